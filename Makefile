@@ -1,0 +1,66 @@
+# Thin wrappers: CMakePresets.json says how things are built, tools/ says how they are checked.
+
+FUZZ_SECONDS ?= 60
+
+TEST_SUITES := release asan-ubsan tsan fuzz
+# The clang build runs nothing: it proves the lock annotations and a second compiler's warnings.
+TEST_BUILDS := $(TEST_SUITES) clang
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup build test demo bench format format-check lint coverage fuzz mutants clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## install the packages that are missing (nothing to do: nothing happens)
+	@tools/setup.sh
+
+build: build-release ## build everything into build/
+
+test: $(TEST_BUILDS:%=build-%) ## build and run every test: release, sanitizers, short fuzz runs
+	@python3 tools/run_tests.py $(TEST_SUITES)
+
+demo: build-release ## a guided tour of the memory layer
+	@build/bin/memory_tour
+
+bench: build-release ## compare with peers measured in the same run
+	@python3 tools/bench.py
+
+format: setup ## format all C++ files
+	@python3 tools/format.py
+
+format-check: setup ## fail if a C++ file is not formatted
+	@python3 tools/format.py --check
+
+lint: build-clang ## clang-tidy and the project's own checks
+	@tools/lint.sh
+
+coverage: build-coverage ## line coverage of the unit tests, per folder
+	@python3 tools/coverage.py
+
+fuzz: build-fuzz ## fuzz every target for FUZZ_SECONDS (60) seconds
+	@python3 tools/run_fuzz.py --seconds $(FUZZ_SECONDS)
+
+mutants: setup ## break the code on purpose and see that a test notices
+	@python3 tools/mutants.py
+
+clean: ## remove build/
+	@rm -rf build
+
+# A build directory is configured once, and again only when the presets change; after that ninja
+# itself sees changed CMake files and new sources.
+build-release: build/build.ninja
+	@cmake --build --preset release
+
+build-%: build/%/build.ninja
+	@cmake --build --preset $*
+
+build/build.ninja: CMakePresets.json | setup
+	@cmake --preset release && touch $@
+
+build/%/build.ninja: CMakePresets.json | setup
+	@cmake --preset $* && touch $@
+
+# Without this make would take the build.ninja files for intermediate ones.
+.SECONDARY:

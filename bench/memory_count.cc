@@ -1,0 +1,67 @@
+// Runs one operation of the memory core a number of times with callgrind's counter on, and nothing
+// else: instructions do not depend on the machine's mood. See tools/bench.py, which runs it as
+//
+//   valgrind --tool=callgrind --collect-atstart=no memory_count CASE REGIONS CALLS
+
+#include <valgrind/callgrind.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "bench/memory_world.h"
+
+namespace verbena::bench {
+namespace {
+
+// Keeps the compiler from dropping a result nobody reads.
+template <class T>
+void Use(const T& value) {
+  asm volatile("" : : "r"(&value) : "memory");
+}
+
+template <class Operation>
+void Count(uint64_t calls, Operation operation) {
+  for (uint64_t i = 0; i < calls; ++i) operation(i);  // once before, to have everything in place
+  CALLGRIND_TOGGLE_COLLECT;
+  for (uint64_t i = 0; i < calls; ++i) operation(i);
+  CALLGRIND_TOGGLE_COLLECT;
+}
+
+bool Run(const char* name, uint64_t regions, uint64_t calls) {
+  MemoryWorld world(regions);
+  const auto is = [&](const char* wanted) { return std::strcmp(name, wanted) == 0; };
+  if (is("empty")) {
+    Count(calls, [&](uint64_t i) { Use(world.keys[i % world.keys.size()]); });
+  } else if (is("translate")) {
+    Count(calls, [&](uint64_t i) { Use(world.Hit(world.keys[i % world.keys.size()])); });
+  } else if (is("invalidate-page")) {
+    Count(calls, [&](uint64_t i) {
+      const uint64_t page = MemoryWorld::kBase + (i % regions) * MemoryWorld::kStride;
+      Use(world.core.InvalidateMachine(MachineAddress(page), MachineAddress(page + 4095)));
+    });
+  } else if (is("bind")) {
+    Key window = *world.core.windows.Allocate(world.pd, WindowType::kType1);
+    const WindowBinding binding{.region = world.keys[0],
+                                .start = KeyAddress(MemoryWorld::kOffset + 1),
+                                .length = 101,
+                                .rights = Rights::kRemoteRead};
+    Count(calls, [&](uint64_t) { window = *world.core.windows.Bind(window, binding, world.who); });
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace verbena::bench
+
+int main(int argc, char** argv) {
+  if (argc != 4 || !verbena::bench::Run(argv[1], std::strtoull(argv[2], nullptr, 10),
+                                        std::strtoull(argv[3], nullptr, 10))) {
+    std::fprintf(stderr,
+                 "usage: memory_count empty|translate|invalidate-page|bind REGIONS CALLS\n");
+    return 2;
+  }
+  return 0;
+}

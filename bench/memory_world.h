@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/check.h"
+#include "base/random.h"
+#include "memory/memory_core.h"
+
+namespace verbena::bench {
+
+using namespace memory;  // NOLINT(google-build-using-namespace): a benchmark is a user of the layer
+
+inline constexpr uint64_t kGiB = uint64_t{1} << 30;
+inline constexpr uint64_t kTiB = uint64_t{1} << 40;
+inline constexpr Rights kFull =
+    Rights::kLocalRead | Rights::kLocalWrite | Rights::kRemote | Rights::kWindowBind;
+
+// An adapter's tables with a number of one-page regions in them, each with its page present. No
+// byte of that memory exists: the tables never look at it.
+class MemoryWorld {
+ public:
+  explicit MemoryWorld(uint64_t region_count) {
+    const auto consumer = core.consumers.Open({});
+    CHECK(consumer.has_value());
+    pd = *core.domains.Allocate(*consumer);
+    who = {pd, QpNumber(17)};
+    for (uint64_t i = 0; i < region_count; ++i) keys.push_back(RegisterPage(kBase + i * kStride));
+    // Any region must cost the same to use, not just the one made last.
+    Random random(7);
+    random.Shuffle(std::span(keys));
+  }
+
+  Key RegisterPage(uint64_t base) {
+    const RegionSpec spec{
+        .pd = pd, .start = KeyAddress(kOffset), .length = kBytes, .rights = kFull};
+    const auto made = core.regions.Register(spec, LinearBacking{PhysicalAddress(base + kOffset)});
+    CHECK(made.has_value());
+    CHECK(core.regions.MapPages(made->local, 0, 1, std::nullopt, true).has_value());
+    return made->remote;
+  }
+
+  // One remote write of 64 bytes in the middle of a page.
+  Translation Hit(Key key) const {
+    return core.translator.Translate(key, KeyAddress(kOffset + 640), 64, Access::kRemoteWrite, who);
+  }
+
+  uint64_t TableBytes() const {
+    return core.table.bytes() + core.translations.table_object_bytes();
+  }
+
+  static constexpr uint64_t kBase = kTiB;
+  static constexpr uint64_t kStride = 8192;
+  static constexpr uint64_t kOffset = 100;
+  static constexpr uint64_t kBytes = 3000;
+
+  MemoryCore core;
+  PdId pd;
+  Accessor who;
+  std::vector<Key> keys;
+};
+
+}  // namespace verbena::bench

@@ -1,0 +1,14 @@
+# What is checked about the tree itself, as tests.
+
+function(verbena_check name script)
+  add_test(NAME check.${name} COMMAND Python3::Interpreter tools/${script} ${ARGN}
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+endfunction()
+
+function(verbena_checks)
+  verbena_check(layers check_layers.py)
+  verbena_check(layers_self check_layers_test.py)
+  verbena_check(tidy check_tidy.py)
+  verbena_check(tidy_self check_tidy_test.py)
+  verbena_check(format format.py --check)
+endfunction()

@@ -1,0 +1,49 @@
+# How every file of the project is compiled and where the results go.
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+
+# No -DNDEBUG: what holds in a test holds for users, too. Symbols make a field report readable.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g")
+
+# For C++ only: the assembler would complain about options that it does not use.
+function(verbena_compile_options)
+  foreach(option IN LISTS ARGN)
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:${option}>)
+  endforeach()
+endfunction()
+
+verbena_compile_options(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor
+                        -Werror -Werror=switch)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  verbena_compile_options(-Wthread-safety)
+endif()
+
+if(VERBENA_DCHECK)
+  add_compile_definitions(VERBENA_DCHECK=1 _GLIBCXX_ASSERTIONS)
+endif()
+
+if(VERBENA_SANITIZE)
+  verbena_compile_options(-O1 -fno-omit-frame-pointer -fsanitize=${VERBENA_SANITIZE}
+                          -fno-sanitize-recover=all)
+  # gcc 12 takes memory that is left uninitialised on purpose for memory that is read, but only
+  # with the sanitizers' own code in between.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    verbena_compile_options(-Wno-maybe-uninitialized)
+  endif()
+  add_link_options(-fsanitize=${VERBENA_SANITIZE})
+endif()
+
+if(VERBENA_COVERAGE)
+  verbena_compile_options(-O0 --coverage -fprofile-update=atomic)
+  add_link_options(--coverage)
+endif()

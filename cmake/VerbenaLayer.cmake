@@ -1,0 +1,74 @@
+# One static library per folder of src/. Its link line is the layer table: what a folder does not
+# name in DEPENDS it cannot link, and tools/check_layers.py holds the includes to the same line.
+
+# Every layer, for the programs that may use anything: tests, benchmarks, examples, fuzz targets.
+add_library(verbena_layers INTERFACE)
+
+# Every test program; the sanitizer builds want nothing else.
+add_custom_target(verbena_tests)
+
+# Every header, compiled alone; part of the build when "checks" is in VERBENA_PARTS.
+add_custom_target(verbena_headers ALL)
+
+include(GoogleTest)
+if("tests" IN_LIST VERBENA_PARTS)
+  find_package(GTest REQUIRED)
+endif()
+
+# verbena_unit_test(<name> PREFIX <prefix> SOURCES <file>... LIBRARIES <target>...)
+#
+# bin/<name>, a GoogleTest program; its tests are known to ctest as <prefix>.Suite.Name.
+function(verbena_unit_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 test "" "PREFIX" "SOURCES;LIBRARIES")
+  add_executable(${name} ${test_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE ${test_LIBRARIES} GTest::gmock_main)
+  add_dependencies(verbena_tests ${name})
+  # Listed when ctest starts, so that a crash while listing fails the run and not the build.
+  gtest_discover_tests(${name} TEST_PREFIX "${test_PREFIX}." DISCOVERY_MODE PRE_TEST
+                       PROPERTIES SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
+endfunction()
+
+# verbena_layer(<folder> [DEPENDS <folder>...] [LIBRARIES <target>...] [TEST_LIBRARIES <target>...])
+#
+# From all files below the current folder: verbena_<folder>, which links the layers in DEPENDS and
+# the outside LIBRARIES, and <folder>_test from the *_test.cc files, which links that layer only,
+# besides TEST_LIBRARIES. A folder that has only headers becomes an interface library. With
+# "checks" in VERBENA_PARTS the build also compiles each header alone.
+function(verbena_layer folder)
+  cmake_parse_arguments(PARSE_ARGV 1 layer "" "" "DEPENDS;LIBRARIES;TEST_LIBRARIES")
+  if(layer_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "verbena_layer(${folder}): what is ${layer_UNPARSED_ARGUMENTS}?")
+  endif()
+
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS *.h)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cc *.S)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+
+  if("checks" IN_LIST VERBENA_PARTS)
+    set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
+  endif()
+  set(target verbena_${folder})
+  if(sources)
+    set(scope PUBLIC)
+    add_library(${target} STATIC ${sources})
+  else()
+    set(scope INTERFACE)
+    add_library(${target} INTERFACE)
+  endif()
+  target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src
+                                    FILES ${headers})
+  list(TRANSFORM layer_DEPENDS PREPEND verbena_)
+  target_link_libraries(${target} ${scope} ${layer_DEPENDS} ${layer_LIBRARIES})
+  target_link_libraries(verbena_layers INTERFACE ${target})
+  if(headers AND CMAKE_VERIFY_INTERFACE_HEADER_SETS)
+    add_dependencies(verbena_headers ${target}_verify_interface_header_sets)
+  endif()
+
+  if(tests AND "tests" IN_LIST VERBENA_PARTS)
+    verbena_unit_test(${folder}_test PREFIX ${folder} SOURCES ${tests}
+                      LIBRARIES ${target} ${layer_TEST_LIBRARIES})
+  endif()
+endfunction()

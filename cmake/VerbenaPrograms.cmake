@@ -1,0 +1,62 @@
+# The programs around the libraries. Each may use every layer; LIBRARIES names what else it links.
+
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+if("bench" IN_LIST VERBENA_PARTS)
+  find_package(benchmark REQUIRED)
+endif()
+
+function(verbena_program target source)
+  add_executable(${target} ${source})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${target} PRIVATE verbena_layers ${ARGN})
+endfunction()
+
+# verbena_example(<name> [LIBRARIES <target>...])
+#
+# examples/<name>.cc -> bin/<name>. The test example.<name> runs it: an example that fails is worse
+# than none.
+function(verbena_example name)
+  cmake_parse_arguments(PARSE_ARGV 1 example "" "" "LIBRARIES")
+  verbena_program(${name} ${name}.cc ${example_LIBRARIES})
+  add_test(NAME example.${name} COMMAND ${name})
+endfunction()
+
+# verbena_bench(<name> [LIBRARIES <target>...])
+#
+# bench/<name>_bench.cc -> bin/<name>_bench with Google Benchmark, which brings main(). In the
+# release build the test bench.<name>.smoke runs each case for an instant.
+function(verbena_bench name)
+  cmake_parse_arguments(PARSE_ARGV 1 bench "" "" "LIBRARIES")
+  verbena_program(${name}_bench ${name}_bench.cc ${bench_LIBRARIES} benchmark::benchmark_main)
+  if("checks" IN_LIST VERBENA_PARTS)
+    add_test(NAME bench.${name}.smoke COMMAND ${name}_bench --benchmark_min_time=0.01)
+  endif()
+endfunction()
+
+# verbena_fuzz(<name> [LIBRARIES <target>...])
+#
+# fuzz/<name>_fuzz.cc -> bin/<name>_fuzz with libFuzzer, and the test fuzz.<name>: a short run from
+# a fixed seed and a copy of fuzz/corpus/<name>/. Builds without libFuzzer only compile the file.
+function(verbena_fuzz name)
+  cmake_parse_arguments(PARSE_ARGV 1 fuzz "" "" "LIBRARIES")
+  if(NOT VERBENA_SANITIZE MATCHES "fuzzer")
+    add_library(${name}_fuzz OBJECT ${name}_fuzz.cc)
+    target_link_libraries(${name}_fuzz PRIVATE verbena_layers ${fuzz_LIBRARIES})
+    return()
+  endif()
+  verbena_program(${name}_fuzz ${name}_fuzz.cc ${fuzz_LIBRARIES} -fsanitize=fuzzer)
+  add_test(NAME fuzz.${name}
+           COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tools/run_fuzz.py
+                   --build ${PROJECT_BINARY_DIR} --seconds 15 --seed 1 ${name})
+endfunction()
+
+# verbena_each(<command> <suffix>)
+#
+# Calls verbena_<command>(<name>) for every <name><suffix> in the current folder.
+function(verbena_each command suffix)
+  file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *${suffix})
+  foreach(source IN LISTS sources)
+    string(REGEX REPLACE "${suffix}$" "" name ${source})
+    cmake_language(CALL verbena_${command} ${name} ${ARGN})
+  endforeach()
+endfunction()

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <mutex>
+
+// Names for clang's thread-safety analysis, which checks when compiling that a guarded field is
+// touched only under its lock. Other compilers see nothing.
+#if defined(__clang__)
+#define VERBENA_THREAD_ATTRIBUTE(x) __attribute__((x))
+#else
+#define VERBENA_THREAD_ATTRIBUTE(x)
+#endif
+
+// On a class: it is a lock; it holds a lock as long as it lives.
+#define VERBENA_CAPABILITY(name) VERBENA_THREAD_ATTRIBUTE(capability(name))
+#define VERBENA_SCOPED_CAPABILITY VERBENA_THREAD_ATTRIBUTE(scoped_lockable)
+
+// On a field: it, or what it points to, is touched only under the lock.
+#define VERBENA_GUARDED_BY(mutex) VERBENA_THREAD_ATTRIBUTE(guarded_by(mutex))
+#define VERBENA_PT_GUARDED_BY(mutex) VERBENA_THREAD_ATTRIBUTE(pt_guarded_by(mutex))
+
+// On a mutex: the order in which locks are taken.
+#define VERBENA_ACQUIRED_BEFORE(...) VERBENA_THREAD_ATTRIBUTE(acquired_before(__VA_ARGS__))
+#define VERBENA_ACQUIRED_AFTER(...) VERBENA_THREAD_ATTRIBUTE(acquired_after(__VA_ARGS__))
+
+// On a function: the caller holds the lock; the caller does not hold it; what the function does to
+// it.
+#define VERBENA_REQUIRES(...) VERBENA_THREAD_ATTRIBUTE(requires_capability(__VA_ARGS__))
+#define VERBENA_EXCLUDES(...) VERBENA_THREAD_ATTRIBUTE(locks_excluded(__VA_ARGS__))
+#define VERBENA_ACQUIRE(...) VERBENA_THREAD_ATTRIBUTE(acquire_capability(__VA_ARGS__))
+#define VERBENA_RELEASE(...) VERBENA_THREAD_ATTRIBUTE(release_capability(__VA_ARGS__))
+#define VERBENA_TRY_ACQUIRE(...) VERBENA_THREAD_ATTRIBUTE(try_acquire_capability(__VA_ARGS__))
+#define VERBENA_RETURN_CAPABILITY(x) VERBENA_THREAD_ATTRIBUTE(lock_returned(x))
+
+// On a function whose locking the analysis cannot follow; say why beside it.
+#define VERBENA_NO_THREAD_SAFETY_ANALYSIS VERBENA_THREAD_ATTRIBUTE(no_thread_safety_analysis)
+
+namespace verbena {
+
+// std::mutex, known to the analysis. Not recursive. Any thread may use it.
+class VERBENA_CAPABILITY("mutex") Mutex {
+ public:
+  Mutex() = default;
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+
+  void Lock() VERBENA_ACQUIRE() { mutex_.lock(); }
+  void Unlock() VERBENA_RELEASE() { mutex_.unlock(); }
+  [[nodiscard]] bool TryLock() VERBENA_TRY_ACQUIRE(true) { return mutex_.try_lock(); }
+
+ private:
+  std::mutex mutex_;
+};
+
+// Holds a mutex from its construction to its destruction.
+class VERBENA_SCOPED_CAPABILITY MutexLock {
+ public:
+  [[nodiscard]] explicit MutexLock(Mutex& mutex) VERBENA_ACQUIRE(mutex) : mutex_(mutex) {
+    mutex_.Lock();
+  }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+  ~MutexLock() VERBENA_RELEASE() { mutex_.Unlock(); }
+
+ private:
+  Mutex& mutex_;
+};
+
+}  // namespace verbena

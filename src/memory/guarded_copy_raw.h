@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// The guarded accesses as the architecture gives them, for guarded_copy.h and its files only.
+
+namespace verbena::memory::internal {
+
+struct RawCopy {
+  uint64_t copied;
+  uint64_t fault;  // meaningful when fewer bytes were copied than asked for
+};
+
+struct RawWord {
+  uint64_t value;    // before the operation
+  uint64_t missing;  // 1 when the word could not be reached
+};
+
+#if defined(__x86_64__)
+#define VERBENA_GUARDED_ASSEMBLY 1
+
+// guarded_copy_x86_64.S: faults, and relies on SignalGuard.
+namespace assembly {
+#define VERBENA_IN_ASSEMBLY(name) __asm__(#name) __attribute__((visibility("hidden")))
+RawCopy Copy(void* to, const void* from, size_t size) VERBENA_IN_ASSEMBLY(verbena_guarded_copy);
+RawWord Load(const void* word) VERBENA_IN_ASSEMBLY(verbena_guarded_load);
+RawWord Exchange(void* word, uint64_t value) VERBENA_IN_ASSEMBLY(verbena_guarded_exchange);
+RawWord FetchAdd(void* word, uint64_t addend) VERBENA_IN_ASSEMBLY(verbena_guarded_fetch_add);
+RawWord CompareAndSwap(void* word, uint64_t expected, uint64_t desired)
+    VERBENA_IN_ASSEMBLY(verbena_guarded_compare_and_swap);
+#undef VERBENA_IN_ASSEMBLY
+
+// For the signal handler: where a thread that faulted at `program_counter` goes on, or 0 when it
+// was not in a guarded access.
+uintptr_t RecoveryFor(uintptr_t program_counter);
+}  // namespace assembly
+
+#else
+#define VERBENA_GUARDED_ASSEMBLY 0
+#endif
+
+// guarded_copy_portable.cc: the system copies for us, from this process to this process, and
+// answers with a count where an access of our own would end in a signal. Compiled everywhere, so
+// that it is tested everywhere.
+namespace portable {
+RawCopy Copy(void* to, const void* from, size_t size);
+RawWord Load(const void* word);
+RawWord Exchange(void* word, uint64_t value);
+RawWord FetchAdd(void* word, uint64_t addend);
+RawWord CompareAndSwap(void* word, uint64_t expected, uint64_t desired);
+}  // namespace portable
+
+#if VERBENA_GUARDED_ASSEMBLY
+namespace raw = assembly;
+#else
+namespace raw = portable;
+#endif
+
+}  // namespace verbena::memory::internal

@@ -1,0 +1,52 @@
+#include "memory/iscsi_tasks.h"
+
+#include "memory/page_list.h"
+
+namespace verbena::memory {
+
+MemoryResult<Key> IscsiTasks::Begin(const TaskSpec& spec, const PageListBacking& backing) {
+  const ProtectionDomain* domain = domains_.Find(spec.pd);
+  if (domain == nullptr) return Fail(MemoryError::kNoSuchDomain);
+  if (!domains_.OwnerOf(spec.pd)->MayUsePhysical()) return Fail(MemoryError::kNotPrivileged);
+  if (!CoversLength(backing, spec.length)) return Fail(MemoryError::kBadPageList);
+  TranslationTable* pages = nullptr;
+  if (spec.length > 0) {
+    const auto made = store_.Create(backing.pages.size(), backing.page_shift,
+                                    GuestTable::SpaceOf(domain->guest), std::nullopt);
+    if (!made.has_value()) return Fail(made.error());
+    pages = *made;
+    MapPageList(store_, *pages, backing);
+  }
+  const auto slot = table_.Take(EntryType::kTask, spec.pd, false);
+  if (!slot.has_value()) {
+    if (pages != nullptr) store_.Release(pages);
+    return Fail(MemoryError::kLimitReached);
+  }
+  domains_.AddUser(spec.pd);
+  ProtectionEntry& entry = table_.EntryAt(*slot);
+  entry.length = spec.length;
+  entry.table = pages;
+  entry.first_offset = static_cast<uint32_t>(backing.first_offset);
+  entry.task = {spec.command, spec.reads};
+  entry.guest = domain->guest;
+  entry.rights = spec.rights;
+  entry.zero_based = true;
+  entry.was_valid = true;
+  entry.state = EntryState::kValid;
+  return table_.RemoteKey(*slot);
+}
+
+Result<uint64_t, Denial> IscsiTasks::End(Key task, const Accessor& who) {
+  const ProtectionEntry* entry = table_.Find(task.index());
+  if (entry == nullptr || !entry->is_live()) return Fail(Denial::kNoSuchKey);
+  if (entry->type != EntryType::kTask) return Fail(Denial::kWrongType);
+  if (entry->pd != who.pd) return Fail(Denial::kWrongDomain);
+  if (entry->remote_instance != task.instance()) return Fail(Denial::kStaleInstance);
+  const uint64_t command = entry->task.command;
+  if (entry->table != nullptr) store_.Release(entry->table);
+  domains_.DropUser(entry->pd);
+  table_.Give(table_.SlotOf(task));
+  return command;
+}
+
+}  // namespace verbena::memory

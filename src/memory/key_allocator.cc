@@ -1,0 +1,109 @@
+#include "memory/key_allocator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace verbena::memory {
+namespace {
+
+// The multiplicative inverse of an odd number modulo 2^32, by Newton's iteration: each step doubles
+// the number of right bits, and `odd` itself is right in the lowest three.
+uint32_t InverseOf(uint32_t odd) {
+  uint32_t inverse = odd;
+  for (int i = 0; i < 4; ++i) inverse *= 2 - odd * inverse;
+  CHECK(inverse * odd == 1);
+  return inverse;
+}
+
+}  // namespace
+
+KeyScrambler::KeyScrambler(Random& random)
+    : multiply_first_(random.Next32() | 1),
+      multiply_second_(random.Next32() | 1),
+      undo_first_(InverseOf(multiply_first_)),
+      undo_second_(InverseOf(multiply_second_)) {}
+
+KeyAllocator::KeyAllocator(uint32_t slots_max, Duration quarantine, Random random)
+    : slots_max_(slots_max), quarantine_(quarantine), random_(random), scrambler_(random_) {
+  CHECK(slots_max <= kKeyIndexCount);
+}
+
+std::optional<SlotNumber> KeyAllocator::Take() {
+  if (free_.size() < kFreeMin) Grow();
+  if (free_.empty()) return std::nullopt;
+  std::swap(free_[random_.Below(free_.size())], free_.back());
+  const SlotNumber slot = free_.back();
+  free_.pop_back();
+  ++taken_;
+  return slot;
+}
+
+void KeyAllocator::Grow() {
+  const uint32_t before = slot_count();
+  const uint32_t after = before + std::min(kGrowth, slots_max_ - before);
+  lives_.reserve(after);
+  for (uint32_t i = before; i < after; ++i) {
+    const SlotNumber slot(i);
+    lives_.push_back({.instance = static_cast<uint8_t>(random_.Next32()), .left = kLap});
+    if (scrambler_.IndexOf(slot).value() == 0) {
+      ++unusable_;  // Its keys could have the value 0, which programs take for "no key".
+    } else {
+      free_.push_back(slot);
+    }
+  }
+  slot_count_ = after;
+}
+
+void KeyAllocator::Spend(Life& life, unsigned count) {
+  life.left = static_cast<uint16_t>(life.left - std::min<unsigned>(life.left, count));
+}
+
+Instance KeyAllocator::NextInstance(SlotNumber slot) {
+  Life& life = lives_[slot.value()];
+  ++life.instance;
+  Spend(life, 1);
+  return Instance(life.instance);
+}
+
+void KeyAllocator::Adopt(SlotNumber slot, Instance instance) {
+  Life& life = lives_[slot.value()];
+  // All that is jumped over counts as spent: nobody remembers which instances were used, only how
+  // far the lap has come.
+  const auto distance = static_cast<uint8_t>(instance.value() - life.instance);
+  life.instance = instance.value();
+  Spend(life, distance);
+}
+
+KeyAllocator::Fate KeyAllocator::Give(SlotNumber slot) {
+  CHECK(taken_ > 0 && slot.value() < slot_count());
+  --taken_;
+  // A new life may need two instances, one for each of its keys.
+  if (lives_[slot.value()].left >= 2) {
+    free_.push_back(slot);
+    return Fate::kFree;
+  }
+  resting_.push_back({slot, now_ + quarantine_});
+  return Fate::kRetired;
+}
+
+uint64_t KeyAllocator::bytes() const {
+  return lives_.capacity() * sizeof(Life) + free_.capacity() * sizeof(SlotNumber) +
+         resting_.size() * sizeof(Resting);
+}
+
+bool KeyAllocator::IsConsistent() const {
+  if (free_.size() + resting_.size() + taken_ + unusable_ != lives_.size()) return false;
+  std::vector<bool> seen(lives_.size());
+  const auto once = [&](SlotNumber slot) {
+    if (slot.value() >= seen.size() || seen[slot.value()]) return false;
+    seen[slot.value()] = true;
+    return true;
+  };
+  return std::ranges::all_of(free_, once) &&
+         std::ranges::all_of(resting_, [&](const Resting& r) { return once(r.slot); }) &&
+         std::ranges::is_sorted(resting_, {}, &Resting::until);
+}
+
+}  // namespace verbena::memory

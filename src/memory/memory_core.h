@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "base/time.h"
+#include "memory/consumers.h"
+#include "memory/guest_table.h"
+#include "memory/iscsi_tasks.h"
+#include "memory/one_touch_keys.h"
+#include "memory/options.h"
+#include "memory/protection_domain.h"
+#include "memory/protection_table.h"
+#include "memory/regions.h"
+#include "memory/translation_store.h"
+#include "memory/translator.h"
+#include "memory/windows.h"
+
+namespace verbena::memory {
+
+// The tables of one adapter, put together: start reading here. Who may touch which bytes, and where
+// they are:
+//
+//   consumers ◄── domains ◄── table (regions, windows, tasks) ──► translations ──► machine memory
+//       │                                                              ▲
+//       └──► guests (second stage) ────────────────────────────────────┘
+//   translator asks them all and changes none.
+//
+// Pure: no socket, no clock, no thread, no system call. One thread at a time.
+class MemoryCore {
+ public:
+  explicit MemoryCore(const Options& options = {});
+  MemoryCore(const MemoryCore&) = delete;
+  MemoryCore& operator=(const MemoryCore&) = delete;
+
+  // Local invalidate, or a peer's send with invalidate, of whatever the key names.
+  Result<void, Denial> Invalidate(Key key, Origin origin, const Accessor& who);
+
+  // These bytes of machine memory, or of a guest's physical memory, are gone: every entry of both
+  // stages that names a page of them is absent from now on (row E9). Returns how many were present.
+  // Must come before the memory is used for anything else.
+  uint64_t InvalidateMachine(MachineAddress first, MachineAddress last);
+  uint64_t InvalidateGuestPhysical(GuestKey guest, PhysicalAddress first, PhysicalAddress last);
+
+  // An inverted page table that consumers of this adapter may use; lives as long as the core.
+  InvertedPageTable& MakeInvertedPageTable(PhysicalAddress base, uint32_t frame_count);
+
+  // What time it is; retired keys come back when their rest is over.
+  void AdvanceTo(Time now) { table.AdvanceTo(now); }
+
+  bool IsConsistent() const;
+
+  TranslationStore translations;
+  GuestTable guests;
+  Consumers consumers;
+  ProtectionDomains domains;
+  ProtectionTable table;
+  const Translator translator;
+  Regions regions;
+  Windows windows;
+  IscsiTasks tasks;
+  OneTouchKeys one_touch;
+
+ private:
+  std::deque<InvertedPageTable> inverted_tables_;
+};
+
+}  // namespace verbena::memory

@@ -1,0 +1,51 @@
+#include "memory/memory_error.h"
+
+namespace verbena::memory {
+
+const char* NameOf(MemoryError error) {
+  switch (error) {
+    case MemoryError::kNoSuchConsumer:
+      return "no such consumer";
+    case MemoryError::kNoSuchDomain:
+      return "no such protection domain";
+    case MemoryError::kNoSuchGuest:
+      return "no such guest";
+    case MemoryError::kNoSuchKey:
+      return "no such key";
+    case MemoryError::kWrongType:
+      return "the key is of the wrong type";
+    case MemoryError::kWrongState:
+      return "the entry is in the wrong state";
+    case MemoryError::kForeignDomain:
+      return "the objects belong to different protection domains";
+    case MemoryError::kInUse:
+      return "still in use";
+    case MemoryError::kLimitReached:
+      return "the table is full";
+    case MemoryError::kTooLarge:
+      return "longer than a translation table covers; use larger pages or an implicit region";
+    case MemoryError::kWraps:
+      return "the range wraps around";
+    case MemoryError::kOutOfRange:
+      return "out of range";
+    case MemoryError::kMisaligned:
+      return "not on a page border";
+    case MemoryError::kBadPageList:
+      return "the page list does not cover the length";
+    case MemoryError::kRightsTooWide:
+      return "remote rights need the local ones";
+    case MemoryError::kNotAuthorized:
+      return "the owner may not access this memory";
+    case MemoryError::kNotPrivileged:
+      return "only privileged consumers may do this";
+    case MemoryError::kOverlap:
+      return "overlaps what is there";
+    case MemoryError::kNotMapped:
+      return "nothing is mapped there";
+    case MemoryError::kOwnedByTheSystem:
+      return "a shared page table is changed by its owner";
+  }
+  return "?";
+}
+
+}  // namespace verbena::memory

@@ -1,0 +1,55 @@
+#include "memory/one_touch_keys.h"
+
+#include "base/check.h"
+
+namespace verbena::memory {
+
+Result<TouchAction, Denial> OneTouchKeys::Touch(Key key, const StreamSegment& segment,
+                                                const StreamPosition& stream, const Accessor& who) {
+  ProtectionEntry* entry = table_.Find(key.index());
+  if (entry == nullptr || !entry->is_live()) return Fail(Denial::kNoSuchKey);
+  if (entry->state != EntryState::kValid) return Fail(Denial::kNotValid);
+  if (entry->remote_instance != key.instance()) return Fail(Denial::kStaleInstance);
+  const TouchAction action = DecideTouch(segment, entry->one_touch, entry->touched, stream);
+  switch (action) {
+    case TouchAction::kPlace:
+    case TouchAction::kDrop:
+      break;
+    case TouchAction::kPlaceAndInvalidate:
+    case TouchAction::kInvalidateAndTerminate:
+      table_.MakeReserved(table_.SlotOf(key));
+      break;
+    case TouchAction::kPlaceAndRemember:
+      entry->touched = true;
+      entry->stored_last_byte = segment.last_byte;
+      remembered_[who.qp].push_back({key, segment.last_byte});
+      break;
+  }
+  return action;
+}
+
+void OneTouchKeys::StreamAdvanced(QpNumber qp, StreamNumber next_expected) {
+  const auto stream = remembered_.find(qp);
+  if (stream == remembered_.end()) return;
+  std::erase_if(stream->second, [&](const Remembered& remembered) {
+    if (!HasCaughtUp(remembered.last_byte, next_expected)) return false;
+    const ProtectionEntry* entry = table_.Find(remembered.key.index());
+    CHECK(entry != nullptr);
+    // The key may have found another end, and another life, meanwhile. A region that is swapped out
+    // just now is touched all the same, and must not come back.
+    if (entry->touched && entry->remote_instance == remembered.key.instance() &&
+        entry->stored_last_byte == remembered.last_byte) {
+      table_.MakeReserved(table_.SlotOf(remembered.key));
+    }
+    return true;
+  });
+  if (stream->second.empty()) remembered_.erase(stream);
+}
+
+uint64_t OneTouchKeys::remembered_count() const {
+  uint64_t count = 0;
+  for (const auto& [qp, keys] : remembered_) count += keys.size();
+  return count;
+}
+
+}  // namespace verbena::memory

@@ -1,0 +1,165 @@
+#include "memory/one_touch_keys.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/memory_fixture.h"
+
+namespace verbena::memory {
+namespace {
+
+constexpr uint64_t kBase = 0x100000;
+constexpr uint32_t kNext = 5000;  // where the stream is
+constexpr StreamPosition kStream{StreamNumber(kNext), 1000};
+
+constexpr StreamSegment End(uint32_t last_byte) { return {true, StreamNumber(last_byte)}; }
+constexpr StreamSegment kInOrder = End(kNext - 1);
+constexpr StreamSegment kEarly = End(kNext + 99);
+
+class OneTouchKeysTest : public MemoryFixture {
+ protected:
+  OneTouchKeysTest() {
+    region_ = LinearRegion(kBase, kPage);
+    window_ = *core_.windows.Allocate(pd_, WindowType::kType1);
+    Bind();
+  }
+  void Bind() { window_ = *core_.windows.Bind(window_, binding(), me_); }
+  WindowBinding binding() const {
+    return {.region = region_.local,
+            .start = KeyAddress(kBase),
+            .length = 64,
+            .rights = Rights::kRemoteWrite,
+            .one_touch = true};
+  }
+  Result<TouchAction, Denial> Touch(Key key, const StreamSegment& segment) {
+    return core_.one_touch.Touch(key, segment, kStream, me_);
+  }
+  void Advance(uint32_t next) { core_.one_touch.StreamAdvanced(me_.qp, StreamNumber(next)); }
+  Translation Write() { return Translate(window_, kBase, 8, Access::kRemoteWrite); }
+
+  RegionKeys region_;
+  Key window_;
+};
+
+TEST_F(OneTouchKeysTest, AMessageInOrderEndsTheKeyAtOnce) {
+  EXPECT_TRUE(IsReady(Write()));
+  EXPECT_EQ(Touch(window_, {false, StreamNumber(kNext - 50)}), TouchAction::kPlace);
+  EXPECT_TRUE(IsReady(Write()));
+  EXPECT_EQ(Touch(window_, kInOrder), TouchAction::kPlaceAndInvalidate);
+  EXPECT_TRUE(IsDenied(Write(), Denial::kNotValid));
+  EXPECT_TRUE(FailsWith(Touch(window_, kInOrder), Denial::kNotValid));
+  EXPECT_EQ(EntryOf(region_.local).region.bound_windows, 0u);
+}
+
+TEST_F(OneTouchKeysTest, AMessageThatEndedEarlyEndsTheKeyWhenTheStreamCatchesUp) {
+  EXPECT_EQ(Touch(window_, kEarly), TouchAction::kPlaceAndRemember);
+  EXPECT_EQ(core_.one_touch.remembered_count(), 1u);
+  EXPECT_TRUE(core_.IsConsistent());
+  Advance(kNext + 99);            // the last byte itself is still missing
+  EXPECT_TRUE(IsReady(Write()));  // earlier segments of the message go on arriving
+  Advance(kNext + 100);
+  EXPECT_TRUE(IsDenied(Write(), Denial::kNotValid));
+  EXPECT_EQ(core_.one_touch.remembered_count(), 0u);
+}
+
+TEST_F(OneTouchKeysTest, ASecondMessageIsRefusedAndEndsTheKey) {
+  EXPECT_EQ(Touch(window_, kEarly), TouchAction::kPlaceAndRemember);
+  EXPECT_EQ(Touch(window_, End(kNext + 200)), TouchAction::kInvalidateAndTerminate);
+  EXPECT_TRUE(IsDenied(Write(), Denial::kNotValid));
+  Advance(kNext + 500);
+  EXPECT_EQ(core_.one_touch.remembered_count(), 0u);
+}
+
+TEST_F(OneTouchKeysTest, ASegmentOutsideTheWindowChangesNothing) {
+  EXPECT_EQ(Touch(window_, End(kNext + 1000)), TouchAction::kDrop);
+  EXPECT_EQ(Touch(window_, End(kNext - 2)), TouchAction::kDrop);
+  EXPECT_TRUE(IsReady(Write()));
+  EXPECT_EQ(core_.one_touch.remembered_count(), 0u);
+  EXPECT_EQ(Touch(window_, kInOrder), TouchAction::kPlaceAndInvalidate);
+}
+
+TEST_F(OneTouchKeysTest, AKeyThatWasRebornMeanwhileIsNotEndedByItsPast) {
+  const Key old = window_;
+  EXPECT_EQ(Touch(old, kEarly), TouchAction::kPlaceAndRemember);
+  Bind();
+  EXPECT_NE(window_, old);
+  Advance(kNext + 100);
+  EXPECT_TRUE(IsReady(Write()));
+  EXPECT_TRUE(FailsWith(Touch(old, kInOrder), Denial::kStaleInstance));
+}
+
+TEST_F(OneTouchKeysTest, NeitherIsOneThatWasTouchedAgainInItsNewLife) {
+  EXPECT_EQ(Touch(window_, kEarly), TouchAction::kPlaceAndRemember);
+  Bind();
+  EXPECT_EQ(Touch(window_, End(kNext + 300)), TouchAction::kPlaceAndRemember);
+  Advance(kNext + 100);
+  EXPECT_TRUE(IsReady(Write()));
+  EXPECT_EQ(core_.one_touch.remembered_count(), 1u);
+  Advance(kNext + 301);
+  EXPECT_TRUE(IsDenied(Write(), Denial::kNotValid));
+}
+
+TEST_F(OneTouchKeysTest, AKeyThatIsGoneAltogetherIsForgotten) {
+  EXPECT_EQ(Touch(window_, kEarly), TouchAction::kPlaceAndRemember);
+  ASSERT_TRUE(Succeeds(core_.windows.Deallocate(window_)));
+  Advance(kNext + 100);
+  EXPECT_EQ(core_.one_touch.remembered_count(), 0u);
+  EXPECT_TRUE(FailsWith(Touch(window_, kInOrder), Denial::kNoSuchKey));
+}
+
+TEST_F(OneTouchKeysTest, StreamsOfOtherQueuePairsEndNothing) {
+  EXPECT_EQ(Touch(window_, kEarly), TouchAction::kPlaceAndRemember);
+  core_.one_touch.StreamAdvanced(QpNumber(99), StreamNumber(kNext + 500));
+  EXPECT_TRUE(IsReady(Write()));
+  EXPECT_EQ(core_.one_touch.remembered_count(), 1u);
+}
+
+TEST_F(OneTouchKeysTest, AKeyStaysTouchedWhenItsStreamEnds) {
+  EXPECT_EQ(Touch(window_, kEarly), TouchAction::kPlaceAndRemember);
+  core_.one_touch.StreamEnded(me_.qp);
+  EXPECT_EQ(core_.one_touch.remembered_count(), 0u);
+  Advance(kNext + 500);
+  EXPECT_TRUE(EntryOf(window_).touched);
+  EXPECT_EQ(Touch(window_, kInOrder), TouchAction::kInvalidateAndTerminate);
+}
+
+TEST_F(OneTouchKeysTest, TheStreamMayWrapBeforeItCatchesUp) {
+  const StreamPosition stream{StreamNumber(UINT32_MAX - 10), 1000};
+  EXPECT_EQ(core_.one_touch.Touch(window_, End(20), stream, me_), TouchAction::kPlaceAndRemember);
+  Advance(UINT32_MAX);
+  Advance(20);
+  EXPECT_TRUE(IsReady(Write()));
+  Advance(21);
+  EXPECT_TRUE(IsDenied(Write(), Denial::kNotValid));
+}
+
+TEST_F(OneTouchKeysTest, OneTouchRegionsDieTheSameWay) {
+  const RegionSpec spec{.pd = pd_,
+                        .start = KeyAddress(kBase),
+                        .length = 64,
+                        .rights = kLocal | Rights::kRemoteWrite,
+                        .one_touch = true};
+  const auto keys = core_.regions.Register(spec, LinearBacking{PhysicalAddress(kBase)});
+  ASSERT_TRUE(Succeeds(keys));
+  EXPECT_EQ(Touch(keys->remote, kInOrder), TouchAction::kPlaceAndInvalidate);
+  EXPECT_TRUE(IsDenied(Translate(keys->remote, kBase, 8, Access::kRemoteWrite), Denial::kNotValid));
+  EXPECT_TRUE(Succeeds(core_.regions.Deregister(keys->local)));
+}
+
+TEST_F(OneTouchKeysTest, AUsedUpRegionDoesNotComeBackFromSwap) {
+  EntryOf(region_.local).one_touch = true;
+  EXPECT_EQ(Touch(region_.remote, kEarly), TouchAction::kPlaceAndRemember);
+  ASSERT_TRUE(Succeeds(core_.regions.SwapOut(region_.local)));
+  Advance(kNext + 100);
+  EXPECT_TRUE(FailsWith(core_.regions.SwapIn(region_.local), MemoryError::kWrongState));
+  EXPECT_TRUE(
+      IsDenied(Translate(region_.remote, kBase, 8, Access::kRemoteWrite), Denial::kNotValid));
+}
+
+TEST_F(OneTouchKeysTest, OrdinaryKeysAndUnknownOnesArePassedBy) {
+  EXPECT_EQ(Touch(region_.remote, kInOrder), TouchAction::kPlace);
+  EXPECT_TRUE(IsReady(Translate(region_.remote, kBase, 8, Access::kRemoteWrite)));
+  EXPECT_TRUE(FailsWith(Touch(Key(), kInOrder), Denial::kNoSuchKey));
+}
+
+}  // namespace
+}  // namespace verbena::memory

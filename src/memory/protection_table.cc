@@ -1,0 +1,112 @@
+#include "memory/protection_table.h"
+
+#include <utility>
+
+#include "base/check.h"
+
+namespace verbena::memory {
+
+ProtectionTable::ProtectionTable(const Options& options)
+    : keys_(options.key_slots_max, options.key_quarantine, Random(options.seed)) {}
+
+MemoryResult<ProtectionEntry*> ProtectionTable::FindLive(Key key, EntryType type) {
+  const auto found = std::as_const(*this).FindLive(key, type);
+  if (!found.has_value()) return Fail(found.error());
+  return const_cast<ProtectionEntry*>(*found);
+}
+
+MemoryResult<const ProtectionEntry*> ProtectionTable::FindLive(Key key, EntryType type) const {
+  const ProtectionEntry* entry = Find(key.index());
+  if (entry == nullptr || !entry->is_live()) return Fail(MemoryError::kNoSuchKey);
+  if (key.instance() != entry->local_instance && key.instance() != entry->remote_instance) {
+    return Fail(MemoryError::kNoSuchKey);
+  }
+  if (entry->type != type) return Fail(MemoryError::kWrongType);
+  return entry;
+}
+
+std::optional<SlotNumber> ProtectionTable::Take(EntryType type, PdId pd, bool distinct_keys) {
+  const std::optional<SlotNumber> slot = keys_.Take();
+  while (chunks_.size() * kChunkEntries < keys_.slot_count()) {
+    chunks_.push_back(std::make_unique<ProtectionEntry[]>(kChunkEntries));
+  }
+  if (!slot.has_value()) return std::nullopt;
+  ProtectionEntry& entry = EntryAt(*slot);
+  DCHECK(entry.state == EntryState::kFree);
+  entry = ProtectionEntry();
+  entry.type = type;
+  entry.state = EntryState::kReserved;
+  entry.pd = pd;
+  if (type == EntryType::kWindow) {
+    entry.window = {};
+  } else if (type == EntryType::kTask) {
+    entry.task = {};
+  }
+  RenewInstances(*slot, distinct_keys);
+  return slot;
+}
+
+void ProtectionTable::RenewInstances(SlotNumber slot, bool distinct_keys) {
+  ProtectionEntry& entry = EntryAt(slot);
+  entry.local_instance = keys_.NextInstance(slot);
+  entry.remote_instance = distinct_keys ? keys_.NextInstance(slot) : entry.local_instance;
+  entry.was_valid = false;
+}
+
+void ProtectionTable::AdoptInstance(SlotNumber slot, Instance instance) {
+  ProtectionEntry& entry = EntryAt(slot);
+  keys_.Adopt(slot, instance);
+  entry.local_instance = entry.remote_instance = instance;
+  entry.was_valid = false;
+}
+
+void ProtectionTable::MakeReserved(SlotNumber slot) {
+  ProtectionEntry& entry = EntryAt(slot);
+  if (entry.type == EntryType::kWindow && entry.state == EntryState::kValid) {
+    uint32_t& bound = EntryAt(entry.window.region).region.bound_windows;
+    CHECK(bound > 0);
+    --bound;
+  }
+  entry.state = EntryState::kReserved;
+  entry.touched = false;
+}
+
+void ProtectionTable::Give(SlotNumber slot) {
+  ProtectionEntry& entry = EntryAt(slot);
+  CHECK(entry.is_live());
+  entry = ProtectionEntry();
+  if (keys_.Give(slot) == KeyAllocator::Fate::kRetired) entry.state = EntryState::kRetired;
+}
+
+void ProtectionTable::AdvanceTo(Time now) {
+  keys_.AdvanceTo(now, [&](SlotNumber slot) { EntryAt(slot).state = EntryState::kFree; });
+}
+
+uint64_t ProtectionTable::bytes() const {
+  return chunks_.size() * kChunkEntries * sizeof(ProtectionEntry) + keys_.bytes();
+}
+
+bool ProtectionTable::IsConsistent() const {
+  uint32_t live = 0;
+  uint32_t retired = 0;
+  std::vector<uint32_t> windows(keys_.slot_count());
+  for (uint32_t i = 0; i < keys_.slot_count(); ++i) {
+    const ProtectionEntry& entry = EntryAt(SlotNumber(i));
+    live += entry.is_live() ? 1 : 0;
+    retired += entry.state == EntryState::kRetired ? 1 : 0;
+    if (entry.type == EntryType::kWindow && entry.state == EntryState::kValid) {
+      ++windows[entry.window.region.value()];
+    }
+    // Only regions are swapped out, and only one-touch entries are touched.
+    if (entry.state == EntryState::kSwappedOut && entry.type != EntryType::kRegion) return false;
+    if (entry.touched && !entry.one_touch) return false;
+  }
+  for (uint32_t i = 0; i < keys_.slot_count(); ++i) {
+    const ProtectionEntry& entry = EntryAt(SlotNumber(i));
+    const bool is_region = entry.is_live() && entry.type == EntryType::kRegion;
+    if (windows[i] != (is_region ? entry.region.bound_windows : 0)) return false;
+  }
+  return live == live_count() && retired == retired_count() && keys_.IsConsistent();
+}
+
+}  // namespace verbena::memory

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "memory/key_allocator.h"
+#include "memory/memory_error.h"
+#include "memory/options.h"
+#include "memory/protection_entry.h"
+
+namespace verbena::memory {
+
+// Key -> entry. Holds the entries and their keys, and leaves their meaning to Regions, Windows and
+// Tasks. Entries keep their address for ever.
+//
+// One thread at a time.
+class ProtectionTable {
+ public:
+  explicit ProtectionTable(const Options& options);
+
+  // The entry of a slot or index, whatever its state; null beyond the table. The first step of
+  // every access.
+  ProtectionEntry* Find(SlotNumber slot) {
+    return slot.value() < keys_.slot_count() ? &EntryAt(slot) : nullptr;
+  }
+  const ProtectionEntry* Find(SlotNumber slot) const {
+    return const_cast<ProtectionTable*>(this)->Find(slot);
+  }
+  ProtectionEntry* Find(KeyIndex index) { return Find(keys_.SlotOf(index)); }
+  const ProtectionEntry* Find(KeyIndex index) const { return Find(keys_.SlotOf(index)); }
+  ProtectionEntry& EntryAt(SlotNumber slot) {
+    return chunks_[slot.value() / kChunkEntries][slot.value() % kChunkEntries];
+  }
+  const ProtectionEntry& EntryAt(SlotNumber slot) const {
+    return const_cast<ProtectionTable*>(this)->EntryAt(slot);
+  }
+
+  // The live entry of a type that `key` names in its present life, by either of its instances: what
+  // a call that manages the entry needs.
+  MemoryResult<ProtectionEntry*> FindLive(Key key, EntryType type);
+  MemoryResult<const ProtectionEntry*> FindLive(Key key, EntryType type) const;
+
+  // A reserved entry with fresh instances: one for both keys, or one each. Nothing when full.
+  std::optional<SlotNumber> Take(EntryType type, PdId pd, bool distinct_keys);
+
+  // The key grants nothing any more but stays reserved; a window lets go of its region.
+  void MakeReserved(SlotNumber slot);
+
+  // Back to free, or to retired. What the entry pointed at is the caller's to release.
+  void Give(SlotNumber slot);
+
+  // The next life of a live entry: its present keys become stale.
+  void RenewInstances(SlotNumber slot, bool distinct_keys);
+  // The same with an instance that the owner chose for both keys.
+  void AdoptInstance(SlotNumber slot, Instance instance);
+
+  SlotNumber SlotOf(Key key) const { return keys_.SlotOf(key.index()); }
+  Key LocalKey(SlotNumber slot) const {
+    return Key(keys_.IndexOf(slot), EntryAt(slot).local_instance);
+  }
+  Key RemoteKey(SlotNumber slot) const {
+    return Key(keys_.IndexOf(slot), EntryAt(slot).remote_instance);
+  }
+
+  // Lets slots rest no longer than they must.
+  void AdvanceTo(Time now);
+
+  template <class Fn>
+  void ForEachLive(Fn fn) const {
+    for (uint32_t i = 0; i < keys_.slot_count(); ++i) {
+      const ProtectionEntry& entry = EntryAt(SlotNumber(i));
+      if (entry.is_live()) fn(SlotNumber(i), entry);
+    }
+  }
+
+  uint32_t live_count() const { return keys_.taken_count(); }
+  uint32_t retired_count() const { return keys_.resting_count(); }
+  uint64_t bytes() const;
+
+  bool IsConsistent() const;
+
+ private:
+  static constexpr uint32_t kChunkEntries = 1024;
+
+  KeyAllocator keys_;
+  std::vector<std::unique_ptr<ProtectionEntry[]>> chunks_;
+};
+
+}  // namespace verbena::memory

@@ -1,0 +1,171 @@
+#include "memory/translation_store.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+
+namespace verbena::memory {
+namespace {
+
+bool InTable(const TranslationTable& table, uint64_t first_page, uint64_t count) {
+  return first_page <= table.page_count() && count <= table.page_count() - first_page;
+}
+
+}  // namespace
+
+MemoryResult<TranslationTable*> TranslationStore::Create(
+    uint64_t page_count, PageShift page_shift, PhysicalSpace space,
+    std::optional<PhysicalAddress> linear_base) {
+  if (page_count == 0) return Fail(MemoryError::kOutOfRange);
+  if (page_count > TranslationTable::kPagesMax) return Fail(MemoryError::kTooLarge);
+  if (linear_base.has_value()) {
+    if ((linear_base->value() & page_shift.mask()) != 0) return Fail(MemoryError::kMisaligned);
+    // The last byte of the last page must exist.
+    const uint64_t length_less_one = ((page_count - 1) << page_shift.value()) + page_shift.mask();
+    if (linear_base->value() + length_less_one < linear_base->value()) {
+      return Fail(MemoryError::kWraps);
+    }
+  }
+  TranslationTable* table = tables_.New(page_count, page_shift, space, linear_base);
+  if (table == nullptr) return Fail(MemoryError::kLimitReached);
+  return table;
+}
+
+void TranslationStore::Release(TranslationTable* table) {
+  CHECK(table->users_ > 0);
+  if (--table->users_ > 0) return;
+  table->ForEachLeaf(0, table->leaf_count() - 1, [&](uint64_t number, const void* leaf) {
+    if (table->is_linear()) return NoteLeaf(*table, number, false);
+    const uint64_t first_page = number << TranslationTable::kFanoutBits;
+    for (uint64_t page = first_page; page < first_page + table->LeafSize(number); ++page) {
+      NotePage(*table, page, table->Load(leaf, page), false);
+    }
+  });
+  tables_.Delete(table);
+}
+
+MemoryResult<void> TranslationStore::Map(TranslationTable& table, uint64_t first_page,
+                                         uint64_t count, PhysicalAddress where, bool writable) {
+  const PageShift shift = table.page_shift();
+  if (!InTable(table, first_page, count)) return Fail(MemoryError::kOutOfRange);
+  if ((where.value() & shift.mask()) != 0) return Fail(MemoryError::kMisaligned);
+  if (count == 0) return {};
+  const uint64_t length_less_one = ((count - 1) << shift.value()) + shift.mask();
+  if (where.value() + length_less_one < where.value()) return Fail(MemoryError::kWraps);
+  if (table.is_linear() && table.LinearAddress(first_page) != where) {
+    return Fail(MemoryError::kOutOfRange);
+  }
+  for (uint64_t page = first_page; page < first_page + count;) {
+    const uint64_t number = page >> TranslationTable::kFanoutBits;
+    const uint64_t leaf_first = number << TranslationTable::kFanoutBits;
+    const uint64_t leaf_end = std::min(leaf_first + table.LeafSize(number), first_page + count);
+    const auto [leaf, is_new] = table.MakeLeaf(number);
+    if (is_new && table.is_linear()) NoteLeaf(table, number, true);
+    for (; page < leaf_end; ++page) {
+      const PhysicalAddress at(where.value() + ((page - first_page) << shift.value()));
+      SetPage(table, leaf, page, PageEntry(at, writable));
+    }
+  }
+  return {};
+}
+
+MemoryResult<void> TranslationStore::MapLinear(TranslationTable& table, uint64_t first_page,
+                                               uint64_t count, bool writable) {
+  if (!table.is_linear()) return Fail(MemoryError::kWrongType);
+  if (!InTable(table, first_page, count)) return Fail(MemoryError::kOutOfRange);
+  return Map(table, first_page, count, table.LinearAddress(first_page), writable);
+}
+
+MemoryResult<void> TranslationStore::Unmap(TranslationTable& table, uint64_t first_page,
+                                           uint64_t count) {
+  if (!InTable(table, first_page, count)) return Fail(MemoryError::kOutOfRange);
+  if (count == 0) return {};
+  const uint64_t last_page = first_page + count - 1;
+  const auto leaf_of = [](uint64_t page) { return page >> TranslationTable::kFanoutBits; };
+  table.ForEachLeaf(leaf_of(first_page), leaf_of(last_page), [&](uint64_t number, void* leaf) {
+    const uint64_t leaf_first = number << TranslationTable::kFanoutBits;
+    const uint64_t from = std::max(first_page, leaf_first);
+    const uint64_t to = std::min(last_page, leaf_first + table.LeafSize(number) - 1);
+    for (uint64_t page = from; page <= to; ++page) SetPage(table, leaf, page, PageEntry());
+  });
+  return {};
+}
+
+uint64_t TranslationStore::Invalidate(PhysicalSpace space, PhysicalAddress first,
+                                      PhysicalAddress last) {
+  CHECK(first <= last);
+  found_.clear();
+  reverse_map_.ForEach(space, first.value(), last.value(),
+                       [&](const ReverseMap::Place& place) { found_.push_back(place); });
+  uint64_t gone = 0;
+  for (const auto& [table, number] : found_) {
+    if (table->is_linear()) {
+      gone += InvalidateLeaf(*table, number, first.value(), last.value());
+    } else {
+      void* leaf = table->FindLeaf(number >> TranslationTable::kFanoutBits);
+      CHECK(leaf != nullptr);
+      SetPage(*table, leaf, number, PageEntry());
+      ++gone;
+    }
+  }
+  return gone;
+}
+
+// Clears the pages of one linear leaf that overlap [first, last].
+uint64_t TranslationStore::InvalidateLeaf(TranslationTable& table, uint64_t number, uint64_t first,
+                                          uint64_t last) {
+  const unsigned shift = table.page_shift().value();
+  const uint64_t first_page = number << TranslationTable::kFanoutBits;
+  const uint64_t start = table.LinearAddress(first_page).value();
+  if (last < start) return 0;
+  const uint64_t from = first <= start ? 0 : (first - start) >> shift;
+  const uint64_t to = std::min((last - start) >> shift, table.LeafSize(number) - 1);
+  void* leaf = table.FindLeaf(number);
+  CHECK(leaf != nullptr);
+  uint64_t gone = 0;
+  for (uint64_t page = first_page + from; page <= first_page + to; ++page) {
+    gone += table.Load(leaf, page).present() ? 1 : 0;
+    table.Store(leaf, page, PageEntry());
+  }
+  return gone;
+}
+
+void TranslationStore::SetPage(TranslationTable& table, void* leaf, uint64_t page,
+                               PageEntry entry) {
+  if (!table.is_linear()) {
+    NotePage(table, page, table.Load(leaf, page), false);
+    NotePage(table, page, entry, true);
+  }
+  table.Store(leaf, page, entry);
+}
+
+void TranslationStore::NotePage(TranslationTable& table, uint64_t page, PageEntry entry,
+                                bool note) {
+  if (!entry.present()) return;
+  const uint64_t first = entry.address().value();
+  const uint64_t last = first + table.page_shift().mask();
+  const unsigned shift = table.page_shift().value();
+  const ReverseMap::Place place{&table, page};
+  if (note) {
+    reverse_map_.Note(table.space(), first, last, shift, place);
+  } else {
+    reverse_map_.Forget(table.space(), first, last, shift, place);
+  }
+}
+
+void TranslationStore::NoteLeaf(TranslationTable& table, uint64_t leaf, bool note) {
+  const uint64_t size = table.LeafSize(leaf);
+  const unsigned page_shift = table.page_shift().value();
+  const uint64_t first = table.LinearAddress(leaf << TranslationTable::kFanoutBits).value();
+  const uint64_t last = first + (size << page_shift) - 1;
+  const unsigned block_shift = page_shift + static_cast<unsigned>(std::bit_width(size - 1));
+  const ReverseMap::Place place{&table, leaf};
+  if (note) {
+    reverse_map_.Note(table.space(), first, last, block_shift, place);
+  } else {
+    reverse_map_.Forget(table.space(), first, last, block_shift, place);
+  }
+}
+
+}  // namespace verbena::memory

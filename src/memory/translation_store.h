@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/pool.h"
+#include "memory/memory_error.h"
+#include "memory/reverse_map.h"
+#include "memory/translation_table.h"
+
+namespace verbena::memory {
+
+// Owns every translation table, of both stages, and is the only one that changes their entries, so
+// that the reverse map always knows each present one.
+//
+// One thread at a time.
+class TranslationStore {
+ public:
+  explicit TranslationStore(uint64_t tables_max) : tables_(tables_max) {}
+
+  // A table for `page_count` pages, none of them present, with one user. A linear table stands for
+  // memory in one piece from `linear_base`, which is on a page border.
+  MemoryResult<TranslationTable*> Create(uint64_t page_count, PageShift page_shift,
+                                         PhysicalSpace space,
+                                         std::optional<PhysicalAddress> linear_base);
+
+  // Regions that share translation entries (row B6) are users of one table; the last one frees it.
+  void Share(TranslationTable& table) { ++table.users_; }
+  void Release(TranslationTable* table);
+
+  // Pages [first_page, first_page + count) are present from now on, side by side from `where`.
+  // What stood there before is replaced. A linear table takes only its own addresses.
+  MemoryResult<void> Map(TranslationTable& table, uint64_t first_page, uint64_t count,
+                         PhysicalAddress where, bool writable);
+
+  // The same for a linear table, which knows where its pages are.
+  MemoryResult<void> MapLinear(TranslationTable& table, uint64_t first_page, uint64_t count,
+                               bool writable);
+
+  // Pages [first_page, first_page + count) are absent from now on.
+  MemoryResult<void> Unmap(TranslationTable& table, uint64_t first_page, uint64_t count);
+
+  // The bytes [first, last] of `space` are gone: every entry of every table that names a page of
+  // them becomes absent. Returns how many were present.
+  uint64_t Invalidate(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last);
+
+  uint64_t table_count() const { return tables_.size(); }
+  uint64_t reverse_record_count() const { return reverse_map_.record_count(); }
+  uint64_t BytesOf(const TranslationTable& table) const {
+    return sizeof(table) + table.AllocatedBytes();
+  }
+  uint64_t reverse_map_bytes() const { return reverse_map_.bytes(); }
+  uint64_t table_object_bytes() const { return tables_.bytes(); }
+
+  bool IsConsistent() const { return reverse_map_.IsConsistent(); }
+
+ private:
+  void NoteLeaf(TranslationTable& table, uint64_t leaf, bool note);
+  void NotePage(TranslationTable& table, uint64_t page, PageEntry entry, bool note);
+  void SetPage(TranslationTable& table, void* leaf, uint64_t page, PageEntry entry);
+  uint64_t InvalidateLeaf(TranslationTable& table, uint64_t number, uint64_t first, uint64_t last);
+
+  Pool<TranslationTable> tables_;
+  ReverseMap reverse_map_;
+  std::vector<ReverseMap::Place> found_;  // by Invalidate, kept for its capacity
+};
+
+}  // namespace verbena::memory

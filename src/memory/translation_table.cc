@@ -1,0 +1,94 @@
+#include "memory/translation_table.h"
+
+#include <cstdlib>
+
+namespace verbena::memory {
+namespace {
+
+TranslationTable::Levels LevelsFor(uint64_t page_count) {
+  using Levels = TranslationTable::Levels;
+  constexpr uint64_t kFanout = TranslationTable::kFanout;
+  if (page_count <= kFanout) return Levels::kDirect;
+  if (page_count <= kFanout * kFanout) return Levels::kOneIndirect;
+  return Levels::kTwoIndirect;
+}
+
+// All nodes are zeroed memory from calloc: for a large root the system supplies zero pages lazily,
+// so that even the root costs only what is touched of it.
+void* AllocateZeroed(uint64_t bytes) {
+  void* node = std::calloc(1, bytes);
+  CHECK(node != nullptr);
+  return node;
+}
+
+}  // namespace
+
+TranslationTable::TranslationTable(uint64_t page_count, PageShift page_shift, PhysicalSpace space,
+                                   std::optional<PhysicalAddress> linear_base)
+    : page_count_(page_count),
+      linear_base_(linear_base.value_or(PhysicalAddress()).value()),
+      space_(space),
+      page_shift_(page_shift),
+      levels_(LevelsFor(page_count)),
+      is_linear_(linear_base.has_value()) {
+  CHECK(page_count > 0 && page_count <= kPagesMax);
+  CHECK((linear_base_ & page_shift.mask()) == 0);
+}
+
+TranslationTable::~TranslationTable() {
+  if (root_ != nullptr && levels_ != Levels::kDirect) {
+    ForEachLeaf(0, leaf_count() - 1, [](uint64_t, void* leaf) { std::free(leaf); });
+    if (levels_ == Levels::kTwoIndirect) {
+      void** middles = static_cast<void**>(root_);
+      for (uint64_t i = 0; i < DirectorySize(); ++i) std::free(middles[i]);
+    }
+  }
+  std::free(root_);
+}
+
+// Pointers in the root when it is a directory.
+uint64_t TranslationTable::DirectorySize() const {
+  switch (levels_) {
+    case Levels::kDirect:
+      return 0;
+    case Levels::kOneIndirect:
+      return leaf_count();
+    case Levels::kTwoIndirect:
+      return (leaf_count() + kFanout - 1) >> kFanoutBits;
+  }
+  UNREACHABLE();
+}
+
+TranslationTable::MadeLeaf TranslationTable::MakeLeaf(uint64_t leaf) {
+  const uint64_t bytes = LeafBytes(leaf);
+  void** place = &root_;
+  if (levels_ != Levels::kDirect) {
+    if (root_ == nullptr) root_ = AllocateZeroed(DirectorySize() * sizeof(void*));
+    place = static_cast<void**>(root_);
+    if (levels_ == Levels::kTwoIndirect) {
+      void*& middle = place[leaf >> kFanoutBits];
+      if (middle == nullptr) middle = AllocateZeroed(kFanout * sizeof(void*));
+      place = static_cast<void**>(middle);
+      leaf &= kFanout - 1;
+    }
+    place += leaf;
+  }
+  const bool is_new = *place == nullptr;
+  if (is_new) *place = AllocateZeroed(bytes);
+  return {*place, is_new};
+}
+
+uint64_t TranslationTable::AllocatedBytes() const {
+  if (root_ == nullptr) return 0;
+  uint64_t bytes = DirectorySize() * sizeof(void*);
+  ForEachLeaf(0, leaf_count() - 1, [&](uint64_t leaf, void*) { bytes += LeafBytes(leaf); });
+  if (levels_ == Levels::kTwoIndirect) {
+    void** middles = static_cast<void**>(root_);
+    for (uint64_t i = 0; i < DirectorySize(); ++i) {
+      bytes += middles[i] == nullptr ? 0 : kFanout * sizeof(void*);
+    }
+  }
+  return bytes;
+}
+
+}  // namespace verbena::memory

@@ -1,0 +1,193 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/check.h"
+#include "base/page.h"
+#include "memory/address.h"
+
+namespace verbena::memory {
+
+// Where a page is: 8 bytes. The address is on a page border of at least 4 KiB, so its low twelve
+// bits are free for flags; an absent page is all zero.
+class PageEntry {
+ public:
+  constexpr PageEntry() = default;
+  constexpr PageEntry(PhysicalAddress page, bool writable)
+      : bits_(page.value() | kPresent | (writable ? kWritable : 0)) {
+    DCHECK((page.value() & kFlags) == 0);
+  }
+  static constexpr PageEntry FromBits(uint64_t bits) {
+    PageEntry entry;
+    entry.bits_ = bits;
+    return entry;
+  }
+
+  constexpr bool present() const { return (bits_ & kPresent) != 0; }
+  constexpr bool writable() const { return (bits_ & kWritable) != 0; }
+  constexpr bool Allows(bool write) const {
+    const uint64_t needed = kPresent | uint64_t{write} * kWritable;
+    return (bits_ & needed) == needed;
+  }
+  constexpr PhysicalAddress address() const { return PhysicalAddress(bits_ & ~kFlags); }
+  constexpr uint64_t bits() const { return bits_; }
+  constexpr uint8_t flags() const { return static_cast<uint8_t>(bits_); }
+
+  friend constexpr bool operator==(PageEntry, PageEntry) = default;
+
+ private:
+  static constexpr uint64_t kPresent = 1;
+  static constexpr uint64_t kWritable = 2;
+  static constexpr uint64_t kFlags = 0xfff;
+
+  uint64_t bits_ = 0;
+};
+static_assert(sizeof(PageEntry) == 8);
+
+// Which space of physical addresses a table's entries point into: 0 is machine memory, any other is
+// that guest's idea of it.
+using PhysicalSpace = StrongId<struct PhysicalSpaceTag, uint32_t>;
+inline constexpr PhysicalSpace kMachineSpace{0};
+
+// Page number -> where the page is, as a tree whose depth is chosen by size:
+//
+//   direct        up to 512 pages            root = leaf
+//   one level     up to 512 * 512 pages      root -> leaf
+//   two levels    up to 2^36 pages           root -> middle -> leaf
+//
+// Nothing is allocated before the first page becomes present, and a leaf for 512 pages only when
+// one of them does: an untouched region of any size costs the object itself.
+//
+// A *linear* table stands for memory that lies in one piece, so that page n can only be at
+// base + n * page size. Its leaves hold one byte of flags a page; those of the others, which take
+// any page anywhere, hold the 8-byte entry.
+//
+// Made and changed only by the TranslationStore, which keeps the reverse map true.
+class TranslationTable {
+ public:
+  static constexpr unsigned kFanoutBits = 9;
+  static constexpr uint64_t kFanout = uint64_t{1} << kFanoutBits;
+  static constexpr uint64_t kPagesMax = uint64_t{1} << 36;
+
+  enum class Levels : uint8_t { kDirect, kOneIndirect, kTwoIndirect };
+
+  TranslationTable(uint64_t page_count, PageShift page_shift, PhysicalSpace space,
+                   std::optional<PhysicalAddress> linear_base);
+  ~TranslationTable();
+  TranslationTable(const TranslationTable&) = delete;
+  TranslationTable& operator=(const TranslationTable&) = delete;
+
+  // Absent for pages that were never set. REQUIRES: page < page_count().
+  PageEntry Find(uint64_t page) const {
+    DCHECK(page < page_count_);
+    const void* leaf = FindLeaf(page >> kFanoutBits);
+    return leaf == nullptr ? PageEntry() : Load(leaf, page);
+  }
+
+  // Where `length` bytes at byte `position` of the pages are, if they lie in one page and it allows
+  // this; false if not. The same answer as Find, for the hot path.
+  bool FindInOnePage(uint64_t position, uint64_t length, bool write, PhysicalAddress& at) const {
+    const uint64_t in_page = position & page_shift_.mask();
+    if (length > page_shift_.bytes() - in_page) return false;
+    const uint64_t page = position >> page_shift_.value();
+    const void* leaf = FindLeaf(page >> kFanoutBits);
+    if (leaf == nullptr) return false;
+    const uint64_t in_leaf = page & (kFanout - 1);
+    if (is_linear_) {
+      at = PhysicalAddress(linear_base_ + position);
+      return PageEntry::FromBits(static_cast<const uint8_t*>(leaf)[in_leaf]).Allows(write);
+    }
+    const PageEntry entry = static_cast<const PageEntry*>(leaf)[in_leaf];
+    at = PhysicalAddress(entry.address().value() + in_page);
+    return entry.Allows(write);
+  }
+
+  uint64_t page_count() const { return page_count_; }
+  PageShift page_shift() const { return page_shift_; }
+  Levels levels() const { return levels_; }
+  PhysicalSpace space() const { return space_; }
+  bool is_linear() const { return is_linear_; }
+  // REQUIRES: is_linear(). Page `page` is here or nowhere.
+  PhysicalAddress LinearAddress(uint64_t page) const {
+    DCHECK(is_linear_);
+    return PhysicalAddress(linear_base_ + (page << page_shift_.value()));
+  }
+
+  uint64_t leaf_count() const { return (page_count_ + kFanout - 1) >> kFanoutBits; }
+  uint64_t LeafSize(uint64_t leaf) const {
+    return std::min(kFanout, page_count_ - (leaf << kFanoutBits));
+  }
+
+ private:
+  friend class TranslationStore;
+
+  // A leaf, or null when none of its pages was ever present.
+  void* FindLeaf(uint64_t leaf) const {
+    if (levels_ == Levels::kDirect || root_ == nullptr) return root_;
+    void** directory = static_cast<void**>(root_);
+    if (levels_ == Levels::kTwoIndirect) {
+      directory = static_cast<void**>(directory[leaf >> kFanoutBits]);
+      if (directory == nullptr) return nullptr;
+      leaf &= kFanout - 1;
+    }
+    return directory[leaf];
+  }
+
+  // The entry of `page` in its leaf.
+  PageEntry Load(const void* leaf, uint64_t page) const {
+    const uint64_t at = page & (kFanout - 1);
+    if (!is_linear_) return static_cast<const PageEntry*>(leaf)[at];
+    const uint8_t flags = static_cast<const uint8_t*>(leaf)[at];
+    if (flags == 0) return PageEntry();
+    return PageEntry::FromBits(LinearAddress(page).value() | flags);
+  }
+  void Store(void* leaf, uint64_t page, PageEntry entry) const {
+    const uint64_t at = page & (kFanout - 1);
+    if (is_linear_) {
+      static_cast<uint8_t*>(leaf)[at] = entry.flags();
+    } else {
+      static_cast<PageEntry*>(leaf)[at] = entry;
+    }
+  }
+
+  struct MadeLeaf {
+    void* leaf;
+    bool is_new;
+  };
+  MadeLeaf MakeLeaf(uint64_t leaf);
+  uint64_t LeafBytes(uint64_t leaf) const {
+    return LeafSize(leaf) * (is_linear_ ? sizeof(uint8_t) : sizeof(PageEntry));
+  }
+
+  // Calls fn(leaf number, leaf) for every leaf that exists in [first, last], passing over the
+  // middles that do not.
+  template <class Fn>
+  void ForEachLeaf(uint64_t first, uint64_t last, Fn fn) const {
+    if (root_ == nullptr) return;
+    for (uint64_t leaf = first; leaf <= last; ++leaf) {
+      if (levels_ == Levels::kTwoIndirect &&
+          static_cast<void**>(root_)[leaf >> kFanoutBits] == nullptr) {
+        leaf |= kFanout - 1;
+        continue;
+      }
+      if (void* found = FindLeaf(leaf); found != nullptr) fn(leaf, found);
+    }
+  }
+
+  uint64_t DirectorySize() const;
+  uint64_t AllocatedBytes() const;
+
+  uint64_t page_count_;
+  uint64_t linear_base_;
+  void* root_ = nullptr;
+  PhysicalSpace space_;
+  uint32_t users_ = 1;  // regions that share it; the store frees it with the last
+  PageShift page_shift_;
+  Levels levels_;
+  bool is_linear_;
+};
+
+}  // namespace verbena::memory

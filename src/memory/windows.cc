@@ -1,0 +1,129 @@
+#include "memory/windows.h"
+
+#include "base/check.h"
+
+namespace verbena::memory {
+
+MemoryResult<Key> Windows::Allocate(PdId pd, WindowType type) {
+  if (domains_.Find(pd) == nullptr) return Fail(MemoryError::kNoSuchDomain);
+  const auto slot = table_.Take(EntryType::kWindow, pd, false);
+  if (!slot.has_value()) return Fail(MemoryError::kLimitReached);
+  domains_.AddUser(pd);
+  table_.EntryAt(*slot).window_type = type;
+  return table_.RemoteKey(*slot);
+}
+
+MemoryResult<void> Windows::Deallocate(Key window) {
+  const auto found = table_.FindLive(window, EntryType::kWindow);
+  if (!found.has_value()) return Fail(found.error());
+  const SlotNumber slot = table_.SlotOf(window);
+  table_.MakeReserved(slot);
+  domains_.DropUser((*found)->pd);
+  table_.Give(slot);
+  return {};
+}
+
+Result<ProtectionEntry*, Denial> Windows::FindForBind(Key window, const WindowBinding& binding,
+                                                      const Accessor& who) {
+  ProtectionEntry* entry = table_.Find(window.index());
+  if (entry == nullptr || !entry->is_live()) return Fail(Denial::kNoSuchKey);
+  if (entry->type != EntryType::kWindow) return Fail(Denial::kWrongType);
+  if (entry->pd != who.pd) return Fail(Denial::kWrongDomain);
+  if (entry->remote_instance != window.instance()) return Fail(Denial::kStaleInstance);
+  if (entry->window_type != WindowType::kType1) {
+    // IBA C10-75: a type 2 window is not bound to nothing; it is invalidated.
+    if (binding.length == 0) return Fail(Denial::kOutOfRange);
+    if (entry->state == EntryState::kValid) return Fail(Denial::kStillInUse);
+    if (binding.instance == entry->remote_instance) return Fail(Denial::kSameInstance);
+  }
+  return entry;
+}
+
+Result<Translator::Grant, Denial> Windows::CheckRegion(const WindowBinding& binding,
+                                                       const Accessor& who) const {
+  const auto grant =
+      translator_.Authorize(binding.region, binding.start, binding.length, Access::kBind, who);
+  if (!grant.has_value()) return Fail(grant.error());
+  // Windows are for peers: local rights on them mean nothing.
+  if (binding.rights.Without(Rights::kRemote) != Rights::kNone) return Fail(Denial::kRightsTooWide);
+  const Rights needed = NeededToGrant(binding.rights);
+  if (!grant->target->rights.Has(needed)) return Fail(Denial::kRightsTooWide);
+  if (!OwnerMay(*grant->target, grant->offset, binding.length, needed)) {
+    return Fail(Denial::kOwnerHasNoRight);
+  }
+  return *grant;
+}
+
+Result<Key, Denial> Windows::Bind(Key window, const WindowBinding& binding, const Accessor& who) {
+  const auto found = FindForBind(window, binding, who);
+  if (!found.has_value()) return Fail(found.error());
+  const SlotNumber slot = table_.SlotOf(window);
+  if (binding.length == 0) return Unbind(slot);
+  const auto grant = CheckRegion(binding, who);
+  if (!grant.has_value()) return Fail(grant.error());
+
+  ProtectionEntry& entry = **found;
+  table_.MakeReserved(slot);
+  if (entry.window_type == WindowType::kType1) {
+    table_.RenewInstances(slot, false);
+  } else {
+    table_.AdoptInstance(slot, binding.instance);
+  }
+  ++table_.EntryAt(grant->slot).region.bound_windows;
+  entry.start = binding.zero_based ? 0 : binding.start.value();
+  entry.length = binding.length;
+  entry.window = {grant->offset, who.qp, grant->slot};
+  entry.rights = binding.rights;
+  entry.zero_based = binding.zero_based;
+  entry.one_touch = binding.one_touch;
+  entry.touched = false;
+  entry.was_valid = true;
+  entry.state = EntryState::kValid;
+  return table_.RemoteKey(slot);
+}
+
+Result<Key, Denial> Windows::Unbind(SlotNumber slot) {
+  const ProtectionEntry& entry = table_.EntryAt(slot);
+  if (entry.state == EntryState::kValid) {
+    // Row A2: the same check as for binding.
+    const ProtectionEntry& region = table_.EntryAt(entry.window.region);
+    if (!OwnerMay(region, entry.window.offset, entry.length, NeededToGrant(entry.rights))) {
+      return Fail(Denial::kOwnerHasNoRight);
+    }
+  }
+  table_.MakeReserved(slot);
+  table_.RenewInstances(slot, false);
+  return table_.RemoteKey(slot);
+}
+
+// May the owner of the region itself touch these bytes with these rights, now?
+bool Windows::OwnerMay(const ProtectionEntry& region, uint64_t offset, uint64_t length,
+                       Rights needed) const {
+  const Consumer* owner = domains_.OwnerOf(region.pd);
+  CHECK(owner != nullptr);
+  // Virtual addresses and page lists are for privileged owners, who answer for themselves.
+  if (region.address_kind == AddressKind::kVirtual) return true;
+  if (region.table != nullptr && !region.table->is_linear()) return true;
+  const uint64_t start = region.table == nullptr
+                             ? region.start
+                             : region.table->LinearAddress(0).value() + region.first_offset;
+  return owner->MayAccess(EffectiveAddress(start + offset), length, needed);
+}
+
+Result<void, Denial> Windows::Invalidate(Key window, const Accessor& who) {
+  const ProtectionEntry* entry = table_.Find(window.index());
+  if (entry == nullptr || !entry->is_live()) return Fail(Denial::kNoSuchKey);
+  if (entry->state != EntryState::kValid) return Fail(Denial::kNotValid);
+  if (entry->type != EntryType::kWindow) return Fail(Denial::kWrongType);
+  // IBA C10-76: type 1 windows are not invalidated by work requests.
+  if (entry->window_type == WindowType::kType1) return Fail(Denial::kNotInvalidable);
+  if (entry->window_type == WindowType::kType2B && entry->pd != who.pd) {
+    return Fail(Denial::kWrongDomain);
+  }
+  if (entry->window.qp != who.qp) return Fail(Denial::kWrongQp);
+  if (entry->remote_instance != window.instance()) return Fail(Denial::kStaleInstance);
+  table_.MakeReserved(table_.SlotOf(window));
+  return {};
+}
+
+}  // namespace verbena::memory

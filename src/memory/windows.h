@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/result.h"
+#include "memory/access.h"
+#include "memory/address.h"
+#include "memory/denial.h"
+#include "memory/memory_error.h"
+#include "memory/protection_domain.h"
+#include "memory/protection_table.h"
+#include "memory/translator.h"
+
+namespace verbena::memory {
+
+// What a window is to show of a region: any bytes, from any byte on.
+struct WindowBinding {
+  Key region;           // its L_Key
+  KeyAddress start;     // in the region's addresses
+  uint64_t length = 0;  // 0 unbinds a type 1 window; then only this counts
+  Rights rights;        // remote ones
+  bool zero_based = false;
+  bool one_touch = false;
+  Instance instance =
+      Instance();  // type 2: of the new R_Key, chosen by the owner; type 1: not looked at
+};
+
+// Memory windows: keys that cost nothing to point at bytes of a region and to take away again (row
+// A1). Allocation is a call; bind and invalidate are work requests, with no system call and no
+// allocation.
+//
+// One thread at a time.
+class Windows {
+ public:
+  Windows(ProtectionTable& table, ProtectionDomains& domains, const Translator& translator)
+      : table_(table), domains_(domains), translator_(translator) {}
+
+  MemoryResult<Key> Allocate(PdId pd, WindowType type);
+  // Unbinds it if need be.
+  MemoryResult<void> Deallocate(Key window);
+
+  // Returns the new R_Key; the old one is stale. A type 1 window may be bound again at any time, a
+  // type 2 window when it has been invalidated. On failure the window is as it was.
+  Result<Key, Denial> Bind(Key window, const WindowBinding& binding, const Accessor& who);
+
+  // Ends a type 2 binding, for its owner (local invalidate) or for the peer (send with invalidate).
+  Result<void, Denial> Invalidate(Key window, const Accessor& who);
+
+ private:
+  Result<ProtectionEntry*, Denial> FindForBind(Key window, const WindowBinding& binding,
+                                               const Accessor& who);
+  Result<Translator::Grant, Denial> CheckRegion(const WindowBinding& binding,
+                                                const Accessor& who) const;
+  Result<Key, Denial> Unbind(SlotNumber slot);
+  bool OwnerMay(const ProtectionEntry& region, uint64_t offset, uint64_t length,
+                Rights needed) const;
+
+  ProtectionTable& table_;
+  ProtectionDomains& domains_;
+  const Translator& translator_;
+};
+
+}  // namespace verbena::memory

@@ -1,0 +1,308 @@
+#include "memory/windows.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/memory_fixture.h"
+
+namespace verbena::memory {
+namespace {
+
+constexpr uint64_t kBase = 0x100000;
+constexpr uint64_t kLength = 4 * kPage;
+
+class WindowsTest : public MemoryFixture {
+ protected:
+  WindowsTest() { region_ = LinearRegion(kBase, kLength); }
+
+  Key Allocate(WindowType type) { return *core_.windows.Allocate(pd_, type); }
+  WindowBinding Binding(uint64_t start, uint64_t length, Rights rights = Rights::kRemote) const {
+    return {.region = region_.local,
+            .start = KeyAddress(start),
+            .length = length,
+            .rights = rights,
+            .instance = Instance(200)};
+  }
+  Result<Key, Denial> Bind(Key window, const WindowBinding& binding) {
+    return core_.windows.Bind(window, binding, me_);
+  }
+  void ExpectBindRefused(Key window, const WindowBinding& binding, Denial denial) {
+    ExpectUnchanged([&] { EXPECT_TRUE(FailsWith(Bind(window, binding), denial)); });
+  }
+  Translation Read(Key window, uint64_t address, uint64_t length, const Accessor& who) const {
+    return core_.translator.Translate(window, KeyAddress(address), length, Access::kRemoteRead,
+                                      who);
+  }
+  Translation Read(Key window, uint64_t address, uint64_t length) const {
+    return Read(window, address, length, me_);
+  }
+
+  RegionKeys region_;
+};
+
+TEST_F(WindowsTest, AnUnboundWindowGrantsNothing) {
+  for (const WindowType type : {WindowType::kType1, WindowType::kType2A, WindowType::kType2B}) {
+    EXPECT_TRUE(IsDenied(Read(Allocate(type), kBase, 1), Denial::kNotValid));
+  }
+}
+
+TEST_F(WindowsTest, AWindowShowsExactlyItsBytes) {
+  // Odd start, odd length, across a page border.
+  const auto window = Bind(Allocate(WindowType::kType1), Binding(kBase + 4091, 13));
+  ASSERT_TRUE(Succeeds(window));
+  EXPECT_EQ(PiecesOf(Read(*window, kBase + 4091, 13)), (Pieces{{kBase + 4091, 13}}));
+  EXPECT_EQ(PiecesOf(Read(*window, kBase + 4103, 1)), (Pieces{{kBase + 4103, 1}}));
+  EXPECT_TRUE(IsDenied(Read(*window, kBase + 4090, 1), Denial::kOutOfRange));
+  EXPECT_TRUE(IsDenied(Read(*window, kBase + 4104, 1), Denial::kOutOfRange));
+  EXPECT_TRUE(IsDenied(Read(*window, kBase + 4091, 14), Denial::kOutOfRange));
+}
+
+TEST_F(WindowsTest, AZeroBasedWindowHidesWhereItIs) {
+  WindowBinding binding = Binding(kBase + 4091, 13);
+  binding.zero_based = true;
+  const auto window = Bind(Allocate(WindowType::kType1), binding);
+  ASSERT_TRUE(Succeeds(window));
+  EXPECT_EQ(PiecesOf(Read(*window, 0, 13)), (Pieces{{kBase + 4091, 13}}));
+  EXPECT_EQ(PiecesOf(Read(*window, 12, 1)), (Pieces{{kBase + 4103, 1}}));
+  EXPECT_TRUE(IsDenied(Read(*window, 13, 1), Denial::kOutOfRange));
+  EXPECT_TRUE(IsDenied(Read(*window, kBase + 4091, 1), Denial::kOutOfRange));
+}
+
+TEST_F(WindowsTest, AWindowGrantsItsOwnRightsAndNotTheRegions) {
+  const auto window = Bind(Allocate(WindowType::kType1), Binding(kBase, 8, Rights::kRemoteRead));
+  ASSERT_TRUE(Succeeds(window));
+  EXPECT_TRUE(IsReady(Translate(*window, kBase, 8, Access::kRemoteRead)));
+  EXPECT_TRUE(IsDenied(Translate(*window, kBase, 8, Access::kRemoteWrite), Denial::kNoRight));
+  EXPECT_TRUE(IsDenied(Translate(*window, kBase, 8, Access::kRemoteAtomic), Denial::kNoRight));
+}
+
+// IBA 10.6.7.2: it is the local rights of the region that count, not its remote ones.
+TEST_F(WindowsTest, RightsAreNoWiderThanTheOwnersAccessToTheRegion) {
+  const auto refused = [&](Rights of_region, Rights of_window) {
+    region_ = LinearRegion(kBase, kLength, of_region | Rights::kWindowBind);
+    const auto bound = Bind(Allocate(WindowType::kType1), Binding(kBase, 8, of_window));
+    return !bound.has_value() && bound.error() == Denial::kRightsTooWide;
+  };
+  EXPECT_TRUE(refused(Rights::kLocalRead, Rights::kRemoteWrite));
+  EXPECT_TRUE(refused(Rights::kLocalRead, Rights::kRemoteAtomic));
+  EXPECT_TRUE(refused(Rights::kLocalWrite, Rights::kRemoteRead));
+  EXPECT_TRUE(refused(kLocal, Rights::kLocalRead));
+  EXPECT_TRUE(refused(kLocal, Rights::kWindowBind));
+  EXPECT_FALSE(refused(Rights::kLocalRead, Rights::kRemoteRead));
+  EXPECT_FALSE(refused(kLocal, Rights::kRemote));
+  EXPECT_FALSE(refused(Rights::kNone, Rights::kNone));
+}
+
+TEST_F(WindowsTest, ABoundType1WindowCanBeBoundAgain) {
+  const auto first = Bind(Allocate(WindowType::kType1), Binding(kBase, 8));
+  const auto second = Bind(*first, Binding(kBase + 100, 8));
+  ASSERT_TRUE(Succeeds(second));
+  EXPECT_NE(*first, *second);
+  EXPECT_TRUE(IsDenied(Read(*first, kBase + 100, 8), Denial::kStaleInstance));
+  EXPECT_TRUE(IsDenied(Read(*second, kBase, 8), Denial::kOutOfRange));
+  EXPECT_TRUE(IsReady(Read(*second, kBase + 100, 8)));
+  EXPECT_EQ(EntryOf(region_.local).region.bound_windows, 1u);
+}
+
+TEST_F(WindowsTest, AWindowMayMoveToAnotherRegion) {
+  const RegionKeys other = LinearRegion(0x900000, kPage);
+  const auto first = Bind(Allocate(WindowType::kType1), Binding(kBase, 8));
+  WindowBinding binding = Binding(0x900000, 8);
+  binding.region = other.local;
+  ASSERT_TRUE(Succeeds(Bind(*first, binding)));
+  EXPECT_EQ(EntryOf(region_.local).region.bound_windows, 0u);
+  EXPECT_EQ(EntryOf(other.local).region.bound_windows, 1u);
+  EXPECT_TRUE(Succeeds(core_.regions.Deregister(region_.local)));
+  EXPECT_TRUE(FailsWith(core_.regions.Deregister(other.local), MemoryError::kInUse));
+}
+
+TEST_F(WindowsTest, BindingNoBytesUnbindsAType1Window) {
+  const auto bound = Bind(Allocate(WindowType::kType1), Binding(kBase, 8));
+  const auto unbound = Bind(*bound, WindowBinding{});
+  ASSERT_TRUE(Succeeds(unbound));
+  EXPECT_TRUE(IsDenied(Read(*unbound, kBase, 8), Denial::kNotValid));
+  EXPECT_TRUE(IsDenied(Read(*bound, kBase, 8), Denial::kNotValid));
+  EXPECT_TRUE(FailsWith(Bind(*bound, Binding(kBase, 8)), Denial::kStaleInstance));
+  EXPECT_TRUE(Succeeds(core_.regions.Deregister(region_.local)));
+  EXPECT_TRUE(Succeeds(Bind(*unbound, WindowBinding{})));  // unbinding twice is harmless
+}
+
+TEST_F(WindowsTest, AFailedBindLeavesTheOldBindingWorking) {
+  const auto window = Bind(Allocate(WindowType::kType1), Binding(kBase, 8));
+  const auto refused = [&](const WindowBinding& binding, Denial denial) {
+    ExpectBindRefused(*window, binding, denial);
+    EXPECT_TRUE(IsReady(Read(*window, kBase, 8)));
+  };
+  WindowBinding no_region = Binding(kBase, 8);
+  no_region.region = Key(1);
+  refused(no_region, Denial::kNoSuchKey);
+  WindowBinding stale = Binding(kBase, 8);
+  stale.region = Key(region_.local.value() ^ 1);
+  refused(stale, Denial::kStaleInstance);
+  WindowBinding onto_window = Binding(kBase, 8);
+  onto_window.region = *window;
+  refused(onto_window, Denial::kWrongType);
+  refused(Binding(kBase - 1, 8), Denial::kOutOfRange);
+  refused(Binding(kBase, kLength + 1), Denial::kOutOfRange);
+  refused(Binding(kBase + kLength, 1), Denial::kOutOfRange);
+  refused(Binding(kBase, kMax), Denial::kOutOfRange);
+  refused(Binding(kBase, 8, Rights::kAll), Denial::kRightsTooWide);
+  WindowBinding foreign = Binding(kBase, 8);
+  const RegionSpec spec{
+      .pd = MakeDomain({}), .start = KeyAddress(0), .length = 8, .rights = Rights::kAll};
+  foreign.region = core_.regions.Register(spec, LinearBacking{})->local;
+  foreign.start = KeyAddress(0);
+  refused(foreign, Denial::kWrongDomain);
+  WindowBinding unbindable = Binding(kBase, 8);
+  unbindable.region = LinearRegion(kBase, kPage, kLocal).local;
+  refused(unbindable, Denial::kNotBindable);
+  ASSERT_TRUE(Succeeds(core_.regions.SwapOut(unbindable.region)));
+  refused(unbindable, Denial::kSwappedOut);
+}
+
+TEST_F(WindowsTest, OnlyTheWindowsOwnKeyAndDomainBindIt) {
+  const Key window = Allocate(WindowType::kType1);
+  ExpectBindRefused(Key(1), Binding(kBase, 8), Denial::kNoSuchKey);
+  ExpectBindRefused(region_.local, Binding(kBase, 8), Denial::kWrongType);
+  ExpectBindRefused(Key(window.value() ^ 1), Binding(kBase, 8), Denial::kStaleInstance);
+  const Accessor stranger{MakeDomain({}), me_.qp};
+  ExpectUnchanged([&] {
+    EXPECT_TRUE(
+        FailsWith(core_.windows.Bind(window, Binding(kBase, 8), stranger), Denial::kWrongDomain));
+  });
+}
+
+TEST_F(WindowsTest, AWindowMayEndAt2To64) {
+  const uint64_t start = kMax - kPage + 1;
+  region_ = LinearRegion(start, kPage);
+  const auto window = Bind(Allocate(WindowType::kType1), Binding(kMax - 9, 10));
+  ASSERT_TRUE(Succeeds(window));
+  EXPECT_EQ(PiecesOf(Read(*window, kMax - 9, 10)), (Pieces{{kMax - 9, 10}}));
+  EXPECT_EQ(PiecesOf(Read(*window, kMax, 1)), (Pieces{{kMax, 1}}));
+  EXPECT_TRUE(IsDenied(Read(*window, kMax, 2), Denial::kOutOfRange));
+  EXPECT_TRUE(IsDenied(Read(*window, 0, 1), Denial::kOutOfRange));
+  ExpectBindRefused(*window, Binding(kMax - 9, 11), Denial::kOutOfRange);
+}
+
+// Row A3.
+TEST_F(WindowsTest, AType1WindowServesEveryQueuePairOfItsDomain) {
+  const auto window = Bind(Allocate(WindowType::kType1), Binding(kBase, 8));
+  EXPECT_TRUE(IsReady(Read(*window, kBase, 8, {pd_, QpNumber(77)})));
+  EXPECT_TRUE(IsDenied(Read(*window, kBase, 8, {PdId(9), me_.qp}), Denial::kWrongDomain));
+}
+
+TEST_F(WindowsTest, AType2AWindowServesItsQueuePairAlone) {
+  const auto window = Bind(Allocate(WindowType::kType2A), Binding(kBase, 8));
+  ASSERT_TRUE(Succeeds(window));
+  EXPECT_TRUE(IsReady(Read(*window, kBase, 8)));
+  EXPECT_TRUE(IsReady(Read(*window, kBase, 8, {PdId(9), me_.qp})));
+  EXPECT_TRUE(IsDenied(Read(*window, kBase, 8, {pd_, QpNumber(77)}), Denial::kWrongQp));
+}
+
+TEST_F(WindowsTest, AType2BWindowServesItsQueuePairInItsDomain) {
+  const auto window = Bind(Allocate(WindowType::kType2B), Binding(kBase, 8));
+  ASSERT_TRUE(Succeeds(window));
+  EXPECT_TRUE(IsReady(Read(*window, kBase, 8)));
+  EXPECT_TRUE(IsDenied(Read(*window, kBase, 8, {PdId(9), me_.qp}), Denial::kWrongDomain));
+  EXPECT_TRUE(IsDenied(Read(*window, kBase, 8, {pd_, QpNumber(77)}), Denial::kWrongQp));
+}
+
+class Type2Test : public WindowsTest, public testing::WithParamInterface<WindowType> {
+ protected:
+  Type2Test() { key_ = *Bind(Allocate(GetParam()), Binding(kBase, 8)); }
+  Key key_;
+};
+
+TEST_P(Type2Test, TheOwnerChoosesTheInstance) { EXPECT_EQ(key_.instance(), Instance(200)); }
+
+TEST_P(Type2Test, IsBoundAgainOnlyAfterInvalidationAndWithAnotherInstance) {
+  WindowBinding again = Binding(kBase + 8, 8);
+  again.instance = Instance(3);
+  ExpectBindRefused(key_, again, Denial::kStillInUse);
+  EXPECT_TRUE(IsReady(Read(key_, kBase, 8)));
+  ASSERT_TRUE(Succeeds(core_.windows.Invalidate(key_, me_)));
+  EXPECT_TRUE(IsDenied(Read(key_, kBase, 8), Denial::kNotValid));
+  EXPECT_EQ(EntryOf(region_.local).region.bound_windows, 0u);
+  ExpectBindRefused(key_, Binding(kBase, 8), Denial::kSameInstance);
+  const auto next = Bind(key_, again);
+  ASSERT_TRUE(Succeeds(next));
+  EXPECT_EQ(*next, Key(key_.index(), Instance(3)));
+  EXPECT_TRUE(IsDenied(Read(key_, kBase + 8, 8), Denial::kStaleInstance));
+}
+
+TEST_P(Type2Test, IsNotUnboundByLengthZero) {
+  ExpectBindRefused(key_, WindowBinding{}, Denial::kOutOfRange);
+  EXPECT_TRUE(IsReady(Read(key_, kBase, 8)));
+}
+
+TEST_P(Type2Test, OnlyItsQueuePairInvalidatesIt) {
+  const auto refused = [&](Key key, const Accessor& who, Denial denial) {
+    ExpectUnchanged([&] { EXPECT_TRUE(FailsWith(core_.windows.Invalidate(key, who), denial)); });
+  };
+  refused(key_, {pd_, QpNumber(77)}, Denial::kWrongQp);
+  refused(Key(key_.value() ^ 1), me_, Denial::kStaleInstance);
+  refused(Key(1), me_, Denial::kNoSuchKey);
+  if (GetParam() == WindowType::kType2B) refused(key_, {PdId(9), me_.qp}, Denial::kWrongDomain);
+  ASSERT_TRUE(Succeeds(core_.windows.Invalidate(key_, me_)));
+  refused(key_, me_, Denial::kNotValid);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, Type2Test,
+                         testing::Values(WindowType::kType2A, WindowType::kType2B));
+
+TEST_F(WindowsTest, Type1WindowsAndRegionsAreNotInvalidatedHere) {
+  const auto window = Bind(Allocate(WindowType::kType1), Binding(kBase, 8));
+  EXPECT_TRUE(FailsWith(core_.windows.Invalidate(*window, me_), Denial::kNotInvalidable));
+  EXPECT_TRUE(FailsWith(core_.windows.Invalidate(region_.local, me_), Denial::kWrongType));
+  EXPECT_TRUE(IsReady(Read(*window, kBase, 8)));
+}
+
+TEST_F(WindowsTest, DeallocateUnbindsAndEndsTheKey) {
+  const auto window = Bind(Allocate(WindowType::kType1), Binding(kBase, 8));
+  ASSERT_TRUE(Succeeds(core_.windows.Deallocate(*window)));
+  EXPECT_TRUE(IsDenied(Read(*window, kBase, 8), Denial::kNoSuchKey));
+  EXPECT_TRUE(FailsWith(core_.windows.Deallocate(*window), MemoryError::kNoSuchKey));
+  EXPECT_TRUE(FailsWith(core_.windows.Deallocate(region_.local), MemoryError::kWrongType));
+  EXPECT_TRUE(Succeeds(core_.regions.Deregister(region_.local)));
+  EXPECT_EQ(core_.domains.Find(pd_)->users, 0u);
+}
+
+TEST_F(WindowsTest, AllocateNeedsADomain) {
+  ExpectUnchanged([&] {
+    EXPECT_TRUE(
+        FailsWith(core_.windows.Allocate(PdId(9), WindowType::kType1), MemoryError::kNoSuchDomain));
+  });
+}
+
+TEST(WindowsLimitTest, AFullTableAllocatesNoMore) {
+  MemoryCore core(Options{.key_slots_max = 2});
+  const PdId pd = *core.domains.Allocate(*core.consumers.Open({}));
+  ASSERT_TRUE(Succeeds(core.windows.Allocate(pd, WindowType::kType1)));
+  EXPECT_TRUE(FailsWith(core.windows.Allocate(pd, WindowType::kType1), MemoryError::kLimitReached));
+  EXPECT_EQ(core.domains.Find(pd)->users, 1u);
+}
+
+// Row A2: the owner must itself have the memory, when it binds and when it unbinds.
+TEST_F(WindowsTest, TheOwnersSegmentsAreAskedAtBindAndUnbind) {
+  pd_ = MakeDomain({.has_segments = true, .table = ConsumerSpec::PrivateTable{}});
+  me_.pd = pd_;
+  const Segment segment{EffectiveAddress(kBase), kPage, VirtualAddress(0), Rights::kLocalRead};
+  const auto update = [&](SegmentChange change) {
+    ASSERT_TRUE(Succeeds(core_.consumers.SegmentTableUpdate(OwnerOf(pd_), change, segment)));
+  };
+  update(SegmentChange::kAdd);
+  const RegionSpec spec{.pd = pd_, .start = KeyAddress(0), .length = kMax, .rights = Rights::kAll};
+  region_ = *core_.regions.Register(spec, AddressSpaceBacking{});
+  const Key window = Allocate(WindowType::kType1);
+  ExpectBindRefused(window, Binding(kBase, 8, Rights::kRemoteWrite), Denial::kOwnerHasNoRight);
+  ExpectBindRefused(window, Binding(kBase, kPage + 1, Rights::kRemoteRead),
+                    Denial::kOwnerHasNoRight);
+  const auto bound = Bind(window, Binding(kBase, kPage, Rights::kRemoteRead));
+  ASSERT_TRUE(Succeeds(bound));
+  update(SegmentChange::kDelete);
+  ExpectBindRefused(*bound, WindowBinding{}, Denial::kOwnerHasNoRight);
+  update(SegmentChange::kAdd);
+  EXPECT_TRUE(Succeeds(Bind(*bound, WindowBinding{})));
+}
+
+}  // namespace
+}  // namespace verbena::memory

@@ -1,0 +1,154 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "memory/iscsi_tasks.h"
+#include "memory/one_touch.h"
+#include "memory/options.h"
+#include "memory/protection_entry.h"
+#include "memory/regions.h"
+#include "memory/translation.h"
+#include "memory/windows.h"
+#include "model/address_spaces.h"
+#include "model/key_book.h"
+
+namespace verbena::memory::model {
+
+// A region, window or task, as its owner thinks of it.
+struct Entry {
+  EntryType type = EntryType::kRegion;
+  EntryState state = EntryState::kReserved;
+  Key local, remote;  // the present keys
+  PdId pd;
+  uint64_t start = 0, length = 0;
+  Rights rights;
+  bool one_touch = false;
+  bool touched = false;
+  StreamNumber touched_at;
+  bool by_work_request = false;
+  bool was_valid = false;  // with its present keys
+
+  // Regions and tasks: their pages, or the owner's own tables, or nothing.
+  std::shared_ptr<PageSet> pages;
+  bool of_address_space = false;
+  uint64_t first_offset = 0;
+  AddressKind address_kind = AddressKind::kEffective;
+
+  WindowType window_type = WindowType::kType1;
+  Entry* region = nullptr;  // of a bound window
+  uint64_t offset = 0;      // of the window in it
+  QpNumber qp;
+
+  uint64_t command = 0;
+  bool command_reads = false;
+};
+
+// What an access must come to; the alternatives are those of Translation.
+struct Landing {
+  GuestKey second_stage_key;
+  uint32_t attributes = 0;
+};
+struct Outcome {
+  std::variant<Landing, Fault, Denial> answer;
+  std::vector<uint64_t> bytes;  // of a landing: machine addresses in order
+};
+
+// The rules of the memory core once more, written down as simply as they can be: a list of entries,
+// looked through from the start, and accesses that are followed byte by byte. It knows nothing of
+// slots, trees, reverse maps or leaves.
+//
+// Each call says what the core must answer, and if that is success it is done here as well. What
+// the reference cannot know, the new ids and keys, it takes from the core's answer and holds
+// against the rules; `complaint` says what was wrong with them.
+class Reference {
+ public:
+  Reference(const Options& options, uint64_t inverted_base, uint64_t inverted_frames)
+      : spaces(options, inverted_base, inverted_frames),
+        keys(options.key_slots_max, options.key_quarantine),
+        remote_through_regions_(options.remote_through_regions) {}
+
+  using NewKeys = std::optional<RegionKeys>;
+
+  // regions
+  Verdict<MemoryError> Register(const RegionSpec& spec, const Backing& backing, NewKeys made);
+  Verdict<MemoryError> Reregister(Key key, const RegionSpec& spec,
+                                  const std::optional<Backing>& backing, NewKeys made);
+  Verdict<MemoryError> Deregister(Key key);
+  Verdict<MemoryError> Reserve(PdId pd, uint64_t pages_max, PageShift shift, NewKeys made);
+  Verdict<Denial> RegisterReserved(Key key, const RegionSpec& spec, const PageListBacking& list,
+                                   const Accessor& who, NewKeys made);
+  Verdict<Denial> Invalidate(Key key, Origin origin, const Accessor& who);
+  Verdict<MemoryError> SwapOut(Key key);
+  Verdict<MemoryError> SwapIn(Key key);
+  Verdict<MemoryError> MapPages(Key key, uint64_t first, uint64_t count,
+                                std::optional<uint64_t> where, bool writable);
+  Verdict<MemoryError> UnmapPages(Key key, uint64_t first, uint64_t count);
+
+  // windows and tasks
+  Verdict<MemoryError> AllocateWindow(PdId pd, WindowType type, std::optional<Key> made);
+  Verdict<MemoryError> DeallocateWindow(Key key);
+  Verdict<Denial> Bind(Key window, const WindowBinding& binding, const Accessor& who,
+                       std::optional<Key> made);
+  Verdict<MemoryError> BeginTask(const TaskSpec& spec, const PageListBacking& list,
+                                 std::optional<Key> made);
+  Verdict<Denial> EndTask(Key key, const Accessor& who);
+
+  // one-touch
+  Result<TouchAction, Denial> Touch(Key key, const StreamSegment& segment,
+                                    const StreamPosition& stream, QpNumber qp);
+  void StreamAdvanced(QpNumber qp, StreamNumber next_expected);
+  void StreamEnded(QpNumber qp);
+
+  // the one door
+  Outcome Translate(Key key, uint64_t address, uint64_t length, Access access,
+                    const Accessor& who) const;
+
+  bool DomainInUse(PdId pd) const;
+  bool HasWindows(const Entry& region) const;
+  const std::vector<std::unique_ptr<Entry>>& entries() const { return entries_; }
+  uint64_t remembered_count() const { return remembered_.size(); }
+  const std::string& complaint() const { return keys.complaint(); }
+
+  AddressSpaces spaces;
+  KeyBook keys;
+
+ private:
+  struct Remembered {
+    QpNumber qp;
+    Key key;
+    StreamNumber last_byte;
+  };
+
+  Entry* Find(KeyIndex index) const;
+  Result<Entry*, MemoryError> FindLive(Key key, EntryType type) const;
+  Verdict<MemoryError> CheckSpec(const RegionSpec& spec) const;
+  Verdict<MemoryError> CheckOwner(const RegionSpec& spec, const Backing& backing) const;
+  Verdict<MemoryError> CheckBacking(const RegionSpec& spec, const Backing& backing) const;
+  static Backing BackingOf(const Entry& region);
+  // Fills in a region whose spec and backing were found good.
+  void Fill(Entry& region, const RegionSpec& spec);
+  void Back(Entry& region, const RegionSpec& spec, const Backing& backing);
+
+  Entry& Add(EntryType type, PdId pd, RegionKeys made);
+  void Remove(Entry& entry);
+  void Renew(Entry& entry, RegionKeys made);
+
+  Result<Entry*, Denial> CheckWindow(Key window, const WindowBinding& binding,
+                                     const Accessor& who) const;
+  bool OwnerMay(const Entry& region, uint64_t offset, uint64_t length, Rights needed) const;
+  Verdict<Denial> Authorize(Key key, uint64_t address, uint64_t length, Access access,
+                            const Accessor& who) const;
+
+  const bool remote_through_regions_;
+  std::vector<std::unique_ptr<Entry>> entries_;
+  std::vector<Remembered> remembered_;
+};
+
+// True when the list is well formed and has exactly the pages that `length` bytes need.
+bool IsGoodList(const PageListBacking& list, uint64_t length);
+
+}  // namespace verbena::memory::model

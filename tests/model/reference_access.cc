@@ -1,0 +1,236 @@
+#include <algorithm>
+
+#include "model/reference.h"
+
+namespace verbena::memory::model {
+namespace {
+
+constexpr uint64_t kSmallPage = 4096;
+
+// Follows one access byte by byte. `from` counts from the first byte of the region or task.
+class Walk {
+ public:
+  Walk(const AddressSpaces& spaces, const Entry& target, uint64_t from, uint64_t length,
+       bool writes)
+      : spaces_(spaces),
+        target_(target),
+        owner_(spaces.OwnerOf(target.pd)),
+        guest_(spaces.FindGuest(owner_.guest)),
+        from_(from),
+        length_(length),
+        writes_(writes) {}
+
+  Outcome Run() {
+    size_t pieces = 0;
+    for (uint64_t i = 0; i < length_; ++i) {
+      const std::optional<uint64_t> physical =
+          target_.of_address_space ? ThroughOwner(i) : ThroughPages(i);
+      if (!physical.has_value()) return std::move(outcome_);
+      const std::optional<uint64_t> machine = guest_ ? ThroughGuest(i, *physical) : physical;
+      if (!machine.has_value()) return std::move(outcome_);
+      const bool continues = i > 0 && outcome_.bytes.back() + 1 == *machine;
+      if (!continues && ++pieces > SpanList::kCapacity) break;  // the rest is asked for next
+      outcome_.bytes.push_back(*machine);
+    }
+    outcome_.answer = Landing{owner_.guest, guest_ ? guest_->attributes : 0};
+    return std::move(outcome_);
+  }
+
+ private:
+  bool Allows(const std::optional<Page>& page) const {
+    return page.has_value() && (page->writable || !writes_);
+  }
+
+  // The pages that must be fetched: `first` and all up to the last one that is missing, too.
+  template <class Find>
+  void SetFault(Stage stage, uint64_t page_bytes, uint64_t first, uint64_t last, Find find) {
+    while (last > first && Allows(find(last))) --last;
+    Fault fault;
+    fault.stage = stage;
+    fault.for_write = writes_;
+    fault.region = target_.local;
+    fault.guest = owner_.guest;
+    fault.page_shift = *PageShift::FromBytes(page_bytes);
+    fault.first_page = first;
+    fault.page_count = last - first + 1;
+    outcome_.answer = fault;
+  }
+
+  std::optional<uint64_t> ThroughPages(uint64_t i) {
+    const uint64_t bytes = target_.pages->page_bytes;
+    const uint64_t at = target_.first_offset + from_ + i;
+    const auto find = [&](uint64_t number) {
+      const Page* found = target_.pages->Find(number);
+      return found == nullptr ? std::nullopt : std::optional(*found);
+    };
+    if (i == 0 || at % bytes == 0) {
+      page_ = find(at / bytes);
+      run_end_ = std::min(length_ - 1, i + (bytes - 1 - at % bytes));
+      if (!Allows(page_)) {
+        const uint64_t last = target_.first_offset + from_ + (length_ - 1);
+        SetFault(Stage::kFirst, bytes, at / bytes, last / bytes, find);
+        return std::nullopt;
+      }
+    }
+    return page_->where + at % bytes;
+  }
+
+  // Effective address to virtual by the owner's segments, virtual to physical by its page table.
+  std::optional<uint64_t> ThroughOwner(uint64_t i) {
+    const uint64_t address = target_.start + from_ + i;
+    uint64_t at = address;
+    uint64_t left = length_ - 1 - i;  // bytes behind this one that are in one piece with it
+    if (owner_.has_segments && target_.address_kind == AddressKind::kEffective) {
+      if (segment_ == nullptr || segment_->last < address) segment_ = owner_.FindSegment(address);
+      if (segment_ == nullptr) return Deny(Denial::kNoSegment);
+      if (!segment_->rights.Has(writes_ ? Rights::kLocalWrite : Rights::kLocalRead)) {
+        return Deny(Denial::kOwnerHasNoRight);
+      }
+      at = segment_->base + (address - segment_->first);
+      left = std::min(left, segment_->last - address);
+    }
+    const auto find = [&](uint64_t number) { return spaces_.FindLocal(owner_, number); };
+    const bool new_piece = segment_ != nullptr && segment_->first == address;
+    if (i == 0 || new_piece || at % kSmallPage == 0) {
+      page_ = find(at / kSmallPage);
+      run_end_ = i + std::min(left, kSmallPage - 1 - at % kSmallPage);
+    }
+    if (!Allows(page_)) {
+      SetFault(Stage::kFirst, kSmallPage, at / kSmallPage, (at + left) / kSmallPage, find);
+      return std::nullopt;
+    }
+    return page_->where + at % kSmallPage;
+  }
+
+  std::optional<uint64_t> ThroughGuest(uint64_t i, uint64_t physical) {
+    const auto find = [&](uint64_t number) {
+      const Page* found = guest_->pages->Find(number);
+      return found == nullptr ? std::nullopt : std::optional(*found);
+    };
+    const uint64_t number = physical / kSmallPage;
+    if (i == 0 || number != guest_page_number_) {
+      guest_page_ = find(number);
+      guest_page_number_ = number;
+    }
+    if (!Allows(guest_page_)) {
+      const uint64_t last = physical + (run_end_ - i);
+      SetFault(Stage::kSecond, kSmallPage, number, last / kSmallPage, find);
+      return std::nullopt;
+    }
+    return guest_page_->where + physical % kSmallPage;
+  }
+
+  std::optional<uint64_t> Deny(Denial denial) {
+    outcome_.answer = denial;
+    return std::nullopt;
+  }
+
+  const AddressSpaces& spaces_;
+  const Entry& target_;
+  const ConsumerRecord& owner_;
+  const GuestRecord* guest_;
+  const uint64_t from_;
+  const uint64_t length_;
+  const bool writes_;
+  Outcome outcome_;
+
+  // What the byte before this one was found by.
+  const SegmentRecord* segment_ = nullptr;
+  std::optional<Page> page_;
+  uint64_t run_end_ = 0;  // the last byte in one piece of physical memory with this one
+  std::optional<Page> guest_page_;
+  uint64_t guest_page_number_ = 0;
+};
+
+}  // namespace
+
+// The documents' checks a to g, in their order.
+Verdict<Denial> Reference::Authorize(Key key, uint64_t address, uint64_t length, Access access,
+                                     const Accessor& who) const {
+  const Entry* entry = Find(key.index());
+  const bool remote = access == Access::kRemoteRead || access == Access::kRemoteWrite ||
+                      access == Access::kRemoteAtomic;
+  const bool task = access == Access::kTaskSend || access == Access::kTaskReceive;
+
+  // a
+  if (entry == nullptr) return Denial::kNoSuchKey;
+  if (entry->state == EntryState::kSwappedOut) return Denial::kSwappedOut;
+  if (entry->state == EntryState::kReserved) return Denial::kNotValid;
+  const bool is_window = entry->type == EntryType::kWindow;
+  if (is_window && entry->region->state != EntryState::kValid) return Denial::kRegionNotValid;
+  const GuestKey guest = spaces.OwnerOf((is_window ? entry->region : entry)->pd).guest;
+  if (guest != kHost && spaces.FindGuest(guest) == nullptr) return Denial::kGuestGone;
+
+  // b
+  if (task != (entry->type == EntryType::kTask)) return Denial::kWrongType;
+  if (is_window && !remote) return Denial::kWrongType;
+  if (remote && !is_window && !remote_through_regions_) return Denial::kWrongType;
+
+  // c
+  const bool any_domain = is_window && entry->window_type == WindowType::kType2A;
+  const bool any_qp = !is_window || entry->window_type == WindowType::kType1;
+  if (!any_domain && who.pd != entry->pd) return Denial::kWrongDomain;
+  if (!any_qp && who.qp != entry->qp) return Denial::kWrongQp;
+
+  // d
+  if (key != (remote || task ? entry->remote : entry->local)) return Denial::kStaleInstance;
+
+  // e: in numbers that are wide enough for any sum.
+  __extension__ using Wide = unsigned __int128;
+  const Wide end = Wide{entry->start} + entry->length;
+  if (address < entry->start || Wide{address} + length > end) return Denial::kOutOfRange;
+
+  // f
+  const auto right = [&] {
+    switch (access) {
+      case Access::kLocalRead:
+        return Rights::kLocalRead;
+      case Access::kLocalWrite:
+        return Rights::kLocalWrite;
+      case Access::kBind:
+        return Rights::kNone;
+      case Access::kRemoteRead:
+      case Access::kTaskSend:
+        return Rights::kRemoteRead;
+      case Access::kRemoteWrite:
+      case Access::kTaskReceive:
+        return Rights::kRemoteWrite;
+      case Access::kRemoteAtomic:
+        return Rights::kRemoteAtomic;
+    }
+    return Rights::kAll;
+  }();
+  if (!entry->rights.Has(right)) return Denial::kNoRight;
+
+  // g
+  if (access == Access::kBind && !entry->rights.Has(Rights::kWindowBind)) {
+    return Denial::kNotBindable;
+  }
+  if (access == Access::kTaskSend && entry->command_reads) return Denial::kWrongCommand;
+  if (access == Access::kTaskReceive && !entry->command_reads) return Denial::kWrongCommand;
+
+  if (access == Access::kRemoteAtomic && (length != 8 || address % 8 != 0)) {
+    return Denial::kMisaligned;
+  }
+  return std::nullopt;
+}
+
+Outcome Reference::Translate(Key key, uint64_t address, uint64_t length, Access access,
+                             const Accessor& who) const {
+  if (length == 0) return {Landing(), {}};
+  if (const auto no = Authorize(key, address, length, access, who)) return {*no, {}};
+  const Entry& entry = *Find(key.index());
+  const bool is_window = entry.type == EntryType::kWindow;
+  const Entry& target = is_window ? *entry.region : entry;
+  const uint64_t from = address - entry.start + (is_window ? entry.offset : 0);
+  const bool writes = access == Access::kLocalWrite || access == Access::kRemoteWrite ||
+                      access == Access::kRemoteAtomic || access == Access::kTaskReceive;
+  Outcome outcome = Walk(spaces, target, from, length, writes).Run();
+  const bool landed = std::holds_alternative<Landing>(outcome.answer);
+  if (access == Access::kRemoteAtomic && landed && outcome.bytes[0] % 8 != 0) {
+    return {Denial::kMisaligned, {}};
+  }
+  return outcome;
+}
+
+}  // namespace verbena::memory::model

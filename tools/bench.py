@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""Measures the memory core and prints it beside its budget.
+
+Times come from Google Benchmark and vary with the machine; instruction counts come from callgrind
+and sizes from the tables themselves, and do not. Everything is written to build/bench/memory.json.
+
+  tools/bench.py                 all of it (make bench)
+  tools/bench.py --counts-only   what does not depend on the machine's mood, as a test
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+CALLS = 1000
+MANY = 1_000_000
+
+# name -> (unit, budget or None)
+BUDGETS = {
+    "translate, 1 region": ("instructions", 150),
+    f"translate, {MANY:,} regions": ("instructions", 150),
+    "translate, growth": ("%", 5),
+    "invalidate page, 1 region": ("instructions", None),
+    f"invalidate page, {MANY:,} regions": ("instructions", None),
+    "invalidate page, growth": ("%", 5),
+    "bind, type 1": ("instructions", None),
+    "bytes per entry": ("bytes", 128),
+    "untouched 1 TiB region": ("bytes", 64 * 1024),
+    "bytes per present page": ("bytes", 8),
+    "bytes per present page of a page list": ("bytes", None),
+    "reverse map per page of a page list": ("bytes", None),
+    "translate, time": ("us", None),
+    f"translate, time, {MANY:,} regions": ("us", None),
+    "translate through window, time": ("us", None),
+    "translate refused, time": ("us", None),
+    "bind, time": ("us", 0.3),
+    "bind + invalidate, time": ("us", 0.6),
+    "allocate + deallocate window, time": ("us", 1),
+    "register + deregister 1 GiB, time": ("us", 5),
+    "register + deregister 1 TiB, time": ("us", 5),
+    "register 1 TiB, resident growth": ("bytes", 0),
+    f"invalidate page, time, {MANY:,} regions": ("us", None),
+}
+
+
+def count(build, case, regions):
+    """Instructions of one call, by callgrind."""
+    out = build / "bench" / "callgrind.out"
+    command = ["valgrind", "--tool=callgrind", "--collect-atstart=no",
+               f"--callgrind-out-file={out}", str(build / "bin/memory_count"), case, str(regions),
+               str(CALLS)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = re.search(r"Collected : (\d+)", run.stderr)
+    if run.returncode != 0 or not found:
+        sys.exit(f"bench: {' '.join(command)} failed:\n{run.stderr}")
+    return int(found.group(1)) / CALLS
+
+
+def instruction_counts(build):
+    def case(name, regions):
+        print(f"  counting {name}, {regions:,} regions ...", file=sys.stderr, flush=True)
+        return count(build, name, regions) - count(build, "empty", 1)
+
+    def growth(one, many):
+        return 100 * (many - one) / one
+
+    translate_one, translate_many = case("translate", 1), case("translate", MANY)
+    gone_one, gone_many = case("invalidate-page", 1), case("invalidate-page", MANY)
+    return {
+        "translate, 1 region": translate_one,
+        f"translate, {MANY:,} regions": translate_many,
+        "translate, growth": growth(translate_one, translate_many),
+        "invalidate page, 1 region": gone_one,
+        f"invalidate page, {MANY:,} regions": gone_many,
+        "invalidate page, growth": growth(gone_one, gone_many),
+        "bind, type 1": case("bind", 1),
+    }
+
+
+def benchmark(build, pattern, min_time):
+    command = [str(build / "bin/memory_bench"), f"--benchmark_filter={pattern}",
+               f"--benchmark_min_time={min_time}", "--benchmark_format=json"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        sys.exit(f"bench: {' '.join(command)} failed:\n{run.stderr}")
+    rows = json.loads(run.stdout)["benchmarks"]
+    for row in rows:
+        if row.get("error_occurred"):
+            sys.exit(f"bench: {row['name']}: {row['error_message']}")
+    return {re.sub(r"/iterations:\d+$", "", row["name"]): row for row in rows}
+
+
+def sizes(build):
+    rows = benchmark(build, "Memory", 0.01)
+    tib = rows[f"MemoryOfRegion/{1 << 40}"]
+    page_list = rows["MemoryOfPageList"]
+    return {
+        "bytes per entry": rows[f"MemoryPerEntry/{MANY}"]["bytes_per_entry"],
+        "untouched 1 TiB region": tib["untouched_bytes"],
+        "bytes per present page": tib["bytes_per_present_page"],
+        "bytes per present page of a page list": page_list["bytes_per_present_page"],
+        "reverse map per page of a page list": page_list["reverse_map_bytes_per_page"],
+    }
+
+
+def times(build):
+    rows = benchmark(build, "-Memory", 0.5)
+
+    def us(name):
+        row = rows[name]
+        return row["cpu_time"] * {"ns": 1e-3, "us": 1, "ms": 1e3}[row["time_unit"]]
+
+    tib = f"RegisterUntouched/{1 << 40}"
+    return {
+        "translate, time": us("TranslateHit/1"),
+        f"translate, time, {MANY:,} regions": us(f"TranslateHit/{MANY}"),
+        "translate through window, time": us("TranslateThroughWindow"),
+        "translate refused, time": us("TranslateDenied"),
+        "bind, time": us("BindType1"),
+        "bind + invalidate, time": us("BindAndInvalidateType2"),
+        "allocate + deallocate window, time": us("AllocateWindow"),
+        "register + deregister 1 GiB, time": us(f"RegisterUntouched/{1 << 30}"),
+        "register + deregister 1 TiB, time": us(tib),
+        "register 1 TiB, resident growth": rows[tib]["resident_bytes_grown"],
+        f"invalidate page, time, {MANY:,} regions": us(f"InvalidatePage/{MANY}"),
+    }
+
+
+def report(results):
+    """Prints the table; returns the names that are over budget."""
+    print(f"\n{'memory core':<44}{'measured':>14} {'budget':>12}")
+    over = []
+    for name, value in results.items():
+        unit, budget = BUDGETS[name]
+        verdict = ""
+        if budget is not None:
+            fits = value <= budget
+            verdict = f"{budget:>12,g}" + ("" if fits else "  OVER")
+            if not fits:
+                over.append(name)
+        print(f"{name:<44}{value:>14,.3f} {verdict:<20} {unit}")
+    return over
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
+    parser.add_argument("--counts-only", action="store_true",
+                        help="instruction counts and sizes only; does not write the JSON")
+    args = parser.parse_args()
+    (args.build / "bench").mkdir(parents=True, exist_ok=True)
+
+    results = instruction_counts(args.build) | sizes(args.build)
+    if not args.counts_only:
+        print("  timing ...", file=sys.stderr, flush=True)
+        results |= times(args.build)
+    over = report(results)
+    if not args.counts_only:
+        path = args.build / "bench" / "memory.json"
+        path.write_text(json.dumps(
+            {name: {"value": value, "unit": BUDGETS[name][0], "budget": BUDGETS[name][1]}
+             for name, value in results.items()}, indent=2) + "\n")
+        print(f"\nwritten to {path}")
+    if over:
+        # Times are the machine's as well as ours: only what is reproducible fails.
+        firm = [name for name in over if not name.endswith("time") and "time," not in name]
+        print(f"over budget: {'; '.join(over)}", file=sys.stderr)
+        return 1 if firm else 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

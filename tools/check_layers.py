@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Holds the source tree to the layer table: who may include, and link, whom."""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+import source_tree
+
+PUBLIC = "verbena"  # include/verbena: the headers that users include
+
+# What a folder of src/ may include besides itself.
+ALLOWED = {
+    "base": set(),
+    "wire": {"base"},
+    "fabric": {"base"},
+    "queue": {"base"},
+    "memory": {"base"},
+    "transport": {"base", "wire", "memory", "queue"},
+    "adapter": {"base", "wire", "fabric", "queue", "memory", "transport"},
+    "host": {"base", "memory", "adapter"},
+    "verbs": {"base", "queue", "memory", "adapter", PUBLIC},
+    "ibverbs": {"base", PUBLIC},
+    "rdmacm": {"base", PUBLIC},
+    "cache": {"base", PUBLIC},
+    "iscsi": {"base", PUBLIC},
+    "tools": {"base", PUBLIC},
+}
+
+# These may include anything, and nothing in src/ may include them, but for the unit tests beside
+# the code, which share fixtures in tests/support.
+OUTSIDE = {"sim", "tests", "fuzz", "bench", "examples"}
+
+FIXTURES = "tests/support/"
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+LAYER_CALL = re.compile(r"\bverbena_layer\s*\(([^)]*)\)")
+LAYER_TARGET = re.compile(r"\bverbena_(" + "|".join(ALLOWED) + r")\b")
+KEYWORDS = {"DEPENDS", "LIBRARIES", "TEST_LIBRARIES"}
+
+
+def named(layers) -> str:
+    return ", ".join(sorted(layers)) or "nothing"
+
+
+class Checker:
+    """Collects the violations of one tree, as lines of text."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        self.violations = []
+
+    def check(self) -> list[str]:
+        depends = self.check_build_files()
+        for path in source_tree.files(self.root, ".h", ".cc", ".S"):
+            for number, quote, target in self.includes(path):
+                where = f"{path}:{number}"
+                if path.parts[0] == "src" and len(path.parts) > 2:
+                    self.check_src_include(where, path.parts[1], quote, target, depends)
+                elif path.parts[0] == "include":
+                    self.check_public_include(where, quote, target)
+                elif path.parts[0] in OUTSIDE:
+                    self.check_spelling(where, quote, target)
+        return self.violations
+
+    def report(self, where: str, wrong: str, right: str) -> None:
+        self.violations.append(f"{where}: {wrong}; {right}")
+
+    def includes(self, path: Path):
+        text = (self.root / path).read_text(encoding="utf-8")
+        for number, line in enumerate(text.splitlines(), 1):
+            if match := INCLUDE.match(line):
+                yield number, match[1], match[2]
+
+    def check_src_include(self, where, layer, quote, target, depends) -> None:
+        if layer not in ALLOWED:
+            return  # said once, for the folder
+        if not self.check_spelling(where, quote, target) or quote == "<":
+            return
+        used = target.split("/")[0]
+        permitted = ALLOWED[layer] | {layer}
+        if target.startswith(FIXTURES) and where.split(":")[0].endswith("_test.cc"):
+            return
+        if used in OUTSIDE:
+            self.report(where, f'src includes "{target}"', f"nothing in src may use {used}/")
+        elif "/" not in target or used not in ALLOWED.keys() | {PUBLIC}:
+            self.report(where, f'"{target}" is not written from the src root',
+                        f'write "{layer}/..." or another layer\'s name first, and <...> for what '
+                        "is not ours")
+        elif used not in permitted:
+            self.report(where, f'{layer} includes "{target}"',
+                        f"{layer} may include {named(ALLOWED[layer])}")
+        elif used not in depends.get(layer, set()) | {layer, PUBLIC}:
+            self.report(where, f'"{target}" is used but {used} is not in DEPENDS',
+                        f"add it in src/{layer}/CMakeLists.txt")
+
+    def check_public_include(self, where, quote, target) -> None:
+        if quote == '"' and not target.startswith(PUBLIC + "/"):
+            self.report(where, f'a public header includes "{target}"',
+                        f'only "{PUBLIC}/..." and the standard library are there for users')
+
+    def check_spelling(self, where, quote, target) -> bool:
+        """Whether the path, if it is one of ours, is written as "layer/file.h"."""
+        parts = target.split("/")
+        if {".", ".."} & set(parts) or parts[0] in {"src", "include"}:
+            self.report(where, f'"{target}" is not written from the src root',
+                        'write "layer/file.h"')
+            return False
+        if quote == "<" and (self.root / "src" / target).is_file():
+            self.report(where, f"<{target}> is ours", f'write "{target}"')
+            return False
+        return True
+
+    def check_build_files(self) -> dict[str, set[str]]:
+        """Returns the DEPENDS of each layer."""
+        depends = {}
+        folders = sorted(p for p in (self.root / "src").glob("*") if p.is_dir())
+        for folder in folders:
+            layer, file = folder.name, folder / "CMakeLists.txt"
+            where = f"src/{layer}/CMakeLists.txt"
+            if layer not in ALLOWED:
+                self.report(f"src/{layer}:1", f"{layer} is not in the layer table",
+                            f"layers are {named(ALLOWED)}")
+            elif file.is_file():
+                # Comments go; the lines stay where they are.
+                text = re.sub(r"#.*", "", file.read_text(encoding="utf-8"))
+                depends[layer] = self.check_build_file(where, layer, text)
+            elif any(folder.iterdir()):
+                self.report(f"{where}:1", "is missing", f"it calls verbena_layer({layer} ...)")
+        return depends
+
+    def check_build_file(self, where, layer, text) -> set[str]:
+        for match in LAYER_TARGET.finditer(text):
+            if match[1] == layer:
+                continue
+            line = text.count("\n", 0, match.start()) + 1
+            self.report(f"{where}:{line}", f"names the target {match[0]}",
+                        "layers are linked by DEPENDS of verbena_layer only")
+        calls = list(LAYER_CALL.finditer(text))
+        if len(calls) != 1 or calls[0][1].split()[:1] != [layer]:
+            self.report(f"{where}:1", "does not declare its layer once",
+                        f"it calls verbena_layer({layer} ...)")
+            return set()
+        depends = set()
+        keyword = None
+        for word in re.finditer(r"\S+", calls[0][1]):
+            if word[0] in KEYWORDS:
+                keyword = word[0]
+            elif keyword == "DEPENDS":
+                depends.add(word[0])
+                if word[0] not in ALLOWED[layer] - {PUBLIC}:
+                    line = text.count("\n", 0, calls[0].start(1) + word.start()) + 1
+                    self.report(f"{where}:{line}", f"{layer} depends on {word[0]}",
+                                f"{layer} may depend on {named(ALLOWED[layer] - {PUBLIC})}")
+        return depends
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
+    violations = Checker(parser.parse_args().root).check()
+    for violation in violations:
+        print(violation)
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

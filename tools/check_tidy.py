@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""House rules that neither the compiler nor clang-format nor clang-tidy knows."""
+
+import argparse
+import re
+import sys
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import NamedTuple
+
+import source_tree
+
+LINES_REVIEW, LINES_MAX = 400, 600
+LENGTH_FOLDERS = {"src", "sim", "include"}
+COLUMNS_MAX = 100
+
+SCRIPTS = (".py", ".sh", ".cmake")
+
+# Source files of src/ that have no test beside them, each with the reason.
+UNTESTED: dict[str, str] = {}
+
+
+class Ban(NamedTuple):
+    """An identifier that src/ does not use, except in files that match one of `allowed`."""
+    pattern: re.Pattern
+    reason: str
+    instead: str
+    allowed: tuple[str, ...]
+
+
+# The places that meet the outside world.
+EDGES = ("src/fabric/*", "src/memory/uffd*", "src/adapter/*", "src/tools/*")
+
+BANS = [
+    Ban(re.compile(r"\b(?:system|steady|high_resolution)_clock::now\b"
+                   r"|\b(?:clock_gettime|gettimeofday)\s*\("
+                   r"|\btime\s*\(\s*(?:nullptr|NULL|0)\s*\)"),
+        "a clock read makes a run unrepeatable", "take the time as an argument", EDGES),
+    Ban(re.compile(r"\bstd::random_device\b|\bs?rand\s*\(|\bgetrandom\s*\("),
+        "an unseeded draw makes a run unrepeatable", "take a generator (base/random.h)", EDGES),
+    Ban(re.compile(r"\b(?:secure_)?getenv\s*\("),
+        "hidden input", "take an option as an argument", EDGES),
+    Ban(re.compile(r"\bstd::[io]?fstream\b|\bfopen\s*\("),
+        "hidden input and output", "take the bytes, or an interface, as an argument", EDGES),
+    Ban(re.compile(r"\bstd::cout\b|(?<![\w.>])printf\s*\(|\bputs\s*\("),
+        "standard output belongs to the program that links us", "return the value",
+        ("src/tools/*",)),
+    Ban(re.compile(r"\bassert\s*\("),
+        "it may be compiled out", "use CHECK or DCHECK (base/check.h)", ()),
+]
+
+LEFTOVER = re.compile(r"\b(?:TODO|FIXME|XXX)\b")
+# The rule's own text, and its tests, hold the words.
+LEFTOVER_EXEMPT = {"tools/check_tidy.py", "tools/check_tidy_test.py"}
+
+# Comments and literals: what is in them is not code. Raw strings come before plain ones, and an
+# apostrophe behind a digit separates digits.
+NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"([^(\s]*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"'
+                      r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'", re.DOTALL)
+
+FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.DOTALL | re.MULTILINE)
+TITLE = re.compile(r"^# ", re.MULTILINE)
+LINK = re.compile(r"(?<!`)\[[^\]\n]*\]\(([^()\s]+)(?:\s+\"[^\"]*\")?\)")
+
+
+def keep_newlines(match: re.Match) -> str:
+    return "".join("\n" if c == "\n" else " " for c in match[0])
+
+
+class Checker:
+    """Collects what is wrong with one tree (`failures`) and what to look at (`warnings`)."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        self.failures: list[str] = []
+        self.warnings: list[str] = []
+
+    def check(self) -> None:
+        for path in source_tree.files(self.root, *source_tree.CPP, ".S", *SCRIPTS, ".md", ".txt"):
+            text = (self.root / path).read_bytes().decode("utf-8")
+            self.check_blanks(path, text)
+            if path.suffix == ".md":
+                self.check_markdown(path, text)
+                continue
+            self.check_columns(path, text)
+            self.check_leftovers(path, text)
+            if path.parts[0] in LENGTH_FOLDERS:
+                self.check_length(path, text)
+            if path.parts[0] == "src" and path.suffix in source_tree.CPP:
+                self.check_bans(path, text)
+        self.check_tests()
+
+    def fail(self, path: Path, line: int, message: str) -> None:
+        self.failures.append(f"{path}:{line}: {message}")
+
+    def fail_at(self, path: Path, text: str, offset: int, message: str) -> None:
+        self.fail(path, text.count("\n", 0, offset) + 1, message)
+
+    def check_blanks(self, path: Path, text: str) -> None:
+        for number, line in enumerate(text.split("\n"), 1):
+            if "\t" in line:
+                self.fail(path, number, "tab; use spaces")
+            if line != line.rstrip():
+                self.fail(path, number, "blanks at the end of the line")
+
+    def check_columns(self, path: Path, text: str) -> None:
+        for number, line in enumerate(text.split("\n"), 1):
+            # An address cannot be broken.
+            if len(line) > COLUMNS_MAX and "://" not in line:
+                self.fail(path, number, f"{len(line)} columns; at most {COLUMNS_MAX}")
+
+    def check_leftovers(self, path: Path, text: str) -> None:
+        if path.as_posix() in LEFTOVER_EXEMPT:
+            return
+        for match in LEFTOVER.finditer(text):
+            self.fail_at(path, text, match.start(),
+                         f"{match[0]} left behind; do it, or open an issue")
+
+    def check_length(self, path: Path, text: str) -> None:
+        lines = text.count("\n")
+        if lines > LINES_MAX:
+            self.fail(path, lines, f"{lines} lines; split it, at most {LINES_MAX}")
+        elif lines > LINES_REVIEW:
+            self.warnings.append(f"{path}:{lines}: {lines} lines; is it one thing?")
+
+    def check_bans(self, path: Path, text: str) -> None:
+        code = NOT_CODE.sub(keep_newlines, text)
+        for ban in BANS:
+            if any(fnmatch(path.as_posix(), place) for place in ban.allowed):
+                continue
+            for match in ban.pattern.finditer(code):
+                name = match[0].rstrip("( ")
+                self.fail_at(path, text, match.start(),
+                             f"{name} is banned: {ban.reason}; {ban.instead}"
+                             + (f" (allowed in {', '.join(ban.allowed)})" if ban.allowed else ""))
+
+    def check_tests(self) -> None:
+        for path in source_tree.files(self.root, ".cc"):
+            if path.parts[0] != "src" or path.stem.endswith("_test"):
+                continue
+            tested = (self.root / path).with_name(path.stem + "_test.cc").is_file()
+            if not tested and path.as_posix() not in UNTESTED:
+                self.fail(path, 1, f"no {path.stem}_test.cc beside it; write it, or give the "
+                                   "reason in UNTESTED of tools/check_tidy.py")
+            elif tested and path.as_posix() in UNTESTED:
+                self.fail(path, 1, "has a test; take it out of UNTESTED in tools/check_tidy.py")
+
+    def check_markdown(self, path: Path, text: str) -> None:
+        prose = FENCE.sub(keep_newlines, text)
+        titles = len(TITLE.findall(prose))
+        if titles != 1:
+            self.fail(path, 1, f"{titles} titles; a page has exactly one line that starts '# '")
+        for match in LINK.finditer(prose):
+            target = match[1].split("#")[0]
+            if target and ":" not in target:
+                base = self.root if target.startswith("/") else (self.root / path).parent
+                if not (base / target.lstrip("/")).exists():
+                    self.fail_at(path, text, match.start(), f"link to {target}: no such file")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
+    checker = Checker(parser.parse_args().root)
+    checker.check()
+    for warning in checker.warnings:
+        print(f"warning: {warning}")
+    for failure in checker.failures:
+        print(failure)
+    return 1 if checker.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

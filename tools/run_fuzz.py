@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Runs fuzz targets for a bounded time, each from a copy of its corpus in fuzz/corpus/<name>/."""
+
+import argparse
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SUFFIX = "_fuzz"
+
+
+def run(name: str, build: Path, seconds: int, seed: int) -> bool:
+    """Fuzzes one target. What it learns stays in the build tree; the kept corpus is read only."""
+    corpus, kept = build / "corpus" / name, ROOT / "fuzz" / "corpus" / name
+    shutil.rmtree(corpus, ignore_errors=True)
+    if kept.is_dir():
+        shutil.copytree(kept, corpus)
+    corpus.mkdir(parents=True, exist_ok=True)
+    program = build / "bin" / (name + SUFFIX)
+    artifact = build / "artifacts" / f"{name}-"
+    artifact.parent.mkdir(exist_ok=True)
+    outcome = subprocess.run(
+        [program, f"-max_total_time={seconds}", f"-seed={seed}", "-timeout=10",
+         "-print_final_stats=1", f"-artifact_prefix={artifact}", corpus],
+        check=False)
+    if outcome.returncode != 0:
+        print(f"{name}: failed. To repeat it: {program} FILE, with the FILE named above.",
+              file=sys.stderr)
+    return outcome.returncode == 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "fuzz")
+    parser.add_argument("--seconds", type=int, default=60, help="for each target")
+    parser.add_argument("--seed", type=int, default=0, help="0 draws one")
+    parser.add_argument("names", nargs="*", help="targets; all when none is named")
+    options = parser.parse_args()
+    targets = sorted(p.stem.removesuffix(SUFFIX) for p in ROOT.glob(f"fuzz/*{SUFFIX}.cc"))
+    names = options.names or targets
+    if not names or set(names) - set(targets):
+        print(f"no such fuzz target; there are: {', '.join(targets) or 'none'}", file=sys.stderr)
+        return 1
+    passed = [run(name, options.build, options.seconds, options.seed) for name in names]
+    return 0 if all(passed) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Runs the test suites and ends with one line: tests: N passed, N failed, N skipped.
+
+A suite is a test preset of CMakePresets.json; its build directory must be built. Fails when a test
+fails, when a suite cannot run, and when no test ran at all.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+REPORTS = ROOT / "build" / "test-reports"
+SUITES = ["release", "asan-ubsan", "tsan", "fuzz"]
+
+PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+
+# What ctest writes for a test that was left out on purpose. Any other test that did not run
+# (program missing, say) has failed.
+ON_PURPOSE = re.compile(r"^(SKIP_|Disabled)")
+GTEST_REASON = re.compile(r": Skipped\n(.*?)\n\s*\[  SKIPPED \]", re.DOTALL)
+
+
+class Result(NamedTuple):
+    name: str
+    outcome: str
+    text: str  # a failed test's output, a skipped test's reason
+
+
+def fixed_addresses() -> list[str]:
+    """A command prefix that switches address randomisation off, where that is permitted: the
+    sanitizers' fixed shadow memory collides with the layouts that newer kernels draw."""
+    prefix = ["setarch", "-R"]
+    if not shutil.which(prefix[0]):
+        return []
+    allowed = subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode == 0
+    return prefix if allowed else []
+
+
+def skip_reason(output: str, message: str) -> str:
+    match = GTEST_REASON.search(output)
+    reason = match[1] if match else "disabled" if message == "Disabled" else ""
+    return " ".join(reason.split()) or "no reason given"
+
+
+def read_case(suite: str, case: ElementTree.Element) -> Result:
+    name = f"{suite}: {case.get('name')}"
+    output = case.findtext("system-out") or ""
+    if case.get("status") == "run":
+        return Result(name, PASSED, "")
+    skipped = case.find("skipped")
+    message = skipped.get("message", "") if skipped is not None else ""
+    if case.get("status") == "disabled" or ON_PURPOSE.match(message):
+        return Result(name, SKIPPED, skip_reason(output, message or "Disabled"))
+    return Result(name, FAILED, output.strip() or message)
+
+
+def run_suite(suite: str) -> list[Result]:
+    build = ROOT / "build" / ("" if suite == "release" else suite)
+    if not (build / "CTestTestfile.cmake").exists():  # where ctest would see no tests and be glad
+        return [Result(f"{suite}: build", FAILED, f"not built; try: make build-{suite}")]
+    report = REPORTS / f"{suite}.xml"
+    report.unlink(missing_ok=True)
+    ctest = subprocess.run(
+        [*fixed_addresses(), "ctest", "--preset", suite, "--output-junit", str(report)],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        check=False)
+    results = []
+    if report.exists():
+        results = [read_case(suite, case)
+                   for case in ElementTree.parse(report).getroot().iter("testcase")]
+    if ctest.returncode != 0 and not any(r.outcome == FAILED for r in results):
+        results.append(Result(f"{suite}: ctest itself", FAILED, ctest.stdout.strip()))
+    return results
+
+
+def tally(results: list[Result]) -> str:
+    count = {outcome: sum(r.outcome == outcome for r in results)
+             for outcome in (PASSED, FAILED, SKIPPED)}
+    return ", ".join(f"{number} {outcome}" for outcome, number in count.items())
+
+
+def main(suites: list[str]) -> int:
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    results = []
+    for suite in suites or SUITES:
+        print(f"{suite:<12}", end="", flush=True)
+        start = time.monotonic()
+        mine = run_suite(suite)
+        print(f"{tally(mine)}  ({time.monotonic() - start:.1f} s)", flush=True)
+        for failure in (r for r in mine if r.outcome == FAILED):
+            print(f"\n--- {failure.name}\n{failure.text}\n", flush=True)
+        results += mine
+    for skipped in (r for r in results if r.outcome == SKIPPED):
+        print(f"skipped {skipped.name}: {skipped.text}")
+    for failure in (r for r in results if r.outcome == FAILED):
+        print(f"failed  {failure.name}")
+    print(f"tests: {tally(results)}")
+    ran = any(r.outcome != SKIPPED for r in results)
+    return 0 if ran and not any(r.outcome == FAILED for r in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
