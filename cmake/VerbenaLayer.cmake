@@ -23,10 +23,25 @@ function(verbena_unit_test name)
   add_executable(${name} ${test_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${test_LIBRARIES} GTest::gmock_main)
+  # A test is compiled more often than it is run: the layers are optimised, the tests are not.
+  target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
+  target_precompile_headers(${name} PRIVATE <gtest/gtest.h>)
   add_dependencies(verbena_tests ${name})
   # Listed when ctest starts, so that a crash while listing fails the run and not the build.
   gtest_discover_tests(${name} TEST_PREFIX "${test_PREFIX}." DISCOVERY_MODE PRE_TEST
                        PROPERTIES SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
+endfunction()
+
+# Keeps the tests that have a suite with threads, known by its name.
+function(verbena_filter_threads list)
+  set(kept)
+  foreach(file IN LISTS ${list})
+    file(STRINGS ${file} suites REGEX "^TEST.*Threads")
+    if(suites)
+      list(APPEND kept ${file})
+    endif()
+  endforeach()
+  set(${list} ${kept} PARENT_SCOPE)
 endfunction()
 
 # verbena_layer(<folder> [DEPENDS <folder>...] [LIBRARIES <target>...] [TEST_LIBRARIES <target>...])
@@ -46,6 +61,9 @@ function(verbena_layer folder)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  if(VERBENA_ONLY_THREADS)
+    verbena_filter_threads(tests)
+  endif()
 
   if("checks" IN_LIST VERBENA_PARTS)
     set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)

@@ -62,6 +62,14 @@ MUTANTS = [
     Mutant("g: window on a region that allows none", "translator.cc",
            "if (access == Access::kBind) return entry.rights.Has(Rights::kWindowBind);",
            "if (access == Access::kBind) return true;"),
+    Mutant("g: message against the task's command", "translator.cc",
+           "return entry.task.command_reads == (access == Access::kTaskReceive);",
+           "return entry.task.command_reads == (access == Access::kTaskReceive) || "
+           "entry.length > 0;"),
+    Mutant("a: guest that is gone not missed", "translator.cc",
+           "if (common_only || guests_.Find(grant.target->guest) == nullptr) "
+           "return Denial::kGuestGone;",
+           "if (common_only) return Denial::kGuestGone;"),
     Mutant("window's offset in its region ignored", "translator.cc",
            "grant.offset += entry->window.offset;", ""),
     Mutant("window with wider rights than its region", "windows.cc",
@@ -98,6 +106,8 @@ MUTANTS = [
            "if (number == 0) gone += InvalidateLeaf(*table, number, first.value(), last.value());"),
     Mutant("reverse record of an unmapped page stays", "translation_store.cc",
            "    NotePage(table, page, table.Load(leaf, page), false);\n", ""),
+    Mutant("key: an entry goes on when its lap is spent", "protection_table.cc",
+           "if (keys_.IsSpent(slot)) {", "if (keys_.IsSpent(slot) && distinct_keys) {"),
     Mutant("reverse record of a mapped page missing", "translation_store.cc",
            "    NotePage(table, page, entry, true);\n", ""),
     Mutant("instance comes twice in a lap", "key_allocator.cc",

@@ -79,8 +79,7 @@ void KeyAllocator::Adopt(SlotNumber slot, Instance instance) {
 KeyAllocator::Fate KeyAllocator::Give(SlotNumber slot) {
   CHECK(taken_ > 0 && slot.value() < slot_count());
   --taken_;
-  // A new life may need two instances, one for each of its keys.
-  if (lives_[slot.value()].left >= 2) {
+  if (!IsSpent(slot)) {
     free_.push_back(slot);
     return Fate::kFree;
   }

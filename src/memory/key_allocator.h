@@ -44,9 +44,11 @@ class KeyScrambler {
 
 // Hands out slots and the instances of their keys.
 //
-// Every slot goes through laps of 256 instances. Within a lap no instance is handed out twice; when
-// the lap is spent and the slot is given back, it rests for the quarantine and then begins a new
-// lap. So a key value is never handed out again within the quarantine after its owner gave it up.
+// Every slot goes through laps of 256 instances. Within a lap no instance is handed out twice; an
+// owner that needs another instance when the lap is spent moves to another slot, and a slot whose
+// lap is spent rests for the quarantine when it is given back, and then begins a new lap. So a key
+// value is never handed out again within the quarantine after it was given up.
+//
 // Instances that an owner chooses itself (type 2 windows, registration by work request: the low
 // byte of such keys is the consumer's by IBA 10.6.3.3) spend the lap as well; should an owner go
 // round the whole lap by itself, repeats among its own keys are its own choice.
@@ -60,9 +62,11 @@ class KeyAllocator {
   // Nothing when all are taken or resting.
   std::optional<SlotNumber> Take();
 
-  // The next instance of a taken slot that this lap has not seen. When the lap is spent the count
-  // goes on all the same: the owner keeps its slot, which will rest as soon as it is given back.
+  // The next instance of a taken slot.
   Instance NextInstance(SlotNumber slot);
+
+  // True when the lap has no room for another life, which may need two instances: one for each key.
+  bool IsSpent(SlotNumber slot) const { return lives_[slot.value()].left < 2; }
 
   // The owner of a taken slot chose `instance` itself.
   void Adopt(SlotNumber slot, Instance instance);

@@ -15,8 +15,9 @@ struct Options {
   // used.
   uint32_t key_slots_max = kKeyIndexCount;
 
-  // How long a slot rests once all 256 instances of its index were handed out. A key that a peer
-  // kept for less than this time is always recognised as stale.
+  // How long a slot rests once all 256 instances of its index were handed out. A key that was given
+  // up less than this time ago is always recognised as stale, unless its owner chose the instance
+  // itself, or the table was so full that there was no other slot to move to.
   Duration key_quarantine = Seconds(60);
 
   // Small objects, a few dozen bytes each: the defaults are far above any real program.

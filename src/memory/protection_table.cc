@@ -25,14 +25,25 @@ MemoryResult<const ProtectionEntry*> ProtectionTable::FindLive(Key key, EntryTyp
   return entry;
 }
 
-std::optional<SlotNumber> ProtectionTable::Take(EntryType type, PdId pd, bool distinct_keys) {
+std::optional<SlotNumber> ProtectionTable::TakeSlot() {
   const std::optional<SlotNumber> slot = keys_.Take();
   while (chunks_.size() * kChunkEntries < keys_.slot_count()) {
     chunks_.push_back(std::make_unique<ProtectionEntry[]>(kChunkEntries));
   }
+  DCHECK(!slot.has_value() || EntryAt(*slot).state == EntryState::kFree);
+  return slot;
+}
+
+void ProtectionTable::GiveSlot(SlotNumber slot) {
+  ProtectionEntry& entry = EntryAt(slot);
+  entry = ProtectionEntry();
+  if (keys_.Give(slot) == KeyAllocator::Fate::kRetired) entry.state = EntryState::kRetired;
+}
+
+std::optional<SlotNumber> ProtectionTable::Take(EntryType type, PdId pd, bool distinct_keys) {
+  const std::optional<SlotNumber> slot = TakeSlot();
   if (!slot.has_value()) return std::nullopt;
   ProtectionEntry& entry = EntryAt(*slot);
-  DCHECK(entry.state == EntryState::kFree);
   entry = ProtectionEntry();
   entry.type = type;
   entry.state = EntryState::kReserved;
@@ -43,6 +54,18 @@ std::optional<SlotNumber> ProtectionTable::Take(EntryType type, PdId pd, bool di
     entry.task = {};
   }
   RenewInstances(*slot, distinct_keys);
+  return slot;
+}
+
+SlotNumber ProtectionTable::Renew(SlotNumber slot, bool distinct_keys) {
+  if (keys_.IsSpent(slot)) {
+    if (const std::optional<SlotNumber> fresh = TakeSlot()) {
+      EntryAt(*fresh) = EntryAt(slot);
+      GiveSlot(slot);
+      slot = *fresh;
+    }
+  }
+  RenewInstances(slot, distinct_keys);
   return slot;
 }
 
@@ -72,10 +95,8 @@ void ProtectionTable::MakeReserved(SlotNumber slot) {
 }
 
 void ProtectionTable::Give(SlotNumber slot) {
-  ProtectionEntry& entry = EntryAt(slot);
-  CHECK(entry.is_live());
-  entry = ProtectionEntry();
-  if (keys_.Give(slot) == KeyAllocator::Fate::kRetired) entry.state = EntryState::kRetired;
+  CHECK(EntryAt(slot).is_live());
+  GiveSlot(slot);
 }
 
 void ProtectionTable::AdvanceTo(Time now) {

@@ -51,9 +51,11 @@ class ProtectionTable {
   // Back to free, or to retired. What the entry pointed at is the caller's to release.
   void Give(SlotNumber slot);
 
-  // The next life of a live entry: its present keys become stale.
-  void RenewInstances(SlotNumber slot, bool distinct_keys);
-  // The same with an instance that the owner chose for both keys.
+  // The next life of a live entry that nothing points at: its present keys become stale. Returns
+  // its slot, which is another one when the instances of the old one are spent; only in a table
+  // without a free slot does it stay and meet old instances again.
+  SlotNumber Renew(SlotNumber slot, bool distinct_keys);
+  // The same with an instance that the owner chose for both keys, in the same slot.
   void AdoptInstance(SlotNumber slot, Instance instance);
 
   SlotNumber SlotOf(Key key) const { return keys_.SlotOf(key.index()); }
@@ -83,6 +85,10 @@ class ProtectionTable {
 
  private:
   static constexpr uint32_t kChunkEntries = 1024;
+
+  std::optional<SlotNumber> TakeSlot();
+  void GiveSlot(SlotNumber slot);
+  void RenewInstances(SlotNumber slot, bool distinct_keys);
 
   KeyAllocator keys_;
   std::vector<std::unique_ptr<ProtectionEntry[]>> chunks_;

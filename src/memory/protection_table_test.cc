@@ -95,7 +95,7 @@ TEST_F(ProtectionTableTest, RenewedAndAdoptedInstancesMakeOldKeysStale) {
   const SlotNumber slot = Take();
   table_.EntryAt(slot).was_valid = true;
   const Key first = table_.LocalKey(slot);
-  table_.RenewInstances(slot, false);
+  EXPECT_EQ(table_.Renew(slot, false), slot);
   EXPECT_FALSE(table_.EntryAt(slot).was_valid);
   EXPECT_NE(table_.LocalKey(slot), first);
   EXPECT_TRUE(FailsWith(table_.FindLive(first, EntryType::kRegion), MemoryError::kNoSuchKey));
@@ -117,9 +117,31 @@ TEST_F(ProtectionTableTest, AReservedWindowLetsGoOfItsRegion) {
   EXPECT_EQ(table_.EntryAt(region).region.bound_windows, 0u);
 }
 
+TEST_F(ProtectionTableTest, AnEntryMovesToAnotherSlotWhenItsLapIsSpent) {
+  const SlotNumber slot = Take();
+  table_.EntryAt(slot).start = 4711;
+  std::set<uint32_t> seen = {table_.LocalKey(slot).value()};
+  SlotNumber at = slot;
+  while (at == slot) {
+    at = table_.Renew(slot, false);
+    EXPECT_TRUE(seen.insert(table_.LocalKey(at).value()).second);
+  }
+  EXPECT_EQ(table_.EntryAt(at).start, 4711u);
+  EXPECT_EQ(table_.EntryAt(slot).state, EntryState::kRetired);
+  EXPECT_EQ(table_.live_count(), 1u);
+  EXPECT_TRUE(table_.IsConsistent());
+}
+
+TEST_F(ProtectionTableTest, AnEntryStaysWhereItIsWhenThereIsNoOtherSlot) {
+  const SlotNumber slot = Take();
+  while (table_.Take(EntryType::kRegion, kPd, false).has_value()) continue;
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(table_.Renew(slot, false), slot);
+  EXPECT_TRUE(table_.IsConsistent());
+}
+
 TEST_F(ProtectionTableTest, ASlotRetiresWhenItsLapIsSpentAndComesBackAfterItsRest) {
   const SlotNumber slot = Take();
-  for (int i = 0; i < 255; ++i) table_.RenewInstances(slot, false);
+  for (int i = 0; i < 254; ++i) ASSERT_EQ(table_.Renew(slot, false), slot);
   const Key last = table_.LocalKey(slot);
   table_.Give(slot);
   EXPECT_EQ(table_.EntryAt(slot).state, EntryState::kRetired);

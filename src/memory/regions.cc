@@ -102,8 +102,7 @@ MemoryResult<RegionKeys> Regions::Reregister(Key key, const RegionSpec& spec,
   }
   domains_.AddUser(spec.pd);
   domains_.DropUser(entry.pd);
-  const SlotNumber slot = table_.SlotOf(key);
-  table_.RenewInstances(slot, spec.distinct_keys);
+  const SlotNumber slot = table_.Renew(table_.SlotOf(key), spec.distinct_keys);
   FillIn(slot, spec, memory);
   return KeysOf(slot);
 }

@@ -57,18 +57,18 @@ Result<Translator::Grant, Denial> Windows::CheckRegion(const WindowBinding& bind
 Result<Key, Denial> Windows::Bind(Key window, const WindowBinding& binding, const Accessor& who) {
   const auto found = FindForBind(window, binding, who);
   if (!found.has_value()) return Fail(found.error());
-  const SlotNumber slot = table_.SlotOf(window);
+  SlotNumber slot = table_.SlotOf(window);
   if (binding.length == 0) return Unbind(slot);
   const auto grant = CheckRegion(binding, who);
   if (!grant.has_value()) return Fail(grant.error());
 
-  ProtectionEntry& entry = **found;
   table_.MakeReserved(slot);
-  if (entry.window_type == WindowType::kType1) {
-    table_.RenewInstances(slot, false);
+  if ((*found)->window_type == WindowType::kType1) {
+    slot = table_.Renew(slot, false);
   } else {
     table_.AdoptInstance(slot, binding.instance);
   }
+  ProtectionEntry& entry = table_.EntryAt(slot);
   ++table_.EntryAt(grant->slot).region.bound_windows;
   entry.start = binding.zero_based ? 0 : binding.start.value();
   entry.length = binding.length;
@@ -92,8 +92,7 @@ Result<Key, Denial> Windows::Unbind(SlotNumber slot) {
     }
   }
   table_.MakeReserved(slot);
-  table_.RenewInstances(slot, false);
-  return table_.RemoteKey(slot);
+  return table_.RemoteKey(table_.Renew(slot, false));
 }
 
 // May the owner of the region itself touch these bytes with these rights, now?

@@ -29,7 +29,7 @@ void KeyBook::HandOut(Key key) {
   Index& it = indices_[key.index()];
   const uint8_t instance = key.instance().value();
   if (key.value() == 0 || key.index().value() == 0) Complain("a key of index 0", key);
-  // An owner that keeps an index beyond its lap meets old instances again.
+  // An owner that finds no index to move to meets old instances again.
   if (it.left > 0 && it.used[instance]) Complain("an instance came twice in a lap", key);
   it.used.set(instance);
   it.left -= std::min(it.left, 1u);

@@ -29,6 +29,11 @@ Entry& Reference::Add(EntryType type, PdId pd, RegionKeys made) {
 }
 
 void Reference::Renew(Entry& entry, RegionKeys made) {
+  const KeyIndex before = entry.local.index();
+  if (entry.local != Key() && keys.MustMove(before)) {
+    keys.Take(made.local.index());
+    keys.Give(before);
+  }
   keys.HandOut(made.local);
   if (made.remote != made.local) keys.HandOut(made.remote);
   entry.local = made.local;

@@ -91,8 +91,9 @@ void World::TaskStep() {
     spec.pd = PickDomain();
     spec.length = choices_.Chance(1, 8) ? 0 : choices_.Between(1, 3 * kSmallPage);
     spec.reads = choices_.Chance(1, 2);
-    if (choices_.Chance(1, 4))
+    if (choices_.Chance(1, 4)) {
       spec.rights = Rights::FromBits(static_cast<uint8_t>(choices_.Below(64)));
+    }
     spec.command = choices_.Below(1000);
     const PageList list = MakePageList(spec.length, GuestOf(spec.pd), MakeShift());
     const auto made = core_.tasks.Begin(spec, list.backing);
