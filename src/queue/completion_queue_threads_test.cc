@@ -1,0 +1,183 @@
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "queue/completion_queue.h"
+
+namespace verbena::queue {
+namespace {
+
+using Wanted = CompletionQueue::Wanted;
+
+// A completion whose fields all tell its id, so that a torn copy shows.
+Completion Make(uint64_t id) {
+  return {.id = WrId(id),
+          .qp = QpNumber(static_cast<uint32_t>(id)),
+          .byte_count = static_cast<uint32_t>(id),
+          .flow_tag = static_cast<uint32_t>(id)};
+}
+
+bool IsWhole(const Completion& completion) {
+  const auto low = static_cast<uint32_t>(completion.id.value());
+  return completion.qp == QpNumber(low) && completion.byte_count == low &&
+         completion.flow_tag == low;
+}
+
+// Polls until the queue is empty and reports each entry to `fn`; odd threads read in place.
+template <class Fn>
+void Drain(CompletionQueue& queue, bool in_place, Fn fn) {
+  if (in_place) {
+    const Completion* entry = queue.StartPoll().value();
+    if (entry == nullptr) return;
+    for (; entry != nullptr; entry = queue.NextPoll()) fn(*entry);
+    return queue.EndPoll();
+  }
+  std::array<Completion, 4> batch;
+  while (const size_t count = queue.Poll(batch).value()) {
+    for (size_t i = 0; i < count; ++i) fn(batch[i]);
+  }
+}
+
+TEST(CompletionQueueThreads, EachCompletionReachesOnePoller) {
+  constexpr uint64_t kCount = 20'000;
+  constexpr size_t kPollers = 3;
+  CompletionQueue queue(16);
+  std::vector<std::atomic<uint8_t>> seen(kCount);
+  std::atomic<uint64_t> polled = 0;
+  std::atomic<uint64_t> bad = 0;
+  std::vector<std::thread> pollers;
+  for (size_t poller = 0; poller < kPollers; ++poller) {
+    pollers.emplace_back([&, poller] {
+      uint64_t last = 0;
+      while (polled < kCount) {
+        Drain(queue, poller == 0, [&](const Completion& completion) {
+          const uint64_t id = completion.id.value();
+          if (!IsWhole(completion) || id < last) ++bad;
+          last = id;
+          ++seen[id];
+          ++polled;
+        });
+        std::this_thread::yield();
+      }
+    });
+  }
+  for (uint64_t id = 0; id < kCount;) {
+    if (queue.size() == queue.capacity()) {
+      std::this_thread::yield();
+      continue;
+    }
+    if (id % 1'000 == 0) {
+      EXPECT_TRUE(queue.Resize(id % 2'000 == 0 ? 32 : 16) || queue.size() > 16);
+    }
+    // A queue pair that has no entries: nothing is lost when its none are removed.
+    if (id % 1'000 == 500) {
+      EXPECT_EQ(queue.RemoveQp(QpNumber(UINT32_MAX)), 0u);
+    }
+    if (queue.size() < queue.capacity()) {
+      EXPECT_EQ(queue.Push(Make(id++), false, Time()).status, CompletionQueue::PushStatus::kStored);
+    }
+  }
+  for (std::thread& poller : pollers) poller.join();
+  EXPECT_EQ(bad, 0u);
+  for (const auto& count : seen) ASSERT_EQ(count, 1);
+  EXPECT_TRUE(queue.IsConsistent());
+}
+
+// What a completion channel is to programs: events are counted and waited for.
+class Channel {
+ public:
+  void Raise() {
+    const std::lock_guard lock(mutex_);
+    ++events_;
+    raised_.notify_one();
+  }
+  // False if none comes, for so long that it must have been lost.
+  bool Wait() {
+    std::unique_lock lock(mutex_);
+    if (!raised_.wait_for(lock, std::chrono::seconds(20), [this] { return events_ > 0; })) {
+      return false;
+    }
+    --events_;
+    return true;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable raised_;
+  int events_ = 0;
+};
+
+// The engine pushes the next completion only when the last one was polled, so that each is the last
+// for as long as the program sleeps, and a wake-up that is lost is never made good by a later one.
+TEST(CompletionQueueThreads, NoWakeUpIsLost) {
+  constexpr uint64_t kCount = 30'000;
+  CompletionQueue queue(4);
+  Channel channel;
+  std::atomic<uint64_t> polled = 0;
+  std::atomic<bool> stop = false;
+  std::thread engine([&] {
+    for (uint64_t id = 0; id < kCount && !stop; ++id) {
+      while (polled != id && !stop) std::this_thread::yield();
+      if (queue.Push(Make(id), false, Time()).event_now) channel.Raise();
+    }
+  });
+
+  uint64_t sleeps = 0;
+  const auto count = [&polled](const Completion&) { ++polled; };
+  while (polled < kCount) {
+    // Arm, poll once more, and only then sleep.
+    queue.Arm(Wanted::kAll);
+    const uint64_t before = polled;
+    Drain(queue, false, count);
+    if (polled != before) continue;
+    ++sleeps;
+    if (!channel.Wait()) {
+      ADD_FAILURE() << "asleep with " << queue.size() << " completions in the queue";
+      break;
+    }
+    Drain(queue, false, count);
+  }
+  stop = true;
+  engine.join();
+  EXPECT_EQ(polled, kCount);
+  EXPECT_GT(sleeps, 0u);
+}
+
+// Pushes and arms race; however they fall, there are never more events than requests for one.
+TEST(CompletionQueueThreads, NoMoreEventsThanRequests) {
+  constexpr uint64_t kCount = 20'000;
+  CompletionQueue queue(4);
+  std::atomic<uint64_t> arms = 0;
+  std::atomic<bool> stop = false;
+  std::thread program([&] {
+    while (!stop) {
+      ++arms;
+      queue.Arm(arms % 2 == 0 ? Wanted::kAll : Wanted::kSolicited);
+      Drain(queue, false, [](const Completion&) {});
+      std::this_thread::yield();
+    }
+  });
+  uint64_t events = 0;
+  for (uint64_t id = 0; id < kCount;) {
+    if (queue.size() == queue.capacity()) {
+      std::this_thread::yield();
+      continue;
+    }
+    if (queue.Push(Make(id), id % 2 == 0, Time()).event_now) ++events;
+    ++id;
+    ASSERT_LE(events, arms);
+  }
+  stop = true;
+  program.join();
+  EXPECT_GT(events, 0u);
+}
+
+}  // namespace
+}  // namespace verbena::queue

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/check.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "queue/spsc_ring.h"
+#include "queue/work_request.h"
+
+namespace verbena::queue {
+
+// A receive queue that several queue pairs take from. They finish in any order, so an element goes
+// round through three places: free, posted (in order), taken.
+//
+//   Post: free -> posted      Take: posted -> taken      Give: taken -> free
+//
+// Elements stay where they are in memory, whatever happens to others; growth adds a block.
+//
+// Invariant: every element is in exactly one place; posted and taken ones together are at most
+// capacity(), unless a Resize lowered it, which it does not below them.
+//
+// Thread rule: any thread posts and sets the limit; posters exclude each other with a mutex (see
+// WorkQueue). The engine, one thread at a time, takes and gives without a lock. Resize: by the
+// engine.
+class SharedReceiveQueue {
+  struct Slot;
+
+ public:
+  // A taken element. A value; good until it is given back.
+  class Handle {
+   public:
+    [[nodiscard]] const ReceiveWqe& wqe() const { return slot_->wqe; }
+    [[nodiscard]] std::span<const Sge> sges() const { return {slot_->sges, slot_->sge_count}; }
+    [[nodiscard]] uint64_t length() const { return slot_->length; }
+
+    friend bool operator==(Handle, Handle) = default;
+
+   private:
+    friend SharedReceiveQueue;
+    explicit Handle(Slot* slot) : slot_(slot) {}
+
+    Slot* slot_;
+  };
+
+  struct Taken {
+    Handle handle;
+    bool limit_reached = false;  // raise the SRQ limit event
+  };
+
+  enum class ResizeError : uint8_t { kTooSmall };
+
+  SharedReceiveQueue(uint32_t capacity, uint32_t sges_max);
+  SharedReceiveQueue(const SharedReceiveQueue&) = delete;
+  SharedReceiveQueue& operator=(const SharedReceiveQueue&) = delete;
+
+  [[nodiscard]] Result<void, PostError> Post(const ReceiveRequest& request)
+      VERBENA_EXCLUDES(mutex_);
+
+  // Arms the limit event; 0 disarms it. A limit above the number posted is met by the next Take.
+  void SetLimit(uint32_t limit) { limit_.store(limit, std::memory_order_relaxed); }
+  // 0 when it is not armed, or no longer.
+  [[nodiscard]] uint32_t limit() const { return limit_.load(std::memory_order_relaxed); }
+
+  // The oldest posted element.
+  [[nodiscard]] std::optional<Taken> Take();
+
+  void Give(Handle handle) {
+    taken_count_.fetch_sub(1, std::memory_order_relaxed);
+    free_->Push(handle.slot_);
+  }
+
+  // Posted and not taken. By the engine.
+  [[nodiscard]] size_t size() const { return posted_->size(); }
+  [[nodiscard]] uint32_t capacity() const VERBENA_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return capacity_;
+  }
+  [[nodiscard]] uint32_t sges_max() const { return limits_.sges_max; }
+
+  // Refused below the number of elements that are posted or taken. Allocates when it grows.
+  [[nodiscard]] Result<void, ResizeError> Resize(uint32_t capacity) VERBENA_EXCLUDES(mutex_);
+
+  // By the engine.
+  [[nodiscard]] bool IsConsistent() const VERBENA_EXCLUDES(mutex_);
+
+ private:
+  struct Slot {
+    ReceiveWqe wqe;
+    uint64_t length = 0;
+    Sge* sges = nullptr;
+    uint32_t sge_count = 0;
+  };
+  struct Block {
+    std::unique_ptr<Slot[]> slots;
+    std::unique_ptr<Sge[]> sges;
+  };
+  using SlotRing = SpscRing<Slot*>;
+
+  // Adds elements until there are `count`, all of them free.
+  void GrowTo(uint32_t count) VERBENA_REQUIRES(mutex_);
+
+  const WorkQueueLimits limits_;
+  mutable Mutex mutex_;
+  uint32_t capacity_ VERBENA_GUARDED_BY(mutex_);
+  uint32_t slot_count_ VERBENA_GUARDED_BY(mutex_) = 0;
+  std::vector<Block> blocks_ VERBENA_GUARDED_BY(mutex_);
+  // One end of each ring is the posters', under mutex_, and one the engine's. The pointers change
+  // in Resize only, which is the engine and holds mutex_.
+  std::unique_ptr<SlotRing> free_;    // engine to posters
+  std::unique_ptr<SlotRing> posted_;  // posters to engine
+  std::atomic<uint32_t> limit_ = 0;
+  std::atomic<uint32_t> taken_count_ = 0;  // written by the engine
+};
+
+}  // namespace verbena::queue

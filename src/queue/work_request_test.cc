@@ -1,0 +1,102 @@
+#include "queue/work_request.h"
+
+#include <array>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+namespace verbena::queue {
+namespace {
+
+constexpr WorkQueueLimits kLimits{.capacity = 4, .sges_max = 2, .inline_max = 16, .pages_max = 3};
+
+// Every opcode with the operand it needs.
+const std::array<std::pair<SendOpcode, SendOperand>, kSendOpcodeCount> kGood = {{
+    {SendOpcode::kSend, std::monostate{}},
+    {SendOpcode::kSendWithImmediate, std::monostate{}},
+    {SendOpcode::kSendWithInvalidate, std::monostate{}},
+    {SendOpcode::kWrite, Remote{}},
+    {SendOpcode::kWriteWithImmediate, Remote{}},
+    {SendOpcode::kRead, Remote{}},
+    {SendOpcode::kCompareAndSwap, Atomic{}},
+    {SendOpcode::kFetchAndAdd, Atomic{}},
+    {SendOpcode::kAtomicWrite, Remote{}},
+    {SendOpcode::kFlush, Flush{}},
+    {SendOpcode::kBindWindow, WindowBind{}},
+    {SendOpcode::kLocalInvalidate, std::monostate{}},
+    {SendOpcode::kRegister, Registration{}},
+    {SendOpcode::kRegisterAndSend, Registration{}},
+    {SendOpcode::kDelay, Delay{}},
+}};
+
+std::optional<PostError> Check(SendOpcode opcode, const SendOperand& operand,
+                               std::span<const Sge> sges = {}, bool inlined = false,
+                               std::span<const uint64_t> pages = {}) {
+  const SendWqe wqe{.opcode = opcode, .flags = {.inlined = inlined}, .operand = operand};
+  return Validate(SendRequest{wqe, sges, pages}, kLimits);
+}
+
+TEST(WorkRequestTest, OpcodeDecidesTheOperand) {
+  for (const auto& [opcode, operand] : kGood) {
+    for (const auto& [other, other_operand] : kGood) {
+      const bool fits = operand.index() == other_operand.index();
+      EXPECT_EQ(Check(opcode, other_operand),
+                fits ? std::nullopt : std::optional(PostError::kBadOperand))
+          << NameOf(opcode) << " with the operand of " << NameOf(other);
+    }
+  }
+}
+
+TEST(WorkRequestTest, DatagramsAreSends) {
+  EXPECT_EQ(Check(SendOpcode::kSend, Datagram{}), std::nullopt);
+  EXPECT_EQ(Check(SendOpcode::kSendWithImmediate, Datagram{}), std::nullopt);
+  EXPECT_EQ(Check(SendOpcode::kSendWithInvalidate, Datagram{}), PostError::kBadOperand);
+  EXPECT_EQ(Check(SendOpcode::kWrite, Datagram{}), PostError::kBadOperand);
+}
+
+TEST(WorkRequestTest, UnknownOpcode) {
+  EXPECT_EQ(Check(static_cast<SendOpcode>(kSendOpcodeCount), {}), PostError::kBadOpcode);
+  EXPECT_EQ(Check(static_cast<SendOpcode>(255), {}), PostError::kBadOpcode);
+}
+
+TEST(WorkRequestTest, SgesUpToTheLimit) {
+  const std::array<Sge, 3> sges{};
+  const std::span<const Sge> all = sges;
+  EXPECT_EQ(Check(SendOpcode::kSend, {}, all.first(2)), std::nullopt);
+  EXPECT_EQ(Check(SendOpcode::kSend, {}, all), PostError::kTooManySges);
+  EXPECT_EQ(Validate(ReceiveRequest{{}, all.first(2)}, kLimits), std::nullopt);
+  EXPECT_EQ(Validate(ReceiveRequest{{}, all}, kLimits), PostError::kTooManySges);
+}
+
+TEST(WorkRequestTest, OnlyPayloadIsInlined) {
+  for (const auto& [opcode, operand] : kGood) {
+    const bool allowed = PropertiesOf(opcode).carries_payload;
+    EXPECT_EQ(Check(opcode, operand, {}, true),
+              allowed ? std::nullopt : std::optional(PostError::kInlineNotAllowed))
+        << NameOf(opcode);
+  }
+}
+
+TEST(WorkRequestTest, PagesOnlyWithARegistration) {
+  const std::array<uint64_t, 4> pages{};
+  const std::span<const uint64_t> all = pages;
+  EXPECT_EQ(Check(SendOpcode::kRegister, Registration{}, {}, false, all.first(3)), std::nullopt);
+  EXPECT_EQ(Check(SendOpcode::kRegister, Registration{}, {}, false, all), PostError::kTooManyPages);
+  EXPECT_EQ(Check(SendOpcode::kSend, {}, {}, false, all.first(1)), PostError::kTooManyPages);
+}
+
+TEST(WorkRequestTest, EveryErrorHasItsOwnName) {
+  std::set<std::string> names;
+  for (auto error = PostError::kFull; error <= PostError::kTooManyPages;
+       error = static_cast<PostError>(static_cast<int>(error) + 1)) {
+    names.insert(NameOf(error));
+  }
+  EXPECT_EQ(names.size(), static_cast<size_t>(PostError::kTooManyPages) + 1);
+  EXPECT_FALSE(names.contains("?"));
+}
+
+}  // namespace
+}  // namespace verbena::queue

@@ -1,0 +1,225 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <variant>
+
+#include "base/check.h"
+#include "base/time.h"
+#include "queue/ids.h"
+
+namespace verbena::queue {
+
+enum class SendOpcode : uint8_t {
+  kSend,
+  kSendWithImmediate,
+  kSendWithInvalidate,
+  kWrite,
+  kWriteWithImmediate,
+  kRead,
+  kCompareAndSwap,
+  kFetchAndAdd,
+  kAtomicWrite,
+  kFlush,
+  kBindWindow,
+  kLocalInvalidate,
+  kRegister,
+  kRegisterAndSend,
+  kDelay,
+};
+inline constexpr size_t kSendOpcodeCount = static_cast<size_t>(SendOpcode::kDelay) + 1;
+
+const char* NameOf(SendOpcode opcode);
+
+// An element of a scatter/gather list: bytes of the program's memory. Length 0 means no bytes.
+struct Sge {
+  uint64_t address = 0;
+  uint32_t length = 0;
+  KeyValue key{};
+
+  friend bool operator==(const Sge&, const Sge&) = default;
+};
+static_assert(sizeof(Sge) == 16);
+
+// What an opcode needs to know besides its scatter/gather list: the alternatives of SendOperand.
+
+// Memory of the peer.
+struct Remote {
+  uint64_t address = 0;
+  KeyValue key{};
+
+  friend bool operator==(const Remote&, const Remote&) = default;
+};
+
+struct Atomic {
+  Remote remote{};
+  uint64_t compare_or_add = 0;
+  uint64_t swap = 0;
+
+  friend bool operator==(const Atomic&, const Atomic&) = default;
+};
+
+// Whom a datagram goes to.
+struct Datagram {
+  AddressHandleId handle{};
+  QpNumber qp{};
+  QKey q_key{};
+
+  friend bool operator==(const Datagram&, const Datagram&) = default;
+};
+
+// Rights travel as the bits that the memory layer made of them.
+struct WindowBind {
+  KeyValue window{};
+  KeyValue region{};
+  uint64_t start = 0;
+  uint64_t length = 0;
+  uint8_t instance = 0;  // of the window's new R_Key
+  uint8_t rights = 0;
+  bool zero_based = false;
+  bool one_touch = false;
+
+  friend bool operator==(const WindowBind&, const WindowBind&) = default;
+};
+
+// The pages are posted beside it and kept by the queue.
+struct Registration {
+  KeyValue key{};
+  uint8_t rights = 0;
+  uint8_t page_shift = 0;
+  bool zero_based = false;
+  bool one_touch = false;
+  uint64_t start = 0;
+  uint64_t length = 0;
+  uint64_t first_offset = 0;  // of the first byte in the first page
+
+  friend bool operator==(const Registration&, const Registration&) = default;
+};
+
+// IBA A19: where the peer's earlier writes must have arrived, and for how much of its memory.
+enum class FlushLevel : uint8_t { kRange, kRegion };
+
+struct Flush {
+  Remote remote{};
+  uint32_t length = 0;
+  bool global_visibility = false;
+  bool persistence = false;
+  FlushLevel level = FlushLevel::kRange;
+
+  friend bool operator==(const Flush&, const Flush&) = default;
+};
+
+struct Delay {
+  Duration duration{};
+
+  friend bool operator==(const Delay&, const Delay&) = default;
+};
+
+using SendOperand =
+    std::variant<std::monostate, Remote, Atomic, Datagram, WindowBind, Registration, Flush, Delay>;
+
+struct SendFlags {
+  bool signaled = false;
+  bool solicited = false;
+  bool fence = false;
+  bool inlined = false;  // the bytes are taken when the request is posted
+
+  friend bool operator==(const SendFlags&, const SendFlags&) = default;
+};
+
+// An element of a send queue, without its lists. A value; trivial to copy.
+struct SendWqe {
+  WrId id{};
+  SendOpcode opcode = SendOpcode::kSend;
+  SendFlags flags{};
+  Immediate immediate{};
+  KeyValue invalidate{};   // the peer's key, or with kLocalInvalidate ours
+  SrqNumber remote_srq{};  // XRC
+  SendOperand operand{};
+
+  // REQUIRES: the operand is a T, which the queue has made sure of for the opcode's own operand.
+  template <class T>
+  [[nodiscard]] const T& As() const {
+    const T* const value = std::get_if<T>(&operand);
+    CHECK(value != nullptr);
+    return *value;
+  }
+
+  friend bool operator==(const SendWqe&, const SendWqe&) = default;
+};
+// Copied once per post, so it must not grow unnoticed.
+static_assert(sizeof(SendWqe) == 72);
+static_assert(std::is_trivially_copyable_v<SendWqe>);
+
+struct ReceiveWqe {
+  WrId id{};
+
+  friend bool operator==(const ReceiveWqe&, const ReceiveWqe&) = default;
+};
+
+struct SendProperties {
+  bool needs_response = false;  // counts against max_rd_atomic: the responder keeps a resource
+  bool carries_payload = false;
+  bool carries_immediate = false;
+  bool touches_remote = false;
+  bool is_local = false;  // nothing goes on the wire
+  bool registers = false;
+  uint8_t operands = 0;  // bit i: alternative i of SendOperand is allowed
+};
+
+namespace internal {
+
+template <class T>
+inline constexpr auto kOperandBit = static_cast<uint8_t>(1 << SendOperand(T{}).index());
+
+inline constexpr uint8_t kNoOperand = kOperandBit<std::monostate>;
+inline constexpr uint8_t kMaybeDatagram = kNoOperand | kOperandBit<Datagram>;
+
+inline constexpr std::array<SendProperties, kSendOpcodeCount> kSendProperties = {{
+    // kSend
+    {.carries_payload = true, .operands = kMaybeDatagram},
+    // kSendWithImmediate
+    {.carries_payload = true, .carries_immediate = true, .operands = kMaybeDatagram},
+    // kSendWithInvalidate
+    {.carries_payload = true, .operands = kNoOperand},
+    // kWrite
+    {.carries_payload = true, .touches_remote = true, .operands = kOperandBit<Remote>},
+    // kWriteWithImmediate
+    {.carries_payload = true,
+     .carries_immediate = true,
+     .touches_remote = true,
+     .operands = kOperandBit<Remote>},
+    // kRead
+    {.needs_response = true, .touches_remote = true, .operands = kOperandBit<Remote>},
+    // kCompareAndSwap
+    {.needs_response = true, .touches_remote = true, .operands = kOperandBit<Atomic>},
+    // kFetchAndAdd
+    {.needs_response = true, .touches_remote = true, .operands = kOperandBit<Atomic>},
+    // kAtomicWrite. IBA A19: it and flush wait for a response, as a read does.
+    {.needs_response = true,
+     .carries_payload = true,
+     .touches_remote = true,
+     .operands = kOperandBit<Remote>},
+    // kFlush
+    {.needs_response = true, .touches_remote = true, .operands = kOperandBit<Flush>},
+    // kBindWindow
+    {.is_local = true, .operands = kOperandBit<WindowBind>},
+    // kLocalInvalidate
+    {.is_local = true, .operands = kNoOperand},
+    // kRegister
+    {.is_local = true, .registers = true, .operands = kOperandBit<Registration>},
+    // kRegisterAndSend
+    {.carries_payload = true, .registers = true, .operands = kOperandBit<Registration>},
+    // kDelay
+    {.is_local = true, .operands = kOperandBit<Delay>},
+}};
+
+}  // namespace internal
+
+constexpr const SendProperties& PropertiesOf(SendOpcode opcode) {
+  return internal::kSendProperties[static_cast<size_t>(opcode)];
+}
+
+}  // namespace verbena::queue

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/strong_id.h"
+#include "base/time.h"
+
+namespace verbena::wire {
+
+// How long a requester waits for an acknowledgement, as a code of 5 bits: 4.096 us * 2^code, and
+// for ever if the code is 0 (IBA 9.7.6.1.3).
+using AckTimeout = StrongId<struct AckTimeoutTag, uint8_t>;
+
+inline constexpr uint8_t kAckTimeoutCodes = 32;
+
+// Duration::Max() for code 0.
+[[nodiscard]] Duration DurationOf(AckTimeout timeout);
+
+// The code of the shortest timeout that is not shorter than `wait`; 0, for ever, if none is.
+[[nodiscard]] AckTimeout AckTimeoutAtLeast(Duration wait);
+
+}  // namespace verbena::wire

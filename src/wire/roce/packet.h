@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/check.h"
+#include "wire/roce/bth.h"
+#include "wire/roce/icrc.h"
+#include "wire/roce/opcode.h"
+
+namespace verbena::wire {
+
+// A RoCE packet, from the base transport header to the ICRC, seen as what it means. Its length, its
+// pad and its opcode make sense; whether the length of the payload fits the path is PayloadFits's
+// question, and whether the ICRC is right is IcrcOf's. Refers to the bytes, does not own them.
+class Packet {
+ public:
+  // nullopt if the opcode is not defined, if the headers do not fit, or if there is a payload where
+  // the opcode has none.
+  [[nodiscard]] static std::optional<Packet> Parse(std::span<const std::byte> bytes);
+
+  [[nodiscard]] const OpcodeInfo& info() const { return *info_; }
+  [[nodiscard]] const Bth& bth() const { return bth_; }
+
+  // One of the extension headers, as in Get<Reth>(): nullopt if the opcode has none, or if it holds
+  // a reserved value.
+  template <class Header>
+  [[nodiscard]] std::optional<Header> Get() const {
+    static_assert(Header::kSize == kExtensionSizes[static_cast<std::size_t>(Header::kExtension)]);
+    const std::size_t offset = info_->offset(Header::kExtension);
+    if (offset == 0) return std::nullopt;
+    return Header::Parse(bytes_.subspan(offset, Header::kSize));
+  }
+
+  // Without the pad.
+  [[nodiscard]] std::span<const std::byte> payload() const {
+    return bytes_.subspan(info_->header_size, payload_size_);
+  }
+
+  // All that the ICRC covers of the packet.
+  [[nodiscard]] std::span<const std::byte> covered() const {
+    return bytes_.first(bytes_.size() - kIcrcSize);
+  }
+  [[nodiscard]] Icrc icrc() const { return LoadIcrc(bytes_.last(kIcrcSize)); }
+  [[nodiscard]] std::size_t size() const { return bytes_.size(); }
+
+ private:
+  Packet(std::span<const std::byte> bytes, const OpcodeInfo& info, const Bth& bth,
+         std::size_t payload_size)
+      : bytes_(bytes), info_(&info), bth_(bth), payload_size_(payload_size) {}
+
+  std::span<const std::byte> bytes_;
+  const OpcodeInfo* info_;
+  Bth bth_;
+  std::size_t payload_size_;
+};
+
+// All headers, one behind the other, and the length of the payload.
+[[nodiscard]] std::string ToString(const Packet& packet);
+
+// Zeros that fill a payload up to a multiple of 4.
+[[nodiscard]] constexpr std::size_t PadFor(std::size_t payload_size) { return -payload_size & 3; }
+
+// Writes the headers of a packet into a caller's buffer; the payload is the caller's, who may put
+// it behind them or leave it where it is and gather. Each header that the opcode has must be added,
+// in any order. Refers to the buffer, does not own it.
+//
+//   PacketBuilder builder(buffer, bth, payload.size());
+//   builder.Add(reth);
+//   socket.Send(builder.headers(), payload, trailer);
+class PacketBuilder {
+ public:
+  // The opcode is a defined one; the pad count is computed here. The buffer has room for the
+  // headers.
+  PacketBuilder(std::span<std::byte> buffer, Bth bth, std::size_t payload_size);
+
+  template <class Header>
+  PacketBuilder& Add(const Header& header) {
+    const auto bit = static_cast<uint16_t>(1U << static_cast<unsigned>(Header::kExtension));
+    CHECK((missing_ & bit) != 0);
+    missing_ ^= bit;
+    header.Serialize(buffer_.subspan(info_->offset(Header::kExtension), Header::kSize));
+    return *this;
+  }
+
+  [[nodiscard]] std::span<const std::byte> headers() const {
+    CHECK(missing_ == 0);
+    return buffer_.first(info_->header_size);
+  }
+  // Of the pad and the ICRC, which follow the payload.
+  [[nodiscard]] std::size_t trailer_size() const { return PadFor(payload_size_) + kIcrcSize; }
+  // Of the whole packet.
+  [[nodiscard]] std::size_t size() const {
+    return info_->header_size + payload_size_ + trailer_size();
+  }
+
+ private:
+  std::span<std::byte> buffer_;
+  const OpcodeInfo* info_;
+  std::size_t payload_size_;
+  uint16_t missing_;  // extensions not yet added
+};
+
+// For a packet that lies in one piece, headers and payload written: clears the pad, and computes
+// and stores the ICRC.
+void Seal(std::span<const std::byte> ip_and_udp, std::span<std::byte> packet);
+
+}  // namespace verbena::wire

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/strong_id.h"
+#include "base/time.h"
+
+namespace verbena::wire {
+
+// How long a requester waits after an RNR NAK, as a code of 5 bits (IBA table 45).
+using RnrTimer = StrongId<struct RnrTimerTag, uint8_t>;
+
+inline constexpr uint8_t kRnrTimerCodes = 32;
+
+[[nodiscard]] Duration DurationOf(RnrTimer timer);
+
+// The code of the shortest wait that is not shorter than `wait`; of the longest if all are.
+[[nodiscard]] RnrTimer RnrTimerAtLeast(Duration wait);
+
+}  // namespace verbena::wire

@@ -1,0 +1,47 @@
+#include "wire/roce/rnr_timer.h"
+
+#include <gtest/gtest.h>
+
+namespace verbena::wire {
+namespace {
+
+TEST(RnrTimerTest, AgreesWithTheSpecification) {
+  EXPECT_EQ(DurationOf(RnrTimer(0)), Microseconds(655'360));
+  EXPECT_EQ(DurationOf(RnrTimer(1)), Microseconds(10));
+  EXPECT_EQ(DurationOf(RnrTimer(12)), Microseconds(640));
+  EXPECT_EQ(DurationOf(RnrTimer(14)), Microseconds(1'280));
+  EXPECT_EQ(DurationOf(RnrTimer(27)), Microseconds(122'880));
+  EXPECT_EQ(DurationOf(RnrTimer(31)), Microseconds(491'520));
+}
+
+// The table's rule: every second code doubles, and the ones between stand halfway.
+TEST(RnrTimerTest, GrowsInHalfSteps) {
+  for (uint8_t code = 2; code < kRnrTimerCodes; ++code) {
+    const int64_t power = int64_t{1} << code / 2;
+    const int64_t tens = code % 2 == 0 ? power : power * 3 / 2;
+    EXPECT_EQ(DurationOf(RnrTimer(code)), Microseconds(10 * tens)) << int{code};
+  }
+}
+
+TEST(RnrTimerTest, FindsTheShortestThatIsLongEnough) {
+  EXPECT_EQ(RnrTimerAtLeast(Nanoseconds(-1)), RnrTimer(1));
+  EXPECT_EQ(RnrTimerAtLeast(Nanoseconds(0)), RnrTimer(1));
+  EXPECT_EQ(RnrTimerAtLeast(Microseconds(10)), RnrTimer(1));
+  EXPECT_EQ(RnrTimerAtLeast(Nanoseconds(10'001)), RnrTimer(2));
+  EXPECT_EQ(RnrTimerAtLeast(Microseconds(491'520)), RnrTimer(31));
+  EXPECT_EQ(RnrTimerAtLeast(Microseconds(491'521)), RnrTimer(0));
+  EXPECT_EQ(RnrTimerAtLeast(Duration::Max()), RnrTimer(0));
+}
+
+TEST(RnrTimerTest, EveryCodeFindsItself) {
+  for (uint8_t code = 0; code < kRnrTimerCodes; ++code) {
+    EXPECT_EQ(RnrTimerAtLeast(DurationOf(RnrTimer(code))), RnrTimer(code));
+  }
+}
+
+TEST(RnrTimerDeathTest, HasFiveBits) {
+  EXPECT_DEATH((void)DurationOf(RnrTimer(32)), "CHECK failed");
+}
+
+}  // namespace
+}  // namespace verbena::wire

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "wire/ip_address.h"
+#include "wire/ipv6_header.h"
+#include "wire/udp_header.h"
+
+namespace verbena::wire {
+
+// The IP and UDP headers of one datagram. A value type.
+class IpUdpHeaders {
+ public:
+  static constexpr std::size_t kMaxSize = Ipv6Header::kSize + UdpHeader::kSize;
+
+  [[nodiscard]] std::span<const std::byte> bytes() const { return std::span(bytes_).first(size_); }
+
+ private:
+  friend struct UdpFlow;
+
+  std::array<std::byte, kMaxSize> bytes_;  // the first size_ of them
+  std::size_t size_ = 0;
+};
+
+// Who sends datagrams to whom. Both addresses are of the same kind; one of IPv4 is in mapped form.
+// A value type.
+struct UdpFlow {
+  IpAddress source{};
+  IpAddress destination{};
+  uint16_t source_port = 0;
+  uint16_t destination_port = 0;
+
+  // The headers in front of `payload_size` bytes. What the flow does not say is as a UDP socket
+  // sends it that never fragments: identification 0 with DF, no checksum.
+  [[nodiscard]] IpUdpHeaders HeadersFor(std::size_t payload_size) const;
+
+  friend bool operator==(const UdpFlow&, const UdpFlow&) = default;
+};
+
+// "10.0.0.1 port 49152 -> 10.0.0.2 port 4791"
+[[nodiscard]] std::string ToString(const UdpFlow& flow);
+
+}  // namespace verbena::wire
