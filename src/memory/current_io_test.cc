@@ -159,21 +159,23 @@ class CurrentIoPairThreads : public testing::Test {
   void Race(uint64_t initial, First first, Second second, Check check) {
     using FirstResult = std::invoke_result_t<First, CurrentIo&>;
     std::atomic<uint64_t> started = 0, finished = 0;
-    std::atomic<bool> stop = false;
+    std::atomic<bool> time_is_up = false;
+    // Set when no round is begun any more: whoever waits for one would wait for ever.
+    std::atomic<bool> is_over = false;
     FirstResult first_result{};
     std::thread other([&] {
-      for (uint64_t round = 1; Await(started, round, stop); ++round) {
+      for (uint64_t round = 1; Await(started, round, is_over); ++round) {
         Dawdle(round % 31);
         first_result = first(io_);
         finished.store(round, std::memory_order_release);
       }
     });
-    const auto timer = std::async(std::launch::async, [&stop] {
+    const auto timer = std::async(std::launch::async, [&time_is_up] {
       std::this_thread::sleep_for(std::chrono::milliseconds(300));
-      stop = true;
+      time_is_up = true;
     });
     const std::atomic<bool> never = false;
-    for (uint64_t round = 1; !stop && !HasFailure(); ++round) {
+    for (uint64_t round = 1; !time_is_up && !HasFailure(); ++round) {
       word_ = initial;
       started.store(round, std::memory_order_release);
       Dawdle(round % 701);  // the other has to notice first that it may start
@@ -181,16 +183,17 @@ class CurrentIoPairThreads : public testing::Test {
       Await(finished, round, never);
       check(first_result, second_result);
     }
+    is_over = true;
     timer.wait();
     other.join();
   }
 
   // False if stopped before the turn came.
   static bool Await(const std::atomic<uint64_t>& turn, uint64_t round,
-                    const std::atomic<bool>& stop) {
+                    const std::atomic<bool>& is_over) {
     for (int i = 1; turn.load(std::memory_order_acquire) != round; ++i) {
       if (i % 1000 != 0) continue;
-      if (stop) return turn.load(std::memory_order_acquire) == round;
+      if (is_over) return turn.load(std::memory_order_acquire) == round;
       std::this_thread::yield();
     }
     return true;
