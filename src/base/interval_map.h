@@ -49,8 +49,9 @@ class IntervalMap {
     CHECK(interval.first <= interval.last);
     const auto next = entries_.lower_bound(interval.first);
     if (next != entries_.end() && next->second.interval.Overlaps(interval)) return false;
-    if (next != entries_.begin() && std::prev(next)->second.interval.Overlaps(interval))
+    if (next != entries_.begin() && std::prev(next)->second.interval.Overlaps(interval)) {
       return false;
+    }
     Emplace(next, interval, std::move(value));
     return true;
   }

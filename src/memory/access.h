@@ -56,8 +56,9 @@ inline constexpr Rights Rights::kRemote = kRemoteRead | kRemoteWrite | kRemoteAt
 constexpr Rights NeededToGrant(Rights rights) {
   Rights needed;
   if (rights.HasAny(Rights::kRemoteRead)) needed = needed | Rights::kLocalRead;
-  if (rights.HasAny(Rights::kRemoteWrite | Rights::kRemoteAtomic))
+  if (rights.HasAny(Rights::kRemoteWrite | Rights::kRemoteAtomic)) {
     needed = needed | Rights::kLocalWrite;
+  }
   return needed;
 }
 

@@ -66,8 +66,9 @@ TEST_F(GuardedCopyTest, CopiesAtEveryAlignment) {
 }
 
 TEST_F(GuardedCopyTest, CopiesLargeSizes) {
-  for (const size_t size : {4095u, 4096u, 4097u, 65536u, (1u << 20) + 13u})
+  for (const size_t size : {4095u, 4096u, 4097u, 65536u, (1u << 20) + 13u}) {
     ExpectCopies(size, 3, 5);
+  }
 }
 
 TEST_F(GuardedCopyTest, NothingToCopyTouchesNothing) {
