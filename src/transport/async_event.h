@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+
+#include "wire/roce/types.h"
+
+namespace verbena::transport {
+
+// What the program hears beside its completions, in the words of the verbs. Path migration is not
+// offered.
+enum class AsyncEventType : uint8_t {
+  kCommunicationEstablished,  // a packet arrived before the QP was told it may send
+  kSendQueueDrained,
+  kLastWqeReached,  // a QP on a shared receive queue will take no more from it
+  kQpFatal,
+  kQpRequestError,
+  kQpAccessError,
+  kCqError,
+  kSrqLimitReached,
+};
+
+const char* NameOf(AsyncEventType type);
+
+struct AsyncEvent {
+  AsyncEventType type;
+  wire::QpNumber qp;
+
+  friend bool operator==(const AsyncEvent&, const AsyncEvent&) = default;
+};
+
+}  // namespace verbena::transport

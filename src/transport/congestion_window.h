@@ -1,0 +1,39 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace verbena::transport {
+
+// How many packets may be under way unacknowledged. Additive increase, multiplicative decrease, as
+// TCP Reno: one more per window acknowledged, half after a loss, once per window. Sound on any
+// network, and on a loss-free one it soon stands at its maximum. A value type; another policy is
+// another class with these functions.
+class CongestionWindow {
+ public:
+  static constexpr uint32_t kInitial = 64;
+  static constexpr uint32_t kMin = 4;
+  static constexpr uint32_t kMax = 1024;
+
+  uint32_t packets() const { return packets_; }
+
+  void OnAcknowledged(uint32_t packets) {
+    credit_ += packets;
+    while (credit_ >= packets_ && packets_ < kMax) {
+      credit_ -= packets_;
+      ++packets_;
+    }
+    credit_ = std::min(credit_, packets_);
+  }
+
+  void OnLoss() {
+    packets_ = std::max(packets_ / 2, kMin);
+    credit_ = 0;
+  }
+
+ private:
+  uint32_t packets_ = kInitial;
+  uint32_t credit_ = 0;  // acknowledged since the window last grew
+};
+
+}  // namespace verbena::transport

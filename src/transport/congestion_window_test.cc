@@ -1,0 +1,27 @@
+#include "transport/congestion_window.h"
+
+#include <gtest/gtest.h>
+
+namespace verbena::transport {
+namespace {
+
+TEST(CongestionWindowTest, GrowsByOnePacketForEachWindowAcknowledged) {
+  CongestionWindow window;
+  window.OnAcknowledged(CongestionWindow::kInitial - 1);
+  EXPECT_EQ(window.packets(), CongestionWindow::kInitial);
+  window.OnAcknowledged(1);
+  EXPECT_EQ(window.packets(), CongestionWindow::kInitial + 1);
+}
+
+TEST(CongestionWindowTest, HalvesAtALossAndStaysWithinItsBounds) {
+  CongestionWindow window;
+  window.OnLoss();
+  EXPECT_EQ(window.packets(), CongestionWindow::kInitial / 2);
+  for (int i = 0; i < 20; ++i) window.OnLoss();
+  EXPECT_EQ(window.packets(), CongestionWindow::kMin);
+  window.OnAcknowledged(100'000'000);
+  EXPECT_EQ(window.packets(), CongestionWindow::kMax);
+}
+
+}  // namespace
+}  // namespace verbena::transport

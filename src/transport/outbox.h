@@ -1,0 +1,107 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/check.h"
+#include "base/strong_id.h"
+#include "memory/span_list.h"
+#include "memory/translation.h"
+#include "queue/completion_queue.h"
+#include "transport/async_event.h"
+#include "wire/roce/types.h"
+
+namespace verbena::transport {
+
+// Where a packet goes: an address vector that the adapter resolved. The transport only hands it on.
+using PathId = StrongId<struct PathIdTag, uint32_t>;
+
+// A packet to be sent: its headers as bytes, its payload where it lies. Whoever sends it copies the
+// payload, in the same turn, through a guarded copy.
+struct OutPacket {
+  static constexpr size_t kHeaderMax = 64;
+  static constexpr size_t kPayloadMax = 4096;
+
+  OutPacket() {}  // NOLINT(modernize-use-equals-default): `= default` would zero what is written.
+
+  std::array<std::byte, kHeaderMax> header;
+  size_t header_size = 0;
+  uint32_t payload_size = 0;
+  memory::SpanList payload;            // in memory, or...
+  std::span<const std::byte> inlined;  // ...in the work queue, or gathered below
+  PathId path;
+  wire::QpNumber source_qp;
+};
+
+// Names one wait for pages: what is asked for in the outbox comes back as an input.
+using FaultTicket = StrongId<struct FaultTicketTag, uint64_t>;
+
+struct PageRequest {
+  wire::QpNumber qp;
+  FaultTicket ticket;
+  memory::Fault fault;
+};
+
+// All that a machine wants of the world, in the order in which it wanted it. Bounded in packets: a
+// machine that finds no room stops and goes on in a later turn. Owned by whoever runs the turn; one
+// thread at a time.
+class Outbox {
+ public:
+  explicit Outbox(size_t packets_max)
+      : packets_(packets_max),
+        gathered_(
+            std::make_unique_for_overwrite<std::byte[]>(packets_max * OutPacket::kPayloadMax)) {}
+
+  size_t room() const { return packets_.size() - packet_count_; }
+
+  // REQUIRES: room() > 0. The fields other than the defaults above are left uninitialised.
+  OutPacket& AddPacket() {
+    CHECK(room() > 0);
+    OutPacket& packet = packets_[packet_count_++];
+    packet.payload.Clear();
+    packet.inlined = {};
+    packet.payload_size = 0;
+    return packet;
+  }
+  // Takes back the packet added last: its payload turned out to be missing.
+  void DropLastPacket() {
+    CHECK(packet_count_ > 0);
+    --packet_count_;
+  }
+
+  // Room for the payload of the packet added last, when it lies in too many pieces to be named.
+  std::span<std::byte> GatherRoom() {
+    CHECK(packet_count_ > 0);
+    return {&gathered_[(packet_count_ - 1) * OutPacket::kPayloadMax], OutPacket::kPayloadMax};
+  }
+
+  void RequestPages(const PageRequest& request) { page_requests_.push_back(request); }
+  void Raise(const AsyncEvent& event) { events_.push_back(event); }
+  void RaiseCompletionEvent(queue::CompletionQueue& cq) { completion_events_.push_back(&cq); }
+
+  std::span<const OutPacket> packets() const { return {packets_.data(), packet_count_}; }
+  std::span<const PageRequest> page_requests() const { return page_requests_; }
+  std::span<const AsyncEvent> events() const { return events_; }
+  std::span<queue::CompletionQueue* const> completion_events() const { return completion_events_; }
+
+  void Clear() {
+    packet_count_ = 0;
+    page_requests_.clear();
+    events_.clear();
+    completion_events_.clear();
+  }
+
+ private:
+  std::vector<OutPacket> packets_;
+  std::unique_ptr<std::byte[]> gathered_;
+  size_t packet_count_ = 0;
+  std::vector<PageRequest> page_requests_;
+  std::vector<AsyncEvent> events_;
+  std::vector<queue::CompletionQueue*> completion_events_;
+};
+
+}  // namespace verbena::transport

@@ -1,0 +1,41 @@
+#include "transport/qp_state.h"
+
+namespace verbena::transport {
+
+const char* NameOf(QpState state) {
+  switch (state) {
+    case QpState::kReset:
+      return "RESET";
+    case QpState::kInit:
+      return "INIT";
+    case QpState::kRtr:
+      return "RTR";
+    case QpState::kRts:
+      return "RTS";
+    case QpState::kSqd:
+      return "SQD";
+    case QpState::kSqe:
+      return "SQE";
+    case QpState::kErr:
+      return "ERR";
+  }
+  return "?";
+}
+
+const char* NameOf(QpType type) {
+  switch (type) {
+    case QpType::kRc:
+      return "RC";
+    case QpType::kUc:
+      return "UC";
+    case QpType::kUd:
+      return "UD";
+    case QpType::kXrcSend:
+      return "XRC_SEND";
+    case QpType::kXrcReceive:
+      return "XRC_RECV";
+  }
+  return "?";
+}
+
+}  // namespace verbena::transport

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace verbena::transport {
+
+// The states of a queue pair, in the order and with the values of the verbs. (IBA 10.3.1)
+enum class QpState : uint8_t {
+  kReset,
+  kInit,
+  kRtr,  // ready to receive
+  kRts,  // ready to send
+  kSqd,  // send queue drain
+  kSqe,  // send queue error
+  kErr,
+};
+inline constexpr size_t kQpStateCount = 7;
+
+// The two sides of an extended reliable connection are of different types, because each has only
+// one half of a queue pair.
+enum class QpType : uint8_t { kRc, kUc, kUd, kXrcSend, kXrcReceive };
+inline constexpr size_t kQpTypeCount = 5;
+
+// What each state lets a queue pair do. A type that has no receive queue, or no send queue, is held
+// back by that alone; the state is asked only about the queues that are there.
+
+// Receive requests may be posted. Until kRtr they wait.
+constexpr bool MayPostReceives(QpState state) { return state != QpState::kReset; }
+
+// Requests of the peer are executed and answered, with receive requests where they need one. In the
+// other states they are dropped silently.
+constexpr bool TakesRequests(QpState state) {
+  return state >= QpState::kRtr && state <= QpState::kSqe;
+}
+
+// Receive requests, old and new, complete with the flush status.
+constexpr bool FlushesReceives(QpState state) { return state == QpState::kErr; }
+
+// Send requests may be posted. In kSqd they wait.
+constexpr bool MayPostSends(QpState state) { return state >= QpState::kRts; }
+
+// Send requests that wait are begun.
+constexpr bool StartsSends(QpState state) { return state == QpState::kRts; }
+
+// Send requests once begun go on to their end, retries included, and the peer's responses are
+// taken. A drain is the wait for this to be over.
+constexpr bool FinishesSends(QpState state) {
+  return state == QpState::kRts || state == QpState::kSqd;
+}
+
+// Send requests, old and new, complete with the flush status.
+constexpr bool FlushesSends(QpState state) {
+  return state == QpState::kSqe || state == QpState::kErr;
+}
+
+// Where a send request that fails leaves the queue pair: only an unreliable one can lose its send
+// queue and go on receiving.
+constexpr QpState StateAfterSendError(QpType type) {
+  return type == QpType::kUc || type == QpType::kUd ? QpState::kSqe : QpState::kErr;
+}
+
+const char* NameOf(QpState state);  // "RTR"
+const char* NameOf(QpType type);    // "RC"
+
+}  // namespace verbena::transport

@@ -1,0 +1,273 @@
+// The answering half of requester.h: what acknowledgements and responses mean for what is under
+// way.
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "queue/sge_cursor.h"
+#include "transport/rc/placement.h"
+#include "transport/rc/requester.h"
+#include "wire/roce/aeth.h"
+#include "wire/roce/atomic_ack_eth.h"
+#include "wire/roce/rnr_timer.h"
+
+namespace verbena::transport {
+namespace {
+
+using queue::CompletionStatus;
+using queue::WqeNumber;
+
+// IBA table 61: what a NAK means for the element that it is for.
+CompletionStatus StatusOf(wire::NakCode code) {
+  switch (code) {
+    case wire::NakCode::kInvalidRequest:
+      return CompletionStatus::kRemoteInvalidRequest;
+    case wire::NakCode::kRemoteAccessError:
+      return CompletionStatus::kRemoteAccessError;
+    case wire::NakCode::kRemoteOperationalError:
+      return CompletionStatus::kRemoteOperationError;
+    case wire::NakCode::kPsnSequenceError:
+    case wire::NakCode::kInvalidRdRequest:
+      break;
+  }
+  return CompletionStatus::kBadResponse;
+}
+
+// IBA A19: a flush and an atomic write are answered like a read of nothing.
+bool IsAnsweredByRead(queue::SendOpcode opcode) {
+  return opcode == queue::SendOpcode::kRead || opcode == queue::SendOpcode::kFlush ||
+         opcode == queue::SendOpcode::kAtomicWrite;
+}
+
+}  // namespace
+
+void Requester::OnResponse(const wire::Packet& packet, Turn& turn) {
+  if (has_failed_) return;
+  switch (packet.info().operation) {
+    case wire::Operation::kAcknowledge:
+      if (const auto aeth = packet.Get<wire::Aeth>()) {
+        OnAcknowledge(aeth->syndrome, packet.bth().psn, turn);
+      }
+      break;
+    case wire::Operation::kReadResponse:
+      OnReadResponse(packet, turn);
+      break;
+    case wire::Operation::kAtomicAcknowledge:
+      OnAtomicResponse(packet, turn);
+      break;
+    case wire::Operation::kSend:
+    case wire::Operation::kWrite:
+    case wire::Operation::kReadRequest:
+    case wire::Operation::kCompareSwap:
+    case wire::Operation::kFetchAdd:
+    case wire::Operation::kResync:
+    case wire::Operation::kFlush:
+    case wire::Operation::kAtomicWrite:
+    case wire::Operation::kCongestionNotification:
+      break;  // not an answer
+  }
+  CompleteDone(turn);
+}
+
+void Requester::OnAcknowledge(wire::Syndrome syndrome, wire::Psn psn, Turn& turn) {
+  if (psn == unacked_ - 1 && syndrome.is_ack()) {
+    // DESIGN D6: nothing new, and not asked for: the peer's pages are there, go on now.
+    retry_.StopWaiting();
+    return;
+  }
+  // IBA C9-121: an answer to nothing that is under way is a ghost.
+  if (UnderWay(psn) >= UnderWay(sent_end_)) return;
+  switch (syndrome.kind()) {
+    case wire::Syndrome::Kind::kAck:
+      AcknowledgeBefore(psn + 1, turn);
+      return;
+    case wire::Syndrome::Kind::kRnrNak:
+      ++counters_.rnr_naks;
+      if (!AcknowledgeBefore(psn, turn)) return;
+      if (!retry_.TakeRnrRetry()) return FailAt(psn, CompletionStatus::kRnrRetryExceeded, turn);
+      GoBack(psn);
+      retry_.Wait(turn.now + wire::DurationOf(syndrome.rnr_timer()));
+      return;
+    case wire::Syndrome::Kind::kNak:
+      if (!AcknowledgeBefore(psn, turn)) return;
+      if (syndrome.nak_code() == wire::NakCode::kPsnSequenceError) {
+        ++counters_.sequence_naks;
+        return LostFrom(psn, turn);
+      }
+      return FailAt(psn, StatusOf(syndrome.nak_code()), turn);
+  }
+}
+
+// The peer has taken in everything before `end`. False when the answer to a read among it is
+// missing, which then is asked for again. (IBA C9-129: the implied NAK.)
+bool Requester::AcknowledgeBefore(wire::Psn end, Turn& turn) {
+  const uint32_t acknowledged = UnderWay(end);
+  for (WqeNumber n = flights_.begin(); n < flights_.end(); n = Next(n)) {
+    Flight& flight = flights_.At(n);
+    if (flight.is_done) continue;
+    // What decides over an element: its last packet, or the first one that is not answered.
+    const wire::Psn missing = flight.first_psn + flight.responses;
+    const wire::Psn decisive = flight.needs_response ? missing : flight.end_psn() - 1;
+    if (UnderWay(decisive) >= acknowledged) break;
+    if (flight.needs_response) {
+      ++counters_.lost_responses;
+      Advance(missing, turn);
+      LostFrom(missing, turn);
+      return false;
+    }
+    flight.is_done = true;
+  }
+  Advance(end, turn);
+  return true;
+}
+
+// Everything before `unacked` is answered for.
+void Requester::Advance(wire::Psn unacked, Turn& turn) {
+  const uint32_t progress = UnderWay(unacked);
+  if (progress == 0) return;
+  // What was to be sent again has arrived meanwhile.
+  const bool behind = position_.wqe < flights_.end() &&
+                      UnderWay(flights_.At(position_.wqe).first_psn + position_.packet) < progress;
+  unacked_ = unacked;
+  if (behind) GoBack(unacked);
+  recovering_.reset();
+  window_.OnAcknowledged(progress);
+  retry_.OnProgress();
+  retry_.StopTimer();
+  if (sent_end_ != unacked_ && !is_stalled()) retry_.StartTimer(turn.now);
+}
+
+void Requester::OnReadResponse(const wire::Packet& packet, Turn& turn) {
+  const wire::Psn psn = packet.bth().psn;
+  if (UnderWay(psn) >= UnderWay(sent_end_)) return;
+  const auto n = flights_.Find(psn);
+  if (!n.has_value() || scatter_stall_.has_value()) return;
+  if (!IsAnsweredByRead(queue_.At(*n).opcode)) return;
+  Flight& flight = flights_.At(*n);
+  const wire::Psn expected = flight.first_psn + flight.responses;
+  if (!AcknowledgeBefore(expected, turn)) return;
+  if (flight.is_done || IsBefore(psn, expected)) return;  // seen before
+  if (psn != expected) {
+    ++counters_.lost_responses;
+    return LostFrom(expected, turn);
+  }
+  const uint64_t offset = uint64_t{flight.responses} * config_.path_mtu;
+  const bool is_read = queue_.At(*n).opcode == queue::SendOpcode::kRead;
+  const uint64_t left = is_read ? flight.byte_count - offset : 0;
+  const uint64_t size = std::min<uint64_t>(config_.path_mtu, left);
+  const auto aeth = packet.Get<wire::Aeth>();
+  const bool is_last = flight.responses + 1 == flight.psn_count;
+  if (packet.payload().size() != size || packet.info().ends_message() != is_last ||
+      (aeth.has_value() && !aeth->syndrome.is_ack())) {
+    return FailAt(psn, CompletionStatus::kBadResponse, turn);
+  }
+  if (size > 0 && !Scatter(turn, *n, offset, packet.payload(), psn)) return;
+  ++flight.responses;
+  if (is_last) {
+    flight.is_done = true;
+    --reads_under_way_;
+  }
+  Advance(psn + 1, turn);
+}
+
+void Requester::OnAtomicResponse(const wire::Packet& packet, Turn& turn) {
+  const wire::Psn psn = packet.bth().psn;
+  if (UnderWay(psn) >= UnderWay(sent_end_)) return;
+  const auto n = flights_.Find(psn);
+  const auto original = packet.Get<wire::AtomicAckEth>();
+  if (!n.has_value() || scatter_stall_.has_value() || !original.has_value()) return;
+  if (!flights_.At(*n).needs_response || IsAnsweredByRead(queue_.At(*n).opcode)) return;
+  if (!AcknowledgeBefore(psn, turn)) return;
+  Flight& flight = flights_.At(*n);
+  if (flight.is_done) return;
+  // The program reads the word as a number of its own machine.
+  const uint64_t word = original->original;
+  const auto bytes = std::as_bytes(std::span(&word, 1));
+  if (!Scatter(turn, *n, 0, bytes, psn)) return;
+  flight.responses = 1;
+  flight.is_done = true;
+  --reads_under_way_;
+  Advance(psn + 1, turn);
+}
+
+// Puts bytes of an answer where the element says. False when that cannot be done now.
+bool Requester::Scatter(Turn& turn, WqeNumber n, uint64_t offset, std::span<const std::byte> bytes,
+                        wire::Psn psn) {
+  queue::SgeCursor cursor(queue_.SgesAt(n));
+  cursor.Seek(offset);
+  const Placement placed =
+      ScatterSend(cursor, bytes, queue_.LengthAt(n) - offset, config_.who, turn.memory);
+  if (std::holds_alternative<Placed>(placed)) return true;
+  if (const auto* fault = std::get_if<memory::Fault>(&placed)) {
+    scatter_stall_ = StallFor(*fault, psn, turn);
+  } else {
+    FailAt(psn, CompletionStatus::kLocalProtectionError, turn);
+  }
+  return false;
+}
+
+// The peer lacks, or has not answered, what begins at `psn`: sends it again, unless that is being
+// done or has been tried too often.
+void Requester::LostFrom(wire::Psn psn, Turn& turn) {
+  if (sent_end_ == unacked_ || recovering_ == psn || scatter_stall_.has_value()) return;
+  if (!retry_.TakeRetry()) return FailAt(psn, CompletionStatus::kRetryExceeded, turn);
+  recovering_ = psn;
+  window_.OnLoss();
+  GoBack(psn);
+  retry_.StartTimer(turn.now);
+}
+
+// Sending goes on from `psn`.
+void Requester::GoBack(wire::Psn psn) {
+  const auto n = flights_.Find(psn);
+  if (!n.has_value()) {
+    position_ = {flights_.end(), 0};
+    return;
+  }
+  const Flight& flight = flights_.At(*n);
+  position_ = {*n, (psn - flight.first_psn.value()).value()};
+}
+
+// The element at `psn` ends in error, once those before it have ended; nothing behind it is done.
+void Requester::FailAt(wire::Psn psn, CompletionStatus status, Turn& turn) {
+  const auto n = flights_.Find(psn);
+  CHECK(n.has_value());
+  Flight& flight = flights_.At(*n);
+  reads_under_way_ -= flight.needs_response && !flight.is_done ? 1 : 0;
+  flight.is_done = true;
+  flight.status = status;
+  is_blocked_ = true;
+  CompleteDone(turn);
+}
+
+void Requester::CompleteDone(Turn& turn) {
+  while (!flights_.empty() && flights_.front().is_done && !has_failed_) {
+    const WqeNumber n = flights_.begin();
+    const Flight flight = flights_.front();
+    const bool failed = flight.status != CompletionStatus::kSuccess;
+    if (failed || queue_.At(n).flags.signaled) {
+      Complete(n, flight.status, flight.byte_count, turn);
+    }
+    if (position_.wqe == n) position_ = {Next(n), 0};
+    flights_.RetireFront();
+    queue_.Retire(n);
+    has_failed_ = failed;
+  }
+}
+
+void Requester::Complete(WqeNumber n, CompletionStatus status, uint32_t byte_count, Turn& turn) {
+  const queue::SendWqe& wqe = queue_.At(n);
+  queue::Completion completion;
+  completion.id = wqe.id;
+  completion.qp = queue::QpNumber(config_.local_qp.value());
+  completion.status = status;
+  completion.opcode = queue::CompletionOpcodeOf(wqe.opcode);
+  completion.byte_count = byte_count;
+  const auto pushed = cq_.Push(completion, wqe.flags.solicited, turn.now);
+  if (pushed.event_now) turn.outbox.RaiseCompletionEvent(cq_);
+  if (pushed.status == queue::CompletionQueue::PushStatus::kOverflowed) {
+    turn.outbox.Raise({AsyncEventType::kCqError, config_.local_qp});
+  }
+}
+
+}  // namespace verbena::transport

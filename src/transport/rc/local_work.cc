@@ -1,0 +1,76 @@
+#include "transport/rc/local_work.h"
+
+#include "base/page.h"
+
+namespace verbena::transport {
+namespace {
+
+using queue::CompletionStatus;
+
+CompletionStatus Bind(const queue::WindowBind& bind, const memory::Accessor& who,
+                      memory::MemoryCore& memory) {
+  const memory::WindowBinding binding{.region = memory::Key(bind.region.value()),
+                                      .start = memory::KeyAddress(bind.start),
+                                      .length = bind.length,
+                                      .rights = memory::Rights::FromBits(bind.rights),
+                                      .zero_based = bind.zero_based,
+                                      .one_touch = bind.one_touch,
+                                      .instance = memory::Instance(bind.instance)};
+  const auto bound = memory.windows.Bind(memory::Key(bind.window.value()), binding, who);
+  return bound.has_value() ? CompletionStatus::kSuccess : CompletionStatus::kWindowBindError;
+}
+
+CompletionStatus Register(const queue::Registration& registration,
+                          std::span<const memory::PhysicalAddress> pages,
+                          const memory::Accessor& who, memory::MemoryCore& memory) {
+  if (registration.page_shift < PageShift::kMin || registration.page_shift > PageShift::kMax) {
+    return CompletionStatus::kLocalQpOperationError;
+  }
+  const memory::RegionSpec spec{.pd = who.pd,
+                                .start = memory::KeyAddress(registration.start),
+                                .length = registration.length,
+                                .rights = memory::Rights::FromBits(registration.rights),
+                                .zero_based = registration.zero_based,
+                                .one_touch = registration.one_touch};
+  const memory::PageListBacking backing{.pages = pages,
+                                        .first_offset = registration.first_offset,
+                                        .page_shift = PageShift(registration.page_shift)};
+  const auto made =
+      memory.regions.RegisterReserved(memory::Key(registration.key.value()), spec, backing, who);
+  return made.has_value() ? CompletionStatus::kSuccess : CompletionStatus::kLocalQpOperationError;
+}
+
+}  // namespace
+
+CompletionStatus ExecuteLocally(const queue::SendWqe& wqe,
+                                std::span<const memory::PhysicalAddress> pages,
+                                const memory::Accessor& who, memory::MemoryCore& memory) {
+  switch (wqe.opcode) {
+    case queue::SendOpcode::kBindWindow:
+      return Bind(wqe.As<queue::WindowBind>(), who, memory);
+    case queue::SendOpcode::kRegister:
+    case queue::SendOpcode::kRegisterAndSend:
+      return Register(wqe.As<queue::Registration>(), pages, who, memory);
+    case queue::SendOpcode::kLocalInvalidate: {
+      const memory::Key key(wqe.invalidate.value());
+      return memory.Invalidate(key, memory::Origin::kLocal, who).has_value()
+                 ? CompletionStatus::kSuccess
+                 : CompletionStatus::kLocalProtectionError;
+    }
+    case queue::SendOpcode::kSend:
+    case queue::SendOpcode::kSendWithImmediate:
+    case queue::SendOpcode::kSendWithInvalidate:
+    case queue::SendOpcode::kWrite:
+    case queue::SendOpcode::kWriteWithImmediate:
+    case queue::SendOpcode::kRead:
+    case queue::SendOpcode::kCompareAndSwap:
+    case queue::SendOpcode::kFetchAndAdd:
+    case queue::SendOpcode::kAtomicWrite:
+    case queue::SendOpcode::kFlush:
+    case queue::SendOpcode::kDelay:
+      return CompletionStatus::kSuccess;
+  }
+  return CompletionStatus::kLocalQpOperationError;
+}
+
+}  // namespace verbena::transport

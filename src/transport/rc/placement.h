@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <variant>
+
+#include "memory/access.h"
+#include "memory/memory_core.h"
+#include "memory/translation.h"
+#include "queue/sge_cursor.h"
+#include "transport/outbox.h"
+#include "transport/rc/responder_checks.h"
+#include "transport/rc/verdict.h"
+
+// The payload of one packet brought to where it belongs, or found. Each packet is translated anew,
+// since a key may die between two packets of a message. No payload is longer than 4096 bytes, so
+// that a piece of it in one element of a list crosses one page border at most.
+
+namespace verbena::transport {
+
+struct Placed {};
+
+// Done; or nothing counts as done, because pages must come first or because it is refused. Some
+// bytes may be in place all the same: the packet that comes again writes them again.
+using Placement = std::variant<Placed, memory::Fault, Cause>;
+
+// A part of a write to the start of `rest`, which is what is left of the message: if pages are
+// missing, those of the rest are asked for with them.
+[[nodiscard]] Placement PlaceWrite(const RemoteRange& rest, std::span<const std::byte> payload,
+                                   const memory::Accessor& who, const memory::MemoryCore& memory);
+
+// A part of a send to where the cursor stands, which moves on if it is placed. REQUIRES: the list
+// has room for it. How long the message will be is not known before its last packet, so pages are
+// asked for `ahead` bytes, as far as the element of the list goes.
+[[nodiscard]] Placement ScatterSend(queue::SgeCursor& cursor, std::span<const std::byte> payload,
+                                    uint64_t ahead, const memory::Accessor& who,
+                                    const memory::MemoryCore& memory);
+
+// The other way: names the `size` bytes where the cursor stands as the payload of a packet, or
+// brings them together in `room` where they lie in more pieces than a packet can name. REQUIRES:
+// the list has as many.
+[[nodiscard]] Placement Gather(queue::SgeCursor cursor, uint32_t size, uint64_t ahead,
+                               const memory::Accessor& who, const memory::MemoryCore& memory,
+                               OutPacket& packet, std::span<std::byte> room);
+
+// 8 bytes at once. REQUIRES: the address is a multiple of 8.
+[[nodiscard]] Placement PlaceAtomicWrite(const RemoteRange& word,
+                                         std::span<const std::byte> payload,
+                                         const memory::Accessor& who,
+                                         const memory::MemoryCore& memory);
+
+// An atomic operation as the wire describes it.
+struct AtomicOperation {
+  bool is_compare_swap = false;
+  uint64_t compare = 0;
+  uint64_t swap_or_add = 0;
+};
+
+// The value that was there before; or, as above, why nothing was done.
+using AtomicResult = std::variant<uint64_t, memory::Fault, Cause>;
+[[nodiscard]] AtomicResult ExecuteAtomic(const RemoteRange& word, const AtomicOperation& operation,
+                                         const memory::Accessor& who,
+                                         const memory::MemoryCore& memory);
+
+}  // namespace verbena::transport

@@ -1,0 +1,128 @@
+#include "transport/rc/placement.h"
+
+#include <sys/mman.h>
+
+#include <array>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/responder_fixture.h"
+
+namespace verbena::transport {
+namespace {
+
+using memory::Denial;
+using memory::KeyAddress;
+using memory::kPage;
+
+class PlacementTest : public ResponderFixture {
+ protected:
+  RemoteRange Range(uint64_t offset, uint32_t length) const {
+    return {region_.remote, KeyAddress(AddressOf(offset)), length};
+  }
+  Placement Write(const RemoteRange& rest, const Bytes& payload) {
+    return PlaceWrite(rest, payload, me_, core_);
+  }
+  static bool IsPlaced(const Placement& placement) {
+    return std::holds_alternative<Placed>(placement);
+  }
+  static std::optional<Cause> CauseOf(const Placement& placement) {
+    const Cause* const cause = std::get_if<Cause>(&placement);
+    return cause != nullptr ? std::optional(*cause) : std::nullopt;
+  }
+};
+
+TEST_F(PlacementTest, AWriteCrossesPagesAtAnyByte) {
+  const Bytes bytes = Pattern(200);
+  EXPECT_TRUE(IsPlaced(Write(Range(kPage - 77, 200), bytes)));
+  EXPECT_EQ(Read(kPage - 77, 200), bytes);
+  EXPECT_TRUE(IsPlaced(Write({memory::Key(0), KeyAddress(3), 0}, {})));
+}
+
+TEST_F(PlacementTest, AbsentPagesOfTheWholeRestAreAskedFor) {
+  TakePagesAway(1, 2);
+  const Placement placement = Write(Range(kPage, 2 * kPage), Pattern(256));
+  const auto* const fault = std::get_if<memory::Fault>(&placement);
+  ASSERT_NE(fault, nullptr);
+  EXPECT_EQ(fault->region, region_.local);
+  EXPECT_EQ(fault->first_page, 1u);
+  EXPECT_EQ(fault->page_count, 2u);
+  EXPECT_TRUE(fault->for_write);
+  EXPECT_TRUE(IsPlaced(Write(Range(0, 3 * kPage), Pattern(256))));  // not before they are met
+}
+
+TEST_F(PlacementTest, ARefusalAndMemoryThatIsGone) {
+  EXPECT_EQ(CauseOf(Write(Range(4 * kPage - 1, 2), Pattern(2))), Cause(Denial::kOutOfRange));
+  arena_.Protect(1, PROT_NONE);
+  EXPECT_EQ(CauseOf(Write(Range(kPage - 1, 2), Pattern(2))), Cause(Reason::kMemoryGone));
+  arena_.Protect(1, PROT_READ | PROT_WRITE);
+}
+
+TEST_F(PlacementTest, ASendIsScatteredOverUnevenElements) {
+  const std::array sges = {SgeOf(5, 3), SgeOf(100, 0), SgeOf(kPage - 1, 9), SgeOf(300, 50)};
+  queue::SgeCursor cursor(sges);
+  const Bytes bytes = Pattern(20);
+  ASSERT_TRUE(IsPlaced(ScatterSend(cursor, std::span(bytes).first(7), 0, me_, core_)));
+  EXPECT_EQ(cursor.offset(), 7u);
+  ASSERT_TRUE(IsPlaced(ScatterSend(cursor, std::span(bytes).subspan(7), 0, me_, core_)));
+  Bytes found = Read(5, 3);
+  for (const Bytes& piece : {Read(kPage - 1, 9), Read(300, 8)}) {
+    found.insert(found.end(), piece.begin(), piece.end());
+  }
+  EXPECT_EQ(found, bytes);
+}
+
+TEST_F(PlacementTest, AScatterThatFaultsOrIsDeniedLeavesTheCursor) {
+  TakePagesAway(2, 2);
+  const std::array sges = {SgeOf(0, 4), SgeOf(2 * kPage, 2 * kPage)};
+  queue::SgeCursor cursor(sges);
+  const auto faulting = [&](uint64_t ahead) {
+    const Placement placement = ScatterSend(cursor, Pattern(8), ahead, me_, core_);
+    const auto* const fault = std::get_if<memory::Fault>(&placement);
+    EXPECT_NE(fault, nullptr);
+    return fault != nullptr ? fault->page_count : 0;
+  };
+  EXPECT_EQ(faulting(0), 1u);
+  EXPECT_EQ(faulting(4 * kPage), 2u);  // as far as the element goes
+  EXPECT_EQ(cursor.offset(), 0u);
+
+  std::array stranger = {SgeOf(0, 8)};
+  stranger[0].key = queue::KeyValue(0);
+  queue::SgeCursor other(stranger);
+  EXPECT_EQ(CauseOf(ScatterSend(other, Pattern(8), 0, me_, core_)),
+            Cause(Reason::kReceiveBufferDenied));
+  EXPECT_EQ(other.offset(), 0u);
+}
+
+TEST_F(PlacementTest, EightBytesAtOnce) {
+  const auto write = [this](const RemoteRange& word) {
+    return PlaceAtomicWrite(word, Pattern(8), me_, core_);
+  };
+  EXPECT_TRUE(IsPlaced(write(Range(16, 8))));
+  EXPECT_EQ(Read(16, 8), Pattern(8));
+  TakePagesAway(1, 1);
+  EXPECT_TRUE(std::holds_alternative<memory::Fault>(write(Range(kPage, 8))));
+  EXPECT_EQ(CauseOf(write({memory::Key(0), KeyAddress(0), 8})), Cause(Denial::kNoSuchKey));
+  arena_.Protect(0, PROT_NONE);
+  EXPECT_EQ(CauseOf(write(Range(16, 8))), Cause(Reason::kMemoryGone));
+  arena_.Protect(0, PROT_READ | PROT_WRITE);
+}
+
+TEST_F(PlacementTest, AtomicsReturnWhatWasThere) {
+  const auto execute = [this](const RemoteRange& word, const AtomicOperation& operation) {
+    return ExecuteAtomic(word, operation, me_, core_);
+  };
+  SetWord(8, 40);
+  EXPECT_EQ(std::get<uint64_t>(execute(Range(8, 8), {.swap_or_add = 2})), 40u);
+  EXPECT_EQ(WordAt(8), 42u);
+  const AtomicOperation swap{.is_compare_swap = true, .compare = 42, .swap_or_add = 7};
+  EXPECT_EQ(std::get<uint64_t>(execute(Range(8, 8), swap)), 42u);
+  EXPECT_EQ(std::get<uint64_t>(execute(Range(8, 8), swap)), 7u);
+  EXPECT_EQ(WordAt(8), 7u);
+  EXPECT_EQ(std::get<Cause>(execute(Range(4, 8), {})), Cause(Denial::kMisaligned));
+  TakePagesAway(0, 1);
+  EXPECT_TRUE(std::holds_alternative<memory::Fault>(execute(Range(8, 8), {})));
+}
+
+}  // namespace
+}  // namespace verbena::transport

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+#include "memory/access.h"
+#include "transport/outbox.h"
+#include "wire/roce/rnr_timer.h"
+#include "wire/roce/types.h"
+
+namespace verbena::transport {
+
+// What the two halves of a reliable connection need to know of it, fixed while it is connected.
+struct RcConfig {
+  wire::QpNumber local_qp = {};
+  wire::QpNumber remote_qp = {};
+  wire::PKey p_key = wire::kDefaultPKey;
+  PathId path = {};
+  uint32_t path_mtu = 1024;   // 256, 512, 1024, 2048 or 4096
+  memory::Accessor who = {};  // protection domain and QP, for the tables
+
+  // requester
+  Duration ack_timeout = Duration::Max();  // Max: wait for ever (timeout code 0)
+  uint8_t retry_count = 7;
+  uint8_t rnr_retry = 7;  // 7: for ever
+  uint8_t max_rd_atomic = 1;
+
+  // responder
+  wire::RnrTimer min_rnr_timer{};
+  uint8_t max_dest_rd_atomic = 1;
+  memory::Rights remote_rights = {};  // of RDMA through this QP at all
+  // How long a peer is asked to wait when its packet meets absent pages: about what it takes to
+  // bring them.
+  Duration page_service_estimate = Milliseconds(1);
+};
+
+}  // namespace verbena::transport

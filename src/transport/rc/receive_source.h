@@ -1,0 +1,84 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <variant>
+
+#include "queue/ids.h"
+#include "queue/shared_receive_queue.h"
+#include "queue/work_queue.h"
+#include "wire/roce/syndrome.h"
+
+namespace verbena::transport {
+
+// Where a responder gets its receive requests: a queue of its own, or one that it shares.
+//
+// A reliable connection works on one message at a time, so at most one element is taken, and of a
+// queue of our own that is always the oldest. Does not own the queue. Engine thread only.
+class ReceiveSource {
+ public:
+  // An element that was taken. Good until it is finished.
+  struct Element {
+    queue::WrId id;
+    std::span<const queue::Sge> sges;
+    uint64_t length = 0;  // of all sges
+    std::variant<queue::WqeNumber, queue::SharedReceiveQueue::Handle> place;
+    bool limit_reached = false;  // raise the SRQ limit event
+  };
+
+  explicit ReceiveSource(queue::ReceiveQueue& own) : queue_(&own) {}
+  explicit ReceiveSource(queue::SharedReceiveQueue& shared) : queue_(&shared) {}
+
+  [[nodiscard]] bool is_shared() const { return shared() != nullptr; }
+
+  // Nothing is posted.
+  [[nodiscard]] bool empty() const {
+    return is_shared() ? shared()->size() == 0 : own().begin() == own().end();
+  }
+
+  // The oldest element. REQUIRES: the one taken before is finished.
+  [[nodiscard]] std::optional<Element> Take() {
+    if (empty()) return std::nullopt;
+    if (is_shared()) {
+      const std::optional<queue::SharedReceiveQueue::Taken> taken = shared()->Take();
+      if (!taken) return std::nullopt;
+      const auto& handle = taken->handle;
+      return Element{handle.wqe().id, handle.sges(), handle.length(), handle, taken->limit_reached};
+    }
+    const queue::WqeNumber n = own().begin();
+    return Element{own().At(n).id, own().SgesAt(n), own().LengthAt(n), n, false};
+  }
+
+  // Its place may be posted to again.
+  void Finish(const Element& element) {
+    if (is_shared()) {
+      shared()->Give(std::get<queue::SharedReceiveQueue::Handle>(element.place));
+    } else {
+      own().Retire(std::get<queue::WqeNumber>(element.place));
+    }
+  }
+
+  // IBA 9.7.7.2: how many messages the peer may send beyond those that are counted in the MSN. The
+  // message in progress is not counted there yet, so its element is one of them. One whose queue is
+  // shared cannot promise any.
+  [[nodiscard]] wire::CreditCode credits() const {
+    if (is_shared()) return wire::kCreditsInvalid;
+    const uint64_t posted = own().end().value() - own().begin().value();
+    return wire::CreditCodeAtMost(
+        static_cast<uint32_t>(std::min<uint64_t>(posted, std::numeric_limits<uint32_t>::max())));
+  }
+
+ private:
+  queue::SharedReceiveQueue* shared() const {
+    auto* const* const queue = std::get_if<queue::SharedReceiveQueue*>(&queue_);
+    return queue != nullptr ? *queue : nullptr;
+  }
+  queue::ReceiveQueue& own() const { return **std::get_if<queue::ReceiveQueue*>(&queue_); }
+
+  std::variant<queue::ReceiveQueue*, queue::SharedReceiveQueue*> queue_;
+};
+
+}  // namespace verbena::transport

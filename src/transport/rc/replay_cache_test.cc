@@ -1,0 +1,97 @@
+#include "transport/rc/replay_cache.h"
+
+#include <gtest/gtest.h>
+
+namespace verbena::transport {
+namespace {
+
+using wire::Psn;
+
+Reply ReadOf(uint32_t psn, uint32_t packets) {
+  Reply reply;
+  reply.first = Psn(psn);
+  reply.packet_count = packets;
+  reply.length = packets * 256;
+  return reply;
+}
+
+void Send(Reply& reply) {
+  while (reply.is_pending()) reply.Advance();
+}
+
+TEST(ReplayCacheTest, WithoutCapacityNothingIsTaken) {
+  ReplayCache cache(0);
+  EXPECT_FALSE(cache.HasRoom());
+  EXPECT_FALSE(cache.has_pending());
+  EXPECT_EQ(cache.Find(Psn(0)), nullptr);
+}
+
+TEST(ReplayCacheTest, RepliesAreSentInOrder) {
+  ReplayCache cache(2);
+  cache.Add(ReadOf(1, 2));
+  cache.Add(ReadOf(3, 1));
+  ASSERT_EQ(cache.FirstPending()->first, Psn(1));
+  Send(*cache.FirstPending());
+  ASSERT_EQ(cache.FirstPending()->first, Psn(3));
+  Send(*cache.FirstPending());
+  EXPECT_EQ(cache.FirstPending(), nullptr);
+  EXPECT_TRUE(cache.IsConsistent());
+}
+
+TEST(ReplayCacheTest, ThereIsRoomOnceTheOldestIsAnswered) {
+  ReplayCache cache(2);
+  cache.Add(ReadOf(1, 1));
+  cache.Add(ReadOf(2, 1));
+  EXPECT_FALSE(cache.HasRoom());
+  Send(*cache.Find(Psn(2)));
+  EXPECT_FALSE(cache.HasRoom());  // it is the oldest that would go
+  Send(*cache.Find(Psn(1)));
+  EXPECT_TRUE(cache.HasRoom());
+  cache.Add(ReadOf(3, 1));
+  EXPECT_EQ(cache.size(), 2u);
+  EXPECT_EQ(cache.Find(Psn(1)), nullptr);
+  EXPECT_NE(cache.Find(Psn(2)), nullptr);
+}
+
+TEST(ReplayCacheTest, ALateDuplicateTakesNoRoom) {
+  ReplayCache cache(1);
+  cache.Add(ReadOf(1, 2));
+  Send(*cache.FirstPending());
+  cache.Find(Psn(1))->Answer(0, 2, 512);
+  EXPECT_TRUE(cache.has_pending());
+  ASSERT_TRUE(cache.HasRoom());
+  cache.Add(ReadOf(3, 1));
+  EXPECT_EQ(cache.FirstPending()->first, Psn(3));
+  EXPECT_FALSE(cache.HasRoom());
+}
+
+TEST(ReplayCacheTest, FindsByAnyPsnOfTheAnswerAcrossTheWrap) {
+  ReplayCache cache(2);
+  cache.Add(ReadOf(wire::kMax24, 3));
+  for (const uint32_t psn : {wire::kMax24, 0u, 1u}) EXPECT_NE(cache.Find(Psn(psn)), nullptr);
+  EXPECT_EQ(cache.Find(Psn(wire::kMax24 - 1)), nullptr);
+  EXPECT_EQ(cache.Find(Psn(2)), nullptr);
+}
+
+TEST(ReplayCacheTest, TheNewestOfTheSamePsnIsMeant) {
+  ReplayCache cache(2);
+  cache.Add(ReadOf(7, 1));
+  cache.Add(ReadOf(7, 4));
+  EXPECT_EQ(cache.Find(Psn(7))->packet_count, 4u);
+}
+
+TEST(ReplayCacheTest, AnswersAPartAgain) {
+  ReplayCache cache(1);
+  cache.Add(ReadOf(10, 4));
+  Send(*cache.FirstPending());
+  cache.Find(Psn(12))->Answer(2, 2, 1024);
+  EXPECT_EQ(cache.FirstPending()->next_psn(), Psn(12));
+  EXPECT_TRUE(cache.IsConsistent());
+  cache.DropPending();
+  EXPECT_FALSE(cache.has_pending());
+  cache.Clear();
+  EXPECT_EQ(cache.size(), 0u);
+}
+
+}  // namespace
+}  // namespace verbena::transport

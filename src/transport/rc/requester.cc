@@ -1,0 +1,334 @@
+#include "transport/rc/requester.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+#include "queue/sge_cursor.h"
+#include "transport/rc/local_work.h"
+#include "transport/rc/placement.h"
+#include "wire/roce/atomic_eth.h"
+#include "wire/roce/feth.h"
+#include "wire/roce/ieth.h"
+#include "wire/roce/immdt.h"
+#include "wire/roce/reth.h"
+
+namespace verbena::transport {
+namespace {
+
+using queue::CompletionStatus;
+using queue::SendOpcode;
+using queue::WqeNumber;
+
+// IBA 9.7.4.2: sequence numbers that are under way must stay within half of their circle.
+constexpr uint32_t kPsnHalf = 1u << 23;
+constexpr uint32_t kAtomicBytes = 8;
+// An answer is asked for at the end of each message, and this often in a long one.
+constexpr uint32_t kAckRequestEvery = 32;
+
+wire::Operation OperationOf(SendOpcode opcode) {
+  switch (opcode) {
+    case SendOpcode::kSend:
+    case SendOpcode::kSendWithImmediate:
+    case SendOpcode::kSendWithInvalidate:
+    case SendOpcode::kRegisterAndSend:
+      return wire::Operation::kSend;
+    case SendOpcode::kWrite:
+    case SendOpcode::kWriteWithImmediate:
+      return wire::Operation::kWrite;
+    case SendOpcode::kRead:
+      return wire::Operation::kReadRequest;
+    case SendOpcode::kCompareAndSwap:
+      return wire::Operation::kCompareSwap;
+    case SendOpcode::kFetchAndAdd:
+      return wire::Operation::kFetchAdd;
+    case SendOpcode::kAtomicWrite:
+      return wire::Operation::kAtomicWrite;
+    case SendOpcode::kFlush:
+      return wire::Operation::kFlush;
+    case SendOpcode::kBindWindow:
+    case SendOpcode::kLocalInvalidate:
+    case SendOpcode::kRegister:
+    case SendOpcode::kDelay:
+      break;
+  }
+  UNREACHABLE();
+}
+
+wire::Companion CompanionOf(SendOpcode opcode) {
+  if (queue::PropertiesOf(opcode).carries_immediate) return wire::Companion::kImmediate;
+  return opcode == SendOpcode::kSendWithInvalidate ? wire::Companion::kInvalidate
+                                                   : wire::Companion::kNone;
+}
+
+// The row of an opcode and a position in the message, looked up once for all queue pairs.
+const wire::OpcodeInfo& OpcodeOf(SendOpcode opcode, wire::Position position) {
+  static constexpr size_t kPositions = 4;
+  static const auto kRows = [] {
+    std::array<const wire::OpcodeInfo*, queue::kSendOpcodeCount * kPositions> rows{};
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const auto op = static_cast<SendOpcode>(i / kPositions);
+      if (queue::PropertiesOf(op).is_local) continue;
+      const auto at = static_cast<wire::Position>(i % kPositions);
+      const bool ends = at == wire::Position::kLast || at == wire::Position::kOnly;
+      rows[i] = wire::FindOpcode(wire::Service::kRc, OperationOf(op), at,
+                                 ends ? CompanionOf(op) : wire::Companion::kNone);
+    }
+    return rows;
+  }();
+  const wire::OpcodeInfo* row =
+      kRows[static_cast<size_t>(opcode) * kPositions + static_cast<size_t>(position)];
+  CHECK(row != nullptr);
+  return *row;
+}
+
+wire::Position PositionOf(uint32_t packet, uint32_t count) {
+  if (count == 1) return wire::Position::kOnly;
+  if (packet == 0) return wire::Position::kFirst;
+  return packet + 1 == count ? wire::Position::kLast : wire::Position::kMiddle;
+}
+
+uint32_t PacketsFor(uint64_t length, uint32_t path_mtu) {
+  return static_cast<uint32_t>(std::max<uint64_t>(1, (length + path_mtu - 1) / path_mtu));
+}
+
+}  // namespace
+
+Requester::Requester(const RcConfig& config, queue::SendQueue& queue, queue::CompletionQueue& cq)
+    : config_(config),
+      queue_(queue),
+      cq_(cq),
+      flights_(queue.limits().capacity),
+      retry_(config.ack_timeout, config.retry_count, config.rnr_retry) {
+  CHECK(config.path_mtu <= OutPacket::kPayloadMax);
+  page_list_.reserve(queue.limits().pages_max);
+}
+
+void Requester::Start(wire::Psn first) {
+  CHECK(flights_.empty());
+  next_psn_ = unacked_ = sent_end_ = first;
+}
+
+bool Requester::MayGoOn(const Turn& turn) const {
+  return !has_failed_ && !is_stalled() && !retry_.is_waiting() && delayed_until_ == Time::Never() &&
+         turn.outbox.room() > 0 && position_.wqe < queue_.end();
+}
+
+void Requester::Pump(Turn& turn) {
+  while (MayGoOn(turn)) {
+    if (position_.wqe == flights_.end() && !StartNext(turn)) break;
+    if (position_.wqe < flights_.end() && SendNext(turn) == Step::kBlocked) break;
+  }
+  CompleteDone(turn);
+  const bool waits = retry_.is_waiting() || is_stalled();
+  if (!waits && !retry_.timer_runs() && sent_end_ != unacked_) retry_.StartTimer(turn.now);
+}
+
+// Gives the next element its sequence numbers, and does what of it is local. False when it may not
+// be started yet.
+bool Requester::StartNext(Turn& turn) {
+  const WqeNumber n = flights_.end();
+  const queue::SendWqe& wqe = queue_.At(n);
+  const queue::SendProperties& properties = queue::PropertiesOf(wqe.opcode);
+  if (is_blocked_) return false;
+  // IBA C9-25: a fenced element waits for the reads and atomics before it.
+  if (wqe.flags.fence && reads_under_way_ > 0) return false;
+  if (properties.needs_response && reads_under_way_ >= config_.max_rd_atomic) return false;
+  // A key is not taken away under packets that may have to be sent again.
+  if (wqe.opcode == SendOpcode::kLocalInvalidate && !flights_.empty()) return false;
+
+  const uint64_t length = queue_.LengthAt(n);
+  Flight flight{.first_psn = next_psn_, .byte_count = static_cast<uint32_t>(length)};
+  flight.needs_response = properties.needs_response;
+  if (properties.is_local || properties.registers) {
+    page_list_.clear();
+    for (const uint64_t page : queue_.PagesAt(n)) page_list_.emplace_back(page);
+    flight.status = ExecuteLocally(wqe, page_list_, config_.who, turn.memory);
+  }
+  const bool is_word = properties.needs_response && wqe.opcode != SendOpcode::kRead &&
+                       wqe.opcode != SendOpcode::kFlush;
+  if (length > kMessageMax || (is_word && length != kAtomicBytes)) {
+    flight.status = CompletionStatus::kLocalLengthError;
+  }
+  if (flight.status != CompletionStatus::kSuccess) {
+    is_blocked_ = true;
+    flight.is_done = true;
+    flight.needs_response = false;
+  } else if (properties.is_local) {
+    flight.is_done = true;
+    if (wqe.opcode == SendOpcode::kDelay) {
+      delayed_until_ = turn.now + wqe.As<queue::Delay>().duration;
+    }
+  } else {
+    flight.psn_count = PacketsFor(length, config_.path_mtu);
+    if (UnderWay(flight.end_psn()) >= kPsnHalf) return false;
+    reads_under_way_ += flight.needs_response ? 1 : 0;
+  }
+  flights_.Start(flight);
+  next_psn_ = flight.end_psn();
+  return true;
+}
+
+// Sends the packet at position_ and moves on, or passes over what needs none.
+Requester::Step Requester::SendNext(Turn& turn) {
+  const WqeNumber n = position_.wqe;
+  const Flight& flight = flights_.At(n);
+  if (flight.is_done) {
+    position_ = {Next(n), 0};
+    return Step::kPassed;
+  }
+  const wire::Psn psn = flight.first_psn + position_.packet;
+  if (UnderWay(psn) >= window_.packets()) return Step::kBlocked;
+  if (!BuildPacket(turn, n, flight, psn)) return Step::kBlocked;
+
+  // One request stands for all packets of its answer.
+  position_.packet = flight.needs_response ? flight.psn_count : position_.packet + 1;
+  const wire::Psn end = flight.first_psn + position_.packet;
+  if (IsBefore(sent_end_, end)) sent_end_ = end;
+  if (position_.packet == flight.psn_count) position_ = {Next(n), 0};
+  return Step::kSent;
+}
+
+bool Requester::BuildPacket(Turn& turn, WqeNumber n, const Flight& flight, wire::Psn psn) {
+  const queue::SendWqe& wqe = queue_.At(n);
+  const queue::SendProperties& properties = queue::PropertiesOf(wqe.opcode);
+  const uint64_t length = queue_.LengthAt(n);
+  const uint64_t offset = uint64_t{position_.packet} * config_.path_mtu;
+  const wire::Position position = flight.needs_response
+                                      ? wire::Position::kOnly
+                                      : PositionOf(position_.packet, flight.psn_count);
+  const wire::OpcodeInfo& info = OpcodeOf(wqe.opcode, position);
+  const uint32_t size =
+      properties.carries_payload
+          ? static_cast<uint32_t>(std::min<uint64_t>(config_.path_mtu, length - offset))
+          : 0;
+
+  OutPacket& packet = turn.outbox.AddPacket();
+  packet.path = config_.path;
+  packet.source_qp = config_.local_qp;
+  packet.payload_size = size;
+  if (size > 0 && !GatherPayload(turn, n, offset, size, packet)) {
+    turn.outbox.DropLastPacket();
+    return false;
+  }
+  const bool window_full = UnderWay(psn) + 1 >= window_.packets();
+  const bool asks = info.ends_message() || window_full || ++since_ack_request_ >= kAckRequestEvery;
+  if (asks) since_ack_request_ = 0;
+  const wire::Bth bth{.opcode = info.opcode,
+                      .solicited_event = wqe.flags.solicited && info.ends_message(),
+                      .p_key = config_.p_key,
+                      .dest_qp = config_.remote_qp,
+                      .ack_request = asks,
+                      .psn = psn};
+  wire::PacketBuilder builder(packet.header, bth, size);
+  if (info.Has(wire::Extension::kReth)) {
+    const auto* flush = std::get_if<queue::Flush>(&wqe.operand);
+    const queue::Remote& remote = flush != nullptr ? flush->remote : wqe.As<queue::Remote>();
+    const uint64_t skipped = flight.needs_response ? offset : 0;
+    const uint64_t rest = flush != nullptr ? flush->length : length - skipped;
+    builder.Add(wire::Reth{.address = wire::VirtualAddress(remote.address + skipped),
+                           .r_key = wire::RKey(remote.key.value()),
+                           .dma_length = static_cast<uint32_t>(rest)});
+    if (flush != nullptr) {
+      const unsigned placement = (flush->global_visibility ? wire::Feth::kGlobalVisibility : 0u) |
+                                 (flush->persistence ? wire::Feth::kPersistence : 0u);
+      builder.Add(wire::Feth{.placement = static_cast<uint8_t>(placement),
+                             .selectivity = flush->level == queue::FlushLevel::kRange
+                                                ? wire::Feth::kRange
+                                                : wire::Feth::kWholeRegion});
+    }
+  }
+  if (info.Has(wire::Extension::kAtomicEth)) {
+    const auto& atomic = wqe.As<queue::Atomic>();
+    const bool swaps = wqe.opcode == SendOpcode::kCompareAndSwap;
+    builder.Add(wire::AtomicEth{.address = wire::VirtualAddress(atomic.remote.address),
+                                .r_key = wire::RKey(atomic.remote.key.value()),
+                                .swap_or_add = swaps ? atomic.swap : atomic.compare_or_add,
+                                .compare = swaps ? atomic.compare_or_add : 0});
+  }
+  if (info.has_immediate()) builder.Add(wire::ImmDt{.data = wqe.immediate.value()});
+  if (info.has_invalidate()) builder.Add(wire::Ieth{.r_key = wire::RKey(wqe.invalidate.value())});
+  packet.header_size = builder.headers().size();
+  return true;
+}
+
+// Finds `size` bytes of the message for the packet. False when some are not to be had now: then the
+// requester waits for pages, or the element has failed.
+bool Requester::GatherPayload(Turn& turn, WqeNumber n, uint64_t offset, uint32_t size,
+                              OutPacket& packet) {
+  if (const auto inlined = queue_.InlineAt(n); !inlined.empty()) {
+    packet.inlined = inlined.subspan(offset, size);
+    return true;
+  }
+  queue::SgeCursor cursor(queue_.SgesAt(n));
+  cursor.Seek(offset);
+  const Placement found = Gather(cursor, size, queue_.LengthAt(n) - offset, config_.who,
+                                 turn.memory, packet, turn.outbox.GatherRoom());
+  if (std::holds_alternative<Placed>(found)) return true;
+  const wire::Psn psn = flights_.At(n).first_psn + position_.packet;
+  if (const auto* fault = std::get_if<memory::Fault>(&found)) {
+    gather_stall_ = StallFor(*fault, psn, turn);
+  } else {
+    FailAt(psn, CompletionStatus::kLocalProtectionError, turn);
+  }
+  return false;
+}
+
+Requester::Stall Requester::StallFor(const memory::Fault& fault, wire::Psn psn, Turn& turn) {
+  ++counters_.page_waits;
+  retry_.StopTimer();  // our own pages are no fault of the peer's
+  const Stall stall{FaultTicket(next_ticket_++), psn};
+  turn.outbox.RequestPages({config_.local_qp, stall.ticket, fault});
+  return stall;
+}
+
+void Requester::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
+  const bool to_send = gather_stall_.has_value() && gather_stall_->ticket == ticket;
+  const bool to_place = scatter_stall_.has_value() && scatter_stall_->ticket == ticket;
+  if (!to_send && !to_place) return;
+  std::optional<Stall>& stall = to_send ? gather_stall_ : scatter_stall_;
+  const wire::Psn psn = stall->psn;
+  stall.reset();
+  if (!available) return FailAt(psn, CompletionStatus::kLocalProtectionError, turn);
+  // The answer that had no place was dropped, and those behind it: they are asked for again.
+  if (to_place) GoBack(psn);
+}
+
+Time Requester::next_time() const { return std::min(retry_.next(), delayed_until_); }
+
+void Requester::OnTime(Turn& turn) {
+  if (delayed_until_ <= turn.now) delayed_until_ = Time::Never();
+  if (retry_.resume_at() <= turn.now) retry_.StopWaiting();
+  if (retry_.deadline() <= turn.now) {
+    ++counters_.timeouts;
+    retry_.StopTimer();
+    recovering_.reset();
+    LostFrom(unacked_, turn);
+  }
+}
+
+void Requester::Flush(Turn& turn) {
+  while (!flights_.empty()) flights_.RetireFront();
+  for (WqeNumber n = queue_.begin(); n < queue_.end(); n = Next(n)) {
+    Complete(n, CompletionStatus::kFlushed, 0, turn);
+    queue_.Retire(n);
+  }
+  has_failed_ = true;
+  gather_stall_.reset();
+  scatter_stall_.reset();
+  retry_.StopTimer();
+  retry_.StopWaiting();
+  delayed_until_ = Time::Never();
+}
+
+bool Requester::IsConsistent() const {
+  if (!flights_.IsConsistent()) return false;
+  uint32_t reads = 0;
+  for (WqeNumber n = flights_.begin(); n < flights_.end(); n = Next(n)) {
+    reads += flights_.At(n).needs_response && !flights_.At(n).is_done ? 1 : 0;
+  }
+  return has_failed_ || (reads == reads_under_way_ && UnderWay(sent_end_) < kPsnHalf &&
+                         !IsBefore(next_psn_, sent_end_));
+}
+
+}  // namespace verbena::transport

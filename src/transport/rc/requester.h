@@ -1,0 +1,138 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/time.h"
+#include "queue/completion_queue.h"
+#include "queue/work_queue.h"
+#include "transport/congestion_window.h"
+#include "transport/outbox.h"
+#include "transport/rc/flight_table.h"
+#include "transport/rc/rc_config.h"
+#include "transport/rc/retry_state.h"
+#include "transport/turn.h"
+#include "wire/roce/packet.h"
+#include "wire/roce/syndrome.h"
+
+namespace verbena::transport {
+
+// The sending half of a reliable connection: turns the elements of a send queue into packets, and
+// the peer's answers into completions.
+//
+//        unacked_             position_           sent_end_         next_psn_
+//   done | sent, no answer yet | to be sent again  | started, unsent |
+//   -----+---------------------+-------------------+-----------------+----->  PSN
+//
+// All that is lost is found again by going back: position_ moves to the packet that the peer lacks,
+// and sending goes on from there. A read that was answered in part is asked for the rest only.
+//
+// Owned by its queue pair, which calls Pump after every input; one thread at a time.
+class Requester {
+ public:
+  Requester(const RcConfig& config, queue::SendQueue& queue, queue::CompletionQueue& cq);
+
+  // The first packet will have this number. REQUIRES: nothing was sent yet.
+  void Start(wire::Psn first);
+
+  // Sends what may be sent now, as far as the outbox has room.
+  void Pump(Turn& turn);
+
+  // An acknowledgement or a response has arrived for this queue pair.
+  void OnResponse(const wire::Packet& packet, Turn& turn);
+
+  // To be called at next_time(), or later.
+  void OnTime(Turn& turn);
+  Time next_time() const;
+
+  // Pages that were asked for in the outbox are there, or are not to be had.
+  void OnPagesReady(FaultTicket ticket, bool available, Turn& turn);
+
+  // All elements end as flushed: the queue pair is in error.
+  void Flush(Turn& turn);
+
+  // An element has ended in error: the queue pair must go to the error state.
+  bool has_failed() const { return has_failed_; }
+  // Nothing is under way.
+  bool is_drained() const { return flights_.empty(); }
+
+  // What went wrong on the way, since the start.
+  struct Counters {
+    uint64_t timeouts = 0;
+    uint64_t sequence_naks = 0;
+    uint64_t rnr_naks = 0;
+    uint64_t lost_responses = 0;
+    uint64_t page_waits = 0;
+  };
+  const Counters& counters() const { return counters_; }
+
+  bool IsConsistent() const;
+
+ private:
+  struct Position {
+    queue::WqeNumber wqe;
+    uint32_t packet = 0;  // of the element
+  };
+  // Waits for pages of our own memory: to send from, or to put the answer that has this number.
+  struct Stall {
+    FaultTicket ticket;
+    wire::Psn psn;
+  };
+  enum class Step : uint8_t { kSent, kPassed, kBlocked };
+  // The responder of the same queue pair counts from 0: no ticket is taken for one of the other
+  // half.
+  static constexpr uint64_t kFirstTicket = 1;
+
+  // requester.cc: sending
+  bool MayGoOn(const Turn& turn) const;
+  bool StartNext(Turn& turn);
+  Step SendNext(Turn& turn);
+  bool GatherPayload(Turn& turn, queue::WqeNumber n, uint64_t offset, uint32_t size,
+                     OutPacket& packet);
+  bool BuildPacket(Turn& turn, queue::WqeNumber n, const Flight& flight, wire::Psn psn);
+  Stall StallFor(const memory::Fault& fault, wire::Psn psn, Turn& turn);
+  bool is_stalled() const { return gather_stall_.has_value() || scatter_stall_.has_value(); }
+  uint32_t UnderWay(wire::Psn psn) const { return (psn - unacked_.value()).value(); }
+
+  // ack_handler.cc: answers
+  void OnAcknowledge(wire::Syndrome syndrome, wire::Psn psn, Turn& turn);
+  void OnReadResponse(const wire::Packet& packet, Turn& turn);
+  void OnAtomicResponse(const wire::Packet& packet, Turn& turn);
+  bool AcknowledgeBefore(wire::Psn psn, Turn& turn);
+  void Advance(wire::Psn unacked, Turn& turn);
+  bool Scatter(Turn& turn, queue::WqeNumber n, uint64_t offset, std::span<const std::byte> bytes,
+               wire::Psn psn);
+  void LostFrom(wire::Psn psn, Turn& turn);
+  void GoBack(wire::Psn psn);
+  void FailAt(wire::Psn psn, queue::CompletionStatus status, Turn& turn);
+  void CompleteDone(Turn& turn);
+  void Complete(queue::WqeNumber n, queue::CompletionStatus status, uint32_t byte_count,
+                Turn& turn);
+
+  const RcConfig config_;
+  queue::SendQueue& queue_;
+  queue::CompletionQueue& cq_;
+
+  FlightTable flights_;
+  Position position_;
+  wire::Psn next_psn_;  // of the element that is started next
+  wire::Psn unacked_;
+  wire::Psn sent_end_;
+  RetryState retry_;
+  CongestionWindow window_;
+  std::optional<wire::Psn> recovering_;  // went back to here, and nothing came of it yet
+  std::optional<Stall> gather_stall_;
+  std::optional<Stall> scatter_stall_;
+  Time delayed_until_ = Time::Never();
+  std::vector<memory::PhysicalAddress> page_list_;  // of a registration; kept for its capacity
+  uint64_t next_ticket_ = kFirstTicket;
+  uint32_t reads_under_way_ = 0;  // and atomics
+  uint32_t since_ack_request_ = 0;
+  bool is_blocked_ = false;  // an element failed; nothing behind it is started
+  bool has_failed_ = false;
+  Counters counters_;
+};
+
+}  // namespace verbena::transport

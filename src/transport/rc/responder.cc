@@ -1,0 +1,200 @@
+#include "transport/rc/responder.h"
+
+#include "base/check.h"
+#include "wire/roce/atomic_eth.h"
+
+namespace verbena::transport {
+namespace {
+
+using wire::Operation;
+
+// The requester of the same queue pair counts its tickets from below.
+constexpr uint64_t kTicketsOfResponder = uint64_t{1} << 63;
+
+// What a read, atomic, atomic write or flush names; nothing for a send or write.
+std::optional<RemoteRange> NamedBy(const wire::Packet& packet) {
+  if (const auto eth = packet.Get<wire::AtomicEth>()) return RangeOf(*eth);
+  if (packet.info().operation == Operation::kWrite) return std::nullopt;
+  if (const auto reth = packet.Get<wire::Reth>()) return RangeOf(*reth);
+  return std::nullopt;
+}
+
+Reply::Kind KindOf(const wire::OpcodeInfo& info) {
+  if (info.is_atomic()) return Reply::Kind::kAtomic;
+  return info.operation == Operation::kReadRequest ? Reply::Kind::kRead : Reply::Kind::kPlaced;
+}
+
+}  // namespace
+
+Responder::Responder(const RcConfig& config, ReceiveSource source,
+                     queue::CompletionQueue& receive_cq)
+    : config_(config),
+      pages_timer_(wire::RnrTimerAtLeast(config.page_service_estimate)),
+      source_(source),
+      receive_cq_(receive_cq),
+      replies_(config.max_dest_rd_atomic) {
+  Start(wire::Psn(0));
+}
+
+void Responder::Start(wire::Psn expected) {
+  CHECK(!receive_.has_value());
+  expected_ = expected;
+  answered_ = expected - 1;
+  msn_ = wire::Msn(0);
+  message_ = {};
+  replies_.Clear();
+  told_ = Told::kNothing;
+  nak_.reset();
+  ack_is_due_ = false;
+  inbound_wait_.reset();
+  reply_wait_.reset();
+  failure_.reset();
+  last_wqe_was_told_ = false;
+}
+
+void Responder::OnRequest(const wire::Packet& packet, Turn& turn) {
+  const wire::OpcodeInfo& info = packet.info();
+  if (failure_ || info.service != wire::Service::kRc || !info.is_request) return;
+  switch (PlaceOf(packet.bth().psn, expected_)) {
+    case PsnPlace::kExpected:
+      OnExpected(packet, turn);
+      break;
+    case PsnPlace::kDuplicate:
+      OnDuplicate(packet);
+      break;
+    case PsnPlace::kAhead:
+      OnAhead(turn);
+      break;
+  }
+  DCHECK(IsConsistent());
+}
+
+void Responder::OnExpected(const wire::Packet& packet, Turn& turn) {
+  const wire::OpcodeInfo& info = packet.info();
+  told_ = Told::kNothing;
+  nak_.reset();  // it was about this packet, which is here
+
+  Outcome refusal = CheckOpcodeSequence(info, message_);
+  if (!refusal) refusal = CheckAllowed(info, config_.remote_rights);
+  if (!refusal) refusal = CheckResources(info, turn);
+  if (!refusal) refusal = CheckLength(packet, message_, config_.path_mtu);
+  if (!refusal) refusal = Execute(packet, turn);
+  if (refusal) Refuse(*refusal, expected_, msn_, turn);
+}
+
+// IBA 9.7.5.1.3 and 9.7.5.1.4: what was executed is not executed again, but for reads, which are.
+// Those that are no longer known are dropped, since no answer to them would be a true one.
+void Responder::OnDuplicate(const wire::Packet& packet) {
+  const wire::OpcodeInfo& info = packet.info();
+  if (info.operation == Operation::kSend || info.operation == Operation::kWrite) {
+    ack_is_due_ = true;
+    return;
+  }
+  Reply* const reply = replies_.Find(packet.bth().psn);
+  if (reply != nullptr && reply->kind == KindOf(info)) AnswerAgain(*reply, packet);
+}
+
+// A peer that has got a part of a read asks for the rest of it.
+void Responder::AnswerAgain(Reply& reply, const wire::Packet& packet) const {
+  const RemoteRange range = *NamedBy(packet);
+  const uint32_t from = (packet.bth().psn - reply.first.value()).value();
+  const uint64_t offset = uint64_t{from} * config_.path_mtu;
+  const bool is_part = range.key == reply.key &&
+                       range.start.value() == reply.address.value() + offset &&
+                       offset + range.length <= reply.length;
+  if (!is_part) return;
+  const bool is_read = reply.kind == Reply::Kind::kRead;
+  reply.Answer(from, is_read ? PsnCountOf(range.length, config_.path_mtu) : 1,
+               static_cast<uint32_t>(offset) + range.length);
+}
+
+// IBA 9.7.5.2: one NAK for one hole, and none where the peer knows already that it must come back.
+void Responder::OnAhead(Turn& turn) {
+  if (told_ == Told::kNothing) Refuse(Reason::kSequenceGap, expected_, msn_, turn);
+}
+
+wire::Syndrome Responder::SyndromeOf(const Cause& cause, const Verdict& verdict) const {
+  if (verdict.nak) return wire::Syndrome::Nak(*verdict.nak);
+  const bool waits_for_pages = cause == Cause(Reason::kPagesAbsent);
+  return wire::Syndrome::RnrNak(waits_for_pages ? pages_timer_ : config_.min_rnr_timer);
+}
+
+void Responder::Refuse(const Cause& cause, wire::Psn psn, wire::Msn msn, Turn& turn) {
+  const Verdict verdict = VerdictOf(cause);
+  nak_ = Nak{.psn = psn, .msn = msn, .syndrome = SyndromeOf(cause, verdict)};
+  ack_is_due_ = false;  // a NAK acknowledges all before it
+  if (verdict.effect == QpEffect::kError) {
+    Fail(cause, verdict, turn);
+  } else if (cause == Cause(Reason::kSequenceGap)) {
+    told_ = Told::kSequenceError;
+  } else {
+    told_ = cause == Cause(Reason::kPagesAbsent) ? Told::kPagesAbsent : Told::kNotReady;
+  }
+}
+
+void Responder::Fail(const Cause& cause, const Verdict& verdict, Turn& turn) {
+  CHECK(!failure_.has_value());
+  failure_ = Failure{.cause = cause, .verdict = verdict};
+  inbound_wait_.reset();
+  if (receive_) {
+    FinishReceive(CompletionOf(receive_->element.id, verdict.receive_status), true, turn);
+  } else if (verdict.event) {
+    turn.outbox.Raise({.type = *verdict.event, .qp = config_.local_qp});
+  }
+}
+
+FaultTicket Responder::RequestPages(const memory::Fault& fault, Turn& turn) {
+  const FaultTicket ticket(kTicketsOfResponder | ++tickets_);
+  turn.outbox.RequestPages({.qp = config_.local_qp, .ticket = ticket, .fault = fault});
+  return ticket;
+}
+
+void Responder::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
+  if (reply_wait_ && reply_wait_->ticket == ticket) {
+    const Reply* const reply = replies_.Find(reply_wait_->first);
+    reply_wait_.reset();
+    // It may have been to a late duplicate, and forgotten since.
+    const bool still_waits = reply != nullptr && reply->is_pending();
+    if (!available && still_waits) FailReply(*reply, Reason::kPagesUnavailable, turn);
+  } else if (inbound_wait_ == ticket) {
+    inbound_wait_.reset();
+    if (told_ != Told::kPagesAbsent) return;  // the packet came again, and fared otherwise
+    if (available) {
+      ack_is_due_ = true;
+    } else {
+      Refuse(Reason::kPagesUnavailable, expected_, msn_, turn);
+    }
+  }
+  DCHECK(IsConsistent());
+}
+
+void Responder::Flush(Turn& turn) {
+  using queue::CompletionStatus;
+  message_ = {};
+  if (receive_) {
+    FinishReceive(CompletionOf(receive_->element.id, CompletionStatus::kFlushed), true, turn);
+  }
+  if (source_.is_shared()) {
+    // IBA 11.6.3.2: the others go on with the queue; the program hears when we are done with it.
+    if (last_wqe_was_told_) return;
+    last_wqe_was_told_ = true;
+    turn.outbox.Raise({.type = AsyncEventType::kLastWqeReached, .qp = config_.local_qp});
+    return;
+  }
+  while (TakeReceive(turn)) {
+    FinishReceive(CompletionOf(receive_->element.id, CompletionStatus::kFlushed), true, turn);
+  }
+}
+
+bool Responder::IsConsistent() const {
+  if (!replies_.IsConsistent()) return false;
+  if (failure_ && inbound_wait_) return false;
+  if (message_.is_open && !failure_) {
+    const bool is_send = message_.operation == Operation::kSend;
+    if (is_send && !receive_) return false;
+    if (!is_send && message_.remaining == 0) return false;
+  }
+  return !receive_ || receive_->cursor.IsConsistent();
+}
+
+}  // namespace verbena::transport

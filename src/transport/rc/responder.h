@@ -1,0 +1,156 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "memory/memory_core.h"
+#include "queue/completion_queue.h"
+#include "queue/sge_cursor.h"
+#include "transport/outbox.h"
+#include "transport/rc/placement.h"
+#include "transport/rc/rc_config.h"
+#include "transport/rc/receive_source.h"
+#include "transport/rc/replay_cache.h"
+#include "transport/rc/responder_checks.h"
+#include "transport/rc/verdict.h"
+#include "transport/turn.h"
+#include "wire/roce/packet.h"
+#include "wire/roce/syndrome.h"
+#include "wire/roce/types.h"
+
+namespace verbena::transport {
+
+// The receiving half of a reliable connection: executes the peer's requests, and answers them.
+//
+//   OnRequest: PSN -> opcode sequence -> allowed -> resources -> length -> key -> execute
+//                |                                                                  |
+//            duplicate: answer again                     acknowledgement, reply, completion due
+//   Pump: replies in the order of the requests, then the NAK, then the acknowledgement
+//
+// An acknowledgement covers all before it (IBA 9.7.5.1.2), so there is one at most to be sent, and
+// none may overtake a reply. A NAK that is not about sequence or readiness is the last word: the
+// responder sends what it owed before it, then that, and takes nothing more.
+//
+// Absent pages. A send, write or atomic that meets them is answered with an RNR NAK, and it and
+// those behind it are dropped without a word until it comes again; once the pages are there an
+// acknowledgement that nobody asked for says so. The reply to a read waits for its pages.
+//
+// Invariant: a packet is executed only when its PSN is expected_; what is refused leaves expected_
+// and the message in progress as they were, so that it can be resumed there.
+// Owned by its queue pair, which calls Pump after each burst of inputs; one thread at a time.
+class Responder {
+ public:
+  Responder(const RcConfig& config, ReceiveSource source, queue::CompletionQueue& receive_cq);
+
+  // The first request will have this number. REQUIRES: no receive request is in progress.
+  void Start(wire::Psn expected);
+
+  // A packet has arrived for this queue pair. What is not a request of this service is dropped.
+  void OnRequest(const wire::Packet& packet, Turn& turn);
+
+  // Sends what is due, as far as the outbox has room.
+  void Pump(Turn& turn);
+  // Pump would send something.
+  [[nodiscard]] bool wants_turn() const;
+  // Something is still to be sent, now or when its pages are there. After a failure the NAK is out
+  // once this is false.
+  [[nodiscard]] bool owes_answers() const;
+
+  // Pages that were asked for in the outbox are there, or are not to be had. A ticket that is not
+  // of this responder is ignored.
+  void OnPagesReady(FaultTicket ticket, bool available, Turn& turn);
+
+  // All receive requests end as flushed: the queue pair is in error. To be called again when more
+  // were posted since.
+  void Flush(Turn& turn);
+
+  // Set once the queue pair must go to the error state.
+  [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
+
+  [[nodiscard]] wire::Psn expected() const { return expected_; }
+  [[nodiscard]] wire::Msn msn() const { return msn_; }
+
+  [[nodiscard]] bool IsConsistent() const;
+
+ private:
+  // Why packets ahead of the expected one are dropped without a word: the peer has been told.
+  enum class Told : uint8_t { kNothing, kSequenceError, kNotReady, kPagesAbsent };
+
+  struct Receive {
+    ReceiveSource::Element element;
+    queue::SgeCursor cursor;
+  };
+  struct ReplyWait {
+    FaultTicket ticket;
+    wire::Psn first;  // of the reply
+  };
+  struct Nak {
+    wire::Psn psn;
+    wire::Msn msn;
+    wire::Syndrome syndrome;
+  };
+
+  // responder.cc: the pipeline
+  void OnExpected(const wire::Packet& packet, Turn& turn);
+  void OnDuplicate(const wire::Packet& packet);
+  void OnAhead(Turn& turn);
+  void AnswerAgain(Reply& reply, const wire::Packet& packet) const;
+  void Refuse(const Cause& cause, wire::Psn psn, wire::Msn msn, Turn& turn);
+  wire::Syndrome SyndromeOf(const Cause& cause, const Verdict& verdict) const;
+  void Fail(const Cause& cause, const Verdict& verdict, Turn& turn);
+  FaultTicket RequestPages(const memory::Fault& fault, Turn& turn);
+
+  // responder_execute.cc: what a request does; nothing, or why it does not
+  using Outcome = std::optional<Cause>;
+  Outcome CheckResources(const wire::OpcodeInfo& info, Turn& turn);
+  Outcome Execute(const wire::Packet& packet, Turn& turn);
+  Outcome ExecuteSend(const wire::Packet& packet, Turn& turn);
+  Outcome ExecuteWrite(const wire::Packet& packet, Turn& turn);
+  Outcome ExecuteRead(const wire::Packet& packet, Turn& turn);
+  Outcome ExecuteAtomicOperation(const wire::Packet& packet, Turn& turn);
+  Outcome ExecuteAtomicStore(const wire::Packet& packet, Turn& turn);
+  Outcome ExecuteFlush(const wire::Packet& packet, Turn& turn);
+  Outcome OutcomeOf(const Placement& placement, Turn& turn);
+  Outcome WaitForPages(const memory::Fault& fault, Turn& turn);
+  Outcome TouchKey(memory::Key key, uint32_t length, wire::Psn psn, Turn& turn) const;
+  void Owe(Reply reply, const RemoteRange& range);
+  bool TakeReceive(Turn& turn);
+  Outcome CompleteReceive(const wire::Packet& packet, uint32_t byte_count, Turn& turn);
+  bool FinishReceive(const queue::Completion& completion, bool solicited, Turn& turn);
+  queue::Completion CompletionOf(queue::WrId id, queue::CompletionStatus status) const;
+
+  // responder_send.cc: what goes out
+  bool IsHeld(const Reply& reply) const;
+  bool SendNext(Turn& turn);
+  bool SendReply(Reply& reply, Turn& turn);
+  bool SendRead(Reply& reply, Turn& turn);
+  bool HoldRead(const Reply& reply, const memory::Fault& beginning, Turn& turn);
+  void FailReply(const Reply& reply, const Cause& cause, Turn& turn);
+  void SendAcknowledgement(wire::Psn psn, wire::Msn msn, wire::Syndrome syndrome, Turn& turn);
+  void SendAtomicReply(const Reply& reply, Turn& turn);
+  OutPacket& AddPacket(wire::Psn psn, Turn& turn);
+  wire::Bth BthOf(const wire::OpcodeInfo& info, wire::Psn psn) const;
+
+  const RcConfig config_;
+  const wire::RnrTimer pages_timer_;
+  ReceiveSource source_;
+  queue::CompletionQueue& receive_cq_;
+
+  wire::Psn expected_;
+  wire::Msn msn_;  // messages completed
+  InboundMessage message_;
+  std::optional<Receive> receive_;  // of the message in progress
+  ReplayCache replies_;
+
+  Told told_ = Told::kNothing;
+  std::optional<Nak> nak_;   // to be sent
+  bool ack_is_due_ = false;  // of all before expected_
+  wire::Psn answered_;       // the last packet that any answer has covered
+  std::optional<FaultTicket> inbound_wait_;
+  std::optional<ReplyWait> reply_wait_;
+  uint64_t tickets_ = 0;
+  std::optional<Failure> failure_;
+  bool last_wqe_was_told_ = false;
+};
+
+}  // namespace verbena::transport

@@ -1,0 +1,306 @@
+#include <sys/mman.h>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/responder_fixture.h"
+#include "transport/rc/responder.h"
+
+namespace verbena::transport {
+namespace {
+
+using memory::Denial;
+using memory::kPage;
+using memory::Rights;
+using queue::CompletionStatus;
+using wire::Companion;
+using wire::NakCode;
+using wire::Operation;
+using wire::Position;
+using wire::Psn;
+
+class ResponderExecuteTest : public ResponderFixture {
+ protected:
+  void ExpectRefused(NakCode code, const Cause& cause, AsyncEventType event) {
+    const Answer answer = OneAnswer();
+    EXPECT_TRUE(answer.IsNak((psn_ - 1).value(), code));
+    ASSERT_TRUE(responder_->failure().has_value());
+    EXPECT_STREQ(NameOf(responder_->failure()->cause), NameOf(cause));
+    EXPECT_EQ(events_, std::vector{event});
+  }
+  Request WriteOnly(uint64_t offset, const Bytes& payload) const {
+    return {.operation = Operation::kWrite,
+            .payload = payload,
+            .reth = RethOf(offset, static_cast<uint32_t>(payload.size()))};
+  }
+  // The region as a window or key of its own.
+  static wire::Reth WithKey(wire::Reth reth, memory::Key key) {
+    reth.r_key = wire::RKey(key.value());
+    return reth;
+  }
+};
+
+TEST_F(ResponderExecuteTest, ASendFillsTheListOfItsReceiveRequest) {
+  PostReceive(7, {SgeOf(2 * kPage + 1, 300), SgeOf(3 * kPage - 5, 1000)});
+  const Bytes bytes = Pattern(2 * kMtu + 33);
+  const auto part = [&](size_t from, size_t to) {
+    return Bytes(bytes.begin() + static_cast<ptrdiff_t>(from),
+                 bytes.begin() + static_cast<ptrdiff_t>(to));
+  };
+  Deliver({.position = Position::kFirst, .payload = part(0, kMtu)});
+  Deliver({.position = Position::kMiddle, .payload = part(kMtu, 2 * kMtu)});
+  EXPECT_EQ(OneAnswer().aeth->msn, wire::Msn(0));
+  EXPECT_TRUE(Completions().empty());
+  Deliver({.position = Position::kLast,
+           .companion = Companion::kImmediate,
+           .payload = part(2 * kMtu, bytes.size()),
+           .immediate = 0xabcd});
+  const Answer answer = OneAnswer();
+  EXPECT_TRUE(answer.IsAck(PsnAt(2)));
+  EXPECT_EQ(answer.aeth->msn, wire::Msn(1));
+
+  Bytes found = Read(2 * kPage + 1, 300);
+  const Bytes rest = Read(3 * kPage - 5, bytes.size() - 300);
+  found.insert(found.end(), rest.begin(), rest.end());
+  EXPECT_EQ(found, bytes);
+  const auto completions = Completions();
+  ASSERT_EQ(completions.size(), 1u);
+  EXPECT_EQ(completions[0].id, queue::WrId(7));
+  EXPECT_EQ(completions[0].status, CompletionStatus::kSuccess);
+  EXPECT_EQ(completions[0].opcode, queue::CompletionOpcode::kReceive);
+  EXPECT_EQ(completions[0].byte_count, bytes.size());
+  EXPECT_EQ(completions[0].qp, queue::QpNumber(1));
+  EXPECT_TRUE(completions[0].flags.with_immediate);
+  EXPECT_EQ(completions[0].immediate, queue::Immediate(0xabcd));
+}
+
+TEST_F(ResponderExecuteTest, CreditsAreWhatIsPosted) {
+  for (uint64_t i = 0; i < 3; ++i) PostReceive(i);
+  Deliver({.payload = {}});  // of no bytes
+  EXPECT_EQ(wire::CreditsOf(OneAnswer().aeth->syndrome.credits()), 2u);
+  EXPECT_EQ(Completions().at(0).byte_count, 0u);
+}
+
+TEST_F(ResponderExecuteTest, SolicitedMessagesRaiseTheEvent) {
+  PostReceive(1);
+  PostReceive(2);
+  cq_.Arm(queue::CompletionQueue::Wanted::kSolicited);
+  Deliver({.payload = Pattern(1)});
+  Answers();
+  EXPECT_EQ(completion_events_, 0u);
+  Deliver({.payload = Pattern(1), .solicited = true});
+  Answers();
+  EXPECT_EQ(completion_events_, 1u);
+}
+
+TEST_F(ResponderExecuteTest, AMessageThatIsTooLongIsALengthErrorHereAndInvalidThere) {
+  PostReceive(3, kMtu + 4);
+  Deliver({.position = Position::kFirst, .payload = Pattern(kMtu)});
+  Deliver({.position = Position::kLast, .payload = Pattern(5)});
+  EXPECT_TRUE(OneAnswer().IsNak(PsnAt(1), NakCode::kInvalidRequest));
+  EXPECT_EQ(Completions().at(0).status, CompletionStatus::kLocalLengthError);
+  EXPECT_TRUE(events_.empty());  // the completion tells it
+}
+
+TEST_F(ResponderExecuteTest, AReceiveBufferOfSomebodyElseIsOurOwnFault) {
+  queue::Sge sge = SgeOf(2 * kPage, 100);
+  sge.key = queue::KeyValue(0);
+  PostReceive(3, {sge});
+  Deliver({.payload = Pattern(5)});
+  EXPECT_TRUE(OneAnswer().IsNak(kStart, NakCode::kRemoteOperationalError));
+  EXPECT_EQ(Completions().at(0).status, CompletionStatus::kLocalProtectionError);
+}
+
+TEST_F(ResponderExecuteTest, ASendIntoAbsentPagesKeepsItsReceiveRequest) {
+  PostReceive(3);
+  TakePagesAway(2, 1);
+  const Request send{.payload = Pattern(100)};
+  Deliver(send);
+  EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, wire::RnrTimerAtLeast(Milliseconds(1))));
+  EXPECT_EQ(requests_.at(0).fault.first_page, 2u);
+  BringPages(2, 1);
+  PagesReady(requests_[0].ticket);
+  Deliver(send, Psn(kStart));
+  EXPECT_TRUE(OneAnswer().IsAck(kStart));
+  EXPECT_EQ(Read(2 * kPage, 100), Pattern(100));
+  EXPECT_EQ(Completions().at(0).id, queue::WrId(3));
+}
+
+TEST_F(ResponderExecuteTest, SendWithInvalidateEndsTheKey) {
+  const auto window = core_.windows.Bind(*core_.windows.Allocate(pd_, memory::WindowType::kType2B),
+                                         {.region = region_.local,
+                                          .start = memory::KeyAddress(AddressOf(0)),
+                                          .length = kPage,
+                                          .rights = Rights::kRemoteWrite,
+                                          .instance = memory::Instance(9)},
+                                         me_);
+  ASSERT_TRUE(Succeeds(window));
+  PostReceive(1);
+  PostReceive(2);
+  const Request send{.companion = Companion::kInvalidate, .invalidate = window->value()};
+  Deliver(send);
+  const auto completions = Completions();
+  EXPECT_TRUE(completions.at(0).flags.with_invalidate);
+  EXPECT_EQ(completions[0].invalidated, queue::KeyValue(window->value()));
+  EXPECT_TRUE(OneAnswer().IsAck(kStart));
+
+  Deliver(send);  // it is dead already
+  EXPECT_TRUE(OneAnswer().IsNak(PsnAt(1), NakCode::kRemoteAccessError));
+  EXPECT_EQ(Completions().at(0).status, CompletionStatus::kLocalProtectionError);
+}
+
+TEST_F(ResponderExecuteTest, AWriteOfNoBytesNeedsNoKey) {
+  Deliver({.operation = Operation::kWrite, .reth = {}});
+  EXPECT_TRUE(OneAnswer().IsAck(kStart));
+}
+
+TEST_F(ResponderExecuteTest, AWriteIsAuthorisedAsAWholeAtItsFirstPacket) {
+  SetWord(4 * kPage - kMtu, 1);
+  Deliver({.operation = Operation::kWrite,
+           .position = Position::kFirst,
+           .payload = Pattern(kMtu),
+           .reth = RethOf(4 * kPage - kMtu, kMtu + 1)});
+  ExpectRefused(NakCode::kRemoteAccessError, Denial::kOutOfRange, AsyncEventType::kQpAccessError);
+  EXPECT_EQ(WordAt(4 * kPage - kMtu), 1u);
+}
+
+TEST_F(ResponderExecuteTest, MemoryThatTheProgramUnmappedIsTroubleOfOurOwn) {
+  arena_.Protect(0, PROT_NONE);
+  Deliver(WriteOnly(0, Pattern(8)));
+  arena_.Protect(0, PROT_READ | PROT_WRITE);
+  ExpectRefused(NakCode::kRemoteOperationalError, Reason::kMemoryGone, AsyncEventType::kQpFatal);
+}
+
+TEST_F(ResponderExecuteTest, AKeyMayDieBetweenTwoPackets) {
+  Deliver({.operation = Operation::kWrite,
+           .position = Position::kFirst,
+           .payload = Pattern(kMtu),
+           .reth = RethOf(0, 2 * kMtu)});
+  EXPECT_TRUE(OneAnswer().IsAck(kStart));
+  ASSERT_TRUE(Succeeds(core_.regions.Deregister(region_.local)));
+  Deliver({.operation = Operation::kWrite, .position = Position::kLast, .payload = Pattern(kMtu)});
+  ExpectRefused(NakCode::kRemoteAccessError, Denial::kNoSuchKey, AsyncEventType::kQpAccessError);
+}
+
+TEST_F(ResponderExecuteTest, TheQueuePairMustAllowItToo) {
+  config_.remote_rights = Rights::kRemoteRead;
+  Begin();
+  Deliver(WriteOnly(0, Pattern(8)));
+  ExpectRefused(NakCode::kInvalidRequest, Reason::kNotAllowedOnQp, AsyncEventType::kQpRequestError);
+}
+
+TEST_F(ResponderExecuteTest, LengthsThatDoNotAddUpAreInvalid) {
+  Request write = WriteOnly(0, Pattern(8));
+  write.reth.dma_length = 9;
+  Deliver(write);
+  ExpectRefused(NakCode::kInvalidRequest, Reason::kBadLength, AsyncEventType::kQpRequestError);
+}
+
+TEST_F(ResponderExecuteTest, AOneTouchKeyDiesWithItsFirstMessage) {
+  const memory::RegionSpec spec{.pd = pd_,
+                                .start = memory::KeyAddress(AddressOf(0)),
+                                .length = kPage,
+                                .rights = Rights::kAll,
+                                .one_touch = true};
+  const std::vector pages = {memory::PhysicalAddress(AddressOf(0))};
+  const auto keys = core_.regions.Register(spec, memory::PageListBacking{pages, 0, memory::kSmall});
+  ASSERT_TRUE(Succeeds(keys));
+  Request write{.operation = Operation::kWrite,
+                .position = Position::kFirst,
+                .payload = Pattern(kMtu),
+                .reth = WithKey(RethOf(0, 2 * kMtu), keys->remote)};
+  Deliver(write);
+  Deliver({.operation = Operation::kWrite, .position = Position::kLast, .payload = Pattern(kMtu)});
+  EXPECT_TRUE(OneAnswer().IsAck(PsnAt(1)));
+  Deliver(write);
+  ExpectRefused(NakCode::kRemoteAccessError, Denial::kNotValid, AsyncEventType::kQpAccessError);
+}
+
+TEST_F(ResponderExecuteTest, AtomicsAreExecutedAndAnswered) {
+  SetWord(8, 5);
+  Deliver({.operation = Operation::kFetchAdd, .atomic = AtomicOf(8, 3)});
+  Deliver({.operation = Operation::kCompareSwap, .atomic = AtomicOf(8, 100, 8)});
+  EXPECT_EQ(WordAt(8), 100u);
+  const auto answers = Answers();
+  ASSERT_EQ(answers.size(), 2u);
+  EXPECT_EQ(answers[0].operation, Operation::kAtomicAcknowledge);
+  EXPECT_EQ(answers[0].original, 5u);
+  EXPECT_EQ(answers[1].original, 8u);
+  EXPECT_EQ(answers[1].psn, PsnAt(1));
+  EXPECT_EQ(answers[1].aeth->msn, wire::Msn(2));
+}
+
+TEST_F(ResponderExecuteTest, AMisalignedAtomicIsInvalid) {
+  Deliver({.operation = Operation::kFetchAdd, .atomic = AtomicOf(4, 3)});
+  ExpectRefused(NakCode::kInvalidRequest, Denial::kMisaligned, AsyncEventType::kQpRequestError);
+}
+
+TEST_F(ResponderExecuteTest, AnAtomicOnAnAbsentPageComesAgainAndIsDoneOnce) {
+  SetWord(8, 5);
+  TakePagesAway(0, 1);
+  const Request add{.operation = Operation::kFetchAdd, .atomic = AtomicOf(8, 1)};
+  Deliver(add);
+  EXPECT_EQ(OneAnswer().aeth->syndrome.kind(), wire::Syndrome::Kind::kRnrNak);
+  BringPages(0, 1);
+  PagesReady(requests_.at(0).ticket);
+  Deliver(add, Psn(kStart));
+  EXPECT_EQ(OneAnswer().original, 5u);
+  EXPECT_EQ(WordAt(8), 6u);
+}
+
+TEST_F(ResponderExecuteTest, AtomicWriteAndFlushAreAnsweredLikeAnEmptyRead) {
+  Deliver({.operation = Operation::kAtomicWrite, .payload = Pattern(8), .reth = RethOf(16, 8)});
+  Deliver({.operation = Operation::kFlush, .reth = RethOf(0, 64)});
+  EXPECT_EQ(Read(16, 8), Pattern(8));
+  const auto answers = Answers();
+  ASSERT_EQ(answers.size(), 2u);
+  for (const Answer& answer : answers) {
+    EXPECT_EQ(answer.operation, Operation::kReadResponse);
+    EXPECT_EQ(answer.position, Position::kOnly);
+    EXPECT_TRUE(answer.payload.empty());
+  }
+}
+
+TEST_F(ResponderExecuteTest, NoRegionIsPersistent) {
+  Deliver({.operation = Operation::kFlush,
+           .reth = RethOf(0, 64),
+           .feth = {.placement = wire::Feth::kPersistence}});
+  ExpectRefused(NakCode::kRemoteAccessError, Reason::kNoPersistence,
+                AsyncEventType::kQpAccessError);
+}
+
+TEST_F(ResponderExecuteTest, MoreReadsThanAgreedAreInvalid) {
+  TakePagesAway(0, 1);  // so that none can be answered
+  for (int i = 0; i < 3; ++i) {
+    Deliver({.operation = Operation::kReadRequest, .reth = RethOf(0, 8)});
+  }
+  ASSERT_TRUE(responder_->failure().has_value());
+  EXPECT_EQ(responder_->failure()->cause, Cause(Reason::kTooManyOutstanding));
+  BringPages(0, 1);
+  const auto answers = Answers();  // what was owed before it, then the NAK
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_TRUE(answers[2].IsNak(PsnAt(2), NakCode::kInvalidRequest));
+}
+
+TEST_F(ResponderExecuteTest, ACompletionThatIsLostEndsTheConnection) {
+  for (size_t i = 0; i < cq_.capacity(); ++i) {
+    cq_.Push({}, false, Time());
+  }
+  PostReceive(1);
+  Deliver({.payload = Pattern(1)});
+  EXPECT_TRUE(OneAnswer().IsNak(kStart, NakCode::kRemoteOperationalError));
+  EXPECT_EQ(events_, (std::vector{AsyncEventType::kCqError, AsyncEventType::kQpFatal}));
+}
+
+TEST_F(ResponderExecuteTest, TheSharedQueueTellsWhenItRunsLow) {
+  queue::SharedReceiveQueue shared(4, 1);
+  ASSERT_TRUE(shared.Post({.wqe = {.id = queue::WrId(1)}}).has_value());
+  shared.SetLimit(1);
+  BeginOn(ReceiveSource(shared));
+  Deliver({.payload = {}});
+  Answers();
+  EXPECT_EQ(events_, std::vector{AsyncEventType::kSrqLimitReached});
+  EXPECT_EQ(Completions().size(), 1u);
+}
+
+}  // namespace
+}  // namespace verbena::transport

@@ -1,0 +1,172 @@
+#include <algorithm>
+
+#include "base/check.h"
+#include "transport/rc/responder.h"
+#include "wire/roce/aeth.h"
+#include "wire/roce/atomic_ack_eth.h"
+#include "wire/roce/bth.h"
+
+namespace verbena::transport {
+namespace {
+
+using wire::Operation;
+using wire::Position;
+
+// RC opcodes all have an entry.
+const wire::OpcodeInfo& InfoOf(Operation operation, Position position = Position::kOnly) {
+  const wire::OpcodeInfo* const info = wire::FindOpcode(wire::Service::kRc, operation, position);
+  CHECK(info != nullptr);
+  return *info;
+}
+
+// Where packet `next` stands among those that answer one request.
+Position PositionOf(const Reply& reply) {
+  const bool is_first = reply.next == reply.begin;
+  const bool is_last = reply.next + 1 == reply.end;
+  if (is_first) return is_last ? Position::kOnly : Position::kFirst;
+  return is_last ? Position::kLast : Position::kMiddle;
+}
+
+}  // namespace
+
+void Responder::Pump(Turn& turn) {
+  while (turn.outbox.room() > 0 && SendNext(turn)) {
+  }
+  DCHECK(IsConsistent());
+}
+
+bool Responder::wants_turn() const {
+  if (const Reply* const reply = replies_.FirstPending()) return !IsHeld(*reply);
+  return nak_.has_value() || ack_is_due_;
+}
+
+bool Responder::owes_answers() const {
+  return replies_.has_pending() || nak_.has_value() || ack_is_due_;
+}
+
+bool Responder::IsHeld(const Reply& reply) const {
+  return reply_wait_ && reply_wait_->first == reply.first;
+}
+
+// False when nothing can be sent. REQUIRES: the outbox has room.
+bool Responder::SendNext(Turn& turn) {
+  if (Reply* const reply = replies_.FirstPending()) {
+    return !IsHeld(*reply) && SendReply(*reply, turn);
+  }
+  if (nak_) {
+    SendAcknowledgement(nak_->psn, nak_->msn, nak_->syndrome, turn);
+    nak_.reset();
+    return true;
+  }
+  if (!ack_is_due_) return false;
+  SendAcknowledgement(expected_ - 1, msn_, wire::Syndrome::Ack(source_.credits()), turn);
+  ack_is_due_ = false;
+  return true;
+}
+
+bool Responder::SendReply(Reply& reply, Turn& turn) {
+  if (reply.kind != Reply::Kind::kAtomic) return SendRead(reply, turn);
+  SendAtomicReply(reply, turn);
+  reply.Advance();
+  return true;
+}
+
+// A packet of a read's bytes, or the empty one by which an atomic write or a flush is answered
+// (IBA A19.4). Read from memory now, with the key as it is now.
+bool Responder::SendRead(Reply& reply, Turn& turn) {
+  const uint64_t offset = uint64_t{reply.next} * config_.path_mtu;
+  const uint64_t left = reply.kind == Reply::Kind::kRead ? reply.stop - offset : 0;
+  const auto size = static_cast<uint32_t>(std::min<uint64_t>(left, config_.path_mtu));
+  const memory::KeyAddress start(reply.address.value() + offset);
+  const memory::Translation translation = turn.memory.translator.Translate(
+      reply.key, start, size, memory::Access::kRemoteRead, config_.who);
+  if (const memory::Denial* const denial = AsDenial(translation)) {
+    FailReply(reply, *denial, turn);
+    return true;
+  }
+  if (const memory::Fault* const fault = AsFault(translation)) return HoldRead(reply, *fault, turn);
+
+  const wire::OpcodeInfo& info = InfoOf(Operation::kReadResponse, PositionOf(reply));
+  OutPacket& packet = AddPacket(reply.next_psn(), turn);
+  packet.payload = AsReady(translation)->spans;
+  packet.payload_size = size;
+  CHECK(packet.payload.length() == size);
+  wire::PacketBuilder builder(packet.header, BthOf(info, reply.next_psn()), size);
+  if (info.Has(wire::Extension::kAeth)) {
+    builder.Add(wire::Aeth{.syndrome = wire::Syndrome::Ack(source_.credits()), .msn = reply.msn});
+  }
+  packet.header_size = builder.headers().size();
+  reply.Advance();
+  // The last of the bytes: a key that is good for one message has served.
+  if (reply.next == reply.packet_count) {
+    const auto no = TouchKey(reply.key, size, reply.first + (reply.packet_count - 1), turn);
+    DCHECK(!no.has_value());  // Translate has just granted it
+  }
+  return true;
+}
+
+// The reply waits, and what was executed before it should not: it is acknowledged by itself.
+bool Responder::HoldRead(const Reply& reply, const memory::Fault& beginning, Turn& turn) {
+  const uint64_t offset = uint64_t{reply.next} * config_.path_mtu;
+  const memory::Translation rest = turn.memory.translator.Translate(
+      reply.key, memory::KeyAddress(reply.address.value() + offset), reply.stop - offset,
+      memory::Access::kRemoteRead, config_.who);
+  const memory::Fault* const fault = AsFault(rest);
+  reply_wait_ = ReplyWait{.ticket = RequestPages(fault != nullptr ? *fault : beginning, turn),
+                          .first = reply.first};
+  if (IsBefore(answered_, reply.first - 1)) {
+    SendAcknowledgement(reply.first - 1, reply.msn - 1, wire::Syndrome::Ack(source_.credits()),
+                        turn);
+  }
+  return false;
+}
+
+// Nothing behind it will be answered, not even with the NAK that may be due. A receive request that
+// is in progress has no part in it, and is flushed with the others.
+void Responder::FailReply(const Reply& reply, const Cause& cause, Turn& turn) {
+  const Verdict verdict = VerdictOf(cause);
+  nak_ = Nak{.psn = reply.next_psn(), .msn = reply.msn - 1, .syndrome = SyndromeOf(cause, verdict)};
+  ack_is_due_ = false;
+  replies_.DropPending();
+  reply_wait_.reset();
+  if (failure_) return;
+  failure_ = Failure{.cause = cause, .verdict = verdict};
+  inbound_wait_.reset();
+  if (verdict.event) turn.outbox.Raise({.type = *verdict.event, .qp = config_.local_qp});
+}
+
+void Responder::SendAcknowledgement(wire::Psn psn, wire::Msn msn, wire::Syndrome syndrome,
+                                    Turn& turn) {
+  OutPacket& packet = AddPacket(psn, turn);
+  wire::PacketBuilder builder(packet.header, BthOf(InfoOf(Operation::kAcknowledge), psn), 0);
+  builder.Add(wire::Aeth{.syndrome = syndrome, .msn = msn});
+  packet.header_size = builder.headers().size();
+}
+
+void Responder::SendAtomicReply(const Reply& reply, Turn& turn) {
+  OutPacket& packet = AddPacket(reply.first, turn);
+  const wire::Bth bth = BthOf(InfoOf(Operation::kAtomicAcknowledge), reply.first);
+  wire::PacketBuilder builder(packet.header, bth, 0);
+  builder.Add(wire::Aeth{.syndrome = wire::Syndrome::Ack(source_.credits()), .msn = reply.msn});
+  builder.Add(wire::AtomicAckEth{.original = reply.original});
+  packet.header_size = builder.headers().size();
+}
+
+OutPacket& Responder::AddPacket(wire::Psn psn, Turn& turn) {
+  if (IsBefore(answered_, psn)) answered_ = psn;
+  OutPacket& packet = turn.outbox.AddPacket();
+  packet.path = config_.path;
+  packet.source_qp = config_.local_qp;
+  return packet;
+}
+
+wire::Bth Responder::BthOf(const wire::OpcodeInfo& info, wire::Psn psn) const {
+  wire::Bth bth;
+  bth.opcode = info.opcode;
+  bth.p_key = config_.p_key;
+  bth.dest_qp = config_.remote_qp;
+  bth.psn = psn;
+  return bth;
+}
+
+}  // namespace verbena::transport

@@ -1,0 +1,238 @@
+#include "transport/rc/responder.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/responder_fixture.h"
+
+namespace verbena::transport {
+namespace {
+
+using memory::kPage;
+using queue::CompletionStatus;
+using wire::NakCode;
+using wire::Operation;
+using wire::Position;
+using wire::Psn;
+
+class ResponderTest : public ResponderFixture {
+ protected:
+  Request WriteOnly(uint64_t offset, const Bytes& payload) const {
+    return {.operation = Operation::kWrite,
+            .payload = payload,
+            .reth = RethOf(offset, static_cast<uint32_t>(payload.size()))};
+  }
+  wire::RnrTimer PagesTimer() const { return wire::RnrTimerAtLeast(config_.page_service_estimate); }
+};
+
+TEST_F(ResponderTest, OneAcknowledgementCoversABurst) {
+  for (int i = 0; i < 5; ++i) Deliver(WriteOnly(0, Pattern(8)));
+  EXPECT_TRUE(responder_->wants_turn());
+  const Answer answer = OneAnswer();
+  EXPECT_TRUE(answer.IsAck(PsnAt(4)));
+  EXPECT_EQ(answer.aeth->msn, wire::Msn(5));
+  EXPECT_FALSE(responder_->wants_turn());
+  EXPECT_TRUE(Answers().empty());
+}
+
+TEST_F(ResponderTest, OtherServicesAndResponsesAreDropped) {
+  const auto drop = [this](wire::Service service, Operation operation) {
+    DeliverAs(*wire::FindOpcode(service, operation), {}, psn_);
+  };
+  PostReceive(1);
+  drop(wire::Service::kUc, Operation::kSend);
+  drop(wire::Service::kRc, Operation::kAcknowledge);
+  drop(wire::Service::kRc, Operation::kReadResponse);
+  EXPECT_TRUE(Answers().empty());
+  EXPECT_EQ(responder_->expected(), Psn(kStart));
+}
+
+TEST_F(ResponderTest, OneNakForOneHole) {
+  Deliver(WriteOnly(0, Pattern(8)));
+  const Psn missing = psn_++;
+  for (int i = 0; i < 3; ++i) Deliver(WriteOnly(0, Pattern(8, 100)));
+  EXPECT_TRUE(OneAnswer().IsNak(missing.value(), NakCode::kPsnSequenceError));
+  Deliver(WriteOnly(0, Pattern(8, 100)));
+  EXPECT_TRUE(Answers().empty());
+  EXPECT_EQ(Read(0, 8), Pattern(8));
+
+  Deliver(WriteOnly(8, Pattern(8)), missing);  // filled, and the next hole gets its own
+  EXPECT_TRUE(OneAnswer().IsAck(missing.value()));
+  Deliver(WriteOnly(0, Pattern(8)), missing + 2);
+  EXPECT_TRUE(OneAnswer().IsNak((missing + 1).value(), NakCode::kPsnSequenceError));
+  EXPECT_FALSE(responder_->failure().has_value());
+}
+
+TEST_F(ResponderTest, AHoleThatIsFilledBeforeTheNakIsOutNeedsNone) {
+  Deliver(WriteOnly(0, Pattern(8)), psn_ + 1);
+  Deliver(WriteOnly(0, Pattern(8)), psn_);
+  EXPECT_TRUE(OneAnswer().IsAck(kStart));
+}
+
+TEST_F(ResponderTest, DuplicatesAreAcknowledgedAndNotExecuted) {
+  Deliver(WriteOnly(0, Pattern(8)));
+  Deliver(WriteOnly(8, Pattern(8)));
+  Answers();
+  Deliver(WriteOnly(0, Pattern(8, 50)), Psn(kStart));
+  const Answer answer = OneAnswer();
+  EXPECT_TRUE(answer.IsAck(PsnAt(1)));
+  EXPECT_EQ(answer.aeth->msn, wire::Msn(2));
+  EXPECT_EQ(Read(0, 8), Pattern(8));
+}
+
+TEST_F(ResponderTest, WithoutReceiveRequestTheMessageResumesWhereItWas) {
+  const Bytes bytes = Pattern(kMtu + 10);
+  const Bytes head(bytes.begin(), bytes.begin() + kMtu);
+  const Bytes tail(bytes.begin() + kMtu, bytes.end());
+  const Request first{.operation = Operation::kWrite,
+                      .position = Position::kFirst,
+                      .payload = head,
+                      .reth = RethOf(0, kMtu + 10)};
+  const Request last{.operation = Operation::kWrite,
+                     .position = Position::kLast,
+                     .companion = wire::Companion::kImmediate,
+                     .payload = tail,
+                     .immediate = 77};
+  Deliver(first);
+  Deliver(last);
+  EXPECT_TRUE(OneAnswer().IsRnrNak(PsnAt(1), kNotReadyTimer));
+  Deliver({}, psn_);  // behind it: the peer was told
+  EXPECT_TRUE(Answers().empty());
+
+  PostReceive(5);
+  Deliver(last, Psn(PsnAt(1)));
+  EXPECT_TRUE(OneAnswer().IsAck(PsnAt(1)));
+  EXPECT_EQ(Read(0, bytes.size()), bytes);
+  const auto completions = Completions();
+  ASSERT_EQ(completions.size(), 1u);
+  EXPECT_EQ(completions[0].byte_count, bytes.size());
+  EXPECT_EQ(completions[0].opcode, queue::CompletionOpcode::kReceiveWithImmediate);
+  EXPECT_EQ(completions[0].immediate, queue::Immediate(77));
+}
+
+TEST_F(ResponderTest, TheLastWordIsTheLast) {
+  Deliver(
+      {.operation = Operation::kWrite, .position = Position::kMiddle, .payload = Pattern(kMtu)});
+  ASSERT_TRUE(responder_->failure().has_value());
+  EXPECT_EQ(responder_->failure()->cause, Cause(Reason::kOpcodeOutOfSequence));
+  Deliver(WriteOnly(0, Pattern(8)), Psn(kStart));
+  Deliver(WriteOnly(0, Pattern(8)), Psn(kStart) - 1);
+  EXPECT_TRUE(OneAnswer().IsNak(kStart, NakCode::kInvalidRequest));
+  EXPECT_EQ(events_, std::vector{AsyncEventType::kQpRequestError});
+  EXPECT_TRUE(Answers().empty());
+  EXPECT_FALSE(responder_->wants_turn());
+}
+
+// DESIGN D6.
+TEST_F(ResponderTest, AWriteIntoAbsentPagesIsToldWhenTheyAreThere) {
+  TakePagesAway(0, 2);
+  const Bytes bytes = Pattern(kMtu);
+  const Request first{.operation = Operation::kWrite,
+                      .position = Position::kFirst,
+                      .payload = bytes,
+                      .reth = RethOf(0, 2 * kPage)};
+  const Request middle{
+      .operation = Operation::kWrite, .position = Position::kMiddle, .payload = bytes};
+  Deliver(first);
+  Deliver(middle);
+  Deliver(middle);
+  EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, PagesTimer()));
+  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_EQ(requests_[0].qp, config_.local_qp);
+  EXPECT_EQ(requests_[0].fault.page_count, 2u);
+
+  Deliver(first, Psn(kStart));  // too early: refused again, and nothing new is asked for
+  EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, PagesTimer()));
+  EXPECT_EQ(requests_.size(), 1u);
+
+  PagesReady(FaultTicket(1));  // of somebody else
+  EXPECT_FALSE(responder_->wants_turn());
+  BringPages(0, 2);
+  PagesReady(requests_[0].ticket);
+  EXPECT_TRUE(OneAnswer().IsAck(kStart - 1));
+  Deliver(middle, Psn(PsnAt(2)));  // still in flight from before
+  EXPECT_TRUE(Answers().empty());
+  Deliver(first, Psn(kStart));
+  Deliver(middle, Psn(PsnAt(1)));
+  EXPECT_TRUE(OneAnswer().IsAck(PsnAt(1)));
+  EXPECT_EQ(Read(kMtu, kMtu), bytes);
+}
+
+TEST_F(ResponderTest, PagesThatCannotBeHadEndTheConnection) {
+  TakePagesAway(0, 1);
+  Deliver(WriteOnly(0, Pattern(8)));
+  EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, PagesTimer()));
+  PagesReady(requests_.at(0).ticket, false);
+  EXPECT_TRUE(OneAnswer().IsNak(kStart, NakCode::kRemoteAccessError));
+  EXPECT_EQ(responder_->failure()->cause, Cause(Reason::kPagesUnavailable));
+  EXPECT_EQ(events_, std::vector{AsyncEventType::kQpAccessError});
+}
+
+TEST_F(ResponderTest, AnAnswerAboutPagesThatCameOtherwiseIsIgnored) {
+  TakePagesAway(0, 1);
+  Deliver(WriteOnly(0, Pattern(8)));
+  Answers();
+  BringPages(0, 1);
+  Deliver(WriteOnly(0, Pattern(8)), Psn(kStart));
+  EXPECT_TRUE(OneAnswer().IsAck(kStart));
+  PagesReady(requests_.at(0).ticket, false);
+  EXPECT_FALSE(responder_->failure().has_value());
+  EXPECT_TRUE(Answers().empty());
+}
+
+TEST_F(ResponderTest, AFullOutboxKeepsWhatIsDue) {
+  TakePagesAway(0, 1);
+  Deliver(WriteOnly(0, Pattern(8)));
+  Turn turn = MakeTurn();
+  const FaultTicket ticket = outbox_.page_requests()[0].ticket;
+  while (outbox_.room() > 0) outbox_.AddPacket();
+  responder_->Pump(turn);
+  BringPages(0, 1);
+  PagesReady(ticket);
+  EXPECT_TRUE(responder_->wants_turn());
+  outbox_.Clear();
+  // The peer must hear that its packet was dropped before it hears that it may go on.
+  const std::vector<Answer> answers = Answers();
+  ASSERT_EQ(answers.size(), 2u);
+  EXPECT_TRUE(answers[0].IsRnrNak(kStart, PagesTimer()));
+  EXPECT_TRUE(answers[1].IsAck(kStart - 1));
+}
+
+TEST_F(ResponderTest, FlushEndsAllReceiveRequests) {
+  PostReceive(1);
+  PostReceive(2);
+  PostReceive(3);
+  Deliver({.position = Position::kFirst, .payload = Pattern(kMtu)});
+  Turn turn = MakeTurn();
+  responder_->Flush(turn);
+  const auto completions = Completions();
+  ASSERT_EQ(completions.size(), 3u);
+  for (uint64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(completions[i].id, queue::WrId(i + 1));
+    EXPECT_EQ(completions[i].status, CompletionStatus::kFlushed);
+  }
+  PostReceive(4);
+  responder_->Flush(turn);
+  EXPECT_EQ(Completions().size(), 1u);
+}
+
+TEST_F(ResponderTest, FlushOfASharedQueueLeavesItToTheOthers) {
+  queue::SharedReceiveQueue shared(4, 1);
+  const std::vector sges = {SgeOf(2 * kPage, 4096)};
+  for (uint64_t i = 1; i <= 2; ++i) {
+    ASSERT_TRUE(shared.Post({.wqe = {.id = queue::WrId(i)}, .sges = sges}).has_value());
+  }
+  BeginOn(ReceiveSource(shared));
+  Deliver({.position = Position::kFirst, .payload = Pattern(kMtu)});
+  EXPECT_EQ(OneAnswer().aeth->syndrome, wire::Syndrome::Ack(wire::kCreditsInvalid));
+  Turn turn = MakeTurn();
+  responder_->Flush(turn);
+  responder_->Flush(turn);
+  Answers();
+  EXPECT_EQ(events_, std::vector{AsyncEventType::kLastWqeReached});
+  ASSERT_EQ(Completions().size(), 1u);
+  EXPECT_EQ(shared.size(), 1u);
+  EXPECT_TRUE(shared.IsConsistent());
+}
+
+}  // namespace
+}  // namespace verbena::transport

@@ -1,0 +1,144 @@
+#include "transport/rc/verdict.h"
+
+#include "base/check.h"
+
+namespace verbena::transport {
+namespace {
+
+using memory::Denial;
+using queue::CompletionStatus;
+using wire::NakCode;
+
+constexpr Verdict kTryAgain = {.nak = NakCode::kPsnSequenceError};
+constexpr Verdict kTryLater = {.nak = std::nullopt};
+
+constexpr Verdict Fatal(NakCode nak, CompletionStatus receive_status, AsyncEventType event) {
+  return {.nak = nak, .receive_status = receive_status, .effect = QpEffect::kError, .event = event};
+}
+
+constexpr Verdict kInvalidRequest =
+    Fatal(NakCode::kInvalidRequest, CompletionStatus::kRemoteInvalidRequest,
+          AsyncEventType::kQpRequestError);
+constexpr Verdict kTooLong = Fatal(NakCode::kInvalidRequest, CompletionStatus::kLocalLengthError,
+                                   AsyncEventType::kQpRequestError);
+// A receive request that is in progress then is one whose buffers or key had to serve the message.
+constexpr Verdict kAccessError =
+    Fatal(NakCode::kRemoteAccessError, CompletionStatus::kLocalProtectionError,
+          AsyncEventType::kQpAccessError);
+constexpr Verdict kBadReceive =
+    Fatal(NakCode::kRemoteOperationalError, CompletionStatus::kLocalProtectionError,
+          AsyncEventType::kQpAccessError);
+constexpr Verdict kLocalTrouble =
+    Fatal(NakCode::kRemoteOperationalError, CompletionStatus::kLocalQpOperationError,
+          AsyncEventType::kQpFatal);
+
+// The table, first part.
+Verdict RowOf(Reason reason) {
+  switch (reason) {
+    case Reason::kSequenceGap:
+      return kTryAgain;
+    case Reason::kReceiverNotReady:
+    case Reason::kPagesAbsent:
+      return kTryLater;
+    case Reason::kOpcodeOutOfSequence:
+    case Reason::kNotAllowedOnQp:
+    case Reason::kTooManyOutstanding:
+    case Reason::kBadLength:
+    case Reason::kReservedFlush:
+    case Reason::kMisaligned:
+      return kInvalidRequest;
+    case Reason::kMessageTooLong:
+      return kTooLong;
+    case Reason::kNoPersistence:
+    case Reason::kPagesUnavailable:
+      return kAccessError;
+    case Reason::kReceiveBufferDenied:
+      return kBadReceive;
+    case Reason::kMemoryGone:
+    case Reason::kCompletionQueueError:
+      return kLocalTrouble;
+  }
+  UNREACHABLE();
+}
+
+// The table, second part: what the tables of memory refuse. IBA 9.9.3: all that is wrong with a
+// remote key, its bounds or its rights is a remote access error. 9.4.5: an atomic that is not
+// aligned is an invalid request.
+Verdict RowOf(Denial denial) {
+  switch (denial) {
+    case Denial::kNoSuchKey:
+    case Denial::kNotValid:
+    case Denial::kSwappedOut:
+    case Denial::kRegionNotValid:
+    case Denial::kGuestGone:
+    case Denial::kWrongType:
+    case Denial::kWrongDomain:
+    case Denial::kWrongQp:
+    case Denial::kStaleInstance:
+    case Denial::kOutOfRange:
+    case Denial::kNoSegment:
+    case Denial::kNoRight:
+    case Denial::kOwnerHasNoRight:
+    case Denial::kNotBindable:
+    case Denial::kWrongCommand:
+    case Denial::kSameInstance:
+    case Denial::kStillInUse:
+    case Denial::kNotInvalidable:
+    case Denial::kTooManyPages:
+    case Denial::kBadPageList:
+    case Denial::kRightsTooWide:
+    case Denial::kWraps:
+      return kAccessError;
+    case Denial::kMisaligned:
+      return kInvalidRequest;
+  }
+  UNREACHABLE();
+}
+
+}  // namespace
+
+Verdict VerdictOf(const Cause& cause) {
+  return std::visit([](auto why) { return RowOf(why); }, cause);
+}
+
+const char* NameOf(Reason reason) {
+  switch (reason) {
+    case Reason::kSequenceGap:
+      return "packets are missing";
+    case Reason::kReceiverNotReady:
+      return "no receive request is posted";
+    case Reason::kPagesAbsent:
+      return "pages are absent";
+    case Reason::kOpcodeOutOfSequence:
+      return "the opcode does not follow the one before";
+    case Reason::kNotAllowedOnQp:
+      return "the queue pair does not allow the operation";
+    case Reason::kTooManyOutstanding:
+      return "too many reads and atomics are outstanding";
+    case Reason::kBadLength:
+      return "the length is wrong";
+    case Reason::kReservedFlush:
+      return "the flush has reserved values";
+    case Reason::kMisaligned:
+      return "the address is not aligned";
+    case Reason::kMessageTooLong:
+      return "the message is longer than the receive request";
+    case Reason::kNoPersistence:
+      return "the region offers no persistence";
+    case Reason::kPagesUnavailable:
+      return "the pages cannot be had";
+    case Reason::kReceiveBufferDenied:
+      return "the receive request's memory is denied";
+    case Reason::kMemoryGone:
+      return "the memory is gone";
+    case Reason::kCompletionQueueError:
+      return "the completion queue is full";
+  }
+  UNREACHABLE();
+}
+
+const char* NameOf(const Cause& cause) {
+  return std::visit([](auto why) { return NameOf(why); }, cause);
+}
+
+}  // namespace verbena::transport

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+#include "memory/denial.h"
+#include "queue/completion.h"
+#include "transport/async_event.h"
+#include "wire/roce/syndrome.h"
+
+namespace verbena::transport {
+
+// Why a responder does not execute a request, beside what the tables of memory refuse.
+enum class Reason : uint8_t {
+  // The peer sends it again, and then it may be executed.
+  kSequenceGap,       // packets before it are missing
+  kReceiverNotReady,  // no receive request is posted
+  kPagesAbsent,       // they were asked for
+  // The request is not a proper one.
+  kOpcodeOutOfSequence,  // a middle without a first, a first in the middle
+  kNotAllowedOnQp,       // a kind of RDMA for which this QP is not enabled
+  kTooManyOutstanding,   // reads and atomics, above max_dest_rd_atomic
+  kBadLength,            // payload, path MTU and DMA length do not fit each other
+  kReservedFlush,        // placement or selectivity that the specification does not define
+  kMisaligned,           // 8 bytes that must lie on a multiple of 8
+  kMessageTooLong,       // for the receive request
+  // The request is proper, and the peer may not.
+  kNoPersistence,     // no region here can promise it
+  kPagesUnavailable,  // the pages of a request cannot be had
+  // The fault is on this side.
+  kReceiveBufferDenied,   // the list of the receive request names memory that is not its own
+  kMemoryGone,            // unmapped by the program behind the back of the tables
+  kCompletionQueueError,  // the completion had no room
+};
+inline constexpr size_t kReasonCount = static_cast<size_t>(Reason::kCompletionQueueError) + 1;
+
+const char* NameOf(Reason reason);
+
+// A denial stands for one of a remote key, of the message or of its invalidation.
+using Cause = std::variant<Reason, memory::Denial>;
+
+const char* NameOf(const Cause& cause);
+
+enum class QpEffect : uint8_t { kNone, kError };
+
+// What follows from a refusal. (IBA 9.9.3)
+struct Verdict {
+  std::optional<wire::NakCode> nak;  // none: an RNR NAK
+  // Of the receive request in progress, if there is one. Success: it stays in progress.
+  queue::CompletionStatus receive_status = queue::CompletionStatus::kSuccess;
+  QpEffect effect = QpEffect::kNone;
+  // Raised when no receive request tells the program.
+  std::optional<AsyncEventType> event = {};
+
+  friend bool operator==(const Verdict&, const Verdict&) = default;
+};
+
+[[nodiscard]] Verdict VerdictOf(const Cause& cause);
+
+// The one refusal that ended a connection.
+struct Failure {
+  Cause cause;
+  Verdict verdict;
+
+  friend bool operator==(const Failure&, const Failure&) = default;
+};
+
+}  // namespace verbena::transport

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "base/time.h"
+#include "memory/memory_core.h"
+#include "transport/outbox.h"
+
+namespace verbena::transport {
+
+// What every input comes with: the time, the tables, and where to put the effects. A machine keeps
+// nothing of it.
+struct Turn {
+  Time now;
+  memory::MemoryCore& memory;
+  Outbox& outbox;
+};
+
+}  // namespace verbena::transport

@@ -1,0 +1,263 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "memory/signal_guard.h"
+#include "queue/completion_queue.h"
+#include "queue/work_queue.h"
+#include "tests/support/memory_fixture.h"
+#include "tests/support/pages.h"
+#include "transport/rc/responder.h"
+#include "wire/roce/aeth.h"
+#include "wire/roce/atomic_ack_eth.h"
+#include "wire/roce/atomic_eth.h"
+#include "wire/roce/feth.h"
+#include "wire/roce/ieth.h"
+#include "wire/roce/immdt.h"
+#include "wire/roce/packet.h"
+#include "wire/roce/reth.h"
+
+namespace verbena::transport {
+
+using Bytes = std::vector<std::byte>;
+
+// A request as a test describes it. Headers that the opcode does not have are not looked at.
+struct Request {
+  wire::Operation operation = wire::Operation::kSend;
+  wire::Position position = wire::Position::kOnly;
+  wire::Companion companion = wire::Companion::kNone;
+  Bytes payload = {};
+  wire::Reth reth = {};
+  wire::AtomicEth atomic = {};
+  wire::Feth feth = {.placement = wire::Feth::kGlobalVisibility};
+  uint32_t immediate = 0;
+  uint32_t invalidate = 0;
+  bool solicited = false;
+};
+
+// A packet that the responder sent.
+struct Answer {
+  wire::Operation operation{};
+  wire::Position position{};
+  uint32_t psn = 0;
+  std::optional<wire::Aeth> aeth = {};
+  std::optional<uint64_t> original = {};
+  Bytes payload = {};
+
+  bool IsAck(uint32_t of) const {
+    return operation == wire::Operation::kAcknowledge && psn == of && aeth->syndrome.is_ack();
+  }
+  bool IsNak(uint32_t of, wire::NakCode code) const {
+    return operation == wire::Operation::kAcknowledge && psn == of &&
+           aeth->syndrome == wire::Syndrome::Nak(code);
+  }
+  bool IsRnrNak(uint32_t of, wire::RnrTimer timer) const {
+    return operation == wire::Operation::kAcknowledge && psn == of &&
+           aeth->syndrome == wire::Syndrome::RnrNak(timer);
+  }
+};
+
+// A responder with a path MTU of 256 over four pages of real memory, all of one region. The first
+// two pages are for the peer's requests, the last two for receive buffers.
+class ResponderFixture : public memory::MemoryFixture {
+ protected:
+  static constexpr uint32_t kMtu = 256;
+  static constexpr uint32_t kStart = wire::kMax24 - 1;  // the PSN wraps at the third packet
+  static constexpr wire::RnrTimer kNotReadyTimer{12};
+
+  ResponderFixture() {
+    memory::SignalGuard::Install();
+    region_ = LinearRegion(AddressOf(0), arena_.size());
+    config_.local_qp = wire::QpNumber(1);
+    config_.remote_qp = wire::QpNumber(0x123456);
+    config_.path = PathId(9);
+    config_.path_mtu = kMtu;
+    config_.who = me_;
+    config_.min_rnr_timer = kNotReadyTimer;
+    config_.max_dest_rd_atomic = 2;
+    config_.remote_rights = memory::Rights::kRemote;
+    Begin();
+  }
+  ~ResponderFixture() override {
+    EXPECT_TRUE(responder_->IsConsistent());
+    memory::SignalGuard::Uninstall();
+  }
+
+  // Anew, after the test has changed config_.
+  void Begin() { BeginOn(ReceiveSource(own_)); }
+  void BeginOn(ReceiveSource source) {
+    responder_.emplace(config_, source, cq_);
+    responder_->Start(wire::Psn(kStart));
+    psn_ = wire::Psn(kStart);
+  }
+
+  // ---- Memory.
+
+  std::byte* At(uint64_t offset) const { return arena_.data() + offset; }
+  uint64_t AddressOf(uint64_t offset) const { return reinterpret_cast<uintptr_t>(At(offset)); }
+  Bytes Read(uint64_t offset, size_t size) const { return {At(offset), At(offset) + size}; }
+  uint64_t WordAt(uint64_t offset) const {
+    uint64_t word = 0;
+    std::memcpy(&word, At(offset), sizeof word);
+    return word;
+  }
+  void SetWord(uint64_t offset, uint64_t word) { std::memcpy(At(offset), &word, sizeof word); }
+  static Bytes Pattern(size_t size, uint8_t first = 1) {
+    Bytes bytes(size);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(first++ % 251);
+    return bytes;
+  }
+  void TakePagesAway(uint64_t first, uint64_t count) {
+    EXPECT_TRUE(Succeeds(core_.regions.UnmapPages(region_.local, first, count)));
+  }
+  void BringPages(uint64_t first, uint64_t count) {
+    EXPECT_TRUE(Succeeds(core_.regions.MapPages(region_.local, first, count, std::nullopt, true)));
+  }
+  wire::Reth RethOf(uint64_t offset, uint32_t length) const {
+    return {.address = wire::VirtualAddress(AddressOf(offset)),
+            .r_key = wire::RKey(region_.remote.value()),
+            .dma_length = length};
+  }
+  wire::AtomicEth AtomicOf(uint64_t offset, uint64_t swap_or_add, uint64_t compare = 0) const {
+    return {.address = wire::VirtualAddress(AddressOf(offset)),
+            .r_key = wire::RKey(region_.remote.value()),
+            .swap_or_add = swap_or_add,
+            .compare = compare};
+  }
+
+  // ---- Receive requests and their completions.
+
+  queue::Sge SgeOf(uint64_t offset, uint32_t length) const {
+    return {.address = AddressOf(offset),
+            .length = length,
+            .key = queue::KeyValue(region_.local.value())};
+  }
+  void PostReceive(uint64_t id, const std::vector<queue::Sge>& sges) {
+    EXPECT_TRUE(own_.Post({.wqe = {.id = queue::WrId(id)}, .sges = sges}).has_value());
+  }
+  // Of the third page.
+  void PostReceive(uint64_t id, uint32_t length = 4096) {
+    PostReceive(id, {SgeOf(2 * memory::kPage, length)});
+  }
+  std::vector<queue::Completion> Completions() {
+    std::vector<queue::Completion> completions(cq_.capacity());
+    completions.resize(cq_.Poll(completions).value_or(0));
+    return completions;
+  }
+
+  // ---- Packets.
+
+  void Deliver(const Request& request, wire::Psn psn) {
+    const wire::OpcodeInfo* const info = wire::FindOpcode(wire::Service::kRc, request.operation,
+                                                          request.position, request.companion);
+    ASSERT_NE(info, nullptr);
+    DeliverAs(*info, request, psn);
+  }
+  // The next in order: one PSN each, and for a read those of its responses.
+  void Deliver(const Request& request) {
+    const wire::Psn psn = psn_;
+    const bool is_read = request.operation == wire::Operation::kReadRequest;
+    psn_ = psn_ + (is_read ? PsnCountOf(request.reth.dma_length, kMtu) : 1);
+    Deliver(request, psn);
+  }
+  void DeliverAs(const wire::OpcodeInfo& info, const Request& request, wire::Psn psn) {
+    Bytes bytes(info.header_size + request.payload.size() + 8);
+    wire::Bth bth;
+    bth.opcode = info.opcode;
+    bth.dest_qp = config_.local_qp;
+    bth.psn = psn;
+    bth.solicited_event = request.solicited;
+    wire::PacketBuilder builder(bytes, bth, request.payload.size());
+    if (info.Has(wire::Extension::kReth)) builder.Add(request.reth);
+    if (info.Has(wire::Extension::kAtomicEth)) builder.Add(request.atomic);
+    if (info.Has(wire::Extension::kFeth)) builder.Add(request.feth);
+    if (info.Has(wire::Extension::kImmDt)) builder.Add(wire::ImmDt{.data = request.immediate});
+    if (info.Has(wire::Extension::kIeth)) {
+      builder.Add(wire::Ieth{.r_key = wire::RKey(request.invalidate)});
+    }
+    if (info.Has(wire::Extension::kAeth)) builder.Add(wire::Aeth{});
+    bytes.resize(builder.size());
+    std::ranges::copy(request.payload, bytes.begin() + info.header_size);
+    const auto packet = wire::Packet::Parse(bytes);
+    ASSERT_TRUE(packet.has_value());
+    Turn turn = MakeTurn();
+    responder_->OnRequest(*packet, turn);
+    EXPECT_TRUE(responder_->IsConsistent());
+  }
+
+  Turn MakeTurn() { return {.now = Time(), .memory = core_, .outbox = outbox_}; }
+
+  // All that the responder has to send now.
+  std::vector<Answer> Answers() {
+    Turn turn = MakeTurn();
+    responder_->Pump(turn);
+    std::vector<Answer> answers;
+    for (const OutPacket& packet : outbox_.packets()) answers.push_back(AnswerOf(packet));
+    for (const AsyncEvent& event : outbox_.events()) events_.push_back(event.type);
+    for (const PageRequest& request : outbox_.page_requests()) requests_.push_back(request);
+    completion_events_ += outbox_.completion_events().size();
+    outbox_.Clear();
+    return answers;
+  }
+  // The one packet that it has to send; a default one, and a failure, if there is not exactly one.
+  Answer OneAnswer() {
+    const std::vector<Answer> answers = Answers();
+    EXPECT_EQ(answers.size(), 1u);
+    return answers.size() == 1 ? answers[0] : Answer{.aeth = wire::Aeth{}};
+  }
+  void PagesReady(FaultTicket ticket, bool available = true) {
+    Turn turn = MakeTurn();
+    responder_->OnPagesReady(ticket, available, turn);
+  }
+
+  Answer AnswerOf(const OutPacket& out) const {
+    EXPECT_EQ(out.path, config_.path);
+    EXPECT_EQ(out.source_qp, config_.local_qp);
+    Bytes bytes(out.header.begin(), out.header.begin() + static_cast<ptrdiff_t>(out.header_size));
+    for (const memory::Span span : out.payload) {
+      const std::byte* const from = memory::PointerTo(span.address);
+      bytes.insert(bytes.end(), from, from + span.length);
+    }
+    bytes.resize(bytes.size() + wire::PadFor(out.payload_size) + wire::kIcrcSize);
+    const auto packet = wire::Packet::Parse(bytes);
+    if (!packet) {
+      ADD_FAILURE() << "not a packet";
+      return {};
+    }
+    EXPECT_EQ(packet->bth().dest_qp, config_.remote_qp);
+    EXPECT_EQ(packet->payload().size(), out.payload_size);
+    Answer answer{.operation = packet->info().operation,
+                  .position = packet->info().position,
+                  .psn = packet->bth().psn.value(),
+                  .aeth = packet->Get<wire::Aeth>(),
+                  .original = std::nullopt,
+                  .payload = {packet->payload().begin(), packet->payload().end()}};
+    if (const auto eth = packet->Get<wire::AtomicAckEth>()) answer.original = eth->original;
+    return answer;
+  }
+
+  // The PSN of the n-th packet of the connection.
+  static uint32_t PsnAt(uint32_t n) { return (wire::Psn(kStart) + n).value(); }
+
+  memory::PagesForTest arena_{4};
+  memory::RegionKeys region_;
+  RcConfig config_;
+  queue::ReceiveQueue own_{{.capacity = 8, .sges_max = 4}};
+  queue::CompletionQueue cq_{8};
+  Outbox outbox_{16};
+  std::optional<Responder> responder_;
+  wire::Psn psn_;  // of the next request
+  std::vector<AsyncEventType> events_;
+  std::vector<PageRequest> requests_;
+  size_t completion_events_ = 0;
+};
+
+}  // namespace verbena::transport
