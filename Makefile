@@ -23,7 +23,7 @@ test: $(TEST_SUITES:%=build-%) ## build and run every test: release, sanitizers,
 demo: build-release ## a guided tour of the memory layer
 	@build/bin/memory_tour
 
-bench: build-release ## compare with peers measured in the same run
+bench: build-release ## what things cost, beside what they may cost; writes build/bench/*.json
 	@python3 tools/bench.py
 
 format: setup ## format all C++ files

@@ -24,7 +24,8 @@ uintptr_t ToPageEnd(const void* pointer) {
   return kPageBytes - reinterpret_cast<uintptr_t>(pointer) % kPageBytes;
 }
 
-constinit Mutex update_mutex;
+// One for the process, as the memory is.
+constinit Mutex update_mutex;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
 // Read, change, write under one lock: atomic towards the other guarded atomics, not towards the
 // processor. See kGuardedAtomicsAreGlobal.

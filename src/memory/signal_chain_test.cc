@@ -16,15 +16,15 @@
 namespace verbena::memory {
 namespace {
 
-void Ours(int, siginfo_t* info, void* context);
-
 // A signal handler gets nothing but what is global.
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables)
+
+void Ours(int, siginfo_t* info, void* context);
+
 constinit SignalChain chain(SIGSEGV, Ours);
 std::string calls;
 struct sigaction a_saved, b_saved, c_saved;
 const PagesForTest* pages = nullptr;
-// NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
 void Ours(int, siginfo_t* info, void* context) {
   chain.PassOn(info, static_cast<ucontext_t*>(context));
@@ -375,9 +375,13 @@ TEST(SignalChainDeathTest, HandlerMayLeaveByLongJump) {
     chain.PutInFront();
     Set(LongJumpingB);
     chain.PutInFront();
-    for (int i = 0; i < 20; ++i) EXPECT_EQ(TouchAndEscape(), "B");
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_EQ(TouchAndEscape(), "B");
+    }
   });
 }
+
+// NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
 }  // namespace
 }  // namespace verbena::memory

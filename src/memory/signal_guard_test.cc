@@ -20,6 +20,9 @@
 namespace verbena::memory {
 namespace {
 
+// A signal handler gets nothing but what is global.
+// NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables)
+
 constexpr int kHandled = 42;
 
 struct sigaction saved;
@@ -194,7 +197,9 @@ TEST_F(SignalGuardDeathTest, SignalThatIsSentToACopyIsNotAFault) {
       usleep(1000);
       kill(getpid(), SIGSEGV);
     });
-    for (;;) CHECK(GuardedCopy(to.data(), from.data(), from.size()).copied == from.size());
+    for (;;) {
+      CHECK(GuardedCopy(to.data(), from.data(), from.size()).copied == from.size());
+    }
   });
 }
 
@@ -284,6 +289,8 @@ TEST_F(SignalGuardThreads, HandlersOfBothSidesServeDifferentThreads) {
     EXPECT_EQ(handled, 2000);
   });
 }
+
+// NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
 }  // namespace
 }  // namespace verbena::memory

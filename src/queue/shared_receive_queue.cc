@@ -67,7 +67,7 @@ void SharedReceiveQueue::GrowTo(uint32_t count) {
   slot_count_ = count;
   free_ = std::move(free);
   posted_ = std::move(posted);
-}
+}  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): it loses sight of the moved block
 
 bool SharedReceiveQueue::IsConsistent() const {
   const MutexLock lock(mutex_);

@@ -71,8 +71,9 @@ TEST(IcrcTest, CoversIpv4AsTheSpecificationSays) {
     const Bytes datagram = AnyIpv4(random, size, 0x1234);
     Bytes masked(8 + datagram.size(), std::byte{0xFF});
     std::ranges::copy(datagram, masked.begin() + 8);
-    for (const std::size_t at : {1u, 8u, 10u, 11u, 26u, 27u, 28u + 4u})
+    for (const std::size_t at : {1u, 8u, 10u, 11u, 26u, 27u, 28u + 4u}) {
       masked[8 + at] = std::byte{0xFF};
+    }
     EXPECT_EQ(Of(datagram, kIpv4Size).value(), SlowCrc(masked));
   }
 }
@@ -85,8 +86,9 @@ TEST(IcrcTest, CoversIpv6AsTheSpecificationSays) {
     Bytes masked(8 + datagram.size(), std::byte{0xFF});
     std::ranges::copy(datagram, masked.begin() + 8);
     masked[8] = std::byte{0x6F};
-    for (const std::size_t at : {1u, 2u, 3u, 7u, 46u, 47u, 48u + 4u})
+    for (const std::size_t at : {1u, 2u, 3u, 7u, 46u, 47u, 48u + 4u}) {
       masked[8 + at] = std::byte{0xFF};
+    }
     EXPECT_EQ(Of(datagram, kIpv6Size).value(), SlowCrc(masked));
   }
 }
