@@ -51,7 +51,7 @@ BUDGETS = {
 
 
 def count(build, program, *arguments):
-    """Instructions of one call, by callgrind. The program's last argument is the number of calls."""
+    """Instructions of a call, by callgrind. The last argument is the number of calls."""
     out = build / "bench" / "callgrind.out"
     command = ["valgrind", "--tool=callgrind", "--collect-atstart=no",
                f"--callgrind-out-file={out}", str(build / "bin" / program),
