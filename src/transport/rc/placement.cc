@@ -107,6 +107,18 @@ Placement Gather(queue::SgeCursor cursor, uint32_t size, uint64_t ahead,
   return Placed{};
 }
 
+// Row A5. Packets are executed in order, so that the stream has always caught up.
+std::optional<Cause> TouchKey(memory::Key key, uint32_t length, wire::Psn psn,
+                              const memory::Accessor& who, memory::MemoryCore& memory) {
+  if (length == 0) return std::nullopt;
+  const memory::StreamNumber last(psn.value());
+  const auto action = memory.one_touch.Touch(key, {.ends_message = true, .last_byte = last},
+                                             {.next_expected = last + 1}, who);
+  if (!action) return action.error();
+  if (*action == memory::TouchAction::kInvalidateAndTerminate) return memory::Denial::kNotValid;
+  return std::nullopt;
+}
+
 Placement PlaceAtomicWrite(const RemoteRange& word, std::span<const std::byte> payload,
                            const memory::Accessor& who, const memory::MemoryCore& memory) {
   CHECK(payload.size() == sizeof(uint64_t) && word.length == sizeof(uint64_t));

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <variant>
 
@@ -12,6 +13,7 @@
 #include "transport/outbox.h"
 #include "transport/rc/responder_checks.h"
 #include "transport/rc/verdict.h"
+#include "wire/roce/types.h"
 
 // The payload of one packet brought to where it belongs, or found. Each packet is translated anew,
 // since a key may die between two packets of a message. No payload is longer than 4096 bytes, so
@@ -30,6 +32,9 @@ using Placement = std::variant<Placed, memory::Fault, Cause>;
 [[nodiscard]] Placement PlaceWrite(const RemoteRange& rest, std::span<const std::byte> payload,
                                    const memory::Accessor& who, const memory::MemoryCore& memory);
 
+// How far behind the packet at hand a send's pages are asked for, when its end is not known.
+inline constexpr uint64_t kSendAheadMax = uint64_t{1} << 20;
+
 // A part of a send to where the cursor stands, which moves on if it is placed. REQUIRES: the list
 // has room for it. How long the message will be is not known before its last packet, so pages are
 // asked for `ahead` bytes, as far as the element of the list goes.
@@ -43,6 +48,12 @@ using Placement = std::variant<Placed, memory::Fault, Cause>;
 [[nodiscard]] Placement Gather(queue::SgeCursor cursor, uint32_t size, uint64_t ahead,
                                const memory::Accessor& who, const memory::MemoryCore& memory,
                                OutPacket& packet, std::span<std::byte> room);
+
+// What a message that ends with this packet does to the key it used: a one-touch key dies with the
+// first. Nothing, or why the message is refused. The key of no bytes is not looked at.
+[[nodiscard]] std::optional<Cause> TouchKey(memory::Key key, uint32_t length, wire::Psn psn,
+                                            const memory::Accessor& who,
+                                            memory::MemoryCore& memory);
 
 // 8 bytes at once. REQUIRES: the address is a multiple of 8.
 [[nodiscard]] Placement PlaceAtomicWrite(const RemoteRange& word,

@@ -1,10 +1,10 @@
 #include "transport/rc/requester.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/check.h"
 #include "queue/sge_cursor.h"
+#include "transport/message_opcode.h"
 #include "transport/rc/local_work.h"
 #include "transport/rc/placement.h"
 #include "wire/roce/atomic_eth.h"
@@ -26,66 +26,50 @@ constexpr uint32_t kAtomicBytes = 8;
 // An answer is asked for at the end of each message, and this often in a long one.
 constexpr uint32_t kAckRequestEvery = 32;
 
-wire::Operation OperationOf(SendOpcode opcode) {
-  switch (opcode) {
-    case SendOpcode::kSend:
-    case SendOpcode::kSendWithImmediate:
-    case SendOpcode::kSendWithInvalidate:
-    case SendOpcode::kRegisterAndSend:
-      return wire::Operation::kSend;
-    case SendOpcode::kWrite:
-    case SendOpcode::kWriteWithImmediate:
-      return wire::Operation::kWrite;
-    case SendOpcode::kRead:
-      return wire::Operation::kReadRequest;
-    case SendOpcode::kCompareAndSwap:
-      return wire::Operation::kCompareSwap;
-    case SendOpcode::kFetchAndAdd:
-      return wire::Operation::kFetchAdd;
-    case SendOpcode::kAtomicWrite:
-      return wire::Operation::kAtomicWrite;
-    case SendOpcode::kFlush:
-      return wire::Operation::kFlush;
-    case SendOpcode::kBindWindow:
-    case SendOpcode::kLocalInvalidate:
-    case SendOpcode::kRegister:
-    case SendOpcode::kDelay:
-      break;
-  }
-  UNREACHABLE();
-}
-
-wire::Companion CompanionOf(SendOpcode opcode) {
-  if (queue::PropertiesOf(opcode).carries_immediate) return wire::Companion::kImmediate;
-  return opcode == SendOpcode::kSendWithInvalidate ? wire::Companion::kInvalidate
-                                                   : wire::Companion::kNone;
-}
-
-// The row of an opcode and a position in the message, looked up once for all queue pairs.
+// Of a request that the queue has taken, and that goes on the wire.
 const wire::OpcodeInfo& OpcodeOf(SendOpcode opcode, wire::Position position) {
-  static constexpr size_t kPositions = 4;
-  static const auto kRows = [] {
-    std::array<const wire::OpcodeInfo*, queue::kSendOpcodeCount * kPositions> rows{};
-    for (size_t i = 0; i < rows.size(); ++i) {
-      const auto op = static_cast<SendOpcode>(i / kPositions);
-      if (queue::PropertiesOf(op).is_local) continue;
-      const auto at = static_cast<wire::Position>(i % kPositions);
-      const bool ends = at == wire::Position::kLast || at == wire::Position::kOnly;
-      rows[i] = wire::FindOpcode(wire::Service::kRc, OperationOf(op), at,
-                                 ends ? CompanionOf(op) : wire::Companion::kNone);
-    }
-    return rows;
-  }();
-  const wire::OpcodeInfo* row =
-      kRows[static_cast<size_t>(opcode) * kPositions + static_cast<size_t>(position)];
+  const wire::OpcodeInfo* const row = FindOpcode(wire::Service::kRc, opcode, position);
   CHECK(row != nullptr);
   return *row;
 }
 
-wire::Position PositionOf(uint32_t packet, uint32_t count) {
-  if (count == 1) return wire::Position::kOnly;
-  if (packet == 0) return wire::Position::kFirst;
-  return packet + 1 == count ? wire::Position::kLast : wire::Position::kMiddle;
+wire::Reth RethOf(const queue::Remote& remote, uint64_t skipped, uint64_t length) {
+  return {.address = wire::VirtualAddress(remote.address + skipped),
+          .r_key = wire::RKey(remote.key.value()),
+          .dma_length = static_cast<uint32_t>(length)};
+}
+
+wire::Feth FethOf(const queue::Flush& flush) {
+  const unsigned placement = (flush.global_visibility ? wire::Feth::kGlobalVisibility : 0u) |
+                             (flush.persistence ? wire::Feth::kPersistence : 0u);
+  const bool is_range = flush.level == queue::FlushLevel::kRange;
+  return {.placement = static_cast<uint8_t>(placement),
+          .selectivity = is_range ? wire::Feth::kRange : wire::Feth::kWholeRegion};
+}
+
+wire::AtomicEth AtomicEthOf(const queue::Atomic& atomic, bool swaps) {
+  return {.address = wire::VirtualAddress(atomic.remote.address),
+          .r_key = wire::RKey(atomic.remote.key.value()),
+          .swap_or_add = swaps ? atomic.swap : atomic.compare_or_add,
+          .compare = swaps ? atomic.compare_or_add : 0};
+}
+
+// The headers behind the BTH, as the opcode has them. `length` bytes from `skipped` on of the
+// remote range.
+void AddExtensions(const queue::SendWqe& wqe, const wire::OpcodeInfo& info, uint64_t skipped,
+                   uint64_t length, wire::PacketBuilder& builder) {
+  if (const auto* flush = std::get_if<queue::Flush>(&wqe.operand)) {
+    builder.Add(RethOf(flush->remote, 0, flush->length));
+    builder.Add(FethOf(*flush));
+  } else if (info.Has(wire::Extension::kReth)) {
+    builder.Add(RethOf(wqe.As<queue::Remote>(), skipped, length));
+  }
+  if (info.Has(wire::Extension::kAtomicEth)) {
+    const bool swaps = wqe.opcode == SendOpcode::kCompareAndSwap;
+    builder.Add(AtomicEthOf(wqe.As<queue::Atomic>(), swaps));
+  }
+  if (info.has_immediate()) builder.Add(wire::ImmDt{.data = wqe.immediate.value()});
+  if (info.has_invalidate()) builder.Add(wire::Ieth{.r_key = wire::RKey(wqe.invalidate.value())});
 }
 
 uint32_t PacketsFor(uint64_t length, uint32_t path_mtu) {
@@ -221,33 +205,9 @@ bool Requester::BuildPacket(Turn& turn, WqeNumber n, const Flight& flight, wire:
                       .ack_request = asks,
                       .psn = psn};
   wire::PacketBuilder builder(packet.header, bth, size);
-  if (info.Has(wire::Extension::kReth)) {
-    const auto* flush = std::get_if<queue::Flush>(&wqe.operand);
-    const queue::Remote& remote = flush != nullptr ? flush->remote : wqe.As<queue::Remote>();
-    const uint64_t skipped = flight.needs_response ? offset : 0;
-    const uint64_t rest = flush != nullptr ? flush->length : length - skipped;
-    builder.Add(wire::Reth{.address = wire::VirtualAddress(remote.address + skipped),
-                           .r_key = wire::RKey(remote.key.value()),
-                           .dma_length = static_cast<uint32_t>(rest)});
-    if (flush != nullptr) {
-      const unsigned placement = (flush->global_visibility ? wire::Feth::kGlobalVisibility : 0u) |
-                                 (flush->persistence ? wire::Feth::kPersistence : 0u);
-      builder.Add(wire::Feth{.placement = static_cast<uint8_t>(placement),
-                             .selectivity = flush->level == queue::FlushLevel::kRange
-                                                ? wire::Feth::kRange
-                                                : wire::Feth::kWholeRegion});
-    }
-  }
-  if (info.Has(wire::Extension::kAtomicEth)) {
-    const auto& atomic = wqe.As<queue::Atomic>();
-    const bool swaps = wqe.opcode == SendOpcode::kCompareAndSwap;
-    builder.Add(wire::AtomicEth{.address = wire::VirtualAddress(atomic.remote.address),
-                                .r_key = wire::RKey(atomic.remote.key.value()),
-                                .swap_or_add = swaps ? atomic.swap : atomic.compare_or_add,
-                                .compare = swaps ? atomic.compare_or_add : 0});
-  }
-  if (info.has_immediate()) builder.Add(wire::ImmDt{.data = wqe.immediate.value()});
-  if (info.has_invalidate()) builder.Add(wire::Ieth{.r_key = wire::RKey(wqe.invalidate.value())});
+  // A read is asked for what is missing of it; the others name their whole range, once.
+  const uint64_t skipped = flight.needs_response ? offset : 0;
+  AddExtensions(wqe, info, skipped, length - skipped, builder);
   packet.header_size = builder.headers().size();
   return true;
 }

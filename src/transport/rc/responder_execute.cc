@@ -17,9 +17,6 @@ using queue::CompletionOpcode;
 using queue::CompletionStatus;
 using wire::Operation;
 
-// How far behind the packet at hand a send's pages are asked for, when its end is not known.
-constexpr uint64_t kSendAheadMax = uint64_t{1} << 20;
-
 // Such a request needs a place in the replay cache.
 bool NeedsReply(const wire::OpcodeInfo& info) {
   return info.operation != Operation::kSend && info.operation != Operation::kWrite;
@@ -186,17 +183,9 @@ Responder::Outcome Responder::WaitForPages(const memory::Fault& fault, Turn& tur
   return Reason::kPagesAbsent;
 }
 
-// Row A5: a one-touch key dies with the first message that ends. Packets are executed in order, so
-// that the stream has always caught up.
 Responder::Outcome Responder::TouchKey(memory::Key key, uint32_t length, wire::Psn psn,
                                        Turn& turn) const {
-  if (length == 0) return std::nullopt;  // the key was not looked at
-  const memory::StreamNumber last(psn.value());
-  const auto action = turn.memory.one_touch.Touch(key, {.ends_message = true, .last_byte = last},
-                                                  {.next_expected = last + 1}, config_.who);
-  if (!action) return action.error();
-  if (*action == memory::TouchAction::kInvalidateAndTerminate) return memory::Denial::kNotValid;
-  return std::nullopt;
+  return transport::TouchKey(key, length, psn, config_.who, turn.memory);
 }
 
 void Responder::Owe(Reply reply, const RemoteRange& range) {

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "queue/completion_queue.h"
+#include "transport/turn.h"
+
+namespace verbena::transport {
+
+// Adds a completion to its queue, and raises the events that follow. False when it is lost.
+inline bool Complete(const queue::Completion& completion, bool solicited,
+                     queue::CompletionQueue& cq, Turn& turn) {
+  using PushStatus = queue::CompletionQueue::PushStatus;
+  const auto pushed = cq.Push(completion, solicited, turn.now);
+  if (pushed.event_now) turn.outbox.RaiseCompletionEvent(cq);
+  if (pushed.status == PushStatus::kOverflowed) {
+    turn.outbox.Raise({AsyncEventType::kCqError, wire::QpNumber(completion.qp.value())});
+  }
+  return pushed.status == PushStatus::kStored;
+}
+
+}  // namespace verbena::transport

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "memory/access.h"
+#include "memory/memory_core.h"
+#include "queue/completion_queue.h"
+#include "queue/sge_cursor.h"
+#include "transport/rc/placement.h"
+#include "transport/rc/receive_source.h"
+#include "transport/turn.h"
+#include "wire/roce/packet.h"
+#include "wire/roce/types.h"
+
+namespace verbena::transport {
+
+// The receive request that an unreliable queue pair works on, from when it is taken until it
+// completes. A message that is dropped gives it back to the next one: what the buffer holds then is
+// undefined, but the program never hears of it. (IBA 9.8.2.2.1)
+//
+// Owned by its queue pair; one thread at a time.
+class ReceiveSlot {
+ public:
+  ReceiveSlot(wire::QpNumber qp, ReceiveSource source, queue::CompletionQueue& cq)
+      : qp_(qp), source_(source), cq_(cq) {}
+
+  // Makes sure that there is one. False when none is posted.
+  [[nodiscard]] bool Take(Turn& turn);
+  [[nodiscard]] bool is_taken() const { return receive_.has_value(); }
+
+  // REQUIRES, from here on: is_taken().
+
+  // Bytes that the buffers still take, and those that they have taken.
+  [[nodiscard]] uint64_t room() const { return receive_->element.length - filled(); }
+  [[nodiscard]] uint64_t filled() const { return receive_->cursor.offset(); }
+
+  // REQUIRES: room() is enough. `ahead` as in ScatterSend.
+  [[nodiscard]] Placement Append(std::span<const std::byte> bytes, uint64_t ahead,
+                                 const memory::Accessor& who, const memory::MemoryCore& memory) {
+    return ScatterSend(receive_->cursor, bytes, ahead, who, memory);
+  }
+  // Back to the first byte: the message is dropped.
+  void Rewind() { receive_->cursor = queue::SgeCursor(receive_->element.sges); }
+
+  // Ends the request with what is told beside its id and queue pair. False when the completion is
+  // lost.
+  bool Finish(queue::Completion completion, bool solicited, Turn& turn);
+  bool Finish(queue::CompletionStatus status, Turn& turn);
+
+  // All requests end as flushed: the queue pair is in error. Of a shared queue only the one that
+  // was taken does. To be called again when more were posted since; needs none that is taken.
+  void Flush(Turn& turn);
+
+  [[nodiscard]] bool IsConsistent() const { return !receive_ || receive_->cursor.IsConsistent(); }
+
+ private:
+  struct Receive {
+    ReceiveSource::Element element;
+    queue::SgeCursor cursor;
+  };
+
+  const wire::QpNumber qp_;
+  ReceiveSource source_;
+  queue::CompletionQueue& cq_;
+  std::optional<Receive> receive_;
+  bool last_wqe_was_told_ = false;
+};
+
+// What the packet that ends a message tells the program of it.
+[[nodiscard]] queue::Completion ReceiveCompletionOf(const wire::Packet& packet,
+                                                    uint32_t byte_count);
+
+}  // namespace verbena::transport

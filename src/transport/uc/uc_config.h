@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+#include "memory/access.h"
+#include "transport/outbox.h"
+#include "wire/roce/types.h"
+
+namespace verbena::transport {
+
+// What the two halves of an unreliable connection need to know of it, fixed while it is connected.
+struct UcConfig {
+  wire::QpNumber local_qp = {};
+  wire::QpNumber remote_qp = {};
+  wire::PKey p_key = wire::kDefaultPKey;
+  PathId path = {};
+  uint32_t path_mtu = 1024;           // 256, 512, 1024, 2048 or 4096
+  memory::Accessor who = {};          // protection domain and QP, for the tables
+  memory::Rights remote_rights = {};  // of RDMA through this QP at all
+};
+
+}  // namespace verbena::transport

@@ -1,0 +1,325 @@
+#include "transport/uc/uc_qp.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/unreliable_fixture.h"
+#include "wire/roce/immdt.h"
+#include "wire/roce/reth.h"
+
+namespace verbena::transport {
+namespace {
+
+using queue::CompletionStatus;
+using queue::SendOpcode;
+using wire::Position;
+
+constexpr uint32_t kStart = wire::kMax24 - 1;  // the PSN wraps at the third packet
+
+// A queue pair that is connected to itself; the test is the path.
+class UcQpTest : public UnreliableFixture {
+ protected:
+  UcQpTest() { Begin(memory::Rights::kRemote); }
+
+  void Begin(memory::Rights remote_rights) {
+    const UcConfig config{.local_qp = wire::QpNumber(1),
+                          .remote_qp = wire::QpNumber(0x123456),
+                          .path = PathId(9),
+                          .path_mtu = kMtu,
+                          .who = me_,
+                          .remote_rights = remote_rights};
+    qp_.emplace(config, send_queue_, ReceiveSource(receive_queue_), send_cq_, receive_cq_);
+    qp_->BecomeReadyToReceive(wire::Psn(kStart));
+    qp_->BecomeReadyToSend(wire::Psn(kStart));
+  }
+
+  // Of `length` bytes from the beginning of the first page.
+  void Send(SendOpcode opcode, uint32_t length) {
+    queue::SendWqe wqe{.id = queue::WrId(length), .opcode = opcode, .flags = {.signaled = true}};
+    wqe.immediate = queue::Immediate(42);
+    PostSend(wqe, {SgeOf(0, length)});
+    RunAll(*qp_);
+  }
+  // The same, to the second page.
+  void Write(SendOpcode opcode, uint32_t length, std::optional<memory::Key> key = {}) {
+    queue::SendWqe wqe{.id = queue::WrId(length), .opcode = opcode, .flags = {.signaled = true}};
+    wqe.immediate = queue::Immediate(42);
+    wqe.operand = queue::Remote{AddressOf(memory::kPage),
+                                queue::KeyValue(key.value_or(region_.remote).value())};
+    PostSend(wqe, {SgeOf(0, length)});
+    RunAll(*qp_);
+  }
+  void Deliver(size_t i) {
+    Turn turn = MakeTurn();
+    qp_->OnPacket(PacketAt(i), turn);
+    EXPECT_TRUE(qp_->IsConsistent());
+    Empty();
+  }
+  void DeliverAll() {
+    for (size_t i = 0; i < packets_.size(); ++i) Deliver(i);
+  }
+  void PagesReady(FaultTicket ticket, bool available) {
+    Turn turn = MakeTurn();
+    qp_->OnPagesReady(ticket, available, turn);
+    Empty();
+  }
+  Bytes Written(size_t length) const { return BytesAt(memory::kPage, length); }
+  const UcResponder::Counters& counters() const { return qp_->responder_counters(); }
+
+  std::optional<UcQp> qp_;
+};
+
+TEST_F(UcQpTest, CutsAMessageAtThePathMtu) {
+  Write(SendOpcode::kWriteWithImmediate, 2 * kMtu + 1);
+  ASSERT_EQ(packets_.size(), 3u);
+  const std::vector positions = {Position::kFirst, Position::kMiddle, Position::kLast};
+  for (uint32_t i = 0; i < 3; ++i) {
+    const wire::Packet packet = PacketAt(i);
+    EXPECT_EQ(packet.info().service, wire::Service::kUc);
+    EXPECT_EQ(packet.info().position, positions[i]);
+    EXPECT_EQ(packet.bth().psn, wire::Psn(kStart) + i);
+    EXPECT_EQ(packet.bth().dest_qp, wire::QpNumber(0x123456));
+    EXPECT_FALSE(packet.bth().ack_request);
+    EXPECT_EQ(packet.payload().size(), i == 2 ? 1 : kMtu);
+    EXPECT_EQ(packet.Get<wire::Reth>().has_value(), i == 0);
+    EXPECT_EQ(packet.Get<wire::ImmDt>().has_value(), i == 2);
+  }
+  EXPECT_EQ(PacketAt(0).Get<wire::Reth>()->dma_length, 2 * kMtu + 1);
+  EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kSuccess}));
+}
+
+TEST_F(UcQpTest, AMessageLongerThanTheOutboxGoesOnInLaterTurns) {
+  Send(SendOpcode::kSend, 6 * kMtu);
+  EXPECT_EQ(packets_.size(), 6u);
+  EXPECT_EQ(PacketAt(5).info().position, Position::kLast);
+  EXPECT_EQ(SendStatuses().size(), 1u);
+  PostReceive(7, 4096);
+  DeliverAll();
+  EXPECT_EQ(Received(6 * kMtu), BytesAt(0, 6 * kMtu));
+}
+
+TEST_F(UcQpTest, ASendArrives) {
+  for (const uint32_t length : {0u, 1u, kMtu, kMtu + 1, 3 * kMtu}) {
+    PostReceive(length, length);
+    packets_.clear();
+    Send(SendOpcode::kSendWithImmediate, length);
+    DeliverAll();
+    const queue::Completion completion = OneReceive();
+    EXPECT_EQ(completion.id, queue::WrId(length));
+    EXPECT_EQ(completion.status, CompletionStatus::kSuccess);
+    EXPECT_EQ(completion.byte_count, length);
+    EXPECT_EQ(completion.immediate, queue::Immediate(42));
+    EXPECT_EQ(completion.source_qp, queue::QpNumber(0x123456));
+    EXPECT_EQ(Received(length), BytesAt(0, length));
+  }
+}
+
+TEST_F(UcQpTest, AWriteArrivesAndTakesAReceiveRequestOnlyForItsImmediate) {
+  PostReceive(7, 0);
+  Write(SendOpcode::kWrite, 2 * kMtu);
+  DeliverAll();
+  EXPECT_EQ(Written(2 * kMtu), BytesAt(0, 2 * kMtu));
+  EXPECT_TRUE(Poll(receive_cq_).empty());
+  packets_.clear();
+  Write(SendOpcode::kWriteWithImmediate, kMtu + 9);
+  DeliverAll();
+  const queue::Completion completion = OneReceive();
+  EXPECT_EQ(completion.opcode, queue::CompletionOpcode::kReceiveWithImmediate);
+  EXPECT_EQ(completion.byte_count, kMtu + 9);
+}
+
+TEST_F(UcQpTest, WhatTheServiceDoesNotHaveStopsTheSendQueue) {
+  queue::SendWqe wqe{.opcode = SendOpcode::kRead, .operand = queue::Remote{}};
+  PostSend(wqe, {SgeOf(0, 8)});
+  RunAll(*qp_);
+  EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kLocalQpOperationError}));
+  EXPECT_EQ(qp_->state(), QpState::kSqe);
+  EXPECT_TRUE(packets_.empty());
+}
+
+// Whichever packet is lost, the message is, and the next one arrives in the same buffer.
+TEST_F(UcQpTest, AHoleDropsTheMessageAndNotTheNext) {
+  for (size_t lost = 0; lost < 3; ++lost) {
+    const uint64_t before = counters().out_of_sequence;
+    packets_.clear();
+    PostReceive(lost, 4096);
+    Send(SendOpcode::kSend, 3 * kMtu);
+    Send(SendOpcode::kSend, kMtu + 5);
+    for (size_t i = 0; i < packets_.size(); ++i) {
+      if (i != lost) Deliver(i);
+    }
+    const queue::Completion completion = OneReceive();
+    EXPECT_EQ(completion.id, queue::WrId(lost));
+    EXPECT_EQ(completion.byte_count, kMtu + 5);
+    EXPECT_EQ(counters().out_of_sequence, before + 1) << lost;
+  }
+}
+
+TEST_F(UcQpTest, ALossBetweenMessagesHarmsNone) {
+  PostReceive(1, 4096);
+  Send(SendOpcode::kSend, 8);
+  Send(SendOpcode::kSend, 9);
+  Deliver(1);
+  EXPECT_EQ(OneReceive().byte_count, 9u);
+  EXPECT_EQ(counters().out_of_sequence, 0u);
+}
+
+TEST_F(UcQpTest, ARepeatedPacketIsAHole) {
+  PostReceive(1, 4096);
+  Send(SendOpcode::kSend, 2 * kMtu);
+  Deliver(0);
+  Deliver(0);  // begins anew
+  Deliver(1);
+  EXPECT_EQ(OneReceive().byte_count, 2 * kMtu);
+  EXPECT_EQ(counters().out_of_sequence, 1u);
+}
+
+TEST_F(UcQpTest, WithoutAReceiveRequestTheMessageIsDropped) {
+  Send(SendOpcode::kSend, 2 * kMtu);
+  Send(SendOpcode::kSend, 3);
+  Deliver(0);
+  PostReceive(1, 4096);
+  Deliver(1);  // the rest of what was dropped
+  Deliver(2);
+  EXPECT_EQ(OneReceive().byte_count, 3u);
+  EXPECT_EQ(counters().no_receive, 1u);
+  EXPECT_EQ(counters().out_of_sequence, 0u);
+}
+
+TEST_F(UcQpTest, AWrongKeyDropsTheMessageAndTheQueuePairGoesOn) {
+  const Bytes before = Written(2 * kMtu);
+  Write(SendOpcode::kWrite, 2 * kMtu, memory::Key(region_.remote.value() ^ 1));
+  DeliverAll();
+  EXPECT_EQ(Written(2 * kMtu), before);
+  EXPECT_EQ(counters().refused, 1u);
+  EXPECT_EQ(qp_->state(), QpState::kRts);
+  EXPECT_TRUE(events_.empty());
+  packets_.clear();
+  Write(SendOpcode::kWrite, 8);
+  DeliverAll();
+  EXPECT_EQ(Written(8), BytesAt(0, 8));
+}
+
+TEST_F(UcQpTest, AWriteNeedsTheRightOfTheQueuePair) {
+  Begin(memory::Rights::kRemoteRead);
+  const Bytes before = Written(8);
+  Write(SendOpcode::kWrite, 8);
+  DeliverAll();
+  EXPECT_EQ(Written(8), before);
+  EXPECT_EQ(counters().refused, 1u);
+}
+
+TEST_F(UcQpTest, AbsentPagesDropTheMessageAndAreAskedForOnce) {
+  Evict(1);
+  Write(SendOpcode::kWrite, 2 * kMtu);
+  Write(SendOpcode::kWrite, 8);
+  DeliverAll();
+  EXPECT_EQ(counters().pages_absent, 2u);
+  ASSERT_EQ(requests_.size(), 1u);
+  Restore(1);
+  PagesReady(requests_[0].ticket, true);
+  packets_.clear();
+  Write(SendOpcode::kWrite, 16);
+  DeliverAll();
+  EXPECT_EQ(Written(16), BytesAt(0, 16));
+}
+
+TEST_F(UcQpTest, PagesOfAWriteThatCannotBeHadHarmNothing) {
+  Evict(1);
+  Write(SendOpcode::kWrite, 8);
+  DeliverAll();
+  ASSERT_EQ(requests_.size(), 1u);
+  PagesReady(requests_[0].ticket, false);
+  EXPECT_EQ(qp_->state(), QpState::kRts);
+}
+
+TEST_F(UcQpTest, PagesOfAReceiveBufferThatCannotBeHadEndTheQueuePair) {
+  PostReceive(1, 4096);
+  Evict(kReceivePage);
+  Send(SendOpcode::kSend, 8);
+  DeliverAll();
+  EXPECT_EQ(counters().pages_absent, 1u);
+  ASSERT_EQ(requests_.size(), 1u);
+  PagesReady(requests_[0].ticket, false);
+  EXPECT_EQ(OneReceive().status, CompletionStatus::kLocalProtectionError);
+  EXPECT_EQ(qp_->state(), QpState::kErr);
+}
+
+TEST_F(UcQpTest, ATooShortBufferEndsTheQueuePair) {
+  PostReceive(1, kMtu + 1);
+  PostReceive(2, 4096);
+  Send(SendOpcode::kSend, kMtu + 2);
+  DeliverAll();
+  EXPECT_EQ(OneReceive().status, CompletionStatus::kLocalLengthError);
+  EXPECT_EQ(qp_->responder_failure(), Cause(Reason::kMessageTooLong));
+  EXPECT_EQ(qp_->state(), QpState::kErr);
+  RunAll(*qp_);
+  EXPECT_EQ(OneReceive().status, CompletionStatus::kFlushed);
+}
+
+TEST_F(UcQpTest, ASendWaitsForItsPagesInTheMiddle) {
+  Evict(1);
+  PostSend({.flags = {.signaled = true}}, {SgeOf(memory::kPage - kMtu, 2 * kMtu)});
+  RunAll(*qp_);
+  EXPECT_EQ(packets_.size(), 1u);
+  ASSERT_EQ(requests_.size(), 1u);
+  Restore(1);
+  PagesReady(requests_[0].ticket, true);
+  RunAll(*qp_);
+  ASSERT_EQ(packets_.size(), 2u);
+  EXPECT_EQ(PacketAt(1).info().position, Position::kLast);
+  EXPECT_EQ(PacketAt(1).bth().psn, wire::Psn(kStart) + 1);
+  EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kSuccess}));
+}
+
+TEST_F(UcQpTest, InlineBytesAreThoseOfTheTimeOfPosting) {
+  const Bytes posted = BytesAt(0, 64);
+  PostSend({.flags = {.signaled = true, .inlined = true}}, {SgeOf(0, 64)});
+  std::fill_n(arena_.data(), 64, std::byte{0});
+  RunAll(*qp_);
+  const auto payload = PacketAt(0).payload();
+  EXPECT_EQ(Bytes(payload.begin(), payload.end()), posted);
+}
+
+TEST_F(UcQpTest, ALostCompletionEndsTheQueuePair) {
+  for (size_t i = 0; i <= receive_cq_.capacity(); ++i) {
+    EXPECT_EQ(qp_->state(), QpState::kRts);
+    packets_.clear();
+    PostReceive(i, 8);
+    Send(SendOpcode::kSend, 8);
+    DeliverAll();
+    Poll(send_cq_);
+  }
+  EXPECT_EQ(qp_->state(), QpState::kErr);
+  EXPECT_EQ(qp_->responder_failure(), Cause(Reason::kCompletionQueueError));
+  EXPECT_EQ(events_, (std::vector{AsyncEventType::kCqError, AsyncEventType::kQpFatal}));
+}
+
+TEST_F(UcQpTest, ADelayHoldsWhatIsBehindIt) {
+  PostSend({.opcode = SendOpcode::kDelay, .operand = queue::Delay{Microseconds(5)}}, {});
+  Send(SendOpcode::kSend, 8);
+  EXPECT_TRUE(packets_.empty());
+  EXPECT_EQ(qp_->next_time(), Time() + Microseconds(5));
+  Turn turn{.now = Time() + Microseconds(5), .memory = core_, .outbox = outbox_};
+  qp_->OnTime(turn);
+  RunAll(*qp_);
+  EXPECT_EQ(packets_.size(), 1u);
+}
+
+TEST_F(UcQpTest, HearingThePeerBeforeReadyToSendIsToldOnce) {
+  Send(SendOpcode::kSend, 8);
+  const UcConfig config{.local_qp = wire::QpNumber(1), .path_mtu = kMtu, .who = me_};
+  qp_.emplace(config, send_queue_, ReceiveSource(receive_queue_), send_cq_, receive_cq_);
+  Deliver(0);  // in INIT
+  EXPECT_TRUE(events_.empty());
+  qp_->BecomeReadyToReceive(wire::Psn(kStart));
+  Deliver(0);
+  Deliver(0);
+  EXPECT_EQ(events_, (std::vector{AsyncEventType::kCommunicationEstablished}));
+}
+
+}  // namespace
+}  // namespace verbena::transport

@@ -1,0 +1,170 @@
+#include "transport/uc/uc_responder.h"
+
+#include "base/check.h"
+#include "wire/roce/reth.h"
+
+namespace verbena::transport {
+namespace {
+
+using memory::Access;
+using wire::Operation;
+
+// The sender of the same queue pair counts its tickets from below.
+constexpr uint64_t kTicketsOfReceiver = uint64_t{1} << 63;
+
+// The fault is on this side.
+bool IsOurs(const Cause& cause) {
+  return cause == Cause(Reason::kMessageTooLong) || cause == Cause(Reason::kReceiveBufferDenied) ||
+         cause == Cause(Reason::kMemoryGone) || cause == Cause(Reason::kCompletionQueueError);
+}
+
+}  // namespace
+
+void UcResponder::OnPacket(const wire::Packet& packet, Turn& turn) {
+  if (failure_ || packet.info().service != wire::Service::kUc) return;
+  if (!Follows(packet)) return;
+  if (const Outcome refusal = Execute(packet, turn)) Refuse(*refusal, turn);
+  DCHECK(IsConsistent());
+}
+
+// IBA 9.8.2.2.1: whether the packet begins a message or goes on with the one in progress. A hole
+// ends that one, and so does the beginning of another.
+bool UcResponder::Follows(const wire::Packet& packet) {
+  const wire::OpcodeInfo& info = packet.info();
+  const bool is_in_order = packet.bth().psn == expected_;
+  expected_ = packet.bth().psn + 1;
+  const bool goes_on =
+      is_in_order && message_.is_open && !CheckOpcodeSequence(info, message_).has_value();
+  if (goes_on) return true;
+
+  const bool is_loss = message_.is_open || (!info.starts_message() && !is_dropping_);
+  counters_.out_of_sequence += is_loss ? 1 : 0;
+  Drop();
+  if (info.starts_message()) is_dropping_ = false;
+  return info.starts_message();
+}
+
+UcResponder::Outcome UcResponder::Execute(const wire::Packet& packet, Turn& turn) {
+  const wire::OpcodeInfo& info = packet.info();
+  if (const auto no = CheckAllowed(info, config_.remote_rights)) return no;
+  if (const auto no = CheckLength(packet, message_, config_.path_mtu)) return no;
+  // A send needs a receive request from its first packet on, a write with immediate at its last.
+  const bool needs_receive = info.operation == Operation::kSend || info.has_immediate();
+  if (needs_receive && !receive_.Take(turn)) return Reason::kReceiverNotReady;
+  return info.operation == Operation::kSend ? ExecuteSend(packet, turn)
+                                            : ExecuteWrite(packet, turn);
+}
+
+UcResponder::Outcome UcResponder::ExecuteSend(const wire::Packet& packet, Turn& turn) {
+  const wire::OpcodeInfo& info = packet.info();
+  const std::span<const std::byte> payload = packet.payload();
+  const uint64_t longer = receive_.filled() + payload.size();
+  if (payload.size() > receive_.room() || longer > kMessageMax) return Reason::kMessageTooLong;
+
+  const uint64_t ahead = info.ends_message() ? payload.size() : kSendAheadMax;
+  const Placement placed = receive_.Append(payload, ahead, config_.who, turn.memory);
+  if (const auto no = OutcomeOf(placed, true, turn)) return no;
+  message_.is_open = !info.ends_message();
+  message_.operation = Operation::kSend;
+  if (!info.ends_message()) return std::nullopt;
+  return CompleteReceive(packet, static_cast<uint32_t>(receive_.filled()), turn);
+}
+
+UcResponder::Outcome UcResponder::ExecuteWrite(const wire::Packet& packet, Turn& turn) {
+  const wire::OpcodeInfo& info = packet.info();
+  RemoteRange rest{message_.key, message_.next, message_.remaining};
+  if (info.starts_message()) {
+    rest = RangeOf(*packet.Get<wire::Reth>());
+    if (const auto no = CheckKey(rest, Access::kRemoteWrite, config_.who, turn.memory)) return no;
+  }
+  const std::span<const std::byte> payload = packet.payload();
+  const Placement placed = PlaceWrite(rest, payload, config_.who, turn.memory);
+  if (const auto no = OutcomeOf(placed, false, turn)) return no;
+  const auto size = static_cast<uint32_t>(payload.size());
+  message_ = {.is_open = !info.ends_message(),
+              .operation = Operation::kWrite,
+              .key = rest.key,
+              .next = memory::KeyAddress(rest.start.value() + size),
+              .remaining = rest.length - size,
+              .received = (info.starts_message() ? 0 : message_.received) + size};
+  if (!info.ends_message()) return std::nullopt;
+  if (const auto no = TouchKey(rest.key, size, packet.bth().psn, config_.who, turn.memory)) {
+    return no;
+  }
+  return info.has_immediate() ? CompleteReceive(packet, message_.received, turn) : std::nullopt;
+}
+
+// Nobody sends the message again, but the next one shall find the pages. They are asked for once.
+UcResponder::Outcome UcResponder::OutcomeOf(const Placement& placement, bool is_of_receive,
+                                            Turn& turn) {
+  if (const Cause* const cause = std::get_if<Cause>(&placement)) return *cause;
+  const auto* const fault = std::get_if<memory::Fault>(&placement);
+  if (fault == nullptr) return std::nullopt;
+  if (!page_wait_) {
+    page_wait_ = PageWait{FaultTicket(kTicketsOfReceiver | ++tickets_), is_of_receive};
+    turn.outbox.RequestPages({config_.local_qp, page_wait_->ticket, *fault});
+  }
+  return Reason::kPagesAbsent;
+}
+
+UcResponder::Outcome UcResponder::CompleteReceive(const wire::Packet& packet, uint32_t byte_count,
+                                                  Turn& turn) {
+  if (page_wait_ && page_wait_->is_of_receive) page_wait_.reset();
+  queue::Completion completion = ReceiveCompletionOf(packet, byte_count);
+  completion.source_qp = queue::QpNumber(config_.remote_qp.value());
+  if (receive_.Finish(completion, packet.bth().solicited_event, turn)) return std::nullopt;
+  return Reason::kCompletionQueueError;
+}
+
+void UcResponder::Refuse(const Cause& cause, Turn& turn) {
+  if (IsOurs(cause)) return Fail(cause, turn);
+  if (cause == Cause(Reason::kReceiverNotReady)) {
+    ++counters_.no_receive;
+  } else if (cause == Cause(Reason::kPagesAbsent)) {
+    ++counters_.pages_absent;
+  } else {
+    ++counters_.refused;
+  }
+  Drop();
+}
+
+void UcResponder::Drop() {
+  message_ = {};
+  is_dropping_ = true;
+  if (receive_.is_taken()) receive_.Rewind();
+}
+
+void UcResponder::Fail(const Cause& cause, Turn& turn) {
+  failure_ = cause;
+  message_ = {};
+  page_wait_.reset();
+  const Verdict verdict = VerdictOf(cause);
+  if (receive_.is_taken()) {
+    receive_.Finish(verdict.receive_status, turn);
+  } else if (verdict.event) {
+    turn.outbox.Raise({*verdict.event, config_.local_qp});
+  }
+}
+
+void UcResponder::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
+  if (!page_wait_ || page_wait_->ticket != ticket) return;
+  const bool is_of_receive = page_wait_->is_of_receive;
+  page_wait_.reset();
+  // Memory that the receive request names and that cannot be had is not the program's to name.
+  if (!available && is_of_receive) Fail(Reason::kReceiveBufferDenied, turn);
+}
+
+void UcResponder::Flush(Turn& turn) {
+  message_ = {};
+  page_wait_.reset();
+  receive_.Flush(turn);
+}
+
+bool UcResponder::IsConsistent() const {
+  if (!receive_.IsConsistent() || (failure_ && message_.is_open)) return false;
+  if (!message_.is_open) return true;
+  if (is_dropping_) return false;
+  return message_.operation == Operation::kSend ? receive_.is_taken() : message_.remaining > 0;
+}
+
+}  // namespace verbena::transport

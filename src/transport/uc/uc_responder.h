@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "queue/completion_queue.h"
+#include "transport/rc/placement.h"
+#include "transport/rc/receive_source.h"
+#include "transport/rc/responder_checks.h"
+#include "transport/rc/verdict.h"
+#include "transport/receive_slot.h"
+#include "transport/turn.h"
+#include "transport/uc/uc_config.h"
+#include "wire/roce/packet.h"
+
+namespace verbena::transport {
+
+// The receiving half of an unreliable connection: executes what arrives whole and in order, and
+// answers nothing.
+//
+// IBA 9.8.2.2 and 9.9.3, of all that the peer or the path can do wrong (a hole in the sequence, a
+// wrong key, no receive request): the message is dropped silently, a receive request that it had
+// begun serves the next, and the first packet of a later message is waited for. The queue pair goes
+// on. What is wrong on this side (a receive buffer that is too short or not its own, a completion
+// queue without room) ends the receive request in error and the queue pair with it.
+//
+// Owned by its queue pair; one thread at a time.
+class UcResponder {
+ public:
+  UcResponder(const UcConfig& config, ReceiveSource source, queue::CompletionQueue& receive_cq)
+      : config_(config), receive_(config.local_qp, source, receive_cq) {}
+
+  // The first packet will have this number.
+  void Start(wire::Psn expected) { expected_ = expected; }
+
+  // A packet has arrived for this queue pair. What is not of this service is dropped.
+  void OnPacket(const wire::Packet& packet, Turn& turn);
+
+  // Pages that were asked for in the outbox are there, or are not to be had. A ticket that is not
+  // of this responder is ignored.
+  void OnPagesReady(FaultTicket ticket, bool available, Turn& turn);
+
+  // All receive requests end as flushed: the queue pair is in error.
+  void Flush(Turn& turn);
+
+  // Set once the queue pair must go to the error state.
+  [[nodiscard]] const std::optional<Cause>& failure() const { return failure_; }
+
+  // Messages that were dropped, since the start, by why.
+  struct Counters {
+    uint64_t out_of_sequence = 0;  // a hole, or a middle without a first
+    uint64_t no_receive = 0;
+    uint64_t pages_absent = 0;
+    uint64_t refused = 0;  // key, rights or length
+  };
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+
+  [[nodiscard]] bool IsConsistent() const;
+
+ private:
+  using Outcome = std::optional<Cause>;
+  struct PageWait {
+    FaultTicket ticket;
+    bool is_of_receive = false;  // the pages are those of the receive request that is taken
+  };
+
+  bool Follows(const wire::Packet& packet);
+  Outcome Execute(const wire::Packet& packet, Turn& turn);
+  Outcome ExecuteSend(const wire::Packet& packet, Turn& turn);
+  Outcome ExecuteWrite(const wire::Packet& packet, Turn& turn);
+  Outcome OutcomeOf(const Placement& placement, bool is_of_receive, Turn& turn);
+  Outcome CompleteReceive(const wire::Packet& packet, uint32_t byte_count, Turn& turn);
+  void Refuse(const Cause& cause, Turn& turn);
+  void Drop();
+  void Fail(const Cause& cause, Turn& turn);
+
+  const UcConfig config_;
+  ReceiveSlot receive_;
+  wire::Psn expected_;
+  InboundMessage message_;
+  bool is_dropping_ = false;           // what is left of a message of which the loss is counted
+  std::optional<PageWait> page_wait_;  // of a message that was dropped
+  uint64_t tickets_ = 0;
+  std::optional<Cause> failure_;
+  Counters counters_;
+};
+
+}  // namespace verbena::transport

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "wire/ip_address.h"
+
+namespace verbena::transport {
+
+// What the IP header said of a packet that has arrived: the program that gets it answers by it. A
+// value type.
+struct PacketOrigin {
+  wire::IpAddress source = {};
+  wire::IpAddress destination = {};
+  uint8_t traffic_class = 0;  // of IPv4, the type of service
+  uint8_t hop_limit = 0;      // of IPv4, the time to live
+  uint32_t flow_label = 0;    // of IPv6 only
+
+  [[nodiscard]] bool is_ipv4() const { return source.ipv4() && destination.ipv4(); }
+};
+
+// The bytes that precede each datagram in its receive buffer.
+inline constexpr size_t kGrhSize = 40;
+using Grh = std::array<std::byte, kGrhSize>;
+
+// For a RoCE packet of `packet_size` bytes, ICRC included. The IPv6 header; or, as IBA A17
+// has it, the IPv4 header in the last 20 bytes, and zeros before it.
+[[nodiscard]] Grh GrhOf(const PacketOrigin& origin, size_t packet_size);
+
+}  // namespace verbena::transport

@@ -1,0 +1,136 @@
+#include "transport/ud/ud_qp.h"
+
+#include "base/check.h"
+#include "wire/roce/deth.h"
+
+namespace verbena::transport {
+namespace {
+
+using queue::CompletionStatus;
+
+// The sender of the same queue pair counts its tickets from below.
+constexpr uint64_t kTicketsOfReceiver = uint64_t{1} << 63;
+
+SenderConfig SenderConfigOf(const UdConfig& config) {
+  return {.local_qp = config.local_qp,
+          .p_key = config.p_key,
+          .path_mtu = config.path_mtu,
+          .who = config.who,
+          .peers = DatagramPeers{.handles = config.handles, .q_key = config.q_key}};
+}
+
+}  // namespace
+
+UdQp::UdQp(const UdConfig& config, queue::SendQueue& send_queue, ReceiveSource receives,
+           queue::CompletionQueue& send_cq, queue::CompletionQueue& receive_cq)
+    : config_(config),
+      sender_(SenderConfigOf(config), send_queue, send_cq),
+      receive_(config.local_qp, receives, receive_cq) {
+  CHECK(config.handles != nullptr);
+}
+
+void UdQp::BecomeReadyToReceive() {
+  CHECK(state_ == QpState::kInit);
+  state_ = QpState::kRtr;
+}
+
+void UdQp::BecomeReadyToSend(wire::Psn first) {
+  CHECK(state_ == QpState::kRtr);
+  state_ = QpState::kRts;
+  sender_.Start(first);
+}
+
+void UdQp::ResumeSends() {
+  CHECK(state_ == QpState::kSqe);
+  state_ = QpState::kRts;
+  sender_.Resume();
+}
+
+void UdQp::OnPacket(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn) {
+  if (!TakesRequests(state_) || packet.info().service != wire::Service::kUd) return;
+  if (Accepts(packet)) Receive(packet, origin, turn);
+  DCHECK(IsConsistent());
+}
+
+bool UdQp::Accepts(const wire::Packet& packet) {
+  const auto deth = packet.Get<wire::Deth>();
+  if (deth->q_key != config_.q_key) {
+    ++counters_.bad_q_key;
+    return false;
+  }
+  if (!wire::PayloadFits(packet.info(), packet.payload().size(), config_.path_mtu)) {
+    ++counters_.bad_length;
+    return false;
+  }
+  return true;
+}
+
+void UdQp::Receive(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn) {
+  if (!receive_.Take(turn)) {
+    ++counters_.no_receive;
+    return;
+  }
+  const size_t size = kGrhSize + packet.payload().size();
+  // IBA 11.6.2: the program posted too little, and is told.
+  if (size > receive_.room()) return FailReceive(CompletionStatus::kLocalLengthError, turn);
+
+  const Placement placed = Place(packet, origin, turn);
+  if (const auto* const fault = std::get_if<memory::Fault>(&placed)) {
+    return DropForPages(*fault, turn);
+  }
+  if (const Cause* const cause = std::get_if<Cause>(&placed)) {
+    return FailReceive(VerdictOf(*cause).receive_status, turn);
+  }
+  queue::Completion completion = ReceiveCompletionOf(packet, static_cast<uint32_t>(size));
+  completion.source_qp = queue::QpNumber(packet.Get<wire::Deth>()->source_qp.value());
+  completion.flags.has_grh = true;
+  page_wait_.reset();  // it was about the request that ends here
+  // IBA 9.9.3: a queue pair whose completions are lost goes on no more.
+  if (!receive_.Finish(completion, packet.bth().solicited_event, turn)) BecomeFailed();
+}
+
+Placement UdQp::Place(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn) {
+  const auto payload = packet.payload();
+  const Grh grh = GrhOf(origin, packet.size());
+  Placement placed = receive_.Append(grh, kGrhSize + payload.size(), config_.who, turn.memory);
+  if (std::holds_alternative<Placed>(placed)) {
+    placed = receive_.Append(payload, payload.size(), config_.who, turn.memory);
+  }
+  return placed;
+}
+
+// Nobody sends it again, but the next one shall find the pages. They are asked for once.
+void UdQp::DropForPages(const memory::Fault& fault, Turn& turn) {
+  ++counters_.pages_absent;
+  receive_.Rewind();
+  if (page_wait_) return;
+  page_wait_ = FaultTicket(kTicketsOfReceiver | ++tickets_);
+  turn.outbox.RequestPages({config_.local_qp, *page_wait_, fault});
+}
+
+void UdQp::FailReceive(CompletionStatus status, Turn& turn) {
+  page_wait_.reset();
+  receive_.Finish(status, turn);
+  BecomeFailed();
+}
+
+void UdQp::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
+  sender_.OnPagesReady(ticket, available);
+  if (page_wait_ != ticket) return;
+  page_wait_.reset();
+  // Memory that the receive request names and that cannot be had is not the program's to name.
+  if (!available) FailReceive(CompletionStatus::kLocalProtectionError, turn);
+}
+
+bool UdQp::Run(Turn& turn) {
+  if (state_ == QpState::kRts) sender_.Pump(turn);
+  if (state_ == QpState::kRts && sender_.has_failed()) state_ = StateAfterSendError(QpType::kUd);
+  if (FlushesSends(state_)) sender_.Flush(turn);
+  if (FlushesReceives(state_)) {
+    page_wait_.reset();
+    receive_.Flush(turn);
+  }
+  return state_ == QpState::kRts && sender_.wants_turn();
+}
+
+}  // namespace verbena::transport

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/time.h"
+#include "queue/completion_queue.h"
+#include "queue/work_queue.h"
+#include "transport/outbox.h"
+#include "transport/qp_state.h"
+#include "transport/rc/placement.h"
+#include "transport/rc/receive_source.h"
+#include "transport/receive_slot.h"
+#include "transport/turn.h"
+#include "transport/ud/address_handles.h"
+#include "transport/ud/packet_origin.h"
+#include "transport/unreliable_sender.h"
+#include "wire/roce/packet.h"
+
+namespace verbena::transport {
+
+struct UdConfig {
+  wire::QpNumber local_qp = {};
+  wire::PKey p_key = wire::kDefaultPKey;
+  wire::QKey q_key = {};
+  uint32_t path_mtu = 1024;                 // of the port
+  memory::Accessor who = {};                // protection domain and QP, for the tables
+  const AddressHandles* handles = nullptr;  // outlives the queue pair
+};
+
+// A queue pair of the unreliable datagram service: each message is one packet, to and from anyone
+// who has the Q_Key. What cannot be received now is dropped and counted.
+//
+// Run must be called after every burst of inputs. Owned by the adapter; one thread at a time.
+class UdQp {
+ public:
+  UdQp(const UdConfig& config, queue::SendQueue& send_queue, ReceiveSource receives,
+       queue::CompletionQueue& send_cq, queue::CompletionQueue& receive_cq);
+
+  QpState state() const { return state_; }
+
+  // INIT -> RTR, RTR -> RTS.
+  void BecomeReadyToReceive();
+  void BecomeReadyToSend(wire::Psn first);
+  // SQE -> RTS: the program has seen the error, and posts anew.
+  void ResumeSends();
+  // Any -> ERR. What is posted is flushed by the next Run, and so is what is posted later.
+  void BecomeFailed() { state_ = QpState::kErr; }
+
+  // A packet has arrived that names this queue pair, or a multicast group that it is in.
+  void OnPacket(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn);
+  void OnPagesReady(FaultTicket ticket, bool available, Turn& turn);
+  void OnTime(Turn& turn) { sender_.OnTime(turn); }
+  Time next_time() const { return sender_.next_time(); }
+
+  // Sends what may be sent, as far as the outbox has room. True when it is to be called again once
+  // the outbox is empty.
+  bool Run(Turn& turn);
+
+  // Datagrams that were dropped, since the start.
+  struct Counters {
+    uint64_t bad_q_key = 0;
+    uint64_t bad_length = 0;
+    uint64_t no_receive = 0;
+    uint64_t pages_absent = 0;
+  };
+  const Counters& counters() const { return counters_; }
+  bool IsConsistent() const { return sender_.IsConsistent() && receive_.IsConsistent(); }
+
+ private:
+  bool Accepts(const wire::Packet& packet);
+  void Receive(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn);
+  Placement Place(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn);
+  void DropForPages(const memory::Fault& fault, Turn& turn);
+  void FailReceive(queue::CompletionStatus status, Turn& turn);
+
+  const UdConfig config_;
+  QpState state_ = QpState::kInit;
+  UnreliableSender sender_;
+  ReceiveSlot receive_;
+  std::optional<FaultTicket> page_wait_;  // of a receive buffer
+  uint64_t tickets_ = 0;
+  Counters counters_;
+};
+
+}  // namespace verbena::transport

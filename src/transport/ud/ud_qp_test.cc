@@ -1,0 +1,334 @@
+#include "transport/ud/ud_qp.h"
+
+#include <optional>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/unreliable_fixture.h"
+#include "wire/ipv4_header.h"
+#include "wire/ipv6_header.h"
+#include "wire/roce/deth.h"
+
+namespace verbena::transport {
+namespace {
+
+using queue::CompletionStatus;
+using queue::SendOpcode;
+
+constexpr uint32_t kQKey = 0x1234;
+constexpr queue::AddressHandleId kHandle{5};
+constexpr PathId kPath{9};
+
+class UdQpTest : public UnreliableFixture {
+ protected:
+  UdQpTest() {
+    handles_.Add(kHandle, pd_, kPath);
+    Begin(ReceiveSource(receive_queue_));
+  }
+
+  void Begin(ReceiveSource source) {
+    const UdConfig config{.local_qp = wire::QpNumber(1),
+                          .q_key = wire::QKey(kQKey),
+                          .path_mtu = kMtu,
+                          .who = me_,
+                          .handles = &handles_};
+    qp_.emplace(config, send_queue_, source, send_cq_, receive_cq_);
+    qp_->BecomeReadyToReceive();
+    qp_->BecomeReadyToSend(wire::Psn(wire::kMax24));
+  }
+
+  static queue::SendWqe Wqe(uint64_t id, uint32_t q_key = kQKey) {
+    return {.id = queue::WrId(id),
+            .flags = {.signaled = true},
+            .operand = queue::Datagram{kHandle, queue::QpNumber(0x77), queue::QKey(q_key)}};
+  }
+  void Send(const queue::SendWqe& wqe, uint32_t length) {
+    PostSend(wqe, {SgeOf(0, length)});
+    RunAll(*qp_);
+  }
+  void Deliver(size_t i) {
+    Turn turn = MakeTurn();
+    qp_->OnPacket(PacketAt(i), origin_, turn);
+    Empty();
+  }
+  void PagesReady(FaultTicket ticket, bool available) {
+    Turn turn = MakeTurn();
+    qp_->OnPagesReady(ticket, available, turn);
+  }
+
+  AddressHandles handles_;
+  std::optional<UdQp> qp_;
+  PacketOrigin origin_{.source = wire::IpAddress::FromIpv4(wire::Ipv4Address(0x0A000001)),
+                       .destination = wire::IpAddress::FromIpv4(wire::Ipv4Address(0x0A000002)),
+                       .traffic_class = 3,
+                       .hop_limit = 61};
+};
+
+TEST_F(UdQpTest, SendsOnePacketToWhomTheRequestNames) {
+  queue::SendWqe wqe = Wqe(1);
+  wqe.opcode = SendOpcode::kSendWithImmediate;
+  wqe.immediate = queue::Immediate(42);
+  wqe.flags.solicited = true;
+  Send(wqe, kMtu);
+  Send(Wqe(2), 0);
+  ASSERT_EQ(packets_.size(), 2u);
+  EXPECT_EQ(paths_[0], kPath);
+  const wire::Packet packet = PacketAt(0);
+  EXPECT_EQ(packet.bth().dest_qp, wire::QpNumber(0x77));
+  EXPECT_EQ(packet.bth().p_key, wire::kDefaultPKey);
+  EXPECT_EQ(packet.bth().psn, wire::Psn(wire::kMax24));
+  EXPECT_TRUE(packet.bth().solicited_event);
+  EXPECT_EQ(packet.Get<wire::Deth>(), (wire::Deth{wire::QKey(kQKey), wire::QpNumber(1)}));
+  EXPECT_EQ(Bytes(packet.payload().begin(), packet.payload().end()), BytesAt(0, kMtu));
+  EXPECT_EQ(PacketAt(1).bth().psn, wire::Psn(0));
+  EXPECT_TRUE(PacketAt(1).payload().empty());
+  EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kSuccess, CompletionStatus::kSuccess}));
+}
+
+TEST_F(UdQpTest, CompletesOnlyWhenThePayloadHasLeft) {
+  PostSend(Wqe(1), {SgeOf(0, 16)});
+  EXPECT_TRUE(RunOnce(*qp_));
+  EXPECT_EQ(packets_.size(), 1u);
+  EXPECT_TRUE(SendStatuses().empty());
+  EXPECT_FALSE(RunOnce(*qp_));
+  EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kSuccess}));
+}
+
+TEST_F(UdQpTest, GoesOnWhenTheOutboxIsEmptyAgain) {
+  for (uint64_t id = 0; id < 7; ++id) PostSend(Wqe(id), {SgeOf(id, 1)});
+  EXPECT_TRUE(RunOnce(*qp_));
+  EXPECT_EQ(packets_.size(), 4u);  // all that the outbox holds
+  RunAll(*qp_);
+  EXPECT_EQ(packets_.size(), 7u);
+  EXPECT_EQ(SendStatuses().size(), 7u);
+}
+
+TEST_F(UdQpTest, AQKeyWithTheHighBitMeansTheQueuePairsOwn) {
+  Send(Wqe(1, 0x80000001), 1);
+  Send(Wqe(2, 0x7FFFFFFF), 1);
+  EXPECT_EQ(PacketAt(0).Get<wire::Deth>()->q_key, wire::QKey(kQKey));
+  EXPECT_EQ(PacketAt(1).Get<wire::Deth>()->q_key, wire::QKey(0x7FFFFFFF));
+}
+
+TEST_F(UdQpTest, AFailedSendStopsTheSendQueueOnly) {
+  PostSend(Wqe(1), {SgeOf(0, 8)});
+  PostSend(Wqe(2), {SgeOf(0, kMtu + 1)});
+  PostSend(Wqe(3), {SgeOf(0, 8)});
+  RunAll(*qp_);
+  EXPECT_EQ(packets_.size(), 1u);
+  EXPECT_EQ(qp_->state(), QpState::kSqe);
+  EXPECT_EQ(SendStatuses(),
+            (std::vector{CompletionStatus::kSuccess, CompletionStatus::kLocalLengthError,
+                         CompletionStatus::kFlushed}));
+  PostReceive(4, 1024);
+  Deliver(0);
+  EXPECT_EQ(OneReceive().status, CompletionStatus::kSuccess);
+
+  qp_->ResumeSends();
+  Send(Wqe(5), 8);
+  EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kSuccess}));
+}
+
+TEST_F(UdQpTest, RefusesWhatItCannotSend) {
+  handles_.Add(queue::AddressHandleId(6), memory::PdId(pd_.value() + 1), kPath);
+  queue::SendWqe unknown = Wqe(1), foreign = Wqe(2), far = Wqe(3), write = Wqe(4);
+  std::get<queue::Datagram>(unknown.operand).handle = queue::AddressHandleId(99);
+  std::get<queue::Datagram>(foreign.operand).handle = queue::AddressHandleId(6);
+  std::get<queue::Datagram>(far.operand).qp = queue::QpNumber(wire::kMax24 + 1);
+  write.opcode = SendOpcode::kWrite;
+  write.operand = queue::Remote{};
+  for (const queue::SendWqe& wqe : {unknown, foreign, far, write}) {
+    Send(wqe, 8);
+    EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kLocalQpOperationError}));
+    EXPECT_EQ(qp_->state(), QpState::kSqe);
+    qp_->ResumeSends();
+  }
+  EXPECT_TRUE(packets_.empty());
+}
+
+TEST_F(UdQpTest, MemoryThatIsNotItsOwnIsAProtectionError) {
+  PostSend(Wqe(1), {{AddressOf(0), 8, queue::KeyValue(region_.local.value() ^ 1)}});
+  RunAll(*qp_);
+  EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kLocalProtectionError}));
+  EXPECT_EQ(qp_->state(), QpState::kSqe);
+  EXPECT_TRUE(packets_.empty());
+}
+
+TEST_F(UdQpTest, ASendWaitsForItsPages) {
+  Evict(0);
+  Send(Wqe(1), 8);
+  EXPECT_TRUE(packets_.empty());
+  ASSERT_EQ(requests_.size(), 1u);
+  Restore(0);
+  PagesReady(requests_[0].ticket, true);
+  RunAll(*qp_);
+  EXPECT_EQ(packets_.size(), 1u);
+  EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kSuccess}));
+}
+
+TEST_F(UdQpTest, ASendWhosePagesCannotBeHadFails) {
+  Evict(0);
+  Send(Wqe(1), 8);
+  ASSERT_EQ(requests_.size(), 1u);
+  PagesReady(requests_[0].ticket, false);
+  RunAll(*qp_);
+  EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kLocalProtectionError}));
+}
+
+TEST_F(UdQpTest, ReceivesBehindTheIpv4Header) {
+  queue::SendWqe wqe = Wqe(1);
+  wqe.opcode = SendOpcode::kSendWithImmediate;
+  wqe.immediate = queue::Immediate(42);
+  Send(wqe, 100);
+  PostReceive(7, 140);
+  Deliver(0);
+  const queue::Completion completion = OneReceive();
+  EXPECT_EQ(completion.id, queue::WrId(7));
+  EXPECT_EQ(completion.status, CompletionStatus::kSuccess);
+  EXPECT_EQ(completion.opcode, queue::CompletionOpcode::kReceive);
+  EXPECT_EQ(completion.byte_count, 140u);
+  EXPECT_EQ(completion.source_qp, queue::QpNumber(1));
+  EXPECT_EQ(completion.immediate, queue::Immediate(42));
+  EXPECT_TRUE(completion.flags.has_grh);
+  EXPECT_TRUE(completion.flags.with_immediate);
+
+  const Bytes bytes = Received(140);
+  EXPECT_EQ(Bytes(bytes.begin(), bytes.begin() + 20), Bytes(20));
+  const auto header = wire::Ipv4Header::Parse(std::span(bytes).subspan(20, 20));
+  ASSERT_TRUE(header.has_value());
+  EXPECT_EQ(header->source, wire::Ipv4Address(0x0A000001));
+  EXPECT_EQ(header->destination, wire::Ipv4Address(0x0A000002));
+  EXPECT_EQ(header->type_of_service, 3);
+  EXPECT_EQ(header->time_to_live, 61);
+  EXPECT_EQ(header->total_length, 20 + 8 + packets_[0].size());
+  EXPECT_EQ(Bytes(bytes.begin() + 40, bytes.end()), BytesAt(0, 100));
+}
+
+TEST_F(UdQpTest, ReceivesBehindTheIpv6Header) {
+  origin_.source.bytes = {0xFD, 1};
+  origin_.destination.bytes = {0xFF, 0x0E, 2};
+  origin_.flow_label = 0xABCDE;
+  Send(Wqe(1), 0);
+  PostReceive(7, 40);
+  Deliver(0);
+  EXPECT_EQ(OneReceive().byte_count, 40u);
+  const auto header = wire::Ipv6Header::Parse(Received(40));
+  ASSERT_TRUE(header.has_value());
+  EXPECT_EQ(header->source, origin_.source);
+  EXPECT_EQ(header->destination, origin_.destination);
+  EXPECT_EQ(header->flow_label, 0xABCDEu);
+  EXPECT_EQ(header->traffic_class, 3);
+  EXPECT_EQ(header->hop_limit, 61);
+  EXPECT_EQ(header->payload_length, 8 + packets_[0].size());
+}
+
+TEST_F(UdQpTest, DropsAWrongQKey) {
+  Send(Wqe(1, kQKey + 1), 8);
+  PostReceive(7, 1024);
+  Deliver(0);
+  EXPECT_EQ(qp_->counters().bad_q_key, 1u);
+  EXPECT_TRUE(Poll(receive_cq_).empty());
+}
+
+TEST_F(UdQpTest, DropsWithoutAReceiveRequest) {
+  Send(Wqe(1), 8);
+  Deliver(0);
+  EXPECT_EQ(qp_->counters().no_receive, 1u);
+  PostReceive(7, 1024);
+  Deliver(0);
+  EXPECT_EQ(OneReceive().status, CompletionStatus::kSuccess);
+}
+
+TEST_F(UdQpTest, DropsButAsksForAbsentPagesOnce) {
+  Send(Wqe(1), 8);
+  PostReceive(7, 1024);
+  Evict(kReceivePage);
+  Deliver(0);
+  Deliver(0);
+  EXPECT_EQ(qp_->counters().pages_absent, 2u);
+  ASSERT_EQ(requests_.size(), 1u);
+  Restore(kReceivePage);
+  PagesReady(requests_[0].ticket, true);
+  Deliver(0);
+  EXPECT_EQ(OneReceive().byte_count, 48u);
+  EXPECT_EQ(Received(48)[40], BytesAt(0, 1)[0]);
+}
+
+TEST_F(UdQpTest, ADatagramDroppedBehindItsHeaderLeavesTheBufferWhole) {
+  const uint64_t start = 3 * memory::kPage - kGrhSize;
+  const std::vector sges = {SgeOf(start, kGrhSize + 8)};
+  ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = queue::WrId(7)}, .sges = sges}).has_value());
+  Send(Wqe(1), 8);
+  Evict(3);
+  Deliver(0);
+  EXPECT_EQ(qp_->counters().pages_absent, 1u);
+  Restore(3);
+  Deliver(0);
+  EXPECT_EQ(OneReceive().byte_count, kGrhSize + 8);
+  EXPECT_EQ(BytesAt(3 * memory::kPage, 8), BytesAt(0, 8));
+}
+
+TEST_F(UdQpTest, ABufferThatIsNotItsOwnEndsTheQueuePair) {
+  const std::vector sges = {
+      queue::Sge{AddressOf(0), 1024, queue::KeyValue(region_.local.value() ^ 1)}};
+  ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = queue::WrId(7)}, .sges = sges}).has_value());
+  Send(Wqe(1), 8);
+  Deliver(0);
+  EXPECT_EQ(OneReceive().status, CompletionStatus::kLocalProtectionError);
+  EXPECT_EQ(qp_->state(), QpState::kErr);
+}
+
+TEST_F(UdQpTest, ABufferWhosePagesCannotBeHadFails) {
+  Send(Wqe(1), 8);
+  PostReceive(7, 1024);
+  Evict(kReceivePage);
+  Deliver(0);
+  ASSERT_EQ(requests_.size(), 1u);
+  PagesReady(requests_[0].ticket, false);
+  EXPECT_EQ(OneReceive().status, CompletionStatus::kLocalProtectionError);
+  EXPECT_EQ(qp_->state(), QpState::kErr);
+}
+
+TEST_F(UdQpTest, ATooShortBufferEndsTheQueuePair) {
+  Send(Wqe(1), 8);
+  Poll(send_cq_);
+  PostReceive(7, 47);
+  PostReceive(8, 48);
+  Deliver(0);
+  EXPECT_EQ(OneReceive().status, CompletionStatus::kLocalLengthError);
+  EXPECT_EQ(qp_->state(), QpState::kErr);
+  Send(Wqe(2), 8);
+  EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kFlushed}));
+  EXPECT_EQ(OneReceive().status, CompletionStatus::kFlushed);
+}
+
+TEST_F(UdQpTest, WhatWasSentBeforeAFailureIsNotFlushed) {
+  PostSend(Wqe(1), {SgeOf(0, 8)});
+  RunOnce(*qp_);
+  PostSend(Wqe(2), {SgeOf(0, 8)});
+  qp_->BecomeFailed();
+  RunAll(*qp_);
+  EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kSuccess, CompletionStatus::kFlushed}));
+}
+
+TEST_F(UdQpTest, OnASharedQueueOnlyTheTakenRequestIsFlushed) {
+  queue::SharedReceiveQueue shared(8, 4);
+  Begin(ReceiveSource(shared));
+  const std::vector sges = {SgeOf(kReceivePage * memory::kPage, 1024)};
+  for (uint64_t id = 7; id < 9; ++id) {
+    ASSERT_TRUE(shared.Post({.wqe = {.id = queue::WrId(id)}, .sges = sges}).has_value());
+  }
+  Send(Wqe(1), 8);
+  Evict(kReceivePage);
+  Deliver(0);  // takes the first, and is dropped
+  qp_->BecomeFailed();
+  RunAll(*qp_);
+  RunAll(*qp_);
+  EXPECT_EQ(OneReceive().status, CompletionStatus::kFlushed);
+  EXPECT_EQ(shared.size(), 1u);
+  EXPECT_EQ(events_, (std::vector{AsyncEventType::kLastWqeReached}));
+}
+
+}  // namespace
+}  // namespace verbena::transport

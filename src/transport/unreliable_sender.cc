@@ -1,0 +1,250 @@
+#include "transport/unreliable_sender.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "queue/sge_cursor.h"
+#include "transport/complete.h"
+#include "transport/message_opcode.h"
+#include "transport/rc/local_work.h"
+#include "transport/rc/placement.h"
+#include "wire/roce/immdt.h"
+#include "wire/roce/packet.h"
+#include "wire/roce/reth.h"
+
+namespace verbena::transport {
+
+using queue::CompletionStatus;
+using queue::SendOpcode;
+using queue::WqeNumber;
+
+namespace {
+
+// IBA 10.2.5 and 3.5.3: a Q_Key with this bit set stands for the one of the queue pair.
+constexpr uint32_t kOwnQKey = uint32_t{1} << 31;
+
+}  // namespace
+
+UnreliableSender::UnreliableSender(const SenderConfig& config, queue::SendQueue& queue,
+                                   queue::CompletionQueue& cq)
+    : config_(config), queue_(queue), cq_(cq), position_{.wqe = queue.begin()} {
+  CHECK(config.path_mtu <= OutPacket::kPayloadMax);
+  page_list_.reserve(queue.limits().pages_max);
+}
+
+wire::Service UnreliableSender::service() const {
+  return std::holds_alternative<ConnectedPeer>(config_.peers) ? wire::Service::kUc
+                                                              : wire::Service::kUd;
+}
+
+bool UnreliableSender::CanGoOn() const {
+  return !has_failed_ && !failure_ && !stall_ && delayed_until_ == Time::Never() &&
+         position_.wqe < queue_.end();
+}
+
+void UnreliableSender::Pump(Turn& turn) {
+  CompleteSent(turn);
+  while (CanGoOn() && turn.outbox.room() > 0 && Advance(turn)) {
+  }
+  CompleteFailed(turn);
+  DCHECK(IsConsistent());
+}
+
+bool UnreliableSender::wants_turn() const {
+  return queue_.begin() < position_.wqe || failure_.has_value() || CanGoOn();
+}
+
+// One packet, or one element of which nothing goes on the wire. False when it must stop here.
+bool UnreliableSender::Advance(Turn& turn) {
+  const queue::SendWqe& wqe = queue_.At(position_.wqe);
+  // Once only, though it may wait for its pages: a registration is not to be made twice.
+  if (!has_begun_) {
+    const Status status = Begin(wqe, turn);
+    if (status != Status::kSuccess) {
+      failure_ = status;
+      return false;
+    }
+    has_begun_ = true;
+  }
+  uint32_t count = 0;
+  if (!queue::PropertiesOf(wqe.opcode).is_local) {
+    count = PsnCountOf(static_cast<uint32_t>(queue_.LengthAt(position_.wqe)), config_.path_mtu);
+    if (!SendPacket(count, turn)) return false;
+    ++position_.packet;
+  }
+  if (position_.packet == count) {
+    position_ = {.wqe = Next(position_.wqe)};
+    has_begun_ = false;
+  }
+  return true;
+}
+
+// What is asked of an element before its first packet, and what of it is local.
+CompletionStatus UnreliableSender::Begin(const queue::SendWqe& wqe, Turn& turn) {
+  const queue::SendProperties& properties = queue::PropertiesOf(wqe.opcode);
+  const bool is_datagram = service() == wire::Service::kUd;
+  // Whom it names is asked for with each packet, since a handle may go while pages come.
+  const bool is_addressed = std::holds_alternative<queue::Datagram>(wqe.operand) == is_datagram;
+  const bool has_packets =
+      properties.is_local || FindOpcode(service(), wqe.opcode, wire::Position::kOnly) != nullptr;
+  if (!is_addressed || !has_packets) return Status::kLocalQpOperationError;
+
+  // A datagram is one packet.
+  const uint64_t length_max = is_datagram ? config_.path_mtu : kMessageMax;
+  if (queue_.LengthAt(position_.wqe) > length_max) return Status::kLocalLengthError;
+
+  if (wqe.opcode == SendOpcode::kDelay) {
+    delayed_until_ = turn.now + wqe.As<queue::Delay>().duration;
+  }
+  if (!properties.is_local && !properties.registers) return Status::kSuccess;
+  page_list_.clear();
+  for (const uint64_t page : queue_.PagesAt(position_.wqe)) page_list_.emplace_back(page);
+  return ExecuteLocally(wqe, page_list_, config_.who, turn.memory);
+}
+
+// nullopt for a request that names no one whom this queue pair can reach.
+std::optional<UnreliableSender::Destination> UnreliableSender::DestinationOf(
+    const queue::SendWqe& wqe) const {
+  if (const auto* const peer = std::get_if<ConnectedPeer>(&config_.peers)) {
+    return Destination{.qp = peer->qp, .path = peer->path, .deth = {}};
+  }
+  const auto& peers = std::get<DatagramPeers>(config_.peers);
+  const auto* const datagram = std::get_if<queue::Datagram>(&wqe.operand);
+  if (datagram == nullptr || datagram->qp.value() > wire::kMax24) return std::nullopt;
+  const auto path = peers.handles->Find(datagram->handle, config_.who.pd);
+  if (!path) return std::nullopt;
+  const uint32_t q_key = datagram->q_key.value();
+  const wire::Deth deth{.q_key = (q_key & kOwnQKey) != 0 ? peers.q_key : wire::QKey(q_key),
+                        .source_qp = config_.local_qp};
+  return Destination{.qp = wire::QpNumber(datagram->qp.value()), .path = *path, .deth = deth};
+}
+
+// The packet at position_, of `count`.
+bool UnreliableSender::SendPacket(uint32_t count, Turn& turn) {
+  const queue::SendWqe& wqe = queue_.At(position_.wqe);
+  const auto to = DestinationOf(wqe);
+  if (!to) {
+    failure_ = Status::kLocalQpOperationError;
+    return false;
+  }
+  const wire::OpcodeInfo* const info =
+      FindOpcode(service(), wqe.opcode, PositionOf(position_.packet, count));
+  CHECK(info != nullptr);
+  const uint64_t offset = uint64_t{position_.packet} * config_.path_mtu;
+  const uint64_t left = queue_.LengthAt(position_.wqe) - offset;
+  OutPacket& packet = turn.outbox.AddPacket();
+  packet.path = to->path;
+  packet.source_qp = config_.local_qp;
+  packet.payload_size = static_cast<uint32_t>(std::min<uint64_t>(config_.path_mtu, left));
+  if (!GatherPayload(offset, packet.payload_size, packet, turn)) {
+    turn.outbox.DropLastPacket();
+    return false;
+  }
+  WriteHeaders(*info, *to, packet);
+  ++next_psn_;
+  return true;
+}
+
+// False when some bytes are not to be had now: then the sender waits for pages, or the element has
+// failed.
+bool UnreliableSender::GatherPayload(uint64_t offset, uint32_t size, OutPacket& packet,
+                                     Turn& turn) {
+  const WqeNumber n = position_.wqe;
+  if (size == 0) return true;
+  if (const auto inlined = queue_.InlineAt(n); !inlined.empty()) {
+    packet.inlined = inlined.subspan(offset, size);
+    return true;
+  }
+  queue::SgeCursor cursor(queue_.SgesAt(n));
+  cursor.Seek(offset);
+  const Placement found = Gather(cursor, size, queue_.LengthAt(n) - offset, config_.who,
+                                 turn.memory, packet, turn.outbox.GatherRoom());
+  if (std::holds_alternative<Placed>(found)) return true;
+  if (const auto* const fault = std::get_if<memory::Fault>(&found)) {
+    stall_ = FaultTicket(++tickets_);
+    turn.outbox.RequestPages({config_.local_qp, *stall_, *fault});
+  } else {
+    failure_ = Status::kLocalProtectionError;
+  }
+  return false;
+}
+
+void UnreliableSender::WriteHeaders(const wire::OpcodeInfo& info, const Destination& to,
+                                    OutPacket& packet) const {
+  const queue::SendWqe& wqe = queue_.At(position_.wqe);
+  const wire::Bth bth{.opcode = info.opcode,
+                      .solicited_event = wqe.flags.solicited && info.ends_message(),
+                      .p_key = config_.p_key,
+                      .dest_qp = to.qp,
+                      .psn = next_psn_};
+  wire::PacketBuilder builder(packet.header, bth, packet.payload_size);
+  if (to.deth) builder.Add(*to.deth);
+  if (info.Has(wire::Extension::kReth)) {
+    const auto& remote = wqe.As<queue::Remote>();
+    builder.Add(wire::Reth{.address = wire::VirtualAddress(remote.address),
+                           .r_key = wire::RKey(remote.key.value()),
+                           .dma_length = static_cast<uint32_t>(queue_.LengthAt(position_.wqe))});
+  }
+  if (info.has_immediate()) builder.Add(wire::ImmDt{.data = wqe.immediate.value()});
+  packet.header_size = builder.headers().size();
+}
+
+void UnreliableSender::OnTime(Turn& turn) {
+  if (delayed_until_ <= turn.now) delayed_until_ = Time::Never();
+}
+
+void UnreliableSender::OnPagesReady(FaultTicket ticket, bool available) {
+  if (stall_ != ticket) return;
+  stall_.reset();
+  if (!available) failure_ = Status::kLocalProtectionError;
+}
+
+void UnreliableSender::Flush(Turn& turn) {
+  CompleteSent(turn);
+  CompleteFailed(turn);
+  while (queue_.begin() < queue_.end()) CompleteOldest(Status::kFlushed, turn);
+  position_ = {.wqe = queue_.begin()};
+  has_begun_ = false;
+  has_failed_ = true;
+  stall_.reset();
+  delayed_until_ = Time::Never();
+}
+
+void UnreliableSender::CompleteSent(Turn& turn) {
+  while (queue_.begin() < position_.wqe) CompleteOldest(Status::kSuccess, turn);
+}
+
+// Completions come in order: one that failed waits for those before it.
+void UnreliableSender::CompleteFailed(Turn& turn) {
+  if (!failure_ || queue_.begin() < position_.wqe) return;
+  CompleteOldest(*failure_, turn);
+  position_ = {.wqe = queue_.begin()};
+  has_begun_ = false;
+  failure_.reset();
+  has_failed_ = true;
+}
+
+void UnreliableSender::CompleteOldest(CompletionStatus status, Turn& turn) {
+  const WqeNumber n = queue_.begin();
+  const queue::SendWqe& wqe = queue_.At(n);
+  if (status != Status::kSuccess || wqe.flags.signaled) {
+    queue::Completion completion;
+    completion.id = wqe.id;
+    completion.qp = queue::QpNumber(config_.local_qp.value());
+    completion.status = status;
+    completion.opcode = queue::CompletionOpcodeOf(wqe.opcode);
+    if (status == Status::kSuccess) {
+      completion.byte_count = static_cast<uint32_t>(queue_.LengthAt(n));
+    }
+    Complete(completion, wqe.flags.solicited, cq_, turn);
+  }
+  queue_.Retire(n);
+}
+
+bool UnreliableSender::IsConsistent() const {
+  if (position_.wqe < queue_.begin() || queue_.end() < position_.wqe) return false;
+  if (stall_ && failure_) return false;
+  return position_.packet == 0 || has_begun_;
+}
+
+}  // namespace verbena::transport

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "base/time.h"
+#include "memory/access.h"
+#include "queue/completion_queue.h"
+#include "queue/work_queue.h"
+#include "transport/outbox.h"
+#include "transport/turn.h"
+#include "transport/ud/address_handles.h"
+#include "wire/roce/deth.h"
+#include "wire/roce/opcode.h"
+#include "wire/roce/types.h"
+
+namespace verbena::transport {
+
+// Unreliable connection: all goes to one peer.
+struct ConnectedPeer {
+  wire::QpNumber qp = {};
+  PathId path = {};
+};
+
+// Unreliable datagram: each request names whom it goes to. Does not own the handles.
+struct DatagramPeers {
+  const AddressHandles* handles = nullptr;
+  wire::QKey q_key = {};  // of this queue pair
+};
+
+struct SenderConfig {
+  wire::QpNumber local_qp = {};
+  wire::PKey p_key = wire::kDefaultPKey;
+  uint32_t path_mtu = 1024;
+  memory::Accessor who = {};
+  std::variant<ConnectedPeer, DatagramPeers> peers = {};
+};
+
+// The sending half of an unreliable queue pair: turns the elements of a send queue into packets, of
+// which it hears nothing more.
+//
+//        begin()                position_                end()
+//   done | sent, completes next | being sent, then posted | free
+//   -----+----------------------+-------------------------+----->  WqeNumber
+//
+// An element completes in the turn after the one that sent its last packet: the outbox names the
+// payload where it lies, and a program that has seen the completion may write there.
+//
+// Owned by its queue pair; one thread at a time.
+class UnreliableSender {
+ public:
+  UnreliableSender(const SenderConfig& config, queue::SendQueue& queue, queue::CompletionQueue& cq);
+
+  void Start(wire::Psn first) { next_psn_ = first; }
+
+  // Completes what earlier turns sent, and sends what may be sent now, as far as the outbox has
+  // room. REQUIRES: the outbox was emptied since the last call.
+  void Pump(Turn& turn);
+  // Pump would do something in a later turn.
+  [[nodiscard]] bool wants_turn() const;
+
+  // To be called at next_time(), or later.
+  void OnTime(Turn& turn);
+  [[nodiscard]] Time next_time() const { return delayed_until_; }
+
+  // Pages that were asked for in the outbox are there, or are not to be had. A ticket that is not
+  // of this sender is ignored.
+  void OnPagesReady(FaultTicket ticket, bool available);
+
+  // What was sent completes, all else ends as flushed. To be called again when more was posted
+  // since. REQUIRES: as Pump.
+  void Flush(Turn& turn);
+
+  // An element has ended in error: nothing is sent until Resume.
+  [[nodiscard]] bool has_failed() const { return has_failed_; }
+  void Resume() { has_failed_ = false; }
+
+  [[nodiscard]] bool IsConsistent() const;
+
+ private:
+  struct Destination {
+    wire::QpNumber qp;
+    PathId path;
+    std::optional<wire::Deth> deth;
+  };
+  struct Position {
+    queue::WqeNumber wqe;
+    uint32_t packet = 0;  // of the element
+  };
+  using Status = queue::CompletionStatus;
+
+  wire::Service service() const;
+  bool CanGoOn() const;
+  bool Advance(Turn& turn);
+  Status Begin(const queue::SendWqe& wqe, Turn& turn);
+  std::optional<Destination> DestinationOf(const queue::SendWqe& wqe) const;
+  bool SendPacket(uint32_t count, Turn& turn);
+  bool GatherPayload(uint64_t offset, uint32_t size, OutPacket& packet, Turn& turn);
+  void WriteHeaders(const wire::OpcodeInfo& info, const Destination& to, OutPacket& packet) const;
+  void CompleteSent(Turn& turn);
+  void CompleteFailed(Turn& turn);
+  void CompleteOldest(Status status, Turn& turn);
+
+  const SenderConfig config_;
+  queue::SendQueue& queue_;
+  queue::CompletionQueue& cq_;
+
+  Position position_;
+  wire::Psn next_psn_;
+  std::optional<FaultTicket> stall_;  // waits for pages to send from
+  std::optional<Status> failure_;     // of the element at position_, to be told in its turn
+  Time delayed_until_ = Time::Never();
+  std::vector<memory::PhysicalAddress> page_list_;  // of a registration; kept for its capacity
+  uint64_t tickets_ = 0;
+  bool has_begun_ = false;  // the element at position_
+  bool has_failed_ = false;
+};
+
+}  // namespace verbena::transport

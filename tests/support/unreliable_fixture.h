@@ -1,0 +1,146 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "memory/copier.h"
+#include "memory/signal_guard.h"
+#include "queue/completion_queue.h"
+#include "queue/work_queue.h"
+#include "tests/support/memory_fixture.h"
+#include "tests/support/pages.h"
+#include "transport/outbox.h"
+#include "transport/turn.h"
+#include "wire/roce/icrc.h"
+#include "wire/roce/packet.h"
+
+namespace verbena::transport {
+
+// The queues and the memory of one unreliable queue pair, which a test sends to itself: four pages
+// of real memory, all of one region. The first two are sent from or written to, the last two are
+// for receive buffers.
+class UnreliableFixture : public memory::MemoryFixture {
+ protected:
+  using Bytes = std::vector<std::byte>;
+
+  static constexpr uint32_t kMtu = 256;
+  static constexpr uint64_t kReceivePage = 2;
+
+  UnreliableFixture() {
+    memory::SignalGuard::Install();
+    for (size_t i = 0; i < arena_.size(); ++i) {
+      arena_.data()[i] = static_cast<std::byte>(i * 7 + i / 256);
+    }
+    region_ = LinearRegion(AddressOf(0), arena_.size());
+  }
+  ~UnreliableFixture() override { memory::SignalGuard::Uninstall(); }
+
+  Turn MakeTurn() { return {.now = Time(), .memory = core_, .outbox = outbox_}; }
+
+  // ---- Memory.
+
+  uint64_t AddressOf(uint64_t offset) const {
+    return reinterpret_cast<uintptr_t>(arena_.data()) + offset;
+  }
+  Bytes BytesAt(uint64_t offset, size_t length) const {
+    return {arena_.data() + offset, arena_.data() + offset + length};
+  }
+  Bytes Received(size_t length) const { return BytesAt(kReceivePage * memory::kPage, length); }
+  void Evict(uint64_t page) {
+    ASSERT_TRUE(memory::Succeeds(core_.regions.UnmapPages(region_.local, page, 1)));
+  }
+  void Restore(uint64_t page) {
+    ASSERT_TRUE(
+        memory::Succeeds(core_.regions.MapPages(region_.local, page, 1, std::nullopt, true)));
+  }
+  queue::Sge SgeOf(uint64_t offset, uint32_t length) const {
+    return {AddressOf(offset), length, queue::KeyValue(region_.local.value())};
+  }
+
+  // ---- Work requests and completions.
+
+  void PostSend(const queue::SendWqe& wqe, const std::vector<queue::Sge>& sges) {
+    ASSERT_TRUE(send_queue_.Post({.wqe = wqe, .sges = sges}).has_value());
+  }
+  void PostReceive(uint64_t id, uint32_t length) {
+    const std::vector sges = {SgeOf(kReceivePage * memory::kPage, length)};
+    ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = queue::WrId(id)}, .sges = sges}).has_value());
+  }
+  static std::vector<queue::Completion> Poll(queue::CompletionQueue& cq) {
+    std::vector<queue::Completion> completions(cq.capacity());
+    completions.resize(cq.Poll(completions).value_or(0));
+    return completions;
+  }
+  // Their statuses, of sends.
+  std::vector<queue::CompletionStatus> SendStatuses() {
+    std::vector<queue::CompletionStatus> statuses;
+    for (const auto& completion : Poll(send_cq_)) statuses.push_back(completion.status);
+    return statuses;
+  }
+  // The one completion of a receive; a default one, and a failure, if there is not exactly one.
+  queue::Completion OneReceive() {
+    const auto completions = Poll(receive_cq_);
+    EXPECT_EQ(completions.size(), 1u);
+    return completions.size() == 1 ? completions[0] : queue::Completion{};
+  }
+
+  // ---- Packets.
+
+  // One turn; what it sent is added to packets_, what it asked for to requests_.
+  template <class Qp>
+  bool RunOnce(Qp& qp) {
+    Turn turn = MakeTurn();
+    const bool has_more = qp.Run(turn);
+    EXPECT_TRUE(qp.IsConsistent());
+    Empty();
+    return has_more;
+  }
+  template <class Qp>
+  void RunAll(Qp& qp) {
+    while (RunOnce(qp)) {
+    }
+  }
+  // Takes over what is in the outbox.
+  void Empty() {
+    for (const OutPacket& packet : outbox_.packets()) {
+      paths_.push_back(packet.path);
+      packets_.push_back(BytesOf(packet));
+    }
+    for (const PageRequest& request : outbox_.page_requests()) requests_.push_back(request);
+    for (const AsyncEvent& event : outbox_.events()) events_.push_back(event.type);
+    outbox_.Clear();
+  }
+  static Bytes BytesOf(const OutPacket& packet) {
+    Bytes bytes(packet.header_size + packet.payload_size + wire::PadFor(packet.payload_size) +
+                wire::kIcrcSize);
+    std::memcpy(bytes.data(), packet.header.data(), packet.header_size);
+    const auto payload = std::span(bytes).subspan(packet.header_size, packet.payload_size);
+    if (!packet.inlined.empty()) {
+      std::ranges::copy(packet.inlined, payload.begin());
+    } else if (!payload.empty()) {
+      EXPECT_FALSE(memory::CopyOut(payload, packet.payload).fault.has_value());
+    }
+    return bytes;
+  }
+  wire::Packet PacketAt(size_t i) const { return *wire::Packet::Parse(packets_.at(i)); }
+
+  memory::PagesForTest arena_{4};
+  memory::RegionKeys region_;
+  queue::SendQueue send_queue_{{.capacity = 8, .sges_max = 4, .inline_max = 64}};
+  queue::ReceiveQueue receive_queue_{{.capacity = 8, .sges_max = 4}};
+  queue::CompletionQueue send_cq_{16};
+  queue::CompletionQueue receive_cq_{16};
+  Outbox outbox_{4};
+  std::vector<Bytes> packets_;
+  std::vector<PathId> paths_;
+  std::vector<PageRequest> requests_;
+  std::vector<AsyncEventType> events_;
+};
+
+}  // namespace verbena::transport
