@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/time.h"
+#include "sim/endnode.h"
+
+namespace verbena::sim {
+
+// Two sides. `broken` from the first failure of either on: then it goes down, and another takes its
+// place.
+struct Connection {
+  uint64_t id = 0;
+  std::unique_ptr<Side> sides[2];
+  bool broken = false;
+  bool has_cause = false;  // something told why
+  Time down_at = Time::Never();
+
+  [[nodiscard]] Side& side(int i) { return *sides[i]; }
+  void Break(Time now, Duration grace) {
+    if (broken) return;
+    broken = true;
+    down_at = now + grace;
+  }
+};
+
+}  // namespace verbena::sim

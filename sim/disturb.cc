@@ -1,0 +1,77 @@
+// What goes wrong, besides what the links do: the disturbances of simulator.h.
+
+#include <utility>
+
+#include "sim/simulator.h"
+
+namespace verbena::sim {
+
+void Simulator::Disturb() {
+  Connection& connection = *connections_[random_.Below(connections_.size())];
+  const int at = random_.Chance(1, 2) ? 1 : 0;
+  Side& side = connection.side(at);
+  if (random_.Chance(swarm_.eviction, 1000)) {
+    Plot* const plots[] = {side.local.get(), side.exposed.get(), side.receives().plot.get(),
+                           side.node->counters.get()};
+    Plot& plot = *plots[random_.Below(4)];
+    const uint64_t pages = plot.size() / kPage;
+    const uint64_t first = random_.Below(pages);
+    const uint64_t count = random_.Chance(1, 2) ? 1 : 1 + random_.Below(pages - first);
+    for (uint64_t i = 0; i < count; ++i) plot.Evict(side.node->core, first + i);
+  }
+  if (!connection.broken && side.qp) {
+    if (random_.Chance(swarm_.invalidation, 1000)) workload_.EndSomeWindow(connection, at, now_);
+    if (side.is_swapped_out ? random_.Chance(1, 20) : random_.Chance(swarm_.swap, 1000)) {
+      side.is_swapped_out ? workload_.SwapIn(connection, at) : workload_.SwapOut(connection, at);
+    }
+  }
+  if (random_.Chance(swarm_.partition, 1000)) CutSomeLink();
+  if (random_.Chance(swarm_.hostile, 1000)) Forge();
+  if (random_.Chance(swarm_.crash, 1000)) Crash();
+}
+
+void Simulator::CutSomeLink() {
+  const auto from = static_cast<uint32_t>(random_.Below(endnodes_.size()));
+  const auto to = static_cast<uint32_t>(random_.Below(endnodes_.size()));
+  network_.Cut(from, to, now_ + Microseconds(static_cast<int64_t>(1 + random_.Below(20'000))));
+}
+
+// An attacker who sees packets but cannot tell where a sequence stands: the number is far off, and
+// any other bytes are as he likes.
+void Simulator::Forge() {
+  constexpr uint32_t kFar = 1u << 20;
+  if (seen_.empty()) return;
+  std::vector<std::byte> forged = seen_;
+  if (random_.Chance(1, 4)) forged.resize(random_.Below(forged.size() + 1));
+  const uint64_t changes = random_.Below(8);
+  for (uint64_t i = 0; i < changes && forged.size() > 12; ++i) {
+    const uint64_t at = random_.Chance(1, 4) ? 0 : 12 + random_.Below(forged.size() - 12);
+    forged[at] = static_cast<std::byte>(random_.Next32());
+  }
+  if (forged.size() >= 12) {
+    uint32_t psn = std::to_integer<uint32_t>(forged[9]) << 16 |
+                   std::to_integer<uint32_t>(forged[10]) << 8 |
+                   std::to_integer<uint32_t>(forged[11]);
+    psn += kFar + static_cast<uint32_t>(random_.Below((1u << 24) - 2 * kFar));
+    for (size_t i = 0; i < 3; ++i) forged[9 + i] = static_cast<std::byte>(psn >> (16 - 8 * i));
+  }
+  network_.Add(now_ + swarm_.delay, {.qp = seen_to_, .packet = std::move(forged), .request = {}});
+}
+
+// All connections of an endnode are gone at once; their peers have to find out.
+void Simulator::Crash() {
+  const size_t which = random_.Below(endnodes_.size());
+  Endnode* const victim = endnodes_[which].get();
+  ForEachSide([&](Connection& connection, int at) {
+    Side& side = connection.side(at);
+    if (side.node != victim || !side.qp) return;
+    side.qp.reset();
+    connection.has_cause = true;
+    const int64_t tries = swarm_.retry_count + 2;
+    connection.Break(now_, swarm_.ack_timeout * tries);
+  });
+  auto restarted = std::make_unique<Endnode>(swarm_, victim->number, random_);
+  crashed_.push_back(std::exchange(endnodes_[which], std::move(restarted)));
+}
+
+}  // namespace verbena::sim

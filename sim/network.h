@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "base/time.h"
+#include "sim/swarm.h"
+#include "transport/outbox.h"
+#include "wire/pcap.h"
+#include "wire/roce/types.h"
+
+namespace verbena::sim {
+
+// What happens at a moment: a packet arrives at a queue pair, or pages do.
+struct Event {
+  wire::QpNumber qp;
+  std::vector<std::byte> packet;                  // arrives, or...
+  std::optional<transport::PageRequest> request;  // ...is answered
+  bool available = true;
+};
+
+// The links between all endnodes, and the clock: events in the order of their times, and at one
+// time in the order in which they were added. One thread.
+class Network {
+ public:
+  Network(const Swarm& swarm, Random random, wire::PcapngWriter* capture)
+      : swarm_(swarm), random_(random), capture_(capture) {}
+
+  // Sends a packet from one endnode to a queue pair of another, with what a link may do to it.
+  void Send(Time now, uint32_t from, uint32_t to, wire::QpNumber qp,
+            std::span<const std::byte> packet);
+
+  // Nothing goes from one endnode to another until then.
+  void Cut(uint32_t from, uint32_t to, Time until) { cuts_[{from, to}] = until; }
+  // From now on nothing goes wrong.
+  void Heal();
+
+  void Add(Time at, Event event);
+  [[nodiscard]] Time next_time() const {
+    return events_.empty() ? Time::Never() : events_.begin()->first.first;
+  }
+  // The next event due at `now`.
+  [[nodiscard]] std::optional<Event> Take(Time now);
+
+ private:
+  void Capture(Time now, uint32_t from, uint32_t to, std::span<const std::byte> packet);
+
+  Swarm swarm_;
+  Random random_;
+  wire::PcapngWriter* capture_;
+  std::map<std::pair<Time, uint64_t>, Event> events_;
+  std::map<std::pair<uint32_t, uint32_t>, Time> cuts_;
+  uint64_t sequence_ = 0;
+};
+
+}  // namespace verbena::sim

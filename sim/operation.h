@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/time.h"
+#include "queue/wqe.h"
+
+namespace verbena::sim {
+
+// How an operation must end if nothing comes in between.
+enum class Fate : uint8_t { kSuccess, kRemoteDenied, kRemoteInvalid, kLocalDenied };
+
+// One element of a send queue, as the program that posted it remembers it.
+struct Operation {
+  uint64_t id = 0;
+  queue::SendOpcode opcode = queue::SendOpcode::kSend;
+  Fate fate = Fate::kSuccess;
+  bool is_signaled = true;
+  bool is_endangered = false;  // its key was taken away while it was under way
+  bool is_forbidden = false;   // and will not come back
+  bool is_received = false;    // a completion of the peer's receive queue told of it
+  std::optional<uint32_t> local_slot;
+  std::optional<uint32_t> remote_slot;
+  uint64_t window = 0;  // of the peer, through which it goes; or ours, which it binds or ends
+  std::vector<std::byte> bytes;  // of the message
+  uint32_t immediate = 0;
+  uint32_t invalidated = 0;  // key
+  uint64_t word = 0;         // addend, or what an atomic must find
+  Time posted_at;
+};
+
+}  // namespace verbena::sim

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "queue/completion.h"
+#include "sim/findings.h"
+#include "sim/operation.h"
+
+namespace verbena::sim {
+
+// What may have happened to a connection, as far as it excuses a completion status.
+struct Excuses {
+  bool is_broken = false;    // one of its sides has failed
+  bool may_lose = false;     // packets, or the time to answer them
+  bool may_run_dry = false;  // the receiver is not ready more often than is allowed
+  bool pages_may_fail = false;
+};
+
+inline bool IsAllowed(const Operation& operation, queue::CompletionStatus status,
+                      const Excuses& excuses) {
+  using queue::CompletionStatus;
+  const Fate fate = operation.fate;
+  if (status == CompletionStatus::kSuccess) return fate == Fate::kSuccess;
+  if (status == CompletionStatus::kFlushed) return excuses.is_broken;
+  if (status == CompletionStatus::kRetryExceeded) return excuses.may_lose || excuses.is_broken;
+  if (status == CompletionStatus::kRnrRetryExceeded) return excuses.may_run_dry;
+  if (status == CompletionStatus::kRemoteAccessError) {
+    return fate == Fate::kRemoteDenied || operation.is_endangered || excuses.pages_may_fail;
+  }
+  if (status == CompletionStatus::kRemoteInvalidRequest) return fate == Fate::kRemoteInvalid;
+  if (status == CompletionStatus::kLocalProtectionError) {
+    return fate == Fate::kLocalDenied || operation.is_endangered || excuses.pages_may_fail;
+  }
+  if (status == CompletionStatus::kWindowBindError) return operation.is_endangered;
+  return false;
+}
+
+// The oracle of completions, for one send queue: each element completes once, in the order of
+// posting, with a status that what happened allows; only successes may be silent, and nothing
+// succeeds behind a failure.
+class CompletionsOracle {
+ public:
+  void Posted(std::shared_ptr<Operation> operation) { posted_.push_back(std::move(operation)); }
+  [[nodiscard]] const std::deque<std::shared_ptr<Operation>>& posted() const { return posted_; }
+
+  // Calls done(operation, well) for each that is known to have ended by this.
+  template <class Done>
+  void Completed(const queue::Completion& completion, const Excuses& excuses, Findings& findings,
+                 Done done) {
+    while (!posted_.empty() && posted_.front()->id != completion.id.value()) {
+      const std::shared_ptr<Operation> silent = Pop();
+      if (silent->is_signaled || has_failed_ || silent->fate != Fate::kSuccess) {
+        return findings.Add("completions", "no completion of " + NameOf(*silent));
+      }
+      done(*silent, true);
+    }
+    if (posted_.empty()) {
+      return findings.Add("completions", "completed twice, or never posted: id " +
+                                             std::to_string(completion.id.value()));
+    }
+    const std::shared_ptr<Operation> operation = Pop();
+    const bool well = completion.status == queue::CompletionStatus::kSuccess;
+    if (!IsAllowed(*operation, completion.status, excuses) || (well && has_failed_)) {
+      findings.Add("completions", NameOf(*operation) + " ended with " +
+                                      queue::NameOf(completion.status) + ", which nothing excuses");
+    }
+    has_failed_ = has_failed_ || !well;
+    done(*operation, well);
+  }
+
+  // The queue is empty: what has not told has succeeded.
+  template <class Done>
+  void Drained(Findings& findings, Done done) {
+    while (!posted_.empty()) {
+      const std::shared_ptr<Operation> silent = Pop();
+      if (silent->is_signaled || has_failed_) {
+        return findings.Add("completions", "no completion of " + NameOf(*silent));
+      }
+      done(*silent, true);
+    }
+  }
+
+ private:
+  std::shared_ptr<Operation> Pop() {
+    std::shared_ptr<Operation> front = std::move(posted_.front());
+    posted_.pop_front();
+    return front;
+  }
+  static std::string NameOf(const Operation& operation) {
+    return std::string(queue::NameOf(operation.opcode)) + " " + std::to_string(operation.id);
+  }
+
+  std::deque<std::shared_ptr<Operation>> posted_;
+  bool has_failed_ = false;
+};
+
+}  // namespace verbena::sim

@@ -1,0 +1,351 @@
+#include "sim/simulator.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "memory/copier.h"
+#include "memory/signal_guard.h"
+#include "sim/oracle/leaks.h"
+#include "wire/roce/aeth.h"
+#include "wire/roce/packet.h"
+
+namespace verbena::sim {
+namespace {
+
+constexpr uint64_t kTurnsMax = 200'000;
+// Far above what all retries of all connections can take.
+constexpr Duration kEndMax = Seconds(60);
+constexpr uint64_t kChecksEvery = 64;  // turns
+
+uint64_t Mix(uint64_t digest, uint64_t value) {
+  return (digest ^ value) * 0x9E3779B97F4A7C15u + (digest >> 29);
+}
+
+}  // namespace
+
+Simulator::Result Simulator::Run(const Swarm& swarm, wire::PcapngWriter* capture) {
+  memory::SignalGuard::Install();
+  return Simulator(swarm, capture).RunAll();
+}
+
+Simulator::Simulator(const Swarm& swarm, wire::PcapngWriter* capture)
+    : swarm_(swarm),
+      random_(swarm.seed ^ 0x5EED),
+      network_(swarm, random_.Fork(), capture),
+      workload_(swarm, random_.Fork(), findings_) {
+  for (uint32_t i = 0; i < swarm.endnodes; ++i) {
+    endnodes_.push_back(std::make_unique<Endnode>(swarm, i, random_));
+  }
+}
+
+Simulator::Result Simulator::RunAll() {
+  while (connections_.size() < swarm_.connections) Connect();
+  RunSafely();
+  if (findings_.empty()) RunToTheEnd();
+  for (auto& connection : connections_) {
+    if (findings_.empty()) TakeDown(*connection);
+  }
+  if (findings_.empty()) {
+    connections_.clear();
+    for (auto& node : endnodes_) {
+      node->Close(findings_);
+      CheckNothingIsLeft(node->core, findings_);
+    }
+    for (auto& node : crashed_) node->Close(findings_);
+  }
+  result_.failure = findings_.text();
+  result_.virtual_time = now_ - Time();
+  return result_;
+}
+
+// The safety phase: until all is posted, or long enough.
+void Simulator::RunSafely() {
+  while (findings_.empty() && result_.posted < swarm_.operations && turns_ < kTurnsMax) {
+    Disturb();
+    PostSome();
+    Turn();
+    ReplaceBroken();
+  }
+}
+
+// The liveness phase.
+void Simulator::RunToTheEnd() {
+  is_calm_ = true;
+  network_.Heal();
+  ForEachSide([&](Connection& connection, int at) {
+    if (!connection.broken) workload_.SwapIn(connection, at);
+  });
+  const Time end = now_ + kEndMax;
+  while (findings_.empty() && !IsQuiet()) {
+    if (now_ >= end) return findings_.Add("liveness", "something is outstanding for ever");
+    Turn();
+    ReplaceBroken();
+  }
+  CheckAll();
+}
+
+void Simulator::Turn() {
+  ++turns_;
+  is_busy_ = false;
+  ForEachSide([&](Connection& connection, int at) {
+    Side& side = connection.side(at);
+    if (is_calm_ || !random_.Chance(swarm_.dry, 1000)) {
+      if (!connection.broken && side.qp) workload_.FillReceives(side);
+    }
+    Step(connection, at);
+  });
+  PollAll();
+  if (turns_ % kChecksEvery == 0) CheckAll();
+  const Time soon = now_ + Nanoseconds(100);
+  now_ = is_busy_ ? soon : std::max(soon, std::min(NextTime(), now_ + Microseconds(50)));
+  Deliver();
+}
+
+void Simulator::Connect() {
+  const auto a = static_cast<uint32_t>(random_.Below(endnodes_.size()));
+  const auto b =
+      static_cast<uint32_t>((a + 1 + random_.Below(endnodes_.size() - 1)) % endnodes_.size());
+  const wire::QpNumber numbers[2] = {wire::QpNumber(next_qp_), wire::QpNumber(next_qp_ + 1)};
+  next_qp_ += 2;
+  auto connection = std::make_unique<Connection>();
+  connection->id = next_connection_++;
+  connection->sides[0] =
+      std::make_unique<Side>(swarm_, *endnodes_[a], numbers[0], numbers[1], random_);
+  connection->sides[1] =
+      std::make_unique<Side>(swarm_, *endnodes_[b], numbers[1], numbers[0], random_);
+  wire::Psn psns[2];
+  for (wire::Psn& psn : psns) {
+    // Often just before the sequence numbers wrap.
+    const uint32_t near_wrap = wire::kMax24 - static_cast<uint32_t>(random_.Below(64));
+    psn = wire::Psn(random_.Chance(1, 2) ? near_wrap : random_.Next32() & wire::kMax24);
+  }
+  for (int i = 0; i < 2; ++i) {
+    Side& side = connection->side(i);
+    side.exposed->Store(uint64_t{swarm_.slots} * swarm_.slot_bytes,
+                        std::vector<std::byte>(sizeof(uint64_t)));
+    side.qp->BecomeReadyToReceive(psns[1 - i]);
+    side.qp->BecomeReadyToSend(psns[i]);
+  }
+  connections_.push_back(std::move(connection));
+}
+
+void Simulator::PostSome() {
+  Connection& connection = *connections_[random_.Below(connections_.size())];
+  const int from = random_.Chance(1, 2) ? 1 : 0;
+  for (uint64_t i = random_.Below(4); i > 0; --i) {
+    if (connection.side(from).qp && workload_.Post(connection, from, now_)) ++result_.posted;
+  }
+}
+
+void Simulator::Step(Connection& connection, int at) {
+  Side& side = connection.side(at);
+  if (!side.qp) return;
+  transport::Turn turn{now_, side.node->core, side.node->outbox};
+  if (side.qp->next_time() <= now_) side.qp->OnTime(turn);
+  is_busy_ = side.qp->Run(turn) || is_busy_;
+  if (side.qp->state() == transport::QpState::kErr) connection.Break(now_, swarm_.ack_timeout);
+  if (!side.qp->IsConsistent()) findings_.Add("leaks", "a queue pair is not consistent");
+  Transmit(connection, at);
+}
+
+void Simulator::Transmit(Connection& connection, int at) {
+  Side& side = connection.side(at);
+  Side& peer = connection.side(1 - at);
+  transport::Outbox& outbox = side.node->outbox;
+  if (outbox.room() == 0) is_busy_ = true;
+  for (const transport::OutPacket& packet : outbox.packets()) {
+    std::vector<std::byte> bytes(packet.header_size + packet.payload_size +
+                                 wire::PadFor(packet.payload_size) + wire::kIcrcSize);
+    std::memcpy(bytes.data(), packet.header.data(), packet.header_size);
+    const auto payload = std::span(bytes).subspan(packet.header_size, packet.payload_size);
+    if (!packet.inlined.empty()) {
+      std::memcpy(payload.data(), packet.inlined.data(), payload.size());
+    } else if (!payload.empty()) {
+      CHECK(!memory::CopyOut(payload, packet.payload).fault.has_value());
+    }
+    for (size_t i = 0; i < bytes.size(); i += 7) {
+      result_.digest = Mix(result_.digest, std::to_integer<uint64_t>(bytes[i]));
+    }
+    ++result_.packets;
+    network_.Send(now_, side.node->number, peer.node->number, peer.number, bytes);
+    seen_to_ = peer.number;
+    seen_ = std::move(bytes);
+  }
+  for (const transport::PageRequest& request : outbox.page_requests()) {
+    ++result_.faults;
+    const Duration longest = is_calm_ ? Microseconds(100) : swarm_.page_in_max;
+    const auto time = Nanoseconds(
+        static_cast<int64_t>(1 + random_.Below(static_cast<uint64_t>(longest.nanoseconds()))));
+    const bool fails = !is_calm_ && random_.Chance(swarm_.page_in_failure, 1000);
+    network_.Add(now_ + time,
+                 {.qp = side.number, .packet = {}, .request = request, .available = !fails});
+  }
+  for (const transport::AsyncEvent& event : outbox.events()) {
+    using transport::AsyncEventType;
+    if (event.type == AsyncEventType::kQpAccessError ||
+        event.type == AsyncEventType::kQpRequestError || event.type == AsyncEventType::kQpFatal) {
+      connection.has_cause = true;
+      connection.Break(now_, swarm_.ack_timeout);
+    }
+  }
+  outbox.Clear();
+}
+
+void Simulator::Deliver() {
+  while (std::optional<Event> event = network_.Take(now_)) {
+    ForEachSide([&](Connection& connection, int at) {
+      if (connection.side(at).number != event->qp || !connection.side(at).qp) return;
+      if (event->request) {
+        AnswerFault(connection, at, *event);
+      } else {
+        DeliverPacket(connection, at, std::move(event->packet));
+      }
+    });
+  }
+}
+
+void Simulator::DeliverPacket(Connection& connection, int at, std::vector<std::byte> bytes) {
+  Side& side = connection.side(at);
+  const auto packet = wire::Packet::Parse(bytes);
+  if (!packet) return;
+  if (packet->info().operation == wire::Operation::kAcknowledge) {
+    const auto aeth = packet->Get<wire::Aeth>();
+    if (aeth && aeth->syndrome.kind() == wire::Syndrome::Kind::kRnrNak) {
+      side.faults.NotReady(packet->bth().psn);
+      side.faults.CheckRetries(false, findings_);
+    }
+  }
+  transport::Turn turn{now_, side.node->core, side.node->outbox};
+  side.qp->OnPacket(*packet, turn);
+  Transmit(connection, at);
+}
+
+void Simulator::AnswerFault(Connection& connection, int at, const Event& event) {
+  Side& side = connection.side(at);
+  const memory::Fault& fault = event.request->fault;
+  // A region that has gone meanwhile has no pages; the queue pair finds out when it looks.
+  if (event.available) {
+    static_cast<void>(side.node->core.regions.MapPages(fault.region, fault.first_page,
+                                                       fault.page_count, {}, true));
+  }
+  transport::Turn turn{now_, side.node->core, side.node->outbox};
+  side.qp->OnPagesReady(event.request->ticket, event.available, turn);
+  Transmit(connection, at);
+}
+
+void Simulator::PollAll() {
+  ForEachSide([&](Connection& connection, int at) {
+    if (connection.side(at).qp) workload_.PollReceives(connection, at, now_);
+  });
+  ForEachSide([&](Connection& connection, int at) {
+    Side& side = connection.side(at);
+    if (!side.qp) return;
+    workload_.PollSends(connection, at, now_);
+    const bool may_time_out = connection.broken || swarm_.crash > 0;
+    if (!may_time_out) side.faults.CheckTimeouts(side.qp->requester_counters(), findings_);
+  });
+}
+
+// Everything that is posted ends, as flushed if need be, and nothing remains.
+void Simulator::TakeDown(Connection& connection) {
+  PollAll();
+  CheckBeforeTheEnd(connection);
+  connection.Break(now_, Duration());
+  for (int at = 0; at < 2; ++at) {
+    if (!connection.side(at).qp) continue;
+    connection.side(at).qp->BecomeFailed();
+    Step(connection, at);
+  }
+  PollAll();
+  for (int at = 0; at < 2; ++at) CheckEnded(connection, at);
+  for (const auto& side : connection.sides) side->Release();
+}
+
+void Simulator::CheckBeforeTheEnd(Connection& connection) {
+  if (connection.broken) {
+    ++result_.broken;
+    if (!connection.has_cause) {
+      findings_.Add("completions", "a connection has failed, and nothing tells why");
+    }
+    return;
+  }
+  for (const auto& side : connection.sides) {
+    uint64_t word = 0;
+    std::memcpy(&word, side->exposed->At(uint64_t{swarm_.slots} * swarm_.slot_bytes), sizeof word);
+    if (word != side->model_word) findings_.Add("atomics", "the word is not what was put there");
+    if (!side->inbound.empty()) findings_.Add("completions", "a message was never received");
+  }
+}
+
+void Simulator::CheckEnded(Connection& connection, int at) {
+  Side& side = connection.side(at);
+  if (side.qp) {
+    workload_.Drained(connection, at);
+    if (!side.receive_order.empty()) {
+      findings_.Add("completions", "a receive request has not ended");
+    }
+  } else {
+    // The program has died with its endnode: what it had posted was done, or not.
+    for (const auto& operation : side.sends.posted()) {
+      if (operation->opcode != queue::SendOpcode::kFetchAndAdd) continue;
+      connection.side(1 - at).node->atomics[operation->immediate].Failed(
+          connection.id * 2 + static_cast<uint64_t>(at), operation->word);
+    }
+  }
+  side.local->shadow().Check(findings_);
+  side.exposed->shadow().Check(findings_);
+}
+
+void Simulator::ReplaceBroken() {
+  for (size_t i = 0; i < connections_.size() && findings_.empty(); ++i) {
+    Connection& connection = *connections_[i];
+    if (now_ < connection.down_at) continue;
+    TakeDown(connection);
+    connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(i));
+    Connect();
+    std::rotate(connections_.begin() + static_cast<std::ptrdiff_t>(i), connections_.end() - 1,
+                connections_.end());
+  }
+}
+
+bool Simulator::IsQuiet() const {
+  return network_.next_time() == Time::Never() &&
+         std::ranges::all_of(connections_, [](const auto& connection) {
+           if (connection->broken) return false;
+           return std::ranges::all_of(connection->sides, [](const auto& side) {
+             return side->qp && side->send_queue.begin() == side->send_queue.end();
+           });
+         });
+}
+
+Time Simulator::NextTime() const {
+  Time next = network_.next_time();
+  for (const auto& connection : connections_) {
+    for (const auto& side : connection->sides) {
+      if (side->qp) next = std::min(next, side->qp->next_time());
+    }
+    next = std::min(next, connection->down_at);
+  }
+  return next;
+}
+
+void Simulator::CheckAll() {
+  for (auto& connection : connections_) {
+    for (auto& side : connection->sides) {
+      side->local->shadow().Check(findings_);
+      side->exposed->shadow().Check(findings_);
+      if (side->own_pool.plot) side->own_pool.plot->shadow().Check(findings_);
+      if (!side->send_queue.IsConsistent() || !side->receive_queue.IsConsistent()) {
+        findings_.Add("leaks", "a work queue is not consistent");
+      }
+    }
+  }
+  for (auto& node : endnodes_) {
+    if (node->pool.plot) node->pool.plot->shadow().Check(findings_);
+    node->counters->shadow().Check(findings_);
+    if (!node->core.IsConsistent()) findings_.Add("leaks", "the tables are not consistent");
+  }
+}
+
+}  // namespace verbena::sim

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "base/time.h"
+#include "sim/connection.h"
+#include "sim/findings.h"
+#include "sim/network.h"
+#include "sim/swarm.h"
+#include "sim/workload.h"
+#include "wire/pcap.h"
+
+namespace verbena::sim {
+
+// One run: endnodes, connections and programs in virtual time, all of it fixed by the seed. First
+// with everything that the swarm allows to go wrong; then nothing goes wrong any more, and all that
+// is outstanding must end. One thread.
+class Simulator {
+ public:
+  struct Result {
+    std::string failure;  // empty: the oracles saw nothing
+    uint64_t posted = 0;
+    uint64_t packets = 0;
+    uint64_t faults = 0;  // page requests
+    uint64_t broken = 0;  // connections that did not live to the end
+    uint64_t digest = 0;  // of every packet and completion: two runs of one seed agree
+    Duration virtual_time;
+  };
+
+  // Draws everything from the seed; writes what goes over the links to `capture` unless that is
+  // null.
+  static Result Run(const Swarm& swarm, wire::PcapngWriter* capture);
+
+ private:
+  Simulator(const Swarm& swarm, wire::PcapngWriter* capture);
+
+  // simulator.cc
+  Result RunAll();
+  void RunSafely();
+  void RunToTheEnd();
+  void Turn();
+  void Connect();
+  void PostSome();
+  void Step(Connection& connection, int at);
+  void Transmit(Connection& connection, int at);
+  void Deliver();
+  void DeliverPacket(Connection& connection, int at, std::vector<std::byte> bytes);
+  void AnswerFault(Connection& connection, int at, const Event& event);
+  void PollAll();
+  void TakeDown(Connection& connection);
+  void CheckBeforeTheEnd(Connection& connection);
+  void CheckEnded(Connection& connection, int at);
+  void ReplaceBroken();
+  [[nodiscard]] bool IsQuiet() const;
+  [[nodiscard]] Time NextTime() const;
+  void CheckAll();
+
+  // disturb.cc
+  void Disturb();
+  void Forge();
+  void Crash();
+  void CutSomeLink();
+
+  template <class Fn>
+  void ForEachSide(Fn fn) {
+    for (auto& connection : connections_) {
+      fn(*connection, 0);
+      fn(*connection, 1);
+    }
+  }
+
+  const Swarm swarm_;
+  Random random_;
+  Findings findings_;
+  Network network_;
+  Workload workload_;
+  std::vector<std::unique_ptr<Endnode>> endnodes_;
+  std::vector<std::unique_ptr<Endnode>> crashed_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  Time now_;
+  bool is_calm_ = false;  // nothing goes wrong any more
+  bool is_busy_ = false;  // some queue pair has more to send
+  uint32_t next_qp_ = 0x100;
+  uint64_t next_connection_ = 1;
+  uint64_t turns_ = 0;
+  std::vector<std::byte> seen_;  // a packet, as an eavesdropper knows it...
+  wire::QpNumber seen_to_;       // ...and whom it was for
+  Result result_;
+};
+
+}  // namespace verbena::sim

@@ -1,0 +1,117 @@
+#include "sim/swarm.h"
+
+#include <algorithm>
+
+#include "base/random.h"
+
+namespace verbena::sim {
+namespace {
+
+// Off half of the time; else up to `most`, small values more often than large ones.
+uint32_t Trouble(Random& random, uint32_t most) {
+  if (random.Chance(1, 2)) return 0;
+  return static_cast<uint32_t>(1 + random.Below(1 + random.Below(most)));
+}
+
+Duration UpTo(Random& random, int64_t microseconds) {
+  return Microseconds(static_cast<int64_t>(1 + random.Below(static_cast<uint64_t>(microseconds))));
+}
+
+void DrawConnection(Random& random, Swarm& swarm) {
+  swarm.path_mtu = uint32_t{256} << random.Below(5);
+  swarm.depth = static_cast<uint32_t>(1 + random.Below(8));
+  swarm.retry_count = static_cast<uint32_t>(random.Chance(1, 4) ? random.Below(8) : 7);
+  swarm.rnr_retry = static_cast<uint32_t>(random.Chance(1, 3) ? random.Below(7) : 7);
+  swarm.ack_timeout = Milliseconds(int64_t{1} << random.Below(5));
+  swarm.rnr_timer = UpTo(random, 500);
+  swarm.shared_receives = random.Chance(1, 3);
+  swarm.dry = Trouble(random, 900);
+}
+
+void DrawNetwork(Random& random, Swarm& swarm) {
+  const bool perfect = random.Chance(1, 3);
+  swarm.delay = UpTo(random, 20);
+  if (perfect) return;
+  swarm.loss = Trouble(random, 150);
+  swarm.duplication = Trouble(random, 150);
+  swarm.corruption = Trouble(random, 30);
+  swarm.partition = Trouble(random, 3);
+  swarm.hostile = Trouble(random, 100);
+  if (random.Chance(1, 2)) swarm.jitter = UpTo(random, 50);
+}
+
+void DrawMemory(Random& random, Swarm& swarm) {
+  swarm.eviction = Trouble(random, 1000);
+  swarm.page_in_max = random.Chance(1, 4) ? UpTo(random, 20'000) : UpTo(random, 300);
+  swarm.page_in_failure = random.Chance(1, 6) ? Trouble(random, 20) : 0;
+  swarm.page_service_estimate = random.Chance(1, 3) ? Milliseconds(200) : UpTo(random, 2000);
+  swarm.windows = Trouble(random, 700);
+  swarm.one_touch = Trouble(random, 600);
+  swarm.invalidation = random.Chance(1, 2) ? Trouble(random, 20) : 0;
+  swarm.swap = random.Chance(1, 3) ? Trouble(random, 5) : 0;
+  swarm.illegal = random.Chance(1, 2) ? Trouble(random, 30) : 0;
+  swarm.crash = random.Chance(1, 5) ? Trouble(random, 2) : 0;
+}
+
+void Line(std::string& text, const char* name, uint64_t value) {
+  text += std::string(name) + "=" + std::to_string(value) + "\n";
+}
+
+void Line(std::string& text, const char* name, Duration value) {
+  text += std::string(name) + "=" + verbena::ToString(value) + "\n";
+}
+
+}  // namespace
+
+Swarm Swarm::Draw(uint64_t seed) {
+  Random random(seed);
+  Swarm swarm;
+  swarm.seed = seed;
+  swarm.endnodes = static_cast<uint32_t>(2 + random.Below(3));
+  swarm.connections = static_cast<uint32_t>(1 + random.Below(4));
+  swarm.operations = static_cast<uint32_t>(50 + random.Below(350));
+  swarm.slots = static_cast<uint32_t>(4 + random.Below(13));
+  swarm.slot_bytes = uint32_t{512} << random.Below(5);
+  DrawConnection(random, swarm);
+  DrawNetwork(random, swarm);
+  DrawMemory(random, swarm);
+  return swarm;
+}
+
+std::string Swarm::ToString() const {
+  std::string text;
+  Line(text, "seed", seed);
+  Line(text, "endnodes", endnodes);
+  Line(text, "connections", connections);
+  Line(text, "operations", operations);
+  Line(text, "slots", slots);
+  Line(text, "slot_bytes", slot_bytes);
+  Line(text, "path_mtu", path_mtu);
+  Line(text, "depth", depth);
+  Line(text, "retry_count", retry_count);
+  Line(text, "rnr_retry", rnr_retry);
+  Line(text, "ack_timeout", ack_timeout);
+  Line(text, "rnr_timer", rnr_timer);
+  Line(text, "shared_receives", shared_receives ? 1 : 0);
+  Line(text, "dry", dry);
+  Line(text, "loss", loss);
+  Line(text, "duplication", duplication);
+  Line(text, "corruption", corruption);
+  Line(text, "partition", partition);
+  Line(text, "hostile", hostile);
+  Line(text, "delay", delay);
+  Line(text, "jitter", jitter);
+  Line(text, "eviction", eviction);
+  Line(text, "page_in_max", page_in_max);
+  Line(text, "page_in_failure", page_in_failure);
+  Line(text, "page_service_estimate", page_service_estimate);
+  Line(text, "windows", windows);
+  Line(text, "one_touch", one_touch);
+  Line(text, "invalidation", invalidation);
+  Line(text, "swap", swap);
+  Line(text, "illegal", illegal);
+  Line(text, "crash", crash);
+  return text;
+}
+
+}  // namespace verbena::sim

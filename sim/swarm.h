@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/time.h"
+
+namespace verbena::sim {
+
+// All that one seed decides about a run before it starts. Each kind of trouble is off in about half
+// of the runs: what is everywhere hides what it covers, and a run without loss may demand more. All
+// chances are out of 1000. A value type.
+struct Swarm {
+  [[nodiscard]] static Swarm Draw(uint64_t seed);
+
+  uint64_t seed = 0;
+  uint32_t endnodes = 2;
+  uint32_t connections = 1;
+  uint32_t operations = 0;  // posted in all
+  uint32_t slots = 0;       // buffers of a connection, on each side and of each kind
+  uint32_t slot_bytes = 0;
+
+  uint32_t path_mtu = 1024;
+  uint32_t depth = 1;  // reads and atomics under way
+  uint32_t retry_count = 7;
+  uint32_t rnr_retry = 7;
+  Duration ack_timeout = Milliseconds(4);
+  Duration rnr_timer = Microseconds(100);
+  bool shared_receives = false;
+  uint32_t dry = 0;  // that a receive queue is not filled up, per turn
+
+  uint32_t loss = 0;
+  uint32_t duplication = 0;
+  uint32_t corruption = 0;
+  uint32_t partition = 0;  // per turn, one direction between two endnodes
+  uint32_t hostile = 0;    // per turn, a forged packet
+  Duration delay = Microseconds(5);
+  Duration jitter{};
+
+  uint32_t eviction = 0;  // per turn, a page
+  Duration page_in_max = Microseconds(100);
+  uint32_t page_in_failure = 0;
+  Duration page_service_estimate = Milliseconds(1);
+
+  uint32_t windows = 0;       // per operation, that it goes through one
+  uint32_t one_touch = 0;     // per window
+  uint32_t invalidation = 0;  // per turn, of a key that may be in use
+  uint32_t swap = 0;          // per turn, a region is taken out and given back later
+  uint32_t illegal = 0;       // per operation
+  uint32_t crash = 0;         // per turn, of an endnode
+
+  // Packets reach the other side once, in order, and untouched.
+  [[nodiscard]] bool link_is_perfect() const {
+    return loss == 0 && duplication == 0 && corruption == 0 && partition == 0 && hostile == 0 &&
+           jitter == Duration();
+  }
+
+  // One line per option, name=value.
+  [[nodiscard]] std::string ToString() const;
+};
+
+}  // namespace verbena::sim
