@@ -249,7 +249,13 @@ void Requester::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
   std::optional<Stall>& stall = to_send ? gather_stall_ : scatter_stall_;
   const wire::Psn psn = stall->psn;
   stall.reset();
-  if (!available) return FailAt(psn, CompletionStatus::kLocalProtectionError, turn);
+  if (!available) {
+    // A late acknowledgement may have ended the element meanwhile: then nothing is missing.
+    if (flights_.Find(psn).has_value()) {
+      FailAt(psn, CompletionStatus::kLocalProtectionError, turn);
+    }
+    return;
+  }
   // The answer that had no place was dropped, and those behind it: they are asked for again.
   if (to_place) GoBack(psn);
 }

@@ -434,6 +434,21 @@ TEST_F(RequesterTest, MissingPagesStallThisQueuePairWithoutATimeout) {
   EXPECT_EQ(PsnsOf(Pump()), Psns{100});
 }
 
+TEST_F(RequesterTest, PagesThatCannotBeHadDoNotMatterOnceTheElementHasEnded) {
+  Reset({.ack_timeout = Milliseconds(10)});
+  Post(SendOpcode::kSend, {Bytes(0, 10)});
+  EXPECT_EQ(PsnsOf(Pump()), Psns{100});
+  MapAll(false);
+  Advance(Milliseconds(10));
+  EXPECT_EQ(Pump().size(), 0u);  // it is to be sent again, and its page is gone
+  ASSERT_EQ(requests_.size(), 1u);
+  Ack(100);
+  EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}}));
+  Turn turn = MakeTurn();
+  requester_->OnPagesReady(requests_[0].ticket, false, turn);
+  EXPECT_FALSE(requester_->has_failed());
+}
+
 TEST_F(RequesterTest, MissingPagesOfAReadAskAgainForWhatWasDropped) {
   PostRead(0, 2 * kMtu);
   Pump();
