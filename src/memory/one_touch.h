@@ -23,6 +23,10 @@ struct StreamPosition {
   uint32_t window = 0;
 };
 
+// How often a key may still be used: for one message only if it is a one-touch key, and for no
+// other once it is touched.
+enum class KeyUse : uint8_t { kMany, kOnce, kSpent };
+
 enum class TouchAction : uint8_t {
   kPlace,                   // ordinary entry, or not the end of a message yet
   kPlaceAndInvalidate,      // the first message is complete: the key dies with it

@@ -35,15 +35,26 @@ void OneTouchKeys::StreamAdvanced(QpNumber qp, StreamNumber next_expected) {
     if (!HasCaughtUp(remembered.last_byte, next_expected)) return false;
     const ProtectionEntry* entry = table_.Find(remembered.key.index());
     CHECK(entry != nullptr);
-    // The key may have found another end, and another life, meanwhile. A region that is swapped out
-    // just now is touched all the same, and must not come back.
-    if (entry->touched && entry->remote_instance == remembered.key.instance() &&
-        entry->stored_last_byte == remembered.last_byte) {
-      table_.MakeReserved(table_.SlotOf(remembered.key));
-    }
+    if (entry->stored_last_byte == remembered.last_byte) EndIfTouched(remembered.key);
     return true;
   });
   if (stream->second.empty()) remembered_.erase(stream);
+}
+
+void OneTouchKeys::Hold(Key key) {
+  ProtectionEntry* entry = table_.Find(key.index());
+  CHECK(entry != nullptr && entry->use() == KeyUse::kOnce);
+  entry->touched = true;
+}
+
+void OneTouchKeys::Release(Key key) { EndIfTouched(key); }
+
+// The key may have found another end, and another life, meanwhile. A region that is swapped out
+// just now is touched all the same, and must not come back.
+void OneTouchKeys::EndIfTouched(Key key) {
+  const ProtectionEntry* entry = table_.Find(key.index());
+  if (entry == nullptr || !entry->touched || entry->remote_instance != key.instance()) return;
+  table_.MakeReserved(table_.SlotOf(key));
 }
 
 uint64_t OneTouchKeys::remembered_count() const {

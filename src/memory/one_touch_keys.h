@@ -31,9 +31,17 @@ class OneTouchKeys {
   // The stream is no more. Keys that it touched stay touched: a new use ends them.
   void StreamEnded(QpNumber qp) { remembered_.erase(qp); }
 
+  // The message that spends the key may have to be repeated by a transport that numbers its
+  // packets: until it is released, the key is good for that and for nothing else. REQUIRES, for
+  // Hold: Translate has just granted access through it.
+  void Hold(Key key);
+  void Release(Key key);
+
   uint64_t remembered_count() const;
 
  private:
+  void EndIfTouched(Key key);
+
   struct Remembered {
     Key key;
     StreamNumber last_byte;

@@ -161,5 +161,23 @@ TEST_F(OneTouchKeysTest, OrdinaryKeysAndUnknownOnesArePassedBy) {
   EXPECT_TRUE(FailsWith(Touch(Key(), kInOrder), Denial::kNoSuchKey));
 }
 
+TEST_F(OneTouchKeysTest, AHeldKeyIsSpentUntilItIsReleased) {
+  EXPECT_EQ(AsReady(Write())->use, KeyUse::kOnce);
+  core_.one_touch.Hold(window_);
+  EXPECT_EQ(AsReady(Write())->use, KeyUse::kSpent);
+  EXPECT_TRUE(core_.IsConsistent());
+  core_.one_touch.Release(window_);
+  EXPECT_TRUE(IsDenied(Write(), Denial::kNotValid));
+  core_.one_touch.Release(window_);  // may come late
+}
+
+TEST_F(OneTouchKeysTest, ReleaseSparesTheNextLifeOfTheEntry) {
+  core_.one_touch.Hold(window_);
+  const Key before = window_;
+  Bind();
+  core_.one_touch.Release(before);
+  EXPECT_EQ(AsReady(Write())->use, KeyUse::kOnce);
+}
+
 }  // namespace
 }  // namespace verbena::memory

@@ -83,6 +83,10 @@ struct alignas(64) ProtectionEntry {
   bool by_work_request : 1 = false;  // a region that is filled in and invalidated by work requests
   bool was_valid : 1 = false;        // the present instance has been in use
 
+  KeyUse use() const {
+    if (!one_touch) return KeyUse::kMany;
+    return touched ? KeyUse::kSpent : KeyUse::kOnce;
+  }
   bool is_live() const { return state != EntryState::kFree && state != EntryState::kRetired; }
   Instance InstanceFor(Origin origin) const {
     return origin == Origin::kLocal ? local_instance : remote_instance;

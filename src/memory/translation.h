@@ -7,6 +7,7 @@
 #include "memory/denial.h"
 #include "memory/guest_key.h"
 #include "memory/key.h"
+#include "memory/one_touch.h"
 #include "memory/span_list.h"
 
 namespace verbena::memory {
@@ -40,6 +41,7 @@ struct Ready {
   SpanList spans;
   GuestKey second_stage_key;  // that the first-stage key yielded; kHost: no second stage
   uint32_t attributes = 0;    // of the guest
+  KeyUse use = KeyUse::kMany;
 };
 
 // What the one door answers: the bytes are there, they must be fetched first, or they are not

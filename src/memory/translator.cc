@@ -8,9 +8,6 @@
 namespace verbena::memory {
 namespace {
 
-// Off: every access takes the general way, at some 150 instructions more.
-constexpr bool kOnePageShortcut = true;
-
 constexpr uint64_t kAtomicBytes = 8;
 
 // The lettered checks, as questions about the entry.
@@ -89,6 +86,7 @@ template <bool common_only>
   if (!IsValid(entry)) return WhyNotValid(entry);
 
   // A window stands on its region, and that on its guest: they must be valid as well.
+  grant.use = entry->use();
   grant.target = entry;
   grant.offset = address.value() - entry->start;
   if (entry->type == EntryType::kWindow) {
@@ -128,19 +126,26 @@ Translation Translator::Translate(Key key, KeyAddress address, uint64_t length, 
                                   const Accessor& who) const {
   // Nearly every access is granted and lies in one present page of the host. All others, and all
   // that is not ready at once, are asked in full.
-  if (kOnePageShortcut && length > 0) {
-    Grant grant;
-    const bool granted = !Check<true>(key, address, length, access, who, grant).has_value();
-    const TranslationTable* const table = granted ? grant.target->table : nullptr;
-    PhysicalAddress at;
-    if (table != nullptr && table->FindInOnePage(grant.target->first_offset + grant.offset, length,
-                                                 TraitsOf(access).writes, at)) {
-      Translation result;
-      std::get_if<Ready>(&result)->spans.Begin({MachineAddress(at.value()), length});
-      return result;
-    }
-  }
-  return TranslateInFull(key, address, length, access, who);
+  const InOnePage found = FindInOnePage(key, address, length, access, who);
+  if (!found.is_there) return TranslateInFull(key, address, length, access, who);
+  Translation result;
+  Ready& ready = *std::get_if<Ready>(&result);
+  ready.spans.Begin({found.at, length});
+  ready.use = found.use;
+  return result;
+}
+
+Translator::InOnePage Translator::FindInOnePage(Key key, KeyAddress address, uint64_t length,
+                                                Access access, const Accessor& who) const {
+  if (length == 0) return {};
+  Grant grant;
+  if (Check<true>(key, address, length, access, who, grant).has_value()) return {};
+  const TranslationTable* const table = grant.target->table;
+  if (table == nullptr) return {};
+  PhysicalAddress at;
+  const bool is_there = table->FindInOnePage(grant.target->first_offset + grant.offset, length,
+                                             TraitsOf(access).writes, at);
+  return {.at = MachineAddress(at.value()), .is_there = is_there, .use = grant.use};
 }
 
 Translation Translator::TranslateInFull(Key key, KeyAddress address, uint64_t length, Access access,
@@ -161,6 +166,7 @@ Translation Translator::TranslateInFull(Key key, KeyAddress address, uint64_t le
     CHECK(owner != nullptr);
     walker.ThroughAddressSpace(*owner, grant.offset, length, result);
   }
+  if (Ready* ready = std::get_if<Ready>(&result)) ready->use = grant.use;
   if (Fault* fault = std::get_if<Fault>(&result)) fault->region = table_.LocalKey(grant.slot);
 
   // A window may start at an odd byte: what is aligned for the peer need not be so in memory.

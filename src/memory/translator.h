@@ -33,11 +33,22 @@ class Translator {
   Translation Translate(Key key, KeyAddress address, uint64_t length, Access access,
                         const Accessor& who) const;
 
+  // The same in brief, for the common case: granted, and in one present page of the host. Where
+  // it is not there, Translate knows why.
+  struct InOnePage {
+    MachineAddress at;
+    bool is_there = false;
+    KeyUse use = KeyUse::kMany;
+  };
+  [[nodiscard]] InOnePage FindInOnePage(Key key, KeyAddress address, uint64_t length, Access access,
+                                        const Accessor& who) const;
+
   // What an access may touch: bytes from `offset` of a region's or task's memory.
   struct Grant {
     const ProtectionEntry* target = nullptr;
     SlotNumber slot;  // of the target
     uint64_t offset = 0;
+    KeyUse use = KeyUse::kMany;
   };
 
   // The checks alone, for a whole message of any length. REQUIRES: length > 0.

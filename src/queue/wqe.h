@@ -166,6 +166,7 @@ struct SendProperties {
   bool touches_remote = false;
   bool is_local = false;  // nothing goes on the wire
   bool registers = false;
+  bool is_word = false;  // moves 8 bytes, no more and no less
   uint8_t operands = 0;  // bit i: alternative i of SendOperand is allowed
 };
 
@@ -194,13 +195,20 @@ inline constexpr std::array<SendProperties, kSendOpcodeCount> kSendProperties = 
     // kRead
     {.needs_response = true, .touches_remote = true, .operands = kOperandBit<Remote>},
     // kCompareAndSwap
-    {.needs_response = true, .touches_remote = true, .operands = kOperandBit<Atomic>},
+    {.needs_response = true,
+     .touches_remote = true,
+     .is_word = true,
+     .operands = kOperandBit<Atomic>},
     // kFetchAndAdd
-    {.needs_response = true, .touches_remote = true, .operands = kOperandBit<Atomic>},
+    {.needs_response = true,
+     .touches_remote = true,
+     .is_word = true,
+     .operands = kOperandBit<Atomic>},
     // kAtomicWrite. IBA A19: it and flush wait for a response, as a read does.
     {.needs_response = true,
      .carries_payload = true,
      .touches_remote = true,
+     .is_word = true,
      .operands = kOperandBit<Remote>},
     // kFlush
     {.needs_response = true, .touches_remote = true, .operands = kOperandBit<Flush>},

@@ -1,6 +1,7 @@
 #include "transport/receive_slot.h"
 
 #include "transport/complete.h"
+#include "wire/roce/ieth.h"
 #include "wire/roce/immdt.h"
 
 namespace verbena::transport {
@@ -23,7 +24,7 @@ bool ReceiveSlot::Finish(Completion completion, bool solicited, Turn& turn) {
   completion.qp = queue::QpNumber(qp_.value());
   source_.Finish(receive_->element);
   receive_.reset();
-  return Complete(completion, solicited, cq_, turn);
+  return Complete(completion, solicited, *cq_, turn);
 }
 
 bool ReceiveSlot::Finish(CompletionStatus status, Turn& turn) {
@@ -31,6 +32,13 @@ bool ReceiveSlot::Finish(CompletionStatus status, Turn& turn) {
   completion.status = status;
   completion.opcode = CompletionOpcode::kReceive;
   return Finish(completion, false, turn);  // an error counts as solicited
+}
+
+void ReceiveSlot::Forget(const queue::SharedReceiveQueue& queue) {
+  if (!source_.Is(queue)) return;
+  if (receive_) source_.Finish(receive_->element);
+  receive_.reset();
+  source_ = {};
 }
 
 void ReceiveSlot::Flush(Turn& turn) {
@@ -53,6 +61,10 @@ Completion ReceiveCompletionOf(const wire::Packet& packet, uint32_t byte_count) 
   if (const auto immediate = packet.Get<wire::ImmDt>()) {
     completion.flags.with_immediate = true;
     completion.immediate = queue::Immediate(immediate->data);
+  }
+  if (const auto ieth = packet.Get<wire::Ieth>()) {
+    completion.flags.with_invalidate = true;
+    completion.invalidated = queue::KeyValue(ieth->r_key.value());
   }
   return completion;
 }

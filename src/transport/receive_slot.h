@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "base/check.h"
 #include "memory/access.h"
 #include "memory/memory_core.h"
 #include "queue/completion_queue.h"
@@ -17,15 +18,27 @@
 
 namespace verbena::transport {
 
-// The receive request that an unreliable queue pair works on, from when it is taken until it
-// completes. A message that is dropped gives it back to the next one: what the buffer holds then is
+// The receive request that a queue pair works on, from when it is taken until it completes. An
+// unreliable message that is dropped gives it back to the next one: what the buffer holds then is
 // undefined, but the program never hears of it. (IBA 9.8.2.2.1)
 //
 // Owned by its queue pair; one thread at a time.
 class ReceiveSlot {
  public:
   ReceiveSlot(wire::QpNumber qp, ReceiveSource source, queue::CompletionQueue& cq)
-      : qp_(qp), source_(source), cq_(cq) {}
+      : qp_(qp), source_(source), cq_(&cq) {}
+  // One that serves nobody yet.
+  explicit ReceiveSlot(wire::QpNumber qp) : qp_(qp) {}
+
+  // From now on takes its requests there. REQUIRES: none is taken.
+  void Serve(ReceiveSource source, queue::CompletionQueue& cq) {
+    CHECK(!is_taken());
+    source_ = source;
+    cq_ = &cq;
+  }
+  [[nodiscard]] const ReceiveSource& source() const { return source_; }
+  // The queue is to be no more: the request is given back, and never heard of again.
+  void Forget(const queue::SharedReceiveQueue& queue);
 
   // Makes sure that there is one. False when none is posted.
   [[nodiscard]] bool Take(Turn& turn);
@@ -64,7 +77,7 @@ class ReceiveSlot {
 
   const wire::QpNumber qp_;
   ReceiveSource source_;
-  queue::CompletionQueue& cq_;
+  queue::CompletionQueue* cq_ = nullptr;  // there when the source is
   std::optional<Receive> receive_;
   bool last_wqe_was_told_ = false;
 };

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "queue/sge_cursor.h"
+#include "transport/complete.h"
 #include "transport/rc/placement.h"
 #include "transport/rc/requester.h"
 #include "wire/roce/aeth.h"
@@ -248,11 +249,25 @@ void Requester::CompleteDone(Turn& turn) {
     if (failed || queue_.At(n).flags.signaled) {
       Complete(n, flight.status, flight.byte_count, turn);
     }
+    const bool is_setback = failed && IsSetback(n, flight);
     if (position_.wqe == n) position_ = {Next(n), 0};
     flights_.RetireFront();
     queue_.Retire(n);
-    has_failed_ = failed;
+    if (is_setback) {
+      FlushQueue(turn);
+      is_blocked_ = false;
+      had_setback_ = true;
+    } else {
+      has_failed_ = failed;
+    }
   }
+}
+
+// Row B3, reactive: a registration that fails costs the work behind it, and not the connection. All
+// before it has ended, and nothing of it is on the wire.
+bool Requester::IsSetback(WqeNumber n, const Flight& flight) const {
+  return config_.registration == RegistrationMode::kReactive && flight.psn_count == 0 &&
+         queue::PropertiesOf(queue_.At(n).opcode).registers;
 }
 
 void Requester::Complete(WqeNumber n, CompletionStatus status, uint32_t byte_count, Turn& turn) {
@@ -263,11 +278,8 @@ void Requester::Complete(WqeNumber n, CompletionStatus status, uint32_t byte_cou
   completion.status = status;
   completion.opcode = queue::CompletionOpcodeOf(wqe.opcode);
   completion.byte_count = byte_count;
-  const auto pushed = cq_.Push(completion, wqe.flags.solicited, turn.now);
-  if (pushed.event_now) turn.outbox.RaiseCompletionEvent(cq_);
-  if (pushed.status == queue::CompletionQueue::PushStatus::kOverflowed) {
-    turn.outbox.Raise({AsyncEventType::kCqError, config_.local_qp});
-  }
+  // A completion that finds no room is lost, and the program hears of that as an event.
+  (void)transport::Complete(completion, wqe.flags.solicited, cq_, turn);
 }
 
 }  // namespace verbena::transport

@@ -62,6 +62,9 @@ class FlightTable {
     begin_ = Next(begin_);
   }
 
+  // Forgets all; the element `next` will be started first.
+  void Reset(queue::WqeNumber next) { begin_ = end_ = next; }
+
   // The element that a sequence number belongs to.
   std::optional<queue::WqeNumber> Find(wire::Psn psn) const {
     for (queue::WqeNumber n = begin_; n < end_; n = Next(n)) {

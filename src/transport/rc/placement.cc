@@ -13,9 +13,23 @@ using memory::Access;
 using memory::KeyAddress;
 using memory::Translation;
 
-Placement CopyTo(const memory::SpanList& to, std::span<const std::byte> payload) {
-  if (memory::CopyIn(to, payload).fault) return Cause(Reason::kMemoryGone);
-  return Placed{};
+using memory::KeyUse;
+
+memory::Key KeyOf(const queue::Sge& piece) { return memory::Key(piece.key.value()); }
+
+// False when the memory is gone.
+bool CopyTo(const memory::SpanList& to, std::span<const std::byte> payload) {
+  return !memory::CopyIn(to, payload).fault;
+}
+
+// The same where it is known to be one piece: nearly always.
+bool CopyTo(memory::MachineAddress to, std::span<const std::byte> payload) {
+  return !memory::GuardedCopy(memory::PointerTo(to), payload.data(), payload.size()).fault;
+}
+
+Placement PlacedIf(bool copied, KeyUse use) {
+  if (!copied) return Cause(Reason::kMemoryGone);
+  return Placed{use};
 }
 
 // What is missing of all of `length` bytes, now that their beginning is known to be.
@@ -27,62 +41,48 @@ memory::Fault FaultOfAll(memory::Key key, KeyAddress start, uint64_t length, Acc
   return fault != nullptr ? *fault : beginning;
 }
 
-}  // namespace
-
-Placement PlaceWrite(const RemoteRange& rest, std::span<const std::byte> payload,
-                     const memory::Accessor& who, const memory::MemoryCore& memory) {
-  CHECK(payload.size() <= rest.length);
-  if (payload.empty()) return Placed{};
-  const Translation translation =
-      memory.translator.Translate(rest.key, rest.start, payload.size(), Access::kRemoteWrite, who);
-  if (const memory::Ready* const ready = AsReady(translation)) {
-    return CopyTo(ready->spans, payload);
-  }
-  if (const memory::Denial* const denial = AsDenial(translation)) return Cause(*denial);
-  return FaultOfAll(rest.key, rest.start, rest.length, Access::kRemoteWrite, who, memory,
-                    *AsFault(translation));
-}
-
-Placement ScatterSend(queue::SgeCursor& cursor, std::span<const std::byte> payload, uint64_t ahead,
-                      const memory::Accessor& who, const memory::MemoryCore& memory) {
+Placement ScatterPieces(queue::SgeCursor& cursor, std::span<const std::byte> payload,
+                        uint64_t ahead, const memory::Accessor& who,
+                        const memory::MemoryCore& memory) {
   queue::SgeCursor walk = cursor;
   while (!payload.empty()) {
     queue::SgeCursor here = walk;
     const auto piece = walk.Next(payload.size());
     CHECK(piece.has_value());
-    const memory::Key key(piece->key.value());
     const KeyAddress start(piece->address);
     const Translation translation =
-        memory.translator.Translate(key, start, piece->length, Access::kLocalWrite, who);
+        memory.translator.Translate(KeyOf(*piece), start, piece->length, Access::kLocalWrite, who);
     if (AsDenial(translation) != nullptr) return Cause(Reason::kReceiveBufferDenied);
     if (const memory::Fault* const fault = AsFault(translation)) {
       const auto rest = here.Next(std::max<uint64_t>(ahead, payload.size()));
-      return FaultOfAll(key, start, rest->length, Access::kLocalWrite, who, memory, *fault);
+      return FaultOfAll(KeyOf(*piece), start, rest->length, Access::kLocalWrite, who, memory,
+                        *fault);
     }
-    const Placement placed = CopyTo(AsReady(translation)->spans, payload.first(piece->length));
-    if (!std::holds_alternative<Placed>(placed)) return placed;
+    if (!CopyTo(AsReady(translation)->spans, payload.first(piece->length))) {
+      return Cause(Reason::kReceiveBufferDenied);
+    }
     payload = payload.subspan(piece->length);
   }
   cursor = walk;
   return Placed{};
 }
 
-Placement Gather(queue::SgeCursor cursor, uint32_t size, uint64_t ahead,
-                 const memory::Accessor& who, const memory::MemoryCore& memory, OutPacket& packet,
-                 std::span<std::byte> room) {
+Placement GatherPieces(queue::SgeCursor cursor, uint32_t size, uint64_t ahead,
+                       const memory::Accessor& who, const memory::MemoryCore& memory,
+                       OutPacket& packet, std::span<std::byte> room) {
   bool in_room = false;
   for (uint32_t done = 0; done < size;) {
     queue::SgeCursor here = cursor;
     const auto piece = cursor.Next(size - done);
     CHECK(piece.has_value());
-    const memory::Key key(piece->key.value());
     const KeyAddress start(piece->address);
     const Translation translation =
-        memory.translator.Translate(key, start, piece->length, Access::kLocalRead, who);
+        memory.translator.Translate(KeyOf(*piece), start, piece->length, Access::kLocalRead, who);
     if (const memory::Denial* const denial = AsDenial(translation)) return Cause(*denial);
     if (const memory::Fault* const fault = AsFault(translation)) {
       const auto rest = here.Next(std::max<uint64_t>(ahead, size - done));
-      return FaultOfAll(key, start, rest->length, Access::kLocalRead, who, memory, *fault);
+      return FaultOfAll(KeyOf(*piece), start, rest->length, Access::kLocalRead, who, memory,
+                        *fault);
     }
     const memory::SpanList& spans = AsReady(translation)->spans;
     const bool fits =
@@ -107,16 +107,57 @@ Placement Gather(queue::SgeCursor cursor, uint32_t size, uint64_t ahead,
   return Placed{};
 }
 
-// Row A5. Packets are executed in order, so that the stream has always caught up.
-std::optional<Cause> TouchKey(memory::Key key, uint32_t length, wire::Psn psn,
-                              const memory::Accessor& who, memory::MemoryCore& memory) {
-  if (length == 0) return std::nullopt;
-  const memory::StreamNumber last(psn.value());
-  const auto action = memory.one_touch.Touch(key, {.ends_message = true, .last_byte = last},
-                                             {.next_expected = last + 1}, who);
-  if (!action) return action.error();
-  if (*action == memory::TouchAction::kInvalidateAndTerminate) return memory::Denial::kNotValid;
-  return std::nullopt;
+}  // namespace
+
+Placement PlaceWrite(const RemoteRange& rest, std::span<const std::byte> payload,
+                     const memory::Accessor& who, const memory::MemoryCore& memory) {
+  CHECK(payload.size() <= rest.length);
+  if (payload.empty()) return Placed{};
+  const auto found = memory.translator.FindInOnePage(rest.key, rest.start, payload.size(),
+                                                     Access::kRemoteWrite, who);
+  if (found.is_there && found.use != KeyUse::kSpent) {
+    return PlacedIf(CopyTo(found.at, payload), found.use);
+  }
+
+  const Translation translation =
+      memory.translator.Translate(rest.key, rest.start, payload.size(), Access::kRemoteWrite, who);
+  if (const memory::Ready* const ready = AsReady(translation)) {
+    if (ready->use == KeyUse::kSpent) return Cause(memory::Denial::kNotValid);
+    return PlacedIf(CopyTo(ready->spans, payload), ready->use);
+  }
+  if (const memory::Denial* const denial = AsDenial(translation)) return Cause(*denial);
+  return FaultOfAll(rest.key, rest.start, rest.length, Access::kRemoteWrite, who, memory,
+                    *AsFault(translation));
+}
+
+Placement ScatterSend(queue::SgeCursor& cursor, std::span<const std::byte> payload, uint64_t ahead,
+                      const memory::Accessor& who, const memory::MemoryCore& memory) {
+  queue::SgeCursor walk = cursor;
+  if (const auto piece = walk.Next(payload.size()); piece && piece->length == payload.size()) {
+    const auto found = memory.translator.FindInOnePage(KeyOf(*piece), KeyAddress(piece->address),
+                                                       piece->length, Access::kLocalWrite, who);
+    if (found.is_there) {
+      if (!CopyTo(found.at, payload)) return Cause(Reason::kReceiveBufferDenied);
+      cursor = walk;
+      return Placed{};
+    }
+  }
+  return ScatterPieces(cursor, payload, ahead, who, memory);
+}
+
+Placement Gather(const queue::SgeCursor& cursor, uint32_t size, uint64_t ahead,
+                 const memory::Accessor& who, const memory::MemoryCore& memory, OutPacket& packet,
+                 std::span<std::byte> room) {
+  queue::SgeCursor walk = cursor;
+  if (const auto piece = walk.Next(size); piece && piece->length == size) {
+    const auto found = memory.translator.FindInOnePage(KeyOf(*piece), KeyAddress(piece->address),
+                                                       size, Access::kLocalRead, who);
+    if (found.is_there) {
+      packet.payload.Begin({found.at, size});
+      return Placed{};
+    }
+  }
+  return GatherPieces(cursor, size, ahead, who, memory, packet, room);
 }
 
 Placement PlaceAtomicWrite(const RemoteRange& word, std::span<const std::byte> payload,
@@ -126,8 +167,10 @@ Placement PlaceAtomicWrite(const RemoteRange& word, std::span<const std::byte> p
       memory.translator.Translate(word.key, word.start, word.length, Access::kRemoteWrite, who);
   if (const memory::Denial* const denial = AsDenial(translation)) return Cause(*denial);
   if (const memory::Fault* const fault = AsFault(translation)) return *fault;
+  const memory::Ready& ready = *AsReady(translation);
+  if (ready.use == KeyUse::kSpent) return Cause(memory::Denial::kNotValid);
   // What is aligned for the peer need not be so in memory.
-  const memory::Span span = AsReady(translation)->spans[0];
+  const memory::Span span = ready.spans[0];
   if (span.length != sizeof(uint64_t) || span.address.value() % sizeof(uint64_t) != 0) {
     return Cause(Reason::kMisaligned);
   }
@@ -136,7 +179,7 @@ Placement PlaceAtomicWrite(const RemoteRange& word, std::span<const std::byte> p
   if (!memory::GuardedStore64(memory::PointerTo(span.address), value)) {
     return Cause(Reason::kMemoryGone);
   }
-  return Placed{};
+  return Placed{ready.use};
 }
 
 AtomicResult ExecuteAtomic(const RemoteRange& word, const AtomicOperation& operation,
@@ -145,12 +188,14 @@ AtomicResult ExecuteAtomic(const RemoteRange& word, const AtomicOperation& opera
       memory.translator.Translate(word.key, word.start, word.length, Access::kRemoteAtomic, who);
   if (const memory::Denial* const denial = AsDenial(translation)) return Cause(*denial);
   if (const memory::Fault* const fault = AsFault(translation)) return *fault;
-  const memory::SpanList& spans = AsReady(translation)->spans;
-  const auto before = operation.is_compare_swap
-                          ? memory::CompareAndSwap(spans, operation.compare, operation.swap_or_add)
-                          : memory::FetchAdd(spans, operation.swap_or_add);
+  const memory::Ready& ready = *AsReady(translation);
+  if (ready.use == KeyUse::kSpent) return Cause(memory::Denial::kNotValid);
+  const auto before =
+      operation.is_compare_swap
+          ? memory::CompareAndSwap(ready.spans, operation.compare, operation.swap_or_add)
+          : memory::FetchAdd(ready.spans, operation.swap_or_add);
   if (!before) return Cause(Reason::kMemoryGone);
-  return *before;
+  return AtomicDone{.original = *before, .use = ready.use};
 }
 
 }  // namespace verbena::transport

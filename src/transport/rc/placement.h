@@ -21,7 +21,9 @@
 
 namespace verbena::transport {
 
-struct Placed {};
+struct Placed {
+  memory::KeyUse use = memory::KeyUse::kMany;  // of the key that it went through
+};
 
 // Done; or nothing counts as done, because pages must come first or because it is refused. Some
 // bytes may be in place all the same: the packet that comes again writes them again.
@@ -45,15 +47,21 @@ inline constexpr uint64_t kSendAheadMax = uint64_t{1} << 20;
 // The other way: names the `size` bytes where the cursor stands as the payload of a packet, or
 // brings them together in `room` where they lie in more pieces than a packet can name. REQUIRES:
 // the list has as many.
-[[nodiscard]] Placement Gather(queue::SgeCursor cursor, uint32_t size, uint64_t ahead,
+[[nodiscard]] Placement Gather(const queue::SgeCursor& cursor, uint32_t size, uint64_t ahead,
                                const memory::Accessor& who, const memory::MemoryCore& memory,
                                OutPacket& packet, std::span<std::byte> room);
 
-// What a message that ends with this packet does to the key it used: a one-touch key dies with the
-// first. Nothing, or why the message is refused. The key of no bytes is not looked at.
-[[nodiscard]] std::optional<Cause> TouchKey(memory::Key key, uint32_t length, wire::Psn psn,
-                                            const memory::Accessor& who,
-                                            memory::MemoryCore& memory);
+// Row A5: the message that ends with the packet `psn` has used the key, and a one-touch key dies
+// with its first. Of a message without bytes no key is looked at, and its use is kMany.
+inline void EndUse(memory::Key key, memory::KeyUse use, wire::Psn psn, const memory::Accessor& who,
+                   memory::MemoryCore& memory) {
+  if (use == memory::KeyUse::kMany) return;
+  // Packets are executed in order, so that the stream has always caught up.
+  const memory::StreamNumber last(psn.value());
+  const auto action = memory.one_touch.Touch(key, {.ends_message = true, .last_byte = last},
+                                             {.next_expected = last + 1}, who);
+  CHECK(action == memory::TouchAction::kPlaceAndInvalidate);
+}
 
 // 8 bytes at once. REQUIRES: the address is a multiple of 8.
 [[nodiscard]] Placement PlaceAtomicWrite(const RemoteRange& word,
@@ -69,7 +77,11 @@ struct AtomicOperation {
 };
 
 // The value that was there before; or, as above, why nothing was done.
-using AtomicResult = std::variant<uint64_t, memory::Fault, Cause>;
+struct AtomicDone {
+  uint64_t original = 0;
+  memory::KeyUse use = memory::KeyUse::kMany;
+};
+using AtomicResult = std::variant<AtomicDone, memory::Fault, Cause>;
 [[nodiscard]] AtomicResult ExecuteAtomic(const RemoteRange& word, const AtomicOperation& operation,
                                          const memory::Accessor& who,
                                          const memory::MemoryCore& memory);

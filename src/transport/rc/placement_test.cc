@@ -113,11 +113,11 @@ TEST_F(PlacementTest, AtomicsReturnWhatWasThere) {
     return ExecuteAtomic(word, operation, me_, core_);
   };
   SetWord(8, 40);
-  EXPECT_EQ(std::get<uint64_t>(execute(Range(8, 8), {.swap_or_add = 2})), 40u);
+  EXPECT_EQ(std::get<AtomicDone>(execute(Range(8, 8), {.swap_or_add = 2})).original, 40u);
   EXPECT_EQ(WordAt(8), 42u);
   const AtomicOperation swap{.is_compare_swap = true, .compare = 42, .swap_or_add = 7};
-  EXPECT_EQ(std::get<uint64_t>(execute(Range(8, 8), swap)), 42u);
-  EXPECT_EQ(std::get<uint64_t>(execute(Range(8, 8), swap)), 7u);
+  EXPECT_EQ(std::get<AtomicDone>(execute(Range(8, 8), swap)).original, 42u);
+  EXPECT_EQ(std::get<AtomicDone>(execute(Range(8, 8), swap)).original, 7u);
   EXPECT_EQ(WordAt(8), 7u);
   EXPECT_EQ(std::get<Cause>(execute(Range(4, 8), {})), Cause(Denial::kMisaligned));
   TakePagesAway(0, 1);

@@ -5,13 +5,24 @@
 #include "base/time.h"
 #include "memory/access.h"
 #include "transport/outbox.h"
+#include "transport/qp_state.h"
+#include "wire/roce/opcode.h"
 #include "wire/roce/rnr_timer.h"
 #include "wire/roce/types.h"
 
 namespace verbena::transport {
 
-// What the two halves of a reliable connection need to know of it, fixed while it is connected.
+// What becomes of a queue pair when a work request that registers memory fails (row B3).
+enum class RegistrationMode : uint8_t {
+  kDisabled,      // such work requests are refused, as any other that fails
+  kAnticipatory,  // the queue pair is in error
+  kReactive,      // the send queue is drained: later work is flushed, the receive side goes on
+};
+
+// What the two halves of a reliable connection need to know of it. Part of it is known when the
+// queue pair is made, more when it can receive, and all when it can send.
 struct RcConfig {
+  QpType type = QpType::kRc;  // or one side of an extended connection
   wire::QpNumber local_qp = {};
   wire::QpNumber remote_qp = {};
   wire::PKey p_key = wire::kDefaultPKey;
@@ -24,6 +35,7 @@ struct RcConfig {
   uint8_t retry_count = 7;
   uint8_t rnr_retry = 7;  // 7: for ever
   uint8_t max_rd_atomic = 1;
+  RegistrationMode registration = RegistrationMode::kDisabled;
 
   // responder
   wire::RnrTimer min_rnr_timer{};
@@ -32,6 +44,11 @@ struct RcConfig {
   // How long a peer is asked to wait when its packet meets absent pages: about what it takes to
   // bring them.
   Duration page_service_estimate = Milliseconds(1);
+
+  // Extended connections differ in their opcodes and in one header.
+  [[nodiscard]] wire::Service service() const {
+    return type == QpType::kRc ? wire::Service::kRc : wire::Service::kXrc;
+  }
 };
 
 }  // namespace verbena::transport

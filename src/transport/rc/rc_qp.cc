@@ -16,15 +16,39 @@ void RcQp::BecomeReadyToSend(wire::Psn first) {
   requester_.Start(first);
 }
 
+void RcQp::Configure(const RcConfig& config) {
+  CHECK(config.type == config_.type && config.local_qp == config_.local_qp);
+  config_ = config;
+}
+
+void RcQp::Drain() {
+  CHECK(state_ == QpState::kRts);
+  state_ = QpState::kSqd;
+  drain_is_told_ = false;
+}
+
+void RcQp::ResumeSends() {
+  CHECK(state_ == QpState::kSqd);
+  state_ = QpState::kRts;
+}
+
+// IBA 10.3.1.5: once for each drain.
+void RcQp::TellWhenDrained(Turn& turn) {
+  if (drain_is_told_ || !requester_.is_drained()) return;
+  drain_is_told_ = true;
+  turn.outbox.Raise({AsyncEventType::kSendQueueDrained, config_.local_qp});
+}
+
 void RcQp::OnPacket(const wire::Packet& packet, Turn& turn) {
-  if (!TakesRequests(state_) || packet.info().service != wire::Service::kRc) return;
+  if (!TakesRequests(state_) || packet.info().service != config_.service()) return;
   if (state_ == QpState::kRtr && !has_heard_) {
     // The program may have been told to wait for this before it goes on to send.
     turn.outbox.Raise({AsyncEventType::kCommunicationEstablished, config_.local_qp});
   }
   has_heard_ = true;
   if (packet.info().is_request) {
-    responder_.OnRequest(packet, turn);
+    // The sending end of an extended connection serves nobody.
+    if (config_.type != QpType::kXrcSend) responder_.OnRequest(packet, turn);
   } else if (FinishesSends(state_)) {
     requester_.OnResponse(packet, turn);
   }
@@ -41,7 +65,12 @@ void RcQp::OnTime(Turn& turn) {
 
 bool RcQp::Run(Turn& turn) {
   if (TakesRequests(state_)) responder_.Pump(turn);
-  if (state_ == QpState::kRts) requester_.Pump(turn);
+  const bool wants_room = FinishesSends(state_) && requester_.Pump(turn, StartsSends(state_));
+  if (requester_.TakeSetback()) {
+    state_ = QpState::kSqd;
+    drain_is_told_ = false;
+  }
+  if (state_ == QpState::kSqd) TellWhenDrained(turn);
   if (requester_.has_failed() || (responder_.failure().has_value() && !responder_.owes_answers())) {
     state_ = QpState::kErr;
   }
@@ -50,7 +79,7 @@ bool RcQp::Run(Turn& turn) {
     responder_.Flush(turn);
     return false;
   }
-  return responder_.wants_turn();
+  return wants_room || responder_.wants_turn();
 }
 
 }  // namespace verbena::transport

@@ -10,6 +10,7 @@
 #include "transport/rc/requester.h"
 #include "transport/rc/responder.h"
 #include "transport/turn.h"
+#include "transport/xrc/xrc_domain.h"
 #include "wire/roce/packet.h"
 
 namespace verbena::transport {
@@ -18,20 +19,40 @@ namespace verbena::transport {
 // Inputs change the halves; Run makes them send what follows, and must be called after every burst
 // of inputs.
 //
-// Owned by the adapter; one thread at a time.
+// An extended connection has only one half at each end: kXrcSend its requester, with no receive
+// queue, and kXrcReceive its responder, with those of a domain.
+//
+// Before it is destroyed it must have been in error and run, so that it holds no key of memory any
+// more. Owned by the adapter; one thread at a time.
 class RcQp {
  public:
   RcQp(const RcConfig& config, queue::SendQueue& send_queue, ReceiveSource receives,
        queue::CompletionQueue& send_cq, queue::CompletionQueue& receive_cq)
       : config_(config),
-        requester_(config, send_queue, send_cq),
-        responder_(config, receives, receive_cq) {}
+        requester_(config_, send_queue, send_cq),
+        responder_(config_, receives, receive_cq) {}
+  // kXrcReceive: `send_queue` has no elements.
+  RcQp(const RcConfig& config, queue::SendQueue& send_queue, queue::CompletionQueue& send_cq,
+       const XrcDomain& receivers)
+      : config_(config), requester_(config_, send_queue, send_cq), responder_(config_, receivers) {}
+  RcQp(const RcQp&) = delete;
+  RcQp& operator=(const RcQp&) = delete;
 
   QpState state() const { return state_; }
+  const RcConfig& config() const { return config_; }
+
+  // What has become known since the queue pair was made. What is of the responder takes effect when
+  // it becomes ready to receive, of the requester when it becomes ready to send; remote rights and
+  // the RNR timer at once.
+  void Configure(const RcConfig& config);
 
   // INIT -> RTR and RTR -> RTS: the peer's first sequence number, and ours.
   void BecomeReadyToReceive(wire::Psn expected);
   void BecomeReadyToSend(wire::Psn first);
+  // RTS -> SQD: no work is begun, and what is begun goes on to its end, of which an event tells.
+  void Drain();
+  // SQD -> RTS.
+  void ResumeSends();
   // Any -> ERR. What is posted is flushed by the next Run, and so is what is posted later.
   void BecomeFailed() { state_ = QpState::kErr; }
 
@@ -40,6 +61,11 @@ class RcQp {
   void OnPagesReady(FaultTicket ticket, bool available, Turn& turn);
   void OnTime(Turn& turn);
   Time next_time() const { return requester_.next_time(); }
+
+  // kXrcReceive: the queue is to leave the domain.
+  void ForgetReceiver(const queue::SharedReceiveQueue& queue, Turn& turn) {
+    responder_.ForgetReceiver(queue, turn);
+  }
 
   // Sends what may be sent, as far as the outbox has room. True when it has more.
   bool Run(Turn& turn);
@@ -51,9 +77,12 @@ class RcQp {
   bool IsConsistent() const { return requester_.IsConsistent() && responder_.IsConsistent(); }
 
  private:
-  const RcConfig config_;
+  void TellWhenDrained(Turn& turn);
+
+  RcConfig config_;
   QpState state_ = QpState::kInit;
-  bool has_heard_ = false;  // from the peer
+  bool has_heard_ = false;      // from the peer
+  bool drain_is_told_ = false;  // since it last drained
   Requester requester_;
   Responder responder_;
 };

@@ -14,7 +14,7 @@
 
 namespace verbena::transport {
 
-// Where a responder gets its receive requests: a queue of its own, or one that it shares.
+// Where a responder gets its receive requests: a queue of its own, one that it shares, or none.
 //
 // A reliable connection works on one message at a time, so at most one element is taken, and of a
 // queue of our own that is always the oldest. Does not own the queue. Engine thread only.
@@ -29,14 +29,17 @@ class ReceiveSource {
     bool limit_reached = false;  // raise the SRQ limit event
   };
 
+  ReceiveSource() = default;
   explicit ReceiveSource(queue::ReceiveQueue& own) : queue_(&own) {}
   explicit ReceiveSource(queue::SharedReceiveQueue& shared) : queue_(&shared) {}
 
   [[nodiscard]] bool is_shared() const { return shared() != nullptr; }
+  [[nodiscard]] bool Is(const queue::SharedReceiveQueue& queue) const { return shared() == &queue; }
 
   // Nothing is posted.
   [[nodiscard]] bool empty() const {
-    return is_shared() ? shared()->size() == 0 : own().begin() == own().end();
+    if (is_shared()) return shared()->size() == 0;
+    return own() == nullptr || own()->begin() == own()->end();
   }
 
   // The oldest element. REQUIRES: the one taken before is finished.
@@ -48,8 +51,8 @@ class ReceiveSource {
       const auto& handle = taken->handle;
       return Element{handle.wqe().id, handle.sges(), handle.length(), handle, taken->limit_reached};
     }
-    const queue::WqeNumber n = own().begin();
-    return Element{own().At(n).id, own().SgesAt(n), own().LengthAt(n), n, false};
+    const queue::WqeNumber n = own()->begin();
+    return Element{own()->At(n).id, own()->SgesAt(n), own()->LengthAt(n), n, false};
   }
 
   // Its place may be posted to again.
@@ -57,16 +60,16 @@ class ReceiveSource {
     if (is_shared()) {
       shared()->Give(std::get<queue::SharedReceiveQueue::Handle>(element.place));
     } else {
-      own().Retire(std::get<queue::WqeNumber>(element.place));
+      own()->Retire(std::get<queue::WqeNumber>(element.place));
     }
   }
 
   // IBA 9.7.7.2: how many messages the peer may send beyond those that are counted in the MSN. The
-  // message in progress is not counted there yet, so its element is one of them. One whose queue is
-  // shared cannot promise any.
+  // message in progress is not counted there yet, so its element is one of them. One without a
+  // queue of its own cannot promise any.
   [[nodiscard]] wire::CreditCode credits() const {
-    if (is_shared()) return wire::kCreditsInvalid;
-    const uint64_t posted = own().end().value() - own().begin().value();
+    if (own() == nullptr) return wire::kCreditsInvalid;
+    const uint64_t posted = own()->end().value() - own()->begin().value();
     return wire::CreditCodeAtMost(
         static_cast<uint32_t>(std::min<uint64_t>(posted, std::numeric_limits<uint32_t>::max())));
   }
@@ -76,9 +79,13 @@ class ReceiveSource {
     auto* const* const queue = std::get_if<queue::SharedReceiveQueue*>(&queue_);
     return queue != nullptr ? *queue : nullptr;
   }
-  queue::ReceiveQueue& own() const { return **std::get_if<queue::ReceiveQueue*>(&queue_); }
+  queue::ReceiveQueue* own() const {
+    auto* const* const queue = std::get_if<queue::ReceiveQueue*>(&queue_);
+    return queue != nullptr ? *queue : nullptr;
+  }
 
-  std::variant<queue::ReceiveQueue*, queue::SharedReceiveQueue*> queue_;
+  std::variant<queue::ReceiveQueue*, queue::SharedReceiveQueue*> queue_ =
+      static_cast<queue::ReceiveQueue*>(nullptr);
 };
 
 }  // namespace verbena::transport

@@ -1,5 +1,7 @@
 #include "transport/rc/replay_cache.h"
 
+#include <utility>
+
 #include "base/check.h"
 
 namespace verbena::transport {
@@ -32,6 +34,13 @@ size_t ReplayCache::FirstPendingIndex() const {
 
 void ReplayCache::DropPending() {
   for (size_t i = 0; i < count_; ++i) at(i).next = at(i).end;
+}
+
+std::optional<memory::Key> ReplayCache::TakeHeldKey() {
+  for (size_t i = 0; i < count_; ++i) {
+    if (std::exchange(at(i).holds_key, false)) return at(i).key;
+  }
+  return std::nullopt;
 }
 
 bool ReplayCache::IsConsistent() const {

@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "memory/address.h"
 #include "memory/key.h"
+#include "memory/protection_domain.h"
 #include "wire/roce/types.h"
 
 namespace verbena::transport {
@@ -23,6 +25,7 @@ struct Reply {
   uint32_t packet_count = 1;
   wire::Msn msn{};  // that counts this request
   memory::Key key{};
+  memory::PdId pd{};
   memory::KeyAddress address{};
   uint32_t length = 0;
   uint64_t original = 0;  // kAtomic
@@ -34,6 +37,19 @@ struct Reply {
   uint32_t end = 0;
   uint32_t stop = 0;
   bool was_sent = false;  // once, to its end
+
+  // The key is good for one message, which is this one: it is kept for the peer that lost packets
+  // of the answer. A peer that wants to read for ever through such a key gets no further than one
+  // that never gives up: a requester makes 7 tries without progress at most (IBA 9.9.2.1.1), and
+  // the network may double them.
+  static constexpr uint8_t kRepeatsMax = 16;
+  bool holds_key = false;
+  uint8_t repeats = 0;  // without progress
+
+  [[nodiscard]] bool MayRepeat(uint32_t from) {
+    repeats = from > begin ? uint8_t{0} : repeats;
+    return repeats++ < kRepeatsMax;
+  }
 
   [[nodiscard]] bool is_pending() const { return next < end; }
   void Advance() { was_sent |= ++next == end; }
@@ -83,9 +99,15 @@ class ReplayCache {
   }
   [[nodiscard]] bool has_pending() const { return FirstPendingIndex() < count_; }
 
+  // The reply that the next Add forgets; nullptr if there is room for all.
+  [[nodiscard]] const Reply* Leaving() const {
+    return count_ > 0 && count_ == replies_.size() ? &at(0) : nullptr;
+  }
+
   // Nothing more is sent.
   void DropPending();
-  void Clear() { oldest_ = count_ = 0; }
+  // A key that some reply holds, and does not from then on.
+  [[nodiscard]] std::optional<memory::Key> TakeHeldKey();
 
   [[nodiscard]] size_t size() const { return count_; }
   [[nodiscard]] bool IsConsistent() const;

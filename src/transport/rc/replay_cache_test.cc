@@ -89,8 +89,37 @@ TEST(ReplayCacheTest, AnswersAPartAgain) {
   EXPECT_TRUE(cache.IsConsistent());
   cache.DropPending();
   EXPECT_FALSE(cache.has_pending());
-  cache.Clear();
-  EXPECT_EQ(cache.size(), 0u);
+}
+
+TEST(ReplayCacheTest, SaysWhoIsForgottenNext) {
+  ReplayCache cache(2);
+  EXPECT_EQ(ReplayCache(0).Leaving(), nullptr);
+  cache.Add(ReadOf(10, 1));
+  EXPECT_EQ(cache.Leaving(), nullptr);
+  cache.Add(ReadOf(11, 1));
+  ASSERT_NE(cache.Leaving(), nullptr);
+  EXPECT_EQ(cache.Leaving()->first, Psn(10));
+}
+
+TEST(ReplayCacheTest, HandsOutEachHeldKeyOnce) {
+  ReplayCache cache(3);
+  for (const uint32_t first : {10u, 11u, 12u}) {
+    cache.Add(ReadOf(first, 1));
+    cache.Find(Psn(first))->key = memory::Key(first);
+    cache.Find(Psn(first))->holds_key = first != 11;
+  }
+  EXPECT_EQ(cache.TakeHeldKey(), memory::Key(10));
+  EXPECT_EQ(cache.TakeHeldKey(), memory::Key(12));
+  EXPECT_EQ(cache.TakeHeldKey(), std::nullopt);
+}
+
+// A read whose peer gets further with each try may be repeated as often as it takes.
+TEST(ReplayCacheTest, RepetitionsWithoutProgressAreBounded) {
+  Reply reply = ReadOf(10, 8);
+  reply.Answer(0, 8, 2048);
+  for (int i = 0; i < Reply::kRepeatsMax; ++i) EXPECT_TRUE(reply.MayRepeat(0));
+  EXPECT_FALSE(reply.MayRepeat(0));
+  EXPECT_TRUE(reply.MayRepeat(3));
 }
 
 }  // namespace

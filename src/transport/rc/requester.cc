@@ -12,6 +12,7 @@
 #include "wire/roce/ieth.h"
 #include "wire/roce/immdt.h"
 #include "wire/roce/reth.h"
+#include "wire/roce/xrceth.h"
 
 namespace verbena::transport {
 namespace {
@@ -25,13 +26,6 @@ constexpr uint32_t kPsnHalf = 1u << 23;
 constexpr uint32_t kAtomicBytes = 8;
 // An answer is asked for at the end of each message, and this often in a long one.
 constexpr uint32_t kAckRequestEvery = 32;
-
-// Of a request that the queue has taken, and that goes on the wire.
-const wire::OpcodeInfo& OpcodeOf(SendOpcode opcode, wire::Position position) {
-  const wire::OpcodeInfo* const row = FindOpcode(wire::Service::kRc, opcode, position);
-  CHECK(row != nullptr);
-  return *row;
-}
 
 wire::Reth RethOf(const queue::Remote& remote, uint64_t skipped, uint64_t length) {
   return {.address = wire::VirtualAddress(remote.address + skipped),
@@ -58,6 +52,9 @@ wire::AtomicEth AtomicEthOf(const queue::Atomic& atomic, bool swaps) {
 // remote range.
 void AddExtensions(const queue::SendWqe& wqe, const wire::OpcodeInfo& info, uint64_t skipped,
                    uint64_t length, wire::PacketBuilder& builder) {
+  if (info.Has(wire::Extension::kXrceth)) {
+    builder.Add(wire::Xrceth{.srq = wire::XrcSrqNumber(wqe.remote_srq.value())});
+  }
   if (const auto* flush = std::get_if<queue::Flush>(&wqe.operand)) {
     builder.Add(RethOf(flush->remote, 0, flush->length));
     builder.Add(FethOf(*flush));
@@ -90,7 +87,14 @@ Requester::Requester(const RcConfig& config, queue::SendQueue& queue, queue::Com
 
 void Requester::Start(wire::Psn first) {
   CHECK(flights_.empty());
+  flights_.Reset(queue_.begin());
+  position_ = {queue_.begin(), 0};
   next_psn_ = unacked_ = sent_end_ = first;
+  retry_ = RetryState(config_.ack_timeout, config_.retry_count, config_.rnr_retry);
+  window_ = {};
+  recovering_.reset();
+  reads_under_way_ = 0;
+  is_blocked_ = has_failed_ = had_setback_ = false;
 }
 
 bool Requester::MayGoOn(const Turn& turn) const {
@@ -98,14 +102,26 @@ bool Requester::MayGoOn(const Turn& turn) const {
          turn.outbox.room() > 0 && position_.wqe < queue_.end();
 }
 
-void Requester::Pump(Turn& turn) {
+bool Requester::Pump(Turn& turn, bool may_begin) {
   while (MayGoOn(turn)) {
-    if (position_.wqe == flights_.end() && !StartNext(turn)) break;
+    if (position_.wqe == flights_.end() && !(may_begin && StartNext(turn))) break;
     if (position_.wqe < flights_.end() && SendNext(turn) == Step::kBlocked) break;
   }
   CompleteDone(turn);
   const bool waits = retry_.is_waiting() || is_stalled();
   if (!waits && !retry_.timer_runs() && sent_end_ != unacked_) retry_.StartTimer(turn.now);
+  return turn.outbox.room() == 0 && !waits && !has_failed_ && position_.wqe < queue_.end();
+}
+
+bool Requester::MayStart(const queue::SendWqe& wqe) const {
+  if (is_blocked_ || had_setback_) return false;
+  // IBA C9-25: a fenced element waits for the reads and atomics before it.
+  if (wqe.flags.fence && reads_under_way_ > 0) return false;
+  if (reads_under_way_ >= config_.max_rd_atomic && PropertiesOf(wqe.opcode).needs_response) {
+    return false;
+  }
+  // A key is not taken away under packets that may have to be sent again.
+  return wqe.opcode != SendOpcode::kLocalInvalidate || unacked_ == next_psn_;
 }
 
 // Gives the next element its sequence numbers, and does what of it is local. False when it may not
@@ -113,44 +129,50 @@ void Requester::Pump(Turn& turn) {
 bool Requester::StartNext(Turn& turn) {
   const WqeNumber n = flights_.end();
   const queue::SendWqe& wqe = queue_.At(n);
+  if (!MayStart(wqe)) return false;
   const queue::SendProperties& properties = queue::PropertiesOf(wqe.opcode);
-  if (is_blocked_) return false;
-  // IBA C9-25: a fenced element waits for the reads and atomics before it.
-  if (wqe.flags.fence && reads_under_way_ > 0) return false;
-  if (properties.needs_response && reads_under_way_ >= config_.max_rd_atomic) return false;
-  // A key is not taken away under packets that may have to be sent again.
-  if (wqe.opcode == SendOpcode::kLocalInvalidate && !flights_.empty()) return false;
-
   const uint64_t length = queue_.LengthAt(n);
-  Flight flight{.first_psn = next_psn_, .byte_count = static_cast<uint32_t>(length)};
-  flight.needs_response = properties.needs_response;
-  if (properties.is_local || properties.registers) {
-    page_list_.clear();
-    for (const uint64_t page : queue_.PagesAt(n)) page_list_.emplace_back(page);
-    flight.status = ExecuteLocally(wqe, page_list_, config_.who, turn.memory);
-  }
-  const bool is_word = properties.needs_response && wqe.opcode != SendOpcode::kRead &&
-                       wqe.opcode != SendOpcode::kFlush;
-  if (length > kMessageMax || (is_word && length != kAtomicBytes)) {
-    flight.status = CompletionStatus::kLocalLengthError;
-  }
+  const uint32_t psn_count = properties.is_local ? 0 : PacketsFor(length, config_.path_mtu);
+  if (UnderWay(next_psn_ + psn_count) >= kPsnHalf) return false;
+
+  Flight& flight = flights_.Start({.first_psn = next_psn_,
+                                   .psn_count = psn_count,
+                                   .needs_response = properties.needs_response,
+                                   .is_done = properties.is_local,
+                                   .byte_count = static_cast<uint32_t>(length)});
+  flight.status = DoLocalPart(n, turn);
   if (flight.status != CompletionStatus::kSuccess) {
     is_blocked_ = true;
     flight.is_done = true;
     flight.needs_response = false;
-  } else if (properties.is_local) {
-    flight.is_done = true;
-    if (wqe.opcode == SendOpcode::kDelay) {
-      delayed_until_ = turn.now + wqe.As<queue::Delay>().duration;
-    }
-  } else {
-    flight.psn_count = PacketsFor(length, config_.path_mtu);
-    if (UnderWay(flight.end_psn()) >= kPsnHalf) return false;
-    reads_under_way_ += flight.needs_response ? 1 : 0;
+    flight.psn_count = 0;
   }
-  flights_.Start(flight);
   next_psn_ = flight.end_psn();
+  reads_under_way_ += flight.needs_response ? 1 : 0;
   return true;
+}
+
+// What is decided without the peer.
+CompletionStatus Requester::DoLocalPart(WqeNumber n, Turn& turn) {
+  const queue::SendWqe& wqe = queue_.At(n);
+  const queue::SendProperties& properties = queue::PropertiesOf(wqe.opcode);
+  if (properties.is_word && queue_.LengthAt(n) != kAtomicBytes) {
+    return CompletionStatus::kLocalLengthError;
+  }
+  if (queue_.LengthAt(n) > kMessageMax) return CompletionStatus::kLocalLengthError;
+  const bool is_offered =
+      properties.is_local || FindOpcode(config_.service(), wqe.opcode, wire::Position::kOnly);
+  if (!is_offered) return CompletionStatus::kLocalQpOperationError;
+  if (!properties.is_local && !properties.registers) return CompletionStatus::kSuccess;
+  if (properties.registers && config_.registration == RegistrationMode::kDisabled) {
+    return CompletionStatus::kLocalQpOperationError;
+  }
+  page_list_.clear();
+  for (const uint64_t page : queue_.PagesAt(n)) page_list_.emplace_back(page);
+  if (wqe.opcode == SendOpcode::kDelay) {
+    delayed_until_ = turn.now + wqe.As<queue::Delay>().duration;
+  }
+  return ExecuteLocally(wqe, page_list_, config_.who, turn.memory);
 }
 
 // Sends the packet at position_ and moves on, or passes over what needs none.
@@ -181,7 +203,9 @@ bool Requester::BuildPacket(Turn& turn, WqeNumber n, const Flight& flight, wire:
   const wire::Position position = flight.needs_response
                                       ? wire::Position::kOnly
                                       : PositionOf(position_.packet, flight.psn_count);
-  const wire::OpcodeInfo& info = OpcodeOf(wqe.opcode, position);
+  const wire::OpcodeInfo* const row = FindOpcode(config_.service(), wqe.opcode, position);
+  CHECK(row != nullptr);  // else the element had failed when it was started
+  const wire::OpcodeInfo& info = *row;
   const uint32_t size =
       properties.carries_payload
           ? static_cast<uint32_t>(std::min<uint64_t>(config_.path_mtu, length - offset))
@@ -274,17 +298,22 @@ void Requester::OnTime(Turn& turn) {
 }
 
 void Requester::Flush(Turn& turn) {
-  while (!flights_.empty()) flights_.RetireFront();
-  for (WqeNumber n = queue_.begin(); n < queue_.end(); n = Next(n)) {
-    Complete(n, CompletionStatus::kFlushed, 0, turn);
-    queue_.Retire(n);
-  }
+  FlushQueue(turn);
   has_failed_ = true;
   gather_stall_.reset();
   scatter_stall_.reset();
   retry_.StopTimer();
   retry_.StopWaiting();
   delayed_until_ = Time::Never();
+}
+
+void Requester::FlushQueue(Turn& turn) {
+  for (WqeNumber n = queue_.begin(); n < queue_.end(); n = Next(n)) {
+    Complete(n, CompletionStatus::kFlushed, 0, turn);
+    queue_.Retire(n);
+  }
+  flights_.Reset(queue_.begin());
+  position_ = {queue_.begin(), 0};
 }
 
 bool Requester::IsConsistent() const {

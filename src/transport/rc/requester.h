@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -32,13 +33,15 @@ namespace verbena::transport {
 // Owned by its queue pair, which calls Pump after every input; one thread at a time.
 class Requester {
  public:
+  // `config` is kept, and read anew by Start.
   Requester(const RcConfig& config, queue::SendQueue& queue, queue::CompletionQueue& cq);
 
-  // The first packet will have this number. REQUIRES: nothing was sent yet.
+  // The first packet will have this number. REQUIRES: nothing is under way.
   void Start(wire::Psn first);
 
-  // Sends what may be sent now, as far as the outbox has room.
-  void Pump(Turn& turn);
+  // Sends what may be sent now, as far as the outbox has room; elements that are not begun only if
+  // they may be. True when there may be more for a new outbox.
+  bool Pump(Turn& turn, bool may_begin);
 
   // An acknowledgement or a response has arrived for this queue pair.
   void OnResponse(const wire::Packet& packet, Turn& turn);
@@ -55,6 +58,9 @@ class Requester {
 
   // An element has ended in error: the queue pair must go to the error state.
   bool has_failed() const { return has_failed_; }
+  // A registration has failed in reactive mode, and all behind it is flushed: the send queue must
+  // go to the drained state. True once for each.
+  bool TakeSetback() { return std::exchange(had_setback_, false); }
   // Nothing is under way.
   bool is_drained() const { return flights_.empty(); }
 
@@ -87,7 +93,9 @@ class Requester {
 
   // requester.cc: sending
   bool MayGoOn(const Turn& turn) const;
+  bool MayStart(const queue::SendWqe& wqe) const;
   bool StartNext(Turn& turn);
+  queue::CompletionStatus DoLocalPart(queue::WqeNumber n, Turn& turn);
   Step SendNext(Turn& turn);
   bool GatherPayload(Turn& turn, queue::WqeNumber n, uint64_t offset, uint32_t size,
                      OutPacket& packet);
@@ -108,10 +116,12 @@ class Requester {
   void GoBack(wire::Psn psn);
   void FailAt(wire::Psn psn, queue::CompletionStatus status, Turn& turn);
   void CompleteDone(Turn& turn);
+  bool IsSetback(queue::WqeNumber n, const Flight& flight) const;
+  void FlushQueue(Turn& turn);
   void Complete(queue::WqeNumber n, queue::CompletionStatus status, uint32_t byte_count,
                 Turn& turn);
 
-  const RcConfig config_;
+  const RcConfig& config_;
   queue::SendQueue& queue_;
   queue::CompletionQueue& cq_;
 
@@ -132,6 +142,7 @@ class Requester {
   uint32_t since_ack_request_ = 0;
   bool is_blocked_ = false;  // an element failed; nothing behind it is started
   bool has_failed_ = false;
+  bool had_setback_ = false;
   Counters counters_;
 };
 

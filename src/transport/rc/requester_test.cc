@@ -109,7 +109,7 @@ class RequesterTest : public testing::Test {
   // What the requester sends now.
   std::vector<Sent> Pump() {
     Turn turn = MakeTurn();
-    requester_->Pump(turn);
+    requester_->Pump(turn, may_begin_);
     EXPECT_TRUE(requester_->IsConsistent());
     std::vector<Sent> sent;
     for (const OutPacket& packet : outbox_->packets()) sent.push_back(Read(packet));
@@ -208,6 +208,7 @@ class RequesterTest : public testing::Test {
   std::unique_ptr<Requester> requester_;
   std::vector<PageRequest> requests_;
   uint64_t posted_ = 0;
+  bool may_begin_ = true;
   Time now_;
 };
 
@@ -493,6 +494,73 @@ TEST_F(RequesterTest, GhostsAreIgnored) {
   EXPECT_FALSE(requester_->has_failed());
   Ack(100);
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}}));
+}
+
+TEST_F(RequesterTest, WhileItDrainsWhatIsBegunGoesOnAndNothingElse) {
+  PostWrite(0, 600);
+  Pump();
+  PostWrite(0, 10);
+  may_begin_ = false;
+  EXPECT_EQ(Pump().size(), 0u);
+  Answer(wire::Syndrome::Nak(wire::NakCode::kPsnSequenceError), Psn(101));
+  EXPECT_EQ(PsnsOf(Pump()), (Psns{101, 102}));
+  EXPECT_FALSE(requester_->is_drained());
+  Ack(102);
+  EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}}));
+  EXPECT_EQ(Pump().size(), 0u);
+  EXPECT_TRUE(requester_->is_drained());
+  may_begin_ = true;
+  EXPECT_EQ(PsnsOf(Pump()), Psns{103});
+}
+
+// Rows B2 and B3. The key is one that was never handed out.
+class RequesterRegistrationTest : public RequesterTest {
+ protected:
+  void Begin(RegistrationMode mode) {
+    RcConfig config;
+    config.registration = mode;
+    Reset(config);
+  }
+  void PostBadRegistration() { Post(SendOpcode::kRegister, {}, queue::Registration{}); }
+};
+
+TEST_F(RequesterRegistrationTest, IsRefusedUnlessItIsEnabled) {
+  Begin(RegistrationMode::kDisabled);
+  PostBadRegistration();
+  Pump();
+  EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kLocalQpOperationError}}));
+  EXPECT_TRUE(requester_->has_failed());
+}
+
+TEST_F(RequesterRegistrationTest, AnticipatoryAFailureIsTheEnd) {
+  Begin(RegistrationMode::kAnticipatory);
+  PostBadRegistration();
+  PostWrite(0, 10);
+  EXPECT_EQ(Pump().size(), 0u);
+  EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kLocalQpOperationError}}));
+  EXPECT_TRUE(requester_->has_failed());
+  EXPECT_FALSE(requester_->TakeSetback());
+}
+
+TEST_F(RequesterRegistrationTest, ReactiveAFailureCostsTheWorkBehindItOnly) {
+  Begin(RegistrationMode::kReactive);
+  PostWrite(0, 10);
+  PostBadRegistration();
+  PostWrite(0, 20);
+  EXPECT_EQ(PsnsOf(Pump()), Psns{100});
+  EXPECT_EQ(Poll(), All{});  // it fails in its turn
+  Ack(100);
+  EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess},
+                         {2, CompletionStatus::kLocalQpOperationError},
+                         {3, CompletionStatus::kFlushed}}));
+  EXPECT_FALSE(requester_->has_failed());
+  PostWrite(0, 30);
+  EXPECT_EQ(Pump().size(), 0u);  // not before the queue pair has taken notice
+  EXPECT_TRUE(requester_->TakeSetback());
+  EXPECT_FALSE(requester_->TakeSetback());
+  EXPECT_EQ(PsnsOf(Pump()), Psns{101});
+  Ack(101);
+  EXPECT_EQ(Poll(), (All{{4, CompletionStatus::kSuccess}}));
 }
 
 }  // namespace

@@ -28,39 +28,41 @@ Reply::Kind KindOf(const wire::OpcodeInfo& info) {
 
 Responder::Responder(const RcConfig& config, ReceiveSource source,
                      queue::CompletionQueue& receive_cq)
-    : config_(config),
-      pages_timer_(wire::RnrTimerAtLeast(config.page_service_estimate)),
-      source_(source),
-      receive_cq_(receive_cq),
-      replies_(config.max_dest_rd_atomic) {
+    : config_(config), receive_(config.local_qp, source, receive_cq) {
+  Start(wire::Psn(0));
+}
+
+Responder::Responder(const RcConfig& config, const XrcDomain& domain)
+    : config_(config), domain_(&domain), receive_(config.local_qp) {
   Start(wire::Psn(0));
 }
 
 void Responder::Start(wire::Psn expected) {
-  CHECK(!receive_.has_value());
+  CHECK(!receive_.is_taken());
+  who_ = config_.who;
+  pages_timer_ = wire::RnrTimerAtLeast(config_.page_service_estimate);
   expected_ = expected;
   answered_ = expected - 1;
   msn_ = wire::Msn(0);
   message_ = {};
-  replies_.Clear();
+  replies_ = ReplayCache(config_.max_dest_rd_atomic);
   told_ = Told::kNothing;
   nak_.reset();
   ack_is_due_ = false;
   inbound_wait_.reset();
   reply_wait_.reset();
   failure_.reset();
-  last_wqe_was_told_ = false;
 }
 
 void Responder::OnRequest(const wire::Packet& packet, Turn& turn) {
   const wire::OpcodeInfo& info = packet.info();
-  if (failure_ || info.service != wire::Service::kRc || !info.is_request) return;
+  if (failure_ || info.service != config_.service() || !info.is_request) return;
   switch (PlaceOf(packet.bth().psn, expected_)) {
     case PsnPlace::kExpected:
       OnExpected(packet, turn);
       break;
     case PsnPlace::kDuplicate:
-      OnDuplicate(packet);
+      OnDuplicate(packet, turn);
       break;
     case PsnPlace::kAhead:
       OnAhead(turn);
@@ -76,7 +78,7 @@ void Responder::OnExpected(const wire::Packet& packet, Turn& turn) {
 
   Outcome refusal = CheckOpcodeSequence(info, message_);
   if (!refusal) refusal = CheckAllowed(info, config_.remote_rights);
-  if (!refusal) refusal = CheckResources(info, turn);
+  if (!refusal) refusal = CheckResources(packet, turn);
   if (!refusal) refusal = CheckLength(packet, message_, config_.path_mtu);
   if (!refusal) refusal = Execute(packet, turn);
   if (refusal) Refuse(*refusal, expected_, msn_, turn);
@@ -84,18 +86,18 @@ void Responder::OnExpected(const wire::Packet& packet, Turn& turn) {
 
 // IBA 9.7.5.1.3 and 9.7.5.1.4: what was executed is not executed again, but for reads, which are.
 // Those that are no longer known are dropped, since no answer to them would be a true one.
-void Responder::OnDuplicate(const wire::Packet& packet) {
+void Responder::OnDuplicate(const wire::Packet& packet, Turn& turn) {
   const wire::OpcodeInfo& info = packet.info();
   if (info.operation == Operation::kSend || info.operation == Operation::kWrite) {
     ack_is_due_ = true;
     return;
   }
   Reply* const reply = replies_.Find(packet.bth().psn);
-  if (reply != nullptr && reply->kind == KindOf(info)) AnswerAgain(*reply, packet);
+  if (reply != nullptr && reply->kind == KindOf(info)) AnswerAgain(*reply, packet, turn);
 }
 
 // A peer that has got a part of a read asks for the rest of it.
-void Responder::AnswerAgain(Reply& reply, const wire::Packet& packet) const {
+void Responder::AnswerAgain(Reply& reply, const wire::Packet& packet, Turn& turn) const {
   const RemoteRange range = *NamedBy(packet);
   const uint32_t from = (packet.bth().psn - reply.first.value()).value();
   const uint64_t offset = uint64_t{from} * config_.path_mtu;
@@ -103,6 +105,11 @@ void Responder::AnswerAgain(Reply& reply, const wire::Packet& packet) const {
                        range.start.value() == reply.address.value() + offset &&
                        offset + range.length <= reply.length;
   if (!is_part) return;
+  if (reply.holds_key && !reply.MayRepeat(from)) {
+    turn.memory.one_touch.Release(reply.key);
+    reply.holds_key = false;
+    return;
+  }
   const bool is_read = reply.kind == Reply::Kind::kRead;
   reply.Answer(from, is_read ? PsnCountOf(range.length, config_.path_mtu) : 1,
                static_cast<uint32_t>(offset) + range.length);
@@ -113,13 +120,13 @@ void Responder::OnAhead(Turn& turn) {
   if (told_ == Told::kNothing) Refuse(Reason::kSequenceGap, expected_, msn_, turn);
 }
 
-wire::Syndrome Responder::SyndromeOf(const Cause& cause, const Verdict& verdict) const {
+wire::Syndrome Responder::SyndromeOf(Cause cause, const Verdict& verdict) const {
   if (verdict.nak) return wire::Syndrome::Nak(*verdict.nak);
   const bool waits_for_pages = cause == Cause(Reason::kPagesAbsent);
   return wire::Syndrome::RnrNak(waits_for_pages ? pages_timer_ : config_.min_rnr_timer);
 }
 
-void Responder::Refuse(const Cause& cause, wire::Psn psn, wire::Msn msn, Turn& turn) {
+void Responder::Refuse(Cause cause, wire::Psn psn, wire::Msn msn, Turn& turn) {
   const Verdict verdict = VerdictOf(cause);
   nak_ = Nak{.psn = psn, .msn = msn, .syndrome = SyndromeOf(cause, verdict)};
   ack_is_due_ = false;  // a NAK acknowledges all before it
@@ -132,12 +139,12 @@ void Responder::Refuse(const Cause& cause, wire::Psn psn, wire::Msn msn, Turn& t
   }
 }
 
-void Responder::Fail(const Cause& cause, const Verdict& verdict, Turn& turn) {
+void Responder::Fail(Cause cause, const Verdict& verdict, Turn& turn) {
   CHECK(!failure_.has_value());
   failure_ = Failure{.cause = cause, .verdict = verdict};
   inbound_wait_.reset();
-  if (receive_) {
-    FinishReceive(CompletionOf(receive_->element.id, verdict.receive_status), true, turn);
+  if (receive_.is_taken()) {
+    receive_.Finish(verdict.receive_status, turn);
   } else if (verdict.event) {
     turn.outbox.Raise({.type = *verdict.event, .qp = config_.local_qp});
   }
@@ -169,21 +176,15 @@ void Responder::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
 }
 
 void Responder::Flush(Turn& turn) {
-  using queue::CompletionStatus;
   message_ = {};
-  if (receive_) {
-    FinishReceive(CompletionOf(receive_->element.id, CompletionStatus::kFlushed), true, turn);
-  }
-  if (source_.is_shared()) {
-    // IBA 11.6.3.2: the others go on with the queue; the program hears when we are done with it.
-    if (last_wqe_was_told_) return;
-    last_wqe_was_told_ = true;
-    turn.outbox.Raise({.type = AsyncEventType::kLastWqeReached, .qp = config_.local_qp});
-    return;
-  }
-  while (TakeReceive(turn)) {
-    FinishReceive(CompletionOf(receive_->element.id, CompletionStatus::kFlushed), true, turn);
-  }
+  while (const auto key = replies_.TakeHeldKey()) turn.memory.one_touch.Release(*key);
+  receive_.Flush(turn);
+}
+
+void Responder::ForgetReceiver(const queue::SharedReceiveQueue& queue, Turn& turn) {
+  const bool is_busy = receive_.is_taken() && receive_.source().Is(queue);
+  receive_.Forget(queue);
+  if (is_busy && !failure_) Refuse(Reason::kNoSuchReceiver, expected_, msn_, turn);
 }
 
 bool Responder::IsConsistent() const {
@@ -191,10 +192,10 @@ bool Responder::IsConsistent() const {
   if (failure_ && inbound_wait_) return false;
   if (message_.is_open && !failure_) {
     const bool is_send = message_.operation == Operation::kSend;
-    if (is_send && !receive_) return false;
+    if (is_send && !receive_.is_taken()) return false;
     if (!is_send && message_.remaining == 0) return false;
   }
-  return !receive_ || receive_->cursor.IsConsistent();
+  return receive_.IsConsistent();
 }
 
 }  // namespace verbena::transport

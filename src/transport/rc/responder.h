@@ -5,7 +5,6 @@
 
 #include "memory/memory_core.h"
 #include "queue/completion_queue.h"
-#include "queue/sge_cursor.h"
 #include "transport/outbox.h"
 #include "transport/rc/placement.h"
 #include "transport/rc/rc_config.h"
@@ -13,7 +12,9 @@
 #include "transport/rc/replay_cache.h"
 #include "transport/rc/responder_checks.h"
 #include "transport/rc/verdict.h"
+#include "transport/receive_slot.h"
 #include "transport/turn.h"
+#include "transport/xrc/xrc_domain.h"
 #include "wire/roce/packet.h"
 #include "wire/roce/syndrome.h"
 #include "wire/roce/types.h"
@@ -40,7 +41,10 @@ namespace verbena::transport {
 // Owned by its queue pair, which calls Pump after each burst of inputs; one thread at a time.
 class Responder {
  public:
+  // `config` is kept, and read anew by Start.
   Responder(const RcConfig& config, ReceiveSource source, queue::CompletionQueue& receive_cq);
+  // Of an extended connection: each message says which receiver of the domain it is for.
+  Responder(const RcConfig& config, const XrcDomain& domain);
 
   // The first request will have this number. REQUIRES: no receive request is in progress.
   void Start(wire::Psn expected);
@@ -64,6 +68,9 @@ class Responder {
   // were posted since.
   void Flush(Turn& turn);
 
+  // The receiver is to leave its domain. A message for it that is under way fails.
+  void ForgetReceiver(const queue::SharedReceiveQueue& queue, Turn& turn);
+
   // Set once the queue pair must go to the error state.
   [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
 
@@ -76,10 +83,6 @@ class Responder {
   // Why packets ahead of the expected one are dropped without a word: the peer has been told.
   enum class Told : uint8_t { kNothing, kSequenceError, kNotReady, kPagesAbsent };
 
-  struct Receive {
-    ReceiveSource::Element element;
-    queue::SgeCursor cursor;
-  };
   struct ReplyWait {
     FaultTicket ticket;
     wire::Psn first;  // of the reply
@@ -92,17 +95,18 @@ class Responder {
 
   // responder.cc: the pipeline
   void OnExpected(const wire::Packet& packet, Turn& turn);
-  void OnDuplicate(const wire::Packet& packet);
+  void OnDuplicate(const wire::Packet& packet, Turn& turn);
   void OnAhead(Turn& turn);
-  void AnswerAgain(Reply& reply, const wire::Packet& packet) const;
-  void Refuse(const Cause& cause, wire::Psn psn, wire::Msn msn, Turn& turn);
-  wire::Syndrome SyndromeOf(const Cause& cause, const Verdict& verdict) const;
-  void Fail(const Cause& cause, const Verdict& verdict, Turn& turn);
+  void AnswerAgain(Reply& reply, const wire::Packet& packet, Turn& turn) const;
+  void Refuse(Cause cause, wire::Psn psn, wire::Msn msn, Turn& turn);
+  wire::Syndrome SyndromeOf(Cause cause, const Verdict& verdict) const;
+  void Fail(Cause cause, const Verdict& verdict, Turn& turn);
   FaultTicket RequestPages(const memory::Fault& fault, Turn& turn);
 
   // responder_execute.cc: what a request does; nothing, or why it does not
   using Outcome = std::optional<Cause>;
-  Outcome CheckResources(const wire::OpcodeInfo& info, Turn& turn);
+  Outcome CheckResources(const wire::Packet& packet, Turn& turn);
+  Outcome SelectReceiver(const wire::Packet& packet);
   Outcome Execute(const wire::Packet& packet, Turn& turn);
   Outcome ExecuteSend(const wire::Packet& packet, Turn& turn);
   Outcome ExecuteWrite(const wire::Packet& packet, Turn& turn);
@@ -112,12 +116,8 @@ class Responder {
   Outcome ExecuteFlush(const wire::Packet& packet, Turn& turn);
   Outcome OutcomeOf(const Placement& placement, Turn& turn);
   Outcome WaitForPages(const memory::Fault& fault, Turn& turn);
-  Outcome TouchKey(memory::Key key, uint32_t length, wire::Psn psn, Turn& turn) const;
-  void Owe(Reply reply, const RemoteRange& range);
-  bool TakeReceive(Turn& turn);
+  void Owe(Reply reply, const RemoteRange& range, Turn& turn);
   Outcome CompleteReceive(const wire::Packet& packet, uint32_t byte_count, Turn& turn);
-  bool FinishReceive(const queue::Completion& completion, bool solicited, Turn& turn);
-  queue::Completion CompletionOf(queue::WrId id, queue::CompletionStatus status) const;
 
   // responder_send.cc: what goes out
   bool IsHeld(const Reply& reply) const;
@@ -125,22 +125,25 @@ class Responder {
   bool SendReply(Reply& reply, Turn& turn);
   bool SendRead(Reply& reply, Turn& turn);
   bool HoldRead(const Reply& reply, const memory::Fault& beginning, Turn& turn);
-  void FailReply(const Reply& reply, const Cause& cause, Turn& turn);
+  void FailReply(const Reply& reply, Cause cause, Turn& turn);
   void SendAcknowledgement(wire::Psn psn, wire::Msn msn, wire::Syndrome syndrome, Turn& turn);
   void SendAtomicReply(const Reply& reply, Turn& turn);
+  memory::Accessor AccessorOf(const Reply& reply) const;
+  const wire::OpcodeInfo& InfoOf(wire::Operation operation,
+                                 wire::Position position = wire::Position::kOnly) const;
   OutPacket& AddPacket(wire::Psn psn, Turn& turn);
   wire::Bth BthOf(const wire::OpcodeInfo& info, wire::Psn psn) const;
 
-  const RcConfig config_;
-  const wire::RnrTimer pages_timer_;
-  ReceiveSource source_;
-  queue::CompletionQueue& receive_cq_;
+  const RcConfig& config_;
+  const XrcDomain* const domain_ = nullptr;  // of an extended connection
+  memory::Accessor who_;  // the message in progress is for; of such a connection each may differ
+  wire::RnrTimer pages_timer_{};
+  ReceiveSlot receive_;  // of the message in progress
 
   wire::Psn expected_;
   wire::Msn msn_;  // messages completed
   InboundMessage message_;
-  std::optional<Receive> receive_;  // of the message in progress
-  ReplayCache replies_;
+  ReplayCache replies_{0};
 
   Told told_ = Told::kNothing;
   std::optional<Nak> nak_;   // to be sent
@@ -150,7 +153,6 @@ class Responder {
   std::optional<ReplyWait> reply_wait_;
   uint64_t tickets_ = 0;
   std::optional<Failure> failure_;
-  bool last_wqe_was_told_ = false;
 };
 
 }  // namespace verbena::transport

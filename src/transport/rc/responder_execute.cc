@@ -6,15 +6,12 @@
 #include "wire/roce/atomic_eth.h"
 #include "wire/roce/feth.h"
 #include "wire/roce/ieth.h"
-#include "wire/roce/immdt.h"
+#include "wire/roce/xrceth.h"
 
 namespace verbena::transport {
 namespace {
 
 using memory::Access;
-using queue::Completion;
-using queue::CompletionOpcode;
-using queue::CompletionStatus;
 using wire::Operation;
 
 // Such a request needs a place in the replay cache.
@@ -29,9 +26,25 @@ bool NeedsReceive(const wire::OpcodeInfo& info) {
 
 }  // namespace
 
-Responder::Outcome Responder::CheckResources(const wire::OpcodeInfo& info, Turn& turn) {
+Responder::Outcome Responder::CheckResources(const wire::Packet& packet, Turn& turn) {
+  const wire::OpcodeInfo& info = packet.info();
+  if (domain_ != nullptr && info.starts_message()) {
+    if (const auto no = SelectReceiver(packet)) return no;
+  }
   if (NeedsReply(info) && !replies_.HasRoom()) return Reason::kTooManyOutstanding;
-  if (NeedsReceive(info) && !TakeReceive(turn)) return Reason::kReceiverNotReady;
+  if (NeedsReceive(info) && !receive_.Take(turn)) return Reason::kReceiverNotReady;
+  return std::nullopt;
+}
+
+// IBA A14: a message says whose receive queue it is for, and so whose memory.
+Responder::Outcome Responder::SelectReceiver(const wire::Packet& packet) {
+  const XrcDomain::Receiver* const receiver = domain_->Find(packet.Get<wire::Xrceth>()->srq);
+  if (receiver == nullptr) return Reason::kNoSuchReceiver;
+  who_.pd = receiver->pd;
+  if (receive_.source().Is(*receiver->queue)) return std::nullopt;
+  // One that was taken for a message that was refused for now is for no other.
+  if (receive_.is_taken()) return Reason::kNoSuchReceiver;
+  receive_.Serve(ReceiveSource(*receiver->queue), *receiver->cq);
   return std::nullopt;
 }
 
@@ -64,21 +77,19 @@ Responder::Outcome Responder::ExecuteSend(const wire::Packet& packet, Turn& turn
   const wire::OpcodeInfo& info = packet.info();
   const std::span<const std::byte> payload = packet.payload();
   // IBA 9.7.4.1: a message that is longer than the receive request is an invalid request.
-  const uint64_t room = std::min<uint64_t>(receive_->element.length, kMessageMax);
-  if (payload.size() > room - receive_->cursor.offset()) return Reason::kMessageTooLong;
+  const uint64_t longer = receive_.filled() + payload.size();
+  if (payload.size() > receive_.room() || longer > kMessageMax) return Reason::kMessageTooLong;
 
   const uint64_t ahead = info.ends_message() ? payload.size() : kSendAheadMax;
-  if (const auto no = OutcomeOf(
-          ScatterSend(receive_->cursor, payload, ahead, config_.who, turn.memory), turn)) {
-    return no;
-  }
+  const Placement placed = receive_.Append(payload, ahead, who_, turn.memory);
+  if (const auto no = OutcomeOf(placed, turn)) return no;
   if (info.ends_message()) {
     if (const auto ieth = packet.Get<wire::Ieth>()) {
-      const auto invalidated = turn.memory.Invalidate(memory::Key(ieth->r_key.value()),
-                                                      memory::Origin::kRemote, config_.who);
+      const auto invalidated =
+          turn.memory.Invalidate(memory::Key(ieth->r_key.value()), memory::Origin::kRemote, who_);
       if (!invalidated) return invalidated.error();
     }
-    const auto byte_count = static_cast<uint32_t>(receive_->cursor.offset());
+    const auto byte_count = static_cast<uint32_t>(receive_.filled());
     if (const auto no = CompleteReceive(packet, byte_count, turn)) return no;
     ++msn_;
   }
@@ -96,17 +107,16 @@ Responder::Outcome Responder::ExecuteWrite(const wire::Packet& packet, Turn& tur
     rest = RangeOf(*packet.Get<wire::Reth>());
     const bool is_whole = info.ends_message();  // then its translation asks the same
     if (!is_whole) {
-      if (const auto no = CheckKey(rest, Access::kRemoteWrite, config_.who, turn.memory)) return no;
+      if (const auto no = CheckKey(rest, Access::kRemoteWrite, who_, turn.memory)) return no;
     }
   }
   const std::span<const std::byte> payload = packet.payload();
-  if (const auto no = OutcomeOf(PlaceWrite(rest, payload, config_.who, turn.memory), turn)) {
-    return no;
-  }
+  const Placement placed = PlaceWrite(rest, payload, who_, turn.memory);
+  if (const auto no = OutcomeOf(placed, turn)) return no;
   const auto size = static_cast<uint32_t>(payload.size());
   const uint32_t received = (info.starts_message() ? 0 : message_.received) + size;
   if (info.ends_message()) {
-    if (const auto no = TouchKey(rest.key, size, packet.bth().psn, turn)) return no;
+    EndUse(rest.key, std::get<Placed>(placed).use, packet.bth().psn, who_, turn.memory);
     if (info.has_immediate()) {
       if (const auto no = CompleteReceive(packet, received, turn)) return no;
     }
@@ -126,9 +136,9 @@ Responder::Outcome Responder::ExecuteWrite(const wire::Packet& packet, Turn& tur
 // Nothing is read yet: the replies take the bytes when they go out.
 Responder::Outcome Responder::ExecuteRead(const wire::Packet& packet, Turn& turn) {
   const RemoteRange range = RangeOf(*packet.Get<wire::Reth>());
-  if (const auto no = CheckKey(range, Access::kRemoteRead, config_.who, turn.memory)) return no;
+  if (const auto no = CheckKey(range, Access::kRemoteRead, who_, turn.memory)) return no;
   Owe({.kind = Reply::Kind::kRead, .packet_count = PsnCountOf(range.length, config_.path_mtu)},
-      range);
+      range, turn);
   return std::nullopt;
 }
 
@@ -140,32 +150,33 @@ Responder::Outcome Responder::ExecuteAtomicOperation(const wire::Packet& packet,
                     {.is_compare_swap = packet.info().operation == Operation::kCompareSwap,
                      .compare = eth.compare,
                      .swap_or_add = eth.swap_or_add},
-                    config_.who, turn.memory);
+                    who_, turn.memory);
   if (const Cause* const cause = std::get_if<Cause>(&result)) return *cause;
   if (const auto* const fault = std::get_if<memory::Fault>(&result)) {
     return WaitForPages(*fault, turn);
   }
-  if (const auto no = TouchKey(word.key, word.length, packet.bth().psn, turn)) return no;
-  Owe({.kind = Reply::Kind::kAtomic, .original = std::get<uint64_t>(result)}, word);
+  const AtomicDone& done = std::get<AtomicDone>(result);
+  EndUse(word.key, done.use, packet.bth().psn, who_, turn.memory);
+  Owe({.kind = Reply::Kind::kAtomic, .original = done.original}, word, turn);
   return std::nullopt;
 }
 
 Responder::Outcome Responder::ExecuteAtomicStore(const wire::Packet& packet, Turn& turn) {
   const RemoteRange word = RangeOf(*packet.Get<wire::Reth>());
-  const Placement placement = PlaceAtomicWrite(word, packet.payload(), config_.who, turn.memory);
+  const Placement placement = PlaceAtomicWrite(word, packet.payload(), who_, turn.memory);
   if (const auto no = OutcomeOf(placement, turn)) return no;
-  if (const auto no = TouchKey(word.key, word.length, packet.bth().psn, turn)) return no;
-  Owe({.kind = Reply::Kind::kPlaced}, word);
+  EndUse(word.key, std::get<Placed>(placement).use, packet.bth().psn, who_, turn.memory);
+  Owe({.kind = Reply::Kind::kPlaced}, word, turn);
   return std::nullopt;
 }
 
 Responder::Outcome Responder::ExecuteFlush(const wire::Packet& packet, Turn& turn) {
   const RemoteRange range = RangeOf(*packet.Get<wire::Reth>());
-  if (const auto no = CheckFlush(*packet.Get<wire::Feth>(), range, config_.who, turn.memory)) {
+  if (const auto no = CheckFlush(*packet.Get<wire::Feth>(), range, who_, turn.memory)) {
     return no;
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  Owe({.kind = Reply::Kind::kPlaced}, range);
+  Owe({.kind = Reply::Kind::kPlaced}, range, turn);
   return std::nullopt;
 }
 
@@ -183,12 +194,11 @@ Responder::Outcome Responder::WaitForPages(const memory::Fault& fault, Turn& tur
   return Reason::kPagesAbsent;
 }
 
-Responder::Outcome Responder::TouchKey(memory::Key key, uint32_t length, wire::Psn psn,
-                                       Turn& turn) const {
-  return transport::TouchKey(key, length, psn, config_.who, turn.memory);
-}
-
-void Responder::Owe(Reply reply, const RemoteRange& range) {
+void Responder::Owe(Reply reply, const RemoteRange& range, Turn& turn) {
+  if (const Reply* const leaving = replies_.Leaving(); leaving != nullptr && leaving->holds_key) {
+    turn.memory.one_touch.Release(leaving->key);
+  }
+  reply.pd = who_.pd;
   reply.first = expected_;
   reply.msn = ++msn_;
   reply.key = range.key;
@@ -201,59 +211,12 @@ void Responder::Owe(Reply reply, const RemoteRange& range) {
   ack_is_due_ = false;  // the reply acknowledges all before it
 }
 
-bool Responder::TakeReceive(Turn& turn) {
-  if (receive_) return true;  // of this message, or of one that was refused for now
-  const auto element = source_.Take();
-  if (!element) return false;
-  if (element->limit_reached) {
-    turn.outbox.Raise({.type = AsyncEventType::kSrqLimitReached, .qp = config_.local_qp});
-  }
-  receive_ = Receive{.element = *element, .cursor = queue::SgeCursor(element->sges)};
-  return true;
-}
-
-Completion Responder::CompletionOf(queue::WrId id, CompletionStatus status) const {
-  Completion completion;
-  completion.id = id;
-  completion.qp = queue::QpNumber(config_.local_qp.value());
-  completion.source_qp = queue::QpNumber(config_.remote_qp.value());
-  completion.status = status;
-  completion.opcode = CompletionOpcode::kReceive;
-  return completion;
-}
-
 Responder::Outcome Responder::CompleteReceive(const wire::Packet& packet, uint32_t byte_count,
                                               Turn& turn) {
-  Completion completion = CompletionOf(receive_->element.id, CompletionStatus::kSuccess);
-  completion.byte_count = byte_count;
-  if (packet.info().operation == Operation::kWrite) {
-    completion.opcode = CompletionOpcode::kReceiveWithImmediate;
-  }
-  if (const auto immediate = packet.Get<wire::ImmDt>()) {
-    completion.flags.with_immediate = true;
-    completion.immediate = queue::Immediate(immediate->data);
-  }
-  if (const auto ieth = packet.Get<wire::Ieth>()) {
-    completion.flags.with_invalidate = true;
-    completion.invalidated = queue::KeyValue(ieth->r_key.value());
-  }
-  if (!FinishReceive(completion, packet.bth().solicited_event, turn)) {
-    return Reason::kCompletionQueueError;
-  }
-  return std::nullopt;
-}
-
-// False when the completion is lost.
-bool Responder::FinishReceive(const Completion& completion, bool solicited, Turn& turn) {
-  using PushStatus = queue::CompletionQueue::PushStatus;
-  source_.Finish(receive_->element);
-  receive_.reset();
-  const auto pushed = receive_cq_.Push(completion, solicited, turn.now);
-  if (pushed.event_now) turn.outbox.RaiseCompletionEvent(receive_cq_);
-  if (pushed.status == PushStatus::kOverflowed) {
-    turn.outbox.Raise({.type = AsyncEventType::kCqError, .qp = config_.local_qp});
-  }
-  return pushed.status == PushStatus::kStored;
+  queue::Completion completion = ReceiveCompletionOf(packet, byte_count);
+  completion.source_qp = queue::QpNumber(config_.remote_qp.value());
+  if (receive_.Finish(completion, packet.bth().solicited_event, turn)) return std::nullopt;
+  return Reason::kCompletionQueueError;
 }
 
 }  // namespace verbena::transport

@@ -20,7 +20,7 @@ using wire::Psn;
 
 class ResponderExecuteTest : public ResponderFixture {
  protected:
-  void ExpectRefused(NakCode code, const Cause& cause, AsyncEventType event) {
+  void ExpectRefused(NakCode code, Cause cause, AsyncEventType event) {
     const Answer answer = OneAnswer();
     EXPECT_TRUE(answer.IsNak((psn_ - 1).value(), code));
     ASSERT_TRUE(responder_->failure().has_value());
@@ -163,11 +163,11 @@ TEST_F(ResponderExecuteTest, AWriteIsAuthorisedAsAWholeAtItsFirstPacket) {
   EXPECT_EQ(WordAt(4 * kPage - kMtu), 1u);
 }
 
-TEST_F(ResponderExecuteTest, MemoryThatTheProgramUnmappedIsTroubleOfOurOwn) {
+TEST_F(ResponderExecuteTest, MemoryThatTheProgramUnmappedIsAnAccessError) {
   arena_.Protect(0, PROT_NONE);
   Deliver(WriteOnly(0, Pattern(8)));
   arena_.Protect(0, PROT_READ | PROT_WRITE);
-  ExpectRefused(NakCode::kRemoteOperationalError, Reason::kMemoryGone, AsyncEventType::kQpFatal);
+  ExpectRefused(NakCode::kRemoteAccessError, Reason::kMemoryGone, AsyncEventType::kQpAccessError);
 }
 
 TEST_F(ResponderExecuteTest, AKeyMayDieBetweenTwoPackets) {

@@ -12,13 +12,6 @@ namespace {
 using wire::Operation;
 using wire::Position;
 
-// RC opcodes all have an entry.
-const wire::OpcodeInfo& InfoOf(Operation operation, Position position = Position::kOnly) {
-  const wire::OpcodeInfo* const info = wire::FindOpcode(wire::Service::kRc, operation, position);
-  CHECK(info != nullptr);
-  return *info;
-}
-
 // Where packet `next` stands among those that answer one request.
 Position PositionOf(const Reply& reply) {
   const bool is_first = reply.next == reply.begin;
@@ -59,7 +52,7 @@ bool Responder::SendNext(Turn& turn) {
     return true;
   }
   if (!ack_is_due_) return false;
-  SendAcknowledgement(expected_ - 1, msn_, wire::Syndrome::Ack(source_.credits()), turn);
+  SendAcknowledgement(expected_ - 1, msn_, wire::Syndrome::Ack(receive_.source().credits()), turn);
   ack_is_due_ = false;
   return true;
 }
@@ -79,28 +72,35 @@ bool Responder::SendRead(Reply& reply, Turn& turn) {
   const auto size = static_cast<uint32_t>(std::min<uint64_t>(left, config_.path_mtu));
   const memory::KeyAddress start(reply.address.value() + offset);
   const memory::Translation translation = turn.memory.translator.Translate(
-      reply.key, start, size, memory::Access::kRemoteRead, config_.who);
+      reply.key, start, size, memory::Access::kRemoteRead, AccessorOf(reply));
   if (const memory::Denial* const denial = AsDenial(translation)) {
     FailReply(reply, *denial, turn);
     return true;
   }
   if (const memory::Fault* const fault = AsFault(translation)) return HoldRead(reply, *fault, turn);
 
+  const memory::Ready& ready = *AsReady(translation);
+  if (ready.use == memory::KeyUse::kSpent && !reply.holds_key) {
+    FailReply(reply, memory::Denial::kNotValid, turn);
+    return true;
+  }
   const wire::OpcodeInfo& info = InfoOf(Operation::kReadResponse, PositionOf(reply));
   OutPacket& packet = AddPacket(reply.next_psn(), turn);
-  packet.payload = AsReady(translation)->spans;
+  packet.payload = ready.spans;
   packet.payload_size = size;
   CHECK(packet.payload.length() == size);
   wire::PacketBuilder builder(packet.header, BthOf(info, reply.next_psn()), size);
   if (info.Has(wire::Extension::kAeth)) {
-    builder.Add(wire::Aeth{.syndrome = wire::Syndrome::Ack(source_.credits()), .msn = reply.msn});
+    builder.Add(
+        wire::Aeth{.syndrome = wire::Syndrome::Ack(receive_.source().credits()), .msn = reply.msn});
   }
   packet.header_size = builder.headers().size();
   reply.Advance();
-  // The last of the bytes: a key that is good for one message has served.
-  if (reply.next == reply.packet_count) {
-    const auto no = TouchKey(reply.key, size, reply.first + (reply.packet_count - 1), turn);
-    DCHECK(!no.has_value());  // Translate has just granted it
+  // The last of the bytes: a key that is good for one message has served, but for the repetitions
+  // of that message which the peer asks for when packets are lost.
+  if (reply.next == reply.packet_count && ready.use == memory::KeyUse::kOnce) {
+    turn.memory.one_touch.Hold(reply.key);
+    reply.holds_key = true;
   }
   return true;
 }
@@ -110,20 +110,20 @@ bool Responder::HoldRead(const Reply& reply, const memory::Fault& beginning, Tur
   const uint64_t offset = uint64_t{reply.next} * config_.path_mtu;
   const memory::Translation rest = turn.memory.translator.Translate(
       reply.key, memory::KeyAddress(reply.address.value() + offset), reply.stop - offset,
-      memory::Access::kRemoteRead, config_.who);
+      memory::Access::kRemoteRead, AccessorOf(reply));
   const memory::Fault* const fault = AsFault(rest);
   reply_wait_ = ReplyWait{.ticket = RequestPages(fault != nullptr ? *fault : beginning, turn),
                           .first = reply.first};
   if (IsBefore(answered_, reply.first - 1)) {
-    SendAcknowledgement(reply.first - 1, reply.msn - 1, wire::Syndrome::Ack(source_.credits()),
-                        turn);
+    SendAcknowledgement(reply.first - 1, reply.msn - 1,
+                        wire::Syndrome::Ack(receive_.source().credits()), turn);
   }
   return false;
 }
 
 // Nothing behind it will be answered, not even with the NAK that may be due. A receive request that
 // is in progress has no part in it, and is flushed with the others.
-void Responder::FailReply(const Reply& reply, const Cause& cause, Turn& turn) {
+void Responder::FailReply(const Reply& reply, Cause cause, Turn& turn) {
   const Verdict verdict = VerdictOf(cause);
   nak_ = Nak{.psn = reply.next_psn(), .msn = reply.msn - 1, .syndrome = SyndromeOf(cause, verdict)};
   ack_is_due_ = false;
@@ -133,6 +133,17 @@ void Responder::FailReply(const Reply& reply, const Cause& cause, Turn& turn) {
   failure_ = Failure{.cause = cause, .verdict = verdict};
   inbound_wait_.reset();
   if (verdict.event) turn.outbox.Raise({.type = *verdict.event, .qp = config_.local_qp});
+}
+
+memory::Accessor Responder::AccessorOf(const Reply& reply) const {
+  return {.pd = reply.pd, .qp = who_.qp};
+}
+
+// The services have an entry for all that is sent here.
+const wire::OpcodeInfo& Responder::InfoOf(Operation operation, Position position) const {
+  const wire::OpcodeInfo* const info = wire::FindOpcode(config_.service(), operation, position);
+  CHECK(info != nullptr);
+  return *info;
 }
 
 void Responder::SendAcknowledgement(wire::Psn psn, wire::Msn msn, wire::Syndrome syndrome,
@@ -147,7 +158,8 @@ void Responder::SendAtomicReply(const Reply& reply, Turn& turn) {
   OutPacket& packet = AddPacket(reply.first, turn);
   const wire::Bth bth = BthOf(InfoOf(Operation::kAtomicAcknowledge), reply.first);
   wire::PacketBuilder builder(packet.header, bth, 0);
-  builder.Add(wire::Aeth{.syndrome = wire::Syndrome::Ack(source_.credits()), .msn = reply.msn});
+  builder.Add(
+      wire::Aeth{.syndrome = wire::Syndrome::Ack(receive_.source().credits()), .msn = reply.msn});
   builder.Add(wire::AtomicAckEth{.original = reply.original});
   packet.header_size = builder.headers().size();
 }

@@ -265,21 +265,86 @@ TEST_F(ResponderSendTest, ADuplicateBeforeAHeldReadIsAnsweredMeanwhile) {
   EXPECT_FALSE(responder_->owes_answers());
 }
 
-TEST_F(ResponderSendTest, AOneTouchKeyDiesWithTheLastByteOfItsRead) {
-  const memory::RegionSpec spec{.pd = pd_,
-                                .start = memory::KeyAddress(AddressOf(0)),
-                                .length = kPage,
-                                .rights = memory::Rights::kAll,
-                                .one_touch = true};
-  const std::vector pages = {memory::PhysicalAddress(AddressOf(0))};
-  const auto keys = core_.regions.Register(spec, memory::PageListBacking{pages, 0, memory::kSmall});
-  ASSERT_TRUE(Succeeds(keys));
-  Request read = ReadOf(0, 2 * kMtu);
-  read.reth.r_key = wire::RKey(keys->remote.value());
-  Deliver(read);
+// Row A5.
+class ResponderOneTouchTest : public ResponderSendTest {
+ protected:
+  ResponderOneTouchTest() {
+    const memory::RegionSpec spec{.pd = pd_,
+                                  .start = memory::KeyAddress(AddressOf(0)),
+                                  .length = kPage,
+                                  .rights = memory::Rights::kAll,
+                                  .one_touch = true};
+    const std::vector pages = {memory::PhysicalAddress(AddressOf(0))};
+    keys_ = *core_.regions.Register(spec, memory::PageListBacking{pages, 0, memory::kSmall});
+    read_ = ReadOf(0, 2 * kMtu);
+    read_.reth.r_key = wire::RKey(keys_.remote.value());
+  }
+  bool KeyIsValid() { return EntryOf(keys_.local).state == memory::EntryState::kValid; }
+
+  memory::RegionKeys keys_;
+  Request read_;
+};
+
+TEST_F(ResponderOneTouchTest, ASecondReadIsRefused) {
+  Deliver(read_);
   ExpectRun(Answers(), kStart, Read(0, 2 * kMtu));
-  Deliver(read);
+  Deliver(read_);
   EXPECT_TRUE(OneAnswer().IsNak(PsnAt(2), NakCode::kRemoteAccessError));
+}
+
+TEST_F(ResponderOneTouchTest, SoIsOneThatCameBeforeTheFirstWasAnswered) {
+  Deliver(read_);
+  Deliver(read_);
+  const auto answers = Answers();
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_TRUE(answers[2].IsNak(PsnAt(2), NakCode::kRemoteAccessError));
+}
+
+TEST_F(ResponderOneTouchTest, NoOtherKindOfRequestMayUseItThen) {
+  Deliver(read_);
+  Answers();
+  Request write = WriteOnly(0, Pattern(8, 99));
+  write.reth.r_key = read_.reth.r_key;
+  const Bytes before = Read(0, 8);
+  Deliver(write);
+  EXPECT_TRUE(OneAnswer().IsNak(PsnAt(2), NakCode::kRemoteAccessError));
+  EXPECT_EQ(Read(0, 8), before);
+}
+
+// Packets of the answer may be lost: that read, and no other, is answered again.
+TEST_F(ResponderOneTouchTest, TheReadItselfMayBeRepeated) {
+  Deliver(read_);
+  Answers();
+  Deliver(read_, Psn(kStart));
+  ExpectRun(Answers(), kStart, Read(0, 2 * kMtu));
+  EXPECT_TRUE(KeyIsValid());
+}
+
+TEST_F(ResponderOneTouchTest, ButNotForEver) {
+  Deliver(read_);
+  Answers();
+  for (int i = 0; i < Reply::kRepeatsMax; ++i) {
+    Deliver(read_, Psn(kStart));
+    EXPECT_EQ(Answers().size(), 2u);
+  }
+  Deliver(read_, Psn(kStart));
+  EXPECT_TRUE(Answers().empty());
+  EXPECT_FALSE(KeyIsValid());
+}
+
+TEST_F(ResponderOneTouchTest, TheKeyEndsWhenTheReadIsForgotten) {
+  Deliver(read_);
+  Answers();
+  for (int i = 0; i < 2; ++i) Deliver(ReadOf(0, 8));
+  EXPECT_FALSE(KeyIsValid());
+}
+
+TEST_F(ResponderOneTouchTest, TheKeyEndsWithTheConnection) {
+  Deliver(read_);
+  Answers();
+  Turn turn = MakeTurn();
+  responder_->Flush(turn);
+  EXPECT_FALSE(KeyIsValid());
 }
 
 TEST_F(ResponderSendTest, ANakWaitsForTheRepliesBeforeIt) {

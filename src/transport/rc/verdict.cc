@@ -42,6 +42,7 @@ Verdict RowOf(Reason reason) {
       return kTryLater;
     case Reason::kOpcodeOutOfSequence:
     case Reason::kNotAllowedOnQp:
+    case Reason::kNoSuchReceiver:
     case Reason::kTooManyOutstanding:
     case Reason::kBadLength:
     case Reason::kReservedFlush:
@@ -51,10 +52,10 @@ Verdict RowOf(Reason reason) {
       return kTooLong;
     case Reason::kNoPersistence:
     case Reason::kPagesUnavailable:
+    case Reason::kMemoryGone:
       return kAccessError;
     case Reason::kReceiveBufferDenied:
       return kBadReceive;
-    case Reason::kMemoryGone:
     case Reason::kCompletionQueueError:
       return kLocalTrouble;
   }
@@ -97,8 +98,8 @@ Verdict RowOf(Denial denial) {
 
 }  // namespace
 
-Verdict VerdictOf(const Cause& cause) {
-  return std::visit([](auto why) { return RowOf(why); }, cause);
+Verdict VerdictOf(Cause cause) {
+  return cause.Visit([](auto why) { return RowOf(why); });
 }
 
 const char* NameOf(Reason reason) {
@@ -113,6 +114,8 @@ const char* NameOf(Reason reason) {
       return "the opcode does not follow the one before";
     case Reason::kNotAllowedOnQp:
       return "the queue pair does not allow the operation";
+    case Reason::kNoSuchReceiver:
+      return "no shared receive queue of the domain has that number";
     case Reason::kTooManyOutstanding:
       return "too many reads and atomics are outstanding";
     case Reason::kBadLength:
@@ -137,8 +140,8 @@ const char* NameOf(Reason reason) {
   UNREACHABLE();
 }
 
-const char* NameOf(const Cause& cause) {
-  return std::visit([](auto why) { return NameOf(why); }, cause);
+const char* NameOf(Cause cause) {
+  return cause.Visit([](auto why) { return NameOf(why); });
 }
 
 }  // namespace verbena::transport

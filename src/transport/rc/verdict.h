@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <variant>
 
 #include "memory/denial.h"
 #include "queue/completion.h"
@@ -21,6 +20,7 @@ enum class Reason : uint8_t {
   // The request is not a proper one.
   kOpcodeOutOfSequence,  // a middle without a first, a first in the middle
   kNotAllowedOnQp,       // a kind of RDMA for which this QP is not enabled
+  kNoSuchReceiver,       // the XRC domain has no shared receive queue of that number
   kTooManyOutstanding,   // reads and atomics, above max_dest_rd_atomic
   kBadLength,            // payload, path MTU and DMA length do not fit each other
   kReservedFlush,        // placement or selectivity that the specification does not define
@@ -38,10 +38,31 @@ inline constexpr size_t kReasonCount = static_cast<size_t>(Reason::kCompletionQu
 
 const char* NameOf(Reason reason);
 
-// A denial stands for one of a remote key, of the message or of its invalidation.
-using Cause = std::variant<Reason, memory::Denial>;
+// A reason of the transport's, or a denial of the tables: of the message's remote key, or of its
+// invalidation. One byte, because every step of every packet may answer with one.
+class Cause {
+ public:
+  // NOLINTBEGIN(google-explicit-constructor): either is a cause as it is.
+  constexpr Cause(Reason reason) : code_(static_cast<uint8_t>(reason)) {}
+  constexpr Cause(memory::Denial denial) : code_(kDenial | static_cast<uint8_t>(denial)) {}
+  // NOLINTEND(google-explicit-constructor)
 
-const char* NameOf(const Cause& cause);
+  template <class Visitor>
+  constexpr auto Visit(Visitor visitor) const {
+    const auto value = static_cast<uint8_t>(code_ & ~kDenial);
+    return (code_ & kDenial) != 0 ? visitor(static_cast<memory::Denial>(value))
+                                  : visitor(static_cast<Reason>(value));
+  }
+
+  friend constexpr bool operator==(Cause, Cause) = default;
+
+ private:
+  static constexpr uint8_t kDenial = 0x80;
+
+  uint8_t code_;
+};
+
+const char* NameOf(Cause cause);
 
 enum class QpEffect : uint8_t { kNone, kError };
 
@@ -57,7 +78,7 @@ struct Verdict {
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
-[[nodiscard]] Verdict VerdictOf(const Cause& cause);
+[[nodiscard]] Verdict VerdictOf(Cause cause);
 
 // The one refusal that ended a connection.
 struct Failure {

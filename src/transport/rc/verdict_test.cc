@@ -47,19 +47,18 @@ TEST(VerdictTest, EveryDenialIsAnAccessErrorButMisalignment) {
   }
   EXPECT_EQ(VerdictOf(Reason::kNoPersistence), VerdictOf(Denial::kNoRight));
   EXPECT_EQ(VerdictOf(Reason::kPagesUnavailable), VerdictOf(Denial::kNoRight));
+  EXPECT_EQ(VerdictOf(Reason::kMemoryGone), VerdictOf(Denial::kNoRight));
 }
 
 TEST(VerdictTest, TroubleOfOurOwnIsAnOperationalError) {
   EXPECT_EQ(VerdictOf(Reason::kReceiveBufferDenied).nak, NakCode::kRemoteOperationalError);
   EXPECT_EQ(VerdictOf(Reason::kReceiveBufferDenied).receive_status,
             CompletionStatus::kLocalProtectionError);
-  for (const Reason reason : {Reason::kMemoryGone, Reason::kCompletionQueueError}) {
-    EXPECT_EQ(VerdictOf(reason),
-              (Verdict{.nak = NakCode::kRemoteOperationalError,
-                       .receive_status = CompletionStatus::kLocalQpOperationError,
-                       .effect = QpEffect::kError,
-                       .event = AsyncEventType::kQpFatal}));
-  }
+  EXPECT_EQ(VerdictOf(Reason::kCompletionQueueError),
+            (Verdict{.nak = NakCode::kRemoteOperationalError,
+                     .receive_status = CompletionStatus::kLocalQpOperationError,
+                     .effect = QpEffect::kError,
+                     .event = AsyncEventType::kQpFatal}));
 }
 
 // Whoever ends the connection tells both sides why.

@@ -13,7 +13,7 @@ using wire::Operation;
 constexpr uint64_t kTicketsOfReceiver = uint64_t{1} << 63;
 
 // The fault is on this side.
-bool IsOurs(const Cause& cause) {
+bool IsOurs(Cause cause) {
   return cause == Cause(Reason::kMessageTooLong) || cause == Cause(Reason::kReceiveBufferDenied) ||
          cause == Cause(Reason::kMemoryGone) || cause == Cause(Reason::kCompletionQueueError);
 }
@@ -88,9 +88,7 @@ UcResponder::Outcome UcResponder::ExecuteWrite(const wire::Packet& packet, Turn&
               .remaining = rest.length - size,
               .received = (info.starts_message() ? 0 : message_.received) + size};
   if (!info.ends_message()) return std::nullopt;
-  if (const auto no = TouchKey(rest.key, size, packet.bth().psn, config_.who, turn.memory)) {
-    return no;
-  }
+  EndUse(rest.key, std::get<Placed>(placed).use, packet.bth().psn, config_.who, turn.memory);
   return info.has_immediate() ? CompleteReceive(packet, message_.received, turn) : std::nullopt;
 }
 
@@ -116,7 +114,7 @@ UcResponder::Outcome UcResponder::CompleteReceive(const wire::Packet& packet, ui
   return Reason::kCompletionQueueError;
 }
 
-void UcResponder::Refuse(const Cause& cause, Turn& turn) {
+void UcResponder::Refuse(Cause cause, Turn& turn) {
   if (IsOurs(cause)) return Fail(cause, turn);
   if (cause == Cause(Reason::kReceiverNotReady)) {
     ++counters_.no_receive;
@@ -134,7 +132,7 @@ void UcResponder::Drop() {
   if (receive_.is_taken()) receive_.Rewind();
 }
 
-void UcResponder::Fail(const Cause& cause, Turn& turn) {
+void UcResponder::Fail(Cause cause, Turn& turn) {
   failure_ = cause;
   message_ = {};
   page_wait_.reset();

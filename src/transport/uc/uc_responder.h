@@ -70,9 +70,9 @@ class UcResponder {
   Outcome ExecuteWrite(const wire::Packet& packet, Turn& turn);
   Outcome OutcomeOf(const Placement& placement, bool is_of_receive, Turn& turn);
   Outcome CompleteReceive(const wire::Packet& packet, uint32_t byte_count, Turn& turn);
-  void Refuse(const Cause& cause, Turn& turn);
+  void Refuse(Cause cause, Turn& turn);
   void Drop();
-  void Fail(const Cause& cause, Turn& turn);
+  void Fail(Cause cause, Turn& turn);
 
   const UcConfig config_;
   ReceiveSlot receive_;

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "base/check.h"
+#include "memory/protection_domain.h"
+#include "queue/completion_queue.h"
+#include "queue/shared_receive_queue.h"
+#include "wire/roce/types.h"
+
+namespace verbena::transport {
+
+// The shared receive queues that the extended connections of one domain deliver to, by the number
+// that each request carries (IBA A14). A queue brings its own completion queue and protection
+// domain with it: a connection serves all processes of its node, and each message is for one.
+//
+// Owned by the adapter, and outlived by none of its connections; one thread at a time.
+class XrcDomain {
+ public:
+  struct Receiver {
+    wire::XrcSrqNumber number = {};
+    queue::SharedReceiveQueue* queue = nullptr;
+    queue::CompletionQueue* cq = nullptr;
+    memory::PdId pd = {};
+  };
+
+  // REQUIRES: no other has its number.
+  void Add(const Receiver& receiver) {
+    CHECK(Find(receiver.number) == nullptr);
+    receivers_.insert(Place(receiver.number), receiver);
+  }
+  // REQUIRES: it is there, and all connections have forgotten it (RcQp::ForgetReceiver).
+  void Remove(wire::XrcSrqNumber number) {
+    CHECK(Find(number) != nullptr);
+    receivers_.erase(Place(number));
+  }
+
+  [[nodiscard]] const Receiver* Find(wire::XrcSrqNumber number) const {
+    const auto place = const_cast<XrcDomain*>(this)->Place(number);
+    return place != receivers_.end() && place->number == number ? &*place : nullptr;
+  }
+  [[nodiscard]] bool empty() const { return receivers_.empty(); }
+
+ private:
+  std::vector<Receiver>::iterator Place(wire::XrcSrqNumber number) {
+    return std::ranges::lower_bound(receivers_, number, {}, &Receiver::number);
+  }
+
+  std::vector<Receiver> receivers_;  // in the order of their numbers
+};
+
+}  // namespace verbena::transport
