@@ -13,7 +13,14 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 
 # No -DNDEBUG: what holds in a test holds for users, too. Symbols make a field report readable.
-set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g")
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g")
+
+# The layers call each other many times per packet. What users run is optimised as a whole, which
+# takes a fifth of the instructions off; tests, which are linked more often than they are run, are not.
+set(VERBENA_WHOLE_PROGRAM OFF)
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(VERBENA_WHOLE_PROGRAM ON)
+endif()
 
 # For C++ only: the assembler would complain about options that it does not use.
 function(verbena_compile_options)
@@ -26,6 +33,9 @@ verbena_compile_options(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-vir
                         -Werror -Werror=switch)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   verbena_compile_options(-Wthread-safety)
+else()
+  # gcc 12 sees overlaps in every sum of strings (its bug 105651).
+  verbena_compile_options(-Wno-restrict)
 endif()
 
 if(VERBENA_DCHECK)

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <mutex>
+#include <atomic>
+#include <cstdint>
 
 // Names for clang's thread-safety analysis, which checks when compiling that a guarded field is
 // touched only under its lock. Other compilers see nothing.
@@ -36,19 +37,39 @@
 
 namespace verbena {
 
-// std::mutex, known to the analysis. Not recursive. Any thread may use it.
+// A mutex known to the analysis, for the data path: free, it costs ten instructions and no call,
+// where std::mutex costs sixty. Not recursive. Any thread may use it.
+//
+// The word is 0: free; 1: held; 2: held, and somebody may be asleep.
 class VERBENA_CAPABILITY("mutex") Mutex {
  public:
   Mutex() = default;
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
 
-  void Lock() VERBENA_ACQUIRE() { mutex_.lock(); }
-  void Unlock() VERBENA_RELEASE() { mutex_.unlock(); }
-  [[nodiscard]] bool TryLock() VERBENA_TRY_ACQUIRE(true) { return mutex_.try_lock(); }
+  void Lock() VERBENA_ACQUIRE() {
+    if (!TryLock()) [[unlikely]] {
+      LockSlowly();
+    }
+  }
+  void Unlock() VERBENA_RELEASE() {
+    if (word_.exchange(0, std::memory_order_release) == 2) [[unlikely]] {
+      word_.notify_one();
+    }
+  }
+  [[nodiscard]] bool TryLock() VERBENA_TRY_ACQUIRE(true) {
+    uint32_t free = 0;
+    return word_.compare_exchange_strong(free, 1, std::memory_order_acquire,
+                                         std::memory_order_relaxed);
+  }
 
  private:
-  std::mutex mutex_;
+  // Whoever has slept cannot know that he was the last who did, and so leaves a 2 behind.
+  void LockSlowly() {
+    while (word_.exchange(2, std::memory_order_acquire) != 0) word_.wait(2);
+  }
+
+  std::atomic<uint32_t> word_ = 0;
 };
 
 // Holds a mutex from its construction to its destruction.

@@ -47,16 +47,6 @@ AtomicFailure Missing(MemoryFault fault) {
 
 }  // namespace
 
-CopyOutcome CopyIn(const SpanList& to, std::span<const std::byte> from) {
-  CHECK(from.size() == to.length());
-  return CopyIn(to, 0, from);
-}
-
-CopyOutcome CopyOut(std::span<std::byte> to, const SpanList& from) {
-  CHECK(to.size() == from.length());
-  return CopyOut(to, from, 0);
-}
-
 CopyOutcome CopyIn(const SpanList& to, uint64_t offset, std::span<const std::byte> from) {
   return Walk(to, offset, from.size(), [from](std::byte* piece, uint64_t done, uint64_t size) {
     return GuardedCopy(piece, from.data() + done, size);

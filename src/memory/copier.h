@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/check.h"
 #include "base/result.h"
 #include "memory/guarded_copy.h"
 #include "memory/span_list.h"
@@ -19,17 +20,22 @@ namespace verbena::memory {
 // that is missing.
 using CopyOutcome = CopyResult;
 
-// Fills the list from its first to its last byte. The lengths must be the same.
-[[nodiscard]] CopyOutcome CopyIn(const SpanList& to, std::span<const std::byte> from);
-
-// Fills `to` with the whole list. The lengths must be the same.
-[[nodiscard]] CopyOutcome CopyOut(std::span<std::byte> to, const SpanList& from);
-
-// The same for a part of the list that starts at `offset` and must lie inside it: one packet of a
-// longer message.
+// A part of the list that starts at `offset` and must lie inside it is filled, or fills `to`.
 [[nodiscard]] CopyOutcome CopyIn(const SpanList& to, uint64_t offset,
                                  std::span<const std::byte> from);
 [[nodiscard]] CopyOutcome CopyOut(std::span<std::byte> to, const SpanList& from, uint64_t offset);
+
+// The same for the whole list, from its first to its last byte. The lengths must be the same.
+[[nodiscard]] inline CopyOutcome CopyIn(const SpanList& to, std::span<const std::byte> from) {
+  CHECK(from.size() == to.length());
+  if (to.size() == 1) return GuardedCopy(PointerTo(to[0].address), from.data(), from.size());
+  return CopyIn(to, 0, from);
+}
+[[nodiscard]] inline CopyOutcome CopyOut(std::span<std::byte> to, const SpanList& from) {
+  CHECK(to.size() == from.length());
+  if (from.size() == 1) return GuardedCopy(to.data(), PointerTo(from[0].address), to.size());
+  return CopyOut(to, from, 0);
+}
 
 // Why an atomic operation did nothing.
 struct AtomicFailure {

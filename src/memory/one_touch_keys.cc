@@ -41,11 +41,7 @@ void OneTouchKeys::StreamAdvanced(QpNumber qp, StreamNumber next_expected) {
   if (stream->second.empty()) remembered_.erase(stream);
 }
 
-void OneTouchKeys::Hold(Key key) {
-  ProtectionEntry* entry = table_.Find(key.index());
-  CHECK(entry != nullptr && entry->use() == KeyUse::kOnce);
-  entry->touched = true;
-}
+void OneTouchKeys::Hold(Key key) { table_.Hold(table_.SlotOf(key)); }
 
 void OneTouchKeys::Release(Key key) { EndIfTouched(key); }
 

@@ -171,6 +171,32 @@ TEST_F(OneTouchKeysTest, AHeldKeyIsSpentUntilItIsReleased) {
   core_.one_touch.Release(window_);  // may come late
 }
 
+// To its owner, a key that is held has ended.
+TEST_F(OneTouchKeysTest, TheRegionOfAHeldWindowMayBeDeregistered) {
+  core_.one_touch.Hold(window_);
+  EXPECT_TRUE(Succeeds(core_.regions.Deregister(region_.local)));
+  EXPECT_TRUE(IsDenied(Write(), Denial::kNotValid));
+  EXPECT_TRUE(core_.IsConsistent());
+}
+
+TEST_F(OneTouchKeysTest, AHeldWindowOfType2MayBeBoundAgainButNotInvalidated) {
+  for (const bool rebind : {false, true}) {
+    const Key window = *core_.windows.Allocate(pd_, WindowType::kType2B);
+    WindowBinding wanted = binding();
+    wanted.instance = Instance(static_cast<uint8_t>(window.instance().value() + 1));
+    const Key bound = *core_.windows.Bind(window, wanted, me_);
+    core_.one_touch.Hold(bound);
+    if (rebind) {
+      wanted.instance = Instance(static_cast<uint8_t>(window.instance().value() + 2));
+      EXPECT_TRUE(core_.windows.Bind(bound, wanted, me_).has_value());
+    } else {
+      EXPECT_TRUE(FailsWith(core_.windows.Invalidate(bound, me_), Denial::kNotValid));
+      EXPECT_TRUE(IsDenied(Translate(bound, kBase, 8, Access::kRemoteWrite), Denial::kNotValid));
+    }
+    EXPECT_TRUE(core_.IsConsistent());
+  }
+}
+
 TEST_F(OneTouchKeysTest, ReleaseSparesTheNextLifeOfTheEntry) {
   core_.one_touch.Hold(window_);
   const Key before = window_;

@@ -49,6 +49,7 @@ struct alignas(64) ProtectionEntry {
   struct Region {
     std::atomic<uint64_t>* current_io;  // the current-I/O word, or null (row D1)
     uint32_t bound_windows;
+    uint32_t held_windows;  // of them, those that are held
   };
   struct Window {
     uint64_t offset;  // of the window's first byte in its region
@@ -79,6 +80,9 @@ struct alignas(64) ProtectionEntry {
   AddressKind address_kind : 1 = AddressKind::kEffective;
   bool one_touch : 1 = false;
   bool touched : 1 = false;
+  // Touched by a message that may have to be repeated, and good for nothing else; to the owner it
+  // is as if the key had ended.
+  bool held : 1 = false;
   bool zero_based : 1 = false;
   bool by_work_request : 1 = false;  // a region that is filled in and invalidated by work requests
   bool was_valid : 1 = false;        // the present instance has been in use

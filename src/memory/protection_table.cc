@@ -86,12 +86,31 @@ void ProtectionTable::AdoptInstance(SlotNumber slot, Instance instance) {
 void ProtectionTable::MakeReserved(SlotNumber slot) {
   ProtectionEntry& entry = EntryAt(slot);
   if (entry.type == EntryType::kWindow && entry.state == EntryState::kValid) {
-    uint32_t& bound = EntryAt(entry.window.region).region.bound_windows;
-    CHECK(bound > 0);
-    --bound;
+    ProtectionEntry::Region& region = EntryAt(entry.window.region).region;
+    CHECK(region.bound_windows > 0);
+    --region.bound_windows;
+    region.held_windows -= entry.held ? 1 : 0;
   }
   entry.state = EntryState::kReserved;
-  entry.touched = false;
+  entry.touched = entry.held = false;
+}
+
+void ProtectionTable::Hold(SlotNumber slot) {
+  ProtectionEntry& entry = EntryAt(slot);
+  CHECK(entry.state == EntryState::kValid && entry.use() == KeyUse::kOnce);
+  entry.touched = entry.held = true;
+  if (entry.type == EntryType::kWindow) ++EntryAt(entry.window.region).region.held_windows;
+}
+
+// Held windows are few and short-lived, so that nobody keeps a list of them.
+bool ProtectionTable::HasWindows(SlotNumber region) {
+  const ProtectionEntry::Region& counts = EntryAt(region).region;
+  for (uint32_t i = 0; counts.held_windows > 0 && i < keys_.slot_count(); ++i) {
+    const ProtectionEntry& entry = EntryAt(SlotNumber(i));
+    const bool is_window = entry.type == EntryType::kWindow && entry.state == EntryState::kValid;
+    if (is_window && entry.held && entry.window.region == region) MakeReserved(SlotNumber(i));
+  }
+  return counts.bound_windows > 0;
 }
 
 void ProtectionTable::Give(SlotNumber slot) {
@@ -121,6 +140,7 @@ bool ProtectionTable::IsConsistent() const {
     // Only regions are swapped out, and only one-touch entries are touched.
     if (entry.state == EntryState::kSwappedOut && entry.type != EntryType::kRegion) return false;
     if (entry.touched && !entry.one_touch) return false;
+    if (entry.held && (!entry.touched || entry.state != EntryState::kValid)) return false;
   }
   for (uint32_t i = 0; i < keys_.slot_count(); ++i) {
     const ProtectionEntry& entry = EntryAt(SlotNumber(i));

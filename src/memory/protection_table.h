@@ -45,6 +45,12 @@ class ProtectionTable {
   // A reserved entry with fresh instances: one for both keys, or one each. Nothing when full.
   std::optional<SlotNumber> Take(EntryType type, PdId pd, bool distinct_keys);
 
+  // Whether windows are bound to the region. Held ones do not count, and end.
+  bool HasWindows(SlotNumber region);
+
+  // For the message that has just been granted access through the key.
+  void Hold(SlotNumber slot);
+
   // The key grants nothing any more but stays reserved; a window lets go of its region.
   void MakeReserved(SlotNumber slot);
 

@@ -84,7 +84,7 @@ MemoryResult<RegionKeys> Regions::Reregister(Key key, const RegionSpec& spec,
   if (entry.state != EntryState::kValid || entry.by_work_request) {
     return Fail(MemoryError::kWrongState);
   }
-  if (entry.region.bound_windows > 0) return Fail(MemoryError::kInUse);
+  if (table_.HasWindows(table_.SlotOf(key))) return Fail(MemoryError::kInUse);
   if (const auto ok = CheckSpec(spec); !ok.has_value()) return Fail(ok.error());
   const auto owner_ok = CheckOwner(spec, backing.has_value() ? *backing : BackingOf(entry));
   if (!owner_ok.has_value()) return Fail(owner_ok.error());
@@ -111,7 +111,7 @@ MemoryResult<void> Regions::Deregister(Key key) {
   const auto found = table_.FindLive(key, EntryType::kRegion);
   if (!found.has_value()) return Fail(found.error());
   const ProtectionEntry& entry = **found;
-  if (entry.region.bound_windows > 0) return Fail(MemoryError::kInUse);
+  if (table_.HasWindows(table_.SlotOf(key))) return Fail(MemoryError::kInUse);
   if (entry.table != nullptr) store_.Release(entry.table);
   domains_.DropUser(entry.pd);
   table_.Give(table_.SlotOf(key));
@@ -146,7 +146,9 @@ Result<RegionKeys, Denial> Regions::RegisterReserved(Key key, const RegionSpec& 
   if (entry->type != EntryType::kRegion || !entry->by_work_request) return Fail(Denial::kWrongType);
   if (entry->pd != who.pd || spec.pd != who.pd) return Fail(Denial::kWrongDomain);
   // A one-touch region that is used up may have windows still; a new life must not open to them.
-  if (entry->state != EntryState::kReserved || entry->region.bound_windows > 0) {
+  const SlotNumber slot = table_.SlotOf(key);
+  if (entry->held) table_.MakeReserved(slot);
+  if (entry->state != EntryState::kReserved || table_.HasWindows(slot)) {
     return Fail(Denial::kStillInUse);
   }
   // The doc's check of the instance: the one reserved, or a new one once that has been in use.
@@ -161,7 +163,6 @@ Result<RegionKeys, Denial> Regions::RegisterReserved(Key key, const RegionSpec& 
   }
   if (backing.pages.size() > entry->table->page_count()) return Fail(Denial::kTooManyPages);
 
-  const SlotNumber slot = table_.SlotOf(key);
   MapPageList(store_, *entry->table, backing);
   if (!same) table_.AdoptInstance(slot, key.instance());
   FillIn(slot, spec, {entry->table, static_cast<uint32_t>(backing.first_offset), spec.length});
@@ -181,8 +182,11 @@ Result<void, Denial> Regions::Invalidate(Key key, Origin origin, const Accessor&
     return Fail(Denial::kNoRight);
   }
   if (!entry->by_work_request) return Fail(Denial::kNotInvalidable);
-  if (entry->region.bound_windows > 0) return Fail(Denial::kStillInUse);
-  table_.MakeReserved(table_.SlotOf(key));
+  const SlotNumber slot = table_.SlotOf(key);
+  if (table_.HasWindows(slot)) return Fail(Denial::kStillInUse);
+  const bool was_held = entry->held;
+  table_.MakeReserved(slot);
+  if (was_held) return Fail(Denial::kNotValid);
   return {};
 }
 
@@ -270,13 +274,13 @@ void Regions::FillIn(SlotNumber slot, const RegionSpec& spec, const Memory& memo
   entry.length = memory.length;
   entry.table = memory.table;
   entry.first_offset = memory.first_offset;
-  entry.region = {spec.current_io, 0};
+  entry.region = {spec.current_io, 0, 0};
   entry.pd = spec.pd;
   entry.guest = domains_.Find(spec.pd)->guest;
   entry.rights = spec.rights;
   entry.address_kind = spec.address_kind;
   entry.one_touch = spec.one_touch;
-  entry.touched = false;
+  entry.touched = entry.held = false;
   entry.zero_based = spec.zero_based;
   entry.was_valid = true;
   entry.state = EntryState::kValid;

@@ -1,11 +1,20 @@
 #include "memory/reverse_map.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace verbena::memory {
 
 void ReverseMap::Insert(Block block, Place place) {
-  records_.emplace(block, place);
+  if (spares_.empty()) {
+    records_.emplace(block, place);
+  } else {
+    Records::node_type node = std::move(spares_.back());
+    spares_.pop_back();
+    node.key() = block;
+    node.mapped() = place;
+    records_.insert(std::move(node));
+  }
   ++records_by_shift_[block.shift()];
 }
 
@@ -13,14 +22,16 @@ void ReverseMap::Erase(Block block, Place place) {
   const auto [from, to] = records_.equal_range(block);
   const auto it = std::find_if(from, to, [&](const auto& r) { return r.second == place; });
   CHECK(it != to);
-  records_.erase(it);
+  Records::node_type node = records_.extract(it);
+  if (spares_.size() < kSparesMax) spares_.push_back(std::move(node));
   --records_by_shift_[block.shift()];
 }
 
 uint64_t ReverseMap::bytes() const {
   // A node holds the record, a link and the hash; the allocator adds a word.
   constexpr uint64_t kNodeBytes = sizeof(decltype(records_)::value_type) + 3 * sizeof(void*);
-  return records_.size() * kNodeBytes + records_.bucket_count() * sizeof(void*);
+  return (records_.size() + spares_.size()) * kNodeBytes + records_.bucket_count() * sizeof(void*) +
+         kSparesMax * sizeof(Records::node_type);
 }
 
 bool ReverseMap::IsConsistent() const {

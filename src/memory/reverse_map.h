@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <unordered_map>
+#include <vector>
 
 #include "base/check.h"
 #include "memory/translation_table.h"
@@ -25,6 +26,8 @@ namespace verbena::memory {
 // Owned by the TranslationStore; one thread at a time.
 class ReverseMap {
  public:
+  ReverseMap() { spares_.reserve(kSparesMax); }
+
   // What a record points at: a leaf of a linear table, a page of any other.
   struct Place {
     TranslationTable* table;
@@ -109,7 +112,13 @@ class ReverseMap {
   void Insert(Block block, Place place);
   void Erase(Block block, Place place);
 
-  std::unordered_multimap<Block, Place, Block::Hash> records_;
+  using Records = std::unordered_multimap<Block, Place, Block::Hash>;
+  // Registering by work request is part of the data path, and a page list has a record per page:
+  // those of the last ones are used again.
+  static constexpr size_t kSparesMax = 1024;
+
+  Records records_;
+  std::vector<Records::node_type> spares_;
   std::array<uint64_t, kShiftEnd> records_by_shift_{};
 };
 

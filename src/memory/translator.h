@@ -3,13 +3,16 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/check.h"
 #include "base/result.h"
 #include "memory/access.h"
 #include "memory/address.h"
+#include "memory/entry_checks.h"
 #include "memory/guest_table.h"
 #include "memory/protection_domain.h"
 #include "memory/protection_table.h"
 #include "memory/translation.h"
+#include "memory/translation_table.h"
 
 namespace verbena::memory {
 
@@ -67,5 +70,62 @@ class Translator {
   const GuestTable& guests_;
   const bool remote_through_regions_;
 };
+
+// The checks in order. With `common_only`, guests' memory and atomics are refused too, for the
+// caller to ask again without.
+template <bool common_only>
+[[gnu::always_inline]] inline std::optional<Denial> Translator::Check(Key key, KeyAddress address,
+                                                                      uint64_t length,
+                                                                      Access access,
+                                                                      const Accessor& who,
+                                                                      Grant& grant) const {
+  using namespace internal;
+  DCHECK(length > 0);
+  const AccessTraits traits = TraitsOf(access);
+  grant.slot = table_.SlotOf(key);
+  const ProtectionEntry* const entry = table_.Find(grant.slot);
+  if (!IsValid(entry)) return WhyNotValid(entry);
+
+  // A window stands on its region, and that on its guest: they must be valid as well.
+  grant.use = entry->use();
+  grant.target = entry;
+  grant.offset = address.value() - entry->start;
+  if (entry->type == EntryType::kWindow) {
+    grant.slot = entry->window.region;
+    grant.target = &table_.EntryAt(grant.slot);
+    grant.offset += entry->window.offset;
+    if (!IsValid(grant.target)) return Denial::kRegionNotValid;
+  }
+  if (grant.target->guest != kHost) {
+    if (common_only || guests_.Find(grant.target->guest) == nullptr) return Denial::kGuestGone;
+  }
+
+  if (!TypeFits(*entry, traits.origin, remote_through_regions_)) return Denial::kWrongType;
+  if (!DomainFits(*entry, who)) return Denial::kWrongDomain;
+  if (!QpFits(*entry, who)) return Denial::kWrongQp;
+  if (!InstanceFits(*entry, key, traits.origin)) return Denial::kStaleInstance;
+  if (!IsInside(*entry, address, length)) return Denial::kOutOfRange;
+  if (!HasRight(*entry, traits.right)) return Denial::kNoRight;
+  if (traits.has_purpose && !PurposeFits(*entry, access)) {
+    return access == Access::kBind ? Denial::kNotBindable : Denial::kWrongCommand;
+  }
+  if (access == Access::kRemoteAtomic) {
+    if (common_only || !IsAtomicWord(address.value(), length)) return Denial::kMisaligned;
+  }
+  return std::nullopt;
+}
+
+[[gnu::always_inline]] inline Translator::InOnePage Translator::FindInOnePage(
+    Key key, KeyAddress address, uint64_t length, Access access, const Accessor& who) const {
+  if (length == 0) return {};
+  Grant grant;
+  if (Check<true>(key, address, length, access, who, grant).has_value()) return {};
+  const TranslationTable* const table = grant.target->table;
+  if (table == nullptr) return {};
+  PhysicalAddress at;
+  const bool is_there = table->FindInOnePage(grant.target->first_offset + grant.offset, length,
+                                             TraitsOf(access).writes, at);
+  return {.at = MachineAddress(at.value()), .is_there = is_there, .use = grant.use};
+}
 
 }  // namespace verbena::memory

@@ -33,7 +33,7 @@ Result<ProtectionEntry*, Denial> Windows::FindForBind(Key window, const WindowBi
   if (entry->window_type != WindowType::kType1) {
     // IBA C10-75: a type 2 window is not bound to nothing; it is invalidated.
     if (binding.length == 0) return Fail(Denial::kOutOfRange);
-    if (entry->state == EntryState::kValid) return Fail(Denial::kStillInUse);
+    if (entry->state == EntryState::kValid && !entry->held) return Fail(Denial::kStillInUse);
     if (binding.instance == entry->remote_instance) return Fail(Denial::kSameInstance);
   }
   return entry;
@@ -76,7 +76,7 @@ Result<Key, Denial> Windows::Bind(Key window, const WindowBinding& binding, cons
   entry.rights = binding.rights;
   entry.zero_based = binding.zero_based;
   entry.one_touch = binding.one_touch;
-  entry.touched = false;
+  entry.touched = entry.held = false;
   entry.was_valid = true;
   entry.state = EntryState::kValid;
   return table_.RemoteKey(slot);
@@ -121,7 +121,9 @@ Result<void, Denial> Windows::Invalidate(Key window, const Accessor& who) {
   }
   if (entry->window.qp != who.qp) return Fail(Denial::kWrongQp);
   if (entry->remote_instance != window.instance()) return Fail(Denial::kStaleInstance);
+  const bool was_held = entry->held;
   table_.MakeReserved(table_.SlotOf(window));
+  if (was_held) return Fail(Denial::kNotValid);
   return {};
 }
 

@@ -166,8 +166,9 @@ struct SendProperties {
   bool touches_remote = false;
   bool is_local = false;  // nothing goes on the wire
   bool registers = false;
-  bool is_word = false;  // moves 8 bytes, no more and no less
-  uint8_t operands = 0;  // bit i: alternative i of SendOperand is allowed
+  bool is_word = false;   // moves 8 bytes, no more and no less
+  bool is_plain = false;  // none of the last three: nothing is to be done here before it is sent
+  uint8_t operands = 0;   // bit i: alternative i of SendOperand is allowed
 };
 
 namespace internal {
@@ -180,20 +181,30 @@ inline constexpr uint8_t kMaybeDatagram = kNoOperand | kOperandBit<Datagram>;
 
 inline constexpr std::array<SendProperties, kSendOpcodeCount> kSendProperties = {{
     // kSend
-    {.carries_payload = true, .operands = kMaybeDatagram},
+    {.carries_payload = true, .is_plain = true, .operands = kMaybeDatagram},
     // kSendWithImmediate
-    {.carries_payload = true, .carries_immediate = true, .operands = kMaybeDatagram},
+    {.carries_payload = true,
+     .carries_immediate = true,
+     .is_plain = true,
+     .operands = kMaybeDatagram},
     // kSendWithInvalidate
-    {.carries_payload = true, .operands = kNoOperand},
+    {.carries_payload = true, .is_plain = true, .operands = kNoOperand},
     // kWrite
-    {.carries_payload = true, .touches_remote = true, .operands = kOperandBit<Remote>},
+    {.carries_payload = true,
+     .touches_remote = true,
+     .is_plain = true,
+     .operands = kOperandBit<Remote>},
     // kWriteWithImmediate
     {.carries_payload = true,
      .carries_immediate = true,
      .touches_remote = true,
+     .is_plain = true,
      .operands = kOperandBit<Remote>},
     // kRead
-    {.needs_response = true, .touches_remote = true, .operands = kOperandBit<Remote>},
+    {.needs_response = true,
+     .touches_remote = true,
+     .is_plain = true,
+     .operands = kOperandBit<Remote>},
     // kCompareAndSwap
     {.needs_response = true,
      .touches_remote = true,
@@ -211,7 +222,10 @@ inline constexpr std::array<SendProperties, kSendOpcodeCount> kSendProperties = 
      .is_word = true,
      .operands = kOperandBit<Remote>},
     // kFlush
-    {.needs_response = true, .touches_remote = true, .operands = kOperandBit<Flush>},
+    {.needs_response = true,
+     .touches_remote = true,
+     .is_plain = true,
+     .operands = kOperandBit<Flush>},
     // kBindWindow
     {.is_local = true, .operands = kOperandBit<WindowBind>},
     // kLocalInvalidate

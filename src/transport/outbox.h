@@ -52,15 +52,21 @@ struct PageRequest {
 class Outbox {
  public:
   explicit Outbox(size_t packets_max)
-      : packets_(packets_max),
+      : packets_max_(packets_max),
+        packets_(packets_max),
         gathered_(
-            std::make_unique_for_overwrite<std::byte[]>(packets_max * OutPacket::kPayloadMax)) {}
+            std::make_unique_for_overwrite<std::byte[]>(packets_max * OutPacket::kPayloadMax)) {
+    // An input wants one of each at most, and a queue pair that runs two.
+    page_requests_.reserve(2 * packets_max);
+    events_.reserve(2 * packets_max);
+    completion_events_.reserve(2 * packets_max);
+  }
 
-  size_t room() const { return packets_.size() - packet_count_; }
+  size_t room() const { return packets_max_ - packet_count_; }
 
   // REQUIRES: room() > 0. The fields other than the defaults above are left uninitialised.
   OutPacket& AddPacket() {
-    CHECK(room() > 0);
+    DCHECK(room() > 0);
     OutPacket& packet = packets_[packet_count_++];
     packet.payload.Clear();
     packet.inlined = {};
@@ -96,6 +102,7 @@ class Outbox {
   }
 
  private:
+  const size_t packets_max_;
   std::vector<OutPacket> packets_;
   std::unique_ptr<std::byte[]> gathered_;
   size_t packet_count_ = 0;

@@ -134,6 +134,7 @@ void Requester::Advance(wire::Psn unacked, Turn& turn) {
   recovering_.reset();
   window_.OnAcknowledged(progress);
   retry_.OnProgress();
+  retry_.StopWaiting();  // a packet that was not taken at first was, when it came again
   retry_.StopTimer();
   if (sent_end_ != unacked_ && !is_stalled()) retry_.StartTimer(turn.now);
 }
@@ -141,6 +142,7 @@ void Requester::Advance(wire::Psn unacked, Turn& turn) {
 void Requester::OnReadResponse(const wire::Packet& packet, Turn& turn) {
   const wire::Psn psn = packet.bth().psn;
   if (UnderWay(psn) >= UnderWay(sent_end_)) return;
+  retry_.StopWaiting();  // the peer has taken the request, whatever it said before
   const auto n = flights_.Find(psn);
   if (!n.has_value() || scatter_stall_.has_value()) return;
   if (!IsAnsweredByRead(queue_.At(*n).opcode)) return;
@@ -174,6 +176,7 @@ void Requester::OnReadResponse(const wire::Packet& packet, Turn& turn) {
 void Requester::OnAtomicResponse(const wire::Packet& packet, Turn& turn) {
   const wire::Psn psn = packet.bth().psn;
   if (UnderWay(psn) >= UnderWay(sent_end_)) return;
+  retry_.StopWaiting();
   const auto n = flights_.Find(psn);
   const auto original = packet.Get<wire::AtomicAckEth>();
   if (!n.has_value() || scatter_stall_.has_value() || !original.has_value()) return;
@@ -241,25 +244,50 @@ void Requester::FailAt(wire::Psn psn, CompletionStatus status, Turn& turn) {
   CompleteDone(turn);
 }
 
+// Inlined where it is called once per message.
+[[gnu::always_inline]] inline void Requester::Complete(WqeNumber n, CompletionStatus status,
+                                                       uint32_t byte_count, Turn& turn) {
+  const queue::SendWqe& wqe = queue_.At(n);
+  queue::Completion completion;
+  completion.id = wqe.id;
+  completion.qp = queue::QpNumber(config_.local_qp.value());
+  completion.status = status;
+  completion.opcode = queue::CompletionOpcodeOf(wqe.opcode);
+  completion.byte_count = byte_count;
+  if (transport::Complete(completion, wqe.flags.solicited, cq_, turn)) [[likely]] {
+    return;
+  }
+  if (has_failed_) return;
+  // IBA 11.6.3.1: a completion that finds no room is lost, and with it the queue pair.
+  turn.outbox.Raise({AsyncEventType::kQpFatal, config_.local_qp});
+  has_failed_ = true;
+}
+
 void Requester::CompleteDone(Turn& turn) {
   while (!flights_.empty() && flights_.front().is_done && !has_failed_) {
     const WqeNumber n = flights_.begin();
-    const Flight flight = flights_.front();
-    const bool failed = flight.status != CompletionStatus::kSuccess;
-    if (failed || queue_.At(n).flags.signaled) {
-      Complete(n, flight.status, flight.byte_count, turn);
+    const Flight& flight = flights_.front();
+    if (flight.status != CompletionStatus::kSuccess) [[unlikely]] {
+      return CompleteFailed(n, flight, turn);
     }
-    const bool is_setback = failed && IsSetback(n, flight);
+    if (queue_.At(n).flags.signaled) Complete(n, flight.status, flight.byte_count, turn);
     if (position_.wqe == n) position_ = {Next(n), 0};
     flights_.RetireFront();
     queue_.Retire(n);
-    if (is_setback) {
-      FlushQueue(turn);
-      is_blocked_ = false;
-      had_setback_ = true;
-    } else {
-      has_failed_ = failed;
-    }
+  }
+}
+
+[[gnu::noinline]] void Requester::CompleteFailed(WqeNumber n, const Flight& flight, Turn& turn) {
+  Complete(n, flight.status, flight.byte_count, turn);
+  const bool is_setback = IsSetback(n, flight) && !has_failed_;
+  queue_.Retire(n);
+  if (is_setback) {
+    FlushQueue(turn);
+    is_blocked_ = false;
+    had_setback_ = true;
+  } else {
+    flights_.RetireFront();
+    has_failed_ = true;
   }
 }
 
@@ -270,16 +298,13 @@ bool Requester::IsSetback(WqeNumber n, const Flight& flight) const {
          queue::PropertiesOf(queue_.At(n).opcode).registers;
 }
 
-void Requester::Complete(WqeNumber n, CompletionStatus status, uint32_t byte_count, Turn& turn) {
-  const queue::SendWqe& wqe = queue_.At(n);
-  queue::Completion completion;
-  completion.id = wqe.id;
-  completion.qp = queue::QpNumber(config_.local_qp.value());
-  completion.status = status;
-  completion.opcode = queue::CompletionOpcodeOf(wqe.opcode);
-  completion.byte_count = byte_count;
-  // A completion that finds no room is lost, and the program hears of that as an event.
-  (void)transport::Complete(completion, wqe.flags.solicited, cq_, turn);
+void Requester::FlushQueue(Turn& turn) {
+  for (WqeNumber n = queue_.begin(); n < queue_.end(); n = Next(n)) {
+    Complete(n, CompletionStatus::kFlushed, 0, turn);
+    queue_.Retire(n);
+  }
+  flights_.Reset(queue_.begin());
+  position_ = {queue_.begin(), 0};
 }
 
 }  // namespace verbena::transport

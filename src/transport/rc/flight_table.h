@@ -51,14 +51,14 @@ class FlightTable {
   Flight& front() { return At(begin_); }
 
   Flight& Start(const Flight& flight) {
-    CHECK(end_.value() - begin_.value() < flights_.size());
+    DCHECK(end_.value() - begin_.value() < flights_.size());
     Flight& place = flights_[end_.value() & mask_];
     place = flight;
     end_ = Next(end_);
     return place;
   }
   void RetireFront() {
-    CHECK(!empty());
+    DCHECK(!empty());
     begin_ = Next(begin_);
   }
 

@@ -22,7 +22,7 @@ bool CopyTo(const memory::SpanList& to, std::span<const std::byte> payload) {
   return !memory::CopyIn(to, payload).fault;
 }
 
-// The same where it is known to be one piece: nearly always.
+// The same for one piece.
 bool CopyTo(memory::MachineAddress to, std::span<const std::byte> payload) {
   return !memory::GuardedCopy(memory::PointerTo(to), payload.data(), payload.size()).fault;
 }
@@ -67,46 +67,6 @@ Placement ScatterPieces(queue::SgeCursor& cursor, std::span<const std::byte> pay
   return Placed{};
 }
 
-Placement GatherPieces(queue::SgeCursor cursor, uint32_t size, uint64_t ahead,
-                       const memory::Accessor& who, const memory::MemoryCore& memory,
-                       OutPacket& packet, std::span<std::byte> room) {
-  bool in_room = false;
-  for (uint32_t done = 0; done < size;) {
-    queue::SgeCursor here = cursor;
-    const auto piece = cursor.Next(size - done);
-    CHECK(piece.has_value());
-    const KeyAddress start(piece->address);
-    const Translation translation =
-        memory.translator.Translate(KeyOf(*piece), start, piece->length, Access::kLocalRead, who);
-    if (const memory::Denial* const denial = AsDenial(translation)) return Cause(*denial);
-    if (const memory::Fault* const fault = AsFault(translation)) {
-      const auto rest = here.Next(std::max<uint64_t>(ahead, size - done));
-      return FaultOfAll(KeyOf(*piece), start, rest->length, Access::kLocalRead, who, memory,
-                        *fault);
-    }
-    const memory::SpanList& spans = AsReady(translation)->spans;
-    const bool fits =
-        !in_room && packet.payload.size() + spans.size() <= memory::SpanList::kCapacity;
-    if (fits) {
-      for (const memory::Span span : spans) CHECK(packet.payload.Append(span));
-    } else {
-      if (!in_room && memory::CopyOut(room.first(done), packet.payload).fault) {
-        return Cause(Reason::kMemoryGone);
-      }
-      in_room = true;
-      if (memory::CopyOut(room.subspan(done, piece->length), spans).fault) {
-        return Cause(Reason::kMemoryGone);
-      }
-    }
-    done += piece->length;
-  }
-  if (in_room) {
-    packet.payload.Clear();
-    packet.inlined = room.first(size);
-  }
-  return Placed{};
-}
-
 }  // namespace
 
 Placement PlaceWrite(const RemoteRange& rest, std::span<const std::byte> payload,
@@ -145,19 +105,44 @@ Placement ScatterSend(queue::SgeCursor& cursor, std::span<const std::byte> paylo
   return ScatterPieces(cursor, payload, ahead, who, memory);
 }
 
-Placement Gather(const queue::SgeCursor& cursor, uint32_t size, uint64_t ahead,
+Placement Gather(queue::SgeCursor cursor, uint32_t size, uint64_t ahead,
                  const memory::Accessor& who, const memory::MemoryCore& memory, OutPacket& packet,
                  std::span<std::byte> room) {
-  queue::SgeCursor walk = cursor;
-  if (const auto piece = walk.Next(size); piece && piece->length == size) {
-    const auto found = memory.translator.FindInOnePage(KeyOf(*piece), KeyAddress(piece->address),
-                                                       size, Access::kLocalRead, who);
-    if (found.is_there) {
-      packet.payload.Begin({found.at, size});
-      return Placed{};
+  bool in_room = false;
+  for (uint32_t done = 0; done < size;) {
+    queue::SgeCursor here = cursor;
+    const auto piece = cursor.Next(size - done);
+    CHECK(piece.has_value());
+    const KeyAddress start(piece->address);
+    const Translation translation =
+        memory.translator.Translate(KeyOf(*piece), start, piece->length, Access::kLocalRead, who);
+    if (const memory::Denial* const denial = AsDenial(translation)) return Cause(*denial);
+    if (const memory::Fault* const fault = AsFault(translation)) {
+      const auto rest = here.Next(std::max<uint64_t>(ahead, size - done));
+      return FaultOfAll(KeyOf(*piece), start, rest->length, Access::kLocalRead, who, memory,
+                        *fault);
     }
+    const memory::SpanList& spans = AsReady(translation)->spans;
+    const bool fits =
+        !in_room && packet.payload.size() + spans.size() <= memory::SpanList::kCapacity;
+    if (fits) {
+      for (const memory::Span span : spans) CHECK(packet.payload.Append(span));
+    } else {
+      if (!in_room && memory::CopyOut(room.first(done), packet.payload).fault) {
+        return Cause(Reason::kMemoryGone);
+      }
+      in_room = true;
+      if (memory::CopyOut(room.subspan(done, piece->length), spans).fault) {
+        return Cause(Reason::kMemoryGone);
+      }
+    }
+    done += piece->length;
   }
-  return GatherPieces(cursor, size, ahead, who, memory, packet, room);
+  if (in_room) {
+    packet.payload.Clear();
+    packet.inlined = room.first(size);
+  }
+  return Placed{};
 }
 
 Placement PlaceAtomicWrite(const RemoteRange& word, std::span<const std::byte> payload,

@@ -44,10 +44,22 @@ inline constexpr uint64_t kSendAheadMax = uint64_t{1} << 20;
                                     uint64_t ahead, const memory::Accessor& who,
                                     const memory::MemoryCore& memory);
 
-// The other way: names the `size` bytes where the cursor stands as the payload of a packet, or
+// The other way, in the common case: names `size` bytes from `offset` on of one element as the
+// payload of a packet. False, and nothing is done, if they do not lie in one present page.
+[[nodiscard]] inline bool NamePiece(const queue::Sge& sge, uint64_t offset, uint32_t size,
+                                    const memory::Accessor& who, const memory::MemoryCore& memory,
+                                    OutPacket& packet) {
+  const auto found = memory.translator.FindInOnePage(memory::Key(sge.key.value()),
+                                                     memory::KeyAddress(sge.address + offset), size,
+                                                     memory::Access::kLocalRead, who);
+  if (found.is_there) packet.payload.Begin({found.at, size});
+  return found.is_there;
+}
+
+// In general: names the `size` bytes where the cursor stands as the payload of a packet, or
 // brings them together in `room` where they lie in more pieces than a packet can name. REQUIRES:
 // the list has as many.
-[[nodiscard]] Placement Gather(const queue::SgeCursor& cursor, uint32_t size, uint64_t ahead,
+[[nodiscard]] Placement Gather(queue::SgeCursor cursor, uint32_t size, uint64_t ahead,
                                const memory::Accessor& who, const memory::MemoryCore& memory,
                                OutPacket& packet, std::span<std::byte> room);
 

@@ -17,8 +17,9 @@ void RcQp::BecomeReadyToSend(wire::Psn first) {
 }
 
 void RcQp::Configure(const RcConfig& config) {
-  CHECK(config.type == config_.type && config.local_qp == config_.local_qp);
-  config_ = config;
+  CHECK(config.type == this->config().type && config.local_qp == this->config().local_qp);
+  requester_.Configure(config);
+  responder_.Configure(config);
 }
 
 void RcQp::Drain() {
@@ -36,19 +37,19 @@ void RcQp::ResumeSends() {
 void RcQp::TellWhenDrained(Turn& turn) {
   if (drain_is_told_ || !requester_.is_drained()) return;
   drain_is_told_ = true;
-  turn.outbox.Raise({AsyncEventType::kSendQueueDrained, config_.local_qp});
+  turn.outbox.Raise({AsyncEventType::kSendQueueDrained, config().local_qp});
 }
 
 void RcQp::OnPacket(const wire::Packet& packet, Turn& turn) {
-  if (!TakesRequests(state_) || packet.info().service != config_.service()) return;
+  if (!TakesRequests(state_) || packet.info().service != config().service()) return;
   if (state_ == QpState::kRtr && !has_heard_) {
     // The program may have been told to wait for this before it goes on to send.
-    turn.outbox.Raise({AsyncEventType::kCommunicationEstablished, config_.local_qp});
+    turn.outbox.Raise({AsyncEventType::kCommunicationEstablished, config().local_qp});
   }
   has_heard_ = true;
   if (packet.info().is_request) {
     // The sending end of an extended connection serves nobody.
-    if (config_.type != QpType::kXrcSend) responder_.OnRequest(packet, turn);
+    if (config().type != QpType::kXrcSend) responder_.OnRequest(packet, turn);
   } else if (FinishesSends(state_)) {
     requester_.OnResponse(packet, turn);
   }

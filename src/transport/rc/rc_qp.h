@@ -28,18 +28,16 @@ class RcQp {
  public:
   RcQp(const RcConfig& config, queue::SendQueue& send_queue, ReceiveSource receives,
        queue::CompletionQueue& send_cq, queue::CompletionQueue& receive_cq)
-      : config_(config),
-        requester_(config_, send_queue, send_cq),
-        responder_(config_, receives, receive_cq) {}
+      : requester_(config, send_queue, send_cq), responder_(config, receives, receive_cq) {}
   // kXrcReceive: `send_queue` has no elements.
   RcQp(const RcConfig& config, queue::SendQueue& send_queue, queue::CompletionQueue& send_cq,
        const XrcDomain& receivers)
-      : config_(config), requester_(config_, send_queue, send_cq), responder_(config_, receivers) {}
+      : requester_(config, send_queue, send_cq), responder_(config, receivers) {}
   RcQp(const RcQp&) = delete;
   RcQp& operator=(const RcQp&) = delete;
 
   QpState state() const { return state_; }
-  const RcConfig& config() const { return config_; }
+  const RcConfig& config() const { return requester_.config(); }
 
   // What has become known since the queue pair was made. What is of the responder takes effect when
   // it becomes ready to receive, of the requester when it becomes ready to send; remote rights and
@@ -79,7 +77,6 @@ class RcQp {
  private:
   void TellWhenDrained(Turn& turn);
 
-  RcConfig config_;
   QpState state_ = QpState::kInit;
   bool has_heard_ = false;      // from the peer
   bool drain_is_told_ = false;  // since it last drained

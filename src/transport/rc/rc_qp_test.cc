@@ -2,122 +2,70 @@
 
 #include <array>
 #include <cstring>
+#include <deque>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "memory/copier.h"
-#include "memory/signal_guard.h"
+#include "tests/support/rc_net.h"
 
 namespace verbena::transport {
 namespace {
 
-using memory::Rights;
 using queue::CompletionStatus;
 using queue::SendOpcode;
+using scenario::Fate;
+using scenario::Passing;
+using scenario::RcEnd;
+using scenario::RcNet;
+using scenario::RcNode;
 
-constexpr uint64_t kArena = 256 * 1024;
-constexpr uint64_t kPage = 4096;
+constexpr uint64_t kPages = 64;
+constexpr uint64_t kArena = kPages * RcNode::kPage;
 
 // How bad a link and its memory are. All chances are out of 1000.
 struct Weather {
   uint32_t loss = 0;
   uint32_t duplication = 0;
   Duration jitter = Duration();
-  uint32_t eviction = 0;  // per turn, a page of either side
+  uint32_t eviction = 0;  // per packet, a page of either side
   uint32_t path_mtu = 1024;
   uint8_t depth = 4;  // reads and atomics under way
 };
 
-// One end of a connection: tables, memory, queues, queue pair.
-class Node {
- public:
-  Node(uint32_t number, const Weather& weather)
-      : arena_(static_cast<std::byte*>(std::aligned_alloc(kPage, kArena)), &std::free),
-        send_queue_({.capacity = 32, .sges_max = 4, .inline_max = 32, .pages_max = 4}),
-        receive_queue_({.capacity = 64, .sges_max = 2}),
-        cq_(1024),
-        outbox_(64) {
-    memory::SignalGuard::Install();
-    std::memset(arena_.get(), static_cast<int>(number), kArena);
-    const auto pd = *core_.domains.Allocate(*core_.consumers.Open({}));
-    const memory::RegionSpec spec{
-        .pd = pd,
-        .start = memory::KeyAddress(address()),
-        .length = kArena,
-        .rights = Rights::kLocalRead | Rights::kLocalWrite | Rights::kRemote};
-    keys_ =
-        *core_.regions.Register(spec, memory::LinearBacking{memory::PhysicalAddress(address())});
-    EXPECT_TRUE(core_.regions.MapPages(keys_.local, 0, kArena / kPage, {}, true).has_value());
-    RcConfig config;
-    config.local_qp = wire::QpNumber(number);
-    config.remote_qp = wire::QpNumber(3 - number);
-    config.path_mtu = weather.path_mtu;
-    config.who = {pd, memory::QpNumber(number)};
-    config.ack_timeout = Milliseconds(4);
-    config.min_rnr_timer = wire::RnrTimerAtLeast(Microseconds(100));
-    config.max_rd_atomic = config.max_dest_rd_atomic = weather.depth;
-    config.remote_rights = Rights::kRemote;
-    qp_ = std::make_unique<RcQp>(config, send_queue_, ReceiveSource(receive_queue_), cq_, cq_);
-  }
-
-  uint64_t address() const { return reinterpret_cast<uintptr_t>(arena_.get()); }
-  std::byte* bytes() { return arena_.get(); }
-  queue::Sge Bytes(uint64_t offset, uint32_t length) const {
-    return {address() + offset, length, queue::KeyValue(keys_.local.value())};
-  }
-  queue::Remote Remote(uint64_t offset) const {
-    return {address() + offset, queue::KeyValue(keys_.remote.value())};
-  }
-
-  memory::MemoryCore core_;
-  std::unique_ptr<std::byte, decltype(&std::free)> arena_;
-  memory::RegionKeys keys_;
-  queue::SendQueue send_queue_;
-  queue::ReceiveQueue receive_queue_;
-  queue::CompletionQueue cq_;
-  Outbox outbox_;
-  std::unique_ptr<RcQp> qp_;
-};
-
-// Two nodes and the link between them, in virtual time.
+// Two machines and a connection between them, with that weather on the link.
 class Connection {
  public:
   Connection(uint64_t seed, const Weather& weather)
-      : random_(seed), weather_(weather), a_(1, weather), b_(2, weather) {
-    const wire::Psn psn_a(random_.Next32()), psn_b(random_.Next32());
-    a_.qp_->BecomeReadyToReceive(psn_b);
-    b_.qp_->BecomeReadyToReceive(psn_a);
-    a_.qp_->BecomeReadyToSend(psn_a);
-    b_.qp_->BecomeReadyToSend(psn_b);
+      : random_(seed), weather_(weather), a_(net_.AddNode(kPages)), b_(net_.AddNode(kPages)) {
+    scenario::RcSpec spec;
+    spec.config.path_mtu = weather.path_mtu;
+    spec.config.ack_timeout = Milliseconds(4);
+    spec.config.max_rd_atomic = spec.config.max_dest_rd_atomic = weather.depth;
+    spec.receives.capacity = 64;
+    spec.first_psn = wire::Psn(random_.Next32());
+    scenario::RcSpec spec_b = spec;
+    spec_b.first_psn = wire::Psn(random_.Next32());
+    const auto [end_a, end_b] = net_.Connect(a_, b_, spec, spec_b);
+    end_a_ = &end_a;
+    end_b_ = &end_b;
+    net_.SetLink([this](const Passing& passing) { return FateOf(passing); });
+    net_.SetPager([this](const RcEnd& end, const PageRequest&) {
+      Note(end, "asks for pages");
+      return scenario::PageFate{.after =
+                                    Microseconds(static_cast<int64_t>(1 + random_.Below(300)))};
+    });
   }
 
-  Node& a() { return a_; }
-  Node& b() { return b_; }
+  RcNode& a() { return a_; }
+  RcNode& b() { return b_; }
+  RcEnd& end_a() { return *end_a_; }
+  RcEnd& end_b() { return *end_b_; }
+  RcNet& net() { return net_; }
   Random& random() { return random_; }
-  uint64_t timeouts() const {
-    return a_.qp_->requester_counters().timeouts + b_.qp_->requester_counters().timeouts;
-  }
-
-  // Runs both nodes until nothing is due before `until`, or `done`.
-  template <class Done>
-  bool RunUntil(Duration limit, Done done) {
-    const Time end = now_ + limit;
-    while (now_ < end) {
-      Step(a_, b_);
-      Step(b_, a_);
-      if (done()) return true;
-      Time next = std::min({a_.qp_->next_time(), b_.qp_->next_time(), end});
-      if (!events_.empty()) next = std::min(next, events_.begin()->first);
-      now_ = std::max(next, now_ + Nanoseconds(100));
-      Deliver();
-    }
-    return false;
-  }
 
   // The last packets, for the reader of a failure.
   std::string history() const {
@@ -127,96 +75,34 @@ class Connection {
   }
 
  private:
-  struct Event {
-    Node* to = nullptr;
-    std::vector<std::byte> packet;       // arrives, or...
-    std::optional<PageRequest> request;  // ...is served
-  };
-
-  void Step(Node& node, Node& peer) {
-    if (random_.Chance(weather_.eviction, 1000)) Evict(random_.Chance(1, 2) ? node : peer);
-    Turn turn{now_, node.core_, node.outbox_};
-    if (node.qp_->next_time() <= now_) node.qp_->OnTime(turn);
-    const QpState before = node.qp_->state();
-    node.qp_->Run(turn);
-    if (node.qp_->state() != before) {
-      const auto& failure = node.qp_->responder_failure();
-      Note(std::string(&node == &a_ ? "A" : "B") +
-           " has failed: " + (failure.has_value() ? NameOf(failure->cause) : "as requester"));
+  Fate FateOf(const Passing& passing) {
+    if (random_.Chance(weather_.eviction, 1000)) {
+      (random_.Chance(1, 2) ? a_ : b_).Evict(random_.Below(kPages));
     }
-    EXPECT_TRUE(node.qp_->IsConsistent());
-    Send(node, peer);
+    const bool is_lost = random_.Chance(weather_.loss, 1000);
+    Note(passing.from, wire::ToString(passing.packet) + (is_lost ? " LOST" : ""));
+    if (is_lost) return Fate::Drop();
+    const int copies = random_.Chance(weather_.duplication, 1000) ? 2 : 1;
+    return {.copies = copies, .late = Jitter(), .apart = Jitter()};
+  }
+  Duration Jitter() {
+    const auto most = static_cast<uint64_t>(weather_.jitter.nanoseconds());
+    return Nanoseconds(static_cast<int64_t>(random_.Below(most + 1)));
+  }
+  void Note(const RcEnd& end, const std::string& what) {
+    if (history_.size() == 60) history_.pop_front();
+    history_.push_back(ToString(net_.now().since_origin()) + (&end == end_a_ ? " A " : " B ") +
+                       what);
   }
 
-  void Evict(Node& node) {
-    const uint64_t page = node.address() + random_.Below(kArena / kPage) * kPage;
-    node.core_.InvalidateMachine(memory::MachineAddress(page),
-                                 memory::MachineAddress(page + kPage - 1));
-  }
-
-  // Puts what the outbox holds on the link.
-  void Send(Node& node, Node& peer) {
-    for (const OutPacket& packet : node.outbox_.packets()) {
-      std::vector<std::byte> bytes(packet.header_size + packet.payload_size +
-                                   wire::PadFor(packet.payload_size) + wire::kIcrcSize);
-      std::memcpy(bytes.data(), packet.header.data(), packet.header_size);
-      const auto payload = std::span(bytes).subspan(packet.header_size, packet.payload_size);
-      if (!packet.inlined.empty()) {
-        std::memcpy(payload.data(), packet.inlined.data(), payload.size());
-      } else if (!payload.empty()) {
-        EXPECT_FALSE(memory::CopyOut(payload, packet.payload).fault.has_value());
-      }
-      const int copies = random_.Chance(weather_.duplication, 1000) ? 2 : 1;
-      for (int i = 0; i < copies; ++i) {
-        const bool is_lost = random_.Chance(weather_.loss, 1000);
-        Note(ToString(now_.since_origin()) + (&node == &a_ ? " A " : " B ") +
-             wire::ToString(*wire::Packet::Parse(bytes)) + (is_lost ? " LOST" : ""));
-        if (is_lost) continue;
-        const auto jitter = static_cast<uint64_t>(weather_.jitter.nanoseconds());
-        const auto delay =
-            Microseconds(5) + Nanoseconds(static_cast<int64_t>(random_.Below(jitter + 1)));
-        events_.emplace(now_ + delay, Event{&peer, bytes, {}});
-      }
-    }
-    for (const PageRequest& request : node.outbox_.page_requests()) {
-      Note(ToString(now_.since_origin()) + (&node == &a_ ? " A " : " B ") + "asks for pages");
-      events_.emplace(now_ + Microseconds(static_cast<int64_t>(1 + random_.Below(300))),
-                      Event{&node, {}, request});
-    }
-    node.outbox_.Clear();
-  }
-
-  void Note(const std::string& line) {
-    if (history_.size() == 60) history_.erase(history_.begin());
-    history_.push_back(line);
-  }
-
-  void Deliver() {
-    while (!events_.empty() && events_.begin()->first <= now_) {
-      const Event event = std::move(events_.begin()->second);
-      events_.erase(events_.begin());
-      Turn turn{now_, event.to->core_, event.to->outbox_};
-      if (event.request.has_value()) {
-        const memory::Fault& fault = event.request->fault;
-        EXPECT_TRUE(event.to->core_.regions
-                        .MapPages(fault.region, fault.first_page, fault.page_count, {}, true)
-                        .has_value());
-        Note(ToString(now_.since_origin()) + (event.to == &a_ ? " A " : " B ") + "has its pages");
-        event.to->qp_->OnPagesReady(event.request->ticket, true, turn);
-      } else {
-        const auto packet = wire::Packet::Parse(event.packet);
-        ASSERT_TRUE(packet.has_value());
-        event.to->qp_->OnPacket(*packet, turn);
-      }
-    }
-  }
-
+  RcNet net_;
   Random random_;
   const Weather weather_;
-  Node a_, b_;
-  std::multimap<Time, Event> events_;
-  Time now_;
-  std::vector<std::string> history_;
+  RcNode& a_;
+  RcNode& b_;
+  RcEnd* end_a_ = nullptr;
+  RcEnd* end_b_ = nullptr;
+  std::deque<std::string> history_;
 };
 
 // Writes, sends, reads and fetch-and-adds from A to B, each on bytes of its own, so that the end of
@@ -225,19 +111,17 @@ class Story {
  public:
   Story(Connection& connection, uint64_t operations)
       : connection_(connection), operations_(operations) {
-    std::memset(connection.b().bytes() + kCounter, 0, sizeof(uint64_t));
+    connection.b().SetWord(kCounter, 0);
   }
 
   void Run() {
     while (ended_ < operations_ && !testing::Test::HasFailure()) {
       while (posted_ < operations_ && PostNext()) continue;
-      const bool goes_on = connection_.RunUntil(Seconds(20), [&] { return Poll(); });
+      const bool goes_on = connection_.net().RunUntil([&] { return Poll(); }, Seconds(20));
       ASSERT_TRUE(goes_on) << "nothing completes after " << ended_ << " of " << operations_;
     }
     ASSERT_FALSE(testing::Test::HasFailure()) << connection_.history();
-    uint64_t counter = 0;
-    std::memcpy(&counter, connection_.b().bytes() + kCounter, sizeof counter);
-    EXPECT_EQ(counter, added_) << "atomics happen once";
+    EXPECT_EQ(connection_.b().WordAt(kCounter), added_) << "atomics happen once";
     EXPECT_EQ(received_, sent_) << "every message arrives once";
   }
 
@@ -257,8 +141,8 @@ class Story {
 
   bool PostNext() {
     Random& random = connection_.random();
-    Node& a = connection_.a();
-    Node& b = connection_.b();
+    RcNode& a = connection_.a();
+    RcNode& b = connection_.b();
     const uint64_t id = posted_ + 1;
     const uint64_t offset = kSlots + id % kSlotCount * kSlotBytes + random.Below(64);
     const auto length = static_cast<uint32_t>(random.Below(random.Chance(1, 4) ? 4000 : 200));
@@ -266,35 +150,36 @@ class Story {
     queue::SendWqe wqe;
     wqe.id = queue::WrId(id);
     wqe.flags.signaled = true;
-    std::vector<queue::Sge> sges = {a.Bytes(offset, length / 2),
-                                    a.Bytes(offset + length / 2, length - length / 2)};
+    std::vector<queue::Sge> sges = {a.Local(offset, length / 2),
+                                    a.Local(offset + length / 2, length - length / 2)};
     switch (random.Below(4)) {
       case 0:
-        std::memcpy(a.bytes() + offset, posted.expected.data(), length);
+        std::memcpy(a.At(offset), posted.expected.data(), length);
         wqe.operand = b.Remote(offset);
         break;
       case 1:
         posted.opcode = SendOpcode::kSend;
         if (!PostReceive()) return false;
-        std::memcpy(a.bytes() + offset, posted.expected.data(), length);
+        std::memcpy(a.At(offset), posted.expected.data(), length);
         sent_ += 1;
         break;
       case 2:
         posted.opcode = SendOpcode::kRead;
-        std::memcpy(b.bytes() + offset, posted.expected.data(), length);
+        std::memcpy(b.At(offset), posted.expected.data(), length);
         wqe.operand = b.Remote(offset);
         break;
       default:
         posted.opcode = SendOpcode::kFetchAndAdd;
         wqe.operand = queue::Atomic{.remote = b.Remote(kCounter), .compare_or_add = id};
-        sges = {a.Bytes(offset / 8 * 8, 8)};
+        sges = {a.Local(offset / 8 * 8, 8)};
         break;
     }
     wqe.opcode = posted.opcode;
-    if (!a.send_queue_.Post({.wqe = wqe, .sges = sges}).has_value()) {
+    if (!connection_.end_a().send_queue.Post({.wqe = wqe, .sges = sges}).has_value()) {
       if (posted.opcode == SendOpcode::kSend) --sent_;
       return false;
     }
+    connection_.net().Touch(connection_.end_a());
     if (posted.opcode == SendOpcode::kFetchAndAdd) added_ += id;
     story_.emplace(id, posted);
     ++posted_;
@@ -302,9 +187,9 @@ class Story {
   }
 
   bool PostReceive() {
-    Node& b = connection_.b();
-    const std::array<queue::Sge, 1> sges = {b.Bytes(kReceives, 4096)};
-    const auto posted = b.receive_queue_.Post({.wqe = {queue::WrId(++receives_)}, .sges = sges});
+    const std::array<queue::Sge, 1> sges = {connection_.b().Local(kReceives, 4096)};
+    const auto posted =
+        connection_.end_b().receive_queue.Post({.wqe = {queue::WrId(++receives_)}, .sges = sges});
     return posted.has_value();
   }
 
@@ -318,9 +203,9 @@ class Story {
   bool Poll() {
     const uint64_t before = ended_;
     std::array<queue::Completion, 64> completions;
-    const size_t count = connection_.a().cq_.Poll(completions).value();
+    const size_t count = connection_.end_a().send_cq.Poll(completions).value();
     for (size_t i = 0; i < count; ++i) Check(completions[i]);
-    received_ += connection_.b().cq_.Poll(completions).value();
+    received_ += connection_.end_b().receive_cq.Poll(completions).value();
     return ended_ > before;
   }
 
@@ -332,7 +217,7 @@ class Story {
     const Posted& posted = story_.at(completion.id.value());
     const bool at_a = posted.opcode == SendOpcode::kRead;
     if (at_a || posted.opcode == SendOpcode::kWrite) {
-      const std::byte* found = (at_a ? connection_.a() : connection_.b()).bytes() + posted.offset;
+      const std::byte* found = (at_a ? connection_.a() : connection_.b()).At(posted.offset);
       EXPECT_EQ(std::memcmp(found, posted.expected.data(), posted.length), 0);
     }
   }
@@ -362,13 +247,15 @@ INSTANTIATE_TEST_SUITE_P(Seeds, RcQpWeatherTest, testing::Range<uint64_t>(1, 101
 TEST(RcQpTest, FaultsAreNotRepairedByTimeouts) {
   Connection connection(1, {.eviction = 500});
   Story(connection, 500).Run();
-  EXPECT_EQ(connection.timeouts(), 0u);
+  EXPECT_GT(connection.end_a().counters().page_waits, 0u);
+  EXPECT_GT(connection.end_a().counters().rnr_naks, 0u) << "at the peer";
+  EXPECT_EQ(connection.net().timeouts(), 0u);
 }
 
 TEST(RcQpTest, AGoodLinkNeedsNoTimer) {
   Connection connection(1, {});
   Story(connection, 500).Run();
-  EXPECT_EQ(connection.timeouts(), 0u);
+  EXPECT_EQ(connection.net().timeouts(), 0u);
 }
 
 }  // namespace

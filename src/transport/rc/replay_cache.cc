@@ -33,7 +33,7 @@ size_t ReplayCache::FirstPendingIndex() const {
 }
 
 void ReplayCache::DropPending() {
-  for (size_t i = 0; i < count_; ++i) at(i).next = at(i).end;
+  for (size_t i = 0; i < count_; ++i) at(i).Drop();
 }
 
 std::optional<memory::Key> ReplayCache::TakeHeldKey() {

@@ -52,6 +52,7 @@ struct Reply {
   }
 
   [[nodiscard]] bool is_pending() const { return next < end; }
+  void Drop() { next = end; }
   void Advance() { was_sent |= ++next == end; }
   [[nodiscard]] wire::Psn next_psn() const { return first + next; }
   [[nodiscard]] bool Covers(wire::Psn psn) const {

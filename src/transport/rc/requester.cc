@@ -70,7 +70,8 @@ void AddExtensions(const queue::SendWqe& wqe, const wire::OpcodeInfo& info, uint
 }
 
 uint32_t PacketsFor(uint64_t length, uint32_t path_mtu) {
-  return static_cast<uint32_t>(std::max<uint64_t>(1, (length + path_mtu - 1) / path_mtu));
+  if (length <= path_mtu) return 1;
+  return static_cast<uint32_t>((length + path_mtu - 1) / path_mtu);
 }
 
 }  // namespace
@@ -140,8 +141,10 @@ bool Requester::StartNext(Turn& turn) {
                                    .needs_response = properties.needs_response,
                                    .is_done = properties.is_local,
                                    .byte_count = static_cast<uint32_t>(length)});
-  flight.status = DoLocalPart(n, turn);
-  if (flight.status != CompletionStatus::kSuccess) {
+  if (!properties.is_plain || length > kMessageMax || config_.type != QpType::kRc) {
+    flight.status = DoLocalPart(n, turn);
+  }
+  if (flight.status != CompletionStatus::kSuccess) [[unlikely]] {
     is_blocked_ = true;
     flight.is_done = true;
     flight.needs_response = false;
@@ -222,13 +225,12 @@ bool Requester::BuildPacket(Turn& turn, WqeNumber n, const Flight& flight, wire:
   const bool window_full = UnderWay(psn) + 1 >= window_.packets();
   const bool asks = info.ends_message() || window_full || ++since_ack_request_ >= kAckRequestEvery;
   if (asks) since_ack_request_ = 0;
-  const wire::Bth bth{.opcode = info.opcode,
-                      .solicited_event = wqe.flags.solicited && info.ends_message(),
+  const wire::Bth bth{.solicited_event = wqe.flags.solicited && info.ends_message(),
                       .p_key = config_.p_key,
                       .dest_qp = config_.remote_qp,
                       .ack_request = asks,
                       .psn = psn};
-  wire::PacketBuilder builder(packet.header, bth, size);
+  wire::PacketBuilder builder(packet.header, info, bth, size);
   // A read is asked for what is missing of it; the others name their whole range, once.
   const uint64_t skipped = flight.needs_response ? offset : 0;
   AddExtensions(wqe, info, skipped, length - skipped, builder);
@@ -244,7 +246,11 @@ bool Requester::GatherPayload(Turn& turn, WqeNumber n, uint64_t offset, uint32_t
     packet.inlined = inlined.subspan(offset, size);
     return true;
   }
-  queue::SgeCursor cursor(queue_.SgesAt(n));
+  const std::span<const queue::Sge> sges = queue_.SgesAt(n);
+  if (sges.size() == 1 && NamePiece(sges[0], offset, size, config_.who, turn.memory, packet)) {
+    return true;
+  }
+  queue::SgeCursor cursor(sges);
   cursor.Seek(offset);
   const Placement found = Gather(cursor, size, queue_.LengthAt(n) - offset, config_.who,
                                  turn.memory, packet, turn.outbox.GatherRoom());
@@ -305,15 +311,6 @@ void Requester::Flush(Turn& turn) {
   retry_.StopTimer();
   retry_.StopWaiting();
   delayed_until_ = Time::Never();
-}
-
-void Requester::FlushQueue(Turn& turn) {
-  for (WqeNumber n = queue_.begin(); n < queue_.end(); n = Next(n)) {
-    Complete(n, CompletionStatus::kFlushed, 0, turn);
-    queue_.Retire(n);
-  }
-  flights_.Reset(queue_.begin());
-  position_ = {queue_.begin(), 0};
 }
 
 bool Requester::IsConsistent() const {

@@ -33,8 +33,11 @@ namespace verbena::transport {
 // Owned by its queue pair, which calls Pump after every input; one thread at a time.
 class Requester {
  public:
-  // `config` is kept, and read anew by Start.
   Requester(const RcConfig& config, queue::SendQueue& queue, queue::CompletionQueue& cq);
+
+  // Takes effect with the next Start.
+  void Configure(const RcConfig& config) { config_ = config; }
+  const RcConfig& config() const { return config_; }
 
   // The first packet will have this number. REQUIRES: nothing is under way.
   void Start(wire::Psn first);
@@ -116,12 +119,13 @@ class Requester {
   void GoBack(wire::Psn psn);
   void FailAt(wire::Psn psn, queue::CompletionStatus status, Turn& turn);
   void CompleteDone(Turn& turn);
+  void CompleteFailed(queue::WqeNumber n, const Flight& flight, Turn& turn);
   bool IsSetback(queue::WqeNumber n, const Flight& flight) const;
   void FlushQueue(Turn& turn);
   void Complete(queue::WqeNumber n, queue::CompletionStatus status, uint32_t byte_count,
                 Turn& turn);
 
-  const RcConfig& config_;
+  RcConfig config_;
   queue::SendQueue& queue_;
   queue::CompletionQueue& cq_;
 

@@ -41,10 +41,12 @@ namespace verbena::transport {
 // Owned by its queue pair, which calls Pump after each burst of inputs; one thread at a time.
 class Responder {
  public:
-  // `config` is kept, and read anew by Start.
   Responder(const RcConfig& config, ReceiveSource source, queue::CompletionQueue& receive_cq);
   // Of an extended connection: each message says which receiver of the domain it is for.
   Responder(const RcConfig& config, const XrcDomain& domain);
+
+  // Takes effect with the next Start; remote rights and the RNR timer, at once.
+  void Configure(const RcConfig& config) { config_ = config; }
 
   // The first request will have this number. REQUIRES: no receive request is in progress.
   void Start(wire::Psn expected);
@@ -125,6 +127,7 @@ class Responder {
   bool SendReply(Reply& reply, Turn& turn);
   bool SendRead(Reply& reply, Turn& turn);
   bool HoldRead(const Reply& reply, const memory::Fault& beginning, Turn& turn);
+  void RefuseReply(Reply& reply, memory::Denial denial, Turn& turn);
   void FailReply(const Reply& reply, Cause cause, Turn& turn);
   void SendAcknowledgement(wire::Psn psn, wire::Msn msn, wire::Syndrome syndrome, Turn& turn);
   void SendAtomicReply(const Reply& reply, Turn& turn);
@@ -134,7 +137,7 @@ class Responder {
   OutPacket& AddPacket(wire::Psn psn, Turn& turn);
   wire::Bth BthOf(const wire::OpcodeInfo& info, wire::Psn psn) const;
 
-  const RcConfig& config_;
+  RcConfig config_;
   const XrcDomain* const domain_ = nullptr;  // of an extended connection
   memory::Accessor who_;  // the message in progress is for; of such a connection each may differ
   wire::RnrTimer pages_timer_{};

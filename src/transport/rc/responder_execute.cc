@@ -121,13 +121,15 @@ Responder::Outcome Responder::ExecuteWrite(const wire::Packet& packet, Turn& tur
       if (const auto no = CompleteReceive(packet, received, turn)) return no;
     }
     ++msn_;
+    message_.is_open = false;
+  } else {
+    message_ = {.is_open = true,
+                .operation = Operation::kWrite,
+                .key = rest.key,
+                .next = memory::KeyAddress(rest.start.value() + size),
+                .remaining = rest.length - size,
+                .received = received};
   }
-  message_ = {.is_open = !info.ends_message(),
-              .operation = Operation::kWrite,
-              .key = rest.key,
-              .next = memory::KeyAddress(rest.start.value() + size),
-              .remaining = rest.length - size,
-              .received = received};
   ++expected_;
   ack_is_due_ = true;
   return std::nullopt;

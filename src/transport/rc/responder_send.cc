@@ -74,14 +74,14 @@ bool Responder::SendRead(Reply& reply, Turn& turn) {
   const memory::Translation translation = turn.memory.translator.Translate(
       reply.key, start, size, memory::Access::kRemoteRead, AccessorOf(reply));
   if (const memory::Denial* const denial = AsDenial(translation)) {
-    FailReply(reply, *denial, turn);
+    RefuseReply(reply, *denial, turn);
     return true;
   }
   if (const memory::Fault* const fault = AsFault(translation)) return HoldRead(reply, *fault, turn);
 
   const memory::Ready& ready = *AsReady(translation);
   if (ready.use == memory::KeyUse::kSpent && !reply.holds_key) {
-    FailReply(reply, memory::Denial::kNotValid, turn);
+    RefuseReply(reply, memory::Denial::kNotValid, turn);
     return true;
   }
   const wire::OpcodeInfo& info = InfoOf(Operation::kReadResponse, PositionOf(reply));
@@ -119,6 +119,16 @@ bool Responder::HoldRead(const Reply& reply, const memory::Fault& beginning, Tur
                         wire::Syndrome::Ack(receive_.source().credits()), turn);
   }
   return false;
+}
+
+// The key has ended. A read that was answered once is not answered again, and no more is made of
+// it: most likely the peer has its answer, and this is a late copy of its request.
+void Responder::RefuseReply(Reply& reply, memory::Denial denial, Turn& turn) {
+  if (reply.was_sent) {
+    reply.Drop();
+  } else {
+    FailReply(reply, denial, turn);
+  }
 }
 
 // Nothing behind it will be answered, not even with the NAK that may be due. A receive request that

@@ -64,7 +64,7 @@ struct Bth {
   }
 
   void Serialize(std::span<std::byte> bytes) const {
-    CHECK(pad_count <= 3 && dest_qp.value() <= kMax24);
+    DCHECK(pad_count <= 3 && dest_qp.value() <= kMax24);
     ByteWriter<kSize> writer(bytes);
     writer.Store32<0>(uint32_t{opcode.value()} << 24 | (solicited_event ? kSolicited : 0) |
                       (migration_request ? kMigration : 0) | uint32_t{pad_count} << kPadShift |

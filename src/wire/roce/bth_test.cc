@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/dcheck.h"
 #include "tests/support/wire_header.h"
 
 namespace verbena::wire {
@@ -55,8 +56,8 @@ TEST(BthTest, SaysWhatItHolds) {
 
 TEST(BthDeathTest, RefusesValuesThatDoNotFit) {
   std::array<std::byte, Bth::kSize> bytes{};
-  EXPECT_DEATH(Bth{.pad_count = 4}.Serialize(bytes), "CHECK failed");
-  EXPECT_DEATH(Bth{.dest_qp = QpNumber(1 << 24)}.Serialize(bytes), "CHECK failed");
+  EXPECT_DCHECK_DEATH(Bth{.pad_count = 4}.Serialize(bytes));
+  EXPECT_DCHECK_DEATH(Bth{.dest_qp = QpNumber(1 << 24)}.Serialize(bytes));
   EXPECT_DEATH(Bth{}.Serialize(std::span(bytes).first(11)), "CHECK failed");
 }
 

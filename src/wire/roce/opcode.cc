@@ -168,39 +168,26 @@ namespace internal {
 
 constexpr std::array<OpcodeInfo, 256> kOpcodeTable = MakeTable();
 
-}  // namespace internal
-
 namespace {
 
-// A description as one number.
-constexpr std::size_t Describe(Service service, Operation operation, Position position,
-                               Companion companion) {
-  return static_cast<std::size_t>(service) << 8 | static_cast<std::size_t>(operation) << 4 |
-         static_cast<std::size_t>(position) << 2 | static_cast<std::size_t>(companion);
-}
-
 constexpr uint8_t kUndefined = 0xFF;
-static_assert(internal::kOpcodeTable[kUndefined].header_size == 0);
+static_assert(kOpcodeTable[kUndefined].header_size == 0);
 
-// The table the other way round.
 constexpr std::array<uint8_t, 6 << 8> MakeInverse() {
   std::array<uint8_t, 6 << 8> inverse;
   inverse.fill(kUndefined);
-  for (const OpcodeInfo& row : internal::kOpcodeTable) {
+  for (const OpcodeInfo& row : kOpcodeTable) {
     if (row.header_size == 0) continue;
     inverse[Describe(row.service, row.operation, row.position, row.companion)] = row.opcode.value();
   }
   return inverse;
 }
 
-constexpr std::array<uint8_t, 6 << 8> kOpcodeOf = MakeInverse();
-
 }  // namespace
 
-const OpcodeInfo* FindOpcode(Service service, Operation operation, Position position,
-                             Companion companion) {
-  return FindOpcode(Opcode(kOpcodeOf[Describe(service, operation, position, companion)]));
-}
+constexpr std::array<uint8_t, 6 << 8> kOpcodeOf = MakeInverse();
+
+}  // namespace internal
 
 bool PayloadFits(const OpcodeInfo& info, std::size_t length, std::size_t path_mtu) {
   switch (info.payload) {

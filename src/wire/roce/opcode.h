@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/check.h"
 #include "base/strong_id.h"
 
 namespace verbena::wire {
@@ -112,6 +113,22 @@ namespace internal {
 // Indexed by the opcode byte; a row without a name means nothing.
 extern const std::array<OpcodeInfo, 256> kOpcodeTable;
 
+// The table the other way round, indexed by Describe.
+extern const std::array<uint8_t, 6 << 8> kOpcodeOf;
+
+// A description as one number.
+constexpr std::size_t Describe(Service service, Operation operation, Position position,
+                               Companion companion) {
+  return static_cast<std::size_t>(service) << 8 | static_cast<std::size_t>(operation) << 4 |
+         static_cast<std::size_t>(position) << 2 | static_cast<std::size_t>(companion);
+}
+
+[[nodiscard]] inline const OpcodeInfo& RowOf(Opcode opcode) {
+  const OpcodeInfo& row = kOpcodeTable[opcode.value()];
+  CHECK(row.header_size != 0);
+  return row;
+}
+
 }  // namespace internal
 
 // nullptr for an opcode that the specification does not define.
@@ -121,9 +138,12 @@ extern const std::array<OpcodeInfo, 256> kOpcodeTable;
 }
 
 // The opcode of that description; nullptr if the service has none.
-[[nodiscard]] const OpcodeInfo* FindOpcode(Service service, Operation operation,
-                                           Position position = Position::kOnly,
-                                           Companion companion = Companion::kNone);
+[[nodiscard]] inline const OpcodeInfo* FindOpcode(Service service, Operation operation,
+                                                  Position position = Position::kOnly,
+                                                  Companion companion = Companion::kNone) {
+  const std::size_t description = internal::Describe(service, operation, position, companion);
+  return FindOpcode(Opcode(internal::kOpcodeOf[description]));
+}
 
 // Whether a payload of `length` bytes is right for the opcode on a path of that MTU. A question of
 // its own beside parsing, because the responder answers a wrong length with a NAK.

@@ -58,6 +58,19 @@ class Packet {
   std::size_t payload_size_;
 };
 
+inline std::optional<Packet> Packet::Parse(std::span<const std::byte> bytes) {
+  const auto bth = Bth::Parse(bytes);
+  if (!bth) return std::nullopt;
+  const OpcodeInfo* info = FindOpcode(bth->opcode);
+  if (info == nullptr) return std::nullopt;
+  // InfiniBand counts a packet in words of 4 bytes; one that is not whole was cut.
+  const std::size_t around_payload = info->header_size + bth->pad_count + kIcrcSize;
+  if (bytes.size() < around_payload || bytes.size() % 4 != 0) return std::nullopt;
+  const std::size_t payload_size = bytes.size() - around_payload;
+  if (payload_size != 0 && !info->has_payload()) return std::nullopt;
+  return Packet(bytes, *info, *bth, payload_size);
+}
+
 // All headers, one behind the other, and the length of the payload.
 [[nodiscard]] std::string ToString(const Packet& packet);
 
@@ -73,21 +86,32 @@ class Packet {
 //   socket.Send(builder.headers(), payload, trailer);
 class PacketBuilder {
  public:
-  // The opcode is a defined one; the pad count is computed here. The buffer has room for the
-  // headers.
-  PacketBuilder(std::span<std::byte> buffer, Bth bth, std::size_t payload_size);
+  // The opcode and the pad count are written here, whatever `bth` says. The buffer has room for
+  // the headers.
+  PacketBuilder(std::span<std::byte> buffer, const OpcodeInfo& info, Bth bth,
+                std::size_t payload_size)
+      : buffer_(buffer), info_(&info), payload_size_(payload_size), missing_(info.extensions) {
+    CHECK(buffer.size() >= info.header_size);
+    DCHECK(payload_size == 0 || info.has_payload());
+    bth.opcode = info.opcode;
+    bth.pad_count = static_cast<uint8_t>(PadFor(payload_size));
+    bth.Serialize(buffer_);
+  }
+  // The opcode of `bth` is a defined one.
+  PacketBuilder(std::span<std::byte> buffer, const Bth& bth, std::size_t payload_size)
+      : PacketBuilder(buffer, internal::RowOf(bth.opcode), bth, payload_size) {}
 
   template <class Header>
   PacketBuilder& Add(const Header& header) {
     const auto bit = static_cast<uint16_t>(1U << static_cast<unsigned>(Header::kExtension));
-    CHECK((missing_ & bit) != 0);
+    DCHECK((missing_ & bit) != 0);
     missing_ ^= bit;
     header.Serialize(buffer_.subspan(info_->offset(Header::kExtension), Header::kSize));
     return *this;
   }
 
   [[nodiscard]] std::span<const std::byte> headers() const {
-    CHECK(missing_ == 0);
+    DCHECK(missing_ == 0);
     return buffer_.first(info_->header_size);
   }
   // Of the pad and the ICRC, which follow the payload.

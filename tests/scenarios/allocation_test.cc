@@ -1,0 +1,297 @@
+// No allocation on the data path. This program replaces operator new by one that counts, makes a
+// world, and runs everything that a data path does: sends, writes, reads, atomics, windows,
+// registrations, faults, losses, completions, events, failures. None of it may allocate.
+
+#include <execinfo.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "base/random.h"
+#include "tests/scenarios/pair_fixture.h"
+
+namespace {
+
+// Of the process, as operator new is.
+bool is_counting = false;          // NOLINT: see above
+uint64_t allocations_counted = 0;  // NOLINT
+uint64_t allocations_shown = 0;    // NOLINT: of how many the stack is printed
+
+void CountAllocation() {
+  if (!is_counting) return;
+  // Shows where, and does not count what that takes.
+  is_counting = false;
+  if (++allocations_counted <= allocations_shown) {
+    std::array<void*, 24> frames;
+    const int count = backtrace(frames.data(), static_cast<int>(frames.size()));
+    backtrace_symbols_fd(frames.data(), count, STDERR_FILENO);
+    static_cast<void>(!write(STDERR_FILENO, "\n", 1));
+  }
+  is_counting = true;
+}
+
+void* Allocate(std::size_t size, std::size_t alignment) {
+  CountAllocation();
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignment, size) != 0) std::abort();
+  return memory;
+}
+
+}  // namespace
+
+// The other forms call these.
+void* operator new(std::size_t size) { return Allocate(size, alignof(std::max_align_t)); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return Allocate(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace verbena::scenario {
+namespace {
+
+using memory::Rights;
+using queue::SendOpcode;
+
+template <class Fn>
+uint64_t AllocationsOf(Fn fn, uint64_t shown = 3) {
+  allocations_counted = 0;
+  allocations_shown = shown;
+  is_counting = true;
+  fn();
+  is_counting = false;
+  return allocations_counted;
+}
+
+TEST(AllocationTest, TheCounterCounts) {
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  const auto allocate = [] {
+    const std::vector<int> vector(10);
+    const auto line = std::make_unique<Line>();
+  };
+  EXPECT_EQ(AllocationsOf(allocate, 0), 2u);
+}
+
+struct Weather {
+  uint32_t loss = 0;         // out of 1000
+  uint32_t duplication = 0;  // likewise
+  bool faults = false;
+  bool registers = false;
+};
+
+// Eight connections between two machines, and programs that post and poll without an allocation of
+// their own.
+class World {
+ public:
+  static constexpr size_t kConnections = 8;
+  static constexpr uint64_t kPage = RcNode::kPage;
+  static constexpr uint64_t kPagesEach = 4;
+  static constexpr size_t kPages = kConnections * kPagesEach;
+
+  World() : node_a_(net_.AddNode(kPages)), node_b_(net_.AddNode(kPages)), srq_(64, 1) {
+    net_.Reserve(8192);
+    RcSpec spec;
+    spec.config.ack_timeout = Milliseconds(1);
+    for (size_t i = 0; i < kConnections; ++i) {
+      // One of them takes its receive requests from a shared queue.
+      RcSpec spec_b = spec;
+      spec_b.shared = i == 0 ? &srq_ : nullptr;
+      const auto [a, b] = net_.Connect(node_a_, node_b_, spec, spec_b);
+      sides_[i] = {.a = &a, .b = &b, .page = i * kPagesEach};
+      sides_[i].window = *node_a_.core.windows.Allocate(node_a_.pd, memory::WindowType::kType2A);
+      sides_[i].reserved = node_a_.core.regions.Reserve(node_a_.pd, 2, PageShift(12))->local;
+    }
+    net_.SetLink([this](const Passing&) {
+      if (random_.Chance(weather_.loss, 1000)) return Fate::Drop();
+      return random_.Chance(weather_.duplication, 1000) ? Fate::Twice(Microseconds(3))
+                                                        : Fate::Pass();
+    });
+    // The system takes pages by a call, which is not on the data path and keeps a list.
+    for (RcNode* const node : {&node_a_, &node_b_}) {
+      node->Evict(0, kPages);
+      node->Bring(0, kPages);
+    }
+  }
+
+  // One of everything on every connection, to its end.
+  void Round(const Weather& weather) {
+    weather_ = weather;
+    for (Side& side : sides_) {
+      if (weather.faults) {
+        node_a_.Evict(side.page, kPagesEach);
+        node_b_.Evict(side.page, kPagesEach);
+      }
+      side.a->send_cq.Arm(queue::CompletionQueue::Wanted::kAll);
+      side.b->receive_cq.Arm(queue::CompletionQueue::Wanted::kSolicited);
+      PostData(side);
+      PostWindow(side);
+      if (weather.registers) PostRegistration(side);
+    }
+    CHECK(net_.RunToRest());
+    for (Side& side : sides_) CHECK(Poll(side));
+  }
+
+  // A connection ends in error, with requests on both sides that must be flushed.
+  void Break(size_t i) {
+    weather_ = {};
+    Side& side = sides_[i];
+    net_.PostReceive(*side.b, 1, {node_b_.Local(0, 64)});
+    net_.Post(*side.a, WriteOf(1, RcNode::Remote(0, memory::Key(1))), {node_a_.Local(0, 64)});
+    net_.Post(*side.a, SendOf(2), {node_a_.Local(0, 64)});
+    CHECK(net_.RunToRest());
+    CHECK(side.a->qp->state() == QpState::kErr && side.b->qp->state() == QpState::kErr);
+  }
+
+  [[nodiscard]] const RcNet& net() const { return net_; }
+  [[nodiscard]] uint64_t faults() const {
+    uint64_t sum = 0;
+    for (const Side& side : sides_) sum += side.a->counters().page_waits;
+    return sum;
+  }
+
+ private:
+  struct Side {
+    RcEnd* a = nullptr;
+    RcEnd* b = nullptr;
+    uint64_t page = 0;  // its first, on both sides
+    memory::Key window = {};
+    memory::Key reserved = {};
+    bool was_registered = false;
+    uint32_t posted = 0;
+  };
+
+  static memory::Key NextOf(memory::Key key) {
+    return {key.index(), memory::Instance(static_cast<uint8_t>(key.instance().value() + 1))};
+  }
+  void Post(Side& side, queue::SendWqe wqe, const queue::Sge& sge) {
+    wqe.id = queue::WrId(++side.posted);
+    net_.Post(*side.a, wqe, {sge});
+  }
+
+  void PostData(Side& side) {
+    const uint64_t at = side.page * kPage;
+    if (side.b == sides_[0].b) {
+      const queue::Sge sge = node_b_.Local(at, kPage);
+      CHECK(srq_.Post({.wqe = {.id = queue::WrId(1)}, .sges = {&sge, 1}}).has_value());
+      srq_.SetLimit(1);  // an event in each round
+    } else {
+      net_.PostReceive(*side.b, 1, {node_b_.Local(at, kPage)});
+    }
+    const queue::Sge bytes = node_a_.Local(at, 3000);
+    const queue::Sge word = node_a_.Local(at, 8);
+    queue::SendWqe send = SendOf(0);
+    send.flags.solicited = true;
+    Post(side, send, bytes);
+    Post(side, WriteOf(0, node_b_.Remote(at + kPage)), bytes);
+    Post(side, ReadOf(0, node_b_.Remote(at + kPage)), node_a_.Local(at + 2 * kPage, 3000));
+    Post(side, FetchAddOf(0, node_b_.Remote(at), 1), word);
+    Post(side, CompareSwapOf(0, node_b_.Remote(at), 1, 2), word);
+    Post(side, RequestOf(0, SendOpcode::kAtomicWrite, node_b_.Remote(at)), word);
+    const queue::Flush flush{.remote = node_b_.Remote(at), .length = 8, .global_visibility = true};
+    Post(side, RequestOf(0, SendOpcode::kFlush, flush), {});
+    Post(side, RequestOf(0, SendOpcode::kDelay, queue::Delay{Microseconds(1)}), {});
+  }
+
+  // Binds a window, and ends it.
+  void PostWindow(Side& side) {
+    const uint64_t at = side.page * kPage;
+    const memory::Key window = NextOf(side.window);
+    const queue::WindowBind bind{.window = queue::KeyValue(side.window.value()),
+                                 .region = queue::KeyValue(node_a_.keys.local.value()),
+                                 .start = RcNode::kBase + at,
+                                 .length = 100,
+                                 .instance = window.instance().value(),
+                                 .rights = Rights::kRemoteWrite.bits()};
+    Post(side, RequestOf(0, SendOpcode::kBindWindow, bind), {});
+    Post(side, LocalInvalidateOf(0, queue::KeyValue(window.value())), {});
+    side.window = window;
+  }
+
+  // Registers two pages that do not lie side by side, and ends that.
+  void PostRegistration(Side& side) {
+    const uint64_t at = side.page * kPage;
+    if (side.was_registered) side.reserved = NextOf(side.reserved);
+    side.was_registered = true;
+    const queue::Registration registration{.key = queue::KeyValue(side.reserved.value()),
+                                           .rights = Rights::kLocalRead.bits(),
+                                           .page_shift = 12,
+                                           .length = 2 * kPage};
+    const std::array<uint64_t, 2> pages = {node_a_.Physical(at + 3 * kPage).value(),
+                                           node_a_.Physical(at).value()};
+    queue::SendWqe wqe = RequestOf(++side.posted, SendOpcode::kRegister, registration);
+    net_.Post(*side.a, {.wqe = wqe, .pages = pages});
+    Post(side, LocalInvalidateOf(0, queue::KeyValue(side.reserved.value())), {});
+  }
+
+  // All that was posted has succeeded.
+  bool Poll(Side& side) {
+    std::array<queue::Completion, 64> completions;
+    const size_t sent = side.a->send_cq.Poll(completions).value();
+    bool succeeded = sent == side.posted;
+    for (size_t i = 0; i < sent; ++i) {
+      succeeded = succeeded && completions[i].status == CompletionStatus::kSuccess;
+    }
+    side.posted = 0;
+    return succeeded && side.b->receive_cq.Poll(completions).value() == 1;
+  }
+
+  RcNet net_;
+  RcNode& node_a_;
+  RcNode& node_b_;
+  queue::SharedReceiveQueue srq_;
+  Random random_{1};
+  Weather weather_;
+  std::array<Side, kConnections> sides_;
+};
+
+constexpr Weather kFoul = {.loss = 30, .duplication = 30, .faults = true};
+
+// Nothing has happened in these worlds before they are counted: what the first packet, fault or
+// failure needs must be there from the start.
+
+TEST(AllocationTest, NothingIsAllocatedOnAGoodLink) {
+  World world;
+  EXPECT_EQ(AllocationsOf([&] {
+              for (int i = 0; i < 50; ++i) world.Round({});
+            }),
+            0u);
+  EXPECT_GT(world.net().completion_events(), 0u);
+  EXPECT_EQ(world.net().timeouts(), 0u);
+}
+
+TEST(AllocationTest, NothingIsAllocatedInFoulWeather) {
+  World world;
+  EXPECT_EQ(AllocationsOf([&] {
+              for (int i = 0; i < 100; ++i) world.Round(kFoul);
+            }),
+            0u);
+  EXPECT_GT(world.faults(), 0u);
+  EXPECT_GT(world.net().timeouts(), 0u);
+}
+
+// The records of its pages are made when a key is first used, and used again.
+TEST(AllocationTest, AnotherRegistrationByWorkRequestAllocatesNothing) {
+  World world;
+  world.Round({.registers = true});
+  EXPECT_EQ(AllocationsOf([&] {
+              for (int i = 0; i < 50; ++i) world.Round({.registers = true});
+            }),
+            0u);
+}
+
+TEST(AllocationTest, AFailureAllocatesNothing) {
+  World world;
+  EXPECT_EQ(AllocationsOf([&] { world.Break(3); }), 0u);
+}
+
+}  // namespace
+}  // namespace verbena::scenario

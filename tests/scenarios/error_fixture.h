@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/scenarios/pair_fixture.h"
+#include "transport/rc/verdict.h"
+
+namespace verbena::scenario {
+
+// A connection on which an error is provoked, from its making on: a row of a table changes the
+// specs, connects, and posts.
+class ErrorTest : public PairTest {
+ public:
+  using PairTest::a;
+  using PairTest::b;
+  using PairTest::BindWindow;
+  using PairTest::kPage;
+  using PairTest::net_;
+  using PairTest::node_a_;
+  using PairTest::node_b_;
+
+  static constexpr uint32_t kLength = 100;
+
+  ErrorTest() {
+    net_.SetLink([this](const Passing& passing) {
+      const bool from_a = &passing.from == a_;
+      const bool is_first = passing.packet.bth().psn == spec_a_.first_psn;
+      requests_ += from_a ? 1 : 0;
+      first_requests_ += from_a && passing.is_request() && is_first ? 1 : 0;
+      if (const auto syndrome = SyndromeOf(passing); syndrome && !syndrome->is_ack()) {
+        refusals_.push_back(*syndrome);
+      }
+      return mangle_ ? mangle_(passing) : Fate::Pass();
+    });
+  }
+
+  void Begin() { Connect(spec_a_, spec_b_); }
+  void Begin(const std::function<void(RcSpec& a, RcSpec& b)>& change) {
+    change(spec_a_, spec_b_);
+    Begin();
+  }
+
+  // The requests of A; from or into its first page.
+  void Post(const queue::SendWqe& wqe, uint32_t length = kLength) {
+    net_.Post(a(), wqe, {node_a_.Local(0, length)});
+  }
+  void Send(uint32_t length = kLength) { Post(SendOf(1), length); }
+  void Write(const queue::Remote& to, uint32_t length = kLength) { Post(WriteOf(1, to), length); }
+  void Write(memory::Key key) { Write(RcNode::Remote(0, key)); }
+  void Read(const queue::Remote& from) { Post(ReadOf(1, from)); }
+  // The receive request of B that the message is for.
+  void Receive(uint32_t length = kLength) {
+    net_.PostReceive(b(), 11, {node_b_.Local(2 * kPage, length)});
+  }
+  void Invalidate(memory::Key key) {
+    Receive();
+    Post(SendInvalidateOf(1, queue::KeyValue(key.value())));
+  }
+
+  // A region of B over all of its memory but with other rights, or of another domain.
+  memory::RegionKeys RegionOf(memory::PdId pd, memory::Rights rights) {
+    const auto keys = node_b_.Register(
+        {.pd = pd, .start = memory::KeyAddress(RcNode::kBase), .length = kPage, .rights = rights},
+        0);
+    EXPECT_TRUE(keys.has_value());
+    EXPECT_TRUE(node_b_.core.regions.MapPages(keys->local, 0, 1, {}, true).has_value());
+    return *keys;
+  }
+  // The same index, another life.
+  static memory::Key OtherLife(memory::Key key) {
+    return {key.index(), memory::Instance(static_cast<uint8_t>(key.instance().value() + 1))};
+  }
+  // No entry was ever made there.
+  static memory::Key NoKey(const RcNode& node) {
+    return {memory::KeyIndex(node.keys.local.index().value() ^ 1), memory::Instance(1)};
+  }
+
+  // What a queue pair in error does with what is posted to it.
+  void ExpectFlushes(RcEnd& end) {
+    static_cast<void>(end.Sent());
+    static_cast<void>(end.Received());
+    net_.Post(end, SendOf(98), {});
+    net_.PostReceive(end, 99, {});
+    net_.RunFor(Microseconds(1));
+    EXPECT_EQ(StatusesOf(end.Sent()), std::vector{CompletionStatus::kFlushed});
+    EXPECT_EQ(StatusesOf(end.Received()), std::vector{CompletionStatus::kFlushed});
+  }
+
+  RcSpec spec_a_;
+  RcSpec spec_b_;
+  std::function<Fate(const Passing&)> mangle_;
+  uint32_t requests_ = 0;                 // packets that A has sent
+  uint32_t first_requests_ = 0;           // and those that began its first message
+  std::vector<wire::Syndrome> refusals_;  // of either side
+};
+
+}  // namespace verbena::scenario

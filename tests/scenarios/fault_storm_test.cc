@@ -1,0 +1,252 @@
+// A thousand queue pairs whose pages are absent on one side, on the other, or on both: each gets
+// its pages and goes on by itself. No retransmission timer ever expires.
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/scenarios/pair_fixture.h"
+
+namespace verbena::scenario {
+namespace {
+
+struct Sides {
+  bool requester;
+  bool responder;
+};
+std::string NameOf(const Sides& sides) {
+  if (sides.requester && sides.responder) return "Both";
+  return sides.requester ? "Requester" : "Responder";
+}
+constexpr Sides kAllSides[] = {{true, false}, {false, true}, {true, true}};
+
+class FaultStormTest : public testing::TestWithParam<Sides> {
+ protected:
+  static constexpr size_t kConnections = 1000;
+  static constexpr uint64_t kPage = RcNode::kPage;
+  // Of each connection, on either side: to read from or into, to write, to send or receive.
+  static constexpr uint64_t kPagesEach = 3;
+  static constexpr uint32_t kLength = 2500;
+  // One fetcher on each machine, which fetches one request after the other.
+  static constexpr Duration kFetch = Microseconds(10);
+
+  FaultStormTest()
+      : node_a_(net_.AddNode(kConnections * kPagesEach)),
+        node_b_(net_.AddNode(kConnections * kPagesEach)) {
+    RcSpec spec;
+    spec.sends = {.capacity = 4, .sges_max = 1};
+    spec.receives = {.capacity = 1, .sges_max = 1};
+    spec.completions = 4;
+    // All the faults of a storm are served one after the other: a read that is last must not time
+    // out before its turn.
+    spec.config.ack_timeout = Milliseconds(200);
+    for (size_t i = 0; i < kConnections; ++i) {
+      const auto [a, b] = net_.Connect(node_a_, node_b_, spec, spec);
+      ends_.emplace_back(&a, &b);
+      for (uint64_t page = 0; page < kPagesEach; ++page) {
+        node_a_.Fill(PageOf(i, page) * kPage, kLength, static_cast<uint8_t>(i + page));
+        node_b_.Fill(PageOf(i, page) * kPage, kLength, static_cast<uint8_t>(i + page + 100));
+      }
+    }
+    net_.SetPager([this](const RcEnd& end, const transport::PageRequest&) {
+      ++faults_;
+      Time& free_at = free_at_[&end.node];
+      free_at = std::max(free_at, net_.now()) + kFetch;
+      return PageFate{.after = free_at - net_.now()};
+    });
+  }
+  static uint64_t PageOf(size_t i, uint64_t page) { return i * kPagesEach + page; }
+
+  void PostAll() {
+    for (size_t i = 0; i < kConnections; ++i) {
+      const auto [a, b] = ends_[i];
+      const auto at = [&](uint64_t page) { return PageOf(i, page) * kPage; };
+      net_.PostReceive(*b, 1, {node_b_.Local(at(2), kLength)});
+      net_.Post(*a, ReadOf(1, node_b_.Remote(at(0))), {node_a_.Local(at(0), kLength)});
+      net_.Post(*a, WriteOf(2, node_b_.Remote(at(1))), {node_a_.Local(at(1), kLength)});
+      net_.Post(*a, SendOf(3), {node_a_.Local(at(2), kLength)});
+    }
+  }
+  void ExpectAllDone() {
+    for (size_t i = 0; i < kConnections; ++i) {
+      const auto [a, b] = ends_[i];
+      const auto same = [&](uint64_t page) {
+        const uint64_t at = PageOf(i, page) * kPage;
+        return node_a_.Read(at, kLength) == node_b_.Read(at, kLength);
+      };
+      ASSERT_EQ(IdsOf(a->Sent()), (std::vector<uint64_t>{1, 2, 3}));
+      ASSERT_EQ(IdsOf(b->Received()), (std::vector<uint64_t>{1}));
+      ASSERT_TRUE(same(0) && same(1) && same(2)) << "connection " << i;
+      ASSERT_EQ(*node_a_.At(PageOf(i, 0) * kPage), static_cast<std::byte>(i + 100)) << "was read";
+    }
+  }
+
+  RcNet net_;
+  RcNode& node_a_;
+  RcNode& node_b_;
+  std::vector<std::pair<RcEnd*, RcEnd*>> ends_;
+  std::map<const RcNode*, Time> free_at_;
+  uint64_t faults_ = 0;
+};
+
+TEST_P(FaultStormTest, NoTimerExpires) {
+  if (GetParam().requester) node_a_.Evict(0, kConnections * kPagesEach);
+  if (GetParam().responder) node_b_.Evict(0, kConnections * kPagesEach);
+  PostAll();
+  const Time start = net_.now();
+  ASSERT_TRUE(net_.RunToRest());
+  EXPECT_EQ(net_.timeouts(), 0u);
+  // Each page is asked for once: what waits for it does not ask again.
+  const uint64_t sides = GetParam().requester && GetParam().responder ? 2 : 1;
+  EXPECT_EQ(faults_, sides * kConnections * kPagesEach);
+  // Nothing waits for anything but pages, of which both machines can fetch at the same time; an RNR
+  // timer that runs beside them adds nothing where an acknowledgement ends it.
+  EXPECT_LT(net_.now() - start, kFetch * static_cast<int64_t>(faults_) + Milliseconds(1));
+  ExpectAllDone();
+}
+
+INSTANTIATE_TEST_SUITE_P(Sides, FaultStormTest, testing::ValuesIn(kAllSides),
+                         [](const auto& row) { return NameOf(row.param); });
+
+// ---- "Packet damming": a read that is posted while another waits for pages must not be lost with
+// it until a timer finds out.
+
+struct Damming {
+  Sides sides;
+  int64_t posted_after_us;  // the first
+};
+
+class DammingTest : public PairTest, public testing::WithParamInterface<Damming> {};
+
+TEST_P(DammingTest, AReadBehindAFaultingOneDoesNotWaitForATimer) {
+  RcSpec spec;
+  spec.config.ack_timeout = Milliseconds(500);
+  Connect(spec, spec);
+  if (GetParam().sides.requester) node_a_.Evict(0, 2);
+  if (GetParam().sides.responder) node_b_.Evict(0, 2);
+  const Time start = net_.now();
+  net_.Post(a(), ReadOf(1, node_b_.Remote(0)), {node_a_.Local(0, 100)});
+  net_.RunFor(Microseconds(GetParam().posted_after_us));
+  net_.Post(a(), ReadOf(2, node_b_.Remote(kPage)), {node_a_.Local(kPage, 100)});
+  ASSERT_TRUE(net_.RunToRest());
+  const auto completions = a().Sent();
+  ExpectSuccess(completions, {1, 2});
+  EXPECT_EQ(net_.timeouts(), 0u);
+  // Two faults on either side at most, of 100 microseconds, and a few round trips.
+  EXPECT_LT(completions.back().timestamp - start, Microseconds(500));
+  EXPECT_EQ(node_a_.Read(0, 100), node_b_.Read(0, 100));
+  EXPECT_EQ(node_a_.Read(kPage, 100), node_b_.Read(kPage, 100));
+}
+
+std::vector<Damming> AllDamming() {
+  std::vector<Damming> rows;
+  for (const Sides& sides : kAllSides) {
+    for (int64_t after = 0; after <= 230; after += 10) rows.push_back({sides, after});
+  }
+  return rows;
+}
+INSTANTIATE_TEST_SUITE_P(Posted, DammingTest, testing::ValuesIn(AllDamming()), [](const auto& row) {
+  return NameOf(row.param.sides) + "After" + std::to_string(row.param.posted_after_us);
+});
+
+// ---- "Flood": while pages are on their way, what is sent again stays bounded.
+
+class FloodTest : public PairTest {
+ protected:
+  static constexpr uint32_t kPackets = 8;
+  static constexpr uint32_t kLength = kPackets * 1024;
+  static constexpr Duration kPending = Milliseconds(20);
+
+  // Pages of the requester's own stop its timer, so that it may be short.
+  FloodTest() {
+    Begin(kPending / 4);
+    net_.SetPager([](const RcEnd&, const transport::PageRequest&) { return PageFate::Hold(); });
+    net_.SetLink([this](const Passing& passing) {
+      ++(passing.is_request() ? requests_ : answers_);
+      return Fate::Pass();
+    });
+  }
+
+  void Begin(Duration ack_timeout) {
+    RcSpec spec;
+    spec.config.ack_timeout = ack_timeout;
+    spec.config.page_service_estimate = Milliseconds(1);
+    Connect(spec, spec);
+  }
+
+  // Until the first fault is pending, and then for kPending more; requests_ and answers_ are those
+  // of the wait alone.
+  void RunIntoFault() {
+    net_.RunFor(Microseconds(50));
+    ASSERT_EQ(net_.held_requests().size(), 1u);
+    requests_ = answers_ = 0;
+    net_.RunFor(kPending);
+    ASSERT_EQ(net_.held_requests().size(), 1u) << "asked for once";
+  }
+  void Finish(const std::vector<uint64_t>& ids) {
+    net_.SetPager({});
+    net_.AnswerHeld();
+    const Time start = net_.now();
+    ASSERT_TRUE(net_.RunToRest());
+    const auto completions = a().Sent();
+    ExpectSuccess(completions, ids);
+    EXPECT_LT(completions.back().timestamp - start, Microseconds(500)) << "at once";
+    EXPECT_EQ(net_.timeouts(), 0u);
+  }
+
+  uint32_t requests_ = 0;
+  uint32_t answers_ = 0;
+};
+
+TEST_F(FloodTest, NothingIsSentWhileAnAnswerHasNoPlace) {
+  node_a_.Evict(0, 2);
+  for (uint64_t id = 1; id <= 3; ++id) {
+    net_.Post(a(), ReadOf(id, node_b_.Remote(0)), {node_a_.Local(0, kLength)});
+  }
+  RunIntoFault();
+  EXPECT_EQ(requests_, 0u);
+  EXPECT_EQ(answers_, 0u);
+  requests_ = answers_ = 0;
+  Finish({1, 2, 3});
+  EXPECT_EQ(requests_, 3u) << "each is asked for again, once";
+}
+
+TEST_F(FloodTest, NothingIsSentWhileTheBytesToSendAreAbsent) {
+  node_a_.Evict(0, 2);
+  net_.Post(a(), WriteOf(1, node_b_.Remote(0)), {node_a_.Local(0, kLength)});
+  RunIntoFault();
+  EXPECT_EQ(requests_, 0u);
+  Finish({1});
+  EXPECT_EQ(requests_, kPackets);
+}
+
+TEST_F(FloodTest, NothingIsSentWhileAReadIsHeld) {
+  Begin(2 * kPending);  // nobody tells the requester
+  node_b_.Evict(0, 2);
+  net_.Post(a(), ReadOf(1, node_b_.Remote(0)), {node_a_.Local(0, kLength)});
+  RunIntoFault();
+  EXPECT_EQ(requests_, 0u);
+  EXPECT_EQ(answers_, 0u);
+  Finish({1});
+  EXPECT_EQ(requests_, 0u) << "the answer comes by itself";
+}
+
+// The bound: what is under way, once per RNR timer, and one NAK for it.
+TEST_F(FloodTest, AWriteIsRepeatedOncePerRnrTimer) {
+  node_b_.Evict(0, 2);
+  net_.Post(a(), WriteOf(1, node_b_.Remote(0)), {node_a_.Local(0, kLength)});
+  RunIntoFault();
+  const Duration timer = wire::DurationOf(wire::RnrTimerAtLeast(Milliseconds(1)));
+  const auto rounds = static_cast<uint32_t>(kPending.nanoseconds() / timer.nanoseconds()) + 1;
+  EXPECT_LE(answers_, rounds);
+  EXPECT_LE(requests_, rounds * kPackets);
+  EXPECT_GT(answers_, 0u) << "it does try";
+  requests_ = 0;
+  Finish({1});
+  EXPECT_EQ(requests_, kPackets) << "the acknowledgement that nobody asked for ends the wait";
+}
+
+}  // namespace
+}  // namespace verbena::scenario

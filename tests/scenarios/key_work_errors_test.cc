@@ -1,0 +1,232 @@
+// Binds, registrations and invalidations that the tables refuse. They say why, and the completion
+// is the same for all.
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "tests/scenarios/error_fixture.h"
+#include "tests/support/memory_fixture.h"
+
+namespace verbena::scenario {
+namespace {
+
+using memory::Denial;
+using memory::FailsWith;
+using memory::Rights;
+using memory::WindowType;
+using queue::SendOpcode;
+
+// A window of A, bound if need be, and a region to bind it to.
+struct BindRow {
+  const char* name;
+  Denial denial;
+  WindowType type;
+  void (*change)(memory::Key& window, memory::WindowBinding& binding, ErrorTest& t);
+
+  friend void PrintTo(const BindRow& row, std::ostream* out) { *out << row.name; }
+};
+
+const BindRow kBindRows[] = {
+    {"NoWindow", Denial::kNoSuchKey, WindowType::kType1,
+     [](memory::Key& window, memory::WindowBinding&, ErrorTest& t) {
+       window = ErrorTest::NoKey(t.node_a_);
+     }},
+    {"WindowIsARegion", Denial::kWrongType, WindowType::kType1,
+     [](memory::Key& window, memory::WindowBinding&, ErrorTest& t) {
+       window = t.node_a_.keys.remote;
+     }},
+    {"OldKeyOfTheWindow", Denial::kStaleInstance, WindowType::kType1,
+     [](memory::Key& window, memory::WindowBinding&, ErrorTest&) {
+       window = ErrorTest::OtherLife(window);
+     }},
+    {"BoundAlready", Denial::kStillInUse, WindowType::kType2A,
+     [](memory::Key& window, memory::WindowBinding& binding, ErrorTest& t) {
+       const auto bound = t.node_a_.core.windows.Bind(window, binding, t.a().who);
+       ASSERT_TRUE(bound.has_value());
+       window = *bound;
+     }},
+    {"SameInstance", Denial::kSameInstance, WindowType::kType2B,
+     [](memory::Key& window, memory::WindowBinding& binding, ErrorTest&) {
+       binding.instance = window.instance();
+     }},
+    {"Type2ToNothing", Denial::kOutOfRange, WindowType::kType2A,
+     [](memory::Key&, memory::WindowBinding& binding, ErrorTest&) { binding.length = 0; }},
+    {"BeyondTheRegion", Denial::kOutOfRange, WindowType::kType1,
+     [](memory::Key&, memory::WindowBinding& binding, ErrorTest& t) {
+       binding.length = t.node_a_.arena.size() + 1;
+     }},
+    {"NoRegion", Denial::kNoSuchKey, WindowType::kType1,
+     [](memory::Key&, memory::WindowBinding& binding, ErrorTest& t) {
+       binding.region = ErrorTest::NoKey(t.node_a_);
+     }},
+    {"RegionTakesNoWindows", Denial::kNotBindable, WindowType::kType1,
+     [](memory::Key&, memory::WindowBinding& binding, ErrorTest& t) {
+       binding.region = t.node_a_
+                            .Register({.pd = t.node_a_.pd,
+                                       .start = binding.start,
+                                       .length = ErrorTest::kPage,
+                                       .rights = Rights::kLocalRead | Rights::kLocalWrite},
+                                      0)
+                            ->local;
+     }},
+    {"LocalRights", Denial::kRightsTooWide, WindowType::kType1,
+     [](memory::Key&, memory::WindowBinding& binding, ErrorTest&) {
+       binding.rights = Rights::kLocalRead;
+     }},
+    {"MoreThanTheOwnerMay", Denial::kRightsTooWide, WindowType::kType1,
+     [](memory::Key&, memory::WindowBinding& binding, ErrorTest& t) {
+       binding.region = t.node_a_
+                            .Register({.pd = t.node_a_.pd,
+                                       .start = binding.start,
+                                       .length = ErrorTest::kPage,
+                                       .rights = Rights::kLocalRead | Rights::kWindowBind},
+                                      0)
+                            ->local;
+     }},
+};
+
+class BindErrorTest : public ErrorTest, public testing::WithParamInterface<BindRow> {};
+
+TEST_P(BindErrorTest, IsABindError) {
+  Begin();
+  memory::Key window = *node_a_.core.windows.Allocate(node_a_.pd, GetParam().type);
+  memory::WindowBinding binding{
+      .region = node_a_.keys.local,
+      .start = memory::KeyAddress(RcNode::kBase),
+      .length = 64,
+      .rights = Rights::kRemoteWrite,
+      .instance = memory::Instance(static_cast<uint8_t>(window.instance().value() + 1))};
+  GetParam().change(window, binding, *this);
+  EXPECT_TRUE(FailsWith(node_a_.core.windows.Bind(window, binding, a().who), GetParam().denial));
+
+  const queue::WindowBind bind{.window = queue::KeyValue(window.value()),
+                               .region = queue::KeyValue(binding.region.value()),
+                               .start = binding.start.value(),
+                               .length = binding.length,
+                               .instance = binding.instance.value(),
+                               .rights = binding.rights.bits()};
+  net_.Post(a(), RequestOf(1, SendOpcode::kBindWindow, bind), {});
+  ASSERT_TRUE(net_.RunToRest());
+  EXPECT_EQ(StatusesOf(a().Sent()), std::vector{CompletionStatus::kWindowBindError});
+  EXPECT_EQ(a().qp->state(), QpState::kErr);
+  EXPECT_EQ(b().qp->state(), QpState::kRts);
+  EXPECT_EQ(requests_, 0u);
+  ExpectFlushes(a());
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, BindErrorTest, testing::ValuesIn(kBindRows),
+                         [](const auto& row) { return std::string(row.param.name); });
+
+// A reserved key for two pages, and one page to register under it.
+struct RegisterCase {
+  memory::Key key;
+  memory::RegionSpec spec;
+  std::vector<memory::PhysicalAddress> pages;
+  uint64_t first_offset = 0;
+};
+
+struct RegisterRow {
+  const char* name;
+  Denial denial;
+  void (*change)(RegisterCase& it, ErrorTest& t);
+
+  friend void PrintTo(const RegisterRow& row, std::ostream* out) { *out << row.name; }
+};
+
+// The key has had a life.
+void UseUp(RegisterCase& it, ErrorTest& t) {
+  memory::MemoryCore& core = t.node_a_.core;
+  ASSERT_TRUE(
+      core.regions.RegisterReserved(it.key, it.spec, {.pages = it.pages}, t.a().who).has_value());
+}
+
+const RegisterRow kRegisterRows[] = {
+    {"NoKey", Denial::kNoSuchKey,
+     [](RegisterCase& it, ErrorTest& t) { it.key = ErrorTest::NoKey(t.node_a_); }},
+    {"OrdinaryRegion", Denial::kWrongType,
+     [](RegisterCase& it, ErrorTest& t) { it.key = t.node_a_.keys.local; }},
+    {"ForeignDomain", Denial::kWrongDomain,
+     [](RegisterCase& it, ErrorTest& t) {
+       memory::MemoryCore& core = t.node_a_.core;
+       const auto other = core.domains.Allocate(*core.consumers.Open({}));
+       it.key = core.regions.Reserve(*other, 2, PageShift(12))->local;
+     }},
+    {"StillRegistered", Denial::kStillInUse, &UseUp},
+    {"SameInstance", Denial::kSameInstance,
+     [](RegisterCase& it, ErrorTest& t) {
+       UseUp(it, t);
+       ASSERT_TRUE(
+           t.node_a_.core.Invalidate(it.key, memory::Origin::kLocal, t.a().who).has_value());
+     }},
+    {"NotTheReservedInstance", Denial::kStaleInstance,
+     [](RegisterCase& it, ErrorTest&) { it.key = ErrorTest::OtherLife(it.key); }},
+    {"Wraps", Denial::kWraps,
+     [](RegisterCase& it, ErrorTest&) { it.spec.start = memory::KeyAddress(UINT64_MAX - 10); }},
+    {"ZeroBasedElsewhere", Denial::kOutOfRange,
+     [](RegisterCase& it, ErrorTest&) { it.spec.zero_based = true; }},
+    {"RemoteWriteWithoutLocal", Denial::kRightsTooWide,
+     [](RegisterCase& it, ErrorTest&) { it.spec.rights = Rights::kRemoteWrite; }},
+    {"ListTooShort", Denial::kBadPageList,
+     [](RegisterCase& it, ErrorTest&) { it.spec.length = ErrorTest::kPage + 1; }},
+    {"BeginsBeyondTheFirstPage", Denial::kBadPageList,
+     [](RegisterCase& it, ErrorTest&) { it.first_offset = ErrorTest::kPage; }},
+    {"MorePagesThanReserved", Denial::kTooManyPages,
+     [](RegisterCase& it, ErrorTest& t) {
+       it.spec.length = 3 * ErrorTest::kPage;
+       it.pages.assign(3, t.node_a_.Physical(0));
+     }},
+};
+
+class RegisterErrorTest : public ErrorTest, public testing::WithParamInterface<RegisterRow> {};
+
+TEST_P(RegisterErrorTest, IsAnOperationError) {
+  Begin();
+  RegisterCase it{.key = node_a_.core.regions.Reserve(node_a_.pd, 2, PageShift(12))->local,
+                  .spec = {.pd = node_a_.pd,
+                           .start = memory::KeyAddress(RcNode::kBase),
+                           .length = ErrorTest::kPage,
+                           .rights = Rights::kLocalRead},
+                  .pages = {node_a_.Physical(0)}};
+  GetParam().change(it, *this);
+  const auto refused = node_a_.core.regions.RegisterReserved(
+      it.key, it.spec, {.pages = it.pages, .first_offset = it.first_offset}, a().who);
+  EXPECT_TRUE(FailsWith(refused, GetParam().denial));
+
+  const queue::Registration registration{.key = queue::KeyValue(it.key.value()),
+                                         .rights = it.spec.rights.bits(),
+                                         .page_shift = 12,
+                                         .zero_based = it.spec.zero_based,
+                                         .start = it.spec.start.value(),
+                                         .length = it.spec.length,
+                                         .first_offset = it.first_offset};
+  std::vector<uint64_t> pages;
+  for (const memory::PhysicalAddress page : it.pages) pages.push_back(page.value());
+  net_.Post(a(), {.wqe = RequestOf(1, SendOpcode::kRegister, registration), .pages = pages});
+  ASSERT_TRUE(net_.RunToRest());
+  EXPECT_EQ(StatusesOf(a().Sent()), std::vector{CompletionStatus::kLocalQpOperationError});
+  EXPECT_EQ(a().qp->state(), QpState::kErr);
+  EXPECT_EQ(b().qp->state(), QpState::kRts);
+  EXPECT_EQ(requests_, 0u);
+  ExpectFlushes(a());
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, RegisterErrorTest, testing::ValuesIn(kRegisterRows),
+                         [](const auto& row) { return std::string(row.param.name); });
+
+TEST_F(ErrorTest, APageSizeThatThereIsNotIsAnOperationError) {
+  Begin();
+  const memory::Key key = node_a_.core.regions.Reserve(node_a_.pd, 2, PageShift(12))->local;
+  for (const uint8_t shift : {uint8_t{11}, uint8_t{29}}) {
+    const queue::Registration registration{.key = queue::KeyValue(key.value()),
+                                           .page_shift = shift};
+    net_.Post(a(), RequestOf(1, SendOpcode::kRegister, registration), {});
+    ASSERT_TRUE(net_.RunToRest());
+    EXPECT_EQ(StatusesOf(a().Sent()), std::vector{CompletionStatus::kLocalQpOperationError});
+    Begin();
+  }
+}
+
+}  // namespace
+}  // namespace verbena::scenario

@@ -1,0 +1,220 @@
+// Memory that is registered by a work request: the very next request may use it, the peer gets its
+// key in a message, and ends it with the message that says that it is done.
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "tests/scenarios/pair_fixture.h"
+
+namespace verbena::scenario {
+namespace {
+
+using memory::Rights;
+
+constexpr Rights kRights = Rights::kLocalRead | Rights::kLocalWrite | Rights::kRemote;
+
+class RegistrationTest : public PairTest {
+ protected:
+  static constexpr uint64_t kStart = 0x7000'0000;  // of the new region's addresses
+  static constexpr uint64_t kLength = 2 * kPage;
+
+  RegistrationTest() { Begin({}); }
+
+  void Begin(const RcSpec& spec) {
+    Connect(spec, {});
+    key_ = node_a_.core.regions.Reserve(node_a_.pd, 2, PageShift(12))->local;
+  }
+
+  // Pages 5 and 9 of A, in this order, as one region under `key`.
+  void PostRegistration(uint64_t id, memory::Key key, queue::SendOpcode opcode,
+                        std::initializer_list<queue::Sge> sges = {}) {
+    const queue::Registration registration{.key = queue::KeyValue(key.value()),
+                                           .rights = kRights.bits(),
+                                           .page_shift = 12,
+                                           .start = kStart,
+                                           .length = kLength};
+    const std::array<uint64_t, 2> pages = {node_a_.Physical(5 * kPage).value(),
+                                           node_a_.Physical(9 * kPage).value()};
+    net_.Post(a(), {.wqe = RequestOf(id, opcode, registration),
+                    .sges = {sges.begin(), sges.size()},
+                    .pages = pages});
+  }
+  queue::Sge InRegion(memory::Key key, uint64_t offset, uint32_t length) const {
+    return {kStart + offset, length, queue::KeyValue(key.value())};
+  }
+  queue::Remote RemoteOf(queue::KeyValue key, uint64_t offset) const {
+    return {kStart + offset, key};
+  }
+  // The next life of a reserved key.
+  static memory::Key NextOf(memory::Key key) {
+    return {key.index(), memory::Instance(static_cast<uint8_t>(key.instance().value() + 1))};
+  }
+
+  memory::Key key_;
+};
+
+TEST_F(RegistrationTest, TheNextRequestMaySendFromIt) {
+  net_.PostReceive(b(), 11, {node_b_.Local(0, kPage)});
+  PostRegistration(1, key_, queue::SendOpcode::kRegister);
+  net_.Post(a(), SendOf(2), {InRegion(key_, kPage - 50, 100)});
+  ASSERT_TRUE(net_.RunToRest());
+  ExpectSuccess(a().Sent(), {1, 2});
+  ExpectSuccess(b().Received(), {11});
+  EXPECT_EQ(node_b_.Read(0, 50), node_a_.Read(6 * kPage - 50, 50));
+  EXPECT_EQ(node_b_.Read(50, 50), node_a_.Read(9 * kPage, 50));
+}
+
+TEST_F(RegistrationTest, TheNextRequestMayReadIntoIt) {
+  PostRegistration(1, key_, queue::SendOpcode::kRegister);
+  net_.Post(a(), ReadOf(2, node_b_.Remote(0)), {InRegion(key_, kPage - 50, 100)});
+  ASSERT_TRUE(net_.RunToRest());
+  ExpectSuccess(a().Sent(), {1, 2});
+  EXPECT_EQ(node_a_.Read(6 * kPage - 50, 50), node_b_.Read(0, 50));
+  EXPECT_EQ(node_a_.Read(9 * kPage, 50), node_b_.Read(50, 50));
+}
+
+TEST_F(RegistrationTest, AnInvalidatedKeyIsDeadAndItsNextLifeIsNot) {
+  PostRegistration(1, key_, queue::SendOpcode::kRegister);
+  net_.Post(a(), LocalInvalidateOf(2, queue::KeyValue(key_.value())), {});
+  const memory::Key next = NextOf(key_);
+  PostRegistration(3, next, queue::SendOpcode::kRegister);
+  net_.Post(a(), WriteOf(4, node_b_.Remote(0)), {InRegion(next, 0, 10)});
+  net_.Post(a(), WriteOf(5, node_b_.Remote(0)), {InRegion(key_, 0, 10)});
+  ASSERT_TRUE(net_.RunToRest());
+  const auto completions = a().Sent();
+  EXPECT_EQ(IdsOf(completions), (std::vector<uint64_t>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(completions.at(3).status, CompletionStatus::kSuccess);
+  EXPECT_EQ(completions.at(4).status, CompletionStatus::kLocalProtectionError);
+}
+
+// Row B3: the program chooses what a registration that fails costs.
+TEST_F(RegistrationTest, InAnticipatoryModeAFailureEndsTheConnection) {
+  PostRegistration(1, NextOf(key_), queue::SendOpcode::kRegister);
+  net_.Post(a(), WriteOf(2, node_b_.Remote(0)), {node_a_.Local(0, 10)});
+  ASSERT_TRUE(net_.RunToRest());
+  EXPECT_EQ(StatusesOf(a().Sent()),
+            (std::vector{CompletionStatus::kLocalQpOperationError, CompletionStatus::kFlushed}));
+  EXPECT_EQ(a().qp->state(), QpState::kErr);
+}
+
+TEST_F(RegistrationTest, InReactiveModeAFailureCostsTheWorkBehindIt) {
+  RcSpec spec;
+  spec.config.registration = transport::RegistrationMode::kReactive;
+  Begin(spec);
+  PostRegistration(1, NextOf(key_), queue::SendOpcode::kRegister);
+  net_.Post(a(), WriteOf(2, node_b_.Remote(0)), {node_a_.Local(0, 10)});
+  ASSERT_TRUE(net_.RunToRest());
+  EXPECT_EQ(StatusesOf(a().Sent()),
+            (std::vector{CompletionStatus::kLocalQpOperationError, CompletionStatus::kFlushed}));
+  EXPECT_EQ(a().qp->state(), QpState::kSqd);
+  EXPECT_EQ(net_.EventsOf(a()), std::vector{AsyncEventType::kSendQueueDrained});
+
+  // The receive side goes on, and so does the send side when it is told to.
+  net_.Post(b(), WriteOf(1, node_a_.Remote(0)), {node_b_.Local(0, 10)});
+  a().qp->ResumeSends();
+  PostRegistration(3, key_, queue::SendOpcode::kRegister);
+  net_.Post(a(), WriteOf(4, node_b_.Remote(kPage)), {InRegion(key_, 0, 10)});
+  ASSERT_TRUE(net_.RunToRest());
+  ExpectSuccess(b().Sent(), {1});
+  ExpectSuccess(a().Sent(), {3, 4});
+}
+
+TEST_F(RegistrationTest, WhereItIsDisabledARegistrationIsAnOperationError) {
+  RcSpec spec;
+  spec.config.registration = transport::RegistrationMode::kDisabled;
+  Begin(spec);
+  PostRegistration(1, key_, queue::SendOpcode::kRegister);
+  ASSERT_TRUE(net_.RunToRest());
+  EXPECT_EQ(StatusesOf(a().Sent()), std::vector{CompletionStatus::kLocalQpOperationError});
+  EXPECT_EQ(a().qp->state(), QpState::kErr);
+}
+
+// Row B14. A registers and tells B in one request; B uses the key and ends it with its answer.
+class RegisterAndSendTest : public RegistrationTest {
+ protected:
+  static constexpr uint64_t kLetter = 15 * kPage;  // at both, for messages
+
+  // A's request, as far as B having the key.
+  queue::KeyValue Offer(memory::Key key) {
+    const uint32_t value = key.value();
+    std::memcpy(node_a_.At(kLetter), &value, sizeof value);
+    net_.PostReceive(b(), 11, {node_b_.Local(kLetter, 64)});
+    PostRegistration(1, key, queue::SendOpcode::kRegisterAndSend,
+                     {node_a_.Local(kLetter, sizeof value)});
+    EXPECT_TRUE(net_.RunToRest());
+    ExpectSuccess(a().Sent(), {1});
+    const auto received = b().Received();
+    ExpectSuccess(received, {11});
+    EXPECT_EQ(received.at(0).byte_count, sizeof value);
+    uint32_t got = 0;
+    std::memcpy(&got, node_b_.At(kLetter), sizeof got);
+    return queue::KeyValue(got);
+  }
+  // B's answer; A hears in its completion that the key has ended.
+  void Answer(queue::KeyValue key) {
+    net_.PostReceive(a(), 21, {node_a_.Local(kLetter, 64)});
+    net_.Post(b(), SendInvalidateOf(3, key), {node_b_.Local(kLetter, 8)});
+    ASSERT_TRUE(net_.RunToRest());
+    ExpectSuccess(b().Sent(), {3});
+    const auto received = a().Received();
+    ExpectSuccess(received, {21});
+    EXPECT_TRUE(received.at(0).flags.with_invalidate);
+    EXPECT_EQ(received.at(0).invalidated, key);
+  }
+};
+
+TEST_F(RegisterAndSendTest, ThePeerUsesTheKeyAndEndsIt) {
+  const queue::KeyValue key = Offer(key_);
+  ASSERT_EQ(key.value(), key_.value());
+  net_.Post(b(), WriteOf(1, RemoteOf(key, kPage - 100)), {node_b_.Local(0, 200)});
+  net_.Post(b(), ReadOf(2, RemoteOf(key, 0)), {node_b_.Local(kPage, 100)});
+  ASSERT_TRUE(net_.RunToRest());
+  ExpectSuccess(b().Sent(), {1, 2});
+  EXPECT_EQ(node_a_.Read(6 * kPage - 100, 100), node_b_.Read(0, 100));
+  EXPECT_EQ(node_a_.Read(9 * kPage, 100), node_b_.Read(100, 100));
+  EXPECT_EQ(node_b_.Read(kPage, 100), node_a_.Read(5 * kPage, 100));
+
+  Answer(key);
+  const Bytes before = node_a_.Read(5 * kPage, kPage);
+  net_.Post(b(), WriteOf(4, RemoteOf(key, 0)), {node_b_.Local(0, 200)});
+  ASSERT_TRUE(net_.RunToRest());
+  EXPECT_EQ(StatusesOf(b().Sent()), std::vector{CompletionStatus::kRemoteAccessError});
+  EXPECT_EQ(node_a_.Read(5 * kPage, kPage), before) << "the key is dead";
+  EXPECT_EQ(net_.EventsOf(a()), std::vector{AsyncEventType::kQpAccessError});
+}
+
+TEST_F(RegisterAndSendTest, AnotherLifeFollows) {
+  Answer(Offer(key_));
+  const queue::KeyValue next = Offer(NextOf(key_));
+  EXPECT_NE(next.value(), key_.value());
+  net_.Post(b(), WriteOf(1, RemoteOf(next, 0)), {node_b_.Local(0, 200)});
+  ASSERT_TRUE(net_.RunToRest());
+  ExpectSuccess(b().Sent(), {1});
+  EXPECT_EQ(node_a_.Read(5 * kPage, 200), node_b_.Read(0, 200));
+}
+
+// The registration is executed once, though the message has to be sent again.
+TEST_F(RegisterAndSendTest, ALostMessageDoesNotRegisterTwice) {
+  uint32_t packets = 0;
+  net_.SetLink([&](const Passing&) { return ++packets <= 2 ? Fate::Drop() : Fate::Pass(); });
+  Answer(Offer(key_));
+  EXPECT_EQ(a().counters().timeouts, 2u);
+}
+
+TEST_F(RegisterAndSendTest, NothingIsSentWhenTheRegistrationFails) {
+  bool was_sent = false;
+  net_.SetLink([&](const Passing&) {
+    was_sent = true;
+    return Fate::Pass();
+  });
+  PostRegistration(1, NextOf(key_), queue::SendOpcode::kRegisterAndSend,
+                   {node_a_.Local(kLetter, 4)});
+  ASSERT_TRUE(net_.RunToRest());
+  EXPECT_EQ(StatusesOf(a().Sent()), std::vector{CompletionStatus::kLocalQpOperationError});
+  EXPECT_FALSE(was_sent);
+}
+
+}  // namespace
+}  // namespace verbena::scenario

@@ -1,0 +1,519 @@
+// Everything that makes a responder refuse a request, provoked from the other end of the wire: what
+// goes back, how both work requests end, in which state the queue pairs are, and which event tells.
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "memory/iscsi_tasks.h"
+#include "tests/scenarios/error_fixture.h"
+
+namespace verbena::scenario {
+namespace {
+
+using memory::Denial;
+using memory::Rights;
+using memory::WindowType;
+using transport::Cause;
+using transport::Reason;
+using wire::NakCode;
+using wire::Syndrome;
+
+// ---- The right-hand side of the table.
+
+struct Outcome {
+  Syndrome answer;
+  CompletionStatus at_requester;
+  // Of the receive request that the message was for; none if it was for none, or if it stays.
+  std::optional<CompletionStatus> at_receiver;
+  QpState state;  // of both
+  std::vector<AsyncEventType> events;
+};
+
+const Outcome kInvalidRequest = {Syndrome::Nak(NakCode::kInvalidRequest),
+                                 CompletionStatus::kRemoteInvalidRequest,
+                                 std::nullopt,
+                                 QpState::kErr,
+                                 {AsyncEventType::kQpRequestError}};
+const Outcome kAccessError = {Syndrome::Nak(NakCode::kRemoteAccessError),
+                              CompletionStatus::kRemoteAccessError,
+                              std::nullopt,
+                              QpState::kErr,
+                              {AsyncEventType::kQpAccessError}};
+
+// With a receive request at hand its completion tells, and there is no event.
+Outcome Told(const Outcome& outcome, CompletionStatus at_receiver) {
+  Outcome told = outcome;
+  told.at_receiver = at_receiver;
+  told.events.clear();
+  return told;
+}
+Outcome Passes(Syndrome answer) {
+  return {answer, CompletionStatus::kSuccess, std::nullopt, QpState::kRts, {}};
+}
+const Outcome kOperationalError = {Syndrome::Nak(NakCode::kRemoteOperationalError),
+                                   CompletionStatus::kRemoteOperationError,
+                                   std::nullopt,
+                                   QpState::kErr,
+                                   {}};
+
+struct Row {
+  const char* name;
+  Cause cause;
+  void (*provoke)(ErrorTest&);
+  Outcome outcome;
+
+  friend void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
+};
+
+// ---- Provocations that take more than a line.
+
+void MakeOpcodeLast(ErrorTest& t) {
+  t.Begin();
+  t.Receive();
+  t.mangle_ = [](const Passing& passing) {
+    const auto* const last =
+        wire::FindOpcode(wire::Service::kRc, Operation::kSend, wire::Position::kLast);
+    if (passing.is_request()) passing.bytes[0] = std::byte{last->opcode.value()};
+    return Fate::Pass();
+  };
+  t.Send();
+}
+
+void ReadTwiceWhereOneIsAllowed(ErrorTest& t) {
+  t.Begin([](RcSpec& a, RcSpec& b) {
+    a.config.max_rd_atomic = 2;
+    b.config.max_dest_rd_atomic = 1;
+  });
+  t.node_b_.Evict(0);  // so that the first is not answered yet
+  t.Read(t.node_b_.Remote(0));
+  t.Read(t.node_b_.Remote(0));
+}
+
+void FlushWith(ErrorTest& t, const queue::Flush& flush) {
+  t.Begin();
+  queue::Flush request = flush;
+  request.remote = t.node_b_.Remote(0);
+  request.length = ErrorTest::kLength;
+  t.net_.Post(t.a(), RequestOf(1, queue::SendOpcode::kFlush, request), {});
+}
+
+void RefusePages(ErrorTest& t) {
+  t.Begin();
+  t.node_b_.Evict(0, 4);
+  t.net_.SetPager(
+      [](const RcEnd&, const transport::PageRequest&) { return PageFate{.available = false}; });
+}
+
+void TakeMemory(ErrorTest& t, uint64_t page) {
+  t.Begin();
+  t.node_b_.arena.Protect(page, PROT_NONE);
+}
+
+// B's program does not poll, and its queue holds one completion.
+void OverflowReceiveQueue(ErrorTest& t) {
+  t.Begin([](RcSpec&, RcSpec& b) { b.completions = 1; });
+  t.Receive();
+  t.Receive();
+  t.Send();
+  t.Send();
+}
+
+// The queue pair of B is of an owner with segments: one page that it may read, and nothing else.
+void WriteToSegment(ErrorTest& t, uint64_t address) {
+  memory::MemoryCore& core = t.node_b_.core;
+  const auto owner =
+      core.consumers.Open({.has_segments = true, .table = memory::ConsumerSpec::PrivateTable{}});
+  ASSERT_TRUE(owner.has_value());
+  const auto pd = core.domains.Allocate(*owner);
+  ASSERT_TRUE(core.consumers
+                  .SegmentTableUpdate(*owner, memory::SegmentChange::kAdd,
+                                      {memory::EffectiveAddress(0x10000), ErrorTest::kPage,
+                                       memory::VirtualAddress(0x10000), Rights::kLocalRead})
+                  .has_value());
+  const auto keys =
+      core.regions.Register({.pd = *pd, .start = {}, .length = UINT64_MAX, .rights = Rights::kAll},
+                            memory::AddressSpaceBacking{});
+  ASSERT_TRUE(keys.has_value());
+  t.Begin([&](RcSpec&, RcSpec& b) { b.pd = *pd; });
+  t.Write(queue::Remote{address, queue::KeyValue(keys->remote.value())});
+}
+
+void WriteToDeadGuest(ErrorTest& t) {
+  memory::MemoryCore& core = t.node_b_.core;
+  const auto guest = core.guests.Create({.memory_bytes = 16 * ErrorTest::kPage});
+  ASSERT_TRUE(guest.has_value());
+  const auto pd = core.domains.Allocate(*core.consumers.Open({.guest = *guest}));
+  const auto keys = core.regions.Register({.pd = *pd,
+                                           .start = memory::KeyAddress(RcNode::kBase),
+                                           .length = ErrorTest::kPage,
+                                           .rights = Rights::kAll},
+                                          memory::LinearBacking{memory::PhysicalAddress(0)});
+  ASSERT_TRUE(keys.has_value());
+  ASSERT_TRUE(core.guests.Destroy(*guest).has_value());
+  t.Begin([&](RcSpec&, RcSpec& b) { b.pd = *pd; });
+  t.Write(keys->remote);
+}
+
+void WriteWithTaskTag(ErrorTest& t) {
+  t.Begin();
+  const std::vector pages = {t.node_b_.Physical(0)};
+  const auto task = t.node_b_.core.tasks.Begin({.pd = t.node_b_.pd, .length = ErrorTest::kPage},
+                                               memory::PageListBacking{.pages = pages});
+  ASSERT_TRUE(task.has_value());
+  t.Write(*task);
+}
+
+void WriteThroughWindowOfAnother(ErrorTest& t) {
+  t.Begin();
+  const memory::Key window =
+      t.BindWindow(WindowType::kType2A, 0, ErrorTest::kPage, Rights::kRemoteWrite);
+  t.Begin();  // a second connection, which has not bound it
+  t.Write(window);
+}
+
+void WriteThroughWindowOnSwappedRegion(ErrorTest& t) {
+  t.Begin();
+  const memory::Key window =
+      t.BindWindow(WindowType::kType1, 0, ErrorTest::kPage, Rights::kRemoteWrite);
+  ASSERT_TRUE(t.node_b_.core.regions.SwapOut(t.node_b_.keys.local).has_value());
+  t.Write(window);
+}
+
+// A region that was registered by work request, for the peer to invalidate.
+memory::Key RegisterByRequest(ErrorTest& t, Rights rights) {
+  memory::Regions& regions = t.node_b_.core.regions;
+  const auto reserved = regions.Reserve(t.node_b_.pd, 1, PageShift(12));
+  EXPECT_TRUE(reserved.has_value());
+  const std::vector pages = {t.node_b_.Physical(0)};
+  const auto made = regions.RegisterReserved(
+      reserved->local,
+      {.pd = t.node_b_.pd, .start = {}, .length = ErrorTest::kPage, .rights = rights},
+      {.pages = pages}, t.b().who);
+  EXPECT_TRUE(made.has_value());
+  return made->remote;
+}
+
+void InvalidateRegionWithWindow(ErrorTest& t) {
+  t.Begin();
+  const memory::Key region = RegisterByRequest(t, Rights::kAll);
+  const memory::Key window = *t.node_b_.core.windows.Allocate(t.node_b_.pd, WindowType::kType1);
+  const auto bound = t.node_b_.core.windows.Bind(
+      window, {.region = region, .start = {}, .length = 8, .rights = Rights::kRemoteRead},
+      t.b().who);
+  ASSERT_TRUE(bound.has_value());
+  t.Invalidate(region);
+}
+
+// ---- The table.
+
+constexpr CompletionStatus kProtection = CompletionStatus::kLocalProtectionError;
+const wire::RnrTimer kNotReady = RcSpec{}.config.min_rnr_timer;
+const wire::RnrTimer kPagesTimer = wire::RnrTimerAtLeast(RcSpec{}.config.page_service_estimate);
+
+const Row kRows[] = {
+    // The peer sends it again, and then it is executed.
+    {"SequenceGap", Reason::kSequenceGap,
+     [](ErrorTest& t) {
+       t.Begin();
+       t.mangle_ = [&t](const Passing&) { return t.requests_ == 1 ? Fate::Drop() : Fate::Pass(); };
+       t.Write(t.node_b_.Remote(0));
+       t.Write(t.node_b_.Remote(0));
+     },
+     Passes(Syndrome::Nak(NakCode::kPsnSequenceError))},
+    {"NoReceiveRequest", Reason::kReceiverNotReady,
+     [](ErrorTest& t) {
+       t.Begin();
+       t.Send();
+       t.net_.RunFor(Microseconds(50));
+       t.Receive();
+     },
+     Passes(Syndrome::RnrNak(kNotReady))},
+    {"NoReceiveRequestForImmediate", Reason::kReceiverNotReady,
+     [](ErrorTest& t) {
+       t.Begin();
+       t.Post(RequestOf(1, queue::SendOpcode::kWriteWithImmediate, t.node_b_.Remote(0)));
+       t.net_.RunFor(Microseconds(50));
+       t.Receive();
+     },
+     Passes(Syndrome::RnrNak(kNotReady))},
+    {"PagesAbsent", Reason::kPagesAbsent,
+     [](ErrorTest& t) {
+       t.Begin();
+       t.node_b_.Evict(0);
+       t.Write(t.node_b_.Remote(0));
+     },
+     Passes(Syndrome::RnrNak(kPagesTimer))},
+
+    // The request is not a proper one.
+    {"OpcodeOutOfSequence", Reason::kOpcodeOutOfSequence, &MakeOpcodeLast, kInvalidRequest},
+    {"NotAllowedOnQp", Reason::kNotAllowedOnQp,
+     [](ErrorTest& t) {
+       t.Begin([](RcSpec&, RcSpec& b) { b.config.remote_rights = Rights::kRemoteRead; });
+       t.Write(t.node_b_.Remote(0));
+     },
+     kInvalidRequest},
+    {"TooManyOutstanding", Reason::kTooManyOutstanding, &ReadTwiceWhereOneIsAllowed,
+     kInvalidRequest},
+    {"LongerThanThePath", Reason::kBadLength,
+     [](ErrorTest& t) {
+       t.Begin([](RcSpec&, RcSpec& b) { b.config.path_mtu = 512; });
+       t.Write(t.node_b_.Remote(0), 1024);
+     },
+     kInvalidRequest},
+    {"ReservedFlush", Reason::kReservedFlush, [](ErrorTest& t) { FlushWith(t, {}); },
+     kInvalidRequest},
+    {"MisalignedAtomicWrite", Reason::kMisaligned,
+     [](ErrorTest& t) {
+       t.Begin();
+       t.Post(RequestOf(1, queue::SendOpcode::kAtomicWrite, t.node_b_.Remote(4)), 8);
+     },
+     kInvalidRequest},
+    {"MessageTooLong", Reason::kMessageTooLong,
+     [](ErrorTest& t) {
+       t.Begin();
+       t.Receive(ErrorTest::kLength - 1);
+       t.Send();
+     },
+     Told(kInvalidRequest, CompletionStatus::kLocalLengthError)},
+    {"MisalignedAtomic", Denial::kMisaligned,
+     [](ErrorTest& t) {
+       t.Begin();
+       t.Post(FetchAddOf(1, t.node_b_.Remote(4), 1), 8);
+     },
+     kInvalidRequest},
+
+    // The request is proper, and the peer may not.
+    {"NoPersistence", Reason::kNoPersistence,
+     [](ErrorTest& t) { FlushWith(t, {.persistence = true}); }, kAccessError},
+    {"PagesOfAWriteUnavailable", Reason::kPagesUnavailable,
+     [](ErrorTest& t) {
+       RefusePages(t);
+       t.Write(t.node_b_.Remote(0));
+     },
+     kAccessError},
+    {"PagesOfAReadUnavailable", Reason::kPagesUnavailable,
+     [](ErrorTest& t) {
+       RefusePages(t);
+       t.Read(t.node_b_.Remote(0));
+     },
+     kAccessError},
+    {"PagesOfAReceiveUnavailable", Reason::kPagesUnavailable,
+     [](ErrorTest& t) {
+       RefusePages(t);
+       t.Receive();
+       t.Send();
+     },
+     Told(kAccessError, kProtection)},
+    {"NoSuchKey", Denial::kNoSuchKey,
+     [](ErrorTest& t) {
+       t.Begin();
+       t.Write(ErrorTest::NoKey(t.node_b_));
+     },
+     kAccessError},
+    {"NoSuchKeyToReadBy", Denial::kNoSuchKey,
+     [](ErrorTest& t) {
+       t.Begin();
+       t.Read(RcNode::Remote(0, ErrorTest::NoKey(t.node_b_)));
+     },
+     kAccessError},
+    {"UnboundWindow", Denial::kNotValid,
+     [](ErrorTest& t) {
+       t.Begin();
+       t.Write(*t.node_b_.core.windows.Allocate(t.node_b_.pd, WindowType::kType1));
+     },
+     kAccessError},
+    {"SwappedOut", Denial::kSwappedOut,
+     [](ErrorTest& t) {
+       t.Begin();
+       ASSERT_TRUE(t.node_b_.core.regions.SwapOut(t.node_b_.keys.local).has_value());
+       t.Write(t.node_b_.Remote(0));
+     },
+     kAccessError},
+    {"WindowOnSwappedOut", Denial::kRegionNotValid, &WriteThroughWindowOnSwappedRegion,
+     kAccessError},
+    {"GuestGone", Denial::kGuestGone, &WriteToDeadGuest, kAccessError},
+    {"TaskTag", Denial::kWrongType, &WriteWithTaskTag, kAccessError},
+    {"ForeignDomain", Denial::kWrongDomain,
+     [](ErrorTest& t) {
+       t.Begin();
+       memory::MemoryCore& core = t.node_b_.core;
+       const auto other = core.domains.Allocate(*core.consumers.Open({}));
+       t.Write(t.RegionOf(*other, Rights::kAll).remote);
+     },
+     kAccessError},
+    {"WindowOfAnotherQp", Denial::kWrongQp, &WriteThroughWindowOfAnother, kAccessError},
+    {"StaleInstance", Denial::kStaleInstance,
+     [](ErrorTest& t) {
+       t.Begin();
+       t.Write(ErrorTest::OtherLife(t.node_b_.keys.remote));
+     },
+     kAccessError},
+    {"OneByteTooFar", Denial::kOutOfRange,
+     [](ErrorTest& t) {
+       t.Begin();
+       t.Write(t.node_b_.Remote(t.node_b_.arena.size() - ErrorTest::kLength + 1));
+     },
+     kAccessError},
+    {"OneByteTooFarInALaterPacket", Denial::kOutOfRange,
+     [](ErrorTest& t) {
+       t.Begin();
+       t.Write(t.node_b_.Remote(t.node_b_.arena.size() - 3000 + 1), 3000);
+     },
+     kAccessError},
+    {"NoSegment", Denial::kNoSegment, [](ErrorTest& t) { WriteToSegment(t, 0x20000); },
+     kAccessError},
+    {"OwnerMayOnlyRead", Denial::kOwnerHasNoRight, [](ErrorTest& t) { WriteToSegment(t, 0x10000); },
+     kAccessError},
+    {"NoRight", Denial::kNoRight,
+     [](ErrorTest& t) {
+       t.Begin();
+       const Rights rights = Rights::kLocalRead | Rights::kLocalWrite | Rights::kRemoteRead;
+       t.Write(t.RegionOf(t.node_b_.pd, rights).remote);
+     },
+     kAccessError},
+
+    // Of the key that a send ends.
+    {"InvalidatesNoKey", Denial::kNoSuchKey,
+     [](ErrorTest& t) {
+       t.Begin();
+       t.Invalidate(ErrorTest::NoKey(t.node_b_));
+     },
+     Told(kAccessError, kProtection)},
+    {"InvalidatesOrdinaryRegion", Denial::kNotInvalidable,
+     [](ErrorTest& t) {
+       t.Begin();
+       t.Invalidate(t.node_b_.keys.remote);
+     },
+     Told(kAccessError, kProtection)},
+    {"InvalidatesWhatItMayNotAccess", Denial::kNoRight,
+     [](ErrorTest& t) {
+       t.Begin();
+       t.Invalidate(RegisterByRequest(t, Rights::kLocalRead));
+     },
+     Told(kAccessError, kProtection)},
+    {"InvalidatesRegionWithWindow", Denial::kStillInUse, &InvalidateRegionWithWindow,
+     Told(kAccessError, kProtection)},
+
+    // The fault is on this side.
+    {"ReceiveBufferDenied", Reason::kReceiveBufferDenied,
+     [](ErrorTest& t) {
+       t.Begin();
+       t.net_.PostReceive(t.b(), 11, {{RcNode::kBase, 4096, queue::KeyValue(0)}});
+       t.Send();
+     },
+     Told(kOperationalError, kProtection)},
+    {"MemoryOfAReceiveGone", Reason::kReceiveBufferDenied,
+     [](ErrorTest& t) {
+       TakeMemory(t, 2);
+       t.Receive();
+       t.Send();
+     },
+     Told(kOperationalError, kProtection)},
+    {"MemoryOfAWriteGone", Reason::kMemoryGone,
+     [](ErrorTest& t) {
+       TakeMemory(t, 0);
+       t.Write(t.node_b_.Remote(0));
+     },
+     kAccessError},
+    {"MemoryOfAnAtomicGone", Reason::kMemoryGone,
+     [](ErrorTest& t) {
+       TakeMemory(t, 0);
+       t.Post(FetchAddOf(1, t.node_b_.Remote(0), 1), 8);
+     },
+     kAccessError},
+    {"CompletionQueueFull",
+     Reason::kCompletionQueueError,
+     &OverflowReceiveQueue,
+     {Syndrome::Nak(NakCode::kRemoteOperationalError),
+      CompletionStatus::kRemoteOperationError,
+      CompletionStatus::kSuccess,
+      QpState::kErr,
+      {AsyncEventType::kCqError, AsyncEventType::kQpFatal}}},
+};
+
+class ResponderErrorTest : public ErrorTest, public testing::WithParamInterface<Row> {};
+
+TEST_P(ResponderErrorTest, EndsAsTheTableSays) {
+  const Row& row = GetParam();
+  row.provoke(*this);
+  ASSERT_TRUE(net_.RunToRest());
+
+  ASSERT_FALSE(refusals_.empty());
+  EXPECT_EQ(refusals_.back(), row.outcome.answer) << ToString(refusals_.back());
+  for (size_t i = 0; i + 1 < refusals_.size(); ++i) {
+    EXPECT_EQ(refusals_[i], Syndrome::RnrNak(kPagesTimer)) << "not before its pages were asked for";
+  }
+  const auto sent = a().Sent();
+  ASSERT_FALSE(sent.empty());
+  EXPECT_EQ(sent.back().status, row.outcome.at_requester) << NameOf(sent.back().status);
+  for (size_t i = 0; i + 1 < sent.size(); ++i) {
+    EXPECT_EQ(sent[i].status, CompletionStatus::kSuccess) << "those before it";
+  }
+  EXPECT_EQ(a().qp->state(), row.outcome.state);
+  EXPECT_EQ(b().qp->state(), row.outcome.state);
+  EXPECT_EQ(net_.EventsOf(b()), row.outcome.events);
+  EXPECT_EQ(net_.EventsOf(a()), std::vector<AsyncEventType>{}) << "its completion tells";
+  EXPECT_EQ(net_.timeouts(), 0u);
+
+  const auto& failure = b().qp->responder_failure();
+  EXPECT_EQ(failure.has_value(), row.outcome.state == QpState::kErr);
+  if (failure) {
+    EXPECT_EQ(failure->cause, row.cause) << NameOf(failure->cause);
+  }
+  if (row.outcome.at_receiver) {
+    const auto received = b().Received();
+    ASSERT_FALSE(received.empty());
+    EXPECT_EQ(received[0].status, *row.outcome.at_receiver) << NameOf(received[0].status);
+  }
+  if (row.outcome.state == QpState::kErr) {
+    ExpectFlushes(a());
+    if (!b().receive_cq.overflowed()) ExpectFlushes(b());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, ResponderErrorTest, testing::ValuesIn(kRows),
+                         [](const auto& row) { return std::string(row.param.name); });
+
+// ---- Is the table complete?
+
+struct Exempt {
+  Cause cause;
+  const char* why;
+};
+const Exempt kExempt[] = {
+    {Reason::kNoSuchReceiver, "only an extended connection names its receiver in a packet"},
+    {Denial::kNotBindable, "only a bind asks; see key_work_errors_test.cc"},
+    {Denial::kWrongCommand, "only messages of iSCSI name a task"},
+    {Denial::kSameInstance, "only a bind or a registration; see key_work_errors_test.cc"},
+    {Denial::kTooManyPages, "only a registration; see key_work_errors_test.cc"},
+    {Denial::kBadPageList, "likewise"},
+    {Denial::kRightsTooWide, "likewise, or a bind"},
+    {Denial::kWraps, "likewise"},
+};
+
+TEST(ResponderErrorTableTest, HasARowForEveryCause) {
+  const auto has_row = [](Cause cause) {
+    const auto is_it = [&](const auto& row) { return row.cause == cause; };
+    const bool is_there = std::ranges::any_of(kRows, is_it);
+    const bool is_exempt = std::ranges::any_of(kExempt, is_it);
+    EXPECT_FALSE(is_there && is_exempt) << NameOf(cause);
+    return is_there || is_exempt;
+  };
+  for (size_t i = 0; i < transport::kReasonCount; ++i) {
+    const auto reason = static_cast<Reason>(i);
+    EXPECT_TRUE(has_row(reason)) << NameOf(reason);
+  }
+  for (size_t i = 0; i <= static_cast<size_t>(Denial::kWraps); ++i) {
+    const auto denial = static_cast<Denial>(i);
+    EXPECT_TRUE(has_row(denial)) << NameOf(denial);
+  }
+}
+
+}  // namespace
+}  // namespace verbena::scenario

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "base/time.h"
+#include "tests/support/rc_node.h"
+#include "wire/roce/packet.h"
+
+namespace verbena::scenario {
+
+// A packet on its way, for the link to decide about. The link may change its bytes.
+struct Passing {
+  const RcEnd& from;
+  const RcEnd& to;
+  wire::Packet packet;
+  std::span<std::byte> bytes;
+
+  [[nodiscard]] bool Is(wire::Operation operation) const {
+    return packet.info().operation == operation;
+  }
+  [[nodiscard]] bool is_request() const { return packet.info().is_request; }
+};
+
+// What a link does with a packet.
+struct Fate {
+  static Fate Pass() { return {}; }
+  static Fate Drop() { return {.copies = 0}; }
+  static Fate Late(Duration late) { return {.late = late}; }
+  // The second comes so much after the first.
+  static Fate Twice(Duration apart = Nanoseconds(1)) { return {.copies = 2, .apart = apart}; }
+  // Until ReleaseHeld.
+  static Fate Hold() { return {.is_held = true}; }
+
+  int copies = 1;
+  Duration late = {};
+  Duration apart = {};
+  bool is_held = false;
+};
+
+// What becomes of a request for pages.
+struct PageFate {
+  static PageFate Hold() { return {.is_held = true}; }
+
+  Duration after = Microseconds(100);
+  bool available = true;
+  bool is_held = false;  // until AnswerHeld
+};
+
+}  // namespace verbena::scenario

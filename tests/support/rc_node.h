@@ -1,0 +1,160 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/check.h"
+#include "memory/memory_core.h"
+#include "queue/completion_queue.h"
+#include "queue/shared_receive_queue.h"
+#include "queue/work_queue.h"
+#include "tests/support/pages.h"
+#include "transport/outbox.h"
+#include "transport/rc/rc_qp.h"
+
+namespace verbena::scenario {
+
+using Bytes = std::vector<std::byte>;
+
+// A machine: the tables of its adapter, and some pages of real memory, all of one region that
+// grants everything and whose pages are all present. Work requests and peers name its bytes from
+// kBase on, so that no pointer ever reaches a packet. One thread.
+class RcNode {
+ public:
+  static constexpr uint64_t kBase = 0x100000;
+  static constexpr uint64_t kPage = memory::PagesForTest::kPage;
+
+  explicit RcNode(size_t pages, const memory::Options& options = {}) : core(options), arena(pages) {
+    pd = *core.domains.Allocate(*core.consumers.Open({}));
+    const auto made = Register({.pd = pd,
+                                .start = memory::KeyAddress(kBase),
+                                .length = arena.size(),
+                                .rights = memory::Rights::kAll},
+                               0);
+    CHECK(made.has_value());
+    keys = *made;
+    Bring(0, pages);
+  }
+
+  // Another region over its memory, from `offset` on. Its pages are absent.
+  memory::MemoryResult<memory::RegionKeys> Register(const memory::RegionSpec& spec,
+                                                    uint64_t offset) {
+    return core.regions.Register(spec, memory::LinearBacking{Physical(offset)});
+  }
+
+  [[nodiscard]] std::byte* At(uint64_t offset) const { return arena.data() + offset; }
+  [[nodiscard]] memory::PhysicalAddress Physical(uint64_t offset) const {
+    return memory::PhysicalAddress(reinterpret_cast<uintptr_t>(At(offset)));
+  }
+  [[nodiscard]] Bytes Read(uint64_t offset, size_t size) const {
+    return {At(offset), At(offset) + size};
+  }
+  void Fill(uint64_t offset, size_t size, uint8_t value) const {
+    std::memset(At(offset), value, size);
+  }
+  [[nodiscard]] uint64_t WordAt(uint64_t offset) const {
+    uint64_t word = 0;
+    std::memcpy(&word, At(offset), sizeof word);
+    return word;
+  }
+  void SetWord(uint64_t offset, uint64_t word) const {
+    std::memcpy(At(offset), &word, sizeof word);
+  }
+
+  [[nodiscard]] queue::Sge Local(uint64_t offset, uint64_t length) const {
+    return {kBase + offset, static_cast<uint32_t>(length), queue::KeyValue(keys.local.value())};
+  }
+  [[nodiscard]] queue::Remote Remote(uint64_t offset) const { return Remote(offset, keys.remote); }
+  [[nodiscard]] static queue::Remote Remote(uint64_t offset, memory::Key key) {
+    return {kBase + offset, queue::KeyValue(key.value())};
+  }
+
+  // The system takes pages, and they come back. The bytes stay.
+  void Evict(uint64_t first_page, uint64_t count = 1) {
+    const uint64_t first = Physical(first_page * kPage).value();
+    core.InvalidateMachine(memory::MachineAddress(first),
+                           memory::MachineAddress(first + count * kPage - 1));
+  }
+  void Bring(uint64_t first_page, uint64_t count = 1) {
+    CHECK(core.regions.MapPages(keys.local, first_page, count, {}, true).has_value());
+  }
+
+  memory::MemoryCore core;
+  memory::PdId pd;
+  memory::PagesForTest arena;
+  memory::RegionKeys keys;
+  transport::Outbox outbox{64};
+};
+
+// What one end of a connection is made with. The connection fills in who it is.
+struct RcSpec {
+  static transport::RcConfig DefaultConfig() {
+    transport::RcConfig config;
+    config.path_mtu = 1024;
+    config.ack_timeout = Milliseconds(10);
+    config.min_rnr_timer = wire::RnrTimerAtLeast(Microseconds(100));
+    config.max_rd_atomic = config.max_dest_rd_atomic = 4;
+    config.registration = transport::RegistrationMode::kAnticipatory;
+    config.remote_rights = memory::Rights::kRemote;
+    return config;
+  }
+
+  transport::RcConfig config = DefaultConfig();
+  wire::Psn first_psn{0x100};  // of what it sends
+  queue::WorkQueueLimits sends{.capacity = 32, .sges_max = 12, .inline_max = 64, .pages_max = 8};
+  queue::WorkQueueLimits receives{.capacity = 32, .sges_max = 2};
+  size_t completions = 128;  // that each of the two queues can hold
+  queue::SharedReceiveQueue* shared = nullptr;
+  std::optional<memory::PdId> pd = {};  // another than the machine's own
+};
+
+// One end of a connection: a queue pair with its queues. Belongs to a net; one thread.
+struct RcEnd {
+  RcEnd(RcNode& on, const RcSpec& spec, wire::QpNumber own, wire::QpNumber peer)
+      : node(on),
+        number(own),
+        send_queue(spec.sends),
+        receive_queue(spec.receives),
+        send_cq(spec.completions),
+        receive_cq(spec.completions) {
+    transport::RcConfig config = spec.config;
+    config.local_qp = own;
+    config.remote_qp = peer;
+    who = config.who = {spec.pd.value_or(on.pd), memory::QpNumber(own.value())};
+    const auto source = spec.shared != nullptr ? transport::ReceiveSource(*spec.shared)
+                                               : transport::ReceiveSource(receive_queue);
+    qp = std::make_unique<transport::RcQp>(config, send_queue, source, send_cq, receive_cq);
+  }
+
+  [[nodiscard]] std::vector<queue::Completion> Sent() { return Poll(send_cq); }
+  [[nodiscard]] std::vector<queue::Completion> Received() { return Poll(receive_cq); }
+  [[nodiscard]] const transport::Requester::Counters& counters() const {
+    return qp->requester_counters();
+  }
+
+  RcNode& node;
+  wire::QpNumber number;
+  memory::Accessor who;
+  queue::SendQueue send_queue;
+  queue::ReceiveQueue receive_queue;
+  queue::CompletionQueue send_cq;
+  queue::CompletionQueue receive_cq;
+  std::unique_ptr<transport::RcQp> qp;
+
+  // The net's own.
+  Time wake_at = Time::Never();
+  bool is_dirty = false;
+
+ private:
+  static std::vector<queue::Completion> Poll(queue::CompletionQueue& cq) {
+    std::vector<queue::Completion> completions(cq.capacity());
+    completions.resize(cq.Poll(completions).value_or(0));
+    return completions;
+  }
+};
+
+}  // namespace verbena::scenario
