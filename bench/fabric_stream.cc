@@ -1,0 +1,174 @@
+// What the UDP fabric moves by itself between two processes over loopback, and how much processor
+// time of both a datagram takes. The sender goes as fast as the receiver tells it to, so that
+// nothing is lost to a full buffer; whoever has nothing to do sleeps, so that others on the machine
+// do not count.
+//
+//   fabric_stream [--json] [--plain] [--bytes N] [--seconds N]
+
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+#include "base/check.h"
+#include "fabric/udp_fabric.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using verbena::fabric::Datagram;
+using verbena::fabric::IpAddress;
+using verbena::fabric::Route;
+using verbena::fabric::UdpFabric;
+using verbena::fabric::UdpFabricOptions;
+
+constexpr IpAddress kLoopback = IpAddress::FromIpv4(127, 0, 0, 1);
+constexpr uint64_t kWindow = 256;      // datagrams that may be under way
+constexpr uint64_t kCreditEvery = 64;  // the receiver says how many it has, so often
+constexpr size_t kCreditBytes = sizeof(uint64_t);
+
+struct Arguments {
+  bool json = false;
+  bool plain = false;
+  size_t bytes = 4'096 + 12 + 4;
+  long seconds = 3;
+};
+
+Arguments Parse(int argc, char** argv) {
+  Arguments arguments;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument(argv[i]);
+    if (argument == "--json") {
+      arguments.json = true;
+    } else if (argument == "--plain") {
+      arguments.plain = true;
+    } else if (argument == "--bytes" && i + 1 < argc) {
+      arguments.bytes = std::strtoul(argv[++i], nullptr, 10);
+    } else if (argument == "--seconds" && i + 1 < argc) {
+      arguments.seconds = std::strtol(argv[++i], nullptr, 10);
+    } else {
+      std::fprintf(stderr, "usage: fabric_stream [--json] [--plain] [--bytes N] [--seconds N]\n");
+      std::exit(2);
+    }
+  }
+  CHECK(arguments.bytes > kCreditBytes);
+  return arguments;
+}
+
+// False if nothing comes for long.
+bool WaitFor(const UdpFabric& fabric) {
+  pollfd waited{.fd = fabric.fd(), .events = POLLIN, .revents = 0};
+  return poll(&waited, 1, 100) == 1;
+}
+
+// The receiver, until a datagram as short as a credit says that it is over.
+int RunReceiver(UdpFabric& fabric) {
+  uint64_t received = 0;
+  uint64_t told = 0;
+  while (true) {
+    const auto datagrams = fabric.Receive();
+    if (datagrams.empty()) (void)WaitFor(fabric);
+    for (const Datagram& datagram : datagrams) {
+      if (datagram.bytes.size() == kCreditBytes) return 0;
+      if (++received - told < kCreditEvery) continue;
+      const auto place = fabric.Reserve({.from = datagram.to, .to = datagram.from}, kCreditBytes);
+      CHECK(place);
+      told = received;
+      std::memcpy(place->bytes.data(), &told, kCreditBytes);
+    }
+    fabric.Flush();
+  }
+}
+
+// The sender; how many datagrams the receiver has.
+uint64_t RunSender(UdpFabric& fabric, const Route& route, const Arguments& arguments) {
+  uint64_t sent = 0;
+  uint64_t credited = 0;
+  const auto end = Clock::now() + std::chrono::seconds(arguments.seconds);
+  while (Clock::now() < end) {
+    while (sent - credited < kWindow) {
+      const auto place = fabric.Reserve(route, arguments.bytes);
+      if (!place) break;
+      std::memset(place->bytes.data(), static_cast<int>(sent), place->bytes.size());
+      ++sent;
+    }
+    fabric.Flush();
+    if (sent - credited >= kWindow && !WaitFor(fabric)) sent = credited;  // they must be lost
+    for (const Datagram& datagram : fabric.Receive()) {
+      std::memcpy(&credited, datagram.bytes.data(), kCreditBytes);
+    }
+  }
+  CHECK(fabric.Reserve(route, kCreditBytes));
+  fabric.Flush();
+  return credited;
+}
+
+double SecondsOf(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
+
+// Of this process and of its child, which has ended.
+double ProcessorSeconds() {
+  double seconds = 0;
+  for (const auto who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage{};
+    CHECK(getrusage(who, &usage) == 0);
+    seconds += SecondsOf(usage.ru_utime) + SecondsOf(usage.ru_stime);
+  }
+  return seconds;
+}
+
+void Print(const UdpFabric& fabric, uint64_t received, const Arguments& arguments) {
+  const auto seconds = static_cast<double>(arguments.seconds);
+  const double per_second = static_cast<double>(received) / seconds;
+  const double mebibytes = per_second * static_cast<double>(arguments.bytes) / (1 << 20);
+  const auto& counters = fabric.transmit_counters();
+  const double per_call =
+      static_cast<double>(counters.datagrams) / static_cast<double>(counters.system_calls);
+  const double processor_us = ProcessorSeconds() * 1e6 / static_cast<double>(received);
+  std::printf(arguments.json
+                  ? "{\"offloads\": %s, \"bytes\": %zu, \"datagrams_per_second\": %.0f, "
+                    "\"mebibytes_per_second\": %.0f, \"processor_us_per_datagram\": %.3f, "
+                    "\"datagrams_per_system_call\": %.1f}\n"
+                  : "offloads %s, %zu bytes: %.0f datagrams and %.0f MiB a second, %.3f us of "
+                    "processor time each, %.1f to a system call\n",
+              arguments.plain ? "false" : "true", arguments.bytes, per_second, mebibytes,
+              processor_us, per_call);
+}
+
+std::unique_ptr<UdpFabric> Open(const Arguments& arguments) {
+  UdpFabricOptions options;
+  options.slots.base_port = 20'000;
+  options.socket.offloads = !arguments.plain;
+  auto fabric = UdpFabric::Open(options);
+  if (!fabric) {
+    std::fprintf(stderr, "%s\n", fabric.error().words.c_str());
+    std::exit(1);
+  }
+  return std::move(*fabric);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Arguments arguments = Parse(argc, argv);
+  const auto sender = Open(arguments);
+  const auto receiver = Open(arguments);
+  const pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) return RunReceiver(*receiver);
+  const Route route{.from = kLoopback, .to = {kLoopback, receiver->port()}};
+  const uint64_t received = RunSender(*sender, route, arguments);
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child);
+  Print(*sender, received, arguments);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace verbena::fabric {
+
+// Why a datagram that was to be sent was dropped. All are losses that the transport repairs or the
+// program has to live with, as on any network.
+enum class DropReason : uint8_t {
+  kTooLong,              // longer than the path takes
+  kUnreachable,          // no route, interface down, source address not of this machine
+  kForbidden,            // a firewall or the kernel's policy
+  kNoMemory,             // the kernel has none
+  kSegmentationRefused,  // this device cannot; the socket sends plain datagrams from now on
+  kOther,
+};
+inline constexpr size_t kDropReasons = 6;
+
+// What went out. A value type.
+struct TransmitCounters {
+  uint64_t datagrams = 0;
+  uint64_t bytes = 0;
+  uint64_t messages = 0;  // groups of datagrams that the kernel took as one
+  uint64_t system_calls = 0;
+  uint64_t blocked = 0;  // flushes that the kernel had no room for
+  std::array<uint64_t, kDropReasons> dropped{};
+
+  [[nodiscard]] uint64_t dropped_for(DropReason reason) const {
+    return dropped[static_cast<size_t>(reason)];
+  }
+};
+
+// What came in. A value type.
+struct ReceiveCounters {
+  uint64_t datagrams = 0;
+  uint64_t bytes = 0;
+  uint64_t messages = 0;  // groups of datagrams that the kernel handed over as one
+  uint64_t system_calls = 0;
+  uint64_t malformed = 0;  // longer than any of ours, or without a destination; dropped
+  // Messages that the kernel dropped because the receive buffer was full, as far as known: it
+  // says so with the next one that it keeps.
+  uint64_t kernel_drops = 0;
+};
+
+}  // namespace verbena::fabric

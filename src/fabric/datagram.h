@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "fabric/address.h"
+
+namespace verbena::fabric {
+
+// Where a datagram comes from and goes to. A value type.
+struct Route {
+  IpAddress from;  // one of this machine
+  Endpoint to;
+  // Index of the interface to leave by: 0, for the routing table to decide, unless an address is
+  // link-local.
+  uint32_t interface = 0;
+  uint8_t traffic_class = 0;  // of IPv6; the type of service of IPv4
+
+  friend constexpr bool operator==(const Route&, const Route&) = default;
+};
+
+// A datagram that has arrived: a view, valid as long as whoever handed it out says.
+struct Datagram {
+  Endpoint from;
+  IpAddress to;
+  uint32_t interface = 0;  // it came in by; 0 within a process
+  uint8_t traffic_class = 0;
+  // How many datagrams of the same burst the kernel handed over in front of it, in one piece. The
+  // sender's kernel numbers the identifications of IPv4 in this way; so it is what to try first
+  // when the ICRC is checked, though not certain: a piece may begin in the middle of a burst.
+  uint8_t segment = 0;
+  std::span<const std::byte> bytes;
+};
+
+// A place to write a datagram that is to be sent.
+struct Reservation {
+  std::span<std::byte> bytes;
+  // The identification that the datagram's IPv4 header will have, which the ICRC covers.
+  uint16_t ip_id = 0;
+};
+
+}  // namespace verbena::fabric

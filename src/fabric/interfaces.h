@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "fabric/address.h"
+#include "fabric/datagram.h"
+#include "fabric/error.h"
+
+namespace verbena::fabric {
+
+// An address of this machine and the interface that has it. A value type.
+struct LocalAddress {
+  IpAddress ip;
+  std::string interface_name;
+  uint32_t interface_index = 0;
+  uint32_t mtu = 0;
+  bool up = false;  // and running
+  bool loopback = false;
+
+  friend bool operator==(const LocalAddress&, const LocalAddress&) = default;
+};
+
+// All of them, each once. Those of the loopback interface are last; else in the order of the
+// interfaces' indices, IPv4 first, then by address: the same on every call as long as nothing
+// changes.
+[[nodiscard]] Result<std::vector<LocalAddress>, FabricError> LocalAddresses();
+
+// The longest IP packet that the way takes as far as the kernel knows; nothing is sent. The kernel
+// learns more from what routers say about datagrams that were too long.
+[[nodiscard]] Result<uint32_t, FabricError> PathMtu(const Route& route);
+
+// How much of it is left behind the IP and UDP headers.
+[[nodiscard]] constexpr uint32_t DatagramBytesMax(uint32_t path_mtu, const IpAddress& to) {
+  constexpr uint32_t kIpv4 = 20, kIpv6 = 40, kUdp = 8;
+  return path_mtu - (to.is_ipv4() ? kIpv4 : kIpv6) - kUdp;
+}
+
+}  // namespace verbena::fabric

@@ -1,0 +1,95 @@
+#include "fabric/receive_burst.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace verbena::fabric {
+namespace {
+
+// What the kernel hands over as one: no more than an IP packet could hold, in no more pieces.
+constexpr size_t kCoalescedBytesMax = 64 << 10;
+constexpr size_t kCoalescedMax = 128;
+
+}  // namespace
+
+ReceiveBurst::ReceiveBurst(const UdpSocket& socket, const ReceiveLimits& limits)
+    : fd_(socket.fd()),
+      buffer_bytes_(socket.coalescing() ? kCoalescedBytesMax : limits.datagram_bytes),
+      buffers_(std::make_unique_for_overwrite<std::byte[]>(buffer_bytes_ * limits.messages)),
+      envelopes_(limits.messages),
+      headers_(limits.messages) {
+  CHECK(limits.messages >= 1);
+  datagrams_.reserve(limits.messages * (socket.coalescing() ? kCoalescedMax : 1));
+  for (size_t i = 0; i < limits.messages; ++i) Prepare(i);
+}
+
+void ReceiveBurst::Prepare(size_t index) {
+  Envelope& envelope = envelopes_[index];
+  envelope.data = {.iov_base = &buffers_[index * buffer_bytes_], .iov_len = buffer_bytes_};
+  headers_[index] = {.msg_hdr = {.msg_name = envelope.from.get(),
+                                 .msg_namelen = envelope.from.size(),
+                                 .msg_iov = &envelope.data,
+                                 .msg_iovlen = 1,
+                                 .msg_control = envelope.control.data(),
+                                 .msg_controllen = ControlMessages::kCapacity,
+                                 .msg_flags = 0},
+                     .msg_len = 0};
+}
+
+std::span<const Datagram> ReceiveBurst::Receive() {
+  for (size_t i = 0; i < used_; ++i) Prepare(i);
+  datagrams_.clear();
+  used_ = ReceiveMessages();
+  idle_ = used_ == 0;
+  for (size_t i = 0; i < used_; ++i) TakeApart(headers_[i], envelopes_[i]);
+  counters_.messages += used_;
+  counters_.datagrams += datagrams_.size();
+  return datagrams_;
+}
+
+// Whatever the error is, there is nothing now, and the next call says what there is then: an ICMP
+// error that a datagram of ours met is reported once.
+size_t ReceiveBurst::ReceiveMessages() {
+  ++counters_.system_calls;
+  if (kOneAfterIdle && idle_) {
+    const ssize_t size = recvmsg(fd_, &headers_[0].msg_hdr, MSG_DONTWAIT);
+    headers_[0].msg_len = static_cast<unsigned>(std::max<ssize_t>(size, 0));
+    return size < 0 ? 0 : 1;
+  }
+  const int count =
+      recvmmsg(fd_, headers_.data(), static_cast<unsigned>(headers_.size()), MSG_DONTWAIT, nullptr);
+  return static_cast<size_t>(std::max(count, 0));
+}
+
+void ReceiveBurst::TakeApart(const mmsghdr& header, const Envelope& envelope) {
+  const Arrival arrival = DecodeArrival(header.msg_hdr);
+  if (arrival.kernel_drops) {
+    counters_.kernel_drops += static_cast<uint32_t>(*arrival.kernel_drops - kernel_drops_);
+    kernel_drops_ = *arrival.kernel_drops;
+  }
+  std::span<const std::byte> rest(static_cast<const std::byte*>(envelope.data.iov_base),
+                                  header.msg_len);
+  const size_t step = arrival.segment_size != 0 ? arrival.segment_size : rest.size();
+  const auto from = envelope.from.endpoint();
+  if ((header.msg_hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || !arrival.to || !from ||
+      rest.size() > step * kCoalescedMax) {
+    ++counters_.malformed;
+    return;
+  }
+  counters_.bytes += rest.size();
+  uint8_t segment = 0;
+  do {  // once even for an empty datagram
+    CHECK(datagrams_.size() < datagrams_.capacity());
+    const auto bytes = rest.first(std::min(step, rest.size()));
+    datagrams_.push_back({.from = *from,
+                          .to = *arrival.to,
+                          .interface = arrival.interface,
+                          .traffic_class = arrival.traffic_class,
+                          .segment = segment++,
+                          .bytes = bytes});
+    rest = rest.subspan(bytes.size());
+  } while (!rest.empty());
+}
+
+}  // namespace verbena::fabric

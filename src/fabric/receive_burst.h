@@ -1,0 +1,73 @@
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "fabric/control_messages.h"
+#include "fabric/counters.h"
+#include "fabric/datagram.h"
+#include "fabric/socket_address.h"
+#include "fabric/udp_socket.h"
+
+namespace verbena::fabric {
+
+// Whether the first call that finds something, after one that found nothing, takes one message
+// only. The kernel looks in vain for a second one at 0.2 us, which are missed where a single
+// datagram is waited for; in a stream the next call takes all that has come.
+inline constexpr bool kOneAfterIdle = true;
+
+struct ReceiveLimits {
+  size_t messages = 32;
+  // Of a datagram when the kernel hands over single ones; longer ones are dropped. Enough for a
+  // payload of 4 KiB and all headers.
+  size_t datagram_bytes = 4'608;
+};
+
+// Receives what has arrived with one system call, and takes apart what the kernel handed over as
+// one.
+//
+// Invariant: headers_[i] points to envelopes_[i] and the i-th buffer, and all but the first used_
+// of them are as the kernel wants them before a call. Memory is allocated in the constructor only.
+// One thread at a time; the socket outlives it.
+class ReceiveBurst {
+ public:
+  ReceiveBurst(const UdpSocket& socket, const ReceiveLimits& limits);
+  ReceiveBurst(const ReceiveBurst&) = delete;
+  ReceiveBurst& operator=(const ReceiveBurst&) = delete;
+
+  // The next datagrams, in the order in which they arrived; none if there are none now. There may
+  // be more. Valid until the next call.
+  [[nodiscard]] std::span<const Datagram> Receive();
+
+  [[nodiscard]] const ReceiveCounters& counters() const { return counters_; }
+
+ private:
+  struct Envelope {
+    SocketAddress from;
+    iovec data{};
+    ControlMessages control;
+  };
+
+  void Prepare(size_t index);
+  // How many messages were received, into the first buffers.
+  size_t ReceiveMessages();
+  void TakeApart(const mmsghdr& header, const Envelope& envelope);
+
+  const int fd_;
+  const size_t buffer_bytes_;
+  const std::unique_ptr<std::byte[]> buffers_;
+  std::vector<Envelope> envelopes_;
+  std::vector<mmsghdr> headers_;
+  size_t used_ = 0;    // by the last call
+  bool idle_ = false;  // the last call found nothing
+  std::vector<Datagram> datagrams_;
+  uint32_t kernel_drops_ = 0;  // as last told; wraps
+  ReceiveCounters counters_;
+};
+
+}  // namespace verbena::fabric

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "fabric/address.h"
+
+namespace verbena::fabric {
+
+// What a socket can talk to.
+enum class SocketFamily : uint8_t {
+  kIpv4,       // on kernels without IPv6
+  kDualStack,  // both, by one socket: IPv4 addresses in mapped form
+};
+
+// An endpoint in the form in which the kernel wants it. A value type.
+class SocketAddress {
+ public:
+  // As large as either kind, and empty: for the kernel to fill.
+  SocketAddress() = default;
+  // For a socket of `family`. An IPv6 endpoint keeps its form on a socket that cannot reach it, and
+  // the kernel refuses it there. `interface` is the zone of a link-local address, else 0.
+  SocketAddress(SocketFamily family, const Endpoint& endpoint, uint32_t interface = 0);
+
+  // nullopt for what is neither IPv4 nor IPv6.
+  [[nodiscard]] std::optional<Endpoint> endpoint() const;
+
+  [[nodiscard]] sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage_); }
+  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage_); }
+  [[nodiscard]] socklen_t size() const { return size_; }
+
+ private:
+  union {
+    sockaddr_in6 ipv6;
+    sockaddr_in ipv4;
+  } storage_{};
+  socklen_t size_ = sizeof(storage_);
+};
+
+// Of an address in mapped form, and back.
+[[nodiscard]] in_addr ToInAddr(const IpAddress& address);
+[[nodiscard]] in6_addr ToIn6Addr(const IpAddress& address);
+[[nodiscard]] IpAddress FromInAddr(const in_addr& address);
+[[nodiscard]] IpAddress FromIn6Addr(const in6_addr& address);
+
+}  // namespace verbena::fabric

@@ -1,0 +1,34 @@
+#include "fabric/staging.h"
+
+#include <gtest/gtest.h>
+
+namespace verbena::fabric {
+namespace {
+
+TEST(Staging, HandsOutWithoutGaps) {
+  Staging staging(100);
+  const auto first = staging.Take(60);
+  const auto second = staging.Take(40);
+  EXPECT_EQ(first.size(), 60u);
+  EXPECT_EQ(second.data(), first.data() + 60);
+  EXPECT_EQ(staging.available(), 0u);
+}
+
+TEST(Staging, WhatIsGivenBackIsHandedOutAgain) {
+  Staging staging(100);
+  const auto kept = staging.Take(10);
+  const auto first = staging.Take(30);
+  staging.GiveBack(30);
+  EXPECT_EQ(staging.used(), 10u);
+  EXPECT_EQ(staging.Take(20).data(), first.data());
+  staging.Clear();
+  EXPECT_EQ(staging.Take(1).data(), kept.data());
+}
+
+TEST(StagingDeathTest, MoreThanThereIs) {
+  Staging staging(10);
+  EXPECT_DEATH((void)staging.Take(11), "CHECK failed");
+}
+
+}  // namespace
+}  // namespace verbena::fabric

@@ -1,0 +1,111 @@
+#include "fabric/udp_socket.h"
+
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sys/socket.h>
+
+#include <utility>
+
+namespace verbena::fabric {
+namespace {
+
+struct Setting {
+  int level;
+  int option;
+  int value;
+  const char* name;
+};
+
+// Without one of these a datagram would be of no use: its ICRC or its destination unknown.
+constexpr Setting kIpv4Settings[] = {
+    {IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO, "IP_MTU_DISCOVER"},
+    {IPPROTO_IP, IP_RECVTOS, 1, "IP_RECVTOS"},
+};
+constexpr Setting kIpv4OnlySettings[] = {
+    {IPPROTO_IP, IP_PKTINFO, 1, "IP_PKTINFO"},
+};
+constexpr Setting kIpv6Settings[] = {
+    {IPPROTO_IPV6, IPV6_V6ONLY, 0, "IPV6_V6ONLY"},
+    {IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO, "IPV6_MTU_DISCOVER"},
+    {IPPROTO_IPV6, IPV6_DONTFRAG, 1, "IPV6_DONTFRAG"},
+    {IPPROTO_IPV6, IPV6_RECVPKTINFO, 1, "IPV6_RECVPKTINFO"},
+    {IPPROTO_IPV6, IPV6_RECVTCLASS, 1, "IPV6_RECVTCLASS"},
+};
+
+bool Set(int fd, int level, int option, int value) {
+  return setsockopt(fd, level, option, &value, sizeof(value)) == 0;
+}
+
+template <size_t kCount>
+Result<void, FabricError> SetAll(int fd, const Setting (&settings)[kCount]) {
+  for (const Setting& s : settings) {
+    if (!Set(fd, s.level, s.option, s.value)) return Fail(SystemError(s.name));
+  }
+  return {};
+}
+
+FileDescriptor NewSocket(int domain) {
+  return FileDescriptor(socket(domain, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+std::string KibibytesOf(uint32_t bytes) { return std::to_string(bytes / 1024) + " KiB"; }
+
+}  // namespace
+
+Result<UdpSocket, FabricError> UdpSocket::Open(const UdpSocketOptions& options) {
+  FileDescriptor file;
+  SocketFamily family = SocketFamily::kDualStack;
+  if (options.ipv6) file = NewSocket(AF_INET6);
+  if (!file.is_open()) {
+    file = NewSocket(AF_INET);
+    family = SocketFamily::kIpv4;
+  }
+  if (!file.is_open()) return Fail(SystemError("cannot open a UDP socket"));
+
+  UdpSocket udp(std::move(file), family);
+  if (auto done = udp.Configure(); !done) return Fail(std::move(done.error()));
+  if (options.offloads) udp.EnableOffloads();
+  udp.SizeBuffer(SO_SNDBUF, options.send_buffer_bytes, "send", "net.core.wmem_max");
+  udp.SizeBuffer(SO_RCVBUF, options.receive_buffer_bytes, "receive", "net.core.rmem_max");
+  return udp;
+}
+
+Result<void, FabricError> UdpSocket::Configure() {
+  if (auto done = SetAll(fd(), kIpv4Settings); !done) return done;
+  auto done = family_ == SocketFamily::kDualStack ? SetAll(fd(), kIpv6Settings)
+                                                  : SetAll(fd(), kIpv4OnlySettings);
+  if (!done) return done;
+  Set(fd(), SOL_SOCKET, SO_RXQ_OVFL, 1);  // for a counter only
+  return {};
+}
+
+void UdpSocket::EnableOffloads() {
+  // Size 0 changes nothing: the size comes with each message. It asks whether the option is known.
+  segmentation_ = Set(fd(), IPPROTO_UDP, UDP_SEGMENT, 0);
+  coalescing_ = Set(fd(), IPPROTO_UDP, UDP_GRO, 1);
+}
+
+void UdpSocket::SizeBuffer(int option, uint32_t wanted, const char* name, const char* limit) {
+  Set(fd(), SOL_SOCKET, option, static_cast<int>(wanted));
+  int doubled = 0;  // the kernel shows twice what it grants: the rest is for its own overhead
+  socklen_t size = sizeof(doubled);
+  getsockopt(fd(), SOL_SOCKET, option, &doubled, &size);
+  const uint32_t granted = static_cast<uint32_t>(doubled) / 2;
+  if (granted >= wanted) return;
+  notes_.push_back("the kernel grants a UDP " + std::string(name) + " buffer of " +
+                   KibibytesOf(granted) + " instead of " + KibibytesOf(wanted) +
+                   ", so bursts may be lost; to raise it: sysctl -w " + limit + "=" +
+                   std::to_string(wanted));
+}
+
+Result<void, FabricError> UdpSocket::Bind(uint16_t port) {
+  const IpAddress any =
+      family_ == SocketFamily::kIpv4 ? IpAddress::FromIpv4(0, 0, 0, 0) : IpAddress{};
+  const SocketAddress address(family_, {any, port});
+  if (bind(fd(), address.get(), address.size()) != 0) {
+    return Fail(SystemError("cannot bind UDP port " + std::to_string(port)));
+  }
+  return {};
+}
+
+}  // namespace verbena::fabric

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "fabric/udp_fabric.h"
+
+namespace verbena::fabric {
+
+// Slot 0 of a range that other tests which run at the same time do not use: they are other
+// processes, and have eight ports each. Below the ports that the system hands out by itself.
+inline uint16_t TestBasePort() {
+  return static_cast<uint16_t>(10'000 + static_cast<unsigned>(getpid()) % 2'500 * 8);
+}
+
+inline UdpFabricOptions TestOptions() {
+  UdpFabricOptions options;
+  options.slots.base_port = TestBasePort();
+  return options;
+}
+
+inline std::unique_ptr<UdpFabric> OpenOrDie(const UdpFabricOptions& options) {
+  auto fabric = UdpFabric::Open(options);
+  if (!fabric) ADD_FAILURE() << fabric.error().words;
+  return std::move(fabric).value();
+}
+
+// A datagram of `size` bytes, unlike any with another `seed`.
+inline std::vector<std::byte> TestBytes(size_t size, size_t seed) {
+  std::vector<std::byte> bytes(size);
+  for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(seed * 131 + i * 7 + i / 256);
+  return bytes;
+}
+
+// Reserves and writes; the identification that it will have.
+inline std::optional<uint16_t> Stage(UdpFabric& fabric, const Route& route,
+                                     const std::vector<std::byte>& bytes) {
+  const auto place = fabric.Reserve(route, bytes.size());
+  if (!place) return std::nullopt;
+  std::copy(bytes.begin(), bytes.end(), place->bytes.begin());
+  return place->ip_id;
+}
+
+inline bool IsReady(int fd, short events, std::chrono::milliseconds timeout) {
+  pollfd waited{.fd = fd, .events = events, .revents = 0};
+  return poll(&waited, 1, static_cast<int>(timeout.count())) == 1;
+}
+
+// A datagram with bytes of its own, which outlast the burst.
+struct Received {
+  Datagram datagram;
+  std::vector<std::byte> bytes;
+};
+
+// Receives until there are `count`, or nothing comes for two seconds.
+inline std::vector<Received> ReceiveAll(UdpFabric& fabric, size_t count) {
+  std::vector<Received> all;
+  while (all.size() < count && IsReady(fabric.fd(), POLLIN, std::chrono::seconds(2))) {
+    for (const Datagram& datagram : fabric.Receive()) {
+      all.push_back({datagram, {datagram.bytes.begin(), datagram.bytes.end()}});
+    }
+  }
+  return all;
+}
+
+}  // namespace verbena::fabric
