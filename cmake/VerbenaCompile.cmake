@@ -16,7 +16,7 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g")
 
 # The layers call each other many times per packet. What users run is optimised as a whole, which
-# takes a fifth of the instructions off; tests, which are linked more often than they are run, are not.
+# takes a fifth of the instructions off; tests are not, because they are linked more often than run.
 set(VERBENA_WHOLE_PROGRAM OFF)
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(VERBENA_WHOLE_PROGRAM ON)

@@ -80,7 +80,8 @@ function(verbena_layer folder)
     add_library(${target} INTERFACE)
   endif()
   if(sources AND VERBENA_WHOLE_PROGRAM)
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-flto=auto> -ffat-lto-objects)
+    target_compile_options(${target} PRIVATE
+                           "$<$<COMPILE_LANGUAGE:CXX>:-flto=auto;-ffat-lto-objects>")
   endif()
   target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src
                                     FILES ${headers})
