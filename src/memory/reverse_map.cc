@@ -23,6 +23,7 @@ void ReverseMap::Erase(Block block, Place place) {
   const auto it = std::find_if(from, to, [&](const auto& r) { return r.second == place; });
   CHECK(it != to);
   Records::node_type node = records_.extract(it);
+  if (spares_.capacity() == 0) spares_.reserve(kSparesMax);
   if (spares_.size() < kSparesMax) spares_.push_back(std::move(node));
   --records_by_shift_[block.shift()];
 }
@@ -31,7 +32,7 @@ uint64_t ReverseMap::bytes() const {
   // A node holds the record, a link and the hash; the allocator adds a word.
   constexpr uint64_t kNodeBytes = sizeof(decltype(records_)::value_type) + 3 * sizeof(void*);
   return (records_.size() + spares_.size()) * kNodeBytes + records_.bucket_count() * sizeof(void*) +
-         kSparesMax * sizeof(Records::node_type);
+         spares_.capacity() * sizeof(Records::node_type);
 }
 
 bool ReverseMap::IsConsistent() const {

@@ -26,8 +26,6 @@ namespace verbena::memory {
 // Owned by the TranslationStore; one thread at a time.
 class ReverseMap {
  public:
-  ReverseMap() { spares_.reserve(kSparesMax); }
-
   // What a record points at: a leaf of a linear table, a page of any other.
   struct Place {
     TranslationTable* table;

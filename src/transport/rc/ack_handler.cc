@@ -160,7 +160,8 @@ void Requester::OnReadResponse(const wire::Packet& packet, Turn& turn) {
   const uint64_t size = std::min<uint64_t>(config_.path_mtu, left);
   const auto aeth = packet.Get<wire::Aeth>();
   const bool is_last = flight.responses + 1 == flight.psn_count;
-  if (packet.payload().size() != size || packet.info().ends_message() != is_last ||
+  // The last packet ends a message; others do where a request for a part has its end.
+  if (packet.payload().size() != size || (is_last && !packet.info().ends_message()) ||
       (aeth.has_value() && !aeth->syndrome.is_ack())) {
     return FailAt(psn, CompletionStatus::kBadResponse, turn);
   }

@@ -98,15 +98,17 @@ void Requester::Start(wire::Psn first) {
   is_blocked_ = has_failed_ = had_setback_ = false;
 }
 
-bool Requester::MayGoOn(const Turn& turn) const {
-  return !has_failed_ && !is_stalled() && !retry_.is_waiting() && delayed_until_ == Time::Never() &&
-         turn.outbox.room() > 0 && position_.wqe < queue_.end();
+bool Requester::MaySend() const {
+  return !has_failed_ && !is_stalled() && !retry_.is_waiting() && !is_delayed();
 }
 
 bool Requester::Pump(Turn& turn, bool may_begin) {
-  while (MayGoOn(turn)) {
-    if (position_.wqe == flights_.end() && !(may_begin && StartNext(turn))) break;
-    if (position_.wqe < flights_.end() && SendNext(turn) == Step::kBlocked) break;
+  const WqeNumber end = queue_.end();
+  if (MaySend()) {
+    while (turn.outbox.room() > 0 && position_.wqe < end) {
+      if (position_.wqe == flights_.end() && !(may_begin && StartNext(turn))) break;
+      if (SendNext(turn) == Step::kBlocked) break;
+    }
   }
   CompleteDone(turn);
   const bool waits = retry_.is_waiting() || is_stalled();
@@ -115,7 +117,7 @@ bool Requester::Pump(Turn& turn, bool may_begin) {
 }
 
 bool Requester::MayStart(const queue::SendWqe& wqe) const {
-  if (is_blocked_ || had_setback_) return false;
+  if (is_blocked_ || had_setback_ || is_delayed()) return false;
   // IBA C9-25: a fenced element waits for the reads and atomics before it.
   if (wqe.flags.fence && reads_under_way_ > 0) return false;
   if (reads_under_way_ >= config_.max_rd_atomic && PropertiesOf(wqe.opcode).needs_response) {
@@ -188,17 +190,31 @@ Requester::Step Requester::SendNext(Turn& turn) {
   }
   const wire::Psn psn = flight.first_psn + position_.packet;
   if (UnderWay(psn) >= window_.packets()) return Step::kBlocked;
-  if (!BuildPacket(turn, n, flight, psn)) return Step::kBlocked;
+  const uint32_t psns = flight.needs_response ? AnswersToAskFor(flight, psn) : 1;
+  if (psns == 0 || !BuildPacket(turn, n, flight, psn, psns)) return Step::kBlocked;
 
-  // One request stands for all packets of its answer.
-  position_.packet = flight.needs_response ? flight.psn_count : position_.packet + 1;
+  position_.packet += psns;
   const wire::Psn end = flight.first_psn + position_.packet;
   if (IsBefore(sent_end_, end)) sent_end_ = end;
   if (position_.packet == flight.psn_count) position_ = {Next(n), 0};
   return Step::kSent;
 }
 
-bool Requester::BuildPacket(Turn& turn, WqeNumber n, const Flight& flight, wire::Psn psn) {
+// How many packets of its answer the next request of a read asks for. One request could ask for
+// all, but nothing on the wire would hold the peer back then; so a long read is several requests,
+// each of a window, and the next one when the last is answered. What is asked for again ends where
+// it did: that is how the peer knows it.
+uint32_t Requester::AnswersToAskFor(const Flight& flight, wire::Psn psn) const {
+  if (IsBefore(psn, sent_end_)) {
+    return std::min(flight.psn_count - position_.packet, UnderWay(sent_end_) - UnderWay(psn));
+  }
+  if (flight.responses < position_.packet) return 0;
+  return std::min(flight.psn_count - position_.packet, window_.packets());
+}
+
+// `psns`: how many sequence numbers the packet stands for.
+bool Requester::BuildPacket(Turn& turn, WqeNumber n, const Flight& flight, wire::Psn psn,
+                            uint32_t psns) {
   const queue::SendWqe& wqe = queue_.At(n);
   const queue::SendProperties& properties = queue::PropertiesOf(wqe.opcode);
   const uint64_t length = queue_.LengthAt(n);
@@ -231,9 +247,13 @@ bool Requester::BuildPacket(Turn& turn, WqeNumber n, const Flight& flight, wire:
                       .ack_request = asks,
                       .psn = psn};
   wire::PacketBuilder builder(packet.header, info, bth, size);
-  // A read is asked for what is missing of it; the others name their whole range, once.
+  // A read is asked for a part of it; the others name their whole range, once.
   const uint64_t skipped = flight.needs_response ? offset : 0;
-  AddExtensions(wqe, info, skipped, length - skipped, builder);
+  const uint64_t named =
+      flight.needs_response
+          ? std::min<uint64_t>(length - skipped, uint64_t{psns} * config_.path_mtu)
+          : length;
+  AddExtensions(wqe, info, skipped, named, builder);
   packet.header_size = builder.headers().size();
   return true;
 }

@@ -95,15 +95,18 @@ class Requester {
   static constexpr uint64_t kFirstTicket = 1;
 
   // requester.cc: sending
-  bool MayGoOn(const Turn& turn) const;
+  bool MaySend() const;
   bool MayStart(const queue::SendWqe& wqe) const;
   bool StartNext(Turn& turn);
   queue::CompletionStatus DoLocalPart(queue::WqeNumber n, Turn& turn);
   Step SendNext(Turn& turn);
   bool GatherPayload(Turn& turn, queue::WqeNumber n, uint64_t offset, uint32_t size,
                      OutPacket& packet);
-  bool BuildPacket(Turn& turn, queue::WqeNumber n, const Flight& flight, wire::Psn psn);
+  uint32_t AnswersToAskFor(const Flight& flight, wire::Psn psn) const;
+  bool BuildPacket(Turn& turn, queue::WqeNumber n, const Flight& flight, wire::Psn psn,
+                   uint32_t psns);
   Stall StallFor(const memory::Fault& fault, wire::Psn psn, Turn& turn);
+  bool is_delayed() const { return delayed_until_ != Time::Never(); }
   bool is_stalled() const { return gather_stall_.has_value() || scatter_stall_.has_value(); }
   uint32_t UnderWay(wire::Psn psn) const { return (psn - unacked_.value()).value(); }
 

@@ -1,5 +1,8 @@
 #include "transport/rc/responder_checks.h"
 
+#include <array>
+#include <cstddef>
+
 #include "base/check.h"
 
 namespace verbena::transport {
@@ -11,27 +14,22 @@ using wire::Position;
 
 constexpr uint32_t kAtomicBytes = 8;
 
-Rights RightsFor(Operation operation) {
-  switch (operation) {
-    case Operation::kReadRequest:
-      return Rights::kRemoteRead;
-    case Operation::kWrite:
-    case Operation::kAtomicWrite:
-    case Operation::kFlush:  // whoever may write may ask where the bytes are
-      return Rights::kRemoteWrite;
-    case Operation::kCompareSwap:
-    case Operation::kFetchAdd:
-      return Rights::kRemoteAtomic;
-    case Operation::kSend:
-    case Operation::kReadResponse:
-    case Operation::kAcknowledge:
-    case Operation::kAtomicAcknowledge:
-    case Operation::kResync:
-    case Operation::kCongestionNotification:
-      return Rights::kNone;
-  }
-  UNREACHABLE();
-}
+// In the order of Operation: what a request must be allowed to do on its queue pair.
+constexpr std::array kRightsFor = {
+    Rights::kNone,          // kSend
+    Rights::kRemoteWrite,   // kWrite
+    Rights::kRemoteRead,    // kReadRequest
+    Rights::kNone,          // kReadResponse
+    Rights::kNone,          // kAcknowledge
+    Rights::kNone,          // kAtomicAcknowledge
+    Rights::kRemoteAtomic,  // kCompareSwap
+    Rights::kRemoteAtomic,  // kFetchAdd
+    Rights::kNone,          // kResync
+    Rights::kRemoteWrite,   // kFlush: whoever may write may ask where the bytes are
+    Rights::kRemoteWrite,   // kAtomicWrite
+    Rights::kNone,          // kCongestionNotification
+};
+static_assert(kRightsFor.size() == static_cast<size_t>(Operation::kCongestionNotification) + 1);
 
 // The packet that starts a write promises a length, and the others must keep it.
 bool WriteLengthFits(const wire::Packet& packet, const InboundMessage& message, uint32_t mtu) {
@@ -85,7 +83,8 @@ std::optional<Cause> CheckOpcodeSequence(const wire::OpcodeInfo& info,
 
 // IBA 9.7.4.1: what the queue pair is not enabled for is an invalid request.
 std::optional<Cause> CheckAllowed(const wire::OpcodeInfo& info, Rights remote_rights) {
-  if (!remote_rights.Has(RightsFor(info.operation))) return Reason::kNotAllowedOnQp;
+  if (!remote_rights.Has(kRightsFor[static_cast<size_t>(info.operation)]))
+    return Reason::kNotAllowedOnQp;
   return std::nullopt;
 }
 
