@@ -44,6 +44,7 @@ class RcNode {
     config.path_mtu = path_mtu;
     config.who = {pd, memory::QpNumber(number)};
     config.ack_timeout = Milliseconds(10);
+    config.max_rd_atomic = config.max_dest_rd_atomic = 16;
     config.remote_rights = Rights::kRemote;
     qp_ = std::make_unique<transport::RcQp>(config, send_queue_,
                                             transport::ReceiveSource(receive_queue_), cq_, cq_);
@@ -71,11 +72,21 @@ class RcWorld {
     memory::SignalGuard::Install();
   }
 
-  // Posts `count` signaled writes from A to B, moves packets until they have completed, and polls.
+  // A writes to B, or reads from it: posts `count` signaled requests, moves packets until they have
+  // completed, and polls.
   void Write(uint32_t length, uint32_t count) {
+    Transfer(queue::SendOpcode::kWrite, length, count);
+  }
+  void Read(uint32_t length, uint32_t count) { Transfer(queue::SendOpcode::kRead, length, count); }
+
+  // The first failure ends the connection and flushes what follows, so the last poll tells of all.
+  bool succeeded() const { return completions_[0].status == queue::CompletionStatus::kSuccess; }
+
+ private:
+  void Transfer(queue::SendOpcode opcode, uint32_t length, uint32_t count) {
     const queue::Sge sge{a_.address(), length, queue::KeyValue(a_.keys_.local.value())};
     queue::SendWqe wqe;
-    wqe.opcode = queue::SendOpcode::kWrite;
+    wqe.opcode = opcode;
     wqe.flags.signaled = true;
     wqe.operand = queue::Remote{b_.address(), queue::KeyValue(b_.keys_.remote.value())};
     for (uint32_t i = 0; i < count; ++i) {
@@ -84,12 +95,10 @@ class RcWorld {
     for (size_t done = 0; done < count;) {
       Move(a_, b_);
       Move(b_, a_);
-      std::array<queue::Completion, 32> completions;
-      done += a_.cq_.Poll(completions).value();
+      done += a_.cq_.Poll(completions_).value();
     }
   }
 
- private:
   void Move(RcNode& from, RcNode& to) {
     transport::Turn turn{now_, from.core_, from.outbox_};
     from.qp_->Run(turn);
@@ -109,6 +118,7 @@ class RcWorld {
 
   RcNode a_, b_;
   Time now_{Seconds(1)};
+  std::array<queue::Completion, 32> completions_;
   std::vector<std::byte> wire_ = std::vector<std::byte>(8192);
 };
 

@@ -363,28 +363,23 @@ TEST_F(RequesterTest, ALongReadAsksForAWindowAtATime) {
   ASSERT_EQ(PsnsOf(sent), Psns{100});
   EXPECT_EQ(sent[0].reth.dma_length, kWindow * kMtu);
   const std::string full(kMtu, 'r');
-  ReadResponse(wire::Position::kFirst, 100, full);
-  for (uint32_t i = 1; i < 40; ++i) ReadResponse(wire::Position::kMiddle, 100 + i, full);
+  const auto answer = [&](uint32_t from, uint32_t to) {
+    for (uint32_t i = from; i < to; ++i) ReadResponse(wire::Position::kMiddle, 100 + i, full);
+  };
+  answer(0, 40);
   EXPECT_EQ(Pump().size(), 0u);
   // What was lost is asked for as far as it was, and no further.
-  ReadResponse(wire::Position::kMiddle, 100 + 41, full);
+  answer(41, 42);
   sent = Pump();
   ASSERT_EQ(PsnsOf(sent), Psns{140});
   EXPECT_EQ(sent[0].reth.dma_length, (kWindow - 40) * kMtu);
   EXPECT_EQ(sent[0].reth.address.value(), 0x2000u + 40 * kMtu);
-  ReadResponse(wire::Position::kFirst, 140, full);
-  for (uint32_t i = 41; i < kWindow - 1; ++i) {
-    ReadResponse(wire::Position::kMiddle, 100 + i, full);
-  }
-  ReadResponse(wire::Position::kLast, 100 + kWindow - 1, full);
-  EXPECT_EQ(Poll(), All{});
+  answer(40, kWindow);
   sent = Pump();
   ASSERT_EQ(PsnsOf(sent), (Psns{100 + kWindow, 100 + kWindow + 10}));
   EXPECT_EQ(sent[0].reth.dma_length, 10 * kMtu);
-  ReadResponse(wire::Position::kFirst, 100 + kWindow, full);
-  for (uint32_t i = 1; i < 9; ++i) {
-    ReadResponse(wire::Position::kMiddle, 100 + kWindow + i, full);
-  }
+  answer(kWindow, kWindow + 9);
+  EXPECT_EQ(Poll(), All{});
   ReadResponse(wire::Position::kLast, 100 + kWindow + 9, full);
   Ack(100 + kWindow + 10);
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}, {2, CompletionStatus::kSuccess}}));

@@ -149,6 +149,13 @@ void PseudoHeader::set_packet_size(std::size_t packet_size) {
   store(size_ - 4, udp_length);
 }
 
+void PseudoHeader::set_identification(uint16_t identification) {
+  constexpr std::size_t kIdentificationAt = kRouteHeaderSize + 4;
+  if (size_ != kRouteHeaderSize + kIpv4AndUdp) return;
+  const uint16_t big_endian = BigEndian(identification);
+  std::memcpy(&bytes_[kIdentificationAt], &big_endian, sizeof(big_endian));
+}
+
 IcrcSum::IcrcSum(const PseudoHeader& pseudo_header, std::span<const std::byte, Bth::kSize> bth) {
   // One call over both is cheaper than two. The whole of the first array is copied because a size
   // that is known when compiling makes it a few moves.

@@ -42,6 +42,9 @@ class PseudoHeader {
   // header to the ICRC, both included.
   void set_packet_size(std::size_t packet_size);
 
+  // Of IPv4; in IPv6 there is none, and nothing changes.
+  void set_identification(uint16_t identification);
+
  private:
   friend class IcrcSum;
 

@@ -1,6 +1,7 @@
 #include "wire/roce/icrc.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -135,6 +136,22 @@ TEST(IcrcTest, NoticesEveryBitThatIsNotMasked) {
     if (Of(changed, kIpv4Size) == right) ++unnoticed;
   }
   EXPECT_EQ(unnoticed, 7 * 8u);
+}
+
+TEST(IdentificationTest, MayBeToldToAPseudoHeader) {
+  Random random(5);
+  constexpr std::size_t kSize = 64;
+  for (const uint16_t identification : std::initializer_list<uint16_t>{0, 1, 0x1234, 0xFFFF}) {
+    const Bytes datagram = AnyIpv4(random, kSize, identification);
+    Bytes other = datagram;
+    other[4] = other[5] = std::byte{0x5A};
+    PseudoHeader header{std::span(other).first(kIpv4Size)};
+    header.set_identification(identification);
+    const auto packet = std::span(datagram).subspan(kIpv4Size);
+    IcrcSum sum(header, packet.first<Bth::kSize>());
+    sum.Update(packet.subspan(Bth::kSize));
+    EXPECT_EQ(sum.Finish(), Of(datagram, kIpv4Size));
+  }
 }
 
 TEST(IdentificationTest, ChangesTheIcrcByADeltaOfTheLengthOnly) {

@@ -1,0 +1,188 @@
+#include "adapter/adapter.h"
+
+#include <random>
+#include <utility>
+
+#include "adapter/parts.h"
+#include "memory/signal_guard.h"
+
+namespace verbena::adapter {
+namespace {
+
+using transport::PathMtu;
+
+// Largest headers of a packet that carries a payload, and its trailer.
+constexpr uint32_t kPacketOverhead = 64;
+
+fabric::UdpFabricOptions FabricOptions(const Options& options) {
+  fabric::UdpFabricOptions fabric;
+  fabric.slots = {.base_port = options.base_port, .strict = options.strict};
+  fabric.socket.offloads = !options.plain_sockets;
+  return fabric;
+}
+
+// Keys that nobody can guess.
+Options Seeded(Options options) {
+  std::random_device device;
+  options.memory.seed ^= uint64_t{device()} << 32 | device();
+  return options;
+}
+
+Error ErrorOf(const fabric::FabricError& error) { return {ErrorCode::kSystem, error.words}; }
+
+ErrorCode CodeOf(queue::PostError error) {
+  return error == queue::PostError::kFull ? ErrorCode::kLimit : ErrorCode::kInvalid;
+}
+
+template <class T>
+Result<void, ErrorCode> Posted(const Result<T, queue::PostError>& result) {
+  if (!result) return Fail(CodeOf(result.error()));
+  return {};
+}
+
+}  // namespace
+
+Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
+                      EventFile event_file, std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm)
+    : options(with),
+      fork_guard(std::move(guard)),
+      wake(std::move(wake_file)),
+      events(std::move(event_file), options.events_max),
+      pager(options.pager_threads, BestPopulateMethod(), [this] { wake.Signal(); }),
+      engine(options, std::move(fabric), std::move(alarm), events, pager),
+      // Nobody else is there yet to lock out.
+      consumer(*engine.memory.consumers.Open(
+          {.table = memory::ConsumerSpec::PrivateTable{.identity = true}})),
+      channels(options.channels_max),
+      cqs(options.cqs_max),
+      srqs(options.srqs_max),
+      keeper(engine, wake, options) {}
+
+ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const Options& options) {
+  memory::SignalGuard::Install();
+  auto guard = ForkGuard::Make();
+  if (!guard) return Fail(guard.error());
+  auto wake = EventFile::Open(false);
+  if (!wake) return Fail(wake.error());
+  auto events = EventFile::Open(true);
+  if (!events) return Fail(events.error());
+  auto alarm = Alarm::Make();
+  if (!alarm) return Fail(alarm.error());
+  auto fabric = fabric::UdpFabric::Open(FabricOptions(options));
+  if (!fabric) return Fail(ErrorOf(fabric.error()));
+  auto parts = std::make_unique<Parts>(Seeded(options), std::move(*guard), std::move(*wake),
+                                       std::move(*events), std::move(*fabric), std::move(*alarm));
+  // Not make_unique: the constructor is private.
+  return std::unique_ptr<Adapter>(new Adapter(std::move(parts)));
+}
+
+Adapter::Adapter(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Adapter::~Adapter() {
+  // In a child there are no threads to join, and a lock may be held by one that will never let go.
+  if (parts_->fork_guard.is_child()) {
+    static_cast<void>(parts_.release());
+    return;
+  }
+  parts_->keeper.Stop();
+  parts_->pager.Stop();
+}
+
+std::optional<Error> Adapter::Dead() const {
+  if (!parts_->fork_guard.is_child()) return std::nullopt;
+  return Error{ErrorCode::kForked, "the adapter was opened by the parent of this process"};
+}
+
+const Options& Adapter::options() const { return parts_->options; }
+uint8_t Adapter::slot() const { return std::as_const(parts_->engine).fabric().slot().value(); }
+uint16_t Adapter::port() const { return std::as_const(parts_->engine).fabric().port(); }
+bool Adapter::is_forked() const { return parts_->fork_guard.is_child(); }
+
+ErrorOr<std::vector<fabric::LocalAddress>> Adapter::LocalAddresses() {
+  auto addresses = fabric::LocalAddresses();
+  if (!addresses) return Fail(ErrorOf(addresses.error()));
+  return std::move(*addresses);
+}
+
+ErrorOr<PathMtu> Adapter::LargestMtu(const AddressVector& way) {
+  const fabric::Route route = Path{.vector = way}.RouteTo({}, {});
+  const auto bytes = fabric::PathMtu(route);
+  if (!bytes) return Fail(ErrorOf(bytes.error()));
+  const uint32_t room = fabric::DatagramBytesMax(*bytes, route.to.ip);
+  for (const PathMtu mtu : {PathMtu::k4096, PathMtu::k2048, PathMtu::k1024, PathMtu::k512}) {
+    if (BytesOf(mtu) + kPacketOverhead <= room) return mtu;
+  }
+  return PathMtu::k256;
+}
+
+std::vector<std::string> Adapter::TakeNotes() {
+  if (Dead()) return {};
+  const EngineLock lock(parts_->engine);
+  return parts_->engine.fabric().TakeNotes();
+}
+
+ErrorOr<AdapterReport> Adapter::Query() {
+  if (const auto dead = Dead()) return Fail(*dead);
+  Engine& engine = parts_->engine;
+  const EngineLock lock(engine);
+  return AdapterReport{.port = engine.counters(),
+                       .sent = engine.fabric().transmit_counters(),
+                       .received = engine.fabric().receive_counters(),
+                       .keeper_wake_ups = parts_->keeper.wake_ups(),
+                       .events_lost = parts_->events.lost()};
+}
+
+Result<void, ErrorCode> Adapter::PostSend(QueuePair& qp, const queue::SendRequest& request) {
+  if (parts_->fork_guard.is_child()) return Fail(ErrorCode::kForked);
+  if (!qp.may_post_sends()) return Fail(ErrorCode::kInvalid);
+  const auto posted = qp.send_queue().Post(request);
+  if (posted) parts_->engine.Kick(qp);
+  return Posted(posted);
+}
+
+Result<void, ErrorCode> Adapter::PostReceive(QueuePair& qp, const queue::ReceiveRequest& request) {
+  if (parts_->fork_guard.is_child()) return Fail(ErrorCode::kForked);
+  if (!qp.may_post_receives()) return Fail(ErrorCode::kInvalid);
+  const auto posted = qp.receive_queue().Post(request);
+  if (posted) {
+    // See QueuePair::ShowState.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (qp.must_run_for_receives()) parts_->engine.Kick(qp);
+  }
+  return Posted(posted);
+}
+
+Result<void, ErrorCode> Adapter::PostReceive(Srq& srq, const queue::ReceiveRequest& request) {
+  if (parts_->fork_guard.is_child()) return Fail(ErrorCode::kForked);
+  return Posted(srq.Post(request));
+}
+
+void Adapter::Kick(QueuePair& qp) {
+  if (!parts_->fork_guard.is_child()) parts_->engine.Kick(qp);
+}
+
+Result<size_t, queue::CqError> Adapter::Poll(Cq& cq, std::span<queue::Completion> out) {
+  const auto count = cq.Poll(out);
+  if (!count || *count > 0 || parts_->fork_guard.is_child()) return count;
+  parts_->engine.Progress(cq);
+  return cq.Poll(out);
+}
+
+void Adapter::Progress(Cq& cq) {
+  if (!parts_->fork_guard.is_child()) parts_->engine.Progress(cq);
+}
+
+void Adapter::RequestNotify(Cq& cq, queue::CompletionQueue::Wanted wanted) {
+  if (parts_->fork_guard.is_child()) return;
+  cq.ArmForEvent(wanted);
+  parts_->keeper.BeAttentive();
+}
+
+int Adapter::events_fd() const { return parts_->events.fd(); }
+
+std::optional<Event> Adapter::WaitEvent() {
+  if (parts_->fork_guard.is_child()) return std::nullopt;
+  return parts_->events.Wait();
+}
+
+}  // namespace verbena::adapter

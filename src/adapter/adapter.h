@@ -1,0 +1,169 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "adapter/async_events.h"
+#include "adapter/completion_channel.h"
+#include "adapter/counters.h"
+#include "adapter/error.h"
+#include "adapter/options.h"
+#include "adapter/path_table.h"
+#include "adapter/queue_pair.h"
+#include "adapter/srq.h"
+#include "base/result.h"
+#include "fabric/counters.h"
+#include "fabric/interfaces.h"
+#include "memory/regions.h"
+#include "memory/windows.h"
+#include "queue/completion_queue.h"
+#include "queue/work_request.h"
+#include "transport/qp_attributes.h"
+
+namespace verbena::adapter {
+
+// A modification of a queue pair: values, which of them count, and the path if kPath does.
+struct QpChange {
+  transport::QpAttributes attributes = {};
+  transport::AttributeMask mask = {};
+  AddressVector path = {};
+};
+
+// What a queue pair is now.
+struct QpReport {
+  transport::QpState state = transport::QpState::kReset;
+  transport::QpAttributes attributes = {};
+  std::optional<AddressVector> path = {};
+  QpCounters counters = {};
+};
+
+struct AdapterReport {
+  PortCounters port = {};
+  fabric::TransmitCounters sent = {};
+  fabric::ReceiveCounters received = {};
+  uint64_t keeper_wake_ups = 0;
+  uint64_t events_lost = 0;
+};
+
+// A channel adapter in this process: the whole of what the layers below make together, behind calls
+// that the verbs layer hands on. Objects are named by pointer, or by key or number where the verbs
+// do; what a pointer names is the adapter's, and must not be used after its destruction.
+//
+// Control calls change objects and may wait for the engine. Calls of the data path never do. A call
+// fails with an error in words, or on the data path a code; nothing has changed then.
+//
+// After a fork the child's copy is dead: each call says kForked, and its destruction touches
+// nothing of the parent's.
+//
+// Thread rule: any thread, at any time; but nobody may use an object while another destroys it.
+class Adapter {
+ public:
+  [[nodiscard]] static ErrorOr<std::unique_ptr<Adapter>> Open(const Options& options = {});
+  Adapter(const Adapter&) = delete;
+  Adapter& operator=(const Adapter&) = delete;
+  // Ends everything, in any state, and leaves nothing behind. Peers notice by their retries.
+  ~Adapter();
+
+  // --- What there is. ---
+
+  [[nodiscard]] const Options& options() const;
+  [[nodiscard]] uint8_t slot() const;
+  [[nodiscard]] uint16_t port() const;
+  // Whether this process is a child of the one that opened it.
+  [[nodiscard]] bool is_forked() const;
+  // The GIDs, in the order of their indices.
+  [[nodiscard]] static ErrorOr<std::vector<fabric::LocalAddress>> LocalAddresses();
+  // The largest MTU of a connection that fits the way, as far as the system knows it.
+  [[nodiscard]] static ErrorOr<transport::PathMtu> LargestMtu(const AddressVector& way);
+  // What the user should know about this machine, a line each; told once.
+  [[nodiscard]] std::vector<std::string> TakeNotes();
+  [[nodiscard]] ErrorOr<AdapterReport> Query();
+
+  // --- Protection domains and memory. ---
+
+  [[nodiscard]] ErrorOr<memory::PdId> AllocatePd();
+  [[nodiscard]] ErrorOr<void> DeallocatePd(memory::PdId pd);
+
+  // Microseconds at any size: no page is touched.
+  [[nodiscard]] ErrorOr<memory::RegionKeys> RegisterRegion(const memory::RegionSpec& spec,
+                                                           const memory::Backing& backing);
+  [[nodiscard]] ErrorOr<memory::RegionKeys> ReregisterRegion(
+      memory::Key key, const memory::RegionSpec& spec,
+      const std::optional<memory::Backing>& backing);
+  [[nodiscard]] ErrorOr<void> DeregisterRegion(memory::Key key);
+  // For registration by work request.
+  [[nodiscard]] ErrorOr<memory::RegionKeys> ReserveRegion(memory::PdId pd, uint64_t pages_max,
+                                                          PageShift page_shift);
+  [[nodiscard]] ErrorOr<memory::Key> AllocateWindow(memory::PdId pd, memory::WindowType type);
+  [[nodiscard]] ErrorOr<void> DeallocateWindow(memory::Key window);
+
+  // --- Completion. ---
+
+  [[nodiscard]] ErrorOr<CompletionChannel*> CreateChannel();
+  [[nodiscard]] ErrorOr<void> Destroy(CompletionChannel* channel);
+  [[nodiscard]] ErrorOr<Cq*> CreateCq(size_t capacity, CompletionChannel* channel);
+  [[nodiscard]] ErrorOr<void> Destroy(Cq* cq);
+  [[nodiscard]] ErrorOr<void> Resize(Cq& cq, size_t capacity);
+  [[nodiscard]] ErrorOr<void> SetModeration(Cq& cq, uint32_t count, Duration period);
+
+  // --- Shared receive queues. ---
+
+  [[nodiscard]] ErrorOr<Srq*> CreateSrq(memory::PdId pd, uint32_t capacity, uint32_t sges);
+  [[nodiscard]] ErrorOr<void> Destroy(Srq* srq);
+  [[nodiscard]] ErrorOr<void> Resize(Srq& srq, uint32_t capacity);
+  [[nodiscard]] ErrorOr<void> SetLimit(Srq& srq, uint32_t limit);
+
+  // --- Queue pairs. ---
+
+  [[nodiscard]] ErrorOr<QueuePair*> CreateQp(const QpSpec& spec);
+  [[nodiscard]] ErrorOr<void> Destroy(QueuePair* qp);
+  [[nodiscard]] ErrorOr<void> Modify(QueuePair& qp, const QpChange& change);
+  [[nodiscard]] ErrorOr<QpReport> Query(QueuePair& qp);
+
+  [[nodiscard]] ErrorOr<queue::AddressHandleId> CreateAddressHandle(memory::PdId pd,
+                                                                    const AddressVector& way);
+  [[nodiscard]] ErrorOr<void> DestroyAddressHandle(queue::AddressHandleId handle);
+
+  [[nodiscard]] ErrorOr<void> AttachMulticast(QueuePair& qp, const wire::IpAddress& group);
+  [[nodiscard]] ErrorOr<void> DetachMulticast(QueuePair& qp, const wire::IpAddress& group);
+
+  // --- The data path. ---
+
+  [[nodiscard]] Result<void, ErrorCode> PostSend(QueuePair& qp, const queue::SendRequest& request);
+  [[nodiscard]] Result<void, ErrorCode> PostReceive(QueuePair& qp,
+                                                    const queue::ReceiveRequest& request);
+  [[nodiscard]] Result<void, ErrorCode> PostReceive(Srq& srq, const queue::ReceiveRequest& request);
+  // After a chain was posted to qp.send_queue() or qp.receive_queue() directly.
+  void Kick(QueuePair& qp);
+
+  // Moves the oldest completions into `out`; how many. Makes progress if there are none.
+  [[nodiscard]] Result<size_t, queue::CqError> Poll(Cq& cq, std::span<queue::Completion> out);
+  // Progress alone, for those who read completions in place.
+  void Progress(Cq& cq);
+  // An event on its channel at the next completion of this kind.
+  void RequestNotify(Cq& cq, queue::CompletionQueue::Wanted wanted);
+
+  // --- Asynchronous events. ---
+
+  // Readable while there are some. Waits for one if there are none, as the file says.
+  [[nodiscard]] int events_fd() const;
+  [[nodiscard]] std::optional<Event> WaitEvent();
+
+ private:
+  struct Parts;
+
+  explicit Adapter(std::unique_ptr<Parts> parts);
+
+  // Refuses in a child.
+  [[nodiscard]] std::optional<Error> Dead() const;
+  [[nodiscard]] ErrorOr<void> CheckSpec(const QpSpec& spec) const;
+
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace verbena::adapter

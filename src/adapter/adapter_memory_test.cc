@@ -1,0 +1,171 @@
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/adapter_world.h"
+
+namespace verbena::adapter {
+namespace {
+
+using memory::Rights;
+using queue::CompletionStatus;
+using queue::SendOpcode;
+using transport::QpType;
+
+class AdapterMemoryTest : public testing::Test {
+ protected:
+  static constexpr uint64_t kBytes = uint64_t{64} << 20;
+
+  void SetUp() override { Connect(a_, qa_, b_, qb_, {.timeout = 17}); }  // half a second
+
+  CompletionStatus Do(const queue::SendWqe& wqe, const queue::Sge& bytes) {
+    Post(a_, qa_, wqe, bytes);
+    const auto completion = a_.Wait();
+    EXPECT_TRUE(completion.has_value());
+    return completion ? completion->status : CompletionStatus::kGeneralError;
+  }
+
+  TestNode a_{"127.0.0.1", kBytes}, b_{"127.0.0.1", kBytes};
+  QueuePair& qa_ = a_.MakeQp(QpType::kRc);
+  QueuePair& qb_ = b_.MakeQp(QpType::kRc);
+};
+
+TEST_F(AdapterMemoryTest, FreshMemoryOf64MiBIsWrittenAndRead) {
+  a_.Fill(0, kBytes / 2, 1);
+  EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 1, b_.Remote(0)), a_.Bytes(0, kBytes / 2)),
+            CompletionStatus::kSuccess);
+  EXPECT_TRUE(b_.Holds(0, kBytes / 2, 1));
+  // Not in one piece: a peer answers a read as fast as it can, and a longer answer than the socket
+  // has room for may be lost, faults or not.
+  constexpr uint64_t kRead = uint64_t{1} << 20;
+  for (uint64_t at = 0; at < kBytes / 2; at += kRead) {
+    ASSERT_EQ(Do(MakeSend(SendOpcode::kRead, 2, b_.Remote(at)), a_.Bytes(kBytes / 2 + at, kRead)),
+              CompletionStatus::kSuccess);
+  }
+  EXPECT_TRUE(a_.Holds(kBytes / 2, kBytes / 2, 1));
+  EXPECT_GT(a_.adapter().Query()->port.page_requests, 0U);
+  EXPECT_GT(b_.adapter().Query()->port.page_requests, 0U);
+  // A fault is never repaired by a retransmission timer.
+  EXPECT_EQ(a_.adapter().Query(qa_)->counters.timeouts, 0U);
+}
+
+TEST_F(AdapterMemoryTest, RegistrationTouchesNoPage) {
+  std::vector<unsigned char> present(kBytes / 4'096);
+  ASSERT_EQ(mincore(b_.memory().data(), kBytes, present.data()), 0);
+  EXPECT_TRUE(std::ranges::all_of(present, [](unsigned char page) { return (page & 1) == 0; }));
+}
+
+TEST_F(AdapterMemoryTest, LocalMemoryThatIsUnmappedIsAnError) {
+  a_.TakeAway(8'192, 4'096);
+  EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 1, b_.Remote(0)), a_.Bytes(0, 16'384)),
+            CompletionStatus::kLocalProtectionError);
+}
+
+TEST_F(AdapterMemoryTest, MemoryThatGoesUnderTheTablesIsAnErrorAndForgotten) {
+  a_.Fill(0, 16'384, 1);
+  EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 1, b_.Remote(0)), a_.Bytes(0, 16'384)),
+            CompletionStatus::kSuccess);
+  // The tables call it present.
+  a_.TakeAway(8'192, 4'096);
+  EXPECT_NE(Do(MakeSend(SendOpcode::kWrite, 2, b_.Remote(0)), a_.Bytes(0, 16'384)),
+            CompletionStatus::kSuccess);
+  EXPECT_EQ(a_.adapter().Query(qa_)->state, transport::QpState::kErr);
+  EXPECT_EQ(a_.adapter().Query()->port.copies_failed, 1U);
+  // Mapped again, a new connection may use it: it is asked for anew.
+  a_.GiveBack(8'192, 4'096);
+  const uint64_t requests = a_.adapter().Query()->port.page_requests;
+  QueuePair& qa = a_.MakeQp(QpType::kRc);
+  QueuePair& qb = b_.MakeQp(QpType::kRc);
+  Connect(a_, qa, b_, qb);
+  Post(a_, qa, MakeSend(SendOpcode::kWrite, 3, b_.Remote(0)), a_.Bytes(0, 16'384));
+  const auto completion = a_.Wait();
+  ASSERT_TRUE(completion.has_value());
+  EXPECT_EQ(completion->status, CompletionStatus::kSuccess);
+  EXPECT_GT(a_.adapter().Query()->port.page_requests, requests);
+}
+
+TEST_F(AdapterMemoryTest, RemoteMemoryThatIsUnmappedIsARemoteError) {
+  b_.TakeAway(0, 4'096);
+  const CompletionStatus status =
+      Do(MakeSend(SendOpcode::kWrite, 1, b_.Remote(0)), a_.Bytes(0, 64));
+  EXPECT_TRUE(status == CompletionStatus::kRemoteAccessError ||
+              status == CompletionStatus::kRemoteOperationError)
+      << NameOf(status);
+}
+
+TEST_F(AdapterMemoryTest, KeysAreCheckedAndEnd) {
+  const auto narrow = b_.Register(Rights::kLocalRead | Rights::kRemoteRead);
+  ASSERT_TRUE(narrow.has_value());
+  const queue::Remote remote{b_.AddressOf(0), queue::KeyValue(narrow->remote.value())};
+  EXPECT_EQ(Do(MakeSend(SendOpcode::kRead, 1, remote), a_.Bytes(0, 64)),
+            CompletionStatus::kSuccess);
+  Succeed(b_.adapter().DeregisterRegion(narrow->local));
+  EXPECT_EQ(b_.adapter().DeregisterRegion(narrow->local).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(Do(MakeSend(SendOpcode::kRead, 2, remote), a_.Bytes(0, 64)),
+            CompletionStatus::kRemoteAccessError);
+}
+
+TEST_F(AdapterMemoryTest, AWindowIsBoundUsedAndDeallocated) {
+  const auto window = b_.adapter().AllocateWindow(b_.pd(), memory::WindowType::kType2A);
+  ASSERT_TRUE(window.has_value());
+  const queue::WindowBind bind{.window = queue::KeyValue(window->value()),
+                               .region = queue::KeyValue(b_.keys().local.value()),
+                               .start = b_.AddressOf(100),
+                               .length = 50,
+                               .instance = 9,
+                               .rights = Rights::kRemoteWrite.bits()};
+  const auto posted =
+      b_.adapter().PostSend(qb_, {.wqe = MakeSend(SendOpcode::kBindWindow, 1, bind)});
+  ASSERT_TRUE(posted.has_value());
+  const auto bound = b_.Wait();
+  ASSERT_TRUE(bound.has_value());
+  ASSERT_EQ(bound->status, CompletionStatus::kSuccess) << NameOf(bound->status);
+  const memory::Key key(window->index(), memory::Instance(9));
+  a_.Fill(0, 50, 4);
+  const queue::Remote remote{b_.AddressOf(100), queue::KeyValue(key.value())};
+  EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 2, remote), a_.Bytes(0, 50)),
+            CompletionStatus::kSuccess);
+  EXPECT_TRUE(b_.Holds(100, 50, 4));
+  EXPECT_EQ(b_.adapter().DeregisterRegion(b_.keys().local).error().code, ErrorCode::kInUse);
+  Succeed(b_.adapter().DeallocateWindow(key));
+}
+
+TEST_F(AdapterMemoryTest, AnImplicitRegionIsAllOfTheProcess) {
+  const auto keys = b_.adapter().RegisterRegion(
+      {.pd = b_.pd(), .start = {}, .length = ~uint64_t{0}, .rights = Rights::kAll},
+      memory::AddressSpaceBacking{});
+  ASSERT_TRUE(keys.has_value()) << keys.error().text;
+  a_.Fill(0, 20'000, 8);
+  const queue::Remote remote{b_.AddressOf(4'000), queue::KeyValue(keys->remote.value())};
+  EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 1, remote), a_.Bytes(0, 20'000)),
+            CompletionStatus::kSuccess);
+  EXPECT_TRUE(b_.Holds(4'000, 20'000, 8));
+}
+
+TEST_F(AdapterMemoryTest, AFastRegistrationHasALimit) {
+  const PageShift shift(12);
+  const uint64_t limit = a_.adapter().options().fast_register_pages;
+  EXPECT_TRUE(a_.adapter().ReserveRegion(a_.pd(), limit, shift).has_value());
+  EXPECT_EQ(a_.adapter().ReserveRegion(a_.pd(), limit + 1, shift).error().code, ErrorCode::kLimit);
+}
+
+TEST_F(AdapterMemoryTest, ReregisteringChangesTheKey) {
+  const memory::RegionSpec spec{.pd = b_.pd(),
+                                .start = memory::KeyAddress(b_.AddressOf(0)),
+                                .length = kBytes,
+                                .rights = Rights::kLocalRead | Rights::kRemoteRead};
+  const auto keys = b_.adapter().ReregisterRegion(b_.keys().local, spec, std::nullopt);
+  ASSERT_TRUE(keys.has_value());
+  EXPECT_NE(keys->remote, b_.keys().remote);
+  const queue::Remote fresh{b_.AddressOf(0), queue::KeyValue(keys->remote.value())};
+  EXPECT_EQ(Do(MakeSend(SendOpcode::kRead, 1, fresh), a_.Bytes(0, 8)), CompletionStatus::kSuccess);
+  EXPECT_EQ(Do(MakeSend(SendOpcode::kRead, 2, b_.Remote(0)), a_.Bytes(0, 8)),
+            CompletionStatus::kRemoteAccessError);
+}
+
+}  // namespace
+}  // namespace verbena::adapter

@@ -1,0 +1,168 @@
+// The calls about queue pairs, and whom they talk to.
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "adapter/adapter.h"
+#include "adapter/parts.h"
+
+namespace verbena::adapter {
+namespace {
+
+using transport::QpAttribute;
+using transport::QpState;
+using transport::QpType;
+
+Error Invalid(std::string text) { return {ErrorCode::kInvalid, std::move(text)}; }
+
+ErrorOr<void> CheckLimits(const queue::WorkQueueLimits& wanted, const Options& options) {
+  if (wanted.capacity > options.queue_depth_max) {
+    return Fail(LimitError(options.queue_depth_max, "elements of a queue", "queue_depth_max"));
+  }
+  if (wanted.sges_max > options.sges_max) {
+    return Fail(LimitError(options.sges_max, "scatter/gather elements", "sges_max"));
+  }
+  if (wanted.inline_max > options.inline_max) {
+    return Fail(LimitError(options.inline_max, "bytes of inline data", "inline_max"));
+  }
+  if (wanted.pages_max > options.fast_register_pages) {
+    return Fail(LimitError(options.fast_register_pages, "pages of a fast registration",
+                           "fast_register_pages"));
+  }
+  return {};
+}
+
+QpSurroundings SurroundingsOf(const Options& options, const transport::AddressHandles& handles) {
+  transport::AttributeLimits limits;
+  limits.port_max = transport::PortNumber(1);
+  limits.p_key_index_max = transport::PKeyIndex(0);
+  limits.max_rd_atomic_max = transport::RdAtomicDepth(options.reads_max);
+  limits.max_dest_rd_atomic_max = transport::RdAtomicDepth(options.reads_max);
+  return {.handles = &handles, .limits = limits};
+}
+
+}  // namespace
+
+ErrorOr<void> Adapter::CheckSpec(const QpSpec& spec) const {
+  if (spec.type == QpType::kXrcSend || spec.type == QpType::kXrcReceive) {
+    return Fail(Error{ErrorCode::kNotSupported, "XRC is not built yet"});
+  }
+  if (spec.send_cq == nullptr || spec.receive_cq == nullptr) {
+    return Fail(Invalid("a queue pair needs a completion queue for each of its queues"));
+  }
+  if (const auto ok = CheckLimits(spec.send, parts_->options); !ok) return ok;
+  return CheckLimits(spec.receive, parts_->options);
+}
+
+ErrorOr<QueuePair*> Adapter::CreateQp(const QpSpec& spec) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  if (const auto ok = CheckSpec(spec); !ok) return Fail(ok.error());
+  Engine& engine = parts_->engine;
+  const EngineLock lock(engine);
+  if (engine.memory.domains.Find(spec.pd) == nullptr) {
+    return Fail(Invalid("no such protection domain"));
+  }
+  const auto number = engine.qps.NextNumber();
+  if (!number) return Fail(LimitError(parts_->options.qps_max, "queue pairs", "qps_max"));
+  engine.memory.domains.AddUser(spec.pd);
+  ++spec.send_cq->users;
+  ++spec.receive_cq->users;
+  if (spec.srq != nullptr) ++spec.srq->users;
+  return &engine.AddQp(
+      std::make_unique<QueuePair>(*number, spec, SurroundingsOf(parts_->options, engine.handles)));
+}
+
+ErrorOr<void> Adapter::Destroy(QueuePair* qp) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  Engine& engine = parts_->engine;
+  const EngineLock lock(engine);
+  const wire::QpNumber number = qp->number();
+  if (engine.groups.IsAttached(number)) {
+    return Fail(Error{ErrorCode::kInUse, "the queue pair is in a multicast group"});
+  }
+  const QpSpec spec = qp->spec();
+  if (qp->has_path()) engine.paths.Remove(qp->attributes().path);
+  engine.RemoveQp(*qp);
+  parts_->events.Forget([&](const Event& event) { return event.qp == number && !event.cq; });
+  engine.memory.domains.DropUser(spec.pd);
+  --spec.send_cq->users;
+  --spec.receive_cq->users;
+  if (spec.srq != nullptr) --spec.srq->users;
+  return {};
+}
+
+ErrorOr<void> Adapter::Modify(QueuePair& qp, const QpChange& change) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  Engine& engine = parts_->engine;
+  const EngineLock lock(engine);
+  if (const auto ok = qp.CheckModify(change.attributes, change.mask); !ok) return ok;
+  transport::QpAttributes attributes = change.attributes;
+  if (change.mask.Has(QpAttribute::kPath)) {
+    const auto path = engine.paths.Add(change.path);
+    if (!path) return Fail(path.error());
+    if (qp.has_path()) engine.paths.Remove(qp.attributes().path);
+    attributes.path = *path;
+    qp.set_path(change.path);
+  }
+  engine.ModifyQp(qp, attributes, change.mask);
+  return {};
+}
+
+ErrorOr<QpReport> Adapter::Query(QueuePair& qp) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const EngineLock lock(parts_->engine);
+  QpReport report{.state = qp.state(), .attributes = qp.attributes(), .counters = qp.counters()};
+  report.attributes.state = report.attributes.current_state = report.state;
+  if (qp.has_path()) report.path = qp.path();
+  return report;
+}
+
+ErrorOr<queue::AddressHandleId> Adapter::CreateAddressHandle(memory::PdId pd,
+                                                             const AddressVector& way) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const EngineLock lock(parts_->engine);
+  if (parts_->engine.memory.domains.Find(pd) == nullptr)
+    return Fail(Invalid("no such protection domain"));
+  const auto path = parts_->engine.paths.Add(way);
+  if (!path) return Fail(path.error());
+  queue::AddressHandleId id;
+  do {
+    id = queue::AddressHandleId(++parts_->last_handle);
+  } while (parts_->handles.contains(id));
+  parts_->handles.emplace(id, Parts::Handle{pd, *path});
+  parts_->engine.handles.Add(id, pd, *path);
+  parts_->engine.memory.domains.AddUser(pd);
+  return id;
+}
+
+ErrorOr<void> Adapter::DestroyAddressHandle(queue::AddressHandleId handle) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const EngineLock lock(parts_->engine);
+  const auto found = parts_->handles.find(handle);
+  if (found == parts_->handles.end()) return Fail(Invalid("no such address handle"));
+  parts_->engine.handles.Remove(handle);
+  parts_->engine.paths.Remove(found->second.path);
+  parts_->engine.memory.domains.DropUser(found->second.pd);
+  parts_->handles.erase(found);
+  return {};
+}
+
+ErrorOr<void> Adapter::AttachMulticast(QueuePair& qp, const wire::IpAddress& group) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  if (qp.spec().type != QpType::kUd) return Fail(Invalid("only datagrams go to groups"));
+  const EngineLock lock(parts_->engine);
+  const auto attached = parts_->engine.groups.Attach(group, qp.number());
+  if (!attached) return Fail(Invalid(NameOf(attached.error())));
+  return {};
+}
+
+ErrorOr<void> Adapter::DetachMulticast(QueuePair& qp, const wire::IpAddress& group) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const EngineLock lock(parts_->engine);
+  const auto detached = parts_->engine.groups.Detach(group, qp.number());
+  if (!detached) return Fail(Invalid(NameOf(detached.error())));
+  return {};
+}
+
+}  // namespace verbena::adapter

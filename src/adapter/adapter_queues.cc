@@ -1,0 +1,133 @@
+// The calls about channels, completion queues and shared receive queues.
+
+#include <string>
+#include <utility>
+
+#include "adapter/adapter.h"
+#include "adapter/parts.h"
+
+namespace verbena::adapter {
+namespace {
+
+Error InUse(const char* what) {
+  return {ErrorCode::kInUse, std::string(what) + " is still in use"};
+}
+Error Invalid(const char* text) { return {ErrorCode::kInvalid, text}; }
+
+}  // namespace
+
+ErrorOr<CompletionChannel*> Adapter::CreateChannel() {
+  if (const auto dead = Dead()) return Fail(*dead);
+  auto file = EventFile::Open(true);
+  if (!file) return Fail(file.error());
+  const EngineLock lock(parts_->engine);
+  CompletionChannel* const channel = parts_->channels.Add(std::move(*file));
+  if (channel == nullptr) {
+    return Fail(LimitError(parts_->channels.limit(), "completion channels", "channels_max"));
+  }
+  return channel;
+}
+
+ErrorOr<void> Adapter::Destroy(CompletionChannel* channel) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const EngineLock lock(parts_->engine);
+  if (channel->users > 0) return Fail(InUse("the completion channel"));
+  parts_->channels.Remove(channel);
+  return {};
+}
+
+ErrorOr<Cq*> Adapter::CreateCq(size_t capacity, CompletionChannel* channel) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  if (capacity == 0) return Fail(Invalid("a completion queue of no entries"));
+  if (capacity > parts_->options.completion_depth_max) {
+    return Fail(LimitError(parts_->options.completion_depth_max, "completions in a queue",
+                           "completion_depth_max"));
+  }
+  const EngineLock lock(parts_->engine);
+  Cq* const cq = parts_->cqs.Add(capacity, channel);
+  if (cq == nullptr) {
+    return Fail(LimitError(parts_->cqs.limit(), "completion queues", "cqs_max"));
+  }
+  if (channel != nullptr) ++channel->users;
+  return cq;
+}
+
+ErrorOr<void> Adapter::Destroy(Cq* cq) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const EngineLock lock(parts_->engine);
+  if (cq->users > 0) return Fail(InUse("the completion queue"));
+  parts_->engine.RemoveCq(*cq);
+  if (cq->channel() != nullptr) --cq->channel()->users;
+  parts_->cqs.Remove(cq);
+  return {};
+}
+
+ErrorOr<void> Adapter::Resize(Cq& cq, size_t capacity) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  if (capacity == 0) return Fail(Invalid("a completion queue of no entries"));
+  if (capacity > parts_->options.completion_depth_max) {
+    return Fail(LimitError(parts_->options.completion_depth_max, "completions in a queue",
+                           "completion_depth_max"));
+  }
+  const EngineLock lock(parts_->engine);
+  if (!cq.Resize(capacity)) return Fail(Invalid("there are more completions than that, or lost"));
+  return {};
+}
+
+ErrorOr<void> Adapter::SetModeration(Cq& cq, uint32_t count, Duration period) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const EngineLock lock(parts_->engine);
+  cq.is_moderated = count > 1 && period > Duration();
+  cq.SetModeration(count, period);
+  parts_->engine.UpdateModeration(cq);
+  return {};
+}
+
+ErrorOr<Srq*> Adapter::CreateSrq(memory::PdId pd, uint32_t capacity, uint32_t sges) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const Options& options = parts_->options;
+  if (capacity == 0) return Fail(Invalid("a shared receive queue of no elements"));
+  if (capacity > options.queue_depth_max) {
+    return Fail(LimitError(options.queue_depth_max, "elements of a queue", "queue_depth_max"));
+  }
+  if (sges > options.sges_max) {
+    return Fail(LimitError(options.sges_max, "scatter/gather elements", "sges_max"));
+  }
+  const EngineLock lock(parts_->engine);
+  memory::ProtectionDomains& domains = parts_->engine.memory.domains;
+  if (domains.Find(pd) == nullptr) return Fail(Invalid("no such protection domain"));
+  Srq* const srq = parts_->srqs.Add(capacity, sges, pd);
+  if (srq == nullptr) {
+    return Fail(LimitError(parts_->srqs.limit(), "shared receive queues", "srqs_max"));
+  }
+  domains.AddUser(pd);
+  return srq;
+}
+
+ErrorOr<void> Adapter::Destroy(Srq* srq) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const EngineLock lock(parts_->engine);
+  if (srq->users > 0) return Fail(InUse("the shared receive queue"));
+  parts_->engine.memory.domains.DropUser(srq->pd());
+  parts_->events.Forget([&](const Event& event) { return event.srq == srq; });
+  parts_->srqs.Remove(srq);
+  return {};
+}
+
+ErrorOr<void> Adapter::Resize(Srq& srq, uint32_t capacity) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const uint32_t limit = parts_->options.queue_depth_max;
+  if (capacity > limit) return Fail(LimitError(limit, "elements of a queue", "queue_depth_max"));
+  const EngineLock lock(parts_->engine);
+  if (!srq.Resize(capacity)) return Fail(Invalid("there are more elements than that"));
+  return {};
+}
+
+ErrorOr<void> Adapter::SetLimit(Srq& srq, uint32_t limit) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  if (limit > srq.capacity()) return Fail(Invalid("the limit is beyond the queue"));
+  srq.SetLimit(limit);
+  return {};
+}
+
+}  // namespace verbena::adapter

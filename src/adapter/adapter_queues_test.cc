@@ -1,0 +1,105 @@
+#include <fcntl.h>
+
+#include <array>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/adapter_world.h"
+
+namespace verbena::adapter {
+namespace {
+
+using queue::SendOpcode;
+using transport::QpType;
+using Wanted = queue::CompletionQueue::Wanted;
+
+class AdapterQueuesTest : public testing::Test {
+ protected:
+  Adapter& adapter() { return a_.adapter(); }
+
+  TestNode a_{"127.0.0.1"};
+};
+
+TEST_F(AdapterQueuesTest, AChannelIsThereAsLongAsItsQueues) {
+  CompletionChannel* const channel = *adapter().CreateChannel();
+  Cq* const cq = *adapter().CreateCq(10, channel);
+  EXPECT_EQ(cq->channel(), channel);
+  EXPECT_GE(cq->capacity(), 10U);
+  EXPECT_EQ(adapter().Destroy(channel).error().code, ErrorCode::kInUse);
+  Succeed(adapter().Destroy(cq));
+  Succeed(adapter().Destroy(channel));
+}
+
+TEST_F(AdapterQueuesTest, QueuesHaveLimits) {
+  EXPECT_EQ(adapter().CreateCq(0, nullptr).error().code, ErrorCode::kInvalid);
+  const size_t too_deep = size_t{adapter().options().completion_depth_max} + 1;
+  EXPECT_EQ(adapter().CreateCq(too_deep, nullptr).error().code, ErrorCode::kLimit);
+  EXPECT_EQ(adapter().Resize(a_.cq(), too_deep).error().code, ErrorCode::kLimit);
+  EXPECT_EQ(adapter().Resize(a_.cq(), 0).error().code, ErrorCode::kInvalid);
+  Succeed(adapter().Resize(a_.cq(), 10'000));
+  EXPECT_GE(a_.cq().capacity(), 10'000U);
+  const uint32_t depth = adapter().options().queue_depth_max;
+  EXPECT_EQ(adapter().CreateSrq(a_.pd(), depth + 1, 1).error().code, ErrorCode::kLimit);
+  EXPECT_EQ(adapter().CreateSrq(a_.pd(), 1, 10'000).error().code, ErrorCode::kLimit);
+  EXPECT_EQ(adapter().CreateSrq(a_.pd(), 0, 1).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(adapter().CreateSrq(memory::PdId(999), 1, 1).error().code, ErrorCode::kInvalid);
+}
+
+TEST_F(AdapterQueuesTest, ASharedReceiveQueueBelongsToItsDomain) {
+  Srq* const srq = *adapter().CreateSrq(a_.pd(), 4, 1);
+  Succeed(adapter().Resize(*srq, 8));
+  EXPECT_EQ(srq->capacity(), 8U);
+  EXPECT_EQ(adapter().SetLimit(*srq, 9).error().code, ErrorCode::kInvalid);
+  Succeed(adapter().SetLimit(*srq, 8));
+  EXPECT_EQ(srq->limit(), 8U);
+  for (int i = 0; i < 8; ++i) ASSERT_TRUE(adapter().PostReceive(*srq, {}).has_value());
+  EXPECT_EQ(adapter().PostReceive(*srq, {}).error(), ErrorCode::kLimit);
+  EXPECT_EQ(adapter().Resize(*srq, 4).error().code, ErrorCode::kInvalid);
+  Succeed(adapter().Destroy(srq));
+}
+
+// With moderation the event comes late, by the keeper, and not for each completion.
+TEST_F(AdapterQueuesTest, ModeratedEventsComeTogether) {
+  CompletionChannel* const channel = *adapter().CreateChannel();
+  Cq* const cq = *adapter().CreateCq(64, channel);
+  QpSpec spec = a_.Spec(QpType::kRc);
+  spec.send_cq = cq;
+  QueuePair& qa = **adapter().CreateQp(spec);
+  QueuePair& qb = a_.MakeQp(QpType::kRc);
+  Connect(a_, qa, a_, qb);
+  Succeed(adapter().SetModeration(*cq, 100, Milliseconds(30)));
+  adapter().RequestNotify(*cq, Wanted::kAll);
+  const Time start = Now();
+  for (uint64_t i = 0; i < 3; ++i) {
+    Post(a_, qa, MakeSend(SendOpcode::kWrite, i, a_.Remote(0)), a_.Bytes(4'096, 8));
+  }
+  ASSERT_EQ(channel->Wait(), cq);
+  EXPECT_GE(Now() - start, Milliseconds(30));
+  EXPECT_EQ(cq->size(), 3U);
+  fcntl(channel->fd(), F_SETFL, O_NONBLOCK);
+  EXPECT_EQ(channel->Wait(), nullptr);
+  Succeed(adapter().Destroy(&qa));
+  Succeed(adapter().Destroy(cq));
+}
+
+TEST_F(AdapterQueuesTest, AnOverflowIsToldOnceAndEndsTheQueuePair) {
+  Cq* const cq = *adapter().CreateCq(2, nullptr);
+  QpSpec spec = a_.Spec(QpType::kRc);
+  spec.send_cq = cq;
+  QueuePair& qa = **adapter().CreateQp(spec);
+  QueuePair& qb = a_.MakeQp(QpType::kRc);
+  Connect(a_, qa, a_, qb);
+  for (uint64_t i = 0; i < 8; ++i) {
+    Post(a_, qa, MakeSend(SendOpcode::kWrite, i, a_.Remote(0)), a_.Bytes(4'096, 8));
+  }
+  const auto event = adapter().WaitEvent();
+  ASSERT_TRUE(event.has_value());
+  EXPECT_EQ(event->type, transport::AsyncEventType::kCqError);
+  EXPECT_EQ(event->cq, cq);
+  std::array<queue::Completion, 8> out;
+  EXPECT_EQ(*adapter().Poll(*cq, out), 2U);
+  EXPECT_EQ(adapter().Poll(*cq, out).error(), queue::CqError::kOverflow);
+}
+
+}  // namespace
+}  // namespace verbena::adapter

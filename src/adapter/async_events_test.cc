@@ -1,0 +1,47 @@
+#include "adapter/async_events.h"
+
+#include <fcntl.h>
+
+#include <gtest/gtest.h>
+
+namespace verbena::adapter {
+namespace {
+
+using transport::AsyncEventType;
+
+Event Fatal(uint32_t qp) { return {.type = AsyncEventType::kQpFatal, .qp = wire::QpNumber(qp)}; }
+
+class AsyncEventsTest : public testing::Test {
+ protected:
+  void SetUp() override { fcntl(events_.fd(), F_SETFL, O_NONBLOCK); }
+
+  AsyncEvents events_{std::move(*EventFile::Open(true)), 2};
+};
+
+TEST_F(AsyncEventsTest, AreTakenInOrder) {
+  EXPECT_FALSE(events_.Wait().has_value());
+  events_.Raise(Fatal(1));
+  events_.Raise(Fatal(2));
+  EXPECT_EQ(events_.Wait(), Fatal(1));
+  EXPECT_EQ(events_.Wait(), Fatal(2));
+  EXPECT_FALSE(events_.Wait().has_value());
+}
+
+TEST_F(AsyncEventsTest, TheNewestIsLostWhenNobodyTakesThem) {
+  for (uint32_t qp = 1; qp <= 5; ++qp) events_.Raise(Fatal(qp));
+  EXPECT_EQ(events_.lost(), 3U);
+  EXPECT_EQ(events_.Wait(), Fatal(1));
+  EXPECT_EQ(events_.Wait(), Fatal(2));
+  EXPECT_FALSE(events_.Wait().has_value());
+}
+
+TEST_F(AsyncEventsTest, ForgetsWhatGoes) {
+  events_.Raise(Fatal(1));
+  events_.Raise(Fatal(2));
+  events_.Forget([](const Event& event) { return event.qp == wire::QpNumber(1); });
+  EXPECT_EQ(events_.Wait(), Fatal(2));
+  EXPECT_FALSE(events_.Wait().has_value());
+}
+
+}  // namespace
+}  // namespace verbena::adapter

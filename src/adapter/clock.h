@@ -1,0 +1,17 @@
+#pragma once
+
+#include <time.h>
+
+#include "base/time.h"
+
+namespace verbena::adapter {
+
+// The time of this machine, which all that the adapter does is measured by. It takes no system
+// call on machines whose clock the kernel shares.
+[[nodiscard]] inline Time Now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return Time(Seconds(now.tv_sec) + Nanoseconds(now.tv_nsec));
+}
+
+}  // namespace verbena::adapter

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "adapter/event_file.h"
+#include "base/mutex.h"
+#include "queue/completion_queue.h"
+
+namespace verbena::adapter {
+
+class CompletionChannel;
+
+// A completion queue with the channel that its events go to. Every completion queue of an adapter
+// is one, so that the engine may take the one that a machine names for it.
+//
+// Owned by the adapter. Thread rule: as its base; the rest under the engine's lock, but for what is
+// the channel's.
+class Cq : public queue::CompletionQueue {
+ public:
+  Cq(size_t capacity, CompletionChannel* channel)
+      : queue::CompletionQueue(capacity), channel_(channel) {}
+
+  [[nodiscard]] CompletionChannel* channel() const { return channel_; }
+
+  // Asks for an event, and remembers it until there is one: a program that polls such a queue is
+  // about to sleep.
+  void ArmForEvent(Wanted wanted) {
+    is_armed_.store(true, std::memory_order_relaxed);
+    Arm(wanted);
+  }
+  [[nodiscard]] bool is_armed() const { return is_armed_.load(std::memory_order_relaxed); }
+  void Disarmed() { is_armed_.store(false, std::memory_order_relaxed); }
+
+  uint32_t users = 0;           // queue pairs, twice if both their queues end here
+  bool error_was_told = false;  // by an asynchronous event
+  bool is_moderated = false;
+
+ private:
+  friend class CompletionChannel;
+
+  CompletionChannel* const channel_;
+  std::atomic<bool> is_armed_ = false;
+  // Guarded by the channel's mutex.
+  Cq* next_pending_ = nullptr;
+  uint32_t pending_ = 0;  // events that nobody has taken
+};
+
+// Where a program waits for events of its completion queues: a file to wait on, and which queues
+// they are of. Holds no memory per event: a queue is in the list once, with a count.
+//
+// Owned by the adapter; its queues name it. Any thread.
+class CompletionChannel {
+ public:
+  explicit CompletionChannel(EventFile file) : file_(std::move(file)) {}
+  CompletionChannel(const CompletionChannel&) = delete;
+  CompletionChannel& operator=(const CompletionChannel&) = delete;
+
+  // Readable while there are events. The program may make it non-blocking.
+  [[nodiscard]] int fd() const { return file_.fd(); }
+
+  // An event of a queue of this channel. By the engine.
+  void Raise(Cq& cq) VERBENA_EXCLUDES(mutex_) {
+    {
+      const MutexLock lock(mutex_);
+      if (cq.pending_++ == 0) Append(cq);
+    }
+    file_.Signal();
+  }
+
+  // Takes the oldest event; which queue it is of. nullptr if there is none and the file does not
+  // block, or if the queue is gone.
+  [[nodiscard]] Cq* Wait() VERBENA_EXCLUDES(mutex_) {
+    if (!file_.Wait()) return nullptr;
+    const MutexLock lock(mutex_);
+    Cq* const cq = first_;
+    if (cq == nullptr) return nullptr;
+    first_ = cq->next_pending_;
+    if (--cq->pending_ > 0) Append(*cq);
+    return cq;
+  }
+
+  // A queue that is about to be destroyed: its events are taken by nobody.
+  void Forget(Cq& cq) VERBENA_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    if (cq.pending_ == 0) return;
+    Cq* before = nullptr;
+    for (Cq* at = first_; at != &cq; at = at->next_pending_) before = at;
+    (before == nullptr ? first_ : before->next_pending_) = cq.next_pending_;
+    if (last_ == &cq) last_ = before;
+    cq.pending_ = 0;
+  }
+
+  uint32_t users = 0;  // completion queues; under the engine's lock
+
+ private:
+  void Append(Cq& cq) VERBENA_REQUIRES(mutex_) {
+    cq.next_pending_ = nullptr;
+    (first_ == nullptr ? first_ : last_->next_pending_) = &cq;
+    last_ = &cq;
+  }
+
+  const EventFile file_;
+  Mutex mutex_;
+  Cq* first_ VERBENA_GUARDED_BY(mutex_) = nullptr;
+  Cq* last_ VERBENA_GUARDED_BY(mutex_) = nullptr;  // meaningless while empty
+};
+
+}  // namespace verbena::adapter

@@ -1,0 +1,74 @@
+#include "adapter/dispatcher.h"
+
+#include <optional>
+
+#include "adapter/addresses.h"
+#include "transport/ud/packet_origin.h"
+#include "wire/roce/icrc.h"
+#include "wire/roce/packet.h"
+
+namespace verbena::adapter {
+namespace {
+
+// The socket does not tell how far a datagram has come.
+constexpr uint8_t kHopLimitUnknown = 64;
+
+transport::PacketOrigin OriginOf(const fabric::Datagram& datagram) {
+  return {.source = WireAddress(datagram.from.ip),
+          .destination = WireAddress(datagram.to),
+          .traffic_class = datagram.traffic_class,
+          .hop_limit = kHopLimitUnknown};
+}
+
+}  // namespace
+
+void Dispatcher::Dispatch(const fabric::Datagram& datagram, bool is_sealed, transport::Turn& turn) {
+  ++counters_.packets_received;
+  counters_.bytes_received += datagram.bytes.size();
+  const std::optional<wire::Packet> packet = wire::Packet::Parse(datagram.bytes);
+  if (!packet) return Count(Drop::kMalformed);
+  const wire::QpNumber to = packet->bth().dest_qp;
+  const bool is_multicast = to == wire::kMulticastQp;
+  QueuePair* const qp = is_multicast ? nullptr : qps_.Find(to);
+  if (qp == nullptr && !is_multicast) return Count(Drop::kNoSuchQp);
+  if (is_sealed && !IcrcIsRight(datagram, *packet)) return Count(Drop::kBadIcrc);
+  is_multicast ? Multicast(datagram, *packet, turn) : Deliver(*qp, datagram, *packet, turn);
+}
+
+void Dispatcher::Multicast(const fabric::Datagram& datagram, const wire::Packet& packet,
+                           transport::Turn& turn) {
+  const auto members = groups_.MembersOf(WireAddress(datagram.to));
+  if (members.empty()) return Count(Drop::kNoMember);
+  for (const wire::QpNumber member : members) {
+    if (QueuePair* const qp = qps_.Find(member)) Deliver(*qp, datagram, packet, turn);
+  }
+}
+
+void Dispatcher::Deliver(QueuePair& qp, const fabric::Datagram& datagram,
+                         const wire::Packet& packet, transport::Turn& turn) {
+  const transport::PacketOrigin origin = OriginOf(datagram);
+  if (const auto drop = qp.Refuses(packet, origin)) return Count(*drop);
+  ++qp.traffic.packets_received;
+  qp.traffic.bytes_received += datagram.bytes.size();
+  qp.OnPacket(packet, origin, turn);
+  run_queue_.Push(qp);
+}
+
+bool Dispatcher::IcrcIsRight(const fabric::Datagram& datagram, const wire::Packet& packet) {
+  const wire::UdpFlow flow{.source = WireAddress(datagram.from.ip),
+                           .destination = WireAddress(datagram.to),
+                           .source_port = datagram.from.port,
+                           .destination_port = port_};
+  const bool is_ipv4 = datagram.to.is_ipv4();
+  const uint16_t guess = is_ipv4 ? datagram.segment : 0;
+  const auto covered = packet.covered();
+  wire::IcrcSum sum(flows_.Find(flow, packet.size(), guess), covered.first<wire::Bth::kSize>());
+  sum.Update(covered.subspan(wire::Bth::kSize));
+  if (sum.Finish() == packet.icrc()) return true;
+  if (!is_ipv4) return false;
+  const wire::Icrc with_zero(sum.Finish().value() ^
+                             wire::IdentificationDelta(guess, packet.size()).value());
+  return wire::ExplainIdentification(packet.icrc(), with_zero, packet.size()).has_value();
+}
+
+}  // namespace verbena::adapter

@@ -1,0 +1,304 @@
+#include "adapter/engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "adapter/clock.h"
+#include "adapter/page_jobs.h"
+#include "base/check.h"
+
+namespace verbena::adapter {
+namespace {
+
+// Lets a poller go with what it has got before the acknowledgements for it are sent: they leave
+// with its answer, in one system call. See docs/threading.md for what it brings.
+constexpr bool kPollerGoesFirst = true;
+
+transport::MulticastGroups::Limits GroupLimits(const Options& options) {
+  return {.groups = options.multicast_groups_max, .members = options.multicast_members_max};
+}
+
+PortMap PortsOf(const Options& options) {
+  return {.base_port = options.base_port, .strict = options.strict};
+}
+
+}  // namespace
+
+Engine::Engine(const Options& options, std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm,
+               AsyncEvents& events, Pager& pager)
+    : memory(options.memory),
+      qps(fabric->slot().value(), options.qps_max),
+      paths(options.paths_max),
+      groups(GroupLimits(options)),
+      options_(options),
+      fabric_(std::move(fabric)),
+      events_(events),
+      pager_(pager),
+      outbox_(options.outbox_packets),
+      loopback_({.datagrams = options.loopback_packets}),
+      alarm_(std::move(alarm)),
+      transmitter_(*fabric_, loopback_, paths, PortsOf(options), counters_),
+      dispatcher_(fabric_->port(), qps, groups, run_queue_, counters_) {}
+
+// Everything that makes an adapter go is in here, in the order in which it happens.
+bool Engine::Pass() {
+  const bool heard = Listen();
+  const bool did = Act();
+  return heard || did;
+}
+
+bool Engine::Listen() {
+  now_ = Now();
+  ++counters_.passes;
+  const bool packets = Receive();   // network -> machines
+  const bool pages = TakePages();   // pager -> machines
+  const bool timers = RunTimers();  // clock -> machines
+  return packets || pages || timers;
+}
+
+bool Engine::Act() {
+  const bool ran = RunReady();  // machines -> packets, completions, page requests, events
+  Transmit();                   // packets -> network
+  is_deferred_ = false;
+  return ran;
+}
+
+bool Engine::Receive() {
+  const auto datagrams = fabric_->Receive();
+  transport::Turn turn = MakeTurn();
+  for (const fabric::Datagram& datagram : datagrams) dispatcher_.OnDatagram(datagram, turn);
+  SettleOutbox();
+  return !datagrams.empty();
+}
+
+bool Engine::TakePages() {
+  if (!pager_.has_done()) return false;
+  pager_.TakeDone(done_pages_);
+  transport::Turn turn = MakeTurn();
+  for (const PageJob& job : done_pages_) {
+    const bool available = MapPages(memory, job);
+    if (!available) ++counters_.pages_refused;
+    QueuePair* const qp = qps.Find(job.request.qp);
+    if (qp == nullptr) continue;
+    qp->OnPagesReady(job.request.ticket, available, turn);
+    run_queue_.Push(*qp);
+  }
+  done_pages_.clear();
+  SettleOutbox();
+  return true;
+}
+
+bool Engine::RunTimers() {
+  bool busy = false;
+  transport::Turn turn = MakeTurn();
+  while (QueuePair* const qp = timers_.TakeDue(now_)) {
+    if (qp->next_time() <= now_) {
+      qp->OnTime(turn);
+      run_queue_.Push(*qp);
+      busy = true;
+    } else {
+      timers_.Set(*qp, qp->next_time());
+    }
+  }
+  for (Cq* const cq : moderated_) {
+    if (cq->OnTime(now_)) RaiseCompletionEvent(*cq);
+  }
+  SettleOutbox();
+  return busy;
+}
+
+bool Engine::RunReady() {
+  ready_.TakeAll([this](QueuePair& qp) VERBENA_NO_THREAD_SAFETY_ANALYSIS { run_queue_.Push(qp); });
+  bool busy = false;
+  for (size_t runs = 0; runs < options_.runs_per_pass; ++runs) {
+    if (run_queue_.empty() && !DeliverLoopback()) break;
+    if (!MakeRoom()) break;
+    if (QueuePair* const qp = run_queue_.Pop()) RunOne(*qp);
+    busy = true;
+  }
+  return busy;
+}
+
+void Engine::RunOne(QueuePair& qp) {
+  transport::Turn turn = MakeTurn();
+  const bool has_more = qp.Run(turn);
+  if (has_more || outbox_.room() == 0) run_queue_.Push(qp);
+  StagePackets();
+  SettleOutbox();
+  timers_.Set(qp, qp.next_time());
+}
+
+// For all that one queue pair can have in the outbox. False when the network takes no more now.
+bool Engine::MakeRoom() {
+  if (transmitter_.HasRoomFor(options_.outbox_packets)) return true;
+  DeliverLoopback();
+  Transmit();
+  return transmitter_.HasRoomFor(options_.outbox_packets);
+}
+
+// True if somebody has something to do after it.
+bool Engine::DeliverLoopback() {
+  if (loopback_.empty()) return false;
+  transport::Turn turn = MakeTurn();
+  for (const fabric::Datagram& datagram : loopback_.Receive()) {
+    dispatcher_.OnLoopback(datagram, turn);
+  }
+  SettleOutbox();
+  return !run_queue_.empty();
+}
+
+void Engine::StagePackets() {
+  QueuePair* sender = nullptr;
+  for (const transport::OutPacket& packet : outbox_.packets()) {
+    if (sender == nullptr || sender->number() != packet.source_qp) {
+      sender = qps.Find(packet.source_qp);
+      CHECK(sender != nullptr);
+    }
+    if (const auto gone = transmitter_.Stage(packet)) {
+      // The program has unmapped it: the tables must not call it present any more.
+      memory.InvalidateMachine(*gone, *gone);
+      transport::Turn turn = MakeTurn();
+      sender->OnMemoryGone(turn);
+      run_queue_.Push(*sender);
+      continue;
+    }
+    ++sender->traffic.packets_sent;
+    sender->traffic.bytes_sent += packet.header_size + packet.payload_size;
+  }
+}
+
+// What machines wanted beside packets.
+void Engine::SettleOutbox() {
+  for (const transport::PageRequest& request : outbox_.page_requests()) RequestPages(request);
+  for (const transport::AsyncEvent& event : outbox_.events()) RaiseEvent(event);
+  for (queue::CompletionQueue* const cq : outbox_.completion_events()) {
+    RaiseCompletionEvent(static_cast<Cq&>(*cq));
+  }
+  outbox_.Clear();
+}
+
+void Engine::RequestPages(const transport::PageRequest& request) {
+  ++counters_.page_requests;
+  if (QueuePair* const qp = qps.Find(request.qp)) ++qp->traffic.page_requests;
+  pager_.Submit(JobFor(memory, request, options_.page_batch_max));
+}
+
+void Engine::RaiseEvent(const transport::AsyncEvent& event) {
+  QueuePair* const qp = qps.Find(event.qp);
+  if (qp == nullptr) return;
+  Event told{.type = event.type, .qp = event.qp};
+  if (event.type == transport::AsyncEventType::kSrqLimitReached) told.srq = qp->spec().srq;
+  if (event.type == transport::AsyncEventType::kCqError) {
+    for (Cq* const cq : {qp->spec().send_cq, qp->spec().receive_cq}) {
+      if (!cq->overflowed() || std::exchange(cq->error_was_told, true)) continue;
+      told.cq = cq;
+      events_.Raise(told);
+    }
+    return;
+  }
+  events_.Raise(told);
+}
+
+void Engine::RaiseCompletionEvent(Cq& cq) {
+  cq.Disarmed();
+  if (cq.channel() != nullptr) cq.channel()->Raise(cq);
+}
+
+void Engine::Transmit() { is_blocked_ = !transmitter_.Flush(); }
+
+Time Engine::next_time() const {
+  Time next = timers_.next();
+  for (const Cq* const cq : moderated_) next = std::min(next, cq->deadline());
+  if (has_work()) next = std::min(next, now_ + options_.work_retry);
+  return next;
+}
+
+void Engine::EndTurn() {
+  if (keeper_sleeps_) alarm_.WakeBy(next_time());
+}
+
+void Engine::Lock() {
+  mutex_.Lock();
+  if (is_deferred_) Act();
+}
+
+void Engine::Unlock() {
+  EndTurn();
+  mutex_.Unlock();
+  TakeUpMarks();
+}
+
+void Engine::Kick(QueuePair& qp) {
+  ready_.Mark(qp);
+  TakeUpMarks();
+}
+
+void Engine::TakeUpMarks() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+  // Between a mark and the look at the lock, and between the release of the lock and the look at
+  // the marks: one of the two sees the other.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  while (!ready_.empty() && mutex_.TryLock()) {
+    now_ = Now();
+    Act();
+    EndTurn();
+    mutex_.Unlock();
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
+}
+
+// The analysis does not know that the mutex is what makes the engine the caller's.
+void Engine::Progress(const Cq& cq) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+  if (!mutex_.TryLock()) return;
+  // What the last poller was spared is this one's to do.
+  if (is_deferred_) Act();
+  const bool heard = Listen();
+  if (!cq.is_armed()) last_poll_ns_.store(now_.nanoseconds(), std::memory_order_relaxed);
+  // If the poller does not come back, the keeper does it: at its next look, or by the alarm.
+  is_deferred_ = kPollerGoesFirst && heard;
+  if (!is_deferred_) Act();
+  Unlock();
+}
+
+QueuePair& Engine::AddQp(std::unique_ptr<QueuePair> qp) { return qps.Insert(std::move(qp)); }
+
+void Engine::RemoveQp(QueuePair& qp) {
+  now_ = Now();
+  transport::Turn turn = MakeTurn();
+  qp.Empty(turn);
+  SettleOutbox();
+  // It may be marked; then it comes into the queue, and goes with it.
+  ready_.TakeAll([this](QueuePair& marked)
+                     VERBENA_NO_THREAD_SAFETY_ANALYSIS { run_queue_.Push(marked); });
+  run_queue_.Remove(qp);
+  timers_.Remove(qp);
+  qps.Erase(qp.number());
+}
+
+void Engine::ModifyQp(QueuePair& qp, const transport::QpAttributes& attributes,
+                      transport::AttributeMask mask) {
+  now_ = Now();
+  if (mask.Has(transport::QpAttribute::kState) && attributes.state == transport::QpState::kReset) {
+    transport::Turn turn = MakeTurn();
+    qp.Empty(turn);
+    SettleOutbox();
+  }
+  qp.Modify(attributes, mask);
+  // Work may have been posted before the state allowed it.
+  run_queue_.Push(qp);
+  Act();
+}
+
+void Engine::UpdateModeration(Cq& cq) {
+  now_ = Now();
+  std::erase(moderated_, &cq);
+  if (cq.is_moderated) moderated_.push_back(&cq);
+  if (cq.OnTime(now_)) RaiseCompletionEvent(cq);
+}
+
+void Engine::RemoveCq(Cq& cq) {
+  std::erase(moderated_, &cq);
+  if (cq.channel() != nullptr) cq.channel()->Forget(cq);
+  events_.Forget([&](const Event& event) { return event.cq == &cq; });
+}
+
+}  // namespace verbena::adapter

@@ -1,0 +1,167 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "adapter/alarm.h"
+#include "adapter/async_events.h"
+#include "adapter/completion_channel.h"
+#include "adapter/counters.h"
+#include "adapter/dispatcher.h"
+#include "adapter/options.h"
+#include "adapter/pager.h"
+#include "adapter/path_table.h"
+#include "adapter/qp_table.h"
+#include "adapter/queue_pair.h"
+#include "adapter/ready_list.h"
+#include "adapter/timer_heap.h"
+#include "adapter/transmitter.h"
+#include "base/mutex.h"
+#include "fabric/loopback.h"
+#include "fabric/udp_fabric.h"
+#include "memory/memory_core.h"
+#include "transport/outbox.h"
+#include "transport/ud/address_handles.h"
+#include "transport/ud/multicast_groups.h"
+
+namespace verbena::adapter {
+
+// What makes everything go: start reading at Pass in engine.cc.
+//
+// Whoever has the lock is the engine's thread: a poller that found nothing, a poster, the keeper,
+// or a control call. Pollers and posters do not wait for it. A poster marks its queue pair and
+// tries the lock; if it is held, then by someone who looks at the marks after he has let go
+// (TakeUpMarks). Either the poster finds the lock free, or the holder finds the mark: nothing is
+// lost.
+//
+// Lock order: this one first; then those of queues, channels and the pager, which take no other.
+//
+// Owned by the adapter. Thread rule: any thread calls Kick and Progress; all else is under the
+// lock.
+class VERBENA_CAPABILITY("engine") Engine {
+ public:
+  Engine(const Options& options, std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm,
+         AsyncEvents& events, Pager& pager);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // --- Any thread. ---
+
+  // A request was posted to `qp`: sends what follows from it, now or on the thread that has the
+  // lock.
+  void Kick(QueuePair& qp) VERBENA_EXCLUDES(this);
+
+  // A poller found `cq` empty. One pass, unless somebody else makes one.
+  void Progress(const Cq& cq) VERBENA_EXCLUDES(this);
+
+  // When a poller was last here, who did not say that he is about to sleep.
+  [[nodiscard]] Time last_poll() const { return Time(Nanoseconds(last_poll_ns_.load())); }
+  // He is asleep: nobody polls.
+  void ForgetPolls() { last_poll_ns_.store(0); }
+
+  // Waits for it, and does what a poller was spared.
+  void Lock() VERBENA_ACQUIRE();
+  void Unlock() VERBENA_RELEASE();
+
+  // --- Under the lock. ---
+
+  // One pass over all that may have happened. True if something had.
+  bool Pass() VERBENA_REQUIRES(this);
+  // Work is left for another pass.
+  [[nodiscard]] bool has_work() const VERBENA_REQUIRES(this) {
+    return !run_queue_.empty() || is_blocked_ || pager_.has_done();
+  }
+  // When to make one, if nothing else happens.
+  [[nodiscard]] Time next_time() const VERBENA_REQUIRES(this);
+
+  // While the keeper sleeps the alarm is kept set; otherwise it looks again soon by itself.
+  void set_keeper_sleeps(bool sleeps) VERBENA_REQUIRES(this) { keeper_sleeps_ = sleeps; }
+  [[nodiscard]] Alarm& alarm() { return alarm_; }
+
+  // REQUIRES: its number is the table's next.
+  QueuePair& AddQp(std::unique_ptr<QueuePair> qp) VERBENA_REQUIRES(this);
+  // Its work ends without completions.
+  void RemoveQp(QueuePair& qp) VERBENA_REQUIRES(this);
+  // See QueuePair.
+  void ModifyQp(QueuePair& qp, const transport::QpAttributes& attributes,
+                transport::AttributeMask mask) VERBENA_REQUIRES(this);
+  // After a change of its moderation, and before it is destroyed.
+  void UpdateModeration(Cq& cq) VERBENA_REQUIRES(this);
+  void RemoveCq(Cq& cq) VERBENA_REQUIRES(this);
+
+  const fabric::UdpFabric& fabric() const { return *fabric_; }
+  fabric::UdpFabric& fabric() VERBENA_REQUIRES(this) { return *fabric_; }
+  const PortCounters& counters() const VERBENA_REQUIRES(this) { return counters_; }
+
+  // The tables, guarded like the rest; public because control calls change them.
+  memory::MemoryCore memory;
+  QpTable<QueuePair> qps;
+  PathTable paths;
+  transport::AddressHandles handles;
+  transport::MulticastGroups groups;
+
+ private:
+  // The halves of a pass, their steps, and what they share.
+  bool Listen() VERBENA_REQUIRES(this);
+  bool Act() VERBENA_REQUIRES(this);
+  bool Receive() VERBENA_REQUIRES(this);
+  bool TakePages() VERBENA_REQUIRES(this);
+  bool RunTimers() VERBENA_REQUIRES(this);
+  bool RunReady() VERBENA_REQUIRES(this);
+  void Transmit() VERBENA_REQUIRES(this);
+
+  bool MakeRoom() VERBENA_REQUIRES(this);
+  bool DeliverLoopback() VERBENA_REQUIRES(this);
+  void RunOne(QueuePair& qp) VERBENA_REQUIRES(this);
+  void StagePackets() VERBENA_REQUIRES(this);
+  void SettleOutbox() VERBENA_REQUIRES(this);
+  void RequestPages(const transport::PageRequest& request) VERBENA_REQUIRES(this);
+  void RaiseEvent(const transport::AsyncEvent& event) VERBENA_REQUIRES(this);
+  void RaiseCompletionEvent(Cq& cq) VERBENA_REQUIRES(this);
+  void EndTurn() VERBENA_REQUIRES(this);
+  void TakeUpMarks() VERBENA_EXCLUDES(this);
+  transport::Turn MakeTurn() VERBENA_REQUIRES(this) { return {now_, memory, outbox_}; }
+
+  const Options options_;
+  const std::unique_ptr<fabric::UdpFabric> fabric_;
+  AsyncEvents& events_;
+  Pager& pager_;
+
+  Mutex mutex_;
+  ReadyList<QueuePair> ready_;  // marked by any thread
+  std::atomic<int64_t> last_poll_ns_ = 0;
+
+  Time now_;
+  transport::Outbox outbox_;
+  fabric::Loopback loopback_;
+  PortCounters counters_;
+  RunQueue<QueuePair> run_queue_;
+  TimerHeap<QueuePair> timers_;
+  std::vector<Cq*> moderated_;
+  std::vector<PageJob> done_pages_;  // kept for its capacity
+  Alarm alarm_;
+  bool keeper_sleeps_ = false;
+  bool is_blocked_ = false;   // the socket takes no more
+  bool is_deferred_ = false;  // the last poller was let go before its queue pairs ran
+  Transmitter transmitter_;
+  Dispatcher dispatcher_;
+};
+
+// Holds the engine's lock from its construction to its destruction.
+class VERBENA_SCOPED_CAPABILITY EngineLock {
+ public:
+  [[nodiscard]] explicit EngineLock(Engine& engine) VERBENA_ACQUIRE(engine) : engine_(engine) {
+    engine_.Lock();
+  }
+  EngineLock(const EngineLock&) = delete;
+  EngineLock& operator=(const EngineLock&) = delete;
+  ~EngineLock() VERBENA_RELEASE() { engine_.Unlock(); }
+
+ private:
+  Engine& engine_;
+};
+
+}  // namespace verbena::adapter

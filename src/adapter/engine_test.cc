@@ -1,0 +1,182 @@
+#include "adapter/engine.h"
+
+#include <unistd.h>
+
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "adapter/clock.h"
+#include "tests/support/adapter_world.h"
+
+namespace verbena::adapter {
+namespace {
+
+using transport::QpState;
+using transport::QpType;
+
+// An engine without a keeper: what happens, happens here. Two queue pairs talk to each other.
+class EngineTest : public testing::Test {
+ protected:
+  EngineTest() {
+    const EngineLock lock(engine_);
+    pd_ = *engine_.memory.domains.Allocate(*engine_.memory.consumers.Open({}));
+    a_ = &MakeQp(2);
+    b_ = &MakeQp(3);
+  }
+  ~EngineTest() override {
+    const EngineLock lock(engine_);
+    if (engine_.qps.Find(a_number_) != nullptr) engine_.RemoveQp(*a_);
+    engine_.RemoveQp(*b_);
+  }
+
+  static std::unique_ptr<fabric::UdpFabric> OpenFabric() {
+    fabric::UdpFabricOptions options;
+    options.slots.base_port = TestBasePort();
+    return std::move(*fabric::UdpFabric::Open(options));
+  }
+
+  QueuePair& MakeQp(uint32_t number) VERBENA_REQUIRES(engine_) {
+    const QpSpec spec{.type = QpType::kRc,
+                      .pd = pd_,
+                      .send_cq = &cq_,
+                      .receive_cq = &cq_,
+                      .send = {.capacity = 64, .sges_max = 1, .inline_max = 64},
+                      .receive = {.capacity = 64, .sges_max = 1}};
+    const wire::QpNumber name(*engine_.qps.NextNumber());
+    EXPECT_EQ(name.value() & 0xFFFF, number);
+    QueuePair& qp = engine_.AddQp(
+        std::make_unique<QueuePair>(name, spec, QpSurroundings{.handles = &engine_.handles}));
+    transport::QpAttributes attributes;
+    const AddressVector way{.source = TestIp("127.0.0.1"), .destination = TestIp("127.0.0.1")};
+    attributes.path = *engine_.paths.Add(way);
+    attributes.remote_qp = wire::QpNumber(name.value() ^ 1);
+    attributes.timeout = wire::AckTimeout(12);  // 17 ms
+    attributes.retry_count = transport::RetryCount(1);
+    attributes.rnr_retry = transport::kRnrRetryForever;
+    attributes.max_rd_atomic = attributes.max_dest_rd_atomic = transport::RdAtomicDepth(1);
+    qp.set_path(way);
+    for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
+      attributes.state = state;
+      engine_.ModifyQp(qp, attributes, transport::AttributeMask::kAll);
+    }
+    return qp;
+  }
+  // A message of no bytes.
+  void PostSend(QueuePair& qp) {
+    queue::SendRequest request;
+    request.wqe.flags.signaled = true;
+    EXPECT_TRUE(qp.send_queue().Post(request).has_value());
+  }
+
+  Options options_ = TestOptions();
+  AsyncEvents events_{std::move(*EventFile::Open(true)), 16};
+  Pager pager_{1, BestPopulateMethod(), [] {}};
+  Engine engine_{options_, OpenFabric(), std::move(*Alarm::Make()), events_, pager_};
+  memory::PdId pd_;
+  Cq cq_{64, nullptr};
+  QueuePair* a_ = nullptr;
+  QueuePair* b_ = nullptr;
+  const wire::QpNumber a_number_{uint32_t{std::as_const(engine_).fabric().slot().value()} << 16 |
+                                 2};
+};
+
+TEST_F(EngineTest, AKickDoesTheWork) {
+  ASSERT_TRUE(b_->receive_queue().Post({}).has_value());
+  PostSend(*a_);
+  engine_.Kick(*a_);
+  // Both sides are here: the message, its acknowledgement and both completions.
+  EXPECT_EQ(cq_.size(), 2U);
+}
+
+TEST_F(EngineTest, AKickWhileTheLockIsHeldIsTakenUpAtItsRelease) {
+  ASSERT_TRUE(b_->receive_queue().Post({}).has_value());
+  PostSend(*a_);
+  {
+    const EngineLock lock(engine_);
+    std::thread([this] { engine_.Kick(*a_); }).join();
+    EXPECT_EQ(cq_.size(), 0U);
+  }
+  EXPECT_EQ(cq_.size(), 2U);
+}
+
+TEST_F(EngineTest, APassWithNothingToDoSaysSo) {
+  const EngineLock lock(engine_);
+  while (engine_.Pass()) {
+  }
+  EXPECT_FALSE(engine_.has_work());
+  EXPECT_EQ(engine_.next_time(), Time::Never());
+}
+
+TEST_F(EngineTest, TimersAreNamedAndRun) {
+  // Nobody has a receive request: the peer asks to wait, and the timer brings it back.
+  PostSend(*a_);
+  engine_.Kick(*a_);
+  Time next;
+  {
+    const EngineLock lock(engine_);
+    next = engine_.next_time();
+    EXPECT_NE(next, Time::Never());
+  }
+  ASSERT_TRUE(b_->receive_queue().Post({}).has_value());
+  while (Now() < next) usleep(100);
+  const Time end = Now() + Seconds(10);
+  while (cq_.size() < 2 && Now() < end) {
+    const EngineLock lock(engine_);
+    engine_.Pass();
+  }
+  EXPECT_EQ(cq_.size(), 2U);
+}
+
+TEST_F(EngineTest, TheAlarmIsSetOnlyForAKeeperThatSleeps) {
+  PostSend(*a_);
+  engine_.Kick(*a_);
+  EXPECT_EQ(engine_.alarm().set_to(), Time::Never());
+  Time next;
+  {
+    const EngineLock lock(engine_);
+    engine_.set_keeper_sleeps(true);
+    next = engine_.next_time();
+  }
+  EXPECT_EQ(engine_.alarm().set_to(), next);
+}
+
+TEST_F(EngineTest, RemembersThatSomebodyPolls) {
+  EXPECT_EQ(engine_.last_poll(), Time());
+  engine_.Progress(cq_);
+  EXPECT_GT(engine_.last_poll(), Time());
+  engine_.ForgetPolls();
+  cq_.ArmForEvent(queue::CompletionQueue::Wanted::kAll);
+  engine_.Progress(cq_);
+  EXPECT_EQ(engine_.last_poll(), Time()) << "who armed a queue is about to sleep";
+}
+
+TEST_F(EngineTest, AQueuePairThatIsMarkedMayGo) {
+  PostSend(*a_);
+  {
+    const EngineLock lock(engine_);
+    std::thread([this] { engine_.Kick(*a_); }).join();
+    engine_.RemoveQp(*a_);
+    EXPECT_EQ(engine_.qps.size(), 1U);
+  }
+  const EngineLock lock(engine_);
+  EXPECT_FALSE(engine_.has_work());
+}
+
+TEST_F(EngineTest, ModerationNamesADeadline) {
+  const EngineLock lock(engine_);
+  cq_.is_moderated = true;
+  cq_.SetModeration(10, Seconds(5));
+  engine_.UpdateModeration(cq_);
+  EXPECT_EQ(engine_.next_time(), Time::Never());
+  cq_.Arm(queue::CompletionQueue::Wanted::kAll);
+  cq_.Push({}, false, Now());
+  EXPECT_LT(engine_.next_time(), Now() + Seconds(6));
+  engine_.RemoveCq(cq_);
+  EXPECT_EQ(engine_.next_time(), Time::Never());
+}
+
+}  // namespace
+}  // namespace verbena::adapter

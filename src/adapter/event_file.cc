@@ -1,0 +1,36 @@
+#include "adapter/event_file.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+namespace verbena::adapter {
+
+ErrorOr<EventFile> EventFile::Open(bool counted) {
+  const int fd = eventfd(0, EFD_CLOEXEC | (counted ? EFD_SEMAPHORE : 0));
+  if (fd < 0) {
+    return Fail(Error{ErrorCode::kSystem, std::string("eventfd: ") + std::strerror(errno)});
+  }
+  return EventFile(fabric::FileDescriptor(fd));
+}
+
+void EventFile::Signal() const {
+  const uint64_t one = 1;
+  // It can only fail when 2^64 - 2 signals wait, and then one more makes no difference.
+  [[maybe_unused]] const ssize_t written = write(fd(), &one, sizeof one);
+}
+
+bool EventFile::Wait() const {
+  uint64_t count = 0;
+  ssize_t got = 0;
+  do {
+    got = read(fd(), &count, sizeof count);
+  } while (got < 0 && errno == EINTR);
+  return got == sizeof count;
+}
+
+}  // namespace verbena::adapter

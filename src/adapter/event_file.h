@@ -1,0 +1,30 @@
+#pragma once
+
+#include <utility>
+
+#include "adapter/error.h"
+#include "fabric/file_descriptor.h"
+
+namespace verbena::adapter {
+
+// A counter that a program can wait for: an eventfd. Each Signal is one Wait.
+//
+// Any thread, at any time.
+class EventFile {
+ public:
+  // `counted`: each Wait takes one signal; otherwise it takes all that there are.
+  [[nodiscard]] static ErrorOr<EventFile> Open(bool counted);
+
+  [[nodiscard]] int fd() const { return file_.get(); }
+
+  void Signal() const;
+  // Takes a signal. Blocks as the descriptor says; false if there is none to be had.
+  [[nodiscard]] bool Wait() const;
+
+ private:
+  explicit EventFile(fabric::FileDescriptor file) : file_(std::move(file)) {}
+
+  fabric::FileDescriptor file_;
+};
+
+}  // namespace verbena::adapter

@@ -1,0 +1,119 @@
+#include "adapter/keeper.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "adapter/clock.h"
+#include "adapter/quiet_thread.h"
+#include "memory/signal_guard.h"
+
+namespace verbena::adapter {
+namespace {
+
+timespec AsTimespec(Duration duration) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  return {.tv_sec = static_cast<time_t>(duration.nanoseconds() / kSecond),
+          .tv_nsec = duration.nanoseconds() % kSecond};
+}
+
+}  // namespace
+
+Keeper::Keeper(Engine& engine, const EventFile& wake, const Options& options)
+    : engine_(engine),
+      wake_(wake),
+      poll_recent_(options.poll_recent),
+      away_min_(options.away_min),
+      away_max_(options.away_max),
+      linger_(options.linger) {
+  thread_ = StartQuietThread("verbena-keeper", [this] { Work(); });
+}
+
+void Keeper::Stop() {
+  if (!thread_.joinable()) return;
+  stops_.store(true);
+  wake_.Signal();
+  thread_.join();
+}
+
+void Keeper::BeAttentive() {
+  // The keeper says that it is away before it asks who polls; here it is the other way round. So
+  // one of the two sees the other.
+  engine_.ForgetPolls();
+  if (is_away_.load()) wake_.Signal();
+}
+
+void Keeper::Work() {
+  // Its sleeps are shorter than what the system rounds them to by default.
+  prctl(PR_SET_TIMERSLACK, 1UL);
+  Duration away = away_min_;
+  while (!stops_.load()) {
+    const Roused roused = SleepAttentive();
+    memory::SignalGuard::EnsureInstalled();
+    const bool served = Serve();
+    if (served) away = away_min_;
+    // Roused for nothing: a poller was quicker. It will be so again.
+    bool in_vain = roused == Roused::kByPacket && !served;
+    is_away_.store(true);
+    while (!stops_.load() && (in_vain || SomebodyPolls())) {
+      StayAway(away);
+      away = std::min(away * 2, away_max_);
+      FinishWork();
+      in_vain = false;
+    }
+    is_away_.store(false);
+  }
+}
+
+Keeper::Roused Keeper::SleepAttentive() {
+  {
+    const EngineLock lock(engine_);
+    engine_.set_keeper_sleeps(true);
+  }
+  std::array<pollfd, 3> files{
+      {{.fd = std::as_const(engine_).fabric().fd(), .events = POLLIN, .revents = 0},
+       {.fd = engine_.alarm().fd(), .events = POLLIN, .revents = 0},
+       {.fd = wake_.fd(), .events = POLLIN, .revents = 0}}};
+  poll(files.data(), files.size(), -1);
+  wake_ups_.fetch_add(1, std::memory_order_relaxed);
+  if (files[2].revents != 0) static_cast<void>(wake_.Wait());
+  const EngineLock lock(engine_);
+  engine_.set_keeper_sleeps(false);
+  if (files[1].revents != 0) engine_.alarm().Reset();
+  return files[0].revents != 0 && files[1].revents == 0 && files[2].revents == 0
+             ? Roused::kByPacket
+             : Roused::kOtherwise;
+}
+
+void Keeper::StayAway(Duration duration) {
+  pollfd file{.fd = wake_.fd(), .events = POLLIN, .revents = 0};
+  const timespec timeout = AsTimespec(duration);
+  ppoll(&file, 1, &timeout, nullptr);
+  wake_ups_.fetch_add(1, std::memory_order_relaxed);
+  if (file.revents != 0) static_cast<void>(wake_.Wait());
+}
+
+bool Keeper::Serve() {
+  bool served = false;
+  Time busy_at = Now();
+  do {
+    const EngineLock lock(engine_);
+    if (!engine_.Pass()) continue;
+    served = true;
+    busy_at = Now();
+  } while (served && !stops_.load() && !SomebodyPolls() && Now() - busy_at < linger_);
+  return served;
+}
+
+bool Keeper::SomebodyPolls() const { return Now() - engine_.last_poll() < poll_recent_; }
+
+// Of a poller that has not come back yet.
+void Keeper::FinishWork() {
+  const EngineLock lock(engine_);
+  if (engine_.has_work()) engine_.Pass();
+}
+
+}  // namespace verbena::adapter

@@ -1,0 +1,108 @@
+#include "adapter/keeper.h"
+
+#include <unistd.h>
+
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "adapter/clock.h"
+#include "tests/support/adapter_world.h"
+
+namespace verbena::adapter {
+namespace {
+
+std::unique_ptr<fabric::UdpFabric> OpenFabric() {
+  fabric::UdpFabricOptions options;
+  options.slots.base_port = TestBasePort();
+  return std::move(*fabric::UdpFabric::Open(options));
+}
+
+class KeeperThreads : public testing::Test {
+ protected:
+  template <class Condition>
+  static bool Becomes(Condition condition) {
+    for (const Time end = Now() + Seconds(10); Now() < end;) {
+      if (condition()) return true;
+      usleep(100);
+    }
+    return false;
+  }
+  uint64_t Passes() {
+    const EngineLock lock(engine_);
+    return engine_.counters().passes;
+  }
+  void SendSomething() {
+    const auto sender = OpenFabric();
+    const auto local = fabric::IpAddress::FromIpv4(127, 0, 0, 1);
+    const auto place =
+        sender->Reserve({.from = local, .to = {local, std::as_const(engine_).fabric().port()}}, 8);
+    ASSERT_TRUE(place.has_value());
+    sender->Flush();
+  }
+
+  Options options_ = TestOptions();
+  EventFile wake_ = std::move(*EventFile::Open(false));
+  AsyncEvents events_{std::move(*EventFile::Open(true)), 16};
+  Pager pager_{1, BestPopulateMethod(), [] {}};
+  Engine engine_{options_, OpenFabric(), std::move(*Alarm::Make()), events_, pager_};
+  Cq cq_{16, nullptr};
+};
+
+TEST_F(KeeperThreads, SleepsWhileNothingHappens) {
+  Keeper keeper(engine_, wake_, options_);
+  usleep(20'000);
+  const uint64_t before = keeper.wake_ups();
+  usleep(200'000);
+  EXPECT_EQ(keeper.wake_ups(), before);
+}
+
+TEST_F(KeeperThreads, ServesWhatArrives) {
+  Keeper keeper(engine_, wake_, options_);
+  SendSomething();
+  EXPECT_TRUE(Becomes([&] {
+    const EngineLock lock(engine_);
+    return engine_.counters().dropped_for(Drop::kMalformed) == 1;
+  }));
+}
+
+TEST_F(KeeperThreads, GoesAwayWhileSomebodyPollsAndComesBack) {
+  Keeper keeper(engine_, wake_, options_);
+  {
+    const std::jthread poller([&](const std::stop_token& stop) {
+      while (!stop.stop_requested()) engine_.Progress(cq_);
+    });
+    EXPECT_TRUE(Becomes([&] {
+      SendSomething();
+      return keeper.is_away();
+    }));
+  }
+  EXPECT_TRUE(Becomes([&] { return !keeper.is_away(); })) << "nobody polls any more";
+}
+
+TEST_F(KeeperThreads, IsAttentiveAtOnceWhenAskedTo) {
+  options_.away_min = options_.away_max = Seconds(1'000);
+  options_.poll_recent = Seconds(1'000);
+  Keeper keeper(engine_, wake_, options_);
+  engine_.Progress(cq_);
+  wake_.Signal();
+  EXPECT_TRUE(Becomes([&] { return keeper.is_away(); }));
+  keeper.BeAttentive();
+  EXPECT_TRUE(Becomes([&] { return !keeper.is_away(); }));
+}
+
+TEST_F(KeeperThreads, IsWokenByTheAlarm) {
+  Keeper keeper(engine_, wake_, options_);
+  usleep(10'000);
+  const uint64_t passes = Passes();
+  {
+    const EngineLock lock(engine_);
+    engine_.alarm().WakeBy(Now() + Milliseconds(1));
+  }
+  EXPECT_TRUE(Becomes([&] { return Passes() > passes; }));
+}
+
+}  // namespace
+}  // namespace verbena::adapter

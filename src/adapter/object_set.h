@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+namespace verbena::adapter {
+
+// Owns objects that programs name by pointer, up to a limit. Not thread-safe: its owner guards it.
+template <class T>
+class ObjectSet {
+ public:
+  explicit ObjectSet(size_t limit) : limit_(limit) {}
+
+  // nullptr at the limit.
+  template <class... Args>
+  [[nodiscard]] T* Add(Args&&... args) {
+    if (full()) return nullptr;
+    auto object = std::make_unique<T>(std::forward<Args>(args)...);
+    T* const name = object.get();
+    objects_.emplace(name, std::move(object));
+    return name;
+  }
+  [[nodiscard]] bool full() const { return objects_.size() == limit_; }
+  void Remove(T* object) { objects_.erase(object); }
+
+  [[nodiscard]] size_t size() const { return objects_.size(); }
+  [[nodiscard]] size_t limit() const { return limit_; }
+
+ private:
+  const size_t limit_;
+  std::unordered_map<const T*, std::unique_ptr<T>> objects_;
+};
+
+}  // namespace verbena::adapter

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/time.h"
+#include "memory/options.h"
+#include "wire/roce/types.h"
+
+namespace verbena::adapter {
+
+// Every limit of an adapter with its default and its reason. A call that meets a limit fails with
+// ErrorCode::kLimit and says in words which one it was; nothing has changed.
+struct Options {
+  // --- Objects. ---
+
+  // A queue pair costs its rings and about 2 KiB. Above kQpNumbers there would be no number left.
+  uint32_t qps_max = 16'384;
+  uint32_t cqs_max = 16'384;  // one a queue pair, if a program wants that
+  uint32_t srqs_max = 4'096;
+  uint32_t channels_max = 4'096;  // a file descriptor each
+  uint32_t paths_max = 65'536;    // one a connected queue pair, one an address handle
+  uint32_t multicast_groups_max = 256;
+  uint32_t multicast_members_max = 256;  // of one group; each costs a copy of every datagram
+
+  // --- Queues: what a program may ask for. Each element has its room allocated at once. ---
+
+  uint32_t queue_depth_max = 32'768;
+  uint32_t sges_max = 32;
+  uint32_t inline_max = 1'024;         // bytes; beyond that a copy costs more than a translation
+  uint32_t fast_register_pages = 512;  // of one registration by work request: 2 MiB of 4 KiB pages
+  uint32_t completion_depth_max = 1U << 22;
+  uint8_t reads_max = 128;  // and atomics, under way at once: a peer makes us keep as many answers
+
+  // --- One turn of the engine. ---
+
+  // Packets that a queue pair may have in the outbox before they are staged. 4 KiB each are set
+  // aside; more than a fabric's burst would not go out sooner.
+  size_t outbox_packets = 64;
+  // Queue pairs that run before the sockets are looked at again, so that one pass stays short.
+  size_t runs_per_pass = 64;
+  // Packets between queue pairs of this process that may be on their way: a power of two.
+  size_t loopback_packets = 256;
+  // When work is left, because the socket took no more or a poller went first: how soon to go on
+  // with it if nobody polls.
+  Duration work_retry = Microseconds(100);
+
+  // --- Asynchronous events. ---
+
+  // A program that never looks at them loses the newest, which are counted.
+  size_t events_max = 4'096;
+
+  // --- The keeper: see docs/threading.md. ---
+
+  // Somebody polls if he did so within this time.
+  Duration poll_recent = Microseconds(20);
+  // How long the keeper stays away from the sockets while somebody polls: it doubles from one to
+  // the other as long as its looks are in vain.
+  Duration away_min = Microseconds(50);
+  Duration away_max = Milliseconds(1);
+  // How long it looks for more after traffic, before it sleeps: a wake-up costs about as much.
+  Duration linger = Microseconds(20);
+
+  // --- The pager. ---
+
+  uint32_t pager_threads = 2;  // so that a slow file does not stop the faults on plain memory
+  // Bytes that one request brings at most. A longer one is told when these are there and asks
+  // again, so that the first bytes need not wait for the last.
+  uint64_t page_batch_max = uint64_t{64} << 20;
+
+  // --- The port. ---
+
+  uint16_t base_port = wire::kRocePort;
+  // Always the base port, for peers that know no other; then one process per machine.
+  bool strict = false;
+  // Without segmentation and receive offload, as on kernels that have none.
+  bool plain_sockets = false;
+
+  memory::Options memory = {};
+};
+
+}  // namespace verbena::adapter

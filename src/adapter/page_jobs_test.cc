@@ -1,0 +1,82 @@
+#include "adapter/page_jobs.h"
+
+#include <gtest/gtest.h>
+
+namespace verbena::adapter {
+namespace {
+
+using memory::Access;
+using memory::Rights;
+
+constexpr uint64_t kBase = 0x7000'0000'0100;  // not on a page border; nothing is touched here
+constexpr uint64_t kBytes = 64 * 4'096;
+
+class PageJobsTest : public testing::Test {
+ protected:
+  memory::RegionKeys Register(const memory::Backing& backing, uint64_t start, uint64_t length) {
+    return *core_.regions.Register({.pd = pd_,
+                                    .start = memory::KeyAddress(start),
+                                    .length = length,
+                                    .rights = Rights::kLocalRead | Rights::kLocalWrite},
+                                   backing);
+  }
+  memory::Translation Translate(memory::Key key, uint64_t at, uint64_t length) {
+    return core_.translator.Translate(key, memory::KeyAddress(at), length, Access::kLocalWrite,
+                                      {pd_, memory::QpNumber(1)});
+  }
+  transport::PageRequest RequestFor(memory::Key key, uint64_t at, uint64_t length) {
+    const memory::Translation translation = Translate(key, at, length);
+    EXPECT_NE(AsFault(translation), nullptr);
+    return {wire::QpNumber(1), transport::FaultTicket(1), *AsFault(translation)};
+  }
+
+  memory::MemoryCore core_;
+  memory::PdId pd_ = *core_.domains.Allocate(
+      *core_.consumers.Open({.table = memory::ConsumerSpec::PrivateTable{.identity = true}}));
+};
+
+TEST_F(PageJobsTest, FindsThePagesOfARegionAndMapsThem) {
+  const auto keys = Register(memory::LinearBacking{memory::PhysicalAddress(kBase)}, kBase, kBytes);
+  const auto request = RequestFor(keys.local, kBase + 4'096, 8'192);
+  PageJob job = JobFor(core_, request, kBytes);
+  EXPECT_EQ(job.address, 0x7000'0000'1000U);
+  EXPECT_EQ(job.page_count, 3U);
+  job.brought = 3;
+  EXPECT_TRUE(MapPages(core_, job));
+  EXPECT_NE(AsReady(Translate(keys.local, kBase + 4'096, 8'192)), nullptr);
+  EXPECT_NE(AsFault(Translate(keys.local, kBase, 8)), nullptr);
+}
+
+TEST_F(PageJobsTest, HoldsItsBoundButAlwaysHasOne) {
+  const auto keys = Register(memory::LinearBacking{memory::PhysicalAddress(kBase)}, kBase, kBytes);
+  const auto request = RequestFor(keys.local, kBase, kBytes);
+  EXPECT_EQ(JobFor(core_, request, 10 * 4'096).page_count, 10U);
+  EXPECT_EQ(JobFor(core_, request, 1).page_count, 1U);
+}
+
+TEST_F(PageJobsTest, AnImplicitRegionCountsFromAddressZero) {
+  const auto keys = Register(memory::AddressSpaceBacking{}, 0, ~uint64_t{0});
+  const auto request = RequestFor(keys.local, kBase, 4'096);
+  PageJob job = JobFor(core_, request, kBytes);
+  EXPECT_EQ(job.address, 0x7000'0000'0000U);
+  EXPECT_EQ(job.page_count, 2U);
+  job.brought = 2;
+  EXPECT_TRUE(MapPages(core_, job));
+  const memory::Translation ready = Translate(keys.local, kBase, 4'096);
+  ASSERT_NE(AsReady(ready), nullptr);
+  EXPECT_EQ(AsReady(ready)->spans[0].address.value(), kBase);
+}
+
+TEST_F(PageJobsTest, ARegionThatHasGoneIsRefused) {
+  const auto keys = Register(memory::LinearBacking{memory::PhysicalAddress(kBase)}, kBase, kBytes);
+  const auto request = RequestFor(keys.local, kBase, 8);
+  PageJob job = JobFor(core_, request, kBytes);
+  EXPECT_FALSE(MapPages(core_, job)) << "nothing was brought";
+  job.brought = 1;
+  ASSERT_TRUE(core_.regions.Deregister(keys.local).has_value());
+  EXPECT_FALSE(MapPages(core_, job));
+  EXPECT_EQ(JobFor(core_, request, kBytes).page_count, 0U);
+}
+
+}  // namespace
+}  // namespace verbena::adapter

@@ -1,0 +1,73 @@
+#include "adapter/pager.h"
+
+#include <utility>
+
+#include "adapter/quiet_thread.h"
+#include "base/check.h"
+
+namespace verbena::adapter {
+
+Pager::Pager(uint32_t threads, PopulateMethod method, std::function<void()> on_done)
+    : method_(method), on_done_(std::move(on_done)) {
+  CHECK(threads > 0);
+  for (uint32_t i = 0; i < threads; ++i) {
+    threads_.push_back(StartQuietThread("verbena-pager", [this] { Work(); }));
+  }
+}
+
+void Pager::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stops_ = true;
+  }
+  wanted_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+void Pager::Submit(const PageJob& job) {
+  {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back(job);
+  }
+  wanted_.notify_one();
+}
+
+void Pager::TakeDone(std::vector<PageJob>& out) {
+  const std::lock_guard lock(mutex_);
+  out.insert(out.end(), done_.begin(), done_.end());
+  done_.clear();
+  done_count_.store(0, std::memory_order_release);
+}
+
+void Pager::Work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wanted_.wait(lock, [this] { return stops_ || !jobs_.empty(); });
+    if (stops_) return;
+    PageJob job = jobs_.front();
+    jobs_.pop_front();
+    lock.unlock();
+    Bring(job);
+    lock.lock();
+    done_.push_back(job);
+    done_count_.store(done_.size(), std::memory_order_release);
+    lock.unlock();
+    on_done_();
+    lock.lock();
+  }
+}
+
+void Pager::Bring(PageJob& job) const {
+  const memory::Fault& fault = job.request.fault;
+  const auto bring = [&](uint64_t pages) {
+    return Populate(job.address, pages * fault.page_shift.bytes(), fault.for_write, method_);
+  };
+  if (bring(job.page_count)) {
+    job.brought = job.page_count;
+  } else {
+    job.brought = bring(1) ? 1 : 0;
+  }
+}
+
+}  // namespace verbena::adapter

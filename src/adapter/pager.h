@@ -1,0 +1,67 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "adapter/populate.h"
+#include "transport/outbox.h"
+
+namespace verbena::adapter {
+
+// Pages that a queue pair waits for, where they are, and, once they were asked for, how many came.
+struct PageJob {
+  transport::PageRequest request;
+  uint64_t address = 0;  // of the first page
+  uint64_t page_count = 0;
+  uint64_t brought = 0;  // pages from the first on; 0 if not even that one is to be had
+};
+
+// Brings pages of this process, on threads of its own, because that may take as long as a disk. The
+// engine hands in what it must have and takes back what is done, and never waits.
+//
+// A request of which the end is not to be had may still go on with its beginning: then one page is
+// brought, and the queue pair asks again when it gets further.
+//
+// Bounded by its callers: a queue pair waits for three requests at most. Thread rule: any thread.
+class Pager {
+ public:
+  // `on_done` is called on a pager's thread after each job, without a lock.
+  Pager(uint32_t threads, PopulateMethod method, std::function<void()> on_done);
+  Pager(const Pager&) = delete;
+  Pager& operator=(const Pager&) = delete;
+  // Waits for the jobs at hand; those not begun are dropped.
+  ~Pager() { Stop(); }
+  void Stop();
+
+  void Submit(const PageJob& job);
+
+  // Cheap enough to be asked in every pass.
+  [[nodiscard]] bool has_done() const { return done_count_.load(std::memory_order_acquire) > 0; }
+  // Moves what is done behind the end of `out`.
+  void TakeDone(std::vector<PageJob>& out);
+
+ private:
+  void Work();
+  void Bring(PageJob& job) const;
+
+  const PopulateMethod method_;
+  const std::function<void()> on_done_;
+  // std::mutex, because a condition variable needs it: unknown to the analysis. Guards the
+  // four that follow.
+  std::mutex mutex_;
+  std::condition_variable wanted_;
+  std::deque<PageJob> jobs_;
+  std::vector<PageJob> done_;
+  bool stops_ = false;
+  std::atomic<size_t> done_count_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace verbena::adapter

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+
+#include "adapter/adapter.h"
+#include "adapter/engine.h"
+#include "adapter/fork_guard.h"
+#include "adapter/keeper.h"
+#include "adapter/object_set.h"
+#include "adapter/pager.h"
+
+namespace verbena::adapter {
+
+// What an adapter is made of, in the order in which it is made. What is below refers to what is
+// above it; threads are the last to come and the first to go.
+struct Adapter::Parts {
+  Parts(const Options& with, ForkGuard guard, EventFile wake_file, EventFile event_file,
+        std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm);
+
+  const Options options;
+  const ForkGuard fork_guard;
+  const EventFile wake;  // of the keeper
+  AsyncEvents events;
+  Pager pager;
+  Engine engine;
+
+  // Under the engine's lock.
+  memory::ConsumerId consumer;  // this process
+  ObjectSet<CompletionChannel> channels VERBENA_GUARDED_BY(engine);
+  ObjectSet<Cq> cqs VERBENA_GUARDED_BY(engine);
+  ObjectSet<Srq> srqs VERBENA_GUARDED_BY(engine);
+  struct Handle {
+    memory::PdId pd;
+    transport::PathId path;
+  };
+  std::unordered_map<queue::AddressHandleId, Handle> handles VERBENA_GUARDED_BY(engine);
+  uint32_t last_handle VERBENA_GUARDED_BY(engine) = 0;
+
+  Keeper keeper;
+};
+
+}  // namespace verbena::adapter

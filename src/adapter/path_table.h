@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "adapter/error.h"
+#include "adapter/qp_table.h"
+#include "base/slot_table.h"
+#include "fabric/datagram.h"
+#include "transport/outbox.h"
+#include "wire/ip_address.h"
+#include "wire/roce/types.h"
+
+namespace verbena::adapter {
+
+// Which way a packet goes, as a program says it: an address vector of the verbs. The addresses are
+// of one kind, IPv4 or IPv6.
+struct AddressVector {
+  wire::IpAddress source = {};  // one of this machine: the GID at the program's index
+  wire::IpAddress destination = {};
+  uint32_t interface = 0;  // to leave by; 0 unless an address is link-local
+  uint8_t traffic_class = 0;
+  uint8_t hop_limit = 64;  // kept for queries: the system sends with its own
+
+  friend bool operator==(const AddressVector&, const AddressVector&) = default;
+};
+
+// Where the processes of a machine are, and how a sender knows: see docs/fabric.md.
+struct PortMap {
+  uint16_t base_port = wire::kRocePort;
+  bool strict = false;
+
+  // The UDP port of whoever has this queue pair.
+  [[nodiscard]] uint16_t PortOf(wire::QpNumber qp) const {
+    const bool is_base = strict || qp == wire::kMulticastQp;
+    return static_cast<uint16_t>(base_port + (is_base ? 0 : SlotOf(qp)));
+  }
+};
+
+// A path that packets may name.
+struct Path {
+  AddressVector vector;
+  bool ends_here = false;  // the destination is an address of this machine
+  bool is_multicast = false;
+
+  [[nodiscard]] fabric::Route RouteTo(wire::QpNumber qp, const PortMap& ports) const;
+};
+
+// The address vectors of connected queue pairs and of address handles, by the name that packets
+// carry. Names go stale: that of a path which is gone never finds another.
+//
+// Owned by the adapter; one thread at a time: the engine.
+class PathTable {
+ public:
+  explicit PathTable(uint32_t paths_max) : paths_(paths_max) {}
+
+  // REFUSES addresses of different kinds, and more than paths_max.
+  [[nodiscard]] ErrorOr<transport::PathId> Add(const AddressVector& vector);
+  void Remove(transport::PathId id) { paths_.Erase(id); }
+
+  // nullptr if there is none.
+  [[nodiscard]] const Path* Find(transport::PathId id) const { return paths_.Find(id); }
+  [[nodiscard]] size_t size() const { return paths_.size(); }
+
+ private:
+  SlotTable<Path, transport::PathId, 20> paths_;
+};
+
+// Whether an address belongs to this machine, by asking the system to bind it.
+[[nodiscard]] bool IsLocal(const wire::IpAddress& address);
+
+}  // namespace verbena::adapter

@@ -1,0 +1,69 @@
+#include "adapter/path_table.h"
+
+#include <gtest/gtest.h>
+
+#include "adapter/addresses.h"
+
+namespace verbena::adapter {
+namespace {
+
+wire::IpAddress Ip(const char* text) { return WireAddress(*fabric::ParseIpAddress(text)); }
+
+AddressVector Vector(const char* from, const char* to) {
+  return {.source = Ip(from), .destination = Ip(to)};
+}
+
+TEST(PathTable, ThePortFollowsFromTheSlotInTheQpNumber) {
+  const PortMap ports{.base_port = 20'000};
+  EXPECT_EQ(ports.PortOf(wire::QpNumber(0x00'0005)), 20'000);
+  EXPECT_EQ(ports.PortOf(wire::QpNumber(0x07'0005)), 20'007);
+  EXPECT_EQ(ports.PortOf(wire::kMulticastQp), 20'000);
+  const PortMap strict{.base_port = 4'791, .strict = true};
+  EXPECT_EQ(strict.PortOf(wire::QpNumber(0xAB'0005)), 4'791);
+}
+
+TEST(PathTable, MakesARoute) {
+  PathTable table(10);
+  AddressVector vector = Vector("127.0.0.1", "127.0.0.2");
+  vector.traffic_class = 8;
+  const auto id = table.Add(vector);
+  ASSERT_TRUE(id.has_value());
+  const Path* const path = table.Find(*id);
+  ASSERT_NE(path, nullptr);
+  const fabric::Route route = path->RouteTo(wire::QpNumber(0x03'0002), {.base_port = 1'000});
+  EXPECT_EQ(ToString(route.from), "127.0.0.1");
+  EXPECT_EQ(ToString(route.to), "127.0.0.2:1003");
+  EXPECT_EQ(route.traffic_class, 8);
+}
+
+TEST(PathTable, KnowsWhereAPathEnds) {
+  PathTable table(10);
+  const auto ends_here = [&](const char* from, const char* to) {
+    return table.Find(*table.Add(Vector(from, to)))->ends_here;
+  };
+  EXPECT_TRUE(ends_here("127.0.0.1", "127.0.0.1"));
+  EXPECT_TRUE(ends_here("127.0.0.1", "127.0.0.2"));
+  EXPECT_TRUE(ends_here("::1", "::1"));
+  EXPECT_FALSE(ends_here("127.0.0.1", "192.0.2.1"));  // RFC 5737: nobody's
+  EXPECT_FALSE(ends_here("127.0.0.1", "224.0.0.5"));
+  EXPECT_TRUE(table.Find(*table.Add(Vector("::1", "ff02::1")))->is_multicast);
+}
+
+TEST(PathTable, RefusesMixedKindsAndTooMany) {
+  PathTable table(1);
+  const auto mixed = table.Add(Vector("127.0.0.1", "::1"));
+  ASSERT_FALSE(mixed.has_value());
+  EXPECT_EQ(mixed.error().code, ErrorCode::kInvalid);
+  const auto first = table.Add(Vector("::1", "::1"));
+  const auto second = table.Add(Vector("::1", "::1"));
+  ASSERT_FALSE(second.has_value());
+  EXPECT_EQ(second.error().code, ErrorCode::kLimit);
+  table.Remove(*first);
+  EXPECT_EQ(table.Find(*first), nullptr);
+  const auto third = table.Add(Vector("::1", "::1"));
+  ASSERT_TRUE(third.has_value());
+  EXPECT_NE(*third, *first);
+}
+
+}  // namespace
+}  // namespace verbena::adapter

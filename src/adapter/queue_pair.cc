@@ -1,0 +1,359 @@
+#include "adapter/queue_pair.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "base/check.h"
+#include "transport/ud/packet_origin.h"
+
+namespace verbena::adapter {
+namespace {
+
+using transport::AttributeMask;
+using transport::QpAttribute;
+using transport::QpAttributes;
+using transport::QpState;
+using transport::QpType;
+
+// What `fn` says of the machine, or `reset` if there is none.
+template <class Machine, class T, class Fn>
+T Ask(Machine& machine, T reset, Fn fn) {
+  return std::visit(
+      [&](auto& of_a_type) -> T {
+        if constexpr (std::is_same_v<std::decay_t<decltype(of_a_type)>, std::monostate>) {
+          return reset;
+        } else {
+          return fn(of_a_type);
+        }
+      },
+      machine);
+}
+
+// Does `fn` to the machine, if there is one.
+template <class Machine, class Fn>
+void Tell(Machine& machine, Fn fn) {
+  Ask(machine, false, [&](auto& of_a_type) {
+    fn(of_a_type);
+    return true;
+  });
+}
+
+template <class T>
+inline constexpr bool kIsUd = std::is_same_v<std::decay_t<T>, transport::UdQp>;
+template <class T>
+inline constexpr bool kCanDrain = std::is_same_v<std::decay_t<T>, transport::RcQp>;
+
+// IBA 10.9.2: a packet is for this partition if the low 15 bits agree, and one of the two is a full
+// member.
+bool IsSamePartition(wire::PKey a, wire::PKey b) {
+  constexpr uint16_t kFullMember = 0x8000;
+  return ((a.value() ^ b.value()) & ~kFullMember) == 0 &&
+         ((a.value() | b.value()) & kFullMember) != 0;
+}
+
+wire::Service ServiceOf(QpType type) {
+  switch (type) {
+    case QpType::kRc:
+      return wire::Service::kRc;
+    case QpType::kUc:
+      return wire::Service::kUc;
+    case QpType::kUd:
+      return wire::Service::kUd;
+    case QpType::kXrcSend:
+    case QpType::kXrcReceive:
+      return wire::Service::kXrc;
+  }
+  UNREACHABLE();
+}
+
+// Takes the values of `mask` over.
+void Merge(const QpAttributes& from, AttributeMask mask, QpAttributes& to) {
+  const auto take = [&](QpAttribute attribute, auto member) {
+    if (mask.Has(attribute)) to.*member = from.*member;
+  };
+  take(QpAttribute::kSqdNotify, &QpAttributes::sqd_notify);
+  take(QpAttribute::kAccess, &QpAttributes::access);
+  take(QpAttribute::kPKeyIndex, &QpAttributes::p_key_index);
+  take(QpAttribute::kPort, &QpAttributes::port);
+  take(QpAttribute::kQKey, &QpAttributes::q_key);
+  take(QpAttribute::kPath, &QpAttributes::path);
+  take(QpAttribute::kPathMtu, &QpAttributes::path_mtu);
+  take(QpAttribute::kTimeout, &QpAttributes::timeout);
+  take(QpAttribute::kRetryCount, &QpAttributes::retry_count);
+  take(QpAttribute::kRnrRetry, &QpAttributes::rnr_retry);
+  take(QpAttribute::kRqPsn, &QpAttributes::rq_psn);
+  take(QpAttribute::kMaxRdAtomic, &QpAttributes::max_rd_atomic);
+  take(QpAttribute::kMinRnrTimer, &QpAttributes::min_rnr_timer);
+  take(QpAttribute::kSqPsn, &QpAttributes::sq_psn);
+  take(QpAttribute::kMaxDestRdAtomic, &QpAttributes::max_dest_rd_atomic);
+  take(QpAttribute::kRemoteQp, &QpAttributes::remote_qp);
+}
+
+}  // namespace
+
+QueuePair::QueuePair(wire::QpNumber number, const QpSpec& spec, const QpSurroundings& surroundings)
+    : number_(number),
+      spec_(spec),
+      surroundings_(surroundings),
+      send_queue_(spec.send),
+      receive_queue_(spec.srq != nullptr ? queue::WorkQueueLimits{} : spec.receive) {}
+
+QpState QueuePair::state() const {
+  return Ask(machine_, QpState::kReset, [](const auto& machine) { return machine.state(); });
+}
+
+transport::ReceiveSource QueuePair::Source() {
+  return spec_.srq != nullptr ? transport::ReceiveSource(*spec_.srq)
+                              : transport::ReceiveSource(receive_queue_);
+}
+
+transport::RcConfig QueuePair::MakeRcConfig() const {
+  const QpAttributes& a = attributes_;
+  return {.local_qp = number_,
+          .remote_qp = a.remote_qp,
+          .path = a.path,
+          .path_mtu = BytesOf(a.path_mtu),
+          .who = who(),
+          .ack_timeout = DurationOf(a.timeout),
+          .retry_count = a.retry_count.value(),
+          .rnr_retry = a.rnr_retry.value(),
+          .max_rd_atomic = a.max_rd_atomic.value(),
+          .min_rnr_timer = a.min_rnr_timer,
+          .max_dest_rd_atomic = a.max_dest_rd_atomic.value(),
+          .remote_rights = a.access,
+          .page_service_estimate = surroundings_.page_service_estimate};
+}
+
+transport::UcConfig QueuePair::MakeUcConfig() const {
+  return {.local_qp = number_,
+          .remote_qp = attributes_.remote_qp,
+          .path = attributes_.path,
+          .path_mtu = BytesOf(attributes_.path_mtu),
+          .who = who(),
+          .remote_rights = attributes_.access};
+}
+
+transport::UdConfig QueuePair::MakeUdConfig() const {
+  return {.local_qp = number_,
+          .q_key = attributes_.q_key,
+          .path_mtu = surroundings_.port_mtu,
+          .who = who(),
+          .handles = surroundings_.handles};
+}
+
+void QueuePair::MakeMachine() {
+  queue::CompletionQueue& send_cq = *spec_.send_cq;
+  queue::CompletionQueue& receive_cq = *spec_.receive_cq;
+  if (spec_.type == QpType::kRc) {
+    machine_.emplace<transport::RcQp>(MakeRcConfig(), send_queue_, Source(), send_cq, receive_cq);
+  } else if (spec_.type == QpType::kUc) {
+    machine_.emplace<transport::UcQp>(MakeUcConfig(), send_queue_, Source(), send_cq, receive_cq);
+  } else {
+    CHECK(spec_.type == QpType::kUd);
+    machine_.emplace<transport::UdQp>(MakeUdConfig(), send_queue_, Source(), send_cq, receive_cq);
+  }
+}
+
+ErrorOr<void> QueuePair::CheckModify(const QpAttributes& attributes, AttributeMask mask) const {
+  const QpState from = state();
+  const QpState to = mask.Has(QpAttribute::kState) ? attributes.state : from;
+  const auto fail = [](std::string text) {
+    return Fail(Error{ErrorCode::kInvalid, std::move(text)});
+  };
+  if (mask.Has(QpAttribute::kCurrentState) && attributes.current_state != from) {
+    return fail(std::string("the state is ") + NameOf(from) + ", not " +
+                NameOf(attributes.current_state));
+  }
+  if (const auto wrong = CheckTransition(spec_.type, from, to, mask)) return fail(ToString(*wrong));
+  if (const auto wrong = Validate(attributes, mask, surroundings_.limits)) {
+    return fail(ToString(*wrong));
+  }
+  if (to == QpState::kSqd && spec_.type != QpType::kRc) {
+    return Fail(Error{ErrorCode::kNotSupported, "only reliable connections can be drained"});
+  }
+  return {};
+}
+
+void QueuePair::Modify(const QpAttributes& attributes, AttributeMask mask) {
+  const QpState from = state();
+  const QpState to = mask.Has(QpAttribute::kState) ? attributes.state : from;
+  Merge(attributes, mask, attributes_);
+  if (to == QpState::kReset) {
+    machine_.emplace<std::monostate>();
+    attributes_ = {};
+  } else {
+    // The unreliable machines are told all when they are made, so until they listen they are made
+    // anew with what is known by now.
+    const bool is_new = from == QpState::kReset;
+    const bool is_remade = from == QpState::kInit && spec_.type != QpType::kRc;
+    is_new || is_remade ? MakeMachine() : Configure();
+    Become(from, to);
+  }
+  ShowState();
+}
+
+void QueuePair::Become(QpState from, QpState to) {
+  Tell(machine_, [&](auto& machine) {
+    if (to == QpState::kErr) return machine.BecomeFailed();
+    if (from == QpState::kInit && to == QpState::kRtr) {
+      if constexpr (kIsUd<decltype(machine)>) {
+        machine.BecomeReadyToReceive();
+      } else {
+        machine.BecomeReadyToReceive(attributes_.rq_psn);
+      }
+    } else if (from == QpState::kRtr && to == QpState::kRts) {
+      machine.BecomeReadyToSend(attributes_.sq_psn);
+    } else if (from != QpState::kRts && to == QpState::kRts) {
+      machine.ResumeSends();
+    } else if (from == QpState::kRts && to == QpState::kSqd) {
+      if constexpr (kCanDrain<decltype(machine)>) machine.Drain();
+    }
+  });
+}
+
+void QueuePair::Configure() {
+  if (auto* const rc = std::get_if<transport::RcQp>(&machine_)) rc->Configure(MakeRcConfig());
+}
+
+bool QueuePair::ShowState() {
+  const QpState now = state();
+  if (seen_state_.load(std::memory_order_relaxed) == now) return false;
+  // A poster publishes its request and then looks at the state; here it is the other way round. So
+  // either the poster sees the new state, or the run that follows sees the request.
+  seen_state_.store(now);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return true;
+}
+
+std::optional<Drop> QueuePair::Refuses(const wire::Packet& packet,
+                                       const transport::PacketOrigin& origin) const {
+  if (packet.info().service != ServiceOf(spec_.type)) return Drop::kWrongService;
+  if (!IsSamePartition(packet.bth().p_key, wire::kDefaultPKey)) return Drop::kWrongPKey;
+  // IBA 9.6.1.5: a connected queue pair hears its peer only. Before it is connected it hears
+  // nobody, which its state sees to.
+  const bool is_connected = spec_.type != QpType::kUd;
+  if (is_connected && path_ &&
+      (origin.source != path_->destination || origin.destination != path_->source)) {
+    return Drop::kWrongPeer;
+  }
+  return std::nullopt;
+}
+
+void QueuePair::OnPacket(const wire::Packet& packet, const transport::PacketOrigin& origin,
+                         transport::Turn& turn) {
+  Tell(machine_, [&](auto& machine) {
+    if constexpr (kIsUd<decltype(machine)>) {
+      machine.OnPacket(packet, origin, turn);
+    } else {
+      machine.OnPacket(packet, turn);
+    }
+  });
+}
+
+void QueuePair::OnPagesReady(transport::FaultTicket ticket, bool available, transport::Turn& turn) {
+  Tell(machine_, [&](auto& machine) { machine.OnPagesReady(ticket, available, turn); });
+}
+
+void QueuePair::OnTime(transport::Turn& turn) {
+  Tell(machine_, [&](auto& machine) { machine.OnTime(turn); });
+}
+
+Time QueuePair::next_time() const {
+  return Ask(machine_, Time::Never(), [](const auto& machine) { return machine.next_time(); });
+}
+
+// Pages of a datagram's buffer are asked for when the buffer is posted: to ask for them when the
+// datagram comes is too late for it.
+void QueuePair::PrefetchReceives(transport::Turn& turn) {
+  const queue::WqeNumber end = receive_queue_.end();
+  for (auto n = std::max(prefetched_, receive_queue_.begin()); n < end; n = Next(n)) {
+    for (const queue::Sge& sge : receive_queue_.SgesAt(n)) Prefetch(sge, turn);
+  }
+  prefetched_ = end;
+}
+
+void QueuePair::Prefetch(const queue::Sge& sge, transport::Turn& turn) const {
+  // No wait of a machine has this number: what comes is put into the tables, and no more.
+  constexpr transport::FaultTicket kNobodyWaits(~uint64_t{0});
+  for (uint64_t done = 0; done < sge.length;) {
+    const memory::Translation translation = turn.memory.translator.Translate(
+        memory::Key(sge.key.value()), memory::KeyAddress(sge.address + done), sge.length - done,
+        memory::Access::kLocalWrite, who());
+    if (const memory::Fault* const fault = AsFault(translation)) {
+      turn.outbox.RequestPages({number_, kNobodyWaits, *fault});
+    }
+    const memory::Ready* const ready = AsReady(translation);
+    if (ready == nullptr) return;
+    done += ready->spans.length();
+  }
+}
+
+bool QueuePair::Run(transport::Turn& turn) {
+  if (is_unreliable()) PrefetchReceives(turn);
+  const bool has_more = Ask(machine_, false, [&](auto& machine) { return machine.Run(turn); });
+  return ShowState() || has_more;
+}
+
+void QueuePair::OnMemoryGone(transport::Turn& turn) {
+  Tell(machine_, [](auto& machine) { machine.BecomeFailed(); });
+  turn.outbox.Raise({transport::AsyncEventType::kQpAccessError, number_});
+}
+
+void QueuePair::Empty(transport::Turn& turn) {
+  if (std::holds_alternative<std::monostate>(machine_)) return;
+  // A machine gives back what it holds when it flushes, which takes room for completions that
+  // nobody will see. Others of the same queue must not suffer from it.
+  const size_t outstanding = size_t{spec_.send.capacity} + spec_.receive.capacity + 1;
+  const auto make_room = [&](Cq& cq) {
+    const size_t capacity = cq.capacity();
+    if (cq.capacity() - cq.size() < outstanding) {
+      static_cast<void>(cq.Resize(cq.size() + outstanding));
+    }
+    return capacity;
+  };
+  Cq& send_cq = *spec_.send_cq;
+  Cq& receive_cq = *spec_.receive_cq;
+  const size_t send_capacity = make_room(send_cq);
+  const size_t receive_capacity = make_room(receive_cq);
+  Tell(machine_, [&](auto& machine) {
+    machine.BecomeFailed();
+    static_cast<void>(machine.Run(turn));
+  });
+  const queue::QpNumber number(number_.value());
+  send_cq.RemoveQp(number);
+  receive_cq.RemoveQp(number);
+  if (send_cq.capacity() > send_capacity) static_cast<void>(send_cq.Resize(send_capacity));
+  if (receive_cq.capacity() > receive_capacity) {
+    static_cast<void>(receive_cq.Resize(receive_capacity));
+  }
+}
+
+QpCounters QueuePair::counters() const {
+  QpCounters all = traffic;
+  if (const auto* const rc = std::get_if<transport::RcQp>(&machine_)) {
+    const auto& requester = rc->requester_counters();
+    all.timeouts = requester.timeouts;
+    all.sequence_naks = requester.sequence_naks;
+    all.rnr_naks = requester.rnr_naks;
+    all.lost_responses = requester.lost_responses;
+    all.page_waits = requester.page_waits;
+  } else if (const auto* const uc = std::get_if<transport::UcQp>(&machine_)) {
+    const auto& responder = uc->responder_counters();
+    all.dropped_out_of_sequence = responder.out_of_sequence;
+    all.dropped_no_receive = responder.no_receive;
+    all.dropped_pages_absent = responder.pages_absent;
+    all.dropped_refused = responder.refused;
+  } else if (const auto* const ud = std::get_if<transport::UdQp>(&machine_)) {
+    const auto& dropped = ud->counters();
+    all.dropped_no_receive = dropped.no_receive;
+    all.dropped_pages_absent = dropped.pages_absent;
+    all.dropped_refused = dropped.bad_q_key + dropped.bad_length;
+  }
+  return all;
+}
+
+bool QueuePair::IsConsistent() const {
+  return Ask(machine_, true, [](const auto& machine) { return machine.IsConsistent(); });
+}
+
+}  // namespace verbena::adapter

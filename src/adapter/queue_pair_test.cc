@@ -1,0 +1,152 @@
+#include "adapter/queue_pair.h"
+
+#include <gtest/gtest.h>
+
+namespace verbena::adapter {
+namespace {
+
+using transport::AttributeMask;
+using transport::QpAttribute;
+using transport::QpState;
+using transport::QpType;
+
+class QueuePairTest : public testing::Test {
+ protected:
+  QpSpec Spec(QpType type) {
+    return {.type = type,
+            .pd = pd_,
+            .send_cq = &send_cq_,
+            .receive_cq = &receive_cq_,
+            .send = {.capacity = 4, .sges_max = 1},
+            .receive = {.capacity = 4, .sges_max = 1}};
+  }
+  static transport::QpAttributes To(QpState state) {
+    transport::QpAttributes attributes;
+    attributes.state = state;
+    return attributes;
+  }
+  static void Move(QueuePair& qp, QpState state) { qp.Modify(To(state), QpAttribute::kState); }
+
+  memory::MemoryCore core_;
+  memory::PdId pd_ = *core_.domains.Allocate(*core_.consumers.Open({}));
+  Cq send_cq_{4, nullptr}, receive_cq_{4, nullptr};
+  transport::AddressHandles handles_;
+  transport::Outbox outbox_{8};
+  transport::Turn turn_{Time(), core_, outbox_};
+  QpSurroundings surroundings_{.handles = &handles_};
+};
+
+TEST_F(QueuePairTest, EveryTypeGoesThroughItsStates) {
+  for (const QpType type : {QpType::kRc, QpType::kUc, QpType::kUd}) {
+    QueuePair qp(wire::QpNumber(2), Spec(type), surroundings_);
+    EXPECT_EQ(qp.state(), QpState::kReset);
+    EXPECT_FALSE(qp.may_post_receives());
+    for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts, QpState::kErr}) {
+      Move(qp, state);
+      EXPECT_EQ(qp.state(), state) << NameOf(type);
+      EXPECT_TRUE(qp.may_post_receives());
+      EXPECT_EQ(qp.may_post_sends(), state == QpState::kRts || state == QpState::kErr);
+    }
+    EXPECT_TRUE(qp.must_run_for_receives());
+    EXPECT_TRUE(qp.IsConsistent());
+    qp.Empty(turn_);
+    Move(qp, QpState::kReset);
+    EXPECT_EQ(qp.state(), QpState::kReset);
+    EXPECT_FALSE(qp.may_post_sends());
+  }
+}
+
+TEST_F(QueuePairTest, DrainsAndGoesOn) {
+  QueuePair qp(wire::QpNumber(2), Spec(QpType::kRc), surroundings_);
+  for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts, QpState::kSqd}) {
+    Move(qp, state);
+  }
+  EXPECT_EQ(qp.state(), QpState::kSqd);
+  EXPECT_FALSE(qp.Run(turn_));
+  ASSERT_EQ(outbox_.events().size(), 1U);
+  EXPECT_EQ(outbox_.events()[0].type, transport::AsyncEventType::kSendQueueDrained);
+  Move(qp, QpState::kRts);
+  EXPECT_EQ(qp.state(), QpState::kRts);
+  qp.Empty(turn_);
+}
+
+TEST_F(QueuePairTest, ChecksBeforeItChanges) {
+  QueuePair qp(wire::QpNumber(2), Spec(QpType::kRc), surroundings_);
+  const auto missing = qp.CheckModify(To(QpState::kInit), QpAttribute::kState);
+  ASSERT_FALSE(missing.has_value());
+  EXPECT_NE(missing.error().text.find("PORT"), std::string::npos) << missing.error().text;
+  transport::QpAttributes wrong = To(QpState::kReset);
+  wrong.current_state = QpState::kRts;
+  const auto other = qp.CheckModify(wrong, QpAttribute::kState | QpAttribute::kCurrentState);
+  ASSERT_FALSE(other.has_value());
+  EXPECT_EQ(other.error().text, "the state is RESET, not RTS");
+  EXPECT_TRUE(qp.CheckModify(To(QpState::kErr), QpAttribute::kState).has_value());
+  EXPECT_EQ(qp.state(), QpState::kReset);
+}
+
+TEST_F(QueuePairTest, OnlyReliableConnectionsDrain) {
+  QueuePair qp(wire::QpNumber(2), Spec(QpType::kUd), surroundings_);
+  for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
+  const auto refused = qp.CheckModify(To(QpState::kSqd), QpAttribute::kState);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::kNotSupported);
+}
+
+// More ends than there is room for in the completion queues, and nobody is told.
+TEST_F(QueuePairTest, EmptyingLosesNothingOfOthers) {
+  QueuePair qp(wire::QpNumber(2), Spec(QpType::kRc), surroundings_);
+  for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(qp.receive_queue().Post({}).has_value());
+    ASSERT_TRUE(qp.send_queue().Post({}).has_value());
+  }
+  queue::Completion other;
+  other.qp = queue::QpNumber(9);
+  for (int i = 0; i < 3; ++i) receive_cq_.Push(other, false, Time());
+  const size_t capacity = receive_cq_.capacity();
+  qp.Empty(turn_);
+  EXPECT_EQ(receive_cq_.size(), 3U);
+  EXPECT_EQ(send_cq_.size(), 0U);
+  EXPECT_FALSE(receive_cq_.overflowed());
+  EXPECT_EQ(receive_cq_.capacity(), capacity);
+  EXPECT_EQ(qp.receive_queue().begin(), qp.receive_queue().end());
+  EXPECT_EQ(qp.send_queue().begin(), qp.send_queue().end());
+}
+
+TEST_F(QueuePairTest, BuffersOfDatagramsAreAskedForWhenTheyArePosted) {
+  constexpr uint64_t kBase = 0x7000'0000'0000;
+  const auto keys = *core_.regions.Register({.pd = pd_,
+                                             .start = memory::KeyAddress(kBase),
+                                             .length = 8'192,
+                                             .rights = memory::Rights::kLocalWrite},
+                                            memory::LinearBacking{memory::PhysicalAddress(kBase)});
+  QueuePair qp(wire::QpNumber(2), Spec(QpType::kUd), surroundings_);
+  Move(qp, QpState::kInit);
+  const queue::Sge sge{kBase + 100, 5'000, queue::KeyValue(keys.local.value())};
+  ASSERT_TRUE(qp.receive_queue().Post({.sges = {&sge, 1}}).has_value());
+  static_cast<void>(qp.Run(turn_));
+  ASSERT_EQ(outbox_.page_requests().size(), 1U);
+  EXPECT_EQ(outbox_.page_requests()[0].fault.page_count, 2U);
+  EXPECT_TRUE(outbox_.page_requests()[0].fault.for_write);
+  // Once, and not for what is there.
+  outbox_.Clear();
+  ASSERT_TRUE(core_.regions.MapPages(keys.local, 0, 2, {}, true).has_value());
+  ASSERT_TRUE(qp.receive_queue().Post({.sges = {&sge, 1}}).has_value());
+  static_cast<void>(qp.Run(turn_));
+  EXPECT_TRUE(outbox_.page_requests().empty());
+  qp.Empty(turn_);
+}
+
+TEST_F(QueuePairTest, MemoryThatIsGoneEndsIt) {
+  QueuePair qp(wire::QpNumber(2), Spec(QpType::kRc), surroundings_);
+  for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
+  qp.OnMemoryGone(turn_);
+  EXPECT_TRUE(qp.Run(turn_)) << "once more for those who posted meanwhile";
+  EXPECT_FALSE(qp.Run(turn_));
+  EXPECT_EQ(qp.state(), QpState::kErr);
+  ASSERT_EQ(outbox_.events().size(), 1U);
+  EXPECT_EQ(outbox_.events()[0].type, transport::AsyncEventType::kQpAccessError);
+}
+
+}  // namespace
+}  // namespace verbena::adapter

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <pthread.h>
+
+#include <csignal>
+#include <thread>
+#include <utility>
+
+namespace verbena::adapter {
+
+// Starts a thread that takes no signals from the program, whose handlers do not expect it: all are
+// blocked but those by which a thread hurts itself, which guarded copies need.
+template <class Fn>
+[[nodiscard]] std::thread StartQuietThread(const char* name, Fn fn) {
+  sigset_t quiet, before;
+  sigfillset(&quiet);
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) sigdelset(&quiet, own);
+  // A thread inherits the mask; set before, there is no moment without it.
+  pthread_sigmask(SIG_SETMASK, &quiet, &before);
+  std::thread thread(std::move(fn));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_setname_np(thread.native_handle(), name);
+  return thread;
+}
+
+}  // namespace verbena::adapter

@@ -1,0 +1,66 @@
+#include "adapter/transmitter.h"
+
+#include <cstring>
+
+#include "adapter/addresses.h"
+#include "base/check.h"
+#include "memory/copier.h"
+#include "wire/roce/bth.h"
+#include "wire/roce/icrc.h"
+#include "wire/roce/packet.h"
+
+namespace verbena::adapter {
+
+std::optional<memory::MachineAddress> Transmitter::Stage(const transport::OutPacket& packet) {
+  const Path* const path = paths_.Find(packet.path);
+  if (path == nullptr) {  // the address handle went between the post and now
+    ++counters_.paths_gone;
+    return std::nullopt;
+  }
+  const wire::QpNumber to = wire::Bth::Parse(packet.header)->dest_qp;
+  const fabric::Route route = path->RouteTo(to, ports_);
+  const size_t size = packet.header_size + packet.payload_size + wire::PadFor(packet.payload_size) +
+                      wire::kIcrcSize;
+  const bool is_local = EndsHere(*path, to);
+  const auto place =
+      is_local ? loopback_.Reserve(route, fabric_.port(), size) : fabric_.Reserve(route, size);
+  CHECK(place.has_value());
+  if (const auto gone = Fill(packet, place->bytes)) {
+    is_local ? loopback_.CancelLast() : fabric_.CancelLast();
+    ++counters_.copies_failed;
+    return gone;
+  }
+  // Within a process nothing can happen to it.
+  is_local ? static_cast<void>(++counters_.loopback_packets) : SealPacket(route, *place);
+  ++counters_.packets_sent;
+  counters_.bytes_sent += size;
+  return std::nullopt;
+}
+
+std::optional<memory::MachineAddress> Transmitter::Fill(const transport::OutPacket& packet,
+                                                        std::span<std::byte> bytes) {
+  std::memcpy(bytes.data(), packet.header.data(), packet.header_size);
+  const auto payload = bytes.subspan(packet.header_size, packet.payload_size);
+  if (!packet.inlined.empty()) {
+    std::memcpy(payload.data(), packet.inlined.data(), payload.size());
+  } else if (!payload.empty()) {
+    if (const auto fault = memory::CopyOut(payload, packet.payload).fault) return fault;
+  }
+  const auto trailer = bytes.subspan(packet.header_size + packet.payload_size);
+  std::memset(trailer.data(), 0, trailer.size());
+  return std::nullopt;
+}
+
+void Transmitter::SealPacket(const fabric::Route& route, const fabric::Reservation& place) {
+  const wire::UdpFlow flow{.source = WireAddress(route.from),
+                           .destination = WireAddress(route.to.ip),
+                           .source_port = fabric_.port(),
+                           .destination_port = route.to.port};
+  const auto covered = place.bytes.first(place.bytes.size() - wire::kIcrcSize);
+  wire::IcrcSum sum(flows_.Find(flow, place.bytes.size(), place.ip_id),
+                    std::span<const std::byte>(covered).first<wire::Bth::kSize>());
+  sum.Update(covered.subspan(wire::Bth::kSize));
+  wire::StoreIcrc(sum.Finish(), place.bytes.last(wire::kIcrcSize));
+}
+
+}  // namespace verbena::adapter

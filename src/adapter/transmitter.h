@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "adapter/counters.h"
+#include "adapter/flow_cache.h"
+#include "adapter/path_table.h"
+#include "fabric/loopback.h"
+#include "fabric/udp_fabric.h"
+#include "memory/address.h"
+#include "transport/outbox.h"
+
+namespace verbena::adapter {
+
+// The way out: takes the packets that machines named, copies each payload once to where the system
+// will read it, and seals it with the ICRC while it is in the cache. What goes to a queue pair of
+// this process takes a short cut.
+//
+// Owned by the engine; under its lock. What it refers to outlives it.
+class Transmitter {
+ public:
+  Transmitter(fabric::UdpFabric& fabric, fabric::Loopback& loopback, const PathTable& paths,
+              const PortMap& ports, PortCounters& counters)
+      : fabric_(fabric), loopback_(loopback), paths_(paths), ports_(ports), counters_(counters) {}
+
+  // Whether so many packets of any size fit before the next Flush, or Receive of the loopback.
+  [[nodiscard]] bool HasRoomFor(size_t packets) const {
+    return fabric_.room(kDatagramMax) >= packets && loopback_.room(kDatagramMax) >= packets;
+  }
+
+  // Copies the packet to where it leaves from. If a byte of its payload is gone: which; then
+  // nothing is sent. REQUIRES: there is room.
+  [[nodiscard]] std::optional<memory::MachineAddress> Stage(const transport::OutPacket& packet);
+
+  // False when the system takes no more now.
+  [[nodiscard]] bool Flush() { return fabric_.Flush() == fabric::UdpFabric::FlushResult::kDone; }
+
+ private:
+  // The longest packet: all headers, 4 KiB, pad and ICRC.
+  static constexpr size_t kDatagramMax =
+      transport::OutPacket::kHeaderMax + transport::OutPacket::kPayloadMax + 4;
+
+  bool EndsHere(const Path& path, wire::QpNumber to) const {
+    return path.ends_here && SlotOf(to) == fabric_.slot().value();
+  }
+  static std::optional<memory::MachineAddress> Fill(const transport::OutPacket& packet,
+                                                    std::span<std::byte> bytes);
+  void SealPacket(const fabric::Route& route, const fabric::Reservation& place);
+
+  fabric::UdpFabric& fabric_;
+  fabric::Loopback& loopback_;
+  const PathTable& paths_;
+  const PortMap ports_;
+  PortCounters& counters_;
+  FlowCache flows_;
+};
+
+}  // namespace verbena::adapter

@@ -1,0 +1,248 @@
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "adapter/adapter.h"
+#include "adapter/addresses.h"
+#include "adapter/clock.h"
+
+namespace verbena::adapter {
+
+// A port that other tests of this machine do not use: by process, 256 slots each.
+inline uint16_t TestBasePort() { return static_cast<uint16_t>(20'000 + (getpid() % 150) * 256); }
+
+inline wire::IpAddress TestIp(const char* text) {
+  return WireAddress(*fabric::ParseIpAddress(text));
+}
+
+inline Options TestOptions() {
+  Options options;
+  options.base_port = TestBasePort();
+  return options;
+}
+
+// An adapter, and a program's memory with one region over it: fresh pages, which nobody has
+// touched.
+class TestNode {
+ public:
+  explicit TestNode(const char* address, uint64_t bytes = uint64_t{1} << 20,
+                    const Options& options = TestOptions())
+      : address_(TestIp(address)), bytes_(bytes) {
+    auto opened = Adapter::Open(options);
+    if (!opened) ADD_FAILURE() << opened.error().text;
+    adapter_ = std::move(*opened);
+    pd_ = *adapter_->AllocatePd();
+    cq_ = *adapter_->CreateCq(4'096, nullptr);
+    memory_ = static_cast<std::byte*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    EXPECT_NE(static_cast<void*>(memory_), MAP_FAILED);
+    keys_ = *Register(memory::Rights::kAll);
+  }
+  TestNode(const TestNode&) = delete;
+  TestNode& operator=(const TestNode&) = delete;
+  ~TestNode() { munmap(memory_, bytes_); }
+
+  ErrorOr<memory::RegionKeys> Register(memory::Rights rights) {
+    return adapter_->RegisterRegion(
+        {.pd = pd_, .start = memory::KeyAddress(AddressOf(0)), .length = bytes_, .rights = rights},
+        memory::LinearBacking{.base = memory::PhysicalAddress(AddressOf(0))});
+  }
+
+  Adapter& adapter() { return *adapter_; }
+  void CloseAdapter() { adapter_.reset(); }
+  const wire::IpAddress& address() const { return address_; }
+  memory::PdId pd() const { return pd_; }
+  Cq& cq() { return *cq_; }
+  const memory::RegionKeys& keys() const { return keys_; }
+  std::span<std::byte> memory() { return {memory_, bytes_}; }
+  uint64_t AddressOf(uint64_t offset) const {
+    return reinterpret_cast<uintptr_t>(memory_) + offset;
+  }
+  queue::Sge Bytes(uint64_t offset, uint64_t length) const {
+    return {AddressOf(offset), static_cast<uint32_t>(length), queue::KeyValue(keys_.local.value())};
+  }
+  queue::Remote Remote(uint64_t offset) const {
+    return {AddressOf(offset), queue::KeyValue(keys_.remote.value())};
+  }
+
+  // Takes pages away as munmap does, but leaves no hole that the system may fill with other memory.
+  void TakeAway(uint64_t offset, uint64_t length) { Remap(offset, length, PROT_NONE); }
+  // Fresh ones in their place.
+  void GiveBack(uint64_t offset, uint64_t length) { Remap(offset, length, PROT_READ | PROT_WRITE); }
+
+  void Fill(uint64_t offset, uint64_t length, uint8_t seed) {
+    for (uint64_t i = 0; i < length; ++i) memory_[offset + i] = ByteAt(i, seed);
+  }
+  // Whether `length` bytes are what Fill writes with this seed.
+  bool Holds(uint64_t offset, uint64_t length, uint8_t seed) const {
+    for (uint64_t i = 0; i < length; ++i) {
+      if (memory_[offset + i] != ByteAt(i, seed)) return false;
+    }
+    return true;
+  }
+
+  QpSpec Spec(transport::QpType type) {
+    return {.type = type,
+            .pd = pd_,
+            .send_cq = cq_,
+            .receive_cq = cq_,
+            .send = {.capacity = 64, .sges_max = 4, .inline_max = 128, .pages_max = 16},
+            .receive = {.capacity = 64, .sges_max = 4}};
+  }
+  QueuePair& MakeQp(transport::QpType type) {
+    auto made = adapter_->CreateQp(Spec(type));
+    if (!made) ADD_FAILURE() << made.error().text;
+    return **made;
+  }
+
+  // The next completion, from this node's queue or another; nullopt after a while.
+  std::optional<queue::Completion> Wait(Cq* cq = nullptr, Duration patience = Seconds(20)) {
+    const Time end = Now() + patience;
+    std::array<queue::Completion, 1> out;
+    while (Now() < end) {
+      const auto count = adapter_->Poll(cq != nullptr ? *cq : *cq_, out);
+      if (!count) return std::nullopt;
+      if (*count > 0) return out[0];
+    }
+    return std::nullopt;
+  }
+
+ private:
+  void Remap(uint64_t offset, uint64_t length, int protection) {
+    void* const place = memory_ + offset;
+    EXPECT_EQ(mmap(place, length, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+              place);
+  }
+
+  static std::byte ByteAt(uint64_t i, uint8_t seed) {
+    return static_cast<std::byte>(i * 31 + (i >> 8) * 7 + seed);
+  }
+
+  const wire::IpAddress address_;
+  const uint64_t bytes_;
+  std::unique_ptr<Adapter> adapter_;
+  memory::PdId pd_;
+  Cq* cq_ = nullptr;
+  std::byte* memory_ = nullptr;
+  memory::RegionKeys keys_;
+};
+
+// Values of a connection that tests change.
+struct TestLink {
+  uint8_t timeout = 14;  // 67 ms
+  uint8_t retry_count = 7;
+  uint8_t rnr_retry = 7;
+  uint8_t min_rnr_timer = 12;  // 640 us
+  transport::PathMtu mtu = transport::PathMtu::k4096;
+  uint8_t depth = 16;
+};
+
+inline constexpr wire::QKey kTestQKey{0x11111111};
+inline constexpr wire::Psn kTestPsn(0xFFFFF0);  // wraps soon
+
+using Attribute = transport::QpAttribute;
+
+inline ErrorOr<void> ToInit(TestNode& node, QueuePair& qp) {
+  QpChange change;
+  change.attributes.state = transport::QpState::kInit;
+  change.attributes.access = memory::Rights::kRemote;
+  change.attributes.q_key = kTestQKey;
+  change.mask = Attribute::kState | Attribute::kPKeyIndex | Attribute::kPort;
+  change.mask = change.mask |
+                (qp.spec().type == transport::QpType::kUd ? Attribute::kQKey : Attribute::kAccess);
+  return node.adapter().Modify(qp, change);
+}
+
+inline ErrorOr<void> ToRtr(TestNode& node, QueuePair& qp, const AddressVector& way,
+                           wire::QpNumber peer, const TestLink& link = {}) {
+  QpChange change;
+  auto& a = change.attributes;
+  a.state = transport::QpState::kRtr;
+  change.mask = Attribute::kState;
+  if (qp.spec().type != transport::QpType::kUd) {
+    a.remote_qp = peer;
+    a.path_mtu = link.mtu;
+    a.rq_psn = kTestPsn;
+    change.path = way;
+    change.mask = change.mask | Attribute::kPath | Attribute::kPathMtu | Attribute::kRemoteQp |
+                  Attribute::kRqPsn;
+  }
+  if (qp.spec().type == transport::QpType::kRc) {
+    a.max_dest_rd_atomic = transport::RdAtomicDepth(link.depth);
+    a.min_rnr_timer = wire::RnrTimer(link.min_rnr_timer);
+    change.mask = change.mask | Attribute::kMaxDestRdAtomic | Attribute::kMinRnrTimer;
+  }
+  return node.adapter().Modify(qp, change);
+}
+
+inline ErrorOr<void> ToRts(TestNode& node, QueuePair& qp, const TestLink& link = {}) {
+  QpChange change;
+  auto& a = change.attributes;
+  a.state = transport::QpState::kRts;
+  a.sq_psn = kTestPsn;
+  change.mask = Attribute::kState | Attribute::kSqPsn;
+  if (qp.spec().type == transport::QpType::kRc) {
+    a.timeout = wire::AckTimeout(link.timeout);
+    a.retry_count = transport::RetryCount(link.retry_count);
+    a.rnr_retry = transport::RnrRetryCount(link.rnr_retry);
+    a.max_rd_atomic = transport::RdAtomicDepth(link.depth);
+    change.mask = change.mask | Attribute::kTimeout | Attribute::kRetryCount |
+                  Attribute::kRnrRetry | Attribute::kMaxRdAtomic;
+  }
+  return node.adapter().Modify(qp, change);
+}
+
+inline void Succeed(const ErrorOr<void>& result) {
+  EXPECT_TRUE(result.has_value()) << result.error().text;
+}
+
+inline AddressVector Way(const TestNode& from, const TestNode& to) {
+  return {.source = from.address(), .destination = to.address()};
+}
+
+// All the way to RTS.
+inline void Connect(TestNode& a, QueuePair& qa, TestNode& b, QueuePair& qb,
+                    const TestLink& link = {}) {
+  Succeed(ToInit(a, qa));
+  Succeed(ToInit(b, qb));
+  Succeed(ToRtr(a, qa, Way(a, b), qb.number(), link));
+  Succeed(ToRtr(b, qb, Way(b, a), qa.number(), link));
+  Succeed(ToRts(a, qa, link));
+  Succeed(ToRts(b, qb, link));
+}
+
+inline queue::SendWqe MakeSend(queue::SendOpcode opcode, uint64_t id,
+                               const queue::SendOperand& operand = {}) {
+  queue::SendWqe wqe;
+  wqe.id = queue::WrId(id);
+  wqe.opcode = opcode;
+  wqe.flags.signaled = true;
+  wqe.operand = operand;
+  return wqe;
+}
+
+inline void Post(TestNode& node, QueuePair& qp, const queue::SendWqe& wqe,
+                 const queue::Sge& bytes) {
+  const auto posted = node.adapter().PostSend(qp, {.wqe = wqe, .sges = {&bytes, 1}});
+  EXPECT_TRUE(posted.has_value());
+}
+
+inline void PostReceive(TestNode& node, QueuePair& qp, uint64_t id, const queue::Sge& bytes) {
+  const auto posted =
+      node.adapter().PostReceive(qp, {.wqe = {.id = queue::WrId(id)}, .sges = {&bytes, 1}});
+  EXPECT_TRUE(posted.has_value());
+}
+
+}  // namespace verbena::adapter
