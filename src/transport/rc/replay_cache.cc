@@ -36,6 +36,13 @@ void ReplayCache::DropPending() {
   for (size_t i = 0; i < count_; ++i) at(i).Drop();
 }
 
+bool ReplayCache::TakeOverKey(memory::Key key, memory::KeyAddress start) {
+  if (count_ == 0) return false;
+  Reply& last = at(count_ - 1);
+  const bool goes_on = last.key == key && last.address.value() + last.length == start.value();
+  return goes_on && std::exchange(last.holds_key, false);
+}
+
 std::optional<memory::Key> ReplayCache::TakeHeldKey() {
   for (size_t i = 0; i < count_; ++i) {
     if (std::exchange(at(i).holds_key, false)) return at(i).key;

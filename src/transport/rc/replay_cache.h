@@ -105,6 +105,10 @@ class ReplayCache {
     return count_ > 0 && count_ == replies_.size() ? &at(0) : nullptr;
   }
 
+  // Whether the key is held by the last read, which ended just before `start`; it is not any more.
+  // A peer may ask for one long read in parts, each when the one before has been answered.
+  [[nodiscard]] bool TakeOverKey(memory::Key key, memory::KeyAddress start);
+
   // Nothing more is sent.
   void DropPending();
   // A key that some reply holds, and does not from then on.

@@ -139,8 +139,10 @@ Responder::Outcome Responder::ExecuteWrite(const wire::Packet& packet, Turn& tur
 Responder::Outcome Responder::ExecuteRead(const wire::Packet& packet, Turn& turn) {
   const RemoteRange range = RangeOf(*packet.Get<wire::Reth>());
   if (const auto no = CheckKey(range, Access::kRemoteRead, who_, turn.memory)) return no;
-  Owe({.kind = Reply::Kind::kRead, .packet_count = PsnCountOf(range.length, config_.path_mtu)},
-      range, turn);
+  Reply reply{.kind = Reply::Kind::kRead,
+              .packet_count = PsnCountOf(range.length, config_.path_mtu)};
+  reply.holds_key = replies_.TakeOverKey(range.key, range.start);
+  Owe(reply, range, turn);
   return std::nullopt;
 }
 

@@ -302,6 +302,20 @@ TEST_F(ResponderOneTouchTest, SoIsOneThatCameBeforeTheFirstWasAnswered) {
   EXPECT_TRUE(answers[2].IsNak(PsnAt(2), NakCode::kRemoteAccessError));
 }
 
+// A long read may come in parts: one that goes on where the last one ended is the same read.
+TEST_F(ResponderOneTouchTest, OneThatGoesOnWhereTheFirstEndedIsTheSame) {
+  Deliver(read_);
+  Answers();
+  Request rest = ReadOf(2 * kMtu, kMtu);
+  rest.reth.r_key = read_.reth.r_key;
+  Deliver(rest);
+  ExpectRun(Answers(), PsnAt(2), Read(2 * kMtu, kMtu));
+  Deliver(rest, Psn(PsnAt(2)));
+  ExpectRun(Answers(), PsnAt(2), Read(2 * kMtu, kMtu));
+  Deliver(rest, psn_);
+  EXPECT_TRUE(OneAnswer().IsNak(PsnAt(3), NakCode::kRemoteAccessError));
+}
+
 TEST_F(ResponderOneTouchTest, NoOtherKindOfRequestMayUseItThen) {
   Deliver(read_);
   Answers();
