@@ -15,6 +15,13 @@ struct Connection {
   std::unique_ptr<Side> sides[2];
   bool broken = false;
   bool has_cause = false;  // something told why
+  // What was done to it, and excuses errors: a program asked for what it may not have, or took a
+  // key or memory away under its peer.
+  bool is_provoked = false;
+  bool has_lost_memory = false;
+  bool is_severed = false;
+  bool is_attacked = false;  // by one who knows where the sequences stand: all may be forged
+  bool is_spared = false;    // its pages are never taken
   Time down_at = Time::Never();
 
   [[nodiscard]] Side& side(int i) { return *sides[i]; }

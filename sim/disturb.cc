@@ -10,23 +10,32 @@ void Simulator::Disturb() {
   Connection& connection = *connections_[random_.Below(connections_.size())];
   const int at = random_.Chance(1, 2) ? 1 : 0;
   Side& side = connection.side(at);
-  if (random_.Chance(swarm_.eviction, 1000)) {
-    Plot* const plots[] = {side.local.get(), side.exposed.get(), side.receives().plot.get(),
+  if (random_.Chance(swarm_.eviction, 1000) && !connection.is_spared) {
+    Plot* const plots[] = {side.local.get(), side.exposed.get(), side.receives().plot(),
                            side.node->counters.get()};
     Plot& plot = *plots[random_.Below(4)];
-    const uint64_t pages = plot.size() / kPage;
-    const uint64_t first = random_.Below(pages);
-    const uint64_t count = random_.Chance(1, 2) ? 1 : 1 + random_.Below(pages - first);
+    const uint64_t first = random_.Below(plot.pages());
+    const uint64_t count = random_.Chance(1, 2) ? 1 : 1 + random_.Below(plot.pages() - first);
     for (uint64_t i = 0; i < count; ++i) plot.Evict(side.node->core, first + i);
   }
   if (!connection.broken && side.qp) {
-    if (random_.Chance(swarm_.invalidation, 1000)) workload_.EndSomeWindow(connection, at, now_);
+    if (random_.Chance(swarm_.invalidation, 1000)) workload_.EndSomeLoan(connection, at, now_);
+    if (random_.Chance(swarm_.deregistration, 1000)) workload_.DeregisterSome(connection, at);
+    if (random_.Chance(swarm_.unmapping, 1000)) workload_.UnmapSome(connection, at);
     if (side.is_swapped_out ? random_.Chance(1, 20) : random_.Chance(swarm_.swap, 1000)) {
       side.is_swapped_out ? workload_.SwapIn(connection, at) : workload_.SwapOut(connection, at);
     }
   }
+  unreliable_.Disturb();
   if (random_.Chance(swarm_.partition, 1000)) CutSomeLink();
+  if (random_.Chance(swarm_.severance, 1000)) SeverSome();
   if (random_.Chance(swarm_.hostile, 1000)) Forge();
+  if (random_.Chance(swarm_.attack, 1000)) {
+    if (auto event = attacker_.Attack(connections_, connection, at)) {
+      network_.Add(now_ + swarm_.delay, std::move(*event));
+      ++result_.attacks;
+    }
+  }
   if (random_.Chance(swarm_.crash, 1000)) Crash();
 }
 
@@ -34,6 +43,16 @@ void Simulator::CutSomeLink() {
   const auto from = static_cast<uint32_t>(random_.Below(endnodes_.size()));
   const auto to = static_cast<uint32_t>(random_.Below(endnodes_.size()));
   network_.Cut(from, to, now_ + Microseconds(static_cast<int64_t>(1 + random_.Below(20'000))));
+}
+
+// In one direction or both, until it is given up.
+void Simulator::SeverSome() {
+  Connection& connection = *connections_[random_.Below(connections_.size())];
+  if (connection.is_spared) return;
+  connection.is_severed = true;
+  const uint64_t which = random_.Below(3);
+  if (which != 0) network_.Sever(connection.side(0).number);
+  if (which != 1) network_.Sever(connection.side(1).number);
 }
 
 // An attacker who sees packets but cannot tell where a sequence stands: the number is far off, and
@@ -55,7 +74,8 @@ void Simulator::Forge() {
     psn += kFar + static_cast<uint32_t>(random_.Below((1u << 24) - 2 * kFar));
     for (size_t i = 0; i < 3; ++i) forged[9 + i] = static_cast<std::byte>(psn >> (16 - 8 * i));
   }
-  network_.Add(now_ + swarm_.delay, {.qp = seen_to_, .packet = std::move(forged), .request = {}});
+  network_.Add(now_ + swarm_.delay,
+               {.qp = seen_to_, .packet = std::move(forged), .request = {}, .is_forged = true});
 }
 
 // All connections of an endnode are gone at once; their peers have to find out.
@@ -65,13 +85,14 @@ void Simulator::Crash() {
   ForEachSide([&](Connection& connection, int at) {
     Side& side = connection.side(at);
     if (side.node != victim || !side.qp) return;
-    side.qp.reset();
+    side.Crash(now_);
     connection.has_cause = true;
     const int64_t tries = swarm_.retry_count + 2;
     connection.Break(now_, swarm_.ack_timeout * tries);
   });
   auto restarted = std::make_unique<Endnode>(swarm_, victim->number, random_);
   crashed_.push_back(std::exchange(endnodes_[which], std::move(restarted)));
+  unreliable_.Crashed(*victim, now_);
 }
 
 }  // namespace verbena::sim

@@ -9,15 +9,15 @@ namespace {
 
 using memory::Rights;
 
-constexpr uint32_t kReceiveSges = 2;
+constexpr Rights kLocal = Rights::kLocalRead | Rights::kLocalWrite;
+// A slot lies in that many pages at most.
+constexpr uint32_t kLoanPagesMax = 3;
 
 std::vector<uint32_t> AllSlots(uint32_t count) {
   std::vector<uint32_t> slots(count);
   std::iota(slots.begin(), slots.end(), 0);
   return slots;
 }
-
-uint64_t RoundUp(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
 transport::RcConfig ConfigOf(const Swarm& swarm, memory::PdId pd, wire::QpNumber number,
                              wire::QpNumber peer) {
@@ -31,6 +31,7 @@ transport::RcConfig ConfigOf(const Swarm& swarm, memory::PdId pd, wire::QpNumber
   config.rnr_retry = static_cast<uint8_t>(swarm.rnr_retry);
   config.max_rd_atomic = config.max_dest_rd_atomic = static_cast<uint8_t>(swarm.depth);
   config.min_rnr_timer = wire::RnrTimerAtLeast(swarm.rnr_timer);
+  config.registration = transport::RegistrationMode::kAnticipatory;
   config.remote_rights = Rights::kRemote;
   config.page_service_estimate = swarm.page_service_estimate;
   return config;
@@ -38,50 +39,39 @@ transport::RcConfig ConfigOf(const Swarm& swarm, memory::PdId pd, wire::QpNumber
 
 }  // namespace
 
-Plot::Plot(memory::MemoryCore& core, memory::PdId pd, uint64_t bytes, Rights rights, Random& random)
-    : size_(RoundUp(bytes)),
-      memory_(static_cast<std::byte*>(std::aligned_alloc(kPage, size_ + 2 * kPage)), &std::free),
-      shadow_([&] {
-        const std::span all(memory_.get(), size_ + 2 * kPage);
-        const uint64_t noise = random.Next64();
-        for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::byte>(noise >> i % 57);
-        return all;
-      }()) {
-  const memory::RegionSpec spec{
-      .pd = pd, .start = memory::KeyAddress(kBase), .length = size_, .rights = rights};
-  const memory::LinearBacking backing{
-      .base = memory::PhysicalAddress(reinterpret_cast<uintptr_t>(At(0)))};
-  const auto keys = core.regions.Register(spec, backing);
-  CHECK(keys.has_value());
-  keys_ = *keys;
-  CHECK(core.regions.MapPages(keys_.local, 0, size_ / kPage, {}, true).has_value());
-}
-
-void Plot::Evict(memory::MemoryCore& core, uint64_t page) {
-  const memory::MachineAddress first = memory::MachineAddressOf(At(page * kPage));
-  core.InvalidateMachine(first, memory::MachineAddress(first.value() + kPage - 1));
-}
-
-void Plot::Release(memory::MemoryCore& core) {
-  CHECK(core.regions.Deregister(keys_.local).has_value());
-}
-
 Endnode::Endnode(const Swarm& swarm, uint32_t node_number, Random& random)
     : number(node_number), core({.key_slots_max = 4096, .seed = random.Next64()}), outbox(64) {
   consumer = *core.consumers.Open({});
   pd = *core.domains.Allocate(consumer);
-  counters = std::make_unique<Plot>(
-      core, pd, kPage, Rights::kLocalRead | Rights::kLocalWrite | Rights::kRemoteAtomic, random);
+  counters = MakePlot({.bytes = kPage, .rights = kLocal | Rights::kRemoteAtomic}, random);
   counters->Store(0, std::vector<std::byte>(kCounters * sizeof(uint64_t)));
   // Their values are for the oracle of atomics.
   counters->Allow(1, 0, std::vector<std::byte>(kCounters * sizeof(uint64_t)), true);
   atomics.resize(kCounters);
   if (!swarm.shared_receives) return;
-  srq = std::make_unique<queue::SharedReceiveQueue>(swarm.slots * 2, kReceiveSges);
-  pool.plot = std::make_unique<Plot>(core, pd, uint64_t{swarm.slots} * 2 * swarm.slot_bytes,
-                                     Rights::kLocalRead | Rights::kLocalWrite, random);
-  pool.free = AllSlots(swarm.slots * 2);
+  const uint32_t slots = swarm.slots * 2;
+  srq = std::make_unique<queue::SharedReceiveQueue>(slots, ReceivePool::kSges);
+  pool =
+      ReceivePool(MakePlot({.bytes = uint64_t{slots} * swarm.slot_bytes, .rights = kLocal}, random),
+                  slots, swarm.slot_bytes, true);
 }
+
+std::unique_ptr<Plot> Endnode::MakePlot(const Plot::Options& options, Random& random) {
+  auto plot = std::make_unique<Plot>(core, pd, options, random);
+  pager.Add(plot->keys().local, *plot, 0, Pager::Kind::kLinear);
+  access.Add(plot->keys().remote,
+             {.start = Plot::kBase, .length = plot->size(), .rights = options.rights});
+  return plot;
+}
+
+bool Endnode::Deregister(Plot& plot) {
+  if (!plot.Deregister(core)) return false;
+  pager.Remove(plot.keys().local);
+  access.Remove(plot.keys().remote);
+  return true;
+}
+
+void Endnode::Release(Plot& plot) { CHECK(!plot.is_registered() || Deregister(plot)); }
 
 void Endnode::Close(Findings& findings) {
   for (uint32_t i = 0; i < kCounters; ++i) {
@@ -90,10 +80,10 @@ void Endnode::Close(Findings& findings) {
     atomics[i].Check(value, findings);
   }
   counters->shadow().Check(findings);
-  counters->Release(core);
-  if (pool.plot) {
-    pool.plot->shadow().Check(findings);
-    pool.plot->Release(core);
+  Release(*counters);
+  if (pool.plot() != nullptr) {
+    pool.plot()->shadow().Check(findings);
+    Release(*pool.plot());
   }
   if (srq && !srq->IsConsistent()) findings.Add("leaks", "the shared receive queue is broken");
   if (!core.domains.Deallocate(pd).has_value() || !core.consumers.Close(consumer).has_value()) {
@@ -105,42 +95,68 @@ Side::Side(const Swarm& swarm, Endnode& endnode, wire::QpNumber own, wire::QpNum
            Random& random)
     : node(&endnode),
       number(own),
-      local(std::make_unique<Plot>(endnode.core, endnode.pd,
-                                   uint64_t{swarm.slots} * swarm.slot_bytes,
-                                   Rights::kLocalRead | Rights::kLocalWrite, random)),
+      local(endnode.MakePlot({.bytes = uint64_t{swarm.slots} * swarm.slot_bytes,
+                              .rights = kLocal,
+                              .can_vanish = swarm.unmapping > 0},
+                             random)),
       // One slot more than is handed out: its last bytes are a word for atomics.
-      exposed(std::make_unique<Plot>(
-          endnode.core, endnode.pd, uint64_t{swarm.slots + 1} * swarm.slot_bytes,
-          Rights::kLocalRead | Rights::kLocalWrite | Rights::kRemote | Rights::kWindowBind,
-          random)),
-      send_queue({.capacity = 32, .sges_max = 3, .inline_max = 64, .pages_max = 0}),
-      receive_queue({.capacity = swarm.slots, .sges_max = kReceiveSges}),
+      exposed(endnode.MakePlot({.bytes = uint64_t{swarm.slots + 1} * swarm.slot_bytes,
+                                .rights = kLocal | Rights::kRemote | Rights::kWindowBind,
+                                .can_vanish = swarm.unmapping > 0},
+                               random)),
+      send_queue({.capacity = 32, .sges_max = 3, .inline_max = 64, .pages_max = kLoanPagesMax}),
+      receive_queue({.capacity = swarm.slots, .sges_max = ReceivePool::kSges}),
       send_cq(256),
       receive_cq(256),
       free_local(AllSlots(swarm.slots)),
       free_exposed(AllSlots(swarm.slots)),
       faults(swarm) {
   if (!node->srq) {
-    own_pool.plot =
-        std::make_unique<Plot>(node->core, node->pd, uint64_t{swarm.slots} * swarm.slot_bytes,
-                               Rights::kLocalRead | Rights::kLocalWrite, random);
-    own_pool.free = AllSlots(swarm.slots);
+    own_pool = ReceivePool(node->MakePlot({.bytes = uint64_t{swarm.slots} * swarm.slot_bytes,
+                                           .rights = kLocal,
+                                           .can_vanish = swarm.unmapping > 0},
+                                          random),
+                           swarm.slots, swarm.slot_bytes, false);
   }
   qp = std::make_unique<transport::RcQp>(ConfigOf(swarm, node->pd, own, peer), send_queue, Source(),
                                          send_cq, receive_cq);
 }
 
-void Side::Release() {
-  for (const auto& window : windows) {
-    // A bind that was flushed may have been executed all the same.
-    if (node->core.windows.Deallocate(window->key).has_value()) continue;
-    CHECK(node->core.windows.Deallocate(window->next_key).has_value());
+Loan* Side::FindLoan(uint64_t id) {
+  for (const auto& loan : loans) {
+    if (loan->id == id) return loan.get();
   }
-  windows.clear();
+  return nullptr;
+}
+
+void Side::Crash(Time now) {
+  transport::Turn turn{now, node->core, node->outbox};
+  qp->BecomeFailed();
+  qp->Run(turn);
+  node->outbox.Clear();
   qp.reset();
-  local->Release(node->core);
-  exposed->Release(node->core);
-  if (own_pool.plot) own_pool.plot->Release(node->core);
+}
+
+void Side::Release() {
+  qp.reset();
+  for (const auto& loan : loans) ReleaseLoan(*loan);
+  loans.clear();
+  node->Release(*local);
+  node->Release(*exposed);
+  if (own_pool.plot() != nullptr) node->Release(*own_pool.plot());
+}
+
+void Side::ReleaseLoan(const Loan& loan) {
+  const auto take = [&](memory::Key key) {
+    return loan.is_window() ? node->core.windows.Deallocate(key).has_value()
+                            : node->core.regions.Deregister(key).has_value();
+  };
+  node->access.Remove(loan.key);
+  node->access.Remove(loan.next_key);
+  node->pager.Remove(loan.key);
+  if (loan.kind == Loan::Kind::kRegion && loan.state == Loan::State::kFree) return;
+  // A bind or registration that was flushed may have been executed all the same.
+  CHECK(take(loan.key) || take(loan.next_key));
 }
 
 }  // namespace verbena::sim

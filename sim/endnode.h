@@ -1,12 +1,9 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <deque>
-#include <map>
 #include <memory>
-#include <span>
+#include <optional>
 #include <vector>
 
 #include "base/random.h"
@@ -14,75 +11,35 @@
 #include "queue/completion_queue.h"
 #include "queue/shared_receive_queue.h"
 #include "queue/work_queue.h"
+#include "sim/loan.h"
 #include "sim/operation.h"
+#include "sim/oracle/access.h"
 #include "sim/oracle/atomics.h"
 #include "sim/oracle/completions.h"
 #include "sim/oracle/faults.h"
-#include "sim/oracle/shadow.h"
+#include "sim/oracle/progress.h"
+#include "sim/oracle/retries.h"
+#include "sim/pager.h"
+#include "sim/plot.h"
+#include "sim/receive_pool.h"
 #include "sim/swarm.h"
 #include "transport/outbox.h"
 #include "transport/rc/rc_qp.h"
 
 namespace verbena::sim {
 
-inline constexpr uint64_t kPage = 4096;
-
-// Pages of a program, one region over them, and what they must hold. Peers and lists name its bytes
-// by an offset from kBase, so that no pointer ever reaches a packet. The region is smaller than the
-// memory by a page on either side, which nothing may touch.
-class Plot {
- public:
-  static constexpr uint64_t kBase = 0x100000;
-
-  Plot(memory::MemoryCore& core, memory::PdId pd, uint64_t bytes, memory::Rights rights,
-       Random& random);
-  Plot(const Plot&) = delete;
-  Plot& operator=(const Plot&) = delete;
-
-  [[nodiscard]] const memory::RegionKeys& keys() const { return keys_; }
-  [[nodiscard]] uint64_t size() const { return size_; }
-  [[nodiscard]] std::byte* At(uint64_t offset) { return memory_.get() + kPage + offset; }
-  [[nodiscard]] queue::Sge Bytes(uint64_t offset, uint64_t length) const {
-    return {kBase + offset, static_cast<uint32_t>(length), queue::KeyValue(keys_.local.value())};
-  }
-  [[nodiscard]] queue::Remote Remote(uint64_t offset) const {
-    return {kBase + offset, queue::KeyValue(keys_.remote.value())};
-  }
-
-  // The system takes a page.
-  void Evict(memory::MemoryCore& core, uint64_t page);
-  // REQUIRES: no window is bound to it.
-  void Release(memory::MemoryCore& core);
-
-  // Offsets as for At.
-  void Store(uint64_t offset, std::span<const std::byte> bytes) {
-    shadow_.Store(offset + kPage, bytes);
-  }
-  void Allow(uint64_t id, uint64_t offset, std::vector<std::byte> bytes, bool any = false) {
-    shadow_.Allow(id, offset + kPage, std::move(bytes), any);
-  }
-  Shadow& shadow() { return shadow_; }
-
- private:
-  uint64_t size_;
-  std::unique_ptr<std::byte, decltype(&std::free)> memory_;
-  memory::RegionKeys keys_;
-  Shadow shadow_;
-};
-
-// Buffers for messages, some of them posted.
-struct ReceivePool {
-  std::unique_ptr<Plot> plot;
-  std::vector<uint32_t> free;
-  std::map<uint64_t, uint32_t> posted;  // id to slot
-  uint64_t next_id = 1;
-};
-
 // A machine: the tables of its adapter, and what its connections share.
 struct Endnode {
   static constexpr uint32_t kCounters = 2;
 
   Endnode(const Swarm& swarm, uint32_t number, Random& random);
+
+  // Memory of a program here, with a region over it.
+  std::unique_ptr<Plot> MakePlot(const Plot::Options& options, Random& random);
+  // False when it is refused, because windows are bound to it.
+  bool Deregister(Plot& plot);
+  // The region goes, if it has not. REQUIRES: no window is bound to it.
+  void Release(Plot& plot);
   // Ends all that is left; its connections must be gone.
   void Close(Findings& findings);
 
@@ -91,25 +48,12 @@ struct Endnode {
   memory::ConsumerId consumer;
   memory::PdId pd;
   transport::Outbox outbox;
+  Pager pager;
+  AccessOracle access;
   std::unique_ptr<Plot> counters;
   std::vector<AtomicsOracle> atomics;
   std::unique_ptr<queue::SharedReceiveQueue> srq;
   ReceivePool pool;  // of the SRQ
-};
-
-// A window of one side onto a slot of its exposed memory.
-struct Window {
-  enum class State : uint8_t { kUnbound, kBinding, kBound, kEnding };
-
-  uint64_t id = 0;
-  memory::WindowType type = memory::WindowType::kType1;
-  memory::Key key;       // the last one; stale unless kBound
-  memory::Key next_key;  // while kBinding
-  uint32_t slot = 0;
-  State state = State::kUnbound;
-  bool one_touch = false;
-  bool zero_based = false;
-  std::shared_ptr<Operation> user;  // of the peer
 };
 
 // One end of a connection: a queue pair, its queues, and its program's memory. `local` is for its
@@ -118,12 +62,16 @@ struct Side {
   Side(const Swarm& swarm, Endnode& node, wire::QpNumber number, wire::QpNumber peer_number,
        Random& random);
   [[nodiscard]] ReceivePool& receives() { return node->srq ? node->pool : own_pool; }
+  [[nodiscard]] Loan* FindLoan(uint64_t id);
   [[nodiscard]] transport::ReceiveSource Source() {
     return node->srq ? transport::ReceiveSource(*node->srq)
                      : transport::ReceiveSource(receive_queue);
   }
+  // The adapter is gone, and its program: nobody hears of what was posted.
+  void Crash(Time now);
   // The end of it all: keys and memory go.
   void Release();
+  void ReleaseLoan(const Loan& loan);
 
   Endnode* node;
   wire::QpNumber number;
@@ -137,12 +85,14 @@ struct Side {
   ReceivePool own_pool;
 
   CompletionsOracle sends;
-  std::deque<uint64_t> receive_order;              // ids, of an own queue
   std::deque<std::shared_ptr<Operation>> inbound;  // messages that the peer has posted
   std::vector<uint32_t> free_local, free_exposed;  // slots; the exposed ones for the peer
-  std::vector<std::unique_ptr<Window>> windows;
+  std::vector<std::unique_ptr<Loan>> loans;        // to the peer
   FaultsOracle faults;
-  uint64_t model_word = 0;  // of the peer's compare-and-swaps and atomic writes
+  RetriesOracle retries;
+  ProgressOracle progress;
+  std::optional<wire::Psn> next_psn;  // of its requests, as an eavesdropper knows it
+  uint64_t model_word = 0;            // of the peer's compare-and-swaps and atomic writes
   bool is_swapped_out = false;
   bool has_failed = false;
 };

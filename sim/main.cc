@@ -1,4 +1,4 @@
-// verbena-sim: runs reliable connections over a bad network on bad memory, in virtual time.
+// verbena-sim: runs adapters over a bad network on bad memory, in virtual time.
 
 #include <unistd.h>
 
@@ -11,8 +11,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/simulator.h"
+#include "tests/support/seed_options.h"
 
 #ifndef VERBENA_COMMIT
 #define VERBENA_COMMIT "unknown"
@@ -25,85 +27,69 @@ using verbena::sim::Swarm;
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kHelp =
-    "verbena-sim: reliable connections on a bad network and bad memory, in virtual time.\n"
+    "verbena-sim: adapters on a bad network and bad memory, in virtual time.\n"
     "\n"
     "  --seed N       run this seed (default 1)\n"
     "  --seeds A..B   run these seeds, both included\n"
     "  --minutes M    go on from the first seed for so long\n"
+    "  --keep-going   do not stop at the first failure\n"
     "  --pcap FILE    write the packets of the (last) run to FILE, as pcapng\n"
     "  --verbose      print the options of each seed, and what happened\n"
     "  --help         print this\n"
     "\n"
-    "One seed fixes everything. Stops at the first failure, prints how to repeat it, and writes\n"
-    "its packets to verbena-sim-N.pcapng.\n";
+    "One seed fixes everything. A failure prints how to repeat it, and its packets are written to\n"
+    "verbena-sim-N.pcapng. A failed CHECK ends the program; then it prints the command that\n"
+    "writes them.\n";
 
 struct Arguments {
-  uint64_t first_seed = 1;
-  uint64_t last_seed = 1;
+  verbena::SeedRange seeds;
   uint64_t minutes = 0;
   std::string capture;
+  bool keep_going = false;
   bool verbose = false;
   bool help = false;
 };
 
-std::optional<uint64_t> ParseNumber(std::string_view text) {
-  uint64_t value = 0;
-  if (text.empty() || text.size() > 18) return std::nullopt;
-  for (const char c : text) {
-    if (c < '0' || c > '9') return std::nullopt;
-    value = value * 10 + static_cast<uint64_t>(c - '0');
-  }
-  return value;
-}
-
-bool ParseSeeds(std::string_view text, Arguments& arguments) {
-  const size_t dots = text.find("..");
-  const auto first = ParseNumber(text.substr(0, dots));
-  const auto last = dots == std::string_view::npos ? first : ParseNumber(text.substr(dots + 2));
-  if (!first || !last || *last < *first) return false;
-  arguments.first_seed = *first;
-  arguments.last_seed = *last;
-  return true;
+bool ParseFlag(std::string_view name, Arguments& arguments) {
+  if (name == "--help") return arguments.help = true;
+  if (name == "--keep-going") return arguments.keep_going = true;
+  return name == "--verbose" && (arguments.verbose = true);
 }
 
 bool ParseOption(std::string_view name, std::string_view value, Arguments& arguments) {
-  if (name == "--seed") return ParseNumber(value) && ParseSeeds(value, arguments);
-  if (name == "--seeds") return ParseSeeds(value, arguments);
   if (name == "--pcap") {
     arguments.capture = value;
     return !value.empty();
   }
-  if (name != "--minutes" || !ParseNumber(value)) return false;
-  arguments.minutes = *ParseNumber(value);
-  return true;
+  if (name != "--minutes") return verbena::ParseSeedOption(name, value, arguments.seeds);
+  const auto minutes = verbena::ParseNumber(value);
+  arguments.minutes = minutes.value_or(0);
+  return minutes.has_value();
 }
 
 std::optional<Arguments> Parse(int argc, char** argv) {
   Arguments arguments;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view name = argv[i];
-    if (name == "--help") {
-      arguments.help = true;
-    } else if (name == "--verbose") {
-      arguments.verbose = true;
-    } else if (++i == argc || !ParseOption(name, argv[i], arguments)) {
-      return std::nullopt;
-    }
-  }
-  return arguments;
+  const bool ok = verbena::ParseArguments(
+      argc, argv, [&](std::string_view name) { return ParseFlag(name, arguments); },
+      [&](std::string_view name, std::string_view value) {
+        return ParseOption(name, value, arguments);
+      });
+  return ok ? std::optional(arguments) : std::nullopt;
 }
 
 // For the case that a CHECK ends the process: a signal handler can reach nothing else.
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
 volatile uint64_t g_seed;
 
+// The run is the same every time, so that its packets can be had by another one.
 void SaySeed(int /*signal*/) {
-  std::array<char, 200> text{};
+  std::array<char, 300> text{};
   const auto seed = static_cast<unsigned long long>(g_seed);
   const int length = std::snprintf(text.data(), text.size(),
                                    "FAILED: seed %llu, commit " VERBENA_COMMIT
-                                   "\nrepeat with: build/bin/verbena-sim --seed %llu --verbose\n",
-                                   seed, seed);
+                                   "\nrepeat with: build/bin/verbena-sim --seed %llu --verbose "
+                                   "--pcap verbena-sim-%llu.pcapng\n",
+                                   seed, seed, seed);
   if (write(STDERR_FILENO, text.data(), static_cast<size_t>(length)) < 0) _exit(1);
 }
 
@@ -112,15 +98,17 @@ Simulator::Result RunWithCapture(const Swarm& swarm, const std::string& path) {
   verbena::wire::PcapngWriter writer([&file](std::span<const std::byte> bytes) {
     file.write(reinterpret_cast<const char*>(bytes.data()),
                static_cast<std::streamsize>(bytes.size()));
+    file.flush();  // a CHECK may end the process at any packet
   });
   return Simulator::Run(swarm, &writer);
 }
 
-void Describe(const Swarm& swarm, const Simulator::Result& result) {
+void Describe(const Simulator::Result& result) {
   std::printf(
-      "%s-> %llu operations, %llu packets, %llu page requests, %llu connections broken, "
-      "%s, digest %016llx\n",
-      swarm.ToString().c_str(), static_cast<unsigned long long>(result.posted),
+      "-> %llu operations, %llu unreliable messages, %llu packets, %llu page requests, "
+      "%llu connections broken, %s, digest %016llx\n",
+      static_cast<unsigned long long>(result.posted),
+      static_cast<unsigned long long>(result.messages),
       static_cast<unsigned long long>(result.packets),
       static_cast<unsigned long long>(result.faults),
       static_cast<unsigned long long>(result.broken),
@@ -139,38 +127,54 @@ void TellFailure(const Swarm& swarm, const Simulator::Result& result) {
               result.failure.c_str(), path.c_str(), static_cast<unsigned long long>(swarm.seed));
 }
 
-void TellProgress(uint64_t done, Clock::time_point start, const char* end) {
-  const std::chrono::duration<double> time = Clock::now() - start;
-  std::printf("%llu seeds, %.1f a second, 0 failures%s", static_cast<unsigned long long>(done),
-              static_cast<double>(done) / time.count(), end);
+struct Progress {
+  Clock::time_point start = Clock::now();
+  Clock::time_point told = start;
+  uint64_t done = 0;
+  std::vector<uint64_t> failed = {};  // seeds
+};
+
+void Tell(const Progress& progress, const char* end) {
+  const std::chrono::duration<double> time = Clock::now() - progress.start;
+  std::printf("%llu seeds, %.1f a second, %zu failures",
+              static_cast<unsigned long long>(progress.done),
+              static_cast<double>(progress.done) / time.count(), progress.failed.size());
+  for (const uint64_t seed : progress.failed) {
+    std::printf(" %llu", static_cast<unsigned long long>(seed));
+  }
+  std::fputs(end, stdout);
   std::fflush(stdout);
 }
 
+void RunSeed(uint64_t seed, const Arguments& arguments, Progress& progress) {
+  g_seed = seed;
+  const Swarm swarm = Swarm::Draw(seed);
+  if (arguments.verbose) std::fputs(swarm.ToString().c_str(), stdout);
+  std::fflush(stdout);
+  const Simulator::Result result = arguments.capture.empty()
+                                       ? Simulator::Run(swarm, nullptr)
+                                       : RunWithCapture(swarm, arguments.capture);
+  if (arguments.verbose) Describe(result);
+  ++progress.done;
+  if (result.failure.empty()) return;
+  progress.failed.push_back(seed);
+  TellFailure(swarm, result);
+}
+
 int RunAll(const Arguments& arguments) {
-  const auto start = Clock::now();
-  const auto end = start + std::chrono::minutes(arguments.minutes);
-  auto told = start;
-  uint64_t done = 0;
-  for (uint64_t seed = arguments.first_seed;; ++seed) {
-    if (arguments.minutes > 0 ? Clock::now() >= end : seed > arguments.last_seed) break;
-    g_seed = seed;
-    const Swarm swarm = Swarm::Draw(seed);
-    const Simulator::Result result = arguments.capture.empty()
-                                         ? Simulator::Run(swarm, nullptr)
-                                         : RunWithCapture(swarm, arguments.capture);
-    if (arguments.verbose) Describe(swarm, result);
-    if (!result.failure.empty()) {
-      TellFailure(swarm, result);
-      return EXIT_FAILURE;
-    }
-    ++done;
-    if (Clock::now() - told > std::chrono::seconds(2)) {
-      told = Clock::now();
-      TellProgress(done, start, isatty(STDOUT_FILENO) != 0 ? "\r" : "\n");
+  Progress progress;
+  const auto end = progress.start + std::chrono::minutes(arguments.minutes);
+  for (uint64_t seed = arguments.seeds.first;; ++seed) {
+    if (arguments.minutes > 0 ? Clock::now() >= end : seed > arguments.seeds.last) break;
+    RunSeed(seed, arguments, progress);
+    if (!progress.failed.empty() && !arguments.keep_going) break;
+    if (Clock::now() - progress.told > std::chrono::seconds(2)) {
+      progress.told = Clock::now();
+      Tell(progress, isatty(STDOUT_FILENO) != 0 ? "\r" : "\n");
     }
   }
-  TellProgress(done, start, "\n");
-  return EXIT_SUCCESS;
+  Tell(progress, "\n");
+  return progress.failed.empty() ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 }  // namespace

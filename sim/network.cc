@@ -10,6 +10,7 @@ void Network::Send(Time now, uint32_t from, uint32_t to, wire::QpNumber qp,
   Capture(now, from, to, packet);
   const auto cut = cuts_.find({from, to});
   if (cut != cuts_.end() && now < cut->second) return;
+  if (severed_.contains(qp.value())) return;
   const int copies = random_.Chance(swarm_.duplication, 1000) ? 2 : 1;
   for (int i = 0; i < copies; ++i) {
     // The ICRC finds what was corrupted, and then it is as good as lost.
@@ -17,7 +18,7 @@ void Network::Send(Time now, uint32_t from, uint32_t to, wire::QpNumber qp,
     const auto jitter = static_cast<uint64_t>(swarm_.jitter.nanoseconds());
     const auto late = Nanoseconds(static_cast<int64_t>(random_.Below(jitter + 1)));
     Add(now + swarm_.delay + late,
-        {.qp = qp, .packet = {packet.begin(), packet.end()}, .request = {}});
+        {.qp = qp, .from = from, .packet = {packet.begin(), packet.end()}, .request = {}});
   }
 }
 
@@ -40,11 +41,8 @@ std::optional<Event> Network::Take(Time now) {
 
 void Network::Capture(Time now, uint32_t from, uint32_t to, std::span<const std::byte> packet) {
   if (capture_ == nullptr) return;
-  const auto address = [](uint32_t node) {
-    return wire::IpAddress::FromIpv4(wire::Ipv4Address(0x0A000001 + node));
-  };
-  const wire::UdpFlow flow{.source = address(from),
-                           .destination = address(to),
+  const wire::UdpFlow flow{.source = wire::IpAddress::FromIpv4(AddressOf(from)),
+                           .destination = wire::IpAddress::FromIpv4(AddressOf(to)),
                            .source_port = 0xC000,
                            .destination_port = wire::kRocePort};
   std::vector<std::byte> sealed(packet.begin(), packet.end());

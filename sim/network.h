@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -21,9 +22,11 @@ namespace verbena::sim {
 // What happens at a moment: a packet arrives at a queue pair, or pages do.
 struct Event {
   wire::QpNumber qp;
+  uint32_t from = 0;                              // endnode
   std::vector<std::byte> packet;                  // arrives, or...
   std::optional<transport::PageRequest> request;  // ...is answered
   bool available = true;
+  bool is_forged = false;  // by one who does not know where the sequence stands
 };
 
 // The links between all endnodes, and the clock: events in the order of their times, and at one
@@ -33,13 +36,20 @@ class Network {
   Network(const Swarm& swarm, Random random, wire::PcapngWriter* capture)
       : swarm_(swarm), random_(random), capture_(capture) {}
 
+  // Of an endnode.
+  [[nodiscard]] static wire::Ipv4Address AddressOf(uint32_t node) {
+    return wire::Ipv4Address(0x0A000001 + node);
+  }
+
   // Sends a packet from one endnode to a queue pair of another, with what a link may do to it.
   void Send(Time now, uint32_t from, uint32_t to, wire::QpNumber qp,
             std::span<const std::byte> packet);
 
   // Nothing goes from one endnode to another until then.
   void Cut(uint32_t from, uint32_t to, Time until) { cuts_[{from, to}] = until; }
-  // From now on nothing goes wrong.
+  // Nothing reaches this queue pair any more, ever.
+  void Sever(wire::QpNumber qp) { severed_.insert(qp.value()); }
+  // From now on nothing goes wrong that has not.
   void Heal();
 
   void Add(Time at, Event event);
@@ -57,6 +67,7 @@ class Network {
   wire::PcapngWriter* capture_;
   std::map<std::pair<Time, uint64_t>, Event> events_;
   std::map<std::pair<uint32_t, uint32_t>, Time> cuts_;
+  std::set<uint32_t> severed_;
   uint64_t sequence_ = 0;
 };
 

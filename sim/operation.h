@@ -11,7 +11,13 @@
 namespace verbena::sim {
 
 // How an operation must end if nothing comes in between.
-enum class Fate : uint8_t { kSuccess, kRemoteDenied, kRemoteInvalid, kLocalDenied };
+enum class Fate : uint8_t {
+  kSuccess,
+  kRemoteDenied,
+  kRemoteInvalid,
+  kLocalDenied,
+  kTooLong,  // for its service
+};
 
 // One element of a send queue, as the program that posted it remembers it.
 struct Operation {
@@ -22,14 +28,25 @@ struct Operation {
   bool is_endangered = false;  // its key was taken away while it was under way
   bool is_forbidden = false;   // and will not come back
   bool is_received = false;    // a completion of the peer's receive queue told of it
+  bool is_awaited = false;     // by the oracle of messages
   std::optional<uint32_t> local_slot;
   std::optional<uint32_t> remote_slot;
-  uint64_t window = 0;  // of the peer, through which it goes; or ours, which it binds or ends
+  uint64_t loan = 0;  // of the peer, through which it goes; or ours, which it makes or ends
+  bool needs_exposed = false;    // the region over all of the peer's exposed memory must be there
   std::vector<std::byte> bytes;  // of the message
   uint32_t immediate = 0;
   uint32_t invalidated = 0;  // key
+  uint32_t lent = 0;         // key
+  uint32_t to = 0;           // queue pair; of unreliable services
   uint64_t word = 0;         // addend, or what an atomic must find
   Time posted_at;
 };
+
+// The peer's receive queue hears of it.
+inline bool IsMessage(queue::SendOpcode opcode) {
+  using queue::SendOpcode;
+  return opcode == SendOpcode::kSend || opcode == SendOpcode::kSendWithInvalidate ||
+         opcode == SendOpcode::kRegisterAndSend || queue::PropertiesOf(opcode).carries_immediate;
+}
 
 }  // namespace verbena::sim

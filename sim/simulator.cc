@@ -4,11 +4,12 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "memory/copier.h"
 #include "memory/signal_guard.h"
 #include "sim/oracle/leaks.h"
+#include "transport/rc/responder_checks.h"
 #include "wire/roce/aeth.h"
 #include "wire/roce/packet.h"
+#include "wire/roce/reth.h"
 
 namespace verbena::sim {
 namespace {
@@ -17,10 +18,6 @@ constexpr uint64_t kTurnsMax = 200'000;
 // Far above what all retries of all connections can take.
 constexpr Duration kEndMax = Seconds(60);
 constexpr uint64_t kChecksEvery = 64;  // turns
-
-uint64_t Mix(uint64_t digest, uint64_t value) {
-  return (digest ^ value) * 0x9E3779B97F4A7C15u + (digest >> 29);
-}
 
 }  // namespace
 
@@ -33,10 +30,14 @@ Simulator::Simulator(const Swarm& swarm, wire::PcapngWriter* capture)
     : swarm_(swarm),
       random_(swarm.seed ^ 0x5EED),
       network_(swarm, random_.Fork(), capture),
-      workload_(swarm, random_.Fork(), findings_) {
+      transmitter_(swarm, random_.Fork(), network_),
+      workload_(swarm, random_.Fork(), findings_),
+      unreliable_(swarm, random_.Fork(), transmitter_, findings_),
+      attacker_(swarm, random_.Fork()) {
   for (uint32_t i = 0; i < swarm.endnodes; ++i) {
     endnodes_.push_back(std::make_unique<Endnode>(swarm, i, random_));
   }
+  unreliable_.Populate(endnodes_);
 }
 
 Simulator::Result Simulator::RunAll() {
@@ -46,6 +47,7 @@ Simulator::Result Simulator::RunAll() {
   for (auto& connection : connections_) {
     if (findings_.empty()) TakeDown(*connection);
   }
+  if (findings_.empty()) unreliable_.TakeDown(now_);
   if (findings_.empty()) {
     connections_.clear();
     for (auto& node : endnodes_) {
@@ -55,6 +57,11 @@ Simulator::Result Simulator::RunAll() {
     for (auto& node : crashed_) node->Close(findings_);
   }
   result_.failure = findings_.text();
+  result_.packets = transmitter_.counters().packets;
+  result_.faults = transmitter_.counters().page_requests;
+  result_.digest = transmitter_.counters().digest;
+  result_.messages = unreliable_.received();
+  result_.succeeded = workload_.succeeded();
   result_.virtual_time = now_ - Time();
   return result_;
 }
@@ -64,6 +71,7 @@ void Simulator::RunSafely() {
   while (findings_.empty() && result_.posted < swarm_.operations && turns_ < kTurnsMax) {
     Disturb();
     PostSome();
+    unreliable_.Post(now_);
     Turn();
     ReplaceBroken();
   }
@@ -73,6 +81,7 @@ void Simulator::RunSafely() {
 void Simulator::RunToTheEnd() {
   is_calm_ = true;
   network_.Heal();
+  transmitter_.Calm();
   ForEachSide([&](Connection& connection, int at) {
     if (!connection.broken) workload_.SwapIn(connection, at);
   });
@@ -95,7 +104,9 @@ void Simulator::Turn() {
     }
     Step(connection, at);
   });
+  is_busy_ = unreliable_.Step(now_, is_calm_) || is_busy_;
   PollAll();
+  unreliable_.Poll(now_);
   if (turns_ % kChecksEvery == 0) CheckAll();
   const Time soon = now_ + Nanoseconds(100);
   now_ = is_busy_ ? soon : std::max(soon, std::min(NextTime(), now_ + Microseconds(50)));
@@ -110,6 +121,7 @@ void Simulator::Connect() {
   next_qp_ += 2;
   auto connection = std::make_unique<Connection>();
   connection->id = next_connection_++;
+  connection->is_spared = swarm_.has_spared && connections_.empty();
   connection->sides[0] =
       std::make_unique<Side>(swarm_, *endnodes_[a], numbers[0], numbers[1], random_);
   connection->sides[1] =
@@ -151,70 +163,102 @@ void Simulator::Step(Connection& connection, int at) {
 
 void Simulator::Transmit(Connection& connection, int at) {
   Side& side = connection.side(at);
-  Side& peer = connection.side(1 - at);
   transport::Outbox& outbox = side.node->outbox;
   if (outbox.room() == 0) is_busy_ = true;
   for (const transport::OutPacket& packet : outbox.packets()) {
-    std::vector<std::byte> bytes(packet.header_size + packet.payload_size +
-                                 wire::PadFor(packet.payload_size) + wire::kIcrcSize);
-    std::memcpy(bytes.data(), packet.header.data(), packet.header_size);
-    const auto payload = std::span(bytes).subspan(packet.header_size, packet.payload_size);
-    if (!packet.inlined.empty()) {
-      std::memcpy(payload.data(), packet.inlined.data(), payload.size());
-    } else if (!payload.empty()) {
-      CHECK(!memory::CopyOut(payload, packet.payload).fault.has_value());
-    }
-    for (size_t i = 0; i < bytes.size(); i += 7) {
-      result_.digest = Mix(result_.digest, std::to_integer<uint64_t>(bytes[i]));
-    }
-    ++result_.packets;
-    network_.Send(now_, side.node->number, peer.node->number, peer.number, bytes);
-    seen_to_ = peer.number;
-    seen_ = std::move(bytes);
+    if (!SendPacket(connection, at, packet)) break;
   }
   for (const transport::PageRequest& request : outbox.page_requests()) {
-    ++result_.faults;
-    const Duration longest = is_calm_ ? Microseconds(100) : swarm_.page_in_max;
-    const auto time = Nanoseconds(
-        static_cast<int64_t>(1 + random_.Below(static_cast<uint64_t>(longest.nanoseconds()))));
-    const bool fails = !is_calm_ && random_.Chance(swarm_.page_in_failure, 1000);
-    network_.Add(now_ + time,
-                 {.qp = side.number, .packet = {}, .request = request, .available = !fails});
+    transmitter_.RequestPages(now_, request);
   }
-  for (const transport::AsyncEvent& event : outbox.events()) {
-    using transport::AsyncEventType;
-    if (event.type == AsyncEventType::kQpAccessError ||
-        event.type == AsyncEventType::kQpRequestError || event.type == AsyncEventType::kQpFatal) {
-      connection.has_cause = true;
-      connection.Break(now_, swarm_.ack_timeout);
-    }
-  }
+  for (const transport::AsyncEvent& event : outbox.events()) OnAsyncEvent(connection, event);
   outbox.Clear();
+}
+
+// False when its bytes are gone: then the queue pair is done for, as it would be in an adapter.
+bool Simulator::SendPacket(Connection& connection, int at, const transport::OutPacket& packet) {
+  Side& side = connection.side(at);
+  Side& peer = connection.side(1 - at);
+  const auto bytes = transmitter_.Send(now_, side.node->number, peer.node->number, packet);
+  if (!bytes) {
+    if (!connection.has_lost_memory) findings_.Add("access", "bytes to be sent are not there");
+    side.qp->BecomeFailed();
+    connection.has_cause = true;
+    connection.Break(now_, swarm_.ack_timeout);
+    return false;
+  }
+  Overhear(side, *wire::Packet::Parse(*bytes));
+  seen_to_ = peer.number;
+  seen_ = *bytes;
+  return true;
+}
+
+// What the oracles, and an eavesdropper, learn of a packet that a side sends.
+void Simulator::Overhear(Side& side, const wire::Packet& packet) {
+  const wire::Psn psn = packet.bth().psn;
+  if (packet.info().operation == wire::Operation::kReadResponse) {
+    side.node->access.Answers(side.number, psn, swarm_.path_mtu, packet.payload().size(),
+                              findings_);
+  }
+  if (!packet.info().is_request) return;
+  const bool is_read = packet.info().operation == wire::Operation::kReadRequest;
+  const uint32_t count =
+      is_read ? transport::PsnCountOf(packet.Get<wire::Reth>()->dma_length, swarm_.path_mtu) : 1;
+  side.retries.Sent(psn, count);
+  if (!side.next_psn || IsBefore(*side.next_psn, psn + count)) side.next_psn = psn + count;
+}
+
+// And of an answer that reaches one.
+void Simulator::OverhearAnswer(Side& side, const wire::Packet& packet) {
+  const wire::Psn psn = packet.bth().psn;
+  const auto aeth = packet.Get<wire::Aeth>();
+  if (!aeth || aeth->syndrome.is_ack()) return side.retries.Acknowledged(psn);
+  if (aeth->syndrome.kind() != wire::Syndrome::Kind::kRnrNak) return;
+  side.retries.NotReady(psn);
+  side.faults.NotReady(psn);
+  side.faults.CheckRetries(false, findings_);
+}
+
+void Simulator::OnAsyncEvent(Connection& connection, const transport::AsyncEvent& event) {
+  using transport::AsyncEventType;
+  if (event.type != AsyncEventType::kQpAccessError &&
+      event.type != AsyncEventType::kQpRequestError && event.type != AsyncEventType::kQpFatal) {
+    return;
+  }
+  const bool is_excused =
+      connection.is_provoked || connection.is_attacked || swarm_.page_in_failure > 0;
+  if (!is_excused) {
+    findings_.Add("completions", "queue pair " + std::to_string(event.qp.value()) +
+                                     " tells of an error that nothing excuses, at " +
+                                     verbena::ToString(now_ - Time()));
+  }
+  connection.has_cause = true;
+  connection.Break(now_, swarm_.ack_timeout);
 }
 
 void Simulator::Deliver() {
   while (std::optional<Event> event = network_.Take(now_)) {
+    if (unreliable_.Deliver(*event, now_)) continue;
     ForEachSide([&](Connection& connection, int at) {
       if (connection.side(at).number != event->qp || !connection.side(at).qp) return;
       if (event->request) {
         AnswerFault(connection, at, *event);
       } else {
-        DeliverPacket(connection, at, std::move(event->packet));
+        DeliverPacket(connection, at, *event);
       }
     });
   }
 }
 
-void Simulator::DeliverPacket(Connection& connection, int at, std::vector<std::byte> bytes) {
+void Simulator::DeliverPacket(Connection& connection, int at, const Event& event) {
   Side& side = connection.side(at);
-  const auto packet = wire::Packet::Parse(bytes);
+  const auto packet = wire::Packet::Parse(event.packet);
   if (!packet) return;
-  if (packet->info().operation == wire::Operation::kAcknowledge) {
-    const auto aeth = packet->Get<wire::Aeth>();
-    if (aeth && aeth->syndrome.kind() == wire::Syndrome::Kind::kRnrNak) {
-      side.faults.NotReady(packet->bth().psn);
-      side.faults.CheckRetries(false, findings_);
-    }
+  if (packet->info().is_response) OverhearAnswer(side, *packet);
+  if (packet->info().operation == wire::Operation::kReadRequest && !event.is_forged) {
+    const wire::Reth reth = *packet->Get<wire::Reth>();
+    side.node->access.Asked(side.number, packet->bth().psn,
+                            transport::PsnCountOf(reth.dma_length, swarm_.path_mtu), reth);
   }
   transport::Turn turn{now_, side.node->core, side.node->outbox};
   side.qp->OnPacket(*packet, turn);
@@ -223,14 +267,10 @@ void Simulator::DeliverPacket(Connection& connection, int at, std::vector<std::b
 
 void Simulator::AnswerFault(Connection& connection, int at, const Event& event) {
   Side& side = connection.side(at);
-  const memory::Fault& fault = event.request->fault;
-  // A region that has gone meanwhile has no pages; the queue pair finds out when it looks.
-  if (event.available) {
-    static_cast<void>(side.node->core.regions.MapPages(fault.region, fault.first_page,
-                                                       fault.page_count, {}, true));
-  }
+  const bool available =
+      event.available && side.node->pager.BringIn(event.request->fault, side.node->core);
   transport::Turn turn{now_, side.node->core, side.node->outbox};
-  side.qp->OnPagesReady(event.request->ticket, event.available, turn);
+  side.qp->OnPagesReady(event.request->ticket, available, turn);
   Transmit(connection, at);
 }
 
@@ -242,7 +282,9 @@ void Simulator::PollAll() {
     Side& side = connection.side(at);
     if (!side.qp) return;
     workload_.PollSends(connection, at, now_);
-    const bool may_time_out = connection.broken || swarm_.crash > 0;
+    // A late copy of a read whose key has ended is dropped, and the read may be such a copy.
+    const bool may_time_out = connection.broken || connection.is_provoked ||
+                              connection.is_severed || connection.is_attacked || swarm_.crash > 0;
     if (!may_time_out) side.faults.CheckTimeouts(side.qp->requester_counters(), findings_);
   });
 }
@@ -263,8 +305,11 @@ void Simulator::TakeDown(Connection& connection) {
 }
 
 void Simulator::CheckBeforeTheEnd(Connection& connection) {
+  if (connection.is_attacked) return;
   if (connection.broken) {
     ++result_.broken;
+    result_.severed += connection.is_severed ? 1 : 0;
+    result_.bereft += connection.has_lost_memory ? 1 : 0;
     if (!connection.has_cause) {
       findings_.Add("completions", "a connection has failed, and nothing tells why");
     }
@@ -282,9 +327,7 @@ void Simulator::CheckEnded(Connection& connection, int at) {
   Side& side = connection.side(at);
   if (side.qp) {
     workload_.Drained(connection, at);
-    if (!side.receive_order.empty()) {
-      findings_.Add("completions", "a receive request has not ended");
-    }
+    if (!side.own_pool.empty()) findings_.Add("completions", "a receive request has not ended");
   } else {
     // The program has died with its endnode: what it had posted was done, or not.
     for (const auto& operation : side.sends.posted()) {
@@ -310,7 +353,7 @@ void Simulator::ReplaceBroken() {
 }
 
 bool Simulator::IsQuiet() const {
-  return network_.next_time() == Time::Never() &&
+  return network_.next_time() == Time::Never() && unreliable_.IsQuiet() &&
          std::ranges::all_of(connections_, [](const auto& connection) {
            if (connection->broken) return false;
            return std::ranges::all_of(connection->sides, [](const auto& side) {
@@ -320,7 +363,7 @@ bool Simulator::IsQuiet() const {
 }
 
 Time Simulator::NextTime() const {
-  Time next = network_.next_time();
+  Time next = std::min(network_.next_time(), unreliable_.next_time());
   for (const auto& connection : connections_) {
     for (const auto& side : connection->sides) {
       if (side->qp) next = std::min(next, side->qp->next_time());
@@ -331,18 +374,19 @@ Time Simulator::NextTime() const {
 }
 
 void Simulator::CheckAll() {
+  unreliable_.Check();
   for (auto& connection : connections_) {
     for (auto& side : connection->sides) {
       side->local->shadow().Check(findings_);
       side->exposed->shadow().Check(findings_);
-      if (side->own_pool.plot) side->own_pool.plot->shadow().Check(findings_);
+      if (side->own_pool.plot() != nullptr) side->own_pool.plot()->shadow().Check(findings_);
       if (!side->send_queue.IsConsistent() || !side->receive_queue.IsConsistent()) {
         findings_.Add("leaks", "a work queue is not consistent");
       }
     }
   }
   for (auto& node : endnodes_) {
-    if (node->pool.plot) node->pool.plot->shadow().Check(findings_);
+    if (node->pool.plot() != nullptr) node->pool.plot()->shadow().Check(findings_);
     node->counters->shadow().Check(findings_);
     if (!node->core.IsConsistent()) findings_.Add("leaks", "the tables are not consistent");
   }

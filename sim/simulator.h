@@ -7,10 +7,13 @@
 
 #include "base/random.h"
 #include "base/time.h"
+#include "sim/attacker.h"
 #include "sim/connection.h"
 #include "sim/findings.h"
 #include "sim/network.h"
 #include "sim/swarm.h"
+#include "sim/transmitter.h"
+#include "sim/unreliable.h"
 #include "sim/workload.h"
 #include "wire/pcap.h"
 
@@ -25,9 +28,14 @@ class Simulator {
     std::string failure;  // empty: the oracles saw nothing
     uint64_t posted = 0;
     uint64_t packets = 0;
-    uint64_t faults = 0;  // page requests
-    uint64_t broken = 0;  // connections that did not live to the end
-    uint64_t digest = 0;  // of every packet and completion: two runs of one seed agree
+    uint64_t faults = 0;          // page requests
+    uint64_t messages = 0;        // of unreliable services, that have arrived
+    uint64_t broken = 0;          // connections that did not live to the end
+    uint64_t severed = 0;         // those cut for good among them
+    uint64_t bereft = 0;          // those whose programs gave up memory in use
+    uint64_t attacks = 0;         // forged packets with the right sequence number
+    Workload::Tally succeeded{};  // by opcode
+    uint64_t digest = 0;          // of every packet and completion: two runs of one seed agree
     Duration virtual_time;
   };
 
@@ -47,8 +55,12 @@ class Simulator {
   void PostSome();
   void Step(Connection& connection, int at);
   void Transmit(Connection& connection, int at);
+  bool SendPacket(Connection& connection, int at, const transport::OutPacket& packet);
+  void Overhear(Side& side, const wire::Packet& packet);
+  void OverhearAnswer(Side& side, const wire::Packet& packet);
+  void OnAsyncEvent(Connection& connection, const transport::AsyncEvent& event);
   void Deliver();
-  void DeliverPacket(Connection& connection, int at, std::vector<std::byte> bytes);
+  void DeliverPacket(Connection& connection, int at, const Event& event);
   void AnswerFault(Connection& connection, int at, const Event& event);
   void PollAll();
   void TakeDown(Connection& connection);
@@ -64,6 +76,7 @@ class Simulator {
   void Forge();
   void Crash();
   void CutSomeLink();
+  void SeverSome();
 
   template <class Fn>
   void ForEachSide(Fn fn) {
@@ -77,7 +90,9 @@ class Simulator {
   Random random_;
   Findings findings_;
   Network network_;
+  Transmitter transmitter_;
   Workload workload_;
+  Unreliable unreliable_;
   std::vector<std::unique_ptr<Endnode>> endnodes_;
   std::vector<std::unique_ptr<Endnode>> crashed_;
   std::vector<std::unique_ptr<Connection>> connections_;
@@ -87,6 +102,7 @@ class Simulator {
   uint32_t next_qp_ = 0x100;
   uint64_t next_connection_ = 1;
   uint64_t turns_ = 0;
+  Attacker attacker_;
   std::vector<std::byte> seen_;  // a packet, as an eavesdropper knows it...
   wire::QpNumber seen_to_;       // ...and whom it was for
   Result result_;

@@ -31,17 +31,27 @@ TEST(SimulatorTest, SeedsDiffer) {
             Simulator::Run(Swarm::Draw(2), nullptr).digest);
 }
 
-TEST(SimulatorTest, EveryKindOfTroubleIsMet) {
+TEST(SimulatorTest, EveryKindOfTroubleAndOfWorkIsMet) {
   Simulator::Result sum;
-  for (uint64_t seed = 100; seed < 150; ++seed) {
+  for (uint64_t seed = 100; seed < 300; ++seed) {
     const Simulator::Result result = Simulator::Run(Swarm::Draw(seed), nullptr);
     sum.faults += result.faults;
+    sum.messages += result.messages;
     sum.broken += result.broken;
-    sum.posted += result.posted;
+    sum.severed += result.severed;
+    sum.bereft += result.bereft;
+    sum.attacks += result.attacks;
+    for (size_t i = 0; i < sum.succeeded.size(); ++i) sum.succeeded[i] += result.succeeded[i];
   }
-  EXPECT_GT(sum.faults, 400u);
-  EXPECT_GT(sum.broken, 10u);
-  EXPECT_GT(sum.posted, 5000u);
+  EXPECT_GT(sum.faults, 1000u);
+  EXPECT_GT(sum.messages, 1000u);
+  EXPECT_GT(sum.broken, 50u);
+  EXPECT_GT(sum.severed, 5u);
+  EXPECT_GT(sum.bereft, 5u);
+  EXPECT_GT(sum.attacks, 20u);
+  for (size_t i = 0; i < sum.succeeded.size(); ++i) {
+    EXPECT_GT(sum.succeeded[i], 20u) << queue::NameOf(static_cast<queue::SendOpcode>(i));
+  }
 }
 
 TEST(SwarmTest, PrintsWhatWasDrawn) {

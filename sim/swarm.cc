@@ -37,6 +37,7 @@ void DrawNetwork(Random& random, Swarm& swarm) {
   swarm.corruption = Trouble(random, 30);
   swarm.partition = Trouble(random, 3);
   swarm.hostile = Trouble(random, 100);
+  swarm.attack = random.Chance(1, 5) ? Trouble(random, 20) : 0;
   if (random.Chance(1, 2)) swarm.jitter = UpTo(random, 50);
 }
 
@@ -45,12 +46,29 @@ void DrawMemory(Random& random, Swarm& swarm) {
   swarm.page_in_max = random.Chance(1, 4) ? UpTo(random, 20'000) : UpTo(random, 300);
   swarm.page_in_failure = random.Chance(1, 6) ? Trouble(random, 20) : 0;
   swarm.page_service_estimate = random.Chance(1, 3) ? Milliseconds(200) : UpTo(random, 2000);
-  swarm.windows = Trouble(random, 700);
+  swarm.loans_max = static_cast<uint32_t>(1 + random.Below(6));
+  swarm.loans = random.Chance(1, 3) ? 0 : static_cast<uint32_t>(random.Between(50, 700));
+  swarm.registration = random.Chance(1, 3) ? 0 : static_cast<uint32_t>(random.Between(100, 900));
   swarm.one_touch = Trouble(random, 600);
   swarm.invalidation = random.Chance(1, 2) ? Trouble(random, 20) : 0;
   swarm.swap = random.Chance(1, 3) ? Trouble(random, 5) : 0;
+  swarm.deregistration = random.Chance(1, 6) ? Trouble(random, 5) : 0;
+  swarm.unmapping = random.Chance(1, 6) ? Trouble(random, 5) : 0;
   swarm.illegal = random.Chance(1, 2) ? Trouble(random, 30) : 0;
   swarm.crash = random.Chance(1, 5) ? Trouble(random, 2) : 0;
+}
+
+// One connection is to show that the faults of the others are not its own.
+void Spare(Random& random, Swarm& swarm) {
+  swarm.has_spared = true;
+  swarm.connections = std::max(swarm.connections, 2u);
+  swarm.shared_receives = false;
+  swarm.dry = 0;
+  swarm.loss = swarm.duplication = swarm.corruption = swarm.partition = 0;
+  swarm.hostile = swarm.attack = swarm.crash = 0;
+  swarm.jitter = Duration();
+  swarm.eviction = static_cast<uint32_t>(500 + random.Below(500));
+  swarm.page_in_max = Milliseconds(20);
 }
 
 void Line(std::string& text, const char* name, uint64_t value) {
@@ -75,6 +93,10 @@ Swarm Swarm::Draw(uint64_t seed) {
   DrawConnection(random, swarm);
   DrawNetwork(random, swarm);
   DrawMemory(random, swarm);
+  swarm.severance = random.Chance(1, 6) ? Trouble(random, 3) : 0;
+  if (random.Chance(1, 10)) Spare(random, swarm);
+  if (random.Chance(1, 2)) swarm.uc_connections = static_cast<uint32_t>(random.Below(3));
+  if (random.Chance(1, 2)) swarm.ud_queue_pairs = static_cast<uint32_t>(random.Below(4));
   return swarm;
 }
 
@@ -83,6 +105,8 @@ std::string Swarm::ToString() const {
   Line(text, "seed", seed);
   Line(text, "endnodes", endnodes);
   Line(text, "connections", connections);
+  Line(text, "uc_connections", uc_connections);
+  Line(text, "ud_queue_pairs", ud_queue_pairs);
   Line(text, "operations", operations);
   Line(text, "slots", slots);
   Line(text, "slot_bytes", slot_bytes);
@@ -98,17 +122,24 @@ std::string Swarm::ToString() const {
   Line(text, "duplication", duplication);
   Line(text, "corruption", corruption);
   Line(text, "partition", partition);
+  Line(text, "severance", severance);
   Line(text, "hostile", hostile);
+  Line(text, "attack", attack);
   Line(text, "delay", delay);
   Line(text, "jitter", jitter);
   Line(text, "eviction", eviction);
+  Line(text, "has_spared", has_spared ? 1 : 0);
   Line(text, "page_in_max", page_in_max);
   Line(text, "page_in_failure", page_in_failure);
   Line(text, "page_service_estimate", page_service_estimate);
-  Line(text, "windows", windows);
+  Line(text, "loans_max", loans_max);
+  Line(text, "loans", loans);
+  Line(text, "registration", registration);
   Line(text, "one_touch", one_touch);
   Line(text, "invalidation", invalidation);
   Line(text, "swap", swap);
+  Line(text, "deregistration", deregistration);
+  Line(text, "unmapping", unmapping);
   Line(text, "illegal", illegal);
   Line(text, "crash", crash);
   return text;

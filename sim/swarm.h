@@ -16,6 +16,8 @@ struct Swarm {
   uint64_t seed = 0;
   uint32_t endnodes = 2;
   uint32_t connections = 1;
+  uint32_t uc_connections = 0;
+  uint32_t ud_queue_pairs = 0;
   uint32_t operations = 0;  // posted in all
   uint32_t slots = 0;       // buffers of a connection, on each side and of each kind
   uint32_t slot_bytes = 0;
@@ -33,26 +35,33 @@ struct Swarm {
   uint32_t duplication = 0;
   uint32_t corruption = 0;
   uint32_t partition = 0;  // per turn, one direction between two endnodes
-  uint32_t hostile = 0;    // per turn, a forged packet
+  uint32_t severance = 0;  // per turn, one connection is cut for good
+  uint32_t hostile = 0;    // per turn, a forged packet, the sequence number far off
+  uint32_t attack = 0;     // per turn, a forged packet with the right sequence number
   Duration delay = Microseconds(5);
   Duration jitter{};
 
-  uint32_t eviction = 0;  // per turn, a page
+  uint32_t eviction = 0;    // per turn, a page
+  bool has_spared = false;  // but never of the first connection
   Duration page_in_max = Microseconds(100);
   uint32_t page_in_failure = 0;
   Duration page_service_estimate = Milliseconds(1);
 
-  uint32_t windows = 0;       // per operation, that it goes through one
-  uint32_t one_touch = 0;     // per window
-  uint32_t invalidation = 0;  // per turn, of a key that may be in use
-  uint32_t swap = 0;          // per turn, a region is taken out and given back later
-  uint32_t illegal = 0;       // per operation
-  uint32_t crash = 0;         // per turn, of an endnode
+  uint32_t loans_max = 0;       // windows and regions of its own that a side lends its peer
+  uint32_t loans = 0;           // per operation, that it goes through one
+  uint32_t registration = 0;    // per loan, that it is a region and not a window
+  uint32_t one_touch = 0;       // per loan
+  uint32_t invalidation = 0;    // per turn, of a key that may be in use
+  uint32_t swap = 0;            // per turn, a region is taken out and given back later
+  uint32_t deregistration = 0;  // per turn, of memory that may be in use
+  uint32_t unmapping = 0;       // per turn, of memory that may be in use
+  uint32_t illegal = 0;         // per operation
+  uint32_t crash = 0;           // per turn, of an endnode
 
   // Packets reach the other side once, in order, and untouched.
   [[nodiscard]] bool link_is_perfect() const {
     return loss == 0 && duplication == 0 && corruption == 0 && partition == 0 && hostile == 0 &&
-           jitter == Duration();
+           attack == 0 && jitter == Duration();
   }
 
   // One line per option, name=value.

@@ -10,31 +10,30 @@ namespace verbena::sim {
 using queue::CompletionStatus;
 using queue::SendOpcode;
 
+namespace {
+
+// Above the numbers of all connections.
+constexpr uint64_t kDoubtful = uint64_t{1} << 32;
+
+}  // namespace
+
 Excuses Workload::ExcusesOf(const Connection& connection) const {
   const bool slow_pages = swarm_.eviction > 0 && swarm_.page_in_max * 8 >= swarm_.ack_timeout;
+  // A queue pair that ends because its bytes cannot be read any more tells its peer nothing.
+  const bool may_fall_silent = swarm_.crash > 0 || connection.has_lost_memory;
   return {.is_broken = connection.broken,
-          .may_lose = !swarm_.link_is_perfect() || slow_pages || swarm_.crash > 0,
-          .may_run_dry = swarm_.rnr_retry<7, .pages_may_fail = swarm_.page_in_failure> 0};
+          .may_lose =
+              !swarm_.link_is_perfect() || slow_pages || may_fall_silent || connection.is_severed,
+          .may_run_dry = swarm_.rnr_retry<7, .pages_may_fail = swarm_.page_in_failure> 0,
+          .has_lost_memory = connection.has_lost_memory,
+          .is_attacked = connection.is_attacked};
 }
 
 void Workload::FillReceives(Side& side) {
-  ReceivePool& pool = side.receives();
-  while (!pool.free.empty()) {
-    const uint32_t slot = pool.free.back();
-    const uint64_t id = pool.next_id++;
-    const uint64_t first = random_.Below(swarm_.slot_bytes + 1);
-    const std::array<queue::Sge, 2> sges = {
-        pool.plot->Bytes(SlotAt(slot), first),
-        pool.plot->Bytes(SlotAt(slot) + first, swarm_.slot_bytes - first)};
-    const queue::ReceiveRequest request{.wqe = {queue::WrId(id)}, .sges = sges};
-    const bool posted = side.node->srq ? side.node->srq->Post(request).has_value()
-                                       : side.receive_queue.Post(request).has_value();
-    if (!posted) return;
-    pool.free.pop_back();
-    pool.posted.emplace(id, slot);
-    pool.plot->Allow(id, SlotAt(slot), std::vector<std::byte>(swarm_.slot_bytes), true);
-    if (!side.node->srq) side.receive_order.push_back(id);
-  }
+  side.receives().Fill(random_, [&side](const queue::ReceiveRequest& request) {
+    return side.node->srq ? side.node->srq->Post(request).has_value()
+                          : side.receive_queue.Post(request).has_value();
+  });
 }
 
 void Workload::PollReceives(Connection& connection, int at, Time now) {
@@ -44,64 +43,77 @@ void Workload::PollReceives(Connection& connection, int at, Time now) {
   const size_t count = side.receive_cq.Poll(completions).value();
   for (size_t i = 0; i < count; ++i) {
     const queue::Completion& completion = completions[i];
-    const auto posted = pool.posted.find(completion.id.value());
-    if (posted == pool.posted.end()) {
-      return findings_.Add("completions", "a receive request completed twice, or never posted");
-    }
-    if (!side.node->srq) {
-      if (side.receive_order.front() != posted->first) {
-        findings_.Add("completions", "receive requests completed out of order");
-      }
-      side.receive_order.pop_front();
-    }
+    const auto offset = pool.OffsetOf(completion.id, findings_);
+    if (!offset) return;
     const bool well = completion.status == CompletionStatus::kSuccess;
     if (well) {
-      OnMessage(connection, at, completion, SlotAt(posted->second));
+      OnMessage(connection, at, completion, *offset);
     } else if (completion.status != CompletionStatus::kFlushed) {
-      const bool excused = !side.inbound.empty() &&
-                           (side.inbound.front()->fate != Fate::kSuccess ||
-                            side.inbound.front()->is_endangered || swarm_.page_in_failure > 0);
-      if (!excused) {
-        findings_.Add("completions", std::string("a receive request ended with ") +
-                                         queue::NameOf(completion.status));
-      }
-      connection.has_cause = true;
-      connection.Break(now, swarm_.ack_timeout);
+      ReceiveFailed(connection, at, completion.status, now);
     } else if (!connection.broken) {
       findings_.Add("completions", "a receive request was flushed without a reason");
     }
-    pool.plot->shadow().Finish(posted->first, well, "a receive", findings_);
-    pool.free.push_back(posted->second);
-    pool.posted.erase(posted);
+    pool.Finish(completion.id, well, findings_);
   }
+}
+
+void Workload::ReceiveFailed(Connection& connection, int at, CompletionStatus status, Time now) {
+  const Side& side = connection.side(at);
+  const bool is_of_message =
+      !side.inbound.empty() &&
+      (side.inbound.front()->is_endangered || side.inbound.front()->fate != Fate::kSuccess);
+  const bool is_excused = is_of_message || swarm_.page_in_failure > 0 ||
+                          connection.has_lost_memory || connection.is_attacked;
+  if (!is_excused) {
+    findings_.Add("completions",
+                  std::string("a receive request ended with ") + queue::NameOf(status));
+  }
+  connection.has_cause = true;
+  connection.Break(now, swarm_.ack_timeout);
 }
 
 // The message that was posted first of those not yet received, and all of it.
 void Workload::OnMessage(Connection& connection, int at, const queue::Completion& completion,
                          uint64_t offset) {
   Side& side = connection.side(at);
+  if (connection.is_attacked) return OnDoubtfulMessage(side, completion);
   if (side.inbound.empty()) return findings_.Add("completions", "a message that was never sent");
   Operation& message = *side.inbound.front();
   const bool is_write = message.opcode == SendOpcode::kWriteWithImmediate;
   bool fits =
       completion.byte_count == message.bytes.size() && message.fate == Fate::kSuccess &&
       is_write == (completion.opcode == queue::CompletionOpcode::kReceiveWithImmediate) &&
-      completion.flags.with_immediate == queue::PropertiesOf(message.opcode).carries_immediate;
+      completion.flags.with_immediate == queue::PropertiesOf(message.opcode).carries_immediate &&
+      completion.flags.with_invalidate == (message.opcode == SendOpcode::kSendWithInvalidate);
   if (completion.flags.with_immediate) {
     fits = fits && completion.immediate.value() == message.immediate;
   }
   if (completion.flags.with_invalidate) {
     fits = fits && completion.invalidated.value() == message.invalidated;
-    if (Window* const window = FindWindow(side, message.window)) Unbound(side, *window);
+    if (Loan* const loan = side.FindLoan(message.loan)) Returned(side, *loan);
+  }
+  if (message.opcode == SendOpcode::kRegisterAndSend) {
+    // Whoever has the message may use the key that came with it.
+    Side& owner = connection.side(1 - at);
+    if (Loan* const loan = owner.FindLoan(message.loan)) Lent(owner, *loan, message);
   }
   if (!fits) findings_.Add("completions", "a message was received that is not the next one");
   if (fits && !is_write && !message.bytes.empty() &&
-      std::memcmp(side.receives().plot->At(offset), message.bytes.data(), message.bytes.size()) !=
+      std::memcmp(side.receives().plot()->At(offset), message.bytes.data(), message.bytes.size()) !=
           0) {
     findings_.Add("bytes", "a message was received with other bytes than were sent");
   }
   message.is_received = true;
   side.inbound.pop_front();
+}
+
+// Nobody knows who has sent it. But if the adapter says that a key has ended, it has.
+void Workload::OnDoubtfulMessage(Side& side, const queue::Completion& completion) {
+  if (!completion.flags.with_invalidate) return;
+  for (const auto& loan : side.loans) {
+    const bool is_it = loan->key.value() == completion.invalidated.value();
+    if (is_it && loan->state != Loan::State::kFree) Returned(side, *loan);
+  }
 }
 
 void Workload::PollSends(Connection& connection, int at, Time now) {
@@ -113,18 +125,35 @@ void Workload::PollSends(Connection& connection, int at, Time now) {
     const CompletionStatus status = completion.status;
     side.sends.Completed(completion, ExcusesOf(connection), findings_,
                          [&](Operation& operation, bool well) {
-                           if (well) {
-                             side.faults.CheckLatency(now - operation.posted_at, findings_);
-                           }
+                           if (well) CheckPace(connection, at, operation, now);
                            Ended(connection, at, operation, well);
                          });
     if (status == CompletionStatus::kSuccess) continue;
-    if (!side.has_failed) {
-      side.faults.CheckRetries(status == CompletionStatus::kRnrRetryExceeded, findings_);
-    }
+    if (!side.has_failed) CheckRetries(connection, at, status);
     side.has_failed = true;
     if (status != CompletionStatus::kFlushed) connection.has_cause = true;
     connection.Break(now, swarm_.ack_timeout);
+  }
+}
+
+void Workload::CheckPace(Connection& connection, int at, const Operation& operation, Time now) {
+  Side& side = connection.side(at);
+  if (connection.is_severed || connection.is_attacked || operation.is_endangered) return;
+  side.faults.CheckLatency(now - operation.posted_at, findings_);
+  // When a silent one ended is not known.
+  const bool is_judged = connection.is_spared && operation.is_signaled;
+  if (is_judged && !connection.has_lost_memory) {
+    side.progress.Ended(operation.posted_at, now, findings_);
+  }
+}
+
+void Workload::CheckRetries(Connection& connection, int at, CompletionStatus status) {
+  Side& side = connection.side(at);
+  side.faults.CheckRetries(status == CompletionStatus::kRnrRetryExceeded, findings_);
+  const bool is_countable =
+      swarm_.link_is_perfect() && swarm_.eviction == 0 && !connection.has_lost_memory;
+  if (is_countable) {
+    side.retries.CheckGaveUp(status, swarm_.retry_count, swarm_.rnr_retry, findings_);
   }
 }
 
@@ -137,20 +166,22 @@ void Workload::Drained(Connection& connection, int at) {
 void Workload::Ended(Connection& connection, int at, Operation& operation, bool well) {
   Side& side = connection.side(at);
   Side& peer = connection.side(1 - at);
-  if (well) {
+  if (well && !connection.is_attacked) {
     EndedWell(connection, at, operation);
   } else if (operation.opcode == SendOpcode::kFetchAndAdd && operation.fate == Fate::kSuccess) {
-    peer.node->atomics[operation.immediate].Failed(connection.id * 2 + static_cast<uint64_t>(at),
-                                                   operation.word);
+    // Done or not; where answers are forged, whatever came of those before it.
+    const uint64_t queue = connection.id * 2 + static_cast<uint64_t>(at);
+    peer.node->atomics[operation.immediate].Failed(
+        connection.is_attacked ? kDoubtful + operation.id : queue, operation.word);
   }
-  WindowWorkEnded(side, operation, well);
-  if (operation.remote_slot && operation.window != 0) {
-    Window* const window = FindWindow(peer, operation.window);
-    if (window != nullptr && window->user.get() == &operation) {
-      window->user = nullptr;
-      // IBA has no such window: it has died with the message.
+  LoanWorkEnded(side, operation, well);
+  if (operation.remote_slot && operation.loan != 0) {
+    Loan* const loan = peer.FindLoan(operation.loan);
+    if (loan != nullptr && loan->user.get() == &operation) {
+      loan->user = nullptr;
+      // IBA has no such key: it has died with the message.
       const bool touched = !operation.bytes.empty();
-      if (well && window->one_touch && touched) Unbound(peer, *window);
+      if (well && loan->one_touch && touched) Spent(peer, *loan, operation);
     }
   }
 }
@@ -159,6 +190,7 @@ void Workload::EndedWell(Connection& connection, int at, Operation& operation) {
   Side& side = connection.side(at);
   Side& peer = connection.side(1 - at);
   const char* const name = queue::NameOf(operation.opcode);
+  ++succeeded_[static_cast<size_t>(operation.opcode)];
   const auto local_word = [&] {
     uint64_t word = 0;
     std::memcpy(&word, side.local->At(SlotAt(*operation.local_slot)), sizeof word);
@@ -169,101 +201,14 @@ void Workload::EndedWell(Connection& connection, int at, Operation& operation) {
   } else if (operation.opcode == SendOpcode::kCompareAndSwap && local_word() != operation.word) {
     findings_.Add("atomics", "a compare-and-swap found a value that was not there");
   }
-  const bool is_message = operation.opcode == SendOpcode::kSend ||
-                          operation.opcode == SendOpcode::kSendWithInvalidate ||
-                          queue::PropertiesOf(operation.opcode).carries_immediate;
-  if (is_message && !operation.is_received) {
+  if (IsMessage(operation.opcode) && !operation.is_received) {
     findings_.Add("completions", std::string(name) + " succeeded, but was not received");
   }
   side.local->shadow().Finish(operation.id, true, name, findings_);
   peer.exposed->shadow().Finish(operation.id, true, name, findings_);
   if (operation.local_slot) side.free_local.push_back(*operation.local_slot);
-  if (operation.remote_slot && operation.window == 0) {
+  if (operation.remote_slot && operation.loan == 0) {
     peer.free_exposed.push_back(*operation.remote_slot);
-  }
-}
-
-// A bind or an invalidation of our own has ended.
-void Workload::WindowWorkEnded(Side& side, Operation& operation, bool well) {
-  Window* const window = FindWindow(side, operation.window);
-  if (window == nullptr || !well) return;
-  if (operation.opcode == SendOpcode::kBindWindow) {
-    window->key = window->next_key;
-    window->state = Window::State::kBound;
-  } else if (operation.opcode == SendOpcode::kLocalInvalidate) {
-    Unbound(side, *window);
-  }
-}
-
-// The key is dead: what goes through it from now on is not granted.
-void Workload::Unbound(Side& owner, Window& window) {
-  window.state = Window::State::kUnbound;
-  if (window.user != nullptr) {
-    // Its slot is not used again, since the peer may yet succeed.
-    window.user->is_forbidden = true;
-    owner.exposed->shadow().Forbid(window.user->id);
-    owner.exposed->shadow().Check(findings_);
-    window.user = nullptr;
-    return;
-  }
-  owner.free_exposed.push_back(window.slot);
-}
-
-Window* Workload::FindWindow(Side& side, uint64_t id) {
-  for (const auto& window : side.windows) {
-    if (window->id == id) return window.get();
-  }
-  return nullptr;
-}
-
-// Whether or not it is in use.
-void Workload::EndSomeWindow(Connection& connection, int owner, Time now) {
-  Side& side = connection.side(owner);
-  if (side.windows.empty() || side.is_swapped_out) return;
-  Window& window = *side.windows[random_.Below(side.windows.size())];
-  if (window.state != Window::State::kBound) return;
-  if (window.user != nullptr) window.user->is_endangered = true;
-  const memory::Accessor who{side.node->pd, memory::QpNumber(side.number.value())};
-  if (window.type == memory::WindowType::kType1) {
-    const auto unbound = side.node->core.windows.Bind(window.key, {}, who);
-    CHECK(unbound.has_value());
-    window.key = *unbound;
-    return Unbound(side, window);
-  }
-  const uint64_t posted = side.send_queue.end().value() - side.send_queue.begin().value();
-  if (window.one_touch || posted == side.send_queue.limits().capacity) return;
-  window.state = Window::State::kEnding;
-  Draft draft;
-  draft.operation->id = next_id_++;
-  draft.operation->window = window.id;
-  draft.wqe.opcode = SendOpcode::kLocalInvalidate;
-  draft.wqe.invalidate = queue::KeyValue(window.key.value());
-  Submit(connection, owner, draft, now);
-}
-
-void Workload::SwapOut(Connection& connection, int owner) {
-  Side& side = connection.side(owner);
-  if (side.is_swapped_out) return;
-  CHECK(side.node->core.regions.SwapOut(side.exposed->keys().local).has_value());
-  side.is_swapped_out = true;
-  for (const auto& operation : connection.side(1 - owner).sends.posted()) {
-    operation->is_endangered = true;
-    side.exposed->shadow().Forbid(operation->id);
-  }
-  // Its own work requests on windows may be refused, too.
-  for (const auto& operation : side.sends.posted()) operation->is_endangered = true;
-  side.exposed->shadow().Check(findings_);
-}
-
-void Workload::SwapIn(Connection& connection, int owner) {
-  Side& side = connection.side(owner);
-  if (!side.is_swapped_out) return;
-  side.exposed->shadow().Check(findings_);
-  CHECK(side.node->core.regions.SwapIn(side.exposed->keys().local).has_value());
-  side.is_swapped_out = false;
-  for (const auto& operation : connection.side(1 - owner).sends.posted()) {
-    const bool may = operation->fate == Fate::kSuccess && !operation->is_forbidden;
-    if (may) side.exposed->shadow().AllowAgain(operation->id);
   }
 }
 

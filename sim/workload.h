@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -13,9 +14,9 @@
 
 namespace verbena::sim {
 
-// The programs at both ends of all connections: what they post, and what they make of completions.
-// Each operation has bytes of its own on both sides as long as it is under way, so that what they
-// must be in the end is known when it is posted. One thread.
+// The programs at both ends of all reliable connections: what they post, and what they make of
+// completions. Each operation has bytes of its own on both sides as long as it is under way, so
+// that what they must be in the end is known when it is posted. One thread.
 class Workload {
  public:
   Workload(const Swarm& swarm, Random random, Findings& findings)
@@ -33,9 +34,15 @@ class Workload {
   void Drained(Connection& connection, int at);
 
   // The owner takes keys away while they may be in use, and memory.
-  void EndSomeWindow(Connection& connection, int owner, Time now);
+  void EndSomeLoan(Connection& connection, int owner, Time now);
   void SwapOut(Connection& connection, int owner);
   void SwapIn(Connection& connection, int owner);
+  void DeregisterSome(Connection& connection, int owner);
+  void UnmapSome(Connection& connection, int owner);
+
+  // Operations that ended well, by opcode.
+  using Tally = std::array<uint64_t, queue::kSendOpcodeCount>;
+  [[nodiscard]] const Tally& succeeded() const { return succeeded_; }
 
   // What packets and pages do excuses this.
   [[nodiscard]] Excuses ExcusesOf(const Connection& connection) const;
@@ -45,40 +52,63 @@ class Workload {
     std::shared_ptr<Operation> operation = std::make_shared<Operation>();
     queue::SendWqe wqe;
     std::vector<queue::Sge> sges;
-    Window* window = nullptr;
+    std::vector<uint64_t> pages;
+    Loan* loan = nullptr;  // of the peer, through which it goes
   };
 
   // workload_post.cc
+  bool DraftSome(Connection& connection, int from, Draft& draft);
   bool DraftMessage(Connection& connection, int from, Draft& draft);
   bool DraftWrite(Connection& connection, int from, Draft& draft);
   bool DraftRead(Connection& connection, int from, Draft& draft);
   bool DraftFetchAndAdd(Connection& connection, int from, Draft& draft);
   bool DraftWord(Connection& connection, int from, Draft& draft);
   bool DraftFlush(Connection& connection, int from, Draft& draft);
-  bool DraftBind(Connection& connection, int from, Draft& draft);
-  bool DraftInvalidate(Connection& connection, int from, Draft& draft);
+  bool DraftDelay(Draft& draft);
   bool TakeRemote(Connection& connection, int from, Draft& draft, queue::Remote& remote);
   bool TakeLocal(Side& side, Draft& draft);
   void Gather(Side& side, Draft& draft);
-  void MakeIllegal(Connection& connection, int from, Draft& draft);
   void Submit(Connection& connection, int from, Draft& draft, Time now);
-  std::vector<std::byte> Noise(uint64_t length);
   uint64_t SomeLength();
 
+  // workload_illegal.cc
+  void MakeIllegal(Connection& connection, int from, Draft& draft);
+  bool MisplaceAtomic(queue::Atomic& atomic);
+  void MisplaceRemote(Side& peer, queue::Remote& remote, const Draft& draft);
+  void MarkHopeless(Connection& connection, int from, Draft& draft);
+
+  // workload_loans.cc
+  bool DraftLoan(Connection& connection, int from, Draft& draft);
+  Loan* FreeLoan(Side& side);
+  void MakeLoan(Side& side, Loan& loan);
+  void LendByCall(Side& side, Loan& loan, bool is_present);
+  void DraftBind(Side& side, Loan& loan, Draft& draft);
+  void DraftRegister(Connection& connection, int from, Loan& loan, Draft& draft);
+  void GrantLoan(Side& side, const Loan& loan, memory::Key key);
+  bool DraftInvalidate(Connection& connection, int from, Draft& draft);
+  Loan* SomeIdleLoan(Side& side);
+  void LoanWorkEnded(Side& side, Operation& operation, bool well);
+  static void Lent(Side& owner, Loan& loan, const Operation& operation);
+  void Returned(Side& owner, Loan& loan);
+  void Spent(Side& owner, Loan& loan, const Operation& operation);
+  void LoseExposed(Connection& connection, int owner);
+
   // workload.cc
+  void CheckPace(Connection& connection, int at, const Operation& operation, Time now);
+  void CheckRetries(Connection& connection, int at, queue::CompletionStatus status);
+  void OnDoubtfulMessage(Side& side, const queue::Completion& completion);
+  void ReceiveFailed(Connection& connection, int at, queue::CompletionStatus status, Time now);
   void Ended(Connection& connection, int at, Operation& operation, bool well);
   void EndedWell(Connection& connection, int at, Operation& operation);
-  void WindowWorkEnded(Side& side, Operation& operation, bool well);
-  void Unbound(Side& owner, Window& window);
   void OnMessage(Connection& connection, int at, const queue::Completion& completion,
                  uint64_t offset);
-  static Window* FindWindow(Side& side, uint64_t id);
   [[nodiscard]] uint64_t SlotAt(uint32_t slot) const { return uint64_t{slot} * swarm_.slot_bytes; }
 
   const Swarm swarm_;
   Random random_;
   Findings& findings_;
   uint64_t next_id_ = 1;
+  Tally succeeded_{};
 };
 
 }  // namespace verbena::sim

@@ -17,24 +17,35 @@ struct Excuses {
   bool may_lose = false;     // packets, or the time to answer them
   bool may_run_dry = false;  // the receiver is not ready more often than is allowed
   bool pages_may_fail = false;
+  bool has_lost_memory = false;  // unmapped or deregistered while it is in use
+  bool is_attacked = false;      // any answer may have been forged
 };
 
 inline bool IsAllowed(const Operation& operation, queue::CompletionStatus status,
                       const Excuses& excuses) {
   using queue::CompletionStatus;
   const Fate fate = operation.fate;
+  const bool is_taken_away =
+      operation.is_endangered || excuses.pages_may_fail || excuses.has_lost_memory;
+  if (excuses.is_attacked) return true;
   if (status == CompletionStatus::kSuccess) return fate == Fate::kSuccess;
   if (status == CompletionStatus::kFlushed) return excuses.is_broken;
-  if (status == CompletionStatus::kRetryExceeded) return excuses.may_lose || excuses.is_broken;
+  if (status == CompletionStatus::kRetryExceeded) {
+    return excuses.may_lose || excuses.is_broken || is_taken_away;
+  }
   if (status == CompletionStatus::kRnrRetryExceeded) return excuses.may_run_dry;
   if (status == CompletionStatus::kRemoteAccessError) {
-    return fate == Fate::kRemoteDenied || operation.is_endangered || excuses.pages_may_fail;
+    return fate == Fate::kRemoteDenied || is_taken_away;
   }
   if (status == CompletionStatus::kRemoteInvalidRequest) return fate == Fate::kRemoteInvalid;
   if (status == CompletionStatus::kLocalProtectionError) {
-    return fate == Fate::kLocalDenied || operation.is_endangered || excuses.pages_may_fail;
+    return fate == Fate::kLocalDenied || is_taken_away;
   }
-  if (status == CompletionStatus::kWindowBindError) return operation.is_endangered;
+  if (status == CompletionStatus::kLocalLengthError) return fate == Fate::kTooLong;
+  if (status == CompletionStatus::kRemoteOperationError) return excuses.has_lost_memory;
+  if (status == CompletionStatus::kWindowBindError) {
+    return operation.is_endangered || excuses.has_lost_memory;
+  }
   return false;
 }
 
@@ -70,6 +81,9 @@ class CompletionsOracle {
     has_failed_ = has_failed_ || !well;
     done(*operation, well);
   }
+
+  // The queue pair was told to go on after a failure. REQUIRES: nothing is posted.
+  void Resumed() { has_failed_ = false; }
 
   // The queue is empty: what has not told has succeeded.
   template <class Done>

@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/oracle/access.h"
 #include "sim/oracle/atomics.h"
 #include "sim/oracle/completions.h"
 #include "sim/oracle/faults.h"
 #include "sim/oracle/leaks.h"
+#include "sim/oracle/messages.h"
+#include "sim/oracle/progress.h"
+#include "sim/oracle/retries.h"
 #include "sim/oracle/shadow.h"
 
 namespace verbena::sim {
@@ -59,6 +63,27 @@ TEST_F(ShadowTest, NothingChangesWhileForbidden) {
   shadow_.AllowAgain(1);
   EXPECT_TRUE(IsGood());
   EXPECT_TRUE(EndsWell(1));
+}
+
+TEST_F(ShadowTest, NothingChangesAnyMoreOnceItIsClosed) {
+  shadow_.Allow(1, 0, std::vector(2, std::byte{7}));
+  memory_[0] = std::byte{7};
+  shadow_.Close();
+  EXPECT_TRUE(IsGood()) << "what was done before";
+  shadow_.AllowAgain(1);
+  shadow_.Allow(2, 8, std::vector(1, std::byte{7}));
+  memory_[8] = std::byte{7};
+  EXPECT_FALSE(IsGood());
+}
+
+TEST_F(ShadowTest, ALooseOneAllowsAnyBytesButNoOtherPlaces) {
+  shadow_.Allow(1, 0, std::vector(2, std::byte{7}));
+  shadow_.Loosen();
+  shadow_.Allow(2, 8, std::vector(1, std::byte{7}));
+  memory_[1] = memory_[8] = std::byte{9};
+  EXPECT_TRUE(IsGood());
+  memory_[9] = std::byte{9};
+  EXPECT_FALSE(IsGood());
 }
 
 bool IsPossible(AtomicsOracle oracle, uint64_t final_value) {
@@ -162,6 +187,184 @@ TEST(FaultsOracleTest, ATimerMustNotRepairAFault) {
   oracle.CheckTimeouts({}, findings);
   EXPECT_TRUE(findings.empty());
   oracle.CheckTimeouts({.timeouts = 1}, findings);
+  EXPECT_FALSE(findings.empty());
+}
+
+class AccessOracleTest : public testing::Test {
+ protected:
+  static constexpr uint32_t kMtu = 256;
+  static constexpr wire::QpNumber kQp{1};
+  static constexpr memory::Key kKey{0x100};
+
+  void Ask(uint32_t psn, uint64_t address, uint32_t length, memory::Key key = kKey) {
+    oracle_.Asked(kQp, wire::Psn(psn), 1 + (length - 1) / kMtu,
+                  {.address = wire::VirtualAddress(address),
+                   .r_key = wire::RKey(key.value()),
+                   .dma_length = length});
+  }
+  bool MayAnswer(uint32_t psn, size_t size) {
+    Findings findings;
+    oracle_.Answers(kQp, wire::Psn(psn), kMtu, size, findings);
+    return findings.empty();
+  }
+  AccessOracle oracle_;
+};
+
+TEST_F(AccessOracleTest, BytesLeaveByAKeyThatGrantsThem) {
+  EXPECT_FALSE(MayAnswer(5, 1)) << "nobody has asked";
+  EXPECT_TRUE(MayAnswer(5, 0)) << "no bytes";
+  oracle_.Add(kKey, {.start = 1000, .length = 300, .rights = memory::Rights::kRemoteRead});
+  Ask(5, 1000, 301);
+  EXPECT_TRUE(MayAnswer(5, 256)) << "the first packet is in range";
+  EXPECT_FALSE(MayAnswer(6, 45)) << "the second overruns the end";
+  EXPECT_TRUE(MayAnswer(6, 44));
+  oracle_.Remove(kKey);
+  EXPECT_FALSE(MayAnswer(5, 256)) << "the key has gone since";
+}
+
+TEST_F(AccessOracleTest, RightQueuePairAndRegionAreAsked) {
+  constexpr memory::Key kRegion{0x200};
+  oracle_.Add(kRegion, {.start = 0, .length = 100, .rights = memory::Rights::kRemoteWrite});
+  Ask(1, 0, 10, kRegion);
+  EXPECT_FALSE(MayAnswer(1, 10)) << "no right to read";
+  oracle_.Add(kKey, {.start = 0,
+                     .length = 100,
+                     .rights = memory::Rights::kRemoteRead,
+                     .only = kQp,
+                     .region = kRegion});
+  Ask(2, 0, 10);
+  EXPECT_TRUE(MayAnswer(2, 10));
+  oracle_.Suspend(kRegion, true);
+  EXPECT_FALSE(MayAnswer(2, 10)) << "its region is away";
+  oracle_.Suspend(kRegion, false);
+  EXPECT_FALSE(oracle_.Allows(kKey.value(), 0, 10, memory::Rights::kRemoteRead, wire::QpNumber(2)));
+}
+
+TEST_F(AccessOracleTest, ASpentKeyServesRepetitionsOnly) {
+  oracle_.Add(kKey, {.start = 0, .length = 600, .rights = memory::Rights::kRemoteRead});
+  Ask(1, 0, 600);
+  oracle_.Spend(kKey);
+  Ask(2, 256, 344);
+  EXPECT_TRUE(MayAnswer(2, 256)) << "the rest of the first read again";
+  Ask(9, 0, 100);
+  EXPECT_FALSE(MayAnswer(9, 100)) << "another read";
+}
+
+class MessagesOracleTest : public testing::Test {
+ protected:
+  using Promise = MessagesOracle::Promise;
+
+  static void Send(MessagesOracle& oracle, const std::vector<int>& values) {
+    for (const int value : values) {
+      oracle.Sent({.id = static_cast<uint64_t>(value),
+                   .bytes = std::vector(3, static_cast<std::byte>(value)),
+                   .immediate = {}});
+    }
+  }
+  static bool Receive(MessagesOracle& oracle, int value, size_t size = 3) {
+    Findings findings;
+    oracle.Received(std::vector(size, static_cast<std::byte>(value)), {}, false, findings);
+    return findings.empty();
+  }
+};
+
+TEST_F(MessagesOracleTest, MayBeLostButNotTornNorInvented) {
+  MessagesOracle oracle(Promise::kWhole);
+  Send(oracle, {1, 2});
+  EXPECT_FALSE(Receive(oracle, 1, 2)) << "torn";
+  EXPECT_FALSE(Receive(oracle, 3)) << "never sent";
+  EXPECT_TRUE(Receive(oracle, 2));
+  EXPECT_TRUE(Receive(oracle, 2)) << "the link may repeat it";
+  EXPECT_TRUE(Receive(oracle, 1));
+}
+
+TEST_F(MessagesOracleTest, OnceWhereNothingIsRepeated) {
+  MessagesOracle oracle(Promise::kOnce);
+  Send(oracle, {1, 2});
+  EXPECT_TRUE(Receive(oracle, 2));
+  EXPECT_EQ(oracle.lost(), 1u);
+  EXPECT_FALSE(Receive(oracle, 2));
+  EXPECT_TRUE(Receive(oracle, 1)) << "in any order";
+  EXPECT_EQ(oracle.lost(), 0u);
+}
+
+TEST_F(MessagesOracleTest, AConnectionKeepsTheOrder) {
+  MessagesOracle oracle(Promise::kInOrder);
+  Send(oracle, {1, 2, 3});
+  EXPECT_TRUE(Receive(oracle, 2));
+  EXPECT_FALSE(Receive(oracle, 1));
+  EXPECT_TRUE(Receive(oracle, 3));
+}
+
+TEST_F(MessagesOracleTest, ALinkPromisesNoMoreThanItKeeps) {
+  Swarm swarm;
+  EXPECT_EQ(MessagesOracle::PromiseOf(swarm, true), Promise::kInOrder);
+  EXPECT_EQ(MessagesOracle::PromiseOf(swarm, false), Promise::kOnce);
+  swarm.jitter = Microseconds(1);
+  EXPECT_EQ(MessagesOracle::PromiseOf(swarm, true), Promise::kOnce);
+  swarm.duplication = 1;
+  EXPECT_EQ(MessagesOracle::PromiseOf(swarm, true), Promise::kWhole);
+}
+
+class RetriesOracleTest : public testing::Test {
+ protected:
+  void Send(uint32_t psn, int times, uint32_t count = 1) {
+    for (int i = 0; i < times; ++i) oracle_.Sent(wire::Psn(psn), count);
+  }
+  bool GaveUpWell(CompletionStatus status) {
+    Findings findings;
+    oracle_.CheckGaveUp(status, 2, 1, findings);
+    return findings.empty();
+  }
+  RetriesOracle oracle_;
+};
+
+TEST_F(RetriesOracleTest, OnceAndAllRetriesMore) {
+  Send(5, 2);
+  EXPECT_FALSE(GaveUpWell(CompletionStatus::kRetryExceeded)) << "one early";
+  Send(5, 1);
+  EXPECT_TRUE(GaveUpWell(CompletionStatus::kRetryExceeded));
+  Send(5, 1);
+  EXPECT_FALSE(GaveUpWell(CompletionStatus::kRetryExceeded)) << "one too many";
+}
+
+TEST_F(RetriesOracleTest, ProgressGivesRetriesBack) {
+  Send(5, 3);
+  Send(6, 3);
+  oracle_.Acknowledged(wire::Psn(5));
+  EXPECT_FALSE(GaveUpWell(CompletionStatus::kRetryExceeded)) << "6 was sent, and no retry since";
+  Send(6, 2);
+  EXPECT_TRUE(GaveUpWell(CompletionStatus::kRetryExceeded));
+}
+
+TEST_F(RetriesOracleTest, AReadIsAskedForItsRest) {
+  Send(5, 1, 4);
+  oracle_.Acknowledged(wire::Psn(6));
+  Send(7, 2, 2);
+  EXPECT_TRUE(GaveUpWell(CompletionStatus::kRetryExceeded));
+}
+
+TEST_F(RetriesOracleTest, NotReadyIsCountedByItself) {
+  Send(5, 1);
+  Send(6, 1);
+  oracle_.NotReady(wire::Psn(5));
+  EXPECT_FALSE(GaveUpWell(CompletionStatus::kRnrRetryExceeded));
+  Send(5, 1);
+  oracle_.NotReady(wire::Psn(5));
+  EXPECT_TRUE(GaveUpWell(CompletionStatus::kRnrRetryExceeded));
+  oracle_.Acknowledged(wire::Psn(5));
+  Send(6, 1);
+  EXPECT_FALSE(GaveUpWell(CompletionStatus::kRnrRetryExceeded)) << "it was never looked at before";
+}
+
+TEST(ProgressOracleTest, JudgesTheTimeAtTheHeadOfTheQueue) {
+  ProgressOracle oracle;
+  Findings findings;
+  const auto at = [](int64_t ms) { return Time() + Milliseconds(ms); };
+  oracle.Ended(at(10), at(13), findings);
+  oracle.Ended(at(10), at(16), findings);
+  EXPECT_TRUE(findings.empty()) << "it was at the head for 3 ms";
+  oracle.Ended(at(16), at(21), findings);
   EXPECT_FALSE(findings.empty());
 }
 

@@ -31,17 +31,30 @@ class Shadow {
 
   // An operation may put `bytes` there, from now on. Anything may come when `any`.
   void Allow(uint64_t id, uint64_t offset, std::vector<std::byte> bytes, bool any = false) {
-    pending_.emplace(id, Pending{offset, std::move(bytes), true, any});
+    pending_.emplace(id, Pending{offset, std::move(bytes), !is_closed_, any || is_loose_});
   }
   // It may no longer, for now or for ever: what is there stays.
   void Forbid(uint64_t id) {
     if (Pending* const pending = Find(id)) {
-      Adopt(*pending);
+      if (pending->is_active) Adopt(*pending);
       pending->is_active = false;
     }
   }
+  // Nor may any other, ever: the memory is no longer anybody's to write.
+  void Close() {
+    for (auto& [id, pending] : pending_) {
+      if (pending.is_active) Adopt(pending);
+      pending.is_active = false;
+    }
+    is_closed_ = true;
+  }
+  // Whatever may be changed may get any bytes from now on, and stays so.
+  void Loosen() {
+    for (auto& [id, pending] : pending_) pending.any = true;
+    is_loose_ = true;
+  }
   void AllowAgain(uint64_t id) {
-    if (Pending* const pending = Find(id)) pending->is_active = true;
+    if (Pending* const pending = Find(id)) pending->is_active = !is_closed_;
   }
   // It has ended, well or not. Well: all its bytes are there.
   void Finish(uint64_t id, bool well, const char* what, Findings& findings) {
@@ -107,6 +120,8 @@ class Shadow {
   std::span<std::byte> memory_;
   std::vector<std::byte> expected_;
   std::map<uint64_t, Pending> pending_;
+  bool is_closed_ = false;
+  bool is_loose_ = false;
 };
 
 }  // namespace verbena::sim

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "model/run.h"
+#include "support/seed_options.h"
 
 namespace {
 
@@ -31,55 +32,25 @@ constexpr const char* kHelp =
     "Fails, and prints how to repeat the run, when the two differ.\n";
 
 struct Arguments {
-  uint64_t first_seed = 1;
-  uint64_t last_seed = 1;
+  verbena::SeedRange seeds;
   uint64_t steps = 100'000;
   bool tally = false;
   bool help = false;
 };
 
-std::optional<uint64_t> ParseNumber(std::string_view text) {
-  uint64_t value = 0;
-  if (text.empty() || text.size() > 18) return std::nullopt;
-  for (const char c : text) {
-    if (c < '0' || c > '9') return std::nullopt;
-    value = value * 10 + static_cast<uint64_t>(c - '0');
-  }
-  return value;
-}
-
-bool ParseSeeds(std::string_view text, Arguments& arguments) {
-  const size_t dots = text.find("..");
-  const auto first = ParseNumber(text.substr(0, dots));
-  const auto last = dots == std::string_view::npos ? first : ParseNumber(text.substr(dots + 2));
-  if (!first.has_value() || !last.has_value() || *last < *first) return false;
-  arguments.first_seed = *first;
-  arguments.last_seed = *last;
-  return true;
-}
-
 std::optional<Arguments> Parse(int argc, char** argv) {
   Arguments arguments;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view name = argv[i];
-    if (name == "--help") {
-      arguments.help = true;
-      continue;
-    }
-    if (name == "--tally") {
-      arguments.tally = true;
-      continue;
-    }
-    if (++i == argc) return std::nullopt;
-    const std::string_view value = argv[i];
-    const auto number = ParseNumber(value);
-    if (name == "--steps" && number.has_value()) {
-      arguments.steps = *number;
-    } else if (name == "--seed" ? !number.has_value() || !ParseSeeds(value, arguments)
-                                : name != "--seeds" || !ParseSeeds(value, arguments)) {
-      return std::nullopt;
-    }
-  }
+  const auto flag = [&](std::string_view name) {
+    if (name == "--help") return arguments.help = true;
+    return name == "--tally" && (arguments.tally = true);
+  };
+  const auto option = [&](std::string_view name, std::string_view value) {
+    if (name != "--steps") return verbena::ParseSeedOption(name, value, arguments.seeds);
+    const auto steps = verbena::ParseNumber(value);
+    arguments.steps = steps.value_or(0);
+    return steps.has_value();
+  };
+  if (!verbena::ParseArguments(argc, argv, flag, option)) return std::nullopt;
   return arguments;
 }
 
@@ -98,7 +69,7 @@ void SayWhere(int /*signal*/) {
 
 int RunAll(const Arguments& arguments) {
   Tally tally;
-  for (uint64_t seed = arguments.first_seed; seed <= arguments.last_seed; ++seed) {
+  for (uint64_t seed = arguments.seeds.first; seed <= arguments.seeds.last; ++seed) {
     g_seed_and_step[0] = seed;
     const auto start = std::chrono::steady_clock::now();
     const Report report =

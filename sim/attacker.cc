@@ -1,0 +1,151 @@
+#include "sim/attacker.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sim/noise.h"
+#include "wire/roce/aeth.h"
+#include "wire/roce/atomic_ack_eth.h"
+#include "wire/roce/atomic_eth.h"
+#include "wire/roce/feth.h"
+#include "wire/roce/ieth.h"
+#include "wire/roce/immdt.h"
+#include "wire/roce/packet.h"
+#include "wire/roce/reth.h"
+
+namespace verbena::sim {
+namespace {
+
+using memory::Rights;
+
+constexpr uint32_t kWord = sizeof(uint64_t);
+
+// What a request would have to be granted; none for one that names no bytes.
+Rights RightFor(wire::Operation operation) {
+  if (operation == wire::Operation::kReadRequest) return Rights::kRemoteRead;
+  if (operation == wire::Operation::kCompareSwap || operation == wire::Operation::kFetchAdd) {
+    return Rights::kRemoteAtomic;
+  }
+  return Rights::kRemoteWrite;
+}
+
+bool NamesBytes(const wire::OpcodeInfo& info) {
+  return info.Has(wire::Extension::kReth) || info.Has(wire::Extension::kAtomicEth);
+}
+
+}  // namespace
+
+std::optional<Event> Attacker::Attack(const std::vector<std::unique_ptr<Connection>>& connections,
+                                      Connection& connection, int at) {
+  Side& victim = connection.side(at);
+  const Side& peer = connection.side(1 - at);
+  const wire::OpcodeInfo* const info =
+      wire::FindOpcode(wire::Opcode(static_cast<uint8_t>(random_.Below(32))));
+  if (info == nullptr || connection.broken || connection.is_spared) return std::nullopt;
+  // The next request of the peer, or an answer to the last one of the victim.
+  const std::optional<wire::Psn> next = info->is_request ? peer.next_psn : victim.next_psn;
+  if (!next) return std::nullopt;
+  const wire::Psn psn = info->is_request && random_.Chance(3, 4) ? *next : *next - 1;
+
+  const bool is_word = info->is_atomic() || info->operation == wire::Operation::kAtomicWrite;
+  const uint64_t longest = uint64_t{swarm_.path_mtu} * 2;
+  uint32_t length = is_word ? kWord : static_cast<uint32_t>(1 + random_.Below(longest));
+  if (info->operation == wire::Operation::kWrite && info->ends_message()) {
+    length = 1 + length % swarm_.path_mtu;
+  } else if (info->operation == wire::Operation::kWrite) {
+    length += swarm_.path_mtu;
+  }
+  const Target target = SomeTarget(connections, victim, length);
+  const bool is_granted = victim.node->access.Allows(target.key, target.address, length,
+                                                     RightFor(info->operation), victim.number);
+  if (NamesBytes(*info) && is_granted) return std::nullopt;
+
+  connection.is_attacked = connection.has_cause = true;
+  for (const auto& side : connection.sides) {
+    side->local->shadow().Loosen();
+    side->exposed->shadow().Loosen();
+  }
+  return Event{.qp = victim.number,
+               .from = peer.node->number,
+               .packet = Build(*info, psn, victim.number, target, length),
+               .request = {}};
+}
+
+Attacker::Target Attacker::SomeTarget(const std::vector<std::unique_ptr<Connection>>& connections,
+                                      Side& victim, uint64_t length) {
+  const auto of = [](const queue::Remote& remote) {
+    return Target{remote.key.value(), remote.address};
+  };
+  const uint64_t end = Plot::kBase + victim.exposed->size();
+  const uint32_t key = victim.exposed->keys().remote.value();
+  const Target kinds[] = {
+      {random_.Next32(), Plot::kBase},
+      {key ^ 1u << random_.Below(8), Plot::kBase},
+      {key, end - length + 1 + random_.Below(length)},
+      {key, (Plot::kBase - 1 - random_.Below(kPage)) & ~uint64_t{7}},
+      of(victim.local->Remote(0)),
+      of(victim.node->counters->Remote(kWord * 8)),
+      SomeLoan(connections, victim).value_or(Target{random_.Next32(), Plot::kBase}),
+  };
+  return kinds[random_.Below(std::size(kinds))];
+}
+
+// A key that was lent on the same endnode: to another, or long ago.
+std::optional<Attacker::Target> Attacker::SomeLoan(
+    const std::vector<std::unique_ptr<Connection>>& connections, const Side& victim) {
+  std::vector<Target> loans;
+  for (const auto& connection : connections) {
+    for (const auto& side : connection->sides) {
+      if (side->node != victim.node) continue;
+      for (const auto& loan : side->loans) {
+        const uint64_t slot = uint64_t{loan->slot} * swarm_.slot_bytes;
+        loans.push_back({loan->key.value(), loan->zero_based ? 0 : Plot::kBase + slot});
+      }
+    }
+  }
+  if (loans.empty()) return std::nullopt;
+  return loans[random_.Below(loans.size())];
+}
+
+std::vector<std::byte> Attacker::Build(const wire::OpcodeInfo& info, wire::Psn psn,
+                                       wire::QpNumber to, const Target& target, uint32_t length) {
+  uint64_t size = info.has_payload() ? std::min(length, swarm_.path_mtu) : 0;
+  if (info.payload == wire::PayloadRule::kPathMtu) size = swarm_.path_mtu;
+  if (info.payload == wire::PayloadRule::kEightBytes) size = kWord;
+  std::array<std::byte, transport::OutPacket::kHeaderMax> header;
+  wire::PacketBuilder builder(
+      header, {.opcode = info.opcode, .dest_qp = to, .ack_request = true, .psn = psn}, size);
+  const wire::RKey key(target.key);
+  const wire::VirtualAddress address(target.address);
+  const auto has = [&](wire::Extension extension) { return info.Has(extension); };
+  if (has(wire::Extension::kReth)) {
+    builder.Add(wire::Reth{.address = address, .r_key = key, .dma_length = length});
+  }
+  if (has(wire::Extension::kFeth)) {
+    builder.Add(
+        wire::Feth{.placement = wire::Feth::kGlobalVisibility, .selectivity = wire::Feth::kRange});
+  }
+  if (has(wire::Extension::kAtomicEth)) {
+    builder.Add(wire::AtomicEth{
+        .address = address, .r_key = key, .swap_or_add = random_.Next64(), .compare = 0});
+  }
+  if (has(wire::Extension::kAeth)) {
+    const auto code = static_cast<uint8_t>(random_.Below(5));
+    const wire::Syndrome kinds[] = {wire::Syndrome::Ack(wire::kCreditsInvalid),
+                                    wire::Syndrome::Nak(static_cast<wire::NakCode>(code)),
+                                    wire::Syndrome::RnrNak(wire::RnrTimerAtLeast(Duration()))};
+    builder.Add(wire::Aeth{.syndrome = kinds[random_.Below(3)], .msn = wire::Msn(0)});
+  }
+  if (has(wire::Extension::kAtomicAckEth)) {
+    builder.Add(wire::AtomicAckEth{.original = random_.Next64()});
+  }
+  if (has(wire::Extension::kImmDt)) builder.Add(wire::ImmDt{.data = random_.Next32()});
+  if (has(wire::Extension::kIeth)) builder.Add(wire::Ieth{.r_key = key});
+  std::vector<std::byte> bytes(builder.headers().begin(), builder.headers().end());
+  const std::vector<std::byte> payload = Noise(random_, size);
+  bytes.insert(bytes.end(), payload.begin(), payload.end());
+  bytes.resize(builder.size());
+  return bytes;
+}
+
+}  // namespace verbena::sim

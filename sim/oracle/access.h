@@ -1,0 +1,125 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "memory/access.h"
+#include "memory/key.h"
+#include "sim/findings.h"
+#include "wire/roce/reth.h"
+#include "wire/roce/types.h"
+
+namespace verbena::sim {
+
+// The oracle of access for bytes that leave: knows which keys of an endnode grant what, from those
+// who made them and not from the tables, and looks at every answer to a read when it is sent. (What
+// is written without a right is found by the shadow.)
+//
+// A key that ends by a work request ends here when its program is told, so that an answer which the
+// adapter sends in between is not judged. One to an endnode.
+class AccessOracle {
+ public:
+  static constexpr uint64_t kNever = ~uint64_t{0};
+
+  struct Grant {
+    uint64_t start = 0;
+    uint64_t length = 0;
+    memory::Rights rights = {};
+    std::optional<wire::QpNumber> only = {};  // type 2 windows: the queue pair that they serve
+    memory::Key region = {};                  // that a window shows, which must be there, too
+    bool is_suspended = false;
+    uint64_t spent_at = kNever;  // good for what was asked before
+  };
+
+  void Add(memory::Key key, const Grant& grant) { grants_[key.value()] = grant; }
+  void Remove(memory::Key key) { grants_.erase(key.value()); }
+  // A key that is good for one message has served a read: it is good for repetitions of that read,
+  // because the answer may have been lost, and for nothing else.
+  void Spend(memory::Key key) {
+    const auto found = grants_.find(key.value());
+    if (found != grants_.end()) found->second.spent_at = next_read_;
+  }
+  [[nodiscard]] std::optional<Grant> Find(memory::Key key) const {
+    const auto found = grants_.find(key.value());
+    return found == grants_.end() ? std::nullopt : std::optional(found->second);
+  }
+  void Suspend(memory::Key key, bool is_suspended) {
+    const auto found = grants_.find(key.value());
+    if (found != grants_.end()) found->second.is_suspended = is_suspended;
+  }
+
+  // `asked` says when, for a key that may be spent.
+  [[nodiscard]] bool Allows(uint32_t key, uint64_t address, uint64_t length, memory::Rights right,
+                            wire::QpNumber qp, uint64_t asked = kNever - 1) const {
+    if (length == 0) return true;
+    const Grant* const grant = Find(key);
+    if (grant == nullptr || !grant->rights.Has(right) || asked >= grant->spent_at) return false;
+    if (grant->only && *grant->only != qp) return false;
+    if (grant->region != memory::Key() && Find(grant->region.value()) == nullptr) return false;
+    const uint64_t offset = address - grant->start;
+    return offset < grant->length && length <= grant->length - offset;
+  }
+
+  // A request to read has reached this queue pair; it takes `packets` sequence numbers.
+  void Asked(wire::QpNumber qp, wire::Psn first, uint32_t packets, const wire::Reth& reth) {
+    const Read* const original = Find(qp, first);
+    const bool is_repeated = original != nullptr && original->reth.r_key == reth.r_key;
+    const uint64_t asked = is_repeated ? original->asked : next_read_++;
+    std::deque<Read>& reads = reads_[qp.value()];
+    reads.push_front({first, packets, reth, asked});
+    if (reads.size() > kReadsMax) reads.pop_back();
+  }
+  // It sends `size` bytes in answer to one.
+  void Answers(wire::QpNumber qp, wire::Psn psn, uint32_t path_mtu, size_t size,
+               Findings& findings) const {
+    if (size == 0) return;
+    const auto reads = reads_.find(qp.value());
+    const bool is_right =
+        reads != reads_.end() && std::ranges::any_of(reads->second, [&](const Read& read) {
+          const uint64_t packet = (psn - read.first.value()).value();
+          const uint64_t start = read.reth.address.value() + packet * path_mtu;
+          return packet < read.packets && Allows(read.reth.r_key.value(), start, size,
+                                                 memory::Rights::kRemoteRead, qp, read.asked);
+        });
+    if (is_right) return;
+    const Read* const read = Find(qp, psn);
+    findings.Add("access", read == nullptr ? "bytes were sent that nobody has asked for"
+                                           : "bytes were sent without a right to them, by key " +
+                                                 std::to_string(read->reth.r_key.value()));
+  }
+
+ private:
+  struct Read {
+    wire::Psn first;
+    uint32_t packets;
+    wire::Reth reth;
+    uint64_t asked;  // the first time
+  };
+  // More than a responder keeps, with room for those that come again.
+  static constexpr size_t kReadsMax = 64;
+
+  [[nodiscard]] const Grant* Find(uint32_t key) const {
+    const auto found = grants_.find(key);
+    return found == grants_.end() || found->second.is_suspended ? nullptr : &found->second;
+  }
+  // The last that asked for this packet.
+  [[nodiscard]] const Read* Find(wire::QpNumber qp, wire::Psn psn) const {
+    const auto reads = reads_.find(qp.value());
+    if (reads == reads_.end()) return nullptr;
+    for (const Read& read : reads->second) {
+      if ((psn - read.first.value()).value() < read.packets) return &read;
+    }
+    return nullptr;
+  }
+
+  std::map<uint32_t, Grant> grants_;
+  std::map<uint32_t, std::deque<Read>> reads_;  // newest first
+  uint64_t next_read_ = 1;
+};
+
+}  // namespace verbena::sim

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <string>
+
+#include "queue/completion.h"
+#include "sim/findings.h"
+#include "wire/roce/types.h"
+
+namespace verbena::sim {
+
+// The oracle of retries, for one requester: counts how often it sends what is not answered. Before
+// it gives up it has sent it once and retry_count times more; or, to a receiver that is not ready,
+// rnr_retry times more. REQUIRES: no answer is lost before all are, as on a link that is perfect
+// until it is cut, and none waits for pages.
+class RetriesOracle {
+ public:
+  // A request that takes `count` sequence numbers goes out.
+  void Sent(wire::Psn psn, uint32_t count) {
+    const auto known = std::ranges::find_if(
+        tries_, [&](const Try& t) { return (psn - t.first.value()).value() < t.count; });
+    if (known != tries_.end()) {
+      ++known->since_answer;
+      ++known->since_progress;
+    } else {
+      tries_.push_back({psn, count, 1, 1});
+    }
+  }
+  // The peer has taken in all up to this one.
+  void Acknowledged(wire::Psn last) {
+    const bool is_progress = !tries_.empty() && !IsBefore(last, tries_.front().first);
+    if (!is_progress) return;
+    while (!tries_.empty() && !IsBefore(last, End(tries_.front()) - 1)) tries_.pop_front();
+    if (!tries_.empty() && !IsBefore(last, tries_.front().first)) {
+      tries_.front().count = (End(tries_.front()) - (last + 1).value()).value();
+      tries_.front().first = last + 1;
+    }
+    for (Try& t : tries_) t.since_answer = t.since_progress = std::min(t.since_answer, 1u);
+  }
+  // It was not ready for this one, and has not looked at those behind it.
+  void NotReady(wire::Psn psn) {
+    Acknowledged(psn - 1);
+    for (Try& t : tries_) {
+      t.since_answer = 0;
+      if (t.first != psn) t.since_progress = 0;
+    }
+  }
+
+  void CheckGaveUp(queue::CompletionStatus status, uint32_t retry_count, uint32_t rnr_retry,
+                   Findings& findings) const {
+    if (tries_.empty()) return;
+    const Try& oldest = tries_.front();
+    if (status == queue::CompletionStatus::kRetryExceeded) {
+      Check(oldest.since_answer, retry_count, "retry_count", findings);
+    } else if (status == queue::CompletionStatus::kRnrRetryExceeded) {
+      Check(oldest.since_progress, rnr_retry, "rnr_retry", findings);
+    }
+  }
+
+ private:
+  struct Try {
+    wire::Psn first;
+    uint32_t count;
+    uint32_t since_answer;    // sent so often since any answer was about it
+    uint32_t since_progress;  // and since anything before it was acknowledged
+  };
+
+  static wire::Psn End(const Try& t) { return t.first + t.count; }
+  static void Check(uint32_t sent, uint32_t retries, const char* name, Findings& findings) {
+    if (sent == retries + 1) return;
+    findings.Add("retries", "gave up after sending " + std::to_string(sent) + " times with " +
+                                name + " " + std::to_string(retries));
+  }
+
+  std::deque<Try> tries_;  // not acknowledged, in order
+};
+
+}  // namespace verbena::sim

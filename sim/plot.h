@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/random.h"
+#include "memory/memory_core.h"
+#include "queue/wqe.h"
+#include "sim/oracle/shadow.h"
+
+namespace verbena::sim {
+
+inline constexpr uint64_t kPage = 4096;
+
+// Memory that can be taken from its program while the oracle goes on seeing it: two mappings of the
+// same pages. Where nothing will be taken, one and the same.
+class PlotMemory {
+ public:
+  PlotMemory(uint64_t size, bool can_vanish);
+  ~PlotMemory();
+  PlotMemory(const PlotMemory&) = delete;
+  PlotMemory& operator=(const PlotMemory&) = delete;
+
+  [[nodiscard]] std::byte* mapped() const { return mapped_; }  // as the adapter knows it
+  [[nodiscard]] std::span<std::byte> seen() const { return {seen_, size_}; }
+
+  // The program unmaps it behind the back of the tables. REQUIRES: it can vanish.
+  void Vanish(uint64_t first, uint64_t size);
+
+ private:
+  uint64_t size_;
+  bool can_vanish_;
+  std::byte* mapped_ = nullptr;
+  std::byte* seen_ = nullptr;
+};
+
+// Pages of a program, one region over them, and what they must hold. Peers and lists name its bytes
+// by an offset from kBase, so that no pointer ever reaches a packet. The region is smaller than the
+// memory by a page on either side, which nothing may touch.
+class Plot {
+ public:
+  static constexpr uint64_t kBase = 0x100000;
+
+  struct Options {
+    uint64_t bytes = 0;
+    memory::Rights rights = {};
+    bool can_vanish = false;
+  };
+
+  Plot(memory::MemoryCore& core, memory::PdId pd, const Options& options, Random& random);
+  Plot(const Plot&) = delete;
+  Plot& operator=(const Plot&) = delete;
+
+  [[nodiscard]] const memory::RegionKeys& keys() const { return keys_; }
+  [[nodiscard]] uint64_t size() const { return size_; }
+  [[nodiscard]] uint64_t pages() const { return size_ / kPage; }
+  // As the oracle sees it, and where the adapter finds it.
+  [[nodiscard]] std::byte* At(uint64_t offset) { return memory_.seen().data() + kPage + offset; }
+  [[nodiscard]] memory::PhysicalAddress AddressOf(uint64_t offset) const {
+    return memory::PhysicalAddress(reinterpret_cast<uintptr_t>(memory_.mapped() + kPage + offset));
+  }
+  [[nodiscard]] queue::Sge Bytes(uint64_t offset, uint64_t length) const {
+    return {kBase + offset, static_cast<uint32_t>(length), queue::KeyValue(keys_.local.value())};
+  }
+  [[nodiscard]] queue::Remote Remote(uint64_t offset) const {
+    return {kBase + offset, queue::KeyValue(keys_.remote.value())};
+  }
+
+  // The system takes a page.
+  void Evict(memory::MemoryCore& core, uint64_t page);
+  // The program unmaps pages, of which the tables do not hear.
+  void Vanish(uint64_t first_page, uint64_t count);
+  [[nodiscard]] bool HasVanished(uint64_t first_page, uint64_t count) const;
+  // False when it is refused, because windows are bound to it.
+  bool Deregister(memory::MemoryCore& core);
+  [[nodiscard]] bool is_registered() const { return is_registered_; }
+
+  // Offsets as for At.
+  void Store(uint64_t offset, std::span<const std::byte> bytes) {
+    shadow_.Store(offset + kPage, bytes);
+  }
+  void Allow(uint64_t id, uint64_t offset, std::vector<std::byte> bytes, bool any = false) {
+    shadow_.Allow(id, offset + kPage, std::move(bytes), any);
+  }
+  Shadow& shadow() { return shadow_; }
+
+ private:
+  uint64_t size_;
+  PlotMemory memory_;
+  memory::RegionKeys keys_;
+  Shadow shadow_;
+  std::vector<bool> vanished_;  // by page
+  bool is_registered_ = true;
+};
+
+}  // namespace verbena::sim

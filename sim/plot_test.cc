@@ -1,0 +1,74 @@
+#include "sim/plot.h"
+
+#include <gtest/gtest.h>
+
+#include "memory/copier.h"
+#include "memory/signal_guard.h"
+#include "sim/endnode.h"
+
+namespace verbena::sim {
+namespace {
+
+constexpr memory::Rights kRights = memory::Rights::kLocalRead | memory::Rights::kLocalWrite;
+
+class PlotTest : public testing::Test {
+ protected:
+  PlotTest() : random_(1), node_(Swarm{}, 0, random_) { memory::SignalGuard::Install(); }
+
+  memory::Translation Find(const Plot& plot, uint64_t offset, uint64_t length) {
+    return node_.core.translator.Translate(
+        plot.keys().local, memory::KeyAddress(Plot::kBase + offset), length,
+        memory::Access::kLocalRead, {node_.pd, memory::QpNumber(1)});
+  }
+
+  Random random_;
+  Endnode node_;
+};
+
+TEST_F(PlotTest, VanishedPagesArePresentToTheTablesAndCannotBeCopied) {
+  const auto plot =
+      node_.MakePlot({.bytes = 3 * kPage, .rights = kRights, .can_vanish = true}, random_);
+  plot->Vanish(1, 1);
+  std::vector<std::byte> bytes(16);
+  const auto there = Find(*plot, 0, bytes.size());
+  const auto gone = Find(*plot, kPage, bytes.size());
+  ASSERT_NE(AsReady(there), nullptr);
+  ASSERT_NE(AsReady(gone), nullptr);
+  EXPECT_FALSE(memory::CopyOut(bytes, AsReady(there)->spans).fault.has_value());
+  EXPECT_TRUE(memory::CopyOut(bytes, AsReady(gone)->spans).fault.has_value());
+  Findings findings;
+  plot->shadow().Check(findings);
+  EXPECT_TRUE(findings.empty()) << "the oracle sees them all the same";
+  node_.Release(*plot);
+}
+
+TEST_F(PlotTest, ThePagerBringsBackWhatIsThere) {
+  const auto plot =
+      node_.MakePlot({.bytes = 2 * kPage, .rights = kRights, .can_vanish = true}, random_);
+  plot->Evict(node_.core, 0);
+  const auto missing = Find(*plot, 0, 8);
+  ASSERT_NE(AsFault(missing), nullptr);
+  EXPECT_TRUE(node_.pager.BringIn(*AsFault(missing), node_.core));
+  EXPECT_NE(AsReady(Find(*plot, 0, 8)), nullptr);
+  plot->Vanish(0, 1);
+  EXPECT_FALSE(node_.pager.BringIn(*AsFault(missing), node_.core));
+  node_.Release(*plot);
+}
+
+TEST_F(PlotTest, TheReceivePoolHandsOutEachBufferOnceAndInOrder) {
+  ReceivePool pool(node_.MakePlot({.bytes = kPage, .rights = kRights}, random_), 2, 512, false);
+  uint64_t posted = 0;
+  pool.Fill(random_, [&](const queue::ReceiveRequest&) { return ++posted <= 2; });
+  EXPECT_EQ(posted, 2u);
+  Findings findings;
+  EXPECT_FALSE(pool.OffsetOf(queue::WrId(2), findings).has_value()) << "not its turn";
+  EXPECT_TRUE(pool.OffsetOf(queue::WrId(1), findings).has_value());
+  pool.Finish(queue::WrId(1), true, findings);
+  EXPECT_FALSE(pool.OffsetOf(queue::WrId(1), findings).has_value()) << "twice";
+  pool.Finish(queue::WrId(2), true, findings);
+  EXPECT_TRUE(pool.empty());
+  node_.Release(*pool.plot());
+}
+
+}  // namespace
+}  // namespace verbena::sim

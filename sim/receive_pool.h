@@ -1,0 +1,63 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/random.h"
+#include "queue/work_request.h"
+#include "sim/findings.h"
+#include "sim/plot.h"
+
+namespace verbena::sim {
+
+// Buffers for messages, some of them posted. Each receive request completes once, and those of one
+// queue pair in the order of posting.
+class ReceivePool {
+ public:
+  static constexpr uint32_t kSges = 2;
+
+  ReceivePool() = default;  // none at all
+  ReceivePool(std::unique_ptr<Plot> memory, uint32_t slots, uint32_t slot_bytes, bool is_shared);
+
+  [[nodiscard]] Plot* plot() const { return plot_.get(); }
+  [[nodiscard]] bool empty() const { return posted_.empty(); }
+
+  // Posts all buffers that are free, by `post`, which says whether there was room.
+  template <class Post>
+  void Fill(Random& random, Post post) {
+    while (!free_.empty()) {
+      const uint64_t offset = uint64_t{free_.back()} * slot_bytes_;
+      const uint64_t first = random.Below(slot_bytes_ + 1);
+      const std::array<queue::Sge, kSges> sges = {
+          plot_->Bytes(offset, first), plot_->Bytes(offset + first, slot_bytes_ - first)};
+      const queue::ReceiveRequest request{.wqe = {queue::WrId(next_id_)}, .sges = sges};
+      if (!post(request)) return;
+      plot_->Allow(next_id_, offset, std::vector<std::byte>(slot_bytes_), true);
+      posted_.emplace(next_id_, free_.back());
+      if (!is_shared_) order_.push_back(next_id_);
+      free_.pop_back();
+      ++next_id_;
+    }
+  }
+
+  // The bytes of a request that has completed, as an offset. nullopt if it was not its turn.
+  [[nodiscard]] std::optional<uint64_t> OffsetOf(queue::WrId id, Findings& findings) const;
+  // It is over. REQUIRES: OffsetOf had an answer.
+  void Finish(queue::WrId id, bool well, Findings& findings);
+
+ private:
+  std::unique_ptr<Plot> plot_;
+  uint32_t slot_bytes_ = 0;
+  bool is_shared_ = false;
+  std::vector<uint32_t> free_;
+  std::map<uint64_t, uint32_t> posted_;  // id to slot
+  std::deque<uint64_t> order_;           // ids, unless it is shared
+  uint64_t next_id_ = 1;
+};
+
+}  // namespace verbena::sim

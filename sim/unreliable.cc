@@ -1,0 +1,322 @@
+#include "sim/unreliable.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+#include "wire/ipv4_header.h"
+
+namespace verbena::sim {
+
+using queue::CompletionStatus;
+using transport::QpState;
+
+void Unreliable::Populate(const std::vector<std::unique_ptr<Endnode>>& endnodes) {
+  endnodes_ = &endnodes;
+  for (const auto& node : endnodes) {
+    CHECK(node->pd == endnodes[0]->pd);  // the handles are of one domain
+    handles_.Add(queue::AddressHandleId(node->number), node->pd, transport::PathId(node->number));
+  }
+  for (uint32_t i = 0; i < swarm_.uc_connections; ++i) Connect();
+  for (uint32_t i = 0; i < swarm_.ud_queue_pairs; ++i) AddDatagram();
+}
+
+wire::Psn Unreliable::SomePsn() {
+  const uint32_t near_wrap = wire::kMax24 - static_cast<uint32_t>(random_.Below(64));
+  return wire::Psn(random_.Chance(1, 2) ? near_wrap : random_.Next32() & wire::kMax24);
+}
+
+void Unreliable::Connect() {
+  const uint64_t count = endnodes_->size();
+  const uint64_t first = random_.Below(count);
+  const uint64_t nodes[2] = {first, (first + 1 + random_.Below(count - 1)) % count};
+  const wire::QpNumber numbers[2] = {wire::QpNumber(next_number_),
+                                     wire::QpNumber(next_number_ + 1)};
+  const wire::Psn psns[2] = {SomePsn(), SomePsn()};
+  next_number_ += 2;
+  for (size_t i = 0; i < 2; ++i) {
+    const Station::Peer peer{numbers[1 - i], static_cast<uint32_t>(nodes[1 - i]), psns[1 - i]};
+    stations_.push_back(std::make_unique<Station>(swarm_, *(*endnodes_)[nodes[i]], numbers[i],
+                                                  psns[i], peer, handles_, random_));
+  }
+}
+
+void Unreliable::AddDatagram() {
+  Endnode& node = *(*endnodes_)[random_.Below(endnodes_->size())];
+  stations_.push_back(std::make_unique<Station>(swarm_, node, wire::QpNumber(next_number_++),
+                                                SomePsn(), std::nullopt, handles_, random_));
+}
+
+Station* Unreliable::Find(wire::QpNumber number) const {
+  for (const auto& station : stations_) {
+    if (station->number == number) return station.get();
+  }
+  return nullptr;
+}
+
+bool Unreliable::Step(Time now, bool is_calm) {
+  bool is_busy = false;
+  for (const auto& station : stations_) {
+    const bool fills = is_calm || !random_.Chance(swarm_.dry, 1000);
+    if (fills && station->state() != QpState::kErr) {
+      station->pool.Fill(random_, [&](const queue::ReceiveRequest& request) {
+        return station->receive_queue.Post(request).has_value();
+      });
+    }
+    transport::Turn turn{now, station->node->core, station->node->outbox};
+    station->Visit([&](auto& qp) {
+      if (qp.next_time() <= now) qp.OnTime(turn);
+      is_busy = qp.Run(turn) || is_busy;
+      if (!qp.IsConsistent()) findings_.Add("leaks", "an unreliable queue pair is not consistent");
+    });
+    Transmit(*station, now);
+  }
+  return is_busy;
+}
+
+void Unreliable::Transmit(Station& station, Time now) {
+  transport::Outbox& outbox = station.node->outbox;
+  for (const transport::OutPacket& packet : outbox.packets()) {
+    if (transmitter_.Send(now, station.node->number, packet.path.value(), packet)) continue;
+    if (!station.has_lost_memory) findings_.Add("access", "bytes to be sent are not there");
+    station.Visit([](auto& qp) { qp.BecomeFailed(); });
+    break;
+  }
+  for (const transport::PageRequest& request : outbox.page_requests()) {
+    transmitter_.RequestPages(now, request);
+  }
+  for (const transport::AsyncEvent& event : outbox.events()) {
+    const bool is_told = event.type == transport::AsyncEventType::kCommunicationEstablished;
+    if (!is_told && !station.has_lost_memory && swarm_.page_in_failure == 0) {
+      findings_.Add("completions", "an unreliable queue pair tells of an error");
+    }
+  }
+  outbox.Clear();
+}
+
+bool Unreliable::Deliver(const Event& event, Time now) {
+  if (event.qp.value() < kFirstNumber) return false;
+  Station* const station = Find(event.qp);
+  if (station == nullptr) return true;  // it has gone meanwhile
+  Endnode& node = *station->node;
+  transport::Turn turn{now, node.core, node.outbox};
+  if (event.request) {
+    const bool available = event.available && node.pager.BringIn(event.request->fault, node.core);
+    station->Visit([&](auto& qp) { qp.OnPagesReady(event.request->ticket, available, turn); });
+  } else if (const auto packet = wire::Packet::Parse(event.packet)) {
+    if (station->uc) {
+      station->uc->OnPacket(*packet, turn);
+    } else {
+      const transport::PacketOrigin origin{
+          .source = wire::IpAddress::FromIpv4(Network::AddressOf(event.from)),
+          .destination = wire::IpAddress::FromIpv4(Network::AddressOf(node.number)),
+          .hop_limit = 64};
+      station->ud->OnPacket(*packet, origin, turn);
+    }
+  }
+  Transmit(*station, now);
+  return true;
+}
+
+void Unreliable::Poll(Time now) {
+  for (const auto& station : stations_) PollReceives(*station);
+  for (const auto& station : stations_) PollSends(*station, now);
+  Settle(now);
+  const auto failed = std::ranges::find_if(
+      stations_, [](const auto& station) { return station->state() == QpState::kErr; });
+  if (failed == stations_.end() || !findings_.empty()) return;
+  if (!(*failed)->has_lost_memory && swarm_.page_in_failure == 0) {
+    findings_.Add("completions", "an unreliable queue pair has failed, and nothing tells why");
+  }
+  Replace(**failed, now);
+}
+
+void Unreliable::PollReceives(Station& station) {
+  std::array<queue::Completion, 64> completions;
+  const size_t count = station.receive_cq.Poll(completions).value();
+  for (size_t i = 0; i < count; ++i) {
+    const queue::Completion& completion = completions[i];
+    const auto offset = station.pool.OffsetOf(completion.id, findings_);
+    if (!offset) return;
+    const bool well = completion.status == CompletionStatus::kSuccess;
+    if (well) {
+      OnMessage(station, completion, *offset);
+    } else if (station.state() != QpState::kErr) {
+      findings_.Add("completions", std::string("an unreliable receive request ended with ") +
+                                       queue::NameOf(completion.status));
+    }
+    station.pool.Finish(completion.id, well, findings_);
+  }
+}
+
+void Unreliable::OnMessage(Station& station, const queue::Completion& completion, uint64_t offset) {
+  const wire::QpNumber source(completion.source_qp.value());
+  const Station* const from = Find(source);
+  const auto messages = station.messages.find(source.value());
+  const bool is_peer = !station.is_connected() || source == station.peer->number;
+  if (messages == station.messages.end() || !is_peer) {
+    return findings_.Add("messages", "a message from a queue pair that has sent none");
+  }
+  uint64_t header = 0;
+  if (!station.is_connected()) {
+    header = transport::kGrhSize;
+    if (!completion.flags.has_grh || completion.byte_count < header) {
+      return findings_.Add("messages", "a datagram without the header that goes before it");
+    }
+    if (from != nullptr) CheckGrh(*from, station, offset);
+  }
+  std::optional<uint32_t> immediate;
+  if (completion.flags.with_immediate) immediate = completion.immediate.value();
+  const bool is_write = completion.opcode == queue::CompletionOpcode::kReceiveWithImmediate;
+  const std::span<const std::byte> bytes(station.pool.plot()->At(offset + header),
+                                         completion.byte_count - header);
+  ++received_;
+  const auto id = messages->second.Received(bytes, immediate, is_write, findings_);
+  if (id && is_write) {
+    station.exposed->shadow().Finish(*id, true, "an unreliable write", findings_);
+  }
+}
+
+// IBA A17: of IPv4, the header is in the last 20 bytes.
+void Unreliable::CheckGrh(const Station& from, Station& to, uint64_t offset) {
+  constexpr size_t kHeader = wire::Ipv4Header::kSize;
+  const std::span<const std::byte> grh(to.pool.plot()->At(offset), transport::kGrhSize);
+  const auto header = wire::Ipv4Header::Parse(grh.last(kHeader));
+  const bool is_empty = std::ranges::all_of(grh.first(transport::kGrhSize - kHeader),
+                                            [](std::byte b) { return b == std::byte{0}; });
+  if (!header || !is_empty || header->source != Network::AddressOf(from.node->number) ||
+      header->destination != Network::AddressOf(to.node->number)) {
+    findings_.Add("messages", "the header before a datagram does not tell who sent it");
+  }
+}
+
+void Unreliable::PollSends(Station& station, Time now) {
+  std::array<queue::Completion, 64> completions;
+  const size_t count = station.send_cq.Poll(completions).value();
+  const Excuses excuses{.is_broken = station.state() != QpState::kRts,
+                        .pages_may_fail = swarm_.page_in_failure > 0,
+                        .has_lost_memory = station.has_lost_memory};
+  for (size_t i = 0; i < count; ++i) {
+    station.sends.Completed(
+        completions[i], excuses, findings_,
+        [&](Operation& operation, bool well) { Ended(station, operation, well, now); });
+  }
+}
+
+// A send completes when its bytes are not needed any more, which says nothing of the other side.
+void Unreliable::Ended(Station& station, Operation& operation, bool well, Time now) {
+  if (operation.local_slot) station.free_local.push_back(*operation.local_slot);
+  const wire::QpNumber to(operation.to);
+  Station* const peer = Find(to);
+  if (peer == nullptr) return;
+  if (!well && operation.is_awaited) peer->messages.at(station.number.value()).NotSent();
+  if (!operation.remote_slot) return;
+  const bool must_be_there = well && operation.opcode == queue::SendOpcode::kWrite &&
+                             !operation.is_forbidden && nothing_is_lost() && swarm_.eviction == 0 &&
+                             !peer->has_lost_memory;
+  settling_.push_back({now + swarm_.delay + swarm_.jitter + Microseconds(100), to, operation.id,
+                       *operation.remote_slot, must_be_there});
+}
+
+void Unreliable::Settle(Time now) {
+  while (!settling_.empty() && settling_.front().at <= now) {
+    const Settling settled = settling_.front();
+    settling_.pop_front();
+    Station* const station = Find(settled.to);
+    if (station == nullptr) continue;
+    station->exposed->shadow().Finish(settled.id,
+                                      settled.must_be_there && !station->has_lost_memory,
+                                      "an unreliable write", findings_);
+    station->free_exposed.push_back(settled.slot);
+  }
+}
+
+void Unreliable::Disturb() {
+  if (stations_.empty()) return;
+  Station& station = *stations_[random_.Below(stations_.size())];
+  Plot* const plots[] = {station.local.get(), station.exposed.get(), station.pool.plot()};
+  Plot& plot = *plots[random_.Below(3)];
+  const uint64_t page = random_.Below(plot.pages());
+  if (random_.Chance(swarm_.eviction, 1000)) plot.Evict(station.node->core, page);
+  if (random_.Chance(swarm_.unmapping, 1000)) {
+    plot.Vanish(page, 1);
+    station.has_lost_memory = true;
+  }
+}
+
+void Unreliable::Crashed(const Endnode& victim, Time now) {
+  const auto lives_there = [&](const auto& station) { return station->node == &victim; };
+  while (findings_.empty()) {
+    const auto found = std::ranges::find_if(stations_, lives_there);
+    if (found == stations_.end()) return;
+    Replace(**found, now);
+  }
+}
+
+// Both ends of a connection go, and another one comes.
+void Unreliable::Replace(Station& station, Time now) {
+  const std::optional<Station::Peer> peer = station.peer;
+  const wire::QpNumber number = station.number;
+  TakeDown(station, now);
+  if (peer) TakeDown(*Find(peer->number), now);
+  std::erase_if(stations_, [&](const auto& gone) {
+    return gone->number == number || (peer && gone->number == peer->number);
+  });
+  peer ? Connect() : AddDatagram();
+}
+
+void Unreliable::TakeDown(Station& station, Time now) {
+  station.Visit([&](auto& qp) {
+    transport::Turn turn{now, station.node->core, station.node->outbox};
+    qp.BecomeFailed();
+    qp.Run(turn);
+  });
+  station.node->outbox.Clear();
+  PollReceives(station);
+  PollSends(station, now);
+  station.sends.Drained(findings_, [](Operation&, bool) {});
+  if (!station.pool.empty()) findings_.Add("completions", "a receive request has not ended");
+  station.Release();
+}
+
+bool Unreliable::IsQuiet() const {
+  return settling_.empty() && std::ranges::all_of(stations_, [](const auto& station) {
+           return station->send_queue.begin() == station->send_queue.end();
+         });
+}
+
+Time Unreliable::next_time() const {
+  Time next = settling_.empty() ? Time::Never() : settling_.front().at;
+  for (const auto& station : stations_) {
+    next = std::min(next, station->Visit([](auto& qp) { return qp.next_time(); }));
+  }
+  return next;
+}
+
+void Unreliable::Check() {
+  for (const auto& station : stations_) {
+    for (Plot* const plot : {station->local.get(), station->exposed.get(), station->pool.plot()}) {
+      plot->shadow().Check(findings_);
+    }
+  }
+}
+
+// Where nothing is lost on the way, what did not arrive was dropped by its receiver, which counts.
+void Unreliable::TakeDown(Time now) {
+  Poll(now);
+  Check();
+  for (const auto& station : stations_) {
+    uint64_t lost = 0;
+    for (const auto& [from, messages] : station->messages) {
+      if (Find(wire::QpNumber(from)) != nullptr) lost += messages.lost();
+    }
+    if (nothing_is_lost() && lost > station->dropped()) {
+      findings_.Add("messages", std::to_string(lost) + " messages were lost, and " +
+                                    std::to_string(station->dropped()) + " were counted");
+    }
+  }
+  for (const auto& station : stations_) TakeDown(*station, now);
+  stations_.clear();
+}
+
+}  // namespace verbena::sim

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "base/random.h"
+#include "base/time.h"
+#include "sim/endnode.h"
+#include "sim/findings.h"
+#include "sim/network.h"
+#include "sim/station.h"
+#include "sim/swarm.h"
+#include "sim/transmitter.h"
+
+namespace verbena::sim {
+
+// The traffic of the unreliable services between the endnodes: programs that send and receive, on
+// the same links, adapters and memory as the reliable connections. A station whose queue pair has
+// failed is replaced. One thread.
+class Unreliable {
+ public:
+  Unreliable(const Swarm& swarm, Random random, Transmitter& transmitter, Findings& findings)
+      : swarm_(swarm), random_(random), transmitter_(transmitter), findings_(findings) {}
+
+  // Where there are stations, now and after a crash.
+  void Populate(const std::vector<std::unique_ptr<Endnode>>& endnodes);
+
+  // Posts a message now and then, half as many in all as the reliable connections do.
+  void Post(Time now);
+  // All queue pairs have their turn. True when one has more to do at once.
+  bool Step(Time now, bool is_calm);
+  // True when it was for one of these.
+  bool Deliver(const Event& event, Time now);
+  void Poll(Time now);
+
+  // Pages go.
+  void Disturb();
+  // REQUIRES: another endnode stands in its place.
+  void Crashed(const Endnode& victim, Time now);
+
+  [[nodiscard]] bool IsQuiet() const;
+  [[nodiscard]] Time next_time() const;
+  void Check();
+  // Everything that is posted ends, and nothing remains.
+  void TakeDown(Time now);
+
+  [[nodiscard]] uint64_t received() const { return received_; }
+
+ private:
+  // Those of reliable connections are below.
+  static constexpr uint32_t kFirstNumber = 0x100000;
+
+  struct Draft {
+    std::shared_ptr<Operation> operation = std::make_shared<Operation>();
+    queue::SendWqe wqe;
+    std::vector<queue::Sge> sges;
+  };
+  // A write that its sender is done with, and of which packets may be on their way until then.
+  struct Settling {
+    Time at;
+    wire::QpNumber to;
+    uint64_t id;
+    uint32_t slot;
+    bool must_be_there;
+  };
+
+  // unreliable.cc
+  void Connect();
+  void AddDatagram();
+  wire::Psn SomePsn();
+  Station* Find(wire::QpNumber number) const;
+  void Transmit(Station& station, Time now);
+  void PollReceives(Station& station);
+  void OnMessage(Station& station, const queue::Completion& completion, uint64_t offset);
+  void CheckGrh(const Station& from, Station& to, uint64_t offset);
+  void PollSends(Station& station, Time now);
+  void Ended(Station& station, Operation& operation, bool well, Time now);
+  void Settle(Time now);
+  void Replace(Station& station, Time now);
+  void TakeDown(Station& station, Time now);
+  [[nodiscard]] bool nothing_is_lost() const { return swarm_.link_is_perfect() && !swarm_.crash; }
+
+  // unreliable_post.cc
+  bool IsReady(Station& station, Time now);
+  void DraftBytes(Station& from, Draft& draft, uint64_t length_max);
+  bool DraftConnected(Station& from, Draft& draft);
+  void DraftWrite(Station& from, Station& to, Draft& draft);
+  bool DraftDatagram(Station& from, Draft& draft);
+  void AddLetter(Station& from, Station& to, const Draft& draft);
+  void Submit(Station& from, Draft& draft, Time now);
+  [[nodiscard]] uint64_t SlotAt(uint32_t slot) const { return uint64_t{slot} * swarm_.slot_bytes; }
+
+  const Swarm swarm_;
+  Random random_;
+  Transmitter& transmitter_;
+  Findings& findings_;
+  const std::vector<std::unique_ptr<Endnode>>* endnodes_ = nullptr;
+  transport::AddressHandles handles_;  // one for each endnode, by its number
+  std::vector<std::unique_ptr<Station>> stations_;
+  std::deque<Settling> settling_;  // by time
+  uint32_t next_number_ = kFirstNumber;
+  uint64_t next_id_ = 1;
+  uint64_t posted_ = 0;
+  uint64_t received_ = 0;
+};
+
+}  // namespace verbena::sim

@@ -1,0 +1,85 @@
+// What programs ask for and may not have.
+
+#include <iterator>
+
+#include "sim/workload.h"
+
+namespace verbena::sim {
+
+using queue::SendOpcode;
+
+// Turns an operation into one that must fail, and must do no harm.
+void Workload::MakeIllegal(Connection& connection, int from, Draft& draft) {
+  Operation& operation = *draft.operation;
+  Side& peer = connection.side(1 - from);
+  const SendOpcode opcode = draft.wqe.opcode;
+  auto* const remote = std::get_if<queue::Remote>(&draft.wqe.operand);
+  auto* const atomic = std::get_if<queue::Atomic>(&draft.wqe.operand);
+  if (opcode == SendOpcode::kAtomicWrite) return;
+  if (atomic != nullptr) {
+    operation.fate = MisplaceAtomic(*atomic) ? Fate::kRemoteInvalid : Fate::kRemoteDenied;
+    connection.is_provoked = true;
+    return;
+  }
+  if (operation.bytes.empty()) return;
+  if (remote != nullptr) {
+    MisplaceRemote(peer, *remote, draft);
+    operation.fate = Fate::kRemoteDenied;
+  } else if (opcode == SendOpcode::kSend && !draft.wqe.flags.inlined) {
+    draft.sges[0] = draft.sges[1] = draft.sges[2] =
+        connection.side(from).local->Bytes(SlotAt(*operation.local_slot), swarm_.slot_bytes);
+    operation.fate = Fate::kRemoteInvalid;  // longer than any receive request
+  } else if (opcode == SendOpcode::kSendWithImmediate && !draft.wqe.flags.inlined) {
+    for (queue::Sge& sge : draft.sges) sge.key = queue::KeyValue(sge.key.value() ^ 1);
+    operation.fate = Fate::kLocalDenied;
+  } else {
+    return;
+  }
+  connection.is_provoked = true;
+  // Nothing of it may show on the other side.
+  if (operation.remote_slot) peer.exposed->shadow().Forbid(operation.id);
+}
+
+// True when it is no proper request, false when it names bytes that it may not have.
+bool Workload::MisplaceAtomic(queue::Atomic& atomic) {
+  if (random_.Chance(1, 2)) {
+    atomic.remote.address += 1 + random_.Below(7);
+    return true;
+  }
+  atomic.remote.key = queue::KeyValue(atomic.remote.key.value() ^ 1);
+  return false;
+}
+
+// Another key, other bytes, or bytes that begin in range and overrun the end.
+void Workload::MisplaceRemote(Side& peer, queue::Remote& remote, const Draft& draft) {
+  const uint64_t length = draft.operation->bytes.size();
+  const uint64_t end = draft.loan != nullptr ? remote.address + swarm_.slot_bytes
+                                             : Plot::kBase + peer.exposed->size();
+  const queue::Remote kinds[] = {
+      {remote.address, queue::KeyValue(remote.key.value() ^ (1u << random_.Below(8)))},
+      {remote.address - (Plot::kBase / 2), remote.key},
+      {end - length + 1 + random_.Below(length), remote.key},
+      peer.local->Remote(0),            // no remote rights
+      peer.node->counters->Remote(64),  // atomics only
+  };
+  remote = kinds[random_.Below(std::size(kinds))];
+}
+
+// What needs a region that its program has deregistered cannot succeed.
+void Workload::MarkHopeless(Connection& connection, int from, Draft& draft) {
+  Operation& operation = *draft.operation;
+  Side& peer = connection.side(1 - from);
+  if (operation.bytes.empty() || operation.fate != Fate::kSuccess) return;
+  const bool gathers =
+      queue::PropertiesOf(draft.wqe.opcode).carries_payload && !draft.wqe.flags.inlined;
+  if (gathers && !connection.side(from).local->is_registered()) {
+    operation.fate = Fate::kLocalDenied;
+  } else if (operation.needs_exposed && !peer.exposed->is_registered()) {
+    operation.fate = Fate::kRemoteDenied;
+  }
+  if (operation.fate != Fate::kSuccess && operation.remote_slot) {
+    peer.exposed->shadow().Forbid(operation.id);
+  }
+}
+
+}  // namespace verbena::sim

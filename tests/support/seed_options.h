@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace verbena {
+
+// What programs that run seeds understand: --seed N and --seeds A..B, both ends included.
+struct SeedRange {
+  uint64_t first = 1;
+  uint64_t last = 1;
+
+  friend bool operator==(const SeedRange&, const SeedRange&) = default;
+};
+
+// nullopt for what is no decimal number, or one of more than 18 digits.
+inline std::optional<uint64_t> ParseNumber(std::string_view text) {
+  uint64_t value = 0;
+  if (text.empty() || text.size() > 18) return std::nullopt;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    value = value * 10 + static_cast<uint64_t>(c - '0');
+  }
+  return value;
+}
+
+// "7" or "1..2000"; nullopt also where the last comes before the first.
+inline std::optional<SeedRange> ParseSeeds(std::string_view text) {
+  const size_t dots = text.find("..");
+  const auto first = ParseNumber(text.substr(0, dots));
+  const auto last = dots == std::string_view::npos ? first : ParseNumber(text.substr(dots + 2));
+  if (!first.has_value() || !last.has_value() || *last < *first) return std::nullopt;
+  return SeedRange{*first, *last};
+}
+
+// True when the option is --seed or --seeds, and its value is one.
+inline bool ParseSeedOption(std::string_view name, std::string_view value, SeedRange& seeds) {
+  const bool is_one = name == "--seed" && ParseNumber(value).has_value();
+  if (!is_one && name != "--seeds") return false;
+  const auto parsed = ParseSeeds(value);
+  if (parsed.has_value()) seeds = *parsed;
+  return parsed.has_value();
+}
+
+// Calls flag(name) for each argument, and option(name, value) with the next one where that is
+// false. False when an argument is neither.
+template <class Flag, class Option>
+bool ParseArguments(int argc, char** argv, Flag flag, Option option) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view name = argv[i];
+    if (flag(name)) continue;
+    if (++i == argc || !option(name, std::string_view(argv[i]))) return false;
+  }
+  return true;
+}
+
+}  // namespace verbena
