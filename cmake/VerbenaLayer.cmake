@@ -47,14 +47,16 @@ function(verbena_filter_threads list)
   set(${list} ${kept} PARENT_SCOPE)
 endfunction()
 
-# verbena_layer(<folder> [DEPENDS <folder>...] [LIBRARIES <target>...] [TEST_LIBRARIES <target>...])
+# verbena_layer(<folder> [ON_TOP] [DEPENDS <folder>...] [LIBRARIES <target>...]
+#               [TEST_LIBRARIES <target>...])
 #
 # From all files below the current folder: verbena_<folder>, which links the layers in DEPENDS and
 # the outside LIBRARIES, and <folder>_test from the *_test.cc files, which links that layer only,
 # besides TEST_LIBRARIES. A folder that has only headers becomes an interface library. With
-# "checks" in VERBENA_PARTS the build also compiles each header alone.
+# "checks" in VERBENA_PARTS the build also compiles each header alone. main.cc is left to a program.
+# ON_TOP is for those that use the public library: what links all layers does not get it.
 function(verbena_layer folder)
-  cmake_parse_arguments(PARSE_ARGV 1 layer "" "" "DEPENDS;LIBRARIES;TEST_LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 layer "ON_TOP" "" "DEPENDS;LIBRARIES;TEST_LIBRARIES")
   if(layer_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "verbena_layer(${folder}): what is ${layer_UNPARSED_ARGUMENTS}?")
   endif()
@@ -62,7 +64,7 @@ function(verbena_layer folder)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS *.h)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cc *.S)
   set(tests ${sources})
-  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   if(VERBENA_ONLY_THREADS)
     verbena_filter_threads(tests)
@@ -87,7 +89,9 @@ function(verbena_layer folder)
                                     FILES ${headers})
   list(TRANSFORM layer_DEPENDS PREPEND verbena_)
   target_link_libraries(${target} ${scope} ${layer_DEPENDS} ${layer_LIBRARIES})
-  target_link_libraries(verbena_layers INTERFACE ${target})
+  if(NOT layer_ON_TOP)
+    target_link_libraries(verbena_layers INTERFACE ${target})
+  endif()
   if(headers AND CMAKE_VERIFY_INTERFACE_HEADER_SETS)
     add_dependencies(verbena_headers ${target}_verify_interface_header_sets)
   endif()

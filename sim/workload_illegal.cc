@@ -25,6 +25,9 @@ void Workload::MakeIllegal(Connection& connection, int from, Draft& draft) {
   if (remote != nullptr) {
     MisplaceRemote(peer, *remote, draft);
     operation.fate = Fate::kRemoteDenied;
+    // A long read comes in parts, and those within the range before the one that is refused: what a
+    // read that fails leaves in its buffer is not defined.
+    connection.side(from).local->shadow().Loosen(operation.id);
   } else if (opcode == SendOpcode::kSend && !draft.wqe.flags.inlined) {
     draft.sges[0] = draft.sges[1] = draft.sges[2] =
         connection.side(from).local->Bytes(SlotAt(*operation.local_slot), swarm_.slot_bytes);

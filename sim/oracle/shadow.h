@@ -53,6 +53,10 @@ class Shadow {
     for (auto& [id, pending] : pending_) pending.any = true;
     is_loose_ = true;
   }
+  // The same for one operation.
+  void Loosen(uint64_t id) {
+    if (Pending* const pending = Find(id)) pending->any = true;
+  }
   void AllowAgain(uint64_t id) {
     if (Pending* const pending = Find(id)) pending->is_active = !is_closed_;
   }

@@ -118,6 +118,7 @@ transport::RcConfig QueuePair::MakeRcConfig() const {
           .retry_count = a.retry_count.value(),
           .rnr_retry = a.rnr_retry.value(),
           .max_rd_atomic = a.max_rd_atomic.value(),
+          .registration = spec_.registration,
           .min_rnr_timer = a.min_rnr_timer,
           .max_dest_rd_atomic = a.max_dest_rd_atomic.value(),
           .remote_rights = a.access,

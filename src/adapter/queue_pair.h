@@ -33,6 +33,7 @@ struct QpSpec {
   Srq* srq = nullptr;  // or receives of its own
   queue::WorkQueueLimits send = {};
   queue::WorkQueueLimits receive = {};
+  transport::RegistrationMode registration = transport::RegistrationMode::kDisabled;  // RC
 };
 
 // What all queue pairs of an adapter have in common.

@@ -1,0 +1,123 @@
+// Several queue pairs count on one counter of another program with fetch-and-add, and then fight
+// for a lock with compare-and-swap. Each add happens once, whatever the network does.
+//
+//   atomics                       both ends, here
+//   atomics server [PORT]
+//   atomics client HOST [PORT]
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <span>
+#include <vector>
+
+#include "examples/support/endpoint.h"
+#include "examples/support/two_ends.h"
+
+namespace {
+
+using examples::Endpoint;
+using examples::Exchange;
+using examples::Must;
+using verbena::Access;
+
+constexpr size_t kQps = 4;
+constexpr uint64_t kAdds = 100;  // by each
+
+struct Shared {
+  uint64_t counter = 0;
+  uint64_t lock = 0;
+};
+
+// As many queue pairs as the other end has, each connected to its own.
+bool ConnectAll(const Endpoint& end, const Exchange& exchange,
+                std::array<verbena::QueuePair, kQps>& qps) {
+  return std::ranges::all_of(qps, [&](verbena::QueuePair& qp) {
+    qp = end.MakeQp();
+    return end.Connect(qp, exchange);
+  });
+}
+
+bool Serve(const examples::Listener& listener) {
+  const Exchange exchange = listener.Accept();
+  Endpoint end;
+  std::array<verbena::QueuePair, kQps> qps;
+  if (!ConnectAll(end, exchange, qps)) return false;
+  Shared shared;
+  const auto region = end.Register(std::as_writable_bytes(std::span(&shared, 1)),
+                                   Access::kLocal | Access::kRemoteAtomic);
+  if (!exchange.Send(region.Remote()) || !exchange.Receive<char>()) return false;
+  std::printf("server: the counter is %llu, the lock was taken by %llu\n",
+              static_cast<unsigned long long>(shared.counter),
+              static_cast<unsigned long long>(shared.lock));
+  return shared.counter == kQps * kAdds && shared.lock >= 1 && shared.lock <= kQps;
+}
+
+class Client {
+ public:
+  [[nodiscard]] bool Connect(const Exchange& exchange) {
+    if (!ConnectAll(end_, exchange, qps_)) return false;
+    const auto shared = exchange.Receive<verbena::RemoteAddress>();
+    if (shared) shared_ = *shared;
+    return shared.has_value();
+  }
+
+  // All at once; what each found is another number.
+  [[nodiscard]] bool Count() {
+    for (uint64_t add = 0; add < kAdds; ++add) {
+      for (size_t q = 0; q < kQps; ++q) {
+        Must(qps_[q].Post(
+            verbena::FetchAdd{.result = Result(q * kAdds + add), .remote = shared_, .add = 1}));
+      }
+    }
+    if (!WaitFor(kQps * kAdds)) return false;
+    std::ranges::sort(results_);
+    for (uint64_t i = 0; i < results_.size(); ++i) {
+      if (results_[i] != i) return false;
+    }
+    std::printf("client: %zu adds found each number from 0 to %zu once\n", results_.size(),
+                results_.size() - 1);
+    return true;
+  }
+
+  // The lock is at 0 until one of them has put its own number there.
+  [[nodiscard]] bool Lock() {
+    const verbena::RemoteAddress lock{shared_.address + offsetof(Shared, lock), shared_.key};
+    for (size_t q = 0; q < kQps; ++q) {
+      Must(qps_[q].Post(
+          verbena::CompareSwap{.result = Result(q), .remote = lock, .compare = 0, .swap = q + 1}));
+    }
+    if (!WaitFor(kQps)) return false;
+    const auto winners = std::ranges::count(results_.begin(), results_.begin() + kQps, uint64_t{0});
+    std::printf("client: %zu tried to take the lock, %td did\n", kQps, winners);
+    return winners == 1;
+  }
+
+ private:
+  [[nodiscard]] verbena::Sge Result(uint64_t index) const { return region_.Local(8 * index, 8); }
+
+  [[nodiscard]] bool WaitFor(size_t count) const {
+    for (; count > 0; --count) {
+      if (!end_.WaitSuccess()) return false;
+    }
+    return true;
+  }
+
+  Endpoint end_;
+  std::array<verbena::QueuePair, kQps> qps_;
+  std::vector<uint64_t> results_ = std::vector<uint64_t>(kQps * kAdds);
+  verbena::MemoryRegion region_ =
+      end_.Register(std::as_writable_bytes(std::span(results_)), Access::kLocal);
+  verbena::RemoteAddress shared_;
+};
+
+bool Play(const std::string& host, uint16_t port) {
+  const auto exchange = Exchange::Connect(host, port);
+  if (!exchange) return false;
+  Client client;
+  return client.Connect(*exchange) && client.Count() && client.Lock() && exchange->Send('d');
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return examples::RunEnds(argc, argv, Serve, Play); }

@@ -1,0 +1,304 @@
+// A server that goes on, whatever its clients do. It turns letters into capitals for them, over one
+// shared receive queue and one completion queue. Clients use keys that are not theirs, vanish in
+// the middle of a request, are killed, or never say a word; each costs the server that one client.
+//
+//   fault_tolerant_server                       the server and its clients, here
+//   fault_tolerant_server server [PORT]         until it is stopped
+//   fault_tolerant_server client HOST [PORT]    one that behaves
+
+#include <fcntl.h>
+
+#include <array>
+#include <cctype>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "examples/support/endpoint.h"
+#include "examples/support/two_ends.h"
+
+namespace {
+
+using examples::Endpoint;
+using examples::Exchange;
+using examples::Must;
+using verbena::Access;
+using verbena::AsyncEventType;
+using verbena::QpNumber;
+
+constexpr uint32_t kBytes = 64;
+constexpr uint32_t kReceives = 64;
+
+// A peer that has not answered for a second is gone: eight times 134 ms.
+constexpr verbena::ConnectSettings kPatience = {.timeout = 15, .retry_count = 7};
+
+class Server {
+ public:
+  Server() {
+    fcntl(context_.events_fd(), F_SETFL, O_NONBLOCK);
+    for (uint32_t i = 0; i < kReceives; ++i) PostReceive(i);
+  }
+
+  // One look at everything that may have happened. Never waits for a client.
+  void Turn(const examples::Listener& listener) {
+    if (listener.HasCaller()) callers_.push_back(listener.Accept());
+    AdmitThoseWhoSpoke();
+    std::array<verbena::Completion, 16> completions;
+    const size_t count = cq_.Poll(completions).value_or(0);
+    for (size_t i = 0; i < count; ++i) Handle(completions[i]);
+    while (const auto event = context_.WaitEvent()) Handle(*event);
+    DropThoseWhoHungUp();
+    if (Clock::now() >= next_pulse_) FeelPulses();
+  }
+
+  [[nodiscard]] int ended() const { return ended_; }
+  [[nodiscard]] int served() const { return served_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Client {
+    int number = 0;
+    Exchange exchange;
+    verbena::QueuePair qp;
+  };
+
+  void AdmitThoseWhoSpoke() {
+    for (size_t i = 0; i < callers_.size();) {
+      if (!callers_[i].HasNews()) {
+        ++i;
+        continue;
+      }
+      if (!Admit(std::move(callers_[i]))) {
+        std::printf("server: a caller said nothing of use\n");
+        ++ended_;
+      }
+      callers_.erase(callers_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+
+  [[nodiscard]] bool Admit(Exchange exchange) {
+    // It may have sent half of what it should.
+    exchange.LimitWaits(std::chrono::milliseconds(100));
+    const auto remote = exchange.Receive<verbena::QpAddress>();
+    if (!remote) return false;
+    auto qp = Must(verbena::QueuePair::Create(
+        domain_,
+        {.send_cq = &cq_, .receive_cq = &cq_, .srq = &srq_, .send = {.inline_max = kBytes}}));
+    const verbena::QpAddress local{qp.number(), exchange.LocalGid(), verbena::Psn{}};
+    if (!qp.Connect(local, *remote, kPatience) || !exchange.Send(local)) return false;
+    const QpNumber name = qp.number();
+    clients_.emplace(name, Client{++admitted_, std::move(exchange), std::move(qp)});
+    return true;
+  }
+
+  void Handle(const verbena::Completion& completion) {
+    const auto found = clients_.find(completion.qp);
+    const bool is_known = found != clients_.end();
+    if (!completion.ok()) {
+      if (is_known) Drop(found->first, NameOf(completion.status));
+    } else if (completion.opcode == verbena::CompletionOpcode::kReceive) {
+      const auto buffer = static_cast<uint32_t>(completion.id);
+      if (is_known) Answer(found->second, buffer, completion.byte_count);
+      PostReceive(buffer);
+    }
+  }
+
+  void Handle(const verbena::AsyncEvent& event) {
+    const bool is_error = event.type == AsyncEventType::kQpFatal ||
+                          event.type == AsyncEventType::kQpRequestError ||
+                          event.type == AsyncEventType::kQpAccessError;
+    if (is_error) Drop(event.qp, NameOf(event.type));
+  }
+
+  void Answer(Client& client, uint32_t buffer, uint32_t length) {
+    for (uint32_t i = 0; i < length; ++i) {
+      char& letter = memory_[buffer * kBytes + i];
+      letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+    }
+    // Inline: the buffer is free again at once. A queue that is full belongs to one who does not
+    // take his answers.
+    const auto posted = client.qp.Post(
+        verbena::Send{.data = region_.Local(buffer * kBytes, length), .flags = {.inlined = true}});
+    if (posted) {
+      ++served_;
+    } else {
+      Drop(client.qp.number(), NameOf(posted.error()));
+    }
+  }
+
+  void DropThoseWhoHungUp() {
+    DropIf("hung up", [](const Client& client) { return client.exchange.HasNews(); });
+  }
+
+  // A write of no bytes needs no key and nobody sees it, but a peer that is gone does not
+  // acknowledge it. So even one that owes us nothing is found out.
+  void FeelPulses() {
+    DropIf("its queue is full",
+           [](const Client& client) { return !client.qp.Post(verbena::Write{}); });
+    next_pulse_ = Clock::now() + std::chrono::milliseconds(200);
+  }
+
+  template <class Predicate>
+  void DropIf(const char* why, Predicate is_to_go) {
+    std::vector<QpNumber> gone;
+    for (const auto& [name, client] : clients_) {
+      if (is_to_go(client)) gone.push_back(name);
+    }
+    for (const QpNumber name : gone) Drop(name, why);
+  }
+
+  // All that the client had ends here; nothing else is touched.
+  void Drop(QpNumber name, const char* why) {
+    const auto found = clients_.find(name);
+    if (found == clients_.end()) return;
+    std::printf("server: client %d: %s\n", found->second.number, why);
+    clients_.erase(found);
+    ++ended_;
+  }
+
+  void PostReceive(uint32_t buffer) {
+    Must(srq_.Post(verbena::Receive{.id = verbena::WrId{buffer},
+                                    .data = region_.Local(buffer * kBytes, kBytes)}));
+  }
+
+  verbena::Context context_ = Must(verbena::Context::Open());
+  verbena::ProtectionDomain domain_ = Must(verbena::ProtectionDomain::Allocate(context_));
+  verbena::CompletionQueue cq_ = Must(verbena::CompletionQueue::Create(context_, 4'096));
+  verbena::SharedReceiveQueue srq_ = Must(verbena::SharedReceiveQueue::Create(domain_, kReceives));
+  std::vector<char> memory_ = std::vector<char>(kReceives * kBytes);
+  verbena::MemoryRegion region_ = Must(verbena::MemoryRegion::Register(
+      domain_, std::as_writable_bytes(std::span(memory_)), Access::kLocal));
+  std::vector<Exchange> callers_;  // who have not told their address
+  std::unordered_map<QpNumber, Client> clients_;
+  Clock::time_point next_pulse_ = Clock::now();
+  int admitted_ = 0;
+  int ended_ = 0;
+  int served_ = 0;
+};
+
+// A client, up to the point where they differ.
+class Caller {
+ public:
+  [[nodiscard]] bool Connect(const std::string& host, uint16_t port) {
+    exchange_ = Exchange::Connect(host, port);
+    if (!exchange_) return false;
+    const verbena::QpAddress local{end_->qp.number(), exchange_->LocalGid(), verbena::Psn{}};
+    const auto remote = exchange_->Swap(local);
+    if (remote) Must(end_->qp.Connect(local, *remote));
+    return remote.has_value();
+  }
+
+  void Ask(const char* text) {
+    std::memcpy(bytes_.data(), text, std::strlen(text));
+    const auto length = static_cast<uint32_t>(std::strlen(text));
+    Must(end_->qp.Post(verbena::Receive{.data = region_.Local(kBytes, kBytes)}));
+    Must(end_->qp.Post(
+        verbena::Send{.data = region_.Local(0, length), .flags = {.signaled = false}}));
+  }
+
+  [[nodiscard]] std::string Answer() const {
+    const auto completion = end_->Wait();
+    if (!completion || !completion->ok()) return "";
+    return {bytes_.data() + kBytes, completion->byte_count};
+  }
+
+  // Writes with a key that nobody gave it.
+  [[nodiscard]] verbena::CompletionStatus WriteAnywhere() const {
+    Must(end_->qp.Post(
+        verbena::Write{.data = region_.Local(0, 8), .remote = {0x1000, verbena::Key{0x1234567}}}));
+    return end_->Wait().value_or(verbena::Completion{}).status;
+  }
+
+  // No device any more, but still on the line. True when the server has hung up.
+  [[nodiscard]] bool Vanish() {
+    region_ = {};
+    end_.reset();
+    return !exchange_->Receive<char>().has_value();
+  }
+
+ private:
+  std::array<char, 2 * kBytes> bytes_{};
+  std::optional<Endpoint> end_{std::in_place};
+  std::optional<Exchange> exchange_;
+  verbena::MemoryRegion region_ =
+      end_->Register(std::as_writable_bytes(std::span(bytes_)), Access::kLocal);
+};
+
+bool Behave(const std::string& host, uint16_t port) {
+  Caller caller;
+  if (!caller.Connect(host, port)) return false;
+  for (int i = 0; i < 100; ++i) {
+    caller.Ask("carry on");
+    if (caller.Answer() != "CARRY ON") return false;
+  }
+  return true;
+}
+
+bool UseAForeignKey(const std::string& host, uint16_t port) {
+  Caller caller;
+  return caller.Connect(host, port) &&
+         caller.WriteAnywhere() == verbena::CompletionStatus::kRemoteAccessError;
+}
+
+bool VanishBeforeTheAnswer(const std::string& host, uint16_t port) {
+  Caller caller;
+  if (!caller.Connect(host, port)) return false;
+  caller.Ask("is anybody");
+  if (caller.Answer().empty()) return false;
+  caller.Ask("there");
+  return caller.Vanish();
+}
+
+bool BeKilled(const std::string& host, uint16_t port) {
+  Caller caller;
+  if (!caller.Connect(host, port)) return false;
+  caller.Ask("good bye");
+  // No destructor, no word to anybody.
+  _exit(EXIT_SUCCESS);
+}
+
+bool SayNothing(const std::string& host, uint16_t port) {
+  const auto exchange = Exchange::Connect(host, port);
+  usleep(300'000);
+  return exchange.has_value();
+}
+
+bool ServeForEver(const examples::Listener& listener) {
+  Server server;
+  while (true) server.Turn(listener);
+}
+
+// All of them at once, among them two that behave; and one after the others.
+bool Demonstrate() {
+  const auto listener = examples::Listener::Listen(0);
+  if (!listener) return false;
+  constexpr examples::ClientEnd kClients[] = {Behave,   UseAForeignKey, VanishBeforeTheAnswer,
+                                              BeKilled, SayNothing,     Behave};
+  constexpr int kAll = std::size(kClients) + 1;
+  std::vector<pid_t> children;
+  for (const examples::ClientEnd client : kClients) {
+    children.push_back(examples::Spawn(client, "127.0.0.1", listener->port()));
+  }
+  Server server;
+  while (server.ended() < kAll - 1) server.Turn(*listener);
+  children.push_back(examples::Spawn(Behave, "127.0.0.1", listener->port()));
+  while (server.ended() < kAll) server.Turn(*listener);
+  bool ok = true;
+  for (const pid_t child : children) ok = examples::Join(child) && ok;
+  std::printf("server: %d clients, %d answers, and still here\n", kAll, server.served());
+  return ok && server.served() >= 300;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 1) return examples::ExitCode(Demonstrate());
+  return examples::RunEnds(argc, argv, ServeForEver, Behave);
+}

@@ -1,0 +1,83 @@
+// A key for one message: the peer may write once, and the key ends with that write. Nobody has to
+// take it away, and a second write, late or malicious, changes nothing.
+//
+//   one_touch                       both ends, here
+//   one_touch server [PORT]
+//   one_touch client HOST [PORT]
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "examples/support/endpoint.h"
+#include "examples/support/two_ends.h"
+
+namespace {
+
+using examples::Endpoint;
+using examples::Exchange;
+using examples::Must;
+using verbena::Access;
+using verbena::CompletionStatus;
+
+constexpr uint32_t kBytes = 10'000;  // several packets, one message
+constexpr std::byte kFirst{0x11}, kSecond{0x22};
+
+bool IsAll(const std::vector<std::byte>& bytes, std::byte value) {
+  for (const std::byte byte : bytes) {
+    if (byte != value) return false;
+  }
+  return true;
+}
+
+bool Serve(const examples::Listener& listener) {
+  const Exchange exchange = listener.Accept();
+  Endpoint end;
+  if (!end.Connect(exchange)) return false;
+  std::vector<std::byte> letterbox(kBytes);
+  const auto region = end.Register(letterbox, Access::kLocal | Access::kWindowBind);
+  const auto window = Must(verbena::MemoryWindow::Allocate(end.domain, verbena::WindowType::k2A));
+  const verbena::Key key = verbena::NextKey(window.first_key());
+  Must(end.qp.Post(verbena::Bind{.window = window.first_key(),
+                                 .r_key = key,
+                                 .region = region.l_key(),
+                                 .start = region.start(),
+                                 .length = kBytes,
+                                 .access = Access::kRemoteWrite,
+                                 .one_touch = true}));
+  if (!end.WaitSuccess()) return false;
+  std::printf("server: a key for one write of %u bytes\n", kBytes);
+  if (!exchange.Send(verbena::RemoteAddress{region.start(), key})) return false;
+  if (!exchange.Receive<char>()) return false;
+  const bool is_first = IsAll(letterbox, kFirst);
+  std::printf("server: the letterbox holds the first letter%s\n", is_first ? "" : " NOT");
+  return is_first;
+}
+
+bool Write(const std::string& host, uint16_t port) {
+  const auto exchange = Exchange::Connect(host, port);
+  if (!exchange) return false;
+  Endpoint end;
+  if (!end.Connect(*exchange)) return false;
+  std::vector<std::byte> letter(kBytes, kFirst);
+  const auto region = end.Register(letter, Access::kLocal);
+  const auto letterbox = exchange->Receive<verbena::RemoteAddress>();
+  if (!letterbox) return false;
+
+  const verbena::Write write{.data = region.Local(0, kBytes), .remote = *letterbox};
+  Must(end.qp.Post(write));
+  if (!end.WaitSuccess()) return false;
+  std::printf("client: wrote once\n");
+
+  letter.assign(kBytes, kSecond);
+  Must(end.qp.Post(write));
+  const auto refused = end.Wait();
+  if (!refused || refused->status != CompletionStatus::kRemoteAccessError) return false;
+  std::printf("client: the second time: %s\n", NameOf(refused->status));
+  return exchange->Send('d');
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return examples::RunEnds(argc, argv, Serve, Write); }

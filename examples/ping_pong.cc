@@ -1,0 +1,94 @@
+// Two programs send each other a message to and fro, and check every byte.
+//
+//   ping_pong                       both ends, here
+//   ping_pong server [PORT]
+//   ping_pong client HOST [PORT]
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+
+#include "examples/support/endpoint.h"
+#include "examples/support/two_ends.h"
+
+namespace {
+
+using examples::Endpoint;
+using examples::Exchange;
+using examples::Must;
+using verbena::Access;
+
+constexpr int kRounds = 1'000;
+constexpr uint32_t kBytes = 64;
+
+// One half for what goes, one for what comes.
+class Player {
+ public:
+  Player() = default;
+
+  [[nodiscard]] bool Connect(const Exchange& exchange) {
+    Must(end_.qp.Prepare());
+    ExpectBall();
+    return end_.Connect(exchange);
+  }
+
+  void ExpectBall() { Must(end_.qp.Post(verbena::Receive{.data = region_.Local(kBytes, kBytes)})); }
+
+  void Hit(int round) {
+    for (uint32_t i = 0; i < kBytes; ++i) bytes_[i] = ByteOf(round, i);
+    Must(end_.qp.Post(
+        verbena::Send{.data = region_.Local(0, kBytes), .flags = {.signaled = false}}));
+  }
+
+  // Waits for the ball of this round. Whether it is whole.
+  [[nodiscard]] bool Catch(int round) {
+    const auto completion = end_.Wait();
+    if (!completion || !completion->ok() || completion->byte_count != kBytes) return false;
+    for (uint32_t i = 0; i < kBytes; ++i) {
+      if (bytes_[kBytes + i] != ByteOf(round, i)) return false;
+    }
+    ExpectBall();
+    return true;
+  }
+
+ private:
+  static std::byte ByteOf(int round, uint32_t i) {
+    return static_cast<std::byte>(static_cast<uint32_t>(round) * 7 + i);
+  }
+
+  std::array<std::byte, 2 * kBytes> bytes_{};
+  Endpoint end_;
+  verbena::MemoryRegion region_ = end_.Register(bytes_, Access::kLocal);
+};
+
+bool Serve(const examples::Listener& listener) {
+  const Exchange exchange = listener.Accept();
+  Player player;
+  if (!player.Connect(exchange)) return false;
+  for (int round = 0; round < kRounds; ++round) {
+    if (!player.Catch(round)) return false;
+    player.Hit(round);
+  }
+  // The last ball may be on its way.
+  return exchange.Receive<char>().has_value();
+}
+
+bool Play(const std::string& host, uint16_t port) {
+  const auto exchange = Exchange::Connect(host, port);
+  if (!exchange) return false;
+  Player player;
+  if (!player.Connect(*exchange)) return false;
+  const auto start = std::chrono::steady_clock::now();
+  for (int round = 0; round < kRounds; ++round) {
+    player.Hit(round);
+    if (!player.Catch(round)) return false;
+  }
+  const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+  std::printf("%d rounds of %u bytes, each checked: %.1f us a round\n", kRounds, kBytes,
+              took.count() / kRounds);
+  return exchange->Send('!');
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return examples::RunEnds(argc, argv, Serve, Play); }

@@ -1,0 +1,87 @@
+// A program opens a window on a part of its memory; another reads it, without a word to the first.
+// When the window is closed, its key is worth nothing.
+//
+//   read_window                       both ends, here
+//   read_window server [PORT]
+//   read_window client HOST [PORT]
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "examples/support/endpoint.h"
+#include "examples/support/two_ends.h"
+
+namespace {
+
+using examples::Endpoint;
+using examples::Exchange;
+using examples::Must;
+using verbena::Access;
+using verbena::CompletionStatus;
+
+constexpr char kText[] = "what the owner of this memory wanted to show";
+constexpr uint64_t kOffset = 70'001;  // windows begin at any byte
+
+// What the reader must know.
+struct Invitation {
+  verbena::RemoteAddress where;
+  uint32_t length = 0;
+};
+
+bool Serve(const examples::Listener& listener) {
+  const Exchange exchange = listener.Accept();
+  Endpoint end;
+  if (!end.Connect(exchange)) return false;
+
+  std::vector<std::byte> memory(1 << 20);
+  std::memcpy(&memory[kOffset], kText, sizeof kText);
+  const auto region = end.Register(memory, Access::kLocal | Access::kWindowBind);
+  const auto window = Must(verbena::MemoryWindow::Allocate(end.domain, verbena::WindowType::k2A));
+  const verbena::Key key = verbena::NextKey(window.first_key());
+  Must(end.qp.Post(verbena::Bind{.window = window.first_key(),
+                                 .r_key = key,
+                                 .region = region.l_key(),
+                                 .start = region.start() + kOffset,
+                                 .length = sizeof kText,
+                                 .access = Access::kRemoteRead}));
+  if (!end.WaitSuccess()) return false;
+  std::printf("owner: opened a window of %zu bytes in a region of %zu\n", sizeof kText,
+              memory.size());
+  if (!exchange.Send(Invitation{{region.start() + kOffset, key}, sizeof kText})) return false;
+
+  if (!exchange.Receive<char>()) return false;
+  Must(end.qp.Post(verbena::Invalidate{.key = key}));
+  if (!end.WaitSuccess()) return false;
+  std::printf("owner: closed it\n");
+  return exchange.Send('c') && exchange.Receive<char>().has_value();
+}
+
+bool Visit(const std::string& host, uint16_t port) {
+  const auto exchange = Exchange::Connect(host, port);
+  if (!exchange) return false;
+  Endpoint end;
+  if (!end.Connect(*exchange)) return false;
+  std::vector<std::byte> copy(4'096);
+  const auto region = end.Register(copy, Access::kLocal);
+  const auto invitation = exchange->Receive<Invitation>();
+  if (!invitation) return false;
+
+  const verbena::Read read{.data = region.Local(0, invitation->length),
+                           .remote = invitation->where};
+  Must(end.qp.Post(read));
+  if (!end.WaitSuccess() || std::memcmp(copy.data(), kText, sizeof kText) != 0) return false;
+  std::printf("visitor: read \"%s\"\n", reinterpret_cast<const char*>(copy.data()));
+
+  if (!exchange->Swap('d')) return false;
+  Must(end.qp.Post(read));
+  const auto refused = end.Wait();
+  if (!refused || refused->status != CompletionStatus::kRemoteAccessError) return false;
+  std::printf("visitor: the second time: %s\n", NameOf(refused->status));
+  return exchange->Send('b');
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return examples::RunEnds(argc, argv, Serve, Visit); }

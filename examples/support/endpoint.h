@@ -1,0 +1,77 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "examples/support/exchange.h"
+#include "verbena/verbena.h"
+
+namespace examples {
+
+// The value, or the end of the program with the reason: an example has no better answer.
+template <class T>
+T Must(verbena::ErrorOr<T> result) {
+  if (!result) {
+    std::fprintf(stderr, "%s: %s\n", NameOf(result.error().code), result.error().text.c_str());
+    std::exit(EXIT_FAILURE);
+  }
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+inline void Must(verbena::CodeOr<void> result) {
+  if (result) return;
+  std::fprintf(stderr, "not posted: %s\n", NameOf(result.error()));
+  std::exit(EXIT_FAILURE);
+}
+
+// A device with a protection domain, a completion queue and one queue pair: all that a simple
+// program needs.
+struct Endpoint {
+  verbena::Context context = Must(verbena::Context::Open());
+  verbena::ProtectionDomain domain = Must(verbena::ProtectionDomain::Allocate(context));
+  verbena::CompletionQueue cq = Must(verbena::CompletionQueue::Create(context, 1'024));
+  verbena::QueuePair qp = MakeQp();
+
+  [[nodiscard]] verbena::QueuePair MakeQp() const {
+    return Must(verbena::QueuePair::Create(domain, {.send_cq = &cq, .receive_cq = &cq}));
+  }
+
+  [[nodiscard]] verbena::MemoryRegion Register(std::span<std::byte> bytes,
+                                               verbena::Access access) const {
+    return Must(verbena::MemoryRegion::Register(domain, bytes, access));
+  }
+
+  // Connects a queue pair to the one that the other program has made at the same point.
+  [[nodiscard]] bool Connect(verbena::QueuePair& local_qp, const Exchange& exchange,
+                             const verbena::ConnectSettings& settings = {}) const {
+    const verbena::QpAddress local{local_qp.number(), exchange.LocalGid(), verbena::Psn{}};
+    const auto remote = exchange.Swap(local);
+    if (!remote) return false;
+    Must(local_qp.Connect(local, *remote, settings));
+    // Nobody sends before the other is ready.
+    return exchange.Swap('r').has_value();
+  }
+  [[nodiscard]] bool Connect(const Exchange& exchange) { return Connect(qp, exchange); }
+
+  // The next completion. nullopt after a while: then something is wrong.
+  [[nodiscard]] std::optional<verbena::Completion> Wait() const {
+    using Clock = std::chrono::steady_clock;
+    verbena::Completion completion;
+    for (const auto end = Clock::now() + std::chrono::seconds(20); Clock::now() < end;) {
+      const auto count = cq.Poll({&completion, 1});
+      if (!count) return std::nullopt;
+      if (*count > 0) return completion;
+    }
+    return std::nullopt;
+  }
+  [[nodiscard]] bool WaitSuccess() const {
+    const auto completion = Wait();
+    return completion && completion->ok();
+  }
+};
+
+}  // namespace examples

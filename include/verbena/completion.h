@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+
+#include "verbena/numbers.h"
+
+namespace verbena {
+
+// How a work request ended. The values are those of the verbs (IBV_WC_*).
+enum class CompletionStatus : uint8_t {
+  kSuccess = 0,
+  kLocalLengthError,
+  kLocalQpOperationError,
+  kLocalEecOperationError,
+  kLocalProtectionError,
+  kFlushed,
+  kWindowBindError,
+  kBadResponse,
+  kLocalAccessError,
+  kRemoteInvalidRequest,
+  kRemoteAccessError,
+  kRemoteOperationError,
+  kRetryExceeded,
+  kRnrRetryExceeded,
+  kLocalRddViolation,
+  kRemoteInvalidRdRequest,
+  kRemoteAborted,
+  kInvalidEecn,
+  kInvalidEecState,
+  kFatalError,
+  kResponseTimeout,
+  kGeneralError,
+  kTagMatchingError,
+  kTagMatchingIncomplete,
+};
+
+const char* NameOf(CompletionStatus status);
+
+// What completed. The values are those of the verbs as far as they go; bit 7 marks the receive
+// side.
+enum class CompletionOpcode : uint8_t {
+  kSend = 0,
+  kWrite = 1,
+  kRead = 2,
+  kCompareSwap = 3,
+  kFetchAdd = 4,
+  kBind = 5,
+  kInvalidate = 6,
+  kFlush = 8,
+  kAtomicWrite = 9,
+  kRegister = 0x40,  // this and the next are ours
+  kDelay = 0x41,
+  kReceive = 0x80,
+  kReceiveWithImmediate = 0x81,  // of a write
+};
+
+const char* NameOf(CompletionOpcode opcode);
+
+// How a work request ended, and what came of it. If the status is not success only id, status, qp
+// and vendor_error count.
+struct Completion {
+  WrId id = {};
+  int64_t timestamp_ns = 0;  // when it entered the queue, on the monotonic clock
+  QpNumber qp = {};
+  QpNumber source_qp = {};   // of a datagram
+  uint32_t byte_count = 0;   // of a receive or a read
+  Immediate immediate = {};  // with_immediate
+  Key invalidated = {};      // with_invalidate
+  uint32_t vendor_error = 0;
+  uint32_t flow_tag = 0;
+  uint16_t p_key_index = 0;
+  uint16_t slid = 0;
+  uint16_t vlan = 0;
+  uint8_t sl = 0;
+  uint8_t path_bits = 0;
+  CompletionStatus status = CompletionStatus::kSuccess;
+  CompletionOpcode opcode = CompletionOpcode::kSend;
+  bool has_grh = false;  // a datagram: 40 bytes of header stand in front of its data
+  bool with_immediate = false;
+  bool with_invalidate = false;
+
+  [[nodiscard]] bool ok() const { return status == CompletionStatus::kSuccess; }
+
+  friend bool operator==(const Completion&, const Completion&) = default;
+};
+
+}  // namespace verbena

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "verbena/async_event.h"
+#include "verbena/counters.h"
+#include "verbena/error.h"
+#include "verbena/gid.h"
+#include "verbena/handle.h"
+#include "verbena/options.h"
+
+namespace verbena {
+
+namespace verbs {
+struct ContextObject;
+}
+
+// A device that this process has opened; everything else is made from one. Each is a channel
+// adapter of its own: a process may open several, and they talk to each other as any two do.
+//
+// After a fork the child's copies of all objects are dead: each call says kForked, and to destroy
+// them touches nothing of the parent's. A child opens the device anew.
+class Context : public Handle<verbs::ContextObject> {
+ public:
+  [[nodiscard]] static ErrorOr<Context> Open(const Options& options = {});
+  Context() = default;
+
+  [[nodiscard]] const Options& options() const;
+  // Which of the processes on this machine, and its UDP port.
+  [[nodiscard]] uint8_t slot() const;
+  [[nodiscard]] uint16_t port() const;
+
+  // The addresses of this machine, in the order of their indices.
+  [[nodiscard]] static ErrorOr<std::vector<GidEntry>> Gids();
+  // The largest MTU of a connection that fits the way, as far as the system knows it.
+  [[nodiscard]] static ErrorOr<PathMtu> LargestMtu(const AddressVector& way);
+
+  [[nodiscard]] ErrorOr<DeviceCounters> Query() const;
+  // What a person should know about this machine, a line each; told once.
+  [[nodiscard]] std::vector<std::string> TakeNotes() const;
+
+  // Asynchronous events. The file is readable while there are some, and the program may make it
+  // non-blocking. WaitEvent waits for one, as the file says: nullopt if there is none.
+  [[nodiscard]] int events_fd() const;
+  [[nodiscard]] std::optional<AsyncEvent> WaitEvent() const;
+
+ private:
+  explicit Context(std::shared_ptr<verbs::ContextObject> object) : Handle(std::move(object)) {}
+};
+
+}  // namespace verbena

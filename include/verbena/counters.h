@@ -1,0 +1,101 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace verbena {
+
+// Why a packet that arrived went no further.
+enum class Drop : uint8_t {
+  kMalformed,
+  kBadIcrc,
+  kNoSuchQp,
+  kWrongPeer,
+  kWrongPKey,
+  kWrongService,
+  kNoMember,  // of a multicast group
+};
+inline constexpr size_t kDrops = 7;
+
+const char* NameOf(Drop drop);
+
+// Why a packet that was to be sent was dropped.
+enum class SendDrop : uint8_t {
+  kTooLong,              // longer than the path takes
+  kUnreachable,          // no route, interface down, source address not of this machine
+  kForbidden,            // a firewall or the kernel's policy
+  kNoMemory,             // the kernel has none
+  kSegmentationRefused,  // the device cannot; plain datagrams from then on
+  kOther,
+};
+inline constexpr size_t kSendDrops = 6;
+
+const char* NameOf(SendDrop drop);
+
+// What went through a port since the device was opened.
+struct PortCounters {
+  uint64_t packets_sent = 0;  // loopback included
+  uint64_t bytes_sent = 0;
+  uint64_t packets_received = 0;
+  uint64_t bytes_received = 0;
+  uint64_t loopback_packets = 0;  // that met no socket
+  uint64_t paths_gone = 0;        // packets whose address handle was destroyed meanwhile
+  uint64_t page_requests = 0;
+  uint64_t pages_refused = 0;
+  uint64_t copies_failed = 0;  // payload that was gone when it was to be sent
+  uint64_t passes = 0;         // of the engine
+  std::array<uint64_t, kDrops> dropped{};
+
+  [[nodiscard]] uint64_t dropped_for(Drop drop) const { return dropped[static_cast<size_t>(drop)]; }
+};
+
+// What the sockets did.
+struct SocketCounters {
+  uint64_t datagrams_sent = 0;
+  uint64_t bytes_sent = 0;
+  uint64_t messages_sent = 0;  // groups of datagrams that the kernel took as one
+  uint64_t send_calls = 0;
+  uint64_t send_blocked = 0;  // calls that the kernel had no room for
+  std::array<uint64_t, kSendDrops> send_dropped{};
+
+  uint64_t datagrams_received = 0;
+  uint64_t bytes_received = 0;
+  uint64_t messages_received = 0;
+  uint64_t receive_calls = 0;
+  uint64_t malformed = 0;
+  uint64_t kernel_drops = 0;  // because the receive buffer was full, as far as known
+
+  [[nodiscard]] uint64_t dropped_for(SendDrop drop) const {
+    return send_dropped[static_cast<size_t>(drop)];
+  }
+};
+
+struct DeviceCounters {
+  PortCounters port = {};
+  SocketCounters sockets = {};
+  uint64_t keeper_wake_ups = 0;
+  uint64_t events_lost = 0;
+};
+
+// What went through one queue pair.
+struct QpCounters {
+  uint64_t packets_sent = 0;
+  uint64_t bytes_sent = 0;
+  uint64_t packets_received = 0;
+  uint64_t bytes_received = 0;
+  uint64_t page_requests = 0;
+  // Of the requester of a reliable connection.
+  uint64_t timeouts = 0;
+  uint64_t sequence_naks = 0;
+  uint64_t rnr_naks = 0;
+  uint64_t lost_responses = 0;
+  uint64_t page_waits = 0;
+  // Messages that an unreliable one dropped.
+  uint64_t dropped_out_of_sequence = 0;
+  uint64_t dropped_no_receive = 0;
+  uint64_t dropped_pages_absent = 0;
+  uint64_t dropped_refused = 0;  // key, Q_Key, rights or length
+};
+
+}  // namespace verbena

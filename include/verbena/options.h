@@ -1,0 +1,71 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace verbena {
+
+// The longest scatter/gather list of any work request: a post keeps room for it on the stack.
+inline constexpr uint32_t kSgesMax = 32;
+
+// Every limit of a device with its default and its reason. A call that meets a limit fails with
+// ErrorCode::kLimit and says in words which one it was.
+struct Options {
+  // --- Objects. ---
+
+  uint32_t qps_max = 16'384;
+  uint32_t cqs_max = 16'384;
+  uint32_t srqs_max = 4'096;
+  uint32_t channels_max = 4'096;  // a file descriptor each
+  uint32_t paths_max = 65'536;    // one a connected queue pair, one an address handle
+  uint32_t multicast_groups_max = 256;
+  uint32_t multicast_members_max = 256;  // of one group; each costs a copy of every datagram
+  uint32_t domains_max = 1 << 16;
+  uint32_t key_slots_max = 1 << 24;  // regions and windows together
+
+  // --- Queues: what a program may ask for. Each element has its room allocated at once. ---
+
+  uint32_t queue_depth_max = 32'768;
+  uint32_t sges_max = kSgesMax;        // and not more
+  uint32_t inline_max = 1'024;         // bytes
+  uint32_t fast_register_pages = 512;  // of one registration by work request
+  uint32_t completion_depth_max = 1U << 22;
+  uint8_t reads_max = 128;  // and atomics, under way at once
+
+  // --- One turn of the engine. ---
+
+  size_t outbox_packets = 64;     // of one queue pair at a time
+  size_t runs_per_pass = 64;      // queue pairs that run before the sockets are looked at again
+  size_t loopback_packets = 256;  // between queue pairs of this process: a power of two
+  // When work waits for room in a socket or a table: how soon to try again, if nobody polls.
+  std::chrono::nanoseconds work_retry = std::chrono::microseconds(100);
+
+  size_t events_max = 4'096;  // asynchronous ones that nobody has taken
+
+  // --- The thread that works while the program does not. ---
+
+  std::chrono::nanoseconds poll_recent = std::chrono::microseconds(20);
+  std::chrono::nanoseconds away_min = std::chrono::microseconds(50);
+  std::chrono::nanoseconds away_max = std::chrono::milliseconds(1);
+  std::chrono::nanoseconds linger = std::chrono::microseconds(20);
+
+  // --- Memory. ---
+
+  uint32_t pager_threads = 2;
+  uint64_t page_batch_max = uint64_t{64} << 20;  // bytes that one request for pages brings at most
+  // How long a key that was given up is certain to be recognised as stale.
+  std::chrono::nanoseconds key_quarantine = std::chrono::seconds(60);
+  // Off: peers reach memory through windows only.
+  bool remote_through_regions = true;
+
+  // --- The port. ---
+
+  uint16_t base_port = 4791;
+  // Always the base port, for peers that know no other; then one process per machine.
+  bool strict = false;
+  // Without segmentation and receive offload, as on kernels that have none.
+  bool plain_sockets = false;
+};
+
+}  // namespace verbena

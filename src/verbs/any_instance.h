@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+
+#include "adapter/error.h"
+#include "memory/key.h"
+
+namespace verbena::verbs {
+
+// Ends what a key names: calls end(key), which refuses a key of another life with kInvalid, with
+// each of its instances. Work requests gave the entry instances of the program's choice, and only
+// their completions, which the program has read, say which of them came to be. The index is its
+// own until it ends, so no other entry can be met.
+template <class Fn>
+[[nodiscard]] adapter::ErrorOr<void> EndAnyInstance(memory::Key key, Fn end) {
+  constexpr unsigned kInstances = 256;
+  adapter::ErrorOr<void> ended;
+  for (unsigned i = 0; i < kInstances; ++i) {
+    const auto instance = static_cast<uint8_t>(key.instance().value() + i);
+    ended = end(memory::Key(key.index(), memory::Instance(instance)));
+    if (ended || ended.error().code != adapter::ErrorCode::kInvalid) return ended;
+  }
+  return ended;
+}
+
+}  // namespace verbena::verbs

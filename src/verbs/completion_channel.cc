@@ -1,0 +1,32 @@
+#include "verbena/completion_channel.h"
+
+#include "verbs/convert.h"
+#include "verbs/objects.h"
+
+namespace verbena {
+
+ErrorOr<CompletionChannel> CompletionChannel::Create(const Context& context) {
+  if (!context) return Fail(verbs::Empty("context"));
+  adapter::Adapter& device = *context.object()->device;
+  const auto channel = device.CreateChannel();
+  if (!channel) return Fail(verbs::FromAdapter(channel.error()));
+  return CompletionChannel(
+      std::make_shared<verbs::ChannelObject>(context.object(), device, *channel));
+}
+
+ErrorOr<void> CompletionChannel::Destroy() {
+  auto ended = verbs::EndNow(object(), "completion channel");
+  if (ended) Reset();
+  return ended;
+}
+
+int CompletionChannel::fd() const { return object() ? object()->thing->fd() : -1; }
+
+std::optional<CqId> CompletionChannel::Wait() const {
+  if (!object() || object()->device.is_forked()) return std::nullopt;
+  const adapter::Cq* const cq = object()->thing->Wait();
+  if (cq == nullptr) return std::nullopt;
+  return verbs::IdOf(cq);
+}
+
+}  // namespace verbena

@@ -1,0 +1,116 @@
+#include "verbena/completion_queue.h"
+
+#include <algorithm>
+
+#include "verbs/convert.h"
+#include "verbs/objects.h"
+#include "verbs/uninitialized.h"
+
+namespace verbena {
+namespace {
+
+using verbs::FromAdapter;
+
+// Completions that are moved at a time: more are rare, and each costs stack.
+constexpr size_t kBatch = 16;
+
+using Batch = verbs::Uninitialized<queue::Completion, kBatch>;
+
+void Move(std::span<const queue::Completion> from, Completion* to) {
+  for (const queue::Completion& completion : from) *to++ = FromAdapter(completion);
+}
+
+}  // namespace
+
+ErrorOr<CompletionQueue> CompletionQueue::Create(const Context& context, size_t capacity,
+                                                 const CompletionChannel* channel) {
+  if (!context) return Fail(verbs::Empty("context"));
+  std::shared_ptr<verbs::ChannelObject> with;
+  if (channel != nullptr) {
+    if (!*channel) return Fail(verbs::Empty("completion channel"));
+    with = channel->object();
+    if (with->base != context.object()) {
+      return Fail(verbs::Invalid("the completion channel is of another context"));
+    }
+  }
+  const auto cq =
+      context.object()->device->CreateCq(capacity, with != nullptr ? with->thing : nullptr);
+  if (!cq) return Fail(FromAdapter(cq.error()));
+  return CompletionQueue(std::make_shared<verbs::CqObject>(context.object(), std::move(with), *cq));
+}
+
+ErrorOr<void> CompletionQueue::Destroy() {
+  auto ended = verbs::EndNow(object(), "completion queue");
+  if (ended) Reset();
+  return ended;
+}
+
+ErrorOr<void> CompletionQueue::Resize(size_t capacity) {
+  if (!object()) return Fail(verbs::Empty("completion queue"));
+  return FromAdapter(object()->device.Resize(*object()->thing, capacity));
+}
+
+ErrorOr<void> CompletionQueue::SetModeration(uint32_t count, std::chrono::nanoseconds period) {
+  if (!object()) return Fail(verbs::Empty("completion queue"));
+  if (period.count() < 0) return Fail(verbs::Invalid("a period of less than nothing"));
+  return FromAdapter(
+      object()->device.SetModeration(*object()->thing, count, verbs::ToAdapter(period)));
+}
+
+CqId CompletionQueue::id() const { return verbs::IdOf(object() ? object()->thing : nullptr); }
+
+size_t CompletionQueue::capacity() const { return object() ? object()->thing->capacity() : 0; }
+
+CodeOr<size_t> CompletionQueue::Poll(std::span<Completion> out) const {
+  if (!object()) return Fail(ErrorCode::kInvalid);
+  if (object()->device.is_forked()) return Fail(ErrorCode::kForked);
+  Batch batch;
+  auto count = object()->device.Poll(*object()->thing, batch.first(std::min(out.size(), kBatch)));
+  size_t total = 0;
+  while (count && *count > 0) {
+    Move(batch.first(*count), out.data() + total);
+    total += *count;
+    // A batch that was not full was the last; there is no other call to find that out.
+    if (*count < kBatch || total == out.size()) return total;
+    count = object()->thing->Poll(batch.first(std::min(out.size() - total, kBatch)));
+  }
+  if (!count && total == 0) return Fail(ErrorCode::kOverflow);
+  return total;
+}
+
+CodeOr<bool> CompletionQueue::StartPoll(Completion& out) const {
+  if (!object()) return Fail(ErrorCode::kInvalid);
+  if (object()->device.is_forked()) return Fail(ErrorCode::kForked);
+  auto first = object()->thing->StartPoll();
+  if (first && *first == nullptr) {
+    object()->device.Progress(*object()->thing);
+    first = object()->thing->StartPoll();
+  }
+  if (!first) return Fail(ErrorCode::kOverflow);
+  if (*first == nullptr) return false;
+  out = FromAdapter(**first);
+  return true;
+}
+
+bool CompletionQueue::NextPoll(Completion& out) const {
+  const queue::Completion* const next = object() ? object()->thing->NextPoll() : nullptr;
+  if (next == nullptr) return false;
+  out = FromAdapter(*next);
+  return true;
+}
+
+void CompletionQueue::EndPoll() const {
+  if (object()) object()->thing->EndPoll();
+}
+
+CodeOr<void> CompletionQueue::RequestNotify(Notify wanted) const {
+  if (!object()) return Fail(ErrorCode::kInvalid);
+  if (object()->device.is_forked()) return Fail(ErrorCode::kForked);
+  if (object()->channel == nullptr) return Fail(ErrorCode::kInvalid);
+  object()->device.RequestNotify(*object()->thing, wanted == Notify::kSolicited
+                                                       ? queue::CompletionQueue::Wanted::kSolicited
+                                                       : queue::CompletionQueue::Wanted::kAll);
+  return {};
+}
+
+}  // namespace verbena

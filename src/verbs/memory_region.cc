@@ -1,0 +1,159 @@
+#include "verbena/memory_region.h"
+
+#include <vector>
+
+#include "verbs/convert.h"
+#include "verbs/memory_objects.h"
+
+namespace verbena {
+namespace {
+
+using verbs::FromAdapter;
+using verbs::ToAdapter;
+
+uint64_t AddressOf(std::span<std::byte> bytes) { return reinterpret_cast<uintptr_t>(bytes.data()); }
+
+memory::LinearBacking BackingOf(std::span<std::byte> bytes) {
+  return {.base = memory::PhysicalAddress(AddressOf(bytes))};
+}
+
+ErrorOr<PageShift> PageShiftOf(uint8_t value) {
+  if (value < PageShift::kMin || value > PageShift::kMax) {
+    return Fail(verbs::Invalid("pages are of 2^12 to 2^28 bytes"));
+  }
+  return PageShift(value);
+}
+
+ErrorOr<void> CheckBytes(std::span<std::byte> bytes) {
+  if (bytes.data() == nullptr && !bytes.empty()) return Fail(verbs::Invalid("bytes at nullptr"));
+  return {};
+}
+
+memory::RegionSpec SpecOf(const ProtectionDomain& domain, uint64_t start, uint64_t length,
+                          Access access, const RegionOptions& options) {
+  const uint64_t shown = options.start.value_or(options.zero_based ? 0 : start);
+  return {.pd = domain.object()->id,
+          .start = memory::KeyAddress(shown),
+          .length = length,
+          .rights = ToAdapter(access),
+          .zero_based = options.zero_based,
+          .one_touch = options.one_touch,
+          .distinct_keys = options.distinct_keys,
+          .current_io = options.current_io};
+}
+
+using Made = ErrorOr<std::shared_ptr<verbs::RegionObject>>;
+
+Made Make(const ProtectionDomain& domain, const memory::RegionSpec& spec,
+          const memory::Backing& backing) {
+  const auto keys = domain.object()->device.RegisterRegion(spec, backing);
+  if (!keys) return Fail(FromAdapter(keys.error()));
+  return std::make_shared<verbs::RegionObject>(domain.object(), spec, *keys);
+}
+
+}  // namespace
+
+ErrorOr<MemoryRegion> MemoryRegion::Register(const ProtectionDomain& domain,
+                                             std::span<std::byte> bytes, Access access,
+                                             const RegionOptions& options) {
+  if (!domain) return Fail(verbs::Empty("protection domain"));
+  if (const auto ok = CheckBytes(bytes); !ok) return Fail(ok.error());
+  auto made = Make(domain, SpecOf(domain, AddressOf(bytes), bytes.size(), access, options),
+                   BackingOf(bytes));
+  if (!made) return Fail(made.error());
+  return MemoryRegion(std::move(*made));
+}
+
+ErrorOr<MemoryRegion> MemoryRegion::RegisterEverything(const ProtectionDomain& domain,
+                                                       Access access) {
+  if (!domain) return Fail(verbs::Empty("protection domain"));
+  auto made =
+      Make(domain, SpecOf(domain, 0, UINT64_MAX, access, {}), memory::AddressSpaceBacking{});
+  if (!made) return Fail(made.error());
+  return MemoryRegion(std::move(*made));
+}
+
+ErrorOr<MemoryRegion> MemoryRegion::RegisterPages(const ProtectionDomain& domain,
+                                                  const PageList& pages, uint64_t length,
+                                                  Access access, const RegionOptions& options) {
+  if (!domain) return Fail(verbs::Empty("protection domain"));
+  const auto shift = PageShiftOf(pages.page_shift);
+  if (!shift) return Fail(shift.error());
+  std::vector<memory::PhysicalAddress> addresses;
+  for (const uint64_t page : pages.pages) addresses.emplace_back(page);
+  const uint64_t start = addresses.empty() ? 0 : addresses[0].value() + pages.first_offset;
+  auto made = Make(domain, SpecOf(domain, start, length, access, options),
+                   memory::PageListBacking{.pages = addresses,
+                                           .first_offset = pages.first_offset,
+                                           .page_shift = *shift,
+                                           .writable = Has(access, Access::kLocalWrite)});
+  if (!made) return Fail(made.error());
+  return MemoryRegion(std::move(*made));
+}
+
+ErrorOr<MemoryRegion> MemoryRegion::Share(const ProtectionDomain& domain, const MemoryRegion& with,
+                                          Access access, const RegionOptions& options) {
+  if (!domain) return Fail(verbs::Empty("protection domain"));
+  if (!with) return Fail(verbs::Empty("memory region"));
+  if (with.object()->pd->context != domain.object()->context) {
+    return Fail(verbs::Invalid("the region is of another context"));
+  }
+  auto made = Make(domain, SpecOf(domain, with.start(), with.length(), access, options),
+                   memory::SharedBacking{with.object()->keys.local});
+  if (!made) return Fail(made.error());
+  return MemoryRegion(std::move(*made));
+}
+
+ErrorOr<MemoryRegion> MemoryRegion::Reserve(const ProtectionDomain& domain, uint32_t pages_max,
+                                            uint8_t page_shift) {
+  if (!domain) return Fail(verbs::Empty("protection domain"));
+  const auto shift = PageShiftOf(page_shift);
+  if (!shift) return Fail(shift.error());
+  verbs::PdObject& pd = *domain.object();
+  const auto keys = pd.device.ReserveRegion(pd.id, pages_max, *shift);
+  if (!keys) return Fail(FromAdapter(keys.error()));
+  return MemoryRegion(std::make_shared<verbs::RegionObject>(
+      domain.object(), SpecOf(domain, 0, 0, Access::kNone, {}), *keys));
+}
+
+ErrorOr<void> MemoryRegion::Reregister(const RegionChange& change) {
+  if (!object()) return Fail(verbs::Empty("memory region"));
+  verbs::RegionObject& region = *object();
+  std::shared_ptr<verbs::PdObject> pd = region.pd;
+  memory::RegionSpec spec = region.spec;
+  std::optional<memory::Backing> backing;
+  if (change.domain != nullptr) {
+    if (!*change.domain) return Fail(verbs::Empty("protection domain"));
+    pd = change.domain->object();
+    if (pd->context != region.pd->context) {
+      return Fail(verbs::Invalid("the protection domain is of another context"));
+    }
+    spec.pd = pd->id;
+  }
+  if (change.bytes) {
+    if (const auto ok = CheckBytes(*change.bytes); !ok) return ok;
+    backing = BackingOf(*change.bytes);
+    if (!spec.zero_based) spec.start = memory::KeyAddress(AddressOf(*change.bytes));
+    spec.length = change.bytes->size();
+  }
+  if (change.access) spec.rights = ToAdapter(*change.access);
+  const auto keys = region.pd->device.ReregisterRegion(region.keys.local, spec, backing);
+  if (!keys) return Fail(FromAdapter(keys.error()));
+  region.pd = std::move(pd);
+  region.spec = spec;
+  region.keys = *keys;
+  return {};
+}
+
+ErrorOr<void> MemoryRegion::Destroy() {
+  auto ended = verbs::EndNow(object(), "memory region");
+  if (ended) Reset();
+  return ended;
+}
+
+Key MemoryRegion::l_key() const { return object() ? FromAdapter(object()->keys.local) : Key{}; }
+Key MemoryRegion::r_key() const { return object() ? FromAdapter(object()->keys.remote) : Key{}; }
+uint64_t MemoryRegion::start() const { return object() ? object()->spec.start.value() : 0; }
+uint64_t MemoryRegion::length() const { return object() ? object()->spec.length : 0; }
+
+}  // namespace verbena

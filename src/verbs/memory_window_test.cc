@@ -1,0 +1,105 @@
+#include "verbena/memory_window.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/verbs_world.h"
+
+namespace verbena {
+namespace {
+
+class MemoryWindowTest : public VerbsPairTest {
+ protected:
+  // Binds it to 64 bytes of b_; its new key.
+  Key BindAgain(Key window, const MemoryRegion& region) {
+    const Key key = NextKey(window);
+    EXPECT_TRUE(qb_.Post(Bind{.window = window,
+                              .r_key = key,
+                              .region = region.l_key(),
+                              .start = region.start() + 100,
+                              .length = 64,
+                              .access = Access::kRemoteWrite}));
+    EXPECT_EQ(b_.WaitStatus(), CompletionStatus::kSuccess);
+    return key;
+  }
+  std::optional<CompletionStatus> WriteTo(Key key, uint64_t offset = 100) {
+    EXPECT_TRUE(qa_.Post(
+        Write{.data = a_.region.Local(0, 32), .remote = {b_.region.start() + offset, key}}));
+    return a_.WaitStatus();
+  }
+
+  MemoryWindow window_ = Good(MemoryWindow::Allocate(b_.domain, WindowType::k2A));
+};
+
+TEST_F(MemoryWindowTest, ShowsWhatItIsBoundTo) {
+  const Key key = BindAgain(window_.first_key(), b_.region);
+  EXPECT_EQ(WriteTo(key), CompletionStatus::kSuccess);
+  EXPECT_EQ(WriteTo(key, 99), CompletionStatus::kRemoteAccessError);
+}
+
+TEST_F(MemoryWindowTest, IsBoundAgainAndAgain) {
+  Key key = window_.first_key();
+  for (int i = 0; i < 5; ++i) {
+    key = BindAgain(key, b_.region);
+    EXPECT_EQ(WriteTo(key), CompletionStatus::kSuccess);
+    ASSERT_TRUE(qb_.Post(Invalidate{.key = key}));
+    ASSERT_EQ(b_.WaitStatus(), CompletionStatus::kSuccess);
+  }
+  EXPECT_EQ(WriteTo(key), CompletionStatus::kRemoteAccessError);
+}
+
+TEST_F(MemoryWindowTest, EndsWithItsHandleWhateverItsKeyIsNow) {
+  Key key = window_.first_key();
+  for (int i = 0; i < 3; ++i) {
+    key = BindAgain(key, b_.region);
+    if (i == 2) break;
+    ASSERT_TRUE(qb_.Post(Invalidate{.key = key}));
+    ASSERT_EQ(b_.WaitStatus(), CompletionStatus::kSuccess);
+  }
+  // While it is bound the region stays...
+  EXPECT_EQ(CodeOf(b_.region.Destroy()), ErrorCode::kInUse);
+  EXPECT_EQ(CodeOf(b_.region.Reregister({.access = Access::kLocal})), ErrorCode::kInUse);
+  Good(window_.Destroy());
+  EXPECT_EQ(window_.first_key(), Key{});
+  EXPECT_EQ(WriteTo(key), CompletionStatus::kRemoteAccessError);
+  // ...and no longer.
+  Good(b_.region.Destroy());
+}
+
+TEST_F(MemoryWindowTest, EndsWithTheRegionItIsBoundTo) {
+  MemoryWindow other = Good(MemoryWindow::Allocate(b_.domain, WindowType::k2B));
+  const MemoryRegion second = Good(MemoryRegion::Register(b_.domain, b_.memory, Access::kAll));
+  const Key key = BindAgain(window_.first_key(), b_.region);
+  const Key other_key = BindAgain(other.first_key(), second);
+  b_.region = {};
+  ASSERT_TRUE(
+      qa_.Post(Write{.data = a_.region.Local(0, 32), .remote = {second.start() + 100, other_key}}));
+  EXPECT_EQ(a_.WaitStatus(), CompletionStatus::kSuccess);
+  ASSERT_TRUE(
+      qa_.Post(Write{.data = a_.region.Local(0, 32), .remote = {second.start() + 100, key}}));
+  EXPECT_EQ(a_.WaitStatus(), CompletionStatus::kRemoteAccessError);
+  Good(window_.Destroy());
+}
+
+TEST_F(MemoryWindowTest, HasATypeThatIsThere) {
+  EXPECT_EQ(window_.type(), WindowType::k2A);
+  EXPECT_EQ(CodeOf(MemoryWindow::Allocate(b_.domain, WindowType::k1)), ErrorCode::kNotSupported);
+  EXPECT_EQ(CodeOf(MemoryWindow::Allocate(b_.domain, static_cast<WindowType>(3))),
+            ErrorCode::kInvalid);
+  EXPECT_EQ(CodeOf(MemoryWindow{}.Destroy()), ErrorCode::kInvalid);
+}
+
+TEST_F(MemoryWindowTest, KeepsItsIndex) {
+  const auto posted = qb_.Post(Bind{.window = window_.first_key(),
+                                    .r_key = Key{Number(window_.first_key()) ^ 0x100},
+                                    .region = b_.region.l_key()});
+  EXPECT_EQ(CodeOf(posted), ErrorCode::kInvalid);
+}
+
+TEST_F(MemoryWindowTest, MayOutliveItsDomainsHandle) {
+  b_.domain = {};
+  const Key key = BindAgain(window_.first_key(), b_.region);
+  EXPECT_EQ(WriteTo(key), CompletionStatus::kSuccess);
+}
+
+}  // namespace
+}  // namespace verbena

@@ -1,0 +1,31 @@
+#include "verbs/objects.h"
+
+#include <algorithm>
+
+#include "verbs/convert.h"
+
+namespace verbena::verbs {
+
+// The adapter keeps a queue pair that is in a group.
+QpObject::~QpObject() {
+  const MutexLock lock(groups_mutex);
+  for (const wire::IpAddress& group : groups) {
+    static_cast<void>(device.DetachMulticast(*thing, group));
+  }
+}
+
+ErrorOr<void> QpObject::JoinGroup(const wire::IpAddress& group) {
+  const MutexLock lock(groups_mutex);
+  auto joined = FromAdapter(device.AttachMulticast(*thing, group));
+  if (joined && std::ranges::find(groups, group) == groups.end()) groups.push_back(group);
+  return joined;
+}
+
+ErrorOr<void> QpObject::LeaveGroup(const wire::IpAddress& group) {
+  const MutexLock lock(groups_mutex);
+  auto left = FromAdapter(device.DetachMulticast(*thing, group));
+  if (left) std::erase(groups, group);
+  return left;
+}
+
+}  // namespace verbena::verbs

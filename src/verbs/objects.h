@@ -1,0 +1,142 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "adapter/adapter.h"
+#include "base/mutex.h"
+#include "memory/access.h"
+#include "verbena/error.h"
+#include "verbena/numbers.h"
+#include "verbena/options.h"
+#include "verbs/window_book.h"
+
+// What stands behind the handles of include/verbena: each object with shares in all that it stands
+// on, so that these end after it.
+//
+// Invariant: while an object has not ended, what it names in the adapter is there. End asks the
+// adapter to end it, which may refuse; the destructor does so if nobody did.
+//
+// Thread rule: immutable but for End, which belongs to the last user, and where said.
+
+namespace verbena::verbs {
+
+using Ended = adapter::ErrorOr<void>;
+
+// By what users know a queue: 0 for none.
+[[nodiscard]] inline CqId IdOf(const adapter::Cq* cq) {
+  return CqId{reinterpret_cast<uintptr_t>(cq)};
+}
+[[nodiscard]] inline SrqId IdOf(const adapter::Srq* srq) {
+  return SrqId{reinterpret_cast<uintptr_t>(srq)};
+}
+
+struct ContextObject {
+  ContextObject(std::unique_ptr<adapter::Adapter> opened, const Options& with)
+      : device(std::move(opened)), options(with) {}
+
+  std::unique_ptr<adapter::Adapter> device;
+  const Options options;
+};
+
+struct PdObject {
+  PdObject(std::shared_ptr<ContextObject> with, memory::PdId made)
+      : context(std::move(with)), device(*context->device), id(made) {}
+  PdObject(const PdObject&) = delete;
+  PdObject& operator=(const PdObject&) = delete;
+  ~PdObject() { static_cast<void>(End()); }
+
+  Ended End() {
+    if (has_ended) return {};
+    const Ended ended = device.DeallocatePd(id);
+    has_ended = ended.has_value();
+    return ended;
+  }
+
+  const std::shared_ptr<ContextObject> context;
+  adapter::Adapter& device;
+  const memory::PdId id;
+  WindowBook windows;  // any thread
+  bool has_ended = false;
+};
+
+// An object that the adapter names by pointer, which is null once it has ended.
+template <class Thing, class Base>
+struct PointedObject {
+  PointedObject(std::shared_ptr<Base> on, adapter::Adapter& of, Thing* made)
+      : base(std::move(on)), device(of), thing(made) {}
+  PointedObject(const PointedObject&) = delete;
+  PointedObject& operator=(const PointedObject&) = delete;
+  ~PointedObject() { static_cast<void>(End()); }
+
+  Ended End() {
+    if (thing == nullptr) return {};
+    const Ended ended = device.Destroy(thing);
+    if (ended.has_value()) thing = nullptr;
+    return ended;
+  }
+
+  const std::shared_ptr<Base> base;
+  adapter::Adapter& device;
+  Thing* thing;
+};
+
+struct ChannelObject : PointedObject<adapter::CompletionChannel, ContextObject> {
+  using PointedObject::PointedObject;
+};
+
+// `channel` is declared in a base so that it outlives the queue.
+struct ChannelShare {
+  std::shared_ptr<ChannelObject> channel;
+};
+struct CqObject : ChannelShare, PointedObject<adapter::Cq, ContextObject> {
+  CqObject(std::shared_ptr<ContextObject> context, std::shared_ptr<ChannelObject> with,
+           adapter::Cq* cq)
+      : ChannelShare{std::move(with)}, PointedObject(context, *context->device, cq) {}
+};
+
+struct SrqObject : PointedObject<adapter::Srq, PdObject> {
+  using PointedObject::PointedObject;
+};
+
+struct QueueShares {
+  std::shared_ptr<CqObject> send_cq;
+  std::shared_ptr<CqObject> receive_cq;
+  std::shared_ptr<SrqObject> srq;
+};
+struct QpObject : QueueShares, PointedObject<adapter::QueuePair, PdObject> {
+  QpObject(std::shared_ptr<PdObject> pd, QueueShares queues, adapter::QueuePair* qp)
+      : QueueShares(std::move(queues)), PointedObject(pd, pd->device, qp) {}
+  ~QpObject();
+
+  [[nodiscard]] ErrorOr<void> JoinGroup(const wire::IpAddress& group)
+      VERBENA_EXCLUDES(groups_mutex);
+  [[nodiscard]] ErrorOr<void> LeaveGroup(const wire::IpAddress& group)
+      VERBENA_EXCLUDES(groups_mutex);
+
+  Mutex groups_mutex;
+  std::vector<wire::IpAddress> groups VERBENA_GUARDED_BY(groups_mutex);
+};
+
+struct AddressHandleObject {
+  AddressHandleObject(std::shared_ptr<PdObject> on, queue::AddressHandleId made)
+      : pd(std::move(on)), id(made) {}
+  AddressHandleObject(const AddressHandleObject&) = delete;
+  AddressHandleObject& operator=(const AddressHandleObject&) = delete;
+  ~AddressHandleObject() { static_cast<void>(End()); }
+
+  Ended End() {
+    if (has_ended) return {};
+    const Ended ended = pd->device.DestroyAddressHandle(id);
+    has_ended = ended.has_value();
+    return ended;
+  }
+
+  const std::shared_ptr<PdObject> pd;
+  const queue::AddressHandleId id;
+  bool has_ended = false;
+};
+
+}  // namespace verbena::verbs

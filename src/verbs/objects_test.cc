@@ -1,0 +1,70 @@
+#include "verbs/objects.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/verbs_world.h"
+
+namespace verbena::verbs {
+namespace {
+
+class GroupsTest : public testing::Test {
+ protected:
+  GroupsTest() { Good(qp_.Activate(QKey{1})); }
+
+  const Gid group_ = *ParseGid("239.1.2.3");
+  VerbsNode node_;
+  QueuePair qp_ = node_.MakeQp(QpType::kUd);
+};
+
+TEST_F(GroupsTest, KeepTheQueuePairFromDestroy) {
+  Good(qp_.AttachMulticast(group_));
+  EXPECT_EQ(CodeOf(qp_.Destroy()), ErrorCode::kInUse);
+  Good(qp_.DetachMulticast(group_));
+  EXPECT_TRUE(CodeOf(qp_.DetachMulticast(group_)).has_value());
+  Good(qp_.Destroy());
+}
+
+TEST_F(GroupsTest, AreLeftInTheEnd) {
+  Good(qp_.AttachMulticast(group_));
+  qp_ = {};
+  // Nothing is left that would hold the domain.
+  Good(node_.region.Destroy());
+  Good(node_.domain.Destroy());
+}
+
+TEST_F(GroupsTest, AreForDatagrams) {
+  QueuePair connected = node_.MakeQp();
+  EXPECT_EQ(CodeOf(connected.AttachMulticast(group_)), ErrorCode::kInvalid);
+  Good(connected.Destroy());
+}
+
+TEST(ObjectsTest, NobodyIsNumberZero) {
+  EXPECT_EQ(IdOf(static_cast<const adapter::Cq*>(nullptr)), CqId{});
+  EXPECT_EQ(IdOf(static_cast<const adapter::Srq*>(nullptr)), SrqId{});
+}
+
+// Each round uses what the one before gave back.
+TEST(ObjectsTest, NothingIsLeftBehind) {
+  Options options = VerbsTestOptions();
+  options.qps_max = options.cqs_max = options.srqs_max = options.channels_max = 1;
+  options.domains_max = options.paths_max = 1;
+  options.key_slots_max = 3;  // a region, a window, and the slot that is never used
+  const Context context = Good(Context::Open(options));
+  std::vector<std::byte> memory(64);
+  for (int round = 0; round < 3; ++round) {
+    const ProtectionDomain domain = Good(ProtectionDomain::Allocate(context));
+    const CompletionChannel channel = Good(CompletionChannel::Create(context));
+    const CompletionQueue cq = Good(CompletionQueue::Create(context, 4, &channel));
+    const SharedReceiveQueue srq = Good(SharedReceiveQueue::Create(domain, 4));
+    const QueuePair qp =
+        Good(QueuePair::Create(domain, {.send_cq = &cq, .receive_cq = &cq, .srq = &srq}));
+    const AddressHandle handle = Good(AddressHandle::Create(
+        domain, {.source = *ParseGid("127.0.0.1"), .destination = *ParseGid("127.0.0.1")}));
+    const MemoryRegion region = Good(MemoryRegion::Register(domain, memory, Access::kAll));
+    const MemoryWindow window = Good(MemoryWindow::Allocate(domain, WindowType::k2B));
+    EXPECT_EQ(CodeOf(MemoryWindow::Allocate(domain, WindowType::k2B)), ErrorCode::kLimit);
+  }
+}
+
+}  // namespace
+}  // namespace verbena::verbs

@@ -1,0 +1,43 @@
+#include "verbs/options.h"
+
+#include "verbs/convert.h"
+
+namespace verbena::verbs {
+
+adapter::Options ToAdapter(const Options& options) {
+  adapter::Options to;
+  to.qps_max = options.qps_max;
+  to.cqs_max = options.cqs_max;
+  to.srqs_max = options.srqs_max;
+  to.channels_max = options.channels_max;
+  to.paths_max = options.paths_max;
+  to.multicast_groups_max = options.multicast_groups_max;
+  to.multicast_members_max = options.multicast_members_max;
+  to.memory.domains_max = options.domains_max;
+  to.memory.key_slots_max = options.key_slots_max;
+  to.queue_depth_max = options.queue_depth_max;
+  to.sges_max = options.sges_max;
+  to.inline_max = options.inline_max;
+  to.fast_register_pages = options.fast_register_pages;
+  to.completion_depth_max = options.completion_depth_max;
+  to.reads_max = options.reads_max;
+  to.outbox_packets = options.outbox_packets;
+  to.runs_per_pass = options.runs_per_pass;
+  to.loopback_packets = options.loopback_packets;
+  to.work_retry = ToAdapter(options.work_retry);
+  to.events_max = options.events_max;
+  to.poll_recent = ToAdapter(options.poll_recent);
+  to.away_min = ToAdapter(options.away_min);
+  to.away_max = ToAdapter(options.away_max);
+  to.linger = ToAdapter(options.linger);
+  to.pager_threads = options.pager_threads;
+  to.page_batch_max = options.page_batch_max;
+  to.memory.key_quarantine = ToAdapter(options.key_quarantine);
+  to.memory.remote_through_regions = options.remote_through_regions;
+  to.base_port = options.base_port;
+  to.strict = options.strict;
+  to.plain_sockets = options.plain_sockets;
+  return to;
+}
+
+}  // namespace verbena::verbs

@@ -1,0 +1,67 @@
+#include "verbs/options.h"
+
+#include <gtest/gtest.h>
+
+#include "verbs/convert.h"
+
+namespace verbena::verbs {
+namespace {
+
+// The defaults stand in two headers, because users see only one of them.
+TEST(OptionsTest, TheDefaultsAreTheAdapters) {
+  const adapter::Options made = ToAdapter(Options{});
+  const adapter::Options theirs;
+  EXPECT_EQ(made.qps_max, theirs.qps_max);
+  EXPECT_EQ(made.cqs_max, theirs.cqs_max);
+  EXPECT_EQ(made.srqs_max, theirs.srqs_max);
+  EXPECT_EQ(made.channels_max, theirs.channels_max);
+  EXPECT_EQ(made.paths_max, theirs.paths_max);
+  EXPECT_EQ(made.multicast_groups_max, theirs.multicast_groups_max);
+  EXPECT_EQ(made.multicast_members_max, theirs.multicast_members_max);
+  EXPECT_EQ(made.queue_depth_max, theirs.queue_depth_max);
+  EXPECT_EQ(made.sges_max, theirs.sges_max);
+  EXPECT_EQ(made.inline_max, theirs.inline_max);
+  EXPECT_EQ(made.fast_register_pages, theirs.fast_register_pages);
+  EXPECT_EQ(made.completion_depth_max, theirs.completion_depth_max);
+  EXPECT_EQ(made.reads_max, theirs.reads_max);
+  EXPECT_EQ(made.outbox_packets, theirs.outbox_packets);
+  EXPECT_EQ(made.runs_per_pass, theirs.runs_per_pass);
+  EXPECT_EQ(made.loopback_packets, theirs.loopback_packets);
+  EXPECT_EQ(made.work_retry, theirs.work_retry);
+  EXPECT_EQ(made.events_max, theirs.events_max);
+  EXPECT_EQ(made.poll_recent, theirs.poll_recent);
+  EXPECT_EQ(made.away_min, theirs.away_min);
+  EXPECT_EQ(made.away_max, theirs.away_max);
+  EXPECT_EQ(made.linger, theirs.linger);
+  EXPECT_EQ(made.pager_threads, theirs.pager_threads);
+  EXPECT_EQ(made.page_batch_max, theirs.page_batch_max);
+  EXPECT_EQ(made.base_port, theirs.base_port);
+  EXPECT_EQ(made.strict, theirs.strict);
+  EXPECT_EQ(made.plain_sockets, theirs.plain_sockets);
+  EXPECT_EQ(made.memory.domains_max, theirs.memory.domains_max);
+  EXPECT_EQ(made.memory.key_slots_max, theirs.memory.key_slots_max);
+  EXPECT_EQ(made.memory.key_quarantine, theirs.memory.key_quarantine);
+  EXPECT_EQ(made.memory.remote_through_regions, theirs.memory.remote_through_regions);
+}
+
+TEST(OptionsTest, EachGoesToItsPlace) {
+  Options options;
+  options.qps_max = 1;
+  options.key_slots_max = 2;
+  options.domains_max = 3;
+  options.linger = std::chrono::microseconds(4);
+  options.base_port = 5;
+  options.strict = true;
+  options.remote_through_regions = false;
+  const adapter::Options made = ToAdapter(options);
+  EXPECT_EQ(made.qps_max, 1U);
+  EXPECT_EQ(made.memory.key_slots_max, 2U);
+  EXPECT_EQ(made.memory.domains_max, 3U);
+  EXPECT_EQ(made.linger, Microseconds(4));
+  EXPECT_EQ(made.base_port, 5);
+  EXPECT_TRUE(made.strict);
+  EXPECT_FALSE(made.memory.remote_through_regions);
+}
+
+}  // namespace
+}  // namespace verbena::verbs

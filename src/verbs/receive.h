@@ -1,0 +1,36 @@
+#pragma once
+
+#include <span>
+
+#include "verbena/shared_receive_queue.h"
+#include "verbs/objects.h"
+#include "verbs/send_translation.h"
+
+namespace verbena::verbs {
+
+// Posts to the queue of a QpObject or SrqObject.
+template <class Object>
+[[nodiscard]] CodeOr<void> PostReceive(const Object* object, const Receive& request) {
+  if (object == nullptr) return Fail(ErrorCode::kInvalid);
+  SgeTranslation sges;
+  if (!sges.Set(request.data)) return Fail(ErrorCode::kInvalid);
+  const auto posted = object->device.PostReceive(
+      *object->thing,
+      queue::ReceiveRequest{.wqe = {queue::WrId(Number(request.id))}, .sges = sges.sges()});
+  if (!posted) return Fail(FromAdapter(posted.error()));
+  return {};
+}
+
+// Nothing goes on the wire for them, so there is nothing to be had from posting them at once.
+template <class Object>
+[[nodiscard]] ChainResult PostReceives(const Object* object, std::span<const Receive> requests) {
+  ChainResult chain;
+  for (const Receive& request : requests) {
+    chain.result = PostReceive(object, request);
+    if (!chain.result) break;
+    ++chain.posted;
+  }
+  return chain;
+}
+
+}  // namespace verbena::verbs

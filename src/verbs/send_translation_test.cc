@@ -1,0 +1,158 @@
+#include "verbs/send_translation.h"
+
+#include <array>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace verbena::verbs {
+namespace {
+
+using queue::SendOpcode;
+
+constexpr Sge kBytes{.address = 0x1000, .length = 64, .key = Key{0x11}};
+constexpr RemoteAddress kRemote{.address = 0x2000, .key = Key{0x22}};
+constexpr queue::Remote kTheirRemote{0x2000, queue::KeyValue(0x22)};
+
+// What the queue is given, without its lists.
+template <class Request>
+queue::SendWqe WqeOf(const Request& request) {
+  SendTranslation translation;
+  EXPECT_TRUE(translation.Set(request));
+  const queue::WorkQueueLimits limits{
+      .capacity = 1, .sges_max = 4, .inline_max = 64, .pages_max = 4};
+  EXPECT_EQ(queue::Validate(translation.request(), limits), std::nullopt);
+  return translation.request().wqe;
+}
+template <class Request>
+bool IsRefused(const Request& request) {
+  SendTranslation translation;
+  return !translation.Set(request);
+}
+
+TEST(SendTranslationTest, ASendIsOneOfThree) {
+  EXPECT_EQ(WqeOf(Send{.id = WrId{5}, .data = kBytes}).opcode, SendOpcode::kSend);
+  EXPECT_EQ(WqeOf(Send{.id = WrId{5}}).id, queue::WrId(5));
+  const auto immediate = WqeOf(Send{.immediate = Immediate{7}});
+  EXPECT_EQ(immediate.opcode, SendOpcode::kSendWithImmediate);
+  EXPECT_EQ(immediate.immediate, queue::Immediate(7));
+  const auto invalidate = WqeOf(Send{.invalidate = Key{8}});
+  EXPECT_EQ(invalidate.opcode, SendOpcode::kSendWithInvalidate);
+  EXPECT_EQ(invalidate.invalidate, queue::KeyValue(8));
+  EXPECT_TRUE(IsRefused(Send{.immediate = Immediate{7}, .invalidate = Key{8}}));
+  const auto datagram =
+      WqeOf(Send{.to = Datagram{AddressHandleId{1}, QpNumber{2}, QKey{3}}}).As<queue::Datagram>();
+  EXPECT_EQ(datagram,
+            (queue::Datagram{queue::AddressHandleId(1), queue::QpNumber(2), queue::QKey(3)}));
+}
+
+TEST(SendTranslationTest, WritesAndReads) {
+  EXPECT_EQ(WqeOf(Write{.remote = kRemote}).opcode, SendOpcode::kWrite);
+  EXPECT_EQ(WqeOf(Write{.remote = kRemote}).As<queue::Remote>(), kTheirRemote);
+  const auto immediate = WqeOf(Write{.remote = kRemote, .immediate = Immediate{7}});
+  EXPECT_EQ(immediate.opcode, SendOpcode::kWriteWithImmediate);
+  EXPECT_EQ(immediate.immediate, queue::Immediate(7));
+  EXPECT_EQ(WqeOf(Read{.remote = kRemote}).opcode, SendOpcode::kRead);
+  EXPECT_EQ(WqeOf(AtomicWrite{.data = kBytes, .remote = kRemote}).opcode, SendOpcode::kAtomicWrite);
+}
+
+TEST(SendTranslationTest, Atomics) {
+  const auto swap = WqeOf(CompareSwap{.remote = kRemote, .compare = 1, .swap = 2});
+  EXPECT_EQ(swap.opcode, SendOpcode::kCompareAndSwap);
+  EXPECT_EQ(swap.As<queue::Atomic>(), (queue::Atomic{kTheirRemote, 1, 2}));
+  const auto add = WqeOf(FetchAdd{.remote = kRemote, .add = 3});
+  EXPECT_EQ(add.opcode, SendOpcode::kFetchAndAdd);
+  EXPECT_EQ(add.As<queue::Atomic>(), (queue::Atomic{kTheirRemote, 3, 0}));
+}
+
+TEST(SendTranslationTest, FlushAndDelay) {
+  const auto flush = WqeOf(
+      Flush{.remote = kRemote, .length = 9, .persistence = true, .level = FlushLevel::kRegion});
+  EXPECT_EQ(flush.As<queue::Flush>(), (queue::Flush{.remote = kTheirRemote,
+                                                    .length = 9,
+                                                    .persistence = true,
+                                                    .level = queue::FlushLevel::kRegion}));
+  const auto delay = WqeOf(Delay{.duration = std::chrono::microseconds(5)});
+  EXPECT_EQ(delay.As<queue::Delay>().duration, Microseconds(5));
+  EXPECT_TRUE(IsRefused(Delay{.duration = std::chrono::nanoseconds(-1)}));
+}
+
+TEST(SendTranslationTest, Keys) {
+  const auto bind = WqeOf(Bind{.window = Key{0x501},
+                               .r_key = Key{0x502},
+                               .region = Key{0x601},
+                               .start = 3,
+                               .length = 4,
+                               .access = Access::kRemoteRead,
+                               .one_touch = true});
+  EXPECT_EQ(bind.As<queue::WindowBind>(),
+            (queue::WindowBind{.window = queue::KeyValue(0x501),
+                               .region = queue::KeyValue(0x601),
+                               .start = 3,
+                               .length = 4,
+                               .instance = 2,
+                               .rights = memory::Rights::kRemoteRead.bits(),
+                               .one_touch = true}));
+  EXPECT_TRUE(IsRefused(Bind{.window = Key{0x501}, .r_key = Key{0x402}}));
+  EXPECT_EQ(WqeOf(Invalidate{.key = Key{9}}).invalidate, queue::KeyValue(9));
+}
+
+TEST(SendTranslationTest, Registrations) {
+  const uint64_t pages[] = {0x1000, 0x2000};
+  const Registration registration{.key = Key{0x700},
+                                  .pages = pages,
+                                  .page_shift = 12,
+                                  .first_offset = 5,
+                                  .start = 6,
+                                  .length = 7,
+                                  .access = Access::kLocal};
+  SendTranslation translation;
+  ASSERT_TRUE(translation.Set(RegisterAndSend{.registration = registration, .data = kBytes}));
+  EXPECT_EQ(translation.request().wqe.opcode, SendOpcode::kRegisterAndSend);
+  EXPECT_EQ(translation.request().pages.data(), pages);
+  EXPECT_EQ(translation.request().sges.size(), 1U);
+  EXPECT_EQ(WqeOf(Register{.registration = registration}).As<queue::Registration>(),
+            (queue::Registration{.key = queue::KeyValue(0x700),
+                                 .rights = 3,
+                                 .page_shift = 12,
+                                 .start = 6,
+                                 .length = 7,
+                                 .first_offset = 5}));
+}
+
+TEST(SendTranslationTest, Flags) {
+  EXPECT_EQ(WqeOf(Send{}).flags, (queue::SendFlags{.signaled = true}));
+  const auto all = WqeOf(Send{.flags = {false, true, true, true}}).flags;
+  EXPECT_EQ(all, (queue::SendFlags{false, true, true, true}));
+}
+
+TEST(SendTranslationTest, ListsOfAllKinds) {
+  SgeTranslation sges;
+  ASSERT_TRUE(sges.Set({}));
+  EXPECT_TRUE(sges.sges().empty());
+  const std::array<Sge, 2> two{kBytes, {.address = 1, .length = 2, .key = Key{3}}};
+  ASSERT_TRUE(sges.Set(two));
+  ASSERT_EQ(sges.sges().size(), 2U);
+  EXPECT_EQ(sges.sges()[1], (queue::Sge{1, 2, queue::KeyValue(3)}));
+  std::vector<Sge> many(kSgesMax, kBytes);
+  EXPECT_TRUE(sges.Set(many));
+  many.push_back(kBytes);
+  EXPECT_FALSE(sges.Set(many));
+  EXPECT_TRUE(sges.Set(std::vector<Sge>()));
+  EXPECT_TRUE(sges.sges().empty());
+}
+
+// One element goes with the list, wherever that goes.
+TEST(SendTranslationTest, AListOfOneIsCopied) {
+  SgeList list;
+  {
+    const Sge gone = kBytes;
+    list = gone;
+  }
+  const SgeList copy = list;
+  ASSERT_EQ(copy.size(), 1U);
+  EXPECT_EQ(*copy.begin(), kBytes);
+}
+
+}  // namespace
+}  // namespace verbena::verbs

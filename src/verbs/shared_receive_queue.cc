@@ -1,0 +1,47 @@
+#include "verbena/shared_receive_queue.h"
+
+#include "verbs/convert.h"
+#include "verbs/objects.h"
+#include "verbs/receive.h"
+
+namespace verbena {
+
+ErrorOr<SharedReceiveQueue> SharedReceiveQueue::Create(const ProtectionDomain& domain,
+                                                       uint32_t capacity, uint32_t sges_max) {
+  if (!domain) return Fail(verbs::Empty("protection domain"));
+  verbs::PdObject& pd = *domain.object();
+  const auto srq = pd.device.CreateSrq(pd.id, capacity, sges_max);
+  if (!srq) return Fail(verbs::FromAdapter(srq.error()));
+  return SharedReceiveQueue(std::make_shared<verbs::SrqObject>(domain.object(), pd.device, *srq));
+}
+
+ErrorOr<void> SharedReceiveQueue::Destroy() {
+  auto ended = verbs::EndNow(object(), "shared receive queue");
+  if (ended) Reset();
+  return ended;
+}
+
+ErrorOr<void> SharedReceiveQueue::Resize(uint32_t capacity) {
+  if (!object()) return Fail(verbs::Empty("shared receive queue"));
+  if (capacity == 0) return Fail(verbs::Invalid("a shared receive queue of no elements"));
+  return verbs::FromAdapter(object()->device.Resize(*object()->thing, capacity));
+}
+
+ErrorOr<void> SharedReceiveQueue::SetLimit(uint32_t limit) {
+  if (!object()) return Fail(verbs::Empty("shared receive queue"));
+  return verbs::FromAdapter(object()->device.SetLimit(*object()->thing, limit));
+}
+
+SrqId SharedReceiveQueue::id() const { return verbs::IdOf(object() ? object()->thing : nullptr); }
+uint32_t SharedReceiveQueue::capacity() const { return object() ? object()->thing->capacity() : 0; }
+uint32_t SharedReceiveQueue::limit() const { return object() ? object()->thing->limit() : 0; }
+
+CodeOr<void> SharedReceiveQueue::Post(const Receive& request) const {
+  return verbs::PostReceive(object().get(), request);
+}
+
+ChainResult SharedReceiveQueue::PostChain(std::span<const Receive> requests) const {
+  return verbs::PostReceives(object().get(), requests);
+}
+
+}  // namespace verbena

@@ -1,0 +1,42 @@
+#include "verbs/window_book.h"
+
+#include "verbs/any_instance.h"
+
+namespace verbena::verbs {
+
+void WindowBook::Add(WindowEntry& window) {
+  const MutexLock lock(mutex_);
+  windows_[window.key.index()] = &window;
+}
+
+void WindowBook::NoteBind(memory::Key window, memory::Key region) {
+  const MutexLock lock(mutex_);
+  const auto found = windows_.find(window.index());
+  if (found != windows_.end()) found->second->bound_to = region.index();
+}
+
+adapter::ErrorOr<void> WindowBook::Deallocate(WindowEntry& window, adapter::Adapter& device) {
+  const auto ended =
+      EndAnyInstance(window.key, [&](memory::Key key) { return device.DeallocateWindow(key); });
+  window.has_ended = ended.has_value();
+  return ended;
+}
+
+adapter::ErrorOr<void> WindowBook::End(WindowEntry& window, adapter::Adapter& device) {
+  const MutexLock lock(mutex_);
+  if (window.has_ended) return {};
+  const auto ended = Deallocate(window, device);
+  windows_.erase(window.key.index());
+  return ended;
+}
+
+void WindowBook::EndBoundTo(memory::Key region, adapter::Adapter& device) {
+  const MutexLock lock(mutex_);
+  for (auto it = windows_.begin(); it != windows_.end();) {
+    WindowEntry& window = *it->second;
+    const bool is_bound = window.bound_to == region.index();
+    it = is_bound && Deallocate(window, device) ? windows_.erase(it) : std::next(it);
+  }
+}
+
+}  // namespace verbena::verbs

@@ -1,0 +1,78 @@
+#include "verbs/window_book.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/adapter_world.h"
+#include "verbs/any_instance.h"
+
+namespace verbena::verbs {
+namespace {
+
+using memory::Instance;
+using memory::Key;
+
+class WindowBookTest : public testing::Test {
+ protected:
+  Key Allocate() {
+    return *node_.adapter().AllocateWindow(node_.pd(), memory::WindowType::kType2A);
+  }
+  bool IsThere(Key key) { return node_.adapter().DeallocateWindow(key).has_value(); }
+
+  adapter::TestNode node_{"127.0.0.1"};
+  WindowBook book_;
+};
+
+TEST_F(WindowBookTest, EndsThoseOfOneRegion) {
+  WindowEntry a{.key = Allocate()}, b{.key = Allocate()}, c{.key = Allocate()};
+  for (WindowEntry* const window : {&a, &b, &c}) book_.Add(*window);
+  const Key region(0x100), other(0x200);
+  book_.NoteBind(a.key, region);
+  book_.NoteBind(b.key, other);
+  book_.NoteBind(b.key, region);  // the last bind counts
+  book_.NoteBind(c.key, other);
+  book_.NoteBind(Key(0x99900), region);  // of no window that is known
+  book_.EndBoundTo(Key(region.index(), Instance(9)), node_.adapter());
+  EXPECT_TRUE(a.has_ended && b.has_ended);
+  EXPECT_FALSE(IsThere(a.key));
+  EXPECT_FALSE(c.has_ended);
+  EXPECT_TRUE(IsThere(c.key));
+}
+
+TEST_F(WindowBookTest, EndsOneOnce) {
+  WindowEntry a{.key = Allocate()};
+  book_.Add(a);
+  EXPECT_TRUE(book_.End(a, node_.adapter()).has_value());
+  // Its index may be another's by now.
+  EXPECT_TRUE(book_.End(a, node_.adapter()).has_value());
+  book_.EndBoundTo(Key(), node_.adapter());
+}
+
+TEST(AnyInstanceTest, TriesUntilOneFits) {
+  const Key key(memory::KeyIndex(7), Instance(250));
+  int tries = 0;
+  const auto ended = EndAnyInstance(key, [&](Key tried) -> adapter::ErrorOr<void> {
+    ++tries;
+    EXPECT_EQ(tried.index(), key.index());
+    if (tried.instance() == Instance(3)) return {};
+    return Fail(adapter::Error{adapter::ErrorCode::kInvalid, "stale"});
+  });
+  EXPECT_TRUE(ended.has_value());
+  EXPECT_EQ(tries, 10);  // 250 to 255, and 0 to 3
+}
+
+TEST(AnyInstanceTest, StopsAtAnAnswer) {
+  int tries = 0;
+  const auto refused = EndAnyInstance(Key(0x700), [&](Key) -> adapter::ErrorOr<void> {
+    ++tries;
+    return Fail(adapter::Error{adapter::ErrorCode::kInUse, "bound"});
+  });
+  EXPECT_EQ(refused.error().code, adapter::ErrorCode::kInUse);
+  EXPECT_EQ(tries, 1);
+  const auto unknown = EndAnyInstance(Key(0x700), [&](Key) -> adapter::ErrorOr<void> {
+    return Fail(adapter::Error{adapter::ErrorCode::kInvalid, "none"});
+  });
+  EXPECT_EQ(unknown.error().code, adapter::ErrorCode::kInvalid);
+}
+
+}  // namespace
+}  // namespace verbena::verbs

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/adapter_world.h"
+#include "verbena/verbena.h"
+
+namespace verbena {
+
+// The value, or a test that has failed.
+template <class T>
+T Good(ErrorOr<T> result) {
+  EXPECT_TRUE(result.has_value()) << result.error().text;
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+template <class T>
+std::optional<ErrorCode> CodeOf(const ErrorOr<T>& result) {
+  if (result) return std::nullopt;
+  EXPECT_FALSE(result.error().text.empty());
+  return result.error().code;
+}
+template <class T>
+std::optional<ErrorCode> CodeOf(const CodeOr<T>& result) {
+  return result ? std::nullopt : std::optional(result.error());
+}
+
+inline Options VerbsTestOptions() {
+  Options options;
+  options.base_port = adapter::TestBasePort();
+  return options;
+}
+
+// A program with a device: a domain, a completion queue and a region over some memory.
+struct VerbsNode {
+  explicit VerbsNode(const char* address = "127.0.0.1") : gid(*ParseGid(address)) {}
+
+  [[nodiscard]] QueuePair MakeQp(QpType type = QpType::kRc) const {
+    return Good(QueuePair::Create(domain, Spec(type)));
+  }
+  [[nodiscard]] QpSpec Spec(QpType type = QpType::kRc) const {
+    return {.type = type,
+            .send_cq = &cq,
+            .receive_cq = &cq,
+            .send = {.capacity = 64, .sges_max = 4, .inline_max = 128, .pages_max = 16},
+            .receive = {.capacity = 64, .sges_max = 4}};
+  }
+
+  void Fill(size_t offset, size_t length, uint8_t seed) {
+    for (size_t i = 0; i < length; ++i) memory[offset + i] = static_cast<std::byte>(seed + i * 7);
+  }
+  [[nodiscard]] bool Holds(size_t offset, size_t length, uint8_t seed) const {
+    for (size_t i = 0; i < length; ++i) {
+      if (memory[offset + i] != static_cast<std::byte>(seed + i * 7)) return false;
+    }
+    return true;
+  }
+
+  // The next completion; nullopt after a while.
+  [[nodiscard]] std::optional<Completion> Wait(const CompletionQueue* from = nullptr) const {
+    const Time end = adapter::Now() + Seconds(20);
+    std::array<Completion, 1> out;
+    while (adapter::Now() < end) {
+      const auto count = (from != nullptr ? *from : cq).Poll(out);
+      if (!count) return std::nullopt;
+      if (*count > 0) return out[0];
+    }
+    return std::nullopt;
+  }
+  [[nodiscard]] std::optional<CompletionStatus> WaitStatus() const {
+    const auto completion = Wait();
+    return completion ? std::optional(completion->status) : std::nullopt;
+  }
+
+  Gid gid;
+  std::vector<std::byte> memory = std::vector<std::byte>(1 << 16);
+  Context context = Good(Context::Open(VerbsTestOptions()));
+  ProtectionDomain domain = Good(ProtectionDomain::Allocate(context));
+  CompletionQueue cq = Good(CompletionQueue::Create(context, 256));
+  MemoryRegion region = Good(MemoryRegion::Register(domain, memory, Access::kAll));
+};
+
+inline void ConnectPair(const VerbsNode& a, QueuePair& qa, const VerbsNode& b, QueuePair& qb,
+                        const ConnectSettings& settings = {}) {
+  // Not the same, and one of them wraps soon.
+  const QpAddress at_a{qa.number(), a.gid, Psn{0xFFFFF0}};
+  const QpAddress at_b{qb.number(), b.gid, Psn{77}};
+  Good(qa.Connect(at_a, at_b, settings));
+  Good(qb.Connect(at_b, at_a, settings));
+}
+
+// Two programs, each with a device of its own, and a connection between them.
+class VerbsPairTest : public testing::Test {
+ protected:
+  void SetUp() override { ConnectPair(a_, qa_, b_, qb_); }
+
+  VerbsNode a_, b_;
+  QueuePair qa_ = a_.MakeQp();
+  QueuePair qb_ = b_.MakeQp();
+};
+
+}  // namespace verbena
