@@ -6,6 +6,7 @@
 namespace verbena::memory {
 
 void ReverseMap::Insert(Block block, Place place) {
+  if (spares_.capacity() == 0) spares_.reserve(kSparesMax);
   if (spares_.empty()) {
     records_.emplace(block, place);
   } else {
@@ -23,7 +24,6 @@ void ReverseMap::Erase(Block block, Place place) {
   const auto it = std::find_if(from, to, [&](const auto& r) { return r.second == place; });
   CHECK(it != to);
   Records::node_type node = records_.extract(it);
-  if (spares_.capacity() == 0) spares_.reserve(kSparesMax);
   if (spares_.size() < kSparesMax) spares_.push_back(std::move(node));
   --records_by_shift_[block.shift()];
 }
