@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cerrno>
+#include <string_view>
+
+#include "verbena/error.h"
+
+namespace verbena::ibverbs {
+
+// The error number that the verbs have for a failure.
+[[nodiscard]] int ErrnoOf(ErrorCode code);
+
+// The verbs fail in two ways: some return the error number, others set errno and return null. Both
+// say why on the log, as a warning if a limit was met and for debugging otherwise.
+[[nodiscard]] int Failed(std::string_view call, const Error& error);
+
+// For those that return a pointer: Null("ibv_create_cq", error).
+[[nodiscard]] std::nullptr_t Null(std::string_view call, const Error& error);
+
+// What is not offered here: EOPNOTSUPP, said once a call.
+[[nodiscard]] int Unsupported(std::string_view call);
+[[nodiscard]] std::nullptr_t UnsupportedNull(std::string_view call);
+
+}  // namespace verbena::ibverbs

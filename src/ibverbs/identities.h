@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "base/mutex.h"
+#include "verbena/numbers.h"
+
+namespace verbena::ibverbs {
+
+struct Cq;
+struct Qp;
+struct Srq;
+
+// Which object of the program's an event of the adapter is about.
+//
+// Owned by a context. Thread rule: any thread.
+class Identities {
+ public:
+  void Add(CqId id, Cq* cq) { cqs_.Add(Number(id), cq); }
+  void Add(SrqId id, Srq* srq) { srqs_.Add(Number(id), srq); }
+  void Add(QpNumber number, Qp* qp) { qps_.Add(Number(number), qp); }
+  void Remove(CqId id) { cqs_.Remove(Number(id)); }
+  void Remove(SrqId id) { srqs_.Remove(Number(id)); }
+  void Remove(QpNumber number) { qps_.Remove(Number(number)); }
+
+  // Calls `use(object)` while the object is known, so that nobody ends it meanwhile; false if it is
+  // not.
+  template <class Use>
+  bool With(CqId id, Use use) {
+    return cqs_.With(Number(id), use);
+  }
+  template <class Use>
+  bool With(SrqId id, Use use) {
+    return srqs_.With(Number(id), use);
+  }
+  template <class Use>
+  bool With(QpNumber number, Use use) {
+    return qps_.With(Number(number), use);
+  }
+
+ private:
+  template <class Object>
+  class Map {
+   public:
+    void Add(uint64_t id, Object* object) {
+      const MutexLock lock(mutex_);
+      objects_[id] = object;
+    }
+    void Remove(uint64_t id) {
+      const MutexLock lock(mutex_);
+      objects_.erase(id);
+    }
+    template <class Use>
+    bool With(uint64_t id, Use use) {
+      const MutexLock lock(mutex_);
+      const auto found = objects_.find(id);
+      if (found == objects_.end()) return false;
+      use(*found->second);
+      return true;
+    }
+
+   private:
+    Mutex mutex_;
+    std::unordered_map<uint64_t, Object*> objects_ VERBENA_GUARDED_BY(mutex_);
+  };
+
+  Map<Cq> cqs_;
+  Map<Srq> srqs_;
+  Map<Qp> qps_;
+};
+
+}  // namespace verbena::ibverbs

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/mutex.h"
+#include "ibverbs/identities.h"
+#include "ibverbs/settings.h"
+#include "verbena/verbena.h"
+
+// What a program holds by pointer, and ours behind it: each object is the C structure with a handle
+// of the C++ API after it. A function that is given the former finds the latter with Own.
+//
+// Owned by the program, from the call that made it to the call that ends it, which frees it. Thread
+// rule: that of the verbs: any thread, but none while another destroys the object.
+
+namespace verbena::ibverbs {
+
+// Programs that were compiled against later headers look in front of the context they were given,
+// and must find zeros.
+struct FrontMargin {
+  std::array<std::byte, 1024> zeros{};
+};
+
+struct Context : FrontMargin, verbs_context {
+  verbena::Context handle;
+  Settings settings = {};
+  Identities identities;  // whom events are about
+  std::atomic<uint32_t> references = 1;
+};
+
+struct Pd : ibv_pd {
+  verbena::ProtectionDomain handle;  // empty if it is a parent domain
+  Pd* parent = nullptr;              // whose domain a parent domain stands for
+  std::atomic<uint32_t> children = 0;
+
+  [[nodiscard]] const verbena::ProtectionDomain& domain() const {
+    return parent != nullptr ? parent->handle : handle;
+  }
+};
+
+struct Td : ibv_td {};
+
+struct Xrcd : ibv_xrcd {
+  std::shared_ptr<verbena::XrcDomain> handle;  // shared by all that opened the same file
+};
+
+struct Mr : ibv_mr {
+  verbena::MemoryRegion handle;
+  unsigned access = 0;  // IBV_ACCESS_*
+};
+
+struct Mw : ibv_mw {
+  verbena::MemoryWindow handle;
+};
+
+struct Ah : ibv_ah {
+  verbena::AddressHandle handle;
+};
+
+struct Channel : ibv_comp_channel {
+  verbena::CompletionChannel handle;
+};
+
+struct Cq : ibv_cq_ex {
+  verbena::CompletionQueue handle;
+  verbena::Completion current = {};  // of ibv_start_poll and ibv_next_poll
+  // Events that were handed out; the C structure counts those that were acknowledged.
+  std::atomic<uint32_t> completion_events = 0;
+  std::atomic<uint32_t> async_events = 0;
+};
+
+struct Srq : ibv_srq {
+  verbena::SharedReceiveQueue handle;
+  uint32_t sges_max = 0;
+  ibv_srq_type type = IBV_SRQT_BASIC;
+  std::atomic<uint32_t> async_events = 0;
+};
+
+// The C structures of a queue that was made with extensions and one without begin alike, and the
+// verbs' own inline functions turn one into the other like this.
+[[nodiscard]] inline Context& Own(ibv_context* context) {
+  return *static_cast<Context*>(verbs_get_ctx(context));
+}
+[[nodiscard]] inline Pd& Own(ibv_pd* pd) { return *static_cast<Pd*>(pd); }
+[[nodiscard]] inline Td& Own(ibv_td* td) { return *static_cast<Td*>(td); }
+[[nodiscard]] inline Xrcd& Own(ibv_xrcd* xrcd) { return *static_cast<Xrcd*>(xrcd); }
+[[nodiscard]] inline Mr& Own(ibv_mr* mr) { return *static_cast<Mr*>(mr); }
+[[nodiscard]] inline Mw& Own(ibv_mw* mw) { return *static_cast<Mw*>(mw); }
+[[nodiscard]] inline Ah& Own(ibv_ah* ah) { return *static_cast<Ah*>(ah); }
+[[nodiscard]] inline Channel& Own(ibv_comp_channel* channel) {
+  return *static_cast<Channel*>(channel);
+}
+[[nodiscard]] inline Cq& Own(ibv_cq_ex* cq) { return *static_cast<Cq*>(cq); }
+[[nodiscard]] inline Cq& Own(ibv_cq* cq) { return Own(reinterpret_cast<ibv_cq_ex*>(cq)); }
+[[nodiscard]] inline Srq& Own(ibv_srq* srq) { return *static_cast<Srq*>(srq); }
+
+}  // namespace verbena::ibverbs

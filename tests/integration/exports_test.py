@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""A drop-in library shows what the one of the system shows, name by name and version by version.
+
+usage: exports_test.py OURS THEIRS
+"""
+
+import re
+import subprocess
+import sys
+from collections import Counter
+
+
+def run(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def symbols(library: str) -> set[str]:
+    """name@version, or name@@version for what new programs get."""
+    lines = run("nm", "-D", "--defined-only", "--with-symbol-versions", library).splitlines()
+    return {line.split()[-1] for line in lines if " A " not in line}
+
+
+def versions(library: str) -> set[tuple[str, str]]:
+    """Each version with the one that it comes after."""
+    found, name = set(), ""
+    definitions = run("readelf", "-V", library).split(".gnu.version_r")[0]
+    for line in definitions.splitlines():
+        if match := re.search(r"Flags: \S+\s+Index: \d+\s+Cnt: \d+\s+Name: (\w+\.?\w*)$", line):
+            name = match[1]
+            found.add((name, ""))
+        elif match := re.search(r"Parent \d+: (\S+)", line):
+            found.discard((name, ""))
+            found.add((name, match[1]))
+    return {(name, after) for name, after in found if name.startswith(("IBV", "RDMA"))}
+
+
+def difference(what: str, ours: set, theirs: set) -> int:
+    for missing in sorted(theirs - ours):
+        print(f"{what} missing: {missing}")
+    for extra in sorted(ours - theirs):
+        print(f"{what} that nobody else has: {extra}")
+    return len(ours ^ theirs)
+
+
+def main() -> int:
+    if len(sys.argv) != 3:
+        print(__doc__, file=sys.stderr)
+        return 2
+    ours, theirs = sys.argv[1:]
+    wrong = difference("symbol", symbols(ours), symbols(theirs))
+    wrong += difference("version", versions(ours), versions(theirs))
+    kinds = Counter("default" if "@@" in name else "old" for name in symbols(ours))
+    print(f"{len(symbols(ours))} symbols ({dict(kinds)}), {len(versions(ours))} versions")
+    if not symbols(theirs) or not versions(theirs):
+        print(f"{theirs} shows nothing: nothing was compared")
+        return 1
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Makes the version script of a drop-in library, and the entries that it does not offer, from a
+list of all that it exports."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+KINDS = {
+    "ours": None,
+    "refused-int": 'int {id}() {{ return Unsupported("{name}"); }}',
+    "refused-pointer": 'void* {id}() {{ return UnsupportedNull("{name}"); }}',
+    "refused-nothing": 'void {id}() {{ static_cast<void>(Unsupported("{name}")); }}',
+    "ignored": "int {id}() {{ return 0; }}",
+    "flag": "bool {id} = false;",
+}
+
+
+class Export(NamedTuple):
+    """A symbol: its name, what becomes of it, and whether new programs get this version of it."""
+    name: str
+    kind: str
+    default: bool
+
+
+class Node(NamedTuple):
+    """A version: its name, the one it comes after, and its symbols."""
+    name: str
+    after: str
+    exports: list[Export]
+
+
+def parse(text: str) -> list[Node]:
+    nodes = []
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.split("#")[0].strip()
+        if line.startswith("[") and line.endswith("]"):
+            name, _, after = line[1:-1].partition(" after ")
+            nodes.append(Node(name, after, []))
+        elif line:
+            name, _, kind = line.partition(" ")
+            if not nodes or kind not in KINDS:
+                raise ValueError(f"line {number}: '{line}' is not NAME KIND below a [NODE]")
+            nodes[-1].exports.append(
+                Export(name.removeprefix("+"), kind, not name.startswith("+")))
+    return nodes
+
+
+def version_script(nodes: list[Node]) -> str:
+    """A node has the names whose default it is; the others come by .symver."""
+    text = []
+    for node in nodes:
+        names = [f"    {export.name};" for export in node.exports if export.default]
+        body = ["  global:", *names] if names else []
+        local = ["  local: *;"] if node is nodes[0] else []
+        after = f" {node.after}" if node.after else ""
+        text += [f"{node.name} {{", *body, *local, f"}}{after};", ""]
+    return "\n".join(text)
+
+
+def entries(nodes: list[Node]) -> str:
+    text = ['#include "ibverbs/failure.h"\n',
+            "using verbena::ibverbs::Unsupported;",
+            "using verbena::ibverbs::UnsupportedNull;\n",
+            'extern "C" {']
+    for node in nodes:
+        for export in node.exports:
+            if KINDS[export.kind] is None:
+                continue
+            identifier = export.name
+            if not export.default:
+                identifier += "_" + node.name.replace(".", "_")
+                text.append(f'__asm__(".symver {identifier}, {export.name}@{node.name}");')
+            text.append(KINDS[export.kind].format(id=identifier, name=export.name))
+    return "\n".join([*text, "}", ""])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("list", type=Path)
+    parser.add_argument("--script", type=Path, required=True, help="the version script to write")
+    parser.add_argument("--entries", type=Path, required=True, help="the C++ file to write")
+    arguments = parser.parse_args()
+    try:
+        nodes = parse(arguments.list.read_text(encoding="utf-8"))
+    except ValueError as error:
+        print(f"{arguments.list}: {error}", file=sys.stderr)
+        return 1
+    arguments.script.write_text(version_script(nodes), encoding="utf-8")
+    arguments.entries.write_text(entries(nodes), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
