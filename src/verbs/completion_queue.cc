@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/uninitialized.h"
 #include "verbs/convert.h"
 #include "verbs/objects.h"
-#include "verbs/uninitialized.h"
 
 namespace verbena {
 namespace {

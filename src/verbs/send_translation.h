@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <span>
 
+#include "base/uninitialized.h"
 #include "queue/work_request.h"
 #include "verbena/options.h"
 #include "verbena/work_request.h"
 #include "verbs/convert.h"
-#include "verbs/uninitialized.h"
 
 namespace verbena::verbs {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <type_traits>
 
-namespace verbena::verbs {
+namespace verbena {
 
 // Room for `kCount` values that somebody will write before anybody reads them, and that is not set
 // to anything before: the data path has arrays for the worst case and mostly uses an element.
@@ -26,4 +26,4 @@ class Uninitialized {
   alignas(T) std::array<std::byte, sizeof(T) * kCount> bytes_;
 };
 
-}  // namespace verbena::verbs
+}  // namespace verbena
