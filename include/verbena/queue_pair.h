@@ -73,6 +73,9 @@ struct ConnectSettings {
   uint8_t traffic_class = 0;
 };
 
+// What becomes of the requests of a chain before the first that is refused.
+enum class Chain : uint8_t { kUpToRefused, kAllOrNone };
+
 // A send queue and a receive queue, and what connects them to another.
 class QueuePair : public Handle<verbs::QpObject> {
  public:
@@ -119,8 +122,9 @@ class QueuePair : public Handle<verbs::QpObject> {
   [[nodiscard]] CodeOr<void> Post(const Receive& request) const;
 
   // Several at once: the adapter sees all of them or, up to the first that is refused, those before
-  // it.
-  [[nodiscard]] ChainResult PostChain(std::span<const SendRequest> requests) const;
+  // it: or none of them, if so asked.
+  [[nodiscard]] ChainResult PostChain(std::span<const SendRequest> requests,
+                                      Chain how = Chain::kUpToRefused) const;
   [[nodiscard]] ChainResult PostChain(std::span<const Receive> requests) const;
 
  private:

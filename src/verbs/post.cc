@@ -91,7 +91,7 @@ CodeOr<void> QueuePair::Post(const Receive& request) const {
   return verbs::PostReceive(object().get(), request);
 }
 
-ChainResult QueuePair::PostChain(std::span<const SendRequest> requests) const {
+ChainResult QueuePair::PostChain(std::span<const SendRequest> requests, Chain how) const {
   if (!object()) return {.result = Fail(ErrorCode::kInvalid)};
   const QpObject& qp = *object();
   if (qp.device.is_forked()) return {.result = Fail(ErrorCode::kForked)};
@@ -104,6 +104,10 @@ ChainResult QueuePair::PostChain(std::span<const SendRequest> requests) const {
           std::visit([&](const auto& typed) { return AddTo(posting, qp, typed); }, request);
       if (!chain.result) break;
       ++chain.posted;
+    }
+    if (!chain.result && how == Chain::kAllOrNone) {
+      posting.Abort();
+      chain.posted = 0;
     }
   }
   for (const SendRequest& request : requests.first(chain.posted)) {

@@ -129,6 +129,19 @@ TEST_F(PostTest, AChainStandsUpToTheFirstThatIsRefused) {
   EXPECT_TRUE(a_.Wait()->ok() && a_.Wait()->ok());
 }
 
+TEST_F(PostTest, AChainOfAllOrNoneLeavesNoTraceWhenOneIsRefused) {
+  const Write good{.data = a_.region.Local(0, 8), .remote = b_.region.Remote()};
+  const std::vector<SendRequest> chain = {good, good,
+                                          Send{.immediate = Immediate{}, .invalidate = Key{}}};
+  const ChainResult result = qa_.PostChain(chain, Chain::kAllOrNone);
+  EXPECT_EQ(result.posted, 0U);
+  EXPECT_EQ(CodeOf(result.result), ErrorCode::kInvalid);
+  // The next that completes is the next that is posted: the two good ones were forgotten.
+  const SendRequest last[] = {Read{.data = a_.region.Local(8, 8), .remote = b_.region.Remote()}};
+  EXPECT_EQ(qa_.PostChain(last, Chain::kAllOrNone).posted, 1U);
+  EXPECT_EQ(a_.Wait()->opcode, CompletionOpcode::kRead);
+}
+
 TEST_F(PostTest, AFullQueueSaysSo) {
   QueuePair idle = a_.MakeQp();
   Good(idle.Prepare());
