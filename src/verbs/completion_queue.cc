@@ -14,7 +14,7 @@ using verbs::FromAdapter;
 // Completions that are moved at a time: more are rare, and each costs stack.
 constexpr size_t kBatch = 16;
 
-using Batch = verbs::Uninitialized<queue::Completion, kBatch>;
+using Batch = Uninitialized<queue::Completion, kBatch>;
 
 void Move(std::span<const queue::Completion> from, Completion* to) {
   for (const queue::Completion& completion : from) *to++ = FromAdapter(completion);
