@@ -1,11 +1,24 @@
 #pragma once
 
 #include <cerrno>
+#include <cstddef>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "verbena/error.h"
 
 namespace verbena::ibverbs {
+
+// Why an argument is refused.
+[[nodiscard]] inline Error Invalid(std::string text) {
+  return {ErrorCode::kInvalid, std::move(text)};
+}
+
+// Why what is known is not done.
+[[nodiscard]] inline Error NotOffered(std::string text) {
+  return {ErrorCode::kNotSupported, std::move(text)};
+}
 
 // The error number that the verbs have for a failure.
 [[nodiscard]] int ErrnoOf(ErrorCode code);

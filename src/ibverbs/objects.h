@@ -8,10 +8,16 @@
 #include <cstdint>
 #include <memory>
 
-#include "base/mutex.h"
+#include "ibverbs/gid_table.h"
+#include "ibverbs/handle_table.h"
 #include "ibverbs/identities.h"
 #include "ibverbs/settings.h"
+#include "ibverbs/use.h"
 #include "verbena/verbena.h"
+
+namespace verbena {
+class XrcDomain;
+}
 
 // What a program holds by pointer, and ours behind it: each object is the C structure with a handle
 // of the C++ API after it. A function that is given the former finds the latter with Own.
@@ -27,40 +33,59 @@ struct FrontMargin {
   std::array<std::byte, 1024> zeros{};
 };
 
+struct Pd;
+struct Mr;
+
 struct Context : FrontMargin, verbs_context {
   verbena::Context handle;
   Settings settings = {};
-  Identities identities;  // whom events are about
-  std::atomic<uint32_t> references = 1;
+  GidTable gids;
+  Identities identities;    // whom events are about
+  HandleTable<Pd> pds;      // what can be imported
+  HandleTable<Mr> mrs;      // likewise
+  uint32_t references = 1;  // see open_contexts.h
+};
+
+struct Td : ibv_td {
+  std::atomic<uint32_t> users = 0;
 };
 
 struct Pd : ibv_pd {
-  verbena::ProtectionDomain handle;  // empty if it is a parent domain
-  Pd* parent = nullptr;              // whose domain a parent domain stands for
-  std::atomic<uint32_t> children = 0;
+  verbena::ProtectionDomain handle;  // empty if it is a parent domain, or was imported
+  Pd* parent = nullptr;              // whose domain it stands for then
+  Use use_of_parent = {};
+  Use use_of_td = {};
+  // Objects that were made in it: each has a Use of it, and it cannot end before them.
+  std::atomic<uint32_t> users = 0;
 
   [[nodiscard]] const verbena::ProtectionDomain& domain() const {
-    return parent != nullptr ? parent->handle : handle;
+    return parent != nullptr ? parent->domain() : handle;
   }
 };
-
-struct Td : ibv_td {};
 
 struct Xrcd : ibv_xrcd {
   std::shared_ptr<verbena::XrcDomain> handle;  // shared by all that opened the same file
 };
 
 struct Mr : ibv_mr {
-  verbena::MemoryRegion handle;
-  unsigned access = 0;  // IBV_ACCESS_*
+  verbena::MemoryRegion handle;  // empty if it was imported
+  unsigned access = 0;           // IBV_ACCESS_*
+  Use use_of_pd = {};
 };
 
 struct Mw : ibv_mw {
   verbena::MemoryWindow handle;
+  verbena::Key bound = {};  // what the last bind that was posted called it; 0 if there was none
+
+  [[nodiscard]] verbena::Key key() const {
+    return bound == verbena::Key{} ? handle.first_key() : bound;
+  }
+  Use use_of_pd = {};
 };
 
 struct Ah : ibv_ah {
   verbena::AddressHandle handle;
+  Use use_of_pd = {};
 };
 
 struct Channel : ibv_comp_channel {
@@ -79,6 +104,7 @@ struct Srq : ibv_srq {
   verbena::SharedReceiveQueue handle;
   uint32_t sges_max = 0;
   ibv_srq_type type = IBV_SRQT_BASIC;
+  Use use_of_pd = {};
   std::atomic<uint32_t> async_events = 0;
 };
 

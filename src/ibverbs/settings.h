@@ -15,10 +15,10 @@ enum class Look : uint8_t {
 
 // What a user may choose, in the environment, where `verbena run` puts its options.
 struct Settings {
-  Look look = Look::kRoce;                // VERBENA_DEVICE_LOOK=roce|ib
-  std::string trace = {};                 // VERBENA_TRACE=FILE.pcapng
-  bool stats = false;                     // VERBENA_STATS=1: counters, when the program ends
-  bool strict = false;                    // VERBENA_STRICT=1: see Options::strict
+  Look look = Look::kRoce;  // VERBENA_DEVICE_LOOK=roce|ib
+  std::string trace = {};   // VERBENA_TRACE=FILE.pcapng
+  bool stats = false;       // VERBENA_STATS=1: counters, when the program ends
+  bool strict = false;      // VERBENA_STRICT=1: see Options::strict
   [[nodiscard]] static Settings FromEnvironment();
   [[nodiscard]] Options ToOptions() const;
 };

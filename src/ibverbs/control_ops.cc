@@ -1,0 +1,18 @@
+#include "ibverbs/control_ops.h"
+
+#include <cerrno>
+
+namespace verbena::ibverbs {
+
+void FillControlOps(verbs_context& context) {
+  context.query_port = QueryPort;
+  context.query_device_ex = QueryDeviceEx;
+  context.query_rt_values = QueryValues;
+  context.alloc_td = AllocateTd;
+  context.dealloc_td = DeallocateTd;
+  context.alloc_parent_domain = AllocateParentDomain;
+  context.context.ops.alloc_mw = AllocateMw;
+  context.context.ops.dealloc_mw = DeallocateMw;
+}
+
+}  // namespace verbena::ibverbs

@@ -1,0 +1,51 @@
+// Importing what somebody else in this process has made. Another process has a device of its own,
+// and nothing of it is ours.
+
+#include <infiniband/verbs.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "ibverbs/failure.h"
+#include "ibverbs/objects.h"
+#include "ibverbs/open_contexts.h"
+
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+
+ibv_context* ibv_import_device(int cmd_fd) {
+  Context* context = OpenContexts::Import(cmd_fd);
+  if (context == nullptr) {
+    return Null("ibv_import_device", {verbena::ErrorCode::kNotSupported,
+                                      "the descriptor is not of a context of this process"});
+  }
+  // It is ours now, and has told all that it knows.
+  close(cmd_fd);
+  return &context->context;
+}
+
+ibv_pd* ibv_import_pd(ibv_context* context, uint32_t handle) {
+  Pd* original = Own(context).pds.Find(handle);
+  if (original == nullptr) return Null("ibv_import_pd", Invalid("there is no such domain"));
+  auto pd = std::make_unique<Pd>();
+  pd->context = context;
+  pd->ibv_pd::handle = handle;
+  pd->parent = original;
+  pd->use_of_parent = Use(original->users);
+  return pd.release();
+}
+
+void ibv_unimport_pd(ibv_pd* pd) { delete &Own(pd); }
+
+ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) {
+  const Mr* original = Own(pd->context).mrs.Find(handle);
+  if (original == nullptr) return Null("ibv_import_mr", Invalid("there is no such region"));
+  auto mr = std::make_unique<Mr>();
+  static_cast<ibv_mr&>(*mr) = *original;
+  mr->pd = pd;
+  mr->addr = nullptr;  // the importer knows by other ways where it is
+  mr->access = original->access;
+  mr->use_of_pd = Use(Own(pd).users);
+  return mr.release();
+}
+
+void ibv_unimport_mr(ibv_mr* mr) { delete &Own(mr); }

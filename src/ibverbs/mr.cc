@@ -1,0 +1,144 @@
+// Memory regions: registering, changing, ending.
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "base/result.h"
+#include "ibverbs/failure.h"
+#include "ibverbs/objects.h"
+#include "ibverbs/region_access.h"
+
+// We define what these would call.
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+namespace verbena::ibverbs {
+namespace {
+
+std::span<std::byte> BytesAt(void* address, size_t length) {
+  return {static_cast<std::byte*>(address), length};
+}
+
+// All of the address space: on demand, from 0, without an end.
+bool IsEverything(const void* address, size_t length, unsigned flags) {
+  return address == nullptr && length == SIZE_MAX && (flags & IBV_ACCESS_ON_DEMAND) != 0;
+}
+
+ErrorOr<MemoryRegion> RegisterAt(Pd& pd, void* address, size_t length, uint64_t iova,
+                                 unsigned flags) {
+  const auto access = RegionAccess(flags);
+  if (!access) return Fail(Invalid("access flags that do not go together, or that nobody knows"));
+  if (IsEverything(address, length, flags)) {
+    return MemoryRegion::RegisterEverything(pd.domain(), *access);
+  }
+  const bool zero_based = (flags & IBV_ACCESS_ZERO_BASED) != 0;
+  return MemoryRegion::Register(pd.domain(), BytesAt(address, length), *access,
+                                {.start = zero_based ? 0 : iova, .zero_based = zero_based});
+}
+
+void ShowKeys(Mr& mr) {
+  mr.lkey = Number(mr.handle.l_key());
+  mr.rkey = Number(mr.handle.r_key());
+}
+
+ibv_mr* Register(const char* call, ibv_pd* pd, void* address, size_t length, uint64_t iova,
+                 unsigned flags) {
+  auto made = RegisterAt(Own(pd), address, length, iova, flags);
+  if (!made) return Null(call, made.error());
+  auto mr = std::make_unique<Mr>();
+  mr->context = pd->context;
+  mr->pd = pd;
+  mr->addr = address;
+  mr->length = length;
+  mr->handle = std::move(*made);
+  mr->access = flags;
+  mr->use_of_pd = Use(Own(pd).users);
+  mr->ibv_mr::handle = Own(pd->context).mrs.Add(mr.get());
+  ShowKeys(*mr);
+  return mr.release();
+}
+
+// What ibv_rereg_mr is asked for, or why not.
+ErrorOr<RegionChange> ChangeOf(int flags, ibv_pd* pd, void* address, size_t length, int access) {
+  RegionChange change;
+  if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 || flags == 0) {
+    return Fail(Invalid("a change that nobody knows, or none"));
+  }
+  if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
+    if (address == nullptr || length == 0) return Fail(Invalid("no memory"));
+    change.bytes = BytesAt(address, length);
+  }
+  if ((flags & IBV_REREG_MR_CHANGE_PD) != 0) {
+    if (pd == nullptr) return Fail(Invalid("no protection domain"));
+    change.domain = &Own(pd).domain();
+  }
+  if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0) {
+    change.access = RegionAccess(static_cast<unsigned>(access));
+    if (!change.access) return Fail(Invalid("access flags that do not go together"));
+  } else if (access != 0) {
+    return Fail(Invalid("access flags that are not to be changed"));
+  }
+  return change;
+}
+
+}  // namespace
+}  // namespace verbena::ibverbs
+
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+
+ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, size_t length, uint64_t iova,
+                         unsigned int access) {
+  return Register("ibv_reg_mr_iova2", pd, address, length, iova, access);
+}
+
+ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access) {
+  return Register("ibv_reg_mr_iova", pd, address, length, iova, static_cast<unsigned>(access));
+}
+
+ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, size_t length, int access) {
+  return Register("ibv_reg_mr", pd, address, length, reinterpret_cast<uintptr_t>(address),
+                  static_cast<unsigned>(access));
+}
+
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* /*pd*/, uint64_t /*offset*/, size_t /*length*/, uint64_t /*iova*/,
+                          int /*fd*/, int /*access*/) {
+  return UnsupportedNull("ibv_reg_dmabuf_mr");
+}
+
+int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, int access) {
+  Mr& own = Own(mr);
+  const auto change = ChangeOf(flags, pd, address, length, access);
+  if (!change) {
+    errno = Failed("ibv_rereg_mr", change.error());
+    return IBV_REREG_MR_ERR_INPUT;
+  }
+  // Refused, and as it was: which of the codes says so, and that the old region is valid.
+  if (const auto ok = own.handle.Reregister(*change); !ok) {
+    errno = Failed("ibv_rereg_mr", ok.error());
+    return IBV_REREG_MR_ERR_INPUT;
+  }
+  if (change->domain != nullptr) {
+    own.pd = pd;
+    own.use_of_pd = Use(Own(pd).users);
+  }
+  if (change->bytes) {
+    own.addr = address;
+    own.length = length;
+  }
+  if (change->access) own.access = static_cast<unsigned>(access);
+  ShowKeys(own);
+  return 0;
+}
+
+int ibv_dereg_mr(ibv_mr* mr) {
+  Mr& own = Own(mr);
+  if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_dereg_mr", ok.error());
+  Own(mr->context).mrs.Remove(mr->handle);
+  delete &own;
+  return 0;
+}

@@ -1,0 +1,38 @@
+// Memory windows: allocating and freeing. Binding is work for a queue pair.
+
+#include <infiniband/verbs.h>
+
+#include <memory>
+#include <utility>
+
+#include "ibverbs/control_ops.h"
+#include "ibverbs/failure.h"
+#include "ibverbs/objects.h"
+
+namespace verbena::ibverbs {
+
+ibv_mw* AllocateMw(ibv_pd* pd, ibv_mw_type type) {
+  if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) {
+    return Null("ibv_alloc_mw", Invalid("a type that nobody knows"));
+  }
+  const auto kind = type == IBV_MW_TYPE_1 ? WindowType::k1 : WindowType::k2B;
+  auto made = MemoryWindow::Allocate(Own(pd).domain(), kind);
+  if (!made) return Null("ibv_alloc_mw", made.error());
+  auto mw = std::make_unique<Mw>();
+  mw->context = pd->context;
+  mw->pd = pd;
+  mw->rkey = Number(made->first_key());
+  mw->type = type;
+  mw->handle = std::move(*made);
+  mw->use_of_pd = Use(Own(pd).users);
+  return mw.release();
+}
+
+int DeallocateMw(ibv_mw* mw) {
+  Mw& own = Own(mw);
+  if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_dealloc_mw", ok.error());
+  delete &own;
+  return 0;
+}
+
+}  // namespace verbena::ibverbs

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "ibverbs/objects.h"
+
+namespace verbena::ibverbs {
+
+// The contexts that this process has open. C has no other place where an import could find one, or
+// the end of the program its counters.
+//
+// Thread rule: any thread.
+class OpenContexts {
+ public:
+  static void Add(Context& context);
+  // One reference less; true if it was the last, and nobody finds the context any more.
+  [[nodiscard]] static bool Release(Context& context);
+
+  // The one whose cmd_fd is the same file as this one, with one reference more; null if it is of
+  // another process, or none.
+  [[nodiscard]] static Context* Import(int cmd_fd);
+};
+
+}  // namespace verbena::ibverbs

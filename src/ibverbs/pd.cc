@@ -1,0 +1,96 @@
+// Protection domains; thread domains and parent domains, which are hints about who calls.
+
+#include <infiniband/verbs.h>
+
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "base/result.h"
+#include "ibverbs/control_ops.h"
+#include "ibverbs/failure.h"
+#include "ibverbs/objects.h"
+
+namespace verbena::ibverbs {
+
+static bool IsParentDomain(const Pd& pd) { return pd.parent != nullptr; }
+
+namespace {
+
+// What a parent domain is to be, or why not.
+ErrorOr<void> Check(const ibv_context* context, const ibv_parent_domain_init_attr& attributes) {
+  constexpr uint32_t kKnown =
+      IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+  if ((attributes.comp_mask & ~kKnown) != 0) {
+    return Fail(Invalid("an attribute that nobody knows"));
+  }
+  if (attributes.pd == nullptr || attributes.pd->context != context) {
+    return Fail(Invalid("it needs a protection domain of this context"));
+  }
+  if (IsParentDomain(Own(attributes.pd))) {
+    return Fail(Invalid("its protection domain is a parent domain itself"));
+  }
+  if (attributes.td != nullptr && attributes.td->context != context) {
+    return Fail(Invalid("the thread domain is of another context"));
+  }
+  return {};
+}
+
+}  // namespace
+
+ibv_td* AllocateTd(ibv_context* context, ibv_td_init_attr* attributes) {
+  if (attributes->comp_mask != 0) {
+    return Null("ibv_alloc_td", Invalid("an attribute that nobody knows"));
+  }
+  auto td = std::make_unique<Td>();
+  td->context = context;
+  return td.release();
+}
+
+int DeallocateTd(ibv_td* td) {
+  Td& own = Own(td);
+  if (own.users != 0) return EBUSY;
+  delete &own;
+  return 0;
+}
+
+// The allocators that it may name are for the memory of queues; ours is the adapter's own, as if
+// they had answered IBV_ALLOCATOR_USE_DEFAULT.
+ibv_pd* AllocateParentDomain(ibv_context* context, ibv_parent_domain_init_attr* attributes) {
+  if (const auto ok = Check(context, *attributes); !ok) {
+    return Null("ibv_alloc_parent_domain", ok.error());
+  }
+  auto pd = std::make_unique<Pd>();
+  pd->context = context;
+  pd->parent = &Own(attributes->pd);
+  pd->use_of_parent = Use(pd->parent->users);
+  if (attributes->td != nullptr) pd->use_of_td = Use(Own(attributes->td).users);
+  return pd.release();
+}
+
+}  // namespace verbena::ibverbs
+
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+
+ibv_pd* ibv_alloc_pd(ibv_context* context) {
+  auto made = verbena::ProtectionDomain::Allocate(Own(context).handle);
+  if (!made) return Null("ibv_alloc_pd", made.error());
+  auto pd = std::make_unique<Pd>();
+  pd->context = context;
+  pd->handle = std::move(*made);
+  pd->ibv_pd::handle = Own(context).pds.Add(pd.get());
+  return pd.release();
+}
+
+int ibv_dealloc_pd(ibv_pd* pd) {
+  Pd& own = Own(pd);
+  if (own.users != 0) {
+    return Failed("ibv_dealloc_pd", {verbena::ErrorCode::kInUse, "there are objects in it"});
+  }
+  if (!IsParentDomain(own)) {
+    if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_dealloc_pd", ok.error());
+    Own(pd->context).pds.Remove(pd->handle);
+  }
+  delete &own;
+  return 0;
+}

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include "ibverbs/objects.h"
+#include "verbena/error.h"
+#include "verbena/gid.h"
+
+// Between the address of the verbs (GID index and GID, or LID) and the way that packets go.
+
+namespace verbena::ibverbs {
+
+[[nodiscard]] ErrorOr<AddressVector> WayOf(Context& context, const ibv_ah_attr& attributes);
+
+// For queries: what was set, as far as it means something here.
+[[nodiscard]] ibv_ah_attr AttributesOf(Context& context, const AddressVector& way);
+
+[[nodiscard]] ibv_gid ToVerbs(const Gid& gid);
+[[nodiscard]] Gid FromVerbs(const ibv_gid& gid);
+
+}  // namespace verbena::ibverbs
