@@ -1,0 +1,38 @@
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include "verbena/access.h"
+
+namespace verbena::ibverbs {
+
+// The pairs that mean the same; local reading has no flag, because nobody is without.
+inline constexpr struct {
+  ibv_access_flags flag;
+  Access access;
+} kAccessFlags[] = {
+    {IBV_ACCESS_LOCAL_WRITE, Access::kLocalWrite},
+    {IBV_ACCESS_REMOTE_WRITE, Access::kRemoteWrite},
+    {IBV_ACCESS_REMOTE_READ, Access::kRemoteRead},
+    {IBV_ACCESS_REMOTE_ATOMIC, Access::kRemoteAtomic},
+    {IBV_ACCESS_MW_BIND, Access::kWindowBind},
+};
+
+// IBV_ACCESS_* that say who may do what; the others are left out.
+[[nodiscard]] constexpr Access ToAccess(unsigned flags) {
+  Access access = Access::kNone;
+  for (const auto& row : kAccessFlags) {
+    if ((flags & row.flag) != 0) access = access | row.access;
+  }
+  return access;
+}
+
+[[nodiscard]] constexpr unsigned ToAccessFlags(Access access) {
+  unsigned flags = 0;
+  for (const auto& row : kAccessFlags) {
+    if (Has(access, row.access)) flags |= row.flag;
+  }
+  return flags;
+}
+
+}  // namespace verbena::ibverbs

@@ -1,0 +1,76 @@
+// ibv_start_poll and what follows it: completions one by one, of which the program reads what it
+// wants.
+
+#include <cerrno>
+#include <ctime>
+
+#include "ibverbs/cq.h"
+#include "ibverbs/failure.h"
+
+namespace verbena::ibverbs {
+namespace {
+
+const Completion& Current(ibv_cq_ex* cq) { return Own(cq).current; }
+
+void Show(Cq& cq) {
+  if (!cq.current.ok()) [[unlikely]] {
+    NoteFailure(cq, cq.current);
+  }
+  cq.status = static_cast<ibv_wc_status>(cq.current.status);
+  cq.wr_id = Number(cq.current.id);
+}
+
+int StartPoll(ibv_cq_ex* cq, ibv_poll_cq_attr* attributes) {
+  if (attributes->comp_mask != 0) return EINVAL;
+  Cq& own = Own(cq);
+  const auto found = own.handle.StartPoll(own.current);
+  if (!found) return ErrnoOf(found.error());
+  if (!*found) return ENOENT;
+  Show(own);
+  return 0;
+}
+
+int NextPoll(ibv_cq_ex* cq) {
+  Cq& own = Own(cq);
+  if (!own.handle.NextPoll(own.current)) return ENOENT;
+  Show(own);
+  return 0;
+}
+
+void EndPoll(ibv_cq_ex* cq) { Own(cq).handle.EndPoll(); }
+
+int64_t Now(clockid_t clock) {
+  timespec now = {};
+  clock_gettime(clock, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+uint64_t ReadTimestamp(ibv_cq_ex* cq) { return static_cast<uint64_t>(Current(cq).timestamp_ns); }
+
+// The clocks may be set against each other at any time, so nothing of it is kept.
+uint64_t ReadWallClock(ibv_cq_ex* cq) {
+  const int64_t apart = Now(CLOCK_REALTIME) - Now(CLOCK_MONOTONIC);
+  return static_cast<uint64_t>(Current(cq).timestamp_ns + apart);
+}
+
+}  // namespace
+
+void FillPollFunctions(ibv_cq_ex& cq) {
+  cq.start_poll = StartPoll;
+  cq.next_poll = NextPoll;
+  cq.end_poll = EndPoll;
+  cq.read_opcode = [](ibv_cq_ex* c) { return OpcodeOf(Current(c)); };
+  cq.read_vendor_err = [](ibv_cq_ex* c) { return Current(c).vendor_error; };
+  cq.read_wc_flags = [](ibv_cq_ex* c) { return FlagsOf(Current(c)); };
+  cq.read_byte_len = [](ibv_cq_ex* c) { return Current(c).byte_count; };
+  cq.read_imm_data = [](ibv_cq_ex* c) -> __be32 { return ImmediateOf(Current(c)); };
+  cq.read_qp_num = [](ibv_cq_ex* c) { return Number(Current(c).qp); };
+  cq.read_src_qp = [](ibv_cq_ex* c) { return Number(Current(c).source_qp); };
+  cq.read_slid = [](ibv_cq_ex* c) { return uint32_t{Current(c).slid}; };
+  cq.read_sl = [](ibv_cq_ex* c) { return Current(c).sl; };
+  cq.read_dlid_path_bits = [](ibv_cq_ex* c) { return Current(c).path_bits; };
+  cq.read_completion_ts = ReadTimestamp;
+  cq.read_completion_wallclock_ns = ReadWallClock;
+}
+
+}  // namespace verbena::ibverbs

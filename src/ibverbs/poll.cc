@@ -1,0 +1,82 @@
+// Completions as the verbs have them.
+
+#include <algorithm>
+#include <cstddef>
+
+#include "base/uninitialized.h"
+#include "ibverbs/cq.h"
+#include "ibverbs/failure.h"
+#include "ibverbs/qp.h"
+
+namespace verbena::ibverbs {
+namespace {
+
+// The values are the same, but for those that the verbs have no name for.
+static_assert(static_cast<int>(CompletionStatus::kTagMatchingIncomplete) ==
+              IBV_WC_TM_RNDV_INCOMPLETE);
+static_assert(static_cast<int>(CompletionStatus::kRetryExceeded) == IBV_WC_RETRY_EXC_ERR);
+static_assert(static_cast<int>(CompletionOpcode::kInvalidate) == IBV_WC_LOCAL_INV);
+static_assert(static_cast<int>(CompletionOpcode::kAtomicWrite) == IBV_WC_ATOMIC_WRITE);
+static_assert(static_cast<int>(CompletionOpcode::kReceive) == IBV_WC_RECV);
+static_assert(static_cast<int>(CompletionOpcode::kReceiveWithImmediate) ==
+              IBV_WC_RECV_RDMA_WITH_IMM);
+
+void Convert(const Completion& from, ibv_wc& to) {
+  to.wr_id = Number(from.id);
+  to.status = static_cast<ibv_wc_status>(from.status);
+  to.opcode = OpcodeOf(from);
+  to.vendor_err = from.vendor_error;
+  to.byte_len = from.byte_count;
+  to.imm_data = ImmediateOf(from);
+  to.qp_num = Number(from.qp);
+  to.src_qp = Number(from.source_qp);
+  to.wc_flags = FlagsOf(from);
+  to.pkey_index = from.p_key_index;
+  to.slid = from.slid;
+  to.sl = from.sl;
+  to.dlid_path_bits = from.path_bits;
+}
+
+}  // namespace
+
+ibv_wc_opcode OpcodeOf(const Completion& completion) {
+  return static_cast<ibv_wc_opcode>(completion.opcode);
+}
+
+unsigned FlagsOf(const Completion& completion) {
+  unsigned flags = 0;
+  if (completion.has_grh) flags |= IBV_WC_GRH;
+  if (completion.with_immediate) flags |= IBV_WC_WITH_IMM;
+  if (completion.with_invalidate) flags |= IBV_WC_WITH_INV;
+  return flags;
+}
+
+uint32_t ImmediateOf(const Completion& completion) {
+  return completion.with_invalidate ? Number(completion.invalidated) : Number(completion.immediate);
+}
+
+void NoteFailure(Cq& cq, const Completion& completion) {
+  Own(cq.context).identities.With(completion.qp, [](Qp& qp) { RefreshState(qp); });
+}
+
+int PollCq(ibv_cq* cq, int count, ibv_wc* out) {
+  constexpr size_t kBatch = 16;
+  Uninitialized<Completion, kBatch> batch;
+  Cq& own = Own(cq);
+  int total = 0;
+  while (total < count) {
+    const size_t wanted = std::min(kBatch, static_cast<size_t>(count - total));
+    const auto found = own.handle.Poll(batch.first(wanted));
+    if (!found) return total > 0 ? total : -1;
+    for (const Completion& completion : batch.first(*found)) {
+      if (!completion.ok()) [[unlikely]] {
+        NoteFailure(own, completion);
+      }
+      Convert(completion, out[total++]);
+    }
+    if (*found < wanted) break;
+  }
+  return total;
+}
+
+}  // namespace verbena::ibverbs

@@ -1,0 +1,208 @@
+// Queue pairs: making and ending them. Their attributes are in qp_attributes.cc.
+
+#include "ibverbs/qp.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "base/result.h"
+#include "ibverbs/event_acks.h"
+#include "ibverbs/failure.h"
+#include "ibverbs/send_ops.h"
+#include "ibverbs/work_builder.h"
+
+namespace verbena::ibverbs {
+
+Qp::Qp() : ibv_qp_ex{} { InitAcks(qp_base); }
+Qp::~Qp() { EndAcks(qp_base); }
+
+namespace {
+
+ErrorOr<QpType> TypeOf(ibv_qp_type type) {
+  switch (type) {
+    case IBV_QPT_RC:
+      return QpType::kRc;
+    case IBV_QPT_UC:
+      return QpType::kUc;
+    case IBV_QPT_UD:
+      return QpType::kUd;
+    case IBV_QPT_RAW_PACKET:
+    case IBV_QPT_XRC_SEND:
+    case IBV_QPT_XRC_RECV:
+    case IBV_QPT_DRIVER:
+      return Fail(NotOffered("queue pairs of this type"));
+  }
+  return Fail(Invalid("no such type of queue pair"));
+}
+
+ErrorOr<void> CheckExtensions(const ibv_qp_init_attr_ex& wish) {
+  constexpr uint32_t kKnown = (IBV_QP_INIT_ATTR_SEND_OPS_FLAGS << 1) - 1;
+  constexpr uint32_t kOffered = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
+                                IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  if ((wish.comp_mask & ~kKnown) != 0) return Fail(Invalid("an attribute that is not known"));
+  if ((wish.comp_mask & ~kOffered) != 0) return Fail(NotOffered("an attribute of raw packets"));
+  if ((wish.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && wish.create_flags != 0) {
+    return Fail(NotOffered("a flag of creation"));
+  }
+  if ((wish.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 &&
+      (wish.send_ops_flags & ~SendOpsOf(wish.qp_type)) != 0) {
+    return Fail(NotOffered("an operation that this type of queue pair has not"));
+  }
+  return {};
+}
+
+ErrorOr<void> CheckCapacities(const ibv_qp_cap& cap, const Options& options) {
+  if (std::max(cap.max_send_wr, cap.max_recv_wr) > options.queue_depth_max ||
+      std::max(cap.max_send_sge, cap.max_recv_sge) > options.sges_max ||
+      cap.max_inline_data > options.inline_max) {
+    return Fail(Invalid("more than ibv_query_device says"));
+  }
+  return {};
+}
+
+ErrorOr<void> CheckObjects(ibv_context* context, const ibv_qp_init_attr_ex& wish) {
+  if ((wish.comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || wish.pd == nullptr) {
+    return Fail(Invalid("a queue pair needs a protection domain"));
+  }
+  if (wish.pd->context != context) return Fail(Invalid("a protection domain of another context"));
+  for (const ibv_cq* const cq : {wish.send_cq, wish.recv_cq}) {
+    if (cq == nullptr || cq->context != context) {
+      return Fail(Invalid("a queue pair needs two completion queues of its context"));
+    }
+  }
+  if (wish.srq != nullptr && wish.srq->context != context) {
+    return Fail(Invalid("a shared receive queue of another context"));
+  }
+  return {};
+}
+
+// No capacity is nothing to a program that only listens, or only talks; a queue has an element.
+ibv_qp_cap Capacities(const ibv_qp_init_attr_ex& wish) {
+  ibv_qp_cap cap = wish.cap;
+  cap.max_send_wr = std::max(cap.max_send_wr, 1U);
+  cap.max_send_sge = std::max(cap.max_send_sge, 1U);
+  if (wish.srq != nullptr) {
+    cap.max_recv_wr = cap.max_recv_sge = 0;
+  } else {
+    cap.max_recv_wr = std::max(cap.max_recv_wr, 1U);
+    cap.max_recv_sge = std::max(cap.max_recv_sge, 1U);
+  }
+  // What ibv_wr_atomic_write is given goes inline.
+  const bool atomic_write = (wish.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 &&
+                            (wish.send_ops_flags & IBV_QP_EX_WITH_ATOMIC_WRITE) != 0;
+  if (atomic_write) cap.max_inline_data = std::max<uint32_t>(cap.max_inline_data, sizeof(uint64_t));
+  return cap;
+}
+
+ErrorOr<QueuePair> MakeHandle(const ibv_qp_init_attr_ex& wish, QpType type, const ibv_qp_cap& cap) {
+  return QueuePair::Create(
+      Own(wish.pd).domain(),
+      {.type = type,
+       .send_cq = &Own(wish.send_cq).handle,
+       .receive_cq = &Own(wish.recv_cq).handle,
+       .srq = wish.srq != nullptr ? &Own(wish.srq).handle : nullptr,
+       .send = {.capacity = cap.max_send_wr,
+                .sges_max = cap.max_send_sge,
+                .inline_max = cap.max_inline_data},
+       .receive = {.capacity = cap.max_recv_wr, .sges_max = cap.max_recv_sge}});
+}
+
+void FillBase(ibv_context* context, const ibv_qp_init_attr_ex& wish, Qp& qp) {
+  ibv_qp& base = qp.qp_base;
+  base.context = context;
+  base.qp_context = wish.qp_context;
+  base.pd = wish.pd;
+  base.send_cq = wish.send_cq;
+  base.recv_cq = wish.recv_cq;
+  base.srq = wish.srq;
+  base.qp_num = base.handle = Number(qp.handle.number());
+  base.state = IBV_QPS_RESET;
+  base.qp_type = wish.qp_type;
+  qp.creation = {.qp_context = wish.qp_context,
+                 .send_cq = wish.send_cq,
+                 .recv_cq = wish.recv_cq,
+                 .srq = wish.srq,
+                 .cap = wish.cap,
+                 .qp_type = wish.qp_type,
+                 .sq_sig_all = wish.sq_sig_all};
+  qp.send_ops = SendOpsOf(wish.qp_type);
+}
+
+ErrorOr<Qp*> Make(ibv_context* context, ibv_qp_init_attr_ex& wish) {
+  if (const auto ok = CheckExtensions(wish); !ok) return Fail(ok.error());
+  const auto type = TypeOf(wish.qp_type);
+  if (!type) return Fail(type.error());
+  if (const auto ok = CheckObjects(context, wish); !ok) return Fail(ok.error());
+  const Options& options = Own(context).handle.options();
+  if (const auto ok = CheckCapacities(wish.cap, options); !ok) return Fail(ok.error());
+  const ibv_qp_cap cap = Capacities(wish);
+  auto made = MakeHandle(wish, *type, cap);
+  if (!made) return Fail(made.error());
+  auto qp = std::make_unique<Qp>();
+  wish.cap = cap;
+  qp->handle = std::move(*made);
+  FillBase(context, wish, *qp);
+  qp->use_of_pd = Use(Own(wish.pd).users);
+  if ((wish.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
+    qp->builder = std::make_unique<WorkBuilder>(*qp);
+    FillWorkFunctions(*qp);
+  }
+  Own(context).identities.Add(qp->handle.number(), qp.get());
+  return qp.release();
+}
+
+}  // namespace
+
+ibv_qp* CreateQpEx(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
+  const auto qp = Make(context, *attributes);
+  if (!qp) return Null("ibv_create_qp_ex", qp.error());
+  return &(*qp)->qp_base;
+}
+
+ibv_qp* OpenQp(ibv_context* /*context*/, ibv_qp_open_attr* /*attributes*/) {
+  return UnsupportedNull("ibv_open_qp");
+}
+
+}  // namespace verbena::ibverbs
+
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+
+ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
+  ibv_qp_init_attr_ex extended{};
+  extended.qp_context = attributes->qp_context;
+  extended.send_cq = attributes->send_cq;
+  extended.recv_cq = attributes->recv_cq;
+  extended.srq = attributes->srq;
+  extended.cap = attributes->cap;
+  extended.qp_type = attributes->qp_type;
+  extended.sq_sig_all = attributes->sq_sig_all;
+  extended.comp_mask = IBV_QP_INIT_ATTR_PD;
+  extended.pd = pd;
+  const auto qp = Make(pd->context, extended);
+  if (!qp) return Null("ibv_create_qp", qp.error());
+  attributes->cap = extended.cap;
+  return &(*qp)->qp_base;
+}
+
+int ibv_destroy_qp(ibv_qp* qp) {
+  Qp& own = Own(qp);
+  const verbena::QpNumber number = own.handle.number();
+  if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_destroy_qp", ok.error());
+  Own(qp->context).identities.Remove(number);
+  AcksOf(*qp, qp->events_completed).WaitFor(own.async_events);
+  delete &own;
+  return 0;
+}
+
+ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
+  Qp& own = Own(qp);
+  return own.builder != nullptr ? &own : nullptr;
+}
+
+// The bytes of a message are copied front to back, but a page that is not there may come later than
+// the one behind it.
+int ibv_query_qp_data_in_order(ibv_qp* /*qp*/, ibv_wr_opcode /*opcode*/, uint32_t /*flags*/) {
+  return 0;
+}

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "ibverbs/objects.h"
+#include "verbena/queue_pair.h"
+
+namespace verbena::ibverbs {
+
+class WorkBuilder;
+
+// As the other objects. Every queue pair has the room of one with extensions; ibv_qp_to_qp_ex tells
+// the program whether it is one.
+struct Qp : ibv_qp_ex {
+  Qp();
+  ~Qp();
+  Qp(const Qp&) = delete;
+  Qp& operator=(const Qp&) = delete;
+
+  verbena::QueuePair handle;
+  ibv_qp_init_attr creation = {};        // with the capacities that it got
+  uint64_t send_ops = 0;                 // IBV_QP_EX_WITH_* that it can do
+  std::unique_ptr<WorkBuilder> builder;  // null unless made for ibv_wr_start and what follows it
+  Use use_of_pd = {};
+  std::atomic<uint32_t> async_events = 0;
+};
+
+[[nodiscard]] inline Qp& Own(ibv_qp_ex* qp) { return *static_cast<Qp*>(qp); }
+[[nodiscard]] inline Qp& Own(ibv_qp* qp) { return Own(reinterpret_cast<ibv_qp_ex*>(qp)); }
+
+// --- What a context's operations point to. ---
+
+ibv_qp* CreateQpEx(ibv_context* context, ibv_qp_init_attr_ex* attributes);
+ibv_qp* OpenQp(ibv_context* context, ibv_qp_open_attr* attributes);
+
+// Brings qp.state up to date, after something happened that was no call of the program.
+void RefreshState(Qp& qp);
+
+}  // namespace verbena::ibverbs

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+
+namespace verbena::ibverbs {
+
+// --- What a context's operations point to. ---
+
+ibv_srq* CreateSrqEx(ibv_context* context, ibv_srq_init_attr_ex* attributes);
+int GetSrqNumber(ibv_srq* srq, uint32_t* number);
+
+}  // namespace verbena::ibverbs
