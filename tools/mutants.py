@@ -78,7 +78,11 @@ MUTANTS = [
            "if (!OwnerMay(*grant->target, grant->offset, binding.length, needed)) {",
            "if (!OwnerMay(*grant->target, grant->offset, 0, needed)) {"),
     Mutant("old key good after a rebind", "windows.cc",
-           "    slot = table_.Renew(slot, false);\n", ""),
+           "  slot = Rename(slot, binding.instance);\n", ""),
+    Mutant("type 1 window bound again under its old key", "windows.cc",
+           "  if (binding.instance == entry->remote_instance) return Fail(Denial::kSameInstance);\n"
+           "  return entry;",
+           "  return entry;"),
     Mutant("zero-based window starts at its address", "windows.cc",
            "entry.start = binding.zero_based ? 0 : binding.start.value();",
            "entry.start = binding.start.value();"),

@@ -47,6 +47,19 @@ struct PageList {
   uint8_t page_shift = 12;
 };
 
+// Bytes of a region, counted from its first.
+struct Range {
+  uint64_t offset = 0;
+  uint64_t length = 0;
+};
+
+// What pages are to be brought for.
+enum class Advice : uint8_t {
+  kPrefetch,         // to be read
+  kPrefetchWrite,    // to be written
+  kPrefetchNoFault,  // none is brought: the adapter learns which are there
+};
+
 // Registered memory. To register takes microseconds at any size: no page is touched or pinned, and
 // the program may unmap the memory at any time; accesses fail then.
 //
@@ -71,6 +84,9 @@ class MemoryRegion : public Handle<verbs::RegionObject> {
   // work_request.h. It grants nothing before.
   [[nodiscard]] static ErrorOr<MemoryRegion> Reserve(const ProtectionDomain& domain,
                                                      uint32_t pages_max, uint8_t page_shift = 12);
+  // All addresses, with no memory behind them: what is sent from it is zeros, what is received into
+  // it vanishes. Good for work requests of ours only: it has no R_Key.
+  [[nodiscard]] static ErrorOr<MemoryRegion> RegisterNull(const ProtectionDomain& domain);
   MemoryRegion() = default;
 
   // Both keys are new then, so nobody may use the handle meanwhile. REFUSES while windows are bound
@@ -78,6 +94,14 @@ class MemoryRegion : public Handle<verbs::RegionObject> {
   [[nodiscard]] ErrorOr<void> Reregister(const RegionChange& change);
   // REFUSES while windows are bound to it.
   [[nodiscard]] ErrorOr<void> Destroy();
+
+  // Brings pages of these ranges before they are needed; with `wait`, returns when they are there.
+  // REFUSES ranges outside, and kPrefetchWrite on a region without kLocalWrite; and fails with
+  // kInvalid if it waits and a page is not to be had.
+  [[nodiscard]] ErrorOr<void> Advise(std::span<const Range> ranges, Advice advice,
+                                     bool wait) const;
+  [[nodiscard]] ErrorOr<void> Advise(uint64_t offset, uint64_t length, Advice advice,
+                                     bool wait) const;
 
   [[nodiscard]] Key l_key() const;
   [[nodiscard]] Key r_key() const;

@@ -15,9 +15,9 @@ namespace verbs {
 struct WindowObject;
 }
 
-// Who may use the R_Key of a bound window: the queue pair that it was bound on (2A), and that one
-// only if its domain is the window's (2B). Type 1, any queue pair of the domain, is not offered by
-// Allocate yet: its new key is not told to its owner.
+// Who may use the R_Key of a bound window: any queue pair of its domain (1), the one that it was
+// bound on (2A), and that one only if its domain is the window's (2B). Type 1 may be bound again
+// while it is bound, and is unbound by a bind to no bytes; type 2 is invalidated.
 enum class WindowType : uint8_t { k1, k2A, k2B };
 
 // A key that costs nothing to point at some bytes of a region and to take away again. It is bound

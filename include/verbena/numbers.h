@@ -26,8 +26,8 @@ requires std::is_enum_v<T>
   return static_cast<std::underlying_type_t<T>>(number);
 }
 
-// The same entry in its next life: what a program chooses when it binds a type 2 window, or
-// registers by work request a second time.
+// The same entry in its next life: what a program chooses when it binds a window, or registers by
+// work request a second time.
 [[nodiscard]] constexpr Key NextKey(Key key) {
   constexpr uint32_t kInstance = 0xFF;
   return Key{(Number(key) & ~kInstance) | ((Number(key) + 1) & kInstance)};

@@ -15,6 +15,7 @@
 #include "verbena/qp_attributes.h"
 #include "verbena/shared_receive_queue.h"
 #include "verbena/work_request.h"
+#include "verbena/xrc_domain.h"
 
 namespace verbena {
 
@@ -41,8 +42,10 @@ enum class RegistrationMode : uint8_t {
 struct QpSpec {
   QpType type = QpType::kRc;
   const CompletionQueue* send_cq = nullptr;
-  const CompletionQueue* receive_cq = nullptr;  // may be the same
+  const CompletionQueue* receive_cq = nullptr;  // may be the same; not of kXrcSend
   const SharedReceiveQueue* srq = nullptr;      // or receives of its own
+  // Of kXrcReceive, which has neither of the above: each message says whose queues it is for.
+  const XrcDomain* xrc_domain = nullptr;
   QueueSize send = {};
   QueueSize receive = {};
   RegistrationMode registration = RegistrationMode::kAnticipatory;
@@ -79,6 +82,7 @@ enum class Chain : uint8_t { kUpToRefused, kAllOrNone };
 // A send queue and a receive queue, and what connects them to another.
 class QueuePair : public Handle<verbs::QpObject> {
  public:
+  // kXrcReceive belongs to its XRC domain; any protection domain of the context will do.
   [[nodiscard]] static ErrorOr<QueuePair> Create(const ProtectionDomain& domain,
                                                  const QpSpec& spec);
   QueuePair() = default;

@@ -6,11 +6,13 @@
 #include <span>
 #include <utility>
 
+#include "verbena/completion_queue.h"
 #include "verbena/error.h"
 #include "verbena/handle.h"
 #include "verbena/numbers.h"
 #include "verbena/protection_domain.h"
 #include "verbena/work_request.h"
+#include "verbena/xrc_domain.h"
 
 namespace verbena {
 
@@ -29,9 +31,16 @@ class SharedReceiveQueue : public Handle<verbs::SrqObject> {
  public:
   [[nodiscard]] static ErrorOr<SharedReceiveQueue> Create(const ProtectionDomain& domain,
                                                           uint32_t capacity, uint32_t sges_max = 1);
+  // For extended reliable connections of `xrc`, whose messages name it by its number. What arrives
+  // completes in `cq`, and the keys of peers are those of `domain`.
+  [[nodiscard]] static ErrorOr<SharedReceiveQueue> CreateXrc(const ProtectionDomain& domain,
+                                                             const XrcDomain& xrc,
+                                                             const CompletionQueue& cq,
+                                                             uint32_t capacity,
+                                                             uint32_t sges_max = 1);
   SharedReceiveQueue() = default;
 
-  // REFUSES while a queue pair uses it.
+  // REFUSES while a queue pair uses it. A message to an extended one that is under way fails.
   [[nodiscard]] ErrorOr<void> Destroy();
   // REFUSES below the number of requests in it.
   [[nodiscard]] ErrorOr<void> Resize(uint32_t capacity);
@@ -39,6 +48,8 @@ class SharedReceiveQueue : public Handle<verbs::SrqObject> {
   [[nodiscard]] ErrorOr<void> SetLimit(uint32_t limit);
 
   [[nodiscard]] SrqId id() const;
+  // What senders name an extended one by; 0 if it is not.
+  [[nodiscard]] uint32_t number() const;
   [[nodiscard]] uint32_t capacity() const;
   [[nodiscard]] uint32_t limit() const;  // 0 when none is set, or no longer
 

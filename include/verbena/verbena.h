@@ -11,6 +11,7 @@
 //   CompletionChannel  where to sleep until one does
 //   SharedReceiveQueue receive requests for several queue pairs
 //   AddressHandle      whom datagrams go to
+//   XrcDomain          whom extended connections deliver to
 
 #include "verbena/access.h"
 #include "verbena/address_handle.h"
@@ -33,3 +34,4 @@
 #include "verbena/queue_pair.h"
 #include "verbena/shared_receive_queue.h"
 #include "verbena/work_request.h"
+#include "verbena/xrc_domain.h"

@@ -72,6 +72,9 @@ struct SendFlags {
 };
 
 // --- What a send queue does. Each is taken by QueuePair::Post. ---
+//
+// `xrc_srq` counts on a kXrcSend queue pair: the number of the peer's shared receive queue that the
+// message is for, and whose domain the keys are of.
 
 struct Send {
   WrId id = {};
@@ -80,6 +83,7 @@ struct Send {
   std::optional<Immediate> immediate = {};
   std::optional<Key> invalidate = {};  // a key of the peer's that ends; not with `immediate`
   std::optional<Datagram> to = {};     // of a datagram queue pair, and only of one
+  uint32_t xrc_srq = 0;
 };
 
 struct Write {
@@ -88,6 +92,7 @@ struct Write {
   RemoteAddress remote = {};
   SendFlags flags = {};
   std::optional<Immediate> immediate = {};  // takes a receive request of the peer's
+  uint32_t xrc_srq = 0;
 };
 
 struct Read {
@@ -95,6 +100,7 @@ struct Read {
   SgeList data = {};  // where it goes
   RemoteAddress remote = {};
   SendFlags flags = {};
+  uint32_t xrc_srq = 0;
 };
 
 // The atomics work on 8 aligned bytes of the peer's, and bring what was there into `result`.
@@ -105,6 +111,7 @@ struct CompareSwap {
   uint64_t compare = 0;
   uint64_t swap = 0;
   SendFlags flags = {};
+  uint32_t xrc_srq = 0;
 };
 
 struct FetchAdd {
@@ -113,6 +120,7 @@ struct FetchAdd {
   RemoteAddress remote = {};
   uint64_t add = 0;
   SendFlags flags = {};
+  uint32_t xrc_srq = 0;
 };
 
 // 8 aligned bytes at once.
@@ -137,7 +145,7 @@ struct Flush {
 };
 
 // Points a window at bytes of a region. `r_key` is the window's key from then on: its index, and an
-// instance that the program chooses, such as NextKey(window).
+// instance that the program chooses, such as NextKey(window). No bytes unbind a type 1 window.
 struct Bind {
   WrId id = {};
   Key window = {};  // its key now

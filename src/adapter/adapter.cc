@@ -56,6 +56,7 @@ Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
       channels(options.channels_max),
       cqs(options.cqs_max),
       srqs(options.srqs_max),
+      xrc_domains(options.xrc_domains_max),
       keeper(engine, wake, options) {}
 
 ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const Options& options) {

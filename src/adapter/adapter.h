@@ -16,6 +16,7 @@
 #include "adapter/path_table.h"
 #include "adapter/queue_pair.h"
 #include "adapter/srq.h"
+#include "adapter/xrc_domain.h"
 #include "base/result.h"
 #include "fabric/counters.h"
 #include "fabric/interfaces.h"
@@ -114,13 +115,19 @@ class Adapter {
   // --- Shared receive queues. ---
 
   [[nodiscard]] ErrorOr<Srq*> CreateSrq(memory::PdId pd, uint32_t capacity, uint32_t sges);
+  // Of extended connections: it is told to senders by its number.
+  [[nodiscard]] ErrorOr<Srq*> CreateXrcSrq(memory::PdId pd, XrcDomain& domain, Cq& cq,
+                                           uint32_t capacity, uint32_t sges);
   [[nodiscard]] ErrorOr<void> Destroy(Srq* srq);
   [[nodiscard]] ErrorOr<void> Resize(Srq& srq, uint32_t capacity);
   [[nodiscard]] ErrorOr<void> SetLimit(Srq& srq, uint32_t limit);
 
+  [[nodiscard]] ErrorOr<XrcDomain*> OpenXrcDomain();
+  [[nodiscard]] ErrorOr<void> Destroy(XrcDomain* domain);
+
   // --- Queue pairs. ---
 
-  [[nodiscard]] ErrorOr<QueuePair*> CreateQp(const QpSpec& spec);
+  [[nodiscard]] ErrorOr<QueuePair*> CreateQp(const QpSpec& wanted);
   [[nodiscard]] ErrorOr<void> Destroy(QueuePair* qp);
   [[nodiscard]] ErrorOr<void> Modify(QueuePair& qp, const QpChange& change);
   [[nodiscard]] ErrorOr<QpReport> Query(QueuePair& qp);
@@ -162,6 +169,9 @@ class Adapter {
   // Refuses in a child.
   [[nodiscard]] std::optional<Error> Dead() const;
   [[nodiscard]] ErrorOr<void> CheckSpec(const QpSpec& spec) const;
+  [[nodiscard]] ErrorOr<void> CheckSrqSize(uint32_t capacity, uint32_t sges) const;
+  [[nodiscard]] ErrorOr<Srq*> AddSrq(memory::PdId pd, uint32_t capacity, uint32_t sges,
+                                     const XrcMembership& xrc);
 
   std::unique_ptr<Parts> parts_;
 };

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "adapter/adapter.h"
 #include "adapter/parts.h"
@@ -42,11 +43,28 @@ QpSurroundings SurroundingsOf(const Options& options, const transport::AddressHa
   return {.handles = &handles, .limits = limits};
 }
 
+// Extended connections have one half at each end. What they have not is filled in with what is
+// never used.
+QpSpec Completed(QpSpec spec) {
+  if (spec.type == QpType::kXrcReceive && spec.xrc_domain != nullptr) {
+    spec.send_cq = spec.receive_cq = &spec.xrc_domain->none;
+    spec.send = {};
+  } else {
+    spec.xrc_domain = nullptr;
+  }
+  if (spec.type == QpType::kXrcSend) spec.receive_cq = spec.send_cq;
+  if (spec.type == QpType::kXrcSend || spec.type == QpType::kXrcReceive) {
+    spec.srq = nullptr;
+    spec.receive = {};
+  }
+  return spec;
+}
+
 }  // namespace
 
 ErrorOr<void> Adapter::CheckSpec(const QpSpec& spec) const {
-  if (spec.type == QpType::kXrcSend || spec.type == QpType::kXrcReceive) {
-    return Fail(Error{ErrorCode::kNotSupported, "XRC is not built yet"});
+  if (spec.type == QpType::kXrcReceive && spec.xrc_domain == nullptr) {
+    return Fail(Invalid("the receiving end of an extended connection needs an XRC domain"));
   }
   if (spec.send_cq == nullptr || spec.receive_cq == nullptr) {
     return Fail(Invalid("a queue pair needs a completion queue for each of its queues"));
@@ -55,8 +73,9 @@ ErrorOr<void> Adapter::CheckSpec(const QpSpec& spec) const {
   return CheckLimits(spec.receive, parts_->options);
 }
 
-ErrorOr<QueuePair*> Adapter::CreateQp(const QpSpec& spec) {
+ErrorOr<QueuePair*> Adapter::CreateQp(const QpSpec& wanted) {
   if (const auto dead = Dead()) return Fail(*dead);
+  const QpSpec spec = Completed(wanted);
   if (const auto ok = CheckSpec(spec); !ok) return Fail(ok.error());
   Engine& engine = parts_->engine;
   const EngineLock lock(engine);
@@ -69,8 +88,10 @@ ErrorOr<QueuePair*> Adapter::CreateQp(const QpSpec& spec) {
   ++spec.send_cq->users;
   ++spec.receive_cq->users;
   if (spec.srq != nullptr) ++spec.srq->users;
-  return &engine.AddQp(
+  QueuePair& qp = engine.AddQp(
       std::make_unique<QueuePair>(*number, spec, SurroundingsOf(parts_->options, engine.handles)));
+  if (spec.xrc_domain != nullptr) spec.xrc_domain->connections.push_back(&qp);
+  return &qp;
 }
 
 ErrorOr<void> Adapter::Destroy(QueuePair* qp) {
@@ -82,6 +103,7 @@ ErrorOr<void> Adapter::Destroy(QueuePair* qp) {
     return Fail(Error{ErrorCode::kInUse, "the queue pair is in a multicast group"});
   }
   const QpSpec spec = qp->spec();
+  if (spec.xrc_domain != nullptr) std::erase(spec.xrc_domain->connections, qp);
   if (qp->has_path()) engine.paths.Remove(qp->attributes().path);
   engine.RemoveQp(*qp);
   parts_->events.Forget([&](const Event& event) { return event.qp == number && !event.cq; });

@@ -83,8 +83,7 @@ ErrorOr<void> Adapter::SetModeration(Cq& cq, uint32_t count, Duration period) {
   return {};
 }
 
-ErrorOr<Srq*> Adapter::CreateSrq(memory::PdId pd, uint32_t capacity, uint32_t sges) {
-  if (const auto dead = Dead()) return Fail(*dead);
+ErrorOr<void> Adapter::CheckSrqSize(uint32_t capacity, uint32_t sges) const {
   const Options& options = parts_->options;
   if (capacity == 0) return Fail(Invalid("a shared receive queue of no elements"));
   if (capacity > options.queue_depth_max) {
@@ -93,10 +92,14 @@ ErrorOr<Srq*> Adapter::CreateSrq(memory::PdId pd, uint32_t capacity, uint32_t sg
   if (sges > options.sges_max) {
     return Fail(LimitError(options.sges_max, "scatter/gather elements", "sges_max"));
   }
-  const EngineLock lock(parts_->engine);
+  return {};
+}
+
+ErrorOr<Srq*> Adapter::AddSrq(memory::PdId pd, uint32_t capacity, uint32_t sges,
+                              const XrcMembership& xrc) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   memory::ProtectionDomains& domains = parts_->engine.memory.domains;
   if (domains.Find(pd) == nullptr) return Fail(Invalid("no such protection domain"));
-  Srq* const srq = parts_->srqs.Add(capacity, sges, pd);
+  Srq* const srq = parts_->srqs.Add(capacity, sges, pd, xrc);
   if (srq == nullptr) {
     return Fail(LimitError(parts_->srqs.limit(), "shared receive queues", "srqs_max"));
   }
@@ -104,13 +107,60 @@ ErrorOr<Srq*> Adapter::CreateSrq(memory::PdId pd, uint32_t capacity, uint32_t sg
   return srq;
 }
 
+ErrorOr<Srq*> Adapter::CreateSrq(memory::PdId pd, uint32_t capacity, uint32_t sges) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  if (const auto ok = CheckSrqSize(capacity, sges); !ok) return Fail(ok.error());
+  const EngineLock lock(parts_->engine);
+  return AddSrq(pd, capacity, sges, {});
+}
+
+ErrorOr<Srq*> Adapter::CreateXrcSrq(memory::PdId pd, XrcDomain& domain, Cq& cq, uint32_t capacity,
+                                    uint32_t sges) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  if (const auto ok = CheckSrqSize(capacity, sges); !ok) return Fail(ok.error());
+  const EngineLock lock(parts_->engine);
+  wire::XrcSrqNumber number;
+  do {
+    parts_->last_xrc_srq = parts_->last_xrc_srq % wire::kMax24 + 1;
+    number = wire::XrcSrqNumber(parts_->last_xrc_srq);
+  } while (domain.receivers.Find(number) != nullptr);
+  const auto srq = AddSrq(pd, capacity, sges, {.domain = &domain, .cq = &cq, .number = number});
+  if (!srq) return Fail(srq.error());
+  domain.receivers.Add({.number = number, .queue = *srq, .cq = &cq, .pd = pd});
+  ++cq.users;
+  return *srq;
+}
+
 ErrorOr<void> Adapter::Destroy(Srq* srq) {
   if (const auto dead = Dead()) return Fail(*dead);
   const EngineLock lock(parts_->engine);
   if (srq->users > 0) return Fail(InUse("the shared receive queue"));
+  const XrcMembership& xrc = srq->xrc();
+  if (xrc.domain != nullptr) {
+    parts_->engine.RemoveReceiver(*xrc.domain, *srq);
+    --xrc.cq->users;
+  }
   parts_->engine.memory.domains.DropUser(srq->pd());
   parts_->events.Forget([&](const Event& event) { return event.srq == srq; });
   parts_->srqs.Remove(srq);
+  return {};
+}
+
+ErrorOr<XrcDomain*> Adapter::OpenXrcDomain() {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const EngineLock lock(parts_->engine);
+  XrcDomain* const domain = parts_->xrc_domains.Add();
+  if (domain == nullptr) {
+    return Fail(LimitError(parts_->xrc_domains.limit(), "XRC domains", "xrc_domains_max"));
+  }
+  return domain;
+}
+
+ErrorOr<void> Adapter::Destroy(XrcDomain* domain) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const EngineLock lock(parts_->engine);
+  if (domain->is_used()) return Fail(InUse("the XRC domain"));
+  parts_->xrc_domains.Remove(domain);
   return {};
 }
 

@@ -184,18 +184,12 @@ void Engine::RequestPages(const transport::PageRequest& request) {
 }
 
 void Engine::RaiseEvent(const transport::AsyncEvent& event) {
-  QueuePair* const qp = qps.Find(event.qp);
-  if (qp == nullptr) return;
-  Event told{.type = event.type, .qp = event.qp};
-  if (event.type == transport::AsyncEventType::kSrqLimitReached) told.srq = qp->spec().srq;
-  if (event.type == transport::AsyncEventType::kCqError) {
-    for (Cq* const cq : {qp->spec().send_cq, qp->spec().receive_cq}) {
-      if (!cq->overflowed() || std::exchange(cq->error_was_told, true)) continue;
-      told.cq = cq;
-      events_.Raise(told);
-    }
-    return;
-  }
+  if (qps.Find(event.qp) == nullptr) return;
+  const Event told{.type = event.type,
+                   .qp = event.qp,
+                   .cq = static_cast<Cq*>(event.cq),
+                   .srq = static_cast<Srq*>(event.srq)};
+  if (told.cq != nullptr && std::exchange(told.cq->error_was_told, true)) return;
   events_.Raise(told);
 }
 
@@ -272,6 +266,17 @@ void Engine::RemoveQp(QueuePair& qp) {
   run_queue_.Remove(qp);
   timers_.Remove(qp);
   qps.Erase(qp.number());
+}
+
+void Engine::RemoveReceiver(XrcDomain& domain, const Srq& srq) {
+  now_ = Now();
+  transport::Turn turn = MakeTurn();
+  for (QueuePair* const qp : domain.connections) {
+    qp->ForgetReceiver(srq, turn);
+    run_queue_.Push(*qp);
+  }
+  domain.receivers.Remove(srq.xrc().number);
+  SettleOutbox();
 }
 
 void Engine::ModifyQp(QueuePair& qp, const transport::QpAttributes& attributes,

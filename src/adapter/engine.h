@@ -19,6 +19,7 @@
 #include "adapter/ready_list.h"
 #include "adapter/timer_heap.h"
 #include "adapter/transmitter.h"
+#include "adapter/xrc_domain.h"
 #include "base/mutex.h"
 #include "fabric/loopback.h"
 #include "fabric/udp_fabric.h"
@@ -88,6 +89,8 @@ class VERBENA_CAPABILITY("engine") Engine {
   // See QueuePair.
   void ModifyQp(QueuePair& qp, const transport::QpAttributes& attributes,
                 transport::AttributeMask mask) VERBENA_REQUIRES(this);
+  // An extended one leaves its domain; a message to it that is under way fails.
+  void RemoveReceiver(XrcDomain& domain, const Srq& srq) VERBENA_REQUIRES(this);
   // After a change of its moderation, and before it is destroyed.
   void UpdateModeration(Cq& cq) VERBENA_REQUIRES(this);
   void RemoveCq(Cq& cq) VERBENA_REQUIRES(this);

@@ -9,6 +9,7 @@
 #include "adapter/keeper.h"
 #include "adapter/object_set.h"
 #include "adapter/pager.h"
+#include "adapter/xrc_domain.h"
 
 namespace verbena::adapter {
 
@@ -30,12 +31,14 @@ struct Adapter::Parts {
   ObjectSet<CompletionChannel> channels VERBENA_GUARDED_BY(engine);
   ObjectSet<Cq> cqs VERBENA_GUARDED_BY(engine);
   ObjectSet<Srq> srqs VERBENA_GUARDED_BY(engine);
+  ObjectSet<XrcDomain> xrc_domains VERBENA_GUARDED_BY(engine);
   struct Handle {
     memory::PdId pd;
     transport::PathId path;
   };
   std::unordered_map<queue::AddressHandleId, Handle> handles VERBENA_GUARDED_BY(engine);
   uint32_t last_handle VERBENA_GUARDED_BY(engine) = 0;
+  uint32_t last_xrc_srq VERBENA_GUARDED_BY(engine) = 0;
 
   Keeper keeper;
 };

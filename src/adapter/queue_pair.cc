@@ -95,21 +95,23 @@ QueuePair::QueuePair(wire::QpNumber number, const QpSpec& spec, const QpSurround
     : number_(number),
       spec_(spec),
       surroundings_(surroundings),
-      send_queue_(spec.send),
-      receive_queue_(spec.srq != nullptr ? queue::WorkQueueLimits{} : spec.receive) {}
+      send_queue_(has_send_queue() ? spec.send : queue::WorkQueueLimits{}),
+      receive_queue_(has_receive_queue() ? spec.receive : queue::WorkQueueLimits{}) {}
 
 QpState QueuePair::state() const {
   return Ask(machine_, QpState::kReset, [](const auto& machine) { return machine.state(); });
 }
 
 transport::ReceiveSource QueuePair::Source() {
+  if (is_extended()) return {};
   return spec_.srq != nullptr ? transport::ReceiveSource(*spec_.srq)
                               : transport::ReceiveSource(receive_queue_);
 }
 
 transport::RcConfig QueuePair::MakeRcConfig() const {
   const QpAttributes& a = attributes_;
-  return {.local_qp = number_,
+  return {.type = spec_.type,
+          .local_qp = number_,
           .remote_qp = a.remote_qp,
           .path = a.path,
           .path_mtu = BytesOf(a.path_mtu),
@@ -142,11 +144,21 @@ transport::UdConfig QueuePair::MakeUdConfig() const {
           .handles = surroundings_.handles};
 }
 
+void QueuePair::MakeReliable() {
+  if (spec_.type == QpType::kXrcReceive) {
+    machine_.emplace<transport::RcQp>(MakeRcConfig(), send_queue_, *spec_.send_cq,
+                                      spec_.xrc_domain->receivers);
+  } else {
+    machine_.emplace<transport::RcQp>(MakeRcConfig(), send_queue_, Source(), *spec_.send_cq,
+                                      *spec_.receive_cq);
+  }
+}
+
 void QueuePair::MakeMachine() {
   queue::CompletionQueue& send_cq = *spec_.send_cq;
   queue::CompletionQueue& receive_cq = *spec_.receive_cq;
-  if (spec_.type == QpType::kRc) {
-    machine_.emplace<transport::RcQp>(MakeRcConfig(), send_queue_, Source(), send_cq, receive_cq);
+  if (!is_unreliable()) {
+    MakeReliable();
   } else if (spec_.type == QpType::kUc) {
     machine_.emplace<transport::UcQp>(MakeUcConfig(), send_queue_, Source(), send_cq, receive_cq);
   } else {
@@ -169,7 +181,7 @@ ErrorOr<void> QueuePair::CheckModify(const QpAttributes& attributes, AttributeMa
   if (const auto wrong = Validate(attributes, mask, surroundings_.limits)) {
     return fail(ToString(*wrong));
   }
-  if (to == QpState::kSqd && spec_.type != QpType::kRc) {
+  if (to == QpState::kSqd && is_unreliable()) {
     return Fail(Error{ErrorCode::kNotSupported, "only reliable connections can be drained"});
   }
   return {};
@@ -186,7 +198,7 @@ void QueuePair::Modify(const QpAttributes& attributes, AttributeMask mask) {
     // The unreliable machines are told all when they are made, so until they listen they are made
     // anew with what is known by now.
     const bool is_new = from == QpState::kReset;
-    const bool is_remade = from == QpState::kInit && spec_.type != QpType::kRc;
+    const bool is_remade = from == QpState::kInit && is_unreliable();
     is_new || is_remade ? MakeMachine() : Configure();
     Become(from, to);
   }
@@ -293,6 +305,10 @@ bool QueuePair::Run(transport::Turn& turn) {
   if (is_unreliable()) PrefetchReceives(turn);
   const bool has_more = Ask(machine_, false, [&](auto& machine) { return machine.Run(turn); });
   return ShowState() || has_more;
+}
+
+void QueuePair::ForgetReceiver(const Srq& srq, transport::Turn& turn) {
+  if (auto* const rc = std::get_if<transport::RcQp>(&machine_)) rc->ForgetReceiver(srq, turn);
 }
 
 void QueuePair::OnMemoryGone(transport::Turn& turn) {

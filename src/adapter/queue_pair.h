@@ -12,6 +12,7 @@
 #include "adapter/ready_list.h"
 #include "adapter/srq.h"
 #include "adapter/timer_heap.h"
+#include "adapter/xrc_domain.h"
 #include "memory/access.h"
 #include "queue/work_queue.h"
 #include "transport/qp_attributes.h"
@@ -31,6 +32,7 @@ struct QpSpec {
   Cq* send_cq = nullptr;
   Cq* receive_cq = nullptr;
   Srq* srq = nullptr;  // or receives of its own
+  XrcDomain* xrc_domain = nullptr;  // of kXrcReceive, whose queues are those of its receivers
   queue::WorkQueueLimits send = {};
   queue::WorkQueueLimits receive = {};
   transport::RegistrationMode registration = transport::RegistrationMode::kDisabled;  // RC
@@ -68,8 +70,12 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   [[nodiscard]] queue::SendQueue& send_queue() { return send_queue_; }
   [[nodiscard]] queue::ReceiveQueue& receive_queue() { return receive_queue_; }
   // As far as the state goes.
-  [[nodiscard]] bool may_post_sends() const { return transport::MayPostSends(seen_state()); }
-  [[nodiscard]] bool may_post_receives() const { return transport::MayPostReceives(seen_state()); }
+  [[nodiscard]] bool may_post_sends() const {
+    return has_send_queue() && transport::MayPostSends(seen_state());
+  }
+  [[nodiscard]] bool may_post_receives() const {
+    return has_receive_queue() && transport::MayPostReceives(seen_state());
+  }
   // Whoever posts a receive request must see to it that the queue pair runs: because it ends at
   // once, or because its buffers are to be there when a message comes that nobody will send again.
   [[nodiscard]] bool must_run_for_receives() const {
@@ -104,6 +110,8 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   [[nodiscard]] Time next_time() const;
   // True when it is to run again once the outbox is empty.
   [[nodiscard]] bool Run(transport::Turn& turn);
+  // kXrcReceive: the queue is to leave its domain.
+  void ForgetReceiver(const Srq& srq, transport::Turn& turn);
   // Memory that it was about to send from is not there.
   void OnMemoryGone(transport::Turn& turn);
 
@@ -116,7 +124,12 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
  private:
   using Machine = std::variant<std::monostate, transport::RcQp, transport::UcQp, transport::UdQp>;
 
-  bool is_unreliable() const { return spec_.type != transport::QpType::kRc; }
+  bool is_unreliable() const { return !IsReliable(spec_.type); }
+  bool is_extended() const {
+    return spec_.type == transport::QpType::kXrcSend || spec_.type == transport::QpType::kXrcReceive;
+  }
+  bool has_send_queue() const { return spec_.type != transport::QpType::kXrcReceive; }
+  bool has_receive_queue() const { return spec_.srq == nullptr && !is_extended(); }
   void PrefetchReceives(transport::Turn& turn);
   void Prefetch(const queue::Sge& sge, transport::Turn& turn) const;
   transport::QpState seen_state() const { return seen_state_.load(std::memory_order_acquire); }
@@ -126,6 +139,7 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   void Configure();
   void Become(transport::QpState from, transport::QpState to);
   transport::ReceiveSource Source();
+  void MakeReliable();
   transport::RcConfig MakeRcConfig() const;
   transport::UcConfig MakeUcConfig() const;
   transport::UdConfig MakeUdConfig() const;

@@ -34,8 +34,9 @@ Result<ProtectionEntry*, Denial> Windows::FindForBind(Key window, const WindowBi
     // IBA C10-75: a type 2 window is not bound to nothing; it is invalidated.
     if (binding.length == 0) return Fail(Denial::kOutOfRange);
     if (entry->state == EntryState::kValid && !entry->held) return Fail(Denial::kStillInUse);
-    if (binding.instance == entry->remote_instance) return Fail(Denial::kSameInstance);
+    if (!binding.instance) return Fail(Denial::kSameInstance);
   }
+  if (binding.instance == entry->remote_instance) return Fail(Denial::kSameInstance);
   return entry;
 }
 
@@ -58,16 +59,12 @@ Result<Key, Denial> Windows::Bind(Key window, const WindowBinding& binding, cons
   const auto found = FindForBind(window, binding, who);
   if (!found.has_value()) return Fail(found.error());
   SlotNumber slot = table_.SlotOf(window);
-  if (binding.length == 0) return Unbind(slot);
+  if (binding.length == 0) return Unbind(slot, binding.instance);
   const auto grant = CheckRegion(binding, who);
   if (!grant.has_value()) return Fail(grant.error());
 
   table_.MakeReserved(slot);
-  if ((*found)->window_type == WindowType::kType1) {
-    slot = table_.Renew(slot, false);
-  } else {
-    table_.AdoptInstance(slot, binding.instance);
-  }
+  slot = Rename(slot, binding.instance);
   ProtectionEntry& entry = table_.EntryAt(slot);
   ++table_.EntryAt(grant->slot).region.bound_windows;
   entry.start = binding.zero_based ? 0 : binding.start.value();
@@ -82,7 +79,13 @@ Result<Key, Denial> Windows::Bind(Key window, const WindowBinding& binding, cons
   return table_.RemoteKey(slot);
 }
 
-Result<Key, Denial> Windows::Unbind(SlotNumber slot) {
+SlotNumber Windows::Rename(SlotNumber slot, std::optional<Instance> instance) {
+  if (!instance) return table_.Renew(slot, false);
+  table_.AdoptInstance(slot, *instance);
+  return slot;
+}
+
+Result<Key, Denial> Windows::Unbind(SlotNumber slot, std::optional<Instance> instance) {
   const ProtectionEntry& entry = table_.EntryAt(slot);
   if (entry.state == EntryState::kValid) {
     // Row A2: the same check as for binding.
@@ -92,7 +95,7 @@ Result<Key, Denial> Windows::Unbind(SlotNumber slot) {
     }
   }
   table_.MakeReserved(slot);
-  return table_.RemoteKey(table_.Renew(slot, false));
+  return table_.RemoteKey(Rename(slot, instance));
 }
 
 // May the owner of the region itself touch these bytes with these rights, now?

@@ -22,8 +22,9 @@ struct WindowBinding {
   Rights rights;        // remote ones
   bool zero_based = false;
   bool one_touch = false;
-  Instance instance =
-      Instance();  // type 2: of the new R_Key, chosen by the owner; type 1: not looked at
+  // Of the new R_Key: what the owner chooses, as he does in work requests, another than before. Of a
+  // type 1 window the table can choose, and does if there is none.
+  std::optional<Instance> instance = {};
 };
 
 // Memory windows: keys that cost nothing to point at bytes of a region and to take away again (row
@@ -52,7 +53,9 @@ class Windows {
                                                const Accessor& who);
   Result<Translator::Grant, Denial> CheckRegion(const WindowBinding& binding,
                                                 const Accessor& who) const;
-  Result<Key, Denial> Unbind(SlotNumber slot);
+  Result<Key, Denial> Unbind(SlotNumber slot, std::optional<Instance> instance);
+  // Where its next life is, with a key that is not the last one's.
+  SlotNumber Rename(SlotNumber slot, std::optional<Instance> instance);
   bool OwnerMay(const ProtectionEntry& region, uint64_t offset, uint64_t length,
                 Rights needed) const;
 

@@ -4,6 +4,11 @@
 
 #include "wire/roce/types.h"
 
+namespace verbena::queue {
+class CompletionQueue;
+class SharedReceiveQueue;
+}  // namespace verbena::queue
+
 namespace verbena::transport {
 
 // What the program hears beside its completions, in the words of the verbs. Path migration is not
@@ -24,6 +29,8 @@ const char* NameOf(AsyncEventType type);
 struct AsyncEvent {
   AsyncEventType type;
   wire::QpNumber qp;
+  queue::CompletionQueue* cq = nullptr;      // kCqError: which
+  queue::SharedReceiveQueue* srq = nullptr;  // kSrqLimitReached: which
 
   friend bool operator==(const AsyncEvent&, const AsyncEvent&) = default;
 };

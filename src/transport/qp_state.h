@@ -54,10 +54,13 @@ constexpr bool FlushesSends(QpState state) {
   return state == QpState::kSqe || state == QpState::kErr;
 }
 
+// Its machine is that of the reliable connection.
+constexpr bool IsReliable(QpType type) { return type != QpType::kUc && type != QpType::kUd; }
+
 // Where a send request that fails leaves the queue pair: only an unreliable one can lose its send
 // queue and go on receiving.
 constexpr QpState StateAfterSendError(QpType type) {
-  return type == QpType::kUc || type == QpType::kUd ? QpState::kSqe : QpState::kErr;
+  return IsReliable(type) ? QpState::kErr : QpState::kSqe;
 }
 
 const char* NameOf(QpState state);  // "RTR"

@@ -14,7 +14,10 @@ bool ReceiveSlot::Take(Turn& turn) {
   if (receive_) return true;
   const auto element = source_.Take();
   if (!element) return false;
-  if (element->limit_reached) turn.outbox.Raise({AsyncEventType::kSrqLimitReached, qp_});
+  if (element->limit_reached) {
+    turn.outbox.Raise(
+        {.type = AsyncEventType::kSrqLimitReached, .qp = qp_, .srq = source_.shared()});
+  }
   receive_ = Receive{.element = *element, .cursor = queue::SgeCursor(element->sges)};
   return true;
 }

@@ -9,10 +9,6 @@ static_assert(static_cast<int>(WindowType::k2B) == static_cast<int>(memory::Wind
 
 ErrorOr<MemoryWindow> MemoryWindow::Allocate(const ProtectionDomain& domain, WindowType type) {
   if (!domain) return Fail(verbs::Empty("protection domain"));
-  if (type == WindowType::k1) {
-    return Fail(Error{ErrorCode::kNotSupported,
-                      "the key of a type 1 window is not told to its owner; use type 2"});
-  }
   if (type > WindowType::k2B) return Fail(verbs::Invalid("no such type of window"));
   verbs::PdObject& pd = *domain.object();
   const auto key = pd.device.AllocateWindow(pd.id, static_cast<memory::WindowType>(type));

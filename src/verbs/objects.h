@@ -97,14 +97,26 @@ struct CqObject : ChannelShare, PointedObject<adapter::Cq, ContextObject> {
       : ChannelShare{std::move(with)}, PointedObject(context, *context->device, cq) {}
 };
 
-struct SrqObject : PointedObject<adapter::Srq, PdObject> {
+struct XrcDomainObject : PointedObject<adapter::XrcDomain, ContextObject> {
   using PointedObject::PointedObject;
 };
 
+// Of a shared receive queue of extended connections; empty otherwise.
+struct XrcShares {
+  std::shared_ptr<XrcDomainObject> xrc;
+  std::shared_ptr<CqObject> cq;
+};
+struct SrqObject : XrcShares, PointedObject<adapter::Srq, PdObject> {
+  SrqObject(std::shared_ptr<PdObject> pd, XrcShares shares, adapter::Srq* srq)
+      : XrcShares(std::move(shares)), PointedObject(pd, pd->device, srq) {}
+};
+
+// Those that there are.
 struct QueueShares {
-  std::shared_ptr<CqObject> send_cq;
-  std::shared_ptr<CqObject> receive_cq;
-  std::shared_ptr<SrqObject> srq;
+  std::shared_ptr<CqObject> send_cq = {};
+  std::shared_ptr<CqObject> receive_cq = {};
+  std::shared_ptr<SrqObject> srq = {};
+  std::shared_ptr<XrcDomainObject> xrc = {};
 };
 struct QpObject : QueueShares, PointedObject<adapter::QueuePair, PdObject> {
   QpObject(std::shared_ptr<PdObject> pd, QueueShares queues, adapter::QueuePair* qp)

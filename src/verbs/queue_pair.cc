@@ -22,6 +22,14 @@ queue::WorkQueueLimits LimitsOf(const QueueSize& size) {
 static_assert(static_cast<int>(RegistrationMode::kReactive) ==
               static_cast<int>(transport::RegistrationMode::kReactive));
 
+const std::shared_ptr<verbs::ContextObject>& ContextOf(const verbs::SrqObject& srq) {
+  return srq.base->context;
+}
+template <class Object>
+const std::shared_ptr<verbs::ContextObject>& ContextOf(const Object& object) {
+  return object.base;
+}
+
 // Whatever a program wrote; the tables of the transport have a row for each, and no more.
 ErrorOr<void> CheckKind(const QpSpec& spec) {
   if (spec.type > QpType::kXrcReceive) return Fail(verbs::Invalid("no such type of queue pair"));
@@ -31,22 +39,47 @@ ErrorOr<void> CheckKind(const QpSpec& spec) {
   return {};
 }
 
-ErrorOr<void> CheckQueues(const verbs::PdObject& pd, const QpSpec& spec) {
-  for (const CompletionQueue* const cq : {spec.send_cq, spec.receive_cq}) {
-    if (cq == nullptr) {
-      return Fail(verbs::Invalid("a queue pair needs a completion queue for each of its queues"));
-    }
-    if (!*cq) return Fail(verbs::Empty("completion queue"));
-    if (cq->object()->base != pd.context) {
-      return Fail(verbs::Invalid("the completion queue is of another context"));
-    }
-  }
-  if (spec.srq == nullptr) return {};
-  if (!*spec.srq) return Fail(verbs::Empty("shared receive queue"));
-  if (spec.srq->object()->base->context != pd.context) {
-    return Fail(verbs::Invalid("the shared receive queue is of another context"));
+// Of the same context, if there is one.
+template <class HandleType>
+ErrorOr<void> CheckShare(const HandleType* handle, const std::shared_ptr<verbs::ContextObject>& of,
+                         const char* what) {
+  if (handle == nullptr) return {};
+  if (!*handle) return Fail(verbs::Empty(what));
+  if (ContextOf(*handle->object()) != of) {
+    return Fail(verbs::Invalid(std::string("the ") + what + " is of another context"));
   }
   return {};
+}
+
+ErrorOr<void> CheckQueues(const verbs::PdObject& pd, const QpSpec& spec) {
+  if (spec.type == QpType::kXrcReceive) {
+    if (spec.xrc_domain == nullptr) {
+      return Fail(verbs::Invalid("the receiving end of an XRC connection needs an XRC domain"));
+    }
+    return CheckShare(spec.xrc_domain, pd.context, "XRC domain");
+  }
+  const bool needs_receive_cq = spec.type != QpType::kXrcSend;
+  if (spec.send_cq == nullptr || (needs_receive_cq && spec.receive_cq == nullptr)) {
+    return Fail(verbs::Invalid("a queue pair needs a completion queue for each of its queues"));
+  }
+  for (const CompletionQueue* const cq : {spec.send_cq, spec.receive_cq}) {
+    if (const auto ok = CheckShare(cq, pd.context, "completion queue"); !ok) return ok;
+  }
+  if (spec.srq != nullptr && *spec.srq && spec.srq->number() != 0) {
+    return Fail(verbs::Invalid("a shared receive queue of XRC serves no queue pair by itself"));
+  }
+  return CheckShare(spec.srq, pd.context, "shared receive queue");
+}
+
+// What a queue pair of this type stands on.
+verbs::QueueShares SharesOf(const QpSpec& spec) {
+  const auto share = [](const auto* handle) {
+    return handle != nullptr ? handle->object() : nullptr;
+  };
+  if (spec.type == QpType::kXrcReceive) return {.xrc = share(spec.xrc_domain)};
+  return {.send_cq = share(spec.send_cq),
+          .receive_cq = spec.type == QpType::kXrcSend ? nullptr : share(spec.receive_cq),
+          .srq = spec.type == QpType::kXrcSend ? nullptr : share(spec.srq)};
 }
 
 ErrorOr<void> ModifyObject(verbs::QpObject& qp, const QpAttributes& attributes) {
@@ -73,15 +106,15 @@ ErrorOr<QueuePair> QueuePair::Create(const ProtectionDomain& domain, const QpSpe
   verbs::PdObject& pd = *domain.object();
   if (const auto ok = CheckKind(spec); !ok) return Fail(ok.error());
   if (const auto ok = CheckQueues(pd, spec); !ok) return Fail(ok.error());
-  verbs::QueueShares queues{.send_cq = spec.send_cq->object(),
-                            .receive_cq = spec.receive_cq->object(),
-                            .srq = spec.srq != nullptr ? spec.srq->object() : nullptr};
+  verbs::QueueShares queues = SharesOf(spec);
+  const auto thing = [](const auto& object) { return object != nullptr ? object->thing : nullptr; };
   const auto qp = pd.device.CreateQp(
       {.type = static_cast<transport::QpType>(spec.type),
        .pd = pd.id,
-       .send_cq = queues.send_cq->thing,
-       .receive_cq = queues.receive_cq->thing,
-       .srq = queues.srq != nullptr ? queues.srq->thing : nullptr,
+       .send_cq = thing(queues.send_cq),
+       .receive_cq = thing(queues.receive_cq),
+       .srq = thing(queues.srq),
+       .xrc_domain = thing(queues.xrc),
        .send = LimitsOf(spec.send),
        .receive = LimitsOf(spec.receive),
        .registration = static_cast<transport::RegistrationMode>(spec.registration)});
@@ -128,13 +161,15 @@ ErrorOr<void> QueuePair::Connect(const QpAddress& local, const QpAddress& remote
   if (report->state == QpState::kReset) {
     if (auto ok = Prepare(settings.access); !ok) return ok;
   }
-  const bool is_reliable = type() == QpType::kRc;
   QpAttributes rtr = ToRtr(remote, path, mtu);
   rtr.access = settings.access;
   QpAttributes rts{.state = QpState::kRts, .sq_psn = local.psn};
-  if (is_reliable) {
+  if (type() == QpType::kRc || type() == QpType::kXrcReceive) {
     rtr.max_dest_rd_atomic = settings.max_dest_rd_atomic;
     rtr.min_rnr_timer = settings.min_rnr_timer;
+    rts.timeout = settings.timeout;
+  }
+  if (type() == QpType::kRc || type() == QpType::kXrcSend) {
     rts.timeout = settings.timeout;
     rts.retry_count = settings.retry_count;
     rts.rnr_retry = settings.rnr_retry;

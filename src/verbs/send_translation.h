@@ -156,6 +156,7 @@ class SendTranslation {
                           .solicited = r.flags.solicited,
                           .fence = r.flags.fence,
                           .inlined = r.flags.inlined};
+    if constexpr (requires { r.xrc_srq; }) request_.wqe.remote_srq = queue::SrqNumber(r.xrc_srq);
   }
   static queue::KeyValue KeyOf(Key key) { return queue::KeyValue(Number(key)); }
   static queue::Remote RemoteOf(const RemoteAddress& remote) {

@@ -12,7 +12,26 @@ ErrorOr<SharedReceiveQueue> SharedReceiveQueue::Create(const ProtectionDomain& d
   verbs::PdObject& pd = *domain.object();
   const auto srq = pd.device.CreateSrq(pd.id, capacity, sges_max);
   if (!srq) return Fail(verbs::FromAdapter(srq.error()));
-  return SharedReceiveQueue(std::make_shared<verbs::SrqObject>(domain.object(), pd.device, *srq));
+  return SharedReceiveQueue(
+      std::make_shared<verbs::SrqObject>(domain.object(), verbs::XrcShares{}, *srq));
+}
+
+ErrorOr<SharedReceiveQueue> SharedReceiveQueue::CreateXrc(const ProtectionDomain& domain,
+                                                          const XrcDomain& xrc,
+                                                          const CompletionQueue& cq,
+                                                          uint32_t capacity, uint32_t sges_max) {
+  if (!domain) return Fail(verbs::Empty("protection domain"));
+  if (!xrc) return Fail(verbs::Empty("XRC domain"));
+  if (!cq) return Fail(verbs::Empty("completion queue"));
+  verbs::PdObject& pd = *domain.object();
+  if (xrc.object()->base != pd.context || cq.object()->base != pd.context) {
+    return Fail(verbs::Invalid("the XRC domain or the completion queue is of another context"));
+  }
+  const auto srq = pd.device.CreateXrcSrq(pd.id, *xrc.object()->thing, *cq.object()->thing,
+                                          capacity, sges_max);
+  if (!srq) return Fail(verbs::FromAdapter(srq.error()));
+  return SharedReceiveQueue(std::make_shared<verbs::SrqObject>(
+      domain.object(), verbs::XrcShares{.xrc = xrc.object(), .cq = cq.object()}, *srq));
 }
 
 ErrorOr<void> SharedReceiveQueue::Destroy() {
@@ -33,6 +52,9 @@ ErrorOr<void> SharedReceiveQueue::SetLimit(uint32_t limit) {
 }
 
 SrqId SharedReceiveQueue::id() const { return verbs::IdOf(object() ? object()->thing : nullptr); }
+uint32_t SharedReceiveQueue::number() const {
+  return object() ? object()->thing->xrc().number.value() : 0;
+}
 uint32_t SharedReceiveQueue::capacity() const { return object() ? object()->thing->capacity() : 0; }
 uint32_t SharedReceiveQueue::limit() const { return object() ? object()->thing->limit() : 0; }
 

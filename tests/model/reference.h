@@ -136,6 +136,7 @@ class Reference {
   Entry& Add(EntryType type, PdId pd, RegionKeys made);
   void Remove(Entry& entry);
   void Renew(Entry& entry, RegionKeys made);
+  void Rename(Entry& window, std::optional<Instance> chosen, Key made);
 
   Result<Entry*, Denial> CheckWindow(Key window, const WindowBinding& binding,
                                      const Accessor& who) const;

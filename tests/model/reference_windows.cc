@@ -23,9 +23,11 @@ Result<Entry*, Denial> Reference::CheckWindow(Key key, const WindowBinding& bind
   if (window->type != EntryType::kWindow) return Fail(Denial::kWrongType);
   if (window->pd != who.pd) return Fail(Denial::kWrongDomain);
   if (window->remote != key) return Fail(Denial::kStaleInstance);
-  if (window->window_type == WindowType::kType1) return window;
-  if (binding.length == 0) return Fail(Denial::kOutOfRange);
-  if (window->state == EntryState::kValid) return Fail(Denial::kStillInUse);
+  if (window->window_type != WindowType::kType1) {
+    if (binding.length == 0) return Fail(Denial::kOutOfRange);
+    if (window->state == EntryState::kValid) return Fail(Denial::kStillInUse);
+    if (!binding.instance.has_value()) return Fail(Denial::kSameInstance);
+  }
   if (binding.instance == key.instance()) return Fail(Denial::kSameInstance);
   return window;
 }
@@ -39,6 +41,13 @@ bool Reference::OwnerMay(const Entry& region, uint64_t offset, uint64_t length,
   if (!region.pages->linear_base.has_value()) return true;
   const uint64_t base = *region.pages->linear_base + region.first_offset;
   return owner.MayAccess(base + offset, length, needed);
+}
+
+// The key that its owner chose, or that the table made.
+void Reference::Rename(Entry& window, std::optional<Instance> chosen, Key made) {
+  if (!chosen.has_value()) return Renew(window, {made, made});
+  window.local = window.remote = Key(window.remote.index(), *chosen);
+  keys.Choose(window.remote);
 }
 
 Verdict<Denial> Reference::Bind(Key key, const WindowBinding& binding, const Accessor& who,
@@ -61,7 +70,7 @@ Verdict<Denial> Reference::Bind(Key key, const WindowBinding& binding, const Acc
     if (!made.has_value()) return std::nullopt;
     window.state = EntryState::kReserved;
     window.touched = false;
-    Renew(window, {*made, *made});
+    Rename(window, binding.instance, *made);
     return std::nullopt;
   }
 
@@ -76,12 +85,7 @@ Verdict<Denial> Reference::Bind(Key key, const WindowBinding& binding, const Acc
   if (!OwnerMay(region, offset, binding.length, needed)) return Denial::kOwnerHasNoRight;
   if (!made.has_value()) return std::nullopt;
 
-  if (window.window_type == WindowType::kType1) {
-    Renew(window, {*made, *made});
-  } else {
-    window.local = window.remote = Key(key.index(), binding.instance);
-    keys.Choose(window.remote);
-  }
+  Rename(window, binding.instance, *made);
   window.start = binding.zero_based ? 0 : start;
   window.length = binding.length;
   window.rights = binding.rights;

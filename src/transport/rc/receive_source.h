@@ -34,6 +34,11 @@ class ReceiveSource {
   explicit ReceiveSource(queue::SharedReceiveQueue& shared) : queue_(&shared) {}
 
   [[nodiscard]] bool is_shared() const { return shared() != nullptr; }
+  // nullptr if it is not.
+  [[nodiscard]] queue::SharedReceiveQueue* shared() const {
+    auto* const* const queue = std::get_if<queue::SharedReceiveQueue*>(&queue_);
+    return queue != nullptr ? *queue : nullptr;
+  }
   [[nodiscard]] bool Is(const queue::SharedReceiveQueue& queue) const { return shared() == &queue; }
 
   // Nothing is posted.
@@ -75,10 +80,6 @@ class ReceiveSource {
   }
 
  private:
-  queue::SharedReceiveQueue* shared() const {
-    auto* const* const queue = std::get_if<queue::SharedReceiveQueue*>(&queue_);
-    return queue != nullptr ? *queue : nullptr;
-  }
   queue::ReceiveQueue* own() const {
     auto* const* const queue = std::get_if<queue::ReceiveQueue*>(&queue_);
     return queue != nullptr ? *queue : nullptr;
