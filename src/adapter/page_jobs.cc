@@ -14,6 +14,37 @@ using memory::Fault;
 // Regions of the owner's own address space count pages from address 0.
 bool IsAddressSpace(const memory::ProtectionEntry& region) { return region.table == nullptr; }
 
+// Of two jobs for a page, one that brings it for reading may end last: what the other has made
+// writable stays so. A datagram that met a page only for reading would be lost.
+bool MapInTable(memory::MemoryCore& memory, const PageJob& job,
+                const memory::TranslationTable& table) {
+  const Fault& fault = job.request.fault;
+  const auto map = [&](uint64_t page, uint64_t count) {
+    return memory.regions.MapPages(fault.region, page, count, {}, fault.for_write).has_value();
+  };
+  if (fault.for_write) return map(fault.first_page, job.brought);
+  for (uint64_t i = 0; i < job.brought; ++i) {
+    const uint64_t page = fault.first_page + i;
+    const bool known = page < table.page_count() && table.Find(page).Allows(true);
+    if (!known && !map(page, 1)) return false;
+  }
+  return true;
+}
+
+bool MapInAddressSpace(memory::MemoryCore& memory, const PageJob& job, memory::PdId pd) {
+  const Fault& fault = job.request.fault;
+  const memory::ConsumerId owner = memory.domains.Find(pd)->owner;
+  const memory::PageTable& pages = *memory.consumers.Find(owner)->pages;
+  for (uint64_t i = 0; i < job.brought; ++i) {
+    const uint64_t page = job.address + i * fault.page_shift.bytes();
+    if (!fault.for_write && pages.Find(memory::VirtualAddress(page)).Allows(true)) continue;
+    const auto mapped = memory.consumers.MapLocalPage(
+        owner, memory::VirtualAddress(page), memory::PhysicalAddress(page), fault.for_write);
+    if (!mapped) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 PageJob JobFor(const memory::MemoryCore& memory, const transport::PageRequest& request,
@@ -40,18 +71,8 @@ bool MapPages(memory::MemoryCore& memory, const PageJob& job) {
   const Fault& fault = job.request.fault;
   const auto found = memory.table.FindLive(fault.region, EntryType::kRegion);
   if (!found) return false;
-  if (!IsAddressSpace(**found)) {
-    return memory.regions.MapPages(fault.region, fault.first_page, job.brought, {}, fault.for_write)
-        .has_value();
-  }
-  const memory::ConsumerId owner = memory.domains.Find((*found)->pd)->owner;
-  for (uint64_t i = 0; i < job.brought; ++i) {
-    const uint64_t page = job.address + i * fault.page_shift.bytes();
-    const auto mapped = memory.consumers.MapLocalPage(
-        owner, memory::VirtualAddress(page), memory::PhysicalAddress(page), fault.for_write);
-    if (!mapped) return false;
-  }
-  return true;
+  return IsAddressSpace(**found) ? MapInAddressSpace(memory, job, (*found)->pd)
+                                 : MapInTable(memory, job, *(*found)->table);
 }
 
 }  // namespace verbena::adapter

@@ -20,12 +20,14 @@ class PageJobsTest : public testing::Test {
                                     .rights = Rights::kLocalRead | Rights::kLocalWrite},
                                    backing);
   }
-  memory::Translation Translate(memory::Key key, uint64_t at, uint64_t length) {
-    return core_.translator.Translate(key, memory::KeyAddress(at), length, Access::kLocalWrite,
+  memory::Translation Translate(memory::Key key, uint64_t at, uint64_t length,
+                                Access access = Access::kLocalWrite) {
+    return core_.translator.Translate(key, memory::KeyAddress(at), length, access,
                                       {pd_, memory::QpNumber(1)});
   }
-  transport::PageRequest RequestFor(memory::Key key, uint64_t at, uint64_t length) {
-    const memory::Translation translation = Translate(key, at, length);
+  transport::PageRequest RequestFor(memory::Key key, uint64_t at, uint64_t length,
+                                    Access access = Access::kLocalWrite) {
+    const memory::Translation translation = Translate(key, at, length, access);
     EXPECT_NE(AsFault(translation), nullptr);
     return {wire::QpNumber(1), transport::FaultTicket(1), *AsFault(translation)};
   }
@@ -65,6 +67,23 @@ TEST_F(PageJobsTest, AnImplicitRegionCountsFromAddressZero) {
   const memory::Translation ready = Translate(keys.local, kBase, 4'096);
   ASSERT_NE(AsReady(ready), nullptr);
   EXPECT_EQ(AsReady(ready)->spans[0].address.value(), kBase);
+}
+
+// A receive and a send from the same page are posted together; the send's page comes last.
+TEST_F(PageJobsTest, ReadingDoesNotTakeAwayWhatWritingHasMade) {
+  for (const memory::RegionKeys& keys :
+       {Register(memory::LinearBacking{memory::PhysicalAddress(kBase)}, kBase, kBytes),
+        Register(memory::AddressSpaceBacking{}, 0, ~uint64_t{0})}) {
+    PageJob read = JobFor(core_, RequestFor(keys.local, kBase, 8'192, Access::kLocalRead), kBytes);
+    PageJob write = JobFor(core_, RequestFor(keys.local, kBase, 8), kBytes);
+    write.brought = 1;
+    EXPECT_TRUE(MapPages(core_, write));
+    read.brought = 3;
+    EXPECT_TRUE(MapPages(core_, read));
+    EXPECT_NE(AsReady(Translate(keys.local, kBase, 8)), nullptr);
+    EXPECT_NE(AsReady(Translate(keys.local, kBase, 8'192, Access::kLocalRead)), nullptr);
+    EXPECT_NE(AsFault(Translate(keys.local, kBase + 4'096, 8)), nullptr);
+  }
 }
 
 TEST_F(PageJobsTest, ARegionThatHasGoneIsRefused) {
