@@ -48,12 +48,13 @@ def parse(text: str) -> list[Node]:
 
 
 def version_script(nodes: list[Node]) -> str:
-    """A node has the names whose default it is; the others come by .symver."""
+    """A node has the names whose default it is; the others come by .symver, and a node that hides
+    the rest would hide them."""
     text = []
     for node in nodes:
         names = [f"    {export.name};" for export in node.exports if export.default]
         body = ["  global:", *names] if names else []
-        local = ["  local: *;"] if node is nodes[0] else []
+        local = ["  local: *;"] if node is nodes[-1] else []
         after = f" {node.after}" if node.after else ""
         text += [f"{node.name} {{", *body, *local, f"}}{after};", ""]
     return "\n".join(text)
