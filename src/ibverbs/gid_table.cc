@@ -13,6 +13,11 @@ ErrorOr<GidTable::Entries> GidTable::Read() {
   return Merge(*present);
 }
 
+size_t GidTable::ShownLength(const Entries& entries) {
+  constexpr size_t kStep = 16;
+  return std::min((entries.size() / kStep + 1) * kStep, kEntriesMax);
+}
+
 std::vector<GidEntry> GidTable::Present(const Entries& entries) {
   std::vector<GidEntry> present;
   for (const auto& entry : entries) {

@@ -25,6 +25,9 @@ class GidTable {
   // As it is now; nullopt where the address is gone.
   [[nodiscard]] ErrorOr<Entries> Read();
 
+  // How long programs are told that it is. Some remember that, so there is room for more.
+  [[nodiscard]] static size_t ShownLength(const Entries& entries);
+
   // Those that are there.
   [[nodiscard]] static std::vector<GidEntry> Present(const Entries& entries);
 

@@ -25,10 +25,13 @@ LogLevel Wanted() {
 }  // namespace
 
 void Log(LogLevel level, std::string_view text) {
-  if (level > Wanted()) return;
+  if (level <= Wanted()) LogAlways(text);
+}
+
+void LogAlways(std::string_view text) {
   std::string line = "verbena: ";
   line += text;
-  line += '\n';
+  if (!line.ends_with('\n')) line += '\n';
   // One call, so that lines of several threads and processes do not mix. There is nobody to tell
   // if it fails.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());

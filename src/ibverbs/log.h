@@ -11,6 +11,9 @@ enum class LogLevel : uint8_t { kError, kWarning, kInfo, kDebug };
 // and it is warnings if it says nothing. Nothing is written before somebody logs.
 void Log(LogLevel level, std::string_view text);
 
+// What the user has asked for in another way.
+void LogAlways(std::string_view text);
+
 // A warning of which the program hears once, however often it asks.
 void LogOnce(std::string_view text);
 

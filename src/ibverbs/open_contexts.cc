@@ -3,9 +3,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
 
 #include "base/mutex.h"
+#include "ibverbs/log.h"
+#include "ibverbs/stats.h"
 
 namespace verbena::ibverbs {
 namespace {
@@ -14,6 +17,8 @@ namespace {
 struct Registry {
   Mutex mutex;
   std::vector<Context*> contexts VERBENA_GUARDED_BY(mutex);
+  bool tells VERBENA_GUARDED_BY(mutex) = false;
+  DeviceCounters closed VERBENA_GUARDED_BY(mutex);  // of contexts that were closed
 };
 
 Registry& TheRegistry() {
@@ -28,12 +33,25 @@ bool IsSameFile(int a, int b) {
          of_a.st_ino == of_b.st_ino;
 }
 
+void AddTo(DeviceCounters& sum, const Context& context) {
+  if (const auto counters = context.handle.Query()) ibverbs::Add(sum, *counters);
+}
+
+void Tell() {
+  Registry& registry = TheRegistry();
+  const MutexLock lock(registry.mutex);
+  DeviceCounters sum = registry.closed;
+  for (const Context* context : registry.contexts) AddTo(sum, *context);
+  LogAlways("counters:\n" + InWords(sum));
+}
+
 }  // namespace
 
 void OpenContexts::Add(Context& context) {
   Registry& registry = TheRegistry();
   const MutexLock lock(registry.mutex);
   registry.contexts.push_back(&context);
+  if (context.settings.stats && !registry.tells) registry.tells = std::atexit(Tell) == 0;
 }
 
 bool OpenContexts::Release(Context& context) {
@@ -41,6 +59,7 @@ bool OpenContexts::Release(Context& context) {
   const MutexLock lock(registry.mutex);
   if (--context.references != 0) return false;
   std::erase(registry.contexts, &context);
+  if (registry.tells) AddTo(registry.closed, context);
   return true;
 }
 

@@ -4,12 +4,13 @@
 
 namespace verbena::ibverbs {
 
-// The contexts that this process has open. C has no other place where an import could find one, or
-// the end of the program its counters.
+// The contexts that this process has open. C has no other place where an import could find one, or the
+// end of the program their counters.
 //
 // Thread rule: any thread.
 class OpenContexts {
  public:
+  // From the first one on whose settings ask for it, counters are told when the program ends.
   static void Add(Context& context);
   // One reference less; true if it was the last, and nobody finds the context any more.
   [[nodiscard]] static bool Release(Context& context);

@@ -34,10 +34,10 @@ int Find(ibv_context* context, uint32_t port, uint32_t index, ibv_gid_entry& out
   Context& own = Own(context);
   const auto entries = own.gids.Read();
   if (!entries) return Failed("ibv_query_gid", entries.error());
-  if (port != 1 || index >= entries->size()) {
+  if (port != 1 || index >= GidTable::ShownLength(*entries)) {
     return Failed("ibv_query_gid", Invalid("there is no GID " + std::to_string(index)));
   }
-  if (!(*entries)[index]) return ENODATA;
+  if (index >= entries->size() || !(*entries)[index]) return ENODATA;
   out = EntryOf(own, *(*entries)[index], index);
   return 0;
 }

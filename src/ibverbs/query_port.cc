@@ -69,7 +69,7 @@ ErrorOr<ibv_port_attr> Port(Context& context) {
   FillLink(out);
   out.max_mtu = IBV_MTU_4096;
   out.active_mtu = present.empty() ? IBV_MTU_256 : MtuOn(present.front().mtu);
-  out.gid_tbl_len = static_cast<int>(entries->size());
+  out.gid_tbl_len = static_cast<int>(GidTable::ShownLength(*entries));
   out.max_msg_sz = kMessageMax;
   out.pkey_tbl_len = 1;
   if (context.settings.look == Look::kRoce) {

@@ -29,7 +29,10 @@ std::optional<Access> RegionAccess(unsigned flags) {
 }
 
 std::optional<Access> WindowAccess(unsigned flags) {
-  return Only(flags, kRemote | IBV_ACCESS_ZERO_BASED);
+  // Local write is named by programs that copy a region's flags.
+  constexpr unsigned kKnown = kRemote | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE;
+  if (!Only(flags, kKnown)) return std::nullopt;
+  return ToAccess(flags & kRemote);
 }
 
 }  // namespace verbena::ibverbs

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "verbena/counters.h"
+
+namespace verbena::ibverbs {
+
+// Adds what another context counted.
+void Add(DeviceCounters& sum, const DeviceCounters& counters);
+
+// For a person: a line each, and nothing about what never happened.
+[[nodiscard]] std::string InWords(const DeviceCounters& counters);
+
+}  // namespace verbena::ibverbs
