@@ -11,6 +11,8 @@ void FillControlOps(verbs_context& context) {
   context.alloc_td = AllocateTd;
   context.dealloc_td = DeallocateTd;
   context.alloc_parent_domain = AllocateParentDomain;
+  context.open_xrcd = OpenXrcd;
+  context.close_xrcd = CloseXrcd;
   context.context.ops.alloc_mw = AllocateMw;
   context.context.ops.dealloc_mw = DeallocateMw;
 }

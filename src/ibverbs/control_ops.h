@@ -23,6 +23,9 @@ ibv_td* AllocateTd(ibv_context* context, ibv_td_init_attr* attributes);
 int DeallocateTd(ibv_td* td);
 ibv_pd* AllocateParentDomain(ibv_context* context, ibv_parent_domain_init_attr* attributes);
 
+ibv_xrcd* OpenXrcd(ibv_context* context, ibv_xrcd_init_attr* attributes);
+int CloseXrcd(ibv_xrcd* xrcd);
+
 ibv_mw* AllocateMw(ibv_pd* pd, ibv_mw_type type);
 int DeallocateMw(ibv_mw* mw);
 

@@ -7,7 +7,8 @@
 
 namespace verbena::ibverbs {
 
-// Numbers for objects, by which a program that imports the context finds them again.
+// Objects by number: one that is given out here, by which a program that imports the context finds
+// them again, or one that they have anyway.
 //
 // Owned by a context. Thread rule: any thread.
 template <class Object>
@@ -21,6 +22,10 @@ class HandleTable {
     } while (last_ == 0 || objects_.contains(last_));
     objects_[last_] = object;
     return last_;
+  }
+  void Put(uint32_t handle, Object* object) {
+    const MutexLock lock(mutex_);
+    objects_[handle] = object;
   }
   void Remove(uint32_t handle) {
     const MutexLock lock(mutex_);

@@ -42,8 +42,11 @@ ErrorOr<MemoryRegion> RegisterAt(Pd& pd, void* address, size_t length, uint64_t 
 }
 
 void ShowKeys(Mr& mr) {
+  HandleTable<Mr>& by_key = Own(mr.context).mrs_by_key;
+  by_key.Remove(mr.lkey);
   mr.lkey = Number(mr.handle.l_key());
   mr.rkey = Number(mr.handle.r_key());
+  by_key.Put(mr.lkey, &mr);
 }
 
 ibv_mr* Register(const char* call, ibv_pd* pd, void* address, size_t length, uint64_t iova,
@@ -138,6 +141,7 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length
 int ibv_dereg_mr(ibv_mr* mr) {
   Mr& own = Own(mr);
   if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_dereg_mr", ok.error());
+  Own(mr->context).mrs_by_key.Remove(mr->lkey);
   Own(mr->context).mrs.Remove(mr->handle);
   delete &own;
   return 0;

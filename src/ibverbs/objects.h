@@ -13,11 +13,8 @@
 #include "ibverbs/identities.h"
 #include "ibverbs/settings.h"
 #include "ibverbs/use.h"
+#include "ibverbs/xrc_files.h"
 #include "verbena/verbena.h"
-
-namespace verbena {
-class XrcDomain;
-}
 
 // What a program holds by pointer, and ours behind it: each object is the C structure with a handle
 // of the C++ API after it. A function that is given the former finds the latter with Own.
@@ -40,9 +37,11 @@ struct Context : FrontMargin, verbs_context {
   verbena::Context handle;
   Settings settings = {};
   GidTable gids;
-  Identities identities;    // whom events are about
-  HandleTable<Pd> pds;      // what can be imported
-  HandleTable<Mr> mrs;      // likewise
+  Identities identities;       // whom events are about
+  HandleTable<Pd> pds;         // what can be imported
+  HandleTable<Mr> mrs;         // likewise
+  HandleTable<Mr> mrs_by_key;  // L_Key
+  XrcFiles xrc_files;
   uint32_t references = 1;  // see open_contexts.h
 };
 

@@ -4,8 +4,8 @@
 
 namespace verbena::ibverbs {
 
-// The contexts that this process has open. C has no other place where an import could find one, or the
-// end of the program their counters.
+// The contexts that this process has open. C has no other place where an import could find one, or
+// the end of the program their counters.
 //
 // Thread rule: any thread.
 class OpenContexts {

@@ -1,0 +1,95 @@
+#include <infiniband/verbs.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/ibverbs_end.h"
+
+namespace verbena::ibverbs {
+namespace {
+
+constexpr uint32_t kHeader = 40;
+
+class AhTest : public testing::VerbsPairTest {
+ protected:
+  void SetUp() override { Connect({.type = IBV_QPT_UD}); }
+
+  // A datagram through this handle; the completion at the other end.
+  static std::optional<ibv_wc> SendOne(testing::VerbsEnd& from, ibv_qp* qp, ibv_ah* ah,
+                                       testing::VerbsEnd& to, ibv_qp* peer) {
+    EXPECT_EQ(to.Receive(peer, 0, 1'024), 0);
+    ibv_sge sge = from.Sge(2'048, 5);
+    ibv_send_wr wr{};
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.opcode = IBV_WR_SEND;
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.wr.ud = {.ah = ah, .remote_qpn = peer->qp_num, .remote_qkey = testing::VerbsEnd::kQKey};
+    EXPECT_EQ(from.Post(qp, wr), 0);
+    EXPECT_EQ(from.WaitStatus(), IBV_WC_SUCCESS);
+    return to.Wait();
+  }
+};
+
+TEST_F(AhTest, DatagramsGoThere) {
+  a.Fill(2'048, "hello");
+  const auto wc = SendOne(a, qa, a.MakeAh(), b, qb);
+  ASSERT_TRUE(wc.has_value());
+  EXPECT_EQ(wc->status, IBV_WC_SUCCESS);
+  EXPECT_EQ(b.Text(kHeader, 5), "hello");
+}
+
+TEST_F(AhTest, AnAnswerGoesBack) {
+  auto wc = SendOne(a, qa, a.MakeAh(), b, qb);
+  ASSERT_TRUE(wc.has_value());
+  ibv_grh grh{};
+  std::memcpy(&grh, b.bytes.data(), sizeof grh);
+  ibv_ah* const back = ibv_create_ah_from_wc(b.pd, &*wc, &grh, 1);
+  ASSERT_NE(back, nullptr);
+  b.Fill(2'048, "again");
+  ASSERT_TRUE(SendOne(b, qb, back, a, qa).has_value());
+  EXPECT_EQ(a.Text(kHeader, 5), "again");
+  EXPECT_EQ(ibv_destroy_ah(back), 0);
+}
+
+TEST_F(AhTest, TheAddressOfASenderIsFound) {
+  auto wc = SendOne(a, qa, a.MakeAh(), b, qb);
+  ASSERT_TRUE(wc.has_value());
+  ibv_grh grh{};
+  std::memcpy(&grh, b.bytes.data(), sizeof grh);
+  ibv_ah_attr way{};
+  ASSERT_EQ(ibv_init_ah_from_wc(b.context, 1, &*wc, &grh, &way), 0);
+  const ibv_global_route loopback = a.Loopback();
+  EXPECT_EQ(way.is_global, 1);
+  EXPECT_EQ(way.port_num, 1);
+  EXPECT_EQ(way.grh.sgid_index, loopback.sgid_index);
+  EXPECT_EQ(std::memcmp(&way.grh.dgid, &loopback.dgid, sizeof loopback.dgid), 0);
+  EXPECT_EQ(ibv_init_ah_from_wc(b.context, 1, &*wc, nullptr, &way), EINVAL);
+}
+
+TEST_F(AhTest, WhatIsNoAddressIsRefused) {
+  ibv_ah_attr way = a.LoopbackWay();
+  way.port_num = 2;
+  EXPECT_EQ(ibv_create_ah(a.pd, &way), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+  way = a.LoopbackWay();
+  way.is_global = 0;
+  EXPECT_EQ(ibv_create_ah(a.pd, &way), nullptr) << "RoCE has no other address";
+  way = a.LoopbackWay();
+  way.grh.sgid_index = 200;
+  EXPECT_EQ(ibv_create_ah(a.pd, &way), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+}
+
+TEST_F(AhTest, EthernetAddressesAreNotOurs) {
+  ibv_ah_attr way = a.LoopbackWay();
+  std::array<uint8_t, 6> mac{};
+  uint16_t vlan = 0;
+  EXPECT_EQ(ibv_resolve_eth_l2_from_gid(a.context, &way, mac.data(), &vlan), EOPNOTSUPP);
+}
+
+}  // namespace
+}  // namespace verbena::ibverbs

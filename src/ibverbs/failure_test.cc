@@ -1,0 +1,45 @@
+#include "ibverbs/failure.h"
+
+#include <gtest/gtest.h>
+
+namespace verbena::ibverbs {
+namespace {
+
+TEST(FailureTest, EveryCodeHasItsNumber) {
+  EXPECT_EQ(ErrnoOf(ErrorCode::kInvalid), EINVAL);
+  EXPECT_EQ(ErrnoOf(ErrorCode::kLimit), ENOMEM);
+  EXPECT_EQ(ErrnoOf(ErrorCode::kInUse), EBUSY);
+  EXPECT_EQ(ErrnoOf(ErrorCode::kNotPermitted), EPERM);
+  EXPECT_EQ(ErrnoOf(ErrorCode::kNotSupported), EOPNOTSUPP);
+  EXPECT_EQ(ErrnoOf(ErrorCode::kSystem), EIO);
+  EXPECT_EQ(ErrnoOf(ErrorCode::kForked), EPERM);
+  EXPECT_EQ(ErrnoOf(ErrorCode::kOverflow), EOVERFLOW);
+}
+
+TEST(FailureTest, IsReturnedOrLeftInErrno) {
+  errno = 0;
+  EXPECT_EQ(Failed("ibv_x", {ErrorCode::kInUse, "words"}), EBUSY);
+  errno = 0;
+  EXPECT_EQ(Null("ibv_x", Invalid("words")), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+}
+
+TEST(FailureTest, ALimitIsAWarningAndTheRestIsForDebugging) {
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(Failed("ibv_x", {ErrorCode::kLimit, "too many"}), ENOMEM);
+  EXPECT_EQ(Failed("ibv_x", {ErrorCode::kInvalid, "wrong"}), EINVAL);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "verbena: ibv_x: too many\n");
+}
+
+TEST(FailureTest, WhatIsNotOfferedIsSaidOnce) {
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(Unsupported("ibv_never_heard_of"), EOPNOTSUPP);
+  errno = 0;
+  EXPECT_EQ(UnsupportedNull("ibv_never_heard_of"), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "verbena: ibv_never_heard_of is not offered\n");
+}
+
+}  // namespace
+}  // namespace verbena::ibverbs

@@ -1,0 +1,55 @@
+#include "ibverbs/settings.h"
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+namespace verbena::ibverbs {
+namespace {
+
+class SettingsTest : public ::testing::Test {
+ protected:
+  void TearDown() override {
+    for (const char* name :
+         {"VERBENA_DEVICE_LOOK", "VERBENA_TRACE", "VERBENA_STATS", "VERBENA_STRICT"}) {
+      unsetenv(name);
+    }
+  }
+};
+
+TEST_F(SettingsTest, WithoutAnyVariableAreTheDefaults) {
+  const Settings settings = Settings::FromEnvironment();
+  EXPECT_EQ(settings.look, Look::kRoce);
+  EXPECT_EQ(settings.trace, "");
+  EXPECT_FALSE(settings.stats);
+  EXPECT_FALSE(settings.strict);
+  EXPECT_FALSE(settings.ToOptions().strict);
+}
+
+TEST_F(SettingsTest, AreTakenFromTheEnvironment) {
+  setenv("VERBENA_DEVICE_LOOK", "ib", 1);
+  setenv("VERBENA_TRACE", "/tmp/x.pcapng", 1);
+  setenv("VERBENA_STATS", "1", 1);
+  setenv("VERBENA_STRICT", "1", 1);
+  const Settings settings = Settings::FromEnvironment();
+  EXPECT_EQ(settings.look, Look::kInfiniband);
+  EXPECT_EQ(settings.trace, "/tmp/x.pcapng");
+  EXPECT_TRUE(settings.stats);
+  EXPECT_TRUE(settings.ToOptions().strict);
+}
+
+TEST_F(SettingsTest, WhatNobodyKnowsIsSaidAndLeftOut) {
+  setenv("VERBENA_DEVICE_LOOK", "token-ring", 1);
+  setenv("VERBENA_STRICT", "yes", 1);
+  ::testing::internal::CaptureStderr();
+  const Settings settings = Settings::FromEnvironment();
+  EXPECT_EQ(settings.look, Look::kRoce);
+  EXPECT_FALSE(settings.strict);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("VERBENA_DEVICE_LOOK is roce or ib, and not 'token-ring'"),
+            std::string::npos);
+  EXPECT_NE(said.find("VERBENA_STRICT is 0 or 1, and not 'yes'"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace verbena::ibverbs

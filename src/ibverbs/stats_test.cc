@@ -1,0 +1,31 @@
+#include "ibverbs/stats.h"
+
+#include <gtest/gtest.h>
+
+namespace verbena::ibverbs {
+namespace {
+
+TEST(StatsTest, AddsEveryCounter) {
+  DeviceCounters one;
+  one.port.packets_sent = 1;
+  one.port.dropped[static_cast<size_t>(Drop::kWrongPeer)] = 2;
+  one.sockets.send_dropped[static_cast<size_t>(SendDrop::kOther)] = 3;
+  one.events_lost = 4;
+  DeviceCounters sum = one;
+  Add(sum, one);
+  EXPECT_EQ(sum.port.packets_sent, 2U);
+  EXPECT_EQ(sum.port.dropped_for(Drop::kWrongPeer), 4U);
+  EXPECT_EQ(sum.sockets.dropped_for(SendDrop::kOther), 6U);
+  EXPECT_EQ(sum.events_lost, 8U);
+}
+
+TEST(StatsTest, SaysWhatHappenedAndNoMore) {
+  DeviceCounters counters;
+  EXPECT_EQ(InWords(counters), "");
+  counters.port.packets_sent = 12;
+  counters.sockets.kernel_drops = 3;
+  EXPECT_EQ(InWords(counters), "packets sent: 12\ndropped by the kernel: 3\n");
+}
+
+}  // namespace
+}  // namespace verbena::ibverbs

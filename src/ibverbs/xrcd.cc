@@ -1,0 +1,35 @@
+// Extended connection domains.
+
+#include <infiniband/verbs.h>
+
+#include <memory>
+#include <utility>
+
+#include "ibverbs/control_ops.h"
+#include "ibverbs/failure.h"
+#include "ibverbs/objects.h"
+
+namespace verbena::ibverbs {
+
+ibv_xrcd* OpenXrcd(ibv_context* context, ibv_xrcd_init_attr* attributes) {
+  constexpr uint32_t kNeeded = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+  if (attributes->comp_mask != kNeeded) {
+    return Null("ibv_open_xrcd", Invalid("it needs a file and flags, and nothing else"));
+  }
+  Context& own = Own(context);
+  auto domain = own.xrc_files.Open(own.handle, attributes->fd, attributes->oflags);
+  if (domain == nullptr) return nullptr;
+  auto xrcd = std::make_unique<Xrcd>();
+  xrcd->context = context;
+  xrcd->handle = std::move(domain);
+  return xrcd.release();
+}
+
+int CloseXrcd(ibv_xrcd* xrcd) {
+  Xrcd& own = Own(xrcd);
+  if (const int error = Own(xrcd->context).xrc_files.Close(own.handle); error != 0) return error;
+  delete &own;
+  return 0;
+}
+
+}  // namespace verbena::ibverbs
