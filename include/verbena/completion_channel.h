@@ -28,7 +28,7 @@ class CompletionChannel : public Handle<verbs::ChannelObject> {
   [[nodiscard]] int fd() const;
 
   // Takes the oldest event: of which queue. Waits for one, as the file says: nullopt if there is
-  // none, or if the queue is gone.
+  // none, if a signal's handler ran meanwhile, or if the queue is gone.
   [[nodiscard]] std::optional<CqId> Wait() const;
 
  private:

@@ -45,7 +45,7 @@ class Context : public Handle<verbs::ContextObject> {
   [[nodiscard]] std::vector<std::string> TakeNotes() const;
 
   // Asynchronous events. The file is readable while there are some, and the program may make it
-  // non-blocking. WaitEvent waits for one, as the file says: nullopt if there is none.
+  // non-blocking. WaitEvent waits for one, as the file says: nullopt if none came, or a signal did.
   [[nodiscard]] int events_fd() const;
   [[nodiscard]] std::optional<AsyncEvent> WaitEvent() const;
 

@@ -26,11 +26,7 @@ void EventFile::Signal() const {
 
 bool EventFile::Wait() const {
   uint64_t count = 0;
-  ssize_t got = 0;
-  do {
-    got = read(fd(), &count, sizeof count);
-  } while (got < 0 && errno == EINTR);
-  return got == sizeof count;
+  return read(fd(), &count, sizeof count) == sizeof count;
 }
 
 }  // namespace verbena::adapter

@@ -18,7 +18,8 @@ class EventFile {
   [[nodiscard]] int fd() const { return file_.get(); }
 
   void Signal() const;
-  // Takes a signal. Blocks as the descriptor says; false if there is none to be had.
+  // Takes a signal. Blocks as the descriptor says; false if there is none to be had, or if the
+  // thread had something else to handle meanwhile: programs end their waiting so. errno says which.
   [[nodiscard]] bool Wait() const;
 
  private:

@@ -1,6 +1,10 @@
 #include "adapter/event_file.h"
 
 #include <fcntl.h>
+#include <sys/time.h>
+
+#include <cerrno>
+#include <csignal>
 
 #include <gtest/gtest.h>
 
@@ -30,6 +34,23 @@ TEST(EventFile, OthersAllAtOnce) {
   file.Signal();
   EXPECT_TRUE(file.Wait());
   EXPECT_FALSE(file.Wait());
+}
+
+TEST(EventFile, AHandlerThatRanEndsTheWait) {
+  const ErrorOr<EventFile> file = EventFile::Open(true);
+  ASSERT_TRUE(file.has_value());
+  struct sigaction before {};
+  struct sigaction action {};
+  action.sa_handler = [](int) {};  // and without SA_RESTART
+  ASSERT_EQ(sigaction(SIGALRM, &action, &before), 0);
+  // Again and again, should the first come before the wait begins.
+  const itimerval soon{.it_interval = {0, 20'000}, .it_value = {0, 20'000}};
+  ASSERT_EQ(setitimer(ITIMER_REAL, &soon, nullptr), 0);
+  EXPECT_FALSE(file->Wait());
+  EXPECT_EQ(errno, EINTR);
+  const itimerval never{};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  sigaction(SIGALRM, &before, nullptr);
 }
 
 TEST(EventFile, DoesNotOutliveAnExec) {
