@@ -18,6 +18,8 @@ namespace verbena::ibverbs {
 namespace {
 
 SgeList SgesOf(const ibv_send_wr& wr) { return ToSges(wr.sg_list, wr.num_sge); }
+// Garbage on a queue pair that is not of XRC, where nobody looks at it.
+uint32_t SrqOf(const ibv_send_wr& wr) { return wr.qp_type.xrc.remote_srqn; }
 RemoteAddress RdmaOf(const ibv_send_wr& wr) {
   return {wr.wr.rdma.remote_addr, Key{wr.wr.rdma.rkey}};
 }
@@ -26,7 +28,10 @@ RemoteAddress AtomicOf(const ibv_send_wr& wr) {
 }
 
 Send ToSend(const Qp& qp, const ibv_send_wr& wr) {
-  Send send{.id = WrId{wr.wr_id}, .data = SgesOf(wr), .flags = ToSendFlags(qp, wr.send_flags)};
+  Send send{.id = WrId{wr.wr_id},
+            .data = SgesOf(wr),
+            .flags = ToSendFlags(qp, wr.send_flags),
+            .xrc_srq = SrqOf(wr)};
   if (wr.opcode == IBV_WR_SEND_WITH_IMM) send.immediate = Immediate{wr.imm_data};
   if (wr.opcode == IBV_WR_SEND_WITH_INV) send.invalidate = Key{wr.invalidate_rkey};
   if (qp.qp_base.qp_type == IBV_QPT_UD) {
@@ -41,7 +46,8 @@ Write ToWrite(const Qp& qp, const ibv_send_wr& wr) {
   Write write{.id = WrId{wr.wr_id},
               .data = SgesOf(wr),
               .remote = RdmaOf(wr),
-              .flags = ToSendFlags(qp, wr.send_flags)};
+              .flags = ToSendFlags(qp, wr.send_flags),
+              .xrc_srq = SrqOf(wr)};
   if (wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM) write.immediate = Immediate{wr.imm_data};
   return write;
 }
@@ -65,20 +71,26 @@ CodeOr<void> Translate(const Qp& qp, const ibv_send_wr& wr, Use use) {
     case IBV_WR_RDMA_WRITE_WITH_IMM:
       return use(ToWrite(qp, wr));
     case IBV_WR_RDMA_READ:
-      return use(Read{.id = id, .data = SgesOf(wr), .remote = RdmaOf(wr), .flags = flags});
+      return use(Read{.id = id,
+                      .data = SgesOf(wr),
+                      .remote = RdmaOf(wr),
+                      .flags = flags,
+                      .xrc_srq = SrqOf(wr)});
     case IBV_WR_ATOMIC_CMP_AND_SWP:
       return use(CompareSwap{.id = id,
                              .result = SgesOf(wr),
                              .remote = AtomicOf(wr),
                              .compare = wr.wr.atomic.compare_add,
                              .swap = wr.wr.atomic.swap,
-                             .flags = flags});
+                             .flags = flags,
+                             .xrc_srq = SrqOf(wr)});
     case IBV_WR_ATOMIC_FETCH_AND_ADD:
       return use(FetchAdd{.id = id,
                           .result = SgesOf(wr),
                           .remote = AtomicOf(wr),
                           .add = wr.wr.atomic.compare_add,
-                          .flags = flags});
+                          .flags = flags,
+                          .xrc_srq = SrqOf(wr)});
     case IBV_WR_ATOMIC_WRITE:
       return use(AtomicWrite{.id = id, .data = SgesOf(wr), .remote = RdmaOf(wr), .flags = flags});
     case IBV_WR_LOCAL_INV:

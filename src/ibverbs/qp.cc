@@ -20,6 +20,8 @@ Qp::~Qp() { EndAcks(qp_base); }
 
 namespace {
 
+bool IsXrc(ibv_qp_type type) { return type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV; }
+
 ErrorOr<QpType> TypeOf(ibv_qp_type type) {
   switch (type) {
     case IBV_QPT_RC:
@@ -28,9 +30,11 @@ ErrorOr<QpType> TypeOf(ibv_qp_type type) {
       return QpType::kUc;
     case IBV_QPT_UD:
       return QpType::kUd;
-    case IBV_QPT_RAW_PACKET:
     case IBV_QPT_XRC_SEND:
+      return QpType::kXrcSend;
     case IBV_QPT_XRC_RECV:
+      return QpType::kXrcReceive;
+    case IBV_QPT_RAW_PACKET:
     case IBV_QPT_DRIVER:
       return Fail(NotOffered("queue pairs of this type"));
   }
@@ -62,28 +66,44 @@ ErrorOr<void> CheckCapacities(const ibv_qp_cap& cap, const Options& options) {
   return {};
 }
 
-ErrorOr<void> CheckObjects(ibv_context* context, const ibv_qp_init_attr_ex& wish) {
-  if ((wish.comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || wish.pd == nullptr) {
-    return Fail(Invalid("a queue pair needs a protection domain"));
-  }
-  if (wish.pd->context != context) return Fail(Invalid("a protection domain of another context"));
-  for (const ibv_cq* const cq : {wish.send_cq, wish.recv_cq}) {
-    if (cq == nullptr || cq->context != context) {
-      return Fail(Invalid("a queue pair needs two completion queues of its context"));
-    }
-  }
-  if (wish.srq != nullptr && wish.srq->context != context) {
-    return Fail(Invalid("a shared receive queue of another context"));
+ErrorOr<void> CheckXrcReceiver(ibv_context* context, const ibv_qp_init_attr_ex& wish) {
+  if ((wish.comp_mask & IBV_QP_INIT_ATTR_XRCD) == 0 || wish.xrcd == nullptr ||
+      wish.xrcd->context != context) {
+    return Fail(Invalid("it needs an XRC domain of its context"));
   }
   return {};
 }
 
-// No capacity is nothing to a program that only listens, or only talks; a queue has an element.
+ErrorOr<void> CheckObjects(ibv_context* context, const ibv_qp_init_attr_ex& wish) {
+  if (wish.qp_type == IBV_QPT_XRC_RECV) return CheckXrcReceiver(context, wish);
+  if ((wish.comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || wish.pd == nullptr) {
+    return Fail(Invalid("a queue pair needs a protection domain"));
+  }
+  if (wish.pd->context != context) return Fail(Invalid("a protection domain of another context"));
+  const auto is_good = [&](const auto* queue) {
+    return queue != nullptr && queue->context == context;
+  };
+  const bool receives = wish.qp_type != IBV_QPT_XRC_SEND;
+  if (!is_good(wish.send_cq) || (receives && !is_good(wish.recv_cq))) {
+    return Fail(Invalid("a queue pair needs completion queues of its context"));
+  }
+  if (wish.srq != nullptr && (!receives || !is_good(wish.srq))) {
+    return Fail(Invalid("a shared receive queue of another context, or of no use"));
+  }
+  return {};
+}
+
+// No capacity is nothing to a program that only listens, or only talks; a queue has an element. The
+// ends of an extended connection have no queue for what they never do.
 ibv_qp_cap Capacities(const ibv_qp_init_attr_ex& wish) {
   ibv_qp_cap cap = wish.cap;
-  cap.max_send_wr = std::max(cap.max_send_wr, 1U);
-  cap.max_send_sge = std::max(cap.max_send_sge, 1U);
-  if (wish.srq != nullptr) {
+  if (wish.qp_type == IBV_QPT_XRC_RECV) {
+    cap.max_send_wr = cap.max_send_sge = cap.max_inline_data = 0;
+  } else {
+    cap.max_send_wr = std::max(cap.max_send_wr, 1U);
+    cap.max_send_sge = std::max(cap.max_send_sge, 1U);
+  }
+  if (wish.srq != nullptr || IsXrc(wish.qp_type)) {
     cap.max_recv_wr = cap.max_recv_sge = 0;
   } else {
     cap.max_recv_wr = std::max(cap.max_recv_wr, 1U);
@@ -96,24 +116,44 @@ ibv_qp_cap Capacities(const ibv_qp_init_attr_ex& wish) {
   return cap;
 }
 
-ErrorOr<QueuePair> MakeHandle(const ibv_qp_init_attr_ex& wish, QpType type, const ibv_qp_cap& cap) {
-  return QueuePair::Create(
-      Own(wish.pd).domain(),
-      {.type = type,
-       .send_cq = &Own(wish.send_cq).handle,
-       .receive_cq = &Own(wish.recv_cq).handle,
-       .srq = wish.srq != nullptr ? &Own(wish.srq).handle : nullptr,
-       .send = {.capacity = cap.max_send_wr,
-                .sges_max = cap.max_send_sge,
-                .inline_max = cap.max_inline_data},
-       .receive = {.capacity = cap.max_recv_wr, .sges_max = cap.max_recv_sge}});
+QpSpec SpecOf(const ibv_qp_init_attr_ex& wish, QpType type, const ibv_qp_cap& cap) {
+  QpSpec spec{.type = type,
+              .send = {.capacity = cap.max_send_wr,
+                       .sges_max = cap.max_send_sge,
+                       .inline_max = cap.max_inline_data},
+              .receive = {.capacity = cap.max_recv_wr, .sges_max = cap.max_recv_sge}};
+  if (type == QpType::kXrcReceive) {
+    spec.xrc_domain = Own(wish.xrcd).handle.get();
+    return spec;
+  }
+  spec.send_cq = &Own(wish.send_cq).handle;
+  if (type == QpType::kXrcSend) return spec;
+  spec.receive_cq = &Own(wish.recv_cq).handle;
+  if (wish.srq != nullptr) spec.srq = &Own(wish.srq).handle;
+  return spec;
+}
+
+// The handle, and the domain that it stands on if that is nobody else's.
+ErrorOr<void> MakeHandle(ibv_context* context, const ibv_qp_init_attr_ex& wish, const QpSpec& spec,
+                         Qp& qp) {
+  const bool has_pd = spec.type != QpType::kXrcReceive;
+  if (!has_pd) {
+    auto domain = ProtectionDomain::Allocate(Own(context).handle);
+    if (!domain) return Fail(domain.error());
+    qp.domain = std::move(*domain);
+  }
+  auto made = QueuePair::Create(has_pd ? Own(wish.pd).domain() : qp.domain, spec);
+  if (!made) return Fail(made.error());
+  qp.handle = std::move(*made);
+  if (has_pd) qp.use_of_pd = Use(Own(wish.pd).users);
+  return {};
 }
 
 void FillBase(ibv_context* context, const ibv_qp_init_attr_ex& wish, Qp& qp) {
   ibv_qp& base = qp.qp_base;
   base.context = context;
   base.qp_context = wish.qp_context;
-  base.pd = wish.pd;
+  base.pd = wish.qp_type != IBV_QPT_XRC_RECV ? wish.pd : nullptr;
   base.send_cq = wish.send_cq;
   base.recv_cq = wish.recv_cq;
   base.srq = wish.srq;
@@ -138,13 +178,12 @@ ErrorOr<Qp*> Make(ibv_context* context, ibv_qp_init_attr_ex& wish) {
   const Options& options = Own(context).handle.options();
   if (const auto ok = CheckCapacities(wish.cap, options); !ok) return Fail(ok.error());
   const ibv_qp_cap cap = Capacities(wish);
-  auto made = MakeHandle(wish, *type, cap);
-  if (!made) return Fail(made.error());
   auto qp = std::make_unique<Qp>();
+  if (const auto ok = MakeHandle(context, wish, SpecOf(wish, *type, cap), *qp); !ok) {
+    return Fail(ok.error());
+  }
   wish.cap = cap;
-  qp->handle = std::move(*made);
   FillBase(context, wish, *qp);
-  qp->use_of_pd = Use(Own(wish.pd).users);
   if ((wish.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
     qp->builder = std::make_unique<WorkBuilder>(*qp);
     FillWorkFunctions(*qp);

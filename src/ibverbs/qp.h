@@ -21,6 +21,7 @@ struct Qp : ibv_qp_ex {
   Qp(const Qp&) = delete;
   Qp& operator=(const Qp&) = delete;
 
+  verbena::ProtectionDomain domain;  // of a receiver of XRC, which has none of the program's
   verbena::QueuePair handle;
   ibv_qp_init_attr creation = {};        // with the capacities that it got
   uint64_t send_ops = 0;                 // IBV_QP_EX_WITH_* that it can do

@@ -45,6 +45,16 @@ ErrorOr<void> CheckNumbers(const ibv_qp_attr& from, unsigned mask) {
   return {};
 }
 
+// The ends of an extended connection are halves of a queue pair. Programs treat them as whole ones,
+// and set what only the other half has; nothing would come of it.
+unsigned WithoutOtherHalf(const Qp& qp, unsigned mask) {
+  constexpr unsigned kOfReceiver = IBV_QP_MIN_RNR_TIMER | IBV_QP_MAX_DEST_RD_ATOMIC;
+  constexpr unsigned kOfSender = IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+  if (qp.qp_base.qp_type == IBV_QPT_XRC_SEND) return mask & ~kOfReceiver;
+  if (qp.qp_base.qp_type == IBV_QPT_XRC_RECV) return mask & ~kOfSender;
+  return mask;
+}
+
 ErrorOr<QpAttributes> FromVerbs(Context& context, const ibv_qp_attr& from, unsigned mask) {
   if ((mask & ~kMaskKnown) != 0) return Fail(Invalid("an attribute that is not known"));
   if (const auto ok = CheckNumbers(from, mask); !ok) return Fail(ok.error());
@@ -117,7 +127,8 @@ using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C ha
 
 int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
   Qp& own = Own(qp);
-  const auto change = FromVerbs(Own(qp->context), *attributes, static_cast<unsigned>(mask));
+  const unsigned its_mask = WithoutOtherHalf(own, static_cast<unsigned>(mask));
+  const auto change = FromVerbs(Own(qp->context), *attributes, its_mask);
   if (!change) return Failed("ibv_modify_qp", change.error());
   if (const auto ok = own.handle.Modify(*change); !ok) return Failed("ibv_modify_qp", ok.error());
   RefreshState(own);

@@ -14,14 +14,14 @@ namespace verbena::ibverbs {
                                    IBV_QP_EX_WITH_BIND_MW;
   constexpr uint64_t kReliable = kUnreliable | IBV_QP_EX_WITH_RDMA_READ |
                                  IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-                                 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
-                                 IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_ATOMIC_WRITE;
+                                 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV;
   switch (type) {
     case IBV_QPT_UD:
       return kDatagram;
     case IBV_QPT_UC:
       return kUnreliable;
     case IBV_QPT_RC:
+      return kReliable | IBV_QP_EX_WITH_ATOMIC_WRITE;
     case IBV_QPT_XRC_SEND:
       return kReliable;
     default:

@@ -2,6 +2,7 @@
 
 #include "ibverbs/srq.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <utility>
@@ -21,52 +22,80 @@ ErrorOr<void> CheckSize(const ibv_srq_attr& wish, const Options& options) {
   return {};
 }
 
-ErrorOr<Srq*> Make(ibv_pd* pd, void* srq_context, ibv_srq_attr& wish) {
-  if (const auto ok = CheckSize(wish, Own(pd->context).handle.options()); !ok) {
-    return Fail(ok.error());
-  }
-  const uint32_t sges_max = std::max(wish.max_sge, 1U);
-  auto made = SharedReceiveQueue::Create(Own(pd).domain(), wish.max_wr, sges_max);
+ErrorOr<Srq*> Make(const ibv_srq_init_attr_ex& wish, ibv_srq_attr& size) {
+  ibv_context* const context = wish.pd->context;
+  if (const auto ok = CheckSize(size, Own(context).handle.options()); !ok) return Fail(ok.error());
+  const uint32_t sges_max = std::max(size.max_sge, 1U);
+  const ProtectionDomain& domain = Own(wish.pd).domain();
+  auto made = wish.srq_type == IBV_SRQT_XRC
+                  ? SharedReceiveQueue::CreateXrc(domain, *Own(wish.xrcd).handle,
+                                                  Own(wish.cq).handle, size.max_wr, sges_max)
+                  : SharedReceiveQueue::Create(domain, size.max_wr, sges_max);
   if (!made) return Fail(made.error());
   auto srq = std::make_unique<Srq>();
-  srq->context = pd->context;
-  srq->srq_context = srq_context;
-  srq->pd = pd;
+  srq->context = context;
+  srq->srq_context = wish.srq_context;
+  srq->pd = wish.pd;
   srq->sges_max = sges_max;
+  srq->type = wish.srq_type;
   srq->handle = std::move(*made);
-  srq->use_of_pd = Use(Own(pd).users);
-  InitAcks(*static_cast<ibv_srq*>(srq.get()));
-  wish.max_wr = srq->handle.capacity();
-  wish.max_sge = sges_max;
-  Own(pd->context).identities.Add(srq->handle.id(), srq.get());
+  srq->use_of_pd = Use(Own(wish.pd).users);
+  InitAcks(*srq);
+  size.max_wr = srq->handle.capacity();
+  size.max_sge = sges_max;
+  Own(context).identities.Add(srq->handle.id(), srq.get());
   return srq.release();
+}
+
+ErrorOr<void> Check(ibv_context* context, const ibv_srq_init_attr_ex& wish) {
+  const auto has = [&](uint32_t attribute, const auto* object) {
+    return (wish.comp_mask & attribute) != 0 && object != nullptr && object->context == context;
+  };
+  if ((wish.comp_mask & ~(uint32_t{IBV_SRQ_INIT_ATTR_RESERVED} - 1)) != 0) {
+    return Fail(Invalid("an attribute that is not known"));
+  }
+  if (!has(IBV_SRQ_INIT_ATTR_PD, wish.pd)) {
+    return Fail(Invalid("a shared receive queue needs a protection domain of its context"));
+  }
+  if (wish.srq_type == IBV_SRQT_TM) return Fail(NotOffered("tag matching"));
+  if (wish.srq_type == IBV_SRQT_BASIC) return {};
+  if (wish.srq_type != IBV_SRQT_XRC) return Fail(Invalid("no such type of shared receive queue"));
+  if (!has(IBV_SRQ_INIT_ATTR_XRCD, wish.xrcd) || !has(IBV_SRQ_INIT_ATTR_CQ, wish.cq)) {
+    return Fail(Invalid("one of XRC needs a domain and a completion queue of its context"));
+  }
+  return {};
 }
 
 }  // namespace
 
 ibv_srq* CreateSrqEx(ibv_context* context, ibv_srq_init_attr_ex* attributes) {
   constexpr auto kCall = "ibv_create_srq_ex";
-  const bool typed = (attributes->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0;
-  if (typed && attributes->srq_type != IBV_SRQT_BASIC) {
-    return Null(kCall, NotOffered("shared receive queues of this type"));
-  }
-  if ((attributes->comp_mask & IBV_SRQ_INIT_ATTR_PD) == 0 || attributes->pd == nullptr ||
-      attributes->pd->context != context) {
-    return Null(kCall, Invalid("a shared receive queue needs a protection domain of its context"));
-  }
-  const auto srq = Make(attributes->pd, attributes->srq_context, attributes->attr);
+  ibv_srq_init_attr_ex wish = *attributes;
+  if ((wish.comp_mask & IBV_SRQ_INIT_ATTR_TYPE) == 0) wish.srq_type = IBV_SRQT_BASIC;
+  if (const auto ok = Check(context, wish); !ok) return Null(kCall, ok.error());
+  const auto srq = Make(wish, attributes->attr);
   if (!srq) return Null(kCall, srq.error());
   return *srq;
 }
 
-int GetSrqNumber(ibv_srq* /*srq*/, uint32_t* /*number*/) { return Unsupported("ibv_get_srq_num"); }
+int GetSrqNumber(ibv_srq* srq, uint32_t* number) {
+  const Srq& own = Own(srq);
+  // The others have none, because nobody names them.
+  if (own.type != IBV_SRQT_XRC) return EOPNOTSUPP;
+  *number = own.handle.number();
+  return 0;
+}
 
 }  // namespace verbena::ibverbs
 
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
 ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attributes) {
-  const auto srq = Make(pd, attributes->srq_context, attributes->attr);
+  ibv_srq_init_attr_ex wish{};
+  wish.srq_context = attributes->srq_context;
+  wish.srq_type = IBV_SRQT_BASIC;
+  wish.pd = pd;
+  const auto srq = Make(wish, attributes->attr);
   if (!srq) return Null("ibv_create_srq", srq.error());
   return *srq;
 }

@@ -78,6 +78,18 @@ void WorkBuilder::SetDatagram(const Datagram& to) {
   send->to = to;
 }
 
+void WorkBuilder::SetXrcSrq(uint32_t number) {
+  if (requests_.empty()) {
+    error_ = EINVAL;
+    return;
+  }
+  std::visit(
+      [&](auto& request) {
+        if constexpr (requires { request.xrc_srq; }) request.xrc_srq = number;
+      },
+      requests_.back());
+}
+
 void WorkBuilder::Link() {
   for (size_t i = 0; i < requests_.size(); ++i) {
     const Payload& payload = payloads_[i];
@@ -170,6 +182,7 @@ void FillSetters(ibv_qp_ex& qp) {
   qp.wr_set_inline_data_list = [](ibv_qp_ex* q, size_t count, const ibv_data_buf* list) {
     BuilderOf(q).SetInline({list, count});
   };
+  qp.wr_set_xrc_srqn = [](ibv_qp_ex* q, uint32_t number) { BuilderOf(q).SetXrcSrq(number); };
   qp.wr_set_ud_addr = [](ibv_qp_ex* q, ibv_ah* handle, uint32_t number, uint32_t q_key) {
     BuilderOf(q).SetDatagram(
         {.handle = Own(handle).handle.id(), .qp = QpNumber{number}, .q_key = QKey{q_key}});

@@ -52,6 +52,7 @@ class WorkBuilder {
   void SetSges(std::span<const ibv_sge> list);
   void SetInline(std::span<const ibv_data_buf> list);
   void SetDatagram(const Datagram& to);
+  void SetXrcSrq(uint32_t number);
 
  private:
   // Where the data of a request is, in sges_.
