@@ -17,6 +17,7 @@
 #include "adapter/qp_table.h"
 #include "adapter/queue_pair.h"
 #include "adapter/ready_list.h"
+#include "adapter/resident_pages.h"
 #include "adapter/timer_heap.h"
 #include "adapter/transmitter.h"
 #include "adapter/xrc_domain.h"
@@ -126,7 +127,7 @@ class VERBENA_CAPABILITY("engine") Engine {
   void RaiseCompletionEvent(Cq& cq) VERBENA_REQUIRES(this);
   void EndTurn() VERBENA_REQUIRES(this);
   void TakeUpMarks() VERBENA_EXCLUDES(this);
-  transport::Turn MakeTurn() VERBENA_REQUIRES(this) { return {now_, memory, outbox_}; }
+  transport::Turn MakeTurn() VERBENA_REQUIRES(this) { return {now_, memory, outbox_, &resident_}; }
 
   const Options options_;
   const std::unique_ptr<fabric::UdpFabric> fabric_;
@@ -144,6 +145,7 @@ class VERBENA_CAPABILITY("engine") Engine {
   RunQueue<QueuePair> run_queue_;
   TimerHeap<QueuePair> timers_;
   std::vector<Cq*> moderated_;
+  ResidentPages resident_{memory};
   std::vector<PageJob> done_pages_;  // kept for its capacity
   Alarm alarm_;
   bool keeper_sleeps_ = false;

@@ -6,12 +6,15 @@
 
 namespace verbena::transport {
 
+class ResidentPages;
+
 // What every input comes with: the time, the tables, and where to put the effects. A machine keeps
 // nothing of it.
 struct Turn {
   Time now;
   memory::MemoryCore& memory;
   Outbox& outbox;
+  ResidentPages* resident = nullptr;  // null where nobody can tell
 };
 
 }  // namespace verbena::transport

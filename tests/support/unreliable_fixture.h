@@ -16,6 +16,7 @@
 #include "tests/support/memory_fixture.h"
 #include "tests/support/pages.h"
 #include "transport/outbox.h"
+#include "transport/resident_pages.h"
 #include "transport/turn.h"
 #include "wire/roce/icrc.h"
 #include "wire/roce/packet.h"
@@ -41,7 +42,9 @@ class UnreliableFixture : public memory::MemoryFixture {
   }
   ~UnreliableFixture() override { memory::SignalGuard::Uninstall(); }
 
-  Turn MakeTurn() { return {.now = Time(), .memory = core_, .outbox = outbox_}; }
+  Turn MakeTurn() {
+    return {.now = Time(), .memory = core_, .outbox = outbox_, .resident = resident_};
+  }
 
   // ---- Memory.
 
@@ -55,6 +58,8 @@ class UnreliableFixture : public memory::MemoryFixture {
   void Evict(uint64_t page) {
     ASSERT_TRUE(memory::Succeeds(core_.regions.UnmapPages(region_.local, page, 1)));
   }
+  // From now on somebody knows that the region's pages are in memory, whatever the tables say.
+  void LetPagesBeResident() { resident_ = &all_resident_; }
   void Restore(uint64_t page) {
     ASSERT_TRUE(
         memory::Succeeds(core_.regions.MapPages(region_.local, page, 1, std::nullopt, true)));
@@ -130,7 +135,20 @@ class UnreliableFixture : public memory::MemoryFixture {
   }
   wire::Packet PacketAt(size_t i) const { return *wire::Packet::Parse(packets_.at(i)); }
 
+  class AllResident : public ResidentPages {
+   public:
+    explicit AllResident(memory::MemoryCore& core) : core_(core) {}
+    bool Map(const memory::Fault& fault) override {
+      return core_.regions.MapPages(fault.region, fault.first_page, 1, {}, true).has_value();
+    }
+
+   private:
+    memory::MemoryCore& core_;
+  };
+
   memory::PagesForTest arena_{4};
+  AllResident all_resident_{core_};
+  ResidentPages* resident_ = nullptr;
   memory::RegionKeys region_;
   queue::SendQueue send_queue_{{.capacity = 8, .sges_max = 4, .inline_max = 64}};
   queue::ReceiveQueue receive_queue_{{.capacity = 8, .sges_max = 4}};

@@ -227,6 +227,20 @@ TEST_F(UcQpTest, AbsentPagesDropTheMessageAndAreAskedForOnce) {
   EXPECT_EQ(Written(16), BytesAt(0, 16));
 }
 
+TEST_F(UcQpTest, PagesThatAreOnlyUnknownDropNothing) {
+  LetPagesBeResident();
+  PostReceive(1, 4096);
+  Evict(1);
+  Evict(kReceivePage);
+  Write(SendOpcode::kWrite, 2 * kMtu);
+  Send(SendOpcode::kSend, 8);
+  DeliverAll();
+  EXPECT_EQ(counters().pages_absent, 0u);
+  EXPECT_TRUE(requests_.empty());
+  EXPECT_EQ(Written(2 * kMtu), BytesAt(0, 2 * kMtu));
+  EXPECT_EQ(OneReceive().status, CompletionStatus::kSuccess);
+}
+
 TEST_F(UcQpTest, PagesOfAWriteThatCannotBeHadHarmNothing) {
   Evict(1);
   Write(SendOpcode::kWrite, 8);

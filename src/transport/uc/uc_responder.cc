@@ -1,6 +1,7 @@
 #include "transport/uc/uc_responder.h"
 
 #include "base/check.h"
+#include "transport/resident_pages.h"
 #include "wire/roce/reth.h"
 
 namespace verbena::transport {
@@ -62,7 +63,8 @@ UcResponder::Outcome UcResponder::ExecuteSend(const wire::Packet& packet, Turn& 
   if (payload.size() > receive_.room() || longer > kMessageMax) return Reason::kMessageTooLong;
 
   const uint64_t ahead = info.ends_message() ? payload.size() : kSendAheadMax;
-  const Placement placed = receive_.Append(payload, ahead, config_.who, turn.memory);
+  const Placement placed = PlaceOnResidentPages(
+      turn, [&] { return receive_.Append(payload, ahead, config_.who, turn.memory); });
   if (const auto no = OutcomeOf(placed, true, turn)) return no;
   message_.is_open = !info.ends_message();
   message_.operation = Operation::kSend;
@@ -78,7 +80,8 @@ UcResponder::Outcome UcResponder::ExecuteWrite(const wire::Packet& packet, Turn&
     if (const auto no = CheckKey(rest, Access::kRemoteWrite, config_.who, turn.memory)) return no;
   }
   const std::span<const std::byte> payload = packet.payload();
-  const Placement placed = PlaceWrite(rest, payload, config_.who, turn.memory);
+  const Placement placed = PlaceOnResidentPages(
+      turn, [&] { return PlaceWrite(rest, payload, config_.who, turn.memory); });
   if (const auto no = OutcomeOf(placed, false, turn)) return no;
   const auto size = static_cast<uint32_t>(payload.size());
   message_ = {.is_open = !info.ends_message(),

@@ -1,6 +1,7 @@
 #include "transport/ud/ud_qp.h"
 
 #include "base/check.h"
+#include "transport/resident_pages.h"
 #include "wire/roce/deth.h"
 
 namespace verbena::transport {
@@ -92,9 +93,12 @@ void UdQp::Receive(const wire::Packet& packet, const PacketOrigin& origin, Turn&
 Placement UdQp::Place(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn) {
   const auto payload = packet.payload();
   const Grh grh = GrhOf(origin, packet.size());
-  Placement placed = receive_.Append(grh, kGrhSize + payload.size(), config_.who, turn.memory);
+  Placement placed = PlaceOnResidentPages(turn, [&] {
+    return receive_.Append(grh, kGrhSize + payload.size(), config_.who, turn.memory);
+  });
   if (std::holds_alternative<Placed>(placed)) {
-    placed = receive_.Append(payload, payload.size(), config_.who, turn.memory);
+    placed = PlaceOnResidentPages(
+        turn, [&] { return receive_.Append(payload, payload.size(), config_.who, turn.memory); });
   }
   return placed;
 }

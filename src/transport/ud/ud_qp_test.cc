@@ -255,6 +255,33 @@ TEST_F(UdQpTest, DropsButAsksForAbsentPagesOnce) {
   EXPECT_EQ(Received(48)[40], BytesAt(0, 1)[0]);
 }
 
+TEST_F(UdQpTest, PagesThatAreOnlyUnknownDropNothing) {
+  LetPagesBeResident();
+  // The header ends on one page, the data begins on the next.
+  const std::vector sges = {SgeOf(3 * memory::kPage - kGrhSize, kGrhSize + 8)};
+  ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = queue::WrId(7)}, .sges = sges}).has_value());
+  Send(Wqe(1), 8);
+  Evict(kReceivePage);
+  Evict(3);
+  Deliver(0);
+  EXPECT_EQ(qp_->counters().pages_absent, 0u);
+  EXPECT_TRUE(requests_.empty());
+  EXPECT_EQ(OneReceive().byte_count, kGrhSize + 8);
+  EXPECT_EQ(BytesAt(3 * memory::kPage, 8), BytesAt(0, 8));
+}
+
+TEST_F(UdQpTest, ADatagramFromPagesThatAreOnlyUnknownDoesNotWait) {
+  LetPagesBeResident();
+  Evict(0);
+  Send(Wqe(1), 8);
+  EXPECT_TRUE(requests_.empty());
+  ASSERT_EQ(packets_.size(), 1u);
+  PostReceive(7, 1024);
+  Deliver(0);
+  EXPECT_EQ(OneReceive().byte_count, kGrhSize + 8);
+  EXPECT_EQ(Received(48)[40], BytesAt(0, 1)[0]);
+}
+
 TEST_F(UdQpTest, ADatagramDroppedBehindItsHeaderLeavesTheBufferWhole) {
   const uint64_t start = 3 * memory::kPage - kGrhSize;
   const std::vector sges = {SgeOf(start, kGrhSize + 8)};

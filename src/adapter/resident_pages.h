@@ -1,0 +1,22 @@
+#pragma once
+
+#include "memory/memory_core.h"
+#include "memory/translation.h"
+#include "transport/resident_pages.h"
+
+namespace verbena::adapter {
+
+// Pages of this process, of which the system knows which are in memory.
+//
+// Owned by the engine, and used under its lock.
+class ResidentPages final : public transport::ResidentPages {
+ public:
+  explicit ResidentPages(memory::MemoryCore& memory) : memory_(memory) {}
+
+  [[nodiscard]] bool Map(const memory::Fault& fault) override;
+
+ private:
+  memory::MemoryCore& memory_;
+};
+
+}  // namespace verbena::adapter
