@@ -38,6 +38,7 @@ struct RegionChange {
   const ProtectionDomain* domain = nullptr;
   std::optional<std::span<std::byte>> bytes = {};
   std::optional<Access> access = {};
+  bool keep_keys = false;  // those who know them go on; not for a region that is one-touch
 };
 
 // Pages anywhere in this process, for regions that are not in one piece.
@@ -89,8 +90,8 @@ class MemoryRegion : public Handle<verbs::RegionObject> {
   [[nodiscard]] static ErrorOr<MemoryRegion> RegisterNull(const ProtectionDomain& domain);
   MemoryRegion() = default;
 
-  // Both keys are new then, so nobody may use the handle meanwhile. REFUSES while windows are bound
-  // to it.
+  // Both keys are new then, unless they are to be kept, so nobody may use the handle meanwhile.
+  // REFUSES while windows are bound to it.
   [[nodiscard]] ErrorOr<void> Reregister(const RegionChange& change);
   // REFUSES while windows are bound to it.
   [[nodiscard]] ErrorOr<void> Destroy();

@@ -67,8 +67,10 @@ ibv_mr* Register(const char* call, ibv_pd* pd, void* address, size_t length, uin
 }
 
 // What ibv_rereg_mr is asked for, or why not.
+//
+// Keys stay, as they do with drivers: programs do not tell their peers.
 ErrorOr<RegionChange> ChangeOf(int flags, ibv_pd* pd, void* address, size_t length, int access) {
-  RegionChange change;
+  RegionChange change{.keep_keys = true};
   if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 || flags == 0) {
     return Fail(Invalid("a change that nobody knows, or none"));
   }

@@ -102,7 +102,9 @@ MemoryResult<RegionKeys> Regions::Reregister(Key key, const RegionSpec& spec,
   }
   domains_.AddUser(spec.pd);
   domains_.DropUser(entry.pd);
-  const SlotNumber slot = table_.Renew(table_.SlotOf(key), spec.distinct_keys);
+  const bool keeps = spec.keep_keys && !entry.one_touch && !spec.one_touch;
+  const SlotNumber old = table_.SlotOf(key);
+  const SlotNumber slot = keeps ? old : table_.Renew(old, spec.distinct_keys);
   FillIn(slot, spec, memory);
   return KeysOf(slot);
 }

@@ -26,6 +26,7 @@ struct RegionSpec {
   bool zero_based = false;
   bool one_touch = false;      // dies with the first remote message that used it
   bool distinct_keys = false;  // R_Key and L_Key with different instances
+  bool keep_keys = false;      // of Reregister: see there
   AddressKind address_kind = AddressKind::kEffective;
   std::atomic<uint64_t>* current_io = nullptr;  // see current_io.h
 };
@@ -78,7 +79,8 @@ class Regions {
   MemoryResult<RegionKeys> Register(const RegionSpec& spec, const Backing& backing);
 
   // Gives the region new rights, domain, range or translation, and new keys; without `backing` the
-  // bytes stay where they are and start and length must too. REFUSES while windows are bound to it.
+  // bytes stay where they are and start and length must too. With `keep_keys` the keys stay, too,
+  // unless they are good for one message. REFUSES while windows are bound to it.
   MemoryResult<RegionKeys> Reregister(Key key, const RegionSpec& spec,
                                       const std::optional<Backing>& backing);
 

@@ -45,6 +45,23 @@ TEST_F(ReregisterTest, NewRightsMakeNewKeysAndLeaveTheBytesWhereTheyAre) {
   EXPECT_TRUE(IsDenied(Translate(keys->local, kBase, 1, Access::kLocalWrite), Denial::kNoRight));
 }
 
+TEST_F(ReregisterTest, KeysStayIfTheyAreToAndAreNotForOneMessage) {
+  const RegionKeys old = Register(kBase, kPage);
+  RegionSpec spec = Spec(kBase, kPage, Rights::kLocalRead);
+  spec.keep_keys = true;
+  EXPECT_EQ(core_.regions.Reregister(old.local, spec, {}), old);
+  EXPECT_EQ(core_.table.FindLive(old.local, EntryType::kRegion).value()->rights,
+            Rights::kLocalRead);
+  spec.one_touch = true;
+  const auto once = core_.regions.Reregister(old.local, spec, {});
+  ASSERT_TRUE(Succeeds(once));
+  EXPECT_NE(*once, old);
+  spec.one_touch = false;
+  const auto after = core_.regions.Reregister(once->local, spec, {});
+  ASSERT_TRUE(Succeeds(after));
+  EXPECT_NE(*after, *once) << "a peer may have used it up";
+}
+
 TEST_F(ReregisterTest, ANewDomainTakesTheRegionOver) {
   const RegionKeys old = LinearRegion(kBase, kPage);
   RegionSpec spec = Spec(kBase, kPage);

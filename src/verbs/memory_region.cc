@@ -137,6 +137,7 @@ ErrorOr<void> MemoryRegion::Reregister(const RegionChange& change) {
     spec.length = change.bytes->size();
   }
   if (change.access) spec.rights = ToAdapter(*change.access);
+  spec.keep_keys = change.keep_keys;
   const auto keys = region.pd->device.ReregisterRegion(region.keys.local, spec, backing);
   if (!keys) return Fail(FromAdapter(keys.error()));
   region.pd = std::move(pd);

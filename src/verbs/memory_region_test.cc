@@ -107,7 +107,11 @@ TEST_F(MemoryRegionTest, IsRegisteredAnew) {
   EXPECT_NE(b_.region.r_key(), old);
   EXPECT_EQ(b_.region.length(), 128U);
   EXPECT_EQ(WriteTo(b_.region.Remote()), CompletionStatus::kSuccess);
+  const Key kept = b_.region.r_key();
+  Good(b_.region.Reregister({.access = Access::kAll, .keep_keys = true}));
+  EXPECT_EQ(b_.region.r_key(), kept);
   Good(b_.region.Reregister({.access = Access::kLocal}));
+  EXPECT_NE(b_.region.r_key(), kept);
   EXPECT_EQ(WriteTo(b_.region.Remote()), CompletionStatus::kRemoteAccessError);
   const ProtectionDomain second = Good(ProtectionDomain::Allocate(b_.context));
   Good(b_.region.Reregister({.domain = &second}));
