@@ -8,6 +8,7 @@
 #include "transport/message_opcode.h"
 #include "transport/rc/local_work.h"
 #include "transport/rc/placement.h"
+#include "transport/resident_pages.h"
 #include "wire/roce/immdt.h"
 #include "wire/roce/packet.h"
 #include "wire/roce/reth.h"
@@ -157,8 +158,18 @@ bool UnreliableSender::GatherPayload(uint64_t offset, uint32_t size, OutPacket& 
   }
   queue::SgeCursor cursor(queue_.SgesAt(n));
   cursor.Seek(offset);
-  const Placement found = Gather(cursor, size, queue_.LengthAt(n) - offset, config_.who,
-                                 turn.memory, packet, turn.outbox.GatherRoom());
+  const auto gather = [&] {
+    return Gather(cursor, size, queue_.LengthAt(n) - offset, config_.who, turn.memory, packet,
+                  turn.outbox.GatherRoom());
+  };
+  Placement found = gather();
+  if (std::holds_alternative<memory::Fault>(found)) {
+    // A program that has just filled them in does not expect that its message waits for pages.
+    found = PlaceOnResidentPages(turn, [&] {
+      packet.payload.Clear();
+      return gather();
+    });
+  }
   if (std::holds_alternative<Placed>(found)) return true;
   if (const auto* const fault = std::get_if<memory::Fault>(&found)) {
     stall_ = FaultTicket(++tickets_);
@@ -226,19 +237,19 @@ void UnreliableSender::CompleteFailed(Turn& turn) {
 
 void UnreliableSender::CompleteOldest(CompletionStatus status, Turn& turn) {
   const WqeNumber n = queue_.begin();
-  const queue::SendWqe& wqe = queue_.At(n);
+  const queue::SendWqe wqe = queue_.At(n);
+  const auto length = static_cast<uint32_t>(queue_.LengthAt(n));
+  // Free before its completion is seen: who has polled it may post again at once.
+  queue_.Retire(n);
   if (status != Status::kSuccess || wqe.flags.signaled) {
     queue::Completion completion;
     completion.id = wqe.id;
     completion.qp = queue::QpNumber(config_.local_qp.value());
     completion.status = status;
     completion.opcode = queue::CompletionOpcodeOf(wqe.opcode);
-    if (status == Status::kSuccess) {
-      completion.byte_count = static_cast<uint32_t>(queue_.LengthAt(n));
-    }
+    if (status == Status::kSuccess) completion.byte_count = length;
     Complete(completion, wqe.flags.solicited, cq_, turn);
   }
-  queue_.Retire(n);
 }
 
 bool UnreliableSender::IsConsistent() const {
