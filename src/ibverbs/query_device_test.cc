@@ -1,7 +1,6 @@
 #include <infiniband/verbs.h>
 
 #include <cerrno>
-#include <climits>
 #include <cstring>
 #include <vector>
 
@@ -38,9 +37,6 @@ TEST_F(QueryDeviceTest, ItsLimitsAreThoseThatHold) {
   EXPECT_FALSE(at_most(1, attributes_.max_sge + 1));
   EXPECT_TRUE(at_most(attributes_.max_qp_wr, 1));
   EXPECT_FALSE(at_most(attributes_.max_qp_wr + 1, 1));
-  ibv_cq* const cq = ibv_create_cq(end_.context, attributes_.max_cqe, nullptr, nullptr, 0);
-  EXPECT_NE(cq, nullptr);
-  EXPECT_EQ(ibv_destroy_cq(cq), 0);
   EXPECT_EQ(ibv_create_cq(end_.context, attributes_.max_cqe + 1, nullptr, nullptr, 0), nullptr);
 }
 

@@ -4,11 +4,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstddef>
 #include <string>
-
-#include "ibverbs/failure.h"
 
 extern "C" {
 

@@ -13,7 +13,9 @@ class WayTest : public ::testing::Test {
  protected:
   void TearDown() override {
     unsetenv("VERBENA_DEVICE_LOOK");
-    if (context_ != nullptr) EXPECT_EQ(ibv_close_device(context_), 0);
+    if (context_ != nullptr) {
+      EXPECT_EQ(ibv_close_device(context_), 0);
+    }
   }
 
   Context& Open(const char* look) {

@@ -1,0 +1,52 @@
+"""Runs one file of rdma-core's own test suite, and tells how each of its tests ended.
+
+usage: pyverbs_runner.py FOLDER MODULE OUTPUT; run by pyverbs_test.py, with the system's Python.
+
+A line of JSON for each test goes to OUTPUT: its name, "passed", "skipped" or "failed", and why.
+"""
+
+import json
+import sys
+import unittest
+
+
+class Recorder(unittest.TestResult):
+    """Writes a line as soon as a test has ended: the next one may end the process."""
+
+    def __init__(self, output):
+        super().__init__()
+        self.output = output
+
+    def tell(self, test, outcome, why=""):
+        # "tests.test_mr.MRTest.test_reg" is MRTest.test_reg of its file.
+        name = ".".join(test.id().split(".")[-2:])
+        self.output.write(json.dumps({"test": name, "outcome": outcome, "why": why}) + "\n")
+        self.output.flush()
+
+    def addSuccess(self, test):
+        self.tell(test, "passed")
+
+    def addSkip(self, test, reason):
+        self.tell(test, "skipped", reason)
+
+    def addError(self, test, err):
+        self.tell(test, "failed", self._exc_info_to_string(err, test))
+
+    addFailure = addError
+
+
+def main() -> int:
+    folder, module, output = sys.argv[1:]
+    sys.argv = [sys.argv[0]]
+    # The suite is a package, and its files also import each other without it.
+    sys.path[:0] = [folder, f"{folder}/tests"]
+    from args_parser import parser
+    parser.parse_args()
+    suite = unittest.defaultTestLoader.loadTestsFromName(f"tests.{module}")
+    with open(output, "w", encoding="utf-8") as lines:
+        suite.run(Recorder(lines))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Runs rdma-core's own test suite, in Python, on our libibverbs, and compares with a table.
+
+usage: pyverbs_test.py LIBRARIES [--write] [--only MODULE]
+
+The suite comes with Debian's python3-pyverbs, gzipped, beside its documentation. Everything in it
+that is not about the devices of one vendor is run, as an ordinary user who may lock 64 KiB, each
+file in a process of its own. A test that fails, or that is skipped though the table says that it
+passes, fails this one; so does a test that the table does not know. The table is docs/pyverbs.md;
+--write makes it anew.
+Exits with 77, which ctest counts as skipped, where there is no suite.
+"""
+
+import argparse
+import gzip
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from ordinary_user import Bench
+
+SKIPPED = 77
+PYTHON = "/usr/bin/python3"  # for which the bindings are packaged
+INSTALLED = Path("/usr/share/doc/rdma-core/tests")
+RUNNER = Path(__file__).with_name("pyverbs_runner.py")
+PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "pyverbs.md"
+OF_VENDORS = re.compile(r"test_(mlx5|efa)")
+MODULE_SECONDS = 120
+
+# What the suite says when it skips a test, and what that means.
+REASONS = [
+    (r"doesn't have net interface", "connection manager: `librdmacm` is not there yet"),
+    (r"RAW QP must be done by root|Must be run by root",
+     "raw Ethernet and flow steering, which need hardware and root"),
+    (r"Extended CQ is not supported", "tag matching, which is done by hardware"),
+    (r"Device memory is not supported", "memory on the device, which has none"),
+    (r"dmabuf", "memory of a graphics card"),
+    (r"[Cc]uda", "memory of a graphics card"),
+    (r"no huge pages", "needs huge pages, which the machine running this had none of"),
+]
+
+HEADING = """# rdma-core's test suite
+
+Covers `libibverbs.so.1` as rdma-core's own tests see it: the suite that Debian ships with
+`python3-pyverbs`, unmodified, without the files about devices of one vendor. The test
+`integration.pyverbs` runs it as an ordinary user, and holds it to this table: a test that is called
+passed here must pass. `tests/integration/pyverbs_test.py --write` makes the table anew.
+"""
+
+
+def installed_suite(scratch: Path) -> Path | None:
+    """The suite's folder. Systems that are built without documentation have to fetch it."""
+    if INSTALLED.is_dir():
+        return INSTALLED
+    command = ["apt-get", "download", "python3-pyverbs"]
+    if subprocess.run(command, cwd=scratch, capture_output=True, check=False).returncode != 0:
+        return None
+    (package,) = scratch.glob("python3-pyverbs*.deb")
+    subprocess.run(["dpkg-deb", "-x", package, scratch / "package"], check=True)
+    return scratch / "package" / INSTALLED.relative_to("/")
+
+
+def unpack(suite: Path, folder: Path) -> list[str]:
+    """Copies it without the files of vendors; the names of the files that have tests."""
+    folder.mkdir()
+    for path in sorted(suite.iterdir()):
+        if OF_VENDORS.match(path.name) or path.is_dir():
+            continue
+        if path.suffix == ".gz":
+            (folder / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
+        else:
+            shutil.copy(path, folder)
+    return sorted(path.stem for path in folder.glob("test_*.py"))
+
+
+def run(module: str, bench: Bench) -> list[dict[str, str]]:
+    """How each test of a file ended. What is missing at the end is told as a test of its own."""
+    output = bench.folder / f"{module}.json"
+    runner = bench.start([PYTHON, RUNNER.name, bench.folder, module, output],
+                         PYTHONDONTWRITEBYTECODE="1")
+    code = runner.wait(MODULE_SECONDS)
+    runner.end()
+    lines = output.read_text(encoding="utf-8").splitlines() if output.exists() else []
+    results = [json.loads(line) for line in lines]
+    for result in results:
+        result["test"] = f"{module}.{result['test']}"
+    if code != 0:
+        ended = f"exit code {code}" if code is not None else f"ran for {MODULE_SECONDS} seconds"
+        results.append({"test": f"{module}.behind_its_last_test", "outcome": "failed",
+                        "why": f"{ended}\n{runner.output()}"})
+    return results
+
+
+def reason(why: str) -> str:
+    for pattern, meaning in REASONS:
+        if re.search(pattern, why):
+            return meaning
+    return f"the suite says: {why}"
+
+
+def run_all(libraries: Path, only: str | None) -> list[dict[str, str]] | None:
+    with Bench(libraries, RUNNER) as bench:
+        suite = installed_suite(bench.folder)
+        if suite is None:
+            return None
+        modules = unpack(suite, bench.folder / "tests")
+        return [result for module in modules if only in (None, module)
+                for result in run(module, bench)]
+
+
+def row(result: dict[str, str]) -> str:
+    module, test = result["test"].split(".", 1)
+    ended = result["outcome"]
+    if ended == "skipped":
+        ended = f"skipped: {reason(result['why'])}"
+    return f"| `{module}` | `{test}` | {ended} |"
+
+
+def write(results: list[dict[str, str]]) -> None:
+    passed = sum(result["outcome"] == "passed" for result in results)
+    lines = [HEADING, f"{passed} of {len(results)} pass, {len(results) - passed} are skipped.", "",
+             "| file | test | result |", "| --- | --- | --- |", *map(row, results)]
+    PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def read() -> dict[str, str]:
+    """What each test is called: passed, or skipped."""
+    text = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
+    rows = re.findall(r"^\| `(\S+)` \| `(\S+)` \| (\w+)", text, re.MULTILINE)
+    return {f"{module}.{test}": ended for module, test, ended in rows}
+
+
+def compare(results: list[dict[str, str]], known: dict[str, str], only: str | None) -> list[str]:
+    problems = []
+    for result in results:
+        test, outcome = result["test"], result["outcome"]
+        if outcome == "failed":
+            problems.append(f"{test} failed:\n{result['why']}")
+        elif test not in known:
+            problems.append(f"{test} is not in the table")
+        elif outcome == "skipped" and known[test] == "passed":
+            problems.append(f"{test} was skipped ({result['why']}); the table says that it passes")
+        elif outcome == "passed" and known[test] == "skipped":
+            print(f"{test} passes here; the table says that it is skipped")
+    run_tests = {result["test"] for result in results}
+    problems += [f"{test} is in the table, but was not run" for test in known
+                 if test not in run_tests and (only is None or test.startswith(only + "."))]
+    return problems
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("libraries", type=Path)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--only", help="one file of the suite, such as test_mr")
+    options = parser.parse_args()
+    results = run_all(options.libraries, options.only)
+    if results is None:
+        print("the suite is neither installed nor to be had")
+        return SKIPPED
+    failed = [result for result in results if result["outcome"] == "failed"]
+    if options.write and not failed and options.only is None:
+        write(results)
+    problems = compare(results, read(), options.only)
+    for problem in problems:
+        print(problem)
+    print(f"{len(results)} tests, {len(failed)} failed, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
