@@ -245,7 +245,8 @@ void Requester::FailAt(wire::Psn psn, CompletionStatus status, Turn& turn) {
   CompleteDone(turn);
 }
 
-// Inlined where it is called once per message.
+// Inlined where it is called once per message. The element's place is free before its completion is
+// seen: who has polled it may post again at once, on another thread.
 [[gnu::always_inline]] inline void Requester::Complete(WqeNumber n, CompletionStatus status,
                                                        uint32_t byte_count, Turn& turn) {
   const queue::SendWqe& wqe = queue_.At(n);
@@ -255,7 +256,9 @@ void Requester::FailAt(wire::Psn psn, CompletionStatus status, Turn& turn) {
   completion.status = status;
   completion.opcode = queue::CompletionOpcodeOf(wqe.opcode);
   completion.byte_count = byte_count;
-  if (transport::Complete(completion, wqe.flags.solicited, cq_, turn)) [[likely]] {
+  const bool solicited = wqe.flags.solicited;
+  queue_.Retire(n);
+  if (transport::Complete(completion, solicited, cq_, turn)) [[likely]] {
     return;
   }
   if (has_failed_) return;
@@ -271,18 +274,21 @@ void Requester::CompleteDone(Turn& turn) {
     if (flight.status != CompletionStatus::kSuccess) [[unlikely]] {
       return CompleteFailed(n, flight, turn);
     }
-    if (queue_.At(n).flags.signaled) Complete(n, flight.status, flight.byte_count, turn);
+    const uint32_t byte_count = flight.byte_count;
     if (position_.wqe == n) position_ = {Next(n), 0};
     flights_.RetireFront();
-    queue_.Retire(n);
+    if (queue_.At(n).flags.signaled) {
+      Complete(n, CompletionStatus::kSuccess, byte_count, turn);
+    } else {
+      queue_.Retire(n);
+    }
   }
 }
 
 [[gnu::noinline]] void Requester::CompleteFailed(WqeNumber n, const Flight& flight, Turn& turn) {
+  const bool may_be_setback = IsSetback(n, flight);
   Complete(n, flight.status, flight.byte_count, turn);
-  const bool is_setback = IsSetback(n, flight) && !has_failed_;
-  queue_.Retire(n);
-  if (is_setback) {
+  if (may_be_setback && !has_failed_) {
     FlushQueue(turn);
     is_blocked_ = false;
     had_setback_ = true;
@@ -302,7 +308,6 @@ bool Requester::IsSetback(WqeNumber n, const Flight& flight) const {
 void Requester::FlushQueue(Turn& turn) {
   for (WqeNumber n = queue_.begin(); n < queue_.end(); n = Next(n)) {
     Complete(n, CompletionStatus::kFlushed, 0, turn);
-    queue_.Retire(n);
   }
   flights_.Reset(queue_.begin());
   position_ = {queue_.begin(), 0};
