@@ -139,7 +139,7 @@ int ibv_destroy_cq(ibv_cq* cq) {
   Cq& own = Own(cq);
   const verbena::CqId id = own.handle.id();
   if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_destroy_cq", ok.error());
-  Own(cq->context).identities.Remove(id);
+  Own(cq->context).identities.Remove(id, &own);
   AcksOf(*cq, cq->comp_events_completed).WaitFor(own.completion_events);
   AcksOf(*cq, cq->async_events_completed).WaitFor(own.async_events);
   if (cq->channel != nullptr) --cq->channel->refcnt;

@@ -20,9 +20,11 @@ class Identities {
   void Add(CqId id, Cq* cq) { cqs_.Add(Number(id), cq); }
   void Add(SrqId id, Srq* srq) { srqs_.Add(Number(id), srq); }
   void Add(QpNumber number, Qp* qp) { qps_.Add(Number(number), qp); }
-  void Remove(CqId id) { cqs_.Remove(Number(id)); }
-  void Remove(SrqId id) { srqs_.Remove(Number(id)); }
-  void Remove(QpNumber number) { qps_.Remove(Number(number)); }
+  // Unless another has taken the number meanwhile: it was free when the object ended in the
+  // adapter.
+  void Remove(CqId id, const Cq* cq) { cqs_.Remove(Number(id), cq); }
+  void Remove(SrqId id, const Srq* srq) { srqs_.Remove(Number(id), srq); }
+  void Remove(QpNumber number, const Qp* qp) { qps_.Remove(Number(number), qp); }
 
   // Calls `use(object)` while the object is known, so that nobody ends it meanwhile; false if it is
   // not.
@@ -47,9 +49,10 @@ class Identities {
       const MutexLock lock(mutex_);
       objects_[id] = object;
     }
-    void Remove(uint64_t id) {
+    void Remove(uint64_t id, const Object* object) {
       const MutexLock lock(mutex_);
-      objects_.erase(id);
+      const auto found = objects_.find(id);
+      if (found != objects_.end() && found->second == object) objects_.erase(found);
     }
     template <class Use>
     bool With(uint64_t id, Use use) {

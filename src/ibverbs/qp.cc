@@ -15,7 +15,12 @@
 
 namespace verbena::ibverbs {
 
-Qp::Qp() : ibv_qp_ex{} { InitAcks(qp_base); }
+using namespace std::string_view_literals;
+
+Qp::Qp(std::shared_ptr<Shared> share)
+    : ibv_qp_ex{}, shared(std::move(share)), handle(shared->handle) {
+  InitAcks(qp_base);
+}
 Qp::~Qp() { EndAcks(qp_base); }
 
 namespace {
@@ -134,19 +139,21 @@ QpSpec SpecOf(const ibv_qp_init_attr_ex& wish, QpType type, const ibv_qp_cap& ca
 }
 
 // The handle, and the domain that it stands on if that is nobody else's.
-ErrorOr<void> MakeHandle(ibv_context* context, const ibv_qp_init_attr_ex& wish, const QpSpec& spec,
-                         Qp& qp) {
+ErrorOr<std::shared_ptr<Qp::Shared>> MakeShared(ibv_context* context,
+                                                const ibv_qp_init_attr_ex& wish,
+                                                const QpSpec& spec) {
+  auto shared = std::make_shared<Qp::Shared>();
   const bool has_pd = spec.type != QpType::kXrcReceive;
   if (!has_pd) {
     auto domain = ProtectionDomain::Allocate(Own(context).handle);
     if (!domain) return Fail(domain.error());
-    qp.domain = std::move(*domain);
+    shared->domain = std::move(*domain);
+    shared->xrc_domain = spec.xrc_domain;
   }
-  auto made = QueuePair::Create(has_pd ? Own(wish.pd).domain() : qp.domain, spec);
+  auto made = QueuePair::Create(has_pd ? Own(wish.pd).domain() : shared->domain, spec);
   if (!made) return Fail(made.error());
-  qp.handle = std::move(*made);
-  if (has_pd) qp.use_of_pd = Use(Own(wish.pd).users);
-  return {};
+  shared->handle = std::move(*made);
+  return shared;
 }
 
 void FillBase(ibv_context* context, const ibv_qp_init_attr_ex& wish, Qp& qp) {
@@ -178,12 +185,12 @@ ErrorOr<Qp*> Make(ibv_context* context, ibv_qp_init_attr_ex& wish) {
   const Options& options = Own(context).handle.options();
   if (const auto ok = CheckCapacities(wish.cap, options); !ok) return Fail(ok.error());
   const ibv_qp_cap cap = Capacities(wish);
-  auto qp = std::make_unique<Qp>();
-  if (const auto ok = MakeHandle(context, wish, SpecOf(wish, *type, cap), *qp); !ok) {
-    return Fail(ok.error());
-  }
+  auto shared = MakeShared(context, wish, SpecOf(wish, *type, cap));
+  if (!shared) return Fail(shared.error());
+  auto qp = std::make_unique<Qp>(std::move(*shared));
   wish.cap = cap;
   FillBase(context, wish, *qp);
+  if (qp->qp_base.pd != nullptr) qp->use_of_pd = Use(Own(wish.pd).users);
   if ((wish.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
     qp->builder = std::make_unique<WorkBuilder>(*qp);
     FillWorkFunctions(*qp);
@@ -200,8 +207,27 @@ ibv_qp* CreateQpEx(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
   return &(*qp)->qp_base;
 }
 
-ibv_qp* OpenQp(ibv_context* /*context*/, ibv_qp_open_attr* /*attributes*/) {
-  return UnsupportedNull("ibv_open_qp");
+// The same queue pair once more, as several processes would have it if they could share one.
+ibv_qp* OpenQp(ibv_context* context, ibv_qp_open_attr* attributes) {
+  constexpr auto kCall = "ibv_open_qp"sv;
+  constexpr uint32_t kNeeded = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+  if ((attributes->comp_mask & ~uint32_t{IBV_QP_OPEN_ATTR_CONTEXT}) != kNeeded ||
+      attributes->qp_type != IBV_QPT_XRC_RECV || attributes->xrcd == nullptr) {
+    return Null(kCall, Invalid("it takes the number and the domain of a receiver of XRC"));
+  }
+  std::shared_ptr<Qp::Shared> shared;
+  Own(context).identities.With(QpNumber{attributes->qp_num}, [&](Qp& qp) { shared = qp.shared; });
+  if (!shared || shared->xrc_domain != Own(attributes->xrcd).handle.get()) {
+    return Null(kCall, Invalid("the domain has no such queue pair"));
+  }
+  auto qp = std::make_unique<Qp>(std::move(shared));
+  ibv_qp_init_attr_ex wish{};
+  wish.qp_type = attributes->qp_type;
+  const bool has_context = (attributes->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT) != 0;
+  wish.qp_context = has_context ? attributes->qp_context : nullptr;
+  FillBase(context, wish, *qp);
+  RefreshState(*qp);
+  return &qp.release()->qp_base;
 }
 
 }  // namespace verbena::ibverbs
@@ -228,8 +254,12 @@ ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
 int ibv_destroy_qp(ibv_qp* qp) {
   Qp& own = Own(qp);
   const verbena::QpNumber number = own.handle.number();
-  if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_destroy_qp", ok.error());
-  Own(qp->context).identities.Remove(number);
+  Identities& identities = Own(qp->context).identities;
+  // The last of those that opened it ends it; only the first is told of events.
+  if (own.shared.use_count() == 1) {
+    if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_destroy_qp", ok.error());
+  }
+  identities.Remove(number, &own);
   AcksOf(*qp, qp->events_completed).WaitFor(own.async_events);
   delete &own;
   return 0;

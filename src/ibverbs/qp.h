@@ -16,13 +16,20 @@ class WorkBuilder;
 // As the other objects. Every queue pair has the room of one with extensions; ibv_qp_to_qp_ex tells
 // the program whether it is one.
 struct Qp : ibv_qp_ex {
-  Qp();
+  // What several have that opened the same: only receivers of XRC can be.
+  struct Shared {
+    verbena::ProtectionDomain domain;  // of a receiver of XRC, which has none of the program's
+    verbena::QueuePair handle;
+    const verbena::XrcDomain* xrc_domain = nullptr;
+  };
+
+  explicit Qp(std::shared_ptr<Shared> share);
   ~Qp();
   Qp(const Qp&) = delete;
   Qp& operator=(const Qp&) = delete;
 
-  verbena::ProtectionDomain domain;  // of a receiver of XRC, which has none of the program's
-  verbena::QueuePair handle;
+  const std::shared_ptr<Shared> shared;
+  verbena::QueuePair& handle;            // the shared one
   ibv_qp_init_attr creation = {};        // with the capacities that it got
   uint64_t send_ops = 0;                 // IBV_QP_EX_WITH_* that it can do
   std::unique_ptr<WorkBuilder> builder;  // null unless made for ibv_wr_start and what follows it

@@ -129,7 +129,7 @@ int ibv_destroy_srq(ibv_srq* srq) {
   Srq& own = Own(srq);
   const verbena::SrqId id = own.handle.id();
   if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_destroy_srq", ok.error());
-  Own(srq->context).identities.Remove(id);
+  Own(srq->context).identities.Remove(id, &own);
   AcksOf(*srq, srq->events_completed).WaitFor(own.async_events);
   EndAcks(*srq);
   delete &own;
