@@ -1,0 +1,159 @@
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/ibverbs_end.h"
+
+namespace verbena::ibverbs {
+namespace {
+
+using testing::VerbsPairTest;
+
+class ChannelTest : public VerbsPairTest {
+ protected:
+  void SetUp() override { Connect(); }
+
+  void SendOne(unsigned flags = IBV_SEND_SIGNALED) {
+    ibv_sge sge = a.Sge(0, 8);
+    ibv_send_wr wr = Request(IBV_WR_SEND, &sge);
+    wr.send_flags = flags;
+    ASSERT_EQ(b.Receive(qb, 0, 8), 0);
+    ASSERT_EQ(a.Post(qa, wr), 0);
+  }
+  bool IsReadable(int timeout_ms) const {
+    pollfd file{.fd = b.channel->fd, .events = POLLIN, .revents = 0};
+    return poll(&file, 1, timeout_ms) == 1;
+  }
+};
+
+TEST_F(ChannelTest, AnEventNamesItsQueueAndItsContext) {
+  ASSERT_EQ(ibv_req_notify_cq(b.cq, 0), 0);
+  SendOne();
+  ibv_cq* cq = nullptr;
+  void* cq_context = nullptr;
+  ASSERT_EQ(ibv_get_cq_event(b.channel, &cq, &cq_context), 0);
+  EXPECT_EQ(cq, b.cq);
+  EXPECT_EQ(cq_context, &b);
+  ibv_ack_cq_events(cq, 1);
+  EXPECT_EQ(b.WaitStatus(), IBV_WC_SUCCESS);
+}
+
+TEST_F(ChannelTest, TheFileIsReadableWhileThereIsAnEvent) {
+  ASSERT_EQ(ibv_req_notify_cq(b.cq, 0), 0);
+  EXPECT_FALSE(IsReadable(0));
+  SendOne();
+  ASSERT_TRUE(IsReadable(5'000));
+  ibv_cq* cq = nullptr;
+  void* cq_context = nullptr;
+  ASSERT_EQ(ibv_get_cq_event(b.channel, &cq, &cq_context), 0);
+  ibv_ack_cq_events(cq, 1);
+  EXPECT_FALSE(IsReadable(0));
+}
+
+TEST_F(ChannelTest, SolicitedOnlyWaitsForAMessageThatAsksForIt) {
+  ASSERT_EQ(ibv_req_notify_cq(b.cq, 1), 0);
+  SendOne();
+  EXPECT_FALSE(IsReadable(50));
+  SendOne(IBV_SEND_SIGNALED | IBV_SEND_SOLICITED);
+  ASSERT_TRUE(IsReadable(5'000));
+  ibv_cq* cq = nullptr;
+  void* cq_context = nullptr;
+  ASSERT_EQ(ibv_get_cq_event(b.channel, &cq, &cq_context), 0);
+  ibv_ack_cq_events(cq, 1);
+}
+
+TEST_F(ChannelTest, AFileThatDoesNotBlockSaysSo) {
+  ASSERT_EQ(fcntl(b.channel->fd, F_SETFL, O_NONBLOCK), 0);
+  ibv_cq* cq = nullptr;
+  void* cq_context = nullptr;
+  EXPECT_EQ(ibv_get_cq_event(b.channel, &cq, &cq_context), -1);
+  EXPECT_EQ(errno, EAGAIN);
+}
+
+TEST_F(ChannelTest, CannotEndWhileAQueueUsesIt) {
+  EXPECT_EQ(b.channel->refcnt, 1);
+  EXPECT_EQ(ibv_destroy_comp_channel(b.channel), EBUSY);
+}
+
+TEST_F(ChannelTest, AnEventOfAQueueThatIsGoneIsPassedOver) {
+  ibv_cq* const other = ibv_create_cq(b.context, 8, nullptr, b.channel, 0);
+  ibv_qp_init_attr attributes{};
+  attributes.send_cq = attributes.recv_cq = other;
+  attributes.cap = {.max_send_wr = 1,
+                    .max_recv_wr = 1,
+                    .max_send_sge = 1,
+                    .max_recv_sge = 1,
+                    .max_inline_data = 0};
+  attributes.qp_type = IBV_QPT_RC;
+  ibv_qp* const qp = ibv_create_qp(b.pd, &attributes);
+  ASSERT_EQ(b.ToInit(qp), 0);
+  ASSERT_EQ(ibv_req_notify_cq(other, 0), 0);
+  ASSERT_EQ(b.Receive(qp, 0, 8), 0);
+  ASSERT_EQ(b.ToState(qp, IBV_QPS_ERR), 0);  // flushes, and so there is an event
+  ASSERT_TRUE(IsReadable(5'000));
+  ASSERT_EQ(ibv_destroy_qp(qp), 0);
+  ASSERT_EQ(ibv_destroy_cq(other), 0);
+  ASSERT_EQ(ibv_req_notify_cq(b.cq, 0), 0);
+  SendOne();
+  ibv_cq* cq = nullptr;
+  void* cq_context = nullptr;
+  ASSERT_EQ(ibv_get_cq_event(b.channel, &cq, &cq_context), 0);
+  EXPECT_EQ(cq, b.cq);
+  ibv_ack_cq_events(cq, 1);
+}
+
+TEST_F(ChannelTest, AChildOfAForkIsToldSo) {
+  const pid_t child = fork();
+  if (child == 0) {
+    ibv_cq* cq = nullptr;
+    void* cq_context = nullptr;
+    _exit(ibv_get_cq_event(b.channel, &cq, &cq_context) == -1 && errno != 0 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(ChannelThreadsTest, AQueueEndsWhenItsEventsAreAcknowledged) {
+  testing::VerbsEnd end;
+  ibv_cq* const cq = ibv_create_cq(end.context, 8, nullptr, end.channel, 0);
+  ibv_qp_init_attr attributes{};
+  attributes.send_cq = attributes.recv_cq = cq;
+  attributes.cap = {.max_send_wr = 1,
+                    .max_recv_wr = 1,
+                    .max_send_sge = 1,
+                    .max_recv_sge = 1,
+                    .max_inline_data = 0};
+  attributes.qp_type = IBV_QPT_RC;
+  ibv_qp* const qp = ibv_create_qp(end.pd, &attributes);
+  ASSERT_EQ(end.ToInit(qp), 0);
+  ASSERT_EQ(ibv_req_notify_cq(cq, 0), 0);
+  ASSERT_EQ(end.Receive(qp, 0, 8), 0);
+  ASSERT_EQ(end.ToState(qp, IBV_QPS_ERR), 0);
+  ibv_cq* of = nullptr;
+  void* cq_context = nullptr;
+  ASSERT_EQ(ibv_get_cq_event(end.channel, &of, &cq_context), 0);
+  ASSERT_EQ(ibv_destroy_qp(qp), 0);
+  std::atomic<bool> ended = false;
+  std::thread ender([&] {
+    EXPECT_EQ(ibv_destroy_cq(cq), 0);
+    ended = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(ended);
+  ibv_ack_cq_events(of, 1);
+  ender.join();
+  EXPECT_TRUE(ended);
+}
+
+}  // namespace
+}  // namespace verbena::ibverbs
