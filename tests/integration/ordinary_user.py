@@ -1,0 +1,107 @@
+"""Runs programs on the drop-in libraries as an ordinary user who may lock 64 KiB of memory."""
+
+import os
+import pwd
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+MEMLOCK_BYTES = 64 * 1024
+LISTENING = "0A"  # as /proc/net/tcp has it
+
+
+def _become_ordinary() -> None:
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (MEMLOCK_BYTES, MEMLOCK_BYTES))
+    if os.getuid() == 0:
+        nobody = pwd.getpwnam("nobody")
+        os.setgroups([])
+        os.setgid(nobody.pw_gid)
+        os.setuid(nobody.pw_uid)
+
+
+class Process:
+    """One program. Its output goes to a file, so that it never waits for a reader."""
+
+    def __init__(self, command, environment, folder: Path):
+        self.command = [str(word) for word in command]
+        self._log = tempfile.TemporaryFile(mode="w+", dir=folder)
+        self._process = subprocess.Popen(
+            self.command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT,
+            env=environment, cwd=folder, preexec_fn=_become_ordinary, start_new_session=True)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def wait(self, seconds: float) -> int | None:
+        """The exit code, negative for a signal; None if it is still running then."""
+        try:
+            return self._process.wait(timeout=max(seconds, 0.01))
+        except subprocess.TimeoutExpired:
+            return None
+
+    def kill(self, number=signal.SIGKILL) -> None:
+        if self._process.poll() is None:
+            self._process.send_signal(number)
+
+    def end(self) -> None:
+        self.kill()
+        self._process.wait()
+
+    def output(self) -> str:
+        self._log.seek(0)
+        return self._log.read()
+
+
+class Bench:
+    """Where programs run: a folder that any user can read, with a copy of the libraries, and of
+    programs that are ours."""
+
+    def __init__(self, libraries: Path, *programs: str):
+        self.folder = Path(tempfile.mkdtemp(prefix="verbena-programs-"))
+        os.chmod(self.folder, 0o777)
+        for library in libraries.glob("lib*.so*"):
+            shutil.copy(library, self.folder, follow_symlinks=False)
+        for program in programs:
+            shutil.copy(program, self.folder)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.folder)
+
+    def start(self, command, **extra: str) -> Process:
+        environment = dict(os.environ, LD_LIBRARY_PATH=str(self.folder), **extra)
+        return Process(command, environment, self.folder)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return probe.getsockname()[1]
+
+
+def is_listening(port: int) -> bool:
+    """Asks the kernel: to connect would take a server's only client away."""
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(table).read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == LISTENING and int(fields[1].rsplit(":", 1)[1], 16) == port:
+                return True
+    return False
+
+
+def wait_listening(port: int, server: Process, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if is_listening(port):
+            return True
+        if server.wait(0.02) is not None:
+            return False
+    return False

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""What several processes do to each other: at once, and when one of them is killed.
+
+usage: processes_test.py LIBRARIES VERBS_CHECK
+"""
+
+import signal
+import sys
+import time
+from pathlib import Path
+
+from ordinary_user import Bench, Process, free_port, wait_listening
+
+SECONDS_MAX = 40
+# Far longer than a test waits: whoever runs so long was not told that its peer is gone.
+FOREVER = ("-D", "600", "-F")
+
+
+class Pair:
+    """A server and a client of one program; ends both when it ends."""
+
+    def __init__(self, bench: Bench, *command, port_option: str | None = "-p"):
+        self._bench = bench
+        port = free_port()
+        self._command = [*command, *((port_option,) if port_option else ()), port]
+        self.server = bench.start(self._command)
+        self.client: Process | None = None
+        if not wait_listening(port, self.server, SECONDS_MAX):
+            raise AssertionError(f"{command[0]} did not start:\n{self.server.output()}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in (self.server, self.client):
+            if process is not None:
+                process.end()
+
+    def connect(self) -> "Pair":
+        self.client = self._bench.start([*self._command, "127.0.0.1"])
+        return self
+
+    def must_succeed(self, until: float) -> None:
+        for process in (self.client, self.server):
+            code = process.wait(until - time.monotonic())
+            assert code == 0, f"{process.command}: {code}\n{process.output()}"
+
+
+def must_fail(process: Process, words: str) -> None:
+    code = process.wait(SECONDS_MAX)
+    assert code is not None, f"{process.command} goes on:\n{process.output()}"
+    assert code > 0, f"{process.command} ended with {code}:\n{process.output()}"
+    assert words in process.output(), f"{process.command} did not say why:\n{process.output()}"
+
+
+def every_byte(bench: Bench, check: str) -> None:
+    for service in ("rc", "uc", "ud"):
+        with Pair(bench, check, service, port_option=None) as pair:
+            pair.connect().must_succeed(time.monotonic() + SECONDS_MAX)
+
+
+def four_pairs_at_once(bench: Bench, _check: str) -> None:
+    pairs = [Pair(bench, "ibv_rc_pingpong", "-g", "0", "-c", "-n", "200") for _ in range(4)]
+    try:
+        for pair in pairs:
+            pair.connect()
+        for pair in pairs:
+            pair.must_succeed(time.monotonic() + SECONDS_MAX)
+    finally:
+        for pair in pairs:
+            pair.__exit__()
+
+
+def different_programs_at_once(bench: Bench, check: str) -> None:
+    with Pair(bench, "ib_write_bw", "-F", "-n", "200") as writes, \
+            Pair(bench, "ibv_srq_pingpong", "-g", "0", "-c", "-n", "50") as pingpong, \
+            Pair(bench, check, "rc", port_option=None) as bytes_checked:
+        for pair in (writes, pingpong, bytes_checked):
+            pair.connect()
+        for pair in (writes, pingpong, bytes_checked):
+            pair.must_succeed(time.monotonic() + SECONDS_MAX)
+
+
+def a_client_without_a_server(bench: Bench, _check: str) -> None:
+    client = bench.start(["ibv_rc_pingpong", "-g", "0", "-p", free_port(), "127.0.0.1"])
+    must_fail(client, "Couldn't connect")
+
+
+def the_server_is_killed(bench: Bench, _check: str) -> None:
+    with Pair(bench, "ib_write_bw", *FOREVER) as pair:
+        pair.connect()
+        time.sleep(2)
+        pair.server.kill(signal.SIGKILL)
+        must_fail(pair.client, "Failed status 12")  # IBV_WC_RETRY_EXC_ERR
+
+
+def the_client_is_killed(bench: Bench, _check: str) -> None:
+    with Pair(bench, "ib_write_bw", "-b", *FOREVER) as pair:
+        pair.connect()
+        time.sleep(2)
+        pair.client.kill(signal.SIGKILL)
+        must_fail(pair.server, "Failed status 12")
+
+
+def killed_ones_leave_nothing_behind(bench: Bench, check: str) -> None:
+    for _ in range(3):
+        with Pair(bench, "ib_write_bw", *FOREVER) as pair:
+            pair.connect()
+            time.sleep(0.5)
+            pair.client.kill(signal.SIGKILL)
+            pair.server.kill(signal.SIGKILL)
+    every_byte(bench, check)
+
+
+TESTS = (every_byte, four_pairs_at_once, different_programs_at_once, a_client_without_a_server,
+         the_server_is_killed, the_client_is_killed, killed_ones_leave_nothing_behind)
+
+
+def main() -> int:
+    libraries, check = Path(sys.argv[1]), sys.argv[2]
+    failures = 0
+    with Bench(libraries, check) as bench:
+        for test in TESTS:
+            begin = time.monotonic()
+            try:
+                test(bench, bench.folder / Path(check).name)
+                result = "ok    "
+            except AssertionError as problem:
+                failures += 1
+                result = "FAILED"
+                print(problem)
+            name = test.__name__.replace("_", " ")
+            print(f"{result} {time.monotonic() - begin:5.1f} s  {name}", flush=True)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

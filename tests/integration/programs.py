@@ -1,0 +1,95 @@
+"""Programs that others wrote, with options that are known to work: each a server and a client."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Case:
+    """Both ends run `program options`, and the client the address of the server behind them."""
+    program: str
+    options: tuple[str, ...]
+    fixed: tuple[str, ...] = ()        # for the test's sake: short runs
+    expect: str = ""                   # a regular expression that the client's output has
+    checks: str = "exit codes"         # what is looked at
+    port_option: str = "-p"
+    ib_look: bool = False              # as an InfiniBand device
+    asks: tuple[str, ...] = field(default=())  # qperf: what the client asks its server to do
+
+    @property
+    def name(self) -> str:
+        return " ".join((self.program,) + self.options + self.asks)
+
+
+def pingpong(kind: str, *options: str, iterations: int = 50, fixed: tuple[str, ...] = ()) -> Case:
+    looks = "-c" in options and kind != "xsrq"
+    return Case(f"ibv_{kind}_pingpong", options, ("-g", "0", "-n", str(iterations), *fixed),
+                expect="iters in" if kind != "xsrq" else "",
+                checks="exit codes; it looks at the bytes itself" if looks else "exit codes")
+
+
+def perftest(test: str, *options: str, iterations: int = 20, rows: int = 1) -> Case:
+    count = () if "-D" in options else ("-n", str(iterations))
+    return Case(f"ib_{test}", options, ("-F", *count),
+                expect=rf"(?s)#bytes.*?\n(\s*\d+\s+\d+.*?\n){{{rows}}}",
+                checks="exit codes; a line of results for each size")
+
+
+def qperf(test: str) -> Case:
+    return Case("qperf", (), ("-t", "1"), expect=rf"(?s){test}:.*=", port_option="-lp",
+                checks="exit codes; a result", ib_look=True, asks=(test,))
+
+
+def pingpongs() -> list[Case]:
+    cases = [pingpong("rc", *options) for options in
+             ((), ("-c",), ("-e",), ("-c", "-e"), ("-N",), ("-c", "-N"), ("-c", "-o"),
+              ("-c", "-o", "-P"), ("-c", "-O"), ("-t",), ("-c", "-t"))]
+    cases += [pingpong("rc", "-c", "-m", str(mtu)) for mtu in (256, 512, 1024, 2048, 4096)]
+    cases += [pingpong("rc", "-c", "-s", str(size)) for size in (1, 4095, 65536)]
+    cases += [pingpong("rc", "-c", "-s", str(size), iterations=4, fixed=("-r", "4"))
+              for size in (1 << 20, 16 << 20)]
+    cases += [pingpong("uc", *options) for options in
+              ((), ("-c",), ("-c", "-e"), ("-c", "-s", "65536"))]
+    cases += [pingpong("ud", *options) for options in ((), ("-c",), ("-c", "-e"), ("-s", "1"))]
+    cases += [pingpong("srq", *options) for options in
+              ((), ("-c",), ("-c", "-e"), ("-c", "-o"), ("-c", "-q", "1"))]
+    cases += [pingpong("xsrq", *options) for options in ((), ("-e",), ("-o",), ("-s", "65536"))]
+    return cases
+
+
+def perftests() -> list[Case]:
+    all_sizes = 23
+    cases = [perftest(f"{test}_{what}", "-a", iterations=5, rows=all_sizes)
+             for test in ("send", "write", "read") for what in ("bw", "lat")]
+    cases += [perftest(f"{test}_bw", *options) for test in ("send", "write", "read")
+              for options in (("-b",), ("-q", "16"), ("--odp",), ("--mr_per_qp", "-q", "4"),
+                              ("--use_old_post_send",))]
+    cases += [perftest(f"{test}_bw", "-l", "8", iterations=40)
+              for test in ("send", "write", "read")]
+    cases += [perftest(f"{test}_{what}", "-e") for test in ("send", "read")
+              for what in ("bw", "lat")]
+    cases += [perftest(f"{test}_{what}", "-c", "UC") for test in ("send", "write")
+              for what in ("bw", "lat")]
+    cases += [perftest(f"send_{what}", "-c", "UD", *more) for what in ("bw", "lat")
+              for more in ((), ("-e",))]
+    cases += [perftest(f"{test}_{what}", "-c", "XRC") for test in ("send", "write", "read")
+              for what in ("bw", "lat")]
+    cases += [perftest("send_bw", "--use-srq", "-q", "4"), perftest("send_lat", "--use-srq")]
+    cases += [perftest(f"{test}_{what}", "--inline_size", "64", "-s", "64")
+              for test in ("send", "write") for what in ("bw", "lat")]
+    cases += [perftest(f"atomic_{what}", "-A", kind) for what in ("bw", "lat")
+              for kind in ("CMP_AND_SWAP", "FETCH_AND_ADD")]
+    cases += [perftest("atomic_bw", "-q", "16"), perftest("write_bw", "-b", "-q", "16"),
+              perftest("write_bw", "-D", "1"), perftest("send_bw", "-m", "256")]
+    return cases
+
+
+def qperfs() -> list[Case]:
+    return [qperf(test) for test in
+            ("rc_lat", "rc_bw", "rc_bi_bw", "rc_rdma_read_lat", "rc_rdma_read_bw",
+             "rc_rdma_write_lat", "rc_rdma_write_bw", "rc_rdma_write_poll_lat",
+             "rc_compare_swap_mr", "rc_fetch_add_mr", "ver_rc_compare_swap",
+             "ver_rc_fetch_add", "uc_lat", "uc_bw", "ud_lat", "ud_bw")]
+
+
+def all_cases() -> list[Case]:
+    return pingpongs() + perftests() + qperfs()

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Runs programs that others wrote on our libibverbs: two processes each, as an ordinary user.
+
+usage: programs_test.py LIBRARIES [--write] [--only REGEX]
+
+Holds docs/programs.md to the list of what ran, or writes it.
+"""
+
+import argparse
+import re
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import programs
+from ordinary_user import Bench, Process, free_port, wait_listening
+
+PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "programs.md"
+SECONDS_MAX = 30
+SKIPPED = 77
+BEGIN, END = "<!-- cases -->", "<!-- end of cases -->"
+
+
+def report(client: Process, server: Process, codes) -> str:
+    return (f"client: exit code {codes[0]}\n{client.output()}\n"
+            f"server: exit code {codes[1]}\n{server.output()}")
+
+
+def run(bench: Bench, case: programs.Case) -> str:
+    """What went wrong, or nothing."""
+    port = free_port()
+    look = {"VERBENA_DEVICE_LOOK": "ib"} if case.ib_look else {}
+    listen = (case.port_option, port)
+    end = time.monotonic() + SECONDS_MAX
+    server_command = ([case.program, *listen] if case.asks else
+                      [case.program, *case.options, *case.fixed, *listen])
+    client_command = ([case.program, "127.0.0.1", *listen, *case.fixed, *case.asks] if case.asks
+                      else [*server_command, "127.0.0.1"])
+    server = bench.start(server_command, **look)
+    others = []
+    try:
+        if not wait_listening(port, server, SECONDS_MAX):
+            return f"the server did not start:\n{server.output()}"
+        client = bench.start(client_command, **look)
+        others.append(client)
+        client_code = client.wait(end - time.monotonic())
+        if case.asks:  # its server goes on until it is told
+            others.append(bench.start([case.program, "127.0.0.1", *listen, "quit"], **look))
+        codes = [client_code, server.wait(end - time.monotonic())]
+        if codes != [0, 0]:
+            return report(client, server, codes)
+        good = re.search(case.expect, client.output())
+        return "" if good else "not what was expected:\n" + report(client, server, codes)
+    finally:
+        for process in (server, *others):
+            process.end()
+
+
+def table() -> str:
+    lines = ["| program | options | what is looked at |", "| --- | --- | --- |"]
+    for case in programs.all_cases():
+        options = " ".join(case.options + case.asks)
+        lines.append(f"| `{case.program}` | {f'`{options}`' if options else ''} | {case.checks} |")
+    return "\n".join(lines)
+
+
+def check_page(write: bool) -> bool:
+    text = PAGE.read_text(encoding="utf-8")
+    head, rest = text.split(BEGIN)
+    tail = rest.split(END)[1]
+    wanted = f"{head}{BEGIN}\n\n{table()}\n\n{END}{tail}"
+    if write:
+        PAGE.write_text(wanted, encoding="utf-8")
+    elif wanted != text:
+        print(f"{PAGE.name} does not list what ran: run this test with --write")
+        return False
+    return True
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("libraries", type=Path)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--only", default="")
+    arguments = parser.parse_args()
+    cases = [case for case in programs.all_cases() if re.search(arguments.only, case.name)]
+    missing = {case.program for case in cases if shutil.which(case.program) is None}
+    if missing:
+        print("not installed:", ", ".join(sorted(missing)))
+        return SKIPPED
+    failures = 0
+    with Bench(arguments.libraries) as bench:
+        for case in cases:
+            begin = time.monotonic()
+            problem = run(bench, case)
+            seconds = time.monotonic() - begin
+            print(f"{'FAILED' if problem else 'ok    '} {seconds:5.1f} s  {case.name}", flush=True)
+            if problem:
+                failures += 1
+                print(problem, flush=True)
+    if failures == 0 and not arguments.only and not check_page(arguments.write):
+        failures += 1
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
