@@ -35,7 +35,7 @@ struct AddressVector {
   Gid destination = {};
   uint32_t interface = 0;  // to leave by; 0 unless an address is link-local
   uint8_t traffic_class = 0;
-  uint8_t hop_limit = 64;  // kept for queries: the system sends with its own
+  uint8_t hop_limit = 64;  // 0: the system's own
 
   friend bool operator==(const AddressVector&, const AddressVector&) = default;
 };

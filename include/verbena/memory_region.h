@@ -99,8 +99,7 @@ class MemoryRegion : public Handle<verbs::RegionObject> {
   // Brings pages of these ranges before they are needed; with `wait`, returns when they are there.
   // REFUSES ranges outside, and kPrefetchWrite on a region without kLocalWrite; and fails with
   // kInvalid if it waits and a page is not to be had.
-  [[nodiscard]] ErrorOr<void> Advise(std::span<const Range> ranges, Advice advice,
-                                     bool wait) const;
+  [[nodiscard]] ErrorOr<void> Advise(std::span<const Range> ranges, Advice advice, bool wait) const;
   [[nodiscard]] ErrorOr<void> Advise(uint64_t offset, uint64_t length, Advice advice,
                                      bool wait) const;
 

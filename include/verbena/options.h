@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace verbena {
 
@@ -22,6 +23,8 @@ struct Options {
   uint32_t paths_max = 65'536;    // one a connected queue pair, one an address handle
   uint32_t multicast_groups_max = 256;
   uint32_t multicast_members_max = 256;  // of one group; each costs a copy of every datagram
+  // Processes of one machine that can be in groups: a datagram to a group is sent once for each.
+  uint32_t multicast_slots = 8;
   uint32_t domains_max = 1 << 16;
   uint32_t key_slots_max = 1 << 24;  // regions and windows together
 
@@ -67,6 +70,10 @@ struct Options {
   bool strict = false;
   // Without segmentation and receive offload, as on kernels that have none.
   bool plain_sockets = false;
+
+  // A file that every packet is appended to, sent or received, the short cut within a process
+  // included, as pcapng, which Wireshark reads. Several devices may share one. None if empty.
+  std::string trace = {};
 };
 
 }  // namespace verbena

@@ -11,13 +11,12 @@ namespace {
 
 using transport::PathMtu;
 
-// Largest headers of a packet that carries a payload, and its trailer.
-constexpr uint32_t kPacketOverhead = 64;
-
 fabric::UdpFabricOptions FabricOptions(const Options& options) {
   fabric::UdpFabricOptions fabric;
   fabric.slots = {.base_port = options.base_port, .strict = options.strict};
   fabric.socket.offloads = !options.plain_sockets;
+  // Beside the packets of a full outbox, the copies of multicast datagrams.
+  fabric.transmit.messages = options.outbox_packets + size_t{options.multicast_slots};
   return fabric;
 }
 
@@ -43,13 +42,14 @@ Result<void, ErrorCode> Posted(const Result<T, queue::PostError>& result) {
 }  // namespace
 
 Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
-                      EventFile event_file, std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm)
+                      EventFile event_file, std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm,
+                      std::unique_ptr<Trace> trace)
     : options(with),
       fork_guard(std::move(guard)),
       wake(std::move(wake_file)),
       events(std::move(event_file), options.events_max),
       pager(options.pager_threads, BestPopulateMethod(), [this] { wake.Signal(); }),
-      engine(options, std::move(fabric), std::move(alarm), events, pager),
+      engine(options, std::move(fabric), std::move(alarm), events, pager, std::move(trace)),
       // Nobody else is there yet to lock out.
       consumer(*engine.memory.consumers.Open(
           {.table = memory::ConsumerSpec::PrivateTable{.identity = true}})),
@@ -71,8 +71,15 @@ ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const Options& options) {
   if (!alarm) return Fail(alarm.error());
   auto fabric = fabric::UdpFabric::Open(FabricOptions(options));
   if (!fabric) return Fail(ErrorOf(fabric.error()));
+  std::unique_ptr<Trace> trace;
+  if (!options.trace.empty()) {
+    auto opened = Trace::Open(options.trace);
+    if (!opened) return Fail(opened.error());
+    trace = std::move(*opened);
+  }
   auto parts = std::make_unique<Parts>(Seeded(options), std::move(*guard), std::move(*wake),
-                                       std::move(*events), std::move(*fabric), std::move(*alarm));
+                                       std::move(*events), std::move(*fabric), std::move(*alarm),
+                                       std::move(trace));
   // Not make_unique: the constructor is private.
   return std::unique_ptr<Adapter>(new Adapter(std::move(parts)));
 }
@@ -86,6 +93,10 @@ Adapter::~Adapter() {
     return;
   }
   parts_->keeper.Stop();
+  {
+    const EngineLock lock(parts_->engine);
+    parts_->engine.Pass();
+  }
   parts_->pager.Stop();
 }
 
@@ -109,17 +120,13 @@ ErrorOr<PathMtu> Adapter::LargestMtu(const AddressVector& way) {
   const fabric::Route route = Path{.vector = way}.RouteTo({}, {});
   const auto bytes = fabric::PathMtu(route);
   if (!bytes) return Fail(ErrorOf(bytes.error()));
-  const uint32_t room = fabric::DatagramBytesMax(*bytes, route.to.ip);
-  for (const PathMtu mtu : {PathMtu::k4096, PathMtu::k2048, PathMtu::k1024, PathMtu::k512}) {
-    if (BytesOf(mtu) + kPacketOverhead <= room) return mtu;
-  }
-  return PathMtu::k256;
+  return LargestMtuFor(*bytes, way.destination);
 }
 
 std::vector<std::string> Adapter::TakeNotes() {
   if (Dead()) return {};
   const EngineLock lock(parts_->engine);
-  return parts_->engine.fabric().TakeNotes();
+  return parts_->engine.TakeNotes();
 }
 
 ErrorOr<AdapterReport> Adapter::Query() {

@@ -8,11 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "adapter/advice.h"
 #include "adapter/async_events.h"
 #include "adapter/completion_channel.h"
 #include "adapter/counters.h"
 #include "adapter/error.h"
 #include "adapter/options.h"
+#include "adapter/pager.h"
 #include "adapter/path_table.h"
 #include "adapter/queue_pair.h"
 #include "adapter/srq.h"
@@ -97,6 +99,10 @@ class Adapter {
       memory::Key key, const memory::RegionSpec& spec,
       const std::optional<memory::Backing>& backing);
   [[nodiscard]] ErrorOr<void> DeregisterRegion(memory::Key key);
+  // Brings pages of a region before they are needed; with `wait`, they are there when this returns.
+  // REFUSES ranges that are not the region's, and to write where it may not be.
+  [[nodiscard]] ErrorOr<void> Advise(memory::Key key, std::span<const RegionRange> ranges,
+                                     Advice advice, bool wait);
   // For registration by work request.
   [[nodiscard]] ErrorOr<memory::RegionKeys> ReserveRegion(memory::PdId pd, uint64_t pages_max,
                                                           PageShift page_shift);
@@ -133,11 +139,11 @@ class Adapter {
   [[nodiscard]] ErrorOr<QpReport> Query(QueuePair& qp);
 
   [[nodiscard]] ErrorOr<queue::AddressHandleId> CreateAddressHandle(memory::PdId pd,
-                                                                    const AddressVector& way);
+                                                                    const AddressVector& wanted);
   [[nodiscard]] ErrorOr<void> DestroyAddressHandle(queue::AddressHandleId handle);
 
-  [[nodiscard]] ErrorOr<void> AttachMulticast(QueuePair& qp, const wire::IpAddress& group);
-  [[nodiscard]] ErrorOr<void> DetachMulticast(QueuePair& qp, const wire::IpAddress& group);
+  [[nodiscard]] ErrorOr<void> AttachMulticast(QueuePair& qp, const wire::IpAddress& gid);
+  [[nodiscard]] ErrorOr<void> DetachMulticast(QueuePair& qp, const wire::IpAddress& gid);
 
   // --- The data path. ---
 
@@ -169,6 +175,10 @@ class Adapter {
   // Refuses in a child.
   [[nodiscard]] std::optional<Error> Dead() const;
   [[nodiscard]] ErrorOr<void> CheckSpec(const QpSpec& spec) const;
+  [[nodiscard]] ErrorOr<void> CheckAdvice(memory::Key key, const RegionRange& range,
+                                          memory::Access access);
+  [[nodiscard]] std::optional<PageJob> AbsentPages(memory::Key key, uint64_t offset,
+                                                   uint64_t length, memory::Access access);
   [[nodiscard]] ErrorOr<void> CheckSrqSize(uint32_t capacity, uint32_t sges) const;
   [[nodiscard]] ErrorOr<Srq*> AddSrq(memory::PdId pd, uint32_t capacity, uint32_t sges,
                                      const XrcMembership& xrc);

@@ -6,7 +6,10 @@
 #include <vector>
 
 #include "adapter/adapter.h"
+#include "adapter/addresses.h"
+#include "adapter/group_address.h"
 #include "adapter/parts.h"
+#include "fabric/multicast.h"
 
 namespace verbena::adapter {
 namespace {
@@ -41,6 +44,12 @@ QpSurroundings SurroundingsOf(const Options& options, const transport::AddressHa
   limits.max_rd_atomic_max = transport::RdAtomicDepth(options.reads_max);
   limits.max_dest_rd_atomic_max = transport::RdAtomicDepth(options.reads_max);
   return {.handles = &handles, .limits = limits};
+}
+
+// Of a datagram that goes there, as far as the system knows the way.
+uint32_t PayloadMaxOf(const AddressVector& way) {
+  const auto mtu = Adapter::LargestMtu(way);
+  return BytesOf(mtu ? *mtu : transport::PathMtu::k4096);
 }
 
 // Extended connections have one half at each end. What they have not is filled in with what is
@@ -121,6 +130,9 @@ ErrorOr<void> Adapter::Modify(QueuePair& qp, const QpChange& change) {
   if (const auto ok = qp.CheckModify(change.attributes, change.mask); !ok) return ok;
   transport::QpAttributes attributes = change.attributes;
   if (change.mask.Has(QpAttribute::kPath)) {
+    const bool is_told = change.mask.Has(QpAttribute::kPathMtu);
+    const auto mtu = is_told ? attributes.path_mtu : qp.attributes().path_mtu;
+    if (const auto ok = CheckMtu(change.path, mtu); !ok) return ok;
     const auto path = engine.paths.Add(change.path);
     if (!path) return Fail(path.error());
     if (qp.has_path()) engine.paths.Remove(qp.attributes().path);
@@ -141,8 +153,10 @@ ErrorOr<QpReport> Adapter::Query(QueuePair& qp) {
 }
 
 ErrorOr<queue::AddressHandleId> Adapter::CreateAddressHandle(memory::PdId pd,
-                                                             const AddressVector& way) {
+                                                             const AddressVector& wanted) {
   if (const auto dead = Dead()) return Fail(*dead);
+  const AddressVector way = Resolved(wanted);
+  const uint32_t payload_max = PayloadMaxOf(way);
   const EngineLock lock(parts_->engine);
   if (parts_->engine.memory.domains.Find(pd) == nullptr)
     return Fail(Invalid("no such protection domain"));
@@ -153,7 +167,7 @@ ErrorOr<queue::AddressHandleId> Adapter::CreateAddressHandle(memory::PdId pd,
     id = queue::AddressHandleId(++parts_->last_handle);
   } while (parts_->handles.contains(id));
   parts_->handles.emplace(id, Parts::Handle{pd, *path});
-  parts_->engine.handles.Add(id, pd, *path);
+  parts_->engine.handles.Add(id, pd, *path, payload_max);
   parts_->engine.memory.domains.AddUser(pd);
   return id;
 }
@@ -170,20 +184,37 @@ ErrorOr<void> Adapter::DestroyAddressHandle(queue::AddressHandleId handle) {
   return {};
 }
 
-ErrorOr<void> Adapter::AttachMulticast(QueuePair& qp, const wire::IpAddress& group) {
+ErrorOr<void> Adapter::AttachMulticast(QueuePair& qp, const wire::IpAddress& gid) {
   if (const auto dead = Dead()) return Fail(*dead);
   if (qp.spec().type != QpType::kUd) return Fail(Invalid("only datagrams go to groups"));
-  const EngineLock lock(parts_->engine);
-  const auto attached = parts_->engine.groups.Attach(group, qp.number());
+  const uint32_t slots = parts_->options.multicast_slots;
+  if (!parts_->options.strict && slot() >= slots) {
+    return Fail(LimitError(slots, "processes of a machine that hear multicast datagrams",
+                           "multicast_slots"));
+  }
+  const wire::IpAddress group = GroupAddress(gid);
+  Engine& engine = parts_->engine;
+  const EngineLock lock(engine);
+  const bool is_first = engine.groups.MembersOf(group).empty();
+  const auto attached = engine.groups.Attach(group, qp.number());
   if (!attached) return Fail(Invalid(NameOf(attached.error())));
-  return {};
+  if (!is_first) return {};
+  const auto joined = fabric::JoinGroup(engine.fabric().socket(), FabricAddress(group));
+  if (joined) return {};
+  static_cast<void>(engine.groups.Detach(group, qp.number()));
+  return Fail(Error{ErrorCode::kSystem, joined.error().words});
 }
 
-ErrorOr<void> Adapter::DetachMulticast(QueuePair& qp, const wire::IpAddress& group) {
+ErrorOr<void> Adapter::DetachMulticast(QueuePair& qp, const wire::IpAddress& gid) {
   if (const auto dead = Dead()) return Fail(*dead);
-  const EngineLock lock(parts_->engine);
-  const auto detached = parts_->engine.groups.Detach(group, qp.number());
+  const wire::IpAddress group = GroupAddress(gid);
+  Engine& engine = parts_->engine;
+  const EngineLock lock(engine);
+  const auto detached = engine.groups.Detach(group, qp.number());
   if (!detached) return Fail(Invalid(NameOf(detached.error())));
+  if (engine.groups.MembersOf(group).empty()) {
+    fabric::LeaveGroup(engine.fabric().socket(), FabricAddress(group));
+  }
   return {};
 }
 

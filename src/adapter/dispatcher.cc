@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "adapter/addresses.h"
+#include "adapter/identification.h"
 #include "transport/ud/packet_origin.h"
-#include "wire/roce/icrc.h"
 #include "wire/roce/packet.h"
 
 namespace verbena::adapter {
@@ -25,6 +25,8 @@ transport::PacketOrigin OriginOf(const fabric::Datagram& datagram) {
 void Dispatcher::Dispatch(const fabric::Datagram& datagram, bool is_sealed, transport::Turn& turn) {
   ++counters_.packets_received;
   counters_.bytes_received += datagram.bytes.size();
+  // What takes the short cut was seen when it was sent.
+  if (trace_ != nullptr && is_sealed) trace_->OnReceived(datagram, port_);
   const std::optional<wire::Packet> packet = wire::Packet::Parse(datagram.bytes);
   if (!packet) return Count(Drop::kMalformed);
   const wire::QpNumber to = packet->bth().dest_qp;
@@ -55,20 +57,7 @@ void Dispatcher::Deliver(QueuePair& qp, const fabric::Datagram& datagram,
 }
 
 bool Dispatcher::IcrcIsRight(const fabric::Datagram& datagram, const wire::Packet& packet) {
-  const wire::UdpFlow flow{.source = WireAddress(datagram.from.ip),
-                           .destination = WireAddress(datagram.to),
-                           .source_port = datagram.from.port,
-                           .destination_port = port_};
-  const bool is_ipv4 = datagram.to.is_ipv4();
-  const uint16_t guess = is_ipv4 ? datagram.segment : 0;
-  const auto covered = packet.covered();
-  wire::IcrcSum sum(flows_.Find(flow, packet.size(), guess), covered.first<wire::Bth::kSize>());
-  sum.Update(covered.subspan(wire::Bth::kSize));
-  if (sum.Finish() == packet.icrc()) return true;
-  if (!is_ipv4) return false;
-  const wire::Icrc with_zero(sum.Finish().value() ^
-                             wire::IdentificationDelta(guess, packet.size()).value());
-  return wire::ExplainIdentification(packet.icrc(), with_zero, packet.size()).has_value();
+  return FindIdentification(flows_, FlowOf(datagram, port_), datagram, packet).has_value();
 }
 
 }  // namespace verbena::adapter

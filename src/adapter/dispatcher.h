@@ -8,6 +8,7 @@
 #include "adapter/qp_table.h"
 #include "adapter/queue_pair.h"
 #include "adapter/ready_list.h"
+#include "adapter/trace.h"
 #include "fabric/datagram.h"
 #include "transport/turn.h"
 #include "transport/ud/multicast_groups.h"
@@ -26,8 +27,13 @@ namespace verbena::adapter {
 class Dispatcher {
  public:
   Dispatcher(uint16_t port, const QpTable<QueuePair>& qps, const transport::MulticastGroups& groups,
-             RunQueue<QueuePair>& run_queue, PortCounters& counters)
-      : port_(port), qps_(qps), groups_(groups), run_queue_(run_queue), counters_(counters) {}
+             RunQueue<QueuePair>& run_queue, PortCounters& counters, Trace* trace = nullptr)
+      : port_(port),
+        qps_(qps),
+        groups_(groups),
+        run_queue_(run_queue),
+        counters_(counters),
+        trace_(trace) {}
 
   // From a socket.
   void OnDatagram(const fabric::Datagram& datagram, transport::Turn& turn) {
@@ -52,6 +58,7 @@ class Dispatcher {
   const transport::MulticastGroups& groups_;
   RunQueue<QueuePair>& run_queue_;
   PortCounters& counters_;
+  Trace* const trace_;  // nullptr: none
   FlowCache flows_;
 };
 

@@ -19,26 +19,30 @@ transport::MulticastGroups::Limits GroupLimits(const Options& options) {
 }
 
 PortMap PortsOf(const Options& options) {
-  return {.base_port = options.base_port, .strict = options.strict};
+  return {.base_port = options.base_port,
+          .strict = options.strict,
+          .multicast_slots = options.strict ? 1 : options.multicast_slots};
 }
 
 }  // namespace
 
 Engine::Engine(const Options& options, std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm,
-               AsyncEvents& events, Pager& pager)
+               AsyncEvents& events, Pager& pager, std::unique_ptr<Trace> trace)
     : memory(options.memory),
       qps(fabric->slot().value(), options.qps_max),
       paths(options.paths_max),
       groups(GroupLimits(options)),
       options_(options),
       fabric_(std::move(fabric)),
+      trace_(std::move(trace)),
       events_(events),
       pager_(pager),
       outbox_(options.outbox_packets),
       loopback_({.datagrams = options.loopback_packets}),
       alarm_(std::move(alarm)),
-      transmitter_(*fabric_, loopback_, paths, PortsOf(options), counters_),
-      dispatcher_(fabric_->port(), qps, groups, run_queue_, counters_) {}
+      transmitter_(*fabric_, loopback_, paths, PortsOf(options), counters_, options.outbox_packets,
+                   trace_.get()),
+      dispatcher_(fabric_->port(), qps, groups, run_queue_, counters_, trace_.get()) {}
 
 // Everything that makes an adapter go is in here, in the order in which it happens.
 bool Engine::Pass() {
@@ -207,7 +211,16 @@ Time Engine::next_time() const {
   return next;
 }
 
+std::vector<std::string> Engine::TakeNotes() {
+  std::vector<std::string> notes = fabric_->TakeNotes();
+  if (trace_ != nullptr) {
+    for (std::string& note : trace_->TakeNotes()) notes.push_back(std::move(note));
+  }
+  return notes;
+}
+
 void Engine::EndTurn() {
+  if (trace_ != nullptr) trace_->Flush();
   if (keeper_sleeps_) alarm_.WakeBy(next_time());
 }
 
@@ -257,6 +270,9 @@ QueuePair& Engine::AddQp(std::unique_ptr<QueuePair> qp) { return qps.Insert(std:
 
 void Engine::RemoveQp(QueuePair& qp) {
   now_ = Now();
+  // What was posted just before leaves if it can.
+  if (MakeRoom()) RunOne(qp);
+  Transmit();
   transport::Turn turn = MakeTurn();
   qp.Empty(turn);
   SettleOutbox();

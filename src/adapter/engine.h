@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "adapter/alarm.h"
@@ -19,6 +20,7 @@
 #include "adapter/ready_list.h"
 #include "adapter/resident_pages.h"
 #include "adapter/timer_heap.h"
+#include "adapter/trace.h"
 #include "adapter/transmitter.h"
 #include "adapter/xrc_domain.h"
 #include "base/mutex.h"
@@ -46,7 +48,7 @@ namespace verbena::adapter {
 class VERBENA_CAPABILITY("engine") Engine {
  public:
   Engine(const Options& options, std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm,
-         AsyncEvents& events, Pager& pager);
+         AsyncEvents& events, Pager& pager, std::unique_ptr<Trace> trace = nullptr);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -85,7 +87,7 @@ class VERBENA_CAPABILITY("engine") Engine {
 
   // REQUIRES: its number is the table's next.
   QueuePair& AddQp(std::unique_ptr<QueuePair> qp) VERBENA_REQUIRES(this);
-  // Its work ends without completions.
+  // Runs it once more. What is left of its work ends without completions.
   void RemoveQp(QueuePair& qp) VERBENA_REQUIRES(this);
   // See QueuePair.
   void ModifyQp(QueuePair& qp, const transport::QpAttributes& attributes,
@@ -99,6 +101,8 @@ class VERBENA_CAPABILITY("engine") Engine {
   const fabric::UdpFabric& fabric() const { return *fabric_; }
   fabric::UdpFabric& fabric() VERBENA_REQUIRES(this) { return *fabric_; }
   const PortCounters& counters() const VERBENA_REQUIRES(this) { return counters_; }
+  // What the user should know, a line each; told once.
+  std::vector<std::string> TakeNotes() VERBENA_REQUIRES(this);
 
   // The tables, guarded like the rest; public because control calls change them.
   memory::MemoryCore memory;
@@ -131,6 +135,7 @@ class VERBENA_CAPABILITY("engine") Engine {
 
   const Options options_;
   const std::unique_ptr<fabric::UdpFabric> fabric_;
+  const std::unique_ptr<Trace> trace_;  // nullptr: none
   AsyncEvents& events_;
   Pager& pager_;
 

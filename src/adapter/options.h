@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "base/time.h"
 #include "memory/options.h"
@@ -23,6 +24,8 @@ struct Options {
   uint32_t paths_max = 65'536;    // one a connected queue pair, one an address handle
   uint32_t multicast_groups_max = 256;
   uint32_t multicast_members_max = 256;  // of one group; each costs a copy of every datagram
+  // Processes of one machine that can be in groups: a datagram to a group is sent once for each.
+  uint32_t multicast_slots = 8;
 
   // --- Queues: what a program may ask for. Each element has its room allocated at once. ---
 
@@ -76,6 +79,9 @@ struct Options {
   bool strict = false;
   // Without segmentation and receive offload, as on kernels that have none.
   bool plain_sockets = false;
+
+  // A file that every packet is written to, as Wireshark reads it; none if empty.
+  std::string trace = {};
 
   memory::Options memory = {};
 };

@@ -1,5 +1,7 @@
 #include "adapter/page_jobs.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 
 #include "memory/address.h"
@@ -64,6 +66,24 @@ PageJob JobFor(const memory::MemoryCore& memory, const transport::PageRequest& r
   const uint64_t most = std::max<uint64_t>(1, bytes_max / fault.page_shift.bytes());
   job.page_count = std::min(fault.page_count, most);
   return job;
+}
+
+std::vector<bool> PresentPages(uint64_t address, uint64_t page_count) {
+  constexpr PageShift kPage(PageShift::kMin);
+  std::vector<bool> present(page_count);
+  // Page by page where a part of the range is not mapped: the system answers for all or none.
+  std::vector<unsigned char> residence(page_count);
+  void* const start = memory::PointerTo(memory::MachineAddress(address));
+  if (mincore(start, page_count * kPage.bytes(), residence.data()) == 0) {
+    for (uint64_t i = 0; i < page_count; ++i) present[i] = (residence[i] & 1) != 0;
+    return present;
+  }
+  for (uint64_t i = 0; i < page_count; ++i) {
+    void* const page = memory::PointerTo(memory::MachineAddress(address + i * kPage.bytes()));
+    unsigned char is_resident = 0;
+    present[i] = mincore(page, kPage.bytes(), &is_resident) == 0 && (is_resident & 1) != 0;
+  }
+  return present;
 }
 
 bool MapPages(memory::MemoryCore& memory, const PageJob& job) {

@@ -41,6 +41,8 @@ class Pager {
   void Stop();
 
   void Submit(const PageJob& job);
+  // At once, on this thread.
+  void Bring(PageJob& job) const;
 
   // Cheap enough to be asked in every pass.
   [[nodiscard]] bool has_done() const { return done_count_.load(std::memory_order_acquire) > 0; }
@@ -49,7 +51,6 @@ class Pager {
 
  private:
   void Work();
-  void Bring(PageJob& job) const;
 
   const PopulateMethod method_;
   const std::function<void()> on_done_;

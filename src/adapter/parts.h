@@ -17,7 +17,7 @@ namespace verbena::adapter {
 // above it; threads are the last to come and the first to go.
 struct Adapter::Parts {
   Parts(const Options& with, ForkGuard guard, EventFile wake_file, EventFile event_file,
-        std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm);
+        std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm, std::unique_ptr<Trace> trace);
 
   const Options options;
   const ForkGuard fork_guard;

@@ -8,6 +8,7 @@
 #include "base/slot_table.h"
 #include "fabric/datagram.h"
 #include "transport/outbox.h"
+#include "transport/qp_attributes.h"
 #include "wire/ip_address.h"
 #include "wire/roce/types.h"
 
@@ -20,7 +21,7 @@ struct AddressVector {
   wire::IpAddress destination = {};
   uint32_t interface = 0;  // to leave by; 0 unless an address is link-local
   uint8_t traffic_class = 0;
-  uint8_t hop_limit = 64;  // kept for queries: the system sends with its own
+  uint8_t hop_limit = 64;  // 0: the system's own
 
   friend bool operator==(const AddressVector&, const AddressVector&) = default;
 };
@@ -29,6 +30,8 @@ struct AddressVector {
 struct PortMap {
   uint16_t base_port = wire::kRocePort;
   bool strict = false;
+  // Processes of a machine that hear multicast datagrams: each gets a copy at its own port.
+  uint32_t multicast_slots = 1;
 
   // The UDP port of whoever has this queue pair.
   [[nodiscard]] uint16_t PortOf(wire::QpNumber qp) const {
@@ -46,6 +49,16 @@ struct Path {
   [[nodiscard]] fabric::Route RouteTo(wire::QpNumber qp, const PortMap& ports) const;
 };
 
+// The largest payload of packets to there, if an IP packet has up to so many bytes.
+[[nodiscard]] transport::PathMtu LargestMtuFor(uint32_t ip_bytes, const wire::IpAddress& to);
+
+// Refuses an MTU that the way cannot take, and says which interface it is that cannot. Where the
+// system knows no way, or none yet, nothing is refused.
+[[nodiscard]] ErrorOr<void> CheckMtu(const AddressVector& way, transport::PathMtu mtu);
+
+// As packets go: a group by its IP address, and out of the interface that has the source.
+[[nodiscard]] AddressVector Resolved(AddressVector way);
+
 // The address vectors of connected queue pairs and of address handles, by the name that packets
 // carry. Names go stale: that of a path which is gone never finds another.
 //
@@ -54,7 +67,7 @@ class PathTable {
  public:
   explicit PathTable(uint32_t paths_max) : paths_(paths_max) {}
 
-  // REFUSES addresses of different kinds, and more than paths_max.
+  // Of a vector that is Resolved. REFUSES addresses of different kinds, and more than paths_max.
   [[nodiscard]] ErrorOr<transport::PathId> Add(const AddressVector& vector);
   void Remove(transport::PathId id) { paths_.Erase(id); }
 

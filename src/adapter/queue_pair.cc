@@ -40,8 +40,6 @@ void Tell(Machine& machine, Fn fn) {
 
 template <class T>
 inline constexpr bool kIsUd = std::is_same_v<std::decay_t<T>, transport::UdQp>;
-template <class T>
-inline constexpr bool kCanDrain = std::is_same_v<std::decay_t<T>, transport::RcQp>;
 
 // IBA 10.9.2: a packet is for this partition if the low 15 bits agree, and one of the two is a full
 // member.
@@ -181,9 +179,6 @@ ErrorOr<void> QueuePair::CheckModify(const QpAttributes& attributes, AttributeMa
   if (const auto wrong = Validate(attributes, mask, surroundings_.limits)) {
     return fail(ToString(*wrong));
   }
-  if (to == QpState::kSqd && is_unreliable()) {
-    return Fail(Error{ErrorCode::kNotSupported, "only reliable connections can be drained"});
-  }
   return {};
 }
 
@@ -195,11 +190,7 @@ void QueuePair::Modify(const QpAttributes& attributes, AttributeMask mask) {
     machine_.emplace<std::monostate>();
     attributes_ = {};
   } else {
-    // The unreliable machines are told all when they are made, so until they listen they are made
-    // anew with what is known by now.
-    const bool is_new = from == QpState::kReset;
-    const bool is_remade = from == QpState::kInit && is_unreliable();
-    is_new || is_remade ? MakeMachine() : Configure();
+    from == QpState::kReset ? MakeMachine() : Configure();
     Become(from, to);
   }
   ShowState();
@@ -219,13 +210,15 @@ void QueuePair::Become(QpState from, QpState to) {
     } else if (from != QpState::kRts && to == QpState::kRts) {
       machine.ResumeSends();
     } else if (from == QpState::kRts && to == QpState::kSqd) {
-      if constexpr (kCanDrain<decltype(machine)>) machine.Drain();
+      machine.Drain(attributes_.sqd_notify);
     }
   });
 }
 
 void QueuePair::Configure() {
   if (auto* const rc = std::get_if<transport::RcQp>(&machine_)) rc->Configure(MakeRcConfig());
+  if (auto* const uc = std::get_if<transport::UcQp>(&machine_)) uc->Configure(MakeUcConfig());
+  if (auto* const ud = std::get_if<transport::UdQp>(&machine_)) ud->Configure(MakeUdConfig());
 }
 
 bool QueuePair::ShowState() {

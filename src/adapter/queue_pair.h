@@ -31,7 +31,7 @@ struct QpSpec {
   memory::PdId pd = {};
   Cq* send_cq = nullptr;
   Cq* receive_cq = nullptr;
-  Srq* srq = nullptr;  // or receives of its own
+  Srq* srq = nullptr;               // or receives of its own
   XrcDomain* xrc_domain = nullptr;  // of kXrcReceive, whose queues are those of its receivers
   queue::WorkQueueLimits send = {};
   queue::WorkQueueLimits receive = {};
@@ -126,7 +126,8 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
 
   bool is_unreliable() const { return !IsReliable(spec_.type); }
   bool is_extended() const {
-    return spec_.type == transport::QpType::kXrcSend || spec_.type == transport::QpType::kXrcReceive;
+    return spec_.type == transport::QpType::kXrcSend ||
+           spec_.type == transport::QpType::kXrcReceive;
   }
   bool has_send_queue() const { return spec_.type != transport::QpType::kXrcReceive; }
   bool has_receive_queue() const { return spec_.srq == nullptr && !is_extended(); }

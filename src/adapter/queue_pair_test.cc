@@ -57,17 +57,31 @@ TEST_F(QueuePairTest, EveryTypeGoesThroughItsStates) {
 }
 
 TEST_F(QueuePairTest, DrainsAndGoesOn) {
-  QueuePair qp(wire::QpNumber(2), Spec(QpType::kRc), surroundings_);
-  for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts, QpState::kSqd}) {
-    Move(qp, state);
+  for (const QpType type : {QpType::kRc, QpType::kUc, QpType::kUd}) {
+    QueuePair qp(wire::QpNumber(2), Spec(type), surroundings_);
+    for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
+    for (const bool tells : {true, false}) {
+      transport::QpAttributes drain = To(QpState::kSqd);
+      drain.sqd_notify = tells;
+      ASSERT_TRUE(qp.CheckModify(drain, QpAttribute::kState | QpAttribute::kSqdNotify).has_value());
+      qp.Modify(drain, QpAttribute::kState | QpAttribute::kSqdNotify);
+      EXPECT_EQ(qp.state(), QpState::kSqd) << NameOf(type);
+      ASSERT_TRUE(qp.send_queue().Post({}).has_value());
+      EXPECT_FALSE(qp.Run(turn_));
+      EXPECT_EQ(outbox_.events().size(), tells ? 1U : 0U) << NameOf(type);
+      EXPECT_EQ(outbox_.packets().size(), 0U) << "what was not begun waits";
+      EXPECT_FALSE(qp.Run(turn_));
+      EXPECT_EQ(outbox_.events().size(), tells ? 1U : 0U) << "once";
+      if (tells) {
+        EXPECT_EQ(outbox_.events()[0].type, transport::AsyncEventType::kSendQueueDrained);
+      }
+      outbox_.Clear();
+      Move(qp, QpState::kRts);
+      EXPECT_EQ(qp.state(), QpState::kRts);
+    }
+    qp.Empty(turn_);
+    outbox_.Clear();
   }
-  EXPECT_EQ(qp.state(), QpState::kSqd);
-  EXPECT_FALSE(qp.Run(turn_));
-  ASSERT_EQ(outbox_.events().size(), 1U);
-  EXPECT_EQ(outbox_.events()[0].type, transport::AsyncEventType::kSendQueueDrained);
-  Move(qp, QpState::kRts);
-  EXPECT_EQ(qp.state(), QpState::kRts);
-  qp.Empty(turn_);
 }
 
 TEST_F(QueuePairTest, ChecksBeforeItChanges) {
@@ -82,14 +96,6 @@ TEST_F(QueuePairTest, ChecksBeforeItChanges) {
   EXPECT_EQ(other.error().text, "the state is RESET, not RTS");
   EXPECT_TRUE(qp.CheckModify(To(QpState::kErr), QpAttribute::kState).has_value());
   EXPECT_EQ(qp.state(), QpState::kReset);
-}
-
-TEST_F(QueuePairTest, OnlyReliableConnectionsDrain) {
-  QueuePair qp(wire::QpNumber(2), Spec(QpType::kUd), surroundings_);
-  for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
-  const auto refused = qp.CheckModify(To(QpState::kSqd), QpAttribute::kState);
-  ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().code, ErrorCode::kNotSupported);
 }
 
 // More ends than there is room for in the completion queues, and nobody is told.

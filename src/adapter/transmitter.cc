@@ -19,9 +19,27 @@ std::optional<memory::MachineAddress> Transmitter::Stage(const transport::OutPac
   }
   const wire::QpNumber to = wire::Bth::Parse(packet.header)->dest_qp;
   const fabric::Route route = path->RouteTo(to, ports_);
+  const auto gone = StageOn(route, EndsHere(*path, to), packet);
+  if (!gone && to == wire::kMulticastQp) StageCopies(route, packet);
+  return gone;
+}
+
+void Transmitter::StageCopies(fabric::Route route, const transport::OutPacket& packet) {
+  for (uint32_t slot = 1; slot < ports_.multicast_slots; ++slot) {
+    ++route.to.port;
+    // What is behind it in the outbox must find its room.
+    const auto has_room = [&] { return fabric_.room(kDatagramMax) >= outbox_packets_; };
+    if (!has_room()) static_cast<void>(Flush());
+    if (!has_room()) return;  // as if it was lost on the way
+    if (StageOn(route, false, packet)) return;
+  }
+}
+
+std::optional<memory::MachineAddress> Transmitter::StageOn(const fabric::Route& route,
+                                                           bool is_local,
+                                                           const transport::OutPacket& packet) {
   const size_t size = packet.header_size + packet.payload_size + wire::PadFor(packet.payload_size) +
                       wire::kIcrcSize;
-  const bool is_local = EndsHere(*path, to);
   const auto place =
       is_local ? loopback_.Reserve(route, fabric_.port(), size) : fabric_.Reserve(route, size);
   CHECK(place.has_value());
@@ -30,8 +48,16 @@ std::optional<memory::MachineAddress> Transmitter::Stage(const transport::OutPac
     ++counters_.copies_failed;
     return gone;
   }
-  // Within a process nothing can happen to it.
-  is_local ? static_cast<void>(++counters_.loopback_packets) : SealPacket(route, *place);
+  if (is_local) ++counters_.loopback_packets;
+  // Within a process nothing can happen to it; but a trace shows what others would see.
+  if (!is_local || trace_ != nullptr) SealPacket(route, *place);
+  if (trace_ != nullptr) {
+    trace_->OnSent(FlowOn(route),
+                   {.identification = place->ip_id,
+                    .traffic_class = route.traffic_class,
+                    .hop_limit = route.hop_limit},
+                   place->bytes);
+  }
   ++counters_.packets_sent;
   counters_.bytes_sent += size;
   return std::nullopt;
@@ -51,13 +77,16 @@ std::optional<memory::MachineAddress> Transmitter::Fill(const transport::OutPack
   return std::nullopt;
 }
 
+wire::UdpFlow Transmitter::FlowOn(const fabric::Route& route) const {
+  return {.source = WireAddress(route.from),
+          .destination = WireAddress(route.to.ip),
+          .source_port = fabric_.port(),
+          .destination_port = route.to.port};
+}
+
 void Transmitter::SealPacket(const fabric::Route& route, const fabric::Reservation& place) {
-  const wire::UdpFlow flow{.source = WireAddress(route.from),
-                           .destination = WireAddress(route.to.ip),
-                           .source_port = fabric_.port(),
-                           .destination_port = route.to.port};
   const auto covered = place.bytes.first(place.bytes.size() - wire::kIcrcSize);
-  wire::IcrcSum sum(flows_.Find(flow, place.bytes.size(), place.ip_id),
+  wire::IcrcSum sum(flows_.Find(FlowOn(route), place.bytes.size(), place.ip_id),
                     std::span<const std::byte>(covered).first<wire::Bth::kSize>());
   sum.Update(covered.subspan(wire::Bth::kSize));
   wire::StoreIcrc(sum.Finish(), place.bytes.last(wire::kIcrcSize));

@@ -8,6 +8,7 @@
 #include "adapter/counters.h"
 #include "adapter/flow_cache.h"
 #include "adapter/path_table.h"
+#include "adapter/trace.h"
 #include "fabric/loopback.h"
 #include "fabric/udp_fabric.h"
 #include "memory/address.h"
@@ -23,8 +24,15 @@ namespace verbena::adapter {
 class Transmitter {
  public:
   Transmitter(fabric::UdpFabric& fabric, fabric::Loopback& loopback, const PathTable& paths,
-              const PortMap& ports, PortCounters& counters)
-      : fabric_(fabric), loopback_(loopback), paths_(paths), ports_(ports), counters_(counters) {}
+              const PortMap& ports, PortCounters& counters, size_t outbox_packets,
+              Trace* trace = nullptr)
+      : fabric_(fabric),
+        loopback_(loopback),
+        paths_(paths),
+        ports_(ports),
+        counters_(counters),
+        outbox_packets_(outbox_packets),
+        trace_(trace) {}
 
   // Whether so many packets of any size fit before the next Flush, or Receive of the loopback.
   [[nodiscard]] bool HasRoomFor(size_t packets) const {
@@ -46,8 +54,14 @@ class Transmitter {
   bool EndsHere(const Path& path, wire::QpNumber to) const {
     return path.ends_here && SlotOf(to) == fabric_.slot().value();
   }
+  std::optional<memory::MachineAddress> StageOn(const fabric::Route& route, bool is_local,
+                                                const transport::OutPacket& packet);
+  // A datagram to a group goes to the base port, and again to that of each other process that may
+  // be in it, here or there.
+  void StageCopies(fabric::Route route, const transport::OutPacket& packet);
   static std::optional<memory::MachineAddress> Fill(const transport::OutPacket& packet,
                                                     std::span<std::byte> bytes);
+  wire::UdpFlow FlowOn(const fabric::Route& route) const;
   void SealPacket(const fabric::Route& route, const fabric::Reservation& place);
 
   fabric::UdpFabric& fabric_;
@@ -55,6 +69,8 @@ class Transmitter {
   const PathTable& paths_;
   const PortMap ports_;
   PortCounters& counters_;
+  const size_t outbox_packets_;  // that must find room at any time
+  Trace* const trace_;           // nullptr: none
   FlowCache flows_;
 };
 

@@ -73,7 +73,7 @@ class TransmitterTest : public testing::Test {
   PathTable paths_{10};
   PortCounters counters_;
   Transmitter transmitter_{
-      *ours_, loopback_, paths_, {.base_port = TestBasePort(), .strict = false}, counters_};
+      *ours_, loopback_, paths_, {.base_port = TestBasePort(), .strict = false}, counters_, 8};
 };
 
 TEST_F(TransmitterTest, ArrivesAtThePortOfTheSlotWithTheRightIcrc) {

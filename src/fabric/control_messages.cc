@@ -63,6 +63,9 @@ void ControlMessages::Encode(SocketFamily family, const Route& route, uint16_t s
   if (route.traffic_class != 0) {
     Append(ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_TOS : IPV6_TCLASS, int{route.traffic_class});
   }
+  if (route.hop_limit != 0) {
+    Append(ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_TTL : IPV6_HOPLIMIT, int{route.hop_limit});
+  }
   if (segment_size != 0) Append(IPPROTO_UDP, UDP_SEGMENT, segment_size);
 }
 

@@ -56,6 +56,19 @@ TEST(ControlMessages, TrafficClassAndSegments) {
                                          {{IPPROTO_IPV6, IPV6_TCLASS}, sizeof(int)}}));
 }
 
+TEST(ControlMessages, AllAtOnceFit) {
+  ControlMessages control;
+  const Route route{.from = kIpv6, .to = {}, .traffic_class = 2, .hop_limit = 9};
+  control.Encode(SocketFamily::kDualStack, route, 1024);
+  EXPECT_EQ(HeadersIn(control), (Headers{{{IPPROTO_IPV6, IPV6_PKTINFO}, sizeof(in6_pktinfo)},
+                                         {{IPPROTO_IPV6, IPV6_TCLASS}, sizeof(int)},
+                                         {{IPPROTO_IPV6, IPV6_HOPLIMIT}, sizeof(int)},
+                                         {{IPPROTO_UDP, UDP_SEGMENT}, sizeof(uint16_t)}}));
+  control.Encode(SocketFamily::kIpv4, {.from = kIpv4, .to = {}, .hop_limit = 9}, 0);
+  EXPECT_EQ(HeadersIn(control), (Headers{{{IPPROTO_IP, IP_PKTINFO}, sizeof(in_pktinfo)},
+                                         {{IPPROTO_IP, IP_TTL}, sizeof(int)}}));
+}
+
 // What is sent as the source of a message has the form in which a destination arrives.
 TEST(ControlMessages, ArrivalReadsWhatWasEncoded) {
   ControlMessages control;

@@ -16,6 +16,7 @@ struct Route {
   // link-local.
   uint32_t interface = 0;
   uint8_t traffic_class = 0;  // of IPv6; the type of service of IPv4
+  uint8_t hop_limit = 0;      // 0 for that of the system
 
   friend constexpr bool operator==(const Route&, const Route&) = default;
 };

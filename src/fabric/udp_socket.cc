@@ -32,6 +32,8 @@ constexpr Setting kIpv6Settings[] = {
     {IPPROTO_IPV6, IPV6_RECVTCLASS, 1, "IPV6_RECVTCLASS"},
 };
 
+constexpr int kIpv6MulticastAll = 29;  // IPV6_MULTICAST_ALL, which older headers lack
+
 bool Set(int fd, int level, int option, int value) {
   return setsockopt(fd, level, option, &value, sizeof(value)) == 0;
 }
@@ -76,6 +78,9 @@ Result<void, FabricError> UdpSocket::Configure() {
                                                   : SetAll(fd(), kIpv4OnlySettings);
   if (!done) return done;
   Set(fd(), SOL_SOCKET, SO_RXQ_OVFL, 1);  // for a counter only
+  // Groups that others of this machine have joined are not ours; what comes of them is dropped.
+  Set(fd(), IPPROTO_IP, IP_MULTICAST_ALL, 0);
+  Set(fd(), IPPROTO_IPV6, kIpv6MulticastAll, 0);
   return {};
 }
 

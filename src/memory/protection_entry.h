@@ -86,6 +86,7 @@ struct alignas(64) ProtectionEntry {
   bool zero_based : 1 = false;
   bool by_work_request : 1 = false;  // a region that is filled in and invalidated by work requests
   bool was_valid : 1 = false;        // the present instance has been in use
+  bool is_null : 1 = false;          // a region without memory
 
   KeyUse use() const {
     if (!one_touch) return KeyUse::kMany;

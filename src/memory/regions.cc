@@ -23,6 +23,12 @@ MemoryResult<void> Regions::CheckSpec(const RegionSpec& spec) const {
 // Row A2: nobody may grant what he does not have.
 MemoryResult<void> Regions::CheckOwner(const RegionSpec& spec, const Backing& backing) const {
   const Consumer& owner = *domains_.OwnerOf(spec.pd);
+  if (std::holds_alternative<NullBacking>(backing)) {
+    const bool is_local = spec.rights.Without(Rights::kRemote | Rights::kWindowBind) == spec.rights;
+    if (!is_local) return Fail(MemoryError::kRightsTooWide);
+    if (spec.address_kind == AddressKind::kVirtual) return Fail(MemoryError::kWrongType);
+    return {};
+  }
   if (std::holds_alternative<AddressSpaceBacking>(backing)) {
     if (!owner.pages.has_value() || spec.zero_based) return Fail(MemoryError::kWrongType);
     if (spec.address_kind == AddressKind::kVirtual && !owner.privileged) {
@@ -54,6 +60,7 @@ MemoryResult<void> Regions::CheckOwner(const RegionSpec& spec, const Backing& ba
 
 // What a region stands on, as far as the right to it is concerned.
 Backing Regions::BackingOf(const ProtectionEntry& region) {
+  if (region.is_null) return NullBacking{};
   if (region.table == nullptr && region.length == 0) return LinearBacking{};
   if (region.table == nullptr) return AddressSpaceBacking{};
   if (!region.table->is_linear()) return PageListBacking{};
@@ -89,7 +96,7 @@ MemoryResult<RegionKeys> Regions::Reregister(Key key, const RegionSpec& spec,
   const auto owner_ok = CheckOwner(spec, backing.has_value() ? *backing : BackingOf(entry));
   if (!owner_ok.has_value()) return Fail(owner_ok.error());
 
-  Memory memory{entry.table, entry.first_offset, entry.length};
+  Memory memory{entry.table, entry.first_offset, entry.length, entry.is_null};
   if (backing.has_value()) {
     const auto made = MakeMemory(spec, *backing);
     if (!made.has_value()) return Fail(made.error());
@@ -232,7 +239,7 @@ MemoryResult<Regions::Memory> Regions::MakeMemory(const RegionSpec& spec, const 
   if (const auto* shared = std::get_if<SharedBacking>(&backing)) {
     return ShareMemory(spec, shared->with);
   }
-  return Memory{nullptr, 0, spec.length};
+  return Memory{nullptr, 0, spec.length, std::holds_alternative<NullBacking>(backing)};
 }
 
 MemoryResult<Regions::Memory> Regions::MakeLinear(const RegionSpec& spec,
@@ -284,6 +291,7 @@ void Regions::FillIn(SlotNumber slot, const RegionSpec& spec, const Memory& memo
   entry.one_touch = spec.one_touch;
   entry.touched = entry.held = false;
   entry.zero_based = spec.zero_based;
+  entry.is_null = memory.is_null;
   entry.was_valid = true;
   entry.state = EntryState::kValid;
 }

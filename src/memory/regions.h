@@ -57,7 +57,12 @@ struct SharedBacking {
 // region over all that the owner has.
 struct AddressSpaceBacking {};
 
-using Backing = std::variant<LinearBacking, PageListBacking, SharedBacking, AddressSpaceBacking>;
+// No memory: reads find zeros, and writes are forgotten. For the owner alone, so without remote
+// rights or windows.
+struct NullBacking {};
+
+using Backing =
+    std::variant<LinearBacking, PageListBacking, SharedBacking, AddressSpaceBacking, NullBacking>;
 
 struct RegionKeys {
   Key local;   // L_Key
@@ -117,6 +122,7 @@ class Regions {
     TranslationTable* table = nullptr;
     uint32_t first_offset = 0;
     uint64_t length = 0;
+    bool is_null = false;
   };
 
   MemoryResult<void> CheckSpec(const RegionSpec& spec) const;

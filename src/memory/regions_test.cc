@@ -316,5 +316,29 @@ TEST_F(RegionsTableLimitTest, WithoutTranslationTablesThereAreNoRegionsOfThatKin
   EXPECT_TRUE(Succeeds(Register(Spec(0, 1), AddressSpaceBacking{})));
 }
 
+TEST_F(RegionsTest, ARegionWithoutMemoryIsForItsOwnerAlone) {
+  RegionSpec spec{.pd = pd_, .start = KeyAddress(0), .length = kMax, .rights = Rights::kAll};
+  EXPECT_TRUE(FailsWith(core_.regions.Register(spec, NullBacking{}), MemoryError::kRightsTooWide));
+  spec.rights = Rights::kLocalRead | Rights::kLocalWrite | Rights::kWindowBind;
+  EXPECT_TRUE(FailsWith(core_.regions.Register(spec, NullBacking{}), MemoryError::kRightsTooWide));
+  spec.rights = Rights::kLocalRead;
+  const auto keys = core_.regions.Register(spec, NullBacking{});
+  ASSERT_TRUE(Succeeds(keys));
+  // It stays what it is: rights that its memory cannot have are refused again...
+  spec.rights = Rights::kLocalRead | Rights::kRemoteRead;
+  EXPECT_TRUE(FailsWith(core_.regions.Reregister(keys->local, spec, std::nullopt),
+                        MemoryError::kRightsTooWide));
+  EXPECT_TRUE(
+      FailsWith(core_.regions.MapPages(keys->local, 0, 1, {}, true), MemoryError::kWrongType));
+  EXPECT_TRUE(
+      FailsWith(core_.regions.Register(spec, SharedBacking{keys->local}), MemoryError::kWrongType));
+  // ...until it gets some.
+  spec.length = kPage;
+  const auto anew = core_.regions.Reregister(keys->local, spec, LinearBacking{});
+  ASSERT_TRUE(Succeeds(anew));
+  EXPECT_FALSE(EntryOf(anew->local).is_null);
+  EXPECT_TRUE(Succeeds(core_.regions.Deregister(anew->local)));
+}
+
 }  // namespace
 }  // namespace verbena::memory

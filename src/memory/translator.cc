@@ -1,5 +1,6 @@
 #include "memory/translator.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/check.h"
@@ -39,7 +40,9 @@ Translation Translator::TranslateInFull(Key key, KeyAddress address, uint64_t le
   }
   const ProtectionEntry& target = *grant.target;
   const PageWalker walker(target, guests_, TraitsOf(access).writes);
-  if (target.table != nullptr) {
+  if (target.is_null) {
+    FindNothing(length, TraitsOf(access).writes, *std::get_if<Ready>(&result));
+  } else if (target.table != nullptr) {
     walker.ThroughTable(grant.offset, length, result);
   } else {
     const Consumer* owner = domains_.OwnerOf(target.pd);
@@ -57,6 +60,16 @@ Translation Translator::TranslateInFull(Key key, KeyAddress address, uint64_t le
     }
   }
   return result;
+}
+
+// The same bytes again and again, as often as there is room for pieces.
+void Translator::FindNothing(uint64_t length, bool writes, Ready& ready) const {
+  const MachineAddress at = MachineAddressOf(writes ? scrap_.data() : zeros_.data());
+  for (uint64_t left = length; left > 0;) {
+    const uint64_t piece = std::min(left, kNothingBytes);
+    if (!ready.spans.Append({at, piece})) return;
+    left -= piece;
+  }
 }
 
 }  // namespace verbena::memory

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -64,11 +66,18 @@ class Translator {
                               const Accessor& who, Grant& grant) const;
   [[gnu::noinline]] Translation TranslateInFull(Key key, KeyAddress address, uint64_t length,
                                                 Access access, const Accessor& who) const;
+  void FindNothing(uint64_t length, bool writes, Ready& ready) const;
 
   const ProtectionTable& table_;
   const ProtectionDomains& domains_;
   const GuestTable& guests_;
   const bool remote_through_regions_;
+  // What regions without memory show: a place to read zeros from, and one to write to that nobody
+  // reads.
+  static constexpr uint64_t kNothingBytes = 4'096;
+  using Nothing = std::array<std::byte, kNothingBytes>;
+  alignas(64) const Nothing zeros_{};
+  alignas(64) mutable Nothing scrap_{};
 };
 
 // The checks in order. With `common_only`, guests' memory and atomics are refused too, for the

@@ -3,6 +3,7 @@
 
 #include "memory/translator.h"
 
+#include <cstring>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -272,6 +273,33 @@ TEST_F(SegmentsTest, PrivilegedConsumersMayUseVirtualAddresses) {
   ASSERT_TRUE(Succeeds(keys));
   EXPECT_EQ(PiecesOf(Translate(keys->local, 0x501ff8, 16, Access::kLocalWrite)),
             (Pieces{{0x10ff8, 8}, {0x20000, 8}}));
+}
+
+TEST_F(TranslatorTest, ARegionWithoutMemoryShowsZerosAndForgets) {
+  const RegionSpec spec{.pd = pd_,
+                        .start = KeyAddress(0),
+                        .length = kMax,
+                        .rights = Rights::kLocalRead | Rights::kLocalWrite};
+  const auto keys = core_.regions.Register(spec, NullBacking{});
+  ASSERT_TRUE(Succeeds(keys));
+  for (const uint64_t address : {uint64_t{0}, uint64_t{0x1234567}, kMax - 8}) {
+    const auto write = Translate(keys->local, address, 8, Access::kLocalWrite);
+    const Ready* const scrap = AsReady(write);
+    ASSERT_NE(scrap, nullptr);
+    std::memset(PointerTo(scrap->spans[0].address), 0xFF, 8);
+    const auto read = Translate(keys->local, address, 8, Access::kLocalRead);
+    const Ready* const zeros = AsReady(read);
+    ASSERT_NE(zeros, nullptr);
+    uint64_t word = 1;
+    std::memcpy(&word, PointerTo(zeros->spans[0].address), sizeof word);
+    EXPECT_EQ(word, 0U);
+  }
+  // Long ones are answered in parts.
+  const auto part = Translate(keys->local, 0, 1 << 20, Access::kLocalRead);
+  EXPECT_EQ(AsReady(part)->spans.length(), 8U * 4096);
+  EXPECT_TRUE(IsDenied(Translate(keys->remote, 0, 8, Access::kRemoteRead), Denial::kNoRight));
+  EXPECT_TRUE(
+      IsDenied(Translate(keys->local, kMax - 7, 9, Access::kLocalRead), Denial::kOutOfRange));
 }
 
 }  // namespace

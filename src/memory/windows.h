@@ -22,8 +22,8 @@ struct WindowBinding {
   Rights rights;        // remote ones
   bool zero_based = false;
   bool one_touch = false;
-  // Of the new R_Key: what the owner chooses, as he does in work requests, another than before. Of a
-  // type 1 window the table can choose, and does if there is none.
+  // Of the new R_Key: what the owner chooses, as he does in work requests, another than before. Of
+  // a type 1 window the table can choose, and does if there is none.
   std::optional<Instance> instance = {};
 };
 

@@ -16,11 +16,13 @@ class WindowsTest : public MemoryFixture {
 
   Key Allocate(WindowType type) { return *core_.windows.Allocate(pd_, type); }
   WindowBinding Binding(uint64_t start, uint64_t length, Rights rights = Rights::kRemote) const {
-    return {.region = region_.local,
-            .start = KeyAddress(start),
-            .length = length,
-            .rights = rights,
-            .instance = Instance(200)};
+    return {
+        .region = region_.local, .start = KeyAddress(start), .length = length, .rights = rights};
+  }
+  WindowBinding Chosen(uint64_t start, uint64_t length, uint8_t instance = 200) const {
+    WindowBinding binding = Binding(start, length);
+    binding.instance = Instance(instance);
+    return binding;
   }
   Result<Key, Denial> Bind(Key window, const WindowBinding& binding) {
     return core_.windows.Bind(window, binding, me_);
@@ -126,6 +128,21 @@ TEST_F(WindowsTest, BindingNoBytesUnbindsAType1Window) {
   EXPECT_TRUE(Succeeds(Bind(*unbound, WindowBinding{})));  // unbinding twice is harmless
 }
 
+TEST_F(WindowsTest, TheOwnerOfAType1WindowMayChooseItsKey) {
+  const Key window = Allocate(WindowType::kType1);
+  const auto first = Bind(window, Chosen(kBase, 8));
+  EXPECT_EQ(*first, Key(window.index(), Instance(200)));
+  ExpectBindRefused(*first, Chosen(kBase, 8), Denial::kSameInstance);
+  EXPECT_TRUE(IsReady(Read(*first, kBase, 8)));
+  const auto second = Bind(*first, Chosen(kBase + 8, 8, 201));
+  EXPECT_EQ(*second, Key(window.index(), Instance(201)));
+  EXPECT_TRUE(IsDenied(Read(*first, kBase + 8, 8), Denial::kStaleInstance));
+  const auto unbound = Bind(*second, Chosen(0, 0, 202));
+  EXPECT_EQ(*unbound, Key(window.index(), Instance(202)));
+  EXPECT_TRUE(IsDenied(Read(*second, kBase + 8, 8), Denial::kNotValid));
+  ExpectBindRefused(*unbound, Chosen(0, 0, 202), Denial::kSameInstance);
+}
+
 TEST_F(WindowsTest, AFailedBindLeavesTheOldBindingWorking) {
   const auto window = Bind(Allocate(WindowType::kType1), Binding(kBase, 8));
   const auto refused = [&](const WindowBinding& binding, Denial denial) {
@@ -191,7 +208,7 @@ TEST_F(WindowsTest, AType1WindowServesEveryQueuePairOfItsDomain) {
 }
 
 TEST_F(WindowsTest, AType2AWindowServesItsQueuePairAlone) {
-  const auto window = Bind(Allocate(WindowType::kType2A), Binding(kBase, 8));
+  const auto window = Bind(Allocate(WindowType::kType2A), Chosen(kBase, 8));
   ASSERT_TRUE(Succeeds(window));
   EXPECT_TRUE(IsReady(Read(*window, kBase, 8)));
   EXPECT_TRUE(IsReady(Read(*window, kBase, 8, {PdId(9), me_.qp})));
@@ -199,7 +216,7 @@ TEST_F(WindowsTest, AType2AWindowServesItsQueuePairAlone) {
 }
 
 TEST_F(WindowsTest, AType2BWindowServesItsQueuePairInItsDomain) {
-  const auto window = Bind(Allocate(WindowType::kType2B), Binding(kBase, 8));
+  const auto window = Bind(Allocate(WindowType::kType2B), Chosen(kBase, 8));
   ASSERT_TRUE(Succeeds(window));
   EXPECT_TRUE(IsReady(Read(*window, kBase, 8)));
   EXPECT_TRUE(IsDenied(Read(*window, kBase, 8, {PdId(9), me_.qp}), Denial::kWrongDomain));
@@ -208,21 +225,21 @@ TEST_F(WindowsTest, AType2BWindowServesItsQueuePairInItsDomain) {
 
 class Type2Test : public WindowsTest, public testing::WithParamInterface<WindowType> {
  protected:
-  Type2Test() { key_ = *Bind(Allocate(GetParam()), Binding(kBase, 8)); }
+  Type2Test() { key_ = *Bind(Allocate(GetParam()), Chosen(kBase, 8)); }
   Key key_;
 };
 
 TEST_P(Type2Test, TheOwnerChoosesTheInstance) { EXPECT_EQ(key_.instance(), Instance(200)); }
 
 TEST_P(Type2Test, IsBoundAgainOnlyAfterInvalidationAndWithAnotherInstance) {
-  WindowBinding again = Binding(kBase + 8, 8);
-  again.instance = Instance(3);
+  const WindowBinding again = Chosen(kBase + 8, 8, 3);
   ExpectBindRefused(key_, again, Denial::kStillInUse);
   EXPECT_TRUE(IsReady(Read(key_, kBase, 8)));
   ASSERT_TRUE(Succeeds(core_.windows.Invalidate(key_, me_)));
   EXPECT_TRUE(IsDenied(Read(key_, kBase, 8), Denial::kNotValid));
   EXPECT_EQ(EntryOf(region_.local).region.bound_windows, 0u);
-  ExpectBindRefused(key_, Binding(kBase, 8), Denial::kSameInstance);
+  ExpectBindRefused(key_, Chosen(kBase, 8), Denial::kSameInstance);
+  ExpectBindRefused(key_, Binding(kBase, 8), Denial::kSameInstance);  // none is chosen
   const auto next = Bind(key_, again);
   ASSERT_TRUE(Succeeds(next));
   EXPECT_EQ(*next, Key(key_.index(), Instance(3)));

@@ -12,9 +12,8 @@ inline bool Complete(const queue::Completion& completion, bool solicited,
   const auto pushed = cq.Push(completion, solicited, turn.now);
   if (pushed.event_now) turn.outbox.RaiseCompletionEvent(cq);
   if (pushed.status == PushStatus::kOverflowed) {
-    turn.outbox.Raise({.type = AsyncEventType::kCqError,
-                       .qp = wire::QpNumber(completion.qp.value()),
-                       .cq = &cq});
+    turn.outbox.Raise(
+        {.type = AsyncEventType::kCqError, .qp = wire::QpNumber(completion.qp.value()), .cq = &cq});
   }
   return pushed.status == PushStatus::kStored;
 }

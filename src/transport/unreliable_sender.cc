@@ -38,21 +38,27 @@ wire::Service UnreliableSender::service() const {
                                                               : wire::Service::kUd;
 }
 
-bool UnreliableSender::CanGoOn() const {
-  return !has_failed_ && !failure_ && !stall_ && delayed_until_ == Time::Never() &&
-         position_.wqe < queue_.end();
+void UnreliableSender::Configure(const SenderConfig& config) {
+  CHECK(config.local_qp == config_.local_qp && config.peers.index() == config_.peers.index());
+  CHECK(config.path_mtu <= OutPacket::kPayloadMax);
+  config_ = config;
 }
 
-void UnreliableSender::Pump(Turn& turn) {
+bool UnreliableSender::CanGoOn(bool may_begin) const {
+  return (may_begin || has_begun_) && !has_failed_ && !failure_ && !stall_ &&
+         delayed_until_ == Time::Never() && position_.wqe < queue_.end();
+}
+
+void UnreliableSender::Pump(Turn& turn, bool may_begin) {
   CompleteSent(turn);
-  while (CanGoOn() && turn.outbox.room() > 0 && Advance(turn)) {
+  while (CanGoOn(may_begin) && turn.outbox.room() > 0 && Advance(turn)) {
   }
   CompleteFailed(turn);
   DCHECK(IsConsistent());
 }
 
-bool UnreliableSender::wants_turn() const {
-  return queue_.begin() < position_.wqe || failure_.has_value() || CanGoOn();
+bool UnreliableSender::wants_turn(bool may_begin) const {
+  return queue_.begin() < position_.wqe || failure_.has_value() || CanGoOn(may_begin);
 }
 
 // One packet, or one element of which nothing goes on the wire. False when it must stop here.
@@ -112,12 +118,15 @@ std::optional<UnreliableSender::Destination> UnreliableSender::DestinationOf(
   const auto& peers = std::get<DatagramPeers>(config_.peers);
   const auto* const datagram = std::get_if<queue::Datagram>(&wqe.operand);
   if (datagram == nullptr || datagram->qp.value() > wire::kMax24) return std::nullopt;
-  const auto path = peers.handles->Find(datagram->handle, config_.who.pd);
-  if (!path) return std::nullopt;
+  const auto way = peers.handles->Find(datagram->handle, config_.who.pd);
+  if (!way) return std::nullopt;
   const uint32_t q_key = datagram->q_key.value();
   const wire::Deth deth{.q_key = (q_key & kOwnQKey) != 0 ? peers.q_key : wire::QKey(q_key),
                         .source_qp = config_.local_qp};
-  return Destination{.qp = wire::QpNumber(datagram->qp.value()), .path = *path, .deth = deth};
+  return Destination{.qp = wire::QpNumber(datagram->qp.value()),
+                     .path = way->path,
+                     .deth = deth,
+                     .payload_max = way->payload_max};
 }
 
 // The packet at position_, of `count`.
@@ -126,6 +135,11 @@ bool UnreliableSender::SendPacket(uint32_t count, Turn& turn) {
   const auto to = DestinationOf(wqe);
   if (!to) {
     failure_ = Status::kLocalQpOperationError;
+    return false;
+  }
+  // IBA 10.2.5.1: a datagram is one packet, and the way takes it or not.
+  if (to->deth && queue_.LengthAt(position_.wqe) > to->payload_max) {
+    failure_ = Status::kLocalLengthError;
     return false;
   }
   const wire::OpcodeInfo* const info =

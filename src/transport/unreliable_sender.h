@@ -54,13 +54,21 @@ class UnreliableSender {
  public:
   UnreliableSender(const SenderConfig& config, queue::SendQueue& queue, queue::CompletionQueue& cq);
 
+  // What has changed since it was made: the peer, its path, the Q_Key.
+  void Configure(const SenderConfig& config);
+
   void Start(wire::Psn first) { next_psn_ = first; }
 
   // Completes what earlier turns sent, and sends what may be sent now, as far as the outbox has
-  // room. REQUIRES: the outbox was emptied since the last call.
-  void Pump(Turn& turn);
+  // room; unless it `may_begin`, no element that was not begun. REQUIRES: the outbox was emptied
+  // since the last call.
+  void Pump(Turn& turn, bool may_begin = true);
   // Pump would do something in a later turn.
-  [[nodiscard]] bool wants_turn() const;
+  [[nodiscard]] bool wants_turn(bool may_begin = true) const;
+  // All that was begun has completed.
+  [[nodiscard]] bool is_drained() const {
+    return queue_.begin() == position_.wqe && !has_begun_ && !failure_;
+  }
 
   // To be called at next_time(), or later.
   void OnTime(Turn& turn);
@@ -85,6 +93,7 @@ class UnreliableSender {
     wire::QpNumber qp;
     PathId path;
     std::optional<wire::Deth> deth;
+    uint32_t payload_max = 0;  // of a datagram
   };
   struct Position {
     queue::WqeNumber wqe;
@@ -93,7 +102,7 @@ class UnreliableSender {
   using Status = queue::CompletionStatus;
 
   wire::Service service() const;
-  bool CanGoOn() const;
+  bool CanGoOn(bool may_begin) const;
   bool Advance(Turn& turn);
   Status Begin(const queue::SendWqe& wqe, Turn& turn);
   std::optional<Destination> DestinationOf(const queue::SendWqe& wqe) const;
@@ -104,7 +113,7 @@ class UnreliableSender {
   void CompleteFailed(Turn& turn);
   void CompleteOldest(Status status, Turn& turn);
 
-  const SenderConfig config_;
+  SenderConfig config_;
   queue::SendQueue& queue_;
   queue::CompletionQueue& cq_;
 

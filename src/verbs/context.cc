@@ -75,8 +75,6 @@ SocketCounters CountersOf(const fabric::TransmitCounters& sent,
           .kernel_drops = received.kernel_drops};
 }
 
-constexpr Options kNoOptions;
-
 }  // namespace
 
 ErrorOr<Context> Context::Open(const Options& options) {
@@ -86,7 +84,10 @@ ErrorOr<Context> Context::Open(const Options& options) {
   return Context(std::make_shared<verbs::ContextObject>(std::move(*device), options));
 }
 
-const Options& Context::options() const { return object() ? object()->options : kNoOptions; }
+const Options& Context::options() const {
+  static const Options none;
+  return object() ? object()->options : none;
+}
 uint8_t Context::slot() const { return object() ? object()->device->slot() : uint8_t{}; }
 uint16_t Context::port() const { return object() ? object()->device->port() : uint16_t{}; }
 

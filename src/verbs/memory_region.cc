@@ -42,6 +42,9 @@ memory::RegionSpec SpecOf(const ProtectionDomain& domain, uint64_t start, uint64
           .current_io = options.current_io};
 }
 
+static_assert(static_cast<int>(Advice::kPrefetchNoFault) ==
+              static_cast<int>(adapter::Advice::kPrefetchNoFault));
+
 using Made = ErrorOr<std::shared_ptr<verbs::RegionObject>>;
 
 Made Make(const ProtectionDomain& domain, const memory::RegionSpec& spec,
@@ -114,6 +117,29 @@ ErrorOr<MemoryRegion> MemoryRegion::Reserve(const ProtectionDomain& domain, uint
   if (!keys) return Fail(FromAdapter(keys.error()));
   return MemoryRegion(std::make_shared<verbs::RegionObject>(
       domain.object(), SpecOf(domain, 0, 0, Access::kNone, {}), *keys));
+}
+
+ErrorOr<MemoryRegion> MemoryRegion::RegisterNull(const ProtectionDomain& domain) {
+  if (!domain) return Fail(verbs::Empty("protection domain"));
+  auto made =
+      Make(domain, SpecOf(domain, 0, UINT64_MAX, Access::kLocal, {}), memory::NullBacking{});
+  if (!made) return Fail(made.error());
+  return MemoryRegion(std::move(*made));
+}
+
+ErrorOr<void> MemoryRegion::Advise(std::span<const Range> ranges, Advice advice, bool wait) const {
+  if (!object()) return Fail(verbs::Empty("memory region"));
+  if (advice > Advice::kPrefetchNoFault) return Fail(verbs::Invalid("no such advice"));
+  std::vector<adapter::RegionRange> wanted;
+  for (const Range& range : ranges) wanted.push_back({range.offset, range.length});
+  return FromAdapter(object()->pd->device.Advise(object()->keys.local, wanted,
+                                                 static_cast<adapter::Advice>(advice), wait));
+}
+
+ErrorOr<void> MemoryRegion::Advise(uint64_t offset, uint64_t length, Advice advice,
+                                   bool wait) const {
+  const Range range{offset, length};
+  return Advise({&range, 1}, advice, wait);
 }
 
 ErrorOr<void> MemoryRegion::Reregister(const RegionChange& change) {

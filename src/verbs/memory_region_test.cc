@@ -171,5 +171,39 @@ TEST_F(MemoryRegionTest, RefusesWhatCannotBe) {
   Good(MemoryRegion::Register(b_.domain, {}, Access::kLocal));
 }
 
+using NullRegionTest = VerbsPairTest;
+
+TEST_F(NullRegionTest, SendsZerosAndSwallowsWhatComes) {
+  const MemoryRegion null = Good(MemoryRegion::RegisterNull(a_.domain));
+  b_.Fill(0, 10'000, 3);
+  ASSERT_TRUE(qa_.Post(Read{.data = null.Local(0x5000, 10'000), .remote = b_.region.Remote(0)}));
+  EXPECT_EQ(a_.WaitStatus(), CompletionStatus::kSuccess);
+  ASSERT_TRUE(qa_.Post(Write{.data = null.Local(0x5000, 9'000), .remote = b_.region.Remote(500)}));
+  EXPECT_EQ(a_.WaitStatus(), CompletionStatus::kSuccess);
+  for (size_t i = 500; i < 9'500; ++i) ASSERT_EQ(b_.memory[i], std::byte{0}) << i;
+  EXPECT_TRUE(b_.Holds(0, 500, 3));
+}
+
+TEST_F(NullRegionTest, GrantsNothingToPeers) {
+  const MemoryRegion null = Good(MemoryRegion::RegisterNull(b_.domain));
+  ASSERT_TRUE(qa_.Post(Read{.data = a_.region.Local(0, 8), .remote = {0x5000, null.r_key()}}));
+  EXPECT_EQ(a_.WaitStatus(), CompletionStatus::kRemoteAccessError);
+}
+
+TEST_F(NullRegionTest, TakesAdviceAndHasNothingToDo) {
+  const MemoryRegion null = Good(MemoryRegion::RegisterNull(a_.domain));
+  Good(null.Advise(0, UINT64_MAX, Advice::kPrefetchWrite, true));
+}
+
+TEST(AdviseTest, ChecksItsArguments) {
+  VerbsNode node;
+  const Range ranges[] = {{0, 100}, {4'096, 8'192}};
+  Good(node.region.Advise(ranges, Advice::kPrefetchWrite, true));
+  Good(node.region.Advise(0, 1 << 16, Advice::kPrefetchNoFault, false));
+  EXPECT_EQ(CodeOf(node.region.Advise(1, 1 << 16, Advice::kPrefetch, true)), ErrorCode::kInvalid);
+  EXPECT_EQ(CodeOf(node.region.Advise(0, 1, static_cast<Advice>(3), true)), ErrorCode::kInvalid);
+  EXPECT_EQ(CodeOf(MemoryRegion{}.Advise(0, 1, Advice::kPrefetch, true)), ErrorCode::kInvalid);
+}
+
 }  // namespace
 }  // namespace verbena

@@ -82,10 +82,41 @@ TEST_F(MemoryWindowTest, EndsWithTheRegionItIsBoundTo) {
 
 TEST_F(MemoryWindowTest, HasATypeThatIsThere) {
   EXPECT_EQ(window_.type(), WindowType::k2A);
-  EXPECT_EQ(CodeOf(MemoryWindow::Allocate(b_.domain, WindowType::k1)), ErrorCode::kNotSupported);
   EXPECT_EQ(CodeOf(MemoryWindow::Allocate(b_.domain, static_cast<WindowType>(3))),
             ErrorCode::kInvalid);
   EXPECT_EQ(CodeOf(MemoryWindow{}.Destroy()), ErrorCode::kInvalid);
+}
+
+TEST_F(MemoryWindowTest, OfType1IsBoundWhileItIsBoundAndUnboundByNoBytes) {
+  MemoryWindow window = Good(MemoryWindow::Allocate(b_.domain, WindowType::k1));
+  EXPECT_EQ(window.type(), WindowType::k1);
+  Key key = window.first_key();
+  for (int i = 0; i < 300; ++i) key = BindAgain(key, b_.region);  // more than there are instances
+  EXPECT_EQ(WriteTo(key), CompletionStatus::kSuccess);
+  const Key unbound = NextKey(key);
+  ASSERT_TRUE(qb_.Post(Bind{.window = key, .r_key = unbound}));
+  ASSERT_EQ(b_.WaitStatus(), CompletionStatus::kSuccess);
+  key = BindAgain(unbound, b_.region);
+  EXPECT_EQ(WriteTo(key), CompletionStatus::kSuccess);
+  EXPECT_EQ(WriteTo(unbound), CompletionStatus::kRemoteAccessError);
+}
+
+TEST_F(MemoryWindowTest, OfType1ServesEveryQueuePairOfItsDomain) {
+  const MemoryWindow window = Good(MemoryWindow::Allocate(b_.domain, WindowType::k1));
+  const Key key = BindAgain(window.first_key(), b_.region);
+  QueuePair qa = a_.MakeQp();
+  QueuePair qb = b_.MakeQp();
+  ConnectPair(a_, qa, b_, qb);
+  const Write write{.data = a_.region.Local(0, 32), .remote = {b_.region.start() + 100, key}};
+  ASSERT_TRUE(qa.Post(write));
+  EXPECT_EQ(a_.WaitStatus(), CompletionStatus::kSuccess);
+}
+
+TEST_F(MemoryWindowTest, OfType1NeedsAnotherKeyAndIsNotInvalidated) {
+  const MemoryWindow window = Good(MemoryWindow::Allocate(b_.domain, WindowType::k1));
+  const Key key = BindAgain(window.first_key(), b_.region);
+  ASSERT_TRUE(qb_.Post(Bind{.window = key, .r_key = key}));
+  EXPECT_EQ(b_.WaitStatus(), CompletionStatus::kWindowBindError);
 }
 
 TEST_F(MemoryWindowTest, KeepsItsIndex) {

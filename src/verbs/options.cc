@@ -14,6 +14,7 @@ adapter::Options ToAdapter(const Options& options) {
   to.paths_max = options.paths_max;
   to.multicast_groups_max = options.multicast_groups_max;
   to.multicast_members_max = options.multicast_members_max;
+  to.multicast_slots = options.multicast_slots;
   to.memory.domains_max = options.domains_max;
   to.memory.key_slots_max = options.key_slots_max;
   to.queue_depth_max = options.queue_depth_max;
@@ -38,6 +39,7 @@ adapter::Options ToAdapter(const Options& options) {
   to.base_port = options.base_port;
   to.strict = options.strict;
   to.plain_sockets = options.plain_sockets;
+  to.trace = options.trace;
   return to;
 }
 

@@ -27,8 +27,8 @@ ErrorOr<SharedReceiveQueue> SharedReceiveQueue::CreateXrc(const ProtectionDomain
   if (xrc.object()->base != pd.context || cq.object()->base != pd.context) {
     return Fail(verbs::Invalid("the XRC domain or the completion queue is of another context"));
   }
-  const auto srq = pd.device.CreateXrcSrq(pd.id, *xrc.object()->thing, *cq.object()->thing,
-                                          capacity, sges_max);
+  const auto srq =
+      pd.device.CreateXrcSrq(pd.id, *xrc.object()->thing, *cq.object()->thing, capacity, sges_max);
   if (!srq) return Fail(verbs::FromAdapter(srq.error()));
   return SharedReceiveQueue(std::make_shared<verbs::SrqObject>(
       domain.object(), verbs::XrcShares{.xrc = xrc.object(), .cq = cq.object()}, *srq));

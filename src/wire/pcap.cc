@@ -84,9 +84,10 @@ PcapngWriter::PcapngWriter(ByteSink sink) : sink_(std::move(sink)) {
   sink_(InterfaceDescription().bytes());
 }
 
-void PcapngWriter::WriteUdp(Time time, const UdpFlow& flow, std::span<const std::byte> payload) {
+void PcapngWriter::WriteUdp(Time time, const UdpFlow& flow, std::span<const std::byte> payload,
+                            const IpFields& ip) {
   CHECK(time.nanoseconds() >= 0);
-  const IpUdpHeaders headers = flow.HeadersFor(payload.size());
+  const IpUdpHeaders headers = flow.HeadersFor(payload.size(), ip);
   const Fields ethernet = EthernetHeader(flow);
   const auto stamp = static_cast<uint64_t>(time.nanoseconds());
   const auto captured =

@@ -21,7 +21,8 @@ class PcapngWriter {
   explicit PcapngWriter(ByteSink sink);
 
   // A datagram that was seen at `time`, which is not before the origin.
-  void WriteUdp(Time time, const UdpFlow& flow, std::span<const std::byte> payload);
+  void WriteUdp(Time time, const UdpFlow& flow, std::span<const std::byte> payload,
+                const IpFields& ip = {});
 
  private:
   ByteSink sink_;

@@ -5,7 +5,7 @@
 
 namespace verbena::wire {
 
-IpUdpHeaders UdpFlow::HeadersFor(std::size_t payload_size) const {
+IpUdpHeaders UdpFlow::HeadersFor(std::size_t payload_size, const IpFields& ip) const {
   constexpr std::size_t kMaxPayload = UINT16_MAX - Ipv4Header::kSize - UdpHeader::kSize;
   CHECK(payload_size <= kMaxPayload);
   const auto from = source.ipv4();
@@ -17,10 +17,19 @@ IpUdpHeaders UdpFlow::HeadersFor(std::size_t payload_size) const {
   IpUdpHeaders headers;
   if (from) {
     const auto total_length = static_cast<uint16_t>(ip_size + udp_length);
-    Ipv4Header{.total_length = total_length, .source = *from, .destination = *to}.Serialize(
-        headers.bytes_);
+    Ipv4Header{.type_of_service = ip.traffic_class,
+               .total_length = total_length,
+               .identification = ip.identification,
+               .time_to_live = ip.hop_limit,
+               .source = *from,
+               .destination = *to}
+        .Serialize(headers.bytes_);
   } else {
-    Ipv6Header{.payload_length = udp_length, .source = source, .destination = destination}
+    Ipv6Header{.traffic_class = ip.traffic_class,
+               .payload_length = udp_length,
+               .hop_limit = ip.hop_limit,
+               .source = source,
+               .destination = destination}
         .Serialize(headers.bytes_);
   }
   UdpHeader{.source_port = source_port, .destination_port = destination_port, .length = udp_length}

@@ -26,6 +26,13 @@ class IpUdpHeaders {
   std::size_t size_ = 0;
 };
 
+// What an IP header has beside its addresses that a sender may choose. A value type.
+struct IpFields {
+  uint16_t identification = 0;  // of IPv4
+  uint8_t traffic_class = 0;    // the type of service of IPv4
+  uint8_t hop_limit = 64;
+};
+
 // Who sends datagrams to whom. Both addresses are of the same kind; one of IPv4 is in mapped form.
 // A value type.
 struct UdpFlow {
@@ -34,9 +41,9 @@ struct UdpFlow {
   uint16_t source_port = 0;
   uint16_t destination_port = 0;
 
-  // The headers in front of `payload_size` bytes. What the flow does not say is as a UDP socket
-  // sends it that never fragments: identification 0 with DF, no checksum.
-  [[nodiscard]] IpUdpHeaders HeadersFor(std::size_t payload_size) const;
+  // The headers in front of `payload_size` bytes. What is not said is as a UDP socket sends it that
+  // never fragments: DF, no checksum.
+  [[nodiscard]] IpUdpHeaders HeadersFor(std::size_t payload_size, const IpFields& ip = {}) const;
 
   friend bool operator==(const UdpFlow&, const UdpFlow&) = default;
 };

@@ -105,7 +105,7 @@ TEST_P(BindErrorTest, IsABindError) {
                                .region = queue::KeyValue(binding.region.value()),
                                .start = binding.start.value(),
                                .length = binding.length,
-                               .instance = binding.instance.value(),
+                               .instance = binding.instance->value(),
                                .rights = binding.rights.bits()};
   net_.Post(a(), RequestOf(1, SendOpcode::kBindWindow, bind), {});
   ASSERT_TRUE(net_.RunToRest());

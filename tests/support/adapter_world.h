@@ -179,7 +179,8 @@ inline ErrorOr<void> ToRtr(TestNode& node, QueuePair& qp, const AddressVector& w
     change.mask = change.mask | Attribute::kPath | Attribute::kPathMtu | Attribute::kRemoteQp |
                   Attribute::kRqPsn;
   }
-  if (qp.spec().type == transport::QpType::kRc) {
+  if (qp.spec().type == transport::QpType::kRc ||
+      qp.spec().type == transport::QpType::kXrcReceive) {
     a.max_dest_rd_atomic = transport::RdAtomicDepth(link.depth);
     a.min_rnr_timer = wire::RnrTimer(link.min_rnr_timer);
     change.mask = change.mask | Attribute::kMaxDestRdAtomic | Attribute::kMinRnrTimer;
@@ -193,13 +194,16 @@ inline ErrorOr<void> ToRts(TestNode& node, QueuePair& qp, const TestLink& link =
   a.state = transport::QpState::kRts;
   a.sq_psn = kTestPsn;
   change.mask = Attribute::kState | Attribute::kSqPsn;
-  if (qp.spec().type == transport::QpType::kRc) {
+  if (IsReliable(qp.spec().type)) {
     a.timeout = wire::AckTimeout(link.timeout);
+    change.mask = change.mask | Attribute::kTimeout;
+  }
+  if (IsReliable(qp.spec().type) && qp.spec().type != transport::QpType::kXrcReceive) {
     a.retry_count = transport::RetryCount(link.retry_count);
     a.rnr_retry = transport::RnrRetryCount(link.rnr_retry);
     a.max_rd_atomic = transport::RdAtomicDepth(link.depth);
-    change.mask = change.mask | Attribute::kTimeout | Attribute::kRetryCount |
-                  Attribute::kRnrRetry | Attribute::kMaxRdAtomic;
+    change.mask =
+        change.mask | Attribute::kRetryCount | Attribute::kRnrRetry | Attribute::kMaxRdAtomic;
   }
   return node.adapter().Modify(qp, change);
 }

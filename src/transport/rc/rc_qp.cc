@@ -22,15 +22,16 @@ void RcQp::Configure(const RcConfig& config) {
   responder_.Configure(config);
 }
 
-void RcQp::Drain() {
+void RcQp::Drain(bool tells) {
   CHECK(state_ == QpState::kRts);
   state_ = QpState::kSqd;
-  drain_is_told_ = false;
+  drain_is_told_ = !tells;
 }
 
 void RcQp::ResumeSends() {
   CHECK(state_ == QpState::kSqd);
   state_ = QpState::kRts;
+  requester_.Resume();
 }
 
 // IBA 10.3.1.5: once for each drain.

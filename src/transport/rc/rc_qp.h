@@ -48,7 +48,7 @@ class RcQp {
   void BecomeReadyToReceive(wire::Psn expected);
   void BecomeReadyToSend(wire::Psn first);
   // RTS -> SQD: no work is begun, and what is begun goes on to its end, of which an event tells.
-  void Drain();
+  void Drain(bool tells = true);
   // SQD -> RTS.
   void ResumeSends();
   // Any -> ERR. What is posted is flushed by the next Run, and so is what is posted later.

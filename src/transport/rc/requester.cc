@@ -98,6 +98,11 @@ void Requester::Start(wire::Psn first) {
   is_blocked_ = has_failed_ = had_setback_ = false;
 }
 
+void Requester::Resume() {
+  if (is_drained())
+    retry_ = RetryState(config_.ack_timeout, config_.retry_count, config_.rnr_retry);
+}
+
 bool Requester::MaySend() const {
   return !has_failed_ && !is_stalled() && !retry_.is_waiting() && !is_delayed();
 }

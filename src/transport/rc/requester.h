@@ -37,6 +37,8 @@ class Requester {
 
   // Takes effect with the next Start.
   void Configure(const RcConfig& config) { config_ = config; }
+  // After a drain: with timers and retries as they were configured since, unless some are in use.
+  void Resume();
   const RcConfig& config() const { return config_; }
 
   // The first packet will have this number. REQUIRES: nothing is under way.

@@ -8,7 +8,7 @@
 
 namespace verbena::transport {
 
-// What the two halves of an unreliable connection need to know of it, fixed while it is connected.
+// What the two halves of an unreliable connection need to know of it.
 struct UcConfig {
   wire::QpNumber local_qp = {};
   wire::QpNumber remote_qp = {};

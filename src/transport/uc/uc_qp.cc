@@ -1,7 +1,5 @@
 #include "transport/uc/uc_qp.h"
 
-#include "base/check.h"
-
 namespace verbena::transport {
 namespace {
 
@@ -17,50 +15,40 @@ SenderConfig SenderConfigOf(const UcConfig& config) {
 
 UcQp::UcQp(const UcConfig& config, queue::SendQueue& send_queue, ReceiveSource receives,
            queue::CompletionQueue& send_cq, queue::CompletionQueue& receive_cq)
-    : config_(config),
-      sender_(SenderConfigOf(config), send_queue, send_cq),
+    : qp_(config.local_qp),
+      sends_(SenderConfigOf(config), send_queue, send_cq),
       responder_(config, receives, receive_cq) {}
 
+void UcQp::Configure(const UcConfig& config) {
+  sends_.Configure(SenderConfigOf(config));
+  responder_.Configure(config);
+}
+
 void UcQp::BecomeReadyToReceive(wire::Psn expected) {
-  CHECK(state_ == QpState::kInit);
-  state_ = QpState::kRtr;
+  sends_.BecomeReadyToReceive();
   responder_.Start(expected);
 }
 
-void UcQp::BecomeReadyToSend(wire::Psn first) {
-  CHECK(state_ == QpState::kRtr);
-  state_ = QpState::kRts;
-  sender_.Start(first);
-}
-
-void UcQp::ResumeSends() {
-  CHECK(state_ == QpState::kSqe);
-  state_ = QpState::kRts;
-  sender_.Resume();
-}
-
 void UcQp::OnPacket(const wire::Packet& packet, Turn& turn) {
-  if (!TakesRequests(state_) || packet.info().service != wire::Service::kUc) return;
-  if (state_ == QpState::kRtr && !has_heard_) {
-    turn.outbox.Raise({AsyncEventType::kCommunicationEstablished, config_.local_qp});
+  if (!TakesRequests(state()) || packet.info().service != wire::Service::kUc) return;
+  if (state() == QpState::kRtr && !has_heard_) {
+    turn.outbox.Raise({AsyncEventType::kCommunicationEstablished, qp_});
   }
   has_heard_ = true;
   responder_.OnPacket(packet, turn);
-  if (responder_.failure()) state_ = QpState::kErr;
+  if (responder_.failure()) BecomeFailed();
 }
 
 void UcQp::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
-  sender_.OnPagesReady(ticket, available);
+  sends_.OnPagesReady(ticket, available);
   responder_.OnPagesReady(ticket, available, turn);
-  if (responder_.failure()) state_ = QpState::kErr;
+  if (responder_.failure()) BecomeFailed();
 }
 
 bool UcQp::Run(Turn& turn) {
-  if (state_ == QpState::kRts) sender_.Pump(turn);
-  if (state_ == QpState::kRts && sender_.has_failed()) state_ = StateAfterSendError(QpType::kUc);
-  if (FlushesSends(state_)) sender_.Flush(turn);
-  if (FlushesReceives(state_)) responder_.Flush(turn);
-  return state_ == QpState::kRts && sender_.wants_turn();
+  const bool wants_turn = sends_.Run(turn);
+  if (FlushesReceives(state())) responder_.Flush(turn);
+  return wants_turn;
 }
 
 }  // namespace verbena::transport

@@ -11,7 +11,7 @@
 #include "transport/turn.h"
 #include "transport/uc/uc_config.h"
 #include "transport/uc/uc_responder.h"
-#include "transport/unreliable_sender.h"
+#include "transport/unreliable_sends.h"
 #include "wire/roce/packet.h"
 
 namespace verbena::transport {
@@ -23,21 +23,26 @@ class UcQp {
   UcQp(const UcConfig& config, queue::SendQueue& send_queue, ReceiveSource receives,
        queue::CompletionQueue& send_cq, queue::CompletionQueue& receive_cq);
 
-  QpState state() const { return state_; }
+  QpState state() const { return sends_.state(); }
+
+  // What has become known since the queue pair was made, or has changed. Between messages.
+  void Configure(const UcConfig& config);
 
   // INIT -> RTR and RTR -> RTS: the peer's first sequence number, and ours.
   void BecomeReadyToReceive(wire::Psn expected);
-  void BecomeReadyToSend(wire::Psn first);
-  // SQE -> RTS: the program has seen the error, and posts anew.
-  void ResumeSends();
+  void BecomeReadyToSend(wire::Psn first) { sends_.BecomeReadyToSend(first); }
+  // RTS -> SQD: no work is begun, and what is begun goes on to its end, of which an event tells.
+  void Drain(bool tells = true) { sends_.Drain(tells); }
+  // SQD -> RTS; SQE -> RTS: the program has seen the error, and posts anew.
+  void ResumeSends() { sends_.Resume(); }
   // Any -> ERR. What is posted is flushed by the next Run, and so is what is posted later.
-  void BecomeFailed() { state_ = QpState::kErr; }
+  void BecomeFailed() { sends_.Fail(); }
 
   // A packet has arrived that names this queue pair.
   void OnPacket(const wire::Packet& packet, Turn& turn);
   void OnPagesReady(FaultTicket ticket, bool available, Turn& turn);
-  void OnTime(Turn& turn) { sender_.OnTime(turn); }
-  Time next_time() const { return sender_.next_time(); }
+  void OnTime(Turn& turn) { sends_.OnTime(turn); }
+  Time next_time() const { return sends_.next_time(); }
 
   // Sends what may be sent, as far as the outbox has room. True when it is to be called again once
   // the outbox is empty.
@@ -46,13 +51,12 @@ class UcQp {
   const UcResponder::Counters& responder_counters() const { return responder_.counters(); }
   // Why the responder ended the connection, if it did.
   const std::optional<Cause>& responder_failure() const { return responder_.failure(); }
-  bool IsConsistent() const { return sender_.IsConsistent() && responder_.IsConsistent(); }
+  bool IsConsistent() const { return sends_.IsConsistent() && responder_.IsConsistent(); }
 
  private:
-  const UcConfig config_;
-  QpState state_ = QpState::kInit;
+  const wire::QpNumber qp_;
   bool has_heard_ = false;  // from the peer
-  UnreliableSender sender_;
+  UnreliableSends sends_;
   UcResponder responder_;
 };
 

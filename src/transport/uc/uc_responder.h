@@ -30,6 +30,9 @@ class UcResponder {
   UcResponder(const UcConfig& config, ReceiveSource source, queue::CompletionQueue& receive_cq)
       : config_(config), receive_(config.local_qp, source, receive_cq) {}
 
+  // What has become known, or has changed.
+  void Configure(const UcConfig& config) { config_ = config; }
+
   // The first packet will have this number.
   void Start(wire::Psn expected) { expected_ = expected; }
 
@@ -74,7 +77,7 @@ class UcResponder {
   void Drop();
   void Fail(Cause cause, Turn& turn);
 
-  const UcConfig config_;
+  UcConfig config_;
   ReceiveSlot receive_;
   wire::Psn expected_;
   InboundMessage message_;

@@ -17,23 +17,30 @@ namespace verbena::transport {
 class AddressHandles {
  public:
   // REQUIRES: the name is not in use.
-  void Add(queue::AddressHandleId handle, memory::PdId pd, PathId path) {
-    CHECK(entries_.emplace(handle, Entry{pd, path}).second);
+  void Add(queue::AddressHandleId handle, memory::PdId pd, PathId path,
+           uint32_t payload_max = OutPacket::kPayloadMax) {
+    CHECK(entries_.emplace(handle, Entry{pd, {path, payload_max}}).second);
   }
   // False when there is none.
   bool Remove(queue::AddressHandleId handle) { return entries_.erase(handle) > 0; }
 
+  struct Way {
+    PathId path;
+    uint32_t payload_max = 0;  // of a packet that goes there
+
+    friend bool operator==(const Way&, const Way&) = default;
+  };
   // nullopt if there is none, or if it is of another domain.
-  [[nodiscard]] std::optional<PathId> Find(queue::AddressHandleId handle, memory::PdId pd) const {
+  [[nodiscard]] std::optional<Way> Find(queue::AddressHandleId handle, memory::PdId pd) const {
     const auto found = entries_.find(handle);
     if (found == entries_.end() || found->second.pd != pd) return std::nullopt;
-    return found->second.path;
+    return found->second.way;
   }
 
  private:
   struct Entry {
     memory::PdId pd;
-    PathId path;
+    Way way;
   };
 
   std::unordered_map<queue::AddressHandleId, Entry> entries_;

@@ -25,30 +25,18 @@ SenderConfig SenderConfigOf(const UdConfig& config) {
 UdQp::UdQp(const UdConfig& config, queue::SendQueue& send_queue, ReceiveSource receives,
            queue::CompletionQueue& send_cq, queue::CompletionQueue& receive_cq)
     : config_(config),
-      sender_(SenderConfigOf(config), send_queue, send_cq),
+      sends_(SenderConfigOf(config), send_queue, send_cq),
       receive_(config.local_qp, receives, receive_cq) {
   CHECK(config.handles != nullptr);
 }
 
-void UdQp::BecomeReadyToReceive() {
-  CHECK(state_ == QpState::kInit);
-  state_ = QpState::kRtr;
-}
-
-void UdQp::BecomeReadyToSend(wire::Psn first) {
-  CHECK(state_ == QpState::kRtr);
-  state_ = QpState::kRts;
-  sender_.Start(first);
-}
-
-void UdQp::ResumeSends() {
-  CHECK(state_ == QpState::kSqe);
-  state_ = QpState::kRts;
-  sender_.Resume();
+void UdQp::Configure(const UdConfig& config) {
+  sends_.Configure(SenderConfigOf(config));
+  config_ = config;
 }
 
 void UdQp::OnPacket(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn) {
-  if (!TakesRequests(state_) || packet.info().service != wire::Service::kUd) return;
+  if (!TakesRequests(state()) || packet.info().service != wire::Service::kUd) return;
   if (Accepts(packet)) Receive(packet, origin, turn);
   DCHECK(IsConsistent());
 }
@@ -119,7 +107,7 @@ void UdQp::FailReceive(CompletionStatus status, Turn& turn) {
 }
 
 void UdQp::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
-  sender_.OnPagesReady(ticket, available);
+  sends_.OnPagesReady(ticket, available);
   if (page_wait_ != ticket) return;
   page_wait_.reset();
   // Memory that the receive request names and that cannot be had is not the program's to name.
@@ -127,14 +115,12 @@ void UdQp::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
 }
 
 bool UdQp::Run(Turn& turn) {
-  if (state_ == QpState::kRts) sender_.Pump(turn);
-  if (state_ == QpState::kRts && sender_.has_failed()) state_ = StateAfterSendError(QpType::kUd);
-  if (FlushesSends(state_)) sender_.Flush(turn);
-  if (FlushesReceives(state_)) {
+  const bool wants_turn = sends_.Run(turn);
+  if (FlushesReceives(state())) {
     page_wait_.reset();
     receive_.Flush(turn);
   }
-  return state_ == QpState::kRts && sender_.wants_turn();
+  return wants_turn;
 }
 
 }  // namespace verbena::transport

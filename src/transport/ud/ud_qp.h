@@ -14,7 +14,7 @@
 #include "transport/turn.h"
 #include "transport/ud/address_handles.h"
 #include "transport/ud/packet_origin.h"
-#include "transport/unreliable_sender.h"
+#include "transport/unreliable_sends.h"
 #include "wire/roce/packet.h"
 
 namespace verbena::transport {
@@ -37,21 +37,26 @@ class UdQp {
   UdQp(const UdConfig& config, queue::SendQueue& send_queue, ReceiveSource receives,
        queue::CompletionQueue& send_cq, queue::CompletionQueue& receive_cq);
 
-  QpState state() const { return state_; }
+  QpState state() const { return sends_.state(); }
+
+  // What has become known since the queue pair was made, or has changed: from now on.
+  void Configure(const UdConfig& config);
 
   // INIT -> RTR, RTR -> RTS.
-  void BecomeReadyToReceive();
-  void BecomeReadyToSend(wire::Psn first);
-  // SQE -> RTS: the program has seen the error, and posts anew.
-  void ResumeSends();
+  void BecomeReadyToReceive() { sends_.BecomeReadyToReceive(); }
+  void BecomeReadyToSend(wire::Psn first) { sends_.BecomeReadyToSend(first); }
+  // RTS -> SQD: no work is begun, and what is begun goes on to its end, of which an event tells.
+  void Drain(bool tells = true) { sends_.Drain(tells); }
+  // SQD -> RTS; SQE -> RTS: the program has seen the error, and posts anew.
+  void ResumeSends() { sends_.Resume(); }
   // Any -> ERR. What is posted is flushed by the next Run, and so is what is posted later.
-  void BecomeFailed() { state_ = QpState::kErr; }
+  void BecomeFailed() { sends_.Fail(); }
 
   // A packet has arrived that names this queue pair, or a multicast group that it is in.
   void OnPacket(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn);
   void OnPagesReady(FaultTicket ticket, bool available, Turn& turn);
-  void OnTime(Turn& turn) { sender_.OnTime(turn); }
-  Time next_time() const { return sender_.next_time(); }
+  void OnTime(Turn& turn) { sends_.OnTime(turn); }
+  Time next_time() const { return sends_.next_time(); }
 
   // Sends what may be sent, as far as the outbox has room. True when it is to be called again once
   // the outbox is empty.
@@ -65,7 +70,7 @@ class UdQp {
     uint64_t pages_absent = 0;
   };
   const Counters& counters() const { return counters_; }
-  bool IsConsistent() const { return sender_.IsConsistent() && receive_.IsConsistent(); }
+  bool IsConsistent() const { return sends_.IsConsistent() && receive_.IsConsistent(); }
 
  private:
   bool Accepts(const wire::Packet& packet);
@@ -74,9 +79,8 @@ class UdQp {
   void DropForPages(const memory::Fault& fault, Turn& turn);
   void FailReceive(queue::CompletionStatus status, Turn& turn);
 
-  const UdConfig config_;
-  QpState state_ = QpState::kInit;
-  UnreliableSender sender_;
+  UdConfig config_;
+  UnreliableSends sends_;
   ReceiveSlot receive_;
   std::optional<FaultTicket> page_wait_;  // of a receive buffer
   uint64_t tickets_ = 0;

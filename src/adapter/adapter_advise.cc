@@ -1,0 +1,94 @@
+// Advice about pages: what a program knows that the adapter will need.
+
+#include <algorithm>
+
+#include "adapter/adapter.h"
+#include "adapter/page_jobs.h"
+#include "adapter/parts.h"
+#include "adapter/populate.h"
+
+namespace verbena::adapter {
+namespace {
+
+using memory::Access;
+
+// The region as its own domain sees it. nullptr if there is none, or none with memory.
+const memory::ProtectionEntry* FindRegion(const memory::MemoryCore& memory, memory::Key key) {
+  const auto found = memory.table.FindLive(key, memory::EntryType::kRegion);
+  return found ? *found : nullptr;
+}
+
+}  // namespace
+
+ErrorOr<void> Adapter::CheckAdvice(memory::Key key, const RegionRange& range, Access access) {
+  const EngineLock lock(parts_->engine);
+  const memory::MemoryCore& memory = parts_->engine.memory;
+  const memory::ProtectionEntry* const region = FindRegion(memory, key);
+  if (region == nullptr) return Fail(Error{ErrorCode::kInvalid, "no such region"});
+  const uint64_t length = region->length;
+  if (range.offset > length || range.length > length - range.offset) {
+    return Fail(Error{ErrorCode::kInvalid, "the range is not the region's"});
+  }
+  if (range.length == 0) return {};
+  const auto granted =
+      memory.translator.Authorize(key, memory::KeyAddress(region->start + range.offset),
+                                  range.length, access, {.pd = region->pd, .qp = {}});
+  if (!granted) return Fail(Error{ErrorCode::kInvalid, NameOf(granted.error())});
+  return {};
+}
+
+// From the first that is absent to the end of these bytes; nullopt if all are there.
+std::optional<PageJob> Adapter::AbsentPages(memory::Key key, uint64_t offset, uint64_t length,
+                                            Access access) {
+  const EngineLock lock(parts_->engine);
+  const memory::MemoryCore& memory = parts_->engine.memory;
+  const memory::ProtectionEntry* const region = FindRegion(memory, key);
+  if (region == nullptr || region->is_null) return std::nullopt;
+  for (uint64_t done = 0; done < length;) {
+    const memory::Translation translation =
+        memory.translator.Translate(key, memory::KeyAddress(region->start + offset + done),
+                                    length - done, access, {.pd = region->pd, .qp = {}});
+    if (const memory::Fault* const fault = AsFault(translation)) {
+      return JobFor(memory, {.qp = {}, .ticket = {}, .fault = *fault}, UINT64_MAX);
+    }
+    const memory::Ready* const ready = AsReady(translation);
+    if (ready == nullptr) return std::nullopt;  // it ended meanwhile
+    done += ready->spans.length();
+  }
+  return std::nullopt;
+}
+
+ErrorOr<void> Adapter::Advise(memory::Key key, std::span<const RegionRange> ranges, Advice advice,
+                              bool wait) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const Access access = advice == Advice::kPrefetchWrite ? Access::kLocalWrite : Access::kLocalRead;
+  for (const RegionRange& range : ranges) {
+    if (const auto ok = CheckAdvice(key, range, access); !ok) return ok;
+  }
+  bool all_came = true;
+  const auto map = [&](const PageJob& job) {
+    const EngineLock lock(parts_->engine);
+    return MapPages(parts_->engine.memory, job);
+  };
+  const uint64_t batch = parts_->options.page_batch_max;
+  for (const RegionRange& range : ranges) {
+    for (uint64_t done = 0; done < range.length; done += std::min(batch, range.length - done)) {
+      auto job =
+          AbsentPages(key, range.offset + done, std::min(batch, range.length - done), access);
+      if (!job) continue;
+      if (advice == Advice::kPrefetchNoFault) {
+        ForEachPresent(*job, map);
+      } else if (!wait) {
+        parts_->pager.Submit(*job);
+      } else {
+        parts_->pager.Bring(*job);
+        all_came = map(*job) && job->brought == job->page_count && all_came;
+      }
+    }
+  }
+  if (all_came) return {};
+  return Fail(
+      Error{ErrorCode::kInvalid, "pages of the range are not mapped, or not with this right"});
+}
+
+}  // namespace verbena::adapter

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+namespace verbena::adapter {
+
+// Bytes of a region, counted from its first.
+struct RegionRange {
+  uint64_t offset = 0;
+  uint64_t length = 0;
+};
+
+// What pages are to be brought for.
+enum class Advice : uint8_t {
+  kPrefetch,         // to be read
+  kPrefetchWrite,    // to be written
+  kPrefetchNoFault,  // none is brought: the tables learn which are there
+};
+
+}  // namespace verbena::adapter

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "adapter/addresses.h"
+#include "adapter/flow_cache.h"
+#include "fabric/datagram.h"
+#include "wire/roce/icrc.h"
+#include "wire/roce/packet.h"
+#include "wire/udp_flow.h"
+
+namespace verbena::adapter {
+
+// Who sent a datagram that came to `port`.
+[[nodiscard]] inline wire::UdpFlow FlowOf(const fabric::Datagram& datagram, uint16_t port) {
+  return {.source = WireAddress(datagram.from.ip),
+          .destination = WireAddress(datagram.to),
+          .source_port = datagram.from.port,
+          .destination_port = port};
+}
+
+// The identification of IPv4 that the datagram must have had for its ICRC to be right, which the
+// socket does not tell; 0 for IPv6. nullopt if it is not right with any.
+[[nodiscard]] inline std::optional<uint16_t> FindIdentification(FlowCache& flows,
+                                                                const wire::UdpFlow& flow,
+                                                                const fabric::Datagram& datagram,
+                                                                const wire::Packet& packet) {
+  const bool is_ipv4 = datagram.to.is_ipv4();
+  const uint16_t guess = is_ipv4 ? datagram.segment : 0;
+  const auto covered = packet.covered();
+  wire::IcrcSum sum(flows.Find(flow, packet.size(), guess), covered.first<wire::Bth::kSize>());
+  sum.Update(covered.subspan(wire::Bth::kSize));
+  if (sum.Finish() == packet.icrc()) return guess;
+  if (!is_ipv4) return std::nullopt;
+  const wire::Icrc with_zero(sum.Finish().value() ^
+                             wire::IdentificationDelta(guess, packet.size()).value());
+  return wire::ExplainIdentification(packet.icrc(), with_zero, packet.size());
+}
+
+}  // namespace verbena::adapter

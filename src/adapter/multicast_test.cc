@@ -1,0 +1,148 @@
+// Datagrams to groups, through sockets.
+
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/adapter_world.h"
+#include "tests/support/own_network.h"
+
+namespace verbena::adapter {
+namespace {
+
+using fabric::OwnNetwork;
+using fabric::RunInOwnNetwork;
+using queue::SendOpcode;
+using transport::QpType;
+
+// Two processes, as it were, of which the first has a sender; both on one address.
+struct World {
+  World(const char* address, const char* group)
+      : group_(TestIp(group)),
+        a_(address),
+        b_(address),
+        handle_(*a_.adapter().CreateAddressHandle(
+            a_.pd(), {.source = a_.address(), .destination = group_})) {}
+
+  static QueuePair& MakeReady(TestNode& node) {
+    QueuePair& qp = node.MakeQp(QpType::kUd);
+    Succeed(ToInit(node, qp));
+    Succeed(ToRtr(node, qp, {}, {}));
+    Succeed(ToRts(node, qp));
+    return qp;
+  }
+  static void Listen(TestNode& node, QueuePair& qp) {
+    node.Fill(0, 8'192, 0);
+    for (uint64_t id = 0; id < 32; ++id) PostReceive(node, qp, id, node.Bytes(0, 4'096));
+  }
+  void Send(uint64_t length) {
+    queue::SendWqe wqe = MakeSend(SendOpcode::kSend, 99,
+                                  queue::Datagram{.handle = handle_,
+                                                  .qp = queue::QpNumber(wire::kMulticastQp.value()),
+                                                  .q_key = queue::QKey(kTestQKey.value())});
+    wqe.flags.signaled = false;
+    Post(a_, sender_, wqe, a_.Bytes(16'384, length));
+  }
+  // How many datagrams each queue pair has got, when nothing comes any more.
+  static std::map<uint32_t, int> Count(TestNode& node) {
+    std::map<uint32_t, int> counts;
+    while (const auto completion = node.Wait(nullptr, Milliseconds(100))) {
+      EXPECT_EQ(completion->status, queue::CompletionStatus::kSuccess);
+      ++counts[completion->qp.value()];
+    }
+    return counts;
+  }
+
+  const wire::IpAddress group_;
+  TestNode a_;
+  TestNode b_;
+  QueuePair& sender_ = MakeReady(a_);
+  const queue::AddressHandleId handle_;
+};
+
+void ExpectOneForEveryMember(World& w) {
+  QueuePair& here = w.MakeReady(w.a_);
+  QueuePair& there = w.MakeReady(w.b_);
+  QueuePair& also_there = w.MakeReady(w.b_);
+  QueuePair& no_member = w.MakeReady(w.b_);
+  for (QueuePair* const qp : {&there, &also_there, &no_member}) w.Listen(w.b_, *qp);
+  w.Listen(w.a_, here);
+  Succeed(w.a_.adapter().AttachMulticast(here, w.group_));
+  Succeed(w.b_.adapter().AttachMulticast(there, w.group_));
+  Succeed(w.b_.adapter().AttachMulticast(also_there, w.group_));
+  // The first ones may come before the pages of the buffers.
+  w.Send(1'000);
+  w.Count(w.a_);
+  w.Count(w.b_);
+  for (int i = 0; i < 5; ++i) w.Send(1'000);
+  EXPECT_EQ(w.Count(w.a_), (std::map<uint32_t, int>{{here.number().value(), 5}}));
+  EXPECT_EQ(w.Count(w.b_), (std::map<uint32_t, int>{{there.number().value(), 5},
+                                                    {also_there.number().value(), 5}}));
+  for (TestNode* const node : {&w.a_, &w.b_}) {
+    const AdapterReport report = *node->adapter().Query();
+    EXPECT_EQ(report.port.dropped_for(Drop::kBadIcrc), 0U);
+    EXPECT_EQ(report.port.dropped_for(Drop::kNoMember), 0U);
+  }
+}
+
+void ExpectNoMoreForWhoLeaves(World& w) {
+  QueuePair& there = w.MakeReady(w.b_);
+  w.Listen(w.b_, there);
+  Succeed(w.b_.adapter().AttachMulticast(there, w.group_));
+  w.Send(64);
+  w.Send(64);
+  EXPECT_FALSE(w.Count(w.b_).empty());
+  Succeed(w.b_.adapter().DetachMulticast(there, w.group_));
+  const uint64_t before = w.b_.adapter().Query()->port.packets_received;
+  w.Send(64);
+  EXPECT_TRUE(w.Count(w.b_).empty());
+  EXPECT_EQ(w.b_.adapter().Query()->port.packets_received, before) << "nor does its process";
+}
+
+using MulticastTest = testing::TestWithParam<const char*>;
+
+TEST_P(MulticastTest, EveryMemberOfEveryProcessGetsOne) {
+  World world("127.0.0.1", GetParam());
+  ExpectOneForEveryMember(world);
+}
+
+TEST_P(MulticastTest, WhoLeavesGetsNoMore) {
+  World world("127.0.0.1", GetParam());
+  ExpectNoMoreForWhoLeaves(world);
+}
+
+// Both forms of a GID.
+INSTANTIATE_TEST_SUITE_P(Ipv4, MulticastTest,
+                         testing::Values("ff0e::ffff:239.17.4.8", "239.17.4.9"));
+
+// Linux sends no IPv6 to groups by the loopback interface, so it takes one of its own.
+TEST(Ipv6MulticastTest, EveryMemberOfEveryProcessGetsOne) {
+  RUN_IN_OWN_NETWORK(kIp, [](OwnNetwork&) {
+    World world("fd09::1", "ff0e::17:4:8");
+    ExpectOneForEveryMember(world);
+  });
+}
+
+TEST(Ipv6MulticastTest, WhoLeavesGetsNoMore) {
+  RUN_IN_OWN_NETWORK(kIp, [](OwnNetwork&) {
+    World world("fd09::1", "ff0e::17:4:8");
+    ExpectNoMoreForWhoLeaves(world);
+  });
+}
+
+TEST(MulticastSlotsTest, AProcessBeyondTheLastSlotIsToldSo) {
+  Options options = TestOptions();
+  options.multicast_slots = 1;
+  TestNode first("127.0.0.1", 4'096, options);
+  TestNode second("127.0.0.1", 4'096, options);
+  ASSERT_EQ(second.adapter().slot(), first.adapter().slot() + 1);
+  TestNode& beyond = second;
+  QueuePair& qp = beyond.MakeQp(QpType::kUd);
+  const auto attached = beyond.adapter().AttachMulticast(qp, TestIp("239.17.4.8"));
+  ASSERT_FALSE(attached.has_value());
+  EXPECT_EQ(attached.error().code, ErrorCode::kLimit);
+  EXPECT_NE(attached.error().text.find("multicast_slots"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace verbena::adapter

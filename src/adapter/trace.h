@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "adapter/error.h"
+#include "adapter/flow_cache.h"
+#include "base/time.h"
+#include "fabric/datagram.h"
+#include "fabric/file_descriptor.h"
+#include "wire/pcap.h"
+#include "wire/udp_flow.h"
+
+namespace verbena::adapter {
+
+// Every packet of an adapter in a file that Wireshark opens. Packets are collected and written
+// whole at the end of each turn of the engine, so the file is complete whenever no turn is under
+// way: at an exit without a word, after a kill, and in a child of this process, which writes
+// nothing.
+//
+// Several may write to one file, of one process or of many: each begins a section of its own, and
+// what it writes at a time is appended in one piece. So an old file is added to, not replaced.
+//
+// Owned by the adapter; under the engine's lock.
+class Trace {
+ public:
+  [[nodiscard]] static ErrorOr<std::unique_ptr<Trace>> Open(const std::string& path);
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+  ~Trace() { Flush(); }
+
+  // A packet that was sent.
+  void OnSent(const wire::UdpFlow& flow, const wire::IpFields& ip,
+              std::span<const std::byte> packet) {
+    Write(flow, ip, packet);
+  }
+  // A packet that came to `port`, whatever will become of it.
+  void OnReceived(const fabric::Datagram& datagram, uint16_t port);
+
+  void Flush();
+
+  // Why it ended, if it did: told once.
+  [[nodiscard]] std::vector<std::string> TakeNotes();
+
+ private:
+  Trace(std::string path, fabric::FileDescriptor file);
+
+  void Write(const wire::UdpFlow& flow, const wire::IpFields& ip,
+             std::span<const std::byte> packet);
+
+  const std::string path_;
+  fabric::FileDescriptor file_;  // closed when it could not be written to
+  std::vector<std::byte> pending_;
+  const Duration since_epoch_;  // of the clock's origin
+  wire::PcapngWriter writer_;
+  FlowCache flows_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace verbena::adapter

@@ -1,0 +1,78 @@
+#pragma once
+
+#include "base/check.h"
+#include "base/time.h"
+#include "queue/completion_queue.h"
+#include "queue/work_queue.h"
+#include "transport/outbox.h"
+#include "transport/qp_state.h"
+#include "transport/turn.h"
+#include "transport/unreliable_sender.h"
+#include "wire/roce/types.h"
+
+namespace verbena::transport {
+
+// The state of an unreliable queue pair, and its sending half, which the state is mostly about: all
+// that unreliable connections and datagrams have in common.
+//
+// Owned by its queue pair; one thread at a time.
+class UnreliableSends {
+ public:
+  UnreliableSends(const SenderConfig& config, queue::SendQueue& queue, queue::CompletionQueue& cq)
+      : qp_(config.local_qp), sender_(config, queue, cq) {}
+
+  QpState state() const { return state_; }
+  void Configure(const SenderConfig& config) { sender_.Configure(config); }
+
+  void BecomeReadyToReceive() {
+    CHECK(state_ == QpState::kInit);
+    state_ = QpState::kRtr;
+  }
+  void BecomeReadyToSend(wire::Psn first) {
+    CHECK(state_ == QpState::kRtr);
+    state_ = QpState::kRts;
+    sender_.Start(first);
+  }
+  void Drain(bool tells) {
+    CHECK(state_ == QpState::kRts);
+    state_ = QpState::kSqd;
+    drain_is_told_ = !tells;
+  }
+  void Resume() {
+    CHECK(state_ == QpState::kSqe || state_ == QpState::kSqd);
+    if (state_ == QpState::kSqe) sender_.Resume();
+    state_ = QpState::kRts;
+  }
+  void Fail() { state_ = QpState::kErr; }
+
+  void OnPagesReady(FaultTicket ticket, bool available) { sender_.OnPagesReady(ticket, available); }
+  void OnTime(Turn& turn) { sender_.OnTime(turn); }
+  Time next_time() const { return sender_.next_time(); }
+
+  // Sends what may be sent, or flushes. True when it is to be called again once the outbox is
+  // empty.
+  bool Run(Turn& turn) {
+    if (FinishesSends(state_)) sender_.Pump(turn, StartsSends(state_));
+    if (FinishesSends(state_) && sender_.has_failed()) state_ = QpState::kSqe;
+    if (state_ == QpState::kSqd) TellWhenDrained(turn);
+    if (FlushesSends(state_)) sender_.Flush(turn);
+    return FinishesSends(state_) && sender_.wants_turn(StartsSends(state_));
+  }
+
+  bool IsConsistent() const { return sender_.IsConsistent(); }
+
+ private:
+  // IBA 10.3.1.5: once for each drain.
+  void TellWhenDrained(Turn& turn) {
+    if (drain_is_told_ || !sender_.is_drained()) return;
+    drain_is_told_ = true;
+    turn.outbox.Raise({AsyncEventType::kSendQueueDrained, qp_});
+  }
+
+  const wire::QpNumber qp_;
+  QpState state_ = QpState::kInit;
+  bool drain_is_told_ = false;  // since it last drained
+  UnreliableSender sender_;
+};
+
+}  // namespace verbena::transport
