@@ -69,6 +69,8 @@ ErrorOr<QueuePair*> Adapter::CreateQp(const QpSpec& spec) {
   ++spec.send_cq->users;
   ++spec.receive_cq->users;
   if (spec.srq != nullptr) ++spec.srq->users;
+  // Of datagrams alone the program sees the IP header.
+  if (spec.type == QpType::kUd) engine.fabric().TellTrafficClass();
   return &engine.AddQp(
       std::make_unique<QueuePair>(*number, spec, SurroundingsOf(parts_->options, engine.handles)));
 }

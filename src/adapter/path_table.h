@@ -42,6 +42,7 @@ struct Path {
   AddressVector vector;
   bool ends_here = false;  // the destination is an address of this machine
   bool is_multicast = false;
+  bool source_is_usual = false;  // see fabric::Route
 
   [[nodiscard]] fabric::Route RouteTo(wire::QpNumber qp, const PortMap& ports) const;
 };

@@ -137,14 +137,17 @@ TEST_P(ReceiveBurstTest, FloodsAreCutByTheKernel) {
   EXPECT_EQ(fabric_->receive_counters().kernel_drops, kSent - received);
 }
 
-TEST_P(ReceiveBurstTest, TrafficClassIsSeen) {
+TEST_P(ReceiveBurstTest, TrafficClassIsSeenByThoseWhoAsked) {
   Open();
   const int type_of_service = 0xB8;
   ASSERT_EQ(setsockopt(sender_.get(), IPPROTO_IP, IP_TOS, &type_of_service, sizeof(int)), 0);
-  Send(TestBytes(5, 1));
-  const auto datagrams = fabric_->Receive();
-  ASSERT_EQ(datagrams.size(), 1u);
-  EXPECT_EQ(datagrams[0].traffic_class, 0xB8);
+  for (const int seen : {0, type_of_service}) {
+    Send(TestBytes(5, 1));
+    const auto datagrams = fabric_->Receive();
+    ASSERT_EQ(datagrams.size(), 1u);
+    EXPECT_EQ(datagrams[0].traffic_class, seen);
+    fabric_->TellTrafficClass();
+  }
 }
 
 }  // namespace
