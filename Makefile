@@ -25,6 +25,7 @@ demo: build-release ## a guided tour of the memory layer
 
 bench: build-release ## what things cost, beside what they may cost; writes build/bench/*.json
 	@python3 tools/bench.py
+	@python3 bench/compare_peers.py
 
 format: setup ## format all C++ files
 	@python3 tools/format.py

@@ -1,11 +1,14 @@
 // What a round trip over UDP costs on this machine when nothing is done but that: two threads, a
 // plain socket each, busy polling. The floor under every latency that the adapter can have. With
-// --fabric the same through UdpFabric, to see what that adds.
+// --fabric the same through UdpFabric, to see what that adds. Between two machines, or namespaces,
+// one side is --echo, until it is killed, and the other one --to.
 //
-//   udp_floor [--json] [--fabric] [--round-trips N]
+//   udp_floor [--json] [--fabric] [--round-trips N] [--to IPV4-ADDRESS]
+//   udp_floor --echo IPV4-ADDRESS
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -35,25 +38,43 @@ using verbena::fabric::UdpFabric;
 constexpr size_t kBytes = 64;
 constexpr size_t kWarmUp = 1'000;
 
-// A socket on a port of loopback that the system chooses.
+constexpr uint16_t kEchoPort = 20'500;
+
+sockaddr_in MakeAddress(in_addr_t address, uint16_t port) {
+  sockaddr_in made{};
+  made.sin_family = AF_INET;
+  made.sin_addr.s_addr = address;
+  made.sin_port = htons(port);
+  return made;
+}
+
+// A socket on a port of loopback that the system chooses, unless told otherwise.
 class SocketPeer {
  public:
-  SocketPeer() : socket_(socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
-    address_.sin_family = AF_INET;
-    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  explicit SocketPeer(const sockaddr_in& own = MakeAddress(htonl(INADDR_LOOPBACK), 0))
+      : socket_(socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)), address_(own) {
     socklen_t size = sizeof(address_);
     CHECK(bind(socket_.get(), generic(), size) == 0);
     CHECK(getsockname(socket_.get(), generic(), &size) == 0);
   }
 
-  void SendTo(SocketPeer& other) {
-    CHECK(sendto(socket_.get(), bytes_.data(), kBytes, 0, other.generic(), sizeof(address_)) ==
-          kBytes);
+  void SendTo(const SocketPeer& other) { SendTo(other.address_); }
+  void SendTo(const sockaddr_in& to) {
+    CHECK(sendto(socket_.get(), bytes_.data(), kBytes, 0, reinterpret_cast<const sockaddr*>(&to),
+                 sizeof(to)) == kBytes);
   }
-  void Receive() {
-    while (recvfrom(socket_.get(), bytes_.data(), kBytes, 0, nullptr, nullptr) < 0) {
+  // From whom.
+  sockaddr_in Receive() {
+    sockaddr_in from{};
+    socklen_t size = sizeof(from);
+    for (int empty = 1; recvfrom(socket_.get(), bytes_.data(), kBytes, 0,
+                                 reinterpret_cast<sockaddr*>(&from), &size) < 0;
+         ++empty) {
       CHECK(errno == EAGAIN);
+      // As the verbena command does: on a busy machine the other side may need the processor.
+      if (empty % 64 == 0) sched_yield();
     }
+    return from;
   }
 
  private:
@@ -88,6 +109,19 @@ class FabricPeer {
 };
 
 // In nanoseconds, sorted.
+std::vector<int64_t> TimeEach(size_t count, const auto& round_trip) {
+  std::vector<int64_t> times;
+  times.reserve(kWarmUp + count);
+  for (size_t i = 0; i < kWarmUp + count; ++i) {
+    const auto start = Clock::now();
+    round_trip();
+    times.push_back((Clock::now() - start).count());
+  }
+  times.erase(times.begin(), times.begin() + kWarmUp);
+  std::ranges::sort(times);
+  return times;
+}
+
 template <class Peer>
 std::vector<int64_t> MeasureRoundTrips(size_t count) {
   Peer client;
@@ -98,18 +132,25 @@ std::vector<int64_t> MeasureRoundTrips(size_t count) {
       server.SendTo(client);
     }
   });
-  std::vector<int64_t> times;
-  times.reserve(kWarmUp + count);
-  for (size_t i = 0; i < kWarmUp + count; ++i) {
-    const auto start = Clock::now();
+  auto times = TimeEach(count, [&] {
     client.SendTo(server);
     client.Receive();
-    times.push_back((Clock::now() - start).count());
-  }
+  });
   echo.join();
-  times.erase(times.begin(), times.begin() + kWarmUp);
-  std::ranges::sort(times);
   return times;
+}
+
+std::vector<int64_t> MeasureRoundTripsTo(const sockaddr_in& server, size_t count) {
+  SocketPeer client(MakeAddress(INADDR_ANY, 0));
+  return TimeEach(count, [&] {
+    client.SendTo(server);
+    client.Receive();
+  });
+}
+
+[[noreturn]] void Echo(const char* own) {
+  SocketPeer server(MakeAddress(inet_addr(own), kEchoPort));
+  while (true) server.SendTo(server.Receive());
 }
 
 double MicrosecondsAt(const std::vector<int64_t>& sorted, double fraction) {
@@ -137,6 +178,7 @@ void Print(const std::vector<int64_t>& sorted, bool json) {
 int main(int argc, char** argv) {
   bool json = false;
   bool fabric = false;
+  const char* to = nullptr;
   size_t count = 100'000;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument(argv[i]);
@@ -144,12 +186,22 @@ int main(int argc, char** argv) {
       json = true;
     } else if (argument == "--fabric") {
       fabric = true;
+    } else if (argument == "--echo" && i + 1 < argc) {
+      Echo(argv[++i]);
+    } else if (argument == "--to" && i + 1 < argc) {
+      to = argv[++i];
     } else if (argument == "--round-trips" && i + 1 < argc) {
       count = std::max(1UL, std::strtoul(argv[++i], nullptr, 10));
     } else {
-      std::fprintf(stderr, "usage: udp_floor [--json] [--fabric] [--round-trips N]\n");
+      std::fprintf(stderr,
+                   "usage: udp_floor [--json] [--fabric] [--round-trips N] [--to "
+                   "IPV4-ADDRESS]\n       udp_floor --echo IPV4-ADDRESS\n");
       return 2;
     }
+  }
+  if (to != nullptr) {
+    Print(MeasureRoundTripsTo(MakeAddress(inet_addr(to), kEchoPort), count), json);
+    return 0;
   }
   Print(fabric ? MeasureRoundTrips<FabricPeer>(count) : MeasureRoundTrips<SocketPeer>(count), json);
   return 0;

@@ -16,11 +16,13 @@ namespace verbena::adapter {
 using transport::PathMtu;
 
 fabric::Route Path::RouteTo(wire::QpNumber qp, const PortMap& ports) const {
-  return {.from = FabricAddress(vector.source),
-          .to = {.ip = FabricAddress(vector.destination), .port = ports.PortOf(qp)},
-          .interface = vector.interface,
-          .traffic_class = vector.traffic_class,
-          .hop_limit = vector.hop_limit};
+  return {
+      .from = FabricAddress(vector.source),
+      .to = {.ip = FabricAddress(vector.destination), .port = ports.PortOf(qp)},
+      .interface = vector.interface,
+      .traffic_class = vector.traffic_class,
+      .hop_limit = ends_here || vector.hop_limit == kUsualHopLimit ? uint8_t{0} : vector.hop_limit,
+      .from_is_usual = source_is_usual};
 }
 
 PathMtu LargestMtuFor(uint32_t ip_bytes, const wire::IpAddress& to) {
@@ -74,7 +76,12 @@ ErrorOr<transport::PathId> PathTable::Add(const AddressVector& vector) {
   const bool is_multicast = FabricAddress(vector.destination).is_multicast();
   const bool ends_here =
       !is_multicast && (vector.source == vector.destination || IsLocal(vector.destination));
-  const auto id = paths_.Insert({vector, ends_here, is_multicast});
+  // Within a machine, where it is a good part of the way, and cannot change while the address
+  // stays.
+  const bool source_is_usual =
+      ends_here &&
+      fabric::UsualSource(FabricAddress(vector.destination)) == FabricAddress(vector.source);
+  const auto id = paths_.Insert({vector, ends_here, is_multicast, source_is_usual});
   if (!id) return Fail(LimitError(paths_.capacity(), "paths", "paths_max"));
   return *id;
 }

@@ -40,11 +40,15 @@ struct PortMap {
   }
 };
 
+// What systems send with if nobody says otherwise: to name it would only cost time.
+inline constexpr uint8_t kUsualHopLimit = 64;
+
 // A path that packets may name.
 struct Path {
   AddressVector vector;
   bool ends_here = false;  // the destination is an address of this machine
   bool is_multicast = false;
+  bool source_is_usual = false;  // see fabric::Route
 
   [[nodiscard]] fabric::Route RouteTo(wire::QpNumber qp, const PortMap& ports) const;
 };

@@ -49,6 +49,31 @@ TEST(PathTable, KnowsWhereAPathEnds) {
   EXPECT_TRUE(table.Find(*table.Add(Vector("::1", "ff02::1")))->is_multicast);
 }
 
+// On 127.0.0.0/8 the kernel sends from 127.0.0.1 if nobody says otherwise.
+TEST(PathTable, KnowsWhenTheSourceNeedNotBeNamed) {
+  PathTable table(10);
+  const auto usual = [&](const char* from, const char* to) {
+    const Path& path = *table.Find(*table.Add(Vector(from, to)));
+    return path.RouteTo(wire::QpNumber(1), {}).from_is_usual;
+  };
+  EXPECT_TRUE(usual("127.0.0.1", "127.0.0.1"));
+  EXPECT_TRUE(usual("127.0.0.1", "127.0.0.9"));
+  EXPECT_FALSE(usual("127.0.0.9", "127.0.0.9"));
+  EXPECT_FALSE(usual("127.0.0.1", "192.0.2.1"));  // on the way to others it may change
+}
+
+TEST(PathTable, NamesAHopLimitWhereItSaysSomething) {
+  PathTable table(10);
+  const auto named = [&](const char* to, uint8_t hop_limit) {
+    AddressVector vector = Vector("127.0.0.1", to);
+    vector.hop_limit = hop_limit;
+    return table.Find(*table.Add(vector))->RouteTo(wire::QpNumber(1), {}).hop_limit;
+  };
+  EXPECT_EQ(named("192.0.2.1", 9), 9);
+  EXPECT_EQ(named("192.0.2.1", kUsualHopLimit), 0);
+  EXPECT_EQ(named("127.0.0.1", 9), 0);
+}
+
 TEST(PathTable, RefusesMixedKindsAndTooMany) {
   PathTable table(1);
   const auto mixed = table.Add(Vector("127.0.0.1", "::1"));

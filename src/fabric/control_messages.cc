@@ -51,7 +51,9 @@ void ControlMessages::Append(int level, int type, const T& value) {
 void ControlMessages::Encode(SocketFamily family, const Route& route, uint16_t segment_size) {
   size_ = 0;
   const bool ipv4 = route.from.is_ipv4();
-  if (ipv4 && family == SocketFamily::kIpv4) {
+  if (route.from_is_usual && route.interface == 0) {
+    // The kernel needs no word.
+  } else if (ipv4 && family == SocketFamily::kIpv4) {
     Append(IPPROTO_IP, IP_PKTINFO,
            in_pktinfo{.ipi_ifindex = static_cast<int>(route.interface),
                       .ipi_spec_dst = ToInAddr(route.from),

@@ -21,9 +21,9 @@ class ControlMessages {
   // Empty: for the kernel to fill.
   ControlMessages() = default;
 
-  // What accompanies datagrams to be sent on `route` from a socket of `family`: the source, the
-  // traffic class and the hop limit unless they are 0, and their size if the kernel is to cut the
-  // message at `segment_size`, 0 if not.
+  // What accompanies datagrams to be sent on `route` from a socket of `family`: the source unless
+  // it is the usual one, the traffic class and the hop limit unless they are 0, and their size if
+  // the kernel is to cut the message at `segment_size`, 0 if not.
   void Encode(SocketFamily family, const Route& route, uint16_t segment_size);
 
   [[nodiscard]] std::byte* data() { return bytes_.data(); }

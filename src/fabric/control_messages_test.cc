@@ -45,6 +45,16 @@ TEST(ControlMessages, SourceOnlyWhenNothingElseIsAsked) {
   }
 }
 
+TEST(ControlMessages, TheUsualSourceIsNotNamedButOnALink) {
+  ControlMessages control;
+  control.Encode(SocketFamily::kDualStack, {.from = kIpv4, .to = {}, .from_is_usual = true}, 0);
+  EXPECT_EQ(HeadersIn(control), Headers{});
+  EXPECT_EQ(control.size(), 0u);
+  control.Encode(SocketFamily::kDualStack,
+                 {.from = kIpv6, .to = {}, .interface = 3, .from_is_usual = true}, 0);
+  EXPECT_EQ(HeadersIn(control), (Headers{{{IPPROTO_IPV6, IPV6_PKTINFO}, sizeof(in6_pktinfo)}}));
+}
+
 TEST(ControlMessages, TrafficClassAndSegments) {
   ControlMessages control;
   control.Encode(SocketFamily::kDualStack, {.from = kIpv4, .to = {}, .traffic_class = 2}, 1024);

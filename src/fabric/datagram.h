@@ -17,6 +17,8 @@ struct Route {
   uint32_t interface = 0;
   uint8_t traffic_class = 0;  // of IPv6; the type of service of IPv4
   uint8_t hop_limit = 0;      // 0 for that of the system
+  // `from` is what the kernel takes by itself: see UsualSource. To name it would only cost time.
+  bool from_is_usual = false;
 
   friend constexpr bool operator==(const Route&, const Route&) = default;
 };

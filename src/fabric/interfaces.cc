@@ -65,6 +65,18 @@ Result<std::vector<LocalAddress>, FabricError> LocalAddresses() {
   return found;
 }
 
+std::optional<IpAddress> UsualSource(const IpAddress& to) {
+  const bool ipv4 = to.is_ipv4();
+  const FileDescriptor asker(socket(ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  constexpr uint16_t kAnyPort = 1;  // nothing is sent
+  const SocketAddress there(ipv4 ? SocketFamily::kIpv4 : SocketFamily::kDualStack, {to, kAnyPort});
+  if (!asker.is_open() || connect(asker.get(), there.get(), there.size()) != 0) return std::nullopt;
+  sockaddr_storage here{};
+  socklen_t size = sizeof(here);
+  auto* const name = reinterpret_cast<sockaddr*>(&here);
+  return getsockname(asker.get(), name, &size) == 0 ? AddressOf(name) : std::nullopt;
+}
+
 Result<uint32_t, FabricError> PathMtu(const Route& route) {
   const bool ipv4 = route.to.ip.is_ipv4();
   const auto family = ipv4 ? SocketFamily::kIpv4 : SocketFamily::kDualStack;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct LocalAddress {
 // The longest IP packet that the way takes as far as the kernel knows; nothing is sent. The kernel
 // learns more from what routers say about datagrams that were too long.
 [[nodiscard]] Result<uint32_t, FabricError> PathMtu(const Route& route);
+
+// The address that datagrams to `to` come from if nobody names one; nullopt if there is no way.
+[[nodiscard]] std::optional<IpAddress> UsualSource(const IpAddress& to);
 
 // How much of it is left behind the IP and UDP headers.
 [[nodiscard]] constexpr uint32_t DatagramBytesMax(uint32_t path_mtu, const IpAddress& to) {

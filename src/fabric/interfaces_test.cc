@@ -27,6 +27,11 @@ TEST(LocalAddresses, LoopbackIsThereAndLast) {
 
 TEST(LocalAddresses, OrderStays) { EXPECT_EQ(LocalAddresses().value(), LocalAddresses().value()); }
 
+TEST(UsualSource, IsWhatTheKernelTakes) {
+  EXPECT_EQ(UsualSource(kLoopback), kLoopback);
+  EXPECT_EQ(UsualSource(IpAddress::FromIpv4(127, 0, 0, 9)), kLoopback);
+}
+
 TEST(PathMtu, OfLoopbackIsItsInterfaces) {
   const uint32_t mtu = PathMtu({.from = kLoopback, .to = {kLoopback, 4791}}).value();
   EXPECT_GT(mtu, 4'096u);

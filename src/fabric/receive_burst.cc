@@ -41,7 +41,7 @@ std::span<const Datagram> ReceiveBurst::Receive() {
   for (size_t i = 0; i < used_; ++i) Prepare(i);
   datagrams_.clear();
   used_ = ReceiveMessages();
-  idle_ = used_ == 0;
+  streak_ = used_ == 0 ? 0 : streak_ + 1;
   for (size_t i = 0; i < used_; ++i) TakeApart(headers_[i], envelopes_[i]);
   counters_.messages += used_;
   counters_.datagrams += datagrams_.size();
@@ -52,7 +52,7 @@ std::span<const Datagram> ReceiveBurst::Receive() {
 // error that a datagram of ours met is reported once.
 size_t ReceiveBurst::ReceiveMessages() {
   ++counters_.system_calls;
-  if (kOneAfterIdle && idle_) {
+  if (streak_ < kStreak) {
     const ssize_t size = recvmsg(fd_, &headers_[0].msg_hdr, MSG_DONTWAIT);
     headers_[0].msg_len = static_cast<unsigned>(std::max<ssize_t>(size, 0));
     return size < 0 ? 0 : 1;

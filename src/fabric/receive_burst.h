@@ -16,10 +16,10 @@
 
 namespace verbena::fabric {
 
-// Whether the first call that finds something, after one that found nothing, takes one message
-// only. The kernel looks in vain for a second one at 0.2 us, which are missed where a single
-// datagram is waited for; in a stream the next call takes all that has come.
-inline constexpr bool kOneAfterIdle = true;
+// After a call that found nothing, so many calls in a row must find something before one takes more
+// than one message. The kernel looks in vain for a second one at 0.2 us, which are missed where
+// single datagrams come and go; in a stream a later call takes all that has come.
+inline constexpr uint64_t kStreak = 2;
 
 struct ReceiveLimits {
   size_t messages = 32;
@@ -63,8 +63,8 @@ class ReceiveBurst {
   const std::unique_ptr<std::byte[]> buffers_;
   std::vector<Envelope> envelopes_;
   std::vector<mmsghdr> headers_;
-  size_t used_ = 0;    // by the last call
-  bool idle_ = false;  // the last call found nothing
+  size_t used_ = 0;            // by the last call
+  uint64_t streak_ = kStreak;  // calls that found something, since one did not
   std::vector<Datagram> datagrams_;
   uint32_t kernel_drops_ = 0;  // as last told; wraps
   ReceiveCounters counters_;

@@ -61,16 +61,18 @@ TEST_P(ReceiveBurstTest, OneCallTakesAllThatThereIs) {
   EXPECT_EQ(fabric_->receive_counters().bytes, 1'045u);
 }
 
-TEST_P(ReceiveBurstTest, FirstAfterIdleIsTakenAlone) {
+TEST_P(ReceiveBurstTest, FirstOnesAfterIdleAreTakenAlone) {
   Open();
   EXPECT_TRUE(fabric_->Receive().empty());
-  for (size_t i = 0; i < 5; ++i) Send(TestBytes(10, i));
-  const auto first = fabric_->Receive();
-  ASSERT_EQ(first.size(), 1u);
-  EXPECT_TRUE(std::ranges::equal(first[0].bytes, TestBytes(10, 0)));
+  for (size_t i = 0; i < 6; ++i) Send(TestBytes(10, i));
+  for (size_t i = 0; i < kStreak; ++i) {
+    const auto one = fabric_->Receive();
+    ASSERT_EQ(one.size(), 1u);
+    EXPECT_TRUE(std::ranges::equal(one[0].bytes, TestBytes(10, i)));
+  }
   const auto rest = fabric_->Receive();
-  ASSERT_EQ(rest.size(), 4u);
-  EXPECT_TRUE(std::ranges::equal(rest[3].bytes, TestBytes(10, 4)));
+  ASSERT_EQ(rest.size(), 6 - kStreak);
+  EXPECT_TRUE(std::ranges::equal(rest.back().bytes, TestBytes(10, 5)));
 }
 
 TEST_P(ReceiveBurstTest, MoreThanABurstWaitsForTheNext) {
@@ -137,14 +139,17 @@ TEST_P(ReceiveBurstTest, FloodsAreCutByTheKernel) {
   EXPECT_EQ(fabric_->receive_counters().kernel_drops, kSent - received);
 }
 
-TEST_P(ReceiveBurstTest, TrafficClassIsSeen) {
+TEST_P(ReceiveBurstTest, TrafficClassIsSeenByThoseWhoAsked) {
   Open();
   const int type_of_service = 0xB8;
   ASSERT_EQ(setsockopt(sender_.get(), IPPROTO_IP, IP_TOS, &type_of_service, sizeof(int)), 0);
-  Send(TestBytes(5, 1));
-  const auto datagrams = fabric_->Receive();
-  ASSERT_EQ(datagrams.size(), 1u);
-  EXPECT_EQ(datagrams[0].traffic_class, 0xB8);
+  for (const int seen : {0, type_of_service}) {
+    Send(TestBytes(5, 1));
+    const auto datagrams = fabric_->Receive();
+    ASSERT_EQ(datagrams.size(), 1u);
+    EXPECT_EQ(datagrams[0].traffic_class, seen);
+    fabric_->TellTrafficClass();
+  }
 }
 
 }  // namespace

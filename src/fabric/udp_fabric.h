@@ -62,6 +62,8 @@ class UdpFabric {
 
   // The receiver's; see ReceiveBurst.
   [[nodiscard]] std::span<const Datagram> Receive() { return receive_.Receive(); }
+  // Datagrams have their traffic class from now on; it is 0 before.
+  void TellTrafficClass() { socket_.TellTrafficClass(); }
   [[nodiscard]] const ReceiveCounters& receive_counters() const { return receive_.counters(); }
 
   // What the user should know about this machine, a line each; told once.

@@ -19,7 +19,6 @@ struct Setting {
 // Without one of these a datagram would be of no use: its ICRC or its destination unknown.
 constexpr Setting kIpv4Settings[] = {
     {IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO, "IP_MTU_DISCOVER"},
-    {IPPROTO_IP, IP_RECVTOS, 1, "IP_RECVTOS"},
 };
 constexpr Setting kIpv4OnlySettings[] = {
     {IPPROTO_IP, IP_PKTINFO, 1, "IP_PKTINFO"},
@@ -29,7 +28,6 @@ constexpr Setting kIpv6Settings[] = {
     {IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO, "IPV6_MTU_DISCOVER"},
     {IPPROTO_IPV6, IPV6_DONTFRAG, 1, "IPV6_DONTFRAG"},
     {IPPROTO_IPV6, IPV6_RECVPKTINFO, 1, "IPV6_RECVPKTINFO"},
-    {IPPROTO_IPV6, IPV6_RECVTCLASS, 1, "IPV6_RECVTCLASS"},
 };
 
 constexpr int kIpv6MulticastAll = 29;  // IPV6_MULTICAST_ALL, which older headers lack
@@ -82,6 +80,11 @@ Result<void, FabricError> UdpSocket::Configure() {
   Set(fd(), IPPROTO_IP, IP_MULTICAST_ALL, 0);
   Set(fd(), IPPROTO_IPV6, kIpv6MulticastAll, 0);
   return {};
+}
+
+void UdpSocket::TellTrafficClass() {
+  Set(fd(), IPPROTO_IP, IP_RECVTOS, 1);
+  if (family_ == SocketFamily::kDualStack) Set(fd(), IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
 }
 
 void UdpSocket::EnableOffloads() {

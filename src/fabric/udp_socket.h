@@ -34,6 +34,10 @@ class UdpSocket {
   // To `port` on all addresses, for this process alone. May be tried again with another port.
   [[nodiscard]] Result<void, FabricError> Bind(uint16_t port);
 
+  // From now on the kernel says which traffic class a datagram had, which costs every receive a
+  // little.
+  void TellTrafficClass();
+
   [[nodiscard]] int fd() const { return file_.get(); }
   [[nodiscard]] SocketFamily family() const { return family_; }
   // Whether the kernel cuts messages into datagrams, and hands over several as one.

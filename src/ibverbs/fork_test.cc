@@ -1,7 +1,8 @@
 #include <infiniband/verbs.h>
-#include <csignal>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include <gtest/gtest.h>
 

@@ -33,9 +33,7 @@ TEST(LidTest, BelongsToNobodyWithoutIpv4) {
   EXPECT_FALSE(LidOwner({}).has_value());
 }
 
-TEST(LidTest, IsTheLowHalfOfTheAddress) {
-  EXPECT_EQ(LidOf(*ParseGid("192.168.17.34")), 0x1122U);
-}
+TEST(LidTest, IsTheLowHalfOfTheAddress) { EXPECT_EQ(LidOf(*ParseGid("192.168.17.34")), 0x1122U); }
 
 TEST(LidTest, FindsItsOwnerAndTheNeighbours) {
   const Gid own = *ParseGid("10.1.2.3");

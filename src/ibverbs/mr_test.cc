@@ -134,9 +134,9 @@ TEST_F(MrTest, AChangeThatMakesNoSenseChangesNothing) {
             IBV_REREG_MR_ERR_INPUT);
   EXPECT_EQ(ibv_rereg_mr(b.mr, IBV_REREG_MR_CHANGE_PD, nullptr, nullptr, 0, 0),
             IBV_REREG_MR_ERR_INPUT);
-  EXPECT_EQ(ibv_rereg_mr(b.mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
-                         IBV_ACCESS_REMOTE_WRITE),
-            IBV_REREG_MR_ERR_INPUT);
+  EXPECT_EQ(
+      ibv_rereg_mr(b.mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_REMOTE_WRITE),
+      IBV_REREG_MR_ERR_INPUT);
   EXPECT_EQ(b.mr->rkey, rkey);
   EXPECT_EQ(Write(There(0), rkey), IBV_WC_SUCCESS);
 }

@@ -38,8 +38,8 @@ TEST_F(XrcdTest, StaysWhileAQueueIsOfIt) {
   ibv_xrcd* const xrcd = Open();
   ibv_srq_init_attr_ex attributes{};
   attributes.attr = {.max_wr = 4, .max_sge = 1, .srq_limit = 0};
-  attributes.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
-                         IBV_SRQ_INIT_ATTR_CQ;
+  attributes.comp_mask =
+      IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
   attributes.srq_type = IBV_SRQT_XRC;
   attributes.pd = end_.pd;
   attributes.xrcd = xrcd;

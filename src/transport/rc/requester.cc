@@ -107,10 +107,10 @@ bool Requester::MaySend() const {
   return !has_failed_ && !is_stalled() && !retry_.is_waiting() && !is_delayed();
 }
 
-bool Requester::Pump(Turn& turn, bool may_begin) {
+bool Requester::Pump(Turn& turn, bool may_begin, size_t kept_room) {
   const WqeNumber end = queue_.end();
   if (MaySend()) {
-    while (turn.outbox.room() > 0 && position_.wqe < end) {
+    while (turn.outbox.room() > kept_room && position_.wqe < end) {
       if (position_.wqe == flights_.end() && !(may_begin && StartNext(turn))) break;
       if (SendNext(turn) == Step::kBlocked) break;
     }
@@ -118,7 +118,7 @@ bool Requester::Pump(Turn& turn, bool may_begin) {
   CompleteDone(turn);
   const bool waits = retry_.is_waiting() || is_stalled();
   if (!waits && !retry_.timer_runs() && sent_end_ != unacked_) retry_.StartTimer(turn.now);
-  return turn.outbox.room() == 0 && !waits && !has_failed_ && position_.wqe < queue_.end();
+  return turn.outbox.room() <= kept_room && !waits && !has_failed_ && position_.wqe < queue_.end();
 }
 
 bool Requester::MayStart(const queue::SendWqe& wqe) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -44,9 +45,9 @@ class Requester {
   // The first packet will have this number. REQUIRES: nothing is under way.
   void Start(wire::Psn first);
 
-  // Sends what may be sent now, as far as the outbox has room; elements that are not begun only if
-  // they may be. True when there may be more for a new outbox.
-  bool Pump(Turn& turn, bool may_begin);
+  // Sends what may be sent now, as far as the outbox has room, of which some is kept for others;
+  // elements that are not begun only if they may be. True when there may be more for a new outbox.
+  bool Pump(Turn& turn, bool may_begin, size_t kept_room = 0);
 
   // An acknowledgement or a response has arrived for this queue pair.
   void OnResponse(const wire::Packet& packet, Turn& turn);

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""What other programs print is read right, and a drawing is one."""
+
+import time
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+import compare_peers
+import plot
+
+FOUND = {"verbena, write of 64 bytes, us": 10.0, "bare UDP, round trip, us": 8.0,
+         "verbena, writes of 1 MiB, MiB/s": 700.0, "qperf tcp_bw, MiB/s": 1000.0,
+         "verbena, writes of 64 bytes per second": 500.0, "bare UDP, round trips per second": 100.0}
+
+STRACE = """\
+% time     seconds  usecs/call     calls    errors syscall
+------ ----------- ----------- --------- --------- ----------------
+ 50.00    0.000200           2       100        90 recvmsg
+ 50.00    0.000200           2        31           sendmsg
+------ ----------- ----------- --------- --------- ----------------
+100.00    0.000400           2       131        90 total
+"""
+
+
+class ComparePeersTest(unittest.TestCase):
+    def test_figures_of_qperf_have_units(self):
+        said = "tcp_bw:\n    bw  =  {}\n"
+        self.assertAlmostEqual(compare_peers.qperf_figure(said.format("1.048576 GB/sec")), 1000)
+        self.assertAlmostEqual(compare_peers.qperf_figure(said.format("52.4288 MB/sec")), 50)
+        self.assertAlmostEqual(compare_peers.qperf_figure(said.format("950 ns")), 0.95)
+        self.assertAlmostEqual(compare_peers.qperf_figure(said.format("7.5 us")), 7.5)
+
+    def test_calls_in_vain_are_told_apart(self):
+        self.assertEqual(compare_peers.strace_counts(STRACE),
+                         {"recvmsg": 10, "recvmsg, in vain": 90,
+                          "sendmsg": 31, "sendmsg, in vain": 0})
+
+    def test_an_aim_may_be_met_exactly(self):
+        self.assertEqual([met for *_, met in compare_peers.ratios(FOUND)], [True, False, True])
+        worse = FOUND | {"verbena, write of 64 bytes, us": 10.1}
+        self.assertFalse(compare_peers.ratios(worse)[0][3])
+
+    def test_what_takes_too_long_is_named(self):
+        begin = time.monotonic()
+        with self.assertRaisesRegex(compare_peers.Failure, "not done within 0 s: sleep 60"):
+            compare_peers.run(["sleep", 60], 0.1)
+        self.assertLess(time.monotonic() - begin, 30)
+
+    def test_what_fails_says_why(self):
+        with self.assertRaisesRegex(compare_peers.Failure, "no such thing"):
+            compare_peers.run(["sh", "-c", "echo no such thing >&2; exit 1"], 30)
+
+    def test_a_drawing_has_every_point(self):
+        growth = {name: [[1, 2.0], [4, 5.0], [1024, 3e6]] for name in plot.PANELS}
+        drawing = ElementTree.fromstring(plot.draw(growth))
+        circles = [one for one in drawing.iter() if one.tag.endswith("circle")]
+        self.assertEqual(len(circles), 3 * len(plot.PANELS))
+
+
+if __name__ == "__main__":
+    unittest.main()

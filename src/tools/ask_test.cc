@@ -1,0 +1,39 @@
+#include "tools/ask.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace verbena::tools {
+namespace {
+
+constexpr Ask kExample{.type = QpType::kUd,
+                       .qps = 3,
+                       .receives = 17,
+                       .window = 1 << 20,
+                       .message = 100,
+                       .echo = true,
+                       .sleeps = true,
+                       .mtu = PathMtu::k4096};
+
+TEST(AskTest, ArrivesAsItWasTold) {
+  EXPECT_EQ(AskFrom(nlohmann::json::parse(ToJson(kExample).dump())), kExample);
+  EXPECT_EQ(AskFrom(nlohmann::json::parse(ToJson(Ask{}).dump())), Ask{});
+}
+
+TEST(AskTest, NobodyGetsMoreThanIsThere) {
+  for (const char* const field : {"qps", "receives", "window", "message", "mtu", "type"}) {
+    auto json = ToJson(kExample);
+    json[field] = uint64_t{1} << 40;
+    EXPECT_EQ(AskFrom(json), std::nullopt) << field;
+    json.erase(field);
+    EXPECT_EQ(AskFrom(json), std::nullopt) << field;
+  }
+  for (const char* const field : {"qps", "receives", "mtu"}) {
+    auto json = ToJson(kExample);
+    json[field] = 0U;
+    EXPECT_EQ(AskFrom(json), std::nullopt) << field;
+  }
+}
+
+}  // namespace
+}  // namespace verbena::tools

@@ -1,0 +1,57 @@
+#include "tools/introduction.h"
+
+#include <limits>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/json_fields.h"
+
+namespace verbena::tools {
+namespace {
+
+constexpr uint64_t kNumber24Max = 0xFF'FFFF;
+constexpr uint64_t kNumber32Max = std::numeric_limits<uint32_t>::max();
+
+std::optional<QpAddress> QpAddressFrom(const nlohmann::json& json) {
+  const auto qp = NumberAt(json, "qp", kNumber24Max);
+  const auto psn = NumberAt(json, "psn", kNumber24Max);
+  const auto gid = ParseGid(TextAt(json, "gid"));
+  if (!qp || !psn || !gid) return std::nullopt;
+  return QpAddress{.qp = QpNumber{static_cast<uint32_t>(*qp)},
+                   .gid = *gid,
+                   .psn = Psn{static_cast<uint32_t>(*psn)}};
+}
+
+}  // namespace
+
+nlohmann::json ToJson(const Introduction& introduction) {
+  auto qps = nlohmann::json::array();
+  for (const QpAddress& address : introduction.qps) {
+    qps.push_back(
+        {{"qp", Number(address.qp)}, {"gid", ToString(address.gid)}, {"psn", Number(address.psn)}});
+  }
+  return {{"qps", qps},
+          {"address", introduction.memory.address},
+          {"key", Number(introduction.memory.key)},
+          {"bytes", introduction.bytes}};
+}
+
+std::optional<Introduction> IntroductionFrom(const nlohmann::json& json) {
+  const auto address = NumberAt(json, "address");
+  const auto key = NumberAt(json, "key", kNumber32Max);
+  const auto bytes = NumberAt(json, "bytes");
+  if (!address || !key || !bytes || !json.contains("qps") || !json["qps"].is_array()) {
+    return std::nullopt;
+  }
+  Introduction introduction{.memory = {*address, Key{static_cast<uint32_t>(*key)}},
+                            .bytes = *bytes};
+  for (const nlohmann::json& one : json["qps"]) {
+    const auto qp = QpAddressFrom(one);
+    if (!qp) return std::nullopt;
+    introduction.qps.push_back(*qp);
+  }
+  return introduction;
+}
+
+}  // namespace verbena::tools

@@ -1,0 +1,41 @@
+#include "tools/introduction.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace verbena::tools {
+namespace {
+
+Introduction Example() {
+  return {.qps = {{QpNumber{0x123456}, *ParseGid("127.0.0.1"), Psn{7}},
+                  {QpNumber{2}, *ParseGid("fd00::1"), Psn{0xFF'FFFF}}},
+          .memory = {0xFFFF'FFFF'FFFF'0000, Key{0xFFFF'FFFF}},
+          .bytes = 65'536};
+}
+
+TEST(IntroductionTest, ArrivesAsItWasTold) {
+  const auto text = ToJson(Example()).dump();
+  EXPECT_EQ(IntroductionFrom(nlohmann::json::parse(text)), Example());
+}
+
+TEST(IntroductionTest, WithoutOneOfItsFieldsItIsNone) {
+  for (const char* const field : {"qps", "address", "key", "bytes"}) {
+    auto json = ToJson(Example());
+    json.erase(field);
+    EXPECT_EQ(IntroductionFrom(json), std::nullopt) << field;
+  }
+  for (const char* const field : {"qp", "gid", "psn"}) {
+    auto json = ToJson(Example());
+    json["qps"][1].erase(field);
+    EXPECT_EQ(IntroductionFrom(json), std::nullopt) << field;
+  }
+}
+
+TEST(IntroductionTest, NumbersThatAreTooLargeAreNone) {
+  auto json = ToJson(Example());
+  json["qps"][0]["qp"] = 0x100'0000U;
+  EXPECT_EQ(IntroductionFrom(json), std::nullopt);
+}
+
+}  // namespace
+}  // namespace verbena::tools

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "tools/client.h"
+#include "verbena/error.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): not ours
+class App;
+}
+
+namespace verbena::tools {
+
+// The options of all subcommands that have two ends.
+struct PeerOptions {
+  Peer peer = {};
+  bool self = false;
+  bool once = false;
+  bool json = false;
+
+  // Whether this end waits for others.
+  [[nodiscard]] bool is_server() const { return !self && peer.host.empty(); }
+};
+
+void AddPeerOptions(CLI::App& command, PeerOptions& options);
+
+// The server's side of such a subcommand.
+[[nodiscard]] ErrorOr<void> RunServer(const PeerOptions& options);
+
+}  // namespace verbena::tools

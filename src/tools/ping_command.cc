@@ -1,0 +1,57 @@
+#include <cstdio>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tools/commands.h"
+#include "tools/peer_options.h"
+#include "tools/ping.h"
+
+namespace verbena::tools {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  verbena ping --self               both ends on this machine\n"
+    "  verbena ping                      the server\n"
+    "  verbena ping 10.0.0.2 -s 4096     the client: 4 KiB there and back\n";
+
+struct PingOptions {
+  PeerOptions common = {};
+  PingSpec spec = {};
+};
+
+Outcome Run(const PingOptions& options) {
+  if (options.common.is_server()) return RunServer(options.common);
+  const auto latencies = Ping(options.common.peer, options.spec);
+  if (!latencies) return tl::unexpected(latencies.error());
+  if (options.common.json) {
+    const nlohmann::json json = {{"bytes", options.spec.size},
+                                 {"round_trips", latencies->count()},
+                                 {"round_trip_us", latencies->ToJson()}};
+    std::printf("%s\n", json.dump(2).c_str());
+  } else {
+    std::printf("%zu messages of %u bytes there and back, each as it was sent: %s\n",
+                latencies->count(), options.spec.size, latencies->ToText().c_str());
+  }
+  return {};
+}
+
+}  // namespace
+
+void AddPingCommand(CLI::App& app, Outcome& outcome) {
+  const auto options = std::make_shared<PingOptions>();
+  CLI::App* const command =
+      app.add_subcommand("ping", "messages there and back on a reliable connection, each checked");
+  AddPeerOptions(*command, options->common);
+  constexpr uint32_t kSizeMax = 1U << 28;
+  command->add_option("-s,--size", options->spec.size, "bytes of a message")
+      ->capture_default_str()
+      ->check(CLI::Range(0U, kSizeMax));
+  command->add_option("-n,--count", options->spec.count, "how many")->capture_default_str();
+  command->footer(kExamples);
+  command->callback([options, &outcome] { outcome = Run(*options); });
+}
+
+}  // namespace verbena::tools

@@ -1,0 +1,40 @@
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <gtest/gtest.h>
+
+#include "tests/support/command_line.h"
+#include "tools/commands.h"
+
+namespace verbena::tools {
+namespace {
+
+CommandRun RunSim(const std::filesystem::path& simulator, const std::string& line) {
+  return RunCommand(
+      [&](CLI::App& app, Outcome& outcome) { AddSimCommand(app, simulator, outcome); }, line);
+}
+
+TEST(SimCommandTest, SaysWhatIsMissing) {
+  const CommandRun run = RunSim("/nowhere/verbena-sim", "sim --seed 1");
+  ASSERT_FALSE(run.outcome);
+  EXPECT_NE(run.outcome.error().text.find("/nowhere/verbena-sim"), std::string::npos);
+}
+
+TEST(SimCommandTest, BecomesTheSimulatorWithAllArguments) {
+  const auto simulator = std::filesystem::path(testing::TempDir()) / "sim_command_test.sh";
+  std::ofstream(simulator) << "#!/bin/sh\necho \"got $*\" >&2\nexit 3\n";
+  std::filesystem::permissions(simulator, std::filesystem::perms::owner_all);
+  EXPECT_EXIT(static_cast<void>(RunSim(simulator, "sim --seeds 1..9 --help")),
+              testing::ExitedWithCode(3), "got --seeds 1..9 --help");
+  std::filesystem::remove(simulator);
+}
+
+TEST(SimCommandTest, TheSimulatorStandsBesideThisProgram) {
+  const auto self = std::filesystem::read_symlink("/proc/self/exe");
+  EXPECT_EQ(SimulatorBeside("x"), self.parent_path() / "verbena-sim");
+}
+
+}  // namespace
+}  // namespace verbena::tools

@@ -1,0 +1,131 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tools/client.h"
+#include "tools/completions.h"
+#include "tools/payload.h"
+#include "tools/poller.h"
+
+namespace verbena::integration {
+
+// Messages on an unreliable service, one after the other: each has its number and bytes that follow
+// from it, and comes back, or is lost. Every second one of UC is a write with immediate data. What
+// came back must be whole. Drives a client whose server echoes; one thread.
+class Messenger {
+ public:
+  struct Result {
+    uint64_t sent = 0;
+    uint64_t came_back = 0;
+  };
+
+  static constexpr uint32_t kReceives = 16;
+
+  // A datagram is one packet.
+  static tools::Ask AskFor(QpType type) {
+    const uint32_t size = type == QpType::kUd ? 1'000 : 5'000;
+    return {.type = type, .receives = kReceives, .window = size, .message = size, .echo = true};
+  }
+
+  Messenger(tools::Endpoint& endpoint, uint32_t size)
+      : endpoint_(endpoint), size_(size), landing_(kReceives * slot_bytes()) {}
+
+  ErrorOr<Result> Run(uint64_t count) {
+    auto region = MemoryRegion::Register(endpoint_.domain(), landing_, Access::kAll);
+    if (!region) return tl::unexpected(std::move(region.error()));
+    region_ = std::move(*region);
+    for (size_t slot = 0; slot < kReceives; ++slot) {
+      if (auto done = PostReceive(slot); !done) return tl::unexpected(std::move(done.error()));
+    }
+    for (uint64_t i = 0; i < kUncounted + count; ++i) {
+      auto done = SendOne(i);
+      if (done) done = WaitFor(i, std::chrono::milliseconds(100));
+      if (!done) return tl::unexpected(std::move(done.error()));
+    }
+    const uint64_t never = kUncounted + count;
+    auto done = WaitFor(never, std::chrono::milliseconds(300));  // for those that are late
+    if (!done) return tl::unexpected(std::move(done.error()));
+    return Result{.sent = count, .came_back = Counted()};
+  }
+
+ private:
+  // The adapter does not look for pages of a window before somebody writes there, and an unreliable
+  // service drops the message that comes first.
+  static constexpr uint64_t kUncounted = 2;
+
+  using Clock = std::chrono::steady_clock;
+
+  [[nodiscard]] size_t slot_bytes() const { return size_ + tools::kGrhBytes; }
+
+  [[nodiscard]] uint64_t Counted() const {
+    return static_cast<uint64_t>(std::distance(seen_.lower_bound(kUncounted), seen_.end()));
+  }
+
+  ErrorOr<void> PostReceive(size_t slot) {
+    return tools::InWords(endpoint_.qps()[0].Post(
+        Receive{.id = WrId{tools::kReceiveFlag | slot},
+                .data = region_.Local(slot * slot_bytes(), static_cast<uint32_t>(slot_bytes()))}));
+  }
+
+  ErrorOr<void> SendOne(uint64_t i) {
+    const auto bytes = endpoint_.memory().first(size_);
+    // Wireshark takes payload that begins with a small number for an encapsulated protocol.
+    const uint64_t number = ~i;
+    std::memcpy(bytes.data(), &number, sizeof(number));
+    tools::FillPayload(bytes.subspan(sizeof(i)), i);
+    const QueuePair& qp = endpoint_.qps()[0];
+    const Sge from = endpoint_.region().Local(0, size_);
+    if (endpoint_.spec().type == QpType::kUc && i % 2 == 1) {
+      return tools::InWords(
+          qp.Post(Write{.data = from, .remote = endpoint_.remote(0), .immediate = Immediate{0}}));
+    }
+    return tools::InWords(
+        qp.Post(Send{.data = from, .to = endpoint_.to(endpoint_.peer().qps[0].qp)}));
+  }
+
+  ErrorOr<void> WaitFor(uint64_t i, std::chrono::milliseconds time) {
+    for (const auto end = Clock::now() + time; Clock::now() < end && !seen_.contains(i);) {
+      const auto count = poller_.Poll(endpoint_.cq(), completions_);
+      if (!count) return tl::unexpected(tools::InWords(count.error()));
+      for (const Completion& one : std::span(completions_).first(*count)) {
+        if (!one.ok()) return tl::unexpected(tools::InWords(one));
+        if ((Number(one.id) & tools::kReceiveFlag) == 0) continue;
+        if (auto done = OnMessage(one); !done) return done;
+      }
+    }
+    return {};
+  }
+
+  ErrorOr<void> OnMessage(const Completion& one) {
+    const size_t slot = Number(one.id) & ~tools::kReceiveFlag;
+    const auto bytes =
+        std::span(landing_).subspan(slot * slot_bytes() + endpoint_.header_bytes(), size_);
+    uint64_t number = 0;
+    std::memcpy(&number, bytes.data(), sizeof(number));
+    const uint64_t i = ~number;
+    if (one.byte_count != size_ + endpoint_.header_bytes() ||
+        tools::FindWrongByte(bytes.subspan(sizeof(i)), i)) {
+      return tl::unexpected(Error{.text = "a message came back changed"});
+    }
+    seen_.insert(i);
+    return PostReceive(slot);
+  }
+
+  tools::Endpoint& endpoint_;
+  uint32_t size_;
+  std::vector<std::byte> landing_;
+  MemoryRegion region_;
+  std::set<uint64_t> seen_;
+  tools::Poller poller_;
+  std::array<Completion, 16> completions_{};
+};
+
+}  // namespace verbena::integration

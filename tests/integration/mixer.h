@@ -1,0 +1,206 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "tools/client.h"
+#include "tools/completions.h"
+#include "tools/payload.h"
+#include "tools/poller.h"
+
+namespace verbena::integration {
+
+// All operations of reliable connections at once, each checked. Every queue pair goes round: writes
+// somewhere in its part of the server's window, reads that back, sends a message and gets it back,
+// adds to a counter and swaps it. Drives a client whose server echoes; one thread.
+class Mixer {
+ public:
+  static constexpr uint32_t kMessage = 9'000;
+  static constexpr uint64_t kPart = 16'384;  // of the window, for each queue pair
+  static constexpr uint64_t kCounter = kPart - 8;
+
+  static tools::Ask AskFor(uint32_t qps) {
+    return {.qps = qps, .receives = 2, .window = qps * kPart, .message = kMessage, .echo = true};
+  }
+
+  Mixer(tools::Endpoint& endpoint, uint64_t seed)
+      : endpoint_(endpoint),
+        random_(seed),
+        source_(endpoint.qps().size() * kPart),
+        landing_(source_.size()),
+        qps_(endpoint.qps().size()) {}
+
+  ErrorOr<void> Start() {
+    auto source = MemoryRegion::Register(endpoint_.domain(), source_, Access::kAll);
+    auto landing = MemoryRegion::Register(endpoint_.domain(), landing_, Access::kAll);
+    if (!source || !landing) return tl::unexpected((source ? landing : source).error());
+    source_region_ = std::move(*source);
+    landing_region_ = std::move(*landing);
+    for (size_t i = 0; i < qps_.size(); ++i) {
+      if (auto done = Step(i); !done) return done;
+    }
+    return {};
+  }
+
+  // Takes what has completed, and goes on with it; what is wrong is an error.
+  ErrorOr<void> Poll() {
+    const auto count = poller_.Poll(endpoint_.cq(), completions_);
+    if (!count) return tl::unexpected(tools::InWords(count.error()));
+    for (const Completion& one : std::span(completions_).first(*count)) {
+      if (!one.ok()) return tl::unexpected(tools::InWords(one));
+      if (one.id == kKnock) {
+        knocks_ = false;
+        continue;
+      }
+      if (auto done = OnCompletion(Number(one.id) & ~tools::kReceiveFlag); !done) return done;
+    }
+    return {};
+  }
+
+  // A write of nothing. Who only waits for messages does not notice that the peer is gone: the
+  // transport tells of requests that nobody answers. Again only when the last one was answered.
+  ErrorOr<void> Knock() {
+    if (std::exchange(knocks_, true)) return {};
+    return tools::InWords(
+        endpoint_.qps()[0].Post(Write{.id = kKnock, .remote = endpoint_.remote(0)}));
+  }
+
+  // From then on what has completed is not followed by more.
+  void Stop() { stops_ = true; }
+  [[nodiscard]] bool under_way() const { return under_way_ > 0; }
+  [[nodiscard]] uint64_t operations() const { return operations_; }
+  [[nodiscard]] uint64_t rounds_min() const {
+    uint64_t least = UINT64_MAX;
+    for (const Qp& qp : qps_) least = std::min(least, qp.rounds);
+    return least;
+  }
+
+ private:
+  static constexpr WrId kKnock{tools::kReceiveFlag - 1};
+
+  enum class Next : uint8_t { kWrite, kRead, kSend, kAdd, kSwap };
+
+  struct Qp {
+    Next next = Next::kWrite;
+    Next current = Next::kWrite;
+    int awaited = 0;  // completions
+    uint64_t seed = 0;
+    uint64_t offset = 0;  // in its part
+    uint32_t length = 0;
+    uint64_t counter = 0;
+    uint64_t rounds = 0;
+  };
+
+  ErrorOr<void> Step(size_t i) {
+    Qp& qp = qps_[i];
+    if (stops_) return {};
+    qp.current = qp.next;
+    qp.awaited = qp.current == Next::kSend ? 2 : 1;
+    under_way_ += static_cast<uint64_t>(qp.awaited);
+    ++operations_;
+    return tools::InWords(Post(i, qp));
+  }
+
+  void Draw(size_t i, Qp& qp) {
+    qp.seed = random_.Next64();
+    qp.length = static_cast<uint32_t>(random_.Between(1, kMessage));
+    qp.offset = random_.Below(kCounter - kMessage);
+    tools::FillPayload(std::span(source_).subspan(i * kPart + qp.offset, qp.length), qp.seed);
+  }
+
+  CodeOr<void> Post(size_t i, Qp& qp) {
+    const QueuePair& pair = endpoint_.qps()[i];
+    const WrId id{i};
+    if (qp.current == Next::kWrite || qp.current == Next::kSend) Draw(i, qp);
+    const Sge from = source_region_.Local(i * kPart + qp.offset, qp.length);
+    const Sge into = landing_region_.Local(i * kPart + qp.offset, qp.length);
+    const Sge old = landing_region_.Local(i * kPart + kCounter, 8);
+    const RemoteAddress there = endpoint_.remote(i * kPart + qp.offset);
+    const RemoteAddress counter = endpoint_.remote(i * kPart + kCounter);
+    switch (qp.current) {
+      case Next::kWrite:
+        return pair.Post(Write{.id = id, .data = from, .remote = there});
+      case Next::kRead:
+        return pair.Post(Read{.id = id, .data = into, .remote = there});
+      case Next::kAdd:
+        return pair.Post(FetchAdd{.id = id, .result = old, .remote = counter, .add = 3});
+      case Next::kSwap:
+        return pair.Post(CompareSwap{.id = id,
+                                     .result = old,
+                                     .remote = counter,
+                                     .compare = qp.counter,
+                                     .swap = qp.counter + 4});
+      case Next::kSend:
+        break;
+    }
+    const auto received = pair.Post(Receive{.id = WrId{tools::kReceiveFlag | i}, .data = into});
+    return received ? pair.Post(Send{.id = id, .data = from}) : received;
+  }
+
+  ErrorOr<void> OnCompletion(size_t i) {
+    Qp& qp = qps_[i];
+    --under_way_;
+    if (--qp.awaited > 0) return {};
+    if (const std::string wrong = Check(i, qp); !wrong.empty()) {
+      return tl::unexpected(Error{.text = "queue pair " + std::to_string(i) + ": " + wrong});
+    }
+    return Step(i);
+  }
+
+  // What is wrong with what completed; moves on to the next.
+  std::string Check(size_t i, Qp& qp) {
+    const auto into = std::span(landing_).subspan(i * kPart + qp.offset, qp.length);
+    switch (qp.current) {
+      case Next::kWrite:
+        qp.next = Next::kRead;
+        return "";
+      case Next::kRead:
+        qp.next = Next::kSend;
+        return tools::FindWrongByte(into, qp.seed) ? "read other bytes than it wrote" : "";
+      case Next::kSend:
+        qp.next = Next::kAdd;
+        return tools::FindWrongByte(into, qp.seed) ? "a message came back changed" : "";
+      case Next::kAdd:
+        qp.next = Next::kSwap;
+        return CheckCounter(i, qp, 3);
+      case Next::kSwap:
+        qp.next = Next::kWrite;
+        ++qp.rounds;
+        return CheckCounter(i, qp, 4);
+    }
+    return "";
+  }
+
+  std::string CheckCounter(size_t i, Qp& qp, uint64_t added) {
+    uint64_t old = 0;
+    std::memcpy(&old, &landing_[i * kPart + kCounter], sizeof(old));
+    if (old != qp.counter) {
+      return "the counter was " + std::to_string(old) + ", not " + std::to_string(qp.counter);
+    }
+    qp.counter += added;
+    return "";
+  }
+
+  tools::Endpoint& endpoint_;
+  Random random_;
+  std::vector<std::byte> source_;
+  std::vector<std::byte> landing_;
+  MemoryRegion source_region_;
+  MemoryRegion landing_region_;
+  std::vector<Qp> qps_;
+  tools::Poller poller_;
+  std::array<Completion, 64> completions_{};
+  uint64_t under_way_ = 0;
+  uint64_t operations_ = 0;
+  bool stops_ = false;
+  bool knocks_ = false;
+};
+
+}  // namespace verbena::integration

@@ -1,0 +1,234 @@
+// The client of the tests on real networks: moves checked data to and from a server, which is
+// `verbena ping`, and says as JSON how it went.
+//
+//   network_check check HOST PORT ROUNDS           all operations, on RC, UC and UD
+//   network_check load HOST PORT QPS SECONDS       all operations of RC at once
+//   network_check idle HOST PORT QPS SECONDS       queue pairs that were used once and then rest
+//   network_check survive HOST PORT                reads "HOST PORT" lines of servers that will be
+//                                                  killed; tells how it noticed; goes on with the
+//                                                  first one
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/messenger.h"
+#include "tests/integration/mixer.h"
+
+namespace verbena::integration {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Arguments = std::vector<std::string>;
+
+constexpr uint32_t kDepth = 4;
+
+void Say(const nlohmann::json& json) {
+  std::printf("%s\n", json.dump().c_str());
+  std::fflush(stdout);
+}
+
+uint64_t ResidentKib() {
+  std::ifstream file("/proc/self/statm");
+  uint64_t total = 0;
+  uint64_t resident = 0;
+  file >> total >> resident;
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) / 1'024;
+}
+
+tools::Peer PeerFrom(const std::string& host, const std::string& port) {
+  return {.host = host, .port = static_cast<uint16_t>(std::stoul(port))};
+}
+
+nlohmann::json CountersOf(const tools::Endpoint& endpoint) {
+  const auto counters = endpoint.context().Query();
+  if (!counters) return {};
+  nlohmann::json json = {{"packets_sent", counters->port.packets_sent},
+                         {"packets_received", counters->port.packets_received},
+                         {"kernel_drops", counters->sockets.kernel_drops},
+                         {"keeper_wake_ups", counters->keeper_wake_ups}};
+  for (size_t i = 0; i < kDrops; ++i) {
+    json["dropped"][NameOf(static_cast<Drop>(i))] = counters->port.dropped[i];
+  }
+  return json;
+}
+
+// Until `enough` says so, and everything has completed.
+ErrorOr<void> RunMixer(Mixer& mixer, const std::function<bool()>& enough) {
+  auto done = mixer.Start();
+  while (done && !enough()) done = mixer.Poll();
+  mixer.Stop();
+  while (done && mixer.under_way()) done = mixer.Poll();
+  return done;
+}
+
+ErrorOr<void> CheckReliable(const tools::Peer& peer, uint64_t rounds) {
+  constexpr uint32_t kQps = 4;
+  auto client = tools::Client::Join(peer, Mixer::AskFor(kQps), kDepth);
+  if (!client) return tl::unexpected(std::move(client.error()));
+  Mixer mixer((*client)->endpoint(), rounds);
+  auto done = RunMixer(mixer, [&] { return mixer.rounds_min() >= rounds; });
+  Say({{"service", "RC"},
+       {"operations", mixer.operations()},
+       {"mtu", BytesOf((*client)->mtu())},
+       {"counters", CountersOf((*client)->endpoint())}});
+  return done;
+}
+
+ErrorOr<void> CheckUnreliable(const tools::Peer& peer, QpType type, uint64_t count) {
+  const tools::Ask ask = Messenger::AskFor(type);
+  auto client = tools::Client::Join(peer, ask, Messenger::kReceives);
+  if (!client) return tl::unexpected(std::move(client.error()));
+  Messenger messenger((*client)->endpoint(), static_cast<uint32_t>(ask.message));
+  const auto result = messenger.Run(count);
+  if (!result) return tl::unexpected(result.error());
+  Say({{"service", NameOf(type)}, {"sent", result->sent}, {"came_back", result->came_back}});
+  return {};
+}
+
+ErrorOr<void> Check(const Arguments& arguments) {
+  const tools::Peer peer = PeerFrom(arguments[0], arguments[1]);
+  const uint64_t rounds = std::stoul(arguments[2]);
+  auto done = CheckReliable(peer, rounds);
+  if (done) done = CheckUnreliable(peer, QpType::kUc, rounds);
+  if (done) done = CheckUnreliable(peer, QpType::kUd, rounds);
+  return done;
+}
+
+ErrorOr<void> Load(const Arguments& arguments) {
+  const auto qps = static_cast<uint32_t>(std::stoul(arguments[2]));
+  auto client =
+      tools::Client::Join(PeerFrom(arguments[0], arguments[1]), Mixer::AskFor(qps), kDepth);
+  if (!client) return tl::unexpected(std::move(client.error()));
+  Mixer mixer((*client)->endpoint(), qps);
+  // Not in the first part: there every page is new.
+  const auto begin = Clock::now();
+  const std::chrono::duration<double> time(std::stod(arguments[3]));
+  uint64_t resident_early = 0;
+  auto done = RunMixer(mixer, [&] {
+    if (resident_early == 0 && Clock::now() - begin > time / 3) resident_early = ResidentKib();
+    return Clock::now() - begin > time;
+  });
+  Say({{"operations", mixer.operations()},
+       {"under_way", mixer.under_way()},
+       {"rounds_min", mixer.rounds_min()},
+       {"resident_early_kib", resident_early},
+       {"resident_kib", ResidentKib()},
+       {"counters", CountersOf((*client)->endpoint())}});
+  return done;
+}
+
+// A write on each, and all have completed.
+ErrorOr<void> UseOnce(tools::Endpoint& endpoint) {
+  for (const QueuePair& qp : endpoint.qps()) {
+    auto done = tools::InWords(
+        qp.Post(Write{.data = endpoint.region().Local(0, 64), .remote = endpoint.remote(0)}));
+    if (!done) return done;
+  }
+  std::array<Completion, 64> completions{};
+  for (size_t ended = 0; ended < endpoint.qps().size();) {
+    const auto count = endpoint.cq().Poll(completions);
+    if (!count) return tl::unexpected(tools::InWords(count.error()));
+    for (const Completion& one : std::span(completions).first(*count)) {
+      if (!one.ok()) return tl::unexpected(tools::InWords(one));
+    }
+    ended += *count;
+  }
+  return {};
+}
+
+ErrorOr<void> Idle(const Arguments& arguments) {
+  const auto qps = static_cast<uint32_t>(std::stoul(arguments[2]));
+  const tools::Ask ask{.qps = qps, .receives = 1, .sleeps = true};
+  auto client = tools::Client::Join(PeerFrom(arguments[0], arguments[1]), ask, kDepth);
+  if (!client) return tl::unexpected(std::move(client.error()));
+  tools::Endpoint& endpoint = (*client)->endpoint();
+  if (auto done = UseOnce(endpoint); !done) return done;
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // the last timers
+  const auto before = CountersOf(endpoint);
+  Say({{"rests", getpid()}});
+  std::this_thread::sleep_for(std::chrono::duration<double>(std::stod(arguments[3])));
+  const auto after = CountersOf(endpoint);
+  Say({{"wake_ups",
+        after["keeper_wake_ups"].get<uint64_t>() - before["keeper_wake_ups"].get<uint64_t>()}});
+  return {};
+}
+
+// 17 ms, as a short way has it; seven times.
+constexpr ConnectSettings kShortWay{.timeout = 12, .retry_count = 7};
+
+constexpr auto kKnocking = std::chrono::milliseconds(50);
+
+// How it ended with a server that is killed.
+ErrorOr<void> Outlive(const tools::Peer& peer, uint64_t seed) {
+  auto client = tools::Client::Join(peer, Mixer::AskFor(8), kDepth, kShortWay);
+  if (!client) return tl::unexpected(std::move(client.error()));
+  Say({{"connected", true}});
+  Mixer mixer((*client)->endpoint(), seed);
+  auto done = mixer.Start();
+  auto next_knock = Clock::now() + kKnocking;
+  while (done) {
+    done = mixer.Poll();
+    if (!done || Clock::now() < next_knock) continue;
+    done = mixer.Knock();
+    next_knock += kKnocking;
+  }
+  return done;
+}
+
+ErrorOr<void> Survive(const Arguments& arguments) {
+  auto witness =
+      tools::Client::Join(PeerFrom(arguments[0], arguments[1]), Mixer::AskFor(2), kDepth);
+  if (!witness) return tl::unexpected(std::move(witness.error()));
+  std::string host;
+  std::string port;
+  Mixer mixer((*witness)->endpoint(), 1);
+  auto done = mixer.Start();
+  for (uint64_t seed = 1; done && (std::cin >> host >> port); ++seed) {
+    const auto ended = Outlive(PeerFrom(host, port), seed);
+    Say({{"noticed", ended ? "nothing" : ended.error().text}});
+    const uint64_t rounds = mixer.rounds_min();
+    while (done && mixer.rounds_min() < rounds + 5) done = mixer.Poll();
+    Say({{"went_on", done.has_value()}});
+  }
+  return done;
+}
+
+int Run(const std::string& mode, const Arguments& arguments) {
+  struct Mode {
+    size_t arguments;
+    std::function<ErrorOr<void>(const Arguments&)> run;
+  };
+  const std::map<std::string, Mode> modes = {
+      {"check", {3, Check}}, {"load", {4, Load}}, {"idle", {4, Idle}}, {"survive", {2, Survive}}};
+  const auto found = modes.find(mode);
+  if (found == modes.end() || found->second.arguments != arguments.size()) {
+    std::fprintf(stderr, "usage: see the head of network_check.cc\n");
+    return 2;
+  }
+  const auto done = found->second.run(arguments);
+  if (done) return EXIT_SUCCESS;
+  std::fprintf(stderr, "network_check %s: %s\n", mode.c_str(), done.error().text.c_str());
+  return EXIT_FAILURE;
+}
+
+}  // namespace
+}  // namespace verbena::integration
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.empty()) return verbena::integration::Run("", {});
+  return verbena::integration::Run(words[0], {words.begin() + 1, words.end()});
+}

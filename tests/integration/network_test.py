@@ -1,0 +1,316 @@
+#!/usr/bin/env python3
+"""Two processes move checked data over real networks, and meet what happens there.
+
+usage: network_test.py TEST FOLDER [--long]
+
+FOLDER has the programs verbena and network_check. TEST is one of
+
+  loopback    all operations on RC, UC and UD, over IPv4 and IPv6
+  namespaces  the same between namespaces, MTU 1500 and 9000, and on a link that loses and reorders
+  capture     Wireshark decodes such a run, and every ICRC is right
+  killed      one side is killed at any moment: the other one notices, and goes on
+  flood       random and mutated packets arrive while data moves
+  load        1,000 connections with all operations at once
+  idle        1,000 connections that rest cost nothing
+
+Exits with 77, which ctest counts as skipped, where root is needed and we are not.
+"""
+
+import contextlib
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from pathlib import Path
+
+import networks
+from networks import LOOPBACK, Process, joined_namespaces, server
+
+SKIPPED = 77
+BASE_PORT = 4791
+PAGES_KIB = 2048  # that a process may gain by chance
+
+
+class Failure(Exception):
+    """What is not as it should be."""
+
+
+def expect(condition: bool, text: str) -> None:
+    if not condition:
+        raise Failure(text)
+
+
+def finish(process: Process) -> None:
+    code = process.popen.wait(60)
+    expect(code == 0, f"{process.popen.args[-5:]} ended with {code}")
+
+
+def check(programs, places, rounds: int, lossy: bool) -> None:
+    """All operations from the second place to a server at the first, both families."""
+    there, here = places
+    with server(there, programs) as (_, port):
+        for host in (there.ipv4, there.ipv6):
+            with Process(here, f"{programs}/network_check", "check", host, port, rounds) as client:
+                said = [client.hear(100) for _ in range(3)]
+                finish(client)
+            expect(said[0]["operations"] >= 4 * 5 * rounds, f"too little was done: {said[0]}")
+            for one in said[1:]:
+                least = one["sent"] // 4 if lossy else one["sent"]  # some have ten packets
+                expect(one["came_back"] >= least, f"messages were lost: {one}")
+            print(f"  {host}: {said[0]['operations']} operations of RC with packets of "
+                  f"{said[0]['mtu']} bytes; of {said[1]['sent']} messages came back "
+                  f"{said[1]['came_back']} on UC, {said[2]['came_back']} on UD", flush=True)
+
+
+def test_loopback(programs, long):
+    check(programs, (LOOPBACK, LOOPBACK), 2000 if long else 200, lossy=False)
+
+
+def test_namespaces(programs, long):
+    for mtu in (1500, 9000):
+        for bad in (False, True):
+            print(f"MTU {mtu}, {'a bad link' if bad else 'a good link'}", flush=True)
+            with joined_namespaces(mtu, bad) as places:
+                check(programs, places, (1000 if long else 100) // (4 if bad else 1), lossy=bad)
+
+
+def icrc_is_right(frame: bytes) -> bool | None:
+    """Of an Ethernet frame; None if it is not RoCE. Computed here from the specification."""
+    version = int.from_bytes(frame[12:14], "big")
+    header = 40 if version == 0x86DD else 20
+    packet = bytearray(frame[14:])
+    if version not in (0x0800, 0x86DD) or packet[6 if header == 40 else 9] != 17:
+        return None
+    udp = header
+    if not BASE_PORT <= int.from_bytes(packet[udp + 2:udp + 4], "big") < BASE_PORT + 256:
+        return None
+    end = udp + int.from_bytes(packet[udp + 4:udp + 6], "big")
+    if header == 20:  # type of service, time to live, checksum
+        for masked in (1, 8, 10, 11):
+            packet[masked] = 0xFF
+    else:  # traffic class, flow label, hop limit
+        packet[0] |= 0x0F
+        packet[1:4] = b"\xff\xff\xff"
+        packet[7] = 0xFF
+    packet[udp + 6:udp + 8] = b"\xff\xff"  # checksum
+    packet[udp + 8 + 4] = 0xFF  # of the base transport header
+    crc = zlib.crc32(b"\xff" * 8 + bytes(packet[:end - 4]))
+    return crc.to_bytes(4, "little") == bytes(packet[end - 4:end])
+
+
+def frames_of(capture: bytes):
+    offset = 24
+    while offset + 16 <= len(capture):
+        length = int.from_bytes(capture[offset + 8:offset + 12], "little")
+        yield capture[offset + 16:offset + 16 + length]
+        offset += 16 + length
+
+
+def test_capture(programs, _):
+    with tempfile.TemporaryDirectory() as folder, joined_namespaces(1500) as places:
+        for place, device in zip(places, ("vb0", "vb1")):
+            # So that what is captured is what would be on the wire.
+            networks.run("ip", "-n", place.namespace, "link", "set", device, "gso_max_segs", 1)
+        file = Path(folder) / "run.pcap"
+        sniffer = subprocess.Popen(
+            ["ip", "netns", "exec", places[0].namespace, "tshark", "-q", "-i", "vb0",
+             "-F", "pcap", "-w", file], stderr=subprocess.PIPE, text=True)
+        while "Capturing" not in sniffer.stderr.readline():
+            pass
+        time.sleep(1)
+        check(programs, places, 20, lossy=False)
+        time.sleep(1)
+        sniffer.send_signal(signal.SIGINT)
+        sniffer.communicate(timeout=30)
+        read = ["tshark", "-r", file, "-d", f"udp.port=={BASE_PORT}-{BASE_PORT + 9},infiniband"]
+        decoded = subprocess.run([*read, "-Y", "infiniband", "-T", "fields", "-e", "_ws.malformed"],
+                                 check=True, capture_output=True, text=True).stdout.split("\n")[:-1]
+        verdicts = [icrc_is_right(frame) for frame in frames_of(file.read_bytes())]
+    right, wrong = verdicts.count(True), verdicts.count(False)
+    malformed = sum(line != "" for line in decoded)
+    print(f"{len(decoded)} packets decoded, {malformed} malformed; ICRC of {right} right, "
+          f"of {wrong} wrong")
+    expect(len(decoded) > 1000 and right > 1000, "there were too few packets to judge")
+    expect(malformed == 0 and wrong == 0, "packets are not what they should be")
+
+
+def test_killed(programs, long):
+    draw = random.Random(7)
+    count = 200 if long else 20
+    slowest = 0.0
+    with server(LOOPBACK, programs) as (_, port), \
+            Process(LOOPBACK, f"{programs}/network_check", "survive", "127.0.0.1",
+                    port) as survivor:
+        noticed = {}
+        for _ in range(count):
+            with server(LOOPBACK, programs, "--once") as (victim, victim_port):
+                survivor.say(f"127.0.0.1 {victim_port}")
+                time.sleep(draw.uniform(0, 0.15))
+                victim.end(signal.SIGKILL)
+            killed = time.monotonic()
+            said = survivor.hear(30)
+            if "connected" in said:
+                said = survivor.hear(30)
+            slowest = max(slowest, time.monotonic() - killed)
+            text = said["noticed"].split(" at ")[0].split(";")[0]
+            expect(text != "nothing", "the survivor noticed nothing")
+            noticed[text] = noticed.get(text, 0) + 1
+            expect(survivor.hear(30)["went_on"], "the survivor did not go on")
+        survivor.popen.stdin.close()
+        finish(survivor)
+    print(f"killed {count} times; noticed within {slowest:.2f} s: {noticed}")
+    expect(slowest < 5, "it took too long to notice")
+    expect(any("retries" in text for text in noticed), "no kill met a connection")
+
+
+def hostile_packet(draw: random.Random) -> bytes:
+    """Random bytes, or a packet that looks right up to somewhere."""
+    if draw.random() < 0.3:
+        return draw.randbytes(draw.randrange(0, 1400))
+    number = (draw.randrange(4) << 16) | draw.randrange(64)
+    opcode = draw.choice((0x04, 0x06, 0x0A, 0x0C, 0x11, 0x13, 0x2A, 0x64, 0x81))
+    header = bytes([opcode, draw.randrange(256) & 0xF0, 0xFF, 0xFF])  # no other version
+    header += draw.randbytes(1) + number.to_bytes(3, "big")
+    header += draw.randbytes(4)
+    return header + draw.randbytes(draw.choice((0, 4, 16, 20, 28, 100, 1000)))
+
+
+def sockets_of(process: Process) -> set[str]:
+    found = set()
+    for file in Path(f"/proc/{process.pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed since
+            found.add(os.readlink(file))
+    return found
+
+
+def ports_of(processes: list[Process]) -> list[int]:
+    """The UDP ports of the adapters in these, as soon as each has one."""
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        sockets = set().union(*map(sockets_of, processes))
+        rows = [line.split() for family in ("udp", "udp6")
+                for line in Path(f"/proc/net/{family}").read_text().splitlines()[1:]]
+        ports = {int(row[1].rpartition(":")[2], 16) for row in rows
+                 if f"socket:[{row[9]}]" in sockets}
+        if len(ports) == len(processes):
+            return sorted(ports)
+        time.sleep(0.02)
+    raise Failure("the adapters have no ports")
+
+
+def flood(ports: list[int], seconds: float) -> int:
+    """At most 20,000 packets a second."""
+    draw = random.Random(3)
+    packets = [hostile_packet(draw) for _ in range(5000)]
+    sent = 0
+    end = time.monotonic() + seconds
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
+        while time.monotonic() < end:
+            for _ in range(200):
+                out.sendto(packets[draw.randrange(len(packets))],
+                           ("127.0.0.1", ports[sent % len(ports)]))
+                sent += 1
+            time.sleep(0.01)
+    return sent
+
+
+def expect_bounded(said: dict) -> None:
+    grown = said["resident_kib"] - said["resident_early_kib"]
+    expect(grown <= PAGES_KIB, f"memory grew by {grown} KiB")
+
+
+def test_flood(programs, long):
+    seconds = 30 if long else 4
+    with server(LOOPBACK, programs) as (there, port), \
+            Process(LOOPBACK, f"{programs}/network_check", "load", "127.0.0.1", port, 8,
+                    seconds) as client:
+        sent = flood(ports_of([there, client]), seconds - 1)
+        said = client.hear(60)
+        finish(client)
+    dropped = said["counters"]["dropped"]
+    print(f"{sent} hostile packets; {said['operations']} operations meanwhile; dropped {dropped}; "
+          f"{said['resident_early_kib']} KiB, then {said['resident_kib']} KiB")
+    expect(sum(dropped.values()) > 1000, "the flood did not arrive")
+    expect(said["operations"] > 100, "the flood stopped the transfer")
+    expect_bounded(said)
+
+
+def resident_kib(pid: int) -> int:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGESIZE") // 1024
+
+
+def test_load(programs, long):
+    seconds = 60 if long else 5
+    with server(LOOPBACK, programs) as (there, port), \
+            Process(LOOPBACK, f"{programs}/network_check", "load", "127.0.0.1", port, 1000,
+                    seconds) as client:
+        time.sleep(seconds / 2)
+        early = resident_kib(there.pid)
+        said = client.hear(seconds + 60)
+        late = resident_kib(there.pid)
+        finish(client)
+    print(f"{said['operations']} operations on 1,000 connections; client {said['resident_kib']} "
+          f"KiB, server {late} KiB")
+    expect(said["under_way"] is False and said["rounds_min"] >= 1, f"not all moved: {said}")
+    if long:  # a short run is over before every page was touched
+        expect_bounded(said)
+        expect(late - early <= PAGES_KIB, f"the server grew from {early} to {late} KiB")
+
+
+def cost_of(pid: int) -> tuple[int, int]:
+    """Processor time in ticks, and how often its threads were woken."""
+    stat = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    switches = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for line in (task / "status").read_text().splitlines():
+            if line.startswith("voluntary_ctxt_switches"):
+                switches += int(line.split()[1])
+    return int(stat[11]) + int(stat[12]), switches
+
+
+def test_idle(programs, _):
+    seconds = 5
+    with server(LOOPBACK, programs) as (there, port), \
+            Process(LOOPBACK, f"{programs}/network_check", "idle", "127.0.0.1", port, 1000,
+                    seconds) as client:
+        client.hear()
+        pids = {"client": client.pid, "server": there.pid}
+        before = {name: cost_of(pid) for name, pid in pids.items()}
+        time.sleep(seconds - 0.5)
+        after = {name: cost_of(pid) for name, pid in pids.items()}
+        said = client.hear()
+        finish(client)
+    share = 100 * os.sysconf("SC_CLK_TCK") * (seconds - 0.5) / 100
+    for name in pids:
+        ticks, woken = (b - a for a, b in zip(before[name], after[name]))
+        print(f"{name}: {100 * ticks / share:.2f} % of a core, woken {woken} times")
+        expect(ticks < share / 100, f"the {name} used {ticks} ticks")
+        expect(woken <= 2, f"the {name} was woken {woken} times")
+    expect(said["wake_ups"] == 0, f"the keeper was woken: {said}")
+
+
+ROOT_ONLY = ("namespaces", "capture")
+TESTS = {name: globals()[f"test_{name}"] for name in
+         ("loopback", "namespaces", "capture", "killed", "flood", "load", "idle")}
+
+
+def main(name: str, programs: str, *options: str) -> int:
+    if name in ROOT_ONLY and not networks.is_root():
+        print(f"network_test.py: Skipped\nneeds root\n[  SKIPPED ] integration.{name}")
+        return SKIPPED
+    try:
+        TESTS[name](Path(programs).resolve(), "--long" in options)
+    except (Failure, EOFError, TimeoutError) as failure:
+        print(f"FAILED: {failure}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,188 @@
+"""Processes on this machine's loopback device, or in two network namespaces that are joined."""
+
+import contextlib
+import ctypes
+import fcntl
+import heapq
+import json
+import os
+import random
+import select
+import signal
+import struct
+import subprocess
+import time
+from typing import NamedTuple
+
+NOBODY = 65534
+MEMLOCK = 64 * 1024
+IFF_TAP, IFF_NO_PI, TUNSETIFF = 0x0002, 0x1000, 0x400454CA
+CLONE_NEWNET = 0x40000000
+
+
+class Place(NamedTuple):
+    """Where a process runs: a network namespace, or None, and what it is called with."""
+    namespace: str | None
+    ipv4: str
+    ipv6: str
+    cpu: int | None = None  # if it is to have one of its own
+
+    def command(self, *words) -> list[str]:
+        """As an ordinary user who may lock 64 KiB, also when we are root."""
+        line = ["ip", "netns", "exec", self.namespace] if self.namespace else []
+        line += ["taskset", "-c", str(self.cpu)] if self.cpu is not None else []
+        line += ["prlimit", f"--memlock={MEMLOCK}:{MEMLOCK}"]
+        if os.getuid() == 0:
+            line += ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        return line + [str(word) for word in words]
+
+
+LOOPBACK = Place(None, "127.0.0.1", "::1")
+
+
+def is_root() -> bool:
+    return os.getuid() == 0
+
+
+def run(*words) -> None:
+    subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True)
+
+
+class Process:
+    """A program whose standard output is JSON, a line each."""
+
+    def __init__(self, place: Place, *words, **options):
+        self.popen = subprocess.Popen(place.command(*words), stdout=subprocess.PIPE,
+                                      stdin=subprocess.PIPE, bufsize=0, cwd="/", **options)
+        self.heard = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end(signal.SIGTERM)
+
+    @property
+    def pid(self) -> int:
+        return self.popen.pid
+
+    def say(self, line: str) -> None:
+        self.popen.stdin.write(f"{line}\n".encode())
+
+    def hear(self, seconds: float = 60) -> dict:
+        """The next line. They are kept here, where select() would not see those of a buffer."""
+        end = time.monotonic() + seconds
+        while b"\n" not in self.heard:
+            left = max(0.0, end - time.monotonic())
+            if not select.select([self.popen.stdout], [], [], left)[0]:
+                raise TimeoutError(f"nothing said within {seconds} s")
+            part = os.read(self.popen.stdout.fileno(), 65536)
+            if not part:
+                raise EOFError(f"ended with {self.popen.wait(20)}")
+            self.heard += part
+        line, self.heard = self.heard.split(b"\n", 1)
+        return json.loads(line)
+
+    def end(self, how: signal.Signals) -> None:
+        if self.popen.poll() is None:
+            self.popen.send_signal(how)
+        self.popen.wait(20)
+
+
+@contextlib.contextmanager
+def server(place: Place, programs: str, *options):
+    with Process(place, f"{programs}/verbena", "ping", "--port", 0, "--json", *options) as process:
+        yield process, process.hear()["listening"]
+
+
+def in_namespace(name: str) -> None:
+    with open(f"/run/netns/{name}", "rb") as file:
+        if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), CLONE_NEWNET) != 0:
+            raise OSError(ctypes.get_errno(), "setns")
+
+
+def open_tap(namespace: str, device: str) -> int:
+    in_namespace(namespace)
+    fd = os.open("/dev/net/tun", os.O_RDWR)
+    fcntl.ioctl(fd, TUNSETIFF, struct.pack("16sH22x", device.encode(), IFF_TAP | IFF_NO_PI))
+    return fd
+
+
+def relay(files: tuple[int, int], loss: float, reordered: float, delay: float) -> None:
+    """A bad cable between two interfaces. Never returns."""
+    draw = random.Random(1)
+    waiting: list[tuple[float, int, int, bytes]] = []
+    count = 0
+    while True:
+        timeout = max(0.0, waiting[0][0] - time.monotonic()) if waiting else None
+        for fd in select.select(files, [], [], timeout)[0]:
+            frame = os.read(fd, 65536)
+            if draw.random() < loss:
+                continue
+            late = 3 * delay if draw.random() < reordered else 0
+            count += 1
+            other = files[1] if fd == files[0] else files[0]
+            heapq.heappush(waiting, (time.monotonic() + delay + late, count, other, frame))
+        while waiting and waiting[0][0] <= time.monotonic():
+            _, _, to, frame = heapq.heappop(waiting)
+            with contextlib.suppress(OSError):  # an interface that goes down
+                os.write(to, frame)
+
+
+def lossy_relay(names: list[str], devices: list[str]) -> int:
+    """For kernels without netem: 1 % lost, 2 % reordered, 1 ms of delay. Its process."""
+    ready, told = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            files = tuple(open_tap(*pair) for pair in zip(names, devices))
+            os.write(told, b"x")
+            relay(files, loss=0.01, reordered=0.02, delay=0.001)
+        finally:
+            os._exit(1)
+    os.close(told)
+    if os.read(ready, 1) != b"x":
+        raise RuntimeError("cannot make the interfaces of a relay; is /dev/net/tun there?")
+    return child
+
+
+def has_netem(namespace: str) -> bool:
+    try:
+        run("tc", "-n", namespace, "qdisc", "add", "dev", "lo", "root", "netem", "delay", "0ms")
+    except subprocess.CalledProcessError:
+        return False
+    run("tc", "-n", namespace, "qdisc", "del", "dev", "lo", "root")
+    return True
+
+
+@contextlib.contextmanager
+def joined_namespaces(mtu: int, bad: bool = False):
+    """Two namespaces with a link between them; a bad one loses, reorders and delays."""
+    names = [f"verbena{os.getpid()}{end}" for end in "ab"]
+    devices = ["vb0", "vb1"]
+    child = None
+    try:
+        for name in names:
+            run("ip", "netns", "add", name)
+        netem = bad and has_netem(names[0])
+        if bad and not netem:
+            child = lossy_relay(names, devices)
+        else:
+            run("ip", "link", "add", devices[0], "netns", names[0], "type", "veth",
+                "peer", "name", devices[1], "netns", names[1])
+        for number, (name, device) in enumerate(zip(names, devices), 1):
+            run("ip", "-n", name, "link", "set", "lo", "up")
+            run("ip", "-n", name, "link", "set", device, "mtu", mtu, "up")
+            run("ip", "-n", name, "addr", "add", f"10.231.0.{number}/24", "dev", device)
+            run("ip", "-n", name, "addr", "add", f"fd00:231::{number}/64", "dev", device, "nodad")
+            if netem:
+                run("tc", "-n", name, "qdisc", "add", "dev", device, "root", "netem",
+                    "delay", "1ms", "loss", "1%", "reorder", "98%")
+        yield [Place(name, f"10.231.0.{number}", f"fd00:231::{number}")
+               for number, name in enumerate(names, 1)]
+    finally:
+        if child:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        for name in names:
+            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
