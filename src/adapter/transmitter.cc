@@ -55,7 +55,7 @@ std::optional<memory::MachineAddress> Transmitter::StageOn(const fabric::Route& 
     trace_->OnSent(FlowOn(route),
                    {.identification = place->ip_id,
                     .traffic_class = route.traffic_class,
-                    .hop_limit = route.hop_limit},
+                    .hop_limit = route.hop_limit != 0 ? route.hop_limit : kUsualHopLimit},
                    place->bytes);
   }
   ++counters_.packets_sent;
