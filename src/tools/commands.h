@@ -18,9 +18,8 @@ using Outcome = ErrorOr<void>;
 void AddDevicesCommand(CLI::App& app, Outcome& outcome);
 void AddPingCommand(CLI::App& app, Outcome& outcome);
 void AddBenchCommand(CLI::App& app, Outcome& outcome);
+// `program` is this one, from where the library is found.
+void AddRunCommand(CLI::App& app, const std::filesystem::path& program, Outcome& outcome);
 void AddSimCommand(CLI::App& app, const std::filesystem::path& simulator, Outcome& outcome);
-
-// Where the simulator stands. `program` is how this one was called.
-[[nodiscard]] std::filesystem::path SimulatorBeside(const char* program);
 
 }  // namespace verbena::tools

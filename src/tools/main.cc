@@ -1,10 +1,11 @@
-// verbena: what is there, whether it works, how fast, and the simulator.
+// verbena: what is there, whether it works, how fast, programs on it, and the simulator.
 
 #include <cstdio>
 #include <cstdlib>
 
 #include <CLI/CLI.hpp>
 
+#include "tools/become.h"
 #include "tools/commands.h"
 #include "tools/interrupt.h"
 
@@ -16,7 +17,9 @@ int main(int argc, char** argv) {
   verbena::tools::AddDevicesCommand(app, outcome);
   verbena::tools::AddPingCommand(app, outcome);
   verbena::tools::AddBenchCommand(app, outcome);
-  verbena::tools::AddSimCommand(app, verbena::tools::SimulatorBeside(argv[0]), outcome);
+  const auto program = verbena::tools::ThisProgram(argv[0]);
+  verbena::tools::AddRunCommand(app, program, outcome);
+  verbena::tools::AddSimCommand(app, program.parent_path() / "verbena-sim", outcome);
   verbena::tools::CatchInterrupts();
   CLI11_PARSE(app, argc, argv);
   if (outcome) return EXIT_SUCCESS;

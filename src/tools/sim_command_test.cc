@@ -31,10 +31,5 @@ TEST(SimCommandTest, BecomesTheSimulatorWithAllArguments) {
   std::filesystem::remove(simulator);
 }
 
-TEST(SimCommandTest, TheSimulatorStandsBesideThisProgram) {
-  const auto self = std::filesystem::read_symlink("/proc/self/exe");
-  EXPECT_EQ(SimulatorBeside("x"), self.parent_path() / "verbena-sim");
-}
-
 }  // namespace
 }  // namespace verbena::tools

@@ -1,0 +1,27 @@
+#include "tools/become.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+namespace verbena::tools {
+
+std::filesystem::path ThisProgram(const char* called) {
+  std::error_code failed;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
+  return failed ? std::filesystem::path(called) : self;
+}
+
+Outcome Become(std::vector<std::string> command, const std::string& advice) {
+  std::vector<char*> pointers;
+  for (std::string& word : command) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  execvp(pointers[0], pointers.data());
+  return tl::unexpected(
+      Error{.code = ErrorCode::kSystem,
+            .text = "cannot start " + command[0] + ": " + std::strerror(errno) + "; " + advice});
+}
+
+}  // namespace verbena::tools

@@ -1,0 +1,109 @@
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "tools/become.h"
+#include "tools/commands.h"
+
+namespace verbena::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLibrary = "libibverbs.so.1";
+
+// What the library reads from its environment, and so hands on to the program's children.
+struct Choices {
+  std::string look = {};
+  std::string trace = {};
+  std::string log = {};
+  bool stats = false;
+  bool strict = false;
+};
+
+// Where the library is, seen from the program: installed, in a place where no other program finds
+// it by accident; or beside it in a build tree.
+std::optional<fs::path> LibraryFolder(const fs::path& program) {
+  const fs::path above = program.parent_path().parent_path();
+  for (const fs::path& folder : {above / VERBENA_PRIVATE_LIBRARIES, above / "lib"}) {
+    if (fs::exists(folder / kLibrary)) return folder;
+  }
+  return std::nullopt;
+}
+
+void Set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
+
+void SetUp(const Choices& choices) {
+  if (!choices.look.empty()) Set("VERBENA_DEVICE_LOOK", choices.look);
+  // The program may change its folder before the file is opened.
+  if (!choices.trace.empty()) Set("VERBENA_TRACE", fs::absolute(choices.trace));
+  if (!choices.log.empty()) Set("VERBENA_LOG", choices.log);
+  if (choices.stats) Set("VERBENA_STATS", "1");
+  if (choices.strict) Set("VERBENA_STRICT", "1");
+}
+
+Outcome Run(const fs::path& self, const Choices& choices, std::vector<std::string> program) {
+  const auto folder = LibraryFolder(self);
+  if (!folder) {
+    return tl::unexpected(Error{
+        .code = ErrorCode::kSystem,
+        .text = "cannot find " + std::string(kLibrary) + " beside " + self.string() +
+                "; in a source tree, build it by make build, else install the package again"});
+  }
+  const char* const before = std::getenv("LD_LIBRARY_PATH");
+  const bool has_others = before != nullptr && *before != '\0';
+  Set("LD_LIBRARY_PATH", folder->string() + (has_others ? ":" + std::string(before) : ""));
+  SetUp(choices);
+  return Become(std::move(program), "is it installed, and in the PATH?");
+}
+
+constexpr const char* kExamples =
+    "What the program prints and its exit code are its own. Its children run on Verbena, too.\n"
+    "Each option is handed on as a variable of the environment, which may be set instead:\n"
+    "  VERBENA_DEVICE_LOOK=roce|ib  VERBENA_TRACE=FILE  VERBENA_LOG=error|warning|info|debug\n"
+    "  VERBENA_STATS=1  VERBENA_STRICT=1\n\n"
+    "Examples:\n"
+    "  verbena run -- ibv_devinfo\n"
+    "  verbena run -- ib_write_bw & verbena run -- ib_write_bw 127.0.0.1\n"
+    "  verbena run --device-look=ib -- ibv_rc_pingpong\n"
+    "  verbena run --trace write.pcapng --stats -- ib_write_lat 127.0.0.1\n";
+
+}  // namespace
+
+void AddRunCommand(CLI::App& app, const std::filesystem::path& program, Outcome& outcome) {
+  struct State {
+    Choices choices;
+    std::vector<std::string> program;
+  };
+  const auto state = std::make_shared<State>();
+  CLI::App* const command = app.add_subcommand("run", "an RDMA program as it is, on Verbena");
+  command
+      ->add_option("--device-look", state->choices.look,
+                   "what the program takes the device for: roce, addressed by GID, or ib, "
+                   "addressed by LID, too (roce)")
+      ->check(CLI::IsMember({"roce", "ib"}));
+  command->add_option("--trace", state->choices.trace,
+                      "write all packets to this file, for Wireshark; %p in it becomes the "
+                      "process's number, for programs of several processes");
+  command->add_option("--log", state->choices.log, "how much the library says (warning)")
+      ->check(CLI::IsMember({"error", "warning", "info", "debug"}));
+  command->add_flag("--stats", state->choices.stats, "print counters when the program ends");
+  command->add_flag("--strict", state->choices.strict,
+                    "use UDP port 4791 alone, for peers that are not Verbena; one process at a "
+                    "time");
+  command->add_option("program", state->program, "the program and its arguments, after --")
+      ->required();
+  command->positionals_at_end();
+  command->footer(kExamples);
+  command->callback([program, state, &outcome] {
+    outcome = Run(program, state->choices, std::move(state->program));
+  });
+}
+
+}  // namespace verbena::tools
