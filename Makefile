@@ -7,7 +7,7 @@ TEST_SUITES := release asan-ubsan tsan fuzz
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build test demo bench format format-check lint coverage fuzz mutants clean
+.PHONY: help setup build test demo bench format format-check lint coverage fuzz mutants deb clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,8 +20,8 @@ build: build-release ## build everything into build/
 test: $(TEST_SUITES:%=build-%) ## build and run every test: release, sanitizers, short fuzz runs
 	@python3 tools/run_tests.py $(TEST_SUITES)
 
-demo: build-release ## a guided tour of the memory layer
-	@build/bin/memory_tour
+demo: build-release ## a guided tour: unmodified programs, their packets, the memory layer
+	@python3 tools/demo.py build
 
 bench: build-release ## what things cost, beside what they may cost; writes build/bench/*.json
 	@python3 tools/bench.py
@@ -44,6 +44,9 @@ fuzz: build-fuzz ## fuzz every target for FUZZ_SECONDS (60) seconds
 
 mutants: setup ## break the code on purpose and see that a test notices
 	@python3 tools/mutants.py
+
+deb: build-release ## the Debian package, in build/
+	@cd build && cpack -G DEB
 
 clean: ## remove build/
 	@rm -rf build

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""What `cmake --install` puts down is complete: the program, the library for others in a folder of
+its own, and all that a program on the C++ API is built with.
+
+usage: install_test.py BUILD_FOLDER
+Exits with 77, which ctest counts as skipped, where there is no pkg-config.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SKIPPED = 77
+
+CONSUMER = """
+#include <cstdio>
+#include "verbena/verbena.h"
+int main() {
+  const auto context = verbena::Context::Open();
+  if (context) std::printf("port %d\\n", context->port());
+  return context ? 0 : 1;
+}
+"""
+
+PROJECT = """
+cmake_minimum_required(VERSION 3.25)
+project(consumer LANGUAGES CXX)
+find_package(verbena REQUIRED)
+add_executable(consumer consumer.cc)
+target_compile_features(consumer PRIVATE cxx_std_20)
+target_link_libraries(consumer PRIVATE verbena::verbena)
+"""
+
+
+def run(*command, **options) -> str:
+    return subprocess.run([str(word) for word in command], check=True, text=True,
+                          stdout=subprocess.PIPE, **options).stdout
+
+
+def check(condition: bool, what: str) -> None:
+    if not condition:
+        raise AssertionError(what)
+
+
+def check_files(prefix: Path, libraries: Path) -> None:
+    private = libraries / "verbena"
+    for path in (prefix / "bin/verbena", private / "libibverbs.so.1", libraries / "libverbena.so",
+                 prefix / "include/verbena/verbena.h", prefix / "share/man/man1/verbena.1"):
+        check(path.exists(), f"{path} is missing")
+    check(not list(libraries.glob("libibverbs*")), "libibverbs is where other programs find it")
+
+
+def check_run(prefix: Path) -> None:
+    """The program finds the library by itself, and nobody else does."""
+    environment = {"PATH": os.environ["PATH"]}
+    verbena = prefix / "bin/verbena"
+    check("verbena0" in run(verbena, "devices", env=environment), "no device")
+    listed = run(verbena, "run", "--", "env", env=environment)
+    folder = next(line for line in listed.splitlines() if line.startswith("LD_LIBRARY_PATH="))
+    check(folder.endswith("/verbena"), folder)
+
+
+def check_consumer(prefix: Path, libraries: Path, folder: Path) -> None:
+    source = folder / "consumer.cc"
+    source.write_text(CONSUMER, encoding="utf-8")
+    environment = dict(os.environ, PKG_CONFIG_PATH=str(libraries / "pkgconfig"),
+                       LD_LIBRARY_PATH=str(libraries))
+    flags = run("pkg-config", f"--define-variable=prefix={prefix}", "--cflags", "--libs",
+                "verbena", env=environment).split()
+    run("c++", source, "-o", folder / "by_pkg_config", *flags)
+    check("port" in run(folder / "by_pkg_config", env=environment), "by pkg-config: does not run")
+
+    (folder / "CMakeLists.txt").write_text(PROJECT, encoding="utf-8")
+    run("cmake", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", folder / "build")
+    check("port" in run(folder / "build/consumer", env=environment), "by CMake: does not run")
+
+
+def main() -> int:
+    if len(sys.argv) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    if shutil.which("pkg-config") is None:
+        print("there is no pkg-config")
+        return SKIPPED
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        prefix = folder / "usr"
+        run("cmake", "--install", sys.argv[1], "--prefix", prefix)
+        libraries = next(prefix.glob("lib/**/libverbena.so")).parent
+        check_files(prefix, libraries)
+        check_run(prefix)
+        check_consumer(prefix, libraries, folder)
+    print("installed, found and used")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
