@@ -17,9 +17,10 @@ endif()
 
 # verbena_unit_test(<name> PREFIX <prefix> SOURCES <file>... LIBRARIES <target>...)
 #
-# bin/<name>, a GoogleTest program; its tests are known to ctest as <prefix>.Suite.Name.
+# bin/<name>, a GoogleTest program; its tests are known to ctest as <prefix>.Suite.Name. ON_DEMAND:
+# it is built only by its name, and ctest does not know it.
 function(verbena_unit_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 test "" "PREFIX" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 test "ON_DEMAND" "PREFIX" "SOURCES;LIBRARIES")
   add_executable(${name} ${test_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${test_LIBRARIES} GTest::gmock_main)
@@ -29,6 +30,10 @@ function(verbena_unit_test name)
   # A test is compiled more often than it is run: the layers are optimised, the tests are not.
   target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
   target_precompile_headers(${name} PRIVATE <gtest/gtest.h>)
+  if(test_ON_DEMAND)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
   add_dependencies(verbena_tests ${name})
   # Listed when ctest starts, so that a crash while listing fails the run and not the build.
   gtest_discover_tests(${name} TEST_PREFIX "${test_PREFIX}." DISCOVERY_MODE PRE_TEST
@@ -69,6 +74,10 @@ function(verbena_layer folder)
   if(VERBENA_ONLY_THREADS)
     verbena_filter_threads(tests)
   endif()
+  set(unlisted)
+  if(NOT "units" IN_LIST VERBENA_PARTS)
+    set(unlisted ON_DEMAND)
+  endif()
 
   if("checks" IN_LIST VERBENA_PARTS)
     set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
@@ -98,6 +107,6 @@ function(verbena_layer folder)
 
   if(tests AND "tests" IN_LIST VERBENA_PARTS)
     verbena_unit_test(${folder}_test PREFIX ${folder} SOURCES ${tests}
-                      LIBRARIES ${target} ${layer_TEST_LIBRARIES})
+                      LIBRARIES ${target} ${layer_TEST_LIBRARIES} ${unlisted})
   endif()
 endfunction()
