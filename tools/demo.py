@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A tour: unmodified RDMA programs on this machine, what they put on the wire, and the memory layer.
+"""A tour: unmodified RDMA programs on this machine, what they put on the wire, the memory layer.
 
 usage: demo.py BUILD_FOLDER
 """

@@ -11,6 +11,8 @@ void FillControlOps(verbs_context& context) {
   context.alloc_td = AllocateTd;
   context.dealloc_td = DeallocateTd;
   context.alloc_parent_domain = AllocateParentDomain;
+  context.alloc_null_mr = AllocateNullMr;
+  context.advise_mr = AdviseMr;
   context.open_xrcd = OpenXrcd;
   context.close_xrcd = CloseXrcd;
   context.context.ops.alloc_mw = AllocateMw;

@@ -26,6 +26,10 @@ ibv_pd* AllocateParentDomain(ibv_context* context, ibv_parent_domain_init_attr* 
 ibv_xrcd* OpenXrcd(ibv_context* context, ibv_xrcd_init_attr* attributes);
 int CloseXrcd(ibv_xrcd* xrcd);
 
+ibv_mr* AllocateNullMr(ibv_pd* pd);
+int AdviseMr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* list,
+             uint32_t count);
+
 ibv_mw* AllocateMw(ibv_pd* pd, ibv_mw_type type);
 int DeallocateMw(ibv_mw* mw);
 

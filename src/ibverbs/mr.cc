@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "ibverbs/control_ops.h"
 #include "ibverbs/failure.h"
 #include "ibverbs/objects.h"
 #include "ibverbs/region_access.h"
@@ -49,21 +50,25 @@ void ShowKeys(Mr& mr) {
   by_key.Put(mr.lkey, &mr);
 }
 
-ibv_mr* Register(const char* call, ibv_pd* pd, void* address, size_t length, uint64_t iova,
-                 unsigned flags) {
-  auto made = RegisterAt(Own(pd), address, length, iova, flags);
-  if (!made) return Null(call, made.error());
+ibv_mr* Give(ibv_pd* pd, MemoryRegion region, void* address, size_t length, unsigned flags) {
   auto mr = std::make_unique<Mr>();
   mr->context = pd->context;
   mr->pd = pd;
   mr->addr = address;
   mr->length = length;
-  mr->handle = std::move(*made);
+  mr->handle = std::move(region);
   mr->access = flags;
   mr->use_of_pd = Use(Own(pd).users);
   mr->ibv_mr::handle = Own(pd->context).mrs.Add(mr.get());
   ShowKeys(*mr);
   return mr.release();
+}
+
+ibv_mr* Register(const char* call, ibv_pd* pd, void* address, size_t length, uint64_t iova,
+                 unsigned flags) {
+  auto made = RegisterAt(Own(pd), address, length, iova, flags);
+  if (!made) return Null(call, made.error());
+  return Give(pd, std::move(*made), address, length, flags);
 }
 
 // What ibv_rereg_mr is asked for, or why not.
@@ -92,6 +97,13 @@ ErrorOr<RegionChange> ChangeOf(int flags, ibv_pd* pd, void* address, size_t leng
 }
 
 }  // namespace
+
+ibv_mr* AllocateNullMr(ibv_pd* pd) {
+  auto made = MemoryRegion::RegisterNull(Own(pd).domain());
+  if (!made) return Null("ibv_alloc_null_mr", made.error());
+  return Give(pd, std::move(*made), nullptr, 0, 0);
+}
+
 }  // namespace verbena::ibverbs
 
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other

@@ -68,6 +68,19 @@ TEST_F(MrTest, CanBeEverything) {
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
+TEST_F(MrTest, WhatComesFromNowhereIsZeros) {
+  ibv_mr* const null = ibv_alloc_null_mr(a.pd);
+  ASSERT_NE(null, nullptr);
+  b.Fill(64, "hello");
+  ibv_sge sge{.addr = 0x1234, .length = 5, .lkey = null->lkey};
+  ibv_send_wr write = Request(IBV_WR_RDMA_WRITE, &sge);
+  write.wr.rdma.remote_addr = There(64);
+  ASSERT_EQ(a.Post(qa, write), 0);
+  EXPECT_EQ(a.WaitStatus(), IBV_WC_SUCCESS);
+  EXPECT_EQ(b.Text(64, 5), std::string(5, '\0'));
+  EXPECT_EQ(ibv_dereg_mr(null), 0);
+}
+
 TEST_F(MrTest, OptionalFlagsAreTaken) {
   const unsigned access = kWritable | IBV_ACCESS_RELAXED_ORDERING;
   ibv_mr* const mr = ibv_reg_mr(b.pd, b.bytes.data(), 64, access);

@@ -1,5 +1,7 @@
 #include "ibverbs/settings.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -23,6 +25,13 @@ bool IsOn(const char* name) {
   return false;
 }
 
+// A program and its children may each have a file: %p stands for the process.
+std::string WithProcess(std::string path) {
+  const size_t at = path.find("%p");
+  if (at != std::string::npos) path.replace(at, 2, std::to_string(getpid()));
+  return path;
+}
+
 Look LookOf(std::string_view value) {
   if (value == "ib") return Look::kInfiniband;
   if (!value.empty() && value != "roce") {
@@ -35,7 +44,7 @@ Look LookOf(std::string_view value) {
 
 Settings Settings::FromEnvironment() {
   return {.look = LookOf(Variable("VERBENA_DEVICE_LOOK")),
-          .trace = std::string(Variable("VERBENA_TRACE")),
+          .trace = WithProcess(std::string(Variable("VERBENA_TRACE"))),
           .stats = IsOn("VERBENA_STATS"),
           .strict = IsOn("VERBENA_STRICT")};
 }
@@ -43,6 +52,7 @@ Settings Settings::FromEnvironment() {
 Options Settings::ToOptions() const {
   Options options;
   options.strict = strict;
+  options.trace = trace;
   return options;
 }
 

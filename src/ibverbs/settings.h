@@ -16,7 +16,7 @@ enum class Look : uint8_t {
 // What a user may choose, in the environment, where `verbena run` puts its options.
 struct Settings {
   Look look = Look::kRoce;  // VERBENA_DEVICE_LOOK=roce|ib
-  std::string trace = {};   // VERBENA_TRACE=FILE.pcapng
+  std::string trace = {};   // VERBENA_TRACE=FILE.pcapng; %p is the process
   bool stats = false;       // VERBENA_STATS=1: counters, when the program ends
   bool strict = false;      // VERBENA_STRICT=1: see Options::strict
   [[nodiscard]] static Settings FromEnvironment();

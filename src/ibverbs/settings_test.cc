@@ -1,6 +1,9 @@
 #include "ibverbs/settings.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -36,6 +39,12 @@ TEST_F(SettingsTest, AreTakenFromTheEnvironment) {
   EXPECT_EQ(settings.trace, "/tmp/x.pcapng");
   EXPECT_TRUE(settings.stats);
   EXPECT_TRUE(settings.ToOptions().strict);
+  EXPECT_EQ(settings.ToOptions().trace, "/tmp/x.pcapng");
+}
+
+TEST_F(SettingsTest, EachProcessMayHaveItsTrace) {
+  setenv("VERBENA_TRACE", "/tmp/x.%p.pcapng", 1);
+  EXPECT_EQ(Settings::FromEnvironment().trace, "/tmp/x." + std::to_string(getpid()) + ".pcapng");
 }
 
 TEST_F(SettingsTest, WhatNobodyKnowsIsSaidAndLeftOut) {

@@ -46,12 +46,14 @@ TEST_F(ReregisterTest, NewRightsMakeNewKeysAndLeaveTheBytesWhereTheyAre) {
 }
 
 TEST_F(ReregisterTest, KeysStayIfTheyAreToAndAreNotForOneMessage) {
-  const RegionKeys old = Register(kBase, kPage);
+  const RegionKeys old = LinearRegion(kBase, kPage);
   RegionSpec spec = Spec(kBase, kPage, Rights::kLocalRead);
   spec.keep_keys = true;
-  EXPECT_EQ(core_.regions.Reregister(old.local, spec, {}), old);
-  EXPECT_EQ(core_.table.FindLive(old.local, EntryType::kRegion).value()->rights,
-            Rights::kLocalRead);
+  const auto kept = core_.regions.Reregister(old.local, spec, {});
+  ASSERT_TRUE(Succeeds(kept));
+  EXPECT_EQ(*kept, old);
+  EXPECT_EQ(PiecesOf(Translate(old.local, kBase, 1, Access::kLocalRead)), (Pieces{{kBase, 1}}));
+  EXPECT_TRUE(IsDenied(Translate(old.local, kBase, 1, Access::kLocalWrite), Denial::kNoRight));
   spec.one_touch = true;
   const auto once = core_.regions.Reregister(old.local, spec, {});
   ASSERT_TRUE(Succeeds(once));
