@@ -175,6 +175,7 @@ class Adapter {
   // Refuses in a child.
   [[nodiscard]] std::optional<Error> Dead() const;
   [[nodiscard]] ErrorOr<void> CheckSpec(const QpSpec& spec) const;
+  [[nodiscard]] bool HasNoPages(memory::Key key);
   [[nodiscard]] ErrorOr<void> CheckAdvice(memory::Key key, const RegionRange& range,
                                           memory::Access access);
   [[nodiscard]] std::optional<PageJob> AbsentPages(memory::Key key, uint64_t offset,

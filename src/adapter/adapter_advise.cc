@@ -12,13 +12,22 @@ namespace {
 
 using memory::Access;
 
-// The region as its own domain sees it. nullptr if there is none, or none with memory.
+// nullptr if there is none.
 const memory::ProtectionEntry* FindRegion(const memory::MemoryCore& memory, memory::Key key) {
   const auto found = memory.table.FindLive(key, memory::EntryType::kRegion);
   return found ? *found : nullptr;
 }
 
+// Each is a request to the pager, which keeps them all.
+constexpr uint64_t kBatchesMax = 1U << 16;
+
 }  // namespace
+
+bool Adapter::HasNoPages(memory::Key key) {
+  const EngineLock lock(parts_->engine);
+  const memory::ProtectionEntry* const region = FindRegion(parts_->engine.memory, key);
+  return region == nullptr || region->is_null;
+}
 
 ErrorOr<void> Adapter::CheckAdvice(memory::Key key, const RegionRange& range, Access access) {
   const EngineLock lock(parts_->engine);
@@ -43,7 +52,7 @@ std::optional<PageJob> Adapter::AbsentPages(memory::Key key, uint64_t offset, ui
   const EngineLock lock(parts_->engine);
   const memory::MemoryCore& memory = parts_->engine.memory;
   const memory::ProtectionEntry* const region = FindRegion(memory, key);
-  if (region == nullptr || region->is_null) return std::nullopt;
+  if (region == nullptr) return std::nullopt;
   for (uint64_t done = 0; done < length;) {
     const memory::Translation translation =
         memory.translator.Translate(key, memory::KeyAddress(region->start + offset + done),
@@ -65,12 +74,18 @@ ErrorOr<void> Adapter::Advise(memory::Key key, std::span<const RegionRange> rang
   for (const RegionRange& range : ranges) {
     if (const auto ok = CheckAdvice(key, range, access); !ok) return ok;
   }
+  if (HasNoPages(key)) return {};
+  const uint64_t batch = parts_->options.page_batch_max;
+  for (const RegionRange& range : ranges) {
+    if (range.length / batch >= kBatchesMax) {
+      return Fail(LimitError(kBatchesMax, "batches of pages in one advice", "page_batch_max"));
+    }
+  }
   bool all_came = true;
   const auto map = [&](const PageJob& job) {
     const EngineLock lock(parts_->engine);
     return MapPages(parts_->engine.memory, job);
   };
-  const uint64_t batch = parts_->options.page_batch_max;
   for (const RegionRange& range : ranges) {
     for (uint64_t done = 0; done < range.length; done += std::min(batch, range.length - done)) {
       auto job =

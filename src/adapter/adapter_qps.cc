@@ -115,8 +115,10 @@ ErrorOr<void> Adapter::Destroy(QueuePair* qp) {
   }
   const QpSpec spec = qp->spec();
   if (spec.xrc_domain != nullptr) std::erase(spec.xrc_domain->connections, qp);
-  if (qp->has_path()) engine.paths.Remove(qp->attributes().path);
-  engine.RemoveQp(*qp);
+  const bool has_path = qp->has_path();
+  const transport::PathId path = qp->attributes().path;
+  engine.RemoveQp(*qp);  // which may still send on it
+  if (has_path) engine.paths.Remove(path);
   parts_->events.Forget([&](const Event& event) { return event.qp == number && !event.cq; });
   engine.memory.domains.DropUser(spec.pd);
   --spec.send_cq->users;
