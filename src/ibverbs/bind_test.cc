@@ -128,7 +128,7 @@ TEST_F(BindTest, WhatIsNotABindIsRefused) {
   wr = BindOf(two, key, info);
   EXPECT_EQ(b.Post(qb, wr), EINVAL);
   info = Info(0, 8);
-  info.mw_access_flags = IBV_ACCESS_LOCAL_WRITE;
+  info.mw_access_flags = IBV_ACCESS_MW_BIND;
   wr = BindOf(two, key, info);
   EXPECT_EQ(b.Post(qb, wr), EINVAL);
   ibv_pd* const other = ibv_alloc_pd(b.context);

@@ -83,7 +83,7 @@ TEST_F(CqExTest, EverythingCanBeRead) {
   EXPECT_EQ(ibv_wc_read_imm_data(cq), 0xABCDU);
   EXPECT_EQ(ibv_wc_read_qp_num(cq), qp->qp_num);
   EXPECT_EQ(ibv_wc_read_vendor_err(cq), 0U);
-  EXPECT_EQ(ibv_wc_read_src_qp(cq), 0U);
+  EXPECT_EQ(ibv_wc_read_src_qp(cq), qp->qp_num);
   EXPECT_EQ(ibv_wc_read_slid(cq), 0U);
   EXPECT_EQ(ibv_wc_read_sl(cq), 0U);
   EXPECT_EQ(ibv_wc_read_dlid_path_bits(cq), 0U);
