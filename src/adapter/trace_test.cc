@@ -56,7 +56,7 @@ Capture Read(const std::string& path) {
       constexpr size_t kEthernet = 14;
       const auto* const frame = &bytes[at + 28 + kEthernet];
       const size_t length = WordAt(bytes, at + 20) - kEthernet;
-      const size_t headers = (*frame >> 4 == std::byte{4} ? 20 : 40) + 8;
+      const size_t headers = ((*frame >> 4) == std::byte{4} ? 20 : 40) + 8;
       capture.packets.push_back(
           {.time_ns = uint64_t{WordAt(bytes, at + 12)} << 32 | WordAt(bytes, at + 16),
            .headers = Bytes(frame, frame + headers),
