@@ -118,7 +118,7 @@ TEST_F(MrTest, TakesOtherMemory) {
 }
 
 TEST_F(MrTest, TakesOtherRights) {
-  ibv_mr* const mr = ibv_reg_mr(b.pd, b.bytes.data(), 4'096, IBV_ACCESS_LOCAL_WRITE);
+  ibv_mr* const mr = ibv_reg_mr(b.pd, b.bytes.data(), 4'096, int{IBV_ACCESS_LOCAL_WRITE});
   const uint32_t rkey = mr->rkey;
   ASSERT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, kWritable), 0);
   EXPECT_EQ(mr->rkey, rkey) << "peers know it already";

@@ -47,7 +47,7 @@ TEST_F(PdTest, StaysWhileSomethingIsInIt) {
 TEST_F(PdTest, AParentDomainStandsForItsDomain) {
   ibv_pd* const parent = MakeParent(end_.pd);
   ASSERT_NE(parent, nullptr);
-  ibv_mr* const mr = ibv_reg_mr(parent, end_.bytes.data(), 64, IBV_ACCESS_LOCAL_WRITE);
+  ibv_mr* const mr = ibv_reg_mr(parent, end_.bytes.data(), 64, int{IBV_ACCESS_LOCAL_WRITE});
   ASSERT_NE(mr, nullptr);
   EXPECT_EQ(mr->pd, parent);
   EXPECT_EQ(ibv_dealloc_pd(parent), EBUSY) << "the region is in it";
