@@ -24,7 +24,7 @@ def pingpong(kind: str, *options: str, iterations: int = 50, fixed: tuple[str, .
     looks = "-c" in options and kind != "xsrq"
     return Case(f"ibv_{kind}_pingpong", options, ("-g", "0", "-n", str(iterations), *fixed),
                 expect="iters in" if kind != "xsrq" else "",
-                checks="exit codes; it looks at the bytes itself" if looks else "exit codes")
+                checks="exit codes; a byte a page, by itself" if looks else "exit codes")
 
 
 def perftest(test: str, *options: str, iterations: int = 20, rows: int = 1) -> Case:
