@@ -1,5 +1,8 @@
 #include "fabric/udp_fabric.h"
 
+#include <netinet/udp.h>
+#include <sys/socket.h>
+
 #include <tuple>
 
 #include <gtest/gtest.h>
@@ -53,6 +56,18 @@ INSTANTIATE_TEST_SUITE_P(All, UdpFabricTest,
                                                           Family::kIpv6),
                                           testing::Bool(), testing::Bool()),
                          NameOf);
+
+// As the kernel's Soft-RoCE sends. IPv6 does not allow it unless the receiver does.
+TEST_P(UdpFabricTest, TakesDatagramsWithoutAChecksum) {
+  const int on = 1;
+  const bool is_ipv4_socket = std::get<0>(GetParam()) == Family::kIpv4Socket;
+  ASSERT_EQ(is_ipv4_socket ? setsockopt(a_->fd(), SOL_SOCKET, SO_NO_CHECK, &on, sizeof(on))
+                           : setsockopt(a_->fd(), IPPROTO_UDP, UDP_NO_CHECK6_TX, &on, sizeof(on)),
+            0);
+  ASSERT_TRUE(Stage(*a_, RouteTo(*b_), TestBytes(100, 1)));
+  EXPECT_EQ(a_->Flush(), FlushResult::kDone);
+  EXPECT_EQ(ReceiveAll(*b_, 1).size(), 1u);
+}
 
 TEST_P(UdpFabricTest, SlotsFollowEachOther) {
   EXPECT_EQ(a_->slot(), Slot(0));
