@@ -1,6 +1,6 @@
 #include "ibverbs/control_ops.h"
 
-#include <cerrno>
+#include "ibverbs/dm.h"
 
 namespace verbena::ibverbs {
 
@@ -13,6 +13,9 @@ void FillControlOps(verbs_context& context) {
   context.alloc_parent_domain = AllocateParentDomain;
   context.alloc_null_mr = AllocateNullMr;
   context.advise_mr = AdviseMr;
+  context.alloc_dm = AllocateDm;
+  context.free_dm = FreeDm;
+  context.reg_dm_mr = RegisterDm;
   context.open_xrcd = OpenXrcd;
   context.close_xrcd = CloseXrcd;
   context.context.ops.alloc_mw = AllocateMw;

@@ -1,5 +1,7 @@
 // Memory regions: registering, changing, ending.
 
+#include "ibverbs/mr.h"
+
 #include <infiniband/verbs.h>
 
 #include <cstddef>
@@ -50,20 +52,6 @@ void ShowKeys(Mr& mr) {
   by_key.Put(mr.lkey, &mr);
 }
 
-ibv_mr* Give(ibv_pd* pd, MemoryRegion region, void* address, size_t length, unsigned flags) {
-  auto mr = std::make_unique<Mr>();
-  mr->context = pd->context;
-  mr->pd = pd;
-  mr->addr = address;
-  mr->length = length;
-  mr->handle = std::move(region);
-  mr->access = flags;
-  mr->use_of_pd = Use(Own(pd).users);
-  mr->ibv_mr::handle = Own(pd->context).mrs.Add(mr.get());
-  ShowKeys(*mr);
-  return mr.release();
-}
-
 ibv_mr* Register(const char* call, ibv_pd* pd, void* address, size_t length, uint64_t iova,
                  unsigned flags) {
   auto made = RegisterAt(Own(pd), address, length, iova, flags);
@@ -97,6 +85,20 @@ ErrorOr<RegionChange> ChangeOf(int flags, ibv_pd* pd, void* address, size_t leng
 }
 
 }  // namespace
+
+ibv_mr* Give(ibv_pd* pd, MemoryRegion region, void* address, size_t length, unsigned flags) {
+  auto mr = std::make_unique<Mr>();
+  mr->context = pd->context;
+  mr->pd = pd;
+  mr->addr = address;
+  mr->length = length;
+  mr->handle = std::move(region);
+  mr->access = flags;
+  mr->use_of_pd = Use(Own(pd).users);
+  mr->ibv_mr::handle = Own(pd->context).mrs.Add(mr.get());
+  ShowKeys(*mr);
+  return mr.release();
+}
 
 ibv_mr* AllocateNullMr(ibv_pd* pd) {
   auto made = MemoryRegion::RegisterNull(Own(pd).domain());

@@ -30,6 +30,7 @@ struct FrontMargin {
   std::array<std::byte, 1024> zeros{};
 };
 
+struct Dm;
 struct Pd;
 struct Mr;
 
@@ -40,7 +41,11 @@ struct Context : FrontMargin, verbs_context {
   Identities identities;       // whom events are about
   HandleTable<Pd> pds;         // what can be imported
   HandleTable<Mr> mrs;         // likewise
+  HandleTable<Dm> dms;         // likewise
   HandleTable<Mr> mrs_by_key;  // L_Key
+  // Bytes; shared with what uses them.
+  std::shared_ptr<std::atomic<uint64_t>> device_memory_used =
+      std::make_shared<std::atomic<uint64_t>>(0);
   XrcFiles xrc_files;
   uint32_t references = 1;  // see open_contexts.h
 };
@@ -70,6 +75,7 @@ struct Mr : ibv_mr {
   verbena::MemoryRegion handle;  // empty if it was imported
   unsigned access = 0;           // IBV_ACCESS_*
   Use use_of_pd = {};
+  Use use_of_dm = {};
 };
 
 struct Mw : ibv_mw {

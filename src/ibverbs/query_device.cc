@@ -11,6 +11,7 @@
 
 #include "ibverbs/control_ops.h"
 #include "ibverbs/device.h"
+#include "ibverbs/dm.h"
 #include "ibverbs/failure.h"
 #include "ibverbs/objects.h"
 
@@ -100,6 +101,7 @@ ibv_device_attr_ex ExtendedAttributes(const Options& limits) {
   out.device_cap_flags_ex = kCapabilities;
   out.cq_mod_caps = {.max_cq_count = UINT16_MAX, .max_cq_period = UINT16_MAX};
   out.phys_port_cnt_ex = 1;
+  out.max_dm_size = kDeviceMemoryMax;
   return out;
 }
 

@@ -14,8 +14,7 @@ namespace {
 
 CommandRun RunRun(const std::string& line) {
   return RunCommand(
-      [](CLI::App& app, Outcome& outcome) { AddRunCommand(app, ThisProgram(""), outcome); },
-      line);
+      [](CLI::App& app, Outcome& outcome) { AddRunCommand(app, ThisProgram(""), outcome); }, line);
 }
 
 // Its exit code is 0 if the shell finds the condition true.

@@ -1,0 +1,138 @@
+// Device memory: bytes that belong to the device and not to the program, which reaches them through
+// the device alone. Ours lie in the process, as all of the device does.
+
+#include "ibverbs/dm.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "base/check.h"
+#include "ibverbs/failure.h"
+#include "ibverbs/mr.h"
+#include "ibverbs/region_access.h"
+
+namespace verbena::ibverbs {
+namespace {
+
+// The cards that have such memory are read and written in words of this size, and programs that
+// run there must not find out here that they relied on less.
+constexpr uint64_t kWord = 4;
+
+bool IsInside(const Dm& dm, uint64_t offset, size_t length) {
+  return offset <= dm.length && length <= dm.length - offset;
+}
+
+bool IsWhole(const Dm& dm, uint64_t offset, size_t length) {
+  return IsInside(dm, offset, length) && offset % kWord == 0 && length % kWord == 0;
+}
+
+int CopyTo(ibv_dm* dm, uint64_t offset, const void* from, size_t length) {
+  Dm& own = Own(dm);
+  if (!IsWhole(own, offset, length)) return EINVAL;
+  std::memcpy(own.memory->bytes() + offset, from, length);
+  return 0;
+}
+
+int CopyFrom(void* to, ibv_dm* dm, uint64_t offset, size_t length) {
+  Dm& own = Own(dm);
+  if (!IsWhole(own, offset, length)) return EINVAL;
+  std::memcpy(to, own.memory->bytes() + offset, length);
+  return 0;
+}
+
+// Takes so much of what the device has left.
+bool Take(std::atomic<uint64_t>& used, uint64_t length) {
+  if (length > kDeviceMemoryMax) return false;
+  uint64_t before = used.load();
+  do {
+    if (length > kDeviceMemoryMax - before) return false;
+  } while (!used.compare_exchange_weak(before, before + length));
+  return true;
+}
+
+std::unique_ptr<Dm> MakeDm(ibv_context* context) {
+  auto dm = std::make_unique<Dm>();
+  dm->context = context;
+  dm->memcpy_to_dm = CopyTo;
+  dm->memcpy_from_dm = CopyFrom;
+  return dm;
+}
+
+std::byte* AllocatePages(uint64_t length) {
+  constexpr uint64_t kPage = uint64_t{1} << kDeviceMemoryAlignMax;
+  const uint64_t size = (length + kPage - 1) & ~(kPage - 1);
+  void* const pages = std::aligned_alloc(kPage, size);
+  CHECK(pages != nullptr);
+  return static_cast<std::byte*>(std::memset(pages, 0, size));
+}
+
+}  // namespace
+
+DeviceMemory::DeviceMemory(uint64_t length, std::shared_ptr<std::atomic<uint64_t>> used)
+    : length_(length), used_(std::move(used)), bytes_(AllocatePages(length)) {}
+
+DeviceMemory::~DeviceMemory() {
+  std::free(bytes_);
+  *used_ -= length_;
+}
+
+ibv_dm* AllocateDm(ibv_context* context, ibv_alloc_dm_attr* attributes) {
+  constexpr auto kCall = "ibv_alloc_dm";
+  if (attributes->comp_mask != 0) return Null(kCall, Invalid("an attribute that is not known"));
+  const uint64_t length = attributes->length;
+  if (length == 0 || attributes->log_align_req > kDeviceMemoryAlignMax) {
+    return Null(kCall, Invalid("a length of 0, or an alignment beyond a page"));
+  }
+  const auto& used = Own(context).device_memory_used;
+  if (!Take(*used, length)) {
+    return Null(kCall, {ErrorCode::kLimit, "the device has no more memory than max_dm_size"});
+  }
+  auto dm = MakeDm(context);
+  dm->memory = std::make_shared<DeviceMemory>(length, used);
+  dm->length = length;
+  dm->handle = Own(context).dms.Add(dm.get());
+  return dm.release();
+}
+
+int FreeDm(ibv_dm* dm) {
+  Dm& own = Own(dm);
+  if (own.users != 0) return EBUSY;
+  Own(dm->context).dms.Remove(dm->handle);
+  delete &own;
+  return 0;
+}
+
+ibv_mr* RegisterDm(ibv_pd* pd, ibv_dm* dm, uint64_t offset, size_t length, unsigned flags) {
+  constexpr auto kCall = "ibv_reg_dm_mr";
+  Dm& own = Own(dm);
+  const auto access = RegionAccess(flags);
+  if (!access || (flags & IBV_ACCESS_ZERO_BASED) == 0) {
+    return Null(kCall, Invalid("access flags that do not go together; it is zero-based"));
+  }
+  if (!IsInside(own, offset, length)) return Null(kCall, Invalid("beyond the end of the memory"));
+  auto made = MemoryRegion::Register(Own(pd).domain(), {own.memory->bytes() + offset, length},
+                                     *access, {.start = 0, .zero_based = true});
+  if (!made) return Null(kCall, made.error());
+  ibv_mr* const mr = Give(pd, std::move(*made), nullptr, length, flags);
+  Own(mr).use_of_dm = Use(own.users);
+  return mr;
+}
+
+}  // namespace verbena::ibverbs
+
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+
+ibv_dm* ibv_import_dm(ibv_context* context, uint32_t handle) {
+  const Dm* const original = Own(context).dms.Find(handle);
+  if (original == nullptr) return Null("ibv_import_dm", Invalid("there is no such memory"));
+  auto dm = MakeDm(context);
+  dm->memory = original->memory;
+  dm->length = original->length;
+  dm->handle = handle;
+  return dm.release();
+}
+
+void ibv_unimport_dm(ibv_dm* dm) { delete &Own(dm); }
