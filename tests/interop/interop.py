@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Programs between Verbena here and the kernel's Soft-RoCE in a guest, in both directions.
+
+usage: interop.py LAB VERBENA [--only REGEX] [--write FILE]
+
+LAB is a command that reaches the guest (`LAB sh COMMAND`) and runs a program in the network that it
+shares with this machine (`LAB host COMMAND`); its device is rxe0. VERBENA is bin/verbena. Prints a
+line a case, and with --write a table in Markdown. Exits with 1 if a case failed. Not part of
+`make test`: few machines can start a guest.
+"""
+
+import argparse
+import re
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+PATIENCE = 60  # seconds for a case: the guest may be emulated
+LISTENING = 3  # seconds until a server in the guest waits for its client
+
+# The programs meet over TCP on these; the packets go by the addresses of the GID indices.
+OUR_ADDRESS, THEIR_ADDRESS = "10.77.0.1", "10.77.0.2"
+OUR_GID = {"ipv4": 0, "ipv6": 2}  # 10.77.0.1, fd77::1
+THEIR_GID = {"ipv4": 1, "ipv6": 2}  # 10.77.0.2, fd77::2
+
+
+class Case(NamedTuple):
+    """A program with its arguments; `gid` is its option for the GID index."""
+    program: str
+    arguments: str
+    gid: str
+    ip: str
+    we_serve: bool
+
+    def name(self) -> str:
+        side = "kernel to us" if self.we_serve else "us to kernel"
+        return f"{self.program} {self.arguments}, {self.ip}, {side}"
+
+
+def pingpongs(ip: str, we_serve: bool):
+    for mtu in (256, 512, 1024, 2048, 4096):
+        yield Case("ibv_rc_pingpong", f"-c -n 50 -m {mtu}", "-g", ip, we_serve)
+        yield Case("ibv_uc_pingpong", f"-c -n 50 -m {mtu}", "-g", ip, we_serve)
+    yield Case("ibv_ud_pingpong", "-c -n 50 -s 1024", "-g", ip, we_serve)
+    yield Case("ibv_srq_pingpong", "-c -n 50", "-g", ip, we_serve)
+    yield Case("ibv_rc_pingpong", "-c -n 50 -e", "-g", ip, we_serve)
+    yield Case("ibv_rc_pingpong", "-c -n 4 -s 1048576", "-g", ip, we_serve)
+
+
+def perftests(ip: str, we_serve: bool):
+    for operation in ("send", "write", "read"):
+        yield Case(f"ib_{operation}_bw", "-F -n 50 -s 65536", "-x", ip, we_serve)
+        yield Case(f"ib_{operation}_lat", "-F -n 50 -s 64", "-x", ip, we_serve)
+    yield Case("ib_atomic_bw", "-F -n 50 -A FETCH_AND_ADD", "-x", ip, we_serve)
+    yield Case("ib_atomic_bw", "-F -n 50 -A CMP_AND_SWAP", "-x", ip, we_serve)
+
+
+def cases():
+    for ip in OUR_GID:
+        for we_serve in (False, True):
+            yield from pingpongs(ip, we_serve)
+            yield from perftests(ip, we_serve)
+
+
+class Lab:
+    """Runs the two ends of a case."""
+
+    def __init__(self, lab: str, verbena: Path):
+        self.lab = lab
+        self.verbena = verbena
+
+    def here(self, case: Case, *peer: str) -> list[str]:
+        words = [case.program, *shlex.split(case.arguments), case.gid, str(OUR_GID[case.ip])]
+        return [self.lab, "host", "timeout", str(PATIENCE), str(self.verbena), "run", "--strict",
+                "--", *words, *peer]
+
+    def there(self, case: Case, *peer: str) -> list[str]:
+        words = ["timeout", str(PATIENCE), case.program, "-d", "rxe0", case.arguments, case.gid,
+                 str(THEIR_GID[case.ip]), *peer]
+        return [self.lab, "sh", " ".join(words)]
+
+    def run(self, case: Case) -> tuple[bool, str]:
+        """Whether both ends succeeded; if not, what they said last."""
+        if case.we_serve:
+            server, client = self.here(case), self.there(case, OUR_ADDRESS)
+        else:
+            server, client = self.there(case), self.here(case, THEIR_ADDRESS)
+        with subprocess.Popen(server, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True) as waiting:
+            time.sleep(LISTENING)
+            try:
+                done = subprocess.run(client, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                      text=True, timeout=PATIENCE, check=False)
+                said, _ = waiting.communicate(timeout=PATIENCE)
+            except subprocess.TimeoutExpired:
+                waiting.kill()
+                return False, "not done in time"
+        if done.returncode == 0 and waiting.returncode == 0:
+            return True, ""
+        return False, " / ".join(text.strip().splitlines()[-1] for text in (done.stdout, said)
+                                 if text.strip())
+
+
+def table(results) -> str:
+    lines = ["| program | IP | direction | seen |", "| --- | --- | --- | --- |"]
+    for case, good, why in results:
+        side = "kernel → us" if case.we_serve else "us → kernel"
+        seen = "passed" if good else f"failed: {why}"
+        lines.append(f"| `{case.program} {case.arguments}` | {case.ip} | {side} | {seen} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("lab")
+    parser.add_argument("verbena", type=Path)
+    parser.add_argument("--only", default="", help="cases whose name this pattern finds")
+    parser.add_argument("--write", type=Path, help="where to write the table")
+    arguments = parser.parse_args()
+    lab = Lab(arguments.lab, arguments.verbena.resolve())
+    results = []
+    for case in cases():
+        if not re.search(arguments.only, case.name()):
+            continue
+        good, why = lab.run(case)
+        results.append((case, good, why))
+        print(f"{'passed' if good else 'FAILED'}  {case.name()}  {why}", flush=True)
+        if arguments.write:
+            arguments.write.write_text(table(results), encoding="utf-8")
+    failed = sum(not good for _, good, _ in results)
+    print(f"{len(results)} cases, {failed} failed")
+    return 1 if failed or not results else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
