@@ -58,8 +58,9 @@ def pingpongs() -> list[Case]:
 
 def perftests() -> list[Case]:
     all_sizes = 23
-    cases = [perftest(f"{test}_{what}", "-a", iterations=5, rows=all_sizes)
-             for test in ("send", "write", "read") for what in ("bw", "lat")]
+    cases = [perftest(test, "-a", iterations=5, rows=all_sizes)
+             for test in ("send_bw", "write_bw", "read_bw", "write_lat")]
+    cases += [perftest(test) for test in ("send_lat", "read_lat")]
     cases += [perftest(f"{test}_bw", *options) for test in ("send", "write", "read")
               for options in (("-b",), ("-q", "16"), ("--odp",), ("--mr_per_qp", "-q", "4"),
                               ("--use_old_post_send",))]
