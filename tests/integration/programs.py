@@ -42,7 +42,7 @@ def qperf(test: str) -> Case:
 def pingpongs() -> list[Case]:
     cases = [pingpong("rc", *options) for options in
              ((), ("-c",), ("-e",), ("-c", "-e"), ("-N",), ("-c", "-N"), ("-c", "-o"),
-              ("-c", "-o", "-P"), ("-c", "-O"), ("-t",), ("-c", "-t"))]
+              ("-c", "-o", "-P"), ("-c", "-O"), ("-t",), ("-c", "-t"), ("-c", "-j"))]
     cases += [pingpong("rc", "-c", "-m", str(mtu)) for mtu in (256, 512, 1024, 2048, 4096)]
     cases += [pingpong("rc", "-c", "-s", str(size)) for size in (1, 4095, 65536)]
     cases += [pingpong("rc", "-c", "-s", str(size), iterations=4, fixed=("-r", "4"))
