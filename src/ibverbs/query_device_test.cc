@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "ibverbs/control_ops.h"
+#include "ibverbs/dm.h"
 #include "tests/support/ibverbs_end.h"
 
 namespace verbena::ibverbs {
@@ -50,7 +51,7 @@ TEST_F(QueryDeviceTest, TheRestIsInTheLongerStructure) {
   EXPECT_EQ(all.hca_core_clock, 1'000'000U);
   EXPECT_EQ(all.completion_timestamp_mask, UINT64_MAX);
   EXPECT_EQ(all.phys_port_cnt_ex, 1U);
-  EXPECT_EQ(all.max_dm_size, 0U);
+  EXPECT_EQ(all.max_dm_size, kDeviceMemoryMax);
 }
 
 TEST_F(QueryDeviceTest, AProgramWithAnOlderOrNewerStructureIsServed) {
