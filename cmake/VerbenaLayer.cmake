@@ -58,7 +58,8 @@ endfunction()
 # From all files below the current folder: verbena_<folder>, which links the layers in DEPENDS and
 # the outside LIBRARIES, and <folder>_test from the *_test.cc files, which links that layer only,
 # besides TEST_LIBRARIES. A folder that has only headers becomes an interface library. With
-# "checks" in VERBENA_PARTS the build also compiles each header alone. main.cc is left to a program.
+# "checks" in VERBENA_PARTS the build also compiles each header alone that has no source file.
+# main.cc is left to a program.
 # ON_TOP is for those that use the public library: what links all layers does not get it.
 function(verbena_layer folder)
   cmake_parse_arguments(PARSE_ARGV 1 layer "ON_TOP" "" "DEPENDS;LIBRARIES;TEST_LIBRARIES")
@@ -94,14 +95,23 @@ function(verbena_layer folder)
     target_compile_options(${target} PRIVATE
                            "$<$<COMPILE_LANGUAGE:CXX>:-flto=auto;-ffat-lto-objects>")
   endif()
+  # A header with a source file of its name is compiled alone there: it is included first.
+  set(alone ${headers})
+  list(TRANSFORM sources REPLACE "\\.cc$" ".h" OUTPUT_VARIABLE seconded)
+  list(REMOVE_ITEM alone ${seconded})
   target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src
                                     FILES ${headers})
+  if(alone)
+    target_sources(${target} ${scope} FILE_SET alone TYPE HEADERS
+                                      BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${alone})
+    set_property(TARGET ${target} APPEND PROPERTY INTERFACE_HEADER_SETS_TO_VERIFY alone)
+  endif()
   list(TRANSFORM layer_DEPENDS PREPEND verbena_)
   target_link_libraries(${target} ${scope} ${layer_DEPENDS} ${layer_LIBRARIES})
   if(NOT layer_ON_TOP)
     target_link_libraries(verbena_layers INTERFACE ${target})
   endif()
-  if(headers AND CMAKE_VERIFY_INTERFACE_HEADER_SETS)
+  if(alone AND CMAKE_VERIFY_INTERFACE_HEADER_SETS)
     add_dependencies(verbena_headers ${target}_verify_interface_header_sets)
   endif()
 
