@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -43,8 +44,9 @@ TEST_F(DmTest, IsCopiedInWholeWordsWithinItsBounds) {
   std::array<char, 12> back{};
   ASSERT_EQ(ibv_memcpy_from_dm(back.data(), dm, 88, back.size()), 0);
   EXPECT_EQ(std::string(back.data(), back.size()), text);
-  for (const auto& [offset, length] : {std::pair{1, 4}, std::pair{4, 3}, std::pair{100, 4},
-                                       std::pair{92, 12}, std::pair{104, 0}}) {
+  using Range = std::pair<uint64_t, size_t>;
+  for (const auto& [offset, length] :
+       {Range{1, 4}, Range{4, 3}, Range{100, 4}, Range{92, 12}, Range{104, 0}}) {
     EXPECT_NE(ibv_memcpy_to_dm(dm, offset, text.data(), length), 0) << offset << ", " << length;
     EXPECT_NE(ibv_memcpy_from_dm(back.data(), dm, offset, length), 0) << offset << ", " << length;
   }
