@@ -32,6 +32,8 @@ function(verbena_install_api)
                                    COMPATIBILITY SameMinorVersion)
   install(FILES ${PROJECT_BINARY_DIR}/verbena-config.cmake
                 ${PROJECT_BINARY_DIR}/verbena-config-version.cmake DESTINATION ${package})
+  # The package and `cmake --install --prefix` put it elsewhere than was configured.
+  file(RELATIVE_PATH prefix_from_here /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/verbena.pc.in ${PROJECT_BINARY_DIR}/verbena.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/verbena.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()

@@ -68,8 +68,7 @@ def check_consumer(prefix: Path, libraries: Path, folder: Path) -> None:
     source.write_text(CONSUMER, encoding="utf-8")
     environment = dict(os.environ, PKG_CONFIG_PATH=str(libraries / "pkgconfig"),
                        LD_LIBRARY_PATH=str(libraries))
-    flags = run("pkg-config", f"--define-variable=prefix={prefix}", "--cflags", "--libs",
-                "verbena", env=environment).split()
+    flags = run("pkg-config", "--cflags", "--libs", "verbena", env=environment).split()
     run("c++", source, "-o", folder / "by_pkg_config", *flags)
     check("port" in run(folder / "by_pkg_config", env=environment), "by pkg-config: does not run")
 
