@@ -116,12 +116,19 @@ TransmitBurst::FlushResult TransmitBurst::Flush() {
   return FlushResult::kDone;
 }
 
-// How many, from the first on, or -1. A single one costs less by a call of its own.
+// How many, from the first on, or -1. A single one costs less by a call of its own, and less again
+// if nothing has to be said about it: 0.1 us of 2.9.
 int TransmitBurst::SendMessages(size_t count) {
   if (count > 1) {
     return sendmmsg(fd_, &headers_[first_], static_cast<unsigned>(count), MSG_DONTWAIT);
   }
-  return sendmsg(fd_, &headers_[first_].msg_hdr, MSG_DONTWAIT) < 0 ? -1 : 1;
+  const msghdr& message = headers_[first_].msg_hdr;
+  const ssize_t sent =
+      message.msg_controllen != 0
+          ? sendmsg(fd_, &message, MSG_DONTWAIT)
+          : sendto(fd_, message.msg_iov->iov_base, message.msg_iov->iov_len, MSG_DONTWAIT,
+                   static_cast<const sockaddr*>(message.msg_name), message.msg_namelen);
+  return sent < 0 ? -1 : 1;
 }
 
 bool TransmitBurst::SendSome() {
