@@ -39,6 +39,8 @@ class Context : public Handle<verbs::ContextObject> {
   [[nodiscard]] static ErrorOr<std::vector<GidEntry>> Gids();
   // The largest MTU of a connection that fits the way, as far as the system knows it.
   [[nodiscard]] static ErrorOr<PathMtu> LargestMtu(const AddressVector& way);
+  // The same of an interface, for ways of the kind of its address.
+  [[nodiscard]] static PathMtu LargestMtu(const GidEntry& entry);
 
   [[nodiscard]] ErrorOr<DeviceCounters> Query() const;
   // What a person should know about this machine, a line each; told once.

@@ -39,7 +39,8 @@ struct LocalAddress {
 // How much of it is left behind the IP and UDP headers.
 [[nodiscard]] constexpr uint32_t DatagramBytesMax(uint32_t path_mtu, const IpAddress& to) {
   constexpr uint32_t kIpv4 = 20, kIpv6 = 40, kUdp = 8;
-  return path_mtu - (to.is_ipv4() ? kIpv4 : kIpv6) - kUdp;
+  const uint32_t headers = (to.is_ipv4() ? kIpv4 : kIpv6) + kUdp;
+  return path_mtu > headers ? path_mtu - headers : 0;
 }
 
 }  // namespace verbena::fabric

@@ -23,14 +23,10 @@ namespace {
 
 constexpr __be16 kDefaultPartition = 0xFFFF;  // the same in both byte orders
 
-// The largest whose packets fit the interface, headers and all.
-ibv_mtu MtuOn(uint32_t interface_mtu) {
-  // IPv6 40, UDP 8, BTH 12, XRCETH 4, RETH 16, immediate 4, ICRC 4.
-  constexpr uint32_t kHeaders = 88;
-  for (const PathMtu mtu : {PathMtu::k4096, PathMtu::k2048, PathMtu::k1024, PathMtu::k512}) {
-    if (BytesOf(mtu) + kHeaders <= interface_mtu) return static_cast<ibv_mtu>(mtu);
-  }
-  return IBV_MTU_256;
+// Of the first address, which is what programs take that ask for no other.
+ibv_mtu ActiveMtu(const std::vector<GidEntry>& present) {
+  if (present.empty()) return IBV_MTU_256;
+  return static_cast<ibv_mtu>(verbena::Context::LargestMtu(present.front()));
 }
 
 void FillEthernet(ibv_port_attr& out) {
@@ -68,7 +64,7 @@ ErrorOr<ibv_port_attr> Port(Context& context) {
   ibv_port_attr out{};
   FillLink(out);
   out.max_mtu = IBV_MTU_4096;
-  out.active_mtu = present.empty() ? IBV_MTU_256 : MtuOn(present.front().mtu);
+  out.active_mtu = ActiveMtu(present);
   out.gid_tbl_len = static_cast<int>(GidTable::ShownLength(*entries));
   out.max_msg_sz = kMessageMax;
   out.pkey_tbl_len = 1;

@@ -24,7 +24,7 @@ class SysfsTest : public ::testing::Test {
     rmdir(folder_.data());
   }
 
-  std::string Path() const { return std::string(folder_.data()) + "/file"; }
+  std::string Path() const { return folder_ + "/file"; }
   void Write(const char* text) const {
     std::FILE* const file = std::fopen(Path().c_str(), "w");
     ASSERT_NE(file, nullptr);
@@ -36,7 +36,7 @@ class SysfsTest : public ::testing::Test {
     return ibv_read_sysfs_file(folder_.data(), "file", out_.data(), size);
   }
 
-  std::array<char, 32> folder_ = {"/tmp/verbena-sysfs-XXXXXX"};
+  std::string folder_ = ::testing::TempDir() + "/verbena-sysfs-XXXXXX";
   std::array<char, 16> out_{};
 };
 

@@ -89,8 +89,8 @@ void AddRunCommand(CLI::App& app, const std::filesystem::path& program, Outcome&
                    "addressed by LID, too (roce)")
       ->check(CLI::IsMember({"roce", "ib"}));
   command->add_option("--trace", state->choices.trace,
-                      "write all packets to this file, for Wireshark; %p in it becomes the "
-                      "process's number, for programs of several processes");
+                      "add all packets to this file, for Wireshark; %p in it becomes the "
+                      "process's number, for a file each");
   command->add_option("--log", state->choices.log, "how much the library says (warning)")
       ->check(CLI::IsMember({"error", "warning", "info", "debug"}));
   command->add_flag("--stats", state->choices.stats, "print counters when the program ends");

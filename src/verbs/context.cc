@@ -105,6 +105,10 @@ ErrorOr<PathMtu> Context::LargestMtu(const AddressVector& way) {
   return static_cast<PathMtu>(*mtu);
 }
 
+PathMtu Context::LargestMtu(const GidEntry& entry) {
+  return static_cast<PathMtu>(adapter::LargestMtuFor(entry.mtu, ToAdapter(entry.gid)));
+}
+
 ErrorOr<DeviceCounters> Context::Query() const {
   if (!object()) return Fail(verbs::Empty("context"));
   const auto report = object()->device->Query();

@@ -47,6 +47,21 @@ TEST(ContextTest, SaysWhatTheMachineHas) {
             PathMtu::k4096);
 }
 
+// A port must not promise what a modification refuses: packets have headers of up to 64 bytes
+// besides those of IP and UDP. The interface of an address may have gone meanwhile, and has no MTU
+// then.
+TEST(ContextTest, KnowsWhatFitsAnInterface) {
+  const auto largest = [](const char* gid, uint32_t mtu) {
+    return Context::LargestMtu({.gid = *ParseGid(gid), .interface_name = "x", .mtu = mtu});
+  };
+  EXPECT_EQ(largest("10.0.0.1", 4'096 + 64 + 28), PathMtu::k4096);
+  EXPECT_EQ(largest("10.0.0.1", 4'096 + 64 + 27), PathMtu::k2048);
+  EXPECT_EQ(largest("fd00::1", 4'096 + 64 + 48), PathMtu::k4096);
+  EXPECT_EQ(largest("fd00::1", 4'096 + 64 + 47), PathMtu::k2048);
+  EXPECT_EQ(largest("10.0.0.1", 1'500), PathMtu::k1024);
+  EXPECT_EQ(largest("10.0.0.1", 0), PathMtu::k256);
+}
+
 TEST(ContextTest, CountsAndNotes) {
   const Context context = Good(Context::Open(VerbsTestOptions()));
   EXPECT_EQ(Good(context.Query()).port.packets_sent, 0U);
