@@ -97,8 +97,8 @@ ErrorOr<QueuePair*> Adapter::CreateQp(const QpSpec& wanted) {
   ++spec.send_cq->users;
   ++spec.receive_cq->users;
   if (spec.srq != nullptr) ++spec.srq->users;
-  // Of datagrams alone the program sees the IP header.
-  if (spec.type == QpType::kUd) engine.fabric().TellTrafficClass();
+  // Of datagrams alone the program sees the IP header, and only connections know their address.
+  if (spec.type == QpType::kUd) engine.fabric().TellHeaders();
   QueuePair& qp = engine.AddQp(
       std::make_unique<QueuePair>(*number, spec, SurroundingsOf(parts_->options, engine.handles)));
   if (spec.xrc_domain != nullptr) spec.xrc_domain->connections.push_back(&qp);

@@ -22,7 +22,7 @@ transport::PacketOrigin OriginOf(const fabric::Datagram& datagram) {
 
 }  // namespace
 
-void Dispatcher::Dispatch(const fabric::Datagram& datagram, bool is_sealed, transport::Turn& turn) {
+void Dispatcher::Dispatch(fabric::Datagram datagram, bool is_sealed, transport::Turn& turn) {
   ++counters_.packets_received;
   counters_.bytes_received += datagram.bytes.size();
   // What takes the short cut was seen when it was sent.
@@ -33,6 +33,11 @@ void Dispatcher::Dispatch(const fabric::Datagram& datagram, bool is_sealed, tran
   const bool is_multicast = to == wire::kMulticastQp;
   QueuePair* const qp = is_multicast ? nullptr : qps_.Find(to);
   if (qp == nullptr && !is_multicast) return Count(Drop::kNoSuchQp);
+  // Where the socket was not asked, the ICRC tells whether it was sent to the queue pair's address.
+  if (datagram.to.is_unspecified()) {
+    if (qp == nullptr || !qp->has_path()) return Count(Drop::kWrongPeer);
+    datagram.to = FabricAddress(qp->path().source);
+  }
   if (is_sealed && !IcrcIsRight(datagram, *packet)) return Count(Drop::kBadIcrc);
   is_multicast ? Multicast(datagram, *packet, turn) : Deliver(*qp, datagram, *packet, turn);
 }

@@ -45,7 +45,7 @@ class Dispatcher {
   }
 
  private:
-  void Dispatch(const fabric::Datagram& datagram, bool is_sealed, transport::Turn& turn);
+  void Dispatch(fabric::Datagram datagram, bool is_sealed, transport::Turn& turn);
   void Multicast(const fabric::Datagram& datagram, const wire::Packet& packet,
                  transport::Turn& turn);
   void Deliver(QueuePair& qp, const fabric::Datagram& datagram, const wire::Packet& packet,

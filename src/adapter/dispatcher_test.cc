@@ -104,6 +104,28 @@ TEST_F(DispatcherTest, APacketReachesItsQueuePairWhichThenRuns) {
   EXPECT_EQ(run_queue_.Pop(), rc_);
 }
 
+// The socket is not asked for the destination while there are connections only.
+TEST_F(DispatcherTest, WhereTheDestinationIsNotToldTheIcrcTells) {
+  const auto packet = Packet({.dest_qp = rc_->number()});
+  fabric::Datagram datagram = From(packet);
+  datagram.to = {};
+  Show(datagram);
+  EXPECT_EQ(AllDropped(), 0U);
+  EXPECT_EQ(rc_->traffic.packets_received, 1U);
+
+  AddressVector elsewhere = rc_->path();
+  elsewhere.source = WireAddress(Ip("10.0.0.7"));
+  rc_->set_path(elsewhere);
+  Show(datagram);
+  EXPECT_EQ(Dropped(Drop::kBadIcrc), 1U);
+  EXPECT_EQ(rc_->traffic.packets_received, 1U);
+
+  const auto to_datagrams = Packet({.dest_qp = ud_->number()});
+  datagram.bytes = to_datagrams;
+  Show(datagram);
+  EXPECT_EQ(Dropped(Drop::kWrongPeer), 1U);
+}
+
 TEST_F(DispatcherTest, AnyIdentificationIsRightAndNoOtherDifference) {
   for (const uint16_t identification : std::initializer_list<uint16_t>{0, 1, 2, 0x1234, 0xFFFF}) {
     const auto packet = Packet({.dest_qp = rc_->number()}, identification);

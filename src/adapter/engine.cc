@@ -42,7 +42,9 @@ Engine::Engine(const Options& options, std::unique_ptr<fabric::UdpFabric> fabric
       alarm_(std::move(alarm)),
       transmitter_(*fabric_, loopback_, paths, PortsOf(options), counters_, options.outbox_packets,
                    trace_.get()),
-      dispatcher_(fabric_->port(), qps, groups, run_queue_, counters_, trace_.get()) {}
+      dispatcher_(fabric_->port(), qps, groups, run_queue_, counters_, trace_.get()) {
+  if (trace_ != nullptr) fabric_->TellHeaders();
+}
 
 // Everything that makes an adapter go is in here, in the order in which it happens.
 bool Engine::Pass() {
@@ -61,6 +63,7 @@ bool Engine::Listen() {
 }
 
 bool Engine::Act() {
+  transmitter_.OnTime(now_);
   const bool ran = RunReady();  // machines -> packets, completions, page requests, events
   Transmit();                   // packets -> network
   is_deferred_ = false;

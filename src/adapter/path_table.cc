@@ -76,12 +76,13 @@ ErrorOr<transport::PathId> PathTable::Add(const AddressVector& vector) {
   const bool is_multicast = FabricAddress(vector.destination).is_multicast();
   const bool ends_here =
       !is_multicast && (vector.source == vector.destination || IsLocal(vector.destination));
-  // Within a machine, where it is a good part of the way, and cannot change while the address
-  // stays.
+  // Within a machine; there it cannot change while the address stays. To others: SoleAddresses.
   const bool source_is_usual =
       ends_here &&
       fabric::UsualSource(FabricAddress(vector.destination)) == FabricAddress(vector.source);
-  const auto id = paths_.Insert({vector, ends_here, is_multicast, source_is_usual});
+  const Path path{vector, ends_here, is_multicast, source_is_usual};
+  has_remote_ = has_remote_ || path.is_remote();
+  const auto id = paths_.Insert(path);
   if (!id) return Fail(LimitError(paths_.capacity(), "paths", "paths_max"));
   return *id;
 }

@@ -50,6 +50,7 @@ struct Path {
   bool is_multicast = false;
   bool source_is_usual = false;  // see fabric::Route
 
+  [[nodiscard]] bool is_remote() const { return !ends_here && !is_multicast; }
   [[nodiscard]] fabric::Route RouteTo(wire::QpNumber qp, const PortMap& ports) const;
 };
 
@@ -74,6 +75,8 @@ class PathTable {
   // Of a vector that is Resolved. REFUSES addresses of different kinds, and more than paths_max.
   [[nodiscard]] ErrorOr<transport::PathId> Add(const AddressVector& vector);
   void Remove(transport::PathId id) { paths_.Erase(id); }
+  // There was a path to another machine.
+  [[nodiscard]] bool has_remote() const { return has_remote_; }
 
   // nullptr if there is none.
   [[nodiscard]] const Path* Find(transport::PathId id) const { return paths_.Find(id); }
@@ -81,6 +84,7 @@ class PathTable {
 
  private:
   SlotTable<Path, transport::PathId, 20> paths_;
+  bool has_remote_ = false;
 };
 
 // Whether an address belongs to this machine, by asking the system to bind it.

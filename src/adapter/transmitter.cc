@@ -18,7 +18,8 @@ std::optional<memory::MachineAddress> Transmitter::Stage(const transport::OutPac
     return std::nullopt;
   }
   const wire::QpNumber to = wire::Bth::Parse(packet.header)->dest_qp;
-  const fabric::Route route = path->RouteTo(to, ports_);
+  fabric::Route route = path->RouteTo(to, ports_);
+  if (path->is_remote()) route.from_is_usual = sole_addresses_.IsUsual(route.from, route.to.ip);
   const auto gone = StageOn(route, EndsHere(*path, to), packet);
   if (!gone && to == wire::kMulticastQp) StageCopies(route, packet);
   return gone;

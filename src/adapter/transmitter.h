@@ -8,6 +8,7 @@
 #include "adapter/counters.h"
 #include "adapter/flow_cache.h"
 #include "adapter/path_table.h"
+#include "adapter/sole_addresses.h"
 #include "adapter/trace.h"
 #include "fabric/loopback.h"
 #include "fabric/udp_fabric.h"
@@ -43,6 +44,11 @@ class Transmitter {
   // nothing is sent. REQUIRES: there is room.
   [[nodiscard]] std::optional<memory::MachineAddress> Stage(const transport::OutPacket& packet);
 
+  // What is known of the machine's addresses may be too old.
+  void OnTime(Time now) {
+    if (paths_.has_remote()) sole_addresses_.LookAgain(now);
+  }
+
   // False when the system takes no more now.
   [[nodiscard]] bool Flush() { return fabric_.Flush() == fabric::UdpFabric::FlushResult::kDone; }
 
@@ -71,6 +77,7 @@ class Transmitter {
   PortCounters& counters_;
   const size_t outbox_packets_;  // that must find room at any time
   Trace* const trace_;           // nullptr: none
+  SoleAddresses sole_addresses_;
   FlowCache flows_;
 };
 

@@ -30,6 +30,7 @@ struct IpAddress {
     }
     return bytes[10] == 0xFF && bytes[11] == 0xFF;
   }
+  [[nodiscard]] constexpr bool is_unspecified() const { return *this == IpAddress{}; }
   [[nodiscard]] constexpr bool is_loopback() const {
     return is_ipv4() ? bytes[12] == 127 : *this == Ipv6Loopback();
   }

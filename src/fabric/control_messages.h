@@ -42,7 +42,7 @@ class ControlMessages {
 
 // What the kernel says about a message that it delivers. A value type.
 struct Arrival {
-  std::optional<IpAddress> to;
+  IpAddress to;  // unspecified if it was not asked for
   uint32_t interface = 0;
   uint8_t traffic_class = 0;
   uint16_t segment_size = 0;             // of the datagrams that are in it; 0 for a single one

@@ -94,7 +94,7 @@ TEST(ControlMessages, ArrivalReadsWhatWasEncoded) {
 
 TEST(ControlMessages, NothingIsSaidOfAMessageWithoutThem) {
   ControlMessages control;
-  EXPECT_EQ(DecodeArrival(MessageWith(control)).to, std::nullopt);
+  EXPECT_EQ(DecodeArrival(MessageWith(control)).to, IpAddress{});
 }
 
 }  // namespace

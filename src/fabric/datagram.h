@@ -26,8 +26,8 @@ struct Route {
 // A datagram that has arrived: a view, valid as long as whoever handed it out says.
 struct Datagram {
   Endpoint from;
-  IpAddress to;
-  uint32_t interface = 0;  // it came in by; 0 within a process
+  IpAddress to;            // unspecified if it was not asked for: see UdpFabric::TellHeaders
+  uint32_t interface = 0;  // it came in by; 0 within a process, or if it was not asked for
   uint8_t traffic_class = 0;
   // How many datagrams of the same burst the kernel handed over in front of it, in one piece. The
   // sender's kernel numbers the identifications of IPv4 in this way; so it is what to try first

@@ -72,7 +72,7 @@ void ReceiveBurst::TakeApart(const mmsghdr& header, const Envelope& envelope) {
                                   header.msg_len);
   const size_t step = arrival.segment_size != 0 ? arrival.segment_size : rest.size();
   const auto from = envelope.from.endpoint();
-  if ((header.msg_hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || !arrival.to || !from ||
+  if ((header.msg_hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || !from ||
       rest.size() > step * kCoalescedMax) {
     ++counters_.malformed;
     return;
@@ -83,7 +83,7 @@ void ReceiveBurst::TakeApart(const mmsghdr& header, const Envelope& envelope) {
     CHECK(datagrams_.size() < datagrams_.capacity());
     const auto bytes = rest.first(std::min(step, rest.size()));
     datagrams_.push_back({.from = *from,
-                          .to = *arrival.to,
+                          .to = arrival.to,
                           .interface = arrival.interface,
                           .traffic_class = arrival.traffic_class,
                           .segment = segment++,

@@ -139,16 +139,19 @@ TEST_P(ReceiveBurstTest, FloodsAreCutByTheKernel) {
   EXPECT_EQ(fabric_->receive_counters().kernel_drops, kSent - received);
 }
 
-TEST_P(ReceiveBurstTest, TrafficClassIsSeenByThoseWhoAsked) {
-  Open();
+TEST_P(ReceiveBurstTest, HeadersAreSeenByThoseWhoAsked) {
+  fabric_ = std::move(*UdpFabric::Open(options_));
   const int type_of_service = 0xB8;
   ASSERT_EQ(setsockopt(sender_.get(), IPPROTO_IP, IP_TOS, &type_of_service, sizeof(int)), 0);
-  for (const int seen : {0, type_of_service}) {
+  for (const bool asked : {false, true}) {
+    if (asked) fabric_->TellHeaders();
     Send(TestBytes(5, 1));
     const auto datagrams = fabric_->Receive();
     ASSERT_EQ(datagrams.size(), 1u);
-    EXPECT_EQ(datagrams[0].traffic_class, seen);
-    fabric_->TellTrafficClass();
+    EXPECT_EQ(datagrams[0].from.ip, kLoopback);
+    EXPECT_EQ(datagrams[0].to, asked ? kLoopback : IpAddress{});
+    EXPECT_EQ(datagrams[0].interface != 0, asked);
+    EXPECT_EQ(datagrams[0].traffic_class, asked ? type_of_service : 0);
   }
 }
 

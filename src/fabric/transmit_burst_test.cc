@@ -81,7 +81,6 @@ TEST_F(TransmitBurstTest, NothingJoinsBehindAShorterOne) {
 
 TEST_F(TransmitBurstTest, OnlyTheSameRouteJoins) {
   OpenOffloaded();
-  fabric_->TellTrafficClass();
   Ids ids = StageAll({100, 100});
   route_.traffic_class = 1;
   for (const uint16_t id : StageAll({100, 100})) ids.push_back(id);

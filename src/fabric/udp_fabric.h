@@ -62,8 +62,9 @@ class UdpFabric {
 
   // The receiver's; see ReceiveBurst.
   [[nodiscard]] std::span<const Datagram> Receive() { return receive_.Receive(); }
-  // Datagrams have their traffic class from now on; it is 0 before.
-  void TellTrafficClass() { socket_.TellTrafficClass(); }
+  // Datagrams have their destination, interface and traffic class from now on; before, none is
+  // known.
+  void TellHeaders() { socket_.TellHeaders(); }
   [[nodiscard]] const ReceiveCounters& receive_counters() const { return receive_.counters(); }
 
   // What the user should know about this machine, a line each; told once.

@@ -16,18 +16,14 @@ struct Setting {
   const char* name;
 };
 
-// Without one of these a datagram would be of no use: its ICRC or its destination unknown.
+// Without one of these a datagram would be of no use: its ICRC could not be known.
 constexpr Setting kIpv4Settings[] = {
     {IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO, "IP_MTU_DISCOVER"},
-};
-constexpr Setting kIpv4OnlySettings[] = {
-    {IPPROTO_IP, IP_PKTINFO, 1, "IP_PKTINFO"},
 };
 constexpr Setting kIpv6Settings[] = {
     {IPPROTO_IPV6, IPV6_V6ONLY, 0, "IPV6_V6ONLY"},
     {IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO, "IPV6_MTU_DISCOVER"},
     {IPPROTO_IPV6, IPV6_DONTFRAG, 1, "IPV6_DONTFRAG"},
-    {IPPROTO_IPV6, IPV6_RECVPKTINFO, 1, "IPV6_RECVPKTINFO"},
 };
 
 constexpr int kIpv6MulticastAll = 29;  // IPV6_MULTICAST_ALL, which older headers lack
@@ -72,9 +68,9 @@ Result<UdpSocket, FabricError> UdpSocket::Open(const UdpSocketOptions& options) 
 
 Result<void, FabricError> UdpSocket::Configure() {
   if (auto done = SetAll(fd(), kIpv4Settings); !done) return done;
-  auto done = family_ == SocketFamily::kDualStack ? SetAll(fd(), kIpv6Settings)
-                                                  : SetAll(fd(), kIpv4OnlySettings);
-  if (!done) return done;
+  if (family_ == SocketFamily::kDualStack) {
+    if (auto done = SetAll(fd(), kIpv6Settings); !done) return done;
+  }
   Set(fd(), SOL_SOCKET, SO_RXQ_OVFL, 1);  // for a counter only
   // The ICRC makes a checksum needless, and other RoCEv2 senders (the kernel's) leave it out.
   if (family_ == SocketFamily::kDualStack) Set(fd(), IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
@@ -84,9 +80,14 @@ Result<void, FabricError> UdpSocket::Configure() {
   return {};
 }
 
-void UdpSocket::TellTrafficClass() {
+void UdpSocket::TellHeaders() {
   Set(fd(), IPPROTO_IP, IP_RECVTOS, 1);
-  if (family_ == SocketFamily::kDualStack) Set(fd(), IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+  if (family_ == SocketFamily::kDualStack) {
+    Set(fd(), IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+    Set(fd(), IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+  } else {
+    Set(fd(), IPPROTO_IP, IP_PKTINFO, 1);
+  }
 }
 
 void UdpSocket::EnableOffloads() {

@@ -34,9 +34,9 @@ class UdpSocket {
   // To `port` on all addresses, for this process alone. May be tried again with another port.
   [[nodiscard]] Result<void, FabricError> Bind(uint16_t port);
 
-  // From now on the kernel says which traffic class a datagram had, which costs every receive a
-  // little.
-  void TellTrafficClass();
+  // From now on the kernel says where a datagram was sent to, by which interface it came in and
+  // which traffic class it had. It costs every receive a little.
+  void TellHeaders();
 
   [[nodiscard]] int fd() const { return file_.get(); }
   [[nodiscard]] SocketFamily family() const { return family_; }

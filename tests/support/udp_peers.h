@@ -30,9 +30,11 @@ inline UdpFabricOptions TestOptions() {
   return options;
 }
 
+// One that is told all about what arrives.
 inline std::unique_ptr<UdpFabric> OpenOrDie(const UdpFabricOptions& options) {
   auto fabric = UdpFabric::Open(options);
   if (!fabric) ADD_FAILURE() << fabric.error().words;
+  (*fabric)->TellHeaders();
   return std::move(fabric).value();
 }
 

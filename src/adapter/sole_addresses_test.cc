@@ -1,0 +1,63 @@
+#include "adapter/sole_addresses.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace verbena::adapter {
+namespace {
+
+fabric::IpAddress Ip(const char* text) { return *fabric::ParseIpAddress(text); }
+
+class SoleAddressesTest : public testing::Test {
+ protected:
+  void Learn(std::initializer_list<const char*> addresses) {
+    std::vector<fabric::LocalAddress> list;
+    for (const char* const text : addresses) {
+      list.push_back({.ip = Ip(text), .interface_name = "x", .interface_index = 2, .mtu = 1'500});
+    }
+    sole_.Learn(list);
+  }
+  bool IsUsual(const char* from, const char* to) const { return sole_.IsUsual(Ip(from), Ip(to)); }
+
+  SoleAddresses sole_;
+};
+
+TEST_F(SoleAddressesTest, NoneIsUsualBeforeTheyAreKnown) {
+  EXPECT_FALSE(IsUsual("10.0.0.1", "10.0.0.2"));
+}
+
+TEST_F(SoleAddressesTest, OneOfAKindIsUsualWhateverElseIsForThisMachineOrLinkOnly) {
+  Learn({"127.0.0.1", "::1", "10.0.0.1", "fd00::1", "fe80::1"});
+  EXPECT_TRUE(IsUsual("10.0.0.1", "10.0.0.2"));
+  EXPECT_TRUE(IsUsual("fd00::1", "fd00::2"));
+  EXPECT_FALSE(IsUsual("10.0.0.3", "10.0.0.2"));
+  EXPECT_FALSE(IsUsual("fe80::1", "fe80::2"));
+  // From a global address to a link: the system would take the link's.
+  EXPECT_FALSE(IsUsual("fd00::1", "fe80::2"));
+}
+
+TEST_F(SoleAddressesTest, OfTwoTheRoutingDecides) {
+  Learn({"10.0.0.1", "10.0.1.1", "fd00::1"});
+  EXPECT_FALSE(IsUsual("10.0.0.1", "10.0.0.2"));
+  EXPECT_FALSE(IsUsual("10.0.1.1", "10.0.0.2"));
+  EXPECT_TRUE(IsUsual("fd00::1", "fd00::2"));
+  Learn({"10.0.1.1"});
+  EXPECT_TRUE(IsUsual("10.0.1.1", "10.0.0.2"));
+  EXPECT_FALSE(IsUsual("fd00::1", "fd00::2"));
+}
+
+TEST_F(SoleAddressesTest, AsksAgainWhenItIsDue) {
+  Learn({"192.0.2.1"});  // RFC 5737: nobody's
+  const Time begin = Time() + Milliseconds(1);
+  sole_.LookAgain(begin);
+  EXPECT_FALSE(IsUsual("192.0.2.1", "192.0.2.2"));
+  Learn({"192.0.2.1"});
+  sole_.LookAgain(begin + SoleAddresses::kGoodFor - Nanoseconds(1));
+  EXPECT_TRUE(IsUsual("192.0.2.1", "192.0.2.2"));
+  sole_.LookAgain(begin + SoleAddresses::kGoodFor);
+  EXPECT_FALSE(IsUsual("192.0.2.1", "192.0.2.2"));
+}
+
+}  // namespace
+}  // namespace verbena::adapter
