@@ -64,7 +64,7 @@ struct SocketCounters {
   uint64_t messages_received = 0;
   uint64_t receive_calls = 0;
   uint64_t malformed = 0;
-  uint64_t kernel_drops = 0;  // because the receive buffer was full, as far as known
+  uint64_t kernel_drops = 0;  // because the receive buffer was full
 
   [[nodiscard]] uint64_t dropped_for(SendDrop drop) const {
     return send_dropped[static_cast<size_t>(drop)];

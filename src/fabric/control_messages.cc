@@ -81,8 +81,6 @@ Arrival DecodeArrival(const msghdr& message) {
       DecodeIpv6(*header, arrival);
     } else if (header->cmsg_level == IPPROTO_UDP && header->cmsg_type == UDP_GRO) {
       arrival.segment_size = static_cast<uint16_t>(Load<int>(*header));
-    } else if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SO_RXQ_OVFL) {
-      arrival.kernel_drops = Load<uint32_t>(*header);
     }
   }
   return arrival;

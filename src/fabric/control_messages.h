@@ -45,8 +45,7 @@ struct Arrival {
   IpAddress to;  // unspecified if it was not asked for
   uint32_t interface = 0;
   uint8_t traffic_class = 0;
-  uint16_t segment_size = 0;             // of the datagrams that are in it; 0 for a single one
-  std::optional<uint32_t> kernel_drops;  // of the socket, since it was opened
+  uint16_t segment_size = 0;  // of the datagrams that are in it; 0 for a single one
 };
 
 [[nodiscard]] Arrival DecodeArrival(const msghdr& message);

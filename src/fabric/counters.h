@@ -38,10 +38,8 @@ struct ReceiveCounters {
   uint64_t bytes = 0;
   uint64_t messages = 0;  // groups of datagrams that the kernel handed over as one
   uint64_t system_calls = 0;
-  uint64_t malformed = 0;  // longer than any of ours, or without a destination; dropped
-  // Messages that the kernel dropped because the receive buffer was full, as far as known: it
-  // says so with the next one that it keeps.
-  uint64_t kernel_drops = 0;
+  uint64_t malformed = 0;     // longer than any of ours, or without a destination; dropped
+  uint64_t kernel_drops = 0;  // messages, mostly because the receive buffer was full
 };
 
 }  // namespace verbena::fabric

@@ -1,6 +1,11 @@
 #include "fabric/receive_burst.h"
 
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+
 #include <algorithm>
+#include <array>
 
 #include "base/check.h"
 
@@ -15,12 +20,13 @@ constexpr size_t kCoalescedMax = 128;
 
 ReceiveBurst::ReceiveBurst(const UdpSocket& socket, const ReceiveLimits& limits)
     : fd_(socket.fd()),
-      buffer_bytes_(socket.coalescing() ? kCoalescedBytesMax : limits.datagram_bytes),
+      can_coalesce_(socket.coalescing()),
+      buffer_bytes_(can_coalesce_ ? kCoalescedBytesMax : limits.datagram_bytes),
       buffers_(std::make_unique_for_overwrite<std::byte[]>(buffer_bytes_ * limits.messages)),
       envelopes_(limits.messages),
       headers_(limits.messages) {
   CHECK(limits.messages >= 1);
-  datagrams_.reserve(limits.messages * (socket.coalescing() ? kCoalescedMax : 1));
+  datagrams_.reserve(limits.messages * (can_coalesce_ ? kCoalescedMax : 1));
   for (size_t i = 0; i < limits.messages; ++i) Prepare(i);
 }
 
@@ -45,13 +51,58 @@ std::span<const Datagram> ReceiveBurst::Receive() {
   for (size_t i = 0; i < used_; ++i) TakeApart(headers_[i], envelopes_[i]);
   counters_.messages += used_;
   counters_.datagrams += datagrams_.size();
+  const bool flows = streak_ >= kStreak || datagrams_.size() > 1;
+  lone_calls_ = flows ? 0 : lone_calls_ + 1;
+  if (!is_stream_ && flows) BeginStream();
+  if (is_stream_ && lone_calls_ >= kStreamEnd && !expects_headers_) EndStream();
   return datagrams_;
+}
+
+void ReceiveBurst::BeginStream() {
+  if (can_coalesce_) Coalesce(true);
+  is_stream_ = true;
+}
+
+// What is in the socket now may have been coalesced before the kernel was told not to. If there is
+// something, the stream goes on.
+void ReceiveBurst::EndStream() {
+  lone_calls_ = 0;
+  if (can_coalesce_) {
+    if (!Coalesce(false)) return;
+    std::byte none{};
+    if (recv(fd_, &none, 0, MSG_PEEK | MSG_DONTWAIT) >= 0) {
+      Coalesce(true);
+      return;
+    }
+  }
+  is_stream_ = false;
+}
+
+bool ReceiveBurst::Coalesce(bool on) const {
+  const int value = on ? 1 : 0;
+  return setsockopt(fd_, IPPROTO_UDP, UDP_GRO, &value, sizeof(value)) == 0;
+}
+
+void ReceiveBurst::ExpectHeaders() {
+  expects_headers_ = true;
+  if (!is_stream_) BeginStream();
+}
+
+ReceiveCounters ReceiveBurst::Counters() const {
+  ReceiveCounters all = counters_;
+  std::array<uint32_t, SK_MEMINFO_VARS> memory{};
+  socklen_t size = sizeof(memory);
+  if (getsockopt(fd_, SOL_SOCKET, SO_MEMINFO, memory.data(), &size) == 0) {
+    all.kernel_drops = memory[SK_MEMINFO_DROPS];
+  }
+  return all;
 }
 
 // Whatever the error is, there is nothing now, and the next call says what there is then: an ICMP
 // error that a datagram of ours met is reported once.
 size_t ReceiveBurst::ReceiveMessages() {
   ++counters_.system_calls;
+  if (!is_stream_) return ReceiveLone();
   if (streak_ < kStreak) {
     const ssize_t size = recvmsg(fd_, &headers_[0].msg_hdr, MSG_DONTWAIT);
     headers_[0].msg_len = static_cast<unsigned>(std::max<ssize_t>(size, 0));
@@ -62,12 +113,20 @@ size_t ReceiveBurst::ReceiveMessages() {
   return static_cast<size_t>(std::max(count, 0));
 }
 
+size_t ReceiveBurst::ReceiveLone() {
+  Envelope& envelope = envelopes_[0];
+  msghdr& header = headers_[0].msg_hdr;
+  const ssize_t size = recvfrom(fd_, envelope.data.iov_base, envelope.data.iov_len,
+                                MSG_DONTWAIT | MSG_TRUNC, envelope.from.get(), &header.msg_namelen);
+  if (size < 0) return 0;
+  headers_[0].msg_len = static_cast<unsigned>(size);
+  header.msg_controllen = 0;
+  header.msg_flags = static_cast<size_t>(size) > envelope.data.iov_len ? MSG_TRUNC : 0;
+  return 1;
+}
+
 void ReceiveBurst::TakeApart(const mmsghdr& header, const Envelope& envelope) {
   const Arrival arrival = DecodeArrival(header.msg_hdr);
-  if (arrival.kernel_drops) {
-    counters_.kernel_drops += static_cast<uint32_t>(*arrival.kernel_drops - kernel_drops_);
-    kernel_drops_ = *arrival.kernel_drops;
-  }
   std::span<const std::byte> rest(static_cast<const std::byte*>(envelope.data.iov_base),
                                   header.msg_len);
   const size_t step = arrival.segment_size != 0 ? arrival.segment_size : rest.size();

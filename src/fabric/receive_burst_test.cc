@@ -1,5 +1,8 @@
 #include "fabric/receive_burst.h"
 
+#include <netinet/in.h>
+#include <netinet/udp.h>
+
 #include <array>
 
 #include <gtest/gtest.h>
@@ -117,7 +120,7 @@ TEST_P(ReceiveBurstTest, TooLongOnesAreDroppedAndCounted) {
   EXPECT_EQ(fabric_->receive_counters().malformed, fabric_->socket().coalescing() ? 0u : 1u);
 }
 
-// What does not fit the kernel's buffer is lost, without harm, and is known with the next datagram.
+// What does not fit the kernel's buffer is lost, without harm, and is known.
 TEST_P(ReceiveBurstTest, FloodsAreCutByTheKernel) {
   options_.socket.receive_buffer_bytes = 16 << 10;
   Open();
@@ -134,9 +137,60 @@ TEST_P(ReceiveBurstTest, FloodsAreCutByTheKernel) {
   }
   EXPECT_GT(received, 0u);
   ASSERT_LT(received, kSent);
-  Send(TestBytes(1'000, 0));
-  EXPECT_EQ(fabric_->Receive().size(), 1u);
   EXPECT_EQ(fabric_->receive_counters().kernel_drops, kSent - received);
+}
+
+// One whose stream has ended.
+class LoneDatagrams : public ReceiveBurstTest {
+ protected:
+  LoneDatagrams() {
+    fabric_ = std::move(*UdpFabric::Open(options_));
+    for (uint64_t i = 0; i < kStreamEnd; ++i) EXPECT_TRUE(fabric_->Receive().empty());
+  }
+  // In one message, if the kernel cuts it.
+  void SendCoalesced(size_t segments) const {
+    const int size = 100;
+    ASSERT_EQ(setsockopt(sender_.get(), IPPROTO_UDP, UDP_SEGMENT, &size, sizeof(size)), 0);
+    Send(TestBytes(segments * 100, 1));
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Offloads, LoneDatagrams, testing::Bool());
+
+TEST_P(LoneDatagrams, AreTakenWhole) {
+  for (size_t i = 0; i < 3; ++i) {
+    Send(TestBytes(64 + i, i));
+    const auto datagrams = fabric_->Receive();
+    ASSERT_EQ(datagrams.size(), 1u);
+    EXPECT_TRUE(std::ranges::equal(datagrams[0].bytes, TestBytes(64 + i, i)));
+    EXPECT_EQ(datagrams[0].from.ip, kLoopback);
+    EXPECT_TRUE(fabric_->Receive().empty());
+  }
+  EXPECT_EQ(fabric_->receive_counters().malformed, 0u);
+}
+
+// A burst that the sender's kernel did not cut is cut here, and soon taken as a stream.
+TEST_P(LoneDatagrams, BecomeAStream) {
+  const auto sent = TestBytes(800, 1);
+  SendCoalesced(8);
+  size_t received = 0;
+  for (size_t calls = 0; calls < 3; ++calls) {
+    for (const Datagram& datagram : fabric_->Receive()) {
+      EXPECT_TRUE(std::ranges::equal(datagram.bytes, std::span(sent).subspan(received, 100)));
+      received += 100;
+    }
+  }
+  EXPECT_EQ(received, sent.size());
+  SendCoalesced(8);
+  const auto datagrams = fabric_->Receive();
+  ASSERT_EQ(datagrams.size(), 8u);
+  EXPECT_EQ(datagrams.back().segment, GetParam() ? 7 : 0);
+}
+
+TEST_P(LoneDatagrams, TooLongOnesAreDroppedAndCounted) {
+  Send(TestBytes(options_.receive.datagram_bytes + 1, 1));
+  EXPECT_EQ(fabric_->Receive().size(), fabric_->socket().coalescing() ? 1u : 0u);
+  EXPECT_EQ(fabric_->receive_counters().malformed, fabric_->socket().coalescing() ? 0u : 1u);
 }
 
 TEST_P(ReceiveBurstTest, HeadersAreSeenByThoseWhoAsked) {

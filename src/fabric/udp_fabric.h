@@ -64,8 +64,11 @@ class UdpFabric {
   [[nodiscard]] std::span<const Datagram> Receive() { return receive_.Receive(); }
   // Datagrams have their destination, interface and traffic class from now on; before, none is
   // known.
-  void TellHeaders() { socket_.TellHeaders(); }
-  [[nodiscard]] const ReceiveCounters& receive_counters() const { return receive_.counters(); }
+  void TellHeaders() {
+    socket_.TellHeaders();
+    receive_.ExpectHeaders();
+  }
+  [[nodiscard]] ReceiveCounters receive_counters() const { return receive_.Counters(); }
 
   // What the user should know about this machine, a line each; told once.
   [[nodiscard]] std::vector<std::string> TakeNotes();

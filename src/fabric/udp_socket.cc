@@ -71,7 +71,6 @@ Result<void, FabricError> UdpSocket::Configure() {
   if (family_ == SocketFamily::kDualStack) {
     if (auto done = SetAll(fd(), kIpv6Settings); !done) return done;
   }
-  Set(fd(), SOL_SOCKET, SO_RXQ_OVFL, 1);  // for a counter only
   // The ICRC makes a checksum needless, and other RoCEv2 senders (the kernel's) leave it out.
   if (family_ == SocketFamily::kDualStack) Set(fd(), IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
   // Groups that others of this machine have joined are not ours; what comes of them is dropped.
