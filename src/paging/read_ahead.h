@@ -1,0 +1,50 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "paging/action.h"
+
+namespace verbena::paging {
+
+// What will probably be wanted next. Remembers where the last few sequences of wants have ended; a
+// want that goes on there makes its sequence's window twice as large. Windows start at nothing: the
+// first want of a sequence looks like any other. Granules read for nothing halve all windows, those
+// that were wanted widen them again.
+//
+// Ascending sequences only. Owned by the Ledger; one thread at a time.
+class ReadAhead {
+ public:
+  explicit ReadAhead(uint32_t window_max) : window_max_(window_max), ceiling_(window_max) {}
+
+  // What to read beside `wanted`: a run behind it, perhaps of no granules, perhaps past the end of
+  // the arena.
+  [[nodiscard]] Run OnWant(Run wanted);
+  // A granule that was read ahead has been wanted, or has left without.
+  void OnHit();
+  void OnWaste() { ceiling_ = ceiling_ > 1 ? ceiling_ / 2 : ceiling_; }
+
+  [[nodiscard]] uint32_t ceiling() const { return ceiling_; }
+
+ private:
+  static constexpr uint32_t kSequences = 16;
+
+  struct Sequence {
+    uint64_t next = UINT64_MAX;   // the granule behind the last one wanted
+    uint64_t ahead = UINT64_MAX;  // behind the last one read ahead
+    uint32_t window = 0;
+    uint64_t used_at = 0;  // in wants
+  };
+
+  // The one that a want at `first` goes on with; nullptr: none.
+  [[nodiscard]] Sequence* Find(uint64_t first);
+  [[nodiscard]] Sequence& LeastRecent();
+
+  const uint32_t window_max_;
+  uint32_t ceiling_;  // of all windows
+  uint32_t hits_ = 0;
+  uint64_t wants_ = 0;
+  std::array<Sequence, kSequences> sequences_{};
+};
+
+}  // namespace verbena::paging
