@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/strong_id.h"
@@ -57,15 +58,23 @@ struct Action {
   friend bool operator==(const Action&, const Action&) = default;
 };
 
+// For traces and tests: "map 5+2 cpu writable".
+[[nodiscard]] std::string ToString(const Action& action);
+
 // Actions in order. What continues the last one is added to it, so that an executor that can do
-// many granules by one call sees runs. A value type; keeps its memory when cleared.
+// many granules by one call sees runs. For the same reason a drop passes the reading before it:
+// they are of different granules, since what is being read is not dropped. A value type; keeps its
+// memory when cleared.
 class ActionList {
  public:
   void Add(const Action& action) {
-    if (!actions_.empty() && Continues(action)) {
-      actions_.back().run.count += action.run.count;
+    if (action.verb == Verb::kDrop && !actions_.empty() && actions_.back().verb == Verb::kRead) {
+      const Action reading = actions_.back();
+      actions_.pop_back();
+      Append(action);
+      actions_.push_back(reading);
     } else {
-      actions_.push_back(action);
+      Append(action);
     }
   }
   void Clear() { actions_.clear(); }
@@ -75,6 +84,14 @@ class ActionList {
   [[nodiscard]] auto end() const { return actions_.end(); }
 
  private:
+  void Append(const Action& action) {
+    if (!actions_.empty() && Continues(action)) {
+      actions_.back().run.count += action.run.count;
+    } else {
+      actions_.push_back(action);
+    }
+  }
+
   // A ticket, a refusal and a report each stand alone.
   [[nodiscard]] bool Continues(const Action& action) const {
     if (action.verb >= Verb::kReady) return false;

@@ -8,6 +8,9 @@ namespace verbena::paging {
 
 class FrameList;
 
+// The largest stamp of a leaving (Eviction); it shares a word with the place of its granule.
+inline constexpr uint32_t kStampMax = (1U << 30) - 1;
+
 enum class Rights : uint8_t { kNone, kRead, kWrite };
 
 // What is known about a granule that is in memory, or on its way there. Owned by the GranuleTable.
@@ -16,7 +19,8 @@ struct Frame {
   enum class Queue : uint8_t { kSmall, kMain };
   static constexpr uint32_t kNobody = UINT32_MAX;
 
-  uint32_t granule = 0;
+  uint32_t granule = kNobody;  // kNobody: the frame is free
+
   uint32_t id = 0;            // in the GranuleTable
   FrameList* list = nullptr;  // the one that it is in
   Frame* older = nullptr;
@@ -33,6 +37,7 @@ struct Frame {
   bool is_stored = false;     // the store has these contents. Neither dirty nor stored: all zeros
   bool is_rewritten = false;  // since its writing began
   bool is_doomed = false;     // discarded while it was read or written
+  bool is_leaving = false;    // written to be dropped: nobody holds it, and it is in no list
   bool is_ahead = false;      // read ahead, and not yet wanted
 };
 

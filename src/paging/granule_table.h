@@ -25,7 +25,6 @@ enum class Place : uint8_t { kZero, kSwapped, kBroken, kInMemory };
 class GranuleTable {
  public:
   static constexpr uint32_t kGranulesMax = 1U << 26;
-  static constexpr uint32_t kStampMax = (1U << 30) - 1;
 
   explicit GranuleTable(uint32_t granule_count);
 
@@ -36,14 +35,14 @@ class GranuleTable {
   // Of a granule that is not in memory.
   [[nodiscard]] uint32_t stamp(uint32_t granule) const {
     CHECK(place(granule) != Place::kInMemory);
-    return words_[granule] & kStampMax;
+    return words_[granule] & kNumberMask;
   }
   // nullptr unless it is in memory.
   [[nodiscard]] Frame* Find(uint32_t granule) {
-    return place(granule) == Place::kInMemory ? &frames_[words_[granule] & kStampMax] : nullptr;
+    return place(granule) == Place::kInMemory ? &frames_[words_[granule] & kNumberMask] : nullptr;
   }
   [[nodiscard]] const Frame* Find(uint32_t granule) const {
-    return place(granule) == Place::kInMemory ? &frames_[words_[granule] & kStampMax] : nullptr;
+    return place(granule) == Place::kInMemory ? &frames_[words_[granule] & kNumberMask] : nullptr;
   }
 
   // It is in memory from now on.
@@ -53,17 +52,23 @@ class GranuleTable {
   // Of a granule that is not in memory; the stamp stays.
   void SetPlace(uint32_t granule, Place place);
 
-  // Room for so many frames, so that Add allocates nothing.
-  void Reserve(uint32_t frame_count);
-
   [[nodiscard]] uint32_t granule_count() const { return granule_count_; }
   [[nodiscard]] uint32_t frame_count() const {
     return static_cast<uint32_t>(frames_.size() - free_.size());
+  }
+  // Calls fn(frame) for each granule in memory.
+  template <class Fn>
+  void ForEachFrame(Fn fn) const {
+    for (const Frame& frame : frames_) {
+      if (frame.granule != Frame::kNobody) fn(frame);
+    }
   }
   [[nodiscard]] bool IsConsistent() const;
 
  private:
   static constexpr unsigned kPlaceShift = 30;
+  static constexpr uint32_t kNumberMask = (1U << kPlaceShift) - 1;
+  static_assert(kStampMax <= kNumberMask && kGranulesMax <= kNumberMask);
   struct Free {
     void operator()(uint32_t* words) const { std::free(words); }
   };

@@ -80,43 +80,49 @@ class Ledger {
   [[nodiscard]] bool IsConsistent() const;
 
  private:
-  enum class Admission : uint8_t { kDone, kWaits };
-
   // ledger.cc: tickets
   void Serve(Time now);
-  [[nodiscard]] bool IsAllInMemory(Run run) const;
-  [[nodiscard]] Admission Admit(WantRecord& want, Time now);
-  [[nodiscard]] bool AdmitOne(WantRecord& want, uint32_t granule, Time now);
-  [[nodiscard]] bool IsStanding(const WantRecord& want, Time now);
+  [[nodiscard]] bool NeedsNoMemory(Run run) const;
+  [[nodiscard]] bool Admit(WantRecord& want, Time now);
+  [[nodiscard]] bool AdmitLess(WantRecord& want, Time now);
+  [[nodiscard]] uint32_t CountMissing(const WantRecord& want) const;
+  [[nodiscard]] uint32_t CountThere(const WantRecord& want, uint32_t from) const;
   void Advance(uint32_t index);
   void WakeWaiters(Frame& frame);
   void Finish(uint32_t index);
-  void Refuse(const WantRecord& want, Refusal refusal);
+  void Refuse(Ticket ticket, Refusal refusal);
   void MapFor(const WantRecord& want, Frame& frame);
   void Hold(Frame& frame);
   void Unhold(Frame& frame);
-  void Settle(Frame& frame);
-  void Bring(uint32_t granule);
-  void BringAhead(Run run);
 
   // ledger_evict.cc: memory for those who want it
   [[nodiscard]] uint32_t Limit() const;
   [[nodiscard]] int64_t Reserve() const;
-  [[nodiscard]] bool TakeRoom(Time now);
+  [[nodiscard]] bool MakeRoom(uint32_t count, Time now);
+  void FillReserve(uint32_t needed, Time now);
   void Balance(Time now);
-  void FillReserve(Time now);
-  void Part(Frame& frame, Time now);
+  bool PartSome(uint32_t count, Time now);
+  void PlaceParted(Frame& frame, Time now);
+  void DropParted(uint64_t count);
+  void EndGrace(uint32_t size_max);
   void Unmap(Frame& frame);
   void StartWrite(Frame& frame);
-  void DropParted();
+  void SetLeaving(Frame& frame, bool is_leaving);
 
-  // ledger_store.cc: what the store says
-  void OnGoodRead(Frame& frame);
-  void OnBadRead(Frame& frame, ReadOutcome outcome, Time now);
+  // ledger_store.cc: to and from the store
+  void Bring(uint32_t granule);
+  void BringAhead(Run run);
+  [[nodiscard]] uint64_t StartAhead(Run run);
+  void StartRead(Frame& frame);
+  void OnBadRead(Frame& frame, Time now);
   void Break(Frame& frame);
+  void DiscardFrame(Frame& frame);
   void Zero(Frame& frame);
+  void Remove(Frame& frame, Place place, uint32_t stamp);
   void RetryReads();
   void RetryWrites(Time now);
+  void Forget(uint32_t granule);
+  void EndAhead(Frame& frame, bool is_wanted);
 
   void Do(Verb verb, Run run) { actions_.Add({.verb = verb, .run = run}); }
   void Do(Verb verb, const Frame& frame) { Do(verb, Run{frame.granule, 1}); }

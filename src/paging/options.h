@@ -8,8 +8,10 @@
 namespace verbena::paging {
 
 // An instruction may need four granules at once: a copy from across one border to across another.
-// The last told stay for a quarter of the budget, so that this is the smallest with which it ends.
+// They come one by one, so that the first must stay until the fourth is there.
+inline constexpr uint32_t kGraceMin = 4;
 inline constexpr uint32_t kBudgetMin = 16;
+static_assert(kBudgetMin >= 4 * kGraceMin);
 
 // The bounds of a Ledger, each with a default. A value type.
 struct Options {
@@ -31,7 +33,7 @@ struct Shares {
   explicit constexpr Shares(uint32_t granules)
       : budget(std::max(granules, kBudgetMin)),
         part_max(budget / 4),
-        grace_max(budget / 4),
+        grace_max(std::max(kGraceMin, budget / 16)),
         ahead_max(budget / 8),
         overrun_max(budget / 8),
         reserve_high(std::clamp(budget / 16, 1U, 4096U)),

@@ -16,10 +16,14 @@ namespace verbena::paging {
 class ReadAhead {
  public:
   explicit ReadAhead(uint32_t window_max) : window_max_(window_max), ceiling_(window_max) {}
+  ReadAhead(const ReadAhead&) = delete;
+  ReadAhead& operator=(const ReadAhead&) = delete;
 
   // What to read beside `wanted`: a run behind it, perhaps of no granules, perhaps past the end of
   // the arena.
   [[nodiscard]] Run OnWant(Run wanted);
+  // Of what OnWant said last, only what lies before `end` is being read.
+  void Cut(uint64_t end) { last_->ahead = end; }
   // A granule that was read ahead has been wanted, or has left without.
   void OnHit();
   void OnWaste() { ceiling_ = ceiling_ > 1 ? ceiling_ / 2 : ceiling_; }
@@ -36,15 +40,15 @@ class ReadAhead {
     uint64_t used_at = 0;  // in wants
   };
 
-  // The one that a want at `first` goes on with; nullptr: none.
-  [[nodiscard]] Sequence* Find(uint64_t first);
+  // The one that `wanted` goes on with; nullptr: none.
+  [[nodiscard]] Sequence* Find(Run wanted);
   [[nodiscard]] Sequence& LeastRecent();
 
   const uint32_t window_max_;
   uint32_t ceiling_;  // of all windows
-  uint32_t hits_ = 0;
   uint64_t wants_ = 0;
   std::array<Sequence, kSequences> sequences_{};
+  Sequence* last_ = sequences_.data();
 };
 
 }  // namespace verbena::paging

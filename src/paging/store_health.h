@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/check.h"
 #include "base/time.h"
 #include "paging/action.h"
 #include "paging/options.h"
@@ -21,8 +22,8 @@ class StoreHealth {
 
   // A write has ended. What the operator should hear, if anything.
   [[nodiscard]] std::optional<StoreReport> OnWrite(WriteOutcome outcome, Time now);
-  // The store has got room: if it was full, it need not be.
-  void OnRoom(Time now);
+  // The store has got room: if it was full, it may be tried at once.
+  void OnRoom();
 
   // Whether one more may be started while `under_way` are.
   [[nodiscard]] bool MayWrite(uint32_t under_way, Time now) const {

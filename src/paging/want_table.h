@@ -12,7 +12,7 @@ namespace verbena::paging {
 // A ticket that is not yet answered.
 struct WantRecord {
   Ticket ticket{};
-  Run run;
+  Run run = {};
   Need need = Need::kRead;
   View view = View::kCpu;
   uint32_t admitted = 0;           // granules from the first that it holds
