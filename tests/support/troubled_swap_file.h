@@ -1,5 +1,9 @@
 #pragma once
 
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -11,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
+#include "base/file_descriptor.h"
 #include "managed/swap_file.h"
 
 namespace verbena::managed {
@@ -31,7 +37,12 @@ struct SwapTrouble {
 class TroubledSwapFile final : public SwapFile {
  public:
   TroubledSwapFile(std::unique_ptr<SwapFile> file, std::shared_ptr<SwapTrouble> trouble)
-      : file_(std::move(file)), trouble_(std::move(trouble)) {}
+      : file_(std::move(file)), trouble_(std::move(trouble)) {
+    for (const int source : {file_->fd(), timer_.get()}) {
+      epoll_event readable{.events = EPOLLIN, .data = {}};
+      CHECK(epoll_ctl(sources_.get(), EPOLL_CTL_ADD, source, &readable) == 0);
+    }
+  }
 
   bool Start(const Transfer& transfer) override {
     if (!file_->Start(transfer)) return false;
@@ -54,9 +65,10 @@ class TroubledSwapFile final : public SwapFile {
       ends[count++] = ended_.front().second;
       ended_.pop_front();
     }
+    SetTimer(ended_.empty() ? 0 : 100'000);
     return count;
   }
-  int fd() const override { return file_->fd(); }
+  int fd() const override { return sources_.get(); }
   int Reserve(uint64_t from, uint64_t to) override {
     return trouble_->is_full ? ENOSPC : file_->Reserve(from, to);
   }
@@ -64,6 +76,12 @@ class TroubledSwapFile final : public SwapFile {
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  // Looks again after so many nanoseconds; 0: never.
+  void SetTimer(long nanoseconds) {
+    const itimerspec when{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = nanoseconds}};
+    CHECK(timerfd_settime(timer_.get(), 0, &when, nullptr) == 0);
+  }
 
   // Counts down, if there is something to count.
   static bool Takes(std::atomic<int>& left) {
@@ -89,6 +107,8 @@ class TroubledSwapFile final : public SwapFile {
 
   const std::unique_ptr<SwapFile> file_;
   const std::shared_ptr<SwapTrouble> trouble_;
+  const FileDescriptor timer_{timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
+  const FileDescriptor sources_{epoll_create1(EPOLL_CLOEXEC)};
   std::map<uint64_t, Transfer> under_way_;
   std::deque<std::pair<Clock::time_point, TransferEnd>> ended_;
 };
