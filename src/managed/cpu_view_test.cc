@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -254,6 +255,14 @@ TEST_P(CpuViewThreads, AHoleThatTheProgramPunchedShowsZeros) {
   EXPECT_EQ(Read(CpuWord(6)), 0u);
   stops_ = true;
   pager.join();
+}
+
+TEST_P(CpuViewThreads, AChildDoesNotWait) {
+  const pid_t child = fork();
+  if (child == 0) _exit(memory::GuardedLoad64(CpuWord(2)) ? 1 : 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 TEST_P(CpuViewThreads, SaysHowItWorks) { EXPECT_NE(std::string(view_->method()), ""); }

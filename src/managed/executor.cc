@@ -148,14 +148,14 @@ void Executor::Discard(const Request& request) {
   }
 }
 
+// Until all that is left is under way: nothing but the end of a transfer wakes the pager for it.
 void Executor::ServeStore() {
   std::array<SwapOutcome, 32> outcomes;
-  size_t count = 0;
   do {
-    count = store_.Reap(outcomes);
+    const size_t count = store_.Reap(outcomes);
     for (const SwapOutcome& outcome : std::span(outcomes).first(count)) TakeOutcome(outcome);
     GiveDelayed();
-  } while (count > 0);
+  } while (store_.has_outcomes());
 }
 
 void Executor::TakeOutcome(const SwapOutcome& outcome) {

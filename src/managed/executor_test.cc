@@ -74,14 +74,15 @@ class ExecutorTest : public testing::Test {
  protected:
   ExecutorTest() : memory_(std::move(MemoryFile::Make(kGranules * 4096, kGranule).value())) {
     now = Time();
-    MakeStore(~uint64_t{0});
+    MakeStore({});
   }
 
-  void MakeStore(uint64_t bytes_max) {
+  void MakeStore(SwapOptions options) {
+    options.granule = kGranule;
+    options.granule_count = kGranules;
     executor_.reset();
-    store_ = std::make_unique<SwapStore>(
-        MakeSwapFile("/tmp", SwapStore::kTransfersMax).value(),
-        SwapOptions{.granule = kGranule, .granule_count = kGranules, .bytes_max = bytes_max});
+    store_ = std::make_unique<SwapStore>(MakeSwapFile("/tmp", SwapStore::kTransfersMax).value(),
+                                         options);
     executor_ = std::make_unique<Executor>(
         Executor::Parts{*memory_, view_, *store_},
         ArenaOptions{.size = kGranules * 4096,
@@ -110,8 +111,9 @@ class ExecutorTest : public testing::Test {
   }
   void Turn() {
     now += Microseconds(10);
-    executor_->ServeStore();
     executor_->OnTime();
+    executor_->ServeStore();
+    EXPECT_FALSE(store_->has_outcomes()) << "nothing would wake the pager for them";
   }
   std::byte& First(uint32_t granule) { return memory_->Contents({granule, 1})[0]; }
 
@@ -169,7 +171,7 @@ TEST_F(ExecutorTest, WhatLeavesIsTakenFromTheAdapterFirst) {
 }
 
 TEST_F(ExecutorTest, AThreadThatCannotHaveMemoryIsNotForgotten) {
-  MakeStore(0);  // full from the start
+  MakeStore({.bytes_max = 0});  // full from the start
   Random random(1);
   uint32_t next = 0;
   Fault(next, true);
@@ -187,6 +189,20 @@ TEST_F(ExecutorTest, AThreadThatCannotHaveMemoryIsNotForgotten) {
   executor_->Serve({.kind = Request::Kind::kDiscard, .first_byte = 0, .length = 16 * 4096});
   for (int i = 0; i < 10'000 && view_.rights[next] == 0; ++i) Turn();
   EXPECT_EQ(view_.rights[next], 2);
+}
+
+TEST_F(ExecutorTest, WhatTheStoreHasNoRoomForIsOrderedLater) {
+  MakeStore({.orders_max = 1});
+  Random random(2);
+  std::array<std::byte, kGranules> last{};
+  for (int i = 0; i < 2000; ++i) {
+    const auto granule = static_cast<uint32_t>(random.Below(kGranules));
+    Await(granule, 2);
+    ASSERT_EQ(First(granule), last[granule]);
+    // Zero at times: then the store ends its order at once.
+    First(granule) = last[granule] = static_cast<std::byte>(random.Below(3));
+  }
+  EXPECT_GT(executor_->report().swap.zero, 0u);
 }
 
 TEST_F(ExecutorTest, ChangesOfTheBudgetTakeEffect) {

@@ -131,7 +131,7 @@ bool SignalView::Serve(const std::byte* address, std::optional<bool> is_write) {
   std::atomic<uint32_t>& bucket = BucketOf(granule);
   const uint32_t value = bucket.load(std::memory_order_acquire);
   const Sight sight = sights_[granule].load(std::memory_order_acquire);
-  if (has_stopped_.load() || sight == Sight::kRefused) return false;
+  if (has_stopped_.load() || sight == Sight::kRefused || getpid() != owner_) return false;
   // Whoever cannot tell asks for more only when the less was not enough.
   const bool posted =
       faults_.Post({.granule = granule, .is_write = is_write.value_or(sight != Sight::kNone)});

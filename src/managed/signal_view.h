@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -89,6 +91,7 @@ class SignalView final : public CpuView {
   LazyArray<std::atomic<Sight>> sights_;  // written by the pager, read by handlers
   std::array<std::atomic<uint32_t>, kBuckets> buckets_{};
   std::atomic<bool> has_stopped_ = false;
+  const pid_t owner_ = getpid();  // in a child there is no pager, and nobody would wake it
 };
 
 }  // namespace verbena::managed

@@ -97,8 +97,9 @@ class SwapStore {
   // Whether there is a copy, and no order under way for it.
   [[nodiscard]] bool Holds(uint64_t granule) const;
 
-  // Readable when transfers have ended. Outcomes that need no transfer do not show: Reap after
-  // orders were given.
+  // Whether Reap has something to return, transfers that have ended meanwhile aside.
+  [[nodiscard]] bool has_outcomes() const { return !outcomes_.empty(); }
+  // Readable when transfers have ended. Outcomes that needed none do not show.
   [[nodiscard]] int fd() const { return file_->fd(); }
   [[nodiscard]] SwapCounters counters() const;
   [[nodiscard]] const char* method() const { return file_->method(); }
