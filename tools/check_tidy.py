@@ -23,6 +23,8 @@ UNTESTED: dict[str, str] = {
     "src/transport/unreliable_sender.cc": "likewise",
     "src/transport/uc/uc_responder.cc": "half of a queue pair: uc_qp_test.cc",
     "src/transport/ud/packet_origin.cc": "what lands in front of a datagram: ud_qp_test.cc",
+    "src/managed/thread_swap_file.cc": "one of two ways: swap_file_test.cc runs both",
+    "src/managed/uring_swap_file.cc": "likewise",
     "src/tools/main.cc": "puts the commands together; tests/integration runs it",
 }
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "adapter/clock.h"
-#include "adapter/quiet_thread.h"
+#include "base/quiet_thread.h"
 #include "memory/signal_guard.h"
 
 namespace verbena::adapter {

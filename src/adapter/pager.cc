@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "adapter/quiet_thread.h"
 #include "base/check.h"
+#include "base/quiet_thread.h"
 
 namespace verbena::adapter {
 

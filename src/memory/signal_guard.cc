@@ -5,20 +5,27 @@
 #include <signal.h>
 #include <ucontext.h>
 
+#include <atomic>
+
 #include "base/check.h"
 #include "memory/guarded_copy_raw.h"
 #include "memory/signal_chain.h"
 
 namespace verbena::memory {
-
-#if VERBENA_GUARDED_ASSEMBLY
-
 namespace {
 
 void OnSignal(int signal, siginfo_t* info, void* context);
 
 constinit SignalChain segv_chain(SIGSEGV, OnSignal);
 constinit SignalChain bus_chain(SIGBUS, OnSignal);
+constinit std::atomic<SignalGuard::FaultServer> fault_server = nullptr;
+
+bool Serve(int signal, const siginfo_t* info, const ucontext_t* context) {
+  const SignalGuard::FaultServer server = fault_server.load(std::memory_order_acquire);
+  return server != nullptr && signal == SIGSEGV && IsFault(signal, info) && server(*info, *context);
+}
+
+#if VERBENA_GUARDED_ASSEMBLY
 
 // Whether the thread was in a guarded access, which now goes on at its recovery point.
 bool Recover(int signal, const siginfo_t* info, ucontext_t* context) {
@@ -29,41 +36,51 @@ bool Recover(int signal, const siginfo_t* info, ucontext_t* context) {
   return true;
 }
 
+bool NeedsHandler() { return true; }
+
+#else  // Guarded accesses raise no signal.
+
+bool Recover(int, const siginfo_t*, ucontext_t*) { return false; }
+bool NeedsHandler() { return fault_server.load(std::memory_order_relaxed) != nullptr; }
+
+#endif
+
 void OnSignal(int signal, siginfo_t* info, void* context) {
   auto* const interrupted = static_cast<ucontext_t*>(context);
-  if (Recover(signal, info, interrupted)) return;
   const int error = errno;
-  (signal == SIGSEGV ? segv_chain : bus_chain).PassOn(info, interrupted);
+  if (!Serve(signal, info, interrupted) && !Recover(signal, info, interrupted)) {
+    (signal == SIGSEGV ? segv_chain : bus_chain).PassOn(info, interrupted);
+  }
   errno = error;
 }
 
 }  // namespace
 
 bool SignalGuard::EnsureInstalled() {
+  if (!NeedsHandler()) return false;
   const bool segv = segv_chain.PutInFront();
   const bool bus = bus_chain.PutInFront();
   return segv || bus;
 }
 
+void SignalGuard::InstallWith(FaultServer server) {
+  fault_server.store(server, std::memory_order_release);
+  EnsureInstalled();
+}
+
 void SignalGuard::Uninstall() {
+  if (!NeedsHandler()) return;
   segv_chain.StepAside();
   bus_chain.StepAside();
 }
 
 void SignalGuard::UnblockInThisThread() {
+  if (!NeedsHandler()) return;
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGSEGV);
   sigaddset(&signals, SIGBUS);
   CHECK(pthread_sigmask(SIG_UNBLOCK, &signals, nullptr) == 0);
 }
-
-#else  // Guarded accesses raise no signal.
-
-bool SignalGuard::EnsureInstalled() { return false; }
-void SignalGuard::Uninstall() {}
-void SignalGuard::UnblockInThisThread() {}
-
-#endif
 
 }  // namespace verbena::memory

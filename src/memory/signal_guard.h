@@ -1,5 +1,8 @@
 #pragma once
 
+#include <signal.h>
+#include <ucontext.h>
+
 namespace verbena::memory {
 
 // The handler of SIGSEGV and SIGBUS that turns a fault of a guarded access into a result, and hands
@@ -31,6 +34,12 @@ class SignalGuard {
   // Puts back the handler that ours stands in front of. Where ours is not in front, it may be in
   // the middle of a chain that we cannot see, and so stays.
   static void Uninstall();
+
+  // Asked first about each fault, in the signal handler: true if the instruction may be tried
+  // again. For memory that we hand out ourselves and whose accesses we hold up. One for the
+  // process; it stays.
+  using FaultServer = bool (*)(const siginfo_t& info, const ucontext_t& context);
+  static void InstallWith(FaultServer server);
 
   // For threads of programs that block all signals in their threads; one call per thread.
   static void UnblockInThisThread();

@@ -203,6 +203,24 @@ TEST_F(SignalGuardDeathTest, SignalThatIsSentToACopyIsNotAFault) {
   });
 }
 
+TEST_F(SignalGuardDeathTest, TheServerIsAskedFirstAndTheInstructionTriedAgain) {
+  EXPECT_ISOLATED(REACHES_HANDLER, {
+    Set(SIGSEGV, Exit);
+    SignalGuard::InstallWith([](const siginfo_t& info, const ucontext_t&) {
+      // The first fault is for it, and it repairs it.
+      if (handled++ > 0) return false;
+      return mprotect(info.si_addr, PagesForTest::kPage, PROT_READ | PROT_WRITE) == 0;
+    });
+    Touch(holes.protected_page());
+    if (handled != 1) _exit(2);
+    CHECK(mprotect(holes.protected_page(), PagesForTest::kPage, PROT_NONE) == 0);
+    if (!GuardCatches(holes.protected_page()) || handled == 1) _exit(3);
+    const int before = handled;
+    if (!GuardCatches(holes.truncated_page()) || handled != before) _exit(4);
+    Touch(holes.protected_page());
+  });
+}
+
 alignas(16) char alternate_stack[1 << 17];
 
 TEST_F(SignalGuardDeathTest, CatchesOnAnAlternateStack) {

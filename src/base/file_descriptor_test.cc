@@ -1,4 +1,4 @@
-#include "fabric/file_descriptor.h"
+#include "base/file_descriptor.h"
 
 #include <fcntl.h>
 
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace verbena::fabric {
+namespace verbena {
 namespace {
 
 bool IsOpenInSystem(int fd) { return fcntl(fd, F_GETFD) >= 0; }
@@ -36,4 +36,4 @@ TEST(FileDescriptor, MovesItsFileOnce) {
 }
 
 }  // namespace
-}  // namespace verbena::fabric
+}  // namespace verbena

@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-namespace verbena::adapter {
+namespace verbena {
 
 // Starts a thread that takes no signals from the program, whose handlers do not expect it: all are
 // blocked but those by which a thread hurts itself, which guarded copies need.
@@ -23,4 +23,4 @@ template <class Fn>
   return thread;
 }
 
-}  // namespace verbena::adapter
+}  // namespace verbena

@@ -1,0 +1,145 @@
+#include "managed/arena.h"
+
+#include <poll.h>
+
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <utility>
+
+#include "base/check.h"
+#include "base/quiet_thread.h"
+
+namespace verbena::managed {
+namespace {
+
+constexpr PageShift kGranuleMax(21);
+
+timespec AsTimespec(Duration duration) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  return {.tv_sec = static_cast<time_t>(duration.nanoseconds() / kSecond),
+          .tv_nsec = duration.nanoseconds() % kSecond};
+}
+
+}  // namespace
+
+ErrorOr<std::unique_ptr<Arena>> Arena::Make(const ArenaOptions& options,
+                                            const ArenaCallbacks& callbacks) {
+  CHECK(options.now != nullptr && callbacks.on_ready && callbacks.unmap_adapter);
+  if (options.granule > kGranuleMax) {
+    return Fail(Error{EINVAL, "granules of managed memory are 2 MiB at most"});
+  }
+  ErrorOr<Parts> parts = MakeMemory(options);
+  if (!parts) return Fail(std::move(parts.error()));
+  auto store = MakeStore(options, *parts->memory);
+  if (!store) return Fail(std::move(store.error()));
+  parts->store = std::move(*store);
+  auto signal = Inbox::MakeSignal();
+  if (!signal) return Fail(std::move(signal.error()));
+  parts->signal = std::move(*signal);
+  return std::unique_ptr<Arena>(new Arena(std::move(*parts), options, callbacks));
+}
+
+// The way to catch accesses is known only when it was tried, and may need larger granules.
+ErrorOr<Arena::Parts> Arena::MakeMemory(const ArenaOptions& options) {
+  std::string why;
+  for (const CpuViewKind kind : {CpuViewKind::kUserfault, CpuViewKind::kSignal}) {
+    if (options.view != CpuViewKind::kBest && options.view != kind) continue;
+    const PageShift granule =
+        kind == CpuViewKind::kUserfault
+            ? options.granule
+            : GranuleFor(options.size, options.budget, options.granule, MappingsMax());
+    auto memory = MemoryFile::Make(options.size, granule);
+    if (!memory) return Fail(std::move(memory.error()));
+    auto view = MakeCpuView(kind, (*memory)->cpu_view(), granule);
+    if (view) return Parts{std::move(*memory), std::move(*view), nullptr, {}};
+    why = view.error().text;
+  }
+  return Fail(Error{EOPNOTSUPP, why});
+}
+
+ErrorOr<std::unique_ptr<SwapStore>> Arena::MakeStore(const ArenaOptions& options,
+                                                     const MemoryFile& memory) {
+  auto file = MakeSwapFile(options.swap, SwapStore::kTransfersMax);
+  if (!file) return Fail(std::move(file.error()));
+  if (options.wrap_swap_file) *file = options.wrap_swap_file(std::move(*file));
+  return std::make_unique<SwapStore>(std::move(*file),
+                                     SwapOptions{.granule = memory.granule(),
+                                                 .granule_count = memory.granule_count(),
+                                                 .bytes_max = options.swap_bytes_max,
+                                                 .compress = options.compress});
+}
+
+Arena::Arena(Parts parts, const ArenaOptions& options, const ArenaCallbacks& callbacks)
+    : memory_(std::move(parts.memory)),
+      view_(std::move(parts.view)),
+      store_(std::move(parts.store)),
+      now_(options.now),
+      executor_({*memory_, *view_, *store_}, options, callbacks),
+      inbox_(std::move(parts.signal)),
+      report_(executor_.report()),
+      thread_(StartQuietThread("verbena-pager", [this] { Run(); })) {}
+
+Arena::~Arena() {
+  inbox_.PutStop();
+  thread_.join();
+  view_->Stop();
+}
+
+void Arena::Want(uint64_t first_byte, uint64_t length, bool for_write, uint64_t ticket) {
+  CHECK(length > 0);
+  CheckRange(first_byte, length);
+  inbox_.Put({.kind = Request::Kind::kWant,
+              .for_write = for_write,
+              .first_byte = first_byte,
+              .length = length,
+              .ticket = ticket});
+}
+
+void Arena::Discard(uint64_t first_byte, uint64_t length) {
+  CheckRange(first_byte, length);
+  inbox_.Put({.kind = Request::Kind::kDiscard, .first_byte = first_byte, .length = length});
+}
+
+void Arena::SetBudget(uint64_t bytes) {
+  inbox_.Put({.kind = Request::Kind::kSetBudget, .length = bytes});
+}
+
+ArenaReport Arena::report() const {
+  const MutexLock lock(mutex_);
+  return report_;
+}
+
+void Arena::CheckRange(uint64_t first_byte, uint64_t length) const {
+  CHECK(first_byte <= bytes().size() && length <= bytes().size() - first_byte);
+}
+
+void Arena::Run() {
+  std::vector<Request> requests;
+  while (inbox_.Take(requests)) {
+    for (const Request& request : requests) executor_.Serve(request);
+    executor_.ServeFaults();
+    executor_.ServeStore();
+    executor_.OnTime();
+    // What needed no transfer has ended by now, and nothing will say so.
+    executor_.ServeStore();
+    Publish();
+    Sleep();
+  }
+}
+
+void Arena::Sleep() const {
+  std::array<pollfd, 3> sources{
+      {{inbox_.fd(), POLLIN, 0}, {view_->fd(), POLLIN, 0}, {store_->fd(), POLLIN, 0}}};
+  const Time due = executor_.next_time();
+  const timespec left = AsTimespec(std::max(due - now_(), Duration()));
+  ppoll(sources.data(), sources.size(), due == Time::Never() ? nullptr : &left, nullptr);
+}
+
+void Arena::Publish() {
+  const ArenaReport report = executor_.report();
+  const MutexLock lock(mutex_);
+  report_ = report;
+}
+
+}  // namespace verbena::managed

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/page.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "managed/cpu_view.h"
+#include "managed/swap_store.h"
+#include "paging/action.h"
+#include "paging/counters.h"
+#include "paging/options.h"
+
+namespace verbena::managed {
+
+// Bytes from the first one wanted that are there, at least one; or why there are none.
+using Answer = Result<uint64_t, paging::Refusal>;
+
+// What the adapter and the operator hear. All on the pager thread, which holds no lock meanwhile
+// and waits: they must not wait for a thread that touches the program's view, nor touch it.
+struct ArenaCallbacks {
+  // To Want. The bytes may be taken away again at once: who enters them into tables does it before
+  // this returns, so that `unmap_adapter` finds them there.
+  std::function<void(uint64_t ticket, const Answer& answer)> on_ready;
+  // The adapter touches no byte of [first, last], addresses in its view, from when this returns
+  // until it wanted them again.
+  std::function<void(const std::byte* first, const std::byte* last)> unmap_adapter;
+  // The swap store is full, or fails, or does neither any more. May be empty.
+  std::function<void(paging::StoreReport report)> on_store;
+};
+
+struct ArenaOptions {
+  uint64_t size = 0;
+  // Bytes in memory at a time. At least 16 granules.
+  uint64_t budget = 0;
+  // 4 KiB to 2 MiB. Larger where the view needs it (GranuleFor).
+  PageShift granule{12};
+  CpuViewKind view = CpuViewKind::kBest;
+  // Directory or file: OpenSwap.
+  std::string swap = "/tmp";
+  uint64_t swap_bytes_max = ~uint64_t{0};
+  bool compress = true;
+  // How the pager is to behave; its budget is taken from the one above.
+  paging::Options paging = {};
+  // The clock that all times are of.
+  Time (*now)() = nullptr;
+  // Puts something between the store and its file. For tests.
+  std::function<std::unique_ptr<SwapFile>(std::unique_ptr<SwapFile>)> wrap_swap_file = {};
+};
+
+// Where a granule is, for pictures.
+enum class Residency : uint8_t {
+  kAbsent,  // all zero, and nowhere
+  kInMemory,
+  kSwapped,
+  kBroken,  // lost: the store did not give it back, or not as it was
+};
+
+// The state of an arena at some moment of the last turn of its pager.
+struct ArenaReport {
+  uint64_t budget_bytes = 0;
+  uint64_t granule_bytes = 0;
+  uint64_t cpu_faults = 0;
+  uint64_t cpu_refused = 0;  // accesses that became SIGSEGV
+  paging::Counters paging;
+  SwapCounters swap;
+  paging::StoreReport store = paging::StoreReport::kWell;
+  const char* view_method = "";
+  const char* swap_method = "";
+};
+
+}  // namespace verbena::managed

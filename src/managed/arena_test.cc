@@ -1,0 +1,232 @@
+#include "managed/arena.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "tests/support/arena_fixture.h"
+
+namespace verbena::managed {
+namespace {
+
+using std::chrono::milliseconds;
+
+using ArenaThreads = ArenaFixture;
+
+TEST_P(ArenaThreads, IsMemory) {
+  MAKE_OR_SKIP(Options(kMebibyte, kMebibyte));
+  EXPECT_EQ(Read(7), 0u);
+  Write(7, 5);
+  EXPECT_EQ(Read(7), 5u);
+  EXPECT_EQ(arena_->residency(7 * kPage), Residency::kInMemory);
+  EXPECT_EQ(arena_->residency(9 * kPage), Residency::kAbsent);
+}
+
+TEST_P(ArenaThreads, MoreThanTheBudgetComesAndGoes) {
+  constexpr uint64_t kPages = 1024;
+  MAKE_OR_SKIP(Options(kPages * kPage, kPages / 4 * kPage));
+  ResidentPeak peak(*arena_);
+  for (uint64_t i = 0; i < kPages; ++i) Write(i, i + 1);
+  for (uint64_t i = 0; i < kPages; ++i) ASSERT_EQ(Read(i), i + 1);
+  EXPECT_LE(peak.Stop(), kPages / 4 * kPage);
+  const ArenaReport report = arena_->report();
+  EXPECT_GT(report.swap.stored, kPages / 2);
+  EXPECT_GT(report.swap.loaded, kPages / 2);
+  EXPECT_GT(report.cpu_faults, 0u);
+  EXPECT_EQ(arena_->residency(0), Residency::kSwapped);
+}
+
+TEST_P(ArenaThreads, TheAdapterSeesWhatTheProgramWroteAndTheOtherWayRound) {
+  constexpr uint64_t kPages = 512;
+  MAKE_OR_SKIP(Options(kPages * kPage, kPages / 4 * kPage));
+  for (uint64_t i = 0; i < kPages; ++i) Write(i, i + 1);
+  for (uint64_t i = 0; i < kPages; ++i) {
+    bool is_done = false;
+    while (!is_done) {
+      adapter_->Access(i * kPage, 8, true, [&](std::byte* at, uint64_t length) {
+        if (length < 8) return;
+        uint64_t value = 0;
+        std::memcpy(&value, at, 8);
+        EXPECT_EQ(value, i + 1);
+        value += kPages;
+        std::memcpy(at, &value, 8);
+        is_done = true;
+      });
+    }
+  }
+  for (uint64_t i = 0; i < kPages; ++i) ASSERT_EQ(Read(i), i + 1 + kPages);
+}
+
+TEST_P(ArenaThreads, AWantBeyondTheBudgetIsServedInParts) {
+  constexpr uint64_t kPages = 256;
+  MAKE_OR_SKIP(Options(kPages * kPage, 64 * kPage));
+  uint64_t done = 0;
+  int parts = 0;
+  while (done < kPages * kPage) {
+    done += adapter_->Access(done, kPages * kPage - done, true, [&](std::byte* at, uint64_t n) {
+      std::memset(at, 3, n);
+      ++parts;
+    });
+  }
+  EXPECT_GT(parts, 3);
+  for (uint64_t i = 0; i < kPages; ++i) ASSERT_EQ(Read(i), 0x0303030303030303u);
+}
+
+TEST_P(ArenaThreads, TheBudgetMayChange) {
+  constexpr uint64_t kPages = 1024;
+  MAKE_OR_SKIP(Options(kPages * kPage, kPages * kPage));
+  for (uint64_t i = 0; i < kPages; ++i) Write(i, i);
+  EXPECT_EQ(arena_->resident_bytes(), kPages * kPage);
+  arena_->SetBudget(64 * kPage);
+  for (int i = 0; i < 5000 && arena_->resident_bytes() > 64 * kPage; ++i) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  EXPECT_LE(arena_->resident_bytes(), 64 * kPage);
+  arena_->SetBudget(kPages * kPage);
+  for (uint64_t i = 0; i < kPages; ++i) ASSERT_EQ(Read(i), i);
+  EXPECT_EQ(arena_->report().budget_bytes, kPages * kPage);
+}
+
+TEST_P(ArenaThreads, WhatIsDiscardedIsZero) {
+  MAKE_OR_SKIP(Options(kMebibyte, kMebibyte));
+  for (uint64_t i = 0; i < 256; ++i) Write(i, 1);
+  arena_->Discard(10 * kPage + 1, 20 * kPage);
+  for (int i = 0; i < 5000 && arena_->resident_bytes() > 237 * kPage; ++i) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  EXPECT_EQ(Read(10), 1u) << "only whole granules";
+  EXPECT_EQ(Read(11), 0u);
+  EXPECT_EQ(Read(29), 0u);
+  EXPECT_EQ(Read(30), 1u);
+}
+
+TEST_P(ArenaThreads, LargeGranules) {
+  ArenaOptions options = Options(64 * kMebibyte, 32 * kMebibyte);
+  options.granule = PageShift(21);
+  MAKE_OR_SKIP(options);
+  ResidentPeak peak(*arena_);
+  for (uint64_t page = 0; page < 64 * 256; page += 64) Write(page, page);
+  for (uint64_t page = 0; page < 64 * 256; page += 64) ASSERT_EQ(Read(page), page);
+  EXPECT_LE(peak.Stop(), 32 * kMebibyte);
+}
+
+// Every page has a lock and a generation, of which all words of the page hold a stamp; readers
+// compare with what was written last.
+class Stamped {
+ public:
+  Stamped(uint64_t* words, uint64_t pages) : words_(words), generations_(pages), locks_(pages) {}
+
+  void Touch(uint64_t page, bool for_write) {
+    const std::lock_guard lock(locks_[page]);
+    Use(words_ + page * kWords, page, for_write);
+  }
+  // The same, wherever the page is seen.
+  void Use(uint64_t* words, uint64_t page, bool for_write) {
+    uint64_t& generation = generations_[page];
+    for (uint64_t i = 0; i < kWords; ++i) wrong_ += words[i] != StampOf(page, generation, i);
+    if (!for_write) return;
+    ++generation;
+    for (uint64_t i = 0; i < kWords; ++i) words[i] = StampOf(page, generation, i);
+  }
+  std::mutex& lock(uint64_t page) { return locks_[page]; }
+  uint64_t wrong() const { return wrong_; }
+  uint64_t pages() const { return generations_.size(); }
+
+ private:
+  static constexpr uint64_t kWords = 512;
+
+  // Pages that are the same all over, others that are noise: both ways of storing are used.
+  static uint64_t StampOf(uint64_t page, uint64_t generation, uint64_t word) {
+    if (generation == 0) return 0;
+    if (page % 2 == 0) return page << 32 | generation;
+    return (page << 32 | generation) * 0x9E3779B97F4A7C15u ^ word * 0xBF58476D1CE4E5B9u;
+  }
+
+  uint64_t* const words_;
+  std::vector<uint64_t> generations_;
+  std::vector<std::mutex> locks_;
+  std::atomic<uint64_t> wrong_ = 0;
+};
+
+// Which page is next: anywhere, one after the other, or few often.
+uint64_t NextPage(Random& random, int order, uint64_t pages, uint64_t before) {
+  if (order == 0) return random.Below(pages);
+  if (order == 1) return (before + 1) % pages;
+  // Like Zipf's: each power of two of ranks is as likely as the next.
+  const uint64_t rank = random.Below(pages) >> random.Below(14);
+  return rank * 7919 % pages;
+}
+
+TEST_P(ArenaThreads, ManyThreadsAndTheAdapterInFourTimesTheBudget) {
+  constexpr uint64_t kSize = 64 * kMebibyte;
+  constexpr uint64_t kBudget = 16 * kMebibyte;
+  MAKE_OR_SKIP(Options(kSize, kBudget));
+  const uint64_t granule = arena_->granule().bytes();
+  Stamped stamped(words_, kSize / kPage);
+  std::atomic<bool> stops = false;
+  std::atomic<uint64_t> touched = 0;
+  ResidentPeak peak(*arena_);
+  std::vector<std::thread> threads;
+  for (int order = 0; order < 3; ++order) {
+    threads.emplace_back([&, order] {
+      Random random(static_cast<uint64_t>(order));
+      uint64_t page = 0;
+      while (!stops) {
+        page = NextPage(random, order, stamped.pages(), page);
+        stamped.Touch(page, random.Chance(1, 2));
+        ++touched;
+      }
+    });
+  }
+  threads.emplace_back([&] {
+    Random random(99);
+    while (!stops) {
+      const uint64_t page = random.Below(stamped.pages());
+      const bool for_write = random.Chance(1, 2);
+      // First the page's lock: the program's threads wait for the pager with it held, so the pager
+      // must not wait for it.
+      const std::lock_guard lock(stamped.lock(page));
+      adapter_->Access(page * kPage, kPage, for_write, [&](std::byte* at, uint64_t length) {
+        if (length == kPage) stamped.Use(reinterpret_cast<uint64_t*>(at), page, for_write);
+      });
+      ++touched;
+    }
+  });
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  stops = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(peak.Stop(), kBudget + 4 * granule);
+  for (uint64_t page = 0; page < stamped.pages(); ++page) stamped.Touch(page, false);
+  EXPECT_EQ(stamped.wrong(), 0u);
+  EXPECT_GT(touched, 1000u);
+  const ArenaReport report = arena_->report();
+  EXPECT_GT(report.swap.compressed, 0u);
+  EXPECT_GT(report.swap.stored, report.swap.compressed);
+  EXPECT_EQ(report.cpu_refused, 0u);
+  RecordProperty("touched", std::to_string(touched));
+}
+
+INSTANTIATE_TEST_SUITE_P(Views, ArenaThreads,
+                         testing::Values(CpuViewKind::kUserfault, CpuViewKind::kSignal), NameOf);
+
+TEST(Arena, SaysWhyItCannotBe) {
+  const ArenaCallbacks callbacks{
+      .on_ready = [](auto, const auto&) {}, .unmap_adapter = [](auto, auto) {}, .on_store = {}};
+  ArenaOptions options{
+      .size = kMebibyte, .budget = kMebibyte, .swap = "/no/such/place", .now = Now};
+  const auto arena = Arena::Make(options, callbacks);
+  ASSERT_FALSE(arena);
+  EXPECT_NE(arena.error().text.find("/no/such/place"), std::string::npos);
+  options.granule = PageShift(22);
+  EXPECT_EQ(Arena::Make(options, callbacks).error().number, EINVAL);
+}
+
+}  // namespace
+}  // namespace verbena::managed

@@ -1,0 +1,109 @@
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "managed/arena.h"
+#include "tests/support/arena_fixture.h"
+
+// A store that is slow, fails, is full or lies: nothing is lost but what it does not give back.
+
+namespace verbena::managed {
+namespace {
+
+using std::chrono::milliseconds;
+
+using ArenaTroubleThreads = ArenaFixture;
+
+TEST_P(ArenaTroubleThreads, ASlowStoreIsOnlySlow) {
+  MAKE_OR_SKIP(Options(2 * kMebibyte, 64 * kPage));
+  trouble_->delay_us = 2000;
+  for (uint64_t i = 0; i < 200; ++i) Write(i, i + 1);
+  for (uint64_t i = 0; i < 200; ++i) ASSERT_EQ(Read(i), i + 1);
+}
+
+TEST_P(ArenaTroubleThreads, WritesThatFailForAWhileLoseNothing) {
+  ArenaOptions options = Options(2 * kMebibyte, 64 * kPage);
+  options.paging.retry_first = Milliseconds(1);
+  options.paging.retry_max = Milliseconds(10);
+  MAKE_OR_SKIP(options);
+  for (uint64_t i = 0; i < 40; ++i) Write(i, i + 1);
+  trouble_->failing_writes = 20;
+  for (uint64_t i = 40; i < 512; ++i) Write(i, i + 1);
+  for (uint64_t i = 0; i < 512; ++i) ASSERT_EQ(Read(i), i + 1);
+  EXPECT_EQ(arena_->report().paging.broken, 0u);
+  EXPECT_EQ(adapter_->last_report, paging::StoreReport::kWell);
+}
+
+TEST_P(ArenaTroubleThreads, WhenTheStoreIsFullThreadsWaitUntilThereIsRoom) {
+  ArenaOptions options = Options(2 * kMebibyte, 64 * kPage);
+  options.compress = false;
+  options.paging.patience = Milliseconds(50);
+  MAKE_OR_SKIP(options);
+  trouble_->is_full = true;
+  std::atomic<uint64_t> written = 0;
+  std::thread program([&] {
+    for (uint64_t i = 0; i < 512; ++i, ++written) Write(i, i + 1);
+  });
+  std::this_thread::sleep_for(milliseconds(300));
+  EXPECT_LT(written, 200u);
+  EXPECT_EQ(adapter_->last_report, paging::StoreReport::kFull);
+  EXPECT_EQ(adapter_->Access(500 * kPage, kPage, true, [](auto, auto) {}), 0u);
+  EXPECT_TRUE(adapter_->was_refused()) << "the adapter need not wait";
+  trouble_->is_full = false;
+  program.join();
+  for (uint64_t i = 0; i < 512; ++i) ASSERT_EQ(Read(i), i + 1);
+  EXPECT_EQ(adapter_->last_report, paging::StoreReport::kWell);
+}
+
+TEST_P(ArenaTroubleThreads, ReadsThatFailOnceAreTriedAgain) {
+  MAKE_OR_SKIP(Options(2 * kMebibyte, 64 * kPage));
+  for (uint64_t i = 0; i < 512; ++i) Write(i, i + 1);
+  trouble_->failing_reads = 1;
+  for (uint64_t i = 0; i < 512; ++i) ASSERT_EQ(Read(i), i + 1);
+}
+
+TEST_P(ArenaTroubleThreads, ACorruptGranuleIsAnErrorAndNothingElseIs) {
+  ArenaOptions options = Options(2 * kMebibyte, 64 * kPage);
+  options.paging.read_ahead_max = 0;
+  MAKE_OR_SKIP(options);
+  for (uint64_t i = 0; i < 512; ++i) Write(i, i + 1);
+  ASSERT_EQ(arena_->residency(3 * kPage), Residency::kSwapped);
+  trouble_->lying_reads = 1'000'000;
+  EXPECT_FALSE(CanRead(3)) << "SIGSEGV, which a guarded access turns into a result";
+  trouble_->lying_reads = 0;
+  EXPECT_FALSE(CanRead(3)) << "what was lost stays lost";
+  EXPECT_EQ(arena_->residency(3 * kPage), Residency::kBroken);
+  EXPECT_EQ(adapter_->Access(3 * kPage, kPage, false, [](auto, auto) {}), 0u);
+  EXPECT_TRUE(adapter_->was_refused());
+  for (uint64_t i = 0; i < 512; ++i) {
+    ASSERT_TRUE(i == 3 || Read(i) == i + 1) << i;
+  }
+  EXPECT_GE(arena_->report().cpu_refused, 1u);
+  arena_->Discard(3 * kPage, kPage);
+  for (int i = 0; i < 5000 && arena_->residency(3 * kPage) == Residency::kBroken; ++i) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  EXPECT_EQ(Read(3), 0u) << "given up, it can be used again";
+}
+
+TEST_P(ArenaTroubleThreads, GoesAwayWhileThreadsWait) {
+  MAKE_OR_SKIP(Options(2 * kMebibyte, 64 * kPage));
+  for (uint64_t i = 0; i < 512; ++i) Write(i, i + 1);
+  trouble_->delay_us = 60'000'000;
+  std::atomic<int> refused = 0;
+  std::vector<std::thread> program;
+  for (uint64_t i = 0; i < 4; ++i) program.emplace_back([&, i] { refused += !CanRead(i); });
+  std::this_thread::sleep_for(milliseconds(50));
+  arena_.reset();
+  for (std::thread& thread : program) thread.join();
+  EXPECT_EQ(refused, 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Views, ArenaTroubleThreads,
+                         testing::Values(CpuViewKind::kUserfault, CpuViewKind::kSignal), NameOf);
+
+}  // namespace
+}  // namespace verbena::managed

@@ -1,0 +1,308 @@
+#include "managed/executor.h"
+
+#include <algorithm>
+#include <span>
+
+#include "base/check.h"
+
+namespace verbena::managed {
+namespace {
+
+using paging::Need;
+using paging::Run;
+using paging::Ticket;
+using paging::Verb;
+using paging::View;
+
+constexpr Duration kAskAgainAfter = Milliseconds(10);
+
+// Tickets of the ledger: those of the program's threads have the highest bit.
+constexpr uint64_t kCpuBit = uint64_t{1} << 63;
+constexpr uint64_t kWriteBit = uint64_t{1} << 62;
+
+Ticket TicketOf(const CpuFault& fault) {
+  return Ticket(kCpuBit | (fault.is_write ? kWriteBit : 0) | fault.granule);
+}
+
+bool IsOfCpu(Ticket ticket) { return (ticket.value() & kCpuBit) != 0; }
+
+CpuFault FaultOf(Ticket ticket) {
+  return {.granule = static_cast<uint32_t>(ticket.value()),
+          .is_write = (ticket.value() & kWriteBit) != 0};
+}
+
+paging::WriteOutcome WriteOutcomeOf(SwapResult result) {
+  switch (result) {
+    case SwapResult::kGood:
+      return paging::WriteOutcome::kGood;
+    case SwapResult::kFull:
+      return paging::WriteOutcome::kFull;
+    case SwapResult::kFailed:
+    case SwapResult::kCorrupt:
+      return paging::WriteOutcome::kFailed;
+  }
+  UNREACHABLE();
+}
+
+paging::ReadOutcome ReadOutcomeOf(SwapResult result) {
+  switch (result) {
+    case SwapResult::kGood:
+      return paging::ReadOutcome::kGood;
+    case SwapResult::kCorrupt:
+      return paging::ReadOutcome::kCorrupt;
+    case SwapResult::kFull:
+    case SwapResult::kFailed:
+      return paging::ReadOutcome::kFailed;
+  }
+  UNREACHABLE();
+}
+
+paging::Options LedgerOptions(const ArenaOptions& options, PageShift granule) {
+  paging::Options paging = options.paging;
+  paging.budget =
+      static_cast<uint32_t>(std::min<uint64_t>(options.budget >> granule.value(), UINT32_MAX));
+  return paging;
+}
+
+}  // namespace
+
+Executor::Executor(const Parts& parts, const ArenaOptions& options, const ArenaCallbacks& callbacks)
+    : memory_(parts.memory),
+      view_(parts.view),
+      store_(parts.store),
+      callbacks_(callbacks),
+      now_(options.now),
+      ledger_(memory_.granule_count(), LedgerOptions(options, memory_.granule())),
+      adapter_wants_(options.paging.tickets_max),
+      cpu_pending_(memory_.granule_count()),
+      residency_(memory_.granule_count()) {
+  for (uint32_t i = options.paging.tickets_max; i-- > 0;) free_wants_.push_back(i);
+}
+
+void Executor::Serve(const Request& request) {
+  switch (request.kind) {
+    case Request::Kind::kWant:
+      return WantForAdapter(request);
+    case Request::Kind::kDiscard:
+      return Discard(request);
+    case Request::Kind::kSetBudget:
+      ledger_.SetBudget(static_cast<uint32_t>(std::min<uint64_t>(
+                            request.length >> memory_.granule().value(), UINT32_MAX)),
+                        now_());
+      return CarryOut();
+  }
+}
+
+void Executor::WantForAdapter(const Request& request) {
+  if (free_wants_.empty()) {
+    return callbacks_.on_ready(request.ticket, Fail(paging::Refusal::kLimit));
+  }
+  const uint32_t index = free_wants_.back();
+  free_wants_.pop_back();
+  adapter_wants_[index] = {request.ticket, request.first_byte, request.length};
+  const unsigned shift = memory_.granule().value();
+  const auto first = static_cast<uint32_t>(request.first_byte >> shift);
+  const auto last = static_cast<uint32_t>((request.first_byte + request.length - 1) >> shift);
+  ledger_.Want(Ticket(index), {first, last - first + 1},
+               request.for_write ? Need::kWrite : Need::kRead, View::kAdapter, now_());
+  CarryOut();
+}
+
+void Executor::ServeFaults() {
+  std::array<CpuFault, 32> faults;
+  const size_t count = view_.TakeFaults(faults);
+  cpu_faults_ += count;
+  for (const CpuFault& fault : std::span(faults).first(count)) WantForCpu(fault);
+}
+
+// Those who wait for the same are all woken when it is mapped, and need no ticket of their own.
+void Executor::WantForCpu(const CpuFault& fault) {
+  if (!SetPending(fault, true)) return;
+  ledger_.Want(TicketOf(fault), {fault.granule, 1}, fault.is_write ? Need::kWrite : Need::kRead,
+               View::kCpu, now_());
+  CarryOut();
+}
+
+// False if nothing changes.
+bool Executor::SetPending(const CpuFault& fault, bool is_pending) {
+  uint8_t& pending = cpu_pending_[fault.granule];
+  const uint8_t before = pending;
+  const uint8_t bit = fault.is_write ? 2 : 1;
+  pending = static_cast<uint8_t>(is_pending ? before | bit : before & ~bit);
+  return pending != before;
+}
+
+// Only granules that lie in it whole.
+void Executor::Discard(const Request& request) {
+  const uint64_t granule = memory_.granule().bytes();
+  const uint64_t first = (request.first_byte + granule - 1) / granule;
+  const uint64_t end = (request.first_byte + request.length) / granule;
+  if (first >= end) return;
+  const Run run{static_cast<uint32_t>(first), static_cast<uint32_t>(end - first)};
+  ledger_.Discard(run, now_());
+  CarryOut();
+  for (uint32_t i = run.first; i < run.end(); ++i) {
+    if (residency(i) != Residency::kBroken) continue;
+    view_.Unmap({i, 1});  // no more refused
+    Mark({i, 1}, Residency::kAbsent);
+  }
+}
+
+// Until all that is left is under way: nothing but the end of a transfer wakes the pager for it.
+void Executor::ServeStore() {
+  std::array<SwapOutcome, 32> outcomes;
+  do {
+    const size_t count = store_.Reap(outcomes);
+    for (const SwapOutcome& outcome : std::span(outcomes).first(count)) TakeOutcome(outcome);
+    GiveDelayed();
+  } while (store_.has_outcomes());
+}
+
+void Executor::TakeOutcome(const SwapOutcome& outcome) {
+  const auto granule = static_cast<uint32_t>(outcome.granule);
+  if (outcome.is_store) {
+    ledger_.WriteDone(granule, WriteOutcomeOf(outcome.result), now_());
+  } else {
+    ledger_.ReadDone(granule, ReadOutcomeOf(outcome.result), now_());
+  }
+  CarryOut();
+}
+
+void Executor::OnTime() {
+  const Time now = now_();
+  if (now >= ask_again_at_) {
+    ask_again_at_ = Time::Never();
+    asking_.clear();
+    asking_.swap(ask_again_);
+    for (const CpuFault& fault : asking_) {
+      SetPending(fault, false);
+      WantForCpu(fault);
+    }
+  }
+  if (now < ledger_.next_time()) return;
+  ledger_.OnTime(now);
+  CarryOut();
+}
+
+Time Executor::next_time() const { return std::min(ledger_.next_time(), ask_again_at_); }
+
+ArenaReport Executor::report() const {
+  return {.budget_bytes = ledger_.budget() * memory_.granule().bytes(),
+          .granule_bytes = memory_.granule().bytes(),
+          .cpu_faults = cpu_faults_,
+          .cpu_refused = cpu_refused_,
+          .paging = ledger_.counters(),
+          .swap = store_.counters(),
+          .store = store_report_,
+          .view_method = view_.method(),
+          .swap_method = store_.method()};
+}
+
+void Executor::CarryOut() {
+  for (const paging::Action& action : ledger_.actions()) CarryOut(action);
+  ledger_.ClearActions();
+  store_.Submit();
+}
+
+void Executor::CarryOut(const paging::Action& action) {
+  switch (action.verb) {
+    case Verb::kUnmap:
+      return Unmap(action);
+    case Verb::kWrite:
+      return Order(action.run, true);
+    case Verb::kRead:
+      Mark(action.run, Residency::kInMemory);
+      return Order(action.run, false);
+    case Verb::kDrop:
+      return Drop(action.run);
+    case Verb::kMakeZero:
+      Mark(action.run, Residency::kInMemory);
+      return memory_.MakeZero(action.run);
+    case Verb::kMap:
+      // The adapter maps what it is told to be ready.
+      if (action.view == View::kCpu) view_.Map(action.run, action.is_writable);
+      return;
+    case Verb::kForget:
+      for (uint32_t i = action.run.first; i < action.run.end(); ++i) store_.Forget(i);
+      return;
+    case Verb::kReady:
+    case Verb::kRefused:
+      return Answer(action);
+    case Verb::kReport:
+      store_report_ = action.report;
+      if (callbacks_.on_store) callbacks_.on_store(action.report);
+      return;
+  }
+}
+
+void Executor::Unmap(const paging::Action& action) {
+  if (action.view == View::kCpu) return view_.Unmap(action.run);
+  const std::span<std::byte> bytes = memory_.Contents(action.run);
+  callbacks_.unmap_adapter(bytes.data(), bytes.data() + bytes.size() - 1);
+}
+
+void Executor::Order(Run run, bool is_store) {
+  for (uint32_t i = run.first; i < run.end(); ++i) {
+    const Delayed order{.granule = i, .is_store = is_store};
+    if (!delayed_.empty() || !GiveOrder(order)) delayed_.push_back(order);
+  }
+}
+
+bool Executor::GiveOrder(const Delayed& order) {
+  const std::span<std::byte> contents = memory_.Contents({order.granule, 1});
+  return order.is_store ? store_.Store(order.granule, contents)
+                        : store_.Load(order.granule, contents);
+}
+
+void Executor::GiveDelayed() {
+  while (delayed_done_ < delayed_.size() && GiveOrder(delayed_[delayed_done_])) ++delayed_done_;
+  store_.Submit();
+  if (delayed_done_ < delayed_.size()) return;
+  delayed_.clear();
+  delayed_done_ = 0;
+}
+
+void Executor::Drop(Run run) {
+  memory_.Drop(run);
+  for (uint32_t i = run.first; i < run.end(); ++i) {
+    const bool is_broken = ledger_.granule(i).state == paging::Ledger::State::kBroken;
+    const Residency elsewhere = store_.Holds(i) ? Residency::kSwapped : Residency::kAbsent;
+    Mark({i, 1}, is_broken ? Residency::kBroken : elsewhere);
+  }
+}
+
+void Executor::Answer(const paging::Action& action) {
+  if (IsOfCpu(action.ticket)) return AnswerCpu(action);
+  const auto index = static_cast<uint32_t>(action.ticket.value());
+  const AdapterWant want = adapter_wants_[index];
+  free_wants_.push_back(index);
+  if (action.verb == Verb::kRefused) {
+    return callbacks_.on_ready(want.ticket, Fail(action.refusal));
+  }
+  const uint64_t granule = memory_.granule().bytes();
+  const uint64_t ready_end = (want.first_byte / granule + action.run.count) * granule;
+  callbacks_.on_ready(want.ticket, std::min(want.length, ready_end - want.first_byte));
+}
+
+// Ready: it was mapped before, and so the threads are on their way.
+void Executor::AnswerCpu(const paging::Action& action) {
+  const CpuFault fault = FaultOf(action.ticket);
+  if (action.verb == Verb::kRefused && action.refusal == paging::Refusal::kLimit) {
+    ask_again_.push_back(fault);
+    ask_again_at_ = std::min(ask_again_at_, now_() + kAskAgainAfter);
+    return;
+  }
+  SetPending(fault, false);
+  if (action.verb == Verb::kReady) return;
+  ++cpu_refused_;
+  Mark({fault.granule, 1}, Residency::kBroken);
+  view_.Refuse({fault.granule, 1});
+}
+
+void Executor::Mark(Run run, Residency residency) {
+  for (uint32_t i = run.first; i < run.end(); ++i) {
+    residency_[i].store(residency, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace verbena::managed

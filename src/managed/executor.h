@@ -1,0 +1,109 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/time.h"
+#include "managed/arena_options.h"
+#include "managed/cpu_view.h"
+#include "managed/inbox.h"
+#include "managed/lazy_array.h"
+#include "managed/memory_file.h"
+#include "managed/swap_store.h"
+#include "paging/ledger.h"
+
+namespace verbena::managed {
+
+// The hands of the pager: brings the ledger what the world says, and does to the world what the
+// ledger decides, in its order.
+//
+// A thread of the program that faults has no name for what it wants, so the granule is its ticket;
+// it is asked for once however many threads wait for it. An access to a granule that is broken is
+// refused for good. One that the ledger refuses for want of memory goes on waiting and is asked for
+// again: the operator may make room for the store, and a program that stands is better than one
+// that is dead.
+//
+// Owned by the Arena and used by its pager thread alone, but for residency(). Once its lists have
+// found their size it allocates nothing: a thread of the program may fault in its allocator.
+class Executor {
+ public:
+  struct Parts {
+    MemoryFile& memory;
+    CpuView& view;
+    SwapStore& store;
+  };
+  Executor(const Parts& parts, const ArenaOptions& options, const ArenaCallbacks& callbacks);
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  // Inputs.
+  void Serve(const Request& request);
+  void ServeFaults();
+  void ServeStore();
+  void OnTime();
+
+  // When OnTime has something to do.
+  [[nodiscard]] Time next_time() const;
+  [[nodiscard]] ArenaReport report() const;
+
+  // Any thread.
+  [[nodiscard]] Residency residency(uint32_t granule) const {
+    return residency_[granule].load(std::memory_order_relaxed);
+  }
+
+ private:
+  // What the adapter waits for.
+  struct AdapterWant {
+    uint64_t ticket = 0;
+    uint64_t first_byte = 0;
+    uint64_t length = 0;
+  };
+  // An order that the store had no room for.
+  struct Delayed {
+    uint32_t granule = 0;
+    bool is_store = false;
+  };
+
+  void WantForAdapter(const Request& request);
+  void WantForCpu(const CpuFault& fault);
+  bool SetPending(const CpuFault& fault, bool is_pending);
+  void Discard(const Request& request);
+  void TakeOutcome(const SwapOutcome& outcome);
+
+  void CarryOut();
+  void CarryOut(const paging::Action& action);
+  void Unmap(const paging::Action& action);
+  void Order(paging::Run run, bool is_store);
+  [[nodiscard]] bool GiveOrder(const Delayed& order);
+  void GiveDelayed();
+  void Drop(paging::Run run);
+  void Answer(const paging::Action& action);
+  void AnswerCpu(const paging::Action& action);
+  void Mark(paging::Run run, Residency residency);
+
+  MemoryFile& memory_;
+  CpuView& view_;
+  SwapStore& store_;
+  const ArenaCallbacks callbacks_;
+  Time (*const now_)();
+  paging::Ledger ledger_;
+
+  std::vector<AdapterWant> adapter_wants_;  // by ticket of the ledger
+  std::vector<uint32_t> free_wants_;
+  LazyArray<uint8_t> cpu_pending_;  // by granule: 1 a read is wanted, 2 a write
+  std::vector<CpuFault> ask_again_;
+  std::vector<CpuFault> asking_;
+  Time ask_again_at_ = Time::Never();
+  std::vector<Delayed> delayed_;
+  size_t delayed_done_ = 0;
+  LazyArray<std::atomic<Residency>> residency_;
+  uint64_t cpu_faults_ = 0;
+  uint64_t cpu_refused_ = 0;
+  paging::StoreReport store_report_ = paging::StoreReport::kWell;
+};
+
+}  // namespace verbena::managed

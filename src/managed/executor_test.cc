@@ -1,0 +1,238 @@
+#include "managed/executor.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <span>
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+
+namespace {
+
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): operators have no object
+thread_local size_t allocations = 0;
+
+}  // namespace
+
+// Counts what the pager allocates, by operators of our own for this whole program.
+void* operator new(size_t size) {
+  ++allocations;
+  if (void* const memory = std::malloc(size)) return memory;
+  std::abort();
+}
+void* operator new[](size_t size) { return operator new(size); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+
+namespace verbena::managed {
+namespace {
+
+constexpr PageShift kGranule(12);
+constexpr uint32_t kGranules = 256;
+constexpr uint32_t kBudget = 32;
+
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): the clock is a function
+Time now;
+
+// A view without a program: the test says which accesses fault, and sees what is mapped.
+class ViewForTest final : public CpuView {
+ public:
+  void Unmap(paging::Run run) override { Set(run, 0); }
+  void Map(paging::Run run, bool is_writable) override {
+    Set(run, is_writable ? 2 : 1);
+    ++maps;
+  }
+  void Refuse(paging::Run run) override { Set(run, -1); }
+  size_t TakeFaults(std::span<CpuFault> faults) override {
+    const size_t count = std::min(faults.size(), coming_count);
+    std::copy_n(coming.begin(), count, faults.begin());
+    coming_count = 0;
+    return count;
+  }
+  int fd() const override { return -1; }
+  void Stop() override {}
+  const char* method() const override { return "test"; }
+
+  std::array<int, kGranules> rights{};  // -1 refused, 1 read, 2 write
+  std::array<CpuFault, 8> coming;
+  size_t coming_count = 0;
+  int maps = 0;
+
+ private:
+  void Set(paging::Run run, int value) {
+    for (uint32_t i = run.first; i < run.end(); ++i) rights[i] = value;
+  }
+};
+
+class ExecutorTest : public testing::Test {
+ protected:
+  ExecutorTest() : memory_(std::move(MemoryFile::Make(kGranules * 4096, kGranule).value())) {
+    now = Time();
+    MakeStore({});
+  }
+
+  void MakeStore(SwapOptions options) {
+    options.granule = kGranule;
+    options.granule_count = kGranules;
+    executor_.reset();
+    store_ = std::make_unique<SwapStore>(MakeSwapFile("/tmp", SwapStore::kTransfersMax).value(),
+                                         options);
+    executor_ = std::make_unique<Executor>(
+        Executor::Parts{*memory_, view_, *store_},
+        ArenaOptions{.size = kGranules * 4096,
+                     .budget = kBudget * 4096,
+                     .paging = {.tickets_max = 64, .patience = Milliseconds(1)},
+                     .now = [] { return now; }},
+        ArenaCallbacks{.on_ready =
+                           [this](uint64_t ticket, const Answer& answer) {
+                             answered_ticket_ = ticket;
+                             answer_ = answer;
+                             ++answers_;
+                           },
+                       .unmap_adapter = [this](const std::byte*, const std::byte*) { ++unmaps_; },
+                       .on_store = {}});
+  }
+
+  // A thread of the program faults, and the pager does what it does.
+  void Fault(uint32_t granule, bool is_write) {
+    view_.coming[view_.coming_count++] = {granule, is_write};
+    executor_->ServeFaults();
+  }
+  // Until the program may do this.
+  void Await(uint32_t granule, int rights) {
+    Fault(granule, rights == 2);
+    while (view_.rights[granule] < rights) Turn();
+  }
+  void Turn() {
+    now += Microseconds(10);
+    executor_->OnTime();
+    executor_->ServeStore();
+    EXPECT_FALSE(store_->has_outcomes()) << "nothing would wake the pager for them";
+  }
+  std::byte& First(uint32_t granule) { return memory_->Contents({granule, 1})[0]; }
+
+  std::unique_ptr<MemoryFile> memory_;
+  ViewForTest view_;
+  std::unique_ptr<SwapStore> store_;
+  std::unique_ptr<Executor> executor_;
+  uint64_t answered_ticket_ = 0;
+  Answer answer_ = 0;
+  int answers_ = 0;
+  int unmaps_ = 0;
+};
+
+TEST_F(ExecutorTest, AFaultMapsWhatItNeeds) {
+  Fault(5, false);
+  EXPECT_EQ(view_.rights[5], 1);
+  EXPECT_EQ(executor_->residency(5), Residency::kInMemory);
+  Fault(5, true);
+  EXPECT_EQ(view_.rights[5], 2);
+  EXPECT_EQ(executor_->residency(6), Residency::kAbsent);
+}
+
+TEST_F(ExecutorTest, ThreadsThatWaitForTheSameAreOneWant) {
+  for (uint32_t i = 0; i < kGranules; ++i) {
+    Await(i, 2);
+    First(i) = static_cast<std::byte>(i);
+  }
+  uint32_t absent = 0;
+  while (executor_->residency(absent) != Residency::kSwapped) ++absent;
+  const uint64_t wants = executor_->report().paging.wants;
+  for (int i = 0; i < 3; ++i) view_.coming[view_.coming_count++] = {absent, false};
+  executor_->ServeFaults();
+  EXPECT_EQ(executor_->report().paging.wants, wants + 1);
+  while (view_.rights[absent] == 0) Turn();
+  EXPECT_EQ(First(absent), static_cast<std::byte>(absent));
+}
+
+TEST_F(ExecutorTest, TheAdapterIsAnsweredInBytes) {
+  executor_->Serve({.for_write = true, .first_byte = 4000, .length = 200, .ticket = 77});
+  EXPECT_EQ(answered_ticket_, 77u);
+  EXPECT_EQ(answer_, Answer(200));
+  EXPECT_EQ(executor_->residency(1), Residency::kInMemory);
+  // A part of what is larger than can be had.
+  executor_->Serve({.first_byte = 100, .length = 200 * 4096, .ticket = 78});
+  while (answers_ < 2) Turn();
+  EXPECT_EQ((*answer_ + 100) % 4096, 0u);
+  EXPECT_LT(*answer_, 200 * 4096u);
+}
+
+TEST_F(ExecutorTest, WhatLeavesIsTakenFromTheAdapterFirst) {
+  executor_->Serve({.for_write = true, .first_byte = 0, .length = 1, .ticket = 1});
+  for (uint32_t i = 1; i < kGranules; ++i) Await(i, 2);
+  EXPECT_EQ(unmaps_, 1);
+  EXPECT_NE(executor_->residency(0), Residency::kInMemory);
+}
+
+TEST_F(ExecutorTest, AThreadThatCannotHaveMemoryIsNotForgotten) {
+  MakeStore({.bytes_max = 0});  // full from the start
+  Random random(1);
+  uint32_t next = 0;
+  Fault(next, true);
+  while (executor_->report().paging.refused_limit == 0) {
+    if (view_.rights[next] == 2) {
+      for (std::byte& byte : memory_->Contents({next, 1})) {
+        byte = static_cast<std::byte>(random.Next32());
+      }
+      Fault(++next, true);
+    }
+    Turn();
+  }
+  EXPECT_EQ(view_.rights[next], 0);
+  // The program gives up some of what it has, and the one who waits gets it.
+  executor_->Serve({.kind = Request::Kind::kDiscard, .first_byte = 0, .length = 16 * 4096});
+  for (int i = 0; i < 10'000 && view_.rights[next] == 0; ++i) Turn();
+  EXPECT_EQ(view_.rights[next], 2);
+}
+
+TEST_F(ExecutorTest, WhatTheStoreHasNoRoomForIsOrderedLater) {
+  MakeStore({.orders_max = 1});
+  Random random(2);
+  std::array<std::byte, kGranules> last{};
+  for (int i = 0; i < 2000; ++i) {
+    const auto granule = static_cast<uint32_t>(random.Below(kGranules));
+    Await(granule, 2);
+    ASSERT_EQ(First(granule), last[granule]);
+    // Zero at times: then the store ends its order at once.
+    First(granule) = last[granule] = static_cast<std::byte>(random.Below(3));
+  }
+  EXPECT_GT(executor_->report().swap.zero, 0u);
+}
+
+TEST_F(ExecutorTest, ChangesOfTheBudgetTakeEffect) {
+  for (uint32_t i = 0; i < kBudget; ++i) Await(i, 2);
+  executor_->Serve({.kind = Request::Kind::kSetBudget, .length = 16 * 4096});
+  for (int i = 0; i < 1000 && memory_->resident_bytes() > 16 * 4096; ++i) Turn();
+  EXPECT_LE(memory_->resident_bytes(), 16 * 4096u);
+  EXPECT_EQ(executor_->report().budget_bytes, 16 * 4096u);
+}
+
+TEST_F(ExecutorTest, AllocatesNothingOnceItRuns) {
+  Random random(3);
+  const auto run = [&](int steps) {
+    for (int i = 0; i < steps; ++i) {
+      const auto granule = static_cast<uint32_t>(random.Below(kGranules));
+      Await(granule, random.Chance(1, 2) ? 2 : 1);
+      if (view_.rights[granule] == 2) First(granule) = static_cast<std::byte>(random.Next32());
+      executor_->Serve({.for_write = random.Chance(1, 2),
+                        .first_byte = random.Below(kGranules - 4) * 4096,
+                        .length = 4 * 4096,
+                        .ticket = 1});
+      Turn();
+    }
+  };
+  run(3000);
+  const size_t before = allocations;
+  run(3000);
+  EXPECT_EQ(allocations, before);
+  EXPECT_GT(executor_->report().swap.loaded, 1000u);
+}
+
+}  // namespace
+}  // namespace verbena::managed

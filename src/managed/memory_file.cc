@@ -1,0 +1,122 @@
+#include "managed/memory_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace verbena::managed {
+namespace {
+
+constexpr size_t kPage = 4096;
+
+// `size` bytes of addresses that nobody uses, from a multiple of `alignment` on; nullptr if there
+// are none.
+std::byte* ReserveAddresses(uint64_t size, uint64_t alignment) {
+  void* const place = mmap(nullptr, size + alignment, PROT_NONE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (place == MAP_FAILED) return nullptr;
+  auto* const first = static_cast<std::byte*>(place);
+  const uint64_t before = (alignment - reinterpret_cast<uintptr_t>(first) % alignment) % alignment;
+  if (before > 0) munmap(first, before);
+  munmap(first + before + size, alignment - before);
+  return first + before;
+}
+
+}  // namespace
+
+ErrorOr<std::unique_ptr<MemoryFile>> MemoryFile::Make(uint64_t size, PageShift granule) {
+  const std::optional<uint64_t> rounded = RoundUp(size, granule);
+  if (size == 0 || !rounded || *rounded >> granule.value() > UINT32_MAX) {
+    return Fail(Error{EINVAL, "managed memory of this size is not to be had"});
+  }
+  FileDescriptor file(memfd_create("verbena-managed", MFD_CLOEXEC));
+  if (!file.is_open()) return Fail(SystemError("memfd_create"));
+  if (ftruncate(file.get(), static_cast<off_t>(*rounded)) != 0) {
+    return Fail(SystemError("size of managed memory"));
+  }
+  std::unique_ptr<MemoryFile> memory(new MemoryFile(std::move(file), *rounded, granule));
+  memory->cpu_ = memory->MapView();
+  if (memory->cpu_ != nullptr) memory->adapter_ = memory->MapView();
+  if (memory->adapter_ == nullptr) return Fail(SystemError("mapping of managed memory"));
+  return memory;
+}
+
+MemoryFile::~MemoryFile() {
+  for (std::byte* const view : {cpu_, adapter_}) {
+    if (view != nullptr) munmap(view, size_);
+  }
+}
+
+// nullptr, and errno, if there is no place for it.
+std::byte* MemoryFile::MapView() const {
+  std::byte* const place = ReserveAddresses(size_, granule_.bytes());
+  if (place == nullptr) return nullptr;
+  if (mmap(place, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+           file_.get(), 0) == MAP_FAILED ||
+      madvise(place, size_, MADV_DONTFORK) != 0) {
+    const int error = errno;
+    munmap(place, size_);
+    errno = error;
+    return nullptr;
+  }
+  return place;
+}
+
+std::span<std::byte> MemoryFile::Contents(paging::Run run) const {
+  CHECK(run.end() <= granule_count());
+  return {adapter_ + uint64_t{run.first} * granule_.bytes(), run.count * granule_.bytes()};
+}
+
+void MemoryFile::MakeZero(paging::Run run) const {
+  const std::span<std::byte> contents = Contents(run);
+  // Pages one by one, each by a fault, take several times as long. If the system cannot do it (it
+  // can since Linux 5.14), they come so all the same.
+  if (contents.size() > kPage) madvise(contents.data(), contents.size(), MADV_POPULATE_WRITE);
+  // They need not be new.
+  std::memset(contents.data(), 0, contents.size());
+}
+
+void MemoryFile::Drop(paging::Run run) const {
+  const std::span<std::byte> contents = Contents(run);
+  while (fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                   contents.data() - adapter_, static_cast<off_t>(contents.size())) != 0) {
+    CHECK(errno == EINTR);
+  }
+}
+
+uint64_t MemoryFile::resident_bytes() const {
+  constexpr uint64_t kBlock = 512;
+  struct stat status {};
+  CHECK(fstat(file_.get(), &status) == 0);
+  return static_cast<uint64_t>(status.st_blocks) * kBlock;
+}
+
+bool MemoryFile::IsResident(uint32_t granule) const {
+  const std::span<std::byte> contents = Contents({granule, 1});
+  std::array<unsigned char, 64> pages;
+  for (size_t at = 0; at < contents.size(); at += pages.size() * kPage) {
+    const size_t length = std::min(contents.size() - at, pages.size() * kPage);
+    CHECK(mincore(contents.data() + at, length, pages.data()) == 0);
+    const std::span asked(pages.data(), length / kPage);
+    if (std::any_of(asked.begin(), asked.end(), [](auto page) { return (page & 1) != 0; })) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace verbena::managed

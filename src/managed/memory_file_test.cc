@@ -1,0 +1,88 @@
+#include "managed/memory_file.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include <gtest/gtest.h>
+
+namespace verbena::managed {
+namespace {
+
+constexpr PageShift kSmall(12);
+constexpr PageShift kLarge(21);
+
+std::unique_ptr<MemoryFile> Make(uint64_t size, PageShift granule = kSmall) {
+  return std::move(MemoryFile::Make(size, granule).value());
+}
+
+TEST(MemoryFile, CostsNothingUntilItIsTouched) {
+  const auto memory = Make(uint64_t{1} << 30);
+  EXPECT_EQ(memory->resident_bytes(), 0u);
+  EXPECT_FALSE(memory->IsResident(0));
+  EXPECT_EQ(memory->granule_count(), 1u << 18);
+}
+
+TEST(MemoryFile, BothViewsShowTheSameBytes) {
+  const auto memory = Make(4 * 4096);
+  memory->cpu_view()[5000] = std::byte{7};
+  EXPECT_EQ(memory->adapter_view()[5000], std::byte{7});
+  memory->Contents({2, 1})[1] = std::byte{8};
+  EXPECT_EQ(memory->cpu_view()[2 * 4096 + 1], std::byte{8});
+  EXPECT_EQ(memory->resident_bytes(), 2 * 4096u);
+  EXPECT_TRUE(memory->IsResident(1));
+  EXPECT_FALSE(memory->IsResident(0));
+}
+
+TEST(MemoryFile, DropGivesTheMemoryBackAndShowsZeros) {
+  const auto memory = Make(4 * 4096);
+  for (uint32_t i = 0; i < 4; ++i) memory->cpu_view()[i * 4096] = std::byte{9};
+  memory->Drop({1, 2});
+  EXPECT_EQ(memory->resident_bytes(), 2 * 4096u);
+  EXPECT_EQ(memory->cpu_view()[4096], std::byte{0});
+  EXPECT_EQ(memory->adapter_view()[2 * 4096], std::byte{0});
+  EXPECT_EQ(memory->adapter_view()[3 * 4096], std::byte{9});
+}
+
+TEST(MemoryFile, MakeZeroBringsMemoryAndClearsWhatWasThere) {
+  const auto memory = Make(8 * 4096);
+  memory->cpu_view()[4096] = std::byte{9};
+  memory->MakeZero({0, 3});
+  EXPECT_EQ(memory->resident_bytes(), 3 * 4096u);
+  EXPECT_EQ(memory->cpu_view()[4096], std::byte{0});
+}
+
+TEST(MemoryFile, LargeGranulesAreAligned) {
+  const auto memory = Make(kLarge.bytes() + 1, kLarge);
+  EXPECT_EQ(memory->granule_count(), 2u);
+  EXPECT_EQ(memory->cpu_view().size(), 2 * kLarge.bytes());
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(memory->cpu_view().data()) % kLarge.bytes(), 0u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(memory->adapter_view()) % kLarge.bytes(), 0u);
+  memory->Contents({1, 1})[kLarge.bytes() - 1] = std::byte{1};
+  EXPECT_TRUE(memory->IsResident(1)) << "one page is enough";
+  EXPECT_FALSE(memory->IsResident(0));
+}
+
+TEST(MemoryFile, RefusesSizesThatCannotBe) {
+  EXPECT_FALSE(MemoryFile::Make(0, kSmall));
+  EXPECT_FALSE(MemoryFile::Make(~uint64_t{0}, kSmall));
+  EXPECT_FALSE(MemoryFile::Make(uint64_t{1} << 60, kSmall));
+}
+
+TEST(MemoryFile, AChildFaultsWhereItWouldFindZeros) {
+  const auto memory = Make(4096);
+  memory->cpu_view()[0] = std::byte{1};
+  const pid_t child = fork();
+  if (child == 0) {
+    std::signal(SIGSEGV, SIG_DFL);
+    [[maybe_unused]] const auto byte = *static_cast<volatile std::byte*>(memory->cpu_view().data());
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+
+}  // namespace
+}  // namespace verbena::managed

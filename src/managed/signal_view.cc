@@ -1,0 +1,170 @@
+#include "managed/signal_view.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+
+#include <climits>
+
+#include "base/check.h"
+#include "memory/signal_guard.h"
+
+namespace verbena::managed {
+namespace {
+
+// Where the handler finds the views. It counts itself in before it looks, and a view that goes
+// waits until nobody is counted.
+struct Seat {
+  std::atomic<SignalView*> view = nullptr;
+  std::atomic<uint32_t> handlers = 0;
+};
+
+constinit std::array<Seat, SignalView::kViewsMax> seats;
+
+bool TakeSeat(SignalView* view) {
+  return std::any_of(seats.begin(), seats.end(), [view](Seat& seat) {
+    SignalView* nobody = nullptr;
+    return seat.view.compare_exchange_strong(nobody, view);
+  });
+}
+
+void LeaveSeat(SignalView* view) {
+  for (Seat& seat : seats) {
+    SignalView* expected = view;
+    if (!seat.view.compare_exchange_strong(expected, nullptr)) continue;
+    while (seat.handlers.load() > 0) sched_yield();
+  }
+}
+
+std::optional<bool> IsWrite([[maybe_unused]] const ucontext_t& context) {
+#if defined(__x86_64__)
+  return (context.uc_mcontext.gregs[REG_ERR] & 2) != 0;
+#else
+  return std::nullopt;
+#endif
+}
+
+bool ServeFault(const siginfo_t& info, const ucontext_t& context) {
+  const auto* const address = static_cast<const std::byte*>(info.si_addr);
+  for (Seat& seat : seats) {
+    if (seat.view.load(std::memory_order_relaxed) == nullptr) continue;
+    seat.handlers.fetch_add(1);
+    SignalView* const view = seat.view.load();
+    const bool is_ours = view != nullptr && view->Contains(address);
+    const bool served = is_ours && view->Serve(address, IsWrite(context));
+    seat.handlers.fetch_sub(1);
+    if (is_ours) return served;
+  }
+  return false;
+}
+
+static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
+
+void SleepOn(std::atomic<uint32_t>& word, uint32_t value, const timespec* at_most) {
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, at_most, nullptr, 0);
+}
+
+void WakeAll(std::atomic<uint32_t>& word) {
+  word.fetch_add(1, std::memory_order_release);
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+ErrorOr<std::unique_ptr<CpuView>> SignalView::Make(std::span<std::byte> bytes, PageShift granule) {
+  FileDescriptor posted(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!posted.is_open()) return Fail(SystemError("eventfd"));
+  std::unique_ptr<SignalView> view(new SignalView(std::move(posted), bytes, granule));
+  if (mprotect(bytes.data(), bytes.size(), PROT_NONE) != 0) return Fail(SystemError("mprotect"));
+  if (!TakeSeat(view.get())) {
+    return Fail(Error{ENOMEM, "the limit of 64 managed memories in a process is reached"});
+  }
+  memory::SignalGuard::InstallWith(ServeFault);
+  return view;
+}
+
+void SignalView::Unmap(paging::Run run) { Set(run, PROT_NONE, Sight::kNone); }
+
+void SignalView::Map(paging::Run run, bool is_writable) {
+  if (is_writable) {
+    Set(run, PROT_READ | PROT_WRITE, Sight::kWrite);
+  } else {
+    Set(run, PROT_READ, Sight::kRead);
+  }
+  Wake(run);
+}
+
+void SignalView::Refuse(paging::Run run) {
+  Set(run, PROT_NONE, Sight::kRefused);
+  Wake(run);
+}
+
+size_t SignalView::TakeFaults(std::span<CpuFault> faults) {
+  uint64_t signals = 0;
+  [[maybe_unused]] const ssize_t cleared = read(posted_some_.get(), &signals, sizeof signals);
+  const size_t count = faults_.Take(faults);
+  // There may be more; better to be called once too often.
+  const uint64_t one = 1;
+  if (count == faults.size()) {
+    [[maybe_unused]] const ssize_t signalled = write(posted_some_.get(), &one, sizeof one);
+  }
+  return count;
+}
+
+void SignalView::Stop() {
+  if (has_stopped_.exchange(true)) return;
+  mprotect(bytes_.data(), bytes_.size(), PROT_NONE);
+  for (std::atomic<uint32_t>& bucket : buckets_) WakeAll(bucket);
+  LeaveSeat(this);
+}
+
+bool SignalView::Serve(const std::byte* address, std::optional<bool> is_write) {
+  const auto granule = static_cast<uint32_t>((address - bytes_.data()) >> granule_.value());
+  std::atomic<uint32_t>& bucket = BucketOf(granule);
+  const uint32_t value = bucket.load(std::memory_order_acquire);
+  const Sight sight = sights_[granule].load(std::memory_order_acquire);
+  if (has_stopped_.load() || sight == Sight::kRefused || getpid() != owner_) return false;
+  // Whoever cannot tell asks for more only when the less was not enough.
+  const bool posted =
+      faults_.Post({.granule = granule, .is_write = is_write.value_or(sight != Sight::kNone)});
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t signalled = write(posted_some_.get(), &one, sizeof one);
+  // For one that found no room the next try must not depend on anybody.
+  constexpr timespec kMillisecond{.tv_sec = 0, .tv_nsec = 1'000'000};
+  SleepOn(bucket, value, posted ? nullptr : &kMillisecond);
+  return true;
+}
+
+std::span<std::byte> SignalView::BytesOf(paging::Run run) const {
+  return bytes_.subspan(uint64_t{run.first} * granule_.bytes(), run.count * granule_.bytes());
+}
+
+void SignalView::Set(paging::Run run, int protection, Sight sight) {
+  const std::span<std::byte> bytes = BytesOf(run);
+  if (mprotect(bytes.data(), bytes.size(), protection) != 0 && errno == ENOMEM) {
+    // No mapping is left to be had, or the program has unmapped some itself. One mapping for all,
+    // and three if one granule is an exception.
+    mprotect(bytes_.data(), bytes_.size(), PROT_NONE);
+    mprotect(bytes.data(), bytes.size(), protection);
+  }
+  for (uint32_t i = run.first; i < run.end(); ++i) {
+    sights_[i].store(sight, std::memory_order_release);
+  }
+}
+
+// A run longer than the buckets would wake some twice.
+void SignalView::Wake(paging::Run run) {
+  for (uint32_t i = 0; i < std::min<uint32_t>(run.count, kBuckets); ++i) {
+    WakeAll(BucketOf(run.first + i));
+  }
+}
+
+}  // namespace verbena::managed

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "base/file_descriptor.h"
+#include "base/page.h"
+#include "managed/cpu_view.h"
+#include "managed/fault_table.h"
+#include "managed/lazy_array.h"
+
+namespace verbena::managed {
+
+// What the program sees of a granule.
+enum class Sight : uint8_t {
+  kNone,     // an access waits, and the pager hears of it
+  kRead,     // only a write waits
+  kWrite,    // nothing waits
+  kRefused,  // an access raises SIGSEGV
+};
+
+// The program's view where userfaultfd is refused: mprotect takes the right to a granule away, and
+// the handler of SIGSEGV posts the fault and sleeps until something was done for the granule. The
+// handler is SignalGuard's, which asks us first and hands what is not ours to the program.
+//
+// Each border between granules with different rights costs a mapping, of which a process has a
+// limited number: see GranuleFor. Where they run out all the same, the whole view is unmapped at
+// once, which makes it one mapping; what is still wanted faults again.
+//
+// System calls that touch absent memory get EFAULT, and threads that block SIGSEGV must stay away:
+// the system ends the process when they fault.
+//
+// Invariant: a thread sleeps only on the word of its granule's bucket, read before it posted; every
+// change for the granule changes the word. So no wake is missed, and after a wake that was meant
+// for another granule the instruction just faults again.
+class SignalView final : public CpuView {
+ public:
+  static constexpr size_t kViewsMax = 64;
+
+  // Fails when kViewsMax live.
+  [[nodiscard]] static ErrorOr<std::unique_ptr<CpuView>> Make(std::span<std::byte> bytes,
+                                                              PageShift granule);
+  ~SignalView() override { Stop(); }
+
+  void Unmap(paging::Run run) override;
+  void Map(paging::Run run, bool is_writable) override;
+  void Refuse(paging::Run run) override;
+  [[nodiscard]] size_t TakeFaults(std::span<CpuFault> faults) override;
+  [[nodiscard]] int fd() const override { return posted_some_.get(); }
+  void Stop() override;
+  [[nodiscard]] const char* method() const override {
+    return "SIGSEGV: system calls on absent memory fail with EFAULT";
+  }
+
+  [[nodiscard]] bool Contains(const std::byte* address) const {
+    return address >= bytes_.data() && address < bytes_.data() + bytes_.size();
+  }
+
+  // For the signal handler: waits until something was done for the granule. `is_write` if it is
+  // known. False if the access is refused.
+  [[nodiscard]] bool Serve(const std::byte* address, std::optional<bool> is_write);
+
+ private:
+  static constexpr size_t kBuckets = 64;
+
+  SignalView(FileDescriptor posted_some, std::span<std::byte> bytes, PageShift granule)
+      : posted_some_(std::move(posted_some)),
+        bytes_(bytes),
+        granule_(granule),
+        sights_(bytes.size() >> granule.value()) {}
+
+  [[nodiscard]] std::span<std::byte> BytesOf(paging::Run run) const;
+  [[nodiscard]] std::atomic<uint32_t>& BucketOf(uint32_t granule) {
+    return buckets_[granule % kBuckets];
+  }
+  void Set(paging::Run run, int protection, Sight sight);
+  void Wake(paging::Run run);
+
+  const FileDescriptor posted_some_;  // an eventfd
+  const std::span<std::byte> bytes_;
+  const PageShift granule_;
+  FaultTable faults_;
+  LazyArray<std::atomic<Sight>> sights_;  // written by the pager, read by handlers
+  std::array<std::atomic<uint32_t>, kBuckets> buckets_{};
+  std::atomic<bool> has_stopped_ = false;
+  const pid_t owner_ = getpid();  // in a child there is no pager, and nobody would wake it
+};
+
+}  // namespace verbena::managed

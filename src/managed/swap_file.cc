@@ -1,0 +1,75 @@
+#include "managed/swap_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "managed/thread_swap_file.h"
+#include "managed/uring_swap_file.h"
+
+namespace verbena::managed {
+namespace {
+
+bool IsDirectory(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+// Not every file system has O_TMPFILE.
+int OpenNamedAndForget(const std::string& directory) {
+  std::string name = directory + "/verbena-swap-XXXXXX";
+  const int fd = mkostemp(name.data(), O_CLOEXEC);
+  if (fd >= 0) unlink(name.c_str());
+  return fd;
+}
+
+ErrorOr<FileDescriptor> OpenIn(const std::string& directory) {
+  int fd = open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) fd = OpenNamedAndForget(directory);
+  if (fd < 0) return Fail(SystemError("swap in " + directory));
+  return FileDescriptor(fd);
+}
+
+bool IsRegular(int fd) {
+  struct stat status {};
+  return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+}  // namespace
+
+ErrorOr<FileDescriptor> OpenSwap(const std::string& path) {
+  if (IsDirectory(path)) return OpenIn(path);
+  FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600));
+  if (!file.is_open()) return Fail(SystemError("swap file " + path));
+  if (!IsRegular(file.get())) {
+    return Fail(Error{EINVAL, "swap file " + path + ": neither a file nor a directory"});
+  }
+  // Emptied only when it is ours.
+  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    return Fail(Error{EBUSY, "swap file " + path + ": in use by another process"});
+  }
+  if (ftruncate(file.get(), 0) != 0) return Fail(SystemError("swap file " + path));
+  return file;
+}
+
+int ReserveIn(int fd, uint64_t from, uint64_t to) {
+  while (fallocate(fd, 0, static_cast<off_t>(from), static_cast<off_t>(to - from)) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EOPNOTSUPP) return errno;
+    return ftruncate(fd, static_cast<off_t>(to)) == 0 ? 0 : errno;
+  }
+  return 0;
+}
+
+ErrorOr<std::unique_ptr<SwapFile>> MakeSwapFile(const std::string& path, uint32_t under_way_max) {
+  ErrorOr<FileDescriptor> file = OpenSwap(path);
+  if (!file) return Fail(std::move(file.error()));
+  if (auto on_ring = UringSwapFile::Make(*file, under_way_max)) return on_ring;
+  return ThreadSwapFile::Make(std::move(*file), under_way_max);
+}
+
+}  // namespace verbena::managed

@@ -1,0 +1,167 @@
+#include "managed/swap_file.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "managed/thread_swap_file.h"
+#include "managed/uring_swap_file.h"
+
+namespace verbena::managed {
+namespace {
+
+constexpr uint32_t kUnderWayMax = 4;
+
+class Folder {
+ public:
+  Folder() { CHECK(mkdtemp(name_.data()) != nullptr); }
+  ~Folder() {
+    unlink(file().c_str());
+    rmdir(name_.c_str());
+  }
+  const std::string& name() const { return name_; }
+  std::string file() const { return name_ + "/swap"; }
+
+ private:
+  std::string name_ = "/tmp/verbena-test-XXXXXX";
+};
+
+TEST(OpenSwap, InADirectoryLeavesNoName) {
+  const Folder folder;
+  const auto file = OpenSwap(folder.name());
+  ASSERT_TRUE(file);
+  EXPECT_EQ(rmdir(folder.name().c_str()), 0) << "empty";
+}
+
+TEST(OpenSwap, EmptiesAFileThatIsThere) {
+  const Folder folder;
+  {
+    const FileDescriptor before(open(folder.file().c_str(), O_CREAT | O_WRONLY, 0600));
+    ASSERT_EQ(write(before.get(), "old", 3), 3);
+  }
+  const auto file = OpenSwap(folder.file());
+  ASSERT_TRUE(file);
+  struct stat status {};
+  ASSERT_EQ(fstat(file->get(), &status), 0);
+  EXPECT_EQ(status.st_size, 0);
+}
+
+TEST(OpenSwap, RefusesAFileInUse) {
+  const Folder folder;
+  const auto first = OpenSwap(folder.file());
+  ASSERT_TRUE(first);
+  const auto second = OpenSwap(folder.file());
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().number, EBUSY);
+}
+
+TEST(OpenSwap, RefusesDevicesAndWhatIsNotThere) {
+  EXPECT_EQ(OpenSwap("/dev/null").error().number, EINVAL);
+  const auto missing = OpenSwap("/no/such/place");
+  EXPECT_EQ(missing.error().number, ENOENT);
+  EXPECT_NE(missing.error().text.find("/no/such/place"), std::string::npos);
+}
+
+// Both ways to carry transfers, by one suite.
+class SwapFileTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    FileDescriptor file = std::move(OpenSwap("/tmp").value());
+    if (GetParam() == std::string("ring")) {
+      file_ = UringSwapFile::Make(file, kUnderWayMax);
+      if (!file_) GTEST_SKIP() << "io_uring is refused to this process";
+    } else {
+      file_ = std::move(ThreadSwapFile::Make(std::move(file), kUnderWayMax).value());
+    }
+  }
+
+  TransferEnd Await() {
+    std::array<TransferEnd, 1> end;
+    while (file_->Reap(end) == 0) {
+      pollfd readable{.fd = file_->fd(), .events = POLLIN, .revents = 0};
+      CHECK(poll(&readable, 1, 10'000) == 1);
+    }
+    return end[0];
+  }
+
+  int64_t Run(bool is_write, uint64_t offset, std::span<const iovec> parts) {
+    EXPECT_TRUE(file_->Start({is_write, offset, parts, 77}));
+    file_->Kick();
+    const TransferEnd end = Await();
+    EXPECT_EQ(end.token, 77u);
+    return end.result;
+  }
+
+  std::unique_ptr<SwapFile> file_;
+};
+
+TEST_P(SwapFileTest, ScatteredPartsAreOnePieceOfTheFile) {
+  ASSERT_EQ(file_->Reserve(0, 16384), 0);
+  std::vector<unsigned char> out(8192), in(8192);
+  std::iota(out.begin(), out.end(), 0);
+  const std::array<iovec, 1> whole{{{out.data(), out.size()}}};
+  EXPECT_EQ(Run(true, 4096, whole), 8192);
+  const std::array<iovec, 2> crossed{{{in.data() + 4096, 4096}, {in.data(), 4096}}};
+  EXPECT_EQ(Run(false, 4096, crossed), 8192);
+  EXPECT_TRUE(std::equal(out.begin(), out.begin() + 4096, in.begin() + 4096));
+  EXPECT_TRUE(std::equal(out.begin() + 4096, out.end(), in.begin()));
+}
+
+TEST_P(SwapFileTest, AReadPastTheEndIsShort) {
+  std::array<char, 512> in{};
+  const std::array<iovec, 1> part{{{in.data(), in.size()}}};
+  EXPECT_EQ(Run(false, 0, part), 0);
+}
+
+TEST_P(SwapFileTest, ABadBufferIsAnError) {
+  ASSERT_EQ(file_->Reserve(0, 4096), 0);
+  const std::array<iovec, 1> part{{{nullptr, 4096}}};
+  EXPECT_EQ(Run(true, 0, part), -EFAULT);
+}
+
+TEST_P(SwapFileTest, KeepsToItsLimitAndIsQuietWhenIdle) {
+  std::array<char, 512> bytes{};
+  const std::array<iovec, 1> part{{{bytes.data(), bytes.size()}}};
+  for (uint64_t i = 0; i < kUnderWayMax; ++i) {
+    EXPECT_TRUE(file_->Start({true, i * 512, part, i}));
+  }
+  EXPECT_FALSE(file_->Start({true, 0, part, 9}));
+  file_->Kick();
+  uint64_t tokens = 0;
+  for (uint64_t i = 0; i < kUnderWayMax; ++i) tokens |= uint64_t{1} << Await().token;
+  EXPECT_EQ(tokens, 0b1111u);
+  pollfd readable{.fd = file_->fd(), .events = POLLIN, .revents = 0};
+  EXPECT_EQ(poll(&readable, 1, 0), 0);
+  EXPECT_EQ(Run(true, 0, part), 512) << "there is room again";
+}
+
+TEST_P(SwapFileTest, DestructionWaitsForWhatIsUnderWay) {
+  std::vector<char> bytes(1 << 20);
+  const std::array<iovec, 1> part{{{bytes.data(), bytes.size()}}};
+  for (uint64_t i = 0; i < kUnderWayMax; ++i) {
+    EXPECT_TRUE(file_->Start({true, i << 20, part, i}));
+  }
+  file_.reset();
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, SwapFileTest, testing::Values("ring", "thread"),
+                         [](const auto& way) { return std::string(way.param); });
+
+TEST(MakeSwapFile, SaysHowItWorks) {
+  const auto file = MakeSwapFile("/tmp", kUnderWayMax);
+  ASSERT_TRUE(file);
+  EXPECT_NE(std::string((*file)->method()), "");
+  EXPECT_FALSE(MakeSwapFile("/no/such/place", kUnderWayMax));
+}
+
+}  // namespace
+}  // namespace verbena::managed

@@ -1,0 +1,302 @@
+#include "managed/swap_store.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+
+namespace verbena::managed {
+namespace {
+
+SwapResult ResultOf(int64_t result, int64_t expected) {
+  if (result == expected) return SwapResult::kGood;
+  return result == -ENOSPC || result == -EDQUOT ? SwapResult::kFull : SwapResult::kFailed;
+}
+
+}  // namespace
+
+SwapStore::SwapStore(std::unique_ptr<SwapFile> file, const SwapOptions& options)
+    : options_(options),
+      unit_bytes_(options.granule.bytes() / ExtentMap::kExtentUnitsMax),
+      entries_(options.granule_count),
+      orders_(options.orders_max),
+      flights_(kTransfersMax),
+      waiting_(options.orders_max),
+      outcomes_(options.orders_max),
+      file_(std::move(file)) {
+  CHECK(options.granule.bytes() < uint64_t{1} << 24);
+  const uint64_t granule = options.granule.bytes();
+  const uint64_t count =
+      std::clamp<uint64_t>(options.staging_bytes / granule, 1, options.orders_max);
+  staging_ = std::make_unique_for_overwrite<std::byte[]>(count * granule);
+  for (uint64_t i = count; i-- > 0;) free_staging_.push_back(staging_.get() + i * granule);
+  for (uint32_t i = options.orders_max; i-- > 0;) free_orders_.push_back(i);
+  for (uint32_t i = kTransfersMax; i-- > 0;) free_flights_.push_back(i);
+}
+
+bool SwapStore::Store(uint64_t granule, std::span<const std::byte> contents) {
+  CHECK(contents.size() == options_.granule.bytes());
+  if (!HasRoomForOrder()) return false;
+  Entry& entry = entries_[granule];
+  CHECK(entry.is_under_way == 0);
+  Drop(entry);
+  const uint32_t order = NewOrder(granule, const_cast<std::byte*>(contents.data()), true);
+  entry.is_under_way = 1;
+  PackInto(entry, orders_[order]);
+  if (entry.as == StoredAs::kZero) {
+    End(order, SwapResult::kGood);
+  } else if (Place(entry)) {
+    CHECK(waiting_.TryPush(order));
+  } else {
+    entry.as = StoredAs::kNothing;
+    End(order, SwapResult::kFull);
+  }
+  return true;
+}
+
+bool SwapStore::Load(uint64_t granule, std::span<std::byte> contents) {
+  CHECK(contents.size() == options_.granule.bytes());
+  CHECK(Holds(granule));
+  if (!HasRoomForOrder()) return false;
+  Entry& entry = entries_[granule];
+  const auto as = entry.as;
+  std::byte* const staging = as == StoredAs::kCompressed ? TakeStaging() : nullptr;
+  if (as == StoredAs::kCompressed && staging == nullptr) return false;
+  entry.is_under_way = 1;
+  const uint32_t order = NewOrder(granule, contents.data(), false);
+  orders_[order].staging = staging;
+  if (as == StoredAs::kZero) {
+    std::memset(contents.data(), 0, contents.size());
+    End(order, SwapResult::kGood);
+  } else {
+    CHECK(waiting_.TryPush(order));
+  }
+  return true;
+}
+
+void SwapStore::Submit() {
+  bool sent = false;
+  while (!waiting_.empty() && !free_flights_.empty()) {
+    const uint32_t first = *waiting_.TryPop();
+    uint32_t last = first;
+    for (size_t parts = 1;
+         !waiting_.empty() && Touches(orders_[last], orders_[waiting_.front()], parts); ++parts) {
+      last = orders_[last].next = *waiting_.TryPop();
+    }
+    orders_[last].next = kNone;
+    const uint32_t flight = free_flights_.back();
+    free_flights_.pop_back();
+    Send(flight, first);
+    sent = true;
+  }
+  if (sent) file_->Kick();
+}
+
+size_t SwapStore::Reap(std::span<SwapOutcome> outcomes) {
+  std::array<TransferEnd, 16> ends;
+  size_t landed = 0;
+  do {
+    landed = file_->Reap(ends);
+    for (size_t i = 0; i < landed; ++i) Land(ends[i]);
+  } while (landed == ends.size());
+  Submit();
+  size_t count = 0;
+  while (count < outcomes.size() && !outcomes_.empty()) outcomes[count++] = *outcomes_.TryPop();
+  return count;
+}
+
+void SwapStore::Forget(uint64_t granule) {
+  Entry& entry = entries_[granule];
+  if (entry.is_under_way == 1) {
+    entry.is_forgotten = 1;
+  } else {
+    Drop(entry);
+  }
+}
+
+bool SwapStore::Holds(uint64_t granule) const {
+  const Entry& entry = entries_[granule];
+  return entry.as != StoredAs::kNothing && entry.is_under_way == 0;
+}
+
+SwapCounters SwapStore::counters() const {
+  SwapCounters counters = counters_;
+  counters.bytes_held = extents_.used_units() * unit_bytes_;
+  counters.bytes_reserved = extents_.unit_count() * unit_bytes_;
+  return counters;
+}
+
+std::span<const std::byte> SwapStore::ContentsOf(const Order& order) const {
+  return {order.contents, options_.granule.bytes()};
+}
+
+uint32_t SwapStore::UnitsOf(const Entry& entry) const {
+  return static_cast<uint32_t>((entry.bytes + unit_bytes_ - 1) / unit_bytes_);
+}
+
+uint64_t SwapStore::OffsetOf(const Order& order) const {
+  return entries_[order.granule].first_unit * unit_bytes_;
+}
+
+uint64_t SwapStore::FileBytesOf(const Order& order) const {
+  return UnitsOf(entries_[order.granule]) * unit_bytes_;
+}
+
+// An outcome that was not reaped counts: it must find its place.
+bool SwapStore::HasRoomForOrder() const {
+  const size_t in_use = orders_.size() - free_orders_.size();
+  return in_use + outcomes_.size() < options_.orders_max;
+}
+
+uint32_t SwapStore::NewOrder(uint64_t granule, std::byte* contents, bool is_store) {
+  const uint32_t order = free_orders_.back();
+  free_orders_.pop_back();
+  orders_[order] = {.granule = granule, .contents = contents, .is_store = is_store};
+  return order;
+}
+
+std::byte* SwapStore::TakeStaging() {
+  if (free_staging_.empty()) return nullptr;
+  std::byte* const staging = free_staging_.back();
+  free_staging_.pop_back();
+  return staging;
+}
+
+void SwapStore::Release(Order& order) {
+  if (order.staging != nullptr) free_staging_.push_back(order.staging);
+  order.staging = nullptr;
+}
+
+// Whole units go to the file, so that neighbours touch; what is behind the packed bytes is zero.
+void SwapStore::PackInto(Entry& entry, Order& order) {
+  order.staging = options_.compress ? TakeStaging() : nullptr;
+  const size_t room = order.staging != nullptr ? options_.granule.bytes() / 4 * 3 : 0;
+  const Packer::Packed packed = packer_.Pack(ContentsOf(order), {order.staging, room});
+  entry.as = packed.as;
+  entry.bytes = packed.bytes & 0xFFFFFF;
+  if (packed.as == StoredAs::kCompressed) {
+    const uint64_t size = FileBytesOf(order);
+    std::memset(order.staging + packed.bytes, 0, size - packed.bytes);
+    entry.checksum = Crc32c({order.staging, size});
+    ++counters_.compressed;
+    return;
+  }
+  Release(order);
+  if (packed.as == StoredAs::kRaw) entry.checksum = Crc32c(ContentsOf(order));
+  counters_.zero += packed.as == StoredAs::kZero;
+}
+
+bool SwapStore::Place(Entry& entry) {
+  std::optional<uint32_t> first = extents_.Take(UnitsOf(entry));
+  if (!first && GrowFile()) first = extents_.Take(UnitsOf(entry));
+  if (!first) return false;
+  entry.first_unit = *first;
+  return true;
+}
+
+bool SwapStore::GrowFile() {
+  const uint64_t slab_bytes = ExtentMap::kSlabUnits * unit_bytes_;
+  const uint64_t size = extents_.unit_count() * unit_bytes_;
+  const uint64_t left = (options_.bytes_max - std::min(size, options_.bytes_max)) / slab_bytes;
+  // A disk that has no room for a step may have some for a slab.
+  for (const uint64_t wanted :
+       {std::max<uint64_t>(options_.step_bytes / slab_bytes, 1), uint64_t{1}}) {
+    const uint64_t slabs = std::min(wanted, left);
+    if (slabs == 0) return false;
+    if (file_->Reserve(size, size + slabs * slab_bytes) != 0) continue;
+    extents_.Grow(static_cast<uint32_t>(slabs));
+    return true;
+  }
+  return false;
+}
+
+void SwapStore::Drop(Entry& entry) {
+  const auto as = entry.as;
+  if (as == StoredAs::kRaw || as == StoredAs::kCompressed) {
+    extents_.Give(entry.first_unit, UnitsOf(entry));
+  }
+  entry = {};
+}
+
+bool SwapStore::Touches(const Order& last, const Order& next, size_t parts) const {
+  return parts < Transfer::kPartsMax && last.is_store == next.is_store && !last.goes_alone &&
+         !next.goes_alone && OffsetOf(last) + FileBytesOf(last) == OffsetOf(next);
+}
+
+void SwapStore::Send(uint32_t flight_index, uint32_t first) {
+  Flight& flight = flights_[flight_index];
+  flight.first_order = first;
+  flight.bytes = 0;
+  size_t parts = 0;
+  for (uint32_t i = first; i != kNone; i = orders_[i].next) {
+    const Order& order = orders_[i];
+    const uint64_t size = FileBytesOf(order);
+    flight.parts[parts++] = {order.staging != nullptr ? order.staging : order.contents, size};
+    flight.bytes += static_cast<int64_t>(size);
+  }
+  ++counters_.transfers;
+  // There are no more flights than the file takes.
+  CHECK(file_->Start({.is_write = orders_[first].is_store,
+                      .offset = OffsetOf(orders_[first]),
+                      .parts = std::span(flight.parts).first(parts),
+                      .token = flight_index}));
+}
+
+void SwapStore::Land(const TransferEnd& end) {
+  Flight& flight = flights_[end.token];
+  const uint32_t first = flight.first_order;
+  const SwapResult result = ResultOf(end.result, flight.bytes);
+  (orders_[first].is_store ? counters_.bytes_written : counters_.bytes_read) +=
+      static_cast<uint64_t>(std::max<int64_t>(end.result, 0));
+  free_flights_.push_back(static_cast<uint32_t>(end.token));
+  if (result != SwapResult::kGood && TryAlone(first)) return;
+  for (uint32_t i = first; i != kNone;) {
+    const uint32_t next = orders_[i].next;
+    End(i, result == SwapResult::kGood ? Open(orders_[i]) : result);
+    i = next;
+  }
+}
+
+// Whether there were several, which now go one by one.
+bool SwapStore::TryAlone(uint32_t first) {
+  if (orders_[first].next == kNone) return false;
+  for (uint32_t i = first; i != kNone;) {
+    const uint32_t next = std::exchange(orders_[i].next, kNone);
+    orders_[i].goes_alone = true;
+    CHECK(waiting_.TryPush(i));
+    i = next;
+  }
+  return true;
+}
+
+// What is to be done with bytes that were moved. Nothing, if they went to the file.
+SwapResult SwapStore::Open(Order& order) {
+  if (order.is_store) return SwapResult::kGood;
+  const Entry& entry = entries_[order.granule];
+  const std::span contents(order.contents, options_.granule.bytes());
+  if (order.staging == nullptr) {
+    return Crc32c(contents) == entry.checksum ? SwapResult::kGood : SwapResult::kCorrupt;
+  }
+  const std::span<const std::byte> stored(order.staging, FileBytesOf(order));
+  const bool is_right =
+      Crc32c(stored) == entry.checksum && Unpack(stored.first(entry.bytes), contents);
+  return is_right ? SwapResult::kGood : SwapResult::kCorrupt;
+}
+
+void SwapStore::End(uint32_t index, SwapResult result) {
+  Order& order = orders_[index];
+  Entry& entry = entries_[order.granule];
+  entry.is_under_way = 0;
+  if (entry.is_forgotten == 1 || (order.is_store && result != SwapResult::kGood)) Drop(entry);
+  if (result == SwapResult::kGood) ++(order.is_store ? counters_.stored : counters_.loaded);
+  counters_.full += result == SwapResult::kFull;
+  counters_.failed += result == SwapResult::kFailed;
+  counters_.corrupt += result == SwapResult::kCorrupt;
+  CHECK(outcomes_.TryPush({order.granule, order.is_store, result}));
+  Release(order);
+  free_orders_.push_back(index);
+}
+
+}  // namespace verbena::managed

@@ -1,0 +1,190 @@
+#include "paging/eviction.h"
+
+#include <cmath>
+#include <list>
+#include <unordered_map>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "paging/granule_table.h"
+
+namespace verbena::paging {
+namespace {
+
+constexpr uint32_t kCapacity = 1000;
+constexpr uint32_t kGranules = 20'000;
+
+using Trace = std::vector<uint32_t>;
+
+// How often a policy has what is wanted, if each miss brings one granule in.
+double HitRatio(const Trace& trace) {
+  GranuleTable table(kGranules);
+  Eviction eviction(kCapacity);
+  uint64_t hits = 0;
+  for (const uint32_t granule : trace) {
+    if (Frame* const frame = table.Find(granule); frame != nullptr) {
+      ++hits;
+      eviction.Touch(*frame);
+      continue;
+    }
+    if (table.frame_count() == kCapacity) {
+      table.Remove(*eviction.TakeVictim(), Place::kSwapped, eviction.NextStamp());
+    }
+    const uint32_t stamp = table.stamp(granule);
+    Frame& frame = table.Add(granule);
+    frame.queue = eviction.QueueFor(stamp);
+    eviction.Enter(frame);
+  }
+  return static_cast<double>(hits) / static_cast<double>(trace.size());
+}
+
+// The naive policies to compare with: a list, and whether a hit moves to its front.
+double ListHitRatio(const Trace& trace, bool is_lru) {
+  std::list<uint32_t> list;
+  std::unordered_map<uint32_t, std::list<uint32_t>::iterator> places;
+  uint64_t hits = 0;
+  for (const uint32_t granule : trace) {
+    const auto found = places.find(granule);
+    if (found != places.end()) {
+      ++hits;
+      if (is_lru) list.splice(list.begin(), list, found->second);
+      continue;
+    }
+    if (list.size() == kCapacity) {
+      places.erase(list.back());
+      list.pop_back();
+    }
+    list.push_front(granule);
+    places[granule] = list.begin();
+  }
+  return static_cast<double>(hits) / static_cast<double>(trace.size());
+}
+
+double LruHitRatio(const Trace& trace) { return ListHitRatio(trace, true); }
+double FifoHitRatio(const Trace& trace) { return ListHitRatio(trace, false); }
+
+// Granule 0 most often, the others by a power of their rank.
+class Zipf {
+ public:
+  explicit Zipf(double exponent) {
+    double sum = 0;
+    for (uint32_t rank = 1; rank <= kGranules / 2; ++rank) {
+      sum += std::pow(rank, -exponent);
+      sums_.push_back(sum);
+    }
+  }
+  uint32_t Draw(Random& random) const {
+    const double at = static_cast<double>(random.Below(1U << 30)) / (1U << 30) * sums_.back();
+    return static_cast<uint32_t>(std::lower_bound(sums_.begin(), sums_.end(), at) - sums_.begin());
+  }
+
+ private:
+  std::vector<double> sums_;
+};
+
+Trace ZipfTrace(uint32_t length, double exponent) {
+  Random random(1);
+  const Zipf zipf(exponent);
+  Trace trace;
+  while (trace.size() < length) trace.push_back(zipf.Draw(random));
+  return trace;
+}
+
+Trace LoopTrace(uint32_t length, uint32_t period) {
+  Trace trace;
+  for (uint32_t i = 0; i < length; ++i) trace.push_back(i % period);
+  return trace;
+}
+
+// Every third is of a scan over ten times as much as fits.
+Trace ScanAndZipfTrace(uint32_t length) {
+  Random random(2);
+  const Zipf zipf(0.9);
+  Trace trace;
+  for (uint32_t i = 0; i < length; ++i) {
+    const bool is_scan = i % 3 == 0;
+    trace.push_back(is_scan ? kGranules / 2 + i / 3 % (kGranules / 2) : zipf.Draw(random));
+  }
+  return trace;
+}
+
+TEST(Eviction, BeatsLruAndFifoOnSkewedUse) {
+  const Trace trace = ZipfTrace(100'000, 0.9);
+  EXPECT_GT(HitRatio(trace), LruHitRatio(trace) + 0.04);
+  EXPECT_GT(HitRatio(trace), FifoHitRatio(trace) + 0.06);
+}
+
+TEST(Eviction, BeatsLruAndFifoWhenAScanRunsThrough) {
+  const Trace trace = ScanAndZipfTrace(100'000);
+  EXPECT_GT(HitRatio(trace), LruHitRatio(trace) + 0.06);
+  EXPECT_GT(HitRatio(trace), FifoHitRatio(trace) + 0.08);
+}
+
+// LRU and FIFO always throw out what comes next.
+TEST(Eviction, KeepsSomeOfALoopThatDoesNotFit) {
+  const Trace trace = LoopTrace(100'000, kCapacity * 3 / 2);
+  EXPECT_LT(LruHitRatio(trace), 0.01);
+  EXPECT_LT(FifoHitRatio(trace), 0.01);
+  EXPECT_GT(HitRatio(trace), 0.05);
+}
+
+TEST(Eviction, KeepsALoopThatFits) {
+  const Trace trace = LoopTrace(100'000, kCapacity);
+  EXPECT_GT(HitRatio(trace), 0.98);
+}
+
+TEST(Eviction, IsNotWorseThanFifoOnUniformUse) {
+  Random random(3);
+  Trace trace;
+  while (trace.size() < 100'000) trace.push_back(static_cast<uint32_t>(random.Below(3000)));
+  EXPECT_GT(HitRatio(trace), FifoHitRatio(trace) - 0.01);
+  EXPECT_GT(HitRatio(trace), LruHitRatio(trace) - 0.01);
+}
+
+TEST(Eviction, HasNoVictimWhenEmpty) {
+  Eviction eviction(10);
+  EXPECT_EQ(eviction.TakeVictim(), nullptr);
+}
+
+TEST(Eviction, TakesTheOldestUnused) {
+  Eviction eviction(10);
+  std::vector<Frame> frames(4);
+  for (Frame& frame : frames) eviction.Enter(frame);
+  eviction.Touch(frames[0]);
+  EXPECT_EQ(eviction.TakeVictim(), &frames[1]);
+  EXPECT_EQ(frames[0].queue, Frame::Queue::kMain);
+  EXPECT_EQ(eviction.TakeVictim(), &frames[2]);
+  EXPECT_EQ(eviction.size(), 2U);
+}
+
+TEST(Eviction, GoesRoundOncePerUse) {
+  Eviction eviction(10);
+  std::vector<Frame> frames(2);
+  for (Frame& frame : frames) {
+    frame.queue = Frame::Queue::kMain;
+    eviction.Enter(frame);
+  }
+  for (int i = 0; i < 9; ++i) eviction.Touch(frames[0]);
+  EXPECT_EQ(frames[0].uses, 3);
+  EXPECT_EQ(eviction.TakeVictim(), &frames[1]);
+  EXPECT_EQ(frames[0].uses, 2);
+  EXPECT_EQ(eviction.TakeVictim(), &frames[0]);  // it ends although all were used
+}
+
+TEST(Eviction, RemembersAsManyLeavingsAsFit) {
+  Eviction eviction(10);
+  const uint32_t stamp = eviction.NextStamp();
+  EXPECT_EQ(eviction.QueueFor(stamp), Frame::Queue::kMain);
+  EXPECT_EQ(eviction.QueueFor(0), Frame::Queue::kSmall);
+  for (int i = 0; i < 9; ++i) static_cast<void>(eviction.NextStamp());
+  EXPECT_EQ(eviction.QueueFor(stamp), Frame::Queue::kMain);
+  static_cast<void>(eviction.NextStamp());
+  EXPECT_EQ(eviction.QueueFor(stamp), Frame::Queue::kSmall);
+  eviction.SetCapacity(20);
+  EXPECT_EQ(eviction.QueueFor(stamp), Frame::Queue::kMain);
+}
+
+}  // namespace
+}  // namespace verbena::paging

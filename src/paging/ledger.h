@@ -1,0 +1,154 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+#include "paging/action.h"
+#include "paging/counters.h"
+#include "paging/eviction.h"
+#include "paging/frame.h"
+#include "paging/granule_table.h"
+#include "paging/options.h"
+#include "paging/outcome.h"
+#include "paging/read_ahead.h"
+#include "paging/store_health.h"
+#include "paging/want_table.h"
+
+namespace verbena::paging {
+
+// The pager of managed memory without its hands: decides which granules of an arena are in memory,
+// and never touches one. (state, input, now) -> actions, in order; docs/paging.md has the rules.
+//
+//   ledger.Want(ticket, run, need, view, now);
+//   for (const Action& action : ledger.actions()) CarryOut(action);
+//   ledger.ClearActions();
+//
+// An executor carries out the actions of one input before it makes the next. No input is made from
+// within an action: a write that fails at once is told afterwards. Times never go back.
+//
+// Invariant: what the program or a peer wrote last is in memory, or stored, or being stored from
+// memory that stays until that has ended well. A granule that is dropped is mapped in no view.
+//
+// Allocates when made, when its budget grows, and until its lists have found their size; then no
+// more. One thread at a time: its owner's, the pager thread.
+class Ledger {
+ public:
+  enum class State : uint8_t { kZero, kReading, kClean, kDirty, kWriting, kSwapped, kBroken };
+  struct Granule {
+    State state = State::kZero;
+    Rights cpu = Rights::kNone;
+    Rights adapter = Rights::kNone;
+
+    friend bool operator==(const Granule&, const Granule&) = default;
+  };
+
+  Ledger(uint32_t granule_count, const Options& options);
+  Ledger(const Ledger&) = delete;
+  Ledger& operator=(const Ledger&) = delete;
+
+  // Inputs.
+
+  // `run` is needed in `view`. Ends with one kReady, for the whole run or its first part (at least
+  // one granule; whoever needs the rest wants it anew), or one kRefused. Whoever wants a granule
+  // has seen it absent: it is mapped even where the ledger thinks that it is.
+  void Want(Ticket ticket, Run run, Need need, View view, Time now);
+  // One for each granule of a kRead and of a kWrite.
+  void ReadDone(uint32_t granule, ReadOutcome outcome, Time now);
+  void WriteDone(uint32_t granule, WriteOutcome outcome, Time now);
+  // The program or the adapter has used it without asking. Only a hint.
+  void Used(Run run);
+  // The program has given up the contents: zeros from now on. The memory goes back, unless a ticket
+  // holds it.
+  void Discard(Run run, Time now);
+  // Less than kBudgetMin is kBudgetMin.
+  void SetBudget(uint32_t granules, Time now);
+  // To be called at next_time(), or later; earlier does no harm.
+  void OnTime(Time now);
+
+  // Outputs.
+
+  [[nodiscard]] const ActionList& actions() const { return actions_; }
+  void ClearActions() { actions_.Clear(); }
+  [[nodiscard]] Time next_time() const;
+
+  [[nodiscard]] Granule granule(uint32_t granule) const;
+  [[nodiscard]] uint32_t granule_count() const { return granules_.granule_count(); }
+  [[nodiscard]] uint32_t budget() const { return shares_.budget; }
+  [[nodiscard]] uint32_t tickets_under_way() const { return wants_.size(); }
+  [[nodiscard]] Counters counters() const;
+  // Walks over all granules.
+  [[nodiscard]] bool IsConsistent() const;
+
+ private:
+  // ledger.cc: tickets
+  void Serve(Time now);
+  [[nodiscard]] bool NeedsNoMemory(Run run) const;
+  [[nodiscard]] bool Admit(WantRecord& want, Time now);
+  [[nodiscard]] bool AdmitLess(WantRecord& want, Time now);
+  [[nodiscard]] uint32_t CountMissing(const WantRecord& want) const;
+  [[nodiscard]] uint32_t CountThere(const WantRecord& want, uint32_t from) const;
+  void Advance(uint32_t index);
+  void WakeWaiters(Frame& frame);
+  void Finish(uint32_t index);
+  void Refuse(Ticket ticket, Refusal refusal);
+  void MapFor(const WantRecord& want, Frame& frame);
+  void Hold(Frame& frame);
+  void Unhold(Frame& frame);
+
+  // ledger_evict.cc: memory for those who want it
+  [[nodiscard]] uint32_t Limit() const;
+  [[nodiscard]] int64_t Reserve() const;
+  [[nodiscard]] bool MakeRoom(uint32_t count, Time now);
+  void FillReserve(uint32_t needed, Time now);
+  void Balance(Time now);
+  bool PartSome(uint32_t count, Time now);
+  void PlaceParted(Frame& frame, Time now);
+  void DropParted(uint64_t count);
+  void EndGrace(uint32_t size_max);
+  void Unmap(Frame& frame);
+  void StartWrite(Frame& frame);
+  void SetLeaving(Frame& frame, bool is_leaving);
+
+  // ledger_store.cc: to and from the store
+  void Bring(uint32_t granule);
+  void BringAhead(Run run);
+  [[nodiscard]] uint64_t StartAhead(Run run);
+  void StartRead(Frame& frame);
+  void OnBadRead(Frame& frame, Time now);
+  void Break(Frame& frame);
+  void DiscardFrame(Frame& frame);
+  void Zero(Frame& frame);
+  void Remove(Frame& frame, Place place, uint32_t stamp);
+  void RetryReads();
+  void RetryWrites(Time now);
+  void Forget(uint32_t granule);
+  void EndAhead(Frame& frame, bool is_wanted);
+
+  void Do(Verb verb, Run run) { actions_.Add({.verb = verb, .run = run}); }
+  void Do(Verb verb, const Frame& frame) { Do(verb, Run{frame.granule, 1}); }
+
+  const Options options_;
+  Shares shares_;
+  GranuleTable granules_;
+  Eviction eviction_;
+  StoreHealth health_;
+  ReadAhead read_ahead_;
+  WantTable wants_;
+  ActionList actions_;
+  Counters counters_;
+
+  // A frame that nobody holds is in one of these or in a queue of eviction_, except while it is
+  // read, or written to leave.
+  FrameList grace_;   // told last, to stay a while
+  FrameList parted_;  // unmapped, clean: dropped when memory is needed
+  FrameList stuck_;   // unmapped, dirty, and the store does not take it
+
+  FrameList unread_;  // held, to be read again
+  Time unread_at_ = Time::Never();
+  uint32_t reads_under_way_ = 0;  // the unread included
+  uint32_t writes_under_way_ = 0;
+  uint32_t leaving_ = 0;  // those that are written and that nobody holds
+  uint32_t ahead_ = 0;    // read ahead, not yet wanted
+};
+
+}  // namespace verbena::paging

@@ -1,0 +1,136 @@
+// How a Ledger finds memory. Granules leave in three steps: parted (unmapped, and so asked whether
+// somebody still uses them), clean (written if need be), dropped.
+
+#include <algorithm>
+
+#include "paging/ledger.h"
+
+namespace verbena::paging {
+
+void Ledger::SetBudget(uint32_t granules, Time now) {
+  shares_ = Shares(granules);
+  eviction_.SetCapacity(shares_.budget);
+  EndGrace(shares_.grace_max);
+  Balance(now);
+}
+
+// What cannot be written does not count, up to a bound: a store that is full for good must not
+// fill memory.
+uint32_t Ledger::Limit() const {
+  if (health_.is_well()) return shares_.budget;
+  return shares_.budget + std::min(stuck_.size(), shares_.overrun_max);
+}
+
+// How many granules could come before another has to be parted.
+int64_t Ledger::Reserve() const {
+  return int64_t{Limit()} - granules_.frame_count() + parted_.size() + leaving_;
+}
+
+// Room for `count` granules, if that is possible at once. True if there is room for one.
+bool Ledger::MakeRoom(uint32_t count, Time now) {
+  DropParted(count);
+  if (granules_.frame_count() + count > Limit()) {
+    FillReserve(count, now);
+    DropParted(count);
+  }
+  return granules_.frame_count() < Limit();
+}
+
+// After every input: serves those who wait, then sees to it that the next ones need not.
+void Ledger::Balance(Time now) {
+  Serve(now);
+  FillReserve(0, now);
+  DropParted(0);
+  RetryWrites(now);
+}
+
+// While the store is ill, no more is parted than is needed: dirty granules would all be stuck. Nor
+// when all that could still come has room.
+void Ledger::FillReserve(uint32_t needed, Time now) {
+  const bool is_well = health_.is_well();
+  const uint32_t outside = is_well ? granule_count() - granules_.frame_count() : 0;
+  if (Reserve() >= int64_t{needed} + std::min(shares_.reserve_low, outside)) return;
+  const int64_t wanted = int64_t{needed} + std::min(shares_.reserve_high, outside);
+  while (Reserve() < wanted && writes_under_way_ < options_.writes_max) {
+    const int64_t most = options_.writes_max - writes_under_way_;
+    if (!PartSome(static_cast<uint32_t>(std::min(wanted - Reserve(), most)), now)) return;
+  }
+}
+
+// First unmaps all, then writes: what lies side by side is one action then. False: there was none.
+bool Ledger::PartSome(uint32_t count, Time now) {
+  FrameList victims;
+  while (victims.size() < count) {
+    Frame* victim = health_.is_well() ? stuck_.PopOldest() : nullptr;
+    if (victim == nullptr) victim = eviction_.TakeVictim();
+    if (victim == nullptr) break;
+    Unmap(*victim);
+    victims.PushNewest(*victim);
+  }
+  counters_.parted += victims.size();
+  if (victims.empty()) return false;
+  while (Frame* const victim = victims.PopOldest()) PlaceParted(*victim, now);
+  return true;
+}
+
+void Ledger::PlaceParted(Frame& frame, Time now) {
+  if (frame.phase == Frame::Phase::kWriting) {
+    SetLeaving(frame, true);
+  } else if (!frame.is_dirty) {
+    parted_.PushNewest(frame);
+  } else if (health_.MayWrite(writes_under_way_, now)) {
+    StartWrite(frame);
+  } else {
+    stuck_.PushNewest(frame);
+  }
+}
+
+// As many as it takes to make room for `count`, or all.
+void Ledger::DropParted(uint64_t count) {
+  while (granules_.frame_count() + count > Limit() && !parted_.empty()) {
+    Frame& frame = *parted_.PopOldest();
+    CHECK(!frame.is_dirty && frame.cpu == Rights::kNone && frame.adapter == Rights::kNone);
+    Do(Verb::kDrop, frame);
+    ++counters_.drops;
+    Remove(frame, frame.is_stored ? Place::kSwapped : Place::kZero, eviction_.NextStamp());
+  }
+}
+
+void Ledger::EndGrace(uint32_t size_max) {
+  while (grace_.size() > size_max) eviction_.Enter(*grace_.PopOldest());
+}
+
+void Ledger::Unmap(Frame& frame) {
+  const auto unmap = [&](View view, Rights& rights) {
+    if (rights == Rights::kNone) return;
+    rights = Rights::kNone;
+    actions_.Add({.verb = Verb::kUnmap, .run = {frame.granule, 1}, .view = view});
+  };
+  unmap(View::kCpu, frame.cpu);
+  unmap(View::kAdapter, frame.adapter);
+}
+
+// Only of what is mapped nowhere, so that the contents stay as they are.
+void Ledger::StartWrite(Frame& frame) {
+  CHECK(frame.is_dirty && frame.phase == Frame::Phase::kResident);
+  CHECK(frame.cpu == Rights::kNone && frame.adapter == Rights::kNone);
+  frame.phase = Frame::Phase::kWriting;
+  frame.is_rewritten = false;
+  SetLeaving(frame, true);
+  ++writes_under_way_;
+  ++counters_.writes;
+  Do(Verb::kWrite, frame);
+}
+
+void Ledger::SetLeaving(Frame& frame, bool is_leaving) {
+  if (frame.is_leaving == is_leaving) return;
+  frame.is_leaving = is_leaving;
+  leaving_ = is_leaving ? leaving_ + 1 : leaving_ - 1;
+}
+
+void Ledger::RetryWrites(Time now) {
+  if (health_.is_well() || stuck_.empty()) return;
+  if (health_.MayWrite(writes_under_way_, now)) StartWrite(*stuck_.PopOldest());
+}
+
+}  // namespace verbena::paging

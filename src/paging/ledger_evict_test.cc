@@ -1,0 +1,172 @@
+#include <gtest/gtest.h>
+
+#include "paging/ledger.h"
+#include "tests/support/ledger_fixture.h"
+
+namespace verbena::paging {
+namespace {
+
+class LedgerEvictTest : public LedgerFixture {
+ protected:
+  // Memory is full of dirty granules, and the oldest is on its way out.
+  void FillMemory() {
+    WriteAll(0, 15);
+    EXPECT_EQ(Write(15), "make zero 15; map 15 cpu writable; ready #15 15; unmap 0 cpu; write 0");
+  }
+};
+
+TEST_F(LedgerEvictTest, WritesAheadAndDropsWhenMemoryIsNeeded) {
+  FillMemory();
+  EXPECT_EQ(WriteDone(0), "");
+  EXPECT_EQ(StateOf(0), Ledger::State::kClean);
+  EXPECT_EQ(Write(16),
+            "drop 0; make zero 16; map 16 cpu writable; ready #16 16; unmap 1 cpu; write 1");
+  EXPECT_EQ(StateOf(0), Ledger::State::kSwapped);
+  EXPECT_EQ(in_memory(), 16U);
+}
+
+TEST_F(LedgerEvictTest, UnmapsBothViews) {
+  Want(1, {0, 1}, Need::kWrite, View::kAdapter);
+  WriteAll(0, 15);
+  EXPECT_EQ(Write(15), "make zero 15; map 15 cpu writable; ready #15 15; unmap 1 cpu; write 1");
+  // 0 was wanted twice, so it went round; it leaves after all others.
+  EXPECT_EQ(SetBudget(8), "");
+  EXPECT_EQ(ledger_.granule(0).adapter, Rights::kWrite);
+  for (int i = 0; i < 40; ++i) WriteAll(16, 36);
+  EXPECT_EQ(ledger_.granule(0), (Ledger::Granule{.state = Ledger::State::kSwapped}));
+}
+
+TEST_F(LedgerEvictTest, WhatIsWantedAgainStays) {
+  FillMemory();
+  EXPECT_EQ(WriteDone(0), "");
+  EXPECT_EQ(Read(0), "map 0 cpu; ready #0 0; unmap 1 cpu; write 1");
+  EXPECT_EQ(ledger_.counters().rescued, 1U);
+}
+
+TEST_F(LedgerEvictTest, AReaderCancelsALeavingAndTheWritingCounts) {
+  FillMemory();
+  EXPECT_EQ(Read(0), "map 0 cpu; ready #0 0; unmap 1 cpu; write 1");
+  EXPECT_EQ(ledger_.granule(0), (Ledger::Granule{Ledger::State::kWriting, Rights::kRead}));
+  EXPECT_EQ(WriteDone(0), "");
+  EXPECT_EQ(ledger_.granule(0), (Ledger::Granule{Ledger::State::kClean, Rights::kRead}));
+}
+
+TEST_F(LedgerEvictTest, AWriterCancelsALeavingAndTheWritingIsForNothing) {
+  FillMemory();
+  EXPECT_EQ(Write(0), "map 0 cpu writable; ready #0 0; unmap 1 cpu; write 1");
+  EXPECT_EQ(WriteDone(0), "forget 0");
+  EXPECT_EQ(ledger_.granule(0), (Ledger::Granule{Ledger::State::kDirty, Rights::kWrite}));
+}
+
+TEST_F(LedgerEvictTest, AReaderAfterTheWriterMayWrite) {
+  FillMemory();
+  Write(0);
+  EXPECT_EQ(Want(9, {0, 1}, Need::kRead, View::kAdapter), "map 0 adapter writable; ready #9 0");
+  EXPECT_EQ(WriteDone(0), "forget 0");
+}
+
+TEST_F(LedgerEvictTest, CleanGranulesAreNotWrittenTwice) {
+  WriteAll(0, 48);
+  const uint64_t writes = ledger_.counters().writes;
+  const uint64_t drops = ledger_.counters().drops;
+  for (uint32_t granule = 0; granule < 30; ++granule) {
+    Read(granule);
+    EndWrites(WriteOutcome::kGood);
+    if (StateOf(granule) == Ledger::State::kReading) ReadDone(granule);
+    EndWrites(WriteOutcome::kGood);
+  }
+  // Those that were dirty in the beginning, and no others.
+  EXPECT_LE(ledger_.counters().writes, writes + 16);
+  EXPECT_EQ(ledger_.counters().drops, drops + 30);
+}
+
+TEST_F(LedgerEvictTest, ZerosAreNotStored) {
+  for (uint32_t granule = 0; granule < 40; ++granule) {
+    EXPECT_EQ(Read(granule).find("write"), std::string::npos);
+  }
+  EXPECT_EQ(StateOf(0), Ledger::State::kZero);
+  EXPECT_EQ(in_memory(), 16U);
+}
+
+class LargerLedgerTest : public LedgerFixture {
+ protected:
+  LargerLedgerTest() : LedgerFixture(1024, 128) {}
+};
+
+TEST_F(LargerLedgerTest, AScanDoesNotTakeWhatIsUsed) {
+  WriteAll(0, 90);
+  for (uint32_t granule = 200; granule < 1000; granule += 10) {
+    ledger_.Used({0, 64});
+    WriteAll(granule, granule + 10);
+  }
+  for (uint32_t granule = 0; granule < 64; ++granule) {
+    EXPECT_EQ(StateOf(granule), Ledger::State::kDirty) << granule;
+  }
+}
+
+// The program uses them without a word: the ledger finds out by taking them away for a moment.
+TEST_F(LargerLedgerTest, WhatIsUsedUnseenCostsNoReading) {
+  WriteAll(0, 64);
+  for (uint32_t granule = 200; granule < 1000; ++granule) {
+    WriteAll(granule, granule + 1);
+    for (uint32_t used = 0; used < 64; ++used) {
+      if (ledger_.granule(used).cpu != Rights::kNone) continue;
+      ASSERT_NE(StateOf(used), Ledger::State::kSwapped) << used << " at " << granule;
+      Write(used);
+      EndWrites(WriteOutcome::kGood);
+    }
+  }
+  EXPECT_EQ(ledger_.counters().reads, 0U);
+  EXPECT_LT(ledger_.counters().rescued, 300U);
+}
+
+TEST_F(LedgerEvictTest, ASmallerBudgetIsReachedByWriting) {
+  SetBudget(32);
+  WriteAll(0, 30);
+  EXPECT_EQ(in_memory(), 30U);
+  const std::string actions = SetBudget(16);
+  EXPECT_EQ(actions, "unmap 0+3 cpu; write 0+3");
+  for (uint32_t granule = 0; granule < 15; ++granule) {
+    ASSERT_EQ(StateOf(granule), Ledger::State::kWriting);
+    EXPECT_NE(WriteDone(granule).find("drop " + std::to_string(granule)), std::string::npos);
+    if (in_memory() == 16) break;
+  }
+  EXPECT_EQ(in_memory(), 16U);
+}
+
+TEST_F(LedgerEvictTest, ALargerBudgetServesThoseWhoWait) {
+  FillMemory();
+  EXPECT_EQ(Write(16), "unmap 1 cpu; write 1");
+  EXPECT_EQ(ledger_.counters().waits, 1U);
+  EXPECT_EQ(SetBudget(20), "make zero 16; map 16 cpu writable; ready #16 16");
+}
+
+TEST_F(LedgerEvictTest, HasASmallestBudget) {
+  SetBudget(0);
+  EXPECT_EQ(ledger_.budget(), kBudgetMin);
+}
+
+TEST_F(LedgerEvictTest, SeveralWhoNeedMoreThanThereIsAllEnd) {
+  WriteAll(0, 64);
+  for (uint64_t ticket = 0; ticket < 8; ++ticket) {
+    ledger_.Want(Ticket(ticket), {static_cast<uint32_t>(ticket * 8), 8}, Need::kWrite,
+                 View::kAdapter, now_);
+  }
+  for (int turn = 0; turn < 1000 && ledger_.tickets_under_way() > 0; ++turn) {
+    const std::vector<Action> actions(ledger_.actions().begin(), ledger_.actions().end());
+    ledger_.ClearActions();
+    for (const Action& action : actions) {
+      for (uint32_t i = 0; i < action.run.count; ++i) {
+        const uint32_t granule = action.run.first + i;
+        if (action.verb == Verb::kRead) ledger_.ReadDone(granule, ReadOutcome::kGood, now_);
+        if (action.verb == Verb::kWrite) ledger_.WriteDone(granule, WriteOutcome::kGood, now_);
+      }
+      EXPECT_LE(in_memory(), 16U);
+    }
+  }
+  EXPECT_EQ(ledger_.tickets_under_way(), 0U);
+  EXPECT_EQ(ledger_.counters().refused_limit, 0U);
+}
+
+}  // namespace
+}  // namespace verbena::paging

@@ -1,0 +1,146 @@
+#include "paging/ledger.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/ledger_fixture.h"
+
+namespace verbena::paging {
+namespace {
+
+using LedgerTest = LedgerFixture;
+
+TEST_F(LedgerTest, AReaderOfWhatWasNeverWrittenGetsZeros) {
+  EXPECT_EQ(Want(7, {3, 1}), "make zero 3; map 3 cpu; ready #7 3");
+  EXPECT_EQ(ledger_.granule(3), (Ledger::Granule{Ledger::State::kClean, Rights::kRead}));
+}
+
+TEST_F(LedgerTest, TheFirstWriteIsSeen) {
+  Read(3);
+  EXPECT_EQ(Write(3), "map 3 cpu writable; ready #3 3");
+  EXPECT_EQ(ledger_.granule(3), (Ledger::Granule{Ledger::State::kDirty, Rights::kWrite}));
+}
+
+TEST_F(LedgerTest, AReaderOfWhatIsDirtyNeedNotAskAgain) {
+  Write(3);
+  EXPECT_EQ(Want(7, {3, 1}, Need::kRead, View::kAdapter), "map 3 adapter writable; ready #7 3");
+}
+
+TEST_F(LedgerTest, MapsAgainWhatIsAskedForAgain) {
+  Read(3);
+  EXPECT_EQ(Read(3), "map 3 cpu; ready #3 3");
+}
+
+TEST_F(LedgerTest, ServesARunAtOnce) {
+  EXPECT_EQ(Want(7, {3, 4}, Need::kWrite, View::kAdapter),
+            "make zero 3+3; map 3+3 adapter writable; ready #7 3+3");
+}
+
+TEST_F(LedgerTest, ServesALongRunInParts) {
+  EXPECT_EQ(Want(7, {3, 9}), "make zero 3+3; map 3+3 cpu; ready #7 3+3");
+}
+
+TEST_F(LedgerTest, WaitsForAllOfARun) {
+  WriteAll(0, 32);
+  EXPECT_EQ(StateOf(0), Ledger::State::kSwapped);
+  EXPECT_EQ(Want(7, {0, 2}), "drop 16; unmap 17+1 cpu; write 17+1; read 0");
+  EXPECT_EQ(ReadDone(0), "");
+  EXPECT_EQ(WriteDone(17), "drop 17; read 1");
+  EXPECT_EQ(ReadDone(1), "map 0+1 cpu; ready #7 0+1");
+}
+
+TEST_F(LedgerTest, TellsAllWhoWait) {
+  WriteAll(0, 32);
+  Want(7, {0, 1});
+  EXPECT_EQ(Want(8, {0, 1}, Need::kWrite, View::kAdapter), "");
+  EXPECT_EQ(ReadDone(0),
+            "map 0 adapter writable; ready #8 0; forget 0; map 0 cpu writable; ready #7 0");
+  EXPECT_EQ(ledger_.tickets_under_way(), 0U);
+}
+
+TEST_F(LedgerTest, WhoNeedsNoMemoryPassesThoseWhoDo) {
+  WriteAll(0, 15);
+  // All memory is held by tickets that wait for the store, or by what is in grace.
+  for (uint32_t granule = 15; granule < 40; ++granule) {
+    ledger_.Want(Ticket(granule), {granule, 1}, Need::kWrite, View::kCpu, now_);
+    if (ledger_.tickets_under_way() > 0) break;
+  }
+  Take();
+  const uint64_t waiting = ledger_.tickets_under_way();
+  EXPECT_EQ(waiting, 1U);
+  EXPECT_EQ(Read(14), "map 14 cpu writable; ready #14 14");
+  EXPECT_EQ(ledger_.tickets_under_way(), waiting);
+}
+
+TEST_F(LedgerTest, ThoseInLineAreServedInOrder) {
+  WriteAll(0, 15);
+  uint32_t granule = 15;
+  for (; ledger_.tickets_under_way() < 2; ++granule) {
+    ledger_.Want(Ticket(granule), {granule, 1}, Need::kWrite, View::kCpu, now_);
+  }
+  const uint32_t first = granule - 2;
+  Take();
+  const std::string answer = WriteDone(0);
+  EXPECT_NE(answer.find("ready #" + std::to_string(first)), std::string::npos) << answer;
+  EXPECT_EQ(answer.find("ready #" + std::to_string(first + 1)), std::string::npos) << answer;
+}
+
+TEST_F(LedgerTest, RefusesMoreTicketsThanItKeeps) {
+  WriteAll(0, 32);
+  for (uint64_t ticket = 1; ticket <= 8; ++ticket) Want(ticket, {0, 1});
+  EXPECT_EQ(Want(9, {0, 1}), "refused #9 limit");
+  EXPECT_EQ(ledger_.counters().refused_limit, 1U);
+}
+
+// A copy from across one border to across another: four granules, one fault at a time.
+TEST_F(LedgerTest, FourGranulesCanBeThereTogether) {
+  WriteAll(0, 48);
+  for (const uint32_t granule : {0U, 5U, 10U, 15U}) {
+    ledger_.Want(Ticket(granule), {granule, 1}, Need::kRead, View::kCpu, now_);
+    EndWrites(WriteOutcome::kGood);
+    ledger_.ReadDone(granule, ReadOutcome::kGood, now_);
+    EndWrites(WriteOutcome::kGood);
+  }
+  for (const uint32_t granule : {0U, 5U, 10U, 15U}) {
+    EXPECT_EQ(ledger_.granule(granule).cpu, Rights::kRead) << granule;
+  }
+}
+
+TEST_F(LedgerTest, NothingIsDueWhileAllIsWell) {
+  WriteAll(0, 32);
+  EXPECT_EQ(ledger_.next_time(), Time::Never());
+  EXPECT_EQ(OnTime(Seconds(10)), "");
+}
+
+TEST_F(LedgerTest, UseKeepsAGranule) {
+  WriteAll(0, 12);
+  ledger_.Used({0, 1});
+  WriteAll(12, 24);
+  EXPECT_EQ(StateOf(0), Ledger::State::kDirty);
+  EXPECT_EQ(StateOf(1), Ledger::State::kSwapped);
+}
+
+TEST(Ledger, LeavesAloneWhatFits) {
+  Ledger ledger(64, {.budget = 64});
+  for (uint32_t granule = 0; granule < 64; ++granule) {
+    ledger.Want(Ticket(granule), {granule, 1}, Need::kWrite, View::kCpu, Time());
+  }
+  EXPECT_EQ(ledger.counters().in_memory, 64U);
+  EXPECT_EQ(ledger.counters().parted, 0U);
+}
+
+TEST(Ledger, TakesALargeArena) {
+  Ledger ledger(GranuleTable::kGranulesMax, {.budget = 1U << 20});
+  ledger.Want(Ticket(1), {GranuleTable::kGranulesMax - 2, 2}, Need::kWrite, View::kCpu, Time());
+  EXPECT_EQ(ledger.granule(GranuleTable::kGranulesMax - 1).state, Ledger::State::kDirty);
+}
+
+TEST(LedgerDeathTest, ChecksItsCaller) {
+  Ledger ledger(64, {.budget = 16});
+  EXPECT_DEATH(ledger.Want(Ticket(1), {63, 2}, Need::kRead, View::kCpu, Time()), "CHECK failed");
+  EXPECT_DEATH(ledger.Want(Ticket(1), {63, 0}, Need::kRead, View::kCpu, Time()), "CHECK failed");
+  EXPECT_DEATH(ledger.ReadDone(1, ReadOutcome::kGood, Time()), "CHECK failed");
+  EXPECT_DEATH(ledger.WriteDone(1, WriteOutcome::kGood, Time()), "CHECK failed");
+}
+
+}  // namespace
+}  // namespace verbena::paging

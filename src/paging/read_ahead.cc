@@ -1,0 +1,47 @@
+#include "paging/read_ahead.h"
+
+#include <algorithm>
+
+namespace verbena::paging {
+
+Run ReadAhead::OnWant(Run wanted) {
+  const Run nothing = {wanted.first, 0};
+  ++wants_;
+  Sequence* const found = Find(wanted);
+  if (found == nullptr) {
+    LeastRecent() = {.next = wanted.end(), .ahead = wanted.end(), .window = 0, .used_at = wants_};
+    return nothing;
+  }
+  found->used_at = wants_;
+  if (found->next == wanted.end()) return nothing;  // once more, and not further
+  found->next = std::max(found->next, wanted.end());
+  found->ahead = std::max(found->ahead, found->next);
+  // Half a window before the end, so that the next one arrives before it is needed.
+  if (found->ahead - found->next > found->window / 2) return nothing;
+  last_ = found;
+  found->window = std::min(ceiling_, std::max(1U, found->window * 2));
+  const uint64_t from = found->ahead;
+  found->ahead = std::max(from, found->next + found->window);
+  return {static_cast<uint32_t>(from), static_cast<uint32_t>(found->ahead - from)};
+}
+
+void ReadAhead::OnHit() { ceiling_ = std::min(window_max_, ceiling_ + 1); }
+
+// Also one that ends where the want does: what was read is often written next, and is no sequence
+// of its own.
+ReadAhead::Sequence* ReadAhead::Find(Run wanted) {
+  const auto goes_on = [wanted](const Sequence& sequence) {
+    return (sequence.next <= wanted.first && wanted.first <= sequence.ahead) ||
+           sequence.next == wanted.end();
+  };
+  const auto found = std::find_if(sequences_.begin(), sequences_.end(), goes_on);
+  return found == sequences_.end() ? nullptr : &*found;
+}
+
+ReadAhead::Sequence& ReadAhead::LeastRecent() {
+  return *std::min_element(
+      sequences_.begin(), sequences_.end(),
+      [](const Sequence& a, const Sequence& b) { return a.used_at < b.used_at; });
+}
+
+}  // namespace verbena::paging
