@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +44,12 @@ struct IpAddress {
     return is_ipv4() ? (bytes[12] & 0xF0) == 0xE0 : bytes[0] == 0xFF;
   }
 
-  friend constexpr bool operator==(const IpAddress&, const IpAddress&) = default;
+  // As two words: it is asked for every packet, and of arrays the compiler makes a call.
+  friend constexpr bool operator==(const IpAddress& a, const IpAddress& b) {
+    using Words = std::array<uint64_t, 2>;
+    const auto x = std::bit_cast<Words>(a), y = std::bit_cast<Words>(b);
+    return ((x[0] ^ y[0]) | (x[1] ^ y[1])) == 0;
+  }
   friend constexpr auto operator<=>(const IpAddress&, const IpAddress&) = default;
 };
 

@@ -87,18 +87,24 @@ class TranslationTable {
     return leaf == nullptr ? PageEntry() : Load(leaf, page);
   }
 
-  // Where `length` bytes at byte `position` of the pages are, if they lie in one page and it allows
-  // this; false if not. The same answer as Find, for the hot path.
-  bool FindInOnePage(uint64_t position, uint64_t length, bool write, PhysicalAddress& at) const {
+  // Where `length` bytes at byte `position` of the pages are, if they lie in one page, or in two of
+  // one leaf of a linear table, which allow this. If not, false: then Find knows more. For the hot
+  // path.
+  bool FindInOnePiece(uint64_t position, uint64_t length, bool write, PhysicalAddress& at) const {
     const uint64_t in_page = position & page_shift_.mask();
-    if (length > page_shift_.bytes() - in_page) return false;
+    const uint64_t in_first = page_shift_.bytes() - in_page;
+    const bool in_two = length > in_first;
+    if (in_two && (!is_linear_ || length - in_first > page_shift_.bytes())) return false;
     const uint64_t page = position >> page_shift_.value();
     const void* leaf = FindLeaf(page >> kFanoutBits);
     if (leaf == nullptr) return false;
     const uint64_t in_leaf = page & (kFanout - 1);
     if (is_linear_) {
       at = PhysicalAddress(linear_base_ + position);
-      return PageEntry::FromBits(static_cast<const uint8_t*>(leaf)[in_leaf]).Allows(write);
+      const uint8_t* const entries = static_cast<const uint8_t*>(leaf);
+      if (!PageEntry::FromBits(entries[in_leaf]).Allows(write)) return false;
+      if (!in_two) return true;
+      return in_leaf + 1 < kFanout && PageEntry::FromBits(entries[in_leaf + 1]).Allows(write);
     }
     const PageEntry entry = static_cast<const PageEntry*>(leaf)[in_leaf];
     at = PhysicalAddress(entry.address().value() + in_page);

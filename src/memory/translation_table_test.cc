@@ -72,6 +72,31 @@ TEST(TranslationTableTest, ALinearTableKnowsWhereEveryPageCanBe) {
             PhysicalAddress(UINT64_MAX - largest.mask()));
 }
 
+// Two pages of a linear table lie side by side, and are known at a glance if one leaf has both.
+TEST(TranslationTableTest, BytesInOnePieceAreFoundAcrossABorderOfPages) {
+  constexpr PageShift kPage(12);
+  constexpr uint64_t kLeafEnd = TranslationTable::kFanout * kPage.bytes(), kBase = 1 << 30;
+  TranslationStore store(1);
+  TranslationTable* const table =
+      *store.Create(2 * TranslationTable::kFanout, kPage, kMachineSpace, PhysicalAddress(kBase));
+  ASSERT_TRUE(store.MapLinear(*table, 0, 3, true).has_value());
+  ASSERT_TRUE(store.MapLinear(*table, 2, 1, false).has_value());
+  ASSERT_TRUE(store.MapLinear(*table, TranslationTable::kFanout - 1, 2, true).has_value());
+  PhysicalAddress at;
+  const auto found = [&](uint64_t position, uint64_t length, bool write) {
+    return table->FindInOnePiece(position, length, write, at);
+  };
+  EXPECT_TRUE(found(100, 2 * kPage.bytes() - 100, true));
+  EXPECT_EQ(at, PhysicalAddress(kBase + 100));
+  EXPECT_FALSE(found(100, 2 * kPage.bytes() - 99, false)) << "three pages";
+  EXPECT_TRUE(found(kPage.bytes() + 100, kPage.bytes(), false));
+  EXPECT_FALSE(found(kPage.bytes() + 100, kPage.bytes(), true)) << "the second is read-only";
+  EXPECT_FALSE(found(2 * kPage.bytes() + 100, kPage.bytes(), false)) << "the second is absent";
+  EXPECT_TRUE(found(kLeafEnd - 100, 100, true));
+  EXPECT_FALSE(found(kLeafEnd - 100, 101, true)) << "the next leaf";
+  store.Release(table);
+}
+
 // Number of pages, page shift.
 class TranslationTableSizes : public testing::TestWithParam<std::tuple<uint64_t, unsigned>> {
  protected:

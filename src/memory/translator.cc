@@ -18,9 +18,9 @@ Result<Translator::Grant, Denial> Translator::Authorize(Key key, KeyAddress addr
 
 Translation Translator::Translate(Key key, KeyAddress address, uint64_t length, Access access,
                                   const Accessor& who) const {
-  // Nearly every access is granted and lies in one present page of the host. All others, and all
-  // that is not ready at once, are asked in full.
-  const InOnePage found = FindInOnePage(key, address, length, access, who);
+  // Nearly every access is granted and lies in one present page of the host, or in two side by
+  // side. All others, and all that is not ready at once, are asked in full.
+  const InOnePiece found = FindInOnePiece(key, address, length, access, who);
   if (!found.is_there) return TranslateInFull(key, address, length, access, who);
   Translation result;
   Ready& ready = *std::get_if<Ready>(&result);

@@ -38,15 +38,16 @@ class Translator {
   Translation Translate(Key key, KeyAddress address, uint64_t length, Access access,
                         const Accessor& who) const;
 
-  // The same in brief, for the common case: granted, and in one present page of the host. Where
+  // The same in brief, for the common case: granted, and in one present page of the host, or in two
+  // side by side. Where
   // it is not there, Translate knows why.
-  struct InOnePage {
+  struct InOnePiece {
     MachineAddress at;
     bool is_there = false;
     KeyUse use = KeyUse::kMany;
   };
-  [[nodiscard]] InOnePage FindInOnePage(Key key, KeyAddress address, uint64_t length, Access access,
-                                        const Accessor& who) const;
+  [[nodiscard]] InOnePiece FindInOnePiece(Key key, KeyAddress address, uint64_t length,
+                                          Access access, const Accessor& who) const;
 
   // What an access may touch: bytes from `offset` of a region's or task's memory.
   struct Grant {
@@ -124,7 +125,7 @@ template <bool common_only>
   return std::nullopt;
 }
 
-[[gnu::always_inline]] inline Translator::InOnePage Translator::FindInOnePage(
+[[gnu::always_inline]] inline Translator::InOnePiece Translator::FindInOnePiece(
     Key key, KeyAddress address, uint64_t length, Access access, const Accessor& who) const {
   if (length == 0) return {};
   Grant grant;
@@ -132,8 +133,8 @@ template <bool common_only>
   const TranslationTable* const table = grant.target->table;
   if (table == nullptr) return {};
   PhysicalAddress at;
-  const bool is_there = table->FindInOnePage(grant.target->first_offset + grant.offset, length,
-                                             TraitsOf(access).writes, at);
+  const bool is_there = table->FindInOnePiece(grant.target->first_offset + grant.offset, length,
+                                              TraitsOf(access).writes, at);
   return {.at = MachineAddress(at.value()), .is_there = is_there, .use = grant.use};
 }
 

@@ -73,8 +73,8 @@ Placement PlaceWrite(const RemoteRange& rest, std::span<const std::byte> payload
                      const memory::Accessor& who, const memory::MemoryCore& memory) {
   CHECK(payload.size() <= rest.length);
   if (payload.empty()) return Placed{};
-  const auto found = memory.translator.FindInOnePage(rest.key, rest.start, payload.size(),
-                                                     Access::kRemoteWrite, who);
+  const auto found = memory.translator.FindInOnePiece(rest.key, rest.start, payload.size(),
+                                                      Access::kRemoteWrite, who);
   if (found.is_there && found.use != KeyUse::kSpent) {
     return PlacedIf(CopyTo(found.at, payload), found.use);
   }
@@ -94,8 +94,8 @@ Placement ScatterSend(queue::SgeCursor& cursor, std::span<const std::byte> paylo
                       const memory::Accessor& who, const memory::MemoryCore& memory) {
   queue::SgeCursor walk = cursor;
   if (const auto piece = walk.Next(payload.size()); piece && piece->length == payload.size()) {
-    const auto found = memory.translator.FindInOnePage(KeyOf(*piece), KeyAddress(piece->address),
-                                                       piece->length, Access::kLocalWrite, who);
+    const auto found = memory.translator.FindInOnePiece(KeyOf(*piece), KeyAddress(piece->address),
+                                                        piece->length, Access::kLocalWrite, who);
     if (found.is_there) {
       if (!CopyTo(found.at, payload)) return Cause(Reason::kReceiveBufferDenied);
       cursor = walk;

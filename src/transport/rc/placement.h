@@ -49,9 +49,9 @@ inline constexpr uint64_t kSendAheadMax = uint64_t{1} << 20;
 [[nodiscard]] inline bool NamePiece(const queue::Sge& sge, uint64_t offset, uint32_t size,
                                     const memory::Accessor& who, const memory::MemoryCore& memory,
                                     OutPacket& packet) {
-  const auto found = memory.translator.FindInOnePage(memory::Key(sge.key.value()),
-                                                     memory::KeyAddress(sge.address + offset), size,
-                                                     memory::Access::kLocalRead, who);
+  const auto found = memory.translator.FindInOnePiece(memory::Key(sge.key.value()),
+                                                      memory::KeyAddress(sge.address + offset),
+                                                      size, memory::Access::kLocalRead, who);
   if (found.is_there) packet.payload.Begin({found.at, size});
   return found.is_there;
 }
