@@ -22,7 +22,7 @@ ALLOWED = {
     "transport": {"base", "wire", "memory", "queue"},
     "adapter": {"base", "wire", "fabric", "queue", "memory", "managed", "transport"},
     "host": {"base", "memory", "adapter"},
-    "verbs": {"base", "queue", "memory", "adapter", PUBLIC},
+    "verbs": {"base", "queue", "memory", "managed", "adapter", PUBLIC},
     "ibverbs": {"base", PUBLIC},
     "rdmacm": {"base", PUBLIC},
     "cache": {"base", PUBLIC},

@@ -12,6 +12,7 @@
 //   SharedReceiveQueue receive requests for several queue pairs
 //   AddressHandle      whom datagrams go to
 //   XrcDomain          whom extended connections deliver to
+//   ManagedMemory      memory that may be larger than the memory it uses
 
 #include "verbena/access.h"
 #include "verbena/address_handle.h"
@@ -25,6 +26,7 @@
 #include "verbena/error.h"
 #include "verbena/gid.h"
 #include "verbena/handle.h"
+#include "verbena/managed_memory.h"
 #include "verbena/memory_region.h"
 #include "verbena/memory_window.h"
 #include "verbena/numbers.h"

@@ -97,6 +97,7 @@ Adapter::~Adapter() {
     const EngineLock lock(parts_->engine);
     parts_->engine.Pass();
   }
+  parts_->engine.managed.EndAll();
   parts_->pager.Stop();
 }
 

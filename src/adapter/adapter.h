@@ -13,6 +13,7 @@
 #include "adapter/completion_channel.h"
 #include "adapter/counters.h"
 #include "adapter/error.h"
+#include "adapter/managed_pages.h"
 #include "adapter/options.h"
 #include "adapter/pager.h"
 #include "adapter/path_table.h"
@@ -103,6 +104,11 @@ class Adapter {
   // REFUSES ranges that are not the region's, and to write where it may not be.
   [[nodiscard]] ErrorOr<void> Advise(memory::Key key, std::span<const RegionRange> ranges,
                                      Advice advice, bool wait);
+  // Memory that may be larger than the memory it uses. Regions are registered on it as on any
+  // other. REFUSES to end while there are some.
+  [[nodiscard]] ErrorOr<ManagedArena*> MakeArena(const managed::ArenaOptions& options);
+  [[nodiscard]] ErrorOr<void> Destroy(ManagedArena* arena);
+
   // For registration by work request.
   [[nodiscard]] ErrorOr<memory::RegionKeys> ReserveRegion(memory::PdId pd, uint64_t pages_max,
                                                           PageShift page_shift);
@@ -178,6 +184,7 @@ class Adapter {
   [[nodiscard]] bool HasNoPages(memory::Key key);
   [[nodiscard]] ErrorOr<void> CheckAdvice(memory::Key key, const RegionRange& range,
                                           memory::Access access);
+  [[nodiscard]] bool IsManaged(const PageJob& job);
   [[nodiscard]] std::optional<PageJob> AbsentPages(memory::Key key, uint64_t offset,
                                                    uint64_t length, memory::Access access);
   [[nodiscard]] ErrorOr<void> CheckSrqSize(uint32_t capacity, uint32_t sges) const;

@@ -46,6 +46,11 @@ ErrorOr<void> Adapter::CheckAdvice(memory::Key key, const RegionRange& range, Ac
   return {};
 }
 
+bool Adapter::IsManaged(const PageJob& job) {
+  const EngineLock lock(parts_->engine);
+  return parts_->engine.managed.Covers(job.address);
+}
+
 // From the first that is absent to the end of these bytes; nullopt if all are there.
 std::optional<PageJob> Adapter::AbsentPages(memory::Key key, uint64_t offset, uint64_t length,
                                             Access access) {
@@ -58,7 +63,9 @@ std::optional<PageJob> Adapter::AbsentPages(memory::Key key, uint64_t offset, ui
         memory.translator.Translate(key, memory::KeyAddress(region->start + offset + done),
                                     length - done, access, {.pd = region->pd, .qp = {}});
     if (const memory::Fault* const fault = AsFault(translation)) {
-      return JobFor(memory, {.qp = {}, .ticket = {}, .fault = *fault}, UINT64_MAX);
+      PageJob job = JobFor(memory, {.qp = {}, .ticket = {}, .fault = *fault}, UINT64_MAX);
+      parts_->engine.managed.RefuseProgramView(job);
+      return job;
     }
     const memory::Ready* const ready = AsReady(translation);
     if (ready == nullptr) return std::nullopt;  // it ended meanwhile
@@ -92,9 +99,13 @@ ErrorOr<void> Adapter::Advise(memory::Key key, std::span<const RegionRange> rang
           AbsentPages(key, range.offset + done, std::min(batch, range.length - done), access);
       if (!job) continue;
       if (advice == Advice::kPrefetchNoFault) {
-        ForEachPresent(*job, map);
+        // What of managed memory is there may be about to leave.
+        if (!IsManaged(*job)) ForEachPresent(*job, map);
       } else if (!wait) {
-        parts_->pager.Submit(*job);
+        const EngineLock lock(parts_->engine);
+        if (!parts_->engine.managed.Submit(*job)) parts_->pager.Submit(*job);
+      } else if (parts_->engine.managed.Bring(*job)) {
+        all_came = job->is_mapped && job->brought == job->page_count && all_came;
       } else {
         parts_->pager.Bring(*job);
         all_came = map(*job) && job->brought == job->page_count && all_came;

@@ -32,6 +32,7 @@ Engine::Engine(const Options& options, std::unique_ptr<fabric::UdpFabric> fabric
       qps(fabric->slot().value(), options.qps_max),
       paths(options.paths_max),
       groups(GroupLimits(options)),
+      managed(*this, pager),
       options_(options),
       fabric_(std::move(fabric)),
       trace_(std::move(trace)),
@@ -83,7 +84,7 @@ bool Engine::TakePages() {
   pager_.TakeDone(done_pages_);
   transport::Turn turn = MakeTurn();
   for (const PageJob& job : done_pages_) {
-    const bool available = MapPages(memory, job);
+    const bool available = job.is_mapped || MapPages(memory, job);
     if (!available) ++counters_.pages_refused;
     QueuePair* const qp = qps.Find(job.request.qp);
     if (qp == nullptr) continue;
@@ -187,7 +188,9 @@ void Engine::SettleOutbox() {
 void Engine::RequestPages(const transport::PageRequest& request) {
   ++counters_.page_requests;
   if (QueuePair* const qp = qps.Find(request.qp)) ++qp->traffic.page_requests;
-  pager_.Submit(JobFor(memory, request, options_.page_batch_max));
+  PageJob job = JobFor(memory, request, options_.page_batch_max);
+  managed.RefuseProgramView(job);
+  if (!managed.Submit(job)) pager_.Submit(job);
 }
 
 void Engine::RaiseEvent(const transport::AsyncEvent& event) {

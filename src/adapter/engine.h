@@ -12,6 +12,7 @@
 #include "adapter/completion_channel.h"
 #include "adapter/counters.h"
 #include "adapter/dispatcher.h"
+#include "adapter/managed_pages.h"
 #include "adapter/options.h"
 #include "adapter/pager.h"
 #include "adapter/path_table.h"
@@ -110,6 +111,7 @@ class VERBENA_CAPABILITY("engine") Engine {
   PathTable paths;
   transport::AddressHandles handles;
   transport::MulticastGroups groups;
+  ManagedPages managed;
 
  private:
   // The halves of a pass, their steps, and what they share.
@@ -150,7 +152,7 @@ class VERBENA_CAPABILITY("engine") Engine {
   RunQueue<QueuePair> run_queue_;
   TimerHeap<QueuePair> timers_;
   std::vector<Cq*> moderated_;
-  ResidentPages resident_{memory};
+  ResidentPages resident_{memory, managed};
   std::vector<PageJob> done_pages_;  // kept for its capacity
   Alarm alarm_;
   bool keeper_sleeps_ = false;

@@ -33,6 +33,15 @@ void Pager::Submit(const PageJob& job) {
   wanted_.notify_one();
 }
 
+void Pager::Finish(const PageJob& job) {
+  {
+    const std::lock_guard lock(mutex_);
+    done_.push_back(job);
+    done_count_.store(done_.size(), std::memory_order_release);
+  }
+  on_done_();
+}
+
 void Pager::TakeDone(std::vector<PageJob>& out) {
   const std::lock_guard lock(mutex_);
   out.insert(out.end(), done_.begin(), done_.end());
@@ -49,11 +58,7 @@ void Pager::Work() {
     jobs_.pop_front();
     lock.unlock();
     Bring(job);
-    lock.lock();
-    done_.push_back(job);
-    done_count_.store(done_.size(), std::memory_order_release);
-    lock.unlock();
-    on_done_();
+    Finish(job);
     lock.lock();
   }
 }

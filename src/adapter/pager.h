@@ -20,7 +20,8 @@ struct PageJob {
   transport::PageRequest request;
   uint64_t address = 0;  // of the first page
   uint64_t page_count = 0;
-  uint64_t brought = 0;  // pages from the first on; 0 if not even that one is to be had
+  uint64_t brought = 0;    // pages from the first on; 0 if not even that one is to be had
+  bool is_mapped = false;  // they are in the tables already
 };
 
 // Brings pages of this process, on threads of its own, because that may take as long as a disk. The
@@ -41,6 +42,8 @@ class Pager {
   void Stop();
 
   void Submit(const PageJob& job);
+  // A job that somebody else has done.
+  void Finish(const PageJob& job);
   // At once, on this thread.
   void Bring(PageJob& job) const;
 

@@ -33,6 +33,8 @@ uint64_t ResidentBytes(uint64_t address, uint64_t length) {
 bool ResidentPages::Map(const memory::Fault& fault) {
   constexpr uint64_t kBytesMax = kAskedAtOnce * kPage.bytes();
   PageJob job = JobFor(memory_, {.qp = {}, .ticket = {}, .fault = fault}, kBytesMax);
+  managed_.RefuseProgramView(job);
+  if (managed_.Covers(job.address)) return false;
   const uint64_t length = job.page_count * fault.page_shift.bytes();
   if (length == 0 || length > kBytesMax) return false;
   job.brought = ResidentBytes(job.address, length) / fault.page_shift.bytes();

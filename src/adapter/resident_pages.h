@@ -1,22 +1,26 @@
 #pragma once
 
+#include "adapter/managed_pages.h"
 #include "memory/memory_core.h"
 #include "memory/translation.h"
 #include "transport/resident_pages.h"
 
 namespace verbena::adapter {
 
-// Pages of this process, of which the system knows which are in memory.
+// Pages of this process, of which the system knows which are in memory. Those of managed memory are
+// not among them: they may be about to leave.
 //
 // Owned by the engine, and used under its lock.
 class ResidentPages final : public transport::ResidentPages {
  public:
-  explicit ResidentPages(memory::MemoryCore& memory) : memory_(memory) {}
+  ResidentPages(memory::MemoryCore& memory, const ManagedPages& managed)
+      : memory_(memory), managed_(managed) {}
 
   [[nodiscard]] bool Map(const memory::Fault& fault) override;
 
  private:
   memory::MemoryCore& memory_;
+  const ManagedPages& managed_;
 };
 
 }  // namespace verbena::adapter

@@ -101,6 +101,10 @@ struct XrcDomainObject : PointedObject<adapter::XrcDomain, ContextObject> {
   using PointedObject::PointedObject;
 };
 
+struct ManagedMemoryObject : PointedObject<adapter::ManagedArena, ContextObject> {
+  using PointedObject::PointedObject;
+};
+
 // Of a shared receive queue of extended connections; empty otherwise.
 struct XrcShares {
   std::shared_ptr<XrcDomainObject> xrc;

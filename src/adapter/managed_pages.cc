@@ -1,0 +1,195 @@
+#include "adapter/managed_pages.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "adapter/clock.h"
+#include "adapter/engine.h"
+#include "adapter/page_jobs.h"
+#include "base/check.h"
+
+namespace verbena::adapter {
+namespace {
+
+// Of its budget, so that a few queue pairs at once are not in each other's way.
+constexpr uint64_t kShareOfBudget = 8;
+
+uint64_t AddressOf(const std::byte* byte) { return reinterpret_cast<uintptr_t>(byte); }
+
+bool Overlaps(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size) {
+  return a < b + b_size && b < a + a_size;
+}
+
+}  // namespace
+
+// A thread of the program that waits for pages.
+struct ManagedPages::Waiter {
+  std::mutex mutex;
+  std::condition_variable done;
+  std::optional<PageJob> job;
+};
+
+ManagedPages::~ManagedPages() { CHECK(arenas_.empty()); }
+
+ErrorOr<ManagedArena*> ManagedPages::Make(managed::ArenaOptions options) {
+  options.now = &Now;
+  auto made = managed::Arena::Make(
+      options, {.on_ready = [this](uint64_t ticket,
+                                   const managed::Answer& answer) { OnReady(ticket, answer); },
+                .unmap_adapter = [this](const std::byte* first,
+                                        const std::byte* last) { OnUnmap(first, last); },
+                .on_store = {}});
+  if (!made) return Fail(Error{ErrorCode::kSystem, made.error().text});
+  auto arena = std::make_unique<ManagedArena>();
+  arena->cpu_base = AddressOf((*made)->bytes().data());
+  arena->adapter_base = AddressOf((*made)->adapter_base());
+  arena->size = (*made)->bytes().size();
+  arena->arena = std::move(*made);
+  const EngineLock lock(engine_);
+  arenas_.push_back(std::move(arena));
+  return arenas_.back().get();
+}
+
+std::unique_ptr<ManagedArena> ManagedPages::Remove(const ManagedArena* arena) {
+  const auto found = std::ranges::find(arenas_, arena, &std::unique_ptr<ManagedArena>::get);
+  CHECK(found != arenas_.end());
+  std::unique_ptr<ManagedArena> removed = std::move(*found);
+  arenas_.erase(found);
+  // Nobody waits for it any more who could be helped.
+  for (auto at = pending_.begin(); at != pending_.end();) {
+    if (at->second.arena != arena) {
+      ++at;
+      continue;
+    }
+    Pending pending = std::move(at->second);
+    at = pending_.erase(at);
+    Finish(std::move(pending));
+  }
+  return removed;
+}
+
+ErrorOr<void> ManagedPages::Destroy(ManagedArena* arena) {
+  std::unique_ptr<ManagedArena> removed;
+  {
+    const EngineLock lock(engine_);
+    if (arena->regions > 0) {
+      return Fail(Error{ErrorCode::kInUse, "a region is registered on the managed memory"});
+    }
+    removed = Remove(arena);
+  }
+  return {};
+}
+
+void ManagedPages::EndAll() {
+  std::vector<std::unique_ptr<ManagedArena>> ended;
+  {
+    const EngineLock lock(engine_);
+    while (!arenas_.empty()) ended.push_back(Remove(arenas_.back().get()));
+  }
+}
+
+ErrorOr<ManagedPages::Place> ManagedPages::Find(uint64_t address, uint64_t length) const {
+  for (const auto& arena : arenas_) {
+    if (!Overlaps(address, length, arena->cpu_base, arena->size)) continue;
+    const uint64_t offset = address - arena->cpu_base;
+    if (address < arena->cpu_base || length > arena->size - offset) {
+      return Fail(Error{ErrorCode::kInvalid, "only a part of the bytes is managed memory"});
+    }
+    return Place{arena->adapter_base + offset, arena.get()};
+  }
+  return Place{address, nullptr};
+}
+
+ManagedArena* ManagedPages::FindArena(uint64_t table_address) const {
+  for (const auto& arena : arenas_) {
+    if (table_address - arena->adapter_base < arena->size) return arena.get();
+  }
+  return nullptr;
+}
+
+void ManagedPages::RefuseProgramView(PageJob& job) const {
+  const uint64_t length = job.page_count * job.request.fault.page_shift.bytes();
+  const auto found = Find(job.address, length);
+  if (!found || found->arena != nullptr) job.page_count = 0;
+}
+
+void ManagedPages::Belong(memory::Key region, ManagedArena& arena) {
+  ++arena.regions;
+  const bool is_new = regions_.emplace(region, &arena).second;
+  CHECK(is_new);
+}
+
+void ManagedPages::Release(memory::Key region) {
+  const auto found = regions_.find(region);
+  if (found == regions_.end()) return;
+  --found->second->regions;
+  regions_.erase(found);
+}
+
+void ManagedPages::Rename(memory::Key from, memory::Key to) {
+  auto region = regions_.extract(from);
+  if (!region) return;
+  region.key() = to;
+  regions_.insert(std::move(region));
+}
+
+bool ManagedPages::Ask(const PageJob& job, Waiter* waiter) {
+  ManagedArena* const arena = FindArena(job.address);
+  if (arena == nullptr) return false;
+  const memory::Fault& fault = job.request.fault;
+  const uint64_t offset = job.address - arena->adapter_base;
+  const uint64_t share = arena->arena->report().budget_bytes / kShareOfBudget;
+  const uint64_t most = std::max(share, fault.page_shift.bytes());
+  const uint64_t length =
+      std::min({job.page_count * fault.page_shift.bytes(), most, arena->size - offset});
+  const uint64_t ticket = ++last_ticket_;
+  pending_.emplace(ticket, Pending{job, waiter, arena});
+  arena->arena->Want(offset, length, fault.for_write, ticket);
+  return true;
+}
+
+bool ManagedPages::Submit(const PageJob& job) { return Ask(job, nullptr); }
+
+bool ManagedPages::Bring(PageJob& job) {
+  Waiter waiter;
+  {
+    const EngineLock lock(engine_);
+    if (!Ask(job, &waiter)) return false;
+  }
+  std::unique_lock lock(waiter.mutex);
+  waiter.done.wait(lock, [&] { return waiter.job.has_value(); });
+  job = *waiter.job;
+  return true;
+}
+
+void ManagedPages::OnReady(uint64_t ticket, const managed::Answer& answer) {
+  const EngineLock lock(engine_);
+  const auto found = pending_.find(ticket);
+  if (found == pending_.end()) return;  // its arena is about to end
+  Pending pending = std::move(found->second);
+  pending_.erase(found);
+  PageJob& job = pending.job;
+  if (answer) {
+    const uint64_t page = job.request.fault.page_shift.bytes();
+    job.brought = std::min(job.page_count, (*answer + page - 1) / page);
+    job.is_mapped = MapPages(engine_.memory, job);
+  }
+  Finish(std::move(pending));
+}
+
+void ManagedPages::Finish(Pending pending) {
+  if (pending.waiter == nullptr) return pager_.Finish(pending.job);
+  const std::lock_guard lock(pending.waiter->mutex);
+  pending.waiter->job = pending.job;
+  pending.waiter->done.notify_one();
+}
+
+void ManagedPages::OnUnmap(const std::byte* first, const std::byte* last) {
+  const EngineLock lock(engine_);
+  engine_.memory.InvalidateMachine(memory::MachineAddress(AddressOf(first)),
+                                   memory::MachineAddress(AddressOf(last)));
+}
+
+}  // namespace verbena::adapter

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "adapter/error.h"
+#include "adapter/pager.h"
+#include "base/mutex.h"
+#include "managed/arena.h"
+#include "memory/key.h"
+#include "memory/memory_core.h"
+#include "memory/regions.h"
+
+namespace verbena::adapter {
+
+class Engine;
+
+// An arena of managed memory, and where it is.
+struct ManagedArena {
+  std::unique_ptr<managed::Arena> arena;
+  uint64_t cpu_base = 0;      // where the program sees it
+  uint64_t adapter_base = 0;  // where the tables say it is
+  uint64_t size = 0;
+  uint64_t regions = 0;  // registered on it
+};
+
+// The managed memory of an adapter. Regions on it name the adapter's view, so that the tables alone
+// decide what the adapter touches, whatever the program's view shows. Their pages are asked for
+// here instead of from the pager, and enter the tables on the arena's own thread, before it can
+// take them away again.
+//
+// A part of the engine, under its lock, but for what says otherwise: an arena is made and destroyed
+// without it, because its thread waits for it.
+class ManagedPages {
+ public:
+  ManagedPages(Engine& engine, Pager& pager) : engine_(engine), pager_(pager) {}
+  ManagedPages(const ManagedPages&) = delete;
+  ManagedPages& operator=(const ManagedPages&) = delete;
+  // REQUIRES: EndAll was called, if there ever was an arena.
+  ~ManagedPages();
+  void EndAll() VERBENA_EXCLUDES(engine_);
+
+  // Not under the lock. The options' clock is set here.
+  [[nodiscard]] ErrorOr<ManagedArena*> Make(managed::ArenaOptions options)
+      VERBENA_EXCLUDES(engine_);
+  // Not under the lock. REFUSES while a region is registered on it.
+  [[nodiscard]] ErrorOr<void> Destroy(ManagedArena* arena) VERBENA_EXCLUDES(engine_);
+
+  // Where the tables must look for `length` bytes of the program at `address`: elsewhere if they
+  // are managed. REFUSES bytes of which only some are.
+  struct Place {
+    uint64_t address = 0;
+    ManagedArena* arena = nullptr;  // nullptr: not managed
+  };
+  [[nodiscard]] ErrorOr<Place> Find(uint64_t address, uint64_t length) const;
+  // Whether the tables' address is of an arena.
+  [[nodiscard]] bool Covers(uint64_t table_address) const {
+    return FindArena(table_address) != nullptr;
+  }
+
+  // A region that lies on it has come, or may have gone.
+  void Belong(memory::Key region, ManagedArena& arena);
+  void Release(memory::Key region);
+  void Rename(memory::Key from, memory::Key to);
+
+  // The job is for nothing if it is for the program's view: what names it is no region on managed
+  // memory, and whoever has the engine's lock must not wait for an arena, which waits for the lock.
+  void RefuseProgramView(PageJob& job) const;
+  // True if the pages are managed: then they come back through Pager::TakeDone, mapped.
+  [[nodiscard]] bool Submit(const PageJob& job);
+  // The same, and waits until they are mapped, or refused. Not under the lock. False if they are
+  // not managed.
+  [[nodiscard]] bool Bring(PageJob& job) VERBENA_EXCLUDES(engine_);
+
+ private:
+  struct Waiter;
+  struct Pending {
+    PageJob job;
+    Waiter* waiter = nullptr;
+    const ManagedArena* arena = nullptr;
+  };
+
+  [[nodiscard]] ManagedArena* FindArena(uint64_t table_address) const;
+  bool Ask(const PageJob& job, Waiter* waiter);
+  void OnReady(uint64_t ticket, const managed::Answer& answer) VERBENA_EXCLUDES(engine_);
+  void OnUnmap(const std::byte* first, const std::byte* last) VERBENA_EXCLUDES(engine_);
+  void Finish(Pending pending);
+  std::unique_ptr<ManagedArena> Remove(const ManagedArena* arena);
+
+  Engine& engine_;
+  Pager& pager_;
+  std::vector<std::unique_ptr<ManagedArena>> arenas_;
+  std::unordered_map<uint64_t, Pending> pending_;  // by ticket
+  std::unordered_map<memory::Key, ManagedArena*> regions_;
+  uint64_t last_ticket_ = 0;
+};
+
+}  // namespace verbena::adapter
