@@ -71,8 +71,8 @@ TEST_F(AdapterMemoryTest, MemoryThatGoesUnderTheTablesIsAnErrorAndForgotten) {
             CompletionStatus::kSuccess);
   // The tables call it present.
   a_.TakeAway(8'192, 4'096);
-  EXPECT_NE(Do(MakeSend(SendOpcode::kWrite, 2, b_.Remote(0)), a_.Bytes(0, 16'384)),
-            CompletionStatus::kSuccess);
+  EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 2, b_.Remote(0)), a_.Bytes(0, 16'384)),
+            CompletionStatus::kLocalProtectionError);
   EXPECT_EQ(a_.adapter().Query(qa_)->state, transport::QpState::kErr);
   EXPECT_EQ(a_.adapter().Query()->port.copies_failed, 1U);
   // Mapped again, a new connection may use it: it is asked for anew.
@@ -86,6 +86,40 @@ TEST_F(AdapterMemoryTest, MemoryThatGoesUnderTheTablesIsAnErrorAndForgotten) {
   ASSERT_TRUE(completion.has_value());
   EXPECT_EQ(completion->status, CompletionStatus::kSuccess);
   EXPECT_GT(a_.adapter().Query()->port.page_requests, requests);
+}
+
+TEST_F(AdapterMemoryTest, MemoryThatComesBackInTimeIsUsedOn) {
+  // Both sides' tables call it present; the pages go and come while messages are under way.
+  a_.Fill(0, 65'536, 1);
+  for (const SendOpcode opcode : {SendOpcode::kWrite, SendOpcode::kRead}) {
+    ASSERT_EQ(Do(MakeSend(opcode, 1, b_.Remote(0)), a_.Bytes(0, 65'536)),
+              CompletionStatus::kSuccess);
+  }
+  for (TestNode* const node : {&a_, &b_}) {
+    for (const SendOpcode opcode : {SendOpcode::kWrite, SendOpcode::kRead}) {
+      node->TakeAway(16'384, 32'768);
+      node->GiveBack(16'384, 32'768);
+      a_.Fill(0, 65'536, 7);
+      EXPECT_EQ(Do(MakeSend(opcode, 2, b_.Remote(0)), a_.Bytes(0, 65'536)),
+                CompletionStatus::kSuccess);
+    }
+  }
+}
+
+// The reply to a read is lost under the responder; other queue pairs go on.
+TEST_F(AdapterMemoryTest, AReadOfMemoryThatWentUnderTheTablesIsARemoteError) {
+  QueuePair& other_a = a_.MakeQp(QpType::kRc);
+  QueuePair& other_b = b_.MakeQp(QpType::kRc);
+  Connect(a_, other_a, b_, other_b);
+  ASSERT_EQ(Do(MakeSend(SendOpcode::kRead, 1, b_.Remote(0)), a_.Bytes(0, 65'536)),
+            CompletionStatus::kSuccess);
+  b_.TakeAway(32'768, 4'096);
+  EXPECT_EQ(Do(MakeSend(SendOpcode::kRead, 2, b_.Remote(0)), a_.Bytes(0, 65'536)),
+            CompletionStatus::kRemoteAccessError);
+  Post(a_, other_a, MakeSend(SendOpcode::kRead, 3, b_.Remote(0)), a_.Bytes(0, 32'768));
+  const auto completion = a_.Wait();
+  ASSERT_TRUE(completion.has_value());
+  EXPECT_EQ(completion->status, CompletionStatus::kSuccess);
 }
 
 TEST_F(AdapterMemoryTest, RemoteMemoryThatIsUnmappedIsARemoteError) {

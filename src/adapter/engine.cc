@@ -6,6 +6,7 @@
 #include "adapter/clock.h"
 #include "adapter/page_jobs.h"
 #include "base/check.h"
+#include "transport/send_in_order.h"
 
 namespace verbena::adapter {
 namespace {
@@ -151,24 +152,31 @@ bool Engine::DeliverLoopback() {
   return !run_queue_.empty();
 }
 
+// REQUIRES: they are all of one queue pair.
 void Engine::StagePackets() {
-  QueuePair* sender = nullptr;
-  for (const transport::OutPacket& packet : outbox_.packets()) {
-    if (sender == nullptr || sender->number() != packet.source_qp) {
-      sender = qps.Find(packet.source_qp);
-      CHECK(sender != nullptr);
+  const auto packets = outbox_.packets();
+  if (packets.empty()) return;
+  QueuePair* const sender = qps.Find(packets.front().source_qp);
+  CHECK(sender != nullptr);
+  transport::Turn turn = MakeTurn();
+  const auto stage = [&](const transport::OutPacket& packet) {
+    const auto gone = transmitter_.Stage(packet);
+    if (!gone) {
+      ++sender->traffic.packets_sent;
+      sender->traffic.bytes_sent += packet.header_size + packet.payload_size;
     }
-    if (const auto gone = transmitter_.Stage(packet)) {
-      // The program has unmapped it: the tables must not call it present any more.
-      memory.InvalidateMachine(*gone, *gone);
-      transport::Turn turn = MakeTurn();
-      sender->OnMemoryGone(turn);
-      run_queue_.Push(*sender);
-      continue;
-    }
-    ++sender->traffic.packets_sent;
-    sender->traffic.bytes_sent += packet.header_size + packet.payload_size;
-  }
+    return gone;
+  };
+  const auto take_back =
+      [&](const transport::OutPacket& packet, std::optional<memory::MachineAddress> gone)
+          VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+            // The program has unmapped it: the tables must not call it present
+            // any more.
+            if (gone) memory.InvalidateMachine(*gone, *gone);
+            run_queue_.Push(*sender);
+            return sender->TakeBack(packet, gone.has_value(), turn);
+          };
+  SendInOrder(packets, stage, take_back);
 }
 
 // What machines wanted beside packets.

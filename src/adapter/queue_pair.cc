@@ -304,9 +304,14 @@ void QueuePair::ForgetReceiver(const Srq& srq, transport::Turn& turn) {
   if (auto* const rc = std::get_if<transport::RcQp>(&machine_)) rc->ForgetReceiver(srq, turn);
 }
 
-void QueuePair::OnMemoryGone(transport::Turn& turn) {
+bool QueuePair::TakeBack(const transport::OutPacket& packet, bool is_loss, transport::Turn& turn) {
+  if (auto* const rc = std::get_if<transport::RcQp>(&machine_)) {
+    return rc->TakeBack(packet, is_loss, turn);
+  }
+  if (!is_loss) return false;
   Tell(machine_, [](auto& machine) { machine.BecomeFailed(); });
   turn.outbox.Raise({transport::AsyncEventType::kQpAccessError, number_});
+  return true;
 }
 
 void QueuePair::Empty(transport::Turn& turn) {

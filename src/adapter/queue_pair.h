@@ -112,8 +112,11 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   [[nodiscard]] bool Run(transport::Turn& turn);
   // kXrcReceive: the queue is to leave its domain.
   void ForgetReceiver(const Srq& srq, transport::Turn& turn);
-  // Memory that it was about to send from is not there.
-  void OnMemoryGone(transport::Turn& turn);
+  // A packet of its last run is not sent, because memory that it names is gone (`is_loss`), or
+  // because it is behind such a one. A reliable connection asks for the pages and sends it again;
+  // an unreliable one has told the program already that it was sent, and ends. False if the packet
+  // must be sent all the same.
+  bool TakeBack(const transport::OutPacket& packet, bool is_loss, transport::Turn& turn);
 
   [[nodiscard]] QpCounters counters() const;
   // What the engine counts.

@@ -143,10 +143,11 @@ TEST_F(QueuePairTest, BuffersOfDatagramsAreAskedForWhenTheyArePosted) {
   qp.Empty(turn_);
 }
 
-TEST_F(QueuePairTest, MemoryThatIsGoneEndsIt) {
-  QueuePair qp(wire::QpNumber(2), Spec(QpType::kRc), surroundings_);
+TEST_F(QueuePairTest, MemoryThatIsGoneEndsAnUnreliableOne) {
+  QueuePair qp(wire::QpNumber(2), Spec(QpType::kUc), surroundings_);
   for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
-  qp.OnMemoryGone(turn_);
+  EXPECT_FALSE(qp.TakeBack({}, false, turn_)) << "nobody minds a hole";
+  EXPECT_TRUE(qp.TakeBack({}, true, turn_));
   EXPECT_TRUE(qp.Run(turn_)) << "once more for those who posted meanwhile";
   EXPECT_FALSE(qp.Run(turn_));
   EXPECT_EQ(qp.state(), QpState::kErr);

@@ -20,6 +20,9 @@ enum class Stage : uint8_t { kFirst, kSecond };
 // numbers of the region. First stage, region of the owner's address space: virtual page numbers.
 // Second stage: guest-physical page numbers. The run reaches from the first missing page to the
 // last one that the access needs in this stage, so that one request brings them all.
+//
+// `is_loss`: the table called the first of them present, and a copy found that it is not. Who waits
+// for such pages counts them, because a page could be lost again each time that it came.
 struct Fault {
   Stage stage = Stage::kFirst;
   bool for_write = false;
@@ -28,6 +31,7 @@ struct Fault {
   PageShift page_shift{PageShift::kMin};
   uint64_t first_page = 0;
   uint64_t page_count = 0;
+  bool is_loss = false;
 
   friend bool operator==(const Fault&, const Fault&) = default;
 };

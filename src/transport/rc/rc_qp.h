@@ -60,6 +60,10 @@ class RcQp {
   void OnTime(Turn& turn);
   Time next_time() const { return requester_.next_time(); }
 
+  // A packet of the last Run is not sent, because memory that it names is gone (`is_loss`), or
+  // because it is behind such a one of the same half. False if it must be sent all the same.
+  bool TakeBack(const OutPacket& packet, bool is_loss, Turn& turn);
+
   // kXrcReceive: the queue is to leave the domain.
   void ForgetReceiver(const queue::SharedReceiveQueue& queue, Turn& turn) {
     responder_.ForgetReceiver(queue, turn);

@@ -50,6 +50,7 @@ void Responder::Start(wire::Psn expected) {
   nak_.reset();
   ack_is_due_ = false;
   inbound_wait_.reset();
+  losses_ = 0;
   reply_wait_.reset();
   failure_.reset();
 }
@@ -163,13 +164,14 @@ void Responder::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
     // It may have been to a late duplicate, and forgotten since.
     const bool still_waits = reply != nullptr && reply->is_pending();
     if (!available && still_waits) FailReply(*reply, Reason::kPagesUnavailable, turn);
-  } else if (inbound_wait_ == ticket) {
+  } else if (inbound_wait_ && inbound_wait_->ticket == ticket) {
+    const Reason otherwise = inbound_wait_->otherwise;
     inbound_wait_.reset();
     if (told_ != Told::kPagesAbsent) return;  // the packet came again, and fared otherwise
     if (available) {
       ack_is_due_ = true;
     } else {
-      Refuse(Reason::kPagesUnavailable, expected_, msn_, turn);
+      Refuse(otherwise, expected_, msn_, turn);
     }
   }
   DCHECK(IsConsistent());

@@ -34,7 +34,8 @@ namespace verbena::transport {
 //
 // Absent pages. A send, write or atomic that meets them is answered with an RNR NAK, and it and
 // those behind it are dropped without a word until it comes again; once the pages are there an
-// acknowledgement that nobody asked for says so. The reply to a read waits for its pages.
+// acknowledgement that nobody asked for says so. The reply to a read waits for its pages. Pages
+// that are lost between translation and copy are absent pages, kLossesMax times a message.
 //
 // Invariant: a packet is executed only when its PSN is expected_; what is refused leaves expected_
 // and the message in progress as they were, so that it can be resumed there.
@@ -66,6 +67,11 @@ class Responder {
   // of this responder is ignored.
   void OnPagesReady(FaultTicket ticket, bool available, Turn& turn);
 
+  // A packet that Pump has put into the outbox was not sent, because memory that it names is gone
+  // (`is_loss`), or because it is behind such a one. The tables know; it is sent again, in order,
+  // once the pages are there. False if it must be sent all the same.
+  [[nodiscard]] bool TakeBack(const OutPacket& packet, bool is_loss, Turn& turn);
+
   // All receive requests end as flushed: the queue pair is in error. To be called again when more
   // were posted since.
   void Flush(Turn& turn);
@@ -88,6 +94,11 @@ class Responder {
   struct ReplyWait {
     FaultTicket ticket;
     wire::Psn first;  // of the reply
+  };
+  // What a packet was refused for, if its pages are not to be had.
+  struct InboundWait {
+    FaultTicket ticket;
+    Reason otherwise;
   };
   struct Nak {
     wire::Psn psn;
@@ -116,8 +127,10 @@ class Responder {
   Outcome ExecuteAtomicOperation(const wire::Packet& packet, Turn& turn);
   Outcome ExecuteAtomicStore(const wire::Packet& packet, Turn& turn);
   Outcome ExecuteFlush(const wire::Packet& packet, Turn& turn);
-  Outcome OutcomeOf(const Placement& placement, Turn& turn);
-  Outcome WaitForPages(const memory::Fault& fault, Turn& turn);
+  // `otherwise`: why it is refused if its memory is not to be had.
+  Outcome OutcomeOf(const Placement& placement, Reason otherwise, Turn& turn);
+  Outcome WaitForPages(const memory::Fault& fault, Reason otherwise, Turn& turn);
+  void EndMessage();
   void Owe(Reply reply, const RemoteRange& range, Turn& turn);
   Outcome CompleteReceive(const wire::Packet& packet, uint32_t byte_count, Turn& turn);
 
@@ -152,7 +165,8 @@ class Responder {
   std::optional<Nak> nak_;   // to be sent
   bool ack_is_due_ = false;  // of all before expected_
   wire::Psn answered_;       // the last packet that any answer has covered
-  std::optional<FaultTicket> inbound_wait_;
+  std::optional<InboundWait> inbound_wait_;
+  uint8_t losses_ = 0;  // of pages under the message in progress
   std::optional<ReplyWait> reply_wait_;
   uint64_t tickets_ = 0;
   std::optional<Failure> failure_;

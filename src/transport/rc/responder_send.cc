@@ -145,6 +145,22 @@ void Responder::FailReply(const Reply& reply, Cause cause, Turn& turn) {
   if (verdict.event) turn.outbox.Raise({.type = *verdict.event, .qp = config_.local_qp});
 }
 
+bool Responder::TakeBack(const OutPacket& packet, bool is_loss, Turn& turn) {
+  const wire::Bth bth = *wire::Bth::Parse(packet.header);
+  if (wire::FindOpcode(bth.opcode)->operation == Operation::kAcknowledge) {
+    const auto aeth = wire::Aeth::Parse(std::span(packet.header).subspan<wire::Bth::kSize>());
+    // A NAK is said once. The peer asks for what is missing before it.
+    if (!aeth->syndrome.is_ack()) return false;
+    ack_is_due_ = true;
+    return true;
+  }
+  Reply* const reply = replies_.Find(bth.psn);
+  if (reply == nullptr || failure_) return true;
+  reply->TakeBack((bth.psn - reply->first.value()).value());
+  if (is_loss && reply->losses++ == kLossesMax) FailReply(*reply, Reason::kPagesUnavailable, turn);
+  return true;
+}
+
 memory::Accessor Responder::AccessorOf(const Reply& reply) const {
   return {.pd = reply.pd, .qp = who_.qp};
 }
