@@ -26,12 +26,12 @@ enum class Stage : uint8_t { kFirst, kSecond };
 struct Fault {
   Stage stage = Stage::kFirst;
   bool for_write = false;
+  bool is_loss = false;
   Key region;  // L_Key of the region or task whose pages they are
   GuestKey guest;
   PageShift page_shift{PageShift::kMin};
   uint64_t first_page = 0;
   uint64_t page_count = 0;
-  bool is_loss = false;
 
   friend bool operator==(const Fault&, const Fault&) = default;
 };

@@ -23,10 +23,9 @@ std::optional<memory::MachineAddress> CopyTo(const memory::SpanList& to,
   return memory::CopyIn(to, payload).fault;
 }
 
-// The same for one piece.
-std::optional<memory::MachineAddress> CopyTo(memory::MachineAddress to,
-                                             std::span<const std::byte> payload) {
-  return memory::GuardedCopy(memory::PointerTo(to), payload.data(), payload.size()).fault;
+// The same for one piece: whether it is done.
+bool IsCopied(memory::MachineAddress to, std::span<const std::byte> payload) {
+  return !memory::GuardedCopy(memory::PointerTo(to), payload.data(), payload.size()).fault;
 }
 
 // What is missing of all of `length` bytes, now that their beginning is known to be.
@@ -75,32 +74,34 @@ Placement ScatterPieces(queue::SgeCursor& cursor, std::span<const std::byte> pay
   return Placed{};
 }
 
+[[gnu::noinline]] Placement PlaceInFull(const RemoteRange& rest, std::span<const std::byte> payload,
+                                        const memory::Accessor& who, memory::MemoryCore& memory) {
+  const Translation translation =
+      memory.translator.Translate(rest.key, rest.start, payload.size(), Access::kRemoteWrite, who);
+  if (const memory::Ready* const ready = AsReady(translation)) {
+    if (ready->use == KeyUse::kSpent) return Cause(memory::Denial::kNotValid);
+    const auto gone = CopyTo(ready->spans, payload);
+    if (!gone) return Placed{ready->use};
+    return Lost(*gone, memory, [&] { return PlaceInFull(rest, payload, who, memory); });
+  }
+  if (const memory::Denial* const denial = AsDenial(translation)) return Cause(*denial);
+  return FaultOfAll(rest.key, rest.start, rest.length, Access::kRemoteWrite, who, memory,
+                    *AsFault(translation));
+}
+
 }  // namespace
 
 Placement PlaceWrite(const RemoteRange& rest, std::span<const std::byte> payload,
                      const memory::Accessor& who, memory::MemoryCore& memory) {
   CHECK(payload.size() <= rest.length);
   if (payload.empty()) return Placed{};
-  const auto lost = [&](memory::MachineAddress gone) {
-    return Lost(gone, memory, [&] { return PlaceWrite(rest, payload, who, memory); });
-  };
   const auto found = memory.translator.FindInOnePage(rest.key, rest.start, payload.size(),
                                                      Access::kRemoteWrite, who);
-  if (found.is_there && found.use != KeyUse::kSpent) {
-    const auto gone = CopyTo(found.at, payload);
-    return gone ? lost(*gone) : Placed{found.use};
+  if (found.is_there && found.use != KeyUse::kSpent && IsCopied(found.at, payload)) [[likely]] {
+    return Placed{found.use};
   }
-
-  const Translation translation =
-      memory.translator.Translate(rest.key, rest.start, payload.size(), Access::kRemoteWrite, who);
-  if (const memory::Ready* const ready = AsReady(translation)) {
-    if (ready->use == KeyUse::kSpent) return Cause(memory::Denial::kNotValid);
-    const auto gone = CopyTo(ready->spans, payload);
-    return gone ? lost(*gone) : Placed{ready->use};
-  }
-  if (const memory::Denial* const denial = AsDenial(translation)) return Cause(*denial);
-  return FaultOfAll(rest.key, rest.start, rest.length, Access::kRemoteWrite, who, memory,
-                    *AsFault(translation));
+  // Also where the copy has failed just now: it fails again, or the page has come back.
+  return PlaceInFull(rest, payload, who, memory);
 }
 
 Placement ScatterSend(queue::SgeCursor& cursor, std::span<const std::byte> payload, uint64_t ahead,
@@ -109,12 +110,11 @@ Placement ScatterSend(queue::SgeCursor& cursor, std::span<const std::byte> paylo
   if (const auto piece = walk.Next(payload.size()); piece && piece->length == payload.size()) {
     const auto found = memory.translator.FindInOnePage(KeyOf(*piece), KeyAddress(piece->address),
                                                        piece->length, Access::kLocalWrite, who);
-    if (found.is_there && !CopyTo(found.at, payload)) [[likely]] {
+    if (found.is_there && IsCopied(found.at, payload)) [[likely]] {
       cursor = walk;
       return Placed{};
     }
   }
-  // Also where the copy has failed just now: it fails again, or the page has come back.
   return ScatterPieces(cursor, payload, ahead, who, memory);
 }
 
