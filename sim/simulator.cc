@@ -171,7 +171,7 @@ void Simulator::Transmit(Connection& connection, int at) {
       outbox.packets(),
       [&](const transport::OutPacket& packet) { return SendPacket(connection, at, packet); },
       [&](const transport::OutPacket& packet, std::optional<memory::MachineAddress> gone) {
-        if (gone) side.node->core.InvalidateMachine(*gone, *gone);
+        if (gone) side.node->core.ForgetMachine(*gone, *gone);
         is_busy_ = true;
         return side.qp->TakeBack(packet, gone.has_value(), turn);
       });

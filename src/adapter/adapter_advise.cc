@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "adapter/adapter.h"
+#include "adapter/clock.h"
 #include "adapter/page_jobs.h"
 #include "adapter/parts.h"
 #include "adapter/populate.h"
@@ -84,7 +85,7 @@ ErrorOr<void> Adapter::Advise(memory::Key key, std::span<const RegionRange> rang
   bool all_came = true;
   const auto map = [&](const PageJob& job) {
     const EngineLock lock(parts_->engine);
-    return MapPages(parts_->engine.memory, job);
+    return MapPages(parts_->engine.memory, parts_->pager.watch(), job, Now());
   };
   for (const RegionRange& range : ranges) {
     for (uint64_t done = 0; done < range.length; done += std::min(batch, range.length - done)) {
@@ -92,7 +93,7 @@ ErrorOr<void> Adapter::Advise(memory::Key key, std::span<const RegionRange> rang
           AbsentPages(key, range.offset + done, std::min(batch, range.length - done), access);
       if (!job) continue;
       if (advice == Advice::kPrefetchNoFault) {
-        ForEachPresent(*job, map);
+        ForEachPresent(parts_->pager.presence(), *job, map);
       } else if (!wait) {
         parts_->pager.Submit(*job);
       } else {

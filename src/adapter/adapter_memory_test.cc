@@ -131,6 +131,41 @@ TEST_F(AdapterMemoryTest, RemoteMemoryThatIsUnmappedIsARemoteError) {
       << NameOf(status);
 }
 
+// The system takes pages and tells nobody; a look finds out, and the next access asks for them.
+TEST_F(AdapterMemoryTest, PagesThatWentWithoutAWordAreForgotten) {
+  constexpr uint64_t kLength = 65'536;
+  ASSERT_EQ(Do(MakeSend(SendOpcode::kWrite, 1, b_.Remote(0)), a_.Bytes(0, kLength)),
+            CompletionStatus::kSuccess);
+  madvise(b_.memory().data(), kLength, MADV_DONTNEED);
+  const auto forgotten = [this] { return b_.adapter().Query()->port.pages_forgotten; };
+  const Time end = Now() + Seconds(20);
+  while (forgotten() == 0 && Now() < end) b_.adapter().Progress(b_.cq());
+  EXPECT_EQ(forgotten(), kLength / 4'096);
+  const uint64_t requests = b_.adapter().Query()->port.page_requests;
+  EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 2, b_.Remote(0)), a_.Bytes(0, kLength)),
+            CompletionStatus::kSuccess);
+  EXPECT_GT(b_.adapter().Query()->port.page_requests, requests);
+}
+
+TEST_F(AdapterMemoryTest, PinnedRegionsAreThereFromTheFirstAccessOn) {
+  Options options = TestOptions();
+  options.pin = true;
+  TestNode c("127.0.0.1", 65'536, options);
+  std::vector<unsigned char> present(16);
+  ASSERT_EQ(mincore(c.memory().data(), 65'536, present.data()), 0);
+  EXPECT_TRUE(std::ranges::all_of(present, [](unsigned char page) { return (page & 1) != 0; }));
+  QueuePair& qa = a_.MakeQp(QpType::kRc);
+  QueuePair& qc = c.MakeQp(QpType::kRc);
+  Connect(a_, qa, c, qc);
+  Post(a_, qa, MakeSend(SendOpcode::kWrite, 1, c.Remote(0)), a_.Bytes(0, 65'536));
+  const auto completion = a_.Wait();
+  ASSERT_TRUE(completion.has_value());
+  EXPECT_EQ(completion->status, CompletionStatus::kSuccess);
+  EXPECT_EQ(c.adapter().Query()->port.page_requests, 0U);
+  Succeed(c.adapter().DeregisterRegion(c.keys().local));
+  EXPECT_EQ(madvise(c.memory().data(), 65'536, MADV_DONTNEED), 0) << "still locked";
+}
+
 TEST_F(AdapterMemoryTest, KeysAreCheckedAndEnd) {
   const auto narrow = b_.Register(Rights::kLocalRead | Rights::kRemoteRead);
   ASSERT_TRUE(narrow.has_value());

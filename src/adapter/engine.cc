@@ -57,6 +57,7 @@ bool Engine::Listen() {
   ++counters_.passes;
   const bool packets = Receive();   // network -> machines
   const bool pages = TakePages();   // pager -> machines
+  WatchPages();                     // tables -> pager -> tables
   const bool timers = RunTimers();  // clock -> machines
   return packets || pages || timers;
 }
@@ -81,8 +82,9 @@ bool Engine::TakePages() {
   pager_.TakeDone(done_pages_);
   transport::Turn turn = MakeTurn();
   for (const PageJob& job : done_pages_) {
-    const bool available = MapPages(memory, job);
+    const bool available = MapPages(memory, pager_.watch(), job, now_);
     if (!available) ++counters_.pages_refused;
+    if (available) page_service_.Add(now_ - job.asked_at);
     QueuePair* const qp = qps.Find(job.request.qp);
     if (qp == nullptr) continue;
     qp->OnPagesReady(job.request.ticket, available, turn);
@@ -91,6 +93,16 @@ bool Engine::TakePages() {
   done_pages_.clear();
   SettleOutbox();
   return true;
+}
+
+// Not work: nobody is woken for it, and an adapter that is idle looks at nothing.
+void Engine::WatchPages() {
+  PresenceWatch& watch = pager_.watch();
+  if (watch.is_done()) counters_.pages_forgotten += watch.Finish(memory, now_);
+  if (watch.IsDue(now_)) {
+    watch.Begin();
+    pager_.SubmitLook();
+  }
 }
 
 bool Engine::RunTimers() {
@@ -172,7 +184,7 @@ void Engine::StagePackets() {
           VERBENA_NO_THREAD_SAFETY_ANALYSIS {
             // The program has unmapped it: the tables must not call it present
             // any more.
-            if (gone) memory.InvalidateMachine(*gone, *gone);
+            if (gone) memory.ForgetMachine(*gone, *gone);
             run_queue_.Push(*sender);
             return sender->TakeBack(packet, gone.has_value(), turn);
           };
@@ -192,7 +204,9 @@ void Engine::SettleOutbox() {
 void Engine::RequestPages(const transport::PageRequest& request) {
   ++counters_.page_requests;
   if (QueuePair* const qp = qps.Find(request.qp)) ++qp->traffic.page_requests;
-  pager_.Submit(JobFor(memory, request, options_.page_batch_max));
+  PageJob job = JobFor(memory, request, options_.page_batch_max);
+  job.asked_at = now_;
+  pager_.Submit(job);
 }
 
 void Engine::RaiseEvent(const transport::AsyncEvent& event) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "adapter/pager.h"
 #include "memory/memory_core.h"
 #include "memory/translation.h"
 #include "transport/resident_pages.h"
@@ -11,12 +12,13 @@ namespace verbena::adapter {
 // Owned by the engine, and used under its lock.
 class ResidentPages final : public transport::ResidentPages {
  public:
-  explicit ResidentPages(memory::MemoryCore& memory) : memory_(memory) {}
+  ResidentPages(memory::MemoryCore& memory, Pager& pager) : memory_(memory), pager_(pager) {}
 
   [[nodiscard]] bool Map(const memory::Fault& fault) override;
 
  private:
   memory::MemoryCore& memory_;
+  Pager& pager_;
 };
 
 }  // namespace verbena::adapter

@@ -273,7 +273,7 @@ class RcNet {
     transport::SendInOrder(
         outbox.packets(), [&](const transport::OutPacket& packet) { return Send(end, packet); },
         [&](const transport::OutPacket& packet, std::optional<memory::MachineAddress> gone) {
-          if (gone) end.node.core.InvalidateMachine(*gone, *gone);
+          if (gone) end.node.core.ForgetMachine(*gone, *gone);
           Touch(end);
           return end.qp->TakeBack(packet, gone.has_value(), turn);
         });

@@ -38,11 +38,12 @@ memory::Fault FaultOfAll(memory::Key key, KeyAddress start, uint64_t length, Acc
 }
 
 // The tables learn that the byte is gone, and `again` asks them anew: now its page is absent. Each
-// time there is one page less, so that this ends. Tables that are not ours to change learn nothing.
+// time there is one page less, so that this ends. Page lists learn
+// nothing: what their owner says stands, and nobody else can bring it.
 template <class Again>
 [[gnu::noinline]] auto Lost(memory::MachineAddress gone, memory::MemoryCore& memory, Again again) {
   using Answer = decltype(again());
-  if (memory.InvalidateMachine(gone, gone) == 0) return Answer(Cause(Reason::kPagesUnavailable));
+  if (memory.ForgetMachine(gone, gone) == 0) return Answer(Cause(Reason::kPagesUnavailable));
   Answer answer = again();
   if (auto* const fault = std::get_if<memory::Fault>(&answer)) fault->is_loss = true;
   return answer;

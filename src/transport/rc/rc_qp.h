@@ -72,6 +72,10 @@ class RcQp {
   // Sends what may be sent, as far as the outbox has room. True when it has more.
   bool Run(Turn& turn);
 
+  // For those who ask for pages before they are missed.
+  queue::WqeNumber first_unsent() const { return requester_.first_unsent(); }
+  bool TakeReceiveFault() { return responder_.TakeReceiveFault(); }
+
   const Requester::Counters& requester_counters() const { return requester_.counters(); }
 
   // Why the responder ended the connection, if it did.

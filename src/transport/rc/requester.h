@@ -72,6 +72,8 @@ class Requester {
   // A registration has failed in reactive mode, and all behind it is flushed: the send queue must
   // go to the drained state. True once for each.
   bool TakeSetback() { return std::exchange(had_setback_, false); }
+  // Elements from here on are not sent yet, or not to their end.
+  queue::WqeNumber first_unsent() const { return position_.wqe; }
   // Nothing is under way.
   bool is_drained() const { return flights_.empty(); }
 

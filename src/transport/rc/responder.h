@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "memory/memory_core.h"
 #include "queue/completion_queue.h"
@@ -79,6 +80,9 @@ class Responder {
   // The receiver is to leave its domain. A message for it that is under way fails.
   void ForgetReceiver(const queue::SharedReceiveQueue& queue, Turn& turn);
 
+  // The buffers of a receive request were absent when its message came. True once for each.
+  [[nodiscard]] bool TakeReceiveFault() { return std::exchange(had_receive_fault_, false); }
+
   // Set once the queue pair must go to the error state.
   [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
 
@@ -112,7 +116,7 @@ class Responder {
   void OnAhead(Turn& turn);
   void AnswerAgain(Reply& reply, const wire::Packet& packet, Turn& turn) const;
   void Refuse(Cause cause, wire::Psn psn, wire::Msn msn, Turn& turn);
-  wire::Syndrome SyndromeOf(Cause cause, const Verdict& verdict) const;
+  wire::Syndrome SyndromeOf(Cause cause, const Verdict& verdict, const Turn& turn) const;
   void Fail(Cause cause, const Verdict& verdict, Turn& turn);
   FaultTicket RequestPages(const memory::Fault& fault, Turn& turn);
 
@@ -153,8 +157,7 @@ class Responder {
   RcConfig config_;
   const XrcDomain* const domain_ = nullptr;  // of an extended connection
   memory::Accessor who_;  // the message in progress is for; of such a connection each may differ
-  wire::RnrTimer pages_timer_{};
-  ReceiveSlot receive_;  // of the message in progress
+  ReceiveSlot receive_;   // of the message in progress
 
   wire::Psn expected_;
   wire::Msn msn_;  // messages completed
@@ -167,6 +170,7 @@ class Responder {
   wire::Psn answered_;       // the last packet that any answer has covered
   std::optional<InboundWait> inbound_wait_;
   uint8_t losses_ = 0;  // of pages under the message in progress
+  bool had_receive_fault_ = false;
   std::optional<ReplyWait> reply_wait_;
   uint64_t tickets_ = 0;
   std::optional<Failure> failure_;

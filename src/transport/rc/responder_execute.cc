@@ -196,6 +196,7 @@ Responder::Outcome Responder::OutcomeOf(const Placement& placement, Reason other
 Responder::Outcome Responder::WaitForPages(const memory::Fault& fault, Reason otherwise,
                                            Turn& turn) {
   if (fault.is_loss && losses_++ == kLossesMax) return otherwise;
+  if (otherwise == Reason::kReceiveBufferDenied) had_receive_fault_ = true;
   if (!inbound_wait_) inbound_wait_ = {RequestPages(fault, turn), otherwise};
   return Reason::kPagesAbsent;
 }

@@ -135,7 +135,8 @@ void Responder::RefuseReply(Reply& reply, memory::Denial denial, Turn& turn) {
 // is in progress has no part in it, and is flushed with the others.
 void Responder::FailReply(const Reply& reply, Cause cause, Turn& turn) {
   const Verdict verdict = VerdictOf(cause);
-  nak_ = Nak{.psn = reply.next_psn(), .msn = reply.msn - 1, .syndrome = SyndromeOf(cause, verdict)};
+  nak_ = Nak{
+      .psn = reply.next_psn(), .msn = reply.msn - 1, .syndrome = SyndromeOf(cause, verdict, turn)};
   ack_is_due_ = false;
   replies_.DropPending();
   reply_wait_.reset();
