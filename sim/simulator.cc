@@ -7,6 +7,7 @@
 #include "memory/signal_guard.h"
 #include "sim/oracle/leaks.h"
 #include "transport/rc/responder_checks.h"
+#include "transport/send_in_order.h"
 #include "wire/roce/aeth.h"
 #include "wire/roce/packet.h"
 #include "wire/roce/reth.h"
@@ -165,9 +166,15 @@ void Simulator::Transmit(Connection& connection, int at) {
   Side& side = connection.side(at);
   transport::Outbox& outbox = side.node->outbox;
   if (outbox.room() == 0) is_busy_ = true;
-  for (const transport::OutPacket& packet : outbox.packets()) {
-    if (!SendPacket(connection, at, packet)) break;
-  }
+  transport::Turn turn{now_, side.node->core, outbox};
+  transport::SendInOrder(
+      outbox.packets(),
+      [&](const transport::OutPacket& packet) { return SendPacket(connection, at, packet); },
+      [&](const transport::OutPacket& packet, std::optional<memory::MachineAddress> gone) {
+        if (gone) side.node->core.ForgetMachine(*gone, *gone);
+        is_busy_ = true;
+        return side.qp->TakeBack(packet, gone.has_value(), turn);
+      });
   for (const transport::PageRequest& request : outbox.page_requests()) {
     transmitter_.RequestPages(now_, request);
   }
@@ -175,22 +182,20 @@ void Simulator::Transmit(Connection& connection, int at) {
   outbox.Clear();
 }
 
-// False when its bytes are gone: then the queue pair is done for, as it would be in an adapter.
-bool Simulator::SendPacket(Connection& connection, int at, const transport::OutPacket& packet) {
+// The byte of it that is gone, if one is; then it is not sent.
+std::optional<memory::MachineAddress> Simulator::SendPacket(Connection& connection, int at,
+                                                            const transport::OutPacket& packet) {
   Side& side = connection.side(at);
   Side& peer = connection.side(1 - at);
   const auto bytes = transmitter_.Send(now_, side.node->number, peer.node->number, packet);
   if (!bytes) {
     if (!connection.has_lost_memory) findings_.Add("access", "bytes to be sent are not there");
-    side.qp->BecomeFailed();
-    connection.has_cause = true;
-    connection.Break(now_, swarm_.ack_timeout);
-    return false;
+    return bytes.error();
   }
   Overhear(side, *wire::Packet::Parse(*bytes));
   seen_to_ = peer.number;
   seen_ = *bytes;
-  return true;
+  return std::nullopt;
 }
 
 // What the oracles, and an eavesdropper, learn of a packet that a side sends.

@@ -55,7 +55,8 @@ class Simulator {
   void PostSome();
   void Step(Connection& connection, int at);
   void Transmit(Connection& connection, int at);
-  bool SendPacket(Connection& connection, int at, const transport::OutPacket& packet);
+  std::optional<memory::MachineAddress> SendPacket(Connection& connection, int at,
+                                                   const transport::OutPacket& packet);
   void Overhear(Side& side, const wire::Packet& packet);
   void OverhearAnswer(Side& side, const wire::Packet& packet);
   void OnAsyncEvent(Connection& connection, const transport::AsyncEvent& event);

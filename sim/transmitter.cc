@@ -10,15 +10,15 @@ namespace verbena::sim {
 namespace {
 
 // As it goes on the wire, but for the ICRC.
-std::optional<std::vector<std::byte>> BytesOf(const transport::OutPacket& packet) {
+Result<std::vector<std::byte>, memory::MachineAddress> BytesOf(const transport::OutPacket& packet) {
   std::vector<std::byte> bytes(packet.header_size + packet.payload_size +
                                wire::PadFor(packet.payload_size) + wire::kIcrcSize);
   std::memcpy(bytes.data(), packet.header.data(), packet.header_size);
   const auto payload = std::span(bytes).subspan(packet.header_size, packet.payload_size);
   if (!packet.inlined.empty()) {
     std::memcpy(payload.data(), packet.inlined.data(), payload.size());
-  } else if (!payload.empty() && memory::CopyOut(payload, packet.payload).fault.has_value()) {
-    return std::nullopt;
+  } else if (!payload.empty()) {
+    if (const auto gone = memory::CopyOut(payload, packet.payload).fault) return Fail(*gone);
   }
   return bytes;
 }
@@ -29,10 +29,10 @@ uint64_t Mix(uint64_t digest, uint64_t value) {
 
 }  // namespace
 
-std::optional<std::vector<std::byte>> Transmitter::Send(Time now, uint32_t from, uint32_t to,
-                                                        const transport::OutPacket& packet) {
+Result<std::vector<std::byte>, memory::MachineAddress> Transmitter::Send(
+    Time now, uint32_t from, uint32_t to, const transport::OutPacket& packet) {
   auto bytes = BytesOf(packet);
-  if (!bytes) return std::nullopt;
+  if (!bytes) return bytes;
   for (size_t i = 0; i < bytes->size(); i += 7) {
     counters_.digest = Mix(counters_.digest, std::to_integer<uint64_t>((*bytes)[i]));
   }

@@ -2,10 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "base/random.h"
+#include "base/result.h"
 #include "base/time.h"
 #include "sim/network.h"
 #include "sim/swarm.h"
@@ -29,9 +29,9 @@ class Transmitter {
   // Pages come quickly from now on, and all of them.
   void Calm() { is_calm_ = true; }
 
-  // Returns what went out. nullopt, and nothing was sent, if the bytes have been unmapped.
-  std::optional<std::vector<std::byte>> Send(Time now, uint32_t from, uint32_t to,
-                                             const transport::OutPacket& packet);
+  // Returns what went out. If a byte of it has been unmapped: which, and nothing was sent.
+  Result<std::vector<std::byte>, memory::MachineAddress> Send(Time now, uint32_t from, uint32_t to,
+                                                              const transport::OutPacket& packet);
   void RequestPages(Time now, const transport::PageRequest& request);
 
   [[nodiscard]] const Counters& counters() const { return counters_; }

@@ -58,6 +58,9 @@ struct Options {
 
   uint32_t pager_threads = 2;
   uint64_t page_batch_max = uint64_t{64} << 20;  // bytes that one request for pages brings at most
+  // Whether regions are locked in memory while they are registered. Then no access waits for a
+  // page, and registration takes as long as bringing them all; the memlock limit applies.
+  bool pin = false;
   // How long a key that was given up is certain to be recognised as stale.
   std::chrono::nanoseconds key_quarantine = std::chrono::seconds(60);
   // Off: peers reach memory through windows only.

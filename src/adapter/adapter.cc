@@ -48,7 +48,9 @@ Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
       fork_guard(std::move(guard)),
       wake(std::move(wake_file)),
       events(std::move(event_file), options.events_max),
-      pager(options.pager_threads, BestPopulateMethod(), [this] { wake.Signal(); }),
+      pager(
+          options.pager_threads, BestPopulateMethod(), [this] { wake.Signal(); },
+          options.presence_period),
       engine(options, std::move(fabric), std::move(alarm), events, pager, std::move(trace)),
       // Nobody else is there yet to lock out.
       consumer(*engine.memory.consumers.Open(

@@ -181,10 +181,20 @@ class Adapter {
   // Refuses in a child.
   [[nodiscard]] std::optional<Error> Dead() const;
   [[nodiscard]] ErrorOr<void> CheckSpec(const QpSpec& spec) const;
+  // Bytes that are pinned for a region.
+  struct PinnedRange {
+    uint64_t address = 0;
+    uint64_t length = 0;
+  };
+  // Those that are now; none without the option, or if there is nothing to pin.
+  [[nodiscard]] ErrorOr<std::optional<PinnedRange>> Pin(const memory::RegionSpec& spec,
+                                                        const memory::Backing* backing);
+  void SettlePin(const std::optional<PinnedRange>& range, const ErrorOr<memory::RegionKeys>& made);
   [[nodiscard]] bool HasNoPages(memory::Key key);
   [[nodiscard]] ErrorOr<void> CheckAdvice(memory::Key key, const RegionRange& range,
                                           memory::Access access);
   [[nodiscard]] bool IsManaged(const PageJob& job);
+  [[nodiscard]] bool IsManaged(uint64_t address);
   [[nodiscard]] std::optional<PageJob> AbsentPages(memory::Key key, uint64_t offset,
                                                    uint64_t length, memory::Access access);
   [[nodiscard]] ErrorOr<void> CheckSrqSize(uint32_t capacity, uint32_t sges) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "adapter/adapter.h"
+#include "adapter/clock.h"
 #include "adapter/page_jobs.h"
 #include "adapter/parts.h"
 #include "adapter/populate.h"
@@ -91,7 +92,7 @@ ErrorOr<void> Adapter::Advise(memory::Key key, std::span<const RegionRange> rang
   bool all_came = true;
   const auto map = [&](const PageJob& job) {
     const EngineLock lock(parts_->engine);
-    return MapPages(parts_->engine.memory, job);
+    return MapPages(parts_->engine.memory, parts_->pager.watch(), job, Now());
   };
   for (const RegionRange& range : ranges) {
     for (uint64_t done = 0; done < range.length; done += std::min(batch, range.length - done)) {
@@ -100,7 +101,7 @@ ErrorOr<void> Adapter::Advise(memory::Key key, std::span<const RegionRange> rang
       if (!job) continue;
       if (advice == Advice::kPrefetchNoFault) {
         // What of managed memory is there may be about to leave.
-        if (!IsManaged(*job)) ForEachPresent(*job, map);
+        if (!IsManaged(*job)) ForEachPresent(parts_->pager.presence(), *job, map);
       } else if (!wait) {
         const EngineLock lock(parts_->engine);
         if (!parts_->engine.managed.Submit(*job)) parts_->pager.Submit(*job);

@@ -4,8 +4,11 @@
 #include <variant>
 
 #include "adapter/adapter.h"
+#include "adapter/clock.h"
 #include "adapter/managed_pages.h"
+#include "adapter/page_jobs.h"
 #include "adapter/parts.h"
+#include "base/page.h"
 
 namespace verbena::adapter {
 namespace {
@@ -72,41 +75,99 @@ ErrorOr<void> Adapter::DeallocatePd(memory::PdId pd) {
 ErrorOr<memory::RegionKeys> Adapter::RegisterRegion(const memory::RegionSpec& spec,
                                                     const memory::Backing& backing) {
   if (const auto dead = Dead()) return Fail(*dead);
-  Engine& engine = parts_->engine;
-  const EngineLock lock(engine);
-  const auto place = PlaceOf(engine.managed, spec, backing);
-  if (!place) return Fail(place.error());
-  const auto keys = InWords(engine.memory.regions.Register(spec, place->backing));
-  if (keys && place->arena != nullptr) engine.managed.Belong(keys->local, *place->arena);
-  return keys;
+  const auto pinned = Pin(spec, &backing);
+  if (!pinned) return Fail(pinned.error());
+  const auto made = [&]() -> ErrorOr<memory::RegionKeys> {
+    Engine& engine = parts_->engine;
+    const EngineLock lock(engine);
+    const auto place = PlaceOf(engine.managed, spec, backing);
+    if (!place) return Fail(place.error());
+    const auto keys = InWords(engine.memory.regions.Register(spec, place->backing));
+    if (keys && place->arena != nullptr) engine.managed.Belong(keys->local, *place->arena);
+    return keys;
+  }();
+  SettlePin(*pinned, made);
+  return made;
 }
 
 ErrorOr<memory::RegionKeys> Adapter::ReregisterRegion(
     memory::Key key, const memory::RegionSpec& spec,
     const std::optional<memory::Backing>& backing) {
   if (const auto dead = Dead()) return Fail(*dead);
-  Engine& engine = parts_->engine;
-  const EngineLock lock(engine);
-  if (!backing) {
-    const auto keys = InWords(engine.memory.regions.Reregister(key, spec, std::nullopt));
-    if (keys) engine.managed.Rename(key, keys->local);
+  const auto pinned = Pin(spec, backing ? &*backing : nullptr);
+  if (!pinned) return Fail(pinned.error());
+  const auto made = [&]() -> ErrorOr<memory::RegionKeys> {
+    Engine& engine = parts_->engine;
+    const EngineLock lock(engine);
+    if (!backing) {
+      const auto keys = InWords(engine.memory.regions.Reregister(key, spec, std::nullopt));
+      if (keys) engine.managed.Rename(key, keys->local);
+      return keys;
+    }
+    const auto place = PlaceOf(engine.managed, spec, *backing);
+    if (!place) return Fail(place.error());
+    const auto keys = InWords(engine.memory.regions.Reregister(key, spec, place->backing));
+    if (!keys) return keys;
+    engine.managed.Release(key);
+    if (place->arena != nullptr) engine.managed.Belong(keys->local, *place->arena);
     return keys;
-  }
-  const auto place = PlaceOf(engine.managed, spec, *backing);
-  if (!place) return Fail(place.error());
-  const auto keys = InWords(engine.memory.regions.Reregister(key, spec, place->backing));
-  if (!keys) return keys;
-  engine.managed.Release(key);
-  if (place->arena != nullptr) engine.managed.Belong(keys->local, *place->arena);
-  return keys;
+  }();
+  if (made) backing ? parts_->pinned.Release(key) : parts_->pinned.Rename(key, made->local);
+  SettlePin(*pinned, made);
+  return made;
 }
 
 ErrorOr<void> Adapter::DeregisterRegion(memory::Key key) {
   if (const auto dead = Dead()) return Fail(*dead);
-  const EngineLock lock(parts_->engine);
-  const auto ended = InWords(parts_->engine.memory.regions.Deregister(key));
-  if (ended) parts_->engine.managed.Release(key);
+  const auto ended = [&] {
+    const EngineLock lock(parts_->engine);
+    const auto deregistered = InWords(parts_->engine.memory.regions.Deregister(key));
+    if (deregistered) parts_->engine.managed.Release(key);
+    return deregistered;
+  }();
+  if (ended) parts_->pinned.Release(key);
   return ended;
+}
+
+// Whether the program sees managed memory there.
+bool Adapter::IsManaged(uint64_t address) {
+  const EngineLock lock(parts_->engine);
+  const auto found = parts_->engine.managed.Find(address, 1);
+  return !found || found->arena != nullptr;
+}
+
+// Only memory in one piece, and none that is managed: the pages of a list are wherever they are, and all of the address space
+// is more than anybody has.
+ErrorOr<std::optional<Adapter::PinnedRange>> Adapter::Pin(const memory::RegionSpec& spec,
+                                                          const memory::Backing* backing) {
+  const auto* const linear = std::get_if<memory::LinearBacking>(backing);
+  if (!parts_->options.pin || linear == nullptr || spec.length == 0) return std::nullopt;
+  if (IsManaged(linear->base.value())) return std::nullopt;
+  const PinnedRange range{linear->base.value(), spec.length};
+  if (const auto pinned = parts_->pinned.Pin(range.address, range.length); !pinned) {
+    return Fail(pinned.error());
+  }
+  return range;
+}
+
+// The pages that were pinned for it are the region's, and in its table; or they are given back.
+void Adapter::SettlePin(const std::optional<PinnedRange>& range,
+                        const ErrorOr<memory::RegionKeys>& made) {
+  if (!range) return;
+  if (!made) return parts_->pinned.Unpin(range->address, range->length);
+  parts_->pinned.Belong(range->address, range->length, made->local);
+  constexpr PageShift kPage(PageShift::kMin);
+  PageJob job{.request = {}, .address = RoundDown(range->address, kPage)};
+  job.request.fault.region = made->local;
+  job.page_count = PageCount(range->address, range->length, kPage);
+  // They are there; what is left to be seen is whether they may be written.
+  for (const bool for_write : {true, false}) {
+    job.request.fault.for_write = for_write;
+    parts_->pager.Bring(job);
+    if (job.brought == job.page_count) break;
+  }
+  const EngineLock lock(parts_->engine);
+  static_cast<void>(MapPages(parts_->engine.memory, parts_->pager.watch(), job, Now()));
 }
 
 ErrorOr<memory::RegionKeys> Adapter::ReserveRegion(memory::PdId pd, uint64_t pages_max,

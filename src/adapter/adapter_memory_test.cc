@@ -71,8 +71,8 @@ TEST_F(AdapterMemoryTest, MemoryThatGoesUnderTheTablesIsAnErrorAndForgotten) {
             CompletionStatus::kSuccess);
   // The tables call it present.
   a_.TakeAway(8'192, 4'096);
-  EXPECT_NE(Do(MakeSend(SendOpcode::kWrite, 2, b_.Remote(0)), a_.Bytes(0, 16'384)),
-            CompletionStatus::kSuccess);
+  EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 2, b_.Remote(0)), a_.Bytes(0, 16'384)),
+            CompletionStatus::kLocalProtectionError);
   EXPECT_EQ(a_.adapter().Query(qa_)->state, transport::QpState::kErr);
   EXPECT_EQ(a_.adapter().Query()->port.copies_failed, 1U);
   // Mapped again, a new connection may use it: it is asked for anew.
@@ -88,6 +88,40 @@ TEST_F(AdapterMemoryTest, MemoryThatGoesUnderTheTablesIsAnErrorAndForgotten) {
   EXPECT_GT(a_.adapter().Query()->port.page_requests, requests);
 }
 
+TEST_F(AdapterMemoryTest, MemoryThatComesBackInTimeIsUsedOn) {
+  // Both sides' tables call it present; the pages go and come while messages are under way.
+  a_.Fill(0, 65'536, 1);
+  for (const SendOpcode opcode : {SendOpcode::kWrite, SendOpcode::kRead}) {
+    ASSERT_EQ(Do(MakeSend(opcode, 1, b_.Remote(0)), a_.Bytes(0, 65'536)),
+              CompletionStatus::kSuccess);
+  }
+  for (TestNode* const node : {&a_, &b_}) {
+    for (const SendOpcode opcode : {SendOpcode::kWrite, SendOpcode::kRead}) {
+      node->TakeAway(16'384, 32'768);
+      node->GiveBack(16'384, 32'768);
+      a_.Fill(0, 65'536, 7);
+      EXPECT_EQ(Do(MakeSend(opcode, 2, b_.Remote(0)), a_.Bytes(0, 65'536)),
+                CompletionStatus::kSuccess);
+    }
+  }
+}
+
+// The reply to a read is lost under the responder; other queue pairs go on.
+TEST_F(AdapterMemoryTest, AReadOfMemoryThatWentUnderTheTablesIsARemoteError) {
+  QueuePair& other_a = a_.MakeQp(QpType::kRc);
+  QueuePair& other_b = b_.MakeQp(QpType::kRc);
+  Connect(a_, other_a, b_, other_b);
+  ASSERT_EQ(Do(MakeSend(SendOpcode::kRead, 1, b_.Remote(0)), a_.Bytes(0, 65'536)),
+            CompletionStatus::kSuccess);
+  b_.TakeAway(32'768, 4'096);
+  EXPECT_EQ(Do(MakeSend(SendOpcode::kRead, 2, b_.Remote(0)), a_.Bytes(0, 65'536)),
+            CompletionStatus::kRemoteAccessError);
+  Post(a_, other_a, MakeSend(SendOpcode::kRead, 3, b_.Remote(0)), a_.Bytes(0, 32'768));
+  const auto completion = a_.Wait();
+  ASSERT_TRUE(completion.has_value());
+  EXPECT_EQ(completion->status, CompletionStatus::kSuccess);
+}
+
 TEST_F(AdapterMemoryTest, RemoteMemoryThatIsUnmappedIsARemoteError) {
   b_.TakeAway(0, 4'096);
   const CompletionStatus status =
@@ -95,6 +129,41 @@ TEST_F(AdapterMemoryTest, RemoteMemoryThatIsUnmappedIsARemoteError) {
   EXPECT_TRUE(status == CompletionStatus::kRemoteAccessError ||
               status == CompletionStatus::kRemoteOperationError)
       << NameOf(status);
+}
+
+// The system takes pages and tells nobody; a look finds out, and the next access asks for them.
+TEST_F(AdapterMemoryTest, PagesThatWentWithoutAWordAreForgotten) {
+  constexpr uint64_t kLength = 65'536;
+  ASSERT_EQ(Do(MakeSend(SendOpcode::kWrite, 1, b_.Remote(0)), a_.Bytes(0, kLength)),
+            CompletionStatus::kSuccess);
+  madvise(b_.memory().data(), kLength, MADV_DONTNEED);
+  const auto forgotten = [this] { return b_.adapter().Query()->port.pages_forgotten; };
+  const Time end = Now() + Seconds(20);
+  while (forgotten() == 0 && Now() < end) b_.adapter().Progress(b_.cq());
+  EXPECT_EQ(forgotten(), kLength / 4'096);
+  const uint64_t requests = b_.adapter().Query()->port.page_requests;
+  EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 2, b_.Remote(0)), a_.Bytes(0, kLength)),
+            CompletionStatus::kSuccess);
+  EXPECT_GT(b_.adapter().Query()->port.page_requests, requests);
+}
+
+TEST_F(AdapterMemoryTest, PinnedRegionsAreThereFromTheFirstAccessOn) {
+  Options options = TestOptions();
+  options.pin = true;
+  TestNode c("127.0.0.1", 65'536, options);
+  std::vector<unsigned char> present(16);
+  ASSERT_EQ(mincore(c.memory().data(), 65'536, present.data()), 0);
+  EXPECT_TRUE(std::ranges::all_of(present, [](unsigned char page) { return (page & 1) != 0; }));
+  QueuePair& qa = a_.MakeQp(QpType::kRc);
+  QueuePair& qc = c.MakeQp(QpType::kRc);
+  Connect(a_, qa, c, qc);
+  Post(a_, qa, MakeSend(SendOpcode::kWrite, 1, c.Remote(0)), a_.Bytes(0, 65'536));
+  const auto completion = a_.Wait();
+  ASSERT_TRUE(completion.has_value());
+  EXPECT_EQ(completion->status, CompletionStatus::kSuccess);
+  EXPECT_EQ(c.adapter().Query()->port.page_requests, 0U);
+  Succeed(c.adapter().DeregisterRegion(c.keys().local));
+  EXPECT_EQ(madvise(c.memory().data(), 65'536, MADV_DONTNEED), 0) << "still locked";
 }
 
 TEST_F(AdapterMemoryTest, KeysAreCheckedAndEnd) {

@@ -29,8 +29,9 @@ struct PortCounters {
   uint64_t loopback_packets = 0;  // that met no socket
   uint64_t paths_gone = 0;        // packets whose address handle was destroyed meanwhile
   uint64_t page_requests = 0;
-  uint64_t pages_refused = 0;  // requests for pages that were not to be had
-  uint64_t copies_failed = 0;  // payload that was gone when it was to be sent
+  uint64_t pages_refused = 0;    // requests for pages that were not to be had
+  uint64_t pages_forgotten = 0;  // that had gone without a word
+  uint64_t copies_failed = 0;    // payload that was gone when it was to be sent
   uint64_t passes = 0;
   std::array<uint64_t, kDrops> dropped{};
 

@@ -6,6 +6,7 @@
 #include "adapter/clock.h"
 #include "adapter/page_jobs.h"
 #include "base/check.h"
+#include "transport/send_in_order.h"
 
 namespace verbena::adapter {
 namespace {
@@ -59,6 +60,7 @@ bool Engine::Listen() {
   ++counters_.passes;
   const bool packets = Receive();   // network -> machines
   const bool pages = TakePages();   // pager -> machines
+  WatchPages();                     // tables -> pager -> tables
   const bool timers = RunTimers();  // clock -> machines
   return packets || pages || timers;
 }
@@ -84,8 +86,9 @@ bool Engine::TakePages() {
   pager_.TakeDone(done_pages_);
   transport::Turn turn = MakeTurn();
   for (const PageJob& job : done_pages_) {
-    const bool available = job.is_mapped || MapPages(memory, job);
+    const bool available = job.is_mapped || MapPages(memory, pager_.watch(), job, now_);
     if (!available) ++counters_.pages_refused;
+    if (available) page_service_.Add(now_ - job.asked_at);
     QueuePair* const qp = qps.Find(job.request.qp);
     if (qp == nullptr) continue;
     qp->OnPagesReady(job.request.ticket, available, turn);
@@ -94,6 +97,16 @@ bool Engine::TakePages() {
   done_pages_.clear();
   SettleOutbox();
   return true;
+}
+
+// Not work: nobody is woken for it, and an adapter that is idle looks at nothing.
+void Engine::WatchPages() {
+  PresenceWatch& watch = pager_.watch();
+  if (watch.is_done()) counters_.pages_forgotten += watch.Finish(memory, now_);
+  if (watch.IsDue(now_)) {
+    watch.Begin();
+    pager_.SubmitLook();
+  }
 }
 
 bool Engine::RunTimers() {
@@ -155,24 +168,31 @@ bool Engine::DeliverLoopback() {
   return !run_queue_.empty();
 }
 
+// REQUIRES: they are all of one queue pair.
 void Engine::StagePackets() {
-  QueuePair* sender = nullptr;
-  for (const transport::OutPacket& packet : outbox_.packets()) {
-    if (sender == nullptr || sender->number() != packet.source_qp) {
-      sender = qps.Find(packet.source_qp);
-      CHECK(sender != nullptr);
+  const auto packets = outbox_.packets();
+  if (packets.empty()) return;
+  QueuePair* const sender = qps.Find(packets.front().source_qp);
+  CHECK(sender != nullptr);
+  transport::Turn turn = MakeTurn();
+  const auto stage = [&](const transport::OutPacket& packet) {
+    const auto gone = transmitter_.Stage(packet);
+    if (!gone) {
+      ++sender->traffic.packets_sent;
+      sender->traffic.bytes_sent += packet.header_size + packet.payload_size;
     }
-    if (const auto gone = transmitter_.Stage(packet)) {
-      // The program has unmapped it: the tables must not call it present any more.
-      memory.InvalidateMachine(*gone, *gone);
-      transport::Turn turn = MakeTurn();
-      sender->OnMemoryGone(turn);
-      run_queue_.Push(*sender);
-      continue;
-    }
-    ++sender->traffic.packets_sent;
-    sender->traffic.bytes_sent += packet.header_size + packet.payload_size;
-  }
+    return gone;
+  };
+  const auto take_back =
+      [&](const transport::OutPacket& packet, std::optional<memory::MachineAddress> gone)
+          VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+            // The program has unmapped it: the tables must not call it present
+            // any more.
+            if (gone) memory.ForgetMachine(*gone, *gone);
+            run_queue_.Push(*sender);
+            return sender->TakeBack(packet, gone.has_value(), turn);
+          };
+  SendInOrder(packets, stage, take_back);
 }
 
 // What machines wanted beside packets.
@@ -189,6 +209,7 @@ void Engine::RequestPages(const transport::PageRequest& request) {
   ++counters_.page_requests;
   if (QueuePair* const qp = qps.Find(request.qp)) ++qp->traffic.page_requests;
   PageJob job = JobFor(memory, request, options_.page_batch_max);
+  job.asked_at = now_;
   managed.RefuseProgramView(job);
   if (!managed.Submit(job)) pager_.Submit(job);
 }

@@ -20,6 +20,7 @@
 #include "adapter/queue_pair.h"
 #include "adapter/ready_list.h"
 #include "adapter/resident_pages.h"
+#include "adapter/service_time.h"
 #include "adapter/timer_heap.h"
 #include "adapter/trace.h"
 #include "adapter/transmitter.h"
@@ -119,6 +120,7 @@ class VERBENA_CAPABILITY("engine") Engine {
   bool Act() VERBENA_REQUIRES(this);
   bool Receive() VERBENA_REQUIRES(this);
   bool TakePages() VERBENA_REQUIRES(this);
+  void WatchPages() VERBENA_REQUIRES(this);
   bool RunTimers() VERBENA_REQUIRES(this);
   bool RunReady() VERBENA_REQUIRES(this);
   void Transmit() VERBENA_REQUIRES(this);
@@ -133,7 +135,9 @@ class VERBENA_CAPABILITY("engine") Engine {
   void RaiseCompletionEvent(Cq& cq) VERBENA_REQUIRES(this);
   void EndTurn() VERBENA_REQUIRES(this);
   void TakeUpMarks() VERBENA_EXCLUDES(this);
-  transport::Turn MakeTurn() VERBENA_REQUIRES(this) { return {now_, memory, outbox_, &resident_}; }
+  transport::Turn MakeTurn() VERBENA_REQUIRES(this) {
+    return {now_, memory, outbox_, &resident_, page_service_.estimate()};
+  }
 
   const Options options_;
   const std::unique_ptr<fabric::UdpFabric> fabric_;
@@ -152,8 +156,9 @@ class VERBENA_CAPABILITY("engine") Engine {
   RunQueue<QueuePair> run_queue_;
   TimerHeap<QueuePair> timers_;
   std::vector<Cq*> moderated_;
-  ResidentPages resident_{memory, managed};
+  ResidentPages resident_{memory, managed, pager_};
   std::vector<PageJob> done_pages_;  // kept for its capacity
+  ServiceTime page_service_;
   Alarm alarm_;
   bool keeper_sleeps_ = false;
   bool is_blocked_ = false;   // the socket takes no more

@@ -174,7 +174,7 @@ void ManagedPages::OnReady(uint64_t ticket, const managed::Answer& answer) {
   if (answer) {
     const uint64_t page = job.request.fault.page_shift.bytes();
     job.brought = std::min(job.page_count, (*answer + page - 1) / page);
-    job.is_mapped = MapPages(engine_.memory, job);
+    job.is_mapped = MapManagedPages(engine_.memory, job);
   }
   Finish(std::move(pending));
 }

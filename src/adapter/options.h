@@ -72,6 +72,14 @@ struct Options {
   // again, so that the first bytes need not wait for the last.
   uint64_t page_batch_max = uint64_t{64} << 20;
 
+  // Whether regions are locked in memory from registration to deregistration, as other adapters do
+  // it: no access ever waits for a page, and registration takes as long as bringing them all.
+  bool pin = false;
+
+  // How often a part of what the tables call present is looked at, while somebody uses the adapter;
+  // Duration::Max() for never. 128 MiB each time, so that 1 GiB takes a second.
+  Duration presence_period = Milliseconds(100);
+
   // --- The port. ---
 
   uint16_t base_port = wire::kRocePort;

@@ -1,7 +1,5 @@
 #include "adapter/page_jobs.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 
 #include "memory/address.h"
@@ -68,31 +66,18 @@ PageJob JobFor(const memory::MemoryCore& memory, const transport::PageRequest& r
   return job;
 }
 
-std::vector<bool> PresentPages(uint64_t address, uint64_t page_count) {
-  constexpr PageShift kPage(PageShift::kMin);
-  std::vector<bool> present(page_count);
-  // Page by page where a part of the range is not mapped: the system answers for all or none.
-  std::vector<unsigned char> residence(page_count);
-  void* const start = memory::PointerTo(memory::MachineAddress(address));
-  if (mincore(start, page_count * kPage.bytes(), residence.data()) == 0) {
-    for (uint64_t i = 0; i < page_count; ++i) present[i] = (residence[i] & 1) != 0;
-    return present;
-  }
-  for (uint64_t i = 0; i < page_count; ++i) {
-    void* const page = memory::PointerTo(memory::MachineAddress(address + i * kPage.bytes()));
-    unsigned char is_resident = 0;
-    present[i] = mincore(page, kPage.bytes(), &is_resident) == 0 && (is_resident & 1) != 0;
-  }
-  return present;
-}
-
-bool MapPages(memory::MemoryCore& memory, const PageJob& job) {
+bool MapManagedPages(memory::MemoryCore& memory, const PageJob& job) {
   if (job.brought == 0) return false;
-  const Fault& fault = job.request.fault;
-  const auto found = memory.table.FindLive(fault.region, EntryType::kRegion);
+  const auto found = memory.table.FindLive(job.request.fault.region, EntryType::kRegion);
   if (!found) return false;
   return IsAddressSpace(**found) ? MapInAddressSpace(memory, job, (*found)->pd)
                                  : MapInTable(memory, job, *(*found)->table);
+}
+
+bool MapPages(memory::MemoryCore& memory, PresenceWatch& watch, const PageJob& job, Time now) {
+  const bool mapped = MapManagedPages(memory, job);
+  if (mapped) watch.Note(job.address, job.brought * job.request.fault.page_shift.bytes(), now);
+  return mapped;
 }
 
 }  // namespace verbena::adapter

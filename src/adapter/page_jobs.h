@@ -1,9 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "adapter/pager.h"
+#include "adapter/presence_scan.h"
+#include "adapter/presence_watch.h"
+#include "base/time.h"
 #include "memory/memory_core.h"
 #include "transport/outbox.h"
 
@@ -15,30 +18,29 @@ namespace verbena::adapter {
 [[nodiscard]] PageJob JobFor(const memory::MemoryCore& memory,
                              const transport::PageRequest& request, uint64_t bytes_max);
 
-// Which pages of 4 KiB from `address` on the system has in memory.
-[[nodiscard]] std::vector<bool> PresentPages(uint64_t address, uint64_t page_count);
+// The pages that came are in the tables from now on, and watched. False if none came, or if their
+// region has gone meanwhile.
+[[nodiscard]] bool MapPages(memory::MemoryCore& memory, PresenceWatch& watch, const PageJob& job,
+                            Time now);
+// The same of pages that are not watched, because whoever takes them away says so first.
+[[nodiscard]] bool MapManagedPages(memory::MemoryCore& memory, const PageJob& job);
 
-// The pages that came are in the tables from now on. False if none came, or if their region has
-// gone meanwhile.
-[[nodiscard]] bool MapPages(memory::MemoryCore& memory, const PageJob& job);
-
-// Calls fn(job) for each run of pages of this process that are in memory already, of those that
-// `wanted` names. None is brought.
+// Calls fn(job) for each run of pages of this process that are in memory already, of those of 4 KiB
+// that `wanted` names. None is brought.
 template <class Fn>
-void ForEachPresent(const PageJob& wanted, Fn fn) {
-  const std::vector<bool> present = PresentPages(wanted.address, wanted.page_count);
-  const PageShift shift = wanted.request.fault.page_shift;
-  for (uint64_t first = 0; first < present.size();) {
-    uint64_t end = first;
-    while (end < present.size() && present[end]) ++end;
-    if (end > first) {
+void ForEachPresent(const PresenceScan& scan, const PageJob& wanted, Fn fn) {
+  constexpr uint64_t kAtOnce = PresenceScan::kPagesAtOnce;
+  const uint64_t page_bytes = wanted.request.fault.page_shift.bytes();
+  for (uint64_t done = 0; done < wanted.page_count; done += kAtOnce) {
+    const uint64_t count = std::min(kAtOnce, wanted.page_count - done);
+    const auto present = scan.Look(wanted.address + done * page_bytes, count);
+    ForEachRun(present, count, true, [&](uint64_t first, uint64_t end) {
       PageJob run = wanted;
-      run.address += first * shift.bytes();
-      run.request.fault.first_page += first;
+      run.address += (done + first) * page_bytes;
+      run.request.fault.first_page += done + first;
       run.request.fault.page_count = run.page_count = run.brought = end - first;
       fn(run);
-    }
-    first = end + 1;
+    });
   }
 }
 

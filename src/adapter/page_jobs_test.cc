@@ -33,6 +33,7 @@ class PageJobsTest : public testing::Test {
   }
 
   memory::MemoryCore core_;
+  PresenceWatch watch_{Duration::Max()};
   memory::PdId pd_ = *core_.domains.Allocate(
       *core_.consumers.Open({.table = memory::ConsumerSpec::PrivateTable{.identity = true}}));
 };
@@ -44,7 +45,7 @@ TEST_F(PageJobsTest, FindsThePagesOfARegionAndMapsThem) {
   EXPECT_EQ(job.address, 0x7000'0000'1000U);
   EXPECT_EQ(job.page_count, 3U);
   job.brought = 3;
-  EXPECT_TRUE(MapPages(core_, job));
+  EXPECT_TRUE(MapPages(core_, watch_, job, Time()));
   EXPECT_NE(AsReady(Translate(keys.local, kBase + 4'096, 8'192)), nullptr);
   EXPECT_NE(AsFault(Translate(keys.local, kBase, 8)), nullptr);
 }
@@ -63,7 +64,7 @@ TEST_F(PageJobsTest, AnImplicitRegionCountsFromAddressZero) {
   EXPECT_EQ(job.address, 0x7000'0000'0000U);
   EXPECT_EQ(job.page_count, 2U);
   job.brought = 2;
-  EXPECT_TRUE(MapPages(core_, job));
+  EXPECT_TRUE(MapPages(core_, watch_, job, Time()));
   const memory::Translation ready = Translate(keys.local, kBase, 4'096);
   ASSERT_NE(AsReady(ready), nullptr);
   EXPECT_EQ(AsReady(ready)->spans[0].address.value(), kBase);
@@ -77,9 +78,9 @@ TEST_F(PageJobsTest, ReadingDoesNotTakeAwayWhatWritingHasMade) {
     PageJob read = JobFor(core_, RequestFor(keys.local, kBase, 8'192, Access::kLocalRead), kBytes);
     PageJob write = JobFor(core_, RequestFor(keys.local, kBase, 8), kBytes);
     write.brought = 1;
-    EXPECT_TRUE(MapPages(core_, write));
+    EXPECT_TRUE(MapPages(core_, watch_, write, Time()));
     read.brought = 3;
-    EXPECT_TRUE(MapPages(core_, read));
+    EXPECT_TRUE(MapPages(core_, watch_, read, Time()));
     EXPECT_NE(AsReady(Translate(keys.local, kBase, 8)), nullptr);
     EXPECT_NE(AsReady(Translate(keys.local, kBase, 8'192, Access::kLocalRead)), nullptr);
     EXPECT_NE(AsFault(Translate(keys.local, kBase + 4'096, 8)), nullptr);
@@ -90,10 +91,10 @@ TEST_F(PageJobsTest, ARegionThatHasGoneIsRefused) {
   const auto keys = Register(memory::LinearBacking{memory::PhysicalAddress(kBase)}, kBase, kBytes);
   const auto request = RequestFor(keys.local, kBase, 8);
   PageJob job = JobFor(core_, request, kBytes);
-  EXPECT_FALSE(MapPages(core_, job)) << "nothing was brought";
+  EXPECT_FALSE(MapPages(core_, watch_, job, Time())) << "nothing was brought";
   job.brought = 1;
   ASSERT_TRUE(core_.regions.Deregister(keys.local).has_value());
-  EXPECT_FALSE(MapPages(core_, job));
+  EXPECT_FALSE(MapPages(core_, watch_, job, Time()));
   EXPECT_EQ(JobFor(core_, request, kBytes).page_count, 0U);
 }
 

@@ -7,8 +7,9 @@
 
 namespace verbena::adapter {
 
-Pager::Pager(uint32_t threads, PopulateMethod method, std::function<void()> on_done)
-    : method_(method), on_done_(std::move(on_done)) {
+Pager::Pager(uint32_t threads, PopulateMethod method, std::function<void()> on_done,
+             Duration presence_period)
+    : method_(method), on_done_(std::move(on_done)), watch_(presence_period) {
   CHECK(threads > 0);
   for (uint32_t i = 0; i < threads; ++i) {
     threads_.push_back(StartQuietThread("verbena-pager", [this] { Work(); }));
@@ -42,6 +43,14 @@ void Pager::Finish(const PageJob& job) {
   on_done_();
 }
 
+void Pager::SubmitLook() {
+  {
+    const std::lock_guard lock(mutex_);
+    look_is_wanted_ = true;
+  }
+  wanted_.notify_one();
+}
+
 void Pager::TakeDone(std::vector<PageJob>& out) {
   const std::lock_guard lock(mutex_);
   out.insert(out.end(), done_.begin(), done_.end());
@@ -52,8 +61,16 @@ void Pager::TakeDone(std::vector<PageJob>& out) {
 void Pager::Work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    wanted_.wait(lock, [this] { return stops_ || !jobs_.empty(); });
+    wanted_.wait(lock, [this] { return stops_ || !jobs_.empty() || look_is_wanted_; });
     if (stops_) return;
+    if (jobs_.empty()) {
+      look_is_wanted_ = false;
+      lock.unlock();
+      // Nobody waits for it: the engine finds it in a later pass.
+      watch_.Look(presence_);
+      lock.lock();
+      continue;
+    }
     PageJob job = jobs_.front();
     jobs_.pop_front();
     lock.unlock();
@@ -71,7 +88,16 @@ void Pager::Bring(PageJob& job) const {
   if (bring(job.page_count)) {
     job.brought = job.page_count;
   } else {
-    job.brought = bring(1) ? 1 : 0;
+    // Those before the one that is not to be had are there now.
+    const uint64_t bytes = job.page_count * fault.page_shift.bytes();
+    const uint64_t there = presence_.LookForPrefix(job.address, bytes >> PageShift::kMin)
+                               << PageShift::kMin >>
+                           fault.page_shift.value();
+    for (const uint64_t pages : {there, uint64_t{1}}) {
+      if (pages == 0 || !bring(pages)) continue;
+      job.brought = pages;
+      break;
+    }
   }
 }
 

@@ -11,6 +11,9 @@
 #include <vector>
 
 #include "adapter/populate.h"
+#include "adapter/presence_scan.h"
+#include "adapter/presence_watch.h"
+#include "base/time.h"
 #include "transport/outbox.h"
 
 namespace verbena::adapter {
@@ -22,19 +25,24 @@ struct PageJob {
   uint64_t page_count = 0;
   uint64_t brought = 0;    // pages from the first on; 0 if not even that one is to be had
   bool is_mapped = false;  // they are in the tables already
+  Time asked_at = {};
 };
 
 // Brings pages of this process, on threads of its own, because that may take as long as a disk. The
 // engine hands in what it must have and takes back what is done, and never waits.
 //
-// A request of which the end is not to be had may still go on with its beginning: then one page is
-// brought, and the queue pair asks again when it gets further.
+// A request of which the end is not to be had may still go on with its beginning: what of it is
+// there is brought, one page at least, and the queue pair asks again when it gets further.
 //
-// Bounded by its callers: a queue pair waits for three requests at most. Thread rule: any thread.
+// It also makes the looks of the presence watch, between the requests.
+//
+// Bounded by its callers: a queue pair waits for three requests at most, and asks once for each
+// element of what is posted to it. Thread rule: any thread.
 class Pager {
  public:
   // `on_done` is called on a pager's thread after each job, without a lock.
-  Pager(uint32_t threads, PopulateMethod method, std::function<void()> on_done);
+  Pager(uint32_t threads, PopulateMethod method, std::function<void()> on_done,
+        Duration presence_period = Duration::Max());
   Pager(const Pager&) = delete;
   Pager& operator=(const Pager&) = delete;
   // Waits for the jobs at hand; those not begun are dropped.
@@ -46,6 +54,11 @@ class Pager {
   void Finish(const PageJob& job);
   // At once, on this thread.
   void Bring(PageJob& job) const;
+  // A look of the watch, which has begun.
+  void SubmitLook();
+  // See there who may use it.
+  [[nodiscard]] PresenceWatch& watch() { return watch_; }
+  [[nodiscard]] const PresenceScan& presence() const { return presence_; }
 
   // Cheap enough to be asked in every pass.
   [[nodiscard]] bool has_done() const { return done_count_.load(std::memory_order_acquire) > 0; }
@@ -57,12 +70,15 @@ class Pager {
 
   const PopulateMethod method_;
   const std::function<void()> on_done_;
+  const PresenceScan presence_;
+  PresenceWatch watch_;
   // std::mutex, because a condition variable needs it: unknown to the analysis. Guards the
-  // four that follow.
+  // five that follow.
   std::mutex mutex_;
   std::condition_variable wanted_;
   std::deque<PageJob> jobs_;
   std::vector<PageJob> done_;
+  bool look_is_wanted_ = false;
   bool stops_ = false;
   std::atomic<size_t> done_count_ = 0;
   std::vector<std::thread> threads_;

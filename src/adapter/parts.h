@@ -9,6 +9,7 @@
 #include "adapter/keeper.h"
 #include "adapter/object_set.h"
 #include "adapter/pager.h"
+#include "adapter/pinned_memory.h"
 #include "adapter/xrc_domain.h"
 
 namespace verbena::adapter {
@@ -24,6 +25,7 @@ struct Adapter::Parts {
   const EventFile wake;  // of the keeper
   AsyncEvents events;
   Pager pager;
+  PinnedMemory pinned;
   Engine engine;
 
   // Under the engine's lock.

@@ -94,7 +94,9 @@ QueuePair::QueuePair(wire::QpNumber number, const QpSpec& spec, const QpSurround
       spec_(spec),
       surroundings_(surroundings),
       send_queue_(has_send_queue() ? spec.send : queue::WorkQueueLimits{}),
-      receive_queue_(has_receive_queue() ? spec.receive : queue::WorkQueueLimits{}) {}
+      receive_queue_(has_receive_queue() ? spec.receive : queue::WorkQueueLimits{}),
+      receive_looks_(has_receive_queue() ? spec.receive.capacity : 0),
+      looks_at_receives_(receive_looks_ > 0) {}
 
 QpState QueuePair::state() const {
   return Ask(machine_, QpState::kReset, [](const auto& machine) { return machine.state(); });
@@ -268,23 +270,55 @@ Time QueuePair::next_time() const {
   return Ask(machine_, Time::Never(), [](const auto& machine) { return machine.next_time(); });
 }
 
+// Asks for pages before they are missed. A reliable connection that finds all of them pays nothing
+// for it: its receive requests are looked at until a round of them was there, and of its send
+// requests those that have to wait for others.
+void QueuePair::LookAhead(transport::Turn& turn) {
+  if (is_unreliable()) return;
+  auto& rc = std::get<transport::RcQp>(machine_);
+  if (rc.TakeReceiveFault()) {
+    receive_looks_ = receive_queue_.limits().capacity;
+    looks_at_receives_.store(receive_looks_ > 0, std::memory_order_relaxed);
+  }
+  if (receive_looks_ > 0) PrefetchReceives(turn);
+  if (rc.first_unsent() < send_queue_.end()) PrefetchSends(rc.first_unsent(), turn);
+}
+
 // Pages of a datagram's buffer are asked for when the buffer is posted: to ask for them when the
 // datagram comes is too late for it.
 void QueuePair::PrefetchReceives(transport::Turn& turn) {
   const queue::WqeNumber end = receive_queue_.end();
   for (auto n = std::max(prefetched_, receive_queue_.begin()); n < end; n = Next(n)) {
-    for (const queue::Sge& sge : receive_queue_.SgesAt(n)) Prefetch(sge, turn);
+    for (const queue::Sge& sge : receive_queue_.SgesAt(n)) {
+      Prefetch(sge, memory::Access::kLocalWrite, turn);
+    }
+    if (receive_looks_ > 0) --receive_looks_;
   }
   prefetched_ = end;
+  if (receive_looks_ == 0) looks_at_receives_.store(false, std::memory_order_relaxed);
 }
 
-void QueuePair::Prefetch(const queue::Sge& sge, transport::Turn& turn) const {
+// The one at first_unsent asks for its own.
+void QueuePair::PrefetchSends(queue::WqeNumber first_unsent, transport::Turn& turn) {
+  const queue::WqeNumber end = send_queue_.end();
+  for (auto n = std::max(prefetched_sends_, Next(first_unsent)); n < end; n = Next(n)) {
+    const bool fills = queue::PropertiesOf(send_queue_.At(n).opcode).needs_response;
+    const auto access = fills ? memory::Access::kLocalWrite : memory::Access::kLocalRead;
+    for (const queue::Sge& sge : send_queue_.SgesAt(n)) Prefetch(sge, access, turn);
+  }
+  prefetched_sends_ = end;
+}
+
+void QueuePair::Prefetch(const queue::Sge& sge, memory::Access access,
+                         transport::Turn& turn) const {
   // No wait of a machine has this number: what comes is put into the tables, and no more.
   constexpr transport::FaultTicket kNobodyWaits(~uint64_t{0});
-  for (uint64_t done = 0; done < sge.length;) {
+  // The rest of a long one is asked for when it is met.
+  const uint64_t length = std::min<uint64_t>(sge.length, transport::kSendAheadMax);
+  for (uint64_t done = 0; done < length;) {
     const memory::Translation translation = turn.memory.translator.Translate(
-        memory::Key(sge.key.value()), memory::KeyAddress(sge.address + done), sge.length - done,
-        memory::Access::kLocalWrite, who());
+        memory::Key(sge.key.value()), memory::KeyAddress(sge.address + done), length - done, access,
+        who());
     if (const memory::Fault* const fault = AsFault(translation)) {
       turn.outbox.RequestPages({number_, kNobodyWaits, *fault});
     }
@@ -297,6 +331,7 @@ void QueuePair::Prefetch(const queue::Sge& sge, transport::Turn& turn) const {
 bool QueuePair::Run(transport::Turn& turn) {
   if (is_unreliable()) PrefetchReceives(turn);
   const bool has_more = Ask(machine_, false, [&](auto& machine) { return machine.Run(turn); });
+  if (!std::holds_alternative<std::monostate>(machine_)) LookAhead(turn);
   return ShowState() || has_more;
 }
 
@@ -304,9 +339,14 @@ void QueuePair::ForgetReceiver(const Srq& srq, transport::Turn& turn) {
   if (auto* const rc = std::get_if<transport::RcQp>(&machine_)) rc->ForgetReceiver(srq, turn);
 }
 
-void QueuePair::OnMemoryGone(transport::Turn& turn) {
+bool QueuePair::TakeBack(const transport::OutPacket& packet, bool is_loss, transport::Turn& turn) {
+  if (auto* const rc = std::get_if<transport::RcQp>(&machine_)) {
+    return rc->TakeBack(packet, is_loss, turn);
+  }
+  if (!is_loss) return false;
   Tell(machine_, [](auto& machine) { machine.BecomeFailed(); });
   turn.outbox.Raise({transport::AsyncEventType::kQpAccessError, number_});
+  return true;
 }
 
 void QueuePair::Empty(transport::Turn& turn) {

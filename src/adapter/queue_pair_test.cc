@@ -1,5 +1,7 @@
 #include "adapter/queue_pair.h"
 
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace verbena::adapter {
@@ -119,34 +121,91 @@ TEST_F(QueuePairTest, EmptyingLosesNothingOfOthers) {
   EXPECT_EQ(qp.send_queue().begin(), qp.send_queue().end());
 }
 
-TEST_F(QueuePairTest, BuffersOfDatagramsAreAskedForWhenTheyArePosted) {
-  constexpr uint64_t kBase = 0x7000'0000'0000;
-  const auto keys = *core_.regions.Register({.pd = pd_,
-                                             .start = memory::KeyAddress(kBase),
-                                             .length = 8'192,
-                                             .rights = memory::Rights::kLocalWrite},
-                                            memory::LinearBacking{memory::PhysicalAddress(kBase)});
+class PrefetchTest : public QueuePairTest {
+ protected:
+  static constexpr uint64_t kBase = 0x7000'0000'0000;
+
+  queue::Sge Bytes(uint64_t offset, uint32_t length) const {
+    return {kBase + offset, length, queue::KeyValue(keys_.local.value())};
+  }
+  static void PostReceive(QueuePair& qp, const queue::Sge& sge) {
+    ASSERT_TRUE(qp.receive_queue().Post({.sges = {&sge, 1}}).has_value());
+  }
+  static void PostSend(QueuePair& qp, queue::SendOpcode opcode, const queue::Sge& sge) {
+    queue::SendWqe wqe;
+    wqe.opcode = opcode;
+    wqe.operand = queue::Remote{};
+    ASSERT_TRUE(qp.send_queue().Post({.wqe = wqe, .sges = {&sge, 1}}).has_value());
+  }
+  // What a run asks for.
+  std::vector<memory::Fault> RunOnce(QueuePair& qp) {
+    outbox_.Clear();
+    static_cast<void>(qp.Run(turn_));
+    std::vector<memory::Fault> faults;
+    for (const auto& request : outbox_.page_requests()) faults.push_back(request.fault);
+    outbox_.Clear();
+    return faults;
+  }
+  void MapAll() { ASSERT_TRUE(core_.regions.MapPages(keys_.local, 0, 16, {}, true).has_value()); }
+
+  const memory::RegionKeys keys_ =
+      *core_.regions.Register({.pd = pd_,
+                               .start = memory::KeyAddress(kBase),
+                               .length = 65'536,
+                               .rights = memory::Rights::kLocalRead | memory::Rights::kLocalWrite},
+                              memory::LinearBacking{memory::PhysicalAddress(kBase)});
+};
+
+TEST_F(PrefetchTest, BuffersOfDatagramsAreAskedForWhenTheyArePosted) {
   QueuePair qp(wire::QpNumber(2), Spec(QpType::kUd), surroundings_);
   Move(qp, QpState::kInit);
-  const queue::Sge sge{kBase + 100, 5'000, queue::KeyValue(keys.local.value())};
-  ASSERT_TRUE(qp.receive_queue().Post({.sges = {&sge, 1}}).has_value());
-  static_cast<void>(qp.Run(turn_));
-  ASSERT_EQ(outbox_.page_requests().size(), 1U);
-  EXPECT_EQ(outbox_.page_requests()[0].fault.page_count, 2U);
-  EXPECT_TRUE(outbox_.page_requests()[0].fault.for_write);
+  PostReceive(qp, Bytes(100, 5'000));
+  const auto faults = RunOnce(qp);
+  ASSERT_EQ(faults.size(), 1U);
+  EXPECT_EQ(faults[0].page_count, 2U);
+  EXPECT_TRUE(faults[0].for_write);
   // Once, and not for what is there.
-  outbox_.Clear();
-  ASSERT_TRUE(core_.regions.MapPages(keys.local, 0, 2, {}, true).has_value());
-  ASSERT_TRUE(qp.receive_queue().Post({.sges = {&sge, 1}}).has_value());
-  static_cast<void>(qp.Run(turn_));
-  EXPECT_TRUE(outbox_.page_requests().empty());
+  MapAll();
+  PostReceive(qp, Bytes(100, 5'000));
+  EXPECT_TRUE(RunOnce(qp).empty());
   qp.Empty(turn_);
 }
 
-TEST_F(QueuePairTest, MemoryThatIsGoneEndsIt) {
+TEST_F(PrefetchTest, AReliableConnectionLooksAtOneRoundOfReceives) {
   QueuePair qp(wire::QpNumber(2), Spec(QpType::kRc), surroundings_);
   for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
-  qp.OnMemoryGone(turn_);
+  EXPECT_TRUE(qp.must_run_for_receives());
+  for (uint64_t i = 0; i < 4; ++i) {
+    PostReceive(qp, Bytes(i * 4'096, 100));
+    const auto faults = RunOnce(qp);
+    ASSERT_EQ(faults.size(), 1U);
+    EXPECT_EQ(faults[0].first_page, i);
+  }
+  EXPECT_FALSE(qp.must_run_for_receives()) << "no cost any more";
+  qp.Empty(turn_);
+}
+
+TEST_F(PrefetchTest, WhatWaitsBehindOthersIsAskedForAtOnce) {
+  QueuePair qp(wire::QpNumber(2), Spec(QpType::kRc), surroundings_);
+  for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
+  PostSend(qp, queue::SendOpcode::kWrite, Bytes(0, 100));
+  PostSend(qp, queue::SendOpcode::kWrite, Bytes(4'096, 100));
+  PostSend(qp, queue::SendOpcode::kRead, Bytes(8'192, 100));
+  const auto faults = RunOnce(qp);
+  ASSERT_EQ(faults.size(), 3U);
+  EXPECT_EQ(faults[1].first_page, 1U);
+  EXPECT_FALSE(faults[1].for_write);
+  EXPECT_EQ(faults[2].first_page, 2U);
+  EXPECT_TRUE(faults[2].for_write) << "a read fills its memory";
+  EXPECT_TRUE(RunOnce(qp).empty()) << "once";
+  qp.Empty(turn_);
+}
+
+TEST_F(QueuePairTest, MemoryThatIsGoneEndsAnUnreliableOne) {
+  QueuePair qp(wire::QpNumber(2), Spec(QpType::kUc), surroundings_);
+  for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
+  EXPECT_FALSE(qp.TakeBack({}, false, turn_)) << "nobody minds a hole";
+  EXPECT_TRUE(qp.TakeBack({}, true, turn_));
   EXPECT_TRUE(qp.Run(turn_)) << "once more for those who posted meanwhile";
   EXPECT_FALSE(qp.Run(turn_));
   EXPECT_EQ(qp.state(), QpState::kErr);

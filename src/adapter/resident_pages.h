@@ -1,6 +1,7 @@
 #pragma once
 
 #include "adapter/managed_pages.h"
+#include "adapter/pager.h"
 #include "memory/memory_core.h"
 #include "memory/translation.h"
 #include "transport/resident_pages.h"
@@ -13,14 +14,15 @@ namespace verbena::adapter {
 // Owned by the engine, and used under its lock.
 class ResidentPages final : public transport::ResidentPages {
  public:
-  ResidentPages(memory::MemoryCore& memory, const ManagedPages& managed)
-      : memory_(memory), managed_(managed) {}
+  ResidentPages(memory::MemoryCore& memory, const ManagedPages& managed, Pager& pager)
+      : memory_(memory), managed_(managed), pager_(pager) {}
 
   [[nodiscard]] bool Map(const memory::Fault& fault) override;
 
  private:
   memory::MemoryCore& memory_;
   const ManagedPages& managed_;
+  Pager& pager_;
 };
 
 }  // namespace verbena::adapter

@@ -52,7 +52,8 @@ class ResidentPagesTest : public ::testing::Test {
       *core_.consumers.Open({.table = memory::ConsumerSpec::PrivateTable{.identity = true}}));
   std::byte* start_ = nullptr;
   memory::Key key_;
-  ResidentPages resident_{core_};
+  Pager pager_{1, BestPopulateMethod(), [] {}};
+  ResidentPages resident_{core_, pager_};
 };
 
 TEST_F(ResidentPagesTest, PagesThatTheProgramHasUsedAreThere) {
@@ -77,8 +78,8 @@ TEST_F(ResidentPagesTest, TheBeginningIsBetterThanNothing) {
 TEST_F(ResidentPagesTest, AsksForABoundedNumber) {
   Touch(0, kPages);
   EXPECT_TRUE(Map(0, kPages));
-  EXPECT_NE(AsReady(Translate(255, 1)), nullptr);
-  EXPECT_NE(AsFault(Translate(256, 1)), nullptr);
+  EXPECT_NE(AsReady(Translate(511, 1)), nullptr);
+  EXPECT_NE(AsFault(Translate(512, 1)), nullptr);
 }
 
 TEST_F(ResidentPagesTest, MemoryThatIsGoneIsNotThere) {

@@ -46,12 +46,14 @@ Settings Settings::FromEnvironment() {
   return {.look = LookOf(Variable("VERBENA_DEVICE_LOOK")),
           .trace = WithProcess(std::string(Variable("VERBENA_TRACE"))),
           .stats = IsOn("VERBENA_STATS"),
-          .strict = IsOn("VERBENA_STRICT")};
+          .strict = IsOn("VERBENA_STRICT"),
+          .pin = IsOn("VERBENA_PIN")};
 }
 
 Options Settings::ToOptions() const {
   Options options;
   options.strict = strict;
+  options.pin = pin;
   options.trace = trace;
   return options;
 }

@@ -19,6 +19,7 @@ struct Settings {
   std::string trace = {};   // VERBENA_TRACE=FILE.pcapng; %p is the process
   bool stats = false;       // VERBENA_STATS=1: counters, when the program ends
   bool strict = false;      // VERBENA_STRICT=1: see Options::strict
+  bool pin = false;         // VERBENA_PIN=1: see Options::pin
   [[nodiscard]] static Settings FromEnvironment();
   [[nodiscard]] Options ToOptions() const;
 };

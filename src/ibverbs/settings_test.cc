@@ -13,8 +13,8 @@ namespace {
 class SettingsTest : public ::testing::Test {
  protected:
   void TearDown() override {
-    for (const char* name :
-         {"VERBENA_DEVICE_LOOK", "VERBENA_TRACE", "VERBENA_STATS", "VERBENA_STRICT"}) {
+    for (const char* name : {"VERBENA_DEVICE_LOOK", "VERBENA_TRACE", "VERBENA_STATS",
+                             "VERBENA_STRICT", "VERBENA_PIN"}) {
       unsetenv(name);
     }
   }
@@ -27,6 +27,7 @@ TEST_F(SettingsTest, WithoutAnyVariableAreTheDefaults) {
   EXPECT_FALSE(settings.stats);
   EXPECT_FALSE(settings.strict);
   EXPECT_FALSE(settings.ToOptions().strict);
+  EXPECT_FALSE(settings.ToOptions().pin);
 }
 
 TEST_F(SettingsTest, AreTakenFromTheEnvironment) {
@@ -34,11 +35,13 @@ TEST_F(SettingsTest, AreTakenFromTheEnvironment) {
   setenv("VERBENA_TRACE", "/tmp/x.pcapng", 1);
   setenv("VERBENA_STATS", "1", 1);
   setenv("VERBENA_STRICT", "1", 1);
+  setenv("VERBENA_PIN", "1", 1);
   const Settings settings = Settings::FromEnvironment();
   EXPECT_EQ(settings.look, Look::kInfiniband);
   EXPECT_EQ(settings.trace, "/tmp/x.pcapng");
   EXPECT_TRUE(settings.stats);
   EXPECT_TRUE(settings.ToOptions().strict);
+  EXPECT_TRUE(settings.ToOptions().pin);
   EXPECT_EQ(settings.ToOptions().trace, "/tmp/x.pcapng");
 }
 

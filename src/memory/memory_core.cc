@@ -32,6 +32,16 @@ uint64_t MemoryCore::InvalidateMachine(MachineAddress first, MachineAddress last
   return gone;
 }
 
+uint64_t MemoryCore::ForgetMachine(MachineAddress first, MachineAddress last) {
+  return translations.ForgetLinear(kMachineSpace, PhysicalAddress(first.value()),
+                                   PhysicalAddress(last.value()));
+}
+
+bool MemoryCore::IsNamed(MachineAddress first, MachineAddress last) const {
+  return translations.IsNamed(kMachineSpace, PhysicalAddress(first.value()),
+                              PhysicalAddress(last.value()));
+}
+
 uint64_t MemoryCore::InvalidateGuestPhysical(GuestKey guest, PhysicalAddress first,
                                              PhysicalAddress last) {
   return translations.Invalidate(GuestTable::SpaceOf(guest), first, last);

@@ -42,6 +42,13 @@ class MemoryCore {
   uint64_t InvalidateMachine(MachineAddress first, MachineAddress last);
   uint64_t InvalidateGuestPhysical(GuestKey guest, PhysicalAddress first, PhysicalAddress last);
 
+  // Whether these bytes are in memory is not known any more, but they are still their owner's: the
+  // entries that can be asked for again become absent. Those of page lists stay, since nobody could
+  // bring them back. Returns how many were present.
+  uint64_t ForgetMachine(MachineAddress first, MachineAddress last);
+  // Whether an entry may name a page of these bytes.
+  bool IsNamed(MachineAddress first, MachineAddress last) const;
+
   // An inverted page table that consumers of this adapter may use; lives as long as the core.
   InvertedPageTable& MakeInvertedPageTable(PhysicalAddress base, uint32_t frame_count);
 

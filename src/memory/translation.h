@@ -20,9 +20,13 @@ enum class Stage : uint8_t { kFirst, kSecond };
 // numbers of the region. First stage, region of the owner's address space: virtual page numbers.
 // Second stage: guest-physical page numbers. The run reaches from the first missing page to the
 // last one that the access needs in this stage, so that one request brings them all.
+//
+// `is_loss`: the table called the first of them present, and a copy found that it is not. Who waits
+// for such pages counts them, because a page could be lost again each time that it came.
 struct Fault {
   Stage stage = Stage::kFirst;
   bool for_write = false;
+  bool is_loss = false;
   Key region;  // L_Key of the region or task whose pages they are
   GuestKey guest;
   PageShift page_shift{PageShift::kMin};

@@ -92,12 +92,34 @@ MemoryResult<void> TranslationStore::Unmap(TranslationTable& table, uint64_t fir
   return {};
 }
 
-uint64_t TranslationStore::Invalidate(PhysicalSpace space, PhysicalAddress first,
-                                      PhysicalAddress last) {
+void TranslationStore::FindNamed(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last) {
   CHECK(first <= last);
   found_.clear();
   reverse_map_.ForEach(space, first.value(), last.value(),
                        [&](const ReverseMap::Place& place) { found_.push_back(place); });
+}
+
+uint64_t TranslationStore::ForgetLinear(PhysicalSpace space, PhysicalAddress first,
+                                        PhysicalAddress last) {
+  FindNamed(space, first, last);
+  uint64_t gone = 0;
+  for (const auto& [table, number] : found_) {
+    if (table->is_linear()) gone += InvalidateLeaf(*table, number, first.value(), last.value());
+  }
+  return gone;
+}
+
+bool TranslationStore::IsNamed(PhysicalSpace space, PhysicalAddress first,
+                               PhysicalAddress last) const {
+  bool is_named = false;
+  reverse_map_.ForEach(space, first.value(), last.value(),
+                       [&](const ReverseMap::Place&) { is_named = true; });
+  return is_named;
+}
+
+uint64_t TranslationStore::Invalidate(PhysicalSpace space, PhysicalAddress first,
+                                      PhysicalAddress last) {
+  FindNamed(space, first, last);
   uint64_t gone = 0;
   for (const auto& [table, number] : found_) {
     if (table->is_linear()) {

@@ -45,6 +45,13 @@ class TranslationStore {
   // them becomes absent. Returns how many were present.
   uint64_t Invalidate(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last);
 
+  // The same for linear tables alone. Their pages can be asked for again; those of the others are
+  // where their owner says, and nobody else could tell.
+  uint64_t ForgetLinear(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last);
+
+  // Whether a table may name a page of [first, last] as present.
+  bool IsNamed(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last) const;
+
   uint64_t table_count() const { return tables_.size(); }
   uint64_t reverse_record_count() const { return reverse_map_.record_count(); }
   uint64_t BytesOf(const TranslationTable& table) const {
@@ -56,6 +63,7 @@ class TranslationStore {
   bool IsConsistent() const { return reverse_map_.IsConsistent(); }
 
  private:
+  void FindNamed(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last);
   void NoteLeaf(TranslationTable& table, uint64_t leaf, bool note);
   void NotePage(TranslationTable& table, uint64_t page, PageEntry entry, bool note);
   void SetPage(TranslationTable& table, void* leaf, uint64_t page, PageEntry entry);

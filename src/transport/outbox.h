@@ -13,6 +13,8 @@
 #include "memory/translation.h"
 #include "queue/completion_queue.h"
 #include "transport/async_event.h"
+#include "wire/roce/bth.h"
+#include "wire/roce/opcode.h"
 #include "wire/roce/types.h"
 
 namespace verbena::transport {
@@ -36,6 +38,11 @@ struct OutPacket {
   PathId path;
   wire::QpNumber source_qp;
 };
+
+// Whether it is a packet of a requester, or one of the peer's requester is answered by it.
+[[nodiscard]] inline bool IsRequest(const OutPacket& packet) {
+  return wire::FindOpcode(wire::Bth::Parse(packet.header)->opcode)->is_request;
+}
 
 // Names one wait for pages: what is asked for in the outbox comes back as an input.
 using FaultTicket = StrongId<struct FaultTicketTag, uint64_t>;

@@ -52,7 +52,7 @@ class ReceiveSlot {
 
   // REQUIRES: room() is enough. `ahead` as in ScatterSend.
   [[nodiscard]] Placement Append(std::span<const std::byte> bytes, uint64_t ahead,
-                                 const memory::Accessor& who, const memory::MemoryCore& memory) {
+                                 const memory::Accessor& who, memory::MemoryCore& memory) {
     return ScatterSend(receive_->cursor, bytes, ahead, who, memory);
   }
   // Back to the first byte: the message is dropped.

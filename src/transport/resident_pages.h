@@ -33,7 +33,9 @@ template <class Place>
   Placement placed = place();
   for (int i = 0; i < kTimesMax; ++i) {
     const auto* const fault = std::get_if<memory::Fault>(&placed);
-    if (fault == nullptr || turn.resident == nullptr || !turn.resident->Map(*fault)) break;
+    // A page may be in memory and still not be for us: then it is lost each time.
+    if (fault == nullptr || fault->is_loss || turn.resident == nullptr) break;
+    if (!turn.resident->Map(*fault)) break;
     placed = place();
   }
   return placed;

@@ -15,6 +15,8 @@ struct Turn {
   memory::MemoryCore& memory;
   Outbox& outbox;
   ResidentPages* resident = nullptr;  // null where nobody can tell
+  // How long pages take to come, as measured; Max where nobody has.
+  Duration page_service = Duration::Max();
 };
 
 }  // namespace verbena::transport

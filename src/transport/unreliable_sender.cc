@@ -82,6 +82,7 @@ bool UnreliableSender::Advance(Turn& turn) {
   if (position_.packet == count) {
     position_ = {.wqe = Next(position_.wqe)};
     has_begun_ = false;
+    losses_ = 0;
   }
   return true;
 }
@@ -185,7 +186,9 @@ bool UnreliableSender::GatherPayload(uint64_t offset, uint32_t size, OutPacket& 
     });
   }
   if (std::holds_alternative<Placed>(found)) return true;
-  if (const auto* const fault = std::get_if<memory::Fault>(&found)) {
+  const auto* const fault = std::get_if<memory::Fault>(&found);
+  const bool lost_too_often = fault != nullptr && fault->is_loss && losses_++ == kLossesMax;
+  if (fault != nullptr && !lost_too_often) {
     stall_ = FaultTicket(++tickets_);
     turn.outbox.RequestPages({config_.local_qp, *stall_, *fault});
   } else {

@@ -125,6 +125,7 @@ class UnreliableSender {
   std::vector<memory::PhysicalAddress> page_list_;  // of a registration; kept for its capacity
   uint64_t tickets_ = 0;
   bool has_begun_ = false;  // the element at position_
+  uint8_t losses_ = 0;      // of pages under it
   bool has_failed_ = false;
 };
 

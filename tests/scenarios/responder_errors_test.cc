@@ -303,13 +303,13 @@ const Row kRows[] = {
        t.Read(t.node_b_.Remote(0));
      },
      kAccessError},
-    {"PagesOfAReceiveUnavailable", Reason::kPagesUnavailable,
+    {"PagesOfAReceiveUnavailable", Reason::kReceiveBufferDenied,
      [](ErrorTest& t) {
        RefusePages(t);
        t.Receive();
        t.Send();
      },
-     Told(kAccessError, kProtection)},
+     Told(kOperationalError, kProtection)},
     {"NoSuchKey", Denial::kNoSuchKey,
      [](ErrorTest& t) {
        t.Begin();
@@ -415,13 +415,13 @@ const Row kRows[] = {
        t.Send();
      },
      Told(kOperationalError, kProtection)},
-    {"MemoryOfAWriteGone", Reason::kMemoryGone,
+    {"MemoryOfAWriteGone", Reason::kPagesUnavailable,
      [](ErrorTest& t) {
        TakeMemory(t, 0);
        t.Write(t.node_b_.Remote(0));
      },
      kAccessError},
-    {"MemoryOfAnAtomicGone", Reason::kMemoryGone,
+    {"MemoryOfAnAtomicGone", Reason::kPagesUnavailable,
      [](ErrorTest& t) {
        TakeMemory(t, 0);
        t.Post(FetchAddOf(1, t.node_b_.Remote(0), 1), 8);

@@ -8,6 +8,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "memory/signal_guard.h"
 #include "tests/support/rc_link.h"
 #include "tests/support/rc_node.h"
+#include "transport/send_in_order.h"
 #include "wire/roce/icrc.h"
 #include "wire/roce/packet.h"
 
@@ -267,7 +269,14 @@ class RcNet {
 
   void Empty(RcEnd& end) {
     transport::Outbox& outbox = end.node.outbox;
-    for (const transport::OutPacket& packet : outbox.packets()) Send(end, packet);
+    transport::Turn turn{now_, end.node.core, outbox};
+    transport::SendInOrder(
+        outbox.packets(), [&](const transport::OutPacket& packet) { return Send(end, packet); },
+        [&](const transport::OutPacket& packet, std::optional<memory::MachineAddress> gone) {
+          if (gone) end.node.core.ForgetMachine(*gone, *gone);
+          Touch(end);
+          return end.qp->TakeBack(packet, gone.has_value(), turn);
+        });
     for (const transport::PageRequest& request : outbox.page_requests()) {
       const PageFate fate = pager_ ? pager_(end, request) : PageFate{};
       if (fate.is_held) {
@@ -284,7 +293,8 @@ class RcNet {
     outbox.Clear();
   }
 
-  void Send(const RcEnd& from, const transport::OutPacket& out) {
+  // The byte of its payload that is gone, and then nothing is sent.
+  std::optional<memory::MachineAddress> Send(const RcEnd& from, const transport::OutPacket& out) {
     Buffer& buffer = TakeBuffer();
     const size_t size =
         out.header_size + out.payload_size + wire::PadFor(out.payload_size) + wire::kIcrcSize;
@@ -294,7 +304,10 @@ class RcNet {
     if (!out.inlined.empty()) {
       std::ranges::copy(out.inlined, payload.begin());
     } else if (!payload.empty()) {
-      CHECK(!memory::CopyOut(payload, out.payload).fault.has_value());
+      if (const auto gone = memory::CopyOut(payload, out.payload).fault) {
+        free_.push_back(&buffer);
+        return gone;
+      }
     }
     const auto packet = wire::Packet::Parse(bytes);
     CHECK(packet.has_value());
@@ -303,7 +316,7 @@ class RcNet {
     const Event event{.kind = Event::Kind::kPacket, .end = &to, .buffer = &buffer, .size = size};
     if (fate.is_held) {
       held_.push_back(event);
-      return;
+      return std::nullopt;
     }
     for (int i = 1; i < fate.copies; ++i) {
       Event copy = event;
@@ -316,6 +329,7 @@ class RcNet {
     } else {
       free_.push_back(&buffer);
     }
+    return std::nullopt;
   }
 
   Buffer& TakeBuffer() {

@@ -193,7 +193,9 @@ class ResponderFixture : public memory::MemoryFixture {
     EXPECT_TRUE(responder_->IsConsistent());
   }
 
-  Turn MakeTurn() { return {.now = Time(), .memory = core_, .outbox = outbox_}; }
+  Turn MakeTurn() {
+    return {.now = Time(), .memory = core_, .outbox = outbox_, .page_service = page_service_};
+  }
 
   // All that the responder has to send now.
   std::vector<Answer> Answers() {
@@ -253,6 +255,7 @@ class ResponderFixture : public memory::MemoryFixture {
   queue::ReceiveQueue own_{{.capacity = 8, .sges_max = 4}};
   queue::CompletionQueue cq_{8};
   Outbox outbox_{16};
+  Duration page_service_ = Duration::Max();  // not measured
   std::optional<Responder> responder_;
   wire::Psn psn_;  // of the next request
   std::vector<AsyncEventType> events_;

@@ -22,6 +22,7 @@ struct Flight {
   bool is_done = false;  // acknowledged, answered, or local and executed
   queue::CompletionStatus status = queue::CompletionStatus::kSuccess;
   uint32_t byte_count = 0;  // for the completion
+  uint8_t losses = 0;       // of pages under it
 
   wire::Psn end_psn() const { return first_psn + psn_count; }
   bool Covers(wire::Psn psn) const {

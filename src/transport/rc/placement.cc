@@ -17,19 +17,15 @@ using memory::KeyUse;
 
 memory::Key KeyOf(const queue::Sge& piece) { return memory::Key(piece.key.value()); }
 
-// False when the memory is gone.
-bool CopyTo(const memory::SpanList& to, std::span<const std::byte> payload) {
-  return !memory::CopyIn(to, payload).fault;
+// The byte that could not be reached, if there is one.
+std::optional<memory::MachineAddress> CopyTo(const memory::SpanList& to,
+                                             std::span<const std::byte> payload) {
+  return memory::CopyIn(to, payload).fault;
 }
 
-// The same for one piece.
-bool CopyTo(memory::MachineAddress to, std::span<const std::byte> payload) {
+// The same for one piece: whether it is done.
+bool IsCopied(memory::MachineAddress to, std::span<const std::byte> payload) {
   return !memory::GuardedCopy(memory::PointerTo(to), payload.data(), payload.size()).fault;
-}
-
-Placement PlacedIf(bool copied, KeyUse use) {
-  if (!copied) return Cause(Reason::kMemoryGone);
-  return Placed{use};
 }
 
 // What is missing of all of `length` bytes, now that their beginning is known to be.
@@ -41,63 +37,81 @@ memory::Fault FaultOfAll(memory::Key key, KeyAddress start, uint64_t length, Acc
   return fault != nullptr ? *fault : beginning;
 }
 
+// The tables learn that the byte is gone, and `again` asks them anew: now its page is absent. Each
+// time there is one page less, so that this ends. Page lists learn
+// nothing: what their owner says stands, and nobody else can bring it.
+template <class Again>
+[[gnu::noinline]] auto Lost(memory::MachineAddress gone, memory::MemoryCore& memory, Again again) {
+  using Answer = decltype(again());
+  if (memory.ForgetMachine(gone, gone) == 0) return Answer(Cause(Reason::kPagesUnavailable));
+  Answer answer = again();
+  if (auto* const fault = std::get_if<memory::Fault>(&answer)) fault->is_loss = true;
+  return answer;
+}
+
 Placement ScatterPieces(queue::SgeCursor& cursor, std::span<const std::byte> payload,
-                        uint64_t ahead, const memory::Accessor& who,
-                        const memory::MemoryCore& memory) {
+                        uint64_t ahead, const memory::Accessor& who, memory::MemoryCore& memory) {
   queue::SgeCursor walk = cursor;
-  while (!payload.empty()) {
+  for (auto left = payload; !left.empty();) {
     queue::SgeCursor here = walk;
-    const auto piece = walk.Next(payload.size());
+    const auto piece = walk.Next(left.size());
     CHECK(piece.has_value());
     const KeyAddress start(piece->address);
     const Translation translation =
         memory.translator.Translate(KeyOf(*piece), start, piece->length, Access::kLocalWrite, who);
     if (AsDenial(translation) != nullptr) return Cause(Reason::kReceiveBufferDenied);
     if (const memory::Fault* const fault = AsFault(translation)) {
-      const auto rest = here.Next(std::max<uint64_t>(ahead, payload.size()));
+      const auto rest = here.Next(std::max<uint64_t>(ahead, left.size()));
       return FaultOfAll(KeyOf(*piece), start, rest->length, Access::kLocalWrite, who, memory,
                         *fault);
     }
-    if (!CopyTo(AsReady(translation)->spans, payload.first(piece->length))) {
-      return Cause(Reason::kReceiveBufferDenied);
+    if (const auto gone = CopyTo(AsReady(translation)->spans, left.first(piece->length))) {
+      return Lost(*gone, memory,
+                  [&] { return ScatterPieces(cursor, payload, ahead, who, memory); });
     }
-    payload = payload.subspan(piece->length);
+    left = left.subspan(piece->length);
   }
   cursor = walk;
   return Placed{};
 }
 
-}  // namespace
-
-Placement PlaceWrite(const RemoteRange& rest, std::span<const std::byte> payload,
-                     const memory::Accessor& who, const memory::MemoryCore& memory) {
-  CHECK(payload.size() <= rest.length);
-  if (payload.empty()) return Placed{};
-  const auto found = memory.translator.FindInOnePiece(rest.key, rest.start, payload.size(),
-                                                      Access::kRemoteWrite, who);
-  if (found.is_there && found.use != KeyUse::kSpent) {
-    return PlacedIf(CopyTo(found.at, payload), found.use);
-  }
-
+[[gnu::noinline]] Placement PlaceInFull(const RemoteRange& rest, std::span<const std::byte> payload,
+                                        const memory::Accessor& who, memory::MemoryCore& memory) {
   const Translation translation =
       memory.translator.Translate(rest.key, rest.start, payload.size(), Access::kRemoteWrite, who);
   if (const memory::Ready* const ready = AsReady(translation)) {
     if (ready->use == KeyUse::kSpent) return Cause(memory::Denial::kNotValid);
-    return PlacedIf(CopyTo(ready->spans, payload), ready->use);
+    const auto gone = CopyTo(ready->spans, payload);
+    if (!gone) return Placed{ready->use};
+    return Lost(*gone, memory, [&] { return PlaceInFull(rest, payload, who, memory); });
   }
   if (const memory::Denial* const denial = AsDenial(translation)) return Cause(*denial);
   return FaultOfAll(rest.key, rest.start, rest.length, Access::kRemoteWrite, who, memory,
                     *AsFault(translation));
 }
 
+}  // namespace
+
+Placement PlaceWrite(const RemoteRange& rest, std::span<const std::byte> payload,
+                     const memory::Accessor& who, memory::MemoryCore& memory) {
+  CHECK(payload.size() <= rest.length);
+  if (payload.empty()) return Placed{};
+  const auto found = memory.translator.FindInOnePiece(rest.key, rest.start, payload.size(),
+                                                     Access::kRemoteWrite, who);
+  if (found.is_there && found.use != KeyUse::kSpent && IsCopied(found.at, payload)) [[likely]] {
+    return Placed{found.use};
+  }
+  // Also where the copy has failed just now: it fails again, or the page has come back.
+  return PlaceInFull(rest, payload, who, memory);
+}
+
 Placement ScatterSend(queue::SgeCursor& cursor, std::span<const std::byte> payload, uint64_t ahead,
-                      const memory::Accessor& who, const memory::MemoryCore& memory) {
+                      const memory::Accessor& who, memory::MemoryCore& memory) {
   queue::SgeCursor walk = cursor;
   if (const auto piece = walk.Next(payload.size()); piece && piece->length == payload.size()) {
     const auto found = memory.translator.FindInOnePiece(KeyOf(*piece), KeyAddress(piece->address),
-                                                        piece->length, Access::kLocalWrite, who);
-    if (found.is_there) {
-      if (!CopyTo(found.at, payload)) return Cause(Reason::kReceiveBufferDenied);
+                                                       piece->length, Access::kLocalWrite, who);
+    if (found.is_there && IsCopied(found.at, payload)) [[likely]] {
       cursor = walk;
       return Placed{};
     }
@@ -106,8 +120,9 @@ Placement ScatterSend(queue::SgeCursor& cursor, std::span<const std::byte> paylo
 }
 
 Placement Gather(queue::SgeCursor cursor, uint32_t size, uint64_t ahead,
-                 const memory::Accessor& who, const memory::MemoryCore& memory, OutPacket& packet,
+                 const memory::Accessor& who, memory::MemoryCore& memory, OutPacket& packet,
                  std::span<std::byte> room) {
+  const queue::SgeCursor begin = cursor;
   bool in_room = false;
   for (uint32_t done = 0; done < size;) {
     queue::SgeCursor here = cursor;
@@ -128,12 +143,13 @@ Placement Gather(queue::SgeCursor cursor, uint32_t size, uint64_t ahead,
     if (fits) {
       for (const memory::Span span : spans) CHECK(packet.payload.Append(span));
     } else {
-      if (!in_room && memory::CopyOut(room.first(done), packet.payload).fault) {
-        return Cause(Reason::kMemoryGone);
-      }
+      auto gone = in_room ? std::nullopt : memory::CopyOut(room.first(done), packet.payload).fault;
       in_room = true;
-      if (memory::CopyOut(room.subspan(done, piece->length), spans).fault) {
-        return Cause(Reason::kMemoryGone);
+      if (!gone) gone = memory::CopyOut(room.subspan(done, piece->length), spans).fault;
+      if (gone) {
+        packet.payload.Clear();
+        return Lost(*gone, memory,
+                    [&] { return Gather(begin, size, ahead, who, memory, packet, room); });
       }
     }
     done += piece->length;
@@ -146,7 +162,7 @@ Placement Gather(queue::SgeCursor cursor, uint32_t size, uint64_t ahead,
 }
 
 Placement PlaceAtomicWrite(const RemoteRange& word, std::span<const std::byte> payload,
-                           const memory::Accessor& who, const memory::MemoryCore& memory) {
+                           const memory::Accessor& who, memory::MemoryCore& memory) {
   CHECK(payload.size() == sizeof(uint64_t) && word.length == sizeof(uint64_t));
   const Translation translation =
       memory.translator.Translate(word.key, word.start, word.length, Access::kRemoteWrite, who);
@@ -162,13 +178,13 @@ Placement PlaceAtomicWrite(const RemoteRange& word, std::span<const std::byte> p
   uint64_t value = 0;
   std::memcpy(&value, payload.data(), sizeof value);
   if (!memory::GuardedStore64(memory::PointerTo(span.address), value)) {
-    return Cause(Reason::kMemoryGone);
+    return Lost(span.address, memory, [&] { return PlaceAtomicWrite(word, payload, who, memory); });
   }
   return Placed{ready.use};
 }
 
 AtomicResult ExecuteAtomic(const RemoteRange& word, const AtomicOperation& operation,
-                           const memory::Accessor& who, const memory::MemoryCore& memory) {
+                           const memory::Accessor& who, memory::MemoryCore& memory) {
   const Translation translation =
       memory.translator.Translate(word.key, word.start, word.length, Access::kRemoteAtomic, who);
   if (const memory::Denial* const denial = AsDenial(translation)) return Cause(*denial);
@@ -179,7 +195,11 @@ AtomicResult ExecuteAtomic(const RemoteRange& word, const AtomicOperation& opera
       operation.is_compare_swap
           ? memory::CompareAndSwap(ready.spans, operation.compare, operation.swap_or_add)
           : memory::FetchAdd(ready.spans, operation.swap_or_add);
-  if (!before) return Cause(Reason::kMemoryGone);
+  // Not for its alignment, which the tables have seen to.
+  if (!before) {
+    return Lost(before.error().address, memory,
+                [&] { return ExecuteAtomic(word, operation, who, memory); });
+  }
   return AtomicDone{.original = *before, .use = ready.use};
 }
 

@@ -25,14 +25,19 @@ struct Placed {
   memory::KeyUse use = memory::KeyUse::kMany;  // of the key that it went through
 };
 
+// How often a work request may lose pages that the tables called present before it fails: more
+// often than a program unmaps its memory under one by chance.
+inline constexpr uint8_t kLossesMax = 64;
+
 // Done; or nothing counts as done, because pages must come first or because it is refused. Some
-// bytes may be in place all the same: the packet that comes again writes them again.
+// bytes may be in place all the same: the packet that comes again writes them again. A page that is
+// gone although the tables call it present is absent in them from then on, and a fault like others.
 using Placement = std::variant<Placed, memory::Fault, Cause>;
 
 // A part of a write to the start of `rest`, which is what is left of the message: if pages are
 // missing, those of the rest are asked for with them.
 [[nodiscard]] Placement PlaceWrite(const RemoteRange& rest, std::span<const std::byte> payload,
-                                   const memory::Accessor& who, const memory::MemoryCore& memory);
+                                   const memory::Accessor& who, memory::MemoryCore& memory);
 
 // How far behind the packet at hand a send's pages are asked for, when its end is not known.
 inline constexpr uint64_t kSendAheadMax = uint64_t{1} << 20;
@@ -42,7 +47,7 @@ inline constexpr uint64_t kSendAheadMax = uint64_t{1} << 20;
 // asked for `ahead` bytes, as far as the element of the list goes.
 [[nodiscard]] Placement ScatterSend(queue::SgeCursor& cursor, std::span<const std::byte> payload,
                                     uint64_t ahead, const memory::Accessor& who,
-                                    const memory::MemoryCore& memory);
+                                    memory::MemoryCore& memory);
 
 // The other way, in the common case: names `size` bytes from `offset` on of one element as the
 // payload of a packet. False, and nothing is done, if they do not lie in one present page.
@@ -60,7 +65,7 @@ inline constexpr uint64_t kSendAheadMax = uint64_t{1} << 20;
 // brings them together in `room` where they lie in more pieces than a packet can name. REQUIRES:
 // the list has as many.
 [[nodiscard]] Placement Gather(queue::SgeCursor cursor, uint32_t size, uint64_t ahead,
-                               const memory::Accessor& who, const memory::MemoryCore& memory,
+                               const memory::Accessor& who, memory::MemoryCore& memory,
                                OutPacket& packet, std::span<std::byte> room);
 
 // Row A5: the message that ends with the packet `psn` has used the key, and a one-touch key dies
@@ -78,8 +83,7 @@ inline void EndUse(memory::Key key, memory::KeyUse use, wire::Psn psn, const mem
 // 8 bytes at once. REQUIRES: the address is a multiple of 8.
 [[nodiscard]] Placement PlaceAtomicWrite(const RemoteRange& word,
                                          std::span<const std::byte> payload,
-                                         const memory::Accessor& who,
-                                         const memory::MemoryCore& memory);
+                                         const memory::Accessor& who, memory::MemoryCore& memory);
 
 // An atomic operation as the wire describes it.
 struct AtomicOperation {
@@ -95,7 +99,6 @@ struct AtomicDone {
 };
 using AtomicResult = std::variant<AtomicDone, memory::Fault, Cause>;
 [[nodiscard]] AtomicResult ExecuteAtomic(const RemoteRange& word, const AtomicOperation& operation,
-                                         const memory::Accessor& who,
-                                         const memory::MemoryCore& memory);
+                                         const memory::Accessor& who, memory::MemoryCore& memory);
 
 }  // namespace verbena::transport

@@ -3,6 +3,8 @@
 #include <sys/mman.h>
 
 #include <array>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -22,6 +24,19 @@ class PlacementTest : public ResponderFixture {
   }
   Placement Write(const RemoteRange& rest, const Bytes& payload) {
     return PlaceWrite(rest, payload, me_, core_);
+  }
+  // What kind of fault the answer is.
+  template <class Answer>
+  static std::string FaultIn(const Answer& answer) {
+    const auto* const fault = std::get_if<memory::Fault>(&answer);
+    return fault == nullptr ? "none" : fault->is_loss ? "lost" : "absent";
+  }
+  // More pieces than a packet can name, so that they are copied at once. The first is in page 0.
+  Placement GatherMany() {
+    std::vector<queue::Sge> sges;
+    for (uint32_t i = 0; i < 12; ++i) sges.push_back(SgeOf(i == 0 ? 0 : kPage + i * 100, 4));
+    OutPacket& packet = outbox_.AddPacket();
+    return Gather(queue::SgeCursor(sges), 48, 48, me_, core_, packet, outbox_.GatherRoom());
   }
   static bool IsPlaced(const Placement& placement) {
     return std::holds_alternative<Placed>(placement);
@@ -51,11 +66,43 @@ TEST_F(PlacementTest, AbsentPagesOfTheWholeRestAreAskedFor) {
   EXPECT_TRUE(IsPlaced(Write(Range(0, 3 * kPage), Pattern(256))));  // not before they are met
 }
 
-TEST_F(PlacementTest, ARefusalAndMemoryThatIsGone) {
+TEST_F(PlacementTest, ARefusal) {
   EXPECT_EQ(CauseOf(Write(Range(4 * kPage - 1, 2), Pattern(2))), Cause(Denial::kOutOfRange));
+}
+
+TEST_F(PlacementTest, APageThatIsGoneIsAbsentFromThenOn) {
   arena_.Protect(1, PROT_NONE);
-  EXPECT_EQ(CauseOf(Write(Range(kPage - 1, 2), Pattern(2))), Cause(Reason::kMemoryGone));
+  const Placement placement = Write(Range(kPage - 1, 2), Pattern(2));
+  const auto* const fault = std::get_if<memory::Fault>(&placement);
+  ASSERT_NE(fault, nullptr);
+  EXPECT_TRUE(fault->is_loss);
+  EXPECT_EQ(fault->first_page, 1u);
+  EXPECT_EQ(fault->page_count, 1u);
+  EXPECT_TRUE(fault->for_write);
+  EXPECT_EQ(FaultIn(Write(Range(kPage, 2), Pattern(2))), "absent");  // it is known now
   arena_.Protect(1, PROT_READ | PROT_WRITE);
+  BringPages(1, 1);
+  EXPECT_TRUE(IsPlaced(Write(Range(kPage - 1, 2), Pattern(2))));
+}
+
+TEST_F(PlacementTest, EveryKindOfAccessMayLoseItsPage) {
+  const std::array sges = {SgeOf(8, 16)};
+  queue::SgeCursor cursor(sges);
+  const auto lose = [&](auto access) {
+    BringPages(0, 1);
+    arena_.Protect(0, PROT_NONE);
+    const auto answer = access();
+    arena_.Protect(0, PROT_READ | PROT_WRITE);
+    return FaultIn(answer);
+  };
+  EXPECT_EQ(lose([&] { return Write(Range(0, 8), Pattern(8)); }), "lost");
+  EXPECT_EQ(lose([&] { return ScatterSend(cursor, Pattern(16), 0, me_, core_); }), "lost");
+  EXPECT_EQ(cursor.offset(), 0u);
+  EXPECT_EQ(lose([&] { return PlaceAtomicWrite(Range(16, 8), Pattern(8), me_, core_); }), "lost");
+  EXPECT_EQ(lose([&] { return ExecuteAtomic(Range(16, 8), {}, me_, core_); }), "lost");
+  EXPECT_EQ(lose([&] { return GatherMany(); }), "lost");
+  BringPages(0, 1);
+  EXPECT_TRUE(IsPlaced(GatherMany()));
 }
 
 TEST_F(PlacementTest, ASendIsScatteredOverUnevenElements) {
@@ -103,9 +150,6 @@ TEST_F(PlacementTest, EightBytesAtOnce) {
   TakePagesAway(1, 1);
   EXPECT_TRUE(std::holds_alternative<memory::Fault>(write(Range(kPage, 8))));
   EXPECT_EQ(CauseOf(write({memory::Key(0), KeyAddress(0), 8})), Cause(Denial::kNoSuchKey));
-  arena_.Protect(0, PROT_NONE);
-  EXPECT_EQ(CauseOf(write(Range(16, 8))), Cause(Reason::kMemoryGone));
-  arena_.Protect(0, PROT_READ | PROT_WRITE);
 }
 
 TEST_F(PlacementTest, AtomicsReturnWhatWasThere) {

@@ -1,6 +1,7 @@
 #include "transport/rc/rc_qp.h"
 
 #include "base/check.h"
+#include "wire/roce/bth.h"
 
 namespace verbena::transport {
 
@@ -59,6 +60,16 @@ void RcQp::OnPacket(const wire::Packet& packet, Turn& turn) {
 void RcQp::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
   requester_.OnPagesReady(ticket, available, turn);
   responder_.OnPagesReady(ticket, available, turn);
+}
+
+bool RcQp::TakeBack(const OutPacket& packet, bool is_loss, Turn& turn) {
+  const auto bth = wire::Bth::Parse(packet.header);
+  if (state_ == QpState::kErr) return is_loss;
+  if (IsRequest(packet)) {
+    requester_.TakeBack(bth->psn, is_loss, turn);
+    return true;
+  }
+  return responder_.TakeBack(packet, is_loss, turn);
 }
 
 void RcQp::OnTime(Turn& turn) {

@@ -60,6 +60,10 @@ class RcQp {
   void OnTime(Turn& turn);
   Time next_time() const { return requester_.next_time(); }
 
+  // A packet of the last Run is not sent, because memory that it names is gone (`is_loss`), or
+  // because it is behind such a one of the same half. False if it must be sent all the same.
+  bool TakeBack(const OutPacket& packet, bool is_loss, Turn& turn);
+
   // kXrcReceive: the queue is to leave the domain.
   void ForgetReceiver(const queue::SharedReceiveQueue& queue, Turn& turn) {
     responder_.ForgetReceiver(queue, turn);
@@ -67,6 +71,10 @@ class RcQp {
 
   // Sends what may be sent, as far as the outbox has room. True when it has more.
   bool Run(Turn& turn);
+
+  // For those who ask for pages before they are missed.
+  queue::WqeNumber first_unsent() const { return requester_.first_unsent(); }
+  bool TakeReceiveFault() { return responder_.TakeReceiveFault(); }
 
   const Requester::Counters& requester_counters() const { return requester_.counters(); }
 

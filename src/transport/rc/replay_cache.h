@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -36,7 +37,9 @@ struct Reply {
   uint32_t next = 0;
   uint32_t end = 0;
   uint32_t stop = 0;
-  bool was_sent = false;  // once, to its end
+  bool was_sent = false;   // once, to its end
+  bool is_repeat = false;  // it was when the run of packets began
+  uint8_t losses = 0;      // of pages under it
 
   // The key is good for one message, which is this one: it is kept for the peer that lost packets
   // of the answer. A peer that wants to read for ever through such a key gets no further than one
@@ -54,6 +57,11 @@ struct Reply {
   [[nodiscard]] bool is_pending() const { return next < end; }
   void Drop() { next = end; }
   void Advance() { was_sent |= ++next == end; }
+  // Packets from `from` on were not sent after all.
+  void TakeBack(uint32_t from) {
+    next = std::min(next, std::max(from, begin));
+    was_sent = is_repeat;
+  }
   [[nodiscard]] wire::Psn next_psn() const { return first + next; }
   [[nodiscard]] bool Covers(wire::Psn psn) const {
     return (psn - first.value()).value() < packet_count;
@@ -65,6 +73,7 @@ struct Reply {
     begin = next = from;
     end = from + count;
     stop = stop_at;
+    is_repeat = was_sent;
   }
 };
 

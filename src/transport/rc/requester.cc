@@ -289,12 +289,34 @@ bool Requester::GatherPayload(Turn& turn, WqeNumber n, uint64_t offset, uint32_t
   return false;
 }
 
-Requester::Stall Requester::StallFor(const memory::Fault& fault, wire::Psn psn, Turn& turn) {
+// None when the element has lost pages too often.
+std::optional<Requester::Stall> Requester::StallFor(const memory::Fault& fault, wire::Psn psn,
+                                                    Turn& turn) {
+  if (fault.is_loss && !MayLose(psn, turn)) return std::nullopt;
   ++counters_.page_waits;
   retry_.StopTimer();  // our own pages are no fault of the peer's
   const Stall stall{FaultTicket(next_ticket_++), psn};
   turn.outbox.RequestPages({config_.local_qp, stall.ticket, fault});
   return stall;
+}
+
+// Counts a loss of pages under the element, which fails if there are too many.
+bool Requester::MayLose(wire::Psn psn, Turn& turn) {
+  const auto n = flights_.Find(psn);
+  CHECK(n.has_value());
+  if (flights_.At(*n).losses++ < kLossesMax) return true;
+  FailAt(psn, CompletionStatus::kLocalProtectionError, turn);
+  return false;
+}
+
+void Requester::TakeBack(wire::Psn psn, bool is_loss, Turn& turn) {
+  // It may have ended in the same turn, by a failure of the connection.
+  if (!flights_.Find(psn).has_value()) return;
+  if (is_loss && !MayLose(psn, turn)) return;
+  const bool is_ahead =
+      position_.wqe < flights_.end() &&
+      UnderWay(flights_.At(position_.wqe).first_psn + position_.packet) <= UnderWay(psn);
+  if (!is_ahead) GoBack(psn);
 }
 
 void Requester::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {

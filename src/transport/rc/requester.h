@@ -59,6 +59,11 @@ class Requester {
   // Pages that were asked for in the outbox are there, or are not to be had.
   void OnPagesReady(FaultTicket ticket, bool available, Turn& turn);
 
+  // A packet that Pump has put into the outbox was not sent, because memory that it names is gone
+  // (`is_loss`), or because it is behind such a one. The tables know; sending goes on from there
+  // once the pages are there.
+  void TakeBack(wire::Psn psn, bool is_loss, Turn& turn);
+
   // All elements end as flushed: the queue pair is in error.
   void Flush(Turn& turn);
 
@@ -67,6 +72,8 @@ class Requester {
   // A registration has failed in reactive mode, and all behind it is flushed: the send queue must
   // go to the drained state. True once for each.
   bool TakeSetback() { return std::exchange(had_setback_, false); }
+  // Elements from here on are not sent yet, or not to their end.
+  queue::WqeNumber first_unsent() const { return position_.wqe; }
   // Nothing is under way.
   bool is_drained() const { return flights_.empty(); }
 
@@ -108,7 +115,8 @@ class Requester {
   uint32_t AnswersToAskFor(const Flight& flight, wire::Psn psn) const;
   bool BuildPacket(Turn& turn, queue::WqeNumber n, const Flight& flight, wire::Psn psn,
                    uint32_t psns);
-  Stall StallFor(const memory::Fault& fault, wire::Psn psn, Turn& turn);
+  std::optional<Stall> StallFor(const memory::Fault& fault, wire::Psn psn, Turn& turn);
+  bool MayLose(wire::Psn psn, Turn& turn);
   bool is_delayed() const { return delayed_until_ != Time::Never(); }
   bool is_stalled() const { return gather_stall_.has_value() || scatter_stall_.has_value(); }
   uint32_t UnderWay(wire::Psn psn) const { return (psn - unacked_.value()).value(); }

@@ -40,7 +40,6 @@ Responder::Responder(const RcConfig& config, const XrcDomain& domain)
 void Responder::Start(wire::Psn expected) {
   CHECK(!receive_.is_taken());
   who_ = config_.who;
-  pages_timer_ = wire::RnrTimerAtLeast(config_.page_service_estimate);
   expected_ = expected;
   answered_ = expected - 1;
   msn_ = wire::Msn(0);
@@ -50,6 +49,7 @@ void Responder::Start(wire::Psn expected) {
   nak_.reset();
   ack_is_due_ = false;
   inbound_wait_.reset();
+  losses_ = 0;
   reply_wait_.reset();
   failure_.reset();
 }
@@ -120,15 +120,18 @@ void Responder::OnAhead(Turn& turn) {
   if (told_ == Told::kNothing) Refuse(Reason::kSequenceGap, expected_, msn_, turn);
 }
 
-wire::Syndrome Responder::SyndromeOf(Cause cause, const Verdict& verdict) const {
+wire::Syndrome Responder::SyndromeOf(Cause cause, const Verdict& verdict, const Turn& turn) const {
   if (verdict.nak) return wire::Syndrome::Nak(*verdict.nak);
-  const bool waits_for_pages = cause == Cause(Reason::kPagesAbsent);
-  return wire::Syndrome::RnrNak(waits_for_pages ? pages_timer_ : config_.min_rnr_timer);
+  if (cause != Cause(Reason::kPagesAbsent)) return wire::Syndrome::RnrNak(config_.min_rnr_timer);
+  // A Verbena requester resumes when the pages are there; others when the timer says so.
+  const bool is_measured = turn.page_service != Duration::Max();
+  return wire::Syndrome::RnrNak(
+      wire::RnrTimerAtLeast(is_measured ? turn.page_service : config_.page_service_estimate));
 }
 
 void Responder::Refuse(Cause cause, wire::Psn psn, wire::Msn msn, Turn& turn) {
   const Verdict verdict = VerdictOf(cause);
-  nak_ = Nak{.psn = psn, .msn = msn, .syndrome = SyndromeOf(cause, verdict)};
+  nak_ = Nak{.psn = psn, .msn = msn, .syndrome = SyndromeOf(cause, verdict, turn)};
   ack_is_due_ = false;  // a NAK acknowledges all before it
   if (verdict.effect == QpEffect::kError) {
     Fail(cause, verdict, turn);
@@ -163,13 +166,14 @@ void Responder::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
     // It may have been to a late duplicate, and forgotten since.
     const bool still_waits = reply != nullptr && reply->is_pending();
     if (!available && still_waits) FailReply(*reply, Reason::kPagesUnavailable, turn);
-  } else if (inbound_wait_ == ticket) {
+  } else if (inbound_wait_ && inbound_wait_->ticket == ticket) {
+    const Reason otherwise = inbound_wait_->otherwise;
     inbound_wait_.reset();
     if (told_ != Told::kPagesAbsent) return;  // the packet came again, and fared otherwise
     if (available) {
       ack_is_due_ = true;
     } else {
-      Refuse(Reason::kPagesUnavailable, expected_, msn_, turn);
+      Refuse(otherwise, expected_, msn_, turn);
     }
   }
   DCHECK(IsConsistent());

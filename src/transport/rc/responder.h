@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "memory/memory_core.h"
 #include "queue/completion_queue.h"
@@ -34,7 +35,8 @@ namespace verbena::transport {
 //
 // Absent pages. A send, write or atomic that meets them is answered with an RNR NAK, and it and
 // those behind it are dropped without a word until it comes again; once the pages are there an
-// acknowledgement that nobody asked for says so. The reply to a read waits for its pages.
+// acknowledgement that nobody asked for says so. The reply to a read waits for its pages. Pages
+// that are lost between translation and copy are absent pages, kLossesMax times a message.
 //
 // Invariant: a packet is executed only when its PSN is expected_; what is refused leaves expected_
 // and the message in progress as they were, so that it can be resumed there.
@@ -66,12 +68,20 @@ class Responder {
   // of this responder is ignored.
   void OnPagesReady(FaultTicket ticket, bool available, Turn& turn);
 
+  // A packet that Pump has put into the outbox was not sent, because memory that it names is gone
+  // (`is_loss`), or because it is behind such a one. The tables know; it is sent again, in order,
+  // once the pages are there. False if it must be sent all the same.
+  [[nodiscard]] bool TakeBack(const OutPacket& packet, bool is_loss, Turn& turn);
+
   // All receive requests end as flushed: the queue pair is in error. To be called again when more
   // were posted since.
   void Flush(Turn& turn);
 
   // The receiver is to leave its domain. A message for it that is under way fails.
   void ForgetReceiver(const queue::SharedReceiveQueue& queue, Turn& turn);
+
+  // The buffers of a receive request were absent when its message came. True once for each.
+  [[nodiscard]] bool TakeReceiveFault() { return std::exchange(had_receive_fault_, false); }
 
   // Set once the queue pair must go to the error state.
   [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
@@ -89,6 +99,11 @@ class Responder {
     FaultTicket ticket;
     wire::Psn first;  // of the reply
   };
+  // What a packet was refused for, if its pages are not to be had.
+  struct InboundWait {
+    FaultTicket ticket;
+    Reason otherwise;
+  };
   struct Nak {
     wire::Psn psn;
     wire::Msn msn;
@@ -101,7 +116,7 @@ class Responder {
   void OnAhead(Turn& turn);
   void AnswerAgain(Reply& reply, const wire::Packet& packet, Turn& turn) const;
   void Refuse(Cause cause, wire::Psn psn, wire::Msn msn, Turn& turn);
-  wire::Syndrome SyndromeOf(Cause cause, const Verdict& verdict) const;
+  wire::Syndrome SyndromeOf(Cause cause, const Verdict& verdict, const Turn& turn) const;
   void Fail(Cause cause, const Verdict& verdict, Turn& turn);
   FaultTicket RequestPages(const memory::Fault& fault, Turn& turn);
 
@@ -116,8 +131,10 @@ class Responder {
   Outcome ExecuteAtomicOperation(const wire::Packet& packet, Turn& turn);
   Outcome ExecuteAtomicStore(const wire::Packet& packet, Turn& turn);
   Outcome ExecuteFlush(const wire::Packet& packet, Turn& turn);
-  Outcome OutcomeOf(const Placement& placement, Turn& turn);
-  Outcome WaitForPages(const memory::Fault& fault, Turn& turn);
+  // `otherwise`: why it is refused if its memory is not to be had.
+  Outcome OutcomeOf(const Placement& placement, Reason otherwise, Turn& turn);
+  Outcome WaitForPages(const memory::Fault& fault, Reason otherwise, Turn& turn);
+  void EndMessage();
   void Owe(Reply reply, const RemoteRange& range, Turn& turn);
   Outcome CompleteReceive(const wire::Packet& packet, uint32_t byte_count, Turn& turn);
 
@@ -140,8 +157,7 @@ class Responder {
   RcConfig config_;
   const XrcDomain* const domain_ = nullptr;  // of an extended connection
   memory::Accessor who_;  // the message in progress is for; of such a connection each may differ
-  wire::RnrTimer pages_timer_{};
-  ReceiveSlot receive_;  // of the message in progress
+  ReceiveSlot receive_;   // of the message in progress
 
   wire::Psn expected_;
   wire::Msn msn_;  // messages completed
@@ -152,7 +168,9 @@ class Responder {
   std::optional<Nak> nak_;   // to be sent
   bool ack_is_due_ = false;  // of all before expected_
   wire::Psn answered_;       // the last packet that any answer has covered
-  std::optional<FaultTicket> inbound_wait_;
+  std::optional<InboundWait> inbound_wait_;
+  uint8_t losses_ = 0;  // of pages under the message in progress
+  bool had_receive_fault_ = false;
   std::optional<ReplyWait> reply_wait_;
   uint64_t tickets_ = 0;
   std::optional<Failure> failure_;

@@ -82,7 +82,7 @@ Responder::Outcome Responder::ExecuteSend(const wire::Packet& packet, Turn& turn
 
   const uint64_t ahead = info.ends_message() ? payload.size() : kSendAheadMax;
   const Placement placed = receive_.Append(payload, ahead, who_, turn.memory);
-  if (const auto no = OutcomeOf(placed, turn)) return no;
+  if (const auto no = OutcomeOf(placed, Reason::kReceiveBufferDenied, turn)) return no;
   if (info.ends_message()) {
     if (const auto ieth = packet.Get<wire::Ieth>()) {
       const auto invalidated =
@@ -91,7 +91,7 @@ Responder::Outcome Responder::ExecuteSend(const wire::Packet& packet, Turn& turn
     }
     const auto byte_count = static_cast<uint32_t>(receive_.filled());
     if (const auto no = CompleteReceive(packet, byte_count, turn)) return no;
-    ++msn_;
+    EndMessage();
   }
   message_.is_open = !info.ends_message();
   message_.operation = Operation::kSend;
@@ -112,7 +112,7 @@ Responder::Outcome Responder::ExecuteWrite(const wire::Packet& packet, Turn& tur
   }
   const std::span<const std::byte> payload = packet.payload();
   const Placement placed = PlaceWrite(rest, payload, who_, turn.memory);
-  if (const auto no = OutcomeOf(placed, turn)) return no;
+  if (const auto no = OutcomeOf(placed, Reason::kPagesUnavailable, turn)) return no;
   const auto size = static_cast<uint32_t>(payload.size());
   const uint32_t received = (info.starts_message() ? 0 : message_.received) + size;
   if (info.ends_message()) {
@@ -120,7 +120,7 @@ Responder::Outcome Responder::ExecuteWrite(const wire::Packet& packet, Turn& tur
     if (info.has_immediate()) {
       if (const auto no = CompleteReceive(packet, received, turn)) return no;
     }
-    ++msn_;
+    EndMessage();
     message_.is_open = false;
   } else {
     message_ = {.is_open = true,
@@ -157,7 +157,7 @@ Responder::Outcome Responder::ExecuteAtomicOperation(const wire::Packet& packet,
                     who_, turn.memory);
   if (const Cause* const cause = std::get_if<Cause>(&result)) return *cause;
   if (const auto* const fault = std::get_if<memory::Fault>(&result)) {
-    return WaitForPages(*fault, turn);
+    return WaitForPages(*fault, Reason::kPagesUnavailable, turn);
   }
   const AtomicDone& done = std::get<AtomicDone>(result);
   EndUse(word.key, done.use, packet.bth().psn, who_, turn.memory);
@@ -168,7 +168,7 @@ Responder::Outcome Responder::ExecuteAtomicOperation(const wire::Packet& packet,
 Responder::Outcome Responder::ExecuteAtomicStore(const wire::Packet& packet, Turn& turn) {
   const RemoteRange word = RangeOf(*packet.Get<wire::Reth>());
   const Placement placement = PlaceAtomicWrite(word, packet.payload(), who_, turn.memory);
-  if (const auto no = OutcomeOf(placement, turn)) return no;
+  if (const auto no = OutcomeOf(placement, Reason::kPagesUnavailable, turn)) return no;
   EndUse(word.key, std::get<Placed>(placement).use, packet.bth().psn, who_, turn.memory);
   Owe({.kind = Reply::Kind::kPlaced}, word, turn);
   return std::nullopt;
@@ -184,18 +184,26 @@ Responder::Outcome Responder::ExecuteFlush(const wire::Packet& packet, Turn& tur
   return std::nullopt;
 }
 
-Responder::Outcome Responder::OutcomeOf(const Placement& placement, Turn& turn) {
+Responder::Outcome Responder::OutcomeOf(const Placement& placement, Reason otherwise, Turn& turn) {
   if (const Cause* const cause = std::get_if<Cause>(&placement)) return *cause;
   if (const auto* const fault = std::get_if<memory::Fault>(&placement)) {
-    return WaitForPages(*fault, turn);
+    return WaitForPages(*fault, otherwise, turn);
   }
   return std::nullopt;
 }
 
 // A packet that comes again before its pages do is refused again, and asks for nothing new.
-Responder::Outcome Responder::WaitForPages(const memory::Fault& fault, Turn& turn) {
-  if (!inbound_wait_) inbound_wait_ = RequestPages(fault, turn);
+Responder::Outcome Responder::WaitForPages(const memory::Fault& fault, Reason otherwise,
+                                           Turn& turn) {
+  if (fault.is_loss && losses_++ == kLossesMax) return otherwise;
+  if (otherwise == Reason::kReceiveBufferDenied) had_receive_fault_ = true;
+  if (!inbound_wait_) inbound_wait_ = {RequestPages(fault, turn), otherwise};
   return Reason::kPagesAbsent;
+}
+
+void Responder::EndMessage() {
+  ++msn_;
+  losses_ = 0;
 }
 
 void Responder::Owe(Reply reply, const RemoteRange& range, Turn& turn) {
@@ -204,7 +212,8 @@ void Responder::Owe(Reply reply, const RemoteRange& range, Turn& turn) {
   }
   reply.pd = who_.pd;
   reply.first = expected_;
-  reply.msn = ++msn_;
+  EndMessage();
+  reply.msn = msn_;
   reply.key = range.key;
   reply.address = range.start;
   reply.length = range.length;

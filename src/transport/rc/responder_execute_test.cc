@@ -163,11 +163,58 @@ TEST_F(ResponderExecuteTest, AWriteIsAuthorisedAsAWholeAtItsFirstPacket) {
   EXPECT_EQ(WordAt(4 * kPage - kMtu), 1u);
 }
 
-TEST_F(ResponderExecuteTest, MemoryThatTheProgramUnmappedIsAnAccessError) {
+TEST_F(ResponderExecuteTest, MemoryThatTheProgramUnmappedIsAskedFor) {
   arena_.Protect(0, PROT_NONE);
   Deliver(WriteOnly(0, Pattern(8)));
+  EXPECT_EQ(OneAnswer().aeth->syndrome.kind(), wire::Syndrome::Kind::kRnrNak);
+  ASSERT_EQ(requests_.size(), 1u);
+  PagesReady(requests_[0].ticket, false);
   arena_.Protect(0, PROT_READ | PROT_WRITE);
-  ExpectRefused(NakCode::kRemoteAccessError, Reason::kMemoryGone, AsyncEventType::kQpAccessError);
+  ExpectRefused(NakCode::kRemoteAccessError, Reason::kPagesUnavailable,
+                AsyncEventType::kQpAccessError);
+}
+
+TEST_F(ResponderExecuteTest, MemoryThatComesBackCostsTheMessageNothing) {
+  arena_.Protect(0, PROT_NONE);
+  const Request write = WriteOnly(0, Pattern(8));
+  Deliver(write);
+  Answers();
+  arena_.Protect(0, PROT_READ | PROT_WRITE);
+  BringPages(0, 1);
+  PagesReady(requests_.at(0).ticket);
+  EXPECT_TRUE(OneAnswer().IsAck(kStart - 1));
+  Deliver(write, wire::Psn(kStart));
+  EXPECT_TRUE(OneAnswer().IsAck(kStart));
+  EXPECT_EQ(Read(0, 8), Pattern(8));
+}
+
+// Each time the pager says that it is there, and each time it is not.
+TEST_F(ResponderExecuteTest, PagesThatAreLostAgainAndAgainAreAnError) {
+  arena_.Protect(0, PROT_NONE);
+  const Request write = WriteOnly(0, Pattern(8));
+  size_t tries = 0;
+  for (; !responder_->failure() && tries < 1000; ++tries) {
+    Deliver(write, wire::Psn(kStart));
+    Answers();
+    BringPages(0, 1);
+    if (requests_.size() > tries) PagesReady(requests_[tries].ticket);
+  }
+  arena_.Protect(0, PROT_READ | PROT_WRITE);
+  EXPECT_EQ(tries, kLossesMax + 1u);
+  EXPECT_EQ(responder_->failure()->cause, Cause(Reason::kPagesUnavailable));
+}
+
+TEST_F(ResponderExecuteTest, AReceiveBufferThatIsGoneIsNoFaultOfThePeers) {
+  PostReceive(7);
+  arena_.Protect(2, PROT_NONE);
+  Deliver({.operation = Operation::kSend, .payload = Pattern(8)});
+  Answers();
+  PagesReady(requests_.at(0).ticket, false);
+  arena_.Protect(2, PROT_READ | PROT_WRITE);
+  EXPECT_TRUE(OneAnswer().IsNak(kStart, NakCode::kRemoteOperationalError));
+  const auto completions = Completions();
+  ASSERT_EQ(completions.size(), 1u);
+  EXPECT_EQ(completions[0].status, queue::CompletionStatus::kLocalProtectionError);
 }
 
 TEST_F(ResponderExecuteTest, AKeyMayDieBetweenTwoPackets) {

@@ -135,7 +135,8 @@ void Responder::RefuseReply(Reply& reply, memory::Denial denial, Turn& turn) {
 // is in progress has no part in it, and is flushed with the others.
 void Responder::FailReply(const Reply& reply, Cause cause, Turn& turn) {
   const Verdict verdict = VerdictOf(cause);
-  nak_ = Nak{.psn = reply.next_psn(), .msn = reply.msn - 1, .syndrome = SyndromeOf(cause, verdict)};
+  nak_ = Nak{
+      .psn = reply.next_psn(), .msn = reply.msn - 1, .syndrome = SyndromeOf(cause, verdict, turn)};
   ack_is_due_ = false;
   replies_.DropPending();
   reply_wait_.reset();
@@ -143,6 +144,22 @@ void Responder::FailReply(const Reply& reply, Cause cause, Turn& turn) {
   failure_ = Failure{.cause = cause, .verdict = verdict};
   inbound_wait_.reset();
   if (verdict.event) turn.outbox.Raise({.type = *verdict.event, .qp = config_.local_qp});
+}
+
+bool Responder::TakeBack(const OutPacket& packet, bool is_loss, Turn& turn) {
+  const wire::Bth bth = *wire::Bth::Parse(packet.header);
+  if (wire::FindOpcode(bth.opcode)->operation == Operation::kAcknowledge) {
+    const auto aeth = wire::Aeth::Parse(std::span(packet.header).subspan<wire::Bth::kSize>());
+    // A NAK is said once. The peer asks for what is missing before it.
+    if (!aeth->syndrome.is_ack()) return false;
+    ack_is_due_ = true;
+    return true;
+  }
+  Reply* const reply = replies_.Find(bth.psn);
+  if (reply == nullptr || failure_) return true;
+  reply->TakeBack((bth.psn - reply->first.value()).value());
+  if (is_loss && reply->losses++ == kLossesMax) FailReply(*reply, Reason::kPagesUnavailable, turn);
+  return true;
 }
 
 memory::Accessor Responder::AccessorOf(const Reply& reply) const {

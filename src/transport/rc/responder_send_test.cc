@@ -212,6 +212,54 @@ TEST_F(ResponderSendTest, AReadAndAWriteWaitForTheirPagesSideBySide) {
   EXPECT_TRUE(OneAnswer().IsAck(PsnAt(1)));
 }
 
+// As the adapter does with packets whose payload is gone.
+TEST_F(ResponderSendTest, AnswersThatCouldNotBeSentAreSentAgainInOrder) {
+  Deliver(ReadOf(0, 2 * kMtu));
+  SetWord(2 * kPage, 5);
+  Deliver({.operation = Operation::kFetchAdd, .atomic = AtomicOf(2 * kPage, 1)});
+  Deliver(WriteOnly(2 * kPage, Pattern(8)));
+  Turn turn = MakeTurn();
+  responder_->Pump(turn);
+  ASSERT_EQ(outbox_.packets().size(), 4u);
+  TakePagesAway(0, 1);
+  for (size_t i = 1; i < 4; ++i)
+    EXPECT_TRUE(responder_->TakeBack(outbox_.packets()[i], i == 1, turn));
+  outbox_.Clear();
+  EXPECT_TRUE(Answers().empty());
+  ASSERT_EQ(requests_.size(), 1u);
+  BringPages(0, 1);
+  PagesReady(requests_[0].ticket);
+  const auto answers = Answers();
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_EQ(answers[0].psn, PsnAt(1));
+  EXPECT_EQ(answers[0].payload, Read(kMtu, kMtu));
+  EXPECT_EQ(answers[1].original, 5u);
+  EXPECT_TRUE(answers[2].IsAck(PsnAt(3)));
+}
+
+TEST_F(ResponderSendTest, ANakIsNotTakenBack) {
+  Deliver(WriteOnly(4 * kPage, Pattern(8)));
+  Turn turn = MakeTurn();
+  responder_->Pump(turn);
+  ASSERT_EQ(outbox_.packets().size(), 1u);
+  EXPECT_FALSE(responder_->TakeBack(outbox_.packets()[0], false, turn));
+  outbox_.Clear();
+}
+
+TEST_F(ResponderSendTest, AnAnswerThatIsLostAgainAndAgainIsAnError) {
+  Deliver(ReadOf(0, 8));
+  Turn turn = MakeTurn();
+  int tries = 0;
+  for (; !responder_->failure() && tries < 1000; ++tries) {
+    responder_->Pump(turn);
+    ASSERT_EQ(outbox_.packets().size(), 1u);
+    EXPECT_TRUE(responder_->TakeBack(outbox_.packets()[0], true, turn));
+    outbox_.Clear();
+  }
+  EXPECT_EQ(tries, kLossesMax + 1);
+  EXPECT_TRUE(OneAnswer().IsNak(kStart, NakCode::kRemoteAccessError));
+}
+
 TEST_F(ResponderSendTest, AHeldReadWhosePagesCannotBeHadIsRefused) {
   TakePagesAway(0, 1);
   Deliver(ReadOf(0, 8));

@@ -157,6 +157,13 @@ TEST_F(ResponderTest, AWriteIntoAbsentPagesIsToldWhenTheyAreThere) {
   EXPECT_EQ(Read(kMtu, kMtu), bytes);
 }
 
+TEST_F(ResponderTest, ThePeerWaitsAsLongAsPagesHaveTakenToCome) {
+  TakePagesAway(0, 1);
+  page_service_ = Milliseconds(7);
+  Deliver(WriteOnly(0, Pattern(8)));
+  EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, wire::RnrTimerAtLeast(Milliseconds(7))));
+}
+
 TEST_F(ResponderTest, PagesThatCannotBeHadEndTheConnection) {
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)));

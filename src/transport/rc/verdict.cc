@@ -52,7 +52,6 @@ Verdict RowOf(Reason reason) {
       return kTooLong;
     case Reason::kNoPersistence:
     case Reason::kPagesUnavailable:
-    case Reason::kMemoryGone:
       return kAccessError;
     case Reason::kReceiveBufferDenied:
       return kBadReceive;
@@ -132,8 +131,6 @@ const char* NameOf(Reason reason) {
       return "the pages cannot be had";
     case Reason::kReceiveBufferDenied:
       return "the receive request's memory is denied";
-    case Reason::kMemoryGone:
-      return "the memory is gone";
     case Reason::kCompletionQueueError:
       return "the completion queue is full";
   }

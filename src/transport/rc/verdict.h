@@ -30,8 +30,7 @@ enum class Reason : uint8_t {
   kNoPersistence,     // no region here can promise it
   kPagesUnavailable,  // the pages of a request cannot be had
   // The fault is on this side.
-  kReceiveBufferDenied,   // the list of the receive request names memory that is not its own
-  kMemoryGone,            // unmapped by the program behind the back of the tables
+  kReceiveBufferDenied,   // the list of the receive request names memory that is not to be had
   kCompletionQueueError,  // the completion had no room
 };
 inline constexpr size_t kReasonCount = static_cast<size_t>(Reason::kCompletionQueueError) + 1;

@@ -47,7 +47,6 @@ TEST(VerdictTest, EveryDenialIsAnAccessErrorButMisalignment) {
   }
   EXPECT_EQ(VerdictOf(Reason::kNoPersistence), VerdictOf(Denial::kNoRight));
   EXPECT_EQ(VerdictOf(Reason::kPagesUnavailable), VerdictOf(Denial::kNoRight));
-  EXPECT_EQ(VerdictOf(Reason::kMemoryGone), VerdictOf(Denial::kNoRight));
 }
 
 TEST(VerdictTest, TroubleOfOurOwnIsAnOperationalError) {

@@ -16,7 +16,7 @@ constexpr uint64_t kTicketsOfReceiver = uint64_t{1} << 63;
 // The fault is on this side.
 bool IsOurs(Cause cause) {
   return cause == Cause(Reason::kMessageTooLong) || cause == Cause(Reason::kReceiveBufferDenied) ||
-         cause == Cause(Reason::kMemoryGone) || cause == Cause(Reason::kCompletionQueueError);
+         cause == Cause(Reason::kCompletionQueueError);
 }
 
 }  // namespace

@@ -1,0 +1,116 @@
+#include "adapter/pinned_memory.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/page.h"
+#include "memory/address.h"
+
+namespace verbena::adapter {
+namespace {
+
+constexpr PageShift kPage(PageShift::kMin);
+
+Interval PagesOf(uint64_t address, uint64_t length) {
+  CHECK(length > 0);
+  return {RoundDown(address, kPage), (address + (length - 1)) | kPage.mask()};
+}
+
+void* StartOf(Interval pages) { return memory::PointerTo(memory::MachineAddress(pages.first)); }
+uint64_t SizeOf(Interval pages) { return pages.last - pages.first + 1; }
+
+Error ErrorOfLock(int error, uint64_t bytes) {
+  rlimit limit{};
+  const bool is_limit = (error == ENOMEM || error == EPERM || error == EAGAIN) &&
+                        getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  std::string text = "cannot pin " + std::to_string(bytes) + " bytes: ";
+  if (is_limit) {
+    text += "the memlock limit of this process is " + std::to_string(limit.rlim_cur >> 10) +
+            " KiB (ulimit -l), or the memory is not mapped; without VERBENA_PIN nothing is pinned";
+  } else {
+    text += std::strerror(error);
+  }
+  return {is_limit ? ErrorCode::kLimit : ErrorCode::kSystem, text};
+}
+
+}  // namespace
+
+ErrorOr<void> PinnedMemory::Pin(uint64_t address, uint64_t length) {
+  if (length == 0) return {};
+  const Interval pages = PagesOf(address, length);
+  const MutexLock lock(mutex_);
+  Count(pages, true);
+  if (mlock(StartOf(pages), SizeOf(pages)) == 0) return {};
+  const int error = errno;
+  // It may have locked a part of them.
+  Count(pages, false);
+  return Fail(ErrorOfLock(error, length));
+}
+
+void PinnedMemory::Unpin(uint64_t address, uint64_t length) {
+  if (length == 0) return;
+  const MutexLock lock(mutex_);
+  Count(PagesOf(address, length), false);
+}
+
+// Pages that nobody wants any more are unlocked.
+void PinnedMemory::Count(Interval pages, bool one_more) {
+  std::vector<std::pair<Interval, uint32_t>> parts;
+  uint64_t at = pages.first;
+  const auto add = [&](uint64_t last, uint32_t count) {
+    parts.push_back({{at, last}, count});
+    at = last + 1;
+  };
+  counts_.ForEachOverlap(pages, [&](const IntervalMap<uint32_t>::Entry& entry) {
+    if (entry.interval.first > at) add(entry.interval.first - 1, 0);
+    add(std::min(entry.interval.last, pages.last), entry.value);
+  });
+  if (parts.empty() || parts.back().first.last < pages.last) add(pages.last, 0);
+  for (const auto& [part, count] : parts) {
+    CHECK(one_more || count > 0);
+    if (one_more || count > 1) {
+      counts_.Assign(part, one_more ? count + 1 : count - 1);
+    } else {
+      counts_.Erase(part);
+      // The program may have unmapped it, and then it is unlocked.
+      static_cast<void>(munlock(StartOf(part), SizeOf(part)));
+    }
+  }
+}
+
+void PinnedMemory::Belong(uint64_t address, uint64_t length, memory::Key region) {
+  if (length == 0) return;
+  const MutexLock lock(mutex_);
+  regions_.insert_or_assign(region.index().value(), PagesOf(address, length));
+}
+
+void PinnedMemory::Release(memory::Key region) {
+  const MutexLock lock(mutex_);
+  const auto found = regions_.find(region.index().value());
+  if (found == regions_.end()) return;
+  Count(found->second, false);
+  regions_.erase(found);
+}
+
+void PinnedMemory::Rename(memory::Key from, memory::Key to) {
+  const MutexLock lock(mutex_);
+  auto node = regions_.extract(from.index().value());
+  if (node.empty()) return;
+  node.key() = to.index().value();
+  regions_.insert(std::move(node));
+}
+
+uint64_t PinnedMemory::region_count() const {
+  const MutexLock lock(mutex_);
+  return regions_.size();
+}
+
+}  // namespace verbena::adapter

@@ -1,0 +1,26 @@
+#include "adapter/service_time.h"
+
+#include <gtest/gtest.h>
+
+namespace verbena::adapter {
+namespace {
+
+TEST(ServiceTimeTest, ComesNearToWhatItIsTold) {
+  ServiceTime time;
+  EXPECT_EQ(time.estimate(), Milliseconds(1));
+  for (int i = 0; i < 100; ++i) time.Add(Microseconds(60));
+  EXPECT_NEAR(static_cast<double>(time.estimate().nanoseconds()), 60'000, 100);
+  time.Add(Microseconds(860));
+  EXPECT_NEAR(static_cast<double>(time.estimate().nanoseconds()), 160'000, 200);
+}
+
+TEST(ServiceTimeTest, IsBounded) {
+  ServiceTime time;
+  for (int i = 0; i < 200; ++i) time.Add(Seconds(100));
+  EXPECT_LE(time.estimate(), ServiceTime::kMax);
+  for (int i = 0; i < 200; ++i) time.Add(Nanoseconds(1));
+  EXPECT_GE(time.estimate(), ServiceTime::kMin);
+}
+
+}  // namespace
+}  // namespace verbena::adapter

@@ -1,0 +1,93 @@
+// Pages that are missing under a requester, or go while it sends from them.
+
+#include <gtest/gtest.h>
+
+#include "tests/support/requester_fixture.h"
+#include "transport/rc/placement.h"
+
+namespace verbena::transport {
+namespace {
+
+using RequesterPagesTest = RequesterTest;
+
+TEST_F(RequesterPagesTest, MissingPagesStallThisQueuePairWithoutATimeout) {
+  Reset({.ack_timeout = Milliseconds(10)});
+  MapAll(false);
+  Post(SendOpcode::kSend, {Bytes(0, 10)});
+  EXPECT_EQ(Pump().size(), 0u);
+  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_EQ(requester_->next_time(), Time::Never());
+  MapAll(true);
+  Turn turn = MakeTurn();
+  requester_->OnPagesReady(requests_[0].ticket, true, turn);
+  EXPECT_EQ(PsnsOf(Pump()), Psns{100});
+}
+
+// As the adapter does with packets whose payload is gone.
+TEST_F(RequesterPagesTest, PacketsThatCouldNotBeSentAreSentAgain) {
+  config_.ack_timeout = Milliseconds(1);
+  Reset(config_);
+  PostWrite(0, 3 * kMtu);
+  Turn turn = MakeTurn();
+  requester_->Pump(turn, true);
+  ASSERT_EQ(outbox_->packets().size(), 3u);
+  MapAll(false);
+  requester_->TakeBack(Psn(101), true, turn);
+  requester_->TakeBack(Psn(102), false, turn);
+  outbox_->Clear();
+  EXPECT_EQ(PsnsOf(Pump()), Psns{});
+  ASSERT_EQ(requests_.size(), 1u);
+  Advance(Seconds(1));
+  EXPECT_EQ(requester_->counters().timeouts, 0u) << "our own pages are no fault of the peer's";
+  MapAll(true);
+  Turn later = MakeTurn();
+  requester_->OnPagesReady(requests_[0].ticket, true, later);
+  EXPECT_EQ(PsnsOf(Pump()), (Psns{101, 102}));
+  Ack(102);
+  EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}}));
+}
+
+TEST_F(RequesterPagesTest, APacketThatIsLostAgainAndAgainIsAnError) {
+  PostWrite(0, 10);
+  int tries = 0;
+  for (; !requester_->has_failed() && tries < 1000; ++tries) {
+    ASSERT_EQ(Pump().size(), 1u);
+    Turn turn = MakeTurn();
+    requester_->TakeBack(Psn(100), true, turn);
+  }
+  EXPECT_EQ(tries, kLossesMax + 1);
+  EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kLocalProtectionError}}));
+}
+
+TEST_F(RequesterPagesTest, PagesThatCannotBeHadDoNotMatterOnceTheElementHasEnded) {
+  Reset({.ack_timeout = Milliseconds(10)});
+  Post(SendOpcode::kSend, {Bytes(0, 10)});
+  EXPECT_EQ(PsnsOf(Pump()), Psns{100});
+  MapAll(false);
+  Advance(Milliseconds(10));
+  EXPECT_EQ(Pump().size(), 0u);  // it is to be sent again, and its page is gone
+  ASSERT_EQ(requests_.size(), 1u);
+  Ack(100);
+  EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}}));
+  Turn turn = MakeTurn();
+  requester_->OnPagesReady(requests_[0].ticket, false, turn);
+  EXPECT_FALSE(requester_->has_failed());
+}
+
+TEST_F(RequesterPagesTest, MissingPagesOfAReadAskAgainForWhatWasDropped) {
+  PostRead(0, 2 * kMtu);
+  Pump();
+  MapAll(false);
+  ReadResponse(wire::Position::kFirst, 100, std::string(kMtu, 'a'));
+  ASSERT_EQ(requests_.size(), 1u);
+  MapAll(true);
+  Turn turn = MakeTurn();
+  requester_->OnPagesReady(requests_[0].ticket, true, turn);
+  EXPECT_EQ(PsnsOf(Pump()), Psns{100});
+  ReadResponse(wire::Position::kFirst, 100, std::string(kMtu, 'a'));
+  ReadResponse(wire::Position::kLast, 101, std::string(kMtu, 'b'));
+  EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}}));
+}
+
+}  // namespace
+}  // namespace verbena::transport

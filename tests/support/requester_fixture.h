@@ -1,0 +1,222 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "memory/copier.h"
+#include "memory/memory_core.h"
+#include "memory/signal_guard.h"
+#include "queue/completion_queue.h"
+#include "queue/work_queue.h"
+#include "transport/rc/requester.h"
+#include "wire/roce/aeth.h"
+#include "wire/roce/atomic_eth.h"
+#include "wire/roce/packet.h"
+#include "wire/roce/reth.h"
+
+namespace verbena::transport {
+
+// A packet as the peer would see it.
+struct Sent {
+  const wire::OpcodeInfo* info;
+  wire::Bth bth;
+  std::string payload;
+  wire::Reth reth;
+  wire::AtomicEth atomic;
+};
+
+// A requester with a path MTU of 256 over 64 KiB of memory, all of one region, and a peer that is
+// the test.
+class RequesterTest : public testing::Test {
+ protected:
+  static constexpr uint32_t kMtu = 256;
+  static constexpr uint64_t kArena = 64 * 1024;
+  using CompletionStatus = queue::CompletionStatus;
+  using SendOpcode = queue::SendOpcode;
+  using Psn = wire::Psn;
+  using Rights = memory::Rights;
+
+  RequesterTest() { Reset({}); }
+
+  void Reset(const RcConfig& changes) {
+    memory::SignalGuard::Install();
+    core_ = std::make_unique<memory::MemoryCore>();
+    const auto pd = *core_->domains.Allocate(*core_->consumers.Open({}));
+    config_ = changes;
+    config_.local_qp = wire::QpNumber(17);
+    config_.remote_qp = wire::QpNumber(18);
+    config_.path_mtu = kMtu;
+    config_.who = {pd, memory::QpNumber(17)};
+    arena_.assign(kArena, std::byte{0});
+    for (size_t i = 0; i < kArena; ++i) arena_[i] = static_cast<std::byte>(i * 7 + i / 256);
+    const uint64_t at = reinterpret_cast<uintptr_t>(arena_.data());
+    const memory::RegionSpec spec{.pd = pd,
+                                  .start = memory::KeyAddress(at),
+                                  .length = kArena,
+                                  .rights = Rights::kLocalRead | Rights::kLocalWrite};
+    const auto made =
+        *core_->regions.Register(spec, memory::LinearBacking{memory::PhysicalAddress(at)});
+    key_ = made.local;
+    MapAll(true);
+    queue_ = std::make_unique<queue::SendQueue>(
+        queue::WorkQueueLimits{.capacity = 16, .sges_max = 16, .inline_max = 64, .pages_max = 4});
+    cq_ = std::make_unique<queue::CompletionQueue>(64);
+    outbox_ = std::make_unique<Outbox>(256);
+    requester_ = std::make_unique<Requester>(config_, *queue_, *cq_);
+    requester_->Start(Psn(100));
+  }
+
+  void MapAll(bool present) {
+    const memory::ProtectionEntry* entry = core_->table.Find(key_.index());
+    const uint64_t count = entry->table->page_count();
+    if (present) {
+      ASSERT_TRUE(core_->regions.MapPages(key_, 0, count, std::nullopt, true).has_value());
+    } else {
+      ASSERT_TRUE(core_->regions.UnmapPages(key_, 0, count).has_value());
+    }
+  }
+
+  queue::Sge Bytes(uint64_t offset, uint32_t length) const {
+    return {.address = reinterpret_cast<uintptr_t>(arena_.data()) + offset,
+            .length = length,
+            .key = queue::KeyValue(key_.value())};
+  }
+  std::string Text(uint64_t offset, size_t length) const {
+    return {reinterpret_cast<const char*>(arena_.data()) + offset, length};
+  }
+
+  void Post(SendOpcode opcode, std::vector<queue::Sge> sges, queue::SendOperand operand = {},
+            queue::SendFlags flags = {.signaled = true}) {
+    queue::SendWqe wqe;
+    wqe.id = queue::WrId(++posted_);
+    wqe.opcode = opcode;
+    wqe.flags = flags;
+    wqe.operand = operand;
+    ASSERT_TRUE(queue_->Post({.wqe = wqe, .sges = sges}).has_value());
+  }
+  void PostWrite(uint64_t offset, uint32_t length) {
+    Post(SendOpcode::kWrite, {Bytes(offset, length)},
+         queue::Remote{.address = 0x1000, .key = queue::KeyValue(7)});
+  }
+  void PostRead(uint64_t offset, uint32_t length) {
+    Post(SendOpcode::kRead, {Bytes(offset, length)},
+         queue::Remote{.address = 0x2000, .key = queue::KeyValue(9)});
+  }
+
+  Turn MakeTurn() { return {now_, *core_, *outbox_}; }
+
+  // What the requester sends now.
+  std::vector<Sent> Pump() {
+    Turn turn = MakeTurn();
+    requester_->Pump(turn, may_begin_);
+    EXPECT_TRUE(requester_->IsConsistent());
+    std::vector<Sent> sent;
+    for (const OutPacket& packet : outbox_->packets()) sent.push_back(Read(packet));
+    for (const PageRequest& request : outbox_->page_requests()) requests_.push_back(request);
+    outbox_->Clear();
+    return sent;
+  }
+
+  static Sent Read(const OutPacket& packet) {
+    std::vector<std::byte> bytes(packet.header.begin(),
+                                 packet.header.begin() + static_cast<long>(packet.header_size));
+    std::vector<std::byte> payload(packet.payload_size);
+    if (!packet.inlined.empty()) {
+      std::memcpy(payload.data(), packet.inlined.data(), payload.size());
+    } else if (packet.payload_size > 0) {
+      EXPECT_FALSE(memory::CopyOut(payload, packet.payload).fault.has_value());
+    }
+    bytes.insert(bytes.end(), payload.begin(), payload.end());
+    bytes.resize(bytes.size() + wire::PadFor(payload.size()) + wire::kIcrcSize);
+    const auto parsed = wire::Packet::Parse(bytes);
+    EXPECT_TRUE(parsed.has_value());
+    return {&parsed->info(), parsed->bth(),
+            std::string(reinterpret_cast<const char*>(payload.data()), payload.size()),
+            parsed->Get<wire::Reth>().value_or(wire::Reth()),
+            parsed->Get<wire::AtomicEth>().value_or(wire::AtomicEth())};
+  }
+
+  template <class... Headers>
+  void Respond(wire::Operation operation, wire::Position position, Psn psn,
+               std::span<const std::byte> payload, const Headers&... headers) {
+    std::array<std::byte, 64 + 4096 + 8> buffer{};
+    const wire::OpcodeInfo* info = wire::FindOpcode(wire::Service::kRc, operation, position);
+    ASSERT_NE(info, nullptr);
+    wire::PacketBuilder builder(buffer,
+                                {.opcode = info->opcode, .dest_qp = wire::QpNumber(17), .psn = psn},
+                                payload.size());
+    (builder.Add(headers), ...);
+    const size_t header_size = builder.headers().size();
+    if (!payload.empty()) std::memcpy(&buffer[header_size], payload.data(), payload.size());
+    const auto packet = wire::Packet::Parse(std::span(buffer).first(builder.size()));
+    ASSERT_TRUE(packet.has_value());
+    Turn turn = MakeTurn();
+    requester_->OnResponse(*packet, turn);
+    EXPECT_TRUE(requester_->IsConsistent());
+    for (const PageRequest& request : outbox_->page_requests()) requests_.push_back(request);
+    outbox_->Clear();
+  }
+  void Answer(wire::Syndrome syndrome, Psn psn) {
+    Respond(wire::Operation::kAcknowledge, wire::Position::kOnly, psn, {},
+            wire::Aeth{.syndrome = syndrome});
+  }
+  void Ack(uint32_t psn) { Answer(wire::Syndrome::Ack(), Psn(psn)); }
+  void ReadResponse(wire::Position position, uint32_t psn, const std::string& text) {
+    const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+    if (position == wire::Position::kMiddle) {
+      Respond(wire::Operation::kReadResponse, position, Psn(psn), bytes);
+    } else {
+      Respond(wire::Operation::kReadResponse, position, Psn(psn), bytes, wire::Aeth{});
+    }
+  }
+  void Advance(Duration by) {
+    now_ += by;
+    Turn turn = MakeTurn();
+    if (requester_->next_time() <= now_) requester_->OnTime(turn);
+  }
+
+  struct Ended {
+    uint64_t id;
+    CompletionStatus status;
+    friend bool operator==(const Ended&, const Ended&) = default;
+  };
+  std::vector<Ended> Poll() {
+    std::array<queue::Completion, 64> completions;
+    const size_t count = cq_->Poll(completions).value();
+    std::vector<Ended> ended;
+    for (size_t i = 0; i < count; ++i) {
+      ended.push_back({completions[i].id.value(), completions[i].status});
+    }
+    return ended;
+  }
+  static std::vector<uint32_t> PsnsOf(const std::vector<Sent>& sent) {
+    std::vector<uint32_t> psns;
+    for (const Sent& packet : sent) psns.push_back(packet.bth.psn.value());
+    return psns;
+  }
+  using Psns = std::vector<uint32_t>;
+  using All = std::vector<Ended>;
+
+  RcConfig config_;
+  std::unique_ptr<memory::MemoryCore> core_;
+  std::vector<std::byte> arena_;
+  memory::Key key_;
+  std::unique_ptr<queue::SendQueue> queue_;
+  std::unique_ptr<queue::CompletionQueue> cq_;
+  std::unique_ptr<Outbox> outbox_;
+  std::unique_ptr<Requester> requester_;
+  std::vector<PageRequest> requests_;
+  uint64_t posted_ = 0;
+  bool may_begin_ = true;
+  Time now_;
+};
+
+}  // namespace verbena::transport
