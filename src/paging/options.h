@@ -37,7 +37,7 @@ struct Shares {
         part_max(budget / 4),
         grace_min(std::max(kGraceMin, budget / 16)),
         ahead_max(budget / 8),
-        overrun_max(budget / 8),
+        overrun_max(std::max(2 * kGraceMin, budget / 8)),
         reserve_high(std::clamp(budget / 16, 1U, 4096U)),
         reserve_low((reserve_high + 1) / 2) {}
 
@@ -45,7 +45,7 @@ struct Shares {
   uint32_t part_max;     // of one ticket, at a time: so that several find room
   uint32_t grace_min;    // granules last told, which stay even longer
   uint32_t ahead_max;    // read ahead, and not yet wanted
-  uint32_t overrun_max;  // beyond the budget, while as many cannot be written
+  uint32_t overrun_max;  // beyond the budget, to be read, while as many cannot be written
   uint32_t reserve_high;
   uint32_t reserve_low;  // fewer free or droppable granules: make it reserve_high
 };
