@@ -16,7 +16,7 @@ static_assert(kBudgetMin >= 4 * kGraceMin);
 // The bounds of a Ledger, each with a default. A value type.
 struct Options {
   uint32_t budget = 1024;        // granules in memory; SetBudget changes it; at least kBudgetMin
-  uint32_t tickets_max = 4096;   // wants under way; one more is refused
+  uint32_t tickets_max = 4096;   // wants under way; one more is refused: have room for all
   uint32_t writes_max = 32;      // under way at a time: more would only wait in the store's queue
   uint32_t read_ahead_max = 32;  // granules; 0: none
   uint32_t read_attempts = 3;    // of a granule; then it is broken
@@ -34,7 +34,7 @@ struct Options {
 struct Shares {
   explicit constexpr Shares(uint32_t granules)
       : budget(std::max(granules, kBudgetMin)),
-        part_max(budget / 4),
+        part_max(std::min(budget / 4, 1024U)),
         grace_min(std::max(kGraceMin, budget / 16)),
         ahead_max(budget / 8),
         overrun_max(std::max(2 * kGraceMin, budget / 8)),
