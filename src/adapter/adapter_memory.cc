@@ -136,8 +136,8 @@ bool Adapter::IsManaged(uint64_t address) {
   return !found || found->arena != nullptr;
 }
 
-// Only memory in one piece, and none that is managed: the pages of a list are wherever they are, and all of the address space
-// is more than anybody has.
+// Only memory in one piece, and none that is managed: the pages of a list are wherever they are,
+// and all of the address space is more than anybody has.
 ErrorOr<std::optional<Adapter::PinnedRange>> Adapter::Pin(const memory::RegionSpec& spec,
                                                           const memory::Backing* backing) {
   const auto* const linear = std::get_if<memory::LinearBacking>(backing);

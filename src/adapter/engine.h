@@ -156,7 +156,7 @@ class VERBENA_CAPABILITY("engine") Engine {
   RunQueue<QueuePair> run_queue_;
   TimerHeap<QueuePair> timers_;
   std::vector<Cq*> moderated_;
-  ResidentPages resident_{memory, managed, pager_};
+  ResidentPages resident_{memory, &managed, pager_};
   std::vector<PageJob> done_pages_;  // kept for its capacity
   ServiceTime page_service_;
   Alarm alarm_;

@@ -9,8 +9,10 @@ namespace verbena::adapter {
 bool ResidentPages::Map(const memory::Fault& fault) {
   constexpr uint64_t kBytesMax = PresenceScan::kPagesAtOnce << PageShift::kMin;
   PageJob job = JobFor(memory_, {.qp = {}, .ticket = {}, .fault = fault}, kBytesMax);
-  managed_.RefuseProgramView(job);
-  if (managed_.Covers(job.address)) return false;
+  if (managed_ != nullptr) {
+    managed_->RefuseProgramView(job);
+    if (managed_->Covers(job.address)) return false;
+  }
   const uint64_t length = job.page_count * fault.page_shift.bytes();
   if (length == 0 || length > kBytesMax) return false;
   const uint64_t there = pager_.presence().LookForPrefix(job.address, length >> PageShift::kMin);

@@ -14,14 +14,14 @@ namespace verbena::adapter {
 // Owned by the engine, and used under its lock.
 class ResidentPages final : public transport::ResidentPages {
  public:
-  ResidentPages(memory::MemoryCore& memory, const ManagedPages& managed, Pager& pager)
+  ResidentPages(memory::MemoryCore& memory, const ManagedPages* managed, Pager& pager)
       : memory_(memory), managed_(managed), pager_(pager) {}
 
   [[nodiscard]] bool Map(const memory::Fault& fault) override;
 
  private:
   memory::MemoryCore& memory_;
-  const ManagedPages& managed_;
+  const ManagedPages* const managed_;  // nullptr: there is none
   Pager& pager_;
 };
 

@@ -53,7 +53,7 @@ class ResidentPagesTest : public ::testing::Test {
   std::byte* start_ = nullptr;
   memory::Key key_;
   Pager pager_{1, BestPopulateMethod(), [] {}};
-  ResidentPages resident_{core_, pager_};
+  ResidentPages resident_{core_, nullptr, pager_};
 };
 
 TEST_F(ResidentPagesTest, PagesThatTheProgramHasUsedAreThere) {

@@ -97,7 +97,7 @@ Placement PlaceWrite(const RemoteRange& rest, std::span<const std::byte> payload
   CHECK(payload.size() <= rest.length);
   if (payload.empty()) return Placed{};
   const auto found = memory.translator.FindInOnePiece(rest.key, rest.start, payload.size(),
-                                                     Access::kRemoteWrite, who);
+                                                      Access::kRemoteWrite, who);
   if (found.is_there && found.use != KeyUse::kSpent && IsCopied(found.at, payload)) [[likely]] {
     return Placed{found.use};
   }
@@ -110,7 +110,7 @@ Placement ScatterSend(queue::SgeCursor& cursor, std::span<const std::byte> paylo
   queue::SgeCursor walk = cursor;
   if (const auto piece = walk.Next(payload.size()); piece && piece->length == payload.size()) {
     const auto found = memory.translator.FindInOnePiece(KeyOf(*piece), KeyAddress(piece->address),
-                                                       piece->length, Access::kLocalWrite, who);
+                                                        piece->length, Access::kLocalWrite, who);
     if (found.is_there && IsCopied(found.at, payload)) [[likely]] {
       cursor = walk;
       return Placed{};
