@@ -53,6 +53,7 @@ class SignalView final : public CpuView {
   void Unmap(paging::Run run) override;
   void Map(paging::Run run, bool is_writable) override;
   void Refuse(paging::Run run) override;
+  void Wake(paging::Run run) override;
   [[nodiscard]] size_t TakeFaults(std::span<CpuFault> faults) override;
   [[nodiscard]] int fd() const override { return posted_some_.get(); }
   void Stop() override;
@@ -82,7 +83,6 @@ class SignalView final : public CpuView {
     return buckets_[granule % kBuckets];
   }
   void Set(paging::Run run, int protection, Sight sight);
-  void Wake(paging::Run run);
 
   const FileDescriptor posted_some_;  // an eventfd
   const std::span<std::byte> bytes_;

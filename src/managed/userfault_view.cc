@@ -86,7 +86,7 @@ void UserfaultView::Map(paging::Run run, bool is_writable) {
   if (Show(bytes, is_writable)) return;
   // Some were shown before, perhaps in another way, and nobody was woken for them.
   Protect(bytes, is_writable);
-  Wake(bytes);
+  Wake(run);
 }
 
 void UserfaultView::Refuse(paging::Run run) {
@@ -96,7 +96,12 @@ void UserfaultView::Refuse(paging::Run run) {
     refused_count_ += !is_refused_[i];
     is_refused_[i] = true;
   }
-  Wake(bytes);
+  Wake(run);
+}
+
+void UserfaultView::Wake(paging::Run run) {
+  uffdio_range range = RangeOf(BytesOf(run));
+  ioctl(file_.get(), UFFDIO_WAKE, &range);
 }
 
 size_t UserfaultView::TakeFaults(std::span<CpuFault> faults) {
@@ -181,11 +186,6 @@ bool UserfaultView::FillHole(std::byte* page) const {
     if (errno != EAGAIN) return errno == EEXIST;
   }
   return true;
-}
-
-void UserfaultView::Wake(std::span<std::byte> bytes) const {
-  uffdio_range range = RangeOf(bytes);
-  ioctl(file_.get(), UFFDIO_WAKE, &range);
 }
 
 }  // namespace verbena::managed
