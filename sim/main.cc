@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/paging/run.h"
 #include "sim/simulator.h"
 #include "tests/support/seed_options.h"
 
@@ -22,6 +23,8 @@
 
 namespace {
 
+using verbena::sim::PagingPlan;
+using verbena::sim::PagingRun;
 using verbena::sim::Simulator;
 using verbena::sim::Swarm;
 using Clock = std::chrono::steady_clock;
@@ -31,6 +34,7 @@ constexpr const char* kHelp =
     "\n"
     "  --seed N       run this seed (default 1)\n"
     "  --seeds A..B   run these seeds, both included\n"
+    "  --paging       not adapters, but the pager of managed memory on a bad swap store\n"
     "  --minutes M    go on from the first seed for so long\n"
     "  --keep-going   do not stop at the first failure\n"
     "  --pcap FILE    write the packets of the (last) run to FILE, as pcapng\n"
@@ -39,7 +43,8 @@ constexpr const char* kHelp =
     "\n"
     "One seed fixes everything. A failure prints how to repeat it, and its packets are written to\n"
     "verbena-sim-N.pcapng. A failed CHECK ends the program; then it prints the command that\n"
-    "writes them.\n";
+    "writes them. With --paging a failure writes its inputs and actions to\n"
+    "verbena-sim-paging-N.txt; there are no packets.\n";
 
 struct Arguments {
   verbena::SeedRange seeds;
@@ -47,11 +52,13 @@ struct Arguments {
   std::string capture;
   bool keep_going = false;
   bool verbose = false;
+  bool paging = false;
   bool help = false;
 };
 
 bool ParseFlag(std::string_view name, Arguments& arguments) {
   if (name == "--help") return arguments.help = true;
+  if (name == "--paging") return arguments.paging = true;
   if (name == "--keep-going") return arguments.keep_going = true;
   return name == "--verbose" && (arguments.verbose = true);
 }
@@ -80,16 +87,24 @@ std::optional<Arguments> Parse(int argc, char** argv) {
 // For the case that a CHECK ends the process: a signal handler can reach nothing else.
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
 volatile uint64_t g_seed;
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
+volatile bool g_is_paging;
 
 // The run is the same every time, so that its packets can be had by another one.
 void SaySeed(int /*signal*/) {
   std::array<char, 300> text{};
   const auto seed = static_cast<unsigned long long>(g_seed);
-  const int length = std::snprintf(text.data(), text.size(),
-                                   "FAILED: seed %llu, commit " VERBENA_COMMIT
-                                   "\nrepeat with: build/bin/verbena-sim --seed %llu --verbose "
-                                   "--pcap verbena-sim-%llu.pcapng\n",
-                                   seed, seed, seed);
+  const int length =
+      g_is_paging
+          ? std::snprintf(text.data(), text.size(),
+                          "FAILED: seed %llu, commit " VERBENA_COMMIT
+                          "\nrepeat with: build/bin/verbena-sim --paging --seed %llu --verbose\n",
+                          seed, seed)
+          : std::snprintf(text.data(), text.size(),
+                          "FAILED: seed %llu, commit " VERBENA_COMMIT
+                          "\nrepeat with: build/bin/verbena-sim --seed %llu --verbose "
+                          "--pcap verbena-sim-%llu.pcapng\n",
+                          seed, seed, seed);
   if (write(STDERR_FILENO, text.data(), static_cast<size_t>(length)) < 0) _exit(1);
 }
 
@@ -146,8 +161,8 @@ void Tell(const Progress& progress, const char* end) {
   std::fflush(stdout);
 }
 
-void RunSeed(uint64_t seed, const Arguments& arguments, Progress& progress) {
-  g_seed = seed;
+// True unless it fails.
+bool RunAdapters(uint64_t seed, const Arguments& arguments) {
   const Swarm swarm = Swarm::Draw(seed);
   if (arguments.verbose) std::fputs(swarm.ToString().c_str(), stdout);
   std::fflush(stdout);
@@ -155,10 +170,53 @@ void RunSeed(uint64_t seed, const Arguments& arguments, Progress& progress) {
                                        ? Simulator::Run(swarm, nullptr)
                                        : RunWithCapture(swarm, arguments.capture);
   if (arguments.verbose) Describe(result);
+  if (!result.failure.empty()) TellFailure(swarm, result);
+  return result.failure.empty();
+}
+
+void Describe(const PagingRun::Result& result) {
+  const auto& counters = result.counters;
+  std::printf(
+      "-> %llu goals, %llu wants, %llu reads, %llu writes, %llu granules lost, %llu refusals, %s, "
+      "digest %016llx\n",
+      static_cast<unsigned long long>(result.goals),
+      static_cast<unsigned long long>(counters.wants),
+      static_cast<unsigned long long>(counters.reads),
+      static_cast<unsigned long long>(counters.writes),
+      static_cast<unsigned long long>(result.lost),
+      static_cast<unsigned long long>(counters.refused_broken + counters.refused_limit),
+      verbena::ToString(result.virtual_time).c_str(),
+      static_cast<unsigned long long>(result.digest));
+}
+
+// Runs it once more, for its trace.
+void TellFailure(const PagingPlan& plan, const PagingRun::Result& result) {
+  const std::string path = "verbena-sim-paging-" + std::to_string(plan.seed) + ".txt";
+  std::ofstream file(path);
+  PagingRun::Run(plan, [&file](const std::string& line) { file << line << "\n"; });
+  std::printf("FAILED: seed %llu, commit " VERBENA_COMMIT
+              "\n%s%s\ntrace: %s\n"
+              "repeat with: build/bin/verbena-sim --paging --seed %llu --verbose\n",
+              static_cast<unsigned long long>(plan.seed), plan.ToString().c_str(),
+              result.failure.c_str(), path.c_str(), static_cast<unsigned long long>(plan.seed));
+}
+
+bool RunPaging(uint64_t seed, const Arguments& arguments) {
+  const PagingPlan plan = PagingPlan::Draw(seed);
+  if (arguments.verbose) std::fputs(plan.ToString().c_str(), stdout);
+  std::fflush(stdout);
+  const PagingRun::Result result = PagingRun::Run(plan, {});
+  if (arguments.verbose) Describe(result);
+  if (!result.failure.empty()) TellFailure(plan, result);
+  return result.failure.empty();
+}
+
+void RunSeed(uint64_t seed, const Arguments& arguments, Progress& progress) {
+  g_seed = seed;
+  g_is_paging = arguments.paging;
+  const bool is_good = arguments.paging ? RunPaging(seed, arguments) : RunAdapters(seed, arguments);
   ++progress.done;
-  if (result.failure.empty()) return;
-  progress.failed.push_back(seed);
-  TellFailure(swarm, result);
+  if (!is_good) progress.failed.push_back(seed);
 }
 
 int RunAll(const Arguments& arguments) {

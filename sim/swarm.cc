@@ -3,19 +3,10 @@
 #include <algorithm>
 
 #include "base/random.h"
+#include "sim/draw.h"
 
 namespace verbena::sim {
 namespace {
-
-// Off half of the time; else up to `most`, small values more often than large ones.
-uint32_t Trouble(Random& random, uint32_t most) {
-  if (random.Chance(1, 2)) return 0;
-  return static_cast<uint32_t>(1 + random.Below(1 + random.Below(most)));
-}
-
-Duration UpTo(Random& random, int64_t microseconds) {
-  return Microseconds(static_cast<int64_t>(1 + random.Below(static_cast<uint64_t>(microseconds))));
-}
 
 void DrawConnection(Random& random, Swarm& swarm) {
   swarm.path_mtu = uint32_t{256} << random.Below(5);
@@ -69,14 +60,6 @@ void Spare(Random& random, Swarm& swarm) {
   swarm.jitter = Duration();
   swarm.eviction = static_cast<uint32_t>(500 + random.Below(500));
   swarm.page_in_max = Milliseconds(20);
-}
-
-void Line(std::string& text, const char* name, uint64_t value) {
-  text += std::string(name) + "=" + std::to_string(value) + "\n";
-}
-
-void Line(std::string& text, const char* name, Duration value) {
-  text += std::string(name) + "=" + verbena::ToString(value) + "\n";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "base/check.h"
+#include "base/time.h"
 
 namespace verbena::paging {
 
@@ -25,6 +26,7 @@ struct Frame {
   FrameList* list = nullptr;  // the one that it is in
   Frame* older = nullptr;
   Frame* newer = nullptr;
+  Time told_at;               // that it is there, last
   uint32_t holds = 0;         // tickets that it must stay for
   uint32_t waiter = kNobody;  // the first ticket that waits for its reading or writing to end
   Phase phase = Phase::kResident;

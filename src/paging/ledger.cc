@@ -17,6 +17,7 @@ Ledger::Ledger(uint32_t granule_count, const Options& options)
 
 void Ledger::Want(Ticket ticket, Run run, Need need, View view, Time now) {
   CHECK(run.count >= 1 && run.end() <= granule_count());
+  now_ = std::max(now_, now);
   ++counters_.wants;
   const uint32_t index = wants_.New({.ticket = ticket, .run = run, .need = need, .view = view});
   if (index == WantTable::kNone) return Refuse(ticket, Refusal::kLimit);
@@ -25,14 +26,14 @@ void Ledger::Want(Ticket ticket, Run run, Need need, View view, Time now) {
   // Those who need memory stand in line, and only the first in line holds anything: who held and
   // waited behind others could keep from them what they wait for.
   const bool may_pass = wants_.head() == WantTable::kNone || NeedsNoMemory(run);
-  if (may_pass && Admit(wants_[index], now)) {
+  if (may_pass && Admit(wants_[index])) {
     Advance(index);
   } else {
     ++counters_.waits;
     wants_.PushLine(index);
   }
   BringAhead(ahead);
-  Balance(now);
+  Balance();
 }
 
 void Ledger::Used(Run run) {
@@ -52,10 +53,10 @@ bool Ledger::NeedsNoMemory(Run run) const {
   return true;
 }
 
-void Ledger::Serve(Time now) {
+void Ledger::Serve() {
   while (wants_.head() != WantTable::kNone) {
     const uint32_t index = wants_.head();
-    if (!Admit(wants_[index], now) && !AdmitLess(wants_[index], now)) return;
+    if (!Admit(wants_[index]) && !AdmitLess(wants_[index])) return;
     wants_.PopLine();
     Advance(index);
   }
@@ -63,7 +64,7 @@ void Ledger::Serve(Time now) {
 
 // Holds granules from the first on, as far as the ticket is to be served now. False: no memory for
 // the next one; what it has it keeps.
-bool Ledger::Admit(WantRecord& want, Time now) {
+bool Ledger::Admit(WantRecord& want) {
   for (; want.admitted < std::min(want.run.count, shares_.part_max); ++want.admitted) {
     const uint32_t granule = want.run.first + want.admitted;
     Frame* const frame = granules_.Find(granule);
@@ -73,7 +74,7 @@ bool Ledger::Admit(WantRecord& want, Time now) {
       continue;
     }
     if (granules_.place(granule) == Place::kBroken) break;
-    if (granules_.frame_count() >= Limit() && !MakeRoom(CountMissing(want), now)) return false;
+    if (granules_.frame_count() >= Limit() && !MakeRoom(CountMissing(want))) return false;
     Bring(granule);
   }
   want.run.count = want.admitted;
@@ -90,18 +91,19 @@ uint32_t Ledger::CountMissing(const WantRecord& want) const {
 }
 
 // There is no memory for the first in line. As long as something is read or written, there will be:
-// every reading lets a ticket end, every writing a granule go. When nothing is, grace ends for all;
-// and then the ticket gets what it has, or, if that is nothing, waits for the store, but not for
-// ever. True if it leaves the line.
-bool Ledger::AdmitLess(WantRecord& want, Time now) {
+// every reading lets a ticket end, every writing a granule go. When nothing is, grace lasts no
+// longer than it must; and then the ticket gets what it has, or, if that is nothing, waits for the
+// store, but not for ever. True if it leaves the line.
+bool Ledger::AdmitLess(WantRecord& want) {
   if (reads_under_way_ + writes_under_way_ > 0) return false;
-  if (!grace_.empty()) {
-    EndGrace(0);
-    if (Admit(want, now)) return true;
-    if (reads_under_way_ + writes_under_way_ > 0) return false;
+  EndGrace(0);
+  if (Admit(want)) return true;
+  if (reads_under_way_ + writes_under_way_ > 0) return false;
+  if (want.admitted == 0) {
+    if (!grace_.empty()) return false;
+    CHECK(!health_.is_well());
+    if (!health_.IsHopeless(now_)) return false;
   }
-  if (want.admitted == 0) CHECK(!health_.is_well());
-  if (want.admitted == 0 && !health_.IsHopeless(now)) return false;
   want.run.count = want.admitted;
   return true;
 }
@@ -218,21 +220,29 @@ void Ledger::Unhold(Frame& frame) {
     case Frame::Phase::kResident:
       break;
   }
+  frame.told_at = now_;
   grace_.PushNewest(frame);
-  EndGrace(shares_.grace_max);
 }
 
 Time Ledger::next_time() const {
   Time next = unread_at_;
-  if (writes_under_way_ > 0) return next;
-  if (!stuck_.empty()) next = std::min(next, health_.retry_at());
-  const bool waits = wants_.head() != WantTable::kNone && reads_under_way_ == 0;
-  return waits ? std::min(next, health_.hopeless_at()) : next;
+  if (writes_under_way_ == 0 && !stuck_.empty()) next = std::min(next, health_.retry_at());
+  const bool has_line = wants_.head() != WantTable::kNone;
+  const bool is_standing = has_line && reads_under_way_ + writes_under_way_ == 0;
+  if (has_line || granules_.frame_count() > Limit()) {
+    const uint32_t kept = is_standing ? 0 : shares_.grace_min;
+    if (grace_.size() > kept) next = std::min(next, GraceEnd());
+  }
+  return is_standing && grace_.empty() ? std::min(next, health_.hopeless_at()) : next;
 }
 
+// Of the first in grace.
+Time Ledger::GraceEnd() const { return grace_.oldest()->told_at + options_.grace; }
+
 void Ledger::OnTime(Time now) {
-  if (now >= unread_at_) RetryReads();
-  Balance(now);
+  now_ = std::max(now_, now);
+  if (now_ >= unread_at_) RetryReads();
+  Balance();
 }
 
 }  // namespace verbena::paging

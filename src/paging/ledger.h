@@ -81,15 +81,16 @@ class Ledger {
 
  private:
   // ledger.cc: tickets
-  void Serve(Time now);
+  void Serve();
   [[nodiscard]] bool NeedsNoMemory(Run run) const;
-  [[nodiscard]] bool Admit(WantRecord& want, Time now);
-  [[nodiscard]] bool AdmitLess(WantRecord& want, Time now);
+  [[nodiscard]] bool Admit(WantRecord& want);
+  [[nodiscard]] bool AdmitLess(WantRecord& want);
   [[nodiscard]] uint32_t CountMissing(const WantRecord& want) const;
   [[nodiscard]] uint32_t CountThere(const WantRecord& want, uint32_t from) const;
   void Advance(uint32_t index);
   void WakeWaiters(Frame& frame);
   void Finish(uint32_t index);
+  [[nodiscard]] Time GraceEnd() const;
   void Refuse(Ticket ticket, Refusal refusal);
   void MapFor(const WantRecord& want, Frame& frame);
   void Hold(Frame& frame);
@@ -98,13 +99,13 @@ class Ledger {
   // ledger_evict.cc: memory for those who want it
   [[nodiscard]] uint32_t Limit() const;
   [[nodiscard]] int64_t Reserve() const;
-  [[nodiscard]] bool MakeRoom(uint32_t count, Time now);
-  void FillReserve(uint32_t needed, Time now);
-  void Balance(Time now);
-  bool PartSome(uint32_t count, Time now);
-  void PlaceParted(Frame& frame, Time now);
+  [[nodiscard]] bool MakeRoom(uint32_t count);
+  void FillReserve(uint32_t needed);
+  void Balance();
+  bool PartSome(uint32_t count);
+  void PlaceParted(Frame& frame);
   void DropParted(uint64_t count);
-  void EndGrace(uint32_t size_max);
+  void EndGrace(uint32_t kept);
   void Unmap(Frame& frame);
   void StartWrite(Frame& frame);
   void SetLeaving(Frame& frame, bool is_leaving);
@@ -114,13 +115,13 @@ class Ledger {
   void BringAhead(Run run);
   [[nodiscard]] uint64_t StartAhead(Run run);
   void StartRead(Frame& frame);
-  void OnBadRead(Frame& frame, Time now);
+  void OnBadRead(Frame& frame);
   void Break(Frame& frame);
   void DiscardFrame(Frame& frame);
   void Zero(Frame& frame);
   void Remove(Frame& frame, Place place, uint32_t stamp);
   void RetryReads();
-  void RetryWrites(Time now);
+  void RetryWrites();
   void Forget(uint32_t granule);
   void EndAhead(Frame& frame, bool is_wanted);
 
@@ -136,10 +137,11 @@ class Ledger {
   WantTable wants_;
   ActionList actions_;
   Counters counters_;
+  Time now_{};  // of the input
 
   // A frame that nobody holds is in one of these or in a queue of eviction_, except while it is
   // read, or written to leave.
-  FrameList grace_;   // told last, to stay a while
+  FrameList grace_;   // somebody was told about it not long ago
   FrameList parted_;  // unmapped, clean: dropped when memory is needed
   FrameList stuck_;   // unmapped, dirty, and the store does not take it
 

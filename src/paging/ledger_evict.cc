@@ -8,10 +8,10 @@
 namespace verbena::paging {
 
 void Ledger::SetBudget(uint32_t granules, Time now) {
+  now_ = std::max(now_, now);
   shares_ = Shares(granules);
   eviction_.SetCapacity(shares_.budget);
-  EndGrace(shares_.grace_max);
-  Balance(now);
+  Balance();
 }
 
 // What cannot be written does not count, up to a bound: a store that is full for good must not
@@ -27,38 +27,39 @@ int64_t Ledger::Reserve() const {
 }
 
 // Room for `count` granules, if that is possible at once. True if there is room for one.
-bool Ledger::MakeRoom(uint32_t count, Time now) {
+bool Ledger::MakeRoom(uint32_t count) {
   DropParted(count);
   if (granules_.frame_count() + count > Limit()) {
-    FillReserve(count, now);
+    FillReserve(count);
     DropParted(count);
   }
   return granules_.frame_count() < Limit();
 }
 
 // After every input: serves those who wait, then sees to it that the next ones need not.
-void Ledger::Balance(Time now) {
-  Serve(now);
-  FillReserve(0, now);
+void Ledger::Balance() {
+  EndGrace(shares_.grace_min);
+  Serve();
+  FillReserve(0);
   DropParted(0);
-  RetryWrites(now);
+  RetryWrites();
 }
 
 // While the store is ill, no more is parted than is needed: dirty granules would all be stuck. Nor
 // when all that could still come has room.
-void Ledger::FillReserve(uint32_t needed, Time now) {
+void Ledger::FillReserve(uint32_t needed) {
   const bool is_well = health_.is_well();
   const uint32_t outside = is_well ? granule_count() - granules_.frame_count() : 0;
   if (Reserve() >= int64_t{needed} + std::min(shares_.reserve_low, outside)) return;
   const int64_t wanted = int64_t{needed} + std::min(shares_.reserve_high, outside);
   while (Reserve() < wanted && writes_under_way_ < options_.writes_max) {
     const int64_t most = options_.writes_max - writes_under_way_;
-    if (!PartSome(static_cast<uint32_t>(std::min(wanted - Reserve(), most)), now)) return;
+    if (!PartSome(static_cast<uint32_t>(std::min(wanted - Reserve(), most)))) return;
   }
 }
 
 // First unmaps all, then writes: what lies side by side is one action then. False: there was none.
-bool Ledger::PartSome(uint32_t count, Time now) {
+bool Ledger::PartSome(uint32_t count) {
   FrameList victims;
   while (victims.size() < count) {
     Frame* victim = health_.is_well() ? stuck_.PopOldest() : nullptr;
@@ -69,16 +70,16 @@ bool Ledger::PartSome(uint32_t count, Time now) {
   }
   counters_.parted += victims.size();
   if (victims.empty()) return false;
-  while (Frame* const victim = victims.PopOldest()) PlaceParted(*victim, now);
+  while (Frame* const victim = victims.PopOldest()) PlaceParted(*victim);
   return true;
 }
 
-void Ledger::PlaceParted(Frame& frame, Time now) {
+void Ledger::PlaceParted(Frame& frame) {
   if (frame.phase == Frame::Phase::kWriting) {
     SetLeaving(frame, true);
   } else if (!frame.is_dirty) {
     parted_.PushNewest(frame);
-  } else if (health_.MayWrite(writes_under_way_, now)) {
+  } else if (health_.MayWrite(writes_under_way_, now_)) {
     StartWrite(frame);
   } else {
     stuck_.PushNewest(frame);
@@ -96,8 +97,10 @@ void Ledger::DropParted(uint64_t count) {
   }
 }
 
-void Ledger::EndGrace(uint32_t size_max) {
-  while (grace_.size() > size_max) eviction_.Enter(*grace_.PopOldest());
+// For those whose time is over, but for the last `kept`: these may be some of several that somebody
+// needs together, and the others may take long to come.
+void Ledger::EndGrace(uint32_t kept) {
+  while (grace_.size() > kept && GraceEnd() <= now_) eviction_.Enter(*grace_.PopOldest());
 }
 
 void Ledger::Unmap(Frame& frame) {
@@ -128,9 +131,9 @@ void Ledger::SetLeaving(Frame& frame, bool is_leaving) {
   leaving_ = is_leaving ? leaving_ + 1 : leaving_ - 1;
 }
 
-void Ledger::RetryWrites(Time now) {
+void Ledger::RetryWrites() {
   if (health_.is_well() || stuck_.empty()) return;
-  if (health_.MayWrite(writes_under_way_, now)) StartWrite(*stuck_.PopOldest());
+  if (health_.MayWrite(writes_under_way_, now_)) StartWrite(*stuck_.PopOldest());
 }
 
 }  // namespace verbena::paging

@@ -149,8 +149,7 @@ TEST_F(LedgerEvictTest, HasASmallestBudget) {
 TEST_F(LedgerEvictTest, SeveralWhoNeedMoreThanThereIsAllEnd) {
   WriteAll(0, 64);
   for (uint64_t ticket = 0; ticket < 8; ++ticket) {
-    ledger_.Want(Ticket(ticket), {static_cast<uint32_t>(ticket * 8), 8}, Need::kWrite,
-                 View::kAdapter, now_);
+    Ask(ticket, {static_cast<uint32_t>(ticket * 8), 8}, Need::kWrite, View::kAdapter);
   }
   for (int turn = 0; turn < 1000 && ledger_.tickets_under_way() > 0; ++turn) {
     const std::vector<Action> actions(ledger_.actions().begin(), ledger_.actions().end());
@@ -163,6 +162,8 @@ TEST_F(LedgerEvictTest, SeveralWhoNeedMoreThanThereIsAllEnd) {
       }
       EXPECT_LE(in_memory(), 16U);
     }
+    now_ += Milliseconds(1);
+    ledger_.OnTime(now_);
   }
   EXPECT_EQ(ledger_.tickets_under_way(), 0U);
   EXPECT_EQ(ledger_.counters().refused_limit, 0U);

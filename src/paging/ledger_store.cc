@@ -59,26 +59,28 @@ void Ledger::StartRead(Frame& frame) {
 }
 
 void Ledger::ReadDone(uint32_t granule, ReadOutcome outcome, Time now) {
+  now_ = std::max(now_, now);
   Frame* const frame = granules_.Find(granule);
   CHECK(frame != nullptr && frame->phase == Frame::Phase::kReading && frame->list != &unread_);
   --reads_under_way_;
   if (frame->is_doomed) {
     Forget(granule);
     Zero(*frame);
+    WakeWaiters(*frame);
   } else if (outcome == ReadOutcome::kGood) {
     frame->phase = Frame::Phase::kResident;
     frame->is_stored = true;
     if (frame->holds == 0) eviction_.Enter(*frame);
     WakeWaiters(*frame);
   } else if (outcome == ReadOutcome::kFailed) {
-    OnBadRead(*frame, now);
+    OnBadRead(*frame);
   } else {
     Break(*frame);
   }
-  Balance(now);
+  Balance();
 }
 
-void Ledger::OnBadRead(Frame& frame, Time now) {
+void Ledger::OnBadRead(Frame& frame) {
   ++counters_.read_failures;
   if (frame.holds == 0) {  // nobody needs it now; who does will try again
     Do(Verb::kDrop, frame);
@@ -87,7 +89,7 @@ void Ledger::OnBadRead(Frame& frame, Time now) {
   if (++frame.attempts >= options_.read_attempts) return Break(frame);
   ++reads_under_way_;
   unread_.PushNewest(frame);
-  unread_at_ = std::min(unread_at_, now + options_.retry_first * frame.attempts);
+  unread_at_ = std::min(unread_at_, now_ + options_.retry_first * frame.attempts);
 }
 
 void Ledger::RetryReads() {
@@ -108,10 +110,11 @@ void Ledger::Break(Frame& frame) {
 }
 
 void Ledger::WriteDone(uint32_t granule, WriteOutcome outcome, Time now) {
+  now_ = std::max(now_, now);
   Frame* const frame = granules_.Find(granule);
   CHECK(frame != nullptr && frame->phase == Frame::Phase::kWriting);
   const bool is_good = outcome == WriteOutcome::kGood;
-  const auto report = health_.OnWrite(outcome, now);
+  const auto report = health_.OnWrite(outcome, now_);
   if (report.has_value()) actions_.Add({.verb = Verb::kReport, .report = *report});
   if (!is_good) ++counters_.write_failures;
 
@@ -128,13 +131,15 @@ void Ledger::WriteDone(uint32_t granule, WriteOutcome outcome, Time now) {
   }
   if (frame->is_doomed) {
     Zero(*frame);
+    WakeWaiters(*frame);
   } else if (was_leaving) {
-    PlaceParted(*frame, now);
+    PlaceParted(*frame);
   }
-  Balance(now);
+  Balance();
 }
 
 void Ledger::Discard(Run run, Time now) {
+  now_ = std::max(now_, now);
   CHECK(run.end() <= granule_count());
   for (uint64_t i = run.first; i < run.end(); ++i) {
     const auto granule = static_cast<uint32_t>(i);
@@ -151,7 +156,12 @@ void Ledger::Discard(Run run, Time now) {
         break;
     }
   }
-  Balance(now);
+  // Not before all are given up: a ticket may have waited for one, and show another.
+  for (uint64_t i = run.first; i < run.end(); ++i) {
+    Frame* const frame = granules_.Find(static_cast<uint32_t>(i));
+    if (frame != nullptr && frame->phase == Frame::Phase::kResident) WakeWaiters(*frame);
+  }
+  Balance();
 }
 
 // The memory that the store reads or writes must stay until it has done.
@@ -174,6 +184,7 @@ void Ledger::DiscardFrame(Frame& frame) {
   Zero(frame);
 }
 
+// Those who wait for it are woken by the caller.
 void Ledger::Zero(Frame& frame) {
   FrameList::Unlink(frame);
   Do(Verb::kDrop, frame);
@@ -181,7 +192,6 @@ void Ledger::Zero(Frame& frame) {
   Do(Verb::kMakeZero, frame);
   frame.phase = Frame::Phase::kResident;
   frame.is_dirty = frame.is_stored = frame.is_doomed = false;
-  WakeWaiters(frame);
 }
 
 void Ledger::Remove(Frame& frame, Place place, uint32_t stamp) {

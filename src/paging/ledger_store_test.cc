@@ -21,7 +21,7 @@ class LedgerStoreTest : public LedgerFixture {
   // Wants new granules until one has to wait; which one.
   uint32_t WantUntilOneWaits(uint32_t first) {
     for (uint32_t granule = first; granule < kGranules; ++granule) {
-      ledger_.Want(Ticket(granule), {granule, 1}, Need::kWrite, View::kCpu, now_);
+      Ask(granule, {granule, 1}, Need::kWrite, View::kCpu);
       EndWrites(outcome_);
       if (ledger_.tickets_under_way() > 0) return granule;
     }
@@ -43,7 +43,7 @@ TEST_F(LedgerStoreTest, ACorruptGranuleIsBroken) {
 
 TEST_F(LedgerStoreTest, ARunEndsBeforeABrokenGranule) {
   StoreSome();
-  ledger_.Want(Ticket(7), {0, 3}, Need::kRead, View::kAdapter, now_);
+  Ask(7, {0, 3}, Need::kRead, View::kAdapter);
   EndWrites(WriteOutcome::kGood);
   ReadDone(1, ReadOutcome::kCorrupt);
   ReadDone(2);
@@ -103,10 +103,10 @@ TEST_F(LedgerStoreTest, TheBudgetIsExceededByAFewThatCannotBeWritten) {
 
 TEST_F(LedgerStoreTest, ThoseWhoWaitForAFullStoreAreRefusedInTheEnd) {
   WriteAll(0, 15);
+  const Time start = now_;
   const uint32_t waiting = WantUntilOneWaits(15);
   Take();
   std::string answer;
-  const Time start = now_;
   while (answer.find("refused") == std::string::npos && now_ < start + Seconds(10)) {
     ASSERT_NE(ledger_.next_time(), Time::Never());
     now_ = std::max(now_, ledger_.next_time());
@@ -184,9 +184,20 @@ TEST_F(LedgerStoreTest, GivesUpWhatIsToBeReadAgain) {
   EXPECT_EQ(Discard({0, 1}), "forget 0; drop 0; make zero 0; map 0 cpu; ready #0 0");
 }
 
+TEST_F(LedgerStoreTest, GivesUpAllBeforeItShowsAny) {
+  StoreSome();
+  Want(7, {0, 2}, Need::kWrite, View::kAdapter);
+  EndWrites(WriteOutcome::kGood);
+  ReadDone(0, ReadOutcome::kFailed);
+  ReadDone(1);
+  EXPECT_EQ(Discard({0, 2}),
+            "forget 0; drop 0; make zero 0; forget 1; drop 1; make zero 1; "
+            "map 0+1 adapter writable; ready #7 0+1");
+}
+
 TEST_F(LedgerStoreTest, GivesUpWhatATicketHolds) {
   StoreSome();
-  ledger_.Want(Ticket(7), {0, 2}, Need::kRead, View::kCpu, now_);
+  Ask(7, {0, 2}, Need::kRead, View::kCpu);
   EndWrites(WriteOutcome::kGood);
   ReadDone(0);
   EXPECT_EQ(Discard({0, 1}), "forget 0; drop 0; make zero 0");

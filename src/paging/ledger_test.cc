@@ -61,7 +61,7 @@ TEST_F(LedgerTest, WhoNeedsNoMemoryPassesThoseWhoDo) {
   WriteAll(0, 15);
   // All memory is held by tickets that wait for the store, or by what is in grace.
   for (uint32_t granule = 15; granule < 40; ++granule) {
-    ledger_.Want(Ticket(granule), {granule, 1}, Need::kWrite, View::kCpu, now_);
+    Ask(granule, {granule, 1}, Need::kWrite, View::kCpu);
     if (ledger_.tickets_under_way() > 0) break;
   }
   Take();
@@ -75,7 +75,7 @@ TEST_F(LedgerTest, ThoseInLineAreServedInOrder) {
   WriteAll(0, 15);
   uint32_t granule = 15;
   for (; ledger_.tickets_under_way() < 2; ++granule) {
-    ledger_.Want(Ticket(granule), {granule, 1}, Need::kWrite, View::kCpu, now_);
+    Ask(granule, {granule, 1}, Need::kWrite, View::kCpu);
   }
   const uint32_t first = granule - 2;
   Take();
@@ -95,7 +95,7 @@ TEST_F(LedgerTest, RefusesMoreTicketsThanItKeeps) {
 TEST_F(LedgerTest, FourGranulesCanBeThereTogether) {
   WriteAll(0, 48);
   for (const uint32_t granule : {0U, 5U, 10U, 15U}) {
-    ledger_.Want(Ticket(granule), {granule, 1}, Need::kRead, View::kCpu, now_);
+    Ask(granule, {granule, 1}, Need::kRead, View::kCpu);
     EndWrites(WriteOutcome::kGood);
     ledger_.ReadDone(granule, ReadOutcome::kGood, now_);
     EndWrites(WriteOutcome::kGood);
@@ -103,6 +103,20 @@ TEST_F(LedgerTest, FourGranulesCanBeThereTogether) {
   for (const uint32_t granule : {0U, 5U, 10U, 15U}) {
     EXPECT_EQ(ledger_.granule(granule).cpu, Rights::kRead) << granule;
   }
+}
+
+// They may not have used it yet, and would have to ask again and again.
+TEST_F(LedgerTest, WhatSomebodyWasToldStaysForAWhile) {
+  for (uint32_t granule = 0; granule < 16; ++granule) {
+    ledger_.Want(Ticket(granule), {granule, 1}, Need::kRead, View::kCpu, now_);
+  }
+  Take();
+  ledger_.Want(Ticket(16), {16, 1}, Need::kRead, View::kCpu, now_);
+  EXPECT_EQ(Take(), "");
+  EXPECT_EQ(ledger_.next_time(), now_ + Milliseconds(1));
+  EXPECT_EQ(OnTime(Microseconds(999)), "");
+  EXPECT_EQ(OnTime(Microseconds(1)),
+            "unmap 0+1 cpu; drop 0; make zero 16; map 16 cpu; ready #16 16");
 }
 
 TEST_F(LedgerTest, NothingIsDueWhileAllIsWell) {

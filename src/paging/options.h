@@ -21,6 +21,8 @@ struct Options {
   uint32_t read_ahead_max = 32;  // granules; 0: none
   uint32_t read_attempts = 3;    // of a granule; then it is broken
 
+  // For so long at least stays what a ticket was told is there, so that somebody can use it.
+  Duration grace = Milliseconds(1);
   // A store that has failed is tried again after retry_first, then twice that, up to retry_max.
   Duration retry_first = Milliseconds(10);
   Duration retry_max = Seconds(1);
@@ -33,7 +35,7 @@ struct Shares {
   explicit constexpr Shares(uint32_t granules)
       : budget(std::max(granules, kBudgetMin)),
         part_max(budget / 4),
-        grace_max(std::max(kGraceMin, budget / 16)),
+        grace_min(std::max(kGraceMin, budget / 16)),
         ahead_max(budget / 8),
         overrun_max(budget / 8),
         reserve_high(std::clamp(budget / 16, 1U, 4096U)),
@@ -41,7 +43,7 @@ struct Shares {
 
   uint32_t budget;
   uint32_t part_max;     // of one ticket, at a time: so that several find room
-  uint32_t grace_max;    // granules last told, which stay
+  uint32_t grace_min;    // granules last told, which stay even longer
   uint32_t ahead_max;    // read ahead, and not yet wanted
   uint32_t overrun_max;  // beyond the budget, while as many cannot be written
   uint32_t reserve_high;

@@ -23,8 +23,13 @@ class LedgerFixture : public testing::Test {
 
   std::string Want(uint64_t ticket, paging::Run run, Need need = Need::kRead,
                    View view = View::kCpu) {
-    ledger_.Want(Ticket(ticket), run, need, view, now_);
+    Ask(ticket, run, need, view);
     return Take();
+  }
+  // The same, and the actions stay. Wants come slowly, so that grace is no matter of time.
+  void Ask(uint64_t ticket, paging::Run run, Need need, View view = View::kCpu) {
+    now_ += Milliseconds(1);
+    ledger_.Want(Ticket(ticket), run, need, view, now_);
   }
   std::string Read(uint32_t granule) { return Want(granule, {granule, 1}); }
   std::string Write(uint32_t granule) { return Want(granule, {granule, 1}, Need::kWrite); }

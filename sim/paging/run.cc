@@ -1,0 +1,213 @@
+#include "sim/paging/run.h"
+
+#include <algorithm>
+
+namespace verbena::sim {
+
+using paging::Ticket;
+using paging::View;
+
+PagingRun::Result PagingRun::Run(const PagingPlan& plan, const Trace& trace) {
+  return PagingRun(plan, trace).RunAll();
+}
+
+PagingRun::PagingRun(const PagingPlan& plan, const Trace& trace)
+    : plan_(plan),
+      trace_(trace),
+      random_(plan.seed + 1),
+      store_(plan, random_.Fork()),
+      memory_(plan, store_, findings_),
+      ledger_(plan.granules, plan.options) {
+  for (uint32_t i = 0; i < plan.threads + plan.queue_pairs; ++i) {
+    const View view = i < plan.threads ? View::kCpu : View::kAdapter;
+    actors_.emplace_back(view, plan, random_.Fork());
+  }
+}
+
+PagingRun::Result PagingRun::RunAll() {
+  for (uint32_t turn = 0; turn < plan_.turns && findings_.empty(); ++turn) {
+    Turn();
+    Disturb();
+  }
+  if (findings_.empty()) RunToTheEnd();
+  Result result;
+  result.failure = findings_.text();
+  result.counters = ledger_.counters();
+  for (const PagingActor& actor : actors_) result.goals += actor.goals_reached();
+  for (uint32_t i = 0; i < plan_.granules; ++i) lost_ += memory_.IsLost(i) ? 1 : 0;
+  result.lost = lost_;
+  result.reports = memory_.reports();
+  result.digest = digest_;
+  result.virtual_time = now_ - Time(Seconds(1));
+  return result;
+}
+
+void PagingRun::Turn() {
+  Wait();
+  EndStoreWork();
+  if (now_ >= ledger_.next_time()) {
+    Note("time");
+    ledger_.OnTime(now_);
+    CarryOut();
+  }
+  for (PagingActor& actor : actors_) {
+    if (random_.Chance(1, 2)) Act(actor);
+  }
+  if (++turns_ % 32 == 0) Compare();
+}
+
+void PagingRun::Compare() {
+  memory_.Compare(ledger_);
+  if (!ledger_.IsConsistent()) findings_.Add("paging", "the ledger contradicts itself");
+}
+
+// A little while; or, when everybody waits, until something happens.
+void PagingRun::Wait() {
+  const bool all_wait = std::all_of(actors_.begin(), actors_.end(), [&](const PagingActor& actor) {
+    return actor.is_waiting() || (is_calm_ && actor.is_idle());
+  });
+  now_ += Nanoseconds(static_cast<int64_t>(1 + random_.Below(20'000)));
+  if (!all_wait) return;
+  const Time next = std::min(store_.next(), ledger_.next_time());
+  if (next != Time::Never()) {
+    now_ = std::max(now_, next);
+  } else if (memory_.unanswered() > 0) {
+    findings_.Add("paging", "a ticket waits, and nothing will happen");
+  }
+}
+
+void PagingRun::EndStoreWork() {
+  while (const auto done = store_.TakeDone(now_)) {
+    memory_.OnDone(*done, now_);
+    if (done->is_write) {
+      Note("written " + std::to_string(done->granule) + " outcome " +
+           std::to_string(static_cast<int>(done->write)));
+      ledger_.WriteDone(done->granule, done->write, now_);
+    } else {
+      Note("has read " + std::to_string(done->granule) + " outcome " +
+           std::to_string(static_cast<int>(done->read)));
+      ledger_.ReadDone(done->granule, done->read, now_);
+    }
+    CarryOut();
+    if (!done->is_write) memory_.CheckLoss(done->granule, ledger_);
+  }
+}
+
+paging::Run PagingRun::SomeRun() {
+  const auto first = static_cast<uint32_t>(random_.Below(plan_.granules));
+  const uint64_t most = std::min<uint64_t>(plan_.granules - first, 8);
+  return {first, static_cast<uint32_t>(1 + random_.Below(most))};
+}
+
+void PagingRun::Disturb() {
+  if (random_.Chance(plan_.discards, 1000)) {
+    const paging::Run run = SomeRun();
+    Note("discard " + std::to_string(run.first) + "+" + std::to_string(run.count - 1));
+    for (uint32_t i = 0; i < run.count; ++i) lost_ += memory_.IsLost(run.first + i) ? 1 : 0;
+    memory_.Discard(run);
+    ledger_.Discard(run, now_);
+    CarryOut();
+  }
+  if (random_.Chance(plan_.budgets, 1000)) {
+    const uint32_t least = plan_.threads < 2 ? paging::kBudgetMin : 4 * paging::kBudgetMin;
+    const auto budget = static_cast<uint32_t>(random_.Between(least, least + plan_.granules));
+    Note("budget " + std::to_string(budget));
+    memory_.SetBudget(budget);
+    ledger_.SetBudget(budget, now_);
+    CarryOut();
+  }
+  if (random_.Chance(plan_.outages, 1000)) {
+    const auto length = static_cast<int64_t>(random_.Below(random_.Chance(1, 4) ? 60'000 : 2'000));
+    store_.FailUntil(now_ + Microseconds(length));
+  }
+}
+
+void PagingRun::Act(PagingActor& actor) {
+  if (actor.is_waiting()) return;
+  if (actor.is_idle()) {
+    if (is_calm_) return;
+    actor.ChooseGoal();
+  }
+  if (!actor.Work(memory_)) return AskFor(actor);
+  if (random_.Chance(plan_.hints, 1000)) ledger_.Used({actor.last_used(), 1});
+}
+
+void PagingRun::AskFor(PagingActor& actor) {
+  const PagingMemory::Wanted wanted = actor.Missing(memory_);
+  const Ticket ticket(++last_ticket_);
+  actor.SetTicket(ticket);
+  memory_.ExpectAnswer(ticket, wanted);
+  Note("want #" + std::to_string(last_ticket_) + " " + std::to_string(wanted.run.first) + "+" +
+       std::to_string(wanted.run.count - 1) +
+       (wanted.need == paging::Need::kWrite ? " to write" : " to read"));
+  ledger_.Want(ticket, wanted.run, wanted.need, wanted.view, now_);
+  CarryOut();
+}
+
+void PagingRun::Note(const std::string& input) {
+  if (trace_) trace_(verbena::ToString(now_ - Time()) + " " + input);
+}
+
+void PagingRun::CarryOut() {
+  for (const paging::Action& action : ledger_.actions()) {
+    if (trace_) trace_("    " + paging::ToString(action));
+    for (const uint64_t word : {uint64_t{static_cast<uint8_t>(action.verb)},
+                                uint64_t{action.run.first}, uint64_t{action.run.count}}) {
+      digest_ = (digest_ ^ word) * 0x100000001b3;
+    }
+  }
+  memory_.CarryOut(ledger_.actions(), now_);
+  ledger_.ClearActions();
+  for (const auto& [ticket, answer] : memory_.TakeAnswers()) {
+    for (PagingActor& actor : actors_) {
+      if (actor.ticket() == ticket) actor.OnAnswer(answer);
+    }
+  }
+}
+
+bool PagingRun::IsStoreQuiet() const {
+  return store_.next() == Time::Never() && ledger_.next_time() == Time::Never();
+}
+
+bool PagingRun::IsQuiet() const {
+  return memory_.unanswered() == 0 && IsStoreQuiet() &&
+         std::all_of(actors_.begin(), actors_.end(),
+                     [](const PagingActor& actor) { return actor.is_idle(); });
+}
+
+void PagingRun::RunToTheEnd() {
+  constexpr uint32_t kTurnsMax = 20'000;
+  is_calm_ = true;
+  store_.CalmDown();
+  uint32_t turns = 0;
+  // A store that stays full is asked for ever.
+  const auto is_over = [&] { return plan_.stays_full ? memory_.unanswered() == 0 : IsQuiet(); };
+  for (; turns < kTurnsMax && findings_.empty() && !is_over(); ++turns) Turn();
+  if (turns == kTurnsMax) findings_.Add("paging", "it does not end");
+  Compare();
+  memory_.CheckKept();
+  if (findings_.empty() && !plan_.stays_full) ReadEverything();
+}
+
+// By one reader, one granule after the other.
+void PagingRun::ReadEverything() {
+  for (uint32_t granule = 0; granule < plan_.granules && findings_.empty(); ++granule) {
+    const Ticket ticket(++last_ticket_);
+    memory_.ExpectAnswer(ticket, {{granule, 1}, paging::Need::kRead, View::kAdapter});
+    Note("read all #" + std::to_string(last_ticket_) + " " + std::to_string(granule));
+    ledger_.Want(ticket, {granule, 1}, paging::Need::kRead, View::kAdapter, now_);
+    CarryOut();
+    for (int turn = 0; memory_.unanswered() > 0 && turn < 1000 && findings_.empty(); ++turn) Turn();
+    if (memory_.unanswered() > 0) findings_.Add("paging", "not answered in the end");
+    if (memory_.IsMapped(granule, View::kAdapter, paging::Need::kRead)) {
+      memory_.Access(granule, paging::Need::kRead);
+    } else if (!memory_.IsLost(granule)) {
+      findings_.Add("paging", "not there in the end");
+    }
+  }
+  while (findings_.empty() && !IsStoreQuiet()) Turn();
+  const bool fits = memory_.in_memory() <= ledger_.budget();
+  if (findings_.empty() && !fits) findings_.Add("paging", "beyond the budget in the end");
+}
+
+}  // namespace verbena::sim

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "base/random.h"
+#include "base/time.h"
+#include "paging/outcome.h"
+#include "sim/paging/plan.h"
+
+namespace verbena::sim {
+
+// What a run of the pager has instead of a swap file: slow, and as bad as the plan says. Contents
+// are the numbers of the writes that made them. One thread.
+class PagingStore {
+ public:
+  struct Done {
+    uint32_t granule = 0;
+    bool is_write = false;
+    paging::ReadOutcome read = {};
+    paging::WriteOutcome write = {};
+    uint64_t contents = 0;  // of a good read
+  };
+
+  PagingStore(const PagingPlan& plan, Random random) : plan_(plan), random_(random) {}
+
+  void Write(uint32_t granule, Time now) { Start(granule, true, now); }
+  void Read(uint32_t granule, Time now) { Start(granule, false, now); }
+  void Forget(uint32_t granule) { copies_.erase(granule); }
+
+  // The contents of a granule whose write was good: it is taken from memory over time, so that only
+  // the end knows what it has become.
+  void SetCopy(uint32_t granule, uint64_t contents);
+  [[nodiscard]] bool HasCopy(uint32_t granule) const { return copies_.contains(granule); }
+  // nullopt: none. Corruption does not show here.
+  [[nodiscard]] std::optional<uint64_t> Contents(uint32_t granule) const;
+
+  [[nodiscard]] Time next() const {
+    return under_way_.empty() ? Time::Never() : under_way_.begin()->first;
+  }
+  // The next that has ended by `now`.
+  [[nodiscard]] std::optional<Done> TakeDone(Time now);
+
+  // All writes fail until then.
+  void FailUntil(Time end) { outage_end_ = end; }
+  // From now on nothing goes wrong, but for a store that stays full, and what is corrupt already.
+  void CalmDown();
+
+ private:
+  struct Copy {
+    uint64_t contents;
+    bool is_corrupt;
+  };
+  struct Job {
+    uint32_t granule;
+    bool is_write;
+  };
+
+  void Start(uint32_t granule, bool is_write, Time now);
+  [[nodiscard]] paging::WriteOutcome EndWrite(Time now);
+  [[nodiscard]] paging::ReadOutcome EndRead(uint32_t granule);
+
+  const PagingPlan plan_;
+  Random random_;
+  std::map<uint32_t, Copy> copies_;
+  std::multimap<Time, Job> under_way_;
+  Time outage_end_{};
+  bool is_calm_ = false;
+};
+
+}  // namespace verbena::sim
