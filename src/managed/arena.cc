@@ -116,24 +116,26 @@ void Arena::CheckRange(uint64_t first_byte, uint64_t length) const {
 
 void Arena::Run() {
   std::vector<Request> requests;
-  while (inbox_.Take(requests)) {
-    for (const Request& request : requests) executor_.Serve(request);
-    executor_.ServeFaults();
-    executor_.ServeStore();
+  Awake awake{.for_requests = true, .for_faults = true};
+  while (!awake.for_requests || inbox_.Take(requests)) {
+    if (awake.for_requests) {
+      for (const Request& request : requests) executor_.Serve(request);
+    }
+    if (awake.for_faults) executor_.ServeFaults();
     executor_.OnTime();
-    // What needed no transfer has ended by now, and nothing will say so.
     executor_.ServeStore();
     Publish();
-    Sleep();
+    awake = Sleep();
   }
 }
 
-void Arena::Sleep() const {
+Arena::Awake Arena::Sleep() const {
   std::array<pollfd, 3> sources{
       {{inbox_.fd(), POLLIN, 0}, {view_->fd(), POLLIN, 0}, {store_->fd(), POLLIN, 0}}};
   const Time due = executor_.next_time();
   const timespec left = AsTimespec(std::max(due - now_(), Duration()));
   ppoll(sources.data(), sources.size(), due == Time::Never() ? nullptr : &left, nullptr);
+  return {.for_requests = sources[0].revents != 0, .for_faults = sources[1].revents != 0};
 }
 
 void Arena::Publish() {

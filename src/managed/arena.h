@@ -74,8 +74,13 @@ class Arena {
   Arena(Parts parts, const ArenaOptions& options, const ArenaCallbacks& callbacks);
 
   void CheckRange(uint64_t first_byte, uint64_t length) const;
+  // What the pager was woken for. Whether transfers ended costs nothing to find out.
+  struct Awake {
+    bool for_requests = false;
+    bool for_faults = false;
+  };
   void Run();
-  void Sleep() const;
+  [[nodiscard]] Awake Sleep() const;
   void Publish() VERBENA_EXCLUDES(mutex_);
 
   // In the order in which they need each other: transfers of the store end before the memory goes.

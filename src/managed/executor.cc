@@ -178,14 +178,16 @@ void Executor::Discard(const Request& request) {
   }
 }
 
-// Until all that is left is under way: nothing but the end of a transfer wakes the pager for it.
+// Lets orders go, those of one turn together, and takes what has ended. Until all that is left is
+// under way: nothing but the end of a transfer wakes the pager for it.
 void Executor::ServeStore() {
   std::array<SwapOutcome, 32> outcomes;
+  size_t count = 0;
   do {
-    const size_t count = store_.Reap(outcomes);
+    count = store_.Reap(outcomes);
     for (const SwapOutcome& outcome : std::span(outcomes).first(count)) TakeOutcome(outcome);
     GiveDelayed();
-  } while (store_.has_outcomes());
+  } while (count > 0 || store_.has_outcomes());
 }
 
 void Executor::TakeOutcome(const SwapOutcome& outcome) {
@@ -231,7 +233,6 @@ ArenaReport Executor::report() const {
 void Executor::CarryOut() {
   for (const paging::Action& action : ledger_.actions()) CarryOut(action);
   ledger_.ClearActions();
-  store_.Submit();
 }
 
 void Executor::CarryOut(const paging::Action& action) {

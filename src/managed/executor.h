@@ -42,11 +42,11 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Inputs.
+  // Inputs. ServeStore comes last in a turn: it lets the others' orders go.
   void Serve(const Request& request);
   void ServeFaults();
-  void ServeStore();
   void OnTime();
+  void ServeStore();
 
   // When OnTime has something to do.
   [[nodiscard]] Time next_time() const;
