@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/quiet_thread.h"
+#include "paging/granule_table.h"
 
 namespace verbena::managed {
 namespace {
@@ -51,6 +52,9 @@ ErrorOr<Arena::Parts> Arena::MakeMemory(const ArenaOptions& options) {
             : GranuleFor(options.size, options.budget, options.granule, MappingsMax());
     auto memory = MemoryFile::Make(options.size, granule);
     if (!memory) return Fail(std::move(memory.error()));
+    if ((*memory)->granule_count() > paging::GranuleTable::kGranulesMax) {
+      return Fail(Error{EINVAL, "managed memory of this size needs larger granules"});
+    }
     auto view = MakeCpuView(kind, (*memory)->cpu_view(), granule);
     if (view) return Parts{std::move(*memory), std::move(*view), nullptr, {}};
     why = view.error().text;
@@ -103,6 +107,29 @@ void Arena::Discard(uint64_t first_byte, uint64_t length) {
 
 void Arena::SetBudget(uint64_t bytes) {
   inbox_.Put({.kind = Request::Kind::kSetBudget, .length = bytes});
+}
+
+std::vector<ResidencyCell> Arena::ResidencyMap(size_t cells) const {
+  std::vector<ResidencyCell> map(cells);
+  const uint64_t count = memory_->granule_count();
+  for (uint64_t i = 0; i < count; ++i) {
+    ResidencyCell& cell = map[i * cells / count];
+    switch (executor_.residency(static_cast<uint32_t>(i))) {
+      case Residency::kAbsent:
+        ++cell.absent;
+        break;
+      case Residency::kInMemory:
+        ++cell.in_memory;
+        break;
+      case Residency::kSwapped:
+        ++cell.swapped;
+        break;
+      case Residency::kBroken:
+        ++cell.broken;
+        break;
+    }
+  }
+  return map;
 }
 
 ArenaReport Arena::report() const {

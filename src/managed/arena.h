@@ -59,6 +59,8 @@ class Arena {
   [[nodiscard]] Residency residency(uint64_t byte) const {
     return executor_.residency(static_cast<uint32_t>(byte >> granule().value()));
   }
+  // The arena cut into so many parts of about the same size, for a picture. Looks at each granule.
+  [[nodiscard]] std::vector<ResidencyCell> ResidencyMap(size_t cells) const;
 
  private:
   struct Parts {
