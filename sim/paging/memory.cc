@@ -193,7 +193,7 @@ void PagingMemory::Refused(const Action& action, Time now) {
   } else {
     const bool is_crowded = wanted_.size() > options_.tickets_max;
     const bool is_ill = reported_ != paging::StoreReport::kWell;
-    const bool is_hopeless = is_ill && now - ill_since_ >= options_.patience;
+    const bool is_hopeless = is_ill && !was_good_ && now - ill_since_ >= options_.patience;
     Demand(is_crowded || is_hopeless, "refused without need", index);
   }
   wanted_.erase(found);

@@ -25,10 +25,12 @@ void Ledger::Want(Ticket ticket, Run run, Need need, View view, Time now) {
   const Run ahead = read_ahead_.OnWant(run);
   // Those who need memory stand in line, and only the first in line holds anything: who held and
   // waited behind others could keep from them what they wait for.
-  const bool may_pass = wants_.head() == WantTable::kNone || NeedsNoMemory(run);
-  if (may_pass && Admit(wants_[index])) {
+  const bool is_first = wants_.head() == WantTable::kNone;
+  const bool may_try = is_first || MayPass(run, need);
+  if (may_try && Admit(wants_[index])) {
     Advance(index);
   } else {
+    if (!is_first) Release(wants_[index]);
     ++counters_.waits;
     wants_.PushLine(index);
   }
@@ -44,11 +46,13 @@ void Ledger::Used(Run run) {
   }
 }
 
-bool Ledger::NeedsNoMemory(Run run) const {
+// True if it needs no memory, and dirties nothing that may not be dirty.
+bool Ledger::MayPass(Run run, Need need) const {
   const uint32_t count = std::min(run.count, shares_.part_max);
   for (uint32_t granule = run.first; granule < run.first + count; ++granule) {
-    const Place place = granules_.place(granule);
-    if (place != Place::kInMemory && place != Place::kBroken) return false;
+    const Frame* const frame = granules_.Find(granule);
+    if (frame == nullptr && granules_.place(granule) != Place::kBroken) return false;
+    if (frame != nullptr && need == Need::kWrite && !frame->is_dirty && !MayDirty()) return false;
   }
   return true;
 }
@@ -63,22 +67,34 @@ void Ledger::Serve() {
 }
 
 // Holds granules from the first on, as far as the ticket is to be served now. False: no memory for
-// the next one; what it has it keeps.
+// the next one, or it may not be dirty; what the ticket has it keeps.
 bool Ledger::Admit(WantRecord& want) {
   for (; want.admitted < std::min(want.run.count, shares_.part_max); ++want.admitted) {
     const uint32_t granule = want.run.first + want.admitted;
     Frame* const frame = granules_.Find(granule);
+    if (frame == nullptr && granules_.place(granule) == Place::kBroken) break;
+    const bool dirties = want.need == Need::kWrite && (frame == nullptr || !frame->is_dirty);
+    if (dirties && !MayDirty()) return false;
     if (frame != nullptr) {
       ++counters_.hits;
       Hold(*frame);
-      continue;
+    } else if (granules_.frame_count() < Limit() || MakeRoom(CountMissing(want))) {
+      Bring(granule);
+    } else {
+      return false;
     }
-    if (granules_.place(granule) == Place::kBroken) break;
-    if (granules_.frame_count() >= Limit() && !MakeRoom(CountMissing(want))) return false;
-    Bring(granule);
+    // Said before it is done, because a ticket may take long.
+    want.pledged += dirties ? 1 : 0;
+    pledged_ += dirties ? 1 : 0;
   }
   want.run.count = want.admitted;
   return true;
+}
+
+void Ledger::Release(WantRecord& want) {
+  for (uint32_t i = 0; i < want.admitted; ++i) Unhold(*granules_.Find(want.run.first + i));
+  pledged_ -= want.pledged;
+  want.admitted = want.pledged = 0;
 }
 
 uint32_t Ledger::CountMissing(const WantRecord& want) const {
@@ -98,6 +114,7 @@ bool Ledger::AdmitLess(WantRecord& want) {
   if (reads_under_way_ + writes_under_way_ > 0) return false;
   EndGrace(0);
   if (Admit(want)) return true;
+  RetryWrites();
   if (reads_under_way_ + writes_under_way_ > 0) return false;
   if (want.admitted == 0) {
     if (!grace_.empty()) return false;
@@ -149,7 +166,7 @@ void Ledger::WakeWaiters(Frame& frame) {
 }
 
 void Ledger::Finish(uint32_t index) {
-  const WantRecord want = wants_[index];
+  WantRecord want = wants_[index];
   wants_.Delete(index);
   for (uint32_t i = 0; i < want.ready; ++i) {
     MapFor(want, *granules_.Find(want.run.first + i));
@@ -158,11 +175,10 @@ void Ledger::Finish(uint32_t index) {
     actions_.Add(
         {.verb = Verb::kReady, .run = {want.run.first, want.ready}, .ticket = want.ticket});
   } else {
-    const bool is_broken = granules_.Find(want.run.first) != nullptr ||
-                           granules_.place(want.run.first) == Place::kBroken;
+    const bool is_broken = want.admitted > 0 || granules_.place(want.run.first) == Place::kBroken;
     Refuse(want.ticket, is_broken ? Refusal::kBroken : Refusal::kLimit);
   }
-  for (uint32_t i = 0; i < want.admitted; ++i) Unhold(*granules_.Find(want.run.first + i));
+  Release(want);
 }
 
 void Ledger::Refuse(Ticket ticket, Refusal refusal) {
@@ -174,7 +190,7 @@ void Ledger::Refuse(Ticket ticket, Refusal refusal) {
 // ask again; but not while it is written, because its contents must not change then.
 void Ledger::MapFor(const WantRecord& want, Frame& frame) {
   if (want.need == Need::kWrite) {
-    frame.is_dirty = true;
+    SetDirty(frame, true);
     frame.is_rewritten = frame.phase == Frame::Phase::kWriting;
   }
   const bool is_writable =
@@ -226,8 +242,9 @@ void Ledger::Unhold(Frame& frame) {
 
 Time Ledger::next_time() const {
   Time next = unread_at_;
-  if (writes_under_way_ == 0 && !stuck_.empty()) next = std::min(next, health_.retry_at());
   const bool has_line = wants_.head() != WantTable::kNone;
+  const bool has_unwritten = !stuck_.empty() || (has_line && eviction_.size() > 0);
+  if (writes_under_way_ == 0 && has_unwritten) next = std::min(next, health_.retry_at());
   const bool is_standing = has_line && reads_under_way_ + writes_under_way_ == 0;
   if (has_line || granules_.frame_count() > Limit()) {
     const uint32_t kept = is_standing ? 0 : shares_.grace_min;

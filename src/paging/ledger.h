@@ -82,11 +82,12 @@ class Ledger {
  private:
   // ledger.cc: tickets
   void Serve();
-  [[nodiscard]] bool NeedsNoMemory(Run run) const;
+  [[nodiscard]] bool MayPass(Run run, Need need) const;
   [[nodiscard]] bool Admit(WantRecord& want);
   [[nodiscard]] bool AdmitLess(WantRecord& want);
   [[nodiscard]] uint32_t CountMissing(const WantRecord& want) const;
   [[nodiscard]] uint32_t CountThere(const WantRecord& want, uint32_t from) const;
+  void Release(WantRecord& want);
   void Advance(uint32_t index);
   void WakeWaiters(Frame& frame);
   void Finish(uint32_t index);
@@ -98,6 +99,8 @@ class Ledger {
 
   // ledger_evict.cc: memory for those who want it
   [[nodiscard]] uint32_t Limit() const;
+  [[nodiscard]] bool MayDirty() const;
+  void SetDirty(Frame& frame, bool is_dirty);
   [[nodiscard]] int64_t Reserve() const;
   [[nodiscard]] bool MakeRoom(uint32_t count);
   void FillReserve(uint32_t needed);
@@ -150,6 +153,8 @@ class Ledger {
   uint32_t reads_under_way_ = 0;  // the unread included
   uint32_t writes_under_way_ = 0;
   uint32_t leaving_ = 0;  // those that are written and that nobody holds
+  uint32_t dirty_ = 0;
+  uint32_t pledged_ = 0;  // to tickets: those that will be dirty
   uint32_t ahead_ = 0;    // read ahead, not yet wanted
 };
 

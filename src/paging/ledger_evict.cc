@@ -21,9 +21,21 @@ uint32_t Ledger::Limit() const {
   return shares_.budget + std::min(stuck_.size(), shares_.overrun_max);
 }
 
-// How many granules could come before another has to be parted.
+// While the store is ill, no more than the budget gets dirty: the overrun is for those who read, or
+// there would soon be no memory in which anybody could do anything.
+bool Ledger::MayDirty() const { return health_.is_well() || dirty_ + pledged_ < shares_.budget; }
+
+void Ledger::SetDirty(Frame& frame, bool is_dirty) {
+  if (frame.is_dirty == is_dirty) return;
+  frame.is_dirty = is_dirty;
+  dirty_ = is_dirty ? dirty_ + 1 : dirty_ - 1;
+}
+
+// How many granules could come before another has to be parted. What an ill store is given will
+// probably not leave.
 int64_t Ledger::Reserve() const {
-  return int64_t{Limit()} - granules_.frame_count() + parted_.size() + leaving_;
+  const uint32_t leaving = health_.is_well() ? leaving_ : 0;
+  return int64_t{Limit()} - granules_.frame_count() + parted_.size() + leaving;
 }
 
 // Room for `count` granules, if that is possible at once. True if there is room for one.
@@ -131,9 +143,14 @@ void Ledger::SetLeaving(Frame& frame, bool is_leaving) {
   leaving_ = is_leaving ? leaving_ + 1 : leaving_ - 1;
 }
 
+// One granule that an ill store did not take; or, if there is none and somebody waits, one that it
+// was not asked to take yet.
 void Ledger::RetryWrites() {
-  if (health_.is_well() || stuck_.empty()) return;
-  if (health_.MayWrite(writes_under_way_, now_)) StartWrite(*stuck_.PopOldest());
+  if (health_.is_well() || !health_.MayWrite(writes_under_way_, now_)) return;
+  if (!stuck_.empty()) return StartWrite(*stuck_.PopOldest());
+  while (wants_.head() != WantTable::kNone && writes_under_way_ == 0) {
+    if (!PartSome(1)) return;
+  }
 }
 
 }  // namespace verbena::paging

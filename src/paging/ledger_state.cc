@@ -68,17 +68,20 @@ bool Ledger::IsConsistent() const {
   uint32_t writing = 0;
   uint32_t leaving = 0;
   uint32_t ahead = 0;
+  uint32_t dirty = 0;
   granules_.ForEachFrame([&](const Frame& frame) {
     reading += frame.phase == Frame::Phase::kReading ? 1 : 0;
     writing += frame.phase == Frame::Phase::kWriting ? 1 : 0;
     leaving += frame.is_leaving ? 1 : 0;
     ahead += frame.is_ahead ? 1 : 0;
+    dirty += frame.is_dirty ? 1 : 0;
     is_consistent = is_consistent && RightsFit(frame) && IsSomewhere(frame) &&
                     !(frame.is_dirty && frame.is_stored) &&
                     !(frame.waiter != Frame::kNobody && frame.holds == 0);
   });
   return is_consistent && reading == reads_under_way_ && writing == writes_under_way_ &&
-         leaving == leaving_ && ahead == ahead_;
+         leaving == leaving_ && ahead == ahead_ && dirty == dirty_ &&
+         (wants_.size() > 0 || pledged_ == 0);
 }
 
 }  // namespace verbena::paging

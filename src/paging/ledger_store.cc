@@ -126,7 +126,7 @@ void Ledger::WriteDone(uint32_t granule, WriteOutcome outcome, Time now) {
   if (is_good && !is_current) Forget(granule);
   frame->is_rewritten = false;
   if (is_current) {
-    frame->is_dirty = false;
+    SetDirty(*frame, false);
     frame->is_stored = true;
   }
   if (frame->is_doomed) {
@@ -188,10 +188,11 @@ void Ledger::DiscardFrame(Frame& frame) {
 void Ledger::Zero(Frame& frame) {
   FrameList::Unlink(frame);
   Do(Verb::kDrop, frame);
+  SetDirty(frame, false);
   if (frame.holds == 0) return Remove(frame, Place::kZero, 0);
   Do(Verb::kMakeZero, frame);
   frame.phase = Frame::Phase::kResident;
-  frame.is_dirty = frame.is_stored = frame.is_doomed = false;
+  frame.is_stored = frame.is_doomed = false;
 }
 
 void Ledger::Remove(Frame& frame, Place place, uint32_t stamp) {

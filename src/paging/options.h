@@ -16,7 +16,7 @@ static_assert(kBudgetMin >= 4 * kGraceMin);
 // The bounds of a Ledger, each with a default. A value type.
 struct Options {
   uint32_t budget = 1024;        // granules in memory; SetBudget changes it; at least kBudgetMin
-  uint32_t tickets_max = 4096;   // wants under way; one more is refused
+  uint32_t tickets_max = 4096;   // wants under way; one more is refused: have room for all
   uint32_t writes_max = 32;      // under way at a time: more would only wait in the store's queue
   uint32_t read_ahead_max = 32;  // granules; 0: none
   uint32_t read_attempts = 3;    // of a granule; then it is broken
@@ -34,10 +34,10 @@ struct Options {
 struct Shares {
   explicit constexpr Shares(uint32_t granules)
       : budget(std::max(granules, kBudgetMin)),
-        part_max(budget / 4),
+        part_max(std::min(budget / 4, 1024U)),
         grace_min(std::max(kGraceMin, budget / 16)),
         ahead_max(budget / 8),
-        overrun_max(budget / 8),
+        overrun_max(std::max(2 * kGraceMin, budget / 8)),
         reserve_high(std::clamp(budget / 16, 1U, 4096U)),
         reserve_low((reserve_high + 1) / 2) {}
 
@@ -45,7 +45,7 @@ struct Shares {
   uint32_t part_max;     // of one ticket, at a time: so that several find room
   uint32_t grace_min;    // granules last told, which stay even longer
   uint32_t ahead_max;    // read ahead, and not yet wanted
-  uint32_t overrun_max;  // beyond the budget, while as many cannot be written
+  uint32_t overrun_max;  // beyond the budget, to be read, while as many cannot be written
   uint32_t reserve_high;
   uint32_t reserve_low;  // fewer free or droppable granules: make it reserve_high
 };

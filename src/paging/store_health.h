@@ -36,7 +36,7 @@ class StoreHealth {
   // When things change although nothing happens; Never while the store is well.
   [[nodiscard]] Time retry_at() const { return is_well_ ? Time::Never() : retry_at_; }
   [[nodiscard]] Time hopeless_at() const {
-    return is_well_ ? Time::Never() : ill_since_ + options_.patience;
+    return is_well_ || good_in_a_row_ > 0 ? Time::Never() : ill_since_ + options_.patience;
   }
 
  private:

@@ -60,6 +60,8 @@ TEST(StoreHealth, IsHopelessWithoutAGoodWriteForLong) {
   EXPECT_FALSE(health.IsHopeless(At(999)));
   EXPECT_TRUE(health.IsHopeless(At(1000)));
   static_cast<void>(health.OnWrite(WriteOutcome::kGood, At(1500)));
+  EXPECT_FALSE(health.IsHopeless(At(9000)));  // the last one was good
+  static_cast<void>(health.OnWrite(WriteOutcome::kFull, At(1600)));
   EXPECT_FALSE(health.IsHopeless(At(2499)));
   EXPECT_EQ(health.hopeless_at(), At(2500));
 }

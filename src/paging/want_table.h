@@ -16,6 +16,7 @@ struct WantRecord {
   Need need = Need::kRead;
   View view = View::kCpu;
   uint32_t admitted = 0;           // granules from the first that it holds
+  uint32_t pledged = 0;            // those of them that it will make dirty
   uint32_t ready = 0;              // those found to be there
   uint32_t next = Frame::kNobody;  // behind it in the line, or waiting for the same frame
 };

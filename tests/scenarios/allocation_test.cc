@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "paging/ledger.h"
 #include "tests/scenarios/pair_fixture.h"
 
 namespace {
@@ -291,6 +292,43 @@ TEST(AllocationTest, AnotherRegistrationByWorkRequestAllocatesNothing) {
 TEST(AllocationTest, AFailureAllocatesNothing) {
   World world;
   EXPECT_EQ(AllocationsOf([&] { world.Break(3); }), 0u);
+}
+
+// Wants granules of an arena four times the budget, in runs, and does what the ledger asks for.
+void Page(paging::Ledger& ledger, std::vector<paging::Action>& actions, Random& random, Time now) {
+  for (uint64_t turn = 1; turn <= 5000; ++turn, now += Milliseconds(1)) {
+    const auto first = static_cast<uint32_t>(random.Below(1024 - 8));
+    const auto count = static_cast<uint32_t>(random.Between(1, 8));
+    const auto need = random.Chance(1, 2) ? paging::Need::kRead : paging::Need::kWrite;
+    ledger.Want(paging::Ticket(turn), {first, count}, need, paging::View::kCpu, now);
+    while (!ledger.actions().empty()) {
+      actions.assign(ledger.actions().begin(), ledger.actions().end());
+      ledger.ClearActions();
+      for (const paging::Action& action : actions) {
+        for (uint32_t i = 0; i < action.run.count; ++i) {
+          const uint32_t granule = action.run.first + i;
+          const auto read = paging::ReadOutcome::kGood;
+          // A store that is full now and then.
+          const auto write =
+              turn % 1000 < 10 ? paging::WriteOutcome::kFull : paging::WriteOutcome::kGood;
+          if (action.verb == paging::Verb::kRead) ledger.ReadDone(granule, read, now);
+          if (action.verb == paging::Verb::kWrite) ledger.WriteDone(granule, write, now);
+        }
+      }
+      ledger.OnTime(now);
+    }
+  }
+}
+
+TEST(AllocationTest, APagerThatHasFoundItsSizeAllocatesNothing) {
+  paging::Ledger ledger(1024, {.budget = 256});
+  std::vector<paging::Action> actions;
+  Random random(1);
+  Page(ledger, actions, random, Time());
+  const uint64_t reads = ledger.counters().reads;
+  actions.reserve(1000);
+  EXPECT_EQ(AllocationsOf([&] { Page(ledger, actions, random, Time(Seconds(10))); }), 0u);
+  EXPECT_GT(ledger.counters().reads, reads + 1000);
 }
 
 }  // namespace
