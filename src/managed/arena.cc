@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/quiet_thread.h"
+#include "paging/granule_table.h"
 
 namespace verbena::managed {
 namespace {
@@ -51,6 +52,9 @@ ErrorOr<Arena::Parts> Arena::MakeMemory(const ArenaOptions& options) {
             : GranuleFor(options.size, options.budget, options.granule, MappingsMax());
     auto memory = MemoryFile::Make(options.size, granule);
     if (!memory) return Fail(std::move(memory.error()));
+    if ((*memory)->granule_count() > paging::GranuleTable::kGranulesMax) {
+      return Fail(Error{EINVAL, "managed memory of this size needs larger granules"});
+    }
     auto view = MakeCpuView(kind, (*memory)->cpu_view(), granule);
     if (view) return Parts{std::move(*memory), std::move(*view), nullptr, {}};
     why = view.error().text;
@@ -105,6 +109,29 @@ void Arena::SetBudget(uint64_t bytes) {
   inbox_.Put({.kind = Request::Kind::kSetBudget, .length = bytes});
 }
 
+std::vector<ResidencyCell> Arena::ResidencyMap(size_t cells) const {
+  std::vector<ResidencyCell> map(cells);
+  const uint64_t count = memory_->granule_count();
+  for (uint64_t i = 0; i < count; ++i) {
+    ResidencyCell& cell = map[i * cells / count];
+    switch (executor_.residency(static_cast<uint32_t>(i))) {
+      case Residency::kAbsent:
+        ++cell.absent;
+        break;
+      case Residency::kInMemory:
+        ++cell.in_memory;
+        break;
+      case Residency::kSwapped:
+        ++cell.swapped;
+        break;
+      case Residency::kBroken:
+        ++cell.broken;
+        break;
+    }
+  }
+  return map;
+}
+
 ArenaReport Arena::report() const {
   const MutexLock lock(mutex_);
   return report_;
@@ -116,24 +143,26 @@ void Arena::CheckRange(uint64_t first_byte, uint64_t length) const {
 
 void Arena::Run() {
   std::vector<Request> requests;
-  while (inbox_.Take(requests)) {
-    for (const Request& request : requests) executor_.Serve(request);
-    executor_.ServeFaults();
-    executor_.ServeStore();
+  Awake awake{.for_requests = true, .for_faults = true};
+  while (!awake.for_requests || inbox_.Take(requests)) {
+    if (awake.for_requests) {
+      for (const Request& request : requests) executor_.Serve(request);
+    }
+    if (awake.for_faults) executor_.ServeFaults();
     executor_.OnTime();
-    // What needed no transfer has ended by now, and nothing will say so.
     executor_.ServeStore();
     Publish();
-    Sleep();
+    awake = Sleep();
   }
 }
 
-void Arena::Sleep() const {
+Arena::Awake Arena::Sleep() const {
   std::array<pollfd, 3> sources{
       {{inbox_.fd(), POLLIN, 0}, {view_->fd(), POLLIN, 0}, {store_->fd(), POLLIN, 0}}};
   const Time due = executor_.next_time();
   const timespec left = AsTimespec(std::max(due - now_(), Duration()));
   ppoll(sources.data(), sources.size(), due == Time::Never() ? nullptr : &left, nullptr);
+  return {.for_requests = sources[0].revents != 0, .for_faults = sources[1].revents != 0};
 }
 
 void Arena::Publish() {

@@ -59,6 +59,8 @@ class Arena {
   [[nodiscard]] Residency residency(uint64_t byte) const {
     return executor_.residency(static_cast<uint32_t>(byte >> granule().value()));
   }
+  // The arena cut into so many parts of about the same size, for a picture. Looks at each granule.
+  [[nodiscard]] std::vector<ResidencyCell> ResidencyMap(size_t cells) const;
 
  private:
   struct Parts {
@@ -74,8 +76,13 @@ class Arena {
   Arena(Parts parts, const ArenaOptions& options, const ArenaCallbacks& callbacks);
 
   void CheckRange(uint64_t first_byte, uint64_t length) const;
+  // What the pager was woken for. Whether transfers ended costs nothing to find out.
+  struct Awake {
+    bool for_requests = false;
+    bool for_faults = false;
+  };
   void Run();
-  void Sleep() const;
+  [[nodiscard]] Awake Sleep() const;
   void Publish() VERBENA_EXCLUDES(mutex_);
 
   // In the order in which they need each other: transfers of the store end before the memory goes.

@@ -59,6 +59,14 @@ enum class Residency : uint8_t {
   kBroken,  // lost: the store did not give it back, or not as it was
 };
 
+// How many granules of a part of an arena are where.
+struct ResidencyCell {
+  uint32_t absent = 0;
+  uint32_t in_memory = 0;
+  uint32_t swapped = 0;
+  uint32_t broken = 0;
+};
+
 // The state of an arena at some moment of the last turn of its pager.
 struct ArenaReport {
   uint64_t budget_bytes = 0;

@@ -107,6 +107,27 @@ TEST_P(ArenaThreads, WhatIsDiscardedIsZero) {
   EXPECT_EQ(Read(30), 1u);
 }
 
+TEST_P(ArenaThreads, CanBeDrawn) {
+  MAKE_OR_SKIP(Options(kMebibyte, kMebibyte));
+  for (uint64_t i = 64; i < 128; ++i) Write(i, 1);
+  const std::vector<ResidencyCell> map = arena_->ResidencyMap(4);
+  ASSERT_EQ(map.size(), 4u);
+  EXPECT_EQ(map[1].in_memory, 64u);
+  EXPECT_EQ(map[0].absent + map[0].in_memory, 64u);
+  EXPECT_EQ(map[3].absent, 64u);
+  // Fewer granules than cells.
+  EXPECT_EQ(arena_->ResidencyMap(1000).size(), 1000u);
+}
+
+TEST_P(ArenaThreads, OfAHundredGigabytesCostsNothingUntilItIsUsed) {
+  constexpr uint64_t kSize = uint64_t{100} << 30;
+  MAKE_OR_SKIP(Options(kSize, kMebibyte));
+  const uint64_t last = kSize / kPage - 1;
+  for (uint64_t i = 0; i < 1000; ++i) Write(last - i * 1001, i);
+  for (uint64_t i = 0; i < 1000; ++i) ASSERT_EQ(Read(last - i * 1001), i);
+  EXPECT_LE(arena_->resident_bytes(), kMebibyte);
+}
+
 TEST_P(ArenaThreads, LargeGranules) {
   ArenaOptions options = Options(64 * kMebibyte, 32 * kMebibyte);
   options.granule = PageShift(21);
@@ -115,53 +136,6 @@ TEST_P(ArenaThreads, LargeGranules) {
   for (uint64_t page = 0; page < 64 * 256; page += 64) Write(page, page);
   for (uint64_t page = 0; page < 64 * 256; page += 64) ASSERT_EQ(Read(page), page);
   EXPECT_LE(peak.Stop(), 32 * kMebibyte);
-}
-
-// Every page has a lock and a generation, of which all words of the page hold a stamp; readers
-// compare with what was written last.
-class Stamped {
- public:
-  Stamped(uint64_t* words, uint64_t pages) : words_(words), generations_(pages), locks_(pages) {}
-
-  void Touch(uint64_t page, bool for_write) {
-    const std::lock_guard lock(locks_[page]);
-    Use(words_ + page * kWords, page, for_write);
-  }
-  // The same, wherever the page is seen.
-  void Use(uint64_t* words, uint64_t page, bool for_write) {
-    uint64_t& generation = generations_[page];
-    for (uint64_t i = 0; i < kWords; ++i) wrong_ += words[i] != StampOf(page, generation, i);
-    if (!for_write) return;
-    ++generation;
-    for (uint64_t i = 0; i < kWords; ++i) words[i] = StampOf(page, generation, i);
-  }
-  std::mutex& lock(uint64_t page) { return locks_[page]; }
-  uint64_t wrong() const { return wrong_; }
-  uint64_t pages() const { return generations_.size(); }
-
- private:
-  static constexpr uint64_t kWords = 512;
-
-  // Pages that are the same all over, others that are noise: both ways of storing are used.
-  static uint64_t StampOf(uint64_t page, uint64_t generation, uint64_t word) {
-    if (generation == 0) return 0;
-    if (page % 2 == 0) return page << 32 | generation;
-    return (page << 32 | generation) * 0x9E3779B97F4A7C15u ^ word * 0xBF58476D1CE4E5B9u;
-  }
-
-  uint64_t* const words_;
-  std::vector<uint64_t> generations_;
-  std::vector<std::mutex> locks_;
-  std::atomic<uint64_t> wrong_ = 0;
-};
-
-// Which page is next: anywhere, one after the other, or few often.
-uint64_t NextPage(Random& random, int order, uint64_t pages, uint64_t before) {
-  if (order == 0) return random.Below(pages);
-  if (order == 1) return (before + 1) % pages;
-  // Like Zipf's: each power of two of ranks is as likely as the next.
-  const uint64_t rank = random.Below(pages) >> random.Below(14);
-  return rank * 7919 % pages;
 }
 
 TEST_P(ArenaThreads, ManyThreadsAndTheAdapterInFourTimesTheBudget) {
@@ -224,6 +198,9 @@ TEST(Arena, SaysWhyItCannotBe) {
   const auto arena = Arena::Make(options, callbacks);
   ASSERT_FALSE(arena);
   EXPECT_NE(arena.error().text.find("/no/such/place"), std::string::npos);
+  options.swap = "/tmp";
+  options.size = uint64_t{1} << 40;
+  EXPECT_EQ(Arena::Make(options, callbacks).error().number, EINVAL) << "for granules of 4 KiB";
   options.granule = PageShift(22);
   EXPECT_EQ(Arena::Make(options, callbacks).error().number, EINVAL);
 }

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "managed/arena.h"
 #include "tests/support/arena_fixture.h"
 
@@ -100,6 +101,47 @@ TEST_P(ArenaTroubleThreads, GoesAwayWhileThreadsWait) {
   arena_.reset();
   for (std::thread& thread : program) thread.join();
   EXPECT_EQ(refused, 4);
+}
+
+TEST_P(ArenaTroubleThreads, ThreadsOnAStoreThatStumblesAndABudgetThatChanges) {
+  constexpr uint64_t kSize = 16 * kMebibyte;
+  ArenaOptions options = Options(kSize, kSize / 4);
+  options.paging.read_attempts = 1000;
+  options.paging.retry_first = Milliseconds(1);
+  options.paging.retry_max = Milliseconds(4);
+  options.paging.patience = Seconds(60);
+  MAKE_OR_SKIP(options);
+  Stamped stamped(words_, kSize / kPage);
+  std::atomic<bool> stops = false;
+  std::vector<std::thread> threads;
+  for (int order = 0; order < 3; ++order) {
+    threads.emplace_back([&, order] {
+      Random random(static_cast<uint64_t>(order));
+      uint64_t page = 0;
+      while (!stops) {
+        page = NextPage(random, order, stamped.pages(), page);
+        stamped.Touch(page, random.Chance(1, 2));
+      }
+    });
+  }
+  Random random(5);
+  for (int i = 0; i < 150; ++i) {
+    std::this_thread::sleep_for(milliseconds(10));
+    trouble_->failing_reads = static_cast<int>(random.Below(4));
+    trouble_->failing_writes = static_cast<int>(random.Below(4));
+    trouble_->no_room_writes = static_cast<int>(random.Below(4));
+    trouble_->short_reads = static_cast<int>(random.Below(2));
+    trouble_->is_full = random.Chance(1, 8);
+    trouble_->delay_us = random.Chance(1, 4) ? 1000 : 0;
+    arena_->SetBudget(kSize / random.Between(2, 16));
+  }
+  trouble_->is_full = false;
+  stops = true;
+  for (std::thread& thread : threads) thread.join();
+  for (uint64_t page = 0; page < stamped.pages(); ++page) stamped.Touch(page, false);
+  EXPECT_EQ(stamped.wrong(), 0u);
+  EXPECT_EQ(arena_->report().paging.broken, 0u);
+  EXPECT_GT(arena_->report().swap.failed, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Views, ArenaTroubleThreads,

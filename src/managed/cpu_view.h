@@ -36,6 +36,8 @@ class CpuView {
   virtual void Map(paging::Run run, bool is_writable) = 0;
   // Until Map or Unmap.
   virtual void Refuse(paging::Run run) = 0;
+  // Threads that wait for these granules try again, and fault again if nothing has changed.
+  virtual void Wake(paging::Run run) = 0;
 
   // Returns how many faults it put in front of `faults`; never waits. The same may come twice, and
   // one may be out of date: whoever answers it by Map does no harm.

@@ -257,6 +257,16 @@ TEST_P(CpuViewThreads, AHoleThatTheProgramPunchedShowsZeros) {
   pager.join();
 }
 
+TEST_P(CpuViewThreads, WhoIsWokenForNothingFaultsAgain) {
+  memory_->MakeZero({9, 1});
+  std::thread program([&] { EXPECT_EQ(Read(CpuWord(9)), 0u); });
+  EXPECT_EQ(Await().granule, 9u);
+  view_->Wake({8, 3});
+  EXPECT_EQ(Await().granule, 9u);
+  view_->Map({9, 1}, false);
+  program.join();
+}
+
 TEST_P(CpuViewThreads, AChildDoesNotWait) {
   const pid_t child = fork();
   if (child == 0) _exit(memory::GuardedLoad64(CpuWord(2)) ? 1 : 0);

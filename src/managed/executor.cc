@@ -16,20 +16,28 @@ using paging::View;
 
 constexpr Duration kAskAgainAfter = Milliseconds(10);
 
-// Tickets of the ledger: those of the program's threads have the highest bit.
+// Tickets of the ledger: those of the program's threads have the highest bit, and say all.
 constexpr uint64_t kCpuBit = uint64_t{1} << 63;
 constexpr uint64_t kWriteBit = uint64_t{1} << 62;
+constexpr unsigned kCountShift = 32;
+constexpr uint64_t kCountMask = 0xFFFF;
+static_assert(FaultStreams::kWindowMax <= kCountMask);
 
-Ticket TicketOf(const CpuFault& fault) {
-  return Ticket(kCpuBit | (fault.is_write ? kWriteBit : 0) | fault.granule);
+Ticket TicketOf(Run run, bool is_write) {
+  return Ticket(kCpuBit | (is_write ? kWriteBit : 0) | uint64_t{run.count} << kCountShift |
+                run.first);
 }
 
 bool IsOfCpu(Ticket ticket) { return (ticket.value() & kCpuBit) != 0; }
 
-CpuFault FaultOf(Ticket ticket) {
-  return {.granule = static_cast<uint32_t>(ticket.value()),
-          .is_write = (ticket.value() & kWriteBit) != 0};
+bool IsWrite(Ticket ticket) { return (ticket.value() & kWriteBit) != 0; }
+
+Run RunOf(Ticket ticket) {
+  return {.first = static_cast<uint32_t>(ticket.value()),
+          .count = static_cast<uint32_t>(ticket.value() >> kCountShift & kCountMask)};
 }
+
+uint8_t PendingBit(bool is_write) { return is_write ? 2 : 1; }
 
 paging::WriteOutcome WriteOutcomeOf(SwapResult result) {
   switch (result) {
@@ -117,19 +125,41 @@ void Executor::ServeFaults() {
 
 // Those who wait for the same are all woken when it is mapped, and need no ticket of their own.
 void Executor::WantForCpu(const CpuFault& fault) {
-  if (!SetPending(fault, true)) return;
-  ledger_.Want(TicketOf(fault), {fault.granule, 1}, fault.is_write ? Need::kWrite : Need::kRead,
+  if (IsPending(fault.granule, fault.is_write)) return;
+  const Run run = RunFor(fault);
+  SetPending(run, fault.is_write, true);
+  ledger_.Want(TicketOf(run, fault.is_write), run, fault.is_write ? Need::kWrite : Need::kRead,
                View::kCpu, now_());
   CarryOut();
 }
 
-// False if nothing changes.
-bool Executor::SetPending(const CpuFault& fault, bool is_pending) {
-  uint8_t& pending = cpu_pending_[fault.granule];
-  const uint8_t before = pending;
-  const uint8_t bit = fault.is_write ? 2 : 1;
-  pending = static_cast<uint8_t>(is_pending ? before | bit : before & ~bit);
-  return pending != before;
+// A thread that walks is given what is next as well, but only what costs no transfer, and no
+// granule becomes dirty that has contents: who walks need not write to all.
+Run Executor::RunFor(const CpuFault& fault) {
+  const Residency place = residency(fault.granule);
+  const bool may_widen =
+      place == Residency::kAbsent || (place == Residency::kInMemory && !fault.is_write);
+  const uint32_t window = fault_streams_.WindowAt(fault.granule);
+  const uint32_t most = std::min(window, memory_.granule_count() - fault.granule);
+  Run run{fault.granule, 1};
+  while (may_widen && run.count < most && residency(run.first + run.count) == place &&
+         !IsPending(run.first + run.count, fault.is_write)) {
+    ++run.count;
+  }
+  if (run.count < window) fault_streams_.Cut(fault.granule, window, run.count);
+  return run;
+}
+
+bool Executor::IsPending(uint32_t granule, bool is_write) const {
+  return (cpu_pending_[granule] & PendingBit(is_write)) != 0;
+}
+
+void Executor::SetPending(Run run, bool is_write, bool is_pending) {
+  const uint8_t bit = PendingBit(is_write);
+  for (uint32_t i = run.first; i < run.end(); ++i) {
+    const uint8_t others = cpu_pending_[i] & static_cast<uint8_t>(~bit);
+    cpu_pending_[i] = is_pending ? others | bit : others;
+  }
 }
 
 // Only granules that lie in it whole.
@@ -148,14 +178,16 @@ void Executor::Discard(const Request& request) {
   }
 }
 
-// Until all that is left is under way: nothing but the end of a transfer wakes the pager for it.
+// Lets orders go, those of one turn together, and takes what has ended. Until all that is left is
+// under way: nothing but the end of a transfer wakes the pager for it.
 void Executor::ServeStore() {
   std::array<SwapOutcome, 32> outcomes;
+  size_t count = 0;
   do {
-    const size_t count = store_.Reap(outcomes);
+    count = store_.Reap(outcomes);
     for (const SwapOutcome& outcome : std::span(outcomes).first(count)) TakeOutcome(outcome);
     GiveDelayed();
-  } while (store_.has_outcomes());
+  } while (count > 0 || store_.has_outcomes());
 }
 
 void Executor::TakeOutcome(const SwapOutcome& outcome) {
@@ -175,7 +207,7 @@ void Executor::OnTime() {
     asking_.clear();
     asking_.swap(ask_again_);
     for (const CpuFault& fault : asking_) {
-      SetPending(fault, false);
+      SetPending({fault.granule, 1}, fault.is_write, false);
       WantForCpu(fault);
     }
   }
@@ -201,7 +233,6 @@ ArenaReport Executor::report() const {
 void Executor::CarryOut() {
   for (const paging::Action& action : ledger_.actions()) CarryOut(action);
   ledger_.ClearActions();
-  store_.Submit();
 }
 
 void Executor::CarryOut(const paging::Action& action) {
@@ -284,19 +315,25 @@ void Executor::Answer(const paging::Action& action) {
   callbacks_.on_ready(want.ticket, std::min(want.length, ready_end - want.first_byte));
 }
 
-// Ready: it was mapped before, and so the threads are on their way.
+// What is ready was mapped before, and so the threads are on their way. Threads may wait for more
+// than was done; they fault again.
 void Executor::AnswerCpu(const paging::Action& action) {
-  const CpuFault fault = FaultOf(action.ticket);
-  if (action.verb == Verb::kRefused && action.refusal == paging::Refusal::kLimit) {
-    ask_again_.push_back(fault);
+  const Run run = RunOf(action.ticket);
+  const bool is_write = IsWrite(action.ticket);
+  SetPending(run, is_write, false);
+  const bool is_ready = action.verb == Verb::kReady;
+  const uint32_t done = is_ready ? action.run.count : 1;
+  if (done < run.count) view_.Wake({run.first + done, run.count - done});
+  if (is_ready) return;
+  if (action.refusal == paging::Refusal::kLimit) {
+    SetPending({run.first, 1}, is_write, true);
+    ask_again_.push_back({run.first, is_write});
     ask_again_at_ = std::min(ask_again_at_, now_() + kAskAgainAfter);
     return;
   }
-  SetPending(fault, false);
-  if (action.verb == Verb::kReady) return;
   ++cpu_refused_;
-  Mark({fault.granule, 1}, Residency::kBroken);
-  view_.Refuse({fault.granule, 1});
+  Mark({run.first, 1}, Residency::kBroken);
+  view_.Refuse({run.first, 1});
 }
 
 void Executor::Mark(Run run, Residency residency) {

@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "managed/arena_options.h"
 #include "managed/cpu_view.h"
+#include "managed/fault_streams.h"
 #include "managed/inbox.h"
 #include "managed/lazy_array.h"
 #include "managed/memory_file.h"
@@ -22,7 +23,8 @@ namespace verbena::managed {
 // ledger decides, in its order.
 //
 // A thread of the program that faults has no name for what it wants, so the granule is its ticket;
-// it is asked for once however many threads wait for it. An access to a granule that is broken is
+// it is asked for once however many threads wait for it, and with it what is next, if the thread
+// seems to walk. An access to a granule that is broken is
 // refused for good. One that the ledger refuses for want of memory goes on waiting and is asked for
 // again: the operator may make room for the store, and a program that stands is better than one
 // that is dead.
@@ -40,11 +42,11 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Inputs.
+  // Inputs. ServeStore comes last in a turn: it lets the others' orders go.
   void Serve(const Request& request);
   void ServeFaults();
-  void ServeStore();
   void OnTime();
+  void ServeStore();
 
   // When OnTime has something to do.
   [[nodiscard]] Time next_time() const;
@@ -70,7 +72,9 @@ class Executor {
 
   void WantForAdapter(const Request& request);
   void WantForCpu(const CpuFault& fault);
-  bool SetPending(const CpuFault& fault, bool is_pending);
+  [[nodiscard]] paging::Run RunFor(const CpuFault& fault);
+  [[nodiscard]] bool IsPending(uint32_t granule, bool is_write) const;
+  void SetPending(paging::Run run, bool is_write, bool is_pending);
   void Discard(const Request& request);
   void TakeOutcome(const SwapOutcome& outcome);
 
@@ -94,6 +98,7 @@ class Executor {
 
   std::vector<AdapterWant> adapter_wants_;  // by ticket of the ledger
   std::vector<uint32_t> free_wants_;
+  FaultStreams fault_streams_;
   LazyArray<uint8_t> cpu_pending_;  // by granule: 1 a read is wanted, 2 a write
   std::vector<CpuFault> ask_again_;
   std::vector<CpuFault> asking_;

@@ -49,6 +49,7 @@ class ViewForTest final : public CpuView {
     ++maps;
   }
   void Refuse(paging::Run run) override { Set(run, -1); }
+  void Wake(paging::Run run) override { woken += run.count; }
   size_t TakeFaults(std::span<CpuFault> faults) override {
     const size_t count = std::min(faults.size(), coming_count);
     std::copy_n(coming.begin(), count, faults.begin());
@@ -63,6 +64,7 @@ class ViewForTest final : public CpuView {
   std::array<CpuFault, 8> coming;
   size_t coming_count = 0;
   int maps = 0;
+  uint32_t woken = 0;
 
  private:
   void Set(paging::Run run, int value) {
@@ -149,6 +151,39 @@ TEST_F(ExecutorTest, ThreadsThatWaitForTheSameAreOneWant) {
   EXPECT_EQ(executor_->report().paging.wants, wants + 1);
   while (view_.rights[absent] == 0) Turn();
   EXPECT_EQ(First(absent), static_cast<std::byte>(absent));
+}
+
+TEST_F(ExecutorTest, WhoWalksFaultsSeldom) {
+  executor_->Serve({.kind = Request::Kind::kSetBudget, .length = kGranules * 4096});
+  uint32_t faults = 0;
+  for (uint32_t i = 0; i < kGranules; ++i) {
+    if (view_.rights[i] == 2) continue;
+    Await(i, 2);
+    ++faults;
+  }
+  EXPECT_LE(faults, 4 + kGranules / FaultStreams::kWindowMax);
+}
+
+TEST_F(ExecutorTest, AWriterMakesNothingDirtyThatHasContents) {
+  for (uint32_t i = 0; i < kGranules; ++i) {
+    Await(i, 2);
+    First(i) = std::byte{1};
+  }
+  executor_->Serve({.kind = Request::Kind::kSetBudget, .length = kGranules * 4096});
+  for (uint32_t i = 0; i < kGranules; ++i) Await(i, 1);
+  for (uint32_t i = 0; i < kGranules; ++i) {
+    if (view_.rights[i] == 2) continue;  // dirty from before
+    Await(i, 2);
+    if (i + 1 < kGranules && view_.rights[i + 1] == 1) return;
+  }
+  ADD_FAILURE() << "each write made the next granule writable";
+}
+
+TEST_F(ExecutorTest, ThoseBehindTheEndOfWhatCameAreWoken) {
+  // A walk in less memory than its window: part of what was asked for comes.
+  executor_->Serve({.kind = Request::Kind::kSetBudget, .length = 16 * 4096});
+  for (uint32_t i = 0; i < 100; ++i) Await(i, 2);
+  EXPECT_GT(view_.woken, 0u);
 }
 
 TEST_F(ExecutorTest, TheAdapterIsAnsweredInBytes) {

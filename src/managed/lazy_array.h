@@ -1,8 +1,8 @@
 #pragma once
 
+#include <sys/mman.h>
+
 #include <cstddef>
-#include <cstdlib>
-#include <memory>
 #include <type_traits>
 
 #include "base/check.h"
@@ -10,7 +10,8 @@
 namespace verbena::managed {
 
 // A fixed number of objects whose bytes begin as zero, and that cost memory only from the page on
-// that is touched: for tables with an entry per granule, of which most are never used.
+// that is touched: for tables with an entry per granule, of which most are never used. The system
+// is told that it need not set memory aside for the rest.
 //
 // Owned by one object, which says who may touch what.
 template <class T>
@@ -18,28 +19,30 @@ class LazyArray {
   static_assert(std::is_trivially_destructible_v<T>);
 
  public:
-  explicit LazyArray(size_t size)
-      : size_(size), items_(static_cast<T*>(std::calloc(size, sizeof(T)))) {
-    CHECK(items_ != nullptr);
+  explicit LazyArray(size_t size) : size_(size) {
+    CHECK(size > 0);
+    void* const place = mmap(nullptr, size * sizeof(T), PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(place != MAP_FAILED);
+    items_ = static_cast<T*>(place);
   }
+  LazyArray(const LazyArray&) = delete;
+  LazyArray& operator=(const LazyArray&) = delete;
+  ~LazyArray() { munmap(items_, size_ * sizeof(T)); }
 
   [[nodiscard]] T& operator[](size_t i) {
     CHECK(i < size_);
-    return items_.get()[i];
+    return items_[i];
   }
   [[nodiscard]] const T& operator[](size_t i) const {
     CHECK(i < size_);
-    return items_.get()[i];
+    return items_[i];
   }
   [[nodiscard]] size_t size() const { return size_; }
 
  private:
-  struct Free {
-    void operator()(T* items) const { std::free(items); }
-  };
-
   const size_t size_;
-  const std::unique_ptr<T, Free> items_;
+  T* items_ = nullptr;
 };
 
 }  // namespace verbena::managed

@@ -8,7 +8,7 @@ namespace verbena::managed {
 namespace {
 
 TEST(LazyArray, BeginsAsZeroWhateverItsSize) {
-  LazyArray<uint64_t> array(uint64_t{1} << 28);  // 2 GiB, if they were touched
+  LazyArray<uint64_t> array(uint64_t{1} << 36);  // 512 GiB, if they were touched
   EXPECT_EQ(array[0], 0u);
   EXPECT_EQ(array[array.size() - 1], 0u);
   array[5] = 7;

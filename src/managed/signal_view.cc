@@ -27,6 +27,7 @@ struct Seat {
   std::atomic<uint32_t> handlers = 0;
 };
 
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a handler has nothing else
 constinit std::array<Seat, SignalView::kViewsMax> seats;
 
 bool TakeSeat(SignalView* view) {
@@ -67,15 +68,6 @@ bool ServeFault(const siginfo_t& info, const ucontext_t& context) {
 }
 
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
-
-void SleepOn(std::atomic<uint32_t>& word, uint32_t value, const timespec* at_most) {
-  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, at_most, nullptr, 0);
-}
-
-void WakeAll(std::atomic<uint32_t>& word) {
-  word.fetch_add(1, std::memory_order_release);
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
-}
 
 }  // namespace
 
@@ -122,14 +114,14 @@ size_t SignalView::TakeFaults(std::span<CpuFault> faults) {
 void SignalView::Stop() {
   if (has_stopped_.exchange(true)) return;
   mprotect(bytes_.data(), bytes_.size(), PROT_NONE);
-  for (std::atomic<uint32_t>& bucket : buckets_) WakeAll(bucket);
+  for (Bucket& bucket : buckets_) WakeAll(bucket);
   LeaveSeat(this);
 }
 
 bool SignalView::Serve(const std::byte* address, std::optional<bool> is_write) {
   const auto granule = static_cast<uint32_t>((address - bytes_.data()) >> granule_.value());
-  std::atomic<uint32_t>& bucket = BucketOf(granule);
-  const uint32_t value = bucket.load(std::memory_order_acquire);
+  Bucket& bucket = BucketOf(granule);
+  const uint32_t value = bucket.word.load();
   const Sight sight = sights_[granule].load(std::memory_order_acquire);
   if (has_stopped_.load() || sight == Sight::kRefused || getpid() != owner_) return false;
   // Whoever cannot tell asks for more only when the less was not enough.
@@ -138,9 +130,22 @@ bool SignalView::Serve(const std::byte* address, std::optional<bool> is_write) {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t signalled = write(posted_some_.get(), &one, sizeof one);
   // For one that found no room the next try must not depend on anybody.
-  constexpr timespec kMillisecond{.tv_sec = 0, .tv_nsec = 1'000'000};
-  SleepOn(bucket, value, posted ? nullptr : &kMillisecond);
+  SleepOn(bucket, value, !posted);
   return true;
+}
+
+void SignalView::SleepOn(Bucket& bucket, uint32_t value, bool for_a_moment) {
+  constexpr timespec kMillisecond{.tv_sec = 0, .tv_nsec = 1'000'000};
+  bucket.sleepers.fetch_add(1);
+  syscall(SYS_futex, &bucket.word, FUTEX_WAIT_PRIVATE, value,
+          for_a_moment ? &kMillisecond : nullptr, nullptr, 0);
+  bucket.sleepers.fetch_sub(1);
+}
+
+void SignalView::WakeAll(Bucket& bucket) {
+  bucket.word.fetch_add(1);
+  if (bucket.sleepers.load() == 0) return;
+  syscall(SYS_futex, &bucket.word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
 std::span<std::byte> SignalView::BytesOf(paging::Run run) const {

@@ -53,6 +53,7 @@ class SignalView final : public CpuView {
   void Unmap(paging::Run run) override;
   void Map(paging::Run run, bool is_writable) override;
   void Refuse(paging::Run run) override;
+  void Wake(paging::Run run) override;
   [[nodiscard]] size_t TakeFaults(std::span<CpuFault> faults) override;
   [[nodiscard]] int fd() const override { return posted_some_.get(); }
   void Stop() override;
@@ -71,6 +72,16 @@ class SignalView final : public CpuView {
  private:
   static constexpr size_t kBuckets = 64;
 
+  // Granules with the same remainder share one. To wake nobody takes no system call: a sleeper is
+  // counted before the kernel looks whether the word has changed, and a waker looks at the count
+  // after it changed the word.
+  struct Bucket {
+    std::atomic<uint32_t> word = 0;
+    std::atomic<uint32_t> sleepers = 0;
+  };
+  static void SleepOn(Bucket& bucket, uint32_t value, bool for_a_moment);
+  static void WakeAll(Bucket& bucket);
+
   SignalView(FileDescriptor posted_some, std::span<std::byte> bytes, PageShift granule)
       : posted_some_(std::move(posted_some)),
         bytes_(bytes),
@@ -78,18 +89,15 @@ class SignalView final : public CpuView {
         sights_(bytes.size() >> granule.value()) {}
 
   [[nodiscard]] std::span<std::byte> BytesOf(paging::Run run) const;
-  [[nodiscard]] std::atomic<uint32_t>& BucketOf(uint32_t granule) {
-    return buckets_[granule % kBuckets];
-  }
+  [[nodiscard]] Bucket& BucketOf(uint32_t granule) { return buckets_[granule % kBuckets]; }
   void Set(paging::Run run, int protection, Sight sight);
-  void Wake(paging::Run run);
 
   const FileDescriptor posted_some_;  // an eventfd
   const std::span<std::byte> bytes_;
   const PageShift granule_;
   FaultTable faults_;
   LazyArray<std::atomic<Sight>> sights_;  // written by the pager, read by handlers
-  std::array<std::atomic<uint32_t>, kBuckets> buckets_{};
+  std::array<Bucket, kBuckets> buckets_;
   std::atomic<bool> has_stopped_ = false;
   const pid_t owner_ = getpid();  // in a child there is no pager, and nobody would wake it
 };

@@ -95,13 +95,14 @@ void SwapStore::Submit() {
 }
 
 size_t SwapStore::Reap(std::span<SwapOutcome> outcomes) {
+  Submit();
   std::array<TransferEnd, 16> ends;
   size_t landed = 0;
   do {
     landed = file_->Reap(ends);
     for (size_t i = 0; i < landed; ++i) Land(ends[i]);
-  } while (landed == ends.size());
-  Submit();
+    if (landed > 0) Submit();
+  } while (landed > 0);
   size_t count = 0;
   while (count < outcomes.size() && !outcomes_.empty()) outcomes[count++] = *outcomes_.TryPop();
   return count;
@@ -177,6 +178,7 @@ void SwapStore::PackInto(Entry& entry, Order& order) {
   entry.as = packed.as;
   entry.bytes = packed.bytes & 0xFFFFFF;
   if (packed.as == StoredAs::kCompressed) {
+    CHECK(order.staging != nullptr);
     const uint64_t size = FileBytesOf(order);
     std::memset(order.staging + packed.bytes, 0, size - packed.bytes);
     entry.checksum = Crc32c({order.staging, size});

@@ -89,7 +89,8 @@ class SwapStore {
   // Likewise. The granule must be held.
   [[nodiscard]] bool Load(uint64_t granule, std::span<std::byte> contents);
   void Submit();
-  // Returns how many outcomes it put in front of `outcomes`; never waits.
+  // Submits, too: what the system can do at once has then ended. Returns how many outcomes it put
+  // in front of `outcomes`; never waits.
   [[nodiscard]] size_t Reap(std::span<SwapOutcome> outcomes);
 
   // The copy is not needed any more. While an order is under way: when it ends.

@@ -86,7 +86,7 @@ void UserfaultView::Map(paging::Run run, bool is_writable) {
   if (Show(bytes, is_writable)) return;
   // Some were shown before, perhaps in another way, and nobody was woken for them.
   Protect(bytes, is_writable);
-  Wake(bytes);
+  Wake(run);
 }
 
 void UserfaultView::Refuse(paging::Run run) {
@@ -96,25 +96,30 @@ void UserfaultView::Refuse(paging::Run run) {
     refused_count_ += !is_refused_[i];
     is_refused_[i] = true;
   }
-  Wake(bytes);
+  Wake(run);
+}
+
+void UserfaultView::Wake(paging::Run run) {
+  uffdio_range range = RangeOf(BytesOf(run));
+  ioctl(file_.get(), UFFDIO_WAKE, &range);
 }
 
 size_t UserfaultView::TakeFaults(std::span<CpuFault> faults) {
   std::array<uffd_msg, 32> messages;
+  const size_t room = std::min(messages.size(), faults.size());
+  ssize_t length = 0;
+  do {
+    length = read(file_.get(), messages.data(), room * sizeof messages[0]);
+  } while (length < 0 && errno == EINTR);
+  const size_t taken = length > 0 ? static_cast<size_t>(length) / sizeof messages[0] : 0;
   size_t count = 0;
-  while (count < faults.size()) {
-    const size_t room = std::min(messages.size(), faults.size() - count);
-    const ssize_t length = read(file_.get(), messages.data(), room * sizeof messages[0]);
-    if (length <= 0 && errno == EINTR) continue;
-    if (length <= 0) break;
-    for (size_t i = 0; i < static_cast<size_t>(length) / sizeof messages[0]; ++i) {
-      if (messages[i].event != UFFD_EVENT_PAGEFAULT) continue;
-      const auto& fault = messages[i].arg.pagefault;
-      const uint64_t offset = fault.address - reinterpret_cast<uintptr_t>(bytes_.data());
-      CHECK(offset < bytes_.size());
-      faults[count++] = {.granule = static_cast<uint32_t>(offset >> granule_.value()),
-                         .is_write = (fault.flags & UFFD_PAGEFAULT_FLAG_WRITE) != 0};
-    }
+  for (const uffd_msg& message : std::span(messages).first(taken)) {
+    if (message.event != UFFD_EVENT_PAGEFAULT) continue;
+    const auto& fault = message.arg.pagefault;
+    const uint64_t offset = fault.address - reinterpret_cast<uintptr_t>(bytes_.data());
+    CHECK(offset < bytes_.size());
+    faults[count++] = {.granule = static_cast<uint32_t>(offset >> granule_.value()),
+                       .is_write = (fault.flags & UFFD_PAGEFAULT_FLAG_WRITE) != 0};
   }
   return count;
 }
@@ -181,11 +186,6 @@ bool UserfaultView::FillHole(std::byte* page) const {
     if (errno != EAGAIN) return errno == EEXIST;
   }
   return true;
-}
-
-void UserfaultView::Wake(std::span<std::byte> bytes) const {
-  uffdio_range range = RangeOf(bytes);
-  ioctl(file_.get(), UFFDIO_WAKE, &range);
 }
 
 }  // namespace verbena::managed

@@ -30,6 +30,7 @@ class UserfaultView final : public CpuView {
   void Unmap(paging::Run run) override;
   void Map(paging::Run run, bool is_writable) override;
   void Refuse(paging::Run run) override;
+  void Wake(paging::Run run) override;
   [[nodiscard]] size_t TakeFaults(std::span<CpuFault> faults) override;
   [[nodiscard]] int fd() const override { return file_.get(); }
   void Stop() override;
@@ -55,7 +56,6 @@ class UserfaultView final : public CpuView {
   [[nodiscard]] bool Show(std::span<std::byte> bytes, bool is_writable) const;
   void Protect(std::span<std::byte> bytes, bool is_writable) const;
   [[nodiscard]] bool FillHole(std::byte* page) const;
-  void Wake(std::span<std::byte> bytes) const;
 
   const FileDescriptor file_;
   const char* const method_;

@@ -16,9 +16,12 @@ namespace {
 
 void OnSignal(int signal, siginfo_t* info, void* context);
 
+// A signal handler gets nothing but what is global.
+// NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables)
 constinit SignalChain segv_chain(SIGSEGV, OnSignal);
 constinit SignalChain bus_chain(SIGBUS, OnSignal);
 constinit std::atomic<SignalGuard::FaultServer> fault_server = nullptr;
+// NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
 bool Serve(int signal, const siginfo_t* info, const ucontext_t* context) {
   const SignalGuard::FaultServer server = fault_server.load(std::memory_order_acquire);

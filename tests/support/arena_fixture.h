@@ -18,6 +18,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "managed/arena.h"
 #include "memory/guarded_copy.h"
 #include "tests/support/troubled_swap_file.h"
@@ -178,6 +179,53 @@ class ResidentPeak {
   std::atomic<uint64_t> peak_ = 0;
   std::thread thread_;
 };
+
+// Every page has a lock and a generation, of which all words of the page hold a stamp; readers
+// compare with what was written last.
+class Stamped {
+ public:
+  Stamped(uint64_t* words, uint64_t pages) : words_(words), generations_(pages), locks_(pages) {}
+
+  void Touch(uint64_t page, bool for_write) {
+    const std::lock_guard lock(locks_[page]);
+    Use(words_ + page * kWords, page, for_write);
+  }
+  // The same, wherever the page is seen.
+  void Use(uint64_t* words, uint64_t page, bool for_write) {
+    uint64_t& generation = generations_[page];
+    for (uint64_t i = 0; i < kWords; ++i) wrong_ += words[i] != StampOf(page, generation, i);
+    if (!for_write) return;
+    ++generation;
+    for (uint64_t i = 0; i < kWords; ++i) words[i] = StampOf(page, generation, i);
+  }
+  std::mutex& lock(uint64_t page) { return locks_[page]; }
+  uint64_t wrong() const { return wrong_; }
+  uint64_t pages() const { return generations_.size(); }
+
+ private:
+  static constexpr uint64_t kWords = 512;
+
+  // Pages that are the same all over, others that are noise: both ways of storing are used.
+  static uint64_t StampOf(uint64_t page, uint64_t generation, uint64_t word) {
+    if (generation == 0) return 0;
+    if (page % 2 == 0) return page << 32 | generation;
+    return (page << 32 | generation) * 0x9E3779B97F4A7C15u ^ word * 0xBF58476D1CE4E5B9u;
+  }
+
+  uint64_t* const words_;
+  std::vector<uint64_t> generations_;
+  std::vector<std::mutex> locks_;
+  std::atomic<uint64_t> wrong_ = 0;
+};
+
+// Which page is next: anywhere, one after the other, or few often.
+inline uint64_t NextPage(Random& random, int order, uint64_t pages, uint64_t before) {
+  if (order == 0) return random.Below(pages);
+  if (order == 1) return (before + 1) % pages;
+  // Like Zipf's: each power of two of ranks is as likely as the next.
+  const uint64_t rank = random.Below(pages) >> random.Below(14);
+  return rank * 7919 % pages;
+}
 
 inline std::string NameOf(const testing::TestParamInfo<CpuViewKind>& kind) {
   return kind.param == CpuViewKind::kUserfault ? "userfault" : "signal";
