@@ -41,7 +41,7 @@ enum class Verb : uint8_t {
 
 enum class Refusal : uint8_t {
   kBroken,  // the first granule has lost its contents
-  kLimit,   // the store is full or failing and no memory can be had; or too many tickets
+  kLimit,   // the store takes nothing, and so there is no memory for it; or too many tickets
 };
 
 enum class StoreReport : uint8_t { kFull, kFailing, kWell };

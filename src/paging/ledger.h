@@ -29,8 +29,8 @@ namespace verbena::paging {
 // Invariant: what the program or a peer wrote last is in memory, or stored, or being stored from
 // memory that stays until that has ended well. A granule that is dropped is mapped in no view.
 //
-// Allocates when made, when its budget grows, and until its lists have found their size; then no
-// more. One thread at a time: its owner's, the pager thread.
+// Allocates when made and until its lists have found their size; then no more. One thread at a
+// time: its owner's, the pager thread.
 class Ledger {
  public:
   enum class State : uint8_t { kZero, kReading, kClean, kDirty, kWriting, kSwapped, kBroken };

@@ -75,7 +75,7 @@ std::vector<KernelFeature> ProbeKernel() {
       {"page populate", HasPopulate(),
        "pages are brought in one call (Linux 5.14); without it they are touched one by one"},
       {"userfaultfd", HasUserfaultfd(),
-       "nothing needs it yet; forbidden to ordinary users on some machines"},
+       "accesses to managed memory are noticed by signals instead, which is slower"},
       Buffer("receive buffers", "rmem_max", "/proc/sys/net/core/rmem_max"),
       Buffer("send buffers", "wmem_max", "/proc/sys/net/core/wmem_max"),
   };
