@@ -240,6 +240,7 @@ Time Engine::next_time() const {
 
 std::vector<std::string> Engine::TakeNotes() {
   std::vector<std::string> notes = fabric_->TakeNotes();
+  for (std::string& note : managed.TakeNotes()) notes.push_back(std::move(note));
   if (trace_ != nullptr) {
     for (std::string& note : trace_->TakeNotes()) notes.push_back(std::move(note));
   }

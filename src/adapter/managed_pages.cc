@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
-#include <utility>
+#include <optional>
 
 #include "adapter/clock.h"
 #include "adapter/engine.h"
@@ -20,6 +20,23 @@ uint64_t AddressOf(const std::byte* byte) { return reinterpret_cast<uintptr_t>(b
 
 bool Overlaps(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size) {
   return a < b + b_size && b < a + a_size;
+}
+
+// A store that is full and well by turns must not fill memory with what it says.
+constexpr size_t kNotesMax = 100;
+
+const char* NoteOf(paging::StoreReport report) {
+  switch (report) {
+    case paging::StoreReport::kFull:
+      return "the swap file of managed memory cannot grow: what does not fit stays in memory, and "
+             "accesses that need more wait; make room on its disk, or raise swap_bytes_max";
+    case paging::StoreReport::kFailing:
+      return "the swap file of managed memory cannot be written: what was to leave stays in "
+             "memory, and accesses that need more wait; see the system's log for its disk";
+    case paging::StoreReport::kWell:
+      return "the swap file of managed memory can be written again";
+  }
+  CHECK(false);
 }
 
 }  // namespace
@@ -40,7 +57,7 @@ ErrorOr<ManagedArena*> ManagedPages::Make(managed::ArenaOptions options) {
                                    const managed::Answer& answer) { OnReady(ticket, answer); },
                 .unmap_adapter = [this](const std::byte* first,
                                         const std::byte* last) { OnUnmap(first, last); },
-                .on_store = {}});
+                .on_store = [this](paging::StoreReport report) { OnStore(report); }});
   if (!made) return Fail(Error{ErrorCode::kSystem, made.error().text});
   auto arena = std::make_unique<ManagedArena>();
   arena->cpu_base = AddressOf((*made)->bytes().data());
@@ -184,6 +201,11 @@ void ManagedPages::Finish(Pending pending) {
   const std::lock_guard lock(pending.waiter->mutex);
   pending.waiter->job = pending.job;
   pending.waiter->done.notify_one();
+}
+
+void ManagedPages::OnStore(paging::StoreReport report) {
+  const EngineLock lock(engine_);
+  if (notes_.size() < kNotesMax) notes_.emplace_back(NoteOf(report));
 }
 
 void ManagedPages::OnUnmap(const std::byte* first, const std::byte* last) {

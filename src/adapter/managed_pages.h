@@ -2,8 +2,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
+#include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "adapter/error.h"
@@ -75,6 +76,9 @@ class ManagedPages {
   // not managed.
   [[nodiscard]] bool Bring(PageJob& job) VERBENA_EXCLUDES(engine_);
 
+  // What has become of the swap stores, a line each; told once.
+  [[nodiscard]] std::vector<std::string> TakeNotes() { return std::exchange(notes_, {}); }
+
  private:
   struct Waiter;
   struct Pending {
@@ -87,6 +91,7 @@ class ManagedPages {
   bool Ask(const PageJob& job, Waiter* waiter);
   void OnReady(uint64_t ticket, const managed::Answer& answer) VERBENA_EXCLUDES(engine_);
   void OnUnmap(const std::byte* first, const std::byte* last) VERBENA_EXCLUDES(engine_);
+  void OnStore(paging::StoreReport report) VERBENA_EXCLUDES(engine_);
   void Finish(Pending pending);
   std::unique_ptr<ManagedArena> Remove(const ManagedArena* arena);
 
@@ -96,6 +101,7 @@ class ManagedPages {
   std::unordered_map<uint64_t, Pending> pending_;  // by ticket
   std::unordered_map<memory::Key, ManagedArena*> regions_;
   uint64_t last_ticket_ = 0;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace verbena::adapter

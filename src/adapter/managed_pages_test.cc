@@ -1,0 +1,135 @@
+#include "adapter/managed_pages.h"
+
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/adapter_world.h"
+#include "tests/support/troubled_swap_file.h"
+
+namespace verbena::adapter {
+namespace {
+
+using queue::CompletionStatus;
+using queue::SendOpcode;
+
+constexpr uint64_t kPage = 4'096, kPages = 256;
+
+// A peer that reads and writes managed memory, by name of its page, on a swap file that a test may
+// spoil.
+class ManagedPagesTest : public testing::Test {
+ protected:
+  ManagedPagesTest() {
+    managed::ArenaOptions options{.size = kPages * kPage, .budget = 64 * kPage};
+    options.swap = testing::TempDir();
+    options.compress = false;
+    options.paging.patience = Milliseconds(50);
+    options.paging.retry_first = options.paging.retry_max = Milliseconds(1);
+    options.wrap_swap_file = [this](std::unique_ptr<managed::SwapFile> file) {
+      return std::make_unique<managed::TroubledSwapFile>(std::move(file), trouble_);
+    };
+    arena_ = *node_.adapter().MakeArena(options);
+    keys_ = *Register(arena_->cpu_base, arena_->size);
+    Connect(node_, qa_, node_, qb_);
+  }
+
+  ErrorOr<memory::RegionKeys> Register(uint64_t address, uint64_t length) {
+    return node_.adapter().RegisterRegion({.pd = node_.pd(),
+                                           .start = memory::KeyAddress(address),
+                                           .length = length,
+                                           .rights = memory::Rights::kAll},
+                                          memory::LinearBacking{memory::PhysicalAddress(address)});
+  }
+  CompletionStatus Move(SendOpcode opcode, uint64_t page) {
+    const queue::Remote remote{arena_->cpu_base + page * kPage,
+                               queue::KeyValue(keys_.remote.value())};
+    Post(node_, qa_, MakeSend(opcode, 1, remote), node_.Bytes(0, kPage));
+    const auto completion = node_.Wait();
+    return completion ? completion->status : CompletionStatus::kGeneralError;
+  }
+  void FillAll() {
+    for (uint64_t page = 0; page < kPages; ++page) {
+      node_.Fill(0, kPage, static_cast<uint8_t>(page));
+      ASSERT_EQ(Move(SendOpcode::kWrite, page), CompletionStatus::kSuccess);
+    }
+  }
+  bool HasNote(const char* words) {
+    for (const std::string& note : node_.adapter().TakeNotes()) {
+      if (note.find(words) != std::string::npos) return true;
+    }
+    return false;
+  }
+
+  const std::shared_ptr<managed::SwapTrouble> trouble_ = std::make_shared<managed::SwapTrouble>();
+  TestNode node_{"127.0.0.1"};
+  ManagedArena* arena_ = nullptr;
+  memory::RegionKeys keys_;
+  QueuePair& qa_ = node_.MakeQp(transport::QpType::kRc);
+  QueuePair& qb_ = node_.MakeQp(transport::QpType::kRc);
+};
+
+TEST_F(ManagedPagesTest, WhatWasWrittenComesBack) {
+  FillAll();
+  for (uint64_t page = 0; page < kPages; ++page) {
+    ASSERT_EQ(Move(SendOpcode::kRead, page), CompletionStatus::kSuccess);
+    ASSERT_TRUE(node_.Holds(0, kPage, static_cast<uint8_t>(page))) << page;
+  }
+  EXPECT_EQ(node_.adapter().Query(qa_)->counters.timeouts, 0U);
+}
+
+TEST_F(ManagedPagesTest, ACorruptPageIsAnAccessErrorAndNeverData) {
+  FillAll();
+  trouble_->lying_reads = 1'000'000;
+  uint64_t page = 0;
+  while (arena_->arena->residency(page * kPage) != managed::Residency::kSwapped) ++page;
+  EXPECT_EQ(Move(SendOpcode::kRead, page), CompletionStatus::kRemoteAccessError);
+  EXPECT_EQ(arena_->arena->residency(page * kPage), managed::Residency::kBroken);
+}
+
+TEST_F(ManagedPagesTest, AFullStoreIsAnAccessErrorAndSaysSo) {
+  trouble_->is_full = true;
+  CompletionStatus status = CompletionStatus::kSuccess;
+  uint64_t page = 0;
+  for (; page < kPages && status == CompletionStatus::kSuccess; ++page) {
+    node_.Fill(0, kPage, static_cast<uint8_t>(page));
+    status = Move(SendOpcode::kWrite, page);
+  }
+  EXPECT_EQ(status, CompletionStatus::kRemoteAccessError);
+  EXPECT_TRUE(HasNote("cannot grow"));
+  // What was written is all there.
+  for (uint64_t i = 0; i + 1 < page; ++i) {
+    EXPECT_EQ(reinterpret_cast<const uint8_t*>(arena_->cpu_base)[i * kPage], uint8_t(i)) << i;
+  }
+  trouble_->is_full = false;
+}
+
+TEST_F(ManagedPagesTest, ARegionIsCountedUntilItGoes) {
+  EXPECT_EQ(arena_->regions, 1U);
+  const auto second = *Register(arena_->cpu_base + 17, kPage);
+  EXPECT_EQ(arena_->regions, 2U);
+  Succeed(node_.adapter().DeregisterRegion(second.local));
+  EXPECT_EQ(node_.adapter().Destroy(arena_).error().code, ErrorCode::kInUse);
+  Succeed(node_.adapter().DeregisterRegion(keys_.local));
+  Succeed(node_.adapter().Destroy(arena_));
+}
+
+TEST_F(ManagedPagesTest, PartsOfItWithOtherMemoryAreRefused) {
+  EXPECT_EQ(Register(arena_->cpu_base - 1, 2).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(Register(arena_->cpu_base + arena_->size - 1, 2).error().code, ErrorCode::kInvalid);
+  EXPECT_TRUE(Register(arena_->cpu_base + arena_->size - 1, 1).has_value());
+}
+
+// The adapter goes while pages are on their way, and while the program still has regions.
+TEST_F(ManagedPagesTest, TheAdapterEndsAtAnyTime) {
+  FillAll();
+  trouble_->delay_us = 20'000;
+  for (uint64_t page = 0; page < 8; ++page) {
+    const queue::Remote remote{arena_->cpu_base + page * kPage,
+                               queue::KeyValue(keys_.remote.value())};
+    Post(node_, qa_, MakeSend(SendOpcode::kRead, 1, remote), node_.Bytes(page * kPage, kPage));
+  }
+  node_.CloseAdapter();
+}
+
+}  // namespace
+}  // namespace verbena::adapter
