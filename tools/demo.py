@@ -85,6 +85,12 @@ def main() -> int:
     stage.pair("ibv_rc_pingpong", "-g", "0", "-n", "10", "-c", options=("--trace", str(trace)))
     show_packets(trace)
 
+    title("A region four times as large as its memory: build/bin/larger_than_memory")
+    picture = build / "residency.svg"
+    subprocess.run([str(build / "bin/larger_than_memory"), str(picture)], check=True,
+                   timeout=PATIENCE, preexec_fn=limited)
+    print(f"The same as a picture: {picture}")
+
     title("The memory layer: build/bin/memory_tour")
     return subprocess.run([str(build / "bin/memory_tour")], check=False).returncode
 

@@ -12,6 +12,7 @@ FOLDER has the programs verbena and network_check. TEST is one of
   flood       random and mutated packets arrive while data moves
   load        1,000 connections with all operations at once
   idle        1,000 connections that rest cost nothing
+  managed     a region four times as large as its memory, between namespaces
 
 Exits with 77, which ctest counts as skipped, where root is needed and we are not.
 """
@@ -295,9 +296,27 @@ def test_idle(programs, _):
     expect(said["wake_ups"] == 0, f"the keeper was woken: {said}")
 
 
-ROOT_ONLY = ("namespaces", "capture")
+def test_managed(programs, _):
+    port = 18600
+    with joined_namespaces(1500) as (there, here):
+        owner = subprocess.Popen(there.command(f"{programs}/larger_than_memory", "server", port),
+                                 stdout=subprocess.PIPE, text=True, cwd="/")
+        try:
+            time.sleep(0.5)  # until it listens
+            visitor = subprocess.run(
+                here.command(f"{programs}/larger_than_memory", "client", there.ipv4, port),
+                stdout=subprocess.PIPE, text=True, cwd="/", timeout=150, check=False)
+            said, _ = owner.communicate(timeout=60)
+        finally:
+            owner.kill()
+    print(visitor.stdout + "\n".join(said.splitlines()[-2:]))
+    expect(visitor.returncode == 0, f"the visitor ended with {visitor.returncode}")
+    expect(owner.returncode == 0, f"the owner ended with {owner.returncode}")
+
+
+ROOT_ONLY = ("namespaces", "capture", "managed")
 TESTS = {name: globals()[f"test_{name}"] for name in
-         ("loopback", "namespaces", "capture", "killed", "flood", "load", "idle")}
+         ("loopback", "namespaces", "capture", "killed", "flood", "load", "idle", "managed")}
 
 
 def main(name: str, programs: str, *options: str) -> int:

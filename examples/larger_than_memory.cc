@@ -1,0 +1,224 @@
+// A program registers four times as much memory as it may use. Another writes and reads all of it,
+// in order, at random and by a Zipf distribution, and checks every byte; the first touches it at
+// the same time.
+//
+//   larger_than_memory                [FILE.svg]     both ends, here
+//   larger_than_memory server [PORT]  [FILE.svg]
+//   larger_than_memory client HOST [PORT]
+
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "examples/support/endpoint.h"
+#include "examples/support/residency_picture.h"
+#include "examples/support/two_ends.h"
+
+namespace {
+
+using examples::Endpoint;
+using examples::Exchange;
+using examples::Must;
+using std::chrono::milliseconds;
+
+constexpr uint64_t kPage = 4'096, kPages = 4'096, kBudget = kPages * kPage / 4;
+constexpr uint64_t kSlack = 64 * kPage;  // on their way out at a moment
+
+// Of each page the last bytes are the owner's to count in, the rest is the visitor's.
+constexpr uint64_t kOwned = sizeof(uint64_t), kVisited = kPage - kOwned;
+
+std::string svg_path;  // NOLINT: from the command line
+
+// The owner of the memory looks at it, and counts in its pages.
+class Owner {
+ public:
+  explicit Owner(const verbena::ManagedMemory& memory) : memory_(memory) {}
+
+  // Until `ends`; false if a count was wrong, or too much was in memory.
+  bool Work(const std::atomic<bool>& ends) {
+    std::thread counter([&] { Count(ends); });
+    const auto begin = Clock::now();
+    while (!ends) {
+      peak_ = std::max(peak_, Must(memory_.Query()).resident);
+      Show(std::chrono::duration<double>(Clock::now() - begin).count());
+      std::this_thread::sleep_for(milliseconds(5));
+    }
+    counter.join();
+    return Summarize();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // Half a second between lines, and at most 128 moments in the picture, however long it takes.
+  void Show(double seconds) {
+    const bool is_due = seconds >= next_line_;
+    if (!is_due && seconds < picture_.next()) return;
+    const auto& cells = picture_.Add(seconds, Must(memory_.Places()));
+    if (!is_due) return;
+    next_line_ = seconds + 0.5;
+    std::printf("owner %5.2f s |%s|\n", seconds, examples::ResidencyPicture::Text(cells).c_str());
+  }
+
+  void Count(const std::atomic<bool>& ends) {
+    std::mt19937_64 random(1);
+    std::vector<uint64_t> counts(kPages);
+    while (!ends) {
+      const uint64_t page = random() % kPages;
+      std::byte* const place = memory_.bytes().data() + page * kPage + kVisited;
+      uint64_t seen = 0;
+      std::memcpy(&seen, place, sizeof seen);
+      wrong_ += seen != counts[page] ? 1 : 0;
+      ++counts[page];
+      std::memcpy(place, &counts[page], sizeof seen);
+      ++touched_;
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+  }
+
+  bool Summarize() {
+    const auto report = Must(memory_.Query());
+    std::printf(
+        "owner: %llu MiB registered, at most %.1f MiB in memory, %llu allowed; touched %llu "
+        "pages itself, %llu of them wrong\n",
+        static_cast<unsigned long long>(kPages * kPage >> 20),
+        static_cast<double>(peak_) / (1 << 20), static_cast<unsigned long long>(kBudget >> 20),
+        static_cast<unsigned long long>(touched_.load()), static_cast<unsigned long long>(wrong_));
+    std::printf(
+        "owner: %llu pages written to the swap file, %llu read; noticed by %s, stored by %s\n",
+        static_cast<unsigned long long>(report.pages_written),
+        static_cast<unsigned long long>(report.pages_read), report.noticed_by.c_str(),
+        report.stored_by.c_str());
+    if (!svg_path.empty() && !picture_.WriteSvg(svg_path)) {
+      std::fprintf(stderr, "cannot write %s\n", svg_path.c_str());
+      return false;
+    }
+    return wrong_ == 0 && peak_ <= kBudget + kSlack;
+  }
+
+  const verbena::ManagedMemory& memory_;
+  examples::ResidencyPicture picture_;
+  double next_line_ = 0;
+  uint64_t peak_ = 0, wrong_ = 0;
+  std::atomic<uint64_t> touched_ = 0;
+};
+
+bool Serve(const examples::Listener& listener) {
+  const Exchange exchange = listener.Accept();
+  Endpoint end;
+  if (!end.Connect(exchange)) return false;
+  const auto memory = Must(
+      verbena::ManagedMemory::Create(end.context, {.size = kPages * kPage, .budget = kBudget}));
+  const auto region = end.Register(memory.bytes(), verbena::Access::kAll);
+  if (!exchange.Send(region.Remote())) return false;
+  std::atomic<bool> ends = false;
+  std::thread waits([&] {
+    static_cast<void>(exchange.Receive<char>());
+    ends = true;
+  });
+  Owner owner(memory);
+  const bool good = owner.Work(ends);
+  waits.join();
+  return good;
+}
+
+// Writes pages and reads them back, several at a time.
+class Visitor {
+ public:
+  Visitor(Endpoint& end, verbena::RemoteAddress there) : end_(end), there_(there) {}
+
+  // One in four reads first what it left there. False if an access failed or a byte was wrong.
+  template <class NextPage>
+  bool Visit(const char* order, uint64_t count, NextPage next_page) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (uint64_t i = 0; i < count; ++i) {
+      const uint64_t page = next_page(i);
+      if (i % 4 == 0 && !Check(page)) return false;
+      if (!Write(page)) return false;
+    }
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    std::printf("visitor: %5llu pages %s in %.2f s\n", static_cast<unsigned long long>(count),
+                order, took.count());
+    return true;
+  }
+  bool CheckAll() {
+    for (uint64_t page = 0; page < kPages; ++page) {
+      if (!Check(page)) return false;
+    }
+    std::printf("visitor: all %llu pages are as they were left\n",
+                static_cast<unsigned long long>(kPages));
+    return true;
+  }
+
+ private:
+  std::byte ByteAt(uint64_t page, uint64_t i) const {
+    return lives_[page] == 0 ? std::byte{}
+                             : static_cast<std::byte>(page * 31 + lives_[page] * 7 + i);
+  }
+  verbena::RemoteAddress PlaceOf(uint64_t page) const {
+    return {there_.address + page * kPage, there_.key};
+  }
+  bool Write(uint64_t page) {
+    ++lives_[page];
+    for (uint64_t i = 0; i < kVisited; ++i) buffer_[i] = ByteAt(page, i);
+    Must(end_.qp.Post(verbena::Write{.data = region_.Local(0, kVisited), .remote = PlaceOf(page)}));
+    return end_.WaitSuccess();
+  }
+  bool Check(uint64_t page) {
+    Must(end_.qp.Post(verbena::Read{.data = region_.Local(0, kVisited), .remote = PlaceOf(page)}));
+    if (!end_.WaitSuccess()) return false;
+    for (uint64_t i = 0; i < kVisited; ++i) {
+      if (buffer_[i] == ByteAt(page, i)) continue;
+      std::fprintf(stderr, "byte %llu of page %llu is wrong\n", static_cast<unsigned long long>(i),
+                   static_cast<unsigned long long>(page));
+      return false;
+    }
+    return true;
+  }
+
+  Endpoint& end_;
+  const verbena::RemoteAddress there_;
+  std::array<std::byte, kPage> buffer_{};
+  const verbena::MemoryRegion region_ = end_.Register(buffer_, verbena::Access::kLocal);
+  std::vector<uint32_t> lives_ = std::vector<uint32_t>(kPages);
+};
+
+bool Visit(const std::string& host, uint16_t port) {
+  const auto exchange = Exchange::Connect(host, port);
+  if (!exchange) return false;
+  Endpoint end;
+  if (!end.Connect(*exchange)) return false;
+  const auto there = exchange->Receive<verbena::RemoteAddress>();
+  if (!there) return false;
+  Visitor visitor(end, *there);
+  std::mt19937_64 random(7);
+  // Zipf with exponent 1 over the pages, each number of a page hashed.
+  const auto zipf = [&](uint64_t) {
+    const double draw = std::generate_canonical<double, 53>(random);
+    const auto rank = static_cast<uint64_t>(std::pow(static_cast<double>(kPages), draw));
+    return (rank * 0x9E37'79B9'7F4A'7C15) % kPages;
+  };
+  const bool good =
+      visitor.Visit("in order", kPages, [](uint64_t i) { return i; }) &&
+      visitor.Visit("at random", kPages / 2, [&](uint64_t) { return random() % kPages; }) &&
+      visitor.Visit("by a Zipf distribution", kPages / 2, zipf) && visitor.CheckAll();
+  return exchange->Send('e') && good;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view last = argc > 1 ? argv[argc - 1] : "";
+  if (last.ends_with(".svg")) {
+    svg_path = last;
+    --argc;
+  }
+  return examples::RunEnds(argc, argv, Serve, Visit);
+}
