@@ -93,10 +93,10 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def is_listening(port: int) -> bool:
-    """Asks the kernel: to connect would take a server's only client away."""
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        for line in Path(table).read_text().splitlines()[1:]:
+def is_listening(port: int, process: int | str = "self") -> bool:
+    """Where that process is. Asks the kernel: to connect would take a server's only client away."""
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
             fields = line.split()
             if fields[3] == LISTENING and int(fields[1].rsplit(":", 1)[1], 16) == port:
                 return True
