@@ -295,6 +295,15 @@ void Engine::RemoveReceiver(XrcDomain& domain, const Srq& srq) {
   SettleOutbox();
 }
 
+Result<queue::TagHandle, queue::TagMatcher::AddError> Engine::ChangeTags(
+    Srq& srq, const transport::TagOperation& operation) {
+  now_ = Now();
+  transport::Turn turn = MakeTurn();
+  const auto changed = transport::Execute(operation, *srq.tags(), *srq.tag_cq(), turn);
+  SettleOutbox();
+  return changed;
+}
+
 void Engine::ModifyQp(QueuePair& qp, const transport::QpAttributes& attributes,
                       transport::AttributeMask mask) {
   now_ = Now();

@@ -28,6 +28,7 @@
 #include "fabric/udp_fabric.h"
 #include "memory/memory_core.h"
 #include "transport/outbox.h"
+#include "transport/tag_operation.h"
 #include "transport/ud/address_handles.h"
 #include "transport/ud/multicast_groups.h"
 
@@ -94,6 +95,9 @@ class VERBENA_CAPABILITY("engine") Engine {
                 transport::AttributeMask mask) VERBENA_REQUIRES(this);
   // An extended one leaves its domain; a message to it that is under way fails.
   void RemoveReceiver(XrcDomain& domain, const Srq& srq) VERBENA_REQUIRES(this);
+  // REQUIRES: it matches tags.
+  [[nodiscard]] Result<queue::TagHandle, queue::TagMatcher::AddError> ChangeTags(
+      Srq& srq, const transport::TagOperation& operation) VERBENA_REQUIRES(this);
   // After a change of its moderation, and before it is destroyed.
   void UpdateModeration(Cq& cq) VERBENA_REQUIRES(this);
   void RemoveCq(Cq& cq) VERBENA_REQUIRES(this);

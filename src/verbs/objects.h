@@ -101,7 +101,8 @@ struct XrcDomainObject : PointedObject<adapter::XrcDomain, ContextObject> {
   using PointedObject::PointedObject;
 };
 
-// Of a shared receive queue of extended connections; empty otherwise.
+// Of a shared receive queue of extended connections, and of one that matches tags the completion
+// queue; empty otherwise.
 struct XrcShares {
   std::shared_ptr<XrcDomainObject> xrc;
   std::shared_ptr<CqObject> cq;

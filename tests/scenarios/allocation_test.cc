@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "tests/scenarios/pair_fixture.h"
+#include "tests/support/pair_fixture.h"
 
 namespace {
 
