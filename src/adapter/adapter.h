@@ -41,6 +41,7 @@ struct QpChange {
 // What a queue pair is now.
 struct QpReport {
   transport::QpState state = transport::QpState::kReset;
+  bool is_draining = false;
   transport::QpAttributes attributes = {};
   std::optional<AddressVector> path = {};
   QpCounters counters = {};

@@ -165,7 +165,10 @@ ErrorOr<void> Adapter::Modify(QueuePair& qp, const QpChange& change) {
 ErrorOr<QpReport> Adapter::Query(QueuePair& qp) {
   if (const auto dead = Dead()) return Fail(*dead);
   const EngineLock lock(parts_->engine);
-  QpReport report{.state = qp.state(), .attributes = qp.attributes(), .counters = qp.counters()};
+  QpReport report{.state = qp.state(),
+                  .is_draining = qp.is_draining(),
+                  .attributes = qp.attributes(),
+                  .counters = qp.counters()};
   report.attributes.state = report.attributes.current_state = report.state;
   if (qp.has_path()) report.path = qp.path();
   return report;

@@ -100,6 +100,10 @@ QpState QueuePair::state() const {
   return Ask(machine_, QpState::kReset, [](const auto& machine) { return machine.state(); });
 }
 
+bool QueuePair::is_draining() const {
+  return Ask(machine_, false, [](const auto& machine) { return machine.is_draining(); });
+}
+
 transport::ReceiveSource QueuePair::Source() {
   if (is_extended()) return {};
   return spec_.srq != nullptr ? transport::ReceiveSource(*spec_.srq, spec_.srq->tags())

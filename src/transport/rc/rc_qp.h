@@ -44,6 +44,8 @@ class RcQp {
   RcQp& operator=(const RcQp&) = delete;
 
   QpState state() const { return state_; }
+  // In SQD, with work that is not at its end.
+  bool is_draining() const { return state_ == QpState::kSqd && !requester_.is_drained(); }
   const RcConfig& config() const { return requester_.config(); }
 
   // What has become known since the queue pair was made. What is of the responder takes effect when
