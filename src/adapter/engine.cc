@@ -188,13 +188,18 @@ void Engine::RequestPages(const transport::PageRequest& request) {
 }
 
 void Engine::RaiseEvent(const transport::AsyncEvent& event) {
-  if (qps.Find(event.qp) == nullptr) return;
+  const bool is_of_qp = event.cq == nullptr && event.srq == nullptr;
+  if (is_of_qp && qps.Find(event.qp) == nullptr) return;
   const Event told{.type = event.type,
                    .qp = event.qp,
                    .cq = static_cast<Cq*>(event.cq),
                    .srq = static_cast<Srq*>(event.srq)};
   if (told.cq != nullptr && std::exchange(told.cq->error_was_told, true)) return;
   events_.Raise(told);
+}
+
+void Engine::LookAtAddresses() {
+  if (addresses_.HasChanged()) events_.Raise({.type = transport::AsyncEventType::kGidChange});
 }
 
 void Engine::RaiseCompletionEvent(Cq& cq) {

@@ -24,6 +24,7 @@
 #include "adapter/transmitter.h"
 #include "adapter/xrc_domain.h"
 #include "base/mutex.h"
+#include "fabric/address_watch.h"
 #include "fabric/loopback.h"
 #include "fabric/udp_fabric.h"
 #include "memory/memory_core.h"
@@ -85,6 +86,9 @@ class VERBENA_CAPABILITY("engine") Engine {
   // While the keeper sleeps the alarm is kept set; otherwise it looks again soon by itself.
   void set_keeper_sleeps(bool sleeps) VERBENA_REQUIRES(this) { keeper_sleeps_ = sleeps; }
   [[nodiscard]] Alarm& alarm() { return alarm_; }
+  // Readable when the machine's addresses may have changed; -1 where nobody can tell.
+  [[nodiscard]] int address_fd() const { return addresses_.fd(); }
+  void LookAtAddresses() VERBENA_REQUIRES(this);
 
   // REQUIRES: its number is the table's next.
   QueuePair& AddQp(std::unique_ptr<QueuePair> qp) VERBENA_REQUIRES(this);
@@ -141,6 +145,7 @@ class VERBENA_CAPABILITY("engine") Engine {
   const std::unique_ptr<fabric::UdpFabric> fabric_;
   const std::unique_ptr<Trace> trace_;  // nullptr: none
   AsyncEvents& events_;
+  fabric::AddressWatch addresses_;
   Pager& pager_;
 
   Mutex mutex_;
