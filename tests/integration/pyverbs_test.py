@@ -38,7 +38,6 @@ REASONS = [
     (r"doesn't have net interface", "connection manager: `librdmacm` is not there yet"),
     (r"RAW QP must be done by root|Must be run by root",
      "raw Ethernet and flow steering, which need hardware and root"),
-    (r"Extended CQ is not supported", "tag matching, which is done by hardware"),
     (r"Device memory is not supported", "memory on the device, which has none"),
     (r"dmabuf", "memory of a graphics card"),
     (r"[Cc]uda", "memory of a graphics card"),
