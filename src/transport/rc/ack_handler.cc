@@ -275,13 +275,14 @@ void Requester::FailAt(wire::Psn psn, CompletionStatus status, Turn& turn) {
 }
 
 // IBA 11.6.3.1: a completion that finds no room is lost, and with it the queue pair.
-void Requester::FailForLostCompletion(Turn& turn) {
+[[gnu::noinline]] void Requester::FailForLostCompletion(Turn& turn) {
   if (has_failed_) return;
   turn.outbox.Raise({AsyncEventType::kQpFatal, config_.local_qp});
   has_failed_ = true;
 }
 
-void Requester::CompleteDone(Turn& turn) {
+// Flattened: the push is on the way of every request, and has more callers than are inlined.
+[[gnu::flatten]] void Requester::CompleteDone(Turn& turn) {
   while (!flights_.empty() && flights_.front().is_done && !has_failed_) {
     const WqeNumber n = flights_.begin();
     const Flight& flight = flights_.front();
