@@ -4,11 +4,12 @@
   bench/compare_peers.py [--build DIR] [--minutes M]      (part of make bench)
 
 On the loopback device and, as root, on a veth pair between two namespaces: qperf, libfabric's
-fi_pingpong, a bare UDP ping-pong (udp_floor), and verbena bench. Prints ratios, each beside its
-aim, how things grow, and system calls; writes build/bench/peers.json, from which bench/plot.py
-draws. Both ends of what polls have a processor each: on the same one they would only wait for each
-other. The scheduler places the others as it likes. All ends within M minutes: what takes too long
-fails and is named; repetitions for which no time is left are left out.
+fi_pingpong, a bare UDP ping-pong (udp_floor), verbena bench, and Debian's perftest on Verbena.
+Prints ratios, each beside its aim, how things grow, and system calls; writes
+build/bench/peers.json, from which bench/plot.py draws. Both ends of what polls have a processor
+each: on the same one they would only wait for each other. The scheduler places the others as it
+likes. All ends within M minutes: what takes too long fails and is named; repetitions for which no
+time is left are left out.
 """
 
 import argparse
@@ -26,12 +27,15 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "integration"))
 
 import networks  # noqa: E402
+import perftest  # noqa: E402
+from ordinary_user import is_listening  # noqa: E402
 
 QPERF_PORT = 19765
 SIZES = (64, 256, 1024, 4096, 16384, 65536, 262144, 1 << 20)
 QPS = (1, 4, 16, 64, 256)
 DEPTHS = (1, 4, 16, 64, 256)
 RUNS = 3
+START_SECONDS = 10
 SECONDS = 0.5  # of a measurement that is compared
 SECONDS_OF_POINT = 0.2  # of a curve
 UNITS = {"ns": 1e-3, "us": 1, "ms": 1e3, "sec": 1e6,
@@ -74,7 +78,7 @@ def background(place, *words):
         time.sleep(0.3)
         if process.poll() is not None:
             raise Failure(f"ended at once: {' '.join(map(str, words))}")
-        yield
+        yield process
     finally:
         process.terminate()
         process.wait(10)
@@ -118,8 +122,27 @@ class Peers:
                 networks.server(self.poller_there, self.programs) as (_, self.port):
             yield
 
+    @contextlib.contextmanager
+    def listening(self, port: int, *words):
+        """A server for one client. Where it runs, nobody else listens on the port."""
+        with background(self.there, *words) as process:
+            end = time.monotonic() + START_SECONDS
+            while not is_listening(port, process.pid):
+                if time.monotonic() > end or process.poll() is not None:
+                    raise Failure(f"does not listen: {' '.join(map(str, words))}")
+                time.sleep(0.02)
+            yield
+
     def ask(self, place, *words, timeout: float = 30) -> str:
         return run(place.command(*words), max(1.0, min(timeout, self.deadline.left())))
+
+    def try_ask(self, place, *words, timeout: float) -> str | None:
+        """None, and says why, if there is no answer."""
+        try:
+            return self.ask(place, *words, timeout=timeout)
+        except Failure as failure:
+            print(f"left out: {failure}", file=sys.stderr)
+            return None
 
     def qperf(self, test: str, size: str) -> float:
         return qperf_figure(self.ask(self.here, "qperf", "-lp", QPERF_PORT, "-t", 1, "-m", size,
@@ -131,14 +154,12 @@ class Peers:
         if provider in self.broken:
             return None
         options = ["-p", provider, "-e", endpoint, "-I", 2000, "-S", 64]
-        try:
-            with background(self.there, "fi_pingpong", *options):
-                said = self.ask(self.here, "fi_pingpong", *options, self.host, timeout=6)
-            return float(said.split("\n")[1].split()[6])
-        except (Failure, IndexError, ValueError) as failure:
-            print(f"left out: fi_pingpong over {provider}: {failure}", file=sys.stderr)
+        with background(self.there, "fi_pingpong", *options):
+            said = self.try_ask(self.here, "fi_pingpong", *options, self.host, timeout=6)
+        if said is None:
             self.broken.add(provider)
             return None
+        return float(said.split("\n")[1].split()[6])
 
     def floor(self) -> dict:
         program = self.programs / "udp_floor"
@@ -180,12 +201,12 @@ def measure(peers: Peers) -> dict[str, float | None]:
     }
 
 
-def compare(peers: Peers, until: float) -> dict[str, float | None]:
+def compare(peers: Peers, until: float, measure_once=measure) -> dict[str, float | None]:
     """The best of some runs that take turns, so that all meet the same neighbours. No run is begun
     after that part of the time."""
-    runs = [measure(peers)]
+    runs = [measure_once(peers)]
     while len(runs) < RUNS and not peers.deadline.has_passed(until):
-        runs.append(measure(peers))
+        runs.append(measure_once(peers))
     found: dict[str, float | None] = {"runs": len(runs)}
     for name in runs[0]:
         values = [one[name] for one in runs if one[name] is not None]
@@ -227,15 +248,27 @@ def calls_per(peers: Peers, counts: tuple[int, int], per: int, *options) -> dict
     return {name: round(value, 2) for name, value in difference.items() if abs(value) >= 0.05}
 
 
-def show(title: str, found: dict) -> None:
+def show_figures(title: str, found: dict) -> None:
     print(f"\n{title}")
     for name, value in found.items():
-        print(f"  {name:45} " + (f"{value:12,.2f}" if value is not None else "    left out"))
+        print(f"  {name:45} " + (f"{value:12,.2f}" if value is not None else "    left out"),
+              flush=True)
+
+
+def show(title: str, found: dict) -> None:
+    show_figures(title, found)
     for name, value, aim, met in ratios(found):
         print(f"  {name:45} {value:12,.2f}   aim {aim}: {'met' if met else 'NOT MET'}", flush=True)
 
 
-def measure_all(build: pathlib.Path, deadline: Deadline, results: dict) -> None:
+def measure_programs(peers: Peers, title: str, until: float, results: dict) -> None:
+    with peers.servers():
+        found = compare(peers, until, perftest.measure)
+    results[title] = found | perftest.ratios(found)
+    show_figures(title, results[title])
+
+
+def measure_loopback(build: pathlib.Path, deadline: Deadline, results: dict) -> None:
     peers = Peers(build, networks.LOOPBACK, networks.LOOPBACK, deadline)
     with peers.servers():
         calls = {
@@ -244,24 +277,31 @@ def measure_all(build: pathlib.Path, deadline: Deadline, results: dict) -> None:
         results["system calls"] = calls
         for name, found in calls.items():
             print(f"system calls {name}: {found}", flush=True)
-        results["loopback"] = compare(peers, 0.35)
+        results["loopback"] = compare(peers, 0.27)
         show("loopback", results["loopback"])
         results["growth"] = growth(peers)
+
+
+def measure_all(build: pathlib.Path, deadline: Deadline, results: dict) -> None:
+    measure_loopback(build, deadline, results)
+    with networks.lone_loopback() as place:
+        measure_programs(Peers(build, place, place, deadline), "perftest, loopback", 0.55, results)
     if not networks.is_root():
         print("\nveth: skipped, needs root")
         return
     with networks.joined_namespaces(9000) as (there, here):
         peers = Peers(build, there, here, deadline)
         with peers.servers():
-            results["veth"] = compare(peers, 0.7)
-    show("veth, MTU 9000", results["veth"])
+            results["veth"] = compare(peers, 0.75)
+        show("veth, MTU 9000", results["veth"])
+        measure_programs(peers, "perftest, veth, MTU 9000", 0.95, results)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--minutes", type=float, default=3.5)
+    parser.add_argument("--minutes", type=float, default=4.5)
     arguments = parser.parse_args()
     build = arguments.build.resolve()
     results: dict = {}

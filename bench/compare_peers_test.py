@@ -6,6 +6,7 @@ import unittest
 import xml.etree.ElementTree as ElementTree
 
 import compare_peers
+import perftest
 import plot
 
 FOUND = {"verbena, write of 64 bytes, us": 10.0, "bare UDP, round trip, us": 8.0,
@@ -20,6 +21,43 @@ STRACE = """\
 ------ ----------- ----------- --------- --------- ----------------
 100.00    0.000400           2       131        90 total
 """
+
+
+IB_WRITE_BW = """\
+ GID: 00:00:00:00:00:00:00:00:00:00:255:255:127:00:00:01
+---------------------------------------------------------------------------------------
+ #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]
+ 1048576    300              516.49             484.63 \t\t   0.000485
+---------------------------------------------------------------------------------------
+"""
+
+IB_SEND_LAT = """\
+ #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    \
+t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]\x20
+ 64      5000          5.88           6051.94      6.42     \t       32.48       \t\
+295.95 \t\t29.74   \t\t4040.40
+---------------------------------------------------------------------------------------
+"""
+
+
+class PerftestTest(unittest.TestCase):
+    def test_a_figure_is_found_by_its_heading(self):
+        self.assertEqual(perftest.figure(IB_WRITE_BW, "BW average[MB/sec]"), 484.63)
+        self.assertEqual(perftest.figure(IB_WRITE_BW, "MsgRate[Mpps]"), 0.000485)
+        self.assertEqual(perftest.figure(IB_SEND_LAT, "t_typical[usec]"), 6.42)
+        self.assertEqual(perftest.figure(IB_SEND_LAT, "99.9% percentile[usec]"), 4040.40)
+
+    def test_each_ratio_has_its_own_two_figures(self):
+        names = {name for pair in perftest.COMPARED.values() for name in pair}
+        found = dict.fromkeys(names, 1.0) | {perftest.READ_BW: 300.0, perftest.TCP_BW: 400.0}
+        self.assertEqual(perftest.ratios(found)["bandwidth of ib_read_bw / TCP"], 0.75)
+        self.assertEqual(perftest.ratios(found)["latency of ib_send_lat / UDP"], 1.0)
+
+    def test_what_did_not_come_to_an_end_is_not_compared(self):
+        names = {name for pair in perftest.COMPARED.values() for name in pair}
+        found = dict.fromkeys(names, 1.0) | {perftest.WRITE_LAT: None}
+        self.assertNotIn("latency of ib_write_lat / TCP", perftest.ratios(found))
+        self.assertIn("latency of ib_send_lat / TCP", perftest.ratios(found))
 
 
 class ComparePeersTest(unittest.TestCase):

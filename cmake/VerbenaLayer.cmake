@@ -10,6 +10,10 @@ add_custom_target(verbena_tests)
 # Every header, compiled alone; part of the build when "checks" is in VERBENA_PARTS.
 add_custom_target(verbena_headers ALL)
 
+set(VERBENA_COMMON_HEADERS
+    <algorithm> <array> <atomic> <deque> <functional> <memory> <optional> <span> <string>
+    <unordered_map> <variant> <vector> <tl/expected.hpp>)
+
 include(GoogleTest)
 if("tests" IN_LIST VERBENA_PARTS)
   find_package(GTest REQUIRED)
@@ -29,7 +33,7 @@ function(verbena_unit_test name)
   endif()
   # A test is compiled more often than it is run: the layers are optimised, the tests are not.
   target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
-  target_precompile_headers(${name} PRIVATE <gtest/gtest.h>)
+  target_precompile_headers(${name} PRIVATE ${VERBENA_COMMON_HEADERS} <gtest/gtest.h>)
   if(test_ON_DEMAND)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     return()
@@ -90,6 +94,11 @@ function(verbena_layer folder)
   else()
     set(scope INTERFACE)
     add_library(${target} INTERFACE)
+  endif()
+  # What nearly every file includes is read once. Not in the release build, where a file that forgot
+  # an include must fail.
+  if(sources AND (VERBENA_SANITIZE OR VERBENA_PARTS STREQUAL "fuzz"))
+    target_precompile_headers(${target} PRIVATE ${VERBENA_COMMON_HEADERS})
   endif()
   if(sources AND VERBENA_WHOLE_PROGRAM)
     target_compile_options(${target} PRIVATE

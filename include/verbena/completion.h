@@ -52,6 +52,11 @@ enum class CompletionOpcode : uint8_t {
   kDelay = 0x41,
   kReceive = 0x80,
   kReceiveWithImmediate = 0x81,  // of a write
+  kTagAdd = 0x82,                // this and the next two: operations of a TagOperation
+  kTagRemove = 0x83,
+  kTagSynchronize = 0x84,
+  kTagReceive = 0x85,    // a message with a tag, expected or not
+  kNoTagReceive = 0x86,  // one without, to a tag matching queue
 };
 
 const char* NameOf(CompletionOpcode opcode);
@@ -67,10 +72,10 @@ struct Completion {
   Immediate immediate = {};  // with_immediate
   Key invalidated = {};      // with_invalidate
   uint32_t vendor_error = 0;
-  uint32_t flow_tag = 0;
+  uint32_t tag_context = 0;  // of a message that was matched; and its tag
+  uint64_t tag = 0;
   uint16_t p_key_index = 0;
   uint16_t slid = 0;
-  uint16_t vlan = 0;
   uint8_t sl = 0;
   uint8_t path_bits = 0;
   CompletionStatus status = CompletionStatus::kSuccess;
@@ -78,6 +83,9 @@ struct Completion {
   bool has_grh = false;  // a datagram: 40 bytes of header stand in front of its data
   bool with_immediate = false;
   bool with_invalidate = false;
+  bool tag_wants_step = false;  // say how many unexpected messages were seen: TagOperation::seen
+  bool tag_matched = false;     // the message took a tagged receive
+  bool tag_data_valid = false;  // whose buffers hold its data
 
   [[nodiscard]] bool ok() const { return status == CompletionStatus::kSuccess; }
 

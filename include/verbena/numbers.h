@@ -19,6 +19,7 @@ enum class AddressHandleId : uint32_t {};
 // Which completion queue, or shared receive queue, an event is of.
 enum class CqId : uintptr_t {};
 enum class SrqId : uintptr_t {};
+enum class TagHandle : uint32_t {};  // of a tagged receive
 
 template <class T>
 requires std::is_enum_v<T>

@@ -18,6 +18,7 @@ struct Options {
   uint32_t qps_max = 16'384;
   uint32_t cqs_max = 16'384;
   uint32_t srqs_max = 4'096;
+  uint32_t tags_max = 1'024;  // tagged receives of one queue, which a message may look at all of
   uint32_t xrc_domains_max = 1'024;
   uint32_t channels_max = 4'096;  // a file descriptor each
   uint32_t paths_max = 65'536;    // one a connected queue pair, one an address handle

@@ -59,6 +59,7 @@ struct QpAttributes {
 // What a queue pair is now. All attributes have a value, but for the path while there is none.
 struct QpReport {
   QpState state = QpState::kReset;
+  bool is_draining = false;  // kSqd, and what was begun before has not ended yet
   QpAttributes attributes = {};
   QpCounters counters = {};
 };

@@ -38,6 +38,15 @@ class SharedReceiveQueue : public Handle<verbs::SrqObject> {
                                                              const CompletionQueue& cq,
                                                              uint32_t capacity,
                                                              uint32_t sges_max = 1);
+  // One that matches tags, for reliable connections: a message that begins with a tag matching
+  // header goes to the tagged receive that it fits, if there is one, and without its header; or, if
+  // it is a rendezvous, what it names is read from the peer. All that its queue pairs receive
+  // completes in `cq`. See docs/transport.md.
+  [[nodiscard]] static ErrorOr<SharedReceiveQueue> CreateTagMatching(const ProtectionDomain& domain,
+                                                                     const CompletionQueue& cq,
+                                                                     uint32_t capacity,
+                                                                     uint32_t sges_max,
+                                                                     uint32_t tags_max);
   SharedReceiveQueue() = default;
 
   // REFUSES while a queue pair uses it. A message to an extended one that is under way fails.
@@ -55,6 +64,9 @@ class SharedReceiveQueue : public Handle<verbs::SrqObject> {
 
   [[nodiscard]] CodeOr<void> Post(const Receive& request) const;
   [[nodiscard]] ChainResult PostChain(std::span<const Receive> requests) const;
+
+  // Adds, removes, or tells. The handle of what was added. May wait for the adapter.
+  [[nodiscard]] CodeOr<TagHandle> ChangeTags(const TagOperation& operation) const;
 
  private:
   explicit SharedReceiveQueue(std::shared_ptr<verbs::SrqObject> object)

@@ -212,4 +212,25 @@ struct Receive {
   SgeList data = {};
 };
 
+// What is done to the tagged receives of a tag matching queue. One receive is for the messages of
+// which (tag & mask) is its tag; of several the oldest gets them.
+//
+// A message with a tag that no receive fits is unexpected, and takes an untagged receive. What is
+// added before the program has looked at all of these serves nobody yet, or messages would overtake
+// each other: `seen` says how many it has looked at, all in all.
+struct TagOperation {
+  enum class Kind : uint8_t { kAdd, kRemove, kSynchronize };
+
+  Kind kind = Kind::kAdd;
+  WrId id = {};           // of the operation itself
+  bool signaled = false;  // it has a completion
+  std::optional<uint32_t> seen = {};
+  TagHandle handle = {};  // kRemove: what kAdd gave
+  // kAdd, all of them.
+  WrId receive_id = {};
+  uint64_t tag = 0;
+  uint64_t mask = 0;
+  SgeList data = {};
+};
+
 }  // namespace verbena

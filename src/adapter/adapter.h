@@ -28,6 +28,7 @@
 #include "queue/completion_queue.h"
 #include "queue/work_request.h"
 #include "transport/qp_attributes.h"
+#include "transport/tag_operation.h"
 
 namespace verbena::adapter {
 
@@ -41,6 +42,7 @@ struct QpChange {
 // What a queue pair is now.
 struct QpReport {
   transport::QpState state = transport::QpState::kReset;
+  bool is_draining = false;
   transport::QpAttributes attributes = {};
   std::optional<AddressVector> path = {};
   QpCounters counters = {};
@@ -130,6 +132,12 @@ class Adapter {
   // Of extended connections: it is told to senders by its number.
   [[nodiscard]] ErrorOr<Srq*> CreateXrcSrq(memory::PdId pd, XrcDomain& domain, Cq& cq,
                                            uint32_t capacity, uint32_t sges);
+  // One that matches tags. All receives of its queue pairs complete in `cq`.
+  [[nodiscard]] ErrorOr<Srq*> CreateTagSrq(memory::PdId pd, Cq& cq, uint32_t capacity,
+                                           uint32_t sges, uint32_t tags_max);
+  // May wait for the engine: it is the engine's list that changes. The handle of what was added.
+  [[nodiscard]] ErrorOr<queue::TagHandle> ChangeTags(Srq& srq,
+                                                     const transport::TagOperation& operation);
   [[nodiscard]] ErrorOr<void> Destroy(Srq* srq);
   [[nodiscard]] ErrorOr<void> Resize(Srq& srq, uint32_t capacity);
   [[nodiscard]] ErrorOr<void> SetLimit(Srq& srq, uint32_t limit);
@@ -199,7 +207,7 @@ class Adapter {
                                                    uint64_t length, memory::Access access);
   [[nodiscard]] ErrorOr<void> CheckSrqSize(uint32_t capacity, uint32_t sges) const;
   [[nodiscard]] ErrorOr<Srq*> AddSrq(memory::PdId pd, uint32_t capacity, uint32_t sges,
-                                     const XrcMembership& xrc);
+                                     const XrcMembership& xrc, const TagMatching& matching = {});
 
   std::unique_ptr<Parts> parts_;
 };

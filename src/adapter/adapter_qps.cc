@@ -1,5 +1,6 @@
 // The calls about queue pairs, and whom they talk to.
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -52,6 +53,16 @@ uint32_t PayloadMaxOf(const AddressVector& way) {
   return BytesOf(mtu ? *mtu : transport::PathMtu::k4096);
 }
 
+// One whose receives are matched by tag reads what a rendezvous names, and tells the peer, in its
+// own send queue.
+void MakeRoomForRendezvous(QpSpec& spec) {
+  using transport::Rendezvous;
+  spec.receive_cq = spec.srq->tag_cq();
+  spec.send.capacity += Rendezvous::kElements;
+  spec.send.sges_max = std::max(spec.send.sges_max, spec.srq->sges_max());
+  spec.send.inline_max = std::max(spec.send.inline_max, Rendezvous::kInlineBytes);
+}
+
 // Extended connections have one half at each end. What they have not is filled in with what is
 // never used.
 QpSpec Completed(QpSpec spec) {
@@ -78,14 +89,18 @@ ErrorOr<void> Adapter::CheckSpec(const QpSpec& spec) const {
   if (spec.send_cq == nullptr || spec.receive_cq == nullptr) {
     return Fail(Invalid("a queue pair needs a completion queue for each of its queues"));
   }
+  if (spec.srq != nullptr && spec.srq->tags() != nullptr && spec.type != QpType::kRc) {
+    return Fail(Invalid("tags are matched for reliable connections only"));
+  }
   if (const auto ok = CheckLimits(spec.send, parts_->options); !ok) return ok;
   return CheckLimits(spec.receive, parts_->options);
 }
 
 ErrorOr<QueuePair*> Adapter::CreateQp(const QpSpec& wanted) {
   if (const auto dead = Dead()) return Fail(*dead);
-  const QpSpec spec = Completed(wanted);
+  QpSpec spec = Completed(wanted);
   if (const auto ok = CheckSpec(spec); !ok) return Fail(ok.error());
+  if (spec.srq != nullptr && spec.srq->tags() != nullptr) MakeRoomForRendezvous(spec);
   Engine& engine = parts_->engine;
   const EngineLock lock(engine);
   if (engine.memory.domains.Find(spec.pd) == nullptr) {
@@ -150,7 +165,10 @@ ErrorOr<void> Adapter::Modify(QueuePair& qp, const QpChange& change) {
 ErrorOr<QpReport> Adapter::Query(QueuePair& qp) {
   if (const auto dead = Dead()) return Fail(*dead);
   const EngineLock lock(parts_->engine);
-  QpReport report{.state = qp.state(), .attributes = qp.attributes(), .counters = qp.counters()};
+  QpReport report{.state = qp.state(),
+                  .is_draining = qp.is_draining(),
+                  .attributes = qp.attributes(),
+                  .counters = qp.counters()};
   report.attributes.state = report.attributes.current_state = report.state;
   if (qp.has_path()) report.path = qp.path();
   return report;

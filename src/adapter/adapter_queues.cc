@@ -96,10 +96,11 @@ ErrorOr<void> Adapter::CheckSrqSize(uint32_t capacity, uint32_t sges) const {
 }
 
 ErrorOr<Srq*> Adapter::AddSrq(memory::PdId pd, uint32_t capacity, uint32_t sges,
-                              const XrcMembership& xrc) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+                              const XrcMembership& xrc,
+                              const TagMatching& matching) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   memory::ProtectionDomains& domains = parts_->engine.memory.domains;
   if (domains.Find(pd) == nullptr) return Fail(Invalid("no such protection domain"));
-  Srq* const srq = parts_->srqs.Add(capacity, sges, pd, xrc);
+  Srq* const srq = parts_->srqs.Add(capacity, sges, pd, xrc, matching);
   if (srq == nullptr) {
     return Fail(LimitError(parts_->srqs.limit(), "shared receive queues", "srqs_max"));
   }
@@ -131,6 +132,31 @@ ErrorOr<Srq*> Adapter::CreateXrcSrq(memory::PdId pd, XrcDomain& domain, Cq& cq, 
   return *srq;
 }
 
+ErrorOr<Srq*> Adapter::CreateTagSrq(memory::PdId pd, Cq& cq, uint32_t capacity, uint32_t sges,
+                                    uint32_t tags_max) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  if (const auto ok = CheckSrqSize(capacity, sges); !ok) return Fail(ok.error());
+  if (tags_max == 0) return Fail(Invalid("a tag matching queue of no tags"));
+  const uint32_t limit = parts_->options.tags_max;
+  if (tags_max > limit) return Fail(LimitError(limit, "tagged receives", "tags_max"));
+  const EngineLock lock(parts_->engine);
+  const auto srq = AddSrq(pd, capacity, sges, {}, {.tags_max = tags_max, .cq = &cq});
+  if (srq) ++cq.users;
+  return srq;
+}
+
+ErrorOr<queue::TagHandle> Adapter::ChangeTags(Srq& srq, const transport::TagOperation& operation) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  if (srq.tags() == nullptr) return Fail(Invalid("this queue matches no tags"));
+  const EngineLock lock(parts_->engine);
+  const auto changed = parts_->engine.ChangeTags(srq, operation);
+  if (changed) return *changed;
+  if (changed.error() == queue::TagMatcher::AddError::kTooManySges) {
+    return Fail(Invalid("more scatter/gather elements than the queue has room for"));
+  }
+  return Fail(LimitError(srq.tags()->capacity(), "tagged receives of this queue", "tags_max"));
+}
+
 ErrorOr<void> Adapter::Destroy(Srq* srq) {
   if (const auto dead = Dead()) return Fail(*dead);
   const EngineLock lock(parts_->engine);
@@ -140,6 +166,7 @@ ErrorOr<void> Adapter::Destroy(Srq* srq) {
     parts_->engine.RemoveReceiver(*xrc.domain, *srq);
     --xrc.cq->users;
   }
+  if (srq->tag_cq() != nullptr) --srq->tag_cq()->users;
   parts_->engine.memory.domains.DropUser(srq->pd());
   parts_->events.Forget([&](const Event& event) { return event.srq == srq; });
   parts_->srqs.Remove(srq);

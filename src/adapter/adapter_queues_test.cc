@@ -59,6 +59,36 @@ TEST_F(AdapterQueuesTest, ASharedReceiveQueueBelongsToItsDomain) {
 }
 
 // With moderation the event comes late, by the keeper, and not for each completion.
+TEST_F(AdapterQueuesTest, AQueueThatMatchesTagsHasLimitsAndACompletionQueue) {
+  Cq* const cq = *adapter().CreateCq(10, nullptr);
+  const uint32_t most = adapter().options().tags_max;
+  EXPECT_EQ(adapter().CreateTagSrq(a_.pd(), *cq, 4, 1, 0).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(adapter().CreateTagSrq(a_.pd(), *cq, 4, 1, most + 1).error().code, ErrorCode::kLimit);
+  Srq* const srq = *adapter().CreateTagSrq(a_.pd(), *cq, 4, 1, 1);
+  EXPECT_EQ(adapter().Destroy(cq).error().code, ErrorCode::kInUse);
+
+  EXPECT_TRUE(adapter().ChangeTags(*srq, {.signaled = true}).has_value());
+  std::array<queue::Completion, 2> told;
+  EXPECT_EQ(adapter().Poll(*cq, told).value_or(0), 1U);
+  EXPECT_EQ(told[0].opcode, queue::CompletionOpcode::kTagAdd);
+  EXPECT_EQ(adapter().ChangeTags(*srq, {}).error().code, ErrorCode::kLimit);
+  const std::array<queue::Sge, 2> sges = {};
+  EXPECT_EQ(adapter().ChangeTags(*srq, {.receive = {.sges = sges}}).error().code,
+            ErrorCode::kInvalid);
+  Srq* const plain = *adapter().CreateSrq(a_.pd(), 4, 1);
+  EXPECT_EQ(adapter().ChangeTags(*plain, {}).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(
+      adapter()
+          .CreateQp(
+              {.type = QpType::kUd, .pd = a_.pd(), .send_cq = cq, .receive_cq = cq, .srq = srq})
+          .error()
+          .code,
+      ErrorCode::kInvalid);
+  Succeed(adapter().Destroy(srq));
+  Succeed(adapter().Destroy(plain));
+  Succeed(adapter().Destroy(cq));
+}
+
 TEST_F(AdapterQueuesTest, ModeratedEventsComeTogether) {
   CompletionChannel* const channel = *adapter().CreateChannel();
   Cq* const cq = *adapter().CreateCq(64, channel);

@@ -215,13 +215,18 @@ void Engine::RequestPages(const transport::PageRequest& request) {
 }
 
 void Engine::RaiseEvent(const transport::AsyncEvent& event) {
-  if (qps.Find(event.qp) == nullptr) return;
+  const bool is_of_qp = event.cq == nullptr && event.srq == nullptr;
+  if (is_of_qp && qps.Find(event.qp) == nullptr) return;
   const Event told{.type = event.type,
                    .qp = event.qp,
                    .cq = static_cast<Cq*>(event.cq),
                    .srq = static_cast<Srq*>(event.srq)};
   if (told.cq != nullptr && std::exchange(told.cq->error_was_told, true)) return;
   events_.Raise(told);
+}
+
+void Engine::LookAtAddresses() {
+  if (addresses_.HasChanged()) events_.Raise({.type = transport::AsyncEventType::kGidChange});
 }
 
 void Engine::RaiseCompletionEvent(Cq& cq) {
@@ -321,6 +326,15 @@ void Engine::RemoveReceiver(XrcDomain& domain, const Srq& srq) {
   }
   domain.receivers.Remove(srq.xrc().number);
   SettleOutbox();
+}
+
+Result<queue::TagHandle, queue::TagMatcher::AddError> Engine::ChangeTags(
+    Srq& srq, const transport::TagOperation& operation) {
+  now_ = Now();
+  transport::Turn turn = MakeTurn();
+  const auto changed = transport::Execute(operation, *srq.tags(), *srq.tag_cq(), turn);
+  SettleOutbox();
+  return changed;
 }
 
 void Engine::ModifyQp(QueuePair& qp, const transport::QpAttributes& attributes,

@@ -26,10 +26,12 @@
 #include "adapter/transmitter.h"
 #include "adapter/xrc_domain.h"
 #include "base/mutex.h"
+#include "fabric/address_watch.h"
 #include "fabric/loopback.h"
 #include "fabric/udp_fabric.h"
 #include "memory/memory_core.h"
 #include "transport/outbox.h"
+#include "transport/tag_operation.h"
 #include "transport/ud/address_handles.h"
 #include "transport/ud/multicast_groups.h"
 
@@ -86,6 +88,9 @@ class VERBENA_CAPABILITY("engine") Engine {
   // While the keeper sleeps the alarm is kept set; otherwise it looks again soon by itself.
   void set_keeper_sleeps(bool sleeps) VERBENA_REQUIRES(this) { keeper_sleeps_ = sleeps; }
   [[nodiscard]] Alarm& alarm() { return alarm_; }
+  // Readable when the machine's addresses may have changed; -1 where nobody can tell.
+  [[nodiscard]] int address_fd() const { return addresses_.fd(); }
+  void LookAtAddresses() VERBENA_REQUIRES(this);
 
   // REQUIRES: its number is the table's next.
   QueuePair& AddQp(std::unique_ptr<QueuePair> qp) VERBENA_REQUIRES(this);
@@ -96,6 +101,9 @@ class VERBENA_CAPABILITY("engine") Engine {
                 transport::AttributeMask mask) VERBENA_REQUIRES(this);
   // An extended one leaves its domain; a message to it that is under way fails.
   void RemoveReceiver(XrcDomain& domain, const Srq& srq) VERBENA_REQUIRES(this);
+  // REQUIRES: it matches tags.
+  [[nodiscard]] Result<queue::TagHandle, queue::TagMatcher::AddError> ChangeTags(
+      Srq& srq, const transport::TagOperation& operation) VERBENA_REQUIRES(this);
   // After a change of its moderation, and before it is destroyed.
   void UpdateModeration(Cq& cq) VERBENA_REQUIRES(this);
   void RemoveCq(Cq& cq) VERBENA_REQUIRES(this);
@@ -143,6 +151,7 @@ class VERBENA_CAPABILITY("engine") Engine {
   const std::unique_ptr<fabric::UdpFabric> fabric_;
   const std::unique_ptr<Trace> trace_;  // nullptr: none
   AsyncEvents& events_;
+  fabric::AddressWatch addresses_;
   Pager& pager_;
 
   Mutex mutex_;

@@ -73,27 +73,34 @@ Keeper::Roused Keeper::SleepAttentive() {
     const EngineLock lock(engine_);
     engine_.set_keeper_sleeps(true);
   }
-  std::array<pollfd, 3> files{
+  std::array<pollfd, 4> files{
       {{.fd = std::as_const(engine_).fabric().fd(), .events = POLLIN, .revents = 0},
        {.fd = engine_.alarm().fd(), .events = POLLIN, .revents = 0},
-       {.fd = wake_.fd(), .events = POLLIN, .revents = 0}}};
+       {.fd = wake_.fd(), .events = POLLIN, .revents = 0},
+       {.fd = engine_.address_fd(), .events = POLLIN, .revents = 0}}};
   poll(files.data(), files.size(), -1);
   wake_ups_.fetch_add(1, std::memory_order_relaxed);
   if (files[2].revents != 0) static_cast<void>(wake_.Wait());
   const EngineLock lock(engine_);
   engine_.set_keeper_sleeps(false);
   if (files[1].revents != 0) engine_.alarm().Reset();
-  return files[0].revents != 0 && files[1].revents == 0 && files[2].revents == 0
-             ? Roused::kByPacket
-             : Roused::kOtherwise;
+  if (files[3].revents != 0) engine_.LookAtAddresses();
+  const bool otherwise = std::any_of(files.begin() + 1, files.end(),
+                                     [](const pollfd& file) { return file.revents != 0; });
+  return files[0].revents != 0 && !otherwise ? Roused::kByPacket : Roused::kOtherwise;
 }
 
 void Keeper::StayAway(Duration duration) {
-  pollfd file{.fd = wake_.fd(), .events = POLLIN, .revents = 0};
+  std::array<pollfd, 2> files{{{.fd = wake_.fd(), .events = POLLIN, .revents = 0},
+                               {.fd = engine_.address_fd(), .events = POLLIN, .revents = 0}}};
   const timespec timeout = AsTimespec(duration);
-  ppoll(&file, 1, &timeout, nullptr);
+  ppoll(files.data(), files.size(), &timeout, nullptr);
   wake_ups_.fetch_add(1, std::memory_order_relaxed);
-  if (file.revents != 0) static_cast<void>(wake_.Wait());
+  if (files[0].revents != 0) static_cast<void>(wake_.Wait());
+  if (files[1].revents != 0) {
+    const EngineLock lock(engine_);
+    engine_.LookAtAddresses();
+  }
 }
 
 bool Keeper::Serve() {

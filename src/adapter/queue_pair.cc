@@ -102,9 +102,13 @@ QpState QueuePair::state() const {
   return Ask(machine_, QpState::kReset, [](const auto& machine) { return machine.state(); });
 }
 
+bool QueuePair::is_draining() const {
+  return Ask(machine_, false, [](const auto& machine) { return machine.is_draining(); });
+}
+
 transport::ReceiveSource QueuePair::Source() {
   if (is_extended()) return {};
-  return spec_.srq != nullptr ? transport::ReceiveSource(*spec_.srq)
+  return spec_.srq != nullptr ? transport::ReceiveSource(*spec_.srq, spec_.srq->tags())
                               : transport::ReceiveSource(receive_queue_);
 }
 
@@ -353,7 +357,9 @@ void QueuePair::Empty(transport::Turn& turn) {
   if (std::holds_alternative<std::monostate>(machine_)) return;
   // A machine gives back what it holds when it flushes, which takes room for completions that
   // nobody will see. Others of the same queue must not suffer from it.
-  const size_t outstanding = size_t{spec_.send.capacity} + spec_.receive.capacity + 1;
+  const size_t tagged =
+      spec_.srq != nullptr && spec_.srq->tags() != nullptr ? spec_.srq->tags()->capacity() : 0;
+  const size_t outstanding = size_t{spec_.send.capacity} + spec_.receive.capacity + tagged + 1;
   const auto make_room = [&](Cq& cq) {
     const size_t capacity = cq.capacity();
     if (cq.capacity() - cq.size() < outstanding) {

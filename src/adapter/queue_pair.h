@@ -63,6 +63,7 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   [[nodiscard]] wire::QpNumber number() const { return number_; }
   [[nodiscard]] const QpSpec& spec() const { return spec_; }
   [[nodiscard]] transport::QpState state() const;
+  [[nodiscard]] bool is_draining() const;
   [[nodiscard]] const transport::QpAttributes& attributes() const { return attributes_; }
 
   // --- Any thread. ---

@@ -86,6 +86,19 @@ TEST_F(QueuePairTest, DrainsAndGoesOn) {
   }
 }
 
+TEST_F(QueuePairTest, IsDrainingWhileWorkIsUnderWay) {
+  QueuePair qp(wire::QpNumber(2), Spec(QpType::kRc), surroundings_);
+  for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
+  ASSERT_TRUE(qp.send_queue().Post({}).has_value());
+  EXPECT_FALSE(qp.Run(turn_));
+  EXPECT_EQ(outbox_.packets().size(), 1U);
+  EXPECT_FALSE(qp.is_draining());  // in RTS
+  Move(qp, QpState::kSqd);
+  EXPECT_TRUE(qp.is_draining());  // nobody has answered
+  qp.Empty(turn_);
+  EXPECT_FALSE(qp.is_draining());
+}
+
 TEST_F(QueuePairTest, ChecksBeforeItChanges) {
   QueuePair qp(wire::QpNumber(2), Spec(QpType::kRc), surroundings_);
   const auto missing = qp.CheckModify(To(QpState::kInit), QpAttribute::kState);

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "memory/access.h"
 #include "queue/shared_receive_queue.h"
+#include "queue/tag_matcher.h"
 #include "wire/roce/types.h"
 
 namespace verbena::adapter {
@@ -18,22 +20,36 @@ struct XrcMembership {
   wire::XrcSrqNumber number = {};
 };
 
+// What one that matches tags has beside.
+struct TagMatching {
+  uint32_t tags_max = 0;  // 0 if it does not
+  Cq* cq = nullptr;       // where all receives of its queue pairs complete
+};
+
 // A shared receive queue, with the domain that its buffers are of.
 //
 // Owned by the adapter. Thread rule: as its base; the rest under the engine's lock.
 class Srq : public queue::SharedReceiveQueue {
  public:
-  Srq(uint32_t capacity, uint32_t sges, memory::PdId pd, const XrcMembership& xrc = {})
-      : queue::SharedReceiveQueue(capacity, sges), pd_(pd), xrc_(xrc) {}
+  Srq(uint32_t capacity, uint32_t sges, memory::PdId pd, const XrcMembership& xrc = {},
+      const TagMatching& matching = {})
+      : queue::SharedReceiveQueue(capacity, sges), pd_(pd), xrc_(xrc), tag_cq_(matching.cq) {
+    if (matching.tags_max > 0) tags_.emplace(matching.tags_max, sges);
+  }
 
   [[nodiscard]] memory::PdId pd() const { return pd_; }
   [[nodiscard]] const XrcMembership& xrc() const { return xrc_; }
+  // nullptr, both, if it does not match tags.
+  [[nodiscard]] queue::TagMatcher* tags() { return tags_ ? &*tags_ : nullptr; }
+  [[nodiscard]] Cq* tag_cq() const { return tag_cq_; }
 
   uint32_t users = 0;  // queue pairs
 
  private:
   const memory::PdId pd_;
   const XrcMembership xrc_;
+  Cq* const tag_cq_;
+  std::optional<queue::TagMatcher> tags_;
 };
 
 }  // namespace verbena::adapter

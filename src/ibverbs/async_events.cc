@@ -31,6 +31,8 @@ ibv_event_type TypeOf(AsyncEventType type) {
       return IBV_EVENT_CQ_ERR;
     case AsyncEventType::kSrqLimitReached:
       return IBV_EVENT_SRQ_LIMIT_REACHED;
+    case AsyncEventType::kGidChange:
+      return IBV_EVENT_GID_CHANGE;
   }
   return IBV_EVENT_DEVICE_FATAL;
 }
@@ -55,6 +57,9 @@ bool Give(Identities& identities, const AsyncEvent& event, ibv_async_event& out)
         Count(srq);
         out.element.srq = &srq;
       });
+    case AsyncEventType::kGidChange:
+      out.element.port_num = 1;
+      return true;
     case AsyncEventType::kCommunicationEstablished:
     case AsyncEventType::kSendQueueDrained:
     case AsyncEventType::kLastWqeReached:

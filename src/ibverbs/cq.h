@@ -29,8 +29,8 @@ void NoteFailure(Cq& cq, const Completion& completion);
 void FillPollFunctions(ibv_cq_ex& cq);
 
 // Of IBV_WC_EX_*: which ones can be asked for.
-inline constexpr uint64_t kWcFlagsSupported = uint64_t{IBV_WC_STANDARD_FLAGS} |
-                                              IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
-                                              IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+inline constexpr uint64_t kWcFlagsSupported =
+    uint64_t{IBV_WC_STANDARD_FLAGS} | IBV_WC_EX_WITH_TM_INFO | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 
 }  // namespace verbena::ibverbs

@@ -69,6 +69,9 @@ void FillPollFunctions(ibv_cq_ex& cq) {
   cq.read_slid = [](ibv_cq_ex* c) { return uint32_t{Current(c).slid}; };
   cq.read_sl = [](ibv_cq_ex* c) { return Current(c).sl; };
   cq.read_dlid_path_bits = [](ibv_cq_ex* c) { return Current(c).path_bits; };
+  cq.read_tm_info = [](ibv_cq_ex* c, ibv_wc_tm_info* info) {
+    *info = {.tag = Current(c).tag, .priv = Current(c).tag_context};
+  };
   cq.read_completion_ts = ReadTimestamp;
   cq.read_completion_wallclock_ns = ReadWallClock;
 }

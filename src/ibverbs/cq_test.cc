@@ -113,7 +113,7 @@ TEST_F(CqTest, ModerationIsTheOnlyAttribute) {
 TEST_F(CqTest, ExtensionsThatAreNotOfferedAreRefused) {
   EXPECT_EQ(ErrorOf({.wc_flags = kWcFlagsSupported}), 0);
   EXPECT_EQ(ErrorOf({.wc_flags = IBV_WC_EX_WITH_CVLAN}), EOPNOTSUPP);
-  EXPECT_EQ(ErrorOf({.wc_flags = IBV_WC_EX_WITH_TM_INFO}), EOPNOTSUPP);
+  EXPECT_EQ(ErrorOf({.wc_flags = IBV_WC_EX_WITH_FLOW_TAG}), EOPNOTSUPP);
   EXPECT_EQ(ErrorOf({.comp_mask = 1U << 31}), EINVAL);
   EXPECT_EQ(ErrorOf({.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
                      .flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED}),

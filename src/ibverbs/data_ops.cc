@@ -21,6 +21,7 @@ void FillDataOps(verbs_context& context) {
   context.create_qp_ex = CreateQpEx;
   context.open_qp = OpenQp;
   context.create_srq_ex = CreateSrqEx;
+  context.post_srq_ops = PostSrqOperations;
   context.get_srq_num = GetSrqNumber;
 }
 

@@ -21,7 +21,6 @@ TEST(DataOpsTest, WhatIsCalledUnseenIsThere) {
 TEST(DataOpsTest, WhatIsNotOfferedIsAbsent) {
   verbs_context context{};
   FillDataOps(context);
-  EXPECT_EQ(context.post_srq_ops, nullptr);
   EXPECT_EQ(context.create_wq, nullptr);
   EXPECT_EQ(context.ibv_create_flow, nullptr);
 }

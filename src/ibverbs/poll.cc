@@ -20,6 +20,8 @@ static_assert(static_cast<int>(CompletionOpcode::kAtomicWrite) == IBV_WC_ATOMIC_
 static_assert(static_cast<int>(CompletionOpcode::kReceive) == IBV_WC_RECV);
 static_assert(static_cast<int>(CompletionOpcode::kReceiveWithImmediate) ==
               IBV_WC_RECV_RDMA_WITH_IMM);
+static_assert(static_cast<int>(CompletionOpcode::kTagAdd) == IBV_WC_TM_ADD);
+static_assert(static_cast<int>(CompletionOpcode::kNoTagReceive) == IBV_WC_TM_NO_TAG);
 
 void Convert(const Completion& from, ibv_wc& to) {
   to.wr_id = Number(from.id);
@@ -48,6 +50,9 @@ unsigned FlagsOf(const Completion& completion) {
   if (completion.has_grh) flags |= IBV_WC_GRH;
   if (completion.with_immediate) flags |= IBV_WC_WITH_IMM;
   if (completion.with_invalidate) flags |= IBV_WC_WITH_INV;
+  if (completion.tag_wants_step) flags |= IBV_WC_TM_SYNC_REQ;
+  if (completion.tag_matched) flags |= IBV_WC_TM_MATCH;
+  if (completion.tag_data_valid) flags |= IBV_WC_TM_DATA_VALID;
   return flags;
 }
 

@@ -141,6 +141,7 @@ int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int /*mask*/, ibv_qp_init_
   if (!report) return Failed("ibv_query_qp", report.error());
   // The mask says what the program needs at least; it costs nothing to tell all.
   *attributes = ToVerbs(Own(qp->context), report->attributes);
+  attributes->sq_draining = report->is_draining ? 1 : 0;
   attributes->cap = own.creation.cap;
   *creation = own.creation;
   ShowState(own, report->state);

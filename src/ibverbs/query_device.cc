@@ -91,6 +91,8 @@ ibv_device_attr Attributes(const Options& limits) {
 
 ibv_device_attr_ex ExtendedAttributes(const Options& limits) {
   constexpr uint64_t kNanosecondsInKhz = 1'000'000;
+  // What a program should send at most of its own behind the headers: it must fit a packet.
+  constexpr uint32_t kRendezvousHeaderMax = 64;
   ibv_device_attr_ex out{};
   out.orig_attr = Attributes(limits);
   out.odp_caps = {.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
@@ -99,6 +101,11 @@ ibv_device_attr_ex ExtendedAttributes(const Options& limits) {
   out.completion_timestamp_mask = UINT64_MAX;
   out.hca_core_clock = kNanosecondsInKhz;
   out.device_cap_flags_ex = kCapabilities;
+  out.tm_caps = {.max_rndv_hdr_size = kRendezvousHeaderMax,
+                 .max_num_tags = limits.tags_max,
+                 .flags = IBV_TM_CAP_RC,
+                 .max_ops = limits.queue_depth_max,
+                 .max_sge = limits.sges_max};
   out.cq_mod_caps = {.max_cq_count = UINT16_MAX, .max_cq_period = UINT16_MAX};
   out.phys_port_cnt_ex = 1;
   out.max_dm_size = kDeviceMemoryMax;

@@ -22,15 +22,27 @@ ErrorOr<void> CheckSize(const ibv_srq_attr& wish, const Options& options) {
   return {};
 }
 
+ErrorOr<SharedReceiveQueue> MakeQueue(const ibv_srq_init_attr_ex& wish, uint32_t capacity,
+                                      uint32_t sges_max) {
+  const ProtectionDomain& domain = Own(wish.pd).domain();
+  switch (wish.srq_type) {
+    case IBV_SRQT_XRC:
+      return SharedReceiveQueue::CreateXrc(domain, *Own(wish.xrcd).handle, Own(wish.cq).handle,
+                                           capacity, sges_max);
+    case IBV_SRQT_TM:
+      return SharedReceiveQueue::CreateTagMatching(domain, Own(wish.cq).handle, capacity, sges_max,
+                                                   wish.tm_cap.max_num_tags);
+    case IBV_SRQT_BASIC:
+      break;
+  }
+  return SharedReceiveQueue::Create(domain, capacity, sges_max);
+}
+
 ErrorOr<Srq*> Make(const ibv_srq_init_attr_ex& wish, ibv_srq_attr& size) {
   ibv_context* const context = wish.pd->context;
   if (const auto ok = CheckSize(size, Own(context).handle.options()); !ok) return Fail(ok.error());
   const uint32_t sges_max = std::max(size.max_sge, 1U);
-  const ProtectionDomain& domain = Own(wish.pd).domain();
-  auto made = wish.srq_type == IBV_SRQT_XRC
-                  ? SharedReceiveQueue::CreateXrc(domain, *Own(wish.xrcd).handle,
-                                                  Own(wish.cq).handle, size.max_wr, sges_max)
-                  : SharedReceiveQueue::Create(domain, size.max_wr, sges_max);
+  auto made = MakeQueue(wish, size.max_wr, sges_max);
   if (!made) return Fail(made.error());
   auto srq = std::make_unique<Srq>();
   srq->context = context;
@@ -57,8 +69,13 @@ ErrorOr<void> Check(ibv_context* context, const ibv_srq_init_attr_ex& wish) {
   if (!has(IBV_SRQ_INIT_ATTR_PD, wish.pd)) {
     return Fail(Invalid("a shared receive queue needs a protection domain of its context"));
   }
-  if (wish.srq_type == IBV_SRQT_TM) return Fail(NotOffered("tag matching"));
   if (wish.srq_type == IBV_SRQT_BASIC) return {};
+  if (wish.srq_type == IBV_SRQT_TM) {
+    const bool has_tags =
+        (wish.comp_mask & IBV_SRQ_INIT_ATTR_TM) != 0 && wish.tm_cap.max_num_tags > 0;
+    if (has_tags && has(IBV_SRQ_INIT_ATTR_CQ, wish.cq)) return {};
+    return Fail(Invalid("tag matching needs tags and a completion queue of its context"));
+  }
   if (wish.srq_type != IBV_SRQT_XRC) return Fail(Invalid("no such type of shared receive queue"));
   if (!has(IBV_SRQ_INIT_ATTR_XRCD, wish.xrcd) || !has(IBV_SRQ_INIT_ATTR_CQ, wish.cq)) {
     return Fail(Invalid("one of XRC needs a domain and a completion queue of its context"));

@@ -10,5 +10,6 @@ namespace verbena::ibverbs {
 
 ibv_srq* CreateSrqEx(ibv_context* context, ibv_srq_init_attr_ex* attributes);
 int GetSrqNumber(ibv_srq* srq, uint32_t* number);
+int PostSrqOperations(ibv_srq* srq, ibv_ops_wr* operations, ibv_ops_wr** refused);
 
 }  // namespace verbena::ibverbs

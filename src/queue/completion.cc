@@ -86,6 +86,16 @@ const char* NameOf(CompletionOpcode opcode) {
       return "receive";
     case CompletionOpcode::kReceiveWithImmediate:
       return "receive of a write with immediate";
+    case CompletionOpcode::kTagAdd:
+      return "tag add";
+    case CompletionOpcode::kTagRemove:
+      return "tag remove";
+    case CompletionOpcode::kTagSynchronize:
+      return "tag synchronize";
+    case CompletionOpcode::kTagReceive:
+      return "tag receive";
+    case CompletionOpcode::kNoTagReceive:
+      return "receive without tag";
   }
   return "?";
 }

@@ -59,6 +59,11 @@ enum class CompletionOpcode : uint8_t {
   kDelay = 0x41,
   kReceive = 0x80,
   kReceiveWithImmediate = 0x81,  // of a write
+  kTagAdd = 0x82,
+  kTagRemove = 0x83,
+  kTagSynchronize = 0x84,
+  kTagReceive = 0x85,    // a message with a tag, expected or not
+  kNoTagReceive = 0x86,  // one without, to a tag matching queue
 };
 
 const char* NameOf(CompletionOpcode opcode);
@@ -71,9 +76,12 @@ constexpr bool IsReceive(CompletionOpcode opcode) {
 }
 
 struct CompletionFlags {
-  bool has_grh = false;
-  bool with_immediate = false;
-  bool with_invalidate = false;
+  bool has_grh : 1 = false;
+  bool with_immediate : 1 = false;
+  bool with_invalidate : 1 = false;
+  bool tag_wants_step : 1 = false;  // the program should say how many unexpected messages it saw
+  bool tag_matched : 1 = false;
+  bool tag_data_valid : 1 = false;
 
   friend bool operator==(const CompletionFlags&, const CompletionFlags&) = default;
 };
@@ -83,16 +91,16 @@ struct CompletionFlags {
 struct Completion {
   WrId id{};
   Time timestamp{};  // when it entered the queue, which sets it
+  uint64_t tag = 0;  // tag_matched
   QpNumber qp{};
   QpNumber source_qp{};
   uint32_t byte_count = 0;
   Immediate immediate{};   // with_immediate
   KeyValue invalidated{};  // with_invalidate
   uint32_t vendor_error = 0;
-  uint32_t flow_tag = 0;
+  uint32_t tag_context = 0;  // likewise
   uint16_t p_key_index = 0;
   uint16_t slid = 0;
-  uint16_t vlan = 0;
   uint8_t sl = 0;
   uint8_t path_bits = 0;
   CompletionStatus status = CompletionStatus::kSuccess;

@@ -21,13 +21,13 @@ Completion Make(uint64_t id) {
   return {.id = WrId(id),
           .qp = QpNumber(static_cast<uint32_t>(id)),
           .byte_count = static_cast<uint32_t>(id),
-          .flow_tag = static_cast<uint32_t>(id)};
+          .tag_context = static_cast<uint32_t>(id)};
 }
 
 bool IsWhole(const Completion& completion) {
   const auto low = static_cast<uint32_t>(completion.id.value());
   return completion.qp == QpNumber(low) && completion.byte_count == low &&
-         completion.flow_tag == low;
+         completion.tag_context == low;
 }
 
 // Polls until the queue is empty and reports each entry to `fn`; odd threads read in place.

@@ -125,6 +125,8 @@ struct SendFlags {
   bool solicited = false;
   bool fence = false;
   bool inlined = false;  // the bytes are taken when the request is posted
+  // Of the adapter's own making: the program hears nothing of it from the send queue.
+  bool internal = false;
 
   friend bool operator==(const SendFlags&, const SendFlags&) = default;
 };

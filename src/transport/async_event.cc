@@ -20,6 +20,8 @@ const char* NameOf(AsyncEventType type) {
       return "CQ error";
     case AsyncEventType::kSrqLimitReached:
       return "SRQ limit reached";
+    case AsyncEventType::kGidChange:
+      return "GID change";
   }
   return "?";
 }

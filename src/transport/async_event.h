@@ -22,6 +22,7 @@ enum class AsyncEventType : uint8_t {
   kQpAccessError,
   kCqError,
   kSrqLimitReached,
+  kGidChange,  // the port has another table of GIDs; no queue is named
 };
 
 const char* NameOf(AsyncEventType type);

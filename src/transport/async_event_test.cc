@@ -17,6 +17,7 @@ constexpr AsyncEventType kTypes[] = {
     AsyncEventType::kQpAccessError,
     AsyncEventType::kCqError,
     AsyncEventType::kSrqLimitReached,
+    AsyncEventType::kGidChange,
 };
 
 TEST(AsyncEventTest, EachTypeHasANameOfItsOwn) {

@@ -1,6 +1,10 @@
 #include "transport/receive_slot.h"
 
+#include <algorithm>
+#include <variant>
+
 #include "transport/complete.h"
+#include "transport/rc/rendezvous.h"
 #include "wire/roce/ieth.h"
 #include "wire/roce/immdt.h"
 
@@ -10,8 +14,27 @@ using queue::Completion;
 using queue::CompletionOpcode;
 using queue::CompletionStatus;
 
-bool ReceiveSlot::Take(Turn& turn) {
-  if (receive_) return true;
+namespace {
+
+using Kind = TaggedMessage::Kind;
+
+// More than a message has.
+constexpr uint64_t kAllOfIt = uint64_t{1} << 32;
+
+// What a message to a tag matching queue adds.
+void Tell(const TaggedMessage& message, Completion& completion) {
+  completion.opcode = message.kind == Kind::kUntagged ? CompletionOpcode::kNoTagReceive
+                                                      : CompletionOpcode::kTagReceive;
+  if (!message.has_tag()) return;
+  completion.flags.tag_matched = true;
+  completion.flags.tag_data_valid = message.kind == Kind::kEager;
+  completion.tag = message.header.tag;
+  completion.tag_context = message.header.context;
+}
+
+}  // namespace
+
+bool ReceiveSlot::TakeNext(Turn& turn) {
   const auto element = source_.Take();
   if (!element) return false;
   if (element->limit_reached) {
@@ -22,10 +45,56 @@ bool ReceiveSlot::Take(Turn& turn) {
   return true;
 }
 
+bool ReceiveSlot::TakeTagged(const TaggedMessage& message, Turn& turn) {
+  if (message.has_tag()) {
+    if (const auto element = source_.TakeTagged(message.header.tag)) {
+      receive_ = Receive{
+          .element = *element, .cursor = queue::SgeCursor(element->sges), .message = message};
+      if (message.kind == Kind::kEager) {
+        receive_->left_out = wire::TagHeader::kSize;
+      } else if (message.data.length <= element->length) {
+        receive_->left_out = kAllOfIt;
+      } else {
+        receive_->element.length = 0;  // so that the message is too long
+      }
+      return true;
+    }
+  }
+  if (!TakeNext(turn)) return false;
+  receive_->message.kind = message.has_tag() ? Kind::kUnexpected : Kind::kUntagged;
+  if (message.has_tag()) source_.tags()->CountUnexpected();
+  return true;
+}
+
+Placement ReceiveSlot::AppendRest(std::span<const std::byte> bytes, uint64_t ahead,
+                                  const memory::Accessor& who, memory::MemoryCore& memory) {
+  const size_t dropped = std::min<uint64_t>(receive_->left_out, bytes.size());
+  const std::span<const std::byte> rest = bytes.subspan(dropped);
+  Placement placed = Placed{};
+  if (!rest.empty()) placed = ScatterSend(receive_->cursor, rest, ahead - dropped, who, memory);
+  // One that is refused for now comes again, with all that it had.
+  if (std::holds_alternative<Placed>(placed)) receive_->left_out -= dropped;
+  return placed;
+}
+
+void ReceiveSlot::GiveBack(const Receive& ended, bool succeeded) {
+  if (ended.message.kind == Kind::kRendezvous && succeeded) {
+    const auto index = std::get<queue::TagMatcher::Index>(ended.element.place);
+    return rendezvous_->Begin(index, ended.message.header, ended.message.data);
+  }
+  if (ended.message.kind == Kind::kUnexpected && !succeeded) source_.tags()->DiscountUnexpected();
+  source_.Finish(ended.element);
+}
+
 bool ReceiveSlot::Finish(Completion completion, bool solicited, Turn& turn) {
   completion.id = receive_->element.id;
   completion.qp = queue::QpNumber(qp_.value());
-  source_.Finish(receive_->element);
+  if (receive_->message.kind == Kind::kPlain) [[likely]] {
+    source_.Finish(receive_->element);
+  } else {
+    Tell(receive_->message, completion);
+    GiveBack(*receive_, completion.status == CompletionStatus::kSuccess);
+  }
   receive_.reset();
   return Complete(completion, solicited, *cq_, turn);
 }

@@ -12,11 +12,14 @@
 #include "queue/sge_cursor.h"
 #include "transport/rc/placement.h"
 #include "transport/rc/receive_source.h"
+#include "transport/tagged_message.h"
 #include "transport/turn.h"
 #include "wire/roce/packet.h"
 #include "wire/roce/types.h"
 
 namespace verbena::transport {
+
+class Rendezvous;
 
 // The receive request that a queue pair works on, from when it is taken until it completes. An
 // unreliable message that is dropped gives it back to the next one: what the buffer holds then is
@@ -25,8 +28,10 @@ namespace verbena::transport {
 // Owned by its queue pair; one thread at a time.
 class ReceiveSlot {
  public:
-  ReceiveSlot(wire::QpNumber qp, ReceiveSource source, queue::CompletionQueue& cq)
-      : qp_(qp), source_(source), cq_(&cq) {}
+  // `rendezvous` if the source does tag matching.
+  ReceiveSlot(wire::QpNumber qp, ReceiveSource source, queue::CompletionQueue& cq,
+              Rendezvous* rendezvous = nullptr)
+      : qp_(qp), source_(source), cq_(&cq), rendezvous_(rendezvous) {}
   // One that serves nobody yet.
   explicit ReceiveSlot(wire::QpNumber qp) : qp_(qp) {}
 
@@ -41,18 +46,28 @@ class ReceiveSlot {
   void Forget(const queue::SharedReceiveQueue& queue);
 
   // Makes sure that there is one. False when none is posted.
-  [[nodiscard]] bool Take(Turn& turn);
+  [[nodiscard]] bool Take(Turn& turn) { return receive_ || TakeNext(turn); }
+  // The same for the send that begins with this. Where tags are matched it may have one by itself.
+  [[nodiscard]] bool TakeFor(std::span<const std::byte> beginning, Turn& turn) {
+    if (receive_ || source_.tags() == nullptr) return Take(turn);
+    return TakeTagged(TaggedMessage::Of(beginning), turn);
+  }
   [[nodiscard]] bool is_taken() const { return receive_.has_value(); }
 
   // REQUIRES, from here on: is_taken().
 
   // Bytes that the buffers still take, and those that they have taken.
-  [[nodiscard]] uint64_t room() const { return receive_->element.length - filled(); }
+  [[nodiscard]] uint64_t room() const {
+    return receive_->element.length - filled() + receive_->left_out;
+  }
   [[nodiscard]] uint64_t filled() const { return receive_->cursor.offset(); }
 
   // REQUIRES: room() is enough. `ahead` as in ScatterSend.
   [[nodiscard]] Placement Append(std::span<const std::byte> bytes, uint64_t ahead,
                                  const memory::Accessor& who, memory::MemoryCore& memory) {
+    if (receive_->left_out > 0) [[unlikely]] {
+      return AppendRest(bytes, ahead, who, memory);
+    }
     return ScatterSend(receive_->cursor, bytes, ahead, who, memory);
   }
   // Back to the first byte: the message is dropped.
@@ -73,11 +88,20 @@ class ReceiveSlot {
   struct Receive {
     ReceiveSource::Element element;
     queue::SgeCursor cursor;
+    TaggedMessage message = {};
+    uint64_t left_out = 0;  // of the bytes to come, so many are for nobody's buffer
   };
+
+  bool TakeNext(Turn& turn);
+  bool TakeTagged(const TaggedMessage& message, Turn& turn);
+  Placement AppendRest(std::span<const std::byte> bytes, uint64_t ahead,
+                       const memory::Accessor& who, memory::MemoryCore& memory);
+  void GiveBack(const Receive& ended, bool succeeded);
 
   const wire::QpNumber qp_;
   ReceiveSource source_;
   queue::CompletionQueue* cq_ = nullptr;  // there when the source is
+  Rendezvous* rendezvous_ = nullptr;
   std::optional<Receive> receive_;
   bool last_wqe_was_told_ = false;
 };

@@ -22,6 +22,7 @@ class UnreliableSends {
       : qp_(config.local_qp), sender_(config, queue, cq) {}
 
   QpState state() const { return state_; }
+  bool is_draining() const { return state_ == QpState::kSqd && !sender_.is_drained(); }
   void Configure(const SenderConfig& config) { sender_.Configure(config); }
 
   void BecomeReadyToReceive() {

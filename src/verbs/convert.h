@@ -101,6 +101,8 @@ static_assert(static_cast<size_t>(CompletionStatus::kTagMatchingIncomplete) + 1 
               queue::kCompletionStatusCount);
 static_assert(static_cast<int>(CompletionOpcode::kReceiveWithImmediate) ==
               static_cast<int>(queue::CompletionOpcode::kReceiveWithImmediate));
+static_assert(static_cast<int>(CompletionOpcode::kNoTagReceive) ==
+              static_cast<int>(queue::CompletionOpcode::kNoTagReceive));
 
 [[nodiscard]] inline Completion FromAdapter(const queue::Completion& from) {
   return {.id = WrId{from.id.value()},
@@ -111,17 +113,20 @@ static_assert(static_cast<int>(CompletionOpcode::kReceiveWithImmediate) ==
           .immediate = Immediate{from.immediate.value()},
           .invalidated = Key{from.invalidated.value()},
           .vendor_error = from.vendor_error,
-          .flow_tag = from.flow_tag,
+          .tag_context = from.tag_context,
+          .tag = from.tag,
           .p_key_index = from.p_key_index,
           .slid = from.slid,
-          .vlan = from.vlan,
           .sl = from.sl,
           .path_bits = from.path_bits,
           .status = static_cast<CompletionStatus>(from.status),
           .opcode = static_cast<CompletionOpcode>(from.opcode),
           .has_grh = from.flags.has_grh,
           .with_immediate = from.flags.with_immediate,
-          .with_invalidate = from.flags.with_invalidate};
+          .with_invalidate = from.flags.with_invalidate,
+          .tag_wants_step = from.flags.tag_wants_step,
+          .tag_matched = from.flags.tag_matched,
+          .tag_data_valid = from.flags.tag_data_valid};
 }
 
 }  // namespace verbena::verbs

@@ -105,7 +105,8 @@ struct ManagedMemoryObject : PointedObject<adapter::ManagedArena, ContextObject>
   using PointedObject::PointedObject;
 };
 
-// Of a shared receive queue of extended connections; empty otherwise.
+// Of a shared receive queue of extended connections, and of one that matches tags the completion
+// queue; empty otherwise.
 struct XrcShares {
   std::shared_ptr<XrcDomainObject> xrc;
   std::shared_ptr<CqObject> cq;

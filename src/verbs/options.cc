@@ -9,6 +9,7 @@ adapter::Options ToAdapter(const Options& options) {
   to.qps_max = options.qps_max;
   to.cqs_max = options.cqs_max;
   to.srqs_max = options.srqs_max;
+  to.tags_max = options.tags_max;
   to.xrc_domains_max = options.xrc_domains_max;
   to.channels_max = options.channels_max;
   to.paths_max = options.paths_max;

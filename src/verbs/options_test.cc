@@ -14,6 +14,7 @@ TEST(OptionsTest, TheDefaultsAreTheAdapters) {
   EXPECT_EQ(made.qps_max, theirs.qps_max);
   EXPECT_EQ(made.cqs_max, theirs.cqs_max);
   EXPECT_EQ(made.srqs_max, theirs.srqs_max);
+  EXPECT_EQ(made.tags_max, theirs.tags_max);
   EXPECT_EQ(made.channels_max, theirs.channels_max);
   EXPECT_EQ(made.paths_max, theirs.paths_max);
   EXPECT_EQ(made.multicast_groups_max, theirs.multicast_groups_max);

@@ -90,6 +90,7 @@ QpReport FromAdapter(const adapter::QpReport& report) {
   const transport::QpAttributes& a = report.attributes;
   const auto state = static_cast<QpState>(report.state);
   QpReport to{.state = state,
+              .is_draining = report.is_draining,
               .attributes = {.state = state,
                              .current_state = state,
                              .sqd_notify = a.sqd_notify,

@@ -34,6 +34,23 @@ ErrorOr<SharedReceiveQueue> SharedReceiveQueue::CreateXrc(const ProtectionDomain
       domain.object(), verbs::XrcShares{.xrc = xrc.object(), .cq = cq.object()}, *srq));
 }
 
+ErrorOr<SharedReceiveQueue> SharedReceiveQueue::CreateTagMatching(const ProtectionDomain& domain,
+                                                                  const CompletionQueue& cq,
+                                                                  uint32_t capacity,
+                                                                  uint32_t sges_max,
+                                                                  uint32_t tags_max) {
+  if (!domain) return Fail(verbs::Empty("protection domain"));
+  if (!cq) return Fail(verbs::Empty("completion queue"));
+  verbs::PdObject& pd = *domain.object();
+  if (cq.object()->base != pd.context) {
+    return Fail(verbs::Invalid("the completion queue is of another context"));
+  }
+  const auto srq = pd.device.CreateTagSrq(pd.id, *cq.object()->thing, capacity, sges_max, tags_max);
+  if (!srq) return Fail(verbs::FromAdapter(srq.error()));
+  return SharedReceiveQueue(std::make_shared<verbs::SrqObject>(
+      domain.object(), verbs::XrcShares{.xrc = nullptr, .cq = cq.object()}, *srq));
+}
+
 ErrorOr<void> SharedReceiveQueue::Destroy() {
   auto ended = verbs::EndNow(object(), "shared receive queue");
   if (ended) Reset();
@@ -64,6 +81,26 @@ CodeOr<void> SharedReceiveQueue::Post(const Receive& request) const {
 
 ChainResult SharedReceiveQueue::PostChain(std::span<const Receive> requests) const {
   return verbs::PostReceives(object().get(), requests);
+}
+
+CodeOr<TagHandle> SharedReceiveQueue::ChangeTags(const TagOperation& operation) const {
+  if (!object() || operation.kind > TagOperation::Kind::kSynchronize) {
+    return Fail(ErrorCode::kInvalid);
+  }
+  verbs::SgeTranslation sges;
+  if (!sges.Set(operation.data)) return Fail(ErrorCode::kInvalid);
+  const auto changed = object()->device.ChangeTags(
+      *object()->thing, {.kind = static_cast<transport::TagOperation::Kind>(operation.kind),
+                         .id = queue::WrId(Number(operation.id)),
+                         .signaled = operation.signaled,
+                         .seen = operation.seen,
+                         .handle = queue::TagHandle(Number(operation.handle)),
+                         .receive = {.id = queue::WrId(Number(operation.receive_id)),
+                                     .tag = operation.tag,
+                                     .mask = operation.mask,
+                                     .sges = sges.sges()}});
+  if (!changed) return Fail(verbs::FromAdapter(changed.error().code));
+  return TagHandle{changed->value()};
 }
 
 }  // namespace verbena

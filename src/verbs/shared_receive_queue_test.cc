@@ -41,6 +41,34 @@ TEST_F(SharedReceiveQueueTest, ServesSeveral) {
   EXPECT_EQ(b_.Wait()->qp, second.number());
 }
 
+TEST_F(SharedReceiveQueueTest, MatchesTags) {
+  VerbsNode c;
+  SharedReceiveQueue tags = Good(SharedReceiveQueue::CreateTagMatching(b_.domain, b_.cq, 8, 1, 4));
+  QpSpec spec = b_.Spec();
+  spec.srq = &tags;
+  QueuePair matching = Good(QueuePair::Create(b_.domain, spec));
+  QueuePair qc = c.MakeQp();
+  ConnectPair(c, qc, b_, matching);
+  const TagOperation add{.receive_id = WrId{5}, .tag = 0, .mask = 1, .data = Buffer(1).data};
+  ASSERT_TRUE(tags.ChangeTags(add).has_value());
+  const auto second = tags.ChangeTags(add);
+  ASSERT_TRUE(second.has_value());
+  c.memory[0] = std::byte{3};  // an eager message of tag 0
+  ASSERT_TRUE(qc.Post(Send{.data = c.region.Local(0, 24)}));
+  EXPECT_EQ(c.WaitStatus(), CompletionStatus::kSuccess);
+  const auto received = b_.Wait();
+  ASSERT_TRUE(received.has_value());
+  EXPECT_EQ(received->id, WrId{5});
+  EXPECT_EQ(received->byte_count, 8U);
+  EXPECT_TRUE(received->tag_matched && received->tag_data_valid);
+  const TagOperation remove{
+      .kind = TagOperation::Kind::kRemove, .signaled = true, .handle = *second};
+  EXPECT_TRUE(tags.ChangeTags(remove).has_value());
+  EXPECT_EQ(b_.Wait()->opcode, CompletionOpcode::kTagRemove);
+  EXPECT_EQ(srq_.ChangeTags(add).error(), ErrorCode::kInvalid);
+  EXPECT_EQ(SharedReceiveQueue().ChangeTags(add).error(), ErrorCode::kInvalid);
+}
+
 TEST_F(SharedReceiveQueueTest, SaysWhenItRunsLow) {
   for (uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(srq_.Post(Buffer(i)));
   EXPECT_EQ(CodeOf(srq_.SetLimit(9)), ErrorCode::kInvalid);

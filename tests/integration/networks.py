@@ -156,6 +156,22 @@ def has_netem(namespace: str) -> bool:
 
 
 @contextlib.contextmanager
+def lone_loopback():
+    """A namespace that has the loopback device only, so that the port's MTU is of that one. Needs
+    root; without it, this machine's own."""
+    if not is_root():
+        yield LOOPBACK
+        return
+    name = f"verbena{os.getpid()}lo"
+    run("ip", "netns", "add", name)
+    try:
+        run("ip", "-n", name, "link", "set", "lo", "up")
+        yield LOOPBACK._replace(namespace=name)
+    finally:
+        run("ip", "netns", "del", name)
+
+
+@contextlib.contextmanager
 def joined_namespaces(mtu: int, bad: bool = False):
     """Two namespaces with a link between them; a bad one loses, reorders and delays."""
     names = [f"verbena{os.getpid()}{end}" for end in "ab"]

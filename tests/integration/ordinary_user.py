@@ -27,12 +27,17 @@ def _become_ordinary() -> None:
 class Process:
     """One program. Its output goes to a file, so that it never waits for a reader."""
 
-    def __init__(self, command, environment, folder: Path):
+    def __init__(self, command, environment, folder: Path, prepare=None):
         self.command = [str(word) for word in command]
+        def become():
+            _become_ordinary()
+            if prepare is not None:
+                prepare()
+
         self._log = tempfile.TemporaryFile(mode="w+", dir=folder)
         self._process = subprocess.Popen(
             self.command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT,
-            env=environment, cwd=folder, preexec_fn=_become_ordinary, start_new_session=True)
+            env=environment, cwd=folder, preexec_fn=become, start_new_session=True)
 
     @property
     def pid(self) -> int:
@@ -76,9 +81,10 @@ class Bench:
     def __exit__(self, *_):
         shutil.rmtree(self.folder)
 
-    def start(self, command, **extra: str) -> Process:
+    def start(self, command, prepare=None, **extra: str) -> Process:
+        """`prepare` is called in the new process, `extra` are variables of its environment."""
         environment = dict(os.environ, LD_LIBRARY_PATH=str(self.folder), **extra)
-        return Process(command, environment, self.folder)
+        return Process(command, environment, self.folder, prepare)
 
 
 def free_port() -> int:
@@ -87,10 +93,10 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def is_listening(port: int) -> bool:
-    """Asks the kernel: to connect would take a server's only client away."""
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        for line in Path(table).read_text().splitlines()[1:]:
+def is_listening(port: int, process: int | str = "self") -> bool:
+    """Where that process is. Asks the kernel: to connect would take a server's only client away."""
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
             fields = line.split()
             if fields[3] == LISTENING and int(fields[1].rsplit(":", 1)[1], 16) == port:
                 return True

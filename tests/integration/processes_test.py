@@ -9,41 +9,11 @@ import sys
 import time
 from pathlib import Path
 
-from ordinary_user import Bench, Process, free_port, wait_listening
+from ordinary_user import Bench, Process, free_port
+from pairs import SECONDS_MAX, Pair, run_all
 
-SECONDS_MAX = 40
 # Far longer than a test waits: whoever runs so long was not told that its peer is gone.
 FOREVER = ("-D", "600", "-F")
-
-
-class Pair:
-    """A server and a client of one program; ends both when it ends."""
-
-    def __init__(self, bench: Bench, *command, port_option: str | None = "-p"):
-        self._bench = bench
-        port = free_port()
-        self._command = [*command, *((port_option,) if port_option else ()), port]
-        self.server = bench.start(self._command)
-        self.client: Process | None = None
-        if not wait_listening(port, self.server, SECONDS_MAX):
-            raise AssertionError(f"{command[0]} did not start:\n{self.server.output()}")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for process in (self.server, self.client):
-            if process is not None:
-                process.end()
-
-    def connect(self) -> "Pair":
-        self.client = self._bench.start([*self._command, "127.0.0.1"])
-        return self
-
-    def must_succeed(self, until: float) -> None:
-        for process in (self.client, self.server):
-            code = process.wait(until - time.monotonic())
-            assert code == 0, f"{process.command}: {code}\n{process.output()}"
 
 
 def must_fail(process: Process, words: str) -> None:
@@ -118,20 +88,8 @@ TESTS = (every_byte, four_pairs_at_once, different_programs_at_once, a_client_wi
 
 def main() -> int:
     libraries, check = Path(sys.argv[1]), sys.argv[2]
-    failures = 0
     with Bench(libraries, check) as bench:
-        for test in TESTS:
-            begin = time.monotonic()
-            try:
-                test(bench, bench.folder / Path(check).name)
-                result = "ok    "
-            except AssertionError as problem:
-                failures += 1
-                result = "FAILED"
-                print(problem)
-            name = test.__name__.replace("_", " ")
-            print(f"{result} {time.monotonic() - begin:5.1f} s  {name}", flush=True)
-    return 1 if failures else 0
+        return run_all(TESTS, bench, bench.folder / Path(check).name)
 
 
 if __name__ == "__main__":

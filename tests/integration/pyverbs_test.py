@@ -7,7 +7,8 @@ The suite comes with Debian's python3-pyverbs, gzipped, beside its documentation
 that is not about the devices of one vendor is run, as an ordinary user who may lock 64 KiB, each
 file in a process of its own. A test that fails, or that is skipped though the table says that it
 passes, fails this one; so does a test that the table does not know. The table is docs/pyverbs.md;
---write makes it anew.
+--write makes it anew. Root reserves the huge pages that some tests need; for others they may be
+skipped.
 Exits with 77, which ctest counts as skipped, where there is no suite.
 """
 
@@ -20,6 +21,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import huge_pages
 from ordinary_user import Bench
 
 SKIPPED = 77
@@ -29,17 +31,17 @@ RUNNER = Path(__file__).with_name("pyverbs_runner.py")
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "pyverbs.md"
 OF_VENDORS = re.compile(r"test_(mlx5|efa)")
 MODULE_SECONDS = 120
+HUGE_PAGES = 16
 
 # What the suite says when it skips a test, and what that means.
 REASONS = [
     (r"doesn't have net interface", "connection manager: `librdmacm` is not there yet"),
     (r"RAW QP must be done by root|Must be run by root",
      "raw Ethernet and flow steering, which need hardware and root"),
-    (r"Extended CQ is not supported", "tag matching, which is done by hardware"),
     (r"Device memory is not supported", "memory on the device, which has none"),
     (r"dmabuf", "memory of a graphics card"),
     (r"[Cc]uda", "memory of a graphics card"),
-    (r"no huge pages", "needs huge pages, which the machine running this had none of"),
+    (r"[Hh]uge pages", "needs huge pages, which the machine running this had none of"),
 ]
 
 HEADING = """# rdma-core's test suite
@@ -133,7 +135,12 @@ def read() -> dict[str, str]:
     return {f"{module}.{test}": ended for module, test, ended in rows}
 
 
-def compare(results: list[dict[str, str]], known: dict[str, str], only: str | None) -> list[str]:
+def lacks_huge_pages(result: dict[str, str], why_none: str) -> bool:
+    return bool(why_none) and "uge pages" in result["why"]
+
+
+def compare(results: list[dict[str, str]], known: dict[str, str], only: str | None,
+            no_huge_pages: str) -> list[str]:
     problems = []
     for result in results:
         test, outcome = result["test"], result["outcome"]
@@ -141,6 +148,8 @@ def compare(results: list[dict[str, str]], known: dict[str, str], only: str | No
             problems.append(f"{test} failed:\n{result['why']}")
         elif test not in known:
             problems.append(f"{test} is not in the table")
+        elif outcome == "skipped" and lacks_huge_pages(result, no_huge_pages):
+            print(f"{test} was skipped: huge pages: {no_huge_pages}")
         elif outcome == "skipped" and known[test] == "passed":
             problems.append(f"{test} was skipped ({result['why']}); the table says that it passes")
         elif outcome == "passed" and known[test] == "skipped":
@@ -158,14 +167,15 @@ def main() -> int:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--only", help="one file of the suite, such as test_mr")
     options = parser.parse_args()
-    results = run_all(options.libraries, options.only)
+    with huge_pages.reserved(HUGE_PAGES) as no_huge_pages:
+        results = run_all(options.libraries, options.only)
     if results is None:
         print("the suite is neither installed nor to be had")
         return SKIPPED
     failed = [result for result in results if result["outcome"] == "failed"]
     if options.write and not failed and options.only is None:
         write(results)
-    problems = compare(results, read(), options.only)
+    problems = compare(results, read(), options.only, no_huge_pages)
     for problem in problems:
         print(problem)
     print(f"{len(results)} tests, {len(failed)} failed, {len(problems)} problems")

@@ -14,7 +14,7 @@
 
 #include "base/random.h"
 #include "paging/ledger.h"
-#include "tests/scenarios/pair_fixture.h"
+#include "tests/support/pair_fixture.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "tests/scenarios/pair_fixture.h"
+#include "tests/support/pair_fixture.h"
 #include "wire/roce/atomic_ack_eth.h"
 
 namespace verbena::scenario {

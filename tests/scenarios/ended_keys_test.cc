@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/scenarios/pair_fixture.h"
+#include "tests/support/pair_fixture.h"
 
 namespace verbena::scenario {
 namespace {

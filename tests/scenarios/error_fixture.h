@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/scenarios/pair_fixture.h"
+#include "tests/support/pair_fixture.h"
 #include "transport/rc/verdict.h"
 
 namespace verbena::scenario {

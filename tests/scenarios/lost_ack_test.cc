@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "tests/scenarios/pair_fixture.h"
+#include "tests/support/pair_fixture.h"
 
 namespace verbena::scenario {
 namespace {

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "tests/scenarios/pair_fixture.h"
+#include "tests/support/pair_fixture.h"
 #include "tests/support/responder_fixture.h"
 
 namespace verbena::scenario {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "tests/scenarios/pair_fixture.h"
+#include "tests/support/pair_fixture.h"
 
 namespace verbena::scenario {
 namespace {

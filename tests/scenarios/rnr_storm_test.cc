@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tests/scenarios/pair_fixture.h"
+#include "tests/support/pair_fixture.h"
 
 namespace verbena::scenario {
 namespace {

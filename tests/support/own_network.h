@@ -70,6 +70,9 @@ class OwnNetwork {
     return packet;
   }
 
+  // In the place of the one that it has.
+  void GiveIpv4(const IpAddress& address) { SetIpv4(SIOCSIFADDR, address); }
+
   [[nodiscard]] bool Write(const Packet& packet) const {
     return write(tun_.get(), packet.data(), packet.size()) == static_cast<ssize_t>(packet.size());
   }

@@ -11,6 +11,7 @@
 #include "memory/memory_core.h"
 #include "queue/completion_queue.h"
 #include "queue/shared_receive_queue.h"
+#include "queue/tag_matcher.h"
 #include "queue/work_queue.h"
 #include "tests/support/pages.h"
 #include "transport/outbox.h"
@@ -109,6 +110,7 @@ struct RcSpec {
   queue::WorkQueueLimits receives{.capacity = 32, .sges_max = 2};
   size_t completions = 128;  // that each of the two queues can hold
   queue::SharedReceiveQueue* shared = nullptr;
+  queue::TagMatcher* tags = nullptr;    // of the shared one
   std::optional<memory::PdId> pd = {};  // another than the machine's own
 };
 
@@ -125,7 +127,7 @@ struct RcEnd {
     config.local_qp = own;
     config.remote_qp = peer;
     who = config.who = {spec.pd.value_or(on.pd), memory::QpNumber(own.value())};
-    const auto source = spec.shared != nullptr ? transport::ReceiveSource(*spec.shared)
+    const auto source = spec.shared != nullptr ? transport::ReceiveSource(*spec.shared, spec.tags)
                                                : transport::ReceiveSource(receive_queue);
     qp = std::make_unique<transport::RcQp>(config, send_queue, source, send_cq, receive_cq);
   }

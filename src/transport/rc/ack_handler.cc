@@ -250,6 +250,9 @@ void Requester::FailAt(wire::Psn psn, CompletionStatus status, Turn& turn) {
 [[gnu::always_inline]] inline void Requester::Complete(WqeNumber n, CompletionStatus status,
                                                        uint32_t byte_count, Turn& turn) {
   const queue::SendWqe& wqe = queue_.At(n);
+  if (wqe.flags.internal) [[unlikely]] {
+    return CompleteInternal(n, status, byte_count, turn);
+  }
   queue::Completion completion;
   completion.id = wqe.id;
   completion.qp = queue::QpNumber(config_.local_qp.value());
@@ -261,13 +264,25 @@ void Requester::FailAt(wire::Psn psn, CompletionStatus status, Turn& turn) {
   if (transport::Complete(completion, solicited, cq_, turn)) [[likely]] {
     return;
   }
+  FailForLostCompletion(turn);
+}
+
+[[gnu::noinline]] void Requester::CompleteInternal(WqeNumber n, CompletionStatus status,
+                                                   uint32_t byte_count, Turn& turn) {
+  const queue::SendWqe wqe = queue_.At(n);
+  queue_.Retire(n);
+  if (!rendezvous_->OnEnded(wqe, status, byte_count, turn)) FailForLostCompletion(turn);
+}
+
+// IBA 11.6.3.1: a completion that finds no room is lost, and with it the queue pair.
+[[gnu::noinline]] void Requester::FailForLostCompletion(Turn& turn) {
   if (has_failed_) return;
-  // IBA 11.6.3.1: a completion that finds no room is lost, and with it the queue pair.
   turn.outbox.Raise({AsyncEventType::kQpFatal, config_.local_qp});
   has_failed_ = true;
 }
 
-void Requester::CompleteDone(Turn& turn) {
+// Flattened: the push is on the way of every request, and has more callers than are inlined.
+[[gnu::flatten]] void Requester::CompleteDone(Turn& turn) {
   while (!flights_.empty() && flights_.front().is_done && !has_failed_) {
     const WqeNumber n = flights_.begin();
     const Flight& flight = flights_.front();

@@ -77,6 +77,7 @@ void RcQp::OnTime(Turn& turn) {
 }
 
 bool RcQp::Run(Turn& turn) {
+  if (rendezvous_ && state_ != QpState::kErr) rendezvous_->Post();
   // Requests first, but not all of the room: an acknowledgement is shorter than most of them, and
   // the network takes a shorter packet in one message with those in front of it only.
   const bool answers = TakesRequests(state_) && responder_.wants_turn();
@@ -95,6 +96,7 @@ bool RcQp::Run(Turn& turn) {
   if (state_ == QpState::kErr) {
     requester_.Flush(turn);
     responder_.Flush(turn);
+    if (rendezvous_) rendezvous_->Flush(turn);
     return false;
   }
   return wants_room || responder_.wants_turn();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "base/time.h"
 #include "queue/completion_queue.h"
 #include "queue/work_queue.h"
@@ -7,6 +9,7 @@
 #include "transport/qp_state.h"
 #include "transport/rc/rc_config.h"
 #include "transport/rc/receive_source.h"
+#include "transport/rc/rendezvous.h"
 #include "transport/rc/requester.h"
 #include "transport/rc/responder.h"
 #include "transport/turn.h"
@@ -22,13 +25,17 @@ namespace verbena::transport {
 // An extended connection has only one half at each end: kXrcSend its requester, with no receive
 // queue, and kXrcReceive its responder, with those of a domain.
 //
+// With a tag matching receive queue the responder finds what the requester then reads: Rendezvous.
+//
 // Before it is destroyed it must have been in error and run, so that it holds no key of memory any
 // more. Owned by the adapter; one thread at a time.
 class RcQp {
  public:
   RcQp(const RcConfig& config, queue::SendQueue& send_queue, ReceiveSource receives,
        queue::CompletionQueue& send_cq, queue::CompletionQueue& receive_cq)
-      : requester_(config, send_queue, send_cq), responder_(config, receives, receive_cq) {}
+      : requester_(config, send_queue, send_cq,
+                   MakeRendezvous(config, send_queue, receives, receive_cq)),
+        responder_(config, receives, receive_cq, rendezvous_ ? &*rendezvous_ : nullptr) {}
   // kXrcReceive: `send_queue` has no elements.
   RcQp(const RcConfig& config, queue::SendQueue& send_queue, queue::CompletionQueue& send_cq,
        const XrcDomain& receivers)
@@ -37,6 +44,8 @@ class RcQp {
   RcQp& operator=(const RcQp&) = delete;
 
   QpState state() const { return state_; }
+  // In SQD, with work that is not at its end.
+  bool is_draining() const { return state_ == QpState::kSqd && !requester_.is_drained(); }
   const RcConfig& config() const { return requester_.config(); }
 
   // What has become known since the queue pair was made. What is of the responder takes effect when
@@ -83,11 +92,18 @@ class RcQp {
   bool IsConsistent() const { return requester_.IsConsistent() && responder_.IsConsistent(); }
 
  private:
+  // nullptr if the receives have no tags.
+  Rendezvous* MakeRendezvous(const RcConfig& config, queue::SendQueue& send_queue,
+                             const ReceiveSource& receives, queue::CompletionQueue& cq) {
+    if (receives.tags() == nullptr) return nullptr;
+    return &rendezvous_.emplace(config.local_qp, send_queue, *receives.tags(), cq);
+  }
   void TellWhenDrained(Turn& turn);
 
   QpState state_ = QpState::kInit;
-  bool has_heard_ = false;      // from the peer
-  bool drain_is_told_ = false;  // since it last drained
+  bool has_heard_ = false;                // from the peer
+  bool drain_is_told_ = false;            // since it last drained
+  std::optional<Rendezvous> rendezvous_;  // what the two halves have to do with each other
   Requester requester_;
   Responder responder_;
 };

@@ -9,12 +9,14 @@
 
 #include "queue/ids.h"
 #include "queue/shared_receive_queue.h"
+#include "queue/tag_matcher.h"
 #include "queue/work_queue.h"
 #include "wire/roce/syndrome.h"
 
 namespace verbena::transport {
 
-// Where a responder gets its receive requests: a queue of its own, one that it shares, or none.
+// Where a responder gets its receive requests: a queue of its own, one that it shares, or none. One
+// that is shared may have tagged receives beside, which only a message with their tag gets.
 //
 // A reliable connection works on one message at a time, so at most one element is taken, and of a
 // queue of our own that is always the oldest. Does not own the queue. Engine thread only.
@@ -25,13 +27,15 @@ class ReceiveSource {
     queue::WrId id;
     std::span<const queue::Sge> sges;
     uint64_t length = 0;  // of all sges
-    std::variant<queue::WqeNumber, queue::SharedReceiveQueue::Handle> place;
+    std::variant<queue::WqeNumber, queue::SharedReceiveQueue::Handle, queue::TagMatcher::Index>
+        place;
     bool limit_reached = false;  // raise the SRQ limit event
   };
 
   ReceiveSource() = default;
   explicit ReceiveSource(queue::ReceiveQueue& own) : queue_(&own) {}
-  explicit ReceiveSource(queue::SharedReceiveQueue& shared) : queue_(&shared) {}
+  explicit ReceiveSource(queue::SharedReceiveQueue& shared, queue::TagMatcher* tags = nullptr)
+      : queue_(&shared), tags_(tags) {}
 
   [[nodiscard]] bool is_shared() const { return shared() != nullptr; }
   // nullptr if it is not.
@@ -39,6 +43,8 @@ class ReceiveSource {
     auto* const* const queue = std::get_if<queue::SharedReceiveQueue*>(&queue_);
     return queue != nullptr ? *queue : nullptr;
   }
+  // nullptr if it does no tag matching.
+  [[nodiscard]] queue::TagMatcher* tags() const { return tags_; }
   [[nodiscard]] bool Is(const queue::SharedReceiveQueue& queue) const { return shared() == &queue; }
 
   // Nothing is posted.
@@ -60,9 +66,19 @@ class ReceiveSource {
     return Element{own()->At(n).id, own()->SgesAt(n), own()->LengthAt(n), n, false};
   }
 
+  // The oldest tagged one for such a message. REQUIRES: tags(), and as above.
+  [[nodiscard]] std::optional<Element> TakeTagged(uint64_t tag) {
+    const std::optional<queue::TagMatcher::Index> found = tags_->Match(tag);
+    if (!found) return std::nullopt;
+    return Element{tags_->IdOf(*found), tags_->SgesOf(*found), tags_->LengthOf(*found), *found,
+                   false};
+  }
+
   // Its place may be posted to again.
   void Finish(const Element& element) {
-    if (is_shared()) {
+    if (const auto* const tagged = std::get_if<queue::TagMatcher::Index>(&element.place)) {
+      tags_->Give(*tagged);
+    } else if (is_shared()) {
       shared()->Give(std::get<queue::SharedReceiveQueue::Handle>(element.place));
     } else {
       own()->Retire(std::get<queue::WqeNumber>(element.place));
@@ -87,6 +103,7 @@ class ReceiveSource {
 
   std::variant<queue::ReceiveQueue*, queue::SharedReceiveQueue*> queue_ =
       static_cast<queue::ReceiveQueue*>(nullptr);
+  queue::TagMatcher* tags_ = nullptr;
 };
 
 }  // namespace verbena::transport

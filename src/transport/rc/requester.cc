@@ -76,10 +76,12 @@ uint32_t PacketsFor(uint64_t length, uint32_t path_mtu) {
 
 }  // namespace
 
-Requester::Requester(const RcConfig& config, queue::SendQueue& queue, queue::CompletionQueue& cq)
+Requester::Requester(const RcConfig& config, queue::SendQueue& queue, queue::CompletionQueue& cq,
+                     Rendezvous* rendezvous)
     : config_(config),
       queue_(queue),
       cq_(cq),
+      rendezvous_(rendezvous),
       flights_(queue.limits().capacity),
       retry_(config.ack_timeout, config.retry_count, config.rnr_retry) {
   CHECK(config.path_mtu <= OutPacket::kPayloadMax);

@@ -14,6 +14,7 @@
 #include "transport/outbox.h"
 #include "transport/rc/flight_table.h"
 #include "transport/rc/rc_config.h"
+#include "transport/rc/rendezvous.h"
 #include "transport/rc/retry_state.h"
 #include "transport/turn.h"
 #include "wire/roce/packet.h"
@@ -34,7 +35,9 @@ namespace verbena::transport {
 // Owned by its queue pair, which calls Pump after every input; one thread at a time.
 class Requester {
  public:
-  Requester(const RcConfig& config, queue::SendQueue& queue, queue::CompletionQueue& cq);
+  // `rendezvous` if there may be elements that the program did not post.
+  Requester(const RcConfig& config, queue::SendQueue& queue, queue::CompletionQueue& cq,
+            Rendezvous* rendezvous = nullptr);
 
   // Takes effect with the next Start.
   void Configure(const RcConfig& config) { config_ = config; }
@@ -136,12 +139,16 @@ class Requester {
   void CompleteFailed(queue::WqeNumber n, const Flight& flight, Turn& turn);
   bool IsSetback(queue::WqeNumber n, const Flight& flight) const;
   void FlushQueue(Turn& turn);
+  void CompleteInternal(queue::WqeNumber n, queue::CompletionStatus status, uint32_t byte_count,
+                        Turn& turn);
+  void FailForLostCompletion(Turn& turn);
   void Complete(queue::WqeNumber n, queue::CompletionStatus status, uint32_t byte_count,
                 Turn& turn);
 
   RcConfig config_;
   queue::SendQueue& queue_;
   queue::CompletionQueue& cq_;
+  Rendezvous* const rendezvous_;
 
   FlightTable flights_;
   Position position_;

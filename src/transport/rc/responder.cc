@@ -27,8 +27,8 @@ Reply::Kind KindOf(const wire::OpcodeInfo& info) {
 }  // namespace
 
 Responder::Responder(const RcConfig& config, ReceiveSource source,
-                     queue::CompletionQueue& receive_cq)
-    : config_(config), receive_(config.local_qp, source, receive_cq) {
+                     queue::CompletionQueue& receive_cq, Rendezvous* rendezvous)
+    : config_(config), receive_(config.local_qp, source, receive_cq, rendezvous) {
   Start(wire::Psn(0));
 }
 

@@ -43,7 +43,9 @@ namespace verbena::transport {
 // Owned by its queue pair, which calls Pump after each burst of inputs; one thread at a time.
 class Responder {
  public:
-  Responder(const RcConfig& config, ReceiveSource source, queue::CompletionQueue& receive_cq);
+  // `rendezvous` if the source does tag matching.
+  Responder(const RcConfig& config, ReceiveSource source, queue::CompletionQueue& receive_cq,
+            Rendezvous* rendezvous = nullptr);
   // Of an extended connection: each message says which receiver of the domain it is for.
   Responder(const RcConfig& config, const XrcDomain& domain);
 
@@ -123,6 +125,7 @@ class Responder {
   // responder_execute.cc: what a request does; nothing, or why it does not
   using Outcome = std::optional<Cause>;
   Outcome CheckResources(const wire::Packet& packet, Turn& turn);
+  bool TakeReceive(const wire::Packet& packet, Turn& turn);
   Outcome SelectReceiver(const wire::Packet& packet);
   Outcome Execute(const wire::Packet& packet, Turn& turn);
   Outcome ExecuteSend(const wire::Packet& packet, Turn& turn);

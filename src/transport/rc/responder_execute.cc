@@ -32,8 +32,14 @@ Responder::Outcome Responder::CheckResources(const wire::Packet& packet, Turn& t
     if (const auto no = SelectReceiver(packet)) return no;
   }
   if (NeedsReply(info) && !replies_.HasRoom()) return Reason::kTooManyOutstanding;
-  if (NeedsReceive(info) && !receive_.Take(turn)) return Reason::kReceiverNotReady;
+  if (NeedsReceive(info) && !TakeReceive(packet, turn)) return Reason::kReceiverNotReady;
   return std::nullopt;
+}
+
+// Apart, so that requests which need none do not pay for it.
+[[gnu::noinline]] bool Responder::TakeReceive(const wire::Packet& packet, Turn& turn) {
+  if (packet.info().operation == Operation::kSend) return receive_.TakeFor(packet.payload(), turn);
+  return receive_.Take(turn);
 }
 
 // IBA A14: a message says whose receive queue it is for, and so whose memory.

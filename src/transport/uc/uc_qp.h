@@ -32,6 +32,7 @@ class UcQp {
   void BecomeReadyToReceive(wire::Psn expected);
   void BecomeReadyToSend(wire::Psn first) { sends_.BecomeReadyToSend(first); }
   // RTS -> SQD: no work is begun, and what is begun goes on to its end, of which an event tells.
+  bool is_draining() const { return sends_.is_draining(); }
   void Drain(bool tells = true) { sends_.Drain(tells); }
   // SQD -> RTS; SQE -> RTS: the program has seen the error, and posts anew.
   void ResumeSends() { sends_.Resume(); }

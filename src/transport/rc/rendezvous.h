@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "queue/completion.h"
+#include "queue/completion_queue.h"
+#include "queue/tag_matcher.h"
+#include "queue/work_queue.h"
+#include "transport/turn.h"
+#include "wire/roce/types.h"
+#include "wire/tag_header.h"
+
+namespace verbena::transport {
+
+// What follows a rendezvous request that found its tagged receive: a read of the peer's bytes into
+// it, and then a message to the peer that says so. Both go through the queue pair's send queue, as
+// elements that the program did not post and hears nothing of; it hears when the bytes are there.
+//
+//   Begin: waiting -> Post: in the send queue -> OnEnded: completion, and the receive is given back
+//
+// Owned by its queue pair; one thread at a time. Posting takes the lock of the send queue, which no
+// program holds while it waits for the engine. A request costs a round trip, so it may allocate.
+class Rendezvous {
+ public:
+  // Of the send queue's room, and that of each of its elements.
+  static constexpr uint32_t kElements = 2;
+  static constexpr uint32_t kInlineBytes = wire::TagHeader::kSize;
+
+  // REQUIRES: each element of the send queue has room for kInlineBytes and the list of a receive.
+  Rendezvous(wire::QpNumber qp, queue::SendQueue& queue, queue::TagMatcher& tags,
+             queue::CompletionQueue& cq)
+      : qp_(qp), queue_(queue), tags_(tags), cq_(cq) {}
+  Rendezvous(const Rendezvous&) = delete;
+  Rendezvous& operator=(const Rendezvous&) = delete;
+
+  // REQUIRES: the receive is taken, and long enough.
+  void Begin(queue::TagMatcher::Index receive, const wire::TagHeader& header,
+             const wire::RendezvousHeader& data) {
+    waiting_.push_back({receive, header, data});
+  }
+
+  // Puts as much of what is waiting into the send queue as there is room for.
+  void Post();
+
+  // An element of ours has ended. False when the completion is lost.
+  [[nodiscard]] bool OnEnded(const queue::SendWqe& wqe, queue::CompletionStatus status,
+                             uint32_t byte_count, Turn& turn);
+
+  // What is waiting ends as flushed: the queue pair is in error.
+  void Flush(Turn& turn);
+
+ private:
+  struct Request {
+    queue::TagMatcher::Index receive;
+    wire::TagHeader header;
+    wire::RendezvousHeader data;
+  };
+
+  [[nodiscard]] bool TryPost(const Request& request);
+  bool Finish(queue::TagMatcher::Index receive, queue::CompletionStatus status, uint32_t byte_count,
+              Turn& turn);
+
+  const wire::QpNumber qp_;
+  queue::SendQueue& queue_;
+  queue::TagMatcher& tags_;
+  queue::CompletionQueue& cq_;
+  std::deque<Request> waiting_;
+};
+
+}  // namespace verbena::transport

@@ -1,0 +1,34 @@
+#include "wire/tag_header.h"
+
+#include "wire/text.h"
+
+namespace verbena::wire {
+namespace {
+
+const char* NameOf(TagOperation operation) {
+  switch (operation) {
+    case TagOperation::kNoTag:
+      return "no tag";
+    case TagOperation::kRendezvous:
+      return "rendezvous";
+    case TagOperation::kFinished:
+      return "finished";
+    case TagOperation::kEager:
+      return "eager";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+std::string ToString(const TagHeader& header) {
+  return std::string("TMH ") + NameOf(header.operation) + ", tag " + Hex(header.tag, 16) +
+         ", context " + Hex(header.context, 8);
+}
+
+std::string ToString(const RendezvousHeader& header) {
+  return "RVH address " + Hex(header.address, 16) + ", R_Key " + Hex(header.r_key, 8) +
+         ", length " + std::to_string(header.length);
+}
+
+}  // namespace verbena::wire

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Debian's ibv_asyncwatch tells when the machine gets an address, and when it loses it.
+
+usage: asyncwatch_test.py LIBRARIES
+Exits with 77, which ctest counts as skipped, without root: the address is one of a namespace.
+"""
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import networks
+from ordinary_user import Bench
+
+SKIPPED = 77
+SECONDS_MAX = 20
+ADDRESS = "10.231.7.1/32"
+CHANGE = r"event_type .*GID.*port 1"
+
+
+class Terminal:
+    """A program that believes in one, so that it says at once what it has to say."""
+
+    def __init__(self, command, environment):
+        self.own, its = pty.openpty()
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=its, stderr=its,
+                                        env=environment, cwd="/")
+        os.close(its)
+        self.said = ""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.own)
+
+    def must_say(self, words: str, count: int = 1) -> None:
+        end = time.monotonic() + SECONDS_MAX
+        while len(re.findall(words, self.said)) < count:
+            left = end - time.monotonic()
+            assert left > 0, f"not {count} times {words!r} in\n{self.said}"
+            if select.select([self.own], [], [], left)[0]:
+                self.said += os.read(self.own, 4096).decode()
+
+
+def watch(place: networks.Place, libraries: Path) -> None:
+    environment = dict(os.environ, LD_LIBRARY_PATH=str(libraries))
+    with Terminal(place.command("ibv_asyncwatch"), environment) as watcher:
+        watcher.must_say("async event FD")
+        networks.run("ip", "-n", place.namespace, "addr", "add", ADDRESS, "dev", "lo")
+        watcher.must_say(CHANGE)
+        networks.run("ip", "-n", place.namespace, "addr", "del", ADDRESS, "dev", "lo")
+        watcher.must_say(CHANGE, 2)
+        print(watcher.said)
+
+
+def main() -> int:
+    if not networks.is_root():
+        print("needs root, for a network namespace")
+        return SKIPPED
+    with Bench(Path(sys.argv[1])) as bench, networks.lone_loopback() as place:
+        try:
+            watch(place, bench.folder)
+        except AssertionError as problem:
+            print(problem)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
