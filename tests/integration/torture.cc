@@ -46,6 +46,7 @@ Settings settings;
 
 // What the two processes tell each other: the pages' lives, and who is connected to whom.
 struct Shared {
+  const uint16_t base_port = adapter::TestBasePort();
   std::array<Epoch, kAllPages> epochs;
   std::array<std::atomic<uint64_t>, kAllPages> addresses;
   std::array<std::atomic<uint32_t>, kAllPages> keys;
@@ -57,6 +58,13 @@ struct Shared {
   std::atomic<uint64_t> accesses = 0;
   std::atomic<uint64_t> failures = 0;  // accesses that met pages which were away
 };
+
+// The same of both processes, so that each finds the other.
+adapter::Options OptionsOf(const Shared& shared) {
+  adapter::Options options;
+  options.base_port = shared.base_port;
+  return options;
+}
 
 Shared* MakeShared() {
   void* const place =
@@ -165,7 +173,7 @@ void ConnectTo(TestNode& node, QueuePair& qp, uint32_t number) {
 
 // The other process.
 int RunPeer(Shared& shared) {
-  TestNode node("127.0.0.1", 1 << 16);
+  TestNode node("127.0.0.1", 1 << 16, OptionsOf(shared));
   Peer peer(node, shared, 0, {});
   while (!shared.is_over.load()) {
     QueuePair& qp = node.MakeQp(transport::QpType::kRc);
@@ -220,7 +228,7 @@ class Torture : public testing::Test {
 
   // A peer that is another adapter of this process.
   void AccessFromHere() {
-    TestNode near("127.0.0.1", 1 << 16);
+    TestNode near("127.0.0.1", 1 << 16, OptionsOf(*shared_));
     Peer peer(near, *shared_, 1, {arenas_[0].get(), arenas_[1].get()});
     while (!shared_->is_over.load()) {
       QueuePair& ours = near.MakeQp(transport::QpType::kRc);
@@ -245,7 +253,7 @@ class Torture : public testing::Test {
   Shared* const shared_ = MakeShared();
   const pid_t child_ = fork();
   std::unique_ptr<TestNode> victim_ =
-      child_ == 0 ? nullptr : std::make_unique<TestNode>("127.0.0.1");
+      child_ == 0 ? nullptr : std::make_unique<TestNode>("127.0.0.1", 1 << 16, OptionsOf(*shared_));
   std::vector<std::unique_ptr<Arena>> arenas_ = MakeArenas();
 
  private:
