@@ -75,7 +75,9 @@ std::vector<KernelFeature> ProbeKernel() {
       {"page populate", HasPopulate(),
        "pages are brought in one call (Linux 5.14); without it they are touched one by one"},
       {"userfaultfd", HasUserfaultfd(),
-       "nothing needs it yet; forbidden to ordinary users on some machines"},
+       "tells at once of pages that a program gives up, if Options::page_events is on; forbidden "
+       "to "
+       "ordinary users on some machines"},
       Buffer("receive buffers", "rmem_max", "/proc/sys/net/core/rmem_max"),
       Buffer("send buffers", "wmem_max", "/proc/sys/net/core/wmem_max"),
   };

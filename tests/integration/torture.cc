@@ -3,7 +3,7 @@
 // stale byte is seen, nothing crashes, nothing hangs; a queue pair whose memory was away is made
 // anew.
 //
-// usage: torture [--long | --seconds N] [--seed N] [--sandbox]
+// usage: torture [--long | --seconds N] [--seed N] [--events] [--sandbox]
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +22,9 @@
 
 #include <gtest/gtest.h>
 
+#include "adapter/page_events.h"
+#include "adapter/populate.h"
+#include "adapter/presence_scan.h"
 #include "tests/integration/torture_arena.h"
 #include "tests/support/adapter_world.h"
 #include "tests/support/sandbox.h"
@@ -39,6 +42,7 @@ constexpr uint64_t kFilePages = 64;
 constexpr uint64_t kAllPages = kPlainPages + kFilePages;
 
 struct Settings {
+  bool page_events = false;
   int seconds = 15;
   uint64_t seed = 1;
 };
@@ -63,6 +67,7 @@ struct Shared {
 adapter::Options OptionsOf(const Shared& shared) {
   adapter::Options options;
   options.base_port = shared.base_port;
+  options.page_events = settings.page_events;
   return options;
 }
 
@@ -304,6 +309,7 @@ int Main(int count, char** arguments) {
     const std::string_view argument = arguments[i];
     if (argument == "--long") settings.seconds = 600;
     if (argument == "--sandbox") in_sandbox = true;
+    if (argument == "--events") settings.page_events = true;
     if (i + 1 < count && argument == "--seconds") settings.seconds = std::atoi(arguments[++i]);
     if (i + 1 < count && argument == "--seed") {
       settings.seed = static_cast<uint64_t>(std::atoll(arguments[++i]));
@@ -313,8 +319,15 @@ int Main(int count, char** arguments) {
     std::fprintf(stderr, "torture: the system has no seccomp filters\n");
     return 77;
   }
-  std::printf("torture: --seconds %d --seed %llu%s\n", settings.seconds,
-              static_cast<unsigned long long>(settings.seed), in_sandbox ? " --sandbox" : "");
+  // Else it would show nothing.
+  std::string why_not;
+  CHECK(!in_sandbox || adapter::PageEvents::Open(why_not) == nullptr);
+  CHECK(!in_sandbox ||
+        (adapter::BestPopulateMethod() == adapter::PopulateMethod::kTouch &&
+         adapter::PresenceScan().method() == adapter::PresenceScan::Method::kMincore));
+  std::printf("torture: --seconds %d --seed %llu%s%s\n", settings.seconds,
+              static_cast<unsigned long long>(settings.seed),
+              settings.page_events ? " --events" : "", in_sandbox ? " --sandbox" : "");
   return RUN_ALL_TESTS();
 }
 

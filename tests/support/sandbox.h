@@ -22,6 +22,7 @@ inline bool EnterSandbox() {
   constexpr auto kSecond = static_cast<uint32_t>(offsetof(seccomp_data, args) + 8);
   constexpr auto kThird = static_cast<uint32_t>(offsetof(seccomp_data, args) + 16);
   constexpr uint32_t kPagemapScan = 0xC060'6610;
+  constexpr uint32_t kNewUserfaultfd = 0xAA00;  // of /dev/userfaultfd
   constexpr uint32_t kPopulateRead = 22;
   const auto load = [](uint32_t at) {
     return sock_filter{.code = BPF_LD | BPF_W | BPF_ABS, .jt = 0, .jf = 0, .k = at};
