@@ -170,10 +170,13 @@ class Peer {
   uint32_t writes_ = 0;
 };
 
+// 0.5 s, eight times: a machine with much other work may let a process wait that long.
+constexpr adapter::TestLink kLink{.timeout = 17};
+
 void ConnectTo(TestNode& node, QueuePair& qp, uint32_t number) {
   adapter::Succeed(ToInit(node, qp));
-  adapter::Succeed(ToRtr(node, qp, Way(node, node), wire::QpNumber(number)));
-  adapter::Succeed(ToRts(node, qp));
+  adapter::Succeed(ToRtr(node, qp, Way(node, node), wire::QpNumber(number), kLink));
+  adapter::Succeed(ToRts(node, qp, kLink));
 }
 
 // The other process.
@@ -238,7 +241,7 @@ class Torture : public testing::Test {
     while (!shared_->is_over.load()) {
       QueuePair& ours = near.MakeQp(transport::QpType::kRc);
       QueuePair& theirs = victim_->MakeQp(transport::QpType::kRc);
-      Connect(near, ours, *victim_, theirs);
+      Connect(near, ours, *victim_, theirs, kLink);
       while (!shared_->is_over.load() && peer.Access(ours)) {
       }
       adapter::Succeed(near.adapter().Destroy(&ours));
