@@ -62,6 +62,9 @@ struct Options {
   // Whether regions are locked in memory while they are registered. Then no access waits for a
   // page, and registration takes as long as bringing them all; the memlock limit applies.
   bool pin = false;
+  // Whether the system tells at once when the program gives up pages. It costs the program: see
+  // docs/unpinned.md. Without it they are found gone when they are used, or looked at.
+  bool page_events = false;
   // How long a key that was given up is certain to be recognised as stale.
   std::chrono::nanoseconds key_quarantine = std::chrono::seconds(60);
   // Off: peers reach memory through windows only.

@@ -33,6 +33,17 @@ ErrorCode CodeOf(queue::PostError error) {
   return error == queue::PostError::kFull ? ErrorCode::kLimit : ErrorCode::kInvalid;
 }
 
+std::unique_ptr<PageEvents> OpenPageEvents(const Options& options, std::string& note) {
+  if (!options.page_events) return nullptr;
+  std::string why_not;
+  auto events = PageEvents::Open(why_not);
+  note =
+      events != nullptr
+          ? std::string("pages that the program gives up are told by ") + NameOf(events->source())
+          : "pages that the program gives up are not told: no userfaultfd (" + why_not + ")";
+  return events;
+}
+
 template <class T>
 Result<void, ErrorCode> Posted(const Result<T, queue::PostError>& result) {
   if (!result) return Fail(CodeOf(result.error()));
@@ -48,10 +59,12 @@ Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
       fork_guard(std::move(guard)),
       wake(std::move(wake_file)),
       events(std::move(event_file), options.events_max),
+      page_events(OpenPageEvents(options, page_events_note)),
       pager(
           options.pager_threads, BestPopulateMethod(), [this] { wake.Signal(); },
           options.presence_period),
-      engine(options, std::move(fabric), std::move(alarm), events, pager, std::move(trace)),
+      engine(options, std::move(fabric), std::move(alarm), events, pager, std::move(trace),
+             page_events.get()),
       // Nobody else is there yet to lock out.
       consumer(*engine.memory.consumers.Open(
           {.table = memory::ConsumerSpec::PrivateTable{.identity = true}})),
@@ -59,7 +72,9 @@ Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
       cqs(options.cqs_max),
       srqs(options.srqs_max),
       xrc_domains(options.xrc_domains_max),
-      keeper(engine, wake, options) {}
+      keeper(engine, wake, options) {
+  pager.set_events(page_events.get());
+}
 
 ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const Options& options) {
   memory::SignalGuard::Install();
@@ -129,7 +144,11 @@ ErrorOr<PathMtu> Adapter::LargestMtu(const AddressVector& way) {
 std::vector<std::string> Adapter::TakeNotes() {
   if (Dead()) return {};
   const EngineLock lock(parts_->engine);
-  return parts_->engine.TakeNotes();
+  std::vector<std::string> notes = parts_->engine.TakeNotes();
+  if (!parts_->page_events_note.empty()) {
+    notes.push_back(std::exchange(parts_->page_events_note, {}));
+  }
+  return notes;
 }
 
 ErrorOr<AdapterReport> Adapter::Query() {

@@ -28,7 +28,8 @@ PortMap PortsOf(const Options& options) {
 }  // namespace
 
 Engine::Engine(const Options& options, std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm,
-               AsyncEvents& events, Pager& pager, std::unique_ptr<Trace> trace)
+               AsyncEvents& events, Pager& pager, std::unique_ptr<Trace> trace,
+               PageEvents* page_events)
     : memory(options.memory),
       qps(fabric->slot().value(), options.qps_max),
       paths(options.paths_max),
@@ -39,6 +40,7 @@ Engine::Engine(const Options& options, std::unique_ptr<fabric::UdpFabric> fabric
       trace_(std::move(trace)),
       events_(events),
       pager_(pager),
+      page_events_(page_events),
       outbox_(options.outbox_packets),
       loopback_({.datagrams = options.loopback_packets}),
       alarm_(std::move(alarm)),
@@ -58,6 +60,7 @@ bool Engine::Pass() {
 bool Engine::Listen() {
   now_ = Now();
   ++counters_.passes;
+  if (page_events_ != nullptr) ForgetPages();
   const bool packets = Receive();   // network -> machines
   const bool pages = TakePages();   // pager -> machines
   WatchPages();                     // tables -> pager -> tables
@@ -97,6 +100,15 @@ bool Engine::TakePages() {
   done_pages_.clear();
   SettleOutbox();
   return true;
+}
+
+// What the program gave up. All of the address space is told where too much was.
+void Engine::ForgetPages() {
+  if (!page_events_->has_events()) return;
+  page_events_->Take([this](uint64_t first, uint64_t last) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+    counters_.pages_forgotten +=
+        memory.ForgetMachine(memory::MachineAddress(first), memory::MachineAddress(last));
+  });
 }
 
 // Not work: nobody is woken for it, and an adapter that is idle looks at nothing.
@@ -279,6 +291,7 @@ void Engine::TakeUpMarks() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   while (!ready_.empty() && mutex_.TryLock()) {
     now_ = Now();
+    if (page_events_ != nullptr) ForgetPages();
     Act();
     EndTurn();
     mutex_.Unlock();

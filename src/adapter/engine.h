@@ -14,6 +14,7 @@
 #include "adapter/dispatcher.h"
 #include "adapter/managed_pages.h"
 #include "adapter/options.h"
+#include "adapter/page_events.h"
 #include "adapter/pager.h"
 #include "adapter/path_table.h"
 #include "adapter/qp_table.h"
@@ -52,7 +53,8 @@ namespace verbena::adapter {
 class VERBENA_CAPABILITY("engine") Engine {
  public:
   Engine(const Options& options, std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm,
-         AsyncEvents& events, Pager& pager, std::unique_ptr<Trace> trace = nullptr);
+         AsyncEvents& events, Pager& pager, std::unique_ptr<Trace> trace = nullptr,
+         PageEvents* page_events = nullptr);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -128,6 +130,7 @@ class VERBENA_CAPABILITY("engine") Engine {
   bool Act() VERBENA_REQUIRES(this);
   bool Receive() VERBENA_REQUIRES(this);
   bool TakePages() VERBENA_REQUIRES(this);
+  void ForgetPages() VERBENA_REQUIRES(this);
   void WatchPages() VERBENA_REQUIRES(this);
   bool RunTimers() VERBENA_REQUIRES(this);
   bool RunReady() VERBENA_REQUIRES(this);
@@ -153,6 +156,7 @@ class VERBENA_CAPABILITY("engine") Engine {
   AsyncEvents& events_;
   fabric::AddressWatch addresses_;
   Pager& pager_;
+  PageEvents* const page_events_;  // nullptr: nobody tells
 
   Mutex mutex_;
   ReadyList<QueuePair> ready_;  // marked by any thread

@@ -77,6 +77,11 @@ struct Options {
   // it: no access ever waits for a page, and registration takes as long as bringing them all.
   bool pin = false;
 
+  // Whether the system is asked to tell when the program gives pages up. Off, because programs
+  // notice: giving up a page takes 40 times as long, a range of which a part is registered cannot
+  // be moved by mremap, and a userfaultfd of their own is refused the memory. See docs/unpinned.md.
+  bool page_events = false;
+
   // How often a part of what the tables call present is looked at, while somebody uses the adapter;
   // Duration::Max() for never. 128 MiB each time, so that 1 GiB takes a second.
   Duration presence_period = Milliseconds(100);

@@ -58,6 +58,8 @@ PageJob JobFor(const memory::MemoryCore& memory, const transport::PageRequest& r
     job.address = fault.first_page << fault.page_shift.value();
   } else if (region.table->is_linear()) {
     job.address = region.table->LinearAddress(fault.first_page).value();
+    job.region_address = region.table->LinearAddress(0).value();
+    job.region_bytes = region.table->page_count() * fault.page_shift.bytes();
   } else {
     return job;
   }

@@ -81,6 +81,10 @@ void Pager::Work() {
 }
 
 void Pager::Bring(PageJob& job) const {
+  // Before they come, so that none is lost between. What cannot be watched is looked at instead.
+  if (events_ != nullptr && job.region_bytes > 0) {
+    static_cast<void>(events_->Watch(job.region_address, job.region_bytes));
+  }
   const memory::Fault& fault = job.request.fault;
   const auto bring = [&](uint64_t pages) {
     return Populate(job.address, pages * fault.page_shift.bytes(), fault.for_write, method_);

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "adapter/page_events.h"
 #include "adapter/populate.h"
 #include "adapter/presence_scan.h"
 #include "adapter/presence_watch.h"
@@ -26,6 +27,9 @@ struct PageJob {
   uint64_t brought = 0;    // pages from the first on; 0 if not even that one is to be had
   bool is_mapped = false;  // they are in the tables already
   Time asked_at = {};
+  // The memory of its region, if that lies in one piece.
+  uint64_t region_address = 0;
+  uint64_t region_bytes = 0;
 };
 
 // Brings pages of this process, on threads of its own, because that may take as long as a disk. The
@@ -54,6 +58,9 @@ class Pager {
   void Finish(const PageJob& job);
   // At once, on this thread.
   void Bring(PageJob& job) const;
+  // Memory of regions is watched from the first page that is brought of it. To be set before the
+  // first request.
+  void set_events(PageEvents* events) { events_ = events; }
   // A look of the watch, which has begun.
   void SubmitLook();
   // See there who may use it.
@@ -72,6 +79,7 @@ class Pager {
   const std::function<void()> on_done_;
   const PresenceScan presence_;
   PresenceWatch watch_;
+  PageEvents* events_ = nullptr;
   // std::mutex, because a condition variable needs it: unknown to the analysis. Guards the
   // five that follow.
   std::mutex mutex_;

@@ -24,6 +24,8 @@ struct Adapter::Parts {
   const ForkGuard fork_guard;
   const EventFile wake;  // of the keeper
   AsyncEvents events;
+  std::string page_events_note;                   // for the user; empty once it is told
+  const std::unique_ptr<PageEvents> page_events;  // nullptr: nobody tells
   Pager pager;
   PinnedMemory pinned;
   Engine engine;

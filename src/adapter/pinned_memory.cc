@@ -1,7 +1,8 @@
 #include "adapter/pinned_memory.h"
 
-#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,7 +13,6 @@
 
 #include "base/check.h"
 #include "base/page.h"
-#include "memory/address.h"
 
 namespace verbena::adapter {
 namespace {
@@ -24,8 +24,10 @@ Interval PagesOf(uint64_t address, uint64_t length) {
   return {RoundDown(address, kPage), (address + (length - 1)) | kPage.mask()};
 }
 
-void* StartOf(Interval pages) { return memory::PointerTo(memory::MachineAddress(pages.first)); }
-uint64_t SizeOf(Interval pages) { return pages.last - pages.first + 1; }
+// Or unlock. Not by the library's functions, of which sanitizers make nothing.
+long Lock(Interval pages, long call) {
+  return syscall(call, pages.first, pages.last - pages.first + 1);
+}
 
 Error ErrorOfLock(int error, uint64_t bytes) {
   rlimit limit{};
@@ -48,7 +50,7 @@ ErrorOr<void> PinnedMemory::Pin(uint64_t address, uint64_t length) {
   const Interval pages = PagesOf(address, length);
   const MutexLock lock(mutex_);
   Count(pages, true);
-  if (mlock(StartOf(pages), SizeOf(pages)) == 0) return {};
+  if (Lock(pages, SYS_mlock) == 0) return {};
   const int error = errno;
   // It may have locked a part of them.
   Count(pages, false);
@@ -81,7 +83,7 @@ void PinnedMemory::Count(Interval pages, bool one_more) {
     } else {
       counts_.Erase(part);
       // The program may have unmapped it, and then it is unlocked.
-      static_cast<void>(munlock(StartOf(part), SizeOf(part)));
+      static_cast<void>(Lock(part, SYS_munlock));
     }
   }
 }

@@ -305,7 +305,9 @@ void QueuePair::PrefetchReceives(transport::Turn& turn) {
 // The one at first_unsent asks for its own.
 void QueuePair::PrefetchSends(queue::WqeNumber first_unsent, transport::Turn& turn) {
   const queue::WqeNumber end = send_queue_.end();
-  for (auto n = std::max(prefetched_sends_, Next(first_unsent)); n < end; n = Next(n)) {
+  // One that has not begun to send since a reset does not know where its queue begins.
+  const queue::WqeNumber begin = std::max(send_queue_.begin(), Next(first_unsent));
+  for (auto n = std::max(prefetched_sends_, begin); n < end; n = Next(n)) {
     const bool fills = queue::PropertiesOf(send_queue_.At(n).opcode).needs_response;
     const auto access = fills ? memory::Access::kLocalWrite : memory::Access::kLocalRead;
     for (const queue::Sge& sge : send_queue_.SgesAt(n)) Prefetch(sge, access, turn);

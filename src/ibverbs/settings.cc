@@ -47,13 +47,15 @@ Settings Settings::FromEnvironment() {
           .trace = WithProcess(std::string(Variable("VERBENA_TRACE"))),
           .stats = IsOn("VERBENA_STATS"),
           .strict = IsOn("VERBENA_STRICT"),
-          .pin = IsOn("VERBENA_PIN")};
+          .pin = IsOn("VERBENA_PIN"),
+          .page_events = IsOn("VERBENA_PAGE_EVENTS")};
 }
 
 Options Settings::ToOptions() const {
   Options options;
   options.strict = strict;
   options.pin = pin;
+  options.page_events = page_events;
   options.trace = trace;
   return options;
 }

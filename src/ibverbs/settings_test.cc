@@ -14,7 +14,7 @@ class SettingsTest : public ::testing::Test {
  protected:
   void TearDown() override {
     for (const char* name : {"VERBENA_DEVICE_LOOK", "VERBENA_TRACE", "VERBENA_STATS",
-                             "VERBENA_STRICT", "VERBENA_PIN"}) {
+                             "VERBENA_STRICT", "VERBENA_PIN", "VERBENA_PAGE_EVENTS"}) {
       unsetenv(name);
     }
   }
@@ -36,12 +36,14 @@ TEST_F(SettingsTest, AreTakenFromTheEnvironment) {
   setenv("VERBENA_STATS", "1", 1);
   setenv("VERBENA_STRICT", "1", 1);
   setenv("VERBENA_PIN", "1", 1);
+  setenv("VERBENA_PAGE_EVENTS", "1", 1);
   const Settings settings = Settings::FromEnvironment();
   EXPECT_EQ(settings.look, Look::kInfiniband);
   EXPECT_EQ(settings.trace, "/tmp/x.pcapng");
   EXPECT_TRUE(settings.stats);
   EXPECT_TRUE(settings.ToOptions().strict);
   EXPECT_TRUE(settings.ToOptions().pin);
+  EXPECT_TRUE(settings.ToOptions().page_events);
   EXPECT_EQ(settings.ToOptions().trace, "/tmp/x.pcapng");
 }
 

@@ -66,6 +66,24 @@ TEST_F(MemoryCoreTest, InvalidateMachineReachesRegionsPageTablesGuestsAndInverte
   EXPECT_EQ(core_.InvalidateMachine(kFirst, kLast), 0u);
 }
 
+TEST_F(MemoryCoreTest, ForgetMachineSparesWhatNobodyCouldBringBack) {
+  const RegionKeys linear = LinearRegion(kBase, 2 * kPage);
+  const auto pages = Pages({kBase});
+  const RegionSpec spec{.pd = pd_, .start = KeyAddress(0), .length = kPage, .rights = Rights::kAll};
+  const Key list = core_.regions.Register(spec, PageListBacking{pages, 0, kSmall})->local;
+  const MachineAddress first(kBase), last(kBase + kPage - 1);
+  EXPECT_TRUE(core_.IsNamed(first, last));
+  EXPECT_EQ(core_.ForgetMachine(first, last), 1u);
+  EXPECT_EQ(core_.ForgetMachine(first, last), 0u);
+  EXPECT_NE(AsFault(Read(linear.local, kBase, pd_)), nullptr);
+  EXPECT_NE(AsReady(Read(linear.local, kBase + kPage, pd_)), nullptr);
+  EXPECT_NE(AsReady(Read(list, 0, pd_)), nullptr);
+  ASSERT_TRUE(Succeeds(core_.regions.Deregister(linear.local)));
+  ASSERT_TRUE(Succeeds(core_.regions.Deregister(list)));
+  EXPECT_FALSE(core_.IsNamed(first, last));
+  EXPECT_TRUE(core_.IsConsistent());
+}
+
 TEST_F(MemoryCoreTest, InvalidateGuestPhysicalReachesThatGuestsFirstStageOnly) {
   const GuestKey guest = *core_.guests.Create({.memory_bytes = 4 * kPage});
   const PdId guest_pd = MakeDomain({.guest = guest, .table = ConsumerSpec::PrivateTable{}});

@@ -75,7 +75,8 @@ std::vector<KernelFeature> ProbeKernel() {
       {"page populate", HasPopulate(),
        "pages are brought in one call (Linux 5.14); without it they are touched one by one"},
       {"userfaultfd", HasUserfaultfd(),
-       "accesses to managed memory are noticed by signals instead, which is slower"},
+       "notices accesses to managed memory, and tells of pages that a program gives up if "
+       "Options::page_events is on; without it managed memory works by signals, more slowly"},
       Buffer("receive buffers", "rmem_max", "/proc/sys/net/core/rmem_max"),
       Buffer("send buffers", "wmem_max", "/proc/sys/net/core/wmem_max"),
   };

@@ -26,6 +26,7 @@ struct Choices {
   bool stats = false;
   bool strict = false;
   bool pin = false;
+  bool page_events = false;
 };
 
 // Where the library is, seen from the program: installed, in a place where no other program finds
@@ -48,6 +49,7 @@ void SetUp(const Choices& choices) {
   if (choices.stats) Set("VERBENA_STATS", "1");
   if (choices.strict) Set("VERBENA_STRICT", "1");
   if (choices.pin) Set("VERBENA_PIN", "1");
+  if (choices.page_events) Set("VERBENA_PAGE_EVENTS", "1");
 }
 
 Outcome Run(const fs::path& self, const Choices& choices, std::vector<std::string> program) {
@@ -69,7 +71,7 @@ constexpr const char* kExamples =
     "What the program prints and its exit code are its own. Its children run on Verbena, too.\n"
     "Each option is handed on as a variable of the environment, which may be set instead:\n"
     "  VERBENA_DEVICE_LOOK=roce|ib  VERBENA_TRACE=FILE  VERBENA_LOG=error|warning|info|debug\n"
-    "  VERBENA_STATS=1  VERBENA_STRICT=1  VERBENA_PIN=1\n\n"
+    "  VERBENA_STATS=1  VERBENA_STRICT=1  VERBENA_PIN=1  VERBENA_PAGE_EVENTS=1\n\n"
     "Examples:\n"
     "  verbena run -- ibv_devinfo\n"
     "  verbena run -- ib_write_bw & verbena run -- ib_write_bw 127.0.0.1\n"
@@ -102,6 +104,9 @@ void AddRunCommand(CLI::App& app, const std::filesystem::path& program, Outcome&
   command->add_flag("--pin", state->choices.pin,
                     "lock registered memory, as other adapters do; needs a memlock limit (ulimit "
                     "-l) that allows it");
+  command->add_flag("--page-events", state->choices.page_events,
+                    "have the system tell when the program gives up pages; it slows the program's "
+                    "munmap and madvise");
   command->add_option("program", state->program, "the program and its arguments, after --")
       ->required();
   command->positionals_at_end();

@@ -51,6 +51,8 @@ TEST_F(RunCommandTest, HandsItsOptionsOnInTheEnvironment) {
   environment("--log debug", "VERBENA_LOG=debug");
   environment("--stats", "VERBENA_STATS=1");
   environment("--strict", "VERBENA_STRICT=1");
+  environment("--pin", "VERBENA_PIN=1");
+  environment("--page-events", "VERBENA_PAGE_EVENTS=1");
   environment("", "LD_LIBRARY_PATH=.*/lib");
 }
 

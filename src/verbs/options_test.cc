@@ -36,6 +36,8 @@ TEST(OptionsTest, TheDefaultsAreTheAdapters) {
   EXPECT_EQ(made.linger, theirs.linger);
   EXPECT_EQ(made.pager_threads, theirs.pager_threads);
   EXPECT_EQ(made.page_batch_max, theirs.page_batch_max);
+  EXPECT_EQ(made.pin, theirs.pin);
+  EXPECT_EQ(made.page_events, theirs.page_events);
   EXPECT_EQ(made.base_port, theirs.base_port);
   EXPECT_EQ(made.strict, theirs.strict);
   EXPECT_EQ(made.plain_sockets, theirs.plain_sockets);
@@ -53,6 +55,8 @@ TEST(OptionsTest, EachGoesToItsPlace) {
   options.linger = std::chrono::microseconds(4);
   options.base_port = 5;
   options.strict = true;
+  options.pin = true;
+  options.page_events = true;
   options.remote_through_regions = false;
   const adapter::Options made = ToAdapter(options);
   EXPECT_EQ(made.qps_max, 1U);
@@ -61,6 +65,8 @@ TEST(OptionsTest, EachGoesToItsPlace) {
   EXPECT_EQ(made.linger, Microseconds(4));
   EXPECT_EQ(made.base_port, 5);
   EXPECT_TRUE(made.strict);
+  EXPECT_TRUE(made.pin);
+  EXPECT_TRUE(made.page_events);
   EXPECT_FALSE(made.memory.remote_through_regions);
 }
 

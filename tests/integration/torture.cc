@@ -3,7 +3,7 @@
 // stale byte is seen, nothing crashes, nothing hangs; a queue pair whose memory was away is made
 // anew.
 //
-// usage: torture [--long | --seconds N] [--seed N] [--sandbox]
+// usage: torture [--long | --seconds N] [--seed N] [--events] [--sandbox]
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +22,9 @@
 
 #include <gtest/gtest.h>
 
+#include "adapter/page_events.h"
+#include "adapter/populate.h"
+#include "adapter/presence_scan.h"
 #include "tests/integration/torture_arena.h"
 #include "tests/support/adapter_world.h"
 #include "tests/support/sandbox.h"
@@ -39,6 +42,7 @@ constexpr uint64_t kFilePages = 64;
 constexpr uint64_t kAllPages = kPlainPages + kFilePages;
 
 struct Settings {
+  bool page_events = false;
   int seconds = 15;
   uint64_t seed = 1;
 };
@@ -46,6 +50,7 @@ Settings settings;
 
 // What the two processes tell each other: the pages' lives, and who is connected to whom.
 struct Shared {
+  const uint16_t base_port = adapter::TestBasePort();
   std::array<Epoch, kAllPages> epochs;
   std::array<std::atomic<uint64_t>, kAllPages> addresses;
   std::array<std::atomic<uint32_t>, kAllPages> keys;
@@ -57,6 +62,14 @@ struct Shared {
   std::atomic<uint64_t> accesses = 0;
   std::atomic<uint64_t> failures = 0;  // accesses that met pages which were away
 };
+
+// The same of both processes, so that each finds the other.
+adapter::Options OptionsOf(const Shared& shared) {
+  adapter::Options options;
+  options.base_port = shared.base_port;
+  options.page_events = settings.page_events;
+  return options;
+}
 
 Shared* MakeShared() {
   void* const place =
@@ -157,15 +170,18 @@ class Peer {
   uint32_t writes_ = 0;
 };
 
+// 0.5 s, eight times: a machine with much other work may let a process wait that long.
+constexpr adapter::TestLink kLink{.timeout = 17};
+
 void ConnectTo(TestNode& node, QueuePair& qp, uint32_t number) {
   adapter::Succeed(ToInit(node, qp));
-  adapter::Succeed(ToRtr(node, qp, Way(node, node), wire::QpNumber(number)));
-  adapter::Succeed(ToRts(node, qp));
+  adapter::Succeed(ToRtr(node, qp, Way(node, node), wire::QpNumber(number), kLink));
+  adapter::Succeed(ToRts(node, qp, kLink));
 }
 
 // The other process.
 int RunPeer(Shared& shared) {
-  TestNode node("127.0.0.1", 1 << 16);
+  TestNode node("127.0.0.1", 1 << 16, OptionsOf(shared));
   Peer peer(node, shared, 0, {});
   while (!shared.is_over.load()) {
     QueuePair& qp = node.MakeQp(transport::QpType::kRc);
@@ -220,12 +236,12 @@ class Torture : public testing::Test {
 
   // A peer that is another adapter of this process.
   void AccessFromHere() {
-    TestNode near("127.0.0.1", 1 << 16);
+    TestNode near("127.0.0.1", 1 << 16, OptionsOf(*shared_));
     Peer peer(near, *shared_, 1, {arenas_[0].get(), arenas_[1].get()});
     while (!shared_->is_over.load()) {
       QueuePair& ours = near.MakeQp(transport::QpType::kRc);
       QueuePair& theirs = victim_->MakeQp(transport::QpType::kRc);
-      Connect(near, ours, *victim_, theirs);
+      Connect(near, ours, *victim_, theirs, kLink);
       while (!shared_->is_over.load() && peer.Access(ours)) {
       }
       adapter::Succeed(near.adapter().Destroy(&ours));
@@ -245,7 +261,7 @@ class Torture : public testing::Test {
   Shared* const shared_ = MakeShared();
   const pid_t child_ = fork();
   std::unique_ptr<TestNode> victim_ =
-      child_ == 0 ? nullptr : std::make_unique<TestNode>("127.0.0.1");
+      child_ == 0 ? nullptr : std::make_unique<TestNode>("127.0.0.1", 1 << 16, OptionsOf(*shared_));
   std::vector<std::unique_ptr<Arena>> arenas_ = MakeArenas();
 
  private:
@@ -296,6 +312,7 @@ int Main(int count, char** arguments) {
     const std::string_view argument = arguments[i];
     if (argument == "--long") settings.seconds = 600;
     if (argument == "--sandbox") in_sandbox = true;
+    if (argument == "--events") settings.page_events = true;
     if (i + 1 < count && argument == "--seconds") settings.seconds = std::atoi(arguments[++i]);
     if (i + 1 < count && argument == "--seed") {
       settings.seed = static_cast<uint64_t>(std::atoll(arguments[++i]));
@@ -305,8 +322,15 @@ int Main(int count, char** arguments) {
     std::fprintf(stderr, "torture: the system has no seccomp filters\n");
     return 77;
   }
-  std::printf("torture: --seconds %d --seed %llu%s\n", settings.seconds,
-              static_cast<unsigned long long>(settings.seed), in_sandbox ? " --sandbox" : "");
+  // Else it would show nothing.
+  std::string why_not;
+  CHECK(!in_sandbox || adapter::PageEvents::Open(why_not) == nullptr);
+  CHECK(!in_sandbox ||
+        (adapter::BestPopulateMethod() == adapter::PopulateMethod::kTouch &&
+         adapter::PresenceScan().method() == adapter::PresenceScan::Method::kMincore));
+  std::printf("torture: --seconds %d --seed %llu%s%s\n", settings.seconds,
+              static_cast<unsigned long long>(settings.seed),
+              settings.page_events ? " --events" : "", in_sandbox ? " --sandbox" : "");
   return RUN_ALL_TESTS();
 }
 

@@ -42,7 +42,8 @@ inline bool MayBeSeen(uint64_t word, uint64_t slot, uint32_t before, uint32_t af
   if (was_stable) return word == StampOf(slot, before);
   if (word == 0) return true;
   const auto epoch = static_cast<uint32_t>(word);
-  return word == StampOf(slot, epoch) && epoch >= before - before % 2 && epoch <= after;
+  // While a page changes it gets the stamp of its next life.
+  return word == StampOf(slot, epoch) && epoch >= before - before % 2 && epoch <= after + after % 2;
 }
 
 // Pages of a program that does to them whatever a program may do, each with a lock of its own, so

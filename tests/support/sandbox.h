@@ -22,6 +22,7 @@ inline bool EnterSandbox() {
   constexpr auto kSecond = static_cast<uint32_t>(offsetof(seccomp_data, args) + 8);
   constexpr auto kThird = static_cast<uint32_t>(offsetof(seccomp_data, args) + 16);
   constexpr uint32_t kPagemapScan = 0xC060'6610;
+  constexpr uint32_t kNewUserfaultfd = 0xAA00;  // of /dev/userfaultfd
   constexpr uint32_t kPopulateRead = 22;
   const auto load = [](uint32_t at) {
     return sock_filter{.code = BPF_LD | BPF_W | BPF_ABS, .jt = 0, .jf = 0, .k = at};
@@ -37,10 +38,10 @@ inline bool EnterSandbox() {
     return answer(SECCOMP_RET_ERRNO | static_cast<uint32_t>(error));
   };
   std::array filter = {
-      load(kNumber),  unless(SYS_userfaultfd, 1), refuse(EPERM),  unless(SYS_ioctl, 3),
-      load(kSecond),  unless(kPagemapScan, 7),    refuse(ENOTTY), unless(SYS_madvise, 5),
-      load(kThird),   unless(kPopulateRead, 1),   refuse(EINVAL), unless(kPopulateRead + 1, 1),
-      refuse(EINVAL), answer(SECCOMP_RET_ALLOW),
+      load(kNumber),  unless(SYS_userfaultfd, 1),   refuse(EPERM),  unless(SYS_ioctl, 5),
+      load(kSecond),  unless(kPagemapScan, 1),      refuse(ENOTTY), unless(kNewUserfaultfd, 7),
+      refuse(EPERM),  unless(SYS_madvise, 5),       load(kThird),   unless(kPopulateRead, 1),
+      refuse(EINVAL), unless(kPopulateRead + 1, 1), refuse(EINVAL), answer(SECCOMP_RET_ALLOW),
   };
   sock_fprog program{.len = static_cast<unsigned short>(filter.size()), .filter = filter.data()};
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&

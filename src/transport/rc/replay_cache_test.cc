@@ -114,6 +114,26 @@ TEST(ReplayCacheTest, HandsOutEachHeldKeyOnce) {
 }
 
 // A read whose peer gets further with each try may be repeated as often as it takes.
+TEST(ReplayCacheTest, WhatIsTakenBackWasNotSent) {
+  ReplayCache cache(1);
+  cache.Add(ReadOf(10, 3));
+  Reply& reply = *cache.Find(Psn(10));
+  Send(reply);
+  EXPECT_TRUE(cache.HasRoom());
+  reply.TakeBack(1);
+  EXPECT_EQ(reply.next, 1u);
+  EXPECT_FALSE(cache.HasRoom());
+  reply.TakeBack(2);
+  EXPECT_EQ(reply.next, 1u) << "it is taken back already";
+  Send(reply);
+  // Once it was sent, a repetition that is taken back does not make it unsent.
+  reply.Answer(0, 3, 3 * 256);
+  Send(reply);
+  reply.TakeBack(0);
+  EXPECT_TRUE(cache.HasRoom());
+  EXPECT_TRUE(cache.IsConsistent());
+}
+
 TEST(ReplayCacheTest, RepetitionsWithoutProgressAreBounded) {
   Reply reply = ReadOf(10, 8);
   reply.Answer(0, 8, 2048);

@@ -81,7 +81,9 @@ void Responder::OnExpected(const wire::Packet& packet, Turn& turn) {
   if (!refusal) refusal = CheckResources(packet, turn);
   if (!refusal) refusal = CheckLength(packet, message_, config_.path_mtu);
   if (!refusal) refusal = Execute(packet, turn);
-  if (refusal) Refuse(*refusal, expected_, msn_, turn);
+  if (refusal) return Refuse(*refusal, expected_, msn_, turn);
+  // If it waited for pages, they have come; how they come otherwise is nobody's concern any more.
+  inbound_wait_.reset();
 }
 
 // IBA 9.7.5.1.3 and 9.7.5.1.4: what was executed is not executed again, but for reads, which are.

@@ -186,6 +186,25 @@ TEST_F(ResponderTest, AnAnswerAboutPagesThatCameOtherwiseIsIgnored) {
   EXPECT_TRUE(Answers().empty());
 }
 
+// The answer is about a message that was executed meanwhile; the next one waits for pages of its
+// own.
+TEST_F(ResponderTest, AnAnswerAboutOtherPagesEndsNothing) {
+  TakePagesAway(0, 2);
+  Deliver(WriteOnly(0, Pattern(8)));
+  Answers();
+  BringPages(0, 1);
+  Deliver(WriteOnly(0, Pattern(8)), Psn(kStart));
+  EXPECT_TRUE(OneAnswer().IsAck(kStart));
+  Deliver(WriteOnly(kPage, Pattern(8)), Psn(PsnAt(1)));
+  EXPECT_TRUE(OneAnswer().IsRnrNak(PsnAt(1), PagesTimer()));
+  ASSERT_EQ(requests_.size(), 2u);
+  PagesReady(requests_[0].ticket, false);
+  EXPECT_FALSE(responder_->failure().has_value());
+  BringPages(1, 1);
+  PagesReady(requests_[1].ticket);
+  EXPECT_TRUE(OneAnswer().IsAck(kStart));
+}
+
 TEST_F(ResponderTest, AFullOutboxKeepsWhatIsDue) {
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)));
