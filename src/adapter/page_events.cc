@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "adapter/quiet_thread.h"
 #include "base/page.h"
+#include "base/quiet_thread.h"
 
 #ifndef USERFAULTFD_IOC_NEW
 #define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
