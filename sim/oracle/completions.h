@@ -42,7 +42,9 @@ inline bool IsAllowed(const Operation& operation, queue::CompletionStatus status
     return fate == Fate::kLocalDenied || is_taken_away;
   }
   if (status == CompletionStatus::kLocalLengthError) return fate == Fate::kTooLong;
-  if (status == CompletionStatus::kRemoteOperationError) return excuses.has_lost_memory;
+  if (status == CompletionStatus::kRemoteOperationError) {
+    return excuses.has_lost_memory || excuses.pages_may_fail;  // of a receive buffer
+  }
   if (status == CompletionStatus::kWindowBindError) {
     return operation.is_endangered || excuses.has_lost_memory;
   }
