@@ -270,7 +270,9 @@ void Engine::EndTurn() {
 }
 
 void Engine::Lock() {
+  waiters_.fetch_add(1, std::memory_order_relaxed);
   mutex_.Lock();
+  waiters_.fetch_sub(1, std::memory_order_relaxed);
   if (is_deferred_) Act();
 }
 
@@ -301,6 +303,9 @@ void Engine::TakeUpMarks() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
 
 // The analysis does not know that the mutex is what makes the engine the caller's.
 void Engine::Progress(const Cq& cq) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+  // Who polls without a pause has the lock nearly always, and would be there again before one who
+  // waits for it has woken up.
+  if (waiters_.load(std::memory_order_relaxed) > 0) return;
   if (!mutex_.TryLock()) return;
   // What the last poller was spared is this one's to do.
   if (is_deferred_) Act();

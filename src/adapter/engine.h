@@ -161,6 +161,7 @@ class VERBENA_CAPABILITY("engine") Engine {
   Mutex mutex_;
   ReadyList<QueuePair> ready_;  // marked by any thread
   std::atomic<int64_t> last_poll_ns_ = 0;
+  std::atomic<uint32_t> waiters_ = 0;  // for the lock; pollers let them pass
 
   Time now_;
   transport::Outbox outbox_;

@@ -30,7 +30,7 @@ class ManagedPagesTest : public testing::Test {
     };
     arena_ = *node_.adapter().MakeArena(options);
     keys_ = *Register(arena_->cpu_base, arena_->size);
-    Connect(node_, qa_, node_, qb_);
+    Connect(node_, qa_, node_, qb_, {.timeout = 18});  // a second: machines may be busy
   }
 
   ErrorOr<memory::RegionKeys> Register(uint64_t address, uint64_t length) {
