@@ -54,7 +54,9 @@ def cold_ratio(found: dict) -> float:
 
 
 def of_minor(found: dict) -> list[Ratio]:
-    ratios = [Ratio("cold write of 4 KiB / (populate + warm write)", cold_ratio(found), "<= 2")]
+    parts = found["populate_us"]["p50"] + found["warm_us"]["p50"]
+    ratios = [Ratio("cold write of 4 KiB / (populate + warm write)", cold_ratio(found), "<= 2"),
+              Ratio("the same, 1 ms after the last fault", found["lone_us"]["p50"] / parts, "")]
     if found["userfault_us"]:
         ratios.append(Ratio("cold write of 4 KiB / bare userfaultfd round trip",
                             found["cold_us"]["p50"] / found["userfault_us"]["p50"], ""))
@@ -83,12 +85,24 @@ def of_registration(found: dict) -> list[Ratio]:
     return ratios
 
 
+def storm_rows(runs: list[dict]) -> list[dict]:
+    """One for each storm: of repetitions the median of times, and the sum of timeouts."""
+    by_storm: dict[tuple, list[dict]] = {}
+    for run in runs:
+        by_storm.setdefault((run["qps"], run["requester"], run["responder"]), []).append(run)
+    return [same[0]
+            | {name: statistics.median(run[name] for run in same)
+               for name in ("page_ins_us", "cold_us", "warm_us", "rnr_naks")}
+            | {"timeouts": sum(run["timeouts"] for run in same)}
+            for same in by_storm.values()]
+
+
 def of_storm(found: dict) -> list[Ratio]:
     ratios = []
     for kind, words in KINDS.items():
-        rows = found.get(kind)
-        if not rows:
+        if kind not in found:
             continue
+        rows = storm_rows(found[kind])
         # A page in memory or in a cache comes sooner than a message: there those count, too.
         parts = ("page_ins_us",) if kind == "slow" else ("page_ins_us", "warm_us")
         base = "page-ins" if kind == "slow" else "(page-ins + warm)"
@@ -123,11 +137,11 @@ def storm_table(found: dict) -> list[str]:
     lines = [f"  {'storm':28} {'QPs':>5} {'faults at':>10} {'page-ins, us':>13} {'total, us':>11} "
              f"{'warm, us':>10} {'RNR NAKs':>8} {'timeouts':>8}"]
     for kind, words in KINDS.items():
-        for row in found.get(kind, []):
+        for row in storm_rows(found.get(kind, [])):
             ends = [end for end in ("requester", "responder") if row[end]]
             lines.append(f"  {words:28} {row['qps']:5} {'both' if len(ends) == 2 else ends[0]:>10} "
                          f"{row['page_ins_us']:13,.0f} {row['cold_us']:11,.0f} "
-                         f"{row['warm_us']:10,.0f} {row['rnr_naks']:8} {row['timeouts']:8}")
+                         f"{row['warm_us']:10,.0f} {row['rnr_naks']:8.0f} {row['timeouts']:8}")
     return lines
 
 

@@ -30,8 +30,8 @@ class FaultCostTest(unittest.TestCase):
 
     def test_a_cold_write_is_compared_with_its_parts(self):
         found = {"cold_us": at(30.0), "populate_us": at(2.0), "warm_us": at(8.0),
-                 "userfault_us": at(20.0)}
-        self.assertEqual([ratio.value for ratio in fault_cost.of_minor(found)], [3.0, 1.5])
+                 "lone_us": at(40.0), "userfault_us": at(20.0)}
+        self.assertEqual([ratio.value for ratio in fault_cost.of_minor(found)], [3.0, 4.0, 1.5])
         self.assertEqual(fault_cost.of_message(found)[0].value, 3.0)
 
     def test_pairs_are_compared_one_by_one(self):
@@ -42,13 +42,19 @@ class FaultCostTest(unittest.TestCase):
             fault_cost.median_of_pairs([1], [1, 2])
 
     def test_the_worst_storm_counts_and_every_timeout(self):
-        found = {"slow": [storm(), storm(cold_us=201.0, timeouts=2)], "zero": [storm()]}
+        found = {"slow": [storm(), storm(qps=100, cold_us=201.0, timeouts=2)], "zero": [storm()]}
         slow, slow_timeouts, zero, zero_timeouts = fault_cost.of_storm(found)
         self.assertAlmostEqual(slow.value, 2.01)
         self.assertFalse(slow.met)
         self.assertEqual((slow_timeouts.value, slow_timeouts.met), (2, False))
         self.assertAlmostEqual(zero.value, 1.0)  # the warm messages count
         self.assertTrue(zero_timeouts.met)
+
+    def test_of_repetitions_the_median_counts_and_every_timeout(self):
+        rows = fault_cost.storm_rows([storm(cold_us=900.0, timeouts=1), storm(cold_us=110.0),
+                                      storm(cold_us=120.0, timeouts=1), storm(qps=100)])
+        self.assertEqual([(row["qps"], row["cold_us"], row["timeouts"]) for row in rows],
+                         [(10, 120.0, 2), (100, 150.0, 0)])
 
     def test_the_table_says_who_faults(self):
         both = storm(requester=True, responder=True)

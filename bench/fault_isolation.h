@@ -54,13 +54,7 @@ class DiskVictims final : public Victims {
 class ManagedVictims final : public Victims {
  public:
   explicit ManagedVictims(const Context& context)
-      : memory_(Must(ManagedMemory::Create(
-            context, {.size = kBytes, .budget = kBytes / 64, .compress = false}))) {
-    for (size_t at = 0; at < kBytes; at += sizeof(uint64_t)) {
-      const uint64_t word = random_.Next64();
-      std::memcpy(&memory_.bytes()[at], &word, sizeof(word));
-    }
-  }
+      : memory_(MakeManaged(context, {.size = kBytes, .budget = kBytes / 64, .compress = false})) {}
 
   [[nodiscard]] std::span<std::byte> bytes() const override { return memory_.bytes(); }
   uint64_t NextOffset() override { return random_.Below(kBytes / kPage) * kPage; }

@@ -16,9 +16,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <span>
 #include <thread>
 
+#include "base/random.h"
 #include "bench/fault_world.h"
 
 #ifndef MADV_POPULATE_READ
@@ -133,5 +135,18 @@ class SlowStorage {
   std::atomic<bool> stops_ = false;
   std::thread thread_;
 };
+
+// Managed memory whose thread does not share the caller's processor, with contents that do not
+// compress.
+inline ManagedMemory MakeManaged(const Context& context, const ManagedMemoryOptions& options) {
+  const OwnProcessor others;
+  ManagedMemory memory = Must(ManagedMemory::Create(context, options));
+  Random random(1);
+  for (size_t at = 0; at < memory.bytes().size(); at += sizeof(uint64_t)) {
+    const uint64_t word = random.Next64();
+    std::memcpy(&memory.bytes()[at], &word, sizeof(word));
+  }
+  return memory;
+}
 
 }  // namespace verbena::bench

@@ -17,39 +17,49 @@ namespace verbena::bench {
 
 using tools::Latencies;
 
-// Remote writes of 4 KiB to pages that are not there, beside what they consist of.
+// A thread that touches a page and another one that brings it: no adapter at all.
+inline nlohmann::json MeasureUserfaults(size_t pages) {
+  if (!SlowStorage::IsAllowed()) return {};
+  const FreshPages memory(pages * kPage);
+  const SlowStorage server(memory.bytes(), std::chrono::nanoseconds(0));
+  Latencies times;
+  for (size_t at = 0; at < memory.bytes().size(); at += kPage) {
+    times.Add(TimeOf([&] { memory.bytes()[at] = std::byte{1}; }));
+  }
+  return times.ToJson();
+}
+
+// Remote writes of 4 KiB to pages that are not there, in a row and each by itself, beside what they
+// consist of.
 inline nlohmann::json MeasureMinorFaults() {
-  constexpr size_t kPages = 4'000, kWarmUp = 400;
+  constexpr size_t kPages = 4'000, kLone = 500;
+  constexpr auto kPause = std::chrono::milliseconds(1);
   World world;
   const Connection connection = world.Connect();
-  const FreshPages source(kPage), target(kPages * kPage), bare(kPages * kPage);
-  const FreshPages served(kPages * kPage);
+  const FreshPages source(kPage), target((kPages + kLone) * kPage), bare(kPages * kPage);
   std::memset(source.bytes().data(), 1, kPage);
   const MemoryRegion from = world.near().Register(source.bytes());
   const MemoryRegion to = world.far().Register(target.bytes());
-  const bool has_userfaults = SlowStorage::IsAllowed();
-  std::optional<SlowStorage> server;
-  if (has_userfaults) server.emplace(served.bytes(), std::chrono::nanoseconds(0));
-  Latencies populate, cold, warm, userfault;
+  const auto write_to = [&](size_t page) {
+    return Write{.data = from.Local(0, kPage), .remote = to.Remote(page * kPage)};
+  };
+  Latencies populate, cold, warm, lone;
   for (size_t i = 0; i < kPages; ++i) {
-    const auto page_of = [i](const FreshPages& pages) {
-      return pages.bytes().subspan(i * kPage, kPage);
-    };
-    const Write write{.data = from.Local(0, kPage), .remote = to.Remote(i * kPage)};
-    const int64_t populate_ns = TimeOf([&] { Populate(page_of(bare), true); });
-    const int64_t cold_ns = world.RoundTrip(connection, write);
-    const int64_t warm_ns = world.RoundTrip(connection, write);
-    if (i < kWarmUp) continue;
-    populate.Add(populate_ns);
-    cold.Add(cold_ns);
-    warm.Add(warm_ns);
-    if (has_userfaults) userfault.Add(TimeOf([&] { page_of(served)[0] = std::byte{1}; }));
+    const auto page = bare.bytes().subspan(i * kPage, kPage);
+    populate.Add(TimeOf([&] { Populate(page, true); }));
+    cold.Add(world.RoundTrip(connection, write_to(i)));
+    warm.Add(world.RoundTrip(connection, write_to(i)));
+  }
+  for (size_t i = 0; i < kLone; ++i) {
+    world.PollFor(kPause);
+    lone.Add(world.RoundTrip(connection, write_to(kPages + i)));
   }
   const auto counters = Must(connection.near.Query()).counters;
   return {{"populate_us", populate.ToJson()},
           {"cold_us", cold.ToJson()},
+          {"lone_us", lone.ToJson()},
           {"warm_us", warm.ToJson()},
-          {"userfault_us", has_userfaults ? userfault.ToJson() : nlohmann::json()},
+          {"userfault_us", MeasureUserfaults(kPages)},
           {"timeouts", counters.timeouts}};
 }
 

@@ -11,7 +11,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/random.h"
 #include "bench/fault_memory.h"
 #include "bench/fault_world.h"
 
@@ -81,14 +80,9 @@ class SwappedMemory final : public StormMemory {
       : name_("/tmp/fault_cost.XXXXXX"), file_(mkstemp(name_.data())), used_(pages * kPage) {
     MustCall(file_ >= 0, "mkstemp");
     const uint64_t size = used_ + kSpare;
-    memory_ = Must(ManagedMemory::Create(
-        context, {.size = size, .budget = size, .swap = name_, .compress = false}));
+    memory_ =
+        MakeManaged(context, {.size = size, .budget = size, .swap = name_, .compress = false});
     unlink(name_.c_str());
-    Random random(1);
-    for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
-      const uint64_t word = random.Next64();
-      std::memcpy(&memory_.bytes()[at], &word, sizeof(word));
-    }
   }
   ~SwappedMemory() override { close(file_); }
 
@@ -214,16 +208,19 @@ class Storm {
 };
 
 inline nlohmann::json MeasureStorms() {
-  constexpr size_t kSizes[] = {1, 10, 100, 1'000};
+  constexpr size_t kSizes[] = {1, 10, 100, Storm::kQpsMax};
+  constexpr int kRepetitions = 5;
   Storm storm;
   const auto measure = [&](Kind kind) {
-    nlohmann::json rows = nlohmann::json::array();
+    nlohmann::json runs = nlohmann::json::array();
     for (const size_t qps : kSizes) {
-      rows.push_back(storm.Run(qps, kind, true, false));
-      rows.push_back(storm.Run(qps, kind, false, true));
-      rows.push_back(storm.Run(qps, kind, true, true));
+      for (int i = 0; i < (qps < Storm::kQpsMax ? kRepetitions : 1); ++i) {
+        runs.push_back(storm.Run(qps, kind, true, false));
+        runs.push_back(storm.Run(qps, kind, false, true));
+        runs.push_back(storm.Run(qps, kind, true, true));
+      }
     }
-    return rows;
+    return runs;
   };
   nlohmann::json found = {{"zero", measure(Kind::kZero)}, {"swapped", measure(Kind::kSwapped)}};
   if (SlowStorage::IsAllowed()) found["slow"] = measure(Kind::kSlow);

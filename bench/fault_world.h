@@ -137,6 +137,13 @@ class World {
     while (count > 0) count -= Poll().size();
   }
 
+  // While nothing is under way.
+  void PollFor(std::chrono::nanoseconds duration) {
+    for (const auto end = Clock::now() + duration; Clock::now() < end;) {
+      static_cast<void>(Poll());
+    }
+  }
+
   // Post to completion, in ns.
   int64_t RoundTrip(const Connection& connection, const Write& write) {
     return TimeOf([&] {

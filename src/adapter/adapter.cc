@@ -49,7 +49,7 @@ Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
       wake(std::move(wake_file)),
       events(std::move(event_file), options.events_max),
       pager(
-          options.pager_threads, BestPopulateMethod(), [this] { wake.Signal(); },
+          options.pager_threads, BestPopulateMethod(), [this] { keeper.Notice(); },
           options.presence_period),
       engine(options, std::move(fabric), std::move(alarm), events, pager, std::move(trace)),
       // Nobody else is there yet to lock out.
