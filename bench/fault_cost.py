@@ -122,8 +122,9 @@ def of_isolation(found: dict) -> list[Ratio]:
         for base, of_base in (("alone", "alone"), ("beside", "beside as many writes, no faults")):
             rate, p99 = (median_of_pairs(one["faulting"][what], one[base][what])
                          for what in ("writes_per_second", "p99_us"))
-            # Where the neighbour uses up processor time itself, only the second base is fair.
-            aims = (">= 0.95", "<= 1.05") if storage == "disk" or base == "beside" else ("", "")
+            # Managed memory is swapped through the system's cache: it is not slow, and thousands of
+            # faults a second take their share of the processor.
+            aims = (">= 0.95", "<= 1.05") if storage == "disk" else ("", "")
             ratios.append(Ratio(f"{words}: writes / {of_base}", rate, aims[0]))
             ratios.append(Ratio(f"{words}: p99 / {of_base}", p99, aims[1]))
     return ratios

@@ -137,7 +137,7 @@ class VERBENA_CAPABILITY("engine") Engine {
   void EndTurn() VERBENA_REQUIRES(this);
   void TakeUpMarks() VERBENA_EXCLUDES(this);
   transport::Turn MakeTurn() VERBENA_REQUIRES(this) {
-    return {now_, memory, outbox_, &resident_, page_service_.estimate()};
+    return {now_, memory, outbox_, &resident_, page_service_.wait()};
   }
 
   const Options options_;
