@@ -1,7 +1,5 @@
 #include "adapter/pager.h"
 
-#include <sched.h>
-
 #include <utility>
 
 #include "adapter/clock.h"
@@ -11,7 +9,9 @@
 namespace verbena::adapter {
 namespace {
 
-// About as long as it takes to wake a thread, so that it never costs more than twice the best.
+// About as long as it takes to wake a thread, so that it never costs more than twice the best. To
+// give way meanwhile would be polite, but on a busy machine the processor would be gone for
+// milliseconds, and nobody would wake a thread that counts as awake.
 constexpr Duration kLinger = Microseconds(50);
 
 }  // namespace
@@ -89,7 +89,7 @@ void Pager::Work() {
     Bring(job);
     Finish(job);
     lock.lock();
-    if (!must_act()) Linger(lock);
+    if (lingers_ && !must_act()) Linger(lock);
   }
 }
 
@@ -99,7 +99,6 @@ void Pager::Linger(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   for (const Time end = Now() + kLinger; Now() < end;) {
     if (is_called_.load(std::memory_order_acquire)) break;
-    sched_yield();
   }
   lock.lock();
   --lingering_;

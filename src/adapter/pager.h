@@ -37,7 +37,7 @@ struct PageJob {
 // It also makes the looks of the presence watch, between the requests.
 //
 // A thread that has just brought pages stays awake for a moment: faults come in a row, and to wake
-// it takes longer than to bring a page. It gives way to everybody meanwhile.
+// it takes longer than to bring a page.
 //
 // Bounded by its callers: a queue pair waits for three requests at most, and asks once for each
 // element of what is posted to it. Thread rule: any thread.
@@ -76,6 +76,8 @@ class Pager {
   const PopulateMethod method_;
   const std::function<void()> on_done_;
   const PresenceScan presence_;
+  // On the only processor it would keep those away whose jobs it waits for.
+  const bool lingers_ = std::thread::hardware_concurrency() > 1;
   PresenceWatch watch_;
   // std::mutex, because a condition variable needs it: unknown to the analysis. Guards the
   // six that follow.
