@@ -61,7 +61,7 @@ Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
       events(std::move(event_file), options.events_max),
       page_events(OpenPageEvents(options, page_events_note)),
       pager(
-          options.pager_threads, BestPopulateMethod(), [this] { wake.Signal(); },
+          options.pager_threads, BestPopulateMethod(), [this] { keeper.Notice(); },
           options.presence_period),
       engine(options, std::move(fabric), std::move(alarm), events, pager, std::move(trace),
              page_events.get()),

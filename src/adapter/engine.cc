@@ -301,16 +301,23 @@ void Engine::TakeUpMarks() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   }
 }
 
+void Engine::NotePoll(const Cq& cq, Time now) {
+  if (!cq.is_armed()) last_poll_ns_.store(now.nanoseconds(), std::memory_order_relaxed);
+}
+
 // The analysis does not know that the mutex is what makes the engine the caller's.
 void Engine::Progress(const Cq& cq) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   // Who polls without a pause has the lock nearly always, and would be there again before one who
-  // waits for it has woken up.
-  if (waiters_.load(std::memory_order_relaxed) > 0) return;
-  if (!mutex_.TryLock()) return;
+  // waits for it has woken up. Also one who found it taken polls: were it the keeper who has it,
+  // and did not know, it would go on, and be in the poller's way.
+  if (waiters_.load(std::memory_order_relaxed) > 0 || !mutex_.TryLock()) {
+    NotePoll(cq, Now());
+    return;
+  }
   // What the last poller was spared is this one's to do.
   if (is_deferred_) Act();
   const bool heard = Listen();
-  if (!cq.is_armed()) last_poll_ns_.store(now_.nanoseconds(), std::memory_order_relaxed);
+  NotePoll(cq, now_);
   // If the poller does not come back, the keeper does it: at its next look, or by the alarm.
   is_deferred_ = kPollerGoesFirst && heard;
   if (!is_deferred_) Act();

@@ -144,10 +144,11 @@ class VERBENA_CAPABILITY("engine") Engine {
   void RequestPages(const transport::PageRequest& request) VERBENA_REQUIRES(this);
   void RaiseEvent(const transport::AsyncEvent& event) VERBENA_REQUIRES(this);
   void RaiseCompletionEvent(Cq& cq) VERBENA_REQUIRES(this);
+  void NotePoll(const Cq& cq, Time now);
   void EndTurn() VERBENA_REQUIRES(this);
   void TakeUpMarks() VERBENA_EXCLUDES(this);
   transport::Turn MakeTurn() VERBENA_REQUIRES(this) {
-    return {now_, memory, outbox_, &resident_, page_service_.estimate()};
+    return {now_, memory, outbox_, &resident_, page_service_.wait()};
   }
 
   const Options options_;

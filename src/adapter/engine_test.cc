@@ -153,6 +153,12 @@ TEST_F(EngineTest, RemembersThatSomebodyPolls) {
   EXPECT_EQ(engine_.last_poll(), Time()) << "who armed a queue is about to sleep";
 }
 
+TEST_F(EngineTest, APollerWhoFindsTheLockTakenPolls) {
+  const EngineLock lock(engine_);
+  std::thread([this] { engine_.Progress(cq_); }).join();
+  EXPECT_GT(engine_.last_poll(), Time());
+}
+
 TEST_F(EngineTest, AQueuePairThatIsMarkedMayGo) {
   PostSend(*a_);
   {

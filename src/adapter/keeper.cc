@@ -46,6 +46,13 @@ void Keeper::BeAttentive() {
   if (is_away_.load()) wake_.Signal();
 }
 
+void Keeper::Notice() {
+  // The keeper says that it is back before it looks whether there is work, and what is noticed was
+  // done before: one of the two sees the other.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!is_away_.load()) wake_.Signal();
+}
+
 void Keeper::Work() {
   // Its sleeps are shorter than what the system rounds them to by default.
   prctl(PR_SET_TIMERSLACK, 1UL);
@@ -65,6 +72,7 @@ void Keeper::Work() {
       in_vain = false;
     }
     is_away_.store(false);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
   }
 }
 

@@ -32,6 +32,10 @@ class Keeper {
   // A program is about to sleep until an event: polls of the past do not count.
   void BeAttentive();
 
+  // Something was done that a pass must take up. While it is away a poller takes it up, or it does
+  // so itself when it looks; so it is told only if it sleeps without a limit.
+  void Notice();
+
   // How often it has woken, since the start.
   [[nodiscard]] uint64_t wake_ups() const { return wake_ups_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool is_away() const { return is_away_.load(); }

@@ -93,6 +93,24 @@ TEST_F(KeeperThreads, IsAttentiveAtOnceWhenAskedTo) {
   EXPECT_TRUE(Becomes([&] { return !keeper.is_away(); }));
 }
 
+TEST_F(KeeperThreads, IsToldOfWorkUnlessItIsAway) {
+  options_.away_min = options_.away_max = Seconds(1'000);
+  options_.poll_recent = Seconds(1'000);
+  Keeper keeper(engine_, wake_, options_);
+  const uint64_t before = keeper.wake_ups();
+  keeper.Notice();
+  EXPECT_TRUE(Becomes([&] { return keeper.wake_ups() > before; }));
+
+  engine_.Progress(cq_);
+  wake_.Signal();
+  ASSERT_TRUE(Becomes([&] { return keeper.is_away(); }));
+  usleep(20'000);
+  const uint64_t away = keeper.wake_ups();
+  keeper.Notice();
+  usleep(20'000);
+  EXPECT_EQ(keeper.wake_ups(), away) << "whoever polls finds the work";
+}
+
 TEST_F(KeeperThreads, IsWokenByTheAlarm) {
   Keeper keeper(engine_, wake_, options_);
   usleep(10'000);

@@ -2,10 +2,19 @@
 
 #include <utility>
 
+#include "adapter/clock.h"
 #include "base/check.h"
 #include "base/quiet_thread.h"
 
 namespace verbena::adapter {
+namespace {
+
+// About as long as it takes to wake a thread, so that it never costs more than twice the best. To
+// give way meanwhile would be polite, but on a busy machine the processor would be gone for
+// milliseconds, and nobody would wake a thread that counts as awake.
+constexpr Duration kLinger = Microseconds(50);
+
+}  // namespace
 
 Pager::Pager(uint32_t threads, PopulateMethod method, std::function<void()> on_done,
              Duration presence_period)
@@ -27,11 +36,14 @@ void Pager::Stop() {
 }
 
 void Pager::Submit(const PageJob& job) {
+  bool sleeps = false;
   {
     const std::lock_guard lock(mutex_);
     jobs_.push_back(job);
+    is_called_.store(true, std::memory_order_release);
+    sleeps = jobs_.size() > lingering_;
   }
-  wanted_.notify_one();
+  if (sleeps) wanted_.notify_one();
 }
 
 void Pager::Finish(const PageJob& job) {
@@ -61,7 +73,7 @@ void Pager::TakeDone(std::vector<PageJob>& out) {
 void Pager::Work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    wanted_.wait(lock, [this] { return stops_ || !jobs_.empty() || look_is_wanted_; });
+    wanted_.wait(lock, [this] { return must_act(); });
     if (stops_) return;
     if (jobs_.empty()) {
       look_is_wanted_ = false;
@@ -77,7 +89,19 @@ void Pager::Work() {
     Bring(job);
     Finish(job);
     lock.lock();
+    if (lingers_ && !must_act()) Linger(lock);
   }
+}
+
+void Pager::Linger(std::unique_lock<std::mutex>& lock) {
+  is_called_.store(false, std::memory_order_relaxed);
+  ++lingering_;
+  lock.unlock();
+  for (const Time end = Now() + kLinger; Now() < end;) {
+    if (is_called_.load(std::memory_order_acquire)) break;
+  }
+  lock.lock();
+  --lingering_;
 }
 
 void Pager::Bring(PageJob& job) const {

@@ -40,6 +40,9 @@ struct PageJob {
 //
 // It also makes the looks of the presence watch, between the requests.
 //
+// A thread that has just brought pages stays awake for a moment: faults come in a row, and to wake
+// it takes longer than to bring a page.
+//
 // Bounded by its callers: a queue pair waits for three requests at most, and asks once for each
 // element of what is posted to it. Thread rule: any thread.
 class Pager {
@@ -74,20 +77,26 @@ class Pager {
 
  private:
   void Work();
+  bool must_act() const { return stops_ || !jobs_.empty() || look_is_wanted_; }
+  void Linger(std::unique_lock<std::mutex>& lock);
 
   const PopulateMethod method_;
   const std::function<void()> on_done_;
   const PresenceScan presence_;
+  // On the only processor it would keep those away whose jobs it waits for.
+  const bool lingers_ = std::thread::hardware_concurrency() > 1;
   PresenceWatch watch_;
   PageEvents* events_ = nullptr;
   // std::mutex, because a condition variable needs it: unknown to the analysis. Guards the
-  // five that follow.
+  // six that follow.
   std::mutex mutex_;
   std::condition_variable wanted_;
   std::deque<PageJob> jobs_;
   std::vector<PageJob> done_;
   bool look_is_wanted_ = false;
   bool stops_ = false;
+  size_t lingering_ = 0;                 // threads that are awake and have no job
+  std::atomic<bool> is_called_ = false;  // must_act(), for those
   std::atomic<size_t> done_count_ = 0;
   std::vector<std::thread> threads_;
 };

@@ -76,6 +76,19 @@ TEST_F(PagerThreads, GoesOnWithTheBeginningIfTheEndIsMissing) {
   EXPECT_EQ(WaitFor(pager, 1)[0].brought, 2U);
 }
 
+// Jobs that come while a thread stays awake, while it goes to sleep, and when it sleeps.
+TEST_F(PagerThreads, LosesNoJobWhileItGoesToSleep) {
+  Pager pager(2, BestPopulateMethod(), [] {});
+  for (uint64_t i = 0; i < 600; ++i) {
+    for (uint64_t job = 0; job <= i % 3; ++job) pager.Submit(Job(job, 1, job));
+    EXPECT_EQ(WaitFor(pager, i % 3 + 1).size(), i % 3 + 1);
+    const auto pause = std::chrono::nanoseconds(i * 200);  // up to 120 us
+    for (const auto end = std::chrono::steady_clock::now() + pause;
+         std::chrono::steady_clock::now() < end;) {
+    }
+  }
+}
+
 TEST_F(PagerThreads, StopsWithWorkLeft) {
   Pager pager(1, BestPopulateMethod(), [] {});
   for (uint64_t i = 0; i < 64; ++i) pager.Submit(Job(i, 1, i));

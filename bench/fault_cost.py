@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""What faults cost, and what they cost others, each as a ratio of one run.
+
+  bench/fault_cost.py [--build DIR] [--part NAME]...      (part of make bench)
+
+Runs the parts of bin/fault_cost, prints each ratio beside its aim and the table of the storms, and
+writes build/bench/faults.json. Takes less than a minute. Storage that is slow on purpose needs the
+userfaultfd of root; without it those parts are left out, and named.
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import sys
+from typing import NamedTuple
+
+import compare_peers
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PARTS = ("minor", "message", "warm", "registration", "storm", "isolation")
+SECONDS_MAX = 60  # for one part
+KINDS = {"slow": "storage of 0.5 ms a page", "swapped": "managed memory, swapped out",
+         "zero": "memory never touched"}
+STORAGES = {"disk": "a disk of 4 ms a page", "managed": "managed memory, 64 times its budget"}
+
+
+class Ratio(NamedTuple):
+    name: str
+    value: float
+    aim: str  # "<= 2" or ">= 0.95"; empty if there is none
+
+    @property
+    def met(self) -> bool:
+        if not self.aim:
+            return True
+        sense, bound = self.aim.split()
+        return self.value <= float(bound) if sense == "<=" else self.value >= float(bound)
+
+    def line(self) -> str:
+        verdict = f"   aim {self.aim}: {'met' if self.met else 'NOT MET'}" if self.aim else ""
+        return f"  {self.name:64} {self.value:10,.3f}{verdict}"
+
+
+def median_of_pairs(above: list[float], below: list[float]) -> float:
+    """Of measurements that took turns: what disturbs both halves of a pair leaves it alone."""
+    return statistics.median(a / b for a, b in zip(above, below, strict=True))
+
+
+def cold_ratio(found: dict) -> float:
+    """What a cold message took, in units of its page-in and itself when warm."""
+    return (found["cold_us"]["p50"]
+            / (found["populate_us"]["p50"] + found["warm_us"]["p50"]))
+
+
+def of_minor(found: dict) -> list[Ratio]:
+    parts = found["populate_us"]["p50"] + found["warm_us"]["p50"]
+    ratios = [Ratio("cold write of 4 KiB / (populate + warm write)", cold_ratio(found), "<= 2"),
+              Ratio("the same, 1 ms after the last fault", found["lone_us"]["p50"] / parts, "")]
+    if found["userfault_us"]:
+        ratios.append(Ratio("cold write of 4 KiB / bare userfaultfd round trip",
+                            found["cold_us"]["p50"] / found["userfault_us"]["p50"], ""))
+    return ratios
+
+
+def of_message(found: dict) -> list[Ratio]:
+    return [Ratio("cold message of 4 MiB / (populate + warm message)", cold_ratio(found),
+                  "<= 1.25")]
+
+
+def of_warm(found: dict) -> list[Ratio]:
+    return [Ratio("warm writes of 4 KiB a second, pinned / not pinned",
+                  median_of_pairs(found["pinned"], found["unpinned"]), "<= 1.02")]
+
+
+def of_registration(found: dict) -> list[Ratio]:
+    def grown(name, when):
+        return (found[f"{name}_kib_{when}"] - found[f"{name}_kib_before"]) / 1024
+
+    ratios = [Ratio("registering 1 GiB: MiB locked", grown("locked", "registered"), "<= 0"),
+              Ratio("registering 1 GiB: MiB resident", grown("resident", "registered"), "<= 1")]
+    if "mlock_us" in found:
+        ratios.append(Ratio("mlock of 1 GiB / registering it",
+                            found["mlock_us"] / found["register_us"], ">= 1000"))
+    return ratios
+
+
+def storm_rows(runs: list[dict]) -> list[dict]:
+    """One for each storm: of repetitions the median of times, and the sum of timeouts."""
+    by_storm: dict[tuple, list[dict]] = {}
+    for run in runs:
+        by_storm.setdefault((run["qps"], run["requester"], run["responder"]), []).append(run)
+    return [same[0]
+            | {name: statistics.median(run[name] for run in same)
+               for name in ("page_ins_us", "cold_us", "warm_us", "rnr_naks")}
+            | {"timeouts": sum(run["timeouts"] for run in same)}
+            for same in by_storm.values()]
+
+
+def of_storm(found: dict) -> list[Ratio]:
+    ratios = []
+    for kind, words in KINDS.items():
+        if kind not in found:
+            continue
+        rows = storm_rows(found[kind])
+        # A page in memory or in a cache comes sooner than a message: there those count, too.
+        parts = ("page_ins_us",) if kind == "slow" else ("page_ins_us", "warm_us")
+        base = "page-ins" if kind == "slow" else "(page-ins + warm)"
+        worst = max(row["cold_us"] / sum(row[part] for part in parts) for row in rows)
+        ratios.append(Ratio(f"storms, {words}: worst total / {base}", worst, "<= 2"))
+        ratios.append(Ratio(f"storms, {words}: retransmission timeouts",
+                            sum(row["timeouts"] for row in rows), "<= 0"))
+    return ratios
+
+
+def of_isolation(found: dict) -> list[Ratio]:
+    ratios = []
+    for storage, words in STORAGES.items():
+        if storage not in found:
+            continue
+        one = found[storage]
+        for base, of_base in (("alone", "alone"), ("beside", "beside as many writes, no faults")):
+            rate, p99 = (median_of_pairs(one["faulting"][what], one[base][what])
+                         for what in ("writes_per_second", "p99_us"))
+            # Managed memory is swapped through the system's cache: it is not slow, and thousands of
+            # faults a second take their share of the processor.
+            aims = (">= 0.95", "<= 1.05") if storage == "disk" else ("", "")
+            ratios.append(Ratio(f"{words}: writes / {of_base}", rate, aims[0]))
+            ratios.append(Ratio(f"{words}: p99 / {of_base}", p99, aims[1]))
+    return ratios
+
+
+RATIOS = {"minor": of_minor, "message": of_message, "warm": of_warm,
+          "registration": of_registration, "storm": of_storm, "isolation": of_isolation}
+
+
+def storm_table(found: dict) -> list[str]:
+    lines = [f"  {'storm':28} {'QPs':>5} {'faults at':>10} {'page-ins, us':>13} {'total, us':>11} "
+             f"{'warm, us':>10} {'RNR NAKs':>8} {'timeouts':>8}"]
+    for kind, words in KINDS.items():
+        for row in storm_rows(found.get(kind, [])):
+            ends = [end for end in ("requester", "responder") if row[end]]
+            lines.append(f"  {words:28} {row['qps']:5} {'both' if len(ends) == 2 else ends[0]:>10} "
+                         f"{row['page_ins_us']:13,.0f} {row['cold_us']:11,.0f} "
+                         f"{row['warm_us']:10,.0f} {row['rnr_naks']:8.0f} {row['timeouts']:8}")
+    return lines
+
+
+def left_out(part: str, found: dict) -> list[str]:
+    """What the rights of this user did not allow to be measured."""
+    if part == "minor" and not found["userfault_us"]:
+        return ["bare userfaultfd round trip"]
+    if part == "registration" and "mlock_us" not in found:
+        return ["mlock of 1 GiB"]
+    wanted = {"storm": KINDS, "isolation": STORAGES}.get(part, {})
+    return [words for name, words in wanted.items() if name not in found]
+
+
+def show(part: str, found: dict) -> None:
+    if part == "storm":
+        print("\n".join(storm_table(found)))
+    for ratio in RATIOS[part](found):
+        print(ratio.line())
+    for what in left_out(part, found):
+        print(f"  left out, needs root: {what}")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--part", action="append", choices=PARTS)
+    arguments = parser.parse_args()
+    build = arguments.build.resolve()
+    results, failed = {}, False
+    print("\nfaults")
+    for part in arguments.part or PARTS:
+        try:
+            said = compare_peers.run([build / "bin" / "fault_cost", part], SECONDS_MAX)
+        except compare_peers.Failure as failure:
+            print(f"fault_cost: {failure}", file=sys.stderr)
+            failed = True
+            continue
+        results[part] = json.loads(said)
+        show(part, results[part])
+    out = build / "bench" / "faults.json"
+    out.parent.mkdir(exist_ok=True)
+    out.write_text(json.dumps(results, indent=1) + "\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

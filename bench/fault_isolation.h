@@ -1,0 +1,199 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "base/random.h"
+#include "bench/fault_memory.h"
+#include "bench/fault_world.h"
+#include "tools/latencies.h"
+
+// One queue pair that faults all the time, and what another one of the same two devices notices.
+
+namespace verbena::bench {
+
+// Where the next write of the queue pair that faults goes.
+class Victims {
+ public:
+  Victims() = default;
+  Victims(const Victims&) = delete;
+  Victims& operator=(const Victims&) = delete;
+  virtual ~Victims() = default;
+
+  [[nodiscard]] virtual std::span<std::byte> bytes() const = 0;
+  virtual uint64_t NextOffset() = 0;
+};
+
+// A disk: each page once, each takes a seek.
+class DiskVictims final : public Victims {
+ public:
+  static constexpr auto kDelay = std::chrono::milliseconds(4);
+
+  [[nodiscard]] std::span<std::byte> bytes() const override { return pages_.bytes(); }
+  uint64_t NextOffset() override {
+    const uint64_t offset = next_;
+    next_ = (next_ + kPage) % kBytes;
+    return offset;
+  }
+
+ private:
+  static constexpr size_t kBytes = size_t{64} << 20;
+
+  const FreshPages pages_{kBytes};
+  const SlowStorage storage_{pages_.bytes(), kDelay};
+  uint64_t next_ = 0;
+};
+
+// Managed memory of 64 times its budget: nearly each write finds its page swapped out, and drives
+// another one out.
+class ManagedVictims final : public Victims {
+ public:
+  explicit ManagedVictims(const Context& context)
+      : memory_(MakeManaged(context, {.size = kBytes, .budget = kBytes / 64, .compress = false})) {}
+
+  [[nodiscard]] std::span<std::byte> bytes() const override { return memory_.bytes(); }
+  uint64_t NextOffset() override { return random_.Below(kBytes / kPage) * kPage; }
+
+ private:
+  static constexpr size_t kBytes = size_t{64} << 20;
+
+  Random random_{1};
+  const ManagedMemory memory_;
+};
+
+// What a window of time saw.
+struct Window {
+  double writes_per_second = 0;
+  double p99_us = 0;
+  uint64_t others = 0;  // writes of the other queue pair
+};
+
+// The queue pair that is measured writes to memory that is there, some writes under way all the
+// time. The other one has one write under way at a time.
+class Neighbours {
+ public:
+  using Duration = std::chrono::nanoseconds;
+  static constexpr size_t kDepth = 8;
+
+  Neighbours() {
+    Populate(here_.bytes(), true);
+    Populate(there_.bytes(), true);
+  }
+
+  [[nodiscard]] const Context& far_context() const { return world_.far().context; }
+
+  [[nodiscard]] Window MeasureAlone(Duration duration) {
+    return Measure(duration, [](bool) { return false; });
+  }
+
+  // The other faults without a pause.
+  [[nodiscard]] Window MeasureWith(Duration duration, Victims& victims) {
+    if (!victims_) victims_ = world_.far().Register(victims.bytes());
+    return Measure(duration, [&](bool is_free) {
+      if (is_free) PostOther(victims_.Remote(victims.NextOffset()));
+      return is_free;
+    });
+  }
+
+  // The other writes as often, to memory that is there: what it takes by using the processor.
+  [[nodiscard]] Window MeasureBeside(Duration duration, uint64_t writes) {
+    const Duration period = duration / static_cast<int64_t>(writes + 1);
+    auto due = Clock::now();
+    return Measure(duration, [&](bool is_free) {
+      if (!is_free || Clock::now() < due) return false;
+      due += period;
+      PostOther(to_.Remote());
+      return true;
+    });
+  }
+
+ private:
+  static constexpr uint64_t kOther = kDepth;
+
+  // `post_other` is asked all the time, is told whether the other has nothing under way, and says
+  // whether it has now.
+  Window Measure(Duration duration, const auto& post_other) {
+    tools::Latencies latencies;
+    Window window;
+    bool other_is_free = true;
+    std::array<Clock::time_point, kDepth> posted;
+    const auto post = [&](uint64_t slot) {
+      posted[slot] = Clock::now();
+      Must(measured_.near.Post(Write{.id = WrId{slot},
+                                     .data = from_.Local(slot * kPage, kPage),
+                                     .remote = to_.Remote(slot * kPage)}));
+    };
+    for (uint64_t slot = 0; slot < kDepth; ++slot) post(slot);
+    const auto begin = Clock::now();
+    auto now = begin;
+    for (; now - begin < duration; now = Clock::now()) {
+      if (post_other(other_is_free)) other_is_free = false;
+      for (const Completion& one : world_.Poll()) {
+        const uint64_t slot = Number(one.id);
+        if (slot == kOther) {
+          other_is_free = true;
+          ++window.others;
+          continue;
+        }
+        latencies.Add((Clock::now() - posted[slot]).count());
+        post(slot);
+      }
+    }
+    world_.WaitFor(kDepth + (other_is_free ? 0 : 1));
+    window.writes_per_second =
+        static_cast<double>(latencies.count()) / std::chrono::duration<double>(now - begin).count();
+    window.p99_us = latencies.WithinUs(0.99);
+    return window;
+  }
+
+  void PostOther(const RemoteAddress& to) {
+    Must(other_.near.Post(Write{.id = WrId{kOther}, .data = from_.Local(0, kPage), .remote = to}));
+  }
+
+  World world_;
+  const Connection measured_ = world_.Connect(), other_ = world_.Connect();
+  const FreshPages here_{kDepth * kPage}, there_{kDepth * kPage};
+  const MemoryRegion from_ = world_.near().Register(here_.bytes());
+  const MemoryRegion to_ = world_.far().Register(there_.bytes());
+  MemoryRegion victims_;
+};
+
+// In turns, so that what disturbs the machine disturbs all.
+inline nlohmann::json MeasureIsolation(Neighbours& neighbours, Victims& victims) {
+  constexpr auto kWindow = std::chrono::milliseconds(200);
+  constexpr int kRepetitions = 15;
+  nlohmann::json found = {{"seconds", std::chrono::duration<double>(kWindow).count()}};
+  const auto note = [&](const char* name, const Window& window) {
+    found[name]["writes_per_second"].push_back(window.writes_per_second);
+    found[name]["p99_us"].push_back(window.p99_us);
+    found[name]["others"].push_back(window.others);
+  };
+  static_cast<void>(neighbours.MeasureAlone(kWindow));
+  for (int i = 0; i < kRepetitions; ++i) {
+    note("alone", neighbours.MeasureAlone(kWindow));
+    const Window faulting = neighbours.MeasureWith(kWindow, victims);
+    note("faulting", faulting);
+    note("beside", neighbours.MeasureBeside(kWindow, faulting.others));
+  }
+  return found;
+}
+
+inline nlohmann::json MeasureIsolation() {
+  nlohmann::json found;
+  if (SlowStorage::IsAllowed()) {
+    DiskVictims victims;
+    Neighbours neighbours;
+    found["disk"] = MeasureIsolation(neighbours, victims);
+  }
+  Neighbours neighbours;
+  ManagedVictims victims(neighbours.far_context());
+  found["managed"] = MeasureIsolation(neighbours, victims);
+  return found;
+}
+
+}  // namespace verbena::bench

@@ -1,0 +1,167 @@
+#pragma once
+
+#include <sched.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "verbena/verbena.h"
+
+namespace verbena::bench {
+
+using Clock = std::chrono::steady_clock;
+
+inline constexpr uint32_t kPage = 4'096;
+
+// The value, or the end of the program with the reason: a measurement has no better answer.
+template <class T>
+T Must(ErrorOr<T> result) {
+  if (!result) {
+    std::fprintf(stderr, "fault_cost: %s\n", result.error().text.c_str());
+    std::exit(EXIT_FAILURE);
+  }
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+template <class T>
+T Must(CodeOr<T> result) {
+  if (!result) {
+    std::fprintf(stderr, "fault_cost: %s\n", NameOf(result.error()));
+    std::exit(EXIT_FAILURE);
+  }
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+inline int64_t TimeOf(const auto& action) {
+  const auto begin = Clock::now();
+  action();
+  return (Clock::now() - begin).count();
+}
+
+// The calling thread gets the last processor, and the threads that it starts while one of these
+// lives get the others: what they do costs it time only if it waits for them. With one processor
+// all share it.
+class OwnProcessor {
+ public:
+  OwnProcessor() {
+    cpu_set_t others = Allowed();
+    if (CPU_COUNT(&others) > 1) CPU_CLR(Last(), &others);
+    sched_setaffinity(0, sizeof(others), &others);
+  }
+  OwnProcessor(const OwnProcessor&) = delete;
+  OwnProcessor& operator=(const OwnProcessor&) = delete;
+  ~OwnProcessor() {
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    CPU_SET(Last(), &own);
+    sched_setaffinity(0, sizeof(own), &own);
+  }
+
+ private:
+  // To the program, when it began.
+  static const cpu_set_t& Allowed() {
+    static const cpu_set_t kAllowed = [] {
+      cpu_set_t found;
+      CPU_ZERO(&found);
+      sched_getaffinity(0, sizeof(found), &found);
+      return found;
+    }();
+    return kAllowed;
+  }
+  static size_t Last() {
+    size_t last = CPU_SETSIZE - 1;
+    while (last > 0 && !CPU_ISSET(last, &Allowed())) --last;
+    return last;
+  }
+};
+
+// A device with what all connections of one end share.
+struct End {
+  explicit End(const Options& options) : context(Must(Context::Open(options))) {}
+
+  [[nodiscard]] MemoryRegion Register(std::span<std::byte> bytes) const {
+    return Must(MemoryRegion::Register(domain, bytes, Access::kAll));
+  }
+
+  Context context;
+  ProtectionDomain domain = Must(ProtectionDomain::Allocate(context));
+  CompletionQueue cq = Must(CompletionQueue::Create(context, 8'192));
+};
+
+struct Connection {
+  QueuePair near;
+  QueuePair far;
+};
+
+// A requester (near) and a responder (far): two devices of one process, which talk over the
+// loopback device. One thread polls both in turn, on a processor of its own. So whatever takes
+// long is not the other end waiting for a processor.
+class World {
+ public:
+  explicit World(const Options& options = {}) : World(OwnProcessor(), options) {}
+
+  [[nodiscard]] const End& near() const { return near_; }
+  [[nodiscard]] const End& far() const { return far_; }
+
+  [[nodiscard]] Connection Connect() const {
+    static const Gid kLoopback = *ParseGid("127.0.0.1");
+    Connection made{MakeQp(near_), MakeQp(far_)};
+    const QpAddress near{made.near.number(), kLoopback, Psn{}};
+    const QpAddress far{made.far.number(), kLoopback, Psn{}};
+    Must(made.near.Connect(near, far));
+    Must(made.far.Connect(far, near));
+    return made;
+  }
+
+  // What has completed at the requester. Each must be a success.
+  [[nodiscard]] std::span<const Completion> Poll() {
+    Completion none;
+    static_cast<void>(Must(far_.cq.Poll({&none, 1})));
+    const size_t count = Must(near_.cq.Poll(completions_));
+    const auto found = std::span<const Completion>(completions_).first(count);
+    for (const Completion& one : found) {
+      if (one.ok()) continue;
+      std::fprintf(stderr, "fault_cost: a request ended with: %s\n", NameOf(one.status));
+      std::exit(EXIT_FAILURE);
+    }
+    return found;
+  }
+
+  void WaitFor(size_t count) {
+    while (count > 0) count -= Poll().size();
+  }
+
+  // While nothing is under way.
+  void PollFor(std::chrono::nanoseconds duration) {
+    for (const auto end = Clock::now() + duration; Clock::now() < end;) {
+      static_cast<void>(Poll());
+    }
+  }
+
+  // Post to completion, in ns.
+  int64_t RoundTrip(const Connection& connection, const Write& write) {
+    return TimeOf([&] {
+      Must(connection.near.Post(write));
+      WaitFor(1);
+    });
+  }
+
+ private:
+  World(const OwnProcessor&, const Options& options) : near_(options), far_(options) {}
+
+  static QueuePair MakeQp(const End& end) {
+    return Must(QueuePair::Create(end.domain, {.send_cq = &end.cq, .receive_cq = &end.cq}));
+  }
+
+  const End near_;
+  const End far_;
+  std::array<Completion, 64> completions_{};
+};
+
+}  // namespace verbena::bench
