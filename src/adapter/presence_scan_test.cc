@@ -41,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(Methods, PresenceScanTest,
 
 TEST_P(PresenceScanTest, TellsThePagesThatWereTouched) {
   EXPECT_TRUE(scan_.Look(Address(0), 512).none());
-  for (const uint64_t page : {0, 2, 3, 511}) Touch(page);
+  for (const uint64_t page : {0U, 2U, 3U, 511U}) Touch(page);
   const auto present = scan_.Look(Address(0), 512);
   EXPECT_EQ(present.count(), 4U);
   EXPECT_TRUE(present[0] && present[2] && present[3] && present[511]);

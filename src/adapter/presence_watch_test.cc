@@ -67,8 +67,8 @@ TEST_F(PresenceWatchTest, ForgetsWhatHasGoneAndNoMore) {
   madvise(start_ + 3 * kPage, 2 * kPage, MADV_DONTNEED);
   munmap(start_ + 9 * kPage, kPage);
   EXPECT_EQ(LookNow(begin_ + kPeriod), 3U);
-  for (const uint64_t gone : {3, 4, 9}) EXPECT_FALSE(IsKnown(gone)) << gone;
-  for (const uint64_t left : {2, 5, 8, 10, 511}) EXPECT_TRUE(IsKnown(left)) << left;
+  for (const uint64_t gone : {3U, 4U, 9U}) EXPECT_FALSE(IsKnown(gone)) << gone;
+  for (const uint64_t left : {2U, 5U, 8U, 10U, 511U}) EXPECT_TRUE(IsKnown(left)) << left;
   EXPECT_FALSE(watch_.IsDue(begin_ + kPeriod));
   EXPECT_TRUE(watch_.IsDue(begin_ + kPeriod * 2));
 }
