@@ -78,6 +78,20 @@ TranslationTable::MadeLeaf TranslationTable::MakeLeaf(uint64_t leaf) {
   return {*place, is_new};
 }
 
+bool TranslationTable::FindInTwoPages(uint64_t position, uint64_t length, bool write,
+                                      PhysicalAddress& at) const {
+  const uint64_t in_first = page_shift_.bytes() - (position & page_shift_.mask());
+  if (!is_linear_ || length - in_first > page_shift_.bytes()) return false;
+  const uint64_t page = position >> page_shift_.value();
+  const uint64_t in_leaf = page & (kFanout - 1);
+  const void* const leaf = FindLeaf(page >> kFanoutBits);
+  if (leaf == nullptr || in_leaf + 1 == kFanout) return false;
+  const uint8_t* const entries = static_cast<const uint8_t*>(leaf) + in_leaf;
+  at = PhysicalAddress(linear_base_ + position);
+  return PageEntry::FromBits(entries[0]).Allows(write) &&
+         PageEntry::FromBits(entries[1]).Allows(write);
+}
+
 uint64_t TranslationTable::AllocatedBytes() const {
   if (root_ == nullptr) return 0;
   uint64_t bytes = DirectorySize() * sizeof(void*);

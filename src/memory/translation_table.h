@@ -92,19 +92,14 @@ class TranslationTable {
   // path.
   bool FindInOnePiece(uint64_t position, uint64_t length, bool write, PhysicalAddress& at) const {
     const uint64_t in_page = position & page_shift_.mask();
-    const uint64_t in_first = page_shift_.bytes() - in_page;
-    const bool in_two = length > in_first;
-    if (in_two && (!is_linear_ || length - in_first > page_shift_.bytes())) return false;
+    if (length > page_shift_.bytes() - in_page) return FindInTwoPages(position, length, write, at);
     const uint64_t page = position >> page_shift_.value();
     const void* leaf = FindLeaf(page >> kFanoutBits);
     if (leaf == nullptr) return false;
     const uint64_t in_leaf = page & (kFanout - 1);
     if (is_linear_) {
       at = PhysicalAddress(linear_base_ + position);
-      const uint8_t* const entries = static_cast<const uint8_t*>(leaf);
-      if (!PageEntry::FromBits(entries[in_leaf]).Allows(write)) return false;
-      if (!in_two) return true;
-      return in_leaf + 1 < kFanout && PageEntry::FromBits(entries[in_leaf + 1]).Allows(write);
+      return PageEntry::FromBits(static_cast<const uint8_t*>(leaf)[in_leaf]).Allows(write);
     }
     const PageEntry entry = static_cast<const PageEntry*>(leaf)[in_leaf];
     at = PhysicalAddress(entry.address().value() + in_page);
@@ -158,6 +153,9 @@ class TranslationTable {
       static_cast<PageEntry*>(leaf)[at] = entry;
     }
   }
+
+  [[gnu::noinline]] bool FindInTwoPages(uint64_t position, uint64_t length, bool write,
+                                        PhysicalAddress& at) const;
 
   struct MadeLeaf {
     void* leaf;
