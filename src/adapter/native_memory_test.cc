@@ -67,7 +67,7 @@ class FileMemoryTest : public NativeMemoryTest {
     return {reinterpret_cast<uintptr_t>(mapped_) + offset, key_};
   }
 
-  std::string name_ = "/tmp/verbena-file-XXXXXX";
+  std::string name_ = ::testing::TempDir() + "/verbena-file-XXXXXX";
   const int file_;
   std::byte* mapped_ = nullptr;
   queue::KeyValue key_;

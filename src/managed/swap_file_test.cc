@@ -32,7 +32,7 @@ class Folder {
   std::string file() const { return name_ + "/swap"; }
 
  private:
-  std::string name_ = "/tmp/verbena-test-XXXXXX";
+  std::string name_ = ::testing::TempDir() + "/verbena-test-XXXXXX";
 };
 
 TEST(OpenSwap, InADirectoryLeavesNoName) {

@@ -126,8 +126,8 @@ class Peer {
       uint64_t word = 0;
       std::memcpy(&word, &node_.memory()[at], sizeof word);
       EXPECT_TRUE(MayBeSeen(word, slot, before, after))
-          << "page " << slot << ": " << std::hex << word << " between " << before << " and "
-          << after;
+          << "page " << slot << ": " << std::hex << word << std::dec << " between " << before
+          << " and " << after;
       if (testing::Test::HasFailure()) std::abort();
     }
     return status;
@@ -135,7 +135,7 @@ class Peer {
 
   CompletionStatus Write(QueuePair& qp, uint64_t slot, uint32_t before) {
     const uint64_t offset = kStampBytes + part_ * kPeerBytes;
-    const uint64_t word = StampOf(slot, ++writes_);
+    const uint64_t word = ~StampOf(slot, ++writes_);  // unlike any stamp of the program
     for (uint64_t at = 0; at < kPeerBytes; at += sizeof word) {
       std::memcpy(&node_.memory()[at], &word, sizeof word);
     }
