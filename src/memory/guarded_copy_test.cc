@@ -290,6 +290,30 @@ void RunTwice(Body body) {
   second.join();
 }
 
+// Programs wait for words that a peer writes: none is seen half written, even if a page behind it
+// is missing.
+TEST_F(GuardedCopyThreads, AFaultStoresWholeWords) {
+  const PagesForTest pages(2);
+  pages.Protect(1, PROT_NONE);
+  constexpr size_t kPresent = 24;
+  std::byte* const source = pages.page(1) - kPresent;
+  alignas(8) std::array<std::atomic<uint64_t>, 5> target{};
+  std::atomic<bool> is_over = false;
+  std::thread watcher([&] {
+    while (!is_over.load()) {
+      const uint64_t word = target[2].load();
+      ASSERT_TRUE(word == 0 || word == ~uint64_t{0}) << std::hex << word;
+    }
+  });
+  for (int round = 0; round < 20'000; ++round) {
+    std::memset(source, round % 2 == 0 ? 0xFF : 0, kPresent);
+    ASSERT_EQ(GuardedCopy(target.data(), source, sizeof target),
+              MissingAt(kPresent, pages.page(1)));
+  }
+  is_over.store(true);
+  watcher.join();
+}
+
 TEST_F(GuardedCopyThreads, AdditionsAreAtomic) {
   alignas(8) uint64_t word = 0;
   constexpr uint64_t kRounds = 500'000;

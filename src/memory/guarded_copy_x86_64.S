@@ -90,7 +90,7 @@ FUNCTION verbena_guarded_copy
 
 .Lunder_8:
   cmpl $4, %edx
-  jb .Lbytes
+  jb .Lstep
   movl (%rsi), %ecx
   movl -4(%rsi,%rdx), %r8d
   movl %ecx, (%rdi)
@@ -128,18 +128,33 @@ FUNCTION verbena_guarded_copy
   vzeroupper
   ret
 
-// A fast path met a missing page. What it has surely done is in rax; byte by byte from there finds
-// the exact byte that is missing, and which side it is on. Nothing is found if the page came back.
+// A fast path met a missing page. What it has surely done is in rax; going on from there in small
+// steps finds the exact byte that is missing, and which side it is on. Nothing is found if the page
+// came back. Whole words of the target are stored whole, as the fast paths do: programs wait for
+// words that a peer writes.
 .Lrecover_wide:
   vzeroupper
-.Lbytes:
+.Lstep:
   cmpq %rdx, %rax
   jae .Lbytes_done
+  leaq (%rdi,%rax), %rcx
+  testb $7, %cl
+  jne .Lbyte
+  leaq 8(%rax), %rcx
+  cmpq %rdx, %rcx
+  ja .Lbyte
+.Lword:
+  movq (%rsi,%rax), %r8
+  movq %r8, (%rdi,%rax)
+.Lword_end:
+  movq %rcx, %rax
+  jmp .Lstep
+.Lbyte:
   movzbl (%rsi,%rax), %ecx
 .Lstore:
   movb %cl, (%rdi,%rax)
   incq %rax
-  jmp .Lbytes
+  jmp .Lstep
 .Lbytes_done:
   ret
 
@@ -202,9 +217,10 @@ END_FUNCTION verbena_guarded_compare_and_swap
   .globl verbena_guarded_recoveries, verbena_guarded_recoveries_end
   .hidden verbena_guarded_recoveries, verbena_guarded_recoveries_end
 verbena_guarded_recoveries:
-  .quad .Lplain, .Lplain_end, .Lbytes
+  .quad .Lplain, .Lplain_end, .Lstep
   .quad .Lwide, .Lwide_end, .Lrecover_wide
-  .quad .Lbytes, .Lstore, .Lmissing_from
+  .quad .Lstep, .Lword_end, .Lbyte
+  .quad .Lbyte, .Lstore, .Lmissing_from
   .quad .Lstore, .Lbytes_done, .Lmissing_to
   .quad .Lwords, .Lwords_end, .Lmissing_word
 verbena_guarded_recoveries_end:

@@ -36,14 +36,21 @@ constexpr uint64_t StampOf(uint64_t slot, uint32_t epoch) {
 }
 
 // What an access that met the epochs `before` and `after` may have seen in a word of the program's
-// part: nothing that is older than it was, and nothing of another page. Fresh pages are zero.
+// part: nothing that is older than it was, and nothing of another page. Fresh pages are zero. A
+// word that the program stores meanwhile may be seen in part: a read promises bytes, only an atomic
+// words.
 inline bool MayBeSeen(uint64_t word, uint64_t slot, uint32_t before, uint32_t after) {
   const bool was_stable = before == after && before % 2 == 0;
   if (was_stable) return word == StampOf(slot, before);
-  if (word == 0) return true;
-  const auto epoch = static_cast<uint32_t>(word);
-  // While a page changes it gets the stamp of its next life.
-  return word == StampOf(slot, epoch) && epoch >= before - before % 2 && epoch <= after + after % 2;
+  for (uint64_t byte = uint64_t{0xFF}; byte != 0; byte <<= 8) {
+    bool may_be = (word & byte) == 0;
+    // While a page changes it gets the stamp of its next life.
+    for (uint32_t epoch = before - before % 2; !may_be && epoch <= after + after % 2; epoch += 2) {
+      may_be = (word & byte) == (StampOf(slot, epoch) & byte);
+    }
+    if (!may_be) return false;
+  }
+  return true;
 }
 
 // Pages of a program that does to them whatever a program may do, each with a lock of its own, so
