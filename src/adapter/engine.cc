@@ -187,13 +187,14 @@ void Engine::StagePackets() {
   QueuePair* const sender = qps.Find(packets.front().source_qp);
   CHECK(sender != nullptr);
   transport::Turn turn = MakeTurn();
-  const auto stage = [&](const transport::OutPacket& packet) {
-    const auto gone = transmitter_.Stage(packet);
-    if (!gone) {
-      ++sender->traffic.packets_sent;
-      sender->traffic.bytes_sent += packet.header_size + packet.payload_size;
+  const auto stage =
+      [&](const transport::OutPacket& packet) -> std::optional<memory::MachineAddress> {
+    if (const auto gone = transmitter_.Stage(packet)) [[unlikely]] {
+      return gone;
     }
-    return gone;
+    ++sender->traffic.packets_sent;
+    sender->traffic.bytes_sent += packet.header_size + packet.payload_size;
+    return std::nullopt;
   };
   const auto take_back =
       [&](const transport::OutPacket& packet, std::optional<memory::MachineAddress> gone)
@@ -294,6 +295,7 @@ void Engine::TakeUpMarks() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   while (!ready_.empty() && mutex_.TryLock()) {
     now_ = Now();
     if (page_events_ != nullptr) ForgetPages();
+    NotePass();
     Act();
     EndTurn();
     mutex_.Unlock();
@@ -302,7 +304,14 @@ void Engine::TakeUpMarks() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
 }
 
 void Engine::NotePoll(const Cq& cq, Time now) {
-  if (!cq.is_armed()) last_poll_ns_.store(now.nanoseconds(), std::memory_order_relaxed);
+  if (cq.is_armed()) return;
+  polled_until_ns_.store((now + options_.poll_recent).nanoseconds(), std::memory_order_relaxed);
+}
+
+// One who polls is about to send, which takes longer than he stays away between two polls.
+void Engine::NotePass() {
+  if (polled_until_ns_.load(std::memory_order_relaxed) < now_.nanoseconds()) return;
+  polled_until_ns_.store((now_ + options_.pass_time).nanoseconds(), std::memory_order_relaxed);
 }
 
 // The analysis does not know that the mutex is what makes the engine the caller's.
@@ -320,6 +329,7 @@ void Engine::Progress(const Cq& cq) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   NotePoll(cq, now_);
   // If the poller does not come back, the keeper does it: at its next look, or by the alarm.
   is_deferred_ = kPollerGoesFirst && heard;
+  if (!run_queue_.empty()) NotePass();
   if (!is_deferred_) Act();
   Unlock();
 }

@@ -67,10 +67,10 @@ class VERBENA_CAPABILITY("engine") Engine {
   // A poller found `cq` empty. One pass, unless somebody else makes one.
   void Progress(const Cq& cq) VERBENA_EXCLUDES(this);
 
-  // When a poller was last here, who did not say that he is about to sleep.
-  [[nodiscard]] Time last_poll() const { return Time(Nanoseconds(last_poll_ns_.load())); }
+  // Until when a poller is expected back who was here, and did not say that he is about to sleep.
+  [[nodiscard]] Time polled_until() const { return Time(Nanoseconds(polled_until_ns_.load())); }
   // He is asleep: nobody polls.
-  void ForgetPolls() { last_poll_ns_.store(0); }
+  void ForgetPolls() { polled_until_ns_.store(0); }
 
   // Waits for it, and does what a poller was spared.
   void Lock() VERBENA_ACQUIRE();
@@ -145,6 +145,7 @@ class VERBENA_CAPABILITY("engine") Engine {
   void RaiseEvent(const transport::AsyncEvent& event) VERBENA_REQUIRES(this);
   void RaiseCompletionEvent(Cq& cq) VERBENA_REQUIRES(this);
   void NotePoll(const Cq& cq, Time now);
+  void NotePass();
   void EndTurn() VERBENA_REQUIRES(this);
   void TakeUpMarks() VERBENA_EXCLUDES(this);
   transport::Turn MakeTurn() VERBENA_REQUIRES(this) {
@@ -161,7 +162,7 @@ class VERBENA_CAPABILITY("engine") Engine {
 
   Mutex mutex_;
   ReadyList<QueuePair> ready_;  // marked by any thread
-  std::atomic<int64_t> last_poll_ns_ = 0;
+  std::atomic<int64_t> polled_until_ns_ = 0;
   std::atomic<uint32_t> waiters_ = 0;  // for the lock; pollers let them pass
 
   Time now_;

@@ -144,19 +144,19 @@ TEST_F(EngineTest, TheAlarmIsSetOnlyForAKeeperThatSleeps) {
 }
 
 TEST_F(EngineTest, RemembersThatSomebodyPolls) {
-  EXPECT_EQ(engine_.last_poll(), Time());
+  EXPECT_EQ(engine_.polled_until(), Time());
   engine_.Progress(cq_);
-  EXPECT_GT(engine_.last_poll(), Time());
+  EXPECT_GT(engine_.polled_until(), Time());
   engine_.ForgetPolls();
   cq_.ArmForEvent(queue::CompletionQueue::Wanted::kAll);
   engine_.Progress(cq_);
-  EXPECT_EQ(engine_.last_poll(), Time()) << "who armed a queue is about to sleep";
+  EXPECT_EQ(engine_.polled_until(), Time()) << "who armed a queue is about to sleep";
 }
 
 TEST_F(EngineTest, APollerWhoFindsTheLockTakenPolls) {
   const EngineLock lock(engine_);
   std::thread([this] { engine_.Progress(cq_); }).join();
-  EXPECT_GT(engine_.last_poll(), Time());
+  EXPECT_GT(engine_.polled_until(), Time());
 }
 
 TEST_F(EngineTest, AQueuePairThatIsMarkedMayGo) {

@@ -25,7 +25,7 @@ timespec AsTimespec(Duration duration) {
 Keeper::Keeper(Engine& engine, const EventFile& wake, const Options& options)
     : engine_(engine),
       wake_(wake),
-      poll_recent_(options.poll_recent),
+      poller_waits_(options.poller_waits),
       away_min_(options.away_min),
       away_max_(options.away_max),
       linger_(options.linger) {
@@ -112,6 +112,7 @@ void Keeper::StayAway(Duration duration) {
 }
 
 bool Keeper::Serve() {
+  if (GiveWay()) return false;
   bool served = false;
   Time busy_at = Now();
   do {
@@ -119,14 +120,33 @@ bool Keeper::Serve() {
     if (!engine_.Pass()) continue;
     served = true;
     busy_at = Now();
-  } while (served && !stops_.load() && !SomebodyPolls() && Now() - busy_at < linger_);
+  } while (served && !stops_.load() && !GiveWay() && Now() - busy_at < linger_);
   return served;
 }
 
-bool Keeper::SomebodyPolls() const { return Now() - engine_.last_poll() < poll_recent_; }
+bool Keeper::SomebodyPolls() const { return Now() < engine_.polled_until(); }
+
+// It may have the processor of one who polls: then the two would take turns for ever, each waiting
+// for the time slice of the other to end. One who does something else with it, such as looking at
+// memory for a peer's write, is seldom asked.
+bool Keeper::GiveWay() {
+  if (SomebodyPolls()) return true;
+  if (Now() >= engine_.polled_until() + poller_waits_) return false;
+  if (skips_ > 0) {
+    --skips_;
+    return false;
+  }
+  StayAway(away_min_);
+  const bool polls = SomebodyPolls();
+  constexpr uint32_t kSkipsMax = 63;
+  in_vain_ = polls ? in_vain_ / 2 : std::min(in_vain_ * 2 + 1, kSkipsMax);
+  skips_ = in_vain_;
+  return polls;
+}
 
 // Of a poller that has not come back yet.
 void Keeper::FinishWork() {
+  if (SomebodyPolls()) return;
   const EngineLock lock(engine_);
   if (engine_.has_work()) engine_.Pass();
 }

@@ -49,11 +49,15 @@ class Keeper {
   // True if there was something to do.
   bool Serve();
   bool SomebodyPolls() const;
+  // True if somebody polls once he has a processor.
+  bool GiveWay();
   void FinishWork();
 
   Engine& engine_;
   const EventFile& wake_;
-  const Duration poll_recent_, away_min_, away_max_, linger_;
+  const Duration poller_waits_, away_min_, away_max_, linger_;
+  uint32_t in_vain_ = 0;  // of the last times that it gave way: doubles, and halves
+  uint32_t skips_ = 0;    // times left at which it does not
   std::atomic<bool> stops_ = false;
   std::atomic<bool> is_away_ = false;
   std::atomic<uint64_t> wake_ups_ = 0;

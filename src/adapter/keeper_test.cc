@@ -22,6 +22,8 @@ std::unique_ptr<fabric::UdpFabric> OpenFabric() {
 
 class KeeperThreads : public testing::Test {
  protected:
+  explicit KeeperThreads(const Options& options = TestOptions()) : options_(options) {}
+
   template <class Condition>
   static bool Becomes(Condition condition) {
     for (const Time end = Now() + Seconds(10); Now() < end;) {
@@ -43,7 +45,7 @@ class KeeperThreads : public testing::Test {
     sender->Flush();
   }
 
-  Options options_ = TestOptions();
+  Options options_;
   EventFile wake_ = std::move(*EventFile::Open(false));
   AsyncEvents events_{std::move(*EventFile::Open(true)), 16};
   Pager pager_{1, BestPopulateMethod(), [] {}};
@@ -82,9 +84,44 @@ TEST_F(KeeperThreads, GoesAwayWhileSomebodyPollsAndComesBack) {
   EXPECT_TRUE(Becomes([&] { return !keeper.is_away(); })) << "nobody polls any more";
 }
 
-TEST_F(KeeperThreads, IsAttentiveAtOnceWhenAskedTo) {
-  options_.away_min = options_.away_max = Seconds(1'000);
-  options_.poll_recent = Seconds(1'000);
+TEST_F(KeeperThreads, ServesAlsoInPlaceOfOneWhoDoesNotComeBack) {
+  options_.poller_waits = Seconds(1'000);
+  Keeper keeper(engine_, wake_, options_);
+  engine_.Progress(cq_);
+  SendSomething();
+  EXPECT_TRUE(Becomes([&] {
+    const EngineLock lock(engine_);
+    return engine_.counters().dropped_for(Drop::kMalformed) == 1;
+  }));
+}
+
+TEST_F(KeeperThreads, LeavesWhatArrivesToOneWhoComesBack) {
+  options_.poller_waits = Seconds(1'000);
+  options_.away_min = options_.away_max = Milliseconds(200);
+  Keeper keeper(engine_, wake_, options_);
+  engine_.Progress(cq_);
+  usleep(20'000);  // it is attentive again
+  const uint64_t before = keeper.wake_ups();
+  SendSomething();
+  ASSERT_TRUE(Becomes([&] { return keeper.wake_ups() > before; }));
+  // Asked without the lock, to which a poller gives way.
+  engine_.Progress(cq_);
+  EXPECT_EQ(std::as_const(engine_).fabric().receive_counters().datagrams, 1U);
+}
+
+Options LongAway() {
+  Options options = TestOptions();
+  options.away_min = options.away_max = options.poll_recent = Seconds(1'000);
+  return options;
+}
+
+// One poll keeps the keeper away for the rest of the test.
+class KeeperLongAwayThreads : public KeeperThreads {
+ protected:
+  KeeperLongAwayThreads() : KeeperThreads(LongAway()) {}
+};
+
+TEST_F(KeeperLongAwayThreads, IsAttentiveAtOnceWhenAskedTo) {
   Keeper keeper(engine_, wake_, options_);
   engine_.Progress(cq_);
   wake_.Signal();
@@ -93,9 +130,7 @@ TEST_F(KeeperThreads, IsAttentiveAtOnceWhenAskedTo) {
   EXPECT_TRUE(Becomes([&] { return !keeper.is_away(); }));
 }
 
-TEST_F(KeeperThreads, IsToldOfWorkUnlessItIsAway) {
-  options_.away_min = options_.away_max = Seconds(1'000);
-  options_.poll_recent = Seconds(1'000);
+TEST_F(KeeperLongAwayThreads, IsToldOfWorkUnlessItIsAway) {
   Keeper keeper(engine_, wake_, options_);
   const uint64_t before = keeper.wake_ups();
   keeper.Notice();

@@ -94,7 +94,7 @@ TEST_F(ModifyTest, ADatagramQueuePairChangesItsQKey) {
     return wqe;
   };
   b_.Fill(0, 200, 0);
-  for (uint64_t id = 1; id <= 3; ++id) PostReceive(b_, qb, id, b_.Bytes(0, 200));
+  for (uint64_t id = 1; id <= 16; ++id) PostReceive(b_, qb, id, b_.Bytes(0, 200));
   ASSERT_TRUE(SendUntilReceived(qa, to(kTestQKey.value())).has_value());
 
   constexpr uint32_t kOther = 0x2222;

@@ -59,6 +59,10 @@ struct Options {
 
   // Somebody polls if he did so within this time.
   Duration poll_recent = Microseconds(20);
+  // And if he has something to send, within this time.
+  Duration pass_time = Microseconds(200);
+  // One who polled within this time may be waiting for a processor, and is let have the keeper's.
+  Duration poller_waits = Milliseconds(10);
   // How long the keeper stays away from the sockets while somebody polls: it doubles from one to
   // the other as long as its looks are in vain.
   Duration away_min = Microseconds(50);

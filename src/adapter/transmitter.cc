@@ -20,9 +20,11 @@ std::optional<memory::MachineAddress> Transmitter::Stage(const transport::OutPac
   const wire::QpNumber to = wire::Bth::Parse(packet.header)->dest_qp;
   fabric::Route route = path->RouteTo(to, ports_);
   if (path->is_remote()) route.from_is_usual = sole_addresses_.IsUsual(route.from, route.to.ip);
-  const auto gone = StageOn(route, EndsHere(*path, to), packet);
-  if (!gone && to == wire::kMulticastQp) StageCopies(route, packet);
-  return gone;
+  if (const auto gone = StageOn(route, EndsHere(*path, to), packet)) [[unlikely]] {
+    return gone;
+  }
+  if (to == wire::kMulticastQp) StageCopies(route, packet);
+  return std::nullopt;
 }
 
 void Transmitter::StageCopies(fabric::Route route, const transport::OutPacket& packet) {
@@ -44,7 +46,7 @@ std::optional<memory::MachineAddress> Transmitter::StageOn(const fabric::Route& 
   const auto place =
       is_local ? loopback_.Reserve(route, fabric_.port(), size) : fabric_.Reserve(route, size);
   CHECK(place.has_value());
-  if (const auto gone = Fill(packet, place->bytes)) {
+  if (const auto gone = Fill(packet, place->bytes)) [[unlikely]] {
     is_local ? loopback_.CancelLast() : fabric_.CancelLast();
     ++counters_.copies_failed;
     return gone;
@@ -71,7 +73,11 @@ std::optional<memory::MachineAddress> Transmitter::Fill(const transport::OutPack
   if (!packet.inlined.empty()) {
     std::memcpy(payload.data(), packet.inlined.data(), payload.size());
   } else if (!payload.empty()) {
-    if (const auto fault = memory::CopyOut(payload, packet.payload).fault) return fault;
+    const memory::CopyOutcome outcome = memory::CopyOut(payload, packet.payload);
+    // Asked by the number, which is in a register.
+    if (outcome.copied != payload.size()) [[unlikely]] {
+      return outcome.fault;
+    }
   }
   const auto trailer = bytes.subspan(packet.header_size + packet.payload_size);
   std::memset(trailer.data(), 0, trailer.size());

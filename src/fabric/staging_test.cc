@@ -1,5 +1,8 @@
 #include "fabric/staging.h"
 
+#include <cstddef>
+#include <set>
+
 #include <gtest/gtest.h>
 
 namespace verbena::fabric {
@@ -23,6 +26,24 @@ TEST(Staging, WhatIsGivenBackIsHandedOutAgain) {
   EXPECT_EQ(staging.Take(20).data(), first.data());
   staging.Clear();
   EXPECT_EQ(staging.Take(1).data(), kept.data());
+}
+
+TEST(Staging, LongBurstsBeginAtManyPlaces) {
+  Staging staging(10'000);
+  std::set<const std::byte*> places;
+  for (int burst = 0; burst < 256; ++burst) {
+    places.insert(staging.Take(10'000).data());
+    staging.Clear();
+  }
+  EXPECT_GT(places.size(), 100u);
+  for (const std::byte* const place : places) EXPECT_EQ((place - *places.begin()) % 16, 0);
+}
+
+TEST(Staging, ShortBurstsStayWhereTheCacheHasThem) {
+  Staging staging(10'000);
+  const auto first = staging.Take(4'096);
+  staging.Clear();
+  EXPECT_EQ(staging.Take(1).data(), first.data());
 }
 
 TEST(StagingDeathTest, MoreThanThereIs) {
