@@ -337,8 +337,7 @@ void Simulator::CheckEnded(Connection& connection, int at) {
     // The program has died with its endnode: what it had posted was done, or not.
     for (const auto& operation : side.sends.posted()) {
       if (operation->opcode != queue::SendOpcode::kFetchAndAdd) continue;
-      connection.side(1 - at).node->atomics[operation->immediate].Failed(
-          connection.id * 2 + static_cast<uint64_t>(at), operation->word);
+      Workload::BecameDoubtful(connection, at, *operation);
     }
   }
   side.local->shadow().Check(findings_);

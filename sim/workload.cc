@@ -162,6 +162,13 @@ void Workload::Drained(Connection& connection, int at) {
       findings_, [&](Operation& operation, bool well) { Ended(connection, at, operation, well); });
 }
 
+// Where packets are forged, whatever came of those before it.
+void Workload::BecameDoubtful(Connection& connection, int at, const Operation& operation) {
+  const uint64_t queue = connection.id * 2 + static_cast<uint64_t>(at);
+  connection.side(1 - at).node->atomics[operation.immediate].Failed(
+      connection.is_attacked ? kDoubtful + operation.id : queue, operation.word);
+}
+
 // An operation that failed keeps its slots: packets of it may still be on their way.
 void Workload::Ended(Connection& connection, int at, Operation& operation, bool well) {
   Side& side = connection.side(at);
@@ -169,10 +176,7 @@ void Workload::Ended(Connection& connection, int at, Operation& operation, bool 
   if (well && !connection.is_attacked) {
     EndedWell(connection, at, operation);
   } else if (operation.opcode == SendOpcode::kFetchAndAdd && operation.fate == Fate::kSuccess) {
-    // Done or not; where answers are forged, whatever came of those before it.
-    const uint64_t queue = connection.id * 2 + static_cast<uint64_t>(at);
-    peer.node->atomics[operation.immediate].Failed(
-        connection.is_attacked ? kDoubtful + operation.id : queue, operation.word);
+    BecameDoubtful(connection, at, operation);
   }
   LoanWorkEnded(side, operation, well);
   if (operation.remote_slot && operation.loan != 0) {

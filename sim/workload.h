@@ -32,6 +32,8 @@ class Workload {
   void PollSends(Connection& connection, int at, Time now);
   // The send queue of a side is empty.
   void Drained(Connection& connection, int at);
+  // A fetch-and-add was done, or not.
+  static void BecameDoubtful(Connection& connection, int at, const Operation& operation);
 
   // The owner takes keys away while they may be in use, and memory.
   void EndSomeLoan(Connection& connection, int owner, Time now);

@@ -90,6 +90,7 @@ bool Engine::TakePages() {
   transport::Turn turn = MakeTurn();
   for (const PageJob& job : done_pages_) {
     const bool available = job.is_mapped || MapPages(memory, pager_.watch(), job, now_);
+    if (job.is_ahead) continue;
     if (!available) ++counters_.pages_refused;
     if (available) page_service_.Add(now_ - job.asked_at);
     QueuePair* const qp = qps.Find(job.request.qp);

@@ -1,5 +1,6 @@
 #include "adapter/pager.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "adapter/clock.h"
@@ -13,6 +14,21 @@ namespace {
 // give way meanwhile would be polite, but on a busy machine the processor would be gone for
 // milliseconds, and nobody would wake a thread that counts as awake.
 constexpr Duration kLinger = Microseconds(50);
+
+// Takes about as long to bring as to send, and both much longer than to ask.
+constexpr uint64_t kBytesAtOnce = 256 << 10;
+
+// What is left of the job, which is shortened to what is to be brought first.
+PageJob CutAfterFirst(PageJob& job) {
+  const PageShift page = job.request.fault.page_shift;
+  PageJob rest = job;
+  job.page_count = std::min(job.page_count, std::max<uint64_t>(1, kBytesAtOnce / page.bytes()));
+  rest.page_count -= job.page_count;
+  rest.address += job.page_count * page.bytes();
+  rest.request.fault.first_page += job.page_count;
+  rest.is_ahead = true;
+  return rest;
+}
 
 }  // namespace
 
@@ -83,14 +99,20 @@ void Pager::Work() {
       lock.lock();
       continue;
     }
-    PageJob job = jobs_.front();
+    const PageJob job = jobs_.front();
     jobs_.pop_front();
-    lock.unlock();
-    Bring(job);
-    Finish(job);
-    lock.lock();
+    BringInTurn(job, lock);
     if (lingers_ && !must_act()) Linger(lock);
   }
+}
+
+void Pager::BringInTurn(PageJob job, std::unique_lock<std::mutex>& lock) {
+  const PageJob rest = CutAfterFirst(job);
+  lock.unlock();
+  Bring(job);
+  Finish(job);
+  lock.lock();
+  if (rest.page_count > 0 && job.brought == job.page_count) jobs_.push_back(rest);
 }
 
 void Pager::Linger(std::unique_lock<std::mutex>& lock) {

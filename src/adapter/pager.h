@@ -26,6 +26,7 @@ struct PageJob {
   uint64_t page_count = 0;
   uint64_t brought = 0;    // pages from the first on; 0 if not even that one is to be had
   bool is_mapped = false;  // they are in the tables already
+  bool is_ahead = false;   // nobody waits for them yet
   Time asked_at = {};
   // The memory of its region, if that lies in one piece.
   uint64_t region_address = 0;
@@ -34,6 +35,9 @@ struct PageJob {
 
 // Brings pages of this process, on threads of its own, because that may take as long as a disk. The
 // engine hands in what it must have and takes back what is done, and never waits.
+//
+// A long request is told when its beginning is there; what is behind is brought ahead of who goes
+// on with it, behind the requests of others.
 //
 // A request of which the end is not to be had may still go on with its beginning: what of it is
 // there is brought, one page at least, and the queue pair asks again when it gets further.
@@ -77,6 +81,7 @@ class Pager {
 
  private:
   void Work();
+  void BringInTurn(PageJob job, std::unique_lock<std::mutex>& lock);
   bool must_act() const { return stops_ || !jobs_.empty() || look_is_wanted_; }
   void Linger(std::unique_lock<std::mutex>& lock);
 

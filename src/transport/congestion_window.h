@@ -7,23 +7,38 @@ namespace verbena::transport {
 
 // How many packets may be under way unacknowledged. Additive increase, multiplicative decrease, as
 // TCP Reno: one more per window acknowledged, half after a loss, once per window. Sound on any
-// network, and on a loss-free one it soon stands at its maximum. A value type; another policy is
-// another class with these functions.
+// network, and on a loss-free one it soon stands at its maximum.
+//
+// What is sent to a peer that is not ready for it is sent in vain, a window of it. So after that
+// the window opens anew, by a quarter with each window acknowledged, up to where it was: pages come
+// about as fast as packets, and the next one that is absent should cost less than the first.
+//
+// A value type; another policy is another class with these functions.
 class CongestionWindow {
  public:
   static constexpr uint32_t kInitial = 64;
   static constexpr uint32_t kMin = 4;
   static constexpr uint32_t kMax = 1024;
+  static constexpr uint32_t kReopened = 16;
 
-  uint32_t packets() const { return packets_; }
+  uint32_t packets() const { return std::min(packets_, opening_); }
 
   void OnAcknowledged(uint32_t packets) {
+    if (opening_ < packets_) {
+      opening_ += (packets + 3) / 4;
+      return;
+    }
     credit_ += packets;
     while (credit_ >= packets_ && packets_ < kMax) {
       credit_ -= packets_;
       ++packets_;
     }
     credit_ = std::min(credit_, packets_);
+  }
+
+  void OnNotReady() {
+    opening_ = kReopened;
+    credit_ = 0;
   }
 
   void OnLoss() {
@@ -33,7 +48,8 @@ class CongestionWindow {
 
  private:
   uint32_t packets_ = kInitial;
-  uint32_t credit_ = 0;  // acknowledged since the window last grew
+  uint32_t opening_ = kMax;  // at most as many, until it has caught up
+  uint32_t credit_ = 0;      // acknowledged since the window last grew
 };
 
 }  // namespace verbena::transport

@@ -23,5 +23,17 @@ TEST(CongestionWindowTest, HalvesAtALossAndStaysWithinItsBounds) {
   EXPECT_EQ(window.packets(), CongestionWindow::kMax);
 }
 
+TEST(CongestionWindowTest, OpensAnewForAPeerThatWasNotReady) {
+  CongestionWindow window;
+  window.OnNotReady();
+  EXPECT_EQ(window.packets(), CongestionWindow::kReopened);
+  window.OnAcknowledged(CongestionWindow::kReopened);
+  EXPECT_EQ(window.packets(), CongestionWindow::kReopened * 5 / 4);
+  window.OnAcknowledged(1'000);
+  EXPECT_EQ(window.packets(), CongestionWindow::kInitial);
+  window.OnAcknowledged(CongestionWindow::kInitial);
+  EXPECT_EQ(window.packets(), CongestionWindow::kInitial + 1) << "and goes on as ever";
+}
+
 }  // namespace
 }  // namespace verbena::transport

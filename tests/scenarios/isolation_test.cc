@@ -160,7 +160,8 @@ TEST_P(IsolationTest, TheOtherCompletesAtTheSameTimes) {
   Isolation beside(GetParam());
   EXPECT_EQ(beside.Run(), expected);
   EXPECT_GT(beside.faults(), 0u);
-  EXPECT_FALSE(beside.bad_one_has_completed()) << "it faults for ever";
+  // Pages that are there for a moment are there long enough for what was kept.
+  EXPECT_EQ(beside.bad_one_has_completed(), GetParam() == Trouble::kPagesGoAtOnce);
   EXPECT_EQ(beside.timeouts(), 0u);
 }
 

@@ -87,6 +87,7 @@ void Requester::OnAcknowledge(wire::Syndrome syndrome, wire::Psn psn, Turn& turn
       if (!AcknowledgeBefore(psn, turn)) return;
       if (!retry_.TakeRnrRetry()) return FailAt(psn, CompletionStatus::kRnrRetryExceeded, turn);
       GoBack(psn);
+      window_.OnNotReady();
       retry_.Wait(turn.now + wire::DurationOf(syndrome.rnr_timer()));
       return;
     case wire::Syndrome::Kind::kNak:

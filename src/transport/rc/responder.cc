@@ -49,6 +49,8 @@ void Responder::Start(wire::Psn expected) {
   nak_.reset();
   ack_is_due_ = false;
   inbound_wait_.reset();
+  kept_.Drop();
+  has_dropped_ = false;
   losses_ = 0;
   reply_wait_.reset();
   failure_.reset();
@@ -81,9 +83,32 @@ void Responder::OnExpected(const wire::Packet& packet, Turn& turn) {
   if (!refusal) refusal = CheckResources(packet, turn);
   if (!refusal) refusal = CheckLength(packet, message_, config_.path_mtu);
   if (!refusal) refusal = Execute(packet, turn);
-  if (refusal) return Refuse(*refusal, expected_, msn_, turn);
+  if (refusal) {
+    if (*refusal == Cause(Reason::kPagesAbsent)) kept_.Keep(packet);
+    return Refuse(*refusal, expected_, msn_, turn);
+  }
   // If it waited for pages, they have come; how they come otherwise is nobody's concern any more.
   inbound_wait_.reset();
+  kept_.Drop();
+  has_dropped_ = false;
+}
+
+// Its pages are there.
+void Responder::ExecuteKept(Turn& turn) {
+  const auto packet = kept_.packet();
+  CHECK(packet.has_value());
+  const bool peer_is_told = !nak_.has_value();
+  const bool has_dropped = has_dropped_;
+  OnExpected(*packet, turn);
+  if (told_ != Told::kNothing || failure_) return;  // it was refused
+  if (peer_is_told) {
+    // It went back to this packet, and goes on behind it when it hears that it is done.
+    told_ = Told::kSequenceError;
+  } else if (has_dropped) {
+    return Refuse(Reason::kSequenceGap, expected_, msn_, turn);
+  }
+  const Operation operation = packet->info().operation;
+  if (operation == Operation::kSend || operation == Operation::kWrite) ack_is_due_ = true;
 }
 
 // IBA 9.7.5.1.3 and 9.7.5.1.4: what was executed is not executed again, but for reads, which are.
@@ -119,6 +144,7 @@ void Responder::AnswerAgain(Reply& reply, const wire::Packet& packet, Turn& turn
 
 // IBA 9.7.5.2: one NAK for one hole, and none where the peer knows already that it must come back.
 void Responder::OnAhead(Turn& turn) {
+  has_dropped_ = true;
   if (told_ == Told::kNothing) Refuse(Reason::kSequenceGap, expected_, msn_, turn);
 }
 
@@ -173,7 +199,7 @@ void Responder::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
     inbound_wait_.reset();
     if (told_ != Told::kPagesAbsent) return;  // the packet came again, and fared otherwise
     if (available) {
-      ack_is_due_ = true;
+      ExecuteKept(turn);
     } else {
       Refuse(otherwise, expected_, msn_, turn);
     }
@@ -183,6 +209,8 @@ void Responder::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
 
 void Responder::Flush(Turn& turn) {
   message_ = {};
+  inbound_wait_.reset();  // what was kept is not executed any more
+  kept_.Drop();
   while (const auto key = replies_.TakeHeldKey()) turn.memory.one_touch.Release(*key);
   receive_.Flush(turn);
 }

@@ -7,6 +7,7 @@
 #include "memory/memory_core.h"
 #include "queue/completion_queue.h"
 #include "transport/outbox.h"
+#include "transport/rc/kept_packet.h"
 #include "transport/rc/placement.h"
 #include "transport/rc/rc_config.h"
 #include "transport/rc/receive_source.h"
@@ -33,10 +34,11 @@ namespace verbena::transport {
 // none may overtake a reply. A NAK that is not about sequence or readiness is the last word: the
 // responder sends what it owed before it, then that, and takes nothing more.
 //
-// Absent pages. A send, write or atomic that meets them is answered with an RNR NAK, and it and
-// those behind it are dropped without a word until it comes again; once the pages are there an
-// acknowledgement that nobody asked for says so. The reply to a read waits for its pages. Pages
-// that are lost between translation and copy are absent pages, kLossesMax times a message.
+// Absent pages. A send, write or atomic that meets them is answered with an RNR NAK, and kept;
+// those behind it are dropped without a word. Once the pages are there it is executed, and an
+// acknowledgement, asked for or not, says that the peer may go on behind it. The reply to a read
+// waits for its pages. Pages that are lost between translation and copy are absent pages,
+// kLossesMax times a message.
 //
 // Invariant: a packet is executed only when its PSN is expected_; what is refused leaves expected_
 // and the message in progress as they were, so that it can be resumed there.
@@ -121,6 +123,7 @@ class Responder {
   wire::Syndrome SyndromeOf(Cause cause, const Verdict& verdict, const Turn& turn) const;
   void Fail(Cause cause, const Verdict& verdict, Turn& turn);
   FaultTicket RequestPages(const memory::Fault& fault, Turn& turn);
+  void ExecuteKept(Turn& turn);
 
   // responder_execute.cc: what a request does; nothing, or why it does not
   using Outcome = std::optional<Cause>;
@@ -172,7 +175,9 @@ class Responder {
   bool ack_is_due_ = false;  // of all before expected_
   wire::Psn answered_;       // the last packet that any answer has covered
   std::optional<InboundWait> inbound_wait_;
-  uint8_t losses_ = 0;  // of pages under the message in progress
+  KeptPacket kept_;           // the one that waits, while told_ is kPagesAbsent
+  bool has_dropped_ = false;  // packets behind it
+  uint8_t losses_ = 0;        // of pages under the message in progress
   bool had_receive_fault_ = false;
   std::optional<ReplyWait> reply_wait_;
   uint64_t tickets_ = 0;

@@ -46,6 +46,8 @@ class Packet {
   }
   [[nodiscard]] Icrc icrc() const { return LoadIcrc(bytes_.last(kIcrcSize)); }
   [[nodiscard]] std::size_t size() const { return bytes_.size(); }
+  // All of it, as it came.
+  [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
 
  private:
   Packet(std::span<const std::byte> bytes, const OpcodeInfo& info, const Bth& bth,
