@@ -349,9 +349,8 @@ bool QueuePair::TakeBack(const transport::OutPacket& packet, bool is_loss, trans
   if (auto* const rc = std::get_if<transport::RcQp>(&machine_)) {
     return rc->TakeBack(packet, is_loss, turn);
   }
-  if (!is_loss) return false;
-  Tell(machine_, [](auto& machine) { machine.BecomeFailed(); });
-  turn.outbox.Raise({transport::AsyncEventType::kQpAccessError, number_});
+  if (auto* const uc = std::get_if<transport::UcQp>(&machine_)) uc->TakeBack(packet, is_loss);
+  if (auto* const ud = std::get_if<transport::UdQp>(&machine_)) ud->TakeBack(packet, is_loss);
   return true;
 }
 

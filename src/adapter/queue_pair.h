@@ -115,9 +115,8 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   // kXrcReceive: the queue is to leave its domain.
   void ForgetReceiver(const Srq& srq, transport::Turn& turn);
   // A packet of its last run is not sent, because memory that it names is gone (`is_loss`), or
-  // because it is behind such a one. A reliable connection asks for the pages and sends it again;
-  // an unreliable one has told the program already that it was sent, and ends. False if the packet
-  // must be sent all the same.
+  // because it is behind such a one. The machine asks for the pages and sends it later. False if
+  // the packet must be sent all the same.
   bool TakeBack(const transport::OutPacket& packet, bool is_loss, transport::Turn& turn);
 
   [[nodiscard]] QpCounters counters() const;

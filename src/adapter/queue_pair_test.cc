@@ -214,17 +214,5 @@ TEST_F(PrefetchTest, WhatWaitsBehindOthersIsAskedForAtOnce) {
   qp.Empty(turn_);
 }
 
-TEST_F(QueuePairTest, MemoryThatIsGoneEndsAnUnreliableOne) {
-  QueuePair qp(wire::QpNumber(2), Spec(QpType::kUc), surroundings_);
-  for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
-  EXPECT_FALSE(qp.TakeBack({}, false, turn_)) << "nobody minds a hole";
-  EXPECT_TRUE(qp.TakeBack({}, true, turn_));
-  EXPECT_TRUE(qp.Run(turn_)) << "once more for those who posted meanwhile";
-  EXPECT_FALSE(qp.Run(turn_));
-  EXPECT_EQ(qp.state(), QpState::kErr);
-  ASSERT_EQ(outbox_.events().size(), 1U);
-  EXPECT_EQ(outbox_.events()[0].type, transport::AsyncEventType::kQpAccessError);
-}
-
 }  // namespace
 }  // namespace verbena::adapter
