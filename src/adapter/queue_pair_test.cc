@@ -198,6 +198,26 @@ TEST_F(PrefetchTest, AReliableConnectionLooksAtOneRoundOfReceives) {
   qp.Empty(turn_);
 }
 
+TEST_F(PrefetchTest, BuffersOfASharedQueueAreAskedForByAnyOfItsQueuePairs) {
+  for (const QpType type : {QpType::kRc, QpType::kUc, QpType::kUd}) {
+    Srq srq(4, 1, pd_);
+    QpSpec spec = Spec(type);
+    spec.srq = &srq;
+    QueuePair one(wire::QpNumber(2), spec, surroundings_);
+    QueuePair other(wire::QpNumber(3), spec, surroundings_);
+    Move(one, QpState::kInit);
+    Move(other, QpState::kInit);
+    for (uint64_t i = 0; i < 3; ++i) {
+      const queue::Sge sge = Bytes(i * 4'096, 100);
+      ASSERT_TRUE(srq.Post({.sges = {&sge, 1}}).has_value());
+    }
+    EXPECT_EQ(RunOnce(one).size(), 3U) << NameOf(type);
+    EXPECT_TRUE(RunOnce(other).empty()) << "once";
+    one.Empty(turn_);
+    other.Empty(turn_);
+  }
+}
+
 TEST_F(PrefetchTest, WhatWaitsBehindOthersIsAskedForAtOnce) {
   QueuePair qp(wire::QpNumber(2), Spec(QpType::kRc), surroundings_);
   for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
