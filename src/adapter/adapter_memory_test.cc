@@ -236,6 +236,30 @@ TEST_F(AdapterMemoryTest, ReregisteringChangesTheKey) {
             CompletionStatus::kRemoteAccessError);
 }
 
+// Its buffers are all absent, but were asked for before the messages came.
+TEST_F(AdapterMemoryTest, ABurstOfMessagesToASharedQueueDoesNotWaitForEach) {
+  constexpr uint32_t kMessages = 32;
+  Srq& srq = **b_.adapter().CreateSrq(b_.pd(), kMessages, 1);
+  for (uint64_t i = 0; i < kMessages; ++i) {
+    const queue::Sge buffer = b_.Bytes(i * 4'096, 100);
+    ASSERT_TRUE(b_.adapter().PostReceive(srq, {.sges = {&buffer, 1}}).has_value());
+  }
+  QpSpec spec = b_.Spec(QpType::kRc);
+  spec.srq = &srq;
+  QueuePair& qb = **b_.adapter().CreateQp(spec);
+  QueuePair& qa = a_.MakeQp(QpType::kRc);
+  Connect(a_, qa, b_, qb);
+  for (uint64_t i = 0; i < kMessages; ++i) {
+    Post(a_, qa, MakeSend(SendOpcode::kSend, i), a_.Bytes(0, 100));
+  }
+  for (uint64_t i = 0; i < kMessages; ++i) {
+    const auto completion = a_.Wait();
+    ASSERT_TRUE(completion.has_value());
+    EXPECT_EQ(completion->status, CompletionStatus::kSuccess);
+  }
+  EXPECT_LT(a_.adapter().Query(qa)->counters.rnr_naks, kMessages / 4);
+}
+
 // Of an unreliable queue pair that sends, of either kind.
 class UnreliableMemoryTest : public testing::TestWithParam<QpType> {
  protected:
