@@ -70,8 +70,9 @@ class Torture : public testing::Test {
     while (!shared_->is_over.load()) {
       if (shared_->asked.load() == shared_->answered.load()) {
         if (qp != nullptr) receiver.Refill();
-        while (receiver.Take(Microseconds(50))) {
+        while (receiver.Take(Microseconds(1))) {
         }
+        usleep(50);  // there are enough who poll
         continue;
       }
       if (qp != nullptr) adapter::Succeed(victim_->adapter().Destroy(qp));
