@@ -131,17 +131,6 @@ void Describe(const Simulator::Result& result) {
       static_cast<unsigned long long>(result.digest));
 }
 
-// Runs it once more, for its packets.
-void TellFailure(const Swarm& swarm, const Simulator::Result& result) {
-  const std::string path = "verbena-sim-" + std::to_string(swarm.seed) + ".pcapng";
-  RunWithCapture(swarm, path);
-  std::printf("FAILED: seed %llu, commit " VERBENA_COMMIT
-              "\n%s%s\npackets: %s\n"
-              "repeat with: build/bin/verbena-sim --seed %llu --verbose\n",
-              static_cast<unsigned long long>(swarm.seed), swarm.ToString().c_str(),
-              result.failure.c_str(), path.c_str(), static_cast<unsigned long long>(swarm.seed));
-}
-
 struct Progress {
   Clock::time_point start = Clock::now();
   Clock::time_point told = start;
@@ -161,19 +150,6 @@ void Tell(const Progress& progress, const char* end) {
   std::fflush(stdout);
 }
 
-// True unless it fails.
-bool RunAdapters(uint64_t seed, const Arguments& arguments) {
-  const Swarm swarm = Swarm::Draw(seed);
-  if (arguments.verbose) std::fputs(swarm.ToString().c_str(), stdout);
-  std::fflush(stdout);
-  const Simulator::Result result = arguments.capture.empty()
-                                       ? Simulator::Run(swarm, nullptr)
-                                       : RunWithCapture(swarm, arguments.capture);
-  if (arguments.verbose) Describe(result);
-  if (!result.failure.empty()) TellFailure(swarm, result);
-  return result.failure.empty();
-}
-
 void Describe(const PagingRun::Result& result) {
   const auto& counters = result.counters;
   std::printf(
@@ -189,26 +165,45 @@ void Describe(const PagingRun::Result& result) {
       static_cast<unsigned long long>(result.digest));
 }
 
-// Runs it once more, for its trace.
-void TellFailure(const PagingPlan& plan, const PagingRun::Result& result) {
-  const std::string path = "verbena-sim-paging-" + std::to_string(plan.seed) + ".txt";
-  std::ofstream file(path);
-  PagingRun::Run(plan, [&file](const std::string& line) { file << line << "\n"; });
+// What is done with a seed: run(plan), and if that fails record(plan), which runs it once more and
+// says what it has left for us to look at. True unless it fails.
+template <class Plan, class Run, class Record>
+bool RunPlan(const Plan& plan, const Arguments& arguments, Run run, Record record) {
+  if (arguments.verbose) std::fputs(plan.ToString().c_str(), stdout);
+  std::fflush(stdout);
+  const auto result = run(plan);
+  if (arguments.verbose) Describe(result);
+  if (result.failure.empty()) return true;
+  const std::string left = record(plan);
+  const auto seed = static_cast<unsigned long long>(plan.seed);
   std::printf("FAILED: seed %llu, commit " VERBENA_COMMIT
-              "\n%s%s\ntrace: %s\n"
-              "repeat with: build/bin/verbena-sim --paging --seed %llu --verbose\n",
-              static_cast<unsigned long long>(plan.seed), plan.ToString().c_str(),
-              result.failure.c_str(), path.c_str(), static_cast<unsigned long long>(plan.seed));
+              "\n%s%s\n%s\n"
+              "repeat with: build/bin/verbena-sim %s--seed %llu --verbose\n",
+              seed, plan.ToString().c_str(), result.failure.c_str(), left.c_str(),
+              arguments.paging ? "--paging " : "", seed);
+  return false;
+}
+
+bool RunAdapters(uint64_t seed, const Arguments& arguments) {
+  const auto run = [&](const Swarm& swarm) {
+    return arguments.capture.empty() ? Simulator::Run(swarm, nullptr)
+                                     : RunWithCapture(swarm, arguments.capture);
+  };
+  return RunPlan(Swarm::Draw(seed), arguments, run, [](const Swarm& swarm) {
+    const std::string path = "verbena-sim-" + std::to_string(swarm.seed) + ".pcapng";
+    RunWithCapture(swarm, path);
+    return "packets: " + path;
+  });
 }
 
 bool RunPaging(uint64_t seed, const Arguments& arguments) {
-  const PagingPlan plan = PagingPlan::Draw(seed);
-  if (arguments.verbose) std::fputs(plan.ToString().c_str(), stdout);
-  std::fflush(stdout);
-  const PagingRun::Result result = PagingRun::Run(plan, {});
-  if (arguments.verbose) Describe(result);
-  if (!result.failure.empty()) TellFailure(plan, result);
-  return result.failure.empty();
+  const auto run = [](const PagingPlan& plan) { return PagingRun::Run(plan, {}); };
+  return RunPlan(PagingPlan::Draw(seed), arguments, run, [](const PagingPlan& plan) {
+    const std::string path = "verbena-sim-paging-" + std::to_string(plan.seed) + ".txt";
+    std::ofstream file(path);
+    PagingRun::Run(plan, [&file](const std::string& line) { file << line << "\n"; });
+    return "trace: " + path;
+  });
 }
 
 void RunSeed(uint64_t seed, const Arguments& arguments, Progress& progress) {

@@ -236,5 +236,83 @@ TEST_F(AdapterMemoryTest, ReregisteringChangesTheKey) {
             CompletionStatus::kRemoteAccessError);
 }
 
+// Its buffers are all absent, but were asked for before the messages came.
+TEST_F(AdapterMemoryTest, ABurstOfMessagesToASharedQueueDoesNotWaitForEach) {
+  constexpr uint32_t kMessages = 32;
+  Srq& srq = **b_.adapter().CreateSrq(b_.pd(), kMessages, 1);
+  for (uint64_t i = 0; i < kMessages; ++i) {
+    const queue::Sge buffer = b_.Bytes(i * 4'096, 100);
+    ASSERT_TRUE(b_.adapter().PostReceive(srq, {.sges = {&buffer, 1}}).has_value());
+  }
+  QpSpec spec = b_.Spec(QpType::kRc);
+  spec.srq = &srq;
+  QueuePair& qb = **b_.adapter().CreateQp(spec);
+  QueuePair& qa = a_.MakeQp(QpType::kRc);
+  Connect(a_, qa, b_, qb);
+  for (uint64_t i = 0; i < kMessages; ++i) {
+    Post(a_, qa, MakeSend(SendOpcode::kSend, i), a_.Bytes(0, 100));
+  }
+  for (uint64_t i = 0; i < kMessages; ++i) {
+    const auto completion = a_.Wait();
+    ASSERT_TRUE(completion.has_value());
+    EXPECT_EQ(completion->status, CompletionStatus::kSuccess);
+  }
+  EXPECT_LT(a_.adapter().Query(qa)->counters.rnr_naks, kMessages / 4);
+}
+
+// Of an unreliable queue pair that sends, of either kind.
+class UnreliableMemoryTest : public testing::TestWithParam<QpType> {
+ protected:
+  UnreliableMemoryTest() { Connect(a_, from_, b_, to_); }
+
+  // How a send of the page ends.
+  CompletionStatus Send() {
+    queue::SendOperand operand;
+    if (GetParam() == QpType::kUd) {
+      operand = queue::Datagram{.handle = handle_,
+                                .qp = queue::QpNumber(to_.number().value()),
+                                .q_key = queue::QKey(kTestQKey.value())};
+    }
+    Post(a_, from_, MakeSend(SendOpcode::kSend, 1, operand), a_.Bytes(0, 1'000));
+    const auto completion = a_.Wait();
+    EXPECT_TRUE(completion.has_value());
+    return completion ? completion->status : CompletionStatus::kGeneralError;
+  }
+
+  TestNode a_{"127.0.0.1"}, b_{"127.0.0.1"};
+  QueuePair& from_ = a_.MakeQp(GetParam());
+  QueuePair& to_ = b_.MakeQp(GetParam());
+  const queue::AddressHandleId handle_ = *a_.adapter().CreateAddressHandle(a_.pd(), Way(a_, b_));
+};
+INSTANTIATE_TEST_SUITE_P(Both, UnreliableMemoryTest, testing::Values(QpType::kUc, QpType::kUd));
+
+TEST_P(UnreliableMemoryTest, MemoryThatIsGoneFailsTheSendAndNoMore) {
+  ASSERT_EQ(Send(), CompletionStatus::kSuccess);
+  a_.TakeAway(0, 4'096);
+  EXPECT_EQ(Send(), CompletionStatus::kLocalProtectionError);
+  EXPECT_EQ(a_.adapter().Query(from_)->state, transport::QpState::kSqe) << "it receives on";
+  a_.GiveBack(0, 4'096);
+  QpChange change;
+  change.attributes.state = transport::QpState::kRts;
+  change.mask = Attribute::kState;
+  Succeed(a_.adapter().Modify(from_, change));
+  EXPECT_EQ(Send(), CompletionStatus::kSuccess);
+}
+
+TEST_P(UnreliableMemoryTest, OtherMemoryInItsPlaceIsSent) {
+  b_.Fill(0, 2'000, 1);
+  PostReceive(b_, to_, 1, b_.Bytes(0, 2'000));
+  PostReceive(b_, to_, 2, b_.Bytes(0, 2'000));
+  const uint64_t offset = GetParam() == QpType::kUd ? 40 : 0;
+  for (const uint8_t seed : {uint8_t{3}, uint8_t{4}}) {
+    a_.TakeAway(0, 4'096);
+    a_.GiveBack(0, 4'096);
+    a_.Fill(0, 1'000, seed);
+    ASSERT_EQ(Send(), CompletionStatus::kSuccess);
+    ASSERT_TRUE(b_.Wait().has_value());
+    EXPECT_TRUE(b_.Holds(offset, 1'000, seed));
+  }
+}
+
 }  // namespace
 }  // namespace verbena::adapter

@@ -22,6 +22,14 @@ bool Overlaps(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size) {
   return a < b + b_size && b < a + a_size;
 }
 
+// Calls fn(first, last) for the program's view of it, and for the adapter's.
+template <class Fn>
+void ForEachView(const ManagedArena& arena, Fn fn) {
+  for (const uint64_t base : {arena.cpu_base, arena.adapter_base}) {
+    fn(memory::MachineAddress(base), memory::MachineAddress(base + arena.size - 1));
+  }
+}
+
 // A store that is full and well by turns must not fill memory with what it says.
 constexpr size_t kNotesMax = 100;
 
@@ -65,6 +73,11 @@ ErrorOr<ManagedArena*> ManagedPages::Make(managed::ArenaOptions options) {
   arena->size = (*made)->bytes().size();
   arena->arena = std::move(*made);
   const EngineLock lock(engine_);
+  // Whoever has this lock must never wait for the program's view, which a list would have it touch;
+  // and the adapter's may be touched only where a region of the arena says so.
+  ForEachView(*arena, [this](memory::MachineAddress first, memory::MachineAddress last) {
+    engine_.memory.KeepFromLists(first, last);
+  });
   arenas_.push_back(std::move(arena));
   return arenas_.back().get();
 }
@@ -74,6 +87,9 @@ std::unique_ptr<ManagedArena> ManagedPages::Remove(const ManagedArena* arena) {
   CHECK(found != arenas_.end());
   std::unique_ptr<ManagedArena> removed = std::move(*found);
   arenas_.erase(found);
+  ForEachView(*removed, [this](memory::MachineAddress first, memory::MachineAddress last) {
+    engine_.memory.AllowInLists(first, last);
+  });
   // Nobody waits for it any more who could be helped.
   for (auto at = pending_.begin(); at != pending_.end();) {
     if (at->second.arena != arena) {

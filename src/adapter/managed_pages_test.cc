@@ -1,5 +1,6 @@
 #include "adapter/managed_pages.h"
 
+#include <array>
 #include <cstring>
 
 #include <gtest/gtest.h>
@@ -135,6 +136,50 @@ TEST_F(ManagedPagesTest, TheAdapterEndsAtAnyTime) {
     Post(node_, qa_, MakeSend(SendOpcode::kRead, 1, remote), node_.Bytes(page * kPage, kPage));
   }
   node_.CloseAdapter();
+}
+
+// A list of one page, by call and by work request: a copy to the program's view could wait for the
+// arena, which waits for whoever copies.
+class ManagedListTest : public ManagedPagesTest {
+ protected:
+  ErrorOr<memory::RegionKeys> RegisterByCall(uint64_t page) {
+    const std::array pages{memory::PhysicalAddress(page)};
+    return node_.adapter().RegisterRegion(
+        {.pd = node_.pd(), .start = {}, .length = kPage, .rights = memory::Rights::kAll},
+        memory::PageListBacking{.pages = pages});
+  }
+  CompletionStatus RegisterByWork(uint64_t page) {
+    QpSpec spec = node_.Spec(transport::QpType::kRc);
+    spec.registration = transport::RegistrationMode::kAnticipatory;
+    QueuePair& qp = **node_.adapter().CreateQp(spec);
+    Connect(node_, qp, node_, node_.MakeQp(transport::QpType::kRc));
+    const memory::Key key = node_.adapter().ReserveRegion(node_.pd(), 1, PageShift(12))->local;
+    const queue::SendWqe wqe = MakeSend(SendOpcode::kRegister, 2,
+                                        queue::Registration{.key = queue::KeyValue(key.value()),
+                                                            .rights = memory::Rights::kAll.bits(),
+                                                            .page_shift = 12,
+                                                            .length = kPage});
+    EXPECT_TRUE(node_.adapter().PostSend(qp, {.wqe = wqe, .pages = {&page, 1}}).has_value());
+    const auto completion = node_.Wait();
+    return completion ? completion->status : CompletionStatus::kGeneralError;
+  }
+};
+
+TEST_F(ManagedListTest, NamesNoManagedMemory) {
+  const std::array views{arena_->cpu_base, arena_->adapter_base};
+  for (const uint64_t view : views) {
+    const auto called = RegisterByCall(view + kPage);
+    ASSERT_FALSE(called.has_value());
+    EXPECT_EQ(called.error().code, ErrorCode::kInvalid);
+    EXPECT_EQ(RegisterByWork(view + kPage), CompletionStatus::kLocalQpOperationError);
+  }
+  EXPECT_TRUE(RegisterByCall(node_.AddressOf(0)).has_value());
+  EXPECT_EQ(RegisterByWork(node_.AddressOf(0)), CompletionStatus::kSuccess);
+  Succeed(node_.adapter().DeregisterRegion(keys_.local));
+  Succeed(node_.adapter().Destroy(arena_));
+  for (const uint64_t view : views) {
+    EXPECT_EQ(RegisterByWork(view), CompletionStatus::kSuccess) << "it is managed no more";
+  }
 }
 
 }  // namespace

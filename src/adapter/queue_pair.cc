@@ -95,8 +95,7 @@ QueuePair::QueuePair(wire::QpNumber number, const QpSpec& spec, const QpSurround
       surroundings_(surroundings),
       send_queue_(has_send_queue() ? spec.send : queue::WorkQueueLimits{}),
       receive_queue_(has_receive_queue() ? spec.receive : queue::WorkQueueLimits{}),
-      receive_looks_(has_receive_queue() ? spec.receive.capacity : 0),
-      looks_at_receives_(receive_looks_ > 0) {}
+      look_ahead_(number, spec.pd, has_receive_queue() ? spec.receive.capacity : 0) {}
 
 QpState QueuePair::state() const {
   return Ask(machine_, QpState::kReset, [](const auto& machine) { return machine.state(); });
@@ -274,70 +273,34 @@ Time QueuePair::next_time() const {
   return Ask(machine_, Time::Never(), [](const auto& machine) { return machine.next_time(); });
 }
 
-// Asks for pages before they are missed. A reliable connection that finds all of them pays nothing
-// for it: its receive requests are looked at until a round of them was there, and of its send
-// requests those that have to wait for others.
-void QueuePair::LookAhead(transport::Turn& turn) {
-  if (is_unreliable()) return;
+// Nobody sends again what an unreliable one has no room for: it always looks.
+void QueuePair::LookAtReceives(transport::Turn& turn) {
+  if (spec_.srq != nullptr) {
+    look_ahead_.AtReceives(*spec_.srq, turn);
+  } else {
+    look_ahead_.AtReceives(receive_queue_, turn);
+  }
+}
+
+void QueuePair::LookForReliable(transport::Turn& turn) {
   auto& rc = std::get<transport::RcQp>(machine_);
-  if (rc.TakeReceiveFault()) {
-    receive_looks_ = receive_queue_.limits().capacity;
-    looks_at_receives_.store(receive_looks_ > 0, std::memory_order_relaxed);
+  const bool had_fault = rc.TakeReceiveFault();
+  if (Srq* const srq = static_cast<Srq*>(rc.shared_receives())) {
+    if (had_fault) LookAhead::BeginRound(*srq);
+    if (srq->looks.left > 0) look_ahead_.AtReceives(*srq, turn);
+  } else {
+    if (had_fault) look_ahead_.BeginRound(receive_queue_);
+    if (look_ahead_.looks_at_receives()) look_ahead_.AtReceives(receive_queue_, turn);
   }
-  if (receive_looks_ > 0) PrefetchReceives(turn);
-  if (rc.first_unsent() < send_queue_.end()) PrefetchSends(rc.first_unsent(), turn);
-}
-
-// Pages of a datagram's buffer are asked for when the buffer is posted: to ask for them when the
-// datagram comes is too late for it.
-void QueuePair::PrefetchReceives(transport::Turn& turn) {
-  const queue::WqeNumber end = receive_queue_.end();
-  for (auto n = std::max(prefetched_, receive_queue_.begin()); n < end; n = Next(n)) {
-    for (const queue::Sge& sge : receive_queue_.SgesAt(n)) {
-      Prefetch(sge, memory::Access::kLocalWrite, turn);
-    }
-    if (receive_looks_ > 0) --receive_looks_;
-  }
-  prefetched_ = end;
-  if (receive_looks_ == 0) looks_at_receives_.store(false, std::memory_order_relaxed);
-}
-
-// The one at first_unsent asks for its own.
-void QueuePair::PrefetchSends(queue::WqeNumber first_unsent, transport::Turn& turn) {
-  const queue::WqeNumber end = send_queue_.end();
-  // One that has not begun to send since a reset does not know where its queue begins.
-  const queue::WqeNumber begin = std::max(send_queue_.begin(), Next(first_unsent));
-  for (auto n = std::max(prefetched_sends_, begin); n < end; n = Next(n)) {
-    const bool fills = queue::PropertiesOf(send_queue_.At(n).opcode).needs_response;
-    const auto access = fills ? memory::Access::kLocalWrite : memory::Access::kLocalRead;
-    for (const queue::Sge& sge : send_queue_.SgesAt(n)) Prefetch(sge, access, turn);
-  }
-  prefetched_sends_ = end;
-}
-
-void QueuePair::Prefetch(const queue::Sge& sge, memory::Access access,
-                         transport::Turn& turn) const {
-  // No wait of a machine has this number: what comes is put into the tables, and no more.
-  constexpr transport::FaultTicket kNobodyWaits(~uint64_t{0});
-  // The rest of a long one is asked for when it is met.
-  const uint64_t length = std::min<uint64_t>(sge.length, transport::kSendAheadMax);
-  for (uint64_t done = 0; done < length;) {
-    const memory::Translation translation = turn.memory.translator.Translate(
-        memory::Key(sge.key.value()), memory::KeyAddress(sge.address + done), length - done, access,
-        who());
-    if (const memory::Fault* const fault = AsFault(translation)) {
-      turn.outbox.RequestPages({number_, kNobodyWaits, *fault});
-    }
-    const memory::Ready* const ready = AsReady(translation);
-    if (ready == nullptr) return;
-    done += ready->spans.length();
+  if (rc.first_unsent() < send_queue_.end()) {
+    look_ahead_.AtSends(send_queue_, rc.first_unsent(), turn);
   }
 }
 
 bool QueuePair::Run(transport::Turn& turn) {
-  if (is_unreliable()) PrefetchReceives(turn);
+  if (is_unreliable()) LookAtReceives(turn);
   const bool has_more = Ask(machine_, false, [&](auto& machine) { return machine.Run(turn); });
-  if (!std::holds_alternative<std::monostate>(machine_)) LookAhead(turn);
+  if (std::holds_alternative<transport::RcQp>(machine_)) LookForReliable(turn);
   return ShowState() || has_more;
 }
 
@@ -349,9 +312,8 @@ bool QueuePair::TakeBack(const transport::OutPacket& packet, bool is_loss, trans
   if (auto* const rc = std::get_if<transport::RcQp>(&machine_)) {
     return rc->TakeBack(packet, is_loss, turn);
   }
-  if (!is_loss) return false;
-  Tell(machine_, [](auto& machine) { machine.BecomeFailed(); });
-  turn.outbox.Raise({transport::AsyncEventType::kQpAccessError, number_});
+  if (auto* const uc = std::get_if<transport::UcQp>(&machine_)) uc->TakeBack(packet, is_loss);
+  if (auto* const ud = std::get_if<transport::UdQp>(&machine_)) ud->TakeBack(packet, is_loss);
   return true;
 }
 

@@ -8,6 +8,7 @@
 #include "adapter/completion_channel.h"
 #include "adapter/counters.h"
 #include "adapter/error.h"
+#include "adapter/look_ahead.h"
 #include "adapter/path_table.h"
 #include "adapter/ready_list.h"
 #include "adapter/srq.h"
@@ -80,7 +81,7 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   // Whoever posts a receive request must see to it that the queue pair runs: because it ends at
   // once, or because its buffers are to be there when a message comes that nobody will send again.
   [[nodiscard]] bool must_run_for_receives() const {
-    return is_unreliable() || looks_at_receives_.load(std::memory_order_relaxed) ||
+    return is_unreliable() || look_ahead_.looks_at_receives() ||
            transport::FlushesReceives(seen_state());
   }
 
@@ -115,9 +116,8 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   // kXrcReceive: the queue is to leave its domain.
   void ForgetReceiver(const Srq& srq, transport::Turn& turn);
   // A packet of its last run is not sent, because memory that it names is gone (`is_loss`), or
-  // because it is behind such a one. A reliable connection asks for the pages and sends it again;
-  // an unreliable one has told the program already that it was sent, and ends. False if the packet
-  // must be sent all the same.
+  // because it is behind such a one. The machine asks for the pages and sends it later. False if
+  // the packet must be sent all the same.
   bool TakeBack(const transport::OutPacket& packet, bool is_loss, transport::Turn& turn);
 
   [[nodiscard]] QpCounters counters() const;
@@ -136,10 +136,8 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   }
   bool has_send_queue() const { return spec_.type != transport::QpType::kXrcReceive; }
   bool has_receive_queue() const { return spec_.srq == nullptr && !is_extended(); }
-  void LookAhead(transport::Turn& turn);
-  void PrefetchReceives(transport::Turn& turn);
-  void PrefetchSends(queue::WqeNumber first_unsent, transport::Turn& turn);
-  void Prefetch(const queue::Sge& sge, memory::Access access, transport::Turn& turn) const;
+  void LookAtReceives(transport::Turn& turn);
+  void LookForReliable(transport::Turn& turn);
   transport::QpState seen_state() const { return seen_state_.load(std::memory_order_acquire); }
   // Tells posters, and runs once more if they may have seen the old state.
   bool ShowState();
@@ -161,12 +159,7 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   transport::QpAttributes attributes_;
   std::optional<AddressVector> path_;
   Machine machine_;
-  queue::WqeNumber prefetched_;        // receive requests before it have been looked at
-  queue::WqeNumber prefetched_sends_;  // the same of send requests
-  // Receive requests that are still to be looked at when they are posted, of a reliable connection:
-  // a round of its queue at first, and again after a message met buffers that were absent.
-  uint32_t receive_looks_ = 0;
-  std::atomic<bool> looks_at_receives_ = false;
+  LookAhead look_ahead_;
   std::atomic<transport::QpState> seen_state_ = transport::QpState::kReset;
 };
 

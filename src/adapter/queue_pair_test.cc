@@ -198,6 +198,26 @@ TEST_F(PrefetchTest, AReliableConnectionLooksAtOneRoundOfReceives) {
   qp.Empty(turn_);
 }
 
+TEST_F(PrefetchTest, BuffersOfASharedQueueAreAskedForByAnyOfItsQueuePairs) {
+  for (const QpType type : {QpType::kRc, QpType::kUc, QpType::kUd}) {
+    Srq srq(4, 1, pd_);
+    QpSpec spec = Spec(type);
+    spec.srq = &srq;
+    QueuePair one(wire::QpNumber(2), spec, surroundings_);
+    QueuePair other(wire::QpNumber(3), spec, surroundings_);
+    Move(one, QpState::kInit);
+    Move(other, QpState::kInit);
+    for (uint64_t i = 0; i < 3; ++i) {
+      const queue::Sge sge = Bytes(i * 4'096, 100);
+      ASSERT_TRUE(srq.Post({.sges = {&sge, 1}}).has_value());
+    }
+    EXPECT_EQ(RunOnce(one).size(), 3U) << NameOf(type);
+    EXPECT_TRUE(RunOnce(other).empty()) << "once";
+    one.Empty(turn_);
+    other.Empty(turn_);
+  }
+}
+
 TEST_F(PrefetchTest, WhatWaitsBehindOthersIsAskedForAtOnce) {
   QueuePair qp(wire::QpNumber(2), Spec(QpType::kRc), surroundings_);
   for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
@@ -212,18 +232,6 @@ TEST_F(PrefetchTest, WhatWaitsBehindOthersIsAskedForAtOnce) {
   EXPECT_TRUE(faults[2].for_write) << "a read fills its memory";
   EXPECT_TRUE(RunOnce(qp).empty()) << "once";
   qp.Empty(turn_);
-}
-
-TEST_F(QueuePairTest, MemoryThatIsGoneEndsAnUnreliableOne) {
-  QueuePair qp(wire::QpNumber(2), Spec(QpType::kUc), surroundings_);
-  for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
-  EXPECT_FALSE(qp.TakeBack({}, false, turn_)) << "nobody minds a hole";
-  EXPECT_TRUE(qp.TakeBack({}, true, turn_));
-  EXPECT_TRUE(qp.Run(turn_)) << "once more for those who posted meanwhile";
-  EXPECT_FALSE(qp.Run(turn_));
-  EXPECT_EQ(qp.state(), QpState::kErr);
-  ASSERT_EQ(outbox_.events().size(), 1U);
-  EXPECT_EQ(outbox_.events()[0].type, transport::AsyncEventType::kQpAccessError);
 }
 
 }  // namespace

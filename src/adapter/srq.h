@@ -26,6 +26,13 @@ struct TagMatching {
   Cq* cq = nullptr;       // where all receives of its queue pairs complete
 };
 
+// How far the requests of a receive queue have been looked at for pages that are absent, and how
+// many are still to be: a round of the queue at first, and another after a message met some.
+struct ReceiveLooks {
+  queue::WqeNumber next = {};  // those before it have been
+  uint32_t left = 0;
+};
+
 // A shared receive queue, with the domain that its buffers are of.
 //
 // Owned by the adapter. Thread rule: as its base; the rest under the engine's lock.
@@ -33,7 +40,11 @@ class Srq : public queue::SharedReceiveQueue {
  public:
   Srq(uint32_t capacity, uint32_t sges, memory::PdId pd, const XrcMembership& xrc = {},
       const TagMatching& matching = {})
-      : queue::SharedReceiveQueue(capacity, sges), pd_(pd), xrc_(xrc), tag_cq_(matching.cq) {
+      : queue::SharedReceiveQueue(capacity, sges),
+        looks{.left = capacity},
+        pd_(pd),
+        xrc_(xrc),
+        tag_cq_(matching.cq) {
     if (matching.tags_max > 0) tags_.emplace(matching.tags_max, sges);
   }
 
@@ -44,6 +55,7 @@ class Srq : public queue::SharedReceiveQueue {
   [[nodiscard]] Cq* tag_cq() const { return tag_cq_; }
 
   uint32_t users = 0;  // queue pairs
+  ReceiveLooks looks;  // by any of them
 
  private:
   const memory::PdId pd_;

@@ -1,31 +1,14 @@
 // The data path allocates nothing: counted, by operators of our own for this whole program.
 
-#include <cstdlib>
-#include <new>
+#include <cstddef>
+#include <memory>
 
 #include <gtest/gtest.h>
 
 #include "fabric/loopback.h"
 #include "fabric/udp_fabric.h"
+#include "tests/support/counted_allocations.h"
 #include "tests/support/udp_peers.h"
-
-namespace {
-
-// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): operators have no object
-thread_local size_t allocations = 0;
-
-}  // namespace
-
-void* operator new(size_t size) {
-  ++allocations;
-  if (void* const memory = std::malloc(size)) return memory;
-  std::abort();
-}
-void* operator new[](size_t size) { return operator new(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
 
 namespace verbena::fabric {
 namespace {

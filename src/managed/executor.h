@@ -7,12 +7,12 @@
 #include <memory>
 #include <vector>
 
+#include "base/lazy_array.h"
 #include "base/time.h"
 #include "managed/arena_options.h"
 #include "managed/cpu_view.h"
 #include "managed/fault_streams.h"
 #include "managed/inbox.h"
-#include "managed/lazy_array.h"
 #include "managed/memory_file.h"
 #include "managed/swap_store.h"
 #include "paging/ledger.h"

@@ -2,33 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <span>
 
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-
-namespace {
-
-// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): operators have no object
-thread_local size_t allocations = 0;
-
-}  // namespace
-
-// Counts what the pager allocates, by operators of our own for this whole program.
-void* operator new(size_t size) {
-  ++allocations;
-  if (void* const memory = std::malloc(size)) return memory;
-  std::abort();
-}
-void* operator new[](size_t size) { return operator new(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+#include "tests/support/counted_allocations.h"
 
 namespace verbena::managed {
 namespace {

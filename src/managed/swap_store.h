@@ -8,10 +8,10 @@
 #include <span>
 #include <vector>
 
+#include "base/lazy_array.h"
 #include "base/page.h"
 #include "base/ring.h"
 #include "managed/extent_map.h"
-#include "managed/lazy_array.h"
 #include "managed/packer.h"
 #include "managed/swap_file.h"
 

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/file_descriptor.h"
+#include "base/lazy_array.h"
 #include "base/page.h"
 #include "managed/cpu_view.h"
-#include "managed/lazy_array.h"
 
 namespace verbena::managed {
 

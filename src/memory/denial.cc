@@ -45,7 +45,7 @@ const char* NameOf(Denial denial) {
     case Denial::kTooManyPages:
       return "more pages than were reserved";
     case Denial::kBadPageList:
-      return "the page list is malformed";
+      return "the page list is malformed, or names memory that it may not";
     case Denial::kRightsTooWide:
       return "the rights are wider than the grantor's";
     case Denial::kWraps:

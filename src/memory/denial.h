@@ -36,7 +36,8 @@ enum class Denial : uint8_t {
   kStillInUse,      // a key that must be invalidated first, or a region with windows on it
   kNotInvalidable,  // kind of entry that no work request may invalidate
   kTooManyPages,    // more than was reserved
-  kBadPageList,     // misaligned page, first byte beyond the first page, or list too short
+  kBadPageList,     // misaligned page, first byte beyond the first page, list too short, or memory
+                    // that no list may name
   kRightsTooWide,   // asks for more than the one who grants it has
   kWraps,           // range runs past 2^64
 };

@@ -8,11 +8,13 @@ MemoryResult<Key> IscsiTasks::Begin(const TaskSpec& spec, const PageListBacking&
   const ProtectionDomain* domain = domains_.Find(spec.pd);
   if (domain == nullptr) return Fail(MemoryError::kNoSuchDomain);
   if (!domains_.OwnerOf(spec.pd)->MayUsePhysical()) return Fail(MemoryError::kNotPrivileged);
-  if (!CoversLength(backing, spec.length)) return Fail(MemoryError::kBadPageList);
+  const PhysicalSpace space = GuestTable::SpaceOf(domain->guest);
+  if (!CoversLength(backing, spec.length) || !MayList(store_, space, backing)) {
+    return Fail(MemoryError::kBadPageList);
+  }
   TranslationTable* pages = nullptr;
   if (spec.length > 0) {
-    const auto made = store_.Create(backing.pages.size(), backing.page_shift,
-                                    GuestTable::SpaceOf(domain->guest), std::nullopt);
+    const auto made = store_.Create(backing.pages.size(), backing.page_shift, space, std::nullopt);
     if (!made.has_value()) return Fail(made.error());
     pages = *made;
     MapPageList(store_, *pages, backing);

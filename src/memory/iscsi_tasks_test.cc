@@ -94,6 +94,10 @@ TEST_F(IscsiTasksTest, EveryRefusedBeginLeavesTheTablesAlone) {
   TaskSpec too_long = Spec(true);
   too_long.length = 2 * kPage;
   ExpectRefused(too_long, list(), MemoryError::kBadPageList);
+  const MachineAddress page(list().pages[0].value());
+  core_.KeepFromLists(page, page);
+  ExpectRefused(Spec(true), list(), MemoryError::kBadPageList);
+  core_.AllowInLists(page, page);
   TaskSpec unprivileged = Spec(true);
   unprivileged.pd = MakeDomain({.has_segments = true});
   ExpectRefused(unprivileged, list(), MemoryError::kNotPrivileged);

@@ -32,6 +32,15 @@ uint64_t MemoryCore::InvalidateMachine(MachineAddress first, MachineAddress last
   return gone;
 }
 
+void MemoryCore::KeepFromLists(MachineAddress first, MachineAddress last) {
+  InvalidateMachine(first, last);
+  translations.KeepFromLists(PhysicalAddress(first.value()), PhysicalAddress(last.value()));
+}
+
+void MemoryCore::AllowInLists(MachineAddress first, MachineAddress last) {
+  translations.AllowInLists(PhysicalAddress(first.value()), PhysicalAddress(last.value()));
+}
+
 uint64_t MemoryCore::ForgetMachine(MachineAddress first, MachineAddress last) {
   return translations.ForgetLinear(kMachineSpace, PhysicalAddress(first.value()),
                                    PhysicalAddress(last.value()));

@@ -46,6 +46,12 @@ class MemoryCore {
   // entries that can be asked for again become absent. Those of page lists stay, since nobody could
   // bring them back. Returns how many were present.
   uint64_t ForgetMachine(MachineAddress first, MachineAddress last);
+  // Memory that is registered in one piece only, because its pages come and go: page lists that
+  // name it are refused until it is given up. Entries that name it from before, when it was
+  // something else, are absent from now on.
+  void KeepFromLists(MachineAddress first, MachineAddress last);
+  void AllowInLists(MachineAddress first, MachineAddress last);
+
   // Whether an entry may name a page of these bytes.
   bool IsNamed(MachineAddress first, MachineAddress last) const;
 

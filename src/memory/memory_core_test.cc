@@ -150,5 +150,20 @@ TEST_F(MemoryCoreTest, TheWholeTableCanBeTakenDown) {
   EXPECT_EQ(core_.table.live_count(), 0u);
 }
 
+// As when a program's memory went and something else was mapped there, with the region still on it.
+TEST_F(MemoryCoreTest, WhatIsKeptFromListsIsAbsentWhereverItWasNamed) {
+  const RegionKeys linear = LinearRegion(0x10'0000, 2 * kPage);
+  const auto pages = Pages({0x10'1000});
+  const RegionSpec spec{.pd = pd_, .start = KeyAddress(0), .length = kPage, .rights = kLocal};
+  const auto listed = core_.regions.Register(spec, PageListBacking{pages, 0, kSmall});
+  ASSERT_TRUE(Succeeds(listed));
+  core_.KeepFromLists(MachineAddress(0x10'1000), MachineAddress(0x10'1FFF));
+  EXPECT_TRUE(IsReady(Translate(linear.local, 0x10'0000, kPage, Access::kLocalRead)));
+  EXPECT_NE(AsFault(Translate(linear.local, 0x10'1000, 1, Access::kLocalRead)), nullptr);
+  EXPECT_NE(AsFault(Translate(listed->local, 0, 1, Access::kLocalRead)), nullptr);
+  // In one piece it can be asked for, as any other.
+  EXPECT_TRUE(Succeeds(core_.regions.MapPages(linear.local, 1, 1, std::nullopt, true)));
+}
+
 }  // namespace
 }  // namespace verbena::memory

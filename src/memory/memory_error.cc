@@ -31,7 +31,7 @@ const char* NameOf(MemoryError error) {
     case MemoryError::kMisaligned:
       return "not on a page border";
     case MemoryError::kBadPageList:
-      return "the page list does not cover the length";
+      return "the page list does not cover the length, or names memory that it may not";
     case MemoryError::kRightsTooWide:
       return "remote rights need the local ones";
     case MemoryError::kNotAuthorized:

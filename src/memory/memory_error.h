@@ -22,7 +22,8 @@ enum class MemoryError : uint8_t {
   kWraps,             // range runs past 2^64
   kOutOfRange,        // beyond the object
   kMisaligned,        // not on a page border
-  kBadPageList,       // too short for the length, or first byte beyond the first page
+  kBadPageList,       // too short for the length, first byte beyond the first page, or memory that
+                      // no list may name
   kRightsTooWide,     // remote write without local write, and the like
   kNotAuthorized,     // the owner itself has no such memory, or not with these rights
   kNotPrivileged,     // virtual and physical addresses are for privileged consumers

@@ -15,6 +15,12 @@ bool CoversLength(const PageListBacking& list, uint64_t length) {
       list.pages, [&](PhysicalAddress page) { return (page.value() & shift.mask()) == 0; });
 }
 
+bool MayList(const TranslationStore& store, PhysicalSpace space, const PageListBacking& list) {
+  return std::ranges::all_of(list.pages, [&](PhysicalAddress page) {
+    return store.MayList(space, page, list.page_shift);
+  });
+}
+
 void MapPageList(TranslationStore& store, TranslationTable& table, const PageListBacking& list) {
   const unsigned shift = list.page_shift.value();
   const size_t count = list.pages.size();

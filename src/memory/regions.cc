@@ -167,7 +167,8 @@ Result<RegionKeys, Denial> Regions::RegisterReserved(Key key, const RegionSpec& 
   if (Wraps(spec.start, spec.length)) return Fail(Denial::kWraps);
   if (spec.zero_based && spec.start.value() != 0) return Fail(Denial::kOutOfRange);
   if (!spec.rights.Has(NeededToGrant(spec.rights))) return Fail(Denial::kRightsTooWide);
-  if (backing.page_shift != entry->table->page_shift() || !CoversLength(backing, spec.length)) {
+  if (backing.page_shift != entry->table->page_shift() || !CoversLength(backing, spec.length) ||
+      !MayList(store_, entry->table->space(), backing)) {
     return Fail(Denial::kBadPageList);
   }
   if (backing.pages.size() > entry->table->page_count()) return Fail(Denial::kTooManyPages);
@@ -257,11 +258,12 @@ MemoryResult<Regions::Memory> Regions::MakeLinear(const RegionSpec& spec,
 
 MemoryResult<Regions::Memory> Regions::MakePageList(const RegionSpec& spec,
                                                     const PageListBacking& list) {
-  if (!CoversLength(list, spec.length)) return Fail(MemoryError::kBadPageList);
+  const PhysicalSpace space = GuestTable::SpaceOf(domains_.Find(spec.pd)->guest);
+  if (!CoversLength(list, spec.length) || !MayList(store_, space, list)) {
+    return Fail(MemoryError::kBadPageList);
+  }
   if (spec.length == 0) return Memory{};
-  const auto pages =
-      store_.Create(list.pages.size(), list.page_shift,
-                    GuestTable::SpaceOf(domains_.Find(spec.pd)->guest), std::nullopt);
+  const auto pages = store_.Create(list.pages.size(), list.page_shift, space, std::nullopt);
   if (!pages.has_value()) return Fail(pages.error());
   MapPageList(store_, **pages, list);
   return Memory{*pages, static_cast<uint32_t>(list.first_offset), spec.length};

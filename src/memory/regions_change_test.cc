@@ -238,6 +238,9 @@ TEST_F(WorkRequestTest, EveryRefusedRegistrationLeavesTheKeyReserved) {
   const auto three = Pages({0, 0x1000, 0x2000});
   ExpectFillRefused(key_, Spec(kBase, 3 * kPage), PageListBacking{three, 0, kSmall},
                     Denial::kTooManyPages);
+  core_.KeepFromLists(MachineAddress(pages_[0].value()), MachineAddress(pages_[0].value()));
+  ExpectFillRefused(key_, spec, list, Denial::kBadPageList);
+  core_.AllowInLists(MachineAddress(pages_[0].value()), MachineAddress(pages_[0].value()));
   ASSERT_TRUE(Succeeds(Fill(key_)));
   ExpectFillRefused(Next(key_), spec, list, Denial::kStillInUse);
 }

@@ -169,6 +169,8 @@ TEST_F(RegionsTest, RegisterRefusesABadBacking) {
   ExpectRefused(Spec(0, kPage), list(kPage), MemoryError::kBadPageList);
   const auto crooked = Pages({0x1000, 0x2010});
   ExpectRefused(Spec(0, 2 * kPage), PageListBacking{crooked, 0, kSmall}, MemoryError::kBadPageList);
+  core_.KeepFromLists(MachineAddress(0x2000), MachineAddress(0x2FFF));
+  ExpectRefused(Spec(0, 2 * kPage), list(0), MemoryError::kBadPageList);
   ExpectRefused(Spec(0, 1), SharedBacking{Key(1)}, MemoryError::kNoSuchKey);
   RegionSpec zero_based = Spec(0, 1);
   zero_based.zero_based = true;

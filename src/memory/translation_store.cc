@@ -190,4 +190,23 @@ void TranslationStore::NoteLeaf(TranslationTable& table, uint64_t leaf, bool not
   }
 }
 
+void TranslationStore::KeepFromLists(PhysicalAddress first, PhysicalAddress last) {
+  CHECK(unlisted_.Insert({first.value(), last.value()}, {}));
+}
+
+void TranslationStore::AllowInLists(PhysicalAddress first, PhysicalAddress last) {
+  const auto* const entry = unlisted_.Find(first.value());
+  CHECK(entry != nullptr && entry->interval == (Interval{first.value(), last.value()}));
+  unlisted_.Erase(entry->interval);
+}
+
+bool TranslationStore::MayList(PhysicalSpace space, PhysicalAddress page,
+                               PageShift page_shift) const {
+  if (space != kMachineSpace || unlisted_.empty()) return true;
+  bool meets_any = false;
+  unlisted_.ForEachOverlap({page.value(), page.value() | page_shift.mask()},
+                           [&](const auto& /*entry*/) { meets_any = true; });
+  return !meets_any;
+}
+
 }  // namespace verbena::memory

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <variant>
 #include <vector>
 
+#include "base/interval_map.h"
 #include "base/pool.h"
 #include "memory/memory_error.h"
 #include "memory/reverse_map.h"
@@ -52,6 +54,14 @@ class TranslationStore {
   // Whether a table may name a page of [first, last] as present.
   bool IsNamed(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last) const;
 
+  // Machine memory whose pages come and go, and are known to whoever brings them by linear tables
+  // alone: a page list must not name [first, last] until it is allowed again. REQUIRES: to keep,
+  // that no part of it is kept already; to allow, that it was kept as a whole.
+  void KeepFromLists(PhysicalAddress first, PhysicalAddress last);
+  void AllowInLists(PhysicalAddress first, PhysicalAddress last);
+  // Whether a list may name this page of `space`.
+  bool MayList(PhysicalSpace space, PhysicalAddress page, PageShift page_shift) const;
+
   uint64_t table_count() const { return tables_.size(); }
   uint64_t reverse_record_count() const { return reverse_map_.record_count(); }
   uint64_t BytesOf(const TranslationTable& table) const {
@@ -71,6 +81,7 @@ class TranslationStore {
 
   Pool<TranslationTable> tables_;
   ReverseMap reverse_map_;
+  IntervalMap<std::monostate> unlisted_;  // of machine memory
   std::vector<ReverseMap::Place> found_;  // by Invalidate, kept for its capacity
 };
 

@@ -206,5 +206,22 @@ TEST_F(TranslationStoreTest, AFullTableCosts8BytesAPageAndItsDirectories) {
   }
 }
 
+TEST_F(TranslationStoreTest, SomeMemoryMayNotBeListed) {
+  const auto may_list = [this](uint64_t page, PageShift shift = kSmall,
+                               PhysicalSpace space = kMachineSpace) {
+    return store_.MayList(space, PhysicalAddress(page), shift);
+  };
+  const PhysicalAddress first(0x10'0000), last(0x10'2FFF);
+  store_.KeepFromLists(first, last);
+  EXPECT_TRUE(may_list(0x0F'F000));
+  EXPECT_FALSE(may_list(0x10'0000));
+  EXPECT_FALSE(may_list(0x10'2000));
+  EXPECT_TRUE(may_list(0x10'3000));
+  EXPECT_FALSE(may_list(0, kLarge)) << "it is inside of that page";
+  EXPECT_TRUE(may_list(0x10'0000, kSmall, kGuest)) << "a guest counts otherwise";
+  store_.AllowInLists(first, last);
+  EXPECT_TRUE(may_list(0x10'0000));
+}
+
 }  // namespace
 }  // namespace verbena::memory

@@ -2,13 +2,10 @@
 
 namespace verbena::paging {
 
-// calloc: memory that the system has not given yet is zero, and zero is kZero.
-GranuleTable::GranuleTable(uint32_t granule_count)
-    : granule_count_(granule_count),
-      words_(static_cast<uint32_t*>(std::calloc(granule_count, sizeof(uint32_t)))) {
+// What nobody has written yet is zero.
+GranuleTable::GranuleTable(uint32_t granule_count) : words_(granule_count) {
   static_assert(static_cast<uint32_t>(Place::kZero) == 0);
-  CHECK(granule_count >= 1 && granule_count <= kGranulesMax);
-  CHECK(words_ != nullptr);
+  CHECK(granule_count <= kGranulesMax);
 }
 
 Frame& GranuleTable::Add(uint32_t granule) {
@@ -41,7 +38,7 @@ void GranuleTable::SetPlace(uint32_t granule, Place place) {
 
 bool GranuleTable::IsConsistent() const {
   uint32_t in_memory = 0;
-  for (uint32_t granule = 0; granule < granule_count_; ++granule) {
+  for (uint32_t granule = 0; granule < granule_count(); ++granule) {
     const Frame* const frame = Find(granule);
     if (frame == nullptr) continue;
     ++in_memory;

@@ -1,11 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <deque>
-#include <memory>
 #include <vector>
 
+#include "base/lazy_array.h"
 #include "paging/frame.h"
 
 namespace verbena::paging {
@@ -29,7 +28,6 @@ class GranuleTable {
   explicit GranuleTable(uint32_t granule_count);
 
   [[nodiscard]] Place place(uint32_t granule) const {
-    CHECK(granule < granule_count_);
     return static_cast<Place>(words_[granule] >> kPlaceShift);
   }
   // Of a granule that is not in memory.
@@ -52,7 +50,7 @@ class GranuleTable {
   // Of a granule that is not in memory; the stamp stays.
   void SetPlace(uint32_t granule, Place place);
 
-  [[nodiscard]] uint32_t granule_count() const { return granule_count_; }
+  [[nodiscard]] uint32_t granule_count() const { return static_cast<uint32_t>(words_.size()); }
   [[nodiscard]] uint32_t frame_count() const {
     return static_cast<uint32_t>(frames_.size() - free_.size());
   }
@@ -69,12 +67,8 @@ class GranuleTable {
   static constexpr unsigned kPlaceShift = 30;
   static constexpr uint32_t kNumberMask = (1U << kPlaceShift) - 1;
   static_assert(kStampMax <= kNumberMask && kGranulesMax <= kNumberMask);
-  struct Free {
-    void operator()(uint32_t* words) const { std::free(words); }
-  };
 
-  const uint32_t granule_count_;
-  std::unique_ptr<uint32_t[], Free> words_;
+  LazyArray<uint32_t> words_;
   std::deque<Frame> frames_;
   std::vector<uint32_t> free_;  // frames
 };

@@ -19,4 +19,9 @@ using KeyValue = StrongId<struct KeyValueTag, uint32_t>;
 // Immediate data, as the 32 bits that the program reads as a number in network byte order.
 using Immediate = StrongId<struct ImmediateTag, uint32_t>;
 
+// The how-manieth element ever posted to a queue. 64 bits do not wrap in the life of a machine.
+using WqeNumber = StrongId<struct WqeNumberTag, uint64_t>;
+
+constexpr WqeNumber Next(WqeNumber n) { return WqeNumber(n.value() + 1); }
+
 }  // namespace verbena::queue

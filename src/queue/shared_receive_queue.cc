@@ -34,6 +34,7 @@ std::optional<SharedReceiveQueue::Taken> SharedReceiveQueue::Take() {
   const std::optional<Slot*> slot = posted_->Pop();
   if (!slot) return std::nullopt;
   taken_count_.fetch_add(1, std::memory_order_relaxed);
+  begin_ = Next(begin_);
   // IBA 10.2.9.3: the event is raised once, when fewer are left than the limit, which it disarms.
   // The exchange fails when the program has just set another limit; that one counts from now on.
   uint32_t armed = limit();

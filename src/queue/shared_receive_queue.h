@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/mutex.h"
 #include "base/result.h"
+#include "queue/ids.h"
 #include "queue/spsc_ring.h"
 #include "queue/work_request.h"
 
@@ -78,6 +79,14 @@ class SharedReceiveQueue {
 
   // Posted and not taken. By the engine.
   [[nodiscard]] size_t size() const { return posted_->size(); }
+  // The same by their numbers, in the order in which they were posted and will be taken. By the
+  // engine; REQUIRES: begin() <= n < end().
+  [[nodiscard]] WqeNumber begin() const { return begin_; }
+  [[nodiscard]] WqeNumber end() const { return WqeNumber(begin_.value() + size()); }
+  [[nodiscard]] std::span<const Sge> SgesAt(WqeNumber n) const {
+    const Slot* const slot = posted_->Peek(n.value() - begin_.value());
+    return {slot->sges, slot->sge_count};
+  }
   [[nodiscard]] uint32_t capacity() const VERBENA_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     return capacity_;
@@ -117,6 +126,7 @@ class SharedReceiveQueue {
   std::unique_ptr<SlotRing> posted_;  // posters to engine
   std::atomic<uint32_t> limit_ = 0;
   std::atomic<uint32_t> taken_count_ = 0;  // written by the engine
+  WqeNumber begin_;                        // the engine's
 };
 
 }  // namespace verbena::queue

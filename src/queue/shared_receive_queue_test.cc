@@ -48,6 +48,21 @@ TEST(SharedReceiveQueueTest, TakenInOrderGivenInAny) {
   EXPECT_TRUE(queue.IsConsistent());
 }
 
+TEST(SharedReceiveQueueTest, NumbersGoOnWhateverIsTakenOrGrows) {
+  SharedReceiveQueue queue(3, 1);
+  uint64_t posted = 0;
+  for (const uint32_t capacity : {3u, 5u, 9u}) {
+    ASSERT_TRUE(queue.Resize(capacity).has_value());
+    while (Post(queue, posted)) ++posted;
+    queue.Give(queue.Take()->handle);
+    EXPECT_EQ(queue.end().value(), posted);
+    EXPECT_EQ(queue.end().value() - queue.begin().value(), queue.size());
+    for (WqeNumber n = queue.begin(); n < queue.end(); n = Next(n)) {
+      EXPECT_EQ(queue.SgesAt(n)[0].address, ~n.value());
+    }
+  }
+}
+
 TEST(SharedReceiveQueueTest, RefusesLongLists) {
   SharedReceiveQueue queue(3, 1);
   const std::array<Sge, 2> sges{};

@@ -44,6 +44,13 @@ class SpscRing {  // NOLINT(clang-analyzer-optin.performance.Padding): on purpos
     return value;
   }
 
+  // By the popper: the value that the (i + 1)-th Pop from now would get. REQUIRES: i < size().
+  [[nodiscard]] T Peek(size_t i) const {
+    const uint64_t begin = begin_.load(std::memory_order_relaxed);
+    DCHECK(i < end_.load(std::memory_order_acquire) - begin);
+    return values_[(begin + i) & mask_];
+  }
+
   // Exact while neither side moves. To the popper it is a lower bound, to the pusher an upper one;
   // begin is read first, so that it never exceeds end.
   [[nodiscard]] size_t size() const {

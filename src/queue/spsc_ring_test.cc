@@ -28,6 +28,7 @@ TEST(SpscRingTest, AgreesWithADeque) {
         model.pop_front();
       }
       ASSERT_EQ(ring.size(), model.size());
+      for (size_t i = 0; i < model.size(); ++i) ASSERT_EQ(ring.Peek(i), model[i]);
     }
   }
 }

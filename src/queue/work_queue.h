@@ -12,15 +12,10 @@
 #include "base/check.h"
 #include "base/mutex.h"
 #include "base/result.h"
-#include "base/strong_id.h"
+#include "queue/ids.h"
 #include "queue/work_request.h"
 
 namespace verbena::queue {
-
-// The how-manieth element ever posted to a queue. 64 bits do not wrap in the life of a machine.
-using WqeNumber = StrongId<struct WqeNumberTag, uint64_t>;
-
-constexpr WqeNumber Next(WqeNumber n) { return WqeNumber(n.value() + 1); }
 
 // A send or receive queue: a ring of elements, each with room for its lists, allocated once.
 //

@@ -28,7 +28,11 @@ constexpr uint32_t kOwnQKey = uint32_t{1} << 31;
 
 UnreliableSender::UnreliableSender(const SenderConfig& config, queue::SendQueue& queue,
                                    queue::CompletionQueue& cq)
-    : config_(config), queue_(queue), cq_(cq), position_{.wqe = queue.begin()} {
+    : config_(config),
+      queue_(queue),
+      cq_(cq),
+      position_{.wqe = queue.begin()},
+      begun_(queue.begin()) {
   CHECK(config.path_mtu <= OutPacket::kPayloadMax);
   page_list_.reserve(queue.limits().pages_max);
 }
@@ -45,7 +49,7 @@ void UnreliableSender::Configure(const SenderConfig& config) {
 }
 
 bool UnreliableSender::CanGoOn(bool may_begin) const {
-  return (may_begin || has_begun_) && !has_failed_ && !failure_ && !stall_ &&
+  return (may_begin || has_begun()) && !has_failed_ && !failure_ && !stall_ &&
          delayed_until_ == Time::Never() && position_.wqe < queue_.end();
 }
 
@@ -61,29 +65,30 @@ bool UnreliableSender::wants_turn(bool may_begin) const {
   return queue_.begin() < position_.wqe || failure_.has_value() || CanGoOn(may_begin);
 }
 
+uint32_t UnreliableSender::PacketCountAt(WqeNumber n) const {
+  if (queue::PropertiesOf(queue_.At(n).opcode).is_local) return 0;
+  return PsnCountOf(static_cast<uint32_t>(queue_.LengthAt(n)), config_.path_mtu);
+}
+
 // One packet, or one element of which nothing goes on the wire. False when it must stop here.
 bool UnreliableSender::Advance(Turn& turn) {
   const queue::SendWqe& wqe = queue_.At(position_.wqe);
-  // Once only, though it may wait for its pages: a registration is not to be made twice.
-  if (!has_begun_) {
+  // Once only, though it may wait for its pages or be taken back: a registration is not to be made
+  // twice.
+  if (!has_begun()) {
     const Status status = Begin(wqe, turn);
     if (status != Status::kSuccess) {
       failure_ = status;
       return false;
     }
-    has_begun_ = true;
+    begun_ = Next(position_.wqe);
   }
-  uint32_t count = 0;
-  if (!queue::PropertiesOf(wqe.opcode).is_local) {
-    count = PsnCountOf(static_cast<uint32_t>(queue_.LengthAt(position_.wqe)), config_.path_mtu);
+  const uint32_t count = PacketCountAt(position_.wqe);
+  if (count > 0) {
     if (!SendPacket(count, turn)) return false;
     ++position_.packet;
   }
-  if (position_.packet == count) {
-    position_ = {.wqe = Next(position_.wqe)};
-    has_begun_ = false;
-    losses_ = 0;
-  }
+  if (position_.packet == count) position_ = {.wqe = Next(position_.wqe)};
   return true;
 }
 
@@ -187,8 +192,7 @@ bool UnreliableSender::GatherPayload(uint64_t offset, uint32_t size, OutPacket& 
   }
   if (std::holds_alternative<Placed>(found)) return true;
   const auto* const fault = std::get_if<memory::Fault>(&found);
-  const bool lost_too_often = fault != nullptr && fault->is_loss && losses_++ == kLossesMax;
-  if (fault != nullptr && !lost_too_often) {
+  if (fault != nullptr && (!fault->is_loss || MayLose())) {
     stall_ = FaultTicket(++tickets_);
     turn.outbox.RequestPages({config_.local_qp, *stall_, *fault});
   } else {
@@ -227,12 +231,44 @@ void UnreliableSender::OnPagesReady(FaultTicket ticket, bool available) {
   if (!available) failure_ = Status::kLocalProtectionError;
 }
 
+void UnreliableSender::TakeBack(wire::Psn psn, bool is_loss) {
+  // Those behind one that was taken back are not yet sent again.
+  if (IsBefore(psn, next_psn_)) GoBack(psn);
+  if (is_loss && !MayLose()) failure_ = Status::kLocalProtectionError;
+  DCHECK(IsConsistent());
+}
+
+// What waits or has failed behind it will do so again.
+void UnreliableSender::GoBack(wire::Psn psn) {
+  auto count = static_cast<uint32_t>(Distance(psn, next_psn_));
+  while (position_.packet < count) {
+    count -= position_.packet;
+    CHECK(queue_.begin() < position_.wqe);  // else it has completed
+    const WqeNumber before(position_.wqe.value() - 1);
+    position_ = {.wqe = before, .packet = PacketCountAt(before)};
+  }
+  position_.packet -= count;
+  next_psn_ = psn;
+  stall_.reset();
+  failure_.reset();
+}
+
+// The element at position_ has lost a page once more. Not for ever.
+bool UnreliableSender::MayLose() {
+  if (losses_.wqe != position_.wqe) losses_ = {.wqe = position_.wqe};
+  return losses_.count++ < kLossesMax;
+}
+
+void UnreliableSender::BeginAnew() {
+  position_ = {.wqe = queue_.begin()};
+  begun_ = queue_.begin();
+}
+
 void UnreliableSender::Flush(Turn& turn) {
   CompleteSent(turn);
   CompleteFailed(turn);
   while (queue_.begin() < queue_.end()) CompleteOldest(Status::kFlushed, turn);
-  position_ = {.wqe = queue_.begin()};
-  has_begun_ = false;
+  BeginAnew();
   has_failed_ = true;
   stall_.reset();
   delayed_until_ = Time::Never();
@@ -246,8 +282,7 @@ void UnreliableSender::CompleteSent(Turn& turn) {
 void UnreliableSender::CompleteFailed(Turn& turn) {
   if (!failure_ || queue_.begin() < position_.wqe) return;
   CompleteOldest(*failure_, turn);
-  position_ = {.wqe = queue_.begin()};
-  has_begun_ = false;
+  BeginAnew();
   failure_.reset();
   has_failed_ = true;
 }
@@ -272,7 +307,8 @@ void UnreliableSender::CompleteOldest(CompletionStatus status, Turn& turn) {
 bool UnreliableSender::IsConsistent() const {
   if (position_.wqe < queue_.begin() || queue_.end() < position_.wqe) return false;
   if (stall_ && failure_) return false;
-  return position_.packet == 0 || has_begun_;
+  if (begun_ < position_.wqe || queue_.end() < begun_) return false;
+  return position_.packet == 0 || has_begun();
 }
 
 }  // namespace verbena::transport

@@ -47,7 +47,8 @@ struct SenderConfig {
 //   -----+----------------------+-------------------------+----->  WqeNumber
 //
 // An element completes in the turn after the one that sent its last packet: the outbox names the
-// payload where it lies, and a program that has seen the completion may write there.
+// payload where it lies, and a program that has seen the completion may write there. Until then a
+// packet can be taken back.
 //
 // Owned by its queue pair; one thread at a time.
 class UnreliableSender {
@@ -67,7 +68,7 @@ class UnreliableSender {
   [[nodiscard]] bool wants_turn(bool may_begin = true) const;
   // All that was begun has completed.
   [[nodiscard]] bool is_drained() const {
-    return queue_.begin() == position_.wqe && !has_begun_ && !failure_;
+    return queue_.begin() == position_.wqe && !has_begun() && !failure_;
   }
 
   // To be called at next_time(), or later.
@@ -77,6 +78,11 @@ class UnreliableSender {
   // Pages that were asked for in the outbox are there, or are not to be had. A ticket that is not
   // of this sender is ignored.
   void OnPagesReady(FaultTicket ticket, bool available);
+
+  // A packet of the last Pump was not sent, because a page of it is gone (`is_loss`), or because it
+  // is behind such a one. It is sent once the pages are there; if they are not to be had, its
+  // element fails.
+  void TakeBack(wire::Psn psn, bool is_loss);
 
   // What was sent completes, all else ends as flushed. To be called again when more was posted
   // since. REQUIRES: as Pump.
@@ -99,9 +105,15 @@ class UnreliableSender {
     queue::WqeNumber wqe;
     uint32_t packet = 0;  // of the element
   };
+  struct Losses {
+    queue::WqeNumber wqe;
+    uint8_t count = 0;  // of pages under it
+  };
   using Status = queue::CompletionStatus;
 
   wire::Service service() const;
+  bool has_begun() const { return position_.wqe < begun_; }
+  uint32_t PacketCountAt(queue::WqeNumber n) const;
   bool CanGoOn(bool may_begin) const;
   bool Advance(Turn& turn);
   Status Begin(const queue::SendWqe& wqe, Turn& turn);
@@ -109,6 +121,9 @@ class UnreliableSender {
   bool SendPacket(uint32_t count, Turn& turn);
   bool GatherPayload(uint64_t offset, uint32_t size, OutPacket& packet, Turn& turn);
   void WriteHeaders(const wire::OpcodeInfo& info, const Destination& to, OutPacket& packet) const;
+  void GoBack(wire::Psn psn);
+  bool MayLose();
+  void BeginAnew();
   void CompleteSent(Turn& turn);
   void CompleteFailed(Turn& turn);
   void CompleteOldest(Status status, Turn& turn);
@@ -124,8 +139,8 @@ class UnreliableSender {
   Time delayed_until_ = Time::Never();
   std::vector<memory::PhysicalAddress> page_list_;  // of a registration; kept for its capacity
   uint64_t tickets_ = 0;
-  bool has_begun_ = false;  // the element at position_
-  uint8_t losses_ = 0;      // of pages under it
+  queue::WqeNumber begun_;  // elements before it were begun, also those that were taken back
+  Losses losses_;           // of the element that had some last
   bool has_failed_ = false;
 };
 

@@ -8,6 +8,7 @@
 #include "transport/qp_state.h"
 #include "transport/turn.h"
 #include "transport/unreliable_sender.h"
+#include "wire/roce/bth.h"
 #include "wire/roce/types.h"
 
 namespace verbena::transport {
@@ -47,6 +48,9 @@ class UnreliableSends {
   void Fail() { state_ = QpState::kErr; }
 
   void OnPagesReady(FaultTicket ticket, bool available) { sender_.OnPagesReady(ticket, available); }
+  void TakeBack(const OutPacket& packet, bool is_loss) {
+    sender_.TakeBack(wire::Bth::Parse(packet.header)->psn, is_loss);
+  }
   void OnTime(Turn& turn) { sender_.OnTime(turn); }
   Time next_time() const { return sender_.next_time(); }
 

@@ -1,19 +1,15 @@
 // Memory that is registered, and that its program unmaps, moves, protects, gives up, truncates and
-// forks, while peers read and write it: another process, and a queue pair of the same one. No
-// stale byte is seen, nothing crashes, nothing hangs; a queue pair whose memory was away is made
-// anew.
+// forks, while peers read, write and count in it and send to it: another process, and a queue pair
+// of the same one; and while the program itself sends from it and reads into it. No stale byte is
+// seen, nothing crashes, nothing hangs; a queue pair whose memory was away is made anew.
 //
 // usage: torture [--long | --seconds N] [--seed N] [--events] [--sandbox]
 
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -25,153 +21,21 @@
 #include "adapter/page_events.h"
 #include "adapter/populate.h"
 #include "adapter/presence_scan.h"
-#include "tests/integration/torture_arena.h"
+#include "tests/integration/torture_own_work.h"
+#include "tests/integration/torture_pages.h"
+#include "tests/integration/torture_peer.h"
+#include "tests/integration/torture_receiver.h"
+#include "tests/integration/torture_shared.h"
+#include "tests/integration/torture_unreliable.h"
 #include "tests/support/adapter_world.h"
 #include "tests/support/sandbox.h"
+#include "tests/support/seed_options.h"
 
 namespace verbena::torture {
 namespace {
 
 using adapter::QueuePair;
 using adapter::TestNode;
-using queue::CompletionStatus;
-using queue::SendOpcode;
-
-constexpr uint64_t kPlainPages = 256;
-constexpr uint64_t kFilePages = 64;
-constexpr uint64_t kAllPages = kPlainPages + kFilePages;
-
-struct Settings {
-  bool page_events = false;
-  int seconds = 15;
-  uint64_t seed = 1;
-};
-Settings settings;
-
-// What the two processes tell each other: the pages' lives, and who is connected to whom.
-struct Shared {
-  const uint16_t base_port = adapter::TestBasePort();
-  std::array<Epoch, kAllPages> epochs;
-  std::array<std::atomic<uint64_t>, kAllPages> addresses;
-  std::array<std::atomic<uint32_t>, kAllPages> keys;
-  std::atomic<uint32_t> asked = 0;     // connections by the peer
-  std::atomic<uint32_t> answered = 0;  // and by the victim
-  std::atomic<uint32_t> peer_qp = 0;
-  std::atomic<uint32_t> victim_qp = 0;
-  std::atomic<bool> is_over = false;
-  std::atomic<uint64_t> accesses = 0;
-  std::atomic<uint64_t> failures = 0;  // accesses that met pages which were away
-};
-
-// The same of both processes, so that each finds the other.
-adapter::Options OptionsOf(const Shared& shared) {
-  adapter::Options options;
-  options.base_port = shared.base_port;
-  options.page_events = settings.page_events;
-  return options;
-}
-
-Shared* MakeShared() {
-  void* const place =
-      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  CHECK(place != MAP_FAILED);
-  return new (place) Shared;
-}
-
-// One who reads and writes the victim's pages, and judges what it sees.
-class Peer {
- public:
-  // `part`: which part of each page it writes. `arenas` as far as it can look at them itself.
-  Peer(TestNode& node, Shared& shared, uint64_t part, std::vector<Arena*> arenas)
-      : node_(node),
-        shared_(shared),
-        part_(part),
-        arenas_(std::move(arenas)),
-        random_(settings.seed * 31 + part) {}
-
-  // Whether the connection still stands.
-  bool Access(QueuePair& qp) {
-    const uint64_t slot = random_.Below(kAllPages);
-    const uint32_t before = shared_.epochs[slot].load();
-    const CompletionStatus status =
-        random_.Chance(1, 2) ? Read(qp, slot, before) : Write(qp, slot, before);
-    shared_.accesses.fetch_add(1);
-    if (status == CompletionStatus::kSuccess) return true;
-    shared_.failures.fetch_add(1);
-    // Only memory that its program took away may be refused.
-    const uint32_t after = shared_.epochs[slot].load();
-    EXPECT_FALSE(before == after && before % 2 == 0)
-        << "page " << slot << " was there, but: " << NameOf(status);
-    EXPECT_EQ(status, CompletionStatus::kRemoteAccessError);
-    return false;
-  }
-
- private:
-  queue::Remote Remote(uint64_t slot, uint64_t offset) const {
-    return {shared_.addresses[slot].load() + offset, queue::KeyValue(shared_.keys[slot].load())};
-  }
-  CompletionStatus Do(QueuePair& qp, SendOpcode opcode, const queue::Remote& remote,
-                      uint64_t bytes) {
-    adapter::Post(node_, qp, adapter::MakeSend(opcode, 1, remote), node_.Bytes(0, bytes));
-    const auto completion = node_.Wait();
-    CHECK(completion.has_value());  // else it hangs
-    return completion->status;
-  }
-
-  CompletionStatus Read(QueuePair& qp, uint64_t slot, uint32_t before) {
-    const CompletionStatus status = Do(qp, SendOpcode::kRead, Remote(slot, 0), kStampBytes);
-    const uint32_t after = shared_.epochs[slot].load();
-    if (status != CompletionStatus::kSuccess) return status;
-    for (uint64_t at = 0; at < kStampBytes; at += sizeof(uint64_t)) {
-      uint64_t word = 0;
-      std::memcpy(&word, &node_.memory()[at], sizeof word);
-      EXPECT_TRUE(MayBeSeen(word, slot, before, after))
-          << "page " << slot << ": " << std::hex << word << std::dec << " between " << before
-          << " and " << after;
-      if (testing::Test::HasFailure()) std::abort();
-    }
-    return status;
-  }
-
-  CompletionStatus Write(QueuePair& qp, uint64_t slot, uint32_t before) {
-    const uint64_t offset = kStampBytes + part_ * kPeerBytes;
-    const uint64_t word = ~StampOf(slot, ++writes_);  // unlike any stamp of the program
-    for (uint64_t at = 0; at < kPeerBytes; at += sizeof word) {
-      std::memcpy(&node_.memory()[at], &word, sizeof word);
-    }
-    CompletionStatus status = Do(qp, SendOpcode::kWrite, Remote(slot, offset), kPeerBytes);
-    if (status != CompletionStatus::kSuccess) return status;
-    if (Arena* const arena = ArenaOf(slot)) {
-      EXPECT_TRUE(before % 2 != 0 || arena->Holds(slot - arena->slot(0), offset, word, before));
-      return status;
-    }
-    std::memset(node_.memory().data(), 0, kPeerBytes);
-    status = Do(qp, SendOpcode::kRead, Remote(slot, offset), kPeerBytes);
-    if (status != CompletionStatus::kSuccess) return status;
-    const bool was_stable = before % 2 == 0 && shared_.epochs[slot].load() == before;
-    uint64_t found = 0;
-    std::memcpy(&found, node_.memory().data(), sizeof found);
-    EXPECT_TRUE(!was_stable || found == word) << "page " << slot << ": a write is lost";
-    return status;
-  }
-
-  Arena* ArenaOf(uint64_t slot) const {
-    for (Arena* const arena : arenas_) {
-      if (slot >= arena->slot(0) && slot < arena->slot(arena->pages())) return arena;
-    }
-    return nullptr;
-  }
-
-  TestNode& node_;
-  Shared& shared_;
-  const uint64_t part_;
-  const std::vector<Arena*> arenas_;
-  Random random_;
-  uint32_t writes_ = 0;
-};
-
-// 0.5 s, eight times: a machine with much other work may let a process wait that long.
-constexpr adapter::TestLink kLink{.timeout = 17};
 
 void ConnectTo(TestNode& node, QueuePair& qp, uint32_t number) {
   adapter::Succeed(ToInit(node, qp));
@@ -182,7 +46,7 @@ void ConnectTo(TestNode& node, QueuePair& qp, uint32_t number) {
 // The other process.
 int RunPeer(Shared& shared) {
   TestNode node("127.0.0.1", 1 << 16, OptionsOf(shared));
-  Peer peer(node, shared, 0, {});
+  Peer peer(node, shared, {Part::kFarWrites, Part::kFarAtomics}, nullptr);
   while (!shared.is_over.load()) {
     QueuePair& qp = node.MakeQp(transport::QpType::kRc);
     shared.peer_qp.store(qp.number().value());
@@ -199,35 +63,21 @@ int RunPeer(Shared& shared) {
 
 class Torture : public testing::Test {
  protected:
-  Torture() {
-    for (const auto& arena : arenas_) Offer(*arena);
-  }
-
-  void Offer(Arena& arena) {
-    const auto at = reinterpret_cast<uintptr_t>(arena.page(0));
-    const auto keys = victim_->adapter().RegisterRegion(
-        {.pd = victim_->pd(),
-         .start = memory::KeyAddress(at),
-         .length = arena.bytes(),
-         .rights = memory::Rights::kAll},
-        memory::LinearBacking{.base = memory::PhysicalAddress(at)});
-    ASSERT_TRUE(keys.has_value());
-    for (uint64_t page = 0; page < arena.pages(); ++page) {
-      shared_->addresses[arena.slot(page)].store(at + page * kPage);
-      shared_->keys[arena.slot(page)].store(keys->remote.value());
-    }
-  }
-
   // Makes a queue pair for each that the other process asks for.
   void Answer() {
+    Receiver receiver(*victim_, *shared_, *pages_, Part::kFarReceives);
     QueuePair* qp = nullptr;
     while (!shared_->is_over.load()) {
       if (shared_->asked.load() == shared_->answered.load()) {
-        usleep(50);
+        if (qp != nullptr) receiver.Refill();
+        while (receiver.Take(Microseconds(1))) {
+        }
+        usleep(50);  // there are enough who poll
         continue;
       }
       if (qp != nullptr) adapter::Succeed(victim_->adapter().Destroy(qp));
-      qp = &victim_->MakeQp(transport::QpType::kRc);
+      qp = &MakeQp(*victim_, transport::QpType::kRc, victim_->cq(), receiver.cq());
+      receiver.Begin(*qp);
       ConnectTo(*victim_, *qp, shared_->peer_qp.load());
       shared_->victim_qp.store(qp->number().value());
       shared_->answered.store(shared_->asked.load());
@@ -236,52 +86,72 @@ class Torture : public testing::Test {
 
   // A peer that is another adapter of this process.
   void AccessFromHere() {
-    TestNode near("127.0.0.1", 1 << 16, OptionsOf(*shared_));
-    Peer peer(near, *shared_, 1, {arenas_[0].get(), arenas_[1].get()});
+    TestNode near = MakeNode();
+    Peer peer(near, *shared_, {Part::kNearWrites, Part::kNearAtomics}, pages_.get());
+    Receiver receiver(*victim_, *shared_, *pages_, Part::kNearReceives);
     while (!shared_->is_over.load()) {
       QueuePair& ours = near.MakeQp(transport::QpType::kRc);
-      QueuePair& theirs = victim_->MakeQp(transport::QpType::kRc);
+      QueuePair& theirs = MakeQp(*victim_, transport::QpType::kRc, victim_->cq(), receiver.cq());
       Connect(near, ours, *victim_, theirs, kLink);
-      while (!shared_->is_over.load() && peer.Access(ours)) {
-      }
+      receiver.Begin(theirs);
+      do {
+        while (receiver.Take(Microseconds(1))) {
+        }
+        receiver.Refill();
+      } while (!shared_->is_over.load() && peer.Access(ours));
       adapter::Succeed(near.adapter().Destroy(&ours));
       adapter::Succeed(victim_->adapter().Destroy(&theirs));
     }
   }
 
+  void WorkOfItsOwn() {
+    TestNode calm = MakeNode();
+    OwnWork(*victim_, calm, *shared_, *pages_).Run();
+  }
+
+  void SendUnreliably() {
+    TestNode calm = MakeNode();
+    Unreliable(*victim_, calm, *shared_, *pages_).Run();
+  }
+
   void Torment(uint64_t number) {
     Random random(settings.seed * 1'000 + number);
     while (!shared_->is_over.load()) {
-      arenas_[random.Below(arenas_.size())]->Torment(random);
+      pages_->Torment(random);
       usleep(static_cast<useconds_t>(random.Below(1'000)));
     }
   }
 
+  TestNode MakeNode() const { return TestNode("127.0.0.1", 1 << 16, OptionsOf(*shared_)); }
+
   // Before there is any thread.
   Shared* const shared_ = MakeShared();
-  const pid_t child_ = fork();
+  const pid_t child_ = StartPeer();
   std::unique_ptr<TestNode> victim_ =
-      child_ == 0 ? nullptr : std::make_unique<TestNode>("127.0.0.1", 1 << 16, OptionsOf(*shared_));
-  std::vector<std::unique_ptr<Arena>> arenas_ = MakeArenas();
+      std::make_unique<TestNode>("127.0.0.1", 1 << 16, OptionsOf(*shared_));
+  std::unique_ptr<Pages> pages_ = std::make_unique<Pages>(*shared_, *victim_);
 
  private:
-  std::vector<std::unique_ptr<Arena>> MakeArenas() {
-    if (child_ == 0) {
-      while (shared_->keys[kAllPages - 1].load() == 0) usleep(100);
-      _exit(RunPeer(*shared_));
-    }
-    std::vector<std::unique_ptr<Arena>> arenas;
-    arenas.push_back(std::make_unique<Arena>(0, kPlainPages, false, &shared_->epochs[0]));
-    arenas.push_back(
-        std::make_unique<Arena>(kPlainPages, kFilePages, true, &shared_->epochs[kPlainPages]));
-    return arenas;
+  pid_t StartPeer() {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    while (shared_->keys[kAllPages - 1].load() == 0) usleep(100);
+    _exit(RunPeer(*shared_));
   }
 };
+
+void Print(const char* what, const Tally& tally) {
+  std::printf("%s: %llu, of which %llu met memory that was away\n", what,
+              static_cast<unsigned long long>(tally.all.load()),
+              static_cast<unsigned long long>(tally.away.load()));
+}
 
 TEST_F(Torture, NoStaleByteNoCrashNoHang) {
   std::vector<std::thread> threads;
   threads.emplace_back([this] { Answer(); });
   threads.emplace_back([this] { AccessFromHere(); });
+  threads.emplace_back([this] { WorkOfItsOwn(); });
+  threads.emplace_back([this] { SendUnreliably(); });
   for (uint64_t i = 0; i < 3; ++i) threads.emplace_back([this, i] { Torment(i); });
   std::this_thread::sleep_for(std::chrono::seconds(settings.seconds));
   shared_->is_over.store(true);
@@ -289,34 +159,51 @@ TEST_F(Torture, NoStaleByteNoCrashNoHang) {
   int status = -1;
   ASSERT_EQ(waitpid(child_, &status, 0), child_);
   EXPECT_EQ(status, 0) << "the other process";
+  Print("requests of peers", shared_->remote);
+  Print("receives", shared_->receives);
+  Print("requests of the victim", shared_->own);
+  Print("unreliable sends", shared_->unreliable);
   const auto report = victim_->adapter().Query();
   std::printf(
-      "%llu accesses, %llu met memory that was away; %llu page requests, %llu refused, "
-      "%llu pages forgotten, %llu copies failed\n",
-      static_cast<unsigned long long>(shared_->accesses.load()),
-      static_cast<unsigned long long>(shared_->failures.load()),
+      "%llu unreliable messages arrived; %llu page requests, %llu refused, %llu pages forgotten, "
+      "%llu copies failed\n",
+      static_cast<unsigned long long>(shared_->arrived.load()),
       static_cast<unsigned long long>(report->port.page_requests),
       static_cast<unsigned long long>(report->port.pages_refused),
       static_cast<unsigned long long>(report->port.pages_forgotten),
       static_cast<unsigned long long>(report->port.copies_failed));
-  EXPECT_GT(shared_->accesses.load(), 100U);
+  for (const Tally* const tally :
+       {&shared_->remote, &shared_->receives, &shared_->own, &shared_->unreliable}) {
+    EXPECT_GT(tally->all.load(), 20U);
+  }
+  EXPECT_GT(shared_->arrived.load(), 0U);
   EXPECT_GT(report->port.page_requests, 0U);
 }
 
 }  // namespace
 
+bool ParseFlag(std::string_view name, bool& in_sandbox) {
+  if (name == "--long") return (settings.seconds = 600) != 0;
+  if (name == "--sandbox") return in_sandbox = true;
+  return name == "--events" && (settings.page_events = true);
+}
+
+bool ParseOption(std::string_view name, std::string_view value) {
+  const auto number = ParseNumber(value);
+  if (!number) return false;
+  if (name == "--seed") settings.seed = *number;
+  if (name == "--seconds") settings.seconds = static_cast<int>(*number);
+  return name == "--seed" || name == "--seconds";
+}
+
 int Main(int count, char** arguments) {
   testing::InitGoogleTest(&count, arguments);
   bool in_sandbox = false;
-  for (int i = 1; i < count; ++i) {
-    const std::string_view argument = arguments[i];
-    if (argument == "--long") settings.seconds = 600;
-    if (argument == "--sandbox") in_sandbox = true;
-    if (argument == "--events") settings.page_events = true;
-    if (i + 1 < count && argument == "--seconds") settings.seconds = std::atoi(arguments[++i]);
-    if (i + 1 < count && argument == "--seed") {
-      settings.seed = static_cast<uint64_t>(std::atoll(arguments[++i]));
-    }
+  const auto flag = [&](std::string_view name) { return ParseFlag(name, in_sandbox); };
+  if (!ParseArguments(count, arguments, flag, ParseOption)) {
+    std::fprintf(stderr,
+                 "usage: torture [--long | --seconds N] [--seed N] [--events] [--sandbox]\n");
+    return 2;
   }
   if (in_sandbox && !EnterSandbox()) {
     std::fprintf(stderr, "torture: the system has no seccomp filters\n");

@@ -24,15 +24,43 @@ namespace verbena::torture {
 
 constexpr uint64_t kPage = 4'096;
 
-// The beginning of a page is the program's, and bears stamps; what follows is each peer's own.
+// The beginning of a page is the program's, and bears stamps. What follows is in parts, each of
+// which one writes.
 constexpr uint64_t kStampBytes = 2'048;
-constexpr uint64_t kPeerBytes = 1'024;
+constexpr uint64_t kPartBytes = 256;
+
+enum class Part : uint64_t {
+  kFarWrites,
+  kNearWrites,
+  kFarAtomics,
+  kNearAtomics,
+  kFarReceives,
+  kNearReceives,
+  kUnreliableReceives,
+  kOwnReads,
+};
+constexpr uint64_t OffsetOf(Part part) {
+  return kStampBytes + static_cast<uint64_t>(part) * kPartBytes;
+}
+static_assert(OffsetOf(Part::kOwnReads) + kPartBytes == kPage);
 
 // A page's life: even while it is what it is said to be, odd while it changes. Shared by processes.
 using Epoch = std::atomic<uint32_t>;
 
 constexpr uint64_t StampOf(uint64_t slot, uint32_t epoch) {
   return uint64_t{0xA5} << 56 | slot << 32 | epoch;
+}
+
+inline uint64_t WordAt(const std::byte* place) {
+  uint64_t word = 0;
+  std::memcpy(&word, place, sizeof word);
+  return word;
+}
+
+// Unlike any stamp.
+constexpr uint64_t MessageWord(uint32_t count) { return ~StampOf(0, count); }
+inline void FillWords(std::byte* place, uint64_t bytes, uint64_t word) {
+  for (uint64_t at = 0; at < bytes; at += sizeof word) std::memcpy(place + at, &word, sizeof word);
 }
 
 // What an access that met the epochs `before` and `after` may have seen in a word of the program's
@@ -86,14 +114,15 @@ class Arena {
   uint64_t slot(uint64_t page) const { return first_slot_ + page; }
   const Epoch& epoch(uint64_t page) const { return epochs_[page]; }
 
-  // Whether the program sees these bytes in a peer's part of the page; true also if the page has
-  // changed since `epoch`.
-  bool Holds(uint64_t page, uint64_t offset, uint64_t word, uint32_t epoch) {
+  // Whether the program sees nothing but `word` there; true also if the page has changed since
+  // `epoch`, or was changing then.
+  bool Holds(uint64_t page, uint64_t offset, uint64_t bytes, uint64_t word, uint32_t epoch) {
     const std::lock_guard lock(locks_[page]);
-    if (epochs_[page].load() != epoch) return true;
-    uint64_t found = 0;
-    std::memcpy(&found, this->page(page) + offset, sizeof found);
-    return found == word;
+    if (epoch % 2 != 0 || epochs_[page].load() != epoch) return true;
+    for (uint64_t at = 0; at < bytes; at += sizeof word) {
+      if (WordAt(this->page(page) + offset + at) != word) return false;
+    }
+    return true;
   }
 
   // Something that programs do, to a few pages. How many kinds there are: kKinds.

@@ -126,6 +126,11 @@ class ResponderFixture : public memory::MemoryFixture {
             .r_key = wire::RKey(region_.remote.value()),
             .dma_length = length};
   }
+  Request WriteOnly(uint64_t offset, const Bytes& payload) const {
+    return {.operation = wire::Operation::kWrite,
+            .payload = payload,
+            .reth = RethOf(offset, static_cast<uint32_t>(payload.size()))};
+  }
   wire::AtomicEth AtomicOf(uint64_t offset, uint64_t swap_or_add, uint64_t compare = 0) const {
     return {.address = wire::VirtualAddress(AddressOf(offset)),
             .r_key = wire::RKey(region_.remote.value()),

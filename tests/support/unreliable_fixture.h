@@ -150,7 +150,7 @@ class UnreliableFixture : public memory::MemoryFixture {
   AllResident all_resident_{core_};
   ResidentPages* resident_ = nullptr;
   memory::RegionKeys region_;
-  queue::SendQueue send_queue_{{.capacity = 8, .sges_max = 4, .inline_max = 64}};
+  queue::SendQueue send_queue_{{.capacity = 8, .sges_max = 4, .inline_max = 64, .pages_max = 1}};
   queue::ReceiveQueue receive_queue_{{.capacity = 8, .sges_max = 4}};
   queue::CompletionQueue send_cq_{16};
   queue::CompletionQueue receive_cq_{16};

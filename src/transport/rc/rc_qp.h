@@ -84,6 +84,7 @@ class RcQp {
   // For those who ask for pages before they are missed.
   queue::WqeNumber first_unsent() const { return requester_.first_unsent(); }
   bool TakeReceiveFault() { return responder_.TakeReceiveFault(); }
+  queue::SharedReceiveQueue* shared_receives() const { return responder_.shared_receives(); }
 
   const Requester::Counters& requester_counters() const { return requester_.counters(); }
 

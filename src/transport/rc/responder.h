@@ -87,6 +87,11 @@ class Responder {
   // The buffers of a receive request were absent when its message came. True once for each.
   [[nodiscard]] bool TakeReceiveFault() { return std::exchange(had_receive_fault_, false); }
 
+  // The queue that its receive requests come from, if it is a shared one.
+  [[nodiscard]] queue::SharedReceiveQueue* shared_receives() const {
+    return receive_.source().shared();
+  }
+
   // Set once the queue pair must go to the error state.
   [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
 

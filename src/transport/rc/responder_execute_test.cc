@@ -27,11 +27,6 @@ class ResponderExecuteTest : public ResponderFixture {
     EXPECT_STREQ(NameOf(responder_->failure()->cause), NameOf(cause));
     EXPECT_EQ(events_, std::vector{event});
   }
-  Request WriteOnly(uint64_t offset, const Bytes& payload) const {
-    return {.operation = Operation::kWrite,
-            .payload = payload,
-            .reth = RethOf(offset, static_cast<uint32_t>(payload.size()))};
-  }
   // The region as a window or key of its own.
   static wire::Reth WithKey(wire::Reth reth, memory::Key key) {
     reth.r_key = wire::RKey(key.value());

@@ -16,11 +16,6 @@ using wire::Psn;
 
 class ResponderTest : public ResponderFixture {
  protected:
-  Request WriteOnly(uint64_t offset, const Bytes& payload) const {
-    return {.operation = Operation::kWrite,
-            .payload = payload,
-            .reth = RethOf(offset, static_cast<uint32_t>(payload.size()))};
-  }
   wire::RnrTimer PagesTimer() const { return wire::RnrTimerAtLeast(config_.page_service_estimate); }
 };
 

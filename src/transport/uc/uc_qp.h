@@ -42,6 +42,8 @@ class UcQp {
   // A packet has arrived that names this queue pair.
   void OnPacket(const wire::Packet& packet, Turn& turn);
   void OnPagesReady(FaultTicket ticket, bool available, Turn& turn);
+  // A packet of the last Run was not sent; see UnreliableSender. It is sent later.
+  void TakeBack(const OutPacket& packet, bool is_loss) { sends_.TakeBack(packet, is_loss); }
   void OnTime(Turn& turn) { sends_.OnTime(turn); }
   Time next_time() const { return sends_.next_time(); }
 

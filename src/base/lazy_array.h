@@ -7,10 +7,10 @@
 
 #include "base/check.h"
 
-namespace verbena::managed {
+namespace verbena {
 
 // A fixed number of objects whose bytes begin as zero, and that cost memory only from the page on
-// that is touched: for tables with an entry per granule, of which most are never used. The system
+// that is touched: for long tables of which most is never used. The system
 // is told that it need not set memory aside for the rest.
 //
 // Owned by one object, which says who may touch what.
@@ -45,4 +45,4 @@ class LazyArray {
   T* items_ = nullptr;
 };
 
-}  // namespace verbena::managed
+}  // namespace verbena

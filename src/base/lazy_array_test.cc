@@ -1,10 +1,10 @@
-#include "managed/lazy_array.h"
+#include "base/lazy_array.h"
 
 #include <cstdint>
 
 #include <gtest/gtest.h>
 
-namespace verbena::managed {
+namespace verbena {
 namespace {
 
 TEST(LazyArray, BeginsAsZeroWhateverItsSize) {
@@ -21,4 +21,4 @@ TEST(LazyArrayDeathTest, KnowsItsEnd) {
 }
 
 }  // namespace
-}  // namespace verbena::managed
+}  // namespace verbena

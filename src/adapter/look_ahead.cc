@@ -1,0 +1,78 @@
+#include "adapter/look_ahead.h"
+
+#include <algorithm>
+
+#include "transport/outbox.h"
+#include "transport/rc/placement.h"
+
+namespace verbena::adapter {
+namespace {
+
+// Of a shared queue, which may be long: as many as a burst of messages takes.
+constexpr uint64_t kSharedAheadMax = 64;
+
+}  // namespace
+
+void LookAhead::BeginRound(const queue::ReceiveQueue& queue) {
+  receives_.left = queue.limits().capacity;
+  looks_at_receives_.store(receives_.left > 0, std::memory_order_relaxed);
+}
+
+// Pages of a datagram's buffer are asked for when the buffer is posted: to ask for them when the
+// datagram comes is too late for it.
+void LookAhead::AtReceives(const queue::ReceiveQueue& queue, transport::Turn& turn) {
+  At(queue, queue.end(), pd_, receives_, turn);
+  if (receives_.left == 0) looks_at_receives_.store(false, std::memory_order_relaxed);
+}
+
+void LookAhead::AtReceives(Srq& srq, transport::Turn& turn) const {
+  const queue::WqeNumber near_end(srq.begin().value() + kSharedAheadMax);
+  At(srq, std::min(srq.end(), near_end), srq.pd(), srq.looks, turn);
+}
+
+template <class Queue>
+void LookAhead::At(const Queue& queue, queue::WqeNumber end, memory::PdId pd, ReceiveLooks& looks,
+                   transport::Turn& turn) const {
+  for (looks.next = std::max(looks.next, queue.begin()); looks.next < end;
+       looks.next = Next(looks.next)) {
+    for (const queue::Sge& sge : queue.SgesAt(looks.next)) {
+      Prefetch(sge, memory::Access::kLocalWrite, pd, turn);
+    }
+    if (looks.left > 0) --looks.left;
+  }
+}
+
+void LookAhead::AtSends(const queue::SendQueue& queue, queue::WqeNumber first_unsent,
+                        transport::Turn& turn) {
+  const queue::WqeNumber end = queue.end();
+  // One that has not begun to send since a reset does not know where its queue begins.
+  const queue::WqeNumber begin = std::max(queue.begin(), Next(first_unsent));
+  for (auto n = std::max(next_send_, begin); n < end; n = Next(n)) {
+    const bool fills = queue::PropertiesOf(queue.At(n).opcode).needs_response;
+    const auto access = fills ? memory::Access::kLocalWrite : memory::Access::kLocalRead;
+    for (const queue::Sge& sge : queue.SgesAt(n)) Prefetch(sge, access, pd_, turn);
+  }
+  next_send_ = end;
+}
+
+void LookAhead::Prefetch(const queue::Sge& sge, memory::Access access, memory::PdId pd,
+                         transport::Turn& turn) const {
+  // No wait of a machine has this number: what comes is put into the tables, and no more.
+  constexpr transport::FaultTicket kNobodyWaits(~uint64_t{0});
+  // The rest of a long one is asked for when it is met.
+  const uint64_t length = std::min<uint64_t>(sge.length, transport::kSendAheadMax);
+  const memory::Accessor who{pd, memory::QpNumber(qp_.value())};
+  for (uint64_t done = 0; done < length;) {
+    const memory::Translation translation = turn.memory.translator.Translate(
+        memory::Key(sge.key.value()), memory::KeyAddress(sge.address + done), length - done, access,
+        who);
+    if (const memory::Fault* const fault = AsFault(translation)) {
+      turn.outbox.RequestPages({qp_, kNobodyWaits, *fault});
+    }
+    const memory::Ready* const ready = AsReady(translation);
+    if (ready == nullptr) return;
+    done += ready->spans.length();
+  }
+}
+
+}  // namespace verbena::adapter

@@ -1,0 +1,133 @@
+#include "adapter/look_ahead.h"
+
+#include <cstdint>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "memory/memory_core.h"
+
+namespace verbena::adapter {
+namespace {
+
+constexpr uint64_t kPage = 4'096;
+
+// A region whose pages are all absent, and requests with buffers in it.
+class LookAheadTest : public testing::Test {
+ protected:
+  static constexpr uint64_t kBase = 0x7000'0000'0000;
+  static constexpr uint64_t kPages = 256;
+
+  // Of the page with this number.
+  queue::Sge Buffer(uint64_t page) const {
+    return {kBase + page * kPage, 100, queue::KeyValue(keys_.local.value())};
+  }
+  template <class Queue>
+  void PostReceive(Queue& queue, uint64_t page) {
+    const queue::Sge sge = Buffer(page);
+    ASSERT_TRUE(queue.Post({.sges = {&sge, 1}}).has_value());
+  }
+  // What was asked for since the last time.
+  std::vector<uint64_t> Asked() {
+    std::vector<uint64_t> pages;
+    for (const auto& request : outbox_.page_requests()) {
+      EXPECT_EQ(request.qp, wire::QpNumber(2));
+      EXPECT_TRUE(request.fault.for_write);
+      pages.push_back(request.fault.first_page);
+    }
+    outbox_.Clear();
+    return pages;
+  }
+
+  memory::MemoryCore core_;
+  const memory::PdId pd_ = *core_.domains.Allocate(*core_.consumers.Open({}));
+  const memory::RegionKeys keys_ =
+      *core_.regions.Register({.pd = pd_,
+                               .start = memory::KeyAddress(kBase),
+                               .length = kPages * kPage,
+                               .rights = memory::Rights::kLocalRead | memory::Rights::kLocalWrite},
+                              memory::LinearBacking{memory::PhysicalAddress(kBase)});
+  transport::Outbox outbox_{8};
+  transport::Turn turn_{Time(), core_, outbox_};
+  LookAhead look_ahead_{wire::QpNumber(2), pd_, 2};
+};
+
+TEST_F(LookAheadTest, AnotherRoundBeginsWithWhatWasNotLookedAt) {
+  queue::ReceiveQueue queue({.capacity = 2, .sges_max = 1});
+  PostReceive(queue, 0);
+  PostReceive(queue, 1);
+  look_ahead_.AtReceives(queue, turn_);
+  EXPECT_EQ(Asked(), (std::vector<uint64_t>{0, 1}));
+  EXPECT_FALSE(look_ahead_.looks_at_receives());
+  queue.Retire(queue.begin());
+  PostReceive(queue, 2);
+  look_ahead_.BeginRound(queue);
+  EXPECT_TRUE(look_ahead_.looks_at_receives());
+  look_ahead_.AtReceives(queue, turn_);
+  EXPECT_EQ(Asked(), (std::vector<uint64_t>{2}));
+}
+
+TEST_F(LookAheadTest, ASharedQueueIsLookedAtByWhoeverRunsAndOnce) {
+  Srq srq(4, 1, pd_);
+  for (uint64_t i = 0; i < 3; ++i) PostReceive(srq, i);
+  look_ahead_.AtReceives(srq, turn_);
+  EXPECT_EQ(Asked(), (std::vector<uint64_t>{0, 1, 2}));
+  EXPECT_EQ(srq.looks.left, 1U);
+  LookAhead(wire::QpNumber(3), pd_, 0).AtReceives(srq, turn_);
+  EXPECT_TRUE(Asked().empty());
+  PostReceive(srq, 3);
+  look_ahead_.AtReceives(srq, turn_);
+  EXPECT_EQ(Asked(), (std::vector<uint64_t>{3}));
+  EXPECT_EQ(srq.looks.left, 0U) << "a round";
+}
+
+TEST_F(LookAheadTest, OnlyTheOldestOfALongSharedQueue) {
+  Srq srq(kPages, 1, pd_);
+  for (uint64_t i = 0; i < kPages; ++i) PostReceive(srq, i);
+  look_ahead_.AtReceives(srq, turn_);
+  const auto first = Asked();
+  ASSERT_EQ(first.size(), 64U);
+  EXPECT_EQ(first.back(), 63U);
+  // It goes on as they are taken.
+  for (int i = 0; i < 3; ++i) srq.Give(srq.Take()->handle);
+  look_ahead_.AtReceives(srq, turn_);
+  EXPECT_EQ(Asked(), (std::vector<uint64_t>{64, 65, 66}));
+}
+
+TEST_F(LookAheadTest, WhatOthersTookMeanwhileIsLeftOut) {
+  Srq srq(4, 1, pd_);
+  for (uint64_t i = 0; i < 4; ++i) PostReceive(srq, i);
+  srq.Give(srq.Take()->handle);
+  srq.Give(srq.Take()->handle);
+  look_ahead_.AtReceives(srq, turn_);
+  EXPECT_EQ(Asked(), (std::vector<uint64_t>{2, 3}));
+  LookAhead::BeginRound(srq);
+  EXPECT_EQ(srq.looks.left, 4U);
+  look_ahead_.AtReceives(srq, turn_);
+  EXPECT_TRUE(Asked().empty()) << "those that are posted have been looked at";
+}
+
+TEST_F(LookAheadTest, ASharedQueueThatGrewIsLookedAtFromWhereItWas) {
+  Srq srq(2, 1, pd_);
+  PostReceive(srq, 0);
+  PostReceive(srq, 1);
+  srq.Give(srq.Take()->handle);
+  look_ahead_.AtReceives(srq, turn_);
+  EXPECT_EQ(Asked(), (std::vector<uint64_t>{1}));
+  ASSERT_TRUE(srq.Resize(8).has_value());
+  PostReceive(srq, 2);
+  look_ahead_.AtReceives(srq, turn_);
+  EXPECT_EQ(Asked(), (std::vector<uint64_t>{2}));
+}
+
+// Its buffers are of its own domain, whatever that of the queue pair is.
+TEST_F(LookAheadTest, ASharedQueueBringsItsDomain) {
+  Srq srq(1, 1, pd_);
+  PostReceive(srq, 5);
+  const memory::PdId other = *core_.domains.Allocate(*core_.consumers.Open({}));
+  LookAhead(wire::QpNumber(2), other, 0).AtReceives(srq, turn_);
+  EXPECT_EQ(Asked(), (std::vector<uint64_t>{5}));
+}
+
+}  // namespace
+}  // namespace verbena::adapter

@@ -1,0 +1,112 @@
+// Keys that are good for one message, which a read may have to use again.
+
+#include <gtest/gtest.h>
+
+#include "tests/support/responder_read_fixture.h"
+#include "transport/rc/responder.h"
+
+namespace verbena::transport {
+namespace {
+
+using memory::kPage;
+using wire::NakCode;
+using wire::Psn;
+
+// Row A5.
+class ResponderOneTouchTest : public ResponderReadFixture {
+ protected:
+  ResponderOneTouchTest() {
+    const memory::RegionSpec spec{.pd = pd_,
+                                  .start = memory::KeyAddress(AddressOf(0)),
+                                  .length = kPage,
+                                  .rights = memory::Rights::kAll,
+                                  .one_touch = true};
+    const std::vector pages = {memory::PhysicalAddress(AddressOf(0))};
+    keys_ = *core_.regions.Register(spec, memory::PageListBacking{pages, 0, memory::kSmall});
+    read_ = ReadOf(0, 2 * kMtu);
+    read_.reth.r_key = wire::RKey(keys_.remote.value());
+  }
+  bool KeyIsValid() { return EntryOf(keys_.local).state == memory::EntryState::kValid; }
+
+  memory::RegionKeys keys_;
+  Request read_;
+};
+
+TEST_F(ResponderOneTouchTest, ASecondReadIsRefused) {
+  Deliver(read_);
+  ExpectRun(Answers(), kStart, Read(0, 2 * kMtu));
+  Deliver(read_);
+  EXPECT_TRUE(OneAnswer().IsNak(PsnAt(2), NakCode::kRemoteAccessError));
+}
+
+TEST_F(ResponderOneTouchTest, SoIsOneThatCameBeforeTheFirstWasAnswered) {
+  Deliver(read_);
+  Deliver(read_);
+  const auto answers = Answers();
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_TRUE(answers[2].IsNak(PsnAt(2), NakCode::kRemoteAccessError));
+}
+
+// A long read may come in parts: one that goes on where the last one ended is the same read.
+TEST_F(ResponderOneTouchTest, OneThatGoesOnWhereTheFirstEndedIsTheSame) {
+  Deliver(read_);
+  Answers();
+  Request rest = ReadOf(2 * kMtu, kMtu);
+  rest.reth.r_key = read_.reth.r_key;
+  Deliver(rest);
+  ExpectRun(Answers(), PsnAt(2), Read(2 * kMtu, kMtu));
+  Deliver(rest, Psn(PsnAt(2)));
+  ExpectRun(Answers(), PsnAt(2), Read(2 * kMtu, kMtu));
+  Deliver(rest, psn_);
+  EXPECT_TRUE(OneAnswer().IsNak(PsnAt(3), NakCode::kRemoteAccessError));
+}
+
+TEST_F(ResponderOneTouchTest, NoOtherKindOfRequestMayUseItThen) {
+  Deliver(read_);
+  Answers();
+  Request write = WriteOnly(0, Pattern(8, 99));
+  write.reth.r_key = read_.reth.r_key;
+  const Bytes before = Read(0, 8);
+  Deliver(write);
+  EXPECT_TRUE(OneAnswer().IsNak(PsnAt(2), NakCode::kRemoteAccessError));
+  EXPECT_EQ(Read(0, 8), before);
+}
+
+// Packets of the answer may be lost: that read, and no other, is answered again.
+TEST_F(ResponderOneTouchTest, TheReadItselfMayBeRepeated) {
+  Deliver(read_);
+  Answers();
+  Deliver(read_, Psn(kStart));
+  ExpectRun(Answers(), kStart, Read(0, 2 * kMtu));
+  EXPECT_TRUE(KeyIsValid());
+}
+
+TEST_F(ResponderOneTouchTest, ButNotForEver) {
+  Deliver(read_);
+  Answers();
+  for (int i = 0; i < Reply::kRepeatsMax; ++i) {
+    Deliver(read_, Psn(kStart));
+    EXPECT_EQ(Answers().size(), 2u);
+  }
+  Deliver(read_, Psn(kStart));
+  EXPECT_TRUE(Answers().empty());
+  EXPECT_FALSE(KeyIsValid());
+}
+
+TEST_F(ResponderOneTouchTest, TheKeyEndsWhenTheReadIsForgotten) {
+  Deliver(read_);
+  Answers();
+  for (int i = 0; i < 2; ++i) Deliver(ReadOf(0, 8));
+  EXPECT_FALSE(KeyIsValid());
+}
+
+TEST_F(ResponderOneTouchTest, TheKeyEndsWithTheConnection) {
+  Deliver(read_);
+  Answers();
+  Turn turn = MakeTurn();
+  responder_->Flush(turn);
+  EXPECT_FALSE(KeyIsValid());
+}
+
+}  // namespace
+}  // namespace verbena::transport

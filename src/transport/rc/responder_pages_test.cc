@@ -1,0 +1,153 @@
+// Pages that are missing under the answers of a responder, or go while they are sent.
+
+#include <gtest/gtest.h>
+
+#include "tests/support/responder_read_fixture.h"
+#include "transport/rc/responder.h"
+
+namespace verbena::transport {
+namespace {
+
+using memory::kPage;
+using wire::NakCode;
+using wire::Operation;
+using wire::Psn;
+
+using ResponderPagesTest = ResponderReadFixture;
+
+TEST_F(ResponderPagesTest, AReadOfAbsentPagesIsHeldWithoutNotice) {
+  TakePagesAway(0, 2);
+  Deliver(WriteOnly(2 * kPage, Pattern(8)));
+  Deliver(ReadOf(0, 2 * kMtu));
+  Deliver(WriteOnly(2 * kPage, Pattern(8)));
+  EXPECT_TRUE(OneAnswer().IsAck(kStart));  // what came before is acknowledged by itself
+  EXPECT_FALSE(responder_->wants_turn());
+  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_FALSE(requests_[0].fault.for_write);
+  EXPECT_TRUE(Answers().empty());
+
+  BringPages(0, 2);
+  PagesReady(requests_[0].ticket);
+  EXPECT_TRUE(responder_->wants_turn());
+  const auto answers = Answers();
+  ASSERT_EQ(answers.size(), 3u);
+  ExpectRun({answers[0], answers[1]}, PsnAt(1), Read(0, 2 * kMtu));
+  EXPECT_TRUE(answers[2].IsAck(PsnAt(3)));
+}
+
+TEST_F(ResponderPagesTest, TheWholeRestOfAReadIsAskedFor) {
+  TakePagesAway(1, 3);
+  Deliver(ReadOf(kPage - kMtu, kMtu + 2 * kPage + 1));
+  EXPECT_EQ(Answers().size(), 1u);
+  EXPECT_EQ(requests_.at(0).fault.first_page, 1u);
+  EXPECT_EQ(requests_.at(0).fault.page_count, 3u);
+}
+
+TEST_F(ResponderPagesTest, AReadAndAWriteWaitForTheirPagesSideBySide) {
+  TakePagesAway(0, 2);
+  Deliver(ReadOf(0, 8));
+  Answers();
+  Deliver(WriteOnly(kPage, Pattern(8)));
+  Answers();
+  ASSERT_EQ(requests_.size(), 2u);
+  EXPECT_TRUE(requests_[1].fault.for_write);
+  BringPages(0, 2);
+  PagesReady(requests_[1].ticket);
+  EXPECT_FALSE(responder_->wants_turn());  // nothing overtakes the reply
+  PagesReady(requests_[0].ticket);
+  const auto answers = Answers();
+  ASSERT_EQ(answers.size(), 2u);
+  EXPECT_EQ(answers[0].operation, Operation::kReadResponse);
+  EXPECT_TRUE(answers[1].IsAck(PsnAt(1)));
+}
+
+// As the adapter does with packets whose payload is gone.
+TEST_F(ResponderPagesTest, AnswersThatCouldNotBeSentAreSentAgainInOrder) {
+  Deliver(ReadOf(0, 2 * kMtu));
+  SetWord(2 * kPage, 5);
+  Deliver({.operation = Operation::kFetchAdd, .atomic = AtomicOf(2 * kPage, 1)});
+  Deliver(WriteOnly(2 * kPage, Pattern(8)));
+  Turn turn = MakeTurn();
+  responder_->Pump(turn);
+  ASSERT_EQ(outbox_.packets().size(), 4u);
+  TakePagesAway(0, 1);
+  for (size_t i = 1; i < 4; ++i)
+    EXPECT_TRUE(responder_->TakeBack(outbox_.packets()[i], i == 1, turn));
+  outbox_.Clear();
+  EXPECT_TRUE(Answers().empty());
+  ASSERT_EQ(requests_.size(), 1u);
+  BringPages(0, 1);
+  PagesReady(requests_[0].ticket);
+  const auto answers = Answers();
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_EQ(answers[0].psn, PsnAt(1));
+  EXPECT_EQ(answers[0].payload, Read(kMtu, kMtu));
+  EXPECT_EQ(answers[1].original, 5u);
+  EXPECT_TRUE(answers[2].IsAck(PsnAt(3)));
+}
+
+TEST_F(ResponderPagesTest, ANakIsNotTakenBack) {
+  Deliver(WriteOnly(4 * kPage, Pattern(8)));
+  Turn turn = MakeTurn();
+  responder_->Pump(turn);
+  ASSERT_EQ(outbox_.packets().size(), 1u);
+  EXPECT_FALSE(responder_->TakeBack(outbox_.packets()[0], false, turn));
+  outbox_.Clear();
+}
+
+TEST_F(ResponderPagesTest, AnAnswerThatIsLostAgainAndAgainIsAnError) {
+  Deliver(ReadOf(0, 8));
+  Turn turn = MakeTurn();
+  int tries = 0;
+  for (; !responder_->failure() && tries < 1000; ++tries) {
+    responder_->Pump(turn);
+    ASSERT_EQ(outbox_.packets().size(), 1u);
+    EXPECT_TRUE(responder_->TakeBack(outbox_.packets()[0], true, turn));
+    outbox_.Clear();
+  }
+  EXPECT_EQ(tries, kLossesMax + 1);
+  EXPECT_TRUE(OneAnswer().IsNak(kStart, NakCode::kRemoteAccessError));
+}
+
+TEST_F(ResponderPagesTest, AHeldReadWhosePagesCannotBeHadIsRefused) {
+  TakePagesAway(0, 1);
+  Deliver(ReadOf(0, 8));
+  Deliver(ReadOf(kPage, 8));
+  EXPECT_TRUE(Answers().empty());
+  PagesReady(requests_.at(0).ticket, false);
+  EXPECT_TRUE(OneAnswer().IsNak(kStart, NakCode::kRemoteAccessError));
+  EXPECT_EQ(responder_->failure()->cause, Cause(Reason::kPagesUnavailable));
+  EXPECT_EQ(events_, std::vector{AsyncEventType::kQpAccessError});
+}
+
+// The network may deliver a request twice, and the second long after it was answered.
+TEST_F(ResponderPagesTest, ALateDuplicateThatIsHeldGivesWayToNewRequests) {
+  for (int i = 0; i < 2; ++i) Deliver(ReadOf(0, 8));
+  EXPECT_EQ(Answers().size(), 2u);
+  TakePagesAway(0, 1);
+  Deliver(ReadOf(0, 8), Psn(kStart));
+  EXPECT_TRUE(Answers().empty());
+  Deliver(ReadOf(kPage, 8));
+  EXPECT_EQ(OneAnswer().psn, PsnAt(2));
+  PagesReady(requests_.at(0).ticket, false);
+  EXPECT_FALSE(responder_->failure().has_value());
+}
+
+TEST_F(ResponderPagesTest, ADuplicateBeforeAHeldReadIsAnsweredMeanwhile) {
+  Deliver(ReadOf(kPage, 8));
+  Answers();
+  TakePagesAway(0, 1);
+  Deliver(ReadOf(0, 8));
+  EXPECT_TRUE(Answers().empty());
+  Deliver(ReadOf(kPage, 8), Psn(kStart));
+  EXPECT_EQ(OneAnswer().psn, kStart);
+  EXPECT_FALSE(responder_->wants_turn());
+  EXPECT_TRUE(responder_->owes_answers());
+  BringPages(0, 1);
+  PagesReady(requests_.at(0).ticket);
+  EXPECT_EQ(OneAnswer().psn, PsnAt(1));
+  EXPECT_FALSE(responder_->owes_answers());
+}
+
+}  // namespace
+}  // namespace verbena::transport

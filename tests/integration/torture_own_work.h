@@ -1,0 +1,94 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "tests/integration/torture_pages.h"
+#include "tests/integration/torture_shared.h"
+#include "tests/support/adapter_world.h"
+
+namespace verbena::torture {
+
+// The victim as requester: what it writes is gathered from pages that are tormented, what it reads
+// is scattered to them. The memory of `peer` is left in peace.
+//
+// Thread rule: one thread.
+class OwnWork {
+ public:
+  OwnWork(adapter::TestNode& victim, adapter::TestNode& peer, Shared& shared, const Pages& pages)
+      : victim_(victim),
+        peer_(peer),
+        shared_(shared),
+        pages_(pages),
+        random_(settings.seed * 131),
+        cq_(**victim.adapter().CreateCq(64, nullptr)) {}
+
+  void Run() {
+    while (!shared_.is_over.load()) {
+      adapter::QueuePair& ours = MakeQp(victim_, transport::QpType::kRc, cq_, cq_);
+      adapter::QueuePair& theirs = peer_.MakeQp(transport::QpType::kRc);
+      Connect(victim_, ours, peer_, theirs, kLink);
+      while (!shared_.is_over.load() && (random_.Chance(1, 2) ? Write(ours) : Read(ours))) {
+      }
+      adapter::Succeed(victim_.adapter().Destroy(&ours));
+      adapter::Succeed(peer_.adapter().Destroy(&theirs));
+    }
+  }
+
+ private:
+  using Status = queue::CompletionStatus;
+  using Sges = std::array<queue::Sge, 2>;
+
+  Lives PickTwo() {
+    const uint64_t first = random_.Below(kAllPages);
+    return {shared_, {first, random_.Below(kAllPages)}};
+  }
+  // Of each of the two pages the same bytes.
+  Sges Pieces(const Lives& lives, uint64_t offset, uint64_t bytes) const {
+    return {pages_.Bytes(lives.slot(0), offset, bytes), pages_.Bytes(lives.slot(1), offset, bytes)};
+  }
+  bool Do(adapter::QueuePair& qp, queue::SendOpcode opcode, const Lives& lives, const Sges& sges) {
+    const auto posted = victim_.adapter().PostSend(
+        qp, {.wqe = adapter::MakeSend(opcode, 1, peer_.Remote(0)), .sges = sges});
+    CHECK(posted.has_value());
+    const Status status = MustComplete(victim_, cq_).status;
+    lives.Judge(status, Status::kLocalProtectionError, shared_.own);
+    return status == Status::kSuccess;
+  }
+
+  bool Write(adapter::QueuePair& qp) {
+    const Lives lives = PickTwo();
+    if (!Do(qp, queue::SendOpcode::kWrite, lives, Pieces(lives, 0, kStampBytes))) return false;
+    for (size_t i = 0; i < 2; ++i) {
+      lives.JudgeStamps(peer_.memory().subspan(i * kStampBytes, kStampBytes), i, lives.now(i));
+    }
+    return true;
+  }
+
+  bool Read(adapter::QueuePair& qp) {
+    const Lives lives = PickTwo();
+    const uint64_t offset = OffsetOf(Part::kOwnReads);
+    const uint64_t word = MessageWord(++reads_);
+    FillWords(peer_.memory().data(), 2 * kPartBytes, word);
+    if (!Do(qp, queue::SendOpcode::kRead, lives, Pieces(lives, offset, kPartBytes))) return false;
+    for (size_t i = 0; i < 2; ++i) {
+      EXPECT_TRUE(pages_.Holds(lives.slot(i), offset, kPartBytes, word, lives.before(i)))
+          << "page " << lives.slot(i) << ": what was read is not there";
+    }
+    Lives::StopIfFailed();
+    return true;
+  }
+
+  adapter::TestNode& victim_;
+  adapter::TestNode& peer_;
+  Shared& shared_;
+  const Pages& pages_;
+  Random random_;
+  adapter::Cq& cq_;
+  uint32_t reads_ = 0;
+};
+
+}  // namespace verbena::torture

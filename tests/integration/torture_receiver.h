@@ -1,0 +1,105 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "base/time.h"
+#include "tests/integration/torture_pages.h"
+#include "tests/integration/torture_shared.h"
+#include "tests/support/adapter_world.h"
+
+namespace verbena::torture {
+
+// The victim's receives on one queue pair after the other: their buffers are in pages that are
+// tormented. A message bears its number as immediate data, and nothing but the word of it.
+//
+// Thread rule: one thread.
+class Receiver {
+ public:
+  static constexpr uint64_t kMessageBytes = 128;
+
+  Receiver(adapter::TestNode& victim, Shared& shared, const Pages& pages, Part part)
+      : victim_(victim),
+        shared_(shared),
+        pages_(pages),
+        offset_(OffsetOf(part)),
+        random_(settings.seed * 77 + offset_),
+        cq_(**victim.adapter().CreateCq(64, nullptr)) {}
+
+  adapter::Cq& cq() { return cq_; }
+
+  // Receives on `qp` from now on; `headroom` is what comes in front of each message. REQUIRES: the
+  // one before is no more.
+  void Begin(adapter::QueuePair& qp, uint64_t headroom = 0) {
+    qp_ = &qp;
+    headroom_ = headroom;
+    posted_.clear();
+  }
+
+  void Refill() {
+    constexpr size_t kDepth = 4;
+    while (posted_.size() < kDepth) {
+      const uint64_t slot = PickFree();
+      posted_.push_back({++ids_, Lives(shared_, {slot})});
+      PostReceive(victim_, *qp_, ids_, pages_.Bytes(slot, offset_, headroom_ + kMessageBytes));
+    }
+  }
+
+  // What became of the oldest one, if it ends in time.
+  std::optional<queue::CompletionStatus> Take(Duration patience) {
+    const auto completion = victim_.Wait(&cq_, patience);
+    if (!completion) return std::nullopt;
+    CHECK(!posted_.empty());
+    EXPECT_EQ(completion->id.value(), posted_.front().id) << "in order";
+    Judge(*completion, posted_.front().lives);
+    posted_.pop_front();
+    return completion->status;
+  }
+
+ private:
+  struct Posted {
+    uint64_t id = 0;
+    Lives lives;
+  };
+
+  // Not one that another message is to be found in.
+  uint64_t PickFree() {
+    const auto is_taken = [this](uint64_t slot) {
+      return std::ranges::any_of(posted_,
+                                 [slot](const Posted& one) { return one.lives.slot(0) == slot; });
+    };
+    uint64_t slot = random_.Below(kAllPages);
+    while (is_taken(slot)) slot = random_.Below(kAllPages);
+    return slot;
+  }
+
+  void Judge(const queue::Completion& completion, const Lives& lives) {
+    if (completion.status == queue::CompletionStatus::kFlushed) return;
+    lives.Judge(completion.status, queue::CompletionStatus::kLocalProtectionError,
+                shared_.receives);
+    if (completion.status != queue::CompletionStatus::kSuccess) return;
+    EXPECT_EQ(completion.byte_count, headroom_ + kMessageBytes);
+    EXPECT_TRUE(pages_.Holds(lives.slot(0), offset_ + headroom_, kMessageBytes,
+                             MessageWord(completion.immediate.value()), lives.before(0)))
+        << "page " << lives.slot(0) << ": a message is not there";
+    Lives::StopIfFailed();
+  }
+
+  adapter::TestNode& victim_;
+  Shared& shared_;
+  const Pages& pages_;
+  const uint64_t offset_;
+  Random random_;
+  adapter::Cq& cq_;
+  adapter::QueuePair* qp_ = nullptr;
+  uint64_t headroom_ = 0;
+  uint64_t ids_ = 0;
+  std::deque<Posted> posted_;
+};
+
+}  // namespace verbena::torture

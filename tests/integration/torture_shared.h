@@ -1,0 +1,146 @@
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <span>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/check.h"
+#include "queue/completion.h"
+#include "tests/integration/torture_arena.h"
+#include "tests/support/adapter_world.h"
+
+namespace verbena::torture {
+
+constexpr uint64_t kPlainPages = 256;
+constexpr uint64_t kFilePages = 64;
+constexpr uint64_t kAllPages = kPlainPages + kFilePages;
+
+struct Settings {
+  bool page_events = false;
+  int seconds = 15;
+  uint64_t seed = 1;
+};
+inline Settings settings;
+
+// Accesses of one kind: how many, and how many met pages which were away.
+struct Tally {
+  std::atomic<uint64_t> all = 0;
+  std::atomic<uint64_t> away = 0;
+};
+
+// What the two processes tell each other: the pages' lives, and who is connected to whom.
+struct Shared {
+  const uint16_t base_port = adapter::TestBasePort();
+  std::array<Epoch, kAllPages> epochs;
+  std::array<std::atomic<uint64_t>, kAllPages> addresses;
+  std::array<std::atomic<uint32_t>, kAllPages> keys;
+  std::atomic<uint32_t> asked = 0;     // connections by the peer
+  std::atomic<uint32_t> answered = 0;  // and by the victim
+  std::atomic<uint32_t> peer_qp = 0;
+  std::atomic<uint32_t> victim_qp = 0;
+  std::atomic<bool> is_over = false;
+  Tally remote;                       // by the two peers: reads, writes, atomics, sends
+  Tally receives;                     // of the victim
+  Tally own;                          // of the victim as requester
+  Tally unreliable;                   // likewise, without a reliable connection
+  std::atomic<uint64_t> arrived = 0;  // unreliable messages, of either side
+};
+
+inline Shared* MakeShared() {
+  void* const place =
+      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  CHECK(place != MAP_FAILED);
+  return new (place) Shared;
+}
+
+// The same of all adapters, so that they find each other.
+inline adapter::Options OptionsOf(const Shared& shared) {
+  adapter::Options options;
+  options.base_port = shared.base_port;
+  options.page_events = settings.page_events;
+  return options;
+}
+
+// The pages that a request names, and their lives when it began.
+class Lives {
+ public:
+  Lives(const Shared& shared, std::vector<uint64_t> slots)
+      : shared_(&shared), slots_(std::move(slots)) {
+    for (const uint64_t slot : slots_) before_.push_back(shared.epochs[slot].load());
+  }
+
+  uint64_t slot(size_t i) const { return slots_[i]; }
+  uint32_t before(size_t i) const { return before_[i]; }
+
+  // Whether all pages have been what they are said to be since.
+  bool stayed() const {
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      const uint32_t now = shared_->epochs[slots_[i]].load();
+      if (now != before_[i] || now % 2 != 0) return false;
+    }
+    return true;
+  }
+  // Only memory that its program took away may be refused.
+  void ExpectAway(queue::CompletionStatus status) const {
+    EXPECT_FALSE(stayed()) << "page " << slots_.front() << " was there, but: " << NameOf(status);
+    StopIfFailed();
+  }
+  // A request ended with this. `refusal` is how it is told that memory was away.
+  void Judge(queue::CompletionStatus status, queue::CompletionStatus refusal, Tally& tally) const {
+    tally.all.fetch_add(1);
+    if (status == queue::CompletionStatus::kSuccess) return;
+    tally.away.fetch_add(1);
+    EXPECT_EQ(status, refusal);
+    ExpectAway(status);
+  }
+  // What it saw of the program's part of a page, up to `after`.
+  void JudgeStamps(std::span<const std::byte> seen, size_t i, uint32_t after) const {
+    for (size_t at = 0; at < seen.size(); at += sizeof(uint64_t)) {
+      const uint64_t word = WordAt(seen.data() + at);
+      EXPECT_TRUE(MayBeSeen(word, slots_[i], before_[i], after))
+          << "page " << slots_[i] << ": " << std::hex << word << std::dec << " between "
+          << before_[i] << " and " << after;
+    }
+    StopIfFailed();
+  }
+  uint32_t now(size_t i) const { return shared_->epochs[slots_[i]].load(); }
+
+  // At once, so that what led to it can be looked at.
+  static void StopIfFailed() {
+    if (testing::Test::HasFailure()) std::abort();
+  }
+
+ private:
+  const Shared* shared_;
+  std::vector<uint64_t> slots_;
+  std::vector<uint32_t> before_;
+};
+
+// 0.5 s, eight times: a machine with much other work may let a process wait that long.
+constexpr adapter::TestLink kLink{.timeout = 17, .mtu = transport::PathMtu::k1024};
+
+inline adapter::QueuePair& MakeQp(adapter::TestNode& node, transport::QpType type,
+                                  adapter::Cq& send_cq, adapter::Cq& receive_cq) {
+  adapter::QpSpec spec = node.Spec(type);
+  spec.send_cq = &send_cq;
+  spec.receive_cq = &receive_cq;
+  return **node.adapter().CreateQp(spec);
+}
+
+// The next completion of a request that must not hang.
+inline queue::Completion MustComplete(adapter::TestNode& node, adapter::Cq& cq) {
+  const auto completion = node.Wait(&cq);
+  CHECK(completion.has_value());
+  return *completion;
+}
+
+}  // namespace verbena::torture

@@ -1,0 +1,153 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "base/time.h"
+#include "tests/integration/torture_pages.h"
+#include "tests/integration/torture_receiver.h"
+#include "tests/integration/torture_shared.h"
+#include "tests/support/adapter_world.h"
+
+namespace verbena::torture {
+
+// The victim and a peer send each other messages that may be lost, from and to pages that are
+// tormented. What arrives is judged; what is sent must complete.
+//
+// Thread rule: one thread.
+class Unreliable {
+ public:
+  Unreliable(adapter::TestNode& victim, adapter::TestNode& peer, Shared& shared, const Pages& pages)
+      : victim_(victim),
+        peer_(peer),
+        shared_(shared),
+        pages_(pages),
+        random_(settings.seed * 977),
+        cq_(**victim.adapter().CreateCq(64, nullptr)),
+        peer_receives_(**peer.adapter().CreateCq(64, nullptr)),
+        receiver_(victim, shared, pages, Part::kUnreliableReceives),
+        to_victim_(*peer.adapter().CreateAddressHandle(peer.pd(), Way(peer, victim))),
+        to_peer_(*victim.adapter().CreateAddressHandle(victim.pd(), Way(victim, peer))) {}
+
+  void Run() {
+    for (uint64_t life = 0; !shared_.is_over.load(); ++life) {
+      Live(life % 2 == 0 ? transport::QpType::kUd : transport::QpType::kUc);
+    }
+  }
+
+ private:
+  using Status = queue::CompletionStatus;
+  using QueuePair = adapter::QueuePair;
+
+  // More than a datagram takes in this machine, mostly.
+  static constexpr Duration kPatience = Milliseconds(2);
+  static constexpr uint64_t kGrhBytes = 40;
+
+  // Until a receive of the victim fails, which ends its queue pair. One that sends does not.
+  void Live(transport::QpType type) {
+    QueuePair& ours = MakeQp(victim_, type, cq_, receiver_.cq());
+    QueuePair& theirs = MakeQp(peer_, type, peer_.cq(), peer_receives_);
+    Connect(victim_, ours, peer_, theirs, kLink);
+    headroom_ = type == transport::QpType::kUd ? kGrhBytes : 0;
+    has_receive_ = false;
+    receiver_.Begin(ours, headroom_);
+    for (int i = 0; i < 1'000 && !shared_.is_over.load(); ++i) {
+      if (!SendToVictim(theirs, ours) || !SendFromVictim(ours, theirs)) break;
+    }
+    adapter::Succeed(victim_.adapter().Destroy(&ours));
+    adapter::Succeed(peer_.adapter().Destroy(&theirs));
+  }
+
+  queue::SendWqe MessageTo(const QueuePair& qp, queue::AddressHandleId way) {
+    queue::SendWqe wqe = adapter::MakeSend(queue::SendOpcode::kSendWithImmediate, 1);
+    wqe.immediate = queue::Immediate(++messages_);
+    if (qp.spec().type == transport::QpType::kUd) {
+      wqe.operand = queue::Datagram{.handle = way,
+                                    .qp = queue::QpNumber(qp.number().value()),
+                                    .q_key = queue::QKey(adapter::kTestQKey.value())};
+    }
+    return wqe;
+  }
+
+  // Whether the victim's queue pair still stands.
+  bool SendToVictim(QueuePair& from, const QueuePair& to) {
+    receiver_.Refill();
+    const queue::SendWqe wqe = MessageTo(to, to_victim_);
+    FillWords(peer_.memory().data(), Receiver::kMessageBytes, MessageWord(messages_));
+    adapter::Post(peer_, from, wqe, peer_.Bytes(0, Receiver::kMessageBytes));
+    EXPECT_EQ(MustComplete(peer_, peer_.cq()).status, Status::kSuccess);
+    const auto status = receiver_.Take(kPatience);
+    if (status == Status::kSuccess) shared_.arrived.fetch_add(1);
+    return !status || status == Status::kSuccess;
+  }
+
+  // The same.
+  bool SendFromVictim(QueuePair& from, QueuePair& to) {
+    const Lives lives(shared_, {random_.Below(kAllPages)});
+    const queue::SendWqe wqe = MessageTo(to, to_peer_);
+    PostPeerReceive(to);
+    adapter::Post(victim_, from, wqe, pages_.Bytes(lives.slot(0), 0, kStampBytes));
+    const Status status = MustComplete(victim_, cq_).status;
+    if (status == Status::kFlushed) return EndByReceive();
+    lives.Judge(status, Status::kLocalProtectionError, shared_.unreliable);
+    const uint32_t after = lives.now(0);
+    if (status != Status::kSuccess && !Resumes(from)) return EndByReceive();
+    JudgePeerReceive(lives, after);
+    return true;
+  }
+
+  // Nothing else ends the victim's queue pair than a receive that fails.
+  bool EndByReceive() {
+    auto status = receiver_.Take(Seconds(20));
+    while (status == Status::kSuccess) status = receiver_.Take(Seconds(20));
+    EXPECT_EQ(status, Status::kLocalProtectionError);
+    Lives::StopIfFailed();
+    return false;
+  }
+
+  // One at a time: then what has arrived stays until it was looked at.
+  void PostPeerReceive(QueuePair& qp) {
+    if (std::exchange(has_receive_, true)) return;
+    adapter::PostReceive(peer_, qp, 1, peer_.Bytes(kPage, headroom_ + kStampBytes));
+  }
+
+  void JudgePeerReceive(const Lives& lives, uint32_t after) {
+    const auto completion = peer_.Wait(&peer_receives_, kPatience);
+    if (!completion) return;
+    has_receive_ = false;
+    EXPECT_EQ(completion->status, Status::kSuccess);
+    shared_.arrived.fetch_add(1);
+    // One that comes late is of other pages.
+    if (completion->immediate.value() != messages_) return;
+    lives.JudgeStamps(peer_.memory().subspan(kPage + headroom_, kStampBytes), 0, after);
+  }
+
+  // IBA 10.3.1.6: a send that failed stops the send queue until the program has seen it.
+  bool Resumes(QueuePair& qp) {
+    adapter::QpChange change;
+    change.attributes.state = transport::QpState::kRts;
+    change.mask = adapter::Attribute::kState;
+    return victim_.adapter().Modify(qp, change).has_value();
+  }
+
+  adapter::TestNode& victim_;
+  adapter::TestNode& peer_;
+  Shared& shared_;
+  const Pages& pages_;
+  Random random_;
+  adapter::Cq& cq_;
+  adapter::Cq& peer_receives_;
+  Receiver receiver_;
+  const queue::AddressHandleId to_victim_;
+  const queue::AddressHandleId to_peer_;
+  uint64_t headroom_ = 0;
+  bool has_receive_ = false;  // of the peer
+  uint32_t messages_ = 0;
+};
+
+}  // namespace verbena::torture
