@@ -49,6 +49,16 @@ class Arena {
   void Want(uint64_t first_byte, uint64_t length, bool for_write, uint64_t ticket);
   // The contents of the granules that lie in it whole are given up: zeros from now on.
   void Discard(uint64_t first_byte, uint64_t length);
+  // Of an arena that adopts: the program's view replaces what is at its place, for all threads at
+  // once. False, and errno, if it cannot be done.
+  [[nodiscard]] bool PutInPlace() { return memory_->PutInPlace(); }
+  // The program sees nothing from now on; its threads wait until the arena ends. For the adapter
+  // nothing changes. In effect before the next want is answered.
+  void HoldProgram() { inbox_.Put({.kind = Request::Kind::kHoldProgram}); }
+  // Whether the program has unmapped the granule of this byte, or moved it away.
+  [[nodiscard]] bool IsGone(uint64_t byte) const {
+    return view_->IsGone(static_cast<uint32_t>(byte >> granule().value()));
+  }
   // May be larger or smaller than before; takes effect soon.
   void SetBudget(uint64_t bytes);
 
@@ -70,6 +80,7 @@ class Arena {
     FileDescriptor signal;
   };
   [[nodiscard]] static ErrorOr<Parts> MakeMemory(const ArenaOptions& options);
+  [[nodiscard]] static ErrorOr<Parts> MakeAside(const ArenaOptions& options);
   [[nodiscard]] static ErrorOr<std::unique_ptr<SwapStore>> MakeStore(const ArenaOptions& options,
                                                                      const MemoryFile& memory);
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/page.h"
@@ -29,11 +30,17 @@ struct ArenaCallbacks {
   // until it wanted them again.
   std::function<void(const std::byte* first, const std::byte* last)> unmap_adapter;
   // The swap store is full, or fails, or does neither any more. May be empty.
-  std::function<void(paging::StoreReport report)> on_store;
+  std::function<void(paging::StoreReport report)> on_store = {};
+  // The program has unmapped or moved away [first, last], addresses in the adapter's view, which is
+  // no use of from now on. Only of adopted memory. May be empty.
+  std::function<void(const std::byte* first, const std::byte* last)> on_gone = {};
 };
 
 struct ArenaOptions {
   uint64_t size = 0;
+  // Memory of the program that is to become the arena's, whole granules: the view is made aside,
+  // until Arena::PutInPlace. `size` and `view` are of no account then. See Adoption.
+  std::span<std::byte> adopts = {};
   // Bytes in memory at a time. At least 16 granules.
   uint64_t budget = 0;
   // 4 KiB to 2 MiB. Larger where the view needs it (GranuleFor).
