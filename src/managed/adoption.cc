@@ -49,7 +49,6 @@ ErrorOr<void> Adoption::Take() {
   return Fail(error);
 }
 
-// The threads that wait are let go when the arena ends, and look again.
 uint64_t Adoption::GiveBack() {
   CHECK(pages_ != nullptr);
   arena_->HoldProgram();
@@ -57,7 +56,7 @@ uint64_t Adoption::GiveBack() {
   static_cast<void>(transfer_.CopyOut(*arena_, 0, pages_->aside().first(kPage)));
   BringBack(home_.size());
   const uint64_t lost = ReturnAll();
-  arena_.reset();
+  arena_->LetProgramGo();
   return lost;
 }
 

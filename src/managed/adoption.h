@@ -42,6 +42,7 @@ class Adoption {
   // Fails with the memory as it was; another try needs another adoption.
   [[nodiscard]] ErrorOr<void> Take();
   // Returns how many bytes the swap store has lost: touching these at home is SIGSEGV from now on.
+  // The arena is there, and of no use any more.
   uint64_t GiveBack();
 
  private:

@@ -92,6 +92,7 @@ Arena::Arena(Parts parts, const ArenaOptions& options, const ArenaCallbacks& cal
       view_(std::move(parts.view)),
       store_(std::move(parts.store)),
       now_(options.now),
+      counted_in_(options.counted_in),
       executor_({*memory_, *view_, *store_}, options, callbacks),
       inbox_(std::move(parts.signal)),
       report_(executor_.report()),
@@ -100,6 +101,7 @@ Arena::Arena(Parts parts, const ArenaOptions& options, const ArenaCallbacks& cal
 Arena::~Arena() {
   inbox_.PutStop();
   thread_.join();
+  Count(0);
   view_->Stop();
 }
 
@@ -183,8 +185,14 @@ Arena::Awake Arena::Sleep() const {
 
 void Arena::Publish() {
   const ArenaReport report = executor_.report();
+  Count(report.paging.in_memory * report.granule_bytes);
   const MutexLock lock(mutex_);
   report_ = report;
+}
+
+void Arena::Count(uint64_t resident) {
+  if (counted_in_ != nullptr) counted_in_->Change(counted_, resident);
+  counted_ = resident;
 }
 
 }  // namespace verbena::managed

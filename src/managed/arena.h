@@ -52,9 +52,11 @@ class Arena {
   // Of an arena that adopts: the program's view replaces what is at its place, for all threads at
   // once. False, and errno, if it cannot be done.
   [[nodiscard]] bool PutInPlace() { return memory_->PutInPlace(); }
-  // The program sees nothing from now on; its threads wait until the arena ends. For the adapter
-  // nothing changes. In effect before the next want is answered.
+  // The program sees nothing from now on, and its threads wait. For the adapter nothing changes. In
+  // effect before the next want is answered.
   void HoldProgram() { inbox_.Put({.kind = Request::Kind::kHoldProgram}); }
+  // Those threads look again: something else is in the place of the view.
+  void LetProgramGo() { inbox_.Put({.kind = Request::Kind::kLetProgramGo}); }
   // Whether the program has unmapped the granule of this byte, or moved it away.
   [[nodiscard]] bool IsGone(uint64_t byte) const {
     return view_->IsGone(static_cast<uint32_t>(byte >> granule().value()));
@@ -95,14 +97,17 @@ class Arena {
   void Run();
   [[nodiscard]] Awake Sleep() const;
   void Publish() VERBENA_EXCLUDES(mutex_);
+  void Count(uint64_t resident);
 
   // In the order in which they need each other: transfers of the store end before the memory goes.
   const std::unique_ptr<MemoryFile> memory_;
   const std::unique_ptr<CpuView> view_;
   const std::unique_ptr<SwapStore> store_;
   Time (*const now_)();
+  ResidentSum* const counted_in_;
   Executor executor_;
   Inbox inbox_;
+  uint64_t counted_ = 0;  // of the pager's
   mutable Mutex mutex_;
   ArenaReport report_ VERBENA_GUARDED_BY(mutex_);
   std::thread thread_;

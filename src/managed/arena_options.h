@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -36,6 +37,22 @@ struct ArenaCallbacks {
   std::function<void(const std::byte* first, const std::byte* last)> on_gone = {};
 };
 
+// How much memory several arenas use together, as of the last turn of each one's pager.
+class ResidentSum {
+ public:
+  void Change(uint64_t from, uint64_t to) {
+    const uint64_t now = now_.fetch_add(to - from) + to - from;
+    for (uint64_t peak = peak_; now > peak && !peak_.compare_exchange_weak(peak, now);) {
+    }
+  }
+  [[nodiscard]] uint64_t now() const { return now_; }
+  [[nodiscard]] uint64_t peak() const { return peak_; }
+
+ private:
+  std::atomic<uint64_t> now_ = 0;
+  std::atomic<uint64_t> peak_ = 0;
+};
+
 struct ArenaOptions {
   uint64_t size = 0;
   // Memory of the program that is to become the arena's, whole granules: the view is made aside,
@@ -52,6 +69,8 @@ struct ArenaOptions {
   bool compress = true;
   // How the pager is to behave; its budget is taken from the one above.
   paging::Options paging = {};
+  // Where what is in memory is counted, too. May be nullptr; else it outlives the arena.
+  ResidentSum* counted_in = nullptr;
   // The clock that all times are of.
   Time (*now)() = nullptr;
   // Puts something between the store and its file. For tests.

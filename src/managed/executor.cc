@@ -101,6 +101,8 @@ void Executor::Serve(const Request& request) {
       return CarryOut();
     case Request::Kind::kHoldProgram:
       return HoldProgram();
+    case Request::Kind::kLetProgramGo:
+      return view_.Wake({0, memory_.granule_count()});
   }
 }
 

@@ -11,7 +11,7 @@ namespace verbena::managed {
 
 // What other threads want of the pager.
 struct Request {
-  enum class Kind : uint8_t { kWant, kDiscard, kSetBudget, kHoldProgram };
+  enum class Kind : uint8_t { kWant, kDiscard, kSetBudget, kHoldProgram, kLetProgramGo };
 
   Kind kind = Kind::kWant;
   bool for_write = false;   // kWant

@@ -1,12 +1,15 @@
 #include "managed/program_memory.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cinttypes>
 #include <cstdio>
-#include <fstream>
 
+#include "base/file_descriptor.h"
 #include "memory/guarded_copy.h"
 
 // Younger than the headers of some systems that it runs on.
@@ -77,6 +80,17 @@ std::optional<std::string> WhyNot(const Mapping& mapping) {
   return std::nullopt;
 }
 
+std::string ReadMaps() {
+  const FileDescriptor file(open("/proc/self/maps", O_RDONLY | O_CLOEXEC));
+  std::string text;
+  std::array<char, 4096> part;
+  for (ssize_t length = 1; length > 0;) {
+    length = read(file.get(), part.data(), part.size());
+    if (length > 0) text.append(part.data(), static_cast<size_t>(length));
+  }
+  return text;
+}
+
 // Memory that is locked or not ordinary refuses this advice, which changes no byte.
 bool IsOrdinary(const Range& pages) {
   return madvise(reinterpret_cast<void*>(pages.first), pages.end - pages.first, MADV_COLD) == 0;
@@ -96,10 +110,12 @@ std::optional<Mapping> Mapping::Parse(const std::string& line) {
 }
 
 std::optional<Mapping> FindMapping(uint64_t address) {
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    auto mapping = Mapping::Parse(line);
+  const std::string maps = ReadMaps();
+  for (size_t at = 0; at < maps.size();) {
+    const size_t end = std::min(maps.find('\n', at), maps.size());
+    auto mapping = Mapping::Parse(maps.substr(at, end - at));
     if (mapping && mapping->first <= address && address < mapping->end) return mapping;
+    at = end + 1;
   }
   return std::nullopt;
 }
