@@ -9,7 +9,6 @@
 #include "adapter/engine.h"
 #include "base/check.h"
 #include "managed/program_memory.h"
-#include "paging/options.h"
 
 namespace verbena::adapter {
 namespace {

@@ -9,6 +9,7 @@
 #include "adapter/engine.h"
 #include "adapter/page_jobs.h"
 #include "base/check.h"
+#include "managed/adoption.h"
 
 namespace verbena::adapter {
 namespace {
@@ -65,6 +66,9 @@ struct ManagedPages::Waiter {
   std::condition_variable done;
   std::optional<PageJob> job;
 };
+
+ManagedArena::ManagedArena() = default;
+ManagedArena::~ManagedArena() = default;
 
 ManagedPages::~ManagedPages() { CHECK(arenas_.empty()); }
 
@@ -289,8 +293,8 @@ void ManagedPages::OnStore(paging::StoreReport report) {
   AddNote(NoteOf(report));
 }
 
-void ManagedPages::AddNote(std::string note) {
-  if (notes_.size() < kNotesMax) notes_.push_back(std::move(note));
+void ManagedPages::AddNote(std::string_view note) {
+  if (notes_.size() < kNotesMax) notes_.emplace_back(note);
 }
 
 void ManagedPages::OnGone(const std::byte* first, const std::byte* last) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -11,11 +12,14 @@
 #include "adapter/pager.h"
 #include "base/interval_map.h"
 #include "base/mutex.h"
-#include "managed/adoption.h"
 #include "managed/arena.h"
 #include "memory/key.h"
 #include "memory/memory_core.h"
 #include "memory/regions.h"
+
+namespace verbena::managed {
+class Adoption;
+}
 
 namespace verbena::adapter {
 
@@ -23,6 +27,11 @@ class Engine;
 
 // An arena of managed memory, and where it is.
 struct ManagedArena {
+  ManagedArena();
+  ManagedArena(const ManagedArena&) = delete;
+  ManagedArena& operator=(const ManagedArena&) = delete;
+  ~ManagedArena();
+
   // One of the two.
   std::unique_ptr<managed::Arena> own;
   std::unique_ptr<managed::Adoption> adoption;  // of memory that the program had before
@@ -94,7 +103,7 @@ class ManagedPages {
   [[nodiscard]] bool Bring(PageJob& job) VERBENA_EXCLUDES(engine_);
 
   // What the user should know, a line each; told once. A few are remembered.
-  void AddNote(std::string note);
+  void AddNote(std::string_view note);
   [[nodiscard]] std::vector<std::string> TakeNotes() { return std::exchange(notes_, {}); }
 
  private:

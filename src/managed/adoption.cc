@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "managed/packer.h"
+#include "managed/program_pages.h"
 
 namespace verbena::managed {
 namespace {
@@ -27,6 +28,8 @@ ErrorOr<std::unique_ptr<Adoption>> Adoption::Prepare(const ArenaOptions& options
   adoption->arena_ = std::move(*arena);
   return adoption;
 }
+
+Adoption::Adoption(std::span<std::byte> home) : home_(home) {}
 
 Adoption::~Adoption() {
   if (pages_ != nullptr) GiveBack();
@@ -65,8 +68,10 @@ uint64_t Adoption::Fill() {
   uint64_t done = 0;
   while (done < home_.size()) {
     const Range piece{done, std::min(kPieceMax, home_.size() - done)};
-    if (!FillPiece(piece)) break;
-    pages_->Empty(piece.offset, piece.length);
+    if (pages_->HasAny(piece.offset, piece.length)) {
+      if (!FillPiece(piece)) break;
+      pages_->Empty(piece.offset, piece.length);
+    }
     done += piece.length;
   }
   return done;

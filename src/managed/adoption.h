@@ -11,9 +11,10 @@
 #include "managed/arena_options.h"
 #include "managed/arena_transfer.h"
 #include "managed/error.h"
-#include "managed/program_pages.h"
 
 namespace verbena::managed {
+
+class ProgramPages;
 
 // Memory that the program got by itself, and that is an arena's for a while, at the same addresses.
 // The program need not know: its threads may read and write it all the time, and no byte is lost.
@@ -51,7 +52,7 @@ class Adoption {
     uint64_t length = 0;
   };
 
-  explicit Adoption(std::span<std::byte> home) : home_(home) {}
+  explicit Adoption(std::span<std::byte> home);
 
   [[nodiscard]] uint64_t Fill();
   [[nodiscard]] bool FillPiece(Range piece);

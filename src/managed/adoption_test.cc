@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "managed/program_memory.h"
+#include "managed/userfault_door.h"
 #include "memory/signal_guard.h"
 #include "tests/support/arena_fixture.h"
 
@@ -268,6 +269,18 @@ TEST_F(AdoptionThreads, WhatTheProgramMovesAwayCannotBeReadThere) {
   EXPECT_TRUE(memory::GuardedCopy(&value, moved, sizeof value).fault.has_value());
   munmap(moved, kPage);
   EXPECT_EQ(Word(1), 2u);
+}
+
+TEST_F(AdoptionThreads, LockedByTheProgramItComesAndGoesAllTheSame) {
+  FillAll();
+  Take();
+  if (mlock(memory_.data(), 16 * kPage) != 0) GTEST_SKIP() << "may lock nothing";
+  for (int i = 0; i < 3; ++i) {
+    for (uint64_t page = 0; page < kPages; ++page) Word(page) += 1;
+  }
+  for (uint64_t page = 0; page < kPages; ++page) ASSERT_EQ(Word(page), page + 4) << page;
+  EXPECT_EQ(adoption_->GiveBack(), 0u);
+  for (uint64_t page = 0; page < kPages; ++page) ASSERT_EQ(Word(page), page + 4) << page;
 }
 
 TEST_F(AdoptionThreads, EndsAsIfItWasGivenBack) {

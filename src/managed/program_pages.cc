@@ -1,8 +1,12 @@
 #include "managed/program_pages.h"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/check.h"
@@ -38,6 +42,29 @@ ErrorOr<std::unique_ptr<ProgramPages>> ProgramPages::MoveAside(std::span<std::by
     return Fail(error);
   }
   return pages;
+}
+
+ProgramPages::ProgramPages(UserfaultDoor door, std::span<std::byte> home,
+                           std::span<std::byte> aside)
+    : door_(std::move(door)),
+      home_(home),
+      aside_(aside),
+      page_map_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
+
+// Memory that was mapped and never used is not even read, which would cost a fault a page.
+bool ProgramPages::HasAny(uint64_t offset, uint64_t length) const {
+  constexpr uint64_t kPage = 4096, kPresentOrSwapped = uint64_t{3} << 62;
+  std::array<uint64_t, 64> entries{};
+  const uint64_t count = length / kPage;
+  CHECK(count <= entries.size());
+  const auto first = reinterpret_cast<uintptr_t>(aside_.data() + offset) / kPage;
+  const auto size = static_cast<ssize_t>(count * sizeof entries[0]);
+  if (pread(page_map_.get(), entries.data(), static_cast<size_t>(size),
+            static_cast<off_t>(first * sizeof entries[0])) != size) {
+    return true;
+  }
+  return std::any_of(entries.begin(), entries.begin() + static_cast<ptrdiff_t>(count),
+                     [](uint64_t entry) { return (entry & kPresentOrSwapped) != 0; });
 }
 
 void ProgramPages::Empty(uint64_t offset, uint64_t length) const {

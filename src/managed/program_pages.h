@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 
+#include "base/file_descriptor.h"
 #include "managed/error.h"
 #include "managed/userfault_door.h"
 
@@ -27,6 +28,8 @@ class ProgramPages {
 
   // Where they are now; ours alone.
   [[nodiscard]] std::span<std::byte> aside() const { return aside_; }
+  // Whether one of these was ever touched, as far as the system says; up to 64 pages.
+  [[nodiscard]] bool HasAny(uint64_t offset, uint64_t length) const;
   // Their memory is given back to the system: zeros from now on.
   void Empty(uint64_t offset, uint64_t length) const;
 
@@ -41,12 +44,12 @@ class ProgramPages {
   void Wake() const;
 
  private:
-  ProgramPages(UserfaultDoor door, std::span<std::byte> home, std::span<std::byte> aside)
-      : door_(std::move(door)), home_(home), aside_(aside) {}
+  ProgramPages(UserfaultDoor door, std::span<std::byte> home, std::span<std::byte> aside);
 
   const UserfaultDoor door_;
   const std::span<std::byte> home_;
   const std::span<std::byte> aside_;
+  const FileDescriptor page_map_;  // what the system knows of each page
 };
 
 }  // namespace verbena::managed

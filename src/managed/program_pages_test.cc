@@ -64,6 +64,16 @@ TEST_F(ProgramPagesThreads, EmptyOnesAreZero) {
   EXPECT_EQ(home_[2 * kPage], std::byte{5});
 }
 
+TEST_F(ProgramPagesThreads, KnowWhetherTheyWereTouched) {
+  pages_->Empty(kPage, 3 * kPage);
+  EXPECT_TRUE(pages_->HasAny(0, kPage));
+  EXPECT_FALSE(pages_->HasAny(kPage, 3 * kPage));
+  EXPECT_TRUE(pages_->HasAny(kPage, 4 * kPage));
+  pages_->aside()[2 * kPage] = std::byte{1};
+  EXPECT_TRUE(pages_->HasAny(kPage, 3 * kPage));
+  pages_->Return(0, kSize);
+}
+
 TEST_F(ProgramPagesThreads, LostOnesCannotBeRead) {
   pages_->Return(0, kPage);
   pages_->Lose(kPage, kPage);

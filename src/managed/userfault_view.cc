@@ -17,6 +17,11 @@
 #define UFFDIO_CONTINUE_MODE_WP (uint64_t{1} << 1)
 #endif
 
+// The same as MADV_DONTNEED for memory that the program has locked meanwhile, too. Linux 5.18.
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+
 namespace verbena::managed {
 namespace {
 
@@ -57,7 +62,7 @@ void UserfaultView::Unmap(paging::Run run) {
   if (may_be_given_up_) Listen();
   ForEachLeft(run, [](std::span<std::byte> bytes) {
     // The program may have unmapped it itself: then there is nothing to be seen either.
-    while (madvise(bytes.data(), bytes.size(), MADV_DONTNEED) != 0 && errno == EAGAIN) {
+    while (madvise(bytes.data(), bytes.size(), MADV_DONTNEED_LOCKED) != 0 && errno == EAGAIN) {
     }
   });
   Admit(run);
