@@ -93,12 +93,15 @@ void UserfaultView::Wake(paging::Run run) {
   ioctl(file_.get(), UFFDIO_WAKE, &range);
 }
 
+// Those whose fault was forgotten fault again, but not before there is room: or they would be at it
+// for ever.
 size_t UserfaultView::TakeFaults(std::span<CpuFault> faults) {
   Listen();
   const size_t count = std::min(heard_, faults.size());
   std::copy_n(faults_.begin(), count, faults.begin());
   std::copy(faults_.begin() + count, faults_.begin() + heard_, faults_.begin());
   heard_ -= count;
+  if (heard_ == 0 && std::exchange(forgot_some_, false)) Wake(All());
   return count;
 }
 
@@ -111,16 +114,15 @@ void UserfaultView::Stop() {
     uffdio_range range = RangeOf(bytes);
     ioctl(file_.get(), UFFDIO_UNREGISTER, &range);
   };
-  const paging::Run all{0, static_cast<uint32_t>(bytes_.size() >> granule_.value())};
   if (aside_ != nullptr) {
     let_go({aside_, bytes_.size()});
   } else {
-    ForEachLeft(all, [&](std::span<std::byte> bytes) {
+    ForEachLeft(All(), [&](std::span<std::byte> bytes) {
       mprotect(bytes.data(), bytes.size(), PROT_NONE);
       let_go(bytes);
     });
   }
-  Wake(all);
+  Wake(All());
 }
 
 // Reads all that the kernel has to say. To be called also where it says to try again: as long as
@@ -149,13 +151,15 @@ void UserfaultView::Hear(const uffd_msg& message) {
   }
 }
 
-// If there are too many to remember, the last one's thread is made to say it again.
 void UserfaultView::HearFault(uint64_t address, bool is_write) {
   const uint64_t offset = address - reinterpret_cast<uintptr_t>(bytes_.data());
   CHECK(offset < bytes_.size() || may_be_given_up_);
   if (offset >= bytes_.size()) return;
   const auto granule = static_cast<uint32_t>(offset >> granule_.value());
-  if (heard_ == faults_.size()) return Wake({granule, 1});
+  if (heard_ == faults_.size()) {
+    forgot_some_ = true;
+    return;
+  }
   faults_[heard_++] = {.granule = granule, .is_write = is_write};
 }
 

@@ -67,6 +67,9 @@ class UserfaultView final : public CpuView {
         is_gone_(bytes.size() >> granule.value()) {}
 
   [[nodiscard]] std::span<std::byte> BytesOf(paging::Run run) const;
+  [[nodiscard]] paging::Run All() const {
+    return {0, static_cast<uint32_t>(bytes_.size() >> granule_.value())};
+  }
   // Calls fn(bytes) for each piece of the run that is not gone.
   template <class Fn>
   void ForEachLeft(paging::Run run, Fn fn) const;
@@ -93,6 +96,7 @@ class UserfaultView final : public CpuView {
   std::optional<paging::Run> gone_;       // all that went since it was taken, and what is between
   std::array<CpuFault, 64> faults_;       // heard and not taken: the first heard_
   size_t heard_ = 0;
+  bool forgot_some_ = false;  // of more faults than there is room for
   bool has_stopped_ = false;
 };
 

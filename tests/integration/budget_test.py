@@ -132,7 +132,7 @@ AS_ANYBODY = (what_cannot_be_is_said_before_the_program_starts,
 
 def has_door(libraries: Path, programs: Path) -> bool:
     world = World(libraries, programs, ordinary=False)
-    with world.bench, world.pair("ib_write_bw", "-F", "-s", "1048576", "-n", "1") as pair:
+    with world.bench, world.pair("ib_write_bw", "-F", "-s", "1048576", "-n", "5") as pair:
         pair.connect().must_succeed(time.monotonic() + SECONDS_MAX)
         return NO_DOOR not in pair.client.output()
 
