@@ -100,6 +100,7 @@ ErrorOr<void> Adapter::Advise(memory::Key key, std::span<const RegionRange> rang
       auto job =
           AbsentPages(key, range.offset + done, std::min(batch, range.length - done), access);
       if (!job) continue;
+      job->asked_at = Now();
       if (advice == Advice::kPrefetchNoFault) {
         // What of managed memory is there may be about to leave.
         if (!IsManaged(*job)) ForEachPresent(parts_->pager.presence(), *job, map);

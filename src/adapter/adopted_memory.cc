@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "adapter/clock.h"
 #include "adapter/engine.h"
 #include "base/check.h"
 #include "managed/program_memory.h"
@@ -85,7 +86,11 @@ void AdoptedMemory::Settle(const memory::RegionSpec& spec, const memory::Backing
   std::vector<Interval> named;
   if (const auto* const linear = std::get_if<memory::LinearBacking>(&backing)) {
     const std::span<const std::byte> bytes = BytesOf(spec, *linear);
-    if (!IsManaged(bytes)) named.push_back(IntervalOf(bytes));
+    if (IsManaged(bytes)) {
+      MapWhatIsThere(spec, bytes, made->local);
+    } else {
+      named.push_back(IntervalOf(bytes));
+    }
   } else if (const auto* const list = std::get_if<memory::PageListBacking>(&backing)) {
     for (const memory::PhysicalAddress page : list->pages) {
       named.push_back(IntervalOf(page.value(), list->page_shift.bytes()));
@@ -95,6 +100,34 @@ void AdoptedMemory::Settle(const memory::RegionSpec& spec, const memory::Backing
     if (with != named_.end()) named = with->second;
   }
   if (!named.empty()) named_[made->local] = std::move(named);
+}
+
+// Memory that fits the budget is to be there as it was before: an unreliable message is lost where
+// a page is not, and nobody asks for those of a write beforehand.
+void AdoptedMemory::MapWhatIsThere(const memory::RegionSpec& spec, std::span<const std::byte> bytes,
+                                   memory::Key region) {
+  const EngineLock lock(engine_);
+  const auto place = engine_.managed.Find(reinterpret_cast<uintptr_t>(bytes.data()), bytes.size());
+  if (!place || place->arena == nullptr || bytes.empty()) return;
+  const ManagedArena& arena = *place->arena;
+  if (arena.arena->report().budget_bytes < arena.size) return;
+  const uint64_t first = (place->address - arena.adapter_base) / kPage;
+  const uint64_t end = (place->address - arena.adapter_base + bytes.size() - 1) / kPage + 1;
+  const auto is_there = [&](uint64_t page) {
+    return arena.arena->residency(page * kPage) == managed::Residency::kInMemory;
+  };
+  for (uint64_t page = first; page < end; ++page) {
+    PageJob job{.request = {}, .address = arena.adapter_base + page * kPage};
+    while (page + job.page_count < end && is_there(page + job.page_count)) ++job.page_count;
+    if (job.page_count == 0) continue;
+    job.asked_at = Now();
+    job.request.fault.region = region;
+    job.request.fault.first_page = page - first;
+    job.request.fault.page_count = job.page_count;
+    job.request.fault.for_write = spec.rights.Has(memory::Rights::kLocalWrite);
+    static_cast<void>(engine_.managed.Submit(job));
+    page += job.page_count;
+  }
 }
 
 void AdoptedMemory::OnRegionEnded(memory::Key region) {

@@ -69,6 +69,8 @@ class AdoptedMemory {
   [[nodiscard]] uint64_t ShareOf(uint64_t size, const Division& division) const;
   Division Divide(uint64_t also_size);
   void AwaitShares(const Division& division) const;
+  void MapWhatIsThere(const memory::RegionSpec& spec, std::span<const std::byte> bytes,
+                      memory::Key region);
   void ReleaseUnused();
   void Release(ManagedArena* arena);
   void StayNative(uint64_t length, const std::string& why);

@@ -1,6 +1,7 @@
 #include "adapter/adopted_memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <string>
@@ -214,6 +215,35 @@ TEST_F(AdoptedMemoryThreads, WhatTheProgramUnmapsIsAnAccessError) {
   node_.Fill(0, kBytes, 1);
   node_.TakeAway(kMebibyte, kMebibyte);
   EXPECT_EQ(Move(0, kMebibyte + kPage, kPage), CompletionStatus::kRemoteAccessError);
+}
+
+// An unreliable message is lost where a page is not there, and a program that ran without a budget
+// must run with one that its memory fits.
+TEST_F(AdoptedMemoryThreads, WhatFitsTheBudgetIsThereForUnreliableMessages) {
+  TestNode node("127.0.0.1", kMebibyte / 2, WithBudget(kMebibyte));
+  EXPECT_TRUE(IsAdopted(node.memory()));
+  node.Fill(0, kMebibyte / 2, 1);
+  Succeed(node.adapter().DeregisterRegion(node.keys().local));
+  const auto keys = *node.Register(memory::Rights::kAll);
+  QueuePair& a = node.MakeQp(transport::QpType::kUc);
+  QueuePair& b = node.MakeQp(transport::QpType::kUc);
+  adapter::Connect(node, a, node, b);
+  usleep(100'000);  // for the pages to come
+  const queue::Remote remote{node.AddressOf(kMebibyte / 4), queue::KeyValue(keys.remote.value())};
+  Post(node, a, MakeSend(SendOpcode::kWrite, 1, remote),
+       {node.AddressOf(0), static_cast<uint32_t>(kMebibyte / 4),
+        queue::KeyValue(keys.local.value())});
+  ASSERT_EQ(node.Wait()->status, CompletionStatus::kSuccess);
+  for (const Time end = Now() + Seconds(5); !node.Holds(kMebibyte / 4, kMebibyte / 4, 1);) {
+    ASSERT_LT(Now(), end);
+    static_cast<void>(node.Wait(nullptr, Milliseconds(1)));
+  }
+  EXPECT_EQ(node.adapter().Query(b)->counters.dropped_pages_absent, 0U);
+}
+
+TEST_F(AdoptedMemoryThreads, AdviceBringsMoreThanAPartOfTheBudget) {
+  const RegionRange all{0, kMebibyte};
+  Succeed(node_.adapter().Advise(node_.keys().local, {&all, 1}, Advice::kPrefetchWrite, true));
 }
 
 TEST_F(AdoptedMemoryThreads, RegionsAreChangedLikeAnyOther) {

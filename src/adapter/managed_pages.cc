@@ -41,6 +41,25 @@ uint64_t LengthLeft(const ManagedArena& arena, uint64_t address, uint64_t length
   return length;
 }
 
+// Then nobody is in anybody's way.
+bool FitsBudget(const ManagedArena& arena) {
+  return arena.arena->report().budget_bytes >= arena.size;
+}
+
+// What is left of a job that was done in part, for nobody in particular.
+PageJob RestOf(const PageJob& job) {
+  constexpr transport::FaultTicket kNobodyWaits(~uint64_t{0});
+  PageJob rest = job;
+  rest.request.ticket = kNobodyWaits;
+  rest.request.fault.first_page += job.brought;
+  rest.request.fault.page_count -= std::min(job.brought, job.request.fault.page_count);
+  rest.address += job.brought * job.request.fault.page_shift.bytes();
+  rest.page_count -= job.brought;
+  rest.brought = 0;
+  rest.is_mapped = false;
+  return rest;
+}
+
 // A store that is full and well by turns must not fill memory with what it says.
 constexpr size_t kNotesMax = 100;
 
@@ -235,7 +254,8 @@ bool ManagedPages::Ask(const PageJob& job, Waiter* waiter) {
   if (arena == nullptr) return false;
   const memory::Fault& fault = job.request.fault;
   const uint64_t offset = job.address - arena->adapter_base;
-  const uint64_t share = arena->arena->report().budget_bytes / kShareOfBudget;
+  const uint64_t budget = arena->arena->report().budget_bytes;
+  const uint64_t share = FitsBudget(*arena) ? arena->size : budget / kShareOfBudget;
   const uint64_t most = std::max(share, fault.page_shift.bytes());
   const uint64_t wanted =
       std::min({job.page_count * fault.page_shift.bytes(), most, arena->size - offset});
@@ -252,7 +272,7 @@ bool ManagedPages::Ask(const PageJob& job, Waiter* waiter) {
 
 bool ManagedPages::Submit(const PageJob& job) { return Ask(job, nullptr); }
 
-bool ManagedPages::Bring(PageJob& job) {
+bool ManagedPages::BringSome(PageJob& job) {
   Waiter waiter;
   {
     const EngineLock lock(engine_);
@@ -261,6 +281,18 @@ bool ManagedPages::Bring(PageJob& job) {
   std::unique_lock lock(waiter.mutex);
   waiter.done.wait(lock, [&] { return waiter.job.has_value(); });
   job = *waiter.job;
+  return true;
+}
+
+// Part by part, each of which is there for a moment at least.
+bool ManagedPages::Bring(PageJob& job) {
+  PageJob part = job;
+  do {
+    if (!BringSome(part)) return false;
+    job.brought += part.brought;
+    job.is_mapped = part.is_mapped;
+    part = RestOf(part);
+  } while (job.is_mapped && part.page_count > 0);
   return true;
 }
 
@@ -278,7 +310,12 @@ void ManagedPages::OnReady(uint64_t ticket, const managed::Answer& answer) {
     job.brought = std::min(job.page_count, (length + page - 1) / page);
     job.is_mapped = MapManagedPages(engine_.memory, job);
   }
+  // Whoever asks before there is need, for an unreliable message, asks once only.
+  const bool goes_on = pending.waiter == nullptr && job.is_mapped && job.brought < job.page_count &&
+                       FitsBudget(*pending.arena);
+  const PageJob rest = RestOf(job);
   Finish(std::move(pending));
+  if (goes_on) static_cast<void>(Ask(rest, nullptr));
 }
 
 void ManagedPages::Finish(Pending pending) {

@@ -118,6 +118,7 @@ class ManagedPages {
   [[nodiscard]] managed::ArenaCallbacks Callbacks();
   ManagedArena* Add(std::unique_ptr<ManagedArena> arena);
   bool Ask(const PageJob& job, Waiter* waiter);
+  [[nodiscard]] bool BringSome(PageJob& job) VERBENA_EXCLUDES(engine_);
   void OnReady(uint64_t ticket, const managed::Answer& answer) VERBENA_EXCLUDES(engine_);
   void OnUnmap(const std::byte* first, const std::byte* last) VERBENA_EXCLUDES(engine_);
   void OnGone(const std::byte* first, const std::byte* last) VERBENA_EXCLUDES(engine_);
