@@ -65,6 +65,12 @@ struct Options {
   // Whether the system tells at once when the program gives up pages. It costs the program: see
   // docs/unpinned.md. Without it they are found gone when they are used, or looked at.
   bool page_events = false;
+  // Bytes of registered memory that may be in memory at a time, at least 1 MiB; 0: no limit. What
+  // the program registers is put under it where that is possible, and notes say where it is not:
+  // see docs/managed.md. Not together with `pin`.
+  uint64_t memory_budget = 0;
+  // Where what does not fit is kept: a directory, or a file, which serves one region at a time.
+  std::string swap = "/tmp";
   // How long a key that was given up is certain to be recognised as stale.
   std::chrono::nanoseconds key_quarantine = std::chrono::seconds(60);
   // Off: peers reach memory through windows only.

@@ -44,6 +44,17 @@ std::unique_ptr<PageEvents> OpenPageEvents(const Options& options, std::string& 
   return events;
 }
 
+ErrorOr<void> CheckBudget(const Options& options) {
+  if (options.memory_budget == 0) return {};
+  if (options.memory_budget < kMemoryBudgetMin) {
+    return Fail(Error{ErrorCode::kInvalid, "a memory budget is at least 1 MiB"});
+  }
+  if (options.pin) {
+    return Fail(Error{ErrorCode::kInvalid, "a memory budget and pinned memory exclude each other"});
+  }
+  return {};
+}
+
 template <class T>
 Result<void, ErrorCode> Posted(const Result<T, queue::PostError>& result) {
   if (!result) return Fail(CodeOf(result.error()));
@@ -65,6 +76,7 @@ Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
           options.presence_period),
       engine(options, std::move(fabric), std::move(alarm), events, pager, std::move(trace),
              page_events.get()),
+      adopted(engine, options),
       // Nobody else is there yet to lock out.
       consumer(*engine.memory.consumers.Open(
           {.table = memory::ConsumerSpec::PrivateTable{.identity = true}})),
@@ -77,6 +89,7 @@ Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
 }
 
 ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const Options& options) {
+  if (const auto ok = CheckBudget(options); !ok) return Fail(ok.error());
   memory::SignalGuard::Install();
   auto guard = ForkGuard::Make();
   if (!guard) return Fail(guard.error());
@@ -113,6 +126,10 @@ Adapter::~Adapter() {
   {
     const EngineLock lock(parts_->engine);
     parts_->engine.Pass();
+  }
+  {
+    const MutexLock registering(parts_->registering);
+    parts_->adopted.ReleaseAll();
   }
   parts_->engine.managed.EndAll();
   parts_->pager.Stop();
@@ -154,8 +171,11 @@ std::vector<std::string> Adapter::TakeNotes() {
 ErrorOr<AdapterReport> Adapter::Query() {
   if (const auto dead = Dead()) return Fail(*dead);
   Engine& engine = parts_->engine;
+  const MutexLock registering(parts_->registering);
+  const BudgetCounters budget = parts_->adopted.counters();
   const EngineLock lock(engine);
   return AdapterReport{.port = engine.counters(),
+                       .budget = budget,
                        .sent = engine.fabric().transmit_counters(),
                        .received = engine.fabric().receive_counters(),
                        .keeper_wake_ups = parts_->keeper.wake_ups(),

@@ -50,6 +50,7 @@ struct QpReport {
 
 struct AdapterReport {
   PortCounters port = {};
+  BudgetCounters budget = {};
   fabric::TransmitCounters sent = {};
   fabric::ReceiveCounters received = {};
   uint64_t keeper_wake_ups = 0;
@@ -95,7 +96,8 @@ class Adapter {
   [[nodiscard]] ErrorOr<memory::PdId> AllocatePd();
   [[nodiscard]] ErrorOr<void> DeallocatePd(memory::PdId pd);
 
-  // Microseconds at any size: no page is touched.
+  // Microseconds at any size: no page is touched. With a memory budget, as long as it takes to put
+  // the memory under it.
   [[nodiscard]] ErrorOr<memory::RegionKeys> RegisterRegion(const memory::RegionSpec& spec,
                                                            const memory::Backing& backing);
   [[nodiscard]] ErrorOr<memory::RegionKeys> ReregisterRegion(

@@ -92,13 +92,15 @@ ErrorOr<void> Adapter::Advise(memory::Key key, std::span<const RegionRange> rang
   bool all_came = true;
   const auto map = [&](const PageJob& job) {
     const EngineLock lock(parts_->engine);
-    return MapPages(parts_->engine.memory, parts_->pager.watch(), job, Now());
+    return !parts_->engine.managed.IsProgramView(job) &&
+           MapPages(parts_->engine.memory, parts_->pager.watch(), job, Now());
   };
   for (const RegionRange& range : ranges) {
     for (uint64_t done = 0; done < range.length; done += std::min(batch, range.length - done)) {
       auto job =
           AbsentPages(key, range.offset + done, std::min(batch, range.length - done), access);
       if (!job) continue;
+      job->asked_at = Now();
       if (advice == Advice::kPrefetchNoFault) {
         // What of managed memory is there may be about to leave.
         if (!IsManaged(*job)) ForEachPresent(parts_->pager.presence(), *job, map);

@@ -39,6 +39,9 @@ ErrorOr<BackingPlace> PlaceOf(const ManagedPages& managed, const memory::RegionS
       return Fail(Error{ErrorCode::kInvalid, "managed memory is registered in one piece only"});
     }
   }
+  if (const auto* const shared = std::get_if<memory::SharedBacking>(&backing)) {
+    return BackingPlace{backing, managed.ArenaOf(shared->with)};
+  }
   const auto* const linear = std::get_if<memory::LinearBacking>(&backing);
   if (linear == nullptr) return BackingPlace{backing};
   const auto found = managed.Find(linear->base.value(), spec.length);
@@ -46,6 +49,18 @@ ErrorOr<BackingPlace> PlaceOf(const ManagedPages& managed, const memory::RegionS
   memory::LinearBacking moved = *linear;
   moved.base = memory::PhysicalAddress(found->address);
   return BackingPlace{moved, found->arena};
+}
+
+// The old bytes of a region that was changed have gone before the new ones are counted.
+void SettleChange(AdoptedMemory& adopted, memory::Key key, const memory::RegionSpec& spec,
+                  const std::optional<memory::Backing>& backing,
+                  const ErrorOr<memory::RegionKeys>& made) {
+  if (!backing) {
+    if (made) adopted.OnRegionRenamed(key, made->local);
+    return;
+  }
+  if (made) adopted.OnRegionEnded(key);
+  adopted.Settle(spec, *backing, made);
 }
 
 }  // namespace
@@ -75,8 +90,10 @@ ErrorOr<void> Adapter::DeallocatePd(memory::PdId pd) {
 ErrorOr<memory::RegionKeys> Adapter::RegisterRegion(const memory::RegionSpec& spec,
                                                     const memory::Backing& backing) {
   if (const auto dead = Dead()) return Fail(*dead);
+  const MutexLock registering(parts_->registering);
   const auto pinned = Pin(spec, &backing);
   if (!pinned) return Fail(pinned.error());
+  parts_->adopted.Prepare(spec, backing);
   const auto made = [&]() -> ErrorOr<memory::RegionKeys> {
     Engine& engine = parts_->engine;
     const EngineLock lock(engine);
@@ -86,6 +103,7 @@ ErrorOr<memory::RegionKeys> Adapter::RegisterRegion(const memory::RegionSpec& sp
     if (keys && place->arena != nullptr) engine.managed.Belong(keys->local, *place->arena);
     return keys;
   }();
+  parts_->adopted.Settle(spec, backing, made);
   SettlePin(*pinned, made);
   return made;
 }
@@ -94,8 +112,10 @@ ErrorOr<memory::RegionKeys> Adapter::ReregisterRegion(
     memory::Key key, const memory::RegionSpec& spec,
     const std::optional<memory::Backing>& backing) {
   if (const auto dead = Dead()) return Fail(*dead);
+  const MutexLock registering(parts_->registering);
   const auto pinned = Pin(spec, backing ? &*backing : nullptr);
   if (!pinned) return Fail(pinned.error());
+  if (backing) parts_->adopted.Prepare(spec, *backing);
   const auto made = [&]() -> ErrorOr<memory::RegionKeys> {
     Engine& engine = parts_->engine;
     const EngineLock lock(engine);
@@ -113,12 +133,14 @@ ErrorOr<memory::RegionKeys> Adapter::ReregisterRegion(
     return keys;
   }();
   if (made) backing ? parts_->pinned.Release(key) : parts_->pinned.Rename(key, made->local);
+  SettleChange(parts_->adopted, key, spec, backing, made);
   SettlePin(*pinned, made);
   return made;
 }
 
 ErrorOr<void> Adapter::DeregisterRegion(memory::Key key) {
   if (const auto dead = Dead()) return Fail(*dead);
+  const MutexLock registering(parts_->registering);
   const auto ended = [&] {
     const EngineLock lock(parts_->engine);
     const auto deregistered = InWords(parts_->engine.memory.regions.Deregister(key));
@@ -126,6 +148,7 @@ ErrorOr<void> Adapter::DeregisterRegion(memory::Key key) {
     return deregistered;
   }();
   if (ended) parts_->pinned.Release(key);
+  if (ended) parts_->adopted.OnRegionEnded(key);
   return ended;
 }
 

@@ -89,7 +89,9 @@ bool Engine::TakePages() {
   pager_.TakeDone(done_pages_);
   transport::Turn turn = MakeTurn();
   for (const PageJob& job : done_pages_) {
-    const bool available = job.is_mapped || MapPages(memory, pager_.watch(), job, now_);
+    // Memory may have become managed while its pages were brought.
+    const bool available = job.is_mapped || (!managed.IsProgramView(job) &&
+                                             MapPages(memory, pager_.watch(), job, now_));
     if (job.is_ahead) continue;
     if (!available) ++counters_.pages_refused;
     if (available) page_service_.Add(now_ - job.asked_at);

@@ -9,6 +9,7 @@
 #include "adapter/engine.h"
 #include "adapter/page_jobs.h"
 #include "base/check.h"
+#include "managed/adoption.h"
 
 namespace verbena::adapter {
 namespace {
@@ -28,6 +29,29 @@ void ForEachView(const ManagedArena& arena, Fn fn) {
   for (const uint64_t base : {arena.cpu_base, arena.adapter_base}) {
     fn(memory::MachineAddress(base), memory::MachineAddress(base + arena.size - 1));
   }
+}
+
+Error PartlyManaged(const ManagedArena& arena) {
+  if (arena.adoption == nullptr) {
+    return {ErrorCode::kInvalid, "only a part of the bytes is managed memory"};
+  }
+  return {ErrorCode::kLimit,
+          "only a part of the bytes is under the memory budget, because an earlier region has "
+          "those: register the larger range first, or do without a memory budget"};
+}
+
+// How many of `length` bytes from the tables' `address` on the program has not unmapped.
+uint64_t LengthLeft(const ManagedArena& arena, uint64_t address, uint64_t length) {
+  for (const Interval& gone : arena.gone) {
+    if (gone.Contains(address)) return 0;
+    if (gone.first > address) length = std::min(length, gone.first - address);
+  }
+  return length;
+}
+
+// Then nobody is in anybody's way.
+bool FitsBudget(const ManagedArena& arena) {
+  return arena.arena->report().budget_bytes >= arena.size;
 }
 
 // A store that is full and well by turns must not fill memory with what it says.
@@ -56,30 +80,80 @@ struct ManagedPages::Waiter {
   std::optional<PageJob> job;
 };
 
+ManagedArena::ManagedArena() = default;
+ManagedArena::~ManagedArena() = default;
+
 ManagedPages::~ManagedPages() { CHECK(arenas_.empty()); }
 
-ErrorOr<ManagedArena*> ManagedPages::Make(managed::ArenaOptions options) {
-  options.now = &Now;
-  auto made = managed::Arena::Make(
-      options, {.on_ready = [this](uint64_t ticket,
-                                   const managed::Answer& answer) { OnReady(ticket, answer); },
-                .unmap_adapter = [this](const std::byte* first,
-                                        const std::byte* last) { OnUnmap(first, last); },
-                .on_store = [this](paging::StoreReport report) { OnStore(report); }});
-  if (!made) return Fail(Error{ErrorCode::kSystem, made.error().text});
-  auto arena = std::make_unique<ManagedArena>();
-  arena->cpu_base = AddressOf((*made)->bytes().data());
-  arena->adapter_base = AddressOf((*made)->adapter_base());
-  arena->size = (*made)->bytes().size();
-  arena->arena = std::move(*made);
-  const EngineLock lock(engine_);
-  // Whoever has this lock must never wait for the program's view, which a list would have it touch;
-  // and the adapter's may be touched only where a region of the arena says so.
+managed::ArenaCallbacks ManagedPages::Callbacks() {
+  return {
+      .on_ready = [this](uint64_t ticket,
+                         const managed::Answer& answer) { OnReady(ticket, answer); },
+      .unmap_adapter = [this](const std::byte* first,
+                              const std::byte* last) { OnUnmap(first, last); },
+      .on_store = [this](paging::StoreReport report) { OnStore(report); },
+      .on_gone = [this](const std::byte* first, const std::byte* last) { OnGone(first, last); }};
+}
+
+ManagedArena* ManagedPages::Add(std::unique_ptr<ManagedArena> arena) {
+  arena->cpu_base = AddressOf(arena->arena->bytes().data());
+  arena->adapter_base = AddressOf(arena->arena->adapter_base());
+  arena->size = arena->arena->bytes().size();
+  // Whoever has the engine's lock must never wait for the program's view, which a list would have
+  // it touch; and the adapter's may be touched only where a region of the arena says so.
   ForEachView(*arena, [this](memory::MachineAddress first, memory::MachineAddress last) {
     engine_.memory.KeepFromLists(first, last);
   });
   arenas_.push_back(std::move(arena));
   return arenas_.back().get();
+}
+
+ErrorOr<ManagedArena*> ManagedPages::Make(managed::ArenaOptions options) {
+  options.now = &Now;
+  auto made = managed::Arena::Make(options, Callbacks());
+  if (!made) return Fail(Error{ErrorCode::kSystem, made.error().text});
+  auto arena = std::make_unique<ManagedArena>();
+  arena->own = std::move(*made);
+  arena->arena = arena->own.get();
+  const EngineLock lock(engine_);
+  return Add(std::move(arena));
+}
+
+// It is known before it is taken, and tables forget what they know of it: so whoever has the
+// engine's lock never touches a byte of it by the program's address, and waits for nobody.
+ErrorOr<ManagedArena*> ManagedPages::Adopt(managed::ArenaOptions options) {
+  options.now = &Now;
+  auto prepared = managed::Adoption::Prepare(options, Callbacks());
+  if (!prepared) return Fail(Error{ErrorCode::kSystem, prepared.error().text});
+  auto prepared_arena = std::make_unique<ManagedArena>();
+  prepared_arena->adoption = std::move(*prepared);
+  prepared_arena->arena = &prepared_arena->adoption->arena();
+  ManagedArena* arena = nullptr;
+  {
+    const EngineLock lock(engine_);
+    arena = Add(std::move(prepared_arena));
+    engine_.memory.InvalidateMachine(memory::MachineAddress(arena->cpu_base),
+                                     memory::MachineAddress(arena->cpu_base + arena->size - 1));
+  }
+  const auto taken = arena->adoption->Take();
+  if (taken) return arena;
+  std::unique_ptr<ManagedArena> removed;
+  const EngineLock lock(engine_);
+  removed = Remove(arena);
+  return Fail(Error{ErrorCode::kSystem, taken.error().text});
+}
+
+managed::ArenaReport ManagedPages::GiveBack(ManagedArena* arena) {
+  const uint64_t lost = arena->adoption->GiveBack();
+  const managed::ArenaReport report = arena->arena->report();
+  std::unique_ptr<ManagedArena> removed;
+  const EngineLock lock(engine_);
+  removed = Remove(arena);
+  if (lost > 0) {
+    AddNote("the swap file has lost " + std::to_string(lost) +
+            " bytes of a region's memory: the program gets SIGSEGV where it touches them");
+  }
+  return report;
 }
 
 std::unique_ptr<ManagedArena> ManagedPages::Remove(const ManagedArena* arena) {
@@ -128,7 +202,7 @@ ErrorOr<ManagedPages::Place> ManagedPages::Find(uint64_t address, uint64_t lengt
     if (!Overlaps(address, length, arena->cpu_base, arena->size)) continue;
     const uint64_t offset = address - arena->cpu_base;
     if (address < arena->cpu_base || length > arena->size - offset) {
-      return Fail(Error{ErrorCode::kInvalid, "only a part of the bytes is managed memory"});
+      return Fail(PartlyManaged(*arena));
     }
     return Place{arena->adapter_base + offset, arena.get()};
   }
@@ -142,16 +216,25 @@ ManagedArena* ManagedPages::FindArena(uint64_t table_address) const {
   return nullptr;
 }
 
-void ManagedPages::RefuseProgramView(PageJob& job) const {
+bool ManagedPages::IsProgramView(const PageJob& job) const {
   const uint64_t length = job.page_count * job.request.fault.page_shift.bytes();
   const auto found = Find(job.address, length);
-  if (!found || found->arena != nullptr) job.page_count = 0;
+  return !found || found->arena != nullptr;
+}
+
+void ManagedPages::RefuseProgramView(PageJob& job) const {
+  if (IsProgramView(job)) job.page_count = 0;
 }
 
 void ManagedPages::Belong(memory::Key region, ManagedArena& arena) {
   ++arena.regions;
   const bool is_new = regions_.emplace(region, &arena).second;
   CHECK(is_new);
+}
+
+ManagedArena* ManagedPages::ArenaOf(memory::Key region) const {
+  const auto found = regions_.find(region);
+  return found == regions_.end() ? nullptr : found->second;
 }
 
 void ManagedPages::Release(memory::Key region) {
@@ -173,10 +256,16 @@ bool ManagedPages::Ask(const PageJob& job, Waiter* waiter) {
   if (arena == nullptr) return false;
   const memory::Fault& fault = job.request.fault;
   const uint64_t offset = job.address - arena->adapter_base;
-  const uint64_t share = arena->arena->report().budget_bytes / kShareOfBudget;
+  const uint64_t budget = arena->arena->report().budget_bytes;
+  const uint64_t share = FitsBudget(*arena) ? arena->size : budget / kShareOfBudget;
   const uint64_t most = std::max(share, fault.page_shift.bytes());
-  const uint64_t length =
+  const uint64_t wanted =
       std::min({job.page_count * fault.page_shift.bytes(), most, arena->size - offset});
+  const uint64_t length = LengthLeft(*arena, job.address, wanted);
+  if (length == 0) {
+    Finish({job, waiter, arena});
+    return true;
+  }
   const uint64_t ticket = ++last_ticket_;
   pending_.emplace(ticket, Pending{job, waiter, arena});
   arena->arena->Want(offset, length, fault.for_write, ticket);
@@ -185,7 +274,7 @@ bool ManagedPages::Ask(const PageJob& job, Waiter* waiter) {
 
 bool ManagedPages::Submit(const PageJob& job) { return Ask(job, nullptr); }
 
-bool ManagedPages::Bring(PageJob& job) {
+bool ManagedPages::BringSome(PageJob& job) {
   Waiter waiter;
   {
     const EngineLock lock(engine_);
@@ -197,6 +286,18 @@ bool ManagedPages::Bring(PageJob& job) {
   return true;
 }
 
+// Part by part, each of which is there for a moment at least.
+bool ManagedPages::Bring(PageJob& job) {
+  PageJob part = job;
+  do {
+    if (!BringSome(part)) return false;
+    job.brought += part.brought;
+    job.is_mapped = part.is_mapped;
+    part = RestAfter(part, part.brought);
+  } while (job.is_mapped && part.page_count > 0);
+  return true;
+}
+
 void ManagedPages::OnReady(uint64_t ticket, const managed::Answer& answer) {
   const EngineLock lock(engine_);
   const auto found = pending_.find(ticket);
@@ -204,12 +305,19 @@ void ManagedPages::OnReady(uint64_t ticket, const managed::Answer& answer) {
   Pending pending = std::move(found->second);
   pending_.erase(found);
   PageJob& job = pending.job;
-  if (answer) {
+  // What the program has unmapped meanwhile is not to be had.
+  const uint64_t length = answer ? LengthLeft(*pending.arena, job.address, *answer) : 0;
+  if (length > 0) {
     const uint64_t page = job.request.fault.page_shift.bytes();
-    job.brought = std::min(job.page_count, (*answer + page - 1) / page);
+    job.brought = std::min(job.page_count, (length + page - 1) / page);
     job.is_mapped = MapManagedPages(engine_.memory, job);
   }
+  // Whoever asks before there is need, for an unreliable message, asks once only.
+  const bool goes_on = pending.waiter == nullptr && job.is_mapped && job.brought < job.page_count &&
+                       FitsBudget(*pending.arena);
+  const PageJob rest = RestAfter(job, job.brought);
   Finish(std::move(pending));
+  if (goes_on) static_cast<void>(Ask(rest, nullptr));
 }
 
 void ManagedPages::Finish(Pending pending) {
@@ -221,7 +329,20 @@ void ManagedPages::Finish(Pending pending) {
 
 void ManagedPages::OnStore(paging::StoreReport report) {
   const EngineLock lock(engine_);
-  if (notes_.size() < kNotesMax) notes_.emplace_back(NoteOf(report));
+  AddNote(NoteOf(report));
+}
+
+void ManagedPages::AddNote(std::string_view note) {
+  if (notes_.size() < kNotesMax) notes_.emplace_back(note);
+}
+
+void ManagedPages::OnGone(const std::byte* first, const std::byte* last) {
+  const EngineLock lock(engine_);
+  ManagedArena* const arena = FindArena(AddressOf(first));
+  if (arena == nullptr) return;  // it is about to end
+  arena->gone.push_back({AddressOf(first), AddressOf(last)});
+  engine_.memory.InvalidateMachine(memory::MachineAddress(AddressOf(first)),
+                                   memory::MachineAddress(AddressOf(last)));
 }
 
 void ManagedPages::OnUnmap(const std::byte* first, const std::byte* last) {

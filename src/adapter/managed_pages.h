@@ -3,17 +3,23 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "adapter/error.h"
 #include "adapter/pager.h"
+#include "base/interval_map.h"
 #include "base/mutex.h"
 #include "managed/arena.h"
 #include "memory/key.h"
 #include "memory/memory_core.h"
 #include "memory/regions.h"
+
+namespace verbena::managed {
+class Adoption;
+}
 
 namespace verbena::adapter {
 
@@ -21,11 +27,20 @@ class Engine;
 
 // An arena of managed memory, and where it is.
 struct ManagedArena {
-  std::unique_ptr<managed::Arena> arena;
+  ManagedArena();
+  ManagedArena(const ManagedArena&) = delete;
+  ManagedArena& operator=(const ManagedArena&) = delete;
+  ~ManagedArena();
+
+  // One of the two.
+  std::unique_ptr<managed::Arena> own;
+  std::unique_ptr<managed::Adoption> adoption;  // of memory that the program had before
+  managed::Arena* arena = nullptr;
   uint64_t cpu_base = 0;      // where the program sees it
   uint64_t adapter_base = 0;  // where the tables say it is
   uint64_t size = 0;
-  uint64_t regions = 0;  // registered on it
+  uint64_t regions = 0;             // registered on it
+  std::vector<Interval> gone = {};  // in the tables' addresses: what the program has unmapped
 };
 
 // The managed memory of an adapter. Regions on it name the adapter's view, so that the tables alone
@@ -50,6 +65,14 @@ class ManagedPages {
   // Not under the lock. REFUSES while a region is registered on it.
   [[nodiscard]] ErrorOr<void> Destroy(ManagedArena* arena) VERBENA_EXCLUDES(engine_);
 
+  // Not under the lock. The program's memory that `options.adopts` names becomes managed, or stays
+  // as it was. REQUIRES: no region names its bytes; no other thread registers any meanwhile.
+  [[nodiscard]] ErrorOr<ManagedArena*> Adopt(managed::ArenaOptions options)
+      VERBENA_EXCLUDES(engine_);
+  // Not under the lock. The program's own again; how things were in the end. REQUIRES: no region is
+  // on it, or the engine runs no more; no other thread registers any meanwhile.
+  managed::ArenaReport GiveBack(ManagedArena* arena) VERBENA_EXCLUDES(engine_);
+
   // Where the tables must look for `length` bytes of the program at `address`: elsewhere if they
   // are managed. REFUSES bytes of which only some are.
   struct Place {
@@ -64,19 +87,23 @@ class ManagedPages {
 
   // A region that lies on it has come, or may have gone.
   void Belong(memory::Key region, ManagedArena& arena);
+  // The one that the region lies on; nullptr if on none.
+  [[nodiscard]] ManagedArena* ArenaOf(memory::Key region) const;
   void Release(memory::Key region);
   void Rename(memory::Key from, memory::Key to);
 
   // The job is for nothing if it is for the program's view: what names it is no region on managed
   // memory, and whoever has the engine's lock must not wait for an arena, which waits for the lock.
   void RefuseProgramView(PageJob& job) const;
+  [[nodiscard]] bool IsProgramView(const PageJob& job) const;
   // True if the pages are managed: then they come back through Pager::TakeDone, mapped.
   [[nodiscard]] bool Submit(const PageJob& job);
   // The same, and waits until they are mapped, or refused. Not under the lock. False if they are
   // not managed.
   [[nodiscard]] bool Bring(PageJob& job) VERBENA_EXCLUDES(engine_);
 
-  // What has become of the swap stores, a line each; told once.
+  // What the user should know, a line each; told once. A few are remembered.
+  void AddNote(std::string_view note);
   [[nodiscard]] std::vector<std::string> TakeNotes() { return std::exchange(notes_, {}); }
 
  private:
@@ -88,9 +115,13 @@ class ManagedPages {
   };
 
   [[nodiscard]] ManagedArena* FindArena(uint64_t table_address) const;
+  [[nodiscard]] managed::ArenaCallbacks Callbacks();
+  ManagedArena* Add(std::unique_ptr<ManagedArena> arena);
   bool Ask(const PageJob& job, Waiter* waiter);
+  [[nodiscard]] bool BringSome(PageJob& job) VERBENA_EXCLUDES(engine_);
   void OnReady(uint64_t ticket, const managed::Answer& answer) VERBENA_EXCLUDES(engine_);
   void OnUnmap(const std::byte* first, const std::byte* last) VERBENA_EXCLUDES(engine_);
+  void OnGone(const std::byte* first, const std::byte* last) VERBENA_EXCLUDES(engine_);
   void OnStore(paging::StoreReport report) VERBENA_EXCLUDES(engine_);
   void Finish(Pending pending);
   std::unique_ptr<ManagedArena> Remove(const ManagedArena* arena);

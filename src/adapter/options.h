@@ -10,6 +10,9 @@
 
 namespace verbena::adapter {
 
+// Less would be gone with a few queue pairs that each need a message's pages at once.
+inline constexpr uint64_t kMemoryBudgetMin = uint64_t{1} << 20;
+
 // Every limit of an adapter with its default and its reason. A call that meets a limit fails with
 // ErrorCode::kLimit and says in words which one it was; nothing has changed.
 struct Options {
@@ -80,6 +83,12 @@ struct Options {
   // Whether regions are locked in memory from registration to deregistration, as other adapters do
   // it: no access ever waits for a page, and registration takes as long as bringing them all.
   bool pin = false;
+
+  // Bytes of registered memory that may be in memory at a time, 0 for no limit: what the program
+  // registers is adopted as managed memory where that is possible. At least kMemoryBudgetMin. What
+  // does not fit is in `swap`, a directory or a file. See docs/managed.md.
+  uint64_t memory_budget = 0;
+  std::string swap = "/tmp";
 
   // Whether the system is asked to tell when the program gives pages up. Off, because programs
   // notice: giving up a page takes 40 times as long, a range of which a part is registered cannot

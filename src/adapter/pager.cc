@@ -18,19 +18,20 @@ constexpr Duration kLinger = Microseconds(50);
 // Takes about as long to bring as to send, and both much longer than to ask.
 constexpr uint64_t kBytesAtOnce = 256 << 10;
 
-// What is left of the job, which is shortened to what is to be brought first.
-PageJob CutAfterFirst(PageJob& job) {
-  const PageShift page = job.request.fault.page_shift;
+}  // namespace
+
+PageJob RestAfter(const PageJob& job, uint64_t pages) {
   PageJob rest = job;
-  job.page_count = std::min(job.page_count, std::max<uint64_t>(1, kBytesAtOnce / page.bytes()));
-  rest.page_count -= job.page_count;
-  rest.address += job.page_count * page.bytes();
-  rest.request.fault.first_page += job.page_count;
+  memory::Fault& fault = rest.request.fault;
+  rest.page_count -= pages;
+  rest.address += pages * fault.page_shift.bytes();
+  fault.first_page += pages;
+  fault.page_count -= std::min(pages, fault.page_count);
+  rest.brought = 0;
+  rest.is_mapped = false;
   rest.is_ahead = true;
   return rest;
 }
-
-}  // namespace
 
 Pager::Pager(uint32_t threads, PopulateMethod method, std::function<void()> on_done,
              Duration presence_period)
@@ -107,7 +108,9 @@ void Pager::Work() {
 }
 
 void Pager::BringInTurn(PageJob job, std::unique_lock<std::mutex>& lock) {
-  const PageJob rest = CutAfterFirst(job);
+  const uint64_t most = std::max<uint64_t>(1, kBytesAtOnce / job.request.fault.page_shift.bytes());
+  const PageJob rest = RestAfter(job, std::min(job.page_count, most));
+  job.page_count -= rest.page_count;
   lock.unlock();
   Bring(job);
   Finish(job);

@@ -33,6 +33,9 @@ struct PageJob {
   uint64_t region_bytes = 0;
 };
 
+// What is left of the job when its first pages are dealt with, for whoever comes that far.
+[[nodiscard]] PageJob RestAfter(const PageJob& job, uint64_t pages);
+
 // Brings pages of this process, on threads of its own, because that may take as long as a disk. The
 // engine hands in what it must have and takes back what is done, and never waits.
 //

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "adapter/adapter.h"
+#include "adapter/adopted_memory.h"
 #include "adapter/engine.h"
 #include "adapter/fork_guard.h"
 #include "adapter/keeper.h"
@@ -11,6 +12,7 @@
 #include "adapter/pager.h"
 #include "adapter/pinned_memory.h"
 #include "adapter/xrc_domain.h"
+#include "base/mutex.h"
 
 namespace verbena::adapter {
 
@@ -29,6 +31,9 @@ struct Adapter::Parts {
   Pager pager;
   PinnedMemory pinned;
   Engine engine;
+  // Held by calls that register and deregister, from end to end; before the engine's.
+  Mutex registering;
+  AdoptedMemory adopted VERBENA_GUARDED_BY(registering);
 
   // Under the engine's lock.
   memory::ConsumerId consumer;  // this process

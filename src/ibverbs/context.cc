@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "ibverbs/control_ops.h"
@@ -15,6 +14,7 @@
 #include "ibverbs/device.h"
 #include "ibverbs/failure.h"
 #include "ibverbs/log.h"
+#include "ibverbs/notes.h"
 #include "ibverbs/objects.h"
 #include "ibverbs/open_contexts.h"
 
@@ -38,6 +38,16 @@ void FillStructure(Context& context) {
   FillDataOps(context);
 }
 
+void ClaimBudget(Settings& settings) {
+  if (settings.memory_budget == 0 || OpenContexts::ClaimBudget()) return;
+  LogOnce("the memory budget is for the first device that is open; another one does without");
+  settings.memory_budget = 0;
+}
+
+void ReturnBudget(const Settings& settings) {
+  if (settings.memory_budget > 0) OpenContexts::ReturnBudget();
+}
+
 }  // namespace
 }  // namespace verbena::ibverbs
 
@@ -46,11 +56,15 @@ using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C ha
 ibv_context* ibv_open_device(ibv_device* /*device*/) {
   auto context = std::make_unique<Context>();
   context->settings = Settings::FromEnvironment();
+  ClaimBudget(context->settings);
   auto opened = verbena::Context::Open(context->settings.ToOptions());
-  if (!opened) return Null("ibv_open_device", opened.error());
+  if (!opened) {
+    ReturnBudget(context->settings);
+    return Null("ibv_open_device", opened.error());
+  }
   context->handle = std::move(*opened);
   FillStructure(*context);
-  for (const std::string& note : context->handle.TakeNotes()) Log(LogLevel::kInfo, note);
+  TellNotes(*context, LogLevel::kInfo);
   OpenContexts::Add(*context);
   return &context.release()->context;
 }
@@ -60,6 +74,8 @@ int ibv_close_device(ibv_context* context) {
   if (!OpenContexts::Release(own)) return 0;
   close(context->cmd_fd);
   pthread_mutex_destroy(&context->mutex);
+  const Settings settings = own.settings;
   delete &own;
+  ReturnBudget(settings);
   return 0;
 }

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "ibverbs/control_ops.h"
 #include "ibverbs/failure.h"
+#include "ibverbs/notes.h"
 #include "ibverbs/objects.h"
 #include "ibverbs/region_access.h"
 
@@ -55,6 +56,7 @@ void ShowKeys(Mr& mr) {
 ibv_mr* Register(const char* call, ibv_pd* pd, void* address, size_t length, uint64_t iova,
                  unsigned flags) {
   auto made = RegisterAt(Own(pd), address, length, iova, flags);
+  TellOfBudget(Own(pd->context));
   if (!made) return Null(call, made.error());
   return Give(pd, std::move(*made), address, length, flags);
 }
@@ -157,6 +159,7 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length
 int ibv_dereg_mr(ibv_mr* mr) {
   Mr& own = Own(mr);
   if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_dereg_mr", ok.error());
+  TellOfBudget(Own(mr->context));
   Own(mr->context).mrs_by_key.Remove(mr->lkey);
   Own(mr->context).mrs.Remove(mr->handle);
   delete &own;

@@ -2,10 +2,13 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "ibverbs/device.h"
 #include "tests/support/ibverbs_end.h"
 
 namespace verbena::ibverbs {
@@ -152,6 +155,27 @@ TEST_F(MrTest, AChangeThatMakesNoSenseChangesNothing) {
       IBV_REREG_MR_ERR_INPUT);
   EXPECT_EQ(b.mr->rkey, rkey);
   EXPECT_EQ(Write(There(0), rkey), IBV_WC_SUCCESS);
+}
+
+TEST(MrBudgetTest, WhatIsNotUnderTheBudgetIsSaidOnce) {
+  setenv("VERBENA_MEMORY_BUDGET", "1M", 1);
+  ibv_context* const context = ibv_open_device(&TheDevice());
+  unsetenv("VERBENA_MEMORY_BUDGET");
+  ASSERT_NE(context, nullptr);
+  ibv_pd* const pd = ibv_alloc_pd(context);
+  std::vector<char> bytes(4'096);
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 2; ++i) {
+    ibv_mr* const mr = ibv_reg_mr(pd, bytes.data(), bytes.size(), kWritable);
+    EXPECT_NE(mr, nullptr);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+  }
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  const std::string words = "a region of 4096 bytes is not under the memory budget";
+  EXPECT_NE(said.find(words), std::string::npos) << said;
+  EXPECT_EQ(said.find(words), said.rfind(words));
+  EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+  EXPECT_EQ(ibv_close_device(context), 0);
 }
 
 }  // namespace

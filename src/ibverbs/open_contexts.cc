@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -17,6 +18,7 @@ namespace {
 struct Registry {
   Mutex mutex;
   std::vector<Context*> contexts VERBENA_GUARDED_BY(mutex);
+  bool budget_is_claimed VERBENA_GUARDED_BY(mutex) = false;
   bool tells VERBENA_GUARDED_BY(mutex) = false;
   DeviceCounters closed VERBENA_GUARDED_BY(mutex);  // of contexts that were closed
 };
@@ -61,6 +63,18 @@ bool OpenContexts::Release(Context& context) {
   std::erase(registry.contexts, &context);
   if (registry.tells) AddTo(registry.closed, context);
   return true;
+}
+
+bool OpenContexts::ClaimBudget() {
+  Registry& registry = TheRegistry();
+  const MutexLock lock(registry.mutex);
+  return !std::exchange(registry.budget_is_claimed, true);
+}
+
+void OpenContexts::ReturnBudget() {
+  Registry& registry = TheRegistry();
+  const MutexLock lock(registry.mutex);
+  registry.budget_is_claimed = false;
 }
 
 Context* OpenContexts::Import(int cmd_fd) {

@@ -37,6 +37,22 @@ TEST(OpenContextsTest, OneThatWasClosedIsNotFound) {
   close(copy);
 }
 
+TEST(OpenContextsTest, OneAtATimeHasTheBudget) {
+  setenv("VERBENA_MEMORY_BUDGET", "64M", 1);
+  ibv_context* const first = ibv_open_device(&TheDevice());
+  ::testing::internal::CaptureStderr();
+  ibv_context* const second = ibv_open_device(&TheDevice());
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("the first device"), std::string::npos);
+  EXPECT_EQ(Own(first).handle.options().memory_budget, 64U << 20);
+  EXPECT_EQ(Own(second).handle.options().memory_budget, 0U);
+  ibv_close_device(first);
+  ibv_context* const third = ibv_open_device(&TheDevice());
+  EXPECT_EQ(Own(third).handle.options().memory_budget, 64U << 20);
+  ibv_close_device(second);
+  ibv_close_device(third);
+  unsetenv("VERBENA_MEMORY_BUDGET");
+}
+
 TEST(OpenContextsTest, CountersAreToldWhenTheProgramEnds) {
   std::array<int, 2> pipe_ends{};
   ASSERT_EQ(pipe(pipe_ends.data()), 0);

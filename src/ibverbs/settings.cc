@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/byte_count.h"
 #include "ibverbs/log.h"
 
 namespace verbena::ibverbs {
@@ -40,15 +41,35 @@ Look LookOf(std::string_view value) {
   return Look::kRoce;
 }
 
+uint64_t BudgetOf(std::string_view value) {
+  constexpr uint64_t kBudgetMin = uint64_t{1} << 20;
+  if (value.empty()) return 0;
+  const auto bytes = ParseByteCount(value);
+  if (bytes && (*bytes == 0 || *bytes >= kBudgetMin)) return *bytes;
+  LogOnce("VERBENA_MEMORY_BUDGET is a size like 64M, of 1M at least, and not '" +
+          std::string(value) + "'");
+  return 0;
+}
+
+// Memory that is locked cannot leave.
+bool PinUnless(uint64_t budget) {
+  if (!IsOn("VERBENA_PIN")) return false;
+  if (budget > 0) LogOnce("VERBENA_PIN is left out, because VERBENA_MEMORY_BUDGET is set");
+  return budget == 0;
+}
+
 }  // namespace
 
 Settings Settings::FromEnvironment() {
+  const uint64_t budget = BudgetOf(Variable("VERBENA_MEMORY_BUDGET"));
   return {.look = LookOf(Variable("VERBENA_DEVICE_LOOK")),
           .trace = WithProcess(std::string(Variable("VERBENA_TRACE"))),
           .stats = IsOn("VERBENA_STATS"),
           .strict = IsOn("VERBENA_STRICT"),
-          .pin = IsOn("VERBENA_PIN"),
-          .page_events = IsOn("VERBENA_PAGE_EVENTS")};
+          .pin = PinUnless(budget),
+          .page_events = IsOn("VERBENA_PAGE_EVENTS"),
+          .memory_budget = budget,
+          .swap = std::string(Variable("VERBENA_SWAP"))};
 }
 
 Options Settings::ToOptions() const {
@@ -56,6 +77,8 @@ Options Settings::ToOptions() const {
   options.strict = strict;
   options.pin = pin;
   options.page_events = page_events;
+  options.memory_budget = memory_budget;
+  if (!swap.empty()) options.swap = swap;
   options.trace = trace;
   return options;
 }

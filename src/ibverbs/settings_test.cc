@@ -13,8 +13,9 @@ namespace {
 class SettingsTest : public ::testing::Test {
  protected:
   void TearDown() override {
-    for (const char* name : {"VERBENA_DEVICE_LOOK", "VERBENA_TRACE", "VERBENA_STATS",
-                             "VERBENA_STRICT", "VERBENA_PIN", "VERBENA_PAGE_EVENTS"}) {
+    for (const char* name :
+         {"VERBENA_DEVICE_LOOK", "VERBENA_TRACE", "VERBENA_STATS", "VERBENA_STRICT", "VERBENA_PIN",
+          "VERBENA_PAGE_EVENTS", "VERBENA_MEMORY_BUDGET", "VERBENA_SWAP"}) {
       unsetenv(name);
     }
   }
@@ -28,6 +29,8 @@ TEST_F(SettingsTest, WithoutAnyVariableAreTheDefaults) {
   EXPECT_FALSE(settings.strict);
   EXPECT_FALSE(settings.ToOptions().strict);
   EXPECT_FALSE(settings.ToOptions().pin);
+  EXPECT_EQ(settings.ToOptions().memory_budget, 0U);
+  EXPECT_EQ(settings.ToOptions().swap, Options().swap);
 }
 
 TEST_F(SettingsTest, AreTakenFromTheEnvironment) {
@@ -50,6 +53,29 @@ TEST_F(SettingsTest, AreTakenFromTheEnvironment) {
 TEST_F(SettingsTest, EachProcessMayHaveItsTrace) {
   setenv("VERBENA_TRACE", "/tmp/x.%p.pcapng", 1);
   EXPECT_EQ(Settings::FromEnvironment().trace, "/tmp/x." + std::to_string(getpid()) + ".pcapng");
+}
+
+TEST_F(SettingsTest, ABudgetIsASize) {
+  setenv("VERBENA_MEMORY_BUDGET", "64M", 1);
+  setenv("VERBENA_SWAP", "/var/tmp", 1);
+  const Options options = Settings::FromEnvironment().ToOptions();
+  EXPECT_EQ(options.memory_budget, 64U << 20);
+  EXPECT_EQ(options.swap, "/var/tmp");
+  for (const char* const wrong : {"lots", "1000", "-1M"}) {
+    setenv("VERBENA_MEMORY_BUDGET", wrong, 1);
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(Settings::FromEnvironment().memory_budget, 0U);
+    EXPECT_NE(::testing::internal::GetCapturedStderr().find(wrong), std::string::npos);
+  }
+}
+
+TEST_F(SettingsTest, ABudgetAndPinnedMemoryExcludeEachOther) {
+  setenv("VERBENA_MEMORY_BUDGET", "64M", 1);
+  setenv("VERBENA_PIN", "1", 1);
+  ::testing::internal::CaptureStderr();
+  EXPECT_FALSE(Settings::FromEnvironment().pin);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("VERBENA_PIN is left out"),
+            std::string::npos);
 }
 
 TEST_F(SettingsTest, WhatNobodyKnowsIsSaidAndLeftOut) {

@@ -1,5 +1,6 @@
 #include "ibverbs/stats.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -30,6 +31,14 @@ void ForEach(Counters& a, Other& b, Visit visit) {
   visit("receive calls", a.sockets.receive_calls, b.sockets.receive_calls);
   visit("malformed datagrams", a.sockets.malformed, b.sockets.malformed);
   visit("dropped by the kernel", a.sockets.kernel_drops, b.sockets.kernel_drops);
+  visit("regions under the memory budget", a.budget.regions_adopted, b.budget.regions_adopted);
+  visit("bytes of these", a.budget.bytes_adopted, b.budget.bytes_adopted);
+  visit("regions not under it", a.budget.regions_native, b.budget.regions_native);
+  visit("most bytes in memory under it", a.budget.resident_peak, b.budget.resident_peak);
+  visit("accesses of the program that waited", a.budget.program_faults, b.budget.program_faults);
+  visit("pages read from swap", a.budget.pages_read, b.budget.pages_read);
+  visit("pages written to swap", a.budget.pages_written, b.budget.pages_written);
+  visit("pages lost in swap", a.budget.pages_lost, b.budget.pages_lost);
   visit("wake-ups of the keeper", a.keeper_wake_ups, b.keeper_wake_ups);
   visit("asynchronous events lost", a.events_lost, b.events_lost);
 }
@@ -37,7 +46,10 @@ void ForEach(Counters& a, Other& b, Visit visit) {
 }  // namespace
 
 void Add(DeviceCounters& sum, const DeviceCounters& counters) {
+  // The contexts that had the budget had it one after the other.
+  const uint64_t peak = std::max(sum.budget.resident_peak, counters.budget.resident_peak);
   ForEach(sum, counters, [](std::string_view, uint64_t& to, uint64_t from) { to += from; });
+  sum.budget.resident_peak = peak;
 }
 
 std::string InWords(const DeviceCounters& counters) {

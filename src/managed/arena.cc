@@ -9,12 +9,15 @@
 
 #include "base/check.h"
 #include "base/quiet_thread.h"
+#include "managed/userfault_view.h"
 #include "paging/granule_table.h"
 
 namespace verbena::managed {
 namespace {
 
 constexpr PageShift kGranuleMax(21);
+
+Error TooManyGranules() { return {EINVAL, "managed memory of this size needs larger granules"}; }
 
 timespec AsTimespec(Duration duration) {
   constexpr int64_t kSecond = 1'000'000'000;
@@ -30,7 +33,7 @@ ErrorOr<std::unique_ptr<Arena>> Arena::Make(const ArenaOptions& options,
   if (options.granule > kGranuleMax) {
     return Fail(Error{EINVAL, "granules of managed memory are 2 MiB at most"});
   }
-  ErrorOr<Parts> parts = MakeMemory(options);
+  ErrorOr<Parts> parts = options.adopts.empty() ? MakeMemory(options) : MakeAside(options);
   if (!parts) return Fail(std::move(parts.error()));
   auto store = MakeStore(options, *parts->memory);
   if (!store) return Fail(std::move(store.error()));
@@ -53,13 +56,23 @@ ErrorOr<Arena::Parts> Arena::MakeMemory(const ArenaOptions& options) {
     auto memory = MemoryFile::Make(options.size, granule);
     if (!memory) return Fail(std::move(memory.error()));
     if ((*memory)->granule_count() > paging::GranuleTable::kGranulesMax) {
-      return Fail(Error{EINVAL, "managed memory of this size needs larger granules"});
+      return Fail(TooManyGranules());
     }
     auto view = MakeCpuView(kind, (*memory)->cpu_view(), granule);
     if (view) return Parts{std::move(*memory), std::move(*view), nullptr, {}};
     why = view.error().text;
   }
   return Fail(Error{EOPNOTSUPP, why});
+}
+
+ErrorOr<Arena::Parts> Arena::MakeAside(const ArenaOptions& options) {
+  auto memory = MemoryFile::MakeAside(options.adopts, options.granule);
+  if (!memory) return Fail(std::move(memory.error()));
+  if ((*memory)->granule_count() > paging::GranuleTable::kGranulesMax)
+    return Fail(TooManyGranules());
+  auto view = UserfaultView::MakeAside((*memory)->aside(), options.adopts.data(), options.granule);
+  if (!view) return Fail(std::move(view.error()));
+  return Parts{std::move(*memory), std::move(*view), nullptr, {}};
 }
 
 ErrorOr<std::unique_ptr<SwapStore>> Arena::MakeStore(const ArenaOptions& options,
@@ -79,6 +92,7 @@ Arena::Arena(Parts parts, const ArenaOptions& options, const ArenaCallbacks& cal
       view_(std::move(parts.view)),
       store_(std::move(parts.store)),
       now_(options.now),
+      counted_in_(options.counted_in),
       executor_({*memory_, *view_, *store_}, options, callbacks),
       inbox_(std::move(parts.signal)),
       report_(executor_.report()),
@@ -87,6 +101,7 @@ Arena::Arena(Parts parts, const ArenaOptions& options, const ArenaCallbacks& cal
 Arena::~Arena() {
   inbox_.PutStop();
   thread_.join();
+  Count(0);
   view_->Stop();
 }
 
@@ -160,15 +175,24 @@ Arena::Awake Arena::Sleep() const {
   std::array<pollfd, 3> sources{
       {{inbox_.fd(), POLLIN, 0}, {view_->fd(), POLLIN, 0}, {store_->fd(), POLLIN, 0}}};
   const Time due = executor_.next_time();
-  const timespec left = AsTimespec(std::max(due - now_(), Duration()));
-  ppoll(sources.data(), sources.size(), due == Time::Never() ? nullptr : &left, nullptr);
-  return {.for_requests = sources[0].revents != 0, .for_faults = sources[1].revents != 0};
+  const bool has_heard = view_->has_heard();
+  const timespec left = AsTimespec(has_heard ? Duration() : std::max(due - now_(), Duration()));
+  const bool may_sleep_on = due == Time::Never() && !has_heard;
+  ppoll(sources.data(), sources.size(), may_sleep_on ? nullptr : &left, nullptr);
+  return {.for_requests = sources[0].revents != 0,
+          .for_faults = sources[1].revents != 0 || has_heard};
 }
 
 void Arena::Publish() {
   const ArenaReport report = executor_.report();
+  Count(report.paging.in_memory * report.granule_bytes);
   const MutexLock lock(mutex_);
   report_ = report;
+}
+
+void Arena::Count(uint64_t resident) {
+  if (counted_in_ != nullptr) counted_in_->Change(counted_, resident);
+  counted_ = resident;
 }
 
 }  // namespace verbena::managed

@@ -49,6 +49,18 @@ class Arena {
   void Want(uint64_t first_byte, uint64_t length, bool for_write, uint64_t ticket);
   // The contents of the granules that lie in it whole are given up: zeros from now on.
   void Discard(uint64_t first_byte, uint64_t length);
+  // Of an arena that adopts: the program's view replaces what is at its place, for all threads at
+  // once. False, and errno, if it cannot be done.
+  [[nodiscard]] bool PutInPlace() { return memory_->PutInPlace(); }
+  // The program sees nothing from now on, and its threads wait. For the adapter nothing changes. In
+  // effect before the next want is answered.
+  void HoldProgram() { inbox_.Put({.kind = Request::Kind::kHoldProgram}); }
+  // Those threads look again: something else is in the place of the view.
+  void LetProgramGo() { inbox_.Put({.kind = Request::Kind::kLetProgramGo}); }
+  // Whether the program has unmapped the granule of this byte, or moved it away.
+  [[nodiscard]] bool IsGone(uint64_t byte) const {
+    return view_->IsGone(static_cast<uint32_t>(byte >> granule().value()));
+  }
   // May be larger or smaller than before; takes effect soon.
   void SetBudget(uint64_t bytes);
 
@@ -70,6 +82,7 @@ class Arena {
     FileDescriptor signal;
   };
   [[nodiscard]] static ErrorOr<Parts> MakeMemory(const ArenaOptions& options);
+  [[nodiscard]] static ErrorOr<Parts> MakeAside(const ArenaOptions& options);
   [[nodiscard]] static ErrorOr<std::unique_ptr<SwapStore>> MakeStore(const ArenaOptions& options,
                                                                      const MemoryFile& memory);
 
@@ -84,14 +97,17 @@ class Arena {
   void Run();
   [[nodiscard]] Awake Sleep() const;
   void Publish() VERBENA_EXCLUDES(mutex_);
+  void Count(uint64_t resident);
 
   // In the order in which they need each other: transfers of the store end before the memory goes.
   const std::unique_ptr<MemoryFile> memory_;
   const std::unique_ptr<CpuView> view_;
   const std::unique_ptr<SwapStore> store_;
   Time (*const now_)();
+  ResidentSum* const counted_in_;
   Executor executor_;
   Inbox inbox_;
+  uint64_t counted_ = 0;  // of the pager's
   mutable Mutex mutex_;
   ArenaReport report_ VERBENA_GUARDED_BY(mutex_);
   std::thread thread_;

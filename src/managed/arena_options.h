@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/page.h"
@@ -29,11 +31,33 @@ struct ArenaCallbacks {
   // until it wanted them again.
   std::function<void(const std::byte* first, const std::byte* last)> unmap_adapter;
   // The swap store is full, or fails, or does neither any more. May be empty.
-  std::function<void(paging::StoreReport report)> on_store;
+  std::function<void(paging::StoreReport report)> on_store = {};
+  // The program has unmapped or moved away [first, last], addresses in the adapter's view, which is
+  // no use of from now on. Only of adopted memory. May be empty.
+  std::function<void(const std::byte* first, const std::byte* last)> on_gone = {};
+};
+
+// How much memory several arenas use together, as of the last turn of each one's pager.
+class ResidentSum {
+ public:
+  void Change(uint64_t from, uint64_t to) {
+    const uint64_t now = now_.fetch_add(to - from) + to - from;
+    for (uint64_t peak = peak_; now > peak && !peak_.compare_exchange_weak(peak, now);) {
+    }
+  }
+  [[nodiscard]] uint64_t now() const { return now_; }
+  [[nodiscard]] uint64_t peak() const { return peak_; }
+
+ private:
+  std::atomic<uint64_t> now_ = 0;
+  std::atomic<uint64_t> peak_ = 0;
 };
 
 struct ArenaOptions {
   uint64_t size = 0;
+  // Memory of the program that is to become the arena's, whole granules: the view is made aside,
+  // until Arena::PutInPlace. `size` and `view` are of no account then. See Adoption.
+  std::span<std::byte> adopts = {};
   // Bytes in memory at a time. At least 16 granules.
   uint64_t budget = 0;
   // 4 KiB to 2 MiB. Larger where the view needs it (GranuleFor).
@@ -45,6 +69,8 @@ struct ArenaOptions {
   bool compress = true;
   // How the pager is to behave; its budget is taken from the one above.
   paging::Options paging = {};
+  // Where what is in memory is counted, too. May be nullptr; else it outlives the arena.
+  ResidentSum* counted_in = nullptr;
   // The clock that all times are of.
   Time (*now)() = nullptr;
   // Puts something between the store and its file. For tests.

@@ -205,5 +205,31 @@ TEST(Arena, SaysWhyItCannotBe) {
   EXPECT_EQ(Arena::Make(options, callbacks).error().number, EINVAL);
 }
 
+TEST(ResidentSumTest, KnowsNowAndTheMostThereEverWas) {
+  ResidentSum sum;
+  sum.Change(0, 5);  // of one arena
+  sum.Change(0, 7);  // of another
+  sum.Change(5, 1);
+  EXPECT_EQ(sum.now(), 8u);
+  EXPECT_EQ(sum.peak(), 12u);
+  sum.Change(7, 10);
+  EXPECT_EQ(sum.peak(), 12u);
+}
+
+TEST_P(ArenaThreads, IsCountedWhileItIsThere) {
+  ResidentSum sum;
+  ArenaOptions options = Options(kMebibyte, kMebibyte);
+  options.counted_in = &sum;
+  MAKE_OR_SKIP(options);
+  for (uint64_t i = 0; i < 64; ++i) Write(i, 1);
+  for (int i = 0; i < 5000 && sum.now() < 64 * kPage; ++i) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  EXPECT_GE(sum.now(), 64 * kPage);
+  arena_.reset();
+  EXPECT_EQ(sum.now(), 0u);
+  EXPECT_GE(sum.peak(), 64 * kPage);
+}
+
 }  // namespace
 }  // namespace verbena::managed

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/page.h"
@@ -44,6 +45,14 @@ class CpuView {
   [[nodiscard]] virtual size_t TakeFaults(std::span<CpuFault> faults) = 0;
   // Readable when there are faults to take.
   [[nodiscard]] virtual int fd() const = 0;
+  // There are faults, or granules gone, that fd() shows no more.
+  [[nodiscard]] virtual bool has_heard() const { return false; }
+
+  // Granules that the program unmapped or moved away, with others between them perhaps: IsGone.
+  // Nothing is to be seen there any more, and nothing can be shown.
+  [[nodiscard]] virtual std::optional<paging::Run> TakeGone() { return std::nullopt; }
+  // Any thread.
+  [[nodiscard]] virtual bool IsGone(uint32_t /*granule*/) const { return false; }
 
   // From now on every access raises SIGSEGV, those that wait included. Nothing else may be called
   // afterwards.

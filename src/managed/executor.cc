@@ -1,6 +1,7 @@
 #include "managed/executor.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include "base/check.h"
@@ -98,6 +99,10 @@ void Executor::Serve(const Request& request) {
                             request.length >> memory_.granule().value(), UINT32_MAX)),
                         now_());
       return CarryOut();
+    case Request::Kind::kHoldProgram:
+      return HoldProgram();
+    case Request::Kind::kLetProgramGo:
+      return view_.Wake({0, memory_.granule_count()});
   }
 }
 
@@ -120,7 +125,29 @@ void Executor::ServeFaults() {
   std::array<CpuFault, 32> faults;
   const size_t count = view_.TakeFaults(faults);
   cpu_faults_ += count;
+  const std::optional<Run> gone = view_.TakeGone();
+  if (holds_program_) return;
+  if (gone) ServeGone(*gone);
   for (const CpuFault& fault : std::span(faults).first(count)) WantForCpu(fault);
+}
+
+// What waits goes on waiting: nobody is woken any more.
+void Executor::HoldProgram() {
+  holds_program_ = true;
+  view_.Unmap({0, memory_.granule_count()});
+}
+
+// The adapter is told first, so that it asks for nothing that is given up.
+void Executor::ServeGone(Run among) {
+  for (uint32_t i = among.first; i < among.end(); ++i) {
+    Run run{i, 0};
+    while (run.end() < among.end() && view_.IsGone(static_cast<uint32_t>(run.end()))) ++run.count;
+    if (run.count == 0) continue;
+    const std::span<std::byte> bytes = memory_.Contents(run);
+    if (callbacks_.on_gone) callbacks_.on_gone(bytes.data(), bytes.data() + bytes.size() - 1);
+    Discard(run);
+    i = static_cast<uint32_t>(run.end());
+  }
 }
 
 // Those who wait for the same are all woken when it is mapped, and need no ticket of their own.
@@ -168,12 +195,15 @@ void Executor::Discard(const Request& request) {
   const uint64_t first = (request.first_byte + granule - 1) / granule;
   const uint64_t end = (request.first_byte + request.length) / granule;
   if (first >= end) return;
-  const Run run{static_cast<uint32_t>(first), static_cast<uint32_t>(end - first)};
+  Discard(Run{static_cast<uint32_t>(first), static_cast<uint32_t>(end - first)});
+}
+
+void Executor::Discard(Run run) {
   ledger_.Discard(run, now_());
   CarryOut();
   for (uint32_t i = run.first; i < run.end(); ++i) {
     if (residency(i) != Residency::kBroken) continue;
-    view_.Unmap({i, 1});  // no more refused
+    if (!holds_program_) view_.Unmap({i, 1});  // no more refused
     Mark({i, 1}, Residency::kAbsent);
   }
 }
@@ -251,7 +281,7 @@ void Executor::CarryOut(const paging::Action& action) {
       return memory_.MakeZero(action.run);
     case Verb::kMap:
       // The adapter maps what it is told to be ready.
-      if (action.view == View::kCpu) view_.Map(action.run, action.is_writable);
+      if (action.view == View::kCpu && !holds_program_) view_.Map(action.run, action.is_writable);
       return;
     case Verb::kForget:
       for (uint32_t i = action.run.first; i < action.run.end(); ++i) store_.Forget(i);
@@ -267,7 +297,7 @@ void Executor::CarryOut(const paging::Action& action) {
 }
 
 void Executor::Unmap(const paging::Action& action) {
-  if (action.view == View::kCpu) return view_.Unmap(action.run);
+  if (action.view == View::kCpu) return holds_program_ ? void() : view_.Unmap(action.run);
   const std::span<std::byte> bytes = memory_.Contents(action.run);
   callbacks_.unmap_adapter(bytes.data(), bytes.data() + bytes.size() - 1);
 }
@@ -318,6 +348,7 @@ void Executor::Answer(const paging::Action& action) {
 // What is ready was mapped before, and so the threads are on their way. Threads may wait for more
 // than was done; they fault again.
 void Executor::AnswerCpu(const paging::Action& action) {
+  if (holds_program_) return;
   const Run run = RunOf(action.ticket);
   const bool is_write = IsWrite(action.ticket);
   SetPending(run, is_write, false);

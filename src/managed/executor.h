@@ -76,6 +76,9 @@ class Executor {
   [[nodiscard]] bool IsPending(uint32_t granule, bool is_write) const;
   void SetPending(paging::Run run, bool is_write, bool is_pending);
   void Discard(const Request& request);
+  void Discard(paging::Run run);
+  void HoldProgram();
+  void ServeGone(paging::Run among);
   void TakeOutcome(const SwapOutcome& outcome);
 
   void CarryOut();
@@ -106,6 +109,7 @@ class Executor {
   std::vector<Delayed> delayed_;
   size_t delayed_done_ = 0;
   LazyArray<std::atomic<Residency>> residency_;
+  bool holds_program_ = false;
   uint64_t cpu_faults_ = 0;
   uint64_t cpu_refused_ = 0;
   paging::StoreReport store_report_ = paging::StoreReport::kWell;

@@ -11,12 +11,12 @@ namespace verbena::managed {
 
 // What other threads want of the pager.
 struct Request {
-  enum class Kind : uint8_t { kWant, kDiscard, kSetBudget };
+  enum class Kind : uint8_t { kWant, kDiscard, kSetBudget, kHoldProgram, kLetProgramGo };
 
   Kind kind = Kind::kWant;
   bool for_write = false;   // kWant
-  uint64_t first_byte = 0;  // but kSetBudget
-  uint64_t length = 0;      // for kSetBudget the budget
+  uint64_t first_byte = 0;  // kWant, kDiscard
+  uint64_t length = 0;      // the same; for kSetBudget the budget
   uint64_t ticket = 0;      // kWant
 };
 

@@ -38,7 +38,7 @@ std::byte* ReserveAddresses(uint64_t size, uint64_t alignment) {
 
 }  // namespace
 
-ErrorOr<std::unique_ptr<MemoryFile>> MemoryFile::Make(uint64_t size, PageShift granule) {
+ErrorOr<std::unique_ptr<MemoryFile>> MemoryFile::MakeFile(uint64_t size, PageShift granule) {
   const std::optional<uint64_t> rounded = RoundUp(size, granule);
   if (size == 0 || !rounded || *rounded >> granule.value() > UINT32_MAX) {
     return Fail(Error{EINVAL, "managed memory of this size is not to be had"});
@@ -49,16 +49,44 @@ ErrorOr<std::unique_ptr<MemoryFile>> MemoryFile::Make(uint64_t size, PageShift g
     return Fail(SystemError("size of managed memory"));
   }
   std::unique_ptr<MemoryFile> memory(new MemoryFile(std::move(file), *rounded, granule));
-  memory->cpu_ = memory->MapView();
-  if (memory->cpu_ != nullptr) memory->adapter_ = memory->MapView();
+  memory->adapter_ = memory->MapView();
   if (memory->adapter_ == nullptr) return Fail(SystemError("mapping of managed memory"));
   return memory;
 }
 
+ErrorOr<std::unique_ptr<MemoryFile>> MemoryFile::Make(uint64_t size, PageShift granule) {
+  auto memory = MakeFile(size, granule);
+  if (!memory) return memory;
+  (*memory)->cpu_ = (*memory)->MapView();
+  if ((*memory)->cpu_ == nullptr) return Fail(SystemError("mapping of managed memory"));
+  return memory;
+}
+
+ErrorOr<std::unique_ptr<MemoryFile>> MemoryFile::MakeAside(std::span<std::byte> place,
+                                                           PageShift granule) {
+  CHECK(reinterpret_cast<uintptr_t>(place.data()) % granule.bytes() == 0 &&
+        place.size() % granule.bytes() == 0);
+  auto memory = MakeFile(place.size(), granule);
+  if (!memory) return memory;
+  (*memory)->cpu_ = place.data();
+  (*memory)->owns_cpu_ = false;
+  (*memory)->aside_ = (*memory)->MapView();
+  if ((*memory)->aside_ == nullptr) return Fail(SystemError("mapping of managed memory"));
+  return memory;
+}
+
 MemoryFile::~MemoryFile() {
-  for (std::byte* const view : {cpu_, adapter_}) {
+  for (std::byte* const view : {owns_cpu_ ? cpu_ : aside_, adapter_}) {
     if (view != nullptr) munmap(view, size_);
   }
+}
+
+bool MemoryFile::PutInPlace() {
+  CHECK(aside_ != nullptr);
+  void* const moved = mremap(aside_, size_, size_, MREMAP_MAYMOVE | MREMAP_FIXED, cpu_);
+  if (moved == MAP_FAILED) return false;
+  aside_ = nullptr;
+  return true;
 }
 
 // nullptr, and errno, if there is no place for it.

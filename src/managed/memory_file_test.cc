@@ -1,5 +1,6 @@
 #include "managed/memory_file.h"
 
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -82,6 +83,25 @@ TEST(MemoryFile, AChildFaultsWhereItWouldFindZeros) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+
+TEST(MemoryFile, IsAsideUntilItIsPutInPlace) {
+  constexpr size_t kSize = 4 * kSmall.bytes();
+  auto* const place = static_cast<std::byte*>(
+      mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  *place = std::byte{1};
+  {
+    const auto memory = MemoryFile::MakeAside({place, kSize}, kSmall).value();
+    *memory->adapter_view() = std::byte{2};
+    EXPECT_EQ(memory->cpu_view().data(), place);
+    EXPECT_EQ(*place, std::byte{1});
+    EXPECT_EQ(memory->aside()[0], std::byte{2});
+    ASSERT_TRUE(memory->PutInPlace());
+    EXPECT_EQ(*place, std::byte{2});
+    EXPECT_EQ(memory->aside().data(), nullptr);
+  }
+  EXPECT_EQ(*place, std::byte{2}) << "not ours to unmap";
+  munmap(place, kSize);
 }
 
 }  // namespace

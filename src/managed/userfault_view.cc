@@ -1,21 +1,15 @@
 #include "managed/userfault_view.h"
 
-#include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 
 #include "base/check.h"
 
 // Younger than the headers of some systems that it runs on.
-#ifndef USERFAULTFD_IOC_NEW
-#define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
-#endif
 #ifndef UFFD_FEATURE_WP_HUGETLBFS_SHMEM
 #define UFFD_FEATURE_WP_HUGETLBFS_SHMEM (1 << 12)
 #endif
@@ -23,60 +17,54 @@
 #define UFFDIO_CONTINUE_MODE_WP (uint64_t{1} << 1)
 #endif
 
+// The same as MADV_DONTNEED for memory that the program has locked meanwhile, too. Linux 5.18.
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+
 namespace verbena::managed {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr int kFlags = O_CLOEXEC | O_NONBLOCK;
 constexpr uint64_t kFeatures = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_MISSING_SHMEM |
                                UFFD_FEATURE_MINOR_SHMEM | UFFD_FEATURE_WP_HUGETLBFS_SHMEM;
 constexpr uint64_t kModes =
     UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP;
 
-uffdio_range RangeOf(std::span<std::byte> bytes) {
-  return {.start = reinterpret_cast<uintptr_t>(bytes.data()), .len = bytes.size()};
-}
-
-int OpenByDevice() {
-  const FileDescriptor device(open("/dev/userfaultfd", O_RDWR | O_CLOEXEC));
-  return device.is_open() ? ioctl(device.get(), USERFAULTFD_IOC_NEW, kFlags) : -1;
-}
-
-int OpenByCall(int flags) { return static_cast<int>(syscall(SYS_userfaultfd, kFlags | flags)); }
+constexpr const char* kTooOld = "userfaultfd for shared memory (Linux 5.19)";
 
 }  // namespace
 
-UserfaultView::Door UserfaultView::Open() {
-  if (FileDescriptor file(OpenByDevice()); file.is_open()) {
-    return {std::move(file), "userfaultfd by /dev/userfaultfd"};
-  }
-  if (FileDescriptor file(OpenByCall(0)); file.is_open()) {
-    return {std::move(file), "userfaultfd by system call"};
-  }
-  return {FileDescriptor(OpenByCall(UFFD_USER_MODE_ONLY)),
-          "userfaultfd for user mode only: system calls on absent memory fail with EFAULT"};
-}
-
 ErrorOr<std::unique_ptr<CpuView>> UserfaultView::Make(std::span<std::byte> bytes,
                                                       PageShift granule) {
-  Door door = Open();
+  UserfaultDoor door = UserfaultDoor::Open();
   if (!door.file.is_open()) return Fail(SystemError("userfaultfd"));
-  uffdio_api api{.api = UFFD_API, .features = kFeatures, .ioctls = 0};
-  if (ioctl(door.file.get(), UFFDIO_API, &api) != 0) {
-    return Fail(SystemError("userfaultfd for shared memory (Linux 5.19)"));
-  }
-  uffdio_register registration{.range = RangeOf(bytes), .mode = kModes, .ioctls = 0};
-  if (ioctl(door.file.get(), UFFDIO_REGISTER, &registration) != 0) {
-    return Fail(SystemError("userfaultfd for managed memory"));
-  }
-  return std::unique_ptr<CpuView>(new UserfaultView(std::move(door), bytes, granule));
+  if (!AskFor(door, kFeatures)) return Fail(SystemError(kTooOld));
+  if (!Watch(door, bytes, kModes)) return Fail(SystemError("userfaultfd for managed memory"));
+  return std::unique_ptr<CpuView>(new UserfaultView(std::move(door), bytes, nullptr, granule));
 }
 
-void UserfaultView::Unmap(paging::Run run) {
-  const std::span<std::byte> bytes = BytesOf(run);
-  // The program may have unmapped it itself: then there is nothing to be seen either.
-  while (madvise(bytes.data(), bytes.size(), MADV_DONTNEED) != 0 && errno == EAGAIN) {
+// Without the news of a move the kernel would let a moved mapping go.
+ErrorOr<std::unique_ptr<CpuView>> UserfaultView::MakeAside(std::span<std::byte> aside,
+                                                           std::byte* place, PageShift granule) {
+  auto door = OpenForSystemCalls();
+  if (!door) return Fail(std::move(door.error()));
+  if (!AskFor(*door, kFeatures | UFFD_FEATURE_EVENT_REMAP | UFFD_FEATURE_EVENT_UNMAP)) {
+    return Fail(SystemError(kTooOld));
   }
+  if (!Watch(*door, aside, kModes)) return Fail(SystemError("userfaultfd for managed memory"));
+  return std::unique_ptr<CpuView>(
+      new UserfaultView(std::move(*door), {place, aside.size()}, aside.data(), granule));
+}
+
+// What went a moment ago may be somebody else's: so the news are read just before.
+void UserfaultView::Unmap(paging::Run run) {
+  if (may_be_given_up_) Listen();
+  ForEachLeft(run, [](std::span<std::byte> bytes) {
+    // The program may have unmapped it itself: then there is nothing to be seen either.
+    while (madvise(bytes.data(), bytes.size(), MADV_DONTNEED_LOCKED) != 0 && errno == EAGAIN) {
+    }
+  });
   Admit(run);
 }
 
@@ -90,8 +78,9 @@ void UserfaultView::Map(paging::Run run, bool is_writable) {
 }
 
 void UserfaultView::Refuse(paging::Run run) {
-  const std::span<std::byte> bytes = BytesOf(run);
-  mprotect(bytes.data(), bytes.size(), PROT_NONE);
+  if (may_be_given_up_) Listen();
+  ForEachLeft(run,
+              [](std::span<std::byte> bytes) { mprotect(bytes.data(), bytes.size(), PROT_NONE); });
   for (uint32_t i = run.first; i < run.end(); ++i) {
     refused_count_ += !is_refused_[i];
     is_refused_[i] = true;
@@ -104,33 +93,113 @@ void UserfaultView::Wake(paging::Run run) {
   ioctl(file_.get(), UFFDIO_WAKE, &range);
 }
 
+// Those whose fault was forgotten fault again, but not before there is room: or they would be at it
+// for ever.
 size_t UserfaultView::TakeFaults(std::span<CpuFault> faults) {
-  std::array<uffd_msg, 32> messages;
-  const size_t room = std::min(messages.size(), faults.size());
-  ssize_t length = 0;
-  do {
-    length = read(file_.get(), messages.data(), room * sizeof messages[0]);
-  } while (length < 0 && errno == EINTR);
-  const size_t taken = length > 0 ? static_cast<size_t>(length) / sizeof messages[0] : 0;
-  size_t count = 0;
-  for (const uffd_msg& message : std::span(messages).first(taken)) {
-    if (message.event != UFFD_EVENT_PAGEFAULT) continue;
-    const auto& fault = message.arg.pagefault;
-    const uint64_t offset = fault.address - reinterpret_cast<uintptr_t>(bytes_.data());
-    CHECK(offset < bytes_.size());
-    faults[count++] = {.granule = static_cast<uint32_t>(offset >> granule_.value()),
-                       .is_write = (fault.flags & UFFD_PAGEFAULT_FLAG_WRITE) != 0};
-  }
+  Listen();
+  const size_t count = std::min(heard_, faults.size());
+  std::copy_n(faults_.begin(), count, faults.begin());
+  std::copy(faults_.begin() + count, faults_.begin() + heard_, faults_.begin());
+  heard_ -= count;
+  if (heard_ == 0 && std::exchange(forgot_some_, false)) Wake(All());
   return count;
 }
 
-// Protected before it is let go, so that a thread that waits never sees what is in the file.
+// Protected before it is let go, so that a thread that waits never sees what is in the file. Let go
+// by name and not by closing: a child of a fork may have the file open, too.
 void UserfaultView::Stop() {
   if (has_stopped_) return;
   has_stopped_ = true;
-  mprotect(bytes_.data(), bytes_.size(), PROT_NONE);
-  uffdio_range range = RangeOf(bytes_);
+  const auto let_go = [this](std::span<std::byte> bytes) {
+    uffdio_range range = RangeOf(bytes);
+    ioctl(file_.get(), UFFDIO_UNREGISTER, &range);
+  };
+  if (aside_ != nullptr) {
+    let_go({aside_, bytes_.size()});
+  } else {
+    ForEachLeft(All(), [&](std::span<std::byte> bytes) {
+      mprotect(bytes.data(), bytes.size(), PROT_NONE);
+      let_go(bytes);
+    });
+  }
+  Wake(All());
+}
+
+// Reads all that the kernel has to say. To be called also where it says to try again: as long as
+// news of mappings are not read, it does nothing for us.
+void UserfaultView::Listen() {
+  std::array<uffd_msg, 32> messages;
+  ssize_t length = 0;
+  do {
+    length = read(file_.get(), messages.data(), sizeof messages);
+    const size_t count = length > 0 ? static_cast<size_t>(length) / sizeof messages[0] : 0;
+    for (const uffd_msg& message : std::span(messages).first(count)) Hear(message);
+  } while (length == sizeof messages || (length < 0 && errno == EINTR));
+}
+
+void UserfaultView::Hear(const uffd_msg& message) {
+  switch (message.event) {
+    case UFFD_EVENT_PAGEFAULT:
+      return HearFault(message.arg.pagefault.address,
+                       (message.arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WRITE) != 0);
+    case UFFD_EVENT_REMAP:
+      return HearMoved(message.arg.remap.from, message.arg.remap.to, message.arg.remap.len);
+    case UFFD_EVENT_UNMAP:
+      return HearGone(message.arg.remove.start, message.arg.remove.end);
+    default:
+      return;
+  }
+}
+
+void UserfaultView::HearFault(uint64_t address, bool is_write) {
+  const uint64_t offset = address - reinterpret_cast<uintptr_t>(bytes_.data());
+  CHECK(offset < bytes_.size() || may_be_given_up_);
+  if (offset >= bytes_.size()) return;
+  const auto granule = static_cast<uint32_t>(offset >> granule_.value());
+  if (heard_ == faults_.size()) {
+    forgot_some_ = true;
+    return;
+  }
+  faults_[heard_++] = {.granule = granule, .is_write = is_write};
+}
+
+// Into its place, or by the program to another one. There nobody would bring what is absent: better
+// an access that fails than one that finds zeros.
+void UserfaultView::HearMoved(uint64_t from, uint64_t to, uint64_t length) {
+  if (aside_ != nullptr && from == reinterpret_cast<uintptr_t>(aside_)) {
+    aside_ = nullptr;
+    return;
+  }
+  mprotect(reinterpret_cast<void*>(to), length, PROT_NONE);
+  uffdio_range range{.start = to, .len = length};
   ioctl(file_.get(), UFFDIO_UNREGISTER, &range);
+  HearGone(from, from + length);
+}
+
+void UserfaultView::HearGone(uint64_t first, uint64_t end) {
+  const auto begin = reinterpret_cast<uintptr_t>(bytes_.data());
+  const uint64_t from = std::max<uint64_t>(first, begin) - begin;
+  const uint64_t to = std::min<uint64_t>(end, begin + bytes_.size());
+  if (aside_ != nullptr || to <= begin + from) return;
+  // A granule of which a part is gone is gone.
+  const auto last = static_cast<uint32_t>((to - begin - 1) >> granule_.value());
+  for (auto i = static_cast<uint32_t>(from >> granule_.value()); i <= last; ++i) {
+    if (is_gone_[i].exchange(true)) continue;
+    const uint32_t low = gone_ ? std::min(gone_->first, i) : i;
+    const uint64_t high = gone_ ? std::max(gone_->end(), uint64_t{i} + 1) : uint64_t{i} + 1;
+    gone_ = paging::Run{low, static_cast<uint32_t>(high - low)};
+  }
+}
+
+template <class Fn>
+void UserfaultView::ForEachLeft(paging::Run run, Fn fn) const {
+  if (!may_be_given_up_) return fn(BytesOf(run));
+  for (uint32_t i = run.first; i < run.end();) {
+    uint32_t end = i;
+    while (end < run.end() && !IsGone(end)) ++end;
+    if (end > i) fn(BytesOf({i, end - i}));
+    i = end + 1;
+  }
 }
 
 std::span<std::byte> UserfaultView::BytesOf(paging::Run run) const {
@@ -142,15 +211,16 @@ void UserfaultView::Admit(paging::Run run) {
   if (refused_count_ == 0) return;
   for (uint32_t i = run.first; i < run.end(); ++i) {
     if (!is_refused_[i]) continue;
-    const std::span<std::byte> bytes = BytesOf({i, 1});
-    mprotect(bytes.data(), bytes.size(), PROT_READ | PROT_WRITE);
+    ForEachLeft({i, 1}, [](std::span<std::byte> bytes) {
+      mprotect(bytes.data(), bytes.size(), PROT_READ | PROT_WRITE);
+    });
     is_refused_[i] = false;
     --refused_count_;
   }
 }
 
 // True if all pages were absent and now are not, and those who waited were woken.
-bool UserfaultView::Show(std::span<std::byte> bytes, bool is_writable) const {
+bool UserfaultView::Show(std::span<std::byte> bytes, bool is_writable) {
   bool were_absent = true;
   while (!bytes.empty()) {
     uffdio_continue request{
@@ -159,6 +229,7 @@ bool UserfaultView::Show(std::span<std::byte> bytes, bool is_writable) const {
     if (errno == EAGAIN) {
       // Part of it, or the program is changing its mappings just now.
       if (request.mapped > 0) bytes = bytes.subspan(static_cast<size_t>(request.mapped));
+      if (may_be_given_up_) Listen();
     } else if (errno == EEXIST) {
       were_absent = false;
       bytes = bytes.subspan(kPage);
@@ -171,19 +242,21 @@ bool UserfaultView::Show(std::span<std::byte> bytes, bool is_writable) const {
   return were_absent;
 }
 
-void UserfaultView::Protect(std::span<std::byte> bytes, bool is_writable) const {
+void UserfaultView::Protect(std::span<std::byte> bytes, bool is_writable) {
   uffdio_writeprotect request{.range = RangeOf(bytes),
                               .mode = is_writable ? 0 : UFFDIO_WRITEPROTECT_MODE_WP};
   while (ioctl(file_.get(), UFFDIO_WRITEPROTECT, &request) != 0 && errno == EAGAIN) {
+    if (may_be_given_up_) Listen();
   }
 }
 
 // The program has punched a hole into the file, by MADV_REMOVE: it wants zeros there.
-bool UserfaultView::FillHole(std::byte* page) const {
+bool UserfaultView::FillHole(std::byte* page) {
   uffdio_zeropage request{
       .range = RangeOf({page, kPage}), .mode = UFFDIO_ZEROPAGE_MODE_DONTWAKE, .zeropage = 0};
   while (ioctl(file_.get(), UFFDIO_ZEROPAGE, &request) != 0) {
     if (errno != EAGAIN) return errno == EEXIST;
+    if (may_be_given_up_) Listen();
   }
   return true;
 }

@@ -3,10 +3,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -79,6 +82,29 @@ TEST_F(UserfaultViewThreads, ARunThatIsShownInPartIsShownWhole) {
   }
   std::array<CpuFault, 1> fault;
   EXPECT_EQ(view_->TakeFaults(fault), 0u);
+}
+
+TEST_F(UserfaultViewThreads, MoreThreadsThanItRemembersAllGoOn) {
+  constexpr uint32_t kThreads = 150;
+  view_.reset();
+  memory_ = std::move(MemoryFile::Make(kThreads * kGranule.bytes(), kGranule).value());
+  view_ = std::move(UserfaultView::Make(memory_->cpu_view(), kGranule).value());
+  memory_->MakeZero({0, kThreads});
+  std::atomic<uint32_t> through = 0;
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      static_cast<volatile std::byte&>(memory_->cpu_view()[i * kGranule.bytes()]) = std::byte{1};
+      ++through;
+    });
+  }
+  usleep(50'000);
+  for (std::array<CpuFault, 7> faults; through < kThreads;) {
+    const size_t count = view_->TakeFaults(faults);
+    for (size_t i = 0; i < count; ++i) view_->Map({faults[i].granule, 1}, true);
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_FALSE(view_->has_heard());
 }
 
 }  // namespace

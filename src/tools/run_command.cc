@@ -1,4 +1,9 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -8,6 +13,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/byte_count.h"
 #include "tools/become.h"
 #include "tools/commands.h"
 
@@ -27,6 +33,8 @@ struct Choices {
   bool strict = false;
   bool pin = false;
   bool page_events = false;
+  std::string memory_budget = {};
+  std::string swap = {};
 };
 
 // Where the library is, seen from the program: installed, in a place where no other program finds
@@ -50,6 +58,8 @@ void SetUp(const Choices& choices) {
   if (choices.strict) Set("VERBENA_STRICT", "1");
   if (choices.pin) Set("VERBENA_PIN", "1");
   if (choices.page_events) Set("VERBENA_PAGE_EVENTS", "1");
+  if (!choices.memory_budget.empty()) Set("VERBENA_MEMORY_BUDGET", choices.memory_budget);
+  if (!choices.swap.empty()) Set("VERBENA_SWAP", fs::absolute(choices.swap));
 }
 
 Outcome Run(const fs::path& self, const Choices& choices, std::vector<std::string> program) {
@@ -71,12 +81,47 @@ constexpr const char* kExamples =
     "What the program prints and its exit code are its own. Its children run on Verbena, too.\n"
     "Each option is handed on as a variable of the environment, which may be set instead:\n"
     "  VERBENA_DEVICE_LOOK=roce|ib  VERBENA_TRACE=FILE  VERBENA_LOG=error|warning|info|debug\n"
-    "  VERBENA_STATS=1  VERBENA_STRICT=1  VERBENA_PIN=1  VERBENA_PAGE_EVENTS=1\n\n"
+    "  VERBENA_STATS=1  VERBENA_STRICT=1  VERBENA_PIN=1  VERBENA_PAGE_EVENTS=1\n"
+    "  VERBENA_MEMORY_BUDGET=SIZE  VERBENA_SWAP=DIRECTORY|FILE\n\n"
     "Examples:\n"
     "  verbena run -- ibv_devinfo\n"
     "  verbena run -- ib_write_bw & verbena run -- ib_write_bw 127.0.0.1\n"
     "  verbena run --device-look=ib -- ibv_rc_pingpong\n"
-    "  verbena run --trace write.pcapng --stats -- ib_write_lat 127.0.0.1\n";
+    "  verbena run --trace write.pcapng --stats -- ib_write_lat 127.0.0.1\n"
+    "  verbena run --memory-budget 64M --swap /var/tmp --stats -- ib_read_bw -s 16777216 -q 16\n";
+
+// Empty if it is one, as CLI11 wants it.
+std::string CheckBudget(const std::string& text) {
+  constexpr uint64_t kBudgetMin = uint64_t{1} << 20;
+  const auto bytes = ParseByteCount(text);
+  if (!bytes) return "'" + text + "' is no size; one is 64M or 4G";
+  return *bytes < kBudgetMin ? "a memory budget is at least 1M" : "";
+}
+
+// The program would otherwise go on without a budget, and say so too late.
+std::string CheckSwap(const std::string& path) {
+  const bool exists = fs::exists(path);
+  const std::string asked = exists ? path : fs::absolute(path).parent_path().string();
+  if (access(asked.c_str(), W_OK) == 0) return "";
+  return "cannot write to " + asked + ": " + std::strerror(errno);
+}
+
+void AddBudgetOptions(CLI::App& command, Choices& choices) {
+  CLI::Option* const budget =
+      command
+          .add_option("--memory-budget", choices.memory_budget,
+                      "let no more than this much of the registered memory be in memory at a time, "
+                      "64M or 4G for example; the rest is in a swap file")
+          ->type_name("SIZE")
+          ->check(CheckBudget)
+          ->excludes("--pin");
+  command
+      .add_option("--swap", choices.swap,
+                  "where that is: a directory, or a file, which serves one region at a time (/tmp)")
+      ->type_name("PATH")
+      ->check(CheckSwap)
+      ->needs(budget);
+}
 
 }  // namespace
 
@@ -107,6 +152,7 @@ void AddRunCommand(CLI::App& app, const std::filesystem::path& program, Outcome&
   command->add_flag("--page-events", state->choices.page_events,
                     "have the system tell when the program gives up pages; it slows the program's "
                     "munmap and madvise");
+  AddBudgetOptions(*command, state->choices);
   command->add_option("program", state->program, "the program and its arguments, after --")
       ->required();
   command->positionals_at_end();

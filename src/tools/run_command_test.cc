@@ -53,6 +53,8 @@ TEST_F(RunCommandTest, HandsItsOptionsOnInTheEnvironment) {
   environment("--strict", "VERBENA_STRICT=1");
   environment("--pin", "VERBENA_PIN=1");
   environment("--page-events", "VERBENA_PAGE_EVENTS=1");
+  environment("--memory-budget 64M --swap .", "VERBENA_MEMORY_BUDGET=64M");
+  environment("--memory-budget 64M --swap x", "VERBENA_SWAP=/.*/x");
   environment("", "LD_LIBRARY_PATH=.*/lib");
 }
 
@@ -66,6 +68,11 @@ TEST(RunCommandOptionsTest, RefusesWhatTheLibraryDoesNotKnow) {
   EXPECT_FALSE(RunRun("run --device-look token-ring -- true").parsed);
   EXPECT_FALSE(RunRun("run --log loud -- true").parsed);
   EXPECT_FALSE(RunRun("run").parsed);
+  EXPECT_FALSE(RunRun("run --memory-budget lots -- true").parsed);
+  EXPECT_FALSE(RunRun("run --memory-budget 1000K -- true").parsed) << "too small";
+  EXPECT_FALSE(RunRun("run --memory-budget 1G --pin -- true").parsed);
+  EXPECT_FALSE(RunRun("run --memory-budget 1G --swap /no/such/folder/x -- true").parsed);
+  EXPECT_FALSE(RunRun("run --swap /tmp -- true").parsed) << "for nothing";
 }
 
 }  // namespace

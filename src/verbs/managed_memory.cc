@@ -39,7 +39,7 @@ ErrorOr<managed::ArenaOptions> ToArena(const ManagedMemoryOptions& options) {
 }
 
 managed::Arena* ArenaOf(const std::shared_ptr<verbs::ManagedMemoryObject>& object) {
-  return object == nullptr || object->thing == nullptr ? nullptr : object->thing->arena.get();
+  return object == nullptr || object->thing == nullptr ? nullptr : object->thing->arena;
 }
 
 }  // namespace

@@ -37,6 +37,8 @@ adapter::Options ToAdapter(const Options& options) {
   to.page_batch_max = options.page_batch_max;
   to.pin = options.pin;
   to.page_events = options.page_events;
+  to.memory_budget = options.memory_budget;
+  to.swap = options.swap;
   to.memory.key_quarantine = ToAdapter(options.key_quarantine);
   to.memory.remote_through_regions = options.remote_through_regions;
   to.base_port = options.base_port;

@@ -38,6 +38,8 @@ TEST(OptionsTest, TheDefaultsAreTheAdapters) {
   EXPECT_EQ(made.page_batch_max, theirs.page_batch_max);
   EXPECT_EQ(made.pin, theirs.pin);
   EXPECT_EQ(made.page_events, theirs.page_events);
+  EXPECT_EQ(made.memory_budget, theirs.memory_budget);
+  EXPECT_EQ(made.swap, theirs.swap);
   EXPECT_EQ(made.base_port, theirs.base_port);
   EXPECT_EQ(made.strict, theirs.strict);
   EXPECT_EQ(made.plain_sockets, theirs.plain_sockets);
@@ -57,6 +59,8 @@ TEST(OptionsTest, EachGoesToItsPlace) {
   options.strict = true;
   options.pin = true;
   options.page_events = true;
+  options.memory_budget = 6;
+  options.swap = "/there";
   options.remote_through_regions = false;
   const adapter::Options made = ToAdapter(options);
   EXPECT_EQ(made.qps_max, 1U);

@@ -27,10 +27,11 @@ def _become_ordinary() -> None:
 class Process:
     """One program. Its output goes to a file, so that it never waits for a reader."""
 
-    def __init__(self, command, environment, folder: Path, prepare=None):
+    def __init__(self, command, environment, folder: Path, prepare=None, ordinary=True):
         self.command = [str(word) for word in command]
         def become():
-            _become_ordinary()
+            if ordinary:
+                _become_ordinary()
             if prepare is not None:
                 prepare()
 
@@ -65,9 +66,10 @@ class Process:
 
 class Bench:
     """Where programs run: a folder that any user can read, with a copy of the libraries, and of
-    programs that are ours."""
+    programs that are ours. `ordinary` is off where they run as whoever runs the test."""
 
-    def __init__(self, libraries: Path, *programs: str):
+    def __init__(self, libraries: Path, *programs: str, ordinary: bool = True):
+        self._ordinary = ordinary
         self.folder = Path(tempfile.mkdtemp(prefix="verbena-programs-"))
         os.chmod(self.folder, 0o777)
         for library in libraries.glob("lib*.so*"):
@@ -84,7 +86,7 @@ class Bench:
     def start(self, command, prepare=None, **extra: str) -> Process:
         """`prepare` is called in the new process, `extra` are variables of its environment."""
         environment = dict(os.environ, LD_LIBRARY_PATH=str(self.folder), **extra)
-        return Process(command, environment, self.folder, prepare)
+        return Process(command, environment, self.folder, prepare, self._ordinary)
 
 
 def free_port() -> int:

@@ -1,0 +1,157 @@
+#include "managed/program_memory.h"
+
+#include <malloc.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/file_descriptor.h"
+
+namespace verbena::managed {
+namespace {
+
+constexpr uint64_t kPage = 4096, kSize = 4 * kAdoptableMin;
+
+// Mapped memory with something else before and behind it.
+class Mapped {
+ public:
+  explicit Mapped(int flags = MAP_PRIVATE | MAP_ANONYMOUS, int file = -1,
+                  int rights = PROT_READ | PROT_WRITE) {
+    place_ = static_cast<std::byte*>(
+        mmap(nullptr, kSize + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    EXPECT_NE(mmap(bytes().data(), kSize, rights, flags | MAP_FIXED, file, 0), MAP_FAILED);
+  }
+  Mapped(const Mapped&) = delete;
+  Mapped& operator=(const Mapped&) = delete;
+  ~Mapped() { munmap(place_, kSize + 2 * kPage); }
+  [[nodiscard]] std::span<std::byte> bytes() const { return {place_ + kPage, kSize}; }
+
+ private:
+  std::byte* place_;
+};
+
+void ExpectRefused(std::span<const std::byte> bytes, const std::string& words) {
+  const auto pages = AdoptablePages(bytes);
+  ASSERT_FALSE(pages) << words;
+  EXPECT_NE(pages.error().find(words), std::string::npos) << pages.error();
+}
+
+TEST(MappingTest, IsReadFromALine) {
+  const auto heap = Mapping::Parse("55d0c0a00000-55d0c0a21000 rw-p 00000000 00:00 0    [heap]");
+  ASSERT_TRUE(heap);
+  EXPECT_EQ(heap->first, 0x55d0c0a00000u);
+  EXPECT_EQ(heap->end, 0x55d0c0a21000u);
+  EXPECT_EQ(heap->rights, "rw-p");
+  EXPECT_EQ(heap->name, "[heap]");
+  EXPECT_EQ(Mapping::Parse("7f00-8000 rw-p 00000000 00:00 0 ")->name, "");
+  EXPECT_EQ(Mapping::Parse("1000-2000 r--s 00001000 08:01 42 /a file")->name, "/a file");
+  EXPECT_FALSE(Mapping::Parse("no line of it"));
+}
+
+TEST(AdoptablePagesTest, MappedMemoryIs) {
+  const Mapped memory;
+  const auto pages = AdoptablePages(memory.bytes());
+  ASSERT_TRUE(pages) << pages.error();
+  EXPECT_EQ(pages->data(), memory.bytes().data());
+  EXPECT_EQ(pages->size(), kSize);
+  EXPECT_TRUE(AdoptablePages(memory.bytes().subspan(kPage, kAdoptableMin)));
+}
+
+TEST(AdoptablePagesTest, PartsOfPagesMayBeOfOthers) {
+  const Mapped memory;
+  ExpectRefused(memory.bytes().subspan(1), "inside a page");
+  ExpectRefused(memory.bytes().first(kSize - 1), "inside a page");
+}
+
+TEST(AdoptablePagesTest, OtherMemoryIsNot) {
+  ExpectRefused(Mapped().bytes().first(kAdoptableMin - kPage), "smaller than 256 KiB");
+  ExpectRefused(Mapped(MAP_SHARED | MAP_ANONYMOUS).bytes(), "shared");
+  ExpectRefused(Mapped(MAP_PRIVATE | MAP_ANONYMOUS, -1, PROT_READ).bytes(), "not both readable");
+  const FileDescriptor file(memfd_create("test", 0));
+  ASSERT_EQ(ftruncate(file.get(), kSize), 0);
+  const Mapped mapped(MAP_PRIVATE, file.get());
+  ExpectRefused(mapped.bytes(), "from a file");
+  const Mapped memory;
+  ASSERT_EQ(mprotect(memory.bytes().data() + kSize / 2, kPage, PROT_READ), 0);
+  ExpectRefused(memory.bytes(), "several mappings");
+  std::span<std::byte> bytes;
+  { bytes = Mapped().bytes(); }
+  ExpectRefused(bytes, "not mapped");
+}
+
+// Sanitizers make nothing of the library's functions.
+int64_t Lock(std::byte* first, uint64_t length) { return syscall(SYS_mlock, first, length); }
+int64_t Unlock(std::byte* first, uint64_t length) { return syscall(SYS_munlock, first, length); }
+
+TEST(AdoptablePagesTest, LockedMemoryIsNot) {
+  const Mapped memory;
+  if (Lock(memory.bytes().data() + kPage, kPage) != 0) GTEST_SKIP() << "may lock nothing";
+  ExpectRefused(memory.bytes(), "several mappings");
+  ASSERT_EQ(Unlock(memory.bytes().data() + kPage, kPage), 0);
+  EXPECT_TRUE(AdoptablePages(memory.bytes()));
+  if (Lock(memory.bytes().data(), kSize) != 0) GTEST_SKIP() << "may lock little";
+  ExpectRefused(memory.bytes(), "locked");
+}
+
+TEST(AdoptablePagesTest, StacksAreNot) {
+  std::array<std::byte, 2 * kAdoptableMin> here;
+  ExpectRefused(here, "stack");
+  std::thread([] {
+    std::array<std::byte, 2 * kAdoptableMin> there;
+    const auto first = reinterpret_cast<uintptr_t>(there.data()) / kPage * kPage;
+    // With the frame of this thread, which the stack goes on below.
+    ExpectRefused({reinterpret_cast<std::byte*>(first - 16 * kPage), kAdoptableMin}, "stack");
+  }).join();
+}
+
+// More than malloc has free by now, whatever other tests did.
+constexpr uint64_t kLarge = uint64_t{48} << 20;
+
+// Whether it is the C library's own malloc, not a sanitizer's.
+bool HasUsualMalloc() {
+  mallopt(M_MMAP_THRESHOLD, 1 << 17);
+  const std::unique_ptr<std::byte, void (*)(void*)> block(
+      static_cast<std::byte*>(std::malloc(kLarge)), std::free);
+  return reinterpret_cast<uintptr_t>(block.get()) % kPage == 16;
+}
+
+TEST(AdoptablePagesTest, LargeBlocksOfMallocAre) {
+  if (!HasUsualMalloc()) GTEST_SKIP() << "another malloc";
+  const std::unique_ptr<std::byte, void (*)(void*)> block(
+      static_cast<std::byte*>(std::malloc(kLarge + 5)), std::free);
+  const auto pages = AdoptablePages({block.get(), kLarge + 5});
+  ASSERT_TRUE(pages) << pages.error();
+  EXPECT_EQ(pages->data(), block.get() - 16);
+  EXPECT_EQ(pages->size(), kLarge + kPage);
+  ExpectRefused({block.get() + 32, kLarge - 64}, "inside a page");
+  void* aligned = nullptr;
+  ASSERT_EQ(posix_memalign(&aligned, kPage, kLarge + 5), 0);
+  const auto rounded = AdoptablePages({static_cast<std::byte*>(aligned), kLarge + 5});
+  EXPECT_TRUE(rounded) << rounded.error();
+  std::free(aligned);
+}
+
+TEST(AdoptablePagesTest, BlocksInHeapsOfMallocAreNot) {
+  if (!HasUsualMalloc()) GTEST_SKIP() << "another malloc";
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  const auto refused = [] {
+    void* block = nullptr;
+    ASSERT_EQ(posix_memalign(&block, kPage, kSize), 0);
+    ExpectRefused({static_cast<std::byte*>(block), kSize}, "that malloc keeps");
+    std::free(block);
+  };
+  refused();
+  std::thread(refused).join();
+  mallopt(M_MMAP_THRESHOLD, 1 << 17);
+}
+
+}  // namespace
+}  // namespace verbena::managed

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <linux/userfaultfd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/file_descriptor.h"
+#include "managed/error.h"
+
+namespace verbena::managed {
+
+// A userfaultfd, by the first of the three doors that is open: /dev/userfaultfd, the system call,
+// the system call for user mode only. Through the first two, system calls that touch absent memory
+// wait like any access. Through the third, which is what ordinary users get on most systems, only
+// the program's own instructions wait, and a system call gets EFAULT.
+struct UserfaultDoor {
+  FileDescriptor file;  // not open if no door is, and errno says why
+  const char* method = "";
+  bool serves_system_calls = false;
+
+  [[nodiscard]] static UserfaultDoor Open();
+};
+
+// One that serves system calls, too, or how the operator can open such a door.
+[[nodiscard]] ErrorOr<UserfaultDoor> OpenForSystemCalls();
+
+[[nodiscard]] inline uffdio_range RangeOf(std::span<const std::byte> bytes) {
+  return {.start = reinterpret_cast<uintptr_t>(bytes.data()), .len = bytes.size()};
+}
+
+// Says what is wanted of it, and of which bytes. False, and errno, if the system cannot.
+[[nodiscard]] bool AskFor(const UserfaultDoor& door, uint64_t features);
+[[nodiscard]] bool Watch(const UserfaultDoor& door, std::span<const std::byte> bytes,
+                         uint64_t modes);
+
+}  // namespace verbena::managed

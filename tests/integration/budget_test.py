@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Programs that others wrote, whose registered memory is under a budget: `verbena run
+--memory-budget`. They must move every byte, with no more of it in memory than that.
+
+usage: budget_test.py LIBRARIES PROGRAMS; PROGRAMS is the folder of verbena.
+"""
+
+import os
+import re
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from ordinary_user import Bench, Process
+from pairs import SECONDS_MAX, Pair, must_succeed, run_all
+
+SKIPPED = 77
+BUDGET = 2 << 20
+MEMORY = "/memfd:verbena-managed"
+INVALID = "invalid data"
+NOT_UNDER = "is not under the memory budget"
+NO_DOOR = "no userfaultfd that serves system calls"
+
+
+def resident(process: Process) -> int:
+    """Bytes of managed memory that it has in memory now."""
+    folder = Path(f"/proc/{process.pid}/fd")
+    total = 0
+    try:
+        for file in folder.iterdir():
+            if os.readlink(file).startswith(MEMORY):
+                total += os.stat(file).st_blocks * 512
+    except OSError:
+        pass  # it has ended, or closed a file
+    return total
+
+
+def peaks(pair: Pair) -> list[int]:
+    """Until both have ended: the most that either had."""
+    most = [0, 0]
+    ends = time.monotonic() + SECONDS_MAX
+    while time.monotonic() < ends:
+        both = (pair.client, pair.server)
+        most = [max(peak, resident(process)) for peak, process in zip(most, both)]
+        if all(process.wait(0.002) is not None for process in both):
+            break
+    return most
+
+
+class World:
+    """`verbena` beside the libraries, as it is installed, for a user."""
+
+    def __init__(self, libraries: Path, programs: Path, ordinary: bool):
+        self.bench = Bench(libraries, ordinary=ordinary)
+        (self.bench.folder / "bin").mkdir()
+        (self.bench.folder / "lib").mkdir()
+        (self.bench.folder / "swap").mkdir()
+        os.chmod(self.bench.folder / "swap", 0o777)
+        shutil.copy(programs / "verbena", self.bench.folder / "bin")
+        for library in libraries.glob("libibverbs.so*"):
+            shutil.copy(library, self.bench.folder / "lib", follow_symlinks=False)
+
+    def run(self, *program, budget="2M", swap: Path | None = None) -> list:
+        return [self.bench.folder / "bin" / "verbena", "run", "--memory-budget", budget, "--swap",
+                swap or self.bench.folder / "swap", "--stats", "--", *program]
+
+    def pair(self, *program) -> Pair:
+        return Pair(self.bench, *self.run(*program))
+
+
+def counter(said: str, name: str) -> int:
+    found = re.search(rf"^{name}: (\d+)$", said, re.MULTILINE)
+    return int(found.group(1)) if found else 0
+
+
+def must_succeed_both(pair: Pair, process: Process) -> str:
+    """What the process said. When one has failed, the other's words say why."""
+    try:
+        return must_succeed(process, 1)
+    except AssertionError as problem:
+        other = pair.server if process is pair.client else pair.client
+        raise AssertionError(f"{problem}\nthe other end:\n{other.output()}") from problem
+
+
+def must_stay_within(world: World, *program) -> None:
+    with world.pair(*program) as pair:
+        pair.connect()
+        most = peaks(pair)
+        for process, peak in zip((pair.client, pair.server), most):
+            said = must_succeed_both(pair, process)
+            assert INVALID not in said, said
+            assert counter(said, "regions under the memory budget") == 1, said
+            assert BUDGET // 2 < counter(said, "most bytes in memory under it") <= BUDGET, said
+            assert counter(said, "pages written to swap") > 0, said
+            assert BUDGET // 2 < peak <= BUDGET, f"{peak} bytes in memory\n{said}"
+
+
+def perftest(test: str):
+    def run(world: World) -> None:
+        # Patience of a second, as the machine may be busy.
+        must_stay_within(world, f"ib_{test}", "-F", "-s", "1048576", "-q", "4", "-n", "20",
+                         "-u", "18")
+    run.__name__ = f"ib_{test}_within_a_quarter_of_its_memory"
+    return run
+
+
+def a_ping_pong_finds_its_bytes(world: World) -> None:
+    must_stay_within(world, "ibv_rc_pingpong", "-g", "0", "-s", "4194304", "-n", "5", "-c")
+
+
+def an_unreliable_one_loses_nothing_that_fits(world: World) -> None:
+    with world.pair("ibv_uc_pingpong", "-g", "0", "-s", "524288", "-n", "20", "-c") as pair:
+        pair.connect().must_succeed(time.monotonic() + SECONDS_MAX)
+        said = pair.client.output()
+        assert INVALID not in said, said
+        assert counter(said, "regions under the memory budget") == 1, said
+
+
+def small_memory_is_native_and_says_so(world: World) -> None:
+    with world.pair("ibv_rc_pingpong", "-g", "0", "-n", "50", "-c") as pair:
+        pair.connect().must_succeed(time.monotonic() + SECONDS_MAX)
+        said = pair.client.output()
+        assert INVALID not in said, said
+        assert said.count(NOT_UNDER) == 1 and "smaller than 256 KiB" in said, said
+
+
+def what_cannot_be_is_said_before_the_program_starts(world: World) -> None:
+    for wrong, words in ((dict(budget="lots"), "is no size"), (dict(budget="1K"), "at least 1M"),
+                         (dict(swap=Path("/no/such/folder/swap")), "cannot write")):
+        process = world.bench.start(world.run("echo", "started", **wrong))
+        code = process.wait(SECONDS_MAX)
+        assert code != 0, f"{wrong}: {code}"
+        assert words in process.output() and "started" not in process.output(), process.output()
+
+
+def an_ordinary_user_is_served_or_told_how_to_be(world: World) -> None:
+    with world.pair("ib_write_bw", "-F", "-s", "1048576", "-n", "20") as pair:
+        pair.connect().must_succeed(time.monotonic() + SECONDS_MAX)
+        said = pair.client.output()
+        is_under = counter(said, "regions under the memory budget") == 1
+        is_told = NO_DOOR in said and "vm.unprivileged_userfaultfd=1" in said
+        assert is_under != is_told, said
+
+
+AS_ROOT = (perftest("write_bw"), perftest("read_bw"), perftest("send_bw"),
+           a_ping_pong_finds_its_bytes, an_unreliable_one_loses_nothing_that_fits,
+           small_memory_is_native_and_says_so)
+AS_ANYBODY = (what_cannot_be_is_said_before_the_program_starts,
+              an_ordinary_user_is_served_or_told_how_to_be)
+
+
+def has_door(libraries: Path, programs: Path) -> bool:
+    world = World(libraries, programs, ordinary=False)
+    with world.bench, world.pair("ib_write_bw", "-F", "-s", "1048576", "-n", "5") as pair:
+        pair.connect().must_succeed(time.monotonic() + SECONDS_MAX)
+        return NO_DOOR not in pair.client.output()
+
+
+def main() -> int:
+    libraries, programs = (Path(argument) for argument in sys.argv[1:3])
+    missing = [name for name in ("ib_write_bw", "ibv_rc_pingpong") if not shutil.which(name)]
+    if missing:
+        print(f"{missing[0]} is not installed")
+        return SKIPPED
+    world = World(libraries, programs, ordinary=True)
+    with world.bench:
+        code = run_all(AS_ANYBODY, world)
+    if not has_door(libraries, programs):
+        print("nothing can be under a budget here: " + NO_DOOR)
+        return code or SKIPPED
+    world = World(libraries, programs, ordinary=False)
+    with world.bench:
+        return run_all(AS_ROOT, world) or code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
