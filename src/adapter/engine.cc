@@ -1,6 +1,7 @@
 #include "adapter/engine.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "adapter/clock.h"
@@ -273,9 +274,18 @@ void Engine::EndTurn() {
   if (keeper_sleeps_) alarm_.WakeBy(next_time());
 }
 
-void Engine::Lock() {
+// A pass lasts microseconds, and to be woken takes longer, while pollers do nothing: who waits stays
+// awake for a moment, unless he has the only processor.
+void Engine::Lock() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+  static const Duration kAwake =
+      std::thread::hardware_concurrency() > 1 ? Microseconds(20) : Duration();
   waiters_.fetch_add(1, std::memory_order_relaxed);
-  mutex_.Lock();
+  const Time end = Now() + kAwake;
+  while (!mutex_.TryLock()) {
+    if (Now() < end) continue;
+    mutex_.Lock();
+    break;
+  }
   waiters_.fetch_sub(1, std::memory_order_relaxed);
   if (is_deferred_) Act();
 }
