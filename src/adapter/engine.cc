@@ -274,8 +274,8 @@ void Engine::EndTurn() {
   if (keeper_sleeps_) alarm_.WakeBy(next_time());
 }
 
-// A pass lasts microseconds, and to be woken takes longer, while pollers do nothing: who waits stays
-// awake for a moment, unless he has the only processor.
+// A pass lasts microseconds, and to be woken takes longer, while pollers do nothing: who waits
+// stays awake for a moment, unless he has the only processor.
 void Engine::Lock() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   static const Duration kAwake =
       std::thread::hardware_concurrency() > 1 ? Microseconds(20) : Duration();
