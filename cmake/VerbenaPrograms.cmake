@@ -37,6 +37,9 @@ function(verbena_bench name)
   endif()
 endfunction()
 
+# What the build preset of the fuzz targets builds: they need a few of the layers only.
+add_custom_target(verbena_fuzzers)
+
 # verbena_fuzz(<name> [LIBRARIES <target>...])
 #
 # fuzz/<name>_fuzz.cc -> bin/<name>_fuzz with libFuzzer, and the test fuzz.<name>: a short run from
@@ -45,10 +48,13 @@ function(verbena_fuzz name)
   cmake_parse_arguments(PARSE_ARGV 1 fuzz "" "" "LIBRARIES")
   if(NOT VERBENA_SANITIZE MATCHES "fuzzer")
     add_library(${name}_fuzz OBJECT ${name}_fuzz.cc)
-    target_link_libraries(${name}_fuzz PRIVATE verbena_layers ${fuzz_LIBRARIES})
+    target_link_libraries(${name}_fuzz PRIVATE ${fuzz_LIBRARIES})
     return()
   endif()
-  verbena_program(${name}_fuzz ${name}_fuzz.cc ${fuzz_LIBRARIES} -fsanitize=fuzzer)
+  add_executable(${name}_fuzz ${name}_fuzz.cc)
+  target_include_directories(${name}_fuzz PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name}_fuzz PRIVATE ${fuzz_LIBRARIES} -fsanitize=fuzzer)
+  add_dependencies(verbena_fuzzers ${name}_fuzz)
   add_test(NAME fuzz.${name}
            COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tools/run_fuzz.py
                    --build ${PROJECT_BINARY_DIR} --seconds 15 --seed 1 ${name})
