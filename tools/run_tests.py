@@ -60,20 +60,56 @@ def read_case(suite: str, case: ElementTree.Element) -> Result:
     return Result(name, FAILED, output.strip() or message)
 
 
+def read_program(suite: str, report: Path) -> list[Result]:
+    """The tests of a program that ran them all, as GoogleTest reports them."""
+    results = []
+    for case in ElementTree.parse(report).getroot().iter("testcase"):
+        name = f"{suite}: {report.stem} {case.get('classname')}.{case.get('name')}"
+        failures = [failure.text or "" for failure in case.iter("failure")]
+        skipped = case.find("skipped")
+        if failures:
+            results.append(Result(name, FAILED, "\n".join(failures).strip()))
+        elif skipped is not None:
+            reason = skipped.get("message", "").partition("\n")[2] or skipped.get("message", "")
+            results.append(Result(name, SKIPPED, " ".join(reason.split()) or "no reason given"))
+        elif case.get("status") == "run":
+            results.append(Result(name, PASSED, ""))
+        else:
+            results.append(Result(name, SKIPPED, "disabled"))
+    return results
+
+
+def read_suite(suite: str, build: Path, root: ElementTree.Element) -> list[Result]:
+    """What ctest says of each test, and of a program that wrote a report what that says; but if
+    it failed otherwise than by a test of its own, a leak at its end, say, then also that."""
+    results = []
+    for case in root.iter("testcase"):
+        of_ctest = read_case(suite, case)
+        program = build / "gtest" / f"{case.get('name')}.xml"
+        if not program.exists():
+            results.append(of_ctest)
+            continue
+        tests = read_program(suite, program)
+        results += tests
+        if of_ctest.outcome == FAILED and not any(t.outcome == FAILED for t in tests):
+            results.append(of_ctest)
+    return results
+
+
 def run_suite(suite: str) -> list[Result]:
     build = ROOT / "build" / ("" if suite == "release" else suite)
     if not (build / "CTestTestfile.cmake").exists():  # where ctest would see no tests and be glad
         return [Result(f"{suite}: build", FAILED, f"not built; try: make build-{suite}")]
     report = REPORTS / f"{suite}.xml"
     report.unlink(missing_ok=True)
+    shutil.rmtree(build / "gtest", ignore_errors=True)
     ctest = subprocess.run(
         [*fixed_addresses(), "ctest", "--preset", suite, "--output-junit", str(report)],
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         check=False)
     results = []
     if report.exists():
-        results = [read_case(suite, case)
-                   for case in ElementTree.parse(report).getroot().iter("testcase")]
+        results = read_suite(suite, build, ElementTree.parse(report).getroot())
     if ctest.returncode != 0 and not any(r.outcome == FAILED for r in results):
         results.append(Result(f"{suite}: ctest itself", FAILED, ctest.stdout.strip()))
     return results

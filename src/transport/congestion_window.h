@@ -21,35 +21,36 @@ class CongestionWindow {
   static constexpr uint32_t kMax = 1024;
   static constexpr uint32_t kReopened = 16;
 
-  uint32_t packets() const { return std::min(packets_, opening_); }
+  uint32_t packets() const { return packets_; }
 
   void OnAcknowledged(uint32_t packets) {
-    if (opening_ < packets_) {
-      opening_ += (packets + 3) / 4;
-      return;
-    }
     credit_ += packets;
-    while (credit_ >= packets_ && packets_ < kMax) {
-      credit_ -= packets_;
-      ++packets_;
-    }
-    credit_ = std::min(credit_, packets_);
+    if (credit_ >= packets_) Grow();
   }
 
   void OnNotReady() {
-    opening_ = kReopened;
+    packets_ = std::min(packets_, kReopened);
     credit_ = 0;
   }
 
   void OnLoss() {
-    packets_ = std::max(packets_ / 2, kMin);
+    packets_ = target_ = std::max(packets_ / 2, kMin);
     credit_ = 0;
   }
 
  private:
+  void Grow() {
+    while (credit_ >= packets_ && packets_ < kMax) {
+      credit_ -= packets_;
+      packets_ += packets_ < target_ ? std::min(packets_ / 4, target_ - packets_) : 1;
+    }
+    target_ = std::max(target_, packets_);
+    if (packets_ == kMax) credit_ = 0;
+  }
+
   uint32_t packets_ = kInitial;
-  uint32_t opening_ = kMax;  // at most as many, until it has caught up
-  uint32_t credit_ = 0;      // acknowledged since the window last grew
+  uint32_t target_ = kInitial;  // larger while the window opens anew
+  uint32_t credit_ = 0;         // acknowledged since the window last grew
 };
 
 }  // namespace verbena::transport

@@ -9,9 +9,12 @@
 namespace verbena::transport {
 
 // A copy of the packet that met absent pages, so that it need not come again once they are there.
-// Its memory is allocated when the first one is kept, and stays. Owned by a responder.
+// Owned by a responder.
 class KeptPacket {
  public:
+  // So that to keep one of up to this size allocates nothing.
+  void Reserve(size_t size) { bytes_.reserve(size); }
+
   void Keep(const wire::Packet& packet) {
     const auto bytes = packet.bytes();
     if (is_kept_ && bytes.data() == bytes_.data()) return;  // it met absent pages again

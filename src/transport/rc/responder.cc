@@ -11,6 +11,9 @@ using wire::Operation;
 // The requester of the same queue pair counts its tickets from below.
 constexpr uint64_t kTicketsOfResponder = uint64_t{1} << 63;
 
+// All that a packet has beside its payload.
+constexpr size_t kHeadersMax = 64;
+
 // What a read, atomic, atomic write or flush names; nothing for a send or write.
 std::optional<RemoteRange> NamedBy(const wire::Packet& packet) {
   if (const auto eth = packet.Get<wire::AtomicEth>()) return RangeOf(*eth);
@@ -50,6 +53,7 @@ void Responder::Start(wire::Psn expected) {
   ack_is_due_ = false;
   inbound_wait_.reset();
   kept_.Drop();
+  kept_.Reserve(config_.path_mtu + kHeadersMax);
   has_dropped_ = false;
   losses_ = 0;
   reply_wait_.reset();
@@ -73,7 +77,8 @@ void Responder::OnRequest(const wire::Packet& packet, Turn& turn) {
   DCHECK(IsConsistent());
 }
 
-void Responder::OnExpected(const wire::Packet& packet, Turn& turn) {
+// Inlined where every packet comes by.
+[[gnu::always_inline]] inline void Responder::OnExpected(const wire::Packet& packet, Turn& turn) {
   const wire::OpcodeInfo& info = packet.info();
   told_ = Told::kNothing;
   nak_.reset();  // it was about this packet, which is here
@@ -83,18 +88,23 @@ void Responder::OnExpected(const wire::Packet& packet, Turn& turn) {
   if (!refusal) refusal = CheckResources(packet, turn);
   if (!refusal) refusal = CheckLength(packet, message_, config_.path_mtu);
   if (!refusal) refusal = Execute(packet, turn);
-  if (refusal) {
-    if (*refusal == Cause(Reason::kPagesAbsent)) kept_.Keep(packet);
-    return Refuse(*refusal, expected_, msn_, turn);
-  }
+  if (refusal) return RefuseExpected(*refusal, packet, turn);
   // If it waited for pages, they have come; how they come otherwise is nobody's concern any more.
   inbound_wait_.reset();
-  kept_.Drop();
-  has_dropped_ = false;
+}
+
+// Apart, so that a packet that is executed pays nothing for it.
+[[gnu::noinline]] void Responder::RefuseExpected(Cause cause, const wire::Packet& packet,
+                                                 Turn& turn) {
+  if (cause == Cause(Reason::kPagesAbsent)) {
+    kept_.Keep(packet);
+    has_dropped_ = false;
+  }
+  Refuse(cause, expected_, msn_, turn);
 }
 
 // Its pages are there.
-void Responder::ExecuteKept(Turn& turn) {
+[[gnu::noinline]] void Responder::ExecuteKept(Turn& turn) {
   const auto packet = kept_.packet();
   CHECK(packet.has_value());
   const bool peer_is_told = !nak_.has_value();

@@ -125,6 +125,7 @@ class Responder {
   void OnAhead(Turn& turn);
   void AnswerAgain(Reply& reply, const wire::Packet& packet, Turn& turn) const;
   void Refuse(Cause cause, wire::Psn psn, wire::Msn msn, Turn& turn);
+  void RefuseExpected(Cause cause, const wire::Packet& packet, Turn& turn);
   wire::Syndrome SyndromeOf(Cause cause, const Verdict& verdict, const Turn& turn) const;
   void Fail(Cause cause, const Verdict& verdict, Turn& turn);
   FaultTicket RequestPages(const memory::Fault& fault, Turn& turn);
