@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <chrono>
+#include <latch>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -12,18 +13,20 @@
 namespace verbena::adapter {
 namespace {
 
-constexpr uint64_t kPage = 4'096;
+constexpr uint64_t kPage = 4'096, kPages = 256;
+// What is brought before anybody is told.
+constexpr uint64_t kFirst = 64;
 
 class PagerThreads : public testing::Test {
  protected:
   void SetUp() override {
     memory::SignalGuard::Install();
     void* const place =
-        mmap(nullptr, 64 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(place, MAP_FAILED);
     memory_ = static_cast<std::byte*>(place);
   }
-  void TearDown() override { munmap(memory_, 64 * kPage); }
+  void TearDown() override { munmap(memory_, kPages * kPage); }
 
   PageJob Job(uint64_t page, uint64_t count, uint64_t ticket) const {
     PageJob job;
@@ -74,6 +77,43 @@ TEST_F(PagerThreads, GoesOnWithTheBeginningIfTheEndIsMissing) {
   Pager pager(1, BestPopulateMethod(), [] {});
   pager.Submit(Job(8, 3, 0));
   EXPECT_EQ(WaitFor(pager, 1)[0].brought, 2U);
+}
+
+TEST_F(PagerThreads, TellsWhenTheBeginningOfALongRequestIsThere) {
+  Pager pager(1, BestPopulateMethod(), [] {});
+  pager.Submit(Job(0, 3 * kFirst + 8, 7));
+  const std::vector<PageJob> done = WaitFor(pager, 4);
+  uint64_t brought = 0;
+  for (const PageJob& part : done) {
+    EXPECT_EQ(part.is_ahead, brought > 0) << "its queue pair waits for the first part only";
+    EXPECT_EQ(part.address, reinterpret_cast<uintptr_t>(memory_) + brought * kPage);
+    EXPECT_EQ(part.request.fault.first_page, brought);
+    brought += part.brought;
+  }
+  EXPECT_EQ(brought, 3 * kFirst + 8);
+}
+
+TEST_F(PagerThreads, TheRestOfALongRequestStandsBehindThoseOfOthers) {
+  std::latch is_submitted(1);
+  // The thread waits with its first job, until there are others.
+  Pager pager(1, BestPopulateMethod(), [&] { is_submitted.wait(); });
+  pager.Submit(Job(0, 1, 1));
+  pager.Submit(Job(0, 2 * kFirst, 2));
+  pager.Submit(Job(0, 1, 3));
+  is_submitted.count_down();
+  std::vector<uint64_t> order;
+  for (const PageJob& job : WaitFor(pager, 4)) order.push_back(job.request.ticket.value());
+  EXPECT_EQ(order, (std::vector<uint64_t>{1, 2, 3, 2}));
+}
+
+TEST_F(PagerThreads, ALongRequestEndsWhereItsMemoryDoes) {
+  munmap(memory_ + 100 * kPage, kPage);
+  Pager pager(1, BestPopulateMethod(), [] {});
+  pager.Submit(Job(0, kPages, 1));
+  const std::vector<PageJob> parts = WaitFor(pager, 2);
+  EXPECT_EQ(parts[1].brought, 100 - kFirst);
+  pager.Submit(Job(0, 1, 2));
+  EXPECT_EQ(WaitFor(pager, 1)[0].request.ticket.value(), 2U) << "nothing came of what is behind";
 }
 
 // Jobs that come while a thread stays awake, while it goes to sleep, and when it sleeps.

@@ -1,13 +1,11 @@
 #include "managed/program_memory.h"
 
-#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdlib>
-#include <memory>
 #include <thread>
 #include <vector>
 
@@ -110,47 +108,6 @@ TEST(AdoptablePagesTest, StacksAreNot) {
     // With the frame of this thread, which the stack goes on below.
     ExpectRefused({reinterpret_cast<std::byte*>(first - 16 * kPage), kAdoptableMin}, "stack");
   }).join();
-}
-
-// More than malloc has free by now, whatever other tests did.
-constexpr uint64_t kLarge = uint64_t{48} << 20;
-
-// Whether it is the C library's own malloc, not a sanitizer's.
-bool HasUsualMalloc() {
-  mallopt(M_MMAP_THRESHOLD, 1 << 17);
-  const std::unique_ptr<std::byte, void (*)(void*)> block(
-      static_cast<std::byte*>(std::malloc(kLarge)), std::free);
-  return reinterpret_cast<uintptr_t>(block.get()) % kPage == 16;
-}
-
-TEST(AdoptablePagesTest, LargeBlocksOfMallocAre) {
-  if (!HasUsualMalloc()) GTEST_SKIP() << "another malloc";
-  const std::unique_ptr<std::byte, void (*)(void*)> block(
-      static_cast<std::byte*>(std::malloc(kLarge + 5)), std::free);
-  const auto pages = AdoptablePages({block.get(), kLarge + 5});
-  ASSERT_TRUE(pages) << pages.error();
-  EXPECT_EQ(pages->data(), block.get() - 16);
-  EXPECT_EQ(pages->size(), kLarge + kPage);
-  ExpectRefused({block.get() + 32, kLarge - 64}, "inside a page");
-  void* aligned = nullptr;
-  ASSERT_EQ(posix_memalign(&aligned, kPage, kLarge + 5), 0);
-  const auto rounded = AdoptablePages({static_cast<std::byte*>(aligned), kLarge + 5});
-  EXPECT_TRUE(rounded) << rounded.error();
-  std::free(aligned);
-}
-
-TEST(AdoptablePagesTest, BlocksInHeapsOfMallocAreNot) {
-  if (!HasUsualMalloc()) GTEST_SKIP() << "another malloc";
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  const auto refused = [] {
-    void* block = nullptr;
-    ASSERT_EQ(posix_memalign(&block, kPage, kSize), 0);
-    ExpectRefused({static_cast<std::byte*>(block), kSize}, "that malloc keeps");
-    std::free(block);
-  };
-  refused();
-  std::thread(refused).join();
-  mallopt(M_MMAP_THRESHOLD, 1 << 17);
 }
 
 }  // namespace
