@@ -1,0 +1,88 @@
+// What control calls change, and ask, of an Engine.
+
+#include <utility>
+
+#include "adapter/clock.h"
+#include "adapter/engine.h"
+
+namespace verbena::adapter {
+
+QueuePair& Engine::AddQp(std::unique_ptr<QueuePair> qp) { return qps.Insert(std::move(qp)); }
+
+void Engine::RemoveQp(QueuePair& qp) {
+  now_ = Now();
+  // What was posted just before leaves if it can.
+  if (MakeRoom()) RunOne(qp);
+  Transmit();
+  transport::Turn turn = MakeTurn();
+  qp.Empty(turn);
+  SettleOutbox();
+  // It may be marked; then it comes into the queue, and goes with it.
+  ready_.TakeAll([this](QueuePair& marked)
+                     VERBENA_NO_THREAD_SAFETY_ANALYSIS { run_queue_.Push(marked); });
+  run_queue_.Remove(qp);
+  timers_.Remove(qp);
+  qps.Erase(qp.number());
+}
+
+void Engine::RemoveReceiver(XrcDomain& domain, const Srq& srq) {
+  now_ = Now();
+  transport::Turn turn = MakeTurn();
+  for (QueuePair* const qp : domain.connections) {
+    qp->ForgetReceiver(srq, turn);
+    run_queue_.Push(*qp);
+  }
+  domain.receivers.Remove(srq.xrc().number);
+  SettleOutbox();
+}
+
+Result<queue::TagHandle, queue::TagMatcher::AddError> Engine::ChangeTags(
+    Srq& srq, const transport::TagOperation& operation) {
+  now_ = Now();
+  transport::Turn turn = MakeTurn();
+  const auto changed = transport::Execute(operation, *srq.tags(), *srq.tag_cq(), turn);
+  SettleOutbox();
+  return changed;
+}
+
+void Engine::ModifyQp(QueuePair& qp, const transport::QpAttributes& attributes,
+                      transport::AttributeMask mask) {
+  now_ = Now();
+  if (mask.Has(transport::QpAttribute::kState) && attributes.state == transport::QpState::kReset) {
+    transport::Turn turn = MakeTurn();
+    qp.Empty(turn);
+    SettleOutbox();
+  }
+  qp.Modify(attributes, mask);
+  // Work may have been posted before the state allowed it.
+  run_queue_.Push(qp);
+  Act();
+}
+
+void Engine::UpdateModeration(Cq& cq) {
+  now_ = Now();
+  std::erase(moderated_, &cq);
+  if (cq.is_moderated) moderated_.push_back(&cq);
+  if (cq.OnTime(now_)) RaiseCompletionEvent(cq);
+}
+
+void Engine::RemoveCq(Cq& cq) {
+  std::erase(moderated_, &cq);
+  if (cq.channel() != nullptr) cq.channel()->Forget(cq);
+  events_.Forget([&](const Event& event) { return event.cq == &cq; });
+}
+
+void Engine::LookAtAddresses() {
+  if (addresses_.HasChanged()) events_.Raise({.type = transport::AsyncEventType::kGidChange});
+}
+
+std::vector<std::string> Engine::TakeNotes() {
+  std::vector<std::string> notes = fabric_->TakeNotes();
+  for (std::string& note : managed.TakeNotes()) notes.push_back(std::move(note));
+  if (trace_ != nullptr) {
+    for (std::string& note : trace_->TakeNotes()) notes.push_back(std::move(note));
+  }
+  return notes;
+}
+
+}  // namespace verbena::adapter
