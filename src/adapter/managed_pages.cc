@@ -89,8 +89,7 @@ managed::ArenaCallbacks ManagedPages::Callbacks() {
   return {
       .on_ready = [this](uint64_t ticket,
                          const managed::Answer& answer) { OnReady(ticket, answer); },
-      .unmap_adapter = [this](const std::byte* first,
-                              const std::byte* last) { OnUnmap(first, last); },
+      .unmap_adapter = [this](std::span<const std::span<std::byte>> ranges) { OnUnmap(ranges); },
       .on_store = [this](paging::StoreReport report) { OnStore(report); },
       .on_gone = [this](const std::byte* first, const std::byte* last) { OnGone(first, last); }};
 }
@@ -345,10 +344,13 @@ void ManagedPages::OnGone(const std::byte* first, const std::byte* last) {
                                    memory::MachineAddress(AddressOf(last)));
 }
 
-void ManagedPages::OnUnmap(const std::byte* first, const std::byte* last) {
+void ManagedPages::OnUnmap(std::span<const std::span<std::byte>> ranges) {
   const EngineLock lock(engine_);
-  engine_.memory.InvalidateMachine(memory::MachineAddress(AddressOf(first)),
-                                   memory::MachineAddress(AddressOf(last)));
+  for (const std::span<std::byte> range : ranges) {
+    const uint64_t first = AddressOf(range.data());
+    engine_.memory.InvalidateMachine(memory::MachineAddress(first),
+                                     memory::MachineAddress(first + range.size() - 1));
+  }
 }
 
 }  // namespace verbena::adapter

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -120,7 +121,7 @@ class ManagedPages {
   bool Ask(const PageJob& job, Waiter* waiter);
   [[nodiscard]] bool BringSome(PageJob& job) VERBENA_EXCLUDES(engine_);
   void OnReady(uint64_t ticket, const managed::Answer& answer) VERBENA_EXCLUDES(engine_);
-  void OnUnmap(const std::byte* first, const std::byte* last) VERBENA_EXCLUDES(engine_);
+  void OnUnmap(std::span<const std::span<std::byte>> ranges) VERBENA_EXCLUDES(engine_);
   void OnGone(const std::byte* first, const std::byte* last) VERBENA_EXCLUDES(engine_);
   void OnStore(paging::StoreReport report) VERBENA_EXCLUDES(engine_);
   void Finish(Pending pending);

@@ -63,7 +63,7 @@ class AdoptionThreads : public testing::Test {
     };
     auto adoption =
         Adoption::Prepare(options, {.on_ready = [](uint64_t, const Answer&) {},
-                                    .unmap_adapter = [](const std::byte*, const std::byte*) {},
+                                    .unmap_adapter = [](auto) {},
                                     .on_store = {},
                                     .on_gone =
                                         [this](const std::byte* first, const std::byte* last) {

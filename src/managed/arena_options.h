@@ -27,9 +27,9 @@ struct ArenaCallbacks {
   // To Want. The bytes may be taken away again at once: who enters them into tables does it before
   // this returns, so that `unmap_adapter` finds them there.
   std::function<void(uint64_t ticket, const Answer& answer)> on_ready;
-  // The adapter touches no byte of [first, last], addresses in its view, from when this returns
-  // until it wanted them again.
-  std::function<void(const std::byte* first, const std::byte* last)> unmap_adapter;
+  // The adapter touches no byte of these, which are in its view, from when this returns until it
+  // wanted them again.
+  std::function<void(std::span<const std::span<std::byte>> ranges)> unmap_adapter;
   // The swap store is full, or fails, or does neither any more. May be empty.
   std::function<void(paging::StoreReport report)> on_store = {};
   // The program has unmapped or moved away [first, last], addresses in the adapter's view, which is

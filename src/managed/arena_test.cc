@@ -192,7 +192,7 @@ INSTANTIATE_TEST_SUITE_P(Views, ArenaThreads,
 
 TEST(Arena, SaysWhyItCannotBe) {
   const ArenaCallbacks callbacks{
-      .on_ready = [](auto, const auto&) {}, .unmap_adapter = [](auto, auto) {}, .on_store = {}};
+      .on_ready = [](auto, const auto&) {}, .unmap_adapter = [](auto) {}, .on_store = {}};
   ArenaOptions options{
       .size = kMebibyte, .budget = kMebibyte, .swap = "/no/such/place", .now = Now};
   const auto arena = Arena::Make(options, callbacks);

@@ -261,7 +261,11 @@ ArenaReport Executor::report() const {
 }
 
 void Executor::CarryOut() {
-  for (const paging::Action& action : ledger_.actions()) CarryOut(action);
+  for (const paging::Action& action : ledger_.actions()) {
+    if (action.verb != Verb::kUnmap) UnmapForAdapter();
+    CarryOut(action);
+  }
+  UnmapForAdapter();
   ledger_.ClearActions();
 }
 
@@ -298,8 +302,14 @@ void Executor::CarryOut(const paging::Action& action) {
 
 void Executor::Unmap(const paging::Action& action) {
   if (action.view == View::kCpu) return holds_program_ ? void() : view_.Unmap(action.run);
-  const std::span<std::byte> bytes = memory_.Contents(action.run);
-  callbacks_.unmap_adapter(bytes.data(), bytes.data() + bytes.size() - 1);
+  leaving_.push_back(memory_.Contents(action.run));
+}
+
+// All that leave together at once: the adapter has to stop for it.
+void Executor::UnmapForAdapter() {
+  if (leaving_.empty()) return;
+  callbacks_.unmap_adapter(leaving_);
+  leaving_.clear();
 }
 
 void Executor::Order(Run run, bool is_store) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/lazy_array.h"
@@ -84,6 +85,7 @@ class Executor {
   void CarryOut();
   void CarryOut(const paging::Action& action);
   void Unmap(const paging::Action& action);
+  void UnmapForAdapter();
   void Order(paging::Run run, bool is_store);
   [[nodiscard]] bool GiveOrder(const Delayed& order);
   void GiveDelayed();
@@ -106,6 +108,7 @@ class Executor {
   std::vector<CpuFault> ask_again_;
   std::vector<CpuFault> asking_;
   Time ask_again_at_ = Time::Never();
+  std::vector<std::span<std::byte>> leaving_;  // the adapter has yet to be told
   std::vector<Delayed> delayed_;
   size_t delayed_done_ = 0;
   LazyArray<std::atomic<Residency>> residency_;

@@ -77,7 +77,11 @@ class ExecutorTest : public testing::Test {
                              answer_ = answer;
                              ++answers_;
                            },
-                       .unmap_adapter = [this](const std::byte*, const std::byte*) { ++unmaps_; },
+                       .unmap_adapter =
+                           [this](auto ranges) {
+                             unmaps_ += ranges.size();
+                             ++unmap_calls_;
+                           },
                        .on_store = {}});
   }
 
@@ -106,7 +110,8 @@ class ExecutorTest : public testing::Test {
   uint64_t answered_ticket_ = 0;
   Answer answer_ = 0;
   int answers_ = 0;
-  int unmaps_ = 0;
+  size_t unmaps_ = 0;
+  size_t unmap_calls_ = 0;
 };
 
 TEST_F(ExecutorTest, AFaultMapsWhatItNeeds) {
@@ -181,8 +186,18 @@ TEST_F(ExecutorTest, TheAdapterIsAnsweredInBytes) {
 TEST_F(ExecutorTest, WhatLeavesIsTakenFromTheAdapterFirst) {
   executor_->Serve({.for_write = true, .first_byte = 0, .length = 1, .ticket = 1});
   for (uint32_t i = 1; i < kGranules; ++i) Await(i, 2);
-  EXPECT_EQ(unmaps_, 1);
+  EXPECT_EQ(unmaps_, 1U);
   EXPECT_NE(executor_->residency(0), Residency::kInMemory);
+}
+
+TEST_F(ExecutorTest, WhatLeavesTogetherIsTakenFromTheAdapterAtOnce) {
+  constexpr uint64_t kEverySecond = 8192;
+  for (uint64_t at = 0; at < kGranules * 4096; at += kEverySecond) {
+    executor_->Serve({.for_write = true, .first_byte = at, .length = 1, .ticket = at});
+    while (answered_ticket_ != at) Turn();
+  }
+  EXPECT_GE(unmaps_, kGranules / 2 - kBudget);
+  EXPECT_LE(unmap_calls_ * 2, unmaps_);
 }
 
 TEST_F(ExecutorTest, AThreadThatCannotHaveMemoryIsNotForgotten) {

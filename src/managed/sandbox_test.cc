@@ -63,7 +63,7 @@ void Enter() {
   Enter();
   constexpr uint64_t kPages = 1024;
   const ArenaCallbacks callbacks{
-      .on_ready = [](auto, const auto&) {}, .unmap_adapter = [](auto, auto) {}, .on_store = {}};
+      .on_ready = [](auto, const auto&) {}, .unmap_adapter = [](auto) {}, .on_store = {}};
   const auto arena = Arena::Make(
       {.size = kPages * 4096, .budget = kPages / 4 * 4096, .swap = "/tmp", .now = Now}, callbacks);
   if (!arena) _exit(1);

@@ -41,8 +41,7 @@ class AdapterForTest {
 
   ArenaCallbacks callbacks() {
     return {.on_ready = [this](uint64_t ticket, const Answer& answer) { Ready(ticket, answer); },
-            .unmap_adapter = [this](const std::byte* first,
-                                    const std::byte* last) { Unmap(first, last); },
+            .unmap_adapter = [this](auto ranges) { Unmap(ranges); },
             .on_store = [this](paging::StoreReport report) { last_report = report; }};
   }
   void Attach(Arena& arena) { arena_ = &arena; }
@@ -97,12 +96,13 @@ class AdapterForTest {
     changed_.notify_all();
   }
 
-  void Unmap(const std::byte* first, const std::byte* last) {
+  void Unmap(std::span<const std::span<std::byte>> ranges) {
     const std::lock_guard lock(mutex_);
     const unsigned shift = arena_->granule().value();
-    const auto from = static_cast<uint64_t>(first - arena_->adapter_base()) >> shift;
-    const auto to = static_cast<uint64_t>(last - arena_->adapter_base()) >> shift;
-    for (uint64_t i = from; i <= to; ++i) rights_[i] = 0;
+    for (const std::span<std::byte> range : ranges) {
+      const auto first = static_cast<uint64_t>(range.data() - arena_->adapter_base());
+      for (uint64_t i = first >> shift; i < (first + range.size()) >> shift; ++i) rights_[i] = 0;
+    }
   }
 
   Arena* arena_ = nullptr;
