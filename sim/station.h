@@ -43,6 +43,8 @@ struct Station {
     return uc ? fn(*uc) : fn(*ud);
   }
   [[nodiscard]] transport::QpState state() const { return uc ? uc->state() : ud->state(); }
+  // Packets have arrived there that were not executed yet.
+  [[nodiscard]] bool has_kept() const { return uc && uc->has_kept(); }
   // Messages that it has dropped, and counted.
   [[nodiscard]] uint64_t dropped() const;
   // Keys and memory go.

@@ -211,8 +211,9 @@ void Unreliable::Ended(Station& station, Operation& operation, bool well, Time n
   if (peer == nullptr) return;
   if (!well && operation.is_awaited) peer->messages.at(station.number.value()).NotSent();
   if (!operation.remote_slot) return;
+  const bool has_pages = swarm_.eviction == 0 || swarm_.page_in_failure == 0;
   const bool must_be_there = well && operation.opcode == queue::SendOpcode::kWrite &&
-                             !operation.is_forbidden && nothing_is_lost() && swarm_.eviction == 0 &&
+                             !operation.is_forbidden && nothing_is_lost() && has_pages &&
                              !peer->has_lost_memory;
   settling_.push_back({now + swarm_.delay + swarm_.jitter + Microseconds(100), to, operation.id,
                        *operation.remote_slot, must_be_there});
@@ -220,10 +221,15 @@ void Unreliable::Ended(Station& station, Operation& operation, bool well, Time n
 
 void Unreliable::Settle(Time now) {
   while (!settling_.empty() && settling_.front().at <= now) {
-    const Settling settled = settling_.front();
+    Settling settled = settling_.front();
     settling_.pop_front();
     Station* const station = Find(settled.to);
     if (station == nullptr) continue;
+    if (station->has_kept()) {
+      settled.at = now + Microseconds(100);
+      settling_.push_back(settled);
+      continue;
+    }
     station->exposed->shadow().Finish(settled.id,
                                       settled.must_be_there && !station->has_lost_memory,
                                       "an unreliable write", findings_);
@@ -281,7 +287,7 @@ void Unreliable::TakeDown(Station& station, Time now) {
 
 bool Unreliable::IsQuiet() const {
   return settling_.empty() && std::ranges::all_of(stations_, [](const auto& station) {
-           return station->send_queue.begin() == station->send_queue.end();
+           return station->send_queue.begin() == station->send_queue.end() && !station->has_kept();
          });
 }
 

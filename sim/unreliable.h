@@ -57,7 +57,8 @@ class Unreliable {
     queue::SendWqe wqe;
     std::vector<queue::Sge> sges;
   };
-  // A write that its sender is done with, and of which packets may be on their way until then.
+  // A write that its sender is done with, and of which packets may be on their way until then, or
+  // wait at the receiver.
   struct Settling {
     Time at;
     wire::QpNumber to;
@@ -99,7 +100,7 @@ class Unreliable {
   const std::vector<std::unique_ptr<Endnode>>* endnodes_ = nullptr;
   transport::AddressHandles handles_;  // one for each endnode, by its number
   std::vector<std::unique_ptr<Station>> stations_;
-  std::deque<Settling> settling_;  // by time
+  std::deque<Settling> settling_;  // nearly by time
   uint32_t next_number_ = kFirstNumber;
   uint64_t next_id_ = 1;
   uint64_t posted_ = 0;

@@ -117,6 +117,15 @@ def an_unreliable_one_loses_nothing_that_fits(world: World) -> None:
         assert counter(said, "regions under the memory budget") == 1, said
 
 
+def an_unreliable_write_is_waited_for_and_comes(world: World) -> None:
+    """First into memory that was never touched, then into twice as much as the budget."""
+    for size in ("262144", "2097152"):
+        with world.pair("ib_write_lat", "-F", "-c", "UC", "-s", size, "-n", "10") as pair:
+            pair.connect().must_succeed(time.monotonic() + SECONDS_MAX)
+            said = pair.client.output()
+            assert counter(said, "regions under the memory budget") == 1, said
+
+
 def small_memory_is_native_and_says_so(world: World) -> None:
     with world.pair("ibv_rc_pingpong", "-g", "0", "-n", "50", "-c") as pair:
         pair.connect().must_succeed(time.monotonic() + SECONDS_MAX)
@@ -145,7 +154,7 @@ def an_ordinary_user_is_served_or_told_how_to_be(world: World) -> None:
 
 AS_ROOT = (perftest("write_bw"), perftest("read_bw"), perftest("send_bw"),
            a_ping_pong_finds_its_bytes, an_unreliable_one_loses_nothing_that_fits,
-           small_memory_is_native_and_says_so)
+           an_unreliable_write_is_waited_for_and_comes, small_memory_is_native_and_says_so)
 AS_ANYBODY = (what_cannot_be_is_said_before_the_program_starts,
               an_ordinary_user_is_served_or_told_how_to_be)
 

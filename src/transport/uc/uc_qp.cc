@@ -46,9 +46,11 @@ void UcQp::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
 }
 
 bool UcQp::Run(Turn& turn) {
+  const bool has_kept = responder_.Run(turn);
+  if (responder_.failure()) BecomeFailed();
   const bool wants_turn = sends_.Run(turn);
   if (FlushesReceives(state())) responder_.Flush(turn);
-  return wants_turn;
+  return wants_turn || has_kept;
 }
 
 }  // namespace verbena::transport

@@ -51,6 +51,8 @@ class UcQp {
   // the outbox is empty.
   bool Run(Turn& turn);
 
+  // Packets have arrived that wait for pages, or for the next Run.
+  bool has_kept() const { return responder_.has_kept(); }
   const UcResponder::Counters& responder_counters() const { return responder_.counters(); }
   // Why the responder ended the connection, if it did.
   const std::optional<Cause>& responder_failure() const { return responder_.failure(); }

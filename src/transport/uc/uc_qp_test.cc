@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/unreliable_fixture.h"
+#include "tests/support/uc_fixture.h"
 #include "wire/roce/immdt.h"
 #include "wire/roce/reth.h"
 
@@ -17,60 +17,7 @@ using queue::CompletionStatus;
 using queue::SendOpcode;
 using wire::Position;
 
-constexpr uint32_t kStart = wire::kMax24 - 1;  // the PSN wraps at the third packet
-
-// A queue pair that is connected to itself; the test is the path.
-class UcQpTest : public UnreliableFixture {
- protected:
-  UcQpTest() { Begin(memory::Rights::kRemote); }
-
-  void Begin(memory::Rights remote_rights) {
-    const UcConfig config{.local_qp = wire::QpNumber(1),
-                          .remote_qp = wire::QpNumber(0x123456),
-                          .path = PathId(9),
-                          .path_mtu = kMtu,
-                          .who = me_,
-                          .remote_rights = remote_rights};
-    qp_.emplace(config, send_queue_, ReceiveSource(receive_queue_), send_cq_, receive_cq_);
-    qp_->BecomeReadyToReceive(wire::Psn(kStart));
-    qp_->BecomeReadyToSend(wire::Psn(kStart));
-  }
-
-  // Of `length` bytes from the beginning of the first page.
-  void Send(SendOpcode opcode, uint32_t length) {
-    queue::SendWqe wqe{.id = queue::WrId(length), .opcode = opcode, .flags = {.signaled = true}};
-    wqe.immediate = queue::Immediate(42);
-    PostSend(wqe, {SgeOf(0, length)});
-    RunAll(*qp_);
-  }
-  // The same, to the second page.
-  void Write(SendOpcode opcode, uint32_t length, std::optional<memory::Key> key = {}) {
-    queue::SendWqe wqe{.id = queue::WrId(length), .opcode = opcode, .flags = {.signaled = true}};
-    wqe.immediate = queue::Immediate(42);
-    wqe.operand = queue::Remote{AddressOf(memory::kPage),
-                                queue::KeyValue(key.value_or(region_.remote).value())};
-    PostSend(wqe, {SgeOf(0, length)});
-    RunAll(*qp_);
-  }
-  void Deliver(size_t i) {
-    Turn turn = MakeTurn();
-    qp_->OnPacket(PacketAt(i), turn);
-    EXPECT_TRUE(qp_->IsConsistent());
-    Empty();
-  }
-  void DeliverAll() {
-    for (size_t i = 0; i < packets_.size(); ++i) Deliver(i);
-  }
-  void PagesReady(FaultTicket ticket, bool available) {
-    Turn turn = MakeTurn();
-    qp_->OnPagesReady(ticket, available, turn);
-    Empty();
-  }
-  Bytes Written(size_t length) const { return BytesAt(memory::kPage, length); }
-  const UcResponder::Counters& counters() const { return qp_->responder_counters(); }
-
-  std::optional<UcQp> qp_;
-};
+class UcQpTest : public UcFixture {};
 
 TEST_F(UcQpTest, CutsAMessageAtThePathMtu) {
   Write(SendOpcode::kWriteWithImmediate, 2 * kMtu + 1);
@@ -210,56 +157,6 @@ TEST_F(UcQpTest, AWriteNeedsTheRightOfTheQueuePair) {
   DeliverAll();
   EXPECT_EQ(Written(8), before);
   EXPECT_EQ(counters().refused, 1u);
-}
-
-TEST_F(UcQpTest, AbsentPagesDropTheMessageAndAreAskedForOnce) {
-  Evict(1);
-  Write(SendOpcode::kWrite, 2 * kMtu);
-  Write(SendOpcode::kWrite, 8);
-  DeliverAll();
-  EXPECT_EQ(counters().pages_absent, 2u);
-  ASSERT_EQ(requests_.size(), 1u);
-  Restore(1);
-  PagesReady(requests_[0].ticket, true);
-  packets_.clear();
-  Write(SendOpcode::kWrite, 16);
-  DeliverAll();
-  EXPECT_EQ(Written(16), BytesAt(0, 16));
-}
-
-TEST_F(UcQpTest, PagesThatAreOnlyUnknownDropNothing) {
-  LetPagesBeResident();
-  PostReceive(1, 4096);
-  Evict(1);
-  Evict(kReceivePage);
-  Write(SendOpcode::kWrite, 2 * kMtu);
-  Send(SendOpcode::kSend, 8);
-  DeliverAll();
-  EXPECT_EQ(counters().pages_absent, 0u);
-  EXPECT_TRUE(requests_.empty());
-  EXPECT_EQ(Written(2 * kMtu), BytesAt(0, 2 * kMtu));
-  EXPECT_EQ(OneReceive().status, CompletionStatus::kSuccess);
-}
-
-TEST_F(UcQpTest, PagesOfAWriteThatCannotBeHadHarmNothing) {
-  Evict(1);
-  Write(SendOpcode::kWrite, 8);
-  DeliverAll();
-  ASSERT_EQ(requests_.size(), 1u);
-  PagesReady(requests_[0].ticket, false);
-  EXPECT_EQ(qp_->state(), QpState::kRts);
-}
-
-TEST_F(UcQpTest, PagesOfAReceiveBufferThatCannotBeHadEndTheQueuePair) {
-  PostReceive(1, 4096);
-  Evict(kReceivePage);
-  Send(SendOpcode::kSend, 8);
-  DeliverAll();
-  EXPECT_EQ(counters().pages_absent, 1u);
-  ASSERT_EQ(requests_.size(), 1u);
-  PagesReady(requests_[0].ticket, false);
-  EXPECT_EQ(OneReceive().status, CompletionStatus::kLocalProtectionError);
-  EXPECT_EQ(qp_->state(), QpState::kErr);
 }
 
 TEST_F(UcQpTest, ATooShortBufferEndsTheQueuePair) {

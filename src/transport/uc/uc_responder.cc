@@ -13,19 +13,61 @@ using wire::Operation;
 // The sender of the same queue pair counts its tickets from below.
 constexpr uint64_t kTicketsOfReceiver = uint64_t{1} << 63;
 
+// So that other queue pairs have their turn in between.
+constexpr int kKeptAtOnce = 64;
+
 // The fault is on this side.
 bool IsOurs(Cause cause) {
   return cause == Cause(Reason::kMessageTooLong) || cause == Cause(Reason::kReceiveBufferDenied) ||
          cause == Cause(Reason::kCompletionQueueError);
 }
 
+// What becomes of a message whose pages cannot be had. Memory that the receive request names and
+// that cannot be had is not the program's to name.
+Reason Otherwise(bool is_of_receive) {
+  return is_of_receive ? Reason::kReceiveBufferDenied : Reason::kPagesUnavailable;
+}
+
 }  // namespace
 
 void UcResponder::OnPacket(const wire::Packet& packet, Turn& turn) {
   if (failure_ || packet.info().service != wire::Service::kUc) return;
-  if (!Follows(packet)) return;
-  if (const Outcome refusal = Execute(packet, turn)) Refuse(*refusal, turn);
+  if (!kept_.empty() || !Serve(packet, turn)) Keep(packet);
   DCHECK(IsConsistent());
+}
+
+// False if it waits for pages: then it is served again, as if it came then.
+bool UcResponder::Serve(const wire::Packet& packet, Turn& turn) {
+  if (!Follows(packet)) return true;
+  const Outcome refusal = Execute(packet, turn);
+  if (!refusal) return true;
+  if (*refusal == Cause(Reason::kPagesAbsent)) {
+    expected_ = packet.bth().psn;
+    return false;
+  }
+  Refuse(*refusal, turn);
+  return true;
+}
+
+// Apart, so that a packet that is served pays nothing for it. What there is no room for is lost, as
+// it might have been on its way.
+[[gnu::noinline]] void UcResponder::Keep(const wire::Packet& packet) {
+  if (!kept_.Keep(packet) && packet.info().starts_message()) ++counters_.pages_absent;
+}
+
+[[gnu::noinline]] bool UcResponder::ServeKept(Turn& turn) {
+  for (int i = 0; i < kKeptAtOnce && !kept_.empty() && !page_wait_; ++i) {
+    if (!Serve(kept_.oldest(), turn)) break;
+    // What has failed has dropped them all.
+    if (!failure_) DropOldest();
+  }
+  DCHECK(IsConsistent());
+  return !kept_.empty() && !page_wait_;
+}
+
+void UcResponder::DropOldest() {
+  kept_.DropOldest();
+  losses_ = 0;
 }
 
 // IBA 9.8.2.2.1: whether the packet begins a message or goes on with the one in progress. A hole
@@ -95,22 +137,23 @@ UcResponder::Outcome UcResponder::ExecuteWrite(const wire::Packet& packet, Turn&
   return info.has_immediate() ? CompleteReceive(packet, message_.received, turn) : std::nullopt;
 }
 
-// Nobody sends the message again, but the next one shall find the pages. They are asked for once.
 UcResponder::Outcome UcResponder::OutcomeOf(const Placement& placement, bool is_of_receive,
                                             Turn& turn) {
   if (const Cause* const cause = std::get_if<Cause>(&placement)) return *cause;
   const auto* const fault = std::get_if<memory::Fault>(&placement);
-  if (fault == nullptr) return std::nullopt;
-  if (!page_wait_) {
-    page_wait_ = PageWait{FaultTicket(kTicketsOfReceiver | ++tickets_), is_of_receive};
-    turn.outbox.RequestPages({config_.local_qp, page_wait_->ticket, *fault});
-  }
+  return fault == nullptr ? std::nullopt : WaitForPages(*fault, is_of_receive, turn);
+}
+
+UcResponder::Outcome UcResponder::WaitForPages(const memory::Fault& fault, bool is_of_receive,
+                                               Turn& turn) {
+  if (fault.is_loss && losses_++ == kLossesMax) return Otherwise(is_of_receive);
+  page_wait_ = PageWait{FaultTicket(kTicketsOfReceiver | ++tickets_), is_of_receive};
+  turn.outbox.RequestPages({config_.local_qp, page_wait_->ticket, fault});
   return Reason::kPagesAbsent;
 }
 
 UcResponder::Outcome UcResponder::CompleteReceive(const wire::Packet& packet, uint32_t byte_count,
                                                   Turn& turn) {
-  if (page_wait_ && page_wait_->is_of_receive) page_wait_.reset();
   queue::Completion completion = ReceiveCompletionOf(packet, byte_count);
   completion.source_qp = queue::QpNumber(config_.remote_qp.value());
   if (receive_.Finish(completion, packet.bth().solicited_event, turn)) return std::nullopt;
@@ -121,7 +164,7 @@ void UcResponder::Refuse(Cause cause, Turn& turn) {
   if (IsOurs(cause)) return Fail(cause, turn);
   if (cause == Cause(Reason::kReceiverNotReady)) {
     ++counters_.no_receive;
-  } else if (cause == Cause(Reason::kPagesAbsent)) {
+  } else if (cause == Cause(Reason::kPagesUnavailable)) {
     ++counters_.pages_absent;
   } else {
     ++counters_.refused;
@@ -138,7 +181,7 @@ void UcResponder::Drop() {
 void UcResponder::Fail(Cause cause, Turn& turn) {
   failure_ = cause;
   message_ = {};
-  page_wait_.reset();
+  Forget();
   const Verdict verdict = VerdictOf(cause);
   if (receive_.is_taken()) {
     receive_.Finish(verdict.receive_status, turn);
@@ -151,18 +194,30 @@ void UcResponder::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
   if (!page_wait_ || page_wait_->ticket != ticket) return;
   const bool is_of_receive = page_wait_->is_of_receive;
   page_wait_.reset();
-  // Memory that the receive request names and that cannot be had is not the program's to name.
-  if (!available && is_of_receive) Fail(Reason::kReceiveBufferDenied, turn);
+  if (available) return;  // what waited is served by Run
+  expected_ = kept_.oldest().bth().psn + 1;
+  DropOldest();
+  Refuse(Otherwise(is_of_receive), turn);
+  DCHECK(IsConsistent());
+}
+
+void UcResponder::Forget() {
+  page_wait_.reset();
+  kept_.Clear();
+  losses_ = 0;
 }
 
 void UcResponder::Flush(Turn& turn) {
   message_ = {};
-  page_wait_.reset();
+  Forget();
   receive_.Flush(turn);
 }
 
 bool UcResponder::IsConsistent() const {
   if (!receive_.IsConsistent() || (failure_ && message_.is_open)) return false;
+  if (!kept_.IsConsistent() || (kept_.empty() && page_wait_) || (failure_ && !kept_.empty())) {
+    return false;
+  }
   if (!message_.is_open) return true;
   if (is_dropping_) return false;
   return message_.operation == Operation::kSend ? receive_.is_taken() : message_.remaining > 0;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "queue/completion_queue.h"
+#include "transport/kept_packets.h"
 #include "transport/rc/placement.h"
 #include "transport/rc/receive_source.h"
 #include "transport/rc/responder_checks.h"
@@ -43,6 +44,12 @@ class UcResponder {
   // of this responder is ignored.
   void OnPagesReady(FaultTicket ticket, bool available, Turn& turn);
 
+  // Executes some of what waited. True when it is to be called again, for the rest.
+  bool Run(Turn& turn) { return has_kept() && ServeKept(turn); }
+
+  // Packets have arrived that are not served yet.
+  [[nodiscard]] bool has_kept() const { return !kept_.empty(); }
+
   // All receive requests end as flushed: the queue pair is in error.
   void Flush(Turn& turn);
 
@@ -53,8 +60,8 @@ class UcResponder {
   struct Counters {
     uint64_t out_of_sequence = 0;  // a hole, or a middle without a first
     uint64_t no_receive = 0;
-    uint64_t pages_absent = 0;
-    uint64_t refused = 0;  // key, rights or length
+    uint64_t pages_absent = 0;  // and not to be had, or too much waited for them
+    uint64_t refused = 0;       // key, rights or length
   };
   [[nodiscard]] const Counters& counters() const { return counters_; }
 
@@ -68,10 +75,16 @@ class UcResponder {
   };
 
   bool Follows(const wire::Packet& packet);
+  bool Serve(const wire::Packet& packet, Turn& turn);
+  void Keep(const wire::Packet& packet);
+  bool ServeKept(Turn& turn);
+  void DropOldest();
+  void Forget();
   Outcome Execute(const wire::Packet& packet, Turn& turn);
   Outcome ExecuteSend(const wire::Packet& packet, Turn& turn);
   Outcome ExecuteWrite(const wire::Packet& packet, Turn& turn);
   Outcome OutcomeOf(const Placement& placement, bool is_of_receive, Turn& turn);
+  Outcome WaitForPages(const memory::Fault& fault, bool is_of_receive, Turn& turn);
   Outcome CompleteReceive(const wire::Packet& packet, uint32_t byte_count, Turn& turn);
   void Refuse(Cause cause, Turn& turn);
   void Drop();
@@ -81,8 +94,10 @@ class UcResponder {
   ReceiveSlot receive_;
   wire::Psn expected_;
   InboundMessage message_;
-  bool is_dropping_ = false;           // what is left of a message of which the loss is counted
-  std::optional<PageWait> page_wait_;  // of a message that was dropped
+  bool is_dropping_ = false;  // what is left of a message of which the loss is counted
+  KeptPackets kept_;          // in the order in which they came; they are served before others
+  std::optional<PageWait> page_wait_;  // of the first one
+  uint8_t losses_ = 0;                 // of pages under it
   uint64_t tickets_ = 0;
   std::optional<Cause> failure_;
   Counters counters_;

@@ -1,0 +1,35 @@
+#include "transport/kept_packets.h"
+
+#include "base/check.h"
+
+namespace verbena::transport {
+
+bool KeptPackets::Keep(const wire::Packet& packet) {
+  const auto bytes = packet.bytes();
+  if (bytes.size() > kBytesMax - size_) return false;
+  packets_.emplace_back(bytes.begin(), bytes.end());
+  size_ += bytes.size();
+  return true;
+}
+
+wire::Packet KeptPackets::oldest() const {
+  const auto packet = wire::Packet::Parse(packets_.front());
+  CHECK(packet.has_value());
+  return *packet;
+}
+
+void KeptPackets::DropOldest() {
+  size_ -= packets_.front().size();
+  packets_.pop_front();
+}
+
+void KeptPackets::Clear() {
+  packets_.clear();
+  size_ = 0;
+}
+
+bool KeptPackets::IsConsistent() const {
+  return size_ <= kBytesMax && packets_.empty() == (size_ == 0);
+}
+
+}  // namespace verbena::transport

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <vector>
+
+#include "wire/roce/packet.h"
+
+namespace verbena::transport {
+
+// Copies of packets that nobody would send again, in the order in which they came, while they wait
+// for pages. Takes no memory while it is empty. Owned by a responder.
+class KeptPackets {
+ public:
+  // What a fast network brings in the milliseconds that a disk takes. A bound is needed for what a
+  // peer can have us hold.
+  static constexpr size_t kBytesMax = size_t{4} << 20;
+
+  // False if there is no room for it.
+  [[nodiscard]] bool Keep(const wire::Packet& packet);
+
+  [[nodiscard]] bool empty() const { return packets_.empty(); }
+  // REQUIRES: it is not empty. Valid until that one is dropped.
+  [[nodiscard]] wire::Packet oldest() const;
+  void DropOldest();
+  void Clear();
+
+  [[nodiscard]] bool IsConsistent() const;
+
+ private:
+  std::list<std::vector<std::byte>> packets_;
+  size_t size_ = 0;  // bytes of all
+};
+
+}  // namespace verbena::transport

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/unreliable_fixture.h"
+#include "transport/uc/uc_qp.h"
+
+namespace verbena::transport {
+
+// A queue pair that is connected to itself; the test is the path.
+class UcFixture : public UnreliableFixture {
+ protected:
+  static constexpr uint32_t kStart = wire::kMax24 - 1;  // the PSN wraps at the third packet
+
+  UcFixture() { Begin(memory::Rights::kRemote); }
+
+  void Begin(memory::Rights remote_rights) {
+    const UcConfig config{.local_qp = wire::QpNumber(1),
+                          .remote_qp = wire::QpNumber(0x123456),
+                          .path = PathId(9),
+                          .path_mtu = kMtu,
+                          .who = me_,
+                          .remote_rights = remote_rights};
+    qp_.emplace(config, send_queue_, ReceiveSource(receive_queue_), send_cq_, receive_cq_);
+    qp_->BecomeReadyToReceive(wire::Psn(kStart));
+    qp_->BecomeReadyToSend(wire::Psn(kStart));
+  }
+
+  // Of `length` bytes from the beginning of the first page.
+  void Send(queue::SendOpcode opcode, uint32_t length) {
+    queue::SendWqe wqe{.id = queue::WrId(length), .opcode = opcode, .flags = {.signaled = true}};
+    wqe.immediate = queue::Immediate(42);
+    PostSend(wqe, {SgeOf(0, length)});
+    RunAll(*qp_);
+  }
+  // The same, to the second page.
+  void Write(queue::SendOpcode opcode, uint32_t length, std::optional<memory::Key> key = {}) {
+    queue::SendWqe wqe{.id = queue::WrId(length), .opcode = opcode, .flags = {.signaled = true}};
+    wqe.immediate = queue::Immediate(42);
+    wqe.operand = queue::Remote{AddressOf(memory::kPage),
+                                queue::KeyValue(key.value_or(region_.remote).value())};
+    PostSend(wqe, {SgeOf(0, length)});
+    RunAll(*qp_);
+  }
+  void Deliver(size_t i) {
+    Turn turn = MakeTurn();
+    qp_->OnPacket(PacketAt(i), turn);
+    EXPECT_TRUE(qp_->IsConsistent());
+    Empty();
+  }
+  void DeliverAll() {
+    for (size_t i = 0; i < packets_.size(); ++i) Deliver(i);
+  }
+  void PagesReady(FaultTicket ticket, bool available) {
+    Turn turn = MakeTurn();
+    qp_->OnPagesReady(ticket, available, turn);
+    Empty();
+  }
+  Bytes Written(size_t length) const { return BytesAt(memory::kPage, length); }
+  const UcResponder::Counters& counters() const { return qp_->responder_counters(); }
+
+  std::optional<UcQp> qp_;
+};
+
+}  // namespace verbena::transport
