@@ -16,7 +16,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build" / "mutants"
 TREE, BUILD = WORK / "tree", WORK / "build"
-COPIED = ["CMakeLists.txt", "cmake", "src", "tests"]
+COPIED = ["CMakeLists.txt", "cmake", "include", "sim", "src", "tests"]
 
 SEEDS, STEPS = 8, 25_000
 REPEAT = re.compile(r"repeat with: .*--seed (\d+) --steps (\d+)")
