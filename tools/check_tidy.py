@@ -20,7 +20,6 @@ SCRIPTS = (".py", ".sh", ".cmake")
 UNTESTED: dict[str, str] = {
     "src/transport/rc/ack_handler.cc": "the answering half of requester.h: requester_test.cc",
     "src/transport/receive_slot.cc": "a part of both unreliable services: ud_qp_test, uc_qp_test",
-    "src/transport/uc/uc_responder.cc": "half of a queue pair: uc_qp_test.cc",
     "src/transport/ud/packet_origin.cc": "what lands in front of a datagram: ud_qp_test.cc",
     "src/adapter/engine_control.cc": "the part of engine.h for control calls: engine_test.cc",
     "src/managed/thread_swap_file.cc": "one of two ways: swap_file_test.cc runs both",

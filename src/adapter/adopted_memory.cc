@@ -48,6 +48,10 @@ void AdoptedMemory::Prepare(const memory::RegionSpec& spec, const memory::Backin
   if (budget_ == 0 || linear == nullptr || spec.length == 0) return;
   const std::span<std::byte> bytes = BytesOf(spec, *linear);
   if (IsManaged(bytes)) return;
+  if (spec.length >= managed::kAdoptableMin) {
+    // Before the memory is looked at, which takes longer than to register it.
+    if (const char* const why = WhyNoMore()) return StayNative(spec.length, why);
+  }
   const auto pages = managed::AdoptablePages(bytes);
   if (!pages) return StayNative(spec.length, "it " + pages.error());
   if (IsManaged(*pages)) return StayNative(spec.length, "it shares pages with another region");
@@ -56,12 +60,17 @@ void AdoptedMemory::Prepare(const memory::RegionSpec& spec, const memory::Backin
   }
 }
 
+// nullptr: one more may be adopted.
+const char* AdoptedMemory::WhyNoMore() const {
+  if (arenas_.size() == kArenasMax) return "the limit of 64 regions under it is reached";
+  if ((arenas_.size() + 1) * kShareMin > budget_) return "it is too small for one more";
+  return nullptr;
+}
+
 ErrorOr<void> AdoptedMemory::TryAdopt(std::span<std::byte> pages) {
   const auto refuse = [](const char* why) { return Fail(Error{ErrorCode::kLimit, why}); };
   if (IsOurs(pages)) return refuse("it has tables of this library in it");
   if (IsNamed(pages)) return refuse("a region that is not under it has some of the same bytes");
-  if (arenas_.size() == kArenasMax) return refuse("the limit of 64 regions under it is reached");
-  if ((arenas_.size() + 1) * kShareMin > budget_) return refuse("it is too small for one more");
   const Division division = Divide(pages.size());
   AwaitShares(division);
   managed::ArenaOptions options{.adopts = pages, .budget = ShareOf(pages.size(), division)};

@@ -57,6 +57,7 @@ class AdoptedMemory {
   [[nodiscard]] BudgetCounters counters() const;
 
  private:
+  [[nodiscard]] const char* WhyNoMore() const;
   [[nodiscard]] ErrorOr<void> TryAdopt(std::span<std::byte> pages);
   [[nodiscard]] bool IsManaged(std::span<const std::byte> bytes) const;
   [[nodiscard]] bool IsOurs(std::span<const std::byte> pages) const;

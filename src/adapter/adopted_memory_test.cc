@@ -206,7 +206,11 @@ TEST_F(AdoptedMemoryThreads, ASmallBudgetHasRoomForSoManyRegions) {
     keys.push_back(*Register(memory.bytes().subspan(i * 2 * kMebibyte, kMebibyte)));
   }
   EXPECT_EQ(counters().regions_adopted, 16U);
-  EXPECT_NE(Notes().find("too small for one more"), std::string::npos);
+  const Mapped shared(kMebibyte, MAP_SHARED);
+  keys.push_back(*Register(shared.bytes()));
+  const std::string notes = Notes();
+  EXPECT_NE(notes.find("too small for one more"), std::string::npos);
+  EXPECT_EQ(notes.find("shared"), std::string::npos) << "it is not looked at any more";
   for (const memory::RegionKeys& each : keys) Deregister(each);
 }
 

@@ -54,7 +54,7 @@ class VERBENA_CAPABILITY("mutex") Mutex {
   }
   void Unlock() VERBENA_RELEASE() {
     if (word_.exchange(0, std::memory_order_release) == 2) [[unlikely]] {
-      word_.notify_one();
+      WakeOne();
     }
   }
   [[nodiscard]] bool TryLock() VERBENA_TRY_ACQUIRE(true) {
@@ -64,10 +64,8 @@ class VERBENA_CAPABILITY("mutex") Mutex {
   }
 
  private:
-  // Whoever has slept cannot know that he was the last who did, and so leaves a 2 behind.
-  void LockSlowly() {
-    while (word_.exchange(2, std::memory_order_acquire) != 0) word_.wait(2);
-  }
+  void LockSlowly();
+  void WakeOne();
 
   std::atomic<uint32_t> word_ = 0;
 };

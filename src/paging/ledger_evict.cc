@@ -63,6 +63,9 @@ void Ledger::FillReserve(uint32_t needed) {
   const bool is_well = health_.is_well();
   const uint32_t outside = is_well ? granule_count() - granules_.frame_count() : 0;
   if (Reserve() >= int64_t{needed} + std::min(shares_.reserve_low, outside)) return;
+  // Not one for each write that ends: many at a time are unmapped by one call each, and written in
+  // a row.
+  if (writes_under_way_ > options_.writes_max / 2) return;
   const int64_t wanted = int64_t{needed} + std::min(shares_.reserve_high, outside);
   while (Reserve() < wanted && writes_under_way_ < options_.writes_max) {
     const int64_t most = options_.writes_max - writes_under_way_;

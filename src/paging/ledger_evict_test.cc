@@ -25,6 +25,14 @@ TEST_F(LedgerEvictTest, WritesAheadAndDropsWhenMemoryIsNeeded) {
   EXPECT_EQ(in_memory(), 16U);
 }
 
+// Four may be written at a time. The next ones leave when half of them are done, together.
+TEST_F(LedgerEvictTest, NotOneLeavesForEachWriteThatEnds) {
+  FillMemory();
+  EXPECT_EQ(Want(99, {20, 4}, Need::kWrite), "unmap 1+2 cpu; write 1+2");
+  EXPECT_EQ(WriteDone(0), "drop 0; make zero 20");
+  EXPECT_EQ(WriteDone(1), "drop 1; unmap 4 cpu; write 4; make zero 21");
+}
+
 TEST_F(LedgerEvictTest, UnmapsBothViews) {
   Want(1, {0, 1}, Need::kWrite, View::kAdapter);
   WriteAll(0, 15);
