@@ -15,6 +15,13 @@ if("tests" IN_LIST VERBENA_PARTS)
   find_package(GTest REQUIRED)
 endif()
 
+# A program of the tests takes the machine code of each layer as it is.
+function(verbena_link_in_parts target)
+  if(VERBENA_WHOLE_PROGRAM)
+    target_link_options(${target} PRIVATE -fno-lto -fno-use-linker-plugin)
+  endif()
+endfunction()
+
 # verbena_unit_test(<name> PREFIX <prefix> SOURCES <file>... LIBRARIES <target>...
 #                   [PRECOMPILED <header>...])
 #
@@ -25,9 +32,7 @@ function(verbena_unit_test name)
   add_executable(${name} ${test_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${test_LIBRARIES} GTest::gmock_main)
-  if(VERBENA_WHOLE_PROGRAM)
-    target_link_options(${name} PRIVATE -fno-lto -fno-use-linker-plugin)
-  endif()
+  verbena_link_in_parts(${name})
   # A test is compiled more often than it is run: the layers are optimised, the tests are not.
   target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
   verbena_precompile_test(${name} ${test_PRECOMPILED})
