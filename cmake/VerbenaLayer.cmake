@@ -10,30 +10,32 @@ add_custom_target(verbena_tests)
 # Every header, compiled alone; part of the build when "checks" is in VERBENA_PARTS.
 add_custom_target(verbena_headers ALL)
 
-set(VERBENA_COMMON_HEADERS
-    <algorithm> <array> <atomic> <deque> <functional> <memory> <optional> <span> <string>
-    <unordered_map> <variant> <vector> <tl/expected.hpp>)
-
 include(GoogleTest)
 if("tests" IN_LIST VERBENA_PARTS)
   find_package(GTest REQUIRED)
 endif()
 
-# verbena_unit_test(<name> PREFIX <prefix> SOURCES <file>... LIBRARIES <target>...)
+# A program of the tests takes the machine code of each layer as it is.
+function(verbena_link_in_parts target)
+  if(VERBENA_WHOLE_PROGRAM)
+    target_link_options(${target} PRIVATE -fno-lto -fno-use-linker-plugin)
+  endif()
+endfunction()
+
+# verbena_unit_test(<name> PREFIX <prefix> SOURCES <file>... LIBRARIES <target>...
+#                   [PRECOMPILED <header>...])
 #
 # bin/<name>, a GoogleTest program; its tests are known to ctest as <prefix>.Suite.Name. ON_DEMAND:
 # it is built only by its name, and ctest does not know it.
 function(verbena_unit_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 test "ON_DEMAND" "PREFIX" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 test "ON_DEMAND" "PREFIX" "SOURCES;LIBRARIES;PRECOMPILED")
   add_executable(${name} ${test_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${test_LIBRARIES} GTest::gmock_main)
-  if(VERBENA_WHOLE_PROGRAM)
-    target_link_options(${name} PRIVATE -fno-lto -fno-use-linker-plugin)
-  endif()
+  verbena_link_in_parts(${name})
   # A test is compiled more often than it is run: the layers are optimised, the tests are not.
   target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
-  target_precompile_headers(${name} PRIVATE ${VERBENA_COMMON_HEADERS} <gtest/gtest.h>)
+  verbena_precompile_test(${name} ${test_PRECOMPILED})
   if(test_ON_DEMAND)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     return()
@@ -65,16 +67,18 @@ function(verbena_filter_threads list)
 endfunction()
 
 # verbena_layer(<folder> [ON_TOP] [DEPENDS <folder>...] [LIBRARIES <target>...]
-#               [TEST_LIBRARIES <target>...])
+#               [TEST_LIBRARIES <target>...] [PRECOMPILED <header>...]
+#               [TEST_PRECOMPILED <header>...])
 #
 # From all files below the current folder: verbena_<folder>, which links the layers in DEPENDS and
 # the outside LIBRARIES, and <folder>_test from the *_test.cc files, which links that layer only,
 # besides TEST_LIBRARIES. A folder that has only headers becomes an interface library. With
 # "checks" in VERBENA_PARTS the build also compiles each header alone that has no source file.
-# main.cc is left to a program.
+# main.cc is left to a program. See VerbenaPrecompiled.cmake for the headers of the last two.
 # ON_TOP is for those that use the public library: what links all layers does not get it.
 function(verbena_layer folder)
-  cmake_parse_arguments(PARSE_ARGV 1 layer "ON_TOP" "" "DEPENDS;LIBRARIES;TEST_LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 layer "ON_TOP" ""
+                        "DEPENDS;LIBRARIES;TEST_LIBRARIES;PRECOMPILED;TEST_PRECOMPILED")
   if(layer_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "verbena_layer(${folder}): what is ${layer_UNPARSED_ARGUMENTS}?")
   endif()
@@ -103,10 +107,8 @@ function(verbena_layer folder)
     set(scope INTERFACE)
     add_library(${target} INTERFACE)
   endif()
-  # What nearly every file includes is read once. Not in the release build, where a file that forgot
-  # an include must fail.
-  if(sources AND (VERBENA_SANITIZE OR VERBENA_PARTS STREQUAL "fuzz"))
-    target_precompile_headers(${target} PRIVATE ${VERBENA_COMMON_HEADERS})
+  if(sources)
+    verbena_precompile(${target} ${layer_PRECOMPILED})
   endif()
   if(sources AND VERBENA_WHOLE_PROGRAM)
     target_compile_options(${target} PRIVATE
@@ -134,6 +136,7 @@ function(verbena_layer folder)
 
   if(tests AND "tests" IN_LIST VERBENA_PARTS)
     verbena_unit_test(${folder}_test PREFIX ${folder} SOURCES ${tests}
-                      LIBRARIES ${target} ${layer_TEST_LIBRARIES} ${unlisted})
+                      LIBRARIES ${target} ${layer_TEST_LIBRARIES}
+                      PRECOMPILED ${layer_TEST_PRECOMPILED} ${unlisted})
   endif()
 endfunction()

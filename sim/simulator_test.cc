@@ -31,27 +31,37 @@ TEST(SimulatorTest, SeedsDiffer) {
             Simulator::Run(Swarm::Draw(2), nullptr).digest);
 }
 
-TEST(SimulatorTest, EveryKindOfTroubleAndOfWorkIsMet) {
-  Simulator::Result sum;
-  for (uint64_t seed = 100; seed < 300; ++seed) {
-    const Simulator::Result result = Simulator::Run(Swarm::Draw(seed), nullptr);
-    sum.faults += result.faults;
-    sum.messages += result.messages;
-    sum.broken += result.broken;
-    sum.severed += result.severed;
-    sum.bereft += result.bereft;
-    sum.attacks += result.attacks;
-    for (size_t i = 0; i < sum.succeeded.size(); ++i) sum.succeeded[i] += result.succeeded[i];
-  }
-  EXPECT_GT(sum.faults, 1000u);
-  EXPECT_GT(sum.messages, 1000u);
-  EXPECT_GT(sum.broken, 50u);
-  EXPECT_GT(sum.severed, 5u);
-  EXPECT_GT(sum.bereft, 5u);
-  EXPECT_GT(sum.attacks, 20u);
+void Add(Simulator::Result& sum, const Simulator::Result& result) {
+  sum.faults += result.faults;
+  sum.messages += result.messages;
+  sum.broken += result.broken;
+  sum.severed += result.severed;
+  sum.bereft += result.bereft;
+  sum.attacks += result.attacks;
+  for (size_t i = 0; i < sum.succeeded.size(); ++i) sum.succeeded[i] += result.succeeded[i];
+}
+
+// What was met too seldom, or nothing.
+std::string Rare(const Simulator::Result& sum) {
+  if (sum.faults <= 1'000) return "faults";
+  if (sum.messages <= 1'000) return "messages";
+  if (sum.broken <= 50) return "broken connections";
+  if (sum.severed <= 5) return "severed connections";
+  if (sum.bereft <= 5) return "bereft connections";
+  if (sum.attacks <= 20) return "attacks";
   for (size_t i = 0; i < sum.succeeded.size(); ++i) {
-    EXPECT_GT(sum.succeeded[i], 20u) << queue::NameOf(static_cast<queue::SendOpcode>(i));
+    if (sum.succeeded[i] <= 20) return queue::NameOf(static_cast<queue::SendOpcode>(i));
   }
+  return "";
+}
+
+TEST(SimulatorTest, EveryKindOfTroubleAndOfWorkIsMet) {
+  constexpr uint64_t kSeedMax = 300;
+  Simulator::Result sum;
+  for (uint64_t seed = 100; seed < kSeedMax && !Rare(sum).empty(); ++seed) {
+    Add(sum, Simulator::Run(Swarm::Draw(seed), nullptr));
+  }
+  EXPECT_EQ(Rare(sum), "");
 }
 
 TEST(SwarmTest, PrintsWhatWasDrawn) {

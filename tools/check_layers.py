@@ -39,7 +39,7 @@ FIXTURES = "tests/support/"
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 LAYER_CALL = re.compile(r"\bverbena_layer\s*\(([^)]*)\)")
 LAYER_TARGET = re.compile(r"\bverbena_(" + "|".join(ALLOWED) + r")\b")
-KEYWORDS = {"DEPENDS", "LIBRARIES", "TEST_LIBRARIES"}
+KEYWORDS = {"DEPENDS", "LIBRARIES", "TEST_LIBRARIES", "PRECOMPILED", "TEST_PRECOMPILED"}
 
 
 def named(layers) -> str:

@@ -15,7 +15,8 @@ GOOD = {
     "src/base/deep/ring.h": '#include "base/check.h"\n',
     "src/wire/CMakeLists.txt": "# bytes\nverbena_layer(\n  wire\n  DEPENDS base)\n",
     "src/wire/bth.h": '#pragma once\n#include "base/check.h"\n',
-    "src/memory/CMakeLists.txt": "verbena_layer(memory DEPENDS base TEST_LIBRARIES rt)\n",
+    "src/memory/CMakeLists.txt": "verbena_layer(memory DEPENDS base PRECOMPILED <list>\n"
+                                 "  TEST_LIBRARIES rt TEST_PRECOMPILED <set>)\n",
     "src/memory/key.h": '#include <gtest/gtest.h>\n\n#include "base/check.h"\n',
     "src/memory/key.cc": '#include "memory/key.h"\n',
     "src/transport/CMakeLists.txt": "verbena_layer(transport DEPENDS base memory)\n",

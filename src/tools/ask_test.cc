@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tools/json_text.h"
+
 namespace verbena::tools {
 namespace {
 
@@ -16,8 +18,8 @@ constexpr Ask kExample{.type = QpType::kUd,
                        .mtu = PathMtu::k4096};
 
 TEST(AskTest, ArrivesAsItWasTold) {
-  EXPECT_EQ(AskFrom(nlohmann::json::parse(ToJson(kExample).dump())), kExample);
-  EXPECT_EQ(AskFrom(nlohmann::json::parse(ToJson(Ask{}).dump())), Ask{});
+  EXPECT_EQ(AskFrom(FromText(ToLine(ToJson(kExample)))), kExample);
+  EXPECT_EQ(AskFrom(FromText(ToLine(ToJson(Ask{})))), Ask{});
 }
 
 TEST(AskTest, NobodyGetsMoreThanIsThere) {

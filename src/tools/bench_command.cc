@@ -1,17 +1,16 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tools/bench.h"
 #include "tools/commands.h"
 #include "tools/interrupt.h"
+#include "tools/json_text.h"
 #include "tools/peer_options.h"
 #include "tools/text.h"
 
@@ -31,15 +30,13 @@ constexpr uint32_t kSmall = 64;
 constexpr uint32_t kLarge = 1U << 20;
 
 enum class Figure : uint8_t { kLatency, kRate, kBandwidth };
-
-const std::map<std::string, Figure> kFigures = {
-    {"latency", Figure::kLatency}, {"rate", Figure::kRate}, {"bandwidth", Figure::kBandwidth}};
+constexpr std::array kFigures{Figure::kLatency, Figure::kRate, Figure::kBandwidth};
 
 struct BenchOptions {
   PeerOptions common = {};
-  std::vector<Operation> operations = {kOperations.begin(), kOperations.end()};
-  std::vector<Figure> figures = {Figure::kLatency, Figure::kRate, Figure::kBandwidth};
-  uint32_t size = 0;  // these three: as the figure is best taken
+  std::vector<size_t> operations = {0, 1, 2, 3};  // of kOperations
+  std::vector<size_t> figures = {0, 1, 2};        // of kFigures
+  uint32_t size = 0;                              // these three: as the figure is best taken
   uint32_t depth = 0;
   uint32_t batch = 0;
   uint32_t qps = 1;
@@ -69,11 +66,13 @@ BenchSpec SpecFor(const BenchOptions& options, Operation operation, Figure figur
 
 std::vector<BenchSpec> SpecsFor(const BenchOptions& options) {
   std::vector<BenchSpec> specs;
-  for (const Figure figure : options.figures) {
-    for (const Operation operation : options.operations) {
+  for (const size_t figure : options.figures) {
+    for (const size_t operation : options.operations) {
       // Eight bytes at a time make no bandwidth.
-      if (figure == Figure::kBandwidth && operation == Operation::kAtomic) continue;
-      specs.push_back(SpecFor(options, operation, figure));
+      if (kFigures[figure] == Figure::kBandwidth && kOperations[operation] == Operation::kAtomic) {
+        continue;
+      }
+      specs.push_back(SpecFor(options, kOperations[operation], kFigures[figure]));
     }
   }
   return specs;
@@ -112,40 +111,38 @@ Outcome Run(const BenchOptions& options) {
       Print(*result);
     }
   }
-  if (options.common.json) std::printf("%s\n", all.dump(2).c_str());
+  if (options.common.json) std::printf("%s\n", ToLines(all).c_str());
   return {};
 }
 
-std::map<std::string, Operation> OperationNames() {
-  std::map<std::string, Operation> names;
-  for (const Operation operation : kOperations) names[NameOf(operation)] = operation;
+std::vector<std::string> OperationNames() {
+  std::vector<std::string> names;
+  for (const Operation operation : kOperations) names.emplace_back(NameOf(operation));
   return names;
 }
 
 }  // namespace
 
-void AddBenchCommand(CLI::App& app, Outcome& outcome) {
+void AddBenchCommand(Command root, Outcome& outcome) {
   const auto options = std::make_shared<BenchOptions>();
-  CLI::App* const command =
-      app.add_subcommand("bench", "latency, request rate and bandwidth of each operation");
-  AddPeerOptions(*command, options->common);
-  command->add_option("-o,--operation", options->operations, "write, read, send, atomic")
-      ->transform(CLI::CheckedTransformer(OperationNames()).description(""));
-  command->add_option("-m,--measure", options->figures, "latency, rate, bandwidth")
-      ->transform(CLI::CheckedTransformer(kFigures).description(""));
-  command->add_option("-s,--size", options->size, "bytes of a request, up to 256 MiB")
-      ->check(CLI::Range(1U, 1U << 28));
-  command->add_option("-d,--depth", options->depth, "requests under way on a queue pair")
-      ->check(CLI::Range(1U, 2'048U));
-  command->add_option("-b,--batch", options->batch, "requests posted together")
-      ->check(CLI::Range(1U, 2'048U));
-  command->add_option("-q,--qps", options->qps, "queue pairs")->check(CLI::Range(1U, 8'192U));
-  command->add_option("-t,--seconds", options->seconds, "of each measurement")
-      ->capture_default_str();
-  command->add_option("-n,--count", options->count, "so many requests instead");
-  command->add_flag("--sleeping-server", options->sleeps, "the server does not poll");
-  command->footer(kExamples);
-  command->callback([options, &outcome] { outcome = Run(*options); });
+  Command command =
+      root.AddCommand("bench", "latency, request rate and bandwidth of each operation");
+  AddPeerOptions(command, options->common);
+  command.AddChoices("-o,--operation", options->operations, OperationNames(),
+                     "write, read, send, atomic");
+  command.AddChoices("-m,--measure", options->figures, {"latency", "rate", "bandwidth"},
+                     "latency, rate, bandwidth");
+  command.AddOption("-s,--size", options->size, "bytes of a request, up to 256 MiB")
+      .Within(1, 1U << 28);
+  command.AddOption("-d,--depth", options->depth, "requests under way on a queue pair")
+      .Within(1, 2'048);
+  command.AddOption("-b,--batch", options->batch, "requests posted together").Within(1, 2'048);
+  command.AddOption("-q,--qps", options->qps, "queue pairs").Within(1, 8'192);
+  command.AddOption("-t,--seconds", options->seconds, "of each measurement").ShowDefault();
+  command.AddOption("-n,--count", options->count, "so many requests instead");
+  command.AddFlag("--sleeping-server", options->sleeps, "the server does not poll");
+  command.SetExamples(kExamples);
+  command.SetWork([options, &outcome] { outcome = Run(*options); });
 }
 
 }  // namespace verbena::tools

@@ -6,6 +6,7 @@
 
 #include "tests/support/command_line.h"
 #include "tools/commands.h"
+#include "tools/json_text.h"
 
 namespace verbena::tools {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 TEST(BenchCommandTest, MeasuresEverythingUnlessToldWhat) {
   const CommandRun run = RunCommand(AddBenchCommand, "bench --self --json -n 32");
   ASSERT_TRUE(run.outcome) << run.outcome.error().text;
-  const auto json = nlohmann::json::parse(run.output);
+  const auto json = FromText(run.output);
   ASSERT_EQ(json.size(), 11);  // four operations, three figures; no bandwidth of atomics
   for (const auto& one : json) EXPECT_GE(one["requests"], 32);
   EXPECT_EQ(json[0]["operation"], "write");
@@ -26,7 +27,7 @@ TEST(BenchCommandTest, MeasuresWhatItIsTold) {
   const CommandRun run = RunCommand(
       AddBenchCommand, "bench --self -n 64 -o read -m rate -s 4096 -d 8 -b 4 -q 3 --json");
   ASSERT_TRUE(run.outcome) << run.outcome.error().text;
-  const auto json = nlohmann::json::parse(run.output);
+  const auto json = FromText(run.output);
   ASSERT_EQ(json.size(), 1);
   EXPECT_EQ(json[0]["operation"], "read");
   EXPECT_EQ(json[0]["bytes"], 4'096);

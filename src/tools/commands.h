@@ -2,11 +2,8 @@
 
 #include <filesystem>
 
+#include "tools/command_line.h"
 #include "verbena/error.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): not ours
-class App;
-}
 
 namespace verbena::tools {
 
@@ -15,11 +12,11 @@ using Outcome = ErrorOr<void>;
 
 // Each adds a subcommand with its options, examples and work to the command line. The work's result
 // goes to `outcome`, which must live as long as the command line.
-void AddDevicesCommand(CLI::App& app, Outcome& outcome);
-void AddPingCommand(CLI::App& app, Outcome& outcome);
-void AddBenchCommand(CLI::App& app, Outcome& outcome);
+void AddDevicesCommand(Command root, Outcome& outcome);
+void AddPingCommand(Command root, Outcome& outcome);
+void AddBenchCommand(Command root, Outcome& outcome);
 // `program` is this one, from where the library is found.
-void AddRunCommand(CLI::App& app, const std::filesystem::path& program, Outcome& outcome);
-void AddSimCommand(CLI::App& app, const std::filesystem::path& simulator, Outcome& outcome);
+void AddRunCommand(Command root, const std::filesystem::path& program, Outcome& outcome);
+void AddSimCommand(Command root, const std::filesystem::path& simulator, Outcome& outcome);
 
 }  // namespace verbena::tools

@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tools/commands.h"
+#include "tools/json_text.h"
 #include "tools/kernel_features.h"
 #include "tools/text.h"
 #include "verbena/verbena.h"
@@ -95,7 +95,7 @@ Outcome RunJson(const std::vector<Found>& all) {
     json["kernel"].push_back(
         {{"name", feature.name}, {"found", feature.is_found}, {"meaning", feature.meaning}});
   }
-  std::printf("%s\n", json.dump(2).c_str());
+  std::printf("%s\n", ToLines(json).c_str());
   return {};
 }
 
@@ -114,13 +114,13 @@ Outcome Run(bool json) {
 
 }  // namespace
 
-void AddDevicesCommand(CLI::App& app, Outcome& outcome) {
+void AddDevicesCommand(Command root, Outcome& outcome) {
   const auto json = std::make_shared<bool>(false);
-  CLI::App* const command =
-      app.add_subcommand("devices", "what is there: GIDs, limits, and what the kernel offers");
-  command->add_flag("--json", *json, "results as JSON");
-  command->footer(kExamples);
-  command->callback([json, &outcome] { outcome = Run(*json); });
+  Command command =
+      root.AddCommand("devices", "what is there: GIDs, limits, and what the kernel offers");
+  command.AddFlag("--json", *json, "results as JSON");
+  command.SetExamples(kExamples);
+  command.SetWork([json, &outcome] { outcome = Run(*json); });
 }
 
 }  // namespace verbena::tools

@@ -5,6 +5,7 @@
 
 #include "tests/support/command_line.h"
 #include "tools/commands.h"
+#include "tools/json_text.h"
 
 namespace verbena::tools {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 TEST(DevicesCommandTest, TellsWhatIsThereAsJson) {
   const CommandRun run = RunCommand(AddDevicesCommand, "devices --json");
   ASSERT_TRUE(run.outcome) << run.outcome.error().text;
-  const auto json = nlohmann::json::parse(run.output);
+  const auto json = FromText(run.output);
   const auto& device = json["devices"][0];
   EXPECT_EQ(device["name"], "verbena0");
   EXPECT_TRUE(std::ranges::any_of(device["gids"],

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tools/json_text.h"
+
 namespace verbena::tools {
 namespace {
 
@@ -14,8 +16,8 @@ Introduction Example() {
 }
 
 TEST(IntroductionTest, ArrivesAsItWasTold) {
-  const auto text = ToJson(Example()).dump();
-  EXPECT_EQ(IntroductionFrom(nlohmann::json::parse(text)), Example());
+  const auto text = ToLine(ToJson(Example()));
+  EXPECT_EQ(IntroductionFrom(FromText(text)), Example());
 }
 
 TEST(IntroductionTest, WithoutOneOfItsFieldsItIsNone) {

@@ -2,29 +2,29 @@
 
 #include <cstdio>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "tools/json_text.h"
 #include "tools/server.h"
 
 namespace verbena::tools {
 
-void AddPeerOptions(CLI::App& command, PeerOptions& options) {
-  auto* const host = command.add_option("host", options.peer.host,
-                                        "where the server is; without it, this is the server");
-  command.add_option("-p,--port", options.peer.port, "TCP port where the two ends meet")
-      ->capture_default_str();
-  command.add_flag("--self", options.self, "both ends in this program, over the loopback device")
-      ->excludes(host);
-  command.add_flag("--once", options.once, "as a server, end after the first client");
-  command.add_flag("--json", options.json, "results as JSON");
+void AddPeerOptions(Command command, PeerOptions& options) {
+  const CommandOption host = command.AddOption(
+      "host", options.peer.host, "where the server is; without it, this is the server");
+  command.AddOption("-p,--port", options.peer.port, "TCP port where the two ends meet")
+      .ShowDefault();
+  command.AddFlag("--self", options.self, "both ends in this program, over the loopback device")
+      .Excludes(host);
+  command.AddFlag("--once", options.once, "as a server, end after the first client");
+  command.AddFlag("--json", options.json, "results as JSON");
 }
 
 ErrorOr<void> RunServer(const PeerOptions& options) {
   const auto listener = Listener::Open(options.peer.port);
   if (!listener) return tl::unexpected(listener.error());
   if (options.json) {
-    std::printf("%s\n", nlohmann::json{{"listening", listener->port()}}.dump().c_str());
+    std::printf("%s\n", ToLine({{"listening", listener->port()}}).c_str());
   } else {
     std::printf("waiting for clients on TCP port %u; Ctrl-C ends it\n",
                 static_cast<unsigned>(listener->port()));

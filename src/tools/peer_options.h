@@ -3,11 +3,8 @@
 #include <string>
 
 #include "tools/client.h"
+#include "tools/command_line.h"
 #include "verbena/error.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): not ours
-class App;
-}
 
 namespace verbena::tools {
 
@@ -22,7 +19,7 @@ struct PeerOptions {
   [[nodiscard]] bool is_server() const { return !self && peer.host.empty(); }
 };
 
-void AddPeerOptions(CLI::App& command, PeerOptions& options);
+void AddPeerOptions(Command command, PeerOptions& options);
 
 // The server's side of such a subcommand.
 [[nodiscard]] ErrorOr<void> RunServer(const PeerOptions& options);

@@ -3,22 +3,16 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <gtest/gtest.h>
 
 namespace verbena::tools {
 namespace {
 
-// Whether the command line is one; CLI11 tells by exceptions.
-bool Parses(const std::string& line, PeerOptions& options) {
-  CLI::App app;
-  AddPeerOptions(app, options);
-  try {
-    app.parse(line);
-    return true;
-  } catch (const CLI::ParseError&) {
-    return false;
-  }
+// Whether the command line is one.
+bool Parses(const std::string& words, PeerOptions& options) {
+  CommandLine line("test", "");
+  AddPeerOptions(line.root(), options);
+  return line.Run(words);
 }
 
 TEST(PeerOptionsTest, WithoutAHostItIsTheServer) {

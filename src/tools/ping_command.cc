@@ -1,10 +1,10 @@
 #include <cstdio>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tools/commands.h"
+#include "tools/json_text.h"
 #include "tools/peer_options.h"
 #include "tools/ping.h"
 
@@ -30,7 +30,7 @@ Outcome Run(const PingOptions& options) {
     const nlohmann::json json = {{"bytes", options.spec.size},
                                  {"round_trips", latencies->count()},
                                  {"round_trip_us", latencies->ToJson()}};
-    std::printf("%s\n", json.dump(2).c_str());
+    std::printf("%s\n", ToLines(json).c_str());
   } else {
     std::printf("%zu messages of %u bytes there and back, each as it was sent: %s\n",
                 latencies->count(), options.spec.size, latencies->ToText().c_str());
@@ -40,18 +40,18 @@ Outcome Run(const PingOptions& options) {
 
 }  // namespace
 
-void AddPingCommand(CLI::App& app, Outcome& outcome) {
+void AddPingCommand(Command root, Outcome& outcome) {
   const auto options = std::make_shared<PingOptions>();
-  CLI::App* const command =
-      app.add_subcommand("ping", "messages there and back on a reliable connection, each checked");
-  AddPeerOptions(*command, options->common);
+  Command command =
+      root.AddCommand("ping", "messages there and back on a reliable connection, each checked");
+  AddPeerOptions(command, options->common);
   constexpr uint32_t kSizeMax = 1U << 28;
-  command->add_option("-s,--size", options->spec.size, "bytes of a message")
-      ->capture_default_str()
-      ->check(CLI::Range(0U, kSizeMax));
-  command->add_option("-n,--count", options->spec.count, "how many")->capture_default_str();
-  command->footer(kExamples);
-  command->callback([options, &outcome] { outcome = Run(*options); });
+  command.AddOption("-s,--size", options->spec.size, "bytes of a message")
+      .ShowDefault()
+      .Within(0, kSizeMax);
+  command.AddOption("-n,--count", options->spec.count, "how many").ShowDefault();
+  command.SetExamples(kExamples);
+  command.SetWork([options, &outcome] { outcome = Run(*options); });
 }
 
 }  // namespace verbena::tools

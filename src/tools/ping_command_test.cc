@@ -3,6 +3,7 @@
 
 #include "tests/support/command_line.h"
 #include "tools/commands.h"
+#include "tools/json_text.h"
 
 namespace verbena::tools {
 namespace {
@@ -12,7 +13,7 @@ TEST(PingCommandTest, TellsInWordsAndAsJson) {
   ASSERT_TRUE(words.outcome) << words.outcome.error().text;
   EXPECT_NE(words.output.find("20 messages of 100 bytes"), std::string::npos) << words.output;
   const CommandRun run = RunCommand(AddPingCommand, "ping --self -n 20 --json");
-  const auto json = nlohmann::json::parse(run.output);
+  const auto json = FromText(run.output);
   EXPECT_EQ(json["round_trips"], 20);
   EXPECT_EQ(json["bytes"], 64);
   EXPECT_GT(json["round_trip_us"]["p50"], 0);

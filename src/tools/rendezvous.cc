@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/interrupt.h"
+#include "tools/json_text.h"
 
 namespace verbena::tools {
 namespace {
@@ -127,7 +128,7 @@ ErrorOr<Rendezvous> Rendezvous::Meet(const std::string& host, uint16_t port) {
 }
 
 ErrorOr<void> Rendezvous::Tell(const nlohmann::json& message) {
-  const std::string line = message.dump() + "\n";
+  const std::string line = ToLine(message) + "\n";
   for (size_t done = 0; done < line.size();) {
     const ssize_t sent = send(file_.get(), &line[done], line.size() - done, MSG_NOSIGNAL);
     if (sent <= 0) return PeerGone();
@@ -148,7 +149,7 @@ ErrorOr<nlohmann::json> Rendezvous::Hear() {
     end = heard_.find('\n');
   }
   const std::string line = heard_.substr(0, end);
-  auto message = nlohmann::json::parse(line, nullptr, false);
+  auto message = FromText(line);
   if (end == std::string::npos || !message.is_object()) {
     return tl::unexpected(
         Error{.code = ErrorCode::kInvalid, .text = "the other end does not speak as verbena does"});

@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "base/byte_count.h"
 #include "tools/become.h"
 #include "tools/commands.h"
@@ -90,7 +88,7 @@ constexpr const char* kExamples =
     "  verbena run --trace write.pcapng --stats -- ib_write_lat 127.0.0.1\n"
     "  verbena run --memory-budget 64M --swap /var/tmp --stats -- ib_read_bw -s 16777216 -q 16\n";
 
-// Empty if it is one, as CLI11 wants it.
+// Empty if it is one.
 std::string CheckBudget(const std::string& text) {
   constexpr uint64_t kBudgetMin = uint64_t{1} << 20;
   const auto bytes = ParseByteCount(text);
@@ -106,58 +104,55 @@ std::string CheckSwap(const std::string& path) {
   return "cannot write to " + asked + ": " + std::strerror(errno);
 }
 
-void AddBudgetOptions(CLI::App& command, Choices& choices) {
-  CLI::Option* const budget =
+void AddBudgetOptions(Command command, Choices& choices, const CommandOption& pin) {
+  const CommandOption budget =
       command
-          .add_option("--memory-budget", choices.memory_budget,
-                      "let no more than this much of the registered memory be in memory at a time, "
-                      "64M or 4G for example; the rest is in a swap file")
-          ->type_name("SIZE")
-          ->check(CheckBudget)
-          ->excludes("--pin");
+          .AddOption("--memory-budget", choices.memory_budget,
+                     "let no more than this much of the registered memory be in memory at a time, "
+                     "64M or 4G for example; the rest is in a swap file")
+          .Check("SIZE", CheckBudget)
+          .Excludes(pin);
   command
-      .add_option("--swap", choices.swap,
-                  "where that is: a directory, or a file, which serves one region at a time (/tmp)")
-      ->type_name("PATH")
-      ->check(CheckSwap)
-      ->needs(budget);
+      .AddOption("--swap", choices.swap,
+                 "where that is: a directory, or a file, which serves one region at a time (/tmp)")
+      .Check("PATH", CheckSwap)
+      .Needs(budget);
 }
 
 }  // namespace
 
-void AddRunCommand(CLI::App& app, const std::filesystem::path& program, Outcome& outcome) {
+void AddRunCommand(Command root, const std::filesystem::path& program, Outcome& outcome) {
   struct State {
     Choices choices;
     std::vector<std::string> program;
   };
   const auto state = std::make_shared<State>();
-  CLI::App* const command = app.add_subcommand("run", "an RDMA program as it is, on Verbena");
+  Command command = root.AddCommand("run", "an RDMA program as it is, on Verbena");
   command
-      ->add_option("--device-look", state->choices.look,
-                   "what the program takes the device for: roce, addressed by GID, or ib, "
-                   "addressed by LID, too (roce)")
-      ->check(CLI::IsMember({"roce", "ib"}));
-  command->add_option("--trace", state->choices.trace,
-                      "add all packets to this file, for Wireshark; %p in it becomes the "
-                      "process's number, for a file each");
-  command->add_option("--log", state->choices.log, "how much the library says (warning)")
-      ->check(CLI::IsMember({"error", "warning", "info", "debug"}));
-  command->add_flag("--stats", state->choices.stats, "print counters when the program ends");
-  command->add_flag("--strict", state->choices.strict,
-                    "use UDP port 4791 alone, for peers that are not Verbena; one process at a "
-                    "time");
-  command->add_flag("--pin", state->choices.pin,
-                    "lock registered memory, as other adapters do; needs a memlock limit (ulimit "
-                    "-l) that allows it");
-  command->add_flag("--page-events", state->choices.page_events,
-                    "have the system tell when the program gives up pages; it slows the program's "
-                    "munmap and madvise");
-  AddBudgetOptions(*command, state->choices);
-  command->add_option("program", state->program, "the program and its arguments, after --")
-      ->required();
-  command->positionals_at_end();
-  command->footer(kExamples);
-  command->callback([program, state, &outcome] {
+      .AddOption("--device-look", state->choices.look,
+                 "what the program takes the device for: roce, addressed by GID, or ib, "
+                 "addressed by LID, too (roce)")
+      .OneOf({"roce", "ib"});
+  command.AddOption("--trace", state->choices.trace,
+                    "add all packets to this file, for Wireshark; %p in it becomes the "
+                    "process's number, for a file each");
+  command.AddOption("--log", state->choices.log, "how much the library says (warning)")
+      .OneOf({"error", "warning", "info", "debug"});
+  command.AddFlag("--stats", state->choices.stats, "print counters when the program ends");
+  command.AddFlag("--strict", state->choices.strict,
+                  "use UDP port 4791 alone, for peers that are not Verbena; one process at a "
+                  "time");
+  const CommandOption pin =
+      command.AddFlag("--pin", state->choices.pin,
+                      "lock registered memory, as other adapters do; needs a memlock limit (ulimit "
+                      "-l) that allows it");
+  command.AddFlag("--page-events", state->choices.page_events,
+                  "have the system tell when the program gives up pages; it slows the program's "
+                  "munmap and madvise");
+  AddBudgetOptions(command, state->choices, pin);
+  command.AddRest("program", state->program, "the program and its arguments, after --");
+  command.SetExamples(kExamples);
+  command.SetWork([program, state, &outcome] {
     outcome = Run(program, state->choices, std::move(state->program));
   });
 }

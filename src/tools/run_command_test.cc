@@ -2,7 +2,6 @@
 #include <filesystem>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <gtest/gtest.h>
 
 #include "tests/support/command_line.h"
@@ -14,7 +13,7 @@ namespace {
 
 CommandRun RunRun(const std::string& line) {
   return RunCommand(
-      [](CLI::App& app, Outcome& outcome) { AddRunCommand(app, ThisProgram(""), outcome); }, line);
+      [](Command root, Outcome& outcome) { AddRunCommand(root, ThisProgram(""), outcome); }, line);
 }
 
 // Its exit code is 0 if the shell finds the condition true.

@@ -2,7 +2,6 @@
 #include <fstream>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <gtest/gtest.h>
 
 #include "tests/support/command_line.h"
@@ -13,7 +12,7 @@ namespace {
 
 CommandRun RunSim(const std::filesystem::path& simulator, const std::string& line) {
   return RunCommand(
-      [&](CLI::App& app, Outcome& outcome) { AddSimCommand(app, simulator, outcome); }, line);
+      [&](Command root, Outcome& outcome) { AddSimCommand(root, simulator, outcome); }, line);
 }
 
 TEST(SimCommandTest, SaysWhatIsMissing) {

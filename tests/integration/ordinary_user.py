@@ -1,5 +1,6 @@
 """Runs programs on the drop-in libraries as an ordinary user who may lock 64 KiB of memory."""
 
+import contextlib
 import os
 import pwd
 import resource
@@ -89,10 +90,17 @@ class Bench:
         return Process(command, environment, self.folder, prepare, self._ordinary)
 
 
+def free_ports(count: int) -> list[int]:
+    """Different ones, for servers that start at the same time."""
+    with contextlib.ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("", 0))
+        return [probe.getsockname()[1] for probe in probes]
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        return probe.getsockname()[1]
+    return free_ports(1)[0]
 
 
 def is_listening(port: int, process: int | str = "self") -> bool:

@@ -1,5 +1,6 @@
 """Programs that others wrote, with options that are known to work: each a server and a client."""
 
+import re
 from dataclasses import dataclass, field
 
 
@@ -18,6 +19,11 @@ class Case:
     @property
     def name(self) -> str:
         return " ".join((self.program,) + self.options + self.asks)
+
+    @property
+    def is_reliable(self) -> bool:
+        """Whether it ends well when it has to wait for a processor, and a socket overflows."""
+        return re.search(r"(?i)\b(uc|ud)(\b|_)|_u[cd]_", self.name) is None
 
 
 def pingpong(kind: str, *options: str, iterations: int = 50, fixed: tuple[str, ...] = ()) -> Case:

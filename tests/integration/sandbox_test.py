@@ -17,6 +17,8 @@ from pairs import SECONDS_MAX, Pair, must_succeed, run_all
 
 OURS = ("verbena", "verbs_check", "verbs_check_asan", "loopback_check")
 VALGRIND_SECONDS = 150
+# Longer messages are more of the same there, half a minute of it.
+VALGRIND_SERVICE = f"rc:{1 << 20}"
 RIGHT = "every byte is right"
 # One thread runs at a time there. Unless it is told to be fair, one that computes keeps the others
 # waiting for longer than a peer is patient.
@@ -56,8 +58,8 @@ def a_container_runs_an_unmodified_program(bench: Bench) -> None:
 
 
 def valgrind_finds_nothing(bench: Bench) -> None:
-    pair_must_succeed(bench, *VALGRIND, bench.folder / "verbs_check", "rc", port_option=None,
-                      seconds=VALGRIND_SECONDS)
+    pair_must_succeed(bench, *VALGRIND, bench.folder / "verbs_check", VALGRIND_SERVICE,
+                      port_option=None, seconds=VALGRIND_SECONDS)
 
 
 def valgrind_finds_nothing_in_datagrams(bench: Bench) -> None:

@@ -1,8 +1,9 @@
 // A program on the plain verbs that looks at every byte, because the ones that measure do not.
 //
-// usage: verbs_check rc|uc|ud PORT [HOST]: a server, or with HOST its client. They go through the
-// same steps: one side acts, then both agree over TCP that it is done, and the other looks at what
-// is in its memory. The bytes around the message are looked at, too.
+// usage: verbs_check rc|uc|ud[:BYTES] PORT [HOST]: a server, or with HOST its client; no message is
+// longer than BYTES. They go through the same steps: one side acts, then both agree over TCP that
+// it is done, and the other looks at what is in its memory. The bytes around the message are looked
+// at, too.
 
 #include <infiniband/verbs.h>
 #include <netdb.h>
@@ -366,11 +367,12 @@ class Steps {
   size_t seed_ = 0;
 };
 
-void Run(Device& device, Peer& peer) {
+void Run(Device& device, Peer& peer, size_t longest) {
   Steps steps(device, peer);
   constexpr std::array<size_t, 12> kSizes = {1,     2,     63,     64,      1'023,    1'024,
                                              1'025, 4'097, 65'536, 262'145, 1U << 20, kMost};
   for (const size_t size : kSizes) {
+    if (size > longest) continue;
     // A datagram is a packet. A longer message on an unreliable connection may overrun the sockets.
     if (device.is(IBV_QPT_UD) && size > 1'024) continue;
     if (device.is(IBV_QPT_UC) && size > 65'536) continue;
@@ -389,13 +391,16 @@ void Run(Device& device, Peer& peer) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count < 3) Die("usage: verbs_check rc|uc|ud PORT [HOST]");
-  const std::string type = arguments[1];
+  if (count < 3) Die("usage: verbs_check rc|uc|ud[:BYTES] PORT [HOST]");
+  const std::string words = arguments[1];
+  const size_t colon = words.find(':');
+  const std::string type = words.substr(0, colon);
+  const size_t longest = colon == std::string::npos ? kMost : std::stoul(words.substr(colon + 1));
   Device device(type == "ud" ? IBV_QPT_UD : type == "uc" ? IBV_QPT_UC : IBV_QPT_RC);
   Peer peer(count > 3 ? arguments[3] : nullptr, arguments[2]);
   device.Connect(peer);
   peer.Meet();
-  Run(device, peer);
+  Run(device, peer, longest);
   peer.Meet();
   std::puts("every byte is right");
 }

@@ -3,9 +3,9 @@
 #include <functional>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <gtest/gtest.h>
 
+#include "tools/command_line.h"
 #include "tools/commands.h"
 
 namespace verbena::tools {
@@ -17,20 +17,14 @@ struct CommandRun {
   std::string output = {};
 };
 
-using AddCommand = std::function<void(CLI::App&, Outcome&)>;
+using AddCommand = std::function<void(Command, Outcome&)>;
 
-// CLI11 tells of wrong command lines by exceptions.
-inline CommandRun RunCommand(const AddCommand& add, const std::string& line) {
-  CLI::App app;
+inline CommandRun RunCommand(const AddCommand& add, const std::string& words) {
+  CommandLine line("test", "");
   CommandRun run;
-  add(app, run.outcome);
+  add(line.root(), run.outcome);
   testing::internal::CaptureStdout();
-  try {
-    app.parse(line);
-    run.parsed = true;
-  } catch (const CLI::ParseError&) {
-    run.parsed = false;
-  }
+  run.parsed = line.Run(words);
   run.output = testing::internal::GetCapturedStdout();
   return run;
 }

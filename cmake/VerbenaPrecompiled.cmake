@@ -1,0 +1,55 @@
+# Headers that are read once instead of in each file. Tests have them in every build. Other code has
+# them in the sanitizer builds only: in the release build a file that forgot an include must fail.
+
+set(VERBENA_COMMON_HEADERS
+    <algorithm> <array> <atomic> <deque> <functional> <memory> <optional> <span> <string>
+    <unordered_map> <variant> <vector> <tl/expected.hpp>)
+
+# verbena_shared_headers(<target> <header>...)
+#
+# Compiles the headers once, for all targets with the same options: with others the compilers would
+# refuse them, and -Winvalid-pch says so.
+function(verbena_shared_headers target)
+  set(source ${PROJECT_BINARY_DIR}/${target}.cc)
+  file(CONFIGURE OUTPUT ${source} CONTENT "// What is precompiled needs a source beside it.\n")
+  add_library(${target} OBJECT EXCLUDE_FROM_ALL ${source})
+  target_precompile_headers(${target} PRIVATE ${ARGN})
+endfunction()
+
+# verbena_precompile_for(<shared> <target> <headers of shared> [<header>...])
+#
+# Without headers of its own a target takes the shared ones.
+function(verbena_precompile_for shared target common)
+  if(ARGN)
+    target_precompile_headers(${target} PRIVATE ${common} ${ARGN})
+  else()
+    target_precompile_headers(${target} REUSE_FROM ${shared})
+  endif()
+endfunction()
+
+# verbena_precompile(<target> [<header>...])
+#
+# The common headers, and those that most files of the target include and that take long to read.
+function(verbena_precompile target)
+  if(NOT VERBENA_SANITIZE)
+    return()
+  endif()
+  if(NOT TARGET verbena_common_headers)
+    verbena_shared_headers(verbena_common_headers ${VERBENA_COMMON_HEADERS})
+  endif()
+  verbena_precompile_for(verbena_common_headers ${target} "${VERBENA_COMMON_HEADERS}" ${ARGN})
+endfunction()
+
+# verbena_precompile_test(<target> [<header>...])
+#
+# The same for a test, which is a program and not optimised.
+function(verbena_precompile_test target)
+  set(common ${VERBENA_COMMON_HEADERS} <gtest/gtest.h>)
+  if(NOT TARGET verbena_test_headers)
+    verbena_shared_headers(verbena_test_headers ${common})
+    set_target_properties(verbena_test_headers PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(verbena_test_headers PRIVATE -fPIE -O0)
+    target_link_libraries(verbena_test_headers PRIVATE GTest::gmock_main)
+  endif()
+  verbena_precompile_for(verbena_test_headers ${target} "${common}" ${ARGN})
+endfunction()
