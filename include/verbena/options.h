@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace verbena {
@@ -71,6 +72,10 @@ struct Options {
   uint64_t memory_budget = 0;
   // Where what does not fit is kept: a directory, or a file, which serves one region at a time.
   std::string swap = "/tmp";
+  // Called on a thread of the device with notes that cannot wait for TakeNotes, because the program
+  // may stand still: the swap file of managed memory is full, failing, or well again. It must
+  // neither call the device nor touch managed memory. Without it they are notes like others.
+  std::function<void(const std::string& note)> on_urgent_note = {};
   // How long a key that was given up is certain to be recognised as stale.
   std::chrono::nanoseconds key_quarantine = std::chrono::seconds(60);
   // Off: peers reach memory through windows only.

@@ -35,7 +35,7 @@ Engine::Engine(const Options& options, std::unique_ptr<fabric::UdpFabric> fabric
       qps(fabric->slot().value(), options.qps_max),
       paths(options.paths_max),
       groups(GroupLimits(options)),
-      managed(*this, pager),
+      managed(*this, pager, options.on_urgent_note),
       options_(options),
       fabric_(std::move(fabric)),
       trace_(std::move(trace)),

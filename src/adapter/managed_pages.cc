@@ -327,6 +327,7 @@ void ManagedPages::Finish(Pending pending) {
 }
 
 void ManagedPages::OnStore(paging::StoreReport report) {
+  if (on_urgent_note_) return on_urgent_note_(NoteOf(report));
   const EngineLock lock(engine_);
   AddNote(NoteOf(report));
 }

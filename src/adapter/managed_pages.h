@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -53,7 +54,10 @@ struct ManagedArena {
 // without it, because its thread waits for it.
 class ManagedPages {
  public:
-  ManagedPages(Engine& engine, Pager& pager) : engine_(engine), pager_(pager) {}
+  // `on_urgent_note` as in the adapter's options.
+  using OnNote = std::function<void(const std::string& note)>;
+  ManagedPages(Engine& engine, Pager& pager, OnNote on_urgent_note)
+      : engine_(engine), pager_(pager), on_urgent_note_(std::move(on_urgent_note)) {}
   ManagedPages(const ManagedPages&) = delete;
   ManagedPages& operator=(const ManagedPages&) = delete;
   // REQUIRES: EndAll was called, if there ever was an arena.
@@ -129,6 +133,7 @@ class ManagedPages {
 
   Engine& engine_;
   Pager& pager_;
+  const OnNote on_urgent_note_;
   std::vector<std::unique_ptr<ManagedArena>> arenas_;
   std::unordered_map<uint64_t, Pending> pending_;  // by ticket
   std::unordered_map<memory::Key, ManagedArena*> regions_;

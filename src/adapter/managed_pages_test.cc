@@ -1,7 +1,10 @@
 #include "adapter/managed_pages.h"
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -21,6 +24,12 @@ constexpr uint64_t kPage = 4'096, kPages = 256;
 class ManagedPagesTest : public testing::Test {
  protected:
   ManagedPagesTest() {
+    arena_ = *node_.adapter().MakeArena(TroubledOptions());
+    keys_ = *Register(arena_->cpu_base, arena_->size);
+    Connect(node_, qa_, node_, qb_, {.timeout = 18});  // a second: machines may be busy
+  }
+
+  managed::ArenaOptions TroubledOptions() const {
     managed::ArenaOptions options{.size = kPages * kPage, .budget = 64 * kPage};
     options.swap = testing::TempDir();
     options.compress = false;
@@ -29,9 +38,7 @@ class ManagedPagesTest : public testing::Test {
     options.wrap_swap_file = [this](std::unique_ptr<managed::SwapFile> file) {
       return std::make_unique<managed::TroubledSwapFile>(std::move(file), trouble_);
     };
-    arena_ = *node_.adapter().MakeArena(options);
-    keys_ = *Register(arena_->cpu_base, arena_->size);
-    Connect(node_, qa_, node_, qb_, {.timeout = 18});  // a second: machines may be busy
+    return options;
   }
 
   ErrorOr<memory::RegionKeys> Register(uint64_t address, uint64_t length) {
@@ -108,6 +115,26 @@ TEST_F(ManagedPagesTest, AFullStoreIsAnAccessErrorAndSaysSo) {
     EXPECT_EQ(reinterpret_cast<const uint8_t*>(arena_->cpu_base)[i * kPage], uint8_t(i)) << i;
   }
   trouble_->is_full = false;
+}
+
+// Whoever could ask for notes may be the one that stands still.
+TEST_F(ManagedPagesTest, AFullStoreIsToldWhileTheProgramStandsStill) {
+  std::atomic<bool> is_told = false;
+  Options options = TestOptions();
+  options.on_urgent_note = [&](const std::string& note) {
+    if (note.find("cannot grow") != std::string::npos) is_told = true;
+  };
+  TestNode node("127.0.0.1", kPage, options);
+  ManagedArena* const arena = *node.adapter().MakeArena(TroubledOptions());
+  trouble_->is_full = true;
+  std::thread program(
+      [arena] { std::memset(reinterpret_cast<void*>(arena->cpu_base), 1, arena->size); });
+  for (const Time end = Now() + Seconds(10); !is_told && Now() < end;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_TRUE(is_told);
+  trouble_->is_full = false;
+  program.join();
 }
 
 TEST_F(ManagedPagesTest, ARegionIsCountedUntilItGoes) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/time.h"
@@ -89,6 +90,10 @@ struct Options {
   // does not fit is in `swap`, a directory or a file. See docs/managed.md.
   uint64_t memory_budget = 0;
   std::string swap = "/tmp";
+
+  // Told, on the thread of an arena, that its swap file is full, failing, or well again: whoever
+  // would ask for notes may be waiting for that arena. Must not wait for the adapter.
+  std::function<void(const std::string& note)> on_urgent_note = {};
 
   // Whether the system is asked to tell when the program gives pages up. Off, because programs
   // notice: giving up a page takes 40 times as long, a range of which a part is registered cannot

@@ -80,6 +80,7 @@ Options Settings::ToOptions() const {
   options.memory_budget = memory_budget;
   if (!swap.empty()) options.swap = swap;
   options.trace = trace;
+  options.on_urgent_note = [](const std::string& note) { Log(LogLevel::kWarning, note); };
   return options;
 }
 

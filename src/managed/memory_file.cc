@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,12 +37,22 @@ std::byte* ReserveAddresses(uint64_t size, uint64_t alignment) {
   return first + before;
 }
 
+bool MayBeFile(uint64_t size) {
+  rlimit limit{};
+  CHECK(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+  return size <= limit.rlim_cur;
+}
+
 }  // namespace
 
 ErrorOr<std::unique_ptr<MemoryFile>> MemoryFile::MakeFile(uint64_t size, PageShift granule) {
   const std::optional<uint64_t> rounded = RoundUp(size, granule);
   if (size == 0 || !rounded || *rounded >> granule.value() > UINT32_MAX) {
     return Fail(Error{EINVAL, "managed memory of this size is not to be had"});
+  }
+  // The system would end the program by SIGXFSZ.
+  if (!MayBeFile(*rounded)) {
+    return Fail(Error{EFBIG, "managed memory is a file, and longer than files may be (ulimit -f)"});
   }
   FileDescriptor file(memfd_create("verbena-managed", MFD_CLOEXEC));
   if (!file.is_open()) return Fail(SystemError("memfd_create"));

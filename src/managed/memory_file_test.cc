@@ -1,10 +1,12 @@
 #include "managed/memory_file.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -23,6 +25,18 @@ TEST(MemoryFile, CostsNothingUntilItIsTouched) {
   EXPECT_EQ(memory->resident_bytes(), 0u);
   EXPECT_FALSE(memory->IsResident(0));
   EXPECT_EQ(memory->granule_count(), 1u << 18);
+}
+
+TEST(MemoryFileDeathTest, LongerThanFilesMayBeIsRefusedAndNoSignal) {
+  const auto make = [] {
+    const rlimit limit{.rlim_cur = 4 * 4096, .rlim_max = RLIM_INFINITY};
+    const bool is_set = setrlimit(RLIMIT_FSIZE, &limit) == 0;
+    const bool fits = MemoryFile::Make(4 * 4096, kSmall).has_value();
+    const auto longer = MemoryFile::Make(5 * 4096, kSmall);
+    const bool is_told = !longer && longer.error().text.find("ulimit -f") != std::string::npos;
+    _exit(is_set && fits && is_told ? 0 : 1);
+  };
+  EXPECT_EXIT(make(), testing::ExitedWithCode(0), "");
 }
 
 TEST(MemoryFile, BothViewsShowTheSameBytes) {

@@ -98,10 +98,15 @@ std::string CheckBudget(const std::string& text) {
 
 // The program would otherwise go on without a budget, and say so too late.
 std::string CheckSwap(const std::string& path) {
-  const bool exists = fs::exists(path);
-  const std::string asked = exists ? path : fs::absolute(path).parent_path().string();
-  if (access(asked.c_str(), W_OK) == 0) return "";
-  return "cannot write to " + asked + ": " + std::strerror(errno);
+  if (path.empty()) return "names nothing; one is /var/tmp";
+  const auto refuse = [](const std::string& what) { return what + ": " + std::strerror(errno); };
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) {
+    return access(path.c_str(), W_OK) == 0 ? "" : refuse("cannot write to " + path);
+  }
+  const std::string folder = fs::absolute(path).parent_path().string();
+  if (access(folder.c_str(), W_OK) == 0) return "";
+  return refuse("there is no " + path + ", and cannot write to " + folder);
 }
 
 void AddBudgetOptions(Command command, Choices& choices, const CommandOption& pin) {

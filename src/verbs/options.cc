@@ -39,6 +39,7 @@ adapter::Options ToAdapter(const Options& options) {
   to.page_events = options.page_events;
   to.memory_budget = options.memory_budget;
   to.swap = options.swap;
+  to.on_urgent_note = options.on_urgent_note;
   to.memory.key_quarantine = ToAdapter(options.key_quarantine);
   to.memory.remote_through_regions = options.remote_through_regions;
   to.base_port = options.base_port;

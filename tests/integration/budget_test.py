@@ -61,9 +61,9 @@ class World:
         for library in libraries.glob("libibverbs.so*"):
             shutil.copy(library, self.bench.folder / "lib", follow_symlinks=False)
 
-    def run(self, *program, budget="2M", swap: Path | None = None) -> list:
+    def run(self, *program, budget="2M", swap: str | None = None) -> list:
         return [self.bench.folder / "bin" / "verbena", "run", "--memory-budget", budget, "--swap",
-                swap or self.bench.folder / "swap", "--stats", "--", *program]
+                self.bench.folder / "swap" if swap is None else swap, "--stats", "--", *program]
 
     def pair(self, *program) -> Pair:
         return Pair(self.bench, *self.run(*program))
@@ -136,7 +136,8 @@ def small_memory_is_native_and_says_so(world: World) -> None:
 
 def what_cannot_be_is_said_before_the_program_starts(world: World) -> None:
     for wrong, words in ((dict(budget="lots"), "is no size"), (dict(budget="1K"), "at least 1M"),
-                         (dict(swap=Path("/no/such/folder/swap")), "cannot write")):
+                         (dict(swap="/no/such/folder/swap"), "cannot write"),
+                         (dict(swap=""), "names nothing")):
         process = world.bench.start(world.run("echo", "started", **wrong))
         code = process.wait(SECONDS_MAX)
         assert code != 0, f"{wrong}: {code}"
