@@ -54,14 +54,15 @@ bool FitsBudget(const ManagedArena& arena) {
   return arena.arena->report().budget_bytes >= arena.size;
 }
 
-// A store that is full and well by turns must not fill memory with what it says.
+// A store that is full and well by turns must not fill memory, or a screen, with what it says.
 constexpr size_t kNotesMax = 100;
 
 const char* NoteOf(paging::StoreReport report) {
   switch (report) {
     case paging::StoreReport::kFull:
       return "the swap file of managed memory cannot grow: what does not fit stays in memory, and "
-             "accesses that need more wait; make room on its disk, or raise swap_bytes_max";
+             "accesses that need more wait; make room on its disk, or raise swap_bytes_max if it "
+             "was set";
     case paging::StoreReport::kFailing:
       return "the swap file of managed memory cannot be written: what was to leave stays in "
              "memory, and accesses that need more wait; see the system's log for its disk";
@@ -327,7 +328,10 @@ void ManagedPages::Finish(Pending pending) {
 }
 
 void ManagedPages::OnStore(paging::StoreReport report) {
-  if (on_urgent_note_) return on_urgent_note_(NoteOf(report));
+  if (on_urgent_note_) {
+    if (urgent_notes_.fetch_add(1) < kNotesMax) on_urgent_note_(NoteOf(report));
+    return;
+  }
   const EngineLock lock(engine_);
   AddNote(NoteOf(report));
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -134,6 +136,7 @@ class ManagedPages {
   Engine& engine_;
   Pager& pager_;
   const OnNote on_urgent_note_;
+  std::atomic<size_t> urgent_notes_ = 0;
   std::vector<std::unique_ptr<ManagedArena>> arenas_;
   std::unordered_map<uint64_t, Pending> pending_;  // by ticket
   std::unordered_map<memory::Key, ManagedArena*> regions_;
