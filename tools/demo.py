@@ -96,4 +96,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except (OSError, subprocess.SubprocessError) as error:  # a program has said why itself
+        sys.exit(f"demo: {error}")
