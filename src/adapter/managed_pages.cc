@@ -170,9 +170,9 @@ std::unique_ptr<ManagedArena> ManagedPages::Remove(const ManagedArena* arena) {
       ++at;
       continue;
     }
-    Pending pending = std::move(at->second);
+    const Pending pending = at->second;
     at = pending_.erase(at);
-    Finish(std::move(pending));
+    Finish(pending);
   }
   return removed;
 }
@@ -302,7 +302,7 @@ void ManagedPages::OnReady(uint64_t ticket, const managed::Answer& answer) {
   const EngineLock lock(engine_);
   const auto found = pending_.find(ticket);
   if (found == pending_.end()) return;  // its arena is about to end
-  Pending pending = std::move(found->second);
+  Pending pending = found->second;
   pending_.erase(found);
   PageJob& job = pending.job;
   // What the program has unmapped meanwhile is not to be had.
@@ -316,11 +316,11 @@ void ManagedPages::OnReady(uint64_t ticket, const managed::Answer& answer) {
   const bool goes_on = pending.waiter == nullptr && job.is_mapped && job.brought < job.page_count &&
                        FitsBudget(*pending.arena);
   const PageJob rest = RestAfter(job, job.brought);
-  Finish(std::move(pending));
+  Finish(pending);
   if (goes_on) static_cast<void>(Ask(rest, nullptr));
 }
 
-void ManagedPages::Finish(Pending pending) {
+void ManagedPages::Finish(const Pending& pending) {
   if (pending.waiter == nullptr) return pager_.Finish(pending.job);
   const std::lock_guard lock(pending.waiter->mutex);
   pending.waiter->job = pending.job;

@@ -130,7 +130,7 @@ class ManagedPages {
   void OnUnmap(std::span<const std::span<std::byte>> ranges) VERBENA_EXCLUDES(engine_);
   void OnGone(const std::byte* first, const std::byte* last) VERBENA_EXCLUDES(engine_);
   void OnStore(paging::StoreReport report) VERBENA_EXCLUDES(engine_);
-  void Finish(Pending pending);
+  void Finish(const Pending& pending);
   std::unique_ptr<ManagedArena> Remove(const ManagedArena* arena);
 
   Engine& engine_;
