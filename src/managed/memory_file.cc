@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "managed/file_size_limit.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -37,12 +37,6 @@ std::byte* ReserveAddresses(uint64_t size, uint64_t alignment) {
   return first + before;
 }
 
-bool MayBeFile(uint64_t size) {
-  rlimit limit{};
-  CHECK(getrlimit(RLIMIT_FSIZE, &limit) == 0);
-  return size <= limit.rlim_cur;
-}
-
 }  // namespace
 
 ErrorOr<std::unique_ptr<MemoryFile>> MemoryFile::MakeFile(uint64_t size, PageShift granule) {
@@ -50,8 +44,7 @@ ErrorOr<std::unique_ptr<MemoryFile>> MemoryFile::MakeFile(uint64_t size, PageShi
   if (size == 0 || !rounded || *rounded >> granule.value() > UINT32_MAX) {
     return Fail(Error{EINVAL, "managed memory of this size is not to be had"});
   }
-  // The system would end the program by SIGXFSZ.
-  if (!MayBeFile(*rounded)) {
+  if (!MayBeFileOf(*rounded)) {
     return Fail(Error{EFBIG, "managed memory is a file, and longer than files may be (ulimit -f)"});
   }
   FileDescriptor file(memfd_create("verbena-managed", MFD_CLOEXEC));

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "managed/file_size_limit.h"
 #include "managed/thread_swap_file.h"
 #include "managed/uring_swap_file.h"
 
@@ -57,6 +58,7 @@ ErrorOr<FileDescriptor> OpenSwap(const std::string& path) {
 }
 
 int ReserveIn(int fd, uint64_t from, uint64_t to) {
+  if (!MayBeFileOf(to)) return EFBIG;
   while (fallocate(fd, 0, static_cast<off_t>(from), static_cast<off_t>(to - from)) != 0) {
     if (errno == EINTR) continue;
     if (errno != EOPNOTSUPP) return errno;

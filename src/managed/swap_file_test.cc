@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -53,6 +54,17 @@ TEST(OpenSwap, EmptiesAFileThatIsThere) {
   struct stat status {};
   ASSERT_EQ(fstat(file->get(), &status), 0);
   EXPECT_EQ(status.st_size, 0);
+}
+
+TEST(ReserveInDeathTest, LongerThanFilesMayBeIsRefusedAndNoSignal) {
+  const auto reserve = [] {
+    const auto file = OpenSwap(testing::TempDir());
+    const rlimit limit{.rlim_cur = 8192, .rlim_max = RLIM_INFINITY};
+    const bool is_set = setrlimit(RLIMIT_FSIZE, &limit) == 0;
+    const bool fits = ReserveIn(file->get(), 0, 8192) == 0;
+    _exit(is_set && fits && ReserveIn(file->get(), 8192, 8193) == EFBIG ? 0 : 1);
+  };
+  EXPECT_EXIT(reserve(), testing::ExitedWithCode(0), "");
 }
 
 TEST(OpenSwap, RefusesAFileInUse) {

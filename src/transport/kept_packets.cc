@@ -6,7 +6,7 @@ namespace verbena::transport {
 
 bool KeptPackets::Keep(const wire::Packet& packet) {
   const auto bytes = packet.bytes();
-  if (bytes.size() > kBytesMax - size_) return false;
+  if (bytes.size() > kBytesMax - size_ || packets_.size() == kPacketsMax) return false;
   packets_.emplace_back(bytes.begin(), bytes.end());
   size_ += bytes.size();
   return true;
@@ -29,7 +29,7 @@ void KeptPackets::Clear() {
 }
 
 bool KeptPackets::IsConsistent() const {
-  return size_ <= kBytesMax && packets_.empty() == (size_ == 0);
+  return size_ <= kBytesMax && packets_.size() <= kPacketsMax && packets_.empty() == (size_ == 0);
 }
 
 }  // namespace verbena::transport

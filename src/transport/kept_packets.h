@@ -15,6 +15,9 @@ class KeptPackets {
   // What a fast network brings in the milliseconds that a disk takes. A bound is needed for what a
   // peer can have us hold.
   static constexpr size_t kBytesMax = size_t{4} << 20;
+  // As many of the smallest path MTU: empty ones, of which each takes memory of its own, are not
+  // more.
+  static constexpr size_t kPacketsMax = kBytesMax / 256;
 
   // False if there is no room for it.
   [[nodiscard]] bool Keep(const wire::Packet& packet);

@@ -50,5 +50,13 @@ TEST(KeptPacketsTest, TakeBoundedMemory) {
   EXPECT_TRUE(kept.IsConsistent());
 }
 
+TEST(KeptPacketsTest, EmptyOnesAreBoundedByTheirNumber) {
+  KeptPackets kept;
+  size_t count = 0;
+  while (count <= KeptPackets::kPacketsMax && KeepOne(kept, 1)) ++count;
+  EXPECT_EQ(count, KeptPackets::kPacketsMax);
+  EXPECT_TRUE(kept.IsConsistent());
+}
+
 }  // namespace
 }  // namespace verbena::transport
