@@ -14,7 +14,7 @@ enum class ErrorCode : uint8_t {
   kInUse,         // EBUSY: something still depends on it
   kNotPermitted,  // EPERM
   kNotSupported,  // EOPNOTSUPP
-  kSystem,        // the operating system refused; the text says what
+  kSystem,        // the operating system refused: Error::os_error, and the text says what
   kForked,        // this process is a child of the one that opened the device
   kOverflow,      // a completion queue lost a completion, and is of no further use
 };
@@ -25,6 +25,7 @@ const char* NameOf(ErrorCode code);  // "in use"
 struct Error {
   ErrorCode code = ErrorCode::kInvalid;
   std::string text = {};
+  int os_error = 0;  // of kSystem: the errno, where there is one
 };
 
 // What a call of the control path returns. On failure nothing has changed.

@@ -27,7 +27,9 @@ Options Seeded(Options options) {
   return options;
 }
 
-Error ErrorOf(const fabric::FabricError& error) { return {ErrorCode::kSystem, error.words}; }
+Error ErrorOf(const fabric::FabricError& error) {
+  return {ErrorCode::kSystem, error.words, error.code};
+}
 
 ErrorCode CodeOf(queue::PostError error) {
   return error == queue::PostError::kFull ? ErrorCode::kLimit : ErrorCode::kInvalid;

@@ -224,7 +224,7 @@ ErrorOr<void> Adapter::AttachMulticast(QueuePair& qp, const wire::IpAddress& gid
   const auto joined = fabric::JoinGroup(engine.fabric().socket(), FabricAddress(group));
   if (joined) return {};
   static_cast<void>(engine.groups.Detach(group, qp.number()));
-  return Fail(Error{ErrorCode::kSystem, joined.error().words});
+  return Fail(Error{ErrorCode::kSystem, joined.error().words, joined.error().code});
 }
 
 ErrorOr<void> Adapter::DetachMulticast(QueuePair& qp, const wire::IpAddress& gid) {

@@ -3,10 +3,7 @@
 #include <sys/timerfd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
-#include <cstring>
-#include <string>
 
 #include "base/check.h"
 
@@ -27,9 +24,7 @@ itimerspec AtTime(Time time) {
 
 ErrorOr<Alarm> Alarm::Make() {
   const int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-  if (fd < 0) {
-    return Fail(Error{ErrorCode::kSystem, std::string("timerfd: ") + std::strerror(errno)});
-  }
+  if (fd < 0) return Fail(SystemError("timerfd"));
   return Alarm(fabric::FileDescriptor(fd));
 }
 

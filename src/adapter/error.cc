@@ -1,5 +1,8 @@
 #include "adapter/error.h"
 
+#include <cerrno>
+#include <cstring>
+
 #include "base/check.h"
 
 namespace verbena::adapter {
@@ -60,6 +63,11 @@ const char* NameOf(ErrorCode code) {
 }
 
 Error ErrorOf(MemoryError error) { return {CodeOf(error), NameOf(error)}; }
+
+Error SystemError(std::string_view what) {
+  const int os_error = errno;
+  return {ErrorCode::kSystem, std::string(what) + ": " + std::strerror(os_error), os_error};
+}
 
 Error LimitError(uint64_t limit, const char* of_what, const char* option) {
   return {ErrorCode::kLimit, "the limit of " + std::to_string(limit) + " " + of_what +

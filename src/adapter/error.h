@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "memory/memory_error.h"
@@ -16,7 +17,7 @@ enum class ErrorCode : uint8_t {
   kInUse,         // EBUSY: something still depends on it
   kNotPermitted,  // EPERM
   kNotSupported,  // EOPNOTSUPP
-  kSystem,        // the operating system refused; the text says what
+  kSystem,        // the operating system refused: os_error, and the text says what
   kForked,        // this process is a child of the one that opened the adapter
 };
 
@@ -26,12 +27,16 @@ const char* NameOf(ErrorCode code);
 struct Error {
   ErrorCode code;
   std::string text;
+  int os_error = 0;  // of kSystem: the errno, where there is one
 };
 
 template <class T>
 using ErrorOr = Result<T, Error>;
 
 [[nodiscard]] Error ErrorOf(memory::MemoryError error);
+
+// "what: reason of the system", for the errno that the last system call left.
+[[nodiscard]] Error SystemError(std::string_view what);
 
 // "the limit of 16384 queue pairs is reached (Options::qps_max)"
 [[nodiscard]] Error LimitError(uint64_t limit, const char* of_what, const char* option);

@@ -3,18 +3,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdint>
-#include <cstring>
-#include <string>
 
 namespace verbena::adapter {
 
 ErrorOr<EventFile> EventFile::Open(bool counted) {
   const int fd = eventfd(0, EFD_CLOEXEC | (counted ? EFD_SEMAPHORE : 0));
-  if (fd < 0) {
-    return Fail(Error{ErrorCode::kSystem, std::string("eventfd: ") + std::strerror(errno)});
-  }
+  if (fd < 0) return Fail(SystemError("eventfd"));
   return EventFile(fabric::FileDescriptor(fd));
 }
 

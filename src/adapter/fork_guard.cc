@@ -3,19 +3,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-#include <string>
+#include <cstddef>
 #include <utility>
 
 namespace verbena::adapter {
 namespace {
 
 size_t PageBytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
-
-Error SystemError(const char* what) {
-  return {ErrorCode::kSystem, std::string(what) + ": " + std::strerror(errno)};
-}
 
 }  // namespace
 

@@ -31,6 +31,10 @@ void ForEachView(const ManagedArena& arena, Fn fn) {
   }
 }
 
+Error ErrorOf(const managed::Error& error) {
+  return {ErrorCode::kSystem, error.text, error.number};
+}
+
 Error PartlyManaged(const ManagedArena& arena) {
   if (arena.adoption == nullptr) {
     return {ErrorCode::kInvalid, "only a part of the bytes is managed memory"};
@@ -111,7 +115,7 @@ ManagedArena* ManagedPages::Add(std::unique_ptr<ManagedArena> arena) {
 ErrorOr<ManagedArena*> ManagedPages::Make(managed::ArenaOptions options) {
   options.now = &Now;
   auto made = managed::Arena::Make(options, Callbacks());
-  if (!made) return Fail(Error{ErrorCode::kSystem, made.error().text});
+  if (!made) return Fail(ErrorOf(made.error()));
   auto arena = std::make_unique<ManagedArena>();
   arena->own = std::move(*made);
   arena->arena = arena->own.get();
@@ -124,7 +128,7 @@ ErrorOr<ManagedArena*> ManagedPages::Make(managed::ArenaOptions options) {
 ErrorOr<ManagedArena*> ManagedPages::Adopt(managed::ArenaOptions options) {
   options.now = &Now;
   auto prepared = managed::Adoption::Prepare(options, Callbacks());
-  if (!prepared) return Fail(Error{ErrorCode::kSystem, prepared.error().text});
+  if (!prepared) return Fail(ErrorOf(prepared.error()));
   auto prepared_arena = std::make_unique<ManagedArena>();
   prepared_arena->adoption = std::move(*prepared);
   prepared_arena->arena = &prepared_arena->adoption->arena();
@@ -140,7 +144,7 @@ ErrorOr<ManagedArena*> ManagedPages::Adopt(managed::ArenaOptions options) {
   std::unique_ptr<ManagedArena> removed;
   const EngineLock lock(engine_);
   removed = Remove(arena);
-  return Fail(Error{ErrorCode::kSystem, taken.error().text});
+  return Fail(ErrorOf(taken.error()));
 }
 
 managed::ArenaReport ManagedPages::GiveBack(ManagedArena* arena) {

@@ -40,7 +40,7 @@ Error ErrorOfLock(int error, uint64_t bytes) {
   } else {
     text += std::strerror(error);
   }
-  return {is_limit ? ErrorCode::kLimit : ErrorCode::kSystem, text};
+  return {is_limit ? ErrorCode::kLimit : ErrorCode::kSystem, text, error};
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ ErrorOr<std::unique_ptr<Trace>> Trace::Open(const std::string& path) {
   constexpr mode_t kMode = 0644;
   fabric::FileDescriptor file(
       open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, kMode));
-  if (!file.is_open()) return Fail(Error{ErrorCode::kSystem, "cannot open the " + Words(path)});
+  if (!file.is_open()) return Fail(SystemError("cannot open the trace " + path));
   // Not make_unique: the constructor is private.
   return std::unique_ptr<Trace>(new Trace(path, std::move(file)));
 }

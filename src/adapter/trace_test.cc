@@ -198,6 +198,7 @@ TEST_F(OneTraceTest, AFileThatCannotBeOpenedIsSaid) {
   const auto opened = Adapter::Open(options);
   ASSERT_FALSE(opened.has_value());
   EXPECT_EQ(opened.error().code, ErrorCode::kSystem);
+  EXPECT_NE(opened.error().os_error, 0);
   EXPECT_NE(opened.error().text.find(options.trace), std::string::npos) << opened.error().text;
 }
 

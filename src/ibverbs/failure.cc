@@ -1,5 +1,6 @@
 #include "ibverbs/failure.h"
 
+#include <cstring>
 #include <string>
 
 #include "ibverbs/log.h"
@@ -28,11 +29,21 @@ int ErrnoOf(ErrorCode code) {
   return EIO;
 }
 
+int ErrnoOf(const Error& error) {
+  const bool has_own = error.code == ErrorCode::kSystem && error.os_error != 0;
+  return has_own ? error.os_error : ErrnoOf(error.code);
+}
+
+Error SystemError(std::string_view what) {
+  const int os_error = errno;
+  return {ErrorCode::kSystem, std::string(what) + ": " + std::strerror(os_error), os_error};
+}
+
 int Failed(std::string_view call, const Error& error) {
   // The program is told a number only. A limit can be raised by its user, who should know.
   const bool limit = error.code == ErrorCode::kLimit || error.code == ErrorCode::kSystem;
   Log(limit ? LogLevel::kWarning : LogLevel::kDebug, std::string(call) + ": " + error.text);
-  errno = ErrnoOf(error.code);
+  errno = ErrnoOf(error);
   return errno;
 }
 

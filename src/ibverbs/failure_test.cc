@@ -16,6 +16,16 @@ TEST(FailureTest, EveryCodeHasItsNumber) {
   EXPECT_EQ(ErrnoOf(ErrorCode::kOverflow), EOVERFLOW);
 }
 
+TEST(FailureTest, WhatTheSystemRefusedHasTheSystemsNumber) {
+  EXPECT_EQ(ErrnoOf(Error{ErrorCode::kSystem, "eventfd", EMFILE}), EMFILE);
+  EXPECT_EQ(ErrnoOf(Error{ErrorCode::kSystem, "nobody knows"}), EIO);
+  EXPECT_EQ(ErrnoOf(Error{ErrorCode::kLimit, "pinned", EAGAIN}), ENOMEM);
+  errno = ENFILE;
+  const Error error = SystemError("memfd_create");
+  EXPECT_EQ(error.text, "memfd_create: Too many open files in system");
+  EXPECT_EQ(ErrnoOf(error), ENFILE);
+}
+
 TEST(FailureTest, IsReturnedOrLeftInErrno) {
   errno = 0;
   EXPECT_EQ(Failed("ibv_x", {ErrorCode::kInUse, "words"}), EBUSY);

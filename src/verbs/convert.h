@@ -29,7 +29,7 @@ static_assert(static_cast<int>(ErrorCode::kForked) ==
   return static_cast<ErrorCode>(code);
 }
 [[nodiscard]] inline Error FromAdapter(const adapter::Error& error) {
-  return {FromAdapter(error.code), error.text};
+  return {FromAdapter(error.code), error.text, error.os_error};
 }
 [[nodiscard]] inline ErrorOr<void> FromAdapter(const adapter::ErrorOr<void>& result) {
   if (!result) return Fail(FromAdapter(result.error()));
