@@ -83,10 +83,16 @@ class OwnProcessor {
 
 // A device with what all connections of one end share.
 struct End {
-  explicit End(const Options& options) : context(Must(Context::Open(options))) {}
+  explicit End(const Options& options) : context(Must(Context::Open(Dedicated(options)))) {}
 
   [[nodiscard]] MemoryRegion Register(std::span<std::byte> bytes) const {
     return Must(MemoryRegion::Register(domain, bytes, Access::kAll));
+  }
+
+  // Both ends are nodes of their own, in one process.
+  static Options Dedicated(Options options) {
+    options.dedicated_adapter = true;
+    return options;
   }
 
   Context context;

@@ -17,15 +17,17 @@
 namespace verbena {
 
 namespace verbs {
-struct ContextObject;
+struct OpenContext;
 }
 
-// A device that this process has opened; everything else is made from one. Each is a channel
-// adapter of its own: a process may open several, and they talk to each other as any two do.
+// A device that this process has opened; everything else is made from one. Contexts with equal
+// options share a channel adapter, and with it the endpoint, the limits and the counters, unless
+// Options::dedicated_adapter says otherwise. Objects of one context are refused by another, and
+// each context hears of the asynchronous events of its own objects and of the port.
 //
 // After a fork the child's copies of all objects are dead: each call says kForked, and to destroy
 // them touches nothing of the parent's. A child opens the device anew.
-class Context : public Handle<verbs::ContextObject> {
+class Context : public Handle<verbs::OpenContext> {
  public:
   [[nodiscard]] static ErrorOr<Context> Open(const Options& options = {});
   Context() = default;
@@ -42,17 +44,21 @@ class Context : public Handle<verbs::ContextObject> {
   // The same of an interface, for ways of the kind of its address.
   [[nodiscard]] static PathMtu LargestMtu(const GidEntry& entry);
 
+  // Of the adapter, with all contexts that share it.
   [[nodiscard]] ErrorOr<DeviceCounters> Query() const;
+  // Of all adapters that this process has opened, those that were closed included.
+  [[nodiscard]] static DeviceCounters QueryProcess();
   // What a person should know about this machine, a line each; told once.
   [[nodiscard]] std::vector<std::string> TakeNotes() const;
 
-  // Asynchronous events. The file is readable while there are some, and the program may make it
-  // non-blocking. WaitEvent waits for one, as the file says: nullopt if none came, or a signal did.
+  // Asynchronous events of what was made from this context, and of the port. The file is readable
+  // while there are some, and the program may make it non-blocking. WaitEvent waits for one, as the
+  // file says: nullopt if none came, or a signal did.
   [[nodiscard]] int events_fd() const;
   [[nodiscard]] std::optional<AsyncEvent> WaitEvent() const;
 
  private:
-  explicit Context(std::shared_ptr<verbs::ContextObject> object) : Handle(std::move(object)) {}
+  explicit Context(std::shared_ptr<verbs::OpenContext> object) : Handle(std::move(object)) {}
 };
 
 }  // namespace verbena

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 
 namespace verbena {
@@ -14,6 +13,14 @@ inline constexpr uint32_t kSgesMax = 32;
 // Every limit of a device with its default and its reason. A call that meets a limit fails with
 // ErrorCode::kLimit and says in words which one it was.
 struct Options {
+  // --- Sharing. ---
+
+  // Contexts of a process whose options are equal share one adapter: one endpoint on the network,
+  // one progress thread, one set of limits. This asks for an adapter of the context's own, which
+  // nobody else gets: for a program that is several nodes at once, or whose threads should not
+  // wait for each other's engine.
+  bool dedicated_adapter = false;
+
   // --- Objects. ---
 
   uint32_t qps_max = 16'384;
@@ -21,8 +28,9 @@ struct Options {
   uint32_t srqs_max = 4'096;
   uint32_t tags_max = 1'024;  // tagged receives of one queue, which a message may look at all of
   uint32_t xrc_domains_max = 1'024;
-  uint32_t channels_max = 4'096;  // a file descriptor each
-  uint32_t paths_max = 65'536;    // one a connected queue pair, one an address handle
+  uint32_t channels_max = 4'096;   // a file descriptor each
+  uint32_t contexts_max = 16'384;  // of one adapter; likewise
+  uint32_t paths_max = 65'536;     // one a connected queue pair, one an address handle
   uint32_t multicast_groups_max = 256;
   uint32_t multicast_members_max = 256;  // of one group; each costs a copy of every datagram
   // Processes of one machine that can be in groups: a datagram to a group is sent once for each.
@@ -47,7 +55,7 @@ struct Options {
   // When work waits for room in a socket or a table: how soon to try again, if nobody polls.
   std::chrono::nanoseconds work_retry = std::chrono::microseconds(100);
 
-  size_t events_max = 4'096;  // asynchronous ones that nobody has taken
+  size_t events_max = 4'096;  // asynchronous ones of a context that nobody has taken
 
   // --- The thread that works while the program does not. ---
 
@@ -68,14 +76,16 @@ struct Options {
   bool page_events = false;
   // Bytes of registered memory that may be in memory at a time, at least 1 MiB; 0: no limit. What
   // the program registers is put under it where that is possible, and notes say where it is not:
-  // see docs/managed.md. Not together with `pin`.
+  // see docs/managed.md. Not together with `pin`. A process has one budget: contexts share it, and
+  // an adapter that would bring a second one is refused with kInUse.
   uint64_t memory_budget = 0;
   // Where what does not fit is kept: a directory, or a file, which serves one region at a time.
   std::string swap = "/tmp";
   // Called on a thread of the device with notes that cannot wait for TakeNotes, because the program
   // may stand still: the swap file of managed memory is full, failing, or well again. It must
-  // neither call the device nor touch managed memory. Without it they are notes like others.
-  std::function<void(const std::string& note)> on_urgent_note = {};
+  // neither call the device nor touch managed memory. Without it they are notes like others. A
+  // plain function, because contexts that name the same one share an adapter.
+  void (*on_urgent_note)(const std::string& note) = nullptr;
   // How long a key that was given up is certain to be recognised as stale.
   std::chrono::nanoseconds key_quarantine = std::chrono::seconds(60);
   // Off: peers reach memory through windows only.
@@ -92,6 +102,8 @@ struct Options {
   // A file that every packet is appended to, sent or received, the short cut within a process
   // included, as pcapng, which Wireshark reads. Several devices may share one. None if empty.
   std::string trace = {};
+
+  friend bool operator==(const Options&, const Options&) = default;
 };
 
 }  // namespace verbena

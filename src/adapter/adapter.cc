@@ -66,12 +66,12 @@ Result<void, ErrorCode> Posted(const Result<T, queue::PostError>& result) {
 }  // namespace
 
 Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
-                      EventFile event_file, std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm,
+                      std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm,
                       std::unique_ptr<Trace> trace)
     : options(with),
       fork_guard(std::move(guard)),
       wake(std::move(wake_file)),
-      events(std::move(event_file), options.events_max),
+      events(options.contexts_max),
       page_events(OpenPageEvents(options, page_events_note)),
       pager(
           options.pager_threads, BestPopulateMethod(), [this] { keeper.Notice(); },
@@ -97,8 +97,6 @@ ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const Options& options) {
   if (!guard) return Fail(guard.error());
   auto wake = EventFile::Open(false);
   if (!wake) return Fail(wake.error());
-  auto events = EventFile::Open(true);
-  if (!events) return Fail(events.error());
   auto alarm = Alarm::Make();
   if (!alarm) return Fail(alarm.error());
   auto fabric = fabric::UdpFabric::Open(FabricOptions(options));
@@ -110,8 +108,7 @@ ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const Options& options) {
     trace = std::move(*opened);
   }
   auto parts = std::make_unique<Parts>(Seeded(options), std::move(*guard), std::move(*wake),
-                                       std::move(*events), std::move(*fabric), std::move(*alarm),
-                                       std::move(trace));
+                                       std::move(*fabric), std::move(*alarm), std::move(trace));
   // Not make_unique: the constructor is private.
   return std::unique_ptr<Adapter>(new Adapter(std::move(parts)));
 }
@@ -228,13 +225,6 @@ void Adapter::RequestNotify(Cq& cq, queue::CompletionQueue::Wanted wanted) {
   if (parts_->fork_guard.is_child()) return;
   cq.ArmForEvent(wanted);
   parts_->keeper.BeAttentive();
-}
-
-int Adapter::events_fd() const { return parts_->events.fd(); }
-
-std::optional<Event> Adapter::WaitEvent() {
-  if (parts_->fork_guard.is_child()) return std::nullopt;
-  return parts_->events.Wait();
 }
 
 }  // namespace verbena::adapter

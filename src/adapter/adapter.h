@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "adapter/advice.h"
-#include "adapter/async_events.h"
 #include "adapter/completion_channel.h"
 #include "adapter/counters.h"
 #include "adapter/error.h"
+#include "adapter/event_queue.h"
 #include "adapter/managed_pages.h"
 #include "adapter/options.h"
 #include "adapter/pager.h"
@@ -123,15 +123,18 @@ class Adapter {
 
   [[nodiscard]] ErrorOr<CompletionChannel*> CreateChannel();
   [[nodiscard]] ErrorOr<void> Destroy(CompletionChannel* channel);
-  [[nodiscard]] ErrorOr<Cq*> CreateCq(size_t capacity, CompletionChannel* channel);
+  [[nodiscard]] ErrorOr<Cq*> CreateCq(size_t capacity, CompletionChannel* channel,
+                                      EventQueue* events = nullptr);
   [[nodiscard]] ErrorOr<void> Destroy(Cq* cq);
   [[nodiscard]] ErrorOr<void> Resize(Cq& cq, size_t capacity);
   [[nodiscard]] ErrorOr<void> SetModeration(Cq& cq, uint32_t count, Duration period);
 
   // --- Shared receive queues. ---
 
-  [[nodiscard]] ErrorOr<Srq*> CreateSrq(memory::PdId pd, uint32_t capacity, uint32_t sges);
-  // Of extended connections: it is told to senders by its number.
+  [[nodiscard]] ErrorOr<Srq*> CreateSrq(memory::PdId pd, uint32_t capacity, uint32_t sges,
+                                        EventQueue* events = nullptr);
+  // Of extended connections: it is told to senders by its number. The asynchronous events of this
+  // one and the next go where those of the completion queue go.
   [[nodiscard]] ErrorOr<Srq*> CreateXrcSrq(memory::PdId pd, XrcDomain& domain, Cq& cq,
                                            uint32_t capacity, uint32_t sges);
   // One that matches tags. All receives of its queue pairs complete in `cq`.
@@ -179,9 +182,9 @@ class Adapter {
 
   // --- Asynchronous events. ---
 
-  // Readable while there are some. Waits for one if there are none, as the file says.
-  [[nodiscard]] int events_fd() const;
-  [[nodiscard]] std::optional<Event> WaitEvent();
+  // Of the objects that name it, and of the port. REFUSES to end while there are such objects.
+  [[nodiscard]] ErrorOr<EventQueue*> CreateEventQueue();
+  [[nodiscard]] ErrorOr<void> Destroy(EventQueue* events);
 
  private:
   struct Parts;
@@ -209,7 +212,8 @@ class Adapter {
                                                    uint64_t length, memory::Access access);
   [[nodiscard]] ErrorOr<void> CheckSrqSize(uint32_t capacity, uint32_t sges) const;
   [[nodiscard]] ErrorOr<Srq*> AddSrq(memory::PdId pd, uint32_t capacity, uint32_t sges,
-                                     const XrcMembership& xrc, const TagMatching& matching = {});
+                                     EventQueue* events, const XrcMembership& xrc = {},
+                                     const TagMatching& matching = {});
 
   std::unique_ptr<Parts> parts_;
 };

@@ -112,6 +112,7 @@ ErrorOr<QueuePair*> Adapter::CreateQp(const QpSpec& wanted) {
   ++spec.send_cq->users;
   ++spec.receive_cq->users;
   if (spec.srq != nullptr) ++spec.srq->users;
+  if (spec.events != nullptr) ++spec.events->users;
   // Of datagrams alone the program sees the IP header, and only connections know their address.
   if (spec.type == QpType::kUd) engine.fabric().TellHeaders();
   QueuePair& qp = engine.AddQp(
@@ -134,7 +135,12 @@ ErrorOr<void> Adapter::Destroy(QueuePair* qp) {
   const transport::PathId path = qp->attributes().path;
   engine.RemoveQp(*qp);  // which may still send on it
   if (has_path) engine.paths.Remove(path);
-  parts_->events.Forget([&](const Event& event) { return event.qp == number && !event.cq; });
+  if (spec.events != nullptr) {
+    spec.events->Forget([&](const Event& event) {
+      return event.qp == number && event.cq == nullptr && event.srq == nullptr;
+    });
+    --spec.events->users;
+  }
   engine.memory.domains.DropUser(spec.pd);
   --spec.send_cq->users;
   --spec.receive_cq->users;

@@ -362,7 +362,7 @@ TEST_F(QpControlTest, DestroyWhileTrafficFlows) {
 
 // Behind the adapter's back nothing is left: all of it can be destroyed.
 TEST_F(QpControlTest, SharedReceiveQueueGetsBackWhatWasTaken) {
-  Srq* const srq = *b_.adapter().CreateSrq(b_.pd(), 4, 1);
+  Srq* const srq = *b_.adapter().CreateSrq(b_.pd(), 4, 1, &b_.events());
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   QpSpec spec = b_.Spec(QpType::kRc);
   spec.srq = srq;
@@ -384,7 +384,7 @@ TEST_F(QpControlTest, SharedReceiveQueueGetsBackWhatWasTaken) {
     EXPECT_TRUE(b_.Holds(i * 100'000, 100'000, 1));
   }
   // Three were posted and two taken: fewer than two are left.
-  const auto event = b_.adapter().WaitEvent();
+  const auto event = b_.events().Wait();
   ASSERT_TRUE(event.has_value());
   EXPECT_EQ(event->type, transport::AsyncEventType::kSrqLimitReached);
   EXPECT_EQ(event->srq, srq);

@@ -1,4 +1,4 @@
-// The calls about channels, completion queues and shared receive queues.
+// The calls about channels, completion queues, shared receive queues, and queues of events.
 
 #include <string>
 #include <utility>
@@ -36,7 +36,26 @@ ErrorOr<void> Adapter::Destroy(CompletionChannel* channel) {
   return {};
 }
 
-ErrorOr<Cq*> Adapter::CreateCq(size_t capacity, CompletionChannel* channel) {
+ErrorOr<EventQueue*> Adapter::CreateEventQueue() {
+  if (const auto dead = Dead()) return Fail(*dead);
+  auto file = EventFile::Open(true);
+  if (!file) return Fail(file.error());
+  EventQueue* const events = parts_->events.Add(std::move(*file), parts_->options.events_max);
+  if (events == nullptr) {
+    return Fail(LimitError(parts_->options.contexts_max, "contexts of a device", "contexts_max"));
+  }
+  return events;
+}
+
+ErrorOr<void> Adapter::Destroy(EventQueue* events) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const EngineLock lock(parts_->engine);
+  if (events->users > 0) return Fail(InUse("the queue of asynchronous events"));
+  parts_->events.Remove(events);
+  return {};
+}
+
+ErrorOr<Cq*> Adapter::CreateCq(size_t capacity, CompletionChannel* channel, EventQueue* events) {
   if (const auto dead = Dead()) return Fail(*dead);
   if (capacity == 0) return Fail(Invalid("a completion queue of no entries"));
   if (capacity > parts_->options.completion_depth_max) {
@@ -44,11 +63,12 @@ ErrorOr<Cq*> Adapter::CreateCq(size_t capacity, CompletionChannel* channel) {
                            "completion_depth_max"));
   }
   const EngineLock lock(parts_->engine);
-  Cq* const cq = parts_->cqs.Add(capacity, channel);
+  Cq* const cq = parts_->cqs.Add(capacity, channel, events);
   if (cq == nullptr) {
     return Fail(LimitError(parts_->cqs.limit(), "completion queues", "cqs_max"));
   }
   if (channel != nullptr) ++channel->users;
+  if (events != nullptr) ++events->users;
   return cq;
 }
 
@@ -58,6 +78,7 @@ ErrorOr<void> Adapter::Destroy(Cq* cq) {
   if (cq->users > 0) return Fail(InUse("the completion queue"));
   parts_->engine.RemoveCq(*cq);
   if (cq->channel() != nullptr) --cq->channel()->users;
+  if (cq->events() != nullptr) --cq->events()->users;
   parts_->cqs.Remove(cq);
   return {};
 }
@@ -95,24 +116,26 @@ ErrorOr<void> Adapter::CheckSrqSize(uint32_t capacity, uint32_t sges) const {
   return {};
 }
 
-ErrorOr<Srq*> Adapter::AddSrq(memory::PdId pd, uint32_t capacity, uint32_t sges,
+ErrorOr<Srq*> Adapter::AddSrq(memory::PdId pd, uint32_t capacity, uint32_t sges, EventQueue* events,
                               const XrcMembership& xrc,
                               const TagMatching& matching) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   memory::ProtectionDomains& domains = parts_->engine.memory.domains;
   if (domains.Find(pd) == nullptr) return Fail(Invalid("no such protection domain"));
-  Srq* const srq = parts_->srqs.Add(capacity, sges, pd, xrc, matching);
+  Srq* const srq = parts_->srqs.Add(capacity, sges, pd, events, xrc, matching);
   if (srq == nullptr) {
     return Fail(LimitError(parts_->srqs.limit(), "shared receive queues", "srqs_max"));
   }
   domains.AddUser(pd);
+  if (events != nullptr) ++events->users;
   return srq;
 }
 
-ErrorOr<Srq*> Adapter::CreateSrq(memory::PdId pd, uint32_t capacity, uint32_t sges) {
+ErrorOr<Srq*> Adapter::CreateSrq(memory::PdId pd, uint32_t capacity, uint32_t sges,
+                                 EventQueue* events) {
   if (const auto dead = Dead()) return Fail(*dead);
   if (const auto ok = CheckSrqSize(capacity, sges); !ok) return Fail(ok.error());
   const EngineLock lock(parts_->engine);
-  return AddSrq(pd, capacity, sges, {});
+  return AddSrq(pd, capacity, sges, events);
 }
 
 ErrorOr<Srq*> Adapter::CreateXrcSrq(memory::PdId pd, XrcDomain& domain, Cq& cq, uint32_t capacity,
@@ -125,7 +148,8 @@ ErrorOr<Srq*> Adapter::CreateXrcSrq(memory::PdId pd, XrcDomain& domain, Cq& cq, 
     parts_->last_xrc_srq = parts_->last_xrc_srq % wire::kMax24 + 1;
     number = wire::XrcSrqNumber(parts_->last_xrc_srq);
   } while (domain.receivers.Find(number) != nullptr);
-  const auto srq = AddSrq(pd, capacity, sges, {.domain = &domain, .cq = &cq, .number = number});
+  const auto srq =
+      AddSrq(pd, capacity, sges, cq.events(), {.domain = &domain, .cq = &cq, .number = number});
   if (!srq) return Fail(srq.error());
   domain.receivers.Add({.number = number, .queue = *srq, .cq = &cq, .pd = pd});
   ++cq.users;
@@ -140,7 +164,7 @@ ErrorOr<Srq*> Adapter::CreateTagSrq(memory::PdId pd, Cq& cq, uint32_t capacity, 
   const uint32_t limit = parts_->options.tags_max;
   if (tags_max > limit) return Fail(LimitError(limit, "tagged receives", "tags_max"));
   const EngineLock lock(parts_->engine);
-  const auto srq = AddSrq(pd, capacity, sges, {}, {.tags_max = tags_max, .cq = &cq});
+  const auto srq = AddSrq(pd, capacity, sges, cq.events(), {}, {.tags_max = tags_max, .cq = &cq});
   if (srq) ++cq.users;
   return srq;
 }
@@ -168,7 +192,10 @@ ErrorOr<void> Adapter::Destroy(Srq* srq) {
   }
   if (srq->tag_cq() != nullptr) --srq->tag_cq()->users;
   parts_->engine.memory.domains.DropUser(srq->pd());
-  parts_->events.Forget([&](const Event& event) { return event.srq == srq; });
+  if (EventQueue* const events = srq->events()) {
+    events->Forget([&](const Event& event) { return event.srq == srq; });
+    --events->users;
+  }
   parts_->srqs.Remove(srq);
   return {};
 }

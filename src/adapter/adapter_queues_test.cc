@@ -113,7 +113,7 @@ TEST_F(AdapterQueuesTest, ModeratedEventsComeTogether) {
 }
 
 TEST_F(AdapterQueuesTest, AnOverflowIsToldOnceAndEndsTheQueuePair) {
-  Cq* const cq = *adapter().CreateCq(2, nullptr);
+  Cq* const cq = *adapter().CreateCq(2, nullptr, &a_.events());
   QpSpec spec = a_.Spec(QpType::kRc);
   spec.send_cq = cq;
   QueuePair& qa = **adapter().CreateQp(spec);
@@ -122,13 +122,34 @@ TEST_F(AdapterQueuesTest, AnOverflowIsToldOnceAndEndsTheQueuePair) {
   for (uint64_t i = 0; i < 8; ++i) {
     Post(a_, qa, MakeSend(SendOpcode::kWrite, i, a_.Remote(0)), a_.Bytes(4'096, 8));
   }
-  const auto event = adapter().WaitEvent();
+  const auto event = a_.events().Wait();
   ASSERT_TRUE(event.has_value());
   EXPECT_EQ(event->type, transport::AsyncEventType::kCqError);
   EXPECT_EQ(event->cq, cq);
   std::array<queue::Completion, 8> out;
   EXPECT_EQ(*adapter().Poll(*cq, out), 2U);
   EXPECT_EQ(adapter().Poll(*cq, out).error(), queue::CqError::kOverflow);
+}
+
+// Two contexts of one adapter: each hears of its own objects.
+TEST_F(AdapterQueuesTest, AnEventGoesToTheQueueThatItsObjectNames) {
+  EventQueue* const others = *adapter().CreateEventQueue();
+  fcntl(others->fd(), F_SETFL, O_NONBLOCK);
+  fcntl(a_.events().fd(), F_SETFL, O_NONBLOCK);
+  QpSpec spec = a_.Spec(QpType::kRc);
+  spec.events = others;
+  QueuePair& qa = a_.MakeQp(QpType::kRc);
+  QueuePair& qb = **adapter().CreateQp(spec);
+  Connect(a_, qa, a_, qb);
+  Post(a_, qa, MakeSend(SendOpcode::kWrite, 1, queue::Remote{.address = 8}), a_.Bytes(0, 8));
+  EXPECT_EQ(a_.Wait()->status, queue::CompletionStatus::kRemoteAccessError);
+  const auto event = others->Wait();
+  ASSERT_TRUE(event.has_value());
+  EXPECT_EQ(event->qp, qb.number());
+  EXPECT_FALSE(a_.events().Wait().has_value());
+  EXPECT_EQ(adapter().Destroy(others).error().code, ErrorCode::kInUse);
+  Succeed(adapter().Destroy(&qb));
+  Succeed(adapter().Destroy(others));
 }
 
 }  // namespace

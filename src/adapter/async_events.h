@@ -2,80 +2,53 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <utility>
 
 #include "adapter/event_file.h"
+#include "adapter/event_queue.h"
+#include "adapter/object_set.h"
 #include "base/mutex.h"
-#include "base/ring.h"
-#include "transport/async_event.h"
-#include "wire/roce/types.h"
 
 namespace verbena::adapter {
 
-class Cq;
-class Srq;
-
-// What happened, and to what: the queue pair, or the one of the other two that the type is about.
-struct Event {
-  transport::AsyncEventType type;
-  wire::QpNumber qp = {};
-  Cq* cq = nullptr;
-  Srq* srq = nullptr;
-
-  friend bool operator==(const Event&, const Event&) = default;
-};
-
-// Events that the program has not asked for yet, with a file to wait on. Bounded: what does not fit
-// is counted and lost.
+// The event queues of an adapter, one a context. An event about an object goes to the queue that
+// the object names, and does not pass here; an event about the port goes to all.
 //
 // Owned by the adapter. Any thread.
 class AsyncEvents {
  public:
-  AsyncEvents(EventFile file, size_t events_max) : file_(std::move(file)), events_(events_max) {}
+  explicit AsyncEvents(size_t queues_max) : queues_(queues_max) {}
   AsyncEvents(const AsyncEvents&) = delete;
   AsyncEvents& operator=(const AsyncEvents&) = delete;
 
-  [[nodiscard]] int fd() const { return file_.fd(); }
-
-  void Raise(const Event& event) VERBENA_EXCLUDES(mutex_) {
-    {
-      const MutexLock lock(mutex_);
-      if (!events_.TryPush(event)) {
-        ++lost_;
-        return;
-      }
-    }
-    file_.Signal();
-  }
-
-  // The oldest; nullopt if there is none and the file does not block, or if it was forgotten.
-  [[nodiscard]] std::optional<Event> Wait() VERBENA_EXCLUDES(mutex_) {
-    if (!file_.Wait()) return std::nullopt;
+  // nullptr at the limit.
+  [[nodiscard]] EventQueue* Add(EventFile file, size_t events_max) VERBENA_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
-    return events_.TryPop();
+    return queues_.Add(std::move(file), events_max);
   }
-
-  // Drops all of which `about` is true: what they name is about to be destroyed.
-  template <class Predicate>
-  void Forget(Predicate about) VERBENA_EXCLUDES(mutex_) {
+  void Remove(EventQueue* queue) VERBENA_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
-    for (size_t left = events_.size(); left > 0; --left) {
-      const std::optional<Event> event = events_.TryPop();
-      if (!about(*event)) static_cast<void>(events_.TryPush(*event));
-    }
+    lost_of_removed_ += queue->lost();
+    queues_.Remove(queue);
   }
 
+  void RaiseForAll(const Event& event) VERBENA_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    queues_.ForEach([&](EventQueue& queue) { queue.Raise(event); });
+  }
+
+  // By all queues, those that were removed included.
   [[nodiscard]] uint64_t lost() const VERBENA_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
-    return lost_;
+    uint64_t lost = lost_of_removed_;
+    queues_.ForEach([&](const EventQueue& queue) { lost += queue.lost(); });
+    return lost;
   }
 
  private:
-  const EventFile file_;
-  mutable Mutex mutex_;
-  Ring<Event> events_ VERBENA_GUARDED_BY(mutex_);
-  uint64_t lost_ VERBENA_GUARDED_BY(mutex_) = 0;
+  mutable Mutex mutex_;  // before those of the queues
+  ObjectSet<EventQueue> queues_ VERBENA_GUARDED_BY(mutex_);
+  uint64_t lost_of_removed_ VERBENA_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace verbena::adapter

@@ -9,38 +9,48 @@ namespace {
 
 using transport::AsyncEventType;
 
-Event Fatal(uint32_t qp) { return {.type = AsyncEventType::kQpFatal, .qp = wire::QpNumber(qp)}; }
+constexpr Event kGidChange{.type = AsyncEventType::kGidChange};
 
 class AsyncEventsTest : public testing::Test {
  protected:
-  void SetUp() override { fcntl(events_.fd(), F_SETFL, O_NONBLOCK); }
+  EventQueue* Add() {
+    EventQueue* const queue = events_.Add(std::move(*EventFile::Open(true)), 2);
+    if (queue != nullptr) fcntl(queue->fd(), F_SETFL, O_NONBLOCK);
+    return queue;
+  }
 
-  AsyncEvents events_{std::move(*EventFile::Open(true)), 2};
+  AsyncEvents events_{2};
 };
 
-TEST_F(AsyncEventsTest, AreTakenInOrder) {
-  EXPECT_FALSE(events_.Wait().has_value());
-  events_.Raise(Fatal(1));
-  events_.Raise(Fatal(2));
-  EXPECT_EQ(events_.Wait(), Fatal(1));
-  EXPECT_EQ(events_.Wait(), Fatal(2));
-  EXPECT_FALSE(events_.Wait().has_value());
+TEST_F(AsyncEventsTest, WhatConcernsThePortIsToldToEveryQueue) {
+  EventQueue* const a = Add();
+  EventQueue* const b = Add();
+  events_.RaiseForAll(kGidChange);
+  EXPECT_EQ(a->Wait(), kGidChange);
+  EXPECT_EQ(b->Wait(), kGidChange);
+  EXPECT_FALSE(a->Wait().has_value());
+  events_.Remove(a);
+  events_.RaiseForAll(kGidChange);
+  EXPECT_EQ(b->Wait(), kGidChange);
 }
 
-TEST_F(AsyncEventsTest, TheNewestIsLostWhenNobodyTakesThem) {
-  for (uint32_t qp = 1; qp <= 5; ++qp) events_.Raise(Fatal(qp));
+TEST_F(AsyncEventsTest, HasALimit) {
+  EventQueue* const a = Add();
+  EXPECT_NE(Add(), nullptr);
+  EXPECT_EQ(Add(), nullptr);
+  events_.Remove(a);
+  EXPECT_NE(Add(), nullptr);
+}
+
+TEST_F(AsyncEventsTest, CountsWhatEachQueueLostAlsoAfterItsEnd) {
+  EventQueue* const a = Add();
+  EventQueue* const b = Add();
+  for (int i = 0; i < 3; ++i) events_.RaiseForAll(kGidChange);
+  EXPECT_EQ(events_.lost(), 2U);
+  events_.Remove(a);
+  EXPECT_EQ(events_.lost(), 2U);
+  b->Raise(kGidChange);
   EXPECT_EQ(events_.lost(), 3U);
-  EXPECT_EQ(events_.Wait(), Fatal(1));
-  EXPECT_EQ(events_.Wait(), Fatal(2));
-  EXPECT_FALSE(events_.Wait().has_value());
-}
-
-TEST_F(AsyncEventsTest, ForgetsWhatGoes) {
-  events_.Raise(Fatal(1));
-  events_.Raise(Fatal(2));
-  events_.Forget([](const Event& event) { return event.qp == wire::QpNumber(1); });
-  EXPECT_EQ(events_.Wait(), Fatal(2));
-  EXPECT_FALSE(events_.Wait().has_value());
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 namespace verbena::adapter {
 
 class CompletionChannel;
+class EventQueue;
 
 // A completion queue with the channel that its events go to. Every completion queue of an adapter
 // is one, so that the engine may take the one that a machine names for it.
@@ -20,10 +21,12 @@ class CompletionChannel;
 // the channel's.
 class Cq : public queue::CompletionQueue {
  public:
-  Cq(size_t capacity, CompletionChannel* channel)
-      : queue::CompletionQueue(capacity), channel_(channel) {}
+  Cq(size_t capacity, CompletionChannel* channel, EventQueue* events = nullptr)
+      : queue::CompletionQueue(capacity), channel_(channel), events_(events) {}
 
   [[nodiscard]] CompletionChannel* channel() const { return channel_; }
+  // Where its asynchronous events go; nullptr: nowhere.
+  [[nodiscard]] EventQueue* events() const { return events_; }
 
   // Asks for an event, and remembers it until there is one: a program that polls such a queue is
   // about to sleep.
@@ -42,6 +45,7 @@ class Cq : public queue::CompletionQueue {
   friend class CompletionChannel;
 
   CompletionChannel* const channel_;
+  EventQueue* const events_;
   std::atomic<bool> is_armed_ = false;
   // Guarded by the channel's mutex.
   Cq* next_pending_ = nullptr;

@@ -232,14 +232,21 @@ void Engine::RequestPages(const transport::PageRequest& request) {
 }
 
 void Engine::RaiseEvent(const transport::AsyncEvent& event) {
-  const bool is_of_qp = event.cq == nullptr && event.srq == nullptr;
-  if (is_of_qp && qps.Find(event.qp) == nullptr) return;
   const Event told{.type = event.type,
                    .qp = event.qp,
                    .cq = static_cast<Cq*>(event.cq),
                    .srq = static_cast<Srq*>(event.srq)};
   if (told.cq != nullptr && std::exchange(told.cq->error_was_told, true)) return;
-  events_.Raise(told);
+  if (EventQueue* const queue = QueueFor(told)) queue->Raise(told);
+}
+
+// Of the context that made what the event is about. nullptr: the queue pair is gone, or nobody
+// wants to know.
+EventQueue* Engine::QueueFor(const Event& event) const {
+  if (event.cq != nullptr) return event.cq->events();
+  if (event.srq != nullptr) return event.srq->events();
+  const QueuePair* const qp = qps.Find(event.qp);
+  return qp != nullptr ? qp->spec().events : nullptr;
 }
 
 void Engine::RaiseCompletionEvent(Cq& cq) {

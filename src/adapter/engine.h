@@ -143,6 +143,7 @@ class VERBENA_CAPABILITY("engine") Engine {
   void SettleOutbox() VERBENA_REQUIRES(this);
   void RequestPages(const transport::PageRequest& request) VERBENA_REQUIRES(this);
   void RaiseEvent(const transport::AsyncEvent& event) VERBENA_REQUIRES(this);
+  EventQueue* QueueFor(const Event& event) const VERBENA_REQUIRES(this);
   void RaiseCompletionEvent(Cq& cq) VERBENA_REQUIRES(this);
   void NotePoll(const Cq& cq, Time now);
   void NotePass();

@@ -69,11 +69,13 @@ void Engine::UpdateModeration(Cq& cq) {
 void Engine::RemoveCq(Cq& cq) {
   std::erase(moderated_, &cq);
   if (cq.channel() != nullptr) cq.channel()->Forget(cq);
-  events_.Forget([&](const Event& event) { return event.cq == &cq; });
+  if (cq.events() != nullptr) {
+    cq.events()->Forget([&](const Event& event) { return event.cq == &cq; });
+  }
 }
 
 void Engine::LookAtAddresses() {
-  if (addresses_.HasChanged()) events_.Raise({.type = transport::AsyncEventType::kGidChange});
+  if (addresses_.HasChanged()) events_.RaiseForAll({.type = transport::AsyncEventType::kGidChange});
 }
 
 std::vector<std::string> Engine::TakeNotes() {

@@ -72,7 +72,7 @@ class EngineTest : public testing::Test {
   }
 
   Options options_ = TestOptions();
-  AsyncEvents events_{std::move(*EventFile::Open(true)), 16};
+  AsyncEvents events_{16};
   Pager pager_{1, BestPopulateMethod(), [] {}};
   Engine engine_{options_, OpenFabric(), std::move(*Alarm::Make()), events_, pager_};
   memory::PdId pd_;

@@ -21,6 +21,8 @@ class EventFile {
   // Takes a signal. Blocks as the descriptor says; false if there is none to be had, or if the
   // thread had something else to handle meanwhile: programs end their waiting so. errno says which.
   [[nodiscard]] bool Wait() const;
+  // REQUIRES: nobody signals or waits any more.
+  void Close() { file_ = {}; }
 
  private:
   explicit EventFile(fabric::FileDescriptor file) : file_(std::move(file)) {}

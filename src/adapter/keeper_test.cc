@@ -47,7 +47,7 @@ class KeeperThreads : public testing::Test {
 
   Options options_;
   EventFile wake_ = std::move(*EventFile::Open(false));
-  AsyncEvents events_{std::move(*EventFile::Open(true)), 16};
+  AsyncEvents events_{16};
   Pager pager_{1, BestPopulateMethod(), [] {}};
   Engine engine_{options_, OpenFabric(), std::move(*Alarm::Make()), events_, pager_};
   Cq cq_{16, nullptr};

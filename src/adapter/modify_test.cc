@@ -29,7 +29,7 @@ class ModifyTest : public testing::Test {
   }
   static void Drain(TestNode& node, QueuePair& qp) {
     Succeed(Change(node, qp, State(QpState::kSqd), Attribute::kState | Attribute::kSqdNotify));
-    const auto event = node.adapter().WaitEvent();
+    const auto event = node.events().Wait();
     ASSERT_TRUE(event.has_value());
     EXPECT_EQ(event->type, transport::AsyncEventType::kSendQueueDrained);
     EXPECT_EQ(event->qp, qp.number());

@@ -25,6 +25,11 @@ class ObjectSet {
   [[nodiscard]] bool full() const { return objects_.size() == limit_; }
   void Remove(T* object) { objects_.erase(object); }
 
+  template <class Fn>
+  void ForEach(Fn fn) const {
+    for (const auto& [name, object] : objects_) fn(*object);
+  }
+
   [[nodiscard]] size_t size() const { return objects_.size(); }
   [[nodiscard]] size_t limit() const { return limit_; }
 

@@ -25,8 +25,9 @@ struct Options {
   uint32_t srqs_max = 4'096;
   uint32_t tags_max = 1'024;  // tagged receives of one queue, which a message may look at all of
   uint32_t xrc_domains_max = 1'024;
-  uint32_t channels_max = 4'096;  // a file descriptor each
-  uint32_t paths_max = 65'536;    // one a connected queue pair, one an address handle
+  uint32_t channels_max = 4'096;   // a file descriptor each
+  uint32_t contexts_max = 16'384;  // likewise, for their asynchronous events
+  uint32_t paths_max = 65'536;     // one a connected queue pair, one an address handle
   uint32_t multicast_groups_max = 256;
   uint32_t multicast_members_max = 256;  // of one group; each costs a copy of every datagram
   // Processes of one machine that can be in groups: a datagram to a group is sent once for each.
@@ -56,7 +57,7 @@ struct Options {
 
   // --- Asynchronous events. ---
 
-  // A program that never looks at them loses the newest, which are counted.
+  // Of one context. A program that never looks at them loses the newest, which are counted.
   size_t events_max = 4'096;
 
   // --- The keeper: see docs/threading.md. ---

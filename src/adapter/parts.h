@@ -19,7 +19,7 @@ namespace verbena::adapter {
 // What an adapter is made of, in the order in which it is made. What is below refers to what is
 // above it; threads are the last to come and the first to go.
 struct Adapter::Parts {
-  Parts(const Options& with, ForkGuard guard, EventFile wake_file, EventFile event_file,
+  Parts(const Options& with, ForkGuard guard, EventFile wake_file,
         std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm, std::unique_ptr<Trace> trace);
 
   const Options options;

@@ -8,6 +8,7 @@
 #include "adapter/completion_channel.h"
 #include "adapter/counters.h"
 #include "adapter/error.h"
+#include "adapter/event_queue.h"
 #include "adapter/look_ahead.h"
 #include "adapter/path_table.h"
 #include "adapter/ready_list.h"
@@ -34,6 +35,7 @@ struct QpSpec {
   Cq* receive_cq = nullptr;
   Srq* srq = nullptr;               // or receives of its own
   XrcDomain* xrc_domain = nullptr;  // of kXrcReceive, whose queues are those of its receivers
+  EventQueue* events = nullptr;     // where its asynchronous events go; nullptr: nowhere
   queue::WorkQueueLimits send = {};
   queue::WorkQueueLimits receive = {};
   transport::RegistrationMode registration = transport::RegistrationMode::kDisabled;  // RC

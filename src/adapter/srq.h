@@ -11,6 +11,7 @@
 namespace verbena::adapter {
 
 class Cq;
+class EventQueue;
 struct XrcDomain;
 
 // What a shared receive queue of extended connections has beside.
@@ -38,17 +39,20 @@ struct ReceiveLooks {
 // Owned by the adapter. Thread rule: as its base; the rest under the engine's lock.
 class Srq : public queue::SharedReceiveQueue {
  public:
-  Srq(uint32_t capacity, uint32_t sges, memory::PdId pd, const XrcMembership& xrc = {},
-      const TagMatching& matching = {})
+  Srq(uint32_t capacity, uint32_t sges, memory::PdId pd, EventQueue* events = nullptr,
+      const XrcMembership& xrc = {}, const TagMatching& matching = {})
       : queue::SharedReceiveQueue(capacity, sges),
         looks{.left = capacity},
         pd_(pd),
+        events_(events),
         xrc_(xrc),
         tag_cq_(matching.cq) {
     if (matching.tags_max > 0) tags_.emplace(matching.tags_max, sges);
   }
 
   [[nodiscard]] memory::PdId pd() const { return pd_; }
+  // Where its asynchronous events go; nullptr: nowhere.
+  [[nodiscard]] EventQueue* events() const { return events_; }
   [[nodiscard]] const XrcMembership& xrc() const { return xrc_; }
   // nullptr, both, if it does not match tags.
   [[nodiscard]] queue::TagMatcher* tags() { return tags_ ? &*tags_ : nullptr; }
@@ -59,6 +63,7 @@ class Srq : public queue::SharedReceiveQueue {
 
  private:
   const memory::PdId pd_;
+  EventQueue* const events_;
   const XrcMembership xrc_;
   Cq* const tag_cq_;
   std::optional<queue::TagMatcher> tags_;

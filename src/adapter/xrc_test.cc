@@ -44,7 +44,7 @@ class XrcTest : public testing::TestWithParam<bool> {
   TestNode b_{"127.0.0.1"};
   XrcDomain* const domain_ = *b().adapter().OpenXrcDomain();
   Cq* const first_cq_ = *b().adapter().CreateCq(16, nullptr);
-  Cq* const second_cq_ = *b().adapter().CreateCq(16, nullptr);
+  Cq* const second_cq_ = *b().adapter().CreateCq(16, nullptr, &b().events());
   Srq* const first_ = *b().adapter().CreateXrcSrq(b().pd(), *domain_, *first_cq_, 8, 1);
   Srq* const second_ = *b().adapter().CreateXrcSrq(b().pd(), *domain_, *second_cq_, 8, 1);
   QueuePair& sender_ = a_.MakeQp(QpType::kXrcSend);
@@ -116,7 +116,7 @@ TEST_P(XrcTest, TheLimitEventNamesTheReceiver) {
   Succeed(b().adapter().SetLimit(*second_, 1));
   Post(a_, sender_, For(*second_, MakeSend(SendOpcode::kSend, 1)), a_.Bytes(0, 64));
   EXPECT_EQ(a_.Wait()->status, CompletionStatus::kSuccess);
-  const auto event = b().adapter().WaitEvent();
+  const auto event = b().events().Wait();
   ASSERT_TRUE(event.has_value());
   EXPECT_EQ(event->type, transport::AsyncEventType::kSrqLimitReached);
   EXPECT_EQ(event->srq, second_);

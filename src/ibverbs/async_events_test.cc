@@ -55,6 +55,17 @@ TEST_F(AsyncEventsTest, NamesTheQueuePairWhoseStateIsKnown) {
   ibv_ack_async_event(&event);
 }
 
+// The two share an adapter.
+TEST_F(AsyncEventsTest, TheContextThatHasNotMadeTheQueuePairHearsNothing) {
+  Connect();
+  WriteWhereNothingIs();
+  ibv_async_event event = Wait();
+  EXPECT_EQ(event.element.qp, qb);
+  ibv_ack_async_event(&event);
+  pollfd file{.fd = a.context->async_fd, .events = POLLIN, .revents = 0};
+  EXPECT_EQ(poll(&file, 1, 0), 0);
+}
+
 TEST_F(AsyncEventsTest, AQueuePairWaitsForItsAcknowledgement) {
   Connect();
   WriteWhereNothingIs();

@@ -3,12 +3,12 @@
 #include <infiniband/verbs.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <memory>
 #include <utility>
 
+#include "base/file_descriptor.h"
 #include "ibverbs/control_ops.h"
 #include "ibverbs/data_ops.h"
 #include "ibverbs/device.h"
@@ -31,21 +31,10 @@ void FillStructure(Context& context) {
   shown.abi_compat = __VERBS_ABI_IS_EXTENDED;
   shown.num_comp_vectors = kCompletionVectors;
   shown.async_fd = context.handle.events_fd();
-  // A file of our own, for nothing but to be recognised when the context is imported.
-  shown.cmd_fd = memfd_create("verbena", MFD_CLOEXEC);
+  shown.cmd_fd = context.cmd_file.get();
   pthread_mutex_init(&shown.mutex, nullptr);
   FillControlOps(context);
   FillDataOps(context);
-}
-
-void ClaimBudget(Settings& settings) {
-  if (settings.memory_budget == 0 || OpenContexts::ClaimBudget()) return;
-  LogOnce("the memory budget is for the first device that is open; another one does without");
-  settings.memory_budget = 0;
-}
-
-void ReturnBudget(const Settings& settings) {
-  if (settings.memory_budget > 0) OpenContexts::ReturnBudget();
 }
 
 }  // namespace
@@ -54,14 +43,13 @@ void ReturnBudget(const Settings& settings) {
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
 ibv_context* ibv_open_device(ibv_device* /*device*/) {
+  constexpr auto kCall = "ibv_open_device";
   auto context = std::make_unique<Context>();
+  context->cmd_file = verbena::FileDescriptor(memfd_create("verbena", MFD_CLOEXEC));
+  if (!context->cmd_file.is_open()) return Null(kCall, SystemError("memfd_create"));
   context->settings = Settings::FromEnvironment();
-  ClaimBudget(context->settings);
   auto opened = verbena::Context::Open(context->settings.ToOptions());
-  if (!opened) {
-    ReturnBudget(context->settings);
-    return Null("ibv_open_device", opened.error());
-  }
+  if (!opened) return Null(kCall, opened.error());
   context->handle = std::move(*opened);
   FillStructure(*context);
   TellNotes(*context, LogLevel::kInfo);
@@ -72,10 +60,7 @@ ibv_context* ibv_open_device(ibv_device* /*device*/) {
 int ibv_close_device(ibv_context* context) {
   Context& own = Own(context);
   if (!OpenContexts::Release(own)) return 0;
-  close(context->cmd_fd);
   pthread_mutex_destroy(&context->mutex);
-  const Settings settings = own.settings;
   delete &own;
-  ReturnBudget(settings);
   return 0;
 }

@@ -1,10 +1,15 @@
 #include <infiniband/verbs.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
+#include <cstdlib>
+#include <deque>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -42,10 +47,13 @@ TEST(ContextTest, TheEventFileIsQuietAndTheCommandFileOurs) {
   EXPECT_NE(end.context->async_fd, end.context->cmd_fd);
 }
 
-TEST(ContextTest, EachIsADeviceOfItsOwn) {
+TEST(ContextTest, TwoShareAnAdapterAndNotTheirFiles) {
   testing::VerbsEnd a;
   testing::VerbsEnd b;
   EXPECT_NE(a.context, b.context);
+  EXPECT_NE(a.context->async_fd, b.context->async_fd);
+  EXPECT_NE(a.context->cmd_fd, b.context->cmd_fd);
+  EXPECT_EQ(Own(a.context).handle.port(), Own(b.context).handle.port());
   EXPECT_NE(a.MakeQp()->qp_num, b.MakeQp()->qp_num);
 }
 
@@ -61,6 +69,87 @@ TEST(ContextTest, AChildOpensItAnew) {
   int status = -1;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
+}
+
+// Leaves the process `spare` descriptors while it lives.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t spare) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const int lowest_free = dup(STDERR_FILENO);
+    close(lowest_free);
+    rlimit few = before_;
+    few.rlim_cur = static_cast<rlim_t>(lowest_free) + spare;
+    setrlimit(RLIMIT_NOFILE, &few);
+  }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+  ~FewDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+// Wherever they run out: for the context's own files, or for those of the adapter.
+TEST(ContextTest, WithoutDescriptorsItSaysSo) {
+  ::testing::internal::CaptureStderr();
+  rlim_t spare = 0;
+  for (; spare < 64; ++spare) {
+    const FewDescriptors few(spare);
+    ibv_context* const context = ibv_open_device(&TheDevice());
+    if (context != nullptr) {
+      EXPECT_EQ(ibv_close_device(context), 0);
+      break;
+    }
+    EXPECT_EQ(errno, EMFILE) << spare;
+  }
+  EXPECT_GT(spare, 2U);
+  EXPECT_LT(spare, 64U);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("Too many open files"),
+            std::string::npos);
+}
+
+TEST(ContextTest, InStrictModeATakenPortIsAnAddressInUse) {
+  testing::VerbsEnd holder;
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("VERBENA_STRICT", "1", 1);
+    setenv("VERBENA_LOG", "error", 1);
+    ibv_context* const context = ibv_open_device(&TheDevice());
+    const bool first_port_is_ours = Own(holder.context).handle.slot() == 0;
+    _exit(!first_port_is_ours || (context == nullptr && errno == EADDRINUSE) ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+// Each with a message to the next.
+TEST(ContextTest, ThreeHundredOfThemAreUsable) {
+  constexpr size_t kContexts = 300;
+  std::deque<testing::VerbsEnd> ends;
+  while (ends.size() < kContexts) ends.emplace_back();
+  for (size_t i = 0; i < kContexts; ++i) {
+    testing::VerbsEnd& from = ends[i];
+    testing::VerbsEnd& to = ends[(i + 1) % kContexts];
+    ASSERT_EQ(Own(from.context).handle.port(), Own(to.context).handle.port());
+    ibv_qp* const qp_from = from.MakeQp();
+    ibv_qp* const qp_to = to.MakeQp();
+    from.Start(qp_from, qp_to->qp_num);
+    to.Start(qp_to, qp_from->qp_num);
+    from.Fill(0, "hello");
+    ASSERT_EQ(to.Receive(qp_to, 64, 5), 0);
+    ibv_sge sge = from.Sge(0, 5);
+    ibv_send_wr send{};
+    send.sg_list = &sge;
+    send.num_sge = 1;
+    send.opcode = IBV_WR_SEND;
+    send.send_flags = IBV_SEND_SIGNALED;
+    ASSERT_EQ(from.Post(qp_from, send), 0);
+    ASSERT_EQ(from.WaitStatus(), IBV_WC_SUCCESS);
+    ASSERT_EQ(to.WaitStatus(), IBV_WC_SUCCESS);
+    EXPECT_EQ(to.Text(64, 5), "hello");
+  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/file_descriptor.h"
 #include "ibverbs/gid_table.h"
 #include "ibverbs/handle_table.h"
 #include "ibverbs/identities.h"
@@ -35,6 +36,8 @@ struct Pd;
 struct Mr;
 
 struct Context : FrontMargin, verbs_context {
+  // For nothing but to be recognised by when the context is imported.
+  FileDescriptor cmd_file;
   verbena::Context handle;
   Settings settings = {};
   GidTable gids;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -18,9 +17,7 @@ namespace {
 struct Registry {
   Mutex mutex;
   std::vector<Context*> contexts VERBENA_GUARDED_BY(mutex);
-  bool budget_is_claimed VERBENA_GUARDED_BY(mutex) = false;
   bool tells VERBENA_GUARDED_BY(mutex) = false;
-  DeviceCounters closed VERBENA_GUARDED_BY(mutex);  // of contexts that were closed
 };
 
 Registry& TheRegistry() {
@@ -35,17 +32,7 @@ bool IsSameFile(int a, int b) {
          of_a.st_ino == of_b.st_ino;
 }
 
-void AddTo(DeviceCounters& sum, const Context& context) {
-  if (const auto counters = context.handle.Query()) ibverbs::Add(sum, *counters);
-}
-
-void Tell() {
-  Registry& registry = TheRegistry();
-  const MutexLock lock(registry.mutex);
-  DeviceCounters sum = registry.closed;
-  for (const Context* context : registry.contexts) AddTo(sum, *context);
-  LogAlways("counters:\n" + InWords(sum));
-}
+void Tell() { LogAlways("counters:\n" + InWords(verbena::Context::QueryProcess())); }
 
 }  // namespace
 
@@ -61,20 +48,7 @@ bool OpenContexts::Release(Context& context) {
   const MutexLock lock(registry.mutex);
   if (--context.references != 0) return false;
   std::erase(registry.contexts, &context);
-  if (registry.tells) AddTo(registry.closed, context);
   return true;
-}
-
-bool OpenContexts::ClaimBudget() {
-  Registry& registry = TheRegistry();
-  const MutexLock lock(registry.mutex);
-  return !std::exchange(registry.budget_is_claimed, true);
-}
-
-void OpenContexts::ReturnBudget() {
-  Registry& registry = TheRegistry();
-  const MutexLock lock(registry.mutex);
-  registry.budget_is_claimed = false;
 }
 
 Context* OpenContexts::Import(int cmd_fd) {

@@ -37,18 +37,24 @@ TEST(OpenContextsTest, OneThatWasClosedIsNotFound) {
   close(copy);
 }
 
-TEST(OpenContextsTest, OneAtATimeHasTheBudget) {
+TEST(OpenContextsTest, ContextsShareTheBudgetOfTheProcess) {
   setenv("VERBENA_MEMORY_BUDGET", "64M", 1);
   ibv_context* const first = ibv_open_device(&TheDevice());
   ::testing::internal::CaptureStderr();
   ibv_context* const second = ibv_open_device(&TheDevice());
-  EXPECT_NE(::testing::internal::GetCapturedStderr().find("the first device"), std::string::npos);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(Own(first).handle.options().memory_budget, 64U << 20);
-  EXPECT_EQ(Own(second).handle.options().memory_budget, 0U);
+  EXPECT_EQ(Own(second).handle.options().memory_budget, 64U << 20);
+  EXPECT_EQ(Own(first).handle.port(), Own(second).handle.port());
   ibv_close_device(first);
-  ibv_context* const third = ibv_open_device(&TheDevice());
-  EXPECT_EQ(Own(third).handle.options().memory_budget, 64U << 20);
+  // Another one beside it could wait for the first, and be waited for.
+  setenv("VERBENA_MEMORY_BUDGET", "65M", 1);
+  EXPECT_EQ(ibv_open_device(&TheDevice()), nullptr);
+  EXPECT_EQ(errno, EBUSY);
   ibv_close_device(second);
+  ibv_context* const third = ibv_open_device(&TheDevice());
+  ASSERT_NE(third, nullptr);
+  EXPECT_EQ(Own(third).handle.options().memory_budget, 65U << 20);
   ibv_close_device(third);
   unsetenv("VERBENA_MEMORY_BUDGET");
 }
@@ -61,6 +67,7 @@ TEST(OpenContextsTest, CountersAreToldWhenTheProgramEnds) {
     dup2(pipe_ends[1], STDERR_FILENO);
     setenv("VERBENA_STATS", "1", 1);
     ibv_close_device(ibv_open_device(&TheDevice()));
+    ibv_open_device(&TheDevice());
     ibv_open_device(&TheDevice());
     std::exit(0);
   }

@@ -6,9 +6,6 @@
 
 namespace verbena::ibverbs {
 
-// Adds what another context counted.
-void Add(DeviceCounters& sum, const DeviceCounters& counters);
-
 // For a person: a line each, and nothing about what never happened.
 [[nodiscard]] std::string InWords(const DeviceCounters& counters);
 

@@ -22,7 +22,10 @@ ErrorOr<std::unique_ptr<Endpoint>> Endpoint::Open(const EndpointSpec& spec) {
 
 ErrorOr<void> Endpoint::OpenAll() {
   const size_t completions = size_t{spec_.qps} * (spec_.depth + spec_.receives);
-  auto done = Keep(context_, Context::Open());
+  // Both ends may be in one program, and are two nodes there as well.
+  Options options;
+  options.dedicated_adapter = true;
+  auto done = Keep(context_, Context::Open(options));
   if (done) done = Keep(domain_, ProtectionDomain::Allocate(context_));
   if (done) done = Keep(region_, MemoryRegion::Register(domain_, memory_, Access::kAll));
   if (done) done = Keep(cq_, CompletionQueue::Create(context_, completions));

@@ -7,11 +7,11 @@ namespace verbena {
 
 ErrorOr<CompletionChannel> CompletionChannel::Create(const Context& context) {
   if (!context) return Fail(verbs::Empty("context"));
-  adapter::Adapter& device = *context.object()->device;
+  const std::shared_ptr<verbs::ContextObject>& on = context.object()->context;
+  adapter::Adapter& device = *on->device;
   const auto channel = device.CreateChannel();
   if (!channel) return Fail(verbs::FromAdapter(channel.error()));
-  return CompletionChannel(
-      std::make_shared<verbs::ChannelObject>(context.object(), device, *channel));
+  return CompletionChannel(std::make_shared<verbs::ChannelObject>(on, device, *channel));
 }
 
 ErrorOr<void> CompletionChannel::Destroy() {

@@ -25,18 +25,19 @@ void Move(std::span<const queue::Completion> from, Completion* to) {
 ErrorOr<CompletionQueue> CompletionQueue::Create(const Context& context, size_t capacity,
                                                  const CompletionChannel* channel) {
   if (!context) return Fail(verbs::Empty("context"));
+  const std::shared_ptr<verbs::ContextObject>& on = context.object()->context;
   std::shared_ptr<verbs::ChannelObject> with;
   if (channel != nullptr) {
     if (!*channel) return Fail(verbs::Empty("completion channel"));
     with = channel->object();
-    if (with->base != context.object()) {
+    if (with->base != on) {
       return Fail(verbs::Invalid("the completion channel is of another context"));
     }
   }
   const auto cq =
-      context.object()->device->CreateCq(capacity, with != nullptr ? with->thing : nullptr);
+      on->device->CreateCq(capacity, with != nullptr ? with->thing : nullptr, on->events);
   if (!cq) return Fail(FromAdapter(cq.error()));
-  return CompletionQueue(std::make_shared<verbs::CqObject>(context.object(), std::move(with), *cq));
+  return CompletionQueue(std::make_shared<verbs::CqObject>(on, std::move(with), *cq));
 }
 
 ErrorOr<void> CompletionQueue::Destroy() {

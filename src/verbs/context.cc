@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "verbs/adapter_table.h"
 #include "verbs/convert.h"
+#include "verbs/counters.h"
 #include "verbs/objects.h"
-#include "verbs/options.h"
 
 namespace verbena {
 namespace {
@@ -22,10 +23,10 @@ ErrorOr<void> Check(const Options& options) {
     return Fail(verbs::Invalid("loopback_packets is a power of two"));
   }
   if (options.outbox_packets == 0 || options.runs_per_pass == 0 || options.pager_threads == 0 ||
-      options.page_batch_max == 0 || options.events_max == 0) {
+      options.page_batch_max == 0 || options.events_max == 0 || options.contexts_max == 0) {
     return Fail(
-        verbs::Invalid("outbox_packets, runs_per_pass, pager_threads, page_batch_max and "
-                       "events_max are at least 1"));
+        verbs::Invalid("outbox_packets, runs_per_pass, pager_threads, page_batch_max, "
+                       "events_max and contexts_max are at least 1"));
   }
   constexpr int kLastSlot = 255;
   if (options.base_port == 0 || options.base_port > UINT16_MAX - kLastSlot) {
@@ -45,62 +46,27 @@ GidEntry EntryOf(const fabric::LocalAddress& address) {
           .loopback = address.loopback};
 }
 
-PortCounters CountersOf(const adapter::PortCounters& from) {
-  return {.packets_sent = from.packets_sent,
-          .bytes_sent = from.bytes_sent,
-          .packets_received = from.packets_received,
-          .bytes_received = from.bytes_received,
-          .loopback_packets = from.loopback_packets,
-          .paths_gone = from.paths_gone,
-          .page_requests = from.page_requests,
-          .pages_refused = from.pages_refused,
-          .copies_failed = from.copies_failed,
-          .passes = from.passes,
-          .dropped = from.dropped};
-}
-
-BudgetCounters CountersOf(const adapter::BudgetCounters& counters) {
-  return {.regions_adopted = counters.regions_adopted,
-          .bytes_adopted = counters.bytes_adopted,
-          .regions_native = counters.regions_native,
-          .resident_peak = counters.resident_peak,
-          .program_faults = counters.program_faults,
-          .pages_read = counters.pages_read,
-          .pages_written = counters.pages_written,
-          .pages_lost = counters.pages_lost};
-}
-
-SocketCounters CountersOf(const fabric::TransmitCounters& sent,
-                          const fabric::ReceiveCounters& received) {
-  return {.datagrams_sent = sent.datagrams,
-          .bytes_sent = sent.bytes,
-          .messages_sent = sent.messages,
-          .send_calls = sent.system_calls,
-          .send_blocked = sent.blocked,
-          .send_dropped = sent.dropped,
-          .datagrams_received = received.datagrams,
-          .bytes_received = received.bytes,
-          .messages_received = received.messages,
-          .receive_calls = received.system_calls,
-          .malformed = received.malformed,
-          .kernel_drops = received.kernel_drops};
-}
-
 }  // namespace
 
 ErrorOr<Context> Context::Open(const Options& options) {
   if (const auto ok = Check(options); !ok) return Fail(ok.error());
-  auto device = adapter::Adapter::Open(ToAdapter(options));
+  const auto table = verbs::AdapterTable::OfProcess();
+  if (!table) return Fail(FromAdapter(table.error()));
+  auto device = (*table)->Open(options);
   if (!device) return Fail(FromAdapter(device.error()));
-  return Context(std::make_shared<verbs::ContextObject>(std::move(*device), options));
+  auto context = std::make_shared<verbs::ContextObject>(std::move(*device), options);
+  const auto events = context->device->CreateEventQueue();
+  if (!events) return Fail(FromAdapter(events.error()));
+  context->events = *events;
+  return Context(std::make_shared<verbs::OpenContext>(std::move(context)));
 }
 
 const Options& Context::options() const {
   static const Options none;
-  return object() ? object()->options : none;
+  return object() ? object()->context->options : none;
 }
-uint8_t Context::slot() const { return object() ? object()->device->slot() : uint8_t{}; }
-uint16_t Context::port() const { return object() ? object()->device->port() : uint16_t{}; }
+uint8_t Context::slot() const { return object() ? object()->context->device->slot() : uint8_t{}; }
+uint16_t Context::port() const { return object() ? object()->context->device->port() : uint16_t{}; }
 
 ErrorOr<std::vector<GidEntry>> Context::Gids() {
   const auto addresses = adapter::Adapter::LocalAddresses();
@@ -122,24 +88,25 @@ PathMtu Context::LargestMtu(const GidEntry& entry) {
 
 ErrorOr<DeviceCounters> Context::Query() const {
   if (!object()) return Fail(verbs::Empty("context"));
-  const auto report = object()->device->Query();
+  const auto report = object()->context->device->Query();
   if (!report) return Fail(FromAdapter(report.error()));
-  return DeviceCounters{.port = CountersOf(report->port),
-                        .sockets = CountersOf(report->sent, report->received),
-                        .budget = CountersOf(report->budget),
-                        .keeper_wake_ups = report->keeper_wake_ups,
-                        .events_lost = report->events_lost};
+  return verbs::CountersOf(*report);
+}
+
+DeviceCounters Context::QueryProcess() {
+  const auto table = verbs::AdapterTable::OfProcess();
+  return table ? (*table)->Query() : DeviceCounters{};
 }
 
 std::vector<std::string> Context::TakeNotes() const {
-  return object() ? object()->device->TakeNotes() : std::vector<std::string>();
+  return object() ? object()->context->device->TakeNotes() : std::vector<std::string>();
 }
 
-int Context::events_fd() const { return object() ? object()->device->events_fd() : -1; }
+int Context::events_fd() const { return object() ? object()->context->events->fd() : -1; }
 
 std::optional<AsyncEvent> Context::WaitEvent() const {
-  if (!object()) return std::nullopt;
-  const auto event = object()->device->WaitEvent();
+  if (!object() || object()->context->device->is_forked()) return std::nullopt;
+  const auto event = object()->context->events->Wait();
   if (!event) return std::nullopt;
   return AsyncEvent{.type = static_cast<AsyncEventType>(event->type),
                     .qp = QpNumber{event->qp.value()},

@@ -49,11 +49,11 @@ ErrorOr<ManagedMemory> ManagedMemory::Create(const Context& context,
   if (!context) return Fail(verbs::Empty("context"));
   const auto wanted = ToArena(options);
   if (!wanted) return Fail(wanted.error());
-  adapter::Adapter& device = *context.object()->device;
+  const std::shared_ptr<verbs::ContextObject>& on = context.object()->context;
+  adapter::Adapter& device = *on->device;
   const auto made = device.MakeArena(*wanted);
   if (!made) return Fail(FromAdapter(made.error()));
-  return ManagedMemory(
-      std::make_shared<verbs::ManagedMemoryObject>(context.object(), device, *made));
+  return ManagedMemory(std::make_shared<verbs::ManagedMemoryObject>(on, device, *made));
 }
 
 ErrorOr<void> ManagedMemory::Destroy() {

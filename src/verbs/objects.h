@@ -33,12 +33,31 @@ using Ended = adapter::ErrorOr<void>;
   return SrqId{reinterpret_cast<uintptr_t>(srq)};
 }
 
+// What the objects of a context have in common. Its asynchronous events are its own; the adapter it
+// may share.
 struct ContextObject {
-  ContextObject(std::unique_ptr<adapter::Adapter> opened, const Options& with)
-      : device(std::move(opened)), options(with) {}
+  ContextObject(std::shared_ptr<adapter::Adapter> on, const Options& with)
+      : device(std::move(on)), options(with) {}
+  ContextObject(const ContextObject&) = delete;
+  ContextObject& operator=(const ContextObject&) = delete;
+  ~ContextObject() {
+    if (events != nullptr) static_cast<void>(device->Destroy(events));
+  }
 
-  std::unique_ptr<adapter::Adapter> device;
+  const std::shared_ptr<adapter::Adapter> device;
   const Options options;
+  adapter::EventQueue* events = nullptr;  // set before anybody else sees the context
+};
+
+// What the handle of a context has, and nothing else: objects that outlive the handle share the
+// ContextObject alone. With the handle ends the only way to ask for events, so their file does.
+struct OpenContext {
+  explicit OpenContext(std::shared_ptr<ContextObject> opened) : context(std::move(opened)) {}
+  OpenContext(const OpenContext&) = delete;
+  OpenContext& operator=(const OpenContext&) = delete;
+  ~OpenContext() { context->events->Close(); }
+
+  const std::shared_ptr<ContextObject> context;
 };
 
 struct PdObject {

@@ -12,6 +12,7 @@ adapter::Options ToAdapter(const Options& options) {
   to.tags_max = options.tags_max;
   to.xrc_domains_max = options.xrc_domains_max;
   to.channels_max = options.channels_max;
+  to.contexts_max = options.contexts_max;
   to.paths_max = options.paths_max;
   to.multicast_groups_max = options.multicast_groups_max;
   to.multicast_members_max = options.multicast_members_max;
@@ -39,7 +40,7 @@ adapter::Options ToAdapter(const Options& options) {
   to.page_events = options.page_events;
   to.memory_budget = options.memory_budget;
   to.swap = options.swap;
-  to.on_urgent_note = options.on_urgent_note;
+  if (options.on_urgent_note != nullptr) to.on_urgent_note = options.on_urgent_note;
   to.memory.key_quarantine = ToAdapter(options.key_quarantine);
   to.memory.remote_through_regions = options.remote_through_regions;
   to.base_port = options.base_port;

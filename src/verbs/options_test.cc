@@ -16,6 +16,7 @@ TEST(OptionsTest, TheDefaultsAreTheAdapters) {
   EXPECT_EQ(made.srqs_max, theirs.srqs_max);
   EXPECT_EQ(made.tags_max, theirs.tags_max);
   EXPECT_EQ(made.channels_max, theirs.channels_max);
+  EXPECT_EQ(made.contexts_max, theirs.contexts_max);
   EXPECT_EQ(made.paths_max, theirs.paths_max);
   EXPECT_EQ(made.multicast_groups_max, theirs.multicast_groups_max);
   EXPECT_EQ(made.multicast_members_max, theirs.multicast_members_max);
@@ -72,6 +73,21 @@ TEST(OptionsTest, EachGoesToItsPlace) {
   EXPECT_TRUE(made.pin);
   EXPECT_TRUE(made.page_events);
   EXPECT_FALSE(made.memory.remote_through_regions);
+}
+
+// Contexts share an adapter if these are equal.
+TEST(OptionsTest, AreComparedWithTheirCallback) {
+  Options a, b;
+  EXPECT_EQ(a, b);
+  b.trace = "file";
+  EXPECT_NE(a, b);
+  a.trace = "file";
+  a.on_urgent_note = [](const std::string&) {};
+  EXPECT_NE(a, b);
+  b.on_urgent_note = a.on_urgent_note;
+  EXPECT_EQ(a, b);
+  EXPECT_TRUE(ToAdapter(a).on_urgent_note);
+  EXPECT_FALSE(ToAdapter(Options{}).on_urgent_note);
 }
 
 }  // namespace

@@ -7,9 +7,10 @@ namespace verbena {
 
 ErrorOr<ProtectionDomain> ProtectionDomain::Allocate(const Context& context) {
   if (!context) return Fail(verbs::Empty("context"));
-  const auto pd = context.object()->device->AllocatePd();
+  const std::shared_ptr<verbs::ContextObject>& on = context.object()->context;
+  const auto pd = on->device->AllocatePd();
   if (!pd) return Fail(verbs::FromAdapter(pd.error()));
-  return ProtectionDomain(std::make_shared<verbs::PdObject>(context.object(), *pd));
+  return ProtectionDomain(std::make_shared<verbs::PdObject>(on, *pd));
 }
 
 ErrorOr<void> ProtectionDomain::Destroy() {

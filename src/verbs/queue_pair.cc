@@ -115,6 +115,7 @@ ErrorOr<QueuePair> QueuePair::Create(const ProtectionDomain& domain, const QpSpe
        .receive_cq = thing(queues.receive_cq),
        .srq = thing(queues.srq),
        .xrc_domain = thing(queues.xrc),
+       .events = pd.context->events,
        .send = LimitsOf(spec.send),
        .receive = LimitsOf(spec.receive),
        .registration = static_cast<transport::RegistrationMode>(spec.registration)});

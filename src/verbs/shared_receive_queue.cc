@@ -10,7 +10,7 @@ ErrorOr<SharedReceiveQueue> SharedReceiveQueue::Create(const ProtectionDomain& d
                                                        uint32_t capacity, uint32_t sges_max) {
   if (!domain) return Fail(verbs::Empty("protection domain"));
   verbs::PdObject& pd = *domain.object();
-  const auto srq = pd.device.CreateSrq(pd.id, capacity, sges_max);
+  const auto srq = pd.device.CreateSrq(pd.id, capacity, sges_max, pd.context->events);
   if (!srq) return Fail(verbs::FromAdapter(srq.error()));
   return SharedReceiveQueue(
       std::make_shared<verbs::SrqObject>(domain.object(), verbs::XrcShares{}, *srq));

@@ -7,10 +7,11 @@ namespace verbena {
 
 ErrorOr<XrcDomain> XrcDomain::Open(const Context& context) {
   if (!context) return Fail(verbs::Empty("context"));
-  adapter::Adapter& device = *context.object()->device;
+  const std::shared_ptr<verbs::ContextObject>& on = context.object()->context;
+  adapter::Adapter& device = *on->device;
   const auto domain = device.OpenXrcDomain();
   if (!domain) return Fail(verbs::FromAdapter(domain.error()));
-  return XrcDomain(std::make_shared<verbs::XrcDomainObject>(context.object(), device, *domain));
+  return XrcDomain(std::make_shared<verbs::XrcDomainObject>(on, device, *domain));
 }
 
 ErrorOr<void> XrcDomain::Destroy() {

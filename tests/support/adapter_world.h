@@ -44,7 +44,8 @@ class TestNode {
     if (!opened) ADD_FAILURE() << opened.error().text;
     adapter_ = std::move(*opened);
     pd_ = *adapter_->AllocatePd();
-    cq_ = *adapter_->CreateCq(4'096, nullptr);
+    events_ = *adapter_->CreateEventQueue();
+    cq_ = *adapter_->CreateCq(4'096, nullptr, events_);
     memory_ = static_cast<std::byte*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     EXPECT_NE(static_cast<void*>(memory_), MAP_FAILED);
@@ -64,6 +65,7 @@ class TestNode {
   void CloseAdapter() { adapter_.reset(); }
   const wire::IpAddress& address() const { return address_; }
   memory::PdId pd() const { return pd_; }
+  EventQueue& events() { return *events_; }
   Cq& cq() { return *cq_; }
   const memory::RegionKeys& keys() const { return keys_; }
   std::span<std::byte> memory() { return {memory_, bytes_}; }
@@ -98,6 +100,7 @@ class TestNode {
             .pd = pd_,
             .send_cq = cq_,
             .receive_cq = cq_,
+            .events = events_,
             .send = {.capacity = 64, .sges_max = 4, .inline_max = 128, .pages_max = 16},
             .receive = {.capacity = 64, .sges_max = 4}};
   }
@@ -134,6 +137,7 @@ class TestNode {
   const uint64_t bytes_;
   std::unique_ptr<Adapter> adapter_;
   memory::PdId pd_;
+  EventQueue* events_ = nullptr;
   Cq* cq_ = nullptr;
   std::byte* memory_ = nullptr;
   memory::RegionKeys keys_;

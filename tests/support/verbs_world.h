@@ -33,15 +33,24 @@ std::optional<ErrorCode> CodeOf(const CodeOr<T>& result) {
   return result ? std::nullopt : std::optional(result.error());
 }
 
+// Two contexts with these are two nodes.
 inline Options VerbsTestOptions() {
   Options options;
   options.base_port = adapter::TestBasePort();
+  options.dedicated_adapter = true;
+  return options;
+}
+// Two contexts with these share an adapter.
+inline Options SharedAdapterOptions() {
+  Options options = VerbsTestOptions();
+  options.dedicated_adapter = false;
   return options;
 }
 
 // A program with a device: a domain, a completion queue and a region over some memory.
 struct VerbsNode {
-  explicit VerbsNode(const char* address = "127.0.0.1") : gid(*ParseGid(address)) {}
+  explicit VerbsNode(const char* address = "127.0.0.1", const Options& options = VerbsTestOptions())
+      : gid(*ParseGid(address)), context(Good(Context::Open(options))) {}
 
   [[nodiscard]] QueuePair MakeQp(QpType type = QpType::kRc) const {
     return Good(QueuePair::Create(domain, Spec(type)));
@@ -82,7 +91,7 @@ struct VerbsNode {
 
   Gid gid;
   std::vector<std::byte> memory = std::vector<std::byte>(1 << 16);
-  Context context = Good(Context::Open(VerbsTestOptions()));
+  Context context;
   ProtectionDomain domain = Good(ProtectionDomain::Allocate(context));
   CompletionQueue cq = Good(CompletionQueue::Create(context, 256));
   MemoryRegion region = Good(MemoryRegion::Register(domain, memory, Access::kAll));

@@ -1,0 +1,129 @@
+#include "verbs/adapter_table.h"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "verbs/counters.h"
+#include "verbs/options.h"
+
+namespace verbena::verbs {
+namespace {
+
+using adapter::Adapter;
+using adapter::Error;
+using adapter::ErrorCode;
+using adapter::ErrorOr;
+using adapter::ForkGuard;
+
+bool IsShareable(const Options& open, const Options& wanted) {
+  return !wanted.dedicated_adapter && open == wanted;
+}
+
+bool HaveTwoBudgets(const Options& open, const Options& wanted) {
+  return open.memory_budget > 0 && wanted.memory_budget > 0;
+}
+
+}  // namespace
+
+// Owns an adapter and its entry, which is there until the adapter has ended. Contexts share it.
+struct AdapterTable::Owner {
+  explicit Owner(AdapterTable& of) : table(of) {}
+  Owner(const Owner&) = delete;
+  Owner& operator=(const Owner&) = delete;
+  ~Owner() { table.End(*this); }
+
+  AdapterTable& table;
+  std::optional<Entries::iterator> entry;
+  std::unique_ptr<Adapter> adapter;
+};
+
+ErrorOr<AdapterTable*> AdapterTable::OfProcess() {
+  static std::atomic<AdapterTable*> current = nullptr;
+  AdapterTable* table = current.load();
+  if (table != nullptr && !table->guard_.is_child()) return table;
+  auto guard = ForkGuard::Make();
+  if (!guard) return Fail(guard.error());
+  auto made = std::make_unique<AdapterTable>(std::move(*guard), table);
+  // If another thread was quicker, `table` is what it made.
+  if (current.compare_exchange_strong(table, made.get())) table = made.release();
+  return table;
+}
+
+AdapterTable::AdapterTable(ForkGuard guard, AdapterTable* of_parent)
+    : guard_(std::move(guard)), of_parent_(of_parent) {}
+
+ErrorOr<std::shared_ptr<Adapter>> AdapterTable::Open(const Options& options) {
+  const auto owner = std::make_shared<Owner>(*this);
+  auto found = FindOrEnter(options, *owner);
+  if (!found || *found != nullptr) return found;
+  auto opened = Adapter::Open(ToAdapter(options));
+  if (!opened) return Fail(opened.error());
+  owner->adapter = std::move(*opened);
+  std::shared_ptr<Adapter> adapter(owner, owner->adapter.get());
+  {
+    const std::scoped_lock lock(mutex_);
+    (*owner->entry)->adapter = adapter;
+  }
+  changed_.notify_all();
+  return adapter;
+}
+
+// No two entries match: an open adapter with equal options has the budget, if there is one.
+ErrorOr<std::shared_ptr<Adapter>> AdapterTable::FindOrEnter(const Options& options, Owner& owner) {
+  const auto matters = [&](const Entry& entry) {
+    return IsShareable(entry.options, options) || HaveTwoBudgets(entry.options, options);
+  };
+  std::unique_lock lock(mutex_);
+  for (auto entry = entries_.begin();
+       (entry = std::ranges::find_if(entries_, matters)) != entries_.end();) {
+    if (entry->adapter.expired()) {
+      changed_.wait(lock);
+    } else if (!IsShareable(entry->options, options)) {
+      return Fail(Error{ErrorCode::kInUse,
+                        "this process has a memory budget already, of a device that was opened "
+                        "with other options: open both with the same, or close that one"});
+    } else if (auto adapter = entry->adapter.lock()) {
+      return adapter;
+    }
+  }
+  owner.entry = entries_.insert(entries_.end(), {.options = options});
+  return nullptr;
+}
+
+void AdapterTable::End(Owner& owner) {
+  if (!owner.entry || guard_.is_child()) return;
+  DeviceCounters counters;
+  if (owner.adapter != nullptr) {
+    if (const auto report = owner.adapter->Query()) counters = CountersOf(*report);
+    owner.adapter.reset();
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    Add(ended_, counters);
+    entries_.erase(*owner.entry);
+  }
+  changed_.notify_all();
+}
+
+DeviceCounters AdapterTable::Query() {
+  std::vector<std::shared_ptr<Adapter>> open;
+  DeviceCounters sum;
+  {
+    const std::scoped_lock lock(mutex_);
+    sum = ended_;
+    open.reserve(entries_.size());
+    for (const Entry& entry : entries_) {
+      if (auto adapter = entry.adapter.lock()) open.push_back(std::move(adapter));
+    }
+  }
+  // Not under the lock: each may be let go here by the last that shared it.
+  for (const auto& adapter : open) {
+    if (const auto report = adapter->Query()) Add(sum, CountersOf(*report));
+  }
+  return sum;
+}
+
+}  // namespace verbena::verbs

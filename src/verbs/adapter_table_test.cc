@@ -1,0 +1,173 @@
+#include "verbs/adapter_table.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/verbs_world.h"
+
+namespace verbena::verbs {
+namespace {
+
+using adapter::Adapter;
+
+class AdapterTableTest : public testing::Test {
+ protected:
+  std::shared_ptr<Adapter> Open(const Options& options) { return *table_.Open(options); }
+
+  static Options Traced() {
+    Options options = SharedAdapterOptions();
+    options.trace = "/dev/null";
+    return options;
+  }
+  static Options WithBudget(uint64_t bytes) {
+    Options options = SharedAdapterOptions();
+    options.memory_budget = bytes;
+    return options;
+  }
+
+  AdapterTable table_{*adapter::ForkGuard::Make(), nullptr};
+};
+
+TEST_F(AdapterTableTest, EqualOptionsShareOneAdapter) {
+  const auto a = Open(SharedAdapterOptions());
+  EXPECT_EQ(Open(SharedAdapterOptions()), a);
+  EXPECT_NE(Open(Traced()), a);
+}
+
+TEST_F(AdapterTableTest, ADedicatedOneIsNobodyElses) {
+  const auto shared = Open(SharedAdapterOptions());
+  const auto a = Open(VerbsTestOptions());
+  const auto b = Open(VerbsTestOptions());
+  EXPECT_NE(a, b);
+  EXPECT_NE(a, shared);
+  EXPECT_EQ(Open(SharedAdapterOptions()), shared);
+}
+
+TEST_F(AdapterTableTest, EndsWithItsLastShare) {
+  Options strict = SharedAdapterOptions();
+  strict.strict = true;
+  auto a = Open(strict);
+  auto b = Open(strict);
+  const std::weak_ptr<Adapter> seen = a;
+  a.reset();
+  EXPECT_FALSE(seen.expired());
+  b.reset();
+  EXPECT_TRUE(seen.expired());
+  // The only port of strict mode is free again.
+  EXPECT_TRUE(table_.Open(strict).has_value());
+}
+
+TEST_F(AdapterTableTest, OneThatCannotBeOpenedLeavesNothing) {
+  Options options = SharedAdapterOptions();
+  options.trace = "/nonexistent/trace";
+  for (int i = 0; i < 2; ++i) {
+    const auto opened = table_.Open(options);
+    ASSERT_FALSE(opened.has_value());
+    EXPECT_EQ(opened.error().os_error, ENOENT);
+  }
+}
+
+TEST_F(AdapterTableTest, AProcessHasOneBudget) {
+  constexpr uint64_t kBytes = uint64_t{1} << 24;
+  auto budget = Open(WithBudget(kBytes));
+  EXPECT_EQ(Open(WithBudget(kBytes)), budget);
+  EXPECT_EQ(table_.Open(WithBudget(2 * kBytes)).error().code, adapter::ErrorCode::kInUse);
+  Options dedicated = WithBudget(kBytes);
+  dedicated.dedicated_adapter = true;
+  EXPECT_EQ(table_.Open(dedicated).error().code, adapter::ErrorCode::kInUse);
+  EXPECT_TRUE(table_.Open(SharedAdapterOptions()).has_value()) << "one without is no second";
+  budget.reset();
+  EXPECT_TRUE(table_.Open(dedicated).has_value());
+}
+
+TEST_F(AdapterTableTest, CountsAnAdapterOnceHoweverManyShareIt) {
+  auto a = Open(SharedAdapterOptions());
+  const auto b = Open(SharedAdapterOptions());
+  static_cast<void>(a->CreateCq(1, nullptr));
+  usleep(1'000);
+  const uint64_t passes = (*a->Query()).port.passes;
+  a.reset();
+  EXPECT_LE(table_.Query().port.passes, 2 * passes + 10);
+  EXPECT_GE(table_.Query().port.passes, passes);
+}
+
+TEST_F(AdapterTableTest, CountsThoseThatHaveEnded) {
+  uint64_t passes = 0;
+  {
+    const auto a = Open(SharedAdapterOptions());
+    passes = (*a->Query()).port.passes;
+  }
+  const uint64_t ended = table_.Query().port.passes;
+  EXPECT_GE(ended, passes);
+  const auto b = Open(SharedAdapterOptions());
+  EXPECT_GE(table_.Query().port.passes, ended);
+}
+
+TEST_F(AdapterTableTest, AChildGetsATableAndAnAdapterOfItsOwn) {
+  AdapterTable* const parents = *AdapterTable::OfProcess();
+  EXPECT_EQ(*AdapterTable::OfProcess(), parents);
+  auto open = *parents->Open(SharedAdapterOptions());
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto own = AdapterTable::OfProcess();
+    bool right = own.has_value() && *own != parents;
+    const auto opened = (*own)->Open(SharedAdapterOptions());
+    right &= opened.has_value() && *opened != open && !(*opened)->is_forked();
+    open.reset();
+    _exit(right ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(*parents->Open(SharedAdapterOptions()), open);
+}
+
+// Whatever the other threads of the parent have locked at the moment of the fork.
+TEST_F(AdapterTableTest, AChildOpensWhileItsParentOpensAndCloses) {
+  std::atomic<bool> stops = false;
+  std::thread busy([&] {
+    while (!stops) static_cast<void>((*AdapterTable::OfProcess())->Open(SharedAdapterOptions()));
+  });
+  for (int i = 0; i < 10; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      const auto own = AdapterTable::OfProcess();
+      _exit(own && (*own)->Open(SharedAdapterOptions()) ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  stops = true;
+  busy.join();
+}
+
+// In strict mode there is one port: a thread that met an adapter while it is opened or ends would
+// fail, or two of them would.
+TEST(AdapterTableThreads, OpenAndCloseAtOnce) {
+  AdapterTable table{*adapter::ForkGuard::Make(), nullptr};
+  Options options = SharedAdapterOptions();
+  options.strict = true;
+  std::atomic<int> failures = 0;
+  const auto work = [&] {
+    for (int i = 0; i < 50; ++i) {
+      const auto opened = table.Open(options);
+      if (!opened || !(*opened)->AllocatePd() || !(*opened)->Query()) ++failures;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back(work);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(failures, 0);
+}
+
+}  // namespace
+}  // namespace verbena::verbs

@@ -1,0 +1,75 @@
+#include "verbs/counters.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <functional>
+
+namespace verbena::verbs {
+namespace {
+
+PortCounters CountersOf(const adapter::PortCounters& from) {
+  return {.packets_sent = from.packets_sent,
+          .bytes_sent = from.bytes_sent,
+          .packets_received = from.packets_received,
+          .bytes_received = from.bytes_received,
+          .loopback_packets = from.loopback_packets,
+          .paths_gone = from.paths_gone,
+          .page_requests = from.page_requests,
+          .pages_refused = from.pages_refused,
+          .copies_failed = from.copies_failed,
+          .passes = from.passes,
+          .dropped = from.dropped};
+}
+
+BudgetCounters CountersOf(const adapter::BudgetCounters& counters) {
+  return {.regions_adopted = counters.regions_adopted,
+          .bytes_adopted = counters.bytes_adopted,
+          .regions_native = counters.regions_native,
+          .resident_peak = counters.resident_peak,
+          .program_faults = counters.program_faults,
+          .pages_read = counters.pages_read,
+          .pages_written = counters.pages_written,
+          .pages_lost = counters.pages_lost};
+}
+
+SocketCounters CountersOf(const fabric::TransmitCounters& sent,
+                          const fabric::ReceiveCounters& received) {
+  return {.datagrams_sent = sent.datagrams,
+          .bytes_sent = sent.bytes,
+          .messages_sent = sent.messages,
+          .send_calls = sent.system_calls,
+          .send_blocked = sent.blocked,
+          .send_dropped = sent.dropped,
+          .datagrams_received = received.datagrams,
+          .bytes_received = received.bytes,
+          .messages_received = received.messages,
+          .receive_calls = received.system_calls,
+          .malformed = received.malformed,
+          .kernel_drops = received.kernel_drops};
+}
+
+}  // namespace
+
+DeviceCounters CountersOf(const adapter::AdapterReport& report) {
+  return {.port = CountersOf(report.port),
+          .sockets = CountersOf(report.sent, report.received),
+          .budget = CountersOf(report.budget),
+          .keeper_wake_ups = report.keeper_wake_ups,
+          .events_lost = report.events_lost};
+}
+
+void Add(DeviceCounters& sum, const DeviceCounters& counters) {
+  // A counter is a word, whatever its name: none can be left out.
+  using Words = std::array<uint64_t, sizeof(DeviceCounters) / sizeof(uint64_t)>;
+  Words words = std::bit_cast<Words>(sum);
+  const auto more = std::bit_cast<Words>(counters);
+  std::ranges::transform(words, more, words.begin(), std::plus());
+  // But for this one: adapters have the memory budget one after the other.
+  const uint64_t peak = std::max(sum.budget.resident_peak, counters.budget.resident_peak);
+  sum = std::bit_cast<DeviceCounters>(words);
+  sum.budget.resident_peak = peak;
+}
+
+}  // namespace verbena::verbs

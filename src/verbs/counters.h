@@ -1,0 +1,13 @@
+#pragma once
+
+#include "adapter/adapter.h"
+#include "verbena/counters.h"
+
+namespace verbena::verbs {
+
+[[nodiscard]] DeviceCounters CountersOf(const adapter::AdapterReport& report);
+
+// Adds what another adapter counted.
+void Add(DeviceCounters& sum, const DeviceCounters& counters);
+
+}  // namespace verbena::verbs
