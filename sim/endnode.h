@@ -64,7 +64,7 @@ struct Side {
   [[nodiscard]] ReceivePool& receives() { return node->srq ? node->pool : own_pool; }
   [[nodiscard]] Loan* FindLoan(uint64_t id);
   [[nodiscard]] transport::ReceiveSource Source() {
-    return node->srq ? transport::ReceiveSource(*node->srq)
+    return node->srq ? transport::ReceiveSource(*node->srq, node->pd)
                      : transport::ReceiveSource(receive_queue);
   }
   // The adapter is gone, and its program: nobody hears of what was posted.

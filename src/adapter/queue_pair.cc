@@ -107,8 +107,9 @@ bool QueuePair::is_draining() const {
 
 transport::ReceiveSource QueuePair::Source() {
   if (is_extended()) return {};
-  return spec_.srq != nullptr ? transport::ReceiveSource(*spec_.srq, spec_.srq->tags())
-                              : transport::ReceiveSource(receive_queue_);
+  return spec_.srq != nullptr
+             ? transport::ReceiveSource(*spec_.srq, spec_.srq->pd(), spec_.srq->tags())
+             : transport::ReceiveSource(receive_queue_);
 }
 
 transport::RcConfig QueuePair::MakeRcConfig() const {

@@ -94,6 +94,35 @@ TEST_F(SrqTest, CannotEndWhileAQueuePairUsesIt) {
   EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
 
+// Its receives are checked against its own domain, not against that of the queue pair.
+TEST_F(SrqTest, ReceivesAreOfItsOwnDomain) {
+  ibv_pd* const other = ibv_alloc_pd(b.context);
+  ibv_mr* const mr = ibv_reg_mr(other, b.bytes.data(), 4'096, IBV_ACCESS_LOCAL_WRITE);
+  ibv_srq* const srq = Make(other, 16);
+  ASSERT_NE(srq, nullptr);
+  qa = a.MakeQp();
+  qb = b.MakeQp({.srq = srq});
+  a.Start(qa, qb->qp_num);
+  b.Start(qb, qa->qp_num);
+  ibv_sge good{.addr = reinterpret_cast<uint64_t>(b.bytes.data()), .length = 64, .lkey = mr->lkey};
+  ibv_recv_wr receive{.wr_id = 1, .next = nullptr, .sg_list = &good, .num_sge = 1};
+  ibv_recv_wr* refused = nullptr;
+  ASSERT_EQ(ibv_post_srq_recv(srq, &receive, &refused), 0);
+  ASSERT_EQ(Post(b, srq, 0, 2), 0);  // a region of the queue pair's domain
+  ibv_sge sge = a.Sge(0, 8);
+  ibv_send_wr wr = Request(IBV_WR_SEND, &sge);
+  ASSERT_EQ(a.Post(qa, wr), 0);
+  EXPECT_EQ(b.WaitStatus(), IBV_WC_SUCCESS);
+  EXPECT_EQ(a.WaitStatus(), IBV_WC_SUCCESS);
+  ASSERT_EQ(a.Post(qa, wr), 0);
+  EXPECT_EQ(b.WaitStatus(), IBV_WC_LOC_PROT_ERR);
+  EXPECT_EQ(a.WaitStatus(), IBV_WC_REM_OP_ERR);
+  EXPECT_EQ(b.EndQp(qb), 0);
+  EXPECT_EQ(ibv_destroy_srq(srq), 0);
+  EXPECT_EQ(ibv_dereg_mr(mr), 0);
+  EXPECT_EQ(ibv_dealloc_pd(other), 0);
+}
+
 TEST_F(SrqTest, AnEventTellsThatTheLimitIsReached) {
   ibv_srq* const srq = Make(b.pd, 16);
   ASSERT_NE(srq, nullptr);

@@ -71,7 +71,9 @@ Placement ReceiveSlot::AppendRest(std::span<const std::byte> bytes, uint64_t ahe
   const size_t dropped = std::min<uint64_t>(receive_->left_out, bytes.size());
   const std::span<const std::byte> rest = bytes.subspan(dropped);
   Placement placed = Placed{};
-  if (!rest.empty()) placed = ScatterSend(receive_->cursor, rest, ahead - dropped, who, memory);
+  if (!rest.empty()) {
+    placed = ScatterSend(receive_->cursor, rest, ahead - dropped, source_.AccessorFor(who), memory);
+  }
   // One that is refused for now comes again, with all that it had.
   if (std::holds_alternative<Placed>(placed)) receive_->left_out -= dropped;
   return placed;

@@ -62,13 +62,13 @@ class ReceiveSlot {
   }
   [[nodiscard]] uint64_t filled() const { return receive_->cursor.offset(); }
 
-  // REQUIRES: room() is enough. `ahead` as in ScatterSend.
+  // `who` is the queue pair. REQUIRES: room() is enough. `ahead` as in ScatterSend.
   [[nodiscard]] Placement Append(std::span<const std::byte> bytes, uint64_t ahead,
                                  const memory::Accessor& who, memory::MemoryCore& memory) {
     if (receive_->left_out > 0) [[unlikely]] {
       return AppendRest(bytes, ahead, who, memory);
     }
-    return ScatterSend(receive_->cursor, bytes, ahead, who, memory);
+    return ScatterSend(receive_->cursor, bytes, ahead, source_.AccessorFor(who), memory);
   }
   // Back to the first byte: the message is dropped.
   void Rewind() { receive_->cursor = queue::SgeCursor(receive_->element.sges); }

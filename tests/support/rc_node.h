@@ -110,8 +110,9 @@ struct RcSpec {
   queue::WorkQueueLimits receives{.capacity = 32, .sges_max = 2};
   size_t completions = 128;  // that each of the two queues can hold
   queue::SharedReceiveQueue* shared = nullptr;
-  queue::TagMatcher* tags = nullptr;    // of the shared one
-  std::optional<memory::PdId> pd = {};  // another than the machine's own
+  std::optional<memory::PdId> shared_pd = {};  // of the shared one, if not the machine's own
+  queue::TagMatcher* tags = nullptr;           // of the shared one
+  std::optional<memory::PdId> pd = {};         // another than the machine's own
 };
 
 // One end of a connection: a queue pair with its queues. Belongs to a net; one thread.
@@ -127,8 +128,10 @@ struct RcEnd {
     config.local_qp = own;
     config.remote_qp = peer;
     who = config.who = {spec.pd.value_or(on.pd), memory::QpNumber(own.value())};
-    const auto source = spec.shared != nullptr ? transport::ReceiveSource(*spec.shared, spec.tags)
-                                               : transport::ReceiveSource(receive_queue);
+    const auto source =
+        spec.shared != nullptr
+            ? transport::ReceiveSource(*spec.shared, spec.shared_pd.value_or(on.pd), spec.tags)
+            : transport::ReceiveSource(receive_queue);
     qp = std::make_unique<transport::RcQp>(config, send_queue, source, send_cq, receive_cq);
   }
 

@@ -201,8 +201,9 @@ bool Requester::Scatter(Turn& turn, WqeNumber n, uint64_t offset, std::span<cons
                         wire::Psn psn) {
   queue::SgeCursor cursor(queue_.SgesAt(n));
   cursor.Seek(offset);
+  const memory::Accessor& who = queue_.At(n).flags.internal ? rendezvous_->who() : config_.who;
   const Placement placed =
-      ScatterSend(cursor, bytes, queue_.LengthAt(n) - offset, config_.who, turn.memory);
+      ScatterSend(cursor, bytes, queue_.LengthAt(n) - offset, who, turn.memory);
   if (std::holds_alternative<Placed>(placed)) return true;
   if (const auto* fault = std::get_if<memory::Fault>(&placed)) {
     scatter_stall_ = StallFor(*fault, psn, turn);

@@ -97,7 +97,7 @@ class RcQp {
   Rendezvous* MakeRendezvous(const RcConfig& config, queue::SendQueue& send_queue,
                              const ReceiveSource& receives, queue::CompletionQueue& cq) {
     if (receives.tags() == nullptr) return nullptr;
-    return &rendezvous_.emplace(config.local_qp, send_queue, *receives.tags(), cq);
+    return &rendezvous_.emplace(receives.AccessorFor(config.who), send_queue, *receives.tags(), cq);
   }
   void TellWhenDrained(Turn& turn);
 

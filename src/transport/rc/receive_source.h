@@ -7,6 +7,8 @@
 #include <span>
 #include <variant>
 
+#include "memory/access.h"
+#include "memory/protection_domain.h"
 #include "queue/ids.h"
 #include "queue/shared_receive_queue.h"
 #include "queue/tag_matcher.h"
@@ -34,8 +36,10 @@ class ReceiveSource {
 
   ReceiveSource() = default;
   explicit ReceiveSource(queue::ReceiveQueue& own) : queue_(&own) {}
-  explicit ReceiveSource(queue::SharedReceiveQueue& shared, queue::TagMatcher* tags = nullptr)
-      : queue_(&shared), tags_(tags) {}
+  // `pd`: the domain that the shared queue was made in.
+  ReceiveSource(queue::SharedReceiveQueue& shared, memory::PdId pd,
+                queue::TagMatcher* tags = nullptr)
+      : queue_(&shared), tags_(tags), pd_(pd) {}
 
   [[nodiscard]] bool is_shared() const { return shared() != nullptr; }
   // nullptr if it is not.
@@ -46,6 +50,12 @@ class ReceiveSource {
   // nullptr if it does no tag matching.
   [[nodiscard]] queue::TagMatcher* tags() const { return tags_; }
   [[nodiscard]] bool Is(const queue::SharedReceiveQueue& queue) const { return shared() == &queue; }
+
+  // In whose name the buffers of an element are written. Those of a shared queue are of the queue's
+  // own protection domain, whatever the domain of the queue pair that took the element.
+  [[nodiscard]] memory::Accessor AccessorFor(const memory::Accessor& qp) const {
+    return {.pd = is_shared() ? pd_ : qp.pd, .qp = qp.qp};
+  }
 
   // Nothing is posted.
   [[nodiscard]] bool empty() const {
@@ -104,6 +114,7 @@ class ReceiveSource {
   std::variant<queue::ReceiveQueue*, queue::SharedReceiveQueue*> queue_ =
       static_cast<queue::ReceiveQueue*>(nullptr);
   queue::TagMatcher* tags_ = nullptr;
+  memory::PdId pd_ = {};  // of a shared queue
 };
 
 }  // namespace verbena::transport

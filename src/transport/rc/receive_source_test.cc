@@ -45,7 +45,7 @@ TEST(ReceiveSourceTest, OwnCreditsCountTheElementInProgress) {
 
 TEST(ReceiveSourceTest, SharedElementsAreGivenBackAndPromiseNoCredits) {
   SharedReceiveQueue queue(2, 2);
-  ReceiveSource source(queue);
+  ReceiveSource source(queue, memory::PdId(7));
   EXPECT_TRUE(source.is_shared());
   EXPECT_FALSE(source.Take().has_value());
   ASSERT_TRUE(queue.Post({.wqe = {.id = WrId(1)}, .sges = kSges}).has_value());
@@ -61,6 +61,16 @@ TEST(ReceiveSourceTest, SharedElementsAreGivenBackAndPromiseNoCredits) {
   source.Finish(*element);
   EXPECT_TRUE(queue.Post({}).has_value());
   EXPECT_FALSE(source.empty());
+}
+
+TEST(ReceiveSourceTest, BuffersAreOfTheSharedQueuesDomainOrTheQueuePairs) {
+  const memory::Accessor qp{.pd = memory::PdId(3), .qp = memory::QpNumber(9)};
+  ReceiveQueue own({.capacity = 1, .sges_max = 0});
+  EXPECT_EQ(ReceiveSource(own).AccessorFor(qp).pd, memory::PdId(3));
+  SharedReceiveQueue shared(1, 0);
+  const memory::Accessor who = ReceiveSource(shared, memory::PdId(7)).AccessorFor(qp);
+  EXPECT_EQ(who.pd, memory::PdId(7));
+  EXPECT_EQ(who.qp, memory::QpNumber(9));
 }
 
 }  // namespace

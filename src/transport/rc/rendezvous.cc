@@ -79,7 +79,7 @@ bool Rendezvous::Finish(queue::TagMatcher::Index receive, queue::CompletionStatu
                         uint32_t byte_count, Turn& turn) {
   queue::Completion completion;
   completion.id = tags_.IdOf(receive);
-  completion.qp = queue::QpNumber(qp_.value());
+  completion.qp = queue::QpNumber(who_.qp.value());
   completion.status = status;
   completion.opcode = queue::CompletionOpcode::kTagReceive;
   completion.byte_count = byte_count;

@@ -3,12 +3,12 @@
 #include <cstdint>
 #include <deque>
 
+#include "memory/access.h"
 #include "queue/completion.h"
 #include "queue/completion_queue.h"
 #include "queue/tag_matcher.h"
 #include "queue/work_queue.h"
 #include "transport/turn.h"
-#include "wire/roce/types.h"
 #include "wire/tag_header.h"
 
 namespace verbena::transport {
@@ -28,9 +28,10 @@ class Rendezvous {
   static constexpr uint32_t kInlineBytes = wire::TagHeader::kSize;
 
   // REQUIRES: each element of the send queue has room for kInlineBytes and the list of a receive.
-  Rendezvous(wire::QpNumber qp, queue::SendQueue& queue, queue::TagMatcher& tags,
+  // `who`: the queue pair in the domain of the receive queue.
+  Rendezvous(const memory::Accessor& who, queue::SendQueue& queue, queue::TagMatcher& tags,
              queue::CompletionQueue& cq)
-      : qp_(qp), queue_(queue), tags_(tags), cq_(cq) {}
+      : who_(who), queue_(queue), tags_(tags), cq_(cq) {}
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;
 
@@ -39,6 +40,9 @@ class Rendezvous {
              const wire::RendezvousHeader& data) {
     waiting_.push_back({receive, header, data});
   }
+
+  // In whose name the bytes that were read are placed: they go where a tagged receive says.
+  [[nodiscard]] const memory::Accessor& who() const { return who_; }
 
   // Puts as much of what is waiting into the send queue as there is room for.
   void Post();
@@ -61,7 +65,7 @@ class Rendezvous {
   bool Finish(queue::TagMatcher::Index receive, queue::CompletionStatus status, uint32_t byte_count,
               Turn& turn);
 
-  const wire::QpNumber qp_;
+  const memory::Accessor who_;
   queue::SendQueue& queue_;
   queue::TagMatcher& tags_;
   queue::CompletionQueue& cq_;

@@ -100,6 +100,25 @@ TEST_F(TagMatchingTest, AnEagerMessageComesWithoutItsHeader) {
   }
 }
 
+// The connection's own domain has no say in where its tagged receives are.
+TEST_F(TagMatchingTest, TaggedReceivesAreOfTheQueuesDomain) {
+  RcSpec spec_b;
+  spec_b.shared = &shared_;
+  spec_b.tags = &tags_;
+  spec_b.pd = *node_b_.core.domains.Allocate(*node_b_.core.consumers.Open({}));
+  Connect({}, spec_b);
+  AddTagged(5, kPage, 100);
+  Send(TagOperation::kEager, TagHeader::kSize + 100);
+  ASSERT_TRUE(net_.RunToRest());
+  ExpectMatched(b().Received().at(0), 5, true);
+  net_.PostReceive(a(), 30, {node_a_.Local(12 * kPage, 100)});
+  AddTagged(6, 2 * kPage, 3'000);
+  SendRendezvous(3'000);
+  ASSERT_TRUE(net_.RunToRest());
+  EXPECT_EQ(IdsOf(b().Received()), (std::vector<uint64_t>{6, 6}));
+  EXPECT_EQ(node_b_.Read(2 * kPage, 3'000), node_a_.Read(0, 3'000));
+}
+
 TEST_F(TagMatchingTest, AnUnexpectedOneComesWholeAndIsCounted) {
   ConnectWith(8);
   AddTagged(5, kPage, 100, kTag + 1);

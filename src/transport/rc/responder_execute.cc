@@ -50,7 +50,7 @@ Responder::Outcome Responder::SelectReceiver(const wire::Packet& packet) {
   if (receive_.source().Is(*receiver->queue)) return std::nullopt;
   // One that was taken for a message that was refused for now is for no other.
   if (receive_.is_taken()) return Reason::kNoSuchReceiver;
-  receive_.Serve(ReceiveSource(*receiver->queue), *receiver->cq);
+  receive_.Serve(ReceiveSource(*receiver->queue, receiver->pd), *receiver->cq);
   return std::nullopt;
 }
 

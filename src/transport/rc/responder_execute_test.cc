@@ -333,11 +333,32 @@ TEST_F(ResponderExecuteTest, TheSharedQueueTellsWhenItRunsLow) {
   queue::SharedReceiveQueue shared(4, 1);
   ASSERT_TRUE(shared.Post({.wqe = {.id = queue::WrId(1)}}).has_value());
   shared.SetLimit(1);
-  BeginOn(ReceiveSource(shared));
+  BeginOn(ReceiveSource(shared, pd_));
   Deliver({.payload = {}});
   Answers();
   EXPECT_EQ(events_, std::vector{AsyncEventType::kSrqLimitReached});
   EXPECT_EQ(Completions().size(), 1u);
+}
+
+// A shared receive queue serves queue pairs of any domain, and its buffers are of its own.
+TEST_F(ResponderExecuteTest, AReceiveOfASharedQueueIsOfTheQueuesDomain) {
+  const memory::PdId other = MakeDomain({.table = memory::ConsumerSpec::PrivateTable{}});
+  queue::SharedReceiveQueue shared(4, 1);
+  const std::vector sges = {SgeOf(2 * kPage, 64)};  // of the queue pair's domain
+  ASSERT_TRUE(shared.Post({.wqe = {.id = queue::WrId(1)}, .sges = sges}).has_value());
+  BeginOn(ReceiveSource(shared, other));
+  Deliver({.payload = Pattern(8)});
+  EXPECT_TRUE(OneAnswer().IsNak(kStart, NakCode::kRemoteOperationalError));
+  EXPECT_NE(Read(2 * kPage, 8), Pattern(8));
+  ASSERT_EQ(Completions().size(), 1u);
+
+  config_.who.pd = other;
+  ASSERT_TRUE(shared.Post({.wqe = {.id = queue::WrId(2)}, .sges = sges}).has_value());
+  BeginOn(ReceiveSource(shared, pd_));
+  Deliver({.payload = Pattern(8)});
+  EXPECT_TRUE(OneAnswer().IsAck(kStart));
+  EXPECT_EQ(Read(2 * kPage, 8), Pattern(8));
+  EXPECT_EQ(Completions().at(0).status, CompletionStatus::kSuccess);
 }
 
 }  // namespace

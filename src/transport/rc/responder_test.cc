@@ -281,7 +281,7 @@ TEST_F(ResponderTest, FlushOfASharedQueueLeavesItToTheOthers) {
   for (uint64_t i = 1; i <= 2; ++i) {
     ASSERT_TRUE(shared.Post({.wqe = {.id = queue::WrId(i)}, .sges = sges}).has_value());
   }
-  BeginOn(ReceiveSource(shared));
+  BeginOn(ReceiveSource(shared, pd_));
   Deliver({.position = Position::kFirst, .payload = Pattern(kMtu)});
   EXPECT_EQ(OneAnswer().aeth->syndrome, wire::Syndrome::Ack(wire::kCreditsInvalid));
   Turn turn = MakeTurn();

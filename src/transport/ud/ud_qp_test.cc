@@ -341,7 +341,7 @@ TEST_F(UdQpTest, WhatWasSentBeforeAFailureIsNotFlushed) {
 
 TEST_F(UdQpTest, OnASharedQueueOnlyTheTakenRequestIsFlushed) {
   queue::SharedReceiveQueue shared(8, 4);
-  Begin(ReceiveSource(shared));
+  Begin(ReceiveSource(shared, pd_));
   const std::vector sges = {SgeOf(kReceivePage * memory::kPage, 1024)};
   for (uint64_t id = 7; id < 9; ++id) {
     ASSERT_TRUE(shared.Post({.wqe = {.id = queue::WrId(id)}, .sges = sges}).has_value());
@@ -355,6 +355,16 @@ TEST_F(UdQpTest, OnASharedQueueOnlyTheTakenRequestIsFlushed) {
   EXPECT_EQ(OneReceive().status, CompletionStatus::kFlushed);
   EXPECT_EQ(shared.size(), 1u);
   EXPECT_EQ(events_, (std::vector{AsyncEventType::kLastWqeReached}));
+}
+
+TEST_F(UdQpTest, AReceiveOfASharedQueueIsOfTheQueuesDomain) {
+  queue::SharedReceiveQueue shared(8, 4);
+  const std::vector sges = {SgeOf(kReceivePage * memory::kPage, 1024)};
+  ASSERT_TRUE(shared.Post({.wqe = {.id = queue::WrId(7)}, .sges = sges}).has_value());
+  Begin(ReceiveSource(shared, MakeDomain({.table = memory::ConsumerSpec::PrivateTable{}})));
+  Send(Wqe(1), 8);
+  Deliver(0);
+  EXPECT_EQ(OneReceive().status, CompletionStatus::kLocalProtectionError);
 }
 
 }  // namespace
