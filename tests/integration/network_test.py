@@ -31,8 +31,10 @@ from pathlib import Path
 
 import networks
 from networks import LOOPBACK, Process, joined_namespaces, server
+from ordinary_user import public_programs
 
 SKIPPED = 77
+PROGRAMS = ("verbena", "network_check", "larger_than_memory")
 BASE_PORT = 4791
 PAGES_KIB = 2048  # that a process may gain by chance
 
@@ -324,7 +326,8 @@ def main(name: str, programs: str, *options: str) -> int:
         print(f"network_test.py: Skipped\nneeds root\n[  SKIPPED ] integration.{name}")
         return SKIPPED
     try:
-        TESTS[name](Path(programs).resolve(), "--long" in options)
+        with public_programs(Path(programs).resolve(), *PROGRAMS) as copy:
+            TESTS[name](copy, "--long" in options)
     except (Failure, EOFError, TimeoutError) as failure:
         print(f"FAILED: {failure}")
         return 1

@@ -65,6 +65,35 @@ class Process:
         return self._log.read()
 
 
+def _copy_libraries(libraries: Path, to: Path) -> None:
+    for library in libraries.glob("lib*.so*"):
+        shutil.copy(library, to, follow_symlinks=False)
+
+
+@contextlib.contextmanager
+def public_programs(programs: Path, *names: str):
+    """A copy of these programs of a build tree, with its libraries, where any user may read them: a
+    clone often lies in a home that others cannot enter. LD_LIBRARY_PATH leads there meanwhile,
+    because the programs themselves know the build tree only."""
+    with tempfile.TemporaryDirectory(prefix="verbena-programs-") as name:
+        folder = Path(name)
+        os.chmod(folder, 0o755)
+        for part in ("bin", "lib"):
+            (folder / part).mkdir(mode=0o755)
+        _copy_libraries(programs.parent / "lib", folder / "lib")
+        for program in names:
+            shutil.copy(programs / program, folder / "bin")
+        before = os.environ.get("LD_LIBRARY_PATH")
+        os.environ["LD_LIBRARY_PATH"] = ":".join(filter(None, [str(folder / "lib"), before]))
+        try:
+            yield folder / "bin"
+        finally:
+            if before is None:
+                del os.environ["LD_LIBRARY_PATH"]
+            else:
+                os.environ["LD_LIBRARY_PATH"] = before
+
+
 class Bench:
     """Where programs run: a folder that any user can read, with a copy of the libraries, and of
     programs that are ours. `ordinary` is off where they run as whoever runs the test."""
@@ -73,8 +102,7 @@ class Bench:
         self._ordinary = ordinary
         self.folder = Path(tempfile.mkdtemp(prefix="verbena-programs-"))
         os.chmod(self.folder, 0o777)
-        for library in libraries.glob("lib*.so*"):
-            shutil.copy(library, self.folder, follow_symlinks=False)
+        _copy_libraries(libraries, self.folder)
         for program in programs:
             shutil.copy(program, self.folder)
 
