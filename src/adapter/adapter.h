@@ -202,6 +202,8 @@ class Adapter {
   // Those that are now; none without the option, or if there is nothing to pin.
   [[nodiscard]] ErrorOr<std::optional<PinnedRange>> Pin(const memory::RegionSpec& spec,
                                                         const memory::Backing* backing);
+  void Unpin(const std::optional<PinnedRange>& range);
+  ErrorOr<void> End(memory::Key region);
   void SettlePin(const std::optional<PinnedRange>& range, const ErrorOr<memory::RegionKeys>& made);
   [[nodiscard]] bool HasNoPages(memory::Key key);
   [[nodiscard]] ErrorOr<void> CheckAdvice(memory::Key key, const RegionRange& range,

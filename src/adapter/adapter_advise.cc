@@ -106,7 +106,11 @@ ErrorOr<void> Adapter::Advise(memory::Key key, std::span<const RegionRange> rang
         if (!IsManaged(*job)) ForEachPresent(parts_->pager.presence(), *job, map);
       } else if (!wait) {
         const EngineLock lock(parts_->engine);
-        if (!parts_->engine.managed.Submit(*job)) parts_->pager.Submit(*job);
+        const auto asked = parts_->engine.managed.Submit(*job);
+        const bool taken = asked == ManagedPages::Asked::kNotManaged
+                               ? parts_->pager.Submit(*job)
+                               : asked == ManagedPages::Asked::kAsked;
+        if (!taken) return Fail(Error{ErrorCode::kLimit, "out of memory"});
       } else if (parts_->engine.managed.Bring(*job)) {
         all_came = job->is_mapped && job->brought == job->page_count && all_came;
       } else {

@@ -9,6 +9,7 @@
 #include "adapter/page_jobs.h"
 #include "adapter/parts.h"
 #include "base/page.h"
+#include "base/rollback.h"
 
 namespace verbena::adapter {
 namespace {
@@ -49,6 +50,10 @@ ErrorOr<BackingPlace> PlaceOf(const ManagedPages& managed, const memory::RegionS
   memory::LinearBacking moved = *linear;
   moved.base = memory::PhysicalAddress(found->address);
   return BackingPlace{moved, found->arena};
+}
+
+ManagedPages::RegionRoom RoomOn(ManagedPages& managed, const BackingPlace& place) {
+  return place.arena != nullptr ? managed.MakeRoomForRegion() : ManagedPages::RegionRoom();
 }
 
 // The old bytes of a region that was changed have gone before the new ones are counted.
@@ -93,18 +98,27 @@ ErrorOr<memory::RegionKeys> Adapter::RegisterRegion(const memory::RegionSpec& sp
   const MutexLock registering(parts_->registering);
   const auto pinned = Pin(spec, &backing);
   if (!pinned) return Fail(pinned.error());
+  Rollback pin([&] { Unpin(*pinned); });
   parts_->adopted.Prepare(spec, backing);
   const auto made = [&]() -> ErrorOr<memory::RegionKeys> {
     Engine& engine = parts_->engine;
     const EngineLock lock(engine);
     const auto place = PlaceOf(engine.managed, spec, backing);
     if (!place) return Fail(place.error());
+    auto room = RoomOn(engine.managed, *place);
     const auto keys = InWords(engine.memory.regions.Register(spec, place->backing));
-    if (keys && place->arena != nullptr) engine.managed.Belong(keys->local, *place->arena);
+    if (keys && place->arena != nullptr) {
+      engine.managed.Belong(std::move(room), keys->local, *place->arena);
+    }
     return keys;
   }();
+  Rollback registered([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+    if (made) static_cast<void>(End(made->local));
+  });
   parts_->adopted.Settle(spec, backing, made);
   SettlePin(*pinned, made);
+  registered.Keep();
+  pin.Keep();
   return made;
 }
 
@@ -115,6 +129,7 @@ ErrorOr<memory::RegionKeys> Adapter::ReregisterRegion(
   const MutexLock registering(parts_->registering);
   const auto pinned = Pin(spec, backing ? &*backing : nullptr);
   if (!pinned) return Fail(pinned.error());
+  Rollback pin([&] { Unpin(*pinned); });
   if (backing) parts_->adopted.Prepare(spec, *backing);
   const auto made = [&]() -> ErrorOr<memory::RegionKeys> {
     Engine& engine = parts_->engine;
@@ -126,12 +141,16 @@ ErrorOr<memory::RegionKeys> Adapter::ReregisterRegion(
     }
     const auto place = PlaceOf(engine.managed, spec, *backing);
     if (!place) return Fail(place.error());
+    auto room = RoomOn(engine.managed, *place);
     const auto keys = InWords(engine.memory.regions.Reregister(key, spec, place->backing));
     if (!keys) return keys;
     engine.managed.Release(key);
-    if (place->arena != nullptr) engine.managed.Belong(keys->local, *place->arena);
+    if (place->arena != nullptr) {
+      engine.managed.Belong(std::move(room), keys->local, *place->arena);
+    }
     return keys;
   }();
+  pin.Keep();
   if (made) backing ? parts_->pinned.Release(key) : parts_->pinned.Rename(key, made->local);
   SettleChange(parts_->adopted, key, spec, backing, made);
   SettlePin(*pinned, made);
@@ -141,6 +160,11 @@ ErrorOr<memory::RegionKeys> Adapter::ReregisterRegion(
 ErrorOr<void> Adapter::DeregisterRegion(memory::Key key) {
   if (const auto dead = Dead()) return Fail(*dead);
   const MutexLock registering(parts_->registering);
+  return End(key);
+}
+
+// REQUIRES: `registering` is held.
+ErrorOr<void> Adapter::End(memory::Key key) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   const auto ended = [&] {
     const EngineLock lock(parts_->engine);
     const auto deregistered = InWords(parts_->engine.memory.regions.Deregister(key));
@@ -173,11 +197,15 @@ ErrorOr<std::optional<Adapter::PinnedRange>> Adapter::Pin(const memory::RegionSp
   return range;
 }
 
+void Adapter::Unpin(const std::optional<PinnedRange>& range) {
+  if (range) parts_->pinned.Unpin(range->address, range->length);
+}
+
 // The pages that were pinned for it are the region's, and in its table; or they are given back.
 void Adapter::SettlePin(const std::optional<PinnedRange>& range,
                         const ErrorOr<memory::RegionKeys>& made) {
   if (!range) return;
-  if (!made) return parts_->pinned.Unpin(range->address, range->length);
+  if (!made) return Unpin(range);
   parts_->pinned.Belong(range->address, range->length, made->local);
   constexpr PageShift kPage(PageShift::kMin);
   PageJob job{.request = {}, .address = RoundDown(range->address, kPage)};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "adapter/addresses.h"
 #include "adapter/group_address.h"
 #include "adapter/parts.h"
+#include "base/rollback.h"
+#include "base/when_memory.h"
 #include "fabric/multicast.h"
 
 namespace verbena::adapter {
@@ -108,6 +111,10 @@ ErrorOr<QueuePair*> Adapter::CreateQp(const QpSpec& wanted) {
   }
   const auto number = engine.qps.NextNumber();
   if (!number) return Fail(LimitError(parts_->options.qps_max, "queue pairs", "qps_max"));
+  // First what may find no memory.
+  if (spec.xrc_domain != nullptr) spec.xrc_domain->MakeRoomForConnection();
+  QueuePair& qp = engine.AddQp(
+      std::make_unique<QueuePair>(*number, spec, SurroundingsOf(parts_->options, engine.handles)));
   engine.memory.domains.AddUser(spec.pd);
   ++spec.send_cq->users;
   ++spec.receive_cq->users;
@@ -115,8 +122,6 @@ ErrorOr<QueuePair*> Adapter::CreateQp(const QpSpec& wanted) {
   if (spec.events != nullptr) ++spec.events->users;
   // Of datagrams alone the program sees the IP header, and only connections know their address.
   if (spec.type == QpType::kUd) engine.fabric().TellHeaders();
-  QueuePair& qp = engine.AddQp(
-      std::make_unique<QueuePair>(*number, spec, SurroundingsOf(parts_->options, engine.handles)));
   if (spec.xrc_domain != nullptr) spec.xrc_domain->connections.push_back(&qp);
   return &qp;
 }
@@ -153,18 +158,27 @@ ErrorOr<void> Adapter::Modify(QueuePair& qp, const QpChange& change) {
   Engine& engine = parts_->engine;
   const EngineLock lock(engine);
   if (const auto ok = qp.CheckModify(change.attributes, change.mask); !ok) return ok;
-  transport::QpAttributes attributes = change.attributes;
-  if (change.mask.Has(QpAttribute::kPath)) {
-    const bool is_told = change.mask.Has(QpAttribute::kPathMtu);
-    const auto mtu = is_told ? attributes.path_mtu : qp.attributes().path_mtu;
-    if (const auto ok = CheckMtu(change.path, mtu); !ok) return ok;
-    const auto path = engine.paths.Add(change.path);
-    if (!path) return Fail(path.error());
-    if (qp.has_path()) engine.paths.Remove(qp.attributes().path);
-    attributes.path = *path;
-    qp.set_path(change.path);
+  if (!change.mask.Has(QpAttribute::kPath)) {
+    engine.ModifyQp(qp, change.attributes, change.mask);
+    return {};
   }
+  transport::QpAttributes attributes = change.attributes;
+  const bool is_told = change.mask.Has(QpAttribute::kPathMtu);
+  const auto mtu = is_told ? attributes.path_mtu : qp.attributes().path_mtu;
+  if (const auto ok = CheckMtu(change.path, mtu); !ok) return ok;
+  const auto path = engine.paths.Add(change.path);
+  if (!path) return Fail(path.error());
+  attributes.path = *path;
+  const transport::PathId old = qp.attributes().path;
+  const auto old_vector = qp.has_path() ? std::optional(qp.path()) : std::nullopt;
+  Rollback added([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+    engine.paths.Remove(*path);
+    qp.set_path(old_vector);
+  });
+  qp.set_path(change.path);
   engine.ModifyQp(qp, attributes, change.mask);
+  added.Keep();
+  if (old_vector) engine.paths.Remove(old);
   return {};
 }
 
@@ -194,8 +208,13 @@ ErrorOr<queue::AddressHandleId> Adapter::CreateAddressHandle(memory::PdId pd,
   do {
     id = queue::AddressHandleId(++parts_->last_handle);
   } while (parts_->handles.contains(id));
+  Rollback added([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+    parts_->handles.erase(id);
+    parts_->engine.paths.Remove(*path);
+  });
   parts_->handles.emplace(id, Parts::Handle{pd, *path});
   parts_->engine.handles.Add(id, pd, *path, payload_max);
+  added.Keep();
   parts_->engine.memory.domains.AddUser(pd);
   return id;
 }
@@ -227,10 +246,15 @@ ErrorOr<void> Adapter::AttachMulticast(QueuePair& qp, const wire::IpAddress& gid
   const auto attached = engine.groups.Attach(group, qp.number());
   if (!attached) return Fail(Invalid(NameOf(attached.error())));
   if (!is_first) return {};
+  Rollback member([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+    static_cast<void>(engine.groups.Detach(group, qp.number()));
+  });
   const auto joined = fabric::JoinGroup(engine.fabric().socket(), FabricAddress(group));
-  if (joined) return {};
-  static_cast<void>(engine.groups.Detach(group, qp.number()));
-  return Fail(Error{ErrorCode::kSystem, joined.error().words, joined.error().code});
+  if (!joined) {
+    return Fail(Error{ErrorCode::kSystem, joined.error().words, joined.error().code});
+  }
+  member.Keep();
+  return {};
 }
 
 ErrorOr<void> Adapter::DetachMulticast(QueuePair& qp, const wire::IpAddress& gid) {
@@ -241,7 +265,10 @@ ErrorOr<void> Adapter::DetachMulticast(QueuePair& qp, const wire::IpAddress& gid
   const auto detached = engine.groups.Detach(group, qp.number());
   if (!detached) return Fail(Invalid(NameOf(detached.error())));
   if (engine.groups.MembersOf(group).empty()) {
-    fabric::LeaveGroup(engine.fabric().socket(), FabricAddress(group));
+    // A socket that stays in the group for lack of memory hears what no queue pair takes.
+    static_cast<void>(WhenMemory([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+      fabric::LeaveGroup(engine.fabric().socket(), FabricAddress(group));
+    }));
   }
   return {};
 }

@@ -98,6 +98,7 @@ ErrorOr<void> Adapter::Resize(Cq& cq, size_t capacity) {
 ErrorOr<void> Adapter::SetModeration(Cq& cq, uint32_t count, Duration period) {
   if (const auto dead = Dead()) return Fail(*dead);
   const EngineLock lock(parts_->engine);
+  parts_->engine.MakeRoomForModeration();
   cq.is_moderated = count > 1 && period > Duration();
   cq.SetModeration(count, period);
   parts_->engine.UpdateModeration(cq);
@@ -148,6 +149,7 @@ ErrorOr<Srq*> Adapter::CreateXrcSrq(memory::PdId pd, XrcDomain& domain, Cq& cq, 
     parts_->last_xrc_srq = parts_->last_xrc_srq % wire::kMax24 + 1;
     number = wire::XrcSrqNumber(parts_->last_xrc_srq);
   } while (domain.receivers.Find(number) != nullptr);
+  domain.receivers.MakeRoom();
   const auto srq =
       AddSrq(pd, capacity, sges, cq.events(), {.domain = &domain, .cq = &cq, .number = number});
   if (!srq) return Fail(srq.error());

@@ -9,6 +9,7 @@
 #include "adapter/clock.h"
 #include "adapter/engine.h"
 #include "base/check.h"
+#include "base/when_memory.h"
 #include "managed/program_memory.h"
 
 namespace verbena::adapter {
@@ -71,6 +72,7 @@ ErrorOr<void> AdoptedMemory::TryAdopt(std::span<std::byte> pages) {
   const auto refuse = [](const char* why) { return Fail(Error{ErrorCode::kLimit, why}); };
   if (IsOurs(pages)) return refuse("it has tables of this library in it");
   if (IsNamed(pages)) return refuse("a region that is not under it has some of the same bytes");
+  arenas_.reserve(arenas_.size() + 1);
   const Division division = Divide(pages.size());
   AwaitShares(division);
   managed::ArenaOptions options{.adopts = pages, .budget = ShareOf(pages.size(), division)};
@@ -233,10 +235,13 @@ void AdoptedMemory::AwaitShares(const Division& division) const {
 
 void AdoptedMemory::StayNative(uint64_t length, const std::string& why) {
   ++past_.regions_native;
-  if (!told_.insert(why).second) return;
-  const EngineLock lock(engine_);
-  engine_.managed.AddNote("a region of " + std::to_string(length) +
-                          " bytes is not under the memory budget, because " + why);
+  // Without memory it is left unsaid.
+  static_cast<void>(WhenMemory([&] {
+    if (!told_.insert(why).second) return;
+    const EngineLock lock(engine_);
+    engine_.managed.AddNote("a region of " + std::to_string(length) +
+                            " bytes is not under the memory budget, because " + why);
+  }));
 }
 
 }  // namespace verbena::adapter

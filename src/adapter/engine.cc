@@ -48,6 +48,7 @@ Engine::Engine(const Options& options, std::unique_ptr<fabric::UdpFabric> fabric
       transmitter_(*fabric_, loopback_, paths, PortsOf(options), counters_, options.outbox_packets,
                    trace_.get()),
       dispatcher_(fabric_->port(), qps, groups, run_queue_, counters_, trace_.get()) {
+  done_pages_.reserve(options.outbox_packets);
   if (trace_ != nullptr) fabric_->TellHeaders();
 }
 
@@ -80,7 +81,10 @@ bool Engine::Act() {
 bool Engine::Receive() {
   const auto datagrams = fabric_->Receive();
   transport::Turn turn = MakeTurn();
-  for (const fabric::Datagram& datagram : datagrams) dispatcher_.OnDatagram(datagram, turn);
+  for (const fabric::Datagram& datagram : datagrams) {
+    dispatcher_.OnDatagram(datagram, turn);
+    if (outbox_.is_crowded()) SettleOutbox();
+  }
   SettleOutbox();
   return !datagrams.empty();
 }
@@ -100,6 +104,7 @@ bool Engine::TakePages() {
     if (qp == nullptr) continue;
     qp->OnPagesReady(job.request.ticket, available, turn);
     run_queue_.Push(*qp);
+    if (outbox_.is_crowded()) SettleOutbox();
   }
   done_pages_.clear();
   SettleOutbox();
@@ -132,6 +137,7 @@ bool Engine::RunTimers() {
     if (qp->next_time() <= now_) {
       qp->OnTime(turn);
       run_queue_.Push(*qp);
+      if (outbox_.is_crowded()) SettleOutbox();
       busy = true;
     } else {
       timers_.Set(*qp, qp->next_time());
@@ -179,6 +185,7 @@ bool Engine::DeliverLoopback() {
   transport::Turn turn = MakeTurn();
   for (const fabric::Datagram& datagram : loopback_.Receive()) {
     dispatcher_.OnLoopback(datagram, turn);
+    if (outbox_.is_crowded()) SettleOutbox();
   }
   SettleOutbox();
   return !run_queue_.empty();
@@ -214,21 +221,29 @@ void Engine::StagePackets() {
 
 // What machines wanted beside packets.
 void Engine::SettleOutbox() {
-  for (const transport::PageRequest& request : outbox_.page_requests()) RequestPages(request);
+  outbox_.PassOnPageRequests(
+      [this](const transport::PageRequest& request)
+          VERBENA_NO_THREAD_SAFETY_ANALYSIS { return RequestPages(request); });
   for (const transport::AsyncEvent& event : outbox_.events()) RaiseEvent(event);
   for (queue::CompletionQueue* const cq : outbox_.completion_events()) {
     RaiseCompletionEvent(static_cast<Cq&>(*cq));
   }
-  outbox_.Clear();
+  outbox_.ClearOthers();
 }
 
-void Engine::RequestPages(const transport::PageRequest& request) {
-  ++counters_.page_requests;
-  if (QueuePair* const qp = qps.Find(request.qp)) ++qp->traffic.page_requests;
+// False if there is no memory to ask for them: they are asked for in a later pass.
+bool Engine::RequestPages(const transport::PageRequest& request) {
   PageJob job = JobFor(memory, request, options_.page_batch_max);
   job.asked_at = now_;
   managed.RefuseProgramView(job);
-  if (!managed.Submit(job)) pager_.Submit(job);
+  const auto asked = managed.Submit(job);
+  const bool taken = asked == ManagedPages::Asked::kNotManaged
+                         ? pager_.Submit(job)
+                         : asked == ManagedPages::Asked::kAsked;
+  if (!taken) return false;
+  ++counters_.page_requests;
+  if (QueuePair* const qp = qps.Find(request.qp)) ++qp->traffic.page_requests;
+  return true;
 }
 
 void Engine::RaiseEvent(const transport::AsyncEvent& event) {

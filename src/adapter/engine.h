@@ -82,7 +82,8 @@ class VERBENA_CAPABILITY("engine") Engine {
   bool Pass() VERBENA_REQUIRES(this);
   // Work is left for another pass.
   [[nodiscard]] bool has_work() const VERBENA_REQUIRES(this) {
-    return !run_queue_.empty() || is_blocked_ || pager_.has_done();
+    return !run_queue_.empty() || is_blocked_ || pager_.has_done() ||
+           !outbox_.page_requests().empty();
   }
   // When to make one, if nothing else happens.
   [[nodiscard]] Time next_time() const VERBENA_REQUIRES(this);
@@ -106,6 +107,8 @@ class VERBENA_CAPABILITY("engine") Engine {
   // REQUIRES: it matches tags.
   [[nodiscard]] Result<queue::TagHandle, queue::TagMatcher::AddError> ChangeTags(
       Srq& srq, const transport::TagOperation& operation) VERBENA_REQUIRES(this);
+  // So that the change needs no memory.
+  void MakeRoomForModeration() VERBENA_REQUIRES(this) { moderated_.reserve(moderated_.size() + 1); }
   // After a change of its moderation, and before it is destroyed.
   void UpdateModeration(Cq& cq) VERBENA_REQUIRES(this);
   void RemoveCq(Cq& cq) VERBENA_REQUIRES(this);
@@ -141,7 +144,7 @@ class VERBENA_CAPABILITY("engine") Engine {
   void RunOne(QueuePair& qp) VERBENA_REQUIRES(this);
   void StagePackets() VERBENA_REQUIRES(this);
   void SettleOutbox() VERBENA_REQUIRES(this);
-  void RequestPages(const transport::PageRequest& request) VERBENA_REQUIRES(this);
+  bool RequestPages(const transport::PageRequest& request) VERBENA_REQUIRES(this);
   void RaiseEvent(const transport::AsyncEvent& event) VERBENA_REQUIRES(this);
   EventQueue* QueueFor(const Event& event) const VERBENA_REQUIRES(this);
   void RaiseCompletionEvent(Cq& cq) VERBENA_REQUIRES(this);

@@ -4,10 +4,14 @@
 
 #include "adapter/clock.h"
 #include "adapter/engine.h"
+#include "base/when_memory.h"
 
 namespace verbena::adapter {
 
-QueuePair& Engine::AddQp(std::unique_ptr<QueuePair> qp) { return qps.Insert(std::move(qp)); }
+QueuePair& Engine::AddQp(std::unique_ptr<QueuePair> qp) {
+  timers_.Reserve(qps.size() + 1);
+  return qps.Insert(std::move(qp));
+}
 
 void Engine::RemoveQp(QueuePair& qp) {
   now_ = Now();
@@ -31,6 +35,7 @@ void Engine::RemoveReceiver(XrcDomain& domain, const Srq& srq) {
   for (QueuePair* const qp : domain.connections) {
     qp->ForgetReceiver(srq, turn);
     run_queue_.Push(*qp);
+    if (outbox_.is_crowded()) SettleOutbox();
   }
   domain.receivers.Remove(srq.xrc().number);
   SettleOutbox();
@@ -75,7 +80,10 @@ void Engine::RemoveCq(Cq& cq) {
 }
 
 void Engine::LookAtAddresses() {
-  if (addresses_.HasChanged()) events_.RaiseForAll({.type = transport::AsyncEventType::kGidChange});
+  // Without memory to compare them, they count as changed.
+  bool changed = true;
+  static_cast<void>(WhenMemory([&] { changed = addresses_.HasChanged(); }));
+  if (changed) events_.RaiseForAll({.type = transport::AsyncEventType::kGidChange});
 }
 
 std::vector<std::string> Engine::TakeNotes() {

@@ -67,7 +67,7 @@ void LookAhead::Prefetch(const queue::Sge& sge, memory::Access access, memory::P
         memory::Key(sge.key.value()), memory::KeyAddress(sge.address + done), length - done, access,
         who);
     if (const memory::Fault* const fault = AsFault(translation)) {
-      turn.outbox.RequestPages({qp_, kNobodyWaits, *fault});
+      turn.outbox.PrefetchPages({qp_, kNobodyWaits, *fault});
     }
     const memory::Ready* const ready = AsReady(translation);
     if (ready == nullptr) return;

@@ -9,6 +9,8 @@
 #include "adapter/engine.h"
 #include "adapter/page_jobs.h"
 #include "base/check.h"
+#include "base/rollback.h"
+#include "base/when_memory.h"
 #include "managed/adoption.h"
 
 namespace verbena::adapter {
@@ -46,6 +48,7 @@ Error PartlyManaged(const ManagedArena& arena) {
 
 // How many of `length` bytes from the tables' `address` on the program has not unmapped.
 uint64_t LengthLeft(const ManagedArena& arena, uint64_t address, uint64_t length) {
+  if (arena.all_is_gone) return 0;
   for (const Interval& gone : arena.gone) {
     if (gone.Contains(address)) return 0;
     if (gone.first > address) length = std::min(length, gone.first - address);
@@ -103,11 +106,21 @@ ManagedArena* ManagedPages::Add(std::unique_ptr<ManagedArena> arena) {
   arena->cpu_base = AddressOf(arena->arena->bytes().data());
   arena->adapter_base = AddressOf(arena->arena->adapter_base());
   arena->size = arena->arena->bytes().size();
+  arenas_.reserve(arenas_.size() + 1);
   // Whoever has the engine's lock must never wait for the program's view, which a list would have
   // it touch; and the adapter's may be touched only where a region of the arena says so.
-  ForEachView(*arena, [this](memory::MachineAddress first, memory::MachineAddress last) {
-    engine_.memory.KeepFromLists(first, last);
+  size_t kept = 0;
+  Rollback views([&] {
+    ForEachView(*arena, [&](memory::MachineAddress first, memory::MachineAddress last) {
+      if (kept > 0) engine_.memory.AllowInLists(first, last);
+      if (kept > 0) --kept;
+    });
   });
+  ForEachView(*arena, [&](memory::MachineAddress first, memory::MachineAddress last) {
+    engine_.memory.KeepFromLists(first, last);
+    ++kept;
+  });
+  views.Keep();
   arenas_.push_back(std::move(arena));
   return arenas_.back().get();
 }
@@ -154,8 +167,10 @@ managed::ArenaReport ManagedPages::GiveBack(ManagedArena* arena) {
   const EngineLock lock(engine_);
   removed = Remove(arena);
   if (lost > 0) {
-    AddNote("the swap file has lost " + std::to_string(lost) +
-            " bytes of a region's memory: the program gets SIGSEGV where it touches them");
+    static_cast<void>(WhenMemory([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+      AddNote("the swap file has lost " + std::to_string(lost) +
+              " bytes of a region's memory: the program gets SIGSEGV where it touches them");
+    }));
   }
   return report;
 }
@@ -193,11 +208,13 @@ ErrorOr<void> ManagedPages::Destroy(ManagedArena* arena) {
   return {};
 }
 
+// One by one: an arena's threads may need the lock to end, and a list of them would need memory.
 void ManagedPages::EndAll() {
-  std::vector<std::unique_ptr<ManagedArena>> ended;
-  {
+  while (true) {
+    std::unique_ptr<ManagedArena> ended;
     const EngineLock lock(engine_);
-    while (!arenas_.empty()) ended.push_back(Remove(arenas_.back().get()));
+    if (arenas_.empty()) return;
+    ended = Remove(arenas_.back().get());
   }
 }
 
@@ -222,18 +239,28 @@ ManagedArena* ManagedPages::FindArena(uint64_t table_address) const {
 
 bool ManagedPages::IsProgramView(const PageJob& job) const {
   const uint64_t length = job.page_count * job.request.fault.page_shift.bytes();
-  const auto found = Find(job.address, length);
-  return !found || found->arena != nullptr;
+  return std::ranges::any_of(arenas_, [&](const auto& arena) {
+    return Overlaps(job.address, length, arena->cpu_base, arena->size);
+  });
 }
 
 void ManagedPages::RefuseProgramView(PageJob& job) const {
   if (IsProgramView(job)) job.page_count = 0;
 }
 
-void ManagedPages::Belong(memory::Key region, ManagedArena& arena) {
-  ++arena.regions;
-  const bool is_new = regions_.emplace(region, &arena).second;
+ManagedPages::RegionRoom ManagedPages::MakeRoomForRegion() {
+  if (regions_.size() + 1 > regions_.bucket_count()) regions_.reserve(2 * regions_.size() + 1);
+  decltype(regions_) one;
+  one.emplace(memory::Key(), nullptr);
+  return one.extract(one.begin());
+}
+
+void ManagedPages::Belong(RegionRoom room, memory::Key region, ManagedArena& arena) {
+  room.key() = region;
+  room.mapped() = &arena;
+  const bool is_new = regions_.insert(std::move(room)).inserted;
   CHECK(is_new);
+  ++arena.regions;
 }
 
 ManagedArena* ManagedPages::ArenaOf(memory::Key region) const {
@@ -255,9 +282,10 @@ void ManagedPages::Rename(memory::Key from, memory::Key to) {
   regions_.insert(std::move(region));
 }
 
-bool ManagedPages::Ask(const PageJob& job, Waiter* waiter) {
+ManagedPages::Asked ManagedPages::Ask(const PageJob& job, Waiter* waiter) {
   ManagedArena* const arena = FindArena(job.address);
-  if (arena == nullptr) return false;
+  if (arena == nullptr) return Asked::kNotManaged;
+  if (waiter == nullptr && !pager_.Expect()) return Asked::kNoMemory;
   const memory::Fault& fault = job.request.fault;
   const uint64_t offset = job.address - arena->adapter_base;
   const uint64_t budget = arena->arena->report().budget_bytes;
@@ -268,21 +296,28 @@ bool ManagedPages::Ask(const PageJob& job, Waiter* waiter) {
   const uint64_t length = LengthLeft(*arena, job.address, wanted);
   if (length == 0) {
     Finish({job, waiter, arena});
-    return true;
+    return Asked::kAsked;
   }
   const uint64_t ticket = ++last_ticket_;
-  pending_.emplace(ticket, Pending{job, waiter, arena});
-  arena->arena->Want(offset, length, fault.for_write, ticket);
-  return true;
+  const bool asked = WhenMemory([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+    pending_.emplace(ticket, Pending{job, waiter, arena});
+    arena->arena->Want(offset, length, fault.for_write, ticket);
+  });
+  if (asked) return Asked::kAsked;
+  pending_.erase(ticket);
+  if (waiter == nullptr) pager_.Unexpect();
+  return Asked::kNoMemory;
 }
 
-bool ManagedPages::Submit(const PageJob& job) { return Ask(job, nullptr); }
+ManagedPages::Asked ManagedPages::Submit(const PageJob& job) { return Ask(job, nullptr); }
 
 bool ManagedPages::BringSome(PageJob& job) {
   Waiter waiter;
   {
     const EngineLock lock(engine_);
-    if (!Ask(job, &waiter)) return false;
+    const Asked asked = Ask(job, &waiter);
+    if (asked == Asked::kNotManaged) return false;
+    if (asked == Asked::kNoMemory) return true;
   }
   std::unique_lock lock(waiter.mutex);
   waiter.done.wait(lock, [&] { return waiter.job.has_value(); });
@@ -333,7 +368,10 @@ void ManagedPages::Finish(const Pending& pending) {
 
 void ManagedPages::OnStore(paging::StoreReport report) {
   if (on_urgent_note_) {
-    if (urgent_notes_.fetch_add(1) < kNotesMax) on_urgent_note_(NoteOf(report));
+    // Without memory it is left unsaid.
+    static_cast<void>(WhenMemory([&] {
+      if (urgent_notes_.fetch_add(1) < kNotesMax) on_urgent_note_(NoteOf(report));
+    }));
     return;
   }
   const EngineLock lock(engine_);
@@ -341,14 +379,16 @@ void ManagedPages::OnStore(paging::StoreReport report) {
 }
 
 void ManagedPages::AddNote(std::string_view note) {
-  if (notes_.size() < kNotesMax) notes_.emplace_back(note);
+  if (notes_.size() == kNotesMax) return;
+  static_cast<void>(WhenMemory([&] { notes_.emplace_back(note); }));
 }
 
 void ManagedPages::OnGone(const std::byte* first, const std::byte* last) {
   const EngineLock lock(engine_);
   ManagedArena* const arena = FindArena(AddressOf(first));
   if (arena == nullptr) return;  // it is about to end
-  arena->gone.push_back({AddressOf(first), AddressOf(last)});
+  const Interval gone{AddressOf(first), AddressOf(last)};
+  if (!WhenMemory([&] { arena->gone.push_back(gone); })) arena->all_is_gone = true;
   engine_.memory.InvalidateMachine(memory::MachineAddress(AddressOf(first)),
                                    memory::MachineAddress(AddressOf(last)));
 }

@@ -45,6 +45,7 @@ struct ManagedArena {
   uint64_t size = 0;
   uint64_t regions = 0;             // registered on it
   std::vector<Interval> gone = {};  // in the tables' addresses: what the program has unmapped
+  bool all_is_gone = false;         // as far as is known: there was no memory to note a part of it
 };
 
 // The managed memory of an adapter. Regions on it name the adapter's view, so that the tables alone
@@ -92,8 +93,11 @@ class ManagedPages {
     return FindArena(table_address) != nullptr;
   }
 
+  // Room for one more region, to be found before the region is registered.
+  using RegionRoom = std::unordered_map<memory::Key, ManagedArena*>::node_type;
+  [[nodiscard]] RegionRoom MakeRoomForRegion();
   // A region that lies on it has come, or may have gone.
-  void Belong(memory::Key region, ManagedArena& arena);
+  void Belong(RegionRoom room, memory::Key region, ManagedArena& arena);
   // The one that the region lies on; nullptr if on none.
   [[nodiscard]] ManagedArena* ArenaOf(memory::Key region) const;
   void Release(memory::Key region);
@@ -103,8 +107,9 @@ class ManagedPages {
   // memory, and whoever has the engine's lock must not wait for an arena, which waits for the lock.
   void RefuseProgramView(PageJob& job) const;
   [[nodiscard]] bool IsProgramView(const PageJob& job) const;
-  // True if the pages are managed: then they come back through Pager::TakeDone, mapped.
-  [[nodiscard]] bool Submit(const PageJob& job);
+  enum class Asked : uint8_t { kNotManaged, kAsked, kNoMemory };
+  // Managed pages come back through Pager::TakeDone, mapped.
+  [[nodiscard]] Asked Submit(const PageJob& job);
   // The same, and waits until they are mapped, or refused. Not under the lock. False if they are
   // not managed.
   [[nodiscard]] bool Bring(PageJob& job) VERBENA_EXCLUDES(engine_);
@@ -124,7 +129,7 @@ class ManagedPages {
   [[nodiscard]] ManagedArena* FindArena(uint64_t table_address) const;
   [[nodiscard]] managed::ArenaCallbacks Callbacks();
   ManagedArena* Add(std::unique_ptr<ManagedArena> arena);
-  bool Ask(const PageJob& job, Waiter* waiter);
+  Asked Ask(const PageJob& job, Waiter* waiter);
   [[nodiscard]] bool BringSome(PageJob& job) VERBENA_EXCLUDES(engine_);
   void OnReady(uint64_t ticket, const managed::Answer& answer) VERBENA_EXCLUDES(engine_);
   void OnUnmap(std::span<const std::span<std::byte>> ranges) VERBENA_EXCLUDES(engine_);

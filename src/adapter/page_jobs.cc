@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/when_memory.h"
 #include "memory/address.h"
 #include "memory/protection_entry.h"
 
@@ -72,8 +73,13 @@ bool MapManagedPages(memory::MemoryCore& memory, const PageJob& job) {
   if (job.brought == 0) return false;
   const auto found = memory.table.FindLive(job.request.fault.region, EntryType::kRegion);
   if (!found) return false;
-  return IsAddressSpace(**found) ? MapInAddressSpace(memory, job, (*found)->pd)
-                                 : MapInTable(memory, job, *(*found)->table);
+  bool mapped = false;
+  // Pages that there is no memory to note are not to be had.
+  static_cast<void>(WhenMemory([&] {
+    mapped = IsAddressSpace(**found) ? MapInAddressSpace(memory, job, (*found)->pd)
+                                     : MapInTable(memory, job, *(*found)->table);
+  }));
+  return mapped;
 }
 
 bool MapPages(memory::MemoryCore& memory, PresenceWatch& watch, const PageJob& job, Time now) {

@@ -6,6 +6,8 @@
 #include "adapter/clock.h"
 #include "base/check.h"
 #include "base/quiet_thread.h"
+#include "base/rollback.h"
+#include "base/when_memory.h"
 
 namespace verbena::adapter {
 namespace {
@@ -37,9 +39,12 @@ Pager::Pager(uint32_t threads, PopulateMethod method, std::function<void()> on_d
              Duration presence_period)
     : method_(method), on_done_(std::move(on_done)), watch_(presence_period) {
   CHECK(threads > 0);
+  threads_.reserve(threads);
+  Rollback started([this] { Stop(); });
   for (uint32_t i = 0; i < threads; ++i) {
     threads_.push_back(StartQuietThread("verbena-pager", [this] { Work(); }));
   }
+  started.Keep();
 }
 
 void Pager::Stop() {
@@ -52,20 +57,46 @@ void Pager::Stop() {
   threads_.clear();
 }
 
-void Pager::Submit(const PageJob& job) {
+void Pager::MakeRoomForAnswer() {
+  const size_t needed = done_.size() + unanswered_ + 1;
+  if (needed > done_.capacity()) done_.reserve(std::max(needed, 2 * done_.capacity()));
+}
+
+bool Pager::Submit(const PageJob& job) {
   bool sleeps = false;
   {
     const std::lock_guard lock(mutex_);
-    jobs_.push_back(job);
+    const bool taken = WhenMemory([&] {
+      MakeRoomForAnswer();
+      jobs_.push_back(job);
+    });
+    if (!taken) return false;
+    ++unanswered_;
     is_called_.store(true, std::memory_order_release);
     sleeps = jobs_.size() > lingering_;
   }
   if (sleeps) wanted_.notify_one();
+  return true;
+}
+
+bool Pager::Expect() {
+  const std::lock_guard lock(mutex_);
+  if (!WhenMemory([&] { MakeRoomForAnswer(); })) return false;
+  ++unanswered_;
+  return true;
+}
+
+void Pager::Unexpect() {
+  const std::lock_guard lock(mutex_);
+  CHECK(unanswered_ > 0);
+  --unanswered_;
 }
 
 void Pager::Finish(const PageJob& job) {
   {
     const std::lock_guard lock(mutex_);
+    CHECK(unanswered_ > 0);
+    --unanswered_;
     done_.push_back(job);
     done_count_.store(done_.size(), std::memory_order_release);
   }
@@ -82,9 +113,10 @@ void Pager::SubmitLook() {
 
 void Pager::TakeDone(std::vector<PageJob>& out) {
   const std::lock_guard lock(mutex_);
-  out.insert(out.end(), done_.begin(), done_.end());
-  done_.clear();
-  done_count_.store(0, std::memory_order_release);
+  const auto taken = static_cast<ptrdiff_t>(std::min(done_.size(), out.capacity() - out.size()));
+  out.insert(out.end(), done_.begin(), done_.begin() + taken);
+  done_.erase(done_.begin(), done_.begin() + taken);
+  done_count_.store(done_.size(), std::memory_order_release);
 }
 
 void Pager::Work() {
@@ -115,7 +147,13 @@ void Pager::BringInTurn(PageJob job, std::unique_lock<std::mutex>& lock) {
   Bring(job);
   Finish(job);
   lock.lock();
-  if (rest.page_count > 0 && job.brought == job.page_count) jobs_.push_back(rest);
+  // Nobody waits for the rest yet: whoever comes that far asks again.
+  if (rest.page_count == 0 || job.brought < job.page_count) return;
+  const bool taken = WhenMemory([&] {
+    MakeRoomForAnswer();
+    jobs_.push_back(rest);
+  });
+  if (taken) ++unanswered_;
 }
 
 void Pager::Linger(std::unique_lock<std::mutex>& lock) {

@@ -51,7 +51,8 @@ struct PageJob {
 // it takes longer than to bring a page.
 //
 // Bounded by its callers: a queue pair waits for three requests at most, and asks once for each
-// element of what is posted to it. Thread rule: any thread.
+// element of what is posted to it. Room for the answer to a request is found when it is made, so
+// that threads of the pager need no memory. Thread rule: any thread.
 class Pager {
  public:
   // `on_done` is called on a pager's thread after each job, without a lock.
@@ -63,8 +64,13 @@ class Pager {
   ~Pager() { Stop(); }
   void Stop();
 
-  void Submit(const PageJob& job);
-  // A job that somebody else has done.
+  // False if there is no memory for it.
+  [[nodiscard]] bool Submit(const PageJob& job);
+  // Somebody else does a job, and will tell by Finish. False if there is no memory for the answer.
+  [[nodiscard]] bool Expect();
+  // It will not do it after all.
+  void Unexpect();
+  // A job that somebody else has done. REQUIRES: it is expected.
   void Finish(const PageJob& job);
   // At once, on this thread.
   void Bring(PageJob& job) const;
@@ -79,10 +85,11 @@ class Pager {
 
   // Cheap enough to be asked in every pass.
   [[nodiscard]] bool has_done() const { return done_count_.load(std::memory_order_acquire) > 0; }
-  // Moves what is done behind the end of `out`.
+  // Moves what is done behind the end of `out`, as far as that has room: it does not grow.
   void TakeDone(std::vector<PageJob>& out);
 
  private:
+  void MakeRoomForAnswer();
   void Work();
   void BringInTurn(PageJob job, std::unique_lock<std::mutex>& lock);
   bool must_act() const { return stops_ || !jobs_.empty() || look_is_wanted_; }
@@ -96,11 +103,12 @@ class Pager {
   PresenceWatch watch_;
   PageEvents* events_ = nullptr;
   // std::mutex, because a condition variable needs it: unknown to the analysis. Guards the
-  // six that follow.
+  // seven that follow.
   std::mutex mutex_;
   std::condition_variable wanted_;
   std::deque<PageJob> jobs_;
   std::vector<PageJob> done_;
+  size_t unanswered_ = 0;  // jobs that will be in done_
   bool look_is_wanted_ = false;
   bool stops_ = false;
   size_t lingering_ = 0;                 // threads that are awake and have no job

@@ -38,6 +38,7 @@ class PagerThreads : public testing::Test {
   }
   std::vector<PageJob> WaitFor(Pager& pager, size_t count) const {
     std::vector<PageJob> done;
+    done.reserve(1024);
     while (done.size() < count) {
       if (pager.has_done()) pager.TakeDone(done);
       std::this_thread::yield();
@@ -52,7 +53,7 @@ TEST_F(PagerThreads, BringsPagesAndTells) {
   std::atomic<int> told = 0;
   Pager pager(2, BestPopulateMethod(), [&] { ++told; });
   EXPECT_FALSE(pager.has_done());
-  for (uint64_t i = 0; i < 8; ++i) pager.Submit(Job(i * 8, 8, i));
+  for (uint64_t i = 0; i < 8; ++i) EXPECT_TRUE(pager.Submit(Job(i * 8, 8, i)));
   const std::vector<PageJob> done = WaitFor(pager, 8);
   uint64_t tickets = 0;
   for (const PageJob& job : done) {
@@ -68,20 +69,20 @@ TEST_F(PagerThreads, BringsPagesAndTells) {
 TEST_F(PagerThreads, SaysWhatIsNotToBeHad) {
   munmap(memory_ + 10 * kPage, kPage);
   Pager pager(1, BestPopulateMethod(), [] {});
-  pager.Submit(Job(10, 1, 0));
+  EXPECT_TRUE(pager.Submit(Job(10, 1, 0)));
   EXPECT_EQ(WaitFor(pager, 1)[0].brought, 0U);
 }
 
 TEST_F(PagerThreads, GoesOnWithTheBeginningIfTheEndIsMissing) {
   munmap(memory_ + 10 * kPage, kPage);
   Pager pager(1, BestPopulateMethod(), [] {});
-  pager.Submit(Job(8, 3, 0));
+  EXPECT_TRUE(pager.Submit(Job(8, 3, 0)));
   EXPECT_EQ(WaitFor(pager, 1)[0].brought, 2U);
 }
 
 TEST_F(PagerThreads, TellsWhenTheBeginningOfALongRequestIsThere) {
   Pager pager(1, BestPopulateMethod(), [] {});
-  pager.Submit(Job(0, 3 * kFirst + 8, 7));
+  EXPECT_TRUE(pager.Submit(Job(0, 3 * kFirst + 8, 7)));
   const std::vector<PageJob> done = WaitFor(pager, 4);
   uint64_t brought = 0;
   for (const PageJob& part : done) {
@@ -97,9 +98,9 @@ TEST_F(PagerThreads, TheRestOfALongRequestStandsBehindThoseOfOthers) {
   std::latch is_submitted(1);
   // The thread waits with its first job, until there are others.
   Pager pager(1, BestPopulateMethod(), [&] { is_submitted.wait(); });
-  pager.Submit(Job(0, 1, 1));
-  pager.Submit(Job(0, 2 * kFirst, 2));
-  pager.Submit(Job(0, 1, 3));
+  EXPECT_TRUE(pager.Submit(Job(0, 1, 1)));
+  EXPECT_TRUE(pager.Submit(Job(0, 2 * kFirst, 2)));
+  EXPECT_TRUE(pager.Submit(Job(0, 1, 3)));
   is_submitted.count_down();
   std::vector<uint64_t> order;
   for (const PageJob& job : WaitFor(pager, 4)) order.push_back(job.request.ticket.value());
@@ -109,10 +110,10 @@ TEST_F(PagerThreads, TheRestOfALongRequestStandsBehindThoseOfOthers) {
 TEST_F(PagerThreads, ALongRequestEndsWhereItsMemoryDoes) {
   munmap(memory_ + 100 * kPage, kPage);
   Pager pager(1, BestPopulateMethod(), [] {});
-  pager.Submit(Job(0, kPages, 1));
+  EXPECT_TRUE(pager.Submit(Job(0, kPages, 1)));
   const std::vector<PageJob> parts = WaitFor(pager, 2);
   EXPECT_EQ(parts[1].brought, 100 - kFirst);
-  pager.Submit(Job(0, 1, 2));
+  EXPECT_TRUE(pager.Submit(Job(0, 1, 2)));
   EXPECT_EQ(WaitFor(pager, 1)[0].request.ticket.value(), 2U) << "nothing came of what is behind";
 }
 
@@ -120,7 +121,7 @@ TEST_F(PagerThreads, ALongRequestEndsWhereItsMemoryDoes) {
 TEST_F(PagerThreads, LosesNoJobWhileItGoesToSleep) {
   Pager pager(2, BestPopulateMethod(), [] {});
   for (uint64_t i = 0; i < 600; ++i) {
-    for (uint64_t job = 0; job <= i % 3; ++job) pager.Submit(Job(job, 1, job));
+    for (uint64_t job = 0; job <= i % 3; ++job) EXPECT_TRUE(pager.Submit(Job(job, 1, job)));
     EXPECT_EQ(WaitFor(pager, i % 3 + 1).size(), i % 3 + 1);
     const auto pause = std::chrono::nanoseconds(i * 200);  // up to 120 us
     for (const auto end = std::chrono::steady_clock::now() + pause;
@@ -131,7 +132,7 @@ TEST_F(PagerThreads, LosesNoJobWhileItGoesToSleep) {
 
 TEST_F(PagerThreads, StopsWithWorkLeft) {
   Pager pager(1, BestPopulateMethod(), [] {});
-  for (uint64_t i = 0; i < 64; ++i) pager.Submit(Job(i, 1, i));
+  for (uint64_t i = 0; i < 64; ++i) EXPECT_TRUE(pager.Submit(Job(i, 1, i)));
 }
 
 }  // namespace

@@ -13,6 +13,8 @@
 
 #include "base/check.h"
 #include "base/page.h"
+#include "base/rollback.h"
+#include "base/when_memory.h"
 
 namespace verbena::adapter {
 namespace {
@@ -53,14 +55,19 @@ ErrorOr<void> PinnedMemory::Pin(uint64_t address, uint64_t length) {
   if (Lock(pages, SYS_mlock) == 0) return {};
   const int error = errno;
   // It may have locked a part of them.
-  Count(pages, false);
+  Discount(pages);
   return Fail(ErrorOfLock(error, length));
 }
 
 void PinnedMemory::Unpin(uint64_t address, uint64_t length) {
   if (length == 0) return;
   const MutexLock lock(mutex_);
-  Count(PagesOf(address, length), false);
+  Discount(PagesOf(address, length));
+}
+
+// Pages that there is no memory to count differently stay pinned.
+void PinnedMemory::Discount(Interval pages) {
+  static_cast<void>(WhenMemory([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS { Count(pages, false); }));
 }
 
 // Pages that nobody wants any more are unlocked.
@@ -76,8 +83,11 @@ void PinnedMemory::Count(Interval pages, bool one_more) {
     add(std::min(entry.interval.last, pages.last), entry.value);
   });
   if (parts.empty() || parts.back().first.last < pages.last) add(pages.last, 0);
+  uint64_t done = pages.first;
+  Rollback counted([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+    if (one_more && done > pages.first) Discount({pages.first, done - 1});
+  });
   for (const auto& [part, count] : parts) {
-    CHECK(one_more || count > 0);
     if (one_more || count > 1) {
       counts_.Assign(part, one_more ? count + 1 : count - 1);
     } else {
@@ -85,7 +95,9 @@ void PinnedMemory::Count(Interval pages, bool one_more) {
       // The program may have unmapped it, and then it is unlocked.
       static_cast<void>(Lock(part, SYS_munlock));
     }
+    done = part.last + 1;
   }
+  counted.Keep();
 }
 
 void PinnedMemory::Belong(uint64_t address, uint64_t length, memory::Key region) {
@@ -98,7 +110,7 @@ void PinnedMemory::Release(memory::Key region) {
   const MutexLock lock(mutex_);
   const auto found = regions_.find(region.index().value());
   if (found == regions_.end()) return;
-  Count(found->second, false);
+  Discount(found->second);
   regions_.erase(found);
 }
 

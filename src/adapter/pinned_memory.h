@@ -37,6 +37,7 @@ class PinnedMemory {
 
  private:
   void Count(Interval pages, bool one_more) VERBENA_REQUIRES(mutex_);
+  void Discount(Interval pages) VERBENA_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
   IntervalMap<uint32_t> counts_ VERBENA_GUARDED_BY(mutex_);  // of bytes, on page borders

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/page.h"
+#include "base/when_memory.h"
 
 namespace verbena::adapter {
 namespace {
@@ -17,9 +18,12 @@ static_assert(kPages == PresenceScan::kPagesAtOnce);
 void PresenceWatch::Note(uint64_t address, uint64_t length, Time now) {
   if (length == 0 || period_ == Duration::Max()) return;
   const uint64_t last = (address + (length - 1)) / kBlockBytes;
-  for (uint64_t block = address / kBlockBytes; block <= last; ++block) {
-    blocks_.insert(block * kBlockBytes);
-  }
+  // A block that there is no memory to remember is not looked at: a copy finds its pages gone.
+  static_cast<void>(WhenMemory([&] {
+    for (uint64_t block = address / kBlockBytes; block <= last; ++block) {
+      blocks_.insert(block * kBlockBytes);
+    }
+  }));
   if (next_ == Time::Never() && state_.load(std::memory_order_relaxed) == kIdle) {
     next_ = now + period_;
   }

@@ -1,9 +1,11 @@
 #include "adapter/queue_pair.h"
 
 #include <algorithm>
+#include <array>
 #include <type_traits>
 
 #include "base/check.h"
+#include "base/rollback.h"
 #include "transport/ud/packet_origin.h"
 
 namespace verbena::adapter {
@@ -191,6 +193,11 @@ ErrorOr<void> QueuePair::CheckModify(const QpAttributes& attributes, AttributeMa
 void QueuePair::Modify(const QpAttributes& attributes, AttributeMask mask) {
   const QpState from = state();
   const QpState to = mask.Has(QpAttribute::kState) ? attributes.state : from;
+  const QpAttributes before = attributes_;
+  Rollback merged([&] {
+    attributes_ = before;
+    from == QpState::kReset ? void(machine_.emplace<std::monostate>()) : Configure();
+  });
   Merge(attributes, mask, attributes_);
   if (to == QpState::kReset) {
     machine_.emplace<std::monostate>();
@@ -199,6 +206,7 @@ void QueuePair::Modify(const QpAttributes& attributes, AttributeMask mask) {
     from == QpState::kReset ? MakeMachine() : Configure();
     Become(from, to);
   }
+  merged.Keep();
   ShowState();
 }
 
@@ -320,32 +328,17 @@ bool QueuePair::TakeBack(const transport::OutPacket& packet, bool is_loss, trans
 
 void QueuePair::Empty(transport::Turn& turn) {
   if (std::holds_alternative<std::monostate>(machine_)) return;
-  // A machine gives back what it holds when it flushes, which takes room for completions that
-  // nobody will see. Others of the same queue must not suffer from it.
-  const size_t tagged =
-      spec_.srq != nullptr && spec_.srq->tags() != nullptr ? spec_.srq->tags()->capacity() : 0;
-  const size_t outstanding = size_t{spec_.send.capacity} + spec_.receive.capacity + tagged + 1;
-  const auto make_room = [&](Cq& cq) {
-    const size_t capacity = cq.capacity();
-    if (cq.capacity() - cq.size() < outstanding) {
-      static_cast<void>(cq.Resize(cq.size() + outstanding));
-    }
-    return capacity;
-  };
-  Cq& send_cq = *spec_.send_cq;
-  Cq& receive_cq = *spec_.receive_cq;
-  const size_t send_capacity = make_room(send_cq);
-  const size_t receive_capacity = make_room(receive_cq);
+  // A machine gives back what it holds when it flushes. Others of the same completion queues must
+  // not suffer from it.
+  const std::array cqs = {spec_.send_cq, spec_.receive_cq};
+  for (Cq* const cq : cqs) cq->set_discards(true);
   Tell(machine_, [&](auto& machine) {
     machine.BecomeFailed();
     static_cast<void>(machine.Run(turn));
   });
-  const queue::QpNumber number(number_.value());
-  send_cq.RemoveQp(number);
-  receive_cq.RemoveQp(number);
-  if (send_cq.capacity() > send_capacity) static_cast<void>(send_cq.Resize(send_capacity));
-  if (receive_cq.capacity() > receive_capacity) {
-    static_cast<void>(receive_cq.Resize(receive_capacity));
+  for (Cq* const cq : cqs) {
+    cq->set_discards(false);
+    cq->RemoveQp(queue::QpNumber(number_.value()));
   }
 }
 

@@ -101,7 +101,7 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   // The path to the peer of a connected queue pair, once it is known.
   [[nodiscard]] bool has_path() const { return path_.has_value(); }
   [[nodiscard]] const AddressVector& path() const { return *path_; }
-  void set_path(const AddressVector& path) { path_ = path; }
+  void set_path(const std::optional<AddressVector>& path) { path_ = path; }
 
   // --- The data path. ---
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -27,6 +28,11 @@ struct TimerHook {
 template <class T>
 class TimerHeap {
  public:
+  // So that deadlines of so many objects need no memory.
+  void Reserve(size_t objects) {
+    if (objects > heap_.capacity()) heap_.reserve(std::max(objects, 2 * heap_.capacity()));
+  }
+
   // The deadline of `object` is now `at`.
   void Set(T& object, Time at) {
     TimerHook& hook = object;

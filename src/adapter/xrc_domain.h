@@ -21,6 +21,9 @@ struct XrcDomain {
   // nothing, and each receiver brings its own.
   Cq none{1, nullptr};
 
+  // So that the next one needs no memory.
+  void MakeRoomForConnection() { connections.reserve(connections.size() + 1); }
+
   [[nodiscard]] bool is_used() const { return !receivers.empty() || !connections.empty(); }
 };
 

@@ -134,8 +134,10 @@ class IntervalMap {
     Entry& entry = std::prev(next)->second;
     if (entry.interval.last < point) return next;
     const Interval upper = {point, entry.interval.last};
+    // First what may find no memory.
+    const auto cut = entries_.emplace_hint(next, point, Entry{upper, entry.origin, entry.value});
     entry.interval.last = point - 1;
-    return entries_.emplace_hint(next, point, Entry{upper, entry.origin, entry.value});
+    return cut;
   }
 
   Entries entries_;

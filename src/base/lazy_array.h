@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <cstddef>
+#include <new>
 #include <type_traits>
 
 #include "base/check.h"
@@ -11,7 +12,8 @@ namespace verbena {
 
 // A fixed number of objects whose bytes begin as zero, and that cost memory only from the page on
 // that is touched: for long tables of which most is never used. The system
-// is told that it need not set memory aside for the rest.
+// is told that it need not set memory aside for the rest. Throws std::bad_alloc if there is no room
+// for them in the address space.
 //
 // Owned by one object, which says who may touch what.
 template <class T>
@@ -23,7 +25,7 @@ class LazyArray {
     CHECK(size > 0);
     void* const place = mmap(nullptr, size * sizeof(T), PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    CHECK(place != MAP_FAILED);
+    if (place == MAP_FAILED) throw std::bad_alloc();
     items_ = static_cast<T*>(place);
   }
   LazyArray(const LazyArray&) = delete;

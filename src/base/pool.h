@@ -1,8 +1,10 @@
 #pragma once
 
 #include <algorithm>
+#include <bitset>
 #include <cstddef>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -61,14 +63,16 @@ class Pool {
     Slot* next_free;
     alignas(T) std::byte object[sizeof(T)];
   };
-  struct Chunk {
-    std::unique_ptr<Slot[]> slots;
-    std::size_t count;
-  };
 
   // Large enough to make the allocator rare, small enough not to matter when mostly unused.
   static constexpr std::size_t kChunkBytes = 16 * 1024;
   static constexpr std::size_t kChunkSlots = std::max<std::size_t>(1, kChunkBytes / sizeof(Slot));
+
+  struct Chunk {
+    std::unique_ptr<Slot[]> slots;
+    std::size_t count;
+    std::bitset<kChunkSlots> is_free = {};  // while the pool dies
+  };
 
   void AddChunk() {
     const std::size_t count = std::min(kChunkSlots, limit_ - slot_count_);
@@ -81,17 +85,21 @@ class Pool {
 
   void PushFree(void* place) { free_ = ::new (place) Slot{.next_free = free_}; }
 
-  // The slots do not know whether they are in use, so all that are free are looked up.
+  // The slots do not know whether they are in use, so all that are free are noted. Allocates
+  // nothing: a pool may die because there is no memory.
   void DestroyLiving() {
     if (size_ == 0) return;
-    std::vector<const Slot*> free;
-    free.reserve(slot_count_ - size_);
-    for (const Slot* slot = free_; slot != nullptr; slot = slot->next_free) free.push_back(slot);
-    std::sort(free.begin(), free.end(), std::less<>());
+    const auto begin_of = [](const Chunk& chunk) { return chunk.slots.get(); };
+    std::ranges::sort(chunks_, std::less<>(), begin_of);
+    for (const Slot* slot = free_; slot != nullptr; slot = slot->next_free) {
+      Chunk& chunk = *std::prev(
+          std::ranges::upper_bound(chunks_, const_cast<Slot*>(slot), std::less<>(), begin_of));
+      chunk.is_free.set(static_cast<std::size_t>(slot - begin_of(chunk)));
+    }
     for (const Chunk& chunk : chunks_) {
-      for (Slot* slot = &chunk.slots[0]; slot != &chunk.slots[0] + chunk.count; ++slot) {
-        if (std::binary_search(free.begin(), free.end(), slot, std::less<>())) continue;
-        std::destroy_at(std::launder(reinterpret_cast<T*>(slot->object)));
+      for (std::size_t i = 0; i < chunk.count; ++i) {
+        if (chunk.is_free[i]) continue;
+        std::destroy_at(std::launder(reinterpret_cast<T*>(chunk.slots[i].object)));
       }
     }
   }

@@ -6,10 +6,13 @@
 #include <thread>
 #include <utility>
 
+#include "base/rollback.h"
+
 namespace verbena {
 
 // Starts a thread that takes no signals from the program, whose handlers do not expect it: all are
-// blocked but those by which a thread hurts itself, which guarded copies need.
+// blocked but those by which a thread hurts itself, which guarded copies need. Throws
+// std::system_error if the system refuses it.
 template <class Fn>
 [[nodiscard]] std::thread StartQuietThread(const char* name, Fn fn) {
   sigset_t quiet, before;
@@ -17,8 +20,8 @@ template <class Fn>
   for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) sigdelset(&quiet, own);
   // A thread inherits the mask; set before, there is no moment without it.
   pthread_sigmask(SIG_SETMASK, &quiet, &before);
+  const Rollback mask([&] { pthread_sigmask(SIG_SETMASK, &before, nullptr); });
   std::thread thread(std::move(fn));
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_setname_np(thread.native_handle(), name);
   return thread;
 }

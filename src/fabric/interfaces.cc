@@ -28,11 +28,17 @@ std::optional<IpAddress> AddressOf(const sockaddr* address) {
   return std::nullopt;
 }
 
-// 0 if the interface went away meanwhile.
+// These are 0 if the interface went away meanwhile.
 uint32_t MtuOf(int fd, const char* interface_name) {
   ifreq request{};
   std::strncpy(request.ifr_name, interface_name, IFNAMSIZ - 1);
   return ioctl(fd, SIOCGIFMTU, &request) == 0 ? static_cast<uint32_t>(request.ifr_mtu) : 0;
+}
+// Not if_nametoindex, which opens a socket of its own, and answers 0 where it cannot.
+uint32_t IndexOf(int fd, const char* interface_name) {
+  ifreq request{};
+  std::strncpy(request.ifr_name, interface_name, IFNAMSIZ - 1);
+  return ioctl(fd, SIOCGIFINDEX, &request) == 0 ? static_cast<uint32_t>(request.ifr_ifindex) : 0;
 }
 
 auto OrderOf(const LocalAddress& a) {
@@ -55,7 +61,7 @@ Result<std::vector<LocalAddress>, FabricError> LocalAddresses() {
     constexpr unsigned kWorking = IFF_UP | IFF_RUNNING;
     found.push_back({.ip = *ip,
                      .interface_name = entry->ifa_name,
-                     .interface_index = if_nametoindex(entry->ifa_name),
+                     .interface_index = IndexOf(asker.get(), entry->ifa_name),
                      .mtu = MtuOf(asker.get(), entry->ifa_name),
                      .up = (entry->ifa_flags & kWorking) == kWorking,
                      .loopback = (entry->ifa_flags & IFF_LOOPBACK) != 0});

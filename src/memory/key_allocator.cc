@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/when_memory.h"
 
 namespace verbena::memory {
 namespace {
@@ -44,6 +45,7 @@ void KeyAllocator::Grow() {
   const uint32_t before = slot_count();
   const uint32_t after = before + std::min(kGrowth, slots_max_ - before);
   lives_.reserve(after);
+  free_.reserve(after);  // so that giving one back needs no memory
   for (uint32_t i = before; i < after; ++i) {
     const SlotNumber slot(i);
     lives_.push_back({.instance = static_cast<uint8_t>(random_.Next32()), .left = kLap});
@@ -83,7 +85,8 @@ KeyAllocator::Fate KeyAllocator::Give(SlotNumber slot) {
     free_.push_back(slot);
     return Fate::kFree;
   }
-  resting_.push_back({slot, now_ + quarantine_});
+  // One that there is no memory to remember rests for ever.
+  if (!WhenMemory([&] { resting_.push_back({slot, now_ + quarantine_}); })) ++unusable_;
   return Fate::kRetired;
 }
 

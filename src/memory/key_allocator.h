@@ -125,7 +125,7 @@ class KeyAllocator {
   std::vector<Life> lives_;
   std::vector<SlotNumber> free_;
   std::deque<Resting> resting_;
-  uint32_t unusable_ = 0;  // the one slot whose index is 0, once it exists
+  uint32_t unusable_ = 0;  // the one slot whose index is 0, once it exists; those that are lost
   uint32_t taken_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "memory/one_touch_keys.h"
 
 #include "base/check.h"
+#include "base/when_memory.h"
 
 namespace verbena::memory {
 
@@ -20,9 +21,12 @@ Result<TouchAction, Denial> OneTouchKeys::Touch(Key key, const StreamSegment& se
       table_.MakeReserved(table_.SlotOf(key));
       break;
     case TouchAction::kPlaceAndRemember:
+      // Without memory to remember it, the key ends at its next use.
       entry->touched = true;
       entry->stored_last_byte = segment.last_byte;
-      remembered_[who.qp].push_back({key, segment.last_byte});
+      static_cast<void>(WhenMemory([&] {
+        remembered_[who.qp].push_back({key, segment.last_byte});
+      }));
       break;
   }
   return action;

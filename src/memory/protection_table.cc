@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/when_memory.h"
 
 namespace verbena::memory {
 
@@ -25,10 +26,18 @@ MemoryResult<const ProtectionEntry*> ProtectionTable::FindLive(Key key, EntryTyp
   return entry;
 }
 
+// Without memory for its entry there is no slot, as at the limit.
 std::optional<SlotNumber> ProtectionTable::TakeSlot() {
-  const std::optional<SlotNumber> slot = keys_.Take();
-  while (chunks_.size() * kChunkEntries < keys_.slot_count()) {
-    chunks_.push_back(std::make_unique<ProtectionEntry[]>(kChunkEntries));
+  std::optional<SlotNumber> slot;
+  const bool has_entry = WhenMemory([&] {
+    slot = keys_.Take();
+    while (chunks_.size() * kChunkEntries < keys_.slot_count()) {
+      chunks_.push_back(std::make_unique<ProtectionEntry[]>(kChunkEntries));
+    }
+  });
+  if (!has_entry) {
+    if (slot.has_value()) keys_.Give(*slot);
+    return std::nullopt;
   }
   DCHECK(!slot.has_value() || EntryAt(*slot).state == EntryState::kFree);
   return slot;

@@ -1,6 +1,8 @@
 #include "memory/regions.h"
 
 #include "base/check.h"
+#include "base/rollback.h"
+#include "base/when_memory.h"
 #include "memory/page_list.h"
 
 namespace verbena::memory {
@@ -173,7 +175,10 @@ Result<RegionKeys, Denial> Regions::RegisterReserved(Key key, const RegionSpec& 
   }
   if (backing.pages.size() > entry->table->page_count()) return Fail(Denial::kTooManyPages);
 
-  MapPageList(store_, *entry->table, backing);
+  // Entries that were written stay until the next list: the region is not valid yet.
+  if (!WhenMemory([&] { MapPageList(store_, *entry->table, backing); })) {
+    return Fail(Denial::kTooManyPages);
+  }
   if (!same) table_.AdoptInstance(slot, key.instance());
   FillIn(slot, spec, {entry->table, static_cast<uint32_t>(backing.first_offset), spec.length});
   return KeysOf(slot);
@@ -265,7 +270,9 @@ MemoryResult<Regions::Memory> Regions::MakePageList(const RegionSpec& spec,
   if (spec.length == 0) return Memory{};
   const auto pages = store_.Create(list.pages.size(), list.page_shift, space, std::nullopt);
   if (!pages.has_value()) return Fail(pages.error());
+  Rollback made([&] { store_.Release(*pages); });
   MapPageList(store_, **pages, list);
+  made.Keep();
   return Memory{*pages, static_cast<uint32_t>(list.first_offset), spec.length};
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/rollback.h"
 #include "memory/translation_table.h"
 
 namespace verbena::memory {
@@ -35,10 +36,13 @@ class ReverseMap {
   };
 
   // Notes that `place` names pages somewhere in [first, last], a range of at most 2^block_shift
-  // bytes.
+  // bytes. Throws std::bad_alloc, and has noted nothing then.
   void Note(PhysicalSpace space, uint64_t first, uint64_t last, unsigned block_shift, Place place) {
     Insert({space, first, block_shift}, place);
-    if (last >> block_shift != first >> block_shift) Insert({space, last, block_shift}, place);
+    if (last >> block_shift == first >> block_shift) return;
+    Rollback inserted([&] { Erase({space, first, block_shift}, place); });
+    Insert({space, last, block_shift}, place);
+    inserted.Keep();
   }
 
   // Takes back a Note made with the same arguments.

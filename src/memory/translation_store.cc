@@ -1,9 +1,12 @@
 #include "memory/translation_store.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <span>
 
 #include "base/check.h"
+#include "base/rollback.h"
 
 namespace verbena::memory {
 namespace {
@@ -61,7 +64,7 @@ MemoryResult<void> TranslationStore::Map(TranslationTable& table, uint64_t first
     const uint64_t leaf_first = number << TranslationTable::kFanoutBits;
     const uint64_t leaf_end = std::min(leaf_first + table.LeafSize(number), first_page + count);
     const auto [leaf, is_new] = table.MakeLeaf(number);
-    if (is_new && table.is_linear()) NoteLeaf(table, number, true);
+    if (is_new && table.is_linear()) NoteNewLeaf(table, number);
     for (; page < leaf_end; ++page) {
       const PhysicalAddress at(where.value() + ((page - first_page) << shift.value()));
       SetPage(table, leaf, page, PageEntry(at, writable));
@@ -92,20 +95,23 @@ MemoryResult<void> TranslationStore::Unmap(TranslationTable& table, uint64_t fir
   return {};
 }
 
-void TranslationStore::FindNamed(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last) {
-  CHECK(first <= last);
-  found_.clear();
-  reverse_map_.ForEach(space, first.value(), last.value(),
-                       [&](const ReverseMap::Place& place) { found_.push_back(place); });
+// A leaf that the reverse map does not know must not be.
+void TranslationStore::NoteNewLeaf(TranslationTable& table, uint64_t leaf) {
+  Rollback made([&] { table.DropLeaf(leaf); });
+  NoteLeaf(table, leaf, true);
+  made.Keep();
 }
 
+// Like Invalidate, it allocates nothing: pages leave when memory is short.
 uint64_t TranslationStore::ForgetLinear(PhysicalSpace space, PhysicalAddress first,
                                         PhysicalAddress last) {
-  FindNamed(space, first, last);
+  CHECK(first <= last);
   uint64_t gone = 0;
-  for (const auto& [table, number] : found_) {
-    if (table->is_linear()) gone += InvalidateLeaf(*table, number, first.value(), last.value());
-  }
+  // A linear leaf stays in the map, whatever is in it.
+  reverse_map_.ForEach(space, first.value(), last.value(), [&](const ReverseMap::Place& place) {
+    if (!place.table->is_linear()) return;
+    gone += InvalidateLeaf(*place.table, place.number, first.value(), last.value());
+  });
   return gone;
 }
 
@@ -119,18 +125,23 @@ bool TranslationStore::IsNamed(PhysicalSpace space, PhysicalAddress first,
 
 uint64_t TranslationStore::Invalidate(PhysicalSpace space, PhysicalAddress first,
                                       PhysicalAddress last) {
-  FindNamed(space, first, last);
-  uint64_t gone = 0;
-  for (const auto& [table, number] : found_) {
-    if (table->is_linear()) {
-      gone += InvalidateLeaf(*table, number, first.value(), last.value());
-    } else {
-      void* leaf = table->FindLeaf(number >> TranslationTable::kFanoutBits);
+  uint64_t gone = ForgetLinear(space, first, last);
+  // Pages of other tables leave the map with their entry, so they are looked up some at a time.
+  constexpr size_t kAtOnce = 64;
+  std::array<ReverseMap::Place, kAtOnce> found;
+  size_t count = 0;
+  do {
+    count = 0;
+    reverse_map_.ForEach(space, first.value(), last.value(), [&](const ReverseMap::Place& place) {
+      if (!place.table->is_linear() && count < kAtOnce) found[count++] = place;
+    });
+    for (const auto& [table, page] : std::span(found).first(count)) {
+      void* leaf = table->FindLeaf(page >> TranslationTable::kFanoutBits);
       CHECK(leaf != nullptr);
-      SetPage(*table, leaf, number, PageEntry());
-      ++gone;
+      SetPage(*table, leaf, page, PageEntry());
     }
-  }
+    gone += count;
+  } while (count == kAtOnce);
   return gone;
 }
 
@@ -156,8 +167,9 @@ uint64_t TranslationStore::InvalidateLeaf(TranslationTable& table, uint64_t numb
 void TranslationStore::SetPage(TranslationTable& table, void* leaf, uint64_t page,
                                PageEntry entry) {
   if (!table.is_linear()) {
-    NotePage(table, page, table.Load(leaf, page), false);
+    // First what may find no memory.
     NotePage(table, page, entry, true);
+    NotePage(table, page, table.Load(leaf, page), false);
   }
   table.Store(leaf, page, entry);
 }

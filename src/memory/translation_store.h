@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <variant>
-#include <vector>
 
 #include "base/interval_map.h"
 #include "base/pool.h"
@@ -32,7 +31,8 @@ class TranslationStore {
   void Release(TranslationTable* table);
 
   // Pages [first_page, first_page + count) are present from now on, side by side from `where`.
-  // What stood there before is replaced. A linear table takes only its own addresses.
+  // What stood there before is replaced. A linear table takes only its own addresses. Throws
+  // std::bad_alloc; a part of the pages may be present then.
   MemoryResult<void> Map(TranslationTable& table, uint64_t first_page, uint64_t count,
                          PhysicalAddress where, bool writable);
 
@@ -73,7 +73,7 @@ class TranslationStore {
   bool IsConsistent() const { return reverse_map_.IsConsistent(); }
 
  private:
-  void FindNamed(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last);
+  void NoteNewLeaf(TranslationTable& table, uint64_t leaf);
   void NoteLeaf(TranslationTable& table, uint64_t leaf, bool note);
   void NotePage(TranslationTable& table, uint64_t page, PageEntry entry, bool note);
   void SetPage(TranslationTable& table, void* leaf, uint64_t page, PageEntry entry);
@@ -82,7 +82,6 @@ class TranslationStore {
   Pool<TranslationTable> tables_;
   ReverseMap reverse_map_;
   IntervalMap<std::monostate> unlisted_;  // of machine memory
-  std::vector<ReverseMap::Place> found_;  // by Invalidate, kept for its capacity
 };
 
 }  // namespace verbena::memory

@@ -1,6 +1,7 @@
 #include "memory/translation_table.h"
 
 #include <cstdlib>
+#include <new>
 
 namespace verbena::memory {
 namespace {
@@ -17,7 +18,7 @@ TranslationTable::Levels LevelsFor(uint64_t page_count) {
 // so that even the root costs only what is touched of it.
 void* AllocateZeroed(uint64_t bytes) {
   void* node = std::calloc(1, bytes);
-  CHECK(node != nullptr);
+  if (node == nullptr) throw std::bad_alloc();
   return node;
 }
 
@@ -59,23 +60,31 @@ uint64_t TranslationTable::DirectorySize() const {
   UNREACHABLE();
 }
 
-TranslationTable::MadeLeaf TranslationTable::MakeLeaf(uint64_t leaf) {
-  const uint64_t bytes = LeafBytes(leaf);
-  void** place = &root_;
-  if (levels_ != Levels::kDirect) {
-    if (root_ == nullptr) root_ = AllocateZeroed(DirectorySize() * sizeof(void*));
-    place = static_cast<void**>(root_);
-    if (levels_ == Levels::kTwoIndirect) {
-      void*& middle = place[leaf >> kFanoutBits];
-      if (middle == nullptr) middle = AllocateZeroed(kFanout * sizeof(void*));
-      place = static_cast<void**>(middle);
-      leaf &= kFanout - 1;
-    }
-    place += leaf;
+// Where the pointer to a leaf is, with the directories above it.
+void*& TranslationTable::PlaceOf(uint64_t leaf) {
+  if (levels_ == Levels::kDirect) return root_;
+  if (root_ == nullptr) root_ = AllocateZeroed(DirectorySize() * sizeof(void*));
+  void** directory = static_cast<void**>(root_);
+  if (levels_ == Levels::kTwoIndirect) {
+    void*& middle = directory[leaf >> kFanoutBits];
+    if (middle == nullptr) middle = AllocateZeroed(kFanout * sizeof(void*));
+    directory = static_cast<void**>(middle);
+    leaf &= kFanout - 1;
   }
-  const bool is_new = *place == nullptr;
-  if (is_new) *place = AllocateZeroed(bytes);
-  return {*place, is_new};
+  return directory[leaf];
+}
+
+TranslationTable::MadeLeaf TranslationTable::MakeLeaf(uint64_t leaf) {
+  void*& place = PlaceOf(leaf);
+  const bool is_new = place == nullptr;
+  if (is_new) place = AllocateZeroed(LeafBytes(leaf));
+  return {place, is_new};
+}
+
+void TranslationTable::DropLeaf(uint64_t leaf) {
+  void*& place = PlaceOf(leaf);
+  std::free(place);
+  place = nullptr;
 }
 
 bool TranslationTable::FindInTwoPages(uint64_t position, uint64_t length, bool write,

@@ -161,7 +161,11 @@ class TranslationTable {
     void* leaf;
     bool is_new;
   };
+  // Throws std::bad_alloc.
   MadeLeaf MakeLeaf(uint64_t leaf);
+  // REQUIRES: it was made.
+  void DropLeaf(uint64_t leaf);
+  void*& PlaceOf(uint64_t leaf);
   uint64_t LeafBytes(uint64_t leaf) const {
     return LeafSize(leaf) * (is_linear_ ? sizeof(uint8_t) : sizeof(PageEntry));
   }

@@ -23,6 +23,7 @@ CompletionQueue::PushResult CompletionQueue::Push(const Completion& completion, 
   if (overflowed()) return {.status = PushStatus::kInError};
   const uint64_t tail = tail_.load(std::memory_order_relaxed);
   if (tail - head_.load(std::memory_order_acquire) > mask_) {
+    if (discards_) return {};
     overflowed_.store(true, std::memory_order_release);
     return {.status = PushStatus::kOverflowed};
   }

@@ -74,6 +74,10 @@ class CompletionQueue {  // NOLINT(clang-analyzer-optin.performance.Padding): on
   // Keeps the entries. Refused below their number, or after an overflow.
   [[nodiscard]] Result<void, CqError> Resize(size_t capacity) VERBENA_EXCLUDES(poll_mutex_);
 
+  // While it discards, what finds no room is dropped and not missed: a queue pair that is about to
+  // be removed gives back all that it holds, for completions that nobody will see.
+  void set_discards(bool discards) { discards_ = discards; }
+
   // Drops the entries of a queue pair that is no more; how many they were.
   size_t RemoveQp(QpNumber qp) VERBENA_EXCLUDES(poll_mutex_);
 
@@ -109,6 +113,7 @@ class CompletionQueue {  // NOLINT(clang-analyzer-optin.performance.Padding): on
   // The engine's.
   alignas(64) std::atomic<uint64_t> tail_ = 0;
   std::atomic<bool> overflowed_ = false;
+  bool discards_ = false;
   uint32_t moderation_count_ = 1;
   Duration moderation_period_;
   uint32_t waiting_count_ = 0;  // completions that the next event is for

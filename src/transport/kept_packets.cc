@@ -1,13 +1,14 @@
 #include "transport/kept_packets.h"
 
 #include "base/check.h"
+#include "base/when_memory.h"
 
 namespace verbena::transport {
 
 bool KeptPackets::Keep(const wire::Packet& packet) {
   const auto bytes = packet.bytes();
   if (bytes.size() > kBytesMax - size_ || packets_.size() == kPacketsMax) return false;
-  packets_.emplace_back(bytes.begin(), bytes.end());
+  if (!WhenMemory([&] { packets_.emplace_back(bytes.begin(), bytes.end()); })) return false;
   size_ += bytes.size();
   return true;
 }

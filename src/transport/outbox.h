@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -63,10 +64,10 @@ class Outbox {
         packets_(packets_max),
         gathered_(
             std::make_unique_for_overwrite<std::byte[]>(packets_max * OutPacket::kPayloadMax)) {
-    // An input wants one of each at most, and a queue pair that runs two.
-    page_requests_.reserve(2 * packets_max);
-    events_.reserve(2 * packets_max);
-    completion_events_.reserve(2 * packets_max);
+    // An input wants one of each at most, and a queue pair that runs two; see is_crowded.
+    page_requests_.reserve(2 * packets_max + kOneStep);
+    events_.reserve(2 * packets_max + kOneStep);
+    completion_events_.reserve(2 * packets_max + kOneStep);
   }
 
   size_t room() const { return packets_max_ - packet_count_; }
@@ -93,6 +94,10 @@ class Outbox {
   }
 
   void RequestPages(const PageRequest& request) { page_requests_.push_back(request); }
+  // For pages that nobody waits for yet: nothing is lost where they are not asked for.
+  void PrefetchPages(const PageRequest& request) {
+    if (page_requests_.size() < packets_max_) page_requests_.push_back(request);
+  }
   void Raise(const AsyncEvent& event) { events_.push_back(event); }
   void RaiseCompletionEvent(queue::CompletionQueue& cq) { completion_events_.push_back(&cq); }
 
@@ -101,14 +106,34 @@ class Outbox {
   std::span<const AsyncEvent> events() const { return events_; }
   std::span<queue::CompletionQueue* const> completion_events() const { return completion_events_; }
 
+  // Whoever gives inputs to many machines before it takes out what they want does that now: then
+  // no list ever grows, and a step needs no memory.
+  [[nodiscard]] bool is_crowded() const {
+    return std::max({page_requests_.size(), events_.size(), completion_events_.size()}) >=
+           packets_max_;
+  }
+
+  // Calls pass_on(request) for each page request; those for which it is false stay for the next
+  // time.
+  template <class Fn>
+  void PassOnPageRequests(Fn pass_on) {
+    std::erase_if(page_requests_, pass_on);
+  }
   void Clear() {
-    packet_count_ = 0;
     page_requests_.clear();
+    ClearOthers();
+  }
+  // All but page requests.
+  void ClearOthers() {
+    packet_count_ = 0;
     events_.clear();
     completion_events_.clear();
   }
 
  private:
+  // What one machine may want in one step, where an outbox is small.
+  static constexpr size_t kOneStep = 16;
+
   const size_t packets_max_;
   std::vector<OutPacket> packets_;
   std::unique_ptr<std::byte[]> gathered_;

@@ -79,10 +79,10 @@ Placement ReceiveSlot::AppendRest(std::span<const std::byte> bytes, uint64_t ahe
   return placed;
 }
 
-void ReceiveSlot::GiveBack(const Receive& ended, bool succeeded) {
+void ReceiveSlot::GiveBack(const Receive& ended, bool succeeded, Turn& turn) {
   if (ended.message.kind == Kind::kRendezvous && succeeded) {
     const auto index = std::get<queue::TagMatcher::Index>(ended.element.place);
-    return rendezvous_->Begin(index, ended.message.header, ended.message.data);
+    return rendezvous_->Begin(index, ended.message.header, ended.message.data, turn);
   }
   if (ended.message.kind == Kind::kUnexpected && !succeeded) source_.tags()->DiscountUnexpected();
   source_.Finish(ended.element);
@@ -95,7 +95,7 @@ bool ReceiveSlot::Finish(Completion completion, bool solicited, Turn& turn) {
     source_.Finish(receive_->element);
   } else {
     Tell(receive_->message, completion);
-    GiveBack(*receive_, completion.status == CompletionStatus::kSuccess);
+    GiveBack(*receive_, completion.status == CompletionStatus::kSuccess, turn);
   }
   receive_.reset();
   return Complete(completion, solicited, *cq_, turn);

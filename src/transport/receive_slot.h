@@ -96,7 +96,7 @@ class ReceiveSlot {
   bool TakeTagged(const TaggedMessage& message, Turn& turn);
   Placement AppendRest(std::span<const std::byte> bytes, uint64_t ahead,
                        const memory::Accessor& who, memory::MemoryCore& memory);
-  void GiveBack(const Receive& ended, bool succeeded);
+  void GiveBack(const Receive& ended, bool succeeded, Turn& turn);
 
   const wire::QpNumber qp_;
   ReceiveSource source_;

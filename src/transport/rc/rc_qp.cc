@@ -7,8 +7,8 @@ namespace verbena::transport {
 
 void RcQp::BecomeReadyToReceive(wire::Psn expected) {
   CHECK(state_ == QpState::kInit);
-  state_ = QpState::kRtr;
   responder_.Start(expected);
+  state_ = QpState::kRtr;
 }
 
 void RcQp::BecomeReadyToSend(wire::Psn first) {

@@ -13,15 +13,14 @@ namespace verbena::transport {
 namespace {
 
 // As much of the list as holds `length` bytes.
-std::vector<queue::Sge> FirstOf(std::span<const queue::Sge> list, uint32_t length) {
-  std::vector<queue::Sge> first;
+void CopyFirst(std::span<const queue::Sge> list, uint32_t length, std::vector<queue::Sge>& first) {
+  first.clear();
   for (queue::Sge sge : list) {
     if (length == 0) break;
     sge.length = std::min(sge.length, length);
     length -= sge.length;
     first.push_back(sge);
   }
-  return first;
 }
 
 queue::SendWqe ReadOf(queue::TagMatcher::Index receive, const wire::RendezvousHeader& data) {
@@ -49,10 +48,10 @@ bool Rendezvous::TryPost(const Request& request) {
   finished.Serialize(header);
   const std::array inlined = {queue::Sge{.address = reinterpret_cast<uintptr_t>(header.data()),
                                          .length = wire::TagHeader::kSize}};
-  const std::vector<queue::Sge> place = FirstOf(tags_.SgesOf(request.receive), request.data.length);
+  CopyFirst(tags_.SgesOf(request.receive), request.data.length, place_);
 
   queue::SendQueue::Posting posting(queue_);
-  const auto read = posting.Add({.wqe = ReadOf(request.receive, request.data), .sges = place});
+  const auto read = posting.Add({.wqe = ReadOf(request.receive, request.data), .sges = place_});
   const auto told = posting.Add({.wqe = kFinished, .sges = inlined});
   if (read && told) return true;
   CHECK(told.error() == queue::PostError::kFull);

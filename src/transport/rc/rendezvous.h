@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <deque>
+#include <vector>
 
+#include "base/when_memory.h"
 #include "memory/access.h"
 #include "queue/completion.h"
 #include "queue/completion_queue.h"
@@ -31,14 +33,18 @@ class Rendezvous {
   // `who`: the queue pair in the domain of the receive queue.
   Rendezvous(const memory::Accessor& who, queue::SendQueue& queue, queue::TagMatcher& tags,
              queue::CompletionQueue& cq)
-      : who_(who), queue_(queue), tags_(tags), cq_(cq) {}
+      : who_(who), queue_(queue), tags_(tags), cq_(cq) {
+    place_.reserve(tags.sges_max());
+  }
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;
 
-  // REQUIRES: the receive is taken, and long enough.
+  // Without memory it ends at once, and the program is told that it is not complete. REQUIRES: the
+  // receive is taken, and long enough.
   void Begin(queue::TagMatcher::Index receive, const wire::TagHeader& header,
-             const wire::RendezvousHeader& data) {
-    waiting_.push_back({receive, header, data});
+             const wire::RendezvousHeader& data, Turn& turn) {
+    if (WhenMemory([&] { waiting_.push_back({receive, header, data}); })) return;
+    Finish(receive, queue::CompletionStatus::kTagMatchingIncomplete, 0, turn);
   }
 
   // In whose name the bytes that were read are placed: they go where a tagged receive says.
@@ -70,6 +76,7 @@ class Rendezvous {
   queue::TagMatcher& tags_;
   queue::CompletionQueue& cq_;
   std::deque<Request> waiting_;
+  std::vector<queue::Sge> place_;  // of TryPost, kept for its capacity
 };
 
 }  // namespace verbena::transport

@@ -1,5 +1,7 @@
 #include "transport/rc/responder.h"
 
+#include <utility>
+
 #include "base/check.h"
 #include "wire/roce/atomic_eth.h"
 
@@ -42,18 +44,20 @@ Responder::Responder(const RcConfig& config, const XrcDomain& domain)
 
 void Responder::Start(wire::Psn expected) {
   CHECK(!receive_.is_taken());
+  // First what may find no memory.
+  ReplayCache replies(config_.max_dest_rd_atomic);
+  kept_.Reserve(config_.path_mtu + kHeadersMax);
   who_ = config_.who;
   expected_ = expected;
   answered_ = expected - 1;
   msn_ = wire::Msn(0);
   message_ = {};
-  replies_ = ReplayCache(config_.max_dest_rd_atomic);
+  replies_ = std::move(replies);
   told_ = Told::kNothing;
   nak_.reset();
   ack_is_due_ = false;
   inbound_wait_.reset();
   kept_.Drop();
-  kept_.Reserve(config_.path_mtu + kHeadersMax);
   has_dropped_ = false;
   losses_ = 0;
   reply_wait_.reset();

@@ -25,6 +25,8 @@ class XrcDomain {
     memory::PdId pd = {};
   };
 
+  // So that the next one needs no memory.
+  void MakeRoom() { receivers_.reserve(receivers_.size() + 1); }
   // REQUIRES: no other has its number.
   void Add(const Receiver& receiver) {
     CHECK(Find(receiver.number) == nullptr);
