@@ -46,8 +46,11 @@ BANS = [
         "a clock read makes a run unrepeatable", "take the time as an argument", EDGES),
     Ban(re.compile(r"\bstd::random_device\b|\bs?rand\s*\(|\bgetrandom\s*\("),
         "an unseeded draw makes a run unrepeatable", "take a generator (base/random.h)", EDGES),
-    Ban(re.compile(r"\b(?:secure_)?getenv\s*\("),
+    Ban(re.compile(r"\bsecure_getenv\s*\("),
         "hidden input", "take an option as an argument", EDGES),
+    Ban(re.compile(r"\bgetenv\s*\("),
+        "a program that runs with more rights than its user would do what the user's environment "
+        "says", "use secure_getenv", ("src/tools/*",)),
     Ban(re.compile(r"\bstd::[io]?fstream\b|\bfopen\s*\("),
         "hidden input and output", "take the bytes, or an interface, as an argument", EDGES),
     Ban(re.compile(r"\bstd::cout\b|(?<![\w.>])printf\s*\(|\bputs\s*\("),

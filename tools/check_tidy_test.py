@@ -83,7 +83,8 @@ class CheckTidyTest(unittest.TestCase):
             "auto t = time(nullptr);": "take the time as an argument",
             "std::random_device d;": "take a generator",
             "int x = rand();": "take a generator",
-            "getenv(name);": "take an option",
+            "secure_getenv(name);": "take an option",
+            "getenv(name);": "use secure_getenv",
             "std::ifstream in(name);": "an interface",
             "std::cout << 1;": "return the value",
             "std::printf(x);": "return the value",
@@ -113,8 +114,9 @@ class CheckTidyTest(unittest.TestCase):
         for path in ("src/fabric/udp.h", "src/memory/uffd.h", "src/adapter/keeper.h",
                      "src/tools/run.h"):
             with self.subTest(path):
-                self.assert_passes({path: "clock_gettime(1, &t); getenv(n); rand();\n"})
-        self.assert_passes({"src/tools/run.h": "printf(x);\n"})
+                self.assert_passes({path: "clock_gettime(1, &t); secure_getenv(n); rand();\n"})
+        self.assert_passes({"src/tools/run.h": "printf(x); getenv(n);\n"})
+        self.assert_only_failure({"src/ibverbs/log.h": "std::getenv(n);\n"}, "use secure_getenv")
         self.assert_only_failure({"src/fabric/udp.h": "printf(x);\n"}, "src/tools/*")
         self.assert_only_failure({"src/tools/run.h": "assert(x);\n"}, "assert is banned")
 

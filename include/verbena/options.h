@@ -82,9 +82,10 @@ struct Options {
   // Where what does not fit is kept: a directory, or a file, which serves one region at a time.
   std::string swap = "/tmp";
   // Called on a thread of the device with notes that cannot wait for TakeNotes, because the program
-  // may stand still: the swap file of managed memory is full, failing, or well again. It must
-  // neither call the device nor touch managed memory. Without it they are notes like others. A
-  // plain function, because contexts that name the same one share an adapter.
+  // may stand still: the swap file of managed memory is full, failing, or well again; or because
+  // nobody takes notes late: the trace ended early. It must neither call the device nor touch
+  // managed memory. Without it they are notes like others. A plain function, because contexts that
+  // name the same one share an adapter.
   void (*on_urgent_note)(const std::string& note) = nullptr;
   // How long a key that was given up is certain to be recognised as stale.
   std::chrono::nanoseconds key_quarantine = std::chrono::seconds(60);

@@ -103,7 +103,7 @@ ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const Options& options) {
   if (!fabric) return Fail(ErrorOf(fabric.error()));
   std::unique_ptr<Trace> trace;
   if (!options.trace.empty()) {
-    auto opened = Trace::Open(options.trace);
+    auto opened = Trace::Open(options.trace, options.on_urgent_note);
     if (!opened) return Fail(opened.error());
     trace = std::move(*opened);
   }

@@ -93,7 +93,8 @@ struct Options {
   std::string swap = "/tmp";
 
   // Told, on the thread of an arena, that its swap file is full, failing, or well again: whoever
-  // would ask for notes may be waiting for that arena. Must not wait for the adapter.
+  // would ask for notes may be waiting for that arena. Also that the trace has ended early, on the
+  // engine's thread. Must not wait for the adapter.
   std::function<void(const std::string& note)> on_urgent_note = {};
 
   // Whether the system is asked to tell when the program gives pages up. Off, because programs

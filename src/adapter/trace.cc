@@ -1,6 +1,7 @@
 #include "adapter/trace.h"
 
-#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -10,6 +11,9 @@
 
 #include "adapter/clock.h"
 #include "adapter/identification.h"
+#include "base/file_size_signal.h"
+#include "base/own_file.h"
+#include "base/when_memory.h"
 
 namespace verbena::adapter {
 namespace {
@@ -24,21 +28,23 @@ Duration SinceEpoch() {
   return Seconds(now.tv_sec) + Nanoseconds(now.tv_nsec) - Nanoseconds(Now().nanoseconds());
 }
 
-std::string Words(const std::string& path) { return "trace " + path + ": " + std::strerror(errno); }
+const char* WordsFor(int error) {
+  if (error == EFBIG) return "it is as long as files may be (ulimit -f)";
+  return error == ENOMEM ? "out of memory" : std::strerror(error);
+}
 
 }  // namespace
 
-ErrorOr<std::unique_ptr<Trace>> Trace::Open(const std::string& path) {
-  constexpr mode_t kMode = 0644;
-  fabric::FileDescriptor file(
-      open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, kMode));
-  if (!file.is_open()) return Fail(SystemError("cannot open the trace " + path));
+ErrorOr<std::unique_ptr<Trace>> Trace::Open(const std::string& path, OnNote on_urgent_note) {
+  auto file = OpenOwnFile(path, FileUse::kAppend);
+  if (!file) return Fail(Error{ErrorCode::kSystem, "cannot open the trace " + file.error()});
   // Not make_unique: the constructor is private.
-  return std::unique_ptr<Trace>(new Trace(path, std::move(file)));
+  return std::unique_ptr<Trace>(new Trace(path, std::move(*file), std::move(on_urgent_note)));
 }
 
-Trace::Trace(std::string path, fabric::FileDescriptor file)
+Trace::Trace(std::string path, fabric::FileDescriptor file, OnNote on_urgent_note)
     : path_(std::move(path)),
+      on_urgent_note_(std::move(on_urgent_note)),
       file_(std::move(file)),
       since_epoch_(SinceEpoch()),
       writer_([this](std::span<const std::byte> bytes) {
@@ -50,7 +56,12 @@ Trace::Trace(std::string path, fabric::FileDescriptor file)
 void Trace::Write(const wire::UdpFlow& flow, const wire::IpFields& ip,
                   std::span<const std::byte> packet) {
   if (!file_.is_open()) return;
-  writer_.WriteUdp(Now() + since_epoch_, flow, packet, ip);
+  const size_t before = pending_.size();
+  if (!WhenMemory([&] { writer_.WriteUdp(Now() + since_epoch_, flow, packet, ip); })) {
+    pending_.resize(before);  // only whole blocks are written
+    Flush();
+    return End(ENOMEM);
+  }
   if (pending_.size() >= kPendingMax) Flush();
 }
 
@@ -65,16 +76,36 @@ void Trace::OnReceived(const fabric::Datagram& datagram, uint16_t port) {
 
 void Trace::Flush() {
   if (pending_.empty() || !file_.is_open()) return;
+  const NoFileSizeSignal no_signal;
   ssize_t written = 0;
   do {
     written = write(file_.get(), pending_.data(), pending_.size());
   } while (written < 0 && errno == EINTR);
-  if (written != static_cast<ssize_t>(pending_.size())) {
-    if (written >= 0) errno = ENOSPC;  // what is missing would make the rest unreadable
-    notes_.push_back("the trace ends early: " + Words(path_));
-    file_ = fabric::FileDescriptor();
+  if (written < 0) {
+    End(errno);
+  } else if (written != static_cast<ssize_t>(pending_.size())) {
+    End(WhyShort());  // what is missing would make the rest unreadable
   }
   pending_.clear();
+}
+
+// Of a write that went as far as it could.
+int Trace::WhyShort() const {
+  rlimit limit{};
+  struct stat file {};
+  const bool is_known = getrlimit(RLIMIT_FSIZE, &limit) == 0 && fstat(file_.get(), &file) == 0;
+  const bool is_limit = is_known && static_cast<rlim_t>(file.st_size) >= limit.rlim_cur;
+  return is_limit ? EFBIG : ENOSPC;
+}
+
+// The program goes on, and its user hears of it once.
+void Trace::End(int error) {
+  file_ = fabric::FileDescriptor();
+  static_cast<void>(WhenMemory([&] {
+    std::string note = "the trace " + path_ + " ends early: " + WordsFor(error);
+    if (on_urgent_note_) return on_urgent_note_(note);
+    notes_.push_back(std::move(note));
+  }));
 }
 
 std::vector<std::string> Trace::TakeNotes() { return std::exchange(notes_, {}); }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -23,12 +24,19 @@ namespace verbena::adapter {
 // nothing.
 //
 // Several may write to one file, of one process or of many: each begins a section of its own, and
-// what it writes at a time is appended in one piece. So an old file is added to, not replaced.
+// what it writes at a time is appended in one piece. So an old file is added to, not replaced. What
+// file may be named: base/own_file.h.
+//
+// A trace that cannot be written any more ends, and its user hears of it once; the adapter goes on.
 //
 // Owned by the adapter; under the engine's lock.
 class Trace {
  public:
-  [[nodiscard]] static ErrorOr<std::unique_ptr<Trace>> Open(const std::string& path);
+  using OnNote = std::function<void(const std::string& note)>;
+
+  // `on_urgent_note` is told why it ended; without one, that is a note to be taken.
+  [[nodiscard]] static ErrorOr<std::unique_ptr<Trace>> Open(const std::string& path,
+                                                            OnNote on_urgent_note = {});
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
   ~Trace() { Flush(); }
@@ -47,12 +55,15 @@ class Trace {
   [[nodiscard]] std::vector<std::string> TakeNotes();
 
  private:
-  Trace(std::string path, fabric::FileDescriptor file);
+  Trace(std::string path, fabric::FileDescriptor file, OnNote on_urgent_note);
 
   void Write(const wire::UdpFlow& flow, const wire::IpFields& ip,
              std::span<const std::byte> packet);
+  [[nodiscard]] int WhyShort() const;
+  void End(int error);
 
   const std::string path_;
+  const OnNote on_urgent_note_;
   fabric::FileDescriptor file_;  // closed when it could not be written to
   std::vector<std::byte> pending_;
   const Duration since_epoch_;  // of the clock's origin

@@ -1,5 +1,6 @@
 #include "adapter/trace.h"
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -202,19 +203,58 @@ TEST_F(OneTraceTest, AFileThatCannotBeOpenedIsSaid) {
   EXPECT_NE(opened.error().text.find(options.trace), std::string::npos) << opened.error().text;
 }
 
-TEST_F(OneTraceTest, AFullDiskEndsItWithANote) {
+TEST_F(OneTraceTest, WhatIsNoFileOfTheUsersIsRefusedInWords) {
   Options options = TestOptions();
   options.trace = "/dev/full";
-  TestNode a("127.0.0.1", uint64_t{1} << 20, options);
-  QueuePair& from = a.MakeQp(transport::QpType::kRc);
-  QueuePair& to = a.MakeQp(transport::QpType::kRc);
-  Connect(a, from, a, to);
-  WriteAcross(a, from, a, 1'000);
-  bool is_said = false;
-  for (const std::string& note : a.adapter().TakeNotes()) {
-    is_said = is_said || note.find("/dev/full") != std::string::npos;
+  EXPECT_EQ(Adapter::Open(options).error().text,
+            "cannot open the trace /dev/full is a device: name a regular file, or one that is not "
+            "there yet");
+  options.trace = PathOf("a");
+  ASSERT_EQ(symlink(PathOf("b").c_str(), options.trace.c_str()), 0);
+  const auto opened = Adapter::Open(options);
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_NE(opened.error().text.find("symbolic link"), std::string::npos) << opened.error().text;
+  EXPECT_NE(access(PathOf("b").c_str(), F_OK), 0) << "nothing is made behind it";
+}
+
+// Files may have so many bytes, while this is.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
   }
-  EXPECT_TRUE(is_said);
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+// Were it not so, SIGXFSZ would end the test.
+TEST_F(OneTraceTest, AFileThatMayNotGrowEndsItWithOneNoteAndTheProgramGoesOn) {
+  std::vector<std::string> notes;
+  for (const bool is_urgent : {false, true}) {
+    Options options = Traced(is_urgent ? "a" : "b");
+    if (is_urgent) {
+      options.on_urgent_note = [&](const std::string& note) { notes.push_back(note); };
+    }
+    const FileSizeLimit limit(8192);
+    TestNode a("127.0.0.1", uint64_t{1} << 20, options);
+    QueuePair& from = a.MakeQp(transport::QpType::kRc);
+    QueuePair& to = a.MakeQp(transport::QpType::kRc);
+    Connect(a, from, a, to);
+    WriteAcross(a, from, a, 20'000);
+    WriteAcross(a, from, a, 20'000);
+    if (!is_urgent) notes = a.adapter().TakeNotes();
+    std::erase_if(notes, [](const auto& note) { return note.find("trace") == std::string::npos; });
+    ASSERT_EQ(notes.size(), 1U);
+    EXPECT_EQ(notes[0], "the trace " + options.trace +
+                            " ends early: it is as long as files may be (ulimit -f)");
+    notes.clear();
+  }
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace verbena::ibverbs {
 namespace {
 
 std::string_view Variable(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = secure_getenv(name);
   return value != nullptr ? value : "";
 }
 

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "managed/file_size_limit.h"
+#include "base/file_size_signal.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -44,12 +44,14 @@ ErrorOr<std::unique_ptr<MemoryFile>> MemoryFile::MakeFile(uint64_t size, PageShi
   if (size == 0 || !rounded || *rounded >> granule.value() > UINT32_MAX) {
     return Fail(Error{EINVAL, "managed memory of this size is not to be had"});
   }
-  if (!MayBeFileOf(*rounded)) {
-    return Fail(Error{EFBIG, "managed memory is a file, and longer than files may be (ulimit -f)"});
-  }
   FileDescriptor file(memfd_create("verbena-managed", MFD_CLOEXEC));
   if (!file.is_open()) return Fail(SystemError("memfd_create"));
+  const NoFileSizeSignal no_signal;
   if (ftruncate(file.get(), static_cast<off_t>(*rounded)) != 0) {
+    if (errno == EFBIG) {
+      return Fail(
+          Error{EFBIG, "managed memory is a file, and longer than files may be (ulimit -f)"});
+    }
     return Fail(SystemError("size of managed memory"));
   }
   std::unique_ptr<MemoryFile> memory(new MemoryFile(std::move(file), *rounded, granule));

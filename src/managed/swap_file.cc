@@ -8,7 +8,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "managed/file_size_limit.h"
+#include "base/file_size_signal.h"
+#include "base/own_file.h"
 #include "managed/thread_swap_file.h"
 #include "managed/uring_swap_file.h"
 
@@ -35,30 +36,22 @@ ErrorOr<FileDescriptor> OpenIn(const std::string& directory) {
   return FileDescriptor(fd);
 }
 
-bool IsRegular(int fd) {
-  struct stat status {};
-  return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
-}
-
 }  // namespace
 
 ErrorOr<FileDescriptor> OpenSwap(const std::string& path) {
   if (IsDirectory(path)) return OpenIn(path);
-  FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600));
-  if (!file.is_open()) return Fail(SystemError("swap file " + path));
-  if (!IsRegular(file.get())) {
-    return Fail(Error{EINVAL, "swap file " + path + ": neither a file nor a directory"});
-  }
+  auto file = OpenOwnFile(path, FileUse::kReadWrite);
+  if (!file) return Fail(Error{EINVAL, "swap file " + file.error()});
   // Emptied only when it is ours.
-  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+  if (flock(file->get(), LOCK_EX | LOCK_NB) != 0) {
     return Fail(Error{EBUSY, "swap file " + path + ": in use by another process"});
   }
-  if (ftruncate(file.get(), 0) != 0) return Fail(SystemError("swap file " + path));
-  return file;
+  if (ftruncate(file->get(), 0) != 0) return Fail(SystemError("swap file " + path));
+  return std::move(*file);
 }
 
 int ReserveIn(int fd, uint64_t from, uint64_t to) {
-  if (!MayBeFileOf(to)) return EFBIG;
+  const NoFileSizeSignal no_signal;
   while (fallocate(fd, 0, static_cast<off_t>(from), static_cast<off_t>(to - from)) != 0) {
     if (errno == EINTR) continue;
     if (errno != EOPNOTSUPP) return errno;

@@ -57,11 +57,12 @@ class SwapFile {
 };
 
 // An open file that is ours alone and empty. `path` names a directory, and the file will have no
-// name there; or a file, which is made or emptied, unless another process uses it for the same.
+// name there; or a file (see base/own_file.h), which is made or emptied, unless another process
+// uses it for the same.
 [[nodiscard]] ErrorOr<FileDescriptor> OpenSwap(const std::string& path);
 
 // By fallocate, so that writing cannot fail for want of room; where the file system cannot do
-// that, the file gets longer and has holes.
+// that, the file gets longer and has holes. EFBIG beyond what files may have (ulimit -f).
 [[nodiscard]] int ReserveIn(int fd, uint64_t from, uint64_t to);
 
 // On io_uring if the system lets us have one (sandboxes often do not), otherwise on a thread.

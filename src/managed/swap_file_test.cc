@@ -79,8 +79,27 @@ TEST(OpenSwap, RefusesAFileInUse) {
 TEST(OpenSwap, RefusesDevicesAndWhatIsNotThere) {
   EXPECT_EQ(OpenSwap("/dev/null").error().number, EINVAL);
   const auto missing = OpenSwap("/no/such/place");
-  EXPECT_EQ(missing.error().number, ENOENT);
-  EXPECT_NE(missing.error().text.find("/no/such/place"), std::string::npos);
+  EXPECT_NE(missing.error().text.find("/no/such/place: No such file"), std::string::npos);
+}
+
+TEST(OpenSwap, EmptiesNoFileBehindALinkAndHangsOnNoFifo) {
+  const Folder folder;
+  const Folder other;
+  {
+    const FileDescriptor victim(open(other.file().c_str(), O_CREAT | O_WRONLY, 0600));
+    ASSERT_EQ(write(victim.get(), "old", 3), 3);
+  }
+  ASSERT_EQ(symlink(other.file().c_str(), folder.file().c_str()), 0);
+  const auto link = OpenSwap(folder.file());
+  ASSERT_FALSE(link);
+  EXPECT_NE(link.error().text.find("symbolic link"), std::string::npos) << link.error().text;
+  struct stat status {};
+  ASSERT_EQ(stat(other.file().c_str(), &status), 0);
+  EXPECT_EQ(status.st_size, 3);
+
+  ASSERT_EQ(unlink(folder.file().c_str()), 0);
+  ASSERT_EQ(mkfifo(folder.file().c_str(), 0600), 0);
+  EXPECT_NE(OpenSwap(folder.file()).error().text.find("a FIFO"), std::string::npos);
 }
 
 // Both ways to carry transfers, by one suite.

@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/byte_count.h"
+#include "base/own_file.h"
 #include "tools/become.h"
 #include "tools/commands.h"
 
@@ -99,14 +101,20 @@ std::string CheckBudget(const std::string& text) {
 // The program would otherwise go on without a budget, and say so too late.
 std::string CheckSwap(const std::string& path) {
   if (path.empty()) return "names nothing; one is /var/tmp";
-  const auto refuse = [](const std::string& what) { return what + ": " + std::strerror(errno); };
   std::error_code ignored;
-  if (fs::exists(path, ignored)) {
-    return access(path.c_str(), W_OK) == 0 ? "" : refuse("cannot write to " + path);
+  if (!fs::is_directory(path, ignored)) return WhyNoOwnFile(path);
+  const bool is_good = access(path.c_str(), W_OK | X_OK) == 0;
+  return is_good ? "" : "cannot write to " + path + ": " + std::strerror(errno);
+}
+
+// The program would otherwise find no device that it can open. It will have the number of this
+// process.
+std::string CheckTrace(std::string path) {
+  if (path.empty()) return "names nothing; one is packets.pcapng";
+  if (const size_t at = path.find("%p"); at != std::string::npos) {
+    path.replace(at, 2, std::to_string(getpid()));
   }
-  const std::string folder = fs::absolute(path).parent_path().string();
-  if (access(folder.c_str(), W_OK) == 0) return "";
-  return refuse("there is no " + path + ", and cannot write to " + folder);
+  return WhyNoOwnFile(path);
 }
 
 void AddBudgetOptions(Command command, Choices& choices, const CommandOption& pin) {
@@ -138,9 +146,11 @@ void AddRunCommand(Command root, const std::filesystem::path& program, Outcome& 
                  "what the program takes the device for: roce, addressed by GID, or ib, "
                  "addressed by LID, too (roce)")
       .OneOf({"roce", "ib"});
-  command.AddOption("--trace", state->choices.trace,
-                    "add all packets to this file, for Wireshark; %p in it becomes the "
-                    "process's number, for a file each");
+  command
+      .AddOption("--trace", state->choices.trace,
+                 "add all packets to this file, for Wireshark; %p in it becomes the "
+                 "process's number, for a file each")
+      .Check("FILE", CheckTrace);
   command.AddOption("--log", state->choices.log, "how much the library says (warning)")
       .OneOf({"error", "warning", "info", "debug"});
   command.AddFlag("--stats", state->choices.stats, "print counters when the program ends");

@@ -1,3 +1,6 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -72,6 +75,17 @@ TEST(RunCommandOptionsTest, RefusesWhatTheLibraryDoesNotKnow) {
   EXPECT_FALSE(RunRun("run --memory-budget 1G --pin -- true").parsed);
   EXPECT_FALSE(RunRun("run --memory-budget 1G --swap /no/such/folder/x -- true").parsed);
   EXPECT_FALSE(RunRun("run --swap /tmp -- true").parsed) << "for nothing";
+}
+
+TEST(RunCommandOptionsTest, RefusesFilesThatTheLibraryWouldNotWrite) {
+  const std::string fifo = testing::TempDir() + "/run_command_test." + std::to_string(getpid());
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_FALSE(RunRun("run --trace " + fifo + " -- true").parsed);
+  EXPECT_FALSE(RunRun("run --memory-budget 1G --swap " + fifo + " -- true").parsed);
+  unlink(fifo.c_str());
+  EXPECT_FALSE(RunRun("run --trace /dev/null -- true").parsed);
+  EXPECT_FALSE(RunRun("run --trace /no/such/folder/x -- true").parsed);
+  EXPECT_FALSE(RunRun("run --trace /tmp -- true").parsed);
 }
 
 }  // namespace
