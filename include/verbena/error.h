@@ -10,7 +10,7 @@ namespace verbena {
 // Why a call failed, as coarse as the error numbers of the verbs.
 enum class ErrorCode : uint8_t {
   kInvalid,       // EINVAL: an argument, or not in this state
-  kLimit,         // ENOMEM: a table or queue is full
+  kLimit,         // ENOMEM: a table or queue is full, or memory ran out
   kInUse,         // EBUSY: something still depends on it
   kNotPermitted,  // EPERM
   kNotSupported,  // EOPNOTSUPP
@@ -28,7 +28,7 @@ struct Error {
   int os_error = 0;  // of kSystem: the errno, where there is one
 };
 
-// What a call of the control path returns. On failure nothing has changed.
+// What a call of the control path returns. On failure nothing has changed. No such call throws.
 template <class T>
 using ErrorOr = tl::expected<T, Error>;
 

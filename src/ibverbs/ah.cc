@@ -62,7 +62,7 @@ ErrorOr<ibv_ah_attr> AnswerTo(Context& context, uint8_t port, const ibv_wc& wc,
 
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
-ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
+ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) try {
   const auto way = WayOf(Own(pd->context), *attributes);
   if (!way) return Null("ibv_create_ah", way.error());
   auto made = verbena::AddressHandle::Create(Own(pd).domain(), *way);
@@ -73,27 +73,35 @@ ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
   ah->handle = std::move(*made);
   ah->use_of_pd = Use(Own(pd).users);
   return ah.release();
+} catch (...) {
+  return ThrownNull("ibv_create_ah");
 }
 
 int ibv_init_ah_from_wc(ibv_context* context, uint8_t port, ibv_wc* wc, ibv_grh* grh,
-                        ibv_ah_attr* attributes) {
+                        ibv_ah_attr* attributes) try {
   const auto answer = AnswerTo(Own(context), port, *wc, grh);
   if (!answer) return Failed("ibv_init_ah_from_wc", answer.error());
   *attributes = *answer;
   return 0;
+} catch (...) {
+  return Thrown("ibv_init_ah_from_wc");
 }
 
-ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, uint8_t port) {
+ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, uint8_t port) try {
   auto answer = AnswerTo(Own(pd->context), port, *wc, grh);
   if (!answer) return Null("ibv_create_ah_from_wc", answer.error());
   return ibv_create_ah(pd, &*answer);
+} catch (...) {
+  return ThrownNull("ibv_create_ah_from_wc");
 }
 
-int ibv_destroy_ah(ibv_ah* ah) {
+int ibv_destroy_ah(ibv_ah* ah) try {
   Ah& own = Own(ah);
   if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_destroy_ah", ok.error());
   delete &own;
   return 0;
+} catch (...) {
+  return Thrown("ibv_destroy_ah");
 }
 
 int ibv_resolve_eth_l2_from_gid(ibv_context* /*context*/, ibv_ah_attr* /*attributes*/,

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "ibverbs/event_acks.h"
+#include "ibverbs/failure.h"
 #include "ibverbs/objects.h"
 #include "ibverbs/qp.h"
 #include "verbena/async_event.h"
@@ -80,7 +81,7 @@ bool Give(Identities& identities, const AsyncEvent& event, ibv_async_event& out)
 
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
-int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
+int ibv_get_async_event(ibv_context* context, ibv_async_event* event) try {
   Context& own = Own(context);
   while (true) {
     // A file that had no event says why; an event whose object is gone says nothing.
@@ -89,6 +90,8 @@ int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
     if (!taken && errno != 0) return -1;
     if (taken && Give(own.identities, *taken, *event)) return 0;
   }
+} catch (...) {
+  return MinusOne(Thrown("ibv_get_async_event"));
 }
 
 void ibv_ack_async_event(ibv_async_event* event) {

@@ -36,7 +36,7 @@ CodeOr<Bind> ToBind(const Qp& qp, Mw& window, Key current, Key wanted,
               .zero_based = (info.mw_access_flags & IBV_ACCESS_ZERO_BASED) != 0};
 }
 
-int BindWindow(ibv_qp* qp, ibv_mw* window, ibv_mw_bind* bind) {
+int BindWindow(ibv_qp* qp, ibv_mw* window, ibv_mw_bind* bind) noexcept {
   const Qp& own = Own(qp);
   Mw& mw = Own(window);
   if ((own.send_ops & IBV_QP_EX_WITH_BIND_MW) == 0) return EINVAL;

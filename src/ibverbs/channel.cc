@@ -23,7 +23,7 @@ bool IsDead(const Context& context) {
 
 }  // namespace
 
-ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
+ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) try {
   auto made = verbena::CompletionChannel::Create(Own(context).handle);
   if (!made) return Null("ibv_create_comp_channel", made.error());
   auto channel = std::make_unique<Channel>();
@@ -31,18 +31,22 @@ ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
   channel->fd = made->fd();
   channel->handle = std::move(*made);
   return channel.release();
+} catch (...) {
+  return ThrownNull("ibv_create_comp_channel");
 }
 
-int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
+int ibv_destroy_comp_channel(ibv_comp_channel* channel) try {
   Channel& own = Own(channel);
   if (const auto ok = own.handle.Destroy(); !ok) {
     return Failed("ibv_destroy_comp_channel", ok.error());
   }
   delete &own;
   return 0;
+} catch (...) {
+  return Thrown("ibv_destroy_comp_channel");
 }
 
-int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
+int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) try {
   Channel& own = Own(channel);
   Context& context = Own(channel->context);
   while (true) {
@@ -58,6 +62,8 @@ int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) 
     };
     if (id && context.identities.With(*id, give)) return 0;
   }
+} catch (...) {
+  return MinusOne(Thrown("ibv_get_cq_event"));
 }
 
 void ibv_ack_cq_events(ibv_cq* cq, unsigned int count) {

@@ -42,7 +42,7 @@ void FillStructure(Context& context) {
 
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
-ibv_context* ibv_open_device(ibv_device* /*device*/) {
+ibv_context* ibv_open_device(ibv_device* /*device*/) try {
   constexpr auto kCall = "ibv_open_device";
   auto context = std::make_unique<Context>();
   context->cmd_file = verbena::FileDescriptor(memfd_create("verbena", MFD_CLOEXEC));
@@ -52,15 +52,19 @@ ibv_context* ibv_open_device(ibv_device* /*device*/) {
   if (!opened) return Null(kCall, opened.error());
   context->handle = std::move(*opened);
   FillStructure(*context);
-  TellNotes(*context, LogLevel::kInfo);
   OpenContexts::Add(*context);
+  TellNotes(*context, LogLevel::kInfo);
   return &context.release()->context;
+} catch (...) {
+  return ThrownNull("ibv_open_device");
 }
 
-int ibv_close_device(ibv_context* context) {
+int ibv_close_device(ibv_context* context) try {
   Context& own = Own(context);
   if (!OpenContexts::Release(own)) return 0;
   pthread_mutex_destroy(&context->mutex);
   delete &own;
   return 0;
+} catch (...) {
+  return Thrown("ibv_close_device");
 }

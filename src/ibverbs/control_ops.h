@@ -20,7 +20,7 @@ int QueryDeviceEx(ibv_context* context, const ibv_query_device_ex_input* input,
 int QueryValues(ibv_context* context, ibv_values_ex* values);
 
 ibv_td* AllocateTd(ibv_context* context, ibv_td_init_attr* attributes);
-int DeallocateTd(ibv_td* td);
+int DeallocateTd(ibv_td* td) noexcept;
 ibv_pd* AllocateParentDomain(ibv_context* context, ibv_parent_domain_init_attr* attributes);
 
 ibv_xrcd* OpenXrcd(ibv_context* context, ibv_xrcd_init_attr* attributes);

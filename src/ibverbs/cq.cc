@@ -52,9 +52,9 @@ ErrorOr<std::unique_ptr<Cq>> Make(ibv_context* context, const CqWish& wish) {
   cq->cq_context = wish.cq_context;
   cq->cqe = static_cast<int>(made->capacity());
   cq->handle = std::move(*made);
+  Own(context).identities.Add(cq->handle.id(), cq.get());
   InitAcks(*cq);
   if (wish.channel != nullptr) ++wish.channel->refcnt;
-  Own(context).identities.Add(cq->handle.id(), cq.get());
   return cq;
 }
 
@@ -83,7 +83,7 @@ ErrorOr<void> CheckExtensions(ibv_context* context, const ibv_cq_init_attr_ex& a
 
 }  // namespace
 
-ibv_cq_ex* CreateCqEx(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
+ibv_cq_ex* CreateCqEx(ibv_context* context, ibv_cq_init_attr_ex* attributes) try {
   constexpr auto kCall = "ibv_create_cq_ex"sv;
   if (const auto ok = CheckExtensions(context, *attributes); !ok) return Null(kCall, ok.error());
   auto cq = Make(context, {.entries = attributes->cqe,
@@ -93,17 +93,21 @@ ibv_cq_ex* CreateCqEx(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
   if (!cq) return Null(kCall, cq.error());
   FillPollFunctions(**cq);
   return cq->release();
+} catch (...) {
+  return ThrownNull("ibv_create_cq_ex");
 }
 
-int ModifyCq(ibv_cq* cq, ibv_modify_cq_attr* attributes) {
+int ModifyCq(ibv_cq* cq, ibv_modify_cq_attr* attributes) try {
   if ((attributes->attr_mask & ~uint32_t{IBV_CQ_ATTR_MODERATE}) != 0) return EINVAL;
   if ((attributes->attr_mask & IBV_CQ_ATTR_MODERATE) == 0) return 0;
   const auto ok = Own(cq).handle.SetModeration(
       attributes->moderate.cq_count, std::chrono::microseconds(attributes->moderate.cq_period));
   return ok ? 0 : Failed("ibv_modify_cq", ok.error());
+} catch (...) {
+  return Thrown("ibv_modify_cq");
 }
 
-int RequestNotify(ibv_cq* cq, int solicited_only) {
+int RequestNotify(ibv_cq* cq, int solicited_only) noexcept {
   // Without a channel there is nobody to tell, and nothing wrong with asking.
   if (cq->channel == nullptr) return 0;
   const auto ok =
@@ -116,15 +120,17 @@ int RequestNotify(ibv_cq* cq, int solicited_only) {
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
 ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq_context,
-                      ibv_comp_channel* channel, int vector) {
+                      ibv_comp_channel* channel, int vector) try {
   auto cq =
       Make(context,
            {.entries = entries, .vector = vector, .channel = channel, .cq_context = cq_context});
   if (!cq) return Null("ibv_create_cq", cq.error());
   return ibv_cq_ex_to_cq(cq->release());
+} catch (...) {
+  return ThrownNull("ibv_create_cq");
 }
 
-int ibv_resize_cq(ibv_cq* cq, int entries) {
+int ibv_resize_cq(ibv_cq* cq, int entries) try {
   Cq& own = Own(cq);
   const auto max = Own(cq->context).handle.options().completion_depth_max;
   if (entries < 1 || static_cast<uint32_t>(entries) > max) return EINVAL;
@@ -133,9 +139,11 @@ int ibv_resize_cq(ibv_cq* cq, int entries) {
   }
   cq->cqe = static_cast<int>(own.handle.capacity());
   return 0;
+} catch (...) {
+  return Thrown("ibv_resize_cq");
 }
 
-int ibv_destroy_cq(ibv_cq* cq) {
+int ibv_destroy_cq(ibv_cq* cq) try {
   Cq& own = Own(cq);
   const verbena::CqId id = own.handle.id();
   if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_destroy_cq", ok.error());
@@ -146,4 +154,6 @@ int ibv_destroy_cq(ibv_cq* cq) {
   EndAcks(*cq);
   delete &own;
   return 0;
+} catch (...) {
+  return Thrown("ibv_destroy_cq");
 }

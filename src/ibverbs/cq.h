@@ -9,8 +9,8 @@ namespace verbena::ibverbs {
 
 // --- What a context's operations point to. ---
 
-int PollCq(ibv_cq* cq, int count, ibv_wc* out);
-int RequestNotify(ibv_cq* cq, int solicited_only);
+int PollCq(ibv_cq* cq, int count, ibv_wc* out) noexcept;
+int RequestNotify(ibv_cq* cq, int solicited_only) noexcept;
 ibv_cq_ex* CreateCqEx(ibv_context* context, ibv_cq_init_attr_ex* attributes);
 int ModifyCq(ibv_cq* cq, ibv_modify_cq_attr* attributes);
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "ibverbs/failure.h"
 #include "verbena/context.h"
 
 namespace verbena::ibverbs {
@@ -73,18 +74,22 @@ __be64 NodeGuid() {
 
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
-ibv_device** ibv_get_device_list(int* count) {
-  auto** list = static_cast<ibv_device**>(std::calloc(2, sizeof(ibv_device*)));
-  if (list == nullptr) return nullptr;
+ibv_device** ibv_get_device_list(int* count) try {
+  auto** const list = new ibv_device* [2] {};
   list[0] = &TheDevice();
   if (count != nullptr) *count = 1;
   return list;
+} catch (...) {
+  return ThrownNull("ibv_get_device_list");
 }
 
-void ibv_free_device_list(ibv_device** list) { std::free(list); }
+void ibv_free_device_list(ibv_device** list) { delete[] list; }
 
 const char* ibv_get_device_name(ibv_device* device) { return device->name; }
 
-__be64 ibv_get_device_guid(ibv_device* /*device*/) { return NodeGuid(); }
+__be64 ibv_get_device_guid(ibv_device* /*device*/) try { return NodeGuid(); } catch (...) {
+  errno = Thrown("ibv_get_device_guid");
+  return 0;
+}
 
 int ibv_get_device_index(ibv_device* /*device*/) { return 0; }

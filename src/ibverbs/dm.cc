@@ -4,9 +4,9 @@
 #include "ibverbs/dm.h"
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "base/check.h"
@@ -43,16 +43,6 @@ int CopyFrom(void* to, ibv_dm* dm, uint64_t offset, size_t length) {
   return 0;
 }
 
-// Takes so much of what the device has left.
-bool Take(std::atomic<uint64_t>& used, uint64_t length) {
-  if (length > kDeviceMemoryMax) return false;
-  uint64_t before = used.load();
-  do {
-    if (length > kDeviceMemoryMax - before) return false;
-  } while (!used.compare_exchange_weak(before, before + length));
-  return true;
-}
-
 std::unique_ptr<Dm> MakeDm(ibv_context* context) {
   auto dm = std::make_unique<Dm>();
   dm->context = context;
@@ -61,51 +51,60 @@ std::unique_ptr<Dm> MakeDm(ibv_context* context) {
   return dm;
 }
 
-std::byte* AllocatePages(uint64_t length) {
-  constexpr uint64_t kPage = uint64_t{1} << kDeviceMemoryAlignMax;
-  const uint64_t size = (length + kPage - 1) & ~(kPage - 1);
-  void* const pages = std::aligned_alloc(kPage, size);
-  CHECK(pages != nullptr);
-  return static_cast<std::byte*>(std::memset(pages, 0, size));
+// Of the device's memory, and of the place that it has in the process.
+constexpr std::align_val_t kPage{size_t{1} << kDeviceMemoryAlignMax};
+
+// Counts so much of what the device has left as taken.
+bool Charge(std::atomic<uint64_t>& used, uint64_t length) {
+  if (length > kDeviceMemoryMax) return false;
+  uint64_t before = used.load();
+  do {
+    if (length > kDeviceMemoryMax - before) return false;
+  } while (!used.compare_exchange_weak(before, before + length));
+  return true;
 }
 
 }  // namespace
 
-DeviceMemory::DeviceMemory(uint64_t length, std::shared_ptr<std::atomic<uint64_t>> used)
-    : length_(length), used_(std::move(used)), bytes_(AllocatePages(length)) {}
-
-DeviceMemory::~DeviceMemory() {
-  std::free(bytes_);
-  *used_ -= length_;
+bool DeviceMemory::Take(uint64_t length) {
+  CHECK(length_ == 0);
+  if (!Charge(*used_, length)) return false;
+  length_ = length;
+  bytes_.reset(static_cast<std::byte*>(::operator new(length, kPage)));
+  std::memset(bytes_.get(), 0, length);
+  return true;
 }
 
-ibv_dm* AllocateDm(ibv_context* context, ibv_alloc_dm_attr* attributes) {
+void DeviceMemory::Free::operator()(std::byte* pages) const { ::operator delete(pages, kPage); }
+
+ibv_dm* AllocateDm(ibv_context* context, ibv_alloc_dm_attr* attributes) try {
   constexpr auto kCall = "ibv_alloc_dm";
   if (attributes->comp_mask != 0) return Null(kCall, Invalid("an attribute that is not known"));
   const uint64_t length = attributes->length;
   if (length == 0 || attributes->log_align_req > kDeviceMemoryAlignMax) {
     return Null(kCall, Invalid("a length of 0, or an alignment beyond a page"));
   }
-  const auto& used = Own(context).device_memory_used;
-  if (!Take(*used, length)) {
+  auto dm = MakeDm(context);
+  dm->memory = std::make_shared<DeviceMemory>(Own(context).device_memory_used);
+  if (!dm->memory->Take(length)) {
     return Null(kCall, {ErrorCode::kLimit, "the device has no more memory than max_dm_size"});
   }
-  auto dm = MakeDm(context);
-  dm->memory = std::make_shared<DeviceMemory>(length, used);
   dm->length = length;
-  dm->handle = Own(context).dms.Add(dm.get());
+  dm->entry = Own(context).dms.Add(dm.get());
+  dm->handle = dm->entry.handle();
   return dm.release();
+} catch (...) {
+  return ThrownNull("ibv_alloc_dm");
 }
 
-int FreeDm(ibv_dm* dm) {
+int FreeDm(ibv_dm* dm) noexcept {
   Dm& own = Own(dm);
   if (own.users != 0) return EBUSY;
-  Own(dm->context).dms.Remove(dm->handle);
   delete &own;
   return 0;
 }
 
-ibv_mr* RegisterDm(ibv_pd* pd, ibv_dm* dm, uint64_t offset, size_t length, unsigned flags) {
+ibv_mr* RegisterDm(ibv_pd* pd, ibv_dm* dm, uint64_t offset, size_t length, unsigned flags) try {
   constexpr auto kCall = "ibv_reg_dm_mr";
   Dm& own = Own(dm);
   const auto access = RegionAccess(flags);
@@ -119,13 +118,15 @@ ibv_mr* RegisterDm(ibv_pd* pd, ibv_dm* dm, uint64_t offset, size_t length, unsig
   ibv_mr* const mr = Give(pd, std::move(*made), nullptr, length, flags);
   Own(mr).use_of_dm = Use(own.users);
   return mr;
+} catch (...) {
+  return ThrownNull("ibv_reg_dm_mr");
 }
 
 }  // namespace verbena::ibverbs
 
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
-ibv_dm* ibv_import_dm(ibv_context* context, uint32_t handle) {
+ibv_dm* ibv_import_dm(ibv_context* context, uint32_t handle) try {
   const Dm* const original = Own(context).dms.Find(handle);
   if (original == nullptr) return Null("ibv_import_dm", Invalid("there is no such memory"));
   auto dm = MakeDm(context);
@@ -133,6 +134,8 @@ ibv_dm* ibv_import_dm(ibv_context* context, uint32_t handle) {
   dm->length = original->length;
   dm->handle = handle;
   return dm.release();
+} catch (...) {
+  return ThrownNull("ibv_import_dm");
 }
 
 void ibv_unimport_dm(ibv_dm* dm) { delete &Own(dm); }

@@ -20,18 +20,25 @@ inline constexpr uint32_t kDeviceMemoryAlignMax = 12;
 // Some of the device's memory, until all that were given it have given it back.
 class DeviceMemory {
  public:
-  // REQUIRES: `length` is counted in `used` already.
-  DeviceMemory(uint64_t length, std::shared_ptr<std::atomic<uint64_t>> used);
+  // None yet; what it takes is counted in `used`.
+  explicit DeviceMemory(std::shared_ptr<std::atomic<uint64_t>> used) : used_(std::move(used)) {}
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
-  ~DeviceMemory();
+  ~DeviceMemory() { *used_ -= length_; }
 
-  [[nodiscard]] std::byte* bytes() const { return bytes_; }
+  // False if the device has no more of it. REQUIRES: it has none yet.
+  [[nodiscard]] bool Take(uint64_t length);
+
+  [[nodiscard]] std::byte* bytes() const { return bytes_.get(); }
 
  private:
-  const uint64_t length_;
+  struct Free {
+    void operator()(std::byte* pages) const;
+  };
+
   const std::shared_ptr<std::atomic<uint64_t>> used_;
-  std::byte* const bytes_;
+  uint64_t length_ = 0;
+  std::unique_ptr<std::byte, Free> bytes_;
 };
 
 // As the other objects.
@@ -39,6 +46,7 @@ struct Dm : ibv_dm {
   std::shared_ptr<DeviceMemory> memory;  // shared with those that imported it
   uint64_t length = 0;
   std::atomic<uint32_t> users = 0;  // regions
+  HandleTable<Dm>::Entry entry = {};
 };
 
 [[nodiscard]] inline Dm& Own(ibv_dm* dm) { return *static_cast<Dm*>(dm); }
@@ -46,7 +54,7 @@ struct Dm : ibv_dm {
 // --- What a context's operations point to. ---
 
 ibv_dm* AllocateDm(ibv_context* context, ibv_alloc_dm_attr* attributes);
-int FreeDm(ibv_dm* dm);
+int FreeDm(ibv_dm* dm) noexcept;
 ibv_mr* RegisterDm(ibv_pd* pd, ibv_dm* dm, uint64_t offset, size_t length, unsigned flags);
 
 }  // namespace verbena::ibverbs

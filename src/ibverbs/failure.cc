@@ -1,7 +1,9 @@
 #include "ibverbs/failure.h"
 
 #include <cstring>
+#include <new>
 #include <string>
+#include <system_error>
 
 #include "ibverbs/log.h"
 
@@ -39,27 +41,47 @@ Error SystemError(std::string_view what) {
   return {ErrorCode::kSystem, std::string(what) + ": " + std::strerror(os_error), os_error};
 }
 
-int Failed(std::string_view call, const Error& error) {
+int Failed(std::string_view call, const Error& error) noexcept {
   // The program is told a number only. A limit can be raised by its user, who should know.
   const bool limit = error.code == ErrorCode::kLimit || error.code == ErrorCode::kSystem;
-  Log(limit ? LogLevel::kWarning : LogLevel::kDebug, std::string(call) + ": " + error.text);
+  Log(limit ? LogLevel::kWarning : LogLevel::kDebug, call, error.text);
   errno = ErrnoOf(error);
   return errno;
 }
 
-std::nullptr_t Null(std::string_view call, const Error& error) {
+std::nullptr_t Null(std::string_view call, const Error& error) noexcept {
   errno = Failed(call, error);
   return nullptr;
 }
 
-int Unsupported(std::string_view call) {
-  LogOnce(std::string(call) + " is not offered");
+int Unsupported(std::string_view call) noexcept {
+  LogOnce(call, "not offered");
   errno = EOPNOTSUPP;
   return EOPNOTSUPP;
 }
 
-std::nullptr_t UnsupportedNull(std::string_view call) {
+std::nullptr_t UnsupportedNull(std::string_view call) noexcept {
   errno = Unsupported(call);
+  return nullptr;
+}
+
+// Any other exception is a bug of ours, and ends the process here.
+int Thrown(std::string_view call) noexcept {
+  int error = ENOMEM;
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    Log(LogLevel::kWarning, call, "out of memory");
+  } catch (const std::system_error& refused) {
+    Log(LogLevel::kWarning, call, "the system starts no more threads");
+    error = refused.code().value();
+  }
+  errno = error;
+  return error;
+}
+
+std::nullptr_t ThrownNull(std::string_view call) noexcept {
+  errno = Thrown(call);
   return nullptr;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 
 #include "base/mutex.h"
 
@@ -14,22 +15,46 @@ namespace verbena::ibverbs {
 template <class Object>
 class HandleTable {
  public:
-  // The number: never 0, and not one that is in use.
-  [[nodiscard]] uint32_t Add(Object* object) {
+  // That an object is in the table: it is until this ends.
+  class Entry {
+   public:
+    Entry() = default;
+    Entry(Entry&& from) noexcept
+        : table_(std::exchange(from.table_, nullptr)), handle_(from.handle_) {}
+    Entry& operator=(Entry&& from) noexcept {
+      std::swap(table_, from.table_);
+      std::swap(handle_, from.handle_);
+      return *this;
+    }
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
+    ~Entry() {
+      if (table_ != nullptr) table_->Remove(handle_);
+    }
+
+    [[nodiscard]] uint32_t handle() const { return handle_; }
+
+   private:
+    friend class HandleTable;
+    Entry(HandleTable& table, uint32_t handle) : table_(&table), handle_(handle) {}
+
+    HandleTable* table_ = nullptr;
+    uint32_t handle_ = 0;
+  };
+
+  // With a new number: never 0, and not one that is in use.
+  [[nodiscard]] Entry Add(Object* object) {
     const MutexLock lock(mutex_);
     do {
       ++last_;
     } while (last_ == 0 || objects_.contains(last_));
     objects_[last_] = object;
-    return last_;
+    return {*this, last_};
   }
-  void Put(uint32_t handle, Object* object) {
+  [[nodiscard]] Entry Put(uint32_t handle, Object* object) {
     const MutexLock lock(mutex_);
     objects_[handle] = object;
-  }
-  void Remove(uint32_t handle) {
-    const MutexLock lock(mutex_);
-    objects_.erase(handle);
+    return {*this, handle};
   }
   // Null if there is none.
   [[nodiscard]] Object* Find(uint32_t handle) {
@@ -39,6 +64,11 @@ class HandleTable {
   }
 
  private:
+  void Remove(uint32_t handle) {
+    const MutexLock lock(mutex_);
+    objects_.erase(handle);
+  }
+
   Mutex mutex_;
   std::unordered_map<uint32_t, Object*> objects_ VERBENA_GUARDED_BY(mutex_);
   uint32_t last_ VERBENA_GUARDED_BY(mutex_) = 0;

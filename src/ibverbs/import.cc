@@ -12,7 +12,7 @@
 
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
-ibv_context* ibv_import_device(int cmd_fd) {
+ibv_context* ibv_import_device(int cmd_fd) try {
   Context* context = OpenContexts::Import(cmd_fd);
   if (context == nullptr) {
     return Null("ibv_import_device", {verbena::ErrorCode::kNotSupported,
@@ -21,9 +21,11 @@ ibv_context* ibv_import_device(int cmd_fd) {
   // It is ours now, and has told all that it knows.
   close(cmd_fd);
   return &context->context;
+} catch (...) {
+  return ThrownNull("ibv_import_device");
 }
 
-ibv_pd* ibv_import_pd(ibv_context* context, uint32_t handle) {
+ibv_pd* ibv_import_pd(ibv_context* context, uint32_t handle) try {
   Pd* original = Own(context).pds.Find(handle);
   if (original == nullptr) return Null("ibv_import_pd", Invalid("there is no such domain"));
   auto pd = std::make_unique<Pd>();
@@ -32,11 +34,13 @@ ibv_pd* ibv_import_pd(ibv_context* context, uint32_t handle) {
   pd->parent = original;
   pd->use_of_parent = Use(original->users);
   return pd.release();
+} catch (...) {
+  return ThrownNull("ibv_import_pd");
 }
 
 void ibv_unimport_pd(ibv_pd* pd) { delete &Own(pd); }
 
-ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) {
+ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) try {
   const Mr* original = Own(pd->context).mrs.Find(handle);
   if (original == nullptr) return Null("ibv_import_mr", Invalid("there is no such region"));
   auto mr = std::make_unique<Mr>();
@@ -46,6 +50,8 @@ ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) {
   mr->access = original->access;
   mr->use_of_pd = Use(Own(pd).users);
   return mr.release();
+} catch (...) {
+  return ThrownNull("ibv_import_mr");
 }
 
 void ibv_unimport_mr(ibv_mr* mr) { delete &Own(mr); }

@@ -45,14 +45,6 @@ ErrorOr<MemoryRegion> RegisterAt(Pd& pd, void* address, size_t length, uint64_t 
                                 {.start = zero_based ? 0 : iova, .zero_based = zero_based});
 }
 
-void ShowKeys(Mr& mr) {
-  HandleTable<Mr>& by_key = Own(mr.context).mrs_by_key;
-  by_key.Remove(mr.lkey);
-  mr.lkey = Number(mr.handle.l_key());
-  mr.rkey = Number(mr.handle.r_key());
-  by_key.Put(mr.lkey, &mr);
-}
-
 ibv_mr* Register(const char* call, ibv_pd* pd, void* address, size_t length, uint64_t iova,
                  unsigned flags) {
   auto made = RegisterAt(Own(pd), address, length, iova, flags);
@@ -97,15 +89,20 @@ ibv_mr* Give(ibv_pd* pd, MemoryRegion region, void* address, size_t length, unsi
   mr->handle = std::move(region);
   mr->access = flags;
   mr->use_of_pd = Use(Own(pd).users);
-  mr->ibv_mr::handle = Own(pd->context).mrs.Add(mr.get());
-  ShowKeys(*mr);
+  mr->entry = Own(pd->context).mrs.Add(mr.get());
+  mr->ibv_mr::handle = mr->entry.handle();
+  mr->lkey = Number(mr->handle.l_key());
+  mr->rkey = Number(mr->handle.r_key());
+  mr->by_key = Own(pd->context).mrs_by_key.Put(mr->lkey, mr.get());
   return mr.release();
 }
 
-ibv_mr* AllocateNullMr(ibv_pd* pd) {
+ibv_mr* AllocateNullMr(ibv_pd* pd) try {
   auto made = MemoryRegion::RegisterNull(Own(pd).domain());
   if (!made) return Null("ibv_alloc_null_mr", made.error());
   return Give(pd, std::move(*made), nullptr, 0, 0);
+} catch (...) {
+  return ThrownNull("ibv_alloc_null_mr");
 }
 
 }  // namespace verbena::ibverbs
@@ -113,17 +110,23 @@ ibv_mr* AllocateNullMr(ibv_pd* pd) {
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
 ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, size_t length, uint64_t iova,
-                         unsigned int access) {
+                         unsigned int access) try {
   return Register("ibv_reg_mr_iova2", pd, address, length, iova, access);
+} catch (...) {
+  return ThrownNull("ibv_reg_mr_iova2");
 }
 
-ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access) {
+ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access) try {
   return Register("ibv_reg_mr_iova", pd, address, length, iova, static_cast<unsigned>(access));
+} catch (...) {
+  return ThrownNull("ibv_reg_mr_iova");
 }
 
-ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, size_t length, int access) {
+ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, size_t length, int access) try {
   return Register("ibv_reg_mr", pd, address, length, reinterpret_cast<uintptr_t>(address),
                   static_cast<unsigned>(access));
+} catch (...) {
+  return ThrownNull("ibv_reg_mr");
 }
 
 ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* /*pd*/, uint64_t /*offset*/, size_t /*length*/, uint64_t /*iova*/,
@@ -131,7 +134,7 @@ ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* /*pd*/, uint64_t /*offset*/, size_t /*length*/
   return UnsupportedNull("ibv_reg_dmabuf_mr");
 }
 
-int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, int access) {
+int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, int access) try {
   Mr& own = Own(mr);
   const auto change = ChangeOf(flags, pd, address, length, access);
   if (!change) {
@@ -152,16 +155,18 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length
     own.length = length;
   }
   if (change->access) own.access = static_cast<unsigned>(access);
-  ShowKeys(own);
   return 0;
+} catch (...) {
+  errno = Thrown("ibv_rereg_mr");
+  return IBV_REREG_MR_ERR_INPUT;
 }
 
-int ibv_dereg_mr(ibv_mr* mr) {
+int ibv_dereg_mr(ibv_mr* mr) try {
   Mr& own = Own(mr);
   if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_dereg_mr", ok.error());
   TellOfBudget(Own(mr->context));
-  Own(mr->context).mrs_by_key.Remove(mr->lkey);
-  Own(mr->context).mrs.Remove(mr->handle);
   delete &own;
   return 0;
+} catch (...) {
+  return Thrown("ibv_dereg_mr");
 }

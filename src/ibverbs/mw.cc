@@ -11,7 +11,7 @@
 
 namespace verbena::ibverbs {
 
-ibv_mw* AllocateMw(ibv_pd* pd, ibv_mw_type type) {
+ibv_mw* AllocateMw(ibv_pd* pd, ibv_mw_type type) try {
   if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) {
     return Null("ibv_alloc_mw", Invalid("a type that nobody knows"));
   }
@@ -26,13 +26,17 @@ ibv_mw* AllocateMw(ibv_pd* pd, ibv_mw_type type) {
   mw->handle = std::move(*made);
   mw->use_of_pd = Use(Own(pd).users);
   return mw.release();
+} catch (...) {
+  return ThrownNull("ibv_alloc_mw");
 }
 
-int DeallocateMw(ibv_mw* mw) {
+int DeallocateMw(ibv_mw* mw) try {
   Mw& own = Own(mw);
   if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_dealloc_mw", ok.error());
   delete &own;
   return 0;
+} catch (...) {
+  return Thrown("ibv_dealloc_mw");
 }
 
 }  // namespace verbena::ibverbs

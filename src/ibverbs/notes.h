@@ -1,5 +1,6 @@
 #pragma once
 
+#include <new>
 #include <string>
 
 #include "ibverbs/log.h"
@@ -7,13 +8,16 @@
 
 namespace verbena::ibverbs {
 
-// What the device has to say to the user, if there is something new.
-inline void TellNotes(const Context& context, LogLevel level) {
+// What the device has to say to the user, if there is something new. Without memory it is not said:
+// the call that it comes with has succeeded, and must not fail by it.
+inline void TellNotes(const Context& context, LogLevel level) noexcept try {
   for (const std::string& note : context.handle.TakeNotes()) Log(level, note);
+} catch (const std::bad_alloc&) {
+  Log(level, "out of memory");
 }
 
 // Of memory that was to be under a budget and is not: the user has asked for it.
-inline void TellOfBudget(const Context& context) {
+inline void TellOfBudget(const Context& context) noexcept {
   if (context.settings.memory_budget > 0) TellNotes(context, LogLevel::kWarning);
 }
 

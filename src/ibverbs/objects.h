@@ -62,6 +62,7 @@ struct Pd : ibv_pd {
   Pd* parent = nullptr;              // whose domain it stands for then
   Use use_of_parent = {};
   Use use_of_td = {};
+  HandleTable<Pd>::Entry entry = {};  // by which it can be imported
   // Objects that were made in it: each has a Use of it, and it cannot end before them.
   std::atomic<uint32_t> users = 0;
 
@@ -79,6 +80,8 @@ struct Mr : ibv_mr {
   unsigned access = 0;           // IBV_ACCESS_*
   Use use_of_pd = {};
   Use use_of_dm = {};
+  HandleTable<Mr>::Entry entry = {};  // by which it can be imported
+  HandleTable<Mr>::Entry by_key = {};
 };
 
 struct Mw : ibv_mw {

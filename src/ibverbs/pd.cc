@@ -38,16 +38,18 @@ ErrorOr<void> Check(const ibv_context* context, const ibv_parent_domain_init_att
 
 }  // namespace
 
-ibv_td* AllocateTd(ibv_context* context, ibv_td_init_attr* attributes) {
+ibv_td* AllocateTd(ibv_context* context, ibv_td_init_attr* attributes) try {
   if (attributes->comp_mask != 0) {
     return Null("ibv_alloc_td", Invalid("an attribute that nobody knows"));
   }
   auto td = std::make_unique<Td>();
   td->context = context;
   return td.release();
+} catch (...) {
+  return ThrownNull("ibv_alloc_td");
 }
 
-int DeallocateTd(ibv_td* td) {
+int DeallocateTd(ibv_td* td) noexcept {
   Td& own = Own(td);
   if (own.users != 0) return EBUSY;
   delete &own;
@@ -56,7 +58,7 @@ int DeallocateTd(ibv_td* td) {
 
 // The allocators that it may name are for the memory of queues; ours is the adapter's own, as if
 // they had answered IBV_ALLOCATOR_USE_DEFAULT.
-ibv_pd* AllocateParentDomain(ibv_context* context, ibv_parent_domain_init_attr* attributes) {
+ibv_pd* AllocateParentDomain(ibv_context* context, ibv_parent_domain_init_attr* attributes) try {
   if (const auto ok = Check(context, *attributes); !ok) {
     return Null("ibv_alloc_parent_domain", ok.error());
   }
@@ -66,31 +68,37 @@ ibv_pd* AllocateParentDomain(ibv_context* context, ibv_parent_domain_init_attr* 
   pd->use_of_parent = Use(pd->parent->users);
   if (attributes->td != nullptr) pd->use_of_td = Use(Own(attributes->td).users);
   return pd.release();
+} catch (...) {
+  return ThrownNull("ibv_alloc_parent_domain");
 }
 
 }  // namespace verbena::ibverbs
 
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
-ibv_pd* ibv_alloc_pd(ibv_context* context) {
+ibv_pd* ibv_alloc_pd(ibv_context* context) try {
   auto made = verbena::ProtectionDomain::Allocate(Own(context).handle);
   if (!made) return Null("ibv_alloc_pd", made.error());
   auto pd = std::make_unique<Pd>();
   pd->context = context;
   pd->handle = std::move(*made);
-  pd->ibv_pd::handle = Own(context).pds.Add(pd.get());
+  pd->entry = Own(context).pds.Add(pd.get());
+  pd->ibv_pd::handle = pd->entry.handle();
   return pd.release();
+} catch (...) {
+  return ThrownNull("ibv_alloc_pd");
 }
 
-int ibv_dealloc_pd(ibv_pd* pd) {
+int ibv_dealloc_pd(ibv_pd* pd) try {
   Pd& own = Own(pd);
   if (own.users != 0) {
     return Failed("ibv_dealloc_pd", {verbena::ErrorCode::kInUse, "there are objects in it"});
   }
   if (!IsParentDomain(own)) {
     if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_dealloc_pd", ok.error());
-    Own(pd->context).pds.Remove(pd->handle);
   }
   delete &own;
   return 0;
+} catch (...) {
+  return Thrown("ibv_dealloc_pd");
 }

@@ -64,7 +64,7 @@ void NoteFailure(Cq& cq, const Completion& completion) {
   Own(cq.context).identities.With(completion.qp, [](Qp& qp) { RefreshState(qp); });
 }
 
-int PollCq(ibv_cq* cq, int count, ibv_wc* out) {
+int PollCq(ibv_cq* cq, int count, ibv_wc* out) noexcept {
   constexpr size_t kBatch = 16;
   Uninitialized<Completion, kBatch> batch;
   Cq& own = Own(cq);

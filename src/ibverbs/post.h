@@ -11,10 +11,10 @@ namespace verbena::ibverbs {
 
 // --- What a context's operations point to. ---
 
-int PostSend(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** refused);
-int PostReceive(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** refused);
-int PostSrqReceive(ibv_srq* srq, ibv_recv_wr* request, ibv_recv_wr** refused);
-int BindWindow(ibv_qp* qp, ibv_mw* window, ibv_mw_bind* bind);
+int PostSend(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** refused) noexcept;
+int PostReceive(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** refused) noexcept;
+int PostSrqReceive(ibv_srq* srq, ibv_recv_wr* request, ibv_recv_wr** refused) noexcept;
+int BindWindow(ibv_qp* qp, ibv_mw* window, ibv_mw_bind* bind) noexcept;
 
 // How many requests of a chain are handed on at a time.
 inline constexpr size_t kChainBatch = 16;

@@ -29,7 +29,7 @@ int PostAll(const Queue& queue, ibv_recv_wr* request, ibv_recv_wr** refused) {
 
 }  // namespace
 
-int PostReceive(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** refused) {
+int PostReceive(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** refused) noexcept {
   if (qp->srq != nullptr) {
     *refused = request;
     return EINVAL;
@@ -37,7 +37,7 @@ int PostReceive(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** refused) {
   return PostAll(Own(qp).handle, request, refused);
 }
 
-int PostSrqReceive(ibv_srq* srq, ibv_recv_wr* request, ibv_recv_wr** refused) {
+int PostSrqReceive(ibv_srq* srq, ibv_recv_wr* request, ibv_recv_wr** refused) noexcept {
   return PostAll(Own(srq).handle, request, refused);
 }
 

@@ -148,7 +148,7 @@ ChainResult PostSome(const Qp& qp, ibv_send_wr*& wr) {
 
 }  // namespace
 
-int PostSend(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** refused) {
+int PostSend(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** refused) noexcept {
   const Qp& own = Own(qp);
   ibv_send_wr* wr = request;
   while (wr != nullptr) {

@@ -37,7 +37,7 @@ int AdviseOne(Pd& pd, const ibv_sge& sge, Advice advice, bool wait) {
 }  // namespace
 
 int AdviseMr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* list,
-             uint32_t count) {
+             uint32_t count) try {
   const auto wanted = AdviceOf(advice);
   if (!wanted) return Unsupported("this advice of ibv_advise_mr");
   if ((flags & ~uint32_t{IBV_ADVISE_MR_FLAG_FLUSH}) != 0 || count == 0) {
@@ -48,6 +48,8 @@ int AdviseMr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* l
     if (const int error = AdviseOne(Own(pd), sge, *wanted, wait); error != 0) return error;
   }
   return 0;
+} catch (...) {
+  return Thrown("ibv_advise_mr");
 }
 
 }  // namespace verbena::ibverbs

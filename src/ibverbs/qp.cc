@@ -156,7 +156,8 @@ ErrorOr<std::shared_ptr<Qp::Shared>> MakeShared(ibv_context* context,
   return shared;
 }
 
-void FillBase(ibv_context* context, const ibv_qp_init_attr_ex& wish, Qp& qp) {
+void FillBase(ibv_context* context, const ibv_qp_init_attr_ex& wish, const ibv_qp_cap& cap,
+              Qp& qp) {
   ibv_qp& base = qp.qp_base;
   base.context = context;
   base.qp_context = wish.qp_context;
@@ -171,7 +172,7 @@ void FillBase(ibv_context* context, const ibv_qp_init_attr_ex& wish, Qp& qp) {
                  .send_cq = wish.send_cq,
                  .recv_cq = wish.recv_cq,
                  .srq = wish.srq,
-                 .cap = wish.cap,
+                 .cap = cap,
                  .qp_type = wish.qp_type,
                  .sq_sig_all = wish.sq_sig_all};
   qp.send_ops = SendOpsOf(wish.qp_type);
@@ -188,27 +189,29 @@ ErrorOr<Qp*> Make(ibv_context* context, ibv_qp_init_attr_ex& wish) {
   auto shared = MakeShared(context, wish, SpecOf(wish, *type, cap));
   if (!shared) return Fail(shared.error());
   auto qp = std::make_unique<Qp>(std::move(*shared));
-  wish.cap = cap;
-  FillBase(context, wish, *qp);
+  FillBase(context, wish, cap, *qp);
   if (qp->qp_base.pd != nullptr) qp->use_of_pd = Use(Own(wish.pd).users);
   if ((wish.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
     qp->builder = std::make_unique<WorkBuilder>(*qp);
     FillWorkFunctions(*qp);
   }
   Own(context).identities.Add(qp->handle.number(), qp.get());
+  wish.cap = cap;
   return qp.release();
 }
 
 }  // namespace
 
-ibv_qp* CreateQpEx(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
+ibv_qp* CreateQpEx(ibv_context* context, ibv_qp_init_attr_ex* attributes) try {
   const auto qp = Make(context, *attributes);
   if (!qp) return Null("ibv_create_qp_ex", qp.error());
   return &(*qp)->qp_base;
+} catch (...) {
+  return ThrownNull("ibv_create_qp_ex");
 }
 
 // The same queue pair once more, as several processes would have it if they could share one.
-ibv_qp* OpenQp(ibv_context* context, ibv_qp_open_attr* attributes) {
+ibv_qp* OpenQp(ibv_context* context, ibv_qp_open_attr* attributes) try {
   constexpr auto kCall = "ibv_open_qp"sv;
   constexpr uint32_t kNeeded = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
   if ((attributes->comp_mask & ~uint32_t{IBV_QP_OPEN_ATTR_CONTEXT}) != kNeeded ||
@@ -225,16 +228,18 @@ ibv_qp* OpenQp(ibv_context* context, ibv_qp_open_attr* attributes) {
   wish.qp_type = attributes->qp_type;
   const bool has_context = (attributes->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT) != 0;
   wish.qp_context = has_context ? attributes->qp_context : nullptr;
-  FillBase(context, wish, *qp);
+  FillBase(context, wish, {}, *qp);
   RefreshState(*qp);
   return &qp.release()->qp_base;
+} catch (...) {
+  return ThrownNull("ibv_open_qp");
 }
 
 }  // namespace verbena::ibverbs
 
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
-ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
+ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) try {
   ibv_qp_init_attr_ex extended{};
   extended.qp_context = attributes->qp_context;
   extended.send_cq = attributes->send_cq;
@@ -249,9 +254,11 @@ ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
   if (!qp) return Null("ibv_create_qp", qp.error());
   attributes->cap = extended.cap;
   return &(*qp)->qp_base;
+} catch (...) {
+  return ThrownNull("ibv_create_qp");
 }
 
-int ibv_destroy_qp(ibv_qp* qp) {
+int ibv_destroy_qp(ibv_qp* qp) try {
   Qp& own = Own(qp);
   const verbena::QpNumber number = own.handle.number();
   Identities& identities = Own(qp->context).identities;
@@ -263,6 +270,8 @@ int ibv_destroy_qp(ibv_qp* qp) {
   AcksOf(*qp, qp->events_completed).WaitFor(own.async_events);
   delete &own;
   return 0;
+} catch (...) {
+  return Thrown("ibv_destroy_qp");
 }
 
 ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {

@@ -92,7 +92,7 @@ ErrorOr<QpAttributes> FromVerbs(Context& context, const ibv_qp_attr& from, unsig
   return to;
 }
 
-ibv_qp_attr ToVerbs(Context& context, const QpAttributes& from) {
+ErrorOr<ibv_qp_attr> ToVerbs(Context& context, const QpAttributes& from) {
   ibv_qp_attr to{};
   to.qp_state = to.cur_qp_state = static_cast<ibv_qp_state>(*from.state);
   to.path_mtu = static_cast<ibv_mtu>(*from.path_mtu);
@@ -102,7 +102,11 @@ ibv_qp_attr ToVerbs(Context& context, const QpAttributes& from) {
   to.sq_psn = Number(*from.sq_psn);
   to.dest_qp_num = Number(*from.remote_qp);
   to.qp_access_flags = ToAccessFlags(*from.access);
-  if (from.path) to.ah_attr = AttributesOf(context, *from.path);
+  if (from.path) {
+    const auto path = AttributesOf(context, *from.path);
+    if (!path) return Fail(path.error());
+    to.ah_attr = *path;
+  }
   to.pkey_index = *from.p_key_index;
   to.en_sqd_async_notify = *from.sqd_notify ? 1 : 0;
   to.max_rd_atomic = *from.max_rd_atomic;
@@ -125,7 +129,7 @@ void RefreshState(Qp& qp) {
 
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
-int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
+int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) try {
   Qp& own = Own(qp);
   const unsigned its_mask = WithoutOtherHalf(own, static_cast<unsigned>(mask));
   const auto change = FromVerbs(Own(qp->context), *attributes, its_mask);
@@ -133,17 +137,24 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
   if (const auto ok = own.handle.Modify(*change); !ok) return Failed("ibv_modify_qp", ok.error());
   RefreshState(own);
   return 0;
+} catch (...) {
+  return Thrown("ibv_modify_qp");
 }
 
-int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int /*mask*/, ibv_qp_init_attr* creation) {
+int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int /*mask*/,
+                 ibv_qp_init_attr* creation) try {
   Qp& own = Own(qp);
   const auto report = own.handle.Query();
   if (!report) return Failed("ibv_query_qp", report.error());
   // The mask says what the program needs at least; it costs nothing to tell all.
-  *attributes = ToVerbs(Own(qp->context), report->attributes);
+  const auto all = ToVerbs(Own(qp->context), report->attributes);
+  if (!all) return Failed("ibv_query_qp", all.error());
+  *attributes = *all;
   attributes->sq_draining = report->is_draining ? 1 : 0;
   attributes->cap = own.creation.cap;
   *creation = own.creation;
   ShowState(own, report->state);
   return 0;
+} catch (...) {
+  return Thrown("ibv_query_qp");
 }

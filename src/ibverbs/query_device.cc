@@ -116,7 +116,7 @@ ibv_device_attr_ex ExtendedAttributes(const Options& limits) {
 
 // A program that was compiled against other headers has a structure of another size.
 int QueryDeviceEx(ibv_context* context, const ibv_query_device_ex_input* input,
-                  ibv_device_attr_ex* attributes, size_t size) {
+                  ibv_device_attr_ex* attributes, size_t size) try {
   if (input != nullptr && input->comp_mask != 0) {
     return Failed("ibv_query_device_ex", Invalid("an input that nobody knows"));
   }
@@ -127,11 +127,13 @@ int QueryDeviceEx(ibv_context* context, const ibv_query_device_ex_input* input,
   std::memset(attributes, 0, size);
   std::memcpy(attributes, &all, std::min(size, sizeof all));
   return 0;
+} catch (...) {
+  return Thrown("ibv_query_device_ex");
 }
 
 // The clock that completions are stamped with, in nanoseconds. Programs that know devices read
 // tv_nsec as the count of its ticks.
-int QueryValues(ibv_context* /*context*/, ibv_values_ex* values) {
+int QueryValues(ibv_context* /*context*/, ibv_values_ex* values) try {
   constexpr int64_t kSecond = 1'000'000'000;
   const uint32_t wanted = values->comp_mask;
   values->comp_mask = 0;
@@ -144,6 +146,8 @@ int QueryValues(ibv_context* /*context*/, ibv_values_ex* values) {
   values->raw_clock = {.tv_sec = 0, .tv_nsec = now.tv_sec * kSecond + now.tv_nsec};
   values->comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
   return 0;
+} catch (...) {
+  return Thrown("ibv_query_rt_values_ex");
 }
 
 }  // namespace verbena::ibverbs

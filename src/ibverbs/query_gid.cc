@@ -42,39 +42,36 @@ int Find(ibv_context* context, uint32_t port, uint32_t index, ibv_gid_entry& out
   return 0;
 }
 
-// As ibv_query_gid and others have it.
-int Minus(int error) {
-  if (error == 0) return 0;
-  errno = error;
-  return -1;
-}
-
 }  // namespace
 }  // namespace verbena::ibverbs
 
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
-int ibv_query_gid(ibv_context* context, uint8_t port, int index, ibv_gid* gid) {
+int ibv_query_gid(ibv_context* context, uint8_t port, int index, ibv_gid* gid) try {
   ibv_gid_entry entry{};
   const int error = Find(context, port, static_cast<uint32_t>(index), entry);
   // An empty entry is one of zeros.
-  if (error != 0 && error != ENODATA) return Minus(error);
+  if (error != 0 && error != ENODATA) return MinusOne(error);
   *gid = entry.gid;
   return 0;
+} catch (...) {
+  return MinusOne(Thrown("ibv_query_gid"));
 }
 
 int _ibv_query_gid_ex(ibv_context* context, uint32_t port, uint32_t index, ibv_gid_entry* out,
-                      uint32_t flags, size_t size) {
+                      uint32_t flags, size_t size) try {
   if (flags != 0) return Failed("ibv_query_gid_ex", Invalid("a flag that nobody knows"));
   ibv_gid_entry entry{};
   const int error = Find(context, port, index, entry);
   if (error != 0) return error;
   Store(entry, out, size);
   return 0;
+} catch (...) {
+  return Thrown("ibv_query_gid_ex");
 }
 
 ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* out, size_t entries_max,
-                             uint32_t flags, size_t size) {
+                             uint32_t flags, size_t size) try {
   if (flags != 0) return -Failed("ibv_query_gid_table", Invalid("a flag that nobody knows"));
   Context& own = Own(context);
   const auto entries = own.gids.Read();
@@ -89,17 +86,22 @@ ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* out, size_t en
     ++count;
   }
   return static_cast<ssize_t>(count);
+} catch (...) {
+  return -Thrown("ibv_query_gid_table");
 }
 
 extern "C" {
 // Not in the header, because only rdma-core's own programs are to call it; they pass their own
 // enumeration, in which both InfiniBand and RoCE v1 are 0.
-int ibv_query_gid_type(ibv_context* context, uint8_t port, unsigned int index, unsigned int* type) {
+int ibv_query_gid_type(ibv_context* context, uint8_t port, unsigned int index,
+                       unsigned int* type) try {
   ibv_gid_entry entry{};
   const int error = Find(context, port, index, entry);
   // What an empty entry is taken for.
-  if (error != 0 && error != ENODATA) return Minus(error);
+  if (error != 0 && error != ENODATA) return MinusOne(error);
   *type = entry.gid_type == IBV_GID_TYPE_ROCE_V2 ? 1 : 0;
   return 0;
+} catch (...) {
+  return MinusOne(Thrown("ibv_query_gid_type"));
 }
 }

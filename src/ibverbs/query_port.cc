@@ -79,23 +79,27 @@ ErrorOr<ibv_port_attr> Port(Context& context) {
 }  // namespace
 
 // A program that was compiled against other headers has a structure of another size.
-int QueryPort(ibv_context* context, uint8_t port, ibv_port_attr* attributes, size_t size) {
+int QueryPort(ibv_context* context, uint8_t port, ibv_port_attr* attributes, size_t size) try {
   if (port != 1) return Failed("ibv_query_port", Invalid("the only port is 1"));
   const auto all = Port(Own(context));
   if (!all) return Failed("ibv_query_port", all.error());
   std::memset(attributes, 0, size);
   std::memcpy(attributes, &*all, std::min(size, sizeof *all));
   return 0;
+} catch (...) {
+  return Thrown("ibv_query_port");
 }
 
 }  // namespace verbena::ibverbs
 
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
-int ibv_query_port(ibv_context* context, uint8_t port, _compat_ibv_port_attr* attributes) {
+int ibv_query_port(ibv_context* context, uint8_t port, _compat_ibv_port_attr* attributes) try {
   // The structure as it was when this function was all there was.
   constexpr size_t kCompatSize = offsetof(ibv_port_attr, port_cap_flags2);
   return QueryPort(context, port, reinterpret_cast<ibv_port_attr*>(attributes), kCompatSize);
+} catch (...) {
+  return Thrown("ibv_query_port");
 }
 
 int ibv_query_pkey(ibv_context* /*context*/, uint8_t port, int index, __be16* pkey) {

@@ -52,10 +52,10 @@ ErrorOr<Srq*> Make(const ibv_srq_init_attr_ex& wish, ibv_srq_attr& size) {
   srq->type = wish.srq_type;
   srq->handle = std::move(*made);
   srq->use_of_pd = Use(Own(wish.pd).users);
+  Own(context).identities.Add(srq->handle.id(), srq.get());
   InitAcks(*srq);
   size.max_wr = srq->handle.capacity();
   size.max_sge = sges_max;
-  Own(context).identities.Add(srq->handle.id(), srq.get());
   return srq.release();
 }
 
@@ -85,7 +85,7 @@ ErrorOr<void> Check(ibv_context* context, const ibv_srq_init_attr_ex& wish) {
 
 }  // namespace
 
-ibv_srq* CreateSrqEx(ibv_context* context, ibv_srq_init_attr_ex* attributes) {
+ibv_srq* CreateSrqEx(ibv_context* context, ibv_srq_init_attr_ex* attributes) try {
   constexpr auto kCall = "ibv_create_srq_ex";
   ibv_srq_init_attr_ex wish = *attributes;
   if ((wish.comp_mask & IBV_SRQ_INIT_ATTR_TYPE) == 0) wish.srq_type = IBV_SRQT_BASIC;
@@ -93,9 +93,11 @@ ibv_srq* CreateSrqEx(ibv_context* context, ibv_srq_init_attr_ex* attributes) {
   const auto srq = Make(wish, attributes->attr);
   if (!srq) return Null(kCall, srq.error());
   return *srq;
+} catch (...) {
+  return ThrownNull("ibv_create_srq_ex");
 }
 
-int GetSrqNumber(ibv_srq* srq, uint32_t* number) {
+int GetSrqNumber(ibv_srq* srq, uint32_t* number) noexcept {
   const Srq& own = Own(srq);
   // The others have none, because nobody names them.
   if (own.type != IBV_SRQT_XRC) return EOPNOTSUPP;
@@ -107,7 +109,7 @@ int GetSrqNumber(ibv_srq* srq, uint32_t* number) {
 
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
-ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attributes) {
+ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attributes) try {
   ibv_srq_init_attr_ex wish{};
   wish.srq_context = attributes->srq_context;
   wish.srq_type = IBV_SRQT_BASIC;
@@ -115,9 +117,11 @@ ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attributes) {
   const auto srq = Make(wish, attributes->attr);
   if (!srq) return Null("ibv_create_srq", srq.error());
   return *srq;
+} catch (...) {
+  return ThrownNull("ibv_create_srq");
 }
 
-int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attributes, int mask) {
+int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attributes, int mask) try {
   constexpr auto kCall = "ibv_modify_srq";
   Srq& own = Own(srq);
   if ((mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) return EINVAL;
@@ -133,6 +137,8 @@ int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attributes, int mask) {
     if (!ok) return Failed(kCall, ok.error());
   }
   return 0;
+} catch (...) {
+  return Thrown("ibv_modify_srq");
 }
 
 int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attributes) {
@@ -142,7 +148,7 @@ int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attributes) {
   return 0;
 }
 
-int ibv_destroy_srq(ibv_srq* srq) {
+int ibv_destroy_srq(ibv_srq* srq) try {
   Srq& own = Own(srq);
   const verbena::SrqId id = own.handle.id();
   if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_destroy_srq", ok.error());
@@ -151,4 +157,6 @@ int ibv_destroy_srq(ibv_srq* srq) {
   EndAcks(*srq);
   delete &own;
   return 0;
+} catch (...) {
+  return Thrown("ibv_destroy_srq");
 }

@@ -47,7 +47,7 @@ ErrorOr<AddressVector> WayOf(Context& context, const ibv_ah_attr& attributes) {
   return ByLid(*entries, attributes.dlid);
 }
 
-ibv_ah_attr AttributesOf(Context& context, const AddressVector& way) {
+ErrorOr<ibv_ah_attr> AttributesOf(Context& context, const AddressVector& way) {
   ibv_ah_attr attributes{};
   attributes.port_num = 1;
   attributes.is_global = 1;
@@ -56,7 +56,7 @@ ibv_ah_attr AttributesOf(Context& context, const AddressVector& way) {
   attributes.grh.traffic_class = way.traffic_class;
   if (context.settings.look == Look::kInfiniband) attributes.dlid = LidOf(way.destination);
   const auto entries = context.gids.Read();
-  if (!entries) return attributes;
+  if (!entries) return Fail(entries.error());
   const auto source = std::ranges::find_if(*entries, [&](const std::optional<GidEntry>& entry) {
     return entry && entry->gid == way.source &&
            (way.interface == 0 || entry->interface_index == way.interface);

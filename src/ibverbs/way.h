@@ -13,7 +13,7 @@ namespace verbena::ibverbs {
 [[nodiscard]] ErrorOr<AddressVector> WayOf(Context& context, const ibv_ah_attr& attributes);
 
 // For queries: what was set, as far as it means something here.
-[[nodiscard]] ibv_ah_attr AttributesOf(Context& context, const AddressVector& way);
+[[nodiscard]] ErrorOr<ibv_ah_attr> AttributesOf(Context& context, const AddressVector& way);
 
 [[nodiscard]] ibv_gid ToVerbs(const Gid& gid);
 [[nodiscard]] Gid FromVerbs(const ibv_gid& gid);

@@ -54,7 +54,7 @@ TEST_F(WayTest, AnAddressComesBackAsItWas) {
   ASSERT_TRUE(vector.has_value());
   EXPECT_EQ(vector->source, *ParseGid("127.0.0.1"));
   EXPECT_EQ(vector->interface, 0U);
-  const ibv_ah_attr back = AttributesOf(context, *vector);
+  const ibv_ah_attr back = *AttributesOf(context, *vector);
   EXPECT_EQ(back.grh.sgid_index, way.grh.sgid_index);
   EXPECT_EQ(FromVerbs(back.grh.dgid), *ParseGid("127.0.0.1"));
   EXPECT_EQ(back.grh.hop_limit, 9);
@@ -74,7 +74,7 @@ TEST_F(WayTest, ALidIsOneOnInfinibandOnly) {
   EXPECT_EQ(vector->destination.bytes[14], 1);
   EXPECT_EQ(vector->destination.bytes[15], 2);
   EXPECT_EQ(vector->destination.bytes[12], vector->source.bytes[12]);
-  EXPECT_EQ(AttributesOf(Own(context_), *vector).dlid, 0x0102);
+  EXPECT_EQ(AttributesOf(Own(context_), *vector)->dlid, 0x0102);
   way.dlid = 0;
   EXPECT_FALSE(WayOf(Own(context_), way).has_value());
 }

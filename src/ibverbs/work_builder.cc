@@ -24,7 +24,7 @@ RemoteAddress RemoteOf(uint32_t key, uint64_t address) { return {address, Key{ke
 }  // namespace
 
 bool WorkBuilder::HasRoom() {
-  if (requests_.size() >= qp_.creation.cap.max_send_wr) error_ = ENOMEM;
+  if (requests_.size() >= qp_.creation.cap.max_send_wr) Refuse(ENOMEM);
   return error_ == 0;
 }
 
@@ -38,41 +38,45 @@ Key WorkBuilder::KeyOf(const Mw& window) const {
 void WorkBuilder::AddBind(Mw& window, Key wanted, const ibv_mw_bind_info& info) {
   const auto bind = ToBind(qp_, window, KeyOf(window), wanted, info);
   if (!bind) {
-    error_ = ErrnoOf(bind.error());
+    Refuse(ErrnoOf(bind.error()));
     return;
   }
   Add(*bind);
-  windows_.push_back({&window, wanted});
+  Grow([&] { windows_.push_back({&window, wanted}); });
 }
 
 void WorkBuilder::SetSges(std::span<const ibv_sge> list) {
   if (requests_.empty() || list.size() > qp_.creation.cap.max_send_sge) {
-    error_ = EINVAL;
+    Refuse(EINVAL);
     return;
   }
   payloads_.back() = {.first = sges_.size(), .count = list.size()};
-  for (const ibv_sge& sge : list) sges_.push_back({sge.addr, sge.length, Key{sge.lkey}});
+  Grow([&] {
+    for (const ibv_sge& sge : list) sges_.push_back({sge.addr, sge.length, Key{sge.lkey}});
+  });
 }
 
 void WorkBuilder::SetInline(std::span<const ibv_data_buf> list) {
   size_t length = 0;
   for (const ibv_data_buf& buffer : list) length += buffer.length;
   if (requests_.empty() || length > qp_.creation.cap.max_inline_data) {
-    error_ = EINVAL;
+    Refuse(EINVAL);
     return;
   }
   payloads_.back() = {.first = sges_.size(), .count = 1, .inlined = true};
-  sges_.push_back({bytes_.size(), static_cast<uint32_t>(length), Key{}});
-  for (const ibv_data_buf& buffer : list) {
-    const auto* const bytes = static_cast<const std::byte*>(buffer.addr);
-    bytes_.insert(bytes_.end(), bytes, bytes + buffer.length);
-  }
+  Grow([&] {
+    sges_.push_back({bytes_.size(), static_cast<uint32_t>(length), Key{}});
+    for (const ibv_data_buf& buffer : list) {
+      const auto* const bytes = static_cast<const std::byte*>(buffer.addr);
+      bytes_.insert(bytes_.end(), bytes, bytes + buffer.length);
+    }
+  });
 }
 
 void WorkBuilder::SetDatagram(const Datagram& to) {
   Send* const send = requests_.empty() ? nullptr : std::get_if<Send>(&requests_.back());
   if (send == nullptr) {
-    error_ = EINVAL;
+    Refuse(EINVAL);
     return;
   }
   send->to = to;
@@ -80,7 +84,7 @@ void WorkBuilder::SetDatagram(const Datagram& to) {
 
 void WorkBuilder::SetXrcSrq(uint32_t number) {
   if (requests_.empty()) {
-    error_ = EINVAL;
+    Refuse(EINVAL);
     return;
   }
   std::visit(

@@ -2,8 +2,10 @@
 
 #include <infiniband/verbs.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <span>
 #include <utility>
 #include <vector>
@@ -44,8 +46,11 @@ class WorkBuilder {
     if (!HasRoom()) return;
     request.id = WrId{qp_.wr_id};
     request.flags = ToSendFlags(qp_, qp_.wr_flags & ~unsigned{IBV_SEND_INLINE});
-    requests_.emplace_back(std::move(request));
-    payloads_.emplace_back();
+    Grow([&] {
+      payloads_.reserve(requests_.size() + 1);
+      requests_.emplace_back(std::move(request));
+      payloads_.emplace_back();
+    });
   }
   void AddBind(Mw& window, Key wanted, const ibv_mw_bind_info& info);
 
@@ -67,6 +72,19 @@ class WorkBuilder {
   };
 
   bool HasRoom();
+  // Without memory for what `grow` adds, none of the requests is posted.
+  template <class Fn>
+  void Grow(Fn grow) {
+    try {
+      grow();
+    } catch (const std::bad_alloc&) {
+      Refuse(ENOMEM);
+    }
+  }
+  // The first reason is the one that is told.
+  void Refuse(int error) {
+    if (error_ == 0) error_ = error;
+  }
   Key KeyOf(const Mw& window) const;
   // The lists may have moved while they grew, so requests learn at the end where they are.
   void Link();

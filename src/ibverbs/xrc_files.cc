@@ -27,15 +27,16 @@ XrcFiles::Domain XrcFiles::Open(const verbena::Context& context, int fd, int fla
   if (fd == -1) return (flags & O_CREAT) != 0 ? Make(context) : NullFor(EINVAL);
   struct stat file = {};
   if (fstat(fd, &file) != 0) return NullFor(EBADF);
+  const File name{file.st_dev, file.st_ino};
   const MutexLock lock(mutex_);
-  std::weak_ptr<verbena::XrcDomain>& place = domains_[{file.st_dev, file.st_ino}];
-  if (Domain known = place.lock()) {
+  const auto place = domains_.find(name);
+  if (Domain known = place != domains_.end() ? place->second.lock() : nullptr) {
     if ((flags & O_EXCL) != 0) return NullFor(EINVAL);
     return known;
   }
   if ((flags & O_CREAT) == 0) return NullFor(EAGAIN);
   Domain made = Make(context);
-  place = made;
+  if (made != nullptr) domains_.insert_or_assign(name, made);
   return made;
 }
 

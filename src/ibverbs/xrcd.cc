@@ -11,7 +11,7 @@
 
 namespace verbena::ibverbs {
 
-ibv_xrcd* OpenXrcd(ibv_context* context, ibv_xrcd_init_attr* attributes) {
+ibv_xrcd* OpenXrcd(ibv_context* context, ibv_xrcd_init_attr* attributes) try {
   constexpr uint32_t kNeeded = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
   if (attributes->comp_mask != kNeeded) {
     return Null("ibv_open_xrcd", Invalid("it needs a file and flags, and nothing else"));
@@ -23,13 +23,17 @@ ibv_xrcd* OpenXrcd(ibv_context* context, ibv_xrcd_init_attr* attributes) {
   xrcd->context = context;
   xrcd->handle = std::move(domain);
   return xrcd.release();
+} catch (...) {
+  return ThrownNull("ibv_open_xrcd");
 }
 
-int CloseXrcd(ibv_xrcd* xrcd) {
+int CloseXrcd(ibv_xrcd* xrcd) try {
   Xrcd& own = Own(xrcd);
   if (const int error = Own(xrcd->context).xrc_files.Close(own.handle); error != 0) return error;
   delete &own;
   return 0;
+} catch (...) {
+  return Thrown("ibv_close_xrcd");
 }
 
 }  // namespace verbena::ibverbs

@@ -2,22 +2,29 @@
 
 #include "verbs/convert.h"
 #include "verbs/objects.h"
+#include "verbs/thrown.h"
 
 namespace verbena {
 
 ErrorOr<AddressHandle> AddressHandle::Create(const ProtectionDomain& domain,
-                                             const AddressVector& way) {
+                                             const AddressVector& way) try {
   if (!domain) return Fail(verbs::Empty("protection domain"));
   verbs::PdObject& pd = *domain.object();
+  auto object = std::make_shared<verbs::AddressHandleObject>(domain.object());
   const auto handle = pd.device.CreateAddressHandle(pd.id, verbs::ToAdapter(way));
   if (!handle) return Fail(verbs::FromAdapter(handle.error()));
-  return AddressHandle(std::make_shared<verbs::AddressHandleObject>(domain.object(), *handle));
+  object->Name(*handle);
+  return AddressHandle(std::move(object));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<void> AddressHandle::Destroy() {
+ErrorOr<void> AddressHandle::Destroy() try {
   auto ended = verbs::EndNow(object(), "address handle");
   if (ended) Reset();
   return ended;
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
 AddressHandleId AddressHandle::id() const {

@@ -2,22 +2,29 @@
 
 #include "verbs/convert.h"
 #include "verbs/objects.h"
+#include "verbs/thrown.h"
 
 namespace verbena {
 
-ErrorOr<CompletionChannel> CompletionChannel::Create(const Context& context) {
+ErrorOr<CompletionChannel> CompletionChannel::Create(const Context& context) try {
   if (!context) return Fail(verbs::Empty("context"));
   const std::shared_ptr<verbs::ContextObject>& on = context.object()->context;
   adapter::Adapter& device = *on->device;
+  auto object = std::make_shared<verbs::ChannelObject>(on, device);
   const auto channel = device.CreateChannel();
   if (!channel) return Fail(verbs::FromAdapter(channel.error()));
-  return CompletionChannel(std::make_shared<verbs::ChannelObject>(on, device, *channel));
+  object->thing = *channel;
+  return CompletionChannel(std::move(object));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<void> CompletionChannel::Destroy() {
+ErrorOr<void> CompletionChannel::Destroy() try {
   auto ended = verbs::EndNow(object(), "completion channel");
   if (ended) Reset();
   return ended;
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
 int CompletionChannel::fd() const { return object() ? object()->thing->fd() : -1; }

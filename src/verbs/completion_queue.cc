@@ -5,6 +5,7 @@
 #include "base/uninitialized.h"
 #include "verbs/convert.h"
 #include "verbs/objects.h"
+#include "verbs/thrown.h"
 
 namespace verbena {
 namespace {
@@ -23,7 +24,7 @@ void Move(std::span<const queue::Completion> from, Completion* to) {
 }  // namespace
 
 ErrorOr<CompletionQueue> CompletionQueue::Create(const Context& context, size_t capacity,
-                                                 const CompletionChannel* channel) {
+                                                 const CompletionChannel* channel) try {
   if (!context) return Fail(verbs::Empty("context"));
   const std::shared_ptr<verbs::ContextObject>& on = context.object()->context;
   std::shared_ptr<verbs::ChannelObject> with;
@@ -34,28 +35,38 @@ ErrorOr<CompletionQueue> CompletionQueue::Create(const Context& context, size_t 
       return Fail(verbs::Invalid("the completion channel is of another context"));
     }
   }
+  auto object = std::make_shared<verbs::CqObject>(on, with);
   const auto cq =
       on->device->CreateCq(capacity, with != nullptr ? with->thing : nullptr, on->events);
   if (!cq) return Fail(FromAdapter(cq.error()));
-  return CompletionQueue(std::make_shared<verbs::CqObject>(on, std::move(with), *cq));
+  object->thing = *cq;
+  return CompletionQueue(std::move(object));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<void> CompletionQueue::Destroy() {
+ErrorOr<void> CompletionQueue::Destroy() try {
   auto ended = verbs::EndNow(object(), "completion queue");
   if (ended) Reset();
   return ended;
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<void> CompletionQueue::Resize(size_t capacity) {
+ErrorOr<void> CompletionQueue::Resize(size_t capacity) try {
   if (!object()) return Fail(verbs::Empty("completion queue"));
   return FromAdapter(object()->device.Resize(*object()->thing, capacity));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<void> CompletionQueue::SetModeration(uint32_t count, std::chrono::nanoseconds period) {
+ErrorOr<void> CompletionQueue::SetModeration(uint32_t count, std::chrono::nanoseconds period) try {
   if (!object()) return Fail(verbs::Empty("completion queue"));
   if (period.count() < 0) return Fail(verbs::Invalid("a period of less than nothing"));
   return FromAdapter(
       object()->device.SetModeration(*object()->thing, count, verbs::ToAdapter(period)));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
 CqId CompletionQueue::id() const { return verbs::IdOf(object() ? object()->thing : nullptr); }

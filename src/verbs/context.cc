@@ -7,6 +7,7 @@
 #include "verbs/convert.h"
 #include "verbs/counters.h"
 #include "verbs/objects.h"
+#include "verbs/thrown.h"
 
 namespace verbena {
 namespace {
@@ -48,7 +49,7 @@ GidEntry EntryOf(const fabric::LocalAddress& address) {
 
 }  // namespace
 
-ErrorOr<Context> Context::Open(const Options& options) {
+ErrorOr<Context> Context::Open(const Options& options) try {
   if (const auto ok = Check(options); !ok) return Fail(ok.error());
   const auto table = verbs::AdapterTable::OfProcess();
   if (!table) return Fail(FromAdapter(table.error()));
@@ -59,6 +60,8 @@ ErrorOr<Context> Context::Open(const Options& options) {
   if (!events) return Fail(FromAdapter(events.error()));
   context->events = *events;
   return Context(std::make_shared<verbs::OpenContext>(std::move(context)));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
 const Options& Context::options() const {
@@ -68,29 +71,35 @@ const Options& Context::options() const {
 uint8_t Context::slot() const { return object() ? object()->context->device->slot() : uint8_t{}; }
 uint16_t Context::port() const { return object() ? object()->context->device->port() : uint16_t{}; }
 
-ErrorOr<std::vector<GidEntry>> Context::Gids() {
+ErrorOr<std::vector<GidEntry>> Context::Gids() try {
   const auto addresses = adapter::Adapter::LocalAddresses();
   if (!addresses) return Fail(FromAdapter(addresses.error()));
   std::vector<GidEntry> entries;
   for (const fabric::LocalAddress& address : *addresses) entries.push_back(EntryOf(address));
   return entries;
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<PathMtu> Context::LargestMtu(const AddressVector& way) {
+ErrorOr<PathMtu> Context::LargestMtu(const AddressVector& way) try {
   const auto mtu = adapter::Adapter::LargestMtu(ToAdapter(way));
   if (!mtu) return Fail(FromAdapter(mtu.error()));
   return static_cast<PathMtu>(*mtu);
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
 PathMtu Context::LargestMtu(const GidEntry& entry) {
   return static_cast<PathMtu>(adapter::LargestMtuFor(entry.mtu, ToAdapter(entry.gid)));
 }
 
-ErrorOr<DeviceCounters> Context::Query() const {
+ErrorOr<DeviceCounters> Context::Query() const try {
   if (!object()) return Fail(verbs::Empty("context"));
   const auto report = object()->context->device->Query();
   if (!report) return Fail(FromAdapter(report.error()));
   return verbs::CountersOf(*report);
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
 DeviceCounters Context::QueryProcess() {
@@ -98,8 +107,10 @@ DeviceCounters Context::QueryProcess() {
   return table ? (*table)->Query() : DeviceCounters{};
 }
 
-std::vector<std::string> Context::TakeNotes() const {
+std::vector<std::string> Context::TakeNotes() const try {
   return object() ? object()->context->device->TakeNotes() : std::vector<std::string>();
+} catch (...) {
+  return {};  // unsaid: there is no memory to say it
 }
 
 int Context::events_fd() const { return object() ? object()->context->events->fd() : -1; }

@@ -5,6 +5,7 @@
 #include "managed/arena.h"
 #include "verbs/convert.h"
 #include "verbs/objects.h"
+#include "verbs/thrown.h"
 
 namespace verbena {
 namespace {
@@ -45,21 +46,27 @@ managed::Arena* ArenaOf(const std::shared_ptr<verbs::ManagedMemoryObject>& objec
 }  // namespace
 
 ErrorOr<ManagedMemory> ManagedMemory::Create(const Context& context,
-                                             const ManagedMemoryOptions& options) {
+                                             const ManagedMemoryOptions& options) try {
   if (!context) return Fail(verbs::Empty("context"));
   const auto wanted = ToArena(options);
   if (!wanted) return Fail(wanted.error());
   const std::shared_ptr<verbs::ContextObject>& on = context.object()->context;
   adapter::Adapter& device = *on->device;
+  auto object = std::make_shared<verbs::ManagedMemoryObject>(on, device);
   const auto made = device.MakeArena(*wanted);
   if (!made) return Fail(FromAdapter(made.error()));
-  return ManagedMemory(std::make_shared<verbs::ManagedMemoryObject>(on, device, *made));
+  object->thing = *made;
+  return ManagedMemory(std::move(object));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<void> ManagedMemory::Destroy() {
+ErrorOr<void> ManagedMemory::Destroy() try {
   auto ended = verbs::EndNow(object(), "managed memory");
   if (ended) Reset();
   return ended;
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
 std::span<std::byte> ManagedMemory::bytes() const {
@@ -67,7 +74,7 @@ std::span<std::byte> ManagedMemory::bytes() const {
   return arena == nullptr ? std::span<std::byte>() : arena->bytes();
 }
 
-ErrorOr<void> ManagedMemory::SetBudget(uint64_t bytes) {
+ErrorOr<void> ManagedMemory::SetBudget(uint64_t bytes) try {
   managed::Arena* const arena = ArenaOf(object());
   if (arena == nullptr) return Fail(verbs::Empty("managed memory"));
   if (bytes / arena->granule().bytes() < paging::kBudgetMin) {
@@ -76,9 +83,11 @@ ErrorOr<void> ManagedMemory::SetBudget(uint64_t bytes) {
   }
   arena->SetBudget(bytes);
   return {};
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<void> ManagedMemory::Discard(uint64_t offset, uint64_t length) {
+ErrorOr<void> ManagedMemory::Discard(uint64_t offset, uint64_t length) try {
   managed::Arena* const arena = ArenaOf(object());
   if (arena == nullptr) return Fail(verbs::Empty("managed memory"));
   const uint64_t size = arena->bytes().size();
@@ -87,9 +96,11 @@ ErrorOr<void> ManagedMemory::Discard(uint64_t offset, uint64_t length) {
   }
   if (length > 0) arena->Discard(offset, length);
   return {};
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<ManagedMemoryReport> ManagedMemory::Query() const {
+ErrorOr<ManagedMemoryReport> ManagedMemory::Query() const try {
   const managed::Arena* const arena = ArenaOf(object());
   if (arena == nullptr) return Fail(verbs::Empty("managed memory"));
   const managed::ArenaReport report = arena->report();
@@ -109,9 +120,11 @@ ErrorOr<ManagedMemoryReport> ManagedMemory::Query() const {
                              .store_is_failing = report.store == paging::StoreReport::kFailing,
                              .noticed_by = report.view_method,
                              .stored_by = report.swap_method};
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<std::vector<PagePlace>> ManagedMemory::Places() const {
+ErrorOr<std::vector<PagePlace>> ManagedMemory::Places() const try {
   const managed::Arena* const arena = ArenaOf(object());
   if (arena == nullptr) return Fail(verbs::Empty("managed memory"));
   const uint64_t page = arena->granule().bytes();
@@ -121,6 +134,8 @@ ErrorOr<std::vector<PagePlace>> ManagedMemory::Places() const {
     places.push_back(static_cast<PagePlace>(arena->residency(at)));
   }
   return places;
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
 }  // namespace verbena

@@ -13,15 +13,20 @@
 namespace verbena::verbs {
 
 struct RegionObject {
-  RegionObject(std::shared_ptr<PdObject> on, const memory::RegionSpec& with,
-               const memory::RegionKeys& made)
-      : pd(std::move(on)), spec(with), keys(made) {}
+  RegionObject(std::shared_ptr<PdObject> on, const memory::RegionSpec& with)
+      : pd(std::move(on)), spec(with) {}
   RegionObject(const RegionObject&) = delete;
   RegionObject& operator=(const RegionObject&) = delete;
   ~RegionObject() {
-    if (End()) return;
+    EndQuietly(*this);
+    if (has_ended) return;
     pd->windows.EndBoundTo(keys.local, pd->device);
-    static_cast<void>(End());
+    EndQuietly(*this);
+  }
+
+  void Name(const memory::RegionKeys& made) {
+    keys = made;
+    has_ended = false;
   }
 
   Ended End() {
@@ -35,24 +40,26 @@ struct RegionObject {
   // These three change when it is registered anew.
   std::shared_ptr<PdObject> pd;
   memory::RegionSpec spec;
-  memory::RegionKeys keys;
-  bool has_ended = false;
+  memory::RegionKeys keys = {};
+  bool has_ended = true;
 };
 
 struct WindowObject {
-  WindowObject(std::shared_ptr<PdObject> on, memory::Key key, WindowType of)
-      : pd(std::move(on)), type(of), entry{.key = key} {
-    pd->windows.Add(entry);
-  }
+  WindowObject(std::shared_ptr<PdObject> on, WindowType of) : pd(std::move(on)), type(of) {}
   WindowObject(const WindowObject&) = delete;
   WindowObject& operator=(const WindowObject&) = delete;
-  ~WindowObject() { static_cast<void>(End()); }
+  ~WindowObject() { EndQuietly(*this); }
+
+  void Name(memory::Key key) {
+    entry = {.key = key};
+    pd->windows.Add(entry);
+  }
 
   Ended End() { return pd->windows.End(entry, pd->device); }
 
   const std::shared_ptr<PdObject> pd;
   const WindowType type;
-  WindowEntry entry;
+  WindowEntry entry{.has_ended = true};
 };
 
 }  // namespace verbena::verbs

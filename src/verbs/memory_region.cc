@@ -4,6 +4,7 @@
 
 #include "verbs/convert.h"
 #include "verbs/memory_objects.h"
+#include "verbs/thrown.h"
 
 namespace verbena {
 namespace {
@@ -49,36 +50,42 @@ using Made = ErrorOr<std::shared_ptr<verbs::RegionObject>>;
 
 Made Make(const ProtectionDomain& domain, const memory::RegionSpec& spec,
           const memory::Backing& backing) {
+  auto region = std::make_shared<verbs::RegionObject>(domain.object(), spec);
   const auto keys = domain.object()->device.RegisterRegion(spec, backing);
   if (!keys) return Fail(FromAdapter(keys.error()));
-  return std::make_shared<verbs::RegionObject>(domain.object(), spec, *keys);
+  region->Name(*keys);
+  return region;
 }
 
 }  // namespace
 
 ErrorOr<MemoryRegion> MemoryRegion::Register(const ProtectionDomain& domain,
                                              std::span<std::byte> bytes, Access access,
-                                             const RegionOptions& options) {
+                                             const RegionOptions& options) try {
   if (!domain) return Fail(verbs::Empty("protection domain"));
   if (const auto ok = CheckBytes(bytes); !ok) return Fail(ok.error());
   auto made = Make(domain, SpecOf(domain, AddressOf(bytes), bytes.size(), access, options),
                    BackingOf(bytes));
   if (!made) return Fail(made.error());
   return MemoryRegion(std::move(*made));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
 ErrorOr<MemoryRegion> MemoryRegion::RegisterEverything(const ProtectionDomain& domain,
-                                                       Access access) {
+                                                       Access access) try {
   if (!domain) return Fail(verbs::Empty("protection domain"));
   auto made =
       Make(domain, SpecOf(domain, 0, UINT64_MAX, access, {}), memory::AddressSpaceBacking{});
   if (!made) return Fail(made.error());
   return MemoryRegion(std::move(*made));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
 ErrorOr<MemoryRegion> MemoryRegion::RegisterPages(const ProtectionDomain& domain,
                                                   const PageList& pages, uint64_t length,
-                                                  Access access, const RegionOptions& options) {
+                                                  Access access, const RegionOptions& options) try {
   if (!domain) return Fail(verbs::Empty("protection domain"));
   const auto shift = PageShiftOf(pages.page_shift);
   if (!shift) return Fail(shift.error());
@@ -92,10 +99,12 @@ ErrorOr<MemoryRegion> MemoryRegion::RegisterPages(const ProtectionDomain& domain
                                            .writable = Has(access, Access::kLocalWrite)});
   if (!made) return Fail(made.error());
   return MemoryRegion(std::move(*made));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
 ErrorOr<MemoryRegion> MemoryRegion::Share(const ProtectionDomain& domain, const MemoryRegion& with,
-                                          Access access, const RegionOptions& options) {
+                                          Access access, const RegionOptions& options) try {
   if (!domain) return Fail(verbs::Empty("protection domain"));
   if (!with) return Fail(verbs::Empty("memory region"));
   if (with.object()->pd->context != domain.object()->context) {
@@ -105,44 +114,57 @@ ErrorOr<MemoryRegion> MemoryRegion::Share(const ProtectionDomain& domain, const 
                    memory::SharedBacking{with.object()->keys.local});
   if (!made) return Fail(made.error());
   return MemoryRegion(std::move(*made));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
 ErrorOr<MemoryRegion> MemoryRegion::Reserve(const ProtectionDomain& domain, uint32_t pages_max,
-                                            uint8_t page_shift) {
+                                            uint8_t page_shift) try {
   if (!domain) return Fail(verbs::Empty("protection domain"));
   const auto shift = PageShiftOf(page_shift);
   if (!shift) return Fail(shift.error());
   verbs::PdObject& pd = *domain.object();
+  auto region = std::make_shared<verbs::RegionObject>(domain.object(),
+                                                      SpecOf(domain, 0, 0, Access::kNone, {}));
   const auto keys = pd.device.ReserveRegion(pd.id, pages_max, *shift);
   if (!keys) return Fail(FromAdapter(keys.error()));
-  return MemoryRegion(std::make_shared<verbs::RegionObject>(
-      domain.object(), SpecOf(domain, 0, 0, Access::kNone, {}), *keys));
+  region->Name(*keys);
+  return MemoryRegion(std::move(region));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<MemoryRegion> MemoryRegion::RegisterNull(const ProtectionDomain& domain) {
+ErrorOr<MemoryRegion> MemoryRegion::RegisterNull(const ProtectionDomain& domain) try {
   if (!domain) return Fail(verbs::Empty("protection domain"));
   auto made =
       Make(domain, SpecOf(domain, 0, UINT64_MAX, Access::kLocal, {}), memory::NullBacking{});
   if (!made) return Fail(made.error());
   return MemoryRegion(std::move(*made));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<void> MemoryRegion::Advise(std::span<const Range> ranges, Advice advice, bool wait) const {
+ErrorOr<void> MemoryRegion::Advise(std::span<const Range> ranges, Advice advice, bool wait) const
+    try {
   if (!object()) return Fail(verbs::Empty("memory region"));
   if (advice > Advice::kPrefetchNoFault) return Fail(verbs::Invalid("no such advice"));
   std::vector<adapter::RegionRange> wanted;
   for (const Range& range : ranges) wanted.push_back({range.offset, range.length});
   return FromAdapter(object()->pd->device.Advise(object()->keys.local, wanted,
                                                  static_cast<adapter::Advice>(advice), wait));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<void> MemoryRegion::Advise(uint64_t offset, uint64_t length, Advice advice,
-                                   bool wait) const {
+ErrorOr<void> MemoryRegion::Advise(uint64_t offset, uint64_t length, Advice advice, bool wait) const
+    try {
   const Range range{offset, length};
   return Advise({&range, 1}, advice, wait);
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<void> MemoryRegion::Reregister(const RegionChange& change) {
+ErrorOr<void> MemoryRegion::Reregister(const RegionChange& change) try {
   if (!object()) return Fail(verbs::Empty("memory region"));
   verbs::RegionObject& region = *object();
   std::shared_ptr<verbs::PdObject> pd = region.pd;
@@ -170,12 +192,16 @@ ErrorOr<void> MemoryRegion::Reregister(const RegionChange& change) {
   region.spec = spec;
   region.keys = *keys;
   return {};
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<void> MemoryRegion::Destroy() {
+ErrorOr<void> MemoryRegion::Destroy() try {
   auto ended = verbs::EndNow(object(), "memory region");
   if (ended) Reset();
   return ended;
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
 Key MemoryRegion::l_key() const { return object() ? FromAdapter(object()->keys.local) : Key{}; }

@@ -2,24 +2,31 @@
 
 #include "verbs/convert.h"
 #include "verbs/memory_objects.h"
+#include "verbs/thrown.h"
 
 namespace verbena {
 
 static_assert(static_cast<int>(WindowType::k2B) == static_cast<int>(memory::WindowType::kType2B));
 
-ErrorOr<MemoryWindow> MemoryWindow::Allocate(const ProtectionDomain& domain, WindowType type) {
+ErrorOr<MemoryWindow> MemoryWindow::Allocate(const ProtectionDomain& domain, WindowType type) try {
   if (!domain) return Fail(verbs::Empty("protection domain"));
   if (type > WindowType::k2B) return Fail(verbs::Invalid("no such type of window"));
   verbs::PdObject& pd = *domain.object();
+  auto window = std::make_shared<verbs::WindowObject>(domain.object(), type);
   const auto key = pd.device.AllocateWindow(pd.id, static_cast<memory::WindowType>(type));
   if (!key) return Fail(verbs::FromAdapter(key.error()));
-  return MemoryWindow(std::make_shared<verbs::WindowObject>(domain.object(), *key, type));
+  window->Name(*key);
+  return MemoryWindow(std::move(window));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<void> MemoryWindow::Destroy() {
+ErrorOr<void> MemoryWindow::Destroy() try {
   auto ended = verbs::EndNow(object(), "memory window");
   if (ended) Reset();
   return ended;
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
 Key MemoryWindow::first_key() const {

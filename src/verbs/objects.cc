@@ -16,6 +16,7 @@ QpObject::~QpObject() {
 
 ErrorOr<void> QpObject::JoinGroup(const wire::IpAddress& group) {
   const MutexLock lock(groups_mutex);
+  groups.reserve(groups.size() + 1);
   auto joined = FromAdapter(device.AttachMulticast(*thing, group));
   if (joined && std::ranges::find(groups, group) == groups.end()) groups.push_back(group);
   return joined;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -16,14 +17,25 @@
 // What stands behind the handles of include/verbena: each object with shares in all that it stands
 // on, so that these end after it.
 //
-// Invariant: while an object has not ended, what it names in the adapter is there. End asks the
-// adapter to end it, which may refuse; the destructor does so if nobody did.
+// Invariant: while an object has not ended, what it names in the adapter is there. One is made
+// before that, and names nothing at first, so that a lack of memory leaves nothing behind that
+// nobody would end. End asks the adapter to end it, which may refuse; the destructor does so if
+// nobody did.
 //
 // Thread rule: immutable but for End, which belongs to the last user, and where said.
 
 namespace verbena::verbs {
 
 using Ended = adapter::ErrorOr<void>;
+
+// For destructors, which have nobody to tell why not.
+template <class Object>
+void EndQuietly(Object& object) noexcept {
+  try {
+    static_cast<void>(object.End());
+  } catch (const std::bad_alloc&) {  // for the words of a refusal
+  }
+}
 
 // By what users know a queue: 0 for none.
 [[nodiscard]] inline CqId IdOf(const adapter::Cq* cq) {
@@ -61,11 +73,16 @@ struct OpenContext {
 };
 
 struct PdObject {
-  PdObject(std::shared_ptr<ContextObject> with, memory::PdId made)
-      : context(std::move(with)), device(*context->device), id(made) {}
+  explicit PdObject(std::shared_ptr<ContextObject> with)
+      : context(std::move(with)), device(*context->device) {}
   PdObject(const PdObject&) = delete;
   PdObject& operator=(const PdObject&) = delete;
-  ~PdObject() { static_cast<void>(End()); }
+  ~PdObject() { EndQuietly(*this); }
+
+  void Name(memory::PdId made) {
+    id = made;
+    has_ended = false;
+  }
 
   Ended End() {
     if (has_ended) return {};
@@ -76,19 +93,19 @@ struct PdObject {
 
   const std::shared_ptr<ContextObject> context;
   adapter::Adapter& device;
-  const memory::PdId id;
+  memory::PdId id;
   WindowBook windows;  // any thread
-  bool has_ended = false;
+  bool has_ended = true;
 };
 
-// An object that the adapter names by pointer, which is null once it has ended.
+// An object that the adapter names by pointer, which is null before it is made and once it has
+// ended.
 template <class Thing, class Base>
 struct PointedObject {
-  PointedObject(std::shared_ptr<Base> on, adapter::Adapter& of, Thing* made)
-      : base(std::move(on)), device(of), thing(made) {}
+  PointedObject(std::shared_ptr<Base> on, adapter::Adapter& of) : base(std::move(on)), device(of) {}
   PointedObject(const PointedObject&) = delete;
   PointedObject& operator=(const PointedObject&) = delete;
-  ~PointedObject() { static_cast<void>(End()); }
+  ~PointedObject() { EndQuietly(*this); }
 
   Ended End() {
     if (thing == nullptr) return {};
@@ -99,7 +116,7 @@ struct PointedObject {
 
   const std::shared_ptr<Base> base;
   adapter::Adapter& device;
-  Thing* thing;
+  Thing* thing = nullptr;
 };
 
 struct ChannelObject : PointedObject<adapter::CompletionChannel, ContextObject> {
@@ -111,9 +128,8 @@ struct ChannelShare {
   std::shared_ptr<ChannelObject> channel;
 };
 struct CqObject : ChannelShare, PointedObject<adapter::Cq, ContextObject> {
-  CqObject(std::shared_ptr<ContextObject> context, std::shared_ptr<ChannelObject> with,
-           adapter::Cq* cq)
-      : ChannelShare{std::move(with)}, PointedObject(context, *context->device, cq) {}
+  CqObject(std::shared_ptr<ContextObject> context, std::shared_ptr<ChannelObject> with)
+      : ChannelShare{std::move(with)}, PointedObject(context, *context->device) {}
 };
 
 struct XrcDomainObject : PointedObject<adapter::XrcDomain, ContextObject> {
@@ -131,8 +147,8 @@ struct XrcShares {
   std::shared_ptr<CqObject> cq;
 };
 struct SrqObject : XrcShares, PointedObject<adapter::Srq, PdObject> {
-  SrqObject(std::shared_ptr<PdObject> pd, XrcShares shares, adapter::Srq* srq)
-      : XrcShares(std::move(shares)), PointedObject(pd, pd->device, srq) {}
+  SrqObject(std::shared_ptr<PdObject> pd, XrcShares shares)
+      : XrcShares(std::move(shares)), PointedObject(pd, pd->device) {}
 };
 
 // Those that there are.
@@ -143,8 +159,8 @@ struct QueueShares {
   std::shared_ptr<XrcDomainObject> xrc = {};
 };
 struct QpObject : QueueShares, PointedObject<adapter::QueuePair, PdObject> {
-  QpObject(std::shared_ptr<PdObject> pd, QueueShares queues, adapter::QueuePair* qp)
-      : QueueShares(std::move(queues)), PointedObject(pd, pd->device, qp) {}
+  QpObject(std::shared_ptr<PdObject> pd, QueueShares queues)
+      : QueueShares(std::move(queues)), PointedObject(pd, pd->device) {}
   ~QpObject();
 
   [[nodiscard]] ErrorOr<void> JoinGroup(const wire::IpAddress& group)
@@ -157,11 +173,15 @@ struct QpObject : QueueShares, PointedObject<adapter::QueuePair, PdObject> {
 };
 
 struct AddressHandleObject {
-  AddressHandleObject(std::shared_ptr<PdObject> on, queue::AddressHandleId made)
-      : pd(std::move(on)), id(made) {}
+  explicit AddressHandleObject(std::shared_ptr<PdObject> on) : pd(std::move(on)) {}
   AddressHandleObject(const AddressHandleObject&) = delete;
   AddressHandleObject& operator=(const AddressHandleObject&) = delete;
-  ~AddressHandleObject() { static_cast<void>(End()); }
+  ~AddressHandleObject() { EndQuietly(*this); }
+
+  void Name(queue::AddressHandleId made) {
+    id = made;
+    has_ended = false;
+  }
 
   Ended End() {
     if (has_ended) return {};
@@ -171,8 +191,8 @@ struct AddressHandleObject {
   }
 
   const std::shared_ptr<PdObject> pd;
-  const queue::AddressHandleId id;
-  bool has_ended = false;
+  queue::AddressHandleId id;
+  bool has_ended = true;
 };
 
 }  // namespace verbena::verbs

@@ -5,6 +5,7 @@
 #include "verbs/convert.h"
 #include "verbs/objects.h"
 #include "verbs/qp_attributes.h"
+#include "verbs/thrown.h"
 
 namespace verbena {
 namespace {
@@ -101,13 +102,14 @@ QpAttributes ToRtr(const QpAddress& remote, const AddressVector& path, PathMtu m
 
 }  // namespace
 
-ErrorOr<QueuePair> QueuePair::Create(const ProtectionDomain& domain, const QpSpec& spec) {
+ErrorOr<QueuePair> QueuePair::Create(const ProtectionDomain& domain, const QpSpec& spec) try {
   if (!domain) return Fail(verbs::Empty("protection domain"));
   verbs::PdObject& pd = *domain.object();
   if (const auto ok = CheckKind(spec); !ok) return Fail(ok.error());
   if (const auto ok = CheckQueues(pd, spec); !ok) return Fail(ok.error());
-  verbs::QueueShares queues = SharesOf(spec);
-  const auto thing = [](const auto& object) { return object != nullptr ? object->thing : nullptr; };
+  const verbs::QueueShares queues = SharesOf(spec);
+  auto object = std::make_shared<verbs::QpObject>(domain.object(), queues);
+  const auto thing = [](const auto& share) { return share != nullptr ? share->thing : nullptr; };
   const auto qp = pd.device.CreateQp(
       {.type = static_cast<transport::QpType>(spec.type),
        .pd = pd.id,
@@ -120,13 +122,18 @@ ErrorOr<QueuePair> QueuePair::Create(const ProtectionDomain& domain, const QpSpe
        .receive = LimitsOf(spec.receive),
        .registration = static_cast<transport::RegistrationMode>(spec.registration)});
   if (!qp) return Fail(FromAdapter(qp.error()));
-  return QueuePair(std::make_shared<verbs::QpObject>(domain.object(), std::move(queues), *qp));
+  object->thing = *qp;
+  return QueuePair(std::move(object));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<void> QueuePair::Destroy() {
+ErrorOr<void> QueuePair::Destroy() try {
   auto ended = verbs::EndNow(object(), "queue pair");
   if (ended) Reset();
   return ended;
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
 QpNumber QueuePair::number() const {
@@ -136,16 +143,18 @@ QpType QueuePair::type() const {
   return object() ? static_cast<QpType>(object()->thing->spec().type) : QpType{};
 }
 
-ErrorOr<void> QueuePair::Prepare(Access access) {
+ErrorOr<void> QueuePair::Prepare(Access access) try {
   if (!object()) return Fail(verbs::Empty("queue pair"));
   if (type() == QpType::kUd) return Fail(verbs::Invalid("a datagram queue pair is activated"));
   return ModifyObject(
       *object(),
       {.state = QpState::kInit, .access = access, .p_key_index = kDefaultPartition, .port = kPort});
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
 ErrorOr<void> QueuePair::Connect(const QpAddress& local, const QpAddress& remote,
-                                 const ConnectSettings& settings) {
+                                 const ConnectSettings& settings) try {
   const auto report = Query();
   if (!report) return Fail(report.error());
   if (local.qp != number()) return Fail(verbs::Invalid("the local address is another's"));
@@ -178,9 +187,11 @@ ErrorOr<void> QueuePair::Connect(const QpAddress& local, const QpAddress& remote
   }
   if (auto ok = ModifyObject(*object(), rtr); !ok) return ok;
   return ModifyObject(*object(), rts);
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<void> QueuePair::Activate(QKey q_key, Psn psn) {
+ErrorOr<void> QueuePair::Activate(QKey q_key, Psn psn) try {
   if (!object()) return Fail(verbs::Empty("queue pair"));
   if (type() != QpType::kUd) return Fail(verbs::Invalid("only a datagram queue pair is activated"));
   const QpAttributes steps[] = {
@@ -191,28 +202,38 @@ ErrorOr<void> QueuePair::Activate(QKey q_key, Psn psn) {
     if (auto ok = ModifyObject(*object(), step); !ok) return ok;
   }
   return {};
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<void> QueuePair::Modify(const QpAttributes& attributes) {
+ErrorOr<void> QueuePair::Modify(const QpAttributes& attributes) try {
   if (!object()) return Fail(verbs::Empty("queue pair"));
   return ModifyObject(*object(), attributes);
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<QpReport> QueuePair::Query() const {
+ErrorOr<QpReport> QueuePair::Query() const try {
   if (!object()) return Fail(verbs::Empty("queue pair"));
   const auto report = object()->device.Query(*object()->thing);
   if (!report) return Fail(FromAdapter(report.error()));
   return FromAdapter(*report);
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<void> QueuePair::AttachMulticast(const Gid& group) {
+ErrorOr<void> QueuePair::AttachMulticast(const Gid& group) try {
   if (!object()) return Fail(verbs::Empty("queue pair"));
   return object()->JoinGroup(ToAdapter(group));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<void> QueuePair::DetachMulticast(const Gid& group) {
+ErrorOr<void> QueuePair::DetachMulticast(const Gid& group) try {
   if (!object()) return Fail(verbs::Empty("queue pair"));
   return object()->LeaveGroup(ToAdapter(group));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
 }  // namespace verbena

@@ -3,23 +3,28 @@
 #include "verbs/convert.h"
 #include "verbs/objects.h"
 #include "verbs/receive.h"
+#include "verbs/thrown.h"
 
 namespace verbena {
 
 ErrorOr<SharedReceiveQueue> SharedReceiveQueue::Create(const ProtectionDomain& domain,
-                                                       uint32_t capacity, uint32_t sges_max) {
+                                                       uint32_t capacity, uint32_t sges_max) try {
   if (!domain) return Fail(verbs::Empty("protection domain"));
   verbs::PdObject& pd = *domain.object();
+  auto object = std::make_shared<verbs::SrqObject>(domain.object(), verbs::XrcShares{});
   const auto srq = pd.device.CreateSrq(pd.id, capacity, sges_max, pd.context->events);
   if (!srq) return Fail(verbs::FromAdapter(srq.error()));
-  return SharedReceiveQueue(
-      std::make_shared<verbs::SrqObject>(domain.object(), verbs::XrcShares{}, *srq));
+  object->thing = *srq;
+  return SharedReceiveQueue(std::move(object));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
 ErrorOr<SharedReceiveQueue> SharedReceiveQueue::CreateXrc(const ProtectionDomain& domain,
                                                           const XrcDomain& xrc,
                                                           const CompletionQueue& cq,
-                                                          uint32_t capacity, uint32_t sges_max) {
+                                                          uint32_t capacity,
+                                                          uint32_t sges_max) try {
   if (!domain) return Fail(verbs::Empty("protection domain"));
   if (!xrc) return Fail(verbs::Empty("XRC domain"));
   if (!cq) return Fail(verbs::Empty("completion queue"));
@@ -27,45 +32,59 @@ ErrorOr<SharedReceiveQueue> SharedReceiveQueue::CreateXrc(const ProtectionDomain
   if (xrc.object()->base != pd.context || cq.object()->base != pd.context) {
     return Fail(verbs::Invalid("the XRC domain or the completion queue is of another context"));
   }
+  auto object = std::make_shared<verbs::SrqObject>(
+      domain.object(), verbs::XrcShares{.xrc = xrc.object(), .cq = cq.object()});
   const auto srq =
       pd.device.CreateXrcSrq(pd.id, *xrc.object()->thing, *cq.object()->thing, capacity, sges_max);
   if (!srq) return Fail(verbs::FromAdapter(srq.error()));
-  return SharedReceiveQueue(std::make_shared<verbs::SrqObject>(
-      domain.object(), verbs::XrcShares{.xrc = xrc.object(), .cq = cq.object()}, *srq));
+  object->thing = *srq;
+  return SharedReceiveQueue(std::move(object));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
 ErrorOr<SharedReceiveQueue> SharedReceiveQueue::CreateTagMatching(const ProtectionDomain& domain,
                                                                   const CompletionQueue& cq,
                                                                   uint32_t capacity,
                                                                   uint32_t sges_max,
-                                                                  uint32_t tags_max) {
+                                                                  uint32_t tags_max) try {
   if (!domain) return Fail(verbs::Empty("protection domain"));
   if (!cq) return Fail(verbs::Empty("completion queue"));
   verbs::PdObject& pd = *domain.object();
   if (cq.object()->base != pd.context) {
     return Fail(verbs::Invalid("the completion queue is of another context"));
   }
+  auto object = std::make_shared<verbs::SrqObject>(
+      domain.object(), verbs::XrcShares{.xrc = nullptr, .cq = cq.object()});
   const auto srq = pd.device.CreateTagSrq(pd.id, *cq.object()->thing, capacity, sges_max, tags_max);
   if (!srq) return Fail(verbs::FromAdapter(srq.error()));
-  return SharedReceiveQueue(std::make_shared<verbs::SrqObject>(
-      domain.object(), verbs::XrcShares{.xrc = nullptr, .cq = cq.object()}, *srq));
+  object->thing = *srq;
+  return SharedReceiveQueue(std::move(object));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<void> SharedReceiveQueue::Destroy() {
+ErrorOr<void> SharedReceiveQueue::Destroy() try {
   auto ended = verbs::EndNow(object(), "shared receive queue");
   if (ended) Reset();
   return ended;
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<void> SharedReceiveQueue::Resize(uint32_t capacity) {
+ErrorOr<void> SharedReceiveQueue::Resize(uint32_t capacity) try {
   if (!object()) return Fail(verbs::Empty("shared receive queue"));
   if (capacity == 0) return Fail(verbs::Invalid("a shared receive queue of no elements"));
   return verbs::FromAdapter(object()->device.Resize(*object()->thing, capacity));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
-ErrorOr<void> SharedReceiveQueue::SetLimit(uint32_t limit) {
+ErrorOr<void> SharedReceiveQueue::SetLimit(uint32_t limit) try {
   if (!object()) return Fail(verbs::Empty("shared receive queue"));
   return verbs::FromAdapter(object()->device.SetLimit(*object()->thing, limit));
+} catch (...) {
+  return Fail(verbs::Thrown());
 }
 
 SrqId SharedReceiveQueue::id() const { return verbs::IdOf(object() ? object()->thing : nullptr); }
@@ -83,7 +102,7 @@ ChainResult SharedReceiveQueue::PostChain(std::span<const Receive> requests) con
   return verbs::PostReceives(object().get(), requests);
 }
 
-CodeOr<TagHandle> SharedReceiveQueue::ChangeTags(const TagOperation& operation) const {
+CodeOr<TagHandle> SharedReceiveQueue::ChangeTags(const TagOperation& operation) const try {
   if (!object() || operation.kind > TagOperation::Kind::kSynchronize) {
     return Fail(ErrorCode::kInvalid);
   }
@@ -101,6 +120,8 @@ CodeOr<TagHandle> SharedReceiveQueue::ChangeTags(const TagOperation& operation) 
                                      .sges = sges.sges()}});
   if (!changed) return Fail(verbs::FromAdapter(changed.error().code));
   return TagHandle{changed->value()};
+} catch (...) {
+  return Fail(verbs::Thrown().code);
 }
 
 }  // namespace verbena

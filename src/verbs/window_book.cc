@@ -1,5 +1,7 @@
 #include "verbs/window_book.h"
 
+#include <new>
+
 #include "verbs/any_instance.h"
 
 namespace verbena::verbs {
@@ -22,6 +24,12 @@ adapter::ErrorOr<void> WindowBook::Deallocate(WindowEntry& window, adapter::Adap
   return ended;
 }
 
+bool WindowBook::DeallocateQuietly(WindowEntry& window, adapter::Adapter& device) noexcept try {
+  return Deallocate(window, device).has_value();
+} catch (const std::bad_alloc&) {  // for the words of a refusal
+  return false;
+}
+
 adapter::ErrorOr<void> WindowBook::End(WindowEntry& window, adapter::Adapter& device) {
   const MutexLock lock(mutex_);
   if (window.has_ended) return {};
@@ -35,7 +43,7 @@ void WindowBook::EndBoundTo(memory::Key region, adapter::Adapter& device) {
   for (auto it = windows_.begin(); it != windows_.end();) {
     WindowEntry& window = *it->second;
     const bool is_bound = window.bound_to == region.index();
-    it = is_bound && Deallocate(window, device) ? windows_.erase(it) : std::next(it);
+    it = is_bound && DeallocateQuietly(window, device) ? windows_.erase(it) : std::next(it);
   }
 }
 

@@ -37,6 +37,7 @@ class WindowBook {
 
  private:
   static adapter::ErrorOr<void> Deallocate(WindowEntry& window, adapter::Adapter& device);
+  static bool DeallocateQuietly(WindowEntry& window, adapter::Adapter& device) noexcept;
 
   Mutex mutex_;
   std::unordered_map<memory::KeyIndex, WindowEntry*> windows_ VERBENA_GUARDED_BY(mutex_);

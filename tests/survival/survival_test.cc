@@ -1,0 +1,152 @@
+// The program survives us: whatever call of the verbs the system refuses memory, a file or a
+// thread, the call fails as its man page says, nothing is lost, and the same call works afterwards.
+
+#include <cctype>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/survival/failures.h"
+#include "tests/survival/rows.h"
+
+namespace verbena::survival {
+namespace {
+
+// More than any call needs; a row that goes on for longer needs more each time, and that is a leak.
+constexpr size_t kRequestsMax = 3'000;
+
+bool IsExpected(Resource resource, int error) {
+  switch (resource) {
+    case Resource::kMemory:
+      // What the system's own calls make of it.
+      return error == ENOMEM || error == EIO;
+    case Resource::kDescriptor:
+      return error == EMFILE || error == EIO;
+    case Resource::kThread:
+      return error == EAGAIN || error == EIO;
+  }
+  return false;
+}
+
+// Threads end a moment after they were joined.
+Held Settled(const Held& expected) {
+  Held held = Held::Now();
+  for (int i = 0; i < 1'000 && held != expected; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    held = Held::Now();
+  }
+  return held;
+}
+
+class SurvivalTest : public ::testing::TestWithParam<Row> {
+ protected:
+  // Silence: what is refused is said on standard error, thousands of times.
+  SurvivalTest() { setenv("VERBENA_LOG", "error", 1); }
+
+  static void RunOnce(const Row& row) {
+    World world;
+    row.set_up(world);
+    const Outcome outcome = row.call(world);
+    ASSERT_TRUE(outcome.ok()) << row.name << ": " << outcome.error;
+    row.tear_down(world);
+  }
+
+  // A call that fails may have made tables longer, but not without an end.
+  static void FailUntilNothingGrows(const Row& row, World& world, Resource resource, size_t n) {
+    constexpr int kTriesMax = 64;
+    for (int i = 0; i < kTriesMax; ++i) {
+      const size_t before = Held::Now().bytes;
+      Failing failing(resource, n);
+      const Outcome outcome = row.call(world);
+      const bool failed = failing.Stop();
+      if (outcome.ok()) {
+        row.tear_down(world);
+        row.set_up(world);
+      }
+      if (!failed || Held::Now().bytes == before) return;
+    }
+    ADD_FAILURE() << row.name << " leaks when it is refused " << NameOf(resource) << " " << n;
+  }
+
+  // False if the call needs fewer than n.
+  static bool FailAt(const Row& row, Resource resource, size_t n) {
+    World world;
+    row.set_up(world);
+    Failing failing(resource, n);
+    Outcome outcome = row.call(world);
+    const bool failed = failing.Stop();
+    if (!failed) {
+      EXPECT_TRUE(outcome.ok()) << row.name << ": " << outcome.error;
+    } else if (!outcome.ok()) {
+      EXPECT_TRUE(IsExpected(resource, outcome.error))
+          << row.name << ", refused " << NameOf(resource) << " " << n << ": " << outcome.error;
+      FailUntilNothingGrows(row, world, resource, n);
+      outcome = row.call(world);
+      EXPECT_TRUE(outcome.ok()) << row.name << " after it was refused " << NameOf(resource) << " "
+                                << n << ": " << outcome.error;
+    }
+    if (outcome.ok()) row.tear_down(world);
+    return failed;
+  }
+};
+
+TEST_P(SurvivalTest, EachFailureIsAnErrorAndNothingIsLost) {
+  const Row& row = GetParam();
+  RunOnce(row);  // what a process makes once and keeps
+  for (const Resource resource : {Resource::kMemory, Resource::kDescriptor, Resource::kThread}) {
+    for (size_t n = 1;; ++n) {
+      ASSERT_LT(n, kRequestsMax) << NameOf(resource);
+      const Held before = Held::Now();
+      const bool failed = FailAt(row, resource, n);
+      EXPECT_EQ(Settled(before), before) << row.name << ", " << NameOf(resource) << " " << n;
+      if (HasFailure()) return;
+      if (!failed) break;
+    }
+  }
+}
+
+std::string TestNameOf(const ::testing::TestParamInfo<Row>& info) {
+  std::string name = info.param.name;
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Exports, SurvivalTest, ::testing::ValuesIn(ExportRows()), TestNameOf);
+INSTANTIATE_TEST_SUITE_P(Operations, SurvivalTest, ::testing::ValuesIn(OperationRows()),
+                         TestNameOf);
+
+// The first words of the lines that `is_wanted`.
+template <class Fn>
+std::set<std::string> NamesIn(const std::string& file, const std::string& end_of_name,
+                              Fn is_wanted) {
+  std::set<std::string> names;
+  std::ifstream lines(std::string(VERBENA_IBVERBS) + "/" + file);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty() && line[0] != '#' && is_wanted(line)) {
+      names.insert(line.substr(0, line.find(end_of_name)));
+    }
+  }
+  return names;
+}
+
+TEST(SurvivalTableTest, HasARowForEveryExportThatMayFail) {
+  const auto ours =
+      NamesIn("exports.txt", " ", [](const std::string& line) { return line.ends_with(" ours"); });
+  EXPECT_GT(ours.size(), 50U);
+  std::set<std::string> known =
+      NamesIn("cannot_fail.txt", ":", [](const std::string&) { return true; });
+  for (const Row& row : ExportRows()) {
+    EXPECT_TRUE(known.insert(row.name).second) << row.name << " has a row, or cannot fail?";
+  }
+  EXPECT_EQ(known, ours);
+}
+
+}  // namespace
+}  // namespace verbena::survival

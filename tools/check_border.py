@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""No exception crosses into a program: every function that one can call has a handler, or cannot
+throw.
+
+- An export of libibverbs.so.1 that is `ours` (src/ibverbs/exports.txt), and a function that the
+  operations of a context point to, is a function-try-block that ends in Thrown or ThrownNull, or is
+  noexcept, or is listed in src/ibverbs/cannot_fail.txt.
+- A call of include/verbena that returns ErrorOr is one that ends in verbs::Thrown."""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+import make_exports
+
+# Exports without a handler: C headers declare them, so that they cannot be noexcept.
+CANNOT_FAIL = "src/ibverbs/cannot_fail.txt"
+
+OPERATION = re.compile(r"^\s*(?:context|ops)\.[\w.]+ = (\w+);", re.MULTILINE)
+API_CALL = re.compile(r"^ErrorOr<[^;{}\n]*> ((?:\w+::)+\w+)\([^;{}]*\)[^;{}]*\{", re.MULTILINE)
+HANDLER = re.compile(r"\btry \{.*?\} catch \(\.\.\.\) \{(.*?)^\}", re.MULTILINE | re.DOTALL)
+
+
+def cannot_fail_names(text: str) -> set[str]:
+    lines = (line.split("#")[0].strip() for line in text.splitlines())
+    return {line.partition(":")[0] for line in lines if line}
+
+
+def definition(name: str, sources: dict[Path, str]) -> tuple[Path, int, str] | None:
+    """Where a function is defined, and its text from its name to the end of its handler."""
+    head = re.compile(r"^(?:[\w:<>]+[ *&]+)+" + re.escape(name) + r"\([^;{}]*\)[^;{}]*\{",
+                      re.MULTILINE)
+    for path, text in sources.items():
+        if match := head.search(text):
+            return path, text.count("\n", 0, match.start()) + 1, text[match.start():]
+    return None
+
+
+def is_guarded(text: str, thrown: str) -> bool:
+    """Whether the function that `text` begins with is a function-try-block with that handler."""
+    head = text[:text.index("{")]
+    handler = HANDLER.search(text)
+    return head.rstrip().endswith("try") and handler is not None and re.search(thrown, handler[1])
+
+
+class Checker:
+    def __init__(self, root: Path):
+        self.root = root
+        self.failures: list[str] = []
+
+    def sources(self, folder: str) -> dict[Path, str]:
+        return {path.relative_to(self.root): path.read_text(encoding="utf-8")
+                for path in sorted((self.root / "src" / folder).glob("*.cc"))
+                if not path.stem.endswith("_test")}
+
+    def check(self) -> None:
+        self.check_exports()
+        self.check_api()
+
+    def check_exports(self) -> None:
+        sources = self.sources("ibverbs")
+        exports = (self.root / "src/ibverbs/exports.txt").read_text(encoding="utf-8")
+        ours = {export.name for node in make_exports.parse(exports) for export in node.exports
+                if export.kind == "ours"}
+        cannot_fail = cannot_fail_names((self.root / CANNOT_FAIL).read_text(encoding="utf-8"))
+        for name in sorted(cannot_fail - ours):
+            self.failures.append(f"{CANNOT_FAIL}: {name} is no export of ours")
+        operations = {name for path, text in sources.items() if path.stem.endswith("_ops")
+                      for name in OPERATION.findall(text)}
+        for name in sorted(ours | operations):
+            self.check_one(name, sources, name in cannot_fail)
+
+    def check_one(self, name: str, sources: dict[Path, str], cannot_fail: bool) -> None:
+        found = definition(name, sources)
+        if found is None:
+            self.failures.append(f"src/ibverbs: {name} is defined nowhere")
+            return
+        path, line, text = found
+        guarded = is_guarded(text, r"\bThrown(?:Null)?\(")
+        if cannot_fail and guarded:
+            self.failures.append(f"{path}:{line}: {name} has a handler; take it out of "
+                                 + CANNOT_FAIL)
+        elif not cannot_fail and not guarded and "noexcept" not in text[:text.index("{")]:
+            self.failures.append(f"{path}:{line}: {name} lets exceptions into the program; see "
+                                 "Thrown in src/ibverbs/failure.h")
+
+    def check_api(self) -> None:
+        for path, text in self.sources("verbs").items():
+            for match in API_CALL.finditer(text):
+                if match[1].startswith("verbs::") or "Object::" in match[1]:
+                    continue
+                if not is_guarded(text[match.start():], r"\bverbs::Thrown\(\)"):
+                    line = text.count("\n", 0, match.start()) + 1
+                    self.failures.append(f"{path}:{line}: {match[1]} lets exceptions into the "
+                                         "program; see src/verbs/thrown.h")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
+    checker = Checker(parser.parse_args().root)
+    checker.check()
+    for failure in checker.failures:
+        print(failure)
+    return 1 if checker.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""A function without a handler is found, at the right line, and a good tree passes."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import check_border
+
+GUARDED = "try {{\n  return Make();\n}} catch (...) {{\n  return {thrown};\n}}\n"
+
+GOOD = {
+    "src/ibverbs/exports.txt": "[IBVERBS_1.0]\n+ibv_old refused-int\nibv_make ours\nibv_str ours\n"
+                               "ibv_query ours\n",
+    "src/ibverbs/cannot_fail.txt": "# why\nibv_str: a table\n",
+    "src/ibverbs/make.cc": "ibv_cq* ibv_make(ibv_context* context,\n                 int size) "
+                           + GUARDED.format(thrown='ThrownNull("ibv_make")')
+                           + "\nint ibv_query(int x) " + GUARDED.format(thrown='Thrown("q")'),
+    "src/ibverbs/make_test.cc": "int ibv_query(int x) { return 0; }\n",
+    "src/ibverbs/strings.cc": 'const char* ibv_str(int x) { return "x"; }\n\n'
+                              "int Poll(ibv_cq* cq) noexcept {\n  return 0;\n}\n",
+    "src/ibverbs/data_ops.cc": "void Fill() {\n  ops.poll_cq = Poll;\n  context.x.y = Create;\n}\n",
+    "src/ibverbs/create.cc": "int Create(int x) " + GUARDED.format(thrown='Thrown("create")'),
+    "src/verbs/cq.cc": "ErrorOr<Cq> Cq::Create(int x) "
+                       + GUARDED.format(thrown="Fail(verbs::Thrown())")
+                       + "\nErrorOr<void> CqObject::End() {\n  return {};\n}\n"
+                       "size_t Cq::capacity() const { return 0; }\n",
+}
+
+
+class CheckBorderTest(unittest.TestCase):
+    def failures(self, changes):
+        with tempfile.TemporaryDirectory() as root:
+            for name, text in (GOOD | changes).items():
+                path = Path(root, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+            checker = check_border.Checker(Path(root))
+            checker.check()
+            return checker.failures
+
+    def assert_only_failure(self, changes, *fragments):
+        failures = self.failures(changes)
+        self.assertEqual(len(failures), 1, failures)
+        for fragment in fragments:
+            self.assertIn(fragment, failures[0])
+
+    def test_good_tree_passes(self):
+        self.assertEqual(self.failures({}), [])
+
+    def test_export_without_handler(self):
+        text = GOOD["src/ibverbs/make.cc"]
+        first_end = text.index("int ibv_query")
+        self.assert_only_failure(
+            {"src/ibverbs/make.cc": text[:first_end] + "int ibv_query(int x) {\n  return x;\n}\n"},
+            "src/ibverbs/make.cc:8: ", "ibv_query lets exceptions")
+
+    def test_handler_of_another_kind(self):
+        self.assert_only_failure(
+            {"src/ibverbs/create.cc": "int Create(int x) " + GUARDED.format(thrown="-1")},
+            "src/ibverbs/create.cc:1: ", "Create")
+
+    def test_handler_of_the_next_function(self):
+        self.assert_only_failure(
+            {"src/ibverbs/create.cc": "int Create(int x) {\n  return x;\n}\n\nint Other(int x) "
+                                      + GUARDED.format(thrown='Thrown("other")')}, "Create")
+
+    def test_export_that_is_defined_nowhere(self):
+        self.assert_only_failure(
+            {"src/ibverbs/exports.txt": GOOD["src/ibverbs/exports.txt"] + "ibv_more ours\n"},
+            "ibv_more is defined nowhere")
+
+    def test_needless_exception_to_the_rule(self):
+        self.assert_only_failure(
+            {"src/ibverbs/strings.cc": GOOD["src/ibverbs/strings.cc"].replace(
+                '{ return "x"; }\n', GUARDED.format(thrown='ThrownNull("s")'))},
+            "ibv_str has a handler")
+
+    def test_exception_to_the_rule_for_nothing(self):
+        self.assert_only_failure(
+            {"src/ibverbs/exports.txt": GOOD["src/ibverbs/exports.txt"].replace("ibv_str ours\n",
+                                                                                "")},
+            "cannot_fail.txt: ibv_str is no export of ours")
+
+    def test_call_of_the_api(self):
+        self.assert_only_failure(
+            {"src/verbs/cq.cc": "ErrorOr<Cq> Cq::Create(int x) {\n  return {};\n}\n"},
+            "src/verbs/cq.cc:1: ", "Cq::Create")
+
+
+if __name__ == "__main__":
+    unittest.main()
