@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/rollback.h"
 #include "base/when_memory.h"
 
 namespace verbena::memory {
@@ -26,19 +27,15 @@ MemoryResult<const ProtectionEntry*> ProtectionTable::FindLive(Key key, EntryTyp
   return entry;
 }
 
-// Without memory for its entry there is no slot, as at the limit.
 std::optional<SlotNumber> ProtectionTable::TakeSlot() {
-  std::optional<SlotNumber> slot;
-  const bool has_entry = WhenMemory([&] {
-    slot = keys_.Take();
-    while (chunks_.size() * kChunkEntries < keys_.slot_count()) {
-      chunks_.push_back(std::make_unique<ProtectionEntry[]>(kChunkEntries));
-    }
-  });
-  if (!has_entry) {
+  const std::optional<SlotNumber> slot = keys_.Take();
+  Rollback taken([&] {
     if (slot.has_value()) keys_.Give(*slot);
-    return std::nullopt;
+  });
+  while (chunks_.size() * kChunkEntries < keys_.slot_count()) {
+    chunks_.push_back(std::make_unique<ProtectionEntry[]>(kChunkEntries));
   }
+  taken.Keep();
   DCHECK(!slot.has_value() || EntryAt(*slot).state == EntryState::kFree);
   return slot;
 }
@@ -68,7 +65,10 @@ std::optional<SlotNumber> ProtectionTable::Take(EntryType type, PdId pd, bool di
 
 SlotNumber ProtectionTable::Renew(SlotNumber slot, bool distinct_keys) {
   if (keys_.IsSpent(slot)) {
-    if (const std::optional<SlotNumber> fresh = TakeSlot()) {
+    // Without memory for another one it stays in its place, as it does at the limit.
+    std::optional<SlotNumber> fresh;
+    static_cast<void>(WhenMemory([&] { fresh = TakeSlot(); }));
+    if (fresh) {
       EntryAt(*fresh) = EntryAt(slot);
       GiveSlot(slot);
       slot = *fresh;

@@ -75,11 +75,12 @@ MemoryResult<RegionKeys> Regions::Register(const RegionSpec& spec, const Backing
   if (const auto ok = CheckOwner(spec, backing); !ok.has_value()) return Fail(ok.error());
   const auto memory = MakeMemory(spec, backing);
   if (!memory.has_value()) return Fail(memory.error());
-  const auto slot = table_.Take(EntryType::kRegion, spec.pd, spec.distinct_keys);
-  if (!slot.has_value()) {
+  Rollback made([&] {
     if (memory->table != nullptr) store_.Release(memory->table);
-    return Fail(MemoryError::kLimitReached);
-  }
+  });
+  const auto slot = table_.Take(EntryType::kRegion, spec.pd, spec.distinct_keys);
+  if (!slot.has_value()) return Fail(MemoryError::kLimitReached);
+  made.Keep();
   domains_.AddUser(spec.pd);
   FillIn(*slot, spec, *memory);
   return KeysOf(*slot);
@@ -136,11 +137,10 @@ MemoryResult<RegionKeys> Regions::Reserve(PdId pd, uint64_t pages_max, PageShift
   const auto pages =
       store_.Create(pages_max, page_shift, GuestTable::SpaceOf(domain->guest), std::nullopt);
   if (!pages.has_value()) return Fail(pages.error());
+  Rollback made([&] { store_.Release(*pages); });
   const auto slot = table_.Take(EntryType::kRegion, pd, false);
-  if (!slot.has_value()) {
-    store_.Release(*pages);
-    return Fail(MemoryError::kLimitReached);
-  }
+  if (!slot.has_value()) return Fail(MemoryError::kLimitReached);
+  made.Keep();
   domains_.AddUser(pd);
   ProtectionEntry& entry = table_.EntryAt(*slot);
   entry.table = *pages;
