@@ -13,6 +13,9 @@ MemoryResult<Key> IscsiTasks::Begin(const TaskSpec& spec, const PageListBacking&
     return Fail(MemoryError::kBadPageList);
   }
   TranslationTable* pages = nullptr;
+  Rollback created([&] {
+    if (pages != nullptr) store_.Release(pages);
+  });
   if (spec.length > 0) {
     const auto made = store_.Create(backing.pages.size(), backing.page_shift, space, std::nullopt);
     if (!made.has_value()) return Fail(made.error());
@@ -20,10 +23,8 @@ MemoryResult<Key> IscsiTasks::Begin(const TaskSpec& spec, const PageListBacking&
     MapPageList(store_, *pages, backing);
   }
   const auto slot = table_.Take(EntryType::kTask, spec.pd, false);
-  if (!slot.has_value()) {
-    if (pages != nullptr) store_.Release(pages);
-    return Fail(MemoryError::kLimitReached);
-  }
+  if (!slot.has_value()) return Fail(MemoryError::kLimitReached);
+  created.Keep();
   domains_.AddUser(spec.pd);
   ProtectionEntry& entry = table_.EntryAt(*slot);
   entry.length = spec.length;
