@@ -21,10 +21,11 @@ GOOD = {
                               "int Poll(ibv_cq* cq) noexcept {\n  return 0;\n}\n",
     "src/ibverbs/data_ops.cc": "void Fill() {\n  ops.poll_cq = Poll;\n  context.x.y = Create;\n}\n",
     "src/ibverbs/create.cc": "int Create(int x) " + GUARDED.format(thrown='Thrown("create")'),
-    "src/verbs/cq.cc": "ErrorOr<Cq> Cq::Create(int x) "
+    "src/verbs/cq.cc": '#include "verbena/cq.h"\n\nErrorOr<Cq> Cq::Create(int x) '
                        + GUARDED.format(thrown="Fail(verbs::Thrown())")
-                       + "\nErrorOr<void> CqObject::End() {\n  return {};\n}\n"
-                       "size_t Cq::capacity() const { return 0; }\n",
+                       + "size_t Cq::capacity() const { return 0; }\n",
+    "src/verbs/objects.cc": '#include "verbs/objects.h"\n\n#include "verbena/cq.h"\n\n'
+                            "ErrorOr<void> CqObject::End() {\n  return {};\n}\n",
 }
 
 
@@ -84,8 +85,9 @@ class CheckBorderTest(unittest.TestCase):
 
     def test_call_of_the_api(self):
         self.assert_only_failure(
-            {"src/verbs/cq.cc": "ErrorOr<Cq> Cq::Create(int x) {\n  return {};\n}\n"},
-            "src/verbs/cq.cc:1: ", "Cq::Create")
+            {"src/verbs/cq.cc": '#include "verbena/cq.h"\n\n'
+                                "ErrorOr<Cq> Cq::Create(int x) {\n  return {};\n}\n"},
+            "src/verbs/cq.cc:3: ", "Cq::Create")
 
 
 if __name__ == "__main__":

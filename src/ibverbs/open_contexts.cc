@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <new>
 #include <vector>
 
 #include "base/mutex.h"
@@ -32,7 +33,11 @@ bool IsSameFile(int a, int b) {
          of_a.st_ino == of_b.st_ino;
 }
 
-void Tell() { LogAlways("counters:\n" + InWords(verbena::Context::QueryProcess())); }
+// Nobody is there to be told that it failed.
+void Tell() noexcept try {
+  LogAlways("counters:\n" + InWords(verbena::Context::QueryProcess()));
+} catch (const std::bad_alloc&) {
+}
 
 }  // namespace
 

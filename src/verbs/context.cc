@@ -102,9 +102,11 @@ ErrorOr<DeviceCounters> Context::Query() const try {
   return Fail(verbs::Thrown());
 }
 
-DeviceCounters Context::QueryProcess() {
+DeviceCounters Context::QueryProcess() try {
   const auto table = verbs::AdapterTable::OfProcess();
   return table ? (*table)->Query() : DeviceCounters{};
+} catch (...) {
+  return {};  // uncounted: there is no memory to ask for them
 }
 
 std::vector<std::string> Context::TakeNotes() const try {

@@ -27,7 +27,12 @@ void AddObjects(std::vector<Row>& rows) {
                     return ByNull(w.made);
                   },
                   [](World& w) { ibv_free_device_list(w.Made<ibv_device*>()); }});
-  rows.push_back({"ibv_open_device", kNothing,
+  // Alone: a second context would share the first one's adapter.
+  rows.push_back({"ibv_open_device",
+                  [](World& w) {
+                    EXPECT_EQ(w.is_closed ? 0 : ibv_close_device(w.context), 0);
+                    w.is_closed = true;
+                  },
                   [](World& w) {
                     w.made = ibv_open_device(w.device);
                     return ByNull(w.made);

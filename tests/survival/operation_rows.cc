@@ -10,6 +10,12 @@ namespace {
 constexpr auto kNothing = [](World&) {};
 
 void AddDomains(std::vector<Row>& rows) {
+  rows.push_back({"ops.ibv_open_device of a device that is open", kNothing,
+                  [](World& w) {
+                    w.made = ibv_open_device(w.device);
+                    return ByNull(w.made);
+                  },
+                  [](World& w) { EXPECT_EQ(ibv_close_device(w.Made<ibv_context>()), 0); }});
   rows.push_back({"ops.ibv_alloc_td", kNothing,
                   [](World& w) {
                     ibv_td_init_attr attributes{};
