@@ -17,6 +17,7 @@
 #include "ibverbs/notes.h"
 #include "ibverbs/objects.h"
 #include "ibverbs/open_contexts.h"
+#include "ibverbs/qp.h"
 
 namespace verbena::ibverbs {
 namespace {
@@ -35,6 +36,18 @@ void FillStructure(Context& context) {
   pthread_mutex_init(&shown.mutex, nullptr);
   FillControlOps(context);
   FillDataOps(context);
+}
+
+// The program should have ended all of it, and cannot do so any more. A driver's kernel ends what
+// is left when the command file closes: no peer reaches the memory afterwards, which the program
+// may give to others. Their structures stay, as they do there.
+void EndWhatIsLeft(Context& context) {
+  // A child of the process that made it: locks may be held by threads that it does not have.
+  if (!context.handle.Query()) return;
+  const auto end = [](auto& object) { object.handle = {}; };
+  context.identities.ForEach(end);
+  context.mrs.ForEach(end);
+  context.pds.ForEach(end);
 }
 
 }  // namespace
@@ -62,6 +75,7 @@ ibv_context* ibv_open_device(ibv_device* /*device*/) try {
 int ibv_close_device(ibv_context* context) try {
   Context& own = Own(context);
   if (!OpenContexts::Release(own)) return 0;
+  EndWhatIsLeft(own);
   pthread_mutex_destroy(&context->mutex);
   delete &own;
   return 0;

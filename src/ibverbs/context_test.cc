@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -5,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
@@ -69,6 +71,45 @@ TEST(ContextTest, AChildOpensItAnew) {
   int status = -1;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
+}
+
+// As a driver's kernel does it: the peer of a queue pair that was forgotten does not reach the
+// memory any more, which may be somebody else's now.
+TEST(ContextTest, WhatIsLeftEndsWithIt) {
+  testing::VerbsEnd peer;
+  ibv_context* const context = ibv_open_device(&TheDevice());
+  static std::array<std::byte, 64> bytes{};
+  // Nobody frees what was forgotten.
+  static ibv_pd* const pd = ibv_alloc_pd(context);
+  static ibv_cq* const cq = ibv_create_cq(context, 4, nullptr, nullptr, 0);
+  static ibv_mr* const mr =
+      ibv_reg_mr(pd, bytes.data(), bytes.size(), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+  ibv_qp_init_attr wish{};
+  wish.send_cq = wish.recv_cq = cq;
+  wish.cap.max_send_wr = wish.cap.max_recv_wr = 1;
+  wish.qp_type = IBV_QPT_RC;
+  static ibv_qp* const qp = ibv_create_qp(pd, &wish);
+  ibv_qp* const peer_qp = peer.MakeQp();
+  peer.Start(qp, peer_qp->qp_num);
+  peer.Start(peer_qp, qp->qp_num);
+  peer.Fill(0, "ab");
+  ibv_sge sge = peer.Sge(0, 1);
+  ibv_send_wr write{};
+  write.sg_list = &sge;
+  write.num_sge = 1;
+  write.opcode = IBV_WR_RDMA_WRITE;
+  write.send_flags = IBV_SEND_SIGNALED;
+  write.wr.rdma = {.remote_addr = reinterpret_cast<uint64_t>(bytes.data()), .rkey = mr->rkey};
+  ASSERT_EQ(peer.Post(peer_qp, write), 0);
+  ASSERT_EQ(peer.WaitStatus(), IBV_WC_SUCCESS);
+  EXPECT_EQ(bytes[0], std::byte{'a'});
+  const int events = context->async_fd;
+  EXPECT_EQ(ibv_close_device(context), 0);
+  EXPECT_EQ(fcntl(events, F_GETFD), -1);
+  sge = peer.Sge(1, 1);
+  ASSERT_EQ(peer.Post(peer_qp, write), 0);
+  EXPECT_EQ(peer.WaitStatus(), IBV_WC_RETRY_EXC_ERR);
+  EXPECT_EQ(bytes[0], std::byte{'a'});
 }
 
 // Leaves the process `spare` descriptors while it lives.

@@ -62,6 +62,11 @@ class HandleTable {
     const auto found = objects_.find(handle);
     return found == objects_.end() ? nullptr : found->second;
   }
+  template <class Fn>
+  void ForEach(Fn fn) {
+    const MutexLock lock(mutex_);
+    for (const auto& [handle, object] : objects_) fn(*object);
+  }
 
  private:
   void Remove(uint32_t handle) {

@@ -26,6 +26,14 @@ class Identities {
   void Remove(SrqId id, const Srq* srq) { srqs_.Remove(Number(id), srq); }
   void Remove(QpNumber number, const Qp* qp) { qps_.Remove(Number(number), qp); }
 
+  // Calls `fn(object)` for all: queue pairs first, which stand on the others.
+  template <class Fn>
+  void ForEach(Fn fn) {
+    qps_.ForEach(fn);
+    srqs_.ForEach(fn);
+    cqs_.ForEach(fn);
+  }
+
   // Calls `use(object)` while the object is known, so that nobody ends it meanwhile; false if it is
   // not.
   template <class Use>
@@ -61,6 +69,12 @@ class Identities {
       if (found == objects_.end()) return false;
       use(*found->second);
       return true;
+    }
+
+    template <class Fn>
+    void ForEach(Fn fn) {
+      const MutexLock lock(mutex_);
+      for (const auto& [id, object] : objects_) fn(*object);
     }
 
    private:
