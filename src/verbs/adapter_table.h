@@ -54,7 +54,8 @@ class AdapterTable {
   void End(Owner& owner);
 
   const adapter::ForkGuard guard_;
-  AdapterTable* const of_parent_;  // not used; keeps what the child inherited reachable
+  // Of a child: keeps what it inherited reachable, for those who look for leaks.
+  [[maybe_unused]] AdapterTable* const of_parent_;
 
   std::mutex mutex_;
   std::condition_variable changed_;  // an entry got its adapter, or is gone

@@ -145,6 +145,30 @@ TEST_F(AdapterTableTest, AChildOpensWhileItsParentOpensAndCloses) {
   busy.join();
 }
 
+// Its copies may end while the lock of the parent's table is held by a thread that it has not got.
+TEST_F(AdapterTableTest, AChildThatEndsItsCopiesDoesNotWaitForItsParentsThreads) {
+  AdapterTable* const parents = *AdapterTable::OfProcess();
+  auto open = *parents->Open(SharedAdapterOptions());
+  std::atomic<bool> stops = false;
+  std::thread busy([&] {
+    while (!stops) static_cast<void>(parents->Open(SharedAdapterOptions()));
+  });
+  for (int i = 0; i < 50; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(5);
+      open.reset();
+      _exit(0);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    if (status != 0) break;
+  }
+  stops = true;
+  busy.join();
+}
+
 // In strict mode there is one port: a thread that met an adapter while it is opened or ends would
 // fail, or two of them would.
 TEST(AdapterTableThreads, OpenAndCloseAtOnce) {

@@ -87,6 +87,16 @@ class End:
             wr.set_wr_atomic(key, to, **atomic)
         self.qp.post_send(wr)
 
+    def post_reads(self, count, length, to, key):
+        """In one chain, so that they are under way together, also within one adapter."""
+        chain = []
+        for _ in range(count):
+            wr = SendWR(num_sge=1, sg=[self.sge(0, length)], opcode=e.IBV_WR_RDMA_READ,
+                        next_wr=chain[-1] if chain else None)
+            wr.set_wr_rdma(key, to)
+            chain.append(wr)
+        self.qp.post_send(chain[-1])
+
     def receive(self, offset=0, length=8, wr_id=0):
         wr = RecvWR(num_sge=1, sg=[self.sge(offset, length)], wr_id=wr_id)
         (self.srq or self.qp).post_recv(wr)
@@ -305,8 +315,7 @@ class Draining(OwnTest):
 class Limits(OwnTest):
     def test_reads_beyond_what_may_be_under_way_wait(self):
         a, b = connected(self.end(), self.end(), reads=1, reads_of_peer=1)
-        for _ in range(40):
-            a.post(e.IBV_WR_RDMA_READ, 0, 8, b.mr.buf, b.mr.rkey)
+        a.post_reads(40, 8, b.mr.buf, b.mr.rkey)
         for _ in range(40):
             self.must(a)
 
@@ -317,8 +326,7 @@ class Limits(OwnTest):
         # An answer that meets absent pages is asked for again, and then nobody answers any more.
         a.post(e.IBV_WR_RDMA_READ, 0, 4096, b.mr.buf, b.mr.rkey)
         self.must(a)
-        for _ in range(40):
-            a.post(e.IBV_WR_RDMA_READ, 0, 4096, b.mr.buf, b.mr.rkey)
+        a.post_reads(40, 4096, b.mr.buf, b.mr.rkey)
         statuses = [a.wait().status for _ in range(40)]
         self.assertIn(e.IBV_WC_REM_INV_REQ_ERR, statuses)
         first = statuses.index(e.IBV_WC_REM_INV_REQ_ERR)
