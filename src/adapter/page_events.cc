@@ -11,10 +11,10 @@
 #include <cstring>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "base/page.h"
 #include "base/quiet_thread.h"
+#include "base/when_memory.h"
 
 #ifndef USERFAULTFD_IOC_NEW
 #define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
@@ -103,12 +103,9 @@ PageEvents::~PageEvents() {
   // Not left to the closing of the file: a child may have it open, too, and then a thread that
   // gives pages up would wait for ever. While the reader still reads, because one may wait now.
   {
-    std::vector<Interval> ranges;
     const MutexLock lock(mutex_);
-    watched_.ForEachOverlap({0, ~uint64_t{0}}, [&](const IntervalMap<bool>::Entry& entry) {
-      ranges.push_back(entry.interval);
-    });
-    for (const Interval range : ranges) Unwatch(range);
+    watched_.ForEachOverlap(
+        {0, ~uint64_t{0}}, [&](const IntervalMap<bool>::Entry& entry) { Unwatch(entry.interval); });
   }
   stop_.Signal();
   reader_.join();
@@ -132,9 +129,11 @@ bool PageEvents::Watch(uint64_t address, uint64_t length) {
   uffdio_register wanted{};
   wanted.range = RangeOf(pages);
   wanted.mode = UFFDIO_REGISTER_MODE_WP;
-  const bool heard = ioctl(file_.get(), UFFDIO_REGISTER, &wanted) == 0;
-  if (heard) watched_.Assign(pages, true);
-  return heard;
+  if (ioctl(file_.get(), UFFDIO_REGISTER, &wanted) != 0) return false;
+  const bool is_noted =
+      WhenMemory([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS { watched_.Assign(pages, true); });
+  if (!is_noted) Unwatch(pages);
+  return is_noted;
 }
 
 void PageEvents::Read() {

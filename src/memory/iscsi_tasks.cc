@@ -1,5 +1,6 @@
 #include "memory/iscsi_tasks.h"
 
+#include "base/rollback.h"
 #include "memory/page_list.h"
 
 namespace verbena::memory {
