@@ -130,6 +130,26 @@ TEST_F(PagerThreads, LosesNoJobWhileItGoesToSleep) {
   }
 }
 
+TEST_F(PagerThreads, HandsOutAsManyAsThereIsRoomFor) {
+  Pager pager(1, BestPopulateMethod(), [] {});
+  for (uint64_t i = 0; i < 3; ++i) {
+    ASSERT_TRUE(pager.Expect());
+    pager.Finish(Job(i, 1, i));
+  }
+  std::vector<PageJob> done;
+  done.reserve(2);
+  const PageJob* const place = done.data();
+  pager.TakeDone(done);
+  ASSERT_EQ(done.size(), done.capacity());
+  EXPECT_EQ(done.data(), place) << "it has not grown";
+  EXPECT_EQ(done[0].request.ticket.value(), 0U) << "the oldest first";
+  EXPECT_TRUE(pager.has_done());
+  done.clear();
+  pager.TakeDone(done);
+  EXPECT_EQ(done.size(), 1U);
+  EXPECT_FALSE(pager.has_done());
+}
+
 TEST_F(PagerThreads, StopsWithWorkLeft) {
   Pager pager(1, BestPopulateMethod(), [] {});
   for (uint64_t i = 0; i < 64; ++i) EXPECT_TRUE(pager.Submit(Job(i, 1, i)));

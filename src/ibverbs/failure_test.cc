@@ -1,5 +1,8 @@
 #include "ibverbs/failure.h"
 
+#include <new>
+#include <system_error>
+
 #include <gtest/gtest.h>
 
 namespace verbena::ibverbs {
@@ -49,6 +52,38 @@ TEST(FailureTest, WhatIsNotOfferedIsSaidOnce) {
   EXPECT_EQ(errno, EOPNOTSUPP);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "verbena: ibv_never_heard_of: not offered\n");
 }
+
+template <class Exception>
+int ThrownBy(const Exception& exception) {
+  try {
+    throw exception;
+  } catch (...) {
+    return Thrown("ibv_x");
+  }
+}
+
+TEST(FailureTest, AnExceptionBecomesTheErrorOfTheVerb) {
+  ::testing::internal::CaptureStderr();
+  errno = 0;
+  EXPECT_EQ(ThrownBy(std::bad_alloc()), ENOMEM);
+  EXPECT_EQ(errno, ENOMEM);
+  EXPECT_EQ(ThrownBy(std::system_error(EAGAIN, std::generic_category())), EAGAIN);
+  try {
+    throw std::bad_alloc();
+  } catch (...) {
+    errno = 0;
+    EXPECT_EQ(ThrownNull("ibv_y"), nullptr);
+    EXPECT_EQ(errno, ENOMEM);
+  }
+  EXPECT_EQ(MinusOne(EINVAL), -1);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "verbena: ibv_x: out of memory\n"
+            "verbena: ibv_x: the system starts no more threads\n"
+            "verbena: ibv_y: out of memory\n");
+}
+
+TEST(FailureDeathTest, AnyOtherExceptionIsABug) { EXPECT_DEATH(ThrownBy(1), ""); }
 
 }  // namespace
 }  // namespace verbena::ibverbs

@@ -133,6 +133,20 @@ TEST_F(TranslationStoreTest, InvalidateTakesEveryPageThatASingleByteTouches) {
   EXPECT_EQ(Invalidate(0, kMax), 28u);
 }
 
+// Invalidation allocates nothing, and so goes by so many pages at a time.
+TEST_F(TranslationStoreTest, HoweverManyPagesOfAListAreGoneAllOfThemAre) {
+  constexpr uint64_t kPages = 300, kKept = 10;
+  TranslationTable& table = Scattered(kPages);
+  TranslationTable& linear = Linear(0x100000, kPages);
+  ASSERT_TRUE(Map(table, 0, kPages, 0x100000));
+  ASSERT_TRUE(Map(linear, 0, kPages, 0x100000));
+  const uint64_t gone = kPages - kKept;
+  EXPECT_EQ(Invalidate(0x100000, 0x100000 + gone * 4096 - 1), 2 * gone);
+  EXPECT_EQ(PresentPages(table), kKept);
+  EXPECT_EQ(PresentPages(linear), kKept);
+  EXPECT_EQ(Invalidate(0x100000, 0x100000 + gone * 4096 - 1), 0U);
+}
+
 TEST_F(TranslationStoreTest, AByteTakesTheWholeLargePage) {
   TranslationTable& large = Linear(0, 4, kLarge);
   ASSERT_TRUE(Succeeds(store_.MapLinear(large, 0, 4, true)));

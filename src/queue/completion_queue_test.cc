@@ -91,6 +91,19 @@ TEST(CompletionQueueTest, OverflowIsForEver) {
   EXPECT_TRUE(queue.IsConsistent());
 }
 
+TEST(CompletionQueueTest, WhileItDiscardsWhatFindsNoRoomIsNotMissed) {
+  CompletionQueue queue(2);
+  Push(queue, 1);
+  queue.set_discards(true);
+  for (uint64_t id = 2; id < 5; ++id) EXPECT_EQ(Push(queue, id, 7), PushStatus::kStored);
+  queue.set_discards(false);
+  EXPECT_FALSE(queue.overflowed());
+  EXPECT_EQ(queue.RemoveQp(QpNumber(7)), 1U);
+  EXPECT_EQ(PollAll(queue), (Ids{1}));
+  for (uint64_t id = 5; id < 7; ++id) Push(queue, id);
+  EXPECT_EQ(Push(queue, 7), PushStatus::kOverflowed);
+}
+
 TEST(CompletionQueueTest, EntriesAreReadInPlaceAndRemovedAtTheEnd) {
   CompletionQueue queue(4);
   EXPECT_EQ(queue.StartPoll(), nullptr);
