@@ -1,14 +1,15 @@
 #include "adapter/sole_addresses.h"
 
+#include "base/when_memory.h"
+
 namespace verbena::adapter {
 
 void SoleAddresses::Look() {
-  const auto addresses = fabric::LocalAddresses();
-  if (addresses) {
-    Learn(*addresses);
-  } else {
-    Learn({});
-  }
+  // Without an answer, or memory for one, no address is known to be the only one.
+  Learn({});
+  static_cast<void>(WhenMemory([this] {
+    if (const auto addresses = fabric::LocalAddresses()) Learn(*addresses);
+  }));
 }
 
 void SoleAddresses::Learn(std::span<const fabric::LocalAddress> addresses) {

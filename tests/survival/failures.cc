@@ -166,9 +166,15 @@ void* mmap(void* at, size_t length, int protection, int flags, int fd, off_t off
   return real(at, length, protection, flags, fd, offset);
 }
 
+// A sanitizer must know of threads. Its own function may be in this very program, where a search
+// for the next one passes it over.
+[[gnu::weak]] int __interceptor_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                                               void* (*start)(void*), void* argument) noexcept;
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
                    void* argument) noexcept {
-  static auto* const real = survival::Real(&pthread_create, "pthread_create");
+  static auto* const real = &__interceptor_pthread_create != nullptr
+                                ? &__interceptor_pthread_create
+                                : survival::Real(&pthread_create, "pthread_create");
   if (survival::Fails(Resource::kThread)) return EAGAIN;
   return real(thread, attributes, start, argument);
 }
