@@ -25,7 +25,7 @@ const char* NameOf(ErrorCode code);  // "in use"
 struct Error {
   ErrorCode code = ErrorCode::kInvalid;
   std::string text = {};
-  int os_error = 0;  // of kSystem: the errno, where there is one
+  int os_error = 0;  // the errno of the system, where it says more than the code
 };
 
 // What a call of the control path returns. On failure nothing has changed. No such call throws.

@@ -27,7 +27,7 @@ const char* NameOf(ErrorCode code);
 struct Error {
   ErrorCode code;
   std::string text;
-  int os_error = 0;  // of kSystem: the errno, where there is one
+  int os_error = 0;  // the errno of the system, where it says more than the code
 };
 
 template <class T>

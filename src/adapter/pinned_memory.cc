@@ -42,7 +42,8 @@ Error ErrorOfLock(int error, uint64_t bytes) {
   } else {
     text += std::strerror(error);
   }
-  return {is_limit ? ErrorCode::kLimit : ErrorCode::kSystem, text, error};
+  if (is_limit) return {ErrorCode::kLimit, text};
+  return {ErrorCode::kSystem, text, error};
 }
 
 }  // namespace

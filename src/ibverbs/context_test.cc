@@ -157,7 +157,8 @@ TEST(ContextTest, InStrictModeATakenPortIsAnAddressInUse) {
     setenv("VERBENA_STRICT", "1", 1);
     setenv("VERBENA_LOG", "error", 1);
     ibv_context* const context = ibv_open_device(&TheDevice());
-    const bool first_port_is_ours = Own(holder.context).handle.slot() == 0;
+    const verbena::Context& held = Own(holder.context).handle;
+    const bool first_port_is_ours = held.port() == held.options().base_port;
     _exit(!first_port_is_ours || (context == nullptr && errno == EADDRINUSE) ? 0 : 1);
   }
   int status = -1;

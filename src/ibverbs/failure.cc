@@ -32,8 +32,7 @@ int ErrnoOf(ErrorCode code) {
 }
 
 int ErrnoOf(const Error& error) {
-  const bool has_own = error.code == ErrorCode::kSystem && error.os_error != 0;
-  return has_own ? error.os_error : ErrnoOf(error.code);
+  return error.os_error != 0 ? error.os_error : ErrnoOf(error.code);
 }
 
 Error SystemError(std::string_view what) {

@@ -22,7 +22,7 @@ TEST(FailureTest, EveryCodeHasItsNumber) {
 TEST(FailureTest, WhatTheSystemRefusedHasTheSystemsNumber) {
   EXPECT_EQ(ErrnoOf(Error{ErrorCode::kSystem, "eventfd", EMFILE}), EMFILE);
   EXPECT_EQ(ErrnoOf(Error{ErrorCode::kSystem, "nobody knows"}), EIO);
-  EXPECT_EQ(ErrnoOf(Error{ErrorCode::kLimit, "pinned", EAGAIN}), ENOMEM);
+  EXPECT_EQ(ErrnoOf(Error{ErrorCode::kLimit, "no port left", EADDRNOTAVAIL}), EADDRNOTAVAIL);
   errno = ENFILE;
   const Error error = SystemError("memfd_create");
   EXPECT_EQ(error.text, "memfd_create: Too many open files in system");

@@ -11,7 +11,8 @@ namespace {
 Error OutOfMemory() { return {ErrorCode::kLimit, "out of memory"}; }
 
 Error Refused(const std::system_error& by) noexcept try {
-  return {ErrorCode::kSystem, std::string("the system starts no more threads: ") + by.what()};
+  return {ErrorCode::kSystem, std::string("the system starts no more threads: ") + by.what(),
+          by.code().value()};
 } catch (const std::bad_alloc&) {
   return OutOfMemory();
 }

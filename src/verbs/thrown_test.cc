@@ -1,5 +1,6 @@
 #include "verbs/thrown.h"
 
+#include <cerrno>
 #include <new>
 #include <system_error>
 
@@ -27,6 +28,7 @@ TEST(ThrownTest, NoThreadIsTheSystemsRefusal) {
   const Error error =
       Caught(std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)));
   EXPECT_EQ(error.code, ErrorCode::kSystem);
+  EXPECT_EQ(error.os_error, EAGAIN);
   EXPECT_TRUE(error.text.starts_with("the system starts no more threads: ")) << error.text;
 }
 
