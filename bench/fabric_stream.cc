@@ -146,7 +146,7 @@ void Print(const UdpFabric& fabric, uint64_t received, const Arguments& argument
 
 std::unique_ptr<UdpFabric> Open(const Arguments& arguments) {
   UdpFabricOptions options;
-  options.slots.base_port = 20'000;
+  options.endpoint.ports.first = 20'000;
   options.socket.offloads = !arguments.plain;
   auto fabric = UdpFabric::Open(options);
   if (!fabric) {

@@ -89,7 +89,7 @@ class SocketPeer {
 class FabricPeer {
  public:
   FabricPeer() {
-    auto fabric = UdpFabric::Open({.slots = {.base_port = 20'000}});
+    auto fabric = UdpFabric::Open({.endpoint = {.ports = {.first = 20'000}}});
     CHECK(fabric);
     fabric_ = std::move(*fabric);
   }

@@ -58,8 +58,8 @@ def table_of(printed: str) -> str:
 def show_packets(trace: Path) -> None:
     columns = ["frame.number", "ip.src", "ip.dst", "_ws.col.Info"]
     fields = [word for column in columns for word in ("-e", column)]
-    # Processes beside the first have the ports after 4791, which Wireshark knows as RoCE.
-    decoded = subprocess.run(["tshark", "-d", "udp.port==4791-5046,infiniband", "-r", str(trace),
+    # Processes beside the first, whose port Wireshark knows as RoCE, have these.
+    decoded = subprocess.run(["tshark", "-d", "udp.port==61001-65095,infiniband", "-r", str(trace),
                               "-c", "3", "-T", "fields", *fields],
                              check=True, text=True, stdout=subprocess.PIPE,
                              stderr=subprocess.DEVNULL, timeout=PATIENCE)

@@ -33,8 +33,9 @@ class Context : public Handle<verbs::OpenContext> {
   Context() = default;
 
   [[nodiscard]] const Options& options() const;
-  // Which of the processes on this machine, and its UDP port.
-  [[nodiscard]] uint8_t slot() const;
+  // The first endpoint of this process on its machine, and its UDP port. A process that has many
+  // queue pairs, or is in multicast groups, may have more.
+  [[nodiscard]] uint16_t endpoint() const;
   [[nodiscard]] uint16_t port() const;
 
   // The addresses of this machine, in the order of their indices.

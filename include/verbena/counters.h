@@ -12,11 +12,12 @@ enum class Drop : uint8_t {
   kBadIcrc,
   kNoSuchQp,
   kWrongPeer,
+  kWrongPort,  // from another UDP port than that of the sender's endpoint
   kWrongPKey,
   kWrongService,
   kNoMember,  // of a multicast group
 };
-inline constexpr size_t kDrops = 7;
+inline constexpr size_t kDrops = 8;
 
 const char* NameOf(Drop drop);
 

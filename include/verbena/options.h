@@ -23,18 +23,18 @@ struct Options {
 
   // --- Objects. ---
 
-  uint32_t qps_max = 16'384;
-  uint32_t cqs_max = 16'384;
+  uint32_t qps_max = 131'072;  // each 3,072 take a UDP port
+  uint32_t cqs_max = 131'072;
   uint32_t srqs_max = 4'096;
   uint32_t tags_max = 1'024;  // tagged receives of one queue, which a message may look at all of
   uint32_t xrc_domains_max = 1'024;
   uint32_t channels_max = 4'096;   // a file descriptor each
   uint32_t contexts_max = 16'384;  // of one adapter; likewise
-  uint32_t paths_max = 65'536;     // one a connected queue pair, one an address handle
+  uint32_t paths_max = 262'144;    // one a connected queue pair, one an address handle
   uint32_t multicast_groups_max = 256;
   uint32_t multicast_members_max = 256;  // of one group; each costs a copy of every datagram
   // Processes of one machine that can be in groups: a datagram to a group is sent once for each.
-  uint32_t multicast_slots = 8;
+  uint32_t multicast_endpoints = 8;
   uint32_t domains_max = 1 << 16;
   uint32_t key_slots_max = 1 << 24;  // regions and windows together
 
@@ -94,9 +94,15 @@ struct Options {
 
   // --- The port. ---
 
+  // The UDP ports of endpoints, the same for all that talk to each other: endpoint 0 has base_port,
+  // endpoint n has endpoint_base_port + n. See docs/fabric.md.
   uint16_t base_port = 4791;
+  uint16_t endpoint_base_port = 61000;
+  uint32_t endpoints_max = 4'096;  // of this machine: fewer where a firewall opens fewer ports
   // Always the base port, for peers that know no other; then one process per machine.
   bool strict = false;
+  // Which endpoint and which queue pair numbers come first, for tests; 0: nobody can foretell.
+  uint64_t identity_seed = 0;
   // Without segmentation and receive offload, as on kernels that have none.
   bool plain_sockets = false;
 

@@ -3,6 +3,7 @@
 #include <random>
 #include <utility>
 
+#include "adapter/endpoint_claims.h"
 #include "adapter/parts.h"
 #include "memory/signal_guard.h"
 
@@ -11,19 +12,11 @@ namespace {
 
 using transport::PathMtu;
 
-fabric::UdpFabricOptions FabricOptions(const Options& options) {
-  fabric::UdpFabricOptions fabric;
-  fabric.slots = {.base_port = options.base_port, .strict = options.strict};
-  fabric.socket.offloads = !options.plain_sockets;
-  // Beside the packets of a full outbox, the copies of multicast datagrams.
-  fabric.transmit.messages = options.outbox_packets + size_t{options.multicast_slots};
-  return fabric;
-}
-
-// Keys that nobody can guess.
+// Keys and numbers that nobody can guess.
 Options Seeded(Options options) {
   std::random_device device;
   options.memory.seed ^= uint64_t{device()} << 32 | device();
+  if (options.identity_seed == 0) options.identity_seed = uint64_t{device()} << 32 | device();
   return options;
 }
 
@@ -90,8 +83,9 @@ Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
   pager.set_events(page_events.get());
 }
 
-ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const Options& options) {
-  if (const auto ok = CheckBudget(options); !ok) return Fail(ok.error());
+ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const Options& wanted) {
+  if (const auto ok = CheckBudget(wanted); !ok) return Fail(ok.error());
+  const Options options = Seeded(wanted);
   memory::SignalGuard::Install();
   auto guard = ForkGuard::Make();
   if (!guard) return Fail(guard.error());
@@ -99,15 +93,15 @@ ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const Options& options) {
   if (!wake) return Fail(wake.error());
   auto alarm = Alarm::Make();
   if (!alarm) return Fail(alarm.error());
-  auto fabric = fabric::UdpFabric::Open(FabricOptions(options));
-  if (!fabric) return Fail(ErrorOf(fabric.error()));
+  auto fabric = OpenEndpoint(options, fabric::EndpointUse::kFirst);
+  if (!fabric) return Fail(fabric.error());
   std::unique_ptr<Trace> trace;
   if (!options.trace.empty()) {
     auto opened = Trace::Open(options.trace, options.on_urgent_note);
     if (!opened) return Fail(opened.error());
     trace = std::move(*opened);
   }
-  auto parts = std::make_unique<Parts>(Seeded(options), std::move(*guard), std::move(*wake),
+  auto parts = std::make_unique<Parts>(options, std::move(*guard), std::move(*wake),
                                        std::move(*fabric), std::move(*alarm), std::move(trace));
   // Not make_unique: the constructor is private.
   return std::unique_ptr<Adapter>(new Adapter(std::move(parts)));
@@ -140,7 +134,9 @@ std::optional<Error> Adapter::Dead() const {
 }
 
 const Options& Adapter::options() const { return parts_->options; }
-uint8_t Adapter::slot() const { return std::as_const(parts_->engine).fabric().slot().value(); }
+fabric::EndpointId Adapter::endpoint() const {
+  return std::as_const(parts_->engine).fabric().endpoint();
+}
 uint16_t Adapter::port() const { return std::as_const(parts_->engine).fabric().port(); }
 bool Adapter::is_forked() const { return parts_->fork_guard.is_child(); }
 
@@ -175,8 +171,8 @@ ErrorOr<AdapterReport> Adapter::Query() {
   const EngineLock lock(engine);
   return AdapterReport{.port = engine.counters(),
                        .budget = budget,
-                       .sent = engine.fabric().transmit_counters(),
-                       .received = engine.fabric().receive_counters(),
+                       .sent = engine.endpoints().transmit_counters(),
+                       .received = engine.endpoints().receive_counters(),
                        .keeper_wake_ups = parts_->keeper.wake_ups(),
                        .events_lost = parts_->events.lost()};
 }

@@ -22,6 +22,7 @@
 #include "adapter/xrc_domain.h"
 #include "base/result.h"
 #include "fabric/counters.h"
+#include "fabric/endpoint_ports.h"
 #include "fabric/interfaces.h"
 #include "memory/regions.h"
 #include "memory/windows.h"
@@ -70,7 +71,7 @@ struct AdapterReport {
 // Thread rule: any thread, at any time; but nobody may use an object while another destroys it.
 class Adapter {
  public:
-  [[nodiscard]] static ErrorOr<std::unique_ptr<Adapter>> Open(const Options& options = {});
+  [[nodiscard]] static ErrorOr<std::unique_ptr<Adapter>> Open(const Options& wanted = {});
   Adapter(const Adapter&) = delete;
   Adapter& operator=(const Adapter&) = delete;
   // Ends everything, in any state, and leaves nothing behind. Peers notice by their retries.
@@ -79,7 +80,8 @@ class Adapter {
   // --- What there is. ---
 
   [[nodiscard]] const Options& options() const;
-  [[nodiscard]] uint8_t slot() const;
+  // The first endpoint of this process, and its UDP port; there may be more.
+  [[nodiscard]] fabric::EndpointId endpoint() const;
   [[nodiscard]] uint16_t port() const;
   // Whether this process is a child of the one that opened it.
   [[nodiscard]] bool is_forked() const;

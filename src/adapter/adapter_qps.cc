@@ -9,8 +9,10 @@
 
 #include "adapter/adapter.h"
 #include "adapter/addresses.h"
+#include "adapter/endpoint_claims.h"
 #include "adapter/group_address.h"
 #include "adapter/parts.h"
+#include "base/check.h"
 #include "base/rollback.h"
 #include "base/when_memory.h"
 #include "fabric/multicast.h"
@@ -47,7 +49,7 @@ QpSurroundings SurroundingsOf(const Options& options, const transport::AddressHa
   limits.p_key_index_max = transport::PKeyIndex(0);
   limits.max_rd_atomic_max = transport::RdAtomicDepth(options.reads_max);
   limits.max_dest_rd_atomic_max = transport::RdAtomicDepth(options.reads_max);
-  return {.handles = &handles, .limits = limits};
+  return {.handles = &handles, .limits = limits, .ports = PortsOf(options)};
 }
 
 // Of a datagram that goes there, as far as the system knows the way.
@@ -109,8 +111,8 @@ ErrorOr<QueuePair*> Adapter::CreateQp(const QpSpec& wanted) {
   if (engine.memory.domains.Find(spec.pd) == nullptr) {
     return Fail(Invalid("no such protection domain"));
   }
-  const auto number = engine.qps.NextNumber();
-  if (!number) return Fail(LimitError(parts_->options.qps_max, "queue pairs", "qps_max"));
+  const auto number = NextNumber(engine, parts_->options, parts_->keeper);
+  if (!number) return Fail(number.error());
   // First what may find no memory.
   if (spec.xrc_domain != nullptr) spec.xrc_domain->MakeRoomForConnection();
   QueuePair& qp = engine.AddQp(
@@ -121,7 +123,7 @@ ErrorOr<QueuePair*> Adapter::CreateQp(const QpSpec& wanted) {
   if (spec.srq != nullptr) ++spec.srq->users;
   if (spec.events != nullptr) ++spec.events->users;
   // Of datagrams alone the program sees the IP header, and only connections know their address.
-  if (spec.type == QpType::kUd) engine.fabric().TellHeaders();
+  if (spec.type == QpType::kUd) engine.endpoints().Of(*number).TellHeaders();
   if (spec.xrc_domain != nullptr) spec.xrc_domain->connections.push_back(&qp);
   return &qp;
 }
@@ -159,7 +161,11 @@ ErrorOr<void> Adapter::Modify(QueuePair& qp, const QpChange& change) {
   const EngineLock lock(engine);
   if (const auto ok = qp.CheckModify(change.attributes, change.mask); !ok) return ok;
   if (!change.mask.Has(QpAttribute::kPath)) {
+    const bool is_reset =
+        change.mask.Has(QpAttribute::kState) && change.attributes.state == QpState::kReset;
+    const transport::PathId path = qp.attributes().path;
     engine.ModifyQp(qp, change.attributes, change.mask);
+    if (is_reset) engine.paths.Remove(path);
     return {};
   }
   transport::QpAttributes attributes = change.attributes;
@@ -234,14 +240,11 @@ ErrorOr<void> Adapter::DestroyAddressHandle(queue::AddressHandleId handle) {
 ErrorOr<void> Adapter::AttachMulticast(QueuePair& qp, const wire::IpAddress& gid) {
   if (const auto dead = Dead()) return Fail(*dead);
   if (qp.spec().type != QpType::kUd) return Fail(Invalid("only datagrams go to groups"));
-  const uint32_t slots = parts_->options.multicast_slots;
-  if (!parts_->options.strict && slot() >= slots) {
-    return Fail(LimitError(slots, "processes of a machine that hear multicast datagrams",
-                           "multicast_slots"));
-  }
   const wire::IpAddress group = GroupAddress(gid);
   Engine& engine = parts_->engine;
   const EngineLock lock(engine);
+  const auto endpoint = MulticastEndpoint(engine, parts_->options, parts_->keeper);
+  if (!endpoint) return Fail(endpoint.error());
   const bool is_first = engine.groups.MembersOf(group).empty();
   const auto attached = engine.groups.Attach(group, qp.number());
   if (!attached) return Fail(Invalid(NameOf(attached.error())));
@@ -249,7 +252,7 @@ ErrorOr<void> Adapter::AttachMulticast(QueuePair& qp, const wire::IpAddress& gid
   Rollback member([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
     static_cast<void>(engine.groups.Detach(group, qp.number()));
   });
-  const auto joined = fabric::JoinGroup(engine.fabric().socket(), FabricAddress(group));
+  const auto joined = fabric::JoinGroup((*endpoint)->socket(), FabricAddress(group));
   if (!joined) {
     return Fail(Error{ErrorCode::kSystem, joined.error().words, joined.error().code});
   }
@@ -267,7 +270,10 @@ ErrorOr<void> Adapter::DetachMulticast(QueuePair& qp, const wire::IpAddress& gid
   if (engine.groups.MembersOf(group).empty()) {
     // A socket that stays in the group for lack of memory hears what no queue pair takes.
     static_cast<void>(WhenMemory([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
-      fabric::LeaveGroup(engine.fabric().socket(), FabricAddress(group));
+      const auto* const endpoint =
+          engine.endpoints().FindBelow(parts_->options.multicast_endpoints);
+      CHECK(endpoint != nullptr);  // since it was attached
+      fabric::LeaveGroup(endpoint->socket(), FabricAddress(group));
     }));
   }
   return {};

@@ -210,17 +210,32 @@ class QpControlTest : public testing::Test {
   TestNode a_{"127.0.0.1"}, b_{"127.0.0.1"};
 };
 
-TEST_F(QpControlTest, NumbersCarryTheSlotAndStatesAreReported) {
+TEST_F(QpControlTest, NumbersCarryTheEndpointAndStatesAreReported) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
-  EXPECT_EQ(SlotOf(qa.number()), a_.adapter().slot());
-  EXPECT_NE(a_.adapter().slot(), b_.adapter().slot());
-  EXPECT_EQ(a_.adapter().port(), TestBasePort() + a_.adapter().slot());
+  EXPECT_EQ(EndpointOf(qa.number()), a_.adapter().endpoint());
+  EXPECT_NE(a_.adapter().endpoint(), b_.adapter().endpoint());
+  EXPECT_EQ(a_.adapter().port(), TestBasePort() + a_.adapter().endpoint().value());
   EXPECT_EQ(a_.adapter().Query(qa)->state, QpState::kReset);
   Succeed(ToInit(a_, qa));
   const auto report = a_.adapter().Query(qa);
   EXPECT_EQ(report->state, QpState::kInit);
   EXPECT_EQ(report->attributes.access, memory::Rights::kRemote);
   EXPECT_FALSE(report->path.has_value());
+}
+
+TEST_F(QpControlTest, AResetGivesThePathBack) {
+  Options options = TestOptions();
+  options.paths_max = 1;
+  TestNode node("127.0.0.1", 4'096, options);
+  QueuePair& qp = node.MakeQp(QpType::kRc);
+  QpChange reset;
+  reset.attributes.state = QpState::kReset;
+  reset.mask = Attribute::kState;
+  for (int i = 0; i < 3; ++i) {
+    Succeed(ToInit(node, qp));
+    Succeed(ToRtr(node, qp, Way(node, b_), wire::QpNumber(0x123)));
+    Succeed(node.adapter().Modify(qp, reset));
+  }
 }
 
 TEST_F(QpControlTest, RefusesWhatTheTableOfTransitionsDoes) {

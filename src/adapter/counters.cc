@@ -14,6 +14,8 @@ const char* NameOf(Drop drop) {
       return "no such queue pair";
     case Drop::kWrongPeer:
       return "wrong peer";
+    case Drop::kWrongPort:
+      return "wrong source port";
     case Drop::kWrongPKey:
       return "wrong P_Key";
     case Drop::kWrongService:

@@ -12,11 +12,12 @@ enum class Drop : uint8_t {
   kBadIcrc,
   kNoSuchQp,
   kWrongPeer,  // of a connected queue pair: from elsewhere, or to another of our addresses
+  kWrongPort,  // from another UDP port than that of the sender's endpoint: stale, forged, foreign
   kWrongPKey,
   kWrongService,  // its opcode is of another kind of queue pair
   kNoMember,      // nobody here is in the multicast group
 };
-inline constexpr size_t kDrops = 7;
+inline constexpr size_t kDrops = 8;
 
 const char* NameOf(Drop drop);
 

@@ -1,6 +1,7 @@
 #include "adapter/dispatcher.h"
 
 #include <optional>
+#include <string>
 
 #include "adapter/addresses.h"
 #include "adapter/identification.h"
@@ -16,17 +17,28 @@ constexpr uint8_t kHopLimitUnknown = 64;
 transport::PacketOrigin OriginOf(const fabric::Datagram& datagram) {
   return {.source = WireAddress(datagram.from.ip),
           .destination = WireAddress(datagram.to),
+          .source_port = datagram.from.port,
           .traffic_class = datagram.traffic_class,
           .hop_limit = kHopLimitUnknown};
 }
 
+std::string NoteOf(const QueuePair& qp, const fabric::Datagram& datagram) {
+  return "a packet from " + ToString(datagram.from) + " for queue pair " +
+         std::to_string(qp.number().value()) +
+         " was dropped: its UDP source port is not that of the sender's endpoint. It is late, from "
+         "before a process ended, or forged. If the peer is not Verbena, use strict mode here "
+         "(verbena run --strict). Others like it are counted as \"" +
+         NameOf(Drop::kWrongPort) + "\" only";
+}
+
 }  // namespace
 
-void Dispatcher::Dispatch(fabric::Datagram datagram, bool is_sealed, transport::Turn& turn) {
+void Dispatcher::Dispatch(fabric::Datagram datagram, uint16_t port, transport::Turn& turn) {
+  const bool is_sealed = port != kUnsealed;
   ++counters_.packets_received;
   counters_.bytes_received += datagram.bytes.size();
   // What takes the short cut was seen when it was sent.
-  if (trace_ != nullptr && is_sealed) trace_->OnReceived(datagram, port_);
+  if (trace_ != nullptr && is_sealed) trace_->OnReceived(datagram, port);
   const std::optional<wire::Packet> packet = wire::Packet::Parse(datagram.bytes);
   if (!packet) return Count(Drop::kMalformed);
   const wire::QpNumber to = packet->bth().dest_qp;
@@ -38,7 +50,7 @@ void Dispatcher::Dispatch(fabric::Datagram datagram, bool is_sealed, transport::
     if (qp == nullptr || !qp->has_path()) return Count(Drop::kWrongPeer);
     datagram.to = FabricAddress(qp->path().source);
   }
-  if (is_sealed && !IcrcIsRight(datagram, *packet)) return Count(Drop::kBadIcrc);
+  if (is_sealed && !IcrcIsRight(datagram, port, *packet)) return Count(Drop::kBadIcrc);
   is_multicast ? Multicast(datagram, *packet, turn) : Deliver(*qp, datagram, *packet, turn);
 }
 
@@ -54,15 +66,22 @@ void Dispatcher::Multicast(const fabric::Datagram& datagram, const wire::Packet&
 void Dispatcher::Deliver(QueuePair& qp, const fabric::Datagram& datagram,
                          const wire::Packet& packet, transport::Turn& turn) {
   const transport::PacketOrigin origin = OriginOf(datagram);
-  if (const auto drop = qp.Refuses(packet, origin)) return Count(*drop);
+  if (const auto drop = qp.Refuses(packet, origin)) return Refuse(*drop, qp, datagram);
   ++qp.traffic.packets_received;
   qp.traffic.bytes_received += datagram.bytes.size();
   qp.OnPacket(packet, origin, turn);
   run_queue_.Push(qp);
 }
 
-bool Dispatcher::IcrcIsRight(const fabric::Datagram& datagram, const wire::Packet& packet) {
-  return FindIdentification(flows_, FlowOf(datagram, port_), datagram, packet).has_value();
+void Dispatcher::Refuse(Drop drop, const QueuePair& qp, const fabric::Datagram& datagram) {
+  Count(drop);
+  const bool is_first = drop == Drop::kWrongPort && counters_.dropped_for(drop) == 1;
+  if (is_first && on_note_) on_note_(NoteOf(qp, datagram));
+}
+
+bool Dispatcher::IcrcIsRight(const fabric::Datagram& datagram, uint16_t port,
+                             const wire::Packet& packet) {
+  return FindIdentification(flows_, FlowOf(datagram, port), datagram, packet).has_value();
 }
 
 }  // namespace verbena::adapter

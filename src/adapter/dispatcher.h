@@ -2,6 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
 
 #include "adapter/counters.h"
 #include "adapter/flow_cache.h"
@@ -18,7 +21,7 @@ namespace verbena::adapter {
 // The way in: finds whom a datagram is for, and drops what is for nobody, with a reason. Those that
 // got one are queued to run.
 //
-//   parse -> queue pair -> ICRC -> service, partition, peer -> OnPacket
+//   parse -> queue pair -> ICRC -> service, partition, peer, source port -> OnPacket
 //
 // The queue pair is looked for before the ICRC is computed: of a flood of noise little gets that
 // far. Nothing changes before all checks have passed.
@@ -26,38 +29,45 @@ namespace verbena::adapter {
 // Owned by the engine; under its lock. What it refers to outlives it.
 class Dispatcher {
  public:
-  Dispatcher(uint16_t port, const QpTable<QueuePair>& qps, const transport::MulticastGroups& groups,
-             RunQueue<QueuePair>& run_queue, PortCounters& counters, Trace* trace = nullptr)
-      : port_(port),
-        qps_(qps),
+  // Told, once, what to do if the peer is one that sends from other ports.
+  using OnNote = std::function<void(const std::string& note)>;
+
+  Dispatcher(const QpTable<QueuePair>& qps, const transport::MulticastGroups& groups,
+             RunQueue<QueuePair>& run_queue, PortCounters& counters, OnNote on_note,
+             Trace* trace = nullptr)
+      : qps_(qps),
         groups_(groups),
         run_queue_(run_queue),
         counters_(counters),
+        on_note_(std::move(on_note)),
         trace_(trace) {}
 
-  // From a socket.
-  void OnDatagram(const fabric::Datagram& datagram, transport::Turn& turn) {
-    Dispatch(datagram, true, turn);
+  // From the socket that has this port.
+  void OnDatagram(const fabric::Datagram& datagram, uint16_t port, transport::Turn& turn) {
+    Dispatch(datagram, port, turn);
   }
   // From a queue pair of this process, which sealed nothing.
   void OnLoopback(const fabric::Datagram& datagram, transport::Turn& turn) {
-    Dispatch(datagram, false, turn);
+    Dispatch(datagram, kUnsealed, turn);
   }
 
  private:
-  void Dispatch(fabric::Datagram datagram, bool is_sealed, transport::Turn& turn);
+  static constexpr uint16_t kUnsealed = 0;  // no port
+
+  void Dispatch(fabric::Datagram datagram, uint16_t port, transport::Turn& turn);
   void Multicast(const fabric::Datagram& datagram, const wire::Packet& packet,
                  transport::Turn& turn);
   void Deliver(QueuePair& qp, const fabric::Datagram& datagram, const wire::Packet& packet,
                transport::Turn& turn);
-  bool IcrcIsRight(const fabric::Datagram& datagram, const wire::Packet& packet);
+  bool IcrcIsRight(const fabric::Datagram& datagram, uint16_t port, const wire::Packet& packet);
+  void Refuse(Drop drop, const QueuePair& qp, const fabric::Datagram& datagram);
   void Count(Drop drop) { ++counters_.dropped[static_cast<size_t>(drop)]; }
 
-  const uint16_t port_;
   const QpTable<QueuePair>& qps_;
   const transport::MulticastGroups& groups_;
   RunQueue<QueuePair>& run_queue_;
   PortCounters& counters_;
+  const OnNote on_note_;
   Trace* const trace_;  // nullptr: none
   FlowCache flows_;
 };

@@ -2,11 +2,13 @@
 
 #include <initializer_list>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "adapter/addresses.h"
+#include "wire/roce/deth.h"
 #include "wire/roce/packet.h"
 #include "wire/roce/reth.h"
 
@@ -18,7 +20,9 @@ using transport::QpState;
 using transport::QpType;
 
 constexpr uint16_t kPort = 4'791;
-constexpr uint16_t kPeerPort = 50'000;
+// A peer at endpoint 5 of its machine.
+constexpr wire::QpNumber kPeerQp(0x005'123);
+constexpr uint16_t kPeerPort = 61'005;
 
 fabric::IpAddress Ip(const char* text) { return *fabric::ParseIpAddress(text); }
 
@@ -26,25 +30,32 @@ fabric::IpAddress Ip(const char* text) { return *fabric::ParseIpAddress(text); }
 class DispatcherTest : public testing::Test {
  protected:
   DispatcherTest() {
+    qps_.AddEndpoint(fabric::EndpointId(3));
     rc_ = &Add(QpType::kRc);
     ud_ = &Add(QpType::kUd);
     transport::QpAttributes attributes;
     attributes.state = QpState::kInit;
     rc_->Modify(attributes, QpAttribute::kState);
-    attributes.state = QpState::kRtr;
-    rc_->set_path({.source = WireAddress(here_), .destination = WireAddress(peer_)});
-    rc_->Modify(attributes, QpAttribute::kState);
+    Connect(*rc_, kPeerQp);
   }
 
-  QueuePair& Add(QpType type) {
+  void Connect(QueuePair& qp, wire::QpNumber to) {
+    transport::QpAttributes attributes;
+    attributes.state = QpState::kRtr;
+    attributes.remote_qp = to;
+    qp.set_path({.source = WireAddress(here_), .destination = WireAddress(peer_)});
+    qp.Modify(attributes, QpAttribute::kState | QpAttribute::kRemoteQp);
+  }
+
+  QueuePair& Add(QpType type, const PortMap& ports = {}) {
     const QpSpec spec{.type = type,
                       .pd = pd_,
                       .send_cq = &cq_,
                       .receive_cq = &cq_,
                       .send = {.capacity = 1},
                       .receive = {.capacity = 1}};
-    return qps_.Insert(std::make_unique<QueuePair>(*qps_.NextNumber(), spec,
-                                                   QpSurroundings{.handles = &handles_}));
+    return qps_.Insert(std::make_unique<QueuePair>(
+        *qps_.NextNumber(), spec, QpSurroundings{.handles = &handles_, .ports = ports}));
   }
 
   // A write of nothing, with whatever a test wants of its header.
@@ -57,6 +68,22 @@ class DispatcherTest : public testing::Test {
     wire::PacketBuilder builder(bytes, bth, 0);
     builder.Add(wire::Reth{});
     bytes.resize(builder.size());
+    SealAs(bytes, identification);
+    return bytes;
+  }
+  // A datagram of nothing.
+  static std::vector<std::byte> UdPacket(wire::QpNumber to, wire::QpNumber from) {
+    const wire::Bth bth{.opcode = wire::FindOpcode(wire::Service::kUd, wire::Operation::kSend,
+                                                   wire::Position::kOnly)
+                                      ->opcode,
+                        .dest_qp = to};
+    std::vector<std::byte> bytes(64);
+    wire::PacketBuilder builder(bytes, bth, 0);
+    builder.Add(wire::Deth{.source_qp = from});
+    bytes.resize(builder.size());
+    return bytes;
+  }
+  void SealAs(std::vector<std::byte>& bytes, uint16_t identification) const {
     const wire::UdpFlow flow{.source = WireAddress(peer_),
                              .destination = WireAddress(here_),
                              .source_port = kPeerPort,
@@ -65,12 +92,11 @@ class DispatcherTest : public testing::Test {
     const auto end = std::span(bytes).last(wire::kIcrcSize);
     const uint32_t delta = wire::IdentificationDelta(identification, bytes.size()).value();
     wire::StoreIcrc(wire::Icrc(wire::LoadIcrc(end).value() ^ delta), end);
-    return bytes;
   }
   fabric::Datagram From(const std::vector<std::byte>& bytes) const {
     return {.from = {peer_, kPeerPort}, .to = here_, .bytes = bytes};
   }
-  void Show(const fabric::Datagram& datagram) { dispatcher_.OnDatagram(datagram, turn_); }
+  void Show(const fabric::Datagram& datagram) { dispatcher_.OnDatagram(datagram, kPort, turn_); }
   uint64_t Dropped(Drop drop) const { return counters_.dropped_for(drop); }
   uint64_t AllDropped() const {
     uint64_t all = 0;
@@ -83,13 +109,15 @@ class DispatcherTest : public testing::Test {
   memory::PdId pd_ = *core_.domains.Allocate(*core_.consumers.Open({}));
   Cq cq_{8, nullptr};
   transport::AddressHandles handles_;
-  QpTable<QueuePair> qps_{3, 10};
+  QpTable<QueuePair> qps_{10, 1};
   transport::MulticastGroups groups_{{.groups = 4, .members = 4}};
   RunQueue<QueuePair> run_queue_;
   PortCounters counters_;
   transport::Outbox outbox_{8};
   transport::Turn turn_{Time(), core_, outbox_};
-  Dispatcher dispatcher_{kPort, qps_, groups_, run_queue_, counters_};
+  std::vector<std::string> notes_;
+  Dispatcher dispatcher_{qps_, groups_, run_queue_, counters_,
+                         [this](const std::string& note) { notes_.push_back(note); }};
   QueuePair* rc_ = nullptr;
   QueuePair* ud_ = nullptr;
 };
@@ -154,8 +182,8 @@ TEST_F(DispatcherTest, NoiseIsMalformed) {
 }
 
 TEST_F(DispatcherTest, OnlyQueuePairsOfThisProcessAreFound) {
-  Show(From(Packet({.dest_qp = wire::QpNumber(0x03'FFF0)})));
-  Show(From(Packet({.dest_qp = wire::QpNumber(rc_->number().value() ^ 0x01'0000)})));
+  Show(From(Packet({.dest_qp = MakeQpNumber(fabric::EndpointId(3), 1)})));
+  Show(From(Packet({.dest_qp = wire::QpNumber(rc_->number().value() ^ 0x001'000)})));
   EXPECT_EQ(Dropped(Drop::kNoSuchQp), 2U);
 }
 
@@ -169,6 +197,64 @@ TEST_F(DispatcherTest, AConnectedQueuePairHearsItsPeerOnly) {
   dispatcher_.OnLoopback(other, turn_);
   EXPECT_EQ(Dropped(Drop::kWrongPeer), 2U);
   EXPECT_TRUE(run_queue_.empty());
+}
+
+// A number comes back, in this process or in the next at the same endpoint. Whoever sends to the
+// old one, or forges, has another port than the new one's peer.
+TEST_F(DispatcherTest, AConnectedQueuePairHearsThePortOfItsPeersEndpointOnly) {
+  const auto packet = Packet({.dest_qp = rc_->number()});
+  for (const uint16_t port : std::initializer_list<uint16_t>{4'791, 50'000, 61'004, 61'006}) {
+    fabric::Datagram other = From(packet);
+    other.from.port = port;
+    dispatcher_.OnLoopback(other, turn_);
+  }
+  EXPECT_EQ(Dropped(Drop::kWrongPort), 4U);
+  EXPECT_EQ(rc_->traffic.packets_received, 0U);
+  EXPECT_TRUE(run_queue_.empty()) << "nothing has changed";
+  ASSERT_EQ(notes_.size(), 1U) << "told once";
+  EXPECT_NE(notes_[0].find("10.0.0.2:4791"), std::string::npos) << notes_[0];
+  EXPECT_NE(notes_[0].find("--strict"), std::string::npos) << notes_[0];
+}
+
+TEST_F(DispatcherTest, APeerThatIsConnectedAnewMayHaveAnotherPort) {
+  transport::QpAttributes reset;
+  reset.state = QpState::kReset;
+  rc_->Modify(reset, QpAttribute::kState);
+  reset.state = QpState::kInit;
+  rc_->Modify(reset, QpAttribute::kState);
+  const auto packet = Packet({.dest_qp = rc_->number()});
+  Show(From(packet));
+  EXPECT_EQ(AllDropped(), 0U) << "no peer is known: its state drops it";
+  Connect(*rc_, wire::QpNumber(0x006'123));
+  Show(From(packet));
+  EXPECT_EQ(Dropped(Drop::kWrongPort), 1U);
+}
+
+TEST_F(DispatcherTest, ADatagramComesFromThePortOfTheQueuePairThatItNames) {
+  const auto honest = UdPacket(ud_->number(), kPeerQp);
+  dispatcher_.OnLoopback(From(honest), turn_);
+  EXPECT_EQ(AllDropped(), 0U);
+  EXPECT_EQ(ud_->traffic.packets_received, 1U);
+  const auto liar = UdPacket(ud_->number(), wire::QpNumber(0x006'123));
+  dispatcher_.OnLoopback(From(liar), turn_);
+  EXPECT_EQ(Dropped(Drop::kWrongPort), 1U);
+}
+
+TEST_F(DispatcherTest, InStrictModePeersSendFromAnyPort) {
+  const PortMap strict{.strict = true};
+  QueuePair& rc = Add(QpType::kRc, strict);
+  QueuePair& ud = Add(QpType::kUd, strict);
+  transport::QpAttributes attributes;
+  attributes.state = QpState::kInit;
+  rc.Modify(attributes, QpAttribute::kState);
+  Connect(rc, wire::QpNumber(0x123'456));
+  const auto packet = Packet({.dest_qp = rc.number()});
+  Show(From(packet));
+  const auto datagram = UdPacket(ud.number(), wire::QpNumber(0x123'456));
+  dispatcher_.OnLoopback(From(datagram), turn_);
+  EXPECT_EQ(AllDropped(), 0U);
+  EXPECT_EQ(rc.traffic.packets_received, 1U);
+  EXPECT_EQ(ud.traffic.packets_received, 1U);
 }
 
 TEST_F(DispatcherTest, PartitionsAndServicesAreKeptApart) {

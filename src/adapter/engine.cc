@@ -20,24 +20,18 @@ transport::MulticastGroups::Limits GroupLimits(const Options& options) {
   return {.groups = options.multicast_groups_max, .members = options.multicast_members_max};
 }
 
-PortMap PortsOf(const Options& options) {
-  return {.base_port = options.base_port,
-          .strict = options.strict,
-          .multicast_slots = options.strict ? 1 : options.multicast_slots};
-}
-
 }  // namespace
 
 Engine::Engine(const Options& options, std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm,
                AsyncEvents& events, Pager& pager, std::unique_ptr<Trace> trace,
                PageEvents* page_events)
     : memory(options.memory),
-      qps(fabric->slot().value(), options.qps_max),
+      qps(options.qps_max, options.identity_seed),
       paths(options.paths_max),
       groups(GroupLimits(options)),
       managed(*this, pager, options.on_urgent_note),
       options_(options),
-      fabric_(std::move(fabric)),
+      endpoints_(std::move(fabric)),
       trace_(std::move(trace)),
       events_(events),
       pager_(pager),
@@ -45,11 +39,14 @@ Engine::Engine(const Options& options, std::unique_ptr<fabric::UdpFabric> fabric
       outbox_(options.outbox_packets),
       loopback_({.datagrams = options.loopback_packets}),
       alarm_(std::move(alarm)),
-      transmitter_(*fabric_, loopback_, paths, PortsOf(options), counters_, options.outbox_packets,
-                   trace_.get()),
-      dispatcher_(fabric_->port(), qps, groups, run_queue_, counters_, trace_.get()) {
+      transmitter_(endpoints_, loopback_, paths, PortsOf(options), counters_,
+                   options.outbox_packets, trace_.get()),
+      dispatcher_(
+          qps, groups, run_queue_, counters_, [this](const std::string& note) { Note(note); },
+          trace_.get()) {
   done_pages_.reserve(options.outbox_packets);
-  if (trace_ != nullptr) fabric_->TellHeaders();
+  qps.AddEndpoint(endpoints_.first().endpoint());
+  if (trace_ != nullptr) endpoints_.first().TellHeaders();
 }
 
 // Everything that makes an adapter go is in here, in the order in which it happens.
@@ -79,14 +76,17 @@ bool Engine::Act() {
 }
 
 bool Engine::Receive() {
-  const auto datagrams = fabric_->Receive();
   transport::Turn turn = MakeTurn();
-  for (const fabric::Datagram& datagram : datagrams) {
-    dispatcher_.OnDatagram(datagram, turn);
-    if (outbox_.is_crowded()) SettleOutbox();
-  }
+  const bool any = endpoints_.Receive([&](const fabric::UdpFabric& by,
+                                          std::span<const fabric::Datagram> datagrams)
+                                          VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+    for (const fabric::Datagram& datagram : datagrams) {
+      dispatcher_.OnDatagram(datagram, by.port(), turn);
+      if (outbox_.is_crowded()) SettleOutbox();
+    }
+  });
   SettleOutbox();
-  return !datagrams.empty();
+  return any;
 }
 
 bool Engine::TakePages() {
@@ -155,8 +155,8 @@ bool Engine::RunReady() {
   bool busy = false;
   for (size_t runs = 0; runs < options_.runs_per_pass; ++runs) {
     if (run_queue_.empty() && !DeliverLoopback()) break;
-    if (!MakeRoom()) break;
-    if (QueuePair* const qp = run_queue_.Pop()) RunOne(*qp);
+    if (!MakeRoom(*run_queue_.front())) break;
+    RunOne(*run_queue_.Pop());
     busy = true;
   }
   return busy;
@@ -171,12 +171,12 @@ void Engine::RunOne(QueuePair& qp) {
   timers_.Set(qp, qp.next_time());
 }
 
-// For all that one queue pair can have in the outbox. False when the network takes no more now.
-bool Engine::MakeRoom() {
-  if (transmitter_.HasRoomFor(options_.outbox_packets)) return true;
+// For all that this queue pair can have in the outbox. False when the network takes no more now.
+bool Engine::MakeRoom(const QueuePair& qp) {
+  if (transmitter_.HasRoomFor(options_.outbox_packets, qp.number())) return true;
   DeliverLoopback();
   Transmit();
-  return transmitter_.HasRoomFor(options_.outbox_packets);
+  return transmitter_.HasRoomFor(options_.outbox_packets, qp.number());
 }
 
 // True if somebody has something to do after it.

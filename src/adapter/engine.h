@@ -12,6 +12,7 @@
 #include "adapter/completion_channel.h"
 #include "adapter/counters.h"
 #include "adapter/dispatcher.h"
+#include "adapter/endpoint_set.h"
 #include "adapter/managed_pages.h"
 #include "adapter/options.h"
 #include "adapter/page_events.h"
@@ -113,8 +114,14 @@ class VERBENA_CAPABILITY("engine") Engine {
   void UpdateModeration(Cq& cq) VERBENA_REQUIRES(this);
   void RemoveCq(Cq& cq) VERBENA_REQUIRES(this);
 
-  const fabric::UdpFabric& fabric() const { return *fabric_; }
-  fabric::UdpFabric& fabric() VERBENA_REQUIRES(this) { return *fabric_; }
+  // The endpoint that this process has from the beginning. Any thread may ask for it.
+  const fabric::UdpFabric& fabric() const { return endpoints_.first(); }
+  EndpointSet& endpoints() VERBENA_REQUIRES(this) { return endpoints_; }
+  // Another one, with numbers for queue pairs. The fd() of the endpoints is another one then.
+  [[nodiscard]] ErrorOr<void> AddEndpoint(std::unique_ptr<fabric::UdpFabric> fabric)
+      VERBENA_REQUIRES(this);
+  // In strict mode: more numbers at the same endpoint, those that another one would have.
+  void AddNumbers() VERBENA_REQUIRES(this);
   const PortCounters& counters() const VERBENA_REQUIRES(this) { return counters_; }
   // What the user should know, a line each; told once.
   std::vector<std::string> TakeNotes() VERBENA_REQUIRES(this);
@@ -139,7 +146,7 @@ class VERBENA_CAPABILITY("engine") Engine {
   bool RunReady() VERBENA_REQUIRES(this);
   void Transmit() VERBENA_REQUIRES(this);
 
-  bool MakeRoom() VERBENA_REQUIRES(this);
+  bool MakeRoom(const QueuePair& qp) VERBENA_REQUIRES(this);
   bool DeliverLoopback() VERBENA_REQUIRES(this);
   void RunOne(QueuePair& qp) VERBENA_REQUIRES(this);
   void StagePackets() VERBENA_REQUIRES(this);
@@ -152,12 +159,13 @@ class VERBENA_CAPABILITY("engine") Engine {
   void NotePass();
   void EndTurn() VERBENA_REQUIRES(this);
   void TakeUpMarks() VERBENA_EXCLUDES(this);
+  void Note(const std::string& note);
   transport::Turn MakeTurn() VERBENA_REQUIRES(this) {
     return {now_, memory, outbox_, &resident_, page_service_.wait()};
   }
 
   const Options options_;
-  const std::unique_ptr<fabric::UdpFabric> fabric_;
+  EndpointSet endpoints_;
   const std::unique_ptr<Trace> trace_;  // nullptr: none
   AsyncEvents& events_;
   fabric::AddressWatch addresses_;
@@ -181,8 +189,9 @@ class VERBENA_CAPABILITY("engine") Engine {
   ServiceTime page_service_;
   Alarm alarm_;
   bool keeper_sleeps_ = false;
-  bool is_blocked_ = false;   // the socket takes no more
-  bool is_deferred_ = false;  // the last poller was let go before its queue pairs ran
+  bool is_blocked_ = false;         // the socket takes no more
+  bool is_deferred_ = false;        // the last poller was let go before its queue pairs ran
+  std::vector<std::string> notes_;  // not told yet
   Transmitter transmitter_;
   Dispatcher dispatcher_;
 };

@@ -8,6 +8,26 @@
 
 namespace verbena::adapter {
 
+ErrorOr<void> Engine::AddEndpoint(std::unique_ptr<fabric::UdpFabric> fabric) {
+  const fabric::EndpointId endpoint = fabric->endpoint();
+  if (trace_ != nullptr) fabric->TellHeaders();
+  if (const auto added = endpoints_.Add(std::move(fabric)); !added) return added;
+  qps.AddEndpoint(endpoint);
+  return {};
+}
+
+void Engine::AddNumbers() {
+  fabric::EndpointId endpoint;
+  while (qps.Has(endpoint)) endpoint = fabric::EndpointId(uint16_t(endpoint.value() + 1));
+  endpoints_.AddAlias(endpoint);
+  qps.AddEndpoint(endpoint);
+}
+
+void Engine::Note(const std::string& note) {
+  if (options_.on_urgent_note) return options_.on_urgent_note(note);
+  notes_.push_back(note);
+}
+
 QueuePair& Engine::AddQp(std::unique_ptr<QueuePair> qp) {
   timers_.Reserve(qps.size() + 1);
   return qps.Insert(std::move(qp));
@@ -16,7 +36,7 @@ QueuePair& Engine::AddQp(std::unique_ptr<QueuePair> qp) {
 void Engine::RemoveQp(QueuePair& qp) {
   now_ = Now();
   // What was posted just before leaves if it can.
-  if (MakeRoom()) RunOne(qp);
+  if (MakeRoom(qp)) RunOne(qp);
   Transmit();
   transport::Turn turn = MakeTurn();
   qp.Empty(turn);
@@ -87,7 +107,8 @@ void Engine::LookAtAddresses() {
 }
 
 std::vector<std::string> Engine::TakeNotes() {
-  std::vector<std::string> notes = fabric_->TakeNotes();
+  std::vector<std::string> notes = endpoints_.TakeNotes();
+  for (std::string& note : std::exchange(notes_, {})) notes.push_back(std::move(note));
   for (std::string& note : managed.TakeNotes()) notes.push_back(std::move(note));
   if (trace_ != nullptr) {
     for (std::string& note : trace_->TakeNotes()) notes.push_back(std::move(note));

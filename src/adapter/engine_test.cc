@@ -23,8 +23,10 @@ class EngineTest : public testing::Test {
   EngineTest() {
     const EngineLock lock(engine_);
     pd_ = *engine_.memory.domains.Allocate(*engine_.memory.consumers.Open({}));
-    a_ = &MakeQp(2);
-    b_ = &MakeQp(3);
+    const wire::QpNumber a_number = *engine_.qps.NextNumber();
+    a_ = &MakeQp(MakeQpNumber(EndpointOf(a_number), NumberWithin(a_number) + 1));
+    b_ = &MakeQp(a_->number());
+    a_number_ = a_->number();
   }
   ~EngineTest() override {
     const EngineLock lock(engine_);
@@ -34,11 +36,11 @@ class EngineTest : public testing::Test {
 
   static std::unique_ptr<fabric::UdpFabric> OpenFabric() {
     fabric::UdpFabricOptions options;
-    options.slots.base_port = TestBasePort();
+    options.endpoint = TestEndpoint();
     return std::move(*fabric::UdpFabric::Open(options));
   }
 
-  QueuePair& MakeQp(uint32_t number) VERBENA_REQUIRES(engine_) {
+  QueuePair& MakeQp(wire::QpNumber peer) VERBENA_REQUIRES(engine_) {
     const QpSpec spec{.type = QpType::kRc,
                       .pd = pd_,
                       .send_cq = &cq_,
@@ -46,13 +48,12 @@ class EngineTest : public testing::Test {
                       .send = {.capacity = 64, .sges_max = 1, .inline_max = 64},
                       .receive = {.capacity = 64, .sges_max = 1}};
     const wire::QpNumber name(*engine_.qps.NextNumber());
-    EXPECT_EQ(name.value() & 0xFFFF, number);
-    QueuePair& qp = engine_.AddQp(
-        std::make_unique<QueuePair>(name, spec, QpSurroundings{.handles = &engine_.handles}));
+    QueuePair& qp = engine_.AddQp(std::make_unique<QueuePair>(
+        name, spec, QpSurroundings{.handles = &engine_.handles, .ports = PortsOf(options_)}));
     transport::QpAttributes attributes;
     const AddressVector way{.source = TestIp("127.0.0.1"), .destination = TestIp("127.0.0.1")};
     attributes.path = *engine_.paths.Add(way);
-    attributes.remote_qp = wire::QpNumber(name.value() ^ 1);
+    attributes.remote_qp = peer;
     attributes.timeout = wire::AckTimeout(12);  // 17 ms
     attributes.retry_count = transport::RetryCount(1);
     attributes.rnr_retry = transport::kRnrRetryForever;
@@ -71,7 +72,13 @@ class EngineTest : public testing::Test {
     EXPECT_TRUE(qp.send_queue().Post(request).has_value());
   }
 
-  Options options_ = TestOptions();
+  static Options SeededOptions() {
+    Options options = TestOptions();
+    options.identity_seed = 1;
+    return options;
+  }
+
+  Options options_ = SeededOptions();
   AsyncEvents events_{16};
   Pager pager_{1, BestPopulateMethod(), [] {}};
   Engine engine_{options_, OpenFabric(), std::move(*Alarm::Make()), events_, pager_};
@@ -79,8 +86,7 @@ class EngineTest : public testing::Test {
   Cq cq_{64, nullptr};
   QueuePair* a_ = nullptr;
   QueuePair* b_ = nullptr;
-  const wire::QpNumber a_number_{uint32_t{std::as_const(engine_).fabric().slot().value()} << 16 |
-                                 2};
+  wire::QpNumber a_number_;
 };
 
 TEST_F(EngineTest, AKickDoesTheWork) {

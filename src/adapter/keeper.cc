@@ -77,15 +77,16 @@ void Keeper::Work() {
 }
 
 Keeper::Roused Keeper::SleepAttentive() {
+  int sockets = 0;
   {
     const EngineLock lock(engine_);
     engine_.set_keeper_sleeps(true);
+    sockets = engine_.endpoints().fd();
   }
-  std::array<pollfd, 4> files{
-      {{.fd = std::as_const(engine_).fabric().fd(), .events = POLLIN, .revents = 0},
-       {.fd = engine_.alarm().fd(), .events = POLLIN, .revents = 0},
-       {.fd = wake_.fd(), .events = POLLIN, .revents = 0},
-       {.fd = engine_.address_fd(), .events = POLLIN, .revents = 0}}};
+  std::array<pollfd, 4> files{{{.fd = sockets, .events = POLLIN, .revents = 0},
+                               {.fd = engine_.alarm().fd(), .events = POLLIN, .revents = 0},
+                               {.fd = wake_.fd(), .events = POLLIN, .revents = 0},
+                               {.fd = engine_.address_fd(), .events = POLLIN, .revents = 0}}};
   poll(files.data(), files.size(), -1);
   wake_ups_.fetch_add(1, std::memory_order_relaxed);
   if (files[2].revents != 0) static_cast<void>(wake_.Wait());

@@ -16,7 +16,7 @@ namespace {
 
 std::unique_ptr<fabric::UdpFabric> OpenFabric() {
   fabric::UdpFabricOptions options;
-  options.slots.base_port = TestBasePort();
+  options.endpoint = TestEndpoint();
   return std::move(*fabric::UdpFabric::Open(options));
 }
 

@@ -137,18 +137,25 @@ TEST(Ipv6MulticastTest, WhoLeavesGetsNoMore) {
   });
 }
 
-TEST(MulticastSlotsTest, AProcessBeyondTheLastSlotIsToldSo) {
+// Who started first does not matter: a process takes an endpoint for groups when it joins one.
+TEST(MulticastEndpointsTest, AProcessThatJoinsTakesOneOfThemIfThereIsOne) {
   Options options = TestOptions();
-  options.multicast_slots = 1;
+  options.multicast_endpoints = 2;
   TestNode first("127.0.0.1", 4'096, options);
   TestNode second("127.0.0.1", 4'096, options);
-  ASSERT_EQ(second.adapter().slot(), first.adapter().slot() + 1);
-  TestNode& beyond = second;
-  QueuePair& qp = beyond.MakeQp(QpType::kUd);
-  const auto attached = beyond.adapter().AttachMulticast(qp, TestIp("239.17.4.8"));
-  ASSERT_FALSE(attached.has_value());
+  TestNode third("127.0.0.1", 4'096, options);
+  ASSERT_EQ(first.adapter().endpoint(), fabric::EndpointId(0));
+  ASSERT_GE(second.adapter().endpoint().value(), options.multicast_endpoints);
+  const auto attach = [](TestNode& node) {
+    return node.adapter().AttachMulticast(node.MakeQp(QpType::kUd), TestIp("239.17.4.8"));
+  };
+  Succeed(attach(third));
+  const auto attached = attach(second);
+  ASSERT_FALSE(attached.has_value()) << "endpoints 0 and 1 are taken";
   EXPECT_EQ(attached.error().code, ErrorCode::kLimit);
-  EXPECT_NE(attached.error().text.find("multicast_slots"), std::string::npos);
+  EXPECT_NE(attached.error().text.find("multicast_endpoints"), std::string::npos);
+  third.CloseAdapter();
+  Succeed(attach(second));
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 #include <functional>
 #include <string>
 
+#include "adapter/port_map.h"
 #include "base/time.h"
+#include "fabric/endpoints.h"
 #include "memory/options.h"
 #include "wire/roce/types.h"
 
@@ -19,19 +21,19 @@ inline constexpr uint64_t kMemoryBudgetMin = uint64_t{1} << 20;
 struct Options {
   // --- Objects. ---
 
-  // A queue pair costs its rings and about 2 KiB. Above kQpNumbers there would be no number left.
-  uint32_t qps_max = 16'384;
-  uint32_t cqs_max = 16'384;  // one a queue pair, if a program wants that
+  // A queue pair costs its rings and about 2 KiB; each 3,072 of them take a UDP port and a socket.
+  uint32_t qps_max = 131'072;
+  uint32_t cqs_max = 131'072;  // one a queue pair, if a program wants that
   uint32_t srqs_max = 4'096;
   uint32_t tags_max = 1'024;  // tagged receives of one queue, which a message may look at all of
   uint32_t xrc_domains_max = 1'024;
   uint32_t channels_max = 4'096;   // a file descriptor each
   uint32_t contexts_max = 16'384;  // likewise, for their asynchronous events
-  uint32_t paths_max = 65'536;     // one a connected queue pair, one an address handle
+  uint32_t paths_max = 262'144;    // one a connected queue pair, one an address handle
   uint32_t multicast_groups_max = 256;
   uint32_t multicast_members_max = 256;  // of one group; each costs a copy of every datagram
   // Processes of one machine that can be in groups: a datagram to a group is sent once for each.
-  uint32_t multicast_slots = 8;
+  uint32_t multicast_endpoints = fabric::kMulticastEndpoints;
 
   // --- Queues: what a program may ask for. Each element has its room allocated at once. ---
 
@@ -108,9 +110,16 @@ struct Options {
 
   // --- The port. ---
 
+  // The UDP ports of endpoints, which all that talk to each other compute from queue pair numbers:
+  // endpoint 0 has base_port, endpoint n has endpoint_base_port + n.
   uint16_t base_port = wire::kRocePort;
+  uint16_t endpoint_base_port = fabric::EndpointPorts{}.others;
+  // Endpoints that processes of this machine may have: fewer where a firewall opens fewer ports.
+  uint32_t endpoints_max = fabric::kEndpointsMax;
   // Always the base port, for peers that know no other; then one process per machine.
   bool strict = false;
+  // Which endpoint and which queue pair numbers come first; 0 for those that nobody can foretell.
+  uint64_t identity_seed = 0;
   // Without segmentation and receive offload, as on kernels that have none.
   bool plain_sockets = false;
 
@@ -119,5 +128,11 @@ struct Options {
 
   memory::Options memory = {};
 };
+
+[[nodiscard]] inline PortMap PortsOf(const Options& options) {
+  return {.ports = {.first = options.base_port, .others = options.endpoint_base_port},
+          .strict = options.strict,
+          .multicast_endpoints = options.strict ? 1 : options.multicast_endpoints};
+}
 
 }  // namespace verbena::adapter

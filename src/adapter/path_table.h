@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "adapter/error.h"
-#include "adapter/qp_table.h"
+#include "adapter/port_map.h"
 #include "base/slot_table.h"
 #include "fabric/datagram.h"
 #include "transport/outbox.h"
@@ -24,20 +24,6 @@ struct AddressVector {
   uint8_t hop_limit = 64;  // 0: the system's own
 
   friend bool operator==(const AddressVector&, const AddressVector&) = default;
-};
-
-// Where the processes of a machine are, and how a sender knows: see docs/fabric.md.
-struct PortMap {
-  uint16_t base_port = wire::kRocePort;
-  bool strict = false;
-  // Processes of a machine that hear multicast datagrams: each gets a copy at its own port.
-  uint32_t multicast_slots = 1;
-
-  // The UDP port of whoever has this queue pair.
-  [[nodiscard]] uint16_t PortOf(wire::QpNumber qp) const {
-    const bool is_base = strict || qp == wire::kMulticastQp;
-    return static_cast<uint16_t>(base_port + (is_base ? 0 : SlotOf(qp)));
-  }
 };
 
 // What systems send with if nobody says otherwise: to name it would only cost time.

@@ -13,15 +13,6 @@ AddressVector Vector(const char* from, const char* to) {
   return {.source = Ip(from), .destination = Ip(to)};
 }
 
-TEST(PathTable, ThePortFollowsFromTheSlotInTheQpNumber) {
-  const PortMap ports{.base_port = 20'000};
-  EXPECT_EQ(ports.PortOf(wire::QpNumber(0x00'0005)), 20'000);
-  EXPECT_EQ(ports.PortOf(wire::QpNumber(0x07'0005)), 20'007);
-  EXPECT_EQ(ports.PortOf(wire::kMulticastQp), 20'000);
-  const PortMap strict{.base_port = 4'791, .strict = true};
-  EXPECT_EQ(strict.PortOf(wire::QpNumber(0xAB'0005)), 4'791);
-}
-
 TEST(PathTable, MakesARoute) {
   PathTable table(10);
   AddressVector vector = Vector("127.0.0.1", "127.0.0.2");
@@ -30,7 +21,8 @@ TEST(PathTable, MakesARoute) {
   ASSERT_TRUE(id.has_value());
   const Path* const path = table.Find(*id);
   ASSERT_NE(path, nullptr);
-  const fabric::Route route = path->RouteTo(wire::QpNumber(0x03'0002), {.base_port = 1'000});
+  const fabric::Route route =
+      path->RouteTo(wire::QpNumber(0x00'3002), {.ports = {.others = 1'000}});
   EXPECT_EQ(ToString(route.from), "127.0.0.1");
   EXPECT_EQ(ToString(route.to), "127.0.0.2:1003");
   EXPECT_EQ(route.traffic_class, 8);

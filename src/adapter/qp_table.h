@@ -1,95 +1,131 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "adapter/port_map.h"
 #include "base/check.h"
+#include "base/random.h"
+#include "fabric/endpoint_ports.h"
 #include "wire/roce/types.h"
 
 namespace verbena::adapter {
 
-// Which process of a machine a queue pair is in: the first eight bits of its number.
+// Finds queue pairs by number, in one step, and gives out numbers at the endpoints of this process.
+// At each they begin anywhere and go round, so that a number comes back only when all others that
+// are free have been used, and what is still on its way to a queue pair that is gone does not meet
+// its successor.
 //
-//    23           16 15                             0
-//   +---------------+--------------------------------+
-//   |     slot      |            number              |
-//   +---------------+--------------------------------+
-[[nodiscard]] constexpr uint8_t SlotOf(wire::QpNumber qp) {
-  return static_cast<uint8_t>(qp.value() >> 16);
-}
-
-// Finds queue pairs by number, in one step, and gives out numbers: each goes on from the last, so
-// that a number comes back only when all others have had their turn, and what is still on its way
-// to a queue pair that is gone does not meet its successor.
-//
-// Owns what it holds. Invariant: entries_[n] is the queue pair with number slot:n. One thread at a
-// time: its owner guards it.
+// Owns what it holds. Invariant: blocks_[block_of_[e] - 1] has the queue pairs of endpoint e, if
+// block_of_[e] is not 0; its entry n is the one with number e:n. One thread at a time: its owner
+// guards it.
 template <class Qp>
 class QpTable {
  public:
-  // Numbers 0 and 1 are for management (IBA 3.9), the last of the last slot is for multicast.
+  // Numbers 0 and 1 are for management (IBA 3.9), the last of the last endpoint is for multicast.
   static constexpr uint32_t kFirst = 2;
-  static constexpr uint32_t kEnd = 0xFFFF;
+  static constexpr uint32_t kEnd = kNumbersOfEndpoint - 1;
   static constexpr uint32_t kNumbers = kEnd - kFirst;
+  // Live ones of an endpoint; the other numbers rest before they are used again.
+  static constexpr uint32_t kLiveMax = 3'072;
+  // Indices of blocks have eight bits, and one of them means that there is none.
+  static constexpr size_t kBlocksMax = 255;
 
-  QpTable(uint8_t slot, uint32_t qps_max) : slot_(slot), qps_max_(qps_max) {
-    CHECK(qps_max <= kNumbers);
-  }
+  // The numbers begin where `seed` says.
+  QpTable(uint32_t qps_max, uint64_t seed) : qps_max_(qps_max), random_(seed) {}
   QpTable(const QpTable&) = delete;
   QpTable& operator=(const QpTable&) = delete;
 
-  // The number that the next queue pair is to have; nullopt when there are qps_max.
+  // From now on there are numbers of this endpoint. REQUIRES: there were none, and it has_room.
+  void AddEndpoint(fabric::EndpointId endpoint) {
+    CHECK(has_room_for_endpoint() && !Has(endpoint));
+    const auto first = static_cast<uint32_t>(kFirst + random_.Below(kNumbers));
+    blocks_.push_back(std::make_unique<Block>(endpoint, first));
+    block_of_[endpoint.value()] = static_cast<uint8_t>(blocks_.size());
+  }
+  [[nodiscard]] bool has_room_for_endpoint() const { return blocks_.size() < kBlocksMax; }
+  [[nodiscard]] bool Has(fabric::EndpointId endpoint) const {
+    return block_of_[endpoint.value()] != 0;
+  }
+
+  // There are as many as there may be.
+  [[nodiscard]] bool is_full() const { return size_ >= qps_max_; }
+
+  // The number that the next queue pair is to have; nullopt if is_full, or no endpoint has one.
   [[nodiscard]] std::optional<wire::QpNumber> NextNumber() {
-    if (size_ == qps_max_) return std::nullopt;
-    while (Entry(next_) != nullptr) Step();
-    return wire::QpNumber(uint32_t{slot_} << 16 | next_);
+    if (is_full()) return std::nullopt;
+    for (const auto& block : blocks_) {
+      if (block->live == kLiveMax) continue;
+      while (block->entries[block->next] != nullptr) Step(*block);
+      return MakeQpNumber(block->endpoint, block->next);
+    }
+    return std::nullopt;
   }
 
   // REQUIRES: its number is what NextNumber returned last.
   Qp& Insert(std::unique_ptr<Qp> qp) {
     CHECK(qp->number() == NextNumber());
-    if (next_ >= entries_.size()) entries_.resize(next_ + 1);
-    std::unique_ptr<Qp>& entry = entries_[next_];
+    Block& block = *BlockOf(qp->number());
+    std::unique_ptr<Qp>& entry = block.entries[block.next];
     entry = std::move(qp);
+    ++block.live;
     ++size_;
-    Step();
+    Step(block);
     return *entry;
   }
 
   // nullptr if there is none.
   [[nodiscard]] Qp* Find(wire::QpNumber number) const {
-    return SlotOf(number) == slot_ ? Entry(number.value() & 0xFFFF) : nullptr;
+    const Block* const block = BlockOf(number);
+    return block == nullptr ? nullptr : block->entries[NumberWithin(number)].get();
   }
 
   // REQUIRES: it is there.
   void Erase(wire::QpNumber number) {
     CHECK(Find(number) != nullptr);
-    entries_[number.value() & 0xFFFF].reset();
+    Block& block = *BlockOf(number);
+    block.entries[NumberWithin(number)].reset();
+    --block.live;
     --size_;
   }
 
-  [[nodiscard]] uint8_t slot() const { return slot_; }
   [[nodiscard]] size_t size() const { return size_; }
 
-  // By ascending number. `fn` may erase the one that it is called with.
+  // By endpoint, and then by ascending number. `fn` may erase the one that it is called with.
   template <class Fn>
   void ForEach(Fn fn) {
-    for (const std::unique_ptr<Qp>& entry : entries_) {
-      if (entry != nullptr) fn(*entry);
+    for (const auto& block : blocks_) {
+      for (const std::unique_ptr<Qp>& entry : block->entries) {
+        if (entry != nullptr) fn(*entry);
+      }
     }
   }
 
  private:
-  Qp* Entry(uint32_t n) const { return n < entries_.size() ? entries_[n].get() : nullptr; }
-  void Step() { next_ = next_ + 1 == kEnd ? kFirst : next_ + 1; }
+  struct Block {
+    Block(fabric::EndpointId of, uint32_t first) : endpoint(of), next(first) {}
 
-  const uint8_t slot_;
+    const fabric::EndpointId endpoint;
+    uint32_t next;
+    uint32_t live = 0;
+    std::array<std::unique_ptr<Qp>, kNumbersOfEndpoint> entries;
+  };
+
+  Block* BlockOf(wire::QpNumber number) const {
+    const size_t index = block_of_[EndpointOf(number).value()];
+    return index == 0 ? nullptr : blocks_[index - 1].get();
+  }
+  static void Step(Block& block) { block.next = block.next + 1 == kEnd ? kFirst : block.next + 1; }
+
   const uint32_t qps_max_;
-  std::vector<std::unique_ptr<Qp>> entries_;
-  uint32_t next_ = kFirst;
+  Random random_;
+  std::array<uint8_t, fabric::kEndpointsMax> block_of_{};
+  std::vector<std::unique_ptr<Block>> blocks_;
   size_t size_ = 0;
 };
 

@@ -4,9 +4,11 @@
 #include <array>
 #include <type_traits>
 
+#include "adapter/peer_check.h"
 #include "base/check.h"
 #include "base/rollback.h"
 #include "transport/ud/packet_origin.h"
+#include "wire/roce/deth.h"
 
 namespace verbena::adapter {
 namespace {
@@ -199,9 +201,13 @@ void QueuePair::Modify(const QpAttributes& attributes, AttributeMask mask) {
     from == QpState::kReset ? void(machine_.emplace<std::monostate>()) : Configure();
   });
   Merge(attributes, mask, attributes_);
+  if (mask.Has(QpAttribute::kRemoteQp)) {
+    peer_port_ = surroundings_.ports.SourcePortOf(attributes_.remote_qp);
+  }
   if (to == QpState::kReset) {
     machine_.emplace<std::monostate>();
     attributes_ = {};
+    peer_port_ = 0;
   } else {
     from == QpState::kReset ? MakeMachine() : Configure();
     Become(from, to);
@@ -249,13 +255,19 @@ std::optional<Drop> QueuePair::Refuses(const wire::Packet& packet,
                                        const transport::PacketOrigin& origin) const {
   if (packet.info().service != ServiceOf(spec_.type)) return Drop::kWrongService;
   if (!IsSamePartition(packet.bth().p_key, wire::kDefaultPKey)) return Drop::kWrongPKey;
-  // IBA 9.6.1.5: a connected queue pair hears its peer only. Before it is connected it hears
-  // nobody, which its state sees to.
-  const bool is_connected = spec_.type != QpType::kUd;
-  if (is_connected && path_ &&
-      (origin.source != path_->destination || origin.destination != path_->source)) {
-    return Drop::kWrongPeer;
-  }
+  if (spec_.type == QpType::kUd) return CheckSender(packet, origin);
+  // Before it is connected it hears nobody, which its state sees to.
+  if (!path_) return std::nullopt;
+  return CheckPeer({path_->destination, path_->source, peer_port_}, origin);
+}
+
+// Of a datagram: who sent it must have the queue pair that it names.
+std::optional<Drop> QueuePair::CheckSender(const wire::Packet& packet,
+                                           const transport::PacketOrigin& origin) const {
+  const auto deth = packet.Get<wire::Deth>();
+  if (!deth) return std::nullopt;  // its service has none, which the machine sees to
+  const uint16_t port = surroundings_.ports.SourcePortOf(deth->source_qp);
+  if (port != 0 && origin.source_port != port) return Drop::kWrongPort;
   return std::nullopt;
 }
 

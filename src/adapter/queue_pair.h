@@ -11,6 +11,7 @@
 #include "adapter/event_queue.h"
 #include "adapter/look_ahead.h"
 #include "adapter/path_table.h"
+#include "adapter/port_map.h"
 #include "adapter/ready_list.h"
 #include "adapter/srq.h"
 #include "adapter/timer_heap.h"
@@ -45,6 +46,7 @@ struct QpSpec {
 struct QpSurroundings {
   const transport::AddressHandles* handles = nullptr;
   transport::AttributeLimits limits = {};
+  PortMap ports = {};
   uint32_t port_mtu = 4'096;
   Duration page_service_estimate = Milliseconds(1);
 };
@@ -140,6 +142,8 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   bool has_receive_queue() const { return spec_.srq == nullptr && !is_extended(); }
   void LookAtReceives(transport::Turn& turn);
   void LookForReliable(transport::Turn& turn);
+  std::optional<Drop> CheckSender(const wire::Packet& packet,
+                                  const transport::PacketOrigin& origin) const;
   transport::QpState seen_state() const { return seen_state_.load(std::memory_order_acquire); }
   // Tells posters, and runs once more if they may have seen the old state.
   bool ShowState();
@@ -160,6 +164,7 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   queue::ReceiveQueue receive_queue_;
   transport::QpAttributes attributes_;
   std::optional<AddressVector> path_;
+  uint16_t peer_port_ = 0;  // of a connected one: see Peer
   Machine machine_;
   LookAhead look_ahead_;
   std::atomic<transport::QpState> seen_state_ = transport::QpState::kReset;

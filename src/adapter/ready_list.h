@@ -87,6 +87,7 @@ class RunQueue {
   }
 
   // nullptr when empty.
+  [[nodiscard]] T* front() const { return static_cast<T*>(first_); }
   T* Pop() {
     if (first_ == nullptr) return nullptr;
     RunHook* const hook = first_;

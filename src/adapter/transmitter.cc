@@ -10,6 +10,16 @@
 #include "wire/roce/packet.h"
 
 namespace verbena::adapter {
+namespace {
+
+wire::UdpFlow FlowOn(const fabric::Route& route, uint16_t source_port) {
+  return {.source = WireAddress(route.from),
+          .destination = WireAddress(route.to.ip),
+          .source_port = source_port,
+          .destination_port = route.to.port};
+}
+
+}  // namespace
 
 std::optional<memory::MachineAddress> Transmitter::Stage(const transport::OutPacket& packet) {
   const Path* const path = paths_.Find(packet.path);
@@ -20,42 +30,44 @@ std::optional<memory::MachineAddress> Transmitter::Stage(const transport::OutPac
   const wire::QpNumber to = wire::Bth::Parse(packet.header)->dest_qp;
   fabric::Route route = path->RouteTo(to, ports_);
   if (path->is_remote()) route.from_is_usual = sole_addresses_.IsUsual(route.from, route.to.ip);
-  if (const auto gone = StageOn(route, EndsHere(*path, to), packet)) [[unlikely]] {
+  fabric::UdpFabric& by = endpoints_.Of(packet.source_qp);
+  if (const auto gone = StageOn(by, route, EndsHere(*path, to), packet)) [[unlikely]] {
     return gone;
   }
-  if (to == wire::kMulticastQp) StageCopies(route, packet);
+  if (to == wire::kMulticastQp) StageCopies(by, route, packet);
   return std::nullopt;
 }
 
-void Transmitter::StageCopies(fabric::Route route, const transport::OutPacket& packet) {
-  for (uint32_t slot = 1; slot < ports_.multicast_slots; ++slot) {
-    ++route.to.port;
+void Transmitter::StageCopies(fabric::UdpFabric& by, fabric::Route route,
+                              const transport::OutPacket& packet) {
+  for (uint16_t number = 1; number < ports_.multicast_endpoints; ++number) {
+    route.to.port = ports_.ports.PortOf(fabric::EndpointId(number));
     // What is behind it in the outbox must find its room.
-    const auto has_room = [&] { return fabric_.room(kDatagramMax) >= outbox_packets_; };
+    const auto has_room = [&] { return by.room(kDatagramMax) >= outbox_packets_; };
     if (!has_room()) static_cast<void>(Flush());
     if (!has_room()) return;  // as if it was lost on the way
-    if (StageOn(route, false, packet)) return;
+    if (StageOn(by, route, false, packet)) return;
   }
 }
 
-std::optional<memory::MachineAddress> Transmitter::StageOn(const fabric::Route& route,
+std::optional<memory::MachineAddress> Transmitter::StageOn(fabric::UdpFabric& by,
+                                                           const fabric::Route& route,
                                                            bool is_local,
                                                            const transport::OutPacket& packet) {
   const size_t size = packet.header_size + packet.payload_size + wire::PadFor(packet.payload_size) +
                       wire::kIcrcSize;
-  const auto place =
-      is_local ? loopback_.Reserve(route, fabric_.port(), size) : fabric_.Reserve(route, size);
+  const auto place = is_local ? loopback_.Reserve(route, by.port(), size) : by.Reserve(route, size);
   CHECK(place.has_value());
   if (const auto gone = Fill(packet, place->bytes)) [[unlikely]] {
-    is_local ? loopback_.CancelLast() : fabric_.CancelLast();
+    is_local ? loopback_.CancelLast() : by.CancelLast();
     ++counters_.copies_failed;
     return gone;
   }
   if (is_local) ++counters_.loopback_packets;
   // Within a process nothing can happen to it; but a trace shows what others would see.
-  if (!is_local || trace_ != nullptr) SealPacket(route, *place);
+  if (!is_local || trace_ != nullptr) SealPacket(FlowOn(route, by.port()), *place);
   if (trace_ != nullptr) {
-    trace_->OnSent(FlowOn(route),
+    trace_->OnSent(FlowOn(route, by.port()),
                    {.identification = place->ip_id,
                     .traffic_class = route.traffic_class,
                     .hop_limit = route.hop_limit != 0 ? route.hop_limit : kUsualHopLimit},
@@ -84,16 +96,9 @@ std::optional<memory::MachineAddress> Transmitter::Fill(const transport::OutPack
   return std::nullopt;
 }
 
-wire::UdpFlow Transmitter::FlowOn(const fabric::Route& route) const {
-  return {.source = WireAddress(route.from),
-          .destination = WireAddress(route.to.ip),
-          .source_port = fabric_.port(),
-          .destination_port = route.to.port};
-}
-
-void Transmitter::SealPacket(const fabric::Route& route, const fabric::Reservation& place) {
+void Transmitter::SealPacket(const wire::UdpFlow& flow, const fabric::Reservation& place) {
   const auto covered = place.bytes.first(place.bytes.size() - wire::kIcrcSize);
-  wire::IcrcSum sum(flows_.Find(FlowOn(route), place.bytes.size(), place.ip_id),
+  wire::IcrcSum sum(flows_.Find(flow, place.bytes.size(), place.ip_id),
                     std::span<const std::byte>(covered).first<wire::Bth::kSize>());
   sum.Update(covered.subspan(wire::Bth::kSize));
   wire::StoreIcrc(sum.Finish(), place.bytes.last(wire::kIcrcSize));

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "adapter/counters.h"
+#include "adapter/endpoint_set.h"
 #include "adapter/flow_cache.h"
 #include "adapter/path_table.h"
 #include "adapter/sole_addresses.h"
@@ -24,10 +25,10 @@ namespace verbena::adapter {
 // Owned by the engine; under its lock. What it refers to outlives it.
 class Transmitter {
  public:
-  Transmitter(fabric::UdpFabric& fabric, fabric::Loopback& loopback, const PathTable& paths,
+  Transmitter(const EndpointSet& endpoints, fabric::Loopback& loopback, const PathTable& paths,
               const PortMap& ports, PortCounters& counters, size_t outbox_packets,
               Trace* trace = nullptr)
-      : fabric_(fabric),
+      : endpoints_(endpoints),
         loopback_(loopback),
         paths_(paths),
         ports_(ports),
@@ -35,12 +36,15 @@ class Transmitter {
         outbox_packets_(outbox_packets),
         trace_(trace) {}
 
-  // Whether so many packets of any size fit before the next Flush, or Receive of the loopback.
-  [[nodiscard]] bool HasRoomFor(size_t packets) const {
-    return fabric_.room(kDatagramMax) >= packets && loopback_.room(kDatagramMax) >= packets;
+  // Whether so many packets of any size, all of this queue pair, fit before the next Flush, or
+  // Receive of the loopback.
+  [[nodiscard]] bool HasRoomFor(size_t packets, wire::QpNumber from) const {
+    return endpoints_.Of(from).room(kDatagramMax) >= packets &&
+           loopback_.room(kDatagramMax) >= packets;
   }
 
-  // Copies the packet to where it leaves from. If a byte of its payload is gone: which; then
+  // Copies the packet to where it leaves from: the socket of its queue pair's endpoint, because
+  // peers check the port. If a byte of its payload is gone: which; then
   // nothing is sent. REQUIRES: there is room.
   [[nodiscard]] std::optional<memory::MachineAddress> Stage(const transport::OutPacket& packet);
 
@@ -50,7 +54,7 @@ class Transmitter {
   }
 
   // False when the system takes no more now.
-  [[nodiscard]] bool Flush() { return fabric_.Flush() == fabric::UdpFabric::FlushResult::kDone; }
+  [[nodiscard]] bool Flush() { return endpoints_.Flush(); }
 
  private:
   // The longest packet: all headers, 4 KiB, pad and ICRC.
@@ -58,19 +62,18 @@ class Transmitter {
       transport::OutPacket::kHeaderMax + transport::OutPacket::kPayloadMax + 4;
 
   bool EndsHere(const Path& path, wire::QpNumber to) const {
-    return path.ends_here && SlotOf(to) == fabric_.slot().value();
+    return path.ends_here && endpoints_.Has(EndpointOf(to));
   }
-  std::optional<memory::MachineAddress> StageOn(const fabric::Route& route, bool is_local,
-                                                const transport::OutPacket& packet);
-  // A datagram to a group goes to the base port, and again to that of each other process that may
-  // be in it, here or there.
-  void StageCopies(fabric::Route route, const transport::OutPacket& packet);
+  std::optional<memory::MachineAddress> StageOn(fabric::UdpFabric& by, const fabric::Route& route,
+                                                bool is_local, const transport::OutPacket& packet);
+  // A datagram to a group goes to endpoint 0, and again to each other one whose process may be in
+  // it, here or there.
+  void StageCopies(fabric::UdpFabric& by, fabric::Route route, const transport::OutPacket& packet);
   static std::optional<memory::MachineAddress> Fill(const transport::OutPacket& packet,
                                                     std::span<std::byte> bytes);
-  wire::UdpFlow FlowOn(const fabric::Route& route) const;
-  void SealPacket(const fabric::Route& route, const fabric::Reservation& place);
+  void SealPacket(const wire::UdpFlow& flow, const fabric::Reservation& place);
 
-  fabric::UdpFabric& fabric_;
+  const EndpointSet& endpoints_;
   fabric::Loopback& loopback_;
   const PathTable& paths_;
   const PortMap ports_;

@@ -22,7 +22,7 @@ constexpr uint64_t kPage = 4'096;
 
 std::unique_ptr<fabric::UdpFabric> OpenFabric() {
   fabric::UdpFabricOptions options;
-  options.slots.base_port = TestBasePort();
+  options.endpoint = TestEndpoint();
   return std::move(*fabric::UdpFabric::Open(options));
 }
 
@@ -39,10 +39,11 @@ class TransmitterTest : public testing::Test {
   transport::PathId AddPath(const char* from, const char* to) {
     return *paths_.Add({.source = TestIp(from), .destination = TestIp(to)});
   }
-  // A write of `size` bytes at `offset` of the memory, to a queue pair of that slot.
-  transport::OutPacket Packet(transport::PathId path, uint8_t slot, uint64_t offset,
+  // A write of `size` bytes at `offset` of the memory, to a queue pair of that endpoint.
+  transport::OutPacket Packet(transport::PathId path, fabric::EndpointId to, uint64_t offset,
                               uint32_t size) const {
     transport::OutPacket packet;
+    packet.source_qp = from_;
     packet.path = path;
     packet.payload_size = size;
     if (size > 0) {
@@ -51,7 +52,7 @@ class TransmitterTest : public testing::Test {
     const wire::Bth bth{.opcode = wire::FindOpcode(wire::Service::kRc, wire::Operation::kWrite,
                                                    wire::Position::kOnly)
                                       ->opcode,
-                        .dest_qp = wire::QpNumber(uint32_t{slot} << 16 | 5)};
+                        .dest_qp = MakeQpNumber(to, 5)};
     wire::PacketBuilder builder(packet.header, bth, size);
     builder.Add(wire::Reth{.dma_length = size});
     packet.header_size = builder.headers().size();
@@ -67,19 +68,30 @@ class TransmitterTest : public testing::Test {
     return {};
   }
 
+  static uint16_t ReceivePort(fabric::UdpFabric& fabric) {
+    for (const Time end = Now() + Seconds(10); Now() < end;) {
+      const auto datagrams = fabric.Receive();
+      if (!datagrams.empty()) return datagrams[0].from.port;
+    }
+    return 0;
+  }
+
   std::byte* memory_ = nullptr;
-  std::unique_ptr<fabric::UdpFabric> ours_ = OpenFabric(), theirs_ = OpenFabric();
+  fabric::UdpFabric& ours() { return endpoints_.first(); }
+
+  EndpointSet endpoints_{OpenFabric()};
+  std::unique_ptr<fabric::UdpFabric> theirs_ = OpenFabric();
+  const wire::QpNumber from_ = MakeQpNumber(endpoints_.first().endpoint(), 7);
   fabric::Loopback loopback_{{}};
   PathTable paths_{10};
   PortCounters counters_;
-  Transmitter transmitter_{
-      *ours_, loopback_, paths_, {.base_port = TestBasePort(), .strict = false}, counters_, 8};
+  Transmitter transmitter_{endpoints_, loopback_, paths_, PortsOf(TestOptions()), counters_, 8};
 };
 
-TEST_F(TransmitterTest, ArrivesAtThePortOfTheSlotWithTheRightIcrc) {
+TEST_F(TransmitterTest, ArrivesAtThePortOfTheEndpointWithTheRightIcrc) {
   for (const char* ip : {"127.0.0.1", "::1"}) {
     const auto path = AddPath(ip, ip);
-    const auto packet = Packet(path, theirs_->slot().value(), 1, 4'095);
+    const auto packet = Packet(path, theirs_->endpoint(), 1, 4'095);
     ASSERT_FALSE(transmitter_.Stage(packet).has_value());
     ASSERT_TRUE(transmitter_.Flush());
     const std::vector<std::byte> bytes = Receive(*theirs_);
@@ -89,7 +101,7 @@ TEST_F(TransmitterTest, ArrivesAtThePortOfTheSlotWithTheRightIcrc) {
     EXPECT_EQ(std::memcmp(parsed->payload().data(), memory_ + 1, 4'095), 0);
     const wire::UdpFlow flow{.source = TestIp(ip),
                              .destination = TestIp(ip),
-                             .source_port = ours_->port(),
+                             .source_port = ours().port(),
                              .destination_port = theirs_->port()};
     EXPECT_EQ(parsed->icrc(),
               wire::IcrcOf(flow.HeadersFor(bytes.size()).bytes(), parsed->covered()));
@@ -98,9 +110,9 @@ TEST_F(TransmitterTest, ArrivesAtThePortOfTheSlotWithTheRightIcrc) {
   EXPECT_EQ(counters_.loopback_packets, 0U);
 }
 
-TEST_F(TransmitterTest, TakesTheShortCutToItsOwnSlot) {
+TEST_F(TransmitterTest, TakesTheShortCutToItsOwnEndpoint) {
   const auto path = AddPath("127.0.0.1", "127.0.0.2");
-  ASSERT_FALSE(transmitter_.Stage(Packet(path, ours_->slot().value(), 0, 100)).has_value());
+  ASSERT_FALSE(transmitter_.Stage(Packet(path, ours().endpoint(), 0, 100)).has_value());
   const auto datagrams = loopback_.Receive();
   ASSERT_EQ(datagrams.size(), 1U);
   const auto parsed = wire::Packet::Parse(datagrams[0].bytes);
@@ -113,7 +125,7 @@ TEST_F(TransmitterTest, TakesTheShortCutToItsOwnSlot) {
 
 TEST_F(TransmitterTest, InlineDataIsTakenFromWhereItIs) {
   std::array<std::byte, 3> data{std::byte{1}, std::byte{2}, std::byte{3}};
-  auto packet = Packet(AddPath("::1", "::1"), ours_->slot().value(), 0, 3);
+  auto packet = Packet(AddPath("::1", "::1"), ours().endpoint(), 0, 3);
   packet.payload.Clear();
   packet.inlined = data;
   ASSERT_FALSE(transmitter_.Stage(packet).has_value());
@@ -125,8 +137,8 @@ TEST_F(TransmitterTest, InlineDataIsTakenFromWhereItIs) {
 TEST_F(TransmitterTest, PayloadThatIsGoneIsNotSent) {
   munmap(memory_ + kPage, kPage);
   const auto path = AddPath("127.0.0.1", "127.0.0.1");
-  for (const uint8_t slot : {ours_->slot().value(), theirs_->slot().value()}) {
-    const auto gone = transmitter_.Stage(Packet(path, slot, kPage - 10, 20));
+  for (const fabric::EndpointId to : {ours().endpoint(), theirs_->endpoint()}) {
+    const auto gone = transmitter_.Stage(Packet(path, to, kPage - 10, 20));
     ASSERT_TRUE(gone.has_value());
     EXPECT_EQ(gone->value(), memory::MachineAddressOf(memory_ + kPage).value());
   }
@@ -134,29 +146,50 @@ TEST_F(TransmitterTest, PayloadThatIsGoneIsNotSent) {
   EXPECT_EQ(counters_.packets_sent, 0U);
   EXPECT_TRUE(loopback_.empty());
   ASSERT_TRUE(transmitter_.Flush());
-  EXPECT_EQ(ours_->transmit_counters().datagrams, 0U);
+  EXPECT_EQ(ours().transmit_counters().datagrams, 0U);
 }
 
 TEST_F(TransmitterTest, APathThatIsGoneIsALoss) {
   const auto path = AddPath("127.0.0.1", "127.0.0.1");
-  const auto packet = Packet(path, theirs_->slot().value(), 0, 8);
+  const auto packet = Packet(path, theirs_->endpoint(), 0, 8);
   paths_.Remove(path);
   EXPECT_FALSE(transmitter_.Stage(packet).has_value());
   EXPECT_EQ(counters_.paths_gone, 1U);
   EXPECT_EQ(counters_.packets_sent, 0U);
 }
 
+// Peers check the port that a packet comes from.
+TEST_F(TransmitterTest, LeavesByTheSocketOfItsQueuePairsEndpoint) {
+  auto another = OpenFabric();
+  const uint16_t port = another->port();
+  const fabric::EndpointId endpoint = another->endpoint();
+  ASSERT_TRUE(endpoints_.Add(std::move(another)).has_value());
+  const auto path = AddPath("127.0.0.1", "127.0.0.1");
+  for (const bool is_second : {false, true}) {
+    auto packet = Packet(path, theirs_->endpoint(), 0, 8);
+    if (is_second) packet.source_qp = MakeQpNumber(endpoint, 7);
+    ASSERT_FALSE(transmitter_.Stage(packet).has_value());
+    ASSERT_TRUE(transmitter_.Flush());
+    EXPECT_EQ(ReceivePort(*theirs_), is_second ? port : ours().port());
+  }
+  // Both are of this process.
+  ASSERT_FALSE(transmitter_.Stage(Packet(path, endpoint, 0, 8)).has_value());
+  const auto datagrams = loopback_.Receive();
+  ASSERT_EQ(datagrams.size(), 1U);
+  EXPECT_EQ(datagrams[0].from.port, ours().port());
+}
+
 TEST_F(TransmitterTest, KnowsHowMuchFits) {
   const auto path = AddPath("127.0.0.1", "127.0.0.1");
-  EXPECT_TRUE(transmitter_.HasRoomFor(64));
-  EXPECT_FALSE(transmitter_.HasRoomFor(1'000'000));
+  EXPECT_TRUE(transmitter_.HasRoomFor(64, from_));
+  EXPECT_FALSE(transmitter_.HasRoomFor(1'000'000, from_));
   size_t staged = 0;
-  while (transmitter_.HasRoomFor(1)) {
+  while (transmitter_.HasRoomFor(1, from_)) {
     ASSERT_LT(++staged, 10'000U);
-    ASSERT_FALSE(transmitter_.Stage(Packet(path, theirs_->slot().value(), 0, 4'096)).has_value());
+    ASSERT_FALSE(transmitter_.Stage(Packet(path, theirs_->endpoint(), 0, 4'096)).has_value());
   }
   EXPECT_TRUE(transmitter_.Flush());
-  EXPECT_TRUE(transmitter_.HasRoomFor(1));
+  EXPECT_TRUE(transmitter_.HasRoomFor(1, from_));
 }
 
 }  // namespace

@@ -30,6 +30,16 @@ struct TransmitCounters {
   [[nodiscard]] uint64_t dropped_for(DropReason reason) const {
     return dropped[static_cast<size_t>(reason)];
   }
+
+  TransmitCounters& operator+=(const TransmitCounters& other) {
+    datagrams += other.datagrams;
+    bytes += other.bytes;
+    messages += other.messages;
+    system_calls += other.system_calls;
+    blocked += other.blocked;
+    for (size_t i = 0; i < kDropReasons; ++i) dropped[i] += other.dropped[i];
+    return *this;
+  }
 };
 
 // What came in. A value type.
@@ -40,6 +50,16 @@ struct ReceiveCounters {
   uint64_t system_calls = 0;
   uint64_t malformed = 0;     // longer than any of ours, or without a destination; dropped
   uint64_t kernel_drops = 0;  // messages, mostly because the receive buffer was full
+
+  ReceiveCounters& operator+=(const ReceiveCounters& other) {
+    datagrams += other.datagrams;
+    bytes += other.bytes;
+    messages += other.messages;
+    system_calls += other.system_calls;
+    malformed += other.malformed;
+    kernel_drops += other.kernel_drops;
+    return *this;
+  }
 };
 
 }  // namespace verbena::fabric

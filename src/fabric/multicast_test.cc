@@ -23,7 +23,7 @@ struct Pair {
 
   static UdpFabricOptions Options() {
     UdpFabricOptions options;
-    options.slots.base_port = 19'000;
+    options.endpoint = TestEndpoints();
     return options;
   }
   bool Arrives() {

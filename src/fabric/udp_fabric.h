@@ -11,22 +11,22 @@
 #include "base/result.h"
 #include "fabric/counters.h"
 #include "fabric/datagram.h"
+#include "fabric/endpoints.h"
 #include "fabric/error.h"
 #include "fabric/receive_burst.h"
-#include "fabric/slots.h"
 #include "fabric/transmit_burst.h"
 #include "fabric/udp_socket.h"
 
 namespace verbena::fabric {
 
 struct UdpFabricOptions {
-  SlotOptions slots{};
+  EndpointOptions endpoint{};
   UdpSocketOptions socket{};
   TransmitLimits transmit{};
   ReceiveLimits receive{};
 };
 
-// This process on the network: a slot, its socket, and a burst each way. Start here.
+// An endpoint of this process on the network: its socket, and a burst each way. Start here.
 //
 //   if (auto place = fabric->Reserve(route, size)) write(place->bytes, place->ip_id);
 //   fabric->Flush();
@@ -44,7 +44,7 @@ class UdpFabric {
   UdpFabric(const UdpFabric&) = delete;
   UdpFabric& operator=(const UdpFabric&) = delete;
 
-  [[nodiscard]] Slot slot() const { return slot_; }
+  [[nodiscard]] EndpointId endpoint() const { return endpoint_; }
   // Also the source port of all that is sent.
   [[nodiscard]] uint16_t port() const { return port_; }
   // Readable when there is something to receive, writable when a blocked Flush may go on.
@@ -74,10 +74,10 @@ class UdpFabric {
   [[nodiscard]] std::vector<std::string> TakeNotes();
 
  private:
-  UdpFabric(UdpSocket socket, Slot slot, const UdpFabricOptions& options);
+  UdpFabric(UdpSocket socket, EndpointId endpoint, const UdpFabricOptions& options);
 
   UdpSocket socket_;
-  const Slot slot_;
+  const EndpointId endpoint_;
   const uint16_t port_;
   TransmitBurst transmit_;
   ReceiveBurst receive_;

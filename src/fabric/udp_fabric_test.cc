@@ -69,10 +69,10 @@ TEST_P(UdpFabricTest, TakesDatagramsWithoutAChecksum) {
   EXPECT_EQ(ReceiveAll(*b_, 1).size(), 1u);
 }
 
-TEST_P(UdpFabricTest, SlotsFollowEachOther) {
-  EXPECT_EQ(a_->slot(), Slot(0));
-  EXPECT_EQ(b_->slot(), Slot(1));
-  EXPECT_EQ(b_->port(), a_->port() + 1);
+TEST_P(UdpFabricTest, EachHasAnEndpointAndItsPort) {
+  EXPECT_EQ(a_->endpoint(), EndpointId(0));
+  EXPECT_GE(b_->endpoint().value(), kMulticastEndpoints);
+  EXPECT_EQ(b_->port(), TestEndpoints().ports.PortOf(b_->endpoint()));
 }
 
 // Sizes as a write of 20 KiB has them, with headers: the first longer, the last shorter.
@@ -167,7 +167,7 @@ TEST(UdpFabric, OneBurstCarriesBothFamilies) {
 TEST(UdpFabric, StrictRefusalIsInWords) {
   UdpFabricOptions options = TestOptions();
   const auto first = OpenOrDie(options);
-  options.slots.strict = true;
+  options.endpoint.strict = true;
   const auto refused = UdpFabric::Open(options);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().words.find("strict"), std::string::npos);

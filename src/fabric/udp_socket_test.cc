@@ -66,7 +66,7 @@ TEST(UdpSocket, BuffersThatAreClippedAreSaid) {
 }
 
 TEST(UdpSocket, BindIsExclusiveAndMayBeRepeated) {
-  const uint16_t port = TestBasePort();
+  const uint16_t port = TestEndpoints().ports.first;
   auto first = UdpSocket::Open({}).value();
   auto second = UdpSocket::Open({}).value();
   ASSERT_TRUE(first.Bind(port));

@@ -10,7 +10,7 @@ std::string AdviceFor(CompletionStatus status) {
   switch (status) {
     case CompletionStatus::kRetryExceeded:
       return "; the other end does not answer: see whether it still runs, and whether a firewall "
-             "lets UDP ports from 4791 on through";
+             "lets UDP ports 4791 and 61001 to 65095 through";
     case CompletionStatus::kRnrRetryExceeded:
       return "; the other end posts no receive requests";
     case CompletionStatus::kRemoteAccessError:

@@ -15,6 +15,22 @@ namespace {
 using verbs::FromAdapter;
 using verbs::ToAdapter;
 
+ErrorOr<void> CheckPorts(const Options& options) {
+  if (options.endpoints_max == 0 || options.endpoints_max > fabric::kEndpointsMax ||
+      options.multicast_endpoints == 0) {
+    return Fail(
+        verbs::Invalid("endpoints_max is from 1 to 4096, and multicast_endpoints at least 1"));
+  }
+  const uint32_t last = options.endpoint_base_port + options.endpoints_max - 1;
+  const bool is_among = options.base_port > options.endpoint_base_port && options.base_port <= last;
+  if (options.base_port == 0 || last > UINT16_MAX || is_among) {
+    return Fail(verbs::Invalid(
+        "base_port is at least 1, endpoint_base_port + endpoints_max at most 65536, and the first "
+        "is not among the ports behind the second"));
+  }
+  return {};
+}
+
 // What the adapter takes on trust.
 ErrorOr<void> Check(const Options& options) {
   if (options.sges_max > kSgesMax) {
@@ -29,13 +45,7 @@ ErrorOr<void> Check(const Options& options) {
         verbs::Invalid("outbox_packets, runs_per_pass, pager_threads, page_batch_max, "
                        "events_max and contexts_max are at least 1"));
   }
-  constexpr int kLastSlot = 255;
-  if (options.base_port == 0 || options.base_port > UINT16_MAX - kLastSlot) {
-    return Fail(
-        verbs::Invalid("base_port is from 1 to 65280: 256 processes share the ports "
-                       "behind it"));
-  }
-  return {};
+  return CheckPorts(options);
 }
 
 GidEntry EntryOf(const fabric::LocalAddress& address) {
@@ -68,7 +78,9 @@ const Options& Context::options() const {
   static const Options none;
   return object() ? object()->context->options : none;
 }
-uint8_t Context::slot() const { return object() ? object()->context->device->slot() : uint8_t{}; }
+uint16_t Context::endpoint() const {
+  return object() ? object()->context->device->endpoint().value() : uint16_t{};
+}
 uint16_t Context::port() const { return object() ? object()->context->device->port() : uint16_t{}; }
 
 ErrorOr<std::vector<GidEntry>> Context::Gids() try {

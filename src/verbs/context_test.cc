@@ -24,15 +24,20 @@ TEST(ContextTest, RefusesOptionsThatCannotBe) {
   EXPECT_EQ(code_with([](Options& o) { o.pager_threads = 0; }), ErrorCode::kInvalid);
   EXPECT_EQ(code_with([](Options& o) { o.outbox_packets = 0; }), ErrorCode::kInvalid);
   EXPECT_EQ(code_with([](Options& o) { o.base_port = 0; }), ErrorCode::kInvalid);
-  EXPECT_EQ(code_with([](Options& o) { o.base_port = 65'281; }), ErrorCode::kInvalid);
+  EXPECT_EQ(code_with([](Options& o) { o.endpoint_base_port = 65'281; }), ErrorCode::kInvalid);
+  EXPECT_EQ(code_with([](Options& o) { o.base_port = o.endpoint_base_port + 1; }),
+            ErrorCode::kInvalid);
+  EXPECT_EQ(code_with([](Options& o) { o.endpoints_max = 0; }), ErrorCode::kInvalid);
+  EXPECT_EQ(code_with([](Options& o) { o.endpoints_max = 4'097; }), ErrorCode::kInvalid);
+  EXPECT_EQ(code_with([](Options& o) { o.multicast_endpoints = 0; }), ErrorCode::kInvalid);
   EXPECT_EQ(code_with([](Options& o) { o.sges_max = 1; }), std::nullopt);
 }
 
 TEST(ContextTest, TwoInOneProcessHaveTheirOwnPorts) {
   const Context a = Good(Context::Open(VerbsTestOptions()));
   const Context b = Good(Context::Open(VerbsTestOptions()));
-  EXPECT_NE(a.slot(), b.slot());
-  EXPECT_EQ(a.port(), a.options().base_port + a.slot());
+  EXPECT_NE(a.endpoint(), b.endpoint());
+  EXPECT_EQ(a.port(), a.options().base_port + a.endpoint());
   EXPECT_NE(a.port(), b.port());
 }
 
@@ -78,7 +83,7 @@ TEST(ContextTest, AnEmptyOneRefusesEverything) {
   EXPECT_EQ(CodeOf(ProtectionDomain::Allocate(context)), ErrorCode::kInvalid);
   EXPECT_EQ(CodeOf(CompletionQueue::Create(context, 16)), ErrorCode::kInvalid);
   EXPECT_EQ(CodeOf(CompletionChannel::Create(context)), ErrorCode::kInvalid);
-  EXPECT_EQ(context.slot(), 0);
+  EXPECT_EQ(context.endpoint(), 0);
   EXPECT_EQ(context.port(), 0);
   EXPECT_EQ(context.events_fd(), -1);
   EXPECT_EQ(context.WaitEvent(), std::nullopt);

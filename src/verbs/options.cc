@@ -16,7 +16,7 @@ adapter::Options ToAdapter(const Options& options) {
   to.paths_max = options.paths_max;
   to.multicast_groups_max = options.multicast_groups_max;
   to.multicast_members_max = options.multicast_members_max;
-  to.multicast_slots = options.multicast_slots;
+  to.multicast_endpoints = options.multicast_endpoints;
   to.memory.domains_max = options.domains_max;
   to.memory.key_slots_max = options.key_slots_max;
   to.queue_depth_max = options.queue_depth_max;
@@ -44,6 +44,9 @@ adapter::Options ToAdapter(const Options& options) {
   to.memory.key_quarantine = ToAdapter(options.key_quarantine);
   to.memory.remote_through_regions = options.remote_through_regions;
   to.base_port = options.base_port;
+  to.endpoint_base_port = options.endpoint_base_port;
+  to.endpoints_max = options.endpoints_max;
+  to.identity_seed = options.identity_seed;
   to.strict = options.strict;
   to.plain_sockets = options.plain_sockets;
   to.trace = options.trace;

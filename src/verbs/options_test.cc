@@ -42,6 +42,9 @@ TEST(OptionsTest, TheDefaultsAreTheAdapters) {
   EXPECT_EQ(made.memory_budget, theirs.memory_budget);
   EXPECT_EQ(made.swap, theirs.swap);
   EXPECT_EQ(made.base_port, theirs.base_port);
+  EXPECT_EQ(made.endpoint_base_port, theirs.endpoint_base_port);
+  EXPECT_EQ(made.endpoints_max, theirs.endpoints_max);
+  EXPECT_EQ(made.identity_seed, theirs.identity_seed);
   EXPECT_EQ(made.strict, theirs.strict);
   EXPECT_EQ(made.plain_sockets, theirs.plain_sockets);
   EXPECT_EQ(made.memory.domains_max, theirs.memory.domains_max);
@@ -57,6 +60,9 @@ TEST(OptionsTest, EachGoesToItsPlace) {
   options.domains_max = 3;
   options.linger = std::chrono::microseconds(4);
   options.base_port = 5;
+  options.endpoint_base_port = 7;
+  options.endpoints_max = 8;
+  options.identity_seed = 9;
   options.strict = true;
   options.pin = true;
   options.page_events = true;
@@ -69,6 +75,9 @@ TEST(OptionsTest, EachGoesToItsPlace) {
   EXPECT_EQ(made.memory.domains_max, 3U);
   EXPECT_EQ(made.linger, Microseconds(4));
   EXPECT_EQ(made.base_port, 5);
+  EXPECT_EQ(made.endpoint_base_port, 7);
+  EXPECT_EQ(made.endpoints_max, 8U);
+  EXPECT_EQ(made.identity_seed, 9U);
   EXPECT_TRUE(made.strict);
   EXPECT_TRUE(made.pin);
   EXPECT_TRUE(made.page_events);

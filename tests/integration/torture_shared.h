@@ -65,7 +65,8 @@ inline Shared* MakeShared() {
 // The same of all adapters, so that they find each other.
 inline adapter::Options OptionsOf(const Shared& shared) {
   adapter::Options options;
-  options.base_port = shared.base_port;
+  options.base_port = options.endpoint_base_port = shared.base_port;
+  options.endpoints_max = adapter::kTestEndpoints;
   options.page_events = settings.page_events;
   return options;
 }

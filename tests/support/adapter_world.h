@@ -17,11 +17,14 @@
 #include "adapter/adapter.h"
 #include "adapter/addresses.h"
 #include "adapter/clock.h"
+#include "fabric/endpoints.h"
 
 namespace verbena::adapter {
 
-// A port that other tests of this machine do not use: by process, 256 slots each.
+// Ports that other tests of this machine do not use: by process, 256 endpoints each.
 inline uint16_t TestBasePort() { return static_cast<uint16_t>(20'000 + (getpid() % 150) * 256); }
+
+inline constexpr uint32_t kTestEndpoints = 256;
 
 inline wire::IpAddress TestIp(const char* text) {
   return WireAddress(*fabric::ParseIpAddress(text));
@@ -29,8 +32,14 @@ inline wire::IpAddress TestIp(const char* text) {
 
 inline Options TestOptions() {
   Options options;
-  options.base_port = TestBasePort();
+  options.base_port = options.endpoint_base_port = TestBasePort();
+  options.endpoints_max = kTestEndpoints;
   return options;
+}
+
+// What a fabric beside that of an adapter is opened with.
+inline fabric::EndpointOptions TestEndpoint() {
+  return {.ports = PortsOf(TestOptions()).ports, .count = kTestEndpoints};
 }
 
 // An adapter, and a program's memory with one region over it: fresh pages, which nobody has

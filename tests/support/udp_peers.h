@@ -18,15 +18,17 @@
 
 namespace verbena::fabric {
 
-// Slot 0 of a range that other tests which run at the same time do not use: they are other
-// processes, and have eight ports each. Below the ports that the system hands out by itself.
-inline uint16_t TestBasePort() {
-  return static_cast<uint16_t>(10'000 + static_cast<unsigned>(getpid()) % 2'500 * 8);
+// Endpoints of a range that other tests which run at the same time do not use: they are other
+// processes, and have 64 ports each. Below the ports that the system hands out by itself.
+inline EndpointOptions TestEndpoints() {
+  constexpr uint16_t kCount = 64;
+  const auto first = static_cast<uint16_t>(10'000 + static_cast<unsigned>(getpid()) % 150 * kCount);
+  return {.ports = {.first = first, .others = first}, .count = kCount};
 }
 
 inline UdpFabricOptions TestOptions() {
   UdpFabricOptions options;
-  options.slots.base_port = TestBasePort();
+  options.endpoint = TestEndpoints();
   return options;
 }
 

@@ -36,7 +36,8 @@ std::optional<ErrorCode> CodeOf(const CodeOr<T>& result) {
 // Two contexts with these are two nodes.
 inline Options VerbsTestOptions() {
   Options options;
-  options.base_port = adapter::TestBasePort();
+  options.base_port = options.endpoint_base_port = adapter::TestBasePort();
+  options.endpoints_max = adapter::kTestEndpoints;
   options.dedicated_adapter = true;
   return options;
 }
