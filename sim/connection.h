@@ -22,6 +22,7 @@ struct Connection {
   bool is_severed = false;
   bool is_attacked = false;  // by one who knows where the sequences stand: all may be forged
   bool is_spared = false;    // its pages are never taken
+  bool is_replaced = false;  // by another that was made as soon as an end had crashed
   Time down_at = Time::Never();
 
   [[nodiscard]] Side& side(int i) { return *sides[i]; }

@@ -74,18 +74,27 @@ void Simulator::Forge() {
     psn += kFar + static_cast<uint32_t>(random_.Below((1u << 24) - 2 * kFar));
     for (size_t i = 0; i < 3; ++i) forged[9 + i] = static_cast<std::byte>(psn >> (16 - 8 * i));
   }
-  network_.Add(now_ + swarm_.delay,
-               {.qp = seen_to_, .packet = std::move(forged), .request = {}, .is_forged = true});
+  network_.Add(now_ + swarm_.delay, {.qp = seen_to_,
+                                     .from = seen_from_,
+                                     .packet = std::move(forged),
+                                     .request = {},
+                                     .is_forged = true});
 }
 
-// All connections of an endnode are gone at once; their peers have to find out.
+// All connections of an endnode are gone at once; their peers have to find out. It starts again at
+// once, with the same address, port and queue pair numbers, and is connected anew while they still
+// send to the dead ones.
 void Simulator::Crash() {
-  const size_t which = random_.Below(endnodes_.size());
+  const auto which = static_cast<uint32_t>(random_.Below(endnodes_.size()));
+  size_t lost = 0;
   Endnode* const victim = endnodes_[which].get();
   ForEachSide([&](Connection& connection, int at) {
     Side& side = connection.side(at);
     if (side.node != victim || !side.qp) return;
     side.Crash(now_);
+    network_.ForgetRequests(side.number);
+    lost += connection.is_replaced ? 0 : 1;
+    connection.is_replaced = true;
     connection.has_cause = true;
     const int64_t tries = swarm_.retry_count + 2;
     connection.Break(now_, swarm_.ack_timeout * tries);
@@ -93,6 +102,7 @@ void Simulator::Crash() {
   auto restarted = std::make_unique<Endnode>(swarm_, victim->number, random_);
   crashed_.push_back(std::exchange(endnodes_[which], std::move(restarted)));
   unreliable_.Crashed(*victim, now_);
+  for (size_t i = 0; i < lost; ++i) Connect(which, SomePeerOf(which));
 }
 
 }  // namespace verbena::sim

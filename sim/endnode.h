@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "adapter/port_map.h"
 #include "base/random.h"
 #include "memory/memory_core.h"
 #include "queue/completion_queue.h"
@@ -40,6 +41,10 @@ struct Endnode {
   bool Deregister(Plot& plot);
   // The region goes, if it has not. REQUIRES: no window is bound to it.
   void Release(Plot& plot);
+  // For the next queue pair. A machine that crashed begins again with the same numbers.
+  [[nodiscard]] wire::QpNumber NextNumber() {
+    return adapter::MakeQpNumber(fabric::EndpointId(static_cast<uint16_t>(number)), next_number_++);
+  }
   // Ends all that is left; its connections must be gone.
   void Close(Findings& findings);
 
@@ -54,6 +59,9 @@ struct Endnode {
   std::vector<AtomicsOracle> atomics;
   std::unique_ptr<queue::SharedReceiveQueue> srq;
   ReceivePool pool;  // of the SRQ
+
+ private:
+  uint32_t next_number_ = 0x100;
 };
 
 // One end of a connection: a queue pair, its queues, and its program's memory. `local` is for its

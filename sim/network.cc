@@ -28,6 +28,11 @@ void Network::Heal() {
   swarm_.jitter = Duration();
 }
 
+void Network::ForgetRequests(wire::QpNumber qp) {
+  std::erase_if(
+      events_, [&](const auto& at) { return at.second.request.has_value() && at.second.qp == qp; });
+}
+
 void Network::Add(Time at, Event event) {
   events_.emplace(std::pair(at, ++sequence_), std::move(event));
 }
@@ -41,10 +46,10 @@ std::optional<Event> Network::Take(Time now) {
 
 void Network::Capture(Time now, uint32_t from, uint32_t to, std::span<const std::byte> packet) {
   if (capture_ == nullptr) return;
-  const wire::UdpFlow flow{.source = wire::IpAddress::FromIpv4(AddressOf(from)),
-                           .destination = wire::IpAddress::FromIpv4(AddressOf(to)),
-                           .source_port = 0xC000,
-                           .destination_port = wire::kRocePort};
+  const wire::UdpFlow flow{.source = wire::IpAddress::FromIpv4(AddressOf(swarm_, from)),
+                           .destination = wire::IpAddress::FromIpv4(AddressOf(swarm_, to)),
+                           .source_port = PortOf(from),
+                           .destination_port = PortOf(to)};
   std::vector<std::byte> sealed(packet.begin(), packet.end());
   if (wire::Packet::Parse(sealed)) wire::Seal(flow.HeadersFor(sealed.size()).bytes(), sealed);
   capture_->WriteUdp(now, flow, sealed);

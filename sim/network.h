@@ -12,8 +12,10 @@
 
 #include "base/random.h"
 #include "base/time.h"
+#include "fabric/endpoint_ports.h"
 #include "sim/swarm.h"
 #include "transport/outbox.h"
+#include "transport/ud/packet_origin.h"
 #include "wire/pcap.h"
 #include "wire/roce/types.h"
 
@@ -36,9 +38,20 @@ class Network {
   Network(const Swarm& swarm, Random random, wire::PcapngWriter* capture)
       : swarm_(swarm), random_(random), capture_(capture) {}
 
-  // Of an endnode.
-  [[nodiscard]] static wire::Ipv4Address AddressOf(uint32_t node) {
-    return wire::Ipv4Address(0x0A000001 + node);
+  // Of an endnode: its machine's, and the port of its endpoint there.
+  [[nodiscard]] static wire::Ipv4Address AddressOf(const Swarm& swarm, uint32_t node) {
+    return wire::Ipv4Address(0x0A000001 + (swarm.one_machine ? 0 : node));
+  }
+  [[nodiscard]] static uint16_t PortOf(uint32_t node) {
+    return fabric::EndpointPorts{}.PortOf(fabric::EndpointId(static_cast<uint16_t>(node)));
+  }
+  // What a packet between the two looks like to its receiver.
+  [[nodiscard]] static transport::PacketOrigin OriginOf(const Swarm& swarm, uint32_t from,
+                                                        uint32_t to) {
+    return {.source = wire::IpAddress::FromIpv4(AddressOf(swarm, from)),
+            .destination = wire::IpAddress::FromIpv4(AddressOf(swarm, to)),
+            .source_port = PortOf(from),
+            .hop_limit = 64};
   }
 
   // Sends a packet from one endnode to a queue pair of another, with what a link may do to it.
@@ -47,8 +60,11 @@ class Network {
 
   // Nothing goes from one endnode to another until then.
   void Cut(uint32_t from, uint32_t to, Time until) { cuts_[{from, to}] = until; }
-  // Nothing reaches this queue pair any more, ever.
+  // Nothing reaches this queue pair any more, until another one has its number.
   void Sever(wire::QpNumber qp) { severed_.insert(qp.value()); }
+  void Restore(wire::QpNumber qp) { severed_.erase(qp.value()); }
+  // The process that has this queue pair has died: nobody brings the pages that it waits for.
+  void ForgetRequests(wire::QpNumber qp);
   // From now on nothing goes wrong that has not.
   void Heal();
 

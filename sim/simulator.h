@@ -32,6 +32,7 @@ class Simulator {
     uint64_t messages = 0;        // of unreliable services, that have arrived
     uint64_t broken = 0;          // connections that did not live to the end
     uint64_t severed = 0;         // those cut for good among them
+    uint64_t stale = 0;           // packets that met a queue pair with the number of a dead one
     uint64_t bereft = 0;          // those whose programs gave up memory in use
     uint64_t attacks = 0;         // forged packets with the right sequence number
     Workload::Tally succeeded{};  // by opcode
@@ -52,6 +53,9 @@ class Simulator {
   void RunToTheEnd();
   void Turn();
   void Connect();
+  void Connect(uint32_t a, uint32_t b);
+  [[nodiscard]] uint32_t SomePeerOf(uint32_t node);
+  [[nodiscard]] wire::QpNumber NextNumber(uint32_t node, uint32_t peer);
   void PostSome();
   void Step(Connection& connection, int at);
   void Transmit(Connection& connection, int at);
@@ -100,12 +104,12 @@ class Simulator {
   Time now_;
   bool is_calm_ = false;  // nothing goes wrong any more
   bool is_busy_ = false;  // some queue pair has more to send
-  uint32_t next_qp_ = 0x100;
   uint64_t next_connection_ = 1;
   uint64_t turns_ = 0;
   Attacker attacker_;
   std::vector<std::byte> seen_;  // a packet, as an eavesdropper knows it...
   wire::QpNumber seen_to_;       // ...and whom it was for
+  uint32_t seen_from_ = 0;
   Result result_;
 };
 

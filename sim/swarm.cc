@@ -80,6 +80,8 @@ Swarm Swarm::Draw(uint64_t seed) {
   if (random.Chance(1, 10)) Spare(random, swarm);
   if (random.Chance(1, 2)) swarm.uc_connections = static_cast<uint32_t>(random.Below(3));
   if (random.Chance(1, 2)) swarm.ud_queue_pairs = static_cast<uint32_t>(random.Below(4));
+  swarm.one_machine = random.Chance(1, 2);
+  swarm.fixed_psn = random.Chance(1, 3);
   return swarm;
 }
 
@@ -87,6 +89,8 @@ std::string Swarm::ToString() const {
   std::string text;
   Line(text, "seed", seed);
   Line(text, "endnodes", endnodes);
+  Line(text, "one_machine", one_machine ? 1 : 0);
+  Line(text, "fixed_psn", fixed_psn ? 1 : 0);
   Line(text, "connections", connections);
   Line(text, "uc_connections", uc_connections);
   Line(text, "ud_queue_pairs", ud_queue_pairs);

@@ -15,6 +15,8 @@ struct Swarm {
 
   uint64_t seed = 0;
   uint32_t endnodes = 2;
+  bool one_machine = false;  // they are processes of one: nothing but ports tells them apart
+  bool fixed_psn = false;    // all connections begin with the same, as with many programs
   uint32_t connections = 1;
   uint32_t uc_connections = 0;
   uint32_t ud_queue_pairs = 0;
@@ -56,7 +58,7 @@ struct Swarm {
   uint32_t deregistration = 0;  // per turn, of memory that may be in use
   uint32_t unmapping = 0;       // per turn, of memory that may be in use
   uint32_t illegal = 0;         // per operation
-  uint32_t crash = 0;           // per turn, of an endnode
+  uint32_t crash = 0;           // per turn, of an endnode, which starts again at once
 
   // Packets reach the other side once, in order, and untouched.
   [[nodiscard]] bool link_is_perfect() const {

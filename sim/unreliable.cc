@@ -107,11 +107,7 @@ bool Unreliable::Deliver(const Event& event, Time now) {
     if (station->uc) {
       station->uc->OnPacket(*packet, turn);
     } else {
-      const transport::PacketOrigin origin{
-          .source = wire::IpAddress::FromIpv4(Network::AddressOf(event.from)),
-          .destination = wire::IpAddress::FromIpv4(Network::AddressOf(node.number)),
-          .hop_limit = 64};
-      station->ud->OnPacket(*packet, origin, turn);
+      station->ud->OnPacket(*packet, Network::OriginOf(swarm_, event.from, node.number), turn);
     }
   }
   Transmit(*station, now);
@@ -184,8 +180,8 @@ void Unreliable::CheckGrh(const Station& from, Station& to, uint64_t offset) {
   const auto header = wire::Ipv4Header::Parse(grh.last(kHeader));
   const bool is_empty = std::ranges::all_of(grh.first(transport::kGrhSize - kHeader),
                                             [](std::byte b) { return b == std::byte{0}; });
-  if (!header || !is_empty || header->source != Network::AddressOf(from.node->number) ||
-      header->destination != Network::AddressOf(to.node->number)) {
+  if (!header || !is_empty || header->source != Network::AddressOf(swarm_, from.node->number) ||
+      header->destination != Network::AddressOf(swarm_, to.node->number)) {
     findings_.Add("messages", "the header before a datagram does not tell who sent it");
   }
 }
