@@ -76,7 +76,7 @@ struct Completion {
   uint64_t tag = 0;
   uint16_t p_key_index = 0;
   uint16_t slid = 0;
-  uint8_t sl = 0;
+  uint8_t sl = 0;  // has_grh: 10 if the header is of IPv4, 9 if it is of IPv6
   uint8_t path_bits = 0;
   CompletionStatus status = CompletionStatus::kSuccess;
   CompletionOpcode opcode = CompletionOpcode::kSend;

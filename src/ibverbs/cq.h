@@ -18,6 +18,9 @@ int ModifyCq(ibv_cq* cq, ibv_modify_cq_attr* attributes);
 
 [[nodiscard]] ibv_wc_opcode OpcodeOf(const Completion& completion);
 [[nodiscard]] unsigned FlagsOf(const Completion& completion);  // IBV_WC_*
+// What a program sees of Completion::sl: nothing, if it takes the device for InfiniBand, where all
+// traffic has service level 0.
+[[nodiscard]] uint8_t ServiceLevelMask(const Cq& cq);
 // The immediate data, or the key that ended.
 [[nodiscard]] uint32_t ImmediateOf(const Completion& completion);
 

@@ -67,7 +67,7 @@ void FillPollFunctions(ibv_cq_ex& cq) {
   cq.read_qp_num = [](ibv_cq_ex* c) { return Number(Current(c).qp); };
   cq.read_src_qp = [](ibv_cq_ex* c) { return Number(Current(c).source_qp); };
   cq.read_slid = [](ibv_cq_ex* c) { return uint32_t{Current(c).slid}; };
-  cq.read_sl = [](ibv_cq_ex* c) { return Current(c).sl; };
+  cq.read_sl = [](ibv_cq_ex* c) -> uint8_t { return Current(c).sl & ServiceLevelMask(Own(c)); };
   cq.read_dlid_path_bits = [](ibv_cq_ex* c) { return Current(c).path_bits; };
   cq.read_tm_info = [](ibv_cq_ex* c, ibv_wc_tm_info* info) {
     *info = {.tag = Current(c).tag, .priv = Current(c).tag_context};

@@ -23,7 +23,7 @@ static_assert(static_cast<int>(CompletionOpcode::kReceiveWithImmediate) ==
 static_assert(static_cast<int>(CompletionOpcode::kTagAdd) == IBV_WC_TM_ADD);
 static_assert(static_cast<int>(CompletionOpcode::kNoTagReceive) == IBV_WC_TM_NO_TAG);
 
-void Convert(const Completion& from, ibv_wc& to) {
+void Convert(const Completion& from, uint8_t sl_mask, ibv_wc& to) {
   to.wr_id = Number(from.id);
   to.status = static_cast<ibv_wc_status>(from.status);
   to.opcode = OpcodeOf(from);
@@ -35,7 +35,7 @@ void Convert(const Completion& from, ibv_wc& to) {
   to.wc_flags = FlagsOf(from);
   to.pkey_index = from.p_key_index;
   to.slid = from.slid;
-  to.sl = from.sl;
+  to.sl = from.sl & sl_mask;
   to.dlid_path_bits = from.path_bits;
 }
 
@@ -56,6 +56,11 @@ unsigned FlagsOf(const Completion& completion) {
   return flags;
 }
 
+uint8_t ServiceLevelMask(const Cq& cq) {
+  constexpr uint8_t kAll = 0xF;
+  return Own(cq.context).settings.look == Look::kRoce ? kAll : 0;
+}
+
 uint32_t ImmediateOf(const Completion& completion) {
   return completion.with_invalidate ? Number(completion.invalidated) : Number(completion.immediate);
 }
@@ -68,6 +73,7 @@ int PollCq(ibv_cq* cq, int count, ibv_wc* out) noexcept {
   constexpr size_t kBatch = 16;
   Uninitialized<Completion, kBatch> batch;
   Cq& own = Own(cq);
+  const uint8_t sl_mask = ServiceLevelMask(own);
   int total = 0;
   while (total < count) {
     const size_t wanted = std::min(kBatch, static_cast<size_t>(count - total));
@@ -77,7 +83,7 @@ int PollCq(ibv_cq* cq, int count, ibv_wc* out) noexcept {
       if (!completion.ok()) [[unlikely]] {
         NoteFailure(own, completion);
       }
-      Convert(completion, out[total++]);
+      Convert(completion, sl_mask, out[total++]);
     }
     if (*found < wanted) break;
   }

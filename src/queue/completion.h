@@ -101,7 +101,7 @@ struct Completion {
   uint32_t tag_context = 0;  // likewise
   uint16_t p_key_index = 0;
   uint16_t slid = 0;
-  uint8_t sl = 0;
+  uint8_t sl = 0;  // has_grh: of which kind that header is
   uint8_t path_bits = 0;
   CompletionStatus status = CompletionStatus::kSuccess;
   CompletionOpcode opcode = CompletionOpcode::kSend;

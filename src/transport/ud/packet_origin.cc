@@ -32,4 +32,9 @@ Grh GrhOf(const PacketOrigin& origin, size_t packet_size) {
   return grh;
 }
 
+uint8_t NetworkHeaderOf(const PacketOrigin& origin) {
+  constexpr uint8_t kIpv6 = 1, kIpv4 = 2, kUdp = 8;
+  return kUdp | (origin.is_ipv4() ? kIpv4 : kIpv6);
+}
+
 }  // namespace verbena::transport

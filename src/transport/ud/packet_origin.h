@@ -29,4 +29,9 @@ using Grh = std::array<std::byte, kGrhSize>;
 // has it, the IPv4 header in the last 20 bytes, and zeros before it.
 [[nodiscard]] Grh GrhOf(const PacketOrigin& origin, size_t packet_size);
 
+// What the completion has in place of a service level, which RoCE has not: which kind of header
+// those 40 bytes are (IBA A17.4.5.1), in the code of the adapters that programs know. The low three
+// bits are 1 for IPv6 and 2 for IPv4; the fourth says that a UDP header followed.
+[[nodiscard]] uint8_t NetworkHeaderOf(const PacketOrigin& origin);
+
 }  // namespace verbena::transport

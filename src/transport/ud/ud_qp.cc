@@ -73,6 +73,7 @@ void UdQp::Receive(const wire::Packet& packet, const PacketOrigin& origin, Turn&
   queue::Completion completion = ReceiveCompletionOf(packet, static_cast<uint32_t>(size));
   completion.source_qp = queue::QpNumber(packet.Get<wire::Deth>()->source_qp.value());
   completion.flags.has_grh = true;
+  completion.sl = NetworkHeaderOf(origin);
   page_wait_.reset();  // it was about the request that ends here
   // IBA 9.9.3: a queue pair whose completions are lost goes on no more.
   if (!receive_.Finish(completion, packet.bth().solicited_event, turn)) BecomeFailed();

@@ -191,6 +191,7 @@ TEST_F(UdQpTest, ReceivesBehindTheIpv4Header) {
   EXPECT_EQ(completion.source_qp, queue::QpNumber(1));
   EXPECT_EQ(completion.immediate, queue::Immediate(42));
   EXPECT_TRUE(completion.flags.has_grh);
+  EXPECT_EQ(completion.sl, 8 | 2) << "IPv4 and UDP";
   EXPECT_TRUE(completion.flags.with_immediate);
 
   const Bytes bytes = Received(140);
@@ -212,7 +213,9 @@ TEST_F(UdQpTest, ReceivesBehindTheIpv6Header) {
   Send(Wqe(1), 0);
   PostReceive(7, 40);
   Deliver(0);
-  EXPECT_EQ(OneReceive().byte_count, 40u);
+  const queue::Completion completion = OneReceive();
+  EXPECT_EQ(completion.byte_count, 40u);
+  EXPECT_EQ(completion.sl, 8 | 1) << "IPv6 and UDP";
   const auto header = wire::Ipv6Header::Parse(Received(40));
   ASSERT_TRUE(header.has_value());
   EXPECT_EQ(header->source, origin_.source);
