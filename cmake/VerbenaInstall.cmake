@@ -41,7 +41,7 @@ endfunction()
 function(verbena_install)
   verbena_install_programs()
   verbena_install_api()
-  install(TARGETS ibverbs LIBRARY DESTINATION ${VERBENA_PRIVATE_LIBDIR})
+  install(TARGETS ibverbs verbena_files LIBRARY DESTINATION ${VERBENA_PRIVATE_LIBDIR})
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE TYPE DOC RENAME copyright)
 endfunction()
 

@@ -66,7 +66,7 @@ function(verbena_filter_threads list)
   set(${list} ${kept} PARENT_SCOPE)
 endfunction()
 
-# verbena_layer(<folder> [ON_TOP] [DEPENDS <folder>...] [LIBRARIES <target>...]
+# verbena_layer(<folder> [ON_TOP] [WITHOUT <regex>] [DEPENDS <folder>...] [LIBRARIES <target>...]
 #               [TEST_LIBRARIES <target>...] [PRECOMPILED <header>...]
 #               [TEST_PRECOMPILED <header>...])
 #
@@ -74,10 +74,11 @@ endfunction()
 # the outside LIBRARIES, and <folder>_test from the *_test.cc files, which links that layer only,
 # besides TEST_LIBRARIES. A folder that has only headers becomes an interface library. With
 # "checks" in VERBENA_PARTS the build also compiles each header alone that has no source file.
-# main.cc is left to a program. See VerbenaPrecompiled.cmake for the headers of the last two.
-# ON_TOP is for those that use the public library: what links all layers does not get it.
+# main.cc is left to a program, and what WITHOUT matches to another target of the folder. See
+# VerbenaPrecompiled.cmake for the headers of the last two. ON_TOP is for those that use the
+# public library: what links all layers does not get it.
 function(verbena_layer folder)
-  cmake_parse_arguments(PARSE_ARGV 1 layer "ON_TOP" ""
+  cmake_parse_arguments(PARSE_ARGV 1 layer "ON_TOP" "WITHOUT"
                         "DEPENDS;LIBRARIES;TEST_LIBRARIES;PRECOMPILED;TEST_PRECOMPILED")
   if(layer_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "verbena_layer(${folder}): what is ${layer_UNPARSED_ARGUMENTS}?")
@@ -88,6 +89,9 @@ function(verbena_layer folder)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  if(layer_WITHOUT)
+    list(FILTER sources EXCLUDE REGEX ${layer_WITHOUT})
+  endif()
   if(VERBENA_ONLY_THREADS)
     verbena_filter_threads(tests)
   endif()

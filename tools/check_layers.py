@@ -23,11 +23,12 @@ ALLOWED = {
     "adapter": {"base", "wire", "fabric", "queue", "memory", "managed", "transport"},
     "host": {"base", "memory", "adapter"},
     "verbs": {"base", "queue", "memory", "managed", "adapter", PUBLIC},
-    "ibverbs": {"base", PUBLIC},
+    "ibverbs": {"base", "preload", PUBLIC},
     "rdmacm": {"base", PUBLIC},
     "cache": {"base", PUBLIC},
     "iscsi": {"base", PUBLIC},
     "tools": {"base", PUBLIC},
+    "preload": set(),
 }
 
 # These may include anything, and nothing in src/ may include them, but for the unit tests beside
@@ -39,7 +40,8 @@ FIXTURES = "tests/support/"
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 LAYER_CALL = re.compile(r"\bverbena_layer\s*\(([^)]*)\)")
 LAYER_TARGET = re.compile(r"\bverbena_(" + "|".join(ALLOWED) + r")\b")
-KEYWORDS = {"DEPENDS", "LIBRARIES", "TEST_LIBRARIES", "PRECOMPILED", "TEST_PRECOMPILED"}
+KEYWORDS = {"DEPENDS", "LIBRARIES", "TEST_LIBRARIES", "PRECOMPILED", "TEST_PRECOMPILED",
+            "WITHOUT"}
 
 
 def named(layers) -> str:

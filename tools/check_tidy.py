@@ -24,6 +24,9 @@ UNTESTED: dict[str, str] = {
     "src/adapter/engine_control.cc": "the part of engine.h for control calls: engine_test.cc",
     "src/managed/thread_swap_file.cc": "one of two ways: swap_file_test.cc runs both",
     "src/managed/uring_swap_file.cc": "likewise",
+    **{f"src/preload/calls/{name}.cc": "a test that linked it would open its own files by it: "
+                                       "tests/integration/path_calls_check.cc calls each"
+       for name in ("folder", "generated_file", "name", "open", "redirected", "stat")},
     "src/tools/main.cc": "puts the commands together; tests/integration runs it",
 }
 
@@ -37,7 +40,8 @@ class Ban(NamedTuple):
 
 
 # The places that meet the outside world.
-EDGES = ("src/fabric/*", "src/memory/uffd*", "src/adapter/*", "src/tools/*", "src/ibverbs/*")
+EDGES = ("src/fabric/*", "src/memory/uffd*", "src/adapter/*", "src/tools/*", "src/ibverbs/*",
+         "src/preload/calls/*")
 
 BANS = [
     Ban(re.compile(r"\b(?:system|steady|high_resolution)_clock::now\b"

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "ibverbs/device_tree_source.h"
 #include "ibverbs/failure.h"
 #include "verbena/context.h"
 
@@ -27,9 +28,8 @@ Device MakeDevice() {
   device.transport_type = IBV_TRANSPORT_IB;
   Fill(device.name, "verbena0");
   Fill(device.dev_name, "uverbs0");
-  // Where programs look for more about a device. There is nothing; what they do then is what they
-  // do on any system that lacks the file.
-  Fill(device.dev_path, "/sys/class/infiniband_verbs/verbena-uverbs0");
+  // Where programs look for more about a device: device_tree.h.
+  Fill(device.dev_path, "/sys/class/infiniband_verbs/uverbs0");
   Fill(device.ibdev_path, "/sys/class/infiniband/verbena0");
   return device;
 }
@@ -75,6 +75,7 @@ __be64 NodeGuid() {
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
 ibv_device** ibv_get_device_list(int* count) try {
+  OfferDeviceFiles();
   auto** const list = new ibv_device* [2] {};
   list[0] = &TheDevice();
   if (count != nullptr) *count = 1;

@@ -21,4 +21,7 @@ struct Device : ibv_device {
 // stays while the process lives.
 [[nodiscard]] __be64 NodeGuid();
 
+// Who made it, and what it is called: the part of its attributes that no limit changes.
+void FillIdentity(ibv_device_attr& out);
+
 }  // namespace verbena::ibverbs

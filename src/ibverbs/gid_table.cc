@@ -44,4 +44,10 @@ GidTable::Entries GidTable::Merge(const std::vector<GidEntry>& present) {
   return entries;
 }
 
+GidTable& TheGidTable() {
+  // Never destroyed, because programs may call us while they end.
+  static GidTable& table = *new GidTable;
+  return table;
+}
+
 }  // namespace verbena::ibverbs

@@ -14,7 +14,7 @@ namespace verbena::ibverbs {
 // afresh whenever somebody asks; one that goes leaves its place empty, and one that comes takes the
 // place it had, or a new one at the end.
 //
-// Owned by a context. Thread rule: any thread.
+// There is one for all contexts of a process, as all see one port. Thread rule: any thread.
 class GidTable {
  public:
   // How many indices a queue pair can name.
@@ -43,5 +43,8 @@ class GidTable {
   Mutex mutex_;
   std::vector<Place> places_ VERBENA_GUARDED_BY(mutex_);
 };
+
+// That of the port.
+[[nodiscard]] GidTable& TheGidTable();
 
 }  // namespace verbena::ibverbs

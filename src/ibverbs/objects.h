@@ -40,7 +40,7 @@ struct Context : FrontMargin, verbs_context {
   FileDescriptor cmd_file;
   verbena::Context handle;
   Settings settings = {};
-  GidTable gids;
+  GidTable& gids = TheGidTable();
   Identities identities;       // whom events are about
   HandleTable<Pd> pds;         // what can be imported
   HandleTable<Mr> mrs;         // likewise

@@ -38,16 +38,6 @@ constexpr uint32_t kOdpRc =
 // The structure has signed numbers.
 int Limit(uint64_t limit) { return static_cast<int>(std::min<uint64_t>(limit, INT_MAX)); }
 
-void FillIdentity(ibv_device_attr& out) {
-  kVersion.copy(out.fw_ver, sizeof out.fw_ver - 1);
-  out.node_guid = NodeGuid();
-  out.sys_image_guid = NodeGuid();
-  out.vendor_id = kVendor;
-  out.vendor_part_id = kPart;
-  out.phys_port_cnt = 1;
-  out.max_pkeys = 1;
-}
-
 void FillQueues(ibv_device_attr& out, const Options& limits) {
   out.max_qp = Limit(limits.qps_max);
   out.max_qp_wr = Limit(limits.queue_depth_max);
@@ -113,6 +103,16 @@ ibv_device_attr_ex ExtendedAttributes(const Options& limits) {
 }
 
 }  // namespace
+
+void FillIdentity(ibv_device_attr& out) {
+  kVersion.copy(out.fw_ver, sizeof out.fw_ver - 1);
+  out.node_guid = NodeGuid();
+  out.sys_image_guid = NodeGuid();
+  out.vendor_id = kVendor;
+  out.vendor_part_id = kPart;
+  out.phys_port_cnt = 1;
+  out.max_pkeys = 1;
+}
 
 // A program that was compiled against other headers has a structure of another size.
 int QueryDeviceEx(ibv_context* context, const ibv_query_device_ex_input* input,

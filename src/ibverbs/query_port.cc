@@ -1,7 +1,5 @@
 // What the port is: its state, its GIDs, its partition.
 
-#include <infiniband/verbs.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -13,6 +11,7 @@
 #include "ibverbs/failure.h"
 #include "ibverbs/lid.h"
 #include "ibverbs/objects.h"
+#include "ibverbs/port_attributes.h"
 #include "ibverbs/way.h"
 
 // We define what this would call.
@@ -21,12 +20,13 @@
 namespace verbena::ibverbs {
 namespace {
 
-constexpr __be16 kDefaultPartition = 0xFFFF;  // the same in both byte orders
-
-// Of the first address, which is what programs take that ask for no other.
+// One port has paths of different MTU, and one number for all. It is that of the first address
+// whose interface is up: what programs take that ask for no other.
 ibv_mtu ActiveMtu(const std::vector<GidEntry>& present) {
   if (present.empty()) return IBV_MTU_256;
-  return static_cast<ibv_mtu>(verbena::Context::LargestMtu(present.front()));
+  const auto up = std::ranges::find_if(present, &GidEntry::up);
+  const GidEntry& entry = up != present.end() ? *up : present.front();
+  return static_cast<ibv_mtu>(verbena::Context::LargestMtu(entry));
 }
 
 void FillEthernet(ibv_port_attr& out) {
@@ -56,19 +56,19 @@ void FillLink(ibv_port_attr& out) {
   out.max_vl_num = 1;
 }
 
-ErrorOr<ibv_port_attr> Port(Context& context) {
+}  // namespace
+
+ibv_port_attr PortAttributes(const GidTable::Entries& entries, Look look) {
   constexpr uint32_t kMessageMax = 1U << 31;
-  const auto entries = context.gids.Read();
-  if (!entries) return Fail(entries.error());
-  const std::vector<GidEntry> present = GidTable::Present(*entries);
+  const std::vector<GidEntry> present = GidTable::Present(entries);
   ibv_port_attr out{};
   FillLink(out);
   out.max_mtu = IBV_MTU_4096;
   out.active_mtu = ActiveMtu(present);
-  out.gid_tbl_len = static_cast<int>(GidTable::ShownLength(*entries));
+  out.gid_tbl_len = static_cast<int>(GidTable::ShownLength(entries));
   out.max_msg_sz = kMessageMax;
   out.pkey_tbl_len = 1;
-  if (context.settings.look == Look::kRoce) {
+  if (look == Look::kRoce) {
     FillEthernet(out);
   } else {
     FillInfiniband(out, present);
@@ -76,15 +76,15 @@ ErrorOr<ibv_port_attr> Port(Context& context) {
   return out;
 }
 
-}  // namespace
-
 // A program that was compiled against other headers has a structure of another size.
 int QueryPort(ibv_context* context, uint8_t port, ibv_port_attr* attributes, size_t size) try {
   if (port != 1) return Failed("ibv_query_port", Invalid("the only port is 1"));
-  const auto all = Port(Own(context));
-  if (!all) return Failed("ibv_query_port", all.error());
+  const Context& own = Own(context);
+  const auto entries = own.gids.Read();
+  if (!entries) return Failed("ibv_query_port", entries.error());
+  const ibv_port_attr all = PortAttributes(*entries, own.settings.look);
   std::memset(attributes, 0, size);
-  std::memcpy(attributes, &*all, std::min(size, sizeof *all));
+  std::memcpy(attributes, &all, std::min(size, sizeof all));
   return 0;
 } catch (...) {
   return Thrown("ibv_query_port");

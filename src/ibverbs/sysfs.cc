@@ -1,13 +1,33 @@
 // What some programs ask rdma-core's library for though it is about the system: files that tell
-// about devices. There are none about ours.
+// about devices. Those about ours are there also where `verbena run` did not start the program.
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 
+#include "base/file_descriptor.h"
+#include "ibverbs/device_tree_source.h"
 #include "ibverbs/failure.h"
+
+namespace verbena::ibverbs {
+namespace {
+
+// How many bytes were read; -1 if there is no such file.
+ssize_t Read(const std::string& path, char* out, size_t size) {
+  if (const auto text = ReadDeviceFile(path)) {
+    const size_t length = std::min(text->size(), size);
+    std::copy_n(text->data(), length, out);
+    return static_cast<ssize_t>(length);
+  }
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  return file.is_open() ? read(file.get(), out, size) : -1;
+}
+
+}  // namespace
+}  // namespace verbena::ibverbs
 
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
@@ -17,11 +37,7 @@ const char* ibv_get_sysfs_path() { return "/sys"; }
 
 // The file's first line or so, without its end; its length, or -1.
 int ibv_read_sysfs_file(const char* directory, const char* file, char* out, size_t size) try {
-  const std::string path = std::string(directory) + "/" + file;
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return -1;
-  const ssize_t got = read(fd, out, size);
-  close(fd);
+  const ssize_t got = Read(std::string(directory) + "/" + file, out, size);
   if (got <= 0) return -1;
   auto length = static_cast<size_t>(got);
   if (out[length - 1] == '\n') {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "base/own_file.h"
 #include "tools/become.h"
 #include "tools/commands.h"
+#include "tools/device_files.h"
 
 namespace verbena::tools {
 namespace {
@@ -35,6 +37,7 @@ struct Choices {
   bool page_events = false;
   std::string memory_budget = {};
   std::string swap = {};
+  std::string device_files = {};
 };
 
 // Where the library is, seen from the program: installed, in a place where no other program finds
@@ -62,6 +65,26 @@ void SetUp(const Choices& choices) {
   if (!choices.swap.empty()) Set("VERBENA_SWAP", fs::absolute(choices.swap));
 }
 
+// The option, or else the variable.
+bool WantsDeviceFiles(const Choices& choices) {
+  const char* const variable = std::getenv("VERBENA_DEVICE_FILES");
+  const std::string choice = !choices.device_files.empty() ? choices.device_files
+                             : variable != nullptr         ? variable
+                                                           : "";
+  return choice != "off";
+}
+
+// Most programs look at no such file: one that cannot have them is started all the same.
+void ShowOrHideDeviceFiles(const Choices& choices, const fs::path& libraries) {
+  if (!WantsDeviceFiles(choices)) {
+    HideDeviceFiles();
+  } else if (const auto shown = ShowDeviceFiles(libraries); !shown) {
+    HideDeviceFiles();
+    std::cerr << "verbena: the program finds no files about the device in /sys and /dev: "
+              << shown.error().text << " (--device-files=off does without)\n";
+  }
+}
+
 Outcome Run(const fs::path& self, const Choices& choices, std::vector<std::string> program) {
   const auto folder = LibraryFolder(self);
   if (!folder) {
@@ -74,6 +97,7 @@ Outcome Run(const fs::path& self, const Choices& choices, std::vector<std::strin
   const bool has_others = before != nullptr && *before != '\0';
   Set("LD_LIBRARY_PATH", folder->string() + (has_others ? ":" + std::string(before) : ""));
   SetUp(choices);
+  ShowOrHideDeviceFiles(choices, *folder);
   return Become(std::move(program), "is it installed, and in the PATH?");
 }
 
@@ -82,11 +106,12 @@ constexpr const char* kExamples =
     "Each option is handed on as a variable of the environment, which may be set instead:\n"
     "  VERBENA_DEVICE_LOOK=roce|ib  VERBENA_TRACE=FILE  VERBENA_LOG=error|warning|info|debug\n"
     "  VERBENA_STATS=1  VERBENA_STRICT=1  VERBENA_PIN=1  VERBENA_PAGE_EVENTS=1\n"
-    "  VERBENA_MEMORY_BUDGET=SIZE  VERBENA_SWAP=DIRECTORY|FILE\n\n"
+    "  VERBENA_MEMORY_BUDGET=SIZE  VERBENA_SWAP=DIRECTORY|FILE  VERBENA_DEVICE_FILES=on|off\n\n"
     "Examples:\n"
     "  verbena run -- ibv_devinfo\n"
     "  verbena run -- ib_write_bw & verbena run -- ib_write_bw 127.0.0.1\n"
     "  verbena run --device-look=ib -- ibv_rc_pingpong\n"
+    "  verbena run -- ucx_info -d\n"
     "  verbena run --trace write.pcapng --stats -- ib_write_lat 127.0.0.1\n"
     "  verbena run --memory-budget 64M --swap /var/tmp --stats -- ib_read_bw -s 16777216 -q 16\n";
 
@@ -165,6 +190,11 @@ void AddRunCommand(Command root, const std::filesystem::path& program, Outcome& 
                   "have the system tell when the program gives up pages; it slows the program's "
                   "munmap and madvise");
   AddBudgetOptions(command, state->choices, pin);
+  command
+      .AddOption("--device-files", state->choices.device_files,
+                 "whether the program finds the device in /sys and /dev, too, as UCX and others "
+                 "look for it there; by a library in LD_PRELOAD (on)")
+      .OneOf({"on", "off"});
   command.AddRest("program", state->program, "the program and its arguments, after --");
   command.SetExamples(kExamples);
   command.SetWork([program, state, &outcome] {

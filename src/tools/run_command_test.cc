@@ -60,6 +60,61 @@ TEST_F(RunCommandTest, HandsItsOptionsOnInTheEnvironment) {
   environment("", "LD_LIBRARY_PATH=.*/lib");
 }
 
+class RunDeviceFilesTest : public RunCommandTest {
+ protected:
+  void SetUp() override {
+    RunCommandTest::SetUp();
+    const auto lib = ThisProgram("").parent_path().parent_path() / "lib";
+    if (!std::filesystem::exists(lib / "libverbena-files.so")) {
+      GTEST_SKIP() << "libverbena-files.so is not built";
+    }
+    setenv("XDG_RUNTIME_DIR", ::testing::TempDir().c_str(), 1);
+  }
+  void TearDown() override {
+    for (const char* const name :
+         {"XDG_RUNTIME_DIR", "VERBENA_DEVICE_FILES", "VERBENA_DEVICE_TREE", "LD_PRELOAD"}) {
+      unsetenv(name);
+    }
+  }
+  static constexpr const char* kGuid = "-s /sys/class/infiniband/verbena0/node_guid";
+};
+
+TEST_F(RunDeviceFilesTest, TheProgramFindsTheDeviceInSysAndDev) {
+  RunsWith("", kGuid);
+  RunsWith("", "-c /dev/infiniband/uverbs0");
+  RunsWith("--device-files on", kGuid);
+}
+
+TEST_F(RunDeviceFilesTest, UnlessItIsNotWanted) {
+  const bool has_real_one = std::filesystem::exists("/sys/class/infiniband");
+  if (has_real_one) GTEST_SKIP() << "this machine has a device of its own";
+  RunsWith("--device-files off", std::string("! ") + kGuid);
+  setenv("VERBENA_DEVICE_FILES", "off", 1);
+  RunsWith("", std::string("! ") + kGuid);
+  RunsWith("--device-files on", kGuid);
+}
+
+TEST_F(RunDeviceFilesTest, ThoseOfAnOuterRunAreHiddenAgain) {
+  setenv("VERBENA_DEVICE_TREE", "/tmp", 1);
+  EXPECT_EXIT(static_cast<void>(RunRun("run --device-files off -- printenv VERBENA_DEVICE_TREE")),
+              testing::ExitedWithCode(1), "");
+}
+
+TEST_F(RunDeviceFilesTest, IsAddedToWhatIsPreloadedAlready) {
+  const auto environment = [](const std::string& expected) {
+    EXPECT_EXIT(static_cast<void>(RunRun("run -- sh -c env>&2")), testing::ExitedWithCode(0),
+                expected);
+  };
+  environment("LD_PRELOAD=[^:]*/libverbena-files.so\n");
+  setenv("LD_PRELOAD", "libm.so.6", 1);
+  environment("LD_PRELOAD=libm.so.6:[^:]*/libverbena-files.so\n");
+}
+
+TEST_F(RunDeviceFilesTest, AProgramThatCannotHaveThemRunsAllTheSame) {
+  setenv("XDG_RUNTIME_DIR", "/proc/self", 1);  // of ours, and nobody can write to it
+  EXPECT_EXIT(static_cast<void>(RunRun("run -- sh -c exit\\ 7")), testing::ExitedWithCode(7), "");
+}
+
 TEST_F(RunCommandTest, SaysWhichProgramIsNotThere) {
   const CommandRun run = RunRun("run -- no-such-program");
   ASSERT_FALSE(run.outcome);
@@ -69,6 +124,7 @@ TEST_F(RunCommandTest, SaysWhichProgramIsNotThere) {
 TEST(RunCommandOptionsTest, RefusesWhatTheLibraryDoesNotKnow) {
   EXPECT_FALSE(RunRun("run --device-look token-ring -- true").parsed);
   EXPECT_FALSE(RunRun("run --log loud -- true").parsed);
+  EXPECT_FALSE(RunRun("run --device-files some -- true").parsed);
   EXPECT_FALSE(RunRun("run").parsed);
   EXPECT_FALSE(RunRun("run --memory-budget lots -- true").parsed);
   EXPECT_FALSE(RunRun("run --memory-budget 1000K -- true").parsed) << "too small";

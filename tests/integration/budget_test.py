@@ -12,7 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-from ordinary_user import Bench, Process
+from installed import Installed
+from ordinary_user import Process
 from pairs import SECONDS_MAX, Pair, must_succeed, run_all
 
 SKIPPED = 77
@@ -49,21 +50,18 @@ def peaks(pair: Pair) -> list[int]:
 
 
 class World:
-    """`verbena` beside the libraries, as it is installed, for a user."""
+    """`verbena` as it is installed, for a user, and a place for swap files."""
 
     def __init__(self, libraries: Path, programs: Path, ordinary: bool):
-        self.bench = Bench(libraries, ordinary=ordinary)
-        (self.bench.folder / "bin").mkdir()
-        (self.bench.folder / "lib").mkdir()
+        self.installed = Installed(libraries, programs, ordinary=ordinary)
+        self.bench = self.installed.bench
         (self.bench.folder / "swap").mkdir()
         os.chmod(self.bench.folder / "swap", 0o777)
-        shutil.copy(programs / "verbena", self.bench.folder / "bin")
-        for library in libraries.glob("libibverbs.so*"):
-            shutil.copy(library, self.bench.folder / "lib", follow_symlinks=False)
 
     def run(self, *program, budget="2M", swap: str | None = None) -> list:
-        return [self.bench.folder / "bin" / "verbena", "run", "--memory-budget", budget, "--swap",
-                self.bench.folder / "swap" if swap is None else swap, "--stats", "--", *program]
+        where = self.bench.folder / "swap" if swap is None else swap
+        return self.installed.command(
+            *program, options=("--memory-budget", budget, "--swap", where, "--stats"))
 
     def pair(self, *program) -> Pair:
         return Pair(self.bench, *self.run(*program))

@@ -47,7 +47,8 @@ def check(condition: bool, what: str) -> None:
 
 def check_files(prefix: Path, libraries: Path) -> None:
     private = libraries / "verbena"
-    for path in (prefix / "bin/verbena", private / "libibverbs.so.1", libraries / "libverbena.so",
+    for path in (prefix / "bin/verbena", private / "libibverbs.so.1",
+                 private / "libverbena-files.so", libraries / "libverbena.so",
                  prefix / "include/verbena/verbena.h", prefix / "share/man/man1/verbena.1"):
         check(path.exists(), f"{path} is missing")
     check(not list(libraries.glob("libibverbs*")), "libibverbs is where other programs find it")
@@ -61,6 +62,8 @@ def check_run(prefix: Path) -> None:
     listed = run(verbena, "run", "--", "env", env=environment)
     folder = next(line for line in listed.splitlines() if line.startswith("LD_LIBRARY_PATH="))
     check(folder.endswith("/verbena"), folder)
+    check("1: CA" in run(verbena, "run", "--", "cat", "/sys/class/infiniband/verbena0/node_type",
+                         env=environment), "no files about the device")
 
 
 def check_consumer(prefix: Path, libraries: Path, folder: Path) -> None:

@@ -1,0 +1,190 @@
+#include "ibverbs/device_tree_writer.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <string_view>
+#include <system_error>
+
+#include "base/file_descriptor.h"
+#include "base/result.h"
+#include "ibverbs/failure.h"
+
+namespace verbena::ibverbs {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Everybody reads the kernel's own, too: a program may start as one user and go on as another.
+constexpr mode_t kFileMode = 0444;
+constexpr mode_t kFolderMode = 0755;
+
+// Whether the file is there with this text.
+bool Holds(const std::string& path, std::string_view text) {
+  constexpr size_t kTextMax = 4'096;
+  std::array<char, kTextMax> found;
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!file.is_open()) return false;
+  const ssize_t length = read(file.get(), found.data(), found.size());
+  return length >= 0 && std::string_view(found.data(), static_cast<size_t>(length)) == text;
+}
+
+bool LeadsTo(const std::string& path, const std::string& target) {
+  std::error_code failed;
+  return fs::read_symlink(path, failed) == target && !failed;
+}
+
+// Writes below one root. What is new is made in a folder of its own there, and moved.
+class Writer {
+ public:
+  explicit Writer(std::string root) : root_(std::move(root)) {}
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+  ~Writer() {
+    std::error_code ignored;
+    if (!workshop_.empty()) fs::remove_all(workshop_, ignored);
+  }
+
+  ErrorOr<void> Write(const DeviceTree& tree) {
+    if (const auto ok = MakeFolders(root_); !ok) return ok;
+    for (const DeviceFile& file : tree.files) {
+      if (const auto ok = Write(file); !ok) return ok;
+    }
+    for (const DeviceLink& link : tree.links) {
+      if (const auto ok = Write(link); !ok) return ok;
+    }
+    RemoveOthers(tree);
+    return {};
+  }
+
+ private:
+  ErrorOr<void> Write(const DeviceFile& file) {
+    const std::string path = root_ + file.path;
+    if (Holds(path, file.text)) return {};
+    return Replace(path, [&](const std::string& fresh) {
+      const FileDescriptor out(
+          open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode));
+      return out.is_open() && fchmod(out.get(), kFileMode) == 0 &&
+             write(out.get(), file.text.data(), file.text.size()) ==
+                 static_cast<ssize_t>(file.text.size());
+    });
+  }
+
+  ErrorOr<void> Write(const DeviceLink& link) {
+    const std::string path = root_ + link.path;
+    if (LeadsTo(path, link.target)) return {};
+    return Replace(path, [&](const std::string& fresh) {
+      return symlink(link.target.c_str(), fresh.c_str()) == 0;
+    });
+  }
+
+  template <class Make>
+  ErrorOr<void> Replace(const std::string& path, Make make) {
+    if (const auto ok = MakeFolders(fs::path(path).parent_path()); !ok) return ok;
+    if (const auto ok = OpenWorkshop(); !ok) return ok;
+    const std::string fresh = workshop_ + "/fresh";
+    if (!make(fresh) || rename(fresh.c_str(), path.c_str()) != 0) {
+      return Fail(SystemError("cannot write " + path));
+    }
+    return {};
+  }
+
+  ErrorOr<void> OpenWorkshop() {
+    if (!workshop_.empty()) return {};
+    std::string name = root_ + "/.new-XXXXXX";
+    if (mkdtemp(name.data()) == nullptr) return Fail(SystemError("cannot write to " + root_));
+    workshop_ = name;
+    return {};
+  }
+
+  static ErrorOr<void> MakeFolders(const fs::path& path) {
+    if (mkdir(path.c_str(), kFolderMode) == 0) {
+      // Whatever the umask says.
+      return chmod(path.c_str(), kFolderMode) == 0
+                 ? ErrorOr<void>()
+                 : Fail(SystemError("cannot open " + path.string() + " to others"));
+    }
+    if (errno == EEXIST) return {};
+    if (errno != ENOENT) return Fail(SystemError("cannot make " + path.string()));
+    if (const auto ok = MakeFolders(path.parent_path()); !ok) return ok;
+    return MakeFolders(path);
+  }
+
+  // Files of addresses that are gone. Folders stay; a reader may be in one.
+  void RemoveOthers(const DeviceTree& tree) const {
+    std::set<std::string> wanted;
+    for (const DeviceFile& file : tree.files) wanted.insert(root_ + file.path);
+    for (const DeviceLink& link : tree.links) wanted.insert(root_ + link.path);
+    std::error_code failed;
+    for (auto at = fs::recursive_directory_iterator(root_, failed);
+         !failed && at != fs::recursive_directory_iterator(); at.increment(failed)) {
+      const std::string path = at->path().string();
+      if (IsWorkshop(path)) {
+        at.disable_recursion_pending();
+      } else if (!wanted.contains(path) && (at->is_symlink() || !at->is_directory())) {
+        unlink(path.c_str());
+      }
+    }
+  }
+
+  // Ours, or that of another process at this moment.
+  [[nodiscard]] bool IsWorkshop(const std::string& path) const {
+    return path.starts_with(root_ + "/.new-");
+  }
+
+  std::string root_;
+  std::string workshop_;
+};
+
+// The network namespace, which has addresses of its own.
+std::string NetworkName() {
+  struct stat found = {};
+  return "net-" + std::to_string(stat("/proc/self/ns/net", &found) == 0 ? found.st_ino : 0);
+}
+
+std::string Base() {
+  const char* const runtime = secure_getenv("XDG_RUNTIME_DIR");
+  struct stat found = {};
+  const bool usable = runtime != nullptr && runtime[0] == '/' && stat(runtime, &found) == 0 &&
+                      S_ISDIR(found.st_mode) && found.st_uid == geteuid() &&
+                      access(runtime, W_OK) == 0;
+  return usable ? std::string(runtime) + "/verbena" : "/tmp/verbena-" + std::to_string(geteuid());
+}
+
+}  // namespace
+
+ErrorOr<void> WriteTree(const DeviceTree& tree, const std::string& root) {
+  return Writer(root).Write(tree);
+}
+
+ErrorOr<std::string> SafeFolder(const std::string& path) {
+  constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
+  const bool is_new = mkdir(path.c_str(), kFolderMode) == 0;
+  if (!is_new && errno != EEXIST) return Fail(SystemError("cannot make " + path));
+  if (is_new) chmod(path.c_str(), kFolderMode);
+  // Anybody may make names in /tmp, links included.
+  struct stat found = {};
+  if (lstat(path.c_str(), &found) != 0) return Fail(SystemError("cannot look at " + path));
+  if (!S_ISDIR(found.st_mode) || found.st_uid != geteuid() || (found.st_mode & kOthersWrite) != 0) {
+    return Fail(Error{ErrorCode::kSystem, path + " is not a folder that only this user writes to; "
+                                                 "remove it, or set XDG_RUNTIME_DIR to one"});
+  }
+  std::error_code failed;
+  const auto canonical = fs::canonical(path, failed);
+  if (failed) return Fail(Error{ErrorCode::kSystem, path + ": " + failed.message()});
+  return canonical.string();
+}
+
+ErrorOr<std::string> TreeFolder(Look look) {
+  const auto base = SafeFolder(Base());
+  if (!base) return Fail(base.error());
+  return *base + "/" + NetworkName() + (look == Look::kRoce ? "-roce" : "-ib");
+}
+
+}  // namespace verbena::ibverbs

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include "ibverbs/gid_table.h"
+#include "ibverbs/settings.h"
+
+namespace verbena::ibverbs {
+
+// What the port is, for whoever asks: a call of the verbs, or a file that tells about the device.
+[[nodiscard]] ibv_port_attr PortAttributes(const GidTable::Entries& entries, Look look);
+
+// Of its only partition, in both byte orders.
+inline constexpr __be16 kDefaultPartition = 0xFFFF;
+
+}  // namespace verbena::ibverbs
