@@ -35,6 +35,11 @@ struct Qp : ibv_qp_ex {
   std::unique_ptr<WorkBuilder> builder;  // null unless made for ibv_wr_start and what follows it
   Use use_of_pd = {};
   std::atomic<uint32_t> async_events = 0;
+  // What the program set last, and what its connection has: see local_mtu.h.
+  struct {
+    PathMtu asked = {};
+    PathMtu granted = {};
+  } mtu;
 };
 
 [[nodiscard]] inline Qp& Own(ibv_qp_ex* qp) { return *static_cast<Qp*>(qp); }

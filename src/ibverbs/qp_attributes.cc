@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "ibverbs/access_flags.h"
 #include "ibverbs/failure.h"
+#include "ibverbs/local_mtu.h"
 #include "ibverbs/qp.h"
 #include "ibverbs/way.h"
 
@@ -132,9 +133,12 @@ using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C ha
 int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) try {
   Qp& own = Own(qp);
   const unsigned its_mask = WithoutOtherHalf(own, static_cast<unsigned>(mask));
-  const auto change = FromVerbs(Own(qp->context), *attributes, its_mask);
+  auto change = FromVerbs(Own(qp->context), *attributes, its_mask);
   if (!change) return Failed("ibv_modify_qp", change.error());
+  const auto asked = change->path_mtu;
+  if (asked && change->path) change->path_mtu = LocalMtu(Own(qp->context), *change->path, *asked);
   if (const auto ok = own.handle.Modify(*change); !ok) return Failed("ibv_modify_qp", ok.error());
+  if (asked) own.mtu = {.asked = *asked, .granted = *change->path_mtu};
   RefreshState(own);
   return 0;
 } catch (...) {
@@ -150,6 +154,10 @@ int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int /*mask*/,
   const auto all = ToVerbs(Own(qp->context), report->attributes);
   if (!all) return Failed("ibv_query_qp", all.error());
   *attributes = *all;
+  // The program is told what it set.
+  if (report->attributes.path_mtu == own.mtu.granted) {
+    attributes->path_mtu = static_cast<ibv_mtu>(own.mtu.asked);
+  }
   attributes->sq_draining = report->is_draining ? 1 : 0;
   attributes->cap = own.creation.cap;
   *creation = own.creation;
