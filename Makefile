@@ -27,6 +27,7 @@ bench: build-release ## what things cost, beside what they may cost; writes buil
 	@python3 tools/bench.py
 	@python3 bench/compare_peers.py
 	@python3 bench/fault_cost.py
+	@python3 bench/ucx.py
 
 format: setup ## format all C++ files
 	@python3 tools/format.py

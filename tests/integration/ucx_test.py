@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""UCX, as Debian ships it, on Verbena: nothing but UCX_TLS is set.
+
+usage: ucx_test.py LIBRARIES PROGRAMS; PROGRAMS is the folder of verbena.
+Exits with 77, which ctest counts as skipped, where there is no ucx_perftest.
+"""
+
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import networks
+from installed import Installed
+from ordinary_user import Process, free_port, is_listening
+from pairs import must_succeed, run_all
+
+SKIPPED = 77
+SECONDS_MAX = 60
+TRANSPORTS = ("rc_v", "ud_v")
+SIZES = (8, 4096, 65536, 1 << 20, 4 << 20)
+# Of each kind of operation that UCX has, as ucx_perftest calls them.
+MESSAGES = ("tag_lat", "tag_bw", "tag_sync_lat", "ucp_put_lat", "ucp_put_bw", "ucp_get",
+            "stream_lat", "stream_bw", "ucp_am_lat", "ucp_am_bw")
+ATOMICS = ("ucp_add", "ucp_fadd", "ucp_swap", "ucp_cswap")
+
+
+def batch(sizes=SIZES) -> str:
+    """Lines for ucx_perftest -b: few iterations of everything."""
+    lines = []
+    for size in sizes:
+        count = 10 if size < 1 << 20 else 2
+        lines += [f"{test}_{size} -t {test} -s {size} -n {count} -w 1" for test in MESSAGES]
+    lines += [f"{test}_8 -t {test} -s 8 -n 10 -w 1" for test in ATOMICS]
+    return "\n".join(lines) + "\n"
+
+
+def wait_listening(port: int, server: Process) -> None:
+    """Where the server is, which may be another network."""
+    end = time.monotonic() + SECONDS_MAX
+    while not is_listening(port, server.pid):
+        assert time.monotonic() < end and server.wait(0.02) is None, server.output()
+
+
+def must_have_run_all(said: str, lines: str) -> None:
+    """A line of figures for each."""
+    ran = {line.split(",")[0] for line in said.splitlines() if line.count(",") == 8}
+    missing = {line.split()[0] for line in lines.splitlines()} - ran
+    assert not missing, f"not {sorted(missing)} in\n{said}"
+
+
+def perftest(world: Installed, place: networks.Place, transport: str, host: str, lines: str,
+             *options: str) -> None:
+    port = free_port()
+    (world.folder / "batch").write_text(lines, encoding="utf-8")
+    command = place.command(*world.command("ucx_perftest", "-b", world.folder / "batch", "-v",
+                                           "-p", port, *options))
+    server = world.bench.start(command, UCX_TLS=transport)
+    client = None
+    try:
+        wait_listening(port, server)
+        client = world.bench.start([*command, host], UCX_TLS=transport)
+        said = must_succeed(client, SECONDS_MAX)
+        must_succeed(server, SECONDS_MAX)
+        assert "ERROR" not in said + server.output(), said + server.output()
+        must_have_run_all(said, lines)
+    finally:
+        for process in (server, client):
+            if process is not None:
+                process.end()
+
+
+def it_is_found(world: Installed) -> None:
+    with networks.lone_loopback() as place:
+        said = must_succeed(world.bench.start(place.command(*world.command("ucx_info", "-d"))))
+    for transport in ("rc_verbs", "ud_verbs"):
+        block = said.partition(f"Transport: {transport}")[2]
+        assert "Device: verbena0:1" in block[:200], said
+
+
+def over_ipv4(world: Installed) -> None:
+    with networks.lone_loopback() as place:
+        for transport in TRANSPORTS:
+            perftest(world, place, transport, "127.0.0.1", batch())
+
+
+def over_ipv6(world: Installed) -> None:
+    """UCX takes an IPv4 address if there is one, so there is none."""
+    if not networks.is_root():
+        return
+    with networks.lone_loopback() as place:
+        networks.run("ip", "-n", place.namespace, "addr", "del", "127.0.0.1/8", "dev", "lo")
+        for transport in TRANSPORTS:
+            perftest(world, place, transport, "::1", batch((8, 1 << 20)), "-6")
+
+
+def over_a_network_of_small_packets(world: Installed) -> None:
+    if not networks.is_root():
+        return
+    with networks.joined_namespaces(1500) as (there, here):
+        for transport in TRANSPORTS:
+            port = free_port()
+            words = ("ucx_perftest", "-t", "tag_bw", "-s", 1 << 20, "-n", 3, "-w", 1, "-p", port)
+            server = world.bench.start(there.command(*world.command(*words)), UCX_TLS=transport)
+            try:
+                wait_listening(port, server)
+                must_succeed(world.bench.start(here.command(*world.command(*words), there.ipv4),
+                                               UCX_TLS=transport), SECONDS_MAX)
+                must_succeed(server, SECONDS_MAX)
+            finally:
+                server.end()
+
+
+TESTS = (it_is_found, over_ipv4, over_ipv6, over_a_network_of_small_packets)
+
+
+def main() -> int:
+    if shutil.which("ucx_perftest") is None:
+        print("there is no ucx_perftest; it is in ucx-utils")
+        return SKIPPED
+    if not networks.is_root():
+        print("IPv6 and a network: left out, namespaces need root")
+    # Places see to it that programs run as an ordinary user.
+    with Installed(Path(sys.argv[1]), Path(sys.argv[2]), ordinary=not networks.is_root()) as world:
+        return run_all(TESTS, world)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
