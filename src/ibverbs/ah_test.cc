@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include <gtest/gtest.h>
@@ -40,6 +41,33 @@ TEST_F(AhTest, DatagramsGoThere) {
   ASSERT_TRUE(wc.has_value());
   EXPECT_EQ(wc->status, IBV_WC_SUCCESS);
   EXPECT_EQ(b.Text(kHeader, 5), "hello");
+}
+
+// IBA A17.4.5.1: in the code that programs know from other adapters, in place of a service level.
+TEST_F(AhTest, ADatagramTellsWhichKindOfHeaderItHad) {
+  const auto wc = SendOne(a, qa, a.MakeAh(), b, qb);
+  ASSERT_TRUE(wc.has_value());
+  EXPECT_NE(wc->wc_flags & IBV_WC_GRH, 0U);
+  EXPECT_EQ(wc->sl, 8 | 2) << "IPv4 and UDP";
+}
+
+// InfiniBand has service levels, and all of this is level 0.
+TEST(AhLookTest, AnInfinibandDeviceTellsAServiceLevel) {
+  setenv("VERBENA_DEVICE_LOOK", "ib", 1);
+  testing::VerbsEnd end;
+  unsetenv("VERBENA_DEVICE_LOOK");
+  ibv_qp* const qp = end.MakeQp({.type = IBV_QPT_UD});
+  end.Start(qp, 0);
+  ASSERT_EQ(end.Receive(qp, 0, 1'024), 0);
+  ibv_send_wr wr{};
+  wr.opcode = IBV_WR_SEND;
+  wr.wr.ud = {
+      .ah = end.MakeAh(), .remote_qpn = qp->qp_num, .remote_qkey = testing::VerbsEnd::kQKey};
+  ASSERT_EQ(testing::VerbsEnd::Post(qp, wr), 0);
+  const auto wc = end.Wait();
+  ASSERT_TRUE(wc.has_value());
+  EXPECT_EQ(wc->opcode, IBV_WC_RECV);
+  EXPECT_EQ(wc->sl, 0);
 }
 
 TEST_F(AhTest, AnAnswerGoesBack) {

@@ -91,7 +91,7 @@ int verbena_write_device_files(char* out, size_t size) try {
   const size_t length = std::min(text.size(), size - 1);
   std::copy_n(text.data(), length, out);
   out[length] = '\0';
-  if (!root) return EIO;
+  if (!root) return ErrnoOf(root.error());
   return length == text.size() ? 0 : ENAMETOOLONG;
 } catch (...) {
   *out = '\0';

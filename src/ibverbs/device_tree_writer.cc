@@ -47,8 +47,9 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
   ~Writer() {
-    std::error_code ignored;
-    if (!workshop_.empty()) fs::remove_all(workshop_, ignored);
+    if (workshop_.empty()) return;
+    unlink(fresh_.c_str());  // which is there only if something failed
+    rmdir(workshop_.c_str());
   }
 
   ErrorOr<void> Write(const DeviceTree& tree) {
@@ -88,8 +89,7 @@ class Writer {
   ErrorOr<void> Replace(const std::string& path, Make make) {
     if (const auto ok = MakeFolders(fs::path(path).parent_path()); !ok) return ok;
     if (const auto ok = OpenWorkshop(); !ok) return ok;
-    const std::string fresh = workshop_ + "/fresh";
-    if (!make(fresh) || rename(fresh.c_str(), path.c_str()) != 0) {
+    if (!make(fresh_) || rename(fresh_.c_str(), path.c_str()) != 0) {
       return Fail(SystemError("cannot write " + path));
     }
     return {};
@@ -98,8 +98,11 @@ class Writer {
   ErrorOr<void> OpenWorkshop() {
     if (!workshop_.empty()) return {};
     std::string name = root_ + "/.new-XXXXXX";
+    std::string fresh = name + "/fresh";
     if (mkdtemp(name.data()) == nullptr) return Fail(SystemError("cannot write to " + root_));
-    workshop_ = name;
+    fresh.replace(0, name.size(), name);
+    workshop_ = std::move(name);
+    fresh_ = std::move(fresh);
     return {};
   }
 
@@ -139,7 +142,8 @@ class Writer {
   }
 
   std::string root_;
-  std::string workshop_;
+  std::string workshop_;  // empty until it is needed
+  std::string fresh_;     // what is made in it
 };
 
 // The network namespace, which has addresses of its own.

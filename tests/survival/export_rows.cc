@@ -13,6 +13,7 @@ extern "C" {
 // Not in the header.
 int ibv_query_gid_type(ibv_context* context, uint8_t port, unsigned int index, unsigned int* type);
 int ibv_read_sysfs_file(const char* directory, const char* file, char* out, size_t size);
+int verbena_write_device_files(char* out, size_t size);
 }
 
 namespace verbena::survival {
@@ -315,6 +316,10 @@ void AddQuestions(std::vector<Row>& rows) {
                     char text[64];
                     return ByMinusOne(ibv_read_sysfs_file("/proc/sys/kernel/random/..", "ostype",
                                                           text, sizeof text));
+                  }});
+  rows.push_back({"verbena_write_device_files", kNothing, [](World&) {
+                    char folder[512];
+                    return ByNumber(verbena_write_device_files(folder, sizeof folder));
                   }});
   rows.push_back({"ibv_init_ah_from_wc", kNothing, [](World& w) {
                     ibv_wc wc{};
