@@ -36,7 +36,7 @@ ErrorOr<std::unique_ptr<fabric::UdpFabric>> OpenEndpoint(const Options& options,
   auto fabric = fabric::UdpFabric::Open(FabricOptions(options, use, n));
   if (fabric) return std::move(*fabric);
   const auto& [code, words] = fabric.error();
-  if (code == fabric::kNoEndpointLeft) return Fail(Error{ErrorCode::kLimit, words});
+  if (code == fabric::kNoEndpointLeft) return Fail(Error{ErrorCode::kLimit, words, code});
   return Fail(Error{ErrorCode::kSystem, words, code});
 }
 
