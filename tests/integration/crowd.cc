@@ -97,6 +97,16 @@ class Member {
     Start();
   }
 
+  Member(const Member&) = delete;
+  Member& operator=(const Member&) = delete;
+  // Others may still be sending, into memory that is gone then.
+  ~Member() {
+    Must(ibv_destroy_qp(qp_) == 0 && ibv_destroy_ah(ah_) == 0 && ibv_dereg_mr(mr_) == 0 &&
+             ibv_destroy_cq(cq_) == 0 && ibv_dealloc_pd(pd_) == 0 &&
+             ibv_close_device(context_) == 0,
+         "something is still in use");
+  }
+
   [[nodiscard]] uint32_t number() const { return qp_->qp_num; }
 
   void SendTo(uint32_t peer) {
@@ -275,7 +285,11 @@ int BeAll(const char* self, size_t count, uint64_t private_kib_max) {
   for (const Started& member : members) {
     int status = -1;
     waitpid(member.process, &status, 0);
-    failures += status != 0;
+    if (status == 0) continue;
+    ++failures;
+    std::fprintf(stderr, "crowd: process %d: %s %d\n", member.process,
+                 WIFSIGNALED(status) ? "signal" : "exit",
+                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
   }
   std::printf("%-22s %8s %8s %8s\n", "of each", "least", "median", "most");
   Print("resident, KiB", all, &Figures::resident_kib);
