@@ -5,6 +5,7 @@
 
 #include "adapter/addresses.h"
 #include "adapter/identification.h"
+#include "base/when_memory.h"
 #include "transport/ud/packet_origin.h"
 #include "wire/roce/packet.h"
 
@@ -76,7 +77,9 @@ void Dispatcher::Deliver(QueuePair& qp, const fabric::Datagram& datagram,
 void Dispatcher::Refuse(Drop drop, const QueuePair& qp, const fabric::Datagram& datagram) {
   Count(drop);
   const bool is_first = drop == Drop::kWrongPort && counters_.dropped_for(drop) == 1;
-  if (is_first && on_note_) on_note_(NoteOf(qp, datagram));
+  if (!is_first || !on_note_) return;
+  // For lack of memory the user is not told; the counter tells.
+  static_cast<void>(WhenMemory([&] { on_note_(NoteOf(qp, datagram)); }));
 }
 
 bool Dispatcher::IcrcIsRight(const fabric::Datagram& datagram, uint16_t port,

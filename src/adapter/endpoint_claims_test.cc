@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "adapter/qp_table.h"
+#include "base/check.h"
 #include "tests/support/adapter_world.h"
 
 namespace verbena::adapter {
@@ -79,6 +80,32 @@ TEST(EndpointClaims, AProcessTakesAnotherEndpointForMoreQueuePairs) {
   }
   EXPECT_EQ(b.adapter().Query()->port.dropped_for(Drop::kWrongPort), 0U);
   ExpectDatagrams(a, b);
+}
+
+// 500 MB of them; where all is slower, and takes more, fewer will do.
+TEST(EndpointClaims, AProcessHasAHundredThousandQueuePairs) {
+  constexpr uint32_t kQps = VERBENA_DCHECK ? 10'000 : 100'000;
+  TestNode node("127.0.0.1");
+  std::set<uint16_t> endpoints;
+  std::set<uint32_t> numbers;
+  QueuePair* first = nullptr;
+  QueuePair* last = nullptr;
+  for (uint32_t i = 0; i < kQps; ++i) {
+    last = &MakeSmallQp(node);
+    if (first == nullptr) first = last;
+    endpoints.insert(EndpointOf(last->number()).value());
+    numbers.insert(last->number().value());
+  }
+  EXPECT_EQ(numbers.size(), kQps);
+  EXPECT_EQ(endpoints.size(), (kQps + kLiveMax - 1) / kLiveMax);
+  Connect(node, *first, node, *last);
+  node.Fill(0, 4'096, 7);
+  node.Fill(8'192, 4'096, 0);
+  Post(node, *last, MakeSend(SendOpcode::kWrite, 1, node.Remote(8'192)), node.Bytes(0, 4'096));
+  const auto done = node.Wait();
+  ASSERT_TRUE(done.has_value());
+  EXPECT_EQ(done->status, queue::CompletionStatus::kSuccess);
+  EXPECT_TRUE(node.Holds(8'192, 4'096, 7));
 }
 
 TEST(EndpointClaims, TheLimitOfQueuePairsHasWords) {

@@ -77,14 +77,14 @@ bool Engine::Act() {
 
 bool Engine::Receive() {
   transport::Turn turn = MakeTurn();
-  const bool any = endpoints_.Receive([&](const fabric::UdpFabric& by,
-                                          std::span<const fabric::Datagram> datagrams)
-                                          VERBENA_NO_THREAD_SAFETY_ANALYSIS {
-    for (const fabric::Datagram& datagram : datagrams) {
-      dispatcher_.OnDatagram(datagram, by.port(), turn);
-      if (outbox_.is_crowded()) SettleOutbox();
-    }
-  });
+  const bool any = endpoints_.Receive(
+      [&](const fabric::UdpFabric& by, std::span<const fabric::Datagram> datagrams)
+          VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+            for (const fabric::Datagram& datagram : datagrams) {
+              dispatcher_.OnDatagram(datagram, by.port(), turn);
+              if (outbox_.is_crowded()) SettleOutbox();
+            }
+          });
   SettleOutbox();
   return any;
 }
