@@ -29,12 +29,19 @@ Result<ProtectionEntry*, Denial> Windows::FindForBind(Key window, const WindowBi
   if (entry == nullptr || !entry->is_live()) return Fail(Denial::kNoSuchKey);
   if (entry->type != EntryType::kWindow) return Fail(Denial::kWrongType);
   if (entry->pd != who.pd) return Fail(Denial::kWrongDomain);
-  if (entry->remote_instance != window.instance()) return Fail(Denial::kStaleInstance);
+  const bool is_stale = entry->remote_instance != window.instance();
+  if (is_stale && !binding.by_index) return Fail(Denial::kStaleInstance);
   if (entry->window_type != WindowType::kType1) {
     // IBA C10-75: a type 2 window is not bound to nothing; it is invalidated.
     if (binding.length == 0) return Fail(Denial::kOutOfRange);
     if (entry->state == EntryState::kValid && !entry->held) return Fail(Denial::kStillInUse);
     if (!binding.instance) return Fail(Denial::kSameInstance);
+    // The key that it has now has ended, and may begin anew: programs count keys as they like. It
+    // has not for a peer whose read may be repeated.
+    if (entry->held && binding.instance == entry->remote_instance) {
+      return Fail(Denial::kSameInstance);
+    }
+    return entry;
   }
   if (binding.instance == entry->remote_instance) return Fail(Denial::kSameInstance);
   return entry;

@@ -22,9 +22,12 @@ struct WindowBinding {
   Rights rights;        // remote ones
   bool zero_based = false;
   bool one_touch = false;
-  // Of the new R_Key: what the owner chooses, as he does in work requests, another than before. Of
-  // a type 1 window the table can choose, and does if there is none.
+  // Of the new R_Key: what the owner chooses, as he does in work requests. Of a type 1 window it is
+  // another than before, since the old key must end; the table chooses it if the owner does not.
   std::optional<Instance> instance = {};
+  // The window is named by the index of its key alone: an owner who holds the window as an object
+  // need not know which of the binds that he asked for came to pass.
+  bool by_index = false;
 };
 
 // Memory windows: keys that cost nothing to point at bytes of a region and to take away again (row

@@ -231,19 +231,53 @@ class Type2Test : public WindowsTest, public testing::WithParamInterface<WindowT
 
 TEST_P(Type2Test, TheOwnerChoosesTheInstance) { EXPECT_EQ(key_.instance(), Instance(200)); }
 
-TEST_P(Type2Test, IsBoundAgainOnlyAfterInvalidationAndWithAnotherInstance) {
+TEST_P(Type2Test, IsBoundAgainOnlyAfterInvalidation) {
   const WindowBinding again = Chosen(kBase + 8, 8, 3);
   ExpectBindRefused(key_, again, Denial::kStillInUse);
   EXPECT_TRUE(IsReady(Read(key_, kBase, 8)));
   ASSERT_TRUE(Succeeds(core_.windows.Invalidate(key_, me_)));
   EXPECT_TRUE(IsDenied(Read(key_, kBase, 8), Denial::kNotValid));
   EXPECT_EQ(EntryOf(region_.local).region.bound_windows, 0u);
-  ExpectBindRefused(key_, Chosen(kBase, 8), Denial::kSameInstance);
   ExpectBindRefused(key_, Binding(kBase, 8), Denial::kSameInstance);  // none is chosen
   const auto next = Bind(key_, again);
   ASSERT_TRUE(Succeeds(next));
   EXPECT_EQ(*next, Key(key_.index(), Instance(3)));
   EXPECT_TRUE(IsDenied(Read(key_, kBase + 8, 8), Denial::kStaleInstance));
+}
+
+// IBA 10.6.7.2.2 leaves the 8 bits to the consumer. Soft-RoCE had a check that they are new ones,
+// and dropped it, because programs rely on its absence.
+TEST_P(Type2Test, MayHaveTheSameKeyAgain) {
+  ASSERT_TRUE(Succeeds(core_.windows.Invalidate(key_, me_)));
+  const auto again = Bind(key_, Chosen(kBase + 8, 8));
+  ASSERT_TRUE(Succeeds(again));
+  EXPECT_EQ(*again, key_);
+  EXPECT_TRUE(IsReady(Read(key_, kBase + 8, 8)));
+  EXPECT_TRUE(IsDenied(Read(key_, kBase, 8), Denial::kOutOfRange));
+}
+
+// For a peer whose read may be repeated the key has not ended.
+TEST_P(Type2Test, MayNotHaveTheSameKeyWhileItIsHeld) {
+  ASSERT_TRUE(Succeeds(core_.windows.Invalidate(key_, me_)));
+  WindowBinding once = Chosen(kBase, 8);
+  once.one_touch = true;
+  ASSERT_TRUE(Succeeds(Bind(key_, once)));
+  core_.one_touch.Hold(key_);
+  ExpectBindRefused(key_, Chosen(kBase, 8), Denial::kSameInstance);
+  EXPECT_TRUE(Succeeds(Bind(key_, Chosen(kBase, 8, 3))));
+}
+
+// A window that is held as an object is bound whatever its key is: binds that were flushed have not
+// changed it.
+TEST_P(Type2Test, MayBeNamedByItsIndexAlone) {
+  ASSERT_TRUE(Succeeds(core_.windows.Invalidate(key_, me_)));
+  const Key never(key_.index(), Instance(77));
+  WindowBinding binding = Chosen(kBase + 8, 8, 3);
+  ExpectBindRefused(never, binding, Denial::kStaleInstance);
+  binding.by_index = true;
+  const auto bound = Bind(never, binding);
+  ASSERT_TRUE(Succeeds(bound));
+  EXPECT_EQ(*bound, Key(key_.index(), Instance(3)));
 }
 
 TEST_P(Type2Test, IsNotUnboundByLengthZero) {

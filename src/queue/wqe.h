@@ -80,6 +80,7 @@ struct WindowBind {
   uint8_t rights = 0;
   bool zero_based = false;
   bool one_touch = false;
+  bool by_index = false;  // the window is named by the index of its key alone
 
   friend bool operator==(const WindowBind&, const WindowBind&) = default;
 };

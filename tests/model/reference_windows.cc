@@ -22,13 +22,14 @@ Result<Entry*, Denial> Reference::CheckWindow(Key key, const WindowBinding& bind
   if (window == nullptr) return Fail(Denial::kNoSuchKey);
   if (window->type != EntryType::kWindow) return Fail(Denial::kWrongType);
   if (window->pd != who.pd) return Fail(Denial::kWrongDomain);
-  if (window->remote != key) return Fail(Denial::kStaleInstance);
+  if (window->remote != key && !binding.by_index) return Fail(Denial::kStaleInstance);
   if (window->window_type != WindowType::kType1) {
     if (binding.length == 0) return Fail(Denial::kOutOfRange);
     if (window->state == EntryState::kValid) return Fail(Denial::kStillInUse);
     if (!binding.instance.has_value()) return Fail(Denial::kSameInstance);
+    return window;
   }
-  if (binding.instance == key.instance()) return Fail(Denial::kSameInstance);
+  if (binding.instance == window->remote.instance()) return Fail(Denial::kSameInstance);
   return window;
 }
 

@@ -48,7 +48,9 @@ void World::BindStep() {
                                          Rights::kRemote, Rights::kNone});
   binding.zero_based = choices_.Chance(1, 3);
   binding.one_touch = choices_.Chance(1, 3);
-  const auto next = choices_.Chance(3, 4) ? key.instance().value() + 1 : choices_.Below(256);
+  binding.by_index = choices_.Chance(1, 4);
+  const auto now = key.instance().value();
+  const auto next = choices_.Chance(3, 4) ? now + choices_.Below(2) : choices_.Below(256);
   const bool table_chooses =
       window != nullptr && choices_.Chance(1, window->window_type == WindowType::kType1 ? 2 : 32);
   if (!table_chooses) binding.instance = Instance(static_cast<uint8_t>(next));

@@ -47,7 +47,7 @@ const BindRow kBindRows[] = {
        ASSERT_TRUE(bound.has_value());
        window = *bound;
      }},
-    {"SameInstance", Denial::kSameInstance, WindowType::kType2B,
+    {"SameInstance", Denial::kSameInstance, WindowType::kType1,
      [](memory::Key& window, memory::WindowBinding& binding, ErrorTest&) {
        binding.instance = window.instance();
      }},
