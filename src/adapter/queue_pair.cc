@@ -373,7 +373,7 @@ QpCounters QueuePair::counters() const {
     const auto& dropped = ud->counters();
     all.dropped_no_receive = dropped.no_receive;
     all.dropped_pages_absent = dropped.pages_absent;
-    all.dropped_refused = dropped.bad_q_key + dropped.bad_length;
+    all.dropped_refused = dropped.bad_q_key + dropped.bad_length + dropped.too_long;
   }
   return all;
 }

@@ -16,9 +16,10 @@ constexpr uint64_t kTicketsOfReceiver = uint64_t{1} << 63;
 // So that other queue pairs have their turn in between.
 constexpr int kKeptAtOnce = 64;
 
-// The fault is on this side.
+// The fault is on this side. A message that is longer than the receive request is none of it (IBA
+// 9.9.3, class D): it is dropped, and the request serves the next one.
 bool IsOurs(Cause cause) {
-  return cause == Cause(Reason::kMessageTooLong) || cause == Cause(Reason::kReceiveBufferDenied) ||
+  return cause == Cause(Reason::kReceiveBufferDenied) ||
          cause == Cause(Reason::kCompletionQueueError);
 }
 

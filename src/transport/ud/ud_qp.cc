@@ -60,8 +60,12 @@ void UdQp::Receive(const wire::Packet& packet, const PacketOrigin& origin, Turn&
     return;
   }
   const size_t size = kGrhSize + packet.payload().size();
-  // IBA 11.6.2: the program posted too little, and is told.
-  if (size > receive_.room()) return FailReceive(CompletionStatus::kLocalLengthError, turn);
+  // IBA 9.9.3, class D: a datagram that is longer than the receive request is dropped without a
+  // word, and the request serves the next one. Anybody who has the Q_Key can send such a one.
+  if (size > receive_.room()) {
+    ++counters_.too_long;
+    return;
+  }
 
   const Placement placed = Place(packet, origin, turn);
   if (const auto* const fault = std::get_if<memory::Fault>(&placed)) {

@@ -70,6 +70,7 @@ class UdQp {
     uint64_t bad_q_key = 0;
     uint64_t bad_length = 0;
     uint64_t no_receive = 0;
+    uint64_t too_long = 0;  // for the receive request
     uint64_t pages_absent = 0;
   };
   const Counters& counters() const { return counters_; }

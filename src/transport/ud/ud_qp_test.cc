@@ -320,17 +320,38 @@ TEST_F(UdQpTest, ABufferWhosePagesCannotBeHadFails) {
   EXPECT_EQ(qp_->state(), QpState::kErr);
 }
 
-TEST_F(UdQpTest, ATooShortBufferEndsTheQueuePair) {
-  Send(Wqe(1), 8);
-  Poll(send_cq_);
-  PostReceive(7, 47);
-  PostReceive(8, 48);
-  Deliver(0);
-  EXPECT_EQ(OneReceive().status, CompletionStatus::kLocalLengthError);
-  EXPECT_EQ(qp_->state(), QpState::kErr);
+// Length errors of a datagram are of class D in the table of IBA 9.9.3: the packet is dropped
+// silently. Soft-RoCE does that on a receive queue of its own (rxe_resp.c, RESPST_ERR_LENGTH:
+// "UC/UD
+// - class D"; on a shared one it completes the request in error, and the queue pair goes on).
+// Anyone who has the Q_Key may send such a datagram, and must not end the queue pair by it.
+TEST_F(UdQpTest, ADatagramThatIsLongerThanTheReceiveIsDroppedAndTheReceiveStays) {
+  Send(Wqe(1), 9);
   Send(Wqe(2), 8);
-  EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kFlushed}));
-  EXPECT_EQ(OneReceive().status, CompletionStatus::kFlushed);
+  PostReceive(7, 48);
+  for (int i = 0; i < 3; ++i) Deliver(0);
+  EXPECT_EQ(qp_->counters().too_long, 3u);
+  EXPECT_TRUE(Poll(receive_cq_).empty());
+  Deliver(1);
+  const queue::Completion received = OneReceive();
+  EXPECT_EQ(received.status, CompletionStatus::kSuccess);
+  EXPECT_EQ(received.id, queue::WrId(7));
+  EXPECT_EQ(qp_->state(), QpState::kRts);
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(UdQpTest, OnASharedQueueTheReceiveStaysToo) {
+  queue::SharedReceiveQueue shared(8, 4);
+  Begin(ReceiveSource(shared, pd_));
+  const std::vector sges = {SgeOf(kReceivePage * memory::kPage, 48)};
+  ASSERT_TRUE(shared.Post({.wqe = {.id = queue::WrId(7)}, .sges = sges}).has_value());
+  Send(Wqe(1), 9);
+  Send(Wqe(2), 8);
+  Deliver(0);
+  EXPECT_TRUE(Poll(receive_cq_).empty());
+  Deliver(1);
+  EXPECT_EQ(OneReceive().status, CompletionStatus::kSuccess);
+  EXPECT_EQ(qp_->state(), QpState::kRts);
 }
 
 TEST_F(UdQpTest, WhatWasSentBeforeAFailureIsNotFlushed) {
