@@ -97,6 +97,9 @@ struct Side {
   std::vector<uint32_t> free_local, free_exposed;  // slots; the exposed ones for the peer
   std::vector<std::unique_ptr<Loan>> loans;        // to the peer
   FaultsOracle faults;
+  // RNR NAKs that have reached it: for a receive request that was missing, and for absent pages.
+  bool was_not_ready = false;
+  bool was_faulting = false;
   RetriesOracle retries;
   ProgressOracle progress;
   std::optional<wire::Psn> next_psn;  // of its requests, as an eavesdropper knows it

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "memory/signal_guard.h"
 #include "sim/oracle/leaks.h"
+#include "transport/rc/fault_mark.h"
 #include "transport/rc/responder_checks.h"
 #include "transport/send_in_order.h"
 #include "wire/roce/aeth.h"
@@ -20,6 +21,13 @@ constexpr uint64_t kTurnsMax = 200'000;
 // Far above what all retries of all connections can take.
 constexpr Duration kEndMax = Seconds(60);
 constexpr uint64_t kChecksEvery = 64;  // turns
+
+// A foreign requester does not know what the bit means in a response.
+void HideMark(std::span<std::byte> packet) {
+  wire::Bth bth = *wire::Bth::Parse(packet);
+  bth.ack_request = false;
+  bth.Serialize(packet);
+}
 
 }  // namespace
 
@@ -247,7 +255,11 @@ void Simulator::OverhearAnswer(Side& side, const wire::Packet& packet) {
   const auto aeth = packet.Get<wire::Aeth>();
   if (!aeth || aeth->syndrome.is_ack()) return side.retries.Acknowledged(psn);
   if (aeth->syndrome.kind() != wire::Syndrome::Kind::kRnrNak) return;
+  const bool is_fault = transport::IsMarkedFault(packet.bth());
+  side.was_faulting |= is_fault;
+  side.was_not_ready |= !is_fault;
   side.retries.NotReady(psn);
+  if (is_fault && !swarm_.foreign) return;  // it costs no retry
   side.faults.NotReady(psn);
   side.faults.CheckRetries(false, findings_);
 }
@@ -303,7 +315,9 @@ void Simulator::DeliverPacket(Connection& connection, int at, const Event& event
                             transport::PsnCountOf(reth.dma_length, swarm_.path_mtu), reth);
   }
   transport::Turn turn{now_, side.node->core, side.node->outbox};
-  side.qp->OnPacket(*packet, turn);
+  std::vector<std::byte> seen = event.packet;
+  if (swarm_.foreign && packet->info().is_response) HideMark(seen);
+  side.qp->OnPacket(*wire::Packet::Parse(seen), turn);
   Transmit(connection, at);
 }
 

@@ -82,6 +82,7 @@ Swarm Swarm::Draw(uint64_t seed) {
   if (random.Chance(1, 2)) swarm.ud_queue_pairs = static_cast<uint32_t>(random.Below(4));
   swarm.one_machine = random.Chance(1, 2);
   swarm.fixed_psn = random.Chance(1, 3);
+  swarm.foreign = random.Chance(1, 4);
   return swarm;
 }
 
@@ -103,6 +104,7 @@ std::string Swarm::ToString() const {
   Line(text, "rnr_retry", rnr_retry);
   Line(text, "ack_timeout", ack_timeout);
   Line(text, "rnr_timer", rnr_timer);
+  Line(text, "foreign", foreign ? 1 : 0);
   Line(text, "shared_receives", shared_receives ? 1 : 0);
   Line(text, "dry", dry);
   Line(text, "loss", loss);

@@ -30,6 +30,7 @@ struct Swarm {
   uint32_t rnr_retry = 7;
   Duration ack_timeout = Milliseconds(4);
   Duration rnr_timer = Microseconds(100);
+  bool foreign = false;  // requesters do not know the mark of NAKs that are for absent pages
   bool shared_receives = false;
   uint32_t dry = 0;  // that a receive queue is not filled up, per turn
 

@@ -21,12 +21,22 @@ Excuses Workload::ExcusesOf(const Connection& connection) const {
   const bool slow_pages = swarm_.eviction > 0 && swarm_.page_in_max * 8 >= swarm_.ack_timeout;
   // A queue pair that ends because its bytes cannot be read any more tells its peer nothing.
   const bool may_fall_silent = swarm_.crash > 0 || connection.has_lost_memory;
-  return {.is_broken = connection.broken,
-          .may_lose =
-              !swarm_.link_is_perfect() || slow_pages || may_fall_silent || connection.is_severed,
-          .may_run_dry = swarm_.rnr_retry<7, .pages_may_fail = swarm_.page_in_failure> 0,
-          .has_lost_memory = connection.has_lost_memory,
-          .is_attacked = connection.is_attacked};
+  // Absent pages cost a peer of ours no retry, and a foreign one none while they come before the
+  // NAK would: within half of the time that it waits for an acknowledgement.
+  bool may_run_dry = false;
+  for (const auto& side : connection.sides) {
+    const bool is_foreign_and_slow =
+        swarm_.foreign && side->was_faulting &&
+        (!swarm_.link_is_perfect() || swarm_.page_in_max * 16 >= swarm_.ack_timeout);
+    may_run_dry = may_run_dry || side->was_not_ready || is_foreign_and_slow;
+  }
+  return {
+      .is_broken = connection.broken,
+      .may_lose =
+          !swarm_.link_is_perfect() || slow_pages || may_fall_silent || connection.is_severed,
+      .may_run_dry = may_run_dry && swarm_.rnr_retry<7, .pages_may_fail = swarm_.page_in_failure> 0,
+      .has_lost_memory = connection.has_lost_memory,
+      .is_attacked = connection.is_attacked};
 }
 
 void Workload::FillReceives(Side& side) {

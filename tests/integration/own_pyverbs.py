@@ -1,7 +1,9 @@
 """What rdma-core's own tests do not reach, driven through its Python bindings; run by
 own_pyverbs_test.py, with the system's Python. Two devices of one process talk to each other."""
 
+import ctypes
 import errno
+import mmap
 import os
 import time
 import unittest
@@ -56,7 +58,7 @@ class End:
         table = range(self.context.query_port(1).gid_tbl_len)
         return next(i for i in table if self.context.query_gid(1, i).gid == LOOPBACK)
 
-    def connect(self, peer, reads=4, reads_of_peer=4, qp_access=REMOTE):
+    def connect(self, peer, reads=4, reads_of_peer=4, qp_access=REMOTE, rnr_retry=7):
         index = self.gid_index()
         attributes = QPAttr(port_num=1)
         attributes.qp_access_flags = qp_access
@@ -70,7 +72,8 @@ class End:
         attributes.ah_attr = AHAttr(port_num=1, is_global=True, gr=route)
         self.qp.to_rtr(attributes)
         attributes.timeout = 14
-        attributes.retry_cnt = attributes.rnr_retry = 7
+        attributes.retry_cnt = 7
+        attributes.rnr_retry = rnr_retry
         attributes.sq_psn = 7
         attributes.max_rd_atomic = reads
         self.qp.to_rts(attributes)
@@ -387,6 +390,43 @@ class Changes(OwnTest):
         statuses = [a.wait().status for _ in range(31)]
         self.assertIn(e.IBV_WC_REM_ACCESS_ERR, statuses)
         self.assertNotEqual(statuses[-1], e.IBV_WC_SUCCESS)
+
+
+class Pages(OwnTest):
+    def test_pages_that_were_never_touched_cost_no_rnr_retries(self):
+        pages = 64
+        a, b = connected(self.end(), self.end(), rnr_retry=0)
+        area = mmap.mmap(-1, pages * mmap.PAGESIZE)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(area))
+        mr = MR(b.pd, len(area), ACCESS, address=start)
+        self.addCleanup(mr.close)
+        for page in range(pages):
+            a.post(e.IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 8, start + page * mmap.PAGESIZE, mr.rkey,
+                   compare_add=1, swap=0)
+            self.must(a)
+
+
+class SharedReceives(OwnTest):
+    def test_the_buffers_are_of_the_domain_of_the_queue(self):
+        a, b = self.end(), self.end()
+        other = PD(b.context)
+        mr = MR(other, 4096, ACCESS)
+        srq = SRQ(other, SrqInitAttr(SrqAttr(max_wr=16, max_sge=1)))
+        for thing in (other, mr, srq):
+            self.addCleanup(thing.close)
+        b.qp.close()
+        own, b.srq = b.srq, srq
+        b.qp, b.srq = b.make_qp(), own
+        self.addCleanup(b.qp.close)
+        connected(a, b)
+        for sge in (SGE(mr.buf, 8, mr.lkey), b.sge(0, 8)):
+            srq.post_recv(RecvWR(num_sge=1, sg=[sge]))
+        a.post(e.IBV_WR_SEND)
+        self.must(a)
+        self.must(b)
+        a.post(e.IBV_WR_SEND)
+        self.must(a, e.IBV_WC_REM_OP_ERR)
+        self.must(b, e.IBV_WC_LOC_PROT_ERR)
 
 
 class Imports(OwnTest):

@@ -16,6 +16,7 @@
 #include "memory/signal_guard.h"
 #include "queue/completion_queue.h"
 #include "queue/work_queue.h"
+#include "transport/rc/fault_mark.h"
 #include "transport/rc/requester.h"
 #include "wire/roce/aeth.h"
 #include "wire/roce/atomic_eth.h"
@@ -150,9 +151,9 @@ class RequesterTest : public testing::Test {
     std::array<std::byte, 64 + 4096 + 8> buffer{};
     const wire::OpcodeInfo* info = wire::FindOpcode(wire::Service::kRc, operation, position);
     ASSERT_NE(info, nullptr);
-    wire::PacketBuilder builder(buffer,
-                                {.opcode = info->opcode, .dest_qp = wire::QpNumber(17), .psn = psn},
-                                payload.size());
+    wire::Bth bth{.opcode = info->opcode, .dest_qp = wire::QpNumber(17), .psn = psn};
+    if (marks_fault_) MarkFault(bth);
+    wire::PacketBuilder builder(buffer, bth, payload.size());
     (builder.Add(headers), ...);
     const size_t header_size = builder.headers().size();
     if (!payload.empty()) std::memcpy(&buffer[header_size], payload.data(), payload.size());
@@ -163,6 +164,12 @@ class RequesterTest : public testing::Test {
     EXPECT_TRUE(requester_->IsConsistent());
     for (const PageRequest& request : outbox_->page_requests()) requests_.push_back(request);
     outbox_->Clear();
+  }
+  // A NAK that says it is for absent pages of the peer's.
+  void AnswerForPages(wire::Syndrome syndrome, Psn psn) {
+    marks_fault_ = true;
+    Answer(syndrome, psn);
+    marks_fault_ = false;
   }
   void Answer(wire::Syndrome syndrome, Psn psn) {
     Respond(wire::Operation::kAcknowledge, wire::Position::kOnly, psn, {},
@@ -215,6 +222,7 @@ class RequesterTest : public testing::Test {
   std::unique_ptr<Requester> requester_;
   std::vector<PageRequest> requests_;
   uint64_t posted_ = 0;
+  bool marks_fault_ = false;
   bool may_begin_ = true;
   Time now_;
 };

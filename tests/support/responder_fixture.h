@@ -15,6 +15,7 @@
 #include "queue/work_queue.h"
 #include "tests/support/memory_fixture.h"
 #include "tests/support/pages.h"
+#include "transport/rc/fault_mark.h"
 #include "transport/rc/responder.h"
 #include "wire/roce/aeth.h"
 #include "wire/roce/atomic_ack_eth.h"
@@ -49,6 +50,7 @@ struct Answer {
   wire::Position position{};
   uint32_t psn = 0;
   std::optional<wire::Aeth> aeth = {};
+  bool is_for_pages = false;  // says so
   std::optional<uint64_t> original = {};
   Bytes payload = {};
 
@@ -199,7 +201,7 @@ class ResponderFixture : public memory::MemoryFixture {
   }
 
   Turn MakeTurn() {
-    return {.now = Time(), .memory = core_, .outbox = outbox_, .page_service = page_service_};
+    return {.now = now_, .memory = core_, .outbox = outbox_, .page_service = page_service_};
   }
 
   // All that the responder has to send now.
@@ -225,6 +227,12 @@ class ResponderFixture : public memory::MemoryFixture {
     responder_->OnPagesReady(ticket, available, turn);
   }
 
+  void Advance(Duration by) {
+    now_ += by;
+    Turn turn = MakeTurn();
+    if (responder_->next_time() <= now_) responder_->OnTime(turn);
+  }
+
   Answer AnswerOf(const OutPacket& out) const {
     EXPECT_EQ(out.path, config_.path);
     EXPECT_EQ(out.source_qp, config_.local_qp);
@@ -245,6 +253,7 @@ class ResponderFixture : public memory::MemoryFixture {
                   .position = packet->info().position,
                   .psn = packet->bth().psn.value(),
                   .aeth = packet->Get<wire::Aeth>(),
+                  .is_for_pages = IsMarkedFault(packet->bth()),
                   .original = std::nullopt,
                   .payload = {packet->payload().begin(), packet->payload().end()}};
     if (const auto eth = packet->Get<wire::AtomicAckEth>()) answer.original = eth->original;
@@ -260,6 +269,7 @@ class ResponderFixture : public memory::MemoryFixture {
   queue::ReceiveQueue own_{{.capacity = 8, .sges_max = 4}};
   queue::CompletionQueue cq_{8};
   Outbox outbox_{16};
+  Time now_;
   Duration page_service_ = Duration::Max();  // not measured
   std::optional<Responder> responder_;
   wire::Psn psn_;  // of the next request

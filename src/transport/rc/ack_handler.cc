@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "queue/sge_cursor.h"
 #include "transport/complete.h"
+#include "transport/rc/fault_mark.h"
 #include "transport/rc/placement.h"
 #include "transport/rc/requester.h"
 #include "wire/roce/aeth.h"
@@ -47,7 +48,7 @@ void Requester::OnResponse(const wire::Packet& packet, Turn& turn) {
   switch (packet.info().operation) {
     case wire::Operation::kAcknowledge:
       if (const auto aeth = packet.Get<wire::Aeth>()) {
-        OnAcknowledge(aeth->syndrome, packet.bth().psn, turn);
+        OnAcknowledge(aeth->syndrome, packet.bth(), turn);
       }
       break;
     case wire::Operation::kReadResponse:
@@ -70,7 +71,8 @@ void Requester::OnResponse(const wire::Packet& packet, Turn& turn) {
   CompleteDone(turn);
 }
 
-void Requester::OnAcknowledge(wire::Syndrome syndrome, wire::Psn psn, Turn& turn) {
+void Requester::OnAcknowledge(wire::Syndrome syndrome, const wire::Bth& bth, Turn& turn) {
+  const wire::Psn psn = bth.psn;
   if (psn == unacked_ - 1 && syndrome.is_ack()) {
     // DESIGN D6: nothing new, and not asked for: the peer's pages are there, go on now.
     retry_.StopWaiting();
@@ -85,7 +87,9 @@ void Requester::OnAcknowledge(wire::Syndrome syndrome, wire::Psn psn, Turn& turn
     case wire::Syndrome::Kind::kRnrNak:
       ++counters_.rnr_naks;
       if (!AcknowledgeBefore(psn, turn)) return;
-      if (!retry_.TakeRnrRetry()) return FailAt(psn, CompletionStatus::kRnrRetryExceeded, turn);
+      if (!IsMarkedFault(bth) && !retry_.TakeRnrRetry()) {
+        return FailAt(psn, CompletionStatus::kRnrRetryExceeded, turn);
+      }
       GoBack(psn);
       window_.OnNotReady();
       retry_.Wait(turn.now + wire::DurationOf(syndrome.rnr_timer()));
@@ -94,7 +98,7 @@ void Requester::OnAcknowledge(wire::Syndrome syndrome, wire::Psn psn, Turn& turn
       if (!AcknowledgeBefore(psn, turn)) return;
       if (syndrome.nak_code() == wire::NakCode::kPsnSequenceError) {
         ++counters_.sequence_naks;
-        return LostFrom(psn, turn);
+        return IsMarkedFault(bth) ? DroppedForPages(psn, turn) : LostFrom(psn, turn);
       }
       return FailAt(psn, StatusOf(syndrome.nak_code()), turn);
   }
@@ -220,6 +224,14 @@ void Requester::LostFrom(wire::Psn psn, Turn& turn) {
   if (!retry_.TakeRetry()) return FailAt(psn, CompletionStatus::kRetryExceeded, turn);
   recovering_ = psn;
   window_.OnLoss();
+  GoBack(psn);
+  retry_.StartTimer(turn.now);
+}
+
+// The peer dropped what begins at `psn` while pages of its own were absent. They are there now.
+void Requester::DroppedForPages(wire::Psn psn, Turn& turn) {
+  if (sent_end_ == unacked_ || scatter_stall_.has_value()) return;
+  window_.OnNotReady();
   GoBack(psn);
   retry_.StartTimer(turn.now);
 }

@@ -15,7 +15,8 @@ CompletionStatus Bind(const queue::WindowBind& bind, const memory::Accessor& who
                                       .rights = memory::Rights::FromBits(bind.rights),
                                       .zero_based = bind.zero_based,
                                       .one_touch = bind.one_touch,
-                                      .instance = memory::Instance(bind.instance)};
+                                      .instance = memory::Instance(bind.instance),
+                                      .by_index = bind.by_index};
   const auto bound = memory.windows.Bind(memory::Key(bind.window.value()), binding, who);
   return bound.has_value() ? CompletionStatus::kSuccess : CompletionStatus::kWindowBindError;
 }

@@ -74,6 +74,7 @@ bool RcQp::TakeBack(const OutPacket& packet, bool is_loss, Turn& turn) {
 
 void RcQp::OnTime(Turn& turn) {
   if (FinishesSends(state_)) requester_.OnTime(turn);
+  if (TakesRequests(state_)) responder_.OnTime(turn);
 }
 
 bool RcQp::Run(Turn& turn) {

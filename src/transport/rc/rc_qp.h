@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
 #include "base/time.h"
@@ -67,7 +68,7 @@ class RcQp {
   void OnPacket(const wire::Packet& packet, Turn& turn);
   void OnPagesReady(FaultTicket ticket, bool available, Turn& turn);
   void OnTime(Turn& turn);
-  Time next_time() const { return requester_.next_time(); }
+  Time next_time() const { return std::min(requester_.next_time(), responder_.next_time()); }
 
   // A packet of the last Run is not sent, because memory that it names is gone (`is_loss`), or
   // because it is behind such a one of the same half. False if it must be sent all the same.

@@ -34,6 +34,8 @@ struct Weather {
   uint32_t eviction = 0;  // per packet, a page of either side
   uint32_t path_mtu = 1024;
   uint8_t depth = 4;  // reads and atomics under way
+  uint8_t rnr_retry = 7;
+  bool foreign = false;  // NAKs for absent pages are not known as such
 };
 
 // Two machines and a connection between them, with that weather on the link.
@@ -44,6 +46,7 @@ class Connection {
     scenario::RcSpec spec;
     spec.config.path_mtu = weather.path_mtu;
     spec.config.ack_timeout = Milliseconds(4);
+    spec.config.rnr_retry = weather.rnr_retry;
     spec.config.max_rd_atomic = spec.config.max_dest_rd_atomic = weather.depth;
     spec.receives.capacity = 64;
     spec.first_psn = wire::Psn(random_.Next32());
@@ -76,6 +79,11 @@ class Connection {
 
  private:
   Fate FateOf(const Passing& passing) {
+    if (weather_.foreign && !passing.is_request()) {
+      wire::Bth bth = passing.packet.bth();
+      bth.ack_request = false;
+      bth.Serialize(passing.bytes);
+    }
     if (random_.Chance(weather_.eviction, 1000)) {
       (random_.Chance(1, 2) ? a_ : b_).Evict(random_.Below(kPages));
     }
@@ -250,6 +258,30 @@ TEST(RcQpTest, FaultsAreNotRepairedByTimeouts) {
   EXPECT_GT(connection.end_a().counters().page_waits, 0u);
   EXPECT_GT(connection.end_a().counters().rnr_naks, 0u) << "at the peer";
   EXPECT_EQ(connection.net().timeouts(), 0u);
+}
+
+// Evictions all the time, and no retry to give to receivers that are not ready.
+TEST(RcQpTest, FaultsCostNoRnrRetries) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    Connection connection(seed, {.eviction = 500, .rnr_retry = 0});
+    Story(connection, 300).Run();
+    EXPECT_EQ(connection.net().timeouts(), 0u);
+  }
+}
+
+TEST_P(RcQpWeatherTest, FaultsCostNoRnrRetriesOnABadLinkEither) {
+  Connection connection(GetParam(),
+                        {.loss = 50, .duplication = 20, .eviction = 100, .rnr_retry = 0});
+  Story(connection, 100).Run();
+}
+
+// One that does not know the mark has what its own attributes give it.
+TEST(RcQpTest, AForeignPeerSurvivesPagesThatComeWithinItsBudget) {
+  for (const uint8_t rnr_retry : {uint8_t{0}, uint8_t{1}, uint8_t{6}}) {
+    Connection connection(1, {.eviction = 500, .rnr_retry = rnr_retry, .foreign = true});
+    Story(connection, 300).Run();
+    EXPECT_EQ(connection.net().timeouts(), 0u);
+  }
 }
 
 TEST(RcQpTest, AGoodLinkNeedsNoTimer) {

@@ -125,7 +125,7 @@ class Requester {
   uint32_t UnderWay(wire::Psn psn) const { return (psn - unacked_.value()).value(); }
 
   // ack_handler.cc: answers
-  void OnAcknowledge(wire::Syndrome syndrome, wire::Psn psn, Turn& turn);
+  void OnAcknowledge(wire::Syndrome syndrome, const wire::Bth& bth, Turn& turn);
   void OnReadResponse(const wire::Packet& packet, Turn& turn);
   void OnAtomicResponse(const wire::Packet& packet, Turn& turn);
   bool AcknowledgeBefore(wire::Psn psn, Turn& turn);
@@ -133,6 +133,7 @@ class Requester {
   bool Scatter(Turn& turn, queue::WqeNumber n, uint64_t offset, std::span<const std::byte> bytes,
                wire::Psn psn);
   void LostFrom(wire::Psn psn, Turn& turn);
+  void DroppedForPages(wire::Psn psn, Turn& turn);
   void GoBack(wire::Psn psn);
   void FailAt(wire::Psn psn, queue::CompletionStatus status, Turn& turn);
   void CompleteDone(Turn& turn);

@@ -89,5 +89,38 @@ TEST_F(RequesterPagesTest, MissingPagesOfAReadAskAgainForWhatWasDropped) {
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}}));
 }
 
+// The pages are the peer's own, and whether they come soon is no matter of our retries.
+TEST_F(RequesterPagesTest, AbsentPagesOfThePeerCostNoRnrRetry) {
+  Reset({.ack_timeout = Milliseconds(10), .rnr_retry = 0});
+  PostWrite(0, 10);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(PsnsOf(Pump()), Psns{100});
+    AnswerForPages(wire::Syndrome::RnrNak(wire::RnrTimer(1)), Psn(100));
+    EXPECT_EQ(PsnsOf(Pump()), Psns{}) << "the timer is obeyed";
+    Advance(wire::DurationOf(wire::RnrTimer(1)));
+  }
+  EXPECT_EQ(requester_->counters().rnr_naks, 20u);
+  EXPECT_EQ(PsnsOf(Pump()), Psns{100});
+  Ack(100);
+  EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}}));
+
+  PostWrite(0, 10);
+  Pump();
+  Answer(wire::Syndrome::RnrNak(wire::RnrTimer(1)), Psn(101));
+  EXPECT_EQ(Poll(), (All{{2, CompletionStatus::kRnrRetryExceeded}})) << "a missing receive does";
+}
+
+TEST_F(RequesterPagesTest, WhatThePeerDroppedForPagesCostsNoRetry) {
+  Reset({.ack_timeout = Milliseconds(10), .retry_count = 0});
+  PostWrite(0, 3 * kMtu);
+  EXPECT_EQ(PsnsOf(Pump()), (Psns{100, 101, 102}));
+  AnswerForPages(wire::Syndrome::Nak(wire::NakCode::kPsnSequenceError), Psn(101));
+  EXPECT_EQ(PsnsOf(Pump()), (Psns{101, 102}));
+  AnswerForPages(wire::Syndrome::Nak(wire::NakCode::kPsnSequenceError), Psn(101));
+  EXPECT_EQ(PsnsOf(Pump()), (Psns{101, 102}));
+  Ack(102);
+  EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}}));
+}
+
 }  // namespace
 }  // namespace verbena::transport

@@ -1,8 +1,10 @@
 #include "transport/rc/responder.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
+#include "transport/rc/retry_state.h"
 #include "wire/roce/atomic_eth.h"
 
 namespace verbena::transport {
@@ -12,6 +14,13 @@ using wire::Operation;
 
 // The requester of the same queue pair counts its tickets from below.
 constexpr uint64_t kTicketsOfResponder = uint64_t{1} << 63;
+
+// As long as the longest RNR timer.
+constexpr Duration kHoldMax = Milliseconds(655);
+
+// How often a packet comes again before its sender is told that pages are absent. A requester goes
+// back for reasons of its own, too: to ask again for answers that had no place.
+constexpr uint32_t kRepeatsHeld = 3;
 
 // All that a packet has beside its payload.
 constexpr size_t kHeadersMax = 64;
@@ -55,6 +64,7 @@ void Responder::Start(wire::Psn expected) {
   replies_ = std::move(replies);
   told_ = Told::kNothing;
   nak_.reset();
+  nak_held_until_ = Time::Never();
   ack_is_due_ = false;
   inbound_wait_.reset();
   kept_.Drop();
@@ -84,42 +94,98 @@ void Responder::OnRequest(const wire::Packet& packet, Turn& turn) {
 // Inlined where every packet comes by.
 [[gnu::always_inline]] inline void Responder::OnExpected(const wire::Packet& packet, Turn& turn) {
   const wire::OpcodeInfo& info = packet.info();
-  told_ = Told::kNothing;
-  nak_.reset();  // it was about this packet, which is here
-
+  if (told_ != Told::kNothing) [[unlikely]] {
+    ForgetRefusal();
+  }
   Outcome refusal = CheckOpcodeSequence(info, message_);
   if (!refusal) refusal = CheckAllowed(info, config_.remote_rights);
   if (!refusal) refusal = CheckResources(packet, turn);
   if (!refusal) refusal = CheckLength(packet, message_, config_.path_mtu);
   if (!refusal) refusal = Execute(packet, turn);
   if (refusal) return RefuseExpected(*refusal, packet, turn);
-  // If it waited for pages, they have come; how they come otherwise is nobody's concern any more.
+  // If it waited for pages, they have come; the pending page request is no longer needed.
   inbound_wait_.reset();
 }
 
 // Apart, so that a packet that is executed pays nothing for it.
 [[gnu::noinline]] void Responder::RefuseExpected(Cause cause, const wire::Packet& packet,
                                                  Turn& turn) {
-  if (cause == Cause(Reason::kPagesAbsent)) {
-    kept_.Keep(packet);
-    has_dropped_ = false;
-  }
+  if (cause == Cause(Reason::kPagesAbsent)) return RefuseForPages(packet, turn);
   Refuse(cause, expected_, msn_, turn);
 }
 
+void Responder::RefuseForPages(const wire::Packet& packet, Turn& turn) {
+  const bool ack_was_due = ack_is_due_;
+  if (inbound_wait_->repeats == 0) has_dropped_ = false;
+  kept_.Keep(packet);
+  Refuse(Reason::kPagesAbsent, expected_, msn_, turn);
+  HoldNak(ack_was_due, turn);
+}
+
+// The NAK that was decided on is not sent yet, if it is not to be. A packet that has come again and
+// again is answered: the timer of the peer is shorter than ours.
+void Responder::HoldNak(bool ack_was_due, const Turn& turn) {
+  const Time until = inbound_wait_->since + HoldTime();
+  if (turn.now >= until || inbound_wait_->repeats >= kRepeatsHeld) return;
+  nak_held_until_ = until;
+  ack_is_due_ = ack_was_due;
+}
+
+// The packet that it was about is here.
+[[gnu::noinline]] void Responder::ForgetRefusal() {
+  told_ = Told::kNothing;
+  nak_.reset();
+  nak_held_until_ = Time::Never();
+}
+
+// How long a peer is not told that pages are absent. One that allows no or few RNR retries ends the
+// connection when it is told, or soon after, and most pages come within a fraction of the time that
+// it waits for an acknowledgement anyway. What it allows is known from what our own side does: a
+// program gives both ends the same attributes. So where RNR retries have no end, or nothing is
+// known, it is told at once, which spares the network what would be dropped.
+Duration Responder::HoldTime() const {
+  const bool is_known =
+      config_.type != QpType::kXrcReceive && config_.ack_timeout != Duration::Max();
+  if (!is_known || config_.rnr_retry == RetryState::kRnrForEver) return Duration();
+  return std::min(config_.ack_timeout / 2, kHoldMax);
+}
+
+void Responder::OnTime(Turn& turn) {
+  if (turn.now < nak_held_until_) return;
+  nak_held_until_ = Time::Never();
+  nak_->syndrome = wire::Syndrome::RnrNak(PagesTimer(turn));
+  ack_is_due_ = false;  // a NAK acknowledges all before it
+}
+
 // Its pages are there.
-[[gnu::noinline]] void Responder::ExecuteKept(Turn& turn) {
+[[gnu::noinline]] void Responder::ExecuteKept(const InboundWait& waited, Turn& turn) {
   const auto packet = kept_.packet();
   CHECK(packet.has_value());
   const bool peer_is_told = !nak_.has_value();
   const bool has_dropped = has_dropped_;
+  const bool ack_was_due = ack_is_due_;
   OnExpected(*packet, turn);
+  if (told_ == Told::kPagesAbsent) {
+    // They have gone again, and it goes on waiting.
+    inbound_wait_->since = waited.since;
+    inbound_wait_->repeats = waited.repeats;
+    has_dropped_ = has_dropped;
+    nak_held_until_ = Time::Never();
+    ack_is_due_ = false;
+    if (!peer_is_told) return HoldNak(ack_was_due, turn);
+    // It comes again when its timer ends, and need not be told twice: that may cost it a retry.
+    nak_.reset();
+    ack_is_due_ = ack_was_due;
+    return;
+  }
   if (told_ != Told::kNothing || failure_) return;  // it was refused
   if (peer_is_told) {
     // It went back to this packet, and goes on behind it when it hears that it is done.
     told_ = Told::kSequenceError;
   } else if (has_dropped) {
-    return Refuse(Reason::kSequenceGap, expected_, msn_, turn);
+    Refuse(Reason::kSequenceGap, expected_, msn_, turn);
+    nak_->is_for_pages = true;
+    return;
   }
   const Operation operation = packet->info().operation;
   if (operation == Operation::kSend || operation == Operation::kWrite) ack_is_due_ = true;
@@ -164,16 +230,30 @@ void Responder::OnAhead(Turn& turn) {
 
 wire::Syndrome Responder::SyndromeOf(Cause cause, const Verdict& verdict, const Turn& turn) const {
   if (verdict.nak) return wire::Syndrome::Nak(*verdict.nak);
-  if (cause != Cause(Reason::kPagesAbsent)) return wire::Syndrome::RnrNak(config_.min_rnr_timer);
-  // A Verbena requester resumes when the pages are there; others when the timer says so.
+  const bool is_for_pages = cause == Cause(Reason::kPagesAbsent);
+  return wire::Syndrome::RnrNak(is_for_pages ? PagesTimer(turn) : config_.min_rnr_timer);
+}
+
+// A Verbena requester resumes when the pages are there; others when the timer says so, and each
+// time they find the pages still absent they have a retry less. Pages that have not come for so
+// long will take about as long again. IBA 9.7.5.2.8: no timer is shorter than the queue pair's own.
+wire::RnrTimer Responder::PagesTimer(const Turn& turn) const {
   const bool is_measured = turn.page_service != Duration::Max();
-  return wire::Syndrome::RnrNak(
-      wire::RnrTimerAtLeast(is_measured ? turn.page_service : config_.page_service_estimate));
+  const Duration service = is_measured ? turn.page_service : config_.page_service_estimate;
+  const Duration waited = turn.now - inbound_wait_->since;
+  return wire::RnrTimerAtLeast(
+      std::max({wire::DurationOf(config_.min_rnr_timer), service, waited}));
 }
 
 void Responder::Refuse(Cause cause, wire::Psn psn, wire::Msn msn, Turn& turn) {
   const Verdict verdict = VerdictOf(cause);
-  nak_ = Nak{.psn = psn, .msn = msn, .syndrome = SyndromeOf(cause, verdict, turn)};
+  // What came before may be acknowledged all the same.
+  if (verdict.is_silent) return Fail(cause, verdict, turn);
+  nak_ = Acknowledgement{.psn = psn,
+                         .msn = msn,
+                         .syndrome = SyndromeOf(cause, verdict, turn),
+                         .is_for_pages = cause == Cause(Reason::kPagesAbsent)};
+  nak_held_until_ = Time::Never();
   ack_is_due_ = false;  // a NAK acknowledges all before it
   if (verdict.effect == QpEffect::kError) {
     Fail(cause, verdict, turn);
@@ -209,13 +289,13 @@ void Responder::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
     const bool still_waits = reply != nullptr && reply->is_pending();
     if (!available && still_waits) FailReply(*reply, Reason::kPagesUnavailable, turn);
   } else if (inbound_wait_ && inbound_wait_->ticket == ticket) {
-    const Reason otherwise = inbound_wait_->otherwise;
+    const InboundWait waited = *inbound_wait_;
     inbound_wait_.reset();
     if (told_ != Told::kPagesAbsent) return;  // the packet came again, and fared otherwise
     if (available) {
-      ExecuteKept(turn);
+      ExecuteKept(waited, turn);
     } else {
-      Refuse(otherwise, expected_, msn_, turn);
+      Refuse(waited.otherwise, expected_, msn_, turn);
     }
   }
   DCHECK(IsConsistent());
@@ -223,6 +303,7 @@ void Responder::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
 
 void Responder::Flush(Turn& turn) {
   message_ = {};
+  nak_held_until_ = Time::Never();
   inbound_wait_.reset();  // what was kept is not executed any more
   kept_.Drop();
   while (const auto key = replies_.TakeHeldKey()) turn.memory.one_touch.Release(*key);

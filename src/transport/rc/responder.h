@@ -36,9 +36,11 @@ namespace verbena::transport {
 //
 // Absent pages. A send, write or atomic that meets them is answered with an RNR NAK, and kept;
 // those behind it are dropped without a word. Once the pages are there it is executed, and an
-// acknowledgement, asked for or not, says that the peer may go on behind it. The reply to a read
-// waits for its pages. Pages that are lost between translation and copy are absent pages,
-// kLossesMax times a message.
+// acknowledgement, asked for or not, says that the peer may go on behind it. The NAK is marked
+// (fault_mark.h), and its timer is neither shorter than the queue pair's own nor than the pages
+// have been waited for. Where the program allows few RNR retries the NAK is held back: most pages
+// come before it would be due. The reply to a read waits for its pages. Pages that are lost between
+// translation and copy are absent pages, kLossesMax times a message.
 //
 // Invariant: a packet is executed only when its PSN is expected_; what is refused leaves expected_
 // and the message in progress as they were, so that it can be resumed there.
@@ -71,6 +73,10 @@ class Responder {
   // Pages that were asked for in the outbox are there, or are not to be had. A ticket that is not
   // of this responder is ignored.
   void OnPagesReady(FaultTicket ticket, bool available, Turn& turn);
+
+  // To be called at next_time(), or later.
+  void OnTime(Turn& turn);
+  [[nodiscard]] Time next_time() const { return nak_held_until_; }
 
   // A packet that Pump has put into the outbox was not sent, because memory that it names is gone
   // (`is_loss`), or because it is behind such a one. The tables know; it is sent again, in order,
@@ -108,15 +114,18 @@ class Responder {
     FaultTicket ticket;
     wire::Psn first;  // of the reply
   };
-  // What a packet was refused for, if its pages are not to be had.
+  // A packet that waits for its pages.
   struct InboundWait {
     FaultTicket ticket;
-    Reason otherwise;
+    Reason otherwise;      // what it is refused for if they are not to be had
+    Time since;            // it met absent pages first
+    uint32_t repeats = 0;  // it has come again since
   };
-  struct Nak {
+  struct Acknowledgement {
     wire::Psn psn;
     wire::Msn msn;
     wire::Syndrome syndrome;
+    bool is_for_pages = false;
   };
 
   // responder.cc: the pipeline
@@ -126,10 +135,16 @@ class Responder {
   void AnswerAgain(Reply& reply, const wire::Packet& packet, Turn& turn) const;
   void Refuse(Cause cause, wire::Psn psn, wire::Msn msn, Turn& turn);
   void RefuseExpected(Cause cause, const wire::Packet& packet, Turn& turn);
+  void RefuseForPages(const wire::Packet& packet, Turn& turn);
+  void HoldNak(bool ack_was_due, const Turn& turn);
+  void ForgetRefusal();
   wire::Syndrome SyndromeOf(Cause cause, const Verdict& verdict, const Turn& turn) const;
+  wire::RnrTimer PagesTimer(const Turn& turn) const;
+  Duration HoldTime() const;
+  bool has_due_nak() const { return nak_.has_value() && nak_held_until_ == Time::Never(); }
   void Fail(Cause cause, const Verdict& verdict, Turn& turn);
   FaultTicket RequestPages(const memory::Fault& fault, Turn& turn);
-  void ExecuteKept(Turn& turn);
+  void ExecuteKept(const InboundWait& waited, Turn& turn);
 
   // responder_execute.cc: what a request does; nothing, or why it does not
   using Outcome = std::optional<Cause>;
@@ -158,7 +173,7 @@ class Responder {
   bool HoldRead(const Reply& reply, const memory::Fault& beginning, Turn& turn);
   void RefuseReply(Reply& reply, memory::Denial denial, Turn& turn);
   void FailReply(const Reply& reply, Cause cause, Turn& turn);
-  void SendAcknowledgement(wire::Psn psn, wire::Msn msn, wire::Syndrome syndrome, Turn& turn);
+  void SendAcknowledgement(const Acknowledgement& answer, Turn& turn);
   void SendAtomicReply(const Reply& reply, Turn& turn);
   memory::Accessor AccessorOf(const Reply& reply) const;
   const wire::OpcodeInfo& InfoOf(wire::Operation operation,
@@ -177,9 +192,10 @@ class Responder {
   ReplayCache replies_{0};
 
   Told told_ = Told::kNothing;
-  std::optional<Nak> nak_;   // to be sent
-  bool ack_is_due_ = false;  // of all before expected_
-  wire::Psn answered_;       // the last packet that any answer has covered
+  std::optional<Acknowledgement> nak_;   // to be sent...
+  Time nak_held_until_ = Time::Never();  // ...but not before this
+  bool ack_is_due_ = false;              // of all before expected_
+  wire::Psn answered_;                   // the last packet that any answer has covered
   std::optional<InboundWait> inbound_wait_;
   KeptPacket kept_;           // the one that waits, while told_ is kPagesAbsent
   bool has_dropped_ = false;  // packets behind it

@@ -93,7 +93,7 @@ Responder::Outcome Responder::ExecuteSend(const wire::Packet& packet, Turn& turn
     if (const auto ieth = packet.Get<wire::Ieth>()) {
       const auto invalidated =
           turn.memory.Invalidate(memory::Key(ieth->r_key.value()), memory::Origin::kRemote, who_);
-      if (!invalidated) return invalidated.error();
+      if (!invalidated) return Reason::kInvalidateDenied;
     }
     const auto byte_count = static_cast<uint32_t>(receive_.filled());
     if (const auto no = CompleteReceive(packet, byte_count, turn)) return no;
@@ -203,7 +203,12 @@ Responder::Outcome Responder::WaitForPages(const memory::Fault& fault, Reason ot
                                            Turn& turn) {
   if (fault.is_loss && losses_++ == kLossesMax) return otherwise;
   if (otherwise == Reason::kReceiveBufferDenied) had_receive_fault_ = true;
-  if (!inbound_wait_) inbound_wait_ = {RequestPages(fault, turn), otherwise};
+  if (inbound_wait_) {
+    ++inbound_wait_->repeats;
+  } else {
+    inbound_wait_ = {
+        .ticket = RequestPages(fault, turn), .otherwise = otherwise, .since = turn.now};
+  }
   return Reason::kPagesAbsent;
 }
 

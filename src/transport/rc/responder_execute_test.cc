@@ -137,10 +137,60 @@ TEST_F(ResponderExecuteTest, SendWithInvalidateEndsTheKey) {
   EXPECT_TRUE(completions.at(0).flags.with_invalidate);
   EXPECT_EQ(completions[0].invalidated, queue::KeyValue(window->value()));
   EXPECT_TRUE(OneAnswer().IsAck(kStart));
+}
 
-  Deliver(send);  // it is dead already
-  EXPECT_TRUE(OneAnswer().IsNak(PsnAt(1), NakCode::kRemoteAccessError));
-  EXPECT_EQ(Completions().at(0).status, CompletionStatus::kLocalProtectionError);
+// IBA 9.9.3, class J, as the tests of google/rdma-unit-test quote it: "When a send with invalidate
+// failed, the responder should not send out a NAK code, see IB spec 9.9.6.3 responder error
+// behavior (class J error)"; the status is that of a memory management operation. (Soft-RoCE sends
+// no NAK either. It completes the request with "remote invalid request", and acknowledges the
+// send.)
+TEST_F(ResponderExecuteTest, AnInvalidateThatFailsEndsTheQueuePairWithoutAnAnswer) {
+  PostReceive(1);
+  PostReceive(2);
+  Deliver({.payload = Pattern(4)});
+  Deliver({.companion = Companion::kInvalidate, .invalidate = region_.remote.value()});
+  EXPECT_TRUE(OneAnswer().IsAck(kStart)) << "what came before it";
+  EXPECT_FALSE(responder_->owes_answers());
+  const auto completions = Completions();
+  ASSERT_EQ(completions.size(), 2u);
+  EXPECT_EQ(completions[0].status, CompletionStatus::kSuccess);
+  EXPECT_EQ(completions[1].status, CompletionStatus::kWindowBindError);
+  EXPECT_EQ(responder_->failure()->cause, Cause(Reason::kInvalidateDenied));
+  EXPECT_TRUE(events_.empty()) << "the completion tells it";
+}
+
+// IBA 11.6.2: "Local Access Error: a protection error occurred on a local data buffer during the
+// processing of an RDMA Write with Immediate Data operation sent from the remote node". In one
+// packet the receive request is taken before the key is looked at; Soft-RoCE does the same.
+TEST_F(ResponderExecuteTest, AnImmediateWithAWrongKeyUsesUpItsReceive) {
+  PostReceive(1);
+  wire::Reth reth = RethOf(0, 8);
+  reth.r_key = wire::RKey(0xDEADBEEF);
+  Deliver({.operation = Operation::kWrite,
+           .companion = Companion::kImmediate,
+           .payload = Pattern(8),
+           .reth = reth});
+  EXPECT_TRUE(OneAnswer().IsNak(kStart, NakCode::kRemoteAccessError));
+  EXPECT_EQ(Completions().at(0).status, CompletionStatus::kLocalAccessError);
+  EXPECT_TRUE(events_.empty()) << "IBA C9-222.1: no event where a completion tells";
+}
+
+// In several packets the first is refused, which has no part in a receive request: an event tells,
+// and the request is flushed with the others.
+TEST_F(ResponderExecuteTest, AnImmediateWithAWrongKeyInManyPacketsUsesUpNone) {
+  PostReceive(1);
+  wire::Reth reth = RethOf(0, 2 * kMtu);
+  reth.r_key = wire::RKey(0xDEADBEEF);
+  Deliver({.operation = Operation::kWrite,
+           .position = Position::kFirst,
+           .payload = Pattern(kMtu),
+           .reth = reth});
+  EXPECT_TRUE(OneAnswer().IsNak(kStart, NakCode::kRemoteAccessError));
+  EXPECT_TRUE(Completions().empty());
+  EXPECT_EQ(events_, std::vector{AsyncEventType::kQpAccessError});
+  Turn turn = MakeTurn();
+  responder_->Flush(turn);
+  EXPECT_EQ(Completions().at(0).status, CompletionStatus::kFlushed);
 }
 
 TEST_F(ResponderExecuteTest, AWriteOfNoBytesNeedsNoKey) {

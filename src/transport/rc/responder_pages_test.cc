@@ -149,5 +149,136 @@ TEST_F(ResponderPagesTest, ADuplicateBeforeAHeldReadIsAnsweredMeanwhile) {
   EXPECT_FALSE(responder_->owes_answers());
 }
 
+// IBA 9.7.5.2.8: the queue pair's own timer is the least that a peer is asked to wait.
+TEST_F(ResponderPagesTest, NoRnrTimerIsShorterThanTheQueuePairsOwn) {
+  page_service_ = Microseconds(40);
+  TakePagesAway(0, 1);
+  Deliver(WriteOnly(0, Pattern(8)));
+  EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, kNotReadyTimer));
+  page_service_ = Milliseconds(5);
+  Deliver(WriteOnly(0, Pattern(8)), Psn(kStart));
+  EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, wire::RnrTimerAtLeast(Milliseconds(5))));
+}
+
+// So that a peer with few retries to give survives a page that takes long.
+TEST_F(ResponderPagesTest, ThePeerIsAskedToWaitAsLongAsThePagesHaveTaken) {
+  page_service_ = Microseconds(40);
+  TakePagesAway(0, 1);
+  Deliver(WriteOnly(0, Pattern(8)));
+  Answers();
+  Advance(Milliseconds(20));
+  Deliver(WriteOnly(0, Pattern(8)), Psn(kStart));
+  EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, wire::RnrTimerAtLeast(Milliseconds(20))));
+  Advance(Seconds(2));
+  Deliver(WriteOnly(0, Pattern(8)), Psn(kStart));
+  EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, wire::RnrTimer(0))) << "the longest that there is";
+
+  BringPages(0, 1);
+  PagesReady(requests_.at(0).ticket);
+  Answers();
+  TakePagesAway(0, 1);
+  Deliver(WriteOnly(0, Pattern(8)));
+  EXPECT_TRUE(OneAnswer().IsRnrNak(PsnAt(1), kNotReadyTimer)) << "another packet begins anew";
+}
+
+TEST_F(ResponderPagesTest, ANakSaysWhetherItIsForPages) {
+  Deliver({.payload = Pattern(8)});
+  const Answer no_receive = OneAnswer();
+  EXPECT_TRUE(no_receive.IsRnrNak(kStart, kNotReadyTimer));
+  EXPECT_FALSE(no_receive.is_for_pages);
+  PostReceive(1);
+  TakePagesAway(2, 1);
+  Deliver({.payload = Pattern(8)}, Psn(kStart));
+  EXPECT_TRUE(OneAnswer().is_for_pages);
+}
+
+// A peer that allows few RNR retries is not told before half of its acknowledgement timer is over.
+class HeldNakTest : public ResponderReadFixture {
+ protected:
+  HeldNakTest() {
+    config_.rnr_retry = 0;
+    config_.ack_timeout = Milliseconds(10);
+    Begin();
+    TakePagesAway(0, 1);
+  }
+};
+
+TEST_F(HeldNakTest, PagesThatComeSoonCostNoNak) {
+  Deliver(WriteOnly(kPage, Pattern(8)));
+  Deliver(WriteOnly(0, Pattern(8)));
+  EXPECT_TRUE(OneAnswer().IsAck(kStart)) << "what came before is acknowledged";
+  EXPECT_FALSE(responder_->wants_turn());
+  EXPECT_EQ(responder_->next_time(), now_ + Milliseconds(5));
+  Advance(Milliseconds(4));
+  EXPECT_TRUE(Answers().empty());
+  BringPages(0, 1);
+  PagesReady(requests_.at(0).ticket);
+  EXPECT_TRUE(OneAnswer().IsAck(PsnAt(1)));
+  EXPECT_EQ(responder_->next_time(), Time::Never());
+}
+
+TEST_F(HeldNakTest, WhatWasDroppedMeanwhileIsAskedForAtNoCost) {
+  Deliver(WriteOnly(0, Pattern(8)));
+  Deliver(WriteOnly(kPage, Pattern(8)));
+  EXPECT_TRUE(Answers().empty());
+  BringPages(0, 1);
+  PagesReady(requests_.at(0).ticket);
+  const Answer answer = OneAnswer();
+  EXPECT_TRUE(answer.IsNak(PsnAt(1), NakCode::kPsnSequenceError));
+  EXPECT_TRUE(answer.is_for_pages);
+}
+
+TEST_F(HeldNakTest, PagesThatAreSlowerCostOne) {
+  Deliver(WriteOnly(0, Pattern(8)));
+  EXPECT_TRUE(Answers().empty());
+  Advance(Milliseconds(5));
+  const Answer answer = OneAnswer();
+  EXPECT_TRUE(answer.IsRnrNak(kStart, wire::RnrTimerAtLeast(Milliseconds(5))));
+  EXPECT_TRUE(answer.is_for_pages);
+  EXPECT_EQ(responder_->next_time(), Time::Never());
+  BringPages(0, 1);
+  PagesReady(requests_.at(0).ticket);
+  EXPECT_TRUE(OneAnswer().IsAck(kStart));
+}
+
+// Its sender waits for less long than we think.
+TEST_F(HeldNakTest, APacketThatComesAgainAndAgainIsAnswered) {
+  Deliver(WriteOnly(0, Pattern(8)));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(Answers().empty());
+    Advance(Milliseconds(1));
+    Deliver(WriteOnly(0, Pattern(8)), Psn(kStart));
+  }
+  EXPECT_TRUE(OneAnswer().is_for_pages);
+}
+
+TEST_F(HeldNakTest, AMissingReceiveIsToldAtOnce) {
+  Deliver({.payload = Pattern(8)});
+  EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, kNotReadyTimer));
+}
+
+TEST_F(HeldNakTest, SoIsAFaultWhereNothingIsKnownOrRetriesHaveNoEnd) {
+  for (const bool is_known : {true, false}) {
+    config_.rnr_retry = is_known ? 7 : 0;
+    config_.ack_timeout = is_known ? Milliseconds(10) : Duration::Max();
+    Begin();
+    Deliver(WriteOnly(0, Pattern(8)));
+    EXPECT_TRUE(OneAnswer().is_for_pages);
+  }
+}
+
+// Its pages came, and went again before the packet was executed.
+TEST_F(HeldNakTest, OneThatWasToldIsNotToldTwice) {
+  Deliver(WriteOnly(0, Pattern(8)));
+  Advance(Milliseconds(5));
+  EXPECT_TRUE(OneAnswer().is_for_pages);
+  PagesReady(requests_.at(0).ticket);
+  EXPECT_TRUE(Answers().empty());
+  ASSERT_EQ(requests_.size(), 2u);
+  BringPages(0, 1);
+  PagesReady(requests_[1].ticket);
+  EXPECT_TRUE(OneAnswer().IsAck(kStart));
+}
+
 }  // namespace
 }  // namespace verbena::transport

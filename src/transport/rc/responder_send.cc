@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "transport/rc/fault_mark.h"
 #include "transport/rc/responder.h"
 #include "wire/roce/aeth.h"
 #include "wire/roce/atomic_ack_eth.h"
@@ -30,7 +31,7 @@ void Responder::Pump(Turn& turn) {
 
 bool Responder::wants_turn() const {
   if (const Reply* const reply = replies_.FirstPending()) return !IsHeld(*reply);
-  return nak_.has_value() || ack_is_due_;
+  return has_due_nak() || ack_is_due_;
 }
 
 bool Responder::owes_answers() const {
@@ -46,13 +47,16 @@ bool Responder::SendNext(Turn& turn) {
   if (Reply* const reply = replies_.FirstPending()) {
     return !IsHeld(*reply) && SendReply(*reply, turn);
   }
-  if (nak_) {
-    SendAcknowledgement(nak_->psn, nak_->msn, nak_->syndrome, turn);
+  if (has_due_nak()) {
+    SendAcknowledgement(*nak_, turn);
     nak_.reset();
     return true;
   }
   if (!ack_is_due_) return false;
-  SendAcknowledgement(expected_ - 1, msn_, wire::Syndrome::Ack(receive_.source().credits()), turn);
+  SendAcknowledgement({.psn = expected_ - 1,
+                       .msn = msn_,
+                       .syndrome = wire::Syndrome::Ack(receive_.source().credits())},
+                      turn);
   ack_is_due_ = false;
   return true;
 }
@@ -115,8 +119,10 @@ bool Responder::HoldRead(const Reply& reply, const memory::Fault& beginning, Tur
   reply_wait_ = ReplyWait{.ticket = RequestPages(fault != nullptr ? *fault : beginning, turn),
                           .first = reply.first};
   if (IsBefore(answered_, reply.first - 1)) {
-    SendAcknowledgement(reply.first - 1, reply.msn - 1,
-                        wire::Syndrome::Ack(receive_.source().credits()), turn);
+    SendAcknowledgement({.psn = reply.first - 1,
+                         .msn = reply.msn - 1,
+                         .syndrome = wire::Syndrome::Ack(receive_.source().credits())},
+                        turn);
   }
   return false;
 }
@@ -135,8 +141,9 @@ void Responder::RefuseReply(Reply& reply, memory::Denial denial, Turn& turn) {
 // is in progress has no part in it, and is flushed with the others.
 void Responder::FailReply(const Reply& reply, Cause cause, Turn& turn) {
   const Verdict verdict = VerdictOf(cause);
-  nak_ = Nak{
+  nak_ = Acknowledgement{
       .psn = reply.next_psn(), .msn = reply.msn - 1, .syndrome = SyndromeOf(cause, verdict, turn)};
+  nak_held_until_ = Time::Never();
   ack_is_due_ = false;
   replies_.DropPending();
   reply_wait_.reset();
@@ -173,11 +180,12 @@ const wire::OpcodeInfo& Responder::InfoOf(Operation operation, Position position
   return *info;
 }
 
-void Responder::SendAcknowledgement(wire::Psn psn, wire::Msn msn, wire::Syndrome syndrome,
-                                    Turn& turn) {
-  OutPacket& packet = AddPacket(psn, turn);
-  wire::PacketBuilder builder(packet.header, BthOf(InfoOf(Operation::kAcknowledge), psn), 0);
-  builder.Add(wire::Aeth{.syndrome = syndrome, .msn = msn});
+void Responder::SendAcknowledgement(const Acknowledgement& answer, Turn& turn) {
+  OutPacket& packet = AddPacket(answer.psn, turn);
+  wire::Bth bth = BthOf(InfoOf(Operation::kAcknowledge), answer.psn);
+  if (answer.is_for_pages) MarkFault(bth);
+  wire::PacketBuilder builder(packet.header, bth, 0);
+  builder.Add(wire::Aeth{.syndrome = answer.syndrome, .msn = answer.msn});
   packet.header_size = builder.headers().size();
 }
 

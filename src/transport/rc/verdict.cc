@@ -13,7 +13,11 @@ constexpr Verdict kTryAgain = {.nak = NakCode::kPsnSequenceError};
 constexpr Verdict kTryLater = {.nak = std::nullopt};
 
 constexpr Verdict Fatal(NakCode nak, CompletionStatus receive_status, AsyncEventType event) {
-  return {.nak = nak, .receive_status = receive_status, .effect = QpEffect::kError, .event = event};
+  return {.nak = nak,
+          .is_silent = false,
+          .receive_status = receive_status,
+          .effect = QpEffect::kError,
+          .event = event};
 }
 
 constexpr Verdict kInvalidRequest =
@@ -21,10 +25,19 @@ constexpr Verdict kInvalidRequest =
           AsyncEventType::kQpRequestError);
 constexpr Verdict kTooLong = Fatal(NakCode::kInvalidRequest, CompletionStatus::kLocalLengthError,
                                    AsyncEventType::kQpRequestError);
-// A receive request that is in progress then is one whose buffers or key had to serve the message.
+// A receive request that is in progress then is one of a write with immediate. IBA 11.6.2 has a
+// status for it: "Local Access Error: a protection error occurred on a local data buffer during the
+// processing of an RDMA Write with Immediate Data operation sent from the remote node".
 constexpr Verdict kAccessError =
-    Fatal(NakCode::kRemoteAccessError, CompletionStatus::kLocalProtectionError,
+    Fatal(NakCode::kRemoteAccessError, CompletionStatus::kLocalAccessError,
           AsyncEventType::kQpAccessError);
+// IBA 9.9.3, class J: the bytes of the send are in place, and what failed is a memory management
+// operation of our own. The receive request tells; the peer gets no answer.
+constexpr Verdict kInvalidateError = {.nak = std::nullopt,
+                                      .is_silent = true,
+                                      .receive_status = CompletionStatus::kWindowBindError,
+                                      .effect = QpEffect::kError,
+                                      .event = AsyncEventType::kQpAccessError};
 constexpr Verdict kBadReceive =
     Fatal(NakCode::kRemoteOperationalError, CompletionStatus::kLocalProtectionError,
           AsyncEventType::kQpAccessError);
@@ -53,6 +66,8 @@ Verdict RowOf(Reason reason) {
     case Reason::kNoPersistence:
     case Reason::kPagesUnavailable:
       return kAccessError;
+    case Reason::kInvalidateDenied:
+      return kInvalidateError;
     case Reason::kReceiveBufferDenied:
       return kBadReceive;
     case Reason::kCompletionQueueError:
@@ -129,6 +144,8 @@ const char* NameOf(Reason reason) {
       return "the region offers no persistence";
     case Reason::kPagesUnavailable:
       return "the pages cannot be had";
+    case Reason::kInvalidateDenied:
+      return "the key may not be invalidated by the peer";
     case Reason::kReceiveBufferDenied:
       return "the receive request's memory is denied";
     case Reason::kCompletionQueueError:

@@ -29,6 +29,7 @@ enum class Reason : uint8_t {
   // The request is proper, and the peer may not.
   kNoPersistence,     // no region here can promise it
   kPagesUnavailable,  // the pages of a request cannot be had
+  kInvalidateDenied,  // the key that a send was to end is not the peer's to end, or not there
   // The fault is on this side.
   kReceiveBufferDenied,   // the list of the receive request names memory that is not to be had
   kCompletionQueueError,  // the completion had no room
@@ -37,8 +38,8 @@ inline constexpr size_t kReasonCount = static_cast<size_t>(Reason::kCompletionQu
 
 const char* NameOf(Reason reason);
 
-// A reason of the transport's, or a denial of the tables: of the message's remote key, or of its
-// invalidation. One byte, because every step of every packet may answer with one.
+// A reason of the transport's, or a denial of the tables: of the message's remote key. One byte,
+// because every step of every packet may answer with one.
 class Cause {
  public:
   // NOLINTBEGIN(google-explicit-constructor): either is a cause as it is.
@@ -67,7 +68,8 @@ enum class QpEffect : uint8_t { kNone, kError };
 
 // What follows from a refusal. (IBA 9.9.3)
 struct Verdict {
-  std::optional<wire::NakCode> nak;  // none: an RNR NAK
+  std::optional<wire::NakCode> nak;  // none: an RNR NAK...
+  bool is_silent = false;            // ...or no answer at all
   // Of the receive request in progress, if there is one. Success: it stays in progress.
   queue::CompletionStatus receive_status = queue::CompletionStatus::kSuccess;
   QpEffect effect = QpEffect::kNone;

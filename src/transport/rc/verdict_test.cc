@@ -45,8 +45,18 @@ TEST(VerdictTest, EveryDenialIsAnAccessErrorButMisalignment) {
     EXPECT_EQ(verdict.nak, expected) << NameOf(denial);
     EXPECT_EQ(verdict.effect, QpEffect::kError) << NameOf(denial);
   }
+  EXPECT_EQ(VerdictOf(Denial::kNoRight).receive_status, CompletionStatus::kLocalAccessError);
   EXPECT_EQ(VerdictOf(Reason::kNoPersistence), VerdictOf(Denial::kNoRight));
   EXPECT_EQ(VerdictOf(Reason::kPagesUnavailable), VerdictOf(Denial::kNoRight));
+}
+
+TEST(VerdictTest, AnInvalidateThatFailsIsNotAnswered) {
+  EXPECT_EQ(VerdictOf(Reason::kInvalidateDenied),
+            (Verdict{.nak = std::nullopt,
+                     .is_silent = true,
+                     .receive_status = CompletionStatus::kWindowBindError,
+                     .effect = QpEffect::kError,
+                     .event = AsyncEventType::kQpAccessError}));
 }
 
 TEST(VerdictTest, TroubleOfOurOwnIsAnOperationalError) {
@@ -60,14 +70,14 @@ TEST(VerdictTest, TroubleOfOurOwnIsAnOperationalError) {
                      .event = AsyncEventType::kQpFatal}));
 }
 
-// Whoever ends the connection tells both sides why.
+// Whoever ends the connection tells both sides why, unless the specification has it keep silent.
 TEST(VerdictTest, AnErrorHasANakAStatusAndAnEvent) {
   for (size_t i = 0; i < kReasonCount; ++i) {
     const Verdict verdict = VerdictOf(static_cast<Reason>(i));
     const bool is_fatal = verdict.effect == QpEffect::kError;
     EXPECT_EQ(verdict.receive_status != CompletionStatus::kSuccess, is_fatal);
     EXPECT_EQ(verdict.event.has_value(), is_fatal);
-    EXPECT_TRUE(verdict.nak.has_value() || !is_fatal);
+    EXPECT_TRUE(verdict.nak.has_value() || verdict.is_silent || !is_fatal);
   }
 }
 
