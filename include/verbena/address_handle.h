@@ -18,8 +18,11 @@ struct AddressHandleObject;
 // A way that datagrams go. Datagrams that are posted when it ends may be lost.
 class AddressHandle : public Handle<verbs::AddressHandleObject> {
  public:
+  // Datagrams are no longer than the way takes, and than `port_mtu`; others end with a local length
+  // error.
   [[nodiscard]] static ErrorOr<AddressHandle> Create(const ProtectionDomain& domain,
-                                                     const AddressVector& way);
+                                                     const AddressVector& way,
+                                                     PathMtu port_mtu = PathMtu::k4096);
   AddressHandle() = default;
 
   [[nodiscard]] ErrorOr<void> Destroy();

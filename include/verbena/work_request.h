@@ -145,10 +145,12 @@ struct Flush {
 };
 
 // Points a window at bytes of a region. `r_key` is the window's key from then on: its index, and an
-// instance that the program chooses, such as NextKey(window). No bytes unbind a type 1 window.
+// instance that the program chooses, such as NextKey(window). Of a type 2 window it may be the one
+// that it has. No bytes unbind a type 1 window.
 struct Bind {
   WrId id = {};
-  Key window = {};  // its key now
+  Key window = {};        // its key now...
+  bool by_index = false;  // ...or any that it has had
   Key r_key = {};
   Key region = {};  // L_Key of one that allows windows
   uint64_t start = 0;

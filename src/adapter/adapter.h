@@ -159,8 +159,10 @@ class Adapter {
   [[nodiscard]] ErrorOr<void> Modify(QueuePair& qp, const QpChange& change);
   [[nodiscard]] ErrorOr<QpReport> Query(QueuePair& qp);
 
-  [[nodiscard]] ErrorOr<queue::AddressHandleId> CreateAddressHandle(memory::PdId pd,
-                                                                    const AddressVector& wanted);
+  // `port_mtu`: no datagram is longer, even where the way would take it.
+  [[nodiscard]] ErrorOr<queue::AddressHandleId> CreateAddressHandle(
+      memory::PdId pd, const AddressVector& wanted,
+      transport::PathMtu port_mtu = transport::PathMtu::k4096);
   [[nodiscard]] ErrorOr<void> DestroyAddressHandle(queue::AddressHandleId handle);
 
   [[nodiscard]] ErrorOr<void> AttachMulticast(QueuePair& qp, const wire::IpAddress& gid);

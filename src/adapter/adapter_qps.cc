@@ -201,10 +201,11 @@ ErrorOr<QpReport> Adapter::Query(QueuePair& qp) {
 }
 
 ErrorOr<queue::AddressHandleId> Adapter::CreateAddressHandle(memory::PdId pd,
-                                                             const AddressVector& wanted) {
+                                                             const AddressVector& wanted,
+                                                             transport::PathMtu port_mtu) {
   if (const auto dead = Dead()) return Fail(*dead);
   const AddressVector way = Resolved(wanted);
-  const uint32_t payload_max = PayloadMaxOf(way);
+  const uint32_t payload_max = std::min(PayloadMaxOf(way), BytesOf(port_mtu));
   const EngineLock lock(parts_->engine);
   if (parts_->engine.memory.domains.Find(pd) == nullptr)
     return Fail(Invalid("no such protection domain"));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "ibverbs/control_ops.h"
 #include "ibverbs/failure.h"
 #include "ibverbs/grh.h"
 #include "ibverbs/objects.h"
@@ -57,6 +58,13 @@ ErrorOr<ibv_ah_attr> AnswerTo(Context& context, uint8_t port, const ibv_wc& wc,
   return attributes;
 }
 
+// What ibv_query_port calls the active MTU: programs take it for the longest datagram.
+PathMtu ActiveMtu(ibv_context* context) {
+  ibv_port_attr port{};
+  if (QueryPort(context, 1, &port, sizeof port) != 0) return PathMtu::k4096;
+  return static_cast<PathMtu>(port.active_mtu);
+}
+
 }  // namespace
 }  // namespace verbena::ibverbs
 
@@ -65,7 +73,7 @@ using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C ha
 ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) try {
   const auto way = WayOf(Own(pd->context), *attributes);
   if (!way) return Null("ibv_create_ah", way.error());
-  auto made = verbena::AddressHandle::Create(Own(pd).domain(), *way);
+  auto made = verbena::AddressHandle::Create(Own(pd).domain(), *way, ActiveMtu(pd->context));
   if (!made) return Null("ibv_create_ah", made.error());
   auto ah = std::make_unique<Ah>();
   ah->context = pd->context;

@@ -28,7 +28,9 @@ class AhTest : public testing::VerbsPairTest {
     wr.num_sge = 1;
     wr.opcode = IBV_WR_SEND;
     wr.send_flags = IBV_SEND_SIGNALED;
-    wr.wr.ud = {.ah = ah, .remote_qpn = peer->qp_num, .remote_qkey = testing::VerbsEnd::kQKey};
+    // Drivers take the low 24 bits of the number.
+    wr.wr.ud = {
+        .ah = ah, .remote_qpn = 0xDE000000 | peer->qp_num, .remote_qkey = testing::VerbsEnd::kQKey};
     EXPECT_EQ(from.Post(qp, wr), 0);
     EXPECT_EQ(from.WaitStatus(), IBV_WC_SUCCESS);
     return to.Wait();
@@ -68,6 +70,37 @@ TEST(AhLookTest, AnInfinibandDeviceTellsAServiceLevel) {
   ASSERT_TRUE(wc.has_value());
   EXPECT_EQ(wc->opcode, IBV_WC_RECV);
   EXPECT_EQ(wc->sl, 0);
+}
+
+// Adapters tell. (IBA C10-93.1.1 would have it vanish without an error, as Soft-RoCE does.)
+TEST_F(AhTest, ADatagramThatIsLongerThanTheActiveMtuIsALengthError) {
+  ibv_port_attr port{};
+  ASSERT_EQ(ibv_query_port(a.context, 1, &port), 0);
+  const uint32_t mtu = 128U << port.active_mtu;
+  for (const uint32_t length : {mtu, mtu + 1}) {
+    ibv_sge sge = a.Sge(0, length);
+    ibv_send_wr wr = Request(IBV_WR_SEND, &sge);
+    wr.wr.ud = {.ah = a.MakeAh(), .remote_qpn = 1, .remote_qkey = testing::VerbsEnd::kQKey};
+    ASSERT_EQ(a.Post(qa, wr), 0);
+    EXPECT_EQ(a.WaitStatus(), length > mtu ? IBV_WC_LOC_LEN_ERR : IBV_WC_SUCCESS);
+  }
+}
+
+// IBA 9.9.3, class D; see ud_qp_test.cc.
+TEST_F(AhTest, ADatagramThatIsLongerThanItsReceiveEndsNothing) {
+  ASSERT_EQ(b.Receive(qb, 0, kHeader + 8), 0);
+  ibv_ah* const ah = a.MakeAh();
+  for (const uint32_t length : {9U, 8U}) {
+    ibv_sge sge = a.Sge(0, length);
+    ibv_send_wr wr = Request(IBV_WR_SEND, &sge);
+    wr.wr.ud = {.ah = ah, .remote_qpn = qb->qp_num, .remote_qkey = testing::VerbsEnd::kQKey};
+    ASSERT_EQ(a.Post(qa, wr), 0);
+    ASSERT_EQ(a.WaitStatus(), IBV_WC_SUCCESS);
+  }
+  const auto wc = b.Wait();
+  ASSERT_TRUE(wc.has_value());
+  EXPECT_EQ(wc->status, IBV_WC_SUCCESS);
+  EXPECT_EQ(wc->byte_len, kHeader + 8);
 }
 
 TEST_F(AhTest, AnAnswerGoesBack) {

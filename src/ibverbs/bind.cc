@@ -10,14 +10,20 @@
 namespace verbena::ibverbs {
 namespace {
 
-constexpr uint32_t kInstance = 0xFF;
-
-bool IsSameEntry(Key a, Key b) { return ((Number(a) ^ Number(b)) & ~kInstance) == 0; }
+constexpr uint32_t kVariant = 0xFF;
 
 }  // namespace
 
-CodeOr<Bind> ToBind(const Qp& qp, Mw& window, Key current, Key wanted,
-                    const ibv_mw_bind_info& info) {
+Key KeyOf(const Mw& window, uint32_t rkey) {
+  return Key{(Number(window.handle.first_key()) & ~kVariant) | (rkey & kVariant)};
+}
+
+void NoteBind(Mw& window, Key wanted) {
+  window.bound = wanted;
+  window.rkey = Number(wanted);
+}
+
+CodeOr<Bind> ToBind(const Qp& qp, const Mw& window, Key wanted, const ibv_mw_bind_info& info) {
   const ibv_mr* const region = info.mr;
   // No bytes take the binding of a type 1 window away; of type 2 that is what invalidation is for.
   const bool unbinds = info.length == 0 && window.type == IBV_MW_TYPE_1;
@@ -26,8 +32,9 @@ CodeOr<Bind> ToBind(const Qp& qp, Mw& window, Key current, Key wanted,
     return Fail(ErrorCode::kNotPermitted);
   }
   const auto access = WindowAccess(info.mw_access_flags);
-  if (!access || !IsSameEntry(current, wanted)) return Fail(ErrorCode::kInvalid);
-  return Bind{.window = current,
+  if (!access) return Fail(ErrorCode::kInvalid);
+  return Bind{.window = window.handle.first_key(),
+              .by_index = true,
               .r_key = wanted,
               .region = Key{region != nullptr ? region->lkey : 0},
               .start = info.addr,
@@ -41,13 +48,12 @@ int BindWindow(ibv_qp* qp, ibv_mw* window, ibv_mw_bind* bind) noexcept {
   Mw& mw = Own(window);
   if ((own.send_ops & IBV_QP_EX_WITH_BIND_MW) == 0) return EINVAL;
   const Key wanted = NextKey(mw.key());
-  auto request = ToBind(own, mw, mw.key(), wanted, bind->bind_info);
+  auto request = ToBind(own, mw, wanted, bind->bind_info);
   if (!request) return ErrnoOf(request.error());
   request->id = WrId{bind->wr_id};
   request->flags = ToSendFlags(own, bind->send_flags);
   if (const auto posted = own.handle.Post(*request); !posted) return ErrnoOf(posted.error());
-  mw.bound = wanted;
-  window->rkey = Number(wanted);
+  NoteBind(mw, wanted);
   return 0;
 }
 

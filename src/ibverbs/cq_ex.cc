@@ -2,7 +2,9 @@
 // wants.
 
 #include <cerrno>
+#include <cstdlib>
 #include <ctime>
+#include <limits>
 
 #include "ibverbs/cq.h"
 #include "ibverbs/failure.h"
@@ -23,6 +25,7 @@ void Show(Cq& cq) {
 int StartPoll(ibv_cq_ex* cq, ibv_poll_cq_attr* attributes) {
   if (attributes->comp_mask != 0) return EINVAL;
   Cq& own = Own(cq);
+  own.wall_offset_is_known = false;
   const auto found = own.handle.StartPoll(own.current);
   if (!found) return ErrnoOf(found.error());
   if (!*found) return ENOENT;
@@ -47,10 +50,38 @@ int64_t Now(clockid_t clock) {
 
 uint64_t ReadTimestamp(ibv_cq_ex* cq) { return static_cast<uint64_t>(Current(cq).timestamp_ns); }
 
-// The clocks may be set against each other at any time, so nothing of it is kept.
+// How far the wall clock is ahead. A reader that is preempted between the two clocks would be wrong
+// by a time slice, so the shortest of a few tries counts.
+int64_t MeasureWallOffset() {
+  constexpr int kTries = 5;
+  constexpr int64_t kGood = 500;  // ns from one clock to the other and back
+  int64_t best = std::numeric_limits<int64_t>::max();
+  int64_t offset = 0;
+  for (int i = 0; i < kTries && best > kGood; ++i) {
+    const int64_t before = Now(CLOCK_MONOTONIC);
+    const int64_t wall = Now(CLOCK_REALTIME);
+    const int64_t after = Now(CLOCK_MONOTONIC);
+    if (after - before >= best) continue;
+    best = after - before;
+    offset = wall - (before + best / 2);
+  }
+  return offset;
+}
+
+// One completion has one wall-clock time, however often it is read, and later ones are not earlier.
+// So the offset is measured once for all completions of a poll, and one that differs from the last
+// by less than a measurement errs is none; else the clock was set.
+int64_t WallOffset(Cq& cq) {
+  constexpr int64_t kJitter = 10'000;  // ns
+  if (cq.wall_offset_is_known) return cq.wall_offset_ns;
+  const int64_t measured = MeasureWallOffset();
+  if (std::abs(measured - cq.wall_offset_ns) > kJitter) cq.wall_offset_ns = measured;
+  cq.wall_offset_is_known = true;
+  return cq.wall_offset_ns;
+}
+
 uint64_t ReadWallClock(ibv_cq_ex* cq) {
-  const int64_t apart = Now(CLOCK_REALTIME) - Now(CLOCK_MONOTONIC);
-  return static_cast<uint64_t>(Current(cq).timestamp_ns + apart);
+  return static_cast<uint64_t>(Current(cq).timestamp_ns + WallOffset(Own(cq)));
 }
 
 }  // namespace

@@ -109,6 +109,20 @@ TEST_F(CqExTest, TheClocksAreThoseOfTheMachine) {
   ibv_end_poll(cq);
 }
 
+// However often it is read, and though the reader may be preempted between two clocks.
+TEST_F(CqExTest, ACompletionHasOneWallClockTime) {
+  uint64_t last = 0;
+  for (uint64_t id = 1; id <= 3; ++id) {
+    Send(id);
+    ASSERT_EQ(StartPoll(), 0);
+    const uint64_t time = ibv_wc_read_completion_wallclock_ns(cq);
+    for (int i = 0; i < 100'000; ++i) ASSERT_EQ(ibv_wc_read_completion_wallclock_ns(cq), time);
+    EXPECT_GE(time, last);
+    last = time;
+    ibv_end_poll(cq);
+  }
+}
+
 TEST_F(CqExTest, OneByOneUntilThereIsNoMore) {
   for (uint64_t id = 1; id <= 3; ++id) Send(id);
   uint64_t expected = 101;

@@ -106,6 +106,10 @@ struct Channel : ibv_comp_channel {
 struct Cq : ibv_cq_ex {
   verbena::CompletionQueue handle;
   verbena::Completion current = {};  // of ibv_start_poll and ibv_next_poll
+  // How far the wall clock is ahead of that of completions, and whether it was measured since
+  // ibv_start_poll.
+  int64_t wall_offset_ns = 0;
+  bool wall_offset_is_known = false;
   // Events that were handed out; the C structure counts those that were acknowledged.
   std::atomic<uint32_t> completion_events = 0;
   std::atomic<uint32_t> async_events = 0;

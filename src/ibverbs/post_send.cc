@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "ibverbs/bind.h"
 #include "ibverbs/failure.h"
+#include "ibverbs/low24.h"
 #include "ibverbs/post.h"
 #include "ibverbs/qp.h"
 #include "ibverbs/send_flags.h"
@@ -19,7 +20,7 @@ namespace {
 
 SgeList SgesOf(const ibv_send_wr& wr) { return ToSges(wr.sg_list, wr.num_sge); }
 // Garbage on a queue pair that is not of XRC, where nobody looks at it.
-uint32_t SrqOf(const ibv_send_wr& wr) { return wr.qp_type.xrc.remote_srqn; }
+uint32_t SrqOf(const ibv_send_wr& wr) { return Low24(wr.qp_type.xrc.remote_srqn); }
 RemoteAddress RdmaOf(const ibv_send_wr& wr) {
   return {wr.wr.rdma.remote_addr, Key{wr.wr.rdma.rkey}};
 }
@@ -36,7 +37,7 @@ Send ToSend(const Qp& qp, const ibv_send_wr& wr) {
   if (wr.opcode == IBV_WR_SEND_WITH_INV) send.invalidate = Key{wr.invalidate_rkey};
   if (qp.qp_base.qp_type == IBV_QPT_UD) {
     send.to = Datagram{.handle = Own(wr.wr.ud.ah).handle.id(),
-                       .qp = QpNumber{wr.wr.ud.remote_qpn},
+                       .qp = QpNumber{Low24(wr.wr.ud.remote_qpn)},
                        .q_key = QKey{wr.wr.ud.remote_qkey}};
   }
   return send;
@@ -106,13 +107,13 @@ CodeOr<void> Translate(const Qp& qp, const ibv_send_wr& wr, Use use) {
 CodeOr<void> PostBind(const Qp& qp, const ibv_send_wr& wr) {
   Mw& window = Own(wr.bind_mw.mw);
   if (window.type != IBV_MW_TYPE_2) return Fail(ErrorCode::kInvalid);
-  const Key wanted{wr.bind_mw.rkey};
-  auto bind = ToBind(qp, window, window.key(), wanted, wr.bind_mw.bind_info);
+  const Key wanted = KeyOf(window, wr.bind_mw.rkey);
+  auto bind = ToBind(qp, window, wanted, wr.bind_mw.bind_info);
   if (!bind) return Fail(bind.error());
   bind->id = WrId{wr.wr_id};
   bind->flags = ToSendFlags(qp, wr.send_flags);
   if (const auto posted = qp.handle.Post(*bind); !posted) return posted;
-  window.bound = wanted;
+  NoteBind(window, wanted);
   return {};
 }
 
@@ -123,7 +124,7 @@ CodeOr<void> PostOne(const Qp& qp, const ibv_send_wr& wr) {
 }
 
 // Posts those from `wr` on that can go at once: the next one that was not posted, and why if it was
-// refused. A bind goes alone, because the next one of its window must know how it went.
+// refused. A bind goes alone, because the key of its window follows when it was posted.
 ChainResult PostSome(const Qp& qp, ibv_send_wr*& wr) {
   std::array<SendRequest, kChainBatch> batch;
   size_t count = 0;

@@ -9,6 +9,7 @@
 #include "ibverbs/access_flags.h"
 #include "ibverbs/failure.h"
 #include "ibverbs/local_mtu.h"
+#include "ibverbs/low24.h"
 #include "ibverbs/qp.h"
 #include "ibverbs/way.h"
 
@@ -75,12 +76,12 @@ ErrorOr<QpAttributes> FromVerbs(Context& context, const ibv_qp_attr& from, unsig
   take(IBV_QP_TIMEOUT, from.timeout, to.timeout);
   take(IBV_QP_RETRY_CNT, from.retry_cnt, to.retry_count);
   take(IBV_QP_RNR_RETRY, from.rnr_retry, to.rnr_retry);
-  take(IBV_QP_RQ_PSN, from.rq_psn, to.rq_psn);
+  take(IBV_QP_RQ_PSN, Low24(from.rq_psn), to.rq_psn);
   take(IBV_QP_MAX_QP_RD_ATOMIC, from.max_rd_atomic, to.max_rd_atomic);
   take(IBV_QP_MIN_RNR_TIMER, from.min_rnr_timer, to.min_rnr_timer);
-  take(IBV_QP_SQ_PSN, from.sq_psn, to.sq_psn);
+  take(IBV_QP_SQ_PSN, Low24(from.sq_psn), to.sq_psn);
   take(IBV_QP_MAX_DEST_RD_ATOMIC, from.max_dest_rd_atomic, to.max_dest_rd_atomic);
-  take(IBV_QP_DEST_QPN, from.dest_qp_num, to.remote_qp);
+  take(IBV_QP_DEST_QPN, Low24(from.dest_qp_num), to.remote_qp);
   to.alternate_path = (mask & IBV_QP_ALT_PATH) != 0;
   to.path_migration = (mask & IBV_QP_PATH_MIG_STATE) != 0;
   to.capacity = (mask & IBV_QP_CAP) != 0;

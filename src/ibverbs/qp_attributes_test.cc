@@ -41,8 +41,8 @@ TEST_F(QpAttributesTest, WhatWasSetIsToldAgain) {
   ibv_qp_attr set{};
   set.qp_state = IBV_QPS_RTR;
   set.path_mtu = IBV_MTU_2048;
-  set.dest_qp_num = 0x123456;
-  set.rq_psn = 0xABCDEF;
+  set.dest_qp_num = 0xDE123456;  // drivers take the low 24 bits
+  set.rq_psn = 0x01ABCDEF;
   set.max_dest_rd_atomic = 7;
   set.min_rnr_timer = 13;
   set.ah_attr = a.LoopbackWay();
@@ -53,7 +53,7 @@ TEST_F(QpAttributesTest, WhatWasSetIsToldAgain) {
                        IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
             0);
   set.qp_state = IBV_QPS_RTS;
-  set.sq_psn = 0x111213;
+  set.sq_psn = 0xFF111213;
   set.timeout = 15;
   set.retry_cnt = 3;
   set.rnr_retry = 4;

@@ -6,6 +6,7 @@
 
 #include "ibverbs/bind.h"
 #include "ibverbs/failure.h"
+#include "ibverbs/low24.h"
 #include "verbena/queue_pair.h"
 
 namespace verbena::ibverbs {
@@ -28,15 +29,9 @@ bool WorkBuilder::HasRoom() {
   return error_ == 0;
 }
 
-Key WorkBuilder::KeyOf(const Mw& window) const {
-  for (auto bound = windows_.rbegin(); bound != windows_.rend(); ++bound) {
-    if (bound->window == &window) return bound->key;
-  }
-  return window.key();
-}
-
-void WorkBuilder::AddBind(Mw& window, Key wanted, const ibv_mw_bind_info& info) {
-  const auto bind = ToBind(qp_, window, KeyOf(window), wanted, info);
+void WorkBuilder::AddBind(Mw& window, uint32_t rkey, const ibv_mw_bind_info& info) {
+  const Key wanted = KeyOf(window, rkey);
+  const auto bind = ToBind(qp_, window, wanted, info);
   if (!bind) {
     Refuse(ErrnoOf(bind.error()));
     return;
@@ -89,7 +84,7 @@ void WorkBuilder::SetXrcSrq(uint32_t number) {
   }
   std::visit(
       [&](auto& request) {
-        if constexpr (requires { request.xrc_srq; }) request.xrc_srq = number;
+        if constexpr (requires { request.xrc_srq; }) request.xrc_srq = Low24(number);
       },
       requests_.back());
 }
@@ -112,7 +107,7 @@ int WorkBuilder::Post() {
   Link();
   const ChainResult posted = qp_.handle.PostChain(requests_, Chain::kAllOrNone);
   if (!posted.result) return ErrnoOf(posted.result.error());
-  for (const BoundWindow& bound : windows_) bound.window->bound = bound.key;
+  for (const BoundWindow& bound : windows_) NoteBind(*bound.window, bound.key);
   return 0;
 }
 
@@ -167,7 +162,7 @@ void FillOperations(ibv_qp_ex& qp) {
     BuilderOf(q).Add(Invalidate{.key = Key{key}});
   };
   qp.wr_bind_mw = [](ibv_qp_ex* q, ibv_mw* window, uint32_t key, const ibv_mw_bind_info* info) {
-    BuilderOf(q).AddBind(Own(window), Key{key}, *info);
+    BuilderOf(q).AddBind(Own(window), key, *info);
   };
 }
 
@@ -189,7 +184,7 @@ void FillSetters(ibv_qp_ex& qp) {
   qp.wr_set_xrc_srqn = [](ibv_qp_ex* q, uint32_t number) { BuilderOf(q).SetXrcSrq(number); };
   qp.wr_set_ud_addr = [](ibv_qp_ex* q, ibv_ah* handle, uint32_t number, uint32_t q_key) {
     BuilderOf(q).SetDatagram(
-        {.handle = Own(handle).handle.id(), .qp = QpNumber{number}, .q_key = QKey{q_key}});
+        {.handle = Own(handle).handle.id(), .qp = QpNumber{Low24(number)}, .q_key = QKey{q_key}});
   };
 }
 

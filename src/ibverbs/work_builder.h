@@ -52,7 +52,7 @@ class WorkBuilder {
       payloads_.emplace_back();
     });
   }
-  void AddBind(Mw& window, Key wanted, const ibv_mw_bind_info& info);
+  void AddBind(Mw& window, uint32_t rkey, const ibv_mw_bind_info& info);
 
   void SetSges(std::span<const ibv_sge> list);
   void SetInline(std::span<const ibv_data_buf> list);
@@ -85,7 +85,6 @@ class WorkBuilder {
   void Refuse(int error) {
     if (error_ == 0) error_ = error;
   }
-  Key KeyOf(const Mw& window) const;
   // The lists may have moved while they grew, so requests learn at the end where they are.
   void Link();
   int Post();

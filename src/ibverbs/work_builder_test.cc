@@ -144,7 +144,7 @@ TEST_F(WorkBuilderTest, DatagramsSayWhereTheyGo) {
   a.Fill(0, "datagram");
   ibv_wr_start(qx);
   ibv_wr_send(qx);
-  ibv_wr_set_ud_addr(qx, a.MakeAh(), qb->qp_num, a.kQKey);
+  ibv_wr_set_ud_addr(qx, a.MakeAh(), 0xDE000000 | qb->qp_num, a.kQKey);  // 24 bits count
   ibv_wr_set_sge(qx, a.mr->lkey, Local(), 8);
   ASSERT_EQ(ibv_wr_complete(qx), 0);
   EXPECT_EQ(b.WaitStatus(), IBV_WC_SUCCESS);

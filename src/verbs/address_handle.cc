@@ -7,11 +7,12 @@
 namespace verbena {
 
 ErrorOr<AddressHandle> AddressHandle::Create(const ProtectionDomain& domain,
-                                             const AddressVector& way) try {
+                                             const AddressVector& way, PathMtu port_mtu) try {
   if (!domain) return Fail(verbs::Empty("protection domain"));
   verbs::PdObject& pd = *domain.object();
   auto object = std::make_shared<verbs::AddressHandleObject>(domain.object());
-  const auto handle = pd.device.CreateAddressHandle(pd.id, verbs::ToAdapter(way));
+  const auto handle = pd.device.CreateAddressHandle(pd.id, verbs::ToAdapter(way),
+                                                    static_cast<transport::PathMtu>(port_mtu));
   if (!handle) return Fail(verbs::FromAdapter(handle.error()));
   object->Name(*handle);
   return AddressHandle(std::move(object));

@@ -118,7 +118,8 @@ class SendTranslation {
                                              .instance = ToAdapter(r.r_key).instance().value(),
                                              .rights = static_cast<uint8_t>(r.access),
                                              .zero_based = r.zero_based,
-                                             .one_touch = r.one_touch};
+                                             .one_touch = r.one_touch,
+                                             .by_index = r.by_index};
     return true;
   }
 
