@@ -43,7 +43,7 @@ class DispatcherTest : public testing::Test {
     transport::QpAttributes attributes;
     attributes.state = QpState::kRtr;
     attributes.remote_qp = to;
-    qp.set_path({.source = WireAddress(here_), .destination = WireAddress(peer_)});
+    qp.set_path(AddressVector{.source = WireAddress(here_), .destination = WireAddress(peer_)});
     qp.Modify(attributes, QpAttribute::kState | QpAttribute::kRemoteQp);
   }
 
