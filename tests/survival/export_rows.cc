@@ -109,7 +109,7 @@ void AddQueues(std::vector<Row>& rows) {
                     w.made = ibv_create_qp(w.Pd(), w.With(w.QpWish(IBV_QPT_RC)));
                     return ByNull(w.made);
                   },
-                  [](World& w) { EXPECT_EQ(ibv_destroy_qp(w.Made<ibv_qp>()), 0); }});
+                  [](World& w) { EXPECT_EQ(ibv_destroy_qp(w.Made<ibv_qp>()), 0); }, true});
   rows.push_back({"ibv_destroy_qp",
                   [](World& w) {
                     w.qp = ibv_create_qp(w.Pd(), w.With(w.QpWish(IBV_QPT_RC)));

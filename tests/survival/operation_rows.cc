@@ -121,7 +121,7 @@ void AddQueues(std::vector<Row>& rows) {
                     w.made = ibv_create_qp_ex(w.context, &wish);
                     return ByNull(w.made);
                   },
-                  [](World& w) { EXPECT_EQ(ibv_destroy_qp(w.Made<ibv_qp>()), 0); }});
+                  [](World& w) { EXPECT_EQ(ibv_destroy_qp(w.Made<ibv_qp>()), 0); }, true});
   const auto xrc_receiver = [](World& w) {
     ibv_qp_init_attr_ex wish{};
     wish.qp_type = IBV_QPT_XRC_RECV;
@@ -134,7 +134,7 @@ void AddQueues(std::vector<Row>& rows) {
                     w.made = xrc_receiver(w);
                     return ByNull(w.made);
                   },
-                  [](World& w) { EXPECT_EQ(ibv_destroy_qp(w.Made<ibv_qp>()), 0); }});
+                  [](World& w) { EXPECT_EQ(ibv_destroy_qp(w.Made<ibv_qp>()), 0); }, true});
   rows.push_back({"ops.ibv_open_qp",
                   [xrc_receiver](World& w) {
                     w.Xrcd();

@@ -15,6 +15,8 @@ struct Row {
   std::function<void(World&)> set_up;
   std::function<Outcome(World&)> call;
   std::function<void(World&)> tear_down = [](World&) {};  // after a call that succeeded
+  // Each try takes a number that is not given out again soon, and the table of numbers grows.
+  bool takes_number = false;
 };
 
 [[nodiscard]] std::vector<Row> ExportRows();
