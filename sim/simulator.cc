@@ -70,6 +70,8 @@ Simulator::Result Simulator::RunAll() {
   result_.packets = transmitter_.counters().packets;
   result_.faults = transmitter_.counters().page_requests;
   result_.digest = transmitter_.counters().digest;
+  result_.segments_lost = transmitter_.counters().segments_lost;
+  result_.paths_single = transmitter_.counters().paths_single;
   result_.messages = unreliable_.received();
   result_.succeeded = workload_.succeeded();
   result_.virtual_time = now_ - Time();
@@ -210,6 +212,11 @@ void Simulator::Transmit(Connection& connection, int at) {
         is_busy_ = true;
         return side.qp->TakeBack(packet, gone.has_value(), turn);
       });
+  transmitter_.Flush(now_);
+  const uint32_t to = connection.side(1 - at).node->number;
+  for (const transport::SegmentReport& report : outbox.segment_reports()) {
+    transmitter_.Learn(now_, side.node->number, to, report);
+  }
   for (const transport::PageRequest& request : outbox.page_requests()) {
     transmitter_.RequestPages(now_, request);
   }
@@ -315,6 +322,7 @@ void Simulator::DeliverPacket(Connection& connection, int at, const Event& event
                             transport::PsnCountOf(reth.dma_length, swarm_.path_mtu), reth);
   }
   transport::Turn turn{now_, side.node->core, side.node->outbox};
+  turn.segments_in_doubt = transmitter_.segments_in_doubt();
   std::vector<std::byte> seen = event.packet;
   if (swarm_.foreign && packet->info().is_response) HideMark(seen);
   side.qp->OnPacket(*wire::Packet::Parse(seen), turn);

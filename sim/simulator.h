@@ -34,6 +34,8 @@ class Simulator {
     uint64_t severed = 0;         // those cut for good among them
     uint64_t stale = 0;           // packets that met a queue pair with the number of a dead one
     uint64_t bereft = 0;          // those whose programs gave up memory in use
+    uint64_t segments_lost = 0;   // packets, because they left together
+    uint64_t paths_single = 0;    // links that were learned to lose them
     uint64_t attacks = 0;         // forged packets with the right sequence number
     Workload::Tally succeeded{};  // by opcode
     uint64_t digest = 0;          // of every packet and completion: two runs of one seed agree

@@ -43,6 +43,7 @@ void Add(Simulator::Result& sum, const Simulator::Result& result) {
   sum.bereft += result.bereft;
   sum.stale += result.stale;
   sum.attacks += result.attacks;
+  sum.segments_lost += result.segments_lost;
   for (size_t i = 0; i < sum.succeeded.size(); ++i) sum.succeeded[i] += result.succeeded[i];
 }
 
@@ -56,6 +57,7 @@ std::string Rare(const Simulator::Result& sum) {
   if (sum.bereft <= 5 / kPart) return "bereft connections";
   if (sum.attacks <= 20 / kPart) return "attacks";
   if (sum.stale <= 20 / kPart) return "packets for a queue pair of a machine that has crashed";
+  if (sum.segments_lost <= 1'000 / kPart) return "segments lost";
   for (size_t i = 0; i < sum.succeeded.size(); ++i) {
     if (sum.succeeded[i] <= 20 / kPart) return queue::NameOf(static_cast<queue::SendOpcode>(i));
   }
@@ -88,6 +90,30 @@ TEST(SimulatorTest, AProcessThatStartsAgainIsNotTakenForTheDeadOne) {
     stale += result.stale;
   }
   EXPECT_GT(stale, 20U);
+}
+
+// Links that lose what leaves together, every time, and nothing else. All work succeeds: what timed
+// out is sent again in single datagrams, and a link that loses often is learned.
+TEST(SimulatorTest, LinksThatLoseSegmentsDeliverEverythingInTheEnd) {
+  Simulator::Result sum;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    Swarm swarm = Swarm::Draw(seed);
+    swarm.segments_max = static_cast<uint32_t>(1 + seed % 3);
+    swarm.has_spared = false;
+    swarm.retry_count = swarm.rnr_retry = 7;
+    swarm.dry = swarm.loss = swarm.duplication = swarm.corruption = swarm.partition = 0;
+    swarm.severance = swarm.hostile = swarm.attack = swarm.page_in_failure = 0;
+    swarm.invalidation = swarm.swap = swarm.deregistration = swarm.unmapping = 0;
+    swarm.illegal = swarm.crash = 0;
+    swarm.jitter = Duration();
+    const Simulator::Result result = Simulator::Run(swarm, nullptr);
+    ASSERT_EQ(result.failure, "") << "seed " << seed;
+    ASSERT_EQ(result.broken, 0u) << "seed " << seed;
+    sum.segments_lost += result.segments_lost;
+    sum.paths_single += result.paths_single;
+  }
+  EXPECT_GT(sum.segments_lost, 1'000u);
+  EXPECT_GT(sum.paths_single, 20u);
 }
 
 TEST(SwarmTest, PrintsWhatWasDrawn) {

@@ -83,6 +83,9 @@ Swarm Swarm::Draw(uint64_t seed) {
   swarm.one_machine = random.Chance(1, 2);
   swarm.fixed_psn = random.Chance(1, 3);
   swarm.foreign = random.Chance(1, 4);
+  if (!swarm.has_spared && random.Chance(1, 4)) {
+    swarm.segments_max = static_cast<uint32_t>(1 + random.Below(4));
+  }
   return swarm;
 }
 
@@ -110,6 +113,7 @@ std::string Swarm::ToString() const {
   Line(text, "loss", loss);
   Line(text, "duplication", duplication);
   Line(text, "corruption", corruption);
+  Line(text, "segments_max", segments_max);
   Line(text, "partition", partition);
   Line(text, "severance", severance);
   Line(text, "hostile", hostile);

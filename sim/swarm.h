@@ -37,10 +37,11 @@ struct Swarm {
   uint32_t loss = 0;
   uint32_t duplication = 0;
   uint32_t corruption = 0;
-  uint32_t partition = 0;  // per turn, one direction between two endnodes
-  uint32_t severance = 0;  // per turn, one connection is cut for good
-  uint32_t hostile = 0;    // per turn, a forged packet, the sequence number far off
-  uint32_t attack = 0;     // per turn, a forged packet with the right sequence number
+  uint32_t segments_max = 0;  // what leaves together is lost if it is more packets; 0: never
+  uint32_t partition = 0;     // per turn, one direction between two endnodes
+  uint32_t severance = 0;     // per turn, one connection is cut for good
+  uint32_t hostile = 0;       // per turn, a forged packet, the sequence number far off
+  uint32_t attack = 0;        // per turn, a forged packet with the right sequence number
   Duration delay = Microseconds(5);
   Duration jitter{};
 
@@ -62,7 +63,9 @@ struct Swarm {
   uint32_t crash = 0;           // per turn, of an endnode, which starts again at once
 
   // Packets reach the other side once, in order, and untouched.
-  [[nodiscard]] bool link_is_perfect() const {
+  [[nodiscard]] bool link_is_perfect() const { return segments_max == 0 && single_is_safe(); }
+  // They do, if they leave as datagrams of their own.
+  [[nodiscard]] bool single_is_safe() const {
     return loss == 0 && duplication == 0 && corruption == 0 && partition == 0 && hostile == 0 &&
            attack == 0 && jitter == Duration();
   }

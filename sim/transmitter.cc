@@ -37,10 +37,51 @@ Result<std::vector<std::byte>, memory::MachineAddress> Transmitter::Send(
     counters_.digest = Mix(counters_.digest, std::to_integer<uint64_t>((*bytes)[i]));
   }
   ++counters_.packets;
-  const auto parsed = wire::Packet::Parse(*bytes);
-  CHECK(parsed.has_value());
-  network_.Send(now, from, to, parsed->bth().dest_qp, *bytes);
+  losses_.OnTime(now);
+  const size_t size = packet.header_size + packet.payload_size;
+  const bool is_single = packet.single || losses_.SendsSingly(PathOf(from, to, size));
+  if (!CanJoin(from, to, is_single, bytes->size())) Flush(now);
+  message_.from = from;
+  message_.to = to;
+  message_.is_single = is_single;
+  message_.segments.push_back(*bytes);
   return bytes;
+}
+
+// See fabric::TransmitBurst: the same route, the same size, and only the last may be smaller.
+bool Transmitter::CanJoin(uint32_t from, uint32_t to, bool is_single, size_t size) const {
+  if (message_.segments.empty()) return true;
+  const size_t first = message_.segments.front().size();
+  return !is_single && !message_.is_single && from == message_.from && to == message_.to &&
+         size <= first && message_.segments.back().size() == first;
+}
+
+void Transmitter::Flush(Time now) {
+  const size_t count = message_.segments.size();
+  if (swarm_.segments_max > 0 && count > swarm_.segments_max) {
+    counters_.segments_lost += count;
+  } else {
+    for (const std::vector<std::byte>& bytes : message_.segments) {
+      const auto parsed = wire::Packet::Parse(bytes);
+      CHECK(parsed.has_value());
+      network_.Send(now, message_.from, message_.to, parsed->bth().dest_qp, bytes);
+    }
+  }
+  message_.segments.clear();
+}
+
+transport::SegmentPath Transmitter::PathOf(uint32_t from, uint32_t to, size_t bytes) {
+  return {wire::IpAddress::FromIpv4(Network::AddressOf(from)),
+          wire::IpAddress::FromIpv4(Network::AddressOf(to)), bytes};
+}
+
+void Transmitter::Learn(Time now, uint32_t from, uint32_t to,
+                        const transport::SegmentReport& report) {
+  if (report.fate == transport::SegmentReport::Fate::kArrived) {
+    losses_.OnArrived(PathOf(from, to, report.bytes), report.packets);
+  } else if (losses_.OnLost(PathOf(from, to, report.bytes), report.packets, now)) {
+    ++counters_.paths_single;
+  }
 }
 
 void Transmitter::RequestPages(Time now, const transport::PageRequest& request) {

@@ -82,6 +82,7 @@ void Unreliable::Transmit(Station& station, Time now) {
     station.Visit([](auto& qp) { qp.BecomeFailed(); });
     break;
   }
+  transmitter_.Flush(now);
   for (const transport::PageRequest& request : outbox.page_requests()) {
     transmitter_.RequestPages(now, request);
   }

@@ -19,6 +19,11 @@ constexpr uint64_t kDoubtful = uint64_t{1} << 32;
 
 Excuses Workload::ExcusesOf(const Connection& connection) const {
   const bool slow_pages = swarm_.eviction > 0 && swarm_.page_in_max * 8 >= swarm_.ack_timeout;
+  // Requests that leave together may be lost, and then the answers that leave together. What is
+  // sent again after that is single.
+  constexpr uint32_t kRetriesForSegments = 3;
+  const bool link_may_lose = !swarm_.single_is_safe() ||
+                             (swarm_.segments_max > 0 && swarm_.retry_count < kRetriesForSegments);
   // A queue pair that ends because its bytes cannot be read any more tells its peer nothing.
   const bool may_fall_silent = swarm_.crash > 0 || connection.has_lost_memory;
   // Absent pages cost a peer of ours no retry, and a foreign one none while they come before the
@@ -32,8 +37,7 @@ Excuses Workload::ExcusesOf(const Connection& connection) const {
   }
   return {
       .is_broken = connection.broken,
-      .may_lose =
-          !swarm_.link_is_perfect() || slow_pages || may_fall_silent || connection.is_severed,
+      .may_lose = link_may_lose || slow_pages || may_fall_silent || connection.is_severed,
       .may_run_dry = may_run_dry && swarm_.rnr_retry<7, .pages_may_fail = swarm_.page_in_failure> 0,
       .has_lost_memory = connection.has_lost_memory,
       .is_attacked = connection.is_attacked};

@@ -42,6 +42,7 @@ struct PortCounters {
   uint64_t bytes_received = 0;
   uint64_t loopback_packets = 0;  // that met no socket
   uint64_t paths_gone = 0;        // packets whose address handle was destroyed meanwhile
+  uint64_t paths_single = 0;      // that lose segments: their datagrams leave one by one
   uint64_t page_requests = 0;
   uint64_t pages_refused = 0;
   uint64_t copies_failed = 0;  // payload that was gone when it was to be sent

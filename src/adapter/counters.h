@@ -29,6 +29,7 @@ struct PortCounters {
   uint64_t bytes_received = 0;
   uint64_t loopback_packets = 0;  // that met no socket
   uint64_t paths_gone = 0;        // packets whose address handle was destroyed meanwhile
+  uint64_t paths_single = 0;      // found to lose segments: see transport::SegmentLosses
   uint64_t page_requests = 0;
   uint64_t pages_refused = 0;    // requests for pages that were not to be had
   uint64_t pages_forgotten = 0;  // that had gone without a word

@@ -7,6 +7,7 @@
 #include "adapter/clock.h"
 #include "adapter/page_jobs.h"
 #include "base/check.h"
+#include "base/when_memory.h"
 #include "transport/send_in_order.h"
 
 namespace verbena::adapter {
@@ -228,6 +229,7 @@ void Engine::SettleOutbox() {
   for (queue::CompletionQueue* const cq : outbox_.completion_events()) {
     RaiseCompletionEvent(static_cast<Cq&>(*cq));
   }
+  for (const transport::SegmentReport& report : outbox_.segment_reports()) LearnPath(report);
   outbox_.ClearOthers();
 }
 
@@ -267,6 +269,13 @@ EventQueue* Engine::QueueFor(const Event& event) const {
 void Engine::RaiseCompletionEvent(Cq& cq) {
   cq.Disarmed();
   if (cq.channel() != nullptr) cq.channel()->Raise(cq);
+}
+
+void Engine::LearnPath(const transport::SegmentReport& report) {
+  // For lack of memory the user is not told; the counter tells.
+  static_cast<void>(WhenMemory([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+    if (const auto note = transmitter_.OnSegments(report, now_)) Note(*note);
+  }));
 }
 
 void Engine::Transmit() { is_blocked_ = !transmitter_.Flush(); }

@@ -155,13 +155,15 @@ class VERBENA_CAPABILITY("engine") Engine {
   void RaiseEvent(const transport::AsyncEvent& event) VERBENA_REQUIRES(this);
   EventQueue* QueueFor(const Event& event) const VERBENA_REQUIRES(this);
   void RaiseCompletionEvent(Cq& cq) VERBENA_REQUIRES(this);
+  void LearnPath(const transport::SegmentReport& report) VERBENA_REQUIRES(this);
   void NotePoll(const Cq& cq, Time now);
   void NotePass();
   void EndTurn() VERBENA_REQUIRES(this);
   void TakeUpMarks() VERBENA_EXCLUDES(this);
   void Note(const std::string& note);
   transport::Turn MakeTurn() VERBENA_REQUIRES(this) {
-    return {now_, memory, outbox_, &resident_, page_service_.wait()};
+    return {
+        now_, memory, outbox_, &resident_, page_service_.wait(), transmitter_.segments_in_doubt()};
   }
 
   const Options options_;

@@ -103,7 +103,9 @@ void Engine::LookAtAddresses() {
   // Without memory to compare them, they count as changed.
   bool changed = true;
   static_cast<void>(WhenMemory([&] { changed = addresses_.HasChanged(); }));
-  if (changed) events_.RaiseForAll({.type = transport::AsyncEventType::kGidChange});
+  if (!changed) return;
+  transmitter_.ForgetPaths();
+  events_.RaiseForAll({.type = transport::AsyncEventType::kGidChange});
 }
 
 std::vector<std::string> Engine::TakeNotes() {

@@ -19,6 +19,25 @@ wire::UdpFlow FlowOn(const fabric::Route& route, uint16_t source_port) {
           .destination_port = route.to.port};
 }
 
+// Segments below this size are what networks were seen to lose that deliver larger ones: a Linux
+// guest takes no smaller ones from its host (docs/fabric.md).
+constexpr size_t kSafeSegment = 512;
+
+bool IsUnreliable(const transport::OutPacket& packet) {
+  const wire::Service service = wire::FindOpcode(wire::Bth::Parse(packet.header)->opcode)->service;
+  return service == wire::Service::kUc || service == wire::Service::kUd;
+}
+
+// As it leaves.
+size_t SizeOf(const transport::OutPacket& packet) {
+  return packet.header_size + packet.payload_size + wire::PadFor(packet.payload_size) +
+         wire::kIcrcSize;
+}
+
+transport::SegmentPath EndsOf(const Path& path, size_t bytes) {
+  return {path.vector.source, path.vector.destination, bytes};
+}
+
 }  // namespace
 
 std::optional<memory::MachineAddress> Transmitter::Stage(const transport::OutPacket& packet) {
@@ -30,12 +49,38 @@ std::optional<memory::MachineAddress> Transmitter::Stage(const transport::OutPac
   const wire::QpNumber to = wire::Bth::Parse(packet.header)->dest_qp;
   fabric::Route route = path->RouteTo(to, ports_);
   if (path->is_remote()) route.from_is_usual = sole_addresses_.IsUsual(route.from, route.to.ip);
+  route.single = packet.single || IsSingle(*path, packet);
   fabric::UdpFabric& by = endpoints_.Of(packet.source_qp);
   if (const auto gone = StageOn(by, route, EndsHere(*path, to), packet)) [[unlikely]] {
     return gone;
   }
   if (to == wire::kMulticastQp) StageCopies(by, route, packet);
   return std::nullopt;
+}
+
+bool Transmitter::IsSingle(const Path& path, const transport::OutPacket& packet) const {
+  // Nobody would notice that it is lost, and send it again.
+  const bool is_at_risk = !path.ends_here && SizeOf(packet) < kSafeSegment;
+  if (is_at_risk && IsUnreliable(packet)) return true;
+  return segment_losses_.has_singles() &&
+         segment_losses_.SendsSingly(EndsOf(path, packet.header_size + packet.payload_size));
+}
+
+std::optional<std::string> Transmitter::OnSegments(const transport::SegmentReport& report,
+                                                   Time now) {
+  const Path* const path = paths_.Find(report.path);
+  if (path == nullptr || !endpoints_.first().segments()) return std::nullopt;
+  const transport::SegmentPath ends = EndsOf(*path, report.bytes);
+  if (report.fate == transport::SegmentReport::Fate::kArrived) {
+    segment_losses_.OnArrived(ends, report.packets);
+    return std::nullopt;
+  }
+  if (!segment_losses_.OnLost(ends, report.packets, now)) return std::nullopt;
+  ++counters_.paths_single;
+  return "the network from " + ToString(ends.from) + " to " + ToString(ends.to) +
+         " loses datagrams that the system cuts from one message (UDP segmentation offload); they "
+         "leave one by one from now on, which is slower. Where an interface on the way drops them, "
+         "`ethtool -K INTERFACE tx-udp-segmentation off` cures it";
 }
 
 void Transmitter::StageCopies(fabric::UdpFabric& by, fabric::Route route,
@@ -54,8 +99,7 @@ std::optional<memory::MachineAddress> Transmitter::StageOn(fabric::UdpFabric& by
                                                            const fabric::Route& route,
                                                            bool is_local,
                                                            const transport::OutPacket& packet) {
-  const size_t size = packet.header_size + packet.payload_size + wire::PadFor(packet.payload_size) +
-                      wire::kIcrcSize;
+  const size_t size = SizeOf(packet);
   const auto place = is_local ? loopback_.Reserve(route, by.port(), size) : by.Reserve(route, size);
   CHECK(place.has_value());
   if (const auto gone = Fill(packet, place->bytes)) [[unlikely]] {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "adapter/counters.h"
 #include "adapter/endpoint_set.h"
@@ -15,6 +16,7 @@
 #include "fabric/udp_fabric.h"
 #include "memory/address.h"
 #include "transport/outbox.h"
+#include "transport/segment_losses.h"
 
 namespace verbena::adapter {
 
@@ -48,10 +50,19 @@ class Transmitter {
   // nothing is sent. REQUIRES: there is room.
   [[nodiscard]] std::optional<memory::MachineAddress> Stage(const transport::OutPacket& packet);
 
-  // What is known of the machine's addresses may be too old.
+  // What is known of the machine's addresses may be too old, and what of its paths.
   void OnTime(Time now) {
     if (paths_.has_remote()) sole_addresses_.LookAgain(now);
+    segment_losses_.OnTime(now);
   }
+
+  // What became of packets that left together. Where it makes the path one that is sent single
+  // datagrams, for the first time: what to tell the user.
+  [[nodiscard]] std::optional<std::string> OnSegments(const transport::SegmentReport& report,
+                                                      Time now);
+  [[nodiscard]] bool segments_in_doubt() const { return segment_losses_.in_doubt(); }
+  // The machine's addresses have changed.
+  void ForgetPaths() { segment_losses_.Clear(); }
 
   // False when the system takes no more now.
   [[nodiscard]] bool Flush() { return endpoints_.Flush(); }
@@ -64,6 +75,8 @@ class Transmitter {
   bool EndsHere(const Path& path, wire::QpNumber to) const {
     return path.ends_here && endpoints_.Has(EndpointOf(to));
   }
+  // The path loses what leaves together.
+  bool IsSingle(const Path& path, const transport::OutPacket& packet) const;
   std::optional<memory::MachineAddress> StageOn(fabric::UdpFabric& by, const fabric::Route& route,
                                                 bool is_local, const transport::OutPacket& packet);
   // A datagram to a group goes to endpoint 0, and again to each other one whose process may be in
@@ -81,6 +94,7 @@ class Transmitter {
   const size_t outbox_packets_;  // that must find room at any time
   Trace* const trace_;           // nullptr: none
   SoleAddresses sole_addresses_;
+  transport::SegmentLosses segment_losses_;
   FlowCache flows_;
 };
 

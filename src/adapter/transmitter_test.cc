@@ -192,5 +192,111 @@ TEST_F(TransmitterTest, KnowsHowMuchFits) {
   EXPECT_TRUE(transmitter_.HasRoomFor(1, from_));
 }
 
+// How a path is learned to lose segments: see transport::SegmentLosses.
+class TransmitterSegmentTest : public TransmitterTest {
+ protected:
+  using Fate = transport::SegmentReport::Fate;
+
+  void SetUp() override {
+    TransmitterTest::SetUp();
+    if (!ours_->segments()) GTEST_SKIP() << "this kernel has no UDP_SEGMENT";
+  }
+  // Messages that the system is given for four packets of a size.
+  uint64_t MessagesForFour(transport::PathId path, bool single = false) {
+    const uint64_t before = ours_->transmit_counters().messages;
+    for (int i = 0; i < 4; ++i) {
+      auto packet = Packet(path, theirs_->slot().value(), 0, 100);
+      packet.single = single;
+      EXPECT_FALSE(transmitter_.Stage(packet).has_value());
+    }
+    EXPECT_TRUE(transmitter_.Flush());
+    return ours_->transmit_counters().messages - before;
+  }
+  // What the user is told.
+  std::optional<std::string> Lose(transport::PathId path) {
+    return transmitter_.OnSegments({path, 4, 128, Fate::kLost}, now_);
+  }
+
+  Time now_ = Now();
+};
+
+TEST_F(TransmitterSegmentTest, APacketThatIsToBeSingleIs) {
+  const auto path = AddPath("127.0.0.1", "127.0.0.1");
+  EXPECT_EQ(MessagesForFour(path), 1U);
+  EXPECT_EQ(MessagesForFour(path, true), 4U);
+}
+
+TEST_F(TransmitterSegmentTest, APathThatLosesSegmentsIsSentSinglesByAllAndToldOnce) {
+  const auto path = AddPath("127.0.0.1", "127.0.0.1");
+  const auto same = AddPath("127.0.0.1", "127.0.0.1");
+  const auto other = AddPath("127.0.0.1", "127.0.0.2");
+  for (int i = 1; i < transport::SegmentLosses::kLossesToLearn; ++i) {
+    EXPECT_EQ(Lose(i % 2 != 0 ? path : same), std::nullopt);
+  }
+  EXPECT_EQ(MessagesForFour(path), 1U);
+  const auto told = Lose(path);
+  ASSERT_TRUE(told.has_value());
+  EXPECT_NE(told->find("from 127.0.0.1 to 127.0.0.1"), std::string::npos) << *told;
+  EXPECT_NE(told->find("tx-udp-segmentation off"), std::string::npos) << *told;
+  EXPECT_EQ(Lose(path), std::nullopt);
+  EXPECT_EQ(counters_.paths_single, 1U);
+  EXPECT_EQ(MessagesForFour(path), 4U);
+  EXPECT_EQ(MessagesForFour(same), 4U);
+  EXPECT_EQ(MessagesForFour(other), 1U);
+
+  now_ = now_ + transport::SegmentLosses::kSingleFor;
+  transmitter_.OnTime(now_);
+  EXPECT_EQ(MessagesForFour(path), 1U) << "it is tried again";
+}
+
+TEST_F(TransmitterSegmentTest, ArrivalsAndOtherAddressesClearAPath) {
+  const auto path = AddPath("127.0.0.1", "127.0.0.1");
+  Lose(path);
+  EXPECT_TRUE(transmitter_.segments_in_doubt());
+  EXPECT_EQ(transmitter_.OnSegments({path, 4, 128, Fate::kArrived}, now_), std::nullopt);
+  EXPECT_FALSE(transmitter_.segments_in_doubt());
+  for (int i = 0; i < transport::SegmentLosses::kLossesToLearn; ++i) Lose(path);
+  transmitter_.ForgetPaths();
+  EXPECT_EQ(MessagesForFour(path), 1U);
+}
+
+// To another machine, which need not be there.
+TEST_F(TransmitterSegmentTest, SmallUnreliablePacketsLeaveTheMachineAlone) {
+  const auto away = AddPath("127.0.0.1", "192.0.2.1");
+  const auto here = AddPath("127.0.0.1", "127.0.0.1");
+  // Messages that the system is given for two packets.
+  const auto messages = [&](wire::Service service, transport::PathId path, uint32_t size) {
+    for (int i = 0; i < 2; ++i) {
+      auto packet = Packet(path, theirs_->slot().value(), 0, size);
+      auto bth = *wire::Bth::Parse(packet.header);
+      bth.opcode = wire::FindOpcode(service, wire::Operation::kSend, wire::Position::kOnly)->opcode;
+      bth.Serialize(packet.header);
+      EXPECT_FALSE(transmitter_.Stage(packet).has_value());
+    }
+    const uint64_t before = ours_->room(1);
+    static_cast<void>(transmitter_.Flush());
+    return ours_->room(1) - before;
+  };
+  EXPECT_EQ(messages(wire::Service::kRc, away, 100), 1U);
+  EXPECT_EQ(messages(wire::Service::kUc, away, 100), 2U);
+  EXPECT_EQ(messages(wire::Service::kUd, away, 100), 2U);
+  EXPECT_EQ(messages(wire::Service::kUd, away, 480), 1U);
+  EXPECT_EQ(messages(wire::Service::kUc, here, 100), 1U);
+}
+
+TEST_F(TransmitterSegmentTest, WithoutSegmentationNothingIsLearned) {
+  fabric::UdpFabricOptions options;
+  options.slots.base_port = TestBasePort();
+  options.socket.offloads = false;
+  const auto plain = std::move(*fabric::UdpFabric::Open(options));
+  Transmitter transmitter(*plain, loopback_, paths_, {.base_port = TestBasePort(), .strict = false},
+                          counters_, 8);
+  const auto path = AddPath("127.0.0.1", "127.0.0.1");
+  for (int i = 0; i < transport::SegmentLosses::kLossesToLearn; ++i) {
+    EXPECT_EQ(transmitter.OnSegments({path, 4, 128, Fate::kLost}, now_), std::nullopt);
+  }
+  EXPECT_EQ(counters_.paths_single, 0U);
+}
+
 }  // namespace
 }  // namespace verbena::adapter

@@ -19,6 +19,8 @@ struct Route {
   uint8_t hop_limit = 0;      // 0 for that of the system
   // `from` is what the kernel takes by itself: see UsualSource. To name it would only cost time.
   bool from_is_usual = false;
+  // Is sent as it is, and not as a segment of a message that the kernel cuts: the path loses those.
+  bool single = false;
 
   friend constexpr bool operator==(const Route&, const Route&) = default;
 };

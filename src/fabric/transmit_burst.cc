@@ -50,7 +50,7 @@ TransmitBurst::TransmitBurst(const UdpSocket& socket, const TransmitLimits& limi
 }
 
 bool TransmitBurst::CanJoin(const Message& message, const Route& route, size_t size) const {
-  return message.segments < kSegmentsMax && size <= message.segment_size &&
+  return !route.single && message.segments < kSegmentsMax && size <= message.segment_size &&
          message.last_size == message.segment_size &&
          message.bytes.size() + size <= kMessageBytesMax && message.route == route;
 }

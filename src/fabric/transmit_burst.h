@@ -29,7 +29,8 @@ struct TransmitLimits {
 // Collects datagrams and sends them with one system call.
 //
 // Datagrams that follow each other on the same route and have the same size, the last of them
-// possibly a smaller one, become one message, which the kernel cuts again.
+// possibly a smaller one, become one message, which the kernel cuts again; unless the route asks
+// for single ones.
 //
 // Invariant: messages first_ to messages_.size() wait to be sent; their bytes are in staging_, in
 // order. The last one is open as long as another datagram may join it. Memory is allocated in the
@@ -59,6 +60,8 @@ class TransmitBurst {
   // How many datagrams of up to `size` bytes fit at least before the next Flush.
   [[nodiscard]] size_t room(size_t size) const;
   [[nodiscard]] bool empty() const { return messages_.empty(); }
+  // Datagrams may leave as segments of one message.
+  [[nodiscard]] bool segments() const { return segmentation_; }
   [[nodiscard]] const TransmitCounters& counters() const { return counters_; }
 
  private:

@@ -97,6 +97,20 @@ TEST_F(TransmitBurstTest, OnlyTheSameRouteJoins) {
   EXPECT_EQ(received[4].datagram.from.ip, IpAddress::FromIpv4(127, 0, 0, 9));
 }
 
+TEST_F(TransmitBurstTest, SingleDatagramsStayAlone) {
+  OpenOffloaded();
+  Ids ids = StageAll({100, 100});
+  route_.single = true;
+  for (const uint16_t id : StageAll({100, 100, 100})) ids.push_back(id);
+  route_.single = false;
+  for (const uint16_t id : StageAll({100, 100})) ids.push_back(id);
+  EXPECT_EQ(ids, (Ids{0, 1, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(fabric_->Flush(), FlushResult::kDone);
+  EXPECT_EQ(counters().messages, 5u);
+  EXPECT_EQ(counters().system_calls, 1u);
+  ExpectArrival({100, 100, 100, 100, 100, 100, 100});
+}
+
 TEST_F(TransmitBurstTest, MessagesAreBoundedInSegmentsAndBytes) {
   OpenOffloaded();
   const std::vector<size_t> small(kSegmentsMax + 2, 20);

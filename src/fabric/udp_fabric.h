@@ -58,6 +58,7 @@ class UdpFabric {
   void CancelLast() { transmit_.CancelLast(); }
   FlushResult Flush() { return transmit_.empty() ? FlushResult::kDone : transmit_.Flush(); }
   [[nodiscard]] size_t room(size_t size) const { return transmit_.room(size); }
+  [[nodiscard]] bool segments() const { return transmit_.segments(); }
   [[nodiscard]] const TransmitCounters& transmit_counters() const { return transmit_.counters(); }
 
   // The receiver's; see ReceiveBurst.

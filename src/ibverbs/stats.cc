@@ -16,6 +16,7 @@ void ForEach(const DeviceCounters& of, Visit visit) {
   visit("bytes received", of.port.bytes_received);
   visit("packets that met no socket", of.port.loopback_packets);
   visit("packets whose path was gone", of.port.paths_gone);
+  visit("paths that lose segmented datagrams", of.port.paths_single);
   visit("requests for pages", of.port.page_requests);
   visit("pages refused", of.port.pages_refused);
   visit("payloads gone before they were sent", of.port.copies_failed);

@@ -38,12 +38,27 @@ struct OutPacket {
   std::span<const std::byte> inlined;  // ...in the work queue, or gathered below
   PathId path;
   wire::QpNumber source_qp;
+  bool single = false;  // leaves as a datagram of its own, whatever is sent with it
 };
 
 // Whether it is a packet of a requester, or one of the peer's requester is answered by it.
 [[nodiscard]] inline bool IsRequest(const OutPacket& packet) {
   return wire::FindOpcode(wire::Bth::Parse(packet.header)->opcode)->is_request;
 }
+
+// What became of packets that a queue pair sent at once, so that the system was free to take them
+// as one message and cut it (UDP segmentation): see SegmentLosses.
+struct SegmentReport {
+  enum class Fate : uint8_t {
+    kArrived,
+    kLost,  // all of them, and then arrived when they were sent again as single datagrams
+  };
+
+  PathId path;
+  uint32_t packets = 0;
+  uint32_t bytes = 0;  // of the first, which is not shorter than those that can join it
+  Fate fate = Fate::kArrived;
+};
 
 // Names one wait for pages: what is asked for in the outbox comes back as an input.
 using FaultTicket = StrongId<struct FaultTicketTag, uint64_t>;
@@ -68,6 +83,7 @@ class Outbox {
     page_requests_.reserve(2 * packets_max + kOneStep);
     events_.reserve(2 * packets_max + kOneStep);
     completion_events_.reserve(2 * packets_max + kOneStep);
+    segment_reports_.reserve(2 * packets_max + kOneStep);
   }
 
   size_t room() const { return packets_max_ - packet_count_; }
@@ -80,6 +96,11 @@ class Outbox {
     packet.inlined = {};
     packet.payload_size = 0;
     return packet;
+  }
+  // The packets from this one on leave in single datagrams. Rare: others pay nothing for it.
+  void MakeSingle(size_t first) {
+    for (size_t i = first; i < packet_count_; ++i) packets_[i].single = true;
+    has_singles_ = has_singles_ || first < packet_count_;
   }
   // Takes back the packet added last: its payload turned out to be missing.
   void DropLastPacket() {
@@ -100,17 +121,19 @@ class Outbox {
   }
   void Raise(const AsyncEvent& event) { events_.push_back(event); }
   void RaiseCompletionEvent(queue::CompletionQueue& cq) { completion_events_.push_back(&cq); }
+  void Report(const SegmentReport& report) { segment_reports_.push_back(report); }
 
   std::span<const OutPacket> packets() const { return {packets_.data(), packet_count_}; }
   std::span<const PageRequest> page_requests() const { return page_requests_; }
   std::span<const AsyncEvent> events() const { return events_; }
   std::span<queue::CompletionQueue* const> completion_events() const { return completion_events_; }
+  std::span<const SegmentReport> segment_reports() const { return segment_reports_; }
 
   // Whoever gives inputs to many machines before it takes out what they want does that now: then
   // no list ever grows, and a step needs no memory.
   [[nodiscard]] bool is_crowded() const {
-    return std::max({page_requests_.size(), events_.size(), completion_events_.size()}) >=
-           packets_max_;
+    return std::max({page_requests_.size(), events_.size(), completion_events_.size(),
+                     segment_reports_.size()}) >= packets_max_;
   }
 
   // Calls pass_on(request) for each page request; those for which it is false stay for the next
@@ -125,9 +148,14 @@ class Outbox {
   }
   // All but page requests.
   void ClearOthers() {
+    if (has_singles_) [[unlikely]] {
+      for (OutPacket& packet : packets_) packet.single = false;
+      has_singles_ = false;
+    }
     packet_count_ = 0;
     events_.clear();
     completion_events_.clear();
+    segment_reports_.clear();
   }
 
  private:
@@ -138,9 +166,11 @@ class Outbox {
   std::vector<OutPacket> packets_;
   std::unique_ptr<std::byte[]> gathered_;
   size_t packet_count_ = 0;
+  bool has_singles_ = false;
   std::vector<PageRequest> page_requests_;
   std::vector<AsyncEvent> events_;
   std::vector<queue::CompletionQueue*> completion_events_;
+  std::vector<SegmentReport> segment_reports_;
 };
 
 }  // namespace verbena::transport

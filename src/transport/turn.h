@@ -17,6 +17,8 @@ struct Turn {
   ResidentPages* resident = nullptr;  // null where nobody can tell
   // How long pages take to come, as measured; Max where nobody has.
   Duration page_service = Duration::Max();
+  // Some path may be losing segments: that others arrive is worth a report (SegmentReport).
+  bool segments_in_doubt = false;
 };
 
 }  // namespace verbena::transport

@@ -16,6 +16,7 @@ PortCounters CountersOf(const adapter::PortCounters& from) {
           .bytes_received = from.bytes_received,
           .loopback_packets = from.loopback_packets,
           .paths_gone = from.paths_gone,
+          .paths_single = from.paths_single,
           .page_requests = from.page_requests,
           .pages_refused = from.pages_refused,
           .copies_failed = from.copies_failed,

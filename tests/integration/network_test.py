@@ -7,6 +7,7 @@ FOLDER has the programs verbena and network_check. TEST is one of
 
   loopback    all operations on RC, UC and UD, over IPv4 and IPv6
   namespaces  the same between namespaces, MTU 1500 and 9000, and on a link that loses and reorders
+  segments    a link that loses whatever the sender's kernel was to cut (UDP_SEGMENT)
   capture     Wireshark decodes such a run, and every ICRC is right
   killed      one side is killed at any moment: the other one notices, and goes on
   flood       random and mutated packets arrive while data moves
@@ -42,6 +43,10 @@ PAGES_KIB = 2048  # that a process may gain by chance
 
 class Failure(Exception):
     """What is not as it should be."""
+
+
+class Skip(Exception):
+    """Why the test cannot be made here."""
 
 
 def expect(condition: bool, text: str) -> None:
@@ -81,6 +86,31 @@ def test_namespaces(programs, long):
             print(f"MTU {mtu}, {'a bad link' if bad else 'a good link'}", flush=True)
             with joined_namespaces(mtu, bad) as places:
                 check(programs, places, (1000 if long else 100) // (4 if bad else 1), lossy=bad)
+
+
+def lose_segments(place, device: str, longest: int) -> bool:
+    """Frames longer than that, which are segments that are not cut yet, never leave by the device.
+    False where the kernel cannot do that."""
+    # Classic BPF: drop (2) what is longer, leave the rest alone (-1).
+    program = f"4,128 0 0 0,37 0 1 {longest},6 0 0 2,6 0 0 4294967295"
+    try:
+        networks.run("tc", "-n", place.namespace, "qdisc", "add", "dev", device, "clsact")
+        networks.run("tc", "-n", place.namespace, "filter", "add", "dev", device, "egress", "bpf",
+                     "da", "bytecode", program)
+    except subprocess.CalledProcessError:
+        return False
+    return True
+
+
+def test_segments(programs, long):
+    """Both directions lose them, so requests do, and answers. With a timeout a message, this would
+    take minutes: that it is done in time shows that the path is learned."""
+    mtu, ethernet_header = 1500, 14
+    with joined_namespaces(mtu) as places:
+        for place, device in zip(places, ("vb0", "vb1")):
+            if not lose_segments(place, device, mtu + ethernet_header):
+                raise Skip("this kernel has no filter that drops by length (cls_bpf)")
+        check(programs, places, 100 if long else 20, lossy=True)
 
 
 def icrc_is_right(frame: bytes) -> bool | None:
@@ -318,9 +348,10 @@ def test_managed(programs, _):
     expect(owner.returncode == 0, f"the owner ended with {owner.returncode}")
 
 
-ROOT_ONLY = ("namespaces", "capture", "managed")
+ROOT_ONLY = ("namespaces", "segments", "capture", "managed")
 TESTS = {name: globals()[f"test_{name}"] for name in
-         ("loopback", "namespaces", "capture", "killed", "flood", "load", "idle", "managed")}
+         ("loopback", "namespaces", "segments", "capture", "killed", "flood", "load", "idle",
+          "managed")}
 
 
 def main(name: str, programs: str, *options: str) -> int:
@@ -330,6 +361,9 @@ def main(name: str, programs: str, *options: str) -> int:
     try:
         with public_programs(Path(programs).resolve(), *PROGRAMS) as copy:
             TESTS[name](copy, "--long" in options)
+    except Skip as reason:
+        print(f"network_test.py: Skipped\n{reason}\n[  SKIPPED ] integration.{name}")
+        return SKIPPED
     except (Failure, EOFError, TimeoutError) as failure:
         print(f"FAILED: {failure}")
         return 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Programs between Verbena here and the kernel's Soft-RoCE in a guest, in both directions.
 
-usage: interop.py LAB VERBENA [--only REGEX] [--write FILE]
+usage: interop.py LAB VERBENA [--only REGEX] [--write FILE] [--listening SECONDS]
 
 LAB is a command that reaches the guest (`LAB sh COMMAND`) and runs a program in the network that it
 shares with this machine (`LAB host COMMAND`); its device is rxe0. VERBENA is bin/verbena. Prints a
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 PATIENCE = 60  # seconds for a case: the guest may be emulated
-LISTENING = 3  # seconds until a server in the guest waits for its client
+LISTENING = 3.0  # seconds until a server in the guest waits for its client
 
 # The programs meet over TCP on these; the packets go by the addresses of the GID indices.
 OUR_ADDRESS, THEIR_ADDRESS = "10.77.0.1", "10.77.0.2"
@@ -68,9 +68,10 @@ def cases():
 class Lab:
     """Runs the two ends of a case."""
 
-    def __init__(self, lab: str, verbena: Path):
+    def __init__(self, lab: str, verbena: Path, listening: float):
         self.lab = lab
         self.verbena = verbena
+        self.listening = listening
 
     def here(self, case: Case, *peer: str) -> list[str]:
         words = [case.program, *shlex.split(case.arguments), case.gid, str(OUR_GID[case.ip])]
@@ -90,7 +91,7 @@ class Lab:
             server, client = self.there(case), self.here(case, THEIR_ADDRESS)
         with subprocess.Popen(server, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True) as waiting:
-            time.sleep(LISTENING)
+            time.sleep(self.listening)
             try:
                 done = subprocess.run(client, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                       text=True, timeout=PATIENCE, check=False)
@@ -119,9 +120,11 @@ def main() -> int:
     parser.add_argument("lab")
     parser.add_argument("verbena", type=Path)
     parser.add_argument("--only", default="", help="cases whose name this pattern finds")
+    parser.add_argument("--listening", type=float, default=LISTENING, metavar="SECONDS",
+                        help="until a server is there for its client")
     parser.add_argument("--write", type=Path, help="where to write the table")
     arguments = parser.parse_args()
-    lab = Lab(arguments.lab, arguments.verbena.resolve())
+    lab = Lab(arguments.lab, arguments.verbena.resolve(), arguments.listening)
     results = []
     for case in cases():
         if not re.search(arguments.only, case.name()):

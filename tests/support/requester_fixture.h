@@ -32,6 +32,7 @@ struct Sent {
   std::string payload;
   wire::Reth reth;
   wire::AtomicEth atomic;
+  bool single;
 };
 
 // A requester with a path MTU of 256 over 64 KiB of memory, all of one region, and a peer that is
@@ -112,7 +113,9 @@ class RequesterTest : public testing::Test {
          queue::Remote{.address = 0x2000, .key = queue::KeyValue(9)});
   }
 
-  Turn MakeTurn() { return {now_, *core_, *outbox_}; }
+  Turn MakeTurn() {
+    return {.now = now_, .memory = *core_, .outbox = *outbox_, .segments_in_doubt = in_doubt_};
+  }
 
   // What the requester sends now.
   std::vector<Sent> Pump() {
@@ -139,10 +142,12 @@ class RequesterTest : public testing::Test {
     bytes.resize(bytes.size() + wire::PadFor(payload.size()) + wire::kIcrcSize);
     const auto parsed = wire::Packet::Parse(bytes);
     EXPECT_TRUE(parsed.has_value());
-    return {&parsed->info(), parsed->bth(),
+    return {&parsed->info(),
+            parsed->bth(),
             std::string(reinterpret_cast<const char*>(payload.data()), payload.size()),
             parsed->Get<wire::Reth>().value_or(wire::Reth()),
-            parsed->Get<wire::AtomicEth>().value_or(wire::AtomicEth())};
+            parsed->Get<wire::AtomicEth>().value_or(wire::AtomicEth()),
+            packet.single};
   }
 
   template <class... Headers>
@@ -163,6 +168,7 @@ class RequesterTest : public testing::Test {
     requester_->OnResponse(*packet, turn);
     EXPECT_TRUE(requester_->IsConsistent());
     for (const PageRequest& request : outbox_->page_requests()) requests_.push_back(request);
+    for (const SegmentReport& report : outbox_->segment_reports()) reports_.push_back(report);
     outbox_->Clear();
   }
   // A NAK that says it is for absent pages of the peer's.
@@ -221,6 +227,8 @@ class RequesterTest : public testing::Test {
   std::unique_ptr<Outbox> outbox_;
   std::unique_ptr<Requester> requester_;
   std::vector<PageRequest> requests_;
+  std::vector<SegmentReport> reports_;
+  bool in_doubt_ = false;  // some path may be losing segments
   uint64_t posted_ = 0;
   bool marks_fault_ = false;
   bool may_begin_ = true;

@@ -53,6 +53,7 @@ struct Answer {
   bool is_for_pages = false;  // says so
   std::optional<uint64_t> original = {};
   Bytes payload = {};
+  bool single = false;
 
   bool IsAck(uint32_t of) const {
     return operation == wire::Operation::kAcknowledge && psn == of && aeth->syndrome.is_ack();
@@ -201,7 +202,11 @@ class ResponderFixture : public memory::MemoryFixture {
   }
 
   Turn MakeTurn() {
-    return {.now = now_, .memory = core_, .outbox = outbox_, .page_service = page_service_};
+    return {.now = now_,
+            .memory = core_,
+            .outbox = outbox_,
+            .page_service = page_service_,
+            .segments_in_doubt = in_doubt_};
   }
 
   // All that the responder has to send now.
@@ -212,6 +217,7 @@ class ResponderFixture : public memory::MemoryFixture {
     for (const OutPacket& packet : outbox_.packets()) answers.push_back(AnswerOf(packet));
     for (const AsyncEvent& event : outbox_.events()) events_.push_back(event.type);
     for (const PageRequest& request : outbox_.page_requests()) requests_.push_back(request);
+    for (const SegmentReport& report : outbox_.segment_reports()) reports_.push_back(report);
     completion_events_ += outbox_.completion_events().size();
     outbox_.Clear();
     return answers;
@@ -255,7 +261,8 @@ class ResponderFixture : public memory::MemoryFixture {
                   .aeth = packet->Get<wire::Aeth>(),
                   .is_for_pages = IsMarkedFault(packet->bth()),
                   .original = std::nullopt,
-                  .payload = {packet->payload().begin(), packet->payload().end()}};
+                  .payload = {packet->payload().begin(), packet->payload().end()},
+                  .single = out.single};
     if (const auto eth = packet->Get<wire::AtomicAckEth>()) answer.original = eth->original;
     return answer;
   }
@@ -275,6 +282,8 @@ class ResponderFixture : public memory::MemoryFixture {
   wire::Psn psn_;  // of the next request
   std::vector<AsyncEventType> events_;
   std::vector<PageRequest> requests_;
+  std::vector<SegmentReport> reports_;
+  bool in_doubt_ = false;  // some path may be losing segments
   size_t completion_events_ = 0;
 };
 

@@ -138,6 +138,7 @@ void Requester::Advance(wire::Psn unacked, Turn& turn) {
   if (behind) GoBack(unacked);
   recovering_.reset();
   window_.OnAcknowledged(progress);
+  probe_.OnAcknowledged(unacked_, config_.path, turn);
   retry_.OnProgress();
   retry_.StopWaiting();  // a packet that was not taken at first was, when it came again
   retry_.StopTimer();
@@ -224,6 +225,7 @@ void Requester::LostFrom(wire::Psn psn, Turn& turn) {
   if (!retry_.TakeRetry()) return FailAt(psn, CompletionStatus::kRetryExceeded, turn);
   recovering_ = psn;
   window_.OnLoss();
+  probe_.OnNoticedLoss();
   GoBack(psn);
   retry_.StartTimer(turn.now);
 }

@@ -95,6 +95,7 @@ void Requester::Start(wire::Psn first) {
   next_psn_ = unacked_ = sent_end_ = first;
   retry_ = RetryState(config_.ack_timeout, config_.retry_count, config_.rnr_retry);
   window_ = {};
+  probe_ = {};
   recovering_.reset();
   reads_under_way_ = 0;
   is_blocked_ = has_failed_ = had_setback_ = false;
@@ -112,10 +113,15 @@ bool Requester::MaySend() const {
 bool Requester::Pump(Turn& turn, bool may_begin, size_t kept_room) {
   const WqeNumber end = queue_.end();
   if (MaySend()) {
+    const size_t already = turn.outbox.packets().size();
     while (turn.outbox.room() > kept_room && position_.wqe < end) {
       if (position_.wqe == flights_.end() && !(may_begin && StartNext(turn))) break;
       if (SendNext(turn) == Step::kBlocked) break;
     }
+    if (probe_.is_single()) [[unlikely]] {
+      turn.outbox.MakeSingle(already);
+    }
+    probe_.OnSent(turn.outbox.packets().subspan(already));
   }
   CompleteDone(turn);
   const bool waits = retry_.is_waiting() || is_stalled();
@@ -348,6 +354,7 @@ void Requester::OnTime(Turn& turn) {
     ++counters_.timeouts;
     retry_.StopTimer();
     recovering_.reset();
+    probe_.OnTimeout(unacked_, sent_end_);
     LostFrom(unacked_, turn);
   }
 }

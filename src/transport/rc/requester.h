@@ -16,6 +16,7 @@
 #include "transport/rc/rc_config.h"
 #include "transport/rc/rendezvous.h"
 #include "transport/rc/retry_state.h"
+#include "transport/rc/segment_probe.h"
 #include "transport/turn.h"
 #include "wire/roce/packet.h"
 #include "wire/roce/syndrome.h"
@@ -158,6 +159,7 @@ class Requester {
   wire::Psn sent_end_;
   RetryState retry_;
   CongestionWindow window_;
+  SegmentProbe probe_;
   std::optional<wire::Psn> recovering_;  // went back to here, and nothing came of it yet
   std::optional<Stall> gather_stall_;
   std::optional<Stall> scatter_stall_;

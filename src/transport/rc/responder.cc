@@ -65,7 +65,8 @@ void Responder::Start(wire::Psn expected) {
   told_ = Told::kNothing;
   nak_.reset();
   nak_held_until_ = Time::Never();
-  ack_is_due_ = false;
+  ack_is_due_ = ack_is_again_ = false;
+  probe_ = {};
   inbound_wait_.reset();
   kept_.Drop();
   has_dropped_ = false;
@@ -196,7 +197,7 @@ void Responder::OnTime(Turn& turn) {
 void Responder::OnDuplicate(const wire::Packet& packet, Turn& turn) {
   const wire::OpcodeInfo& info = packet.info();
   if (info.operation == Operation::kSend || info.operation == Operation::kWrite) {
-    ack_is_due_ = true;
+    ack_is_due_ = ack_is_again_ = true;
     return;
   }
   Reply* const reply = replies_.Find(packet.bth().psn);
@@ -204,7 +205,7 @@ void Responder::OnDuplicate(const wire::Packet& packet, Turn& turn) {
 }
 
 // A peer that has got a part of a read asks for the rest of it.
-void Responder::AnswerAgain(Reply& reply, const wire::Packet& packet, Turn& turn) const {
+void Responder::AnswerAgain(Reply& reply, const wire::Packet& packet, Turn& turn) {
   const RemoteRange range = *NamedBy(packet);
   const uint32_t from = (packet.bth().psn - reply.first.value()).value();
   const uint64_t offset = uint64_t{from} * config_.path_mtu;
@@ -220,6 +221,7 @@ void Responder::AnswerAgain(Reply& reply, const wire::Packet& packet, Turn& turn
   const bool is_read = reply.kind == Reply::Kind::kRead;
   reply.Answer(from, is_read ? PsnCountOf(range.length, config_.path_mtu) : 1,
                static_cast<uint32_t>(offset) + range.length);
+  probe_.OnTimeout(packet.bth().psn, expected_);
 }
 
 // IBA 9.7.5.2: one NAK for one hole, and none where the peer knows already that it must come back.

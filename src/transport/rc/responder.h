@@ -13,6 +13,7 @@
 #include "transport/rc/receive_source.h"
 #include "transport/rc/replay_cache.h"
 #include "transport/rc/responder_checks.h"
+#include "transport/rc/segment_probe.h"
 #include "transport/rc/verdict.h"
 #include "transport/receive_slot.h"
 #include "transport/turn.h"
@@ -132,7 +133,7 @@ class Responder {
   void OnExpected(const wire::Packet& packet, Turn& turn);
   void OnDuplicate(const wire::Packet& packet, Turn& turn);
   void OnAhead(Turn& turn);
-  void AnswerAgain(Reply& reply, const wire::Packet& packet, Turn& turn) const;
+  void AnswerAgain(Reply& reply, const wire::Packet& packet, Turn& turn);
   void Refuse(Cause cause, wire::Psn psn, wire::Msn msn, Turn& turn);
   void RefuseExpected(Cause cause, const wire::Packet& packet, Turn& turn);
   void RefuseForPages(const wire::Packet& packet, Turn& turn);
@@ -163,6 +164,7 @@ class Responder {
   Outcome WaitForPages(const memory::Fault& fault, Reason otherwise, Turn& turn);
   void EndMessage();
   void Owe(Reply reply, const RemoteRange& range, Turn& turn);
+  void NoteProgress(Turn& turn);
   Outcome CompleteReceive(const wire::Packet& packet, uint32_t byte_count, Turn& turn);
 
   // responder_send.cc: what goes out
@@ -179,6 +181,7 @@ class Responder {
   const wire::OpcodeInfo& InfoOf(wire::Operation operation,
                                  wire::Position position = wire::Position::kOnly) const;
   OutPacket& AddPacket(wire::Psn psn, Turn& turn);
+  static void MakeLastSingle(Turn& turn);
   wire::Bth BthOf(const wire::OpcodeInfo& info, wire::Psn psn) const;
 
   RcConfig config_;
@@ -190,11 +193,13 @@ class Responder {
   wire::Msn msn_;  // messages completed
   InboundMessage message_;
   ReplayCache replies_{0};
+  SegmentProbe probe_;  // of the replies
 
   Told told_ = Told::kNothing;
   std::optional<Acknowledgement> nak_;   // to be sent...
   Time nak_held_until_ = Time::Never();  // ...but not before this
   bool ack_is_due_ = false;              // of all before expected_
+  bool ack_is_again_ = false;            // the peer has missed one
   wire::Psn answered_;                   // the last packet that any answer has covered
   std::optional<InboundWait> inbound_wait_;
   KeptPacket kept_;           // the one that waits, while told_ is kPagesAbsent

@@ -217,7 +217,19 @@ void Responder::EndMessage() {
   losses_ = 0;
 }
 
+// What a new read or atomic tells of the answers before it. One that had to be given again has
+// arrived, unless it is still to be sent. Of others only the one that the peer leaves no room for
+// any more is known to have.
+void Responder::NoteProgress(Turn& turn) {
+  if (probe_.is_single()) {
+    if (!replies_.has_pending()) probe_.OnAcknowledged(expected_, config_.path, turn);
+  } else if (const Reply* const leaving = replies_.Leaving()) {
+    probe_.OnAcknowledged(leaving->first + leaving->packet_count, config_.path, turn);
+  }
+}
+
 void Responder::Owe(Reply reply, const RemoteRange& range, Turn& turn) {
+  if (!probe_.is_idle()) NoteProgress(turn);
   if (const Reply* const leaving = replies_.Leaving(); leaving != nullptr && leaving->holds_key) {
     turn.memory.one_touch.Release(leaving->key);
   }

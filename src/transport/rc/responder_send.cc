@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "transport/rc/fault_mark.h"
@@ -24,8 +25,10 @@ Position PositionOf(const Reply& reply) {
 }  // namespace
 
 void Responder::Pump(Turn& turn) {
+  const size_t already = turn.outbox.packets().size();
   while (turn.outbox.room() > 0 && SendNext(turn)) {
   }
+  probe_.OnSent(turn.outbox.packets().subspan(already));
   DCHECK(IsConsistent());
 }
 
@@ -64,6 +67,7 @@ bool Responder::SendNext(Turn& turn) {
 bool Responder::SendReply(Reply& reply, Turn& turn) {
   if (reply.kind != Reply::Kind::kAtomic) return SendRead(reply, turn);
   SendAtomicReply(reply, turn);
+  if (reply.is_repeat) MakeLastSingle(turn);
   reply.Advance();
   return true;
 }
@@ -99,6 +103,7 @@ bool Responder::SendRead(Reply& reply, Turn& turn) {
         wire::Aeth{.syndrome = wire::Syndrome::Ack(receive_.source().credits()), .msn = reply.msn});
   }
   packet.header_size = builder.headers().size();
+  if (reply.is_repeat) MakeLastSingle(turn);
   reply.Advance();
   // The last of the bytes: a key that is good for one message has served, but for the repetitions
   // of that message which the peer asks for when packets are lost.
@@ -182,6 +187,7 @@ const wire::OpcodeInfo& Responder::InfoOf(Operation operation, Position position
 
 void Responder::SendAcknowledgement(const Acknowledgement& answer, Turn& turn) {
   OutPacket& packet = AddPacket(answer.psn, turn);
+  if (std::exchange(ack_is_again_, false)) MakeLastSingle(turn);
   wire::Bth bth = BthOf(InfoOf(Operation::kAcknowledge), answer.psn);
   if (answer.is_for_pages) MarkFault(bth);
   wire::PacketBuilder builder(packet.header, bth, 0);
@@ -197,6 +203,11 @@ void Responder::SendAtomicReply(const Reply& reply, Turn& turn) {
       wire::Aeth{.syndrome = wire::Syndrome::Ack(receive_.source().credits()), .msn = reply.msn});
   builder.Add(wire::AtomicAckEth{.original = reply.original});
   packet.header_size = builder.headers().size();
+}
+
+// What the peer has missed once leaves as a datagram of its own.
+void Responder::MakeLastSingle(Turn& turn) {
+  turn.outbox.MakeSingle(turn.outbox.packets().size() - 1);
 }
 
 OutPacket& Responder::AddPacket(wire::Psn psn, Turn& turn) {

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "transport/outbox.h"
+#include "transport/turn.h"
+#include "wire/roce/bth.h"
+#include "wire/roce/types.h"
+
+namespace verbena::transport {
+
+// Watches packets that one half of a connection sent at once: whether they arrive, or arrive only
+// when each is sent again as a datagram of its own. One group at a time, as TCP samples round-trip
+// times. Also the rule that a retransmission after a timeout leaves in single datagrams.
+//
+//             OnSent               OnAcknowledged
+//     kIdle ---------> kWatching ------------------> kIdle, kArrived is reported
+//       |                  | OnTimeout: nothing of the group was acknowledged
+//       |                  v
+//       | OnTimeout      kLost --OnAcknowledged--> kRecovering, kLost is reported
+//       +-------------> kRecovering --OnAcknowledged: all that timed out--> kIdle
+//
+// A loss that the peer noticed (a NAK) says nothing about the group: packets behind it arrived.
+//
+// A value type; owned by the requester or the responder of a connection.
+class SegmentProbe {
+ public:
+  [[nodiscard]] bool is_idle() const { return state_ == State::kIdle; }
+  // What is sent now leaves in single datagrams.
+  [[nodiscard]] bool is_single() const { return state_ >= State::kLost; }
+
+  // These packets are sent at once.
+  void OnSent(std::span<const OutPacket> packets) {
+    if (!is_idle() || packets.size() < 2) return;
+    state_ = State::kWatching;
+    first_ = wire::Bth::Parse(packets.front().header)->psn;
+    end_ = wire::Bth::Parse(packets.back().header)->psn + 1;
+    packets_ = static_cast<uint32_t>(packets.size());
+    bytes_ = static_cast<uint32_t>(packets.front().header_size) + packets.front().payload_size;
+  }
+
+  // No answer came in time to `unacked`, nor to anything from there to `sent_end`.
+  void OnTimeout(wire::Psn unacked, wire::Psn sent_end) {
+    const bool is_lost =
+        state_ == State::kLost || (state_ == State::kWatching && unacked == first_);
+    state_ = is_lost ? State::kLost : State::kRecovering;
+    end_ = sent_end;
+  }
+
+  // Something was lost, and the peer knows.
+  void OnNoticedLoss() {
+    if (state_ == State::kWatching) state_ = State::kIdle;
+  }
+
+  // The peer has everything before `unacked`, which is progress.
+  void OnAcknowledged(wire::Psn unacked, PathId path, Turn& turn) {
+    if (is_idle()) return;
+    const bool is_over = !IsBefore(unacked, end_);
+    if (state_ == State::kLost) {
+      turn.outbox.Report({path, packets_, bytes_, SegmentReport::Fate::kLost});
+    } else if (state_ == State::kWatching && is_over && turn.segments_in_doubt) {
+      turn.outbox.Report({path, packets_, bytes_, SegmentReport::Fate::kArrived});
+    }
+    if (is_over) {
+      state_ = State::kIdle;
+    } else if (state_ == State::kLost) {
+      state_ = State::kRecovering;
+    }
+  }
+
+ private:
+  enum class State : uint8_t { kIdle, kWatching, kLost, kRecovering };
+
+  State state_ = State::kIdle;
+  uint32_t packets_ = 0;  // of the group
+  uint32_t bytes_ = 0;    // of its first
+  wire::Psn first_;       // of the group
+  wire::Psn end_;         // of the group, or of what timed out
+};
+
+}  // namespace verbena::transport
