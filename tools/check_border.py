@@ -17,9 +17,12 @@ import make_exports
 
 # Exports without a handler: C headers declare them, so that they cannot be noexcept.
 CANNOT_FAIL = "src/ibverbs/cannot_fail.txt"
+# Exports that the C headers may not know have another name in the source.
+NEWER_VERBS = "src/ibverbs/newer_verbs.h"
 
 OPERATION = re.compile(r"^\s*(?:context|ops)\.[\w.]+ = (\w+);", re.MULTILINE)
 API_CALL = re.compile(r"^ErrorOr<[^;{}\n]*> ((?:\w+::)+\w+)\([^;{}]*\)[^;{}]*\{", re.MULTILINE)
+LABEL = re.compile(r"(\w+)\([^;]*\)[^;]*__asm__\(\"(\w+)\"\);")
 INCLUDE = re.compile(r'^#include "(.*)"', re.MULTILINE)
 HANDLER = re.compile(r"\btry \{.*?\} catch \(\.\.\.\) \{(.*?)^\}", re.MULTILINE | re.DOTALL)
 
@@ -70,8 +73,11 @@ class Checker:
             self.failures.append(f"{CANNOT_FAIL}: {name} is no export of ours")
         operations = {name for path, text in sources.items() if path.stem.endswith("_ops")
                       for name in OPERATION.findall(text)}
+        newer = self.root / NEWER_VERBS
+        labels = LABEL.findall(newer.read_text(encoding="utf-8")) if newer.exists() else []
+        source_names = {export: name for name, export in labels}
         for name in sorted(ours | operations):
-            self.check_one(name, sources, name in cannot_fail)
+            self.check_one(source_names.get(name, name), sources, name in cannot_fail)
 
     def check_one(self, name: str, sources: dict[Path, str], cannot_fail: bool) -> None:
         found = definition(name, sources)

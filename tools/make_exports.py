@@ -10,11 +10,20 @@ from typing import NamedTuple
 KINDS = {
     "ours": None,
     "refused-int": 'int {id}() {{ return Unsupported("{name}"); }}',
+    "refused-fd": 'int {id}() {{ return UnsupportedFd("{name}"); }}',
     "refused-pointer": 'void* {id}() {{ return UnsupportedNull("{name}"); }}',
     "refused-nothing": 'void {id}() {{ static_cast<void>(Unsupported("{name}")); }}',
     "ignored": "int {id}() {{ return 0; }}",
     "flag": "bool {id} = false;",
 }
+
+# One of ours under another version. It hands on what it was given, whatever that is: no more than
+# four words, and none of them a floating-point number.
+FORWARD = ("long {name}(long, long, long, long);\n"
+           "long {id}(long a, long b, long c, long d) {{ return {name}(a, b, c, d); }}")
+
+# The name of this one has the node's number in it.
+REGISTRATION = "verbs_register_driver_"
 
 
 class Export(NamedTuple):
@@ -36,8 +45,9 @@ def parse(text: str) -> list[Node]:
     for number, line in enumerate(text.splitlines(), 1):
         line = line.split("#")[0].strip()
         if line.startswith("[") and line.endswith("]"):
-            name, _, after = line[1:-1].partition(" after ")
-            nodes.append(Node(name, after, []))
+            name, _, model = line[1:-1].partition(" like ")
+            name, _, after = name.partition(" after ")
+            nodes.append(Node(name, after, copies(nodes, model) if model else []))
         elif line:
             name, _, kind = line.partition(" ")
             if not nodes or kind not in KINDS:
@@ -47,14 +57,24 @@ def parse(text: str) -> list[Node]:
     return nodes
 
 
+def copies(nodes: list[Node], model: str) -> list[Export]:
+    """The names of an earlier node, for one that has them, too."""
+    for node in nodes:
+        if node.name == model:
+            return [Export(export.name, export.kind, False) for export in node.exports
+                    if not export.name.startswith(REGISTRATION)]
+    raise ValueError(f"there is no node {model} above one that is like it")
+
+
 def version_script(nodes: list[Node]) -> str:
     """A node has the names whose default it is; the others come by .symver, and a node that hides
     the rest would hide them."""
     text = []
+    hiding = next(node for node in nodes if all(export.default for export in node.exports))
     for node in nodes:
         names = [f"    {export.name};" for export in node.exports if export.default]
         body = ["  global:", *names] if names else []
-        local = ["  local: *;"] if node is nodes[-1] else []
+        local = ["  local: *;"] if node is hiding else []
         after = f" {node.after}" if node.after else ""
         text += [f"{node.name} {{", *body, *local, f"}}{after};", ""]
     return "\n".join(text)
@@ -63,17 +83,19 @@ def version_script(nodes: list[Node]) -> str:
 def entries(nodes: list[Node]) -> str:
     text = ['#include "ibverbs/failure.h"\n',
             "using verbena::ibverbs::Unsupported;",
+            "using verbena::ibverbs::UnsupportedFd;",
             "using verbena::ibverbs::UnsupportedNull;\n",
             'extern "C" {']
     for node in nodes:
         for export in node.exports:
-            if KINDS[export.kind] is None:
+            entry = KINDS[export.kind]
+            if entry is None and export.default:
                 continue
             identifier = export.name
             if not export.default:
                 identifier += "_" + node.name.replace(".", "_")
                 text.append(f'__asm__(".symver {identifier}, {export.name}@{node.name}");')
-            text.append(KINDS[export.kind].format(id=identifier, name=export.name))
+            text.append((entry or FORWARD).format(id=identifier, name=export.name))
     return "\n".join([*text, "}", ""])
 
 

@@ -59,6 +59,8 @@ int Unsupported(std::string_view call) noexcept {
   return EOPNOTSUPP;
 }
 
+int UnsupportedFd(std::string_view call) noexcept { return MinusOne(Unsupported(call)); }
+
 std::nullptr_t UnsupportedNull(std::string_view call) noexcept {
   errno = Unsupported(call);
   return nullptr;

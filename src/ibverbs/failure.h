@@ -36,6 +36,7 @@ namespace verbena::ibverbs {
 
 // What is not offered here: EOPNOTSUPP, said once a call.
 [[nodiscard]] int Unsupported(std::string_view call) noexcept;
+[[nodiscard]] int UnsupportedFd(std::string_view call) noexcept;
 [[nodiscard]] std::nullptr_t UnsupportedNull(std::string_view call) noexcept;
 
 // No exception crosses into C. A function that a program can call and that may allocate, or start a

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""A drop-in library shows what the one of the system shows, name by name and version by version.
+"""A drop-in library shows what the one of the system shows, name by name and version by version;
+and what newer releases show, as the table of a page says.
 
-usage: exports_test.py OURS THEIRS
+usage: exports_test.py OURS THEIRS PAGE
 """
 
 import re
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 
 def run(*command: str) -> str:
@@ -36,6 +38,31 @@ def versions(library: str) -> set[tuple[str, str]]:
     return {(name, after) for name, after in found if name.startswith(("IBV", "RDMA"))}
 
 
+def additions(page: str) -> dict[str, set[str]]:
+    """The nodes of the page's table, each with the names that its row adds."""
+    nodes = {}
+    for line in Path(page).read_text(encoding="utf-8").splitlines():
+        if line.startswith("| `IBVERBS_"):
+            node, _, names = line.strip("|").split("|")
+            for name in re.findall(r"`([\w.]+)`", node):
+                nodes[name] = set(re.findall(r"`(\w+)`", names))
+    return nodes
+
+
+def promised(nodes: dict[str, set[str]], theirs: set[str]) -> set[str]:
+    """name@version of all that the page adds. A private node has the names of the one before it,
+    but for the one that has its number."""
+    private = {name.split("@")[0] for name in theirs if "@@IBVERBS_PRIVATE" in name}
+    wanted = set()
+    for node, names in nodes.items():
+        if "PRIVATE" in node and node != "IBVERBS_PRIVATE_34":
+            private = {name for name in private if not name.startswith("verbs_register_driver")}
+        if "PRIVATE" in node:
+            names = private = private | names
+        wanted |= {f"{name}@{node}" for name in names}
+    return wanted
+
+
 def difference(what: str, ours: set, theirs: set) -> int:
     for missing in sorted(theirs - ours):
         print(f"{what} missing: {missing}")
@@ -45,12 +72,18 @@ def difference(what: str, ours: set, theirs: set) -> int:
 
 
 def main() -> int:
-    if len(sys.argv) != 3:
+    if len(sys.argv) != 4:
         print(__doc__, file=sys.stderr)
         return 2
-    ours, theirs = sys.argv[1:]
-    wrong = difference("symbol", symbols(ours), symbols(theirs))
-    wrong += difference("version", versions(ours), versions(theirs))
+    ours, theirs, page = sys.argv[1:]
+    nodes = additions(page)
+    wrong = difference("symbol", symbols(ours) & symbols(theirs), symbols(theirs))
+    plain = {name.replace("@@", "@") for name in symbols(ours)}
+    known = {name.replace("@@", "@") for name in symbols(theirs)}
+    wrong += difference("symbol", plain, known | promised(nodes, symbols(theirs)))
+    wrong += difference("version", versions(ours) & versions(theirs), versions(theirs))
+    wrong += difference("version", {name for name, _ in versions(ours)},
+                        {name for name, _ in versions(theirs)} | set(nodes))
     kinds = Counter("default" if "@@" in name else "old" for name in symbols(ours))
     print(f"{len(symbols(ours))} symbols ({dict(kinds)}), {len(versions(ours))} versions")
     if not symbols(theirs) or not versions(theirs):

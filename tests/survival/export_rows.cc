@@ -6,7 +6,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
+#include "ibverbs/newer_verbs.h"
 #include "tests/survival/rows.h"
 
 extern "C" {
@@ -237,6 +239,36 @@ void AddMemory(std::vector<Row>& rows) {
                     return ByNull(w.made);
                   },
                   dereg});
+  rows.push_back({"ibv_reg_mr_ex", needs_pd,
+                  [](World& w) {
+                    ibverbs::MrInitAttributes attributes;
+                    attributes.length = sizeof w.bytes;
+                    attributes.access = World::kAccess;
+                    attributes.comp_mask = static_cast<uint64_t>(ibverbs::MrInitMask::kAddress);
+                    attributes.address = w.bytes;
+                    w.made = ibverbs::RegisterMrEx(w.Pd(), &attributes);
+                    return ByNull(w.made);
+                  },
+                  dereg});
+  const auto buffer = std::make_shared<ibverbs::Buffer*>();
+  rows.push_back(
+      {"ibv_alloc_buf", needs_pd,
+       [buffer](World& w) { return ByNull(ibverbs::AllocateBuffer(w.Pd(), 4096, buffer.get())); },
+       [buffer](World& /*w*/) { ibverbs::FreeBuffer(*buffer); }});
+  rows.push_back({"ibv_reg_buf_mr",
+                  [buffer](World& w) {
+                    w.bytes_of_buffer = ibverbs::AllocateBuffer(w.Pd(), 4096, buffer.get());
+                    w.AtEnd([buffer] {
+                      ibverbs::FreeBuffer(*buffer);
+                      return 0;
+                    });
+                  },
+                  [buffer](World& w) {
+                    w.made = ibverbs::RegisterBuffer(w.Pd(), *buffer, w.bytes_of_buffer, 4096,
+                                                     World::kAccess);
+                    return ByNull(w.made);
+                  },
+                  dereg});
   rows.push_back({"ibv_rereg_mr", [](World& w) { w.Mr(); },
                   [](World& w) {
                     // IBV_REREG_MR_ERR_INPUT says that the old region is valid.
@@ -285,6 +317,10 @@ void AddDeviceMemoryImport(std::vector<Row>& rows) {
 }
 
 void AddQuestions(std::vector<Row>& rows) {
+  rows.push_back({"ibv_query_port_speed", kNothing, [](World& w) {
+                    uint64_t speed = 0;
+                    return ByNumber(ibverbs::QueryPortSpeed(w.context, 1, &speed));
+                  }});
   rows.push_back(
       {"ibv_query_port", kNothing, [](World& w) {
          alignas(ibv_port_attr) std::byte out[sizeof(ibv_port_attr)];

@@ -113,6 +113,7 @@ class World {
 
   // What the row's own call has made, for the row to end.
   void* made = nullptr;
+  void* bytes_of_buffer = nullptr;  // of ibv_alloc_buf
   template <class T>
   [[nodiscard]] T* Made() const {
     return static_cast<T*>(made);
