@@ -23,9 +23,11 @@ wire::UdpFlow FlowOn(const fabric::Route& route, uint16_t source_port) {
 // guest takes no smaller ones from its host (docs/fabric.md).
 constexpr size_t kSafeSegment = 512;
 
-bool IsUnreliable(const transport::OutPacket& packet) {
-  const wire::Service service = wire::FindOpcode(wire::Bth::Parse(packet.header)->opcode)->service;
-  return service == wire::Service::kUc || service == wire::Service::kUd;
+// Its sender is not answered, and so never sends it again by itself.
+bool IsUnanswered(const transport::OutPacket& packet) {
+  const wire::OpcodeInfo& info = *wire::FindOpcode(wire::Bth::Parse(packet.header)->opcode);
+  return info.service == wire::Service::kUc || info.service == wire::Service::kUd ||
+         info.operation == wire::Operation::kAcknowledge;
 }
 
 // As it leaves.
@@ -59,9 +61,9 @@ std::optional<memory::MachineAddress> Transmitter::Stage(const transport::OutPac
 }
 
 bool Transmitter::IsSingle(const Path& path, const transport::OutPacket& packet) const {
-  // Nobody would notice that it is lost, and send it again.
+  // Acknowledgements of many queue pairs would be lost together, time and again.
   const bool is_at_risk = !path.ends_here && SizeOf(packet) < kSafeSegment;
-  if (is_at_risk && IsUnreliable(packet)) return true;
+  if (is_at_risk && IsUnanswered(packet)) return true;
   return segment_losses_.has_singles() &&
          segment_losses_.SendsSingly(EndsOf(path, packet.header_size + packet.payload_size));
 }

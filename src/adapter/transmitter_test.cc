@@ -261,15 +261,16 @@ TEST_F(TransmitterSegmentTest, ArrivalsAndOtherAddressesClearAPath) {
 }
 
 // To another machine, which need not be there.
-TEST_F(TransmitterSegmentTest, SmallUnreliablePacketsLeaveTheMachineAlone) {
+TEST_F(TransmitterSegmentTest, SmallPacketsThatNobodyAnswersLeaveTheMachineAlone) {
   const auto away = AddPath("127.0.0.1", "192.0.2.1");
   const auto here = AddPath("127.0.0.1", "127.0.0.1");
   // Messages that the system is given for two packets.
-  const auto messages = [&](wire::Service service, transport::PathId path, uint32_t size) {
+  const auto messages = [&](wire::Service service, transport::PathId path, uint32_t size,
+                            wire::Operation operation = wire::Operation::kSend) {
     for (int i = 0; i < 2; ++i) {
       auto packet = Packet(path, theirs_->slot().value(), 0, size);
       auto bth = *wire::Bth::Parse(packet.header);
-      bth.opcode = wire::FindOpcode(service, wire::Operation::kSend, wire::Position::kOnly)->opcode;
+      bth.opcode = wire::FindOpcode(service, operation, wire::Position::kOnly)->opcode;
       bth.Serialize(packet.header);
       EXPECT_FALSE(transmitter_.Stage(packet).has_value());
     }
@@ -282,6 +283,8 @@ TEST_F(TransmitterSegmentTest, SmallUnreliablePacketsLeaveTheMachineAlone) {
   EXPECT_EQ(messages(wire::Service::kUd, away, 100), 2U);
   EXPECT_EQ(messages(wire::Service::kUd, away, 480), 1U);
   EXPECT_EQ(messages(wire::Service::kUc, here, 100), 1U);
+  EXPECT_EQ(messages(wire::Service::kRc, away, 0, wire::Operation::kAcknowledge), 2U);
+  EXPECT_EQ(messages(wire::Service::kRc, here, 0, wire::Operation::kAcknowledge), 1U);
 }
 
 TEST_F(TransmitterSegmentTest, WithoutSegmentationNothingIsLearned) {
