@@ -141,7 +141,8 @@ TEST_F(DeviceTreeWriterTest, LiesInTheRuntimeFolderWithANamePerNetworkAndLook) {
   setenv("XDG_RUNTIME_DIR", "/no/such/folder", 1);
   const auto elsewhere = TreeFolder(Look::kRoce);
   unsetenv("XDG_RUNTIME_DIR");
-  if (elsewhere) EXPECT_TRUE(elsewhere->starts_with("/tmp/verbena-")) << *elsewhere;
+  ASSERT_TRUE(elsewhere.has_value()) << elsewhere.error().text;
+  EXPECT_TRUE(elsewhere->starts_with("/tmp/verbena-")) << *elsewhere;
 }
 
 }  // namespace
