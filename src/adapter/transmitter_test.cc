@@ -199,18 +199,18 @@ class TransmitterSegmentTest : public TransmitterTest {
 
   void SetUp() override {
     TransmitterTest::SetUp();
-    if (!ours_->segments()) GTEST_SKIP() << "this kernel has no UDP_SEGMENT";
+    if (!ours().segments()) GTEST_SKIP() << "this kernel has no UDP_SEGMENT";
   }
   // Messages that the system is given for four packets of a size.
   uint64_t MessagesForFour(transport::PathId path, bool single = false) {
-    const uint64_t before = ours_->transmit_counters().messages;
+    const uint64_t before = ours().transmit_counters().messages;
     for (int i = 0; i < 4; ++i) {
-      auto packet = Packet(path, theirs_->slot().value(), 0, 100);
+      auto packet = Packet(path, theirs_->endpoint(), 0, 100);
       packet.single = single;
       EXPECT_FALSE(transmitter_.Stage(packet).has_value());
     }
     EXPECT_TRUE(transmitter_.Flush());
-    return ours_->transmit_counters().messages - before;
+    return ours().transmit_counters().messages - before;
   }
   // What the user is told.
   std::optional<std::string> Lose(transport::PathId path) {
@@ -260,23 +260,25 @@ TEST_F(TransmitterSegmentTest, ArrivalsAndOtherAddressesClearAPath) {
   EXPECT_EQ(MessagesForFour(path), 1U);
 }
 
-// To another machine, which need not be there.
+// Nothing is flushed, so that nothing leaves this machine.
 TEST_F(TransmitterSegmentTest, SmallPacketsThatNobodyAnswersLeaveTheMachineAlone) {
   const auto away = AddPath("127.0.0.1", "192.0.2.1");
   const auto here = AddPath("127.0.0.1", "127.0.0.1");
-  // Messages that the system is given for two packets.
+  // Messages that the system would be given for two packets.
   const auto messages = [&](wire::Service service, transport::PathId path, uint32_t size,
                             wire::Operation operation = wire::Operation::kSend) {
+    EndpointSet endpoints(OpenFabric());
+    Transmitter transmitter(endpoints, loopback_, paths_, PortsOf(TestOptions()), counters_, 8);
+    const size_t before = endpoints.first().room(1);
     for (int i = 0; i < 2; ++i) {
-      auto packet = Packet(path, theirs_->slot().value(), 0, size);
+      auto packet = Packet(path, theirs_->endpoint(), 0, size);
+      packet.source_qp = MakeQpNumber(endpoints.first().endpoint(), 7);
       auto bth = *wire::Bth::Parse(packet.header);
       bth.opcode = wire::FindOpcode(service, operation, wire::Position::kOnly)->opcode;
       bth.Serialize(packet.header);
-      EXPECT_FALSE(transmitter_.Stage(packet).has_value());
+      EXPECT_FALSE(transmitter.Stage(packet).has_value());
     }
-    const uint64_t before = ours_->room(1);
-    static_cast<void>(transmitter_.Flush());
-    return ours_->room(1) - before;
+    return before - endpoints.first().room(1);
   };
   EXPECT_EQ(messages(wire::Service::kRc, away, 100), 1U);
   EXPECT_EQ(messages(wire::Service::kUc, away, 100), 2U);
@@ -289,11 +291,10 @@ TEST_F(TransmitterSegmentTest, SmallPacketsThatNobodyAnswersLeaveTheMachineAlone
 
 TEST_F(TransmitterSegmentTest, WithoutSegmentationNothingIsLearned) {
   fabric::UdpFabricOptions options;
-  options.slots.base_port = TestBasePort();
+  options.endpoint = TestEndpoint();
   options.socket.offloads = false;
-  const auto plain = std::move(*fabric::UdpFabric::Open(options));
-  Transmitter transmitter(*plain, loopback_, paths_, {.base_port = TestBasePort(), .strict = false},
-                          counters_, 8);
+  EndpointSet plain(std::move(*fabric::UdpFabric::Open(options)));
+  Transmitter transmitter(plain, loopback_, paths_, PortsOf(TestOptions()), counters_, 8);
   const auto path = AddPath("127.0.0.1", "127.0.0.1");
   for (int i = 0; i < transport::SegmentLosses::kLossesToLearn; ++i) {
     EXPECT_EQ(transmitter.OnSegments({path, 4, 128, Fate::kLost}, now_), std::nullopt);
