@@ -107,16 +107,16 @@ class Writer {
   }
 
   static ErrorOr<void> MakeFolders(const fs::path& path) {
-    if (mkdir(path.c_str(), kFolderMode) == 0) {
-      // Whatever the umask says.
-      return chmod(path.c_str(), kFolderMode) == 0
-                 ? ErrorOr<void>()
-                 : Fail(SystemError("cannot open " + path.string() + " to others"));
-    }
-    if (errno == EEXIST) return {};
+    if (MakeFolder(path)) return {};
     if (errno != ENOENT) return Fail(SystemError("cannot make " + path.string()));
     if (const auto ok = MakeFolders(path.parent_path()); !ok) return ok;
-    return MakeFolders(path);
+    return MakeFolder(path) ? ErrorOr<void>() : Fail(SystemError("cannot make " + path.string()));
+  }
+
+  // Open to all, whatever the umask says. True if it is there.
+  static bool MakeFolder(const fs::path& path) {
+    if (mkdir(path.c_str(), kFolderMode) == 0) return chmod(path.c_str(), kFolderMode) == 0;
+    return errno == EEXIST;
   }
 
   // Files of addresses that are gone. Folders stay; a reader may be in one.

@@ -1,5 +1,9 @@
 #include "ibverbs/local_mtu.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <tuple>
+
 #include <gtest/gtest.h>
 
 #include "tests/support/ibverbs_end.h"
@@ -56,6 +60,12 @@ class LocalMtuConnectionTest : public testing::VerbsPairTest {
       ASSERT_EQ(testing::VerbsEnd::ToRts(qp), 0);
     }
   }
+  // The fewest of some: a page that is not there yet makes one be sent twice.
+  uint64_t FewestPackets() {
+    uint64_t fewest = UINT64_MAX;
+    for (int i = 0; i < 8; ++i) fewest = std::min(fewest, PacketsOfOneWrite());
+    return fewest;
+  }
   uint64_t PacketsOfOneWrite() {
     const auto sent = [] { return verbena::Context::QueryProcess().port.packets_sent; };
     const uint64_t before = sent();
@@ -77,13 +87,13 @@ TEST_F(LocalMtuConnectionTest, AMessageOfTheLoopbackMtuIsOnePacket) {
   ibv_port_attr port{};
   ASSERT_EQ(ibv_query_port(a.context, 1, &port), 0);
   ConnectWith(port.active_mtu);
-  EXPECT_LE(PacketsOfOneWrite(), 3U) << "with its acknowledgement";
+  EXPECT_LE(FewestPackets(), 3U) << "with its acknowledgement";
   EXPECT_EQ(Told(), port.active_mtu) << "what the program set";
 }
 
 TEST_F(LocalMtuConnectionTest, LessThanTheActiveMtuIsKept) {
   ConnectWith(IBV_MTU_256);
-  EXPECT_GE(PacketsOfOneWrite(), 16U);
+  EXPECT_GE(FewestPackets(), 16U);
   EXPECT_EQ(Told(), IBV_MTU_256);
 }
 
