@@ -34,6 +34,12 @@ class Identities {
     cqs_.ForEach(fn);
   }
 
+  // Calls `end()`, which ends a queue pair in the adapter, while no call below is at it.
+  template <class End>
+  auto EndQp(End end) {
+    return qps_.Alone(end);
+  }
+
   // Calls `use(object)` while the object is known, so that nobody ends it meanwhile; false if it is
   // not.
   template <class Use>
@@ -61,6 +67,11 @@ class Identities {
       const MutexLock lock(mutex_);
       const auto found = objects_.find(id);
       if (found != objects_.end() && found->second == object) objects_.erase(found);
+    }
+    template <class Fn>
+    auto Alone(Fn fn) {
+      const MutexLock lock(mutex_);
+      return fn();
     }
     template <class Use>
     bool With(uint64_t id, Use use) {

@@ -264,7 +264,10 @@ int ibv_destroy_qp(ibv_qp* qp) try {
   Identities& identities = Own(qp->context).identities;
   // The last of those that opened it ends it; only the first is told of events.
   if (own.shared.use_count() == 1) {
-    if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_destroy_qp", ok.error());
+    // On another thread an event about it may just be given out, or a failure noted, with a look
+    // at its state.
+    const auto ended = identities.EndQp([&] { return own.handle.Destroy(); });
+    if (!ended) return Failed("ibv_destroy_qp", ended.error());
   }
   identities.Remove(number, &own);
   AcksOf(*qp, qp->events_completed).WaitFor(own.async_events);
