@@ -70,9 +70,9 @@ void Transmitter::Flush(Time now) {
   message_.segments.clear();
 }
 
-transport::SegmentPath Transmitter::PathOf(uint32_t from, uint32_t to, size_t bytes) {
-  return {wire::IpAddress::FromIpv4(Network::AddressOf(from)),
-          wire::IpAddress::FromIpv4(Network::AddressOf(to)), bytes};
+transport::SegmentPath Transmitter::PathOf(uint32_t from, uint32_t to, size_t bytes) const {
+  return {wire::IpAddress::FromIpv4(Network::AddressOf(swarm_, from)),
+          wire::IpAddress::FromIpv4(Network::AddressOf(swarm_, to)), bytes};
 }
 
 void Transmitter::Learn(Time now, uint32_t from, uint32_t to,

@@ -55,7 +55,7 @@ class Transmitter {
     std::vector<std::vector<std::byte>> segments = {};
   };
 
-  [[nodiscard]] static transport::SegmentPath PathOf(uint32_t from, uint32_t to, size_t bytes);
+  [[nodiscard]] transport::SegmentPath PathOf(uint32_t from, uint32_t to, size_t bytes) const;
   [[nodiscard]] bool CanJoin(uint32_t from, uint32_t to, bool is_single, size_t size) const;
 
   const Swarm swarm_;
