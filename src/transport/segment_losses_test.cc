@@ -75,7 +75,7 @@ TEST_F(SegmentLossesTest, PacketsOfAnotherSizeAreAnotherMatterAndNoNews) {
 
 TEST_F(SegmentLossesTest, EachPathMtuHasASizeOfItsOwn) {
   uint8_t expected = 0;
-  for (const size_t mtu : {256, 512, 1024, 2048, 4096}) {
+  for (const size_t mtu : {256U, 512U, 1024U, 2048U, 4096U}) {
     EXPECT_EQ(SegmentPath::SizeClassOf(mtu + 12), expected) << mtu;
     EXPECT_EQ(SegmentPath::SizeClassOf(mtu + 64), expected) << mtu;
     ++expected;
