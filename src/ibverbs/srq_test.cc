@@ -97,7 +97,7 @@ TEST_F(SrqTest, CannotEndWhileAQueuePairUsesIt) {
 // Its receives are checked against its own domain, not against that of the queue pair.
 TEST_F(SrqTest, ReceivesAreOfItsOwnDomain) {
   ibv_pd* const other = ibv_alloc_pd(b.context);
-  ibv_mr* const mr = ibv_reg_mr(other, b.bytes.data(), 4'096, IBV_ACCESS_LOCAL_WRITE);
+  ibv_mr* const mr = ibv_reg_mr(other, b.bytes.data(), 4'096, int{IBV_ACCESS_LOCAL_WRITE});
   ibv_srq* const srq = Make(other, 16);
   ASSERT_NE(srq, nullptr);
   qa = a.MakeQp();
