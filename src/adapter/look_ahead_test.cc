@@ -47,7 +47,7 @@ class LookAheadTest : public testing::Test {
                                .length = kPages * kPage,
                                .rights = memory::Rights::kLocalRead | memory::Rights::kLocalWrite},
                               memory::LinearBacking{memory::PhysicalAddress(kBase)});
-  transport::Outbox outbox_{8};
+  transport::Outbox outbox_{64};
   transport::Turn turn_{Time(), core_, outbox_};
   LookAhead look_ahead_{wire::QpNumber(2), pd_, 2};
 };

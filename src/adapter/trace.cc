@@ -37,7 +37,10 @@ const char* WordsFor(int error) {
 
 ErrorOr<std::unique_ptr<Trace>> Trace::Open(const std::string& path, OnNote on_urgent_note) {
   auto file = OpenOwnFile(path, FileUse::kAppend);
-  if (!file) return Fail(Error{ErrorCode::kSystem, "cannot open the trace " + file.error()});
+  if (!file) {
+    const auto& [words, os_error] = file.error();
+    return Fail(Error{ErrorCode::kSystem, "cannot open the trace " + words, os_error});
+  }
   // Not make_unique: the constructor is private.
   return std::unique_ptr<Trace>(new Trace(path, std::move(*file), std::move(on_urgent_note)));
 }

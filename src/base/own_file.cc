@@ -35,6 +35,11 @@ std::string WhyNot(const std::string& path, const struct stat& file) {
 
 std::string ErrorAt(const std::string& path) { return path + ": " + std::strerror(errno); }
 
+OwnFileError SystemErrorAt(const std::string& path) {
+  const int code = errno;
+  return {ErrorAt(path), code};
+}
+
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
@@ -43,20 +48,24 @@ std::string FolderOf(const std::string& path) {
 
 }  // namespace
 
-Result<FileDescriptor, std::string> OpenOwnFile(const std::string& path, FileUse use) {
+Result<FileDescriptor, OwnFileError> OpenOwnFile(const std::string& path, FileUse use) {
   struct stat before {};
   if (lstat(path.c_str(), &before) == 0) {
-    if (std::string why = WhyNot(path, before); !why.empty()) return Fail(std::move(why));
+    if (std::string why = WhyNot(path, before); !why.empty()) {
+      return Fail(OwnFileError{std::move(why), EACCES});
+    }
   }
   // What takes its place from here on is not followed, does not hang, and is looked at again.
   constexpr int kCareful = O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
   constexpr mode_t kMode = 0600;
   const int flags = use == FileUse::kAppend ? O_WRONLY | O_APPEND : O_RDWR;
   FileDescriptor file(open(path.c_str(), flags | kCareful, kMode));
-  if (!file.is_open()) return Fail(ErrorAt(path));
+  if (!file.is_open()) return Fail(SystemErrorAt(path));
   struct stat opened {};
-  if (fstat(file.get(), &opened) != 0) return Fail(ErrorAt(path));
-  if (std::string why = WhyNot(path, opened); !why.empty()) return Fail(std::move(why));
+  if (fstat(file.get(), &opened) != 0) return Fail(SystemErrorAt(path));
+  if (std::string why = WhyNot(path, opened); !why.empty()) {
+    return Fail(OwnFileError{std::move(why), EACCES});
+  }
   return file;
 }
 

@@ -19,8 +19,13 @@ enum class FileUse : uint8_t {
   kReadWrite,  // for whoever empties it
 };
 
-// The error says why not, in words that begin with the path.
-[[nodiscard]] Result<FileDescriptor, std::string> OpenOwnFile(const std::string& path, FileUse use);
+struct OwnFileError {
+  std::string words;  // begin with the path
+  int os_error;       // EACCES for what is refused here
+};
+
+[[nodiscard]] Result<FileDescriptor, OwnFileError> OpenOwnFile(const std::string& path,
+                                                               FileUse use);
 
 // Why OpenOwnFile would refuse, as far as that can be known without opening or making anything;
 // empty if it would not.

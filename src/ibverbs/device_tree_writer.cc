@@ -1,6 +1,7 @@
 #include "ibverbs/device_tree_writer.h"
 
 #include <fcntl.h>
+#include <fts.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,6 +9,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <set>
 #include <string_view>
 #include <system_error>
@@ -97,7 +100,7 @@ class Writer {
 
   ErrorOr<void> OpenWorkshop() {
     if (!workshop_.empty()) return {};
-    std::string name = root_ + "/.new-XXXXXX";
+    std::string name = root_ + std::string(kWorkshop) + "XXXXXX";
     std::string fresh = name + "/fresh";
     if (mkdtemp(name.data()) == nullptr) return Fail(SystemError("cannot write to " + root_));
     fresh.replace(0, name.size(), name);
@@ -119,27 +122,32 @@ class Writer {
     return errno == EEXIST;
   }
 
-  // Files of addresses that are gone. Folders stay; a reader may be in one.
-  void RemoveOthers(const DeviceTree& tree) const {
-    std::set<std::string> wanted;
+  // Files of addresses that are gone. Folders stay; a reader may be in one. By the system's own
+  // walk: std::filesystem's ends the program where it finds no memory.
+  void RemoveOthers(const DeviceTree& tree) {
+    std::set<std::string, std::less<>> wanted;
     for (const DeviceFile& file : tree.files) wanted.insert(root_ + file.path);
     for (const DeviceLink& link : tree.links) wanted.insert(root_ + link.path);
-    std::error_code failed;
-    for (auto at = fs::recursive_directory_iterator(root_, failed);
-         !failed && at != fs::recursive_directory_iterator(); at.increment(failed)) {
-      const std::string path = at->path().string();
-      if (IsWorkshop(path)) {
-        at.disable_recursion_pending();
-      } else if (!wanted.contains(path) && (at->is_symlink() || !at->is_directory())) {
-        unlink(path.c_str());
+    char* const roots[] = {root_.data(), nullptr};
+    const std::unique_ptr<FTS, decltype(&fts_close)> walk(
+        fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, nullptr), &fts_close);
+    if (walk == nullptr) return;
+    while (FTSENT* const entry = fts_read(walk.get())) {
+      const bool is_folder = entry->fts_info == FTS_D || entry->fts_info == FTS_DP;
+      if (is_folder) {
+        if (IsWorkshop(entry->fts_path)) fts_set(walk.get(), entry, FTS_SKIP);
+      } else if (!wanted.contains(std::string_view(entry->fts_path))) {
+        unlink(entry->fts_path);
       }
     }
   }
 
   // Ours, or that of another process at this moment.
-  [[nodiscard]] bool IsWorkshop(const std::string& path) const {
-    return path.starts_with(root_ + "/.new-");
+  [[nodiscard]] bool IsWorkshop(std::string_view path) const {
+    return path.starts_with(root_) && path.substr(root_.size()).starts_with(kWorkshop);
   }
+
+  static constexpr std::string_view kWorkshop = "/.new-";
 
   std::string root_;
   std::string workshop_;  // empty until it is needed

@@ -41,7 +41,7 @@ ErrorOr<FileDescriptor> OpenIn(const std::string& directory) {
 ErrorOr<FileDescriptor> OpenSwap(const std::string& path) {
   if (IsDirectory(path)) return OpenIn(path);
   auto file = OpenOwnFile(path, FileUse::kReadWrite);
-  if (!file) return Fail(Error{EINVAL, "swap file " + file.error()});
+  if (!file) return Fail(Error{EINVAL, "swap file " + file.error().words});
   // Emptied only when it is ours.
   if (flock(file->get(), LOCK_EX | LOCK_NB) != 0) {
     return Fail(Error{EBUSY, "swap file " + path + ": in use by another process"});

@@ -23,7 +23,7 @@ class AdapterTableTest : public testing::Test {
 
   static Options Traced() {
     Options options = SharedAdapterOptions();
-    options.trace = "/dev/null";
+    options.trace = testing::TempDir() + "/adapter_table.pcapng";
     return options;
   }
   static Options WithBudget(uint64_t bytes) {

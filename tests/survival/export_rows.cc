@@ -257,6 +257,7 @@ void AddMemory(std::vector<Row>& rows) {
        [buffer](World& /*w*/) { ibverbs::FreeBuffer(*buffer); }});
   rows.push_back({"ibv_reg_buf_mr",
                   [buffer](World& w) {
+                    if (w.bytes_of_buffer != nullptr) return;
                     w.bytes_of_buffer = ibverbs::AllocateBuffer(w.Pd(), 4096, buffer.get());
                     w.AtEnd([buffer] {
                       ibverbs::FreeBuffer(*buffer);
