@@ -134,7 +134,7 @@ def small_memory_is_native_and_says_so(world: World) -> None:
 
 def what_cannot_be_is_said_before_the_program_starts(world: World) -> None:
     for wrong, words in ((dict(budget="lots"), "is no size"), (dict(budget="1K"), "at least 1M"),
-                         (dict(swap="/no/such/folder/swap"), "cannot write"),
+                         (dict(swap="/no/such/folder/swap"), "cannot be made in"),
                          (dict(swap=""), "names nothing")):
         process = world.bench.start(world.run("echo", "started", **wrong))
         code = process.wait(SECONDS_MAX)

@@ -39,8 +39,8 @@ def run(bench: Bench, case: programs.Case, port: int) -> str:
     end = time.monotonic() + SECONDS_MAX
     server_command = ([case.program, *listen] if case.asks else
                       [case.program, *case.options, *case.fixed, *listen])
-    client_command = ([case.program, "127.0.0.1", *listen, *case.fixed, *case.asks] if case.asks
-                      else [*server_command, "127.0.0.1"])
+    client_command = ([case.program, "127.0.0.1", *listen, *case.fixed, *case.options, *case.asks]
+                      if case.asks else [*server_command, "127.0.0.1"])
     server = bench.start(server_command, **look)
     others = []
     try:
