@@ -8,8 +8,11 @@
 namespace verbena::adapter {
 namespace {
 
-// Of a shared queue, which may be long: as many as a burst of messages takes.
+// Of a shared queue, which may be long: as many as a burst of messages takes. They are asked for by
+// halves: each time wakes a pager, which costs a program that polls several times what a message
+// takes.
 constexpr uint64_t kSharedAheadMax = 64;
+constexpr uint64_t kSharedAheadMin = kSharedAheadMax / 2;
 
 }  // namespace
 
@@ -26,7 +29,9 @@ void LookAhead::AtReceives(const queue::ReceiveQueue& queue, transport::Turn& tu
 }
 
 void LookAhead::AtReceives(Srq& srq, transport::Turn& turn) const {
-  const queue::WqeNumber near_end(srq.begin().value() + kSharedAheadMax);
+  const uint64_t begin = srq.begin().value();
+  if (srq.looks.next.value() >= begin + kSharedAheadMin) return;
+  const queue::WqeNumber near_end(begin + kSharedAheadMax);
   At(srq, std::min(srq.end(), near_end), srq.pd(), srq.looks, turn);
 }
 

@@ -88,10 +88,17 @@ TEST_F(LookAheadTest, OnlyTheOldestOfALongSharedQueue) {
   const auto first = Asked();
   ASSERT_EQ(first.size(), 64U);
   EXPECT_EQ(first.back(), 63U);
-  // It goes on as they are taken.
-  for (int i = 0; i < 3; ++i) srq.Give(srq.Take()->handle);
-  look_ahead_.AtReceives(srq, turn_);
-  EXPECT_EQ(Asked(), (std::vector<uint64_t>{64, 65, 66}));
+  // It goes on when half of them are taken, with as many at a time.
+  const auto take = [&](int count) {
+    for (int i = 0; i < count; ++i) srq.Give(srq.Take()->handle);
+    look_ahead_.AtReceives(srq, turn_);
+    return Asked();
+  };
+  EXPECT_TRUE(take(32).empty());
+  const auto second = take(1);
+  ASSERT_EQ(second.size(), 33U);
+  EXPECT_EQ(second.front(), 64U);
+  EXPECT_EQ(second.back(), 96U);
 }
 
 TEST_F(LookAheadTest, WhatOthersTookMeanwhileIsLeftOut) {
