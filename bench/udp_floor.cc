@@ -164,13 +164,15 @@ void Print(const std::vector<int64_t>& sorted, bool json) {
   const double per_second = static_cast<double>(sorted.size()) / (total / 1e9);
   const char* const format =
       json ? "{\"bytes\": %zu, \"round_trips\": %zu, \"round_trips_per_second\": %.0f, "
-             "\"p50_us\": %.2f, \"p90_us\": %.2f, \"p99_us\": %.2f, \"p999_us\": %.2f, "
-             "\"min_us\": %.2f}\n"
-           : "%zu bytes, %zu round trips: %.0f a second; half of them within %.2f us, 90 %% within "
-             "%.2f us, 99 %% within %.2f us, 99.9 %% within %.2f us; shortest %.2f us\n";
-  std::printf(format, kBytes, sorted.size(), per_second, MicrosecondsAt(sorted, 0.5),
-              MicrosecondsAt(sorted, 0.9), MicrosecondsAt(sorted, 0.99),
-              MicrosecondsAt(sorted, 0.999), MicrosecondsAt(sorted, 0));
+             "\"avg_us\": %.2f, \"p50_us\": %.2f, \"p90_us\": %.2f, \"p99_us\": %.2f, "
+             "\"p999_us\": %.2f, \"min_us\": %.2f}\n"
+           : "%zu bytes, %zu round trips: %.0f a second, %.2f us on average; half of them within "
+             "%.2f us, 90 %% within %.2f us, 99 %% within %.2f us, 99.9 %% within %.2f us; "
+             "shortest %.2f us\n";
+  std::printf(format, kBytes, sorted.size(), per_second, 1e6 / per_second,
+              MicrosecondsAt(sorted, 0.5), MicrosecondsAt(sorted, 0.9),
+              MicrosecondsAt(sorted, 0.99), MicrosecondsAt(sorted, 0.999),
+              MicrosecondsAt(sorted, 0));
 }
 
 }  // namespace
