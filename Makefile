@@ -26,6 +26,7 @@ demo: build-release ## a guided tour: unmodified programs, their packets, the me
 bench: build-release ## what things cost, beside what they may cost; writes build/bench/*.json
 	@python3 tools/bench.py
 	@python3 bench/compare_peers.py
+	@python3 bench/progress.py
 	@python3 bench/fault_cost.py
 	@python3 bench/ucx.py
 

@@ -71,9 +71,8 @@ def run(words, timeout: float) -> str:
 
 
 @contextlib.contextmanager
-def background(place, *words):
-    process = subprocess.Popen(place.command(*words), stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL, cwd="/")
+def background(place, *words, output=subprocess.DEVNULL):
+    process = subprocess.Popen(place.command(*words), stdout=output, stderr=output, cwd="/")
     try:
         time.sleep(0.3)
         if process.poll() is not None:
@@ -114,24 +113,25 @@ class Peers:
         self.poller_here = here._replace(cpu=cpus[-1])
         self.host, self.deadline = there.ipv4, deadline
         self.port = None
+        self.qperf_port = QPERF_PORT
         self.broken: set[str] = set()
 
     @contextlib.contextmanager
     def servers(self):
-        with background(self.there, "qperf", "-lp", QPERF_PORT), \
+        with background(self.there, "qperf", "-lp", self.qperf_port), \
                 networks.server(self.poller_there, self.programs) as (_, self.port):
             yield
 
     @contextlib.contextmanager
-    def listening(self, port: int, *words):
+    def listening(self, port: int, *words, output=subprocess.DEVNULL):
         """A server for one client. Where it runs, nobody else listens on the port."""
-        with background(self.there, *words) as process:
+        with background(self.there, *words, output=output) as process:
             end = time.monotonic() + START_SECONDS
             while not is_listening(port, process.pid):
                 if time.monotonic() > end or process.poll() is not None:
                     raise Failure(f"does not listen: {' '.join(map(str, words))}")
                 time.sleep(0.02)
-            yield
+            yield process
 
     def ask(self, place, *words, timeout: float = 30) -> str:
         return run(place.command(*words), max(1.0, min(timeout, self.deadline.left())))
@@ -145,8 +145,8 @@ class Peers:
             return None
 
     def qperf(self, test: str, size: str) -> float:
-        return qperf_figure(self.ask(self.here, "qperf", "-lp", QPERF_PORT, "-t", 1, "-m", size,
-                                     self.host, test))
+        return qperf_figure(self.ask(self.here, "qperf", "-lp", self.qperf_port, "-t", 1, "-m",
+                                     size, self.host, test))
 
     def fi_pingpong(self, provider: str, endpoint: str) -> float | None:
         """Half a round trip of 64 bytes, in us. None where it does not come to an end: its
@@ -161,11 +161,11 @@ class Peers:
             return None
         return float(said.split("\n")[1].split()[6])
 
-    def floor(self) -> dict:
+    def floor(self, round_trips: int = 20000) -> dict:
         program = self.programs / "udp_floor"
         with background(self.poller_there, program, "--echo", self.host):
-            return json.loads(self.ask(self.poller_here, program, "--json", "--round-trips", 20000,
-                                       "--to", self.host))
+            return json.loads(self.ask(self.poller_here, program, "--json", "--round-trips",
+                                       round_trips, "--to", self.host))
 
     def bench_line(self, *options) -> list:
         return [self.programs / "verbena", "bench", self.host, "-p", self.port, "--json",

@@ -33,11 +33,20 @@ def figure(said: str, column: str) -> float:
     return float(row.split()[COLUMN.findall(heading).index(column)])
 
 
+def command(peers, port: int, test: str, *options) -> list:
+    """Of the server; the client's has the host behind it."""
+    return [peers.programs / "verbena", "run", "--", test, "-F", "-p", port, *options]
+
+
+def output(peers, port: int, test: str, *options, timeout: float) -> str | None:
+    """What the client prints, or None if it does not come to an end in time."""
+    words = command(peers, port, test, *options)
+    with peers.listening(port, *words):
+        return peers.try_ask(peers.here, *words, peers.host, timeout=timeout)
+
+
 def run(peers, test: str, options, column: str) -> float | None:
-    """None if it does not come to an end in time."""
-    command = [peers.programs / "verbena", "run", "--", test, "-F", "-p", PORT, *options]
-    with peers.listening(PORT, *command):
-        said = peers.try_ask(peers.here, *command, peers.host, timeout=15)
+    said = output(peers, PORT, test, *options, timeout=15)
     return None if said is None else figure(said, column)
 
 
