@@ -21,7 +21,8 @@ Writes build/bench/progress.json.
 
 With --connections it makes N short runs of reliable connections beside the loops instead, with
 perftest's -u 14 (a timeout of 67 ms, 7 retries), one after the other, and counts those that are
-lost and those that do not end. The exit code is 1 if there is one.
+lost and those that do not end. The exit code is 1 if there is one. Writes
+build/bench/connections.json.
 """
 
 import argparse
@@ -375,9 +376,14 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     return arguments
 
 
+def end_on_sigterm() -> None:
+    """As on Ctrl-C, with all that was started."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+
+
 def main() -> int:
     arguments = parse_arguments(sys.argv[1:])
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # as Ctrl-C: all that was started ends
+    end_on_sigterm()
     results: dict = {}
     code = 0
     try:
