@@ -285,11 +285,11 @@ FaultTicket Responder::RequestPages(const memory::Fault& fault, Turn& turn) {
 
 void Responder::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
   if (reply_wait_ && reply_wait_->ticket == ticket) {
-    const Reply* const reply = replies_.Find(reply_wait_->first);
+    Reply* const reply = replies_.Find(reply_wait_->first);
     reply_wait_.reset();
     // It may have been to a late duplicate, and forgotten since.
     const bool still_waits = reply != nullptr && reply->is_pending();
-    if (!available && still_waits) FailReply(*reply, Reason::kPagesUnavailable, turn);
+    if (!available && still_waits) RefuseReply(*reply, Reason::kPagesUnavailable, turn);
   } else if (inbound_wait_ && inbound_wait_->ticket == ticket) {
     const InboundWait waited = *inbound_wait_;
     inbound_wait_.reset();

@@ -173,7 +173,7 @@ class Responder {
   bool SendReply(Reply& reply, Turn& turn);
   bool SendRead(Reply& reply, Turn& turn);
   bool HoldRead(const Reply& reply, const memory::Fault& beginning, Turn& turn);
-  void RefuseReply(Reply& reply, memory::Denial denial, Turn& turn);
+  void RefuseReply(Reply& reply, Cause cause, Turn& turn);
   void FailReply(const Reply& reply, Cause cause, Turn& turn);
   void SendAcknowledgement(const Acknowledgement& answer, Turn& turn);
   void SendAtomicReply(const Reply& reply, Turn& turn);

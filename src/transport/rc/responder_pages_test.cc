@@ -133,6 +133,37 @@ TEST_F(ResponderPagesTest, ALateDuplicateThatIsHeldGivesWayToNewRequests) {
   EXPECT_FALSE(responder_->failure().has_value());
 }
 
+// The peer has its answer and would ignore a NAK to it: the connection must not die of it.
+TEST_F(ResponderPagesTest, ALateDuplicateWhosePagesAreGoneIsDropped) {
+  Deliver(ReadOf(0, 8));
+  EXPECT_EQ(Answers().size(), 1u);
+  TakePagesAway(0, 1);
+  Deliver(ReadOf(0, 8), Psn(kStart));
+  EXPECT_TRUE(Answers().empty());
+  PagesReady(requests_.at(0).ticket, false);
+  EXPECT_TRUE(Answers().empty());
+  EXPECT_FALSE(responder_->failure().has_value());
+  EXPECT_TRUE(events_.empty());
+  Deliver(ReadOf(kPage, 8));
+  EXPECT_EQ(OneAnswer().psn, PsnAt(1));
+}
+
+// The same when the pages go again and again under the packets that are to be sent.
+TEST_F(ResponderPagesTest, ALateDuplicateWhosePagesAreLostTooOftenIsDropped) {
+  Deliver(ReadOf(0, 8));
+  EXPECT_EQ(Answers().size(), 1u);
+  Deliver(ReadOf(0, 8), Psn(kStart));
+  Turn turn = MakeTurn();
+  for (int i = 0; i <= kLossesMax; ++i) {
+    responder_->Pump(turn);
+    ASSERT_EQ(outbox_.packets().size(), 1u);
+    EXPECT_TRUE(responder_->TakeBack(outbox_.packets()[0], true, turn));
+    outbox_.Clear();
+  }
+  EXPECT_TRUE(Answers().empty());
+  EXPECT_FALSE(responder_->failure().has_value());
+}
+
 TEST_F(ResponderPagesTest, ADuplicateBeforeAHeldReadIsAnsweredMeanwhile) {
   Deliver(ReadOf(kPage, 8));
   Answers();

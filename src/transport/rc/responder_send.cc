@@ -132,13 +132,15 @@ bool Responder::HoldRead(const Reply& reply, const memory::Fault& beginning, Tur
   return false;
 }
 
-// The key has ended. A read that was answered once is not answered again, and no more is made of
-// it: most likely the peer has its answer, and this is a late copy of its request.
-void Responder::RefuseReply(Reply& reply, memory::Denial denial, Turn& turn) {
+// The key has ended, or the pages are gone. A read that was answered once is not answered again,
+// and no more is made of it: most likely the peer has its answer, and this is a late copy of its
+// request. The peer would not even understand a NAK, for what it has answers to is no longer under
+// way, and would find the connection dead with its next request.
+void Responder::RefuseReply(Reply& reply, Cause cause, Turn& turn) {
   if (reply.was_sent) {
     reply.Drop();
   } else {
-    FailReply(reply, denial, turn);
+    FailReply(reply, cause, turn);
   }
 }
 
@@ -170,7 +172,9 @@ bool Responder::TakeBack(const OutPacket& packet, bool is_loss, Turn& turn) {
   Reply* const reply = replies_.Find(bth.psn);
   if (reply == nullptr || failure_) return true;
   reply->TakeBack((bth.psn - reply->first.value()).value());
-  if (is_loss && reply->losses++ == kLossesMax) FailReply(*reply, Reason::kPagesUnavailable, turn);
+  if (is_loss && reply->losses++ == kLossesMax) {
+    RefuseReply(*reply, Reason::kPagesUnavailable, turn);
+  }
   return true;
 }
 
