@@ -352,7 +352,7 @@ void Requester::OnTime(Turn& turn) {
   if (retry_.resume_at() <= turn.now) retry_.StopWaiting();
   if (retry_.deadline() <= turn.now) {
     ++counters_.timeouts;
-    retry_.StopTimer();
+    retry_.OnTimeout(turn.now);
     recovering_.reset();
     probe_.OnTimeout(unacked_, sent_end_);
     LostFrom(unacked_, turn);

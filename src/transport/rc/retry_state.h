@@ -9,6 +9,10 @@ namespace verbena::transport {
 // How often a requester has tried, and when it tries again. IBA 9.9.2.1.1: one counter for packets
 // that were lost (timeouts, sequence errors, missing responses), another for receivers that were
 // not ready; both start anew whenever the peer acknowledges something.
+//
+// A timeout that is noticed late says less about the peer than about this process, which did not
+// run, and a peer on the same machine probably did not either. Such a try does not count, as often
+// as the program allows tries at all: a peer that is gone is given up after twice as many at worst.
 class RetryState {
  public:
   static constexpr uint8_t kRnrForEver = 7;
@@ -21,6 +25,17 @@ class RetryState {
   void OnProgress() {
     retries_left_ = retry_count_;
     rnr_left_ = rnr_retry_;
+    free_left_ = retry_count_;
+  }
+
+  // The deadline has passed, and what had arrived by now has been read: the next try is due.
+  void OnTimeout(Time now) {
+    constexpr int64_t kLatePart = 4;
+    const bool is_late = now - deadline_ > ack_timeout_ / kLatePart;
+    StopTimer();
+    if (!is_late || free_left_ == 0) return;
+    --free_left_;
+    ++retries_left_;
   }
 
   // True when one more try is allowed, which this takes.
@@ -61,6 +76,7 @@ class RetryState {
   uint8_t rnr_retry_;
   uint8_t retries_left_ = 0;
   uint8_t rnr_left_ = 0;
+  uint8_t free_left_ = 0;           // tries after late timeouts that do not count
   Time deadline_ = Time::Never();   // of the acknowledgement
   Time resume_at_ = Time::Never();  // after an RNR NAK
 };

@@ -17,6 +17,33 @@ TEST(RetryStateTest, CountsTriesUntilThereIsProgress) {
   EXPECT_TRUE(retry.TakeRnrRetry());
 }
 
+TEST(RetryStateTest, ATimeoutThatIsNoticedLateCostsNoTry) {
+  RetryState retry(Milliseconds(8), 1, 0);
+  const Time now(Seconds(1));
+  retry.StartTimer(now);
+  retry.OnTimeout(now + Milliseconds(11));
+  EXPECT_FALSE(retry.timer_runs());
+  EXPECT_TRUE(retry.TakeRetry()) << "this one is free";
+  retry.StartTimer(now);
+  retry.OnTimeout(now + Milliseconds(9));
+  EXPECT_TRUE(retry.TakeRetry()) << "and this one is on time";
+  EXPECT_FALSE(retry.TakeRetry());
+}
+
+TEST(RetryStateTest, LateTimeoutsAreFreeOnlyAsOftenAsThereAreTries) {
+  RetryState retry(Milliseconds(8), 2, 0);
+  int tries = 0;
+  const auto fail_late = [&] {
+    retry.StartTimer(Time(Seconds(1)));
+    retry.OnTimeout(Time(Seconds(2)));
+    return retry.TakeRetry();
+  };
+  while (fail_late()) ++tries;
+  EXPECT_EQ(tries, 4);
+  retry.OnProgress();
+  EXPECT_TRUE(fail_late() && fail_late() && fail_late());
+}
+
 TEST(RetryStateTest, SevenRnrRetriesAreForEver) {
   RetryState retry(Milliseconds(1), 0, RetryState::kRnrForEver);
   for (int i = 0; i < 1000; ++i) EXPECT_TRUE(retry.TakeRnrRetry());
