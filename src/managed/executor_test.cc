@@ -257,10 +257,15 @@ TEST_F(ExecutorTest, AllocatesNothingOnceItRuns) {
       Turn();
     }
   };
-  run(3000);
-  const size_t before = allocations;
-  run(3000);
-  EXPECT_EQ(allocations, before);
+  // Lists grow to the most that were ever under way at once, which the threads of the swap file
+  // decide: on a busy machine that takes longer.
+  size_t grown = 1;
+  for (int round = 0; round < 10 && grown > 0; ++round) {
+    const size_t before = allocations;
+    run(3000);
+    grown = allocations - before;
+  }
+  EXPECT_EQ(grown, 0u);
   EXPECT_GT(executor_->report().swap.loaded, 1000u);
 }
 
