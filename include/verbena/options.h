@@ -62,7 +62,7 @@ struct Options {
   std::chrono::nanoseconds poll_recent = std::chrono::microseconds(20);
   std::chrono::nanoseconds away_min = std::chrono::microseconds(50);
   std::chrono::nanoseconds away_max = std::chrono::milliseconds(1);
-  std::chrono::nanoseconds linger = std::chrono::microseconds(20);
+  std::chrono::nanoseconds linger = std::chrono::microseconds(80);
 
   // --- Memory. ---
 

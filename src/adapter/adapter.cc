@@ -5,12 +5,18 @@
 
 #include "adapter/endpoint_claims.h"
 #include "adapter/parts.h"
+#include "adapter/poll_backoff.h"
+#include "adapter/preemptions.h"
 #include "memory/signal_guard.h"
 
 namespace verbena::adapter {
 namespace {
 
 using transport::PathMtu;
+
+// Of this thread, over all the queues that it polls. In static storage, because the calls of the
+// data path have no time to look it up.
+[[gnu::tls_model("initial-exec")]] constinit thread_local PollBackoff backoff;
 
 // Keys and numbers that nobody can guess.
 Options Seeded(Options options) {
@@ -50,6 +56,14 @@ ErrorOr<void> CheckBudget(const Options& options) {
   return {};
 }
 
+// Whether the system call would cost more than the message, which the peer acknowledges.
+bool IsSmall(const QueuePair& qp, const queue::SendRequest& request) {
+  constexpr uint64_t kSmall = 1'024;
+  uint64_t length = 0;
+  for (const queue::Sge& sge : request.sges) length += sge.length;
+  return length <= kSmall && IsReliable(qp.spec().type);
+}
+
 template <class T>
 Result<void, ErrorCode> Posted(const Result<T, queue::PostError>& result) {
   if (!result) return Fail(CodeOf(result.error()));
@@ -59,11 +73,12 @@ Result<void, ErrorCode> Posted(const Result<T, queue::PostError>& result) {
 }  // namespace
 
 Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
-                      std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm,
+                      EventFile notice_file, std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm,
                       std::unique_ptr<Trace> trace)
     : options(with),
       fork_guard(std::move(guard)),
       wake(std::move(wake_file)),
+      notice(std::move(notice_file)),
       events(options.contexts_max),
       page_events(OpenPageEvents(options, page_events_note)),
       pager(
@@ -79,7 +94,8 @@ Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
       cqs(options.cqs_max),
       srqs(options.srqs_max),
       xrc_domains(options.xrc_domains_max),
-      keeper(engine, wake, options) {
+      waits(engine, notice, wake, options.linger),
+      keeper(engine, waits, wake, options) {
   pager.set_events(page_events.get());
 }
 
@@ -91,6 +107,8 @@ ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const Options& wanted) {
   if (!guard) return Fail(guard.error());
   auto wake = EventFile::Open(false);
   if (!wake) return Fail(wake.error());
+  auto notice = EventFile::Open(false);
+  if (!notice) return Fail(notice.error());
   auto alarm = Alarm::Make();
   if (!alarm) return Fail(alarm.error());
   auto fabric = OpenEndpoint(options, fabric::EndpointUse::kFirst);
@@ -101,8 +119,9 @@ ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const Options& wanted) {
     if (!opened) return Fail(opened.error());
     trace = std::move(*opened);
   }
-  auto parts = std::make_unique<Parts>(options, std::move(*guard), std::move(*wake),
-                                       std::move(*fabric), std::move(*alarm), std::move(trace));
+  auto parts =
+      std::make_unique<Parts>(options, std::move(*guard), std::move(*wake), std::move(*notice),
+                              std::move(*fabric), std::move(*alarm), std::move(trace));
   // Not make_unique: the constructor is private.
   return std::unique_ptr<Adapter>(new Adapter(std::move(parts)));
 }
@@ -181,7 +200,10 @@ Result<void, ErrorCode> Adapter::PostSend(QueuePair& qp, const queue::SendReques
   if (parts_->fork_guard.is_child()) return Fail(ErrorCode::kForked);
   if (!qp.may_post_sends()) return Fail(ErrorCode::kInvalid);
   const auto posted = qp.send_queue().Post(request);
-  if (posted) parts_->engine.Kick(qp);
+  Found();
+  if (posted) {
+    IsSmall(qp, request) ? parts_->engine.KickSmall(qp, *posted) : parts_->engine.Kick(qp);
+  }
   return Posted(posted);
 }
 
@@ -207,20 +229,52 @@ void Adapter::Kick(QueuePair& qp) {
 }
 
 Result<size_t, queue::CqError> Adapter::Poll(Cq& cq, std::span<queue::Completion> out) {
-  const auto count = cq.Poll(out);
-  if (!count || *count > 0 || parts_->fork_guard.is_child()) return count;
-  parts_->engine.Progress(cq);
-  return cq.Poll(out);
+  auto count = cq.Poll(out);
+  if (count && *count == 0 && !parts_->fork_guard.is_child()) {
+    const Time now = parts_->engine.Progress(cq);
+    count = cq.Poll(out);
+    if (count && *count == 0) {
+      Idle(cq, now);
+      return count;
+    }
+  }
+  Found();
+  return count;
 }
 
 void Adapter::Progress(Cq& cq) {
-  if (!parts_->fork_guard.is_child()) parts_->engine.Progress(cq);
+  if (parts_->fork_guard.is_child()) return;
+  const Time now = parts_->engine.Progress(cq);
+  cq.size() > 0 ? Found() : Idle(cq, now);
+}
+
+// One who polled without a pause may do something else now.
+void Adapter::Found() {
+  if (backoff.OnWork()) [[unlikely]] {
+    parts_->engine.ForgetYield();
+  }
+}
+
+// An armed queue is polled by a program that is about to sleep.
+void Adapter::Idle(const Cq& cq, Time now) {
+  if (cq.is_armed()) return;
+  switch (backoff.OnEmpty(now)) {
+    case PollBackoff::Step::kSpin:
+      return;
+    case PollBackoff::Step::kYield:
+      return backoff.OnYielded(now, parts_->engine.Yield(), WasPreempted);
+    case PollBackoff::Step::kNap:
+      return backoff.OnNapped(parts_->engine.Nap(PollBackoff::kNap));
+  }
 }
 
 void Adapter::RequestNotify(Cq& cq, queue::CompletionQueue::Wanted wanted) {
   if (parts_->fork_guard.is_child()) return;
   cq.ArmForEvent(wanted);
-  parts_->keeper.BeAttentive();
+  // A thread that waits makes the progress itself.
+  if (cq.channel() == nullptr || !cq.channel()->serves_itself()) parts_->keeper.BeAttentive();
 }
+
+Cq* Adapter::Wait(CompletionChannel& channel) { return parts_->waits.Wait(channel); }
 
 }  // namespace verbena::adapter

@@ -184,6 +184,9 @@ class Adapter {
   // An event on its channel at the next completion of this kind.
   void RequestNotify(Cq& cq, queue::CompletionQueue::Wanted wanted);
 
+  // Takes the next event of a channel; see EventWait.
+  [[nodiscard]] Cq* Wait(CompletionChannel& channel);
+
   // --- Asynchronous events. ---
 
   // Of the objects that name it, and of the port. REFUSES to end while there are such objects.
@@ -192,6 +195,9 @@ class Adapter {
 
  private:
   struct Parts;
+
+  void Found();
+  void Idle(const Cq& cq, Time now);
 
   explicit Adapter(std::unique_ptr<Parts> parts);
 

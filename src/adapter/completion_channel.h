@@ -71,7 +71,11 @@ class CompletionChannel {
       const MutexLock lock(mutex_);
       if (cq.pending_++ == 0) Append(cq);
     }
-    file_.Signal();
+    if (std::exchange(expects_, false)) {
+      raised_ = true;
+    } else {
+      file_.Signal();
+    }
   }
 
   // Takes the oldest event; which queue it is of. nullptr if there is none and the file does not
@@ -79,12 +83,35 @@ class CompletionChannel {
   [[nodiscard]] Cq* Wait() VERBENA_EXCLUDES(mutex_) {
     if (!file_.Wait()) return nullptr;
     const MutexLock lock(mutex_);
-    Cq* const cq = first_;
-    if (cq == nullptr) return nullptr;
-    first_ = cq->next_pending_;
-    if (--cq->pending_ > 0) Append(*cq);
-    return cq;
+    return TakeFirst();
   }
+  // The same, and never blocks.
+  [[nodiscard]] Cq* TryWait() VERBENA_EXCLUDES(mutex_) {
+    return has_events() && file_.TryWait() ? TakeOldest() : nullptr;
+  }
+  [[nodiscard]] bool has_events() const VERBENA_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return first_ != nullptr;
+  }
+  // Whether the program lets Wait sleep.
+  [[nodiscard]] bool blocks() const { return file_.blocks(); }
+
+  // --- A thread that makes a pass and wants an event of it: under the engine's lock. ---
+
+  // The next event is taken by this thread at once, without the file.
+  void Expect() { expects_ = true; }
+  // It, and no other is expected. nullptr if there was none.
+  [[nodiscard]] Cq* TakeExpected() VERBENA_EXCLUDES(mutex_) {
+    const bool raised = raised_;
+    expects_ = raised_ = false;
+    return raised ? TakeOldest() : nullptr;
+  }
+
+  // The program's last wait made the progress itself: its next one will, too.
+  [[nodiscard]] bool serves_itself() const {
+    return serves_itself_.load(std::memory_order_relaxed);
+  }
+  void set_serves_itself(bool serves) { serves_itself_.store(serves, std::memory_order_relaxed); }
 
   // A queue that is about to be destroyed: its events are taken by nobody.
   void Forget(Cq& cq) VERBENA_EXCLUDES(mutex_) {
@@ -100,6 +127,17 @@ class CompletionChannel {
   uint32_t users = 0;  // completion queues; under the engine's lock
 
  private:
+  [[nodiscard]] Cq* TakeOldest() VERBENA_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return TakeFirst();
+  }
+  Cq* TakeFirst() VERBENA_REQUIRES(mutex_) {
+    Cq* const cq = first_;
+    if (cq == nullptr) return nullptr;
+    first_ = cq->next_pending_;
+    if (--cq->pending_ > 0) Append(*cq);
+    return cq;
+  }
   void Append(Cq& cq) VERBENA_REQUIRES(mutex_) {
     cq.next_pending_ = nullptr;
     (first_ == nullptr ? first_ : last_->next_pending_) = &cq;
@@ -107,7 +145,12 @@ class CompletionChannel {
   }
 
   const EventFile file_;
-  Mutex mutex_;
+  // Under the engine's lock.
+  bool expects_ = false;
+  bool raised_ = false;  // what was expected
+
+  std::atomic<bool> serves_itself_ = false;
+  mutable Mutex mutex_;
   Cq* first_ VERBENA_GUARDED_BY(mutex_) = nullptr;
   Cq* last_ VERBENA_GUARDED_BY(mutex_) = nullptr;  // meaningless while empty
 };

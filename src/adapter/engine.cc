@@ -1,5 +1,11 @@
 #include "adapter/engine.h"
 
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <thread>
 #include <utility>
@@ -37,6 +43,7 @@ Engine::Engine(const Options& options, std::unique_ptr<fabric::UdpFabric> fabric
       events_(events),
       pager_(pager),
       page_events_(page_events),
+      sockets_(endpoints_.fd()),
       outbox_(options.outbox_packets),
       loopback_({.datagrams = options.loopback_packets}),
       alarm_(std::move(alarm)),
@@ -57,14 +64,35 @@ bool Engine::Pass() {
   return heard || did;
 }
 
+// As a poller that goes first: the acknowledgements leave with what the program posts next.
+Cq* Engine::PassFor(CompletionChannel& channel) {
+  channel.Expect();
+  bool busy = true;
+  Cq* cq = nullptr;
+  while (busy && cq == nullptr) {
+    const bool heard = Listen();
+    cq = channel.TakeExpected();
+    if (cq != nullptr) {
+      is_deferred_ = kPollerGoesFirst && heard;
+      polled_until_ns_.store((now_ + options_.pass_time).nanoseconds(), std::memory_order_relaxed);
+      break;
+    }
+    channel.Expect();
+    busy = Act() || heard;
+    cq = channel.TakeExpected();
+  }
+  return cq;
+}
+
 bool Engine::Listen() {
   now_ = Now();
   ++counters_.passes;
   if (page_events_ != nullptr) ForgetPages();
-  const bool packets = Receive();   // network -> machines
-  const bool pages = TakePages();   // pager -> machines
-  WatchPages();                     // tables -> pager -> tables
-  const bool timers = RunTimers();  // clock -> machines
+  const bool packets = Receive();  // network -> machines
+  const bool pages = TakePages();  // pager -> machines
+  WatchPages();                    // tables -> pager -> tables
+  // What has arrived by now comes first: an acknowledgement among it stops its timer.
+  const bool timers = !(packets && TimersWait()) && RunTimers();  // clock -> machines
   return packets || pages || timers;
 }
 
@@ -129,6 +157,14 @@ void Engine::WatchPages() {
     watch.Begin();
     pager_.SubmitLook();
   }
+}
+
+// Whether timers that are due are left to the next pass, because there may be more packets. Not for
+// ever: a peer may send without an end.
+bool Engine::TimersWait() {
+  constexpr uint32_t kPassesMax = 16;
+  if (timers_.next() > now_ || ++timer_waits_ > kPassesMax) timer_waits_ = 0;
+  return timer_waits_ > 0;
 }
 
 bool Engine::RunTimers() {
@@ -289,7 +325,7 @@ Time Engine::next_time() const {
 
 void Engine::EndTurn() {
   if (trace_ != nullptr) trace_->Flush();
-  if (keeper_sleeps_) alarm_.WakeBy(next_time());
+  if (sleepers_ > 0) alarm_.WakeBy(next_time());
 }
 
 // A pass lasts microseconds, and to be woken takes longer, while pollers do nothing: who waits
@@ -305,13 +341,29 @@ void Engine::Lock() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
     break;
   }
   waiters_.fetch_sub(1, std::memory_order_relaxed);
+  Enter();
   if (is_deferred_) Act();
 }
 
 void Engine::Unlock() {
   EndTurn();
-  mutex_.Unlock();
+  Leave();
   TakeUpMarks();
+}
+
+// The thread must not be cancelled in one of the engine's system calls, with the lock held.
+void Engine::Enter() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_); }
+
+void Engine::Leave() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+  const int before = cancel_state_;
+  mutex_.Unlock();
+  pthread_setcancelstate(before, nullptr);
+}
+
+bool Engine::TryEnter() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+  if (!mutex_.TryLock()) return false;
+  Enter();
+  return true;
 }
 
 void Engine::Kick(QueuePair& qp) {
@@ -319,17 +371,27 @@ void Engine::Kick(QueuePair& qp) {
   TakeUpMarks();
 }
 
+// No request waits for longer than the next kBatch - 1 of its queue pair, or than the program stays
+// away from its completion queues: the progress thread looks within away_max.
+void Engine::KickSmall(QueuePair& qp, queue::WqeNumber n) {
+  constexpr uint64_t kOnTheWay = 8;
+  constexpr uint64_t kBatch = 32;
+  const bool is_busy = n.value() - qp.send_queue().begin().value() >= kOnTheWay;
+  if (!is_busy || n.value() % kBatch == 0 || polled_until() < Now()) return Kick(qp);
+  ready_.Mark(qp);
+}
+
 void Engine::TakeUpMarks() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   // Between a mark and the look at the lock, and between the release of the lock and the look at
   // the marks: one of the two sees the other.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  while (!ready_.empty() && mutex_.TryLock()) {
+  while (!ready_.empty() && TryEnter()) {
     now_ = Now();
     if (page_events_ != nullptr) ForgetPages();
     NotePass();
     Act();
     EndTurn();
-    mutex_.Unlock();
+    Leave();
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
 }
@@ -346,13 +408,14 @@ void Engine::NotePass() {
 }
 
 // The analysis does not know that the mutex is what makes the engine the caller's.
-void Engine::Progress(const Cq& cq) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+Time Engine::Progress(const Cq& cq) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   // Who polls without a pause has the lock nearly always, and would be there again before one who
   // waits for it has woken up. Also one who found it taken polls: were it the keeper who has it,
   // and did not know, it would go on, and be in the poller's way.
-  if (waiters_.load(std::memory_order_relaxed) > 0 || !mutex_.TryLock()) {
-    NotePoll(cq, Now());
-    return;
+  if (waiters_.load(std::memory_order_relaxed) > 0 || !TryEnter()) {
+    const Time now = Now();
+    NotePoll(cq, now);
+    return now;
   }
   // What the last poller was spared is this one's to do.
   if (is_deferred_) Act();
@@ -362,7 +425,28 @@ void Engine::Progress(const Cq& cq) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   is_deferred_ = kPollerGoesFirst && heard;
   if (!run_queue_.empty()) NotePass();
   if (!is_deferred_) Act();
+  const Time now = now_;
   Unlock();
+  return now;
+}
+
+void Engine::NoteYield() {
+  yielded_until_ns_.store((Now() + options_.yield_recent).nanoseconds(), std::memory_order_relaxed);
+}
+
+Time Engine::Yield() {
+  NoteYield();
+  sched_yield();
+  return Now();
+}
+
+Time Engine::Nap(Duration limit) {
+  NoteYield();
+  pollfd file{.fd = sockets(), .events = POLLIN, .revents = 0};
+  const timespec timeout{.tv_sec = 0, .tv_nsec = limit.nanoseconds()};
+  // By its number, which is no cancellation point: a poll of a completion queue is none.
+  syscall(SYS_ppoll, &file, 1, &timeout, nullptr, 0);
+  return Now();
 }
 
 }  // namespace verbena::adapter

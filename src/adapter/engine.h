@@ -65,13 +65,28 @@ class VERBENA_CAPABILITY("engine") Engine {
   // lock.
   void Kick(QueuePair& qp) VERBENA_EXCLUDES(this);
 
-  // A poller found `cq` empty. One pass, unless somebody else makes one.
-  void Progress(const Cq& cq) VERBENA_EXCLUDES(this);
+  // The same for the small request that has just been posted as number `n`. If others of the queue
+  // pair are on the way and the program polls, it waits for the next poll, so that several leave
+  // in one system call; see docs/threading.md.
+  void KickSmall(QueuePair& qp, queue::WqeNumber n) VERBENA_EXCLUDES(this);
+
+  // A poller found `cq` empty. One pass, unless somebody else makes one. The time.
+  Time Progress(const Cq& cq) VERBENA_EXCLUDES(this);
+  // A poller gives its processor to others for a moment, and comes back. The time then.
+  Time Yield() VERBENA_EXCLUDES(this);
+  // The same, until a packet comes.
+  Time Nap(Duration limit) VERBENA_EXCLUDES(this);
 
   // Until when a poller is expected back who was here, and did not say that he is about to sleep.
   [[nodiscard]] Time polled_until() const { return Time(Nanoseconds(polled_until_ns_.load())); }
+  // Until when one is expected back who polls without a pause, and has given way to others.
+  [[nodiscard]] Time yielded_until() const { return Time(Nanoseconds(yielded_until_ns_.load())); }
+  void ForgetYield() { yielded_until_ns_.store(0, std::memory_order_relaxed); }
   // He is asleep: nobody polls.
-  void ForgetPolls() { polled_until_ns_.store(0); }
+  void ForgetPolls() {
+    polled_until_ns_.store(0);
+    yielded_until_ns_.store(0);
+  }
 
   // Waits for it, and does what a poller was spared.
   void Lock() VERBENA_ACQUIRE();
@@ -89,9 +104,16 @@ class VERBENA_CAPABILITY("engine") Engine {
   // When to make one, if nothing else happens.
   [[nodiscard]] Time next_time() const VERBENA_REQUIRES(this);
 
-  // While the keeper sleeps the alarm is kept set; otherwise it looks again soon by itself.
-  void set_keeper_sleeps(bool sleeps) VERBENA_REQUIRES(this) { keeper_sleeps_ = sleeps; }
+  // One pass for a thread that waits for an event of this channel; ends early if there is one,
+  // which it returns.
+  Cq* PassFor(CompletionChannel& channel) VERBENA_REQUIRES(this);
+
+  // While a thread sleeps on the sockets the alarm is kept set.
+  void AddSleeper() VERBENA_REQUIRES(this) { ++sleepers_; }
+  void RemoveSleeper() VERBENA_REQUIRES(this) { --sleepers_; }
   [[nodiscard]] Alarm& alarm() { return alarm_; }
+  // Readable when there is something to receive. Another file after AddEndpoint. Any thread.
+  [[nodiscard]] int sockets() const { return sockets_.load(std::memory_order_relaxed); }
   // Readable when the machine's addresses may have changed; -1 where nobody can tell.
   [[nodiscard]] int address_fd() const { return addresses_.fd(); }
   void LookAtAddresses() VERBENA_REQUIRES(this);
@@ -142,6 +164,7 @@ class VERBENA_CAPABILITY("engine") Engine {
   bool TakePages() VERBENA_REQUIRES(this);
   void ForgetPages() VERBENA_REQUIRES(this);
   void WatchPages() VERBENA_REQUIRES(this);
+  bool TimersWait() VERBENA_REQUIRES(this);
   bool RunTimers() VERBENA_REQUIRES(this);
   bool RunReady() VERBENA_REQUIRES(this);
   void Transmit() VERBENA_REQUIRES(this);
@@ -158,6 +181,10 @@ class VERBENA_CAPABILITY("engine") Engine {
   void LearnPath(const transport::SegmentReport& report) VERBENA_REQUIRES(this);
   void NotePoll(const Cq& cq, Time now);
   void NotePass();
+  void NoteYield();
+  bool TryEnter() VERBENA_TRY_ACQUIRE(true);
+  void Enter();
+  void Leave();
   void EndTurn() VERBENA_REQUIRES(this);
   void TakeUpMarks() VERBENA_EXCLUDES(this);
   void Note(const std::string& note);
@@ -177,6 +204,8 @@ class VERBENA_CAPABILITY("engine") Engine {
   Mutex mutex_;
   ReadyList<QueuePair> ready_;  // marked by any thread
   std::atomic<int64_t> polled_until_ns_ = 0;
+  std::atomic<int64_t> yielded_until_ns_ = 0;
+  std::atomic<int> sockets_;
   std::atomic<uint32_t> waiters_ = 0;  // for the lock; pollers let them pass
 
   Time now_;
@@ -190,7 +219,9 @@ class VERBENA_CAPABILITY("engine") Engine {
   std::vector<PageJob> done_pages_;  // kept for its capacity
   ServiceTime page_service_;
   Alarm alarm_;
-  bool keeper_sleeps_ = false;
+  uint32_t timer_waits_ = 0;        // passes since timers were due
+  uint32_t sleepers_ = 0;           // threads that sleep on the sockets
+  int cancel_state_ = 0;            // of the thread that has the lock, before
   bool is_blocked_ = false;         // the socket takes no more
   bool is_deferred_ = false;        // the last poller was let go before its queue pairs ran
   std::vector<std::string> notes_;  // not told yet

@@ -12,6 +12,7 @@ ErrorOr<void> Engine::AddEndpoint(std::unique_ptr<fabric::UdpFabric> fabric) {
   const fabric::EndpointId endpoint = fabric->endpoint();
   if (trace_ != nullptr) fabric->TellHeaders();
   if (const auto added = endpoints_.Add(std::move(fabric)); !added) return added;
+  sockets_.store(endpoints_.fd(), std::memory_order_relaxed);
   qps.AddEndpoint(endpoint);
   return {};
 }

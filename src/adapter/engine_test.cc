@@ -75,6 +75,7 @@ class EngineTest : public testing::Test {
   static Options SeededOptions() {
     Options options = TestOptions();
     options.identity_seed = 1;
+    options.poll_recent = Seconds(1'000);  // however busy the machine is
     return options;
   }
 
@@ -143,7 +144,7 @@ TEST_F(EngineTest, TheAlarmIsSetOnlyForAKeeperThatSleeps) {
   Time next;
   {
     const EngineLock lock(engine_);
-    engine_.set_keeper_sleeps(true);
+    engine_.AddSleeper();
     next = engine_.next_time();
   }
   EXPECT_EQ(engine_.alarm().set_to(), next);
@@ -175,6 +176,58 @@ TEST_F(EngineTest, AQueuePairThatIsMarkedMayGo) {
   }
   const EngineLock lock(engine_);
   EXPECT_FALSE(engine_.has_work());
+}
+
+// A queue pair whose peer never answers, so that what it has sent is on the way.
+class EngineBatchTest : public EngineTest {
+ protected:
+  EngineBatchTest() {
+    const EngineLock lock(engine_);
+    const auto own = EndpointOf(a_number_);
+    const fabric::EndpointId other(static_cast<uint16_t>(own.value() == 0 ? 1 : own.value() - 1));
+    qp_ = &MakeQp(MakeQpNumber(other, 77));
+  }
+  ~EngineBatchTest() override {
+    const EngineLock lock(engine_);
+    engine_.RemoveQp(*qp_);
+  }
+  void PostSmall(int count = 1) {
+    for (int i = 0; i < count; ++i) {
+      const auto number = qp_->send_queue().Post({});
+      ASSERT_TRUE(number.has_value());
+      engine_.KickSmall(*qp_, *number);
+    }
+  }
+  uint64_t Sent() {
+    // Not by EngineLock, which takes up the marks.
+    return qp_->traffic.packets_sent;
+  }
+
+  QueuePair* qp_ = nullptr;
+};
+
+TEST_F(EngineBatchTest, SmallRequestsBehindOthersLeaveWithTheNextPoll) {
+  engine_.Progress(cq_);
+  PostSmall(8);
+  EXPECT_EQ(Sent(), 8U) << "few are on the way: each leaves at once";
+  PostSmall(5);
+  EXPECT_EQ(Sent(), 8U);
+  engine_.Progress(cq_);
+  engine_.Progress(cq_);  // the first may have been let go before its queue pairs ran
+  EXPECT_EQ(Sent(), 13U);
+}
+
+TEST_F(EngineBatchTest, AFullBatchDoesNotWait) {
+  engine_.Progress(cq_);
+  PostSmall(32);
+  EXPECT_EQ(Sent(), 8U);
+  PostSmall();
+  EXPECT_EQ(Sent(), 33U);
+}
+
+TEST_F(EngineBatchTest, NothingWaitsWhereNobodyPolls) {
+  PostSmall(12);
+  EXPECT_EQ(Sent(), 12U);
 }
 
 TEST_F(EngineTest, ModerationNamesADeadline) {

@@ -1,6 +1,8 @@
 #include "adapter/event_file.h"
 
+#include <fcntl.h>
 #include <sys/eventfd.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -23,5 +25,13 @@ bool EventFile::Wait() const {
   uint64_t count = 0;
   return read(fd(), &count, sizeof count) == sizeof count;
 }
+
+bool EventFile::TryWait() const {
+  uint64_t count = 0;
+  const iovec place{.iov_base = &count, .iov_len = sizeof count};
+  return preadv2(fd(), &place, 1, -1, RWF_NOWAIT) == sizeof count;
+}
+
+bool EventFile::blocks() const { return (fcntl(fd(), F_GETFL) & O_NONBLOCK) == 0; }
 
 }  // namespace verbena::adapter

@@ -21,6 +21,10 @@ class EventFile {
   // Takes a signal. Blocks as the descriptor says; false if there is none to be had, or if the
   // thread had something else to handle meanwhile: programs end their waiting so. errno says which.
   [[nodiscard]] bool Wait() const;
+  // The same, and never blocks.
+  [[nodiscard]] bool TryWait() const;
+  // Whether Wait blocks: as the program has it.
+  [[nodiscard]] bool blocks() const;
   // REQUIRES: nobody signals or waits any more.
   void Close() { file_ = {}; }
 

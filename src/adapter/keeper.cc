@@ -8,11 +8,21 @@
 #include <utility>
 
 #include "adapter/clock.h"
+#include "adapter/short_slice.h"
 #include "base/quiet_thread.h"
 #include "memory/signal_guard.h"
 
 namespace verbena::adapter {
 namespace {
+
+// The shortest that the scheduler grants. A pass takes a few microseconds.
+constexpr Duration kSlice = Microseconds(100);
+
+// A sleep that is shorter was none.
+constexpr Duration kAtOnce = Microseconds(5);
+
+// So many packets that it comes for in vain make it stay away again: the logarithm of this.
+constexpr uint32_t kNeededMax = 15;
 
 timespec AsTimespec(Duration duration) {
   constexpr int64_t kSecond = 1'000'000'000;
@@ -22,10 +32,10 @@ timespec AsTimespec(Duration duration) {
 
 }  // namespace
 
-Keeper::Keeper(Engine& engine, const EventFile& wake, const Options& options)
+Keeper::Keeper(Engine& engine, EventWait& waits, const EventFile& wake, const Options& options)
     : engine_(engine),
+      waits_(waits),
       wake_(wake),
-      poller_waits_(options.poller_waits),
       away_min_(options.away_min),
       away_max_(options.away_max),
       linger_(options.linger) {
@@ -51,11 +61,13 @@ void Keeper::Notice() {
   // done before: one of the two sees the other.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!is_away_.load()) wake_.Signal();
+  waits_.Notice();
 }
 
 void Keeper::Work() {
   // Its sleeps are shorter than what the system rounds them to by default.
   prctl(PR_SET_TIMERSLACK, 1UL);
+  AskForSlice(kSlice);
   Duration away = away_min_;
   while (!stops_.load()) {
     const Roused roused = SleepAttentive();
@@ -64,10 +76,14 @@ void Keeper::Work() {
     if (served) away = away_min_;
     // Roused for nothing: a poller was quicker. It will be so again.
     bool in_vain = roused == Roused::kByPacket && !served;
+    if (in_vain) needed_ = IsPolled() ? 0 : needed_ / 2;
+    if (served && roused == Roused::kByOldPacket) needed_ = std::min(needed_ * 2 + 1, kNeededMax);
+    if (needed_ > 0) continue;
     is_away_.store(true);
-    while (!stops_.load() && (in_vain || SomebodyPolls())) {
-      StayAway(away);
-      away = std::min(away * 2, away_max_);
+    while (!stops_.load() && (in_vain || IsServed())) {
+      const bool relieved = IsRelieved();
+      StayAway(relieved ? Duration::Max() : away);
+      away = relieved ? away_min_ : std::min(away * 2, away_max_);
       FinishWork();
       in_vain = false;
     }
@@ -80,30 +96,34 @@ Keeper::Roused Keeper::SleepAttentive() {
   int sockets = 0;
   {
     const EngineLock lock(engine_);
-    engine_.set_keeper_sleeps(true);
-    sockets = engine_.endpoints().fd();
+    engine_.AddSleeper();
+    sockets = engine_.sockets();
   }
   std::array<pollfd, 4> files{{{.fd = sockets, .events = POLLIN, .revents = 0},
                                {.fd = engine_.alarm().fd(), .events = POLLIN, .revents = 0},
                                {.fd = wake_.fd(), .events = POLLIN, .revents = 0},
                                {.fd = engine_.address_fd(), .events = POLLIN, .revents = 0}}};
+  const Time asleep = Now();
   poll(files.data(), files.size(), -1);
+  const Duration slept = Now() - asleep;
+  linger_.OnSlept(slept);
   wake_ups_.fetch_add(1, std::memory_order_relaxed);
   if (files[2].revents != 0) static_cast<void>(wake_.Wait());
   const EngineLock lock(engine_);
-  engine_.set_keeper_sleeps(false);
+  engine_.RemoveSleeper();
   if (files[1].revents != 0) engine_.alarm().Reset();
   if (files[3].revents != 0) engine_.LookAtAddresses();
   const bool otherwise = std::any_of(files.begin() + 1, files.end(),
                                      [](const pollfd& file) { return file.revents != 0; });
-  return files[0].revents != 0 && !otherwise ? Roused::kByPacket : Roused::kOtherwise;
+  if (files[0].revents == 0 || otherwise) return Roused::kOtherwise;
+  return slept < kAtOnce ? Roused::kByOldPacket : Roused::kByPacket;
 }
 
 void Keeper::StayAway(Duration duration) {
   std::array<pollfd, 2> files{{{.fd = wake_.fd(), .events = POLLIN, .revents = 0},
                                {.fd = engine_.address_fd(), .events = POLLIN, .revents = 0}}};
   const timespec timeout = AsTimespec(duration);
-  ppoll(files.data(), files.size(), &timeout, nullptr);
+  ppoll(files.data(), files.size(), duration == Duration::Max() ? nullptr : &timeout, nullptr);
   wake_ups_.fetch_add(1, std::memory_order_relaxed);
   if (files[0].revents != 0) static_cast<void>(wake_.Wait());
   if (files[1].revents != 0) {
@@ -113,7 +133,7 @@ void Keeper::StayAway(Duration duration) {
 }
 
 bool Keeper::Serve() {
-  if (GiveWay()) return false;
+  if (needed_ > 0 ? IsPolled() : IsServed()) return false;
   bool served = false;
   Time busy_at = Now();
   do {
@@ -121,33 +141,22 @@ bool Keeper::Serve() {
     if (!engine_.Pass()) continue;
     served = true;
     busy_at = Now();
-  } while (served && !stops_.load() && !GiveWay() && Now() - busy_at < linger_);
+  } while (served && !stops_.load() && !IsServed() && linger_.GoesOn(busy_at));
   return served;
 }
 
-bool Keeper::SomebodyPolls() const { return Now() < engine_.polled_until(); }
+bool Keeper::IsPolled() const { return Now() < engine_.yielded_until() || waits_.is_served(); }
 
-// It may have the processor of one who polls: then the two would take turns for ever, each waiting
-// for the time slice of the other to end. One who does something else with it, such as looking at
-// memory for a peer's write, is seldom asked.
-bool Keeper::GiveWay() {
-  if (SomebodyPolls()) return true;
-  if (Now() >= engine_.polled_until() + poller_waits_) return false;
-  if (skips_ > 0) {
-    --skips_;
-    return false;
-  }
-  StayAway(away_min_);
-  const bool polls = SomebodyPolls();
-  constexpr uint32_t kSkipsMax = 63;
-  in_vain_ = polls ? in_vain_ / 2 : std::min(in_vain_ * 2 + 1, kSkipsMax);
-  skips_ = in_vain_;
-  return polls;
+bool Keeper::IsServed() const { return IsPolled() || Now() < engine_.polled_until(); }
+
+bool Keeper::IsRelieved() {
+  const uint64_t turns = waits_.turns();
+  return std::exchange(seen_turns_, turns) == turns && waits_.is_served() && waits_.Relieve();
 }
 
 // Of a poller that has not come back yet.
 void Keeper::FinishWork() {
-  if (SomebodyPolls()) return;
+  if (IsServed()) return;
   const EngineLock lock(engine_);
   if (engine_.has_work()) engine_.Pass();
 }

@@ -6,6 +6,8 @@
 
 #include "adapter/engine.h"
 #include "adapter/event_file.h"
+#include "adapter/event_wait.h"
+#include "adapter/linger.h"
 #include "adapter/options.h"
 #include "base/time.h"
 
@@ -15,15 +17,16 @@ namespace verbena::adapter {
 // programs that sleep until an event. docs/threading.md has its states and their figures.
 //
 //   attentive   asleep until a packet, a deadline or a wake-up; costs nothing while nothing happens
-//   away        somebody polls: it does not look at the socket, so no packet wakes it, but comes
-//   back
-//               after a while to see whether that is still so
+//   away        a thread of the program polls or waits for an event: no packet wakes this one, but
+//               it comes back after a while to see whether that is still so
+//   relieved    away, while one thread waits for an event and has done so for longer than that:
+//               asleep until that thread leaves
 //
 // Owned by the adapter, which outlives it. Any thread.
 class Keeper {
  public:
   // `wake` rouses it in either state.
-  Keeper(Engine& engine, const EventFile& wake, const Options& options);
+  Keeper(Engine& engine, EventWait& waits, const EventFile& wake, const Options& options);
   Keeper(const Keeper&) = delete;
   Keeper& operator=(const Keeper&) = delete;
   ~Keeper() { Stop(); }
@@ -41,23 +44,31 @@ class Keeper {
   [[nodiscard]] bool is_away() const { return is_away_.load(); }
 
  private:
-  enum class Roused : uint8_t { kByPacket, kOtherwise };
+  enum class Roused : uint8_t { kByPacket, kByOldPacket, kOtherwise };
 
   void Work();
   Roused SleepAttentive();
   void StayAway(Duration duration);
   // True if there was something to do.
   bool Serve();
-  bool SomebodyPolls() const;
-  // True if somebody polls once he has a processor.
-  bool GiveWay();
+  // A thread of the program makes progress, and will go on: it waits for an event, or polls without
+  // a pause.
+  bool IsPolled() const;
+  // The same, or one has polled just now.
+  bool IsServed() const;
+  // That one has slept since the last look.
+  bool IsRelieved();
   void FinishWork();
 
   Engine& engine_;
+  EventWait& waits_;
   const EventFile& wake_;
-  const Duration poller_waits_, away_min_, away_max_, linger_;
-  uint32_t in_vain_ = 0;  // of the last times that it gave way: doubles, and halves
-  uint32_t skips_ = 0;    // times left at which it does not
+  const Duration away_min_, away_max_;
+  Linger linger_;
+  // Grows when packets had to wait for this thread although the program polls now and then, and
+  // falls when the program was quicker: while it is not 0, polls do not keep it away.
+  uint32_t needed_ = 0;
+  uint64_t seen_turns_ = 0;  // of waits_, at the last look
   std::atomic<bool> stops_ = false;
   std::atomic<bool> is_away_ = false;
   std::atomic<uint64_t> wake_ups_ = 0;

@@ -50,11 +50,13 @@ class KeeperThreads : public testing::Test {
   AsyncEvents events_{16};
   Pager pager_{1, BestPopulateMethod(), [] {}};
   Engine engine_{options_, OpenFabric(), std::move(*Alarm::Make()), events_, pager_};
+  EventFile notice_ = std::move(*EventFile::Open(false));
+  EventWait waits_{engine_, notice_, wake_, options_.linger};
   Cq cq_{16, nullptr};
 };
 
 TEST_F(KeeperThreads, SleepsWhileNothingHappens) {
-  Keeper keeper(engine_, wake_, options_);
+  Keeper keeper(engine_, waits_, wake_, options_);
   usleep(20'000);
   const uint64_t before = keeper.wake_ups();
   usleep(200'000);
@@ -62,7 +64,7 @@ TEST_F(KeeperThreads, SleepsWhileNothingHappens) {
 }
 
 TEST_F(KeeperThreads, ServesWhatArrives) {
-  Keeper keeper(engine_, wake_, options_);
+  Keeper keeper(engine_, waits_, wake_, options_);
   SendSomething();
   EXPECT_TRUE(Becomes([&] {
     const EngineLock lock(engine_);
@@ -71,7 +73,7 @@ TEST_F(KeeperThreads, ServesWhatArrives) {
 }
 
 TEST_F(KeeperThreads, GoesAwayWhileSomebodyPollsAndComesBack) {
-  Keeper keeper(engine_, wake_, options_);
+  Keeper keeper(engine_, waits_, wake_, options_);
   {
     const std::jthread poller([&](const std::stop_token& stop) {
       while (!stop.stop_requested()) engine_.Progress(cq_);
@@ -82,31 +84,6 @@ TEST_F(KeeperThreads, GoesAwayWhileSomebodyPollsAndComesBack) {
     }));
   }
   EXPECT_TRUE(Becomes([&] { return !keeper.is_away(); })) << "nobody polls any more";
-}
-
-TEST_F(KeeperThreads, ServesAlsoInPlaceOfOneWhoDoesNotComeBack) {
-  options_.poller_waits = Seconds(1'000);
-  Keeper keeper(engine_, wake_, options_);
-  engine_.Progress(cq_);
-  SendSomething();
-  EXPECT_TRUE(Becomes([&] {
-    const EngineLock lock(engine_);
-    return engine_.counters().dropped_for(Drop::kMalformed) == 1;
-  }));
-}
-
-TEST_F(KeeperThreads, LeavesWhatArrivesToOneWhoComesBack) {
-  options_.poller_waits = Seconds(1'000);
-  options_.away_min = options_.away_max = Milliseconds(200);
-  Keeper keeper(engine_, wake_, options_);
-  engine_.Progress(cq_);
-  usleep(20'000);  // it is attentive again
-  const uint64_t before = keeper.wake_ups();
-  SendSomething();
-  ASSERT_TRUE(Becomes([&] { return keeper.wake_ups() > before; }));
-  // Asked without the lock, to which a poller gives way.
-  engine_.Progress(cq_);
-  EXPECT_EQ(std::as_const(engine_).fabric().receive_counters().datagrams, 1U);
 }
 
 Options LongAway() {
@@ -122,7 +99,7 @@ class KeeperLongAwayThreads : public KeeperThreads {
 };
 
 TEST_F(KeeperLongAwayThreads, IsAttentiveAtOnceWhenAskedTo) {
-  Keeper keeper(engine_, wake_, options_);
+  Keeper keeper(engine_, waits_, wake_, options_);
   engine_.Progress(cq_);
   wake_.Signal();
   EXPECT_TRUE(Becomes([&] { return keeper.is_away(); }));
@@ -131,7 +108,7 @@ TEST_F(KeeperLongAwayThreads, IsAttentiveAtOnceWhenAskedTo) {
 }
 
 TEST_F(KeeperLongAwayThreads, IsToldOfWorkUnlessItIsAway) {
-  Keeper keeper(engine_, wake_, options_);
+  Keeper keeper(engine_, waits_, wake_, options_);
   const uint64_t before = keeper.wake_ups();
   keeper.Notice();
   EXPECT_TRUE(Becomes([&] { return keeper.wake_ups() > before; }));
@@ -147,7 +124,7 @@ TEST_F(KeeperLongAwayThreads, IsToldOfWorkUnlessItIsAway) {
 }
 
 TEST_F(KeeperThreads, IsWokenByTheAlarm) {
-  Keeper keeper(engine_, wake_, options_);
+  Keeper keeper(engine_, waits_, wake_, options_);
   usleep(10'000);
   const uint64_t passes = Passes();
   {

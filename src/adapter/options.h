@@ -68,14 +68,16 @@ struct Options {
   Duration poll_recent = Microseconds(20);
   // And if he has something to send, within this time.
   Duration pass_time = Microseconds(200);
-  // One who polled within this time may be waiting for a processor, and is let have the keeper's.
-  Duration poller_waits = Milliseconds(10);
+  // A poller that has yielded its processor comes back within this time, unless another thread uses
+  // up a time slice.
+  Duration yield_recent = Milliseconds(1);
   // How long the keeper stays away from the sockets while somebody polls: it doubles from one to
   // the other as long as its looks are in vain.
   Duration away_min = Microseconds(50);
   Duration away_max = Milliseconds(1);
-  // How long it looks for more after traffic, before it sleeps: a wake-up costs about as much.
-  Duration linger = Microseconds(20);
+  // How long it looks for more after traffic, at most, before it sleeps; so do threads that wait
+  // for an event. See Linger.
+  Duration linger = Microseconds(80);
 
   // --- The pager. ---
 

@@ -6,6 +6,7 @@
 #include "adapter/adapter.h"
 #include "adapter/adopted_memory.h"
 #include "adapter/engine.h"
+#include "adapter/event_wait.h"
 #include "adapter/fork_guard.h"
 #include "adapter/keeper.h"
 #include "adapter/object_set.h"
@@ -19,12 +20,13 @@ namespace verbena::adapter {
 // What an adapter is made of, in the order in which it is made. What is below refers to what is
 // above it; threads are the last to come and the first to go.
 struct Adapter::Parts {
-  Parts(const Options& with, ForkGuard guard, EventFile wake_file,
+  Parts(const Options& with, ForkGuard guard, EventFile wake_file, EventFile notice_file,
         std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm, std::unique_ptr<Trace> trace);
 
   const Options options;
   const ForkGuard fork_guard;
-  const EventFile wake;  // of the keeper
+  const EventFile wake;    // of the keeper
+  const EventFile notice;  // of a thread that waits for an event
   AsyncEvents events;
   std::string page_events_note;                   // for the user; empty once it is told
   const std::unique_ptr<PageEvents> page_events;  // nullptr: nobody tells
@@ -49,6 +51,7 @@ struct Adapter::Parts {
   uint32_t last_handle VERBENA_GUARDED_BY(engine) = 0;
   uint32_t last_xrc_srq VERBENA_GUARDED_BY(engine) = 0;
 
+  EventWait waits;
   Keeper keeper;
 };
 

@@ -1,5 +1,6 @@
 // Asynchronous events: what happened beside the completions.
 
+#include <cxxabi.h>
 #include <infiniband/verbs.h>
 
 #include <cerrno>
@@ -90,6 +91,8 @@ int ibv_get_async_event(ibv_context* context, ibv_async_event* event) try {
     if (!taken && errno != 0) return -1;
     if (taken && Give(own.identities, *taken, *event)) return 0;
   }
+} catch (abi::__forced_unwind&) {
+  throw;  // the thread was cancelled in its sleep
 } catch (...) {
   return MinusOne(Thrown("ibv_get_async_event"));
 }

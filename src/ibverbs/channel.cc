@@ -1,5 +1,6 @@
 // Completion channels, and the events that come out of them.
 
+#include <cxxabi.h>
 #include <infiniband/verbs.h>
 
 #include <cerrno>
@@ -62,6 +63,8 @@ int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) 
     };
     if (id && context.identities.With(*id, give)) return 0;
   }
+} catch (abi::__forced_unwind&) {
+  throw;  // the thread was cancelled in its sleep
 } catch (...) {
   return MinusOne(Thrown("ibv_get_cq_event"));
 }

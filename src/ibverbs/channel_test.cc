@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -153,6 +154,56 @@ TEST(ChannelThreadsTest, AQueueEndsWhenItsEventsAreAcknowledged) {
   ibv_ack_cq_events(of, 1);
   ender.join();
   EXPECT_TRUE(ended);
+}
+
+// Ends a thread as pthread_cancel does it; it must be one that waits or polls.
+void Cancel(std::thread& thread) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(pthread_cancel(thread.native_handle()), 0);
+  thread.join();
+}
+
+TEST_F(ChannelTest, AThreadThatWaitsForAnEventMayBeCancelled) {
+  ASSERT_EQ(ibv_req_notify_cq(b.cq, 0), 0);
+  std::thread waits([&] {
+    ibv_cq* cq = nullptr;
+    void* cq_context = nullptr;
+    ibv_get_cq_event(b.channel, &cq, &cq_context);
+    ADD_FAILURE() << "there was no event";
+  });
+  Cancel(waits);
+  SendOne();
+  ibv_cq* cq = nullptr;
+  void* cq_context = nullptr;
+  ASSERT_EQ(ibv_get_cq_event(b.channel, &cq, &cq_context), 0);
+  ibv_ack_cq_events(cq, 1);
+}
+
+TEST_F(ChannelTest, AThreadThatWaitsForAnAsynchronousEventMayBeCancelled) {
+  std::thread waits([&] {
+    ibv_async_event event{};
+    ibv_get_async_event(b.context, &event);
+    ADD_FAILURE() << "there was no event";
+  });
+  Cancel(waits);
+}
+
+// A poll is no cancellation point, although it makes system calls that are.
+TEST_F(ChannelTest, AThreadThatPollsMayBeCancelledBetweenItsPolls) {
+  std::atomic<bool> is_inside = false;
+  std::thread polls([&] {
+    while (true) {
+      is_inside = true;
+      ibv_wc wc{};
+      ibv_poll_cq(b.cq, 1, &wc);
+      is_inside = false;
+      pthread_testcancel();
+    }
+  });
+  Cancel(polls);
+  EXPECT_FALSE(is_inside.load());
+  SendOne();
+  EXPECT_EQ(b.WaitStatus(), IBV_WC_SUCCESS) << "the adapter goes on";
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ int CompletionChannel::fd() const { return object() ? object()->thing->fd() : -1
 
 std::optional<CqId> CompletionChannel::Wait() const {
   if (!object() || object()->device.is_forked()) return std::nullopt;
-  const adapter::Cq* const cq = object()->thing->Wait();
+  const adapter::Cq* const cq = object()->device.Wait(*object()->thing);
   if (cq == nullptr) return std::nullopt;
   return verbs::IdOf(cq);
 }
