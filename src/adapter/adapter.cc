@@ -3,6 +3,7 @@
 #include <random>
 #include <utility>
 
+#include "adapter/clock.h"
 #include "adapter/endpoint_claims.h"
 #include "adapter/parts.h"
 #include "adapter/poll_backoff.h"
@@ -17,6 +18,17 @@ using transport::PathMtu;
 // Of this thread, over all the queues that it polls. In static storage, because the calls of the
 // data path have no time to look it up.
 [[gnu::tls_model("initial-exec")]] constinit thread_local PollBackoff backoff;
+
+// Where the time is had by a system call, a thread that lingers asks for it so often that it had
+// better sleep.
+Options WithLinger(Options options) {
+  constexpr int kCalls = 16;
+  constexpr Duration kCallMax = Nanoseconds(500);
+  const Time begin = Now();
+  for (int i = 0; i < kCalls; ++i) static_cast<void>(Now());
+  if ((Now() - begin) / kCalls > kCallMax) options.linger = {};
+  return options;
+}
 
 // Keys and numbers that nobody can guess.
 Options Seeded(Options options) {
@@ -101,7 +113,7 @@ Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
 
 ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const Options& wanted) {
   if (const auto ok = CheckBudget(wanted); !ok) return Fail(ok.error());
-  const Options options = Seeded(wanted);
+  const Options options = WithLinger(Seeded(wanted));
   memory::SignalGuard::Install();
   auto guard = ForkGuard::Make();
   if (!guard) return Fail(guard.error());
@@ -202,7 +214,10 @@ Result<void, ErrorCode> Adapter::PostSend(QueuePair& qp, const queue::SendReques
   const auto posted = qp.send_queue().Post(request);
   Found();
   if (posted) {
-    IsSmall(qp, request) ? parts_->engine.KickSmall(qp, *posted) : parts_->engine.Kick(qp);
+    // The thread polls, or has just waited for an event and will again.
+    const bool may_wait =
+        IsSmall(qp, request) && (backoff.OnPost() || Now() < parts_->engine.polled_until());
+    may_wait ? parts_->engine.KickSmall(qp, *posted) : parts_->engine.Kick(qp);
   }
   return Posted(posted);
 }
@@ -262,9 +277,9 @@ void Adapter::Idle(const Cq& cq, Time now) {
     case PollBackoff::Step::kSpin:
       return;
     case PollBackoff::Step::kYield:
-      return backoff.OnYielded(now, parts_->engine.Yield(), WasPreempted);
+      return backoff.OnYielded(now, parts_->engine.Yield(now), WasPreempted);
     case PollBackoff::Step::kNap:
-      return backoff.OnNapped(parts_->engine.Nap(PollBackoff::kNap));
+      return backoff.OnNapped(parts_->engine.Nap(now, PollBackoff::kNap));
   }
 }
 

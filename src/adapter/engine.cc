@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "adapter/clock.h"
@@ -331,18 +330,20 @@ void Engine::EndTurn() {
 // A pass lasts microseconds, and to be woken takes longer, while pollers do nothing: who waits
 // stays awake for a moment, unless he has the only processor.
 void Engine::Lock() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
-  static const Duration kAwake =
-      std::thread::hardware_concurrency() > 1 ? Microseconds(20) : Duration();
+  if (!mutex_.TryLock()) WaitForLock();
+  Enter();
+  if (is_deferred_) Act();
+}
+
+void Engine::WaitForLock() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   waiters_.fetch_add(1, std::memory_order_relaxed);
-  const Time end = Now() + kAwake;
+  const Time end = Now() + lock_spin_;
   while (!mutex_.TryLock()) {
     if (Now() < end) continue;
     mutex_.Lock();
     break;
   }
   waiters_.fetch_sub(1, std::memory_order_relaxed);
-  Enter();
-  if (is_deferred_) Act();
 }
 
 void Engine::Unlock() {
@@ -372,12 +373,13 @@ void Engine::Kick(QueuePair& qp) {
 }
 
 // No request waits for longer than the next kBatch - 1 of its queue pair, or than the program stays
-// away from its completion queues: the progress thread looks within away_max.
+// away from its completion queues: an acknowledgement to one on the way makes another thread take
+// up the marks, or the progress thread does so within away_max.
 void Engine::KickSmall(QueuePair& qp, queue::WqeNumber n) {
   constexpr uint64_t kOnTheWay = 8;
   constexpr uint64_t kBatch = 32;
   const bool is_busy = n.value() - qp.send_queue().begin().value() >= kOnTheWay;
-  if (!is_busy || n.value() % kBatch == 0 || polled_until() < Now()) return Kick(qp);
+  if (!is_busy || n.value() % kBatch == 0) return Kick(qp);
   ready_.Mark(qp);
 }
 
@@ -430,18 +432,18 @@ Time Engine::Progress(const Cq& cq) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   return now;
 }
 
-void Engine::NoteYield() {
-  yielded_until_ns_.store((Now() + options_.yield_recent).nanoseconds(), std::memory_order_relaxed);
+void Engine::NoteYield(Time now) {
+  yielded_until_ns_.store((now + options_.yield_recent).nanoseconds(), std::memory_order_relaxed);
 }
 
-Time Engine::Yield() {
-  NoteYield();
+Time Engine::Yield(Time now) {
+  NoteYield(now);
   sched_yield();
   return Now();
 }
 
-Time Engine::Nap(Duration limit) {
-  NoteYield();
+Time Engine::Nap(Time now, Duration limit) {
+  NoteYield(now);
   pollfd file{.fd = sockets(), .events = POLLIN, .revents = 0};
   const timespec timeout{.tv_sec = 0, .tv_nsec = limit.nanoseconds()};
   // By its number, which is no cancellation point: a poll of a completion queue is none.

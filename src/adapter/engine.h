@@ -28,6 +28,7 @@
 #include "adapter/transmitter.h"
 #include "adapter/xrc_domain.h"
 #include "base/mutex.h"
+#include "base/processors.h"
 #include "fabric/address_watch.h"
 #include "fabric/loopback.h"
 #include "fabric/udp_fabric.h"
@@ -65,17 +66,17 @@ class VERBENA_CAPABILITY("engine") Engine {
   // lock.
   void Kick(QueuePair& qp) VERBENA_EXCLUDES(this);
 
-  // The same for the small request that has just been posted as number `n`. If others of the queue
-  // pair are on the way and the program polls, it waits for the next poll, so that several leave
+  // The same for the small request that has just been posted as number `n`, by a thread that polls.
+  // If others of the queue pair are on the way, it waits for the next poll, so that several leave
   // in one system call; see docs/threading.md.
   void KickSmall(QueuePair& qp, queue::WqeNumber n) VERBENA_EXCLUDES(this);
 
   // A poller found `cq` empty. One pass, unless somebody else makes one. The time.
   Time Progress(const Cq& cq) VERBENA_EXCLUDES(this);
   // A poller gives its processor to others for a moment, and comes back. The time then.
-  Time Yield() VERBENA_EXCLUDES(this);
+  Time Yield(Time now) VERBENA_EXCLUDES(this);
   // The same, until a packet comes.
-  Time Nap(Duration limit) VERBENA_EXCLUDES(this);
+  Time Nap(Time now, Duration limit) VERBENA_EXCLUDES(this);
 
   // Until when a poller is expected back who was here, and did not say that he is about to sleep.
   [[nodiscard]] Time polled_until() const { return Time(Nanoseconds(polled_until_ns_.load())); }
@@ -101,6 +102,8 @@ class VERBENA_CAPABILITY("engine") Engine {
     return !run_queue_.empty() || is_blocked_ || pager_.has_done() ||
            !outbox_.page_requests().empty();
   }
+  // The time of the last pass.
+  [[nodiscard]] Time now() const VERBENA_REQUIRES(this) { return now_; }
   // When to make one, if nothing else happens.
   [[nodiscard]] Time next_time() const VERBENA_REQUIRES(this);
 
@@ -181,7 +184,8 @@ class VERBENA_CAPABILITY("engine") Engine {
   void LearnPath(const transport::SegmentReport& report) VERBENA_REQUIRES(this);
   void NotePoll(const Cq& cq, Time now);
   void NotePass();
-  void NoteYield();
+  void NoteYield(Time now);
+  void WaitForLock();
   bool TryEnter() VERBENA_TRY_ACQUIRE(true);
   void Enter();
   void Leave();
@@ -201,6 +205,7 @@ class VERBENA_CAPABILITY("engine") Engine {
   Pager& pager_;
   PageEvents* const page_events_;  // nullptr: nobody tells
 
+  const Duration lock_spin_ = AllowedProcessors() > 1 ? Microseconds(20) : Duration();
   Mutex mutex_;
   ReadyList<QueuePair> ready_;  // marked by any thread
   std::atomic<int64_t> polled_until_ns_ = 0;

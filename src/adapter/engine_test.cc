@@ -225,9 +225,28 @@ TEST_F(EngineBatchTest, AFullBatchDoesNotWait) {
   EXPECT_EQ(Sent(), 33U);
 }
 
-TEST_F(EngineBatchTest, NothingWaitsWhereNobodyPolls) {
-  PostSmall(12);
-  EXPECT_EQ(Sent(), 12U);
+// This process did not run for a while: what arrived meanwhile may stop the timer.
+TEST_F(EngineBatchTest, TimersRunWhenWhatHasArrivedWasRead) {
+  PostSmall();
+  usleep(30'000);  // it is due after 17 ms
+  SendMalformed(std::as_const(engine_).fabric().port());
+  const EngineLock lock(engine_);
+  ASSERT_TRUE(engine_.Pass());
+  EXPECT_EQ(qp_->counters().timeouts, 0U);
+  engine_.Pass();
+  EXPECT_EQ(qp_->counters().timeouts, 1U);
+}
+
+TEST_F(EngineBatchTest, TimersRunInTheEndHoweverMuchArrives) {
+  PostSmall();
+  usleep(30'000);
+  int passes = 0;
+  for (; qp_->counters().timeouts == 0 && passes < 100; ++passes) {
+    SendMalformed(std::as_const(engine_).fabric().port());
+    const EngineLock lock(engine_);
+    engine_.Pass();
+  }
+  EXPECT_EQ(passes, 17);
 }
 
 TEST_F(EngineTest, ModerationNamesADeadline) {

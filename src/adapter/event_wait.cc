@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "adapter/clock.h"
 #include "adapter/restartable.h"
 
 namespace verbena::adapter {
@@ -58,8 +57,13 @@ class EventWait::SocketSleep {
     const EngineLock lock(engine_);
     engine_.AddSleeper();
     is_counted_ = true;
+    passed_at_ = engine_.now();
     return engine_.has_work() ? Serve() : nullptr;
   }
+  // The time of the last pass, which is the last time that was asked for: on some machines that
+  // takes a system call.
+  [[nodiscard]] Time passed_at() const { return passed_at_; }
+
   // False with errno if a signal handler ended it.
   bool Sleep() {
     std::array<pollfd, 4> files{{{.fd = engine_.sockets(), .events = POLLIN, .revents = 0},
@@ -80,6 +84,7 @@ class EventWait::SocketSleep {
  private:
   Cq* Serve() VERBENA_REQUIRES(engine_) {
     Cq* const cq = engine_.PassFor(channel_);
+    passed_at_ = engine_.now();
     if (cq != nullptr) {
       engine_.RemoveSleeper();
       is_counted_ = false;
@@ -90,6 +95,7 @@ class EventWait::SocketSleep {
   Engine& engine_;
   const EventFile& notice_;
   CompletionChannel& channel_;
+  Time passed_at_;
   bool is_counted_ = false;
   bool is_alarmed_ = false;
 };
@@ -105,18 +111,19 @@ Cq* EventWait::ServeUntilEvent(CompletionChannel& channel) {
   turns_.fetch_add(1, std::memory_order_relaxed);
   SocketSleep sleep(engine_, notice_, channel);
   if (Cq* const cq = sleep.Begin()) return cq;
-  do {
-    const Time begin = Now();
+  while (true) {
+    const Time begin = sleep.passed_at();
     while (linger_.GoesOn(begin)) {
       if (Cq* const cq = sleep.Pass()) return cq;
     }
-    const Time asleep = Now();
+    const Time asleep = sleep.passed_at();
     if (!sleep.Sleep()) return nullptr;
-    linger_.OnSlept(Now() - asleep);
     // Another thread of this channel may be quicker: then there is nothing to take.
     if (Cq* const cq = channel.TryWait()) return cq;
-    if (Cq* const cq = sleep.Pass()) return cq;
-  } while (true);
+    Cq* const cq = sleep.Pass();
+    linger_.OnSlept(sleep.passed_at() - asleep);
+    if (cq != nullptr) return cq;
+  }
 }
 
 void EventWait::Notice() {

@@ -74,15 +74,7 @@ class EventWaitThreads : public testing::Test {
     }
     return qp;
   }
-  // A datagram that means nothing.
-  void SendSomething() {
-    const auto sender = OpenFabric();
-    const auto local = fabric::IpAddress::FromIpv4(127, 0, 0, 1);
-    const auto place =
-        sender->Reserve({.from = local, .to = {local, std::as_const(engine_).fabric().port()}}, 8);
-    ASSERT_TRUE(place.has_value());
-    sender->Flush();
-  }
+  void SendSomething() { SendMalformed(std::as_const(engine_).fabric().port()); }
   uint64_t Malformed() {
     const EngineLock lock(engine_);
     return engine_.counters().dropped_for(Drop::kMalformed);
@@ -273,18 +265,22 @@ TEST_F(EventWaitThreads, AThreadThatIsCancelledLeavesNothingBehind) {
 TEST_F(EventWaitThreads, WhileItSleepsTheProgressThreadDoesNotWake) {
   Keeper keeper(engine_, waits_, wake_, options_);
   std::thread waits = StartWaiting();
-  SendSomething();
-  ASSERT_TRUE(Becomes([&] { return Malformed() == 1; }));
+  // The first packets may wake both, until one finds that it came in vain.
+  ASSERT_TRUE(Becomes([&] {
+    SendSomething();
+    return keeper.is_away();
+  }));
   usleep(20'000);
   const uint64_t before = keeper.wake_ups();
-  EXPECT_TRUE(keeper.is_away());
+  SendSomething();
   usleep(100'000);
   EXPECT_EQ(keeper.wake_ups(), before);
   Raise(cq_);
   waits.join();
   EXPECT_TRUE(Becomes([&] { return !keeper.is_away(); })) << "nobody else is there now";
+  const uint64_t malformed = Malformed();
   SendSomething();
-  EXPECT_TRUE(Becomes([&] { return Malformed() == 2; }));
+  EXPECT_TRUE(Becomes([&] { return Malformed() > malformed; }));
 }
 
 }  // namespace

@@ -18,9 +18,6 @@ namespace {
 // The shortest that the scheduler grants. A pass takes a few microseconds.
 constexpr Duration kSlice = Microseconds(100);
 
-// A sleep that is shorter was none.
-constexpr Duration kAtOnce = Microseconds(5);
-
 // So many packets that it comes for in vain make it stay away again: the logarithm of this.
 constexpr uint32_t kNeededMax = 15;
 
@@ -69,8 +66,10 @@ void Keeper::Work() {
   prctl(PR_SET_TIMERSLACK, 1UL);
   AskForSlice(kSlice);
   Duration away = away_min_;
+  bool was_away = false;
   while (!stops_.load()) {
-    const Roused roused = SleepAttentive();
+    const Roused roused = SleepAttentive(was_away);
+    was_away = false;
     memory::SignalGuard::EnsureInstalled();
     const bool served = Serve();
     if (served) away = away_min_;
@@ -86,13 +85,14 @@ void Keeper::Work() {
       away = relieved ? away_min_ : std::min(away * 2, away_max_);
       FinishWork();
       in_vain = false;
+      was_away = true;
     }
     is_away_.store(false);
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
 }
 
-Keeper::Roused Keeper::SleepAttentive() {
+Keeper::Roused Keeper::SleepAttentive(bool was_away) {
   int sockets = 0;
   {
     const EngineLock lock(engine_);
@@ -103,10 +103,13 @@ Keeper::Roused Keeper::SleepAttentive() {
                                {.fd = engine_.alarm().fd(), .events = POLLIN, .revents = 0},
                                {.fd = wake_.fd(), .events = POLLIN, .revents = 0},
                                {.fd = engine_.address_fd(), .events = POLLIN, .revents = 0}}};
-  const Time asleep = Now();
-  poll(files.data(), files.size(), -1);
-  const Duration slept = Now() - asleep;
-  linger_.OnSlept(slept);
+  // What is there already has waited for this thread.
+  const bool has_waited = was_away && poll(files.data(), files.size(), 0) > 0;
+  if (!has_waited) {
+    const Time asleep = Now();
+    poll(files.data(), files.size(), -1);
+    linger_.OnSlept(Now() - asleep);
+  }
   wake_ups_.fetch_add(1, std::memory_order_relaxed);
   if (files[2].revents != 0) static_cast<void>(wake_.Wait());
   const EngineLock lock(engine_);
@@ -116,7 +119,7 @@ Keeper::Roused Keeper::SleepAttentive() {
   const bool otherwise = std::any_of(files.begin() + 1, files.end(),
                                      [](const pollfd& file) { return file.revents != 0; });
   if (files[0].revents == 0 || otherwise) return Roused::kOtherwise;
-  return slept < kAtOnce ? Roused::kByOldPacket : Roused::kByPacket;
+  return has_waited ? Roused::kByOldPacket : Roused::kByPacket;
 }
 
 void Keeper::StayAway(Duration duration) {
@@ -145,9 +148,11 @@ bool Keeper::Serve() {
   return served;
 }
 
-bool Keeper::IsPolled() const { return Now() < engine_.yielded_until() || waits_.is_served(); }
+bool Keeper::IsPolled() const { return waits_.is_served() || Now() < engine_.yielded_until(); }
 
-bool Keeper::IsServed() const { return IsPolled() || Now() < engine_.polled_until(); }
+bool Keeper::IsServed() const {
+  return waits_.is_served() || Now() < std::max(engine_.yielded_until(), engine_.polled_until());
+}
 
 bool Keeper::IsRelieved() {
   const uint64_t turns = waits_.turns();

@@ -47,7 +47,7 @@ class Keeper {
   enum class Roused : uint8_t { kByPacket, kByOldPacket, kOtherwise };
 
   void Work();
-  Roused SleepAttentive();
+  Roused SleepAttentive(bool was_away);
   void StayAway(Duration duration);
   // True if there was something to do.
   bool Serve();

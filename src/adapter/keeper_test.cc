@@ -36,14 +36,7 @@ class KeeperThreads : public testing::Test {
     const EngineLock lock(engine_);
     return engine_.counters().passes;
   }
-  void SendSomething() {
-    const auto sender = OpenFabric();
-    const auto local = fabric::IpAddress::FromIpv4(127, 0, 0, 1);
-    const auto place =
-        sender->Reserve({.from = local, .to = {local, std::as_const(engine_).fabric().port()}}, 8);
-    ASSERT_TRUE(place.has_value());
-    sender->Flush();
-  }
+  void SendSomething() { SendMalformed(std::as_const(engine_).fabric().port()); }
 
   Options options_;
   EventFile wake_ = std::move(*EventFile::Open(false));
@@ -84,6 +77,48 @@ TEST_F(KeeperThreads, GoesAwayWhileSomebodyPollsAndComesBack) {
     }));
   }
   EXPECT_TRUE(Becomes([&] { return !keeper.is_away(); })) << "nobody polls any more";
+}
+
+Options LongPolls() {
+  Options options = TestOptions();
+  options.poll_recent = options.yield_recent = Milliseconds(400);
+  return options;
+}
+
+class KeeperLongPollsThreads : public KeeperThreads {
+ protected:
+  KeeperLongPollsThreads() : KeeperThreads(LongPolls()) {}
+  bool Serves(uint64_t packets) {
+    return Becomes([&] {
+      const EngineLock lock(engine_);
+      return engine_.counters().dropped_for(Drop::kMalformed) == packets;
+    });
+  }
+};
+
+// As a program does it that polls now and then and looks at its memory for the rest.
+TEST_F(KeeperLongPollsThreads, PollsDoNotKeepItAwayOncePacketsHaveWaitedForIt) {
+  Keeper keeper(engine_, waits_, wake_, options_);
+  engine_.Progress(cq_);
+  const Time first_until = engine_.polled_until();
+  SendSomething();
+  ASSERT_TRUE(Serves(1));
+  EXPECT_GE(Now(), first_until) << "a poller comes first";
+  engine_.Progress(cq_);
+  SendSomething();
+  ASSERT_TRUE(Serves(2));
+  EXPECT_LT(Now(), engine_.polled_until()) << "but the last one did not come";
+}
+
+// What it comes for in vain makes it stay away again.
+TEST_F(KeeperLongPollsThreads, APollerThatIsQuickerKeepsItAwayAgain) {
+  Keeper keeper(engine_, waits_, wake_, options_);
+  engine_.Progress(cq_);
+  SendSomething();
+  ASSERT_TRUE(Serves(1));
+  engine_.Yield(Now());
+  SendSomething();
+  EXPECT_TRUE(Becomes([&] { return keeper.is_away(); })) << "one polls without a pause";
 }
 
 Options LongAway() {

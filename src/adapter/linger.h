@@ -54,6 +54,7 @@ class Linger {
 
   // All of it.
   [[nodiscard]] bool GoesOn(Time busy_at) {
+    if (limit_ == Duration()) return false;
     const Time before = Now();
     if (!Wants(before, busy_at)) return false;
     sched_yield();

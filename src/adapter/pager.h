@@ -14,6 +14,7 @@
 #include "adapter/populate.h"
 #include "adapter/presence_scan.h"
 #include "adapter/presence_watch.h"
+#include "base/processors.h"
 #include "base/time.h"
 #include "transport/outbox.h"
 
@@ -99,7 +100,7 @@ class Pager {
   const std::function<void()> on_done_;
   const PresenceScan presence_;
   // On the only processor it would keep those away whose jobs it waits for.
-  const bool lingers_ = std::thread::hardware_concurrency() > 1;
+  const bool lingers_ = AllowedProcessors() > 1;
   PresenceWatch watch_;
   PageEvents* events_ = nullptr;
   // std::mutex, because a condition variable needs it: unknown to the analysis. Guards the

@@ -39,6 +39,8 @@ class PollBackoff {
   static constexpr uint32_t kNapsMin = 8;
   static constexpr uint32_t kNapsMax = 1'024;
   static constexpr uint32_t kProbe = 32;
+  // So many posts without an empty poll between are those of a thread that does not poll.
+  static constexpr uint32_t kPostsMax = 128;
 
   enum class Step : uint8_t { kSpin, kYield, kNap };
 
@@ -54,8 +56,12 @@ class PollBackoff {
     return std::exchange(gave_way_, false);
   }
 
+  // The thread posts a request. True if it also polls, for what it has posted before.
+  [[nodiscard]] bool OnPost() { return ++posts_ <= kPostsMax; }
+
   // A poll found nothing: what to do before the next one.
   [[nodiscard]] Step OnEmpty(Time now) {
+    posts_ = 0;
     if (idle_since_ == Time::Never() || now - last_ > kGap) Begin(now);
     last_ = now;
     if (now - idle_since_ < limit_) return Step::kSpin;
@@ -94,6 +100,7 @@ class PollBackoff {
   Duration spin_ = kSpin;
   Duration limit_;  // of this wait
   uint32_t waits_ = 0;
+  uint32_t posts_ = kPostsMax;       // since the last empty poll; no poll so far
   bool gave_way_ = false;            // in this wait
   bool others_ran_ = false;          // when it did
   Time idle_since_ = Time::Never();  // first of the empty polls in a row

@@ -49,6 +49,13 @@ TEST_F(PollBackoffTest, SpinsForABoundedTimeAndThenYieldsWithEveryPoll) {
   }
 }
 
+TEST_F(PollBackoffTest, AThreadPollsAsLongAsItsPollsComeBetweenItsPosts) {
+  EXPECT_FALSE(backoff_.OnPost()) << "it has not polled yet";
+  static_cast<void>(PollInVain());
+  for (uint32_t i = 0; i < PollBackoff::kPostsMax; ++i) EXPECT_TRUE(backoff_.OnPost());
+  EXPECT_FALSE(backoff_.OnPost());
+}
+
 TEST_F(PollBackoffTest, WorkBeginsANewSpin) {
   SpinUntilItGivesWay();
   EXPECT_TRUE(backoff_.OnWork());

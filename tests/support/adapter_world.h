@@ -18,6 +18,7 @@
 #include "adapter/addresses.h"
 #include "adapter/clock.h"
 #include "fabric/endpoints.h"
+#include "fabric/udp_fabric.h"
 
 namespace verbena::adapter {
 
@@ -40,6 +41,14 @@ inline Options TestOptions() {
 // What a fabric beside that of an adapter is opened with.
 inline fabric::EndpointOptions TestEndpoint() {
   return {.ports = PortsOf(TestOptions()).ports, .count = kTestEndpoints};
+}
+
+// Sends a datagram that means nothing to a port of this machine.
+inline void SendMalformed(uint16_t port) {
+  const auto sender = std::move(*fabric::UdpFabric::Open({.endpoint = TestEndpoint()}));
+  constexpr auto kLocal = fabric::IpAddress::FromIpv4(127, 0, 0, 1);
+  ASSERT_TRUE(sender->Reserve({.from = kLocal, .to = {kLocal, port}}, 8).has_value());
+  sender->Flush();
 }
 
 // An adapter, and a program's memory with one region over it: fresh pages, which nobody has
