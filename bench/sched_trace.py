@@ -13,7 +13,7 @@ some tenths of a second, and not longer than a minute: -D 2 of perftest is two s
 perftest takes -n only.
 
 One lane for each processor that is used: the program's own thread and the progress thread of each
-end, pagers, busy loops, others; idle where nobody runs. Below, the twentieth of it that has most
+end, pagers, busy loops, others; idle where no task runs. Below, the twentieth of it that has most
 switches of either end, 20 times as wide. Prints the same as figures: shares of time, switches,
 wake-ups, calls of sched_yield. Needs root, for the kernel's trace (tracefs, which is mounted if it
 is not there). To record takes time from the tasks at each switch.

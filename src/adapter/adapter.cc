@@ -15,13 +15,13 @@ namespace {
 
 using transport::PathMtu;
 
-// Of this thread, over all the queues that it polls. In static storage, because the calls of the
-// data path have no time to look it up.
+// Of this thread, over all the queues that it polls. The TLS model spares each call of the data
+// path the look-up of its address.
 [[gnu::tls_model("initial-exec")]] constinit thread_local PollBackoff backoff;
 
-// Where the time is had by a system call, a thread that lingers asks for it so often that it had
-// better sleep.
-Options WithLinger(Options options) {
+// A thread that lingers reads the clock all the time. Where that takes a system call, because the
+// kernel does not share its clock with programs, sleeping is cheaper.
+Options LingerIfClockIsCheap(Options options) {
   constexpr int kCalls = 16;
   constexpr Duration kCallMax = Nanoseconds(500);
   const Time begin = Now();
@@ -113,7 +113,7 @@ Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
 
 ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const Options& wanted) {
   if (const auto ok = CheckBudget(wanted); !ok) return Fail(ok.error());
-  const Options options = WithLinger(Seeded(wanted));
+  const Options options = LingerIfClockIsCheap(Seeded(wanted));
   memory::SignalGuard::Install();
   auto guard = ForkGuard::Make();
   if (!guard) return Fail(guard.error());
@@ -263,7 +263,7 @@ void Adapter::Progress(Cq& cq) {
   cq.size() > 0 ? Found() : Idle(cq, now);
 }
 
-// One who polled without a pause may do something else now.
+// A thread that polled without a pause may do something else now.
 void Adapter::Found() {
   if (backoff.OnWork()) [[unlikely]] {
     parts_->engine.ForgetYield();

@@ -81,9 +81,7 @@ class CompletionChannel {
   // Takes the oldest event; which queue it is of. nullptr if there is none and the file does not
   // block, or if the queue is gone.
   [[nodiscard]] Cq* Wait() VERBENA_EXCLUDES(mutex_) {
-    if (!file_.Wait()) return nullptr;
-    const MutexLock lock(mutex_);
-    return TakeFirst();
+    return file_.Wait() ? TakeOldest() : nullptr;
   }
   // The same, and never blocks.
   [[nodiscard]] Cq* TryWait() VERBENA_EXCLUDES(mutex_) {
@@ -98,13 +96,13 @@ class CompletionChannel {
 
   // --- A thread that makes a pass and wants an event of it: under the engine's lock. ---
 
-  // The next event is taken by this thread at once, without the file.
+  // The next event is for this thread, which takes it without the file.
   void Expect() { expects_ = true; }
-  // It, and no other is expected. nullptr if there was none.
+  [[nodiscard]] bool has_expected() const { return raised_; }
+  // Takes it; nullptr if there was none. No further one is expected.
   [[nodiscard]] Cq* TakeExpected() VERBENA_EXCLUDES(mutex_) {
-    const bool raised = raised_;
-    expects_ = raised_ = false;
-    return raised ? TakeOldest() : nullptr;
+    expects_ = false;
+    return std::exchange(raised_, false) ? TakeOldest() : nullptr;
   }
 
   // The program's last wait made the progress itself: its next one will, too.
@@ -129,9 +127,6 @@ class CompletionChannel {
  private:
   [[nodiscard]] Cq* TakeOldest() VERBENA_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
-    return TakeFirst();
-  }
-  Cq* TakeFirst() VERBENA_REQUIRES(mutex_) {
     Cq* const cq = first_;
     if (cq == nullptr) return nullptr;
     first_ = cq->next_pending_;

@@ -44,6 +44,38 @@ TEST_F(CompletionChannelTest, CountsTheEventsOfOneQueue) {
   EXPECT_EQ(channel_.Wait(), nullptr);
 }
 
+TEST_F(CompletionChannelTest, AnExpectedEventNeedsNoFileAndLaterOnesDo) {
+  channel_.Expect();
+  EXPECT_FALSE(channel_.has_expected());
+  channel_.Raise(a_);
+  EXPECT_TRUE(channel_.has_expected());
+  EXPECT_FALSE(IsReadable());
+  channel_.Raise(b_);
+  EXPECT_TRUE(IsReadable());
+  EXPECT_EQ(channel_.TakeExpected(), &a_);
+  EXPECT_EQ(channel_.TryWait(), &b_);
+  EXPECT_EQ(channel_.TryWait(), nullptr);
+}
+
+TEST_F(CompletionChannelTest, AnEventThatWasExpectedInVainNeedsTheFile) {
+  channel_.Expect();
+  EXPECT_EQ(channel_.TakeExpected(), nullptr);
+  channel_.Raise(a_);
+  EXPECT_TRUE(IsReadable());
+  EXPECT_EQ(channel_.TryWait(), &a_);
+}
+
+// The older event has its signal; the one that was expected inherits it.
+TEST_F(CompletionChannelTest, AThreadThatExpectsAnEventTakesTheOldest) {
+  channel_.Raise(b_);
+  channel_.Expect();
+  channel_.Raise(a_);
+  EXPECT_EQ(channel_.TakeExpected(), &b_);
+  EXPECT_TRUE(IsReadable());
+  EXPECT_EQ(channel_.TryWait(), &a_);
+  EXPECT_FALSE(IsReadable());
+}
+
 TEST_F(CompletionChannelTest, ForgetsAQueueThatGoes) {
   channel_.Raise(a_);
   channel_.Raise(b_);

@@ -63,24 +63,16 @@ bool Engine::Pass() {
   return heard || did;
 }
 
-// As a poller that goes first: the acknowledgements leave with what the program posts next.
-Cq* Engine::PassFor(CompletionChannel& channel) {
-  channel.Expect();
-  bool busy = true;
-  Cq* cq = nullptr;
-  while (busy && cq == nullptr) {
-    const bool heard = Listen();
-    cq = channel.TakeExpected();
-    if (cq != nullptr) {
-      is_deferred_ = kPollerGoesFirst && heard;
-      polled_until_ns_.store((now_ + options_.pass_time).nanoseconds(), std::memory_order_relaxed);
-      break;
-    }
-    channel.Expect();
-    busy = Act() || heard;
-    cq = channel.TakeExpected();
+// A thread that takes an event goes first, as a poller does: the acknowledgements leave with what
+// the program posts next.
+bool Engine::PassFor(CompletionChannel& channel) {
+  const bool heard = Listen();
+  is_deferred_ = kPollerGoesFirst && heard && channel.has_expected();
+  const bool did = !is_deferred_ && Act();
+  if (channel.has_expected()) {
+    polled_until_ns_.store((now_ + options_.pass_time).nanoseconds(), std::memory_order_relaxed);
   }
-  return cq;
+  return heard || did;
 }
 
 bool Engine::Listen() {
@@ -162,11 +154,11 @@ void Engine::WatchPages() {
 // ever: a peer may send without an end.
 bool Engine::TimersWait() {
   constexpr uint32_t kPassesMax = 16;
-  if (timers_.next() > now_ || ++timer_waits_ > kPassesMax) timer_waits_ = 0;
-  return timer_waits_ > 0;
+  return timers_.next() <= now_ && ++timer_waits_ <= kPassesMax;
 }
 
 bool Engine::RunTimers() {
+  timer_waits_ = 0;
   bool busy = false;
   transport::Turn turn = MakeTurn();
   while (QueuePair* const qp = timers_.TakeDue(now_)) {

@@ -71,7 +71,7 @@ class VERBENA_CAPABILITY("engine") Engine {
   // in one system call; see docs/threading.md.
   void KickSmall(QueuePair& qp, queue::WqeNumber n) VERBENA_EXCLUDES(this);
 
-  // A poller found `cq` empty. One pass, unless somebody else makes one. The time.
+  // A poller found `cq` empty. One pass, unless another thread makes one. The time.
   Time Progress(const Cq& cq) VERBENA_EXCLUDES(this);
   // A poller gives its processor to others for a moment, and comes back. The time then.
   Time Yield(Time now) VERBENA_EXCLUDES(this);
@@ -80,10 +80,10 @@ class VERBENA_CAPABILITY("engine") Engine {
 
   // Until when a poller is expected back who was here, and did not say that he is about to sleep.
   [[nodiscard]] Time polled_until() const { return Time(Nanoseconds(polled_until_ns_.load())); }
-  // Until when one is expected back who polls without a pause, and has given way to others.
+  // Until when a poller is expected back that has yielded its processor.
   [[nodiscard]] Time yielded_until() const { return Time(Nanoseconds(yielded_until_ns_.load())); }
   void ForgetYield() { yielded_until_ns_.store(0, std::memory_order_relaxed); }
-  // He is asleep: nobody polls.
+  // The program is about to sleep: no thread polls.
   void ForgetPolls() {
     polled_until_ns_.store(0);
     yielded_until_ns_.store(0);
@@ -107,9 +107,8 @@ class VERBENA_CAPABILITY("engine") Engine {
   // When to make one, if nothing else happens.
   [[nodiscard]] Time next_time() const VERBENA_REQUIRES(this);
 
-  // One pass for a thread that waits for an event of this channel; ends early if there is one,
-  // which it returns.
-  Cq* PassFor(CompletionChannel& channel) VERBENA_REQUIRES(this);
+  // The same for a thread that expects an event of this channel: ends early if there is one.
+  bool PassFor(CompletionChannel& channel) VERBENA_REQUIRES(this);
 
   // While a thread sleeps on the sockets the alarm is kept set.
   void AddSleeper() VERBENA_REQUIRES(this) { ++sleepers_; }

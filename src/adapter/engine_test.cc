@@ -9,22 +9,24 @@
 #include <gtest/gtest.h>
 
 #include "adapter/clock.h"
-#include "tests/support/adapter_world.h"
+#include "tests/support/engine_world.h"
 
 namespace verbena::adapter {
 namespace {
 
-using transport::QpState;
-using transport::QpType;
+Options LongPolls() {
+  Options options = TestOptions();
+  options.identity_seed = 1;
+  options.poll_recent = Seconds(1'000);  // however busy the machine is
+  return options;
+}
 
-// An engine without a keeper: what happens, happens here. Two queue pairs talk to each other.
-class EngineTest : public testing::Test {
+// What happens, happens here. Two queue pairs talk to each other.
+class EngineTest : public EngineWorld {
  protected:
-  EngineTest() {
+  EngineTest() : EngineWorld(LongPolls()) {
     const EngineLock lock(engine_);
-    pd_ = *engine_.memory.domains.Allocate(*engine_.memory.consumers.Open({}));
-    const wire::QpNumber a_number = *engine_.qps.NextNumber();
-    a_ = &MakeQp(MakeQpNumber(EndpointOf(a_number), NumberWithin(a_number) + 1));
+    a_ = &MakeQp(NumberAfterNext(1));
     b_ = &MakeQp(a_->number());
     a_number_ = a_->number();
   }
@@ -34,56 +36,10 @@ class EngineTest : public testing::Test {
     engine_.RemoveQp(*b_);
   }
 
-  static std::unique_ptr<fabric::UdpFabric> OpenFabric() {
-    fabric::UdpFabricOptions options;
-    options.endpoint = TestEndpoint();
-    return std::move(*fabric::UdpFabric::Open(options));
-  }
-
   QueuePair& MakeQp(wire::QpNumber peer) VERBENA_REQUIRES(engine_) {
-    const QpSpec spec{.type = QpType::kRc,
-                      .pd = pd_,
-                      .send_cq = &cq_,
-                      .receive_cq = &cq_,
-                      .send = {.capacity = 64, .sges_max = 1, .inline_max = 64},
-                      .receive = {.capacity = 64, .sges_max = 1}};
-    const wire::QpNumber name(*engine_.qps.NextNumber());
-    QueuePair& qp = engine_.AddQp(std::make_unique<QueuePair>(
-        name, spec, QpSurroundings{.handles = &engine_.handles, .ports = PortsOf(options_)}));
-    transport::QpAttributes attributes;
-    const AddressVector way{.source = TestIp("127.0.0.1"), .destination = TestIp("127.0.0.1")};
-    attributes.path = *engine_.paths.Add(way);
-    attributes.remote_qp = peer;
-    attributes.timeout = wire::AckTimeout(12);  // 17 ms
-    attributes.retry_count = transport::RetryCount(1);
-    attributes.rnr_retry = transport::kRnrRetryForever;
-    attributes.max_rd_atomic = attributes.max_dest_rd_atomic = transport::RdAtomicDepth(1);
-    qp.set_path(way);
-    for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
-      attributes.state = state;
-      engine_.ModifyQp(qp, attributes, transport::AttributeMask::kAll);
-    }
-    return qp;
-  }
-  // A message of no bytes.
-  void PostSend(QueuePair& qp) {
-    queue::SendRequest request;
-    request.wqe.flags.signaled = true;
-    EXPECT_TRUE(qp.send_queue().Post(request).has_value());
+    return EngineWorld::MakeQp(peer, cq_);
   }
 
-  static Options SeededOptions() {
-    Options options = TestOptions();
-    options.identity_seed = 1;
-    options.poll_recent = Seconds(1'000);  // however busy the machine is
-    return options;
-  }
-
-  Options options_ = SeededOptions();
-  AsyncEvents events_{16};
-  Pager pager_{1, BestPopulateMethod(), [] {}};
-  Engine engine_{options_, OpenFabric(), std::move(*Alarm::Make()), events_, pager_};
-  memory::PdId pd_;
   Cq cq_{64, nullptr};
   QueuePair* a_ = nullptr;
   QueuePair* b_ = nullptr;
@@ -229,7 +185,7 @@ TEST_F(EngineBatchTest, AFullBatchDoesNotWait) {
 TEST_F(EngineBatchTest, TimersRunWhenWhatHasArrivedWasRead) {
   PostSmall();
   usleep(30'000);  // it is due after 17 ms
-  SendMalformed(std::as_const(engine_).fabric().port());
+  SendSomething();
   const EngineLock lock(engine_);
   ASSERT_TRUE(engine_.Pass());
   EXPECT_EQ(qp_->counters().timeouts, 0U);
@@ -242,7 +198,7 @@ TEST_F(EngineBatchTest, TimersRunInTheEndHoweverMuchArrives) {
   usleep(30'000);
   int passes = 0;
   for (; qp_->counters().timeouts == 0 && passes < 100; ++passes) {
-    SendMalformed(std::as_const(engine_).fabric().port());
+    SendSomething();
     const EngineLock lock(engine_);
     engine_.Pass();
   }

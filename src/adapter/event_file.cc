@@ -1,10 +1,12 @@
 #include "adapter/event_file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 
 namespace verbena::adapter {
@@ -29,7 +31,12 @@ bool EventFile::Wait() const {
 bool EventFile::TryWait() const {
   uint64_t count = 0;
   const iovec place{.iov_base = &count, .iov_len = sizeof count};
-  return preadv2(fd(), &place, 1, -1, RWF_NOWAIT) == sizeof count;
+  if (preadv2(fd(), &place, 1, -1, RWF_NOWAIT) == sizeof count) return true;
+  if (errno != EOPNOTSUPP) return false;
+  // Linux before 5.8. Two threads that wait on one file may both find it readable: the slower one
+  // sleeps until the next signal.
+  pollfd file{.fd = fd(), .events = POLLIN, .revents = 0};
+  return poll(&file, 1, 0) > 0 && Wait();
 }
 
 bool EventFile::blocks() const { return (fcntl(fd(), F_GETFL) & O_NONBLOCK) == 0; }

@@ -28,6 +28,19 @@ TEST(EventFile, CountedSignalsAreTakenOneByOne) {
   EXPECT_FALSE(file.Wait());
 }
 
+TEST(EventFile, ATryTakesASignalAndNeverBlocks) {
+  const EventFile file = std::move(*EventFile::Open(true));
+  EXPECT_TRUE(file.blocks());
+  EXPECT_FALSE(file.TryWait());
+  file.Signal();
+  file.Signal();
+  EXPECT_TRUE(file.TryWait());
+  EXPECT_TRUE(file.TryWait());
+  EXPECT_FALSE(file.TryWait());
+  fcntl(file.fd(), F_SETFL, O_NONBLOCK);
+  EXPECT_FALSE(file.blocks());
+}
+
 TEST(EventFile, OthersAllAtOnce) {
   const EventFile file = Open(false);
   file.Signal();

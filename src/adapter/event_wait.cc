@@ -23,7 +23,7 @@ class EventWait::Sleeper {
     const bool others = wait_.sleepers_.fetch_sub(1) > 1;
     if (!serves_) return;
     wait_.serves_.store(false);
-    // Others have nobody but the progress thread now.
+    // The others need the progress thread now.
     if (others) wait_.engine_.ForgetPolls();
     if (wait_.is_relieved_.exchange(false) || others) wait_.wake_.Signal();
   }
@@ -36,30 +36,30 @@ class EventWait::Sleeper {
 };
 
 // The sleeps of the thread that serves, and the passes between. The engine counts it as a sleeper
-// from Begin to the pass that brings the event, or until the thread gives up or is cancelled.
+// until a pass brings the event, or until the thread gives up or is cancelled.
 class EventWait::SocketSleep {
  public:
+  // What came while the thread was away wakes it at once: only what is left of earlier passes needs
+  // one before the first sleep.
   SocketSleep(Engine& engine, const EventFile& notice, CompletionChannel& channel)
-      : engine_(engine), notice_(notice), channel_(channel) {}
+      : engine_(engine), notice_(notice), channel_(channel) {
+    const EngineLock lock(engine_);
+    engine_.AddSleeper();
+    is_busy_ = engine_.has_work();
+    passed_at_ = engine_.now();
+  }
   SocketSleep(const SocketSleep&) = delete;
   SocketSleep& operator=(const SocketSleep&) = delete;
   ~SocketSleep() {
-    if (!is_counted_) return;
+    if (has_event_) return;
     const int error = errno;
     const EngineLock lock(engine_);
     engine_.RemoveSleeper();
     errno = error;
   }
 
-  // What came while the thread was away wakes it at once: only what is left of earlier passes needs
-  // one before the first sleep.
-  Cq* Begin() {
-    const EngineLock lock(engine_);
-    engine_.AddSleeper();
-    is_counted_ = true;
-    passed_at_ = engine_.now();
-    return engine_.has_work() ? Serve() : nullptr;
-  }
+  // Another pass may find something at once.
+  [[nodiscard]] bool is_busy() const { return is_busy_; }
   // The time of the last pass, which is the last time that was asked for: on some machines that
   // takes a system call.
   [[nodiscard]] Time passed_at() const { return passed_at_; }
@@ -75,29 +75,28 @@ class EventWait::SocketSleep {
     if (files[2].revents != 0) static_cast<void>(notice_.Wait());
     return true;
   }
+
+  // The event, if the pass brought it. Between two passes other threads get the lock.
   Cq* Pass() {
     const EngineLock lock(engine_);
     if (std::exchange(is_alarmed_, false)) engine_.alarm().Reset();
-    return Serve();
-  }
-
- private:
-  Cq* Serve() VERBENA_REQUIRES(engine_) {
-    Cq* const cq = engine_.PassFor(channel_);
+    channel_.Expect();
+    is_busy_ = engine_.PassFor(channel_);
     passed_at_ = engine_.now();
-    if (cq != nullptr) {
-      engine_.RemoveSleeper();
-      is_counted_ = false;
-    }
+    Cq* const cq = channel_.TakeExpected();
+    has_event_ = cq != nullptr;
+    if (has_event_) engine_.RemoveSleeper();
     return cq;
   }
 
+ private:
   Engine& engine_;
   const EventFile& notice_;
   CompletionChannel& channel_;
   Time passed_at_;
-  bool is_counted_ = false;
+  bool is_busy_ = false;
   bool is_alarmed_ = false;
+  bool has_event_ = false;
 };
 
 Cq* EventWait::Wait(CompletionChannel& channel) {
@@ -110,10 +109,9 @@ Cq* EventWait::Wait(CompletionChannel& channel) {
 Cq* EventWait::ServeUntilEvent(CompletionChannel& channel) {
   turns_.fetch_add(1, std::memory_order_relaxed);
   SocketSleep sleep(engine_, notice_, channel);
-  if (Cq* const cq = sleep.Begin()) return cq;
   while (true) {
     const Time begin = sleep.passed_at();
-    while (linger_.GoesOn(begin)) {
+    while (sleep.is_busy() || linger_.GoesOn(begin)) {
       if (Cq* const cq = sleep.Pass()) return cq;
     }
     const Time asleep = sleep.passed_at();

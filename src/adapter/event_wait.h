@@ -12,7 +12,7 @@
 namespace verbena::adapter {
 
 // Threads of the program that sleep until a completion event. One that is alone makes the engine's
-// progress itself: it sleeps on the sockets and needs nobody to wake it. Of several, each sleeps on
+// progress itself: it sleeps on the sockets, so that a packet wakes it. Of several, each sleeps on
 // its channel and the progress thread serves them all, because a packet would wake every one.
 //
 // The progress thread asks is_served() before it looks at the sockets. While a thread serves for
@@ -39,7 +39,8 @@ class EventWait {
   [[nodiscard]] bool is_served() const { return serves_.load(); }
   // How often a thread has begun to serve.
   [[nodiscard]] uint64_t turns() const { return turns_.load(std::memory_order_relaxed); }
-  // By the progress thread, before it sleeps without a limit. False if it must not: nobody serves.
+  // By the progress thread, before it sleeps without a limit. False if it must not: no thread
+  // serves.
   [[nodiscard]] bool Relieve();
 
  private:

@@ -12,26 +12,19 @@
 
 #include <gtest/gtest.h>
 
-#include "adapter/clock.h"
 #include "adapter/keeper.h"
-#include "tests/support/adapter_world.h"
+#include "tests/support/engine_world.h"
 
 namespace verbena::adapter {
 namespace {
 
-using transport::QpState;
-using transport::QpType;
-
-// An engine without a progress thread: what is done is done by the thread that waits. Two queue
-// pairs talk to each other by way of the system.
-class EventWaitThreads : public testing::Test {
+// What is done is done by the thread that waits. Two queue pairs talk to each other.
+class EventWaitThreads : public EngineWorld {
  protected:
-  EventWaitThreads() {
+  EventWaitThreads() : EngineWorld(SeededOptions()) {
     const EngineLock lock(engine_);
-    pd_ = *engine_.memory.domains.Allocate(*engine_.memory.consumers.Open({}));
-    const wire::QpNumber first = *engine_.qps.NextNumber();
-    a_ = &MakeQp(MakeQpNumber(EndpointOf(first), NumberWithin(first) + 1));
-    b_ = &MakeQp(a_->number());
+    a_ = &MakeQp(NumberAfterNext(1), cq_);
+    b_ = &MakeQp(a_->number(), cq_);
   }
   ~EventWaitThreads() override {
     const EngineLock lock(engine_);
@@ -39,66 +32,16 @@ class EventWaitThreads : public testing::Test {
     engine_.RemoveQp(*b_);
   }
 
-  static std::unique_ptr<fabric::UdpFabric> OpenFabric() {
-    fabric::UdpFabricOptions options;
-    options.endpoint = TestEndpoint();
-    return std::move(*fabric::UdpFabric::Open(options));
-  }
-  static Options SeededOptions() {
-    Options options = TestOptions();
-    options.identity_seed = 1;
-    return options;
-  }
-
-  QueuePair& MakeQp(wire::QpNumber peer) VERBENA_REQUIRES(engine_) {
-    const QpSpec spec{.type = QpType::kRc,
-                      .pd = pd_,
-                      .send_cq = &cq_,
-                      .receive_cq = &cq_,
-                      .send = {.capacity = 64, .sges_max = 1, .inline_max = 64},
-                      .receive = {.capacity = 64, .sges_max = 1}};
-    QueuePair& qp = engine_.AddQp(std::make_unique<QueuePair>(
-        *engine_.qps.NextNumber(), spec,
-        QpSurroundings{.handles = &engine_.handles, .ports = PortsOf(options_)}));
-    transport::QpAttributes attributes;
-    const AddressVector way{.source = TestIp("127.0.0.1"), .destination = TestIp("127.0.0.1")};
-    attributes.path = *engine_.paths.Add(way);
-    attributes.remote_qp = peer;
-    attributes.timeout = wire::AckTimeout(12);  // 17 ms
-    attributes.retry_count = transport::RetryCount(1);
-    attributes.rnr_retry = transport::RnrRetryCount(0);
-    qp.set_path(way);
-    for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
-      attributes.state = state;
-      engine_.ModifyQp(qp, attributes, transport::AttributeMask::kAll);
-    }
-    return qp;
-  }
-  void SendSomething() { SendMalformed(std::as_const(engine_).fabric().port()); }
-  uint64_t Malformed() {
-    const EngineLock lock(engine_);
-    return engine_.counters().dropped_for(Drop::kMalformed);
-  }
-  // A request that fails at the peer, because there is no receive: its timers must run, too.
-  void PostSend() {
+  void SendToPeer() {
     cq_.ArmForEvent(queue::CompletionQueue::Wanted::kAll);
-    queue::SendRequest request;
-    request.wqe.flags.signaled = true;
-    ASSERT_TRUE(a_->send_queue().Post(request).has_value());
+    ASSERT_TRUE(b_->receive_queue().Post({}).has_value());
+    PostSend(*a_);
     engine_.Kick(*a_);
   }
   // As the engine does it.
   void Raise(Cq& cq) {
     const EngineLock lock(engine_);
     cq.channel()->Raise(cq);
-  }
-  template <class Condition>
-  static bool Becomes(Condition condition) {
-    for (const Time end = Now() + Seconds(10); Now() < end;) {
-      if (condition()) return true;
-      usleep(100);
-    }
-    return false;
   }
   // A thread in Wait, which serves.
   std::thread StartWaiting() {
@@ -107,16 +50,11 @@ class EventWaitThreads : public testing::Test {
     return waits;
   }
 
-  Options options_ = SeededOptions();
-  AsyncEvents events_{16};
-  Pager pager_{1, BestPopulateMethod(), [] {}};
-  Engine engine_{options_, OpenFabric(), std::move(*Alarm::Make()), events_, pager_};
   CompletionChannel channel_{std::move(*EventFile::Open(true))};
   Cq cq_{16, &channel_};
   EventFile wake_ = std::move(*EventFile::Open(false));
   EventFile notice_ = std::move(*EventFile::Open(false));
   EventWait waits_{engine_, notice_, wake_, options_.linger};
-  memory::PdId pd_;
   QueuePair* a_ = nullptr;
   QueuePair* b_ = nullptr;
   Cq* taken_ = nullptr;
@@ -126,7 +64,7 @@ TEST_F(EventWaitThreads, AThreadThatWaitsMakesTheProgressItself) {
   std::thread waits = StartWaiting();
   SendSomething();
   EXPECT_TRUE(Becomes([&] { return Malformed() == 1; }));
-  PostSend();
+  SendToPeer();
   waits.join();
   EXPECT_EQ(taken_, &cq_);
   EXPECT_FALSE(waits_.is_served());
@@ -139,10 +77,12 @@ TEST_F(EventWaitThreads, TimersOfRequestsRunWhileItSleeps) {
     const EngineLock lock(engine_);
     engine_.RemoveQp(*b_);
   }
-  PostSend();
+  cq_.ArmForEvent(queue::CompletionQueue::Wanted::kAll);
+  PostSend(*a_);
+  engine_.Kick(*a_);
   EXPECT_EQ(waits_.Wait(channel_), &cq_) << "retries exceeded";
   const EngineLock lock(engine_);
-  b_ = &MakeQp(a_->number());
+  b_ = &MakeQp(a_->number(), cq_);
 }
 
 TEST_F(EventWaitThreads, AnEventOfThePastIsTakenAtOnce) {
@@ -183,22 +123,45 @@ TEST_F(EventWaitThreads, OnlyOneOfSeveralServesAndTheOthersAreWokenByTheirChanne
   EXPECT_EQ(taken, &cq);
 }
 
+// A peer that sends without an end must not keep the lock from the other threads.
+TEST_F(EventWaitThreads, OtherThreadsGetTheEngineWhilePacketsKeepComing) {
+  std::thread waits = StartWaiting();
+  const auto sender = OpenFabric();
+  const auto local = fabric::IpAddress::FromIpv4(127, 0, 0, 1);
+  const fabric::Route route{.from = local, .to = {local, std::as_const(engine_).fabric().port()}};
+  std::jthread floods([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      while (sender->room(8) > 0 && sender->Reserve(route, 8).has_value()) {
+      }
+      sender->Flush();
+    }
+  });
+  ASSERT_TRUE(Becomes([&] { return Malformed() > 1'000; }));
+  Duration longest;
+  for (int i = 0; i < 200; ++i) {
+    const Time begin = Now();
+    Malformed();
+    longest = std::max(longest, Now() - begin);
+  }
+  EXPECT_LT(longest, Seconds(1));
+  floods.request_stop();
+  floods.join();
+  Raise(cq_);
+  waits.join();
+}
+
 TEST_F(EventWaitThreads, ANoticeMakesItMakeAPass) {
   std::thread waits = StartWaiting();
   usleep(20'000);
-  const auto passes = [&] {
-    const EngineLock lock(engine_);
-    return engine_.counters().passes;
-  };
-  const uint64_t before = passes();
+  const uint64_t before = Passes();
   waits_.Notice();
-  EXPECT_TRUE(Becomes([&] { return passes() > before; }));
+  EXPECT_TRUE(Becomes([&] { return Passes() > before; }));
   Raise(cq_);
   waits.join();
 }
 
 TEST_F(EventWaitThreads, TheProgressThreadIsToldWhenTheOneLeavesThatRelievedIt) {
-  EXPECT_FALSE(waits_.Relieve()) << "nobody serves";
+  EXPECT_FALSE(waits_.Relieve()) << "no thread serves";
   std::thread waits = StartWaiting();
   EXPECT_TRUE(waits_.Relieve());
   EXPECT_FALSE(wake_.TryWait());
@@ -277,7 +240,7 @@ TEST_F(EventWaitThreads, WhileItSleepsTheProgressThreadDoesNotWake) {
   EXPECT_EQ(keeper.wake_ups(), before);
   Raise(cq_);
   waits.join();
-  EXPECT_TRUE(Becomes([&] { return !keeper.is_away(); })) << "nobody else is there now";
+  EXPECT_TRUE(Becomes([&] { return !keeper.is_away(); })) << "no other thread serves now";
   const uint64_t malformed = Malformed();
   SendSomething();
   EXPECT_TRUE(Becomes([&] { return Malformed() > malformed; }));

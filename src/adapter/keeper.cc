@@ -138,13 +138,14 @@ void Keeper::StayAway(Duration duration) {
 bool Keeper::Serve() {
   if (needed_ > 0 ? IsPolled() : IsServed()) return false;
   bool served = false;
+  bool busy = false;
   Time busy_at = Now();
   do {
     const EngineLock lock(engine_);
-    if (!engine_.Pass()) continue;
-    served = true;
-    busy_at = Now();
-  } while (served && !stops_.load() && !IsServed() && linger_.GoesOn(busy_at));
+    busy = engine_.Pass();
+    if (busy) busy_at = engine_.now();
+    served = served || busy;
+  } while (served && !stops_.load() && !IsServed() && (busy || linger_.GoesOn(busy_at)));
   return served;
 }
 

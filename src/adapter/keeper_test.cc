@@ -9,40 +9,16 @@
 #include <gtest/gtest.h>
 
 #include "adapter/clock.h"
-#include "tests/support/adapter_world.h"
+#include "tests/support/engine_world.h"
 
 namespace verbena::adapter {
 namespace {
 
-std::unique_ptr<fabric::UdpFabric> OpenFabric() {
-  fabric::UdpFabricOptions options;
-  options.endpoint = TestEndpoint();
-  return std::move(*fabric::UdpFabric::Open(options));
-}
-
-class KeeperThreads : public testing::Test {
+class KeeperThreads : public EngineWorld {
  protected:
-  explicit KeeperThreads(const Options& options = TestOptions()) : options_(options) {}
+  explicit KeeperThreads(const Options& options = TestOptions()) : EngineWorld(options) {}
 
-  template <class Condition>
-  static bool Becomes(Condition condition) {
-    for (const Time end = Now() + Seconds(10); Now() < end;) {
-      if (condition()) return true;
-      usleep(100);
-    }
-    return false;
-  }
-  uint64_t Passes() {
-    const EngineLock lock(engine_);
-    return engine_.counters().passes;
-  }
-  void SendSomething() { SendMalformed(std::as_const(engine_).fabric().port()); }
-
-  Options options_;
   EventFile wake_ = std::move(*EventFile::Open(false));
-  AsyncEvents events_{16};
-  Pager pager_{1, BestPopulateMethod(), [] {}};
-  Engine engine_{options_, OpenFabric(), std::move(*Alarm::Make()), events_, pager_};
   EventFile notice_ = std::move(*EventFile::Open(false));
   EventWait waits_{engine_, notice_, wake_, options_.linger};
   Cq cq_{16, nullptr};
@@ -59,10 +35,7 @@ TEST_F(KeeperThreads, SleepsWhileNothingHappens) {
 TEST_F(KeeperThreads, ServesWhatArrives) {
   Keeper keeper(engine_, waits_, wake_, options_);
   SendSomething();
-  EXPECT_TRUE(Becomes([&] {
-    const EngineLock lock(engine_);
-    return engine_.counters().dropped_for(Drop::kMalformed) == 1;
-  }));
+  EXPECT_TRUE(Becomes([&] { return Malformed() == 1; }));
 }
 
 TEST_F(KeeperThreads, GoesAwayWhileSomebodyPollsAndComesBack) {
@@ -89,10 +62,7 @@ class KeeperLongPollsThreads : public KeeperThreads {
  protected:
   KeeperLongPollsThreads() : KeeperThreads(LongPolls()) {}
   bool Serves(uint64_t packets) {
-    return Becomes([&] {
-      const EngineLock lock(engine_);
-      return engine_.counters().dropped_for(Drop::kMalformed) == packets;
-    });
+    return Becomes([&] { return Malformed() == packets; });
   }
 };
 
@@ -118,7 +88,7 @@ TEST_F(KeeperLongPollsThreads, APollerThatIsQuickerKeepsItAwayAgain) {
   ASSERT_TRUE(Serves(1));
   engine_.Yield(Now());
   SendSomething();
-  EXPECT_TRUE(Becomes([&] { return keeper.is_away(); })) << "one polls without a pause";
+  EXPECT_TRUE(Becomes([&] { return keeper.is_away(); })) << "a thread polls without a pause";
 }
 
 Options LongAway() {

@@ -11,7 +11,7 @@ constexpr auto kNotPreempted = [] { return false; };
 
 class LingerTest : public testing::Test {
  protected:
-  // How long it would go on, if nobody else wants the core.
+  // How long it would go on, if no other thread wants the core.
   Duration Limit() {
     Duration at;
     while (linger_.Wants(begin_ + at, begin_)) at += Microseconds(1);

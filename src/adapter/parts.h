@@ -25,7 +25,7 @@ struct Adapter::Parts {
 
   const Options options;
   const ForkGuard fork_guard;
-  const EventFile wake;    // of the keeper
+  const EventFile wake;    // of the progress thread
   const EventFile notice;  // of a thread that waits for an event
   AsyncEvents events;
   std::string page_events_note;                   // for the user; empty once it is told

@@ -13,9 +13,9 @@ namespace verbena::adapter {
 // further poll, it yields the processor or naps: sleeps on the sockets for a moment.
 // docs/threading.md has the figures.
 //
-// How long it spins. For kSpin, if that has found something or if nobody else wants the core. If
-// what it waited for came after others had run, half as long the next time, down to not at all: the
-// peer is probably on this core and waits for us. Every kProbe-th time it tries kSpin again.
+// How long it spins. For kSpin, if that has found something or if no other thread wants the core.
+// If what it waited for came after others had run, half as long the next time, down to not at all:
+// the peer is probably on this core and waits for us. Every kProbe-th time it tries kSpin again.
 //
 // Whether it yields or naps. It yields, until a yield costs a whole time slice of another thread:
 // then that thread will take as much whenever it gets the core, and a nap is better, because the
@@ -28,7 +28,7 @@ class PollBackoff {
  public:
   // Longer than the round trip of a small message to a peer that runs (4 to 10 us).
   static constexpr Duration kSpin = Microseconds(16);
-  // A yield that returns sooner found nobody to run.
+  // A yield that returns sooner found no thread to run.
   static constexpr Duration kTaken = Microseconds(2);
   // A yield that returns later met a thread that does not give the core back by itself.
   static constexpr Duration kShared = Microseconds(200);

@@ -123,7 +123,7 @@ TEST_F(PollBackoffTest, LooksWhetherTheOthersAreStillThereMoreAndMoreSeldom) {
     EXPECT_LE(naps_in_a_row(), PollBackoff::kNapsMax);
   }
   Yield(Nanoseconds(300));
-  EXPECT_EQ(naps_in_a_row(), 0U) << "nobody wants the core any more";
+  EXPECT_EQ(naps_in_a_row(), 0U) << "no other thread wants the core any more";
   Yield(Milliseconds(4));
   EXPECT_EQ(naps_in_a_row(), PollBackoff::kNapsMin);
 }

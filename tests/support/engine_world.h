@@ -1,0 +1,98 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "adapter/engine.h"
+#include "tests/support/adapter_world.h"
+
+namespace verbena::adapter {
+
+// An engine without a progress thread, and what it needs.
+class EngineWorld : public testing::Test {
+ protected:
+  explicit EngineWorld(const Options& options = TestOptions()) : options_(options) {
+    const EngineLock lock(engine_);
+    pd_ = *engine_.memory.domains.Allocate(*engine_.memory.consumers.Open({}));
+  }
+
+  static std::unique_ptr<fabric::UdpFabric> OpenFabric() {
+    return std::move(*fabric::UdpFabric::Open({.endpoint = TestEndpoint()}));
+  }
+  // Queue pairs get the numbers of their order, so that they can name each other.
+  static Options SeededOptions() {
+    Options options = TestOptions();
+    options.identity_seed = 1;
+    return options;
+  }
+  template <class Condition>
+  static bool Becomes(Condition condition) {
+    for (const Time end = Now() + Seconds(10); Now() < end;) {
+      if (condition()) return true;
+      usleep(100);
+    }
+    return false;
+  }
+
+  // The number of the queue pair that is made `n` after the next one.
+  wire::QpNumber NumberAfterNext(uint32_t n) VERBENA_REQUIRES(engine_) {
+    const wire::QpNumber next = *engine_.qps.NextNumber();
+    return MakeQpNumber(EndpointOf(next), NumberWithin(next) + n);
+  }
+  // A reliable one, ready to send, whose requests are given up after two tries of 17 ms.
+  QueuePair& MakeQp(wire::QpNumber peer, Cq& cq) VERBENA_REQUIRES(engine_) {
+    const QpSpec spec{.type = transport::QpType::kRc,
+                      .pd = pd_,
+                      .send_cq = &cq,
+                      .receive_cq = &cq,
+                      .send = {.capacity = 64, .sges_max = 1, .inline_max = 64},
+                      .receive = {.capacity = 64, .sges_max = 1}};
+    QueuePair& qp = engine_.AddQp(std::make_unique<QueuePair>(
+        *engine_.qps.NextNumber(), spec,
+        QpSurroundings{.handles = &engine_.handles, .ports = PortsOf(options_)}));
+    transport::QpAttributes attributes;
+    const AddressVector way{.source = TestIp("127.0.0.1"), .destination = TestIp("127.0.0.1")};
+    attributes.path = *engine_.paths.Add(way);
+    attributes.remote_qp = peer;
+    attributes.timeout = wire::AckTimeout(12);
+    attributes.retry_count = transport::RetryCount(1);
+    attributes.rnr_retry = transport::kRnrRetryForever;
+    attributes.max_rd_atomic = attributes.max_dest_rd_atomic = transport::RdAtomicDepth(1);
+    qp.set_path(way);
+    using transport::QpState;
+    for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
+      attributes.state = state;
+      engine_.ModifyQp(qp, attributes, transport::AttributeMask::kAll);
+    }
+    return qp;
+  }
+  // A message of no bytes.
+  static void PostSend(QueuePair& qp) {
+    queue::SendRequest request;
+    request.wqe.flags.signaled = true;
+    EXPECT_TRUE(qp.send_queue().Post(request).has_value());
+  }
+
+  // Packets that mean nothing, and how many the engine has received.
+  void SendSomething() { SendMalformed(std::as_const(engine_).fabric().port()); }
+  uint64_t Malformed() {
+    const EngineLock lock(engine_);
+    return engine_.counters().dropped_for(Drop::kMalformed);
+  }
+  uint64_t Passes() {
+    const EngineLock lock(engine_);
+    return engine_.counters().passes;
+  }
+
+  Options options_;
+  AsyncEvents events_{16};
+  Pager pager_{1, BestPopulateMethod(), [] {}};
+  Engine engine_{options_, OpenFabric(), std::move(*Alarm::Make()), events_, pager_};
+  memory::PdId pd_;
+};
+
+}  // namespace verbena::adapter
