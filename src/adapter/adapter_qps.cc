@@ -175,6 +175,7 @@ ErrorOr<void> Adapter::Modify(QueuePair& qp, const QpChange& change) {
   const auto path = engine.paths.Add(change.path);
   if (!path) return Fail(path.error());
   attributes.path = *path;
+  attributes.peer_is_here = engine.paths.Find(*path)->ends_here;
   const transport::PathId old = qp.attributes().path;
   const auto old_vector = qp.has_path() ? std::optional(qp.path()) : std::nullopt;
   Rollback added([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {

@@ -79,6 +79,7 @@ void Merge(const QpAttributes& from, AttributeMask mask, QpAttributes& to) {
   take(QpAttribute::kPort, &QpAttributes::port);
   take(QpAttribute::kQKey, &QpAttributes::q_key);
   take(QpAttribute::kPath, &QpAttributes::path);
+  take(QpAttribute::kPath, &QpAttributes::peer_is_here);
   take(QpAttribute::kPathMtu, &QpAttributes::path_mtu);
   take(QpAttribute::kTimeout, &QpAttributes::timeout);
   take(QpAttribute::kRetryCount, &QpAttributes::retry_count);
@@ -122,6 +123,7 @@ transport::RcConfig QueuePair::MakeRcConfig() const {
           .local_qp = number_,
           .remote_qp = a.remote_qp,
           .path = a.path,
+          .peer_is_here = a.peer_is_here,
           .path_mtu = BytesOf(a.path_mtu),
           .who = who(),
           .ack_timeout = DurationOf(a.timeout),

@@ -108,6 +108,7 @@ struct QpAttributes {
   PortNumber port{1};
   wire::QKey q_key;
   PathId path;
+  bool peer_is_here = false;  // the path ends on this machine
   PathMtu path_mtu = PathMtu::k1024;
   wire::AckTimeout timeout;
   RetryCount retry_count;

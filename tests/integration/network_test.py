@@ -13,6 +13,7 @@ FOLDER has the programs verbena and network_check. TEST is one of
   flood       random and mutated packets arrive while data moves
   load        1,000 connections with all operations at once
   idle        1,000 connections that rest cost nothing
+  sleepers    a latency benchmark that sleeps until completions come, between namespaces
   managed     a region four times as large as its memory, between namespaces
 
 Exits with 77, which ctest counts as skipped, where root is needed and we are not.
@@ -332,28 +333,44 @@ def test_idle(programs, _):
     expect(said["wake_ups"] == 0, f"the keeper was woken: {said}")
 
 
+def run_pair(there, here, serve: list, visit: list, patience: float) -> tuple[str, str]:
+    """What a server and its client, each in its namespace, have printed."""
+    owner = subprocess.Popen(there.command(*serve), stdout=subprocess.PIPE, text=True, cwd="/")
+    try:
+        time.sleep(0.5)  # until it listens
+        visitor = subprocess.run(here.command(*visit), stdout=subprocess.PIPE, text=True, cwd="/",
+                                 timeout=patience, check=False)
+        said, _ = owner.communicate(timeout=60)
+    finally:
+        owner.kill()
+    expect(visitor.returncode == 0, f"the client ended with {visitor.returncode}")
+    expect(owner.returncode == 0, f"the server ended with {owner.returncode}")
+    return said, visitor.stdout
+
+
 def test_managed(programs, _):
-    port = 18600
+    program, port = f"{programs}/larger_than_memory", 18600
     with joined_namespaces(1500) as (there, here):
-        owner = subprocess.Popen(there.command(f"{programs}/larger_than_memory", "server", port),
-                                 stdout=subprocess.PIPE, text=True, cwd="/")
-        try:
-            time.sleep(0.5)  # until it listens
-            visitor = subprocess.run(
-                here.command(f"{programs}/larger_than_memory", "client", there.ipv4, port),
-                stdout=subprocess.PIPE, text=True, cwd="/", timeout=150, check=False)
-            said, _ = owner.communicate(timeout=60)
-        finally:
-            owner.kill()
-    print(visitor.stdout + "\n".join(said.splitlines()[-2:]))
-    expect(visitor.returncode == 0, f"the visitor ended with {visitor.returncode}")
-    expect(owner.returncode == 0, f"the owner ended with {owner.returncode}")
+        said, seen = run_pair(there, here, [program, "server", port],
+                              [program, "client", there.ipv4, port], patience=150)
+    print(seen + "\n".join(said.splitlines()[-2:]))
 
 
-ROOT_ONLY = ("namespaces", "segments", "capture", "managed")
+def test_sleepers(programs, _):
+    # It has one channel for both completion queues, and expects that a send completes before the
+    # answer to it arrives.
+    lat = [f"{programs}/verbena", "run", "--", "ib_send_lat", "-e", "-F", "-s", 64, "-n", 500]
+    with joined_namespaces(9000) as (there, here):
+        for kind in ("RC", "UC", "UD"):
+            _, seen = run_pair(there, here, [*lat, "-c", kind], [*lat, "-c", kind, there.ipv4],
+                               patience=30)
+            print(kind, seen.splitlines()[-2].strip())
+
+
+ROOT_ONLY = ("namespaces", "segments", "capture", "managed", "sleepers")
 TESTS = {name: globals()[f"test_{name}"] for name in
          ("loopback", "namespaces", "segments", "capture", "killed", "flood", "load", "idle",
-          "managed")}
+          "managed", "sleepers")}
 
 
 def main(name: str, programs: str, *options: str) -> int:

@@ -27,6 +27,7 @@ struct RcConfig {
   wire::QpNumber remote_qp = {};
   wire::PKey p_key = wire::kDefaultPKey;
   PathId path = {};
+  bool peer_is_here = false;  // on this machine
   uint32_t path_mtu = 1024;   // 256, 512, 1024, 2048 or 4096
   memory::Accessor who = {};  // protection domain and QP, for the tables
 

@@ -77,15 +77,26 @@ void RcQp::OnTime(Turn& turn) {
   if (TakesRequests(state_)) responder_.OnTime(turn);
 }
 
-bool RcQp::Run(Turn& turn) {
-  if (rendezvous_ && state_ != QpState::kErr) rendezvous_->Post();
-  // Requests first, but not all of the room: an acknowledgement is shorter than most of them, and
-  // the network takes a shorter packet in one message with those in front of it only.
-  const bool answers = TakesRequests(state_) && responder_.wants_turn();
-  const size_t kept_room = answers ? (turn.outbox.room() + 1) / 2 : 0;
+// True if the requester has more to send than there was room for.
+//
+// Within the machine requests go first: the system takes an acknowledgement into one message with
+// the packets in front of it, because it is shorter than most of them. Elsewhere it leaves by
+// itself anyway, and goes first. So the peer's send completes before the answer to it arrives, as
+// with an adapter in hardware: programs that wait for both on one channel count on it.
+bool RcQp::Pump(Turn& turn) {
+  const bool takes = TakesRequests(state_);
+  if (takes && !config().peer_is_here && responder_.owes_only_acks()) responder_.Pump(turn);
+  // Answers get half of the room.
+  const size_t kept_room = takes && responder_.wants_turn() ? (turn.outbox.room() + 1) / 2 : 0;
   const bool wants_room =
       FinishesSends(state_) && requester_.Pump(turn, StartsSends(state_), kept_room);
-  if (TakesRequests(state_)) responder_.Pump(turn);
+  if (takes) responder_.Pump(turn);
+  return wants_room;
+}
+
+bool RcQp::Run(Turn& turn) {
+  if (rendezvous_ && state_ != QpState::kErr) rendezvous_->Post();
+  const bool wants_room = Pump(turn);
   if (requester_.TakeSetback()) {
     state_ = QpState::kSqd;
     drain_is_told_ = false;

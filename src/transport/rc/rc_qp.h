@@ -100,6 +100,7 @@ class RcQp {
     if (receives.tags() == nullptr) return nullptr;
     return &rendezvous_.emplace(receives.AccessorFor(config.who), send_queue, *receives.tags(), cq);
   }
+  bool Pump(Turn& turn);
   void TellWhenDrained(Turn& turn);
 
   QpState state_ = QpState::kInit;

@@ -11,6 +11,7 @@
 
 #include "base/random.h"
 #include "tests/support/rc_net.h"
+#include "tests/support/rc_requests.h"
 
 namespace verbena::transport {
 namespace {
@@ -288,6 +289,36 @@ TEST(RcQpTest, AGoodLinkNeedsNoTimer) {
   Connection connection(1, {});
   Story(connection, 500).Run();
   EXPECT_EQ(connection.net().timeouts(), 0u);
+}
+
+// B has a request and an acknowledgement to send in the same turn: what it sends then, in order.
+std::vector<bool> RequestsOfOneTurn(bool peer_is_here) {
+  RcNet net;
+  RcNode& a = net.AddNode(kPages);
+  RcNode& b = net.AddNode(kPages);
+  scenario::RcSpec spec;
+  spec.config.peer_is_here = peer_is_here;
+  const auto [end_a, end_b] = net.Connect(a, b, spec, spec);
+  std::vector<bool> sent;
+  net.SetLink([&, from = &end_b](const Passing& passing) {
+    if (&passing.from == from) sent.push_back(passing.is_request());
+    return Fate::Pass();
+  });
+  net.Post(end_b, scenario::ReadOf(1, a.Remote(0)), {b.Local(0, 8)});
+  queue::SendWqe fenced = scenario::WriteOf(2, a.Remote(64));
+  fenced.flags.fence = true;
+  net.Post(end_b, fenced, {b.Local(64, 8)});
+  // What A reads arrives at B together with what A writes.
+  net.RunFor(RcNet::kDelay);
+  sent.clear();
+  net.Post(end_a, scenario::WriteOf(1, b.Remote(128)), {a.Local(128, 8)});
+  EXPECT_TRUE(net.RunToRest());
+  return sent;
+}
+
+TEST(RcQpTest, AnAcknowledgementLeavesBeforeRequestsUnlessItSharesAMessageWithThem) {
+  EXPECT_EQ(RequestsOfOneTurn(/*peer_is_here=*/false), (std::vector<bool>{false, true}));
+  EXPECT_EQ(RequestsOfOneTurn(/*peer_is_here=*/true), (std::vector<bool>{true, false}));
 }
 
 }  // namespace

@@ -67,6 +67,8 @@ class Responder {
   void Pump(Turn& turn);
   // Pump would send something.
   [[nodiscard]] bool wants_turn() const;
+  // An acknowledgement is due, and no response of a read or an atomic.
+  [[nodiscard]] bool owes_only_acks() const;
   // Something is still to be sent, now or when its pages are there. After a failure the NAK is out
   // once this is false.
   [[nodiscard]] bool owes_answers() const;

@@ -37,6 +37,10 @@ bool Responder::wants_turn() const {
   return has_due_nak() || ack_is_due_;
 }
 
+bool Responder::owes_only_acks() const {
+  return (ack_is_due_ || has_due_nak()) && !replies_.has_pending();
+}
+
 bool Responder::owes_answers() const {
   return replies_.has_pending() || nak_.has_value() || ack_is_due_;
 }
