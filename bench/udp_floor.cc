@@ -32,6 +32,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using verbena::fabric::FileDescriptor;
+using verbena::fabric::FlushResult;
 using verbena::fabric::IpAddress;
 using verbena::fabric::UdpFabric;
 
@@ -97,7 +98,7 @@ class FabricPeer {
   void SendTo(FabricPeer& other) {
     constexpr IpAddress kLoopback = IpAddress::FromIpv4(127, 0, 0, 1);
     CHECK(fabric_->Reserve({.from = kLoopback, .to = {kLoopback, other.fabric_->port()}}, kBytes));
-    CHECK(fabric_->Flush() == UdpFabric::FlushResult::kDone);
+    CHECK(fabric_->Flush() == FlushResult::kDone);
   }
   void Receive() {
     while (fabric_->Receive().empty()) {

@@ -85,7 +85,7 @@ Result<void, ErrorCode> Posted(const Result<T, queue::PostError>& result) {
 }  // namespace
 
 Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
-                      EventFile notice_file, std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm,
+                      EventFile notice_file, std::unique_ptr<fabric::Fabric> fabric, Alarm alarm,
                       std::unique_ptr<Trace> trace)
     : options(with),
       fork_guard(std::move(guard)),
@@ -96,8 +96,8 @@ Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
       pager(
           options.pager_threads, BestPopulateMethod(), [this] { keeper.Notice(); },
           options.presence_period),
-      engine(options, std::move(fabric), std::move(alarm), events, pager, std::move(trace),
-             page_events.get()),
+      engine(options, std::move(fabric), std::move(alarm), events, pager, clock, addresses,
+             std::move(trace), page_events.get()),
       adopted(engine, options),
       // Nobody else is there yet to lock out.
       consumer(*engine.memory.consumers.Open(

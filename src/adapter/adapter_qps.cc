@@ -254,7 +254,7 @@ ErrorOr<void> Adapter::AttachMulticast(QueuePair& qp, const wire::IpAddress& gid
   Rollback member([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
     static_cast<void>(engine.groups.Detach(group, qp.number()));
   });
-  const auto joined = fabric::JoinGroup((*endpoint)->socket(), FabricAddress(group));
+  const auto joined = (*endpoint)->Join(FabricAddress(group));
   if (!joined) {
     return Fail(Error{ErrorCode::kSystem, joined.error().words, joined.error().code});
   }
@@ -272,10 +272,10 @@ ErrorOr<void> Adapter::DetachMulticast(QueuePair& qp, const wire::IpAddress& gid
   if (engine.groups.MembersOf(group).empty()) {
     // A socket that stays in the group for lack of memory hears what no queue pair takes.
     static_cast<void>(WhenMemory([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
-      const auto* const endpoint =
+      fabric::Fabric* const endpoint =
           engine.endpoints().FindBelow(parts_->options.multicast_endpoints);
       CHECK(endpoint != nullptr);  // since it was attached
-      fabric::LeaveGroup(endpoint->socket(), FabricAddress(group));
+      endpoint->Leave(FabricAddress(group));
     }));
   }
   return {};

@@ -14,4 +14,17 @@ namespace verbena::adapter {
   return Time(Seconds(now.tv_sec) + Nanoseconds(now.tv_nsec));
 }
 
+// What an engine takes the time from, once a pass. Any thread.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  [[nodiscard]] virtual Time Now() const = 0;
+};
+
+// The time of this machine.
+class SystemClock final : public Clock {
+ public:
+  [[nodiscard]] Time Now() const override { return adapter::Now(); }
+};
+
 }  // namespace verbena::adapter

@@ -31,10 +31,10 @@ ErrorOr<void> AddEndpoint(Engine& engine, const Options& options, fabric::Endpoi
 
 }  // namespace
 
-ErrorOr<std::unique_ptr<fabric::UdpFabric>> OpenEndpoint(const Options& options,
-                                                         fabric::EndpointUse use, uint64_t n) {
+ErrorOr<std::unique_ptr<fabric::Fabric>> OpenEndpoint(const Options& options,
+                                                      fabric::EndpointUse use, uint64_t n) {
   auto fabric = fabric::UdpFabric::Open(FabricOptions(options, use, n));
-  if (fabric) return std::move(*fabric);
+  if (fabric) return std::unique_ptr<fabric::Fabric>(std::move(*fabric));
   const auto& [code, words] = fabric.error();
   if (code == fabric::kNoEndpointLeft) return Fail(Error{ErrorCode::kLimit, words, code});
   return Fail(Error{ErrorCode::kSystem, words, code});
@@ -54,14 +54,13 @@ ErrorOr<wire::QpNumber> NextNumber(Engine& engine, const Options& options, Keepe
   return *engine.qps.NextNumber();
 }
 
-ErrorOr<fabric::UdpFabric*> MulticastEndpoint(Engine& engine, const Options& options,
-                                              Keeper& keeper) {
+ErrorOr<fabric::Fabric*> MulticastEndpoint(Engine& engine, const Options& options, Keeper& keeper) {
   const uint32_t end = options.multicast_endpoints;
   if (engine.endpoints().FindBelow(end) == nullptr) {
     const auto added = AddEndpoint(engine, options, fabric::EndpointUse::kMulticast, keeper);
     if (!added) return Fail(added.error());
   }
-  fabric::UdpFabric* const fabric = engine.endpoints().FindBelow(end);
+  fabric::Fabric* const fabric = engine.endpoints().FindBelow(end);
   fabric->TellHeaders();
   return fabric;
 }

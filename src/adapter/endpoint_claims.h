@@ -17,9 +17,9 @@ namespace verbena::adapter {
 // and one that hears groups. All fail with kLimit, in words, when the machine has none left.
 
 // Opens the n-th one of this process.
-[[nodiscard]] ErrorOr<std::unique_ptr<fabric::UdpFabric>> OpenEndpoint(const Options& options,
-                                                                       fabric::EndpointUse use,
-                                                                       uint64_t n = 0);
+[[nodiscard]] ErrorOr<std::unique_ptr<fabric::Fabric>> OpenEndpoint(const Options& options,
+                                                                    fabric::EndpointUse use,
+                                                                    uint64_t n = 0);
 
 // The number of the next queue pair. Takes another endpoint if those that there are have none left,
 // and has the keeper wait for it, too.
@@ -27,8 +27,7 @@ namespace verbena::adapter {
                                                  Keeper& keeper) VERBENA_REQUIRES(engine);
 
 // The endpoint that datagrams to groups come to. Takes one if this process has none of them.
-[[nodiscard]] ErrorOr<fabric::UdpFabric*> MulticastEndpoint(Engine& engine, const Options& options,
-                                                            Keeper& keeper)
-    VERBENA_REQUIRES(engine);
+[[nodiscard]] ErrorOr<fabric::Fabric*> MulticastEndpoint(Engine& engine, const Options& options,
+                                                         Keeper& keeper) VERBENA_REQUIRES(engine);
 
 }  // namespace verbena::adapter

@@ -6,17 +6,17 @@
 
 namespace verbena::adapter {
 
-EndpointSet::EndpointSet(std::unique_ptr<fabric::UdpFabric> first) {
+EndpointSet::EndpointSet(std::unique_ptr<fabric::Fabric> first) {
   fabric_of_[first->endpoint().value()] = 1;
   fabrics_.push_back(std::move(first));
 }
 
-bool EndpointSet::Watch(fabric::UdpFabric& fabric) const {
+bool EndpointSet::Watch(fabric::Fabric& fabric) const {
   epoll_event event{.events = EPOLLIN, .data = {.ptr = &fabric}};
   return epoll_ctl(set_.get(), EPOLL_CTL_ADD, fabric.fd(), &event) == 0;
 }
 
-ErrorOr<void> EndpointSet::Add(std::unique_ptr<fabric::UdpFabric> fabric) {
+ErrorOr<void> EndpointSet::Add(std::unique_ptr<fabric::Fabric> fabric) {
   CHECK(!Has(fabric->endpoint()) && fabrics_.size() < UINT8_MAX);
   fabrics_.reserve(fabrics_.size() + 1);  // before the set has a pointer to it
   if (!set_.is_open()) {
@@ -34,7 +34,7 @@ ErrorOr<void> EndpointSet::Add(std::unique_ptr<fabric::UdpFabric> fabric) {
   return {};
 }
 
-fabric::UdpFabric* EndpointSet::FindBelow(uint32_t end) const {
+fabric::Fabric* EndpointSet::FindBelow(uint32_t end) const {
   for (const auto& fabric : fabrics_) {
     if (fabric->endpoint().value() < end) return fabric.get();
   }
@@ -44,7 +44,7 @@ fabric::UdpFabric* EndpointSet::FindBelow(uint32_t end) const {
 bool EndpointSet::Flush() const {
   bool is_done = true;
   for (const auto& fabric : fabrics_) {
-    is_done = fabric->Flush() == fabric::UdpFabric::FlushResult::kDone && is_done;
+    is_done = fabric->Flush() == fabric::FlushResult::kDone && is_done;
   }
   return is_done;
 }

@@ -12,8 +12,8 @@
 #include "adapter/error.h"
 #include "adapter/port_map.h"
 #include "fabric/counters.h"
+#include "fabric/fabric.h"
 #include "fabric/file_descriptor.h"
-#include "fabric/udp_fabric.h"
 #include "wire/roce/types.h"
 
 namespace verbena::adapter {
@@ -28,12 +28,12 @@ namespace verbena::adapter {
 // Owned by the engine; under its lock.
 class EndpointSet {
  public:
-  explicit EndpointSet(std::unique_ptr<fabric::UdpFabric> first);
+  explicit EndpointSet(std::unique_ptr<fabric::Fabric> first);
   EndpointSet(const EndpointSet&) = delete;
   EndpointSet& operator=(const EndpointSet&) = delete;
 
   // Refuses when the system does; nothing has changed then.
-  [[nodiscard]] ErrorOr<void> Add(std::unique_ptr<fabric::UdpFabric> fabric);
+  [[nodiscard]] ErrorOr<void> Add(std::unique_ptr<fabric::Fabric> fabric);
   // The first one also serves queue pairs with numbers of this endpoint.
   void AddAlias(fabric::EndpointId endpoint) { fabric_of_[endpoint.value()] = 1; }
 
@@ -41,13 +41,13 @@ class EndpointSet {
     return fabric_of_[endpoint.value()] != 0;
   }
   // REQUIRES: its endpoint is ours.
-  [[nodiscard]] fabric::UdpFabric& Of(wire::QpNumber qp) const {
+  [[nodiscard]] fabric::Fabric& Of(wire::QpNumber qp) const {
     return *fabrics_[fabric_of_[EndpointOf(qp).value()] - size_t{1}];
   }
   // Never another one: any thread may ask it for what does not change.
-  [[nodiscard]] fabric::UdpFabric& first() const { return *fabrics_.front(); }
+  [[nodiscard]] fabric::Fabric& first() const { return *fabrics_.front(); }
   // One below `end`; nullptr if there is none.
-  [[nodiscard]] fabric::UdpFabric* FindBelow(uint32_t end) const;
+  [[nodiscard]] fabric::Fabric* FindBelow(uint32_t end) const;
   [[nodiscard]] size_t size() const { return fabrics_.size(); }
 
   // Readable when there is something to receive. Another one after Add.
@@ -71,7 +71,7 @@ class EndpointSet {
   static constexpr int kReadableMax = 64;
 
   template <class Fn>
-  static bool ReceiveFrom(fabric::UdpFabric& fabric, Fn& fn) {
+  static bool ReceiveFrom(fabric::Fabric& fabric, Fn& fn) {
     const auto datagrams = fabric.Receive();
     fn(fabric, datagrams);
     return !datagrams.empty();
@@ -83,15 +83,15 @@ class EndpointSet {
     const int count = epoll_wait(set_.get(), readable.data(), kReadableMax, 0);
     bool any = false;
     for (int i = 0; i < count; ++i) {
-      auto& fabric = *static_cast<fabric::UdpFabric*>(readable[static_cast<size_t>(i)].data.ptr);
+      auto& fabric = *static_cast<fabric::Fabric*>(readable[static_cast<size_t>(i)].data.ptr);
       any = ReceiveFrom(fabric, fn) || any;
     }
     return any;
   }
 
-  [[nodiscard]] bool Watch(fabric::UdpFabric& fabric) const;
+  [[nodiscard]] bool Watch(fabric::Fabric& fabric) const;
 
-  std::vector<std::unique_ptr<fabric::UdpFabric>> fabrics_;
+  std::vector<std::unique_ptr<fabric::Fabric>> fabrics_;
   std::array<uint8_t, fabric::kEndpointsMax> fabric_of_{};
   fabric::FileDescriptor set_;  // open once there are several
 };

@@ -39,7 +39,7 @@ bool IsReadable(int fd) {
 // The ports of the sockets that have received something, once for each datagram.
 std::vector<uint16_t> ReceivedAt(const EndpointSet& endpoints) {
   std::vector<uint16_t> ports;
-  endpoints.Receive([&](const fabric::UdpFabric& by, std::span<const fabric::Datagram> datagrams) {
+  endpoints.Receive([&](const fabric::Fabric& by, std::span<const fabric::Datagram> datagrams) {
     ports.insert(ports.end(), datagrams.size(), by.port());
   });
   return ports;

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "adapter/clock.h"
 #include "adapter/page_jobs.h"
 #include "base/check.h"
 #include "base/when_memory.h"
@@ -28,18 +27,21 @@ transport::MulticastGroups::Limits GroupLimits(const Options& options) {
 
 }  // namespace
 
-Engine::Engine(const Options& options, std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm,
-               AsyncEvents& events, Pager& pager, std::unique_ptr<Trace> trace,
+Engine::Engine(const Options& options, std::unique_ptr<fabric::Fabric> fabric, Alarm alarm,
+               AsyncEvents& events, Pager& pager, const Clock& clock,
+               fabric::MachineAddresses& addresses, std::unique_ptr<Trace> trace,
                PageEvents* page_events)
     : memory(options.memory),
       qps(options.qps_max, options.identity_seed),
-      paths(options.paths_max),
+      paths(options.paths_max, addresses),
       groups(GroupLimits(options)),
       managed(*this, pager, options.on_urgent_note),
       options_(options),
       endpoints_(std::move(fabric)),
       trace_(std::move(trace)),
       events_(events),
+      clock_(clock),
+      addresses_(addresses),
       pager_(pager),
       page_events_(page_events),
       sockets_(endpoints_.fd()),
@@ -47,7 +49,7 @@ Engine::Engine(const Options& options, std::unique_ptr<fabric::UdpFabric> fabric
       loopback_({.datagrams = options.loopback_packets}),
       alarm_(std::move(alarm)),
       transmitter_(endpoints_, loopback_, paths, PortsOf(options), counters_,
-                   options.outbox_packets, trace_.get()),
+                   options.outbox_packets, addresses, trace_.get()),
       dispatcher_(
           qps, groups, run_queue_, counters_, [this](const std::string& note) { Note(note); },
           trace_.get()) {
@@ -76,7 +78,7 @@ bool Engine::PassFor(CompletionChannel& channel) {
 }
 
 bool Engine::Listen() {
-  now_ = Now();
+  now_ = clock_.Now();
   ++counters_.passes;
   if (page_events_ != nullptr) ForgetPages();
   const bool packets = Receive();  // network -> machines
@@ -97,14 +99,14 @@ bool Engine::Act() {
 
 bool Engine::Receive() {
   transport::Turn turn = MakeTurn();
-  const bool any = endpoints_.Receive(
-      [&](const fabric::UdpFabric& by, std::span<const fabric::Datagram> datagrams)
-          VERBENA_NO_THREAD_SAFETY_ANALYSIS {
-            for (const fabric::Datagram& datagram : datagrams) {
-              dispatcher_.OnDatagram(datagram, by.port(), turn);
-              if (outbox_.is_crowded()) SettleOutbox();
-            }
-          });
+  const bool any =
+      endpoints_.Receive([&](const fabric::Fabric& by, std::span<const fabric::Datagram> datagrams)
+                             VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+                               for (const fabric::Datagram& datagram : datagrams) {
+                                 dispatcher_.OnDatagram(datagram, by.port(), turn);
+                                 if (outbox_.is_crowded()) SettleOutbox();
+                               }
+                             });
   SettleOutbox();
   return any;
 }
@@ -329,9 +331,9 @@ void Engine::Lock() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
 
 void Engine::WaitForLock() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   waiters_.fetch_add(1, std::memory_order_relaxed);
-  const Time end = Now() + lock_spin_;
+  const Time end = clock_.Now() + lock_spin_;
   while (!mutex_.TryLock()) {
-    if (Now() < end) continue;
+    if (clock_.Now() < end) continue;
     mutex_.Lock();
     break;
   }
@@ -380,7 +382,7 @@ void Engine::TakeUpMarks() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   // the marks: one of the two sees the other.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   while (!ready_.empty() && TryEnter()) {
-    now_ = Now();
+    now_ = clock_.Now();
     if (page_events_ != nullptr) ForgetPages();
     NotePass();
     Act();
@@ -407,7 +409,7 @@ Time Engine::Progress(const Cq& cq) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   // waits for it has woken up. Also one who found it taken polls: were it the keeper who has it,
   // and did not know, it would go on, and be in the poller's way.
   if (waiters_.load(std::memory_order_relaxed) > 0 || !TryEnter()) {
-    const Time now = Now();
+    const Time now = clock_.Now();
     NotePoll(cq, now);
     return now;
   }
@@ -431,7 +433,7 @@ void Engine::NoteYield(Time now) {
 Time Engine::Yield(Time now) {
   NoteYield(now);
   sched_yield();
-  return Now();
+  return clock_.Now();
 }
 
 Time Engine::Nap(Time now, Duration limit) {
@@ -440,7 +442,7 @@ Time Engine::Nap(Time now, Duration limit) {
   const timespec timeout{.tv_sec = 0, .tv_nsec = limit.nanoseconds()};
   // By its number, which is no cancellation point: a poll of a completion queue is none.
   syscall(SYS_ppoll, &file, 1, &timeout, nullptr, 0);
-  return Now();
+  return clock_.Now();
 }
 
 }  // namespace verbena::adapter

@@ -9,6 +9,7 @@
 
 #include "adapter/alarm.h"
 #include "adapter/async_events.h"
+#include "adapter/clock.h"
 #include "adapter/completion_channel.h"
 #include "adapter/counters.h"
 #include "adapter/dispatcher.h"
@@ -29,9 +30,9 @@
 #include "adapter/xrc_domain.h"
 #include "base/mutex.h"
 #include "base/processors.h"
-#include "fabric/address_watch.h"
+#include "fabric/fabric.h"
 #include "fabric/loopback.h"
-#include "fabric/udp_fabric.h"
+#include "fabric/machine_addresses.h"
 #include "memory/memory_core.h"
 #include "transport/outbox.h"
 #include "transport/tag_operation.h"
@@ -54,9 +55,9 @@ namespace verbena::adapter {
 // lock.
 class VERBENA_CAPABILITY("engine") Engine {
  public:
-  Engine(const Options& options, std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm,
-         AsyncEvents& events, Pager& pager, std::unique_ptr<Trace> trace = nullptr,
-         PageEvents* page_events = nullptr);
+  Engine(const Options& options, std::unique_ptr<fabric::Fabric> fabric, Alarm alarm,
+         AsyncEvents& events, Pager& pager, const Clock& clock, fabric::MachineAddresses& addresses,
+         std::unique_ptr<Trace> trace = nullptr, PageEvents* page_events = nullptr);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -139,10 +140,10 @@ class VERBENA_CAPABILITY("engine") Engine {
   void RemoveCq(Cq& cq) VERBENA_REQUIRES(this);
 
   // The endpoint that this process has from the beginning. Any thread may ask for it.
-  const fabric::UdpFabric& fabric() const { return endpoints_.first(); }
+  const fabric::Fabric& fabric() const { return endpoints_.first(); }
   EndpointSet& endpoints() VERBENA_REQUIRES(this) { return endpoints_; }
   // Another one, with numbers for queue pairs. The fd() of the endpoints is another one then.
-  [[nodiscard]] ErrorOr<void> AddEndpoint(std::unique_ptr<fabric::UdpFabric> fabric)
+  [[nodiscard]] ErrorOr<void> AddEndpoint(std::unique_ptr<fabric::Fabric> fabric)
       VERBENA_REQUIRES(this);
   // In strict mode: more numbers at the same endpoint, those that another one would have.
   void AddNumbers() VERBENA_REQUIRES(this);
@@ -200,7 +201,8 @@ class VERBENA_CAPABILITY("engine") Engine {
   EndpointSet endpoints_;
   const std::unique_ptr<Trace> trace_;  // nullptr: none
   AsyncEvents& events_;
-  fabric::AddressWatch addresses_;
+  const Clock& clock_;
+  fabric::MachineAddresses& addresses_;
   Pager& pager_;
   PageEvents* const page_events_;  // nullptr: nobody tells
 

@@ -2,13 +2,12 @@
 
 #include <utility>
 
-#include "adapter/clock.h"
 #include "adapter/engine.h"
 #include "base/when_memory.h"
 
 namespace verbena::adapter {
 
-ErrorOr<void> Engine::AddEndpoint(std::unique_ptr<fabric::UdpFabric> fabric) {
+ErrorOr<void> Engine::AddEndpoint(std::unique_ptr<fabric::Fabric> fabric) {
   const fabric::EndpointId endpoint = fabric->endpoint();
   if (trace_ != nullptr) fabric->TellHeaders();
   if (const auto added = endpoints_.Add(std::move(fabric)); !added) return added;
@@ -35,7 +34,7 @@ QueuePair& Engine::AddQp(std::unique_ptr<QueuePair> qp) {
 }
 
 void Engine::RemoveQp(QueuePair& qp) {
-  now_ = Now();
+  now_ = clock_.Now();
   // What was posted just before leaves if it can.
   if (MakeRoom(qp)) RunOne(qp);
   Transmit();
@@ -51,7 +50,7 @@ void Engine::RemoveQp(QueuePair& qp) {
 }
 
 void Engine::RemoveReceiver(XrcDomain& domain, const Srq& srq) {
-  now_ = Now();
+  now_ = clock_.Now();
   transport::Turn turn = MakeTurn();
   for (QueuePair* const qp : domain.connections) {
     qp->ForgetReceiver(srq, turn);
@@ -64,7 +63,7 @@ void Engine::RemoveReceiver(XrcDomain& domain, const Srq& srq) {
 
 Result<queue::TagHandle, queue::TagMatcher::AddError> Engine::ChangeTags(
     Srq& srq, const transport::TagOperation& operation) {
-  now_ = Now();
+  now_ = clock_.Now();
   transport::Turn turn = MakeTurn();
   const auto changed = transport::Execute(operation, *srq.tags(), *srq.tag_cq(), turn);
   SettleOutbox();
@@ -73,7 +72,7 @@ Result<queue::TagHandle, queue::TagMatcher::AddError> Engine::ChangeTags(
 
 void Engine::ModifyQp(QueuePair& qp, const transport::QpAttributes& attributes,
                       transport::AttributeMask mask) {
-  now_ = Now();
+  now_ = clock_.Now();
   if (mask.Has(transport::QpAttribute::kState) && attributes.state == transport::QpState::kReset) {
     transport::Turn turn = MakeTurn();
     qp.Empty(turn);
@@ -86,7 +85,7 @@ void Engine::ModifyQp(QueuePair& qp, const transport::QpAttributes& attributes,
 }
 
 void Engine::UpdateModeration(Cq& cq) {
-  now_ = Now();
+  now_ = clock_.Now();
   std::erase(moderated_, &cq);
   if (cq.is_moderated) moderated_.push_back(&cq);
   if (cq.OnTime(now_)) RaiseCompletionEvent(cq);

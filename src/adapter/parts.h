@@ -21,7 +21,7 @@ namespace verbena::adapter {
 // above it; threads are the last to come and the first to go.
 struct Adapter::Parts {
   Parts(const Options& with, ForkGuard guard, EventFile wake_file, EventFile notice_file,
-        std::unique_ptr<fabric::UdpFabric> fabric, Alarm alarm, std::unique_ptr<Trace> trace);
+        std::unique_ptr<fabric::Fabric> fabric, Alarm alarm, std::unique_ptr<Trace> trace);
 
   const Options options;
   const ForkGuard fork_guard;
@@ -30,6 +30,8 @@ struct Adapter::Parts {
   AsyncEvents events;
   std::string page_events_note;                   // for the user; empty once it is told
   const std::unique_ptr<PageEvents> page_events;  // nullptr: nobody tells
+  const SystemClock clock;
+  fabric::SystemAddresses addresses;
   Pager pager;
   PinnedMemory pinned;
   Engine engine;

@@ -1,14 +1,9 @@
 #include "adapter/path_table.h"
 
-#include <arpa/inet.h>
-#include <sys/socket.h>
-
-#include <cstring>
 #include <string>
 
 #include "adapter/addresses.h"
 #include "adapter/group_address.h"
-#include "fabric/file_descriptor.h"
 #include "fabric/interfaces.h"
 
 namespace verbena::adapter {
@@ -74,33 +69,17 @@ ErrorOr<transport::PathId> PathTable::Add(const AddressVector& vector) {
                                                " mixes IPv4 and IPv6"});
   }
   const bool is_multicast = FabricAddress(vector.destination).is_multicast();
-  const bool ends_here =
-      !is_multicast && (vector.source == vector.destination || IsLocal(vector.destination));
+  const bool ends_here = !is_multicast && (vector.source == vector.destination ||
+                                           addresses_.Has(FabricAddress(vector.destination)));
   // Within a machine; there it cannot change while the address stays. To others: SoleAddresses.
   const bool source_is_usual =
       ends_here &&
-      fabric::UsualSource(FabricAddress(vector.destination)) == FabricAddress(vector.source);
+      addresses_.SourceFor(FabricAddress(vector.destination)) == FabricAddress(vector.source);
   const Path path{vector, ends_here, is_multicast, source_is_usual};
   has_remote_ = has_remote_ || path.is_remote();
   const auto id = paths_.Insert(path);
   if (!id) return Fail(LimitError(paths_.capacity(), "paths", "paths_max"));
   return *id;
-}
-
-bool IsLocal(const wire::IpAddress& address) {
-  const auto v4 = address.ipv4();
-  const fabric::FileDescriptor file(socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!file.is_open()) return false;
-  if (v4) {
-    sockaddr_in name{};
-    name.sin_family = AF_INET;
-    name.sin_addr.s_addr = htonl(v4->value());
-    return bind(file.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0;
-  }
-  sockaddr_in6 name{};
-  name.sin6_family = AF_INET6;
-  std::memcpy(&name.sin6_addr, address.bytes.data(), address.bytes.size());
-  return bind(file.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0;
 }
 
 }  // namespace verbena::adapter

@@ -7,6 +7,7 @@
 #include "adapter/port_map.h"
 #include "base/slot_table.h"
 #include "fabric/datagram.h"
+#include "fabric/machine_addresses.h"
 #include "transport/outbox.h"
 #include "transport/qp_attributes.h"
 #include "wire/ip_address.h"
@@ -56,7 +57,8 @@ struct Path {
 // Owned by the adapter; one thread at a time: the engine.
 class PathTable {
  public:
-  explicit PathTable(uint32_t paths_max) : paths_(paths_max) {}
+  PathTable(uint32_t paths_max, const fabric::MachineAddresses& addresses)
+      : addresses_(addresses), paths_(paths_max) {}
 
   // Of a vector that is Resolved. REFUSES addresses of different kinds, and more than paths_max.
   [[nodiscard]] ErrorOr<transport::PathId> Add(const AddressVector& vector);
@@ -69,11 +71,9 @@ class PathTable {
   [[nodiscard]] size_t size() const { return paths_.size(); }
 
  private:
+  const fabric::MachineAddresses& addresses_;
   SlotTable<Path, transport::PathId, 20> paths_;
   bool has_remote_ = false;
 };
-
-// Whether an address belongs to this machine, by asking the system to bind it.
-[[nodiscard]] bool IsLocal(const wire::IpAddress& address);
 
 }  // namespace verbena::adapter

@@ -14,7 +14,8 @@ AddressVector Vector(const char* from, const char* to) {
 }
 
 TEST(PathTable, MakesARoute) {
-  PathTable table(10);
+  const fabric::SystemAddresses addresses;
+  PathTable table(10, addresses);
   AddressVector vector = Vector("127.0.0.1", "127.0.0.2");
   vector.traffic_class = 8;
   const auto id = table.Add(vector);
@@ -29,7 +30,8 @@ TEST(PathTable, MakesARoute) {
 }
 
 TEST(PathTable, KnowsWhereAPathEnds) {
-  PathTable table(10);
+  const fabric::SystemAddresses addresses;
+  PathTable table(10, addresses);
   const auto ends_here = [&](const char* from, const char* to) {
     return table.Find(*table.Add(Vector(from, to)))->ends_here;
   };
@@ -43,7 +45,8 @@ TEST(PathTable, KnowsWhereAPathEnds) {
 
 // On 127.0.0.0/8 the kernel sends from 127.0.0.1 if nobody says otherwise.
 TEST(PathTable, KnowsWhenTheSourceNeedNotBeNamed) {
-  PathTable table(10);
+  const fabric::SystemAddresses addresses;
+  PathTable table(10, addresses);
   const auto usual = [&](const char* from, const char* to) {
     const Path& path = *table.Find(*table.Add(Vector(from, to)));
     return path.RouteTo(wire::QpNumber(1), {}).from_is_usual;
@@ -55,7 +58,8 @@ TEST(PathTable, KnowsWhenTheSourceNeedNotBeNamed) {
 }
 
 TEST(PathTable, NamesAHopLimitWhereItSaysSomething) {
-  PathTable table(10);
+  const fabric::SystemAddresses addresses;
+  PathTable table(10, addresses);
   const auto named = [&](const char* to, uint8_t hop_limit) {
     AddressVector vector = Vector("127.0.0.1", to);
     vector.hop_limit = hop_limit;
@@ -67,7 +71,8 @@ TEST(PathTable, NamesAHopLimitWhereItSaysSomething) {
 }
 
 TEST(PathTable, RefusesMixedKindsAndTooMany) {
-  PathTable table(1);
+  const fabric::SystemAddresses addresses;
+  PathTable table(1, addresses);
   const auto mixed = table.Add(Vector("127.0.0.1", "::1"));
   ASSERT_FALSE(mixed.has_value());
   EXPECT_EQ(mixed.error().code, ErrorCode::kInvalid);

@@ -8,7 +8,7 @@ void SoleAddresses::Look() {
   // Without an answer, or memory for one, no address is known to be the only one.
   Learn({});
   static_cast<void>(WhenMemory([this] {
-    if (const auto addresses = fabric::LocalAddresses()) Learn(*addresses);
+    if (const auto addresses = machine_.All()) Learn(*addresses);
   }));
 }
 

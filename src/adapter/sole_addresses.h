@@ -6,6 +6,7 @@
 #include "base/time.h"
 #include "fabric/address.h"
 #include "fabric/interfaces.h"
+#include "fabric/machine_addresses.h"
 
 namespace verbena::adapter {
 
@@ -19,6 +20,8 @@ namespace verbena::adapter {
 class SoleAddresses {
  public:
   static constexpr Duration kGoodFor = Milliseconds(250);
+
+  explicit SoleAddresses(const fabric::MachineAddresses& machine) : machine_(machine) {}
 
   // Asks the system, if that is due: about 30 us.
   void LookAgain(Time now) {
@@ -36,6 +39,7 @@ class SoleAddresses {
  private:
   void Look();
 
+  const fabric::MachineAddresses& machine_;
   Time good_until_;
   std::optional<fabric::IpAddress> ipv4_;
   std::optional<fabric::IpAddress> ipv6_;

@@ -20,7 +20,8 @@ class SoleAddressesTest : public testing::Test {
   }
   bool IsUsual(const char* from, const char* to) const { return sole_.IsUsual(Ip(from), Ip(to)); }
 
-  SoleAddresses sole_;
+  fabric::SystemAddresses machine_;
+  SoleAddresses sole_{machine_};
 };
 
 TEST_F(SoleAddressesTest, NoneIsUsualBeforeTheyAreKnown) {

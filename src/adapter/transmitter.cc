@@ -52,7 +52,7 @@ std::optional<memory::MachineAddress> Transmitter::Stage(const transport::OutPac
   fabric::Route route = path->RouteTo(to, ports_);
   if (path->is_remote()) route.from_is_usual = sole_addresses_.IsUsual(route.from, route.to.ip);
   route.single = packet.single || IsSingle(*path, packet);
-  fabric::UdpFabric& by = endpoints_.Of(packet.source_qp);
+  fabric::Fabric& by = endpoints_.Of(packet.source_qp);
   if (const auto gone = StageOn(by, route, EndsHere(*path, to), packet)) [[unlikely]] {
     return gone;
   }
@@ -85,7 +85,7 @@ std::optional<std::string> Transmitter::OnSegments(const transport::SegmentRepor
          "`ethtool -K INTERFACE tx-udp-segmentation off` cures it";
 }
 
-void Transmitter::StageCopies(fabric::UdpFabric& by, fabric::Route route,
+void Transmitter::StageCopies(fabric::Fabric& by, fabric::Route route,
                               const transport::OutPacket& packet) {
   for (uint16_t number = 1; number < ports_.multicast_endpoints; ++number) {
     route.to.port = ports_.ports.PortOf(fabric::EndpointId(number));
@@ -97,7 +97,7 @@ void Transmitter::StageCopies(fabric::UdpFabric& by, fabric::Route route,
   }
 }
 
-std::optional<memory::MachineAddress> Transmitter::StageOn(fabric::UdpFabric& by,
+std::optional<memory::MachineAddress> Transmitter::StageOn(fabric::Fabric& by,
                                                            const fabric::Route& route,
                                                            bool is_local,
                                                            const transport::OutPacket& packet) {

@@ -12,8 +12,8 @@
 #include "adapter/path_table.h"
 #include "adapter/sole_addresses.h"
 #include "adapter/trace.h"
+#include "fabric/fabric.h"
 #include "fabric/loopback.h"
-#include "fabric/udp_fabric.h"
 #include "memory/address.h"
 #include "transport/outbox.h"
 #include "transport/segment_losses.h"
@@ -29,14 +29,15 @@ class Transmitter {
  public:
   Transmitter(const EndpointSet& endpoints, fabric::Loopback& loopback, const PathTable& paths,
               const PortMap& ports, PortCounters& counters, size_t outbox_packets,
-              Trace* trace = nullptr)
+              const fabric::MachineAddresses& addresses, Trace* trace = nullptr)
       : endpoints_(endpoints),
         loopback_(loopback),
         paths_(paths),
         ports_(ports),
         counters_(counters),
         outbox_packets_(outbox_packets),
-        trace_(trace) {}
+        trace_(trace),
+        sole_addresses_(addresses) {}
 
   // Whether so many packets of any size, all of this queue pair, fit before the next Flush, or
   // Receive of the loopback.
@@ -77,11 +78,11 @@ class Transmitter {
   }
   // The path loses what leaves together.
   bool IsSingle(const Path& path, const transport::OutPacket& packet) const;
-  std::optional<memory::MachineAddress> StageOn(fabric::UdpFabric& by, const fabric::Route& route,
+  std::optional<memory::MachineAddress> StageOn(fabric::Fabric& by, const fabric::Route& route,
                                                 bool is_local, const transport::OutPacket& packet);
   // A datagram to a group goes to endpoint 0, and again to each other one whose process may be in
   // it, here or there.
-  void StageCopies(fabric::UdpFabric& by, fabric::Route route, const transport::OutPacket& packet);
+  void StageCopies(fabric::Fabric& by, fabric::Route route, const transport::OutPacket& packet);
   static std::optional<memory::MachineAddress> Fill(const transport::OutPacket& packet,
                                                     std::span<std::byte> bytes);
   void SealPacket(const wire::UdpFlow& flow, const fabric::Reservation& place);

@@ -77,15 +77,17 @@ class TransmitterTest : public testing::Test {
   }
 
   std::byte* memory_ = nullptr;
-  fabric::UdpFabric& ours() { return endpoints_.first(); }
+  fabric::Fabric& ours() { return endpoints_.first(); }
 
   EndpointSet endpoints_{OpenFabric()};
   std::unique_ptr<fabric::UdpFabric> theirs_ = OpenFabric();
   const wire::QpNumber from_ = MakeQpNumber(endpoints_.first().endpoint(), 7);
   fabric::Loopback loopback_{{}};
-  PathTable paths_{10};
+  fabric::SystemAddresses addresses_;
+  PathTable paths_{10, addresses_};
   PortCounters counters_;
-  Transmitter transmitter_{endpoints_, loopback_, paths_, PortsOf(TestOptions()), counters_, 8};
+  Transmitter transmitter_{endpoints_, loopback_, paths_,    PortsOf(TestOptions()),
+                           counters_,  8,         addresses_};
 };
 
 TEST_F(TransmitterTest, ArrivesAtThePortOfTheEndpointWithTheRightIcrc) {
@@ -268,7 +270,8 @@ TEST_F(TransmitterSegmentTest, SmallPacketsThatNobodyAnswersLeaveTheMachineAlone
   const auto messages = [&](wire::Service service, transport::PathId path, uint32_t size,
                             wire::Operation operation = wire::Operation::kSend) {
     EndpointSet endpoints(OpenFabric());
-    Transmitter transmitter(endpoints, loopback_, paths_, PortsOf(TestOptions()), counters_, 8);
+    Transmitter transmitter(endpoints, loopback_, paths_, PortsOf(TestOptions()), counters_, 8,
+                            addresses_);
     const size_t before = endpoints.first().room(1);
     for (int i = 0; i < 2; ++i) {
       auto packet = Packet(path, theirs_->endpoint(), 0, size);
@@ -294,7 +297,8 @@ TEST_F(TransmitterSegmentTest, WithoutSegmentationNothingIsLearned) {
   options.endpoint = TestEndpoint();
   options.socket.offloads = false;
   EndpointSet plain(std::move(*fabric::UdpFabric::Open(options)));
-  Transmitter transmitter(plain, loopback_, paths_, PortsOf(TestOptions()), counters_, 8);
+  Transmitter transmitter(plain, loopback_, paths_, PortsOf(TestOptions()), counters_, 8,
+                          addresses_);
   const auto path = AddPath("127.0.0.1", "127.0.0.1");
   for (int i = 0; i < transport::SegmentLosses::kLossesToLearn; ++i) {
     EXPECT_EQ(transmitter.OnSegments({path, 4, 128, Fate::kLost}, now_), std::nullopt);

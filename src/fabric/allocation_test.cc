@@ -33,7 +33,7 @@ size_t AllocationsOfBursts(bool offloads) {
       place->bytes[0] = std::byte{1};
       if (fabric->room(2'000) < 32) break;
     }
-    if (fabric->Flush() != UdpFabric::FlushResult::kDone) break;
+    if (fabric->Flush() != FlushResult::kDone) break;
     for (auto datagrams = fabric->Receive(); !datagrams.empty(); datagrams = fabric->Receive()) {
       received += datagrams.size();
     }

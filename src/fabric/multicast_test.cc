@@ -28,7 +28,7 @@ struct Pair {
   }
   bool Arrives() {
     EXPECT_TRUE(Stage(*from, way, TestBytes(64, 1)).has_value());
-    EXPECT_EQ(from->Flush(), UdpFabric::FlushResult::kDone);
+    EXPECT_EQ(from->Flush(), FlushResult::kDone);
     for (int i = 0; i < 200; ++i) {
       for (const Datagram& datagram : to->Receive()) {
         EXPECT_EQ(datagram.to, way.to.ip);

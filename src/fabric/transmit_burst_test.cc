@@ -11,7 +11,6 @@
 namespace verbena::fabric {
 namespace {
 
-using FlushResult = TransmitBurst::FlushResult;
 using Ids = std::vector<uint16_t>;
 
 constexpr IpAddress kLoopback = IpAddress::FromIpv4(127, 0, 0, 1);
@@ -50,7 +49,7 @@ class TransmitBurstTest : public testing::Test {
     }
   }
 
-  [[nodiscard]] const TransmitCounters& counters() const { return fabric_->transmit_counters(); }
+  [[nodiscard]] TransmitCounters counters() const { return fabric_->transmit_counters(); }
 
   std::unique_ptr<UdpFabric> fabric_;
   Route route_;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "fabric/multicast.h"
+
 namespace verbena::fabric {
 
 Result<std::unique_ptr<UdpFabric>, FabricError> UdpFabric::Open(const UdpFabricOptions& options) {
@@ -14,12 +16,17 @@ Result<std::unique_ptr<UdpFabric>, FabricError> UdpFabric::Open(const UdpFabricO
 }
 
 UdpFabric::UdpFabric(UdpSocket socket, EndpointId endpoint, const UdpFabricOptions& options)
-    : socket_(std::move(socket)),
-      endpoint_(endpoint),
-      port_(options.endpoint.ports.PortOf(endpoint)),
+    : Fabric(endpoint, options.endpoint.ports.PortOf(endpoint), transmit_),
+      socket_(std::move(socket)),
       transmit_(socket_, options.transmit),
       receive_(socket_, options.receive),
       notes_(socket_.notes()) {}
+
+Result<void, FabricError> UdpFabric::Join(const IpAddress& group) {
+  return JoinGroup(socket_, group);
+}
+
+void UdpFabric::Leave(const IpAddress& group) { LeaveGroup(socket_, group); }
 
 std::vector<std::string> UdpFabric::TakeNotes() { return std::exchange(notes_, {}); }
 

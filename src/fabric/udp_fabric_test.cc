@@ -13,8 +13,6 @@
 namespace verbena::fabric {
 namespace {
 
-using FlushResult = UdpFabric::FlushResult;
-
 enum class Family : uint8_t { kIpv4Socket, kIpv4, kIpv6 };
 
 // Two processes' fabrics in one: by IPv4 or IPv6, with the kernel's offloads or without, on either

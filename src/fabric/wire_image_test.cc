@@ -14,7 +14,6 @@
 namespace verbena::fabric {
 namespace {
 
-using FlushResult = UdpFabric::FlushResult;
 using Packet = OwnNetwork::Packet;
 
 constexpr uint16_t kPort = kRocePort;

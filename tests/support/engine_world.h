@@ -90,8 +90,11 @@ class EngineWorld : public testing::Test {
 
   Options options_;
   AsyncEvents events_{16};
+  SystemClock clock_;
+  fabric::SystemAddresses addresses_;
   Pager pager_{1, BestPopulateMethod(), [] {}};
-  Engine engine_{options_, OpenFabric(), std::move(*Alarm::Make()), events_, pager_};
+  Engine engine_{options_, OpenFabric(), std::move(*Alarm::Make()), events_, pager_,
+                 clock_,   addresses_};
   memory::PdId pd_;
 };
 

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "fabric/address.h"
+#include "fabric/counters.h"
+#include "fabric/datagram.h"
+#include "fabric/endpoint_ports.h"
+#include "fabric/error.h"
+#include "fabric/message_batch.h"
+
+namespace verbena::fabric {
+
+enum class FlushResult : uint8_t {
+  kDone,
+  kBlocked,  // the system's buffer is full; flush again when the socket is writable
+};
+
+// An endpoint of this process on a network. Start here.
+//
+//   if (auto place = fabric->Reserve(route, size)) write(place->bytes, place->ip_id);
+//   fabric->Flush();
+//   for (const Datagram& datagram : fabric->Receive()) ...
+//
+// What is done for each datagram is the same for all networks; what is done for each burst is the
+// network's own (UdpFabric has a socket, the simulator a model). Thread rule: one thread sends and
+// one receives at a time, and they may be different ones; fd() may be waited for by any.
+class Fabric {
+ public:
+  Fabric(const Fabric&) = delete;
+  Fabric& operator=(const Fabric&) = delete;
+  virtual ~Fabric() = default;
+
+  [[nodiscard]] EndpointId endpoint() const { return endpoint_; }
+  // Also the source port of all that is sent.
+  [[nodiscard]] uint16_t port() const { return port_; }
+  // Readable when there is something to receive, writable when a blocked Flush may go on.
+  [[nodiscard]] virtual int fd() const = 0;
+
+  // The sender's; see MessageBatch.
+  [[nodiscard]] std::optional<Reservation> Reserve(const Route& route, size_t size) {
+    return batch_.Reserve(route, size);
+  }
+  void CancelLast() { batch_.CancelLast(); }
+  [[nodiscard]] size_t room(size_t size) const { return batch_.room(size); }
+  [[nodiscard]] bool segments() const { return batch_.segments(); }
+  FlushResult Flush() { return batch_.empty() ? FlushResult::kDone : Send(); }
+  [[nodiscard]] virtual TransmitCounters transmit_counters() const = 0;
+
+  // The next datagrams, in the order in which they arrived; none if there are none now. There may
+  // be more. Valid until the next call.
+  [[nodiscard]] virtual std::span<const Datagram> Receive() = 0;
+  // Datagrams have their destination, interface and traffic class from now on; before, none may be
+  // known.
+  virtual void TellHeaders() = 0;
+  [[nodiscard]] virtual ReceiveCounters receive_counters() const = 0;
+
+  // From now on datagrams to this group are received, too; and no longer.
+  [[nodiscard]] virtual Result<void, FabricError> Join(const IpAddress& group) = 0;
+  virtual void Leave(const IpAddress& group) = 0;
+
+  // What the user should know about this network, a line each; told once.
+  [[nodiscard]] virtual std::vector<std::string> TakeNotes() = 0;
+
+ protected:
+  // The batch is the derived class's own.
+  Fabric(EndpointId endpoint, uint16_t port, MessageBatch& batch)
+      : endpoint_(endpoint), port_(port), batch_(batch) {}
+
+ private:
+  // All that is in the batch, which is not empty.
+  virtual FlushResult Send() = 0;
+
+  const EndpointId endpoint_;
+  const uint16_t port_;
+  MessageBatch& batch_;
+};
+
+}  // namespace verbena::fabric

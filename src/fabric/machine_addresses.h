@@ -1,0 +1,53 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "fabric/address.h"
+#include "fabric/address_watch.h"
+#include "fabric/error.h"
+#include "fabric/interfaces.h"
+
+namespace verbena::fabric {
+
+// The addresses of a machine, as far as an adapter asks about them. One thread at a time; any
+// thread asks for fd().
+class MachineAddresses {
+ public:
+  MachineAddresses() = default;
+  MachineAddresses(const MachineAddresses&) = delete;
+  MachineAddresses& operator=(const MachineAddresses&) = delete;
+  virtual ~MachineAddresses() = default;
+
+  // See LocalAddresses and UsualSource.
+  [[nodiscard]] virtual Result<std::vector<LocalAddress>, FabricError> All() const = 0;
+  [[nodiscard]] virtual std::optional<IpAddress> SourceFor(const IpAddress& to) const = 0;
+  // Whether it is one of them.
+  [[nodiscard]] virtual bool Has(const IpAddress& address) const = 0;
+
+  // Readable when they may have changed; -1 where that is never told, which poll() passes over.
+  [[nodiscard]] virtual int fd() const = 0;
+  // Since it was last asked. Does not wait.
+  [[nodiscard]] virtual bool HasChanged() = 0;
+};
+
+// Those of this machine.
+class SystemAddresses final : public MachineAddresses {
+ public:
+  [[nodiscard]] Result<std::vector<LocalAddress>, FabricError> All() const override {
+    return LocalAddresses();
+  }
+  [[nodiscard]] std::optional<IpAddress> SourceFor(const IpAddress& to) const override {
+    return UsualSource(to);
+  }
+  // By asking the system to bind it.
+  [[nodiscard]] bool Has(const IpAddress& address) const override;
+  [[nodiscard]] int fd() const override { return watch_.fd(); }
+  [[nodiscard]] bool HasChanged() override { return watch_.HasChanged(); }
+
+ private:
+  AddressWatch watch_;
+};
+
+}  // namespace verbena::fabric
