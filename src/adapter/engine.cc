@@ -28,21 +28,21 @@ transport::MulticastGroups::Limits GroupLimits(const Options& options) {
 }  // namespace
 
 Engine::Engine(const Options& options, std::unique_ptr<fabric::Fabric> fabric, Alarm alarm,
-               AsyncEvents& events, Pager& pager, const Clock& clock,
+               AsyncEvents& events, PageService& pages, const Clock& clock,
                fabric::MachineAddresses& addresses, std::unique_ptr<Trace> trace,
                PageEvents* page_events)
     : memory(options.memory),
       qps(options.qps_max, options.identity_seed),
       paths(options.paths_max, addresses),
       groups(GroupLimits(options)),
-      managed(*this, pager, options.on_urgent_note),
+      managed(*this, pages.answers(), options.on_urgent_note),
       options_(options),
       endpoints_(std::move(fabric)),
       trace_(std::move(trace)),
       events_(events),
       clock_(clock),
       addresses_(addresses),
-      pager_(pager),
+      pages_(pages),
       page_events_(page_events),
       sockets_(endpoints_.fd()),
       outbox_(options.outbox_packets),
@@ -112,13 +112,13 @@ bool Engine::Receive() {
 }
 
 bool Engine::TakePages() {
-  if (!pager_.has_done()) return false;
-  pager_.TakeDone(done_pages_);
+  if (!pages_.answers().has_done()) return false;
+  pages_.answers().TakeDone(done_pages_);
   transport::Turn turn = MakeTurn();
   for (const PageJob& job : done_pages_) {
     // Memory may have become managed while its pages were brought.
     const bool available = job.is_mapped || (!managed.IsProgramView(job) &&
-                                             MapPages(memory, pager_.watch(), job, now_));
+                                             MapPages(memory, pages_.watch(), job, now_));
     if (job.is_ahead) continue;
     if (!available) ++counters_.pages_refused;
     if (available) page_service_.Add(now_ - job.asked_at);
@@ -144,11 +144,11 @@ void Engine::ForgetPages() {
 
 // Not work: nobody is woken for it, and an adapter that is idle looks at nothing.
 void Engine::WatchPages() {
-  PresenceWatch& watch = pager_.watch();
+  PresenceWatch& watch = pages_.watch();
   if (watch.is_done()) counters_.pages_forgotten += watch.Finish(memory, now_);
   if (watch.IsDue(now_)) {
     watch.Begin();
-    pager_.SubmitLook();
+    pages_.SubmitLook();
   }
 }
 
@@ -269,7 +269,7 @@ bool Engine::RequestPages(const transport::PageRequest& request) {
   managed.RefuseProgramView(job);
   const auto asked = managed.Submit(job);
   const bool taken = asked == ManagedPages::Asked::kNotManaged
-                         ? pager_.Submit(job)
+                         ? pages_.Submit(job)
                          : asked == ManagedPages::Asked::kAsked;
   if (!taken) return false;
   ++counters_.page_requests;

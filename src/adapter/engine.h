@@ -17,7 +17,7 @@
 #include "adapter/managed_pages.h"
 #include "adapter/options.h"
 #include "adapter/page_events.h"
-#include "adapter/pager.h"
+#include "adapter/page_service.h"
 #include "adapter/path_table.h"
 #include "adapter/qp_table.h"
 #include "adapter/queue_pair.h"
@@ -56,8 +56,9 @@ namespace verbena::adapter {
 class VERBENA_CAPABILITY("engine") Engine {
  public:
   Engine(const Options& options, std::unique_ptr<fabric::Fabric> fabric, Alarm alarm,
-         AsyncEvents& events, Pager& pager, const Clock& clock, fabric::MachineAddresses& addresses,
-         std::unique_ptr<Trace> trace = nullptr, PageEvents* page_events = nullptr);
+         AsyncEvents& events, PageService& pages, const Clock& clock,
+         fabric::MachineAddresses& addresses, std::unique_ptr<Trace> trace = nullptr,
+         PageEvents* page_events = nullptr);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -100,7 +101,7 @@ class VERBENA_CAPABILITY("engine") Engine {
   bool Pass() VERBENA_REQUIRES(this);
   // Work is left for another pass.
   [[nodiscard]] bool has_work() const VERBENA_REQUIRES(this) {
-    return !run_queue_.empty() || is_blocked_ || pager_.has_done() ||
+    return !run_queue_.empty() || is_blocked_ || pages_.answers().has_done() ||
            !outbox_.page_requests().empty();
   }
   // The time of the last pass.
@@ -203,7 +204,7 @@ class VERBENA_CAPABILITY("engine") Engine {
   AsyncEvents& events_;
   const Clock& clock_;
   fabric::MachineAddresses& addresses_;
-  Pager& pager_;
+  PageService& pages_;
   PageEvents* const page_events_;  // nullptr: nobody tells
 
   const Duration lock_spin_ = AllowedProcessors() > 1 ? Microseconds(20) : Duration();
@@ -221,7 +222,7 @@ class VERBENA_CAPABILITY("engine") Engine {
   RunQueue<QueuePair> run_queue_;
   TimerHeap<QueuePair> timers_;
   std::vector<Cq*> moderated_;
-  ResidentPages resident_{memory, &managed, pager_};
+  ResidentPages resident_{memory, &managed, pages_};
   std::vector<PageJob> done_pages_;  // kept for its capacity
   ServiceTime page_service_;
   Alarm alarm_;

@@ -285,7 +285,7 @@ void ManagedPages::Rename(memory::Key from, memory::Key to) {
 ManagedPages::Asked ManagedPages::Ask(const PageJob& job, Waiter* waiter) {
   ManagedArena* const arena = FindArena(job.address);
   if (arena == nullptr) return Asked::kNotManaged;
-  if (waiter == nullptr && !pager_.Expect()) return Asked::kNoMemory;
+  if (waiter == nullptr && !answers_.Expect()) return Asked::kNoMemory;
   const memory::Fault& fault = job.request.fault;
   const uint64_t offset = job.address - arena->adapter_base;
   const uint64_t budget = arena->arena->report().budget_bytes;
@@ -305,7 +305,7 @@ ManagedPages::Asked ManagedPages::Ask(const PageJob& job, Waiter* waiter) {
   });
   if (asked) return Asked::kAsked;
   pending_.erase(ticket);
-  if (waiter == nullptr) pager_.Unexpect();
+  if (waiter == nullptr) answers_.Unexpect();
   return Asked::kNoMemory;
 }
 
@@ -360,7 +360,7 @@ void ManagedPages::OnReady(uint64_t ticket, const managed::Answer& answer) {
 }
 
 void ManagedPages::Finish(const Pending& pending) {
-  if (pending.waiter == nullptr) return pager_.Finish(pending.job);
+  if (pending.waiter == nullptr) return answers_.Finish(pending.job);
   const std::lock_guard lock(pending.waiter->mutex);
   pending.waiter->job = pending.job;
   pending.waiter->done.notify_one();

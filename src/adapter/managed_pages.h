@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "adapter/error.h"
-#include "adapter/pager.h"
+#include "adapter/page_answers.h"
+#include "adapter/page_job.h"
 #include "base/interval_map.h"
 #include "base/mutex.h"
 #include "managed/arena.h"
@@ -59,8 +60,8 @@ class ManagedPages {
  public:
   // `on_urgent_note` as in the adapter's options.
   using OnNote = std::function<void(const std::string& note)>;
-  ManagedPages(Engine& engine, Pager& pager, OnNote on_urgent_note)
-      : engine_(engine), pager_(pager), on_urgent_note_(std::move(on_urgent_note)) {}
+  ManagedPages(Engine& engine, PageAnswers& answers, OnNote on_urgent_note)
+      : engine_(engine), answers_(answers), on_urgent_note_(std::move(on_urgent_note)) {}
   ManagedPages(const ManagedPages&) = delete;
   ManagedPages& operator=(const ManagedPages&) = delete;
   // REQUIRES: EndAll was called, if there ever was an arena.
@@ -108,7 +109,7 @@ class ManagedPages {
   void RefuseProgramView(PageJob& job) const;
   [[nodiscard]] bool IsProgramView(const PageJob& job) const;
   enum class Asked : uint8_t { kNotManaged, kAsked, kNoMemory };
-  // Managed pages come back through Pager::TakeDone, mapped.
+  // Managed pages come back through PageAnswers::TakeDone, mapped.
   [[nodiscard]] Asked Submit(const PageJob& job);
   // The same, and waits until they are mapped, or refused. Not under the lock. False if they are
   // not managed.
@@ -139,7 +140,7 @@ class ManagedPages {
   std::unique_ptr<ManagedArena> Remove(const ManagedArena* arena);
 
   Engine& engine_;
-  Pager& pager_;
+  PageAnswers& answers_;
   const OnNote on_urgent_note_;
   std::atomic<size_t> urgent_notes_ = 0;
   std::vector<std::unique_ptr<ManagedArena>> arenas_;

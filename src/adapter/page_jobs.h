@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "adapter/pager.h"
+#include "adapter/page_job.h"
 #include "adapter/presence_scan.h"
 #include "adapter/presence_watch.h"
 #include "base/time.h"

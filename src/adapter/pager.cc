@@ -22,22 +22,9 @@ constexpr uint64_t kBytesAtOnce = 256 << 10;
 
 }  // namespace
 
-PageJob RestAfter(const PageJob& job, uint64_t pages) {
-  PageJob rest = job;
-  memory::Fault& fault = rest.request.fault;
-  rest.page_count -= pages;
-  rest.address += pages * fault.page_shift.bytes();
-  fault.first_page += pages;
-  fault.page_count -= std::min(pages, fault.page_count);
-  rest.brought = 0;
-  rest.is_mapped = false;
-  rest.is_ahead = true;
-  return rest;
-}
-
 Pager::Pager(uint32_t threads, PopulateMethod method, std::function<void()> on_done,
              Duration presence_period)
-    : method_(method), on_done_(std::move(on_done)), watch_(presence_period) {
+    : PageService(std::move(on_done), presence_period), method_(method) {
   CHECK(threads > 0);
   threads_.reserve(threads);
   Rollback started([this] { Stop(); });
@@ -57,50 +44,18 @@ void Pager::Stop() {
   threads_.clear();
 }
 
-void Pager::MakeRoomForAnswer() {
-  const size_t needed = done_.size() + unanswered_ + 1;
-  if (needed > done_.capacity()) done_.reserve(std::max(needed, 2 * done_.capacity()));
-}
-
 bool Pager::Submit(const PageJob& job) {
-  bool sleeps = false;
+  if (!answers().Expect()) return false;
+  bool is_taken = false, sleeps = false;
   {
     const std::lock_guard lock(mutex_);
-    const bool taken = WhenMemory([&] {
-      MakeRoomForAnswer();
-      jobs_.push_back(job);
-    });
-    if (!taken) return false;
-    ++unanswered_;
-    is_called_.store(true, std::memory_order_release);
+    is_taken = WhenMemory([&] { jobs_.push_back(job); });
+    if (is_taken) is_called_.store(true, std::memory_order_release);
     sleeps = jobs_.size() > lingering_;
   }
+  if (!is_taken) answers().Unexpect();
   if (sleeps) wanted_.notify_one();
-  return true;
-}
-
-bool Pager::Expect() {
-  const std::lock_guard lock(mutex_);
-  if (!WhenMemory([&] { MakeRoomForAnswer(); })) return false;
-  ++unanswered_;
-  return true;
-}
-
-void Pager::Unexpect() {
-  const std::lock_guard lock(mutex_);
-  CHECK(unanswered_ > 0);
-  --unanswered_;
-}
-
-void Pager::Finish(const PageJob& job) {
-  {
-    const std::lock_guard lock(mutex_);
-    CHECK(unanswered_ > 0);
-    --unanswered_;
-    done_.push_back(job);
-    done_count_.store(done_.size(), std::memory_order_release);
-  }
-  on_done_();
+  return is_taken;
 }
 
 void Pager::SubmitLook() {
@@ -109,14 +64,6 @@ void Pager::SubmitLook() {
     look_is_wanted_ = true;
   }
   wanted_.notify_one();
-}
-
-void Pager::TakeDone(std::vector<PageJob>& out) {
-  const std::lock_guard lock(mutex_);
-  const auto taken = static_cast<ptrdiff_t>(std::min(done_.size(), out.capacity() - out.size()));
-  out.insert(out.end(), done_.begin(), done_.begin() + taken);
-  done_.erase(done_.begin(), done_.begin() + taken);
-  done_count_.store(done_.size(), std::memory_order_release);
 }
 
 void Pager::Work() {
@@ -128,7 +75,7 @@ void Pager::Work() {
       look_is_wanted_ = false;
       lock.unlock();
       // Nobody waits for it: the engine finds it in a later pass.
-      watch_.Look(presence_);
+      watch().Look(presence_);
       lock.lock();
       continue;
     }
@@ -145,15 +92,11 @@ void Pager::BringInTurn(PageJob job, std::unique_lock<std::mutex>& lock) {
   job.page_count -= rest.page_count;
   lock.unlock();
   Bring(job);
-  Finish(job);
+  answers().Finish(job);
+  // Nothing waits for the rest yet: a queue pair that comes that far asks again.
+  const bool goes_on = rest.page_count > 0 && job.brought == job.page_count && answers().Expect();
   lock.lock();
-  // Nobody waits for the rest yet: whoever comes that far asks again.
-  if (rest.page_count == 0 || job.brought < job.page_count) return;
-  const bool taken = WhenMemory([&] {
-    MakeRoomForAnswer();
-    jobs_.push_back(rest);
-  });
-  if (taken) ++unanswered_;
+  if (goes_on && !WhenMemory([&] { jobs_.push_back(rest); })) answers().Unexpect();
 }
 
 void Pager::Linger(std::unique_lock<std::mutex>& lock) {

@@ -40,7 +40,7 @@ class PagerThreads : public testing::Test {
     std::vector<PageJob> done;
     done.reserve(1024);
     while (done.size() < count) {
-      if (pager.has_done()) pager.TakeDone(done);
+      if (pager.answers().has_done()) pager.answers().TakeDone(done);
       std::this_thread::yield();
     }
     return done;
@@ -52,7 +52,7 @@ class PagerThreads : public testing::Test {
 TEST_F(PagerThreads, BringsPagesAndTells) {
   std::atomic<int> told = 0;
   Pager pager(2, BestPopulateMethod(), [&] { ++told; });
-  EXPECT_FALSE(pager.has_done());
+  EXPECT_FALSE(pager.answers().has_done());
   for (uint64_t i = 0; i < 8; ++i) EXPECT_TRUE(pager.Submit(Job(i * 8, 8, i)));
   const std::vector<PageJob> done = WaitFor(pager, 8);
   uint64_t tickets = 0;
@@ -61,7 +61,7 @@ TEST_F(PagerThreads, BringsPagesAndTells) {
     tickets |= 1U << job.request.ticket.value();
   }
   EXPECT_EQ(tickets, 0xFFU);
-  EXPECT_FALSE(pager.has_done());
+  EXPECT_FALSE(pager.answers().has_done());
   pager.Stop();
   EXPECT_EQ(told, 8);
 }
@@ -128,26 +128,6 @@ TEST_F(PagerThreads, LosesNoJobWhileItGoesToSleep) {
          std::chrono::steady_clock::now() < end;) {
     }
   }
-}
-
-TEST_F(PagerThreads, HandsOutAsManyAsThereIsRoomFor) {
-  Pager pager(1, BestPopulateMethod(), [] {});
-  for (uint64_t i = 0; i < 3; ++i) {
-    ASSERT_TRUE(pager.Expect());
-    pager.Finish(Job(i, 1, i));
-  }
-  std::vector<PageJob> done;
-  done.reserve(2);
-  const PageJob* const place = done.data();
-  pager.TakeDone(done);
-  ASSERT_EQ(done.size(), done.capacity());
-  EXPECT_EQ(done.data(), place) << "it has not grown";
-  EXPECT_EQ(done[0].request.ticket.value(), 0U) << "the oldest first";
-  EXPECT_TRUE(pager.has_done());
-  done.clear();
-  pager.TakeDone(done);
-  EXPECT_EQ(done.size(), 1U);
-  EXPECT_FALSE(pager.has_done());
 }
 
 TEST_F(PagerThreads, StopsWithWorkLeft) {

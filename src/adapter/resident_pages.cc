@@ -15,9 +15,9 @@ bool ResidentPages::Map(const memory::Fault& fault) {
   }
   const uint64_t length = job.page_count * fault.page_shift.bytes();
   if (length == 0 || length > kBytesMax) return false;
-  const uint64_t there = pager_.presence().LookForPrefix(job.address, length >> PageShift::kMin);
+  const uint64_t there = pages_.CountResident(job.address, length >> PageShift::kMin);
   job.brought = (there << PageShift::kMin) / fault.page_shift.bytes();
-  return MapPages(memory_, pager_.watch(), job, Now());
+  return MapPages(memory_, pages_.watch(), job, Now());
 }
 
 }  // namespace verbena::adapter

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "adapter/managed_pages.h"
-#include "adapter/pager.h"
+#include "adapter/page_service.h"
 #include "memory/memory_core.h"
 #include "memory/translation.h"
 #include "transport/resident_pages.h"
@@ -14,15 +14,15 @@ namespace verbena::adapter {
 // Owned by the engine, and used under its lock.
 class ResidentPages final : public transport::ResidentPages {
  public:
-  ResidentPages(memory::MemoryCore& memory, const ManagedPages* managed, Pager& pager)
-      : memory_(memory), managed_(managed), pager_(pager) {}
+  ResidentPages(memory::MemoryCore& memory, const ManagedPages* managed, PageService& pages)
+      : memory_(memory), managed_(managed), pages_(pages) {}
 
   [[nodiscard]] bool Map(const memory::Fault& fault) override;
 
  private:
   memory::MemoryCore& memory_;
   const ManagedPages* const managed_;  // nullptr: there is none
-  Pager& pager_;
+  PageService& pages_;
 };
 
 }  // namespace verbena::adapter

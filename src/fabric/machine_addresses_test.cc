@@ -13,7 +13,9 @@ TEST(SystemAddressesTest, KnowWhichAreTheirOwn) {
   EXPECT_TRUE(machine.Has(kLoopback));
   EXPECT_TRUE(machine.Has(IpAddress::FromIpv4(127, 1, 2, 3))) << "all of 127.0.0.0/8";
   EXPECT_FALSE(machine.Has(kElsewhere));
-  for (const LocalAddress& address : *machine.All()) {
+  const auto all = machine.All();
+  ASSERT_TRUE(all.has_value());
+  for (const LocalAddress& address : *all) {
     // A link-local one needs its interface to be bound.
     if (!address.ip.is_link_local()) EXPECT_TRUE(machine.Has(address.ip)) << ToString(address.ip);
   }

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "adapter/engine.h"
+#include "adapter/pager.h"
 #include "tests/support/adapter_world.h"
 
 namespace verbena::adapter {
@@ -15,11 +16,16 @@ namespace verbena::adapter {
 // An engine without a progress thread, and what it needs.
 class EngineWorld : public testing::Test {
  protected:
-  explicit EngineWorld(const Options& options = TestOptions()) : options_(options) {
+  explicit EngineWorld(const Options& options = TestOptions(),
+                       std::unique_ptr<PageService> pages = RealPages())
+      : options_(options), pages_(std::move(pages)) {
     const EngineLock lock(engine_);
     pd_ = *engine_.memory.domains.Allocate(*engine_.memory.consumers.Open({}));
   }
 
+  static std::unique_ptr<PageService> RealPages() {
+    return std::make_unique<Pager>(1, BestPopulateMethod(), [] {});
+  }
   static std::unique_ptr<fabric::UdpFabric> OpenFabric() {
     return std::move(*fabric::UdpFabric::Open({.endpoint = TestEndpoint()}));
   }
@@ -58,6 +64,7 @@ class EngineWorld : public testing::Test {
     const AddressVector way{.source = TestIp("127.0.0.1"), .destination = TestIp("127.0.0.1")};
     attributes.path = *engine_.paths.Add(way);
     attributes.remote_qp = peer;
+    attributes.access = memory::Rights::kAll;
     attributes.timeout = wire::AckTimeout(12);
     attributes.retry_count = transport::RetryCount(1);
     attributes.rnr_retry = transport::kRnrRetryForever;
@@ -92,8 +99,8 @@ class EngineWorld : public testing::Test {
   AsyncEvents events_{16};
   SystemClock clock_;
   fabric::SystemAddresses addresses_;
-  Pager pager_{1, BestPopulateMethod(), [] {}};
-  Engine engine_{options_, OpenFabric(), std::move(*Alarm::Make()), events_, pager_,
+  std::unique_ptr<PageService> pages_;
+  Engine engine_{options_, OpenFabric(), std::move(*Alarm::Make()), events_, *pages_,
                  clock_,   addresses_};
   memory::PdId pd_;
 };
