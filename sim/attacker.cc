@@ -65,10 +65,11 @@ std::optional<Event> Attacker::Attack(const std::vector<std::unique_ptr<Connecti
     side->local->shadow().Loosen();
     side->exposed->shadow().Loosen();
   }
-  return Event{.qp = victim.number,
-               .from = peer.node->number,
-               .packet = Build(*info, psn, victim.number, target, length),
-               .request = {}};
+  Event event{.to = victim.node->number,
+              .from = peer.node->number,
+              .packet = Build(*info, psn, victim.number, target, length)};
+  Network::Seal(swarm_, event);
+  return event;
 }
 
 Attacker::Target Attacker::SomeTarget(const std::vector<std::unique_ptr<Connection>>& connections,

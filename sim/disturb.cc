@@ -19,7 +19,7 @@ void Simulator::Disturb() {
     for (uint64_t i = 0; i < count; ++i) plot.Evict(side.node->core, first + i);
   }
   if (!connection.broken && side.qp) {
-    if (random_.Chance(swarm_.invalidation, 1000)) workload_.EndSomeLoan(connection, at, now_);
+    if (random_.Chance(swarm_.invalidation, 1000)) workload_.EndSomeLoan(connection, at, now());
     if (random_.Chance(swarm_.deregistration, 1000)) workload_.DeregisterSome(connection, at);
     if (random_.Chance(swarm_.unmapping, 1000)) workload_.UnmapSome(connection, at);
     if (side.is_swapped_out ? random_.Chance(1, 20) : random_.Chance(swarm_.swap, 1000)) {
@@ -32,7 +32,7 @@ void Simulator::Disturb() {
   if (random_.Chance(swarm_.hostile, 1000)) Forge();
   if (random_.Chance(swarm_.attack, 1000)) {
     if (auto event = attacker_.Attack(connections_, connection, at)) {
-      network_.Add(now_ + swarm_.delay, std::move(*event));
+      network_.Add(now() + swarm_.delay, std::move(*event));
       ++result_.attacks;
     }
   }
@@ -42,7 +42,7 @@ void Simulator::Disturb() {
 void Simulator::CutSomeLink() {
   const auto from = static_cast<uint32_t>(random_.Below(endnodes_.size()));
   const auto to = static_cast<uint32_t>(random_.Below(endnodes_.size()));
-  network_.Cut(from, to, now_ + Microseconds(static_cast<int64_t>(1 + random_.Below(20'000))));
+  network_.Cut(from, to, now() + Microseconds(static_cast<int64_t>(1 + random_.Below(20'000))));
 }
 
 // In one direction or both, until it is given up.
@@ -74,11 +74,9 @@ void Simulator::Forge() {
     psn += kFar + static_cast<uint32_t>(random_.Below((1u << 24) - 2 * kFar));
     for (size_t i = 0; i < 3; ++i) forged[9 + i] = static_cast<std::byte>(psn >> (16 - 8 * i));
   }
-  network_.Add(now_ + swarm_.delay, {.qp = seen_to_,
-                                     .from = seen_from_,
-                                     .packet = std::move(forged),
-                                     .request = {},
-                                     .is_forged = true});
+  Event event{.to = seen_to_, .from = seen_from_, .packet = std::move(forged), .is_forged = true};
+  Network::Seal(swarm_, event);
+  network_.Add(now() + swarm_.delay, std::move(event));
 }
 
 // All connections of an endnode are gone at once; their peers have to find out. It starts again at
@@ -88,20 +86,21 @@ void Simulator::Crash() {
   const auto which = static_cast<uint32_t>(random_.Below(endnodes_.size()));
   size_t lost = 0;
   Endnode* const victim = endnodes_[which].get();
+  victim->Die();
+  network_.ForgetJobs(which);
   ForEachSide([&](Connection& connection, int at) {
     Side& side = connection.side(at);
     if (side.node != victim || !side.qp) return;
-    side.Crash(now_);
-    network_.ForgetRequests(side.number);
+    side.Crash();
     lost += connection.is_replaced ? 0 : 1;
     connection.is_replaced = true;
     connection.has_cause = true;
     const int64_t tries = swarm_.retry_count + 2;
-    connection.Break(now_, swarm_.ack_timeout * tries);
+    connection.Break(now(), swarm_.ack_timeout * tries);
   });
-  auto restarted = std::make_unique<Endnode>(swarm_, victim->number, random_);
+  auto restarted = std::make_unique<Endnode>(surroundings_, which, random_);
   crashed_.push_back(std::exchange(endnodes_[which], std::move(restarted)));
-  unreliable_.Crashed(*victim, now_);
+  unreliable_.Crashed(*victim, now());
   for (size_t i = 0; i < lost; ++i) Connect(which, SomePeerOf(which));
 }
 

@@ -19,30 +19,62 @@ std::vector<uint32_t> AllSlots(uint32_t count) {
   return slots;
 }
 
-transport::RcConfig ConfigOf(const Swarm& swarm, memory::PdId pd, wire::QpNumber number,
-                             wire::QpNumber peer) {
-  transport::RcConfig config;
-  config.local_qp = number;
-  config.remote_qp = peer;
-  config.path_mtu = swarm.path_mtu;
-  config.who = {pd, memory::QpNumber(number.value())};
-  config.ack_timeout = swarm.ack_timeout;
-  config.retry_count = static_cast<uint8_t>(swarm.retry_count);
-  config.rnr_retry = static_cast<uint8_t>(swarm.rnr_retry);
-  config.max_rd_atomic = config.max_dest_rd_atomic = static_cast<uint8_t>(swarm.depth);
-  config.min_rnr_timer = wire::RnrTimerAtLeast(swarm.rnr_timer);
-  config.registration = transport::RegistrationMode::kAnticipatory;
-  config.remote_rights = Rights::kRemote;
-  config.page_service_estimate = swarm.page_service_estimate;
-  return config;
+queue::WorkQueueLimits SendLimits() {
+  return {.capacity = 32, .sges_max = 3, .inline_max = 64, .pages_max = kLoanPagesMax};
+}
+
+transport::PathMtu MtuOf(uint32_t bytes) {
+  auto mtu = transport::PathMtu::k256;
+  while (transport::BytesOf(mtu) < bytes) {
+    mtu = static_cast<transport::PathMtu>(static_cast<unsigned>(mtu) + 1);
+  }
+  return mtu;
+}
+
+wire::AckTimeout TimeoutOf(Duration duration) {
+  uint8_t code = 1;
+  while (wire::DurationOf(wire::AckTimeout(code)) < duration) ++code;
+  return wire::AckTimeout(code);
+}
+
+adapter::Options OptionsOf(const Swarm& swarm, uint32_t node) {
+  adapter::Options options;
+  options.identity_seed = (swarm.seed ^ (uint64_t{node} << 32)) | 1;
+  options.memory.key_slots_max = 4096;
+  options.memory.seed = options.identity_seed * 3;
+  return options;
+}
+
+wire::IpAddress IpOf(const Swarm& swarm, uint32_t node) {
+  return wire::IpAddress::FromIpv4(Network::AddressOf(swarm, node));
 }
 
 }  // namespace
 
-Endnode::Endnode(const Swarm& swarm, uint32_t node_number, Random& random)
-    : number(node_number), core({.key_slots_max = 4096, .seed = random.Next64()}), outbox(64) {
+Endnode::Endnode(const Surroundings& surroundings, uint32_t node, Random& random)
+    : Endnode(surroundings, node, random,
+              std::make_unique<Port>(surroundings.swarm, node, surroundings.clock,
+                                     surroundings.network, surroundings.tap)) {}
+
+Endnode::Endnode(const Surroundings& surroundings, uint32_t node, Random& random,
+                 std::unique_ptr<Port> with)
+    : number(node),
+      swarm(surroundings.swarm),
+      address({IpOf(swarm, node).bytes}),
+      event_queue(events.Add(std::move(*adapter::EventFile::Open(true)), 4096)),
+      port(with.get()),
+      pager(swarm, node, random.Fork(), surroundings.clock, surroundings.network),
+      engine(OptionsOf(swarm, node), std::move(with), std::move(*adapter::Alarm::Make()), events,
+             pager, surroundings.clock, address),
+      core(engine.memory) {
+  const adapter::EngineLock lock(engine);
   consumer = *core.consumers.Open({});
   pd = *core.domains.Allocate(consumer);
+  for (uint32_t i = 0; i < swarm.endnodes; ++i) {
+    paths.push_back(
+        *engine.paths.Add({.source = IpOf(swarm, number), .destination = IpOf(swarm, i)}));
+    engine.handles.Add(queue::AddressHandleId(i), pd, paths.back());
+  }
   counters = MakePlot({.bytes = kPage, .rights = kLocal | Rights::kRemoteAtomic}, random);
   counters->Store(0, std::vector<std::byte>(kCounters * sizeof(uint64_t)));
   // Their values are for the oracle of atomics.
@@ -50,15 +82,109 @@ Endnode::Endnode(const Swarm& swarm, uint32_t node_number, Random& random)
   atomics.resize(kCounters);
   if (!swarm.shared_receives) return;
   const uint32_t slots = swarm.slots * 2;
-  srq = std::make_unique<queue::SharedReceiveQueue>(slots, ReceivePool::kSges);
+  srq = std::make_unique<adapter::Srq>(slots, ReceivePool::kSges, pd, event_queue);
   pool =
       ReceivePool(MakePlot({.bytes = uint64_t{slots} * swarm.slot_bytes, .rights = kLocal}, random),
                   slots, swarm.slot_bytes, true);
 }
 
+void Endnode::Pass(const adapter::Cq* cq) {
+  if (cq != nullptr) {
+    static_cast<void>(engine.Progress(*cq));
+    return;
+  }
+  const adapter::EngineLock lock(engine);
+  engine.Pass();
+}
+
+void Endnode::Kick(adapter::QueuePair& qp, bool polls) {
+  const queue::WqeNumber last(qp.send_queue().end().value() - 1);
+  polls ? engine.KickSmall(qp, last) : engine.Kick(qp);
+}
+
+bool Endnode::has_work() {
+  const adapter::EngineLock lock(engine);
+  return engine.has_work() || port->has_waiting();
+}
+
+Time Endnode::next_time() {
+  const adapter::EngineLock lock(engine);
+  return engine.next_time();
+}
+
+std::optional<adapter::Event> Endnode::TakeEvent() { return event_queue->TryWait(); }
+
+adapter::QueuePair& Endnode::MakeQp(const QpOrder& order) {
+  const adapter::EngineLock lock(engine);
+  const adapter::QpSpec spec{.type = order.type,
+                             .pd = pd,
+                             .send_cq = order.send_cq,
+                             .receive_cq = order.receive_cq,
+                             .srq = order.srq,
+                             .events = event_queue,
+                             .send = order.send,
+                             .receive = order.receive,
+                             .registration = transport::RegistrationMode::kAnticipatory};
+  const adapter::QpSurroundings surroundings{.handles = &engine.handles,
+                                             .port_mtu = swarm.path_mtu,
+                                             .page_service_estimate = swarm.page_service_estimate};
+  return engine.AddQp(
+      std::make_unique<adapter::QueuePair>(*engine.qps.NextNumber(), spec, surroundings));
+}
+
+void Endnode::Connect(adapter::QueuePair& qp, wire::Psn first_psn,
+                      const std::optional<Peer>& peer) {
+  const adapter::EngineLock lock(engine);
+  const transport::RdAtomicDepth depth(static_cast<uint8_t>(swarm.depth));
+  transport::QpAttributes attributes;
+  attributes.access = Rights::kRemote;
+  attributes.q_key = kQKey;
+  attributes.path_mtu = MtuOf(swarm.path_mtu);
+  attributes.timeout = TimeoutOf(swarm.ack_timeout);
+  attributes.retry_count = transport::RetryCount(static_cast<uint8_t>(swarm.retry_count));
+  attributes.rnr_retry = transport::RnrRetryCount(static_cast<uint8_t>(swarm.rnr_retry));
+  attributes.max_rd_atomic = attributes.max_dest_rd_atomic = depth;
+  attributes.min_rnr_timer = wire::RnrTimerAtLeast(swarm.rnr_timer);
+  attributes.sq_psn = first_psn;
+  if (peer) {
+    attributes.path = paths[peer->node];
+    attributes.peer_is_here = engine.paths.Find(attributes.path)->ends_here;
+    attributes.rq_psn = peer->first_psn;
+    attributes.remote_qp = peer->number;
+    qp.set_path(engine.paths.Find(attributes.path)->vector);
+  }
+  using transport::QpState;
+  for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
+    attributes.state = state;
+    engine.ModifyQp(qp, attributes, transport::AttributeMask::kAll);
+  }
+}
+
+void Endnode::Modify(adapter::QueuePair& qp, transport::QpState state) {
+  const adapter::EngineLock lock(engine);
+  transport::QpAttributes attributes;
+  attributes.state = state;
+  engine.ModifyQp(qp, attributes, transport::QpAttribute::kState);
+}
+
+void Endnode::RemoveQp(adapter::QueuePair& qp) {
+  const adapter::EngineLock lock(engine);
+  engine.RemoveQp(qp);
+}
+
+wire::QpNumber Endnode::NextNumber() {
+  const adapter::EngineLock lock(engine);
+  return *engine.qps.NextNumber();
+}
+
+void Endnode::SkipNumber() {
+  adapter::Cq unused(1, nullptr);
+  RemoveQp(MakeQp({.send_cq = &unused, .receive_cq = &unused}));
+}
+
 std::unique_ptr<Plot> Endnode::MakePlot(const Plot::Options& options, Random& random) {
   auto plot = std::make_unique<Plot>(core, pd, options, random);
-  pager.Add(plot->keys().local, *plot, 0, Pager::Kind::kLinear);
+  pager.Add(plot->keys().local, *plot, 0, Paging::Kind::kLinear);
   access.Add(plot->keys().remote,
              {.start = Plot::kBase, .length = plot->size(), .rights = options.rights});
   return plot;
@@ -91,10 +217,8 @@ void Endnode::Close(Findings& findings) {
   }
 }
 
-Side::Side(const Swarm& swarm, Endnode& endnode, wire::QpNumber own, wire::QpNumber peer,
-           Random& random)
+Side::Side(const Swarm& swarm, Endnode& endnode, Random& random)
     : node(&endnode),
-      number(own),
       local(endnode.MakePlot({.bytes = uint64_t{swarm.slots} * swarm.slot_bytes,
                               .rights = kLocal,
                               .can_vanish = swarm.unmapping > 0},
@@ -104,22 +228,24 @@ Side::Side(const Swarm& swarm, Endnode& endnode, wire::QpNumber own, wire::QpNum
                                 .rights = kLocal | Rights::kRemote | Rights::kWindowBind,
                                 .can_vanish = swarm.unmapping > 0},
                                random)),
-      send_queue({.capacity = 32, .sges_max = 3, .inline_max = 64, .pages_max = kLoanPagesMax}),
-      receive_queue({.capacity = swarm.slots, .sges_max = ReceivePool::kSges}),
-      send_cq(256),
-      receive_cq(256),
+      send_cq(256, nullptr),
+      receive_cq(256, nullptr),
+      qp(&endnode.MakeQp({.type = transport::QpType::kRc,
+                          .send_cq = &send_cq,
+                          .receive_cq = &receive_cq,
+                          .srq = endnode.srq.get(),
+                          .send = SendLimits(),
+                          .receive = {.capacity = swarm.slots, .sges_max = ReceivePool::kSges}})),
       free_local(AllSlots(swarm.slots)),
       free_exposed(AllSlots(swarm.slots)),
       faults(swarm) {
-  if (!node->srq) {
-    own_pool = ReceivePool(node->MakePlot({.bytes = uint64_t{swarm.slots} * swarm.slot_bytes,
-                                           .rights = kLocal,
-                                           .can_vanish = swarm.unmapping > 0},
-                                          random),
-                           swarm.slots, swarm.slot_bytes, false);
-  }
-  qp = std::make_unique<transport::RcQp>(ConfigOf(swarm, node->pd, own, peer), send_queue, Source(),
-                                         send_cq, receive_cq);
+  number = qp->number();
+  if (node->srq) return;
+  own_pool = ReceivePool(node->MakePlot({.bytes = uint64_t{swarm.slots} * swarm.slot_bytes,
+                                         .rights = kLocal,
+                                         .can_vanish = swarm.unmapping > 0},
+                                        random),
+                         swarm.slots, swarm.slot_bytes, false);
 }
 
 Loan* Side::FindLoan(uint64_t id) {
@@ -129,16 +255,13 @@ Loan* Side::FindLoan(uint64_t id) {
   return nullptr;
 }
 
-void Side::Crash(Time now) {
-  transport::Turn turn{now, node->core, node->outbox};
-  qp->BecomeFailed();
-  qp->Run(turn);
-  node->outbox.Clear();
-  qp.reset();
+void Side::Crash() {
+  node->RemoveQp(*qp);
+  qp = nullptr;
 }
 
 void Side::Release() {
-  qp.reset();
+  if (qp != nullptr) Crash();
   for (const auto& loan : loans) ReleaseLoan(*loan);
   loans.clear();
   node->Release(*local);

@@ -6,12 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "adapter/port_map.h"
+#include "adapter/async_events.h"
+#include "adapter/engine.h"
 #include "base/random.h"
 #include "memory/memory_core.h"
-#include "queue/completion_queue.h"
-#include "queue/shared_receive_queue.h"
-#include "queue/work_queue.h"
 #include "sim/loan.h"
 #include "sim/operation.h"
 #include "sim/oracle/access.h"
@@ -20,20 +18,63 @@
 #include "sim/oracle/faults.h"
 #include "sim/oracle/progress.h"
 #include "sim/oracle/retries.h"
-#include "sim/pager.h"
+#include "sim/paging.h"
 #include "sim/plot.h"
+#include "sim/port.h"
 #include "sim/receive_pool.h"
 #include "sim/swarm.h"
-#include "transport/outbox.h"
-#include "transport/rc/rc_qp.h"
 
 namespace verbena::sim {
 
-// A machine: the tables of its adapter, and what its connections share.
+// Where an endnode stands: what all of a run have in common.
+struct Surroundings {
+  const Swarm& swarm;
+  const VirtualClock& clock;
+  Network& network;
+  Port::Tap tap;  // sees what arrives
+};
+
+// A queue pair of an endnode, as its program asks for it.
+struct QpOrder {
+  transport::QpType type = transport::QpType::kRc;
+  adapter::Cq* send_cq = nullptr;
+  adapter::Cq* receive_cq = nullptr;
+  adapter::Srq* srq = nullptr;
+  queue::WorkQueueLimits send = {};
+  queue::WorkQueueLimits receive = {};
+};
+
+// A process with an adapter: the engine on its seams, and what the programs' connections share.
 struct Endnode {
   static constexpr uint32_t kCounters = 2;
+  static constexpr wire::QKey kQKey{0x1234};
 
-  Endnode(const Swarm& swarm, uint32_t number, Random& random);
+  Endnode(const Surroundings& surroundings, uint32_t number, Random& random);
+
+  // One pass, by the thread that comes first: a poller of `cq`, or the progress thread.
+  void Pass(const adapter::Cq* cq);
+  // A request was posted to it, by a program that posts alone or that polls.
+  void Kick(adapter::QueuePair& qp, bool polls);
+  [[nodiscard]] bool has_work();
+  [[nodiscard]] Time next_time();
+  // The next of its asynchronous events.
+  [[nodiscard]] std::optional<adapter::Event> TakeEvent();
+
+  // In RESET.
+  adapter::QueuePair& MakeQp(const QpOrder& order);
+  // Ready to send. `peer`: of a connected one.
+  struct Peer {
+    wire::QpNumber number;
+    uint32_t node = 0;
+    wire::Psn first_psn;  // that it will send
+  };
+  void Connect(adapter::QueuePair& qp, wire::Psn first_psn, const std::optional<Peer>& peer);
+  void Modify(adapter::QueuePair& qp, transport::QpState state);
+  void RemoveQp(adapter::QueuePair& qp);
+  // For the next queue pair. A machine that crashed begins again with the same numbers.
+  [[nodiscard]] wire::QpNumber NextNumber();
+  // The next queue pair gets another number.
+  void SkipNumber();
 
   // Memory of a program here, with a region over it.
   std::unique_ptr<Plot> MakePlot(const Plot::Options& options, Random& random);
@@ -41,42 +82,46 @@ struct Endnode {
   bool Deregister(Plot& plot);
   // The region goes, if it has not. REQUIRES: no window is bound to it.
   void Release(Plot& plot);
-  // For the next queue pair. A machine that crashed begins again with the same numbers.
-  [[nodiscard]] wire::QpNumber NextNumber() {
-    return adapter::MakeQpNumber(fabric::EndpointId(static_cast<uint16_t>(number)), next_number_++);
+  // The process dies: nobody hears of what was posted.
+  void Die() {
+    port->Die();
+    pager.Die();
   }
   // Ends all that is left; its connections must be gone.
   void Close(Findings& findings);
 
-  uint32_t number;
-  memory::MemoryCore core;
+  const uint32_t number;
+  const Swarm& swarm;
+  OneAddress address;
+  adapter::AsyncEvents events{1};
+  adapter::EventQueue* const event_queue;
+  Port* const port;  // the engine's
+  Paging pager;
+  adapter::Engine engine;
+  memory::MemoryCore& core;
   memory::ConsumerId consumer;
   memory::PdId pd;
-  transport::Outbox outbox;
-  Pager pager;
   AccessOracle access;
   std::unique_ptr<Plot> counters;
   std::vector<AtomicsOracle> atomics;
-  std::unique_ptr<queue::SharedReceiveQueue> srq;
-  ReceivePool pool;  // of the SRQ
+  std::unique_ptr<adapter::Srq> srq;
+  ReceivePool pool;                      // of the SRQ
+  std::vector<transport::PathId> paths;  // by endnode
 
  private:
-  uint32_t next_number_ = 0x100;
+  Endnode(const Surroundings& surroundings, uint32_t number, Random& random,
+          std::unique_ptr<Port> port);
 };
 
 // One end of a connection: a queue pair, its queues, and its program's memory. `local` is for its
 // own lists, `exposed` for its peer.
 struct Side {
-  Side(const Swarm& swarm, Endnode& node, wire::QpNumber number, wire::QpNumber peer_number,
-       Random& random);
+  Side(const Swarm& swarm, Endnode& node, Random& random);
   [[nodiscard]] ReceivePool& receives() { return node->srq ? node->pool : own_pool; }
   [[nodiscard]] Loan* FindLoan(uint64_t id);
-  [[nodiscard]] transport::ReceiveSource Source() {
-    return node->srq ? transport::ReceiveSource(*node->srq, node->pd)
-                     : transport::ReceiveSource(receive_queue);
-  }
+  [[nodiscard]] queue::SendQueue& send_queue() const { return qp->send_queue(); }
   // The adapter is gone, and its program: nobody hears of what was posted.
-  void Crash(Time now);
+  void Crash();
   // The end of it all: keys and memory go.
   void Release();
   void ReleaseLoan(const Loan& loan);
@@ -85,11 +130,9 @@ struct Side {
   wire::QpNumber number;
   std::unique_ptr<Plot> local;
   std::unique_ptr<Plot> exposed;
-  queue::SendQueue send_queue;
-  queue::ReceiveQueue receive_queue;
-  queue::CompletionQueue send_cq;
-  queue::CompletionQueue receive_cq;
-  std::unique_ptr<transport::RcQp> qp;
+  adapter::Cq send_cq;
+  adapter::Cq receive_cq;
+  adapter::QueuePair* qp;  // nullptr: it has crashed
   ReceivePool own_pool;
 
   CompletionsOracle sends;

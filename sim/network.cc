@@ -1,24 +1,77 @@
 #include "sim/network.h"
 
+#include "base/check.h"
 #include "wire/roce/icrc.h"
 #include "wire/roce/packet.h"
 
 namespace verbena::sim {
+namespace {
 
-void Network::Send(Time now, uint32_t from, uint32_t to, wire::QpNumber qp,
-                   std::span<const std::byte> packet) {
-  Capture(now, from, to, packet);
-  const auto cut = cuts_.find({from, to});
+uint64_t Mix(uint64_t digest, uint64_t value) {
+  return (digest ^ value) * 0x9E3779B97F4A7C15u + (digest >> 29);
+}
+
+uint64_t Digest(uint64_t digest, std::span<const std::byte> packet) {
+  for (size_t i = 0; i < packet.size(); i += 7) {
+    digest = Mix(digest, std::to_integer<uint64_t>(packet[i]));
+  }
+  return digest;
+}
+
+wire::UdpFlow FlowOf(const Swarm& swarm, const Event& event) {
+  return {.source = wire::IpAddress::FromIpv4(Network::AddressOf(swarm, event.from)),
+          .destination = wire::IpAddress::FromIpv4(Network::AddressOf(swarm, event.to)),
+          .source_port = Network::PortOf(event.from),
+          .destination_port = Network::PortOf(event.to)};
+}
+
+}  // namespace
+
+void Network::Seal(const Swarm& swarm, Event& event) {
+  if (!wire::Packet::Parse(event.packet)) return;
+  const auto headers =
+      FlowOf(swarm, event).HeadersFor(event.packet.size(), {.identification = event.segment});
+  wire::Seal(headers.bytes(), event.packet);
+}
+
+void Network::Send(Time now, uint32_t from, uint32_t to,
+                   std::span<const std::span<const std::byte>> segments) {
+  for (const std::span<const std::byte> packet : segments) {
+    counters_.digest = Digest(counters_.digest, packet);
+    ++counters_.packets;
+    if (tap_) tap_(from, to, packet);
+  }
+  if (swarm_.segments_max > 0 && segments.size() > swarm_.segments_max) {
+    counters_.segments_lost += segments.size();
+    return;
+  }
+  for (size_t i = 0; i < segments.size(); ++i) {
+    SendOne(now, {.to = to,
+                  .from = from,
+                  .packet = {segments[i].begin(), segments[i].end()},
+                  .segment = static_cast<uint8_t>(i)});
+  }
+}
+
+void Network::SendOne(Time now, const Event& event) {
+  Capture(now, event);
+  const auto cut = cuts_.find({event.from, event.to});
   if (cut != cuts_.end() && now < cut->second) return;
-  if (severed_.contains(qp.value())) return;
+  const auto bth = wire::Bth::Parse(event.packet);
+  CHECK(bth.has_value());
+  if (severed_.contains(bth->dest_qp.value())) return;
   const int copies = random_.Chance(swarm_.duplication, 1000) ? 2 : 1;
   for (int i = 0; i < copies; ++i) {
-    // The ICRC finds what was corrupted, and then it is as good as lost.
-    if (random_.Chance(swarm_.loss, 1000) || random_.Chance(swarm_.corruption, 1000)) continue;
+    if (random_.Chance(swarm_.loss, 1000)) continue;
+    Event arrival = event;
+    if (random_.Chance(swarm_.corruption, 1000)) {
+      // Not the bytes that a router may change on the way, which the ICRC does not cover.
+      const size_t at = 5 + random_.Below(arrival.packet.size() - 5);
+      arrival.packet[at] ^= static_cast<std::byte>(1 + random_.Below(255));
+    }
     const auto jitter = static_cast<uint64_t>(swarm_.jitter.nanoseconds());
     const auto late = Nanoseconds(static_cast<int64_t>(random_.Below(jitter + 1)));
-    Add(now + swarm_.delay + late,
-        {.qp = qp, .from = from, .packet = {packet.begin(), packet.end()}, .request = {}});
+    Add(now + swarm_.delay + late, std::move(arrival));
   }
 }
 
@@ -28,9 +81,9 @@ void Network::Heal() {
   swarm_.jitter = Duration();
 }
 
-void Network::ForgetRequests(wire::QpNumber qp) {
-  std::erase_if(
-      events_, [&](const auto& at) { return at.second.request.has_value() && at.second.qp == qp; });
+void Network::ForgetJobs(uint32_t node) {
+  std::erase_if(events_,
+                [&](const auto& at) { return at.second.job.has_value() && at.second.to == node; });
 }
 
 void Network::Add(Time at, Event event) {
@@ -44,15 +97,8 @@ std::optional<Event> Network::Take(Time now) {
   return event;
 }
 
-void Network::Capture(Time now, uint32_t from, uint32_t to, std::span<const std::byte> packet) {
-  if (capture_ == nullptr) return;
-  const wire::UdpFlow flow{.source = wire::IpAddress::FromIpv4(AddressOf(swarm_, from)),
-                           .destination = wire::IpAddress::FromIpv4(AddressOf(swarm_, to)),
-                           .source_port = PortOf(from),
-                           .destination_port = PortOf(to)};
-  std::vector<std::byte> sealed(packet.begin(), packet.end());
-  if (wire::Packet::Parse(sealed)) wire::Seal(flow.HeadersFor(sealed.size()).bytes(), sealed);
-  capture_->WriteUdp(now, flow, sealed);
+void Network::Capture(Time now, const Event& event) {
+  if (capture_ != nullptr) capture_->WriteUdp(now, FlowOf(swarm_, event), event.packet);
 }
 
 }  // namespace verbena::sim

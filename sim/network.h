@@ -10,33 +10,43 @@
 #include <utility>
 #include <vector>
 
+#include "adapter/page_job.h"
 #include "base/random.h"
 #include "base/time.h"
 #include "fabric/endpoint_ports.h"
 #include "sim/swarm.h"
-#include "transport/outbox.h"
 #include "transport/ud/packet_origin.h"
 #include "wire/pcap.h"
 #include "wire/roce/types.h"
 
 namespace verbena::sim {
 
-// What happens at a moment: a packet arrives at a queue pair, or pages do.
+// What happens to an endnode at a moment: a packet arrives, or pages do.
 struct Event {
-  wire::QpNumber qp;
-  uint32_t from = 0;                              // endnode
-  std::vector<std::byte> packet;                  // arrives, or...
-  std::optional<transport::PageRequest> request;  // ...is answered
-  bool available = true;
-  bool is_forged = false;  // by one who does not know where the sequence stands
+  uint32_t to = 0;
+  uint32_t from = 0;
+  std::vector<std::byte> packet = {};        // arrives, or...
+  std::optional<adapter::PageJob> job = {};  // ...is done
+  uint8_t segment = 0;                       // of the message that the packet left in
+  bool is_forged = false;                    // by one who does not know where the sequence stands
 };
 
-// The links between all endnodes, and the clock: events in the order of their times, and at one
-// time in the order in which they were added. One thread.
+// The links between all endnodes, and the order of events: by their times, and at one time as they
+// were added. One thread.
 class Network {
  public:
+  struct Counters {
+    uint64_t packets = 0;
+    uint64_t digest = 0;         // of every packet
+    uint64_t segments_lost = 0;  // packets, because they left together
+  };
+  // Sees every packet that is sent.
+  using Tap = std::function<void(uint32_t from, uint32_t to, std::span<const std::byte> packet)>;
+
   Network(const Swarm& swarm, Random random, wire::PcapngWriter* capture)
       : swarm_(swarm), random_(random), capture_(capture) {}
+
+  void set_tap(Tap tap) { tap_ = std::move(tap); }
 
   // Of an endnode: its machine's, and the port of its endpoint there.
   [[nodiscard]] static wire::Ipv4Address AddressOf(const Swarm& swarm, uint32_t node) {
@@ -53,18 +63,20 @@ class Network {
             .source_port = PortOf(from),
             .hop_limit = 64};
   }
+  // Whatever the bytes say, the ICRC is right afterwards.
+  static void Seal(const Swarm& swarm, Event& event);
 
-  // Sends a packet from one endnode to a queue pair of another, with what a link may do to it.
-  void Send(Time now, uint32_t from, uint32_t to, wire::QpNumber qp,
-            std::span<const std::byte> packet);
+  // Packets that an endnode sends as one message, with what a link may do to each.
+  void Send(Time now, uint32_t from, uint32_t to,
+            std::span<const std::span<const std::byte>> segments);
 
   // Nothing goes from one endnode to another until then.
   void Cut(uint32_t from, uint32_t to, Time until) { cuts_[{from, to}] = until; }
   // Nothing reaches this queue pair any more, until another one has its number.
   void Sever(wire::QpNumber qp) { severed_.insert(qp.value()); }
   void Restore(wire::QpNumber qp) { severed_.erase(qp.value()); }
-  // The process that has this queue pair has died: nobody brings the pages that it waits for.
-  void ForgetRequests(wire::QpNumber qp);
+  // The process has died: its pages do not come any more.
+  void ForgetJobs(uint32_t node);
   // From now on nothing goes wrong that has not.
   void Heal();
 
@@ -75,16 +87,21 @@ class Network {
   // The next event due at `now`.
   [[nodiscard]] std::optional<Event> Take(Time now);
 
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+
  private:
-  void Capture(Time now, uint32_t from, uint32_t to, std::span<const std::byte> packet);
+  void SendOne(Time now, const Event& event);
+  void Capture(Time now, const Event& event);
 
   Swarm swarm_;
   Random random_;
   wire::PcapngWriter* capture_;
+  Tap tap_;
   std::map<std::pair<Time, uint64_t>, Event> events_;
   std::map<std::pair<uint32_t, uint32_t>, Time> cuts_;
   std::set<uint32_t> severed_;
   uint64_t sequence_ = 0;
+  Counters counters_;
 };
 
 }  // namespace verbena::sim

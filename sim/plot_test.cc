@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "adapter/page_jobs.h"
 #include "memory/copier.h"
 #include "memory/signal_guard.h"
 #include "sim/endnode.h"
@@ -13,7 +14,13 @@ constexpr memory::Rights kRights = memory::Rights::kLocalRead | memory::Rights::
 
 class PlotTest : public testing::Test {
  protected:
-  PlotTest() : random_(1), node_(Swarm{}, 0, random_) { memory::SignalGuard::Install(); }
+  PlotTest() { memory::SignalGuard::Install(); }
+
+  // As the page service and the engine do it.
+  bool BringIn(const memory::Fault& fault) {
+    adapter::PageJob job = adapter::JobFor(node_.core, {.qp = {}, .ticket = {}, .fault = fault}, 1);
+    return node_.pager.BringIn(job, node_.core) && adapter::MapManagedPages(node_.core, job);
+  }
 
   memory::Translation Find(const Plot& plot, uint64_t offset, uint64_t length) {
     return node_.core.translator.Translate(
@@ -21,8 +28,11 @@ class PlotTest : public testing::Test {
         memory::Access::kLocalRead, {node_.pd, memory::QpNumber(1)});
   }
 
-  Random random_;
-  Endnode node_;
+  const Swarm swarm_;
+  Random random_{1};
+  VirtualClock clock_;
+  Network network_{swarm_, random_.Fork(), nullptr};
+  Endnode node_{{.swarm = swarm_, .clock = clock_, .network = network_, .tap = {}}, 0, random_};
 };
 
 TEST_F(PlotTest, VanishedPagesArePresentToTheTablesAndCannotBeCopied) {
@@ -48,10 +58,10 @@ TEST_F(PlotTest, ThePagerBringsBackWhatIsThere) {
   plot->Evict(node_.core, 0);
   const auto missing = Find(*plot, 0, 8);
   ASSERT_NE(AsFault(missing), nullptr);
-  EXPECT_TRUE(node_.pager.BringIn(*AsFault(missing), node_.core));
+  EXPECT_TRUE(BringIn(*AsFault(missing)));
   EXPECT_NE(AsReady(Find(*plot, 0, 8)), nullptr);
   plot->Vanish(0, 1);
-  EXPECT_FALSE(node_.pager.BringIn(*AsFault(missing), node_.core));
+  EXPECT_FALSE(BringIn(*AsFault(missing)));
   node_.Release(*plot);
 }
 

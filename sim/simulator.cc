@@ -3,16 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "adapter/peer_check.h"
 #include "base/check.h"
 #include "memory/signal_guard.h"
 #include "sim/oracle/leaks.h"
-#include "transport/rc/fault_mark.h"
-#include "transport/rc/responder_checks.h"
-#include "transport/send_in_order.h"
-#include "wire/roce/aeth.h"
-#include "wire/roce/packet.h"
-#include "wire/roce/reth.h"
 
 namespace verbena::sim {
 namespace {
@@ -22,11 +15,14 @@ constexpr uint64_t kTurnsMax = 200'000;
 constexpr Duration kEndMax = Seconds(60);
 constexpr uint64_t kChecksEvery = 64;  // turns
 
-// A foreign requester does not know what the bit means in a response.
-void HideMark(std::span<std::byte> packet) {
-  wire::Bth bth = *wire::Bth::Parse(packet);
-  bth.ack_request = false;
-  bth.Serialize(packet);
+void AddCounters(Endnode& node, Simulator::Result& result) {
+  const adapter::EngineLock lock(node.engine);
+  const adapter::PortCounters& counters = node.engine.counters();
+  result.faults += node.pager.requests();
+  result.stale += counters.dropped_for(adapter::Drop::kWrongPeer) +
+                  counters.dropped_for(adapter::Drop::kWrongPort);
+  result.paths_single += counters.paths_single;
+  result.copies_failed += counters.copies_failed;
 }
 
 }  // namespace
@@ -40,12 +36,18 @@ Simulator::Simulator(const Swarm& swarm, wire::PcapngWriter* capture)
     : swarm_(swarm),
       random_(swarm.seed ^ 0x5EED),
       network_(swarm, random_.Fork(), capture),
-      transmitter_(swarm, random_.Fork(), network_),
+      surroundings_{.swarm = swarm_,
+                    .clock = clock_,
+                    .network = network_,
+                    .tap = [this](const Event& arrival) { OnArrived(arrival); }},
       workload_(swarm, random_.Fork(), findings_),
-      unreliable_(swarm, random_.Fork(), transmitter_, findings_),
+      unreliable_(swarm, random_.Fork(), findings_),
       attacker_(swarm, random_.Fork()) {
+  network_.set_tap([this](uint32_t from, uint32_t to, std::span<const std::byte> packet) {
+    OnSent(from, to, packet);
+  });
   for (uint32_t i = 0; i < swarm.endnodes; ++i) {
-    endnodes_.push_back(std::make_unique<Endnode>(swarm, i, random_));
+    endnodes_.push_back(std::make_unique<Endnode>(surroundings_, i, random_));
   }
   unreliable_.Populate(endnodes_);
 }
@@ -57,7 +59,7 @@ Simulator::Result Simulator::RunAll() {
   for (auto& connection : connections_) {
     if (findings_.empty()) TakeDown(*connection);
   }
-  if (findings_.empty()) unreliable_.TakeDown(now_);
+  if (findings_.empty()) unreliable_.TakeDown(now());
   if (findings_.empty()) {
     connections_.clear();
     for (auto& node : endnodes_) {
@@ -66,15 +68,18 @@ Simulator::Result Simulator::RunAll() {
     }
     for (auto& node : crashed_) node->Close(findings_);
   }
+  for (auto& node : endnodes_) AddCounters(*node, result_);
+  for (auto& node : crashed_) AddCounters(*node, result_);
+  if (swarm_.unmapping == 0 && result_.copies_failed > 0) {
+    findings_.Add("access", "bytes to be sent were not there");
+  }
   result_.failure = findings_.text();
-  result_.packets = transmitter_.counters().packets;
-  result_.faults = transmitter_.counters().page_requests;
-  result_.digest = transmitter_.counters().digest;
-  result_.segments_lost = transmitter_.counters().segments_lost;
-  result_.paths_single = transmitter_.counters().paths_single;
+  result_.packets = network_.counters().packets;
+  result_.digest = network_.counters().digest;
+  result_.segments_lost = network_.counters().segments_lost;
   result_.messages = unreliable_.received();
   result_.succeeded = workload_.succeeded();
-  result_.virtual_time = now_ - Time();
+  result_.virtual_time = now() - Time();
   return result_;
 }
 
@@ -83,7 +88,7 @@ void Simulator::RunSafely() {
   while (findings_.empty() && result_.posted < swarm_.operations && turns_ < kTurnsMax) {
     Disturb();
     PostSome();
-    unreliable_.Post(now_);
+    unreliable_.Post(now());
     Turn();
     ReplaceBroken();
   }
@@ -93,13 +98,13 @@ void Simulator::RunSafely() {
 void Simulator::RunToTheEnd() {
   is_calm_ = true;
   network_.Heal();
-  transmitter_.Calm();
+  for (auto& node : endnodes_) node->pager.Calm();
   ForEachSide([&](Connection& connection, int at) {
     if (!connection.broken) workload_.SwapIn(connection, at);
   });
-  const Time end = now_ + kEndMax;
+  const Time end = now() + kEndMax;
   while (findings_.empty() && !IsQuiet()) {
-    if (now_ >= end) return findings_.Add("liveness", "something is outstanding for ever");
+    if (now() >= end) return findings_.Add("liveness", "something is outstanding for ever");
     Turn();
     ReplaceBroken();
   }
@@ -108,21 +113,51 @@ void Simulator::RunToTheEnd() {
 
 void Simulator::Turn() {
   ++turns_;
-  is_busy_ = false;
   ForEachSide([&](Connection& connection, int at) {
     Side& side = connection.side(at);
-    if (is_calm_ || !random_.Chance(swarm_.dry, 1000)) {
-      if (!connection.broken && side.qp) workload_.FillReceives(side);
-    }
-    Step(connection, at);
+    const bool fills = is_calm_ || !random_.Chance(swarm_.dry, 1000);
+    if (fills && !connection.broken && side.qp) workload_.FillReceives(side);
   });
-  is_busy_ = unreliable_.Step(now_, is_calm_) || is_busy_;
+  unreliable_.FillReceives(is_calm_);
+  for (auto& node : endnodes_) RunEndnode(*node);
+  CheckStates();
   PollAll();
-  unreliable_.Poll(now_);
+  unreliable_.Poll(now());
   if (turns_ % kChecksEvery == 0) CheckAll();
-  const Time soon = now_ + Nanoseconds(100);
-  now_ = is_busy_ ? soon : std::max(soon, std::min(NextTime(), now_ + Microseconds(50)));
+  const Time soon = now() + Nanoseconds(100);
+  const bool is_busy = std::ranges::any_of(endnodes_, [](auto& node) { return node->has_work(); });
+  clock_.now = is_busy ? soon : std::max(soon, std::min(NextTime(), now() + Microseconds(50)));
   Deliver();
+}
+
+// A thread of the process comes, whichever it is.
+void Simulator::RunEndnode(Endnode& node) {
+  const Connection& connection = *connections_[random_.Below(connections_.size())];
+  const adapter::Cq* polled = nullptr;
+  for (const auto& side : connection.sides) {
+    if (side->node == &node && random_.Chance(1, 2)) polled = &side->send_cq;
+  }
+  node.Pass(polled);
+  TakeEvents(node);
+}
+
+void Simulator::TakeEvents(Endnode& node) {
+  while (const auto event = node.TakeEvent()) {
+    if (unreliable_.OnEvent(*event)) continue;
+    ForEachSide([&](Connection& connection, int at) {
+      const Side& side = connection.side(at);
+      if (side.number == event->qp && side.node == &node) OnAsyncEvent(connection, *event);
+    });
+  }
+}
+
+void Simulator::CheckStates() {
+  ForEachSide([&](Connection& connection, int at) {
+    const Side& side = connection.side(at);
+    if (!side.qp) return;
+    if (side.qp->state() == transport::QpState::kErr) connection.Break(now(), swarm_.ack_timeout);
+    if (!side.qp->IsConsistent()) findings_.Add("leaks", "a queue pair is not consistent");
+  });
 }
 
 void Simulator::Connect() {
@@ -148,21 +183,22 @@ wire::QpNumber Simulator::NextNumber(uint32_t node, uint32_t peer) {
              (b.number == number && a.node->number == peer);
     });
   };
-  wire::QpNumber number = endnodes_[node]->NextNumber();
-  while (is_sent_to(number)) number = endnodes_[node]->NextNumber();
+  while (is_sent_to(endnodes_[node]->NextNumber())) endnodes_[node]->SkipNumber();
+  const wire::QpNumber number = endnodes_[node]->NextNumber();
   network_.Restore(number);
   return number;
 }
 
 void Simulator::Connect(uint32_t a, uint32_t b) {
-  const wire::QpNumber numbers[2] = {NextNumber(a, b), NextNumber(b, a)};
+  const uint32_t nodes[2] = {a, b};
   auto connection = std::make_unique<Connection>();
   connection->id = next_connection_++;
   connection->is_spared = swarm_.has_spared && connections_.empty();
-  connection->sides[0] =
-      std::make_unique<Side>(swarm_, *endnodes_[a], numbers[0], numbers[1], random_);
-  connection->sides[1] =
-      std::make_unique<Side>(swarm_, *endnodes_[b], numbers[1], numbers[0], random_);
+  for (int i = 0; i < 2; ++i) {
+    const wire::QpNumber number = NextNumber(nodes[i], nodes[1 - i]);
+    connection->sides[i] = std::make_unique<Side>(swarm_, *endnodes_[nodes[i]], random_);
+    CHECK(connection->side(i).number == number);
+  }
   wire::Psn psns[2];
   for (wire::Psn& psn : psns) {
     // Often just before the sequence numbers wrap.
@@ -174,8 +210,8 @@ void Simulator::Connect(uint32_t a, uint32_t b) {
     Side& side = connection->side(i);
     side.exposed->Store(uint64_t{swarm_.slots} * swarm_.slot_bytes,
                         std::vector<std::byte>(sizeof(uint64_t)));
-    side.qp->BecomeReadyToReceive(psns[1 - i]);
-    side.qp->BecomeReadyToSend(psns[i]);
+    side.node->Connect(*side.qp, psns[i],
+                       Endnode::Peer{connection->side(1 - i).number, nodes[1 - i], psns[1 - i]});
   }
   connections_.push_back(std::move(connection));
 }
@@ -184,94 +220,11 @@ void Simulator::PostSome() {
   Connection& connection = *connections_[random_.Below(connections_.size())];
   const int from = random_.Chance(1, 2) ? 1 : 0;
   for (uint64_t i = random_.Below(4); i > 0; --i) {
-    if (connection.side(from).qp && workload_.Post(connection, from, now_)) ++result_.posted;
+    if (connection.side(from).qp && workload_.Post(connection, from, now())) ++result_.posted;
   }
 }
 
-void Simulator::Step(Connection& connection, int at) {
-  Side& side = connection.side(at);
-  if (!side.qp) return;
-  transport::Turn turn{now_, side.node->core, side.node->outbox};
-  if (side.qp->next_time() <= now_) side.qp->OnTime(turn);
-  is_busy_ = side.qp->Run(turn) || is_busy_;
-  if (side.qp->state() == transport::QpState::kErr) connection.Break(now_, swarm_.ack_timeout);
-  if (!side.qp->IsConsistent()) findings_.Add("leaks", "a queue pair is not consistent");
-  Transmit(connection, at);
-}
-
-void Simulator::Transmit(Connection& connection, int at) {
-  Side& side = connection.side(at);
-  transport::Outbox& outbox = side.node->outbox;
-  if (outbox.room() == 0) is_busy_ = true;
-  transport::Turn turn{now_, side.node->core, outbox};
-  transport::SendInOrder(
-      outbox.packets(),
-      [&](const transport::OutPacket& packet) { return SendPacket(connection, at, packet); },
-      [&](const transport::OutPacket& packet, std::optional<memory::MachineAddress> gone) {
-        if (gone) side.node->core.ForgetMachine(*gone, *gone);
-        is_busy_ = true;
-        return side.qp->TakeBack(packet, gone.has_value(), turn);
-      });
-  transmitter_.Flush(now_);
-  const uint32_t to = connection.side(1 - at).node->number;
-  for (const transport::SegmentReport& report : outbox.segment_reports()) {
-    transmitter_.Learn(now_, side.node->number, to, report);
-  }
-  for (const transport::PageRequest& request : outbox.page_requests()) {
-    transmitter_.RequestPages(now_, request);
-  }
-  for (const transport::AsyncEvent& event : outbox.events()) OnAsyncEvent(connection, event);
-  outbox.Clear();
-}
-
-// The byte of it that is gone, if one is; then it is not sent.
-std::optional<memory::MachineAddress> Simulator::SendPacket(Connection& connection, int at,
-                                                            const transport::OutPacket& packet) {
-  Side& side = connection.side(at);
-  Side& peer = connection.side(1 - at);
-  const auto bytes = transmitter_.Send(now_, side.node->number, peer.node->number, packet);
-  if (!bytes) {
-    if (!connection.has_lost_memory) findings_.Add("access", "bytes to be sent are not there");
-    return bytes.error();
-  }
-  Overhear(side, *wire::Packet::Parse(*bytes));
-  seen_to_ = peer.number;
-  seen_from_ = side.node->number;
-  seen_ = *bytes;
-  return std::nullopt;
-}
-
-// What the oracles, and an eavesdropper, learn of a packet that a side sends.
-void Simulator::Overhear(Side& side, const wire::Packet& packet) {
-  const wire::Psn psn = packet.bth().psn;
-  if (packet.info().operation == wire::Operation::kReadResponse) {
-    side.node->access.Answers(side.number, psn, swarm_.path_mtu, packet.payload().size(),
-                              findings_);
-  }
-  if (!packet.info().is_request) return;
-  const bool is_read = packet.info().operation == wire::Operation::kReadRequest;
-  const uint32_t count =
-      is_read ? transport::PsnCountOf(packet.Get<wire::Reth>()->dma_length, swarm_.path_mtu) : 1;
-  side.retries.Sent(psn, count);
-  if (!side.next_psn || IsBefore(*side.next_psn, psn + count)) side.next_psn = psn + count;
-}
-
-// And of an answer that reaches one.
-void Simulator::OverhearAnswer(Side& side, const wire::Packet& packet) {
-  const wire::Psn psn = packet.bth().psn;
-  const auto aeth = packet.Get<wire::Aeth>();
-  if (!aeth || aeth->syndrome.is_ack()) return side.retries.Acknowledged(psn);
-  if (aeth->syndrome.kind() != wire::Syndrome::Kind::kRnrNak) return;
-  const bool is_fault = transport::IsMarkedFault(packet.bth());
-  side.was_faulting |= is_fault;
-  side.was_not_ready |= !is_fault;
-  side.retries.NotReady(psn);
-  if (is_fault && !swarm_.foreign) return;  // it costs no retry
-  side.faults.NotReady(psn);
-  side.faults.CheckRetries(false, findings_);
-}
-
-void Simulator::OnAsyncEvent(Connection& connection, const transport::AsyncEvent& event) {
+void Simulator::OnAsyncEvent(Connection& connection, const adapter::Event& event) {
   using transport::AsyncEventType;
   if (event.type != AsyncEventType::kQpAccessError &&
       event.type != AsyncEventType::kQpRequestError && event.type != AsyncEventType::kQpFatal) {
@@ -282,74 +235,35 @@ void Simulator::OnAsyncEvent(Connection& connection, const transport::AsyncEvent
   if (!is_excused) {
     findings_.Add("completions", "queue pair " + std::to_string(event.qp.value()) +
                                      " tells of an error that nothing excuses, at " +
-                                     verbena::ToString(now_ - Time()));
+                                     verbena::ToString(now() - Time()));
   }
   connection.has_cause = true;
-  connection.Break(now_, swarm_.ack_timeout);
+  connection.Break(now(), swarm_.ack_timeout);
 }
 
 void Simulator::Deliver() {
-  while (std::optional<Event> event = network_.Take(now_)) {
-    if (unreliable_.Deliver(*event, now_)) continue;
-    ForEachSide([&](Connection& connection, int at) {
-      if (connection.side(at).number != event->qp || !connection.side(at).qp) return;
-      if (event->request) {
-        AnswerFault(connection, at, *event);
-      } else {
-        DeliverPacket(connection, at, *event);
-      }
-    });
+  while (std::optional<Event> event = network_.Take(now())) {
+    Endnode& node = *endnodes_[event->to];
+    if (event->job) {
+      node.pager.Arrive(*event->job, node.core);
+    } else {
+      node.port->Arrive(std::move(*event));
+    }
   }
-}
-
-void Simulator::DeliverPacket(Connection& connection, int at, const Event& event) {
-  Side& side = connection.side(at);
-  const Side& peer = connection.side(1 - at);
-  const auto packet = wire::Packet::Parse(event.packet);
-  if (!packet) return;
-  const auto expected = Network::OriginOf(swarm_, peer.node->number, side.node->number);
-  const adapter::Peer identity{expected.source, expected.destination,
-                               adapter::PortMap{}.SourcePortOf(peer.number)};
-  const auto origin = Network::OriginOf(swarm_, event.from, side.node->number);
-  if (adapter::CheckPeer(identity, origin)) {
-    ++result_.stale;
-    return;
-  }
-  if (packet->info().is_response) OverhearAnswer(side, *packet);
-  if (packet->info().operation == wire::Operation::kReadRequest && !event.is_forged) {
-    const wire::Reth reth = *packet->Get<wire::Reth>();
-    side.node->access.Asked(side.number, packet->bth().psn,
-                            transport::PsnCountOf(reth.dma_length, swarm_.path_mtu), reth);
-  }
-  transport::Turn turn{now_, side.node->core, side.node->outbox};
-  turn.segments_in_doubt = transmitter_.segments_in_doubt();
-  std::vector<std::byte> seen = event.packet;
-  if (swarm_.foreign && packet->info().is_response) HideMark(seen);
-  side.qp->OnPacket(*wire::Packet::Parse(seen), turn);
-  Transmit(connection, at);
-}
-
-void Simulator::AnswerFault(Connection& connection, int at, const Event& event) {
-  Side& side = connection.side(at);
-  const bool available =
-      event.available && side.node->pager.BringIn(event.request->fault, side.node->core);
-  transport::Turn turn{now_, side.node->core, side.node->outbox};
-  side.qp->OnPagesReady(event.request->ticket, available, turn);
-  Transmit(connection, at);
 }
 
 void Simulator::PollAll() {
   ForEachSide([&](Connection& connection, int at) {
-    if (connection.side(at).qp) workload_.PollReceives(connection, at, now_);
+    if (connection.side(at).qp) workload_.PollReceives(connection, at, now());
   });
   ForEachSide([&](Connection& connection, int at) {
     Side& side = connection.side(at);
     if (!side.qp) return;
-    workload_.PollSends(connection, at, now_);
+    workload_.PollSends(connection, at, now());
     // A late copy of a read whose key has ended is dropped, and the read may be such a copy.
     const bool may_time_out = connection.broken || connection.is_provoked ||
                               connection.is_severed || connection.is_attacked || swarm_.crash > 0;
-    if (!may_time_out) side.faults.CheckTimeouts(side.qp->requester_counters(), findings_);
+    if (!may_time_out) side.faults.CheckTimeouts(side.qp->counters().timeouts, findings_);
   });
 }
 
@@ -357,11 +271,10 @@ void Simulator::PollAll() {
 void Simulator::TakeDown(Connection& connection) {
   PollAll();
   CheckBeforeTheEnd(connection);
-  connection.Break(now_, Duration());
+  connection.Break(now(), Duration());
   for (int at = 0; at < 2; ++at) {
     if (!connection.side(at).qp) continue;
-    connection.side(at).qp->BecomeFailed();
-    Step(connection, at);
+    connection.side(at).node->Modify(*connection.side(at).qp, transport::QpState::kErr);
   }
   PollAll();
   for (int at = 0; at < 2; ++at) CheckEnded(connection, at);
@@ -406,7 +319,7 @@ void Simulator::CheckEnded(Connection& connection, int at) {
 void Simulator::ReplaceBroken() {
   for (size_t i = 0; i < connections_.size() && findings_.empty();) {
     Connection& connection = *connections_[i];
-    if (now_ < connection.down_at) {
+    if (now() < connection.down_at) {
       ++i;
       continue;
     }
@@ -422,23 +335,21 @@ void Simulator::ReplaceBroken() {
 }
 
 bool Simulator::IsQuiet() const {
-  return network_.next_time() == Time::Never() && unreliable_.IsQuiet() &&
+  const bool has_work =
+      std::ranges::any_of(endnodes_, [](const auto& node) { return node->has_work(); });
+  return !has_work && network_.next_time() == Time::Never() && unreliable_.IsQuiet() &&
          std::ranges::all_of(connections_, [](const auto& connection) {
            if (connection->broken) return false;
            return std::ranges::all_of(connection->sides, [](const auto& side) {
-             return side->qp && side->send_queue.begin() == side->send_queue.end();
+             return side->qp && side->send_queue().begin() == side->send_queue().end();
            });
          });
 }
 
-Time Simulator::NextTime() const {
+Time Simulator::NextTime() {
   Time next = std::min(network_.next_time(), unreliable_.next_time());
-  for (const auto& connection : connections_) {
-    for (const auto& side : connection->sides) {
-      if (side->qp) next = std::min(next, side->qp->next_time());
-    }
-    next = std::min(next, connection->down_at);
-  }
+  for (auto& node : endnodes_) next = std::min(next, node->next_time());
+  for (const auto& connection : connections_) next = std::min(next, connection->down_at);
   return next;
 }
 
@@ -449,7 +360,8 @@ void Simulator::CheckAll() {
       side->local->shadow().Check(findings_);
       side->exposed->shadow().Check(findings_);
       if (side->own_pool.plot() != nullptr) side->own_pool.plot()->shadow().Check(findings_);
-      if (!side->send_queue.IsConsistent() || !side->receive_queue.IsConsistent()) {
+      if (!side->qp) continue;
+      if (!side->send_queue().IsConsistent() || !side->qp->receive_queue().IsConsistent()) {
         findings_.Add("leaks", "a work queue is not consistent");
       }
     }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,6 @@
 #include "sim/findings.h"
 #include "sim/network.h"
 #include "sim/swarm.h"
-#include "sim/transmitter.h"
 #include "sim/unreliable.h"
 #include "sim/workload.h"
 #include "wire/pcap.h"
@@ -36,6 +36,7 @@ class Simulator {
     uint64_t bereft = 0;          // those whose programs gave up memory in use
     uint64_t segments_lost = 0;   // packets, because they left together
     uint64_t paths_single = 0;    // links that were learned to lose them
+    uint64_t copies_failed = 0;   // of bytes that were to be sent, and had been unmapped
     uint64_t attacks = 0;         // forged packets with the right sequence number
     Workload::Tally succeeded{};  // by opcode
     uint64_t digest = 0;          // of every packet and completion: two runs of one seed agree
@@ -59,24 +60,26 @@ class Simulator {
   [[nodiscard]] uint32_t SomePeerOf(uint32_t node);
   [[nodiscard]] wire::QpNumber NextNumber(uint32_t node, uint32_t peer);
   void PostSome();
-  void Step(Connection& connection, int at);
-  void Transmit(Connection& connection, int at);
-  std::optional<memory::MachineAddress> SendPacket(Connection& connection, int at,
-                                                   const transport::OutPacket& packet);
-  void Overhear(Side& side, const wire::Packet& packet);
-  void OverhearAnswer(Side& side, const wire::Packet& packet);
-  void OnAsyncEvent(Connection& connection, const transport::AsyncEvent& event);
+  void RunEndnode(Endnode& node);
+  void CheckStates();
+  void TakeEvents(Endnode& node);
+  void OnAsyncEvent(Connection& connection, const adapter::Event& event);
   void Deliver();
-  void DeliverPacket(Connection& connection, int at, const Event& event);
-  void AnswerFault(Connection& connection, int at, const Event& event);
   void PollAll();
   void TakeDown(Connection& connection);
   void CheckBeforeTheEnd(Connection& connection);
   void CheckEnded(Connection& connection, int at);
   void ReplaceBroken();
   [[nodiscard]] bool IsQuiet() const;
-  [[nodiscard]] Time NextTime() const;
+  [[nodiscard]] Time NextTime();
   void CheckAll();
+
+  // overhear.cc
+  void OnSent(uint32_t from, uint32_t to, std::span<const std::byte> bytes);
+  void OnArrived(const Event& arrival);
+  void Overhear(Side& side, const wire::Packet& packet);
+  void OverhearAnswer(Side& side, const wire::Packet& packet);
+  [[nodiscard]] bool IsOf(const Side& side, const Side& peer, const Event& arrival) const;
 
   // disturb.cc
   void Disturb();
@@ -93,24 +96,25 @@ class Simulator {
     }
   }
 
+  [[nodiscard]] Time now() const { return clock_.now; }
+
   const Swarm swarm_;
   Random random_;
   Findings findings_;
+  VirtualClock clock_;
   Network network_;
-  Transmitter transmitter_;
+  const Surroundings surroundings_;
   Workload workload_;
   Unreliable unreliable_;
   std::vector<std::unique_ptr<Endnode>> endnodes_;
   std::vector<std::unique_ptr<Endnode>> crashed_;
   std::vector<std::unique_ptr<Connection>> connections_;
-  Time now_;
   bool is_calm_ = false;  // nothing goes wrong any more
-  bool is_busy_ = false;  // some queue pair has more to send
   uint64_t next_connection_ = 1;
   uint64_t turns_ = 0;
   Attacker attacker_;
   std::vector<std::byte> seen_;  // a packet, as an eavesdropper knows it...
-  wire::QpNumber seen_to_;       // ...and whom it was for
+  uint32_t seen_to_ = 0;         // ...and whom it was for
   uint32_t seen_from_ = 0;
   Result result_;
 };

@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "sim/draw.h"
+#include "wire/roce/ack_timeout.h"
 
 namespace verbena::sim {
 namespace {
@@ -13,7 +14,8 @@ void DrawConnection(Random& random, Swarm& swarm) {
   swarm.depth = static_cast<uint32_t>(1 + random.Below(8));
   swarm.retry_count = static_cast<uint32_t>(random.Chance(1, 4) ? random.Below(8) : 7);
   swarm.rnr_retry = static_cast<uint32_t>(random.Chance(1, 3) ? random.Below(7) : 7);
-  swarm.ack_timeout = Milliseconds(int64_t{1} << random.Below(5));
+  // About 1 to 16 ms.
+  swarm.ack_timeout = DurationOf(wire::AckTimeout(static_cast<uint8_t>(8 + random.Below(5))));
   swarm.rnr_timer = UpTo(random, 500);
   swarm.shared_receives = random.Chance(1, 3);
   swarm.dry = Trouble(random, 900);

@@ -13,10 +13,6 @@ using transport::QpState;
 
 void Unreliable::Populate(const std::vector<std::unique_ptr<Endnode>>& endnodes) {
   endnodes_ = &endnodes;
-  for (const auto& node : endnodes) {
-    CHECK(node->pd == endnodes[0]->pd);  // the handles are of one domain
-    handles_.Add(queue::AddressHandleId(node->number), node->pd, transport::PathId(node->number));
-  }
   for (uint32_t i = 0; i < swarm_.uc_connections; ++i) Connect();
   for (uint32_t i = 0; i < swarm_.ud_queue_pairs; ++i) AddDatagram();
 }
@@ -30,21 +26,26 @@ void Unreliable::Connect() {
   const uint64_t count = endnodes_->size();
   const uint64_t first = random_.Below(count);
   const uint64_t nodes[2] = {first, (first + 1 + random_.Below(count - 1)) % count};
-  const wire::QpNumber numbers[2] = {wire::QpNumber(next_number_),
-                                     wire::QpNumber(next_number_ + 1)};
-  const wire::Psn psns[2] = {SomePsn(), SomePsn()};
-  next_number_ += 2;
+  Station* ends[2];
   for (size_t i = 0; i < 2; ++i) {
-    const Station::Peer peer{numbers[1 - i], static_cast<uint32_t>(nodes[1 - i]), psns[1 - i]};
-    stations_.push_back(std::make_unique<Station>(swarm_, *(*endnodes_)[nodes[i]], numbers[i],
-                                                  psns[i], peer, handles_, random_));
+    ends[i] = &AddStation(*(*endnodes_)[nodes[i]], transport::QpType::kUc);
+  }
+  const wire::Psn psns[2] = {SomePsn(), SomePsn()};
+  for (size_t i = 0; i < 2; ++i) {
+    ends[i]->Connect(psns[i], Endnode::Peer{ends[1 - i]->number,
+                                            static_cast<uint32_t>(nodes[1 - i]), psns[1 - i]});
   }
 }
 
 void Unreliable::AddDatagram() {
   Endnode& node = *(*endnodes_)[random_.Below(endnodes_->size())];
-  stations_.push_back(std::make_unique<Station>(swarm_, node, wire::QpNumber(next_number_++),
-                                                SomePsn(), std::nullopt, handles_, random_));
+  AddStation(node, transport::QpType::kUd).Connect(SomePsn(), std::nullopt);
+}
+
+Station& Unreliable::AddStation(Endnode& node, transport::QpType type) {
+  while (!numbers_.insert(node.NextNumber().value()).second) node.SkipNumber();
+  stations_.push_back(std::make_unique<Station>(swarm_, node, type, random_));
+  return *stations_.back();
 }
 
 Station* Unreliable::Find(wire::QpNumber number) const {
@@ -54,64 +55,27 @@ Station* Unreliable::Find(wire::QpNumber number) const {
   return nullptr;
 }
 
-bool Unreliable::Step(Time now, bool is_calm) {
-  bool is_busy = false;
+void Unreliable::FillReceives(bool is_calm) {
   for (const auto& station : stations_) {
     const bool fills = is_calm || !random_.Chance(swarm_.dry, 1000);
-    if (fills && station->state() != QpState::kErr) {
-      station->pool.Fill(random_, [&](const queue::ReceiveRequest& request) {
-        return station->receive_queue.Post(request).has_value();
-      });
-    }
-    transport::Turn turn{now, station->node->core, station->node->outbox};
-    station->Visit([&](auto& qp) {
-      if (qp.next_time() <= now) qp.OnTime(turn);
-      is_busy = qp.Run(turn) || is_busy;
-      if (!qp.IsConsistent()) findings_.Add("leaks", "an unreliable queue pair is not consistent");
+    if (!fills || station->state() == QpState::kErr) continue;
+    station->pool.Fill(random_, [&](const queue::ReceiveRequest& request) {
+      return station->qp->receive_queue().Post(request).has_value();
     });
-    Transmit(*station, now);
-  }
-  return is_busy;
-}
-
-void Unreliable::Transmit(Station& station, Time now) {
-  transport::Outbox& outbox = station.node->outbox;
-  for (const transport::OutPacket& packet : outbox.packets()) {
-    if (transmitter_.Send(now, station.node->number, packet.path.value(), packet)) continue;
-    if (!station.has_lost_memory) findings_.Add("access", "bytes to be sent are not there");
-    station.Visit([](auto& qp) { qp.BecomeFailed(); });
-    break;
-  }
-  transmitter_.Flush(now);
-  for (const transport::PageRequest& request : outbox.page_requests()) {
-    transmitter_.RequestPages(now, request);
-  }
-  for (const transport::AsyncEvent& event : outbox.events()) {
-    const bool is_told = event.type == transport::AsyncEventType::kCommunicationEstablished;
-    if (!is_told && !station.has_lost_memory && swarm_.page_in_failure == 0) {
-      findings_.Add("completions", "an unreliable queue pair tells of an error");
+    station->node->Kick(*station->qp, /*polls=*/false);
+    if (!station->qp->IsConsistent()) {
+      findings_.Add("leaks", "an unreliable queue pair is not consistent");
     }
   }
-  outbox.Clear();
 }
 
-bool Unreliable::Deliver(const Event& event, Time now) {
-  if (event.qp.value() < kFirstNumber) return false;
-  Station* const station = Find(event.qp);
-  if (station == nullptr) return true;  // it has gone meanwhile
-  Endnode& node = *station->node;
-  transport::Turn turn{now, node.core, node.outbox};
-  if (event.request) {
-    const bool available = event.available && node.pager.BringIn(event.request->fault, node.core);
-    station->Visit([&](auto& qp) { qp.OnPagesReady(event.request->ticket, available, turn); });
-  } else if (const auto packet = wire::Packet::Parse(event.packet)) {
-    if (station->uc) {
-      station->uc->OnPacket(*packet, turn);
-    } else {
-      station->ud->OnPacket(*packet, Network::OriginOf(swarm_, event.from, node.number), turn);
-    }
+bool Unreliable::OnEvent(const adapter::Event& event) {
+  const Station* const station = Find(event.qp);
+  if (station == nullptr) return false;
+  const bool is_told = event.type == transport::AsyncEventType::kCommunicationEstablished;
+  if (!is_told && !station->has_lost_memory && swarm_.page_in_failure == 0) {
+    findings_.Add("completions", "an unreliable queue pair tells of an error");
   }
-  Transmit(*station, now);
   return true;
 }
 
@@ -258,7 +222,7 @@ void Unreliable::Crashed(const Endnode& victim, Time now) {
 
 // Both ends of a connection go, and another one comes.
 void Unreliable::Replace(Station& station, Time now) {
-  const std::optional<Station::Peer> peer = station.peer;
+  const std::optional<Endnode::Peer> peer = station.peer;
   const wire::QpNumber number = station.number;
   TakeDown(station, now);
   if (peer) TakeDown(*Find(peer->number), now);
@@ -269,12 +233,7 @@ void Unreliable::Replace(Station& station, Time now) {
 }
 
 void Unreliable::TakeDown(Station& station, Time now) {
-  station.Visit([&](auto& qp) {
-    transport::Turn turn{now, station.node->core, station.node->outbox};
-    qp.BecomeFailed();
-    qp.Run(turn);
-  });
-  station.node->outbox.Clear();
+  station.node->Modify(*station.qp, QpState::kErr);
   PollReceives(station);
   PollSends(station, now);
   station.sends.Drained(findings_, [](Operation&, bool) {});
@@ -284,16 +243,13 @@ void Unreliable::TakeDown(Station& station, Time now) {
 
 bool Unreliable::IsQuiet() const {
   return settling_.empty() && std::ranges::all_of(stations_, [](const auto& station) {
-           return station->send_queue.begin() == station->send_queue.end() && !station->has_kept();
+           return station->qp->send_queue().begin() == station->qp->send_queue().end() &&
+                  !station->has_kept();
          });
 }
 
 Time Unreliable::next_time() const {
-  Time next = settling_.empty() ? Time::Never() : settling_.front().at;
-  for (const auto& station : stations_) {
-    next = std::min(next, station->Visit([](auto& qp) { return qp.next_time(); }));
-  }
-  return next;
+  return settling_.empty() ? Time::Never() : settling_.front().at;
 }
 
 void Unreliable::Check() {

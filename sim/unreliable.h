@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "base/random.h"
@@ -12,7 +13,6 @@
 #include "sim/network.h"
 #include "sim/station.h"
 #include "sim/swarm.h"
-#include "sim/transmitter.h"
 
 namespace verbena::sim {
 
@@ -21,18 +21,18 @@ namespace verbena::sim {
 // failed is replaced. One thread.
 class Unreliable {
  public:
-  Unreliable(const Swarm& swarm, Random random, Transmitter& transmitter, Findings& findings)
-      : swarm_(swarm), random_(random), transmitter_(transmitter), findings_(findings) {}
+  Unreliable(const Swarm& swarm, Random random, Findings& findings)
+      : swarm_(swarm), random_(random), findings_(findings) {}
 
   // Where there are stations, now and after a crash.
   void Populate(const std::vector<std::unique_ptr<Endnode>>& endnodes);
 
   // Posts a message now and then, half as many in all as the reliable connections do.
   void Post(Time now);
-  // All queue pairs have their turn. True when one has more to do at once.
-  bool Step(Time now, bool is_calm);
-  // True when it was for one of these.
-  bool Deliver(const Event& event, Time now);
+  // Programs make receive requests.
+  void FillReceives(bool is_calm);
+  // An asynchronous event of an endnode; true when it was of one of these.
+  bool OnEvent(const adapter::Event& event);
   void Poll(Time now);
 
   // Pages go.
@@ -49,9 +49,6 @@ class Unreliable {
   [[nodiscard]] uint64_t received() const { return received_; }
 
  private:
-  // Those of reliable connections are below.
-  static constexpr uint32_t kFirstNumber = 0x100000;
-
   struct Draft {
     std::shared_ptr<Operation> operation = std::make_shared<Operation>();
     queue::SendWqe wqe;
@@ -70,9 +67,9 @@ class Unreliable {
   // unreliable.cc
   void Connect();
   void AddDatagram();
+  Station& AddStation(Endnode& node, transport::QpType type);
   wire::Psn SomePsn();
   Station* Find(wire::QpNumber number) const;
-  void Transmit(Station& station, Time now);
   void PollReceives(Station& station);
   void OnMessage(Station& station, const queue::Completion& completion, uint64_t offset);
   void CheckGrh(const Station& from, Station& to, uint64_t offset);
@@ -95,13 +92,13 @@ class Unreliable {
 
   const Swarm swarm_;
   Random random_;
-  Transmitter& transmitter_;
   Findings& findings_;
   const std::vector<std::unique_ptr<Endnode>>* endnodes_ = nullptr;
-  transport::AddressHandles handles_;  // one for each endnode, by its number
   std::vector<std::unique_ptr<Station>> stations_;
   std::deque<Settling> settling_;  // nearly by time
-  uint32_t next_number_ = kFirstNumber;
+  // Of all stations there were. A process that starts again has the numbers of before, and nothing
+  // tells a message of its old queue pair from one of the new (docs/security.md).
+  std::set<uint32_t> numbers_;
   uint64_t next_id_ = 1;
   uint64_t posted_ = 0;
   uint64_t received_ = 0;

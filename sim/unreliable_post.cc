@@ -28,16 +28,17 @@ void Unreliable::Post(Time now) {
 
 // A send queue that has failed is told to go on, once all that was in it has ended.
 bool Unreliable::IsReady(Station& station, Time now) {
-  const uint64_t posted = station.send_queue.end().value() - station.send_queue.begin().value();
+  const uint64_t posted =
+      station.qp->send_queue().end().value() - station.qp->send_queue().begin().value();
   if (posted == 0 && station.send_cq.size() == 0) {
     station.sends.Drained(
         findings_, [&](Operation& operation, bool well) { Ended(station, operation, well, now); });
     if (station.state() == QpState::kSqe) {
       station.sends.Resumed();
-      station.Visit([](auto& qp) { qp.ResumeSends(); });
+      station.node->Modify(*station.qp, QpState::kRts);
     }
   }
-  return station.state() == QpState::kRts && posted < station.send_queue.limits().capacity &&
+  return station.state() == QpState::kRts && posted < station.qp->send_queue().limits().capacity &&
          !station.free_local.empty();
 }
 
@@ -51,7 +52,7 @@ void Unreliable::DraftBytes(Station& from, Draft& draft, uint64_t length_max) {
   const uint64_t offset = SlotAt(*operation.local_slot);
   const uint64_t length = operation.bytes.size();
   from.local->Store(offset, operation.bytes);
-  if (length <= from.send_queue.limits().inline_max && random_.Chance(1, 3)) {
+  if (length <= from.qp->send_queue().limits().inline_max && random_.Chance(1, 3)) {
     draft.wqe.flags.inlined = true;
     draft.sges = {{reinterpret_cast<uintptr_t>(from.local->At(offset)),
                    static_cast<uint32_t>(length), queue::KeyValue(0)}};
@@ -114,12 +115,12 @@ bool Unreliable::DraftDatagram(Station& from, Draft& draft) {
   if (operation.bytes.size() > swarm_.path_mtu) operation.fate = Fate::kTooLong;
   draft.wqe.opcode = random_.Chance(1, 3) ? SendOpcode::kSendWithImmediate : SendOpcode::kSend;
   // The highest bit stands for the Q_Key of the queue pair itself.
-  const uint32_t q_key = random_.Chance(1, 2) ? Station::kQKey.value() : uint32_t{1} << 31;
+  const uint32_t q_key = random_.Chance(1, 2) ? Endnode::kQKey.value() : uint32_t{1} << 31;
   const bool is_wrong = is_illegal && !is_too_long;
   draft.wqe.operand =
       queue::Datagram{.handle = queue::AddressHandleId(to.node->number),
                       .qp = queue::QpNumber(to.number.value()),
-                      .q_key = queue::QKey(is_wrong ? Station::kQKey.value() + 1 : q_key)};
+                      .q_key = queue::QKey(is_wrong ? Endnode::kQKey.value() + 1 : q_key)};
   if (operation.fate == Fate::kSuccess && !is_wrong) AddLetter(from, to, draft);
   return true;
 }
@@ -149,7 +150,8 @@ void Unreliable::Submit(Station& from, Draft& draft, Time now) {
   draft.wqe.flags.signaled = operation.is_signaled;
   draft.wqe.flags.solicited = random_.Chance(1, 8);
   from.sends.Posted(draft.operation);
-  CHECK(from.send_queue.Post({.wqe = draft.wqe, .sges = draft.sges}).has_value());
+  CHECK(from.qp->send_queue().Post({.wqe = draft.wqe, .sges = draft.sges}).has_value());
+  from.node->Kick(*from.qp, random_.Chance(1, 2));
   // Inline bytes were taken when they were posted: the program may use the buffer.
   if (draft.wqe.flags.inlined) {
     from.local->Store(SlotAt(*operation.local_slot), Noise(random_, operation.bytes.size()));

@@ -24,6 +24,9 @@ Excuses Workload::ExcusesOf(const Connection& connection) const {
   constexpr uint32_t kRetriesForSegments = 3;
   const bool link_may_lose = !swarm_.single_is_safe() ||
                              (swarm_.segments_max > 0 && swarm_.retry_count < kRetriesForSegments);
+  // What comes behind a packet that waits for pages is dropped, and a foreign peer takes the NAK
+  // about it for one of a loss.
+  const bool drops_cost = swarm_.foreign && swarm_.eviction > 0 && swarm_.retry_count == 0;
   // A queue pair that ends because its bytes cannot be read any more tells its peer nothing.
   const bool may_fall_silent = swarm_.crash > 0 || connection.has_lost_memory;
   // Absent pages cost a peer of ours no retry, and a foreign one none while they come before the
@@ -37,7 +40,8 @@ Excuses Workload::ExcusesOf(const Connection& connection) const {
   }
   return {
       .is_broken = connection.broken,
-      .may_lose = link_may_lose || slow_pages || may_fall_silent || connection.is_severed,
+      .may_lose =
+          link_may_lose || slow_pages || drops_cost || may_fall_silent || connection.is_severed,
       .may_run_dry = may_run_dry && swarm_.rnr_retry<7, .pages_may_fail = swarm_.page_in_failure> 0,
       .has_lost_memory = connection.has_lost_memory,
       .is_attacked = connection.is_attacked};
@@ -46,8 +50,9 @@ Excuses Workload::ExcusesOf(const Connection& connection) const {
 void Workload::FillReceives(Side& side) {
   side.receives().Fill(random_, [&side](const queue::ReceiveRequest& request) {
     return side.node->srq ? side.node->srq->Post(request).has_value()
-                          : side.receive_queue.Post(request).has_value();
+                          : side.qp->receive_queue().Post(request).has_value();
   });
+  if (side.qp->must_run_for_receives()) side.node->Kick(*side.qp, /*polls=*/false);
 }
 
 void Workload::PollReceives(Connection& connection, int at, Time now) {

@@ -17,8 +17,8 @@ constexpr Rights kRegionRights = kLentRights | Rights::kLocalRead | Rights::kLoc
 constexpr uint64_t kLoanPagesMax = 3;
 
 bool HasRoom(const Side& side) {
-  const uint64_t posted = side.send_queue.end().value() - side.send_queue.begin().value();
-  return posted < side.send_queue.limits().capacity;
+  const uint64_t posted = side.send_queue().end().value() - side.send_queue().begin().value();
+  return posted < side.send_queue().limits().capacity;
 }
 
 memory::WindowType WindowTypeOf(Loan::Kind kind) { return static_cast<memory::WindowType>(kind); }
@@ -122,7 +122,7 @@ void Workload::LendByCall(Side& side, Loan& loan, bool is_present) {
     loan.key = keys->remote;  // and local: they are the same
     const uint64_t first = SlotAt(loan.slot) / kPage;
     const uint64_t last = (SlotAt(loan.slot) + swarm_.slot_bytes - 1) / kPage;
-    side.node->pager.Add(loan.key, *side.exposed, first, Pager::Kind::kLinear);
+    side.node->pager.Add(loan.key, *side.exposed, first, Paging::Kind::kLinear);
     if (is_present) {
       CHECK(side.node->core.regions.MapPages(loan.key, 0, last - first + 1, {}, true).has_value());
     }
@@ -158,7 +158,7 @@ void Workload::DraftRegister(Connection& connection, int from, Loan& loan, Draft
   for (uint64_t page = first; page <= last; ++page) {
     draft.pages.push_back(side.exposed->AddressOf(page * kPage).value());
   }
-  side.node->pager.Add(loan.next_key, *side.exposed, first, Pager::Kind::kPageList);
+  side.node->pager.Add(loan.next_key, *side.exposed, first, Paging::Kind::kPageList);
   draft.wqe.opcode = SendOpcode::kRegister;
   draft.wqe.operand =
       queue::Registration{.key = queue::KeyValue(loan.next_key.value()),

@@ -28,8 +28,8 @@ uint64_t Workload::SomeLength() {
 
 bool Workload::Post(Connection& connection, int from, Time now) {
   Side& side = connection.side(from);
-  const uint64_t posted = side.send_queue.end().value() - side.send_queue.begin().value();
-  if (connection.broken || posted == side.send_queue.limits().capacity) return false;
+  const uint64_t posted = side.send_queue().end().value() - side.send_queue().begin().value();
+  if (connection.broken || posted == side.send_queue().limits().capacity) return false;
   if (posted == 0 && side.send_cq.size() == 0) Drained(connection, from);
   Draft draft;
   draft.operation->id = next_id_++;
@@ -99,7 +99,7 @@ void Workload::Gather(Side& side, Draft& draft) {
   const uint64_t offset = SlotAt(*operation.local_slot);
   const uint64_t length = operation.bytes.size();
   side.local->Store(offset, operation.bytes);
-  if (length <= side.send_queue.limits().inline_max && random_.Chance(1, 3)) {
+  if (length <= side.send_queue().limits().inline_max && random_.Chance(1, 3)) {
     draft.wqe.flags.inlined = true;
     draft.sges = {{reinterpret_cast<uintptr_t>(side.local->At(offset)),
                    static_cast<uint32_t>(length), queue::KeyValue(0)}};
@@ -244,8 +244,9 @@ void Workload::Submit(Connection& connection, int from, Draft& draft, Time now) 
   if (IsMessage(draft.wqe.opcode)) peer.inbound.push_back(draft.operation);
   side.sends.Posted(draft.operation);
   const auto posted =
-      side.send_queue.Post({.wqe = draft.wqe, .sges = draft.sges, .pages = draft.pages});
+      side.send_queue().Post({.wqe = draft.wqe, .sges = draft.sges, .pages = draft.pages});
   CHECK(posted.has_value());
+  side.node->Kick(*side.qp, random_.Chance(1, 2));
   // Inline bytes were taken when they were posted: the program may use the buffer.
   if (draft.wqe.flags.inlined) {
     side.local->Store(SlotAt(*operation.local_slot), Noise(random_, operation.bytes.size()));

@@ -7,7 +7,6 @@
 #include "base/time.h"
 #include "sim/findings.h"
 #include "sim/swarm.h"
-#include "transport/rc/requester.h"
 #include "wire/roce/types.h"
 
 namespace verbena::sim {
@@ -29,8 +28,8 @@ class FaultsOracle {
            swarm_.page_in_max < Milliseconds(1);
   }
 
-  void CheckTimeouts(const transport::Requester::Counters& counters, Findings& findings) const {
-    if (applies() && counters.timeouts > 0) {
+  void CheckTimeouts(uint64_t timeouts, Findings& findings) const {
+    if (applies() && timeouts > 0) {
       findings.Add("faults", "a timeout on a link that loses nothing");
     }
   }

@@ -186,7 +186,7 @@ TEST(FaultsOracleTest, ATimerMustNotRepairAFault) {
   oracle.CheckLatency(FaultsOracle::kLatencyMax, findings);
   oracle.CheckTimeouts({}, findings);
   EXPECT_TRUE(findings.empty());
-  oracle.CheckTimeouts({.timeouts = 1}, findings);
+  oracle.CheckTimeouts(1, findings);
   EXPECT_FALSE(findings.empty());
 }
 

@@ -57,6 +57,17 @@ class EventQueue {
     return events_.TryPop();
   }
 
+  // The same, and never blocks.
+  [[nodiscard]] std::optional<Event> TryWait() VERBENA_EXCLUDES(mutex_) {
+    if (!has_events() || !file_.TryWait()) return std::nullopt;
+    const MutexLock lock(mutex_);
+    return events_.TryPop();
+  }
+  [[nodiscard]] bool has_events() const VERBENA_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return !events_.empty();
+  }
+
   // Drops all of which `about` is true: what they name is about to be destroyed.
   template <class Predicate>
   void Forget(Predicate about) VERBENA_EXCLUDES(mutex_) {

@@ -296,6 +296,11 @@ Time QueuePair::next_time() const {
   return Ask(machine_, Time::Never(), [](const auto& machine) { return machine.next_time(); });
 }
 
+bool QueuePair::has_kept() const {
+  const auto* const uc = std::get_if<transport::UcQp>(&machine_);
+  return uc != nullptr && uc->has_kept();
+}
+
 // Nobody sends again what an unreliable one has no room for: it always looks.
 void QueuePair::LookAtReceives(transport::Turn& turn) {
   if (spec_.srq != nullptr) {

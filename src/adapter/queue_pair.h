@@ -115,6 +115,8 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   void OnPagesReady(transport::FaultTicket ticket, bool available, transport::Turn& turn);
   void OnTime(transport::Turn& turn);
   [[nodiscard]] Time next_time() const;
+  // Packets of an unreliable connection wait for pages.
+  [[nodiscard]] bool has_kept() const;
   // True when it is to run again once the outbox is empty.
   [[nodiscard]] bool Run(transport::Turn& turn);
   // kXrcReceive: the queue is to leave its domain.

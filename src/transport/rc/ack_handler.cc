@@ -233,6 +233,7 @@ void Requester::LostFrom(wire::Psn psn, Turn& turn) {
 // The peer dropped what begins at `psn` while pages of its own were absent. They are there now.
 void Requester::DroppedForPages(wire::Psn psn, Turn& turn) {
   if (sent_end_ == unacked_ || scatter_stall_.has_value()) return;
+  recovering_ = psn;
   window_.OnNotReady();
   GoBack(psn);
   retry_.StartTimer(turn.now);

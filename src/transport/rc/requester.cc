@@ -341,8 +341,11 @@ void Requester::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
     }
     return;
   }
-  // The answer that had no place was dropped, and those behind it: they are asked for again.
-  if (to_place) GoBack(psn);
+  if (!to_place) return;
+  // The answer that had no place was dropped, and those behind it: they are asked for again. What
+  // the peer says to the requests of before is not a loss: it would cost a retry.
+  GoBack(psn);
+  recovering_ = psn;
 }
 
 Time Requester::next_time() const { return std::min(retry_.next(), delayed_until_); }

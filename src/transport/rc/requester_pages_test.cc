@@ -89,6 +89,28 @@ TEST_F(RequesterPagesTest, MissingPagesOfAReadAskAgainForWhatWasDropped) {
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}}));
 }
 
+// What the peer said to the requests of before arrives late, and implies that the read was
+// answered.
+TEST_F(RequesterPagesTest, AnswersThatWereDroppedForOurPagesCostNoRetry) {
+  config_.retry_count = 0;
+  Reset(config_);
+  PostRead(0, kMtu);
+  PostWrite(0, 10);
+  EXPECT_EQ(PsnsOf(Pump()), (Psns{100, 101}));
+  MapAll(false);
+  ReadResponse(wire::Position::kOnly, 100, std::string(kMtu, 'a'));
+  ASSERT_EQ(requests_.size(), 1u);
+  MapAll(true);
+  Turn turn = MakeTurn();
+  requester_->OnPagesReady(requests_[0].ticket, true, turn);
+  EXPECT_EQ(PsnsOf(Pump()), (Psns{100, 101}));
+  Ack(101);
+  EXPECT_FALSE(requester_->has_failed());
+  ReadResponse(wire::Position::kOnly, 100, std::string(kMtu, 'a'));
+  Ack(101);
+  EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}, {2, CompletionStatus::kSuccess}}));
+}
+
 // The pages are the peer's own, and whether they come soon is no matter of our retries.
 TEST_F(RequesterPagesTest, AbsentPagesOfThePeerCostNoRnrRetry) {
   Reset({.ack_timeout = Milliseconds(10), .rnr_retry = 0});

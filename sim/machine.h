@@ -1,0 +1,41 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "adapter/clock.h"
+#include "fabric/machine_addresses.h"
+
+namespace verbena::sim {
+
+// The time of a run, which its simulator sets.
+class VirtualClock final : public adapter::Clock {
+ public:
+  [[nodiscard]] Time Now() const override { return now; }
+
+  Time now;
+};
+
+// A machine with one address, for ever.
+class OneAddress final : public fabric::MachineAddresses {
+ public:
+  explicit OneAddress(const fabric::IpAddress& ip) : ip_(ip) {}
+
+  [[nodiscard]] Result<std::vector<fabric::LocalAddress>, fabric::FabricError> All()
+      const override {
+    return std::vector{fabric::LocalAddress{
+        .ip = ip_, .interface_name = "sim", .interface_index = 1, .mtu = 9'000, .up = true}};
+  }
+  [[nodiscard]] std::optional<fabric::IpAddress> SourceFor(
+      const fabric::IpAddress& /*to*/) const override {
+    return ip_;
+  }
+  [[nodiscard]] bool Has(const fabric::IpAddress& address) const override { return address == ip_; }
+  [[nodiscard]] int fd() const override { return -1; }
+  [[nodiscard]] bool HasChanged() override { return false; }
+
+ private:
+  const fabric::IpAddress ip_;
+};
+
+}  // namespace verbena::sim

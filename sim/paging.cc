@@ -1,0 +1,41 @@
+#include "sim/paging.h"
+
+#include <utility>
+
+namespace verbena::sim {
+
+bool Paging::Submit(const adapter::PageJob& job) {
+  if (!answers().Expect()) return false;
+  ++requests_;
+  const Duration longest = is_calm_ ? Microseconds(100) : swarm_.page_in_max;
+  const auto time = Nanoseconds(
+      static_cast<int64_t>(1 + random_.Below(static_cast<uint64_t>(longest.nanoseconds()))));
+  if (!is_dead_) network_.Add(clock_.now + time, {.to = node_, .job = job});
+  return true;
+}
+
+void Paging::Arrive(adapter::PageJob job, memory::MemoryCore& core) {
+  const bool fails = !is_calm_ && random_.Chance(swarm_.page_in_failure, 1000);
+  if (fails || !BringIn(job, core)) job.brought = 0;
+  answers().Finish(job);
+}
+
+// A region that has gone meanwhile has no pages; whoever waits for them finds out when it looks.
+bool Paging::BringIn(adapter::PageJob& job, memory::MemoryCore& core) const {
+  const memory::Fault& fault = job.request.fault;
+  const auto found = regions_.find(fault.region.index().value());
+  if (found == regions_.end()) return job.is_mapped = true;
+  const Region& region = found->second;
+  if (region.plot->HasVanished(region.first_page + fault.first_page, fault.page_count)) {
+    return false;
+  }
+  job.brought = job.page_count;
+  if (region.kind == Kind::kLinear) return true;
+  for (uint64_t i = fault.first_page; i < fault.first_page + fault.page_count; ++i) {
+    const auto where = region.plot->AddressOf((region.first_page + i) * kPage);
+    static_cast<void>(core.regions.MapPages(fault.region, i, 1, where, true));
+  }
+  return job.is_mapped = true;
+}
+
+}  // namespace verbena::sim

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "adapter/page_service.h"
+#include "base/random.h"
+#include "memory/memory_core.h"
+#include "sim/machine.h"
+#include "sim/network.h"
+#include "sim/plot.h"
+#include "sim/swarm.h"
+
+namespace verbena::sim {
+
+// The page service of an endnode: pages come after a time, or not. Knows, by the index of its key,
+// of which pages of a plot a region is made. One thread.
+class Paging final : public adapter::PageService {
+ public:
+  enum class Kind : uint8_t { kLinear, kPageList };
+
+  Paging(const Swarm& swarm, uint32_t node, Random random, const VirtualClock& clock,
+         Network& network)
+      : PageService([] {}, Duration::Max()),
+        swarm_(swarm),
+        node_(node),
+        random_(random),
+        clock_(clock),
+        network_(network) {}
+
+  void Add(memory::Key key, const Plot& plot, uint64_t first_page, Kind kind) {
+    regions_[key.index().value()] = {&plot, first_page, kind};
+  }
+  void Remove(memory::Key key) { regions_.erase(key.index().value()); }
+  // The process has died: what it asks for never comes.
+  void Die() { is_dead_ = true; }
+  // Pages come quickly from now on, and all of them.
+  void Calm() { is_calm_ = true; }
+
+  [[nodiscard]] bool Submit(const adapter::PageJob& job) override;
+  void SubmitLook() override {}
+  // All that is known of pages is in the tables.
+  [[nodiscard]] uint64_t CountResident(uint64_t, uint64_t) const override { return 0; }
+
+  // The time of a job has come.
+  void Arrive(adapter::PageJob job, memory::MemoryCore& core);
+  // False: they cannot be had. Pages of a list are in the tables then.
+  bool BringIn(adapter::PageJob& job, memory::MemoryCore& core) const;
+
+  [[nodiscard]] uint64_t requests() const { return requests_; }
+
+ private:
+  struct Region {
+    const Plot* plot;
+    uint64_t first_page;  // of the plot
+    Kind kind;
+  };
+
+  const Swarm swarm_;
+  const uint32_t node_;
+  Random random_;
+  const VirtualClock& clock_;
+  Network& network_;
+  std::map<uint32_t, Region> regions_;
+  bool is_calm_ = false;
+  bool is_dead_ = false;
+  uint64_t requests_ = 0;
+};
+
+}  // namespace verbena::sim

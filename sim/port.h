@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fabric/fabric.h"
+#include "sim/machine.h"
+#include "sim/network.h"
+#include "sim/swarm.h"
+
+namespace verbena::sim {
+
+// The endpoint of an endnode on the simulated network. Where links lose what leaves together, they
+// lose the messages that the adapter's own batch has made. One thread.
+class Port final : public fabric::Fabric {
+ public:
+  // Sees every packet that the adapter receives, just before.
+  using Tap = std::function<void(const Event& arrival)>;
+
+  Port(const Swarm& swarm, uint32_t node, const VirtualClock& clock, Network& network, Tap tap);
+
+  void Arrive(Event arrival) { waiting_.push_back(std::move(arrival)); }
+  // The process has died: nothing leaves any more.
+  void Die() { is_dead_ = true; }
+  [[nodiscard]] bool has_waiting() const { return !waiting_.empty(); }
+
+  [[nodiscard]] int fd() const override { return -1; }
+  [[nodiscard]] fabric::TransmitCounters transmit_counters() const override { return {}; }
+  [[nodiscard]] std::span<const fabric::Datagram> Receive() override;
+  void TellHeaders() override {}
+  [[nodiscard]] fabric::ReceiveCounters receive_counters() const override { return {}; }
+  [[nodiscard]] Result<void, fabric::FabricError> Join(const fabric::IpAddress&) override {
+    return {};
+  }
+  void Leave(const fabric::IpAddress&) override {}
+  [[nodiscard]] std::vector<std::string> TakeNotes() override { return {}; }
+
+ private:
+  fabric::FlushResult Send() override;
+  [[nodiscard]] uint32_t NodeWith(uint16_t port) const;
+
+  const Swarm swarm_;
+  const uint32_t node_;
+  const VirtualClock& clock_;
+  Network& network_;
+  const Tap tap_;
+  fabric::MessageBatch batch_;
+  std::deque<Event> waiting_;
+  std::vector<Event> taken_;  // what datagrams_ views
+  std::vector<fabric::Datagram> datagrams_;
+  bool is_dead_ = false;
+};
+
+}  // namespace verbena::sim
