@@ -22,6 +22,11 @@ void Simulator::Disturb() {
     if (random_.Chance(swarm_.invalidation, 1000)) workload_.EndSomeLoan(connection, at, now());
     if (random_.Chance(swarm_.deregistration, 1000)) workload_.DeregisterSome(connection, at);
     if (random_.Chance(swarm_.unmapping, 1000)) workload_.UnmapSome(connection, at);
+    const bool drains = random_.Chance(swarm_.drain, 1000) && !connection.is_spared;
+    if (drains && side.qp->state() == transport::QpState::kRts && !side.is_draining) {
+      side.is_draining = true;
+      side.node->Modify(*side.qp, transport::QpState::kSqd);
+    }
     if (side.is_swapped_out ? random_.Chance(1, 20) : random_.Chance(swarm_.swap, 1000)) {
       side.is_swapped_out ? workload_.SwapIn(connection, at) : workload_.SwapOut(connection, at);
     }

@@ -45,6 +45,10 @@ adapter::Options OptionsOf(const Swarm& swarm, uint32_t node) {
   return options;
 }
 
+std::unique_ptr<adapter::CompletionChannel> MakeChannel() {
+  return std::make_unique<adapter::CompletionChannel>(std::move(*adapter::EventFile::Open(true)));
+}
+
 wire::IpAddress IpOf(const Swarm& swarm, uint32_t node) {
   return wire::IpAddress::FromIpv4(Network::AddressOf(swarm, node));
 }
@@ -164,7 +168,17 @@ void Endnode::Modify(adapter::QueuePair& qp, transport::QpState state) {
   const adapter::EngineLock lock(engine);
   transport::QpAttributes attributes;
   attributes.state = state;
-  engine.ModifyQp(qp, attributes, transport::QpAttribute::kState);
+  attributes.sqd_notify = true;
+  transport::AttributeMask mask = transport::QpAttribute::kState;
+  if (state == transport::QpState::kSqd) mask = mask | transport::QpAttribute::kSqdNotify;
+  if (qp.CheckModify(attributes, mask)) engine.ModifyQp(qp, attributes, mask);
+}
+
+adapter::Cq* Endnode::PassFor(adapter::CompletionChannel& channel) {
+  const adapter::EngineLock lock(engine);
+  channel.Expect();
+  engine.PassFor(channel);
+  return channel.TakeExpected();
 }
 
 void Endnode::RemoveQp(adapter::QueuePair& qp) {
@@ -228,8 +242,9 @@ Side::Side(const Swarm& swarm, Endnode& endnode, Random& random)
                                 .rights = kLocal | Rights::kRemote | Rights::kWindowBind,
                                 .can_vanish = swarm.unmapping > 0},
                                random)),
-      send_cq(256, nullptr),
-      receive_cq(256, nullptr),
+      channel(swarm.sleepers ? MakeChannel() : nullptr),
+      send_cq(256, channel.get()),
+      receive_cq(256, channel.get()),
       qp(&endnode.MakeQp({.type = transport::QpType::kRc,
                           .send_cq = &send_cq,
                           .receive_cq = &receive_cq,
@@ -240,6 +255,10 @@ Side::Side(const Swarm& swarm, Endnode& endnode, Random& random)
       free_exposed(AllSlots(swarm.slots)),
       faults(swarm) {
   number = qp->number();
+  if (channel) {
+    send_cq.ArmForEvent(adapter::Cq::Wanted::kAll);
+    receive_cq.ArmForEvent(adapter::Cq::Wanted::kAll);
+  }
   if (node->srq) return;
   own_pool = ReceivePool(node->MakePlot({.bytes = uint64_t{swarm.slots} * swarm.slot_bytes,
                                          .rights = kLocal,
@@ -253,6 +272,14 @@ Loan* Side::FindLoan(uint64_t id) {
     if (loan->id == id) return loan.get();
   }
   return nullptr;
+}
+
+bool Side::Looks(adapter::Cq& cq) {
+  if (!channel) return true;
+  while (const adapter::Cq* const told = channel->TryWait()) has_event[told == &receive_cq] = true;
+  if (!std::exchange(has_event[&cq == &receive_cq], false)) return false;
+  cq.ArmForEvent(adapter::Cq::Wanted::kAll);
+  return true;
 }
 
 void Side::Crash() {

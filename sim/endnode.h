@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -69,7 +70,10 @@ struct Endnode {
     wire::Psn first_psn;  // that it will send
   };
   void Connect(adapter::QueuePair& qp, wire::Psn first_psn, const std::optional<Peer>& peer);
+  // Nothing happens where its state does not allow it.
   void Modify(adapter::QueuePair& qp, transport::QpState state);
+  // One pass by a thread that waits for an event of this channel: the queue it is of, if any.
+  adapter::Cq* PassFor(adapter::CompletionChannel& channel);
   void RemoveQp(adapter::QueuePair& qp);
   // For the next queue pair. A machine that crashed begins again with the same numbers.
   [[nodiscard]] wire::QpNumber NextNumber();
@@ -120,6 +124,9 @@ struct Side {
   [[nodiscard]] ReceivePool& receives() { return node->srq ? node->pool : own_pool; }
   [[nodiscard]] Loan* FindLoan(uint64_t id);
   [[nodiscard]] queue::SendQueue& send_queue() const { return qp->send_queue(); }
+  // Whether its program looks at this queue now, of the two. One that sleeps until events does so
+  // when there was one, after it has asked for the next.
+  [[nodiscard]] bool Looks(adapter::Cq& cq);
   // The adapter is gone, and its program: nobody hears of what was posted.
   void Crash();
   // The end of it all: keys and memory go.
@@ -130,6 +137,7 @@ struct Side {
   wire::QpNumber number;
   std::unique_ptr<Plot> local;
   std::unique_ptr<Plot> exposed;
+  std::unique_ptr<adapter::CompletionChannel> channel;  // nullptr: its program polls
   adapter::Cq send_cq;
   adapter::Cq receive_cq;
   adapter::QueuePair* qp;  // nullptr: it has crashed
@@ -148,7 +156,9 @@ struct Side {
   std::optional<wire::Psn> next_psn;  // of its requests, as an eavesdropper knows it
   uint64_t model_word = 0;            // of the peer's compare-and-swaps and atomic writes
   bool is_swapped_out = false;
+  bool is_draining = false;  // and its program has not been told yet that it is done
   bool has_failed = false;
+  std::array<bool, 2> has_event{};  // of the send queue, of the receive queue
 };
 
 }  // namespace verbena::sim

@@ -13,6 +13,8 @@ namespace verbena::sim {
 void Simulator::OnSent(uint32_t from, uint32_t to, std::span<const std::byte> bytes) {
   const auto packet = wire::Packet::Parse(bytes);
   CHECK(packet.has_value());
+  // An unreliable one may go to the number of a reliable one that has crashed.
+  if (packet->info().service != wire::Service::kRc) return;
   ForEachSide([&](Connection& connection, int at) {
     Side& side = connection.side(at);
     const Side& peer = connection.side(1 - at);
@@ -28,7 +30,7 @@ void Simulator::OnSent(uint32_t from, uint32_t to, std::span<const std::byte> by
 
 void Simulator::OnArrived(const Event& arrival) {
   const auto packet = wire::Packet::Parse(arrival.packet);
-  if (!packet) return;
+  if (!packet || packet->info().service != wire::Service::kRc) return;
   ForEachSide([&](Connection& connection, int at) {
     Side& side = connection.side(at);
     const bool is_for = side.number == packet->bth().dest_qp && side.qp;

@@ -133,11 +133,16 @@ void Simulator::Turn() {
 // A thread of the process comes, whichever it is.
 void Simulator::RunEndnode(Endnode& node) {
   const Connection& connection = *connections_[random_.Below(connections_.size())];
-  const adapter::Cq* polled = nullptr;
+  Side* comer = nullptr;
   for (const auto& side : connection.sides) {
-    if (side->node == &node && random_.Chance(1, 2)) polled = &side->send_cq;
+    if (side->node == &node && side->qp && random_.Chance(1, 2)) comer = side.get();
   }
-  node.Pass(polled);
+  if (comer != nullptr && comer->channel) {
+    const adapter::Cq* const told = node.PassFor(*comer->channel);
+    if (told != nullptr) comer->has_event[told == &comer->receive_cq] = true;
+  } else {
+    node.Pass(comer != nullptr ? &comer->send_cq : nullptr);
+  }
   TakeEvents(node);
 }
 
@@ -146,7 +151,7 @@ void Simulator::TakeEvents(Endnode& node) {
     if (unreliable_.OnEvent(*event)) continue;
     ForEachSide([&](Connection& connection, int at) {
       const Side& side = connection.side(at);
-      if (side.number == event->qp && side.node == &node) OnAsyncEvent(connection, *event);
+      if (side.number == event->qp && side.node == &node) OnAsyncEvent(connection, at, *event);
     });
   }
 }
@@ -224,8 +229,9 @@ void Simulator::PostSome() {
   }
 }
 
-void Simulator::OnAsyncEvent(Connection& connection, const adapter::Event& event) {
+void Simulator::OnAsyncEvent(Connection& connection, int at, const adapter::Event& event) {
   using transport::AsyncEventType;
+  if (event.type == AsyncEventType::kSendQueueDrained) return OnDrained(connection.side(at));
   if (event.type != AsyncEventType::kQpAccessError &&
       event.type != AsyncEventType::kQpRequestError && event.type != AsyncEventType::kQpFatal) {
     return;
@@ -239,6 +245,14 @@ void Simulator::OnAsyncEvent(Connection& connection, const adapter::Event& event
   }
   connection.has_cause = true;
   connection.Break(now(), swarm_.ack_timeout);
+}
+
+// Once for each time that it was asked for; then its program lets it go on.
+void Simulator::OnDrained(Side& side) {
+  if (!std::exchange(side.is_draining, false)) {
+    return findings_.Add("completions", "a send queue is drained that nobody drains");
+  }
+  if (side.qp) side.node->Modify(*side.qp, transport::QpState::kRts);
 }
 
 void Simulator::Deliver() {

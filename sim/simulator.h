@@ -63,7 +63,8 @@ class Simulator {
   void RunEndnode(Endnode& node);
   void CheckStates();
   void TakeEvents(Endnode& node);
-  void OnAsyncEvent(Connection& connection, const adapter::Event& event);
+  void OnAsyncEvent(Connection& connection, int at, const adapter::Event& event);
+  void OnDrained(Side& side);
   void Deliver();
   void PollAll();
   void TakeDown(Connection& connection);

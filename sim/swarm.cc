@@ -85,6 +85,8 @@ Swarm Swarm::Draw(uint64_t seed) {
   swarm.one_machine = random.Chance(1, 2);
   swarm.fixed_psn = random.Chance(1, 3);
   swarm.foreign = random.Chance(1, 4);
+  swarm.sleepers = random.Chance(1, 2);
+  swarm.drain = random.Chance(1, 3) ? Trouble(random, 10) : 0;
   if (!swarm.has_spared && random.Chance(1, 4)) {
     swarm.segments_max = static_cast<uint32_t>(1 + random.Below(4));
   }
@@ -110,6 +112,8 @@ std::string Swarm::ToString() const {
   Line(text, "ack_timeout", ack_timeout);
   Line(text, "rnr_timer", rnr_timer);
   Line(text, "foreign", foreign ? 1 : 0);
+  Line(text, "sleepers", sleepers ? 1 : 0);
+  Line(text, "drain", drain);
   Line(text, "shared_receives", shared_receives ? 1 : 0);
   Line(text, "dry", dry);
   Line(text, "loss", loss);

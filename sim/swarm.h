@@ -32,7 +32,8 @@ struct Swarm {
   Duration rnr_timer = Microseconds(100);
   bool foreign = false;  // requesters do not know the mark of NAKs that are for absent pages
   bool shared_receives = false;
-  uint32_t dry = 0;  // that a receive queue is not filled up, per turn
+  bool sleepers = false;  // programs look at a completion queue only when an event tells them to
+  uint32_t dry = 0;       // that a receive queue is not filled up, per turn
 
   uint32_t loss = 0;
   uint32_t duplication = 0;
@@ -61,6 +62,7 @@ struct Swarm {
   uint32_t unmapping = 0;       // per turn, of memory that may be in use
   uint32_t illegal = 0;         // per operation
   uint32_t crash = 0;           // per turn, of an endnode, which starts again at once
+  uint32_t drain = 0;           // per turn, a send queue is drained, and then goes on
 
   // Packets reach the other side once, in order, and untouched.
   [[nodiscard]] bool link_is_perfect() const { return segments_max == 0 && single_is_safe(); }

@@ -18,7 +18,9 @@ constexpr uint64_t kDoubtful = uint64_t{1} << 32;
 }  // namespace
 
 Excuses Workload::ExcusesOf(const Connection& connection) const {
-  const bool slow_pages = swarm_.eviction > 0 && swarm_.page_in_max * 8 >= swarm_.ack_timeout;
+  // Pages are absent because they were taken, or because a loan begins without them.
+  const bool lacks_pages = swarm_.eviction > 0 || swarm_.loans > 0;
+  const bool slow_pages = lacks_pages && swarm_.page_in_max * 8 >= swarm_.ack_timeout;
   // Requests that leave together may be lost, and then the answers that leave together. What is
   // sent again after that is single.
   constexpr uint32_t kRetriesForSegments = 3;
@@ -56,6 +58,12 @@ void Workload::FillReceives(Side& side) {
 }
 
 void Workload::PollReceives(Connection& connection, int at, Time now) {
+  Side& side = connection.side(at);
+  if (!side.Looks(side.receive_cq)) return;
+  while (side.receive_cq.size() > 0 && findings_.empty()) TakeReceives(connection, at, now);
+}
+
+void Workload::TakeReceives(Connection& connection, int at, Time now) {
   Side& side = connection.side(at);
   ReceivePool& pool = side.receives();
   std::array<queue::Completion, 64> completions;
@@ -136,6 +144,12 @@ void Workload::OnDoubtfulMessage(Side& side, const queue::Completion& completion
 }
 
 void Workload::PollSends(Connection& connection, int at, Time now) {
+  Side& side = connection.side(at);
+  if (!side.Looks(side.send_cq)) return;
+  while (side.send_cq.size() > 0 && findings_.empty()) TakeSends(connection, at, now);
+}
+
+void Workload::TakeSends(Connection& connection, int at, Time now) {
   Side& side = connection.side(at);
   std::array<queue::Completion, 64> completions;
   const size_t count = side.send_cq.Poll(completions).value();

@@ -96,6 +96,8 @@ class Workload {
   void LoseExposed(Connection& connection, int owner);
 
   // workload.cc
+  void TakeReceives(Connection& connection, int at, Time now);
+  void TakeSends(Connection& connection, int at, Time now);
   void CheckPace(Connection& connection, int at, const Operation& operation, Time now);
   void CheckRetries(Connection& connection, int at, queue::CompletionStatus status);
   void OnDoubtfulMessage(Side& side, const queue::Completion& completion);

@@ -155,7 +155,7 @@ TEST_F(DispatcherTest, WhereTheDestinationIsNotToldTheIcrcTells) {
 }
 
 TEST_F(DispatcherTest, AnyIdentificationIsRightAndNoOtherDifference) {
-  for (const uint16_t identification : std::initializer_list<uint16_t>{0, 1, 2, 0x1234, 0xFFFF}) {
+  for (const uint16_t identification : std::initializer_list<uint16_t>{0x1234, 0xFFFF, 0, 1, 2}) {
     const auto packet = Packet({.dest_qp = rc_->number()}, identification);
     fabric::Datagram datagram = From(packet);
     for (const uint8_t segment : std::initializer_list<uint8_t>{0, 1, 9}) {
@@ -171,6 +171,18 @@ TEST_F(DispatcherTest, AnyIdentificationIsRightAndNoOtherDifference) {
     wrong[i] ^= std::byte{0x10};
   }
   EXPECT_EQ(Dropped(Drop::kBadIcrc), wrong.size() - 12);
+}
+
+// With some identification the ICRC of one corrupted packet in 65,536 is right.
+TEST_F(DispatcherTest, ALargeIdentificationIsNotBelievedOfASenderThatUsesSmallOnes) {
+  const auto usual = Packet({.dest_qp = rc_->number()}, 3);
+  const auto strange = Packet({.dest_qp = rc_->number()}, 0x1234);
+  for (int i = 0; i < 20; ++i) Show(From(usual));
+  Show(From(strange));
+  EXPECT_EQ(Dropped(Drop::kBadIcrc), 1U);
+  for (int i = 0; i < 5; ++i) Show(From(strange));
+  EXPECT_LE(Dropped(Drop::kBadIcrc), 4U) << "another sender has come to its place";
+  EXPECT_EQ(AllDropped(), Dropped(Drop::kBadIcrc));
 }
 
 TEST_F(DispatcherTest, NoiseIsMalformed) {

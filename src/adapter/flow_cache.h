@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -12,32 +13,61 @@
 
 namespace verbena::adapter {
 
+// Which identifications of IPv4 a sender is known to use. A Verbena peer's system numbers the
+// segments of a message from 0 (docs/fabric.md), other adapters use any number. Where the small
+// ones are usual, a packet that is right with a large one only is taken for a corrupted one: of
+// those one in 65,536 is right with some identification.
+//
+// A value type.
+class IdentificationTrust {
+ public:
+  static constexpr uint16_t kSmallEnd = 64;  // segments of a message at most
+
+  // A packet was right with this identification. False if that is not believed.
+  bool Believes(uint16_t identification) {
+    if (identification < kSmallEnd) [[likely]] {
+      if (small_ < kSmallMax) ++small_;
+      return true;
+    }
+    // Another sender may have come to the same address and port: after some packets it is heard.
+    const bool believed = small_ < kUsual;
+    small_ -= std::min(small_, kPerLarge);
+    return believed;
+  }
+
+ private:
+  static constexpr uint8_t kSmallMax = 16, kUsual = 8, kPerLarge = 4;
+
+  uint8_t small_ = 0;  // how usual they are
+};
+
 // The part of the ICRC that depends on who talks to whom, kept for the flows in use: to make it
 // anew costs more than the ICRC of a short packet. One place per hash, the newest flow has it.
 //
 // One thread at a time: the engine.
 class FlowCache {
  public:
-  // For a packet of `packet_size` bytes with this identification, of IPv4. Good until the next
-  // call.
-  [[nodiscard]] const wire::PseudoHeader& Find(const wire::UdpFlow& flow, size_t packet_size,
-                                               uint16_t identification) {
-    std::optional<Entry>& entry = (*entries_)[IndexOf(flow)];
-    if (!entry || entry->flow != flow) entry.emplace(flow);
-    entry->header.set_packet_size(packet_size);
-    entry->header.set_identification(identification);
-    return entry->header;
-  }
-
- private:
-  static constexpr size_t kEntries = 256;
-
   struct Entry {
     explicit Entry(const wire::UdpFlow& of) : flow(of), header(of.HeadersFor(0).bytes()) {}
 
     wire::UdpFlow flow;
     wire::PseudoHeader header;
+    IdentificationTrust identifications;
   };
+
+  // For a packet of `packet_size` bytes with this identification, of IPv4. Good until the next
+  // call.
+  [[nodiscard]] Entry& Find(const wire::UdpFlow& flow, size_t packet_size,
+                            uint16_t identification) {
+    std::optional<Entry>& entry = (*entries_)[IndexOf(flow)];
+    if (!entry || entry->flow != flow) entry.emplace(flow);
+    entry->header.set_packet_size(packet_size);
+    entry->header.set_identification(identification);
+    return *entry;
+  }
+
+ private:
+  static constexpr size_t kEntries = 256;
 
   // The last bytes of addresses differ most.
   static size_t IndexOf(const wire::UdpFlow& flow) {

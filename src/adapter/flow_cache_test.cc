@@ -39,7 +39,7 @@ TEST(FlowCache, NeverTakesOneFlowForAnother) {
     const auto id = static_cast<uint16_t>(random.Below(3));
     const wire::Icrc with_zero = wire::IcrcOf(headers.bytes(), packet);
     const wire::Icrc expected(with_zero.value() ^ wire::IdentificationDelta(id, size).value());
-    ASSERT_EQ(Sum(cache.Find(flow, size, id), packet), expected);
+    ASSERT_EQ(Sum(cache.Find(flow, size, id).header, packet), expected);
   }
 }
 

@@ -144,7 +144,7 @@ std::optional<memory::MachineAddress> Transmitter::Fill(const transport::OutPack
 
 void Transmitter::SealPacket(const wire::UdpFlow& flow, const fabric::Reservation& place) {
   const auto covered = place.bytes.first(place.bytes.size() - wire::kIcrcSize);
-  wire::IcrcSum sum(flows_.Find(flow, place.bytes.size(), place.ip_id),
+  wire::IcrcSum sum(flows_.Find(flow, place.bytes.size(), place.ip_id).header,
                     std::span<const std::byte>(covered).first<wire::Bth::kSize>());
   sum.Update(covered.subspan(wire::Bth::kSize));
   wire::StoreIcrc(sum.Finish(), place.bytes.last(wire::kIcrcSize));
