@@ -120,7 +120,6 @@ void Simulator::Turn() {
   });
   unreliable_.FillReceives(is_calm_);
   for (auto& node : endnodes_) RunEndnode(*node);
-  CheckStates();
   PollAll();
   unreliable_.Poll(now());
   if (turns_ % kChecksEvery == 0) CheckAll();
@@ -267,6 +266,7 @@ void Simulator::Deliver() {
 }
 
 void Simulator::PollAll() {
+  CheckStates();
   ForEachSide([&](Connection& connection, int at) {
     if (connection.side(at).qp) workload_.PollReceives(connection, at, now());
   });
