@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,8 +28,6 @@ struct RegionOptions {
   bool zero_based = false;
   bool one_touch = false;      // its R_Key ends with the first message of a peer that used it
   bool distinct_keys = false;  // L_Key and R_Key differ
-  // Counts what the adapter has under way on the region, and lets another program stop it.
-  std::atomic<uint64_t>* current_io = nullptr;
 };
 
 // A registration that changes: what is set, and the rest stays.

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "memory/access.h"
@@ -47,7 +46,6 @@ struct alignas(64) ProtectionEntry {
   TranslationTable* table = nullptr;
 
   struct Region {
-    std::atomic<uint64_t>* current_io;  // the current-I/O word, or null (row D1)
     uint32_t bound_windows;
     uint32_t held_windows;  // of them, those that are held
   };

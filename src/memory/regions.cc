@@ -292,7 +292,7 @@ void Regions::FillIn(SlotNumber slot, const RegionSpec& spec, const Memory& memo
   entry.length = memory.length;
   entry.table = memory.table;
   entry.first_offset = memory.first_offset;
-  entry.region = {spec.current_io, 0, 0};
+  entry.region = {};
   entry.pd = spec.pd;
   entry.guest = domains_.Find(spec.pd)->guest;
   entry.rights = spec.rights;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -28,7 +27,6 @@ struct RegionSpec {
   bool distinct_keys = false;  // R_Key and L_Key with different instances
   bool keep_keys = false;      // of Reregister: see there
   AddressKind address_kind = AddressKind::kEffective;
-  std::atomic<uint64_t>* current_io = nullptr;  // see current_io.h
 };
 
 // Where its bytes are.

@@ -39,8 +39,7 @@ memory::RegionSpec SpecOf(const ProtectionDomain& domain, uint64_t start, uint64
           .rights = ToAdapter(access),
           .zero_based = options.zero_based,
           .one_touch = options.one_touch,
-          .distinct_keys = options.distinct_keys,
-          .current_io = options.current_io};
+          .distinct_keys = options.distinct_keys};
 }
 
 static_assert(static_cast<int>(Advice::kPrefetchNoFault) ==
