@@ -103,6 +103,7 @@ ErrorOr<memory::RegionKeys> Adapter::RegisterRegion(const memory::RegionSpec& sp
   const auto made = [&]() -> ErrorOr<memory::RegionKeys> {
     Engine& engine = parts_->engine;
     const EngineLock lock(engine);
+    engine.ReadClock();
     const auto place = PlaceOf(engine.managed, spec, backing);
     if (!place) return Fail(place.error());
     auto room = RoomOn(engine.managed, *place);
@@ -134,6 +135,7 @@ ErrorOr<memory::RegionKeys> Adapter::ReregisterRegion(
   const auto made = [&]() -> ErrorOr<memory::RegionKeys> {
     Engine& engine = parts_->engine;
     const EngineLock lock(engine);
+    engine.ReadClock();
     if (!backing) {
       const auto keys = InWords(engine.memory.regions.Reregister(key, spec, std::nullopt));
       if (keys) engine.managed.Rename(key, keys->local);
@@ -167,6 +169,7 @@ ErrorOr<void> Adapter::DeregisterRegion(memory::Key key) {
 ErrorOr<void> Adapter::End(memory::Key key) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   const auto ended = [&] {
     const EngineLock lock(parts_->engine);
+    parts_->engine.ReadClock();
     const auto deregistered = InWords(parts_->engine.memory.regions.Deregister(key));
     if (deregistered) parts_->engine.managed.Release(key);
     return deregistered;
@@ -229,18 +232,21 @@ ErrorOr<memory::RegionKeys> Adapter::ReserveRegion(memory::PdId pd, uint64_t pag
     return Fail(LimitError(limit, "pages of a fast registration", "fast_register_pages"));
   }
   const EngineLock lock(parts_->engine);
+  parts_->engine.ReadClock();
   return InWords(parts_->engine.memory.regions.Reserve(pd, pages_max, page_shift));
 }
 
 ErrorOr<memory::Key> Adapter::AllocateWindow(memory::PdId pd, memory::WindowType type) {
   if (const auto dead = Dead()) return Fail(*dead);
   const EngineLock lock(parts_->engine);
+  parts_->engine.ReadClock();
   return InWords(parts_->engine.memory.windows.Allocate(pd, type));
 }
 
 ErrorOr<void> Adapter::DeallocateWindow(memory::Key window) {
   if (const auto dead = Dead()) return Fail(*dead);
   const EngineLock lock(parts_->engine);
+  parts_->engine.ReadClock();
   return InWords(parts_->engine.memory.windows.Deallocate(window));
 }
 

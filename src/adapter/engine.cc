@@ -78,7 +78,7 @@ bool Engine::PassFor(CompletionChannel& channel) {
 }
 
 bool Engine::Listen() {
-  now_ = clock_.Now();
+  ReadClock();
   ++counters_.passes;
   if (page_events_ != nullptr) ForgetPages();
   const bool packets = Receive();  // network -> machines
@@ -382,7 +382,7 @@ void Engine::TakeUpMarks() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   // the marks: one of the two sees the other.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   while (!ready_.empty() && TryEnter()) {
-    now_ = clock_.Now();
+    ReadClock();
     if (page_events_ != nullptr) ForgetPages();
     NotePass();
     Act();

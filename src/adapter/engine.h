@@ -104,7 +104,9 @@ class VERBENA_CAPABILITY("engine") Engine {
     return !run_queue_.empty() || is_blocked_ || pages_.answers().has_done() ||
            !outbox_.page_requests().empty();
   }
-  // The time of the last pass.
+  // Sets the time of what follows. Key slots whose quarantine has ended are free from then on.
+  void ReadClock() VERBENA_REQUIRES(this);
+  // The time that was read last.
   [[nodiscard]] Time now() const VERBENA_REQUIRES(this) { return now_; }
   // When to make one, if nothing else happens.
   [[nodiscard]] Time next_time() const VERBENA_REQUIRES(this);

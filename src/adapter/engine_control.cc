@@ -7,6 +7,11 @@
 
 namespace verbena::adapter {
 
+void Engine::ReadClock() {
+  now_ = clock_.Now();
+  memory.AdvanceTo(now_);
+}
+
 ErrorOr<void> Engine::AddEndpoint(std::unique_ptr<fabric::Fabric> fabric) {
   const fabric::EndpointId endpoint = fabric->endpoint();
   if (trace_ != nullptr) fabric->TellHeaders();
@@ -34,7 +39,7 @@ QueuePair& Engine::AddQp(std::unique_ptr<QueuePair> qp) {
 }
 
 void Engine::RemoveQp(QueuePair& qp) {
-  now_ = clock_.Now();
+  ReadClock();
   // What was posted just before leaves if it can.
   if (MakeRoom(qp)) RunOne(qp);
   Transmit();
@@ -50,7 +55,7 @@ void Engine::RemoveQp(QueuePair& qp) {
 }
 
 void Engine::RemoveReceiver(XrcDomain& domain, const Srq& srq) {
-  now_ = clock_.Now();
+  ReadClock();
   transport::Turn turn = MakeTurn();
   for (QueuePair* const qp : domain.connections) {
     qp->ForgetReceiver(srq, turn);
@@ -63,7 +68,7 @@ void Engine::RemoveReceiver(XrcDomain& domain, const Srq& srq) {
 
 Result<queue::TagHandle, queue::TagMatcher::AddError> Engine::ChangeTags(
     Srq& srq, const transport::TagOperation& operation) {
-  now_ = clock_.Now();
+  ReadClock();
   transport::Turn turn = MakeTurn();
   const auto changed = transport::Execute(operation, *srq.tags(), *srq.tag_cq(), turn);
   SettleOutbox();
@@ -72,7 +77,7 @@ Result<queue::TagHandle, queue::TagMatcher::AddError> Engine::ChangeTags(
 
 void Engine::ModifyQp(QueuePair& qp, const transport::QpAttributes& attributes,
                       transport::AttributeMask mask) {
-  now_ = clock_.Now();
+  ReadClock();
   if (mask.Has(transport::QpAttribute::kState) && attributes.state == transport::QpState::kReset) {
     transport::Turn turn = MakeTurn();
     qp.Empty(turn);
@@ -85,7 +90,7 @@ void Engine::ModifyQp(QueuePair& qp, const transport::QpAttributes& attributes,
 }
 
 void Engine::UpdateModeration(Cq& cq) {
-  now_ = clock_.Now();
+  ReadClock();
   std::erase(moderated_, &cq);
   if (cq.is_moderated) moderated_.push_back(&cq);
   if (cq.OnTime(now_)) RaiseCompletionEvent(cq);

@@ -58,7 +58,7 @@ class MemoryCore {
   // An inverted page table that consumers of this adapter may use; lives as long as the core.
   InvertedPageTable& MakeInvertedPageTable(PhysicalAddress base, uint32_t frame_count);
 
-  // What time it is; retired keys come back when their rest is over.
+  // What time it is: key slots whose quarantine has ended are free again.
   void AdvanceTo(Time now) { table.AdvanceTo(now); }
 
   bool IsConsistent() const;

@@ -1,0 +1,54 @@
+#include <chrono>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/adapter_world.h"
+
+namespace verbena::adapter {
+namespace {
+
+using memory::Rights;
+
+// A table of a few slots, each good for at most 256 keys until it is quarantined.
+constexpr uint32_t kSlots = 8;
+constexpr int kKeysMax = kSlots * 256;
+
+Options SmallTable(Duration quarantine) {
+  Options options = TestOptions();
+  options.memory.key_slots_max = kSlots;
+  options.memory.key_quarantine = quarantine;
+  return options;
+}
+
+// Registers and deregisters until no slot is left; how often that was possible.
+int UseUpSlots(TestNode& node) {
+  for (int count = 0; count <= kKeysMax; ++count) {
+    const auto keys = node.Register(Rights::kLocalRead);
+    if (!keys) {
+      EXPECT_EQ(keys.error().code, ErrorCode::kLimit);
+      return count;
+    }
+    EXPECT_TRUE(node.adapter().DeregisterRegion(keys->local).has_value());
+  }
+  return kKeysMax + 1;
+}
+
+TEST(KeyQuarantine, SlotsComeBackWhenItEnds) {
+  TestNode node("127.0.0.1", 4'096, SmallTable(Milliseconds(500)));
+  ASSERT_LE(UseUpSlots(node), kKeysMax);
+  EXPECT_FALSE(node.adapter().AllocateWindow(node.pd(), memory::WindowType::kType1).has_value());
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  EXPECT_TRUE(node.adapter().AllocateWindow(node.pd(), memory::WindowType::kType1).has_value());
+  EXPECT_GT(UseUpSlots(node), 0) << "and those of the other slots";
+}
+
+TEST(KeyQuarantine, SlotsStayAwayUntilItEnds) {
+  TestNode node("127.0.0.1", 4'096, SmallTable(Seconds(3'600)));
+  ASSERT_LE(UseUpSlots(node), kKeysMax);
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  EXPECT_EQ(UseUpSlots(node), 0);
+}
+
+}  // namespace
+}  // namespace verbena::adapter
