@@ -28,6 +28,9 @@ struct RegionOptions {
   bool zero_based = false;
   bool one_touch = false;      // its R_Key ends with the first message of a peer that used it
   bool distinct_keys = false;  // L_Key and R_Key differ
+  // The bytes need not be mapped, or not with these rights, before they are used: an access that
+  // comes earlier fails. Otherwise registration looks at the mappings.
+  bool on_demand = false;
 };
 
 // A registration that changes: what is set, and the rest stays.
@@ -59,7 +62,8 @@ enum class Advice : uint8_t {
 };
 
 // Registered memory. To register takes microseconds at any size: no page is touched or pinned, and
-// the program may unmap the memory at any time; accesses fail then.
+// the program may unmap the memory at any time; accesses fail then. Memory that is not mapped, or
+// not writable where the region is to be written, is refused with kSystem and EFAULT.
 //
 // When it ends, windows that were bound to it end, too; Destroy refuses instead.
 class MemoryRegion : public Handle<verbs::RegionObject> {

@@ -99,7 +99,8 @@ class Adapter {
   [[nodiscard]] ErrorOr<void> DeallocatePd(memory::PdId pd);
 
   // Microseconds at any size: no page is touched. With a memory budget, as long as it takes to put
-  // the memory under it.
+  // the memory under it. REFUSES memory in one piece that is not mapped for these rights (EFAULT),
+  // unless it is registered on demand.
   [[nodiscard]] ErrorOr<memory::RegionKeys> RegisterRegion(const memory::RegionSpec& spec,
                                                            const memory::Backing& backing);
   [[nodiscard]] ErrorOr<memory::RegionKeys> ReregisterRegion(
@@ -213,6 +214,13 @@ class Adapter {
   [[nodiscard]] ErrorOr<std::optional<PinnedRange>> Pin(const memory::RegionSpec& spec,
                                                         const memory::Backing* backing);
   void Unpin(const std::optional<PinnedRange>& range);
+  // EFAULT unless the program has mapped the bytes for these rights. Without `backing`, of a region
+  // that stays where it is.
+  [[nodiscard]] ErrorOr<void> CheckMappings(const memory::RegionSpec& spec,
+                                            const memory::Backing* backing, memory::Key changed);
+  [[nodiscard]] std::optional<uint64_t> UnmanagedAddress(const memory::LinearBacking& linear,
+                                                         uint64_t length);
+  [[nodiscard]] std::optional<uint64_t> AddressToWiden(memory::Key key, bool for_write);
   ErrorOr<void> End(memory::Key region);
   void SettlePin(const std::optional<PinnedRange>& range, const ErrorOr<memory::RegionKeys>& made);
   [[nodiscard]] bool HasNoPages(memory::Key key);

@@ -96,6 +96,7 @@ ErrorOr<memory::RegionKeys> Adapter::RegisterRegion(const memory::RegionSpec& sp
                                                     const memory::Backing& backing) {
   if (const auto dead = Dead()) return Fail(*dead);
   const MutexLock registering(parts_->registering);
+  if (const auto ok = CheckMappings(spec, &backing, {}); !ok) return Fail(ok.error());
   const auto pinned = Pin(spec, &backing);
   if (!pinned) return Fail(pinned.error());
   Rollback pin([&] { Unpin(*pinned); });
@@ -128,7 +129,9 @@ ErrorOr<memory::RegionKeys> Adapter::ReregisterRegion(
     const std::optional<memory::Backing>& backing) {
   if (const auto dead = Dead()) return Fail(*dead);
   const MutexLock registering(parts_->registering);
-  const auto pinned = Pin(spec, backing ? &*backing : nullptr);
+  const memory::Backing* const moved = backing ? &*backing : nullptr;
+  if (const auto ok = CheckMappings(spec, moved, key); !ok) return Fail(ok.error());
+  const auto pinned = Pin(spec, moved);
   if (!pinned) return Fail(pinned.error());
   Rollback pin([&] { Unpin(*pinned); });
   if (backing) parts_->adopted.Prepare(spec, *backing);

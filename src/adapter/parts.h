@@ -9,6 +9,7 @@
 #include "adapter/event_wait.h"
 #include "adapter/fork_guard.h"
 #include "adapter/keeper.h"
+#include "adapter/mappings.h"
 #include "adapter/object_set.h"
 #include "adapter/pager.h"
 #include "adapter/pinned_memory.h"
@@ -33,6 +34,7 @@ struct Adapter::Parts {
   const SystemClock clock;
   fabric::SystemAddresses addresses;
   Pager pager;
+  const Mappings mappings;
   PinnedMemory pinned;
   Engine engine;
   // Held by calls that register and deregister, from end to end; before the engine's.

@@ -42,7 +42,9 @@ ErrorOr<MemoryRegion> RegisterAt(Pd& pd, void* address, size_t length, uint64_t 
   }
   const bool zero_based = (flags & IBV_ACCESS_ZERO_BASED) != 0;
   return MemoryRegion::Register(pd.domain(), BytesAt(address, length), *access,
-                                {.start = zero_based ? 0 : iova, .zero_based = zero_based});
+                                {.start = zero_based ? 0 : iova,
+                                 .zero_based = zero_based,
+                                 .on_demand = (flags & IBV_ACCESS_ON_DEMAND) != 0});
 }
 
 ibv_mr* Register(const char* call, ibv_pd* pd, void* address, size_t length, uint64_t iova,

@@ -1,4 +1,5 @@
 #include <infiniband/verbs.h>
+#include <sys/mman.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -15,6 +16,7 @@ namespace verbena::ibverbs {
 namespace {
 
 constexpr int kWritable = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+constexpr int kReadable = IBV_ACCESS_REMOTE_READ;
 
 class MrTest : public testing::VerbsPairTest {
  protected:
@@ -52,6 +54,29 @@ TEST_F(MrTest, IsReachedWhereTheProgramSays) {
   EXPECT_EQ(Write(0x10000 + 64, mr->rkey), IBV_WC_SUCCESS);
   EXPECT_EQ(b.Text(64, 5), "hello");
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
+}
+
+// As with a driver that pins; on demand as with one that does not.
+TEST_F(MrTest, MemoryThatIsNotMappedIsRefusedUnlessOnDemand) {
+  void* const pages = mmap(nullptr, 8'192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(pages, MAP_FAILED);
+  errno = 0;
+  EXPECT_EQ(ibv_reg_mr(b.pd, pages, 8'192, kWritable), nullptr) << "not writable";
+  EXPECT_EQ(errno, EFAULT);
+  ibv_mr* const read_only = ibv_reg_mr(b.pd, pages, 8'192, kReadable);
+  ASSERT_NE(read_only, nullptr);
+  errno = 0;
+  EXPECT_EQ(ibv_rereg_mr(read_only, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, kWritable),
+            IBV_REREG_MR_ERR_INPUT);
+  EXPECT_EQ(errno, EFAULT);
+  EXPECT_EQ(ibv_dereg_mr(read_only), 0);
+  ASSERT_EQ(munmap(pages, 8'192), 0);
+  errno = 0;
+  EXPECT_EQ(ibv_reg_mr(b.pd, pages, 8'192, kReadable), nullptr);
+  EXPECT_EQ(errno, EFAULT);
+  ibv_mr* const on_demand = ibv_reg_mr(b.pd, pages, 8'192, kWritable | IBV_ACCESS_ON_DEMAND);
+  ASSERT_NE(on_demand, nullptr);
+  EXPECT_EQ(ibv_dereg_mr(on_demand), 0);
 }
 
 TEST_F(MrTest, IsReachedFromZero) {

@@ -26,6 +26,7 @@ struct RegionSpec {
   bool one_touch = false;      // dies with the first remote message that used it
   bool distinct_keys = false;  // R_Key and L_Key with different instances
   bool keep_keys = false;      // of Reregister: see there
+  bool on_demand = false;      // the owner need not have the bytes mapped yet
   AddressKind address_kind = AddressKind::kEffective;
 };
 

@@ -39,7 +39,8 @@ memory::RegionSpec SpecOf(const ProtectionDomain& domain, uint64_t start, uint64
           .rights = ToAdapter(access),
           .zero_based = options.zero_based,
           .one_touch = options.one_touch,
-          .distinct_keys = options.distinct_keys};
+          .distinct_keys = options.distinct_keys,
+          .on_demand = options.on_demand};
 }
 
 static_assert(static_cast<int>(Advice::kPrefetchNoFault) ==

@@ -1,0 +1,116 @@
+#include <sys/mman.h>
+
+#include <cerrno>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/adapter_world.h"
+
+namespace verbena::adapter {
+namespace {
+
+using memory::Rights;
+
+constexpr uint64_t kPage = 4'096;
+constexpr uint64_t kBytes = 16 * kPage;
+constexpr Rights kRead = Rights::kLocalRead | Rights::kRemoteRead;
+
+class AdapterMappingsTest : public testing::Test {
+ protected:
+  memory::RegionSpec Spec(Rights rights) {
+    return {.pd = node_.pd(),
+            .start = memory::KeyAddress(node_.AddressOf(0)),
+            .length = kBytes,
+            .rights = rights};
+  }
+  memory::LinearBacking Bytes() { return {.base = memory::PhysicalAddress(node_.AddressOf(0))}; }
+  ErrorOr<memory::RegionKeys> Register(const memory::RegionSpec& spec) {
+    return node_.adapter().RegisterRegion(spec, Bytes());
+  }
+  void Unmap() { munmap(node_.memory().data() + 3 * kPage, kPage); }
+  void Protect(int protection) {
+    EXPECT_EQ(mprotect(node_.memory().data() + 3 * kPage, kPage, protection), 0);
+  }
+  static void ExpectFault(const ErrorOr<memory::RegionKeys>& made, const char* words) {
+    ASSERT_FALSE(made.has_value());
+    EXPECT_EQ(made.error().code, ErrorCode::kSystem);
+    EXPECT_EQ(made.error().os_error, EFAULT);
+    EXPECT_NE(made.error().text.find(words), std::string::npos) << made.error().text;
+  }
+
+  TestNode node_{"127.0.0.1", kBytes};
+};
+
+TEST_F(AdapterMappingsTest, MemoryThatIsNotMappedIsRefused) {
+  Unmap();
+  ExpectFault(Register(Spec(Rights::kLocalRead)), "is not mapped");
+  memory::RegionSpec before = Spec(kRead);
+  before.length = 3 * kPage;
+  EXPECT_TRUE(Register(before).has_value()) << "it ends before the hole";
+}
+
+TEST_F(AdapterMappingsTest, MemoryThatIsNotWritableIsRefusedToThoseThatWrite) {
+  Protect(PROT_READ);
+  ExpectFault(Register(Spec(kRead | Rights::kLocalWrite)), "is not writable");
+  ExpectFault(Register(Spec(kRead | Rights::kWindowBind)), "is not writable");
+  EXPECT_TRUE(Register(Spec(kRead)).has_value());
+}
+
+TEST_F(AdapterMappingsTest, MemoryThatIsNotReadableIsRefused) {
+  Protect(PROT_NONE);
+  ExpectFault(Register(Spec(kRead)), "is not readable");
+}
+
+TEST_F(AdapterMappingsTest, OnDemandNothingIsAsked) {
+  Unmap();
+  memory::RegionSpec spec = Spec(Rights::kAll);
+  spec.on_demand = true;
+  EXPECT_TRUE(Register(spec).has_value());
+  spec.start = memory::KeyAddress(0);
+  spec.length = UINT64_MAX;
+  spec.on_demand = false;
+  const auto everything = node_.adapter().RegisterRegion(spec, memory::AddressSpaceBacking{});
+  EXPECT_TRUE(everything.has_value()) << "all that there is, and will be";
+}
+
+TEST_F(AdapterMappingsTest, NoBytesNeedNoMapping) {
+  Unmap();
+  memory::RegionSpec spec = Spec(Rights::kAll);
+  spec.length = 0;
+  EXPECT_TRUE(Register(spec).has_value());
+}
+
+TEST_F(AdapterMappingsTest, ARegionIsNotMovedToMemoryThatIsNotThere) {
+  memory::RegionSpec half = Spec(Rights::kAll);
+  half.length = 2 * kPage;
+  const auto keys = Register(half);
+  ASSERT_TRUE(keys.has_value());
+  Unmap();
+  ExpectFault(node_.adapter().ReregisterRegion(keys->local, Spec(Rights::kAll), Bytes()),
+              "is not mapped");
+  EXPECT_TRUE(node_.adapter().DeregisterRegion(keys->local).has_value()) << "it is as it was";
+}
+
+TEST_F(AdapterMappingsTest, ARegionIsNotWidenedToWhatMayNotBeWritten) {
+  Protect(PROT_READ);
+  const auto keys = Register(Spec(kRead));
+  ASSERT_TRUE(keys.has_value());
+  ExpectFault(node_.adapter().ReregisterRegion(keys->local, Spec(Rights::kAll), std::nullopt),
+              "is not writable");
+  ExpectFault(
+      node_.adapter().RegisterRegion(Spec(Rights::kAll), memory::SharedBacking{keys->local}),
+      "is not writable");
+  EXPECT_TRUE(
+      node_.adapter().RegisterRegion(Spec(kRead), memory::SharedBacking{keys->local}).has_value());
+}
+
+// As with memory that is pinned: what was found at registration is not looked at again.
+TEST_F(AdapterMappingsTest, ARegionThatGetsNoMoreRightsIsNotLookedAtAgain) {
+  const auto keys = Register(Spec(Rights::kAll));
+  ASSERT_TRUE(keys.has_value());
+  Unmap();
+  EXPECT_TRUE(node_.adapter().ReregisterRegion(keys->local, Spec(kRead), std::nullopt).has_value());
+}
+
+}  // namespace
+}  // namespace verbena::adapter
