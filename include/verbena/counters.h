@@ -34,6 +34,17 @@ inline constexpr size_t kSendDrops = 6;
 
 const char* NameOf(SendDrop drop);
 
+// The checks of an access to registered memory, by their letters: see docs/memory.md. The one that
+// refuses is named by Completion::vendor_error, too.
+inline constexpr char kFirstCheck = 'a';
+inline constexpr size_t kChecks = 7;
+
+// How often each has refused, 'a' first.
+struct RefusalCounters {
+  std::array<uint64_t, kChecks> local{};   // work requests of this side
+  std::array<uint64_t, kChecks> remote{};  // requests of peers
+};
+
 // What went through a port since the device was opened.
 struct PortCounters {
   uint64_t packets_sent = 0;  // loopback included
@@ -48,6 +59,7 @@ struct PortCounters {
   uint64_t copies_failed = 0;  // payload that was gone when it was to be sent
   uint64_t passes = 0;         // of the engine
   std::array<uint64_t, kDrops> dropped{};
+  RefusalCounters refusals = {};
 
   [[nodiscard]] uint64_t dropped_for(Drop drop) const { return dropped[static_cast<size_t>(drop)]; }
 };

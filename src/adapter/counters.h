@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "transport/refusals.h"
+
 namespace verbena::adapter {
 
 // Why a packet that arrived went no further. One is a fact, many are an attack or a broken peer.
@@ -36,6 +38,7 @@ struct PortCounters {
   uint64_t copies_failed = 0;    // payload that was gone when it was to be sent
   uint64_t passes = 0;
   std::array<uint64_t, kDrops> dropped{};
+  transport::RefusalCounters refusals;
 
   [[nodiscard]] uint64_t dropped_for(Drop drop) const { return dropped[static_cast<size_t>(drop)]; }
 };

@@ -196,8 +196,13 @@ class VERBENA_CAPABILITY("engine") Engine {
   void TakeUpMarks() VERBENA_EXCLUDES(this);
   void Note(const std::string& note);
   transport::Turn MakeTurn() VERBENA_REQUIRES(this) {
-    return {
-        now_, memory, outbox_, &resident_, page_service_.wait(), transmitter_.segments_in_doubt()};
+    return {now_,
+            memory,
+            outbox_,
+            &resident_,
+            page_service_.wait(),
+            transmitter_.segments_in_doubt(),
+            &counters_.refusals};
   }
 
   const Options options_;

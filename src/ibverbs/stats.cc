@@ -1,11 +1,28 @@
 #include "ibverbs/stats.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace verbena::ibverbs {
 namespace {
+
+// As docs/memory.md lists them.
+constexpr std::array<const char*, kChecks> kCheckNames = {
+    "validity", "type",          "protection domain or queue pair", "key variant", "bounds",
+    "right",    "window binding"};
+
+// "requests of peers refused by check b: the key is of the wrong type".
+template <class Visit>
+void VisitChecks(std::string_view whose, const std::array<uint64_t, kChecks>& counts, Visit visit) {
+  for (size_t i = 0; i < kChecks; ++i) {
+    const char letter = static_cast<char>(kFirstCheck + i);
+    visit(std::string(whose) + " refused by check " + letter + " (" + kCheckNames[i] + ")",
+          counts[i]);
+  }
+}
 
 // Calls `visit(name, counter)` for each.
 template <class Visit>
@@ -23,6 +40,8 @@ void ForEach(const DeviceCounters& of, Visit visit) {
   for (size_t i = 0; i < kDrops; ++i) {
     visit(NameOf(static_cast<Drop>(i)), of.port.dropped[i]);
   }
+  VisitChecks("own work requests", of.port.refusals.local, visit);
+  VisitChecks("requests of peers", of.port.refusals.remote, visit);
   visit("send calls", of.sockets.send_calls);
   visit("send calls that found no room", of.sockets.send_blocked);
   for (size_t i = 0; i < kSendDrops; ++i) {

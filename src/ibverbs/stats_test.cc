@@ -13,5 +13,14 @@ TEST(StatsTest, SaysWhatHappenedAndNoMore) {
   EXPECT_EQ(InWords(counters), "packets sent: 12\ndropped by the kernel: 3\n");
 }
 
+TEST(StatsTest, RefusalsAreToldByCheck) {
+  DeviceCounters counters;
+  counters.port.refusals.local['e' - kFirstCheck] = 2;
+  counters.port.refusals.remote['b' - kFirstCheck] = 1;
+  EXPECT_EQ(InWords(counters),
+            "own work requests refused by check e (bounds): 2\n"
+            "requests of peers refused by check b (type): 1\n");
+}
+
 }  // namespace
 }  // namespace verbena::ibverbs

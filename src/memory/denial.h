@@ -42,6 +42,9 @@ enum class Denial : uint8_t {
   kWraps,           // range runs past 2^64
 };
 
+inline constexpr char kFirstCheck = 'a';
+inline constexpr unsigned kCheckCount = 7;
+
 // 'a' to 'g', or '-' for what is not one of the lettered checks.
 constexpr char CheckOf(Denial denial) {
   switch (denial) {

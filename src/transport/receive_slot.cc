@@ -101,10 +101,11 @@ bool ReceiveSlot::Finish(Completion completion, bool solicited, Turn& turn) {
   return Complete(completion, solicited, *cq_, turn);
 }
 
-bool ReceiveSlot::Finish(CompletionStatus status, Turn& turn) {
+bool ReceiveSlot::Finish(CompletionStatus status, Turn& turn, VendorError vendor_error) {
   Completion completion;
   completion.status = status;
   completion.opcode = CompletionOpcode::kReceive;
+  completion.vendor_error = vendor_error;
   return Finish(completion, false, turn);  // an error counts as solicited
 }
 

@@ -76,7 +76,7 @@ class ReceiveSlot {
   // Ends the request with what is told beside its id and queue pair. False when the completion is
   // lost.
   bool Finish(queue::Completion completion, bool solicited, Turn& turn);
-  bool Finish(queue::CompletionStatus status, Turn& turn);
+  bool Finish(queue::CompletionStatus status, Turn& turn, VendorError vendor_error = 0);
 
   // All requests end as flushed: the queue pair is in error. Of a shared queue only the one that
   // was taken does. To be called again when more were posted since; needs none that is taken.

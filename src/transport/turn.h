@@ -3,6 +3,7 @@
 #include "base/time.h"
 #include "memory/memory_core.h"
 #include "transport/outbox.h"
+#include "transport/refusals.h"
 
 namespace verbena::transport {
 
@@ -19,6 +20,7 @@ struct Turn {
   Duration page_service = Duration::Max();
   // Some path may be losing segments: that others arrive is worth a report (SegmentReport).
   bool segments_in_doubt = false;
+  RefusalCounters* refusals = nullptr;  // null where they are not counted
 };
 
 }  // namespace verbena::transport

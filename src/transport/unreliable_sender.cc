@@ -6,7 +6,6 @@
 #include "queue/sge_cursor.h"
 #include "transport/complete.h"
 #include "transport/message_opcode.h"
-#include "transport/rc/local_work.h"
 #include "transport/rc/placement.h"
 #include "transport/resident_pages.h"
 #include "wire/roce/immdt.h"
@@ -76,9 +75,9 @@ bool UnreliableSender::Advance(Turn& turn) {
   // Once only, though it may wait for its pages or be taken back: a registration is not to be made
   // twice.
   if (!has_begun()) {
-    const Status status = Begin(wqe, turn);
-    if (status != Status::kSuccess) {
-      failure_ = status;
+    const LocalOutcome begun = Begin(wqe, turn);
+    if (begun.status != Status::kSuccess) {
+      failure_ = begun;
       return false;
     }
     begun_ = Next(position_.wqe);
@@ -93,26 +92,26 @@ bool UnreliableSender::Advance(Turn& turn) {
 }
 
 // What is asked of an element before its first packet, and what of it is local.
-CompletionStatus UnreliableSender::Begin(const queue::SendWqe& wqe, Turn& turn) {
+LocalOutcome UnreliableSender::Begin(const queue::SendWqe& wqe, Turn& turn) {
   const queue::SendProperties& properties = queue::PropertiesOf(wqe.opcode);
   const bool is_datagram = service() == wire::Service::kUd;
   // Whom it names is asked for with each packet, since a handle may go while pages come.
   const bool is_addressed = std::holds_alternative<queue::Datagram>(wqe.operand) == is_datagram;
   const bool has_packets =
       properties.is_local || FindOpcode(service(), wqe.opcode, wire::Position::kOnly) != nullptr;
-  if (!is_addressed || !has_packets) return Status::kLocalQpOperationError;
+  if (!is_addressed || !has_packets) return {Status::kLocalQpOperationError};
 
   // A datagram is one packet.
   const uint64_t length_max = is_datagram ? config_.path_mtu : kMessageMax;
-  if (queue_.LengthAt(position_.wqe) > length_max) return Status::kLocalLengthError;
+  if (queue_.LengthAt(position_.wqe) > length_max) return {Status::kLocalLengthError};
 
   if (wqe.opcode == SendOpcode::kDelay) {
     delayed_until_ = turn.now + wqe.As<queue::Delay>().duration;
   }
-  if (!properties.is_local && !properties.registers) return Status::kSuccess;
+  if (!properties.is_local && !properties.registers) return {};
   page_list_.clear();
   for (const uint64_t page : queue_.PagesAt(position_.wqe)) page_list_.emplace_back(page);
-  return ExecuteLocally(wqe, page_list_, config_.who, turn.memory);
+  return ExecuteLocally(wqe, page_list_, config_.who, turn);
 }
 
 // nullopt for a request that names no one whom this queue pair can reach.
@@ -140,12 +139,12 @@ bool UnreliableSender::SendPacket(uint32_t count, Turn& turn) {
   const queue::SendWqe& wqe = queue_.At(position_.wqe);
   const auto to = DestinationOf(wqe);
   if (!to) {
-    failure_ = Status::kLocalQpOperationError;
+    failure_ = LocalOutcome{Status::kLocalQpOperationError};
     return false;
   }
   // IBA 10.2.5.1: a datagram is one packet, and the way takes it or not.
   if (to->deth && queue_.LengthAt(position_.wqe) > to->payload_max) {
-    failure_ = Status::kLocalLengthError;
+    failure_ = LocalOutcome{Status::kLocalLengthError};
     return false;
   }
   const wire::OpcodeInfo* const info =
@@ -196,7 +195,10 @@ bool UnreliableSender::GatherPayload(uint64_t offset, uint32_t size, OutPacket& 
     stall_ = FaultTicket(++tickets_);
     turn.outbox.RequestPages({config_.local_qp, *stall_, *fault});
   } else {
-    failure_ = Status::kLocalProtectionError;
+    const auto* const cause = std::get_if<Cause>(&found);
+    failure_ =
+        LocalOutcome{Status::kLocalProtectionError,
+                     cause != nullptr ? CountRefusal(*cause, turn.refusals) : VendorError{0}};
   }
   return false;
 }
@@ -228,13 +230,13 @@ void UnreliableSender::OnTime(Turn& turn) {
 void UnreliableSender::OnPagesReady(FaultTicket ticket, bool available) {
   if (stall_ != ticket) return;
   stall_.reset();
-  if (!available) failure_ = Status::kLocalProtectionError;
+  if (!available) failure_ = LocalOutcome{Status::kLocalProtectionError};
 }
 
 void UnreliableSender::TakeBack(wire::Psn psn, bool is_loss) {
   // Those behind one that was taken back are not yet sent again.
   if (IsBefore(psn, next_psn_)) GoBack(psn);
-  if (is_loss && !MayLose()) failure_ = Status::kLocalProtectionError;
+  if (is_loss && !MayLose()) failure_ = LocalOutcome{Status::kLocalProtectionError};
   DCHECK(IsConsistent());
 }
 
@@ -267,7 +269,7 @@ void UnreliableSender::BeginAnew() {
 void UnreliableSender::Flush(Turn& turn) {
   CompleteSent(turn);
   CompleteFailed(turn);
-  while (queue_.begin() < queue_.end()) CompleteOldest(Status::kFlushed, turn);
+  while (queue_.begin() < queue_.end()) CompleteOldest({Status::kFlushed}, turn);
   BeginAnew();
   has_failed_ = true;
   stall_.reset();
@@ -275,7 +277,7 @@ void UnreliableSender::Flush(Turn& turn) {
 }
 
 void UnreliableSender::CompleteSent(Turn& turn) {
-  while (queue_.begin() < position_.wqe) CompleteOldest(Status::kSuccess, turn);
+  while (queue_.begin() < position_.wqe) CompleteOldest({}, turn);
 }
 
 // Completions come in order: one that failed waits for those before it.
@@ -287,7 +289,8 @@ void UnreliableSender::CompleteFailed(Turn& turn) {
   has_failed_ = true;
 }
 
-void UnreliableSender::CompleteOldest(CompletionStatus status, Turn& turn) {
+void UnreliableSender::CompleteOldest(const LocalOutcome& outcome, Turn& turn) {
+  const Status status = outcome.status;
   const WqeNumber n = queue_.begin();
   const queue::SendWqe wqe = queue_.At(n);
   const auto length = static_cast<uint32_t>(queue_.LengthAt(n));
@@ -298,6 +301,7 @@ void UnreliableSender::CompleteOldest(CompletionStatus status, Turn& turn) {
     completion.id = wqe.id;
     completion.qp = queue::QpNumber(config_.local_qp.value());
     completion.status = status;
+    completion.vendor_error = outcome.vendor_error;
     completion.opcode = queue::CompletionOpcodeOf(wqe.opcode);
     if (status == Status::kSuccess) completion.byte_count = length;
     Complete(completion, wqe.flags.solicited, cq_, turn);

@@ -11,6 +11,7 @@
 #include "queue/completion_queue.h"
 #include "queue/work_queue.h"
 #include "transport/outbox.h"
+#include "transport/rc/local_work.h"
 #include "transport/turn.h"
 #include "transport/ud/address_handles.h"
 #include "wire/roce/deth.h"
@@ -116,7 +117,7 @@ class UnreliableSender {
   uint32_t PacketCountAt(queue::WqeNumber n) const;
   bool CanGoOn(bool may_begin) const;
   bool Advance(Turn& turn);
-  Status Begin(const queue::SendWqe& wqe, Turn& turn);
+  LocalOutcome Begin(const queue::SendWqe& wqe, Turn& turn);
   std::optional<Destination> DestinationOf(const queue::SendWqe& wqe) const;
   bool SendPacket(uint32_t count, Turn& turn);
   bool GatherPayload(uint64_t offset, uint32_t size, OutPacket& packet, Turn& turn);
@@ -126,7 +127,7 @@ class UnreliableSender {
   void BeginAnew();
   void CompleteSent(Turn& turn);
   void CompleteFailed(Turn& turn);
-  void CompleteOldest(Status status, Turn& turn);
+  void CompleteOldest(const LocalOutcome& outcome, Turn& turn);
 
   SenderConfig config_;
   queue::SendQueue& queue_;
@@ -134,8 +135,8 @@ class UnreliableSender {
 
   Position position_;
   wire::Psn next_psn_;
-  std::optional<FaultTicket> stall_;  // waits for pages to send from
-  std::optional<Status> failure_;     // of the element at position_, to be told in its turn
+  std::optional<FaultTicket> stall_;     // waits for pages to send from
+  std::optional<LocalOutcome> failure_;  // of the element at position_, to be told in its turn
   Time delayed_until_ = Time::Never();
   std::vector<memory::PhysicalAddress> page_list_;  // of a registration; kept for its capacity
   uint64_t tickets_ = 0;

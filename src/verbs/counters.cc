@@ -21,7 +21,8 @@ PortCounters CountersOf(const adapter::PortCounters& from) {
           .pages_refused = from.pages_refused,
           .copies_failed = from.copies_failed,
           .passes = from.passes,
-          .dropped = from.dropped};
+          .dropped = from.dropped,
+          .refusals = {.local = from.refusals.local, .remote = from.refusals.remote}};
 }
 
 BudgetCounters CountersOf(const adapter::BudgetCounters& counters) {

@@ -87,7 +87,20 @@ const BindRow kBindRows[] = {
      }},
 };
 
-class BindErrorTest : public ErrorTest, public testing::WithParamInterface<BindRow> {};
+// With work requests whose completion names the check.
+class KeyWorkTest : public ErrorTest {
+ protected:
+  void ExpectRefused(CompletionStatus status, Denial denial) {
+    const auto sent = a().Sent();
+    ASSERT_EQ(StatusesOf(sent), std::vector{status});
+    EXPECT_EQ(sent[0].vendor_error, transport::VendorErrorOf(denial));
+    transport::RefusalCounters expected;
+    transport::CountRefusal({denial, transport::DeniedKey::kOwn}, &expected);
+    EXPECT_EQ(node_a_.refusals.local, expected.local);
+  }
+};
+
+class BindErrorTest : public KeyWorkTest, public testing::WithParamInterface<BindRow> {};
 
 TEST_P(BindErrorTest, IsABindError) {
   Begin();
@@ -109,7 +122,7 @@ TEST_P(BindErrorTest, IsABindError) {
                                .rights = binding.rights.bits()};
   net_.Post(a(), RequestOf(1, SendOpcode::kBindWindow, bind), {});
   ASSERT_TRUE(net_.RunToRest());
-  EXPECT_EQ(StatusesOf(a().Sent()), std::vector{CompletionStatus::kWindowBindError});
+  ExpectRefused(CompletionStatus::kWindowBindError, GetParam().denial);
   EXPECT_EQ(a().qp->state(), QpState::kErr);
   EXPECT_EQ(b().qp->state(), QpState::kRts);
   EXPECT_EQ(requests_, 0u);
@@ -179,7 +192,7 @@ const RegisterRow kRegisterRows[] = {
      }},
 };
 
-class RegisterErrorTest : public ErrorTest, public testing::WithParamInterface<RegisterRow> {};
+class RegisterErrorTest : public KeyWorkTest, public testing::WithParamInterface<RegisterRow> {};
 
 TEST_P(RegisterErrorTest, IsAnOperationError) {
   Begin();
@@ -205,7 +218,7 @@ TEST_P(RegisterErrorTest, IsAnOperationError) {
   for (const memory::PhysicalAddress page : it.pages) pages.push_back(page.value());
   net_.Post(a(), {.wqe = RequestOf(1, SendOpcode::kRegister, registration), .pages = pages});
   ASSERT_TRUE(net_.RunToRest());
-  EXPECT_EQ(StatusesOf(a().Sent()), std::vector{CompletionStatus::kLocalQpOperationError});
+  ExpectRefused(CompletionStatus::kLocalQpOperationError, GetParam().denial);
   EXPECT_EQ(a().qp->state(), QpState::kErr);
   EXPECT_EQ(b().qp->state(), QpState::kRts);
   EXPECT_EQ(requests_, 0u);

@@ -20,6 +20,7 @@ using memory::Denial;
 using memory::Rights;
 using memory::WindowType;
 using transport::Cause;
+using transport::DeniedKey;
 using transport::Reason;
 using wire::NakCode;
 using wire::Syndrome;
@@ -386,29 +387,35 @@ const Row kRows[] = {
      kAccessError},
 
     // Of the key that a send ends.
-    {"InvalidatesNoKey", Reason::kInvalidateDenied,
+    {"InvalidatesNoKey",
+     {Denial::kNoSuchKey, DeniedKey::kInvalidated},
      [](ErrorTest& t) {
        t.Begin();
        t.Invalidate(ErrorTest::NoKey(t.node_b_));
      },
      kSilence},
-    {"InvalidatesOrdinaryRegion", Reason::kInvalidateDenied,
+    {"InvalidatesOrdinaryRegion",
+     {Denial::kNotInvalidable, DeniedKey::kInvalidated},
      [](ErrorTest& t) {
        t.Begin();
        t.Invalidate(t.node_b_.keys.remote);
      },
      kSilence},
-    {"InvalidatesWhatItMayNotAccess", Reason::kInvalidateDenied,
+    {"InvalidatesWhatItMayNotAccess",
+     {Denial::kNoRight, DeniedKey::kInvalidated},
      [](ErrorTest& t) {
        t.Begin();
        t.Invalidate(RegisterByRequest(t, Rights::kLocalRead));
      },
      kSilence},
-    {"InvalidatesRegionWithWindow", Reason::kInvalidateDenied, &InvalidateRegionWithWindow,
+    {"InvalidatesRegionWithWindow",
+     {Denial::kStillInUse, DeniedKey::kInvalidated},
+     &InvalidateRegionWithWindow,
      kSilence},
 
     // The fault is on this side.
-    {"ReceiveBufferDenied", Reason::kReceiveBufferDenied,
+    {"ReceiveBufferDenied",
+     {Denial::kNoSuchKey, DeniedKey::kOwn},
      [](ErrorTest& t) {
        t.Begin();
        t.net_.PostReceive(t.b(), 11, {{RcNode::kBase, 4096, queue::KeyValue(0)}});
@@ -444,7 +451,24 @@ const Row kRows[] = {
       {AsyncEventType::kCqError, AsyncEventType::kQpFatal}}},
 };
 
-class ResponderErrorTest : public ErrorTest, public testing::WithParamInterface<Row> {};
+class ResponderErrorTest : public ErrorTest, public testing::WithParamInterface<Row> {
+ protected:
+  // The check that refused is named at both ends, as far as it is their business, and counted where
+  // the memory is.
+  void ExpectCheckIsNamed(const queue::Completion& sent,
+                          const std::vector<queue::Completion>& received) {
+    const Cause cause = GetParam().cause;
+    const transport::VendorError check = transport::VendorErrorOf(cause);
+    const bool is_peers = cause.is_denial() && cause.key() == DeniedKey::kPeers;
+    EXPECT_EQ(sent.vendor_error, is_peers ? check : 0) << static_cast<char>(check);
+    if (GetParam().outcome.at_receiver) EXPECT_EQ(received.at(0).vendor_error, check);
+    transport::RefusalCounters expected;
+    transport::CountRefusal(cause, &expected);
+    EXPECT_EQ(node_b_.refusals.local, expected.local);
+    EXPECT_EQ(node_b_.refusals.remote, expected.remote);
+    EXPECT_EQ(node_a_.refusals.remote, transport::RefusalCounters().remote);
+  }
+};
 
 TEST_P(ResponderErrorTest, EndsAsTheTableSays) {
   const Row& row = GetParam();
@@ -477,11 +501,12 @@ TEST_P(ResponderErrorTest, EndsAsTheTableSays) {
   if (failure) {
     EXPECT_EQ(failure->cause, row.cause) << NameOf(failure->cause);
   }
+  const auto received = b().Received();
   if (row.outcome.at_receiver) {
-    const auto received = b().Received();
     ASSERT_FALSE(received.empty());
     EXPECT_EQ(received[0].status, *row.outcome.at_receiver) << NameOf(received[0].status);
   }
+  ExpectCheckIsNamed(sent.back(), received);
   if (row.outcome.state == QpState::kErr) {
     ExpectFlushes(a());
     if (!b().receive_cq.overflowed()) ExpectFlushes(b());

@@ -219,11 +219,18 @@ class RcNet {
     Add(std::max(next, now_), {.kind = Event::Kind::kTimer, .end = &end});
   }
 
+  transport::Turn TurnOf(RcEnd& end) {
+    return {.now = now_,
+            .memory = end.node.core,
+            .outbox = end.node.outbox,
+            .refusals = &end.node.refusals};
+  }
+
   void Deliver() {
     while (NextTime() <= now_) {
       const Event event = Take();
       RcEnd& end = *event.end;
-      transport::Turn turn{now_, end.node.core, end.node.outbox};
+      transport::Turn turn = TurnOf(end);
       switch (event.kind) {
         case Event::Kind::kPacket:
           if (const auto packet = wire::Packet::Parse(std::span(*event.buffer).first(event.size))) {
@@ -257,7 +264,7 @@ class RcNet {
       end.is_dirty = false;
       bool has_more = true;
       while (has_more) {
-        transport::Turn turn{now_, end.node.core, end.node.outbox};
+        transport::Turn turn = TurnOf(end);
         has_more = end.qp->Run(turn) || end.node.outbox.room() == 0;
         CHECK(end.qp->IsConsistent());
         Empty(end);
@@ -269,7 +276,7 @@ class RcNet {
 
   void Empty(RcEnd& end) {
     transport::Outbox& outbox = end.node.outbox;
-    transport::Turn turn{now_, end.node.core, outbox};
+    transport::Turn turn = TurnOf(end);
     transport::SendInOrder(
         outbox.packets(), [&](const transport::OutPacket& packet) { return Send(end, packet); },
         [&](const transport::OutPacket& packet, std::optional<memory::MachineAddress> gone) {

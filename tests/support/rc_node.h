@@ -16,6 +16,7 @@
 #include "tests/support/pages.h"
 #include "transport/outbox.h"
 #include "transport/rc/rc_qp.h"
+#include "transport/refusals.h"
 
 namespace verbena::scenario {
 
@@ -89,6 +90,7 @@ class RcNode {
   memory::PagesForTest arena;
   memory::RegionKeys keys;
   transport::Outbox outbox{64};
+  transport::RefusalCounters refusals;
 };
 
 // What one end of a connection is made with. The connection fills in who it is.

@@ -8,6 +8,7 @@
 #include "transport/complete.h"
 #include "transport/rc/fault_mark.h"
 #include "transport/rc/placement.h"
+#include "transport/rc/refusal_mark.h"
 #include "transport/rc/requester.h"
 #include "wire/roce/aeth.h"
 #include "wire/roce/atomic_ack_eth.h"
@@ -48,7 +49,7 @@ void Requester::OnResponse(const wire::Packet& packet, Turn& turn) {
   switch (packet.info().operation) {
     case wire::Operation::kAcknowledge:
       if (const auto aeth = packet.Get<wire::Aeth>()) {
-        OnAcknowledge(aeth->syndrome, packet.bth(), turn);
+        OnAcknowledge(aeth->syndrome, packet, turn);
       }
       break;
     case wire::Operation::kReadResponse:
@@ -71,7 +72,8 @@ void Requester::OnResponse(const wire::Packet& packet, Turn& turn) {
   CompleteDone(turn);
 }
 
-void Requester::OnAcknowledge(wire::Syndrome syndrome, const wire::Bth& bth, Turn& turn) {
+void Requester::OnAcknowledge(wire::Syndrome syndrome, const wire::Packet& packet, Turn& turn) {
+  const wire::Bth& bth = packet.bth();
   const wire::Psn psn = bth.psn;
   if (psn == unacked_ - 1 && syndrome.is_ack()) {
     // DESIGN D6: nothing new, and not asked for: the peer's pages are there, go on now.
@@ -100,7 +102,7 @@ void Requester::OnAcknowledge(wire::Syndrome syndrome, const wire::Bth& bth, Tur
         ++counters_.sequence_naks;
         return IsMarkedFault(bth) ? DroppedForPages(psn, turn) : LostFrom(psn, turn);
       }
-      return FailAt(psn, StatusOf(syndrome.nak_code()), turn);
+      return FailAt(psn, StatusOf(syndrome.nak_code()), turn, RefusalMarkOf(packet));
   }
 }
 
@@ -213,7 +215,8 @@ bool Requester::Scatter(Turn& turn, WqeNumber n, uint64_t offset, std::span<cons
   if (const auto* fault = std::get_if<memory::Fault>(&placed)) {
     scatter_stall_ = StallFor(*fault, psn, turn);
   } else {
-    FailAt(psn, CompletionStatus::kLocalProtectionError, turn);
+    FailAt(psn, CompletionStatus::kLocalProtectionError, turn,
+           CountRefusal(std::get<Cause>(placed), turn.refusals));
   }
   return false;
 }
@@ -251,13 +254,15 @@ void Requester::GoBack(wire::Psn psn) {
 }
 
 // The element at `psn` ends in error, once those before it have ended; nothing behind it is done.
-void Requester::FailAt(wire::Psn psn, CompletionStatus status, Turn& turn) {
+void Requester::FailAt(wire::Psn psn, CompletionStatus status, Turn& turn,
+                       VendorError vendor_error) {
   const auto n = flights_.Find(psn);
   CHECK(n.has_value());
   Flight& flight = flights_.At(*n);
   reads_under_way_ -= flight.needs_response && !flight.is_done ? 1 : 0;
   flight.is_done = true;
   flight.status = status;
+  flight.vendor_error = vendor_error;
   is_blocked_ = true;
   CompleteDone(turn);
 }
@@ -265,7 +270,8 @@ void Requester::FailAt(wire::Psn psn, CompletionStatus status, Turn& turn) {
 // Inlined where it is called once per message. The element's place is free before its completion is
 // seen: who has polled it may post again at once, on another thread.
 [[gnu::always_inline]] inline void Requester::Complete(WqeNumber n, CompletionStatus status,
-                                                       uint32_t byte_count, Turn& turn) {
+                                                       uint32_t byte_count, Turn& turn,
+                                                       VendorError vendor_error) {
   const queue::SendWqe& wqe = queue_.At(n);
   if (wqe.flags.internal) [[unlikely]] {
     return CompleteInternal(n, status, byte_count, turn);
@@ -276,6 +282,7 @@ void Requester::FailAt(wire::Psn psn, CompletionStatus status, Turn& turn) {
   completion.status = status;
   completion.opcode = queue::CompletionOpcodeOf(wqe.opcode);
   completion.byte_count = byte_count;
+  completion.vendor_error = vendor_error;
   const bool solicited = wqe.flags.solicited;
   queue_.Retire(n);
   if (transport::Complete(completion, solicited, cq_, turn)) [[likely]] {
@@ -319,7 +326,7 @@ void Requester::FailAt(wire::Psn psn, CompletionStatus status, Turn& turn) {
 
 [[gnu::noinline]] void Requester::CompleteFailed(WqeNumber n, const Flight& flight, Turn& turn) {
   const bool may_be_setback = IsSetback(n, flight);
-  Complete(n, flight.status, flight.byte_count, turn);
+  Complete(n, flight.status, flight.byte_count, turn, flight.vendor_error);
   if (may_be_setback && !has_failed_) {
     FlushQueue(turn);
     is_blocked_ = false;

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "queue/completion.h"
 #include "queue/work_queue.h"
+#include "transport/refusals.h"
 #include "wire/roce/types.h"
 
 namespace verbena::transport {
@@ -23,6 +24,7 @@ struct Flight {
   queue::CompletionStatus status = queue::CompletionStatus::kSuccess;
   uint32_t byte_count = 0;  // for the completion
   uint8_t losses = 0;       // of pages under it
+  VendorError vendor_error = 0;
 
   wire::Psn end_psn() const { return first_psn + psn_count; }
   bool Covers(wire::Psn psn) const {

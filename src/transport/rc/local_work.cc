@@ -7,8 +7,14 @@ namespace {
 
 using queue::CompletionStatus;
 
-CompletionStatus Bind(const queue::WindowBind& bind, const memory::Accessor& who,
-                      memory::MemoryCore& memory) {
+// `status` if the tables refuse.
+template <class T>
+LocalOutcome OutcomeOf(const Result<T, memory::Denial>& done, CompletionStatus status, Turn& turn) {
+  if (done.has_value()) return {};
+  return {status, CountRefusal(Cause(done.error(), DeniedKey::kOwn), turn.refusals)};
+}
+
+LocalOutcome Bind(const queue::WindowBind& bind, const memory::Accessor& who, Turn& turn) {
   const memory::WindowBinding binding{.region = memory::Key(bind.region.value()),
                                       .start = memory::KeyAddress(bind.start),
                                       .length = bind.length,
@@ -17,15 +23,15 @@ CompletionStatus Bind(const queue::WindowBind& bind, const memory::Accessor& who
                                       .one_touch = bind.one_touch,
                                       .instance = memory::Instance(bind.instance),
                                       .by_index = bind.by_index};
-  const auto bound = memory.windows.Bind(memory::Key(bind.window.value()), binding, who);
-  return bound.has_value() ? CompletionStatus::kSuccess : CompletionStatus::kWindowBindError;
+  return OutcomeOf(turn.memory.windows.Bind(memory::Key(bind.window.value()), binding, who),
+                   CompletionStatus::kWindowBindError, turn);
 }
 
-CompletionStatus Register(const queue::Registration& registration,
-                          std::span<const memory::PhysicalAddress> pages,
-                          const memory::Accessor& who, memory::MemoryCore& memory) {
+LocalOutcome Register(const queue::Registration& registration,
+                      std::span<const memory::PhysicalAddress> pages, const memory::Accessor& who,
+                      Turn& turn) {
   if (registration.page_shift < PageShift::kMin || registration.page_shift > PageShift::kMax) {
-    return CompletionStatus::kLocalQpOperationError;
+    return {CompletionStatus::kLocalQpOperationError};
   }
   const memory::RegionSpec spec{.pd = who.pd,
                                 .start = memory::KeyAddress(registration.start),
@@ -36,27 +42,26 @@ CompletionStatus Register(const queue::Registration& registration,
   const memory::PageListBacking backing{.pages = pages,
                                         .first_offset = registration.first_offset,
                                         .page_shift = PageShift(registration.page_shift)};
-  const auto made =
-      memory.regions.RegisterReserved(memory::Key(registration.key.value()), spec, backing, who);
-  return made.has_value() ? CompletionStatus::kSuccess : CompletionStatus::kLocalQpOperationError;
+  return OutcomeOf(turn.memory.regions.RegisterReserved(memory::Key(registration.key.value()), spec,
+                                                        backing, who),
+                   CompletionStatus::kLocalQpOperationError, turn);
 }
 
 }  // namespace
 
-CompletionStatus ExecuteLocally(const queue::SendWqe& wqe,
-                                std::span<const memory::PhysicalAddress> pages,
-                                const memory::Accessor& who, memory::MemoryCore& memory) {
+LocalOutcome ExecuteLocally(const queue::SendWqe& wqe,
+                            std::span<const memory::PhysicalAddress> pages,
+                            const memory::Accessor& who, Turn& turn) {
   switch (wqe.opcode) {
     case queue::SendOpcode::kBindWindow:
-      return Bind(wqe.As<queue::WindowBind>(), who, memory);
+      return Bind(wqe.As<queue::WindowBind>(), who, turn);
     case queue::SendOpcode::kRegister:
     case queue::SendOpcode::kRegisterAndSend:
-      return Register(wqe.As<queue::Registration>(), pages, who, memory);
+      return Register(wqe.As<queue::Registration>(), pages, who, turn);
     case queue::SendOpcode::kLocalInvalidate: {
       const memory::Key key(wqe.invalidate.value());
-      return memory.Invalidate(key, memory::Origin::kLocal, who).has_value()
-                 ? CompletionStatus::kSuccess
-                 : CompletionStatus::kLocalProtectionError;
+      return OutcomeOf(turn.memory.Invalidate(key, memory::Origin::kLocal, who),
+                       CompletionStatus::kLocalProtectionError, turn);
     }
     case queue::SendOpcode::kSend:
     case queue::SendOpcode::kSendWithImmediate:
@@ -69,9 +74,9 @@ CompletionStatus ExecuteLocally(const queue::SendWqe& wqe,
     case queue::SendOpcode::kAtomicWrite:
     case queue::SendOpcode::kFlush:
     case queue::SendOpcode::kDelay:
-      return CompletionStatus::kSuccess;
+      return {};
   }
-  return CompletionStatus::kLocalQpOperationError;
+  return {CompletionStatus::kLocalQpOperationError};
 }
 
 }  // namespace verbena::transport

@@ -7,13 +7,23 @@
 #include "memory/memory_core.h"
 #include "queue/completion.h"
 #include "queue/wqe.h"
+#include "transport/refusals.h"
+#include "transport/turn.h"
 
 namespace verbena::transport {
 
+// How an element ends, or the local part of one.
+struct LocalOutcome {
+  queue::CompletionStatus status = queue::CompletionStatus::kSuccess;
+  VendorError vendor_error = 0;
+
+  friend bool operator==(const LocalOutcome&, const LocalOutcome&) = default;
+};
+
 // Executes the part of a send-queue element that concerns the tables of this adapter alone: bind,
 // invalidate, register (of `pages`). Success for elements that have none.
-queue::CompletionStatus ExecuteLocally(const queue::SendWqe& wqe,
-                                       std::span<const memory::PhysicalAddress> pages,
-                                       const memory::Accessor& who, memory::MemoryCore& memory);
+[[nodiscard]] LocalOutcome ExecuteLocally(const queue::SendWqe& wqe,
+                                          std::span<const memory::PhysicalAddress> pages,
+                                          const memory::Accessor& who, Turn& turn);
 
 }  // namespace verbena::transport

@@ -19,7 +19,10 @@ class LocalWorkTest : public testing::Test {
     wqe.opcode = opcode;
     wqe.operand = operand;
     wqe.invalidate = queue::KeyValue(invalidate.value());
-    return ExecuteLocally(wqe, pages_, who_, core_);
+    Turn turn{.now = {}, .memory = core_, .outbox = outbox_, .refusals = &refusals_};
+    const LocalOutcome outcome = ExecuteLocally(wqe, pages_, who_, turn);
+    vendor_error_ = outcome.vendor_error;
+    return outcome.status;
   }
   bool MayRead(memory::Key key, uint64_t address) const {
     return memory::AsReady(core_.translator.Translate(
@@ -34,6 +37,9 @@ class LocalWorkTest : public testing::Test {
   }
 
   memory::MemoryCore core_;
+  Outbox outbox_{1};
+  RefusalCounters refusals_;
+  VendorError vendor_error_ = 0;  // of the last
   memory::PdId pd_ = *core_.domains.Allocate(*core_.consumers.Open({}));
   memory::Accessor who_{pd_, memory::QpNumber(1)};
   std::array<memory::PhysicalAddress, 2> pages_{memory::PhysicalAddress(0x10000),
@@ -72,6 +78,21 @@ TEST_F(LocalWorkTest, AWindowIsBoundOrTheErrorSaysSo) {
   EXPECT_TRUE(MayRead(memory::Key(window.index(), memory::Instance(bind.instance)), 0x5005));
   bind.rights = Rights::kRemoteWrite.bits();
   EXPECT_EQ(Execute(SendOpcode::kBindWindow, bind), CompletionStatus::kWindowBindError);
+}
+
+TEST_F(LocalWorkTest, ARefusalNamesItsCheckAndIsCounted) {
+  const memory::Key key = core_.regions.Reserve(pd_, 2, PageShift(12))->local;
+  EXPECT_EQ(Execute(SendOpcode::kRegister, Registration(key)), CompletionStatus::kSuccess);
+  EXPECT_EQ(vendor_error_, 0);
+  const memory::Key stale(key.index(), memory::Instance(static_cast<uint8_t>(key.value() + 1)));
+  EXPECT_EQ(Execute(SendOpcode::kLocalInvalidate, {}, stale),
+            CompletionStatus::kLocalProtectionError);
+  EXPECT_EQ(vendor_error_, 'd');
+  EXPECT_EQ(refusals_.local['d' - memory::kFirstCheck], 1U);
+  EXPECT_EQ(refusals_.remote, RefusalCounters().remote);
+  EXPECT_EQ(Execute(SendOpcode::kRegister, Registration(key)),
+            CompletionStatus::kLocalQpOperationError);
+  EXPECT_EQ(vendor_error_, 0) << "still registered, which is none of the lettered checks";
 }
 
 TEST_F(LocalWorkTest, AnImpossiblePageSizeIsRefused) {

@@ -59,7 +59,9 @@ Placement ScatterPieces(queue::SgeCursor& cursor, std::span<const std::byte> pay
     const KeyAddress start(piece->address);
     const Translation translation =
         memory.translator.Translate(KeyOf(*piece), start, piece->length, Access::kLocalWrite, who);
-    if (AsDenial(translation) != nullptr) return Cause(Reason::kReceiveBufferDenied);
+    if (const memory::Denial* const denial = AsDenial(translation)) {
+      return Cause(*denial, DeniedKey::kOwn);
+    }
     if (const memory::Fault* const fault = AsFault(translation)) {
       const auto rest = here.Next(std::max<uint64_t>(ahead, left.size()));
       return FaultOfAll(KeyOf(*piece), start, rest->length, Access::kLocalWrite, who, memory,
@@ -131,7 +133,9 @@ Placement Gather(queue::SgeCursor cursor, uint32_t size, uint64_t ahead,
     const KeyAddress start(piece->address);
     const Translation translation =
         memory.translator.Translate(KeyOf(*piece), start, piece->length, Access::kLocalRead, who);
-    if (const memory::Denial* const denial = AsDenial(translation)) return Cause(*denial);
+    if (const memory::Denial* const denial = AsDenial(translation)) {
+      return Cause(*denial, DeniedKey::kOwn);
+    }
     if (const memory::Fault* const fault = AsFault(translation)) {
       const auto rest = here.Next(std::max<uint64_t>(ahead, size - done));
       return FaultOfAll(KeyOf(*piece), start, rest->length, Access::kLocalRead, who, memory,

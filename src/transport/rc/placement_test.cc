@@ -137,7 +137,7 @@ TEST_F(PlacementTest, AScatterThatFaultsOrIsDeniedLeavesTheCursor) {
   stranger[0].key = queue::KeyValue(0);
   queue::SgeCursor other(stranger);
   EXPECT_EQ(CauseOf(ScatterSend(other, Pattern(8), 0, me_, core_)),
-            Cause(Reason::kReceiveBufferDenied));
+            Cause(memory::Denial::kNoSuchKey, DeniedKey::kOwn));
   EXPECT_EQ(other.offset(), 0u);
 }
 

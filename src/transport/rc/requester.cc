@@ -5,7 +5,6 @@
 #include "base/check.h"
 #include "queue/sge_cursor.h"
 #include "transport/message_opcode.h"
-#include "transport/rc/local_work.h"
 #include "transport/rc/placement.h"
 #include "wire/roce/atomic_eth.h"
 #include "wire/roce/feth.h"
@@ -157,7 +156,9 @@ bool Requester::StartNext(Turn& turn) {
                                    .is_done = properties.is_local,
                                    .byte_count = static_cast<uint32_t>(length)});
   if (!properties.is_plain || length > kMessageMax || config_.type != QpType::kRc) {
-    flight.status = DoLocalPart(n, turn);
+    const LocalOutcome done = DoLocalPart(n, turn);
+    flight.status = done.status;
+    flight.vendor_error = done.vendor_error;
   }
   if (flight.status != CompletionStatus::kSuccess) [[unlikely]] {
     is_blocked_ = true;
@@ -171,26 +172,26 @@ bool Requester::StartNext(Turn& turn) {
 }
 
 // What is decided without the peer.
-CompletionStatus Requester::DoLocalPart(WqeNumber n, Turn& turn) {
+LocalOutcome Requester::DoLocalPart(WqeNumber n, Turn& turn) {
   const queue::SendWqe& wqe = queue_.At(n);
   const queue::SendProperties& properties = queue::PropertiesOf(wqe.opcode);
   if (properties.is_word && queue_.LengthAt(n) != kAtomicBytes) {
-    return CompletionStatus::kLocalLengthError;
+    return {CompletionStatus::kLocalLengthError};
   }
-  if (queue_.LengthAt(n) > kMessageMax) return CompletionStatus::kLocalLengthError;
+  if (queue_.LengthAt(n) > kMessageMax) return {CompletionStatus::kLocalLengthError};
   const bool is_offered =
       properties.is_local || FindOpcode(config_.service(), wqe.opcode, wire::Position::kOnly);
-  if (!is_offered) return CompletionStatus::kLocalQpOperationError;
-  if (!properties.is_local && !properties.registers) return CompletionStatus::kSuccess;
+  if (!is_offered) return {CompletionStatus::kLocalQpOperationError};
+  if (!properties.is_local && !properties.registers) return {};
   if (properties.registers && config_.registration == RegistrationMode::kDisabled) {
-    return CompletionStatus::kLocalQpOperationError;
+    return {CompletionStatus::kLocalQpOperationError};
   }
   page_list_.clear();
   for (const uint64_t page : queue_.PagesAt(n)) page_list_.emplace_back(page);
   if (wqe.opcode == SendOpcode::kDelay) {
     delayed_until_ = turn.now + wqe.As<queue::Delay>().duration;
   }
-  return ExecuteLocally(wqe, page_list_, config_.who, turn.memory);
+  return ExecuteLocally(wqe, page_list_, config_.who, turn);
 }
 
 // Sends the packet at position_ and moves on, or passes over what needs none.
@@ -292,7 +293,8 @@ bool Requester::GatherPayload(Turn& turn, WqeNumber n, uint64_t offset, uint32_t
   if (const auto* fault = std::get_if<memory::Fault>(&found)) {
     gather_stall_ = StallFor(*fault, psn, turn);
   } else {
-    FailAt(psn, CompletionStatus::kLocalProtectionError, turn);
+    FailAt(psn, CompletionStatus::kLocalProtectionError, turn,
+           CountRefusal(std::get<Cause>(found), turn.refusals));
   }
   return false;
 }

@@ -13,6 +13,7 @@
 #include "transport/congestion_window.h"
 #include "transport/outbox.h"
 #include "transport/rc/flight_table.h"
+#include "transport/rc/local_work.h"
 #include "transport/rc/rc_config.h"
 #include "transport/rc/rendezvous.h"
 #include "transport/rc/retry_state.h"
@@ -112,7 +113,7 @@ class Requester {
   bool MaySend() const;
   bool MayStart(const queue::SendWqe& wqe) const;
   bool StartNext(Turn& turn);
-  queue::CompletionStatus DoLocalPart(queue::WqeNumber n, Turn& turn);
+  LocalOutcome DoLocalPart(queue::WqeNumber n, Turn& turn);
   Step SendNext(Turn& turn);
   bool GatherPayload(Turn& turn, queue::WqeNumber n, uint64_t offset, uint32_t size,
                      OutPacket& packet);
@@ -126,7 +127,7 @@ class Requester {
   uint32_t UnderWay(wire::Psn psn) const { return (psn - unacked_.value()).value(); }
 
   // ack_handler.cc: answers
-  void OnAcknowledge(wire::Syndrome syndrome, const wire::Bth& bth, Turn& turn);
+  void OnAcknowledge(wire::Syndrome syndrome, const wire::Packet& packet, Turn& turn);
   void OnReadResponse(const wire::Packet& packet, Turn& turn);
   void OnAtomicResponse(const wire::Packet& packet, Turn& turn);
   bool AcknowledgeBefore(wire::Psn psn, Turn& turn);
@@ -136,7 +137,8 @@ class Requester {
   void LostFrom(wire::Psn psn, Turn& turn);
   void DroppedForPages(wire::Psn psn, Turn& turn);
   void GoBack(wire::Psn psn);
-  void FailAt(wire::Psn psn, queue::CompletionStatus status, Turn& turn);
+  void FailAt(wire::Psn psn, queue::CompletionStatus status, Turn& turn,
+              VendorError vendor_error = 0);
   void CompleteDone(Turn& turn);
   void CompleteFailed(queue::WqeNumber n, const Flight& flight, Turn& turn);
   bool IsSetback(queue::WqeNumber n, const Flight& flight) const;
@@ -144,8 +146,8 @@ class Requester {
   void CompleteInternal(queue::WqeNumber n, queue::CompletionStatus status, uint32_t byte_count,
                         Turn& turn);
   void FailForLostCompletion(Turn& turn);
-  void Complete(queue::WqeNumber n, queue::CompletionStatus status, uint32_t byte_count,
-                Turn& turn);
+  void Complete(queue::WqeNumber n, queue::CompletionStatus status, uint32_t byte_count, Turn& turn,
+                VendorError vendor_error = 0);
 
   RcConfig config_;
   queue::SendQueue& queue_;

@@ -236,6 +236,12 @@ wire::Syndrome Responder::SyndromeOf(Cause cause, const Verdict& verdict, const 
   return wire::Syndrome::RnrNak(is_for_pages ? PagesTimer(turn) : config_.min_rnr_timer);
 }
 
+// What the peer has done wrong is named to it, and not what is wrong here.
+VendorError Responder::CheckToName(Cause cause) {
+  const bool is_peers = cause.is_denial() && cause.key() == DeniedKey::kPeers;
+  return is_peers ? VendorErrorOf(cause) : 0;
+}
+
 // A Verbena requester resumes when the pages are there; others when the timer says so, and each
 // time they find the pages still absent they have a retry less. Pages that have not come for so
 // long will take about as long again. IBA 9.7.5.2.8: no timer is shorter than the queue pair's own.
@@ -254,7 +260,8 @@ void Responder::Refuse(Cause cause, wire::Psn psn, wire::Msn msn, Turn& turn) {
   nak_ = Acknowledgement{.psn = psn,
                          .msn = msn,
                          .syndrome = SyndromeOf(cause, verdict, turn),
-                         .is_for_pages = cause == Cause(Reason::kPagesAbsent)};
+                         .is_for_pages = cause == Cause(Reason::kPagesAbsent),
+                         .check = CheckToName(cause)};
   nak_held_until_ = Time::Never();
   ack_is_due_ = false;  // a NAK acknowledges all before it
   if (verdict.effect == QpEffect::kError) {
@@ -270,8 +277,9 @@ void Responder::Fail(Cause cause, const Verdict& verdict, Turn& turn) {
   CHECK(!failure_.has_value());
   failure_ = Failure{.cause = cause, .verdict = verdict};
   inbound_wait_.reset();
+  const VendorError check = CountRefusal(cause, turn.refusals);
   if (receive_.is_taken()) {
-    receive_.Finish(verdict.receive_status, turn);
+    receive_.Finish(verdict.receive_status, turn, check);
   } else if (verdict.event) {
     turn.outbox.Raise({.type = *verdict.event, .qp = config_.local_qp});
   }

@@ -129,6 +129,7 @@ class Responder {
     wire::Msn msn;
     wire::Syndrome syndrome;
     bool is_for_pages = false;
+    VendorError check = 0;  // that has refused the peer's key
   };
 
   // responder.cc: the pipeline
@@ -142,6 +143,7 @@ class Responder {
   void HoldNak(bool ack_was_due, const Turn& turn);
   void ForgetRefusal();
   wire::Syndrome SyndromeOf(Cause cause, const Verdict& verdict, const Turn& turn) const;
+  static VendorError CheckToName(Cause cause);
   wire::RnrTimer PagesTimer(const Turn& turn) const;
   Duration HoldTime() const;
   bool has_due_nak() const { return nak_.has_value() && nak_held_until_ == Time::Never(); }

@@ -93,7 +93,7 @@ Responder::Outcome Responder::ExecuteSend(const wire::Packet& packet, Turn& turn
     if (const auto ieth = packet.Get<wire::Ieth>()) {
       const auto invalidated =
           turn.memory.Invalidate(memory::Key(ieth->r_key.value()), memory::Origin::kRemote, who_);
-      if (!invalidated) return Reason::kInvalidateDenied;
+      if (!invalidated) return Cause(invalidated.error(), DeniedKey::kInvalidated);
     }
     const auto byte_count = static_cast<uint32_t>(receive_.filled());
     if (const auto no = CompleteReceive(packet, byte_count, turn)) return no;

@@ -155,7 +155,8 @@ TEST_F(ResponderExecuteTest, AnInvalidateThatFailsEndsTheQueuePairWithoutAnAnswe
   ASSERT_EQ(completions.size(), 2u);
   EXPECT_EQ(completions[0].status, CompletionStatus::kSuccess);
   EXPECT_EQ(completions[1].status, CompletionStatus::kWindowBindError);
-  EXPECT_EQ(responder_->failure()->cause, Cause(Reason::kInvalidateDenied));
+  EXPECT_EQ(responder_->failure()->cause,
+            Cause(memory::Denial::kNotInvalidable, DeniedKey::kInvalidated));
   EXPECT_TRUE(events_.empty()) << "the completion tells it";
 }
 

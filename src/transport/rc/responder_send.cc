@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "transport/rc/fault_mark.h"
+#include "transport/rc/refusal_mark.h"
 #include "transport/rc/responder.h"
 #include "wire/roce/aeth.h"
 #include "wire/roce/atomic_ack_eth.h"
@@ -152,14 +153,17 @@ void Responder::RefuseReply(Reply& reply, Cause cause, Turn& turn) {
 // is in progress has no part in it, and is flushed with the others.
 void Responder::FailReply(const Reply& reply, Cause cause, Turn& turn) {
   const Verdict verdict = VerdictOf(cause);
-  nak_ = Acknowledgement{
-      .psn = reply.next_psn(), .msn = reply.msn - 1, .syndrome = SyndromeOf(cause, verdict, turn)};
+  nak_ = Acknowledgement{.psn = reply.next_psn(),
+                         .msn = reply.msn - 1,
+                         .syndrome = SyndromeOf(cause, verdict, turn),
+                         .check = CheckToName(cause)};
   nak_held_until_ = Time::Never();
   ack_is_due_ = false;
   replies_.DropPending();
   reply_wait_.reset();
   if (failure_) return;
   failure_ = Failure{.cause = cause, .verdict = verdict};
+  CountRefusal(cause, turn.refusals);
   inbound_wait_.reset();
   if (verdict.event) turn.outbox.Raise({.type = *verdict.event, .qp = config_.local_qp});
 }
@@ -201,6 +205,7 @@ void Responder::SendAcknowledgement(const Acknowledgement& answer, Turn& turn) {
   wire::PacketBuilder builder(packet.header, bth, 0);
   builder.Add(wire::Aeth{.syndrome = answer.syndrome, .msn = answer.msn});
   packet.header_size = builder.headers().size();
+  if (answer.check != 0) MarkRefusal(packet.header, answer.check);
 }
 
 void Responder::SendAtomicReply(const Reply& reply, Turn& turn) {

@@ -66,8 +66,6 @@ Verdict RowOf(Reason reason) {
     case Reason::kNoPersistence:
     case Reason::kPagesUnavailable:
       return kAccessError;
-    case Reason::kInvalidateDenied:
-      return kInvalidateError;
     case Reason::kReceiveBufferDenied:
       return kBadReceive;
     case Reason::kCompletionQueueError:
@@ -113,7 +111,16 @@ Verdict RowOf(Denial denial) {
 }  // namespace
 
 Verdict VerdictOf(Cause cause) {
-  return cause.Visit([](auto why) { return RowOf(why); });
+  if (!cause.is_denial()) return RowOf(cause.reason());
+  switch (cause.key()) {
+    case DeniedKey::kPeers:
+      return RowOf(cause.denial());
+    case DeniedKey::kOwn:
+      return kBadReceive;
+    case DeniedKey::kInvalidated:
+      return kInvalidateError;
+  }
+  UNREACHABLE();
 }
 
 const char* NameOf(Reason reason) {
@@ -144,8 +151,6 @@ const char* NameOf(Reason reason) {
       return "the region offers no persistence";
     case Reason::kPagesUnavailable:
       return "the pages cannot be had";
-    case Reason::kInvalidateDenied:
-      return "the key may not be invalidated by the peer";
     case Reason::kReceiveBufferDenied:
       return "the receive request's memory is denied";
     case Reason::kCompletionQueueError:
@@ -155,7 +160,7 @@ const char* NameOf(Reason reason) {
 }
 
 const char* NameOf(Cause cause) {
-  return cause.Visit([](auto why) { return NameOf(why); });
+  return cause.is_denial() ? NameOf(cause.denial()) : NameOf(cause.reason());
 }
 
 }  // namespace verbena::transport

@@ -29,7 +29,6 @@ enum class Reason : uint8_t {
   // The request is proper, and the peer may not.
   kNoPersistence,     // no region here can promise it
   kPagesUnavailable,  // the pages of a request cannot be had
-  kInvalidateDenied,  // the key that a send was to end is not the peer's to end, or not there
   // The fault is on this side.
   kReceiveBufferDenied,   // the list of the receive request names memory that is not to be had
   kCompletionQueueError,  // the completion had no room
@@ -38,26 +37,40 @@ inline constexpr size_t kReasonCount = static_cast<size_t>(Reason::kCompletionQu
 
 const char* NameOf(Reason reason);
 
-// A reason of the transport's, or a denial of the tables: of the message's remote key. One byte,
-// because every step of every packet may answer with one.
+// Whose key the tables refuse.
+enum class DeniedKey : uint8_t {
+  kPeers,        // of a request of the peer
+  kOwn,          // of a work request of this side
+  kInvalidated,  // that a send of the peer was to end: not the peer's to end, or not there
+};
+
+// A reason of the transport's, or a denial of the tables. One byte, because every step of every
+// packet may answer with one.
 class Cause {
  public:
   // NOLINTBEGIN(google-explicit-constructor): either is a cause as it is.
   constexpr Cause(Reason reason) : code_(static_cast<uint8_t>(reason)) {}
-  constexpr Cause(memory::Denial denial) : code_(kDenial | static_cast<uint8_t>(denial)) {}
+  constexpr Cause(memory::Denial denial, DeniedKey key = DeniedKey::kPeers)
+      : code_(static_cast<uint8_t>((static_cast<unsigned>(key) + 1) << kKeyShift |
+                                   static_cast<unsigned>(denial))) {}
   // NOLINTEND(google-explicit-constructor)
 
-  template <class Visitor>
-  constexpr auto Visit(Visitor visitor) const {
-    const auto value = static_cast<uint8_t>(code_ & ~kDenial);
-    return (code_ & kDenial) != 0 ? visitor(static_cast<memory::Denial>(value))
-                                  : visitor(static_cast<Reason>(value));
+  constexpr bool is_denial() const { return code_ >> kKeyShift != 0; }
+  // REQUIRES: it is one.
+  constexpr memory::Denial denial() const {
+    return static_cast<memory::Denial>(code_ & kValueMask);
   }
+  constexpr DeniedKey key() const { return static_cast<DeniedKey>((code_ >> kKeyShift) - 1); }
+  // REQUIRES: it is none.
+  constexpr Reason reason() const { return static_cast<Reason>(code_); }
 
   friend constexpr bool operator==(Cause, Cause) = default;
 
  private:
-  static constexpr uint8_t kDenial = 0x80;
+  static constexpr unsigned kKeyShift = 6;
+  static constexpr uint8_t kValueMask = (1U << kKeyShift) - 1;
+  static_assert(kReasonCount <= kValueMask);
+  static_assert(static_cast<unsigned>(memory::Denial::kWraps) <= kValueMask);
 
   uint8_t code_;
 };

@@ -51,7 +51,7 @@ TEST(VerdictTest, EveryDenialIsAnAccessErrorButMisalignment) {
 }
 
 TEST(VerdictTest, AnInvalidateThatFailsIsNotAnswered) {
-  EXPECT_EQ(VerdictOf(Reason::kInvalidateDenied),
+  EXPECT_EQ(VerdictOf(Cause(Denial::kNotInvalidable, DeniedKey::kInvalidated)),
             (Verdict{.nak = std::nullopt,
                      .is_silent = true,
                      .receive_status = CompletionStatus::kWindowBindError,
@@ -63,6 +63,8 @@ TEST(VerdictTest, TroubleOfOurOwnIsAnOperationalError) {
   EXPECT_EQ(VerdictOf(Reason::kReceiveBufferDenied).nak, NakCode::kRemoteOperationalError);
   EXPECT_EQ(VerdictOf(Reason::kReceiveBufferDenied).receive_status,
             CompletionStatus::kLocalProtectionError);
+  EXPECT_EQ(VerdictOf(Cause(Denial::kNoRight, DeniedKey::kOwn)),
+            VerdictOf(Reason::kReceiveBufferDenied));
   EXPECT_EQ(VerdictOf(Reason::kCompletionQueueError),
             (Verdict{.nak = NakCode::kRemoteOperationalError,
                      .receive_status = CompletionStatus::kLocalQpOperationError,
@@ -78,6 +80,22 @@ TEST(VerdictTest, AnErrorHasANakAStatusAndAnEvent) {
     EXPECT_EQ(verdict.receive_status != CompletionStatus::kSuccess, is_fatal);
     EXPECT_EQ(verdict.event.has_value(), is_fatal);
     EXPECT_TRUE(verdict.nak.has_value() || verdict.is_silent || !is_fatal);
+  }
+}
+
+TEST(VerdictTest, ACauseRemembersWhatItWasMadeOf) {
+  for (size_t i = 0; i < kReasonCount; ++i) {
+    const Cause cause(static_cast<Reason>(i));
+    EXPECT_FALSE(cause.is_denial());
+    EXPECT_EQ(cause.reason(), static_cast<Reason>(i));
+  }
+  for (size_t i = 0; i < kDenialCount; ++i) {
+    for (const DeniedKey key : {DeniedKey::kPeers, DeniedKey::kOwn, DeniedKey::kInvalidated}) {
+      const Cause cause(static_cast<Denial>(i), key);
+      EXPECT_TRUE(cause.is_denial());
+      EXPECT_EQ(cause.denial(), static_cast<Denial>(i));
+      EXPECT_EQ(cause.key(), key);
+    }
   }
 }
 

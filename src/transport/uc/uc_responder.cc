@@ -20,7 +20,8 @@ constexpr int kKeptAtOnce = 64;
 // 9.9.3, class D): it is dropped, and the request serves the next one.
 bool IsOurs(Cause cause) {
   return cause == Cause(Reason::kReceiveBufferDenied) ||
-         cause == Cause(Reason::kCompletionQueueError);
+         cause == Cause(Reason::kCompletionQueueError) ||
+         (cause.is_denial() && cause.key() == DeniedKey::kOwn);
 }
 
 // What becomes of a message whose pages cannot be had. Memory that the receive request names and
@@ -169,6 +170,7 @@ void UcResponder::Refuse(Cause cause, Turn& turn) {
     ++counters_.pages_absent;
   } else {
     ++counters_.refused;
+    CountRefusal(cause, turn.refusals);
   }
   Drop();
 }
@@ -184,8 +186,9 @@ void UcResponder::Fail(Cause cause, Turn& turn) {
   message_ = {};
   Forget();
   const Verdict verdict = VerdictOf(cause);
+  const VendorError check = CountRefusal(cause, turn.refusals);
   if (receive_.is_taken()) {
-    receive_.Finish(verdict.receive_status, turn);
+    receive_.Finish(verdict.receive_status, turn, check);
   } else if (verdict.event) {
     turn.outbox.Raise({*verdict.event, config_.local_qp});
   }

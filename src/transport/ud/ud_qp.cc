@@ -72,7 +72,7 @@ void UdQp::Receive(const wire::Packet& packet, const PacketOrigin& origin, Turn&
     return DropForPages(*fault, turn);
   }
   if (const Cause* const cause = std::get_if<Cause>(&placed)) {
-    return FailReceive(VerdictOf(*cause).receive_status, turn);
+    return FailReceive(VerdictOf(*cause).receive_status, turn, CountRefusal(*cause, turn.refusals));
   }
   queue::Completion completion = ReceiveCompletionOf(packet, static_cast<uint32_t>(size));
   completion.source_qp = queue::QpNumber(packet.Get<wire::Deth>()->source_qp.value());
@@ -105,9 +105,9 @@ void UdQp::DropForPages(const memory::Fault& fault, Turn& turn) {
   turn.outbox.RequestPages({config_.local_qp, *page_wait_, fault});
 }
 
-void UdQp::FailReceive(CompletionStatus status, Turn& turn) {
+void UdQp::FailReceive(CompletionStatus status, Turn& turn, VendorError vendor_error) {
   page_wait_.reset();
-  receive_.Finish(status, turn);
+  receive_.Finish(status, turn, vendor_error);
   BecomeFailed();
 }
 

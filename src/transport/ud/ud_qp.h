@@ -81,7 +81,7 @@ class UdQp {
   void Receive(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn);
   Placement Place(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn);
   void DropForPages(const memory::Fault& fault, Turn& turn);
-  void FailReceive(queue::CompletionStatus status, Turn& turn);
+  void FailReceive(queue::CompletionStatus status, Turn& turn, VendorError vendor_error = 0);
 
   UdConfig config_;
   UnreliableSends sends_;

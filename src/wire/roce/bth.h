@@ -30,6 +30,9 @@ struct Bth {
   static constexpr std::size_t kSize = 12;
   // The byte of FECN, BECN and reserved bits, which switches may change: the ICRC skips it.
   static constexpr std::size_t kVariantByte = 4;
+  // The byte of AckReq and seven reserved bits, which the ICRC covers. A Bth does not have them.
+  static constexpr std::size_t kReservedByte = 8;
+  static constexpr std::byte kReservedMask{0x7F};
 
   Opcode opcode{};
   bool solicited_event = false;
