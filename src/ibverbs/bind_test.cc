@@ -1,6 +1,7 @@
 #include "ibverbs/bind.h"
 
 #include <cerrno>
+#include <cstdlib>
 
 #include <gtest/gtest.h>
 
@@ -266,6 +267,33 @@ TEST_F(BindTest, ARegionCannotEndWhileAWindowIsBoundToIt) {
   ASSERT_EQ(b.Post(qb, bind), 0);
   ASSERT_EQ(b.WaitStatus(), IBV_WC_SUCCESS);
   EXPECT_EQ(ibv_dereg_mr(b.mr), EBUSY);
+  EXPECT_EQ(ibv_dealloc_mw(window), 0);
+}
+
+// Before the ends open their devices.
+struct WindowsOnlySetting {
+  WindowsOnlySetting() { setenv("VERBENA_WINDOWS_ONLY", "1", 1); }
+  ~WindowsOnlySetting() { unsetenv("VERBENA_WINDOWS_ONLY"); }
+};
+class WindowsOnlyTest : private WindowsOnlySetting, public BindTest {};
+
+TEST_F(WindowsOnlyTest, APeerReachesMemoryThroughAWindowAndNotThroughItsRegion) {
+  ibv_mw* const window = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
+  ASSERT_NE(window, nullptr);
+  const uint32_t key = ibv_inc_rkey(window->rkey);
+  ibv_send_wr bind = BindOf(window, key, Info(512, 8));
+  ASSERT_EQ(b.Post(qb, bind), 0);
+  ASSERT_EQ(b.WaitStatus(), IBV_WC_SUCCESS);
+  EXPECT_EQ(Read(512, key), IBV_WC_SUCCESS);
+  ibv_sge sge = a.Sge(1'000, 8);
+  ibv_send_wr read = Request(IBV_WR_RDMA_READ, &sge);
+  read.wr.rdma = {.remote_addr = reinterpret_cast<uint64_t>(b.bytes.data()) + 512,
+                  .rkey = b.mr->rkey};
+  ASSERT_EQ(a.Post(qa, read), 0);
+  const auto refused = a.Wait();
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->status, IBV_WC_REM_ACCESS_ERR);
+  EXPECT_EQ(refused->vendor_err, 'b') << "the check that refused";
   EXPECT_EQ(ibv_dealloc_mw(window), 0);
 }
 

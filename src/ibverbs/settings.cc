@@ -68,6 +68,7 @@ Settings Settings::FromEnvironment() {
           .strict = IsOn("VERBENA_STRICT"),
           .pin = PinUnless(budget),
           .page_events = IsOn("VERBENA_PAGE_EVENTS"),
+          .windows_only = IsOn("VERBENA_WINDOWS_ONLY"),
           .memory_budget = budget,
           .swap = std::string(Variable("VERBENA_SWAP"))};
 }
@@ -77,6 +78,7 @@ Options Settings::ToOptions() const {
   options.strict = strict;
   options.pin = pin;
   options.page_events = page_events;
+  options.remote_through_regions = !windows_only;
   options.memory_budget = memory_budget;
   if (!swap.empty()) options.swap = swap;
   options.trace = trace;

@@ -15,7 +15,7 @@ class SettingsTest : public ::testing::Test {
   void TearDown() override {
     for (const char* name :
          {"VERBENA_DEVICE_LOOK", "VERBENA_TRACE", "VERBENA_STATS", "VERBENA_STRICT", "VERBENA_PIN",
-          "VERBENA_PAGE_EVENTS", "VERBENA_MEMORY_BUDGET", "VERBENA_SWAP"}) {
+          "VERBENA_PAGE_EVENTS", "VERBENA_WINDOWS_ONLY", "VERBENA_MEMORY_BUDGET", "VERBENA_SWAP"}) {
       unsetenv(name);
     }
   }
@@ -29,6 +29,7 @@ TEST_F(SettingsTest, WithoutAnyVariableAreTheDefaults) {
   EXPECT_FALSE(settings.strict);
   EXPECT_FALSE(settings.ToOptions().strict);
   EXPECT_FALSE(settings.ToOptions().pin);
+  EXPECT_TRUE(settings.ToOptions().remote_through_regions);
   EXPECT_EQ(settings.ToOptions().memory_budget, 0U);
   EXPECT_EQ(settings.ToOptions().swap, Options().swap);
 }
@@ -40,6 +41,7 @@ TEST_F(SettingsTest, AreTakenFromTheEnvironment) {
   setenv("VERBENA_STRICT", "1", 1);
   setenv("VERBENA_PIN", "1", 1);
   setenv("VERBENA_PAGE_EVENTS", "1", 1);
+  setenv("VERBENA_WINDOWS_ONLY", "1", 1);
   const Settings settings = Settings::FromEnvironment();
   EXPECT_EQ(settings.look, Look::kInfiniband);
   EXPECT_EQ(settings.trace, "/tmp/x.pcapng");
@@ -47,6 +49,7 @@ TEST_F(SettingsTest, AreTakenFromTheEnvironment) {
   EXPECT_TRUE(settings.ToOptions().strict);
   EXPECT_TRUE(settings.ToOptions().pin);
   EXPECT_TRUE(settings.ToOptions().page_events);
+  EXPECT_FALSE(settings.ToOptions().remote_through_regions);
   EXPECT_EQ(settings.ToOptions().trace, "/tmp/x.pcapng");
 }
 

@@ -35,6 +35,7 @@ struct Choices {
   bool strict = false;
   bool pin = false;
   bool page_events = false;
+  bool windows_only = false;
   std::string memory_budget = {};
   std::string swap = {};
   std::string device_files = {};
@@ -61,6 +62,7 @@ void SetUp(const Choices& choices) {
   if (choices.strict) Set("VERBENA_STRICT", "1");
   if (choices.pin) Set("VERBENA_PIN", "1");
   if (choices.page_events) Set("VERBENA_PAGE_EVENTS", "1");
+  if (choices.windows_only) Set("VERBENA_WINDOWS_ONLY", "1");
   if (!choices.memory_budget.empty()) Set("VERBENA_MEMORY_BUDGET", choices.memory_budget);
   if (!choices.swap.empty()) Set("VERBENA_SWAP", fs::absolute(choices.swap));
 }
@@ -106,6 +108,7 @@ constexpr const char* kExamples =
     "Each option is handed on as a variable of the environment, which may be set instead:\n"
     "  VERBENA_DEVICE_LOOK=roce|ib  VERBENA_TRACE=FILE  VERBENA_LOG=error|warning|info|debug\n"
     "  VERBENA_STATS=1  VERBENA_STRICT=1  VERBENA_PIN=1  VERBENA_PAGE_EVENTS=1\n"
+    "  VERBENA_WINDOWS_ONLY=1\n"
     "  VERBENA_MEMORY_BUDGET=SIZE  VERBENA_SWAP=DIRECTORY|FILE  VERBENA_DEVICE_FILES=on|off\n\n"
     "Examples:\n"
     "  verbena run -- ibv_devinfo\n"
@@ -189,6 +192,9 @@ void AddRunCommand(Command root, const std::filesystem::path& program, Outcome& 
   command.AddFlag("--page-events", state->choices.page_events,
                   "have the system tell when the program gives up pages; it slows the program's "
                   "munmap and madvise");
+  command.AddFlag("--windows-only", state->choices.windows_only,
+                  "let peers reach memory through memory windows only, and not by the keys of "
+                  "regions");
   AddBudgetOptions(command, state->choices, pin);
   command
       .AddOption("--device-files", state->choices.device_files,

@@ -55,6 +55,7 @@ TEST_F(RunCommandTest, HandsItsOptionsOnInTheEnvironment) {
   environment("--strict", "VERBENA_STRICT=1");
   environment("--pin", "VERBENA_PIN=1");
   environment("--page-events", "VERBENA_PAGE_EVENTS=1");
+  environment("--windows-only", "VERBENA_WINDOWS_ONLY=1");
   environment("--memory-budget 64M --swap .", "VERBENA_MEMORY_BUDGET=64M");
   environment("--memory-budget 64M --swap x", "VERBENA_SWAP=/.*/x");
   environment("", "LD_LIBRARY_PATH=.*/lib");
