@@ -83,6 +83,11 @@ void Engine::ModifyQp(QueuePair& qp, const transport::QpAttributes& attributes,
     qp.Empty(turn);
     SettleOutbox();
   }
+  // What was posted before the program resumes a send queue that flushes is flushed.
+  if (mask.Has(transport::QpAttribute::kState) && attributes.state == transport::QpState::kRts &&
+      MakeRoom(qp)) {
+    RunOne(qp);
+  }
   qp.Modify(attributes, mask);
   // Work may have been posted before the state allowed it.
   run_queue_.Push(qp);

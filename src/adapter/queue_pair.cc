@@ -143,7 +143,8 @@ transport::UcConfig QueuePair::MakeUcConfig() const {
           .path = attributes_.path,
           .path_mtu = BytesOf(attributes_.path_mtu),
           .who = who(),
-          .remote_rights = attributes_.access};
+          .remote_rights = attributes_.access,
+          .registration = spec_.registration};
 }
 
 transport::UdConfig QueuePair::MakeUdConfig() const {
@@ -151,7 +152,8 @@ transport::UdConfig QueuePair::MakeUdConfig() const {
           .q_key = attributes_.q_key,
           .path_mtu = surroundings_.port_mtu,
           .who = who(),
-          .handles = surroundings_.handles};
+          .handles = surroundings_.handles,
+          .registration = spec_.registration};
 }
 
 void QueuePair::MakeReliable() {

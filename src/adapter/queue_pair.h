@@ -39,7 +39,7 @@ struct QpSpec {
   EventQueue* events = nullptr;     // where its asynchronous events go; nullptr: nowhere
   queue::WorkQueueLimits send = {};
   queue::WorkQueueLimits receive = {};
-  transport::RegistrationMode registration = transport::RegistrationMode::kDisabled;  // RC
+  transport::RegistrationMode registration = transport::RegistrationMode::kDisabled;
 };
 
 // What all queue pairs of an adapter have in common.

@@ -129,5 +129,32 @@ TEST_F(RareOperationsTest, WhatWasPostedLastStillLeaves) {
   EXPECT_TRUE(b_.Holds(0, 3'000, 4));
 }
 
+// A post that the engine has not seen yet when the program resumes the send queue came before.
+TEST_F(RareOperationsTest, WhatIsPostedBeforeAResumeIsFlushed) {
+  for (const QpType type : {QpType::kRc, QpType::kUc}) {
+    QpSpec spec = a_.Spec(type);
+    spec.registration = transport::RegistrationMode::kReactive;
+    QueuePair& from = **a_.adapter().CreateQp(spec);
+    QueuePair& to = b_.MakeQp(type);
+    Connect(a_, from, b_, to);
+    const queue::SendWqe wqe =
+        MakeSend(SendOpcode::kRegister, 1,
+                 queue::Registration{.key = queue::KeyValue(0x100), .page_shift = 12});
+    ASSERT_TRUE(a_.adapter().PostSend(from, {.wqe = wqe, .sges = {}, .pages = {}}).has_value());
+    ExpectDone(a_, CompletionOpcode::kRegister, CompletionStatus::kLocalQpOperationError);
+    EXPECT_EQ(a_.adapter().Query(from)->state, transport::QpState::kSqd);
+    const queue::Sge bytes = a_.Bytes(0, 100);
+    const queue::SendWqe write = MakeSend(SendOpcode::kWrite, 2, b_.Remote(0));
+    ASSERT_TRUE(from.send_queue().Post({.wqe = write, .sges = {&bytes, 1}}).has_value());
+    QpChange change;
+    change.attributes.state = transport::QpState::kRts;
+    change.mask = transport::QpAttribute::kState;
+    Succeed(a_.adapter().Modify(from, change));
+    ExpectDone(a_, CompletionOpcode::kWrite, CompletionStatus::kFlushed);
+    Post(a_, from, write, bytes);
+    ExpectDone(a_, CompletionOpcode::kWrite);
+  }
+}
+
 }  // namespace
 }  // namespace verbena::adapter

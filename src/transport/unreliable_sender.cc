@@ -78,6 +78,7 @@ bool UnreliableSender::Advance(Turn& turn) {
     const LocalOutcome begun = Begin(wqe, turn);
     if (begun.status != Status::kSuccess) {
       failure_ = begun;
+      failed_to_register_ = queue::PropertiesOf(wqe.opcode).registers;
       return false;
     }
     begun_ = Next(position_.wqe);
@@ -109,6 +110,9 @@ LocalOutcome UnreliableSender::Begin(const queue::SendWqe& wqe, Turn& turn) {
     delayed_until_ = turn.now + wqe.As<queue::Delay>().duration;
   }
   if (!properties.is_local && !properties.registers) return {};
+  if (properties.registers && config_.registration == RegistrationMode::kDisabled) {
+    return {Status::kLocalQpOperationError};
+  }
   page_list_.clear();
   for (const uint64_t page : queue_.PagesAt(position_.wqe)) page_list_.emplace_back(page);
   return ExecuteLocally(wqe, page_list_, config_.who, turn);
@@ -253,6 +257,7 @@ void UnreliableSender::GoBack(wire::Psn psn) {
   next_psn_ = psn;
   stall_.reset();
   failure_.reset();
+  failed_to_register_ = false;
 }
 
 // The element at position_ has lost a page once more. Not for ever.

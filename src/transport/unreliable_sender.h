@@ -12,6 +12,7 @@
 #include "queue/work_queue.h"
 #include "transport/outbox.h"
 #include "transport/rc/local_work.h"
+#include "transport/registration_mode.h"
 #include "transport/turn.h"
 #include "transport/ud/address_handles.h"
 #include "wire/roce/deth.h"
@@ -37,6 +38,7 @@ struct SenderConfig {
   wire::PKey p_key = wire::kDefaultPKey;
   uint32_t path_mtu = 1024;
   memory::Accessor who = {};
+  RegistrationMode registration = RegistrationMode::kDisabled;
   std::variant<ConnectedPeer, DatagramPeers> peers = {};
 };
 
@@ -91,7 +93,10 @@ class UnreliableSender {
 
   // An element has ended in error: nothing is sent until Resume.
   [[nodiscard]] bool has_failed() const { return has_failed_; }
-  void Resume() { has_failed_ = false; }
+  // It was to register memory, and did not get as far as the wire.
+  [[nodiscard]] bool failed_to_register() const { return has_failed_ && failed_to_register_; }
+  [[nodiscard]] RegistrationMode registration() const { return config_.registration; }
+  void Resume() { has_failed_ = failed_to_register_ = false; }
 
   [[nodiscard]] bool IsConsistent() const;
 
@@ -143,6 +148,7 @@ class UnreliableSender {
   queue::WqeNumber begun_;  // elements before it were begun, also those that were taken back
   Losses losses_;           // of the element that had some last
   bool has_failed_ = false;
+  bool failed_to_register_ = false;  // the element that failed, or is about to
 };
 
 }  // namespace verbena::transport

@@ -54,6 +54,7 @@ class UnreliableSenderTest : public UnreliableFixture {
   UnreliableSender sender_{{.local_qp = wire::QpNumber(1),
                             .path_mtu = kMtu,
                             .who = me_,
+                            .registration = RegistrationMode::kAnticipatory,
                             .peers = ConnectedPeer{wire::QpNumber(2), PathId(9)}},
                            send_queue_,
                            send_cq_};

@@ -42,7 +42,8 @@ class UnreliableSends {
   }
   void Resume() {
     CHECK(state_ == QpState::kSqe || state_ == QpState::kSqd);
-    if (state_ == QpState::kSqe) sender_.Resume();
+    if (state_ == QpState::kSqe || is_flushing_) sender_.Resume();
+    is_flushing_ = false;
     state_ = QpState::kRts;
   }
   void Fail() { state_ = QpState::kErr; }
@@ -58,15 +59,28 @@ class UnreliableSends {
   // empty.
   bool Run(Turn& turn) {
     if (FinishesSends(state_)) sender_.Pump(turn, StartsSends(state_));
-    if (FinishesSends(state_) && sender_.has_failed()) state_ = QpState::kSqe;
+    if (FinishesSends(state_) && sender_.has_failed() && !is_flushing_) OnFailure();
+    if (FlushesSends(state_) || is_flushing_) sender_.Flush(turn);
     if (state_ == QpState::kSqd) TellWhenDrained(turn);
-    if (FlushesSends(state_)) sender_.Flush(turn);
     return FinishesSends(state_) && sender_.wants_turn(StartsSends(state_));
   }
 
   bool IsConsistent() const { return sender_.IsConsistent(); }
 
  private:
+  void OnFailure() {
+    const bool keeps_mode = sender_.failed_to_register();
+    if (keeps_mode && sender_.registration() == RegistrationMode::kAnticipatory) {
+      state_ = QpState::kErr;
+    } else if (keeps_mode && sender_.registration() == RegistrationMode::kReactive) {
+      state_ = QpState::kSqd;
+      is_flushing_ = true;
+      drain_is_told_ = false;
+    } else {
+      state_ = QpState::kSqe;
+    }
+  }
+
   // IBA 10.3.1.5: once for each drain.
   void TellWhenDrained(Turn& turn) {
     if (drain_is_told_ || !sender_.is_drained()) return;
@@ -77,6 +91,7 @@ class UnreliableSends {
   const wire::QpNumber qp_;
   QpState state_ = QpState::kInit;
   bool drain_is_told_ = false;  // since it last drained
+  bool is_flushing_ = false;    // SQD after a registration that failed in reactive mode
   UnreliableSender sender_;
 };
 

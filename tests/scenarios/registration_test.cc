@@ -99,6 +99,35 @@ TEST_F(RegistrationTest, InAnticipatoryModeAFailureEndsTheConnection) {
   EXPECT_EQ(a().qp->state(), QpState::kErr);
 }
 
+// RoCE has no Terminate; but what the peer has under way is answered.
+TEST_F(RegistrationTest, InAnticipatoryModeThePeerIsToldByWhatItHasUnderWay) {
+  // Of a message of three packets A gets the first.
+  uint32_t requests = 0;
+  net_.SetLink([&](const Passing& passing) {
+    const bool is_held = &passing.from == &b() && passing.is_request() && ++requests > 1;
+    return is_held ? Fate::Drop() : Fate::Pass();
+  });
+  net_.Post(b(), WriteOf(1, node_a_.Remote(0)), {node_b_.Local(0, 3'000)});
+  net_.RunFor(Milliseconds(1));
+  PostRegistration(1, NextOf(key_), queue::SendOpcode::kRegister);
+  net_.RunFor(Milliseconds(1));
+  EXPECT_EQ(a().qp->state(), QpState::kErr);
+  EXPECT_EQ(StatusesOf(b().Sent()), std::vector{CompletionStatus::kRemoteOperationError});
+  EXPECT_EQ(net_.timeouts(), 0u);
+  EXPECT_TRUE(net_.EventsOf(a()).empty()) << "the completion of the registration tells";
+}
+
+TEST_F(RegistrationTest, InAnticipatoryModeAReadOfThePeerIsAnsweredByAnError) {
+  node_a_.Evict(0);
+  net_.SetPager(
+      [](const RcEnd&, const transport::PageRequest&) { return PageFate{.after = Seconds(1)}; });
+  net_.Post(b(), ReadOf(1, node_a_.Remote(0)), {node_b_.Local(0, 100)});
+  net_.RunFor(Milliseconds(1));
+  PostRegistration(1, NextOf(key_), queue::SendOpcode::kRegister);
+  net_.RunFor(Milliseconds(1));
+  EXPECT_EQ(StatusesOf(b().Sent()), std::vector{CompletionStatus::kRemoteOperationError});
+}
+
 TEST_F(RegistrationTest, InReactiveModeAFailureCostsTheWorkBehindIt) {
   RcSpec spec;
   spec.config.registration = transport::RegistrationMode::kReactive;
@@ -110,6 +139,14 @@ TEST_F(RegistrationTest, InReactiveModeAFailureCostsTheWorkBehindIt) {
             (std::vector{CompletionStatus::kLocalQpOperationError, CompletionStatus::kFlushed}));
   EXPECT_EQ(a().qp->state(), QpState::kSqd);
   EXPECT_EQ(net_.EventsOf(a()), std::vector{AsyncEventType::kSendQueueDrained});
+
+  // Whoever posts before the program has seen the failure counts on the registration.
+  for (const uint64_t id : {uint64_t{8}, uint64_t{9}}) {
+    net_.Post(a(), WriteOf(id, node_b_.Remote(0)), {node_a_.Local(0, 10)});
+    ASSERT_TRUE(net_.RunToRest());
+    EXPECT_EQ(StatusesOf(a().Sent()), std::vector{CompletionStatus::kFlushed});
+  }
+  EXPECT_EQ(net_.EventsOf(a()).size(), 1u) << "the drain is told once";
 
   // The receive side goes on, and so does the send side when it is told to.
   net_.Post(b(), WriteOf(1, node_a_.Remote(0)), {node_b_.Local(0, 10)});

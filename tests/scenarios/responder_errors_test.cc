@@ -523,6 +523,7 @@ struct Exempt {
   const char* why;
 };
 const Exempt kExempt[] = {
+    {Reason::kOwnWorkFailed, "not for what the peer does; see registration_test.cc"},
     {Reason::kNoSuchReceiver, "only an extended connection names its receiver in a packet"},
     {Denial::kNotBindable, "only a bind asks; see key_work_errors_test.cc"},
     {Denial::kNotInvalidable, "only an invalidate; see InvalidatesOrdinaryRegion"},

@@ -18,13 +18,15 @@ class UcFixture : public UnreliableFixture {
 
   UcFixture() { Begin(memory::Rights::kRemote); }
 
-  void Begin(memory::Rights remote_rights) {
+  void Begin(memory::Rights remote_rights,
+             RegistrationMode registration = RegistrationMode::kDisabled) {
     const UcConfig config{.local_qp = wire::QpNumber(1),
                           .remote_qp = wire::QpNumber(0x123456),
                           .path = PathId(9),
                           .path_mtu = kMtu,
                           .who = me_,
-                          .remote_rights = remote_rights};
+                          .remote_rights = remote_rights,
+                          .registration = registration};
     qp_.emplace(config, send_queue_, ReceiveSource(receive_queue_), send_cq_, receive_cq_);
     qp_->BecomeReadyToReceive(wire::Psn(kStart));
     qp_->BecomeReadyToSend(wire::Psn(kStart));

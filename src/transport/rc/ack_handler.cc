@@ -325,7 +325,9 @@ void Requester::FailAt(wire::Psn psn, CompletionStatus status, Turn& turn,
 }
 
 [[gnu::noinline]] void Requester::CompleteFailed(WqeNumber n, const Flight& flight, Turn& turn) {
-  const bool may_be_setback = IsSetback(n, flight);
+  failed_to_register_ = IsFailedRegistration(n, flight);
+  const bool may_be_setback =
+      failed_to_register_ && config_.registration == RegistrationMode::kReactive;
   Complete(n, flight.status, flight.byte_count, turn, flight.vendor_error);
   if (may_be_setback && !has_failed_) {
     FlushQueue(turn);
@@ -337,11 +339,10 @@ void Requester::FailAt(wire::Psn psn, CompletionStatus status, Turn& turn,
   }
 }
 
-// Row B3, reactive: a registration that fails costs the work behind it, and not the connection. All
-// before it has ended, and nothing of it is on the wire.
-bool Requester::IsSetback(WqeNumber n, const Flight& flight) const {
-  return config_.registration == RegistrationMode::kReactive && flight.psn_count == 0 &&
-         queue::PropertiesOf(queue_.At(n).opcode).registers;
+// Row B3: in reactive mode it costs the work behind it, and not the connection. All before it has
+// ended, and nothing of it is on the wire.
+bool Requester::IsFailedRegistration(WqeNumber n, const Flight& flight) const {
+  return flight.psn_count == 0 && queue::PropertiesOf(queue_.At(n).opcode).registers;
 }
 
 void Requester::FlushQueue(Turn& turn) {

@@ -6,18 +6,12 @@
 #include "memory/access.h"
 #include "transport/outbox.h"
 #include "transport/qp_state.h"
+#include "transport/registration_mode.h"
 #include "wire/roce/opcode.h"
 #include "wire/roce/rnr_timer.h"
 #include "wire/roce/types.h"
 
 namespace verbena::transport {
-
-// What becomes of a queue pair when a work request that registers memory fails (row B3).
-enum class RegistrationMode : uint8_t {
-  kDisabled,      // such work requests are refused, as any other that fails
-  kAnticipatory,  // the queue pair is in error
-  kReactive,      // the send queue is drained: later work is flushed, the receive side goes on
-};
 
 // What the two halves of a reliable connection need to know of it. Part of it is known when the
 // queue pair is made, more when it can receive, and all when it can send.

@@ -32,6 +32,7 @@ void RcQp::Drain(bool tells) {
 void RcQp::ResumeSends() {
   CHECK(state_ == QpState::kSqd);
   state_ = QpState::kRts;
+  is_flushing_ = false;
   requester_.Resume();
 }
 
@@ -94,14 +95,28 @@ bool RcQp::Pump(Turn& turn) {
   return wants_room;
 }
 
+// Row B3, anticipatory: RoCE has no Terminate, and a queue pair in error answers nothing. What the
+// peer has under way can still be answered, with an operational error (IBA 9.9.3). False when there
+// was no room for it.
+bool RcQp::TellPeer(Turn& turn) {
+  if (config().registration != RegistrationMode::kAnticipatory) return true;
+  if (!peer_is_told_) responder_.Abandon(turn);
+  peer_is_told_ = true;
+  responder_.Pump(turn);
+  return !responder_.wants_turn();
+}
+
 bool RcQp::Run(Turn& turn) {
-  if (rendezvous_ && state_ != QpState::kErr) rendezvous_->Post();
+  if (rendezvous_ && state_ != QpState::kErr && !is_flushing_) rendezvous_->Post();
   const bool wants_room = Pump(turn);
   if (requester_.TakeSetback()) {
     state_ = QpState::kSqd;
+    is_flushing_ = true;
     drain_is_told_ = false;
   }
+  if (is_flushing_ && state_ == QpState::kSqd) requester_.FlushPosted(turn);
   if (state_ == QpState::kSqd) TellWhenDrained(turn);
+  if (requester_.failed_to_register() && state_ != QpState::kErr && !TellPeer(turn)) return true;
   if (requester_.has_failed() || (responder_.failure().has_value() && !responder_.owes_answers())) {
     state_ = QpState::kErr;
   }

@@ -102,10 +102,13 @@ class RcQp {
   }
   bool Pump(Turn& turn);
   void TellWhenDrained(Turn& turn);
+  bool TellPeer(Turn& turn);
 
   QpState state_ = QpState::kInit;
   bool has_heard_ = false;                // from the peer
   bool drain_is_told_ = false;            // since it last drained
+  bool is_flushing_ = false;              // SQD after a registration that failed in reactive mode
+  bool peer_is_told_ = false;             // that a registration has ended the connection
   std::optional<Rendezvous> rendezvous_;  // what the two halves have to do with each other
   Requester requester_;
   Responder responder_;

@@ -97,7 +97,7 @@ void Requester::Start(wire::Psn first) {
   probe_ = {};
   recovering_.reset();
   reads_under_way_ = 0;
-  is_blocked_ = has_failed_ = had_setback_ = false;
+  is_blocked_ = has_failed_ = had_setback_ = failed_to_register_ = false;
 }
 
 void Requester::Resume() {
@@ -362,6 +362,11 @@ void Requester::OnTime(Turn& turn) {
     probe_.OnTimeout(unacked_, sent_end_);
     LostFrom(unacked_, turn);
   }
+}
+
+void Requester::FlushPosted(Turn& turn) {
+  CHECK(is_drained());
+  FlushQueue(turn);
 }
 
 void Requester::Flush(Turn& turn) {

@@ -74,9 +74,13 @@ class Requester {
 
   // An element has ended in error: the queue pair must go to the error state.
   bool has_failed() const { return has_failed_; }
+  // It was to register memory, and did not get as far as the wire.
+  bool failed_to_register() const { return has_failed_ && failed_to_register_; }
   // A registration has failed in reactive mode, and all behind it is flushed: the send queue must
   // go to the drained state. True once for each.
   bool TakeSetback() { return std::exchange(had_setback_, false); }
+  // All that was posted since ends as flushed. REQUIRES: is_drained().
+  void FlushPosted(Turn& turn);
   // Elements from here on are not sent yet, or not to their end.
   queue::WqeNumber first_unsent() const { return position_.wqe; }
   // Nothing is under way.
@@ -141,7 +145,7 @@ class Requester {
               VendorError vendor_error = 0);
   void CompleteDone(Turn& turn);
   void CompleteFailed(queue::WqeNumber n, const Flight& flight, Turn& turn);
-  bool IsSetback(queue::WqeNumber n, const Flight& flight) const;
+  bool IsFailedRegistration(queue::WqeNumber n, const Flight& flight) const;
   void FlushQueue(Turn& turn);
   void CompleteInternal(queue::WqeNumber n, queue::CompletionStatus status, uint32_t byte_count,
                         Turn& turn);
@@ -173,6 +177,7 @@ class Requester {
   bool is_blocked_ = false;  // an element failed; nothing behind it is started
   bool has_failed_ = false;
   bool had_setback_ = false;
+  bool failed_to_register_ = false;
   Counters counters_;
 };
 

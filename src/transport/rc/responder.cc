@@ -320,6 +320,15 @@ void Responder::Flush(Turn& turn) {
   receive_.Flush(turn);
 }
 
+void Responder::Abandon(Turn& turn) {
+  if (failure_) return;
+  if (const Reply* const reply = replies_.FirstPending()) {
+    FailReply(*reply, Reason::kOwnWorkFailed, turn);
+  } else if (message_.is_open || inbound_wait_) {
+    Refuse(Reason::kOwnWorkFailed, expected_, msn_, turn);
+  }
+}
+
 void Responder::ForgetReceiver(const queue::SharedReceiveQueue& queue, Turn& turn) {
   const bool is_busy = receive_.is_taken() && receive_.source().Is(queue);
   receive_.Forget(queue);

@@ -90,6 +90,10 @@ class Responder {
   // were posted since.
   void Flush(Turn& turn);
 
+  // The queue pair is about to be in error because its own work has failed: what the peer has under
+  // way is refused.
+  void Abandon(Turn& turn);
+
   // The receiver is to leave its domain. A message for it that is under way fails.
   void ForgetReceiver(const queue::SharedReceiveQueue& queue, Turn& turn);
 

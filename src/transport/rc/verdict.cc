@@ -45,6 +45,13 @@ constexpr Verdict kLocalTrouble =
     Fatal(NakCode::kRemoteOperationalError, CompletionStatus::kLocalQpOperationError,
           AsyncEventType::kQpFatal);
 
+// The completion of the work request tells this side, and its receive requests are flushed.
+constexpr Verdict kOwnFailure = {.nak = NakCode::kRemoteOperationalError,
+                                 .is_silent = false,
+                                 .receive_status = CompletionStatus::kFlushed,
+                                 .effect = QpEffect::kError,
+                                 .event = std::nullopt};
+
 // The table, first part.
 Verdict RowOf(Reason reason) {
   switch (reason) {
@@ -70,6 +77,8 @@ Verdict RowOf(Reason reason) {
       return kBadReceive;
     case Reason::kCompletionQueueError:
       return kLocalTrouble;
+    case Reason::kOwnWorkFailed:
+      return kOwnFailure;
   }
   UNREACHABLE();
 }
@@ -155,6 +164,8 @@ const char* NameOf(Reason reason) {
       return "the receive request's memory is denied";
     case Reason::kCompletionQueueError:
       return "the completion queue is full";
+    case Reason::kOwnWorkFailed:
+      return "a registration of the responder's own has failed";
   }
   UNREACHABLE();
 }

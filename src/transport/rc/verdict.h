@@ -32,8 +32,9 @@ enum class Reason : uint8_t {
   // The fault is on this side.
   kReceiveBufferDenied,   // the list of the receive request names memory that is not to be had
   kCompletionQueueError,  // the completion had no room
+  kOwnWorkFailed,         // a registration of this side has ended the connection
 };
-inline constexpr size_t kReasonCount = static_cast<size_t>(Reason::kCompletionQueueError) + 1;
+inline constexpr size_t kReasonCount = static_cast<size_t>(Reason::kOwnWorkFailed) + 1;
 
 const char* NameOf(Reason reason);
 

@@ -4,6 +4,7 @@
 
 #include "memory/access.h"
 #include "transport/outbox.h"
+#include "transport/registration_mode.h"
 #include "wire/roce/types.h"
 
 namespace verbena::transport {
@@ -17,6 +18,7 @@ struct UcConfig {
   uint32_t path_mtu = 1024;           // 256, 512, 1024, 2048 or 4096
   memory::Accessor who = {};          // protection domain and QP, for the tables
   memory::Rights remote_rights = {};  // of RDMA through this QP at all
+  RegistrationMode registration = RegistrationMode::kDisabled;
 };
 
 }  // namespace verbena::transport

@@ -8,6 +8,7 @@ SenderConfig SenderConfigOf(const UcConfig& config) {
           .p_key = config.p_key,
           .path_mtu = config.path_mtu,
           .who = config.who,
+          .registration = config.registration,
           .peers = ConnectedPeer{.qp = config.remote_qp, .path = config.path}};
 }
 

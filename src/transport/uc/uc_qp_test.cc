@@ -233,5 +233,57 @@ TEST_F(UcQpTest, HearingThePeerBeforeReadyToSendIsToldOnce) {
   EXPECT_EQ(events_, (std::vector{AsyncEventType::kCommunicationEstablished}));
 }
 
+// A work request that is to register memory under a key that is not there.
+class UcRegistrationTest : public UcFixture {
+ protected:
+  void FailToRegister(RegistrationMode mode) {
+    Begin(memory::Rights::kRemote, mode);
+    queue::SendWqe wqe{.id = queue::WrId(1), .opcode = SendOpcode::kRegister};
+    wqe.operand = queue::Registration{.key = queue::KeyValue(0x100), .page_shift = 12};
+    PostSend(wqe, {});
+    Send(SendOpcode::kSend, 8);
+  }
+};
+
+TEST_F(UcRegistrationTest, WhereItIsDisabledItFailsAsAnyOtherSend) {
+  Begin(memory::Rights::kRemote, RegistrationMode::kDisabled);
+  const memory::Key key = core_.regions.Reserve(pd_, 1, PageShift(12))->local;
+  queue::SendWqe wqe{.id = queue::WrId(1), .opcode = SendOpcode::kRegister};
+  wqe.operand = queue::Registration{.key = queue::KeyValue(key.value()), .page_shift = 12};
+  PostSend(wqe, {});
+  RunAll(*qp_);
+  EXPECT_EQ(SendStatuses(), std::vector{CompletionStatus::kLocalQpOperationError});
+  EXPECT_EQ(qp_->state(), QpState::kSqe);
+}
+
+TEST_F(UcRegistrationTest, InAnticipatoryModeAFailureEndsTheQueuePair) {
+  PostReceive(7, 100);
+  FailToRegister(RegistrationMode::kAnticipatory);
+  EXPECT_EQ(SendStatuses(),
+            (std::vector{CompletionStatus::kLocalQpOperationError, CompletionStatus::kFlushed}));
+  EXPECT_EQ(qp_->state(), QpState::kErr);
+  EXPECT_EQ(OneReceive().status, CompletionStatus::kFlushed);
+}
+
+TEST_F(UcRegistrationTest, InReactiveModeSendsAreFlushedUntilTheyAreResumed) {
+  FailToRegister(RegistrationMode::kReactive);
+  EXPECT_EQ(SendStatuses(),
+            (std::vector{CompletionStatus::kLocalQpOperationError, CompletionStatus::kFlushed}));
+  EXPECT_EQ(qp_->state(), QpState::kSqd);
+  for (int i = 0; i < 2; ++i) {
+    Send(SendOpcode::kSend, 8);
+    EXPECT_EQ(SendStatuses(), std::vector{CompletionStatus::kFlushed}) << "posted later";
+  }
+  EXPECT_EQ(packets_.size(), 0u);
+  qp_->ResumeSends();
+  Send(SendOpcode::kSend, 8);
+  EXPECT_EQ(SendStatuses(), std::vector{CompletionStatus::kSuccess});
+  EXPECT_EQ(qp_->state(), QpState::kRts);
+  // The receive side has gone on all the time.
+  PostReceive(7, 100);
+  DeliverAll();
+  EXPECT_EQ(OneReceive().status, CompletionStatus::kSuccess);
+}
+
 }  // namespace
 }  // namespace verbena::transport

@@ -17,6 +17,7 @@ SenderConfig SenderConfigOf(const UdConfig& config) {
           .p_key = config.p_key,
           .path_mtu = config.path_mtu,
           .who = config.who,
+          .registration = config.registration,
           .peers = DatagramPeers{.handles = config.handles, .q_key = config.q_key}};
 }
 

@@ -26,6 +26,7 @@ struct UdConfig {
   uint32_t path_mtu = 1024;                 // of the port
   memory::Accessor who = {};                // protection domain and QP, for the tables
   const AddressHandles* handles = nullptr;  // outlives the queue pair
+  RegistrationMode registration = RegistrationMode::kDisabled;
 };
 
 // A queue pair of the unreliable datagram service: each message is one packet, to and from anyone
