@@ -38,11 +38,12 @@ const char* NameOf(SendDrop drop);
 // refuses is named by Completion::vendor_error, too.
 inline constexpr char kFirstCheck = 'a';
 inline constexpr size_t kChecks = 7;
+inline constexpr size_t kRemoteChecks = 6;  // g is for binds
 
 // How often each has refused, 'a' first.
 struct RefusalCounters {
-  std::array<uint64_t, kChecks> local{};   // work requests of this side
-  std::array<uint64_t, kChecks> remote{};  // requests of peers
+  std::array<uint64_t, kChecks> local{};         // work requests of this side
+  std::array<uint64_t, kRemoteChecks> remote{};  // requests of peers
 };
 
 // What went through a port since the device was opened.

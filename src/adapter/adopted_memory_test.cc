@@ -109,7 +109,9 @@ TEST_F(AdoptedMemoryThreads, WhatIsRegisteredIsUnderTheBudgetAndComesBackAsItWas
   EXPECT_EQ(during.regions_adopted, 1U);
   EXPECT_EQ(during.bytes_adopted, kBytes);
   EXPECT_GT(during.pages_written, 0U);
+  EXPECT_GT(during.pages_read, 0U);
   EXPECT_GT(during.program_faults, 0U);
+  EXPECT_GT(during.resident_peak, 0U);
   EXPECT_LE(during.resident_peak, kMebibyte);
   Deregister(node_.keys());
   EXPECT_FALSE(IsAdopted(node_.memory()));

@@ -24,7 +24,7 @@ Options LongPolls() {
 // What happens, happens here. Two queue pairs talk to each other.
 class EngineTest : public EngineWorld {
  protected:
-  EngineTest() : EngineWorld(LongPolls()) {
+  explicit EngineTest(const Options& options = LongPolls()) : EngineWorld(options) {
     const EngineLock lock(engine_);
     a_ = &MakeQp(NumberAfterNext(1));
     b_ = &MakeQp(a_->number());
@@ -120,6 +120,26 @@ TEST_F(EngineTest, APollerWhoFindsTheLockTakenPolls) {
   const EngineLock lock(engine_);
   std::thread([this] { engine_.Progress(cq_); }).join();
   EXPECT_GT(engine_.polled_until(), Time());
+}
+
+Options OneRunAPass() {
+  Options options = LongPolls();
+  options.runs_per_pass = 1;
+  options.work_retry = Nanoseconds(7);
+  return options;
+}
+class EngineRetryTest : public EngineTest {
+ protected:
+  EngineRetryTest() : EngineTest(OneRunAPass()) {}
+};
+
+TEST_F(EngineRetryTest, WorkThatIsLeftIsTakenUpInTime) {
+  ASSERT_TRUE(b_->receive_queue().Post({}).has_value());
+  PostSend(*a_);
+  engine_.Kick(*a_);
+  const EngineLock lock(engine_);
+  ASSERT_TRUE(engine_.has_work()) << "the peer has not run";
+  EXPECT_EQ(engine_.next_time(), engine_.now() + Nanoseconds(7));
 }
 
 TEST_F(EngineTest, AQueuePairThatIsMarkedMayGo) {

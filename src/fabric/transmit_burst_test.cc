@@ -181,6 +181,24 @@ TEST_F(TransmitBurstTest, NothingToFlushCostsNothing) {
 }
 
 // A datagram that cannot be sent does not hold up those behind it.
+// To everybody at once, which a socket must ask to be allowed; and to port 0, which is none.
+TEST_F(TransmitBurstTest, DropsWhatTheKernelForbids) {
+  OpenPlain();
+  const Route good = route_;
+
+  route_.to.ip = IpAddress::FromIpv4(255, 255, 255, 255);
+  (void)Stage(*fabric_, route_, TestBytes(100, 99));
+  route_ = good;
+  route_.to.port = 0;
+  (void)Stage(*fabric_, route_, TestBytes(100, 99));
+  route_ = good;
+  StageAll({100});
+  EXPECT_EQ(fabric_->Flush(), FlushResult::kDone);
+  EXPECT_EQ(counters().dropped_for(DropReason::kForbidden), 1u);
+  EXPECT_EQ(counters().dropped_for(DropReason::kOther), 1u);
+  ExpectArrival({100});
+}
+
 TEST_F(TransmitBurstTest, DropsWhatHasNoSource) {
   OpenPlain();
   const Route good = route_;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,8 +17,8 @@ constexpr std::array<const char*, kChecks> kCheckNames = {
 
 // "requests of peers refused by check b: the key is of the wrong type".
 template <class Visit>
-void VisitChecks(std::string_view whose, const std::array<uint64_t, kChecks>& counts, Visit visit) {
-  for (size_t i = 0; i < kChecks; ++i) {
+void VisitChecks(std::string_view whose, std::span<const uint64_t> counts, Visit visit) {
+  for (size_t i = 0; i < counts.size(); ++i) {
     const char letter = static_cast<char>(kFirstCheck + i);
     visit(std::string(whose) + " refused by check " + letter + " (" + kCheckNames[i] + ")",
           counts[i]);

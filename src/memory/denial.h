@@ -44,6 +44,7 @@ enum class Denial : uint8_t {
 
 inline constexpr char kFirstCheck = 'a';
 inline constexpr unsigned kCheckCount = 7;
+inline constexpr unsigned kRemoteCheckCount = 6;  // g is for binds, and for iSCSI
 
 // 'a' to 'g', or '-' for what is not one of the lettered checks.
 constexpr char CheckOf(Denial denial) {

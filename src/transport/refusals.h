@@ -11,8 +11,8 @@ namespace verbena::transport {
 
 // How often each of the lettered checks of memory/denial.h has refused, 'a' first.
 struct RefusalCounters {
-  std::array<uint64_t, memory::kCheckCount> local{};   // work requests of this side
-  std::array<uint64_t, memory::kCheckCount> remote{};  // requests of peers
+  std::array<uint64_t, memory::kCheckCount> local{};         // work requests of this side
+  std::array<uint64_t, memory::kRemoteCheckCount> remote{};  // requests of peers
 };
 
 // What a completion says beside its status (vendor_err): the letter of the check that failed, or 0.
@@ -31,8 +31,12 @@ using VendorError = uint8_t;
 inline VendorError CountRefusal(Cause cause, RefusalCounters* counters) {
   const VendorError check = VendorErrorOf(cause);
   if (check == 0 || counters == nullptr) return check;
-  auto& counts = cause.key() == DeniedKey::kOwn ? counters->local : counters->remote;
-  ++counts[static_cast<size_t>(check - memory::kFirstCheck)];
+  const auto index = static_cast<size_t>(check - memory::kFirstCheck);
+  if (cause.key() == DeniedKey::kOwn) {
+    ++counters->local[index];
+  } else if (index < counters->remote.size()) {
+    ++counters->remote[index];
+  }
   return check;
 }
 

@@ -66,6 +66,7 @@ TEST_F(RequesterTest, ASequenceErrorIsCuredFromThePacketThatIsMissing) {
   Answer(wire::Syndrome::Nak(wire::NakCode::kPsnSequenceError), Psn(102));
   const auto again = Pump();
   ASSERT_EQ(PsnsOf(again), (Psns{102, 103}));
+  EXPECT_EQ(requester_->counters().sequence_naks, 1u);
   EXPECT_EQ(again[0].payload, Text(2 * kMtu, kMtu));
   Ack(103);
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}}));
@@ -192,6 +193,7 @@ TEST_F(RequesterTest, AnAcknowledgementBeyondAReadImpliesThatItsAnswerIsLost) {
   Ack(101);
   EXPECT_EQ(Poll(), All{});
   EXPECT_EQ(PsnsOf(Pump()), (Psns{100, 101}));
+  EXPECT_EQ(requester_->counters().lost_responses, 1u);
 }
 
 TEST_F(RequesterTest, NoMoreReadsAreUnderWayThanAllowedAndFencesWait) {

@@ -1,0 +1,384 @@
+// Every option of a device changes something. A table with a row for each: an option without a row
+// fails, and so does one whose effect is the same with and without it.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <ostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/promise.h"
+#include "tests/support/verbs_world.h"
+
+namespace verbena {
+namespace {
+
+// ---- What there is to be seen.
+
+// How many of three can be made, while all before stay.
+template <class Make>
+uint64_t CountOfThree(Make make) {
+  using Made = decltype(make());
+  std::vector<Made> made;
+  for (int i = 0; i < 3; ++i) {
+    made.push_back(make());
+    if (made.back()) continue;
+    EXPECT_EQ(made.back().error().code, ErrorCode::kLimit) << made.back().error().text;
+    return static_cast<uint64_t>(i);
+  }
+  return 3;
+}
+
+// Whether something is refused that needs as much.
+template <class T>
+uint64_t IsRefused(const ErrorOr<T>& result) {
+  return result ? 0 : 1;
+}
+
+uint64_t QueuePairs(const Options& options) {
+  const Context context = Good(Context::Open(options));
+  const auto domain = Good(ProtectionDomain::Allocate(context));
+  const auto cq = Good(CompletionQueue::Create(context, 16));
+  return CountOfThree(
+      [&] { return QueuePair::Create(domain, {.send_cq = &cq, .receive_cq = &cq}); });
+}
+uint64_t CompletionQueues(const Options& options) {
+  const Context context = Good(Context::Open(options));
+  return CountOfThree([&] { return CompletionQueue::Create(context, 16); });
+}
+uint64_t SharedQueues(const Options& options) {
+  const Context context = Good(Context::Open(options));
+  const auto domain = Good(ProtectionDomain::Allocate(context));
+  return CountOfThree([&] { return SharedReceiveQueue::Create(domain, 4); });
+}
+uint64_t XrcDomains(const Options& options) {
+  const Context context = Good(Context::Open(options));
+  return CountOfThree([&] { return XrcDomain::Open(context); });
+}
+uint64_t Channels(const Options& options) {
+  const Context context = Good(Context::Open(options));
+  return CountOfThree([&] { return CompletionChannel::Create(context); });
+}
+uint64_t AddressHandles(const Options& options) {
+  const Context context = Good(Context::Open(options));
+  const auto domain = Good(ProtectionDomain::Allocate(context));
+  const Gid here = *ParseGid("127.0.0.1");
+  return CountOfThree(
+      [&] { return AddressHandle::Create(domain, {.source = here, .destination = here}); });
+}
+uint64_t Domains(const Options& options) {
+  const Context context = Good(Context::Open(options));
+  return CountOfThree([&] { return ProtectionDomain::Allocate(context); });
+}
+uint64_t Windows(const Options& options) {
+  const Context context = Good(Context::Open(options));
+  const auto domain = Good(ProtectionDomain::Allocate(context));
+  return CountOfThree([&] { return MemoryWindow::Allocate(domain, WindowType::k1); });
+}
+uint64_t Contexts(const Options& options) {
+  Options shared = options;
+  shared.dedicated_adapter = false;
+  return CountOfThree([&] { return Context::Open(shared); });
+}
+
+// How many of three groups a queue pair may join, and how many of three queue pairs a group.
+uint64_t Groups(const Options& options) {
+  VerbsNode node("127.0.0.1", options);
+  QueuePair qp = node.MakeQp(QpType::kUd);
+  Good(qp.Activate(QKey{1}));
+  uint64_t joined = 0;
+  for (const char* const group : {"239.1.2.3", "239.1.2.4", "239.1.2.5"}) {
+    joined += qp.AttachMulticast(*ParseGid(group)) ? 1 : 0;
+  }
+  return joined;
+}
+uint64_t Members(const Options& options) {
+  VerbsNode node("127.0.0.1", options);
+  std::vector<QueuePair> qps;
+  uint64_t joined = 0;
+  for (int i = 0; i < 3; ++i) {
+    qps.push_back(node.MakeQp(QpType::kUd));
+    Good(qps.back().Activate(QKey{1}));
+    joined += qps.back().AttachMulticast(*ParseGid("239.1.2.3")) ? 1 : 0;
+  }
+  return joined;
+}
+
+uint64_t RefusesQueue(const Options& options, const QueueSize& send) {
+  const VerbsNode node("127.0.0.1", options);
+  QpSpec spec = node.Spec();
+  spec.send = send;
+  return IsRefused(QueuePair::Create(node.domain, spec));
+}
+uint64_t RefusesDepth(const Options& options) { return RefusesQueue(options, {.capacity = 100}); }
+uint64_t RefusesSges(const Options& options) { return RefusesQueue(options, {.sges_max = 8}); }
+uint64_t RefusesInline(const Options& options) { return RefusesQueue(options, {.inline_max = 64}); }
+uint64_t RefusesPages(const Options& options) {
+  const VerbsNode node("127.0.0.1", options);
+  return IsRefused(MemoryRegion::Reserve(node.domain, 16));
+}
+uint64_t RefusesCompletions(const Options& options) {
+  const Context context = Good(Context::Open(options));
+  return IsRefused(CompletionQueue::Create(context, 1'000));
+}
+uint64_t RefusesReads(const Options& options) {
+  const VerbsNode node("127.0.0.1", options);
+  QueuePair qp = node.MakeQp();
+  const QpAddress here{qp.number(), node.gid, Psn{1}};
+  return IsRefused(qp.Connect(here, here, {.max_rd_atomic = 16}));
+}
+
+// A field of /proc/self/status, in its own unit.
+uint64_t Status(const std::string& field) {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    uint64_t value = 0;
+    if (word == field + ":" && status >> value) return value;
+  }
+  ADD_FAILURE() << field;
+  return 0;
+}
+// Whether a device sets aside more than 8 MiB of addresses beyond what it does otherwise.
+uint64_t TakesRoom(const Options& options) {
+  constexpr uint64_t kKilobytes = 8 * 1'024;
+  const auto taken = [](const Options& with) {
+    const uint64_t before = Status("VmSize");
+    const Context context = Good(Context::Open(with));
+    return Status("VmSize") - before;
+  };
+  const uint64_t usual = taken(VerbsTestOptions());  // and what is there for good since
+  return taken(options) > std::min(usual, taken(VerbsTestOptions())) + kKilobytes ? 1 : 0;
+}
+uint64_t Threads(const Options& options) {
+  const Context context = Good(Context::Open(options));
+  return Status("Threads");
+}
+
+// Two nodes, and a write of `length` bytes from one to the other; what the first counts then.
+DeviceCounters CountersOfWrite(const Options& options, uint32_t length) {
+  VerbsNode a("127.0.0.1", options), b("127.0.0.1", options);
+  QueuePair qa = a.MakeQp(), qb = b.MakeQp();
+  ConnectPair(a, qa, b, qb);
+  EXPECT_TRUE(qa.Post(Write{.data = a.region.Local(0, length), .remote = b.region.Remote()}));
+  EXPECT_EQ(a.WaitStatus(), CompletionStatus::kSuccess);
+  return Good(a.context.Query());
+}
+uint64_t PageRequests(const Options& options) {
+  return CountersOfWrite(options, 32'768).port.page_requests;
+}
+uint64_t GroupsDatagrams(const Options& options) {
+  const SocketCounters sockets = CountersOfWrite(options, 60'000).sockets;
+  return sockets.messages_sent < sockets.datagrams_sent ? 1 : 0;
+}
+// Whether a write within the process needs another pass of the engine after it was posted.
+uint64_t NeedsPasses(const Options& options) {
+  VerbsNode node("127.0.0.1", options);
+  QueuePair from = node.MakeQp(), to = node.MakeQp();
+  ConnectPair(node, from, node, to);
+  const auto write = [&] {
+    EXPECT_TRUE(
+        from.Post(Write{.data = node.region.Local(0, 8), .remote = node.region.Remote(4'096)}));
+  };
+  write();  // brings the pages
+  EXPECT_EQ(node.WaitStatus(), CompletionStatus::kSuccess);
+  uint64_t least = UINT64_MAX;  // the progress thread makes passes, too
+  for (int i = 0; i < 20; ++i) {
+    const uint64_t before = Good(node.context.Query()).port.passes;
+    write();
+    EXPECT_EQ(node.WaitStatus(), CompletionStatus::kSuccess);
+    least = std::min(least, Good(node.context.Query()).port.passes - before);
+  }
+  return least > 0 ? 1 : 0;
+}
+uint64_t WriteStatus(const Options& options) {
+  VerbsNode a("127.0.0.1", options), b("127.0.0.1", options);
+  QueuePair qa = a.MakeQp(), qb = b.MakeQp();
+  ConnectPair(a, qa, b, qb);
+  EXPECT_TRUE(qa.Post(Write{.data = a.region.Local(0, 8), .remote = b.region.Remote()}));
+  return static_cast<uint64_t>(*a.WaitStatus());
+}
+uint64_t NotesOfPages(const Options& options) {
+  const Context context = Good(Context::Open(options));
+  return static_cast<uint64_t>(std::ranges::count_if(context.TakeNotes(), [](const auto& note) {
+    return note.find("pages that the program gives up") != std::string::npos;
+  }));
+}
+
+uint64_t PortInStrictMode(const Options& options) {
+  Options strict = options;
+  strict.strict = true;
+  return Good(Context::Open(strict)).port();
+}
+uint64_t PortOfEndpointZero(const Options& options) {
+  const Context first = Good(Context::Open(options));
+  const Context second = Good(Context::Open(options));
+  return uint64_t{second.port()} - second.endpoint();
+}
+uint64_t OpensTwice(const Options& options) {
+  const Context first = Good(Context::Open(options));
+  return Context::Open(options) ? 1 : 0;
+}
+std::string TraceFile() {
+  return testing::TempDir() + "every_option_" + std::to_string(getpid()) + ".pcapng";
+}
+uint64_t TraceBytes(const Options& options) {
+  { const Context context = Good(Context::Open(options)); }
+  std::error_code none;
+  const bool is_there = std::filesystem::remove(TraceFile(), none);
+  return is_there ? 1 : 0;
+}
+
+// ---- The table.
+
+struct Row {
+  const char* name;
+  const void* (*place)(const Options&);
+  void (*change)(Options&) = nullptr;
+  uint64_t (*effect)(const Options&) = nullptr;
+  TestElsewhere elsewhere = {};
+
+  friend void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
+};
+
+template <auto kMember>
+const void* PlaceOf(const Options& options) {
+  return &(options.*kMember);
+}
+// With this value instead of the default, that is another.
+template <auto kMember, auto kValue>
+Row Changes(const char* name, uint64_t (*effect)(const Options&)) {
+  return {name, &PlaceOf<kMember>, [](Options& o) { o.*kMember = kValue; }, effect};
+}
+template <auto kMember>
+Row Shown(const char* name, TestElsewhere elsewhere) {
+  return {.name = name, .place = &PlaceOf<kMember>, .elsewhere = elsewhere};
+}
+
+constexpr char kKeeper[] = "adapter/keeper_test.cc";
+const std::vector<Row>& Rows() {
+  using O = Options;
+  static const std::vector<Row> rows = {
+      Shown<&O::dedicated_adapter>(
+          "dedicated_adapter",
+          {"verbs/adapter_table_test.cc", "AdapterTableTest, ADedicatedOneIsNobodyElses"}),
+      Changes<&O::qps_max, 2U>("qps_max", &QueuePairs),
+      Changes<&O::cqs_max, 2U>("cqs_max", &CompletionQueues),
+      Changes<&O::srqs_max, 2U>("srqs_max", &SharedQueues),
+      Shown<&O::tags_max>("tags_max", {"adapter/adapter_queues_test.cc",
+                                       "AdapterQueuesTest, "
+                                       "AQueueThatMatchesTagsHasLimitsAndACompletionQueue"}),
+      Changes<&O::xrc_domains_max, 2U>("xrc_domains_max", &XrcDomains),
+      Changes<&O::channels_max, 2U>("channels_max", &Channels),
+      Changes<&O::contexts_max, 2U>("contexts_max", &Contexts),
+      Changes<&O::paths_max, 2U>("paths_max", &AddressHandles),
+      Changes<&O::multicast_groups_max, 2U>("multicast_groups_max", &Groups),
+      Changes<&O::multicast_members_max, 2U>("multicast_members_max", &Members),
+      Shown<&O::multicast_endpoints>(
+          "multicast_endpoints",
+          {"adapter/multicast_test.cc",
+           "MulticastEndpointsTest, AProcessThatJoinsTakesOneOfThemIfThereIsOne"}),
+      Changes<&O::domains_max, 2U>("domains_max", &Domains),
+      Changes<&O::key_slots_max, 2U>("key_slots_max", &Windows),
+      Changes<&O::queue_depth_max, 64U>("queue_depth_max", &RefusesDepth),
+      Changes<&O::sges_max, 4U>("sges_max", &RefusesSges),
+      Changes<&O::inline_max, 32U>("inline_max", &RefusesInline),
+      Changes<&O::fast_register_pages, 8U>("fast_register_pages", &RefusesPages),
+      Changes<&O::completion_depth_max, 512U>("completion_depth_max", &RefusesCompletions),
+      Changes<&O::reads_max, uint8_t{8}>("reads_max", &RefusesReads),
+      Changes<&O::outbox_packets, size_t{4'096}>("outbox_packets", &TakesRoom),
+      Changes<&O::runs_per_pass, size_t{1}>("runs_per_pass", &NeedsPasses),
+      Changes<&O::loopback_packets, size_t{1} << 18>("loopback_packets", &TakesRoom),
+      Shown<&O::work_retry>("work_retry", {"adapter/engine_test.cc",
+                                           "EngineRetryTest, WorkThatIsLeftIsTakenUpInTime"}),
+      Shown<&O::events_max>(
+          "events_max", {"verbs/adapter_table_test.cc",
+                         "AdapterTableTest, CountsAnAdapterOnceHoweverManyShareItAlsoAfterItsEnd"}),
+      Shown<&O::poll_recent>("poll_recent", {kKeeper,
+                                             "KeeperLongPollsThreads, "
+                                             "PollsDoNotKeepItAwayOncePacketsHaveWaitedForIt"}),
+      Shown<&O::away_min>("away_min",
+                          {kKeeper, "KeeperLongAwayThreads, IsAttentiveAtOnceWhenAskedTo"}),
+      Shown<&O::away_max>("away_max",
+                          {kKeeper, "KeeperLongAwayThreads, IsAttentiveAtOnceWhenAskedTo"}),
+      Shown<&O::linger>("linger",
+                        {"adapter/linger_test.cc", "LingerTest, NeverWhereTheProgramSaysSo"}),
+      Changes<&O::pager_threads, 5U>("pager_threads", &Threads),
+      Changes<&O::page_batch_max, uint64_t{4'096}>("page_batch_max", &PageRequests),
+      Shown<&O::pin>("pin", {"adapter/adapter_memory_test.cc",
+                             "AdapterMemoryTest, PinnedRegionsAreThereFromTheFirstAccessOn"}),
+      Changes<&O::page_events, true>("page_events", &NotesOfPages),
+      Shown<&O::memory_budget>(
+          "memory_budget",
+          {"adapter/adopted_memory_test.cc",
+           "AdoptedMemoryThreads, WhatIsRegisteredIsUnderTheBudgetAndComesBackAsItWas"}),
+      Shown<&O::swap>("swap", {"adapter/adopted_memory_test.cc",
+                               "AdoptedMemoryOptionsTest, ASwapThatIsNotThereLeavesMemoryNative"}),
+      Shown<&O::on_urgent_note>("on_urgent_note",
+                                {"adapter/managed_pages_test.cc",
+                                 "ManagedPagesTest, AFullStoreIsToldWhileTheProgramStandsStill"}),
+      Shown<&O::key_quarantine>("key_quarantine", {"adapter/key_quarantine_test.cc",
+                                                   "KeyQuarantine, SlotsComeBackWhenItEnds"}),
+      Changes<&O::remote_through_regions, false>("remote_through_regions", &WriteStatus),
+      {"base_port", &PlaceOf<&O::base_port>, [](O& o) { --o.base_port; }, &PortInStrictMode},
+      {"endpoint_base_port", &PlaceOf<&O::endpoint_base_port>, [](O& o) { ++o.endpoint_base_port; },
+       &PortOfEndpointZero},
+      Shown<&O::endpoints_max>("endpoints_max",
+                               {"adapter/endpoint_claims_test.cc",
+                                "EndpointClaims, AMachineWithoutAFreeEndpointIsALimit"}),
+      Changes<&O::strict, true>("strict", &OpensTwice),
+      Shown<&O::identity_seed>("identity_seed", {"adapter/endpoint_claims_test.cc",
+                                                 "EndpointClaims, TheSeedDecidesTheIdentity"}),
+      Changes<&O::plain_sockets, true>("plain_sockets", &GroupsDatagrams),
+      {"trace", &PlaceOf<&O::trace>, [](O& o) { o.trace = TraceFile(); }, &TraceBytes},
+  };
+  return rows;
+}
+
+class EveryOptionTest : public testing::TestWithParam<Row> {};
+
+TEST_P(EveryOptionTest, ChangesSomething) {
+  const Row& row = GetParam();
+  if (row.effect == nullptr) {
+    EXPECT_TRUE(Exists(row.elsewhere)) << row.elsewhere.file << ": " << row.elsewhere.name;
+    return;
+  }
+  Options changed = VerbsTestOptions();
+  row.change(changed);
+  ASSERT_NE(changed, VerbsTestOptions());
+  EXPECT_NE(row.effect(changed), row.effect(VerbsTestOptions()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Options, EveryOptionTest, testing::ValuesIn(Rows()),
+                         [](const auto& row) { return std::string(row.param.name); });
+
+TEST(EveryOptionTableTest, HasARowForEveryMember) {
+  const Options options;
+  std::set<const void*> places;
+  for (const Row& row : Rows()) places.insert(row.place(options));
+  EXPECT_EQ(places.size(), Rows().size()) << "no member twice";
+  EXPECT_EQ(places.size(), MemberCount<Options>()) << "a new option needs a row above";
+}
+
+// The options of a region are shown one by one elsewhere.
+TEST(EveryOptionTableTest, RegionOptionsAreShownElsewhere) {
+  const TestElsewhere tests[] = {
+      {"verbs/memory_region_test.cc", "MemoryRegionTest, CountsFromWhereItIsTold"},  // start
+      {"verbs/memory_region_test.cc", "MemoryRegionTest, CountsFromWhereItIsTold"},  // zero_based
+      {"verbs/memory_region_test.cc", "MemoryRegionTest, OfOneTouchEndsWithTheFirstMessage"},
+      {"verbs/memory_region_test.cc", "MemoryRegionTest, MayHaveTwoKeys"},
+      {"ibverbs/mr_test.cc", "MrTest, MemoryThatIsNotMappedIsRefusedUnlessOnDemand"},
+  };
+  EXPECT_EQ(std::size(tests), MemberCount<RegionOptions>()) << "a new option needs a line above";
+  for (const TestElsewhere& test : tests) EXPECT_TRUE(Exists(test)) << test.name;
+}
+
+}  // namespace
+}  // namespace verbena
