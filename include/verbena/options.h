@@ -67,6 +67,7 @@ struct Options {
   // --- Memory. ---
 
   uint32_t pager_threads = 2;
+  uint32_t pager_threads_max = 64;  // with those that stand in for others whose pages do not come
   uint64_t page_batch_max = uint64_t{64} << 20;  // bytes that one request for pages brings at most
   // Whether regions are locked in memory while they are registered. Then no access waits for a
   // page, and registration takes as long as bringing them all; the memlock limit applies.

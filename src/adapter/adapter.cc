@@ -1,6 +1,9 @@
 #include "adapter/adapter.h"
 
+#include <algorithm>
+#include <functional>
 #include <random>
+#include <string>
 #include <utility>
 
 #include "adapter/clock.h"
@@ -57,6 +60,14 @@ std::unique_ptr<PageEvents> OpenPageEvents(const Options& options, std::string& 
   return events;
 }
 
+PagerOptions PagerOptionsOf(const Options& options,
+                            std::function<void(const std::string& note)> on_limit) {
+  return {.threads = options.pager_threads,
+          .threads_max = std::max(options.pager_threads, options.pager_threads_max),
+          .presence_period = options.presence_period,
+          .on_limit = std::move(on_limit)};
+}
+
 ErrorOr<void> CheckBudget(const Options& options) {
   if (options.memory_budget == 0) return {};
   if (options.memory_budget < kMemoryBudgetMin) {
@@ -93,9 +104,8 @@ Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
       notice(std::move(notice_file)),
       events(options.contexts_max),
       page_events(OpenPageEvents(options, page_events_note)),
-      pager(
-          options.pager_threads, BestPopulateMethod(), [this] { keeper.Notice(); },
-          options.presence_period),
+      pager(PagerOptionsOf(options, [this](const std::string& note) { engine.managed.Tell(note); }),
+            [this] { keeper.Notice(); }),
       engine(options, std::move(fabric), std::move(alarm), events, pager, clock, addresses,
              std::move(trace), page_events.get()),
       adopted(engine, options),

@@ -105,6 +105,7 @@ ErrorOr<void> Adapter::Advise(memory::Key key, std::span<const RegionRange> rang
         // What of managed memory is there may be about to leave.
         if (!IsManaged(*job)) ForEachPresent(parts_->pager.presence(), *job, map);
       } else if (!wait) {
+        job->is_ahead = true;
         const EngineLock lock(parts_->engine);
         const auto asked = parts_->engine.managed.Submit(*job);
         const bool taken = asked == ManagedPages::Asked::kNotManaged

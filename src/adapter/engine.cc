@@ -266,6 +266,7 @@ void Engine::SettleOutbox() {
 bool Engine::RequestPages(const transport::PageRequest& request) {
   PageJob job = JobFor(memory, request, options_.page_batch_max);
   job.asked_at = now_;
+  job.is_ahead = request.ticket == transport::kPrefetchTicket;
   managed.RefuseProgramView(job);
   const auto asked = managed.Submit(job);
   const bool taken = asked == ManagedPages::Asked::kNotManaged

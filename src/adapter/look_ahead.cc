@@ -62,8 +62,6 @@ void LookAhead::AtSends(const queue::SendQueue& queue, queue::WqeNumber first_un
 
 void LookAhead::Prefetch(const queue::Sge& sge, memory::Access access, memory::PdId pd,
                          transport::Turn& turn) const {
-  // No wait of a machine has this number: what comes is put into the tables, and no more.
-  constexpr transport::FaultTicket kNobodyWaits(~uint64_t{0});
   // The rest of a long one is asked for when it is met.
   const uint64_t length = std::min<uint64_t>(sge.length, transport::kSendAheadMax);
   const memory::Accessor who{pd, memory::QpNumber(qp_.value())};
@@ -72,7 +70,7 @@ void LookAhead::Prefetch(const queue::Sge& sge, memory::Access access, memory::P
         memory::Key(sge.key.value()), memory::KeyAddress(sge.address + done), length - done, access,
         who);
     if (const memory::Fault* const fault = AsFault(translation)) {
-      turn.outbox.PrefetchPages({qp_, kNobodyWaits, *fault});
+      turn.outbox.PrefetchPages({qp_, transport::kPrefetchTicket, *fault});
     }
     const memory::Ready* const ready = AsReady(translation);
     if (ready == nullptr) return;

@@ -366,16 +366,18 @@ void ManagedPages::Finish(const Pending& pending) {
   pending.waiter->done.notify_one();
 }
 
+// Without memory it is left unsaid.
 void ManagedPages::OnStore(paging::StoreReport report) {
+  static_cast<void>(WhenMemory([&] { Tell(NoteOf(report)); }));
+}
+
+void ManagedPages::Tell(const std::string& note) {
   if (on_urgent_note_) {
-    // Without memory it is left unsaid.
-    static_cast<void>(WhenMemory([&] {
-      if (urgent_notes_.fetch_add(1) < kNotesMax) on_urgent_note_(NoteOf(report));
-    }));
+    if (urgent_notes_.fetch_add(1) < kNotesMax) on_urgent_note_(note);
     return;
   }
   const EngineLock lock(engine_);
-  AddNote(NoteOf(report));
+  AddNote(note);
 }
 
 void ManagedPages::AddNote(std::string_view note) {

@@ -115,6 +115,9 @@ class ManagedPages {
   // not managed.
   [[nodiscard]] bool Bring(PageJob& job) VERBENA_EXCLUDES(engine_);
 
+  // What the user should know at once, from a thread that must not wait for the program. Not under
+  // the lock.
+  void Tell(const std::string& note) VERBENA_EXCLUDES(engine_);
   // What the user should know, a line each; told once. A few are remembered.
   void AddNote(std::string_view note);
   [[nodiscard]] std::vector<std::string> TakeNotes() { return std::exchange(notes_, {}); }

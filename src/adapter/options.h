@@ -82,6 +82,10 @@ struct Options {
   // --- The pager. ---
 
   uint32_t pager_threads = 2;  // so that a slow file does not stop the faults on plain memory
+  // With those that are started while pages do not come: of a file whose server does not answer, or
+  // under a userfaultfd of the program's own. A thread costs some 20 KiB of memory. Faults beyond
+  // that wait for one of them, and a note says so.
+  uint32_t pager_threads_max = 64;
   // Bytes that one request brings at most. A longer one is told when these are there and asks
   // again, so that the first bytes need not wait for the last.
   uint64_t page_batch_max = uint64_t{64} << 20;
@@ -98,7 +102,8 @@ struct Options {
 
   // Told, on the thread of an arena, that its swap file is full, failing, or well again: whoever
   // would ask for notes may be waiting for that arena. Also that the trace has ended early, on the
-  // engine's thread. Must not wait for the adapter.
+  // engine's thread, and that pager_threads_max is reached, on a pager thread. Must not wait for
+  // the adapter.
   std::function<void(const std::string& note)> on_urgent_note = {};
 
   // Whether the system is asked to tell when the program gives pages up. Off, because programs

@@ -51,7 +51,7 @@ class PagerThreads : public testing::Test {
 
 TEST_F(PagerThreads, BringsPagesAndTells) {
   std::atomic<int> told = 0;
-  Pager pager(2, BestPopulateMethod(), [&] { ++told; });
+  Pager pager({.threads = 2}, [&] { ++told; });
   EXPECT_FALSE(pager.answers().has_done());
   for (uint64_t i = 0; i < 8; ++i) EXPECT_TRUE(pager.Submit(Job(i * 8, 8, i)));
   const std::vector<PageJob> done = WaitFor(pager, 8);
@@ -68,20 +68,20 @@ TEST_F(PagerThreads, BringsPagesAndTells) {
 
 TEST_F(PagerThreads, SaysWhatIsNotToBeHad) {
   munmap(memory_ + 10 * kPage, kPage);
-  Pager pager(1, BestPopulateMethod(), [] {});
+  Pager pager({.threads = 1}, [] {});
   EXPECT_TRUE(pager.Submit(Job(10, 1, 0)));
   EXPECT_EQ(WaitFor(pager, 1)[0].brought, 0U);
 }
 
 TEST_F(PagerThreads, GoesOnWithTheBeginningIfTheEndIsMissing) {
   munmap(memory_ + 10 * kPage, kPage);
-  Pager pager(1, BestPopulateMethod(), [] {});
+  Pager pager({.threads = 1}, [] {});
   EXPECT_TRUE(pager.Submit(Job(8, 3, 0)));
   EXPECT_EQ(WaitFor(pager, 1)[0].brought, 2U);
 }
 
 TEST_F(PagerThreads, TellsWhenTheBeginningOfALongRequestIsThere) {
-  Pager pager(1, BestPopulateMethod(), [] {});
+  Pager pager({.threads = 1}, [] {});
   EXPECT_TRUE(pager.Submit(Job(0, 3 * kFirst + 8, 7)));
   const std::vector<PageJob> done = WaitFor(pager, 4);
   uint64_t brought = 0;
@@ -97,7 +97,7 @@ TEST_F(PagerThreads, TellsWhenTheBeginningOfALongRequestIsThere) {
 TEST_F(PagerThreads, TheRestOfALongRequestStandsBehindThoseOfOthers) {
   std::latch is_submitted(1);
   // The thread waits with its first job, until there are others.
-  Pager pager(1, BestPopulateMethod(), [&] { is_submitted.wait(); });
+  Pager pager({.threads = 1}, [&] { is_submitted.wait(); });
   EXPECT_TRUE(pager.Submit(Job(0, 1, 1)));
   EXPECT_TRUE(pager.Submit(Job(0, 2 * kFirst, 2)));
   EXPECT_TRUE(pager.Submit(Job(0, 1, 3)));
@@ -109,7 +109,7 @@ TEST_F(PagerThreads, TheRestOfALongRequestStandsBehindThoseOfOthers) {
 
 TEST_F(PagerThreads, ALongRequestEndsWhereItsMemoryDoes) {
   munmap(memory_ + 100 * kPage, kPage);
-  Pager pager(1, BestPopulateMethod(), [] {});
+  Pager pager({.threads = 1}, [] {});
   EXPECT_TRUE(pager.Submit(Job(0, kPages, 1)));
   const std::vector<PageJob> parts = WaitFor(pager, 2);
   EXPECT_EQ(parts[1].brought, 100 - kFirst);
@@ -119,7 +119,7 @@ TEST_F(PagerThreads, ALongRequestEndsWhereItsMemoryDoes) {
 
 // Jobs that come while a thread stays awake, while it goes to sleep, and when it sleeps.
 TEST_F(PagerThreads, LosesNoJobWhileItGoesToSleep) {
-  Pager pager(2, BestPopulateMethod(), [] {});
+  Pager pager({.threads = 2}, [] {});
   for (uint64_t i = 0; i < 600; ++i) {
     for (uint64_t job = 0; job <= i % 3; ++job) EXPECT_TRUE(pager.Submit(Job(job, 1, job)));
     EXPECT_EQ(WaitFor(pager, i % 3 + 1).size(), i % 3 + 1);
@@ -131,7 +131,7 @@ TEST_F(PagerThreads, LosesNoJobWhileItGoesToSleep) {
 }
 
 TEST_F(PagerThreads, StopsWithWorkLeft) {
-  Pager pager(1, BestPopulateMethod(), [] {});
+  Pager pager({.threads = 1}, [] {});
   for (uint64_t i = 0; i < 64; ++i) EXPECT_TRUE(pager.Submit(Job(i, 1, i)));
 }
 

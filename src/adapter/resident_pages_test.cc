@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "adapter/pager.h"
+
 namespace verbena::adapter {
 namespace {
 
@@ -52,7 +54,7 @@ class ResidentPagesTest : public ::testing::Test {
       *core_.consumers.Open({.table = memory::ConsumerSpec::PrivateTable{.identity = true}}));
   std::byte* start_ = nullptr;
   memory::Key key_;
-  Pager pager_{1, BestPopulateMethod(), [] {}};
+  Pager pager_{{.threads = 1}, [] {}};
   ResidentPages resident_{core_, nullptr, pager_};
 };
 

@@ -62,6 +62,8 @@ struct SegmentReport {
 
 // Names one wait for pages: what is asked for in the outbox comes back as an input.
 using FaultTicket = StrongId<struct FaultTicketTag, uint64_t>;
+// No machine waits under this number: the pages are put into the tables, and no more.
+inline constexpr FaultTicket kPrefetchTicket{~uint64_t{0}};
 
 struct PageRequest {
   wire::QpNumber qp;

@@ -35,6 +35,7 @@ adapter::Options ToAdapter(const Options& options) {
   to.away_max = ToAdapter(options.away_max);
   to.linger = ToAdapter(options.linger);
   to.pager_threads = options.pager_threads;
+  to.pager_threads_max = options.pager_threads_max;
   to.page_batch_max = options.page_batch_max;
   to.pin = options.pin;
   to.page_events = options.page_events;

@@ -36,6 +36,7 @@ TEST(OptionsTest, TheDefaultsAreTheAdapters) {
   EXPECT_EQ(made.away_max, theirs.away_max);
   EXPECT_EQ(made.linger, theirs.linger);
   EXPECT_EQ(made.pager_threads, theirs.pager_threads);
+  EXPECT_EQ(made.pager_threads_max, theirs.pager_threads_max);
   EXPECT_EQ(made.page_batch_max, theirs.page_batch_max);
   EXPECT_EQ(made.pin, theirs.pin);
   EXPECT_EQ(made.page_events, theirs.page_events);

@@ -24,7 +24,7 @@ class EngineWorld : public testing::Test {
   }
 
   static std::unique_ptr<PageService> RealPages() {
-    return std::make_unique<Pager>(1, BestPopulateMethod(), [] {});
+    return std::make_unique<Pager>(PagerOptions{.threads = 1}, [] {});
   }
   static std::unique_ptr<fabric::UdpFabric> OpenFabric() {
     return std::move(*fabric::UdpFabric::Open({.endpoint = TestEndpoint()}));
