@@ -249,5 +249,36 @@ TEST_F(FloodTest, AWriteIsRepeatedOncePerRnrTimer) {
   EXPECT_EQ(requests_, kPackets - 1);
 }
 
+// ---- A page that takes longer than a second, and a peer that knows no marks.
+
+class SlowPageTest : public PairTest, public testing::WithParamInterface<int> {
+ protected:
+  SlowPageTest() {
+    RcSpec spec;
+    spec.config.ack_timeout = Milliseconds(67);
+    spec.config.retry_count = 7;
+    spec.config.rnr_retry = static_cast<uint8_t>(GetParam());
+    Connect(spec, spec);
+    net_.SetPager([](const RcEnd&, const transport::PageRequest&) {
+      return PageFate{.after = Milliseconds(1'200)};
+    });
+    net_.SetLink([](const Passing& passing) {
+      constexpr size_t kAckRequest = 8;  // the byte of the BTH, with the bit on top
+      if (!passing.is_request()) passing.bytes[kAckRequest] &= std::byte{0x7f};
+      return Fate::Pass();
+    });
+    node_b_.Evict(0, 2);
+  }
+};
+
+TEST_P(SlowPageTest, AWriteByAForeignPeerExhaustsNoRetries) {
+  net_.Post(a(), WriteOf(1, node_b_.Remote(0)), {node_a_.Local(0, 4'096)});
+  ASSERT_TRUE(net_.RunToRest());
+  ExpectSuccess(a().Sent(), {1});
+  EXPECT_EQ(net_.timeouts(), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(RnrRetries, SlowPageTest, testing::Range(2, 8));
+
 }  // namespace
 }  // namespace verbena::scenario

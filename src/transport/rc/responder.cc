@@ -15,8 +15,8 @@ using wire::Operation;
 // The requester of the same queue pair counts its tickets from below.
 constexpr uint64_t kTicketsOfResponder = uint64_t{1} << 63;
 
-// As long as the longest RNR timer.
-constexpr Duration kHoldMax = Milliseconds(655);
+constexpr Duration kLongestRnrTimer = Microseconds(655'360);
+constexpr Duration kHoldMax = kLongestRnrTimer;
 
 // How often a packet comes again before its sender is told that pages are absent. A requester goes
 // back for reasons of its own, too: to ask again for answers that had no place.
@@ -120,14 +120,17 @@ void Responder::RefuseForPages(const wire::Packet& packet, Turn& turn) {
   if (inbound_wait_->repeats == 0) has_dropped_ = false;
   kept_.Keep(packet);
   Refuse(Reason::kPagesAbsent, expected_, msn_, turn);
-  HoldNak(ack_was_due, turn);
+  HoldOrCountNak(ack_was_due, turn);
 }
 
 // The NAK that was decided on is not sent yet, if it is not to be. A packet that has come again and
 // again is answered: the timer of the peer is shorter than ours.
-void Responder::HoldNak(bool ack_was_due, const Turn& turn) {
+void Responder::HoldOrCountNak(bool ack_was_due, const Turn& turn) {
   const Time until = inbound_wait_->since + HoldTime();
-  if (turn.now >= until || inbound_wait_->repeats >= kRepeatsHeld) return;
+  if (turn.now >= until || inbound_wait_->repeats >= kRepeatsHeld) {
+    ++inbound_wait_->naks;
+    return;
+  }
   nak_held_until_ = until;
   ack_is_due_ = ack_was_due;
 }
@@ -155,6 +158,7 @@ void Responder::OnTime(Turn& turn) {
   if (turn.now < nak_held_until_) return;
   nak_held_until_ = Time::Never();
   nak_->syndrome = wire::Syndrome::RnrNak(PagesTimer(turn));
+  ++inbound_wait_->naks;
   ack_is_due_ = false;  // a NAK acknowledges all before it
 }
 
@@ -170,10 +174,11 @@ void Responder::OnTime(Turn& turn) {
     // They have gone again, and it goes on waiting.
     inbound_wait_->since = waited.since;
     inbound_wait_->repeats = waited.repeats;
+    inbound_wait_->naks = waited.naks;
     has_dropped_ = has_dropped;
     nak_held_until_ = Time::Never();
     ack_is_due_ = false;
-    if (!peer_is_told) return HoldNak(ack_was_due, turn);
+    if (!peer_is_told) return HoldOrCountNak(ack_was_due, turn);
     // It comes again when its timer ends, and need not be told twice: that may cost it a retry.
     nak_.reset();
     ack_is_due_ = ack_was_due;
@@ -250,7 +255,21 @@ wire::RnrTimer Responder::PagesTimer(const Turn& turn) const {
   const Duration service = is_measured ? turn.page_service : config_.page_service_estimate;
   const Duration waited = turn.now - inbound_wait_->since;
   return wire::RnrTimerAtLeast(
-      std::max({wire::DurationOf(config_.min_rnr_timer), service, waited}));
+      std::max({wire::DurationOf(config_.min_rnr_timer), service, waited, ShareOfRetries()}));
+}
+
+// The part of the wait that the next RNR retry of a peer which has few of them must cover: the
+// longest timer for the last two, and half of the one behind it for each before. So one, two and
+// three retries or more span 0.65, 1.3 and at least 1.6 s, and a peer that has all six is still
+// asked to wait for 40 ms first. What a peer has is known as in HoldTime.
+Duration Responder::ShareOfRetries() const {
+  const uint32_t retries = config_.rnr_retry;
+  if (config_.type == QpType::kXrcReceive || retries == 0 || retries == RetryState::kRnrForEver) {
+    return Duration();
+  }
+  const uint32_t behind = inbound_wait_->naks + 2;  // this one, and the last but one
+  const uint32_t halvings = retries > behind ? retries - behind : 0;
+  return kLongestRnrTimer / (int64_t{1} << halvings);
 }
 
 void Responder::Refuse(Cause cause, wire::Psn psn, wire::Msn msn, Turn& turn) {

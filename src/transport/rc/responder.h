@@ -40,8 +40,9 @@ namespace verbena::transport {
 // acknowledgement, asked for or not, says that the peer may go on behind it. The NAK is marked
 // (fault_mark.h), and its timer is neither shorter than the queue pair's own nor than the pages
 // have been waited for. Where the program allows few RNR retries the NAK is held back: most pages
-// come before it would be due. The reply to a read waits for its pages. Pages that are lost between
-// translation and copy are absent pages, kLossesMax times a message.
+// come before it would be due; and its timers grow so that few retries span a second or more. The
+// reply to a read waits for its pages. Pages that are lost between translation and copy are absent
+// pages, kLossesMax times a message.
 //
 // Invariant: a packet is executed only when its PSN is expected_; what is refused leaves expected_
 // and the message in progress as they were, so that it can be resumed there.
@@ -127,6 +128,7 @@ class Responder {
     Reason otherwise;      // what it is refused for if they are not to be had
     Time since;            // it met absent pages first
     uint32_t repeats = 0;  // it has come again since
+    uint32_t naks = 0;     // its sender was told to wait
   };
   struct Acknowledgement {
     wire::Psn psn;
@@ -144,11 +146,12 @@ class Responder {
   void Refuse(Cause cause, wire::Psn psn, wire::Msn msn, Turn& turn);
   void RefuseExpected(Cause cause, const wire::Packet& packet, Turn& turn);
   void RefuseForPages(const wire::Packet& packet, Turn& turn);
-  void HoldNak(bool ack_was_due, const Turn& turn);
+  void HoldOrCountNak(bool ack_was_due, const Turn& turn);
   void ForgetRefusal();
   wire::Syndrome SyndromeOf(Cause cause, const Verdict& verdict, const Turn& turn) const;
   static VendorError CheckToName(Cause cause);
   wire::RnrTimer PagesTimer(const Turn& turn) const;
+  Duration ShareOfRetries() const;
   Duration HoldTime() const;
   bool has_due_nak() const { return nak_.has_value() && nak_held_until_ == Time::Never(); }
   void Fail(Cause cause, const Verdict& verdict, Turn& turn);

@@ -1,5 +1,8 @@
 // Pages that are missing under the answers of a responder, or go while they are sent.
 
+#include <algorithm>
+#include <array>
+
 #include <gtest/gtest.h>
 
 #include "tests/support/responder_read_fixture.h"
@@ -310,6 +313,56 @@ TEST_F(HeldNakTest, OneThatWasToldIsNotToldTwice) {
   PagesReady(requests_[1].ticket);
   EXPECT_TRUE(OneAnswer().IsAck(kStart));
 }
+
+// A foreign peer, which comes again when its timer ends, and has a retry less each time.
+class FewRetriesTest : public ResponderReadFixture, public testing::WithParamInterface<int> {
+ protected:
+  // As docs/transport.md states it: how long a page may take.
+  Duration Bound() const {
+    constexpr std::array<int64_t, 7> kMilliseconds = {0, 655, 1'310, 1'630, 1'790, 1'870, 1'910};
+    return Milliseconds(kMilliseconds.at(static_cast<size_t>(GetParam()))) + kAckTimeout / 2;
+  }
+  void SetUp() override {
+    config_.rnr_retry = static_cast<uint8_t>(GetParam());
+    config_.ack_timeout = kAckTimeout;
+    Begin();
+    page_service_ = Microseconds(20);
+    TakePagesAway(0, 1);
+  }
+
+  static constexpr Duration kAckTimeout = Milliseconds(67);
+};
+
+TEST_P(FewRetriesTest, APageThatComesWithinTheBoundExhaustsNone) {
+  const Time start = now_;
+  Deliver(WriteOnly(0, Pattern(8)));
+  Advance(responder_->next_time() - now_);
+  int naks = 0;
+  for (Answer answer = OneAnswer();; answer = OneAnswer()) {
+    ASSERT_TRUE(answer.is_for_pages);
+    ASSERT_LE(++naks, GetParam()) << "the peer would have given up";
+    const Duration wait = wire::DurationOf(answer.aeth->syndrome.rnr_timer());
+    if (now_ + wait > start + Bound()) break;
+    Advance(wait);
+    Deliver(WriteOnly(0, Pattern(8)), Psn(kStart));
+  }
+  now_ = start + Bound();
+  BringPages(0, 1);
+  PagesReady(requests_.at(0).ticket);
+  EXPECT_TRUE(OneAnswer().IsAck(kStart));
+}
+
+// A timer that is long from the start would cover the bound as well, and make every page slow.
+TEST_P(FewRetriesTest, TheMoreRetriesThereAreTheShorterIsTheFirstWait) {
+  Deliver(WriteOnly(0, Pattern(8)));
+  Advance(responder_->next_time() - now_);
+  const int halvings = std::max(0, GetParam() - 2);
+  const Duration most = Microseconds(655'360 >> halvings);
+  const Duration wait = wire::DurationOf(OneAnswer().aeth->syndrome.rnr_timer());
+  EXPECT_EQ(wait, wire::DurationOf(wire::RnrTimerAtLeast(std::max(most, kAckTimeout / 2))));
+}
+
+INSTANTIATE_TEST_SUITE_P(Retries, FewRetriesTest, testing::Range(1, 7));
 
 }  // namespace
 }  // namespace verbena::transport
