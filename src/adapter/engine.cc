@@ -21,6 +21,9 @@ namespace {
 // with its answer, in one system call. See docs/threading.md for what it brings.
 constexpr bool kPollerGoesFirst = true;
 
+// How often a thread that waits for the lock looks at the one that has it. See LockHolder.
+constexpr Duration kLookAtHolder = Microseconds(500);
+
 transport::MulticastGroups::Limits GroupLimits(const Options& options) {
   return {.groups = options.multicast_groups_max, .members = options.multicast_members_max};
 }
@@ -334,9 +337,10 @@ void Engine::WaitForLock() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   waiters_.fetch_add(1, std::memory_order_relaxed);
   const Time end = clock_.Now() + lock_spin_;
   while (!mutex_.TryLock()) {
-    if (clock_.Now() < end) continue;
-    mutex_.Lock();
-    break;
+    const Time now = clock_.Now();
+    if (now < end) continue;
+    holder_.OnTaken(now);
+    if (mutex_.TryLockFor(kLookAtHolder)) break;
   }
   waiters_.fetch_sub(1, std::memory_order_relaxed);
 }
@@ -348,10 +352,14 @@ void Engine::Unlock() {
 }
 
 // The thread must not be cancelled in one of the engine's system calls, with the lock held.
-void Engine::Enter() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_); }
+void Engine::Enter() {
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);
+  holder_.Enter();
+}
 
 void Engine::Leave() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   const int before = cancel_state_;
+  holder_.Leave();
   mutex_.Unlock();
   pthread_setcancelstate(before, nullptr);
 }
@@ -412,6 +420,7 @@ Time Engine::Progress(const Cq& cq) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   if (waiters_.load(std::memory_order_relaxed) > 0 || !TryEnter()) {
     const Time now = clock_.Now();
     NotePoll(cq, now);
+    holder_.OnTaken(now);
     return now;
   }
   // What the last poller was spared is this one's to do.

@@ -14,6 +14,7 @@
 #include "adapter/counters.h"
 #include "adapter/dispatcher.h"
 #include "adapter/endpoint_set.h"
+#include "adapter/lock_holder.h"
 #include "adapter/managed_pages.h"
 #include "adapter/options.h"
 #include "adapter/page_events.h"
@@ -216,6 +217,7 @@ class VERBENA_CAPABILITY("engine") Engine {
 
   const Duration lock_spin_ = AllowedProcessors() > 1 ? Microseconds(20) : Duration();
   Mutex mutex_;
+  LockHolder holder_;
   ReadyList<QueuePair> ready_;  // marked by any thread
   std::atomic<int64_t> polled_until_ns_ = 0;
   std::atomic<int64_t> yielded_until_ns_ = 0;

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/time.h"
+
 // Names for clang's thread-safety analysis, which checks when compiling that a guarded field is
 // touched only under its lock. Other compilers see nothing.
 #if defined(__clang__)
@@ -62,6 +64,8 @@ class VERBENA_CAPABILITY("mutex") Mutex {
     return word_.compare_exchange_strong(free, 1, std::memory_order_acquire,
                                          std::memory_order_relaxed);
   }
+  // Sleeps for `limit` at most. False if the mutex was held then, too.
+  [[nodiscard]] bool TryLockFor(Duration limit) VERBENA_TRY_ACQUIRE(true);
 
  private:
   void LockSlowly();

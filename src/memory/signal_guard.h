@@ -1,6 +1,7 @@
 #pragma once
 
 #include <signal.h>
+#include <sys/types.h>
 #include <ucontext.h>
 
 namespace verbena::memory {
@@ -40,6 +41,14 @@ class SignalGuard {
   // process; it stays.
   using FaultServer = bool (*)(const siginfo_t& info, const ucontext_t& context);
   static void InstallWith(FaultServer server);
+
+  // Calls back a thread (gettid) that sleeps in the page fault of a guarded access, because the
+  // page is under a userfaultfd that does not answer: the access ends as if the page were missing.
+  // A copy first goes on in smaller steps, to find what is missing; so this has to be repeated
+  // until the thread goes on. Does nothing to a thread that is not in a guarded access, but
+  // interrupts its system calls; nothing to one that blocks SIGBUS, or sleeps for a disk or a file
+  // server; and nothing where guarded accesses raise no signal.
+  static void Interrupt(pid_t thread);
 
   // For threads of programs that block all signals in their threads; one call per thread.
   static void UnblockInThisThread();
