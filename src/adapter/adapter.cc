@@ -97,7 +97,7 @@ Result<void, ErrorCode> Posted(const Result<T, queue::PostError>& result) {
 
 Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
                       EventFile notice_file, std::unique_ptr<fabric::Fabric> fabric, Alarm alarm,
-                      std::unique_ptr<Trace> trace)
+                      Alarm stuck_alarm, std::unique_ptr<Trace> trace)
     : options(with),
       fork_guard(std::move(guard)),
       wake(std::move(wake_file)),
@@ -116,9 +116,12 @@ Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
       cqs(options.cqs_max),
       srqs(options.srqs_max),
       xrc_domains(options.xrc_domains_max),
+      stuck_watch(engine.holder(), std::move(stuck_alarm)),
       waits(engine, notice, wake, options.linger),
       keeper(engine, waits, wake, options) {
   pager.set_events(page_events.get());
+  const EngineLock lock(engine);
+  engine.set_stuck_watch(&stuck_watch);
 }
 
 ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const Options& wanted) {
@@ -133,6 +136,8 @@ ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const Options& wanted) {
   if (!notice) return Fail(notice.error());
   auto alarm = Alarm::Make();
   if (!alarm) return Fail(alarm.error());
+  auto stuck_alarm = Alarm::Make();
+  if (!stuck_alarm) return Fail(stuck_alarm.error());
   auto fabric = OpenEndpoint(options, fabric::EndpointUse::kFirst);
   if (!fabric) return Fail(fabric.error());
   std::unique_ptr<Trace> trace;
@@ -141,9 +146,9 @@ ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const Options& wanted) {
     if (!opened) return Fail(opened.error());
     trace = std::move(*opened);
   }
-  auto parts =
-      std::make_unique<Parts>(options, std::move(*guard), std::move(*wake), std::move(*notice),
-                              std::move(*fabric), std::move(*alarm), std::move(trace));
+  auto parts = std::make_unique<Parts>(options, std::move(*guard), std::move(*wake),
+                                       std::move(*notice), std::move(*fabric), std::move(*alarm),
+                                       std::move(*stuck_alarm), std::move(trace));
   // Not make_unique: the constructor is private.
   return std::unique_ptr<Adapter>(new Adapter(std::move(parts)));
 }
@@ -166,6 +171,11 @@ Adapter::~Adapter() {
     parts_->adopted.ReleaseAll();
   }
   parts_->engine.managed.EndAll();
+  {
+    const EngineLock lock(parts_->engine);
+    parts_->engine.set_stuck_watch(nullptr);
+  }
+  parts_->stuck_watch.Stop();
   parts_->pager.Stop();
 }
 

@@ -63,6 +63,7 @@ Engine::Engine(const Options& options, std::unique_ptr<fabric::Fabric> fabric, A
 
 // Everything that makes an adapter go is in here, in the order in which it happens.
 bool Engine::Pass() {
+  if (stuck_watch_ != nullptr) stuck_watch_->Arm();
   const bool heard = Listen();
   const bool did = Act();
   return heard || did;
@@ -71,6 +72,7 @@ bool Engine::Pass() {
 // A thread that takes an event goes first, as a poller does: the acknowledgements leave with what
 // the program posts next.
 bool Engine::PassFor(CompletionChannel& channel) {
+  if (stuck_watch_ != nullptr) stuck_watch_->Arm();
   const bool heard = Listen();
   is_deferred_ = kPollerGoesFirst && heard && channel.has_expected();
   const bool did = !is_deferred_ && Act();

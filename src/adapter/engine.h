@@ -25,6 +25,7 @@
 #include "adapter/ready_list.h"
 #include "adapter/resident_pages.h"
 #include "adapter/service_time.h"
+#include "adapter/stuck_watch.h"
 #include "adapter/timer_heap.h"
 #include "adapter/trace.h"
 #include "adapter/transmitter.h"
@@ -155,6 +156,10 @@ class VERBENA_CAPABILITY("engine") Engine {
   // What the user should know, a line each; told once.
   std::vector<std::string> TakeNotes() VERBENA_REQUIRES(this);
 
+  // For a watch over the thread that has the lock, which passes arm. Set before the first pass.
+  [[nodiscard]] LockHolder& holder() { return holder_; }
+  void set_stuck_watch(StuckWatch* watch) { stuck_watch_ = watch; }
+
   // The tables, guarded like the rest; public because control calls change them.
   memory::MemoryCore memory;
   QpTable<QueuePair> qps;
@@ -218,7 +223,8 @@ class VERBENA_CAPABILITY("engine") Engine {
   const Duration lock_spin_ = AllowedProcessors() > 1 ? Microseconds(20) : Duration();
   Mutex mutex_;
   LockHolder holder_;
-  ReadyList<QueuePair> ready_;  // marked by any thread
+  StuckWatch* stuck_watch_ = nullptr;  // nullptr: none
+  ReadyList<QueuePair> ready_;         // marked by any thread
   std::atomic<int64_t> polled_until_ns_ = 0;
   std::atomic<int64_t> yielded_until_ns_ = 0;
   std::atomic<int> sockets_;

@@ -40,7 +40,6 @@ void LockHolder::CallBack(uint64_t hold, Time now) {
   const pid_t thread = thread_.load();
   if (thread != 0 && holds_.load(std::memory_order_relaxed) == hold && IsAsleep(thread)) {
     memory::SignalGuard::Interrupt(thread);
-    calls_.fetch_add(1, std::memory_order_relaxed);
   }
   callers_.fetch_sub(1);
 }

@@ -53,7 +53,9 @@ class LockHolder {
     if (now.nanoseconds() >= due_ns_.load(std::memory_order_relaxed)) CallBack(hold, now);
   }
 
-  [[nodiscard]] uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool is_held() const { return thread_.load(std::memory_order_relaxed) != 0; }
+  // Another number for each time that the lock was taken.
+  [[nodiscard]] uint64_t holds() const { return holds_.load(std::memory_order_relaxed); }
 
  private:
   void CallBack(uint64_t hold, Time now);
@@ -64,7 +66,6 @@ class LockHolder {
   std::atomic<uint32_t> callers_ = 0;
   std::atomic<uint64_t> seen_hold_ = 0;
   std::atomic<int64_t> due_ns_ = 0;
-  std::atomic<uint64_t> calls_ = 0;
 };
 
 }  // namespace verbena::adapter

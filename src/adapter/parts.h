@@ -13,6 +13,7 @@
 #include "adapter/object_set.h"
 #include "adapter/pager.h"
 #include "adapter/pinned_memory.h"
+#include "adapter/stuck_watch.h"
 #include "adapter/xrc_domain.h"
 #include "base/mutex.h"
 
@@ -22,7 +23,8 @@ namespace verbena::adapter {
 // above it; threads are the last to come and the first to go.
 struct Adapter::Parts {
   Parts(const Options& with, ForkGuard guard, EventFile wake_file, EventFile notice_file,
-        std::unique_ptr<fabric::Fabric> fabric, Alarm alarm, std::unique_ptr<Trace> trace);
+        std::unique_ptr<fabric::Fabric> fabric, Alarm alarm, Alarm stuck_alarm,
+        std::unique_ptr<Trace> trace);
 
   const Options options;
   const ForkGuard fork_guard;
@@ -55,6 +57,7 @@ struct Adapter::Parts {
   uint32_t last_handle VERBENA_GUARDED_BY(engine) = 0;
   uint32_t last_xrc_srq VERBENA_GUARDED_BY(engine) = 0;
 
+  StuckWatch stuck_watch;
   EventWait waits;
   Keeper keeper;
 };

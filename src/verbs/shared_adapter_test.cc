@@ -145,7 +145,7 @@ TEST(ManyContextsTest, ThreeHundredAreOneEndpointOneProgressThreadAndAFileEach) 
   std::deque<SharingNode> nodes(1);
   const size_t threads = EntriesIn("/proc/self/task");
   const size_t files = EntriesIn("/proc/self/fd");
-  EXPECT_LE(threads - threads_without, 1 + SharedAdapterOptions().pager_threads);
+  EXPECT_LE(threads - threads_without, 2 + SharedAdapterOptions().pager_threads);
   while (nodes.size() < kContexts) nodes.emplace_back();
   EXPECT_EQ(EntriesIn("/proc/self/task"), threads);
   EXPECT_EQ(EntriesIn("/proc/self/fd"), files + kContexts - 1);

@@ -1,0 +1,131 @@
+// Pages that do not come while a thread of the adapter needs them, and others that go on.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "adapter/clock.h"
+#include "tests/support/adapter_world.h"
+#include "tests/support/stuck_pages.h"
+
+namespace verbena::adapter {
+namespace {
+
+using queue::CompletionStatus;
+using queue::SendOpcode;
+using transport::QpType;
+
+constexpr auto kAll = StuckPages::Faults::kAll;
+constexpr uint64_t kPages = 64;
+// Much less than the 10 s that a stuck page takes here, and than any peer's patience.
+constexpr Duration kSoon = Milliseconds(500);
+
+// Two connections from A to B. B only serves: its progress thread does the copies.
+class StuckMemoryTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!StuckPages::IsAllowed(kAll)) GTEST_SKIP() << "no userfaultfd for faults of the system";
+    pages_.emplace(kPages, kAll);
+    std::ranges::fill(pages_->bytes(), std::byte{0});
+    Connect(a_, qa_, b_, qb_, {.timeout = 17});
+    Connect(a_, qc_, b_, qd_, {.timeout = 17});
+    const auto keys = b_.adapter().RegisterRegion(
+        {.pd = b_.pd(),
+         .start = memory::KeyAddress(pages_->address()),
+         .length = pages_->bytes().size(),
+         .rights = memory::Rights::kAll},
+        memory::LinearBacking{.base = memory::PhysicalAddress(pages_->address())});
+    ASSERT_TRUE(keys.has_value());
+    key_ = queue::KeyValue(keys->remote.value());
+  }
+  void TearDown() override {
+    if (pages_) pages_->Release();
+  }
+
+  void Write(QueuePair& qp, uint64_t id, const queue::Remote& to) {
+    Post(a_, qp, MakeSend(SendOpcode::kWrite, id, to), a_.Bytes(0, 64));
+  }
+  queue::Remote StuckPage(uint64_t page) const { return {pages_->address(page), key_}; }
+  // A write of the other connection, and how long it takes.
+  Duration TimeOther() {
+    const Time start = Now();
+    Write(qc_, kOther, b_.Remote(0));
+    const auto completion = a_.Wait();
+    EXPECT_TRUE(completion && completion->id.value() == kOther);
+    return Now() - start;
+  }
+  void ExpectWritten(uint64_t id) {
+    const auto completion = a_.Wait();
+    ASSERT_TRUE(completion.has_value());
+    EXPECT_EQ(completion->id.value(), id);
+    EXPECT_EQ(completion->status, CompletionStatus::kSuccess);
+  }
+
+  static constexpr uint64_t kOther = 1'000;
+  std::optional<StuckPages> pages_;
+  TestNode a_{"127.0.0.1"}, b_{"127.0.0.1"};
+  QueuePair& qa_ = a_.MakeQp(QpType::kRc);
+  QueuePair& qb_ = b_.MakeQp(QpType::kRc);
+  QueuePair& qc_ = a_.MakeQp(QpType::kRc);
+  QueuePair& qd_ = b_.MakeQp(QpType::kRc);
+  queue::KeyValue key_;
+};
+
+// The tables call the page present: the copy itself sleeps for it, with the engine's lock held.
+TEST_F(StuckMemoryTest, APageThatLeftUnderAUserfaultfdOfTheProgramStopsNoOther) {
+  Write(qa_, 1, StuckPage(0));
+  ExpectWritten(1);
+  TimeOther();
+  pages_->Stick(0, 1);
+  Write(qa_, 2, StuckPage(0));
+  usleep(5'000);
+  for (int i = 0; i < 50; ++i) EXPECT_LT(TimeOther(), kSoon);
+  pages_->Release();
+  ExpectWritten(2);
+}
+
+// The handler of a userfaultfd may need the adapter before it can answer.
+TEST_F(StuckMemoryTest, AThreadRegistersMemoryMeanwhile) {
+  Write(qa_, 1, StuckPage(0));
+  ExpectWritten(1);
+  pages_->Stick(0, 1);
+  Write(qa_, 2, StuckPage(0));
+  usleep(5'000);
+  const Time start = Now();
+  EXPECT_TRUE(b_.Register(memory::Rights::kAll).has_value());
+  EXPECT_LT(Now() - start, kSoon);
+  pages_->Release();
+  ExpectWritten(2);
+}
+
+// Pages that the tables do not know are brought by pager threads, of which there are more if need
+// be.
+TEST_F(StuckMemoryTest, ManyStuckPagesStopNoFaultOfAnother) {
+  pages_->Stick(0, 4);
+  for (uint64_t i = 0; i < 4; ++i) {
+    QueuePair& qp = a_.MakeQp(QpType::kRc);
+    Connect(a_, qp, b_, b_.MakeQp(QpType::kRc), {.timeout = 17});
+    Write(qp, i, StuckPage(i));
+  }
+  for (uint64_t page = 0; page < 8; ++page) {  // each of them fresh
+    const Time start = Now();
+    Write(qc_, kOther, b_.Remote(page * 4'096 + (16 << 12)));
+    const auto completion = a_.Wait();
+    ASSERT_TRUE(completion.has_value());
+    EXPECT_EQ(completion->id.value(), kOther);
+    EXPECT_LT(Now() - start, kSoon);
+  }
+  pages_->Release();
+  for (int i = 0; i < 4; ++i) {
+    const auto completion = a_.Wait();
+    ASSERT_TRUE(completion.has_value());
+    EXPECT_EQ(completion->status, CompletionStatus::kSuccess);
+  }
+}
+
+}  // namespace
+}  // namespace verbena::adapter

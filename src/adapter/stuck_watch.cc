@@ -1,0 +1,53 @@
+#include "adapter/stuck_watch.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "adapter/clock.h"
+#include "base/quiet_thread.h"
+
+namespace verbena::adapter {
+
+StuckWatch::StuckWatch(LockHolder& holder, Alarm alarm)
+    : holder_(holder), alarm_(std::move(alarm)) {
+  thread_ = StartQuietThread("verbena-stuck", [this] { Work(); });
+}
+
+void StuckWatch::Stop() {
+  if (!thread_.joinable()) return;
+  stops_.store(true);
+  // If it is armed, it goes off by itself.
+  if (!is_armed_.load(std::memory_order_acquire)) ArmFor(Duration());
+  thread_.join();
+}
+
+void StuckWatch::ArmFor(Duration period) {
+  is_armed_.store(true, std::memory_order_relaxed);
+  alarm_.WakeBy(Now() + period);
+}
+
+void StuckWatch::Work() {
+  while (!stops_.load()) {
+    pollfd file{.fd = alarm_.fd(), .events = POLLIN, .revents = 0};
+    if (poll(&file, 1, -1) <= 0) continue;
+    alarm_.Reset();
+    is_armed_.store(false, std::memory_order_release);
+    LookAtHolder();
+  }
+}
+
+// A holder that cannot be called back, because it waits for a disk, is looked at less and less.
+void StuckWatch::LookAtHolder() {
+  constexpr Duration kPauseMax = Milliseconds(10);
+  const uint64_t hold = holder_.holds();
+  Duration pause = LockHolder::kAgain;
+  while (holder_.is_held() && holder_.holds() == hold && !stops_.load()) {
+    holder_.OnTaken(Now());
+    std::this_thread::sleep_for(std::chrono::nanoseconds(pause.nanoseconds()));
+    pause = std::min(pause * 2, kPauseMax);
+  }
+}
+
+}  // namespace verbena::adapter
