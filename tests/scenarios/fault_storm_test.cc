@@ -223,7 +223,7 @@ TEST_F(FloodTest, NothingIsSentWhileTheBytesToSendAreAbsent) {
 }
 
 TEST_F(FloodTest, NothingIsSentWhileAReadIsHeld) {
-  Begin(2 * kPending);  // nobody tells the requester
+  Begin(4 * kPending);  // the requester is told after half of that
   node_b_.Evict(0, 2);
   net_.Post(a(), ReadOf(1, node_b_.Remote(0)), {node_a_.Local(0, kLength)});
   RunIntoFault();
@@ -279,6 +279,70 @@ TEST_P(SlowPageTest, AWriteByAForeignPeerExhaustsNoRetries) {
 }
 
 INSTANTIATE_TEST_SUITE_P(RnrRetries, SlowPageTest, testing::Range(2, 8));
+
+// A read whose pages take longer than the peer tries.
+class HeldReadTest : public PairTest {
+ protected:
+  void Begin(Duration peer_timeout, Duration own_timeout, Duration pages_take) {
+    RcSpec peer, own;
+    peer.config.ack_timeout = peer_timeout;
+    own.config.ack_timeout = own_timeout;
+    peer.config.retry_count = own.config.retry_count = 2;
+    Connect(peer, own);
+    net_.SetPager([pages_take](const RcEnd&, const transport::PageRequest&) {
+      return PageFate{.after = pages_take};
+    });
+    net_.SetLink([this](const Passing& passing) {
+      ++(passing.is_request() ? requests_ : answers_);
+      return Fate::Pass();
+    });
+  }
+  void ReadAll() {
+    net_.Post(a(), ReadOf(1, node_b_.Remote(0)), {node_a_.Local(0, 4 * kPage)});
+    ASSERT_TRUE(net_.RunToRest());
+    ExpectSuccess(a().Sent(), {1});
+    EXPECT_EQ(node_a_.Read(0, 4 * kPage), node_b_.Read(0, 4 * kPage));
+  }
+
+  uint32_t requests_ = 0;
+  uint32_t answers_ = 0;
+};
+
+TEST_F(HeldReadTest, ThePeerIsToldBeforeItsTimerEnds) {
+  Begin(Milliseconds(67), Milliseconds(67), Milliseconds(1'200));
+  node_b_.Evict(0, 4);
+  ReadAll();
+  EXPECT_EQ(net_.timeouts(), 0u);
+  EXPECT_EQ(requests_, 1u);
+  EXPECT_LT(answers_, 16u + 40u) << "a notice for each half of the timer";
+}
+
+TEST_F(HeldReadTest, SoItIsInTheMiddleOfAnAnswer) {
+  Begin(Milliseconds(67), Milliseconds(67), Milliseconds(1'200));
+  node_b_.Evict(2, 2);
+  ReadAll();
+  EXPECT_EQ(net_.timeouts(), 0u);
+}
+
+// Attributes of the two ends differ: each notice after the first comes in time.
+TEST_F(HeldReadTest, APeerWhoseTimerIsShorterLosesNoRetries) {
+  Begin(Milliseconds(5), Milliseconds(200), Milliseconds(1'200));
+  node_b_.Evict(0, 4);
+  ReadAll();
+  EXPECT_LE(net_.timeouts(), 1u);
+}
+
+TEST_F(HeldReadTest, ThePeerIsToldForAMinuteAndThenGivesUp) {
+  Begin(Milliseconds(67), Milliseconds(67), Seconds(90));
+  node_b_.Evict(0, 4);
+  const Time start = net_.now();
+  net_.Post(a(), ReadOf(1, node_b_.Remote(0)), {node_a_.Local(0, 4 * kPage)});
+  ASSERT_TRUE(net_.RunToRest());
+  const auto completions = a().Sent();
+  EXPECT_EQ(StatusesOf(completions), std::vector{CompletionStatus::kRetryExceeded});
+  EXPECT_GT(completions.at(0).timestamp - start, Seconds(60));
+  EXPECT_LT(completions.at(0).timestamp - start, Seconds(61));
+}
 
 }  // namespace
 }  // namespace verbena::scenario

@@ -78,10 +78,15 @@ void Requester::OnAcknowledge(wire::Syndrome syndrome, const wire::Packet& packe
   if (psn == unacked_ - 1 && syndrome.is_ack()) {
     // DESIGN D6: nothing new, and not asked for: the peer's pages are there, go on now.
     retry_.StopWaiting();
+    if (IsMarkedFault(bth)) OnHeldRead(turn);
     return;
   }
-  // IBA C9-121: an answer to nothing that is under way is a ghost.
-  if (UnderWay(psn) >= UnderWay(sent_end_)) return;
+  // IBA C9-121: an answer to nothing that is under way is a ghost. But a part of a read that is
+  // held may have been answered.
+  if (UnderWay(psn) >= UnderWay(sent_end_)) {
+    if (syndrome.is_ack() && IsMarkedFault(bth)) OnHeldRead(turn);
+    return;
+  }
   switch (syndrome.kind()) {
     case wire::Syndrome::Kind::kAck:
       AcknowledgeBefore(psn + 1, turn);
@@ -104,6 +109,12 @@ void Requester::OnAcknowledge(wire::Syndrome syndrome, const wire::Packet& packe
       }
       return FailAt(psn, StatusOf(syndrome.nak_code()), turn, RefusalMarkOf(packet));
   }
+}
+
+// The peer has our read, and waits for pages of its own.
+void Requester::OnHeldRead(const Turn& turn) {
+  retry_.OnProgress();
+  if (retry_.timer_runs()) retry_.StartTimer(turn.now);
 }
 
 // The peer has taken in everything before `end`. False when the answer to a read among it is

@@ -134,6 +134,7 @@ class Requester {
   void OnAcknowledge(wire::Syndrome syndrome, const wire::Packet& packet, Turn& turn);
   void OnReadResponse(const wire::Packet& packet, Turn& turn);
   void OnAtomicResponse(const wire::Packet& packet, Turn& turn);
+  void OnHeldRead(const Turn& turn);
   bool AcknowledgeBefore(wire::Psn psn, Turn& turn);
   void Advance(wire::Psn unacked, Turn& turn);
   bool Scatter(Turn& turn, queue::WqeNumber n, uint64_t offset, std::span<const std::byte> bytes,

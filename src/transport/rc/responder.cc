@@ -155,6 +155,7 @@ Duration Responder::HoldTime() const {
 }
 
 void Responder::OnTime(Turn& turn) {
+  if (reply_wait_ && reply_wait_->notice_at <= turn.now) NoticeHeldRead(turn);
   if (turn.now < nak_held_until_) return;
   nak_held_until_ = Time::Never();
   nak_->syndrome = wire::Syndrome::RnrNak(PagesTimer(turn));
@@ -227,6 +228,7 @@ void Responder::AnswerAgain(Reply& reply, const wire::Packet& packet, Turn& turn
   reply.Answer(from, is_read ? PsnCountOf(range.length, config_.path_mtu) : 1,
                static_cast<uint32_t>(offset) + range.length);
   probe_.OnTimeout(packet.bth().psn, expected_);
+  if (IsHeld(reply)) OnHeldReadAgain(turn);
 }
 
 // IBA 9.7.5.2: one NAK for one hole, and none where the peer knows already that it must come back.
@@ -333,6 +335,7 @@ void Responder::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
 void Responder::Flush(Turn& turn) {
   message_ = {};
   nak_held_until_ = Time::Never();
+  if (reply_wait_) reply_wait_->notice_at = Time::Never();
   inbound_wait_.reset();  // what was kept is not executed any more
   kept_.Drop();
   while (const auto key = replies_.TakeHeldKey()) turn.memory.one_touch.Release(*key);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -80,7 +81,9 @@ class Responder {
 
   // To be called at next_time(), or later.
   void OnTime(Turn& turn);
-  [[nodiscard]] Time next_time() const { return nak_held_until_; }
+  [[nodiscard]] Time next_time() const {
+    return reply_wait_ ? std::min(nak_held_until_, reply_wait_->notice_at) : nak_held_until_;
+  }
 
   // A packet that Pump has put into the outbox was not sent, because memory that it names is gone
   // (`is_loss`), or because it is behind such a one. The tables know; it is sent again, in order,
@@ -118,9 +121,15 @@ class Responder {
   // Why packets ahead of the expected one are dropped without a word: the peer has been told.
   enum class Told : uint8_t { kNothing, kSequenceError, kNotReady, kPagesAbsent };
 
+  // A reply that waits for its pages, and its peer, which is told so now and then.
   struct ReplyWait {
     FaultTicket ticket;
     wire::Psn first;  // of the reply
+    Time since;
+    Duration period = Duration::Max();  // of the notices
+    Time noticed_at;                    // the peer has heard of us last
+    Time notice_at = Time::Never();     // the next notice
+    bool notice_is_due = false;
   };
   // A packet that waits for its pages.
   struct InboundWait {
@@ -184,6 +193,9 @@ class Responder {
   bool SendReply(Reply& reply, Turn& turn);
   bool SendRead(Reply& reply, Turn& turn);
   bool HoldRead(const Reply& reply, const memory::Fault& beginning, Turn& turn);
+  void NoticeHeldRead(const Turn& turn);
+  void OnHeldReadAgain(const Turn& turn);
+  bool SendNotice(const Reply& reply, Turn& turn);
   void RefuseReply(Reply& reply, Cause cause, Turn& turn);
   void FailReply(const Reply& reply, Cause cause, Turn& turn);
   void SendAcknowledgement(const Acknowledgement& answer, Turn& turn);

@@ -183,6 +183,42 @@ TEST_F(ResponderPagesTest, ADuplicateBeforeAHeldReadIsAnsweredMeanwhile) {
   EXPECT_FALSE(responder_->owes_answers());
 }
 
+// The peer is told that its read is held: by the acknowledgement before it, again, and marked.
+TEST_F(ResponderPagesTest, AHeldReadIsToldAfterHalfOfTheTimer) {
+  config_.ack_timeout = Milliseconds(10);
+  Begin();
+  TakePagesAway(0, 1);
+  Deliver(WriteOnly(kPage, Pattern(8)));
+  Deliver(ReadOf(0, 8));
+  EXPECT_TRUE(OneAnswer().IsAck(kStart));
+  Advance(Milliseconds(4));
+  EXPECT_TRUE(Answers().empty());
+  for (int i = 0; i < 3; ++i) {
+    Advance(responder_->next_time() - now_);
+    EXPECT_TRUE(responder_->wants_turn());
+    const Answer notice = OneAnswer();
+    EXPECT_TRUE(notice.IsAck(kStart));
+    EXPECT_TRUE(notice.is_for_pages);
+    EXPECT_EQ(responder_->next_time(), now_ + Milliseconds(5));
+  }
+  BringPages(0, 1);
+  PagesReady(requests_.at(0).ticket);
+  EXPECT_EQ(OneAnswer().psn, PsnAt(1));
+  EXPECT_EQ(responder_->next_time(), Time::Never());
+}
+
+TEST_F(ResponderPagesTest, AHeldReadThatComesAgainIsToldAtOnceAndSoonerFromThenOn) {
+  config_.ack_timeout = Milliseconds(100);
+  Begin();
+  TakePagesAway(0, 1);
+  Deliver(ReadOf(0, 8));
+  EXPECT_TRUE(Answers().empty());
+  Advance(Milliseconds(8));
+  Deliver(ReadOf(0, 8), Psn(kStart));
+  EXPECT_TRUE(OneAnswer().is_for_pages);
+  EXPECT_EQ(responder_->next_time(), now_ + Milliseconds(4));
+}
+
 // IBA 9.7.5.2.8: the queue pair's own timer is the least that a peer is asked to wait.
 TEST_F(ResponderPagesTest, NoRnrTimerIsShorterThanTheQueuePairsOwn) {
   page_service_ = Microseconds(40);

@@ -15,6 +15,11 @@ namespace {
 using wire::Operation;
 using wire::Position;
 
+// For so long a peer is told that its read is held; then it gives up by itself.
+constexpr Duration kNoticesMax = Seconds(60);
+// However short the peer's timer is.
+constexpr Duration kNoticePeriodMin = Milliseconds(1);
+
 // Where packet `next` stands among those that answer one request.
 Position PositionOf(const Reply& reply) {
   const bool is_first = reply.next == reply.begin;
@@ -34,7 +39,9 @@ void Responder::Pump(Turn& turn) {
 }
 
 bool Responder::wants_turn() const {
-  if (const Reply* const reply = replies_.FirstPending()) return !IsHeld(*reply);
+  if (const Reply* const reply = replies_.FirstPending()) {
+    return !IsHeld(*reply) || reply_wait_->notice_is_due;
+  }
   return has_due_nak() || ack_is_due_;
 }
 
@@ -53,7 +60,7 @@ bool Responder::IsHeld(const Reply& reply) const {
 // False when nothing can be sent. REQUIRES: the outbox has room.
 bool Responder::SendNext(Turn& turn) {
   if (Reply* const reply = replies_.FirstPending()) {
-    return !IsHeld(*reply) && SendReply(*reply, turn);
+    return IsHeld(*reply) ? SendNotice(*reply, turn) : SendReply(*reply, turn);
   }
   if (has_due_nak()) {
     SendAcknowledgement(*nak_, turn);
@@ -127,7 +134,14 @@ bool Responder::HoldRead(const Reply& reply, const memory::Fault& beginning, Tur
       memory::Access::kRemoteRead, AccessorOf(reply));
   const memory::Fault* const fault = AsFault(rest);
   reply_wait_ = ReplyWait{.ticket = RequestPages(fault != nullptr ? *fault : beginning, turn),
-                          .first = reply.first};
+                          .first = reply.first,
+                          .since = turn.now,
+                          .noticed_at = turn.now};
+  // What the peer's timer is, is known as in HoldTime.
+  if (config_.type != QpType::kXrcReceive && config_.ack_timeout != Duration::Max()) {
+    reply_wait_->period = config_.ack_timeout / 2;
+    reply_wait_->notice_at = turn.now + reply_wait_->period;
+  }
   if (IsBefore(answered_, reply.first - 1)) {
     SendAcknowledgement({.psn = reply.first - 1,
                          .msn = reply.msn - 1,
@@ -135,6 +149,37 @@ bool Responder::HoldRead(const Reply& reply, const memory::Fault& beginning, Tur
                         turn);
   }
   return false;
+}
+
+// A read is not refused by an RNR NAK, which would cost a foreign peer one of its RNR retries each
+// time. But a responder may acknowledge again what it has acknowledged. The notice is the
+// acknowledgement of all before the read, marked: a requester of ours has all its retries again and
+// starts its timer anew (Requester::OnHeldRead). To others it is a duplicate; Soft-RoCE starts its
+// timer anew after any response.
+void Responder::NoticeHeldRead(const Turn& turn) {
+  ReplyWait& held = *reply_wait_;
+  const bool goes_on = held.period != Duration::Max() && turn.now < held.since + kNoticesMax;
+  held.notice_at = goes_on ? turn.now + held.period : Time::Never();
+  held.noticed_at = turn.now;
+  held.notice_is_due = true;
+}
+
+// The peer's timer has ended before it got a notice.
+void Responder::OnHeldReadAgain(const Turn& turn) {
+  ReplyWait& held = *reply_wait_;
+  if (turn.now >= held.since + kNoticesMax) return;
+  held.period = std::clamp((turn.now - held.noticed_at) / 2, kNoticePeriodMin, held.period);
+  NoticeHeldRead(turn);
+}
+
+bool Responder::SendNotice(const Reply& reply, Turn& turn) {
+  if (!std::exchange(reply_wait_->notice_is_due, false)) return false;
+  SendAcknowledgement({.psn = reply.first - 1,
+                       .msn = reply.msn - 1,
+                       .syndrome = wire::Syndrome::Ack(receive_.source().credits()),
+                       .is_for_pages = true},
+                      turn);
+  return true;
 }
 
 // The key has ended, or the pages are gone. A read that was answered once is not answered again,
