@@ -103,8 +103,8 @@ class VERBENA_CAPABILITY("engine") Engine {
   bool Pass() VERBENA_REQUIRES(this);
   // Work is left for another pass.
   [[nodiscard]] bool has_work() const VERBENA_REQUIRES(this) {
-    return !run_queue_.empty() || is_blocked_ || pages_.answers().has_done() ||
-           !outbox_.page_requests().empty();
+    return !run_queue_.empty() || !loopback_.empty() || is_blocked_ ||
+           pages_.answers().has_done() || !outbox_.page_requests().empty();
   }
   // Sets the time of what follows. Key slots whose quarantine has ended are free from then on.
   void ReadClock() VERBENA_REQUIRES(this);

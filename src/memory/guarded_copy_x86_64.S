@@ -41,9 +41,10 @@
 .macro COPY_LONG move, vector, step
   \move (%rsi), %\vector\()0
   \move %\vector\()0, (%rdi)
-  movl %edi, %eax
-  negl %eax
-  andl $(\step - 1), %eax
+  movl %edi, %ecx
+  negl %ecx
+  andl $(\step - 1), %ecx
+  movl %ecx, %eax
   leaq -4*\step(%rdx), %rcx
   jmp 1f
   .p2align 5
@@ -62,7 +63,7 @@
 // RawCopy Copy(void* to, const void* from, size_t size)
 //
 //   rdi, rsi, rdx   to, from, size: never changed, so recovery can rely on them
-//   rax             bytes surely copied, at every instruction that can fault
+//   rax             bytes surely copied, at every instruction: a thread may be called back at any
 //   result          rax: bytes copied; rdx: the address that is missing when rax < size
 FUNCTION verbena_guarded_copy
   xorl %eax, %eax
