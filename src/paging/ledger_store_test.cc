@@ -39,6 +39,7 @@ TEST_F(LedgerStoreTest, ACorruptGranuleIsBroken) {
   EXPECT_EQ(StateOf(0), Ledger::State::kBroken);
   EXPECT_EQ(Write(0), "refused #0 broken");
   EXPECT_EQ(ledger_.counters().refused_broken, 2U);
+  EXPECT_EQ(ledger_.counters().broken, 1U);
 }
 
 TEST_F(LedgerStoreTest, ARunEndsBeforeABrokenGranule) {

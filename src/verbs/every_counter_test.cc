@@ -382,8 +382,7 @@ const Row<D> kDeviceRows[] = {
      {kAdopted, kUnderBudget}},
     {"budget.pages_lost",
      [](const D& d) { return Words(d.budget.pages_lost); },
-     {"managed/arena_trouble_test.cc",
-      "ArenaTroubleThreads, ACorruptGranuleIsAnErrorAndNothingElseIs"}},
+     {"paging/ledger_store_test.cc", "LedgerStoreTest, ACorruptGranuleIsBroken"}},
     {"keeper_wake_ups", [](const D& d) { return Words(d.keeper_wake_ups); }},
     {"events_lost", [](const D& d) { return Words(d.events_lost); }},
 };

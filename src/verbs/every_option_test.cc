@@ -4,10 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <functional>
 #include <ostream>
 #include <set>
 #include <string>
@@ -15,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/process_status.h"
 #include "tests/support/promise.h"
 #include "tests/support/verbs_world.h"
 
@@ -136,30 +134,20 @@ uint64_t RefusesReads(const Options& options) {
   return IsRefused(qp.Connect(here, here, {.max_rd_atomic = 16}));
 }
 
-// A field of /proc/self/status, in its own unit.
-uint64_t Status(const std::string& field) {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;) {
-    uint64_t value = 0;
-    if (word == field + ":" && status >> value) return value;
-  }
-  ADD_FAILURE() << field;
-  return 0;
-}
 // Whether a device sets aside more than 8 MiB of addresses beyond what it does otherwise.
 uint64_t TakesRoom(const Options& options) {
   constexpr uint64_t kKilobytes = 8 * 1'024;
   const auto taken = [](const Options& with) {
-    const uint64_t before = Status("VmSize");
+    const uint64_t before = ProcessStatus("VmSize");
     const Context context = Good(Context::Open(with));
-    return Status("VmSize") - before;
+    return ProcessStatus("VmSize") - before;
   };
   const uint64_t usual = taken(VerbsTestOptions());  // and what is there for good since
   return taken(options) > std::min(usual, taken(VerbsTestOptions())) + kKilobytes ? 1 : 0;
 }
 uint64_t Threads(const Options& options) {
   const Context context = Good(Context::Open(options));
-  return Status("Threads");
+  return ProcessStatus("Threads");
 }
 
 // Two nodes, and a write of `length` bytes from one to the other; what the first counts then.
