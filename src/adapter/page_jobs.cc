@@ -15,6 +15,18 @@ using memory::Fault;
 // Regions of the owner's own address space count pages from address 0.
 bool IsAddressSpace(const memory::ProtectionEntry& region) { return region.table == nullptr; }
 
+// How many pages of a list from this one on are away, and lie side by side: at most `most`.
+uint64_t AwayInARow(const memory::TranslationTable& table, uint64_t first, uint64_t most) {
+  const uint64_t start = table.Find(first).address().value();
+  uint64_t count = 0;
+  for (; count < most && first + count < table.page_count(); ++count) {
+    const memory::PageEntry entry = table.Find(first + count);
+    const bool is_away = entry.is_named() && !entry.present();
+    if (!is_away || entry.address().value() != start + count * table.page_shift().bytes()) break;
+  }
+  return count;
+}
+
 // Of two jobs for a page, one that brings it for reading may end last: what the other has made
 // writable stays so. A datagram that met a page only for reading would be lost.
 bool MapInTable(memory::MemoryCore& memory, const PageJob& job,
@@ -61,11 +73,16 @@ PageJob JobFor(const memory::MemoryCore& memory, const transport::PageRequest& r
     job.address = region.table->LinearAddress(fault.first_page).value();
     job.region_address = region.table->LinearAddress(0).value();
     job.region_bytes = region.table->page_count() * fault.page_shift.bytes();
+  } else if (region.table->space() == memory::kMachineSpace) {
+    job.address = region.table->Find(fault.first_page).address().value();
   } else {
     return job;
   }
   const uint64_t most = std::max<uint64_t>(1, bytes_max / fault.page_shift.bytes());
   job.page_count = std::min(fault.page_count, most);
+  if (region.table != nullptr && !region.table->is_linear()) {
+    job.page_count = AwayInARow(*region.table, fault.first_page, job.page_count);
+  }
   return job;
 }
 

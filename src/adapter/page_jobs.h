@@ -12,9 +12,9 @@
 
 namespace verbena::adapter {
 
-// Where the pages are that a queue pair waits for: at most `bytes_max` of them, and always one. A
-// request for pages that nobody can bring, of a region that has gone or of a list of frames, is for
-// none, and so comes back refused.
+// Where the pages are that a queue pair waits for: at most `bytes_max` of them, and always one. Of
+// a page list, those that lie side by side. A request for pages that cannot be brought, of a region
+// that has gone or of a guest, is for none, and so comes back refused.
 [[nodiscard]] PageJob JobFor(const memory::MemoryCore& memory,
                              const transport::PageRequest& request, uint64_t bytes_max);
 

@@ -1,5 +1,7 @@
 #include "adapter/page_jobs.h"
 
+#include <array>
+
 #include <gtest/gtest.h>
 
 namespace verbena::adapter {
@@ -68,6 +70,25 @@ TEST_F(PageJobsTest, AnImplicitRegionCountsFromAddressZero) {
   const memory::Translation ready = Translate(keys.local, kBase, 4'096);
   ASSERT_NE(AsReady(ready), nullptr);
   EXPECT_EQ(AsReady(ready)->spans[0].address.value(), kBase);
+}
+
+// Pages of a list come back where they were, as far as they lie side by side.
+TEST_F(PageJobsTest, FindsThePagesOfAList) {
+  constexpr uint64_t kFrame = 0x7000'0000'0000;
+  const std::array list{memory::PhysicalAddress(kFrame), memory::PhysicalAddress(kFrame + 4'096),
+                        memory::PhysicalAddress(kFrame + 0x9000)};
+  const auto keys = Register(memory::PageListBacking{.pages = list}, 0, 3 * 4'096);
+  core_.ForgetMachine(memory::MachineAddress(kFrame), memory::MachineAddress(kFrame + 0xffff));
+  PageJob job = JobFor(core_, RequestFor(keys.local, 0, 3 * 4'096), kBytes);
+  EXPECT_EQ(job.address, kFrame);
+  EXPECT_EQ(job.page_count, 2U);
+  job.brought = 2;
+  EXPECT_TRUE(MapPages(core_, watch_, job, Time()));
+  EXPECT_TRUE(MapPages(core_, watch_, job, Time())) << "another queue pair waited for them, too";
+  EXPECT_NE(AsReady(Translate(keys.local, 0, 2 * 4'096)), nullptr);
+  job = JobFor(core_, RequestFor(keys.local, 0, 3 * 4'096), kBytes);
+  EXPECT_EQ(job.address, kFrame + 0x9000);
+  EXPECT_EQ(job.page_count, 1U);
 }
 
 // A receive and a send from the same page are posted together; the send's page comes last.

@@ -82,7 +82,7 @@ TEST_F(PresenceWatchTest, WhatTheTablesDoNotNameIsNotWatched) {
   EXPECT_FALSE(watch_.IsDue(begin_ + Seconds(100)));
 }
 
-TEST_F(PresenceWatchTest, PageListsKeepTheirPages) {
+TEST_F(PresenceWatchTest, PagesOfPageListsAreForgottenToo) {
   const memory::PhysicalAddress page(Address(7));
   const memory::RegionSpec spec{
       .pd = pd_, .start = {}, .length = kPage, .rights = memory::Rights::kLocalRead};
@@ -90,12 +90,12 @@ TEST_F(PresenceWatchTest, PageListsKeepTheirPages) {
   ASSERT_TRUE(list.has_value());
   watch_.Note(Address(0), kBytes, begin_);
   madvise(start_ + 7 * kPage, kPage, MADV_DONTNEED);
-  EXPECT_EQ(LookNow(begin_ + kPeriod), 1U);
+  EXPECT_EQ(LookNow(begin_ + kPeriod), 2U);
   EXPECT_FALSE(IsKnown(7));
-  const memory::Translation still =
+  const memory::Translation gone =
       core_.translator.Translate(list->local, memory::KeyAddress(0), 8, memory::Access::kLocalRead,
                                  {pd_, memory::QpNumber(1)});
-  EXPECT_NE(AsReady(still), nullptr);
+  EXPECT_NE(AsFault(gone), nullptr);
 }
 
 // More blocks than one look takes: each comes up.

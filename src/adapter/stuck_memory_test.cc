@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -100,6 +101,26 @@ TEST_F(StuckMemoryTest, AThreadRegistersMemoryMeanwhile) {
   EXPECT_LT(Now() - start, kSoon);
   pages_->Release();
   ExpectWritten(2);
+}
+
+// The pages of a list are called present from its registration on.
+TEST_F(StuckMemoryTest, SoDoesAPageOfAPageList) {
+  std::vector<memory::PhysicalAddress> list;
+  for (const uint64_t page : {3U, 1U}) list.emplace_back(pages_->address(page));
+  const auto keys =
+      b_.adapter().RegisterRegion({.pd = b_.pd(),
+                                   .start = memory::KeyAddress(0),
+                                   .length = 2 * StuckPages::kPage,
+                                   .rights = memory::Rights::kAll},
+                                  memory::PageListBacking{list, 0, PageShift(PageShift::kMin)});
+  ASSERT_TRUE(keys.has_value());
+  pages_->Stick(1, 1);
+  TimeOther();
+  Write(qa_, 1, {StuckPages::kPage + 8, queue::KeyValue(keys->remote.value())});
+  usleep(5'000);
+  for (int i = 0; i < 50; ++i) EXPECT_LT(TimeOther(), kSoon);
+  pages_->Release();
+  ExpectWritten(1);
 }
 
 // Pages that the tables do not know are brought by pager threads, of which there are more if need

@@ -42,8 +42,8 @@ void MemoryCore::AllowInLists(MachineAddress first, MachineAddress last) {
 }
 
 uint64_t MemoryCore::ForgetMachine(MachineAddress first, MachineAddress last) {
-  return translations.ForgetLinear(kMachineSpace, PhysicalAddress(first.value()),
-                                   PhysicalAddress(last.value()));
+  return translations.Forget(kMachineSpace, PhysicalAddress(first.value()),
+                             PhysicalAddress(last.value()));
 }
 
 bool MemoryCore::IsNamed(MachineAddress first, MachineAddress last) const {

@@ -43,8 +43,8 @@ class MemoryCore {
   uint64_t InvalidateGuestPhysical(GuestKey guest, PhysicalAddress first, PhysicalAddress last);
 
   // Whether these bytes are in memory is not known any more, but they are still their owner's: the
-  // entries that can be asked for again become absent. Those of page lists stay, since nobody could
-  // bring them back. Returns how many were present.
+  // entries become absent until they are asked for again. Those of page lists keep the address that
+  // their owner gave them. Returns how many were present.
   uint64_t ForgetMachine(MachineAddress first, MachineAddress last);
   // Memory that is registered in one piece only, because its pages come and go: page lists that
   // name it are refused until it is given up. Entries that name it from before, when it was

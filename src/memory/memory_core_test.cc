@@ -66,18 +66,34 @@ TEST_F(MemoryCoreTest, InvalidateMachineReachesRegionsPageTablesGuestsAndInverte
   EXPECT_EQ(core_.InvalidateMachine(kFirst, kLast), 0u);
 }
 
-TEST_F(MemoryCoreTest, ForgetMachineSparesWhatNobodyCouldBringBack) {
+TEST_F(MemoryCoreTest, PagesThatAreForgottenComeBackWhereTheyWere) {
   const RegionKeys linear = LinearRegion(kBase, 2 * kPage);
-  const auto pages = Pages({kBase});
-  const RegionSpec spec{.pd = pd_, .start = KeyAddress(0), .length = kPage, .rights = Rights::kAll};
+  const auto pages = Pages({kBase, kBase + kPage});
+  const RegionSpec spec{
+      .pd = pd_, .start = KeyAddress(0), .length = 2 * kPage, .rights = Rights::kAll};
   const Key list = core_.regions.Register(spec, PageListBacking{pages, 0, kSmall})->local;
   const MachineAddress first(kBase), last(kBase + kPage - 1);
   EXPECT_TRUE(core_.IsNamed(first, last));
-  EXPECT_EQ(core_.ForgetMachine(first, last), 1u);
+  EXPECT_EQ(core_.ForgetMachine(first, last), 2u);
   EXPECT_EQ(core_.ForgetMachine(first, last), 0u);
   EXPECT_NE(AsFault(Read(linear.local, kBase, pd_)), nullptr);
   EXPECT_NE(AsReady(Read(linear.local, kBase + kPage, pd_)), nullptr);
-  EXPECT_NE(AsReady(Read(list, 0, pd_)), nullptr);
+  EXPECT_NE(AsFault(Read(list, 0, pd_)), nullptr);
+  EXPECT_NE(AsReady(Read(list, kPage, pd_)), nullptr);
+
+  EXPECT_TRUE(Succeeds(core_.regions.MapPages(list, 0, 1, std::nullopt, false)));
+  const Translation back = Read(list, 0, pd_);
+  ASSERT_NE(AsReady(back), nullptr);
+  EXPECT_EQ(AsReady(back)->spans[0].address, first);
+
+  // One that is away goes with its memory, and with its region.
+  EXPECT_EQ(core_.ForgetMachine(first, last), 1u);
+  EXPECT_EQ(core_.InvalidateMachine(first, last), 0u);
+  EXPECT_FALSE(Succeeds(core_.regions.MapPages(list, 0, 1, std::nullopt, false)));
+  EXPECT_EQ(
+      core_.ForgetMachine(MachineAddress(kBase + kPage), MachineAddress(kBase + 2 * kPage - 1)),
+      2u);
+  EXPECT_TRUE(core_.IsConsistent());
   ASSERT_TRUE(Succeeds(core_.regions.Deregister(linear.local)));
   ASSERT_TRUE(Succeeds(core_.regions.Deregister(list)));
   EXPECT_FALSE(core_.IsNamed(first, last));

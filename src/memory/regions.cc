@@ -227,7 +227,10 @@ MemoryResult<void> Regions::MapPages(Key key, uint64_t first_page, uint64_t coun
   if (!found.has_value()) return Fail(found.error());
   TranslationTable* pages = (*found)->table;
   if (pages == nullptr) return Fail(MemoryError::kWrongType);
-  if (!where.has_value()) return store_.MapLinear(*pages, first_page, count, writable);
+  if (!where.has_value()) {
+    return pages->is_linear() ? store_.MapLinear(*pages, first_page, count, writable)
+                              : store_.Restore(*pages, first_page, count);
+  }
   return store_.Map(*pages, first_page, count, *where, writable);
 }
 

@@ -110,8 +110,8 @@ class Regions {
   MemoryResult<void> SwapOut(Key key);
   MemoryResult<void> SwapIn(Key key);
 
-  // Pages of a region with a table become present or absent, numbered from the region's first. For
-  // linear regions `where` is left out.
+  // Pages of a region with a table become present or absent, numbered from the region's first.
+  // `where` is left out for linear regions, and for pages of a list that are back where they were.
   MemoryResult<void> MapPages(Key key, uint64_t first_page, uint64_t count,
                               std::optional<PhysicalAddress> where, bool writable);
   MemoryResult<void> UnmapPages(Key key, uint64_t first_page, uint64_t count);

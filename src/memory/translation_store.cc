@@ -115,6 +115,35 @@ uint64_t TranslationStore::ForgetLinear(PhysicalSpace space, PhysicalAddress fir
   return gone;
 }
 
+uint64_t TranslationStore::Forget(PhysicalSpace space, PhysicalAddress first,
+                                  PhysicalAddress last) {
+  uint64_t gone = ForgetLinear(space, first, last);
+  // A page that is away stays in the map, by its address.
+  reverse_map_.ForEach(space, first.value(), last.value(), [&](const ReverseMap::Place& place) {
+    TranslationTable& table = *place.table;
+    if (table.is_linear()) return;
+    void* const leaf = table.FindLeaf(place.number >> TranslationTable::kFanoutBits);
+    CHECK(leaf != nullptr);
+    const PageEntry entry = table.Load(leaf, place.number);
+    // A page at address 0 could not be told from one that was never there.
+    if (!entry.present() || !entry.Away().is_named()) return;
+    table.Store(leaf, place.number, entry.Away());
+    ++gone;
+  });
+  return gone;
+}
+
+MemoryResult<void> TranslationStore::Restore(TranslationTable& table, uint64_t first_page,
+                                             uint64_t count) {
+  if (!InTable(table, first_page, count)) return Fail(MemoryError::kOutOfRange);
+  for (uint64_t page = first_page; page < first_page + count; ++page) {
+    const PageEntry entry = table.Find(page);
+    if (!entry.is_named()) return Fail(MemoryError::kWrongType);
+    table.Store(table.FindLeaf(page >> TranslationTable::kFanoutBits), page, entry.Back());
+  }
+  return {};
+}
+
 bool TranslationStore::IsNamed(PhysicalSpace space, PhysicalAddress first,
                                PhysicalAddress last) const {
   bool is_named = false;
@@ -138,9 +167,9 @@ uint64_t TranslationStore::Invalidate(PhysicalSpace space, PhysicalAddress first
     for (const auto& [table, page] : std::span(found).first(count)) {
       void* leaf = table->FindLeaf(page >> TranslationTable::kFanoutBits);
       CHECK(leaf != nullptr);
+      gone += table->Load(leaf, page).present() ? 1 : 0;
       SetPage(*table, leaf, page, PageEntry());
     }
-    gone += count;
   } while (count == kAtOnce);
   return gone;
 }
@@ -176,7 +205,7 @@ void TranslationStore::SetPage(TranslationTable& table, void* leaf, uint64_t pag
 
 void TranslationStore::NotePage(TranslationTable& table, uint64_t page, PageEntry entry,
                                 bool note) {
-  if (!entry.present()) return;
+  if (!entry.is_named()) return;
   const uint64_t first = entry.address().value();
   const uint64_t last = first + table.page_shift().mask();
   const unsigned shift = table.page_shift().value();

@@ -47,9 +47,11 @@ class TranslationStore {
   // them becomes absent. Returns how many were present.
   uint64_t Invalidate(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last);
 
-  // The same for linear tables alone. Their pages can be asked for again; those of the others are
-  // where their owner says, and nobody else could tell.
-  uint64_t ForgetLinear(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last);
+  // Whether they are in memory is not known any more. The same for linear tables, which know where
+  // their pages are; those of the others are away, and keep the address that their owner gave them.
+  uint64_t Forget(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last);
+  // Pages that are away are present again. Fails if one of them is neither away nor present.
+  MemoryResult<void> Restore(TranslationTable& table, uint64_t first_page, uint64_t count);
 
   // Whether a table may name a page of [first, last] as present.
   bool IsNamed(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last) const;
@@ -77,6 +79,7 @@ class TranslationStore {
   void NoteLeaf(TranslationTable& table, uint64_t leaf, bool note);
   void NotePage(TranslationTable& table, uint64_t page, PageEntry entry, bool note);
   void SetPage(TranslationTable& table, void* leaf, uint64_t page, PageEntry entry);
+  uint64_t ForgetLinear(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last);
   uint64_t InvalidateLeaf(TranslationTable& table, uint64_t number, uint64_t first, uint64_t last);
 
   Pool<TranslationTable> tables_;

@@ -12,7 +12,8 @@
 namespace verbena::memory {
 
 // Where a page is: 8 bytes. The address is on a page border of at least 4 KiB, so its low twelve
-// bits are free for flags; an absent page is all zero.
+// bits are free for flags; an absent page is all zero, unless it is *away*: not in memory as far as
+// is known, and still at its address when it comes back.
 class PageEntry {
  public:
   constexpr PageEntry() = default;
@@ -27,6 +28,11 @@ class PageEntry {
   }
 
   constexpr bool present() const { return (bits_ & kPresent) != 0; }
+  // The entry has an address: the page is present, or away.
+  constexpr bool is_named() const { return bits_ != 0; }
+  constexpr PageEntry Away() const { return FromBits(bits_ & ~kPresent); }
+  // REQUIRES: is_named().
+  constexpr PageEntry Back() const { return FromBits(bits_ | kPresent); }
   constexpr bool writable() const { return (bits_ & kWritable) != 0; }
   constexpr bool Allows(bool write) const {
     const uint64_t needed = kPresent | uint64_t{write} * kWritable;

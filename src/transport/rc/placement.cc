@@ -38,8 +38,7 @@ memory::Fault FaultOfAll(memory::Key key, KeyAddress start, uint64_t length, Acc
 }
 
 // The tables learn that the byte is gone, and `again` asks them anew: now its page is absent. Each
-// time there is one page less, so that this ends. Page lists learn
-// nothing: what their owner says stands, and nobody else can bring it.
+// time there is one page less, so that this ends.
 template <class Again>
 [[gnu::noinline]] auto Lost(memory::MachineAddress gone, memory::MemoryCore& memory, Again again) {
   using Answer = decltype(again());
