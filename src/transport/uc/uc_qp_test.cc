@@ -233,6 +233,19 @@ TEST_F(UcQpTest, HearingThePeerBeforeReadyToSendIsToldOnce) {
   EXPECT_EQ(events_, (std::vector{AsyncEventType::kCommunicationEstablished}));
 }
 
+TEST_F(UcQpTest, AReceiveBufferThatIsNotItsOwnEndsTheQueuePairAndNamesTheCheck) {
+  const queue::Sge stranger{AddressOf(0), 100, queue::KeyValue(0)};
+  ASSERT_TRUE(
+      receive_queue_.Post({.wqe = {.id = queue::WrId(7)}, .sges = {&stranger, 1}}).has_value());
+  Send(SendOpcode::kSend, 8);
+  DeliverAll();
+  RunAll(*qp_);
+  const queue::Completion completion = OneReceive();
+  EXPECT_EQ(completion.status, CompletionStatus::kLocalProtectionError);
+  EXPECT_EQ(completion.vendor_error, 'a');
+  EXPECT_EQ(qp_->state(), QpState::kErr);
+}
+
 // A work request that is to register memory under a key that is not there.
 class UcRegistrationTest : public UcFixture {
  protected:
