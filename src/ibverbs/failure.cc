@@ -41,8 +41,10 @@ Error SystemError(std::string_view what) {
 }
 
 int Failed(std::string_view call, const Error& error) noexcept {
-  // The program is told a number only. A limit can be raised by its user, who should know.
-  const bool limit = error.code == ErrorCode::kLimit || error.code == ErrorCode::kSystem;
+  // The program is told a number only. A limit can be raised by its user, who should know. Memory
+  // that is not mapped is the program's affair: some try whether it is.
+  const bool limit = error.code == ErrorCode::kLimit ||
+                     (error.code == ErrorCode::kSystem && error.os_error != EFAULT);
   Log(limit ? LogLevel::kWarning : LogLevel::kDebug, call, error.text);
   errno = ErrnoOf(error);
   return errno;

@@ -41,6 +41,7 @@ TEST(FailureTest, ALimitIsAWarningAndTheRestIsForDebugging) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(Failed("ibv_x", {ErrorCode::kLimit, "too many"}), ENOMEM);
   EXPECT_EQ(Failed("ibv_x", {ErrorCode::kInvalid, "wrong"}), EINVAL);
+  EXPECT_EQ(Failed("ibv_x", {ErrorCode::kSystem, "not mapped", EFAULT}), EFAULT);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "verbena: ibv_x: too many\n");
 }
 
