@@ -15,7 +15,7 @@ using Method = Mappings::Method;
 constexpr uint64_t kPage = 4'096;
 constexpr uint64_t kPages = 16;
 
-// Sixteen pages that can be read and written, with pages around them that no one may touch.
+// Sixteen pages that can be read and written, between two with PROT_NONE.
 class MappingsTest : public testing::TestWithParam<Method> {
  protected:
   MappingsTest() {

@@ -181,7 +181,7 @@ TEST_F(TransmitBurstTest, NothingToFlushCostsNothing) {
 }
 
 // A datagram that cannot be sent does not hold up those behind it.
-// To everybody at once, which a socket must ask to be allowed; and to port 0, which is none.
+// A broadcast without SO_BROADCAST is EACCES, port 0 is EINVAL.
 TEST_F(TransmitBurstTest, DropsWhatTheKernelForbids) {
   OpenPlain();
   const Route good = route_;

@@ -27,7 +27,7 @@ using VendorError = uint8_t;
   return cause.is_denial() ? VendorErrorOf(cause.denial()) : 0;
 }
 
-// Counts a refusal, if there is anybody to count. Returns what its completion says.
+// Counts a refusal, if counters are given. Returns the vendor error of its completion.
 inline VendorError CountRefusal(Cause cause, RefusalCounters* counters) {
   const VendorError check = VendorErrorOf(cause);
   if (check == 0 || counters == nullptr) return check;

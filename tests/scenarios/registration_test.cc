@@ -140,7 +140,7 @@ TEST_F(RegistrationTest, InReactiveModeAFailureCostsTheWorkBehindIt) {
   EXPECT_EQ(a().qp->state(), QpState::kSqd);
   EXPECT_EQ(net_.EventsOf(a()), std::vector{AsyncEventType::kSendQueueDrained});
 
-  // Whoever posts before the program has seen the failure counts on the registration.
+  // A thread that posts before the failure is seen counts on the registration.
   for (const uint64_t id : {uint64_t{8}, uint64_t{9}}) {
     net_.Post(a(), WriteOf(id, node_b_.Remote(0)), {node_a_.Local(0, 10)});
     ASSERT_TRUE(net_.RunToRest());
