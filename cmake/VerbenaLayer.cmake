@@ -66,8 +66,8 @@ function(verbena_filter_threads list)
   set(${list} ${kept} PARENT_SCOPE)
 endfunction()
 
-# verbena_layer(<folder> [ON_TOP] [WITHOUT <regex>] [DEPENDS <folder>...] [LIBRARIES <target>...]
-#               [TEST_LIBRARIES <target>...] [PRECOMPILED <header>...]
+# verbena_layer(<folder> [ON_TOP] [THREADED] [WITHOUT <regex>] [DEPENDS <folder>...]
+#               [LIBRARIES <target>...] [TEST_LIBRARIES <target>...] [PRECOMPILED <header>...]
 #               [TEST_PRECOMPILED <header>...])
 #
 # From all files below the current folder: verbena_<folder>, which links the layers in DEPENDS and
@@ -76,9 +76,10 @@ endfunction()
 # "checks" in VERBENA_PARTS the build also compiles each header alone that has no source file.
 # main.cc is left to a program, and what WITHOUT matches to another target of the folder. See
 # VerbenaPrecompiled.cmake for the headers of the last two. ON_TOP is for those that use the
-# public library: what links all layers does not get it.
+# public library: what links all layers does not get it. THREADED has threads of its own: all its
+# tests are run for data races, not only those of a suite with threads.
 function(verbena_layer folder)
-  cmake_parse_arguments(PARSE_ARGV 1 layer "ON_TOP" "WITHOUT"
+  cmake_parse_arguments(PARSE_ARGV 1 layer "ON_TOP;THREADED" "WITHOUT"
                         "DEPENDS;LIBRARIES;TEST_LIBRARIES;PRECOMPILED;TEST_PRECOMPILED")
   if(layer_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "verbena_layer(${folder}): what is ${layer_UNPARSED_ARGUMENTS}?")
@@ -92,7 +93,7 @@ function(verbena_layer folder)
   if(layer_WITHOUT)
     list(FILTER sources EXCLUDE REGEX ${layer_WITHOUT})
   endif()
-  if(VERBENA_ONLY_THREADS)
+  if(VERBENA_ONLY_THREADS AND NOT layer_THREADED)
     verbena_filter_threads(tests)
   endif()
   set(unlisted)

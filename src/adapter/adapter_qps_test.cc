@@ -411,5 +411,18 @@ TEST_F(QpControlTest, SharedReceiveQueueGetsBackWhatWasTaken) {
   Succeed(b_.adapter().Destroy(srq));
 }
 
+TEST(AdapterEventsTest, ADestroyedQueuePairTakesItsEventsWithIt) {
+  TestNode node("127.0.0.1");
+  QueuePair& gone = node.MakeQp(QpType::kRc);
+  QueuePair& stays = node.MakeQp(QpType::kRc);
+  node.events().Raise({.type = transport::AsyncEventType::kQpFatal, .qp = gone.number()});
+  node.events().Raise({.type = transport::AsyncEventType::kQpFatal, .qp = stays.number()});
+  Succeed(node.adapter().Destroy(&gone));
+  const auto event = node.events().Wait();
+  ASSERT_TRUE(event.has_value());
+  EXPECT_EQ(event->qp, stays.number());
+  EXPECT_FALSE(node.events().has_events());
+}
+
 }  // namespace
 }  // namespace verbena::adapter

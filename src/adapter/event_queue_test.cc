@@ -35,6 +35,15 @@ TEST_F(EventQueueTest, TheNewestIsLostWhenNobodyTakesThem) {
   EXPECT_FALSE(events_.Wait().has_value());
 }
 
+TEST_F(EventQueueTest, TryWaitTakesTheOldestOrNothing) {
+  EXPECT_EQ(events_.TryWait(), std::nullopt);
+  events_.Raise(Fatal(1));
+  events_.Raise(Fatal(2));
+  EXPECT_EQ(events_.TryWait(), Fatal(1));
+  EXPECT_EQ(events_.TryWait(), Fatal(2));
+  EXPECT_EQ(events_.TryWait(), std::nullopt);
+}
+
 TEST_F(EventQueueTest, ForgetsWhatGoes) {
   events_.Raise(Fatal(1));
   events_.Raise(Fatal(2));

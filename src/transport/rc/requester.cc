@@ -20,7 +20,8 @@ using queue::CompletionStatus;
 using queue::SendOpcode;
 using queue::WqeNumber;
 
-// IBA 9.7.4.2: sequence numbers that are under way must stay within half of their circle.
+// IBA 9.7.4.2: sequence numbers that are under way must stay within half of their circle, which
+// the longest message of the smallest packets fills.
 constexpr uint32_t kPsnHalf = 1u << 23;
 constexpr uint32_t kAtomicBytes = 8;
 // An answer is asked for at the end of each message, and this often in a long one.
@@ -148,7 +149,7 @@ bool Requester::StartNext(Turn& turn) {
   const queue::SendProperties& properties = queue::PropertiesOf(wqe.opcode);
   const uint64_t length = queue_.LengthAt(n);
   const uint32_t psn_count = properties.is_local ? 0 : PacketsFor(length, config_.path_mtu);
-  if (UnderWay(next_psn_ + psn_count) >= kPsnHalf) return false;
+  if (UnderWay(next_psn_ + psn_count) > kPsnHalf) return false;
 
   Flight& flight = flights_.Start({.first_psn = next_psn_,
                                    .psn_count = psn_count,
@@ -385,7 +386,7 @@ bool Requester::IsConsistent() const {
   for (WqeNumber n = flights_.begin(); n < flights_.end(); n = Next(n)) {
     reads += flights_.At(n).needs_response && !flights_.At(n).is_done ? 1 : 0;
   }
-  return has_failed_ || (reads == reads_under_way_ && UnderWay(sent_end_) < kPsnHalf &&
+  return has_failed_ || (reads == reads_under_way_ && UnderWay(sent_end_) <= kPsnHalf &&
                          !IsBefore(next_psn_, sent_end_));
 }
 

@@ -47,6 +47,24 @@ TEST_F(RequesterTest, UnsignaledElementsEndSilentlyAndInOrder) {
   EXPECT_EQ(queue_->begin(), queue_->end());
 }
 
+TEST_F(RequesterTest, WhatIsFlushedIsToldAlsoIfItIsUnsignaled) {
+  Post(SendOpcode::kSend, {Bytes(0, 10)}, {}, {});
+  Pump();
+  Post(SendOpcode::kSend, {Bytes(0, 10)}, {}, {});
+  Turn turn = MakeTurn();
+  requester_->Flush(turn);
+  EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kFlushed}, {2, CompletionStatus::kFlushed}}));
+}
+
+TEST_F(RequesterTest, HalfOfTheCircleOfPsnsIsUnderWayAtMost) {
+  constexpr uint32_t kHalf = 1U << 23;
+  PostRead(0, kHalf * kMtu);
+  PostWrite(0, 10);
+  EXPECT_EQ(PsnsOf(Pump()), Psns{100}) << "the longest message there is";
+  ReadResponse(wire::Position::kFirst, 100, std::string(kMtu, 'a'));
+  EXPECT_EQ(PsnsOf(Pump()), Psns{100 + kHalf});
+}
+
 TEST_F(RequesterTest, GathersManyPieces) {
   std::vector<queue::Sge> sges;
   std::string expected;
@@ -277,6 +295,7 @@ TEST_F(RequesterTest, GhostsAreIgnored) {
   Post(SendOpcode::kSend, {Bytes(0, 10)});
   Pump();
   Ack(500);
+  Ack(101);  // the one behind what was sent
   Answer(wire::Syndrome::Nak(wire::NakCode::kRemoteAccessError), Psn(99));
   ReadResponse(wire::Position::kOnly, 100, "x");
   EXPECT_EQ(Poll(), All{});
