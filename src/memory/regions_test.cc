@@ -284,8 +284,6 @@ TEST_F(RegionsTest, MapPagesRefusesWhatIsNotThere) {
   });
   const auto pages = Pages({0x1000});
   const auto list = Register(Spec(0, 1), PageListBacking{pages, 0, kSmall});
-  // Nothing says where it was.
-  ASSERT_TRUE(Succeeds(core_.regions.UnmapPages(list->local, 0, 1)));
   EXPECT_TRUE(FailsWith(core_.regions.MapPages(list->local, 0, 1, std::nullopt, true),
                         MemoryError::kWrongType));
   EXPECT_TRUE(Succeeds(core_.regions.MapPages(list->local, 0, 1, PhysicalAddress(0x5000), true)));

@@ -219,6 +219,19 @@ TEST_F(ResponderPagesTest, AHeldReadThatComesAgainIsToldAtOnceAndSoonerFromThenO
   EXPECT_EQ(responder_->next_time(), now_ + Milliseconds(4));
 }
 
+// Notices are not sent more often than they would be by our own timer, however short that is.
+TEST_F(ResponderPagesTest, AShortTimerOfOurOwnIsTheShortestPeriodOfNotices) {
+  config_.ack_timeout = Microseconds(400);
+  Begin();
+  TakePagesAway(0, 1);
+  Deliver(ReadOf(0, 8));
+  EXPECT_TRUE(Answers().empty());
+  Advance(Microseconds(10));
+  Deliver(ReadOf(0, 8), Psn(kStart));
+  EXPECT_TRUE(OneAnswer().is_for_pages);
+  EXPECT_EQ(responder_->next_time(), now_ + Microseconds(200));
+}
+
 // IBA 9.7.5.2.8: the queue pair's own timer is the least that a peer is asked to wait.
 TEST_F(ResponderPagesTest, NoRnrTimerIsShorterThanTheQueuePairsOwn) {
   page_service_ = Microseconds(40);

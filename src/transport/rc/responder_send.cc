@@ -168,7 +168,8 @@ void Responder::NoticeHeldRead(const Turn& turn) {
 void Responder::OnHeldReadAgain(const Turn& turn) {
   ReplyWait& held = *reply_wait_;
   if (turn.now >= held.since + kNoticesMax) return;
-  held.period = std::clamp((turn.now - held.noticed_at) / 2, kNoticePeriodMin, held.period);
+  const Duration in_time = std::max((turn.now - held.noticed_at) / 2, kNoticePeriodMin);
+  held.period = std::min(held.period, in_time);
   NoticeHeldRead(turn);
 }
 
