@@ -35,10 +35,13 @@ bool MapInTable(memory::MemoryCore& memory, const PageJob& job,
   const auto map = [&](uint64_t page, uint64_t count) {
     return memory.regions.MapPages(fault.region, page, count, {}, fault.for_write).has_value();
   };
-  if (fault.for_write) return map(fault.first_page, job.brought);
+  if (fault.for_write && table.is_linear()) return map(fault.first_page, job.brought);
   for (uint64_t i = 0; i < job.brought; ++i) {
     const uint64_t page = fault.first_page + i;
-    const bool known = page < table.page_count() && table.Find(page).Allows(true);
+    // Pages of a list come back as they were, and once.
+    const bool known =
+        page < table.page_count() &&
+        (table.is_linear() ? table.Find(page).Allows(true) : table.Find(page).present());
     if (!known && !map(page, 1)) return false;
   }
   return true;

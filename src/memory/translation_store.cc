@@ -135,10 +135,10 @@ uint64_t TranslationStore::Forget(PhysicalSpace space, PhysicalAddress first,
 
 MemoryResult<void> TranslationStore::Restore(TranslationTable& table, uint64_t first_page,
                                              uint64_t count) {
-  if (!InTable(table, first_page, count)) return Fail(MemoryError::kOutOfRange);
+  if (count == 0 || !InTable(table, first_page, count)) return Fail(MemoryError::kWrongType);
   for (uint64_t page = first_page; page < first_page + count; ++page) {
     const PageEntry entry = table.Find(page);
-    if (!entry.is_named()) return Fail(MemoryError::kWrongType);
+    if (!entry.is_named() || entry.present()) return Fail(MemoryError::kWrongType);
     table.Store(table.FindLeaf(page >> TranslationTable::kFanoutBits), page, entry.Back());
   }
   return {};

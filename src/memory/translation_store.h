@@ -50,7 +50,7 @@ class TranslationStore {
   // Whether they are in memory is not known any more. The same for linear tables, which know where
   // their pages are; those of the others are away, and keep the address that their owner gave them.
   uint64_t Forget(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last);
-  // Pages that are away are present again. Fails if one of them is neither away nor present.
+  // Pages that are away are present again. Fails with kWrongType if one of them is not away.
   MemoryResult<void> Restore(TranslationTable& table, uint64_t first_page, uint64_t count);
 
   // Whether a table may name a page of [first, last] as present.
