@@ -22,9 +22,6 @@ UNTESTED: dict[str, str] = {
     "src/transport/receive_slot.cc": "a part of both unreliable services: ud_qp_test, uc_qp_test",
     "src/transport/ud/packet_origin.cc": "what lands in front of a datagram: ud_qp_test.cc",
     "src/adapter/engine_control.cc": "the part of engine.h for control calls: engine_test.cc",
-    "src/adapter/lock_holder.cc": "calls back a thread whose page does not come: "
-                                  "stuck_memory_test.cc",
-    "src/adapter/stuck_watch.cc": "likewise, where no other thread wants the lock",
     "src/managed/thread_swap_file.cc": "one of two ways: swap_file_test.cc runs both",
     "src/managed/uring_swap_file.cc": "likewise",
     **{f"src/preload/calls/{name}.cc": "a test that linked it would open its own files by it: "
