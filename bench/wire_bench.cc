@@ -113,7 +113,7 @@ void CopyAndIcrc(benchmark::State& state) {
   Measure(state, [&](WirePacket& packet, size_t size) {
     CHECK(memory::GuardedCopy(packet.payload().data(), packet.memory(), size).copied == size);
     const auto covered = std::span<const std::byte>(packet.covered());
-    wire::IcrcSum sum(flows.Find(kFlow, packet.bytes().size(), ++identification),
+    wire::IcrcSum sum(flows.Find(kFlow, packet.bytes().size(), ++identification).header,
                       covered.first<wire::Bth::kSize>());
     sum.Update(covered.subspan(wire::Bth::kSize));
     wire::StoreIcrc(sum.Finish(), packet.icrc());

@@ -461,7 +461,9 @@ class ResponderErrorTest : public ErrorTest, public testing::WithParamInterface<
     const transport::VendorError check = transport::VendorErrorOf(cause);
     const bool is_peers = cause.is_denial() && cause.key() == DeniedKey::kPeers;
     EXPECT_EQ(sent.vendor_error, is_peers ? check : 0) << static_cast<char>(check);
-    if (GetParam().outcome.at_receiver) EXPECT_EQ(received.at(0).vendor_error, check);
+    if (GetParam().outcome.at_receiver) {
+      EXPECT_EQ(received.at(0).vendor_error, check);
+    }
     transport::RefusalCounters expected;
     transport::CountRefusal(cause, &expected);
     EXPECT_EQ(node_b_.refusals.local, expected.local);

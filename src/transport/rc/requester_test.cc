@@ -56,13 +56,10 @@ TEST_F(RequesterTest, WhatIsFlushedIsToldAlsoIfItIsUnsignaled) {
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kFlushed}, {2, CompletionStatus::kFlushed}}));
 }
 
-TEST_F(RequesterTest, HalfOfTheCircleOfPsnsIsUnderWayAtMost) {
-  constexpr uint32_t kHalf = 1U << 23;
-  PostRead(0, kHalf * kMtu);
-  PostWrite(0, 10);
-  EXPECT_EQ(PsnsOf(Pump()), Psns{100}) << "the longest message there is";
-  ReadResponse(wire::Position::kFirst, 100, std::string(kMtu, 'a'));
-  EXPECT_EQ(PsnsOf(Pump()), Psns{100 + kHalf});
+// It fills half of the circle of PSNs, which is what may be under way.
+TEST_F(RequesterTest, TheLongestMessageOfTheSmallestPacketsIsSent) {
+  PostRead(0, (1U << 23) * kMtu);
+  EXPECT_EQ(PsnsOf(Pump()), Psns{100});
 }
 
 TEST_F(RequesterTest, GathersManyPieces) {
