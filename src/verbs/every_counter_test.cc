@@ -32,9 +32,9 @@ class EveryCounterTest : public testing::Test {
  protected:
   // Two nodes and a connection of theirs.
   struct Pair {
-    explicit Pair(EveryCounterTest& test, QpType type = QpType::kRc,
+    explicit Pair(EveryCounterTest& of, QpType type = QpType::kRc,
                   const Options& options = VerbsTestOptions())
-        : test(test), a("127.0.0.1", options), b("127.0.0.1", options) {
+        : test(of), a("127.0.0.1", options), b("127.0.0.1", options) {
       qa = a.MakeQp(type);
       qb = b.MakeQp(type);
       if (type == QpType::kUd) {
