@@ -13,19 +13,18 @@
 namespace verbena::adapter {
 namespace {
 
-// Whether the system has put the thread to sleep. One that is only not running, because others are,
-// must not be called back: it may be anywhere.
-bool IsAsleep(pid_t thread) {
+// Whether the thread sleeps in a page fault: the system says that it is blocked, and not in a
+// system call. One that is only not running, or that valgrind makes wait, must not be called back:
+// it may be anywhere.
+bool SleepsInPageFault(pid_t thread) {
   std::array<char, 64> path;
-  std::snprintf(path.data(), path.size(), "/proc/self/task/%d/stat", thread);
+  std::snprintf(path.data(), path.size(), "/proc/self/task/%d/syscall", thread);
   const fabric::FileDescriptor file(open(path.data(), O_RDONLY | O_CLOEXEC));
   std::array<char, 128> line;
   const ssize_t length = file.is_open() ? read(file.get(), line.data(), line.size()) : -1;
   if (length <= 0) return false;
-  // "1234 (name) S ...", and the name may have any character in it.
-  const std::string_view text(line.data(), static_cast<size_t>(length));
-  const size_t end = text.rfind(") ");
-  return end != std::string_view::npos && end + 2 < text.size() && text[end + 2] == 'S';
+  // "-1 SP PC"; "running", or the number of a system call and its arguments.
+  return std::string_view(line.data(), static_cast<size_t>(length)).starts_with("-1 ");
 }
 
 }  // namespace
@@ -38,7 +37,7 @@ void LockHolder::CallBack(uint64_t hold, Time now) {
   }
   callers_.fetch_add(1);
   const pid_t thread = thread_.load();
-  if (thread != 0 && holds_.load(std::memory_order_relaxed) == hold && IsAsleep(thread)) {
+  if (thread != 0 && holds_.load(std::memory_order_relaxed) == hold && SleepsInPageFault(thread)) {
     memory::SignalGuard::Interrupt(thread);
   }
   callers_.fetch_sub(1);
