@@ -1,6 +1,7 @@
 #include "adapter/stuck_watch.h"
 
 #include <poll.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -24,14 +25,16 @@ void StuckWatch::Stop() {
 }
 
 void StuckWatch::ArmFor(Duration period) {
-  is_armed_.store(true, std::memory_order_relaxed);
   alarm_.WakeBy(Now() + period);
+  is_armed_.store(true, std::memory_order_release);
 }
 
 void StuckWatch::Work() {
   while (!stops_.load()) {
     pollfd file{.fd = alarm_.fd(), .events = POLLIN, .revents = 0};
     if (poll(&file, 1, -1) <= 0) continue;
+    // It may go off before the pass that armed it has said so.
+    while (!is_armed_.load(std::memory_order_acquire)) sched_yield();
     alarm_.Reset();
     is_armed_.store(false, std::memory_order_release);
     LookAtHolder();
