@@ -97,7 +97,7 @@ TEST_F(PagerThreads, TellsWhenTheBeginningOfALongRequestIsThere) {
 TEST_F(PagerThreads, TheRestOfALongRequestStandsBehindThoseOfOthers) {
   std::latch is_submitted(1);
   // The thread waits with its first job, until there are others.
-  Pager pager({.threads = 1}, [&] { is_submitted.wait(); });
+  Pager pager({.threads = 1, .threads_max = 1}, [&] { is_submitted.wait(); });
   EXPECT_TRUE(pager.Submit(Job(0, 1, 1)));
   EXPECT_TRUE(pager.Submit(Job(0, 2 * kFirst, 2)));
   EXPECT_TRUE(pager.Submit(Job(0, 1, 3)));
