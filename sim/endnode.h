@@ -86,7 +86,7 @@ struct Endnode {
   bool Deregister(Plot& plot);
   // The region goes, if it has not. REQUIRES: no window is bound to it.
   void Release(Plot& plot);
-  // The process dies: nobody hears of what was posted.
+  // The process dies: what was posted has no completions.
   void Die() {
     port->Die();
     pager.Die();

@@ -28,7 +28,7 @@ struct Event {
   std::vector<std::byte> packet = {};        // arrives, or...
   std::optional<adapter::PageJob> job = {};  // ...is done
   uint8_t segment = 0;                       // of the message that the packet left in
-  bool is_forged = false;                    // by one who does not know where the sequence stands
+  bool is_forged = false;                    // without knowledge of where the sequence stands
 };
 
 // The links between all endnodes, and the order of events: by their times, and at one time as they

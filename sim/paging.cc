@@ -20,7 +20,7 @@ void Paging::Arrive(adapter::PageJob job, memory::MemoryCore& core) {
   answers().Finish(job);
 }
 
-// A region that has gone meanwhile has no pages; whoever waits for them finds out when it looks.
+// A region that has gone meanwhile has no pages; the queue pair finds out when it looks.
 bool Paging::BringIn(adapter::PageJob& job, memory::MemoryCore& core) const {
   const memory::Fault& fault = job.request.fault;
   const auto found = regions_.find(fault.region.index().value());

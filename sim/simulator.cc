@@ -249,7 +249,8 @@ void Simulator::OnAsyncEvent(Connection& connection, int at, const adapter::Even
 // Once for each time that it was asked for; then its program lets it go on.
 void Simulator::OnDrained(Side& side) {
   if (!std::exchange(side.is_draining, false)) {
-    return findings_.Add("completions", "a send queue is drained that nobody drains");
+    return findings_.Add("completions",
+                         "a send queue tells that it has drained, and was not asked to");
   }
   if (side.qp) side.node->Modify(*side.qp, transport::QpState::kRts);
 }

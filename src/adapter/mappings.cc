@@ -89,7 +89,7 @@ class MapsText {
       at_ = 0;
       size_ = static_cast<size_t>(got);
     }
-    return buffer_[at_++];
+    return static_cast<unsigned char>(buffer_[at_++]);  // never kEnd: names have any byte
   }
 
   // In hexadecimal digits, and the one character behind it.

@@ -1,6 +1,7 @@
 #include "adapter/mappings.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdint>
 
@@ -81,6 +82,17 @@ TEST_P(MappingRightsTest, MemoryThatMayNotBeReadIsLacking) {
 TEST_P(MappingsTest, ManyMappingsAreWalked) {
   for (uint64_t page = 0; page < kPages; page += 2) Protect(page, 1, PROT_READ);
   EXPECT_EQ(mappings_.Check(base_, kPages * kPage, false), std::nullopt);
+}
+
+// The text has the names of files, which may have any byte in them.
+TEST_P(MappingsTest, AFileWithAnyNameMayBeMapped) {
+  const int file = memfd_create("\xFF\xFE odd", MFD_CLOEXEC);
+  ASSERT_GE(file, 0);
+  EXPECT_EQ(ftruncate(file, kPage), 0);
+  EXPECT_NE(mmap(PageAt(1), kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0),
+            MAP_FAILED);
+  close(file);
+  EXPECT_EQ(mappings_.Check(base_, kPages * kPage, true), std::nullopt);
 }
 
 TEST_P(MappingsTest, TheEndOfTheAddressSpaceIsNotMapped) {

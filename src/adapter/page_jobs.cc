@@ -15,8 +15,10 @@ using memory::Fault;
 // Regions of the owner's own address space count pages from address 0.
 bool IsAddressSpace(const memory::ProtectionEntry& region) { return region.table == nullptr; }
 
-// How many pages of a list from this one on are away, and lie side by side: at most `most`.
+// How many pages of a list from this one on are away, and lie side by side: at most `most`. None if
+// the list ends before it: the key may have another one by now.
 uint64_t AwayInARow(const memory::TranslationTable& table, uint64_t first, uint64_t most) {
+  if (first >= table.page_count()) return 0;
   const uint64_t start = table.Find(first).address().value();
   uint64_t count = 0;
   for (; count < most && first + count < table.page_count(); ++count) {
@@ -70,6 +72,8 @@ PageJob JobFor(const memory::MemoryCore& memory, const transport::PageRequest& r
   const auto found = memory.table.FindLive(fault.region, EntryType::kRegion);
   if (!found || fault.stage != memory::Stage::kFirst) return job;
   const memory::ProtectionEntry& region = **found;
+  uint64_t count =
+      std::min(fault.page_count, std::max<uint64_t>(1, bytes_max / fault.page_shift.bytes()));
   if (IsAddressSpace(region)) {
     job.address = fault.first_page << fault.page_shift.value();
   } else if (region.table->is_linear()) {
@@ -77,15 +81,12 @@ PageJob JobFor(const memory::MemoryCore& memory, const transport::PageRequest& r
     job.region_address = region.table->LinearAddress(0).value();
     job.region_bytes = region.table->page_count() * fault.page_shift.bytes();
   } else if (region.table->space() == memory::kMachineSpace) {
-    job.address = region.table->Find(fault.first_page).address().value();
+    count = AwayInARow(*region.table, fault.first_page, count);
+    if (count > 0) job.address = region.table->Find(fault.first_page).address().value();
   } else {
     return job;
   }
-  const uint64_t most = std::max<uint64_t>(1, bytes_max / fault.page_shift.bytes());
-  job.page_count = std::min(fault.page_count, most);
-  if (region.table != nullptr && !region.table->is_linear()) {
-    job.page_count = AwayInARow(*region.table, fault.first_page, job.page_count);
-  }
+  job.page_count = count;
   return job;
 }
 

@@ -91,6 +91,17 @@ TEST_F(PageJobsTest, FindsThePagesOfAList) {
   EXPECT_EQ(job.page_count, 1U);
 }
 
+// A request that had to wait for memory may find a shorter list under the same key.
+TEST_F(PageJobsTest, APageBehindTheEndOfAListIsNotToBeHad) {
+  const std::array list{memory::PhysicalAddress(0x7000'0000'0000)};
+  const auto keys = Register(memory::PageListBacking{.pages = list}, 0, 4'096);
+  core_.ForgetMachine(memory::MachineAddress(0x7000'0000'0000),
+                      memory::MachineAddress(0x7000'0000'0fff));
+  transport::PageRequest request = RequestFor(keys.local, 0, 4'096);
+  request.fault.first_page = 5'000;
+  EXPECT_EQ(JobFor(core_, request, kBytes).page_count, 0U);
+}
+
 // A receive and a send from the same page are posted together; the send's page comes last.
 TEST_F(PageJobsTest, ReadingDoesNotTakeAwayWhatWritingHasMade) {
   for (const memory::RegionKeys& keys :

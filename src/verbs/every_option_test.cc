@@ -135,15 +135,22 @@ uint64_t RefusesReads(const Options& options) {
 }
 
 // Whether a device sets aside more than 8 MiB of addresses beyond what it does otherwise.
+// The least of some opens: a thread's stack that the C library keeps for the next thread, or a
+// sanitizer's own memory, may come with any of them. What the option asks for is larger than
+// blocks that malloc keeps (32 MiB), and is seen each time.
 uint64_t TakesRoom(const Options& options) {
-  constexpr uint64_t kKilobytes = 8 * 1'024;
+  constexpr uint64_t kKilobytes = 32 * 1'024;
   const auto taken = [](const Options& with) {
-    const uint64_t before = ProcessStatus("VmSize");
-    const Context context = Good(Context::Open(with));
-    return ProcessStatus("VmSize") - before;
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < 4; ++i) {
+      const uint64_t before = ProcessStatus("VmSize");
+      const Context context = Good(Context::Open(with));
+      const uint64_t after = ProcessStatus("VmSize");
+      least = std::min(least, after - std::min(before, after));
+    }
+    return least;
   };
-  const uint64_t usual = taken(VerbsTestOptions());  // and what is there for good since
-  return taken(options) > std::min(usual, taken(VerbsTestOptions())) + kKilobytes ? 1 : 0;
+  return taken(options) > taken(VerbsTestOptions()) + kKilobytes ? 1 : 0;
 }
 uint64_t Threads(const Options& options) {
   const Context context = Good(Context::Open(options));
@@ -281,9 +288,9 @@ const std::vector<Row>& Rows() {
       Changes<&O::fast_register_pages, 8U>("fast_register_pages", &RefusesPages),
       Changes<&O::completion_depth_max, 512U>("completion_depth_max", &RefusesCompletions),
       Changes<&O::reads_max, uint8_t{8}>("reads_max", &RefusesReads),
-      Changes<&O::outbox_packets, size_t{4'096}>("outbox_packets", &TakesRoom),
+      Changes<&O::outbox_packets, size_t{32'768}>("outbox_packets", &TakesRoom),
       Changes<&O::runs_per_pass, size_t{1}>("runs_per_pass", &NeedsPasses),
-      Changes<&O::loopback_packets, size_t{1} << 18>("loopback_packets", &TakesRoom),
+      Changes<&O::loopback_packets, size_t{1} << 20>("loopback_packets", &TakesRoom),
       Shown<&O::work_retry>("work_retry", {"adapter/engine_test.cc",
                                            "EngineRetryTest, WorkThatIsLeftIsTakenUpInTime"}),
       Shown<&O::events_max>(

@@ -7,6 +7,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,13 +21,13 @@
 #include "adapter/clock.h"
 #include "fabric/endpoints.h"
 #include "fabric/udp_fabric.h"
+#include "tests/support/test_ports.h"
 
 namespace verbena::adapter {
 
-// Ports that other tests of this machine do not use: by process, 256 endpoints each.
-inline uint16_t TestBasePort() { return static_cast<uint16_t>(20'000 + (getpid() % 150) * 256); }
+inline uint16_t TestBasePort() { return kFirstTestPort; }
 
-inline constexpr uint32_t kTestEndpoints = 256;
+inline constexpr uint32_t kTestEndpoints = kTestPorts;
 
 inline wire::IpAddress TestIp(const char* text) {
   return WireAddress(*fabric::ParseIpAddress(text));
@@ -59,7 +61,10 @@ class TestNode {
                     const Options& options = TestOptions())
       : address_(TestIp(address)), bytes_(bytes) {
     auto opened = Adapter::Open(options);
-    if (!opened) ADD_FAILURE() << opened.error().text;
+    if (!opened) {
+      std::fprintf(stderr, "no adapter: %s\n", opened.error().text.c_str());
+      std::abort();
+    }
     adapter_ = std::move(*opened);
     pd_ = *adapter_->AllocatePd();
     events_ = *adapter_->CreateEventQueue();

@@ -15,15 +15,13 @@
 #include <gtest/gtest.h>
 
 #include "fabric/udp_fabric.h"
+#include "tests/support/test_ports.h"
 
 namespace verbena::fabric {
 
-// Endpoints of a range that other tests which run at the same time do not use: they are other
-// processes, and have 64 ports each. Below the ports that the system hands out by itself.
 inline EndpointOptions TestEndpoints() {
   constexpr uint16_t kCount = 64;
-  const auto first = static_cast<uint16_t>(10'000 + static_cast<unsigned>(getpid()) % 150 * kCount);
-  return {.ports = {.first = first, .others = first}, .count = kCount};
+  return {.ports = {.first = kFirstTestPort, .others = kFirstTestPort}, .count = kCount};
 }
 
 inline UdpFabricOptions TestOptions() {

@@ -84,7 +84,7 @@ void Requester::OnAcknowledge(wire::Syndrome syndrome, const wire::Packet& packe
   // IBA C9-121: an answer to nothing that is under way is a ghost. But a part of a read that is
   // held may have been answered.
   if (UnderWay(psn) >= UnderWay(sent_end_)) {
-    if (syndrome.is_ack() && IsMarkedFault(bth)) OnHeldRead(turn);
+    if (syndrome.is_ack() && IsMarkedFault(bth) && IsBeforePartOfRead(psn)) OnHeldRead(turn);
     return;
   }
   switch (syndrome.kind()) {
@@ -109,6 +109,16 @@ void Requester::OnAcknowledge(wire::Syndrome syndrome, const wire::Packet& packe
       }
       return FailAt(psn, StatusOf(syndrome.nak_code()), turn, RefusalMarkOf(packet));
   }
+}
+
+// Whether `psn` is the last one before the oldest element under way, a read, or one of its answers.
+// Any other packet of the past must not prolong the life of a connection.
+bool Requester::IsBeforePartOfRead(wire::Psn psn) const {
+  if (flights_.begin() == flights_.end()) return false;
+  const Flight& oldest = flights_.At(flights_.begin());
+  const wire::Psn before = oldest.first_psn - 1;
+  const uint32_t answered = (unacked_ - before.value()).value();
+  return oldest.needs_response && (psn - before.value()).value() < answered;
 }
 
 // The peer has our read, and waits for pages of its own.

@@ -135,6 +135,7 @@ class Requester {
   void OnReadResponse(const wire::Packet& packet, Turn& turn);
   void OnAtomicResponse(const wire::Packet& packet, Turn& turn);
   void OnHeldRead(const Turn& turn);
+  bool IsBeforePartOfRead(wire::Psn psn) const;
   bool AcknowledgeBefore(wire::Psn psn, Turn& turn);
   void Advance(wire::Psn unacked, Turn& turn);
   bool Scatter(Turn& turn, queue::WqeNumber n, uint64_t offset, std::span<const std::byte> bytes,

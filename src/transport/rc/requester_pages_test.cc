@@ -111,6 +111,39 @@ TEST_F(RequesterPagesTest, AnswersThatWereDroppedForOurPagesCostNoRetry) {
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}, {2, CompletionStatus::kSuccess}}));
 }
 
+// The peer has answered a part, and tells that the rest waits for its pages.
+class RequesterHeldReadTest : public RequesterPagesTest {
+ protected:
+  // How many timeouts it survives, of ten, each followed by an acknowledgement of `psn` for pages.
+  int TimeoutsWithNotices(uint32_t psn) {
+    config_.retry_count = 1;
+    config_.ack_timeout = Milliseconds(10);
+    Reset(config_);
+    PostRead(0, 2 * kMtu);
+    Pump();
+    ReadResponse(wire::Position::kFirst, 100, std::string(kMtu, 'a'));
+    int survived = 0;
+    for (; survived < 10; ++survived) {
+      Advance(Milliseconds(10));
+      if (requester_->has_failed()) break;
+      Pump();
+      AnswerForPages(wire::Syndrome::Ack(), Psn(psn));
+    }
+    return survived;
+  }
+};
+
+TEST_F(RequesterHeldReadTest, IsWaitedForWhileThePeerTellsOfIt) {
+  EXPECT_EQ(TimeoutsWithNotices(99), 10) << "before the read";
+  EXPECT_EQ(TimeoutsWithNotices(100), 10) << "before the part that is not answered";
+}
+
+TEST_F(RequesterHeldReadTest, IsNotWaitedForOnTheWordOfAnyOtherPacket) {
+  for (const uint32_t psn : {50U, 98U, 102U, 0x80'0000U}) {
+    EXPECT_EQ(TimeoutsWithNotices(psn), 1) << psn;
+  }
+}
+
 // The pages are the peer's own, and whether they come soon is no matter of our retries.
 TEST_F(RequesterPagesTest, AbsentPagesOfThePeerCostNoRnrRetry) {
   Reset({.ack_timeout = Milliseconds(10), .rnr_retry = 0});

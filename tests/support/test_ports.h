@@ -1,0 +1,56 @@
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace verbena::testing_ports {
+
+// Blocks of ports between the well-known ones and those that the system hands out by itself
+// (32,768 and above), where any socket without a port of its own may sit.
+inline constexpr unsigned kFirstPort = 10'000;
+inline constexpr unsigned kPortsPerBlock = 256;
+inline constexpr unsigned kBlocks = (32'768 - kFirstPort) / kPortsPerBlock;
+
+// Whether this process has the block from now on. A socket of an abstract name stands for it: the
+// system gives a name to one process of the network namespace at a time, and takes it back when
+// the process and its children have ended.
+inline bool ClaimBlock(unsigned block) {
+  const int claim = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (claim < 0) return false;
+  const std::string name = "verbena test ports " + std::to_string(block);
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (bind(claim, reinterpret_cast<const sockaddr*>(&address), size) == 0) return true;
+  close(claim);
+  return false;
+}
+
+inline uint16_t ClaimPorts() {
+  const auto start = static_cast<unsigned>(getpid());
+  for (unsigned i = 0; i < kBlocks; ++i) {
+    const unsigned block = (start + i) % kBlocks;
+    if (ClaimBlock(block)) return static_cast<uint16_t>(kFirstPort + block * kPortsPerBlock);
+  }
+  std::fputs("no block of test ports is free\n", stderr);
+  std::abort();
+}
+
+}  // namespace verbena::testing_ports
+
+namespace verbena {
+
+inline constexpr unsigned kTestPorts = testing_ports::kPortsPerBlock;
+
+// The first of the ports that this test program alone uses, with its children. Claimed before
+// main, so that tests which count descriptors see the same number before and after.
+inline const uint16_t kFirstTestPort = testing_ports::ClaimPorts();
+
+}  // namespace verbena
