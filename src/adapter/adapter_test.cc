@@ -100,7 +100,7 @@ TEST_F(AdapterTest, AThousandIdleConnectionsCostNothing) {
   for (int i = 0; i < kQps; ++i) {
     QueuePair& qa = a_.MakeQp(QpType::kRc);
     QueuePair& qb = b_.MakeQp(QpType::kRc);
-    Connect(a_, qa, b_, qb, {.timeout = 8});  // 1 ms: leftovers are gone soon
+    Connect(a_, qa, b_, qb, {.timeout = 12});  // 17 ms: leftovers are gone soon
     pairs.emplace_back(&qa, &qb);
   }
   for (int i = 0; i < kQps; ++i) {

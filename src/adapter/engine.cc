@@ -57,6 +57,7 @@ Engine::Engine(const Options& options, std::unique_ptr<fabric::Fabric> fabric, A
           qps, groups, run_queue_, counters_, [this](const std::string& note) { Note(note); },
           trace_.get()) {
   done_pages_.reserve(options.outbox_packets);
+  resident_requests_.reserve(outbox_.page_requests_max());
   qps.AddEndpoint(endpoints_.first().endpoint());
   if (trace_ != nullptr) endpoints_.first().TellHeaders();
 }
@@ -256,15 +257,38 @@ void Engine::StagePackets() {
 
 // What machines wanted beside packets.
 void Engine::SettleOutbox() {
-  outbox_.PassOnPageRequests(
-      [this](const transport::PageRequest& request)
-          VERBENA_NO_THREAD_SAFETY_ANALYSIS { return RequestPages(request); });
+  outbox_.PassOnPageRequests([this](const transport::PageRequest& request)
+                                 VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+                                   return IsResident(request) || RequestPages(request);
+                                 });
+  AnswerResident();
   for (const transport::AsyncEvent& event : outbox_.events()) RaiseEvent(event);
   for (queue::CompletionQueue* const cq : outbox_.completion_events()) {
     RaiseCompletionEvent(static_cast<Cq&>(*cq));
   }
   for (const transport::SegmentReport& report : outbox_.segment_reports()) LearnPath(report);
   outbox_.ClearOthers();
+}
+
+// Whether the pages are there already, and the request is to be answered by AnswerResident.
+bool Engine::IsResident(const transport::PageRequest& request) {
+  // A page may be in memory and still not be for us: then it is lost each time.
+  if (!request.is_urgent || request.fault.is_loss || !resident_.Map(request.fault)) return false;
+  DCHECK(resident_requests_.size() < resident_requests_.capacity());
+  resident_requests_.push_back(request);
+  return true;
+}
+
+void Engine::AnswerResident() {
+  if (resident_requests_.empty()) return;
+  transport::Turn turn = MakeTurn();
+  for (const transport::PageRequest& request : resident_requests_) {
+    QueuePair* const qp = qps.Find(request.qp);
+    if (qp == nullptr) continue;
+    qp->OnPagesReady(request.ticket, true, turn);
+    run_queue_.Push(*qp);
+  }
+  resident_requests_.clear();
 }
 
 // False if there is no memory to ask for them: they are asked for in a later pass.

@@ -187,6 +187,8 @@ class VERBENA_CAPABILITY("engine") Engine {
   void StagePackets() VERBENA_REQUIRES(this);
   void SettleOutbox() VERBENA_REQUIRES(this);
   bool RequestPages(const transport::PageRequest& request) VERBENA_REQUIRES(this);
+  bool IsResident(const transport::PageRequest& request) VERBENA_REQUIRES(this);
+  void AnswerResident() VERBENA_REQUIRES(this);
   void RaiseEvent(const transport::AsyncEvent& event) VERBENA_REQUIRES(this);
   EventQueue* QueueFor(const Event& event) const VERBENA_REQUIRES(this);
   void RaiseCompletionEvent(Cq& cq) VERBENA_REQUIRES(this);
@@ -205,7 +207,6 @@ class VERBENA_CAPABILITY("engine") Engine {
     return {now_,
             memory,
             outbox_,
-            &resident_,
             page_service_.wait(),
             transmitter_.segments_in_doubt(),
             &counters_.refusals};
@@ -239,6 +240,8 @@ class VERBENA_CAPABILITY("engine") Engine {
   std::vector<Cq*> moderated_;
   ResidentPages resident_{memory, &managed, pages_};
   std::vector<PageJob> done_pages_;  // kept for its capacity
+  // Urgent requests for pages that were in memory, to be answered before the next turn.
+  std::vector<transport::PageRequest> resident_requests_;
   ServiceTime page_service_;
   Alarm alarm_;
   uint32_t timer_waits_ = 0;        // passes since timers were due

@@ -4,20 +4,22 @@
 #include "adapter/page_service.h"
 #include "memory/memory_core.h"
 #include "memory/translation.h"
-#include "transport/resident_pages.h"
 
 namespace verbena::adapter {
 
-// Pages of this process, of which the system knows which are in memory. Those of managed memory are
-// not among them: they may be about to leave.
+// Pages of this process that are in memory although the tables do not know them, as those of a
+// program that has used them are. Those of managed memory are not among them: they may be about to
+// leave.
 //
 // Owned by the engine, and used under its lock.
-class ResidentPages final : public transport::ResidentPages {
+class ResidentPages {
  public:
   ResidentPages(memory::MemoryCore& memory, const ManagedPages* managed, PageService& pages)
       : memory_(memory), managed_(managed), pages_(pages) {}
 
-  [[nodiscard]] bool Map(const memory::Fault& fault) override;
+  // Enters those of the fault's pages that are there in the tables, from the first one on. False if
+  // that one is not. Takes a system call.
+  [[nodiscard]] bool Map(const memory::Fault& fault);
 
  private:
   memory::MemoryCore& memory_;

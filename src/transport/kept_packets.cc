@@ -5,22 +5,23 @@
 
 namespace verbena::transport {
 
-bool KeptPackets::Keep(const wire::Packet& packet) {
+bool KeptPackets::Keep(const wire::Packet& packet, const PacketOrigin& origin) {
   const auto bytes = packet.bytes();
   if (bytes.size() > kBytesMax - size_ || packets_.size() == kPacketsMax) return false;
-  if (!WhenMemory([&] { packets_.emplace_back(bytes.begin(), bytes.end()); })) return false;
+  if (!WhenMemory([&] { packets_.push_back({{bytes.begin(), bytes.end()}, origin}); }))
+    return false;
   size_ += bytes.size();
   return true;
 }
 
 wire::Packet KeptPackets::oldest() const {
-  const auto packet = wire::Packet::Parse(packets_.front());
+  const auto packet = wire::Packet::Parse(packets_.front().bytes);
   CHECK(packet.has_value());
   return *packet;
 }
 
 void KeptPackets::DropOldest() {
-  size_ -= packets_.front().size();
+  size_ -= packets_.front().bytes.size();
   packets_.pop_front();
 }
 

@@ -4,6 +4,7 @@
 #include <list>
 #include <vector>
 
+#include "transport/ud/packet_origin.h"
 #include "wire/roce/packet.h"
 
 namespace verbena::transport {
@@ -20,18 +21,24 @@ class KeptPackets {
   static constexpr size_t kPacketsMax = kBytesMax / 256;
 
   // False if there is no room for it.
-  [[nodiscard]] bool Keep(const wire::Packet& packet);
+  [[nodiscard]] bool Keep(const wire::Packet& packet, const PacketOrigin& origin = {});
 
   [[nodiscard]] bool empty() const { return packets_.empty(); }
   // REQUIRES: it is not empty. Valid until that one is dropped.
   [[nodiscard]] wire::Packet oldest() const;
+  [[nodiscard]] const PacketOrigin& oldest_origin() const { return packets_.front().origin; }
   void DropOldest();
   void Clear();
 
   [[nodiscard]] bool IsConsistent() const;
 
  private:
-  std::list<std::vector<std::byte>> packets_;
+  struct Kept {
+    std::vector<std::byte> bytes;
+    PacketOrigin origin;
+  };
+
+  std::list<Kept> packets_;
   size_t size_ = 0;  // bytes of all
 };
 

@@ -69,6 +69,9 @@ struct PageRequest {
   wire::QpNumber qp;
   FaultTicket ticket;
   memory::Fault fault;
+  // Of an unreliable service, whose messages are not to wait for pages that the program has just
+  // used: if the system has them in memory, the answer comes before the queue pair's next turn.
+  bool is_urgent = false;
 };
 
 // All that a machine wants of the world, in the order in which it wanted it. Bounded in packets: a
@@ -82,13 +85,14 @@ class Outbox {
         gathered_(
             std::make_unique_for_overwrite<std::byte[]>(packets_max * OutPacket::kPayloadMax)) {
     // An input wants one of each at most, and a queue pair that runs two; see is_crowded.
-    page_requests_.reserve(2 * packets_max + kOneStep);
+    page_requests_.reserve(page_requests_max());
     events_.reserve(2 * packets_max + kOneStep);
     completion_events_.reserve(2 * packets_max + kOneStep);
     segment_reports_.reserve(2 * packets_max + kOneStep);
   }
 
   size_t room() const { return packets_max_ - packet_count_; }
+  size_t page_requests_max() const { return 2 * packets_max_ + kOneStep; }
 
   // REQUIRES: room() > 0. The fields other than the defaults above are left uninitialised.
   OutPacket& AddPacket() {

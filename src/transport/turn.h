@@ -7,15 +7,12 @@
 
 namespace verbena::transport {
 
-class ResidentPages;
-
 // What every input comes with: the time, the tables, and where to put the effects. A machine keeps
 // nothing of it.
 struct Turn {
   Time now;
   memory::MemoryCore& memory;
   Outbox& outbox;
-  ResidentPages* resident = nullptr;  // null where nobody can tell
   // How long pages take to come, as measured; Max where nobody has.
   Duration page_service = Duration::Max();
   // Some path may be losing segments: that others arrive is worth a report (SegmentReport).

@@ -7,7 +7,6 @@
 #include "transport/complete.h"
 #include "transport/message_opcode.h"
 #include "transport/rc/placement.h"
-#include "transport/resident_pages.h"
 #include "wire/roce/immdt.h"
 #include "wire/roce/packet.h"
 #include "wire/roce/reth.h"
@@ -181,23 +180,14 @@ bool UnreliableSender::GatherPayload(uint64_t offset, uint32_t size, OutPacket& 
   }
   queue::SgeCursor cursor(queue_.SgesAt(n));
   cursor.Seek(offset);
-  const auto gather = [&] {
-    return Gather(cursor, size, queue_.LengthAt(n) - offset, config_.who, turn.memory, packet,
-                  turn.outbox.GatherRoom());
-  };
-  Placement found = gather();
-  if (std::holds_alternative<memory::Fault>(found)) {
-    // A program that has just filled them in does not expect that its message waits for pages.
-    found = PlaceOnResidentPages(turn, [&] {
-      packet.payload.Clear();
-      return gather();
-    });
-  }
+  const Placement found = Gather(cursor, size, queue_.LengthAt(n) - offset, config_.who,
+                                 turn.memory, packet, turn.outbox.GatherRoom());
   if (std::holds_alternative<Placed>(found)) return true;
   const auto* const fault = std::get_if<memory::Fault>(&found);
   if (fault != nullptr && (!fault->is_loss || MayLose())) {
     stall_ = FaultTicket(++tickets_);
-    turn.outbox.RequestPages({config_.local_qp, *stall_, *fault});
+    turn.outbox.RequestPages(
+        {.qp = config_.local_qp, .ticket = *stall_, .fault = *fault, .is_urgent = true});
   } else {
     const auto* const cause = std::get_if<Cause>(&found);
     failure_ =

@@ -411,7 +411,7 @@ const Row<Q> kQpRows[] = {
     {"dropped_no_receive", [](const Q& q) { return Words(q.dropped_no_receive); }},
     {"dropped_pages_absent",
      [](const Q& q) { return Words(q.dropped_pages_absent); },
-     {"transport/ud/ud_qp_test.cc", "UdQpTest, DropsButAsksForAbsentPagesOnce"}},
+     {"transport/ud/ud_qp_test.cc", "UdQpTest, WhatWaitsForPagesIsBounded"}},
     {"dropped_refused", [](const Q& q) { return Words(q.dropped_refused); }},
 };
 

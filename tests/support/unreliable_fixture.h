@@ -16,7 +16,6 @@
 #include "tests/support/memory_fixture.h"
 #include "tests/support/pages.h"
 #include "transport/outbox.h"
-#include "transport/resident_pages.h"
 #include "transport/turn.h"
 #include "wire/roce/icrc.h"
 #include "wire/roce/packet.h"
@@ -42,9 +41,7 @@ class UnreliableFixture : public memory::MemoryFixture {
   }
   ~UnreliableFixture() override { memory::SignalGuard::Uninstall(); }
 
-  Turn MakeTurn() {
-    return {.now = Time(), .memory = core_, .outbox = outbox_, .resident = resident_};
-  }
+  Turn MakeTurn() { return {.now = Time(), .memory = core_, .outbox = outbox_}; }
 
   // ---- Memory.
 
@@ -58,8 +55,6 @@ class UnreliableFixture : public memory::MemoryFixture {
   void Evict(uint64_t page) {
     ASSERT_TRUE(memory::Succeeds(core_.regions.UnmapPages(region_.local, page, 1)));
   }
-  // From now on somebody knows that the region's pages are in memory, whatever the tables say.
-  void LetPagesBeResident() { resident_ = &all_resident_; }
   void Restore(uint64_t page) {
     ASSERT_TRUE(
         memory::Succeeds(core_.regions.MapPages(region_.local, page, 1, std::nullopt, true)));
@@ -111,6 +106,23 @@ class UnreliableFixture : public memory::MemoryFixture {
     while (RunOnce(qp)) {
     }
   }
+  // What an engine does that finds the pages in memory, whatever the tables say: it answers before
+  // the queue pair's next turn. All requests are urgent.
+  template <class Qp>
+  void RunWithResidentPages(Qp& qp) {
+    while (!requests_.empty()) {
+      const PageRequest request = requests_.back();
+      requests_.pop_back();
+      EXPECT_TRUE(request.is_urgent);
+      ASSERT_TRUE(
+          core_.regions.MapPages(request.fault.region, request.fault.first_page, 1, {}, true)
+              .has_value());
+      Turn turn = MakeTurn();
+      qp.OnPagesReady(request.ticket, true, turn);
+      EXPECT_TRUE(outbox_.page_requests().empty()) << "an answer to it wants nothing by itself";
+      RunAll(qp);
+    }
+  }
   // Takes over what is in the outbox.
   void Empty() {
     for (const OutPacket& packet : outbox_.packets()) {
@@ -135,20 +147,7 @@ class UnreliableFixture : public memory::MemoryFixture {
   }
   wire::Packet PacketAt(size_t i) const { return *wire::Packet::Parse(packets_.at(i)); }
 
-  class AllResident : public ResidentPages {
-   public:
-    explicit AllResident(memory::MemoryCore& core) : core_(core) {}
-    bool Map(const memory::Fault& fault) override {
-      return core_.regions.MapPages(fault.region, fault.first_page, 1, {}, true).has_value();
-    }
-
-   private:
-    memory::MemoryCore& core_;
-  };
-
   memory::PagesForTest arena_{4};
-  AllResident all_resident_{core_};
-  ResidentPages* resident_ = nullptr;
   memory::RegionKeys region_;
   queue::SendQueue send_queue_{{.capacity = 8, .sges_max = 4, .inline_max = 64, .pages_max = 1}};
   queue::ReceiveQueue receive_queue_{{.capacity = 8, .sges_max = 4}};

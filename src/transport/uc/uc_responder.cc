@@ -1,7 +1,6 @@
 #include "transport/uc/uc_responder.h"
 
 #include "base/check.h"
-#include "transport/resident_pages.h"
 #include "wire/roce/reth.h"
 
 namespace verbena::transport {
@@ -107,8 +106,7 @@ UcResponder::Outcome UcResponder::ExecuteSend(const wire::Packet& packet, Turn& 
   if (payload.size() > receive_.room() || longer > kMessageMax) return Reason::kMessageTooLong;
 
   const uint64_t ahead = info.ends_message() ? payload.size() : kSendAheadMax;
-  const Placement placed = PlaceOnResidentPages(
-      turn, [&] { return receive_.Append(payload, ahead, config_.who, turn.memory); });
+  const Placement placed = receive_.Append(payload, ahead, config_.who, turn.memory);
   if (const auto no = OutcomeOf(placed, true, turn)) return no;
   message_.is_open = !info.ends_message();
   message_.operation = Operation::kSend;
@@ -124,8 +122,7 @@ UcResponder::Outcome UcResponder::ExecuteWrite(const wire::Packet& packet, Turn&
     if (const auto no = CheckKey(rest, Access::kRemoteWrite, config_.who, turn.memory)) return no;
   }
   const std::span<const std::byte> payload = packet.payload();
-  const Placement placed = PlaceOnResidentPages(
-      turn, [&] { return PlaceWrite(rest, payload, config_.who, turn.memory); });
+  const Placement placed = PlaceWrite(rest, payload, config_.who, turn.memory);
   if (const auto no = OutcomeOf(placed, false, turn)) return no;
   const auto size = static_cast<uint32_t>(payload.size());
   message_ = {.is_open = !info.ends_message(),
@@ -150,7 +147,8 @@ UcResponder::Outcome UcResponder::WaitForPages(const memory::Fault& fault, bool 
                                                Turn& turn) {
   if (fault.is_loss && losses_++ == kLossesMax) return Otherwise(is_of_receive);
   page_wait_ = PageWait{FaultTicket(kTicketsOfReceiver | ++tickets_), is_of_receive};
-  turn.outbox.RequestPages({config_.local_qp, page_wait_->ticket, fault});
+  turn.outbox.RequestPages(
+      {.qp = config_.local_qp, .ticket = page_wait_->ticket, .fault = fault, .is_urgent = true});
   return Reason::kPagesAbsent;
 }
 

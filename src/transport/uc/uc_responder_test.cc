@@ -84,15 +84,14 @@ TEST_F(UcResponderTest, WhatWaitsIsBounded) {
   EXPECT_EQ(Written(kMtu), BytesAt(0, kMtu));
 }
 
-TEST_F(UcResponderTest, PagesThatAreOnlyUnknownKeepNothingWaiting) {
-  LetPagesBeResident();
+TEST_F(UcResponderTest, PagesThatAreOnlyUnknownAreAskedForUrgently) {
   PostReceive(1, 4096);
   Evict(1);
   Evict(kReceivePage);
   Write(SendOpcode::kWrite, 2 * kMtu);
   Send(SendOpcode::kSend, 8);
   DeliverAll();
-  EXPECT_TRUE(requests_.empty());
+  RunWithResidentPages(*qp_);
   EXPECT_EQ(Written(2 * kMtu), BytesAt(0, 2 * kMtu));
   EXPECT_EQ(OneReceive().status, CompletionStatus::kSuccess);
 }

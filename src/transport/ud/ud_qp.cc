@@ -1,7 +1,6 @@
 #include "transport/ud/ud_qp.h"
 
 #include "base/check.h"
-#include "transport/resident_pages.h"
 #include "wire/roce/deth.h"
 
 namespace verbena::transport {
@@ -11,6 +10,9 @@ using queue::CompletionStatus;
 
 // The sender of the same queue pair counts its tickets from below.
 constexpr uint64_t kTicketsOfReceiver = uint64_t{1} << 63;
+
+// So that other queue pairs have their turn in between.
+constexpr int kKeptAtOnce = 64;
 
 SenderConfig SenderConfigOf(const UdConfig& config) {
   return {.local_qp = config.local_qp,
@@ -38,7 +40,8 @@ void UdQp::Configure(const UdConfig& config) {
 
 void UdQp::OnPacket(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn) {
   if (!TakesRequests(state()) || packet.info().service != wire::Service::kUd) return;
-  if (Accepts(packet)) Receive(packet, origin, turn);
+  if (!Accepts(packet)) return;
+  if (!kept_.empty() || !Serve(packet, origin, turn)) Keep(packet, origin);
   DCHECK(IsConsistent());
 }
 
@@ -55,59 +58,84 @@ bool UdQp::Accepts(const wire::Packet& packet) {
   return true;
 }
 
-void UdQp::Receive(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn) {
+// False if it waits for pages: then it is served again, as if it came then.
+bool UdQp::Serve(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn) {
   if (!receive_.Take(turn)) {
     ++counters_.no_receive;
-    return;
+    return true;
   }
   const size_t size = kGrhSize + packet.payload().size();
   // IBA 9.9.3, class D: a datagram that is longer than the receive request is dropped without a
   // word, and the request serves the next one. Anybody who has the Q_Key can send such a one.
   if (size > receive_.room()) {
     ++counters_.too_long;
-    return;
+    return true;
   }
 
   const Placement placed = Place(packet, origin, turn);
   if (const auto* const fault = std::get_if<memory::Fault>(&placed)) {
-    return DropForPages(*fault, turn);
+    return WaitForPages(*fault, turn);
   }
   if (const Cause* const cause = std::get_if<Cause>(&placed)) {
-    return FailReceive(VerdictOf(*cause).receive_status, turn, CountRefusal(*cause, turn.refusals));
+    FailReceive(VerdictOf(*cause).receive_status, turn, CountRefusal(*cause, turn.refusals));
+    return true;
   }
   queue::Completion completion = ReceiveCompletionOf(packet, static_cast<uint32_t>(size));
   completion.source_qp = queue::QpNumber(packet.Get<wire::Deth>()->source_qp.value());
   completion.flags.has_grh = true;
   completion.sl = NetworkHeaderOf(origin);
-  page_wait_.reset();  // it was about the request that ends here
   // IBA 9.9.3: a queue pair whose completions are lost goes on no more.
   if (!receive_.Finish(completion, packet.bth().solicited_event, turn)) BecomeFailed();
+  return true;
 }
 
 Placement UdQp::Place(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn) {
   const auto payload = packet.payload();
   const Grh grh = GrhOf(origin, packet.size());
-  Placement placed = PlaceOnResidentPages(turn, [&] {
-    return receive_.Append(grh, kGrhSize + payload.size(), config_.who, turn.memory);
-  });
+  Placement placed = receive_.Append(grh, kGrhSize + payload.size(), config_.who, turn.memory);
   if (std::holds_alternative<Placed>(placed)) {
-    placed = PlaceOnResidentPages(
-        turn, [&] { return receive_.Append(payload, payload.size(), config_.who, turn.memory); });
+    placed = receive_.Append(payload, payload.size(), config_.who, turn.memory);
   }
   return placed;
 }
 
-// Nobody sends it again, but the next one shall find the pages. They are asked for once.
-void UdQp::DropForPages(const memory::Fault& fault, Turn& turn) {
-  ++counters_.pages_absent;
+// True if the receive request has failed, and nothing waits.
+bool UdQp::WaitForPages(const memory::Fault& fault, Turn& turn) {
   receive_.Rewind();
-  if (page_wait_) return;
+  if (fault.is_loss && losses_++ == kLossesMax) {
+    FailReceive(CompletionStatus::kLocalProtectionError, turn);
+    return true;
+  }
   page_wait_ = FaultTicket(kTicketsOfReceiver | ++tickets_);
-  turn.outbox.RequestPages({config_.local_qp, *page_wait_, fault});
+  turn.outbox.RequestPages(
+      {.qp = config_.local_qp, .ticket = *page_wait_, .fault = fault, .is_urgent = true});
+  return false;
+}
+
+// Apart, so that a datagram that is served pays nothing for it.
+[[gnu::noinline]] void UdQp::Keep(const wire::Packet& packet, const PacketOrigin& origin) {
+  if (!kept_.Keep(packet, origin)) ++counters_.pages_absent;
+}
+
+[[gnu::noinline]] bool UdQp::ServeKept(Turn& turn) {
+  for (int i = 0; i < kKeptAtOnce && TakesRequests(state()) && !kept_.empty(); ++i) {
+    if (page_wait_ || !Serve(kept_.oldest(), kept_.oldest_origin(), turn)) break;
+    if (kept_.empty()) break;  // a receive that has failed has dropped them all
+    kept_.DropOldest();
+    losses_ = 0;
+  }
+  DCHECK(IsConsistent());
+  return !kept_.empty() && !page_wait_;
+}
+
+void UdQp::Forget() {
+  page_wait_.reset();
+  kept_.Clear();
+  losses_ = 0;
 }
 
 void UdQp::FailReceive(CompletionStatus status, Turn& turn, VendorError vendor_error) {
-  page_wait_.reset();
+  Forget();
   receive_.Finish(status, turn, vendor_error);
   BecomeFailed();
 }
@@ -116,17 +144,25 @@ void UdQp::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
   sends_.OnPagesReady(ticket, available);
   if (page_wait_ != ticket) return;
   page_wait_.reset();
+  if (available) return;  // what waited is served by Run
   // Memory that the receive request names and that cannot be had is not the program's to name.
-  if (!available) FailReceive(CompletionStatus::kLocalProtectionError, turn);
+  FailReceive(CompletionStatus::kLocalProtectionError, turn);
+  DCHECK(IsConsistent());
 }
 
 bool UdQp::Run(Turn& turn) {
-  const bool wants_turn = sends_.Run(turn);
+  const bool receives_more = !kept_.empty() && ServeKept(turn);
+  const bool sends_more = sends_.Run(turn);
   if (FlushesReceives(state())) {
-    page_wait_.reset();
+    Forget();
     receive_.Flush(turn);
   }
-  return wants_turn;
+  return receives_more || sends_more;
+}
+
+bool UdQp::IsConsistent() const {
+  return sends_.IsConsistent() && receive_.IsConsistent() && kept_.IsConsistent() &&
+         (!page_wait_ || receive_.is_taken());
 }
 
 }  // namespace verbena::transport

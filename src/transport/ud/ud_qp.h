@@ -6,6 +6,7 @@
 #include "base/time.h"
 #include "queue/completion_queue.h"
 #include "queue/work_queue.h"
+#include "transport/kept_packets.h"
 #include "transport/outbox.h"
 #include "transport/qp_state.h"
 #include "transport/rc/placement.h"
@@ -30,7 +31,8 @@ struct UdConfig {
 };
 
 // A queue pair of the unreliable datagram service: each message is one packet, to and from anyone
-// who has the Q_Key. What cannot be received now is dropped and counted.
+// who has the Q_Key. What cannot be received now is dropped and counted; what waits for pages is
+// kept, as far as there is room.
 //
 // Run must be called after every burst of inputs. Owned by the adapter; one thread at a time.
 class UdQp {
@@ -71,23 +73,28 @@ class UdQp {
     uint64_t bad_q_key = 0;
     uint64_t bad_length = 0;
     uint64_t no_receive = 0;
-    uint64_t too_long = 0;  // for the receive request
-    uint64_t pages_absent = 0;
+    uint64_t too_long = 0;      // for the receive request
+    uint64_t pages_absent = 0;  // and too much waited for them
   };
   const Counters& counters() const { return counters_; }
-  bool IsConsistent() const { return sends_.IsConsistent() && receive_.IsConsistent(); }
+  bool IsConsistent() const;
 
  private:
   bool Accepts(const wire::Packet& packet);
-  void Receive(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn);
+  bool Serve(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn);
   Placement Place(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn);
-  void DropForPages(const memory::Fault& fault, Turn& turn);
+  bool WaitForPages(const memory::Fault& fault, Turn& turn);
+  void Keep(const wire::Packet& packet, const PacketOrigin& origin);
+  bool ServeKept(Turn& turn);
+  void Forget();
   void FailReceive(queue::CompletionStatus status, Turn& turn, VendorError vendor_error = 0);
 
   UdConfig config_;
   UnreliableSends sends_;
   ReceiveSlot receive_;
-  std::optional<FaultTicket> page_wait_;  // of a receive buffer
+  KeptPackets kept_;  // in the order in which they came; they are served before others
+  std::optional<FaultTicket> page_wait_;  // of the first one's receive buffer
+  uint8_t losses_ = 0;                    // of pages under it
   uint64_t tickets_ = 0;
   Counters counters_;
 };

@@ -243,23 +243,78 @@ TEST_F(UdQpTest, DropsWithoutAReceiveRequest) {
   EXPECT_EQ(OneReceive().status, CompletionStatus::kSuccess);
 }
 
-TEST_F(UdQpTest, DropsButAsksForAbsentPagesOnce) {
+TEST_F(UdQpTest, DatagramsWaitForPagesInOrder) {
+  Send(Wqe(1), 8);
+  Send(Wqe(2), 16);
+  PostReceive(7, 1024);
+  PostReceive(8, 1024);
+  Evict(kReceivePage);
+  Deliver(0);
+  Deliver(1);
+  ASSERT_EQ(requests_.size(), 1u) << "asked for once";
+  EXPECT_TRUE(Poll(receive_cq_).empty());
+  Restore(kReceivePage);
+  PagesReady(requests_[0].ticket, true);
+  RunAll(*qp_);
+  const auto received = Poll(receive_cq_);
+  ASSERT_EQ(received.size(), 2u);
+  EXPECT_EQ(received[0].byte_count, kGrhSize + 8);
+  EXPECT_EQ(received[1].byte_count, kGrhSize + 16);
+  EXPECT_EQ(Received(kGrhSize + 16)[kGrhSize], BytesAt(0, 1)[0]);
+  EXPECT_EQ(qp_->counters().pages_absent, 0u);
+}
+
+TEST_F(UdQpTest, ADatagramThatWaitedTellsWhereItCameFrom) {
+  origin_.source.bytes = {0xFD, 1};
+  origin_.destination.bytes = {0xFD, 2};
   Send(Wqe(1), 8);
   PostReceive(7, 1024);
   Evict(kReceivePage);
   Deliver(0);
+  origin_ = {};
   Deliver(0);
-  EXPECT_EQ(qp_->counters().pages_absent, 2u);
-  ASSERT_EQ(requests_.size(), 1u);
   Restore(kReceivePage);
   PagesReady(requests_[0].ticket, true);
-  Deliver(0);
-  EXPECT_EQ(OneReceive().byte_count, 48u);
-  EXPECT_EQ(Received(48)[40], BytesAt(0, 1)[0]);
+  RunAll(*qp_);
+  EXPECT_EQ(OneReceive().sl, 8 | 1) << "IPv6 and UDP";
+  const auto header = wire::Ipv6Header::Parse(Received(40));
+  ASSERT_TRUE(header.has_value());
+  EXPECT_EQ(header->source.bytes[1], 1);
+  EXPECT_EQ(qp_->counters().no_receive, 1u) << "the one behind it";
 }
 
-TEST_F(UdQpTest, PagesThatAreOnlyUnknownDropNothing) {
-  LetPagesBeResident();
+TEST_F(UdQpTest, WhatWaitsForPagesIsBounded) {
+  Send(Wqe(1), kMtu);
+  PostReceive(7, 1024);
+  Evict(kReceivePage);
+  const size_t fit = KeptPackets::kBytesMax / packets_[0].size();
+  for (size_t i = 0; i < fit; ++i) Deliver(0);
+  EXPECT_EQ(qp_->counters().pages_absent, 0u);
+  Deliver(0);
+  EXPECT_EQ(qp_->counters().pages_absent, 1u);
+  Restore(kReceivePage);
+  PagesReady(requests_[0].ticket, true);
+  EXPECT_TRUE(RunOnce(*qp_)) << "others have their turn between many that waited";
+  RunAll(*qp_);
+  EXPECT_EQ(OneReceive().byte_count, kGrhSize + kMtu);
+  EXPECT_EQ(qp_->counters().no_receive, fit - 1);
+}
+
+TEST_F(UdQpTest, WhatWaitsForPagesEndsWithTheQueuePair) {
+  Send(Wqe(1), 8);
+  PostReceive(7, 1024);
+  Evict(kReceivePage);
+  Deliver(0);
+  qp_->BecomeFailed();
+  RunAll(*qp_);
+  EXPECT_EQ(OneReceive().status, CompletionStatus::kFlushed);
+  Restore(kReceivePage);
+  PagesReady(requests_[0].ticket, true);
+  RunAll(*qp_);
+  EXPECT_TRUE(Poll(receive_cq_).empty());
+}
+
+TEST_F(UdQpTest, PagesThatAreOnlyUnknownAreAskedForUrgently) {
   // The header ends on one page, the data begins on the next.
   const std::vector sges = {SgeOf(3 * memory::kPage - kGrhSize, kGrhSize + 8)};
   ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = queue::WrId(7)}, .sges = sges}).has_value());
@@ -267,17 +322,16 @@ TEST_F(UdQpTest, PagesThatAreOnlyUnknownDropNothing) {
   Evict(kReceivePage);
   Evict(3);
   Deliver(0);
+  RunWithResidentPages(*qp_);
   EXPECT_EQ(qp_->counters().pages_absent, 0u);
-  EXPECT_TRUE(requests_.empty());
   EXPECT_EQ(OneReceive().byte_count, kGrhSize + 8);
   EXPECT_EQ(BytesAt(3 * memory::kPage, 8), BytesAt(0, 8));
 }
 
-TEST_F(UdQpTest, ADatagramFromPagesThatAreOnlyUnknownDoesNotWait) {
-  LetPagesBeResident();
+TEST_F(UdQpTest, PagesOfASendAreAskedForUrgently) {
   Evict(0);
   Send(Wqe(1), 8);
-  EXPECT_TRUE(requests_.empty());
+  RunWithResidentPages(*qp_);
   ASSERT_EQ(packets_.size(), 1u);
   PostReceive(7, 1024);
   Deliver(0);
@@ -285,16 +339,16 @@ TEST_F(UdQpTest, ADatagramFromPagesThatAreOnlyUnknownDoesNotWait) {
   EXPECT_EQ(Received(48)[40], BytesAt(0, 1)[0]);
 }
 
-TEST_F(UdQpTest, ADatagramDroppedBehindItsHeaderLeavesTheBufferWhole) {
+TEST_F(UdQpTest, ADatagramThatWaitsBehindItsHeaderIsWritten) {
   const uint64_t start = 3 * memory::kPage - kGrhSize;
   const std::vector sges = {SgeOf(start, kGrhSize + 8)};
   ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = queue::WrId(7)}, .sges = sges}).has_value());
   Send(Wqe(1), 8);
   Evict(3);
   Deliver(0);
-  EXPECT_EQ(qp_->counters().pages_absent, 1u);
   Restore(3);
-  Deliver(0);
+  PagesReady(requests_[0].ticket, true);
+  RunAll(*qp_);
   EXPECT_EQ(OneReceive().byte_count, kGrhSize + 8);
   EXPECT_EQ(BytesAt(3 * memory::kPage, 8), BytesAt(0, 8));
 }
