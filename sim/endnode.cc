@@ -46,7 +46,7 @@ adapter::Options OptionsOf(const Swarm& swarm, uint32_t node) {
 }
 
 std::unique_ptr<adapter::CompletionChannel> MakeChannel() {
-  return std::make_unique<adapter::CompletionChannel>(std::move(*adapter::EventFile::Open(true)));
+  return std::make_unique<adapter::CompletionChannel>(std::move(*verbena::EventFile::Open(true)));
 }
 
 wire::IpAddress IpOf(const Swarm& swarm, uint32_t node) {
@@ -65,7 +65,7 @@ Endnode::Endnode(const Surroundings& surroundings, uint32_t node, Random& random
     : number(node),
       swarm(surroundings.swarm),
       address({IpOf(swarm, node).bytes}),
-      event_queue(events.Add(std::move(*adapter::EventFile::Open(true)), 4096)),
+      event_queue(events.Add(std::move(*verbena::EventFile::Open(true)), 4096)),
       port(with.get()),
       pager(swarm, node, random.Fork(), surroundings.clock, surroundings.network),
       engine(OptionsOf(swarm, node), std::move(with), std::move(*adapter::Alarm::Make()), events,

@@ -3,13 +3,13 @@
 #include <optional>
 #include <vector>
 
-#include "adapter/clock.h"
+#include "base/clock.h"
 #include "fabric/machine_addresses.h"
 
 namespace verbena::sim {
 
 // The time of a run, which its simulator sets.
-class VirtualClock final : public adapter::Clock {
+class VirtualClock final : public verbena::Clock {
  public:
   [[nodiscard]] Time Now() const override { return now; }
 

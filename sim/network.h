@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "adapter/page_job.h"
 #include "base/random.h"
 #include "base/time.h"
 #include "fabric/endpoint_ports.h"
+#include "odp/page_job.h"
 #include "sim/swarm.h"
 #include "transport/ud/packet_origin.h"
 #include "wire/pcap.h"
@@ -25,10 +25,10 @@ namespace verbena::sim {
 struct Event {
   uint32_t to = 0;
   uint32_t from = 0;
-  std::vector<std::byte> packet = {};        // arrives, or...
-  std::optional<adapter::PageJob> job = {};  // ...is done
-  uint8_t segment = 0;                       // of the message that the packet left in
-  bool is_forged = false;                    // without knowledge of where the sequence stands
+  std::vector<std::byte> packet = {};    // arrives, or...
+  std::optional<odp::PageJob> job = {};  // ...is done
+  uint8_t segment = 0;                   // of the message that the packet left in
+  bool is_forged = false;                // without knowledge of where the sequence stands
 };
 
 // The links between all endnodes, and the order of events: by their times, and at one time as they

@@ -4,7 +4,7 @@
 
 namespace verbena::sim {
 
-bool Paging::Submit(const adapter::PageJob& job) {
+bool Paging::Submit(const odp::PageJob& job) {
   if (!answers().Expect()) return false;
   ++requests_;
   const Duration longest = is_calm_ ? Microseconds(100) : swarm_.page_in_max;
@@ -14,14 +14,14 @@ bool Paging::Submit(const adapter::PageJob& job) {
   return true;
 }
 
-void Paging::Arrive(adapter::PageJob job, memory::MemoryCore& core) {
+void Paging::Arrive(odp::PageJob job, memory::MemoryCore& core) {
   const bool fails = !is_calm_ && random_.Chance(swarm_.page_in_failure, 1000);
   if (fails || !BringIn(job, core)) job.brought = 0;
   answers().Finish(job);
 }
 
 // A region that has gone meanwhile has no pages; the queue pair finds out when it looks.
-bool Paging::BringIn(adapter::PageJob& job, memory::MemoryCore& core) const {
+bool Paging::BringIn(odp::PageJob& job, memory::MemoryCore& core) const {
   const memory::Fault& fault = job.request.fault;
   const auto found = regions_.find(fault.region.index().value());
   if (found == regions_.end()) return job.is_mapped = true;

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <map>
 
-#include "adapter/page_service.h"
 #include "base/random.h"
 #include "memory/memory_core.h"
+#include "odp/page_service.h"
 #include "sim/machine.h"
 #include "sim/network.h"
 #include "sim/plot.h"
@@ -15,7 +15,7 @@ namespace verbena::sim {
 
 // The page service of an endnode: pages come after a time, or not. Knows, by the index of its key,
 // of which pages of a plot a region is made. One thread.
-class Paging final : public adapter::PageService {
+class Paging final : public odp::PageService {
  public:
   enum class Kind : uint8_t { kLinear, kPageList };
 
@@ -37,15 +37,15 @@ class Paging final : public adapter::PageService {
   // Pages come quickly from now on, and all of them.
   void Calm() { is_calm_ = true; }
 
-  [[nodiscard]] bool Submit(const adapter::PageJob& job) override;
+  [[nodiscard]] bool Submit(const odp::PageJob& job) override;
   void SubmitLook() override {}
   // All that is known of pages is in the tables.
   [[nodiscard]] uint64_t CountResident(uint64_t, uint64_t) const override { return 0; }
 
   // The time of a job has come.
-  void Arrive(adapter::PageJob job, memory::MemoryCore& core);
+  void Arrive(odp::PageJob job, memory::MemoryCore& core);
   // False: they cannot be had. Pages of a list are in the tables then.
-  bool BringIn(adapter::PageJob& job, memory::MemoryCore& core) const;
+  bool BringIn(odp::PageJob& job, memory::MemoryCore& core) const;
 
   [[nodiscard]] uint64_t requests() const { return requests_; }
 

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "adapter/page_jobs.h"
 #include "memory/copier.h"
 #include "memory/signal_guard.h"
+#include "odp/page_jobs.h"
 #include "sim/endnode.h"
 
 namespace verbena::sim {
@@ -18,8 +18,8 @@ class PlotTest : public testing::Test {
 
   // As the page service and the engine do it.
   bool BringIn(const memory::Fault& fault) {
-    adapter::PageJob job = adapter::JobFor(node_.core, {.qp = {}, .ticket = {}, .fault = fault}, 1);
-    return node_.pager.BringIn(job, node_.core) && adapter::MapManagedPages(node_.core, job);
+    odp::PageJob job = odp::JobFor(node_.core, {.qp = {}, .ticket = {}, .fault = fault}, 1);
+    return node_.pager.BringIn(job, node_.core) && odp::MapManagedPages(node_.core, job);
   }
 
   memory::Translation Find(const Plot& plot, uint64_t offset, uint64_t length) {

@@ -12,7 +12,7 @@ PUBLIC = "verbena"  # include/verbena: the headers that users include
 
 # What a folder of src/ may include besides itself.
 ALLOWED = {
-    "base": set(),
+    "base": {PUBLIC},
     "wire": {"base"},
     "fabric": {"base"},
     "queue": {"base"},
@@ -20,7 +20,8 @@ ALLOWED = {
     "paging": {"base"},
     "managed": {"base", "memory", "paging"},
     "transport": {"base", "wire", "memory", "queue"},
-    "adapter": {"base", "wire", "fabric", "queue", "memory", "managed", "transport"},
+    "odp": {"base", "memory", "managed", "transport", PUBLIC},
+    "adapter": {"base", "wire", "fabric", "queue", "memory", "managed", "transport", "odp", PUBLIC},
     "host": {"base", "memory", "adapter"},
     "verbs": {"base", "queue", "memory", "managed", "adapter", PUBLIC},
     "ibverbs": {"base", "preload", PUBLIC},

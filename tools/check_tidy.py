@@ -22,6 +22,8 @@ UNTESTED: dict[str, str] = {
     "src/transport/receive_slot.cc": "a part of both unreliable services: ud_qp_test, uc_qp_test",
     "src/transport/ud/packet_origin.cc": "what lands in front of a datagram: ud_qp_test.cc",
     "src/adapter/engine_control.cc": "the part of engine.h for control calls: engine_test.cc",
+    "src/odp/managed_pages.cc": "its pages are those of an engine: adapter/managed_pages_test.cc",
+    "src/odp/adopted_memory.cc": "likewise: adapter/adopted_memory_test.cc",
     "src/managed/thread_swap_file.cc": "one of two ways: swap_file_test.cc runs both",
     "src/managed/uring_swap_file.cc": "likewise",
     **{f"src/preload/calls/{name}.cc": "a test that linked it would open its own files by it: "
@@ -40,8 +42,8 @@ class Ban(NamedTuple):
 
 
 # The places that meet the outside world.
-EDGES = ("src/fabric/*", "src/memory/uffd*", "src/adapter/*", "src/tools/*", "src/ibverbs/*",
-         "src/preload/calls/*")
+EDGES = ("src/fabric/*", "src/memory/uffd*", "src/base/clock.h", "src/odp/*", "src/adapter/*",
+         "src/tools/*", "src/ibverbs/*", "src/preload/calls/*")
 
 BANS = [
     Ban(re.compile(r"\b(?:system|steady|high_resolution)_clock::now\b"

@@ -6,11 +6,11 @@
 #include <string>
 #include <utility>
 
-#include "adapter/clock.h"
 #include "adapter/endpoint_claims.h"
 #include "adapter/parts.h"
 #include "adapter/poll_backoff.h"
 #include "adapter/preemptions.h"
+#include "base/clock.h"
 #include "memory/signal_guard.h"
 
 namespace verbena::adapter {
@@ -49,10 +49,10 @@ ErrorCode CodeOf(queue::PostError error) {
   return error == queue::PostError::kFull ? ErrorCode::kLimit : ErrorCode::kInvalid;
 }
 
-std::unique_ptr<PageEvents> OpenPageEvents(const Options& options, std::string& note) {
+std::unique_ptr<odp::PageEvents> OpenPageEvents(const Options& options, std::string& note) {
   if (!options.page_events) return nullptr;
   std::string why_not;
-  auto events = PageEvents::Open(why_not);
+  auto events = odp::PageEvents::Open(why_not);
   note =
       events != nullptr
           ? std::string("pages that the program gives up are told by ") + NameOf(events->source())
@@ -60,8 +60,8 @@ std::unique_ptr<PageEvents> OpenPageEvents(const Options& options, std::string& 
   return events;
 }
 
-PagerOptions PagerOptionsOf(const Options& options,
-                            std::function<void(const std::string& note)> on_limit) {
+odp::PagerOptions PagerOptionsOf(const Options& options,
+                                 std::function<void(const std::string& note)> on_limit) {
   return {.threads = options.pager_threads,
           .threads_max = std::max(options.pager_threads, options.pager_threads_max),
           .presence_period = options.presence_period,
@@ -104,11 +104,12 @@ Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
       notice(std::move(notice_file)),
       events(options.contexts_max),
       page_events(OpenPageEvents(options, page_events_note)),
-      pager(PagerOptionsOf(options, [this](const std::string& note) { engine.managed.Tell(note); }),
+      pager(PagerOptionsOf(options,
+                           [this](const std::string& note) { engine.paging.managed.Tell(note); }),
             [this] { keeper.Notice(); }),
       engine(options, std::move(fabric), std::move(alarm), events, pager, clock, addresses,
              std::move(trace), page_events.get()),
-      adopted(engine, options),
+      adopted(engine, engine.paging.managed, options.memory_budget, options.swap),
       // Nobody else is there yet to lock out.
       consumer(*engine.memory.consumers.Open(
           {.table = memory::ConsumerSpec::PrivateTable{.identity = true}})),
@@ -170,7 +171,7 @@ Adapter::~Adapter() {
     const MutexLock registering(parts_->registering);
     parts_->adopted.ReleaseAll();
   }
-  parts_->engine.managed.EndAll();
+  parts_->engine.paging.managed.EndAll();
   {
     const EngineLock lock(parts_->engine);
     parts_->engine.set_stuck_watch(nullptr);

@@ -13,9 +13,7 @@
 #include "adapter/counters.h"
 #include "adapter/error.h"
 #include "adapter/event_queue.h"
-#include "adapter/managed_pages.h"
 #include "adapter/options.h"
-#include "adapter/pager.h"
 #include "adapter/path_table.h"
 #include "adapter/queue_pair.h"
 #include "adapter/srq.h"
@@ -26,10 +24,13 @@
 #include "fabric/interfaces.h"
 #include "memory/regions.h"
 #include "memory/windows.h"
+#include "odp/managed_pages.h"
+#include "odp/pager.h"
 #include "queue/completion_queue.h"
 #include "queue/work_request.h"
 #include "transport/qp_attributes.h"
 #include "transport/tag_operation.h"
+#include "verbena/counters.h"
 
 namespace verbena::adapter {
 
@@ -113,8 +114,8 @@ class Adapter {
                                      Advice advice, bool wait);
   // Memory that may be larger than the memory it uses. Regions are registered on it as on any
   // other. REFUSES to end while there are some.
-  [[nodiscard]] ErrorOr<ManagedArena*> MakeArena(const managed::ArenaOptions& options);
-  [[nodiscard]] ErrorOr<void> Destroy(ManagedArena* arena);
+  [[nodiscard]] ErrorOr<odp::ManagedArena*> MakeArena(const managed::ArenaOptions& options);
+  [[nodiscard]] ErrorOr<void> Destroy(odp::ManagedArena* arena);
 
   // For registration by work request.
   [[nodiscard]] ErrorOr<memory::RegionKeys> ReserveRegion(memory::PdId pd, uint64_t pages_max,
@@ -226,10 +227,10 @@ class Adapter {
   [[nodiscard]] bool HasNoPages(memory::Key key);
   [[nodiscard]] ErrorOr<void> CheckAdvice(memory::Key key, const RegionRange& range,
                                           memory::Access access);
-  [[nodiscard]] bool IsManaged(const PageJob& job);
+  [[nodiscard]] bool IsManaged(const odp::PageJob& job);
   [[nodiscard]] bool IsManaged(uint64_t address);
-  [[nodiscard]] std::optional<PageJob> AbsentPages(memory::Key key, uint64_t offset,
-                                                   uint64_t length, memory::Access access);
+  [[nodiscard]] std::optional<odp::PageJob> AbsentPages(memory::Key key, uint64_t offset,
+                                                        uint64_t length, memory::Access access);
   [[nodiscard]] ErrorOr<void> CheckSrqSize(uint32_t capacity, uint32_t sges) const;
   [[nodiscard]] ErrorOr<Srq*> AddSrq(memory::PdId pd, uint32_t capacity, uint32_t sges,
                                      EventQueue* events, const XrcMembership& xrc = {},

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "adapter/adapter.h"
-#include "adapter/clock.h"
-#include "adapter/page_jobs.h"
 #include "adapter/parts.h"
-#include "adapter/populate.h"
+#include "base/clock.h"
+#include "odp/page_jobs.h"
+#include "odp/populate.h"
 
 namespace verbena::adapter {
 namespace {
@@ -47,14 +47,14 @@ ErrorOr<void> Adapter::CheckAdvice(memory::Key key, const RegionRange& range, Ac
   return {};
 }
 
-bool Adapter::IsManaged(const PageJob& job) {
+bool Adapter::IsManaged(const odp::PageJob& job) {
   const EngineLock lock(parts_->engine);
-  return parts_->engine.managed.Covers(job.address);
+  return parts_->engine.paging.managed.Covers(job.address);
 }
 
 // From the first that is absent to the end of these bytes; nullopt if all are there.
-std::optional<PageJob> Adapter::AbsentPages(memory::Key key, uint64_t offset, uint64_t length,
-                                            Access access) {
+std::optional<odp::PageJob> Adapter::AbsentPages(memory::Key key, uint64_t offset, uint64_t length,
+                                                 Access access) {
   const EngineLock lock(parts_->engine);
   const memory::MemoryCore& memory = parts_->engine.memory;
   const memory::ProtectionEntry* const region = FindRegion(memory, key);
@@ -64,8 +64,8 @@ std::optional<PageJob> Adapter::AbsentPages(memory::Key key, uint64_t offset, ui
         memory.translator.Translate(key, memory::KeyAddress(region->start + offset + done),
                                     length - done, access, {.pd = region->pd, .qp = {}});
     if (const memory::Fault* const fault = AsFault(translation)) {
-      PageJob job = JobFor(memory, {.qp = {}, .ticket = {}, .fault = *fault}, UINT64_MAX);
-      parts_->engine.managed.RefuseProgramView(job);
+      odp::PageJob job = odp::JobFor(memory, {.qp = {}, .ticket = {}, .fault = *fault}, UINT64_MAX);
+      parts_->engine.paging.managed.RefuseProgramView(job);
       return job;
     }
     const memory::Ready* const ready = AsReady(translation);
@@ -90,9 +90,9 @@ ErrorOr<void> Adapter::Advise(memory::Key key, std::span<const RegionRange> rang
     }
   }
   bool all_came = true;
-  const auto map = [&](const PageJob& job) {
+  const auto map = [&](const odp::PageJob& job) {
     const EngineLock lock(parts_->engine);
-    return !parts_->engine.managed.IsProgramView(job) &&
+    return !parts_->engine.paging.managed.IsProgramView(job) &&
            MapPages(parts_->engine.memory, parts_->pager.watch(), job, Now());
   };
   for (const RegionRange& range : ranges) {
@@ -103,16 +103,16 @@ ErrorOr<void> Adapter::Advise(memory::Key key, std::span<const RegionRange> rang
       job->asked_at = Now();
       if (advice == Advice::kPrefetchNoFault) {
         // What of managed memory is there may be about to leave.
-        if (!IsManaged(*job)) ForEachPresent(parts_->pager.presence(), *job, map);
+        if (!IsManaged(*job)) odp::ForEachPresent(parts_->pager.presence(), *job, map);
       } else if (!wait) {
         job->is_ahead = true;
         const EngineLock lock(parts_->engine);
-        const auto asked = parts_->engine.managed.Submit(*job);
-        const bool taken = asked == ManagedPages::Asked::kNotManaged
+        const auto asked = parts_->engine.paging.managed.Submit(*job);
+        const bool taken = asked == odp::ManagedPages::Asked::kNotManaged
                                ? parts_->pager.Submit(*job)
-                               : asked == ManagedPages::Asked::kAsked;
+                               : asked == odp::ManagedPages::Asked::kAsked;
         if (!taken) return Fail(Error{ErrorCode::kLimit, "out of memory"});
-      } else if (parts_->engine.managed.Bring(*job)) {
+      } else if (parts_->engine.paging.managed.Bring(*job)) {
         all_came = job->is_mapped && job->brought == job->page_count && all_came;
       } else {
         parts_->pager.Bring(*job);

@@ -5,8 +5,8 @@
 #include <variant>
 
 #include "adapter/adapter.h"
-#include "adapter/mappings.h"
 #include "adapter/parts.h"
+#include "odp/mappings.h"
 
 namespace verbena::adapter {
 namespace {
@@ -18,7 +18,7 @@ using memory::Rights;
 constexpr Rights kNeedWritable =
     Rights::kLocalWrite | Rights::kRemoteWrite | Rights::kRemoteAtomic | Rights::kWindowBind;
 
-Error ErrorOf(const Mappings::Lack& lack, bool for_write) {
+Error ErrorOf(const odp::Mappings::Lack& lack, bool for_write) {
   const char* const what = !lack.is_mapped ? "mapped" : for_write ? "writable" : "readable";
   char text[80];
   std::snprintf(text, sizeof(text), "the memory at 0x%llx is not %s",
@@ -33,7 +33,7 @@ Error ErrorOf(const Mappings::Lack& lack, bool for_write) {
 std::optional<uint64_t> Adapter::UnmanagedAddress(const memory::LinearBacking& linear,
                                                   uint64_t length) {
   const EngineLock lock(parts_->engine);
-  const auto found = parts_->engine.managed.Find(linear.base.value(), length);
+  const auto found = parts_->engine.paging.managed.Find(linear.base.value(), length);
   if (!found || found->arena != nullptr) return std::nullopt;
   return found->address;
 }
@@ -46,7 +46,7 @@ std::optional<uint64_t> Adapter::AddressToWiden(memory::Key key, bool for_write)
   const memory::ProtectionEntry& region = **found;
   if (region.table == nullptr || !region.table->is_linear()) return std::nullopt;
   const uint64_t address = region.table->LinearAddress(0).value() + region.first_offset;
-  return parts_->engine.managed.Covers(address) ? std::nullopt : std::optional(address);
+  return parts_->engine.paging.managed.Covers(address) ? std::nullopt : std::optional(address);
 }
 
 // On demand as the kernel has it: ib_umem_odp_get takes any range, and the first look at it

@@ -4,12 +4,12 @@
 #include <variant>
 
 #include "adapter/adapter.h"
-#include "adapter/clock.h"
-#include "adapter/managed_pages.h"
-#include "adapter/page_jobs.h"
 #include "adapter/parts.h"
+#include "base/clock.h"
 #include "base/page.h"
 #include "base/rollback.h"
+#include "odp/managed_pages.h"
+#include "odp/page_jobs.h"
 
 namespace verbena::adapter {
 namespace {
@@ -28,10 +28,10 @@ ErrorOr<void> InWords(const memory::MemoryResult<void>& result) {
 // program sees them.
 struct BackingPlace {
   memory::Backing backing;
-  ManagedArena* arena = nullptr;  // nullptr: not managed
+  odp::ManagedArena* arena = nullptr;  // nullptr: not managed
 };
 
-ErrorOr<BackingPlace> PlaceOf(const ManagedPages& managed, const memory::RegionSpec& spec,
+ErrorOr<BackingPlace> PlaceOf(const odp::ManagedPages& managed, const memory::RegionSpec& spec,
                               const memory::Backing& backing) {
   if (const auto* const list = std::get_if<memory::PageListBacking>(&backing)) {
     for (const memory::PhysicalAddress page : list->pages) {
@@ -52,12 +52,12 @@ ErrorOr<BackingPlace> PlaceOf(const ManagedPages& managed, const memory::RegionS
   return BackingPlace{moved, found->arena};
 }
 
-ManagedPages::RegionRoom RoomOn(ManagedPages& managed, const BackingPlace& place) {
-  return place.arena != nullptr ? managed.MakeRoomForRegion() : ManagedPages::RegionRoom();
+odp::ManagedPages::RegionRoom RoomOn(odp::ManagedPages& managed, const BackingPlace& place) {
+  return place.arena != nullptr ? managed.MakeRoomForRegion() : odp::ManagedPages::RegionRoom();
 }
 
 // The old bytes of a region that was changed have gone before the new ones are counted.
-void SettleChange(AdoptedMemory& adopted, memory::Key key, const memory::RegionSpec& spec,
+void SettleChange(odp::AdoptedMemory& adopted, memory::Key key, const memory::RegionSpec& spec,
                   const std::optional<memory::Backing>& backing,
                   const ErrorOr<memory::RegionKeys>& made) {
   if (!backing) {
@@ -70,14 +70,14 @@ void SettleChange(AdoptedMemory& adopted, memory::Key key, const memory::RegionS
 
 }  // namespace
 
-ErrorOr<ManagedArena*> Adapter::MakeArena(const managed::ArenaOptions& options) {
+ErrorOr<odp::ManagedArena*> Adapter::MakeArena(const managed::ArenaOptions& options) {
   if (const auto dead = Dead()) return Fail(*dead);
-  return parts_->engine.managed.Make(options);
+  return parts_->engine.paging.managed.Make(options);
 }
 
-ErrorOr<void> Adapter::Destroy(ManagedArena* arena) {
+ErrorOr<void> Adapter::Destroy(odp::ManagedArena* arena) {
   if (const auto dead = Dead()) return Fail(*dead);
-  return parts_->engine.managed.Destroy(arena);
+  return parts_->engine.paging.managed.Destroy(arena);
 }
 
 ErrorOr<memory::PdId> Adapter::AllocatePd() {
@@ -105,12 +105,12 @@ ErrorOr<memory::RegionKeys> Adapter::RegisterRegion(const memory::RegionSpec& sp
     Engine& engine = parts_->engine;
     const EngineLock lock(engine);
     engine.ReadClock();
-    const auto place = PlaceOf(engine.managed, spec, backing);
+    const auto place = PlaceOf(engine.paging.managed, spec, backing);
     if (!place) return Fail(place.error());
-    auto room = RoomOn(engine.managed, *place);
+    auto room = RoomOn(engine.paging.managed, *place);
     const auto keys = InWords(engine.memory.regions.Register(spec, place->backing));
     if (keys && place->arena != nullptr) {
-      engine.managed.Belong(std::move(room), keys->local, *place->arena);
+      engine.paging.managed.Belong(std::move(room), keys->local, *place->arena);
     }
     return keys;
   }();
@@ -141,17 +141,17 @@ ErrorOr<memory::RegionKeys> Adapter::ReregisterRegion(
     engine.ReadClock();
     if (!backing) {
       const auto keys = InWords(engine.memory.regions.Reregister(key, spec, std::nullopt));
-      if (keys) engine.managed.Rename(key, keys->local);
+      if (keys) engine.paging.managed.Rename(key, keys->local);
       return keys;
     }
-    const auto place = PlaceOf(engine.managed, spec, *backing);
+    const auto place = PlaceOf(engine.paging.managed, spec, *backing);
     if (!place) return Fail(place.error());
-    auto room = RoomOn(engine.managed, *place);
+    auto room = RoomOn(engine.paging.managed, *place);
     const auto keys = InWords(engine.memory.regions.Reregister(key, spec, place->backing));
     if (!keys) return keys;
-    engine.managed.Release(key);
+    engine.paging.managed.Release(key);
     if (place->arena != nullptr) {
-      engine.managed.Belong(std::move(room), keys->local, *place->arena);
+      engine.paging.managed.Belong(std::move(room), keys->local, *place->arena);
     }
     return keys;
   }();
@@ -174,7 +174,7 @@ ErrorOr<void> Adapter::End(memory::Key key) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
     const EngineLock lock(parts_->engine);
     parts_->engine.ReadClock();
     const auto deregistered = InWords(parts_->engine.memory.regions.Deregister(key));
-    if (deregistered) parts_->engine.managed.Release(key);
+    if (deregistered) parts_->engine.paging.managed.Release(key);
     return deregistered;
   }();
   if (ended) parts_->pinned.Release(key);
@@ -185,7 +185,7 @@ ErrorOr<void> Adapter::End(memory::Key key) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
 // Whether the program sees managed memory there.
 bool Adapter::IsManaged(uint64_t address) {
   const EngineLock lock(parts_->engine);
-  const auto found = parts_->engine.managed.Find(address, 1);
+  const auto found = parts_->engine.paging.managed.Find(address, 1);
   return !found || found->arena != nullptr;
 }
 
@@ -214,7 +214,7 @@ void Adapter::SettlePin(const std::optional<PinnedRange>& range,
   if (!made) return Unpin(range);
   parts_->pinned.Belong(range->address, range->length, made->local);
   constexpr PageShift kPage(PageShift::kMin);
-  PageJob job{.request = {}, .address = RoundDown(range->address, kPage)};
+  odp::PageJob job{.request = {}, .address = RoundDown(range->address, kPage)};
   job.request.fault.region = made->local;
   job.page_count = PageCount(range->address, range->length, kPage);
   // They are there; what is left to be seen is whether they may be written.

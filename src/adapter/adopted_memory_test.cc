@@ -1,4 +1,4 @@
-#include "adapter/adopted_memory.h"
+#include "odp/adopted_memory.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "adapter/clock.h"
+#include "base/clock.h"
 
 namespace verbena::adapter {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "adapter/event_file.h"
 #include "adapter/event_queue.h"
 #include "adapter/object_set.h"
+#include "base/event_file.h"
 #include "base/mutex.h"
 
 namespace verbena::adapter {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "adapter/event_file.h"
+#include "base/event_file.h"
 #include "base/mutex.h"
 #include "queue/completion_queue.h"
 

@@ -43,18 +43,6 @@ struct PortCounters {
   [[nodiscard]] uint64_t dropped_for(Drop drop) const { return dropped[static_cast<size_t>(drop)]; }
 };
 
-// What was done to keep registered memory within its budget. A value type.
-struct BudgetCounters {
-  uint64_t regions_adopted = 0;  // whose memory was put under it
-  uint64_t bytes_adopted = 0;
-  uint64_t regions_native = 0;  // whose memory could not be
-  uint64_t resident_peak = 0;   // bytes
-  uint64_t program_faults = 0;  // accesses of the program that waited
-  uint64_t pages_read = 0;
-  uint64_t pages_written = 0;
-  uint64_t pages_lost = 0;
-};
-
 // What went through one queue pair. Written under the engine's lock. A value type.
 struct QpCounters {
   uint64_t packets_sent = 0;

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "adapter/page_jobs.h"
 #include "base/check.h"
 #include "base/when_memory.h"
 #include "transport/send_in_order.h"
@@ -28,25 +27,30 @@ transport::MulticastGroups::Limits GroupLimits(const Options& options) {
   return {.groups = options.multicast_groups_max, .members = options.multicast_members_max};
 }
 
+odp::PagingOptions PagingOptionsOf(const Options& options) {
+  return {.batch_max = options.page_batch_max,
+          .requests_max = transport::Outbox::PageRequestsMax(options.outbox_packets),
+          .ready_at_once = options.outbox_packets,
+          .on_urgent_note = options.on_urgent_note};
+}
+
 }  // namespace
 
 Engine::Engine(const Options& options, std::unique_ptr<fabric::Fabric> fabric, Alarm alarm,
-               AsyncEvents& events, PageService& pages, const Clock& clock,
+               AsyncEvents& events, odp::PageService& pages, const Clock& clock,
                fabric::MachineAddresses& addresses, std::unique_ptr<Trace> trace,
-               PageEvents* page_events)
-    : memory(options.memory),
+               odp::PageEvents* page_events)
+    : LockedTables(options.memory),
       qps(options.qps_max, options.identity_seed),
       paths(options.paths_max, addresses),
       groups(GroupLimits(options)),
-      managed(*this, pages.answers(), options.on_urgent_note),
+      paging(*this, pages, page_events, PagingOptionsOf(options)),
       options_(options),
       endpoints_(std::move(fabric)),
       trace_(std::move(trace)),
       events_(events),
       clock_(clock),
       addresses_(addresses),
-      pages_(pages),
-      page_events_(page_events),
       sockets_(endpoints_.fd()),
       outbox_(options.outbox_packets),
       loopback_({.datagrams = options.loopback_packets}),
@@ -56,8 +60,6 @@ Engine::Engine(const Options& options, std::unique_ptr<fabric::Fabric> fabric, A
       dispatcher_(
           qps, groups, run_queue_, counters_, [this](const std::string& note) { Note(note); },
           trace_.get()) {
-  done_pages_.reserve(options.outbox_packets);
-  resident_requests_.reserve(outbox_.page_requests_max());
   qps.AddEndpoint(endpoints_.first().endpoint());
   if (trace_ != nullptr) endpoints_.first().TellHeaders();
 }
@@ -86,10 +88,10 @@ bool Engine::PassFor(CompletionChannel& channel) {
 bool Engine::Listen() {
   ReadClock();
   ++counters_.passes;
-  if (page_events_ != nullptr) ForgetPages();
-  const bool packets = Receive();  // network -> machines
-  const bool pages = TakePages();  // pager -> machines
-  WatchPages();                    // tables -> pager -> tables
+  counters_.pages_forgotten += paging.ForgetGivenUp();
+  const bool packets = Receive();                   // network -> machines
+  const bool pages = TakePages();                   // pager -> machines
+  counters_.pages_forgotten += paging.Watch(now_);  // tables -> pager -> tables
   // What has arrived by now comes first: an acknowledgement among it stops its timer.
   const bool timers = !(packets && TimersWait()) && RunTimers();  // clock -> machines
   return packets || pages || timers;
@@ -118,44 +120,23 @@ bool Engine::Receive() {
 }
 
 bool Engine::TakePages() {
-  if (!pages_.answers().has_done()) return false;
-  pages_.answers().TakeDone(done_pages_);
+  if (!paging.has_ready()) return false;
   transport::Turn turn = MakeTurn();
-  for (const PageJob& job : done_pages_) {
-    // Memory may have become managed while its pages were brought.
-    const bool available = job.is_mapped || (!managed.IsProgramView(job) &&
-                                             MapPages(memory, pages_.watch(), job, now_));
-    if (job.is_ahead) continue;
-    if (!available) ++counters_.pages_refused;
-    if (available) page_service_.Add(now_ - job.asked_at);
-    QueuePair* const qp = qps.Find(job.request.qp);
-    if (qp == nullptr) continue;
-    qp->OnPagesReady(job.request.ticket, available, turn);
-    run_queue_.Push(*qp);
-    if (outbox_.is_crowded()) SettleOutbox();
-  }
-  done_pages_.clear();
+  paging.TakeReady(now_, [&](const transport::PageRequest& request, bool available)
+                             VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+                               if (!available) ++counters_.pages_refused;
+                               OnPages(request, available, turn);
+                               if (outbox_.is_crowded()) SettleOutbox();
+                             });
   SettleOutbox();
   return true;
 }
 
-// What the program gave up. All of the address space is told where too much was.
-void Engine::ForgetPages() {
-  if (!page_events_->has_events()) return;
-  page_events_->Take([this](uint64_t first, uint64_t last) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
-    counters_.pages_forgotten +=
-        memory.ForgetMachine(memory::MachineAddress(first), memory::MachineAddress(last));
-  });
-}
-
-// Not work: nobody is woken for it, and an adapter that is idle looks at nothing.
-void Engine::WatchPages() {
-  PresenceWatch& watch = pages_.watch();
-  if (watch.is_done()) counters_.pages_forgotten += watch.Finish(memory, now_);
-  if (watch.IsDue(now_)) {
-    watch.Begin();
-    pages_.SubmitLook();
-  }
+void Engine::OnPages(const transport::PageRequest& request, bool available, transport::Turn& turn) {
+  QueuePair* const qp = qps.Find(request.qp);
+  if (qp == nullptr) return;
+  qp->OnPagesReady(request.ticket, available, turn);
+  run_queue_.Push(*qp);
 }
 
 // Whether timers that are due are left to the next pass, because there may be more packets. Not for
@@ -257,11 +238,14 @@ void Engine::StagePackets() {
 
 // What machines wanted beside packets.
 void Engine::SettleOutbox() {
-  outbox_.PassOnPageRequests([this](const transport::PageRequest& request)
-                                 VERBENA_NO_THREAD_SAFETY_ANALYSIS {
-                                   return IsResident(request) || RequestPages(request);
-                                 });
-  AnswerResident();
+  outbox_.PassOnPageRequests(
+      [this](const transport::PageRequest& request)
+          VERBENA_NO_THREAD_SAFETY_ANALYSIS { return RequestPages(request); });
+  paging.AnswerResident([this](const transport::PageRequest& request)
+                            VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+                              transport::Turn turn = MakeTurn();
+                              OnPages(request, true, turn);
+                            });
   for (const transport::AsyncEvent& event : outbox_.events()) RaiseEvent(event);
   for (queue::CompletionQueue* const cq : outbox_.completion_events()) {
     RaiseCompletionEvent(static_cast<Cq&>(*cq));
@@ -270,38 +254,10 @@ void Engine::SettleOutbox() {
   outbox_.ClearOthers();
 }
 
-// Whether the pages are there already, and the request is to be answered by AnswerResident.
-bool Engine::IsResident(const transport::PageRequest& request) {
-  // A page may be in memory and still not be for us: then it is lost each time.
-  if (!request.is_urgent || request.fault.is_loss || !resident_.Map(request.fault)) return false;
-  DCHECK(resident_requests_.size() < resident_requests_.capacity());
-  resident_requests_.push_back(request);
-  return true;
-}
-
-void Engine::AnswerResident() {
-  if (resident_requests_.empty()) return;
-  transport::Turn turn = MakeTurn();
-  for (const transport::PageRequest& request : resident_requests_) {
-    QueuePair* const qp = qps.Find(request.qp);
-    if (qp == nullptr) continue;
-    qp->OnPagesReady(request.ticket, true, turn);
-    run_queue_.Push(*qp);
-  }
-  resident_requests_.clear();
-}
-
 // False if there is no memory to ask for them: they are asked for in a later pass.
 bool Engine::RequestPages(const transport::PageRequest& request) {
-  PageJob job = JobFor(memory, request, options_.page_batch_max);
-  job.asked_at = now_;
-  job.is_ahead = request.ticket == transport::kPrefetchTicket;
-  managed.RefuseProgramView(job);
-  const auto asked = managed.Submit(job);
-  const bool taken = asked == ManagedPages::Asked::kNotManaged
-                         ? pages_.Submit(job)
-                         : asked == ManagedPages::Asked::kAsked;
-  if (!taken) return false;
+  const auto asked = paging.Request(request, now_);
+  if (asked != odp::Paging::Asked::kTaken) return asked == odp::Paging::Asked::kResident;
   ++counters_.page_requests;
   if (QueuePair* const qp = qps.Find(request.qp)) ++qp->traffic.page_requests;
   return true;
@@ -418,7 +374,7 @@ void Engine::TakeUpMarks() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   while (!ready_.empty() && TryEnter()) {
     ReadClock();
-    if (page_events_ != nullptr) ForgetPages();
+    counters_.pages_forgotten += paging.ForgetGivenUp();
     NotePass();
     Act();
     EndTurn();

@@ -9,33 +9,32 @@
 
 #include "adapter/alarm.h"
 #include "adapter/async_events.h"
-#include "adapter/clock.h"
 #include "adapter/completion_channel.h"
 #include "adapter/counters.h"
 #include "adapter/dispatcher.h"
 #include "adapter/endpoint_set.h"
 #include "adapter/lock_holder.h"
-#include "adapter/managed_pages.h"
 #include "adapter/options.h"
-#include "adapter/page_events.h"
-#include "adapter/page_service.h"
 #include "adapter/path_table.h"
 #include "adapter/qp_table.h"
 #include "adapter/queue_pair.h"
 #include "adapter/ready_list.h"
-#include "adapter/resident_pages.h"
-#include "adapter/service_time.h"
 #include "adapter/stuck_watch.h"
 #include "adapter/timer_heap.h"
 #include "adapter/trace.h"
 #include "adapter/transmitter.h"
 #include "adapter/xrc_domain.h"
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "base/processors.h"
 #include "fabric/fabric.h"
 #include "fabric/loopback.h"
 #include "fabric/machine_addresses.h"
 #include "memory/memory_core.h"
+#include "odp/locked_tables.h"
+#include "odp/page_events.h"
+#include "odp/page_service.h"
+#include "odp/paging.h"
 #include "transport/outbox.h"
 #include "transport/tag_operation.h"
 #include "transport/ud/address_handles.h"
@@ -55,12 +54,12 @@ namespace verbena::adapter {
 //
 // Owned by the adapter. Thread rule: any thread calls Kick and Progress; all else is under the
 // lock.
-class VERBENA_CAPABILITY("engine") Engine {
+class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
  public:
   Engine(const Options& options, std::unique_ptr<fabric::Fabric> fabric, Alarm alarm,
-         AsyncEvents& events, PageService& pages, const Clock& clock,
+         AsyncEvents& events, odp::PageService& pages, const Clock& clock,
          fabric::MachineAddresses& addresses, std::unique_ptr<Trace> trace = nullptr,
-         PageEvents* page_events = nullptr);
+         odp::PageEvents* page_events = nullptr);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -94,8 +93,8 @@ class VERBENA_CAPABILITY("engine") Engine {
   }
 
   // Waits for it, and does what a poller was spared.
-  void Lock() VERBENA_ACQUIRE();
-  void Unlock() VERBENA_RELEASE();
+  void Lock() VERBENA_ACQUIRE() override;
+  void Unlock() VERBENA_RELEASE() override;
 
   // --- Under the lock. ---
 
@@ -103,8 +102,8 @@ class VERBENA_CAPABILITY("engine") Engine {
   bool Pass() VERBENA_REQUIRES(this);
   // Work is left for another pass.
   [[nodiscard]] bool has_work() const VERBENA_REQUIRES(this) {
-    return !run_queue_.empty() || !loopback_.empty() || is_blocked_ ||
-           pages_.answers().has_done() || !outbox_.page_requests().empty();
+    return !run_queue_.empty() || !loopback_.empty() || is_blocked_ || paging.has_ready() ||
+           !outbox_.page_requests().empty();
   }
   // Sets the time of what follows. Key slots whose quarantine has ended are free from then on.
   void ReadClock() VERBENA_REQUIRES(this);
@@ -160,13 +159,12 @@ class VERBENA_CAPABILITY("engine") Engine {
   [[nodiscard]] LockHolder& holder() { return holder_; }
   void set_stuck_watch(StuckWatch* watch) { stuck_watch_ = watch; }
 
-  // The tables, guarded like the rest; public because control calls change them.
-  memory::MemoryCore memory;
+  // The tables, guarded like the rest; public because control calls change them. So is `memory`.
   QpTable<QueuePair> qps;
   PathTable paths;
   transport::AddressHandles handles;
   transport::MulticastGroups groups;
-  ManagedPages managed;
+  odp::Paging paging;
 
  private:
   // The halves of a pass, their steps, and what they share.
@@ -174,8 +172,6 @@ class VERBENA_CAPABILITY("engine") Engine {
   bool Act() VERBENA_REQUIRES(this);
   bool Receive() VERBENA_REQUIRES(this);
   bool TakePages() VERBENA_REQUIRES(this);
-  void ForgetPages() VERBENA_REQUIRES(this);
-  void WatchPages() VERBENA_REQUIRES(this);
   bool TimersWait() VERBENA_REQUIRES(this);
   bool RunTimers() VERBENA_REQUIRES(this);
   bool RunReady() VERBENA_REQUIRES(this);
@@ -187,8 +183,8 @@ class VERBENA_CAPABILITY("engine") Engine {
   void StagePackets() VERBENA_REQUIRES(this);
   void SettleOutbox() VERBENA_REQUIRES(this);
   bool RequestPages(const transport::PageRequest& request) VERBENA_REQUIRES(this);
-  bool IsResident(const transport::PageRequest& request) VERBENA_REQUIRES(this);
-  void AnswerResident() VERBENA_REQUIRES(this);
+  void OnPages(const transport::PageRequest& request, bool available, transport::Turn& turn)
+      VERBENA_REQUIRES(this);
   void RaiseEvent(const transport::AsyncEvent& event) VERBENA_REQUIRES(this);
   EventQueue* QueueFor(const Event& event) const VERBENA_REQUIRES(this);
   void RaiseCompletionEvent(Cq& cq) VERBENA_REQUIRES(this);
@@ -207,7 +203,7 @@ class VERBENA_CAPABILITY("engine") Engine {
     return {now_,
             memory,
             outbox_,
-            page_service_.wait(),
+            paging.wait(),
             transmitter_.segments_in_doubt(),
             &counters_.refusals};
   }
@@ -218,8 +214,6 @@ class VERBENA_CAPABILITY("engine") Engine {
   AsyncEvents& events_;
   const Clock& clock_;
   fabric::MachineAddresses& addresses_;
-  PageService& pages_;
-  PageEvents* const page_events_;  // nullptr: nobody tells
 
   const Duration lock_spin_ = AllowedProcessors() > 1 ? Microseconds(20) : Duration();
   Mutex mutex_;
@@ -238,11 +232,6 @@ class VERBENA_CAPABILITY("engine") Engine {
   RunQueue<QueuePair> run_queue_;
   TimerHeap<QueuePair> timers_;
   std::vector<Cq*> moderated_;
-  ResidentPages resident_{memory, &managed, pages_};
-  std::vector<PageJob> done_pages_;  // kept for its capacity
-  // Urgent requests for pages that were in memory, to be answered before the next turn.
-  std::vector<transport::PageRequest> resident_requests_;
-  ServiceTime page_service_;
   Alarm alarm_;
   uint32_t timer_waits_ = 0;        // passes since timers were due
   uint32_t sleepers_ = 0;           // threads that sleep on the sockets

@@ -121,7 +121,7 @@ void Engine::LookAtAddresses() {
 std::vector<std::string> Engine::TakeNotes() {
   std::vector<std::string> notes = endpoints_.TakeNotes();
   for (std::string& note : std::exchange(notes_, {})) notes.push_back(std::move(note));
-  for (std::string& note : managed.TakeNotes()) notes.push_back(std::move(note));
+  for (std::string& note : paging.managed.TakeNotes()) notes.push_back(std::move(note));
   if (trace_ != nullptr) {
     for (std::string& note : trace_->TakeNotes()) notes.push_back(std::move(note));
   }

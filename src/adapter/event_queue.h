@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "adapter/event_file.h"
+#include "base/event_file.h"
 #include "base/mutex.h"
 #include "base/ring.h"
 #include "transport/async_event.h"

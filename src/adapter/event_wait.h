@@ -5,8 +5,8 @@
 
 #include "adapter/completion_channel.h"
 #include "adapter/engine.h"
-#include "adapter/event_file.h"
 #include "adapter/linger.h"
+#include "base/event_file.h"
 #include "base/time.h"
 
 namespace verbena::adapter {

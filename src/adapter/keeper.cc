@@ -7,8 +7,8 @@
 #include <array>
 #include <utility>
 
-#include "adapter/clock.h"
 #include "adapter/short_slice.h"
+#include "base/clock.h"
 #include "base/quiet_thread.h"
 #include "memory/signal_guard.h"
 

@@ -5,10 +5,10 @@
 #include <thread>
 
 #include "adapter/engine.h"
-#include "adapter/event_file.h"
 #include "adapter/event_wait.h"
 #include "adapter/linger.h"
 #include "adapter/options.h"
+#include "base/event_file.h"
 #include "base/time.h"
 
 namespace verbena::adapter {

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "adapter/clock.h"
+#include "base/clock.h"
 #include "tests/support/engine_world.h"
 
 namespace verbena::adapter {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "adapter/clock.h"
 #include "adapter/poll_backoff.h"
 #include "adapter/preemptions.h"
+#include "base/clock.h"
 #include "base/time.h"
 
 namespace verbena::adapter {

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "adapter/clock.h"
+#include "base/clock.h"
 #include "memory/guarded_copy.h"
 #include "memory/signal_guard.h"
 #include "tests/support/stuck_pages.h"

@@ -1,4 +1,4 @@
-#include "adapter/managed_pages.h"
+#include "odp/managed_pages.h"
 
 #include <array>
 #include <atomic>
@@ -70,7 +70,7 @@ class ManagedPagesTest : public testing::Test {
 
   const std::shared_ptr<managed::SwapTrouble> trouble_ = std::make_shared<managed::SwapTrouble>();
   TestNode node_{"127.0.0.1"};
-  ManagedArena* arena_ = nullptr;
+  odp::ManagedArena* arena_ = nullptr;
   memory::RegionKeys keys_;
   QueuePair& qa_ = node_.MakeQp(transport::QpType::kRc);
   QueuePair& qb_ = node_.MakeQp(transport::QpType::kRc);
@@ -125,7 +125,7 @@ TEST_F(ManagedPagesTest, AFullStoreIsToldWhileTheProgramStandsStill) {
     if (note.find("cannot grow") != std::string::npos) is_told = true;
   };
   TestNode node("127.0.0.1", kPage, options);
-  ManagedArena* const arena = *node.adapter().MakeArena(TroubledOptions());
+  odp::ManagedArena* const arena = *node.adapter().MakeArena(TroubledOptions());
   trouble_->is_full = true;
   std::thread program(
       [arena] { std::memset(reinterpret_cast<void*>(arena->cpu_base), 1, arena->size); });

@@ -4,18 +4,18 @@
 #include <unordered_map>
 
 #include "adapter/adapter.h"
-#include "adapter/adopted_memory.h"
 #include "adapter/engine.h"
 #include "adapter/event_wait.h"
 #include "adapter/fork_guard.h"
 #include "adapter/keeper.h"
-#include "adapter/mappings.h"
 #include "adapter/object_set.h"
-#include "adapter/pager.h"
-#include "adapter/pinned_memory.h"
 #include "adapter/stuck_watch.h"
 #include "adapter/xrc_domain.h"
 #include "base/mutex.h"
+#include "odp/adopted_memory.h"
+#include "odp/mappings.h"
+#include "odp/pager.h"
+#include "odp/pinned_memory.h"
 
 namespace verbena::adapter {
 
@@ -31,17 +31,17 @@ struct Adapter::Parts {
   const EventFile wake;    // of the progress thread
   const EventFile notice;  // of a thread that waits for an event
   AsyncEvents events;
-  std::string page_events_note;                   // for the user; empty once it is told
-  const std::unique_ptr<PageEvents> page_events;  // nullptr: nobody tells
+  std::string page_events_note;                        // for the user; empty once it is told
+  const std::unique_ptr<odp::PageEvents> page_events;  // nullptr: nobody tells
   const SystemClock clock;
   fabric::SystemAddresses addresses;
-  Pager pager;
-  const Mappings mappings;
-  PinnedMemory pinned;
+  odp::Pager pager;
+  const odp::Mappings mappings;
+  odp::PinnedMemory pinned;
   Engine engine;
   // Held by calls that register and deregister, from end to end; before the engine's.
   Mutex registering;
-  AdoptedMemory adopted VERBENA_GUARDED_BY(registering);
+  odp::AdoptedMemory adopted VERBENA_GUARDED_BY(registering);
 
   // Under the engine's lock.
   memory::ConsumerId consumer;  // this process

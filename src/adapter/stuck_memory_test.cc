@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "adapter/clock.h"
+#include "base/clock.h"
 #include "tests/support/adapter_world.h"
 #include "tests/support/stuck_pages.h"
 

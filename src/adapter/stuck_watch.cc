@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "adapter/clock.h"
+#include "base/clock.h"
 #include "base/quiet_thread.h"
 
 namespace verbena::adapter {

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <utility>
 
-#include "adapter/clock.h"
 #include "adapter/identification.h"
+#include "base/clock.h"
 #include "base/file_size_signal.h"
 #include "base/own_file.h"
 #include "base/when_memory.h"

@@ -85,14 +85,15 @@ class Outbox {
         gathered_(
             std::make_unique_for_overwrite<std::byte[]>(packets_max * OutPacket::kPayloadMax)) {
     // An input wants one of each at most, and a queue pair that runs two; see is_crowded.
-    page_requests_.reserve(page_requests_max());
+    page_requests_.reserve(PageRequestsMax(packets_max));
     events_.reserve(2 * packets_max + kOneStep);
     completion_events_.reserve(2 * packets_max + kOneStep);
     segment_reports_.reserve(2 * packets_max + kOneStep);
   }
 
   size_t room() const { return packets_max_ - packet_count_; }
-  size_t page_requests_max() const { return 2 * packets_max_ + kOneStep; }
+  // How many requests for pages an outbox of so many packets has room for.
+  static size_t PageRequestsMax(size_t packets_max) { return 2 * packets_max + kOneStep; }
 
   // REQUIRES: room() > 0. The fields other than the defaults above are left uninitialised.
   OutPacket& AddPacket() {

@@ -13,9 +13,6 @@ namespace verbena::verbs {
 namespace {
 
 using adapter::Adapter;
-using adapter::Error;
-using adapter::ErrorCode;
-using adapter::ErrorOr;
 using adapter::ForkGuard;
 
 bool IsShareable(const Options& open, const Options& wanted) {

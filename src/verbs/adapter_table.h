@@ -26,7 +26,7 @@ class AdapterTable {
   // The table of this process, which is never destroyed: programs close contexts while they end. A
   // child after a fork gets a new one, and leaves its parent's alone, whose lock may be held by a
   // thread that the child does not have.
-  [[nodiscard]] static adapter::ErrorOr<AdapterTable*> OfProcess();
+  [[nodiscard]] static ErrorOr<AdapterTable*> OfProcess();
 
   AdapterTable(adapter::ForkGuard guard, AdapterTable* of_parent);
   AdapterTable(const AdapterTable&) = delete;
@@ -34,7 +34,7 @@ class AdapterTable {
 
   // The one that is open with equal options, or a new one. REFUSES a second memory budget: regions
   // of one adapter may lie on memory of the other's, and each might wait for the other to page in.
-  [[nodiscard]] adapter::ErrorOr<std::shared_ptr<adapter::Adapter>> Open(const Options& options);
+  [[nodiscard]] ErrorOr<std::shared_ptr<adapter::Adapter>> Open(const Options& options);
 
   // What all of them counted, those that have ended included.
   [[nodiscard]] DeviceCounters Query();
@@ -49,8 +49,8 @@ class AdapterTable {
 
   // The adapter to share; nullptr if there is none, and `owner` has the entry for a new one. Waits
   // while an adapter that matters is being opened or ends.
-  [[nodiscard]] adapter::ErrorOr<std::shared_ptr<adapter::Adapter>> FindOrEnter(
-      const Options& options, Owner& owner);
+  [[nodiscard]] ErrorOr<std::shared_ptr<adapter::Adapter>> FindOrEnter(const Options& options,
+                                                                       Owner& owner);
   void End(Owner& owner);
 
   const adapter::ForkGuard guard_;

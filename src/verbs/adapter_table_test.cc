@@ -78,10 +78,10 @@ TEST_F(AdapterTableTest, AProcessHasOneBudget) {
   constexpr uint64_t kBytes = uint64_t{1} << 24;
   auto budget = Open(WithBudget(kBytes));
   EXPECT_EQ(Open(WithBudget(kBytes)), budget);
-  EXPECT_EQ(table_.Open(WithBudget(2 * kBytes)).error().code, adapter::ErrorCode::kInUse);
+  EXPECT_EQ(table_.Open(WithBudget(2 * kBytes)).error().code, ErrorCode::kInUse);
   Options dedicated = WithBudget(kBytes);
   dedicated.dedicated_adapter = true;
-  EXPECT_EQ(table_.Open(dedicated).error().code, adapter::ErrorCode::kInUse);
+  EXPECT_EQ(table_.Open(dedicated).error().code, ErrorCode::kInUse);
   EXPECT_TRUE(table_.Open(SharedAdapterOptions()).has_value()) << "one without is no second";
   budget.reset();
   EXPECT_TRUE(table_.Open(dedicated).has_value());

@@ -13,7 +13,7 @@ ErrorOr<AddressHandle> AddressHandle::Create(const ProtectionDomain& domain,
   auto object = std::make_shared<verbs::AddressHandleObject>(domain.object());
   const auto handle = pd.device.CreateAddressHandle(pd.id, verbs::ToAdapter(way),
                                                     static_cast<transport::PathMtu>(port_mtu));
-  if (!handle) return Fail(verbs::FromAdapter(handle.error()));
+  if (!handle) return Fail(handle.error());
   object->Name(*handle);
   return AddressHandle(std::move(object));
 } catch (...) {

@@ -12,13 +12,13 @@ namespace verbena::verbs {
 // their completions, which the program has read, say which of them came to be. The index is its
 // own until it ends, so no other entry can be met.
 template <class Fn>
-[[nodiscard]] adapter::ErrorOr<void> EndAnyInstance(memory::Key key, Fn end) {
+[[nodiscard]] ErrorOr<void> EndAnyInstance(memory::Key key, Fn end) {
   constexpr unsigned kInstances = 256;
-  adapter::ErrorOr<void> ended;
+  ErrorOr<void> ended;
   for (unsigned i = 0; i < kInstances; ++i) {
     const auto instance = static_cast<uint8_t>(key.instance().value() + i);
     ended = end(memory::Key(key.index(), memory::Instance(instance)));
-    if (ended || ended.error().code != adapter::ErrorCode::kInvalid) return ended;
+    if (ended || ended.error().code != ErrorCode::kInvalid) return ended;
   }
   return ended;
 }

@@ -12,7 +12,7 @@ ErrorOr<CompletionChannel> CompletionChannel::Create(const Context& context) try
   adapter::Adapter& device = *on->device;
   auto object = std::make_shared<verbs::ChannelObject>(on, device);
   const auto channel = device.CreateChannel();
-  if (!channel) return Fail(verbs::FromAdapter(channel.error()));
+  if (!channel) return Fail(channel.error());
   object->thing = *channel;
   return CompletionChannel(std::move(object));
 } catch (...) {

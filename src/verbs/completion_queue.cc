@@ -38,7 +38,7 @@ ErrorOr<CompletionQueue> CompletionQueue::Create(const Context& context, size_t 
   auto object = std::make_shared<verbs::CqObject>(on, with);
   const auto cq =
       on->device->CreateCq(capacity, with != nullptr ? with->thing : nullptr, on->events);
-  if (!cq) return Fail(FromAdapter(cq.error()));
+  if (!cq) return Fail(cq.error());
   object->thing = *cq;
   return CompletionQueue(std::move(object));
 } catch (...) {
@@ -55,7 +55,7 @@ ErrorOr<void> CompletionQueue::Destroy() try {
 
 ErrorOr<void> CompletionQueue::Resize(size_t capacity) try {
   if (!object()) return Fail(verbs::Empty("completion queue"));
-  return FromAdapter(object()->device.Resize(*object()->thing, capacity));
+  return object()->device.Resize(*object()->thing, capacity);
 } catch (...) {
   return Fail(verbs::Thrown());
 }
@@ -63,8 +63,7 @@ ErrorOr<void> CompletionQueue::Resize(size_t capacity) try {
 ErrorOr<void> CompletionQueue::SetModeration(uint32_t count, std::chrono::nanoseconds period) try {
   if (!object()) return Fail(verbs::Empty("completion queue"));
   if (period.count() < 0) return Fail(verbs::Invalid("a period of less than nothing"));
-  return FromAdapter(
-      object()->device.SetModeration(*object()->thing, count, verbs::ToAdapter(period)));
+  return object()->device.SetModeration(*object()->thing, count, verbs::ToAdapter(period));
 } catch (...) {
   return Fail(verbs::Thrown());
 }

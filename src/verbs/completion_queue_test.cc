@@ -18,8 +18,8 @@ class CompletionQueueTest : public VerbsPairTest {
   }
   // Until the engine has done all of them, whoever reads their completions.
   void WaitUntil(uint64_t count) {
-    const Time end = adapter::Now() + Seconds(20);
-    while (Good(qa_.Query()).counters.packets_sent < count && adapter::Now() < end) {
+    const Time end = Now() + Seconds(20);
+    while (Good(qa_.Query()).counters.packets_sent < count && Now() < end) {
     }
   }
 };
@@ -48,8 +48,8 @@ TEST_F(CompletionQueueTest, ShowsThemOneByOne) {
   Completion completion;
   EXPECT_FALSE(b_.cq.StartPoll(completion).value());
   uint64_t seen = 0;
-  const Time end = adapter::Now() + Seconds(20);
-  while (seen < 3 && adapter::Now() < end) {
+  const Time end = Now() + Seconds(20);
+  while (seen < 3 && Now() < end) {
     if (!a_.cq.StartPoll(completion).value()) continue;
     do {
       EXPECT_EQ(completion.id, WrId{seen++});
@@ -70,9 +70,9 @@ TEST_F(CompletionQueueTest, SaysWhenItHasLostOne) {
   WaitUntil(8);
   // What is in it comes first.
   std::array<Completion, 16> out;
-  const Time end = adapter::Now() + Seconds(20);
+  const Time end = Now() + Seconds(20);
   CodeOr<size_t> count = small.Poll(out);
-  while (count && adapter::Now() < end) count = small.Poll(out);
+  while (count && Now() < end) count = small.Poll(out);
   EXPECT_EQ(CodeOf(count), ErrorCode::kOverflow);
   EXPECT_EQ(CodeOf(small.StartPoll(out[0])), ErrorCode::kOverflow);
   const auto event = a_.context.WaitEvent();
@@ -101,10 +101,10 @@ TEST_F(CompletionQueueTest, HoldsEventsBack) {
   qb_ = b_.MakeQp();
   ConnectPair(a_, qa_, b_, qb_);
   ASSERT_TRUE(cq.RequestNotify());
-  const Time start = adapter::Now();
+  const Time start = Now();
   PostWrites(1);  // one fewer than it waits for, so the period has to end
   EXPECT_EQ(channel.Wait(), cq.id());
-  EXPECT_GE(adapter::Now() - start, Milliseconds(5));
+  EXPECT_GE(Now() - start, Milliseconds(5));
 }
 
 TEST_F(CompletionQueueTest, WithoutAChannelThereIsNothingToWaitFor) {

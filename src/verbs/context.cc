@@ -62,12 +62,12 @@ GidEntry EntryOf(const fabric::LocalAddress& address) {
 ErrorOr<Context> Context::Open(const Options& options) try {
   if (const auto ok = Check(options); !ok) return Fail(ok.error());
   const auto table = verbs::AdapterTable::OfProcess();
-  if (!table) return Fail(FromAdapter(table.error()));
+  if (!table) return Fail(table.error());
   auto device = (*table)->Open(options);
-  if (!device) return Fail(FromAdapter(device.error()));
+  if (!device) return Fail(device.error());
   auto context = std::make_shared<verbs::ContextObject>(std::move(*device), options);
   const auto events = context->device->CreateEventQueue();
-  if (!events) return Fail(FromAdapter(events.error()));
+  if (!events) return Fail(events.error());
   context->events = *events;
   return Context(std::make_shared<verbs::OpenContext>(std::move(context)));
 } catch (...) {
@@ -85,7 +85,7 @@ uint16_t Context::port() const { return object() ? object()->context->device->po
 
 ErrorOr<std::vector<GidEntry>> Context::Gids() try {
   const auto addresses = adapter::Adapter::LocalAddresses();
-  if (!addresses) return Fail(FromAdapter(addresses.error()));
+  if (!addresses) return Fail(addresses.error());
   std::vector<GidEntry> entries;
   for (const fabric::LocalAddress& address : *addresses) entries.push_back(EntryOf(address));
   return entries;
@@ -95,7 +95,7 @@ ErrorOr<std::vector<GidEntry>> Context::Gids() try {
 
 ErrorOr<PathMtu> Context::LargestMtu(const AddressVector& way) try {
   const auto mtu = adapter::Adapter::LargestMtu(ToAdapter(way));
-  if (!mtu) return Fail(FromAdapter(mtu.error()));
+  if (!mtu) return Fail(mtu.error());
   return static_cast<PathMtu>(*mtu);
 } catch (...) {
   return Fail(verbs::Thrown());
@@ -108,7 +108,7 @@ PathMtu Context::LargestMtu(const GidEntry& entry) {
 ErrorOr<DeviceCounters> Context::Query() const try {
   if (!object()) return Fail(verbs::Empty("context"));
   const auto report = object()->context->device->Query();
-  if (!report) return Fail(FromAdapter(report.error()));
+  if (!report) return Fail(report.error());
   return verbs::CountersOf(*report);
 } catch (...) {
   return Fail(verbs::Thrown());

@@ -99,9 +99,9 @@ TEST(ContextTest, AnEventNamesItsQueue) {
   ConnectPair(a, qa, b, qb);
   ASSERT_TRUE(qa.Post(Write{.data = a.region.Local(0, 8), .remote = {8, Key{0x12345678}}}));
   EXPECT_EQ(a.WaitStatus(), CompletionStatus::kRemoteAccessError);
-  const Time end = adapter::Now() + Seconds(20);
+  const Time end = Now() + Seconds(20);
   std::optional<AsyncEvent> event;
-  while (!event && adapter::Now() < end) event = b.context.WaitEvent();
+  while (!event && Now() < end) event = b.context.WaitEvent();
   EXPECT_EQ(event, (AsyncEvent{.type = AsyncEventType::kQpAccessError, .qp = qb.number()}));
 }
 

@@ -22,20 +22,6 @@ namespace verbena::verbs {
 
 // --- Errors. ---
 
-static_assert(static_cast<int>(ErrorCode::kForked) ==
-              static_cast<int>(adapter::ErrorCode::kForked));
-
-[[nodiscard]] inline ErrorCode FromAdapter(adapter::ErrorCode code) {
-  return static_cast<ErrorCode>(code);
-}
-[[nodiscard]] inline Error FromAdapter(const adapter::Error& error) {
-  return {FromAdapter(error.code), error.text, error.os_error};
-}
-[[nodiscard]] inline ErrorOr<void> FromAdapter(const adapter::ErrorOr<void>& result) {
-  if (!result) return Fail(FromAdapter(result.error()));
-  return {};
-}
-
 [[nodiscard]] inline Error Invalid(std::string text) {
   return {ErrorCode::kInvalid, std::move(text)};
 }
@@ -47,7 +33,7 @@ static_assert(static_cast<int>(ErrorCode::kForked) ==
 template <class Object>
 [[nodiscard]] ErrorOr<void> EndNow(const std::shared_ptr<Object>& object, const char* what) {
   if (object == nullptr) return Fail(Empty(what));
-  return FromAdapter(object->End());
+  return object->End();
 }
 
 // --- Values. ---

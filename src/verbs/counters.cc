@@ -25,17 +25,6 @@ PortCounters CountersOf(const adapter::PortCounters& from) {
           .refusals = {.local = from.refusals.local, .remote = from.refusals.remote}};
 }
 
-BudgetCounters CountersOf(const adapter::BudgetCounters& counters) {
-  return {.regions_adopted = counters.regions_adopted,
-          .bytes_adopted = counters.bytes_adopted,
-          .regions_native = counters.regions_native,
-          .resident_peak = counters.resident_peak,
-          .program_faults = counters.program_faults,
-          .pages_read = counters.pages_read,
-          .pages_written = counters.pages_written,
-          .pages_lost = counters.pages_lost};
-}
-
 SocketCounters CountersOf(const fabric::TransmitCounters& sent,
                           const fabric::ReceiveCounters& received) {
   return {.datagrams_sent = sent.datagrams,
@@ -57,7 +46,7 @@ SocketCounters CountersOf(const fabric::TransmitCounters& sent,
 DeviceCounters CountersOf(const adapter::AdapterReport& report) {
   return {.port = CountersOf(report.port),
           .sockets = CountersOf(report.sent, report.received),
-          .budget = CountersOf(report.budget),
+          .budget = report.budget,
           .keeper_wake_ups = report.keeper_wake_ups,
           .events_lost = report.events_lost};
 }

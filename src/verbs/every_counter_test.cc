@@ -125,7 +125,7 @@ class EveryCounterTest : public testing::Test {
   void DropUnreliably() {
     Pair pair(*this, QpType::kUc);
     const auto until = [&](auto moved) {
-      for (const Time end = adapter::Now() + Seconds(10); adapter::Now() < end;) {
+      for (const Time end = Now() + Seconds(10); Now() < end;) {
         static_cast<void>(pair.b.cq.Poll({}));
         if (moved(Good(pair.qb.Query()).counters) > 0) return true;
       }

@@ -306,7 +306,7 @@ const std::vector<Row>& Rows() {
       Shown<&O::linger>("linger",
                         {"adapter/linger_test.cc", "LingerTest, NeverWhereTheProgramSaysSo"}),
       Changes<&O::pager_threads, 5U>("pager_threads", &Threads),
-      Shown<&O::pager_threads_max>("pager_threads_max", {"adapter/pager_stuck_test.cc",
+      Shown<&O::pager_threads_max>("pager_threads_max", {"odp/pager_stuck_test.cc",
                                                          "PagerStuckThreads, TheLimitIsToldOnce"}),
       Changes<&O::page_batch_max, uint64_t{4'096}>("page_batch_max", &PageRequests),
       Shown<&O::pin>("pin", {"adapter/adapter_memory_test.cc",

@@ -54,7 +54,7 @@ ErrorOr<ManagedMemory> ManagedMemory::Create(const Context& context,
   adapter::Adapter& device = *on->device;
   auto object = std::make_shared<verbs::ManagedMemoryObject>(on, device);
   const auto made = device.MakeArena(*wanted);
-  if (!made) return Fail(FromAdapter(made.error()));
+  if (!made) return Fail(made.error());
   object->thing = *made;
   return ManagedMemory(std::move(object));
 } catch (...) {

@@ -52,7 +52,7 @@ Made Make(const ProtectionDomain& domain, const memory::RegionSpec& spec,
           const memory::Backing& backing) {
   auto region = std::make_shared<verbs::RegionObject>(domain.object(), spec);
   const auto keys = domain.object()->device.RegisterRegion(spec, backing);
-  if (!keys) return Fail(FromAdapter(keys.error()));
+  if (!keys) return Fail(keys.error());
   region->Name(*keys);
   return region;
 }
@@ -127,7 +127,7 @@ ErrorOr<MemoryRegion> MemoryRegion::Reserve(const ProtectionDomain& domain, uint
   auto region = std::make_shared<verbs::RegionObject>(domain.object(),
                                                       SpecOf(domain, 0, 0, Access::kNone, {}));
   const auto keys = pd.device.ReserveRegion(pd.id, pages_max, *shift);
-  if (!keys) return Fail(FromAdapter(keys.error()));
+  if (!keys) return Fail(keys.error());
   region->Name(*keys);
   return MemoryRegion(std::move(region));
 } catch (...) {
@@ -150,8 +150,8 @@ ErrorOr<void> MemoryRegion::Advise(std::span<const Range> ranges, Advice advice,
   if (advice > Advice::kPrefetchNoFault) return Fail(verbs::Invalid("no such advice"));
   std::vector<adapter::RegionRange> wanted;
   for (const Range& range : ranges) wanted.push_back({range.offset, range.length});
-  return FromAdapter(object()->pd->device.Advise(object()->keys.local, wanted,
-                                                 static_cast<adapter::Advice>(advice), wait));
+  return object()->pd->device.Advise(object()->keys.local, wanted,
+                                     static_cast<adapter::Advice>(advice), wait);
 } catch (...) {
   return Fail(verbs::Thrown());
 }
@@ -187,7 +187,7 @@ ErrorOr<void> MemoryRegion::Reregister(const RegionChange& change) try {
   if (change.access) spec.rights = ToAdapter(*change.access);
   spec.keep_keys = change.keep_keys;
   const auto keys = region.pd->device.ReregisterRegion(region.keys.local, spec, backing);
-  if (!keys) return Fail(FromAdapter(keys.error()));
+  if (!keys) return Fail(keys.error());
   region.pd = std::move(pd);
   region.spec = spec;
   region.keys = *keys;

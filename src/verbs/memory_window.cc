@@ -14,7 +14,7 @@ ErrorOr<MemoryWindow> MemoryWindow::Allocate(const ProtectionDomain& domain, Win
   verbs::PdObject& pd = *domain.object();
   auto window = std::make_shared<verbs::WindowObject>(domain.object(), type);
   const auto key = pd.device.AllocateWindow(pd.id, static_cast<memory::WindowType>(type));
-  if (!key) return Fail(verbs::FromAdapter(key.error()));
+  if (!key) return Fail(key.error());
   window->Name(*key);
   return MemoryWindow(std::move(window));
 } catch (...) {

@@ -11,11 +11,6 @@ static_assert(static_cast<int>(AsyncEventType::kSrqLimitReached) ==
               static_cast<int>(transport::AsyncEventType::kSrqLimitReached));
 static_assert(kDrops == adapter::kDrops && kSendDrops == fabric::kDropReasons);
 
-const char* NameOf(ErrorCode code) {
-  if (code == ErrorCode::kOverflow) return "overflow";
-  return NameOf(static_cast<adapter::ErrorCode>(code));
-}
-
 const char* NameOf(CompletionStatus status) {
   return NameOf(static_cast<queue::CompletionStatus>(status));
 }

@@ -17,14 +17,14 @@ QpObject::~QpObject() {
 ErrorOr<void> QpObject::JoinGroup(const wire::IpAddress& group) {
   const MutexLock lock(groups_mutex);
   groups.reserve(groups.size() + 1);
-  auto joined = FromAdapter(device.AttachMulticast(*thing, group));
+  auto joined = device.AttachMulticast(*thing, group);
   if (joined && std::ranges::find(groups, group) == groups.end()) groups.push_back(group);
   return joined;
 }
 
 ErrorOr<void> QpObject::LeaveGroup(const wire::IpAddress& group) {
   const MutexLock lock(groups_mutex);
-  auto left = FromAdapter(device.DetachMulticast(*thing, group));
+  auto left = device.DetachMulticast(*thing, group);
   if (left) std::erase(groups, group);
   return left;
 }

@@ -26,7 +26,7 @@
 
 namespace verbena::verbs {
 
-using Ended = adapter::ErrorOr<void>;
+using Ended = ErrorOr<void>;
 
 // For destructors, which have nobody to tell why not.
 template <class Object>
@@ -136,7 +136,7 @@ struct XrcDomainObject : PointedObject<adapter::XrcDomain, ContextObject> {
   using PointedObject::PointedObject;
 };
 
-struct ManagedMemoryObject : PointedObject<adapter::ManagedArena, ContextObject> {
+struct ManagedMemoryObject : PointedObject<odp::ManagedArena, ContextObject> {
   using PointedObject::PointedObject;
 };
 

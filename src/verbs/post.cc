@@ -36,7 +36,7 @@ CodeOr<void> PostOne(const QpObject* qp, const Request& request) {
   SendTranslation translation;
   if (!Fits(*qp, request) || !translation.Set(request)) return Fail(ErrorCode::kInvalid);
   const auto posted = qp->device.PostSend(*qp->thing, translation.request());
-  if (!posted) return Fail(verbs::FromAdapter(posted.error()));
+  if (!posted) return Fail(posted.error());
   Note(*qp, request);
   return {};
 }

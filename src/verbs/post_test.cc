@@ -95,12 +95,12 @@ TEST_F(PostTest, ASendEndsAKeyOfThePeers) {
 }
 
 TEST_F(PostTest, DelayHoldsBackWhatIsBehindIt) {
-  const Time start = adapter::Now();
+  const Time start = Now();
   ASSERT_TRUE(qa_.Post(Delay{.duration = std::chrono::milliseconds(20)}));
   ASSERT_TRUE(qa_.Post(Write{.data = a_.region.Local(0, 8), .remote = b_.region.Remote()}));
   EXPECT_EQ(a_.Wait()->opcode, CompletionOpcode::kDelay);
   EXPECT_EQ(a_.Wait()->opcode, CompletionOpcode::kWrite);
-  EXPECT_GE(adapter::Now() - start, Milliseconds(20));
+  EXPECT_GE(Now() - start, Milliseconds(20));
 }
 
 TEST_F(PostTest, Flushes) {

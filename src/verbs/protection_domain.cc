@@ -11,7 +11,7 @@ ErrorOr<ProtectionDomain> ProtectionDomain::Allocate(const Context& context) try
   const std::shared_ptr<verbs::ContextObject>& on = context.object()->context;
   auto object = std::make_shared<verbs::PdObject>(on);
   const auto pd = on->device->AllocatePd();
-  if (!pd) return Fail(verbs::FromAdapter(pd.error()));
+  if (!pd) return Fail(pd.error());
   object->Name(*pd);
   return ProtectionDomain(std::move(object));
 } catch (...) {

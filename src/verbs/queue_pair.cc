@@ -86,7 +86,7 @@ verbs::QueueShares SharesOf(const QpSpec& spec) {
 ErrorOr<void> ModifyObject(verbs::QpObject& qp, const QpAttributes& attributes) {
   const auto change = ToAdapter(attributes);
   if (!change) return Fail(change.error());
-  return FromAdapter(qp.device.Modify(*qp.thing, *change));
+  return qp.device.Modify(*qp.thing, *change);
 }
 
 constexpr uint8_t kPort = 1;
@@ -121,7 +121,7 @@ ErrorOr<QueuePair> QueuePair::Create(const ProtectionDomain& domain, const QpSpe
        .send = LimitsOf(spec.send),
        .receive = LimitsOf(spec.receive),
        .registration = static_cast<transport::RegistrationMode>(spec.registration)});
-  if (!qp) return Fail(FromAdapter(qp.error()));
+  if (!qp) return Fail(qp.error());
   object->thing = *qp;
   return QueuePair(std::move(object));
 } catch (...) {
@@ -216,7 +216,7 @@ ErrorOr<void> QueuePair::Modify(const QpAttributes& attributes) try {
 ErrorOr<QpReport> QueuePair::Query() const try {
   if (!object()) return Fail(verbs::Empty("queue pair"));
   const auto report = object()->device.Query(*object()->thing);
-  if (!report) return Fail(FromAdapter(report.error()));
+  if (!report) return Fail(report.error());
   return FromAdapter(*report);
 } catch (...) {
   return Fail(verbs::Thrown());

@@ -17,7 +17,7 @@ template <class Object>
   const auto posted = object->device.PostReceive(
       *object->thing,
       queue::ReceiveRequest{.wqe = {queue::WrId(Number(request.id))}, .sges = sges.sges()});
-  if (!posted) return Fail(FromAdapter(posted.error()));
+  if (!posted) return Fail(posted.error());
   return {};
 }
 

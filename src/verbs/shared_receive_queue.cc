@@ -13,7 +13,7 @@ ErrorOr<SharedReceiveQueue> SharedReceiveQueue::Create(const ProtectionDomain& d
   verbs::PdObject& pd = *domain.object();
   auto object = std::make_shared<verbs::SrqObject>(domain.object(), verbs::XrcShares{});
   const auto srq = pd.device.CreateSrq(pd.id, capacity, sges_max, pd.context->events);
-  if (!srq) return Fail(verbs::FromAdapter(srq.error()));
+  if (!srq) return Fail(srq.error());
   object->thing = *srq;
   return SharedReceiveQueue(std::move(object));
 } catch (...) {
@@ -36,7 +36,7 @@ ErrorOr<SharedReceiveQueue> SharedReceiveQueue::CreateXrc(const ProtectionDomain
       domain.object(), verbs::XrcShares{.xrc = xrc.object(), .cq = cq.object()});
   const auto srq =
       pd.device.CreateXrcSrq(pd.id, *xrc.object()->thing, *cq.object()->thing, capacity, sges_max);
-  if (!srq) return Fail(verbs::FromAdapter(srq.error()));
+  if (!srq) return Fail(srq.error());
   object->thing = *srq;
   return SharedReceiveQueue(std::move(object));
 } catch (...) {
@@ -57,7 +57,7 @@ ErrorOr<SharedReceiveQueue> SharedReceiveQueue::CreateTagMatching(const Protecti
   auto object = std::make_shared<verbs::SrqObject>(
       domain.object(), verbs::XrcShares{.xrc = nullptr, .cq = cq.object()});
   const auto srq = pd.device.CreateTagSrq(pd.id, *cq.object()->thing, capacity, sges_max, tags_max);
-  if (!srq) return Fail(verbs::FromAdapter(srq.error()));
+  if (!srq) return Fail(srq.error());
   object->thing = *srq;
   return SharedReceiveQueue(std::move(object));
 } catch (...) {
@@ -75,14 +75,14 @@ ErrorOr<void> SharedReceiveQueue::Destroy() try {
 ErrorOr<void> SharedReceiveQueue::Resize(uint32_t capacity) try {
   if (!object()) return Fail(verbs::Empty("shared receive queue"));
   if (capacity == 0) return Fail(verbs::Invalid("a shared receive queue of no elements"));
-  return verbs::FromAdapter(object()->device.Resize(*object()->thing, capacity));
+  return object()->device.Resize(*object()->thing, capacity);
 } catch (...) {
   return Fail(verbs::Thrown());
 }
 
 ErrorOr<void> SharedReceiveQueue::SetLimit(uint32_t limit) try {
   if (!object()) return Fail(verbs::Empty("shared receive queue"));
-  return verbs::FromAdapter(object()->device.SetLimit(*object()->thing, limit));
+  return object()->device.SetLimit(*object()->thing, limit);
 } catch (...) {
   return Fail(verbs::Thrown());
 }
@@ -118,7 +118,7 @@ CodeOr<TagHandle> SharedReceiveQueue::ChangeTags(const TagOperation& operation) 
                                      .tag = operation.tag,
                                      .mask = operation.mask,
                                      .sges = sges.sges()}});
-  if (!changed) return Fail(verbs::FromAdapter(changed.error().code));
+  if (!changed) return Fail(changed.error().code);
   return TagHandle{changed->value()};
 } catch (...) {
   return Fail(verbs::Thrown().code);

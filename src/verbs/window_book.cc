@@ -17,7 +17,7 @@ void WindowBook::NoteBind(memory::Key window, memory::Key region) {
   if (found != windows_.end()) found->second->bound_to = region.index();
 }
 
-adapter::ErrorOr<void> WindowBook::Deallocate(WindowEntry& window, adapter::Adapter& device) {
+ErrorOr<void> WindowBook::Deallocate(WindowEntry& window, adapter::Adapter& device) {
   const auto ended =
       EndAnyInstance(window.key, [&](memory::Key key) { return device.DeallocateWindow(key); });
   window.has_ended = ended.has_value();
@@ -30,7 +30,7 @@ bool WindowBook::DeallocateQuietly(WindowEntry& window, adapter::Adapter& device
   return false;
 }
 
-adapter::ErrorOr<void> WindowBook::End(WindowEntry& window, adapter::Adapter& device) {
+ErrorOr<void> WindowBook::End(WindowEntry& window, adapter::Adapter& device) {
   const MutexLock lock(mutex_);
   if (window.has_ended) return {};
   const auto ended = Deallocate(window, device);

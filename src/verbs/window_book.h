@@ -30,13 +30,13 @@ class WindowBook {
   void NoteBind(memory::Key window, memory::Key region) VERBENA_EXCLUDES(mutex_);
 
   // Ends one, if it has not ended.
-  [[nodiscard]] adapter::ErrorOr<void> End(WindowEntry& window, adapter::Adapter& device)
+  [[nodiscard]] ErrorOr<void> End(WindowEntry& window, adapter::Adapter& device)
       VERBENA_EXCLUDES(mutex_);
   // Ends all whose last bind was to this region.
   void EndBoundTo(memory::Key region, adapter::Adapter& device) VERBENA_EXCLUDES(mutex_);
 
  private:
-  static adapter::ErrorOr<void> Deallocate(WindowEntry& window, adapter::Adapter& device);
+  static ErrorOr<void> Deallocate(WindowEntry& window, adapter::Adapter& device);
   static bool DeallocateQuietly(WindowEntry& window, adapter::Adapter& device) noexcept;
 
   Mutex mutex_;

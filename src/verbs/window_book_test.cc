@@ -50,11 +50,11 @@ TEST_F(WindowBookTest, EndsOneOnce) {
 TEST(AnyInstanceTest, TriesUntilOneFits) {
   const Key key(memory::KeyIndex(7), Instance(250));
   int tries = 0;
-  const auto ended = EndAnyInstance(key, [&](Key tried) -> adapter::ErrorOr<void> {
+  const auto ended = EndAnyInstance(key, [&](Key tried) -> ErrorOr<void> {
     ++tries;
     EXPECT_EQ(tried.index(), key.index());
     if (tried.instance() == Instance(3)) return {};
-    return Fail(adapter::Error{adapter::ErrorCode::kInvalid, "stale"});
+    return Fail(Error{ErrorCode::kInvalid, "stale"});
   });
   EXPECT_TRUE(ended.has_value());
   EXPECT_EQ(tries, 10);  // 250 to 255, and 0 to 3
@@ -62,16 +62,16 @@ TEST(AnyInstanceTest, TriesUntilOneFits) {
 
 TEST(AnyInstanceTest, StopsAtAnAnswer) {
   int tries = 0;
-  const auto refused = EndAnyInstance(Key(0x700), [&](Key) -> adapter::ErrorOr<void> {
+  const auto refused = EndAnyInstance(Key(0x700), [&](Key) -> ErrorOr<void> {
     ++tries;
-    return Fail(adapter::Error{adapter::ErrorCode::kInUse, "bound"});
+    return Fail(Error{ErrorCode::kInUse, "bound"});
   });
-  EXPECT_EQ(refused.error().code, adapter::ErrorCode::kInUse);
+  EXPECT_EQ(refused.error().code, ErrorCode::kInUse);
   EXPECT_EQ(tries, 1);
-  const auto unknown = EndAnyInstance(Key(0x700), [&](Key) -> adapter::ErrorOr<void> {
-    return Fail(adapter::Error{adapter::ErrorCode::kInvalid, "none"});
+  const auto unknown = EndAnyInstance(Key(0x700), [&](Key) -> ErrorOr<void> {
+    return Fail(Error{ErrorCode::kInvalid, "none"});
   });
-  EXPECT_EQ(unknown.error().code, adapter::ErrorCode::kInvalid);
+  EXPECT_EQ(unknown.error().code, ErrorCode::kInvalid);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ ErrorOr<XrcDomain> XrcDomain::Open(const Context& context) try {
   adapter::Adapter& device = *on->device;
   auto object = std::make_shared<verbs::XrcDomainObject>(on, device);
   const auto domain = device.OpenXrcDomain();
-  if (!domain) return Fail(verbs::FromAdapter(domain.error()));
+  if (!domain) return Fail(domain.error());
   object->thing = *domain;
   return XrcDomain(std::move(object));
 } catch (...) {

@@ -18,9 +18,9 @@
 
 #include <gtest/gtest.h>
 
-#include "adapter/page_events.h"
-#include "adapter/populate.h"
-#include "adapter/presence_scan.h"
+#include "odp/page_events.h"
+#include "odp/populate.h"
+#include "odp/presence_scan.h"
 #include "tests/integration/torture_own_work.h"
 #include "tests/integration/torture_pages.h"
 #include "tests/integration/torture_peer.h"
@@ -211,10 +211,9 @@ int Main(int count, char** arguments) {
   }
   // Else it would show nothing.
   std::string why_not;
-  CHECK(!in_sandbox || adapter::PageEvents::Open(why_not) == nullptr);
-  CHECK(!in_sandbox ||
-        (adapter::BestPopulateMethod() == adapter::PopulateMethod::kTouch &&
-         adapter::PresenceScan().method() == adapter::PresenceScan::Method::kMincore));
+  CHECK(!in_sandbox || odp::PageEvents::Open(why_not) == nullptr);
+  CHECK(!in_sandbox || (odp::BestPopulateMethod() == odp::PopulateMethod::kTouch &&
+                        odp::PresenceScan().method() == odp::PresenceScan::Method::kMincore));
   std::printf("torture: --seconds %d --seed %llu%s%s\n", settings.seconds,
               static_cast<unsigned long long>(settings.seed),
               settings.page_events ? " --events" : "", in_sandbox ? " --sandbox" : "");

@@ -18,7 +18,7 @@
 
 #include "adapter/adapter.h"
 #include "adapter/addresses.h"
-#include "adapter/clock.h"
+#include "base/clock.h"
 #include "fabric/endpoints.h"
 #include "fabric/udp_fabric.h"
 #include "tests/support/test_ports.h"

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "adapter/engine.h"
-#include "adapter/pager.h"
+#include "odp/pager.h"
 #include "tests/support/adapter_world.h"
 
 namespace verbena::adapter {
@@ -17,14 +17,14 @@ namespace verbena::adapter {
 class EngineWorld : public testing::Test {
  protected:
   explicit EngineWorld(const Options& options = TestOptions(),
-                       std::unique_ptr<PageService> pages = RealPages())
+                       std::unique_ptr<odp::PageService> pages = RealPages())
       : options_(options), pages_(std::move(pages)) {
     const EngineLock lock(engine_);
     pd_ = *engine_.memory.domains.Allocate(*engine_.memory.consumers.Open({}));
   }
 
-  static std::unique_ptr<PageService> RealPages() {
-    return std::make_unique<Pager>(PagerOptions{.threads = 1}, [] {});
+  static std::unique_ptr<odp::PageService> RealPages() {
+    return std::make_unique<odp::Pager>(odp::PagerOptions{.threads = 1}, [] {});
   }
   static std::unique_ptr<fabric::UdpFabric> OpenFabric() {
     return std::move(*fabric::UdpFabric::Open({.endpoint = TestEndpoint()}));
@@ -99,7 +99,7 @@ class EngineWorld : public testing::Test {
   AsyncEvents events_{16};
   SystemClock clock_;
   fabric::SystemAddresses addresses_;
-  std::unique_ptr<PageService> pages_;
+  std::unique_ptr<odp::PageService> pages_;
   Engine engine_{options_, OpenFabric(), std::move(*Alarm::Make()), events_, *pages_,
                  clock_,   addresses_};
   memory::PdId pd_;

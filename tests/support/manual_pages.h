@@ -5,19 +5,19 @@
 #include <utility>
 #include <vector>
 
-#include "adapter/page_service.h"
-#include "adapter/populate.h"
-#include "adapter/presence_scan.h"
 #include "base/check.h"
+#include "odp/page_service.h"
+#include "odp/populate.h"
+#include "odp/presence_scan.h"
 
 namespace verbena::adapter {
 
 // A page service without threads, whose pages come when the test says so. One thread at a time.
-class ManualPages final : public PageService {
+class ManualPages final : public odp::PageService {
  public:
-  ManualPages() : PageService([] {}, Duration::Max()) {}
+  ManualPages() : odp::PageService([] {}, Duration::Max()) {}
 
-  [[nodiscard]] bool Submit(const PageJob& job) override {
+  [[nodiscard]] bool Submit(const odp::PageJob& job) override {
     if (!answers().Expect()) return false;
     waiting_.push_back(job);
     return true;
@@ -28,26 +28,26 @@ class ManualPages final : public PageService {
   }
 
   // Asked for and not answered yet, the oldest first.
-  [[nodiscard]] const std::vector<PageJob>& waiting() const { return waiting_; }
+  [[nodiscard]] const std::vector<odp::PageJob>& waiting() const { return waiting_; }
   void BringOldest() {
-    PageJob job = Take();
+    odp::PageJob job = Take();
     const uint64_t bytes = job.page_count * job.request.fault.page_shift.bytes();
-    CHECK(Populate(job.address, bytes, job.request.fault.for_write, BestPopulateMethod()));
+    CHECK(Populate(job.address, bytes, job.request.fault.for_write, odp::BestPopulateMethod()));
     job.brought = job.page_count;
     answers().Finish(job);
   }
   void RefuseOldest() { answers().Finish(Take()); }
 
  private:
-  PageJob Take() {
+  odp::PageJob Take() {
     CHECK(!waiting_.empty());
-    const PageJob job = waiting_.front();
+    const odp::PageJob job = waiting_.front();
     waiting_.erase(waiting_.begin());
     return job;
   }
 
-  const PresenceScan presence_;
-  std::vector<PageJob> waiting_;
+  const odp::PresenceScan presence_;
+  std::vector<odp::PageJob> waiting_;
 };
 
 }  // namespace verbena::adapter

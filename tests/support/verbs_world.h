@@ -76,9 +76,9 @@ struct VerbsNode {
 
   // The next completion; nullopt after a while.
   [[nodiscard]] std::optional<Completion> Wait(const CompletionQueue* from = nullptr) const {
-    const Time end = adapter::Now() + Seconds(20);
+    const Time end = Now() + Seconds(20);
     std::array<Completion, 1> out;
-    while (adapter::Now() < end) {
+    while (Now() < end) {
       const auto count = (from != nullptr ? *from : cq).Poll(out);
       if (!count) return std::nullopt;
       if (*count > 0) return out[0];

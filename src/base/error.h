@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.h"
+#include "verbena/error.h"
+
+namespace verbena {
+
+// "what: reason of the system", for the errno that the last system call left.
+[[nodiscard]] Error SystemError(std::string_view what);
+
+// "the limit of 16384 queue pairs is reached (Options::qps_max)"
+[[nodiscard]] Error LimitError(uint64_t limit, const char* of_what, const char* option);
+
+}  // namespace verbena

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "base/mutex.h"
+#include "memory/memory_core.h"
+
+namespace verbena::odp {
+
+// The memory tables of an adapter, and the lock that guards them: what paging needs of an engine.
+// Pages enter and leave the tables on threads of paging too, which take the lock for it.
+class VERBENA_CAPABILITY("engine") LockedTables {
+ public:
+  explicit LockedTables(const memory::Options& options) : memory(options) {}
+  LockedTables(const LockedTables&) = delete;
+  LockedTables& operator=(const LockedTables&) = delete;
+
+  virtual void Lock() VERBENA_ACQUIRE() = 0;
+  virtual void Unlock() VERBENA_RELEASE() = 0;
+
+  // Guarded; public because control calls change it.
+  memory::MemoryCore memory;
+
+ protected:
+  ~LockedTables() = default;
+};
+
+// Holds the lock from its construction to its destruction.
+class VERBENA_SCOPED_CAPABILITY TablesLock {
+ public:
+  [[nodiscard]] explicit TablesLock(LockedTables& tables) VERBENA_ACQUIRE(tables)
+      : tables_(tables) {
+    tables_.Lock();
+  }
+  TablesLock(const TablesLock&) = delete;
+  TablesLock& operator=(const TablesLock&) = delete;
+  ~TablesLock() VERBENA_RELEASE() { tables_.Unlock(); }
+
+ private:
+  LockedTables& tables_;
+};
+
+}  // namespace verbena::odp

@@ -1,0 +1,406 @@
+#include "odp/managed_pages.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/rollback.h"
+#include "base/when_memory.h"
+#include "managed/adoption.h"
+#include "odp/page_jobs.h"
+
+namespace verbena::odp {
+namespace {
+
+// Of its budget, so that a few queue pairs at once are not in each other's way.
+constexpr uint64_t kShareOfBudget = 8;
+
+uint64_t AddressOf(const std::byte* byte) { return reinterpret_cast<uintptr_t>(byte); }
+
+bool Overlaps(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size) {
+  return a < b + b_size && b < a + a_size;
+}
+
+// Calls fn(first, last) for the program's view of it, and for the adapter's.
+template <class Fn>
+void ForEachView(const ManagedArena& arena, Fn fn) {
+  for (const uint64_t base : {arena.cpu_base, arena.adapter_base}) {
+    fn(memory::MachineAddress(base), memory::MachineAddress(base + arena.size - 1));
+  }
+}
+
+Error ErrorOf(const managed::Error& error) {
+  return {ErrorCode::kSystem, error.text, error.number};
+}
+
+Error PartlyManaged(const ManagedArena& arena) {
+  if (arena.adoption == nullptr) {
+    return {ErrorCode::kInvalid, "only a part of the bytes is managed memory"};
+  }
+  return {ErrorCode::kLimit,
+          "only a part of the bytes is under the memory budget, because an earlier region has "
+          "those: register the larger range first, or do without a memory budget"};
+}
+
+// How many of `length` bytes from the tables' `address` on the program has not unmapped.
+uint64_t LengthLeft(const ManagedArena& arena, uint64_t address, uint64_t length) {
+  if (arena.all_is_gone) return 0;
+  for (const Interval& gone : arena.gone) {
+    if (gone.Contains(address)) return 0;
+    if (gone.first > address) length = std::min(length, gone.first - address);
+  }
+  return length;
+}
+
+// Then nobody is in anybody's way.
+bool FitsBudget(const ManagedArena& arena) {
+  return arena.arena->report().budget_bytes >= arena.size;
+}
+
+// A store that is full and well by turns must not fill memory, or a screen, with what it says.
+constexpr size_t kNotesMax = 100;
+
+const char* NoteOf(paging::StoreReport report) {
+  switch (report) {
+    case paging::StoreReport::kFull:
+      return "the swap file of managed memory cannot grow: what does not fit stays in memory, and "
+             "accesses that need more wait; make room on its disk, or raise swap_bytes_max if it "
+             "was set";
+    case paging::StoreReport::kFailing:
+      return "the swap file of managed memory cannot be written: what was to leave stays in "
+             "memory, and accesses that need more wait; see the system's log for its disk";
+    case paging::StoreReport::kWell:
+      return "the swap file of managed memory can be written again";
+  }
+  CHECK(false);
+}
+
+}  // namespace
+
+// A thread of the program that waits for pages.
+struct ManagedPages::Waiter {
+  std::mutex mutex;
+  std::condition_variable done;
+  std::optional<PageJob> job;
+};
+
+ManagedArena::ManagedArena() = default;
+ManagedArena::~ManagedArena() = default;
+
+ManagedPages::~ManagedPages() { CHECK(arenas_.empty()); }
+
+managed::ArenaCallbacks ManagedPages::Callbacks() {
+  return {
+      .on_ready = [this](uint64_t ticket,
+                         const managed::Answer& answer) { OnReady(ticket, answer); },
+      .unmap_adapter = [this](std::span<const std::span<std::byte>> ranges) { OnUnmap(ranges); },
+      .on_store = [this](paging::StoreReport report) { OnStore(report); },
+      .on_gone = [this](const std::byte* first, const std::byte* last) { OnGone(first, last); }};
+}
+
+ManagedArena* ManagedPages::Add(std::unique_ptr<ManagedArena> arena) {
+  arena->cpu_base = AddressOf(arena->arena->bytes().data());
+  arena->adapter_base = AddressOf(arena->arena->adapter_base());
+  arena->size = arena->arena->bytes().size();
+  arenas_.reserve(arenas_.size() + 1);
+  // Whoever has the engine's lock must never wait for the program's view, which a list would have
+  // it touch; and the adapter's may be touched only where a region of the arena says so.
+  size_t kept = 0;
+  Rollback views([&] {
+    ForEachView(*arena, [&](memory::MachineAddress first, memory::MachineAddress last) {
+      if (kept > 0) tables_.memory.AllowInLists(first, last);
+      if (kept > 0) --kept;
+    });
+  });
+  ForEachView(*arena, [&](memory::MachineAddress first, memory::MachineAddress last) {
+    tables_.memory.KeepFromLists(first, last);
+    ++kept;
+  });
+  views.Keep();
+  arenas_.push_back(std::move(arena));
+  return arenas_.back().get();
+}
+
+ErrorOr<ManagedArena*> ManagedPages::Make(managed::ArenaOptions options) {
+  options.now = &Now;
+  auto made = managed::Arena::Make(options, Callbacks());
+  if (!made) return Fail(ErrorOf(made.error()));
+  auto arena = std::make_unique<ManagedArena>();
+  arena->own = std::move(*made);
+  arena->arena = arena->own.get();
+  const TablesLock lock(tables_);
+  return Add(std::move(arena));
+}
+
+// It is known before it is taken, and tables forget what they know of it: so whoever has the
+// engine's lock never touches a byte of it by the program's address, and waits for nobody.
+ErrorOr<ManagedArena*> ManagedPages::Adopt(managed::ArenaOptions options) {
+  options.now = &Now;
+  auto prepared = managed::Adoption::Prepare(options, Callbacks());
+  if (!prepared) return Fail(ErrorOf(prepared.error()));
+  auto prepared_arena = std::make_unique<ManagedArena>();
+  prepared_arena->adoption = std::move(*prepared);
+  prepared_arena->arena = &prepared_arena->adoption->arena();
+  ManagedArena* arena = nullptr;
+  {
+    const TablesLock lock(tables_);
+    arena = Add(std::move(prepared_arena));
+    tables_.memory.InvalidateMachine(memory::MachineAddress(arena->cpu_base),
+                                     memory::MachineAddress(arena->cpu_base + arena->size - 1));
+  }
+  const auto taken = arena->adoption->Take();
+  if (taken) return arena;
+  std::unique_ptr<ManagedArena> removed;
+  const TablesLock lock(tables_);
+  removed = Remove(arena);
+  return Fail(ErrorOf(taken.error()));
+}
+
+managed::ArenaReport ManagedPages::GiveBack(ManagedArena* arena) {
+  const uint64_t lost = arena->adoption->GiveBack();
+  const managed::ArenaReport report = arena->arena->report();
+  std::unique_ptr<ManagedArena> removed;
+  const TablesLock lock(tables_);
+  removed = Remove(arena);
+  if (lost > 0) {
+    static_cast<void>(WhenMemory([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+      AddNote("the swap file has lost " + std::to_string(lost) +
+              " bytes of a region's memory: the program gets SIGSEGV where it touches them");
+    }));
+  }
+  return report;
+}
+
+std::unique_ptr<ManagedArena> ManagedPages::Remove(const ManagedArena* arena) {
+  const auto found = std::ranges::find(arenas_, arena, &std::unique_ptr<ManagedArena>::get);
+  CHECK(found != arenas_.end());
+  std::unique_ptr<ManagedArena> removed = std::move(*found);
+  arenas_.erase(found);
+  ForEachView(*removed, [this](memory::MachineAddress first, memory::MachineAddress last) {
+    tables_.memory.AllowInLists(first, last);
+  });
+  // Nobody waits for it any more who could be helped.
+  for (auto at = pending_.begin(); at != pending_.end();) {
+    if (at->second.arena != arena) {
+      ++at;
+      continue;
+    }
+    const Pending pending = at->second;
+    at = pending_.erase(at);
+    Finish(pending);
+  }
+  return removed;
+}
+
+ErrorOr<void> ManagedPages::Destroy(ManagedArena* arena) {
+  std::unique_ptr<ManagedArena> removed;
+  {
+    const TablesLock lock(tables_);
+    if (arena->regions > 0) {
+      return Fail(Error{ErrorCode::kInUse, "a region is registered on the managed memory"});
+    }
+    removed = Remove(arena);
+  }
+  return {};
+}
+
+// One by one: an arena's threads may need the lock to end, and a list of them would need memory.
+void ManagedPages::EndAll() {
+  while (true) {
+    std::unique_ptr<ManagedArena> ended;
+    const TablesLock lock(tables_);
+    if (arenas_.empty()) return;
+    ended = Remove(arenas_.back().get());
+  }
+}
+
+ErrorOr<ManagedPages::Place> ManagedPages::Find(uint64_t address, uint64_t length) const {
+  for (const auto& arena : arenas_) {
+    if (!Overlaps(address, length, arena->cpu_base, arena->size)) continue;
+    const uint64_t offset = address - arena->cpu_base;
+    if (address < arena->cpu_base || length > arena->size - offset) {
+      return Fail(PartlyManaged(*arena));
+    }
+    return Place{arena->adapter_base + offset, arena.get()};
+  }
+  return Place{address, nullptr};
+}
+
+ManagedArena* ManagedPages::FindArena(uint64_t table_address) const {
+  for (const auto& arena : arenas_) {
+    if (table_address - arena->adapter_base < arena->size) return arena.get();
+  }
+  return nullptr;
+}
+
+bool ManagedPages::IsProgramView(const PageJob& job) const {
+  const uint64_t length = job.page_count * job.request.fault.page_shift.bytes();
+  return std::ranges::any_of(arenas_, [&](const auto& arena) {
+    return Overlaps(job.address, length, arena->cpu_base, arena->size);
+  });
+}
+
+void ManagedPages::RefuseProgramView(PageJob& job) const {
+  if (IsProgramView(job)) job.page_count = 0;
+}
+
+ManagedPages::RegionRoom ManagedPages::MakeRoomForRegion() {
+  if (regions_.size() + 1 > regions_.bucket_count()) regions_.reserve(2 * regions_.size() + 1);
+  decltype(regions_) one;
+  one.emplace(memory::Key(), nullptr);
+  return one.extract(one.begin());
+}
+
+void ManagedPages::Belong(RegionRoom room, memory::Key region, ManagedArena& arena) {
+  room.key() = region;
+  room.mapped() = &arena;
+  const bool is_new = regions_.insert(std::move(room)).inserted;
+  CHECK(is_new);
+  ++arena.regions;
+}
+
+ManagedArena* ManagedPages::ArenaOf(memory::Key region) const {
+  const auto found = regions_.find(region);
+  return found == regions_.end() ? nullptr : found->second;
+}
+
+void ManagedPages::Release(memory::Key region) {
+  const auto found = regions_.find(region);
+  if (found == regions_.end()) return;
+  --found->second->regions;
+  regions_.erase(found);
+}
+
+void ManagedPages::Rename(memory::Key from, memory::Key to) {
+  auto region = regions_.extract(from);
+  if (!region) return;
+  region.key() = to;
+  regions_.insert(std::move(region));
+}
+
+ManagedPages::Asked ManagedPages::Ask(const PageJob& job, Waiter* waiter) {
+  ManagedArena* const arena = FindArena(job.address);
+  if (arena == nullptr) return Asked::kNotManaged;
+  if (waiter == nullptr && !answers_.Expect()) return Asked::kNoMemory;
+  const memory::Fault& fault = job.request.fault;
+  const uint64_t offset = job.address - arena->adapter_base;
+  const uint64_t budget = arena->arena->report().budget_bytes;
+  const uint64_t share = FitsBudget(*arena) ? arena->size : budget / kShareOfBudget;
+  const uint64_t most = std::max(share, fault.page_shift.bytes());
+  const uint64_t wanted =
+      std::min({job.page_count * fault.page_shift.bytes(), most, arena->size - offset});
+  const uint64_t length = LengthLeft(*arena, job.address, wanted);
+  if (length == 0) {
+    Finish({job, waiter, arena});
+    return Asked::kAsked;
+  }
+  const uint64_t ticket = ++last_ticket_;
+  const bool asked = WhenMemory([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+    pending_.emplace(ticket, Pending{job, waiter, arena});
+    arena->arena->Want(offset, length, fault.for_write, ticket);
+  });
+  if (asked) return Asked::kAsked;
+  pending_.erase(ticket);
+  if (waiter == nullptr) answers_.Unexpect();
+  return Asked::kNoMemory;
+}
+
+ManagedPages::Asked ManagedPages::Submit(const PageJob& job) { return Ask(job, nullptr); }
+
+bool ManagedPages::BringSome(PageJob& job) {
+  Waiter waiter;
+  {
+    const TablesLock lock(tables_);
+    const Asked asked = Ask(job, &waiter);
+    if (asked == Asked::kNotManaged) return false;
+    if (asked == Asked::kNoMemory) return true;
+  }
+  std::unique_lock lock(waiter.mutex);
+  waiter.done.wait(lock, [&] { return waiter.job.has_value(); });
+  job = *waiter.job;
+  return true;
+}
+
+// Part by part, each of which is there for a moment at least.
+bool ManagedPages::Bring(PageJob& job) {
+  PageJob part = job;
+  do {
+    if (!BringSome(part)) return false;
+    job.brought += part.brought;
+    job.is_mapped = part.is_mapped;
+    part = RestAfter(part, part.brought);
+  } while (job.is_mapped && part.page_count > 0);
+  return true;
+}
+
+void ManagedPages::OnReady(uint64_t ticket, const managed::Answer& answer) {
+  const TablesLock lock(tables_);
+  const auto found = pending_.find(ticket);
+  if (found == pending_.end()) return;  // its arena is about to end
+  Pending pending = found->second;
+  pending_.erase(found);
+  PageJob& job = pending.job;
+  // What the program has unmapped meanwhile is not to be had.
+  const uint64_t length = answer ? LengthLeft(*pending.arena, job.address, *answer) : 0;
+  if (length > 0) {
+    const uint64_t page = job.request.fault.page_shift.bytes();
+    job.brought = std::min(job.page_count, (length + page - 1) / page);
+    job.is_mapped = MapManagedPages(tables_.memory, job);
+  }
+  // Whoever asks before there is need, for an unreliable message, asks once only.
+  const bool goes_on = pending.waiter == nullptr && job.is_mapped && job.brought < job.page_count &&
+                       FitsBudget(*pending.arena);
+  const PageJob rest = RestAfter(job, job.brought);
+  Finish(pending);
+  if (goes_on) static_cast<void>(Ask(rest, nullptr));
+}
+
+void ManagedPages::Finish(const Pending& pending) {
+  if (pending.waiter == nullptr) return answers_.Finish(pending.job);
+  const std::lock_guard lock(pending.waiter->mutex);
+  pending.waiter->job = pending.job;
+  pending.waiter->done.notify_one();
+}
+
+// Without memory it is left unsaid.
+void ManagedPages::OnStore(paging::StoreReport report) {
+  static_cast<void>(WhenMemory([&] { Tell(NoteOf(report)); }));
+}
+
+void ManagedPages::Tell(const std::string& note) {
+  if (on_urgent_note_) {
+    if (urgent_notes_.fetch_add(1) < kNotesMax) on_urgent_note_(note);
+    return;
+  }
+  const TablesLock lock(tables_);
+  AddNote(note);
+}
+
+void ManagedPages::AddNote(std::string_view note) {
+  if (notes_.size() == kNotesMax) return;
+  static_cast<void>(WhenMemory([&] { notes_.emplace_back(note); }));
+}
+
+void ManagedPages::OnGone(const std::byte* first, const std::byte* last) {
+  const TablesLock lock(tables_);
+  ManagedArena* const arena = FindArena(AddressOf(first));
+  if (arena == nullptr) return;  // it is about to end
+  const Interval gone{AddressOf(first), AddressOf(last)};
+  if (!WhenMemory([&] { arena->gone.push_back(gone); })) arena->all_is_gone = true;
+  tables_.memory.InvalidateMachine(memory::MachineAddress(AddressOf(first)),
+                                   memory::MachineAddress(AddressOf(last)));
+}
+
+void ManagedPages::OnUnmap(std::span<const std::span<std::byte>> ranges) {
+  const TablesLock lock(tables_);
+  for (const std::span<std::byte> range : ranges) {
+    const uint64_t first = AddressOf(range.data());
+    tables_.memory.InvalidateMachine(memory::MachineAddress(first),
+                                     memory::MachineAddress(first + range.size() - 1));
+  }
+}
+
+}  // namespace verbena::odp

@@ -1,0 +1,155 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/interval_map.h"
+#include "base/mutex.h"
+#include "managed/arena.h"
+#include "memory/key.h"
+#include "memory/memory_core.h"
+#include "memory/regions.h"
+#include "odp/locked_tables.h"
+#include "odp/page_answers.h"
+#include "odp/page_job.h"
+
+namespace verbena::managed {
+class Adoption;
+}
+
+namespace verbena::odp {
+
+// An arena of managed memory, and where it is.
+struct ManagedArena {
+  ManagedArena();
+  ManagedArena(const ManagedArena&) = delete;
+  ManagedArena& operator=(const ManagedArena&) = delete;
+  ~ManagedArena();
+
+  // One of the two.
+  std::unique_ptr<managed::Arena> own;
+  std::unique_ptr<managed::Adoption> adoption;  // of memory that the program had before
+  managed::Arena* arena = nullptr;
+  uint64_t cpu_base = 0;      // where the program sees it
+  uint64_t adapter_base = 0;  // where the tables say it is
+  uint64_t size = 0;
+  uint64_t regions = 0;             // registered on it
+  std::vector<Interval> gone = {};  // in the tables' addresses: what the program has unmapped
+  bool all_is_gone = false;         // as far as is known: there was no memory to note a part of it
+};
+
+// The managed memory of an adapter. Regions on it name the adapter's view, so that the tables alone
+// decide what the adapter touches, whatever the program's view shows. Their pages are asked for
+// here instead of from the pager, and enter the tables on the arena's own thread, before it can
+// take them away again.
+//
+// A part of the engine, under its lock, but for what says otherwise: an arena is made and destroyed
+// without it, because its thread waits for it.
+class ManagedPages {
+ public:
+  // `on_urgent_note` as in the adapter's options.
+  using OnNote = std::function<void(const std::string& note)>;
+  ManagedPages(LockedTables& tables, PageAnswers& answers, OnNote on_urgent_note)
+      : tables_(tables), answers_(answers), on_urgent_note_(std::move(on_urgent_note)) {}
+  ManagedPages(const ManagedPages&) = delete;
+  ManagedPages& operator=(const ManagedPages&) = delete;
+  // REQUIRES: EndAll was called, if there ever was an arena.
+  ~ManagedPages();
+  void EndAll() VERBENA_EXCLUDES(tables_);
+
+  // Not under the lock. The options' clock is set here.
+  [[nodiscard]] ErrorOr<ManagedArena*> Make(managed::ArenaOptions options)
+      VERBENA_EXCLUDES(tables_);
+  // Not under the lock. REFUSES while a region is registered on it.
+  [[nodiscard]] ErrorOr<void> Destroy(ManagedArena* arena) VERBENA_EXCLUDES(tables_);
+
+  // Not under the lock. The program's memory that `options.adopts` names becomes managed, or stays
+  // as it was. REQUIRES: no region names its bytes; no other thread registers any meanwhile.
+  [[nodiscard]] ErrorOr<ManagedArena*> Adopt(managed::ArenaOptions options)
+      VERBENA_EXCLUDES(tables_);
+  // Not under the lock. The program's own again; how things were in the end. REQUIRES: no region is
+  // on it, or the engine runs no more; no other thread registers any meanwhile.
+  managed::ArenaReport GiveBack(ManagedArena* arena) VERBENA_EXCLUDES(tables_);
+
+  // Where the tables must look for `length` bytes of the program at `address`: elsewhere if they
+  // are managed. REFUSES bytes of which only some are.
+  struct Place {
+    uint64_t address = 0;
+    ManagedArena* arena = nullptr;  // nullptr: not managed
+  };
+  [[nodiscard]] ErrorOr<Place> Find(uint64_t address, uint64_t length) const;
+  // Whether the tables' address is of an arena.
+  [[nodiscard]] bool Covers(uint64_t table_address) const {
+    return FindArena(table_address) != nullptr;
+  }
+
+  // Room for one more region, to be found before the region is registered.
+  using RegionRoom = std::unordered_map<memory::Key, ManagedArena*>::node_type;
+  [[nodiscard]] RegionRoom MakeRoomForRegion();
+  // A region that lies on it has come, or may have gone.
+  void Belong(RegionRoom room, memory::Key region, ManagedArena& arena);
+  // The one that the region lies on; nullptr if on none.
+  [[nodiscard]] ManagedArena* ArenaOf(memory::Key region) const;
+  void Release(memory::Key region);
+  void Rename(memory::Key from, memory::Key to);
+
+  // The job is for nothing if it is for the program's view: what names it is no region on managed
+  // memory, and whoever has the engine's lock must not wait for an arena, which waits for the lock.
+  void RefuseProgramView(PageJob& job) const;
+  [[nodiscard]] bool IsProgramView(const PageJob& job) const;
+  enum class Asked : uint8_t { kNotManaged, kAsked, kNoMemory };
+  // Managed pages come back through PageAnswers::TakeDone, mapped.
+  [[nodiscard]] Asked Submit(const PageJob& job);
+  // The same, and waits until they are mapped, or refused. Not under the lock. False if they are
+  // not managed.
+  [[nodiscard]] bool Bring(PageJob& job) VERBENA_EXCLUDES(tables_);
+
+  // What the user should know at once, from a thread that must not wait for the program. Not under
+  // the lock.
+  void Tell(const std::string& note) VERBENA_EXCLUDES(tables_);
+  // What the user should know, a line each; told once. A few are remembered.
+  void AddNote(std::string_view note);
+  [[nodiscard]] std::vector<std::string> TakeNotes() { return std::exchange(notes_, {}); }
+
+ private:
+  struct Waiter;
+  struct Pending {
+    PageJob job;
+    Waiter* waiter = nullptr;
+    const ManagedArena* arena = nullptr;
+  };
+
+  [[nodiscard]] ManagedArena* FindArena(uint64_t table_address) const;
+  [[nodiscard]] managed::ArenaCallbacks Callbacks();
+  ManagedArena* Add(std::unique_ptr<ManagedArena> arena);
+  Asked Ask(const PageJob& job, Waiter* waiter);
+  [[nodiscard]] bool BringSome(PageJob& job) VERBENA_EXCLUDES(tables_);
+  void OnReady(uint64_t ticket, const managed::Answer& answer) VERBENA_EXCLUDES(tables_);
+  void OnUnmap(std::span<const std::span<std::byte>> ranges) VERBENA_EXCLUDES(tables_);
+  void OnGone(const std::byte* first, const std::byte* last) VERBENA_EXCLUDES(tables_);
+  void OnStore(paging::StoreReport report) VERBENA_EXCLUDES(tables_);
+  void Finish(const Pending& pending);
+  std::unique_ptr<ManagedArena> Remove(const ManagedArena* arena);
+
+  LockedTables& tables_;
+  PageAnswers& answers_;
+  const OnNote on_urgent_note_;
+  std::atomic<size_t> urgent_notes_ = 0;
+  std::vector<std::unique_ptr<ManagedArena>> arenas_;
+  std::unordered_map<uint64_t, Pending> pending_;  // by ticket
+  std::unordered_map<memory::Key, ManagedArena*> regions_;
+  uint64_t last_ticket_ = 0;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace verbena::odp

@@ -1,0 +1,164 @@
+#include "odp/page_events.h"
+
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "base/page.h"
+#include "base/quiet_thread.h"
+#include "base/when_memory.h"
+
+#ifndef USERFAULTFD_IOC_NEW
+#define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
+#endif
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY 1
+#endif
+#ifndef UFFD_FEATURE_WP_HUGETLBFS_SHMEM
+#define UFFD_FEATURE_WP_HUGETLBFS_SHMEM (1 << 12)
+#endif
+
+namespace verbena::odp {
+namespace {
+
+constexpr PageShift kPage(PageShift::kMin);
+constexpr int kFlags = O_CLOEXEC | O_NONBLOCK;
+
+int OpenBy(PageEvents::Source source) {
+  switch (source) {
+    case PageEvents::Source::kDevice: {
+      const FileDescriptor device(open("/dev/userfaultfd", O_RDWR | O_CLOEXEC));
+      return device.is_open() ? ioctl(device.get(), USERFAULTFD_IOC_NEW, kFlags) : -1;
+    }
+    case PageEvents::Source::kCall:
+      return static_cast<int>(syscall(SYS_userfaultfd, kFlags));
+    case PageEvents::Source::kUserModeOnly:
+      return static_cast<int>(syscall(SYS_userfaultfd, kFlags | UFFD_USER_MODE_ONLY));
+  }
+  return -1;
+}
+
+// Memory that is moved is no longer watched where it goes; that it went is told as an unmapping.
+bool SetUp(int file) {
+  uffdio_api api{};
+  api.api = UFFD_API;
+  api.features = UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_UNMAP |
+                 UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM;
+  return ioctl(file, UFFDIO_API, &api) == 0;
+}
+
+Interval PagesOf(uint64_t address, uint64_t length) {
+  return {RoundDown(address, kPage), (address + (length - 1)) | kPage.mask()};
+}
+uffdio_range RangeOf(Interval pages) {
+  return {.start = pages.first, .len = pages.last - pages.first + 1};
+}
+
+}  // namespace
+
+const char* NameOf(PageEvents::Source source) {
+  switch (source) {
+    case PageEvents::Source::kDevice:
+      return "/dev/userfaultfd";
+    case PageEvents::Source::kCall:
+      return "userfaultfd";
+    case PageEvents::Source::kUserModeOnly:
+      return "userfaultfd, user mode only";
+  }
+  return "";
+}
+
+std::unique_ptr<PageEvents> PageEvents::Open(std::string& why_not) {
+  auto stop = EventFile::Open(false);
+  if (!stop) {
+    why_not = stop.error().text;
+    return nullptr;
+  }
+  for (const Source source : {Source::kDevice, Source::kCall, Source::kUserModeOnly}) {
+    FileDescriptor file(OpenBy(source));
+    if (!file.is_open() || !SetUp(file.get())) {
+      why_not = std::strerror(errno);
+      continue;
+    }
+    // Not make_unique: the constructor is private.
+    return std::unique_ptr<PageEvents>(new PageEvents(std::move(file), source, std::move(*stop)));
+  }
+  return nullptr;
+}
+
+PageEvents::PageEvents(FileDescriptor file, Source source, EventFile stop)
+    : file_(std::move(file)), source_(source), stop_(std::move(stop)) {
+  reader_ = StartQuietThread("verbena-events", [this] { Read(); });
+}
+
+PageEvents::~PageEvents() {
+  // Not left to the closing of the file: a child may have it open, too, and then a thread that
+  // gives pages up would wait for ever. While the reader still reads, because one may wait now.
+  {
+    const MutexLock lock(mutex_);
+    watched_.ForEachOverlap(
+        {0, ~uint64_t{0}}, [&](const IntervalMap<bool>::Entry& entry) { Unwatch(entry.interval); });
+  }
+  stop_.Signal();
+  reader_.join();
+}
+
+// The system refuses a range in which other memory has been mapped since: then part by part.
+void PageEvents::Unwatch(Interval range) const {
+  uffdio_range all = RangeOf(range);
+  if (ioctl(file_.get(), UFFDIO_UNREGISTER, &all) == 0 || all.len <= kPage.bytes()) return;
+  const uint64_t middle = RoundDown(range.first + all.len / 2, kPage);
+  Unwatch({range.first, middle - 1});
+  Unwatch({middle, range.last});
+}
+
+bool PageEvents::Watch(uint64_t address, uint64_t length) {
+  if (length == 0) return true;
+  const Interval pages = PagesOf(address, length);
+  const MutexLock lock(mutex_);
+  // Each time: other memory may have been mapped there since. Where it has not, that takes a
+  // microsecond.
+  uffdio_register wanted{};
+  wanted.range = RangeOf(pages);
+  wanted.mode = UFFDIO_REGISTER_MODE_WP;
+  if (ioctl(file_.get(), UFFDIO_REGISTER, &wanted) != 0) return false;
+  const bool is_noted =
+      WhenMemory([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS { watched_.Assign(pages, true); });
+  if (!is_noted) Unwatch(pages);
+  return is_noted;
+}
+
+void PageEvents::Read() {
+  std::array<pollfd, 2> files{{{.fd = file_.get(), .events = POLLIN, .revents = 0},
+                               {.fd = stop_.fd(), .events = POLLIN, .revents = 0}}};
+  while (true) {
+    if (poll(files.data(), files.size(), -1) < 0 && errno != EINTR) return;
+    if (files[1].revents != 0) return;
+    uffd_msg message;
+    while (read(file_.get(), &message, sizeof message) == sizeof message) {
+      if (message.event == UFFD_EVENT_REMOVE || message.event == UFFD_EVENT_UNMAP) {
+        Put(message.arg.remove.start, message.arg.remove.end);
+      }
+    }
+  }
+}
+
+void PageEvents::Put(uint64_t first, uint64_t end) {
+  const size_t at = end_.load(std::memory_order_relaxed);
+  if (at - taken_.load(std::memory_order_acquire) == kRoom) {
+    has_overflown_.store(true);
+    return;
+  }
+  ring_[at % kRoom] = {first, end - 1};
+  end_.store(at + 1, std::memory_order_release);
+}
+
+}  // namespace verbena::odp

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/time.h"
+#include "transport/outbox.h"
+
+namespace verbena::odp {
+
+// Pages that a queue pair waits for, where they are, and, once they were asked for, how many came.
+struct PageJob {
+  transport::PageRequest request;
+  uint64_t address = 0;  // of the first page
+  uint64_t page_count = 0;
+  uint64_t brought = 0;    // pages from the first on; 0 if not even that one is to be had
+  bool is_mapped = false;  // they are in the tables already
+  bool is_ahead = false;   // nothing waits for them yet
+  Time asked_at = {};
+  // The memory of its region, if that lies in one piece.
+  uint64_t region_address = 0;
+  uint64_t region_bytes = 0;
+};
+
+// What is left of the job when its first pages are dealt with, for the queue pair that comes that
+// far.
+[[nodiscard]] inline PageJob RestAfter(const PageJob& job, uint64_t pages) {
+  PageJob rest = job;
+  memory::Fault& fault = rest.request.fault;
+  rest.page_count -= pages;
+  rest.address += pages * fault.page_shift.bytes();
+  fault.first_page += pages;
+  fault.page_count -= std::min(pages, fault.page_count);
+  rest.brought = 0;
+  rest.is_mapped = false;
+  rest.is_ahead = true;
+  return rest;
+}
+
+}  // namespace verbena::odp

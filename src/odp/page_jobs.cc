@@ -1,0 +1,112 @@
+#include "odp/page_jobs.h"
+
+#include <algorithm>
+
+#include "base/when_memory.h"
+#include "memory/address.h"
+#include "memory/protection_entry.h"
+
+namespace verbena::odp {
+namespace {
+
+using memory::EntryType;
+using memory::Fault;
+
+// Regions of the owner's own address space count pages from address 0.
+bool IsAddressSpace(const memory::ProtectionEntry& region) { return region.table == nullptr; }
+
+// How many pages of a list from this one on are away, and lie side by side: at most `most`. None if
+// the list ends before it: the key may have another one by now.
+uint64_t AwayInARow(const memory::TranslationTable& table, uint64_t first, uint64_t most) {
+  if (first >= table.page_count()) return 0;
+  const uint64_t start = table.Find(first).address().value();
+  uint64_t count = 0;
+  for (; count < most && first + count < table.page_count(); ++count) {
+    const memory::PageEntry entry = table.Find(first + count);
+    const bool is_away = entry.is_named() && !entry.present();
+    if (!is_away || entry.address().value() != start + count * table.page_shift().bytes()) break;
+  }
+  return count;
+}
+
+// Of two jobs for a page, one that brings it for reading may end last: what the other has made
+// writable stays so. A datagram that met a page only for reading would be lost.
+bool MapInTable(memory::MemoryCore& memory, const PageJob& job,
+                const memory::TranslationTable& table) {
+  const Fault& fault = job.request.fault;
+  const auto map = [&](uint64_t page, uint64_t count) {
+    return memory.regions.MapPages(fault.region, page, count, {}, fault.for_write).has_value();
+  };
+  if (fault.for_write && table.is_linear()) return map(fault.first_page, job.brought);
+  for (uint64_t i = 0; i < job.brought; ++i) {
+    const uint64_t page = fault.first_page + i;
+    // Pages of a list come back as they were, and once.
+    const bool known =
+        page < table.page_count() &&
+        (table.is_linear() ? table.Find(page).Allows(true) : table.Find(page).present());
+    if (!known && !map(page, 1)) return false;
+  }
+  return true;
+}
+
+bool MapInAddressSpace(memory::MemoryCore& memory, const PageJob& job, memory::PdId pd) {
+  const Fault& fault = job.request.fault;
+  const memory::ConsumerId owner = memory.domains.Find(pd)->owner;
+  const memory::PageTable& pages = *memory.consumers.Find(owner)->pages;
+  for (uint64_t i = 0; i < job.brought; ++i) {
+    const uint64_t page = job.address + i * fault.page_shift.bytes();
+    if (!fault.for_write && pages.Find(memory::VirtualAddress(page)).Allows(true)) continue;
+    const auto mapped = memory.consumers.MapLocalPage(
+        owner, memory::VirtualAddress(page), memory::PhysicalAddress(page), fault.for_write);
+    if (!mapped) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+PageJob JobFor(const memory::MemoryCore& memory, const transport::PageRequest& request,
+               uint64_t bytes_max) {
+  PageJob job{.request = request};
+  const Fault& fault = request.fault;
+  const auto found = memory.table.FindLive(fault.region, EntryType::kRegion);
+  if (!found || fault.stage != memory::Stage::kFirst) return job;
+  const memory::ProtectionEntry& region = **found;
+  uint64_t count =
+      std::min(fault.page_count, std::max<uint64_t>(1, bytes_max / fault.page_shift.bytes()));
+  if (IsAddressSpace(region)) {
+    job.address = fault.first_page << fault.page_shift.value();
+  } else if (region.table->is_linear()) {
+    job.address = region.table->LinearAddress(fault.first_page).value();
+    job.region_address = region.table->LinearAddress(0).value();
+    job.region_bytes = region.table->page_count() * fault.page_shift.bytes();
+  } else if (region.table->space() == memory::kMachineSpace) {
+    count = AwayInARow(*region.table, fault.first_page, count);
+    if (count > 0) job.address = region.table->Find(fault.first_page).address().value();
+  } else {
+    return job;
+  }
+  job.page_count = count;
+  return job;
+}
+
+bool MapManagedPages(memory::MemoryCore& memory, const PageJob& job) {
+  if (job.brought == 0) return false;
+  const auto found = memory.table.FindLive(job.request.fault.region, EntryType::kRegion);
+  if (!found) return false;
+  bool mapped = false;
+  // Pages that there is no memory to note are not to be had.
+  static_cast<void>(WhenMemory([&] {
+    mapped = IsAddressSpace(**found) ? MapInAddressSpace(memory, job, (*found)->pd)
+                                     : MapInTable(memory, job, *(*found)->table);
+  }));
+  return mapped;
+}
+
+bool MapPages(memory::MemoryCore& memory, PresenceWatch& watch, const PageJob& job, Time now) {
+  const bool mapped = MapManagedPages(memory, job);
+  if (mapped) watch.Note(job.address, job.brought * job.request.fault.page_shift.bytes(), now);
+  return mapped;
+}
+
+}  // namespace verbena::odp

@@ -1,0 +1,265 @@
+#include "odp/pager.h"
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/quiet_thread.h"
+#include "base/rollback.h"
+#include "base/when_memory.h"
+
+namespace verbena::odp {
+namespace {
+
+// About as long as it takes to wake a thread, so that it never costs more than twice the best. To
+// give way meanwhile would be polite, but on a busy machine the processor would be gone for
+// milliseconds, and nobody would wake a thread that counts as awake.
+constexpr Duration kLinger = Microseconds(50);
+
+// Takes about as long to bring as to send, and both much longer than to ask.
+constexpr uint64_t kBytesAtOnce = 256 << 10;
+
+std::chrono::nanoseconds ChronoOf(Duration duration) {
+  return std::chrono::nanoseconds(std::max<int64_t>(0, duration.nanoseconds()));
+}
+
+std::string LimitNote(uint32_t threads, bool is_refused) {
+  const std::string all = "all " + std::to_string(threads) + " pager threads wait for pages";
+  if (is_refused) return all + ", and the system refuses to start another: other pages wait";
+  return all + ": other pages wait for one of them; raise pager_threads_max";
+}
+
+}  // namespace
+
+Pager::Pager(const PagerOptions& options, std::function<void()> on_done)
+    : PageService(std::move(on_done), options.presence_period), options_(options) {
+  CHECK(options.threads > 0 && options.threads <= options.threads_max);
+  workers_.resize(options.threads_max);
+  Rollback started([this] { Stop(); });
+  Lock lock(mutex_);
+  for (uint32_t i = 0; i < options.threads; ++i) StartWorker(i, lock);
+  lock.unlock();
+  started.Keep();
+}
+
+void Pager::Stop() {
+  {
+    Lock lock(mutex_);
+    stops_ = true;
+    wanted_.notify_all();
+    // A thread that is about to start another still names it here.
+    wanted_.wait(lock, [this] { return starting_ == 0; });
+  }
+  for (Worker& worker : workers_) {
+    if (worker.thread.joinable()) worker.thread.join();
+  }
+}
+
+uint32_t Pager::thread_count() {
+  const std::lock_guard lock(mutex_);
+  return alive_;
+}
+
+bool Pager::Submit(const PageJob& job) {
+  if (!answers().Expect()) return false;
+  bool is_taken = false, sleeps = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_taken = WhenMemory([&] {
+      if (job.is_ahead) {
+        ahead_.push_back(job);
+      } else {
+        jobs_.push_back({job, Now()});
+      }
+    });
+    if (is_taken) is_called_.store(true, std::memory_order_release);
+    sleeps = jobs_.size() + ahead_.size() > lingering_;
+  }
+  if (!is_taken) answers().Unexpect();
+  if (sleeps) wanted_.notify_one();
+  return is_taken;
+}
+
+void Pager::SubmitLook() {
+  {
+    const std::lock_guard lock(mutex_);
+    look_is_wanted_ = true;
+  }
+  wanted_.notify_one();
+}
+
+void Pager::Work(size_t self) {
+  Lock lock(mutex_);
+  // Before it may end, the thread that started it has to name it.
+  wanted_.wait(lock, [&] { return workers_[self].thread.joinable(); });
+  for (Task task = WaitForTask(lock); task != Task::kEnd; task = WaitForTask(lock)) {
+    Perform(task, lock);
+    if (lingers_ && !must_act()) Linger(lock);
+  }
+  --alive_;
+  workers_[self].is_free = true;
+}
+
+Pager::Task Pager::WaitForTask(Lock& lock) {
+  while (!stops_) {
+    const Task task = TaskAtHand();
+    if (task != Task::kEnd) return task;
+    if (!jobs_.empty()) {
+      // The last free thread: whichever thread is done first takes the job, or this one when it is
+      // overdue.
+      wanted_.wait_for(lock, ChronoOf(overdue_at() - Now()));
+    } else if (!WaitIdly(lock)) {
+      break;
+    }
+  }
+  return Task::kEnd;
+}
+
+// kEnd: nothing that this thread should take now.
+Pager::Task Pager::TaskAtHand() const {
+  const bool is_spared = free_threads() > 1 || busy_ < options_.threads;
+  if (!jobs_.empty()) return is_spared || Now() >= overdue_at() ? Task::kJob : Task::kEnd;
+  const bool takes_ahead =
+      busy_ahead_ < options_.threads && (is_spared || alive_ < options_.threads_max);
+  if (!ahead_.empty() && takes_ahead) return Task::kAhead;
+  return look_is_wanted_ ? Task::kLook : Task::kEnd;
+}
+
+// False if the thread is not needed any more. As many as are always there are kept free, beside
+// those that are busy: then no job has to wait until it is overdue.
+bool Pager::WaitIdly(Lock& lock) {
+  if (free_threads() <= options_.threads) {
+    wanted_.wait(lock);
+    return true;
+  }
+  const auto status = wanted_.wait_for(lock, ChronoOf(options_.idle_max));
+  return status == std::cv_status::no_timeout || must_act() || free_threads() <= options_.threads;
+}
+
+void Pager::Perform(Task task, Lock& lock) {
+  ++busy_;
+  if (task == Task::kLook) {
+    look_is_wanted_ = false;
+    lock.unlock();
+    // Nothing waits for it: the engine finds it in a later pass.
+    watch().Look(presence_);
+    lock.lock();
+    --busy_;
+    return;
+  }
+  const bool is_ahead = task == Task::kAhead;
+  const PageJob job = is_ahead ? ahead_.front() : jobs_.front().job;
+  if (is_ahead) {
+    ahead_.pop_front();
+    ++busy_ahead_;
+  } else {
+    jobs_.pop_front();
+  }
+  if (free_threads() == 0) StartSpare(lock);
+  BringInTurn(job, lock);
+  last_done_ = Now();
+  --busy_;
+  if (is_ahead) --busy_ahead_;
+}
+
+void Pager::BringInTurn(PageJob job, Lock& lock) {
+  const uint64_t most = std::max<uint64_t>(1, kBytesAtOnce / job.request.fault.page_shift.bytes());
+  const PageJob rest = RestAfter(job, std::min(job.page_count, most));
+  job.page_count -= rest.page_count;
+  lock.unlock();
+  Bring(job);
+  answers().Finish(job);
+  // Nothing waits for the rest yet: a queue pair that comes that far asks again.
+  const bool goes_on = rest.page_count > 0 && job.brought == job.page_count && answers().Expect();
+  lock.lock();
+  if (goes_on && !WhenMemory([&] { ahead_.push_back(rest); })) answers().Unexpect();
+}
+
+// No thread is free: one more.
+void Pager::StartSpare(Lock& lock) {
+  if (stops_) return;
+  const bool is_full = alive_ == options_.threads_max;
+  bool is_refused = false;
+  if (!is_full) {
+    try {
+      StartWorker(FreePlace(), lock);
+    } catch (const std::exception&) {  // of the system, or for lack of memory
+      is_refused = true;
+    }
+  }
+  if ((!is_full && !is_refused) || limit_is_told_ || !options_.on_limit) return;
+  limit_is_told_ = true;
+  const uint32_t threads = alive_;
+  lock.unlock();
+  // Without memory it is left unsaid.
+  static_cast<void>(WhenMemory([&] { options_.on_limit(LimitNote(threads, is_refused)); }));
+  lock.lock();
+}
+
+// REQUIRES: fewer are alive than there are places.
+size_t Pager::FreePlace() {
+  const auto found = std::ranges::find_if(workers_, &Worker::is_free);
+  CHECK(found != workers_.end());
+  return static_cast<size_t>(found - workers_.begin());
+}
+
+// Without the lock while the system starts it: the engine must not wait for that.
+void Pager::StartWorker(size_t place, Lock& lock) {
+  std::thread ended = std::exchange(workers_[place], {.thread = {}, .is_free = false}).thread;
+  ++alive_;
+  ++starting_;
+  std::thread thread;
+  const Rollback named([&] {
+    lock.lock();
+    const bool is_started = thread.joinable();
+    workers_[place] = {.thread = std::move(thread), .is_free = !is_started};
+    if (!is_started) --alive_;
+    --starting_;
+    wanted_.notify_all();
+  });
+  lock.unlock();
+  if (ended.joinable()) ended.join();
+  thread = StartQuietThread("verbena-pager", [this, place] { Work(place); });
+}
+
+void Pager::Linger(Lock& lock) {
+  is_called_.store(false, std::memory_order_relaxed);
+  ++lingering_;
+  lock.unlock();
+  for (const Time end = Now() + kLinger; Now() < end;) {
+    if (is_called_.load(std::memory_order_acquire)) break;
+  }
+  lock.lock();
+  --lingering_;
+}
+
+void Pager::Bring(PageJob& job) const {
+  // Before they come, so that none is lost between. What cannot be watched is looked at instead.
+  if (events_ != nullptr && job.region_bytes > 0) {
+    static_cast<void>(events_->Watch(job.region_address, job.region_bytes));
+  }
+  const memory::Fault& fault = job.request.fault;
+  const auto bring = [&](uint64_t pages) {
+    return Populate(job.address, pages * fault.page_shift.bytes(), fault.for_write,
+                    options_.method);
+  };
+  if (bring(job.page_count)) {
+    job.brought = job.page_count;
+  } else {
+    // Those before the one that is not to be had are there now.
+    const uint64_t bytes = job.page_count * fault.page_shift.bytes();
+    const uint64_t there = presence_.LookForPrefix(job.address, bytes >> PageShift::kMin)
+                               << PageShift::kMin >>
+                           fault.page_shift.value();
+    for (const uint64_t pages : {there, uint64_t{1}}) {
+      if (pages == 0 || !bring(pages)) continue;
+      job.brought = pages;
+      break;
+    }
+  }
+}
+
+}  // namespace verbena::odp

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/processors.h"
+#include "base/time.h"
+#include "odp/page_events.h"
+#include "odp/page_job.h"
+#include "odp/page_service.h"
+#include "odp/populate.h"
+#include "odp/presence_scan.h"
+
+namespace verbena::odp {
+
+struct PagerOptions {
+  uint32_t threads = 2;            // always there
+  uint32_t threads_max = 64;       // with those that are started while others wait for pages
+  Duration idle_max = Seconds(2);  // a thread beyond `threads` ends when it was free for so long
+  PopulateMethod method = BestPopulateMethod();
+  Duration presence_period = Duration::Max();
+  // Called once, on a pager thread and without a lock, when all of threads_max wait for pages.
+  std::function<void(const std::string& note)> on_limit = {};
+};
+
+// Brings pages of this process, on threads of its own, because that may take as long as a disk.
+//
+// A page may also never come: of a file whose server is gone, or under a userfaultfd of the program
+// that does not answer. So a thread that is stuck is not counted on. One thread is always free:
+//
+//   the last free thread   watches the oldest job. When that has waited for kPatience, and no job
+//                          was finished meanwhile, the others are stuck: it starts another thread,
+//                          which watches in its place, and takes the job
+//   a thread that is free  for idle_max, and not needed, ends
+//
+// Jobs that nothing waits for come behind the others, hold as many threads as are always there at
+// most, and do not make the pager grow.
+//
+// A long request is answered when its beginning is there; what is behind is brought ahead of the
+// queue pair that goes on with it.
+//
+// A request of which the end is not to be had may still go on with its beginning: what of it is
+// there is brought, one page at least, and the queue pair asks again when it gets further.
+//
+// It also makes the looks of the presence watch, between the requests.
+//
+// A thread that has just brought pages stays awake for a moment: faults come in a row, and to wake
+// it takes longer than to bring a page.
+//
+// Bounded by its callers: a queue pair waits for three requests at most, and asks once for each
+// element of what is posted to it. Thread rule: any thread.
+class Pager final : public PageService {
+ public:
+  // Twenty times what a part of a request takes on a quiet machine, and less than any peer waits.
+  static constexpr Duration kPatience = Milliseconds(2);
+
+  Pager(const PagerOptions& options, std::function<void()> on_done);
+  // Waits for the jobs at hand; those not begun are dropped.
+  ~Pager() override { Stop(); }
+  void Stop();
+
+  [[nodiscard]] bool Submit(const PageJob& job) override;
+  void SubmitLook() override;
+  [[nodiscard]] uint64_t CountResident(uint64_t address, uint64_t page_count) const override {
+    return presence_.LookForPrefix(address, page_count);
+  }
+
+  // At once, on this thread.
+  void Bring(PageJob& job) const;
+  // Memory of regions is watched from the first page that is brought of it. To be set before the
+  // first request.
+  void set_events(PageEvents* events) { events_ = events; }
+  [[nodiscard]] const PresenceScan& presence() const { return presence_; }
+  [[nodiscard]] uint32_t thread_count();
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  enum class Task : uint8_t { kJob, kAhead, kLook, kEnd };
+  struct Waiting {
+    PageJob job;
+    Time since;
+  };
+  struct Worker {
+    std::thread thread;
+    bool is_free = true;  // none is there, or it has ended and is to be joined
+  };
+
+  // Under the lock, which those with a Lock let go of meanwhile.
+  void Work(size_t self);
+  Task WaitForTask(Lock& lock);
+  Task TaskAtHand() const;
+  bool WaitIdly(Lock& lock);
+  void Perform(Task task, Lock& lock);
+  void BringInTurn(PageJob job, Lock& lock);
+  void StartSpare(Lock& lock);
+  void StartWorker(size_t place, Lock& lock);
+  size_t FreePlace();
+  void Linger(Lock& lock);
+  bool must_act() const { return stops_ || !jobs_.empty() || !ahead_.empty() || look_is_wanted_; }
+  uint32_t free_threads() const { return alive_ - busy_; }
+  Time overdue_at() const { return std::max(jobs_.front().since, last_done_) + kPatience; }
+
+  const PagerOptions options_;
+  const PresenceScan presence_;
+  // On the only processor it would keep those away whose jobs it waits for.
+  const bool lingers_ = AllowedProcessors() > 1;
+  PageEvents* events_ = nullptr;
+  // std::mutex, because a condition variable needs it: unknown to the analysis. Guards all that
+  // follow.
+  std::mutex mutex_;
+  std::condition_variable wanted_;
+  std::deque<Waiting> jobs_;
+  std::deque<PageJob> ahead_;  // nothing waits for these
+  bool look_is_wanted_ = false;
+  bool stops_ = false;
+  std::vector<Worker> workers_;  // threads_max places
+  uint32_t alive_ = 0;           // threads
+  uint32_t busy_ = 0;            // of those, with something to do...
+  uint32_t busy_ahead_ = 0;      // ...and with a job that nothing waits for
+  uint32_t starting_ = 0;        // threads that are about to be in workers_
+  bool limit_is_told_ = false;
+  Time last_done_ = {};
+  size_t lingering_ = 0;                 // threads that are awake and have no job
+  std::atomic<bool> is_called_ = false;  // must_act(), for those
+};
+
+}  // namespace verbena::odp

@@ -1,0 +1,64 @@
+#include "odp/paging.h"
+
+#include "base/check.h"
+#include "odp/page_jobs.h"
+
+namespace verbena::odp {
+
+Paging::Paging(LockedTables& tables, PageService& service, PageEvents* events,
+               const PagingOptions& options)
+    : managed(tables, service.answers(), options.on_urgent_note),
+      memory_(tables.memory),
+      service_(service),
+      events_(events),
+      batch_max_(options.batch_max),
+      resident_(memory_, &managed, service) {
+  done_.reserve(options.ready_at_once);
+  resident_requests_.reserve(options.requests_max);
+}
+
+Paging::Asked Paging::Request(const transport::PageRequest& request, Time now) {
+  // A page may be in memory and still not be for us: then it is lost each time.
+  if (request.is_urgent && !request.fault.is_loss && resident_.Map(request.fault, now)) {
+    CHECK(resident_requests_.size() < resident_requests_.capacity());
+    resident_requests_.push_back(request);
+    return Asked::kResident;
+  }
+  PageJob job = JobFor(memory_, request, batch_max_);
+  job.asked_at = now;
+  job.is_ahead = request.ticket == transport::kPrefetchTicket;
+  managed.RefuseProgramView(job);
+  const auto asked = managed.Submit(job);
+  const bool is_taken = asked == ManagedPages::Asked::kNotManaged
+                            ? service_.Submit(job)
+                            : asked == ManagedPages::Asked::kAsked;
+  return is_taken ? Asked::kTaken : Asked::kNoMemory;
+}
+
+// False if the pages are not to be had. Memory may have become managed while they were brought.
+bool Paging::Enter(const PageJob& job, Time now) {
+  const bool available = job.is_mapped || (!managed.IsProgramView(job) &&
+                                           MapPages(memory_, service_.watch(), job, now));
+  if (available && !job.is_ahead) service_time_.Add(now - job.asked_at);
+  return available;
+}
+
+uint64_t Paging::Forget() {
+  uint64_t pages = 0;
+  events_->Take([&](uint64_t first, uint64_t last) {
+    pages += memory_.ForgetMachine(memory::MachineAddress(first), memory::MachineAddress(last));
+  });
+  return pages;
+}
+
+uint64_t Paging::Watch(Time now) {
+  PresenceWatch& watch = service_.watch();
+  const uint64_t gone = watch.is_done() ? watch.Finish(memory_, now) : 0;
+  if (watch.IsDue(now)) {
+    watch.Begin();
+    service_.SubmitLook();
+  }
+  return gone;
+}
+
+}  // namespace verbena::odp

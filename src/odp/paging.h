@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/time.h"
+#include "odp/locked_tables.h"
+#include "odp/managed_pages.h"
+#include "odp/page_events.h"
+#include "odp/page_job.h"
+#include "odp/page_service.h"
+#include "odp/resident_pages.h"
+#include "odp/service_time.h"
+#include "transport/outbox.h"
+
+namespace verbena::odp {
+
+struct PagingOptions {
+  uint64_t batch_max = 0;    // bytes that one request brings at most
+  size_t requests_max = 0;   // that are handed in between two calls of AnswerResident
+  size_t ready_at_once = 0;  // that TakeReady takes
+  ManagedPages::OnNote on_urgent_note = {};
+};
+
+// The engine's one view of pages. Queue pairs ask for those that the tables call absent; the page
+// service brings native memory, the arenas bring managed memory, and what came is entered into the
+// tables before its queue pair hears of it. What has gone is forgotten by the tables. Nothing here
+// waits for a page.
+//
+//   Request ---> resident: AnswerResident, before the queue pair's next turn
+//           \--> page service, arenas: TakeReady, in a later pass
+//
+// A part of the engine, under its lock.
+class Paging {
+ public:
+  // `events`: nullptr if the system does not tell what the program gives up.
+  Paging(LockedTables& tables, PageService& service, PageEvents* events,
+         const PagingOptions& options);
+  Paging(const Paging&) = delete;
+  Paging& operator=(const Paging&) = delete;
+
+  enum class Asked : uint8_t {
+    kResident,  // it is answered by AnswerResident
+    kTaken,     // the answer comes through TakeReady, if something waits for it
+    kNoMemory,  // to be tried again in a later pass
+  };
+  [[nodiscard]] Asked Request(const transport::PageRequest& request, Time now);
+
+  // Calls fn(request) for each urgent request whose pages were in memory.
+  template <class Fn>
+  void AnswerResident(Fn fn) {
+    for (const transport::PageRequest& request : resident_requests_) fn(request);
+    resident_requests_.clear();
+  }
+
+  // Cheap enough to be asked in every pass.
+  [[nodiscard]] bool has_ready() const { return service_.answers().has_done(); }
+  // Calls fn(request, available) for requests that are done. REQUIRES: fn hands in none.
+  template <class Fn>
+  void TakeReady(Time now, Fn fn) {
+    service_.answers().TakeDone(done_);
+    for (const PageJob& job : done_) {
+      const bool available = Enter(job, now);
+      if (!job.is_ahead) fn(job.request, available);
+    }
+    done_.clear();
+  }
+
+  // What the program gave up; how many pages the tables forget for it. All of the address space is
+  // told where too much was.
+  uint64_t ForgetGivenUp() { return events_ != nullptr && events_->has_events() ? Forget() : 0; }
+  // What the system took away: looks from time to time, and forgets what a look has found. Not
+  // work: no thread is woken for it, and an adapter that is idle looks at nothing.
+  uint64_t Watch(Time now);
+
+  // How long peers are asked to wait for pages.
+  [[nodiscard]] Duration wait() const { return service_time_.wait(); }
+
+  ManagedPages managed;
+
+ private:
+  bool Enter(const PageJob& job, Time now);
+  uint64_t Forget();
+
+  memory::MemoryCore& memory_;
+  PageService& service_;
+  PageEvents* const events_;
+  const uint64_t batch_max_;
+  ResidentPages resident_;
+  ServiceTime service_time_;
+  std::vector<PageJob> done_;                              // kept for its capacity
+  std::vector<transport::PageRequest> resident_requests_;  // not answered yet
+};
+
+}  // namespace verbena::odp

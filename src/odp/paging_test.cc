@@ -1,0 +1,170 @@
+#include "odp/paging.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "odp/page_job.h"
+
+namespace verbena::odp {
+namespace {
+
+using memory::Access;
+using memory::Rights;
+using Asked = Paging::Asked;
+
+constexpr uint64_t kPageBytes = 4'096;
+constexpr uint64_t kStart = 0x10'0000;
+constexpr uint64_t kPages = 16;
+
+class Tables final : public LockedTables {
+ public:
+  Tables() : LockedTables({}) {}
+  void Lock() VERBENA_ACQUIRE() override {}
+  void Unlock() VERBENA_RELEASE() override {}
+};
+
+// Has in memory what the test says, and brings nothing by itself.
+class SilentService final : public PageService {
+ public:
+  SilentService() : PageService([] {}, Duration::Max()) {}
+  bool Submit(const PageJob& job) override {
+    if (!has_memory) return false;
+    EXPECT_TRUE(answers().Expect());
+    jobs.push_back(job);
+    return true;
+  }
+  void SubmitLook() override {}
+  uint64_t CountResident(uint64_t, uint64_t page_count) const override {
+    return std::min(resident, page_count);
+  }
+  void Finish(uint64_t brought) {
+    PageJob job = jobs.back();
+    jobs.pop_back();
+    job.brought = brought;
+    answers().Finish(job);
+  }
+
+  bool has_memory = true;
+  uint64_t resident = 0;
+  std::vector<PageJob> jobs;
+};
+
+class PagingTest : public testing::Test {
+ protected:
+  PagingTest() {
+    auto& core = tables_.memory;
+    pd_ = *core.domains.Allocate(
+        *core.consumers.Open({.table = memory::ConsumerSpec::PrivateTable{.identity = true}}));
+    const memory::RegionSpec spec{.pd = pd_,
+                                  .start = memory::KeyAddress(kStart),
+                                  .length = kPages * kPageBytes,
+                                  .rights = Rights::kLocalRead | Rights::kLocalWrite};
+    key_ =
+        core.regions.Register(spec, memory::LinearBacking{memory::PhysicalAddress(kStart)})->local;
+  }
+
+  memory::Translation Translate() const {
+    return tables_.memory.translator.Translate(key_, memory::KeyAddress(kStart), kPageBytes,
+                                               Access::kLocalWrite, {pd_, memory::QpNumber(1)});
+  }
+  transport::PageRequest Absent(bool is_urgent) const {
+    const memory::Translation translation = Translate();
+    return {.qp = wire::QpNumber(1),
+            .ticket = transport::FaultTicket(7),
+            .fault = *AsFault(translation),
+            .is_urgent = is_urgent};
+  }
+  bool IsPresent() const {
+    const memory::Translation translation = Translate();
+    return AsFault(translation) == nullptr;
+  }
+  std::vector<bool> TakeReady() {
+    std::vector<bool> told;
+    paging_.TakeReady(Time(Milliseconds(3)), [&](const transport::PageRequest& request, bool is) {
+      EXPECT_EQ(request.ticket, transport::FaultTicket(7));
+      told.push_back(is);
+    });
+    return told;
+  }
+
+  Tables tables_;
+  SilentService service_;
+  Paging paging_{
+      tables_, service_, nullptr, {.batch_max = kPageBytes, .requests_max = 4, .ready_at_once = 4}};
+  memory::PdId pd_;
+  memory::Key key_;
+};
+
+TEST_F(PagingTest, WhatCameIsInTheTablesBeforeItIsTold) {
+  EXPECT_EQ(paging_.Request(Absent(false), Time()), Asked::kTaken);
+  EXPECT_FALSE(paging_.has_ready());
+  service_.Finish(1);
+  EXPECT_TRUE(paging_.has_ready());
+  EXPECT_FALSE(IsPresent());
+  EXPECT_EQ(TakeReady(), std::vector{true});
+  EXPECT_TRUE(IsPresent());
+  EXPECT_FALSE(paging_.has_ready());
+}
+
+TEST_F(PagingTest, WhatDidNotComeIsToldToo) {
+  EXPECT_EQ(paging_.Request(Absent(false), Time()), Asked::kTaken);
+  service_.Finish(0);
+  EXPECT_EQ(TakeReady(), std::vector{false});
+  EXPECT_FALSE(IsPresent());
+}
+
+TEST_F(PagingTest, OnlyUrgentRequestsAreAnsweredFromResidentPages) {
+  service_.resident = 1;
+  EXPECT_EQ(paging_.Request(Absent(false), Time()), Asked::kTaken);
+  EXPECT_FALSE(IsPresent());
+  EXPECT_EQ(paging_.Request(Absent(true), Time()), Asked::kResident);
+  EXPECT_TRUE(IsPresent());
+  int answers = 0;
+  const auto count = [&](const transport::PageRequest& request) {
+    EXPECT_EQ(request.ticket, transport::FaultTicket(7));
+    ++answers;
+  };
+  paging_.AnswerResident(count);
+  paging_.AnswerResident(count);
+  EXPECT_EQ(answers, 1);
+}
+
+TEST_F(PagingTest, AnUrgentRequestForWhatIsNotResidentIsBrought) {
+  EXPECT_EQ(paging_.Request(Absent(true), Time()), Asked::kTaken);
+  EXPECT_EQ(service_.jobs.size(), 1U);
+}
+
+// A resident page that was lost under the guard would be entered and lost without end.
+TEST_F(PagingTest, APageThatWasLostIsBroughtAlsoWhereItIsResident) {
+  service_.resident = 1;
+  transport::PageRequest request = Absent(true);
+  request.fault.is_loss = true;
+  EXPECT_EQ(paging_.Request(request, Time()), Asked::kTaken);
+}
+
+TEST_F(PagingTest, PagesThatNothingWaitsForAreEnteredAndNotTold) {
+  transport::PageRequest request = Absent(false);
+  request.ticket = transport::kPrefetchTicket;
+  EXPECT_EQ(paging_.Request(request, Time()), Asked::kTaken);
+  EXPECT_TRUE(service_.jobs.back().is_ahead);
+  service_.Finish(1);
+  EXPECT_TRUE(TakeReady().empty());
+  EXPECT_TRUE(IsPresent());
+}
+
+TEST_F(PagingTest, WithoutMemoryTheRequestIsToBeTriedAgain) {
+  service_.has_memory = false;
+  EXPECT_EQ(paging_.Request(Absent(false), Time()), Asked::kNoMemory);
+}
+
+TEST_F(PagingTest, PeersAreAskedToWaitAsLongAsPagesTook) {
+  const Duration before = paging_.wait();
+  EXPECT_EQ(paging_.Request(Absent(false), Time()), Asked::kTaken);
+  service_.Finish(1);
+  TakeReady();  // 3 ms later
+  EXPECT_GT(paging_.wait(), before);
+}
+
+}  // namespace
+}  // namespace verbena::odp
