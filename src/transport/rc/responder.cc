@@ -55,7 +55,7 @@ void Responder::Start(wire::Psn expected) {
   CHECK(!receive_.is_taken());
   // First what may find no memory.
   ReplayCache replies(config_.max_dest_rd_atomic);
-  kept_.Reserve(config_.path_mtu + kHeadersMax);
+  wait_.Reserve(config_.path_mtu + kHeadersMax);
   who_ = config_.who;
   expected_ = expected;
   answered_ = expected - 1;
@@ -64,12 +64,9 @@ void Responder::Start(wire::Psn expected) {
   replies_ = std::move(replies);
   told_ = Told::kNothing;
   nak_.reset();
-  nak_held_until_ = Time::Never();
   ack_is_due_ = ack_is_again_ = false;
   probe_ = {};
-  inbound_wait_.reset();
-  kept_.Drop();
-  has_dropped_ = false;
+  EndWait();
   losses_ = 0;
   reply_wait_.reset();
   failure_.reset();
@@ -105,7 +102,7 @@ void Responder::OnRequest(const wire::Packet& packet, Turn& turn) {
   if (!refusal) refusal = Execute(packet, turn);
   if (refusal) return RefuseExpected(*refusal, packet, turn);
   // If it waited for pages, they have come; the pending page request is no longer needed.
-  inbound_wait_.reset();
+  wait_.End();
 }
 
 // Apart, so that a packet that is executed pays nothing for it.
@@ -117,8 +114,13 @@ void Responder::OnRequest(const wire::Packet& packet, Turn& turn) {
 
 void Responder::RefuseForPages(const wire::Packet& packet, Turn& turn) {
   const bool ack_was_due = ack_is_due_;
-  if (inbound_wait_->repeats == 0) has_dropped_ = false;
-  kept_.Keep(packet);
+  wait_.Keep(packet);
+  if (wait_.sender_is_told()) {
+    // Its pages came, and have gone again. It comes again when its timer ends, and need not be told
+    // twice: that may cost it a retry.
+    told_ = Told::kPagesAbsent;
+    return;
+  }
   Refuse(Reason::kPagesAbsent, expected_, msn_, turn);
   HoldOrCountNak(ack_was_due, turn);
 }
@@ -126,12 +128,9 @@ void Responder::RefuseForPages(const wire::Packet& packet, Turn& turn) {
 // The NAK that was decided on is not sent yet, if it is not to be. A packet that has come again and
 // again is answered: the timer of the peer is shorter than ours.
 void Responder::HoldOrCountNak(bool ack_was_due, const Turn& turn) {
-  const Time until = inbound_wait_->since + HoldTime();
-  if (turn.now >= until || inbound_wait_->repeats >= kRepeatsHeld) {
-    ++inbound_wait_->naks;
-    return;
-  }
-  nak_held_until_ = until;
+  const Time until = wait_.since() + HoldTime();
+  if (turn.now >= until || wait_.repeats() >= kRepeatsHeld) return wait_.CountNak();
+  wait_.HoldNak(until);
   ack_is_due_ = ack_was_due;
 }
 
@@ -139,7 +138,14 @@ void Responder::HoldOrCountNak(bool ack_was_due, const Turn& turn) {
 [[gnu::noinline]] void Responder::ForgetRefusal() {
   told_ = Told::kNothing;
   nak_.reset();
-  nak_held_until_ = Time::Never();
+  wait_.ReleaseNak();
+}
+
+// What was kept is not executed any more.
+void Responder::EndWait() {
+  wait_.End();
+  wait_.ReleaseNak();
+  wait_.DropKept();
 }
 
 // How long a peer is not told that pages are absent. One that allows no or few RNR retries ends the
@@ -156,40 +162,26 @@ Duration Responder::HoldTime() const {
 
 void Responder::OnTime(Turn& turn) {
   if (reply_wait_ && reply_wait_->notice_at <= turn.now) NoticeHeldRead(turn);
-  if (turn.now < nak_held_until_) return;
-  nak_held_until_ = Time::Never();
+  if (turn.now < wait_.nak_held_until()) return;
+  wait_.ReleaseNak();
   nak_->syndrome = wire::Syndrome::RnrNak(PagesTimer(turn));
-  ++inbound_wait_->naks;
+  wait_.CountNak();
   ack_is_due_ = false;  // a NAK acknowledges all before it
 }
 
 // Its pages are there.
-[[gnu::noinline]] void Responder::ExecuteKept(const InboundWait& waited, Turn& turn) {
-  const auto packet = kept_.packet();
+[[gnu::noinline]] void Responder::ExecuteKept(Turn& turn) {
+  const auto packet = wait_.kept();
   CHECK(packet.has_value());
-  const bool peer_is_told = !nak_.has_value();
-  const bool has_dropped = has_dropped_;
-  const bool ack_was_due = ack_is_due_;
+  wait_.Resume(!nak_.has_value());
   OnExpected(*packet, turn);
-  if (told_ == Told::kPagesAbsent) {
-    // They have gone again, and it goes on waiting.
-    inbound_wait_->since = waited.since;
-    inbound_wait_->repeats = waited.repeats;
-    inbound_wait_->naks = waited.naks;
-    has_dropped_ = has_dropped;
-    nak_held_until_ = Time::Never();
-    ack_is_due_ = false;
-    if (!peer_is_told) return HoldOrCountNak(ack_was_due, turn);
-    // It comes again when its timer ends, and need not be told twice: that may cost it a retry.
-    nak_.reset();
-    ack_is_due_ = ack_was_due;
-    return;
-  }
+  if (told_ == Told::kPagesAbsent) return;  // it goes on waiting
+  wait_.End();
   if (told_ != Told::kNothing || failure_) return;  // it was refused
-  if (peer_is_told) {
+  if (wait_.sender_is_told()) {
     // It went back to this packet, and goes on behind it when it hears that it is done.
     told_ = Told::kSequenceError;
-  } else if (has_dropped) {
+  } else if (wait_.has_dropped()) {
     Refuse(Reason::kSequenceGap, expected_, msn_, turn);
     nak_->is_for_pages = true;
     return;
@@ -233,7 +225,7 @@ void Responder::AnswerAgain(Reply& reply, const wire::Packet& packet, Turn& turn
 
 // IBA 9.7.5.2: one NAK for one hole, and none where the peer knows already that it must come back.
 void Responder::OnAhead(Turn& turn) {
-  has_dropped_ = true;
+  wait_.NoteDropped();
   if (told_ == Told::kNothing) Refuse(Reason::kSequenceGap, expected_, msn_, turn);
 }
 
@@ -255,7 +247,7 @@ VendorError Responder::CheckToName(Cause cause) {
 wire::RnrTimer Responder::PagesTimer(const Turn& turn) const {
   const bool is_measured = turn.page_service != Duration::Max();
   const Duration service = is_measured ? turn.page_service : config_.page_service_estimate;
-  const Duration waited = turn.now - inbound_wait_->since;
+  const Duration waited = turn.now - wait_.since();
   return wire::RnrTimerAtLeast(
       std::max({wire::DurationOf(config_.min_rnr_timer), service, waited, ShareOfRetries()}));
 }
@@ -269,7 +261,7 @@ Duration Responder::ShareOfRetries() const {
   if (config_.type == QpType::kXrcReceive || retries == 0 || retries == RetryState::kRnrForEver) {
     return Duration();
   }
-  const uint32_t behind = inbound_wait_->naks + 2;  // this one, and the last but one
+  const uint32_t behind = wait_.naks() + 2;  // this one, and the last but one
   const uint32_t halvings = retries > behind ? retries - behind : 0;
   return kLongestRnrTimer / (int64_t{1} << halvings);
 }
@@ -283,7 +275,7 @@ void Responder::Refuse(Cause cause, wire::Psn psn, wire::Msn msn, Turn& turn) {
                          .syndrome = SyndromeOf(cause, verdict, turn),
                          .is_for_pages = cause == Cause(Reason::kPagesAbsent),
                          .check = CheckToName(cause)};
-  nak_held_until_ = Time::Never();
+  wait_.ReleaseNak();
   ack_is_due_ = false;  // a NAK acknowledges all before it
   if (verdict.effect == QpEffect::kError) {
     Fail(cause, verdict, turn);
@@ -297,7 +289,7 @@ void Responder::Refuse(Cause cause, wire::Psn psn, wire::Msn msn, Turn& turn) {
 void Responder::Fail(Cause cause, const Verdict& verdict, Turn& turn) {
   CHECK(!failure_.has_value());
   failure_ = Failure{.cause = cause, .verdict = verdict};
-  inbound_wait_.reset();
+  wait_.End();
   const VendorError check = CountRefusal(cause, turn.refusals);
   if (receive_.is_taken()) {
     receive_.Finish(verdict.receive_status, turn, check);
@@ -319,14 +311,14 @@ void Responder::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
     // It may have been to a late duplicate, and forgotten since.
     const bool still_waits = reply != nullptr && reply->is_pending();
     if (!available && still_waits) RefuseReply(*reply, Reason::kPagesUnavailable, turn);
-  } else if (inbound_wait_ && inbound_wait_->ticket == ticket) {
-    const InboundWait waited = *inbound_wait_;
-    inbound_wait_.reset();
-    if (told_ != Told::kPagesAbsent) return;  // the packet came again, and fared otherwise
-    if (available) {
-      ExecuteKept(waited, turn);
+  } else if (wait_.IsFor(ticket)) {
+    if (told_ != Told::kPagesAbsent) {
+      wait_.End();  // the packet came again, and fared otherwise
+    } else if (available) {
+      ExecuteKept(turn);
     } else {
-      Refuse(waited.otherwise, expected_, msn_, turn);
+      wait_.End();
+      Refuse(wait_.otherwise(), expected_, msn_, turn);
     }
   }
   DCHECK(IsConsistent());
@@ -334,10 +326,8 @@ void Responder::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
 
 void Responder::Flush(Turn& turn) {
   message_ = {};
-  nak_held_until_ = Time::Never();
   if (reply_wait_) reply_wait_->notice_at = Time::Never();
-  inbound_wait_.reset();  // what was kept is not executed any more
-  kept_.Drop();
+  EndWait();
   while (const auto key = replies_.TakeHeldKey()) turn.memory.one_touch.Release(*key);
   receive_.Flush(turn);
 }
@@ -346,7 +336,7 @@ void Responder::Abandon(Turn& turn) {
   if (failure_) return;
   if (const Reply* const reply = replies_.FirstPending()) {
     FailReply(*reply, Reason::kOwnWorkFailed, turn);
-  } else if (message_.is_open || inbound_wait_) {
+  } else if (message_.is_open || wait_.is_active()) {
     Refuse(Reason::kOwnWorkFailed, expected_, msn_, turn);
   }
 }
@@ -359,7 +349,11 @@ void Responder::ForgetReceiver(const queue::SharedReceiveQueue& queue, Turn& tur
 
 bool Responder::IsConsistent() const {
   if (!replies_.IsConsistent()) return false;
-  if (failure_ && inbound_wait_) return false;
+  // Between inputs no packet is being executed, and what waits for pages is kept.
+  if (wait_.state() == InboundWait::State::kResumed) return false;
+  if (failure_ && wait_.is_active()) return false;
+  if (told_ == Told::kPagesAbsent && wait_.is_active() && !wait_.kept()) return false;
+  if (wait_.nak_is_held() && !nak_) return false;
   if (message_.is_open && !failure_) {
     const bool is_send = message_.operation == Operation::kSend;
     if (is_send && !receive_.is_taken()) return false;

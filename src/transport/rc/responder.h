@@ -8,7 +8,7 @@
 #include "memory/memory_core.h"
 #include "queue/completion_queue.h"
 #include "transport/outbox.h"
-#include "transport/rc/kept_packet.h"
+#include "transport/rc/inbound_wait.h"
 #include "transport/rc/placement.h"
 #include "transport/rc/rc_config.h"
 #include "transport/rc/receive_source.h"
@@ -82,7 +82,8 @@ class Responder {
   // To be called at next_time(), or later.
   void OnTime(Turn& turn);
   [[nodiscard]] Time next_time() const {
-    return reply_wait_ ? std::min(nak_held_until_, reply_wait_->notice_at) : nak_held_until_;
+    const Time held = wait_.nak_held_until();
+    return reply_wait_ ? std::min(held, reply_wait_->notice_at) : held;
   }
 
   // A packet that Pump has put into the outbox was not sent, because memory that it names is gone
@@ -131,14 +132,6 @@ class Responder {
     Time notice_at = Time::Never();     // the next notice
     bool notice_is_due = false;
   };
-  // A packet that waits for its pages.
-  struct InboundWait {
-    FaultTicket ticket;
-    Reason otherwise;      // what it is refused for if they are not to be had
-    Time since;            // it met absent pages first
-    uint32_t repeats = 0;  // it has come again since
-    uint32_t naks = 0;     // its sender was told to wait
-  };
   struct Acknowledgement {
     wire::Psn psn;
     wire::Msn msn;
@@ -157,15 +150,16 @@ class Responder {
   void RefuseForPages(const wire::Packet& packet, Turn& turn);
   void HoldOrCountNak(bool ack_was_due, const Turn& turn);
   void ForgetRefusal();
+  void EndWait();
   wire::Syndrome SyndromeOf(Cause cause, const Verdict& verdict, const Turn& turn) const;
   static VendorError CheckToName(Cause cause);
   wire::RnrTimer PagesTimer(const Turn& turn) const;
   Duration ShareOfRetries() const;
   Duration HoldTime() const;
-  bool has_due_nak() const { return nak_.has_value() && nak_held_until_ == Time::Never(); }
+  bool has_due_nak() const { return nak_.has_value() && !wait_.nak_is_held(); }
   void Fail(Cause cause, const Verdict& verdict, Turn& turn);
   FaultTicket RequestPages(const memory::Fault& fault, Turn& turn);
-  void ExecuteKept(const InboundWait& waited, Turn& turn);
+  void ExecuteKept(Turn& turn);
 
   // responder_execute.cc: what a request does; nothing, or why it does not
   using Outcome = std::optional<Cause>;
@@ -219,15 +213,12 @@ class Responder {
   SegmentProbe probe_;  // of the replies
 
   Told told_ = Told::kNothing;
-  std::optional<Acknowledgement> nak_;   // to be sent...
-  Time nak_held_until_ = Time::Never();  // ...but not before this
-  bool ack_is_due_ = false;              // of all before expected_
-  bool ack_is_again_ = false;            // the peer has missed one
-  wire::Psn answered_;                   // the last packet that any answer has covered
-  std::optional<InboundWait> inbound_wait_;
-  KeptPacket kept_;           // the one that waits, while told_ is kPagesAbsent
-  bool has_dropped_ = false;  // packets behind it
-  uint8_t losses_ = 0;        // of pages under the message in progress
+  std::optional<Acknowledgement> nak_;  // to be sent, unless it is held back
+  bool ack_is_due_ = false;             // of all before expected_
+  bool ack_is_again_ = false;           // the peer has missed one
+  wire::Psn answered_;                  // the last packet that any answer has covered
+  InboundWait wait_;                    // of the expected packet, for its pages
+  uint8_t losses_ = 0;                  // of pages under the message in progress
   bool had_receive_fault_ = false;
   std::optional<ReplyWait> reply_wait_;
   uint64_t tickets_ = 0;

@@ -203,11 +203,16 @@ Responder::Outcome Responder::WaitForPages(const memory::Fault& fault, Reason ot
                                            Turn& turn) {
   if (fault.is_loss && losses_++ == kLossesMax) return otherwise;
   if (otherwise == Reason::kReceiveBufferDenied) had_receive_fault_ = true;
-  if (inbound_wait_) {
-    ++inbound_wait_->repeats;
-  } else {
-    inbound_wait_ = {
-        .ticket = RequestPages(fault, turn), .otherwise = otherwise, .since = turn.now};
+  switch (wait_.state()) {
+    case InboundWait::State::kNone:
+      wait_.Begin(RequestPages(fault, turn), otherwise, turn.now);
+      break;
+    case InboundWait::State::kAsked:
+      wait_.Repeat();
+      break;
+    case InboundWait::State::kResumed:
+      wait_.AskAgain(RequestPages(fault, turn));
+      break;
   }
   return Reason::kPagesAbsent;
 }

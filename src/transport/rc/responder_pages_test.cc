@@ -363,6 +363,21 @@ TEST_F(HeldNakTest, OneThatWasToldIsNotToldTwice) {
   EXPECT_TRUE(OneAnswer().IsAck(kStart));
 }
 
+// It comes again when its timer ends: then it has not been told since.
+TEST_F(HeldNakTest, OneThatComesAgainAfterItsPagesWentAgainIsTold) {
+  Deliver(WriteOnly(0, Pattern(8)));
+  Advance(Milliseconds(5));
+  EXPECT_TRUE(OneAnswer().is_for_pages);
+  PagesReady(requests_.at(0).ticket);
+  EXPECT_TRUE(Answers().empty());
+  Advance(Milliseconds(10));
+  Deliver(WriteOnly(0, Pattern(8)), Psn(kStart));
+  const Answer answer = OneAnswer();
+  EXPECT_TRUE(answer.IsRnrNak(kStart, wire::RnrTimerAtLeast(Milliseconds(15))))
+      << "the wait is counted from its beginning";
+  EXPECT_EQ(requests_.size(), 2u) << "and asks for nothing new";
+}
+
 // A foreign peer, which comes again when its timer ends, and has a retry less each time.
 class FewRetriesTest : public ResponderReadFixture, public testing::WithParamInterface<int> {
  protected:

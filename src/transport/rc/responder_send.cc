@@ -203,14 +203,14 @@ void Responder::FailReply(const Reply& reply, Cause cause, Turn& turn) {
                          .msn = reply.msn - 1,
                          .syndrome = SyndromeOf(cause, verdict, turn),
                          .check = CheckToName(cause)};
-  nak_held_until_ = Time::Never();
+  wait_.ReleaseNak();
   ack_is_due_ = false;
   replies_.DropPending();
   reply_wait_.reset();
   if (failure_) return;
   failure_ = Failure{.cause = cause, .verdict = verdict};
   CountRefusal(cause, turn.refusals);
-  inbound_wait_.reset();
+  wait_.End();
   if (verdict.event) turn.outbox.Raise({.type = *verdict.event, .qp = config_.local_qp});
 }
 

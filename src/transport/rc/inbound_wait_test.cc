@@ -1,0 +1,58 @@
+#include "transport/rc/inbound_wait.h"
+
+#include <gtest/gtest.h>
+
+namespace verbena::transport {
+namespace {
+
+using State = InboundWait::State;
+
+constexpr FaultTicket kFirst{1}, kSecond{2};
+
+TEST(InboundWaitTest, GoesFromAskedToResumedAndBack) {
+  InboundWait wait;
+  EXPECT_EQ(wait.state(), State::kNone);
+  wait.Begin(kFirst, Reason::kPagesUnavailable, Time(Milliseconds(1)));
+  EXPECT_TRUE(wait.IsFor(kFirst));
+  wait.Resume(false);
+  EXPECT_EQ(wait.state(), State::kResumed);
+  EXPECT_FALSE(wait.IsFor(kFirst)) << "its answer has come";
+  wait.AskAgain(kSecond);
+  EXPECT_TRUE(wait.IsFor(kSecond));
+  EXPECT_EQ(wait.since(), Time(Milliseconds(1))) << "it is the same wait";
+  wait.End();
+  EXPECT_FALSE(wait.is_active());
+  EXPECT_FALSE(wait.IsFor(kSecond));
+}
+
+TEST(InboundWaitTest, RepeatsAndNaksAreOfOneWait) {
+  InboundWait wait;
+  wait.Begin(kFirst, Reason::kPagesUnavailable, Time());
+  wait.Repeat();
+  wait.CountNak();
+  wait.NoteDropped();
+  wait.Resume(true);
+  wait.AskAgain(kSecond);
+  EXPECT_EQ(wait.repeats(), 1U);
+  EXPECT_EQ(wait.naks(), 1U);
+  EXPECT_TRUE(wait.has_dropped());
+  wait.End();
+  wait.Begin(kFirst, Reason::kPagesUnavailable, Time());
+  EXPECT_EQ(wait.repeats(), 0U);
+  EXPECT_EQ(wait.naks(), 0U);
+  EXPECT_FALSE(wait.has_dropped());
+  EXPECT_FALSE(wait.sender_is_told());
+}
+
+TEST(InboundWaitTest, ASenderThatComesAgainIsToBeToldAgain) {
+  InboundWait wait;
+  wait.Begin(kFirst, Reason::kPagesUnavailable, Time());
+  wait.Resume(true);
+  wait.AskAgain(kSecond);
+  EXPECT_TRUE(wait.sender_is_told());
+  wait.Repeat();
+  EXPECT_FALSE(wait.sender_is_told());
+}
+
+}  // namespace
+}  // namespace verbena::transport
