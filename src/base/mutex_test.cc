@@ -6,9 +6,11 @@
 #include <sys/syscall.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
+#include <future>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -65,6 +67,86 @@ TEST(MutexTest, TryLockTellsWhetherItWasFree) {
   mutex.Lock();
   EXPECT_FALSE(OtherThreadCanLock(mutex));
   mutex.Unlock();
+  EXPECT_TRUE(OtherThreadCanLock(mutex));
+}
+
+// Another thread holds the mutex from the construction on, until it is told to let go.
+class Holder {
+ public:
+  explicit Holder(Mutex& mutex)
+      : thread_([this, &mutex] {
+          const MutexLock lock(mutex);
+          holds_ = true;
+          holds_.notify_one();
+          lets_go_.wait(false);
+          std::this_thread::sleep_for(delay_);
+        }) {
+    holds_.wait(false);
+  }
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
+  ~Holder() {
+    LetGoAfter({});
+    thread_.join();
+  }
+
+  void LetGoAfter(std::chrono::milliseconds delay) {
+    if (lets_go_) return;
+    delay_ = delay;
+    lets_go_ = true;
+    lets_go_.notify_one();
+  }
+
+ private:
+  std::atomic<bool> holds_ = false;
+  std::atomic<bool> lets_go_ = false;
+  std::chrono::milliseconds delay_{};
+  std::thread thread_;
+};
+
+// A thread that is not woken before its end makes the test hang.
+constexpr Duration kForEver = Seconds(1'000'000);
+
+TEST(MutexTest, TryLockForTakesAFreeOneAtOnce) {
+  Mutex mutex;
+  if (!mutex.TryLockFor(kForEver)) FAIL();
+  EXPECT_FALSE(OtherThreadCanLock(mutex));
+  mutex.Unlock();
+  EXPECT_TRUE(OtherThreadCanLock(mutex));
+}
+
+TEST(MutexTest, TryLockForIsWokenWhenItBecomesFree) {
+  Mutex mutex;
+  Holder holder(mutex);
+  holder.LetGoAfter(std::chrono::milliseconds(20));
+  if (!mutex.TryLockFor(kForEver)) FAIL();
+  EXPECT_FALSE(OtherThreadCanLock(mutex));
+  mutex.Unlock();
+}
+
+TEST(MutexTest, TryLockForGivesUpInTime) {
+  Mutex mutex;
+  const Holder holder(mutex);
+  std::future<bool> waiter =
+      std::async(std::launch::async, [&mutex] { return mutex.TryLockFor(Milliseconds(200)); });
+  EXPECT_EQ(waiter.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  EXPECT_FALSE(waiter.get());
+  EXPECT_FALSE(OtherThreadCanLock(mutex)) << "it is still the holder's";
+}
+
+// A thread that sleeps meanwhile is woken all the same.
+TEST(MutexTest, OneThatGivesUpKeepsNoOtherAsleep) {
+  Mutex mutex;
+  {
+    Holder holder(mutex);
+    std::thread waiter([&mutex] {
+      mutex.Lock();
+      mutex.Unlock();
+    });
+    EXPECT_FALSE(mutex.TryLockFor(Milliseconds(20)));
+    holder.LetGoAfter({});
+    waiter.join();
+  }
   EXPECT_TRUE(OtherThreadCanLock(mutex));
 }
 
