@@ -113,6 +113,8 @@ Cq* EventWait::ServeUntilEvent(CompletionChannel& channel) {
     const Time begin = sleep.passed_at();
     while (sleep.is_busy() || linger_.GoesOn(begin)) {
       if (Cq* const cq = sleep.Pass()) return cq;
+      // Raised in a pass of another thread. A peer may keep this one busy without an end.
+      if (Cq* const cq = channel.TryWait()) return cq;
     }
     const Time asleep = sleep.passed_at();
     if (!sleep.Sleep()) return nullptr;

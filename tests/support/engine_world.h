@@ -17,8 +17,12 @@ namespace verbena::adapter {
 class EngineWorld : public testing::Test {
  protected:
   explicit EngineWorld(const Options& options = TestOptions(),
-                       std::unique_ptr<odp::PageService> pages = RealPages())
-      : options_(options), pages_(std::move(pages)) {
+                       std::unique_ptr<odp::PageService> pages = RealPages(),
+                       std::unique_ptr<fabric::Fabric> fabric = OpenFabric())
+      : options_(options),
+        pages_(std::move(pages)),
+        engine_(options_, std::move(fabric), std::move(*Alarm::Make()), events_, *pages_, clock_,
+                addresses_) {
     const EngineLock lock(engine_);
     pd_ = *engine_.memory.domains.Allocate(*engine_.memory.consumers.Open({}));
   }
@@ -100,8 +104,7 @@ class EngineWorld : public testing::Test {
   SystemClock clock_;
   fabric::SystemAddresses addresses_;
   std::unique_ptr<odp::PageService> pages_;
-  Engine engine_{options_, OpenFabric(), std::move(*Alarm::Make()), events_, *pages_,
-                 clock_,   addresses_};
+  Engine engine_;
   memory::PdId pd_;
 };
 

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "adapter/clock.h"
+#include "adapter/event_file.h"
+#include "fabric/fabric.h"
+
+namespace verbena::adapter {
+
+// An endpoint at which there is always another datagram, which means nothing: however fast they are
+// received, there are more. What is sent is lost. It ends by itself after a while, so that a thread
+// which receives as long as there is something comes back to the test. One thread at a time.
+class FloodedFabric final : public fabric::Fabric {
+ public:
+  FloodedFabric(fabric::EndpointId endpoint, uint16_t port, Duration lasts)
+      : Fabric(endpoint, port, batch_), end_(Now() + lasts) {
+    readable_.Signal();
+  }
+
+  [[nodiscard]] int fd() const override { return readable_.fd(); }
+  [[nodiscard]] std::span<const fabric::Datagram> Receive() override {
+    if (Now() < end_) return datagrams_;
+    static_cast<void>(readable_.TryWait());
+    return {};
+  }
+  [[nodiscard]] fabric::TransmitCounters transmit_counters() const override { return {}; }
+  [[nodiscard]] fabric::ReceiveCounters receive_counters() const override { return {}; }
+  void TellHeaders() override {}
+  [[nodiscard]] Result<void, fabric::FabricError> Join(const fabric::IpAddress&) override {
+    return {};
+  }
+  void Leave(const fabric::IpAddress&) override {}
+  [[nodiscard]] std::vector<std::string> TakeNotes() override { return {}; }
+
+ private:
+  fabric::FlushResult Send() override {
+    batch_.Clear();
+    return fabric::FlushResult::kDone;
+  }
+
+  const Time end_;
+  const EventFile readable_ = std::move(*EventFile::Open(false));
+  std::array<std::byte, 8> bytes_{};
+  std::array<fabric::Datagram, 1> datagrams_{{{.bytes = bytes_}}};
+  fabric::MessageBatch batch_{{}, /*segmentation=*/true};
+};
+
+}  // namespace verbena::adapter
