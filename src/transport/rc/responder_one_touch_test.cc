@@ -23,8 +23,13 @@ class ResponderOneTouchTest : public ResponderReadFixture {
                                   .one_touch = true};
     const std::vector pages = {memory::PhysicalAddress(AddressOf(0))};
     keys_ = *core_.regions.Register(spec, memory::PageListBacking{pages, 0, memory::kSmall});
-    read_ = ReadOf(0, 2 * kMtu);
-    read_.reth.r_key = wire::RKey(keys_.remote.value());
+    read_ = PartOf(0, 2 * kMtu);
+  }
+  // A read by the key.
+  Request PartOf(uint64_t offset, uint32_t length) const {
+    Request part = ReadOf(offset, length);
+    part.reth.r_key = wire::RKey(keys_.remote.value());
+    return part;
   }
   bool KeyIsValid() { return EntryOf(keys_.local).state == memory::EntryState::kValid; }
 
@@ -51,14 +56,31 @@ TEST_F(ResponderOneTouchTest, SoIsOneThatCameBeforeTheFirstWasAnswered) {
 TEST_F(ResponderOneTouchTest, OneThatGoesOnWhereTheFirstEndedIsTheSame) {
   Deliver(read_);
   Answers();
-  Request rest = ReadOf(2 * kMtu, kMtu);
-  rest.reth.r_key = read_.reth.r_key;
+  const Request rest = PartOf(2 * kMtu, kMtu);
   Deliver(rest);
   ExpectRun(Answers(), PsnAt(2), Read(2 * kMtu, kMtu));
   Deliver(rest, Psn(PsnAt(2)));
   ExpectRun(Answers(), PsnAt(2), Read(2 * kMtu, kMtu));
   Deliver(rest, psn_);
   EXPECT_TRUE(OneAnswer().IsNak(PsnAt(3), NakCode::kRemoteAccessError));
+}
+
+// A peer may ask again, and for less, before it is answered: that uses the key, too. Else a peer
+// could read through it as often as it likes, all but the last packet.
+TEST_F(ResponderOneTouchTest, ASecondReadIsRefusedAlsoAfterAPartOfTheFirst) {
+  Deliver(read_);
+  Deliver(PartOf(0, kMtu), Psn(kStart));
+  ExpectRun(Answers(), kStart, Read(0, kMtu));
+  Deliver(read_);
+  EXPECT_TRUE(OneAnswer().IsNak(PsnAt(2), NakCode::kRemoteAccessError));
+}
+
+TEST_F(ResponderOneTouchTest, AfterAPartTheRestIsStillToBeHad) {
+  Deliver(read_);
+  Deliver(PartOf(0, kMtu), Psn(kStart));
+  Answers();
+  Deliver(PartOf(kMtu, kMtu), Psn(PsnAt(1)));
+  ExpectRun(Answers(), PsnAt(1), Read(kMtu, kMtu));
 }
 
 TEST_F(ResponderOneTouchTest, NoOtherKindOfRequestMayUseItThen) {

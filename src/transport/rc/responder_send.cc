@@ -117,9 +117,9 @@ bool Responder::SendRead(Reply& reply, Turn& turn) {
   packet.header_size = builder.headers().size();
   if (reply.is_repeat) MakeLastSingle(turn);
   reply.Advance();
-  // The last of the bytes: a key that is good for one message has served, but for the repetitions
-  // of that message which the peer asks for when packets are lost.
-  if (reply.next == reply.packet_count && ready.use == memory::KeyUse::kOnce) {
+  // The last of the bytes that the peer has asked for: a key that is good for one message has
+  // served, but for the repetitions of that message which the peer asks for when packets are lost.
+  if (!reply.is_pending() && ready.use == memory::KeyUse::kOnce) {
     turn.memory.one_touch.Hold(reply.key);
     reply.holds_key = true;
   }
