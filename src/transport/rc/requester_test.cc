@@ -62,6 +62,15 @@ TEST_F(RequesterTest, TheLongestMessageOfTheSmallestPacketsIsSent) {
   EXPECT_EQ(PsnsOf(Pump()), Psns{100});
 }
 
+// Also when something is under way before it.
+TEST_F(RequesterTest, NoMoreThanHalfOfThePsnCircleIsUnderWay) {
+  Post(SendOpcode::kSend, {Bytes(0, 10)});
+  PostRead(0, (1U << 23) * kMtu);
+  EXPECT_EQ(PsnsOf(Pump()), Psns{100});
+  Ack(100);
+  EXPECT_EQ(PsnsOf(Pump()), Psns{101});
+}
+
 TEST_F(RequesterTest, GathersManyPieces) {
   std::vector<queue::Sge> sges;
   std::string expected;
@@ -101,6 +110,20 @@ TEST_F(RequesterTest, TimeoutsAreCountedAndThenFatal) {
   EXPECT_EQ(Pump().size(), 0u);
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kRetryExceeded}}));
   EXPECT_TRUE(requester_->has_failed());
+}
+
+TEST_F(RequesterTest, AnAcknowledgementStartsTheTimerAnew) {
+  Reset({.ack_timeout = Milliseconds(10)});
+  PostWrite(0, 3 * kMtu);
+  Pump();
+  Advance(Milliseconds(9));
+  Ack(100);
+  EXPECT_EQ(requester_->next_time(), now_ + Milliseconds(10));
+  Advance(Milliseconds(9));
+  EXPECT_EQ(Pump().size(), 0u);
+  Ack(102);
+  EXPECT_EQ(requester_->counters().timeouts, 0u);
+  EXPECT_EQ(requester_->next_time(), Time::Never()) << "nothing is under way";
 }
 
 TEST_F(RequesterTest, RnrWaitsForItsTimerAndCountsUnlessForEver) {
