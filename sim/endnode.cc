@@ -85,11 +85,9 @@ Endnode::Endnode(const Surroundings& surroundings, uint32_t node, Random& random
   counters->Allow(1, 0, std::vector<std::byte>(kCounters * sizeof(uint64_t)), true);
   atomics.resize(kCounters);
   if (!swarm.shared_receives) return;
-  const uint32_t slots = swarm.slots * 2;
-  srq = std::make_unique<adapter::Srq>(slots, ReceivePool::kSges, pd, event_queue);
-  pool =
-      ReceivePool(MakePlot({.bytes = uint64_t{slots} * swarm.slot_bytes, .rights = kLocal}, random),
-                  slots, swarm.slot_bytes, true);
+  const uint64_t bytes = uint64_t{SharedReceives::SlotsOf(swarm)} * swarm.slot_bytes;
+  shared = std::make_unique<SharedReceives>(swarm, number, pd, event_queue,
+                                            MakePlot({.bytes = bytes, .rights = kLocal}, random));
 }
 
 void Endnode::Pass(const adapter::Cq* cq) {
@@ -221,11 +219,11 @@ void Endnode::Close(Findings& findings) {
   }
   counters->shadow().Check(findings);
   Release(*counters);
-  if (pool.plot() != nullptr) {
-    pool.plot()->shadow().Check(findings);
-    Release(*pool.plot());
+  if (shared) {
+    shared->pool().plot()->shadow().Check(findings);
+    if (!is_dead) shared->CheckEnd(findings);
+    Release(*shared->pool().plot());
   }
-  if (srq && !srq->IsConsistent()) findings.Add("leaks", "the shared receive queue is broken");
   if (!core.domains.Deallocate(pd).has_value() || !core.consumers.Close(consumer).has_value()) {
     findings.Add("leaks", "something still belongs to a protection domain");
   }
@@ -248,7 +246,7 @@ Side::Side(const Swarm& swarm, Endnode& endnode, Random& random)
       qp(&endnode.MakeQp({.type = transport::QpType::kRc,
                           .send_cq = &send_cq,
                           .receive_cq = &receive_cq,
-                          .srq = endnode.srq.get(),
+                          .srq = endnode.srq(),
                           .send = SendLimits(),
                           .receive = {.capacity = swarm.slots, .sges_max = ReceivePool::kSges}})),
       free_local(AllSlots(swarm.slots)),
@@ -259,7 +257,7 @@ Side::Side(const Swarm& swarm, Endnode& endnode, Random& random)
     send_cq.ArmForEvent(adapter::Cq::Wanted::kAll);
     receive_cq.ArmForEvent(adapter::Cq::Wanted::kAll);
   }
-  if (node->srq) return;
+  if (node->shared) return;
   own_pool = ReceivePool(node->MakePlot({.bytes = uint64_t{swarm.slots} * swarm.slot_bytes,
                                          .rights = kLocal,
                                          .can_vanish = swarm.unmapping > 0},

@@ -23,6 +23,7 @@
 #include "sim/plot.h"
 #include "sim/port.h"
 #include "sim/receive_pool.h"
+#include "sim/shared_receives.h"
 #include "sim/swarm.h"
 
 namespace verbena::sim {
@@ -88,14 +89,18 @@ struct Endnode {
   void Release(Plot& plot);
   // The process dies: what was posted has no completions.
   void Die() {
+    is_dead = true;
     port->Die();
     pager.Die();
   }
   // Ends all that is left; its connections must be gone.
   void Close(Findings& findings);
+  // The shared receive queue that a queue pair of the endnode uses, if there is one.
+  [[nodiscard]] adapter::Srq* srq() const { return shared ? &shared->queue() : nullptr; }
 
   const uint32_t number;
   const Swarm& swarm;
+  bool is_dead = false;
   OneAddress address;
   adapter::AsyncEvents events{1};
   adapter::EventQueue* const event_queue;
@@ -108,9 +113,8 @@ struct Endnode {
   AccessOracle access;
   std::unique_ptr<Plot> counters;
   std::vector<AtomicsOracle> atomics;
-  std::unique_ptr<adapter::Srq> srq;
-  ReceivePool pool;                      // of the SRQ
-  std::vector<transport::PathId> paths;  // by endnode
+  std::unique_ptr<SharedReceives> shared;  // nullptr: its queue pairs receive alone
+  std::vector<transport::PathId> paths;    // by endnode
 
  private:
   Endnode(const Surroundings& surroundings, uint32_t number, Random& random,
@@ -121,7 +125,11 @@ struct Endnode {
 // own lists, `exposed` for its peer.
 struct Side {
   Side(const Swarm& swarm, Endnode& node, Random& random);
-  [[nodiscard]] ReceivePool& receives() { return node->srq ? node->pool : own_pool; }
+  [[nodiscard]] ReceivePool& receives() { return node->shared ? node->shared->pool() : own_pool; }
+  // See ReceivePool.
+  [[nodiscard]] std::optional<uint64_t> OffsetOf(queue::WrId id, Findings& findings) const {
+    return node->shared ? node->shared->OffsetOf(id, findings) : own_pool.OffsetOf(id, findings);
+  }
   [[nodiscard]] Loan* FindLoan(uint64_t id);
   [[nodiscard]] queue::SendQueue& send_queue() const { return qp->send_queue(); }
   // Whether its program looks at this queue now, of the two. One that sleeps until events does so

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/paging/run.h"
@@ -119,16 +120,16 @@ Simulator::Result RunWithCapture(const Swarm& swarm, const std::string& path) {
 }
 
 void Describe(const Simulator::Result& result) {
-  std::printf(
-      "-> %llu operations, %llu unreliable messages, %llu packets, %llu page requests, "
-      "%llu connections broken, %s, digest %016llx\n",
-      static_cast<unsigned long long>(result.posted),
-      static_cast<unsigned long long>(result.messages),
-      static_cast<unsigned long long>(result.packets),
-      static_cast<unsigned long long>(result.faults),
-      static_cast<unsigned long long>(result.broken),
-      verbena::ToString(result.virtual_time).c_str(),
-      static_cast<unsigned long long>(result.digest));
+  const std::pair<uint64_t, const char*> counts[] = {
+      {result.posted, "operations"},         {result.messages, "unreliable messages"},
+      {result.packets, "packets"},           {result.faults, "page requests"},
+      {result.broken, "connections broken"}, {result.srq_limits, "SRQ limit events"},
+  };
+  std::string text;
+  for (const auto& [count, name] : counts) text += std::to_string(count) + " " + name + ", ";
+  std::printf("-> %s%s, digest %016llx\n", text.c_str(),
+              verbena::ToString(result.virtual_time).c_str(),
+              static_cast<unsigned long long>(result.digest));
 }
 
 struct Progress {

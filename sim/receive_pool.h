@@ -26,6 +26,9 @@ class ReceivePool {
 
   [[nodiscard]] Plot* plot() const { return plot_.get(); }
   [[nodiscard]] bool empty() const { return posted_.empty(); }
+  [[nodiscard]] size_t posted() const { return posted_.size(); }
+  // Of the request that is posted next; they go up by one.
+  [[nodiscard]] uint64_t next_id() const { return next_id_; }
 
   // Posts all buffers that are free, by `post`, which says whether there was room.
   template <class Post>

@@ -23,6 +23,7 @@ void AddCounters(Endnode& node, Simulator::Result& result) {
                   counters.dropped_for(adapter::Drop::kWrongPort);
   result.paths_single += counters.paths_single;
   result.copies_failed += counters.copies_failed;
+  if (node.shared) result.srq_limits += node.shared->limit_events();
 }
 
 }  // namespace
@@ -118,6 +119,10 @@ void Simulator::Turn() {
     const bool fills = is_calm_ || !random_.Chance(swarm_.dry, 1000);
     if (fills && !connection.broken && side.qp) workload_.FillReceives(side);
   });
+  for (auto& node : endnodes_) {
+    const bool fills = is_calm_ || !random_.Chance(swarm_.dry, 1000);
+    if (fills && node->shared) node->shared->Fill(is_calm_);
+  }
   unreliable_.FillReceives(is_calm_);
   for (auto& node : endnodes_) RunEndnode(*node);
   PollAll();
@@ -147,12 +152,17 @@ void Simulator::RunEndnode(Endnode& node) {
 
 void Simulator::TakeEvents(Endnode& node) {
   while (const auto event = node.TakeEvent()) {
+    if (event->type == transport::AsyncEventType::kSrqLimitReached) {
+      node.shared->OnLimit(findings_);
+      continue;
+    }
     if (unreliable_.OnEvent(*event)) continue;
     ForEachSide([&](Connection& connection, int at) {
       const Side& side = connection.side(at);
       if (side.number == event->qp && side.node == &node) OnAsyncEvent(connection, at, *event);
     });
   }
+  if (node.shared) node.shared->CheckLimit(findings_);
 }
 
 void Simulator::CheckStates() {
@@ -382,7 +392,7 @@ void Simulator::CheckAll() {
     }
   }
   for (auto& node : endnodes_) {
-    if (node->pool.plot() != nullptr) node->pool.plot()->shadow().Check(findings_);
+    if (node->shared) node->shared->pool().plot()->shadow().Check(findings_);
     node->counters->shadow().Check(findings_);
     if (!node->core.IsConsistent()) findings_.Add("leaks", "the tables are not consistent");
   }

@@ -38,6 +38,7 @@ class Simulator {
     uint64_t paths_single = 0;    // links that were learned to lose them
     uint64_t copies_failed = 0;   // of bytes that were to be sent, and had been unmapped
     uint64_t attacks = 0;         // forged packets with the right sequence number
+    uint64_t srq_limits = 0;      // events that a shared receive queue runs low
     Workload::Tally succeeded{};  // by opcode
     uint64_t digest = 0;          // of every packet and completion: two runs of one seed agree
     Duration virtual_time;

@@ -44,6 +44,7 @@ void Add(Simulator::Result& sum, const Simulator::Result& result) {
   sum.stale += result.stale;
   sum.attacks += result.attacks;
   sum.segments_lost += result.segments_lost;
+  sum.srq_limits += result.srq_limits;
   for (size_t i = 0; i < sum.succeeded.size(); ++i) sum.succeeded[i] += result.succeeded[i];
 }
 
@@ -57,6 +58,7 @@ std::string Rare(const Simulator::Result& sum) {
   if (sum.bereft <= 5 / kPart) return "bereft connections";
   if (sum.attacks <= 20 / kPart) return "attacks";
   if (sum.stale <= 20 / kPart) return "packets for a queue pair of a machine that has crashed";
+  if (sum.srq_limits <= 200 / kPart) return "limits of shared receive queues";
   if (sum.segments_lost <= 1'000 / kPart) return "segments lost";
   for (size_t i = 0; i < sum.succeeded.size(); ++i) {
     if (sum.succeeded[i] <= 20 / kPart) return queue::NameOf(static_cast<queue::SendOpcode>(i));

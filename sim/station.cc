@@ -29,12 +29,17 @@ Station::Station(const Swarm& swarm, Endnode& endnode, transport::QpType type, R
           {.type = type,
            .send_cq = &send_cq,
            .receive_cq = &receive_cq,
+           .srq = type == transport::QpType::kUd ? endnode.srq() : nullptr,
            .send = {.capacity = kQueueDepth, .sges_max = 2, .inline_max = 64, .pages_max = 0},
            .receive = {.capacity = swarm.slots, .sges_max = ReceivePool::kSges}})),
-      pool(MakePlot(swarm, endnode, kLocal, random), swarm.slots, swarm.slot_bytes, false),
+      shared(type == transport::QpType::kUd ? endnode.shared.get() : nullptr),
       free_local(swarm.slots),
       free_exposed(swarm.slots) {
   number = qp->number();
+  if (shared == nullptr) {
+    own_pool =
+        ReceivePool(MakePlot(swarm, endnode, kLocal, random), swarm.slots, swarm.slot_bytes, false);
+  }
   std::iota(free_local.begin(), free_local.end(), 0);
   std::iota(free_exposed.begin(), free_exposed.end(), 0);
 }
@@ -50,11 +55,15 @@ uint64_t Station::dropped() const {
          counters.dropped_pages_absent + counters.dropped_refused;
 }
 
+std::vector<Plot*> Station::plots() const {
+  std::vector<Plot*> all = {local.get(), exposed.get()};
+  if (own_pool.plot() != nullptr) all.push_back(own_pool.plot());
+  return all;
+}
+
 void Station::Release() {
   node->RemoveQp(*qp);
-  node->Release(*local);
-  node->Release(*exposed);
-  node->Release(*pool.plot());
+  for (Plot* const plot : plots()) node->Release(*plot);
 }
 
 }  // namespace verbena::sim

@@ -27,6 +27,13 @@ struct Station {
   [[nodiscard]] transport::QpState state() const { return qp->state(); }
   // Packets have arrived there that were not executed yet.
   [[nodiscard]] bool has_kept() const { return qp->has_kept(); }
+  [[nodiscard]] ReceivePool& receives() { return shared != nullptr ? shared->pool() : own_pool; }
+  // See ReceivePool.
+  [[nodiscard]] std::optional<uint64_t> OffsetOf(queue::WrId id, Findings& findings) const {
+    return shared != nullptr ? shared->OffsetOf(id, findings) : own_pool.OffsetOf(id, findings);
+  }
+  // All memory of its own.
+  [[nodiscard]] std::vector<Plot*> plots() const;
   // Messages that it has dropped, and counted.
   [[nodiscard]] uint64_t dropped() const;
   // Keys and memory go.
@@ -40,7 +47,8 @@ struct Station {
   adapter::Cq send_cq;
   adapter::Cq receive_cq;
   adapter::QueuePair* qp;
-  ReceivePool pool;
+  SharedReceives* shared;  // the endnode's, of a datagram queue pair; or...
+  ReceivePool own_pool;    // ...nullptr, and buffers of its own
 
   CompletionsOracle sends;
   std::map<uint32_t, MessagesOracle> messages;  // to it, by who sent them

@@ -51,6 +51,14 @@ void DrawMemory(Random& random, Swarm& swarm) {
   swarm.crash = random.Chance(1, 5) ? Trouble(random, 2) : 0;
 }
 
+void DrawSharedReceives(Random& random, Swarm& swarm) {
+  if (!swarm.shared_receives) return;
+  swarm.srq_limit = Trouble(random, 300);
+  swarm.fills_on_limit = swarm.srq_limit > 0 && random.Chance(1, 2);
+  // Messages come before the event is heard of.
+  if (swarm.fills_on_limit) swarm.dry = std::max(swarm.dry, 1u);
+}
+
 // One connection is to show that the faults of the others are not its own.
 void Spare(Random& random, Swarm& swarm) {
   swarm.has_spared = true;
@@ -90,6 +98,7 @@ Swarm Swarm::Draw(uint64_t seed) {
   if (!swarm.has_spared && random.Chance(1, 4)) {
     swarm.segments_max = static_cast<uint32_t>(1 + random.Below(4));
   }
+  DrawSharedReceives(random, swarm);
   return swarm;
 }
 
@@ -115,6 +124,8 @@ std::string Swarm::ToString() const {
   Line(text, "sleepers", sleepers ? 1 : 0);
   Line(text, "drain", drain);
   Line(text, "shared_receives", shared_receives ? 1 : 0);
+  Line(text, "srq_limit", srq_limit);
+  Line(text, "fills_on_limit", fills_on_limit ? 1 : 0);
   Line(text, "dry", dry);
   Line(text, "loss", loss);
   Line(text, "duplication", duplication);

@@ -32,6 +32,8 @@ struct Swarm {
   Duration rnr_timer = Microseconds(100);
   bool foreign = false;  // requesters do not know the mark of NAKs that are for absent pages
   bool shared_receives = false;
+  uint32_t srq_limit = 0;       // per turn, that the limit event of a shared queue is asked for
+  bool fills_on_limit = false;  // programs post to it when that event comes, and not before
   bool sleepers = false;  // programs look at a completion queue only when an event tells them to
   uint32_t dry = 0;       // that a receive queue is not filled up, per turn
 

@@ -59,7 +59,7 @@ void Unreliable::FillReceives(bool is_calm) {
   for (const auto& station : stations_) {
     const bool fills = is_calm || !random_.Chance(swarm_.dry, 1000);
     if (!fills || station->state() == QpState::kErr) continue;
-    station->pool.Fill(random_, [&](const queue::ReceiveRequest& request) {
+    station->own_pool.Fill(random_, [&](const queue::ReceiveRequest& request) {
       return station->qp->receive_queue().Post(request).has_value();
     });
     station->node->Kick(*station->qp, /*polls=*/false);
@@ -97,7 +97,7 @@ void Unreliable::PollReceives(Station& station) {
   const size_t count = station.receive_cq.Poll(completions).value();
   for (size_t i = 0; i < count; ++i) {
     const queue::Completion& completion = completions[i];
-    const auto offset = station.pool.OffsetOf(completion.id, findings_);
+    const auto offset = station.OffsetOf(completion.id, findings_);
     if (!offset) return;
     const bool well = completion.status == CompletionStatus::kSuccess;
     if (well) {
@@ -106,7 +106,7 @@ void Unreliable::PollReceives(Station& station) {
       findings_.Add("completions", std::string("an unreliable receive request ended with ") +
                                        queue::NameOf(completion.status));
     }
-    station.pool.Finish(completion.id, well, findings_);
+    station.receives().Finish(completion.id, well, findings_);
   }
 }
 
@@ -129,7 +129,7 @@ void Unreliable::OnMessage(Station& station, const queue::Completion& completion
   std::optional<uint32_t> immediate;
   if (completion.flags.with_immediate) immediate = completion.immediate.value();
   const bool is_write = completion.opcode == queue::CompletionOpcode::kReceiveWithImmediate;
-  const std::span<const std::byte> bytes(station.pool.plot()->At(offset + header),
+  const std::span<const std::byte> bytes(station.receives().plot()->At(offset + header),
                                          completion.byte_count - header);
   ++received_;
   const auto id = messages->second.Received(bytes, immediate, is_write, findings_);
@@ -141,7 +141,7 @@ void Unreliable::OnMessage(Station& station, const queue::Completion& completion
 // IBA A17: of IPv4, the header is in the last 20 bytes.
 void Unreliable::CheckGrh(const Station& from, Station& to, uint64_t offset) {
   constexpr size_t kHeader = wire::Ipv4Header::kSize;
-  const std::span<const std::byte> grh(to.pool.plot()->At(offset), transport::kGrhSize);
+  const std::span<const std::byte> grh(to.receives().plot()->At(offset), transport::kGrhSize);
   const auto header = wire::Ipv4Header::Parse(grh.last(kHeader));
   const bool is_empty = std::ranges::all_of(grh.first(transport::kGrhSize - kHeader),
                                             [](std::byte b) { return b == std::byte{0}; });
@@ -201,8 +201,8 @@ void Unreliable::Settle(Time now) {
 void Unreliable::Disturb() {
   if (stations_.empty()) return;
   Station& station = *stations_[random_.Below(stations_.size())];
-  Plot* const plots[] = {station.local.get(), station.exposed.get(), station.pool.plot()};
-  Plot& plot = *plots[random_.Below(3)];
+  const std::vector<Plot*> plots = station.plots();
+  Plot& plot = *plots[random_.Below(plots.size())];
   const uint64_t page = random_.Below(plot.pages());
   if (random_.Chance(swarm_.eviction, 1000)) plot.Evict(station.node->core, page);
   if (random_.Chance(swarm_.unmapping, 1000)) {
@@ -237,7 +237,7 @@ void Unreliable::TakeDown(Station& station, Time now) {
   PollReceives(station);
   PollSends(station, now);
   station.sends.Drained(findings_, [](Operation&, bool) {});
-  if (!station.pool.empty()) findings_.Add("completions", "a receive request has not ended");
+  if (!station.own_pool.empty()) findings_.Add("completions", "a receive request has not ended");
   station.Release();
 }
 
@@ -254,9 +254,7 @@ Time Unreliable::next_time() const {
 
 void Unreliable::Check() {
   for (const auto& station : stations_) {
-    for (Plot* const plot : {station->local.get(), station->exposed.get(), station->pool.plot()}) {
-      plot->shadow().Check(findings_);
-    }
+    for (Plot* const plot : station->plots()) plot->shadow().Check(findings_);
   }
 }
 

@@ -50,9 +50,8 @@ Excuses Workload::ExcusesOf(const Connection& connection) const {
 }
 
 void Workload::FillReceives(Side& side) {
-  side.receives().Fill(random_, [&side](const queue::ReceiveRequest& request) {
-    return side.node->srq ? side.node->srq->Post(request).has_value()
-                          : side.qp->receive_queue().Post(request).has_value();
+  side.own_pool.Fill(random_, [&side](const queue::ReceiveRequest& request) {
+    return side.qp->receive_queue().Post(request).has_value();
   });
   if (side.qp->must_run_for_receives()) side.node->Kick(*side.qp, /*polls=*/false);
 }
@@ -70,7 +69,7 @@ void Workload::TakeReceives(Connection& connection, int at, Time now) {
   const size_t count = side.receive_cq.Poll(completions).value();
   for (size_t i = 0; i < count; ++i) {
     const queue::Completion& completion = completions[i];
-    const auto offset = pool.OffsetOf(completion.id, findings_);
+    const auto offset = side.OffsetOf(completion.id, findings_);
     if (!offset) return;
     const bool well = completion.status == CompletionStatus::kSuccess;
     if (well) {

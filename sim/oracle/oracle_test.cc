@@ -12,6 +12,7 @@
 #include "sim/oracle/progress.h"
 #include "sim/oracle/retries.h"
 #include "sim/oracle/shadow.h"
+#include "sim/oracle/srq_limit.h"
 
 namespace verbena::sim {
 namespace {
@@ -377,6 +378,41 @@ TEST(LeaksOracleTest, FindsWhatIsLeft) {
   Findings findings;
   CheckNothingIsLeft(core, findings);
   EXPECT_FALSE(findings.empty());
+}
+
+TEST(SrqLimitOracleTest, TheEventComesOnceWhenFewerAreLeft) {
+  Findings findings;
+  SrqLimitOracle oracle;
+  oracle.Posted(4);
+  oracle.Armed(3);
+  oracle.Check(3, 3, findings);
+  EXPECT_TRUE(findings.empty()) << "as many as the limit are left";
+  oracle.OnEvent(2, findings);
+  oracle.Check(1, 0, findings);
+  EXPECT_TRUE(findings.empty()) << findings.text();
+  oracle.OnEvent(0, findings);
+  EXPECT_EQ(findings.text(), "srq: a limit event that was not asked for, or too early");
+}
+
+TEST(SrqLimitOracleTest, AnEventThatDoesNotComeIsMissed) {
+  Findings findings;
+  SrqLimitOracle oracle;
+  oracle.Posted(4);
+  oracle.Armed(9);
+  oracle.Check(4, 9, findings);
+  EXPECT_TRUE(findings.empty()) << "nothing was taken since";
+  oracle.Check(3, 0, findings);
+  EXPECT_EQ(findings.text(), "srq: no event told of the limit");
+}
+
+TEST(SrqLimitOracleTest, ALimitThatStaysArmedIsSeen) {
+  Findings findings;
+  SrqLimitOracle oracle;
+  oracle.Posted(1);
+  oracle.Armed(1);
+  oracle.OnEvent(0, findings);
+  oracle.Check(0, 1, findings);
+  EXPECT_EQ(findings.text(), "srq: a limit is armed that was not asked for, or is not");
 }
 
 }  // namespace
