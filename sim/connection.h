@@ -26,6 +26,9 @@ struct Connection {
   Time down_at = Time::Never();
 
   [[nodiscard]] Side& side(int i) { return *sides[i]; }
+  [[nodiscard]] bool has_overflowed() const {
+    return sides[0]->has_overflowed() || sides[1]->has_overflowed();
+  }
   void Break(Time now, Duration grace) {
     if (broken) return;
     broken = true;

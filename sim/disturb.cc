@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "sim/draw.h"
 #include "sim/simulator.h"
 
 namespace verbena::sim {
@@ -27,11 +28,15 @@ void Simulator::Disturb() {
       side.is_draining = true;
       side.node->Modify(*side.qp, transport::QpState::kSqd);
     }
+    if (swarm_.neglect > 0 && random_.Chance(swarm_.neglect, 1000)) {
+      ProgramCq& cq = random_.Chance(1, 2) ? side.send_cq : side.receive_cq;
+      cq.Neglect(now() + UpTo(random_, ProgramCq::kNeglectMax));
+    }
     if (side.is_swapped_out ? random_.Chance(1, 20) : random_.Chance(swarm_.swap, 1000)) {
       side.is_swapped_out ? workload_.SwapIn(connection, at) : workload_.SwapOut(connection, at);
     }
   }
-  unreliable_.Disturb();
+  unreliable_.Disturb(now());
   if (random_.Chance(swarm_.partition, 1000)) CutSomeLink();
   if (random_.Chance(swarm_.severance, 1000)) SeverSome();
   if (random_.Chance(swarm_.hostile, 1000)) Forge();

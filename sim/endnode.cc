@@ -184,6 +184,11 @@ void Endnode::RemoveQp(adapter::QueuePair& qp) {
   engine.RemoveQp(qp);
 }
 
+void Endnode::RemoveCq(adapter::Cq& cq) {
+  const adapter::EngineLock lock(engine);
+  engine.RemoveCq(cq);
+}
+
 wire::QpNumber Endnode::NextNumber() {
   const adapter::EngineLock lock(engine);
   return *engine.qps.NextNumber();
@@ -241,8 +246,8 @@ Side::Side(const Swarm& swarm, Endnode& endnode, Random& random)
                                 .can_vanish = swarm.unmapping > 0},
                                random)),
       channel(swarm.sleepers ? MakeChannel() : nullptr),
-      send_cq(256, channel.get()),
-      receive_cq(256, channel.get()),
+      send_cq(swarm.cq_capacity, channel.get(), endnode.event_queue),
+      receive_cq(swarm.cq_capacity, channel.get(), endnode.event_queue),
       qp(&endnode.MakeQp({.type = transport::QpType::kRc,
                           .send_cq = &send_cq,
                           .receive_cq = &receive_cq,
@@ -272,7 +277,8 @@ Loan* Side::FindLoan(uint64_t id) {
   return nullptr;
 }
 
-bool Side::Looks(adapter::Cq& cq) {
+bool Side::Looks(ProgramCq& cq, Time now) {
+  if (cq.is_neglected(now)) return false;
   if (!channel) return true;
   while (const adapter::Cq* const told = channel->TryWait()) has_event[told == &receive_cq] = true;
   if (!std::exchange(has_event[&cq == &receive_cq], false)) return false;
@@ -287,6 +293,8 @@ void Side::Crash() {
 
 void Side::Release() {
   if (qp != nullptr) Crash();
+  node->RemoveCq(send_cq);
+  node->RemoveCq(receive_cq);
   for (const auto& loan : loans) ReleaseLoan(*loan);
   loans.clear();
   node->Release(*local);

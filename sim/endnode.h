@@ -22,6 +22,7 @@
 #include "sim/paging.h"
 #include "sim/plot.h"
 #include "sim/port.h"
+#include "sim/program_cq.h"
 #include "sim/receive_pool.h"
 #include "sim/shared_receives.h"
 #include "sim/swarm.h"
@@ -76,6 +77,8 @@ struct Endnode {
   // One pass by a thread that waits for an event of this channel: the queue it is of, if any.
   adapter::Cq* PassFor(adapter::CompletionChannel& channel);
   void RemoveQp(adapter::QueuePair& qp);
+  // Events about it that wait are not to be had any more.
+  void RemoveCq(adapter::Cq& cq);
   // For the next queue pair. A machine that crashed begins again with the same numbers.
   [[nodiscard]] wire::QpNumber NextNumber();
   // The next queue pair gets another number.
@@ -134,7 +137,11 @@ struct Side {
   [[nodiscard]] queue::SendQueue& send_queue() const { return qp->send_queue(); }
   // Whether its program looks at this queue now, of the two. One that sleeps until events does so
   // when there was one, after it has asked for the next.
-  [[nodiscard]] bool Looks(adapter::Cq& cq);
+  [[nodiscard]] bool Looks(ProgramCq& cq, Time now);
+  // A completion was lost, because one of the two had no room for it.
+  [[nodiscard]] bool has_overflowed() const {
+    return send_cq.overflowed() || receive_cq.overflowed();
+  }
   // The adapter is gone, and its program: nobody hears of what was posted.
   void Crash();
   // The end of it all: keys and memory go.
@@ -146,8 +153,8 @@ struct Side {
   std::unique_ptr<Plot> local;
   std::unique_ptr<Plot> exposed;
   std::unique_ptr<adapter::CompletionChannel> channel;  // nullptr: its program polls
-  adapter::Cq send_cq;
-  adapter::Cq receive_cq;
+  ProgramCq send_cq;
+  ProgramCq receive_cq;
   adapter::QueuePair* qp;  // nullptr: it has crashed
   ReceivePool own_pool;
 

@@ -124,6 +124,7 @@ void Describe(const Simulator::Result& result) {
       {result.posted, "operations"},         {result.messages, "unreliable messages"},
       {result.packets, "packets"},           {result.faults, "page requests"},
       {result.broken, "connections broken"}, {result.srq_limits, "SRQ limit events"},
+      {result.overflows, "CQ overflows"},
   };
   std::string text;
   for (const auto& [count, name] : counts) text += std::to_string(count) + " " + name + ", ";

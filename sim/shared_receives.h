@@ -35,6 +35,8 @@ class SharedReceives {
   void CheckLimit(Findings& findings) { limit_.Check(srq_.size(), srq_.limit(), findings); }
   // The bytes of a request that has completed, as an offset. nullopt if it was not its turn.
   [[nodiscard]] std::optional<uint64_t> OffsetOf(queue::WrId id, Findings& findings) const;
+  // The completion of a request that was taken found no room.
+  void Lost() { ++lost_max_; }
   // All queue pairs are gone: what was taken has completed.
   void CheckEnd(Findings& findings) const;
 
@@ -49,6 +51,7 @@ class SharedReceives {
   adapter::Srq srq_;
   ReceivePool pool_;
   SrqLimitOracle limit_;
+  uint64_t lost_max_ = 0;
 };
 
 }  // namespace verbena::sim

@@ -99,8 +99,11 @@ void Simulator::RunSafely() {
 void Simulator::RunToTheEnd() {
   is_calm_ = true;
   network_.Heal();
+  unreliable_.Calm();
   for (auto& node : endnodes_) node->pager.Calm();
   ForEachSide([&](Connection& connection, int at) {
+    connection.side(at).send_cq.Neglect(Time());
+    connection.side(at).receive_cq.Neglect(Time());
     if (!connection.broken) workload_.SwapIn(connection, at);
   });
   const Time end = now() + kEndMax;
@@ -156,6 +159,10 @@ void Simulator::TakeEvents(Endnode& node) {
       node.shared->OnLimit(findings_);
       continue;
     }
+    if (event->type == transport::AsyncEventType::kCqError) {
+      OnCqError(event->cq);
+      continue;
+    }
     if (unreliable_.OnEvent(*event)) continue;
     ForEachSide([&](Connection& connection, int at) {
       const Side& side = connection.side(at);
@@ -163,6 +170,31 @@ void Simulator::TakeEvents(Endnode& node) {
     });
   }
   if (node.shared) node.shared->CheckLimit(findings_);
+  CheckOverflows(node);
+}
+
+void Simulator::OnCqError(const adapter::Cq* cq) {
+  ++result_.overflows;
+  unreliable_.OnCqError(cq);
+  ForEachSide([&](Connection& connection, int at) {
+    Side& side = connection.side(at);
+    for (ProgramCq* const own : {&side.send_cq, &side.receive_cq}) {
+      if (own != cq) continue;
+      own->OnError(findings_);
+      connection.has_cause = true;
+      connection.Break(now(), swarm_.ack_timeout);
+    }
+  });
+}
+
+void Simulator::CheckOverflows(const Endnode& node) {
+  unreliable_.CheckOverflows(node);
+  ForEachSide([&](Connection& connection, int at) {
+    const Side& side = connection.side(at);
+    if (side.node != &node || !side.qp) return;
+    side.send_cq.CheckTold(findings_);
+    side.receive_cq.CheckTold(findings_);
+  });
 }
 
 void Simulator::CheckStates() {
@@ -245,8 +277,8 @@ void Simulator::OnAsyncEvent(Connection& connection, int at, const adapter::Even
       event.type != AsyncEventType::kQpRequestError && event.type != AsyncEventType::kQpFatal) {
     return;
   }
-  const bool is_excused =
-      connection.is_provoked || connection.is_attacked || swarm_.page_in_failure > 0;
+  const bool is_excused = connection.is_provoked || connection.is_attacked ||
+                          swarm_.page_in_failure > 0 || connection.side(at).has_overflowed();
   if (!is_excused) {
     findings_.Add("completions", "queue pair " + std::to_string(event.qp.value()) +
                                      " tells of an error that nothing excuses, at " +
@@ -294,16 +326,30 @@ void Simulator::PollAll() {
 
 // Everything that is posted ends, as flushed if need be, and nothing remains.
 void Simulator::TakeDown(Connection& connection) {
+  for (const auto& side : connection.sides) {
+    side->send_cq.Neglect(Time());
+    side->receive_cq.Neglect(Time());
+    CheckOverflowed(*side);
+  }
   PollAll();
   CheckBeforeTheEnd(connection);
   connection.Break(now(), Duration());
   for (int at = 0; at < 2; ++at) {
     if (!connection.side(at).qp) continue;
     connection.side(at).node->Modify(*connection.side(at).qp, transport::QpState::kErr);
+    TakeEvents(*connection.side(at).node);
   }
   PollAll();
   for (int at = 0; at < 2; ++at) CheckEnded(connection, at);
   for (const auto& side : connection.sides) side->Release();
+}
+
+// A queue pair whose completion was lost goes on no more.
+void Simulator::CheckOverflowed(Side& side) {
+  if (!side.qp || !side.has_overflowed()) return;
+  if (side.qp->state() != transport::QpState::kErr) {
+    findings_.Add("overflow", "a queue pair has lost a completion and goes on");
+  }
 }
 
 void Simulator::CheckBeforeTheEnd(Connection& connection) {
@@ -329,7 +375,18 @@ void Simulator::CheckEnded(Connection& connection, int at) {
   Side& side = connection.side(at);
   if (side.qp) {
     workload_.Drained(connection, at);
-    if (!side.own_pool.empty()) findings_.Add("completions", "a receive request has not ended");
+    const bool may_lack = side.receive_cq.overflowed();
+    if (!side.own_pool.empty() && !may_lack) {
+      findings_.Add("completions", "a receive request has not ended");
+    }
+    if (may_lack && side.node->shared) side.node->shared->Lost();
+    for (const auto& message : side.inbound) {
+      if (message->is_reported && !connection.is_attacked) {
+        findings_.Add("completions", "a message succeeded, but was not received");
+      }
+    }
+    side.send_cq.CheckEnd(findings_);
+    side.receive_cq.CheckEnd(findings_);
   } else {
     // The program has died with its endnode: what it had posted was done, or not.
     for (const auto& operation : side.sends.posted()) {

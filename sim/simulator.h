@@ -39,6 +39,7 @@ class Simulator {
     uint64_t copies_failed = 0;   // of bytes that were to be sent, and had been unmapped
     uint64_t attacks = 0;         // forged packets with the right sequence number
     uint64_t srq_limits = 0;      // events that a shared receive queue runs low
+    uint64_t overflows = 0;       // of completion queues
     Workload::Tally succeeded{};  // by opcode
     uint64_t digest = 0;          // of every packet and completion: two runs of one seed agree
     Duration virtual_time;
@@ -66,6 +67,9 @@ class Simulator {
   void TakeEvents(Endnode& node);
   void OnAsyncEvent(Connection& connection, int at, const adapter::Event& event);
   void OnDrained(Side& side);
+  void OnCqError(const adapter::Cq* cq);
+  void CheckOverflows(const Endnode& node);
+  void CheckOverflowed(Side& side);
   void Deliver();
   void PollAll();
   void TakeDown(Connection& connection);

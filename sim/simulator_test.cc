@@ -45,6 +45,7 @@ void Add(Simulator::Result& sum, const Simulator::Result& result) {
   sum.attacks += result.attacks;
   sum.segments_lost += result.segments_lost;
   sum.srq_limits += result.srq_limits;
+  sum.overflows += result.overflows;
   for (size_t i = 0; i < sum.succeeded.size(); ++i) sum.succeeded[i] += result.succeeded[i];
 }
 
@@ -59,6 +60,7 @@ std::string Rare(const Simulator::Result& sum) {
   if (sum.attacks <= 20 / kPart) return "attacks";
   if (sum.stale <= 20 / kPart) return "packets for a queue pair of a machine that has crashed";
   if (sum.srq_limits <= 200 / kPart) return "limits of shared receive queues";
+  if (sum.overflows <= 20 / kPart) return "overflows of completion queues";
   if (sum.segments_lost <= 1'000 / kPart) return "segments lost";
   for (size_t i = 0; i < sum.succeeded.size(); ++i) {
     if (sum.succeeded[i] <= 20 / kPart) return queue::NameOf(static_cast<queue::SendOpcode>(i));

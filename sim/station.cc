@@ -23,8 +23,8 @@ Station::Station(const Swarm& swarm, Endnode& endnode, transport::QpType type, R
     : node(&endnode),
       local(MakePlot(swarm, endnode, kLocal, random)),
       exposed(MakePlot(swarm, endnode, kLocal | Rights::kRemote, random)),
-      send_cq(256, nullptr),
-      receive_cq(256, nullptr),
+      send_cq(swarm.cq_capacity, nullptr, endnode.event_queue),
+      receive_cq(swarm.cq_capacity, nullptr, endnode.event_queue),
       qp(&endnode.MakeQp(
           {.type = type,
            .send_cq = &send_cq,
@@ -63,6 +63,8 @@ std::vector<Plot*> Station::plots() const {
 
 void Station::Release() {
   node->RemoveQp(*qp);
+  node->RemoveCq(send_cq);
+  node->RemoveCq(receive_cq);
   for (Plot* const plot : plots()) node->Release(*plot);
 }
 

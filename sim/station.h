@@ -25,6 +25,10 @@ struct Station {
 
   [[nodiscard]] bool is_connected() const { return peer.has_value(); }
   [[nodiscard]] transport::QpState state() const { return qp->state(); }
+  // A completion was lost, because one of the two queues had no room for it.
+  [[nodiscard]] bool has_overflowed() const {
+    return send_cq.overflowed() || receive_cq.overflowed();
+  }
   // Packets have arrived there that were not executed yet.
   [[nodiscard]] bool has_kept() const { return qp->has_kept(); }
   [[nodiscard]] ReceivePool& receives() { return shared != nullptr ? shared->pool() : own_pool; }
@@ -44,8 +48,8 @@ struct Station {
   std::optional<Endnode::Peer> peer;
   std::unique_ptr<Plot> local;
   std::unique_ptr<Plot> exposed;  // for its peer
-  adapter::Cq send_cq;
-  adapter::Cq receive_cq;
+  ProgramCq send_cq;
+  ProgramCq receive_cq;
   adapter::QueuePair* qp;
   SharedReceives* shared;  // the endnode's, of a datagram queue pair; or...
   ReceivePool own_pool;    // ...nullptr, and buffers of its own

@@ -59,6 +59,12 @@ void DrawSharedReceives(Random& random, Swarm& swarm) {
   if (swarm.fills_on_limit) swarm.dry = std::max(swarm.dry, 1u);
 }
 
+// Completion queues that are too small for what may come while their programs look elsewhere.
+void DrawOverflows(Random& random, Swarm& swarm) {
+  swarm.cq_capacity = uint32_t{4} << random.Below(4);
+  swarm.neglect = static_cast<uint32_t>(random.Below(40));
+}
+
 // One connection is to show that the faults of the others are not its own.
 void Spare(Random& random, Swarm& swarm) {
   swarm.has_spared = true;
@@ -99,6 +105,7 @@ Swarm Swarm::Draw(uint64_t seed) {
     swarm.segments_max = static_cast<uint32_t>(1 + random.Below(4));
   }
   DrawSharedReceives(random, swarm);
+  if (!swarm.has_spared && random.Chance(1, 5)) DrawOverflows(random, swarm);
   return swarm;
 }
 
@@ -126,6 +133,8 @@ std::string Swarm::ToString() const {
   Line(text, "shared_receives", shared_receives ? 1 : 0);
   Line(text, "srq_limit", srq_limit);
   Line(text, "fills_on_limit", fills_on_limit ? 1 : 0);
+  Line(text, "cq_capacity", cq_capacity);
+  Line(text, "neglect", neglect);
   Line(text, "dry", dry);
   Line(text, "loss", loss);
   Line(text, "duplication", duplication);

@@ -35,7 +35,9 @@ struct Swarm {
   uint32_t srq_limit = 0;       // per turn, that the limit event of a shared queue is asked for
   bool fills_on_limit = false;  // programs post to it when that event comes, and not before
   bool sleepers = false;  // programs look at a completion queue only when an event tells them to
-  uint32_t dry = 0;       // that a receive queue is not filled up, per turn
+  uint32_t cq_capacity = 256;  // of each completion queue
+  uint32_t neglect = 0;        // per turn, that a program does not look at one of its for a while
+  uint32_t dry = 0;            // that a receive queue is not filled up, per turn
 
   uint32_t loss = 0;
   uint32_t duplication = 0;

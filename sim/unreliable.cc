@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "sim/draw.h"
 #include "wire/ipv4_header.h"
 
 namespace verbena::sim {
@@ -73,20 +74,54 @@ bool Unreliable::OnEvent(const adapter::Event& event) {
   const Station* const station = Find(event.qp);
   if (station == nullptr) return false;
   const bool is_told = event.type == transport::AsyncEventType::kCommunicationEstablished;
-  if (!is_told && !station->has_lost_memory && swarm_.page_in_failure == 0) {
+  const bool is_excused =
+      station->has_lost_memory || station->has_overflowed() || swarm_.page_in_failure > 0;
+  if (!is_told && !is_excused) {
     findings_.Add("completions", "an unreliable queue pair tells of an error");
   }
   return true;
 }
 
+void Unreliable::OnCqError(const adapter::Cq* cq) {
+  for (const auto& station : stations_) {
+    for (ProgramCq* const own : {&station->send_cq, &station->receive_cq}) {
+      if (own == cq) own->OnError(findings_);
+    }
+  }
+}
+
+void Unreliable::CheckOverflows(const Endnode& node) {
+  for (const auto& station : stations_) {
+    if (station->node != &node) continue;
+    station->send_cq.CheckTold(findings_);
+    station->receive_cq.CheckTold(findings_);
+    if (station->has_overflowed() && station->state() != QpState::kErr) {
+      findings_.Add("overflow", "an unreliable queue pair has lost a completion and goes on");
+    }
+  }
+}
+
+void Unreliable::Calm() {
+  for (const auto& station : stations_) {
+    station->send_cq.Neglect(Time());
+    station->receive_cq.Neglect(Time());
+  }
+}
+
 void Unreliable::Poll(Time now) {
-  for (const auto& station : stations_) PollReceives(*station);
-  for (const auto& station : stations_) PollSends(*station, now);
+  for (const auto& station : stations_) {
+    if (!station->receive_cq.is_neglected(now)) PollReceives(*station);
+  }
+  for (const auto& station : stations_) {
+    if (!station->send_cq.is_neglected(now)) PollSends(*station, now);
+  }
   Settle(now);
   const auto failed = std::ranges::find_if(
       stations_, [](const auto& station) { return station->state() == QpState::kErr; });
   if (failed == stations_.end() || !findings_.empty()) return;
-  if (!(*failed)->has_lost_memory && swarm_.page_in_failure == 0) {
+  const bool is_excused =
+      (*failed)->has_lost_memory || (*failed)->has_overflowed() || swarm_.page_in_failure > 0;
+  if (!is_excused) {
     findings_.Add("completions", "an unreliable queue pair has failed, and nothing tells why");
   }
   Replace(**failed, now);
@@ -94,7 +129,7 @@ void Unreliable::Poll(Time now) {
 
 void Unreliable::PollReceives(Station& station) {
   std::array<queue::Completion, 64> completions;
-  const size_t count = station.receive_cq.Poll(completions).value();
+  const size_t count = station.receive_cq.Poll(completions).value_or(0);
   for (size_t i = 0; i < count; ++i) {
     const queue::Completion& completion = completions[i];
     const auto offset = station.OffsetOf(completion.id, findings_);
@@ -153,7 +188,7 @@ void Unreliable::CheckGrh(const Station& from, Station& to, uint64_t offset) {
 
 void Unreliable::PollSends(Station& station, Time now) {
   std::array<queue::Completion, 64> completions;
-  const size_t count = station.send_cq.Poll(completions).value();
+  const size_t count = station.send_cq.Poll(completions).value_or(0);
   const Excuses excuses{.is_broken = station.state() != QpState::kRts,
                         .pages_may_fail = swarm_.page_in_failure > 0,
                         .has_lost_memory = station.has_lost_memory};
@@ -198,9 +233,13 @@ void Unreliable::Settle(Time now) {
   }
 }
 
-void Unreliable::Disturb() {
+void Unreliable::Disturb(Time now) {
   if (stations_.empty()) return;
   Station& station = *stations_[random_.Below(stations_.size())];
+  if (swarm_.neglect > 0 && random_.Chance(swarm_.neglect, 1000)) {
+    ProgramCq& cq = random_.Chance(1, 2) ? station.send_cq : station.receive_cq;
+    cq.Neglect(now + UpTo(random_, ProgramCq::kNeglectMax));
+  }
   const std::vector<Plot*> plots = station.plots();
   Plot& plot = *plots[random_.Below(plots.size())];
   const uint64_t page = random_.Below(plot.pages());
@@ -234,10 +273,18 @@ void Unreliable::Replace(Station& station, Time now) {
 
 void Unreliable::TakeDown(Station& station, Time now) {
   station.node->Modify(*station.qp, QpState::kErr);
-  PollReceives(station);
-  PollSends(station, now);
-  station.sends.Drained(findings_, [](Operation&, bool) {});
-  if (!station.own_pool.empty()) findings_.Add("completions", "a receive request has not ended");
+  while (station.receive_cq.size() > 0 && findings_.empty()) PollReceives(station);
+  while (station.send_cq.size() > 0 && findings_.empty()) PollSends(station, now);
+  const auto ended = [](Operation&, bool) {};
+  station.send_cq.overflowed() ? station.sends.Lost(ended)
+                               : station.sends.Drained(findings_, ended);
+  const bool may_lack = station.receive_cq.overflowed();
+  if (!station.own_pool.empty() && !may_lack) {
+    findings_.Add("completions", "a receive request has not ended");
+  }
+  if (may_lack && station.shared != nullptr) station.shared->Lost();
+  station.send_cq.CheckEnd(findings_);
+  station.receive_cq.CheckEnd(findings_);
   station.Release();
 }
 

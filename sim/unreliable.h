@@ -33,10 +33,14 @@ class Unreliable {
   void FillReceives(bool is_calm);
   // An asynchronous event of an endnode; true when it was of one of these.
   bool OnEvent(const adapter::Event& event);
+  // See ProgramCq.
+  void OnCqError(const adapter::Cq* cq);
+  void CheckOverflows(const Endnode& node);
   void Poll(Time now);
 
-  // Pages go.
-  void Disturb();
+  // Pages go, and programs look elsewhere.
+  void Disturb(Time now);
+  void Calm();
   // REQUIRES: another endnode stands in its place.
   void Crashed(const Endnode& victim, Time now);
 

@@ -30,6 +30,7 @@ void Unreliable::Post(Time now) {
 bool Unreliable::IsReady(Station& station, Time now) {
   const uint64_t posted =
       station.qp->send_queue().end().value() - station.qp->send_queue().begin().value();
+  if (station.has_overflowed()) return false;
   if (posted == 0 && station.send_cq.size() == 0) {
     station.sends.Drained(
         findings_, [&](Operation& operation, bool well) { Ended(station, operation, well, now); });

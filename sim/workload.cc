@@ -46,6 +46,7 @@ Excuses Workload::ExcusesOf(const Connection& connection) const {
           link_may_lose || slow_pages || drops_cost || may_fall_silent || connection.is_severed,
       .may_run_dry = may_run_dry && swarm_.rnr_retry<7, .pages_may_fail = swarm_.page_in_failure> 0,
       .has_lost_memory = connection.has_lost_memory,
+      .has_overflowed = connection.has_overflowed(),
       .is_attacked = connection.is_attacked};
 }
 
@@ -58,7 +59,7 @@ void Workload::FillReceives(Side& side) {
 
 void Workload::PollReceives(Connection& connection, int at, Time now) {
   Side& side = connection.side(at);
-  if (!side.Looks(side.receive_cq)) return;
+  if (!side.Looks(side.receive_cq, now)) return;
   while (side.receive_cq.size() > 0 && findings_.empty()) TakeReceives(connection, at, now);
 }
 
@@ -144,7 +145,7 @@ void Workload::OnDoubtfulMessage(Side& side, const queue::Completion& completion
 
 void Workload::PollSends(Connection& connection, int at, Time now) {
   Side& side = connection.side(at);
-  if (!side.Looks(side.send_cq)) return;
+  if (!side.Looks(side.send_cq, now)) return;
   while (side.send_cq.size() > 0 && findings_.empty()) TakeSends(connection, at, now);
 }
 
@@ -190,8 +191,11 @@ void Workload::CheckRetries(Connection& connection, int at, CompletionStatus sta
 }
 
 void Workload::Drained(Connection& connection, int at) {
-  connection.side(at).sends.Drained(
-      findings_, [&](Operation& operation, bool well) { Ended(connection, at, operation, well); });
+  Side& side = connection.side(at);
+  const auto done = [&](Operation& operation, bool well) {
+    Ended(connection, at, operation, well);
+  };
+  side.send_cq.overflowed() ? side.sends.Lost(done) : side.sends.Drained(findings_, done);
 }
 
 // Where packets are forged, whatever came of those before it.
@@ -237,7 +241,9 @@ void Workload::EndedWell(Connection& connection, int at, Operation& operation) {
   } else if (operation.opcode == SendOpcode::kCompareAndSwap && local_word() != operation.word) {
     findings_.Add("atomics", "a compare-and-swap found a value that was not there");
   }
-  if (IsMessage(operation.opcode) && !operation.is_received) {
+  operation.is_reported = true;
+  const bool may_be_unseen = swarm_.neglect > 0 && peer.receive_cq.size() > 0;
+  if (IsMessage(operation.opcode) && !operation.is_received && !may_be_unseen) {
     findings_.Add("completions", std::string(name) + " succeeded, but was not received");
   }
   side.local->shadow().Finish(operation.id, true, name, findings_);

@@ -29,7 +29,8 @@ uint64_t Workload::SomeLength() {
 bool Workload::Post(Connection& connection, int from, Time now) {
   Side& side = connection.side(from);
   const uint64_t posted = side.send_queue().end().value() - side.send_queue().begin().value();
-  if (connection.broken || posted == side.send_queue().limits().capacity) return false;
+  if (connection.broken || side.has_overflowed()) return false;
+  if (posted == side.send_queue().limits().capacity) return false;
   if (posted == 0 && side.send_cq.size() == 0) Drained(connection, from);
   Draft draft;
   draft.operation->id = next_id_++;

@@ -18,6 +18,7 @@ struct Excuses {
   bool may_run_dry = false;  // the receiver is not ready more often than is allowed
   bool pages_may_fail = false;
   bool has_lost_memory = false;  // unmapped or deregistered while it is in use
+  bool has_overflowed = false;   // a completion queue of either side had no room
   bool is_attacked = false;      // any answer may have been forged
 };
 
@@ -31,7 +32,7 @@ inline bool IsAllowed(const Operation& operation, queue::CompletionStatus status
   if (status == CompletionStatus::kSuccess) return fate == Fate::kSuccess;
   if (status == CompletionStatus::kFlushed) return excuses.is_broken;
   if (status == CompletionStatus::kRetryExceeded) {
-    return excuses.may_lose || excuses.is_broken || is_taken_away;
+    return excuses.may_lose || excuses.is_broken || is_taken_away || excuses.has_overflowed;
   }
   if (status == CompletionStatus::kRnrRetryExceeded) return excuses.may_run_dry;
   if (status == CompletionStatus::kRemoteAccessError) {
@@ -43,7 +44,8 @@ inline bool IsAllowed(const Operation& operation, queue::CompletionStatus status
   }
   if (status == CompletionStatus::kLocalLengthError) return fate == Fate::kTooLong;
   if (status == CompletionStatus::kRemoteOperationError) {
-    return excuses.has_lost_memory || excuses.pages_may_fail;  // of a receive buffer
+    // Of a receive buffer, or of the completion of the receive.
+    return excuses.has_lost_memory || excuses.pages_may_fail || excuses.has_overflowed;
   }
   if (status == CompletionStatus::kWindowBindError) {
     return operation.is_endangered || excuses.has_lost_memory;
@@ -97,6 +99,12 @@ class CompletionsOracle {
       }
       done(*silent, true);
     }
+  }
+
+  // Nothing more will be heard of them: the completion queue had no room.
+  template <class Done>
+  void Lost(Done done) {
+    while (!posted_.empty()) done(*Pop(), false);
   }
 
  private:

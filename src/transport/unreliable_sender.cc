@@ -299,8 +299,15 @@ void UnreliableSender::CompleteOldest(const LocalOutcome& outcome, Turn& turn) {
     completion.vendor_error = outcome.vendor_error;
     completion.opcode = queue::CompletionOpcodeOf(wqe.opcode);
     if (status == Status::kSuccess) completion.byte_count = length;
-    Complete(completion, wqe.flags.solicited, cq_, turn);
+    if (!Complete(completion, wqe.flags.solicited, cq_, turn)) FailForLostCompletion(turn);
   }
+}
+
+// IBA 11.6.3.1: a completion that finds no room is lost, and with it the queue pair.
+void UnreliableSender::FailForLostCompletion(Turn& turn) {
+  if (has_lost_completion_) return;
+  turn.outbox.Raise({AsyncEventType::kQpFatal, config_.local_qp});
+  has_lost_completion_ = has_failed_ = true;
 }
 
 bool UnreliableSender::IsConsistent() const {

@@ -93,6 +93,8 @@ class UnreliableSender {
 
   // An element has ended in error: nothing is sent until Resume.
   [[nodiscard]] bool has_failed() const { return has_failed_; }
+  // A completion found no room in its queue: the queue pair goes on no more.
+  [[nodiscard]] bool has_lost_completion() const { return has_lost_completion_; }
   // It was to register memory, and did not get as far as the wire.
   [[nodiscard]] bool failed_to_register() const { return has_failed_ && failed_to_register_; }
   [[nodiscard]] RegistrationMode registration() const { return config_.registration; }
@@ -133,6 +135,7 @@ class UnreliableSender {
   void CompleteSent(Turn& turn);
   void CompleteFailed(Turn& turn);
   void CompleteOldest(const LocalOutcome& outcome, Turn& turn);
+  void FailForLostCompletion(Turn& turn);
 
   SenderConfig config_;
   queue::SendQueue& queue_;
@@ -149,6 +152,7 @@ class UnreliableSender {
   Losses losses_;           // of the element that had some last
   bool has_failed_ = false;
   bool failed_to_register_ = false;  // the element that failed, or is about to
+  bool has_lost_completion_ = false;
 };
 
 }  // namespace verbena::transport

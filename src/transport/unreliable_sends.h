@@ -61,6 +61,7 @@ class UnreliableSends {
     if (FinishesSends(state_)) sender_.Pump(turn, StartsSends(state_));
     if (FinishesSends(state_) && sender_.has_failed() && !is_flushing_) OnFailure();
     if (FlushesSends(state_) || is_flushing_) sender_.Flush(turn);
+    if (sender_.has_lost_completion()) state_ = QpState::kErr;
     if (state_ == QpState::kSqd) TellWhenDrained(turn);
     return FinishesSends(state_) && sender_.wants_turn(StartsSends(state_));
   }

@@ -210,6 +210,20 @@ TEST_F(UcQpTest, ALostCompletionEndsTheQueuePair) {
   EXPECT_EQ(events_, (std::vector{AsyncEventType::kCqError, AsyncEventType::kQpFatal}));
 }
 
+TEST_F(UcQpTest, ALostCompletionOfASendEndsTheQueuePair) {
+  for (size_t i = 0; i <= send_cq_.capacity(); ++i) {
+    EXPECT_EQ(qp_->state(), QpState::kRts);
+    Send(SendOpcode::kSend, 8);
+  }
+  EXPECT_EQ(qp_->state(), QpState::kErr);
+  EXPECT_EQ(events_, (std::vector{AsyncEventType::kCqError, AsyncEventType::kQpFatal}));
+  packets_.clear();
+  Send(SendOpcode::kSend, 8);
+  EXPECT_TRUE(packets_.empty()) << "it is flushed, and nothing tells so";
+  EXPECT_EQ(SendStatuses().size(), send_cq_.capacity()) << "those before it are to be had";
+  EXPECT_EQ(events_.size(), 2u) << "it is told once";
+}
+
 TEST_F(UcQpTest, ADelayHoldsWhatIsBehindIt) {
   PostSend({.opcode = SendOpcode::kDelay, .operand = queue::Delay{Microseconds(5)}}, {});
   Send(SendOpcode::kSend, 8);

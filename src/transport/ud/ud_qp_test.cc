@@ -445,5 +445,16 @@ TEST_F(UdQpTest, AReceiveOfASharedQueueIsOfTheQueuesDomain) {
   EXPECT_EQ(OneReceive().status, CompletionStatus::kLocalProtectionError);
 }
 
+TEST_F(UdQpTest, ALostCompletionOfASendEndsTheQueuePair) {
+  PostReceive(7, 4096);
+  for (uint64_t i = 0; i <= send_cq_.capacity(); ++i) {
+    EXPECT_EQ(qp_->state(), QpState::kRts);
+    Send(Wqe(i), 8);
+  }
+  EXPECT_EQ(qp_->state(), QpState::kErr);
+  EXPECT_EQ(events_, (std::vector{AsyncEventType::kCqError, AsyncEventType::kQpFatal}));
+  EXPECT_EQ(OneReceive().status, CompletionStatus::kFlushed);
+}
+
 }  // namespace
 }  // namespace verbena::transport
