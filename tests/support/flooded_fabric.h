@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "adapter/clock.h"
 #include "adapter/event_file.h"
+#include "base/clock.h"
 #include "fabric/fabric.h"
 
 namespace verbena::adapter {
