@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "adapter/event_file.h"
 #include "base/clock.h"
+#include "base/event_file.h"
 #include "fabric/fabric.h"
 
 namespace verbena::adapter {
