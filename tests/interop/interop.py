@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Programs between Verbena here and the kernel's Soft-RoCE in a guest, in both directions.
 
-usage: interop.py LAB VERBENA [--only REGEX] [--write FILE] [--listening SECONDS]
+usage: interop.py LAB VERBENA SHARE [--only REGEX] [--write FILE] [--listening SECONDS]
 
 LAB is a command that reaches the guest (`LAB sh COMMAND`) and runs a program in the network that it
-shares with this machine (`LAB host COMMAND`); its device is rxe0. VERBENA is bin/verbena. Prints a
-line a case, and with --write a table in Markdown. Exits with 1 if a case failed. Not part of
-`make test`: few machines can start a guest.
+shares with this machine (`LAB host COMMAND`); its device is rxe0. VERBENA is bin/verbena. SHARE is
+the folder here that is /share in the guest, which has this machine's root at /host: answers.c is
+compiled into it. Prints a line a case, and with --write a table in Markdown. Exits with 1 if a case
+failed. Not part of `make test`: few machines can start a guest.
 """
 
 import argparse
@@ -58,28 +59,42 @@ def perftests(ip: str, we_serve: bool):
     yield Case("ib_atomic_bw", "-F -n 50 -A CMP_AND_SWAP", "-x", ip, we_serve)
 
 
+def answers(ip: str, we_serve: bool):
+    """Of ours, answers.c: what the kernel's adapter makes of answers that are ours alone."""
+    yield Case("answers", "refused", "-g", ip, we_serve)
+    if we_serve:
+        yield Case("answers", "held", "-g", ip, we_serve)
+
+
 def cases():
     for ip in OUR_GID:
         for we_serve in (False, True):
             yield from pingpongs(ip, we_serve)
             yield from perftests(ip, we_serve)
+            yield from answers(ip, we_serve)
 
 
 class Lab:
     """Runs the two ends of a case."""
 
-    def __init__(self, lab: str, verbena: Path, listening: float):
+    def __init__(self, lab: str, verbena: Path, share: Path, listening: float):
         self.lab = lab
         self.verbena = verbena
+        self.share = share
         self.listening = listening
+        subprocess.run(["cc", "-O1", "-o", str(share / "answers"),
+                        str(Path(__file__).with_name("answers.c")), "-libverbs", "-lpthread"],
+                       check=True)
 
     def here(self, case: Case, *peer: str) -> list[str]:
-        words = [case.program, *shlex.split(case.arguments), case.gid, str(OUR_GID[case.ip])]
+        program = str(self.share / "answers") if case.program == "answers" else case.program
+        words = [program, *shlex.split(case.arguments), case.gid, str(OUR_GID[case.ip])]
         return [self.lab, "host", "timeout", str(PATIENCE), str(self.verbena), "run", "--strict",
                 "--", *words, *peer]
 
     def there(self, case: Case, *peer: str) -> list[str]:
-        words = ["timeout", str(PATIENCE), case.program, "-d", "rxe0", case.arguments, case.gid,
+        program = "chroot /host /share/answers" if case.program == "answers" else case.program
+        words = ["timeout", str(PATIENCE), program, "-d", "rxe0", case.arguments, case.gid,
                  str(THEIR_GID[case.ip]), *peer]
         return [self.lab, "sh", " ".join(words)]
 
@@ -119,12 +134,14 @@ def main() -> int:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("lab")
     parser.add_argument("verbena", type=Path)
+    parser.add_argument("share", type=Path)
     parser.add_argument("--only", default="", help="cases whose name this pattern finds")
     parser.add_argument("--listening", type=float, default=LISTENING, metavar="SECONDS",
                         help="until a server is there for its client")
     parser.add_argument("--write", type=Path, help="where to write the table")
     arguments = parser.parse_args()
-    lab = Lab(arguments.lab, arguments.verbena.resolve(), arguments.listening)
+    lab = Lab(arguments.lab, arguments.verbena.resolve(), arguments.share.resolve(),
+              arguments.listening)
     results = []
     for case in cases():
         if not re.search(arguments.only, case.name()):
