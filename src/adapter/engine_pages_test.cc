@@ -100,6 +100,17 @@ TEST_F(EnginePagesTest, AConnectionGoesOnWhileThePageOfAnotherDoesNotCome) {
   EXPECT_EQ(pages().waiting().size(), 1U);
 }
 
+TEST_F(EnginePagesTest, APageMayComeForAQueuePairThatIsGone) {
+  Write(*a_, 0);
+  ASSERT_EQ(pages().waiting().size(), 1U);
+  const EngineLock lock(engine_);
+  engine_.RemoveQp(*b_);
+  pages().BringOldest();
+  EXPECT_TRUE(engine_.Pass());
+  EXPECT_EQ(engine_.counters().pages_refused, 0U);
+  b_ = &MakeQp(a_->number(), cq_);
+}
+
 TEST_F(EnginePagesTest, APageThatIsNotToBeHadIsAnAccessError) {
   Write(*a_, 0);
   pages().RefuseOldest();

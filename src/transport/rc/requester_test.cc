@@ -246,6 +246,19 @@ TEST_F(RequesterTest, NoMoreReadsAreUnderWayThanAllowedAndFencesWait) {
   EXPECT_EQ(PsnsOf(Pump()), Psns{102});
 }
 
+// What is under way may have to be sent again, by the same key.
+TEST_F(RequesterTest, AnInvalidationWaitsForWhatIsUnderWay) {
+  PostWrite(0, 10);
+  Post(SendOpcode::kLocalInvalidate, {});  // of a key that was never handed out
+  EXPECT_EQ(PsnsOf(Pump()), Psns{100});
+  EXPECT_EQ(requester_->first_unsent(), queue::WqeNumber(1)) << "it is not begun";
+  Ack(100);
+  Pump();
+  EXPECT_EQ(requester_->first_unsent(), queue::WqeNumber(2));
+  EXPECT_EQ(Poll(),
+            (All{{1, CompletionStatus::kSuccess}, {2, CompletionStatus::kLocalProtectionError}}));
+}
+
 TEST_F(RequesterTest, AnAtomicBringsTheWordThatWas) {
   Post(SendOpcode::kCompareAndSwap, {Bytes(64, 8)},
        queue::Atomic{.remote = {.address = 0x3000, .key = queue::KeyValue(3)},

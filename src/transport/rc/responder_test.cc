@@ -243,6 +243,20 @@ TEST_F(ResponderTest, AKeptPacketIsNotExecutedAfterAFlush) {
   EXPECT_EQ(Read(0, 8), std::vector<std::byte>(8));
 }
 
+// A peer that sends something else by the same PSN has given the first one up.
+TEST_F(ResponderTest, AKeptPacketIsNotExecutedIfAnotherCameInItsPlace) {
+  TakePagesAway(0, 1);
+  Deliver(WriteOnly(0, Pattern(8)), Psn(kStart));
+  Answers();
+  ASSERT_EQ(requests_.size(), 1u);
+  Deliver({.operation = Operation::kSend, .payload = Pattern(8)}, Psn(kStart));
+  EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, kNotReadyTimer)) << "no receive request is posted";
+  BringPages(0, 1);
+  PagesReady(requests_[0].ticket);
+  EXPECT_EQ(responder_->expected(), Psn(kStart));
+  EXPECT_TRUE(Answers().empty());
+}
+
 TEST_F(ResponderTest, AFullOutboxKeepsWhatIsDue) {
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)));
