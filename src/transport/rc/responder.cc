@@ -179,15 +179,13 @@ void Responder::OnTime(Turn& turn) {
   wait_.End();
   if (told_ != Told::kNothing || failure_) return;  // it was refused
   if (wait_.sender_is_told()) {
-    // It went back to this packet, and goes on behind it when it hears that it is done.
+    // It went back to this packet, and goes on behind it when it hears that it is done: by the
+    // acknowledgement or the reply that is due now, asked for or not.
     told_ = Told::kSequenceError;
   } else if (wait_.has_dropped()) {
     Refuse(Reason::kSequenceGap, expected_, msn_, turn);
     nak_->is_for_pages = true;
-    return;
   }
-  const Operation operation = packet->info().operation;
-  if (operation == Operation::kSend || operation == Operation::kWrite) ack_is_due_ = true;
 }
 
 // IBA 9.7.5.1.3 and 9.7.5.1.4: what was executed is not executed again, but for reads, which are.
