@@ -37,6 +37,7 @@ void Simulator::Disturb() {
     }
   }
   unreliable_.Disturb(now());
+  for (Program* const program : programs_) program->Disturb();
   if (random_.Chance(swarm_.partition, 1000)) CutSomeLink();
   if (random_.Chance(swarm_.severance, 1000)) SeverSome();
   if (random_.Chance(swarm_.hostile, 1000)) Forge();
@@ -111,6 +112,7 @@ void Simulator::Crash() {
   auto restarted = std::make_unique<Endnode>(surroundings_, which, random_);
   crashed_.push_back(std::exchange(endnodes_[which], std::move(restarted)));
   unreliable_.Crashed(*victim, now());
+  for (Program* const program : programs_) program->Crashed(*victim);
   for (size_t i = 0; i < lost; ++i) Connect(which, SomePeerOf(which));
 }
 

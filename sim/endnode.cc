@@ -123,10 +123,11 @@ adapter::QueuePair& Endnode::MakeQp(const QpOrder& order) {
                              .send_cq = order.send_cq,
                              .receive_cq = order.receive_cq,
                              .srq = order.srq,
+                             .xrc_domain = order.xrc_domain,
                              .events = event_queue,
                              .send = order.send,
                              .receive = order.receive,
-                             .registration = transport::RegistrationMode::kAnticipatory};
+                             .registration = order.registration};
   const adapter::QpSurroundings surroundings{.handles = &engine.handles,
                                              .port_mtu = swarm.path_mtu,
                                              .page_service_estimate = swarm.page_service_estimate};

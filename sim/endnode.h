@@ -43,8 +43,10 @@ struct QpOrder {
   adapter::Cq* send_cq = nullptr;
   adapter::Cq* receive_cq = nullptr;
   adapter::Srq* srq = nullptr;
+  adapter::XrcDomain* xrc_domain = nullptr;
   queue::WorkQueueLimits send = {};
   queue::WorkQueueLimits receive = {};
+  transport::RegistrationMode registration = transport::RegistrationMode::kAnticipatory;
 };
 
 // A process with an adapter: the engine on its seams, and what the programs' connections share.

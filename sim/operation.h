@@ -16,7 +16,8 @@ enum class Fate : uint8_t {
   kRemoteDenied,
   kRemoteInvalid,
   kLocalDenied,
-  kTooLong,  // for its service
+  kTooLong,        // for its service
+  kNotRegistered,  // because the key is not one to register with
 };
 
 // One element of a send queue, as the program that posted it remembers it.

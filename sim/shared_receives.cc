@@ -10,11 +10,12 @@ constexpr uint64_t kStream = 0x5129;
 
 }  // namespace
 
-SharedReceives::SharedReceives(const Swarm& swarm, uint32_t node, memory::PdId pd,
-                               adapter::EventQueue* events, std::unique_ptr<Plot> memory)
+SharedReceives::SharedReceives(const Swarm& swarm, uint32_t stream, memory::PdId pd,
+                               adapter::EventQueue* events, std::unique_ptr<Plot> memory,
+                               const adapter::XrcMembership& xrc)
     : swarm_(swarm),
-      random_(swarm.seed ^ kStream ^ (uint64_t{node} << 32)),
-      srq_(SlotsOf(swarm), ReceivePool::kSges, pd, events),
+      random_(swarm.seed ^ kStream ^ (uint64_t{stream} << 32)),
+      srq_(SlotsOf(swarm), ReceivePool::kSges, pd, events, xrc),
       pool_(std::move(memory), SlotsOf(swarm), swarm.slot_bytes, true) {}
 
 void SharedReceives::Fill(bool is_calm) {

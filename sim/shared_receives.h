@@ -17,8 +17,9 @@ namespace verbena::sim {
 class SharedReceives {
  public:
   // REQUIRES: `memory` is of SlotsOf(swarm) slots.
-  SharedReceives(const Swarm& swarm, uint32_t node, memory::PdId pd, adapter::EventQueue* events,
-                 std::unique_ptr<Plot> memory);
+  // `stream`: another one for each, so that they draw apart.
+  SharedReceives(const Swarm& swarm, uint32_t stream, memory::PdId pd, adapter::EventQueue* events,
+                 std::unique_ptr<Plot> memory, const adapter::XrcMembership& xrc = {});
 
   [[nodiscard]] static uint32_t SlotsOf(const Swarm& swarm) { return swarm.slots * 2; }
 

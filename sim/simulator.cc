@@ -51,6 +51,9 @@ Simulator::Simulator(const Swarm& swarm, wire::PcapngWriter* capture)
     endnodes_.push_back(std::make_unique<Endnode>(surroundings_, i, random_));
   }
   unreliable_.Populate(endnodes_);
+  xrc_ = std::make_unique<Lanes>(LaneKind::kXrc, swarm, endnodes_, findings_);
+  reactive_ = std::make_unique<Lanes>(LaneKind::kReactive, swarm, endnodes_, findings_);
+  programs_ = {xrc_.get(), reactive_.get()};
 }
 
 Simulator::Result Simulator::RunAll() {
@@ -61,6 +64,9 @@ Simulator::Result Simulator::RunAll() {
     if (findings_.empty()) TakeDown(*connection);
   }
   if (findings_.empty()) unreliable_.TakeDown(now());
+  for (Program* const program : programs_) {
+    if (findings_.empty()) program->TakeDown();
+  }
   if (findings_.empty()) {
     connections_.clear();
     for (auto& node : endnodes_) {
@@ -79,6 +85,10 @@ Simulator::Result Simulator::RunAll() {
   result_.digest = network_.counters().digest;
   result_.segments_lost = network_.counters().segments_lost;
   result_.messages = unreliable_.received();
+  result_.uc_kept = unreliable_.kept();
+  result_.xrc_succeeded = xrc_->succeeded();
+  result_.xrc_refused = xrc_->refused();
+  result_.resumed = reactive_->resumed();
   result_.succeeded = workload_.succeeded();
   result_.virtual_time = now() - Time();
   return result_;
@@ -90,6 +100,7 @@ void Simulator::RunSafely() {
     Disturb();
     PostSome();
     unreliable_.Post(now());
+    for (Program* const program : programs_) program->Post(now());
     Turn();
     ReplaceBroken();
   }
@@ -127,9 +138,11 @@ void Simulator::Turn() {
     if (fills && node->shared) node->shared->Fill(is_calm_);
   }
   unreliable_.FillReceives(is_calm_);
+  for (Program* const program : programs_) program->FillReceives(is_calm_);
   for (auto& node : endnodes_) RunEndnode(*node);
   PollAll();
   unreliable_.Poll(now());
+  for (Program* const program : programs_) program->Poll(is_calm_);
   if (turns_ % kChecksEvery == 0) CheckAll();
   const Time soon = now() + Nanoseconds(100);
   const bool is_busy = std::ranges::any_of(endnodes_, [](auto& node) { return node->has_work(); });
@@ -155,10 +168,13 @@ void Simulator::RunEndnode(Endnode& node) {
 
 void Simulator::TakeEvents(Endnode& node) {
   while (const auto event = node.TakeEvent()) {
-    if (event->type == transport::AsyncEventType::kSrqLimitReached) {
+    if (event->srq != nullptr && event->srq == node.srq()) {
       node.shared->OnLimit(findings_);
       continue;
     }
+    const bool is_taken = std::ranges::any_of(
+        programs_, [&](Program* program) { return program->OnEvent(node, *event); });
+    if (is_taken) continue;
     if (event->type == transport::AsyncEventType::kCqError) {
       OnCqError(event->cq);
       continue;
@@ -170,6 +186,7 @@ void Simulator::TakeEvents(Endnode& node) {
     });
   }
   if (node.shared) node.shared->CheckLimit(findings_);
+  for (Program* const program : programs_) program->OnNoMoreEvents(node);
   CheckOverflows(node);
 }
 
@@ -419,7 +436,9 @@ void Simulator::ReplaceBroken() {
 bool Simulator::IsQuiet() const {
   const bool has_work =
       std::ranges::any_of(endnodes_, [](const auto& node) { return node->has_work(); });
-  return !has_work && network_.next_time() == Time::Never() && unreliable_.IsQuiet() &&
+  const bool are_quiet =
+      std::ranges::all_of(programs_, [](const Program* program) { return program->IsQuiet(); });
+  return !has_work && are_quiet && network_.next_time() == Time::Never() && unreliable_.IsQuiet() &&
          std::ranges::all_of(connections_, [](const auto& connection) {
            if (connection->broken) return false;
            return std::ranges::all_of(connection->sides, [](const auto& side) {
@@ -437,6 +456,7 @@ Time Simulator::NextTime() {
 
 void Simulator::CheckAll() {
   unreliable_.Check();
+  for (Program* const program : programs_) program->Check();
   for (auto& connection : connections_) {
     for (auto& side : connection->sides) {
       side->local->shadow().Check(findings_);

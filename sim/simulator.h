@@ -11,6 +11,7 @@
 #include "sim/attacker.h"
 #include "sim/connection.h"
 #include "sim/findings.h"
+#include "sim/lanes.h"
 #include "sim/network.h"
 #include "sim/swarm.h"
 #include "sim/unreliable.h"
@@ -40,6 +41,10 @@ class Simulator {
     uint64_t attacks = 0;         // forged packets with the right sequence number
     uint64_t srq_limits = 0;      // events that a shared receive queue runs low
     uint64_t overflows = 0;       // of completion queues
+    uint64_t uc_kept = 0;         // times that an unreliable connection kept packets for pages
+    uint64_t xrc_succeeded = 0;   // messages and writes of extended connections
+    uint64_t xrc_refused = 0;     // for a receiver that is not there
+    uint64_t resumed = 0;         // send queues, after a registration had failed
     Workload::Tally succeeded{};  // by opcode
     uint64_t digest = 0;          // of every packet and completion: two runs of one seed agree
     Duration virtual_time;
@@ -114,6 +119,9 @@ class Simulator {
   Unreliable unreliable_;
   std::vector<std::unique_ptr<Endnode>> endnodes_;
   std::vector<std::unique_ptr<Endnode>> crashed_;
+  std::unique_ptr<Lanes> xrc_;
+  std::unique_ptr<Lanes> reactive_;
+  std::vector<Program*> programs_;  // all that there are beside
   std::vector<std::unique_ptr<Connection>> connections_;
   bool is_calm_ = false;  // nothing goes wrong any more
   uint64_t next_connection_ = 1;

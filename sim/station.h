@@ -58,6 +58,7 @@ struct Station {
   std::map<uint32_t, MessagesOracle> messages;  // to it, by who sent them
   std::vector<uint32_t> free_local, free_exposed;
   bool has_lost_memory = false;
+  bool was_keeping = false;  // packets, when last seen
 };
 
 }  // namespace verbena::sim

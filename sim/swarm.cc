@@ -106,6 +106,9 @@ Swarm Swarm::Draw(uint64_t seed) {
   }
   DrawSharedReceives(random, swarm);
   if (!swarm.has_spared && random.Chance(1, 5)) DrawOverflows(random, swarm);
+  if (random.Chance(1, 3)) swarm.xrc_connections = static_cast<uint32_t>(1 + random.Below(3));
+  // Nothing tells packets for the dead of one kind of reliable connection from those of another.
+  if (swarm.crash == 0 && random.Chance(1, 3)) swarm.reactive_connections = 1;
   return swarm;
 }
 
@@ -118,6 +121,8 @@ std::string Swarm::ToString() const {
   Line(text, "connections", connections);
   Line(text, "uc_connections", uc_connections);
   Line(text, "ud_queue_pairs", ud_queue_pairs);
+  Line(text, "xrc_connections", xrc_connections);
+  Line(text, "reactive_connections", reactive_connections);
   Line(text, "operations", operations);
   Line(text, "slots", slots);
   Line(text, "slot_bytes", slot_bytes);

@@ -20,8 +20,10 @@ struct Swarm {
   uint32_t connections = 1;
   uint32_t uc_connections = 0;
   uint32_t ud_queue_pairs = 0;
-  uint32_t operations = 0;  // posted in all
-  uint32_t slots = 0;       // buffers of a connection, on each side and of each kind
+  uint32_t xrc_connections = 0;
+  uint32_t reactive_connections = 0;  // whose senders go on when a registration fails
+  uint32_t operations = 0;            // posted in all
+  uint32_t slots = 0;                 // buffers of a connection, on each side and of each kind
   uint32_t slot_bytes = 0;
 
   uint32_t path_mtu = 1024;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/check.h"
 #include "sim/draw.h"
@@ -110,6 +111,8 @@ void Unreliable::Calm() {
 
 void Unreliable::Poll(Time now) {
   for (const auto& station : stations_) {
+    const bool kept_before = std::exchange(station->was_keeping, station->has_kept());
+    if (station->was_keeping && !kept_before) ++kept_;
     if (!station->receive_cq.is_neglected(now)) PollReceives(*station);
   }
   for (const auto& station : stations_) {

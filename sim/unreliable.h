@@ -51,6 +51,8 @@ class Unreliable {
   void TakeDown(Time now);
 
   [[nodiscard]] uint64_t received() const { return received_; }
+  // How often a connection began to keep packets whose pages were absent.
+  [[nodiscard]] uint64_t kept() const { return kept_; }
 
  private:
   struct Draft {
@@ -106,6 +108,7 @@ class Unreliable {
   uint64_t next_id_ = 1;
   uint64_t posted_ = 0;
   uint64_t received_ = 0;
+  uint64_t kept_ = 0;
 };
 
 }  // namespace verbena::sim

@@ -43,6 +43,7 @@ inline bool IsAllowed(const Operation& operation, queue::CompletionStatus status
     return fate == Fate::kLocalDenied || is_taken_away;
   }
   if (status == CompletionStatus::kLocalLengthError) return fate == Fate::kTooLong;
+  if (status == CompletionStatus::kLocalQpOperationError) return fate == Fate::kNotRegistered;
   if (status == CompletionStatus::kRemoteOperationError) {
     // Of a receive buffer, or of the completion of the receive.
     return excuses.has_lost_memory || excuses.pages_may_fail || excuses.has_overflowed;

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "adapter/xrc_domain.h"
+#include "base/random.h"
+#include "sim/endnode.h"
+#include "sim/operation.h"
+#include "sim/oracle/completions.h"
+#include "sim/plot.h"
+#include "sim/shared_receives.h"
+#include "sim/swarm.h"
+
+namespace verbena::sim {
+
+enum class LaneKind : uint8_t {
+  kXrc,       // an extended connection: each message names the SRQ that it is for
+  kReactive,  // a reliable one whose sender registers memory, and goes on when that fails
+};
+
+// A shared receive queue that lanes end at, and its completion queue.
+struct LaneReceiver {
+  LaneReceiver(const Swarm& swarm, Endnode& node, uint32_t stream,
+               const adapter::XrcMembership& xrc, Random& random);
+
+  adapter::Cq cq;
+  SharedReceives shared;
+};
+
+// What an endnode has for the lanes of a kind that end there: an XRC domain with several receivers,
+// or one receiver.
+struct LaneHost {
+  LaneHost(const Swarm& swarm, Endnode& node, LaneKind kind, Random& random);
+  // REQUIRES: no lane ends here any more.
+  void Release(Findings& findings);
+
+  Endnode* node;
+  LaneKind kind;
+  adapter::XrcDomain domain;
+  std::vector<std::unique_ptr<LaneReceiver>> receivers;
+};
+
+// A connection on which one end sends and the other receives: two queue pairs, their memory, and
+// what must come of each request.
+struct Lane {
+  Lane(const Swarm& swarm, Endnode& from, LaneHost& to, Random& random);
+  void Connect(wire::Psn first_psn);
+  // Keys and memory go.
+  void Release();
+
+  [[nodiscard]] bool has_failed() const {
+    return sender->state() == transport::QpState::kErr ||
+           receiver->state() == transport::QpState::kErr;
+  }
+  [[nodiscard]] bool has_room() const;
+  [[nodiscard]] bool is_idle() const;
+
+  Endnode* from;
+  LaneHost* host;
+  std::unique_ptr<Plot> local;    // of the sender
+  std::unique_ptr<Plot> exposed;  // of the receiver, for writes
+  adapter::Cq send_cq;
+  adapter::QueuePair* sender;
+  adapter::QueuePair* receiver;
+
+  CompletionsOracle sends;
+  // Messages that were sent, and not received yet; Operation::to is the index of the receiver.
+  std::deque<std::shared_ptr<Operation>> inbound;
+  std::vector<uint32_t> free_local, free_exposed;
+  std::vector<memory::Key> keys;  // that the sender registers by work request, each once
+  bool is_broken = false;
+  bool is_provoked = false;  // its sender asked for what it may not have
+  // A registration has failed: the send queue flushes until its program resumes it.
+  bool is_flushing = false;
+  bool is_drained = false;  // as an event has told since
+};
+
+}  // namespace verbena::sim

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "base/random.h"
+#include "queue/completion.h"
+#include "sim/findings.h"
+#include "sim/lane.h"
+#include "sim/program.h"
+#include "sim/swarm.h"
+
+namespace verbena::sim {
+
+// The lanes of one kind between the endnodes, and their programs. One that has failed is replaced.
+class Lanes final : public Program {
+ public:
+  // REQUIRES: the endnodes are there as long as this; others may stand in their places.
+  Lanes(LaneKind kind, const Swarm& swarm, const std::vector<std::unique_ptr<Endnode>>& endnodes,
+        Findings& findings);
+
+  void Post(Time now) override;
+  void Disturb() override;
+  void FillReceives(bool is_calm) override;
+  void Poll(bool is_calm) override;
+  bool OnEvent(const Endnode& node, const adapter::Event& event) override;
+  void OnNoMoreEvents(const Endnode& node) override;
+  void Crashed(const Endnode& victim) override;
+  [[nodiscard]] bool IsQuiet() const override;
+  void Check() override;
+  void TakeDown() override;
+
+  // Messages and writes that ended well, requests for a receiver that is not there, and failed
+  // registrations after which a sender went on.
+  [[nodiscard]] uint64_t succeeded() const { return succeeded_; }
+  [[nodiscard]] uint64_t refused() const { return refused_; }
+  [[nodiscard]] uint64_t resumed() const { return resumed_; }
+
+ private:
+  // lanes.cc
+  void Connect();
+  LaneHost& HostOn(Endnode& node);
+  void Reserve(Endnode& node);
+  void PollReceiver(LaneReceiver& receiver, uint32_t index);
+  void OnReceive(LaneReceiver& receiver, uint32_t index, const queue::Completion& completion);
+  void OnMessage(Lane& lane, LaneReceiver& receiver, uint32_t index,
+                 const queue::Completion& completion, uint64_t offset);
+  void PollSends(Lane& lane);
+  void Ended(Lane& lane, Operation& operation, bool well);
+  void OnError(Lane& lane, const queue::Completion& completion);
+  void ResumeSome(Lane& lane, bool is_calm);
+  bool OnLaneEvent(Lane& lane, const Endnode& node, const adapter::Event& event);
+  Lane* Find(wire::QpNumber receiver);
+  void TakeDown(Lane& lane);
+  void Remove(const Lane& lane);
+  [[nodiscard]] Excuses ExcusesOf(const Lane& lane) const;
+
+  // lanes_post.cc
+  void PostSome(Lane& lane, Time now);
+  void PostWrite(Lane& lane, Time now);
+  void PostSend(Lane& lane, Time now);
+  void PostRegistered(Lane& lane, Time now);
+  void PostBadRegistration(Lane& lane, Time now);
+  std::shared_ptr<Operation> MakeOperation(Lane& lane);
+  void Submit(Lane& lane, std::shared_ptr<Operation> operation, queue::SendWqe wqe,
+              const std::vector<queue::Sge>& sges, Time now,
+              const std::vector<uint64_t>& pages = {});
+  [[nodiscard]] uint64_t SlotAt(uint32_t slot) const { return uint64_t{slot} * swarm_.slot_bytes; }
+
+  const LaneKind kind_;
+  const Swarm swarm_;
+  Random random_;
+  const std::vector<std::unique_ptr<Endnode>>& endnodes_;
+  Findings& findings_;
+  std::vector<std::unique_ptr<LaneHost>> hosts_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::set<uint32_t> numbers_;  // of all queue pairs there were
+  uint64_t next_id_ = 1;
+  uint64_t posted_ = 0;
+  uint64_t succeeded_ = 0;
+  uint64_t refused_ = 0;
+  uint64_t resumed_ = 0;
+};
+
+}  // namespace verbena::sim
