@@ -2,7 +2,7 @@
 // this process, over the loopback device; see fault_world.h. bench/fault_cost.py runs all parts and
 // compares.
 //
-//   fault_cost minor | message | warm | registration | storm | isolation
+//   fault_cost minor | message | warm | registration | storm | isolation | stuck
 
 #include <cstdio>
 #include <string_view>
@@ -12,6 +12,7 @@
 #include "bench/fault_isolation.h"
 #include "bench/fault_single.h"
 #include "bench/fault_storm.h"
+#include "bench/fault_stuck.h"
 
 namespace {
 
@@ -20,6 +21,7 @@ using verbena::bench::MeasureIsolation;
 using verbena::bench::MeasureMinorFaults;
 using verbena::bench::MeasureRegistration;
 using verbena::bench::MeasureStorms;
+using verbena::bench::MeasureStuck;
 using verbena::bench::MeasureWarmCost;
 
 struct Part {
@@ -29,7 +31,8 @@ struct Part {
 
 constexpr Part kParts[] = {{"minor", MeasureMinorFaults}, {"message", MeasureColdMessages},
                            {"warm", MeasureWarmCost},     {"registration", MeasureRegistration},
-                           {"storm", MeasureStorms},      {"isolation", MeasureIsolation}};
+                           {"storm", MeasureStorms},      {"isolation", MeasureIsolation},
+                           {"stuck", MeasureStuck}};
 
 }  // namespace
 

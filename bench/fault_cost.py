@@ -4,8 +4,8 @@
   bench/fault_cost.py [--build DIR] [--part NAME]...      (part of make bench)
 
 Runs the parts of bin/fault_cost, prints each ratio beside its aim and the table of the storms, and
-writes build/bench/faults.json. Takes less than a minute. Storage that is slow on purpose needs the
-userfaultfd of root; without it those parts are left out, and named.
+writes build/bench/faults.json. Takes two minutes. Storage that is slow on purpose, and pages that
+do not come, need the userfaultfd of root; without it those parts are left out, and named.
 """
 
 import argparse
@@ -18,11 +18,16 @@ from typing import NamedTuple
 import compare_peers
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PARTS = ("minor", "message", "warm", "registration", "storm", "isolation")
-SECONDS_MAX = 60  # for one part
+PARTS = ("minor", "message", "warm", "registration", "storm", "isolation", "stuck")
+SECONDS_MAX = 90  # for one part
 KINDS = {"slow": "storage of 0.5 ms a page", "swapped": "managed memory, swapped out",
          "zero": "memory never touched"}
 STORAGES = {"disk": "a disk of 4 ms a page", "managed": "managed memory, 64 times its budget"}
+MEETINGS = {"absent": "the pager", "left": "a copy", "listed": "a copy, page list"}
+STUCK = "pages that do not come"
+EXPERIMENTS = {"third": ("a fresh page beside two stuck ones: seconds", "<= 0.1"),
+               "late_write": ("write to a page that takes 1.2 s, rnr_retry 3: seconds", ""),
+               "held_read": ("read of a page that takes 1.2 s, timeout 14, retry 7: seconds", "")}
 
 
 class Ratio(NamedTuple):
@@ -128,8 +133,38 @@ def of_isolation(found: dict) -> list[Ratio]:
     return ratios
 
 
+def stuck_name(window: dict) -> str:
+    if not window["pages"]:
+        return "nothing stuck"
+    end = "requester" if window["requester"] else "responder"
+    return f"{window['pages']} stuck at the {end}, met by {MEETINGS[window['meeting']]}"
+
+
+def of_stuck(found: dict) -> list[Ratio]:
+    ratios = []
+    for window in found.get("windows", []):
+        name = stuck_name(window)
+        stuck, alone = window["stuck"], window["alone"]
+        rate, p99 = (median_of_pairs(stuck[what], alone[what])
+                     for what in ("writes_per_second", "p99_us"))
+        ratios += [Ratio(f"{name}: writes / alone", rate, ">= 0.95"),
+                   Ratio(f"{name}: p99 / alone", p99, "<= 1.05"),
+                   Ratio(f"{name}: longest, ms", statistics.median(stuck["longest_us"]) / 1e3, "")]
+    for name in ("failed", "timeouts", "lost"):
+        if "windows" in found:
+            ratios.append(Ratio(f"{STUCK}: {name}",
+                                sum(int(window[name]) for window in found["windows"]), "<= 0"))
+    for name, (words, aim) in EXPERIMENTS.items():
+        if name in found:
+            ratios += [Ratio(words, found[name]["seconds"], aim),
+                       Ratio(f"{words.rpartition(':')[0]}: failed",
+                             int(found[name]["status"] != "success"), "<= 0")]
+    return ratios
+
+
 RATIOS = {"minor": of_minor, "message": of_message, "warm": of_warm,
-          "registration": of_registration, "storm": of_storm, "isolation": of_isolation}
+          "registration": of_registration, "storm": of_storm, "isolation": of_isolation,
+          "stuck": of_stuck}
 
 
 def storm_table(found: dict) -> list[str]:
@@ -150,6 +185,8 @@ def left_out(part: str, found: dict) -> list[str]:
         return ["bare userfaultfd round trip"]
     if part == "registration" and "mlock_us" not in found:
         return ["mlock of 1 GiB"]
+    if part == "stuck" and "windows" not in found:
+        return [STUCK]
     wanted = {"storm": KINDS, "isolation": STORAGES}.get(part, {})
     return [words for name, words in wanted.items() if name not in found]
 

@@ -71,6 +71,22 @@ class FaultCostTest(unittest.TestCase):
         ratios = fault_cost.of_isolation({"managed": one})
         self.assertEqual([ratio.met for ratio in ratios], [True, False, True, True])
 
+    def test_pages_that_do_not_come_are_held_to_the_same_writer_alone(self):
+        one = {"meeting": "left", "requester": True, "pages": 2, "lost": False, "failed": 0,
+               "timeouts": 1, "alone": window(100, 10),
+               "stuck": window(94, 10.4) | {"longest_us": [3000.0, 9000.0, 4000.0]}}
+        found = {"windows": [one, one | {"lost": True}],
+                 "third": {"seconds": 0.2, "status": "success"},
+                 "held_read": {"seconds": 0.6, "status": "retry exceeded"}}
+        ratios = fault_cost.of_stuck(found)
+        rate, p99, longest = ratios[:3]
+        self.assertEqual((rate.met, p99.met, longest.value), (False, True, 4.0))
+        self.assertIn("requester", rate.name)
+        self.assertEqual([ratio.value for ratio in ratios[6:9]], [0, 2, 1])
+        self.assertEqual([ratio.met for ratio in ratios[9:]], [False, True, True, False])
+        self.assertEqual(fault_cost.of_stuck({}), [])
+        self.assertEqual(fault_cost.stuck_name(one | {"pages": 0}), "nothing stuck")
+
     def test_registration_locks_nothing(self):
         found = {"register_us": 50.0, "mlock_us": 500000.0,
                  "resident_kib_before": 1000, "locked_kib_before": 0,
@@ -86,6 +102,8 @@ class FaultCostTest(unittest.TestCase):
         self.assertEqual(fault_cost.left_out("isolation", {"managed": {}}),
                          [fault_cost.STORAGES["disk"]])
         self.assertEqual(fault_cost.left_out("registration", {}), ["mlock of 1 GiB"])
+        self.assertEqual(fault_cost.left_out("stuck", {}), [fault_cost.STUCK])
+        self.assertEqual(fault_cost.left_out("stuck", {"windows": []}), [])
         self.assertEqual(fault_cost.left_out("warm", {}), [])
 
 

@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "bench/fault_memory.h"
 #include "bench/fault_world.h"
-#include "tools/latencies.h"
+#include "bench/steady_writer.h"
 
 // One queue pair that faults all the time, and what another one of the same two devices notices.
 
@@ -66,24 +66,13 @@ class ManagedVictims final : public Victims {
   const ManagedMemory memory_;
 };
 
-// What a window of time saw.
-struct Window {
-  double writes_per_second = 0;
-  double p99_us = 0;
-  uint64_t others = 0;  // writes of the other queue pair
-};
-
-// The queue pair that is measured writes to memory that is there, some writes under way all the
-// time. The other one has one write under way at a time.
+// A steady writer, and another queue pair of the same devices that has one write under way at a
+// time.
 class Neighbours {
  public:
   using Duration = std::chrono::nanoseconds;
-  static constexpr size_t kDepth = 8;
 
-  Neighbours() {
-    Populate(here_.bytes(), true);
-    Populate(there_.bytes(), true);
-  }
+  Neighbours() { Populate(here_.bytes(), true); }
 
   [[nodiscard]] const Context& far_context() const { return world_.far().context; }
 
@@ -107,47 +96,32 @@ class Neighbours {
     return Measure(duration, [&](bool is_free) {
       if (!is_free || Clock::now() < due) return false;
       due += period;
-      PostOther(to_.Remote());
+      PostOther(there_.Remote());
       return true;
     });
   }
 
  private:
-  static constexpr uint64_t kOther = kDepth;
+  static constexpr uint64_t kOther = SteadyWriter::kDepth;
 
   // `post_other` is asked all the time, is told whether the other has nothing under way, and says
   // whether it has now.
   Window Measure(Duration duration, const auto& post_other) {
-    tools::Latencies latencies;
-    Window window;
     bool other_is_free = true;
-    std::array<Clock::time_point, kDepth> posted;
-    const auto post = [&](uint64_t slot) {
-      posted[slot] = Clock::now();
-      Must(measured_.near.Post(Write{.id = WrId{slot},
-                                     .data = from_.Local(slot * kPage, kPage),
-                                     .remote = to_.Remote(slot * kPage)}));
-    };
-    for (uint64_t slot = 0; slot < kDepth; ++slot) post(slot);
-    const auto begin = Clock::now();
-    auto now = begin;
-    for (; now - begin < duration; now = Clock::now()) {
-      if (post_other(other_is_free)) other_is_free = false;
-      for (const Completion& one : world_.Poll()) {
-        const uint64_t slot = Number(one.id);
-        if (slot == kOther) {
+    uint64_t others = 0;
+    Window window = writer_.Measure(
+        duration,
+        [&] {
+          if (post_other(other_is_free)) other_is_free = false;
+        },
+        [&](const Completion& completion) {
+          MustSucceed(completion);
           other_is_free = true;
-          ++window.others;
-          continue;
-        }
-        latencies.Add((Clock::now() - posted[slot]).count());
-        post(slot);
-      }
-    }
-    world_.WaitFor(kDepth + (other_is_free ? 0 : 1));
-    window.writes_per_second =
-        static_cast<double>(latencies.count()) / std::chrono::duration<double>(now - begin).count();
-    window.p99_us = latencies.WithinUs(0.99);
+          ++others;
+        });
+    if (window.is_lost) Fail("the connection that is measured was lost");
+    if (!other_is_free) world_.WaitFor(1);
+    window.others = others;
     return window;
   }
 
@@ -156,10 +130,11 @@ class Neighbours {
   }
 
   World world_;
-  const Connection measured_ = world_.Connect(), other_ = world_.Connect();
-  const FreshPages here_{kDepth * kPage}, there_{kDepth * kPage};
-  const MemoryRegion from_ = world_.near().Register(here_.bytes());
-  const MemoryRegion to_ = world_.far().Register(there_.bytes());
+  SteadyWriter writer_{world_};
+  const Connection other_ = world_.Connect();
+  const FreshPages here_{2 * kPage};
+  const MemoryRegion from_ = world_.near().Register(here_.bytes().first(kPage));
+  const MemoryRegion there_ = world_.far().Register(here_.bytes().last(kPage));
   MemoryRegion victims_;
 };
 

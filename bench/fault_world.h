@@ -20,22 +20,25 @@ using Clock = std::chrono::steady_clock;
 
 inline constexpr uint32_t kPage = 4'096;
 
+[[noreturn]] inline void Fail(const char* reason) {
+  std::fprintf(stderr, "fault_cost: %s\n", reason);
+  std::exit(EXIT_FAILURE);
+}
+
 // The value, or the end of the program with the reason: a measurement has no better answer.
 template <class T>
 T Must(ErrorOr<T> result) {
-  if (!result) {
-    std::fprintf(stderr, "fault_cost: %s\n", result.error().text.c_str());
-    std::exit(EXIT_FAILURE);
-  }
+  if (!result) Fail(result.error().text.c_str());
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 template <class T>
 T Must(CodeOr<T> result) {
-  if (!result) {
-    std::fprintf(stderr, "fault_cost: %s\n", NameOf(result.error()));
-    std::exit(EXIT_FAILURE);
-  }
+  if (!result) Fail(NameOf(result.error()));
   if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+inline void MustSucceed(const Completion& completion) {
+  if (!completion.ok()) Fail(NameOf(completion.status));
 }
 
 inline int64_t TimeOf(const auto& action) {
@@ -115,27 +118,30 @@ class World {
   [[nodiscard]] const End& near() const { return near_; }
   [[nodiscard]] const End& far() const { return far_; }
 
-  [[nodiscard]] Connection Connect() const {
+  // Queue pairs that register by work request lists of up to `pages_max` pages.
+  [[nodiscard]] Connection Connect(const ConnectSettings& settings = {},
+                                   uint32_t pages_max = 0) const {
     static const Gid kLoopback = *ParseGid("127.0.0.1");
-    Connection made{MakeQp(near_), MakeQp(far_)};
+    Connection made{MakeQp(near_, pages_max), MakeQp(far_, pages_max)};
     const QpAddress near{made.near.number(), kLoopback, Psn{}};
     const QpAddress far{made.far.number(), kLoopback, Psn{}};
-    Must(made.near.Connect(near, far));
-    Must(made.far.Connect(far, near));
+    Must(made.near.Connect(near, far, settings));
+    Must(made.far.Connect(far, near, settings));
     return made;
   }
 
-  // What has completed at the requester. Each must be a success.
-  [[nodiscard]] std::span<const Completion> Poll() {
+  // What has completed at the requester, however it ended. What completes at the responder counts
+  // as nothing.
+  [[nodiscard]] std::span<const Completion> PollAny() {
     Completion none;
     static_cast<void>(Must(far_.cq.Poll({&none, 1})));
     const size_t count = Must(near_.cq.Poll(completions_));
-    const auto found = std::span<const Completion>(completions_).first(count);
-    for (const Completion& one : found) {
-      if (one.ok()) continue;
-      std::fprintf(stderr, "fault_cost: a request ended with: %s\n", NameOf(one.status));
-      std::exit(EXIT_FAILURE);
-    }
+    return std::span<const Completion>(completions_).first(count);
+  }
+  // The same where each must be a success.
+  [[nodiscard]] std::span<const Completion> Poll() {
+    const auto found = PollAny();
+    for (const Completion& one : found) MustSucceed(one);
     return found;
   }
 
@@ -161,8 +167,9 @@ class World {
  private:
   World(const OwnProcessor&, const Options& options) : near_(options), far_(options) {}
 
-  static QueuePair MakeQp(const End& end) {
-    return Must(QueuePair::Create(end.domain, {.send_cq = &end.cq, .receive_cq = &end.cq}));
+  static QueuePair MakeQp(const End& end, uint32_t pages_max) {
+    return Must(QueuePair::Create(
+        end.domain, {.send_cq = &end.cq, .receive_cq = &end.cq, .send = {.pages_max = pages_max}}));
   }
 
   const End near_;

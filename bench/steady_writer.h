@@ -1,0 +1,85 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "bench/fault_memory.h"
+#include "bench/fault_world.h"
+#include "tools/latencies.h"
+
+namespace verbena::bench {
+
+// What a steady writer did in a window of time.
+struct Window {
+  double writes_per_second = 0;
+  double p99_us = 0;
+  double longest_us = 0;
+  bool is_lost = false;  // a write failed, and with it the connection
+  uint64_t others = 0;   // writes of other queue pairs
+};
+
+// The queue pair that is measured beside others: it writes to memory that is there, some writes
+// under way all the time.
+class SteadyWriter {
+ public:
+  static constexpr size_t kDepth = 8;  // its requests have the numbers below; others do not
+
+  explicit SteadyWriter(World& world) : world_(world) {
+    Populate(here_.bytes(), true);
+    Populate(there_.bytes(), true);
+  }
+
+  // Calls `on_turn` all the time, and `on_other` with each completion of others. A window in which
+  // a write fails ends with it.
+  [[nodiscard]] Window Measure(std::chrono::nanoseconds duration, auto on_turn, auto on_other) {
+    tools::Latencies latencies;
+    Window window;
+    size_t under_way = 0;
+    const auto begin = Clock::now();
+    auto now = begin;
+    for (uint64_t slot = 0; slot < kDepth; ++slot, ++under_way) Post(slot);
+    for (; under_way > 0 && !window.is_lost; now = Clock::now()) {
+      const bool goes_on = now - begin < duration;
+      if (goes_on) on_turn();
+      for (const Completion& one : world_.PollAny()) {
+        if (Number(one.id) >= kDepth) {
+          on_other(one);
+          continue;
+        }
+        window.is_lost |= !one.ok();
+        latencies.Add((Clock::now() - posted_[Number(one.id)]).count());
+        if (goes_on && one.ok()) {
+          Post(Number(one.id));
+        } else {
+          --under_way;
+        }
+      }
+    }
+    window.writes_per_second =
+        static_cast<double>(latencies.count()) / std::chrono::duration<double>(now - begin).count();
+    window.p99_us = latencies.WithinUs(0.99);
+    window.longest_us = latencies.WithinUs(1);
+    return window;
+  }
+
+  [[nodiscard]] uint64_t timeouts() const { return Must(qps_.near.Query()).counters.timeouts; }
+
+ private:
+  void Post(uint64_t slot) {
+    posted_[slot] = Clock::now();
+    Must(qps_.near.Post(Write{.id = WrId{slot},
+                              .data = from_.Local(slot * kPage, kPage),
+                              .remote = to_.Remote(slot * kPage)}));
+  }
+
+  World& world_;
+  const Connection qps_ = world_.Connect();
+  const FreshPages here_{kDepth * kPage}, there_{kDepth * kPage};
+  const MemoryRegion from_ = world_.near().Register(here_.bytes());
+  const MemoryRegion to_ = world_.far().Register(there_.bytes());
+  std::array<Clock::time_point, kDepth> posted_;
+};
+
+}  // namespace verbena::bench
