@@ -29,6 +29,15 @@ bool SleepsInPageFault(pid_t thread) {
 
 }  // namespace
 
+// This hold is seen for the first time. The same answer as OnTaken's.
+bool LockHolder::BePatient(uint64_t hold, Time now) {
+  const bool is_recent = now.nanoseconds() < recent_until_ns_.load(std::memory_order_relaxed);
+  seen_hold_.store(hold, std::memory_order_relaxed);
+  calls_.store(0, std::memory_order_relaxed);
+  due_ns_.store((now + (is_recent ? kAgain : kPatience)).nanoseconds(), std::memory_order_relaxed);
+  return is_recent;
+}
+
 void LockHolder::CallBack(uint64_t hold, Time now) {
   int64_t due = due_ns_.load(std::memory_order_relaxed);
   if (now.nanoseconds() < due ||
@@ -39,6 +48,8 @@ void LockHolder::CallBack(uint64_t hold, Time now) {
   const pid_t thread = thread_.load();
   if (thread != 0 && holds_.load(std::memory_order_relaxed) == hold && SleepsInPageFault(thread)) {
     memory::SignalGuard::Interrupt(thread);
+    calls_.fetch_add(1, std::memory_order_relaxed);
+    recent_until_ns_.store((now + kRecent).nanoseconds(), std::memory_order_relaxed);
   }
   callers_.fetch_sub(1);
 }

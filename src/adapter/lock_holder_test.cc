@@ -37,7 +37,7 @@ class LockHolderThreads : public testing::Test {
       has_ended = true;
     });
     const Time end = Now() + Seconds(10);
-    for (; !has_ended && Now() < end; usleep(50)) holder_.OnTaken(Now());
+    for (; !has_ended && Now() < end; usleep(50)) looks_again_ |= holder_.OnTaken(Now());
     const bool ended = has_ended;
     if (!ended && pages != nullptr) pages->Release();
     thread.join();
@@ -45,6 +45,7 @@ class LockHolderThreads : public testing::Test {
   }
 
   LockHolder holder_;
+  bool looks_again_ = false;  // within kAgain
 };
 
 TEST_F(LockHolderThreads, AHolderThatSleepsForAPageIsCalledBack) {
@@ -59,6 +60,26 @@ TEST_F(LockHolderThreads, AHolderThatSleepsForAPageIsCalledBack) {
   EXPECT_GE(Now() - start, LockHolder::kPatience);
   EXPECT_EQ(result.copied, 0U);
   EXPECT_TRUE(result.fault.has_value());
+  EXPECT_TRUE(looks_again_);
+}
+
+// The next page that does not come is met soon: no 2 ms for each.
+TEST_F(LockHolderThreads, AHoldSoonAfterACallGetsLittlePatience) {
+  StuckPages pages(1, kUserMode);
+  pages.Stick(0, 1);
+  std::array<std::byte, 64> bytes{};
+  ASSERT_TRUE(EndsWhenWanted(
+      [&] {
+        static_cast<void>(memory::GuardedCopy(bytes.data(), pages.bytes().data(), bytes.size()));
+      },
+      &pages));
+  const Time called = Now();
+  holder_.Enter();
+  EXPECT_TRUE(holder_.OnTaken(called));
+  holder_.Leave();
+  holder_.Enter();
+  EXPECT_FALSE(holder_.OnTaken(called + LockHolder::kRecent)) << "it was long ago";
+  holder_.Leave();
 }
 
 // However long it has the lock: it may be anywhere.
@@ -73,6 +94,7 @@ TEST_F(LockHolderThreads, AHolderThatRunsIsLeftAlone) {
       },
       nullptr));
   EXPECT_EQ(missed, 0U);
+  EXPECT_FALSE(looks_again_);
 }
 
 // A holder that comes back again and again is another one each time.

@@ -47,9 +47,9 @@ void StuckWatch::LookAtHolder() {
   const uint64_t hold = holder_.holds();
   Duration pause = LockHolder::kAgain;
   while (holder_.is_held() && holder_.holds() == hold && !stops_.load()) {
-    holder_.OnTaken(Now());
+    const bool soon = holder_.OnTaken(Now());
     std::this_thread::sleep_for(std::chrono::nanoseconds(pause.nanoseconds()));
-    pause = std::min(pause * 2, kPauseMax);
+    pause = soon ? LockHolder::kAgain : std::min(pause * 2, kPauseMax);
   }
 }
 
