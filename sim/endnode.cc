@@ -40,7 +40,7 @@ wire::AckTimeout TimeoutOf(Duration duration) {
 adapter::Options OptionsOf(const Swarm& swarm, uint32_t node) {
   adapter::Options options;
   options.identity_seed = (swarm.seed ^ (uint64_t{node} << 32)) | 1;
-  options.memory.key_slots_max = 4096;
+  options.memory.key_slots_max = swarm.key_slots_max;
   options.memory.seed = options.identity_seed * 3;
   return options;
 }

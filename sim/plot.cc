@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/check.h"
 
@@ -20,8 +21,12 @@ std::byte* MapShared(uint64_t size, int descriptor) {
 }
 
 std::span<std::byte> FillWithNoise(std::span<std::byte> bytes, Random& random) {
+  constexpr size_t kPeriod = 57;
   const uint64_t noise = random.Next64();
-  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(noise >> i % 57);
+  for (size_t i = 0; i < kPeriod; ++i) bytes[i] = static_cast<std::byte>(noise >> i);
+  for (size_t filled = kPeriod; filled < bytes.size(); filled *= 2) {
+    std::memcpy(&bytes[filled], bytes.data(), std::min(filled, bytes.size() - filled));
+  }
   return bytes;
 }
 

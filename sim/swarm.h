@@ -25,6 +25,7 @@ struct Swarm {
   uint32_t operations = 0;            // posted in all
   uint32_t slots = 0;                 // buffers of a connection, on each side and of each kind
   uint32_t slot_bytes = 0;
+  uint32_t key_slots_max = 4096;  // of an endnode's tables; not drawn
 
   uint32_t path_mtu = 1024;
   uint32_t depth = 1;  // reads and atomics under way

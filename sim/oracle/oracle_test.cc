@@ -54,6 +54,16 @@ TEST_F(ShadowTest, AllowsOldAndNewBytesOnlyWhileUnderWay) {
   EXPECT_FALSE(IsGood()) << "it has ended";
 }
 
+TEST_F(ShadowTest, WhatMayBeAnythingIsExpectedOnceItIsSettled) {
+  shadow_.Allow(1, 8, std::vector(4, std::byte{0}), /*any=*/true);
+  memory_[9] = std::byte{7};
+  memory_[12] = std::byte{7};
+  shadow_.Settle();
+  EXPECT_EQ(shadow_.Expected(9, 1)[0], std::byte{7});
+  EXPECT_EQ(shadow_.Expected(12, 1)[0], std::byte{0});
+  EXPECT_FALSE(IsGood()) << "the byte behind it";
+}
+
 TEST_F(ShadowTest, NothingChangesWhileForbidden) {
   shadow_.Allow(1, 0, std::vector(2, std::byte{7}));
   memory_[0] = std::byte{7};

@@ -33,6 +33,12 @@ class Shadow {
   void Allow(uint64_t id, uint64_t offset, std::vector<std::byte> bytes, bool any = false) {
     pending_.emplace(id, Pending{offset, std::move(bytes), !is_closed_, any || is_loose_});
   }
+  // What was put where anything may come is how it is from now on.
+  void Settle() {
+    for (const auto& [id, pending] : pending_) {
+      if (pending.is_active && pending.any) Adopt(pending);
+    }
+  }
   // It may no longer, for now or for ever: what is there stays.
   void Forbid(uint64_t id) {
     if (Pending* const pending = Find(id)) {
@@ -115,9 +121,13 @@ class Shadow {
   // What the operation has done so far is how it is from now on. What it may not have done is left
   // for Check to find.
   void Adopt(const Pending& pending) {
+    if (pending.any && !pending.bytes.empty()) {
+      std::memcpy(&expected_[pending.offset], &memory_[pending.offset], pending.bytes.size());
+      return;
+    }
     for (size_t i = 0; i < pending.bytes.size(); ++i) {
       const std::byte now = memory_[pending.offset + i];
-      if (pending.any || now == pending.bytes[i]) expected_[pending.offset + i] = now;
+      if (now == pending.bytes[i]) expected_[pending.offset + i] = now;
     }
   }
 

@@ -1,0 +1,166 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "adapter/xrc_domain.h"
+#include "fuzz/queue_pair/peer.h"
+#include "sim/endnode.h"
+#include "sim/findings.h"
+#include "sim/network.h"
+#include "sim/oracle/completions.h"
+#include "sim/plot.h"
+
+namespace verbena::fuzz {
+
+// A queue pair of a real engine, in a state that the choices draw: service, path MTU, sequence
+// numbers, memory with absent pages, windows, and work that is posted. Its peer, its network, its
+// clock, its page service and its program are what the choices make of them.
+//
+// After every event: all that must be consistent is; no byte has changed that no key, receive or
+// read allows to change, or that no packet has named; no byte was sent that no key allows to read;
+// each request has completed at most once and in order; the engine comes to rest.
+//
+// One thread.
+class LiveQp {
+ public:
+  // `prints`: each event, to stderr.
+  LiveQp(Choices& choices, bool prints);
+  LiveQp(const LiveQp&) = delete;
+  LiveQp& operator=(const LiveQp&) = delete;
+
+  // One event, what follows from it, and the checks.
+  void Step();
+  // The program ends: everything goes, and nothing may be left.
+  void Close();
+
+  // What is wrong, if anything is.
+  [[nodiscard]] const sim::Findings& findings() const { return findings_; }
+
+ private:
+  static constexpr uint32_t kSges = 3;
+  static constexpr uint64_t kPlotBytes = 2 * sim::kPage;
+
+  // Bytes of a plot that may change until a request ends, or a key.
+  struct Piece {
+    sim::Plot* plot;
+    uint64_t id;  // in the shadow of the plot
+  };
+  struct Receive {
+    uint64_t id;
+    std::vector<Piece> pieces;
+  };
+  struct Binding {
+    memory::Key key;
+    uint64_t offset = 0;
+    uint64_t length = 0;
+    memory::Rights rights = {};
+    uint64_t grant = 0;  // in the shadow; 0 for none
+  };
+  struct Window {
+    memory::WindowType type;
+    Binding now;
+    std::vector<memory::Key> others = {};  // that it may have instead
+  };
+  struct Range {  // of the exposed plot
+    uint64_t offset;
+    uint64_t length;
+  };
+  struct KeyWork {  // a bind or an invalidation that is posted
+    size_t window;
+    Binding next;
+  };
+
+  // --- The state that it begins with. ---
+  void MakeMemory();
+  void MakeQp();
+  void Connect();
+
+  // --- Events. ---
+  void ReceivePacket();
+  void ReceiveMessage();
+  void ReceiveAnswer();
+  void ReceiveNoise();
+  void RepeatPacket();
+  void AdvanceTime();
+  void AnswerPages();
+  void TakePage();
+  void PostSend();
+  void PostReceive();
+  void Modify();
+  void Replace();
+  void ChangeWindow();
+  void Deregister();
+
+  // --- Their parts. ---
+  void Deliver(Bytes packet);
+  void DeliverAll(std::vector<Bytes> packets);
+  void OnArrived(const sim::Event& arrival);
+  void Name(uint64_t address, uint64_t length);
+  void CheckNamed();
+  void OnSent(std::span<const std::byte> bytes);
+  void Print(const char* what) const;
+
+  [[nodiscard]] std::vector<queue::Sge> ChooseSges(uint32_t most, uint64_t id,
+                                                   std::vector<Piece>* written);
+  void ChooseOperand(queue::SendWqe& wqe);
+  void DraftBind(queue::SendWqe& wqe);
+  void DraftInvalidate(queue::SendWqe& wqe);
+  [[nodiscard]] Binding ChooseBinding(const Window& window);
+  [[nodiscard]] queue::Remote ChooseRemote();
+  void Grant(Binding& binding);
+  void End(Binding& binding);
+  static void End(std::vector<Piece>& pieces, sim::Findings& findings);
+
+  void PollAll();
+  void OnSendDone(const queue::Completion& completion);
+  void OnKeyWorkDone(const sim::Operation& operation, const queue::Completion& completion);
+  void OnReceiveDone(const queue::Completion& completion);
+  void ForgetWork();
+
+  void RunToRest();
+  void Check();
+  [[nodiscard]] memory::Accessor who() const {
+    return {node_.pd, memory::QpNumber(qp_->number().value())};
+  }
+
+  Choices& choices_;
+  const bool prints_;
+  const transport::QpType type_;
+  const bool polls_;  // passes are those of a poller
+  const sim::Swarm swarm_;
+  Random random_{1};
+  sim::VirtualClock clock_;
+  sim::Network network_;
+  sim::Endnode node_;
+  sim::Findings findings_;
+  Peer peer_;
+
+  std::unique_ptr<sim::Plot> local_;    // for work requests
+  std::unique_ptr<sim::Plot> exposed_;  // for the peer
+  uint64_t region_grant_ = 0;
+  std::vector<Window> windows_;
+  adapter::Cq send_cq_{256, nullptr};
+  adapter::Cq receive_cq_{256, nullptr};
+  adapter::XrcDomain domain_;
+  std::unique_ptr<adapter::Srq> srq_;
+  adapter::QueuePair* qp_ = nullptr;
+  wire::Psn first_psn_;  // of the queue pair
+  wire::Psn peer_psn_;   // and of its peer
+
+  uint64_t next_id_ = 1;
+  sim::CompletionsOracle sends_;
+  std::map<uint64_t, std::vector<Piece>> written_;  // by the id of a send request
+  std::map<uint64_t, KeyWork> key_work_;
+  std::deque<Receive> receives_;
+  std::vector<Range> named_;            // by a packet or a list, so far
+  std::vector<adapter::PageJob> jobs_;  // not answered yet
+  Bytes last_packet_;
+  uint64_t checks_ = 0;
+};
+
+}  // namespace verbena::fuzz
