@@ -157,8 +157,8 @@ class LiveQp {
   std::map<uint64_t, std::vector<Piece>> written_;  // by the id of a send request
   std::map<uint64_t, KeyWork> key_work_;
   std::deque<Receive> receives_;
-  std::vector<Range> named_;            // by a packet or a list, so far
-  std::vector<adapter::PageJob> jobs_;  // not answered yet
+  std::vector<Range> named_;        // by a packet or a list, so far
+  std::vector<odp::PageJob> jobs_;  // not answered yet
   Bytes last_packet_;
   uint64_t checks_ = 0;
 };
