@@ -59,10 +59,12 @@ class StuckPages {
     CHECK(ioctl(file_, UFFDIO_REGISTER, &range) == 0);
     CHECK(madvise(start, count * kPage, MADV_DONTNEED) == 0);
   }
-  // Those that wait go on, and get pages of zeros.
+  // Those that wait go on, and get pages of zeros. The system wakes them before it unregisters: one
+  // that comes in between is woken once more.
   void Release() {
     uffdio_range all = RangeOf(0, size_ / kPage);
     CHECK(ioctl(file_, UFFDIO_UNREGISTER, &all) == 0);
+    CHECK(ioctl(file_, UFFDIO_WAKE, &all) == 0);
   }
 
   [[nodiscard]] std::span<std::byte> bytes() const { return {base_, size_}; }
