@@ -117,6 +117,7 @@ TEST(SimulatorTest, LinksThatLoseSegmentsDeliverEverythingInTheEnd) {
     swarm.severance = swarm.hostile = swarm.attack = swarm.page_in_failure = 0;
     swarm.invalidation = swarm.swap = swarm.deregistration = swarm.unmapping = 0;
     swarm.illegal = swarm.crash = 0;
+    swarm.cq_capacity = Swarm().cq_capacity;  // of which none overflows
     swarm.jitter = Duration();
     const Simulator::Result result = Simulator::Run(swarm, nullptr);
     ASSERT_EQ(result.failure, "") << "seed " << seed;
