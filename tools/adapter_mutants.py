@@ -1,0 +1,113 @@
+"""Mutants of src/queue and src/adapter: queues, and the engine that makes everything go."""
+
+from mutant import Judge, Mutant, Simulator, Tests
+
+CQ, ENGINE = "queue/completion_queue.cc", "adapter/engine.cc"
+
+
+def _mutant(rule: str, file: str, old: str, new: str, judge: Judge = Simulator()) -> Mutant:
+    return Mutant(rule, file, old, new, judge)
+
+
+def _queue(test: str) -> Tests:
+    return Tests("queue_test", test)
+
+
+def _unit(test: str) -> Tests:
+    return Tests("adapter_test", test)
+
+
+OF_QUEUES = [
+    _mutant("CQ: a completion is published in release order only", CQ,
+            "tail_.store(tail + 1);  // P1", "tail_.store(tail + 1, std::memory_order_release);",
+            Tests("scenario_test", "LostWakeUpTest.ACompletionIsPolledOrRaisesItsEvent")),
+    _mutant("CQ: an error does not count as solicited", CQ,
+            "solicited || completion.status != CompletionStatus::kSuccess;",
+            "solicited && completion.status == CompletionStatus::kSuccess;",
+            _queue("CompletionQueueEventTest.SolicitedOnly")),
+    _mutant("CQ: an event does not disarm", CQ, "  arm_.store(0);\n", "",
+            _queue("CompletionQueueEventTest.OneEventPerArm")),
+    _mutant("CQ: completions of a destroyed queue pair stay", CQ,
+            "if (completion.qp != qp) slots_[kept_end++ & mask_] = completion;",
+            "if (completion.qp != qp || kept_end < tail) slots_[kept_end++ & mask_] = completion;",
+            _queue("CompletionQueueTest.RemovesTheEntriesOfOneQp")),
+    _mutant("CQ: one entry more than there is room for", CQ,
+            "if (tail - head_.load(std::memory_order_acquire) > mask_) {",
+            "if (tail - head_.load(std::memory_order_acquire) > mask_ + 1) {",
+            _queue("CompletionQueueTest.OverflowIsForEver")),
+    _mutant("SRQ: the limit is told one receive request early", "queue/shared_receive_queue.cc",
+            "posted_->size() < armed &&", "posted_->size() <= armed &&",
+            _queue("SharedReceiveQueueTest.LimitIsReportedOnce")),
+]
+
+OF_ENGINE = [
+    _mutant("events of a destroyed queue pair stay", "adapter/adapter_qps.cc",
+            "return event.qp == number && event.cq == nullptr && event.srq == nullptr;",
+            "return event.qp == number && event.cq != nullptr;",
+            _unit("AdapterEventsTest.ADestroyedQueuePairTakesItsEventsWithIt")),
+    _mutant("timers are run before what has arrived is read", ENGINE,
+            "const bool timers = !(packets && TimersWait()) && RunTimers();",
+            "const bool timers = RunTimers();",
+            _unit("EngineBatchTest.TimersRunWhenWhatHasArrivedWasRead")),
+    _mutant("a timer that is brought forward stays where it was", "adapter/timer_heap.h",
+            "    if (at >= hook.looked_at) return;\n",
+            "    if (at >= hook.looked_at || hook.heap_index != TimerHook::kNowhere) return;\n",
+            _unit("TimerHeap.AnEarlierDeadlineCountsAtOnce")),
+    _mutant("the deadline of a queue pair that has run is not noted", ENGINE,
+            "  timers_.Set(qp, qp.next_time());\n}", "}"),
+    _mutant("a queue pair that has more to send is not run again", ENGINE,
+            "  if (has_more || outbox_.room() == 0) run_queue_.Push(qp);\n",
+            "  static_cast<void>(has_more);\n",
+            _unit("AdapterMemoryTest.FreshMemoryOf64MiBIsWrittenAndRead")),
+    _mutant("packets to this process wait for other work", ENGINE,
+            "    if (run_queue_.empty() && !DeliverLoopback()) break;\n",
+            "    if (run_queue_.empty()) break;\n",
+            _unit("EngineTest.AKickDoesTheWork")),
+    _mutant("what was posted while the lock was held is not taken up", ENGINE,
+            "  EndTurn();\n  Leave();\n  TakeUpMarks();\n", "  EndTurn();\n  Leave();\n",
+            _unit("EngineTest.AKickWhileTheLockIsHeldIsTakenUpAtItsRelease")),
+    _mutant("the answer of the pager to a queue pair that is gone", ENGINE,
+            "    if (qp == nullptr) continue;\n    qp->OnPagesReady", "    qp->OnPagesReady",
+            _unit("EnginePagesTest.APageMayComeForAQueuePairThatIsGone")),
+    _mutant("a moderated event does not come when its period ends", ENGINE,
+            "    if (cq->OnTime(now_)) RaiseCompletionEvent(*cq);\n  }\n  SettleOutbox();",
+            "    static_cast<void>(cq);\n  }\n  SettleOutbox();",
+            _unit("AdapterQueuesTest.ModeratedEventsComeTogether")),
+    _mutant("a completion event between two passes is kept from the file",
+            "adapter/completion_channel.h",
+            "    expects_ = false;\n    return std::exchange(raised_, false)",
+            "    return std::exchange(raised_, false)",
+            _unit("CompletionChannelTest.AnEventThatWasExpectedInVainNeedsTheFile")),
+    _mutant("a thread that waits for an event keeps the lock while packets come",
+            "adapter/event_wait.cc",
+            "    is_busy_ = engine_.PassFor(channel_);\n",
+            "    do {\n      is_busy_ = engine_.PassFor(channel_);\n"
+            "    } while (is_busy_ && !channel_.has_expected());\n",
+            _unit("EventWaitFloodThreads.OtherThreadsGetTheEngine")),
+    _mutant("a thread that waits for an event overlooks those of others while packets come",
+            "adapter/event_wait.cc",
+            "      if (Cq* const cq = channel.TryWait()) return cq;\n    }\n", "    }\n",
+            _unit("EventWaitFloodThreads.AnEventThatAnotherThreadRaisesIsTaken")),
+]
+
+OF_WAYS = [
+    _mutant("the ICRC is not looked at", "adapter/dispatcher.cc",
+            "  if (is_sealed && !IcrcIsRight(datagram, port, *packet)) "
+            "return Count(Drop::kBadIcrc);\n", ""),
+    _mutant("packets of any service, partition and peer", "adapter/dispatcher.cc",
+            "  if (const auto drop = qp.Refuses(packet, origin)) "
+            "return Refuse(*drop, qp, datagram);\n", ""),
+    _mutant("packets from any port of the peer's machine", "adapter/queue_pair.cc",
+            "return CheckPeer({path_->destination, path_->source, peer_port_}, origin);",
+            "return CheckPeer({path_->destination, path_->source, 0}, origin);",
+            _unit("DispatcherTest.AConnectedQueuePairHearsThePortOfItsPeersEndpointOnly")),
+    _mutant("packets leave to the port of another endpoint", "adapter/path_table.cc",
+            ".port = ports.PortOf(qp)}",
+            ".port = static_cast<uint16_t>(ports.PortOf(qp) + 1)}"),
+    _mutant("two flows that share a place are taken for one", "adapter/flow_cache.h",
+            "if (!entry || entry->flow != flow) entry.emplace(flow);",
+            "if (!entry) entry.emplace(flow);",
+            _unit("FlowCache.NeverTakesOneFlowForAnother")),
+]
+
+MUTANTS = OF_QUEUES + OF_ENGINE + OF_WAYS

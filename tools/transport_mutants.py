@@ -1,0 +1,180 @@
+"""Mutants of src/transport: the rules of reliable connections, and some of the other services."""
+
+from mutant import Judge, Mutant, Simulator, Tests
+
+REQUESTER, ANSWERS = "rc/requester.cc", "rc/ack_handler.cc"
+RESPONDER, EXECUTE = "rc/responder.cc", "rc/responder_execute.cc"
+SEND, CHECKS = "rc/responder_send.cc", "rc/responder_checks.cc"
+
+
+def _mutant(rule: str, file: str, old: str, new: str, judge: Judge = Simulator()) -> Mutant:
+    return Mutant(rule, "transport/" + file, old, new, judge)
+
+
+def _unit(test: str) -> Tests:
+    return Tests("transport_test", test)
+
+
+OF_REQUESTER = [
+    _mutant("an ACK one beyond what was sent counts", ANSWERS,
+            "if (UnderWay(psn) >= UnderWay(sent_end_)) {",
+            "if (UnderWay(psn) > UnderWay(sent_end_)) {"),
+    _mutant("more PSNs under way than half of the circle", REQUESTER,
+            "  if (UnderWay(next_psn_ + psn_count) > kPsnHalf) return false;\n", "",
+            _unit("RequesterTest.NoMoreThanHalfOfThePsnCircleIsUnderWay")),
+    _mutant("unsignaled requests vanish at a flush", ANSWERS,
+            "    Complete(n, CompletionStatus::kFlushed, 0, turn);\n",
+            "    if (queue_.At(n).flags.signaled) {\n"
+            "      Complete(n, CompletionStatus::kFlushed, 0, turn);\n"
+            "    } else {\n"
+            "      queue_.Retire(n);\n"
+            "    }\n"),
+    _mutant("the retry counter is not restored by progress", ANSWERS,
+            "  retry_.OnProgress();\n  retry_.StopWaiting();  // a packet",
+            "  retry_.StopWaiting();  // a packet"),
+    _mutant("an ACK does not restart the timer", ANSWERS,
+            "  retry_.StopTimer();\n"
+            "  if (sent_end_ != unacked_ && !is_stalled()) retry_.StartTimer(turn.now);",
+            "  if (sent_end_ == unacked_) retry_.StopTimer();",
+            _unit("RequesterTest.AnAcknowledgementStartsTheTimerAnew")),
+    _mutant("no timer runs for what was sent", REQUESTER,
+            "if (!waits && !retry_.timer_runs() && sent_end_ != unacked_) "
+            "retry_.StartTimer(turn.now);", ""),
+    _mutant("a try costs two retries", ANSWERS,
+            "if (!retry_.TakeRetry()) return",
+            "if (!retry_.TakeRetry() || !retry_.TakeRetry()) return"),
+    _mutant("a NAK costs two RNR retries", ANSWERS,
+            "!retry_.TakeRnrRetry()) {", "(!retry_.TakeRnrRetry() || !retry_.TakeRnrRetry())) {"),
+    _mutant("the time of an RNR NAK is not waited for", ANSWERS,
+            "retry_.Wait(turn.now + wire::DurationOf(syndrome.rnr_timer()));",
+            "retry_.Wait(turn.now);",
+            _unit("RequesterTest.RnrWaitsForItsTimerAndCountsUnlessForEver")),
+    _mutant("an ACK beyond a read completes it", ANSWERS,
+            "    if (flight.needs_response) {\n      ++counters_.lost_responses;",
+            "    if (flight.needs_response && flight.responses > 0) {\n"
+            "      ++counters_.lost_responses;"),
+    _mutant("a hole in the answer to a read is not seen", ANSWERS,
+            "  if (psn != expected) {\n", "  if (psn != expected && flight.responses == 0) {\n"),
+    _mutant("sends again from one packet too late", ANSWERS,
+            "  probe_.OnNoticedLoss();\n  GoBack(psn);",
+            "  probe_.OnNoticedLoss();\n  GoBack(psn + 1);"),
+    _mutant("more reads under way than the peer has room for", REQUESTER,
+            "if (reads_under_way_ >= config_.max_rd_atomic &&",
+            "if (reads_under_way_ > config_.max_rd_atomic &&"),
+    _mutant("a fence does not wait for reads", REQUESTER,
+            "  if (wqe.flags.fence && reads_under_way_ > 0) return false;\n", "",
+            _unit("RequesterTest.NoMoreReadsAreUnderWayThanAllowedAndFencesWait")),
+    _mutant("a key is invalidated under packets that may be sent again", REQUESTER,
+            "return wqe.opcode != SendOpcode::kLocalInvalidate || unacked_ == next_psn_;",
+            "return true;", _unit("RequesterTest.AnInvalidationWaitsForWhatIsUnderWay")),
+    _mutant("the last packet of a message asks for no ACK", REQUESTER,
+            ".ack_request = asks,", ".ack_request = asks && !info.ends_message(),",
+            _unit("RequesterTest.AWriteIsCutIntoPacketsAndCompletesWithItsAcknowledgement")),
+]
+
+OF_RESPONDER = [
+    _mutant("a packet one ahead is taken for the expected one", CHECKS,
+            "if (distance == 0) return PsnPlace::kExpected;",
+            "if (distance == 0 || distance == 1) return PsnPlace::kExpected;"),
+    _mutant("PSNs are compared as if their circle had an end", CHECKS,
+            "const int32_t distance = Distance(expected, psn);",
+            "const auto distance = static_cast<int32_t>(psn.value()) -\n"
+            "                        static_cast<int32_t>(expected.value());",
+            _unit("ResponderChecksTest.HalfTheCircleIsBehind")),
+    _mutant("acknowledges one packet early", SEND,
+            "  SendAcknowledgement({.psn = expected_ - 1,",
+            "  SendAcknowledgement({.psn = expected_,"),
+    _mutant("a write that comes again is not acknowledged again", RESPONDER,
+            "if (info.operation == Operation::kSend || info.operation == Operation::kWrite) {\n"
+            "    ack_is_due_ = ack_is_again_ = true;",
+            "if (info.operation == Operation::kSend || info.operation == Operation::kWrite) {\n"
+            "    ack_is_due_ = ack_is_again_ = info.operation == Operation::kSend;"),
+    _mutant("a read that comes again is answered from its beginning", RESPONDER,
+            "reply.Answer(from, is_read", "reply.Answer(0, is_read"),
+    _mutant("an atomic that comes again is executed again", RESPONDER,
+            "  if (reply != nullptr && reply->kind == KindOf(info)) AnswerAgain(",
+            "  if (reply != nullptr && info.is_atomic() && reply->kind == KindOf(info)) {\n"
+            "    const wire::AtomicEth eth = *packet.Get<wire::AtomicEth>();\n"
+            "    const AtomicResult result = ExecuteAtomic(\n"
+            "        RangeOf(eth),\n"
+            "        {.is_compare_swap = info.operation == Operation::kCompareSwap,\n"
+            "         .compare = eth.compare,\n"
+            "         .swap_or_add = eth.swap_or_add},\n"
+            "        who_, turn.memory);\n"
+            "    if (const auto* const done = std::get_if<AtomicDone>(&result)) {\n"
+            "      reply->original = done->original;\n"
+            "    }\n"
+            "  }\n"
+            "  if (reply != nullptr && reply->kind == KindOf(info)) AnswerAgain("),
+    _mutant("two NAKs for one hole", RESPONDER,
+            "if (told_ == Told::kNothing) Refuse(Reason::kSequenceGap",
+            "if (told_ == Told::kNothing || told_ == Told::kSequenceError) "
+            "Refuse(Reason::kSequenceGap",
+            _unit("ResponderTest.OneNakForOneHole")),
+    _mutant("an RNR NAK names another time than the queue pair's", RESPONDER,
+            "RnrNak(is_for_pages ? PagesTimer(turn) : config_.min_rnr_timer)",
+            "RnrNak(is_for_pages ? PagesTimer(turn) : wire::RnrTimer(1))",
+            _unit("ResponderTest.WithoutReceiveRequestTheMessageResumesWhereItWas")),
+    _mutant("only the first packet of a write is checked against its key", EXECUTE,
+            "const bool is_whole = info.ends_message();  // then",
+            "const bool is_whole = true;  // then",
+            _unit("ResponderExecuteTest.AWriteIsAuthorisedAsAWholeAtItsFirstPacket")),
+    _mutant("a last packet may be shorter than the write promised", CHECKS,
+            "return size == message.remaining;", "return size <= message.remaining;",
+            _unit("ResponderChecksTest.LengthsOfAWriteAddUp")),
+    _mutant("a packet of another message in the middle of one", CHECKS,
+            "message.is_open ? !starts && info.operation == message.operation : starts;",
+            "!message.is_open ? starts : info.operation == message.operation;",
+            _unit("ResponderChecksTest.OpcodesFollowEachOther")),
+    _mutant("what the queue pair is not enabled for", CHECKS,
+            "if (!remote_rights.Has(kRightsFor[static_cast<size_t>(info.operation)]))",
+            "if (!remote_rights.Has(kRightsFor[static_cast<size_t>(info.operation)]) &&\n"
+            "      !remote_rights.Has(Rights::kNone))",
+            _unit("ResponderChecksTest.TheQpAllowsEachKindByItself")),
+    _mutant("a message is not counted in the MSN", EXECUTE, "  ++msn_;\n  losses_ = 0;",
+            "  losses_ = 0;",
+            _unit("ResponderTest.OneAcknowledgementCoversABurst")),
+    _mutant("an acknowledgement overtakes a reply", SEND,
+            "  if (Reply* const reply = replies_.FirstPending()) {\n    return IsHeld(*reply) ?",
+            "  if (Reply* const reply = ack_is_due_ ? nullptr : replies_.FirstPending()) {\n"
+            "    return IsHeld(*reply) ?",
+            _unit("ResponderSendTest.RepliesAndAcknowledgementsKeepTheirOrder")),
+    _mutant("a send does not invalidate the key that it names", EXECUTE,
+            "    if (const auto ieth = packet.Get<wire::Ieth>()) {\n",
+            "    if (const auto ieth = packet.Get<wire::Ieth>(); ieth && packet.size() == 0) {\n"),
+    _mutant("no word when absent pages have come", RESPONDER,
+            "    told_ = Told::kSequenceError;\n  } else if (has_dropped) {",
+            "    told_ = Told::kSequenceError;\n    ack_is_due_ = false;\n"
+            "  } else if (has_dropped) {",
+            _unit("ResponderTest.AWriteIntoAbsentPagesIsToldWhenTheyAreThere")),
+    _mutant("an answer of the pager executes a packet whose place another has taken", RESPONDER,
+            "    if (told_ != Told::kPagesAbsent) return;  // the packet", "    // the packet",
+            _unit("ResponderTest.AKeptPacketIsNotExecutedIfAnotherCameInItsPlace")),
+    _mutant("a one-touch key serves another read after a part of the first", SEND,
+            "if (!reply.is_pending() && ready.use == memory::KeyUse::kOnce) {",
+            "if (reply.next == reply.packet_count && ready.use == memory::KeyUse::kOnce) {",
+            _unit("ResponderOneTouchTest.ASecondReadIsRefusedAlsoAfterAPartOfTheFirst")),
+    _mutant("a held one-touch key outlives its read", EXECUTE,
+            "    turn.memory.one_touch.Release(leaving->key);\n", "    // leaving\n",
+            _unit("ResponderOneTouchTest.TheKeyEndsWhenTheReadIsForgotten")),
+]
+
+OF_OTHERS = [
+    _mutant("UC: a message goes on after a hole", "uc/uc_responder.cc",
+            "      is_in_order && message_.is_open &&",
+            "      (is_in_order || packet.size() > 0) && message_.is_open &&"),
+    _mutant("UC: a torn message keeps its receive request", "uc/uc_responder.cc",
+            "  if (receive_.is_taken()) receive_.Rewind();\n", ""),
+    _mutant("UD: any Q_Key", "ud/ud_qp.cc",
+            "if (deth->q_key != config_.q_key) {",
+            "if (deth->q_key != config_.q_key && packet.size() == 0) {"),
+    _mutant("SRQ: the last receive request is announced time and again", "receive_slot.cc",
+            "    last_wqe_was_told_ = true;\n", "",
+            _unit("ResponderTest.FlushOfASharedQueueLeavesItToTheOthers")),
+    _mutant("packets behind one that was not sent leave all the same", "send_in_order.h",
+            "if (any_lost && has_lost[IsRequest(packet) ? 1 : 0] &&",
+            "if (any_lost && has_lost[IsRequest(packet) ? 0 : 1] &&",
+            _unit("SendInOrderTest.NothingIsSentBehindWhatIsLost")),
+]
+
+MUTANTS = OF_REQUESTER + OF_RESPONDER + OF_OTHERS
