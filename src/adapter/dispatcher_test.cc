@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "adapter/addresses.h"
+#include "tests/support/wire_packets.h"
 #include "wire/roce/deth.h"
 #include "wire/roce/packet.h"
 #include "wire/roce/reth.h"
@@ -64,10 +65,7 @@ class DispatcherTest : public testing::Test {
     bth.opcode =
         wire::FindOpcode(wire::Service::kRc, wire::Operation::kWrite, wire::Position::kOnly)
             ->opcode;
-    std::vector<std::byte> bytes(64);
-    wire::PacketBuilder builder(bytes, bth, 0);
-    builder.Add(wire::Reth{});
-    bytes.resize(builder.size());
+    std::vector<std::byte> bytes = wire::BuildPacket(bth, {}, wire::Reth{});
     SealAs(bytes, identification);
     return bytes;
   }
@@ -77,11 +75,7 @@ class DispatcherTest : public testing::Test {
                                                    wire::Position::kOnly)
                                       ->opcode,
                         .dest_qp = to};
-    std::vector<std::byte> bytes(64);
-    wire::PacketBuilder builder(bytes, bth, 0);
-    builder.Add(wire::Deth{.source_qp = from});
-    bytes.resize(builder.size());
-    return bytes;
+    return wire::BuildPacket(bth, {}, wire::Deth{.source_qp = from});
   }
   void SealAs(std::vector<std::byte>& bytes, uint16_t identification) const {
     const wire::UdpFlow flow{.source = WireAddress(peer_),

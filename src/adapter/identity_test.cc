@@ -15,6 +15,7 @@
 
 #include "fabric/socket_address.h"
 #include "tests/support/adapter_world.h"
+#include "tests/support/wire_packets.h"
 #include "wire/roce/packet.h"
 
 namespace verbena::adapter {
@@ -144,8 +145,7 @@ TEST(IdentityProcesses, NorDoesWhatIsSentUnreliably) { ExpectNothingForTheDead(Q
       .dest_qp = to};
   for (uint32_t i = 0; i < count; ++i) {
     bth.psn = first + i;
-    std::vector<std::byte> bytes(64);
-    bytes.resize(wire::PacketBuilder(bytes, bth, 0).size());
+    std::vector<std::byte> bytes = wire::BuildPacket(bth, {});
     wire::Seal(flow.HeadersFor(bytes.size()).bytes(), bytes);
     sendto(file.get(), bytes.data(), bytes.size(), 0, target.get(), target.size());
     if (i % 64 == 0) usleep(1'000);  // what overflows the victim's socket shows nothing

@@ -1,10 +1,8 @@
 #include "adapter/transmitter.h"
 
-#include <cstring>
-
 #include "adapter/addresses.h"
 #include "base/check.h"
-#include "memory/copier.h"
+#include "transport/packet_bytes.h"
 #include "wire/roce/bth.h"
 #include "wire/roce/icrc.h"
 #include "wire/roce/packet.h"
@@ -28,12 +26,6 @@ bool IsUnanswered(const transport::OutPacket& packet) {
   const wire::OpcodeInfo& info = *wire::FindOpcode(wire::Bth::Parse(packet.header)->opcode);
   return info.service == wire::Service::kUc || info.service == wire::Service::kUd ||
          info.operation == wire::Operation::kAcknowledge;
-}
-
-// As it leaves.
-size_t SizeOf(const transport::OutPacket& packet) {
-  return packet.header_size + packet.payload_size + wire::PadFor(packet.payload_size) +
-         wire::kIcrcSize;
 }
 
 transport::SegmentPath EndsOf(const Path& path, size_t bytes) {
@@ -62,7 +54,7 @@ std::optional<memory::MachineAddress> Transmitter::Stage(const transport::OutPac
 
 bool Transmitter::IsSingle(const Path& path, const transport::OutPacket& packet) const {
   // Acknowledgements of many queue pairs would be lost together, time and again.
-  const bool is_at_risk = !path.ends_here && SizeOf(packet) < kSafeSegment;
+  const bool is_at_risk = !path.ends_here && WireSizeOf(packet) < kSafeSegment;
   if (is_at_risk && IsUnanswered(packet)) return true;
   return segment_losses_.has_singles() &&
          segment_losses_.SendsSingly(EndsOf(path, packet.header_size + packet.payload_size));
@@ -101,10 +93,10 @@ std::optional<memory::MachineAddress> Transmitter::StageOn(fabric::Fabric& by,
                                                            const fabric::Route& route,
                                                            bool is_local,
                                                            const transport::OutPacket& packet) {
-  const size_t size = SizeOf(packet);
+  const size_t size = WireSizeOf(packet);
   const auto place = is_local ? loopback_.Reserve(route, by.port(), size) : by.Reserve(route, size);
   CHECK(place.has_value());
-  if (const auto gone = Fill(packet, place->bytes)) [[unlikely]] {
+  if (const auto gone = WritePacket(packet, place->bytes)) [[unlikely]] {
     is_local ? loopback_.CancelLast() : by.CancelLast();
     ++counters_.copies_failed;
     return gone;
@@ -121,24 +113,6 @@ std::optional<memory::MachineAddress> Transmitter::StageOn(fabric::Fabric& by,
   }
   ++counters_.packets_sent;
   counters_.bytes_sent += size;
-  return std::nullopt;
-}
-
-std::optional<memory::MachineAddress> Transmitter::Fill(const transport::OutPacket& packet,
-                                                        std::span<std::byte> bytes) {
-  std::memcpy(bytes.data(), packet.header.data(), packet.header_size);
-  const auto payload = bytes.subspan(packet.header_size, packet.payload_size);
-  if (!packet.inlined.empty()) {
-    std::memcpy(payload.data(), packet.inlined.data(), payload.size());
-  } else if (!payload.empty()) {
-    const memory::CopyOutcome outcome = memory::CopyOut(payload, packet.payload);
-    // Asked by the number, which is in a register.
-    if (outcome.copied != payload.size()) [[unlikely]] {
-      return outcome.fault;
-    }
-  }
-  const auto trailer = bytes.subspan(packet.header_size + packet.payload_size);
-  std::memset(trailer.data(), 0, trailer.size());
   return std::nullopt;
 }
 

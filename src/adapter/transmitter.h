@@ -83,8 +83,6 @@ class Transmitter {
   // A datagram to a group goes to endpoint 0, and again to each other one whose process may be in
   // it, here or there.
   void StageCopies(fabric::Fabric& by, fabric::Route route, const transport::OutPacket& packet);
-  static std::optional<memory::MachineAddress> Fill(const transport::OutPacket& packet,
-                                                    std::span<std::byte> bytes);
   void SealPacket(const wire::UdpFlow& flow, const fabric::Reservation& place);
 
   const EndpointSet& endpoints_;

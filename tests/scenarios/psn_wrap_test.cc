@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "tests/support/pair_fixture.h"
 #include "tests/support/responder_fixture.h"
+#include "tests/support/wire_packets.h"
 
 namespace verbena::scenario {
 namespace {
@@ -101,13 +102,10 @@ constexpr uint32_t kMessages = VERBENA_DCHECK ? wire::kMax24 / 16 : wire::kMax24
 class MsnWrapTest : public transport::ResponderFixture {};
 
 TEST_F(MsnWrapTest, MessagesAreCountedRoundTheCircle) {
-  std::array<std::byte, 64> bytes{};
   wire::Bth bth;
   bth.opcode = wire::FindOpcode(wire::Service::kRc, Operation::kWrite)->opcode;
   bth.dest_qp = config_.local_qp;
-  wire::PacketBuilder builder(bytes, bth, 0);
-  builder.Add(wire::Reth{});
-  const std::span packet = std::span(bytes).first(builder.size());
+  std::vector<std::byte> packet = wire::BuildPacket(bth, {}, wire::Reth{});
   transport::Turn turn = MakeTurn();
   const auto deliver = [&] {
     bth.psn = psn_++;

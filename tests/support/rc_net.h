@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -15,10 +14,10 @@
 
 #include "base/check.h"
 #include "base/time.h"
-#include "memory/copier.h"
 #include "memory/signal_guard.h"
 #include "tests/support/rc_link.h"
 #include "tests/support/rc_node.h"
+#include "transport/packet_bytes.h"
 #include "transport/send_in_order.h"
 #include "wire/roce/icrc.h"
 #include "wire/roce/packet.h"
@@ -303,18 +302,11 @@ class RcNet {
   // The byte of its payload that is gone, and then nothing is sent.
   std::optional<memory::MachineAddress> Send(const RcEnd& from, const transport::OutPacket& out) {
     Buffer& buffer = TakeBuffer();
-    const size_t size =
-        out.header_size + out.payload_size + wire::PadFor(out.payload_size) + wire::kIcrcSize;
+    const size_t size = transport::WireSizeOf(out);
     const std::span bytes = std::span(buffer).first(size);
-    std::memcpy(bytes.data(), out.header.data(), out.header_size);
-    const std::span payload = bytes.subspan(out.header_size, out.payload_size);
-    if (!out.inlined.empty()) {
-      std::ranges::copy(out.inlined, payload.begin());
-    } else if (!payload.empty()) {
-      if (const auto gone = memory::CopyOut(payload, out.payload).fault) {
-        free_.push_back(&buffer);
-        return gone;
-      }
+    if (const auto gone = transport::WritePacket(out, bytes)) {
+      free_.push_back(&buffer);
+      return gone;
     }
     const auto packet = wire::Packet::Parse(bytes);
     CHECK(packet.has_value());

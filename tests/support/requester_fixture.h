@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,11 +10,12 @@
 
 #include <gtest/gtest.h>
 
-#include "memory/copier.h"
 #include "memory/memory_core.h"
 #include "memory/signal_guard.h"
 #include "queue/completion_queue.h"
 #include "queue/work_queue.h"
+#include "tests/support/out_packets.h"
+#include "tests/support/wire_packets.h"
 #include "transport/rc/fault_mark.h"
 #include "transport/rc/requester.h"
 #include "wire/roce/aeth.h"
@@ -130,18 +130,10 @@ class RequesterTest : public testing::Test {
   }
 
   static Sent Read(const OutPacket& packet) {
-    std::vector<std::byte> bytes(packet.header.begin(),
-                                 packet.header.begin() + static_cast<long>(packet.header_size));
-    std::vector<std::byte> payload(packet.payload_size);
-    if (!packet.inlined.empty()) {
-      std::memcpy(payload.data(), packet.inlined.data(), payload.size());
-    } else if (packet.payload_size > 0) {
-      EXPECT_FALSE(memory::CopyOut(payload, packet.payload).fault.has_value());
-    }
-    bytes.insert(bytes.end(), payload.begin(), payload.end());
-    bytes.resize(bytes.size() + wire::PadFor(payload.size()) + wire::kIcrcSize);
+    const std::vector<std::byte> bytes = BytesOf(packet);
     const auto parsed = wire::Packet::Parse(bytes);
     EXPECT_TRUE(parsed.has_value());
+    const auto payload = parsed->payload();
     return {&parsed->info(),
             parsed->bth(),
             std::string(reinterpret_cast<const char*>(payload.data()), payload.size()),
@@ -153,16 +145,12 @@ class RequesterTest : public testing::Test {
   template <class... Headers>
   void Respond(wire::Operation operation, wire::Position position, Psn psn,
                std::span<const std::byte> payload, const Headers&... headers) {
-    std::array<std::byte, 64 + 4096 + 8> buffer{};
     const wire::OpcodeInfo* info = wire::FindOpcode(wire::Service::kRc, operation, position);
     ASSERT_NE(info, nullptr);
     wire::Bth bth{.opcode = info->opcode, .dest_qp = wire::QpNumber(17), .psn = psn};
     if (marks_fault_) MarkFault(bth);
-    wire::PacketBuilder builder(buffer, bth, payload.size());
-    (builder.Add(headers), ...);
-    const size_t header_size = builder.headers().size();
-    if (!payload.empty()) std::memcpy(&buffer[header_size], payload.data(), payload.size());
-    const auto packet = wire::Packet::Parse(std::span(buffer).first(builder.size()));
+    const std::vector<std::byte> bytes = wire::BuildPacket(bth, payload, headers...);
+    const auto packet = wire::Packet::Parse(bytes);
     ASSERT_TRUE(packet.has_value());
     Turn turn = MakeTurn();
     requester_->OnResponse(*packet, turn);

@@ -14,7 +14,9 @@
 #include "queue/completion_queue.h"
 #include "queue/work_queue.h"
 #include "tests/support/memory_fixture.h"
+#include "tests/support/out_packets.h"
 #include "tests/support/pages.h"
+#include "tests/support/wire_packets.h"
 #include "transport/rc/fault_mark.h"
 #include "transport/rc/responder.h"
 #include "wire/roce/aeth.h"
@@ -177,23 +179,16 @@ class ResponderFixture : public memory::MemoryFixture {
     Deliver(request, psn);
   }
   void DeliverAs(const wire::OpcodeInfo& info, const Request& request, wire::Psn psn) {
-    Bytes bytes(info.header_size + request.payload.size() + 8);
-    wire::Bth bth;
-    bth.opcode = info.opcode;
-    bth.dest_qp = config_.local_qp;
-    bth.psn = psn;
-    bth.solicited_event = request.solicited;
-    wire::PacketBuilder builder(bytes, bth, request.payload.size());
-    if (info.Has(wire::Extension::kReth)) builder.Add(request.reth);
-    if (info.Has(wire::Extension::kAtomicEth)) builder.Add(request.atomic);
-    if (info.Has(wire::Extension::kFeth)) builder.Add(request.feth);
-    if (info.Has(wire::Extension::kImmDt)) builder.Add(wire::ImmDt{.data = request.immediate});
-    if (info.Has(wire::Extension::kIeth)) {
-      builder.Add(wire::Ieth{.r_key = wire::RKey(request.invalidate)});
-    }
-    if (info.Has(wire::Extension::kAeth)) builder.Add(wire::Aeth{});
-    bytes.resize(builder.size());
-    std::ranges::copy(request.payload, bytes.begin() + info.header_size);
+    wire::AllHeaders headers{.feth = request.feth,
+                             .reth = request.reth,
+                             .atomic_eth = request.atomic,
+                             .immdt = {.data = request.immediate},
+                             .ieth = {.r_key = wire::RKey(request.invalidate)}};
+    headers.bth = {.opcode = info.opcode,
+                   .solicited_event = request.solicited,
+                   .dest_qp = config_.local_qp,
+                   .psn = psn};
+    const Bytes bytes = wire::BuildPacket(info, headers, request.payload);
     const auto packet = wire::Packet::Parse(bytes);
     ASSERT_TRUE(packet.has_value());
     Turn turn = MakeTurn();
@@ -242,12 +237,7 @@ class ResponderFixture : public memory::MemoryFixture {
   Answer AnswerOf(const OutPacket& out) const {
     EXPECT_EQ(out.path, config_.path);
     EXPECT_EQ(out.source_qp, config_.local_qp);
-    Bytes bytes(out.header.begin(), out.header.begin() + static_cast<ptrdiff_t>(out.header_size));
-    for (const memory::Span span : out.payload) {
-      const std::byte* const from = memory::PointerTo(span.address);
-      bytes.insert(bytes.end(), from, from + span.length);
-    }
-    bytes.resize(bytes.size() + wire::PadFor(out.payload_size) + wire::kIcrcSize);
+    const Bytes bytes = BytesOf(out);
     const auto packet = wire::Packet::Parse(bytes);
     if (!packet) {
       ADD_FAILURE() << "not a packet";

@@ -9,15 +9,14 @@
 
 #include <gtest/gtest.h>
 
-#include "memory/copier.h"
 #include "memory/signal_guard.h"
 #include "queue/completion_queue.h"
 #include "queue/work_queue.h"
 #include "tests/support/memory_fixture.h"
+#include "tests/support/out_packets.h"
 #include "tests/support/pages.h"
 #include "transport/outbox.h"
 #include "transport/turn.h"
-#include "wire/roce/icrc.h"
 #include "wire/roce/packet.h"
 
 namespace verbena::transport {
@@ -132,18 +131,6 @@ class UnreliableFixture : public memory::MemoryFixture {
     for (const PageRequest& request : outbox_.page_requests()) requests_.push_back(request);
     for (const AsyncEvent& event : outbox_.events()) events_.push_back(event.type);
     outbox_.Clear();
-  }
-  static Bytes BytesOf(const OutPacket& packet) {
-    Bytes bytes(packet.header_size + packet.payload_size + wire::PadFor(packet.payload_size) +
-                wire::kIcrcSize);
-    std::memcpy(bytes.data(), packet.header.data(), packet.header_size);
-    const auto payload = std::span(bytes).subspan(packet.header_size, packet.payload_size);
-    if (!packet.inlined.empty()) {
-      std::ranges::copy(packet.inlined, payload.begin());
-    } else if (!payload.empty()) {
-      EXPECT_FALSE(memory::CopyOut(payload, packet.payload).fault.has_value());
-    }
-    return bytes;
   }
   wire::Packet PacketAt(size_t i) const { return *wire::Packet::Parse(packets_.at(i)); }
 

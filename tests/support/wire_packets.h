@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "base/random.h"
@@ -98,6 +100,18 @@ inline std::vector<std::byte> BuildPacket(const OpcodeInfo& info, const AllHeade
   PacketBuilder builder(bytes, headers.bth, payload.size());
   headers.AddTo(info, builder);
   std::copy(payload.begin(), payload.end(), bytes.begin() + info.header_size);
+  bytes.resize(builder.size());
+  return bytes;
+}
+
+// The same, of headers that are named one by one.
+template <class... Headers>
+std::vector<std::byte> BuildPacket(const Bth& bth, std::span<const std::byte> payload,
+                                   const Headers&... headers) {
+  std::vector<std::byte> bytes(FindOpcode(bth.opcode)->header_size + payload.size() + 8);
+  PacketBuilder builder(bytes, bth, payload.size());
+  (builder.Add(headers), ...);
+  std::ranges::copy(payload, bytes.begin() + static_cast<std::ptrdiff_t>(builder.headers().size()));
   bytes.resize(builder.size());
   return bytes;
 }

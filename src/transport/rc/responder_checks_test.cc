@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/memory_fixture.h"
+#include "tests/support/wire_packets.h"
 
 namespace verbena::transport {
 namespace {
@@ -25,14 +26,10 @@ const wire::OpcodeInfo& InfoOf(Operation operation, Position position = Position
 std::optional<Cause> LengthOf(Operation operation, Position position, size_t payload,
                               uint32_t dma_length, uint32_t remaining = 0, uint64_t address = 0) {
   const wire::OpcodeInfo& info = InfoOf(operation, position);
-  std::vector<std::byte> bytes(info.header_size + payload + 8);
-  wire::Bth bth;
-  bth.opcode = info.opcode;
-  wire::PacketBuilder builder(bytes, bth, payload);
-  if (info.Has(wire::Extension::kReth)) {
-    builder.Add(wire::Reth{.address = wire::VirtualAddress(address), .dma_length = dma_length});
-  }
-  bytes.resize(builder.size());
+  const wire::AllHeaders headers{
+      .bth = {.opcode = info.opcode},
+      .reth = {.address = wire::VirtualAddress(address), .dma_length = dma_length}};
+  const auto bytes = wire::BuildPacket(info, headers, std::vector<std::byte>(payload));
   const InboundMessage message{
       .is_open = true, .operation = operation, .key = {}, .next = {}, .remaining = remaining};
   return CheckLength(*wire::Packet::Parse(bytes), message, kMtu);

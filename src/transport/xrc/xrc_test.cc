@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "memory/copier.h"
 #include "memory/signal_guard.h"
+#include "tests/support/out_packets.h"
 #include "transport/rc/rc_qp.h"
 #include "transport/xrc/xrc_domain.h"
 
@@ -120,14 +120,7 @@ class XrcTest : public testing::Test {
     Outbox unused(8);
     Turn peer{now_, peer_core, unused};
     for (const OutPacket& out : outbox_.packets()) {
-      std::vector<std::byte> bytes(out.header.begin(),
-                                   out.header.begin() + static_cast<long>(out.header_size));
-      bytes.resize(out.header_size + out.payload_size + wire::PadFor(out.payload_size) +
-                   wire::kIcrcSize);
-      const auto payload = std::span(bytes).subspan(out.header_size, out.payload_size);
-      if (!payload.empty()) {
-        EXPECT_FALSE(memory::CopyOut(payload, out.payload).fault.has_value());
-      }
+      const std::vector<std::byte> bytes = BytesOf(out);
       const auto packet = wire::Packet::Parse(bytes);
       EXPECT_TRUE(packet.has_value());
       EXPECT_EQ(packet->info().service, wire::Service::kXrc);
