@@ -25,15 +25,16 @@ constexpr uint64_t kBatchesMax = 1U << 16;
 }  // namespace
 
 bool Adapter::HasNoPages(memory::Key key) {
-  const EngineLock lock(parts_->engine);
-  const memory::ProtectionEntry* const region = FindRegion(parts_->engine.memory, key);
+  Engine& engine = parts_->engine;
+  const EngineLock lock(engine);
+  const memory::ProtectionEntry* const region = FindRegion(engine.memory, key);
   return region == nullptr || region->is_null;
 }
 
 ErrorOr<void> Adapter::CheckAdvice(memory::Key key, const RegionRange& range, Access access) {
-  const EngineLock lock(parts_->engine);
-  const memory::MemoryCore& memory = parts_->engine.memory;
-  const memory::ProtectionEntry* const region = FindRegion(memory, key);
+  Engine& engine = parts_->engine;
+  const EngineLock lock(engine);
+  const memory::ProtectionEntry* const region = FindRegion(engine.memory, key);
   if (region == nullptr) return Fail(Error{ErrorCode::kInvalid, "no such region"});
   const uint64_t length = region->length;
   if (range.offset > length || range.length > length - range.offset) {
@@ -41,8 +42,8 @@ ErrorOr<void> Adapter::CheckAdvice(memory::Key key, const RegionRange& range, Ac
   }
   if (range.length == 0) return {};
   const auto granted =
-      memory.translator.Authorize(key, memory::KeyAddress(region->start + range.offset),
-                                  range.length, access, {.pd = region->pd, .qp = {}});
+      engine.memory.translator.Authorize(key, memory::KeyAddress(region->start + range.offset),
+                                         range.length, access, {.pd = region->pd, .qp = {}});
   if (!granted) return Fail(Error{ErrorCode::kInvalid, NameOf(granted.error())});
   return {};
 }
@@ -54,18 +55,18 @@ bool Adapter::IsManaged(const odp::PageJob& job) {
 
 // From the first that is absent to the end of these bytes; nullopt if all are there.
 std::optional<odp::PageJob> Adapter::AbsentPages(memory::Key key, uint64_t offset, uint64_t length,
-                                                 Access access) {
-  const EngineLock lock(parts_->engine);
-  const memory::MemoryCore& memory = parts_->engine.memory;
-  const memory::ProtectionEntry* const region = FindRegion(memory, key);
+                                            Access access) {
+  Engine& engine = parts_->engine;
+  const EngineLock lock(engine);
+  const memory::ProtectionEntry* const region = FindRegion(engine.memory, key);
   if (region == nullptr) return std::nullopt;
   for (uint64_t done = 0; done < length;) {
     const memory::Translation translation =
-        memory.translator.Translate(key, memory::KeyAddress(region->start + offset + done),
-                                    length - done, access, {.pd = region->pd, .qp = {}});
+        engine.memory.translator.Translate(key, memory::KeyAddress(region->start + offset + done),
+                                           length - done, access, {.pd = region->pd, .qp = {}});
     if (const memory::Fault* const fault = AsFault(translation)) {
-      odp::PageJob job = odp::JobFor(memory, {.qp = {}, .ticket = {}, .fault = *fault}, UINT64_MAX);
-      parts_->engine.paging.managed.RefuseProgramView(job);
+      odp::PageJob job = odp::JobFor(engine.memory, {.qp = {}, .ticket = {}, .fault = *fault}, UINT64_MAX);
+      engine.paging.managed.RefuseProgramView(job);
       return job;
     }
     const memory::Ready* const ready = AsReady(translation);

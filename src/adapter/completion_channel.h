@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/check.h"
 #include "base/event_file.h"
 #include "base/mutex.h"
 #include "queue/completion_queue.h"
@@ -116,10 +117,26 @@ class CompletionChannel {
     const MutexLock lock(mutex_);
     if (cq.pending_ == 0) return;
     Cq* before = nullptr;
-    for (Cq* at = first_; at != &cq; at = at->next_pending_) before = at;
+    for (Cq* at = first_; at != &cq; at = at->next_pending_) {
+      CHECK(at != nullptr);  // it has events, and is not of this channel
+      before = at;
+    }
     (before == nullptr ? first_ : before->next_pending_) = cq.next_pending_;
     if (last_ == &cq) last_ = before;
     cq.pending_ = 0;
+  }
+
+  // Each queue in the list is of this channel, has events, and stands there once.
+  [[nodiscard]] bool IsConsistent() const VERBENA_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    constexpr size_t kQueuesMax = size_t{1} << 20;  // more are a circle
+    const Cq* last = nullptr;
+    size_t count = 0;
+    for (const Cq* at = first_; at != nullptr; at = at->next_pending_) {
+      if (at->pending_ == 0 || at->channel_ != this || ++count > kQueuesMax) return false;
+      last = at;
+    }
+    return last == nullptr || last == last_;
   }
 
   uint32_t users = 0;  // completion queues; under the engine's lock
@@ -129,6 +146,7 @@ class CompletionChannel {
     const MutexLock lock(mutex_);
     Cq* const cq = first_;
     if (cq == nullptr) return nullptr;
+    DCHECK(cq->pending_ > 0 && cq->channel_ == this);
     first_ = cq->next_pending_;
     if (--cq->pending_ > 0) Append(*cq);
     return cq;

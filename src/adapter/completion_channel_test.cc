@@ -89,6 +89,18 @@ TEST_F(CompletionChannelTest, ForgetsAQueueThatGoes) {
   EXPECT_EQ(channel_.Wait(), nullptr);
 }
 
+TEST_F(CompletionChannelTest, IsConsistentWhateverIsTakenOrForgotten) {
+  EXPECT_TRUE(channel_.IsConsistent());
+  channel_.Raise(a_);
+  channel_.Raise(b_);
+  channel_.Raise(a_);
+  EXPECT_TRUE(channel_.IsConsistent());
+  channel_.Forget(b_);
+  EXPECT_TRUE(channel_.IsConsistent());
+  EXPECT_EQ(channel_.Wait(), &a_);
+  EXPECT_TRUE(channel_.IsConsistent());
+}
+
 TEST(CompletionChannelThreads, WakesASleeper) {
   CompletionChannel channel(std::move(*EventFile::Open(true)));
   Cq cq(4, &channel);

@@ -1,5 +1,6 @@
 #include "adapter/endpoint_set.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -39,6 +40,14 @@ fabric::Fabric* EndpointSet::FindBelow(uint32_t end) const {
     if (fabric->endpoint().value() < end) return fabric.get();
   }
   return nullptr;
+}
+
+bool EndpointSet::IsConsistent() const {
+  if (fabrics_.empty() || (fabrics_.size() > 1) > set_.is_open()) return false;
+  for (size_t i = 0; i < fabrics_.size(); ++i) {
+    if (fabric_of_[fabrics_[i]->endpoint().value()] != i + 1) return false;
+  }
+  return std::ranges::all_of(fabric_of_, [&](uint8_t of) { return of <= fabrics_.size(); });
 }
 
 bool EndpointSet::Flush() const {

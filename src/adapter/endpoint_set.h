@@ -11,6 +11,7 @@
 
 #include "adapter/error.h"
 #include "adapter/port_map.h"
+#include "base/check.h"
 #include "fabric/counters.h"
 #include "fabric/fabric.h"
 #include "fabric/file_descriptor.h"
@@ -35,13 +36,17 @@ class EndpointSet {
   // Refuses when the system does; nothing has changed then.
   [[nodiscard]] ErrorOr<void> Add(std::unique_ptr<fabric::Fabric> fabric);
   // The first one also serves queue pairs with numbers of this endpoint.
-  void AddAlias(fabric::EndpointId endpoint) { fabric_of_[endpoint.value()] = 1; }
+  void AddAlias(fabric::EndpointId endpoint) {
+    CHECK(!Has(endpoint));
+    fabric_of_[endpoint.value()] = 1;
+  }
 
   [[nodiscard]] bool Has(fabric::EndpointId endpoint) const {
     return fabric_of_[endpoint.value()] != 0;
   }
   // REQUIRES: its endpoint is ours.
   [[nodiscard]] fabric::Fabric& Of(wire::QpNumber qp) const {
+    DCHECK(Has(EndpointOf(qp)));
     return *fabrics_[fabric_of_[EndpointOf(qp).value()] - size_t{1}];
   }
   // Never another one: any thread may ask it for what does not change.
@@ -49,6 +54,7 @@ class EndpointSet {
   // One below `end`; nullptr if there is none.
   [[nodiscard]] fabric::Fabric* FindBelow(uint32_t end) const;
   [[nodiscard]] size_t size() const { return fabrics_.size(); }
+  [[nodiscard]] bool IsConsistent() const;
 
   // Readable when there is something to receive. Another one after Add.
   [[nodiscard]] int fd() const { return set_.is_open() ? set_.get() : first().fd(); }

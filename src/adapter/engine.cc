@@ -58,7 +58,11 @@ Engine::Engine(const Options& options, std::unique_ptr<fabric::Fabric> fabric, A
       transmitter_(endpoints_, loopback_, paths, PortsOf(options), counters_,
                    options.outbox_packets, addresses, trace_.get()),
       dispatcher_(
-          qps, groups, run_queue_, counters_, [this](const std::string& note) { Note(note); },
+          qps, groups, run_queue_, counters_,
+          [this](const std::string& note) {
+            AssertHeld();
+            Note(note);
+          },
           trace_.get()) {
   qps.AddEndpoint(endpoints_.first().endpoint());
   if (trace_ != nullptr) endpoints_.first().TellHeaders();
@@ -98,6 +102,7 @@ bool Engine::Listen() {
 }
 
 bool Engine::Act() {
+  DCHECK(outbox_.packets().empty());  // each queue pair's are staged before the next one runs
   transmitter_.OnTime(now_);
   const bool ran = RunReady();  // machines -> packets, completions, page requests, events
   Transmit();                   // packets -> network
@@ -107,14 +112,14 @@ bool Engine::Act() {
 
 bool Engine::Receive() {
   transport::Turn turn = MakeTurn();
-  const bool any =
-      endpoints_.Receive([&](const fabric::Fabric& by, std::span<const fabric::Datagram> datagrams)
-                             VERBENA_NO_THREAD_SAFETY_ANALYSIS {
-                               for (const fabric::Datagram& datagram : datagrams) {
-                                 dispatcher_.OnDatagram(datagram, by.port(), turn);
-                                 if (outbox_.is_crowded()) SettleOutbox();
-                               }
-                             });
+  const bool any = endpoints_.Receive(
+      [&](const fabric::Fabric& by, std::span<const fabric::Datagram> datagrams) {
+        AssertHeld();
+        for (const fabric::Datagram& datagram : datagrams) {
+          dispatcher_.OnDatagram(datagram, by.port(), turn);
+          if (outbox_.is_crowded()) SettleOutbox();
+        }
+      });
   SettleOutbox();
   return any;
 }
@@ -167,8 +172,16 @@ bool Engine::RunTimers() {
   return busy;
 }
 
+// Queue pairs that other threads have marked come into the run queue.
+void Engine::DrainReady() {
+  ready_.TakeAll([this](QueuePair& qp) {
+    AssertHeld();
+    run_queue_.Push(qp);
+  });
+}
+
 bool Engine::RunReady() {
-  ready_.TakeAll([this](QueuePair& qp) VERBENA_NO_THREAD_SAFETY_ANALYSIS { run_queue_.Push(qp); });
+  DrainReady();
   bool busy = false;
   for (size_t runs = 0; runs < options_.runs_per_pass; ++runs) {
     if (run_queue_.empty() && !DeliverLoopback()) break;
@@ -217,6 +230,7 @@ void Engine::StagePackets() {
   transport::Turn turn = MakeTurn();
   const auto stage =
       [&](const transport::OutPacket& packet) -> std::optional<memory::MachineAddress> {
+    AssertHeld();
     if (const auto gone = transmitter_.Stage(packet)) [[unlikely]] {
       return gone;
     }
@@ -224,28 +238,29 @@ void Engine::StagePackets() {
     sender->traffic.bytes_sent += packet.header_size + packet.payload_size;
     return std::nullopt;
   };
-  const auto take_back =
-      [&](const transport::OutPacket& packet, std::optional<memory::MachineAddress> gone)
-          VERBENA_NO_THREAD_SAFETY_ANALYSIS {
-            // The program has unmapped it: the tables must not call it present
-            // any more.
-            if (gone) memory.ForgetMachine(*gone, *gone);
-            run_queue_.Push(*sender);
-            return sender->TakeBack(packet, gone.has_value(), turn);
-          };
+  const auto take_back = [&](const transport::OutPacket& packet,
+                             std::optional<memory::MachineAddress> gone) {
+    AssertHeld();
+    // The program has unmapped it: the tables must not call it present
+    // any more.
+    if (gone) memory.ForgetMachine(*gone, *gone);
+    run_queue_.Push(*sender);
+    return sender->TakeBack(packet, gone.has_value(), turn);
+  };
   SendInOrder(packets, stage, take_back);
 }
 
 // What machines wanted beside packets.
 void Engine::SettleOutbox() {
-  outbox_.PassOnPageRequests(
-      [this](const transport::PageRequest& request)
-          VERBENA_NO_THREAD_SAFETY_ANALYSIS { return RequestPages(request); });
-  paging.AnswerResident([this](const transport::PageRequest& request)
-                            VERBENA_NO_THREAD_SAFETY_ANALYSIS {
-                              transport::Turn turn = MakeTurn();
-                              OnPages(request, true, turn);
-                            });
+  outbox_.PassOnPageRequests([this](const transport::PageRequest& request) {
+    AssertHeld();
+    return RequestPages(request);
+  });
+  paging.AnswerResident([this](const transport::PageRequest& request) {
+    AssertHeld();
+    transport::Turn turn = MakeTurn();
+    OnPages(request, true, turn);
+  });
   for (const transport::AsyncEvent& event : outbox_.events()) RaiseEvent(event);
   for (queue::CompletionQueue* const cq : outbox_.completion_events()) {
     RaiseCompletionEvent(static_cast<Cq&>(*cq));
@@ -288,7 +303,8 @@ void Engine::RaiseCompletionEvent(Cq& cq) {
 
 void Engine::LearnPath(const transport::SegmentReport& report) {
   // For lack of memory the user is not told; the counter tells.
-  static_cast<void>(WhenMemory([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+  static_cast<void>(WhenMemory([&] {
+    AssertHeld();
     if (const auto note = transmitter_.OnSegments(report, now_)) Note(*note);
   }));
 }
@@ -307,46 +323,62 @@ void Engine::EndTurn() {
   if (sleepers_ > 0) alarm_.WakeBy(next_time());
 }
 
-// A pass lasts microseconds, and to be woken takes longer, while pollers do nothing: who waits
-// stays awake for a moment, unless he has the only processor.
-void Engine::Lock() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+// A pass lasts microseconds, and to be woken takes longer: a thread that waits stays awake for a
+// moment, unless it has the only processor. Here and below the analysis is off because mutex_ is
+// what the engine's own capability consists of.
+void Engine::Lock() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // mutex_ makes the engine the caller's
   if (!mutex_.TryLock()) WaitForLock();
   Enter();
   if (is_deferred_) Act();
 }
 
-void Engine::WaitForLock() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+void Engine::WaitForLock() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // as Lock
   waiters_.fetch_add(1, std::memory_order_relaxed);
-  const Time end = clock_.Now() + lock_spin_;
-  while (!mutex_.TryLock()) {
-    const Time now = clock_.Now();
-    if (now < end) continue;
-    holder_.OnTaken(now);
-    if (mutex_.TryLockFor(kLookAtHolder)) break;
+  bool taken = SpinForLock();
+  while (!taken) {
+    const bool soon = holder_.OnTaken(clock_.Now());
+    taken = mutex_.TryLockFor(soon ? LockHolder::kAgain : kLookAtHolder);
   }
   waiters_.fetch_sub(1, std::memory_order_relaxed);
 }
 
+bool Engine::SpinForLock() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // as Lock
+  const Time end = clock_.Now() + lock_spin_;
+  do {
+    if (mutex_.TryLock()) return true;
+  } while (clock_.Now() < end);
+  return false;
+}
+
 void Engine::Unlock() {
+  CheckAtExit();
   EndTurn();
   Leave();
   TakeUpMarks();
 }
 
+// Only in builds with DCHECK, and not at each exit: it looks at all tables.
+void Engine::CheckAtExit() {
+#if VERBENA_DCHECK
+  constexpr uint64_t kExitsLooked = 64;
+  if (holder_.holds() % kExitsLooked == 0) CHECK(IsConsistent());
+#endif
+}
+
 // The thread must not be cancelled in one of the engine's system calls, with the lock held.
-void Engine::Enter() {
+void Engine::Enter() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // as Lock
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);
   holder_.Enter();
 }
 
-void Engine::Leave() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+void Engine::Leave() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // as Lock
   const int before = cancel_state_;
   holder_.Leave();
   mutex_.Unlock();
   pthread_setcancelstate(before, nullptr);
 }
 
-bool Engine::TryEnter() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+bool Engine::TryEnter() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // as Lock
   if (!mutex_.TryLock()) return false;
   Enter();
   return true;
@@ -368,7 +400,7 @@ void Engine::KickSmall(QueuePair& qp, queue::WqeNumber n) {
   ready_.Mark(qp);
 }
 
-void Engine::TakeUpMarks() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+void Engine::TakeUpMarks() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // TryEnter in a condition
   // Between a mark and the look at the lock, and between the release of the lock and the look at
   // the marks: one of the two sees the other.
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -390,12 +422,12 @@ void Engine::NotePoll(const Cq& cq, Time now) {
 
 // One who polls is about to send, which takes longer than he stays away between two polls.
 void Engine::NotePass() {
+  AssertHeld();
   if (polled_until_ns_.load(std::memory_order_relaxed) < now_.nanoseconds()) return;
   polled_until_ns_.store((now_ + options_.pass_time).nanoseconds(), std::memory_order_relaxed);
 }
 
-// The analysis does not know that the mutex is what makes the engine the caller's.
-Time Engine::Progress(const Cq& cq) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+Time Engine::Progress(const Cq& cq) VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // TryEnter behind an or
   // Who polls without a pause has the lock nearly always, and would be there again before one who
   // waits for it has woken up. Also one who found it taken polls: were it the keeper who has it,
   // and did not know, it would go on, and be in the poller's way.

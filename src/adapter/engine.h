@@ -24,6 +24,7 @@
 #include "adapter/trace.h"
 #include "adapter/transmitter.h"
 #include "adapter/xrc_domain.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/processors.h"
@@ -39,6 +40,9 @@
 #include "transport/tag_operation.h"
 #include "transport/ud/address_handles.h"
 #include "transport/ud/multicast_groups.h"
+
+// On a function that makes sure that its caller has the lock.
+#define VERBENA_ASSERT_HELD(lock) VERBENA_THREAD_ATTRIBUTE(assert_capability(lock))
 
 namespace verbena::adapter {
 
@@ -96,7 +100,15 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   void Lock() VERBENA_ACQUIRE() override;
   void Unlock() VERBENA_RELEASE() override;
 
+  // Says that the caller has the lock where the analysis cannot know: in functions that are handed
+  // to others. Test builds look.
+  void AssertHeld() const VERBENA_ASSERT_HELD(this) override { DCHECK(holder_.is_held_by_caller()); }
+
   // --- Under the lock. ---
+
+  // What the tables say of each other. Looks at all of them: for tests, where each so many-th
+  // release of the lock asks.
+  [[nodiscard]] bool IsConsistent() const VERBENA_REQUIRES(this);
 
   // One pass over all that may have happened. True if something had.
   bool Pass() VERBENA_REQUIRES(this);
@@ -117,7 +129,10 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
 
   // While a thread sleeps on the sockets the alarm is kept set.
   void AddSleeper() VERBENA_REQUIRES(this) { ++sleepers_; }
-  void RemoveSleeper() VERBENA_REQUIRES(this) { --sleepers_; }
+  void RemoveSleeper() VERBENA_REQUIRES(this) {
+    CHECK(sleepers_ > 0);
+    --sleepers_;
+  }
   [[nodiscard]] Alarm& alarm() { return alarm_; }
   // Readable when there is something to receive. Another file after AddEndpoint. Any thread.
   [[nodiscard]] int sockets() const { return sockets_.load(std::memory_order_relaxed); }
@@ -144,7 +159,9 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   void RemoveCq(Cq& cq) VERBENA_REQUIRES(this);
 
   // The endpoint that this process has from the beginning. Any thread may ask for it.
-  const fabric::Fabric& fabric() const { return endpoints_.first(); }
+  const fabric::Fabric& fabric() const VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // never another one
+    return endpoints_.first();
+  }
   EndpointSet& endpoints() VERBENA_REQUIRES(this) { return endpoints_; }
   // Another one, with numbers for queue pairs. The fd() of the endpoints is another one then.
   [[nodiscard]] ErrorOr<void> AddEndpoint(std::unique_ptr<fabric::Fabric> fabric)
@@ -160,10 +177,11 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   void set_stuck_watch(StuckWatch* watch) { stuck_watch_ = watch; }
 
   // The tables, guarded like the rest; public because control calls change them. So is `memory`.
-  QpTable<QueuePair> qps;
-  PathTable paths;
-  transport::AddressHandles handles;
-  transport::MulticastGroups groups;
+  QpTable<QueuePair> qps VERBENA_GUARDED_BY(this);
+  PathTable paths VERBENA_GUARDED_BY(this);
+  transport::AddressHandles handles VERBENA_GUARDED_BY(this);
+  transport::MulticastGroups groups VERBENA_GUARDED_BY(this);
+  // What of it needs the lock, and what takes it, is said there.
   odp::Paging paging;
 
  private:
@@ -174,6 +192,7 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   bool TakePages() VERBENA_REQUIRES(this);
   bool TimersWait() VERBENA_REQUIRES(this);
   bool RunTimers() VERBENA_REQUIRES(this);
+  void DrainReady() VERBENA_REQUIRES(this);
   bool RunReady() VERBENA_REQUIRES(this);
   void Transmit() VERBENA_REQUIRES(this);
 
@@ -193,12 +212,14 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   void NotePass();
   void NoteYield(Time now);
   void WaitForLock();
+  bool SpinForLock();
   bool TryEnter() VERBENA_TRY_ACQUIRE(true);
   void Enter();
   void Leave();
+  void CheckAtExit() VERBENA_REQUIRES(this);
   void EndTurn() VERBENA_REQUIRES(this);
   void TakeUpMarks() VERBENA_EXCLUDES(this);
-  void Note(const std::string& note);
+  void Note(const std::string& note) VERBENA_REQUIRES(this);
   transport::Turn MakeTurn() VERBENA_REQUIRES(this) {
     return {now_,
             memory,
@@ -209,7 +230,7 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   }
 
   const Options options_;
-  EndpointSet endpoints_;
+  EndpointSet endpoints_ VERBENA_GUARDED_BY(this);
   const std::unique_ptr<Trace> trace_;  // nullptr: none
   AsyncEvents& events_;
   const Clock& clock_;
@@ -225,22 +246,23 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   std::atomic<int> sockets_;
   std::atomic<uint32_t> waiters_ = 0;  // for the lock; pollers let them pass
 
-  Time now_;
-  transport::Outbox outbox_;
-  fabric::Loopback loopback_;
-  PortCounters counters_;
-  RunQueue<QueuePair> run_queue_;
-  TimerHeap<QueuePair> timers_;
-  std::vector<Cq*> moderated_;
+  Time now_ VERBENA_GUARDED_BY(this);
+  transport::Outbox outbox_ VERBENA_GUARDED_BY(this);
+  fabric::Loopback loopback_ VERBENA_GUARDED_BY(this);
+  PortCounters counters_ VERBENA_GUARDED_BY(this);
+  RunQueue<QueuePair> run_queue_ VERBENA_GUARDED_BY(this);
+  TimerHeap<QueuePair> timers_ VERBENA_GUARDED_BY(this);
+  std::vector<Cq*> moderated_ VERBENA_GUARDED_BY(this);
   Alarm alarm_;
-  uint32_t timer_waits_ = 0;        // passes since timers were due
-  uint32_t sleepers_ = 0;           // threads that sleep on the sockets
-  int cancel_state_ = 0;            // of the thread that has the lock, before
-  bool is_blocked_ = false;         // the socket takes no more
-  bool is_deferred_ = false;        // the last poller was let go before its queue pairs ran
-  std::vector<std::string> notes_;  // not told yet
-  Transmitter transmitter_;
-  Dispatcher dispatcher_;
+  uint32_t timer_waits_ VERBENA_GUARDED_BY(this) = 0;  // passes since timers were due
+  uint32_t sleepers_ VERBENA_GUARDED_BY(this) = 0;     // threads that sleep on the sockets
+  int cancel_state_ VERBENA_GUARDED_BY(this) = 0;      // of the thread that has the lock, before
+  bool is_blocked_ VERBENA_GUARDED_BY(this) = false;   // the socket takes no more
+  bool is_deferred_ VERBENA_GUARDED_BY(this) =
+      false;  // the last poller was let go before its queue pairs ran
+  std::vector<std::string> notes_ VERBENA_GUARDED_BY(this);  // not told yet
+  Transmitter transmitter_ VERBENA_GUARDED_BY(this);
+  Dispatcher dispatcher_ VERBENA_GUARDED_BY(this);
 };
 
 // Holds the engine's lock from its construction to its destruction.

@@ -1,8 +1,10 @@
 // What control calls change, and ask, of an Engine.
 
+#include <algorithm>
 #include <utility>
 
 #include "adapter/engine.h"
+#include "base/check.h"
 #include "base/when_memory.h"
 
 namespace verbena::adapter {
@@ -33,6 +35,17 @@ void Engine::Note(const std::string& note) {
   notes_.push_back(note);
 }
 
+bool Engine::IsConsistent() const {
+  const bool tables = qps.IsConsistent() && paths.IsConsistent() && groups.IsConsistent() &&
+                      endpoints_.IsConsistent() && pages_.answers().IsConsistent();
+  const bool lists = run_queue_.IsConsistent() && timers_.IsConsistent() &&
+                     run_queue_.size() <= qps.size() && timers_.size() <= qps.size();
+  return tables && lists && outbox_.packets().empty() &&
+         std::ranges::all_of(moderated_, [](const Cq* cq) {
+           return cq->is_moderated && (cq->channel() == nullptr || cq->channel()->IsConsistent());
+         });
+}
+
 QueuePair& Engine::AddQp(std::unique_ptr<QueuePair> qp) {
   timers_.Reserve(qps.size() + 1);
   return qps.Insert(std::move(qp));
@@ -47,10 +60,10 @@ void Engine::RemoveQp(QueuePair& qp) {
   qp.Empty(turn);
   SettleOutbox();
   // It may be marked; then it comes into the queue, and goes with it.
-  ready_.TakeAll([this](QueuePair& marked)
-                     VERBENA_NO_THREAD_SAFETY_ANALYSIS { run_queue_.Push(marked); });
+  DrainReady();
   run_queue_.Remove(qp);
   timers_.Remove(qp);
+  DCHECK(!qp.is_marked && !qp.is_queued && qp.heap_index == TimerHook::kNowhere);
   qps.Erase(qp.number());
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/check.h"
 #include "wire/roce/icrc.h"
 #include "wire/udp_flow.h"
 
@@ -61,9 +62,19 @@ class FlowCache {
                             uint16_t identification) {
     std::optional<Entry>& entry = (*entries_)[IndexOf(flow)];
     if (!entry || entry->flow != flow) entry.emplace(flow);
+    DCHECK(packet_size <= UINT16_MAX);
     entry->header.set_packet_size(packet_size);
     entry->header.set_identification(identification);
     return *entry;
+  }
+
+  // Each flow stands where it is looked for.
+  [[nodiscard]] bool IsConsistent() const {
+    for (size_t i = 0; i < kEntries; ++i) {
+      const std::optional<Entry>& entry = (*entries_)[i];
+      if (entry && IndexOf(entry->flow) != i) return false;
+    }
+    return true;
   }
 
  private:

@@ -41,6 +41,9 @@ TEST(FlowCache, NeverTakesOneFlowForAnother) {
     const wire::Icrc expected(with_zero.value() ^ wire::IdentificationDelta(id, size).value());
     ASSERT_EQ(Sum(cache.Find(flow, size, id).header, packet), expected);
   }
+  EXPECT_TRUE(cache.IsConsistent());
+  cache.Find(Flow(1, 2, 3), packet.size(), 0).flow = Flow(2, 1, 3);
+  EXPECT_FALSE(cache.IsConsistent()) << "it is not looked for there";
 }
 
 }  // namespace

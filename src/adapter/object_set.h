@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/check.h"
+
 namespace verbena::adapter {
 
 // Owns objects that programs name by pointer, up to a limit. Not thread-safe: its owner guards it.
@@ -23,7 +25,8 @@ class ObjectSet {
     return name;
   }
   [[nodiscard]] bool full() const { return objects_.size() == limit_; }
-  void Remove(T* object) { objects_.erase(object); }
+  // REQUIRES: it is there.
+  void Remove(T* object) { CHECK(objects_.erase(object) == 1); }
 
   template <class Fn>
   void ForEach(Fn fn) const {

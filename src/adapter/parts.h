@@ -39,8 +39,8 @@ struct Adapter::Parts {
   const odp::Mappings mappings;
   odp::PinnedMemory pinned;
   Engine engine;
-  // Held by calls that register and deregister, from end to end; before the engine's.
-  Mutex registering;
+  // Held by calls that register and deregister, from end to end.
+  Mutex registering VERBENA_ACQUIRED_BEFORE(engine);
   odp::AdoptedMemory adopted VERBENA_GUARDED_BY(registering);
 
   // Under the engine's lock.

@@ -69,6 +69,7 @@ class PathTable {
   // nullptr if there is none.
   [[nodiscard]] const Path* Find(transport::PathId id) const { return paths_.Find(id); }
   [[nodiscard]] size_t size() const { return paths_.size(); }
+  [[nodiscard]] bool IsConsistent() const { return paths_.IsConsistent(); }
 
  private:
   const fabric::MachineAddresses& addresses_;

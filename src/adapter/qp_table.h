@@ -76,6 +76,7 @@ class QpTable {
     ++block.live;
     ++size_;
     Step(block);
+    DCHECK(block.live <= kLiveMax && size_ <= qps_max_);
     return *entry;
   }
 
@@ -96,6 +97,17 @@ class QpTable {
 
   [[nodiscard]] size_t size() const { return size_; }
 
+  // Looks at every number of every endpoint: for tests.
+  [[nodiscard]] bool IsConsistent() const {
+    size_t live = 0;
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+      if (block_of_[blocks_[i]->endpoint.value()] != i + 1) return false;
+      if (!IsConsistent(*blocks_[i])) return false;
+      live += blocks_[i]->live;
+    }
+    return live == size_ && size_ <= qps_max_;
+  }
+
   // By endpoint, and then by ascending number. `fn` may erase the one that it is called with.
   template <class Fn>
   void ForEach(Fn fn) {
@@ -115,6 +127,18 @@ class QpTable {
     uint32_t live = 0;
     std::array<std::unique_ptr<Qp>, kNumbersOfEndpoint> entries;
   };
+
+  static bool IsConsistent(const Block& block) {
+    uint32_t live = 0;
+    for (uint32_t number = 0; number < kNumbersOfEndpoint; ++number) {
+      const Qp* const qp = block.entries[number].get();
+      if (qp == nullptr) continue;
+      if (number < kFirst || number >= kEnd) return false;
+      if (qp->number() != MakeQpNumber(block.endpoint, number)) return false;
+      ++live;
+    }
+    return live == block.live && live <= kLiveMax && block.next >= kFirst && block.next < kEnd;
+  }
 
   Block* BlockOf(wire::QpNumber number) const {
     const size_t index = block_of_[EndpointOf(number).value()];

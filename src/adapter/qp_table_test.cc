@@ -13,6 +13,7 @@ class NumberedQp {
  public:
   explicit NumberedQp(wire::QpNumber number) : number_(number) {}
   wire::QpNumber number() const { return number_; }
+  void set_number(wire::QpNumber number) { number_ = number; }
 
  private:
   wire::QpNumber number_;
@@ -38,6 +39,19 @@ TEST(QpTable, FindsByNumberWithTheEndpointInFront) {
   // The same number in another process is somebody else.
   EXPECT_EQ(table.Find(MakeQpNumber(EndpointId(701), NumberWithin(qp.number()))), nullptr);
   EXPECT_EQ(table.Find(wire::QpNumber(qp.number().value() + 1)), nullptr);
+}
+
+TEST(QpTable, NoticesAQueuePairThatStandsAtAnotherNumber) {
+  Table table(700, 10);
+  NumberedQp& qp = Add(table);
+  Add(table);
+  EXPECT_TRUE(table.IsConsistent());
+  const wire::QpNumber number = qp.number();
+  qp.set_number(wire::QpNumber(number.value() ^ 1));
+  EXPECT_FALSE(table.IsConsistent());
+  qp.set_number(number);
+  table.Erase(number);
+  EXPECT_TRUE(table.IsConsistent());
 }
 
 TEST(QpTable, NeverGivesOutTheNumbersOfManagementAndMulticast) {

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstddef>
 
+#include "base/check.h"
+
 namespace verbena::adapter {
 
 // What an object needs to stand in a ReadyList; a base of it.
@@ -48,6 +50,7 @@ class ReadyList {
     ReadyHook* hook = Reversed(head_.exchange(nullptr));
     while (hook != nullptr) {
       ReadyHook* const next = hook->next_marked;
+      DCHECK(hook->is_marked.load());
       hook->is_marked.store(false);
       fn(static_cast<T&>(*hook));
       hook = next;
@@ -91,6 +94,7 @@ class RunQueue {
   T* Pop() {
     if (first_ == nullptr) return nullptr;
     RunHook* const hook = first_;
+    DCHECK(hook->is_queued && size_ > 0);
     first_ = hook->next_to_run;
     hook->is_queued = false;
     --size_;
@@ -102,7 +106,10 @@ class RunQueue {
     RunHook& hook = object;
     if (!hook.is_queued) return;
     RunHook* before = nullptr;
-    for (RunHook* at = first_; at != &hook; at = at->next_to_run) before = at;
+    for (RunHook* at = first_; at != &hook; at = at->next_to_run) {
+      CHECK(at != nullptr);  // queued, and not in this list
+      before = at;
+    }
     (before == nullptr ? first_ : before->next_to_run) = hook.next_to_run;
     if (last_ == &hook) last_ = before;
     hook.is_queued = false;
@@ -111,6 +118,16 @@ class RunQueue {
 
   [[nodiscard]] bool empty() const { return first_ == nullptr; }
   [[nodiscard]] size_t size() const { return size_; }
+
+  [[nodiscard]] bool IsConsistent() const {
+    size_t count = 0;
+    const RunHook* last = nullptr;
+    for (const RunHook* at = first_; at != nullptr; at = at->next_to_run) {
+      if (!at->is_queued || ++count > size_) return false;
+      last = at;
+    }
+    return count == size_ && (last == nullptr || last == last_);
+  }
 
  private:
   RunHook* first_ = nullptr;

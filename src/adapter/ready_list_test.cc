@@ -82,6 +82,21 @@ TEST(RunQueue, RemovesFromAnyPlace) {
   }
 }
 
+TEST(RunQueue, NoticesAnItemThatIsNotMarkedAsQueued) {
+  RunQueue<Item> queue;
+  Item a(0), b(1);
+  queue.Push(a);
+  queue.Push(b);
+  EXPECT_TRUE(queue.IsConsistent());
+  b.is_queued = false;
+  EXPECT_FALSE(queue.IsConsistent());
+  b.is_queued = true;
+  a.next_to_run = nullptr;
+  EXPECT_FALSE(queue.IsConsistent()) << "one is cut off";
+  a.next_to_run = &a;
+  EXPECT_FALSE(queue.IsConsistent()) << "a circle";
+}
+
 // What is posted before a mark is seen after a take: nothing is left undone.
 TEST(ReadyListThreads, LosesNoMark) {
   constexpr int kItems = 4;

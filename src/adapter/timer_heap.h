@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/time.h"
 
 namespace verbena::adapter {
@@ -37,6 +38,7 @@ class TimerHeap {
   void Set(T& object, Time at) {
     TimerHook& hook = object;
     if (at >= hook.looked_at) return;
+    DCHECK(hook.heap_index == TimerHook::kNowhere || heap_[hook.heap_index] == &hook);
     hook.looked_at = at;
     if (hook.heap_index == TimerHook::kNowhere) {
       hook.heap_index = heap_.size();
@@ -76,6 +78,7 @@ class TimerHeap {
 
  private:
   void RemoveAt(size_t index) {
+    DCHECK(index < heap_.size() && heap_[index]->heap_index == index);
     TimerHook* const hook = heap_[index];
     TimerHook* const last = heap_.back();
     heap_.pop_back();

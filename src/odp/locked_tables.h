@@ -15,9 +15,11 @@ class VERBENA_CAPABILITY("engine") LockedTables {
 
   virtual void Lock() VERBENA_ACQUIRE() = 0;
   virtual void Unlock() VERBENA_RELEASE() = 0;
+  // Says that the caller has the lock where the analysis cannot know. Test builds look.
+  virtual void AssertHeld() const VERBENA_ASSERT_HELD(this) = 0;
 
-  // Guarded; public because control calls change it.
-  memory::MemoryCore memory;
+  // Public because control calls change it.
+  memory::MemoryCore memory VERBENA_GUARDED_BY(this);
 
  protected:
   ~LockedTables() = default;

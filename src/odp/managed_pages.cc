@@ -111,11 +111,13 @@ ManagedArena* ManagedPages::Add(std::unique_ptr<ManagedArena> arena) {
   size_t kept = 0;
   Rollback views([&] {
     ForEachView(*arena, [&](memory::MachineAddress first, memory::MachineAddress last) {
+      tables_.AssertHeld();
       if (kept > 0) tables_.memory.AllowInLists(first, last);
       if (kept > 0) --kept;
     });
   });
   ForEachView(*arena, [&](memory::MachineAddress first, memory::MachineAddress last) {
+    tables_.AssertHeld();
     tables_.memory.KeepFromLists(first, last);
     ++kept;
   });
@@ -180,6 +182,7 @@ std::unique_ptr<ManagedArena> ManagedPages::Remove(const ManagedArena* arena) {
   std::unique_ptr<ManagedArena> removed = std::move(*found);
   arenas_.erase(found);
   ForEachView(*removed, [this](memory::MachineAddress first, memory::MachineAddress last) {
+    tables_.AssertHeld();
     tables_.memory.AllowInLists(first, last);
   });
   // Nobody waits for it any more who could be helped.

@@ -29,6 +29,7 @@ void PageAnswers::Finish(const PageJob& job) {
     const MutexLock lock(mutex_);
     CHECK(expected_ > 0);
     --expected_;
+    DCHECK(done_.size() < done_.capacity());
     done_.push_back(job);
     done_count_.store(done_.size(), std::memory_order_release);
   }
@@ -41,6 +42,11 @@ void PageAnswers::TakeDone(std::vector<PageJob>& out) {
   out.insert(out.end(), done_.begin(), done_.begin() + taken);
   done_.erase(done_.begin(), done_.begin() + taken);
   done_count_.store(done_.size(), std::memory_order_release);
+}
+
+bool PageAnswers::IsConsistent() const {
+  const MutexLock lock(mutex_);
+  return done_.size() + expected_ <= done_.capacity() && done_count_.load() == done_.size();
 }
 
 }  // namespace verbena::odp

@@ -35,9 +35,12 @@ class PageAnswers {
   // Moves what is done behind the end of `out`, as far as that has room: it does not grow.
   void TakeDone(std::vector<PageJob>& out) VERBENA_EXCLUDES(mutex_);
 
+  // There is room for every answer that is expected, and has_done tells the truth.
+  [[nodiscard]] bool IsConsistent() const VERBENA_EXCLUDES(mutex_);
+
  private:
   const std::function<void()> on_done_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::vector<PageJob> done_ VERBENA_GUARDED_BY(mutex_);
   size_t expected_ VERBENA_GUARDED_BY(mutex_) = 0;  // jobs that will be in done_
   std::atomic<size_t> done_count_ = 0;

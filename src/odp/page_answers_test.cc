@@ -38,7 +38,9 @@ TEST(PageAnswersTest, HandsOutAsManyAsThereIsRoomFor) {
 TEST(PageAnswersTest, AJobThatIsNotDoneAfterAllIsNotAnswered) {
   PageAnswers answers([] {});
   ASSERT_TRUE(answers.Expect());
+  EXPECT_TRUE(answers.IsConsistent());
   answers.Unexpect();
+  EXPECT_TRUE(answers.IsConsistent());
   EXPECT_FALSE(answers.has_done());
 }
 

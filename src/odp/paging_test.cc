@@ -22,6 +22,7 @@ class Tables final : public LockedTables {
   Tables() : LockedTables({}) {}
   void Lock() VERBENA_ACQUIRE() override {}
   void Unlock() VERBENA_RELEASE() override {}
+  void AssertHeld() const VERBENA_ASSERT_HELD(this) override {}
 };
 
 // Has in memory what the test says, and brings nothing by itself.
