@@ -329,7 +329,9 @@ void Engine::EndTurn() {
 void Engine::Lock() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // mutex_ makes the engine the caller's
   if (!mutex_.TryLock()) WaitForLock();
   Enter();
-  if (is_deferred_) Act();
+  if (!is_deferred_) return;
+  if (stuck_watch_ != nullptr) stuck_watch_->Arm();
+  Act();
 }
 
 void Engine::WaitForLock() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // as Lock
@@ -405,6 +407,8 @@ void Engine::TakeUpMarks() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // TryEnter in a
   // the marks: one of the two sees the other.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   while (!ready_.empty() && TryEnter()) {
+    // A post returns whatever page its request needs, and the progress thread may sleep.
+    if (stuck_watch_ != nullptr) stuck_watch_->Arm();
     ReadClock();
     counters_.pages_forgotten += paging.ForgetGivenUp();
     NotePass();

@@ -42,6 +42,14 @@ class StuckMemoryTest : public testing::Test {
         memory::LinearBacking{.base = memory::PhysicalAddress(pages_->address())});
     ASSERT_TRUE(keys.has_value());
     key_ = queue::KeyValue(keys->remote.value());
+    const auto own = a_.adapter().RegisterRegion(
+        {.pd = a_.pd(),
+         .start = memory::KeyAddress(pages_->address()),
+         .length = pages_->bytes().size(),
+         .rights = memory::Rights::kAll},
+        memory::LinearBacking{.base = memory::PhysicalAddress(pages_->address())});
+    ASSERT_TRUE(own.has_value());
+    own_key_ = queue::KeyValue(own->local.value());
   }
   void TearDown() override {
     if (pages_) pages_->Release();
@@ -49,6 +57,10 @@ class StuckMemoryTest : public testing::Test {
 
   void Write(QueuePair& qp, uint64_t id, const queue::Remote& to) {
     Post(a_, qp, MakeSend(SendOpcode::kWrite, id, to), a_.Bytes(0, 64));
+  }
+  // The same from memory of A that may be stuck.
+  void WriteFrom(QueuePair& qp, uint64_t id, uint64_t address, queue::KeyValue key) {
+    Post(a_, qp, MakeSend(SendOpcode::kWrite, id, b_.Remote(0)), {address, 64, key});
   }
   queue::Remote StuckPage(uint64_t page) const { return {pages_->address(page), key_}; }
   // A write of the other connection, and how long it takes.
@@ -58,6 +70,12 @@ class StuckMemoryTest : public testing::Test {
     const auto completion = a_.Wait();
     EXPECT_TRUE(completion && completion->id.value() == kOther);
     return Now() - start;
+  }
+  void ExpectOthersGoOn() {
+    for (int i = 0; i < 50; ++i) EXPECT_LT(TimeOther(), kSoon);
+    for (QueuePair* const qp : {&qa_, &qc_}) {
+      EXPECT_EQ(a_.adapter().Query(*qp)->counters.timeouts, 0U);
+    }
   }
   void ExpectWritten(uint64_t id) {
     const auto completion = a_.Wait();
@@ -73,7 +91,7 @@ class StuckMemoryTest : public testing::Test {
   QueuePair& qb_ = b_.MakeQp(QpType::kRc);
   QueuePair& qc_ = a_.MakeQp(QpType::kRc);
   QueuePair& qd_ = b_.MakeQp(QpType::kRc);
-  queue::KeyValue key_;
+  queue::KeyValue key_, own_key_;
 };
 
 // The tables call the page present: the copy itself sleeps for it, with the engine's lock held.
@@ -142,6 +160,64 @@ TEST_F(StuckMemoryTest, ManyStuckPagesStopNoFaultOfAnother) {
   }
   pages_->Release();
   for (int i = 0; i < 4; ++i) {
+    const auto completion = a_.Wait();
+    ASSERT_TRUE(completion.has_value());
+    EXPECT_EQ(completion->status, CompletionStatus::kSuccess);
+  }
+}
+
+// The same where the stuck page is the requester's own. The thread that posts does the copy, and is
+// not kept for as long as the page takes.
+TEST_F(StuckMemoryTest, ALocalPageThatLeftHoldsUpNeitherThePostNorOthers) {
+  WriteFrom(qa_, 1, pages_->address(), own_key_);
+  ExpectWritten(1);
+  pages_->Stick(0, 1);
+  usleep(20'000);  // nothing polls: the progress thread sleeps, and sees no packet
+  const Time start = Now();
+  WriteFrom(qa_, 2, pages_->address(), own_key_);
+  EXPECT_LT(Now() - start, kSoon);
+  ExpectOthersGoOn();
+  pages_->Release();
+  ExpectWritten(2);
+}
+
+TEST_F(StuckMemoryTest, NeitherDoesALocalPageOfAPageList) {
+  std::vector<memory::PhysicalAddress> list;
+  for (const uint64_t page : {3U, 1U}) list.emplace_back(pages_->address(page));
+  const auto keys =
+      a_.adapter().RegisterRegion({.pd = a_.pd(),
+                                   .start = memory::KeyAddress(0),
+                                   .length = 2 * StuckPages::kPage,
+                                   .rights = memory::Rights::kAll},
+                                  memory::PageListBacking{list, 0, PageShift(PageShift::kMin)});
+  ASSERT_TRUE(keys.has_value());
+  pages_->Stick(1, 1);
+  usleep(20'000);
+  const Time start = Now();
+  WriteFrom(qa_, 1, StuckPages::kPage + 8, queue::KeyValue(keys->local.value()));
+  EXPECT_LT(Now() - start, kSoon);
+  ExpectOthersGoOn();
+  pages_->Release();
+  ExpectWritten(1);
+}
+
+TEST_F(StuckMemoryTest, ManyStuckLocalPagesStopNoFaultOfAnother) {
+  constexpr uint64_t kStuck = 4;
+  pages_->Stick(0, kStuck);
+  for (uint64_t i = 0; i < kStuck; ++i) {
+    QueuePair& qp = a_.MakeQp(QpType::kRc);
+    Connect(a_, qp, b_, b_.MakeQp(QpType::kRc), {.timeout = 17});
+    WriteFrom(qp, i, pages_->address(i), own_key_);
+  }
+  for (uint64_t page = 32; page < 40; ++page) {  // each of them new to the tables
+    const Time start = Now();
+    WriteFrom(qc_, kOther, pages_->address(page), own_key_);
+    ExpectWritten(kOther);
+    EXPECT_LT(Now() - start, kSoon);
+  }
+  ExpectOthersGoOn();
+  pages_->Release();
+  for (uint64_t i = 0; i < kStuck; ++i) {
     const auto completion = a_.Wait();
     ASSERT_TRUE(completion.has_value());
     EXPECT_EQ(completion->status, CompletionStatus::kSuccess);
