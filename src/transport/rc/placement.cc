@@ -23,10 +23,9 @@ std::optional<memory::MachineAddress> CopyTo(const memory::SpanList& to,
   return memory::CopyIn(to, payload).fault;
 }
 
-// The same for one piece.
-std::optional<memory::MachineAddress> CopyTo(memory::MachineAddress to,
-                                             std::span<const std::byte> payload) {
-  return memory::GuardedCopy(memory::PointerTo(to), payload.data(), payload.size()).fault;
+// The same for one piece: whether it is done.
+bool IsCopied(memory::MachineAddress to, std::span<const std::byte> payload) {
+  return !memory::GuardedCopy(memory::PointerTo(to), payload.data(), payload.size()).fault;
 }
 
 // What is missing of all of `length` bytes, now that their beginning is known to be.
@@ -100,30 +99,25 @@ Placement PlaceWrite(const RemoteRange& rest, std::span<const std::byte> payload
   if (payload.empty()) return Placed{};
   const auto found = memory.translator.FindInOnePiece(rest.key, rest.start, payload.size(),
                                                       Access::kRemoteWrite, who);
-  const auto in_full = [&] { return PlaceInFull(rest, payload, who, memory); };
-  if (!found.is_there || found.use == KeyUse::kSpent) return in_full();
-  // A copy that fails is not tried again before the tables know: it may have slept for the page.
-  if (const auto gone = CopyTo(found.at, payload)) [[unlikely]]
-    return Lost(*gone, memory, in_full);
-  return Placed{found.use};
+  if (found.is_there && found.use != KeyUse::kSpent && IsCopied(found.at, payload)) [[likely]] {
+    return Placed{found.use};
+  }
+  // Also where the copy has failed just now: it fails again, or the page has come back.
+  return PlaceInFull(rest, payload, who, memory);
 }
 
 Placement ScatterSend(queue::SgeCursor& cursor, std::span<const std::byte> payload, uint64_t ahead,
                       const memory::Accessor& who, memory::MemoryCore& memory) {
-  const auto in_pieces = [&] { return ScatterPieces(cursor, payload, ahead, who, memory); };
   queue::SgeCursor walk = cursor;
   if (const auto piece = walk.Next(payload.size()); piece && piece->length == payload.size()) {
     const auto found = memory.translator.FindInOnePiece(KeyOf(*piece), KeyAddress(piece->address),
                                                         piece->length, Access::kLocalWrite, who);
-    if (found.is_there) [[likely]] {
-      const auto gone = CopyTo(found.at, payload);
-      if (gone) [[unlikely]]
-        return Lost(*gone, memory, in_pieces);
+    if (found.is_there && IsCopied(found.at, payload)) [[likely]] {
       cursor = walk;
       return Placed{};
     }
   }
-  return in_pieces();
+  return ScatterPieces(cursor, payload, ahead, who, memory);
 }
 
 Placement Gather(queue::SgeCursor cursor, uint32_t size, uint64_t ahead,
