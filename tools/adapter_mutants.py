@@ -67,7 +67,7 @@ OF_ENGINE = [
             "  EndTurn();\n  Leave();\n  TakeUpMarks();\n", "  EndTurn();\n  Leave();\n",
             _unit("EngineTest.AKickWhileTheLockIsHeldIsTakenUpAtItsRelease")),
     _mutant("the answer of the pager to a queue pair that is gone", ENGINE,
-            "    if (qp == nullptr) continue;\n    qp->OnPagesReady", "    qp->OnPagesReady",
+            "  if (qp == nullptr) return;\n  qp->OnPagesReady", "  qp->OnPagesReady",
             _unit("EnginePagesTest.APageMayComeForAQueuePairThatIsGone")),
     _mutant("a moderated event does not come when its period ends", ENGINE,
             "    if (cq->OnTime(now_)) RaiseCompletionEvent(*cq);\n  }\n  SettleOutbox();",

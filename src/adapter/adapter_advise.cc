@@ -55,7 +55,7 @@ bool Adapter::IsManaged(const odp::PageJob& job) {
 
 // From the first that is absent to the end of these bytes; nullopt if all are there.
 std::optional<odp::PageJob> Adapter::AbsentPages(memory::Key key, uint64_t offset, uint64_t length,
-                                            Access access) {
+                                                 Access access) {
   Engine& engine = parts_->engine;
   const EngineLock lock(engine);
   const memory::ProtectionEntry* const region = FindRegion(engine.memory, key);
@@ -65,7 +65,8 @@ std::optional<odp::PageJob> Adapter::AbsentPages(memory::Key key, uint64_t offse
         engine.memory.translator.Translate(key, memory::KeyAddress(region->start + offset + done),
                                            length - done, access, {.pd = region->pd, .qp = {}});
     if (const memory::Fault* const fault = AsFault(translation)) {
-      odp::PageJob job = odp::JobFor(engine.memory, {.qp = {}, .ticket = {}, .fault = *fault}, UINT64_MAX);
+      odp::PageJob job =
+          odp::JobFor(engine.memory, {.qp = {}, .ticket = {}, .fault = *fault}, UINT64_MAX);
       engine.paging.managed.RefuseProgramView(job);
       return job;
     }

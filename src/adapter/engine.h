@@ -41,9 +41,6 @@
 #include "transport/ud/address_handles.h"
 #include "transport/ud/multicast_groups.h"
 
-// On a function that makes sure that its caller has the lock.
-#define VERBENA_ASSERT_HELD(lock) VERBENA_THREAD_ATTRIBUTE(assert_capability(lock))
-
 namespace verbena::adapter {
 
 // What makes everything go: start reading at Pass in engine.cc.
@@ -102,7 +99,9 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
 
   // Says that the caller has the lock where the analysis cannot know: in functions that are handed
   // to others. Test builds look.
-  void AssertHeld() const VERBENA_ASSERT_HELD(this) override { DCHECK(holder_.is_held_by_caller()); }
+  void AssertHeld() const VERBENA_ASSERT_HELD(this) override {
+    DCHECK(holder_.is_held_by_caller());
+  }
 
   // --- Under the lock. ---
 

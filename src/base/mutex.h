@@ -32,6 +32,8 @@
 #define VERBENA_ACQUIRE(...) VERBENA_THREAD_ATTRIBUTE(acquire_capability(__VA_ARGS__))
 #define VERBENA_RELEASE(...) VERBENA_THREAD_ATTRIBUTE(release_capability(__VA_ARGS__))
 #define VERBENA_TRY_ACQUIRE(...) VERBENA_THREAD_ATTRIBUTE(try_acquire_capability(__VA_ARGS__))
+// The caller has it, which the function looks at.
+#define VERBENA_ASSERT_HELD(...) VERBENA_THREAD_ATTRIBUTE(assert_capability(__VA_ARGS__))
 #define VERBENA_RETURN_CAPABILITY(x) VERBENA_THREAD_ATTRIBUTE(lock_returned(x))
 
 // On a function whose locking the analysis cannot follow; say why beside it.

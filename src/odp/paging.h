@@ -77,6 +77,10 @@ class Paging {
   // How long peers are asked to wait for pages.
   [[nodiscard]] Duration wait() const { return service_time_.wait(); }
 
+  [[nodiscard]] bool IsConsistent() const {
+    return service_.answers().IsConsistent() && done_.empty();
+  }
+
   ManagedPages managed;
 
  private:

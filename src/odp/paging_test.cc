@@ -54,6 +54,7 @@ class SilentService final : public PageService {
 class PagingTest : public testing::Test {
  protected:
   PagingTest() {
+    tables_.AssertHeld();  // there is one thread
     auto& core = tables_.memory;
     pd_ = *core.domains.Allocate(
         *core.consumers.Open({.table = memory::ConsumerSpec::PrivateTable{.identity = true}}));
@@ -66,6 +67,7 @@ class PagingTest : public testing::Test {
   }
 
   memory::Translation Translate() const {
+    tables_.AssertHeld();
     return tables_.memory.translator.Translate(key_, memory::KeyAddress(kStart), kPageBytes,
                                                Access::kLocalWrite, {pd_, memory::QpNumber(1)});
   }
