@@ -36,8 +36,7 @@ ErrorOr<std::unique_ptr<ProgramPages>> ProgramPages::MoveAside(std::span<std::by
   constexpr int kHow = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
   if (mremap(home.data(), home.size(), home.size(), kHow, place) == MAP_FAILED) {
     const Error error = SystemError("moving the program's pages (Linux 5.7)");
-    uffdio_range range = RangeOf(home);
-    ioctl(pages->door_.file.get(), UFFDIO_UNREGISTER, &range);
+    Unwatch(pages->door_.file, RangeOf(home));
     munmap(place, home.size());
     return Fail(error);
   }

@@ -57,4 +57,11 @@ bool Watch(const UserfaultDoor& door, std::span<const std::byte> bytes, uint64_t
   return ioctl(door.file.get(), UFFDIO_REGISTER, &registration) == 0;
 }
 
+// The system wakes those that wait, and then unregisters. With locks of its own for each mapping
+// (Linux 6.4) a thread may begin to wait in between, and would wait for ever.
+void Unwatch(const FileDescriptor& file, uffdio_range range) {
+  ioctl(file.get(), UFFDIO_UNREGISTER, &range);
+  ioctl(file.get(), UFFDIO_WAKE, &range);
+}
+
 }  // namespace verbena::managed

@@ -34,5 +34,7 @@ struct UserfaultDoor {
 [[nodiscard]] bool AskFor(const UserfaultDoor& door, uint64_t features);
 [[nodiscard]] bool Watch(const UserfaultDoor& door, std::span<const std::byte> bytes,
                          uint64_t modes);
+// Watches them no more; threads that wait for them go on.
+void Unwatch(const FileDescriptor& file, uffdio_range range);
 
 }  // namespace verbena::managed

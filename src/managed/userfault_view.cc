@@ -110,10 +110,7 @@ size_t UserfaultView::TakeFaults(std::span<CpuFault> faults) {
 void UserfaultView::Stop() {
   if (has_stopped_) return;
   has_stopped_ = true;
-  const auto let_go = [this](std::span<std::byte> bytes) {
-    uffdio_range range = RangeOf(bytes);
-    ioctl(file_.get(), UFFDIO_UNREGISTER, &range);
-  };
+  const auto let_go = [this](std::span<std::byte> bytes) { Unwatch(file_, RangeOf(bytes)); };
   if (aside_ != nullptr) {
     let_go({aside_, bytes_.size()});
   } else {
@@ -171,8 +168,7 @@ void UserfaultView::HearMoved(uint64_t from, uint64_t to, uint64_t length) {
     return;
   }
   mprotect(reinterpret_cast<void*>(to), length, PROT_NONE);
-  uffdio_range range{.start = to, .len = length};
-  ioctl(file_.get(), UFFDIO_UNREGISTER, &range);
+  Unwatch(file_, {.start = to, .len = length});
   HearGone(from, from + length);
 }
 
