@@ -29,6 +29,7 @@ struct Event {
   std::optional<odp::PageJob> job = {};  // ...is done
   uint8_t segment = 0;                   // of the message that the packet left in
   bool is_forged = false;                // without knowledge of where the sequence stands
+  bool is_corrupted = false;             // on its way
 };
 
 // The links between all endnodes, and the order of events: by their times, and at one time as they
@@ -90,6 +91,7 @@ class Network {
   [[nodiscard]] const Counters& counters() const { return counters_; }
 
  private:
+  void Corrupt(Event& arrival);
   void SendOne(Time now, const Event& event);
   void Capture(Time now, const Event& event);
 

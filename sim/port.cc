@@ -7,8 +7,10 @@
 namespace verbena::sim {
 namespace {
 
-// A foreign requester does not know what the bit means in a response.
+// A foreign requester does not know what the bit means in a response. What was corrupted on its way
+// is not made right by it.
 void HideMark(const Swarm& swarm, Event& event) {
+  if (event.is_corrupted) return;
   const auto packet = wire::Packet::Parse(event.packet);
   if (!packet || !packet->info().is_response || !packet->bth().ack_request) return;
   wire::Bth bth = packet->bth();

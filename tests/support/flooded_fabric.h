@@ -48,7 +48,7 @@ class FloodedFabric final : public fabric::Fabric {
   const Time end_;
   const EventFile readable_ = std::move(*EventFile::Open(false));
   std::array<std::byte, 8> bytes_{};
-  std::array<fabric::Datagram, 1> datagrams_{{{.bytes = bytes_}}};
+  std::array<fabric::Datagram, 1> datagrams_{{{.from = {}, .to = {}, .bytes = bytes_}}};
   fabric::MessageBatch batch_{{}, /*segmentation=*/true};
 };
 

@@ -141,7 +141,7 @@ bool Requester::AcknowledgeBefore(wire::Psn end, Turn& turn) {
     if (flight.needs_response) {
       ++counters_.lost_responses;
       Advance(missing, turn);
-      LostFrom(missing, turn);
+      AnswerIsMissing(missing, turn);
       return false;
     }
     flight.is_done = true;
@@ -157,6 +157,7 @@ void Requester::Advance(wire::Psn unacked, Turn& turn) {
   // What was to be sent again has arrived meanwhile.
   const bool behind = position_.wqe < flights_.end() &&
                       UnderWay(flights_.At(position_.wqe).first_psn + position_.packet) < progress;
+  if (dropped_until_ && UnderWay(*dropped_until_) <= progress) dropped_until_.reset();
   unacked_ = unacked;
   if (behind) GoBack(unacked);
   recovering_.reset();
@@ -181,7 +182,7 @@ void Requester::OnReadResponse(const wire::Packet& packet, Turn& turn) {
   if (flight.is_done || IsBefore(psn, expected)) return;  // seen before
   if (psn != expected) {
     ++counters_.lost_responses;
-    return LostFrom(expected, turn);
+    return AnswerIsMissing(expected, turn);
   }
   const uint64_t offset = uint64_t{flight.responses} * config_.path_mtu;
   const bool is_read = queue_.At(*n).opcode == queue::SendOpcode::kRead;
@@ -240,6 +241,13 @@ bool Requester::Scatter(Turn& turn, WqeNumber n, uint64_t offset, std::span<cons
            CountRefusal(std::get<Cause>(placed), turn.refusals));
   }
   return false;
+}
+
+// One that was dropped here is asked for again already, and may come behind the answer to a
+// duplicate that shows that it is missing. Should it be lost on its way the timer tells.
+void Requester::AnswerIsMissing(wire::Psn psn, Turn& turn) {
+  if (dropped_until_ && UnderWay(psn) < UnderWay(*dropped_until_)) return;
+  LostFrom(psn, turn);
 }
 
 // The peer lacks, or has not answered, what begins at `psn`: sends it again, unless that is being

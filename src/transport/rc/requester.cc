@@ -97,6 +97,7 @@ void Requester::Start(wire::Psn first) {
   window_ = {};
   probe_ = {};
   recovering_.reset();
+  dropped_until_.reset();
   reads_under_way_ = 0;
   is_blocked_ = has_failed_ = had_setback_ = failed_to_register_ = false;
 }
@@ -349,6 +350,7 @@ void Requester::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
   // the peer says to the requests of before is not a loss: it would cost a retry.
   GoBack(psn);
   recovering_ = psn;
+  dropped_until_ = sent_end_;
 }
 
 Time Requester::next_time() const { return std::min(retry_.next(), delayed_until_); }
@@ -360,6 +362,7 @@ void Requester::OnTime(Turn& turn) {
     ++counters_.timeouts;
     retry_.OnTimeout(turn.now);
     recovering_.reset();
+    dropped_until_.reset();
     probe_.OnTimeout(unacked_, sent_end_);
     LostFrom(unacked_, turn);
   }

@@ -140,6 +140,7 @@ class Requester {
   void Advance(wire::Psn unacked, Turn& turn);
   bool Scatter(Turn& turn, queue::WqeNumber n, uint64_t offset, std::span<const std::byte> bytes,
                wire::Psn psn);
+  void AnswerIsMissing(wire::Psn psn, Turn& turn);
   void LostFrom(wire::Psn psn, Turn& turn);
   void DroppedForPages(wire::Psn psn, Turn& turn);
   void GoBack(wire::Psn psn);
@@ -169,6 +170,8 @@ class Requester {
   CongestionWindow window_;
   SegmentProbe probe_;
   std::optional<wire::Psn> recovering_;  // went back to here, and nothing came of it yet
+  // Answers before this were dropped for lack of pages of our own, and are asked for again.
+  std::optional<wire::Psn> dropped_until_;
   std::optional<Stall> gather_stall_;
   std::optional<Stall> scatter_stall_;
   Time delayed_until_ = Time::Never();

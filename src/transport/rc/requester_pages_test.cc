@@ -111,6 +111,40 @@ TEST_F(RequesterPagesTest, AnswersThatWereDroppedForOurPagesCostNoRetry) {
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}, {2, CompletionStatus::kSuccess}}));
 }
 
+// Of two reads the first comes again, and then the acknowledgement of a write between them, which
+// the peer has executed before and gives at once for all that it knows.
+TEST_F(RequesterPagesTest, NorDoTheAnswersBehindThem) {
+  config_.retry_count = 0;
+  config_.max_rd_atomic = 2;
+  config_.ack_timeout = Milliseconds(10);
+  Reset(config_);
+  PostRead(0, kMtu);
+  PostWrite(0, 10);
+  PostRead(0, kMtu);
+  EXPECT_EQ(PsnsOf(Pump()), (Psns{100, 101, 102}));
+  MapAll(false);
+  ReadResponse(wire::Position::kOnly, 100, std::string(kMtu, 'a'));
+  ReadResponse(wire::Position::kOnly, 102, std::string(kMtu, 'c'));
+  MapAll(true);
+  Turn turn = MakeTurn();
+  requester_->OnPagesReady(requests_.at(0).ticket, true, turn);
+  EXPECT_EQ(PsnsOf(Pump()), (Psns{100, 101, 102}));
+  ReadResponse(wire::Position::kOnly, 100, std::string(kMtu, 'a'));
+  Ack(102);
+  EXPECT_FALSE(requester_->has_failed());
+  EXPECT_TRUE(Pump().empty()) << "it is asked for already";
+  ReadResponse(wire::Position::kOnly, 102, std::string(kMtu, 'c'));
+  EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess},
+                         {2, CompletionStatus::kSuccess},
+                         {3, CompletionStatus::kSuccess}}));
+  // From then on a missing answer is a loss.
+  PostRead(0, kMtu);
+  PostWrite(0, 10);
+  Pump();
+  Ack(104);
+  EXPECT_TRUE(requester_->has_failed());
+}
+
 // The peer has answered a part, and tells that the rest waits for its pages.
 class RequesterHeldReadTest : public RequesterPagesTest {
  protected:
