@@ -3,7 +3,7 @@
 FUZZ_SECONDS ?= 60
 
 # asan-ubsan is clang's: it also proves the lock annotations and a second compiler's warnings.
-TEST_SUITES := release asan-ubsan tsan fuzz
+TEST_SUITES := release asan-ubsan tsan
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:

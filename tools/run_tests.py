@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "test-reports"
-SUITES = ["release", "asan-ubsan", "tsan", "fuzz"]
+SUITES = ["release", "asan-ubsan", "tsan"]
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
