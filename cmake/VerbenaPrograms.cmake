@@ -44,8 +44,8 @@ add_custom_target(verbena_fuzzers)
 #
 # fuzz/<name>_fuzz.cc -> bin/<name>_fuzz with libFuzzer, and the test fuzz.<name>: a short run from
 # a fixed seed and a copy of fuzz/corpus/<name>/. Clang's address sanitizer build has them too, with
-# the target alone instrumented for coverage: that tries what is kept, and `make test` need not build
-# all layers once more. Other builds only compile the file.
+# the target alone instrumented for coverage: that tries what is kept, and `make test` need not
+# build all layers once more. Other builds only compile the file.
 function(verbena_fuzz name)
   cmake_parse_arguments(PARSE_ARGV 1 fuzz "" "" "LIBRARIES")
   if(NOT VERBENA_SANITIZE MATCHES "fuzzer|address" OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
