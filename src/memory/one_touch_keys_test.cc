@@ -179,6 +179,18 @@ TEST_F(OneTouchKeysTest, TheRegionOfAHeldWindowMayBeDeregistered) {
   EXPECT_TRUE(core_.IsConsistent());
 }
 
+// A call that is refused changes nothing: the message that holds the key may still be repeated.
+TEST_F(OneTouchKeysTest, AHeldWindowOutlivesARefusedDeregistrationOfItsRegion) {
+  core_.one_touch.Hold(window_);
+  const Key other = *core_.windows.Allocate(pd_, WindowType::kType2B);
+  WindowBinding wanted = binding();
+  wanted.instance = Instance(static_cast<uint8_t>(other.instance().value() + 1));
+  ASSERT_TRUE(core_.windows.Bind(other, wanted, me_).has_value());
+  EXPECT_TRUE(FailsWith(core_.regions.Deregister(region_.local), MemoryError::kInUse));
+  EXPECT_EQ(AsReady(Write())->use, KeyUse::kSpent);
+  EXPECT_TRUE(core_.IsConsistent());
+}
+
 TEST_F(OneTouchKeysTest, AHeldWindowOfType2MayBeBoundAgainButNotInvalidated) {
   for (const bool rebind : {false, true}) {
     const Key window = *core_.windows.Allocate(pd_, WindowType::kType2B);

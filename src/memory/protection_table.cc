@@ -111,9 +111,11 @@ void ProtectionTable::Hold(SlotNumber slot) {
   if (entry.type == EntryType::kWindow) ++EntryAt(entry.window.region).region.held_windows;
 }
 
-// Held windows are few and short-lived, so that nobody keeps a list of them.
+// Held windows are few and short-lived, so that there is no list of them. They end only if nothing
+// else is in the way of what the caller is about to do: a call that is refused changes nothing.
 bool ProtectionTable::HasWindows(SlotNumber region) {
   const ProtectionEntry::Region& counts = EntryAt(region).region;
+  if (counts.bound_windows > counts.held_windows) return true;
   for (uint32_t i = 0; counts.held_windows > 0 && i < keys_.slot_count(); ++i) {
     const ProtectionEntry& entry = EntryAt(SlotNumber(i));
     const bool is_window = entry.type == EntryType::kWindow && entry.state == EntryState::kValid;

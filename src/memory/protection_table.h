@@ -45,7 +45,8 @@ class ProtectionTable {
   // A reserved entry with fresh instances: one for both keys, or one each. Nothing when full.
   std::optional<SlotNumber> Take(EntryType type, PdId pd, bool distinct_keys);
 
-  // Whether windows are bound to the region. Held ones do not count, and end.
+  // Whether windows are bound to the region. Held ones do not count, and end if there are no
+  // others.
   bool HasWindows(SlotNumber region);
 
   // For the message that has just been granted access through the key.
