@@ -46,21 +46,6 @@ wire::Psn ChoosePsn(Choices& choices) {
   return wire::Psn(choices.OneOf<uint32_t>({0, 1, 0x7FFFFE, 0x800000, 0xFFFFFD, 0xFFFFFF}));
 }
 
-wire::Service ServiceOf(QpType type) {
-  switch (type) {
-    case QpType::kRc:
-      return wire::Service::kRc;
-    case QpType::kUc:
-      return wire::Service::kUc;
-    case QpType::kUd:
-      return wire::Service::kUd;
-    case QpType::kXrcSend:
-    case QpType::kXrcReceive:
-      return wire::Service::kXrc;
-  }
-  UNREACHABLE();
-}
-
 }  // namespace
 
 LiveQp::LiveQp(Choices& choices, bool prints)
@@ -220,7 +205,7 @@ void LiveQp::Name(uint64_t address, uint64_t length) {
 
 // A key alone is not enough: a peer that may write everywhere has still said where it writes.
 void LiveQp::CheckNamed() {
-  // The plot begins behind a page that is nobody's.
+  // The plot begins behind a page that is not mapped.
   const auto before = exposed_->shadow().Expected(sim::kPage, kPlotBytes);
   const std::span<const std::byte> now(exposed_->At(0), kPlotBytes);
   if (std::memcmp(before.data(), now.data(), kPlotBytes) == 0) return;

@@ -53,21 +53,6 @@ bool IsSamePartition(wire::PKey a, wire::PKey b) {
          ((a.value() | b.value()) & kFullMember) != 0;
 }
 
-wire::Service ServiceOf(QpType type) {
-  switch (type) {
-    case QpType::kRc:
-      return wire::Service::kRc;
-    case QpType::kUc:
-      return wire::Service::kUc;
-    case QpType::kUd:
-      return wire::Service::kUd;
-    case QpType::kXrcSend:
-    case QpType::kXrcReceive:
-      return wire::Service::kXrc;
-  }
-  UNREACHABLE();
-}
-
 // Takes the values of `mask` over.
 void Merge(const QpAttributes& from, AttributeMask mask, QpAttributes& to) {
   const auto take = [&](QpAttribute attribute, auto member) {

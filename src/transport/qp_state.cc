@@ -1,5 +1,7 @@
 #include "transport/qp_state.h"
 
+#include "base/check.h"
+
 namespace verbena::transport {
 
 const char* NameOf(QpState state) {
@@ -36,6 +38,21 @@ const char* NameOf(QpType type) {
       return "XRC_RECV";
   }
   return "?";
+}
+
+wire::Service ServiceOf(QpType type) {
+  switch (type) {
+    case QpType::kRc:
+      return wire::Service::kRc;
+    case QpType::kUc:
+      return wire::Service::kUc;
+    case QpType::kUd:
+      return wire::Service::kUd;
+    case QpType::kXrcSend:
+    case QpType::kXrcReceive:
+      return wire::Service::kXrc;
+  }
+  UNREACHABLE();
 }
 
 }  // namespace verbena::transport

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "wire/roce/opcode.h"
+
 namespace verbena::transport {
 
 // The states of a queue pair, in the order and with the values of the verbs. (IBA 10.3.1)
@@ -21,6 +23,9 @@ inline constexpr size_t kQpStateCount = 7;
 // one half of a queue pair.
 enum class QpType : uint8_t { kRc, kUc, kUd, kXrcSend, kXrcReceive };
 inline constexpr size_t kQpTypeCount = 5;
+
+// The service that the packets of such a queue pair name.
+[[nodiscard]] wire::Service ServiceOf(QpType type);
 
 // What each state lets a queue pair do. A type that has no receive queue, or no send queue, is held
 // back by that alone; the state is asked only about the queues that are there.

@@ -62,6 +62,14 @@ TEST(QpTypeTest, EachTypeHasItsName) {
   EXPECT_STREQ(NameOf(static_cast<QpType>(kQpTypeCount)), "?");
 }
 
+TEST(QpTypeTest, EachTypeHasItsService) {
+  EXPECT_EQ(ServiceOf(QpType::kRc), wire::Service::kRc);
+  EXPECT_EQ(ServiceOf(QpType::kUc), wire::Service::kUc);
+  EXPECT_EQ(ServiceOf(QpType::kUd), wire::Service::kUd);
+  EXPECT_EQ(ServiceOf(QpType::kXrcSend), wire::Service::kXrc);
+  EXPECT_EQ(ServiceOf(QpType::kXrcReceive), wire::Service::kXrc);
+}
+
 TEST(QpTypeTest, OnlyUnreliableOnesKeepReceivingAfterAFailedSend) {
   EXPECT_EQ(StateAfterSendError(QpType::kUc), QpState::kSqe);
   EXPECT_EQ(StateAfterSendError(QpType::kUd), QpState::kSqe);
