@@ -1,6 +1,5 @@
 #include "odp/paging.h"
 
-#include "base/check.h"
 #include "odp/page_jobs.h"
 
 namespace verbena::odp {
@@ -18,9 +17,7 @@ Paging::Paging(LockedTables& tables, PageService& service, PageEvents* events,
 }
 
 Paging::Asked Paging::Request(const transport::PageRequest& request, Time now) {
-  // A page may be in memory and still not be for us: then it is lost each time.
-  if (request.is_urgent && !request.fault.is_loss && resident_.Map(request.fault, now)) {
-    CHECK(resident_requests_.size() < resident_requests_.capacity());
+  if (IsAnsweredAtOnce(request, now)) {
     resident_requests_.push_back(request);
     return Asked::kResident;
   }
@@ -33,6 +30,14 @@ Paging::Asked Paging::Request(const transport::PageRequest& request, Time now) {
                             ? service_.Submit(job)
                             : asked == ManagedPages::Asked::kAsked;
   return is_taken ? Asked::kTaken : Asked::kNoMemory;
+}
+
+// A page may be in memory and still not be for us: then it is lost each time, and is brought. So is
+// what finds no room among the answers, as when requests have piled up for lack of memory.
+bool Paging::IsAnsweredAtOnce(const transport::PageRequest& request, Time now) {
+  return request.is_urgent && !request.fault.is_loss &&
+         resident_requests_.size() < resident_requests_.capacity() &&
+         resident_.Map(request.fault, now);
 }
 
 // False if the pages are not to be had. Memory may have become managed while they were brought.

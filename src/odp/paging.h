@@ -84,6 +84,7 @@ class Paging {
   ManagedPages managed;
 
  private:
+  bool IsAnsweredAtOnce(const transport::PageRequest& request, Time now);
   bool Enter(const PageJob& job, Time now);
   uint64_t Forget();
 

@@ -133,6 +133,15 @@ TEST_F(PagingTest, OnlyUrgentRequestsAreAnsweredFromResidentPages) {
   EXPECT_EQ(answers, 1);
 }
 
+TEST_F(PagingTest, WhatFindsNoRoomAmongTheAnswersIsBrought) {
+  service_.resident = 1;
+  const transport::PageRequest request = Absent(true);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(paging_.Request(request, Time()), Asked::kResident);
+  EXPECT_EQ(paging_.Request(request, Time()), Asked::kTaken);
+  paging_.AnswerResident([](const transport::PageRequest&) {});
+  EXPECT_EQ(paging_.Request(request, Time()), Asked::kResident);
+}
+
 TEST_F(PagingTest, AnUrgentRequestForWhatIsNotResidentIsBrought) {
   EXPECT_EQ(paging_.Request(Absent(true), Time()), Asked::kTaken);
   EXPECT_EQ(service_.jobs.size(), 1U);
