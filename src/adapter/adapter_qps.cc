@@ -178,7 +178,7 @@ ErrorOr<void> Adapter::Modify(QueuePair& qp, const QpChange& change) {
   attributes.peer_is_here = engine.paths.Find(*path)->ends_here;
   const transport::PathId old = qp.attributes().path;
   const auto old_vector = qp.has_path() ? std::optional(qp.path()) : std::nullopt;
-  Rollback added([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+  Rollback added([&]() VERBENA_UNDER_CALLERS_LOCK {
     engine.paths.Remove(*path);
     qp.set_path(old_vector);
   });
@@ -216,7 +216,7 @@ ErrorOr<queue::AddressHandleId> Adapter::CreateAddressHandle(memory::PdId pd,
   do {
     id = queue::AddressHandleId(++parts_->last_handle);
   } while (parts_->handles.contains(id));
-  Rollback added([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+  Rollback added([&]() VERBENA_UNDER_CALLERS_LOCK {
     parts_->handles.erase(id);
     parts_->engine.paths.Remove(*path);
   });
@@ -251,7 +251,7 @@ ErrorOr<void> Adapter::AttachMulticast(QueuePair& qp, const wire::IpAddress& gid
   const auto attached = engine.groups.Attach(group, qp.number());
   if (!attached) return Fail(Invalid(NameOf(attached.error())));
   if (!is_first) return {};
-  Rollback member([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+  Rollback member([&]() VERBENA_UNDER_CALLERS_LOCK {
     static_cast<void>(engine.groups.Detach(group, qp.number()));
   });
   const auto joined = (*endpoint)->Join(FabricAddress(group));
@@ -271,7 +271,7 @@ ErrorOr<void> Adapter::DetachMulticast(QueuePair& qp, const wire::IpAddress& gid
   if (!detached) return Fail(Invalid(NameOf(detached.error())));
   if (engine.groups.MembersOf(group).empty()) {
     // A socket that stays in the group for lack of memory hears what no queue pair takes.
-    static_cast<void>(WhenMemory([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+    static_cast<void>(WhenMemory([&]() VERBENA_UNDER_CALLERS_LOCK {
       fabric::Fabric* const endpoint =
           engine.endpoints().FindBelow(parts_->options.multicast_endpoints);
       CHECK(endpoint != nullptr);  // since it was attached

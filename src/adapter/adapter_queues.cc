@@ -117,6 +117,8 @@ ErrorOr<void> Adapter::CheckSrqSize(uint32_t capacity, uint32_t sges) const {
   return {};
 }
 
+// REQUIRES: the engine's lock is held, which the analysis cannot be told: the header does not know
+// Parts.
 ErrorOr<Srq*> Adapter::AddSrq(memory::PdId pd, uint32_t capacity, uint32_t sges, EventQueue* events,
                               const XrcMembership& xrc,
                               const TagMatching& matching) VERBENA_NO_THREAD_SAFETY_ANALYSIS {

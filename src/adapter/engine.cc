@@ -127,12 +127,12 @@ bool Engine::Receive() {
 bool Engine::TakePages() {
   if (!paging.has_ready()) return false;
   transport::Turn turn = MakeTurn();
-  paging.TakeReady(now_, [&](const transport::PageRequest& request, bool available)
-                             VERBENA_NO_THREAD_SAFETY_ANALYSIS {
-                               if (!available) ++counters_.pages_refused;
-                               OnPages(request, available, turn);
-                               if (outbox_.is_crowded()) SettleOutbox();
-                             });
+  paging.TakeReady(now_, [&](const transport::PageRequest& request, bool available) {
+    AssertHeld();
+    if (!available) ++counters_.pages_refused;
+    OnPages(request, available, turn);
+    if (outbox_.is_crowded()) SettleOutbox();
+  });
   SettleOutbox();
   return true;
 }

@@ -32,7 +32,7 @@ struct Adapter::Parts {
   const EventFile notice;  // of a thread that waits for an event
   AsyncEvents events;
   std::string page_events_note;                        // for the user; empty once it is told
-  const std::unique_ptr<odp::PageEvents> page_events;  // nullptr: nobody tells
+  const std::unique_ptr<odp::PageEvents> page_events;  // nullptr: none
   const SystemClock clock;
   fabric::SystemAddresses addresses;
   odp::Pager pager;

@@ -77,6 +77,17 @@ class StuckMemoryTest : public testing::Test {
       EXPECT_EQ(a_.adapter().Query(*qp)->counters.timeouts, 0U);
     }
   }
+  // A region of two of the pages, of which the second is page 1.
+  ErrorOr<memory::RegionKeys> RegisterPageList(TestNode& node) {
+    std::vector<memory::PhysicalAddress> list;
+    for (const uint64_t page : {3U, 1U}) list.emplace_back(pages_->address(page));
+    return node.adapter().RegisterRegion(
+        {.pd = node.pd(),
+         .start = memory::KeyAddress(0),
+         .length = 2 * StuckPages::kPage,
+         .rights = memory::Rights::kAll},
+        memory::PageListBacking{list, 0, PageShift(PageShift::kMin)});
+  }
   void ExpectWritten(uint64_t id) {
     const auto completion = a_.Wait();
     ASSERT_TRUE(completion.has_value());
@@ -123,14 +134,7 @@ TEST_F(StuckMemoryTest, AThreadRegistersMemoryMeanwhile) {
 
 // The pages of a list are called present from its registration on.
 TEST_F(StuckMemoryTest, SoDoesAPageOfAPageList) {
-  std::vector<memory::PhysicalAddress> list;
-  for (const uint64_t page : {3U, 1U}) list.emplace_back(pages_->address(page));
-  const auto keys =
-      b_.adapter().RegisterRegion({.pd = b_.pd(),
-                                   .start = memory::KeyAddress(0),
-                                   .length = 2 * StuckPages::kPage,
-                                   .rights = memory::Rights::kAll},
-                                  memory::PageListBacking{list, 0, PageShift(PageShift::kMin)});
+  const auto keys = RegisterPageList(b_);
   ASSERT_TRUE(keys.has_value());
   pages_->Stick(1, 1);
   TimeOther();
@@ -182,14 +186,7 @@ TEST_F(StuckMemoryTest, ALocalPageThatLeftHoldsUpNeitherThePostNorOthers) {
 }
 
 TEST_F(StuckMemoryTest, NeitherDoesALocalPageOfAPageList) {
-  std::vector<memory::PhysicalAddress> list;
-  for (const uint64_t page : {3U, 1U}) list.emplace_back(pages_->address(page));
-  const auto keys =
-      a_.adapter().RegisterRegion({.pd = a_.pd(),
-                                   .start = memory::KeyAddress(0),
-                                   .length = 2 * StuckPages::kPage,
-                                   .rights = memory::Rights::kAll},
-                                  memory::PageListBacking{list, 0, PageShift(PageShift::kMin)});
+  const auto keys = RegisterPageList(a_);
   ASSERT_TRUE(keys.has_value());
   pages_->Stick(1, 1);
   usleep(20'000);

@@ -25,7 +25,7 @@ class EventFile {
   [[nodiscard]] bool TryWait() const;
   // Whether Wait blocks: as the program has it.
   [[nodiscard]] bool blocks() const;
-  // REQUIRES: nobody signals or waits any more.
+  // REQUIRES: no thread signals or waits any more.
   void Close() { file_ = {}; }
 
  private:

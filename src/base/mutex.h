@@ -36,6 +36,10 @@
 #define VERBENA_ASSERT_HELD(...) VERBENA_THREAD_ATTRIBUTE(assert_capability(__VA_ARGS__))
 #define VERBENA_RETURN_CAPABILITY(x) VERBENA_THREAD_ATTRIBUTE(lock_returned(x))
 
+// On a function object that is called at once, by a thread that has the lock, which the analysis
+// does not know of function objects.
+#define VERBENA_UNDER_CALLERS_LOCK VERBENA_THREAD_ATTRIBUTE(no_thread_safety_analysis)
+
 // On a function whose locking the analysis cannot follow; say why beside it.
 #define VERBENA_NO_THREAD_SAFETY_ANALYSIS VERBENA_THREAD_ATTRIBUTE(no_thread_safety_analysis)
 

@@ -113,8 +113,8 @@ void AdoptedMemory::Settle(const memory::RegionSpec& spec, const memory::Backing
   if (!named.empty()) named_[made->local] = std::move(named);
 }
 
-// Memory that fits the budget is to be there as it was before: an unreliable message is lost where
-// a page is not, and nobody asks for those of a write beforehand.
+// Memory that fits the budget is to be there as it was before: an unreliable message would
+// wait for a page that is not, and the pages of a write are not asked for beforehand.
 void AdoptedMemory::MapWhatIsThere(const memory::RegionSpec& spec, std::span<const std::byte> bytes,
                                    memory::Key region) {
   const TablesLock lock(tables_);

@@ -55,7 +55,7 @@ uint64_t LengthLeft(const ManagedArena& arena, uint64_t address, uint64_t length
   return length;
 }
 
-// Then nobody is in anybody's way.
+// Then no access waits until another page has left.
 bool FitsBudget(const ManagedArena& arena) {
   return arena.arena->report().budget_bytes >= arena.size;
 }
@@ -106,8 +106,8 @@ ManagedArena* ManagedPages::Add(std::unique_ptr<ManagedArena> arena) {
   arena->adapter_base = AddressOf(arena->arena->adapter_base());
   arena->size = arena->arena->bytes().size();
   arenas_.reserve(arenas_.size() + 1);
-  // Whoever has the engine's lock must never wait for the program's view, which a list would have
-  // it touch; and the adapter's may be touched only where a region of the arena says so.
+  // A thread that has the engine's lock must never wait for the program's view, which a list would
+  // have it touch; and the adapter's may be touched only where a region of the arena says so.
   size_t kept = 0;
   Rollback views([&] {
     ForEachView(*arena, [&](memory::MachineAddress first, memory::MachineAddress last) {
@@ -137,8 +137,8 @@ ErrorOr<ManagedArena*> ManagedPages::Make(managed::ArenaOptions options) {
   return Add(std::move(arena));
 }
 
-// It is known before it is taken, and tables forget what they know of it: so whoever has the
-// engine's lock never touches a byte of it by the program's address, and waits for nobody.
+// It is known before it is taken, and tables forget what they know of it: so a thread that has the
+// engine's lock never touches a byte of it by the program's address, and does not wait.
 ErrorOr<ManagedArena*> ManagedPages::Adopt(managed::ArenaOptions options) {
   options.now = &Now;
   auto prepared = managed::Adoption::Prepare(options, Callbacks());
@@ -168,7 +168,7 @@ managed::ArenaReport ManagedPages::GiveBack(ManagedArena* arena) {
   const TablesLock lock(tables_);
   removed = Remove(arena);
   if (lost > 0) {
-    static_cast<void>(WhenMemory([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+    static_cast<void>(WhenMemory([&]() VERBENA_UNDER_CALLERS_LOCK {
       AddNote("the swap file has lost " + std::to_string(lost) +
               " bytes of a region's memory: the program gets SIGSEGV where it touches them");
     }));
@@ -185,7 +185,7 @@ std::unique_ptr<ManagedArena> ManagedPages::Remove(const ManagedArena* arena) {
     tables_.AssertHeld();
     tables_.memory.AllowInLists(first, last);
   });
-  // Nobody waits for it any more who could be helped.
+  // What waits for its pages is refused.
   for (auto at = pending_.begin(); at != pending_.end();) {
     if (at->second.arena != arena) {
       ++at;
@@ -301,7 +301,7 @@ ManagedPages::Asked ManagedPages::Ask(const PageJob& job, Waiter* waiter) {
     return Asked::kAsked;
   }
   const uint64_t ticket = ++last_ticket_;
-  const bool asked = WhenMemory([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+  const bool asked = WhenMemory([&]() VERBENA_UNDER_CALLERS_LOCK {
     pending_.emplace(ticket, Pending{job, waiter, arena});
     arena->arena->Want(offset, length, fault.for_write, ticket);
   });
@@ -353,7 +353,7 @@ void ManagedPages::OnReady(uint64_t ticket, const managed::Answer& answer) {
     job.brought = std::min(job.page_count, (length + page - 1) / page);
     job.is_mapped = MapManagedPages(tables_.memory, job);
   }
-  // Whoever asks before there is need, for an unreliable message, asks once only.
+  // A queue pair that asks before there is need, for an unreliable message, asks once only.
   const bool goes_on = pending.waiter == nullptr && job.is_mapped && job.brought < job.page_count &&
                        FitsBudget(*pending.arena);
   const PageJob rest = RestAfter(job, job.brought);

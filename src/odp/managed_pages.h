@@ -104,7 +104,7 @@ class ManagedPages {
   void Rename(memory::Key from, memory::Key to);
 
   // The job is for nothing if it is for the program's view: what names it is no region on managed
-  // memory, and whoever has the engine's lock must not wait for an arena, which waits for the lock.
+  // memory, and a thread that has the engine's lock must not wait for an arena, which waits for it.
   void RefuseProgramView(PageJob& job) const;
   [[nodiscard]] bool IsProgramView(const PageJob& job) const;
   enum class Asked : uint8_t { kNotManaged, kAsked, kNoMemory };

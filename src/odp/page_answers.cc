@@ -11,7 +11,7 @@ namespace verbena::odp {
 bool PageAnswers::Expect() {
   const MutexLock lock(mutex_);
   const size_t needed = done_.size() + expected_ + 1;
-  const bool has_room = WhenMemory([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+  const bool has_room = WhenMemory([&]() VERBENA_UNDER_CALLERS_LOCK {
     if (needed > done_.capacity()) done_.reserve(std::max(needed, 2 * done_.capacity()));
   });
   if (has_room) ++expected_;

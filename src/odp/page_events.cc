@@ -131,7 +131,7 @@ bool PageEvents::Watch(uint64_t address, uint64_t length) {
   wanted.mode = UFFDIO_REGISTER_MODE_WP;
   if (ioctl(file_.get(), UFFDIO_REGISTER, &wanted) != 0) return false;
   const bool is_noted =
-      WhenMemory([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS { watched_.Assign(pages, true); });
+      WhenMemory([&]() VERBENA_UNDER_CALLERS_LOCK { watched_.Assign(pages, true); });
   if (!is_noted) Unwatch(pages);
   return is_noted;
 }

@@ -17,13 +17,13 @@ namespace verbena::odp {
 
 // Hears of pages that the program gives up, when it does: munmap, mremap, madvise (DONTNEED, FREE,
 // REMOVE). One userfaultfd, for events alone: memory is registered with it for write protection,
-// which nobody ever sets, so that the program's own page faults cost what they did.
+// which is never set, so that the program's own page faults cost what they did.
 //
 // A thread of the program that gives pages up waits until the reader has read the event, whatever
 // locks it holds: of the allocator, or of this adapter. So the reader allocates nothing, takes no
 // lock, takes no signal, and does nothing but put the range into a ring with room set aside. What
-// finds no room there makes all pages doubtful. Nobody is woken: the engine looks before it touches
-// memory.
+// finds no room there makes all pages doubtful. No thread is woken: the engine looks before it
+// touches memory.
 //
 // See docs/unpinned.md for what it costs the program, and why it is off unless asked for.
 // Thread rule: Watch on any thread but under no lock that a program's thread may wait for; Take on

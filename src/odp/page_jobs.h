@@ -22,7 +22,7 @@ namespace verbena::odp {
 // region has gone meanwhile.
 [[nodiscard]] bool MapPages(memory::MemoryCore& memory, PresenceWatch& watch, const PageJob& job,
                             Time now);
-// The same of pages that are not watched, because whoever takes them away says so first.
+// The same of pages that are not watched, because the arena that takes them away says so first.
 [[nodiscard]] bool MapManagedPages(memory::MemoryCore& memory, const PageJob& job);
 
 // Calls fn(job) for each run of pages of this process that are in memory already, of those of 4 KiB

@@ -16,7 +16,7 @@ namespace {
 
 // About as long as it takes to wake a thread, so that it never costs more than twice the best. To
 // give way meanwhile would be polite, but on a busy machine the processor would be gone for
-// milliseconds, and nobody would wake a thread that counts as awake.
+// milliseconds, and no job wakes a thread that counts as awake.
 constexpr Duration kLinger = Microseconds(50);
 
 // Takes about as long to bring as to send, and both much longer than to ask.

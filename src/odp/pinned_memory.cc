@@ -68,10 +68,10 @@ void PinnedMemory::Unpin(uint64_t address, uint64_t length) {
 
 // Pages that there is no memory to count differently stay pinned.
 void PinnedMemory::Discount(Interval pages) {
-  static_cast<void>(WhenMemory([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS { Count(pages, false); }));
+  static_cast<void>(WhenMemory([&]() VERBENA_UNDER_CALLERS_LOCK { Count(pages, false); }));
 }
 
-// Pages that nobody wants any more are unlocked.
+// Pages that no region needs any more are unlocked.
 void PinnedMemory::Count(Interval pages, bool one_more) {
   std::vector<std::pair<Interval, uint32_t>> parts;
   uint64_t at = pages.first;
@@ -85,7 +85,7 @@ void PinnedMemory::Count(Interval pages, bool one_more) {
   });
   if (parts.empty() || parts.back().first.last < pages.last) add(pages.last, 0);
   uint64_t done = pages.first;
-  Rollback counted([&]() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+  Rollback counted([&]() VERBENA_UNDER_CALLERS_LOCK {
     if (one_more && done > pages.first) Discount({pages.first, done - 1});
   });
   for (const auto& [part, count] : parts) {

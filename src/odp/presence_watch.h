@@ -13,10 +13,10 @@
 namespace verbena::odp {
 
 // Which memory the tables call present, and the looks at whether it still is. The system swaps
-// pages out, drops those of files, and tells nobody; a page that has gone would have to be brought
-// by the engine itself, while everybody waits. So a part of the memory is looked at every so often,
-// round and round, as long as somebody uses the adapter; what has gone is forgotten by the tables,
-// and its next use is a fault that the pager serves.
+// pages out, drops those of files, and does not tell; a page that has gone would have to be brought
+// by the engine itself, while all queue pairs wait. So a part of the memory is looked at every so
+// often, round and round, as long as the adapter is in use; what has gone is forgotten by the
+// tables, and its next use is a fault that the pager serves.
 //
 //   engine   Note, IsDue, Begin ----------> Finish
 //   pager                        \-> Look -/
