@@ -7,7 +7,8 @@ TEST_SUITES := release asan-ubsan tsan
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build test demo bench format format-check lint coverage fuzz mutants deb clean
+.PHONY: help setup build test demo bench docs format format-check lint coverage \
+        fuzz mutants deb clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +30,10 @@ bench: build-release ## what things cost, beside what they may cost; writes buil
 	@python3 bench/progress.py
 	@python3 bench/fault_cost.py
 	@python3 bench/ucx.py
+
+docs: ## the pages and the API reference, in build/docs/html
+	@tools/setup.sh docs
+	@python3 tools/docs.py
 
 format: setup ## format all C++ files
 	@python3 tools/format.py

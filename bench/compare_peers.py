@@ -28,6 +28,7 @@ sys.path.insert(0, str(ROOT / "tests" / "integration"))
 
 import networks  # noqa: E402
 import perftest  # noqa: E402
+import record  # noqa: E402
 from ordinary_user import is_listening  # noqa: E402
 
 QPERF_PORT = 19765
@@ -304,15 +305,13 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=4.5)
     arguments = parser.parse_args()
     build = arguments.build.resolve()
-    results: dict = {}
+    results = record.begin()
     failure = None
     try:
         measure_all(build, Deadline(arguments.minutes * 60), results)
     except (Failure, TimeoutError, EOFError) as caught:
         failure = caught
-    out = build / "bench" / "peers.json"
-    out.parent.mkdir(exist_ok=True)
-    out.write_text(json.dumps(results, indent=1) + "\n")
+    record.write(build / "bench" / "peers.json", results)
     if failure:
         print(f"compare_peers: {failure}", file=sys.stderr)
     return 1 if failure else 0

@@ -16,6 +16,7 @@ import sys
 from typing import NamedTuple
 
 import compare_peers
+import record
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PARTS = ("minor", "message", "warm", "registration", "storm", "isolation", "stuck")
@@ -208,7 +209,7 @@ def main() -> int:
     parser.add_argument("--part", action="append", choices=PARTS)
     arguments = parser.parse_args()
     build = arguments.build.resolve()
-    results, failed = {}, False
+    results, failed = record.begin(), False
     print("\nfaults")
     for part in arguments.part or PARTS:
         try:
@@ -219,9 +220,7 @@ def main() -> int:
             continue
         results[part] = json.loads(said)
         show(part, results[part])
-    out = build / "bench" / "faults.json"
-    out.parent.mkdir(exist_ok=True)
-    out.write_text(json.dumps(results, indent=1) + "\n")
+    record.write(build / "bench" / "faults.json", results)
     return 1 if failed else 0
 
 

@@ -27,7 +27,6 @@ build/bench/connections.json.
 
 import argparse
 import contextlib
-import json
 import os
 import pathlib
 import re
@@ -46,6 +45,7 @@ sys.path.insert(0, str(ROOT / "tests" / "integration"))
 import compare_peers  # noqa: E402
 import networks  # noqa: E402
 import perftest  # noqa: E402
+import record  # noqa: E402
 from ordinary_user import free_port  # noqa: E402
 
 RUN_SECONDS = 60
@@ -384,7 +384,7 @@ def end_on_sigterm() -> None:
 def main() -> int:
     arguments = parse_arguments(sys.argv[1:])
     end_on_sigterm()
-    results: dict = {}
+    results = record.begin()
     code = 0
     try:
         if arguments.connections:
@@ -398,9 +398,7 @@ def main() -> int:
         code = 1
     finally:
         name = "connections.json" if arguments.connections else "progress.json"
-        out = arguments.build / "bench" / name
-        out.parent.mkdir(exist_ok=True)
-        out.write_text(json.dumps(results, indent=1) + "\n")
+        record.write(arguments.build / "bench" / name, results)
     return code
 
 

@@ -12,7 +12,6 @@ of its own.
 
 import argparse
 import contextlib
-import json
 import os
 import pathlib
 import shutil
@@ -26,6 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "integration"))
 
 import networks  # noqa: E402
+import record  # noqa: E402
 from ordinary_user import free_port, is_listening  # noqa: E402
 
 VERBENA, PEER = ("rc_v", "ud_v"), "tcp"
@@ -189,7 +189,7 @@ def main() -> int:
     if shutil.which("ucx_perftest") is None:
         print("UCX: skipped, there is no ucx_perftest; it is in ucx-utils")
         return 0
-    results: dict = {}
+    results = record.begin()
     failure = None
     with tempfile.NamedTemporaryFile("w", prefix="verbena-ucx-") as batch:
         batch.write("".join(row.line() + "\n" for row in rows()))
@@ -199,9 +199,7 @@ def main() -> int:
             measure_all(build, pathlib.Path(batch.name), arguments.minutes * 60, results)
         except TimeoutError as caught:
             failure = caught
-    out = build / "bench" / "ucx.json"
-    out.parent.mkdir(exist_ok=True)
-    out.write_text(json.dumps(results, indent=1) + "\n")
+    record.write(build / "bench" / "ucx.json", results)
     if failure:
         print(f"ucx: {failure}", file=sys.stderr)
     return 1 if failure else 0

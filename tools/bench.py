@@ -16,6 +16,11 @@ import re
 import subprocess
 import sys
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+
+import record  # noqa: E402
+
 CALLS = 1000
 MANY = 1_000_000
 TIMED_UNITS = ("us", "GB/s", "times as long")
@@ -207,6 +212,7 @@ def main():
     args = parser.parse_args()
     (args.build / "bench").mkdir(parents=True, exist_ok=True)
 
+    origin = record.begin()
     results = instruction_counts(args.build) | sizes(args.build)
     if not args.counts_only:
         print("  timing ...", file=sys.stderr, flush=True)
@@ -214,9 +220,9 @@ def main():
     over = report(results)
     if not args.counts_only:
         path = args.build / "bench" / "memory.json"
-        path.write_text(json.dumps(
-            {name: {"value": value, "unit": BUDGETS[name][0], "budget": BUDGETS[name][1]}
-             for name, value in results.items()}, indent=2) + "\n")
+        record.write(path, origin | {
+            name: {"value": value, "unit": BUDGETS[name][0], "budget": BUDGETS[name][1]}
+            for name, value in results.items()})
         print(f"\nwritten to {path}")
     if over:
         # Times are the machine's as well as ours: only what is reproducible fails.

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Installs the packages of packages.txt that are missing. Silent and instant when none is.
+# Installs the packages that are missing: those of packages.txt or, as `setup.sh GROUP`, those of
+# packages-GROUP.txt, which only some targets need. Silent and instant when none is.
 set -euo pipefail
 
-list="$(dirname "${BASH_SOURCE[0]}")/packages.txt"
+list="$(dirname "${BASH_SOURCE[0]}")/packages${1:+-$1}.txt"
 read -ra wanted <<<"$(awk 'NF { printf "%s ", $1 }' "$list")"
 
 # dpkg-query fails on a package it never heard of, and still answers for the others.

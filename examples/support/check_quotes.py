@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Holds the code in a page to the examples: what a page shows must have been compiled and run."""
+"""Holds the code in pages to the examples: what a page shows must have been compiled and run.
+
+  check_quotes.py ROOT PAGE...
+"""
 
 import re
 import sys
@@ -15,8 +18,8 @@ def flattened(text: str) -> str:
     return " ".join(text.split())
 
 
-def main() -> int:
-    root, page = Path(sys.argv[1]), Path(sys.argv[2])
+def check(root: Path, page: str) -> int:
+    """How many pieces of code of the page are wrong."""
     text = (root / page).read_text(encoding="utf-8")
     quotes = QUOTE.findall(text)
     wrong = len(CODE.findall(text)) - len(quotes)
@@ -28,7 +31,13 @@ def main() -> int:
             print(f"{page}: not in {source}:\n{code}")
     if not quotes:
         print(f"{page}: no code at all")
-    return 1 if wrong or not quotes else 0
+        wrong += 1
+    return wrong
+
+
+def main() -> int:
+    root, *pages = sys.argv[1:]
+    return 1 if sum(check(Path(root), page) for page in pages) else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,53 @@
+"""How results of a benchmark are kept: as JSON, with the machine and the commit of the run."""
+
+import datetime
+import json
+import os
+import pathlib
+import platform
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+WHERE = "where"  # the name beside the results
+
+
+def cpu_model(cpuinfo: str) -> str:
+    """From the text of /proc/cpuinfo; some processors have no name there."""
+    found = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
+    return found[1].strip() if found else platform.machine()
+
+
+def commit(root: pathlib.Path = ROOT) -> str:
+    """With a plus where the tree has changes that are not committed."""
+    def git(*arguments):
+        return subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True,
+                              check=False).stdout.strip()
+
+    name = git("rev-parse", "--short=12", "HEAD")
+    if not name:
+        return "unknown"
+    return name + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
+
+
+def where() -> dict:
+    """What figures depend on beside the code: the load is that of the last minute."""
+    return {
+        "cpu": cpu_model(pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gib": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1),
+        "kernel": platform.release(),
+        "load": round(os.getloadavg()[0], 2),
+        "commit": commit(),
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def begin() -> dict:
+    """The beginning of results: taken before the benchmark adds to the load."""
+    return {WHERE: where()}
+
+
+def write(path: pathlib.Path, results: dict) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

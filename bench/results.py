@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Writes docs/results.md: the results that are kept, each with the machine and the commit.
+
+  bench/results.py           writes the page from docs/results/*.json
+  bench/results.py --keep    keeps what is in build/bench first, in place of what was there
+  bench/results.py --check   fails if the page is not what it would write (part of make test)
+"""
+
+import argparse
+import json
+import pathlib
+import shutil
+import sys
+
+import compare_peers
+import fault_cost
+import record
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+KEPT = pathlib.Path("docs/results")
+PAGE = pathlib.Path("docs/results.md")
+
+HEAD = """\
+# Results
+
+Written by `bench/results.py` from `docs/results/*.json`, which `make bench` measured; not edited
+by hand. [benchmarks.md](benchmarks.md) says how each is measured, what is aimed at, and what the
+figures mean. A commit with a plus had changes that were not committed. Load is that of the minute
+before: times of a machine that had other work say little.
+"""
+
+
+def number(value) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.3g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def table(head: list[str], rows: list[list]) -> list[str]:
+    lines = ["| " + " | ".join(head) + " |",
+             "| --- |" + " ---: |" * (len(head) - 1)]
+    return lines + ["| " + " | ".join(number(cell) for cell in row) + " |" for row in rows]
+
+
+def memory(found: dict) -> list[str]:
+    return table(["what", "measured", "unit", "budget"],
+                 [[name, one["value"], one["unit"], one["budget"]] for name, one in found.items()])
+
+
+def peers(found: dict) -> list[str]:
+    lines: list[str] = []
+    for network, figures in found.items():
+        if network in ("growth", "system calls"):
+            continue
+        rows = [[name, value, "", ""] for name, value in figures.items()]
+        if network in ("loopback", "veth"):
+            rows += [[name, value, aim, met]
+                     for name, value, aim, met in compare_peers.ratios(figures)]
+        lines += [f"### {network}", "", *table(["what", "measured", "aim", "met"], rows), ""]
+    calls = found.get("system calls", {})
+    rows = [[f"{name}, {per}", value] for per, one in calls.items() for name, value in one.items()]
+    return [*lines, "### System calls", "", *table(["call", "times"], rows)]
+
+
+def progress(found: dict) -> list[str]:
+    rows = [[f"{situation}: {name}", one["figure"], one["ours"], one["beside"], one["ratio"],
+             one["aim"], one["met"]]
+            for situation, rows in found.items() for name, one in rows.items()]
+    return table(["what", "figure", "Verbena", "beside", "ratio", "aim", "met"], rows)
+
+
+def faults(found: dict) -> list[str]:
+    ratios = [ratio for part, one in found.items() for ratio in fault_cost.RATIOS[part](one)]
+    return table(["what", "measured", "aim", "met"],
+                 [[ratio.name, ratio.value, ratio.aim, ratio.met if ratio.aim else None]
+                  for ratio in ratios])
+
+
+def ucx(found: dict) -> list[str]:
+    rows = [[f"{network}: {test}", one["rc_v"], one["ud_v"], one["tcp"]]
+            for network, tests in found.items() for test, one in tests.items()]
+    return table(["test, bytes", "rc_v", "ud_v", "tcp"], rows)
+
+
+SECTIONS = {"memory": ("Memory core, reliable connection and wire", memory),
+            "peers": ("The network", peers),
+            "progress": ("Shared processors", progress),
+            "faults": ("Faults", faults),
+            "ucx": ("UCX: latency in us, bandwidth in MB/s", ucx)}
+
+
+def where_line(where: dict) -> str:
+    return (f"{where['date']}, commit `{where['commit']}`: {where['cpu']}, {where['cores']} cores, "
+            f"{where['memory_gib']} GiB, Linux {where['kernel']}, load {where['load']}.")
+
+
+def page(kept: dict[str, dict]) -> str:
+    lines = [HEAD]
+    for name, (title, render) in SECTIONS.items():
+        if name in kept:
+            found = dict(kept[name])
+            where = found.pop(record.WHERE)
+            lines += [f"## {title}", "", where_line(where), "", *render(found), ""]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def keep(build: pathlib.Path, folder: pathlib.Path) -> list[str]:
+    """Copies what says where it is of; returns the names."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names = []
+    for name in SECTIONS:
+        source = build / "bench" / f"{name}.json"
+        if source.exists() and record.WHERE in json.loads(source.read_text(encoding="utf-8")):
+            shutil.copy(source, folder / source.name)
+            names.append(name)
+    return names
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--root", type=pathlib.Path, default=ROOT)
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+    folder, target = arguments.root / KEPT, arguments.root / PAGE
+    if arguments.keep:
+        print("kept:", ", ".join(keep(arguments.build, folder)) or "nothing")
+    text = page({path.stem: json.loads(path.read_text(encoding="utf-8"))
+                 for path in sorted(folder.glob("*.json"))})
+    if arguments.check:
+        if target.read_text(encoding="utf-8") == text:
+            return 0
+        print(f"{PAGE}:1: not what {KEPT} says; run bench/results.py")
+        return 1
+    target.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Results are kept with their machine and commit, and the page has each of them."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import record
+import results
+
+WHERE = {"cpu": "Some processor", "cores": 2, "memory_gib": 8.0, "kernel": "6.1.0", "load": 0.5,
+         "commit": "0123456789ab+", "date": "2026-01-02"}
+MEMORY = {"translate, 1 region": {"value": 116.0, "unit": "instructions", "budget": 150},
+          "bind, time": {"value": 0.038, "unit": "us", "budget": None}}
+LOOPBACK = {"runs": 3, "bare UDP, round trip, us": 4.0, "bare UDP, round trips per second": 200000,
+            "verbena, write of 64 bytes, us": 6.0, "verbena, writes of 64 bytes per second": 3e6,
+            "verbena, writes of 1 MiB, MiB/s": 3600.0, "qperf tcp_bw, MiB/s": 4000.0}
+
+
+class ResultsTest(unittest.TestCase):
+    def test_a_processor_has_its_name(self):
+        self.assertEqual(record.cpu_model("processor : 0\nmodel name\t: A B  C\n"), "A B  C")
+        self.assertNotEqual(record.cpu_model("processor : 0\n"), "")
+
+    def test_results_begin_with_where_they_are_of(self):
+        self.assertEqual(set(record.begin()[record.WHERE]), set(WHERE))
+
+    def test_a_commit_with_changes_has_a_plus(self):
+        with tempfile.TemporaryDirectory() as root:
+            def git(*arguments):
+                subprocess.run(["git", "-C", root, "-c", "user.name=a", "-c", "user.email=a@b",
+                                *arguments], check=True, capture_output=True)
+
+            self.assertEqual(record.commit(pathlib.Path(root)), "unknown")
+            git("init")
+            file = pathlib.Path(root, "file")
+            file.write_text("one", encoding="utf-8")
+            git("add", "file")
+            git("commit", "-m", "One")
+            clean = record.commit(pathlib.Path(root))
+            self.assertRegex(clean, r"^[0-9a-f]{12}$")
+            file.write_text("two", encoding="utf-8")
+            self.assertEqual(record.commit(pathlib.Path(root)), clean + "+")
+
+    def test_the_page_names_machine_and_commit(self):
+        text = results.page({"memory": {"where": WHERE} | MEMORY})
+        self.assertIn("2026-01-02, commit `0123456789ab+`: Some processor, 2 cores, 8.0 GiB, "
+                      "Linux 6.1.0, load 0.5.", text)
+        self.assertIn("| translate, 1 region | 116 | instructions | 150 |", text)
+        self.assertIn("| bind, time | 0.038 | us |  |", text)
+
+    def test_ratios_stand_beside_their_aims(self):
+        text = results.page({"peers": {"where": WHERE, "loopback": LOOPBACK}})
+        self.assertIn("| latency of a write of 64 bytes / bare UDP | 1.5 | <= 1.25 | no |", text)
+        self.assertIn("| bandwidth of writes of 1 MiB / TCP | 0.9 | >= 0.8 | yes |", text)
+
+    def test_what_does_not_say_where_it_is_of_is_not_kept(self):
+        with tempfile.TemporaryDirectory() as root:
+            build, folder = pathlib.Path(root, "build"), pathlib.Path(root, "docs/results")
+            record.write(build / "bench/memory.json", {"where": WHERE} | MEMORY)
+            record.write(build / "bench/peers.json", {"loopback": LOOPBACK})
+            self.assertEqual(results.keep(build, folder), ["memory"])
+            self.assertEqual(json.loads((folder / "memory.json").read_text(encoding="utf-8")),
+                             {"where": WHERE} | MEMORY)
+
+    def test_a_page_that_is_old_fails_the_check(self):
+        with tempfile.TemporaryDirectory() as root:
+            def run(*options):
+                return subprocess.run([sys.executable, results.__file__, "--root", root, *options],
+                                      capture_output=True, text=True, check=False)
+
+            record.write(pathlib.Path(root, results.KEPT, "memory.json"), {"where": WHERE} | MEMORY)
+            self.assertEqual(run().returncode, 0)
+            self.assertEqual(run("--check").returncode, 0)
+            record.write(pathlib.Path(root, results.KEPT, "memory.json"), {"where": WHERE})
+            late = run("--check")
+            self.assertEqual(late.returncode, 1)
+            self.assertIn("docs/results.md:1: ", late.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
