@@ -2,7 +2,8 @@
 """Whether the pages hold together: requirements, decisions, and links to sections.
 
 Every file and test that docs/requirements.md names exists; every "row E9" and "DESIGN D6" of the
-tree is a row of that page or a section of docs/decisions; every link to a section has one.
+tree is a row of that page or a section of docs/decisions; every link to a section has one; and
+every `file.h`, `ClassName` and `Class::Member` of a page is in the tree.
 
   tools/check_docs.py            what is wrong, one line each
   tools/check_docs.py --write    writes the counts of the rows and the list of the decisions anew
@@ -18,6 +19,7 @@ import source_tree
 
 REQUIREMENTS = Path("docs/requirements.md")
 DECISIONS = Path("docs/decisions")
+OTHERS = (".S", ".c", ".cmake", ".json", ".map", ".md", ".py", ".sh", ".txt")
 STATUSES = ("done", "partly", "core only", "not yet")
 DECISION_STATUSES = ("accepted", "changed", "partly built")
 
@@ -32,9 +34,18 @@ DECISION = re.compile(r"^## D(\d+) (.+)\n\n(\d{4}-\d\d-\d\d), ([a-z ]+)\.$", re.
 DECISION_TITLE = re.compile(r"^## D(\d+) ", re.MULTILINE)
 ROWS_NAMED = re.compile(r"\b[Rr]ows?\s+([A-E]\d+(?:(?:,\s*|\s+and\s+|\s+to\s+)[A-E]\d+)*)")
 DECISIONS_NAMED = re.compile(r"\b(?:DESIGN|[Dd]ecision)\s+D(\d+)\b")
-QUOTED = re.compile(r"`([^`]+)`")
+# A name of ours as pages write it: `engine.cc`, `RcQp`, `Engine::Pass`, `WindowsTest.IsBound`.
+FILE_NAME = re.compile(r"[\w./-]+\.(?:h|cc|S|py|sh|cmake|txt|map|md)")
+CODE_NAME = re.compile(r"(?=.*(?:[a-z][A-Z]|::))[A-Za-z_]\w*(?:(?:::|\.)\w+)*(?:\(\))?")
+# Names that are nobody's, and the page of the names of rdma-core's tests.
+EXAMPLES = {"x.h", "x.cc", "x_test.cc", "CamelCase", "kConstant", "RssShmem",
+            "verbena-sim-paging-SEED.txt"}
+FOREIGN = {"docs/pyverbs.md"}
+QUOTED = re.compile(r"`([^`\n]+)`")
 TEST = re.compile(r"^\s*(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\s*\)", re.MULTILINE)
+# What is no prose: code blocks, and the lists of a row, which are checked as such.
 FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.DOTALL | re.MULTILINE)
+LISTS = re.compile(r"^- (?:Code|Tests): .*$", re.MULTILINE)
 HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
 LINK = re.compile(r"(?<!`)\[[^\]\n]*\]\(([^()\s#]*)#([^()\s]+)\)")
 GENERATED = re.compile(r"(<!-- tools/check_docs.py --write: -->\n)(.*?)(<!-- end of the)",
@@ -56,6 +67,10 @@ class Decision(NamedTuple):
     page: str
 
 
+def blank(match: re.Match) -> str:
+    return re.sub(r"[^\n]", " ", match[0])
+
+
 def slug(heading: str) -> str:
     """The name that a heading has in a link, as GitHub and Sphinx make it."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
@@ -66,8 +81,8 @@ class Checker:
     def __init__(self, root: Path):
         self.root = root
         self.failures: list[str] = []
-        self.texts = {path: (root / path).read_text(encoding="utf-8")
-                      for path in source_tree.files(root, *source_tree.CPP, ".md", ".py", ".txt")}
+        self.files = source_tree.files(root, *source_tree.CPP, *OTHERS)
+        self.texts = {path: (root / path).read_text(encoding="utf-8") for path in self.files}
         self.rows = self.read_rows()
         self.decisions = self.read_decisions()
 
@@ -116,11 +131,15 @@ class Checker:
 
     def check(self) -> None:
         self.check_rows()
+        words = self.words()
         for path, text in self.texts.items():
             if path.as_posix() not in EXEMPT:
                 self.check_references(path, text)
             if path.suffix == ".md":
-                self.check_links(path, text)
+                prose = LISTS.sub(blank, FENCE.sub(blank, text))
+                self.check_links(path, prose)
+                if path.as_posix() not in FOREIGN:
+                    self.check_names(path, prose, words)
         for path, table in self.tables().items():
             match = GENERATED.search(self.texts.get(path, ""))
             if match is None:
@@ -159,8 +178,28 @@ class Checker:
             if int(match[1]) not in numbers:
                 self.fail(path, match.start(), f"D{match[1]} is not in {DECISIONS}")
 
-    def check_links(self, path: Path, text: str) -> None:
-        prose = FENCE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    def words(self) -> set[str]:
+        """All that the code has a name for."""
+        return {word for path, text in self.texts.items()
+                if path.suffix != ".md" and path.as_posix() not in EXEMPT
+                for word in re.findall(r"\w+", text)}
+
+    def check_names(self, path: Path, prose: str, words: set[str]) -> None:
+        files = [other.as_posix() for other in self.files]
+        for match in QUOTED.finditer(prose):
+            name = match[1]
+            if name in EXAMPLES:
+                continue
+            if FILE_NAME.fullmatch(name):
+                exists = any(file == name or file.endswith("/" + name) for file in files)
+            elif CODE_NAME.fullmatch(name):
+                exists = words.issuperset(re.findall(r"\w+", name))
+            else:
+                continue
+            if not exists:
+                self.fail(path, match.start(), f"`{name}`: there is none")
+
+    def check_links(self, path: Path, prose: str) -> None:
         for match in LINK.finditer(prose):
             if ":" in match[1]:
                 continue

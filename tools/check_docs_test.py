@@ -105,6 +105,17 @@ class CheckDocsTest(unittest.TestCase):
         self.assert_only_failure({"docs/page.md": "# Page\n\n[x](requirements.md#b1-more)\n"},
                                  "docs/page.md:3: ", "#b1-more")
 
+    def test_a_name_that_is_not_there(self):
+        for name in ("lock.h", "memory/lock.h", "KeyRing", "Key::IsOdd", "KeyTest.IsTwo"):
+            with self.subTest(name):
+                self.assert_only_failure({"docs/page.md": f"# Page\n\nSee `{name}`.\n"},
+                                         "docs/page.md:3: ", f"`{name}`: there is none")
+
+    def test_names_that_are_there(self):
+        names = ("key.h", "src/key.h", "KeyTest", "KeyTest.IsOne", "make test", "EINVAL", "errno")
+        text = "# Page\n\n" + " ".join(f"`{name}`" for name in names) + "\n"
+        self.assertEqual(self.run_on({"docs/page.md": text})[:2], (0, ""))
+
     def test_links_in_code_blocks_do_not_count(self):
         self.assertEqual(self.run_on({"docs/page.md": "# Page\n\n```\n[x](#no)\n```\n"})[0], 0)
 
