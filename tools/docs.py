@@ -121,8 +121,9 @@ def main() -> int:
     add_menu(ROOT, source)
     write_api(ROOT, source)
     xml = read_headers(ROOT, out)
-    run([PYTHON, "-m", "sphinx", "-q", "-c", SITE, "-d", out / "cache", source, html],
-        env=os.environ | {"VERBENA_API_XML": str(xml)})
+    # A warning is a link to nothing, or a page that cannot be read as it is meant.
+    run([PYTHON, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", SITE, "-d", out / "cache",
+         source, html], env=os.environ | {"VERBENA_API_XML": str(xml)})
     shutil.copy(html / "README.html", html / "index.html")
     print(f"docs: {html / 'index.html'}")
     return 0
