@@ -46,9 +46,17 @@ def table(head: list[str], rows: list[list]) -> list[str]:
     return lines + ["| " + " | ".join(number(cell) for cell in row) + " |" for row in rows]
 
 
+def readable(value: float, unit: str, budget: float | None) -> tuple:
+    """Short times in nanoseconds, and their budgets with them."""
+    if unit != "us" or value >= 0.1:
+        return value, unit, budget
+    return value * 1000, "ns", budget and budget * 1000
+
+
 def memory(found: dict) -> list[str]:
     return table(["what", "measured", "unit", "budget"],
-                 [[name, one["value"], one["unit"], one["budget"]] for name, one in found.items()])
+                 [[name, *readable(one["value"], one["unit"], one["budget"])]
+                  for name, one in found.items()])
 
 
 def peers(found: dict) -> list[str]:

@@ -14,7 +14,8 @@ import results
 WHERE = {"cpu": "Some processor", "cores": 2, "memory_gib": 8.0, "kernel": "6.1.0", "load": 0.5,
          "commit": "0123456789ab+", "date": "2026-01-02"}
 MEMORY = {"translate, 1 region": {"value": 116.0, "unit": "instructions", "budget": 150},
-          "bind, time": {"value": 0.038, "unit": "us", "budget": None}}
+          "bind, time": {"value": 0.038, "unit": "us", "budget": 0.3},
+          "translate, time": {"value": 0.009, "unit": "us", "budget": None}}
 LOOPBACK = {"runs": 3, "bare UDP, round trip, us": 4.0, "bare UDP, round trips per second": 200000,
             "verbena, write of 64 bytes, us": 6.0, "verbena, writes of 64 bytes per second": 3e6,
             "verbena, writes of 1 MiB, MiB/s": 3600.0, "qperf tcp_bw, MiB/s": 4000.0}
@@ -50,7 +51,8 @@ class ResultsTest(unittest.TestCase):
         self.assertIn("2026-01-02, commit `0123456789ab+`: Some processor, 2 cores, 8.0 GiB, "
                       "Linux 6.1.0, load 0.5.", text)
         self.assertIn("| translate, 1 region | 116 | instructions | 150 |", text)
-        self.assertIn("| bind, time | 0.038 | us |  |", text)
+        self.assertIn("| bind, time | 38 | ns | 300 |", text)
+        self.assertIn("| translate, time | 9 | ns |  |", text)
 
     def test_ratios_stand_beside_their_aims(self):
         text = results.page({"peers": {"where": WHERE, "loopback": LOOPBACK}})
