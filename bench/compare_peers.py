@@ -305,7 +305,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=4.5)
     arguments = parser.parse_args()
     build = arguments.build.resolve()
-    results = record.begin()
+    results = record.begin(build)
     failure = None
     try:
         measure_all(build, Deadline(arguments.minutes * 60), results)

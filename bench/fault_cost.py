@@ -209,7 +209,7 @@ def main() -> int:
     parser.add_argument("--part", action="append", choices=PARTS)
     arguments = parser.parse_args()
     build = arguments.build.resolve()
-    results, failed = record.begin(), False
+    results, failed = record.begin(build), False
     print("\nfaults")
     for part in arguments.part or PARTS:
         try:

@@ -384,7 +384,7 @@ def end_on_sigterm() -> None:
 def main() -> int:
     arguments = parse_arguments(sys.argv[1:])
     end_on_sigterm()
-    results = record.begin()
+    results = record.begin(arguments.build)
     code = 0
     try:
         if arguments.connections:

@@ -30,22 +30,33 @@ def commit(root: pathlib.Path = ROOT) -> str:
     return name + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
 
 
-def where() -> dict:
-    """What figures depend on beside the code: the load is that of the last minute."""
+def is_built_here(build: pathlib.Path, root: pathlib.Path = ROOT) -> bool:
+    """Whether CMake configured the build for this tree: else its programs are of another commit."""
+    cache = build / "CMakeCache.txt"
+    if not cache.is_file():
+        return False
+    found = re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.+)$", cache.read_text(encoding="utf-8"),
+                      re.MULTILINE)
+    return found is not None and pathlib.Path(found[1]).resolve() == root.resolve()
+
+
+def where(build: pathlib.Path) -> dict:
+    """What figures depend on beside the code: the load is that of the last minute. The commit is
+    that of the tree, which make bench builds first; of programs from elsewhere it is not known."""
     return {
         "cpu": cpu_model(pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")),
         "cores": len(os.sched_getaffinity(0)),
         "memory_gib": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1),
         "kernel": platform.release(),
         "load": round(os.getloadavg()[0], 2),
-        "commit": commit(),
+        "commit": commit() if is_built_here(build) else "unknown",
         "date": datetime.date.today().isoformat(),
     }
 
 
-def begin() -> dict:
+def begin(build: pathlib.Path) -> dict:
     """The beginning of results: taken before the benchmark adds to the load."""
-    return {WHERE: where()}
+    return {WHERE: where(build)}
 
 
 def write(path: pathlib.Path, results: dict) -> None:

@@ -117,12 +117,13 @@ def page(kept: dict[str, dict]) -> str:
 
 
 def keep(build: pathlib.Path, folder: pathlib.Path) -> list[str]:
-    """Copies what says where it is of; returns the names."""
+    """Copies what says of which machine and commit it is; returns the names."""
     folder.mkdir(parents=True, exist_ok=True)
     names = []
     for name in SECTIONS:
         source = build / "bench" / f"{name}.json"
-        if source.exists() and record.WHERE in json.loads(source.read_text(encoding="utf-8")):
+        found = json.loads(source.read_text(encoding="utf-8")) if source.exists() else {}
+        if found.get(record.WHERE, {}).get("commit", "unknown") != "unknown":
             shutil.copy(source, folder / source.name)
             names.append(name)
     return names

@@ -27,7 +27,18 @@ class ResultsTest(unittest.TestCase):
         self.assertNotEqual(record.cpu_model("processor : 0\n"), "")
 
     def test_results_begin_with_where_they_are_of(self):
-        self.assertEqual(set(record.begin()[record.WHERE]), set(WHERE))
+        self.assertEqual(set(record.begin(results.ROOT / "build")[record.WHERE]), set(WHERE))
+
+    def test_programs_of_another_tree_are_of_no_known_commit(self):
+        with tempfile.TemporaryDirectory() as folder:
+            build = pathlib.Path(folder)
+            self.assertEqual(record.where(build)["commit"], "unknown")
+            (build / "CMakeCache.txt").write_text(
+                "CMAKE_HOME_DIRECTORY:INTERNAL=/elsewhere\n", encoding="utf-8")
+            self.assertEqual(record.where(build)["commit"], "unknown")
+            (build / "CMakeCache.txt").write_text(
+                f"CMAKE_HOME_DIRECTORY:INTERNAL={results.ROOT}\n", encoding="utf-8")
+            self.assertEqual(record.where(build)["commit"], record.commit())
 
     def test_a_commit_with_changes_has_a_plus(self):
         with tempfile.TemporaryDirectory() as root:
@@ -64,6 +75,7 @@ class ResultsTest(unittest.TestCase):
             build, folder = pathlib.Path(root, "build"), pathlib.Path(root, "docs/results")
             record.write(build / "bench/memory.json", {"where": WHERE} | MEMORY)
             record.write(build / "bench/peers.json", {"loopback": LOOPBACK})
+            record.write(build / "bench/ucx.json", {"where": WHERE | {"commit": "unknown"}})
             self.assertEqual(results.keep(build, folder), ["memory"])
             self.assertEqual(json.loads((folder / "memory.json").read_text(encoding="utf-8")),
                              {"where": WHERE} | MEMORY)

@@ -189,7 +189,7 @@ def main() -> int:
     if shutil.which("ucx_perftest") is None:
         print("UCX: skipped, there is no ucx_perftest; it is in ucx-utils")
         return 0
-    results = record.begin()
+    results = record.begin(build)
     failure = None
     with tempfile.NamedTemporaryFile("w", prefix="verbena-ucx-") as batch:
         batch.write("".join(row.line() + "\n" for row in rows()))

@@ -212,7 +212,7 @@ def main():
     args = parser.parse_args()
     (args.build / "bench").mkdir(parents=True, exist_ok=True)
 
-    origin = record.begin()
+    origin = record.begin(args.build)
     results = instruction_counts(args.build) | sizes(args.build)
     if not args.counts_only:
         print("  timing ...", file=sys.stderr, flush=True)
