@@ -125,7 +125,7 @@ class Peers:
 
     @contextlib.contextmanager
     def listening(self, port: int, *words, output=subprocess.DEVNULL):
-        """A server for one client. Where it runs, nobody else listens on the port."""
+        """A server for one client. No other program listens on its port."""
         with background(self.there, *words, output=output) as process:
             end = time.monotonic() + START_SECONDS
             while not is_listening(port, process.pid):
@@ -203,7 +203,7 @@ def measure(peers: Peers) -> dict[str, float | None]:
 
 
 def compare(peers: Peers, until: float, measure_once=measure) -> dict[str, float | None]:
-    """The best of some runs that take turns, so that all meet the same neighbours. No run is begun
+    """The best of some runs that take steps, so that all meet the same neighbours. No run is begun
     after that part of the time."""
     runs = [measure_once(peers)]
     while len(runs) < RUNS and not peers.deadline.has_passed(until):

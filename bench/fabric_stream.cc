@@ -1,6 +1,6 @@
 // What the UDP fabric moves by itself between two processes over loopback, and how much processor
 // time of both a datagram takes. The sender goes as fast as the receiver tells it to, so that
-// nothing is lost to a full buffer; whoever has nothing to do sleeps, so that others on the machine
+// nothing is lost to a full buffer; an idle side sleeps, so that others on the machine
 // do not count.
 //
 //   fabric_stream [--json] [--plain] [--bytes N] [--seconds N]

@@ -164,7 +164,7 @@ inline int64_t StatusKib(const std::string& name) {
   return value;
 }
 
-// What 1 GiB costs that nobody has touched: registered, and locked.
+// What 1 GiB of untouched memory costs: registered, and locked.
 inline nlohmann::json MeasureRegistration() {
   constexpr size_t kBytes = size_t{1} << 30;
   const End end{Options{}};

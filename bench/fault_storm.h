@@ -29,7 +29,7 @@ class StormMemory {
 
   [[nodiscard]] virtual std::span<std::byte> bytes() const = 0;
   // In ns, one call for each page. Leaves them absent if it can: then it comes before the storm.
-  virtual int64_t BringBare(bool for_write) = 0;
+  virtual int64_t PageInBare(bool for_write) = 0;
 };
 
 // Never touched: what a page of zeros costs.
@@ -38,7 +38,7 @@ class ZeroMemory final : public StormMemory {
   explicit ZeroMemory(size_t pages) : pages_(pages * kPage), bare_(pages * kPage) {}
 
   [[nodiscard]] std::span<std::byte> bytes() const override { return pages_.bytes(); }
-  int64_t BringBare(bool for_write) override {
+  int64_t PageInBare(bool for_write) override {
     return TimeOf([&] {
       for (size_t at = 0; at < bare_.bytes().size(); at += kPage) {
         Populate(bare_.bytes().subspan(at, kPage), for_write);
@@ -58,7 +58,7 @@ class SlowMemory final : public StormMemory {
   explicit SlowMemory(size_t pages) : memory_(pages) {}
 
   [[nodiscard]] std::span<std::byte> bytes() const override { return memory_.bytes(); }
-  int64_t BringBare(bool for_write) override {
+  int64_t PageInBare(bool for_write) override {
     ZeroMemory bare(memory_.bytes().size() / kPage);
     const SlowStorage storage(bare.bytes(), kDelay);
     return TimeOf([&] {
@@ -87,7 +87,7 @@ class SwappedMemory final : public StormMemory {
   ~SwappedMemory() override { close(file_); }
 
   [[nodiscard]] std::span<std::byte> bytes() const override { return memory_.bytes().first(used_); }
-  int64_t BringBare(bool) override {
+  int64_t PageInBare(bool) override {
     SwapOut();
     std::array<std::byte, kPage> page;
     const int64_t time = TimeOf([&] {
@@ -144,8 +144,8 @@ class Storm {
     const auto source = Make(at_requester ? kind : std::optional<Kind>(), qps, world_.near());
     const auto target = Make(at_responder ? kind : std::optional<Kind>(), qps, world_.far());
     int64_t bare = 0;
-    if (at_requester) bare += source->BringBare(false);
-    if (at_responder) bare += target->BringBare(true);
+    if (at_requester) bare += source->PageInBare(false);
+    if (at_responder) bare += target->PageInBare(true);
     const MemoryRegion from = world_.near().Register(source->bytes());
     const MemoryRegion to = world_.far().Register(target->bytes());
     if (!at_requester) Advise(from);

@@ -55,7 +55,7 @@ void TranslateThroughWindow(benchmark::State& state) {
 }
 BENCHMARK(TranslateThroughWindow);
 
-void TranslateDenied(benchmark::State& state) {
+void TranslateRefused(benchmark::State& state) {
   const MemoryWorld world(1000);
   for (auto _ : state) {
     benchmark::DoNotOptimize(world.core.translator.Translate(
@@ -63,7 +63,7 @@ void TranslateDenied(benchmark::State& state) {
         Access::kRemoteWrite, world.who));
   }
 }
-BENCHMARK(TranslateDenied);
+BENCHMARK(TranslateRefused);
 
 void BindType1(benchmark::State& state) {
   MemoryWorld world(1000);
@@ -84,7 +84,7 @@ void BindAndInvalidateType2(benchmark::State& state) {
                         .length = 101,
                         .rights = Rights::kRemoteRead};
   for (auto _ : state) {
-    binding.instance = Instance(static_cast<uint8_t>(window.instance().value() + 1));
+    binding.variant = Variant(static_cast<uint8_t>(window.variant().value() + 1));
     window = *world.core.windows.Bind(window, binding, world.who);
     if (!world.core.windows.Invalidate(window, world.who).has_value()) {
       state.SkipWithError("invalidate failed");

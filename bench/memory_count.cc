@@ -14,7 +14,7 @@
 namespace verbena::bench {
 namespace {
 
-// Keeps the compiler from dropping a result nobody reads.
+// Keeps the compiler from dropping an unused result.
 template <class T>
 void Use(const T& value) {
   asm volatile("" : : "r"(&value) : "memory");

@@ -4,8 +4,8 @@ import re
 
 PORT = 18515
 BANDWIDTH = ("-s", 1 << 20, "-n", 300)
-# Few, because on a busy machine each turn of ib_write_lat waits for the scheduler: it looks at its
-# memory and does not poll, so the keeper has to get the processor.
+# Few, because on a busy machine each step of ib_write_lat waits for the scheduler: it looks at its
+# memory and does not poll, so the progress thread has to get the processor.
 LATENCY = ("-s", 64, "-n", 1000)
 COLUMN = re.compile(r"#\w+|[^\s\[]+(?: [^\s\[]+)?\[[^\]]+\]")
 

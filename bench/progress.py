@@ -13,7 +13,7 @@ Debian's perftest on Verbena in three situations:
 What polls stands beside udp_floor, a UDP ping-pong that polls; what sleeps until an event comes
 (-e) stands beside qperf's tcp_lat and udp_lat, which sleep in the kernel. All latencies are average
 round trips: perftest and qperf print half of one, but for ib_read_lat. A row and what it stands
-beside take turns, and the means of their averages are compared. In "quiet" each end of udp_floor
+beside take steps, and the means of their averages are compared. In "quiet" each end of udp_floor
 has a processor of its own, because the scheduler tends to put both on one, where a round trip takes
 several times as long; the last row shows how many. A run that is not done within 60 s is named and
 its row is NOT MET; so is a row for which no time is left, because no run begins after M minutes.

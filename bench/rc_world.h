@@ -65,7 +65,7 @@ class RcNode {
 };
 
 // Two ends of a perfect link. The payload is copied once onto it, as into a socket's buffer; the
-// ICRC, which belongs to whoever sends, is left out.
+// ICRC, which belongs to the transmitter, is left out.
 class RcWorld {
  public:
   explicit RcWorld(uint32_t path_mtu) : a_(1, path_mtu), b_(2, path_mtu) {
@@ -100,9 +100,9 @@ class RcWorld {
   }
 
   void Move(RcNode& from, RcNode& to) {
-    transport::Turn turn{now_, from.core_, from.outbox_};
-    from.qp_->Run(turn);
-    transport::Turn peer{now_, to.core_, to.outbox_};
+    transport::Step step{now_, from.core_, from.outbox_};
+    from.qp_->Run(step);
+    transport::Step peer{now_, to.core_, to.outbox_};
     for (const transport::OutPacket& packet : from.outbox_.packets()) {
       std::memcpy(wire_.data(), packet.header.data(), packet.header_size);
       const auto payload = std::span(wire_).subspan(packet.header_size, packet.payload_size);

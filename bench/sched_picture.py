@@ -15,7 +15,7 @@ COLOURS = {
     CLIENT: "#cf4f0a", f"{CLIENT}'s progress thread": "#fbb877",
     PAGER: "#7048a8", LOOP: "#c3c6ca", OTHER: "#3d4450", IDLE: "#f3f4f5",
 }
-PROGRESS_THREADS = ("verbena-keeper", "verbena-prog")  # the kernel cuts names after 15 letters
+PROGRESS_THREADS = ("verbena-prog",)
 
 LEFT, WIDTH, RIGHT = 92, 1000, 24
 LANE, WAKES, GAP = 44, 7, 14

@@ -45,9 +45,9 @@ MARGIN_SECONDS = 0.01  # on both sides of the window, so that each lane has a sw
 @contextlib.contextmanager
 def trace_instance():
     """A buffer of our own beside those of others who trace."""
-    if not (TRACING / "instances").is_dir():
+    if not (TRACING / "variants").is_dir():
         networks.run("mount", "-t", "tracefs", "nodev", TRACING)
-    folder = TRACING / "instances" / f"verbena{os.getpid()}"
+    folder = TRACING / "variants" / f"verbena{os.getpid()}"
     folder.mkdir()
     try:
         (folder / "tracing_on").write_text("0")

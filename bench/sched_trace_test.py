@@ -12,7 +12,7 @@ TRACE = """\
 # tracer: nop
      ib_send_lat-42      [001] d..2. 13.000100: sched_switch: prev_comm=ib_send_lat prev_pid=42 \
 prev_prio=120 prev_state=R+ ==> next_comm=a b-c [1] next_pid=43 next_prio=120
-          <idle>-0       [000] dNh4. 13.000200: sched_wakeup: comm=verbena-keeper pid=44 prio=120 \
+          <idle>-0       [000] dNh4. 13.000200: sched_wakeup: comm=verbena-prog pid=44 prio=120 \
 target_cpu=001
            <...>-42      [001] ..... 13.000300: sys_sched_yield()
            <...>-42      [001] ..... 13.000400: sched_migrate_task: comm=x pid=1 prio=120
@@ -38,7 +38,7 @@ class ParseTest(unittest.TestCase):
     def test_threads_are_known_by_their_names(self):
         progress_thread = "server's progress thread"
         for name, role in (("ib_send_lat", SERVER), ("verbena-pager", PAGER),
-                           ("verbena-keeper", progress_thread),
+                           ("verbena-prog", progress_thread),
                            ("verbena-progres", progress_thread)):
             self.assertEqual(sched_picture.role_of_thread(SERVER, name), role)
             self.assertIn(role, sched_picture.COLOURS)

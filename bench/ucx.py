@@ -4,7 +4,7 @@
   bench/ucx.py [--build DIR] [--minutes M]      (part of make bench)
 
 Debian's ucx_perftest, with nothing set but UCX_TLS: rc_v and ud_v by `verbena run`, and tcp, in
-turns, so that all meet the same neighbours; the best of each counts. On the loopback device of a
+steps, so that all meet the same neighbours; the best of each counts. On the loopback device of a
 namespace that has no other and, as root, on a veth pair of MTU 9000. Prints operations and sizes,
 ratios to TCP, and whether the aims are met; writes build/bench/ucx.json. Each end has a processor
 of its own.

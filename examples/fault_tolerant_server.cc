@@ -46,7 +46,7 @@ class Server {
   }
 
   // One look at everything that may have happened. Never waits for a client.
-  void Turn(const examples::Listener& listener) {
+  void Step(const examples::Listener& listener) {
     if (listener.HasCaller()) callers_.push_back(listener.Accept());
     AdmitThoseWhoSpoke();
     std::array<verbena::Completion, 16> completions;
@@ -122,8 +122,8 @@ class Server {
       char& letter = memory_[buffer * kBytes + i];
       letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
     }
-    // Inline: the buffer is free again at once. A queue that is full belongs to one who does not
-    // take his answers.
+    // Inline: the buffer is free again at once. A full queue belongs to a client that does not
+    // take its answers.
     const auto posted = client.qp.Post(
         verbena::Send{.data = region_.Local(buffer * kBytes, length), .flags = {.inlined = true}});
     if (posted) {
@@ -137,7 +137,7 @@ class Server {
     DropIf("hung up", [](const Client& client) { return client.exchange.HasNews(); });
   }
 
-  // A write of no bytes needs no key and nobody sees it, but a peer that is gone does not
+  // A write of no bytes needs no key and is not seen, but a peer that is gone does not
   // acknowledge it. So even one that owes us nothing is found out.
   void FeelPulses() {
     DropIf("its queue is full",
@@ -209,7 +209,7 @@ class Caller {
     return {bytes_.data() + kBytes, completion->byte_count};
   }
 
-  // Writes with a key that nobody gave it.
+  // Writes with a key that it was not given.
   [[nodiscard]] verbena::CompletionStatus WriteAnywhere() const {
     Must(end_->qp.Post(
         verbena::Write{.data = region_.Local(0, 8), .remote = {0x1000, verbena::Key{0x1234567}}}));
@@ -250,7 +250,7 @@ bool UseAForeignKey(const std::string& host, uint16_t port) {
 bool VanishBeforeTheAnswer(const std::string& host, uint16_t port) {
   Caller caller;
   if (!caller.Connect(host, port)) return false;
-  caller.Ask("is anybody");
+  caller.Ask("is a server");
   if (caller.Answer().empty()) return false;
   caller.Ask("there");
   return caller.Vanish();
@@ -260,7 +260,7 @@ bool BeKilled(const std::string& host, uint16_t port) {
   Caller caller;
   if (!caller.Connect(host, port)) return false;
   caller.Ask("good bye");
-  // No destructor, no word to anybody.
+  // No destructor, no packet to the peer.
   _exit(EXIT_SUCCESS);
 }
 
@@ -272,7 +272,7 @@ bool SayNothing(const std::string& host, uint16_t port) {
 
 bool ServeForEver(const examples::Listener& listener) {
   Server server;
-  while (true) server.Turn(listener);
+  while (true) server.Step(listener);
 }
 
 // All of them at once, among them two that behave; and one after the others.
@@ -287,9 +287,9 @@ bool Demonstrate() {
     children.push_back(examples::Spawn(client, "127.0.0.1", listener->port()));
   }
   Server server;
-  while (server.ended() < kAll - 1) server.Turn(*listener);
+  while (server.ended() < kAll - 1) server.Step(*listener);
   children.push_back(examples::Spawn(Behave, "127.0.0.1", listener->port()));
-  while (server.ended() < kAll) server.Turn(*listener);
+  while (server.ended() < kAll) server.Step(*listener);
   bool ok = true;
   for (const pid_t child : children) ok = examples::Join(child) && ok;
   std::printf("server: %d clients, %d answers, and still here\n", kAll, server.served());

@@ -169,8 +169,8 @@ class Tour {
     } else if (const Fault* fault = AsFault(answer)) {
       std::printf("      faulting page %lu of the region is not present\n", fault->first_page);
     } else {
-      const Denial denial = *AsDenial(answer);
-      std::printf("      denied   by check %c: %s\n", CheckOf(denial), NameOf(denial));
+      const Refusal refusal = *AsRefusal(answer);
+      std::printf("      denied   by check %c: %s\n", CheckOf(refusal), NameOf(refusal));
     }
   }
 

@@ -60,7 +60,7 @@ std::optional<Event> Attacker::Attack(const std::vector<std::unique_ptr<Connecti
                                                      RightFor(info->operation), victim.number);
   if (NamesBytes(*info) && is_granted) return std::nullopt;
 
-  connection.is_attacked = connection.has_cause = true;
+  connection.is_attacked = connection.has_reason = true;
   for (const auto& side : connection.sides) {
     side->local->shadow().Loosen();
     side->exposed->shadow().Loosen();

@@ -14,7 +14,7 @@ struct Connection {
   uint64_t id = 0;
   std::unique_ptr<Side> sides[2];
   bool broken = false;
-  bool has_cause = false;  // something told why
+  bool has_reason = false;  // something told why
   // What was done to it, and excuses errors: a program asked for what it may not have, or took a
   // key or memory away under its peer.
   bool is_provoked = false;

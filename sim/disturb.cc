@@ -105,7 +105,7 @@ void Simulator::Crash() {
     side.Crash();
     lost += connection.is_replaced ? 0 : 1;
     connection.is_replaced = true;
-    connection.has_cause = true;
+    connection.has_reason = true;
     const int64_t tries = swarm_.retry_count + 2;
     connection.Break(now(), swarm_.ack_timeout * tries);
   });

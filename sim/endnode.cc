@@ -128,9 +128,9 @@ adapter::QueuePair& Endnode::MakeQp(const QpOrder& order) {
                              .send = order.send,
                              .receive = order.receive,
                              .registration = order.registration};
-  const adapter::QpSurroundings surroundings{.handles = &engine.handles,
-                                             .port_mtu = swarm.path_mtu,
-                                             .page_service_estimate = swarm.page_service_estimate};
+  const adapter::QpContext surroundings{.handles = &engine.handles,
+                                        .port_mtu = swarm.path_mtu,
+                                        .page_service_estimate = swarm.page_service_estimate};
   return engine.AddQp(
       std::make_unique<adapter::QueuePair>(*engine.qps.NextNumber(), spec, surroundings));
 }

@@ -131,7 +131,7 @@ void Describe(const Simulator::Result& result) {
       {result.xrc_succeeded, "XRC requests"},
       {result.xrc_refused, "for no SRQ"},
       {result.resumed, "send queues resumed"},
-      {result.uc_kept, "times UC kept packets"},
+      {result.uc_held, "times UC kept packets"},
   };
   std::string text;
   for (const auto& [count, name] : counts) text += std::to_string(count) + " " + name + ", ";
@@ -165,7 +165,7 @@ void Describe(const PagingRun::Result& result) {
       "-> %llu goals, %llu wants, %llu reads, %llu writes, %llu granules lost, %llu refusals, %s, "
       "digest %016llx\n",
       static_cast<unsigned long long>(result.goals),
-      static_cast<unsigned long long>(counters.wants),
+      static_cast<unsigned long long>(counters.requests),
       static_cast<unsigned long long>(counters.reads),
       static_cast<unsigned long long>(counters.writes),
       static_cast<unsigned long long>(result.lost),

@@ -13,9 +13,9 @@ namespace verbena::sim {
 // How an operation must end if nothing comes in between.
 enum class Fate : uint8_t {
   kSuccess,
-  kRemoteDenied,
+  kRemoteRefused,
   kRemoteInvalid,
-  kLocalDenied,
+  kLocalRefused,
   kTooLong,        // for its service
   kNotRegistered,  // because the key is not one to register with
 };

@@ -16,12 +16,12 @@ bool Paging::Submit(const odp::PageJob& job) {
 
 void Paging::Arrive(odp::PageJob job, memory::MemoryCore& core) {
   const bool fails = !is_calm_ && random_.Chance(swarm_.page_in_failure, 1000);
-  if (fails || !BringIn(job, core)) job.brought = 0;
+  if (fails || !PageIn(job, core)) job.paged_in = 0;
   answers().Finish(job);
 }
 
 // A region that has gone meanwhile has no pages; the queue pair finds out when it looks.
-bool Paging::BringIn(odp::PageJob& job, memory::MemoryCore& core) const {
+bool Paging::PageIn(odp::PageJob& job, memory::MemoryCore& core) const {
   const memory::Fault& fault = job.request.fault;
   const auto found = regions_.find(fault.region.index().value());
   if (found == regions_.end()) return job.is_mapped = true;
@@ -29,7 +29,7 @@ bool Paging::BringIn(odp::PageJob& job, memory::MemoryCore& core) const {
   if (region.plot->HasVanished(region.first_page + fault.first_page, fault.page_count)) {
     return false;
   }
-  job.brought = job.page_count;
+  job.paged_in = job.page_count;
   if (region.kind == Kind::kLinear) return true;
   for (uint64_t i = fault.first_page; i < fault.first_page + fault.page_count; ++i) {
     const auto where = region.plot->AddressOf((region.first_page + i) * kPage);

@@ -38,14 +38,14 @@ class Paging final : public odp::PageService {
   void Calm() { is_calm_ = true; }
 
   [[nodiscard]] bool Submit(const odp::PageJob& job) override;
-  void SubmitLook() override {}
+  void SubmitProbe() override {}
   // All that is known of pages is in the tables.
   [[nodiscard]] uint64_t CountResident(uint64_t, uint64_t) const override { return 0; }
 
   // The time of a job has come.
   void Arrive(odp::PageJob job, memory::MemoryCore& core);
   // False: they cannot be had. Pages of a list are in the tables then.
-  bool BringIn(odp::PageJob& job, memory::MemoryCore& core) const;
+  bool PageIn(odp::PageJob& job, memory::MemoryCore& core) const;
 
   [[nodiscard]] uint64_t requests() const { return requests_; }
 

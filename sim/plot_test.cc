@@ -17,9 +17,9 @@ class PlotTest : public testing::Test {
   PlotTest() { memory::SignalGuard::Install(); }
 
   // As the page service and the engine do it.
-  bool BringIn(const memory::Fault& fault) {
+  bool PageIn(const memory::Fault& fault) {
     odp::PageJob job = odp::JobFor(node_.core, {.qp = {}, .ticket = {}, .fault = fault}, 1);
-    return node_.pager.BringIn(job, node_.core) && odp::MapManagedPages(node_.core, job);
+    return node_.pager.PageIn(job, node_.core) && odp::MapManagedPages(node_.core, job);
   }
 
   memory::Translation Find(const Plot& plot, uint64_t offset, uint64_t length) {
@@ -58,10 +58,10 @@ TEST_F(PlotTest, ThePagerBringsBackWhatIsThere) {
   plot->Evict(node_.core, 0);
   const auto missing = Find(*plot, 0, 8);
   ASSERT_NE(AsFault(missing), nullptr);
-  EXPECT_TRUE(BringIn(*AsFault(missing)));
+  EXPECT_TRUE(PageIn(*AsFault(missing)));
   EXPECT_NE(AsReady(Find(*plot, 0, 8)), nullptr);
   plot->Vanish(0, 1);
-  EXPECT_FALSE(BringIn(*AsFault(missing)));
+  EXPECT_FALSE(PageIn(*AsFault(missing)));
   node_.Release(*plot);
 }
 

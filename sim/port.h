@@ -32,13 +32,13 @@ class Port final : public fabric::Fabric {
   [[nodiscard]] int fd() const override { return -1; }
   [[nodiscard]] fabric::TransmitCounters transmit_counters() const override { return {}; }
   [[nodiscard]] std::span<const fabric::Datagram> Receive() override;
-  void TellHeaders() override {}
+  void ReportHeaders() override {}
   [[nodiscard]] fabric::ReceiveCounters receive_counters() const override { return {}; }
   [[nodiscard]] Result<void, fabric::FabricError> Join(const fabric::IpAddress&) override {
     return {};
   }
   void Leave(const fabric::IpAddress&) override {}
-  [[nodiscard]] std::vector<std::string> TakeNotes() override { return {}; }
+  [[nodiscard]] std::vector<std::string> TakeWarnings() override { return {}; }
 
  private:
   fabric::FlushResult Send() override;

@@ -85,7 +85,7 @@ Simulator::Result Simulator::RunAll() {
   result_.digest = network_.counters().digest;
   result_.segments_lost = network_.counters().segments_lost;
   result_.messages = unreliable_.received();
-  result_.uc_kept = unreliable_.kept();
+  result_.uc_held = unreliable_.kept();
   result_.xrc_succeeded = xrc_->succeeded();
   result_.xrc_refused = xrc_->refused();
   result_.resumed = reactive_->resumed();
@@ -101,7 +101,7 @@ void Simulator::RunSafely() {
     PostSome();
     unreliable_.Post(now());
     for (Program* const program : programs_) program->Post(now());
-    Turn();
+    Step();
     ReplaceBroken();
   }
 }
@@ -120,13 +120,13 @@ void Simulator::RunToTheEnd() {
   const Time end = now() + kEndMax;
   while (findings_.empty() && !IsQuiet()) {
     if (now() >= end) return findings_.Add("liveness", "something is outstanding for ever");
-    Turn();
+    Step();
     ReplaceBroken();
   }
   CheckAll();
 }
 
-void Simulator::Turn() {
+void Simulator::Step() {
   ++turns_;
   ForEachSide([&](Connection& connection, int at) {
     Side& side = connection.side(at);
@@ -198,7 +198,7 @@ void Simulator::OnCqError(const adapter::Cq* cq) {
     for (ProgramCq* const own : {&side.send_cq, &side.receive_cq}) {
       if (own != cq) continue;
       own->OnError(findings_);
-      connection.has_cause = true;
+      connection.has_reason = true;
       connection.Break(now(), swarm_.ack_timeout);
     }
   });
@@ -301,7 +301,7 @@ void Simulator::OnAsyncEvent(Connection& connection, int at, const adapter::Even
                                      " tells of an error that nothing excuses, at " +
                                      verbena::ToString(now() - Time()));
   }
-  connection.has_cause = true;
+  connection.has_reason = true;
   connection.Break(now(), swarm_.ack_timeout);
 }
 
@@ -375,7 +375,7 @@ void Simulator::CheckBeforeTheEnd(Connection& connection) {
     ++result_.broken;
     result_.severed += connection.is_severed ? 1 : 0;
     result_.bereft += connection.has_lost_memory ? 1 : 0;
-    if (!connection.has_cause) {
+    if (!connection.has_reason) {
       findings_.Add("completions", "a connection has failed, and nothing tells why");
     }
     return;

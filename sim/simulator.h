@@ -41,7 +41,7 @@ class Simulator {
     uint64_t attacks = 0;         // forged packets with the right sequence number
     uint64_t srq_limits = 0;      // events that a shared receive queue runs low
     uint64_t overflows = 0;       // of completion queues
-    uint64_t uc_kept = 0;         // times that an unreliable connection kept packets for pages
+    uint64_t uc_held = 0;         // times that an unreliable connection kept packets for pages
     uint64_t xrc_succeeded = 0;   // messages and writes of extended connections
     uint64_t xrc_refused = 0;     // for a receiver that is not there
     uint64_t resumed = 0;         // send queues, after a registration had failed
@@ -61,7 +61,7 @@ class Simulator {
   Result RunAll();
   void RunSafely();
   void RunToTheEnd();
-  void Turn();
+  void Step();
   void Connect();
   void Connect(uint32_t a, uint32_t b);
   [[nodiscard]] uint32_t SomePeerOf(uint32_t node);

@@ -46,7 +46,7 @@ void Add(Simulator::Result& sum, const Simulator::Result& result) {
   sum.segments_lost += result.segments_lost;
   sum.srq_limits += result.srq_limits;
   sum.overflows += result.overflows;
-  sum.uc_kept += result.uc_kept;
+  sum.uc_held += result.uc_held;
   sum.xrc_succeeded += result.xrc_succeeded;
   sum.xrc_refused += result.xrc_refused;
   sum.resumed += result.resumed;
@@ -68,7 +68,7 @@ std::string Rare(const Simulator::Result& sum) {
   if (sum.xrc_succeeded <= 500 / kPart) return "requests of extended connections";
   if (sum.xrc_refused <= 5 / kPart) return "requests for a receiver that is not there";
   if (sum.resumed <= 20 / kPart) return "send queues resumed after a failed registration";
-  if (sum.uc_kept <= 20 / kPart) return "packets kept by unreliable connections";
+  if (sum.uc_held <= 20 / kPart) return "packets kept by unreliable connections";
   if (sum.segments_lost <= 1'000 / kPart) return "segments lost";
   for (size_t i = 0; i < sum.succeeded.size(); ++i) {
     if (sum.succeeded[i] <= 20 / kPart) return queue::NameOf(static_cast<queue::SendOpcode>(i));

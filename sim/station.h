@@ -30,7 +30,7 @@ struct Station {
     return send_cq.overflowed() || receive_cq.overflowed();
   }
   // Packets have arrived there that were not executed yet.
-  [[nodiscard]] bool has_kept() const { return qp->has_kept(); }
+  [[nodiscard]] bool has_held() const { return qp->has_held(); }
   [[nodiscard]] ReceivePool& receives() { return shared != nullptr ? shared->pool() : own_pool; }
   // See ReceivePool.
   [[nodiscard]] std::optional<uint64_t> OffsetOf(queue::WrId id, Findings& findings) const {

@@ -111,7 +111,7 @@ void Unreliable::Calm() {
 
 void Unreliable::Poll(Time now) {
   for (const auto& station : stations_) {
-    const bool kept_before = std::exchange(station->was_keeping, station->has_kept());
+    const bool kept_before = std::exchange(station->was_keeping, station->has_held());
     if (station->was_keeping && !kept_before) ++kept_;
     if (!station->receive_cq.is_neglected(now)) PollReceives(*station);
   }
@@ -224,7 +224,7 @@ void Unreliable::Settle(Time now) {
     settling_.pop_front();
     Station* const station = Find(settled.to);
     if (station == nullptr) continue;
-    if (station->has_kept()) {
+    if (station->has_held()) {
       settled.at = now + Microseconds(100);
       settling_.push_back(settled);
       continue;
@@ -294,7 +294,7 @@ void Unreliable::TakeDown(Station& station, Time now) {
 bool Unreliable::IsQuiet() const {
   return settling_.empty() && std::ranges::all_of(stations_, [](const auto& station) {
            return station->qp->send_queue().begin() == station->qp->send_queue().end() &&
-                  !station->has_kept();
+                  !station->has_held();
          });
 }
 

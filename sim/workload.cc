@@ -95,7 +95,7 @@ void Workload::ReceiveFailed(Connection& connection, int at, CompletionStatus st
     findings_.Add("completions",
                   std::string("a receive request ended with ") + queue::NameOf(status));
   }
-  connection.has_cause = true;
+  connection.has_reason = true;
   connection.Break(now, swarm_.ack_timeout);
 }
 
@@ -164,7 +164,7 @@ void Workload::TakeSends(Connection& connection, int at, Time now) {
     if (status == CompletionStatus::kSuccess) continue;
     if (!side.has_failed) CheckRetries(connection, at, status);
     side.has_failed = true;
-    if (status != CompletionStatus::kFlushed) connection.has_cause = true;
+    if (status != CompletionStatus::kFlushed) connection.has_reason = true;
     connection.Break(now, swarm_.ack_timeout);
   }
 }

@@ -17,14 +17,14 @@ void Workload::MakeIllegal(Connection& connection, int from, Draft& draft) {
   auto* const atomic = std::get_if<queue::Atomic>(&draft.wqe.operand);
   if (opcode == SendOpcode::kAtomicWrite) return;
   if (atomic != nullptr) {
-    operation.fate = MisplaceAtomic(*atomic) ? Fate::kRemoteInvalid : Fate::kRemoteDenied;
+    operation.fate = MisplaceAtomic(*atomic) ? Fate::kRemoteInvalid : Fate::kRemoteRefused;
     connection.is_provoked = true;
     return;
   }
   if (operation.bytes.empty()) return;
   if (remote != nullptr) {
     MisplaceRemote(peer, *remote, draft);
-    operation.fate = Fate::kRemoteDenied;
+    operation.fate = Fate::kRemoteRefused;
     // A long read comes in parts, and those within the range before the one that is refused: what a
     // read that fails leaves in its buffer is not defined.
     connection.side(from).local->shadow().Loosen(operation.id);
@@ -34,7 +34,7 @@ void Workload::MakeIllegal(Connection& connection, int from, Draft& draft) {
     operation.fate = Fate::kRemoteInvalid;  // longer than any receive request
   } else if (opcode == SendOpcode::kSendWithImmediate && !draft.wqe.flags.inlined) {
     for (queue::Sge& sge : draft.sges) sge.key = queue::KeyValue(sge.key.value() ^ 1);
-    operation.fate = Fate::kLocalDenied;
+    operation.fate = Fate::kLocalRefused;
   } else {
     return;
   }
@@ -76,9 +76,9 @@ void Workload::MarkHopeless(Connection& connection, int from, Draft& draft) {
   const bool gathers =
       queue::PropertiesOf(draft.wqe.opcode).carries_payload && !draft.wqe.flags.inlined;
   if (gathers && !connection.side(from).local->is_registered()) {
-    operation.fate = Fate::kLocalDenied;
+    operation.fate = Fate::kLocalRefused;
   } else if (operation.needs_exposed && !peer.exposed->is_registered()) {
-    operation.fate = Fate::kRemoteDenied;
+    operation.fate = Fate::kRemoteRefused;
   }
   if (operation.fate != Fate::kSuccess && operation.remote_slot) {
     peer.exposed->shadow().Forbid(operation.id);

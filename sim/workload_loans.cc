@@ -132,15 +132,15 @@ void Workload::LendByCall(Side& side, Loan& loan, bool is_present) {
 }
 
 void Workload::DraftBind(Side& side, Loan& loan, Draft& draft) {
-  const auto instance = static_cast<uint8_t>(loan.key.instance().value() + 1);
-  loan.next_key = memory::Key(loan.key.index(), memory::Instance(instance));
+  const auto variant = static_cast<uint8_t>(loan.key.variant().value() + 1);
+  loan.next_key = memory::Key(loan.key.index(), memory::Variant(variant));
   draft.wqe.opcode = SendOpcode::kBindWindow;
   draft.wqe.operand =
       queue::WindowBind{.window = queue::KeyValue(loan.key.value()),
                         .region = queue::KeyValue(side.exposed->keys().local.value()),
                         .start = Plot::kBase + SlotAt(loan.slot),
                         .length = swarm_.slot_bytes,
-                        .instance = instance,
+                        .variant = variant,
                         .rights = kLentRights.bits(),
                         .zero_based = loan.zero_based,
                         .one_touch = loan.one_touch};
@@ -149,9 +149,9 @@ void Workload::DraftBind(Side& side, Loan& loan, Draft& draft) {
 // Alone, or with a message to the peer behind it.
 void Workload::DraftRegister(Connection& connection, int from, Loan& loan, Draft& draft) {
   Side& side = connection.side(from);
-  const auto instance = static_cast<uint8_t>(loan.key.instance().value() + 1);
+  const auto variant = static_cast<uint8_t>(loan.key.variant().value() + 1);
   loan.next_key =
-      loan.was_used ? memory::Key(loan.key.index(), memory::Instance(instance)) : loan.key;
+      loan.was_used ? memory::Key(loan.key.index(), memory::Variant(variant)) : loan.key;
   loan.was_used = true;
   const uint64_t first = SlotAt(loan.slot) / kPage;
   const uint64_t last = (SlotAt(loan.slot) + swarm_.slot_bytes - 1) / kPage;

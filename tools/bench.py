@@ -152,7 +152,7 @@ def times(build):
         "translate, time": us("TranslateHit/1"),
         f"translate, time, {MANY:,} regions": us(f"TranslateHit/{MANY}"),
         "translate through window, time": us("TranslateThroughWindow"),
-        "translate refused, time": us("TranslateDenied"),
+        "translate refused, time": us("TranslateRefused"),
         "bind, time": us("BindType1"),
         "bind + invalidate, time": us("BindAndInvalidateType2"),
         "allocate + deallocate window, time": us("AllocateWindow"),

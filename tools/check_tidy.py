@@ -23,7 +23,7 @@ UNTESTED: dict[str, str] = {
     "src/transport/ud/packet_origin.cc": "what lands in front of a datagram: ud_qp_test.cc",
     "src/adapter/engine_control.cc": "the part of engine.h for control calls: engine_test.cc",
     "src/odp/managed_pages.cc": "its pages are those of an engine: adapter/managed_pages_test.cc",
-    "src/odp/adopted_memory.cc": "likewise: adapter/adopted_memory_test.cc",
+    "src/odp/takeover_memory.cc": "likewise: adapter/takeover_memory_test.cc",
     "src/managed/thread_swap_file.cc": "one of two ways: swap_file_test.cc runs both",
     "src/managed/uring_swap_file.cc": "likewise",
     **{f"src/preload/calls/{name}.cc": "a test that linked it would open its own files by it: "

@@ -19,7 +19,7 @@ def _from_git(root: Path) -> set[Path] | None:
     listing = subprocess.run(
         ["git", "-C", str(root), "ls-files", "-coz", "--exclude-standard"],
         capture_output=True, text=True, check=False)
-    if listing.returncode != 0:  # no git, or a checkout of somebody else
+    if listing.returncode != 0:  # no git, or a checkout of another user
         return None
     return {Path(name) for name in listing.stdout.split("\0") if name}
 

@@ -23,9 +23,9 @@ OF_REQUESTER = [
             "  if (UnderWay(next_psn_ + psn_count) > kPsnHalf) return false;\n", "",
             _unit("RequesterTest.NoMoreThanHalfOfThePsnCircleIsUnderWay")),
     _mutant("unsignaled requests vanish at a flush", ANSWERS,
-            "    Complete(n, CompletionStatus::kFlushed, 0, turn);\n",
+            "    Complete(n, CompletionStatus::kFlushed, 0, step);\n",
             "    if (queue_.At(n).flags.signaled) {\n"
-            "      Complete(n, CompletionStatus::kFlushed, 0, turn);\n"
+            "      Complete(n, CompletionStatus::kFlushed, 0, step);\n"
             "    } else {\n"
             "      queue_.Retire(n);\n"
             "    }\n"),
@@ -34,30 +34,31 @@ OF_REQUESTER = [
             "  retry_.StopWaiting();  // a packet"),
     _mutant("an ACK does not restart the timer", ANSWERS,
             "  retry_.StopTimer();\n"
-            "  if (sent_end_ != unacked_ && !is_stalled()) retry_.StartTimer(turn.now);",
+            "  if (sent_end_ != unacked_ && !is_stalled()) retry_.StartTimer(step.now);",
             "  if (sent_end_ == unacked_) retry_.StopTimer();",
             _unit("RequesterTest.AnAcknowledgementStartsTheTimerAnew")),
     _mutant("no timer runs for what was sent", REQUESTER,
             "if (!waits && !retry_.timer_runs() && sent_end_ != unacked_) "
-            "retry_.StartTimer(turn.now);", ""),
+            "retry_.StartTimer(step.now);", ""),
     _mutant("a try costs two retries", ANSWERS,
             "if (!retry_.TakeRetry()) return",
             "if (!retry_.TakeRetry() || !retry_.TakeRetry()) return"),
     _mutant("a NAK costs two RNR retries", ANSWERS,
             "!retry_.TakeRnrRetry()) {", "(!retry_.TakeRnrRetry() || !retry_.TakeRnrRetry())) {"),
     _mutant("the time of an RNR NAK is not waited for", ANSWERS,
-            "retry_.Wait(turn.now + wire::DurationOf(syndrome.rnr_timer()));",
-            "retry_.Wait(turn.now);",
+            "retry_.Wait(step.now + wire::DurationOf(syndrome.rnr_timer()));",
+            "retry_.Wait(step.now);",
             _unit("RequesterTest.RnrWaitsForItsTimerAndCountsUnlessForEver")),
     _mutant("an ACK beyond a read completes it", ANSWERS,
-            "    if (flight.needs_response) {\n      ++counters_.lost_responses;",
-            "    if (flight.needs_response && flight.responses > 0) {\n"
+            "    if (outstanding.needs_response) {\n      ++counters_.lost_responses;",
+            "    if (outstanding.needs_response && outstanding.responses > 0) {\n"
             "      ++counters_.lost_responses;"),
     _mutant("a hole in the answer to a read is not seen", ANSWERS,
-            "  if (psn != expected) {\n", "  if (psn != expected && flight.responses == 0) {\n"),
+            "  if (psn != expected) {\n",
+            "  if (psn != expected && outstanding.responses == 0) {\n"),
     _mutant("sends again from one packet too late", ANSWERS,
-            "  probe_.OnNoticedLoss();\n  GoBack(psn);",
-            "  probe_.OnNoticedLoss();\n  GoBack(psn + 1);"),
+            "  probe_.OnNoticedLoss();\n  Rewind(psn);",
+            "  probe_.OnNoticedLoss();\n  Rewind(psn + 1);"),
     _mutant("more reads under way than the peer has room for", REQUESTER,
             "if (reads_under_way_ >= config_.max_rd_atomic &&",
             "if (reads_under_way_ > config_.max_rd_atomic &&"),
@@ -92,7 +93,7 @@ OF_RESPONDER = [
     _mutant("a read that comes again is answered from its beginning", RESPONDER,
             "reply.Answer(from, is_read", "reply.Answer(0, is_read"),
     _mutant("an atomic that comes again is executed again", RESPONDER,
-            "  if (reply != nullptr && reply->kind == KindOf(info)) AnswerAgain(",
+            "  if (reply != nullptr && reply->kind == KindOf(info)) Replay(",
             "  if (reply != nullptr && info.is_atomic() && reply->kind == KindOf(info)) {\n"
             "    const wire::AtomicEth eth = *packet.Get<wire::AtomicEth>();\n"
             "    const AtomicResult result = ExecuteAtomic(\n"
@@ -100,20 +101,20 @@ OF_RESPONDER = [
             "        {.is_compare_swap = info.operation == Operation::kCompareSwap,\n"
             "         .compare = eth.compare,\n"
             "         .swap_or_add = eth.swap_or_add},\n"
-            "        who_, turn.memory);\n"
+            "        who_, step.memory);\n"
             "    if (const auto* const done = std::get_if<AtomicDone>(&result)) {\n"
             "      reply->original = done->original;\n"
             "    }\n"
             "  }\n"
-            "  if (reply != nullptr && reply->kind == KindOf(info)) AnswerAgain("),
+            "  if (reply != nullptr && reply->kind == KindOf(info)) Replay("),
     _mutant("two NAKs for one hole", RESPONDER,
-            "if (told_ == Told::kNothing) Refuse(Reason::kSequenceGap",
-            "if (told_ == Told::kNothing || told_ == Told::kSequenceError) "
-            "Refuse(Reason::kSequenceGap",
+            "if (nak_state_ == NakState::kNothing) Refuse(ResponderError::kSequenceGap",
+            "if (nak_state_ == NakState::kNothing || nak_state_ == NakState::kSequenceError) "
+            "Refuse(ResponderError::kSequenceGap",
             _unit("ResponderTest.OneNakForOneHole")),
     _mutant("an RNR NAK names another time than the queue pair's", RESPONDER,
-            "RnrNak(is_for_pages ? PagesTimer(turn) : config_.min_rnr_timer)",
-            "RnrNak(is_for_pages ? PagesTimer(turn) : wire::RnrTimer(1))",
+            "RnrNak(is_for_pages ? PagesTimer(step) : config_.min_rnr_timer)",
+            "RnrNak(is_for_pages ? PagesTimer(step) : wire::RnrTimer(1))",
             _unit("ResponderTest.WithoutReceiveRequestTheMessageResumesWhereItWas")),
     _mutant("only the first packet of a write is checked against its key", EXECUTE,
             "const bool is_whole = info.ends_message();  // then",
@@ -143,20 +144,20 @@ OF_RESPONDER = [
             "    if (const auto ieth = packet.Get<wire::Ieth>()) {\n",
             "    if (const auto ieth = packet.Get<wire::Ieth>(); ieth && packet.size() == 0) {\n"),
     _mutant("no word when absent pages have come", RESPONDER,
-            "    told_ = Told::kSequenceError;\n  } else if (wait_.has_dropped()) {",
-            "    told_ = Told::kSequenceError;\n    ack_is_due_ = false;\n"
+            "    nak_state_ = NakState::kSequenceError;\n  } else if (wait_.has_dropped()) {",
+            "    nak_state_ = NakState::kSequenceError;\n    ack_is_due_ = false;\n"
             "  } else if (wait_.has_dropped()) {",
             _unit("ResponderTest.AWriteIntoAbsentPagesIsToldWhenTheyAreThere")),
     _mutant("an answer of the pager executes a packet whose place another has taken", RESPONDER,
-            "    if (told_ != Told::kPagesAbsent) {\n      wait_.End();",
+            "    if (nak_state_ != NakState::kPagesAbsent) {\n      wait_.End();",
             "    if (failure_) {\n      wait_.End();",
-            _unit("ResponderTest.AKeptPacketIsNotExecutedIfAnotherCameInItsPlace")),
+            _unit("ResponderTest.AWaitingPacketIsNotExecutedIfAnotherCameInItsPlace")),
     _mutant("a one-touch key serves another read after a part of the first", SEND,
             "if (!reply.is_pending() && ready.use == memory::KeyUse::kOnce) {",
             "if (reply.next == reply.packet_count && ready.use == memory::KeyUse::kOnce) {",
             _unit("ResponderOneTouchTest.ASecondReadIsRefusedAlsoAfterAPartOfTheFirst")),
     _mutant("a held one-touch key outlives its read", EXECUTE,
-            "    turn.memory.one_touch.Release(leaving->key);\n", "    // leaving\n",
+            "    step.memory.one_touch.Release(leaving->key);\n", "    // leaving\n",
             _unit("ResponderOneTouchTest.TheKeyEndsWhenTheReadIsForgotten")),
 ]
 

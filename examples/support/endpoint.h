@@ -52,7 +52,7 @@ struct Endpoint {
     const auto remote = exchange.Swap(local);
     if (!remote) return false;
     Must(local_qp.Connect(local, *remote, settings));
-    // Nobody sends before the other is ready.
+    // Neither side sends before the other is ready.
     return exchange.Swap('r').has_value();
   }
   [[nodiscard]] bool Connect(const Exchange& exchange) { return Connect(qp, exchange); }

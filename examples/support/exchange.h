@@ -55,7 +55,7 @@ class Exchange {
     setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
 
-  // nullopt if nobody listens there.
+  // nullopt if no server listens there.
   [[nodiscard]] static std::optional<Exchange> Connect(const std::string& host, uint16_t port) {
     addrinfo hints{};
     hints.ai_socktype = SOCK_STREAM;

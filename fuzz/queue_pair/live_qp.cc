@@ -280,7 +280,7 @@ void LiveQp::Modify() {
   PollAll();
   if (qp_->state() == QpState::kRts) sends_.Resumed();
   if (to != QpState::kReset) return;
-  ForgetWork();
+  ClearWork();
   Connect();
 }
 
@@ -290,7 +290,7 @@ void LiveQp::Replace() {
   std::erase(domain_.connections, qp_);
   node_.RemoveQp(*qp_);
   PollAll();
-  ForgetWork();
+  ClearWork();
   const wire::QpNumber old = peer_.to;
   MakeQp();
   if (choices_.Below(2) != 0) peer_.to = old;
@@ -314,7 +314,7 @@ void LiveQp::ChangeWindow() {
                                .start = memory::KeyAddress(sim::Plot::kBase + next.offset),
                                .length = next.length,
                                .rights = next.rights,
-                               .instance = next.key.instance()},
+                               .variant = next.key.variant()},
                               who());
   Print(bound ? "a window is bound" : "a window is not bound");
   if (!bound) return;
@@ -364,7 +364,7 @@ void LiveQp::Close() {
   std::erase(domain_.connections, qp_);
   node_.RemoveQp(*qp_);
   PollAll();
-  ForgetWork();
+  ClearWork();
   for (Window& window : windows_) {
     const auto is_gone = [&](memory::Key key) {
       return node_.core.windows.Deallocate(key).has_value();

@@ -120,7 +120,7 @@ class LiveQp {
   void OnSendDone(const queue::Completion& completion);
   void OnKeyWorkDone(const sim::Operation& operation, const queue::Completion& completion);
   void OnReceiveDone(const queue::Completion& completion);
-  void ForgetWork();
+  void ClearWork();
 
   void RunToRest();
   void Check();

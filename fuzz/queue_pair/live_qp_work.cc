@@ -46,9 +46,9 @@ queue::Remote LiveQp::ChooseRemote() {
 
 LiveQp::Binding LiveQp::ChooseBinding(const Window& window) {
   const memory::Key key = window.now.key;
-  const auto instance = static_cast<uint8_t>(key.instance().value() + 1);
+  const auto variant = static_cast<uint8_t>(key.variant().value() + 1);
   const uint64_t offset = choices_.Below(kPlotBytes);
-  return {.key = memory::Key(key.index(), memory::Instance(instance)),
+  return {.key = memory::Key(key.index(), memory::Variant(variant)),
           .offset = offset,
           .length = 1 + choices_.Below(kPlotBytes - offset),
           .rights = choices_.OneOf({Rights::kRemote, Rights::kRemoteWrite, Rights::kRemoteRead})};
@@ -89,7 +89,7 @@ void LiveQp::DraftBind(queue::SendWqe& wqe) {
                                   .region = queue::KeyValue(exposed_->keys().local.value()),
                                   .start = sim::Plot::kBase + work.next.offset,
                                   .length = work.next.length,
-                                  .instance = work.next.key.instance().value(),
+                                  .variant = work.next.key.variant().value(),
                                   .rights = work.next.rights.bits()};
   Grant(work.next);
   key_work_.emplace(wqe.id.value(), work);
@@ -256,7 +256,7 @@ void LiveQp::OnReceiveDone(const queue::Completion& completion) {
 }
 
 // Reset and destruction: what was posted has no completions. What a shared queue holds stays.
-void LiveQp::ForgetWork() {
+void LiveQp::ClearWork() {
   sends_ = {};
   for (auto& [id, written] : written_) End(written, findings_);
   written_.clear();

@@ -10,7 +10,7 @@ enum class Access : uint8_t {
   kLocalRead = 1 << 0,   // sent from
   kLocalWrite = 1 << 1,  // received into
   kRemoteRead = 1 << 2,
-  kRemoteWrite = 1 << 3,   // needs kLocalWrite: nobody gives away more than he has
+  kRemoteWrite = 1 << 3,   // needs kLocalWrite: an owner cannot grant more than it has
   kRemoteAtomic = 1 << 4,  // likewise
   kWindowBind = 1 << 5,    // windows may be bound to it
 

@@ -23,7 +23,7 @@ struct CqObject;
 // Which completions RequestNotify waits for.
 enum class Notify : uint8_t { kSolicited = 1, kAll = 2 };
 
-// Where work requests end. Whoever polls an empty one does the adapter's work meanwhile.
+// Where work requests end. A thread that polls an empty one makes the adapter's progress meanwhile.
 //
 // A program that wants to sleep calls RequestNotify, polls once more, and waits on the channel only
 // if that found nothing; so no wake-up is lost.
@@ -45,7 +45,7 @@ class CompletionQueue : public Handle<verbs::CqObject> {
   [[nodiscard]] CqId id() const;
   [[nodiscard]] size_t capacity() const;
 
-  // --- The data path: nothing is allocated, nobody waits. ---
+  // --- The data path: nothing is allocated, no call blocks. ---
 
   // Moves the oldest completions into `out`; how many.
   [[nodiscard]] CodeOr<size_t> Poll(std::span<Completion> out) const;

@@ -50,7 +50,7 @@ class Context : public Handle<verbs::OpenContext> {
   // Of all adapters that this process has opened, those that were closed included.
   [[nodiscard]] static DeviceCounters QueryProcess();
   // What a person should know about this machine, a line each; told once.
-  [[nodiscard]] std::vector<std::string> TakeNotes() const;
+  [[nodiscard]] std::vector<std::string> TakeWarnings() const;
 
   // Asynchronous events of what was made from this context, and of the port. The file is readable
   // while there are some, and the program may make it non-blocking. WaitEvent waits for one, as the

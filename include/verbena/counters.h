@@ -88,8 +88,8 @@ struct SocketCounters {
 
 // What was done to keep registered memory within its budget: Options::memory_budget.
 struct BudgetCounters {
-  uint64_t regions_adopted = 0;  // whose memory was put under it
-  uint64_t bytes_adopted = 0;
+  uint64_t regions_taken_over = 0;  // whose memory was put under it
+  uint64_t bytes_taken_over = 0;
   uint64_t regions_native = 0;  // whose memory could not be
   uint64_t resident_peak = 0;   // bytes
   uint64_t program_faults = 0;  // accesses of the program that waited
@@ -102,7 +102,7 @@ struct DeviceCounters {
   PortCounters port = {};
   SocketCounters sockets = {};
   BudgetCounters budget = {};
-  uint64_t keeper_wake_ups = 0;
+  uint64_t progress_thread_wake_ups = 0;
   uint64_t events_lost = 0;
 };
 

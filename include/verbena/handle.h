@@ -12,8 +12,8 @@ namespace verbena {
 // Empty after a move from it, after Destroy, or if made from nothing; calls on an empty one fail
 // with ErrorCode::kInvalid, and what it is asked about is 0.
 //
-// Thread rule: any thread may call, at any time; but nobody may move, assign or end an object while
-// another uses it.
+// Thread rule: any thread may call, at any time; but no thread may move, assign or end an object
+// while another uses it.
 template <class Object>
 class Handle {
  public:

@@ -45,9 +45,9 @@ struct ManagedMemoryReport {
   uint64_t budget = 0;    // bytes
   uint64_t resident = 0;  // bytes in memory now
   uint32_t page_bytes = 0;
-  uint64_t program_faults = 0;  // accesses of the program that waited
-  uint64_t adapter_wants = 0;   // requests of the adapter and of the program together
-  uint64_t pages_read = 0;      // from the swap file, those ahead included
+  uint64_t program_faults = 0;    // accesses of the program that waited
+  uint64_t adapter_requests = 0;  // requests of the adapter and of the program together
+  uint64_t pages_read = 0;        // from the swap file, those ahead included
   uint64_t pages_read_ahead = 0;
   uint64_t pages_written = 0;
   uint64_t pages_dropped = 0;
@@ -62,7 +62,7 @@ struct ManagedMemoryReport {
 
 // Memory that may be larger than the memory it uses. The program reads and writes it like any
 // other, and registers it, or parts of it, like any other; peers may read and write all of it. What
-// does not fit the budget is in a swap file, and comes back when somebody needs it; nobody else
+// does not fit the budget is in a swap file, and comes back when it is accessed; no other access
 // waits meanwhile.
 //
 // An access of the program to a page that is lost raises SIGSEGV; one of the adapter is refused.

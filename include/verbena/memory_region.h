@@ -38,7 +38,7 @@ struct RegionChange {
   const ProtectionDomain* domain = nullptr;
   std::optional<std::span<std::byte>> bytes = {};
   std::optional<Access> access = {};
-  bool keep_keys = false;  // those who know them go on; not for a region that is one-touch
+  bool keep_keys = false;  // peers that know them go on; not for a region that is one-touch
 };
 
 // Pages anywhere in this process, for regions that are not in one piece.
@@ -54,11 +54,11 @@ struct Range {
   uint64_t length = 0;
 };
 
-// What pages are to be brought for.
+// What pages are to be paged in for.
 enum class Advice : uint8_t {
   kPrefetch,         // to be read
   kPrefetchWrite,    // to be written
-  kPrefetchNoFault,  // none is brought: the adapter learns which are there
+  kPrefetchNoFault,  // none is paged in: the adapter learns which are there
 };
 
 // Registered memory. To register takes microseconds at any size: no page is touched or pinned, and
@@ -91,7 +91,7 @@ class MemoryRegion : public Handle<verbs::RegionObject> {
   [[nodiscard]] static ErrorOr<MemoryRegion> RegisterNull(const ProtectionDomain& domain);
   MemoryRegion() = default;
 
-  // Both keys are new then, unless they are to be kept, so nobody may use the handle meanwhile.
+  // Both keys are new then, unless they are to be kept, so no thread may use the handle meanwhile.
   // REFUSES while windows are bound to it.
   [[nodiscard]] ErrorOr<void> Reregister(const RegionChange& change);
   // REFUSES while windows are bound to it.

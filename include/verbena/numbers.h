@@ -11,7 +11,7 @@ namespace verbena {
 enum class WrId : uint64_t {};       // of a work request: the program's own
 enum class QpNumber : uint32_t {};   // 24 bits
 enum class Psn : uint32_t {};        // packet sequence number, 24 bits
-enum class Key : uint32_t {};        // L_Key or R_Key: 24 bits of index, 8 of instance
+enum class Key : uint32_t {};        // L_Key or R_Key: 24 bits of index, 8 of variant
 enum class QKey : uint32_t {};       // of datagrams
 enum class Immediate : uint32_t {};  // in network byte order, as the verbs have it
 enum class AddressHandleId : uint32_t {};
@@ -30,8 +30,8 @@ requires std::is_enum_v<T>
 // The same entry in its next life: what a program chooses when it binds a window, or registers by
 // work request a second time.
 [[nodiscard]] constexpr Key NextKey(Key key) {
-  constexpr uint32_t kInstance = 0xFF;
-  return Key{(Number(key) & ~kInstance) | ((Number(key) + 1) & kInstance)};
+  constexpr uint32_t kVariant = 0xFF;
+  return Key{(Number(key) & ~kVariant) | ((Number(key) + 1) & kVariant)};
 }
 
 }  // namespace verbena

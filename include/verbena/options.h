@@ -17,7 +17,7 @@ struct Options {
 
   // Contexts of a process whose options are equal share one adapter: one endpoint on the network,
   // one progress thread, one set of limits. This asks for an adapter of the context's own, which
-  // nobody else gets: for a program that is several nodes at once, or whose threads should not
+  // no other context gets: for a program that is several nodes at once, or whose threads should not
   // wait for each other's engine.
   bool dedicated_adapter = false;
 
@@ -47,22 +47,22 @@ struct Options {
   uint32_t completion_depth_max = 1U << 22;
   uint8_t reads_max = 128;  // and atomics, under way at once
 
-  // --- One turn of the engine. ---
+  // --- One step of the engine. ---
 
   size_t outbox_packets = 64;     // of one queue pair at a time
   size_t runs_per_pass = 64;      // queue pairs that run before the sockets are looked at again
   size_t loopback_packets = 256;  // between queue pairs of this process: a power of two
-  // When work waits for room in a socket or a table: how soon to try again, if nobody polls.
+  // When work waits for room in a socket or a table: how soon to try again, if no thread polls.
   std::chrono::nanoseconds work_retry = std::chrono::microseconds(100);
 
-  size_t events_max = 4'096;  // asynchronous ones of a context that nobody has taken
+  size_t events_max = 4'096;  // asynchronous ones of a context that were not taken yet
 
   // --- The thread that works while the program does not. ---
 
   std::chrono::nanoseconds poll_recent = std::chrono::microseconds(20);
-  std::chrono::nanoseconds away_min = std::chrono::microseconds(50);
-  std::chrono::nanoseconds away_max = std::chrono::milliseconds(1);
-  std::chrono::nanoseconds linger = std::chrono::microseconds(80);
+  std::chrono::nanoseconds backoff_min = std::chrono::microseconds(50);
+  std::chrono::nanoseconds backoff_max = std::chrono::milliseconds(1);
+  std::chrono::nanoseconds spin = std::chrono::microseconds(80);
 
   // --- Memory. ---
 
@@ -82,12 +82,12 @@ struct Options {
   uint64_t memory_budget = 0;
   // Where what does not fit is kept: a directory, or a file, which serves one region at a time.
   std::string swap = "/tmp";
-  // Called on a thread of the device with notes that cannot wait for TakeNotes, because the program
-  // may stand still: the swap file of managed memory is full, failing, or well again; or because
-  // nobody takes notes late: the trace ended early. It must neither call the device nor touch
-  // managed memory. Without it they are notes like others. A plain function, because contexts that
-  // name the same one share an adapter.
-  void (*on_urgent_note)(const std::string& note) = nullptr;
+  // Called on a thread of the device with warnings that cannot wait for TakeWarnings, because the
+  // program may stand still: the swap file of managed memory is full, failing, or well again; or
+  // because they are of no use late: the trace ended early. It must neither call the device nor
+  // touch managed memory. Without it they are warnings like others. A plain function, because
+  // contexts that name the same one share an adapter.
+  void (*on_urgent_warning)(const std::string& warning) = nullptr;
   // How long a key that was given up is certain to be recognised as stale.
   std::chrono::nanoseconds key_quarantine = std::chrono::seconds(60);
   // Off: peers reach memory through windows only.
@@ -102,7 +102,7 @@ struct Options {
   uint32_t endpoints_max = 4'096;  // of this machine: fewer where a firewall opens fewer ports
   // Always the base port, for peers that know no other; then one process per machine.
   bool strict = false;
-  // Which endpoint and which queue pair numbers come first, for tests; 0: nobody can foretell.
+  // Which endpoint and which queue pair numbers come first, for tests; 0: random ones.
   uint64_t identity_seed = 0;
   // Without segmentation and receive offload, as on kernels that have none.
   bool plain_sockets = false;

@@ -110,7 +110,7 @@ class QueuePair : public Handle<verbs::QpObject> {
   [[nodiscard]] ErrorOr<void> AttachMulticast(const Gid& group);
   [[nodiscard]] ErrorOr<void> DetachMulticast(const Gid& group);
 
-  // --- The data path: nothing is allocated, nobody waits. ---
+  // --- The data path: nothing is allocated, no call blocks. ---
 
   [[nodiscard]] CodeOr<void> Post(const Send& request) const;
   [[nodiscard]] CodeOr<void> Post(const Write& request) const;

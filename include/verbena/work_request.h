@@ -145,7 +145,7 @@ struct Flush {
 };
 
 // Points a window at bytes of a region. `r_key` is the window's key from then on: its index, and an
-// instance that the program chooses, such as NextKey(window). Of a type 2 window it may be the one
+// variant that the program chooses, such as NextKey(window). Of a type 2 window it may be the one
 // that it has. No bytes unbind a type 1 window.
 struct Bind {
   WrId id = {};
@@ -218,8 +218,8 @@ struct Receive {
 // which (tag & mask) is its tag; of several the oldest gets them.
 //
 // A message with a tag that no receive fits is unexpected, and takes an untagged receive. What is
-// added before the program has looked at all of these serves nobody yet, or messages would overtake
-// each other: `seen` says how many it has looked at, all in all.
+// added before the program has looked at all of these serves no message yet, or messages would
+// overtake each other: `seen` says how many it has looked at, all in all.
 struct TagOperation {
   enum class Kind : uint8_t { kAdd, kRemove, kSynchronize };
 

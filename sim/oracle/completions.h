@@ -36,11 +36,11 @@ inline bool IsAllowed(const Operation& operation, queue::CompletionStatus status
   }
   if (status == CompletionStatus::kRnrRetryExceeded) return excuses.may_run_dry;
   if (status == CompletionStatus::kRemoteAccessError) {
-    return fate == Fate::kRemoteDenied || is_taken_away;
+    return fate == Fate::kRemoteRefused || is_taken_away;
   }
   if (status == CompletionStatus::kRemoteInvalidRequest) return fate == Fate::kRemoteInvalid;
   if (status == CompletionStatus::kLocalProtectionError) {
-    return fate == Fate::kLocalDenied || is_taken_away;
+    return fate == Fate::kLocalRefused || is_taken_away;
   }
   if (status == CompletionStatus::kLocalLengthError) return fate == Fate::kTooLong;
   if (status == CompletionStatus::kLocalQpOperationError) return fate == Fate::kNotRegistered;

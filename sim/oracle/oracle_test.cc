@@ -175,7 +175,7 @@ TEST_F(CompletionsOracleTest, AStatusNeedsAnExcuse) {
 }
 
 TEST_F(CompletionsOracleTest, WhatIsIllegalDoesNotSucceed) {
-  Post(1, true, Fate::kRemoteDenied);
+  Post(1, true, Fate::kRemoteRefused);
   EXPECT_FALSE(Complete(1));
 }
 

@@ -36,20 +36,20 @@ class Shadow {
   // What was put where anything may come is how it is from now on.
   void Settle() {
     for (const auto& [id, pending] : pending_) {
-      if (pending.is_active && pending.any) Adopt(pending);
+      if (pending.is_active && pending.any) TakeOver(pending);
     }
   }
   // It may no longer, for now or for ever: what is there stays.
   void Forbid(uint64_t id) {
     if (Pending* const pending = Find(id)) {
-      if (pending->is_active) Adopt(*pending);
+      if (pending->is_active) TakeOver(*pending);
       pending->is_active = false;
     }
   }
   // Nor may any other, ever: the memory is no longer anybody's to write.
   void Close() {
     for (auto& [id, pending] : pending_) {
-      if (pending.is_active) Adopt(pending);
+      if (pending.is_active) TakeOver(pending);
       pending.is_active = false;
     }
     is_closed_ = true;
@@ -76,7 +76,7 @@ class Shadow {
                                 " succeeded, but its bytes are not there, at offset " +
                                 std::to_string(pending->offset));
     }
-    if (pending->is_active) Adopt(*pending);
+    if (pending->is_active) TakeOver(*pending);
     pending_.erase(id);
   }
 
@@ -120,7 +120,7 @@ class Shadow {
   }
   // What the operation has done so far is how it is from now on. What it may not have done is left
   // for Check to find.
-  void Adopt(const Pending& pending) {
+  void TakeOver(const Pending& pending) {
     if (pending.any && !pending.bytes.empty()) {
       std::memcpy(&expected_[pending.offset], &memory_[pending.offset], pending.bytes.size());
       return;

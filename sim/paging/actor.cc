@@ -18,7 +18,7 @@ void PagingActor::ChooseGoal() {
   used_ = 0;
   need_ = random_.Chance(plan_.writing, 1000) ? Need::kWrite : Need::kRead;
   if (view_ == View::kCpu) {
-    const uint64_t count = 1 + random_.Below(paging::kGraceMin);
+    const uint64_t count = 1 + random_.Below(paging::kMinResidency);
     while (goal_.size() < count) goal_.push_back(ChooseGranule());
   } else {
     const uint32_t first = ChooseGranule();

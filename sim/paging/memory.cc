@@ -45,9 +45,9 @@ void PagingMemory::OnDone(const PagingStore::Done& done, Time now) {
   granule.is_given_up = false;
 }
 
-void PagingMemory::CheckLoss(uint32_t index, const paging::Ledger& ledger) {
+void PagingMemory::CheckLoss(uint32_t index, const paging::ResidentSet& resident_set) {
   Granule& granule = granules_[index];
-  const bool is_broken = ledger.granule(index).state == paging::Ledger::State::kBroken;
+  const bool is_broken = resident_set.granule(index).state == paging::ResidentSet::State::kBroken;
   if (is_broken && !granule.is_lost) {
     Demand(granule.read_failures >= options_.read_attempts, "taken for lost too early", index);
     granule.is_lost = true;
@@ -185,7 +185,7 @@ void PagingMemory::Refused(const Action& action, Time now) {
   const auto found = wanted_.find(action.ticket);
   if (found == wanted_.end()) return findings_.Add("paging", "an answer that nobody waits for");
   const uint32_t index = found->second.run.first;
-  if (action.refusal == paging::Refusal::kBroken) {
+  if (action.error == paging::RequestError::kBroken) {
     // A granule that cannot be read is lost from this moment on.
     Granule& granule = granules_[index];
     const bool is_unreadable = granule.read_failures >= options_.read_attempts;
@@ -197,7 +197,7 @@ void PagingMemory::Refused(const Action& action, Time now) {
     Demand(is_crowded || is_hopeless, "refused without need", index);
   }
   wanted_.erase(found);
-  answers_[action.ticket] = {.ready = 0, .refusal = action.refusal};
+  answers_[action.ticket] = {.ready = 0, .error = action.error};
 }
 
 void PagingMemory::Report(paging::StoreReport report) {
@@ -224,12 +224,12 @@ void PagingMemory::Access(uint32_t index, paging::Need need) {
   granule.truth = granule.contents = ++last_contents_;
 }
 
-void PagingMemory::Compare(const paging::Ledger& ledger) {
+void PagingMemory::Compare(const paging::ResidentSet& resident_set) {
   for (uint32_t index = 0; index < granules_.size(); ++index) {
     const Granule& granule = granules_[index];
-    const paging::Ledger::Granule said = ledger.granule(index);
+    const paging::ResidentSet::Granule said = resident_set.granule(index);
     Demand(said.cpu == granule.cpu && said.adapter == granule.adapter, "other rights", index);
-    using State = paging::Ledger::State;
+    using State = paging::ResidentSet::State;
     const bool is_outside = said.state == State::kZero || said.state == State::kSwapped;
     if (said.state != State::kBroken) Demand(is_outside != granule.is_in_memory, "place", index);
     Demand((said.state == State::kBroken) == granule.is_lost, "broken or not", index);

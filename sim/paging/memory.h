@@ -7,14 +7,14 @@
 
 #include "base/time.h"
 #include "paging/action.h"
-#include "paging/ledger.h"
+#include "paging/resident_set.h"
 #include "sim/findings.h"
 #include "sim/paging/plan.h"
 #include "sim/paging/store.h"
 
 namespace verbena::sim {
 
-// Carries out the actions of a ledger on imagined memory, and judges each:
+// Carries out the actions of a resident set on imagined memory, and judges each:
 //
 //   contents  what was written last is in memory or stored, whatever is dropped or forgotten; what
 //             is mapped is what was written last; what has lost its contents is never mapped
@@ -33,7 +33,7 @@ class PagingMemory {
   };
   struct Answer {
     uint32_t ready = 0;  // 0: refused
-    paging::Refusal refusal = {};
+    paging::RequestError error = {};
   };
 
   PagingMemory(const PagingPlan& plan, PagingStore& store, Findings& findings)
@@ -45,8 +45,8 @@ class PagingMemory {
   void SetBudget(uint32_t budget) { budget_ = budget; }
   void OnDone(const PagingStore::Done& done, Time now);
   void CarryOut(const paging::ActionList& actions, Time now);
-  // After an OnDone: whether the ledger took a loss for one.
-  void CheckLoss(uint32_t granule, const paging::Ledger& ledger);
+  // After an OnDone: whether the resident set took a loss for one.
+  void CheckLoss(uint32_t granule, const paging::ResidentSet& resident_set);
 
   // Takes the answers that have been given since the last call.
   [[nodiscard]] std::map<paging::Ticket, Answer> TakeAnswers() {
@@ -57,8 +57,8 @@ class PagingMemory {
   // By the program or a peer, of what is mapped as it must be.
   void Access(uint32_t granule, paging::Need need);
 
-  // Everything that the ledger says about the granules, and nothing stale in the store.
-  void Compare(const paging::Ledger& ledger);
+  // Everything that the resident set says about the granules, and nothing stale in the store.
+  void Compare(const paging::ResidentSet& resident_set);
   // All contents are somewhere.
   void CheckKept();
 

@@ -27,7 +27,7 @@ PagingPlan PagingPlan::Draw(uint64_t seed) {
   PagingPlan plan;
   plan.seed = seed;
   plan.granules = Between(random, 24, 320);
-  plan.turns = Between(random, 100, 700);
+  plan.steps = Between(random, 100, 700);
   plan.threads = Between(random, 0, 3);
   plan.queue_pairs = Between(random, plan.threads == 0 ? 1 : 0, 6);
   plan.run_max = random.Chance(1, 2) ? 1 : Between(random, 1, 40);
@@ -44,7 +44,7 @@ PagingPlan PagingPlan::Draw(uint64_t seed) {
   plan.options.writes_max = Between(random, 1, 8);
   plan.options.read_ahead_max = random.Chance(1, 3) ? 0 : Between(random, 1, 32);
   plan.options.read_attempts = Between(random, 1, 3);
-  plan.options.grace = UpTo(random, 1000);
+  plan.options.min_residency = UpTo(random, 1000);
   plan.options.retry_first = UpTo(random, 500);
   plan.options.retry_max = plan.options.retry_first * 8;
   plan.options.patience = Milliseconds(20);
@@ -57,7 +57,7 @@ std::string PagingPlan::ToString() const {
   Line(text, "seed", seed);
   Line(text, "granules", granules);
   Line(text, "budget", options.budget);
-  Line(text, "turns", turns);
+  Line(text, "turns", steps);
   Line(text, "threads", threads);
   Line(text, "queue_pairs", queue_pairs);
   Line(text, "run_max", run_max);
@@ -71,7 +71,7 @@ std::string PagingPlan::ToString() const {
   Line(text, "writes_max", options.writes_max);
   Line(text, "read_ahead_max", options.read_ahead_max);
   Line(text, "read_attempts", options.read_attempts);
-  Line(text, "grace", options.grace);
+  Line(text, "min_residency", options.min_residency);
   Line(text, "retry_first", options.retry_first);
   Line(text, "latency_max", latency_max);
   Line(text, "read_failures", read_failures);

@@ -15,14 +15,14 @@ struct PagingPlan {
 
   uint64_t seed = 0;
   uint32_t granules = 64;
-  uint32_t turns = 500;  // with trouble; then those under way end
+  uint32_t steps = 500;  // with trouble; then those under way end
   uint32_t threads = 1;  // of the program
   uint32_t queue_pairs = 1;
   uint32_t run_max = 1;     // granules of a message
   uint32_t writing = 500;   // per goal
   uint32_t sequential = 0;  // per goal, that it goes on where the last one ended
   uint32_t hot = 0;         // per goal, that it is among the first sixteenth of the granules
-  uint32_t hints = 0;       // per access, that the ledger is told
+  uint32_t hints = 0;       // per access, that the resident set is told
   uint32_t discards = 0;    // per turn
   uint32_t budgets = 0;     // per turn, that the budget changes
   paging::Options options;

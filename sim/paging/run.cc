@@ -17,7 +17,7 @@ PagingRun::PagingRun(const PagingPlan& plan, const Trace& trace)
       random_(plan.seed + 1),
       store_(plan, random_.Fork()),
       memory_(plan, store_, findings_),
-      ledger_(plan.granules, plan.options) {
+      resident_set_(plan.granules, plan.options) {
   for (uint32_t i = 0; i < plan.threads + plan.queue_pairs; ++i) {
     const View view = i < plan.threads ? View::kCpu : View::kAdapter;
     actors_.emplace_back(view, plan, random_.Fork());
@@ -25,14 +25,14 @@ PagingRun::PagingRun(const PagingPlan& plan, const Trace& trace)
 }
 
 PagingRun::Result PagingRun::RunAll() {
-  for (uint32_t turn = 0; turn < plan_.turns && findings_.empty(); ++turn) {
-    Turn();
+  for (uint32_t step = 0; step < plan_.steps && findings_.empty(); ++step) {
+    Step();
     Disturb();
   }
   if (findings_.empty()) RunToTheEnd();
   Result result;
   result.failure = findings_.text();
-  result.counters = ledger_.counters();
+  result.counters = resident_set_.counters();
   for (const PagingActor& actor : actors_) result.goals += actor.goals_reached();
   for (uint32_t i = 0; i < plan_.granules; ++i) lost_ += memory_.IsLost(i) ? 1 : 0;
   result.lost = lost_;
@@ -42,12 +42,12 @@ PagingRun::Result PagingRun::RunAll() {
   return result;
 }
 
-void PagingRun::Turn() {
+void PagingRun::Step() {
   Wait();
   EndStoreWork();
-  if (now_ >= ledger_.next_time()) {
+  if (now_ >= resident_set_.next_time()) {
     Note("time");
-    ledger_.OnTime(now_);
+    resident_set_.OnTime(now_);
     CarryOut();
   }
   for (PagingActor& actor : actors_) {
@@ -57,8 +57,8 @@ void PagingRun::Turn() {
 }
 
 void PagingRun::Compare() {
-  memory_.Compare(ledger_);
-  if (!ledger_.IsConsistent()) findings_.Add("paging", "the ledger contradicts itself");
+  memory_.Compare(resident_set_);
+  if (!resident_set_.IsConsistent()) findings_.Add("paging", "the resident set contradicts itself");
 }
 
 // A little while; or, when everybody waits, until something happens.
@@ -68,7 +68,7 @@ void PagingRun::Wait() {
   });
   now_ += Nanoseconds(static_cast<int64_t>(1 + random_.Below(20'000)));
   if (!all_wait) return;
-  const Time next = std::min(store_.next(), ledger_.next_time());
+  const Time next = std::min(store_.next(), resident_set_.next_time());
   if (next != Time::Never()) {
     now_ = std::max(now_, next);
   } else if (memory_.unanswered() > 0) {
@@ -82,14 +82,14 @@ void PagingRun::EndStoreWork() {
     if (done->is_write) {
       Note("written " + std::to_string(done->granule) + " outcome " +
            std::to_string(static_cast<int>(done->write)));
-      ledger_.WriteDone(done->granule, done->write, now_);
+      resident_set_.WriteDone(done->granule, done->write, now_);
     } else {
       Note("has read " + std::to_string(done->granule) + " outcome " +
            std::to_string(static_cast<int>(done->read)));
-      ledger_.ReadDone(done->granule, done->read, now_);
+      resident_set_.ReadDone(done->granule, done->read, now_);
     }
     CarryOut();
-    if (!done->is_write) memory_.CheckLoss(done->granule, ledger_);
+    if (!done->is_write) memory_.CheckLoss(done->granule, resident_set_);
   }
 }
 
@@ -105,7 +105,7 @@ void PagingRun::Disturb() {
     Note("discard " + std::to_string(run.first) + "+" + std::to_string(run.count - 1));
     for (uint32_t i = 0; i < run.count; ++i) lost_ += memory_.IsLost(run.first + i) ? 1 : 0;
     memory_.Discard(run);
-    ledger_.Discard(run, now_);
+    resident_set_.Discard(run, now_);
     CarryOut();
   }
   if (random_.Chance(plan_.budgets, 1000)) {
@@ -113,7 +113,7 @@ void PagingRun::Disturb() {
     const auto budget = static_cast<uint32_t>(random_.Between(least, least + plan_.granules));
     Note("budget " + std::to_string(budget));
     memory_.SetBudget(budget);
-    ledger_.SetBudget(budget, now_);
+    resident_set_.SetBudget(budget, now_);
     CarryOut();
   }
   if (random_.Chance(plan_.outages, 1000)) {
@@ -129,7 +129,7 @@ void PagingRun::Act(PagingActor& actor) {
     actor.ChooseGoal();
   }
   if (!actor.Work(memory_)) return AskFor(actor);
-  if (random_.Chance(plan_.hints, 1000)) ledger_.Used({actor.last_used(), 1});
+  if (random_.Chance(plan_.hints, 1000)) resident_set_.Used({actor.last_used(), 1});
 }
 
 void PagingRun::AskFor(PagingActor& actor) {
@@ -140,7 +140,7 @@ void PagingRun::AskFor(PagingActor& actor) {
   Note("want #" + std::to_string(last_ticket_) + " " + std::to_string(wanted.run.first) + "+" +
        std::to_string(wanted.run.count - 1) +
        (wanted.need == paging::Need::kWrite ? " to write" : " to read"));
-  ledger_.Want(ticket, wanted.run, wanted.need, wanted.view, now_);
+  resident_set_.PageIn(ticket, wanted.run, wanted.need, wanted.view, now_);
   CarryOut();
 }
 
@@ -149,15 +149,15 @@ void PagingRun::Note(const std::string& input) {
 }
 
 void PagingRun::CarryOut() {
-  for (const paging::Action& action : ledger_.actions()) {
+  for (const paging::Action& action : resident_set_.actions()) {
     if (trace_) trace_("    " + paging::ToString(action));
     for (const uint64_t word : {uint64_t{static_cast<uint8_t>(action.verb)},
                                 uint64_t{action.run.first}, uint64_t{action.run.count}}) {
       digest_ = (digest_ ^ word) * 0x100000001b3;
     }
   }
-  memory_.CarryOut(ledger_.actions(), now_);
-  ledger_.ClearActions();
+  memory_.CarryOut(resident_set_.actions(), now_);
+  resident_set_.ClearActions();
   for (const auto& [ticket, answer] : memory_.TakeAnswers()) {
     for (PagingActor& actor : actors_) {
       if (actor.ticket() == ticket) actor.OnAnswer(answer);
@@ -166,7 +166,7 @@ void PagingRun::CarryOut() {
 }
 
 bool PagingRun::IsStoreQuiet() const {
-  return store_.next() == Time::Never() && ledger_.next_time() == Time::Never();
+  return store_.next() == Time::Never() && resident_set_.next_time() == Time::Never();
 }
 
 bool PagingRun::IsQuiet() const {
@@ -179,11 +179,11 @@ void PagingRun::RunToTheEnd() {
   constexpr uint32_t kTurnsMax = 20'000;
   is_calm_ = true;
   store_.CalmDown();
-  uint32_t turns = 0;
+  uint32_t steps = 0;
   // A store that stays full is asked for ever.
   const auto is_over = [&] { return plan_.stays_full ? memory_.unanswered() == 0 : IsQuiet(); };
-  for (; turns < kTurnsMax && findings_.empty() && !is_over(); ++turns) Turn();
-  if (turns == kTurnsMax) findings_.Add("paging", "it does not end");
+  for (; steps < kTurnsMax && findings_.empty() && !is_over(); ++steps) Step();
+  if (steps == kTurnsMax) findings_.Add("paging", "it does not end");
   Compare();
   memory_.CheckKept();
   if (findings_.empty() && !plan_.stays_full) ReadEverything();
@@ -195,9 +195,9 @@ void PagingRun::ReadEverything() {
     const Ticket ticket(++last_ticket_);
     memory_.ExpectAnswer(ticket, {{granule, 1}, paging::Need::kRead, View::kAdapter});
     Note("read all #" + std::to_string(last_ticket_) + " " + std::to_string(granule));
-    ledger_.Want(ticket, {granule, 1}, paging::Need::kRead, View::kAdapter, now_);
+    resident_set_.PageIn(ticket, {granule, 1}, paging::Need::kRead, View::kAdapter, now_);
     CarryOut();
-    for (int turn = 0; memory_.unanswered() > 0 && turn < 1000 && findings_.empty(); ++turn) Turn();
+    for (int step = 0; memory_.unanswered() > 0 && step < 1000 && findings_.empty(); ++step) Step();
     if (memory_.unanswered() > 0) findings_.Add("paging", "not answered in the end");
     if (memory_.IsMapped(granule, View::kAdapter, paging::Need::kRead)) {
       memory_.Access(granule, paging::Need::kRead);
@@ -205,8 +205,8 @@ void PagingRun::ReadEverything() {
       findings_.Add("paging", "not there in the end");
     }
   }
-  while (findings_.empty() && !IsStoreQuiet()) Turn();
-  const bool fits = memory_.in_memory() <= ledger_.budget();
+  while (findings_.empty() && !IsStoreQuiet()) Step();
+  const bool fits = memory_.in_memory() <= resident_set_.budget();
   if (findings_.empty() && !fits) findings_.Add("paging", "beyond the budget in the end");
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 #include "base/time.h"
-#include "paging/ledger.h"
+#include "paging/resident_set.h"
 #include "sim/findings.h"
 #include "sim/paging/actor.h"
 #include "sim/paging/memory.h"
@@ -40,7 +40,7 @@ class PagingRun {
   PagingRun(const PagingPlan& plan, const Trace& trace);
 
   Result RunAll();
-  void Turn();
+  void Step();
   void Wait();
   void EndStoreWork();
   void Disturb();
@@ -61,7 +61,7 @@ class PagingRun {
   Findings findings_;
   PagingStore store_;
   PagingMemory memory_;
-  paging::Ledger ledger_;
+  paging::ResidentSet resident_set_;
   std::vector<PagingActor> actors_;
   Time now_ = Time(Seconds(1));
   uint64_t last_ticket_ = 0;

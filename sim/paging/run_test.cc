@@ -21,7 +21,7 @@ TEST(PagingRunTest, ATraceDoesNotChangeTheRun) {
   uint64_t lines = 0;
   const PagingRun::Result with = PagingRun::Run(plan, [&](const std::string&) { ++lines; });
   EXPECT_EQ(with.digest, PagingRun::Run(plan, {}).digest);
-  EXPECT_GT(lines, with.counters.wants);
+  EXPECT_GT(lines, with.counters.requests);
 }
 
 TEST(PagingRunTest, EveryKindOfTroubleIsMet) {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "adapter/endpoint_claims.h"
-#include "adapter/parts.h"
+#include "adapter/impl.h"
 #include "adapter/poll_backoff.h"
 #include "adapter/preemptions.h"
 #include "base/clock.h"
@@ -22,18 +22,18 @@ using transport::PathMtu;
 // path the look-up of its address.
 [[gnu::tls_model("initial-exec")]] constinit thread_local PollBackoff backoff;
 
-// A thread that lingers reads the clock all the time. Where that takes a system call, because the
+// A thread that spins reads the clock all the time. Where that takes a system call, because the
 // kernel does not share its clock with programs, sleeping is cheaper.
-Options LingerIfClockIsCheap(Options options) {
+Options SpinIfClockIsCheap(Options options) {
   constexpr int kCalls = 16;
   constexpr Duration kCallMax = Nanoseconds(500);
   const Time begin = Now();
   for (int i = 0; i < kCalls; ++i) static_cast<void>(Now());
-  if ((Now() - begin) / kCalls > kCallMax) options.linger = {};
+  if ((Now() - begin) / kCalls > kCallMax) options.spin = {};
   return options;
 }
 
-// Keys and numbers that nobody can guess.
+// Keys and numbers that cannot be guessed.
 Options Seeded(Options options) {
   std::random_device device;
   options.memory.seed ^= uint64_t{device()} << 32 | device();
@@ -49,11 +49,11 @@ ErrorCode CodeOf(queue::PostError error) {
   return error == queue::PostError::kFull ? ErrorCode::kLimit : ErrorCode::kInvalid;
 }
 
-std::unique_ptr<odp::PageEvents> OpenPageEvents(const Options& options, std::string& note) {
+std::unique_ptr<odp::PageEvents> OpenPageEvents(const Options& options, std::string& warning) {
   if (!options.page_events) return nullptr;
   std::string why_not;
   auto events = odp::PageEvents::Open(why_not);
-  note =
+  warning =
       events != nullptr
           ? std::string("pages that the program gives up are told by ") + NameOf(events->source())
           : "pages that the program gives up are not told: no userfaultfd (" + why_not + ")";
@@ -61,10 +61,10 @@ std::unique_ptr<odp::PageEvents> OpenPageEvents(const Options& options, std::str
 }
 
 odp::PagerOptions PagerOptionsOf(const Options& options,
-                                 std::function<void(const std::string& note)> on_limit) {
+                                 std::function<void(const std::string& warning)> on_limit) {
   return {.threads = options.pager_threads,
           .threads_max = std::max(options.pager_threads, options.pager_threads_max),
-          .presence_period = options.presence_period,
+          .residency_scan_period = options.residency_scan_period,
           .on_limit = std::move(on_limit)};
 }
 
@@ -95,22 +95,23 @@ Result<void, ErrorCode> Posted(const Result<T, queue::PostError>& result) {
 
 }  // namespace
 
-Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
-                      EventFile notice_file, std::unique_ptr<fabric::Fabric> fabric, Alarm alarm,
-                      Alarm stuck_alarm, std::unique_ptr<Trace> trace)
+Adapter::Impl::Impl(const Options& with, ForkGuard guard, EventFile wake_file,
+                    EventFile notice_file, std::unique_ptr<fabric::Fabric> fabric, Alarm alarm,
+                    Alarm stuck_alarm, std::unique_ptr<Trace> trace)
     : options(with),
       fork_guard(std::move(guard)),
       wake(std::move(wake_file)),
       notice(std::move(notice_file)),
       events(options.contexts_max),
-      page_events(OpenPageEvents(options, page_events_note)),
-      pager(PagerOptionsOf(options,
-                           [this](const std::string& note) { engine.paging.managed.Tell(note); }),
-            [this] { keeper.Notice(); }),
+      page_events(OpenPageEvents(options, page_events_warning)),
+      pager(
+          PagerOptionsOf(
+              options, [this](const std::string& warning) { engine.paging.managed.Warn(warning); }),
+          [this] { progress_thread.Notice(); }),
       engine(options, std::move(fabric), std::move(alarm), events, pager, clock, addresses,
              std::move(trace), page_events.get()),
-      adopted(engine, engine.paging.managed, options.memory_budget, options.swap),
-      // Nobody else is there yet to lock out.
+      takeover(engine, engine.paging.managed, options.memory_budget, options.swap),
+      // No other thread has the engine yet.
       consumer(*engine.memory.consumers.Open(
           {.table = memory::ConsumerSpec::PrivateTable{.identity = true}})),
       channels(options.channels_max),
@@ -118,8 +119,8 @@ Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
       srqs(options.srqs_max),
       xrc_domains(options.xrc_domains_max),
       stuck_watch(engine.holder(), std::move(stuck_alarm)),
-      waits(engine, notice, wake, options.linger),
-      keeper(engine, waits, wake, options) {
+      waits(engine, notice, wake, options.spin),
+      progress_thread(engine, waits, wake, options) {
   pager.set_events(page_events.get());
   const EngineLock lock(engine);
   engine.set_stuck_watch(&stuck_watch);
@@ -127,7 +128,7 @@ Adapter::Parts::Parts(const Options& with, ForkGuard guard, EventFile wake_file,
 
 ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const Options& wanted) {
   if (const auto ok = CheckBudget(wanted); !ok) return Fail(ok.error());
-  const Options options = LingerIfClockIsCheap(Seeded(wanted));
+  const Options options = SpinIfClockIsCheap(Seeded(wanted));
   memory::SignalGuard::Install();
   auto guard = ForkGuard::Make();
   if (!guard) return Fail(guard.error());
@@ -143,54 +144,54 @@ ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const Options& wanted) {
   if (!fabric) return Fail(fabric.error());
   std::unique_ptr<Trace> trace;
   if (!options.trace.empty()) {
-    auto opened = Trace::Open(options.trace, options.on_urgent_note);
+    auto opened = Trace::Open(options.trace, options.on_urgent_warning);
     if (!opened) return Fail(opened.error());
     trace = std::move(*opened);
   }
-  auto parts = std::make_unique<Parts>(options, std::move(*guard), std::move(*wake),
-                                       std::move(*notice), std::move(*fabric), std::move(*alarm),
-                                       std::move(*stuck_alarm), std::move(trace));
+  auto parts = std::make_unique<Impl>(options, std::move(*guard), std::move(*wake),
+                                      std::move(*notice), std::move(*fabric), std::move(*alarm),
+                                      std::move(*stuck_alarm), std::move(trace));
   // Not make_unique: the constructor is private.
   return std::unique_ptr<Adapter>(new Adapter(std::move(parts)));
 }
 
-Adapter::Adapter(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Adapter::Adapter(std::unique_ptr<Impl> parts) : impl_(std::move(parts)) {}
 
 Adapter::~Adapter() {
   // In a child there are no threads to join, and a lock may be held by one that will never let go.
-  if (parts_->fork_guard.is_child()) {
-    static_cast<void>(parts_.release());
+  if (impl_->fork_guard.is_child()) {
+    static_cast<void>(impl_.release());
     return;
   }
-  parts_->keeper.Stop();
+  impl_->progress_thread.Stop();
   {
-    const EngineLock lock(parts_->engine);
-    parts_->engine.Pass();
+    const EngineLock lock(impl_->engine);
+    impl_->engine.Pass();
   }
   {
-    const MutexLock registering(parts_->registering);
-    parts_->adopted.ReleaseAll();
+    const MutexLock registering(impl_->registering);
+    impl_->takeover.ReleaseAll();
   }
-  parts_->engine.paging.managed.EndAll();
+  impl_->engine.paging.managed.EndAll();
   {
-    const EngineLock lock(parts_->engine);
-    parts_->engine.set_stuck_watch(nullptr);
+    const EngineLock lock(impl_->engine);
+    impl_->engine.set_stuck_watch(nullptr);
   }
-  parts_->stuck_watch.Stop();
-  parts_->pager.Stop();
+  impl_->stuck_watch.Stop();
+  impl_->pager.Stop();
 }
 
 std::optional<Error> Adapter::Dead() const {
-  if (!parts_->fork_guard.is_child()) return std::nullopt;
+  if (!impl_->fork_guard.is_child()) return std::nullopt;
   return Error{ErrorCode::kForked, "the adapter was opened by the parent of this process"};
 }
 
-const Options& Adapter::options() const { return parts_->options; }
+const Options& Adapter::options() const { return impl_->options; }
 fabric::EndpointId Adapter::endpoint() const {
-  return std::as_const(parts_->engine).fabric().endpoint();
+  return std::as_const(impl_->engine).fabric().endpoint();
 }
-uint16_t Adapter::port() const { return std::as_const(parts_->engine).fabric().port(); }
-bool Adapter::is_forked() const { return parts_->fork_guard.is_child(); }
+uint16_t Adapter::port() const { return std::as_const(impl_->engine).fabric().port(); }
+bool Adapter::is_forked() const { return impl_->fork_guard.is_child(); }
 
 ErrorOr<std::vector<fabric::LocalAddress>> Adapter::LocalAddresses() {
   auto addresses = fabric::LocalAddresses();
@@ -205,69 +206,69 @@ ErrorOr<PathMtu> Adapter::LargestMtu(const AddressVector& way) {
   return LargestMtuFor(*bytes, way.destination);
 }
 
-std::vector<std::string> Adapter::TakeNotes() {
+std::vector<std::string> Adapter::TakeWarnings() {
   if (Dead()) return {};
-  const EngineLock lock(parts_->engine);
-  std::vector<std::string> notes = parts_->engine.TakeNotes();
-  if (!parts_->page_events_note.empty()) {
-    notes.push_back(std::exchange(parts_->page_events_note, {}));
+  const EngineLock lock(impl_->engine);
+  std::vector<std::string> warnings = impl_->engine.TakeWarnings();
+  if (!impl_->page_events_warning.empty()) {
+    warnings.push_back(std::exchange(impl_->page_events_warning, {}));
   }
-  return notes;
+  return warnings;
 }
 
 ErrorOr<AdapterReport> Adapter::Query() {
   if (const auto dead = Dead()) return Fail(*dead);
-  Engine& engine = parts_->engine;
-  const MutexLock registering(parts_->registering);
-  const BudgetCounters budget = parts_->adopted.counters();
+  Engine& engine = impl_->engine;
+  const MutexLock registering(impl_->registering);
+  const BudgetCounters budget = impl_->takeover.counters();
   const EngineLock lock(engine);
   return AdapterReport{.port = engine.counters(),
                        .budget = budget,
                        .sent = engine.endpoints().transmit_counters(),
                        .received = engine.endpoints().receive_counters(),
-                       .keeper_wake_ups = parts_->keeper.wake_ups(),
-                       .events_lost = parts_->events.lost()};
+                       .progress_thread_wake_ups = impl_->progress_thread.wake_ups(),
+                       .events_lost = impl_->events.lost()};
 }
 
 Result<void, ErrorCode> Adapter::PostSend(QueuePair& qp, const queue::SendRequest& request) {
-  if (parts_->fork_guard.is_child()) return Fail(ErrorCode::kForked);
+  if (impl_->fork_guard.is_child()) return Fail(ErrorCode::kForked);
   if (!qp.may_post_sends()) return Fail(ErrorCode::kInvalid);
   const auto posted = qp.send_queue().Post(request);
   Found();
   if (posted) {
     // The thread polls, or has just waited for an event and will again.
     const bool may_wait =
-        IsSmall(qp, request) && (backoff.OnPost() || Now() < parts_->engine.polled_until());
-    may_wait ? parts_->engine.KickSmall(qp, *posted) : parts_->engine.Kick(qp);
+        IsSmall(qp, request) && (backoff.OnPost() || Now() < impl_->engine.polled_until());
+    may_wait ? impl_->engine.KickSmall(qp, *posted) : impl_->engine.Kick(qp);
   }
   return Posted(posted);
 }
 
 Result<void, ErrorCode> Adapter::PostReceive(QueuePair& qp, const queue::ReceiveRequest& request) {
-  if (parts_->fork_guard.is_child()) return Fail(ErrorCode::kForked);
+  if (impl_->fork_guard.is_child()) return Fail(ErrorCode::kForked);
   if (!qp.may_post_receives()) return Fail(ErrorCode::kInvalid);
   const auto posted = qp.receive_queue().Post(request);
   if (posted) {
     // See QueuePair::ShowState.
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (qp.must_run_for_receives()) parts_->engine.Kick(qp);
+    if (qp.must_run_for_receives()) impl_->engine.Kick(qp);
   }
   return Posted(posted);
 }
 
 Result<void, ErrorCode> Adapter::PostReceive(Srq& srq, const queue::ReceiveRequest& request) {
-  if (parts_->fork_guard.is_child()) return Fail(ErrorCode::kForked);
+  if (impl_->fork_guard.is_child()) return Fail(ErrorCode::kForked);
   return Posted(srq.Post(request));
 }
 
 void Adapter::Kick(QueuePair& qp) {
-  if (!parts_->fork_guard.is_child()) parts_->engine.Kick(qp);
+  if (!impl_->fork_guard.is_child()) impl_->engine.Kick(qp);
 }
 
 Result<size_t, queue::CqError> Adapter::Poll(Cq& cq, std::span<queue::Completion> out) {
   auto count = cq.Poll(out);
-  if (count && *count == 0 && !parts_->fork_guard.is_child()) {
-    const Time now = parts_->engine.Progress(cq);
+  if (count && *count == 0 && !impl_->fork_guard.is_child()) {
+    const Time now = impl_->engine.Progress(cq);
     count = cq.Poll(out);
     if (count && *count == 0) {
       Idle(cq, now);
@@ -279,15 +280,15 @@ Result<size_t, queue::CqError> Adapter::Poll(Cq& cq, std::span<queue::Completion
 }
 
 void Adapter::Progress(Cq& cq) {
-  if (parts_->fork_guard.is_child()) return;
-  const Time now = parts_->engine.Progress(cq);
+  if (impl_->fork_guard.is_child()) return;
+  const Time now = impl_->engine.Progress(cq);
   cq.size() > 0 ? Found() : Idle(cq, now);
 }
 
 // A thread that polled without a pause may do something else now.
 void Adapter::Found() {
   if (backoff.OnWork()) [[unlikely]] {
-    parts_->engine.ForgetYield();
+    impl_->engine.ClearYield();
   }
 }
 
@@ -298,19 +299,19 @@ void Adapter::Idle(const Cq& cq, Time now) {
     case PollBackoff::Step::kSpin:
       return;
     case PollBackoff::Step::kYield:
-      return backoff.OnYielded(now, parts_->engine.Yield(now), WasPreempted);
+      return backoff.OnYielded(now, impl_->engine.Yield(now), WasPreempted);
     case PollBackoff::Step::kNap:
-      return backoff.OnNapped(parts_->engine.Nap(now, PollBackoff::kNap));
+      return backoff.OnNapped(impl_->engine.Nap(now, PollBackoff::kNap));
   }
 }
 
 void Adapter::RequestNotify(Cq& cq, queue::CompletionQueue::Wanted wanted) {
-  if (parts_->fork_guard.is_child()) return;
+  if (impl_->fork_guard.is_child()) return;
   cq.ArmForEvent(wanted);
   // A thread that waits makes the progress itself.
-  if (cq.channel() == nullptr || !cq.channel()->serves_itself()) parts_->keeper.BeAttentive();
+  if (cq.channel() == nullptr || !cq.channel()->serves_itself()) impl_->progress_thread.Arm();
 }
 
-Cq* Adapter::Wait(CompletionChannel& channel) { return parts_->waits.Wait(channel); }
+Cq* Adapter::Wait(CompletionChannel& channel) { return impl_->waits.Wait(channel); }
 
 }  // namespace verbena::adapter

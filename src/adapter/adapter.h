@@ -55,7 +55,7 @@ struct AdapterReport {
   BudgetCounters budget = {};
   fabric::TransmitCounters sent = {};
   fabric::ReceiveCounters received = {};
-  uint64_t keeper_wake_ups = 0;
+  uint64_t progress_thread_wake_ups = 0;
   uint64_t events_lost = 0;
 };
 
@@ -69,7 +69,7 @@ struct AdapterReport {
 // After a fork the child's copy is dead: each call says kForked, and its destruction touches
 // nothing of the parent's.
 //
-// Thread rule: any thread, at any time; but nobody may use an object while another destroys it.
+// Thread rule: any thread, at any time; but no thread may use an object while another destroys it.
 class Adapter {
  public:
   [[nodiscard]] static ErrorOr<std::unique_ptr<Adapter>> Open(const Options& wanted = {});
@@ -91,7 +91,7 @@ class Adapter {
   // The largest MTU of a connection that fits the way, as far as the system knows it.
   [[nodiscard]] static ErrorOr<transport::PathMtu> LargestMtu(const AddressVector& way);
   // What the user should know about this machine, a line each; told once.
-  [[nodiscard]] std::vector<std::string> TakeNotes();
+  [[nodiscard]] std::vector<std::string> TakeWarnings();
   [[nodiscard]] ErrorOr<AdapterReport> Query();
 
   // --- Protection domains and memory. ---
@@ -181,7 +181,7 @@ class Adapter {
 
   // Moves the oldest completions into `out`; how many. Makes progress if there are none.
   [[nodiscard]] Result<size_t, queue::CqError> Poll(Cq& cq, std::span<queue::Completion> out);
-  // Progress alone, for those who read completions in place.
+  // Progress alone, for callers that read completions in place.
   void Progress(Cq& cq);
   // An event on its channel at the next completion of this kind.
   void RequestNotify(Cq& cq, queue::CompletionQueue::Wanted wanted);
@@ -196,12 +196,12 @@ class Adapter {
   [[nodiscard]] ErrorOr<void> Destroy(EventQueue* events);
 
  private:
-  struct Parts;
+  struct Impl;
 
   void Found();
   void Idle(const Cq& cq, Time now);
 
-  explicit Adapter(std::unique_ptr<Parts> parts);
+  explicit Adapter(std::unique_ptr<Impl> parts);
 
   // Refuses in a child.
   [[nodiscard]] std::optional<Error> Dead() const;
@@ -223,7 +223,7 @@ class Adapter {
                                                          uint64_t length);
   [[nodiscard]] std::optional<uint64_t> AddressToWiden(memory::Key key, bool for_write);
   ErrorOr<void> End(memory::Key region);
-  void SettlePin(const std::optional<PinnedRange>& range, const ErrorOr<memory::RegionKeys>& made);
+  void FinishPin(const std::optional<PinnedRange>& range, const ErrorOr<memory::RegionKeys>& made);
   [[nodiscard]] bool HasNoPages(memory::Key key);
   [[nodiscard]] ErrorOr<void> CheckAdvice(memory::Key key, const RegionRange& range,
                                           memory::Access access);
@@ -236,7 +236,7 @@ class Adapter {
                                      EventQueue* events, const XrcMembership& xrc = {},
                                      const TagMatching& matching = {});
 
-  std::unique_ptr<Parts> parts_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace verbena::adapter

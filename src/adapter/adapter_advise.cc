@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "adapter/adapter.h"
-#include "adapter/parts.h"
+#include "adapter/impl.h"
 #include "base/clock.h"
 #include "odp/page_jobs.h"
 #include "odp/populate.h"
@@ -25,14 +25,14 @@ constexpr uint64_t kBatchesMax = 1U << 16;
 }  // namespace
 
 bool Adapter::HasNoPages(memory::Key key) {
-  Engine& engine = parts_->engine;
+  Engine& engine = impl_->engine;
   const EngineLock lock(engine);
   const memory::ProtectionEntry* const region = FindRegion(engine.memory, key);
   return region == nullptr || region->is_null;
 }
 
 ErrorOr<void> Adapter::CheckAdvice(memory::Key key, const RegionRange& range, Access access) {
-  Engine& engine = parts_->engine;
+  Engine& engine = impl_->engine;
   const EngineLock lock(engine);
   const memory::ProtectionEntry* const region = FindRegion(engine.memory, key);
   if (region == nullptr) return Fail(Error{ErrorCode::kInvalid, "no such region"});
@@ -49,14 +49,14 @@ ErrorOr<void> Adapter::CheckAdvice(memory::Key key, const RegionRange& range, Ac
 }
 
 bool Adapter::IsManaged(const odp::PageJob& job) {
-  const EngineLock lock(parts_->engine);
-  return parts_->engine.paging.managed.Covers(job.address);
+  const EngineLock lock(impl_->engine);
+  return impl_->engine.paging.managed.Covers(job.address);
 }
 
 // From the first that is absent to the end of these bytes; nullopt if all are there.
 std::optional<odp::PageJob> Adapter::AbsentPages(memory::Key key, uint64_t offset, uint64_t length,
                                                  Access access) {
-  Engine& engine = parts_->engine;
+  Engine& engine = impl_->engine;
   const EngineLock lock(engine);
   const memory::ProtectionEntry* const region = FindRegion(engine.memory, key);
   if (region == nullptr) return std::nullopt;
@@ -85,7 +85,7 @@ ErrorOr<void> Adapter::Advise(memory::Key key, std::span<const RegionRange> rang
     if (const auto ok = CheckAdvice(key, range, access); !ok) return ok;
   }
   if (HasNoPages(key)) return {};
-  const uint64_t batch = parts_->options.page_batch_max;
+  const uint64_t batch = impl_->options.page_batch_max;
   for (const RegionRange& range : ranges) {
     if (range.length / batch >= kBatchesMax) {
       return Fail(LimitError(kBatchesMax, "batches of pages in one advice", "page_batch_max"));
@@ -93,9 +93,9 @@ ErrorOr<void> Adapter::Advise(memory::Key key, std::span<const RegionRange> rang
   }
   bool all_came = true;
   const auto map = [&](const odp::PageJob& job) {
-    const EngineLock lock(parts_->engine);
-    return !parts_->engine.paging.managed.IsProgramView(job) &&
-           MapPages(parts_->engine.memory, parts_->pager.watch(), job, Now());
+    const EngineLock lock(impl_->engine);
+    return !impl_->engine.paging.managed.IsProgramView(job) &&
+           MapPages(impl_->engine.memory, impl_->pager.watch(), job, Now());
   };
   for (const RegionRange& range : ranges) {
     for (uint64_t done = 0; done < range.length; done += std::min(batch, range.length - done)) {
@@ -105,20 +105,20 @@ ErrorOr<void> Adapter::Advise(memory::Key key, std::span<const RegionRange> rang
       job->asked_at = Now();
       if (advice == Advice::kPrefetchNoFault) {
         // What of managed memory is there may be about to leave.
-        if (!IsManaged(*job)) odp::ForEachPresent(parts_->pager.presence(), *job, map);
+        if (!IsManaged(*job)) odp::ForEachPresent(impl_->pager.presence(), *job, map);
       } else if (!wait) {
         job->is_ahead = true;
-        const EngineLock lock(parts_->engine);
-        const auto asked = parts_->engine.paging.managed.Submit(*job);
+        const EngineLock lock(impl_->engine);
+        const auto asked = impl_->engine.paging.managed.Submit(*job);
         const bool taken = asked == odp::ManagedPages::Asked::kNotManaged
-                               ? parts_->pager.Submit(*job)
+                               ? impl_->pager.Submit(*job)
                                : asked == odp::ManagedPages::Asked::kAsked;
         if (!taken) return Fail(Error{ErrorCode::kLimit, "out of memory"});
-      } else if (parts_->engine.paging.managed.Bring(*job)) {
-        all_came = job->is_mapped && job->brought == job->page_count && all_came;
+      } else if (impl_->engine.paging.managed.PageIn(*job)) {
+        all_came = job->is_mapped && job->paged_in == job->page_count && all_came;
       } else {
-        parts_->pager.Bring(*job);
-        all_came = map(*job) && job->brought == job->page_count && all_came;
+        impl_->pager.PageIn(*job);
+        all_came = map(*job) && job->paged_in == job->page_count && all_came;
       }
     }
   }

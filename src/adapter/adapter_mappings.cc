@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "adapter/adapter.h"
-#include "adapter/parts.h"
+#include "adapter/impl.h"
 #include "odp/mappings.h"
 
 namespace verbena::adapter {
@@ -32,21 +32,21 @@ Error ErrorOf(const odp::Mappings::Lack& lack, bool for_write) {
 // is managed in part is refused elsewhere.
 std::optional<uint64_t> Adapter::UnmanagedAddress(const memory::LinearBacking& linear,
                                                   uint64_t length) {
-  const EngineLock lock(parts_->engine);
-  const auto found = parts_->engine.paging.managed.Find(linear.base.value(), length);
+  const EngineLock lock(impl_->engine);
+  const auto found = impl_->engine.paging.managed.Find(linear.base.value(), length);
   if (!found || found->arena != nullptr) return std::nullopt;
   return found->address;
 }
 
 // Of a region whose bytes are to be written, and were not before.
 std::optional<uint64_t> Adapter::AddressToWiden(memory::Key key, bool for_write) {
-  const EngineLock lock(parts_->engine);
-  const auto found = parts_->engine.memory.table.FindLive(key, memory::EntryType::kRegion);
+  const EngineLock lock(impl_->engine);
+  const auto found = impl_->engine.memory.table.FindLive(key, memory::EntryType::kRegion);
   if (!found || !for_write || (*found)->rights.HasAny(kNeedWritable)) return std::nullopt;
   const memory::ProtectionEntry& region = **found;
   if (region.table == nullptr || !region.table->is_linear()) return std::nullopt;
   const uint64_t address = region.table->LinearAddress(0).value() + region.first_offset;
-  return parts_->engine.paging.managed.Covers(address) ? std::nullopt : std::optional(address);
+  return impl_->engine.paging.managed.Covers(address) ? std::nullopt : std::optional(address);
 }
 
 // On demand as the kernel has it: ib_umem_odp_get takes any range, and the first look at it
@@ -64,7 +64,7 @@ ErrorOr<void> Adapter::CheckMappings(const memory::RegionSpec& spec, const memor
     address = AddressToWiden(shared->with, for_write);
   }
   if (!address) return {};
-  const auto lack = parts_->mappings.Check(*address, spec.length, for_write);
+  const auto lack = impl_->mappings.Check(*address, spec.length, for_write);
   if (lack) return Fail(ErrorOf(*lack, for_write));
   return {};
 }

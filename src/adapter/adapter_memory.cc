@@ -4,7 +4,7 @@
 #include <variant>
 
 #include "adapter/adapter.h"
-#include "adapter/parts.h"
+#include "adapter/impl.h"
 #include "base/clock.h"
 #include "base/page.h"
 #include "base/rollback.h"
@@ -57,52 +57,52 @@ odp::ManagedPages::RegionRoom RoomOn(odp::ManagedPages& managed, const BackingPl
 }
 
 // The old bytes of a region that was changed have gone before the new ones are counted.
-void SettleChange(odp::AdoptedMemory& adopted, memory::Key key, const memory::RegionSpec& spec,
+void FinishChange(odp::TakeoverMemory& takeover, memory::Key key, const memory::RegionSpec& spec,
                   const std::optional<memory::Backing>& backing,
                   const ErrorOr<memory::RegionKeys>& made) {
   if (!backing) {
-    if (made) adopted.OnRegionRenamed(key, made->local);
+    if (made) takeover.OnRegionRenamed(key, made->local);
     return;
   }
-  if (made) adopted.OnRegionEnded(key);
-  adopted.Settle(spec, *backing, made);
+  if (made) takeover.OnRegionEnded(key);
+  takeover.Settle(spec, *backing, made);
 }
 
 }  // namespace
 
 ErrorOr<odp::ManagedArena*> Adapter::MakeArena(const managed::ArenaOptions& options) {
   if (const auto dead = Dead()) return Fail(*dead);
-  return parts_->engine.paging.managed.Make(options);
+  return impl_->engine.paging.managed.Make(options);
 }
 
 ErrorOr<void> Adapter::Destroy(odp::ManagedArena* arena) {
   if (const auto dead = Dead()) return Fail(*dead);
-  return parts_->engine.paging.managed.Destroy(arena);
+  return impl_->engine.paging.managed.Destroy(arena);
 }
 
 ErrorOr<memory::PdId> Adapter::AllocatePd() {
   if (const auto dead = Dead()) return Fail(*dead);
-  const EngineLock lock(parts_->engine);
-  return InWords(parts_->engine.memory.domains.Allocate(parts_->consumer));
+  const EngineLock lock(impl_->engine);
+  return InWords(impl_->engine.memory.domains.Allocate(impl_->consumer));
 }
 
 ErrorOr<void> Adapter::DeallocatePd(memory::PdId pd) {
   if (const auto dead = Dead()) return Fail(*dead);
-  const EngineLock lock(parts_->engine);
-  return InWords(parts_->engine.memory.domains.Deallocate(pd));
+  const EngineLock lock(impl_->engine);
+  return InWords(impl_->engine.memory.domains.Deallocate(pd));
 }
 
 ErrorOr<memory::RegionKeys> Adapter::RegisterRegion(const memory::RegionSpec& spec,
                                                     const memory::Backing& backing) {
   if (const auto dead = Dead()) return Fail(*dead);
-  const MutexLock registering(parts_->registering);
+  const MutexLock registering(impl_->registering);
   if (const auto ok = CheckMappings(spec, &backing, {}); !ok) return Fail(ok.error());
   const auto pinned = Pin(spec, &backing);
   if (!pinned) return Fail(pinned.error());
   Rollback pin([&] { Unpin(*pinned); });
-  parts_->adopted.Prepare(spec, backing);
+  impl_->takeover.Prepare(spec, backing);
   const auto made = [&]() -> ErrorOr<memory::RegionKeys> {
-    Engine& engine = parts_->engine;
+    Engine& engine = impl_->engine;
     const EngineLock lock(engine);
     engine.ReadClock();
     const auto place = PlaceOf(engine.paging.managed, spec, backing);
@@ -110,15 +110,15 @@ ErrorOr<memory::RegionKeys> Adapter::RegisterRegion(const memory::RegionSpec& sp
     auto room = RoomOn(engine.paging.managed, *place);
     const auto keys = InWords(engine.memory.regions.Register(spec, place->backing));
     if (keys && place->arena != nullptr) {
-      engine.paging.managed.Belong(std::move(room), keys->local, *place->arena);
+      engine.paging.managed.Attach(std::move(room), keys->local, *place->arena);
     }
     return keys;
   }();
   Rollback registered([&]() VERBENA_UNDER_CALLERS_LOCK {
     if (made) static_cast<void>(End(made->local));
   });
-  parts_->adopted.Settle(spec, backing, made);
-  SettlePin(*pinned, made);
+  impl_->takeover.Settle(spec, backing, made);
+  FinishPin(*pinned, made);
   registered.Keep();
   pin.Keep();
   return made;
@@ -128,20 +128,20 @@ ErrorOr<memory::RegionKeys> Adapter::ReregisterRegion(
     memory::Key key, const memory::RegionSpec& spec,
     const std::optional<memory::Backing>& backing) {
   if (const auto dead = Dead()) return Fail(*dead);
-  const MutexLock registering(parts_->registering);
+  const MutexLock registering(impl_->registering);
   const memory::Backing* const moved = backing ? &*backing : nullptr;
   if (const auto ok = CheckMappings(spec, moved, key); !ok) return Fail(ok.error());
   const auto pinned = Pin(spec, moved);
   if (!pinned) return Fail(pinned.error());
   Rollback pin([&] { Unpin(*pinned); });
-  if (backing) parts_->adopted.Prepare(spec, *backing);
+  if (backing) impl_->takeover.Prepare(spec, *backing);
   const auto made = [&]() -> ErrorOr<memory::RegionKeys> {
-    Engine& engine = parts_->engine;
+    Engine& engine = impl_->engine;
     const EngineLock lock(engine);
     engine.ReadClock();
     if (!backing) {
       const auto keys = InWords(engine.memory.regions.Reregister(key, spec, std::nullopt));
-      if (keys) engine.paging.managed.Rename(key, keys->local);
+      if (keys) engine.paging.managed.Rekey(key, keys->local);
       return keys;
     }
     const auto place = PlaceOf(engine.paging.managed, spec, *backing);
@@ -151,20 +151,20 @@ ErrorOr<memory::RegionKeys> Adapter::ReregisterRegion(
     if (!keys) return keys;
     engine.paging.managed.Release(key);
     if (place->arena != nullptr) {
-      engine.paging.managed.Belong(std::move(room), keys->local, *place->arena);
+      engine.paging.managed.Attach(std::move(room), keys->local, *place->arena);
     }
     return keys;
   }();
   pin.Keep();
-  if (made) backing ? parts_->pinned.Release(key) : parts_->pinned.Rename(key, made->local);
-  SettleChange(parts_->adopted, key, spec, backing, made);
-  SettlePin(*pinned, made);
+  if (made) backing ? impl_->pinned.Release(key) : impl_->pinned.Rekey(key, made->local);
+  FinishChange(impl_->takeover, key, spec, backing, made);
+  FinishPin(*pinned, made);
   return made;
 }
 
 ErrorOr<void> Adapter::DeregisterRegion(memory::Key key) {
   if (const auto dead = Dead()) return Fail(*dead);
-  const MutexLock registering(parts_->registering);
+  const MutexLock registering(impl_->registering);
   return End(key);
 }
 
@@ -172,48 +172,48 @@ ErrorOr<void> Adapter::DeregisterRegion(memory::Key key) {
 // Parts.
 ErrorOr<void> Adapter::End(memory::Key key) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   const auto ended = [&] {
-    const EngineLock lock(parts_->engine);
-    parts_->engine.ReadClock();
-    const auto deregistered = InWords(parts_->engine.memory.regions.Deregister(key));
-    if (deregistered) parts_->engine.paging.managed.Release(key);
+    const EngineLock lock(impl_->engine);
+    impl_->engine.ReadClock();
+    const auto deregistered = InWords(impl_->engine.memory.regions.Deregister(key));
+    if (deregistered) impl_->engine.paging.managed.Release(key);
     return deregistered;
   }();
-  if (ended) parts_->pinned.Release(key);
-  if (ended) parts_->adopted.OnRegionEnded(key);
+  if (ended) impl_->pinned.Release(key);
+  if (ended) impl_->takeover.OnRegionEnded(key);
   return ended;
 }
 
 // Whether the program sees managed memory there.
 bool Adapter::IsManaged(uint64_t address) {
-  const EngineLock lock(parts_->engine);
-  const auto found = parts_->engine.paging.managed.Find(address, 1);
+  const EngineLock lock(impl_->engine);
+  const auto found = impl_->engine.paging.managed.Find(address, 1);
   return !found || found->arena != nullptr;
 }
 
 // Only memory in one piece, and none that is managed: the pages of a list are wherever they are,
-// and all of the address space is more than anybody has.
+// and all of the address space is more than any process has.
 ErrorOr<std::optional<Adapter::PinnedRange>> Adapter::Pin(const memory::RegionSpec& spec,
                                                           const memory::Backing* backing) {
   const auto* const linear = std::get_if<memory::LinearBacking>(backing);
-  if (!parts_->options.pin || linear == nullptr || spec.length == 0) return std::nullopt;
+  if (!impl_->options.pin || linear == nullptr || spec.length == 0) return std::nullopt;
   if (IsManaged(linear->base.value())) return std::nullopt;
   const PinnedRange range{linear->base.value(), spec.length};
-  if (const auto pinned = parts_->pinned.Pin(range.address, range.length); !pinned) {
+  if (const auto pinned = impl_->pinned.Pin(range.address, range.length); !pinned) {
     return Fail(pinned.error());
   }
   return range;
 }
 
 void Adapter::Unpin(const std::optional<PinnedRange>& range) {
-  if (range) parts_->pinned.Unpin(range->address, range->length);
+  if (range) impl_->pinned.Unpin(range->address, range->length);
 }
 
 // The pages that were pinned for it are the region's, and in its table; or they are given back.
-void Adapter::SettlePin(const std::optional<PinnedRange>& range,
+void Adapter::FinishPin(const std::optional<PinnedRange>& range,
                         const ErrorOr<memory::RegionKeys>& made) {
   if (!range) return;
   if (!made) return Unpin(range);
-  parts_->pinned.Belong(range->address, range->length, made->local);
+  impl_->pinned.Attach(range->address, range->length, made->local);
   constexpr PageShift kPage(PageShift::kMin);
   odp::PageJob job{.request = {}, .address = RoundDown(range->address, kPage)};
   job.request.fault.region = made->local;
@@ -221,37 +221,37 @@ void Adapter::SettlePin(const std::optional<PinnedRange>& range,
   // They are there; what is left to be seen is whether they may be written.
   for (const bool for_write : {true, false}) {
     job.request.fault.for_write = for_write;
-    parts_->pager.Bring(job);
-    if (job.brought == job.page_count) break;
+    impl_->pager.PageIn(job);
+    if (job.paged_in == job.page_count) break;
   }
-  const EngineLock lock(parts_->engine);
-  static_cast<void>(MapPages(parts_->engine.memory, parts_->pager.watch(), job, Now()));
+  const EngineLock lock(impl_->engine);
+  static_cast<void>(MapPages(impl_->engine.memory, impl_->pager.watch(), job, Now()));
 }
 
 ErrorOr<memory::RegionKeys> Adapter::ReserveRegion(memory::PdId pd, uint64_t pages_max,
                                                    PageShift page_shift) {
   if (const auto dead = Dead()) return Fail(*dead);
-  const uint32_t limit = parts_->options.fast_register_pages;
+  const uint32_t limit = impl_->options.fast_register_pages;
   if (pages_max > limit) {
     return Fail(LimitError(limit, "pages of a fast registration", "fast_register_pages"));
   }
-  const EngineLock lock(parts_->engine);
-  parts_->engine.ReadClock();
-  return InWords(parts_->engine.memory.regions.Reserve(pd, pages_max, page_shift));
+  const EngineLock lock(impl_->engine);
+  impl_->engine.ReadClock();
+  return InWords(impl_->engine.memory.regions.Reserve(pd, pages_max, page_shift));
 }
 
 ErrorOr<memory::Key> Adapter::AllocateWindow(memory::PdId pd, memory::WindowType type) {
   if (const auto dead = Dead()) return Fail(*dead);
-  const EngineLock lock(parts_->engine);
-  parts_->engine.ReadClock();
-  return InWords(parts_->engine.memory.windows.Allocate(pd, type));
+  const EngineLock lock(impl_->engine);
+  impl_->engine.ReadClock();
+  return InWords(impl_->engine.memory.windows.Allocate(pd, type));
 }
 
 ErrorOr<void> Adapter::DeallocateWindow(memory::Key window) {
   if (const auto dead = Dead()) return Fail(*dead);
-  const EngineLock lock(parts_->engine);
-  parts_->engine.ReadClock();
-  return InWords(parts_->engine.memory.windows.Deallocate(window));
+  const EngineLock lock(impl_->engine);
+  impl_->engine.ReadClock();
+  return InWords(impl_->engine.memory.windows.Deallocate(window));
 }
 
 }  // namespace verbena::adapter

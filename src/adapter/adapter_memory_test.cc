@@ -131,13 +131,13 @@ TEST_F(AdapterMemoryTest, RemoteMemoryThatIsUnmappedIsARemoteError) {
       << NameOf(status);
 }
 
-// The system takes pages and tells nobody; a look finds out, and the next access asks for them.
+// The system takes pages without notice; a probe finds out, and the next access asks for them.
 TEST_F(AdapterMemoryTest, PagesThatWentWithoutAWordAreForgotten) {
   constexpr uint64_t kLength = 65'536;
   ASSERT_EQ(Do(MakeSend(SendOpcode::kWrite, 1, b_.Remote(0)), a_.Bytes(0, kLength)),
             CompletionStatus::kSuccess);
   madvise(b_.memory().data(), kLength, MADV_DONTNEED);
-  const auto forgotten = [this] { return b_.adapter().Query()->port.pages_forgotten; };
+  const auto forgotten = [this] { return b_.adapter().Query()->port.pages_invalidated; };
   const Time end = Now() + Seconds(20);
   while (forgotten() == 0 && Now() < end) b_.adapter().Progress(b_.cq());
   EXPECT_EQ(forgotten(), kLength / 4'096);
@@ -185,7 +185,7 @@ TEST_F(AdapterMemoryTest, AWindowIsBoundUsedAndDeallocated) {
                                .region = queue::KeyValue(b_.keys().local.value()),
                                .start = b_.AddressOf(100),
                                .length = 50,
-                               .instance = 9,
+                               .variant = 9,
                                .rights = Rights::kRemoteWrite.bits()};
   const auto posted =
       b_.adapter().PostSend(qb_, {.wqe = MakeSend(SendOpcode::kBindWindow, 1, bind)});
@@ -193,7 +193,7 @@ TEST_F(AdapterMemoryTest, AWindowIsBoundUsedAndDeallocated) {
   const auto bound = b_.Wait();
   ASSERT_TRUE(bound.has_value());
   ASSERT_EQ(bound->status, CompletionStatus::kSuccess) << NameOf(bound->status);
-  const memory::Key key(window->index(), memory::Instance(9));
+  const memory::Key key(window->index(), memory::Variant(9));
   a_.Fill(0, 50, 4);
   const queue::Remote remote{b_.AddressOf(100), queue::KeyValue(key.value())};
   EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 2, remote), a_.Bytes(0, 50)),
@@ -282,7 +282,8 @@ class UnreliableMemoryTest : public testing::TestWithParam<QpType> {
   TestNode a_{"127.0.0.1"}, b_{"127.0.0.1"};
   QueuePair& from_ = a_.MakeQp(GetParam());
   QueuePair& to_ = b_.MakeQp(GetParam());
-  const queue::AddressHandleId handle_ = *a_.adapter().CreateAddressHandle(a_.pd(), Way(a_, b_));
+  const queue::AddressHandleId handle_ =
+      *a_.adapter().CreateAddressHandle(a_.pd(), PathFrom(a_, b_));
 };
 INSTANTIATE_TEST_SUITE_P(Both, UnreliableMemoryTest, testing::Values(QpType::kUc, QpType::kUd));
 

@@ -11,7 +11,7 @@
 #include "adapter/addresses.h"
 #include "adapter/endpoint_claims.h"
 #include "adapter/group_address.h"
-#include "adapter/parts.h"
+#include "adapter/impl.h"
 #include "base/check.h"
 #include "base/rollback.h"
 #include "base/when_memory.h"
@@ -43,7 +43,7 @@ ErrorOr<void> CheckLimits(const queue::WorkQueueLimits& wanted, const Options& o
   return {};
 }
 
-QpSurroundings SurroundingsOf(const Options& options, const transport::AddressHandles& handles) {
+QpContext QpContextOf(const Options& options, const transport::AddressHandles& handles) {
   transport::AttributeLimits limits;
   limits.port_max = transport::PortNumber(1);
   limits.p_key_index_max = transport::PKeyIndex(0);
@@ -97,8 +97,8 @@ ErrorOr<void> Adapter::CheckSpec(const QpSpec& spec) const {
   if (spec.srq != nullptr && spec.srq->tags() != nullptr && spec.type != QpType::kRc) {
     return Fail(Invalid("tags are matched for reliable connections only"));
   }
-  if (const auto ok = CheckLimits(spec.send, parts_->options); !ok) return ok;
-  return CheckLimits(spec.receive, parts_->options);
+  if (const auto ok = CheckLimits(spec.send, impl_->options); !ok) return ok;
+  return CheckLimits(spec.receive, impl_->options);
 }
 
 ErrorOr<QueuePair*> Adapter::CreateQp(const QpSpec& wanted) {
@@ -106,31 +106,31 @@ ErrorOr<QueuePair*> Adapter::CreateQp(const QpSpec& wanted) {
   QpSpec spec = Completed(wanted);
   if (const auto ok = CheckSpec(spec); !ok) return Fail(ok.error());
   if (spec.srq != nullptr && spec.srq->tags() != nullptr) MakeRoomForRendezvous(spec);
-  Engine& engine = parts_->engine;
+  Engine& engine = impl_->engine;
   const EngineLock lock(engine);
   if (engine.memory.domains.Find(spec.pd) == nullptr) {
     return Fail(Invalid("no such protection domain"));
   }
-  const auto number = NextNumber(engine, parts_->options, parts_->keeper);
+  const auto number = NextNumber(engine, impl_->options, impl_->progress_thread);
   if (!number) return Fail(number.error());
   // First what may find no memory.
   if (spec.xrc_domain != nullptr) spec.xrc_domain->MakeRoomForConnection();
   QueuePair& qp = engine.AddQp(
-      std::make_unique<QueuePair>(*number, spec, SurroundingsOf(parts_->options, engine.handles)));
+      std::make_unique<QueuePair>(*number, spec, QpContextOf(impl_->options, engine.handles)));
   engine.memory.domains.AddUser(spec.pd);
   ++spec.send_cq->users;
   ++spec.receive_cq->users;
   if (spec.srq != nullptr) ++spec.srq->users;
   if (spec.events != nullptr) ++spec.events->users;
   // Of datagrams alone the program sees the IP header, and only connections know their address.
-  if (spec.type == QpType::kUd) engine.endpoints().Of(*number).TellHeaders();
+  if (spec.type == QpType::kUd) engine.endpoints().Of(*number).ReportHeaders();
   if (spec.xrc_domain != nullptr) spec.xrc_domain->connections.push_back(&qp);
   return &qp;
 }
 
 ErrorOr<void> Adapter::Destroy(QueuePair* qp) {
   if (const auto dead = Dead()) return Fail(*dead);
-  Engine& engine = parts_->engine;
+  Engine& engine = impl_->engine;
   const EngineLock lock(engine);
   const wire::QpNumber number = qp->number();
   if (engine.groups.IsAttached(number)) {
@@ -157,7 +157,7 @@ ErrorOr<void> Adapter::Destroy(QueuePair* qp) {
 
 ErrorOr<void> Adapter::Modify(QueuePair& qp, const QpChange& change) {
   if (const auto dead = Dead()) return Fail(*dead);
-  Engine& engine = parts_->engine;
+  Engine& engine = impl_->engine;
   const EngineLock lock(engine);
   if (const auto ok = qp.CheckModify(change.attributes, change.mask); !ok) return ok;
   if (!change.mask.Has(QpAttribute::kPath)) {
@@ -191,7 +191,7 @@ ErrorOr<void> Adapter::Modify(QueuePair& qp, const QpChange& change) {
 
 ErrorOr<QpReport> Adapter::Query(QueuePair& qp) {
   if (const auto dead = Dead()) return Fail(*dead);
-  const EngineLock lock(parts_->engine);
+  const EngineLock lock(impl_->engine);
   QpReport report{.state = qp.state(),
                   .is_draining = qp.is_draining(),
                   .attributes = qp.attributes(),
@@ -207,35 +207,35 @@ ErrorOr<queue::AddressHandleId> Adapter::CreateAddressHandle(memory::PdId pd,
   if (const auto dead = Dead()) return Fail(*dead);
   const AddressVector way = Resolved(wanted);
   const uint32_t payload_max = std::min(PayloadMaxOf(way), BytesOf(port_mtu));
-  const EngineLock lock(parts_->engine);
-  if (parts_->engine.memory.domains.Find(pd) == nullptr)
+  const EngineLock lock(impl_->engine);
+  if (impl_->engine.memory.domains.Find(pd) == nullptr)
     return Fail(Invalid("no such protection domain"));
-  const auto path = parts_->engine.paths.Add(way);
+  const auto path = impl_->engine.paths.Add(way);
   if (!path) return Fail(path.error());
   queue::AddressHandleId id;
   do {
-    id = queue::AddressHandleId(++parts_->last_handle);
-  } while (parts_->handles.contains(id));
+    id = queue::AddressHandleId(++impl_->last_handle);
+  } while (impl_->handles.contains(id));
   Rollback added([&]() VERBENA_UNDER_CALLERS_LOCK {
-    parts_->handles.erase(id);
-    parts_->engine.paths.Remove(*path);
+    impl_->handles.erase(id);
+    impl_->engine.paths.Remove(*path);
   });
-  parts_->handles.emplace(id, Parts::Handle{pd, *path});
-  parts_->engine.handles.Add(id, pd, *path, payload_max);
+  impl_->handles.emplace(id, Impl::Handle{pd, *path});
+  impl_->engine.handles.Add(id, pd, *path, payload_max);
   added.Keep();
-  parts_->engine.memory.domains.AddUser(pd);
+  impl_->engine.memory.domains.AddUser(pd);
   return id;
 }
 
 ErrorOr<void> Adapter::DestroyAddressHandle(queue::AddressHandleId handle) {
   if (const auto dead = Dead()) return Fail(*dead);
-  const EngineLock lock(parts_->engine);
-  const auto found = parts_->handles.find(handle);
-  if (found == parts_->handles.end()) return Fail(Invalid("no such address handle"));
-  parts_->engine.handles.Remove(handle);
-  parts_->engine.paths.Remove(found->second.path);
-  parts_->engine.memory.domains.DropUser(found->second.pd);
-  parts_->handles.erase(found);
+  const EngineLock lock(impl_->engine);
+  const auto found = impl_->handles.find(handle);
+  if (found == impl_->handles.end()) return Fail(Invalid("no such address handle"));
+  impl_->engine.handles.Remove(handle);
+  impl_->engine.paths.Remove(found->second.path);
+  impl_->engine.memory.domains.DropUser(found->second.pd);
+  impl_->handles.erase(found);
   return {};
 }
 
@@ -243,9 +243,9 @@ ErrorOr<void> Adapter::AttachMulticast(QueuePair& qp, const wire::IpAddress& gid
   if (const auto dead = Dead()) return Fail(*dead);
   if (qp.spec().type != QpType::kUd) return Fail(Invalid("only datagrams go to groups"));
   const wire::IpAddress group = GroupAddress(gid);
-  Engine& engine = parts_->engine;
+  Engine& engine = impl_->engine;
   const EngineLock lock(engine);
-  const auto endpoint = MulticastEndpoint(engine, parts_->options, parts_->keeper);
+  const auto endpoint = MulticastEndpoint(engine, impl_->options, impl_->progress_thread);
   if (!endpoint) return Fail(endpoint.error());
   const bool is_first = engine.groups.MembersOf(group).empty();
   const auto attached = engine.groups.Attach(group, qp.number());
@@ -265,7 +265,7 @@ ErrorOr<void> Adapter::AttachMulticast(QueuePair& qp, const wire::IpAddress& gid
 ErrorOr<void> Adapter::DetachMulticast(QueuePair& qp, const wire::IpAddress& gid) {
   if (const auto dead = Dead()) return Fail(*dead);
   const wire::IpAddress group = GroupAddress(gid);
-  Engine& engine = parts_->engine;
+  Engine& engine = impl_->engine;
   const EngineLock lock(engine);
   const auto detached = engine.groups.Detach(group, qp.number());
   if (!detached) return Fail(Invalid(NameOf(detached.error())));
@@ -273,7 +273,7 @@ ErrorOr<void> Adapter::DetachMulticast(QueuePair& qp, const wire::IpAddress& gid
     // A socket that stays in the group for lack of memory hears what no queue pair takes.
     static_cast<void>(WhenMemory([&]() VERBENA_UNDER_CALLERS_LOCK {
       fabric::Fabric* const endpoint =
-          engine.endpoints().FindBelow(parts_->options.multicast_endpoints);
+          engine.endpoints().FindBelow(impl_->options.multicast_endpoints);
       CHECK(endpoint != nullptr);  // since it was attached
       endpoint->Leave(FabricAddress(group));
     }));

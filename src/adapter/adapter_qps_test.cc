@@ -150,7 +150,7 @@ TEST_P(TrafficTest, UnreliableDatagramsCarryTheirOrigin) {
   QueuePair& qa = a().MakeQp(QpType::kUd);
   QueuePair& qb = b().MakeQp(QpType::kUd);
   Connect(a(), qa, b(), qb);
-  const auto handle = a().adapter().CreateAddressHandle(a().pd(), Way(a(), b()));
+  const auto handle = a().adapter().CreateAddressHandle(a().pd(), PathFrom(a(), b()));
   ASSERT_TRUE(handle.has_value());
   a().Fill(0, 1'000, 3);
   PostReceive(b(), qb, 100, b().Bytes(there(0), 2'000));
@@ -233,7 +233,7 @@ TEST_F(QpControlTest, AResetGivesThePathBack) {
   reset.mask = Attribute::kState;
   for (int i = 0; i < 3; ++i) {
     Succeed(ToInit(node, qp));
-    Succeed(ToRtr(node, qp, Way(node, b_), wire::QpNumber(0x123)));
+    Succeed(ToRtr(node, qp, PathFrom(node, b_), wire::QpNumber(0x123)));
     Succeed(node.adapter().Modify(qp, reset));
   }
 }
@@ -346,7 +346,7 @@ TEST_F(QpControlTest, APeerThatIsGoneIsNoticed) {
   EXPECT_EQ(a_.adapter().Query(qa)->state, QpState::kErr);
 }
 
-// The same, while nobody polls: the keeper has the timers.
+// The same, while no thread polls: the progress thread has the timers.
 TEST_F(QpControlTest, TimersRunWhileNobodyPolls) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   QueuePair& qb = b_.MakeQp(QpType::kRc);

@@ -58,7 +58,7 @@ TEST_F(AdapterQueuesTest, ASharedReceiveQueueBelongsToItsDomain) {
   Succeed(adapter().Destroy(srq));
 }
 
-// With moderation the event comes late, by the keeper, and not for each completion.
+// With moderation the event comes late, by the progress thread, and not for each completion.
 TEST_F(AdapterQueuesTest, AQueueThatMatchesTagsHasLimitsAndACompletionQueue) {
   Cq* const cq = *adapter().CreateCq(10, nullptr);
   const uint32_t most = adapter().options().tags_max;

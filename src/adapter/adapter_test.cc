@@ -50,12 +50,12 @@ TEST_F(AdapterTest, KnowsTheMachine) {
   const auto addresses = Adapter::LocalAddresses();
   ASSERT_TRUE(addresses.has_value());
   EXPECT_FALSE(addresses->empty());
-  const auto mtu = Adapter::LargestMtu(Way(a_, b_));
+  const auto mtu = Adapter::LargestMtu(PathFrom(a_, b_));
   ASSERT_TRUE(mtu.has_value());
   EXPECT_EQ(*mtu, transport::PathMtu::k4096);
   // A note is told once.
-  static_cast<void>(a_.adapter().TakeNotes());
-  EXPECT_TRUE(a_.adapter().TakeNotes().empty());
+  static_cast<void>(a_.adapter().TakeWarnings());
+  EXPECT_TRUE(a_.adapter().TakeWarnings().empty());
 }
 
 TEST_F(AdapterTest, AnEventWakesASleeper) {
@@ -108,14 +108,14 @@ TEST_F(AdapterTest, AThousandIdleConnectionsCostNothing) {
          a_.Bytes(0, 64));
     ASSERT_EQ(a_.Wait()->status, CompletionStatus::kSuccess);
   }
-  usleep(100'000);  // polls, their timers and the keeper's looks are over
-  const uint64_t before =
-      a_.adapter().Query()->keeper_wake_ups + b_.adapter().Query()->keeper_wake_ups;
+  usleep(100'000);  // polls, their timers and the progress thread's looks are over
+  const uint64_t before = a_.adapter().Query()->progress_thread_wake_ups +
+                          b_.adapter().Query()->progress_thread_wake_ups;
   const Duration used = ProcessorTime();
   usleep(1'000'000);
   const Duration cost = ProcessorTime() - used;
-  const uint64_t after =
-      a_.adapter().Query()->keeper_wake_ups + b_.adapter().Query()->keeper_wake_ups;
+  const uint64_t after = a_.adapter().Query()->progress_thread_wake_ups +
+                         b_.adapter().Query()->progress_thread_wake_ups;
   EXPECT_EQ(after - before, 0U);
   EXPECT_LT(cost, Milliseconds(10));
 }
@@ -212,7 +212,7 @@ TEST_F(AdapterTest, ClosesInTheMiddleOfEverything) {
 
 class AdapterThreads : public AdapterTest {};
 
-// Threads post and poll at once; each request is done though nobody looks for it twice.
+// Threads post and poll at once; each request is done though no thread looks for it twice.
 TEST_F(AdapterThreads, NoKickIsLost) {
   constexpr uint64_t kThreads = 3;
   constexpr uint64_t kRounds = 300;

@@ -10,11 +10,11 @@ struct RegionRange {
   uint64_t length = 0;
 };
 
-// What pages are to be brought for.
+// What pages are to be paged in for.
 enum class Advice : uint8_t {
   kPrefetch,         // to be read
   kPrefetchWrite,    // to be written
-  kPrefetchNoFault,  // none is brought: the tables learn which are there
+  kPrefetchNoFault,  // none is paged in: the tables learn which are there
 };
 
 }  // namespace verbena::adapter

@@ -50,7 +50,7 @@ class Cq : public queue::CompletionQueue {
   std::atomic<bool> is_armed_ = false;
   // Guarded by the channel's mutex.
   Cq* next_pending_ = nullptr;
-  uint32_t pending_ = 0;  // events that nobody has taken
+  uint32_t pending_ = 0;  // events that were not taken yet
 };
 
 // Where a program waits for events of its completion queues: a file to wait on, and which queues
@@ -112,7 +112,7 @@ class CompletionChannel {
   }
   void set_serves_itself(bool serves) { serves_itself_.store(serves, std::memory_order_relaxed); }
 
-  // A queue that is about to be destroyed: its events are taken by nobody.
+  // A queue that is about to be destroyed: its events are dropped.
   void Forget(Cq& cq) VERBENA_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     if (cq.pending_ == 0) return;

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "transport/refusals.h"
+#include "transport/refusal_counters.h"
 
 namespace verbena::adapter {
 
@@ -17,7 +17,7 @@ enum class Drop : uint8_t {
   kWrongPort,  // from another UDP port than that of the sender's endpoint: stale, forged, foreign
   kWrongPKey,
   kWrongService,  // its opcode is of another kind of queue pair
-  kNoMember,      // nobody here is in the multicast group
+  kNoMember,      // no queue pair here is in the multicast group
 };
 inline constexpr size_t kDrops = 8;
 
@@ -33,9 +33,9 @@ struct PortCounters {
   uint64_t paths_gone = 0;        // packets whose address handle was destroyed meanwhile
   uint64_t paths_single = 0;      // found to lose segments: see transport::SegmentLosses
   uint64_t page_requests = 0;
-  uint64_t pages_refused = 0;    // requests for pages that were not to be had
-  uint64_t pages_forgotten = 0;  // that had gone without a word
-  uint64_t copies_failed = 0;    // payload that was gone when it was to be sent
+  uint64_t pages_refused = 0;      // requests for pages that were not to be had
+  uint64_t pages_invalidated = 0;  // that had gone without a word
+  uint64_t copies_failed = 0;      // payload that was gone when it was to be sent
   uint64_t passes = 0;
   std::array<uint64_t, kDrops> dropped{};
   transport::RefusalCounters refusals;

@@ -23,7 +23,7 @@ transport::PacketOrigin OriginOf(const fabric::Datagram& datagram) {
           .hop_limit = kHopLimitUnknown};
 }
 
-std::string NoteOf(const QueuePair& qp, const fabric::Datagram& datagram) {
+std::string WarningOf(const QueuePair& qp, const fabric::Datagram& datagram) {
   return "a packet from " + ToString(datagram.from) + " for queue pair " +
          std::to_string(qp.number().value()) +
          " was dropped: its UDP source port is not that of the sender's endpoint. It is late, from "
@@ -34,7 +34,7 @@ std::string NoteOf(const QueuePair& qp, const fabric::Datagram& datagram) {
 
 }  // namespace
 
-void Dispatcher::Dispatch(fabric::Datagram datagram, uint16_t port, transport::Turn& turn) {
+void Dispatcher::Dispatch(fabric::Datagram datagram, uint16_t port, transport::Step& step) {
   const bool is_sealed = port != kUnsealed;
   ++counters_.packets_received;
   counters_.bytes_received += datagram.bytes.size();
@@ -52,34 +52,34 @@ void Dispatcher::Dispatch(fabric::Datagram datagram, uint16_t port, transport::T
     datagram.to = FabricAddress(qp->path().source);
   }
   if (is_sealed && !IcrcIsRight(datagram, port, *packet)) return Count(Drop::kBadIcrc);
-  is_multicast ? Multicast(datagram, *packet, turn) : Deliver(*qp, datagram, *packet, turn);
+  is_multicast ? Multicast(datagram, *packet, step) : Deliver(*qp, datagram, *packet, step);
 }
 
 void Dispatcher::Multicast(const fabric::Datagram& datagram, const wire::Packet& packet,
-                           transport::Turn& turn) {
+                           transport::Step& step) {
   const auto members = groups_.MembersOf(WireAddress(datagram.to));
   if (members.empty()) return Count(Drop::kNoMember);
   for (const wire::QpNumber member : members) {
-    if (QueuePair* const qp = qps_.Find(member)) Deliver(*qp, datagram, packet, turn);
+    if (QueuePair* const qp = qps_.Find(member)) Deliver(*qp, datagram, packet, step);
   }
 }
 
 void Dispatcher::Deliver(QueuePair& qp, const fabric::Datagram& datagram,
-                         const wire::Packet& packet, transport::Turn& turn) {
+                         const wire::Packet& packet, transport::Step& step) {
   const transport::PacketOrigin origin = OriginOf(datagram);
   if (const auto drop = qp.Refuses(packet, origin)) return Refuse(*drop, qp, datagram);
   ++qp.traffic.packets_received;
   qp.traffic.bytes_received += datagram.bytes.size();
-  qp.OnPacket(packet, origin, turn);
+  qp.OnPacket(packet, origin, step);
   run_queue_.Push(qp);
 }
 
 void Dispatcher::Refuse(Drop drop, const QueuePair& qp, const fabric::Datagram& datagram) {
   Count(drop);
   const bool is_first = drop == Drop::kWrongPort && counters_.dropped_for(drop) == 1;
-  if (!is_first || !on_note_) return;
+  if (!is_first || !on_warning_) return;
   // For lack of memory the user is not told; the counter tells.
-  static_cast<void>(WhenMemory([&] { on_note_(NoteOf(qp, datagram)); }));
+  static_cast<void>(WhenMemory([&] { on_warning_(WarningOf(qp, datagram)); }));
 }
 
 bool Dispatcher::IcrcIsRight(const fabric::Datagram& datagram, uint16_t port,

@@ -13,13 +13,13 @@
 #include "adapter/ready_list.h"
 #include "adapter/trace.h"
 #include "fabric/datagram.h"
-#include "transport/turn.h"
+#include "transport/step.h"
 #include "transport/ud/multicast_groups.h"
 
 namespace verbena::adapter {
 
-// The way in: finds whom a datagram is for, and drops what is for nobody, with a reason. Those that
-// got one are queued to run.
+// The receive side: finds the queue pair that a datagram is for, and drops what has none, with a
+// reason. Those that got one are queued to run.
 //
 //   parse -> queue pair -> ICRC -> service, partition, peer, source port -> OnPacket
 //
@@ -30,35 +30,35 @@ namespace verbena::adapter {
 class Dispatcher {
  public:
   // Told, once, what to do if the peer is one that sends from other ports.
-  using OnNote = std::function<void(const std::string& note)>;
+  using OnWarning = std::function<void(const std::string& warning)>;
 
   Dispatcher(const QpTable<QueuePair>& qps, const transport::MulticastGroups& groups,
-             RunQueue<QueuePair>& run_queue, PortCounters& counters, OnNote on_note,
+             RunQueue<QueuePair>& run_queue, PortCounters& counters, OnWarning on_warning,
              Trace* trace = nullptr)
       : qps_(qps),
         groups_(groups),
         run_queue_(run_queue),
         counters_(counters),
-        on_note_(std::move(on_note)),
+        on_warning_(std::move(on_warning)),
         trace_(trace) {}
 
   // From the socket that has this port.
-  void OnDatagram(const fabric::Datagram& datagram, uint16_t port, transport::Turn& turn) {
-    Dispatch(datagram, port, turn);
+  void OnDatagram(const fabric::Datagram& datagram, uint16_t port, transport::Step& step) {
+    Dispatch(datagram, port, step);
   }
   // From a queue pair of this process, which sealed nothing.
-  void OnLoopback(const fabric::Datagram& datagram, transport::Turn& turn) {
-    Dispatch(datagram, kUnsealed, turn);
+  void OnLoopback(const fabric::Datagram& datagram, transport::Step& step) {
+    Dispatch(datagram, kUnsealed, step);
   }
 
  private:
   static constexpr uint16_t kUnsealed = 0;  // no port
 
-  void Dispatch(fabric::Datagram datagram, uint16_t port, transport::Turn& turn);
+  void Dispatch(fabric::Datagram datagram, uint16_t port, transport::Step& step);
   void Multicast(const fabric::Datagram& datagram, const wire::Packet& packet,
-                 transport::Turn& turn);
+                 transport::Step& step);
   void Deliver(QueuePair& qp, const fabric::Datagram& datagram, const wire::Packet& packet,
-               transport::Turn& turn);
+               transport::Step& step);
   bool IcrcIsRight(const fabric::Datagram& datagram, uint16_t port, const wire::Packet& packet);
   void Refuse(Drop drop, const QueuePair& qp, const fabric::Datagram& datagram);
   void Count(Drop drop) { ++counters_.dropped[static_cast<size_t>(drop)]; }
@@ -67,7 +67,7 @@ class Dispatcher {
   const transport::MulticastGroups& groups_;
   RunQueue<QueuePair>& run_queue_;
   PortCounters& counters_;
-  const OnNote on_note_;
+  const OnWarning on_warning_;
   Trace* const trace_;  // nullptr: none
   FlowCache flows_;
 };

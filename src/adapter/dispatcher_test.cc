@@ -56,7 +56,7 @@ class DispatcherTest : public testing::Test {
                       .send = {.capacity = 1},
                       .receive = {.capacity = 1}};
     return qps_.Insert(std::make_unique<QueuePair>(
-        *qps_.NextNumber(), spec, QpSurroundings{.handles = &handles_, .ports = ports}));
+        *qps_.NextNumber(), spec, QpContext{.handles = &handles_, .ports = ports}));
   }
 
   // A write of nothing, with whatever a test wants of its header.
@@ -108,10 +108,10 @@ class DispatcherTest : public testing::Test {
   RunQueue<QueuePair> run_queue_;
   PortCounters counters_;
   transport::Outbox outbox_{8};
-  transport::Turn turn_{Time(), core_, outbox_};
-  std::vector<std::string> notes_;
+  transport::Step turn_{Time(), core_, outbox_};
+  std::vector<std::string> warnings_;
   Dispatcher dispatcher_{qps_, groups_, run_queue_, counters_,
-                         [this](const std::string& note) { notes_.push_back(note); }};
+                         [this](const std::string& warning) { warnings_.push_back(warning); }};
   QueuePair* rc_ = nullptr;
   QueuePair* ud_ = nullptr;
 };
@@ -205,8 +205,8 @@ TEST_F(DispatcherTest, AConnectedQueuePairHearsItsPeerOnly) {
   EXPECT_TRUE(run_queue_.empty());
 }
 
-// A number comes back, in this process or in the next at the same endpoint. Whoever sends to the
-// old one, or forges, has another port than the new one's peer.
+// A number comes back, in this process or in the next at the same endpoint. A peer that sends to
+// the old one, or forges, has another port than the new one's peer.
 TEST_F(DispatcherTest, AConnectedQueuePairHearsThePortOfItsPeersEndpointOnly) {
   const auto packet = Packet({.dest_qp = rc_->number()});
   for (const uint16_t port : std::initializer_list<uint16_t>{4'791, 50'000, 61'004, 61'006}) {
@@ -217,9 +217,9 @@ TEST_F(DispatcherTest, AConnectedQueuePairHearsThePortOfItsPeersEndpointOnly) {
   EXPECT_EQ(Dropped(Drop::kWrongPort), 4U);
   EXPECT_EQ(rc_->traffic.packets_received, 0U);
   EXPECT_TRUE(run_queue_.empty()) << "nothing has changed";
-  ASSERT_EQ(notes_.size(), 1U) << "told once";
-  EXPECT_NE(notes_[0].find("10.0.0.2:4791"), std::string::npos) << notes_[0];
-  EXPECT_NE(notes_[0].find("--strict"), std::string::npos) << notes_[0];
+  ASSERT_EQ(warnings_.size(), 1U) << "told once";
+  EXPECT_NE(warnings_[0].find("10.0.0.2:4791"), std::string::npos) << warnings_[0];
+  EXPECT_NE(warnings_[0].find("--strict"), std::string::npos) << warnings_[0];
 }
 
 TEST_F(DispatcherTest, APeerThatIsConnectedAnewMayHaveAnotherPort) {

@@ -21,11 +21,11 @@ fabric::UdpFabricOptions FabricOptions(const Options& options, fabric::EndpointU
 }
 
 ErrorOr<void> AddEndpoint(Engine& engine, const Options& options, fabric::EndpointUse use,
-                          Keeper& keeper) VERBENA_REQUIRES(engine) {
+                          ProgressThread& progress_thread) VERBENA_REQUIRES(engine) {
   auto fabric = OpenEndpoint(options, use, engine.endpoints().size());
   if (!fabric) return Fail(fabric.error());
   if (const auto added = engine.AddEndpoint(std::move(*fabric)); !added) return added;
-  keeper.Notice();  // it may be waiting for the others alone
+  progress_thread.Notice();  // it may be waiting for the others alone
   return {};
 }
 
@@ -40,28 +40,32 @@ ErrorOr<std::unique_ptr<fabric::Fabric>> OpenEndpoint(const Options& options,
   return Fail(Error{ErrorCode::kSystem, words, code});
 }
 
-ErrorOr<wire::QpNumber> NextNumber(Engine& engine, const Options& options, Keeper& keeper) {
+ErrorOr<wire::QpNumber> NextNumber(Engine& engine, const Options& options,
+                                   ProgressThread& progress_thread) {
   if (const auto number = engine.qps.NextNumber()) return *number;
   if (engine.qps.is_full() || !engine.qps.has_room_for_endpoint()) {
     return Fail(LimitError(options.qps_max, "queue pairs", "qps_max"));
   }
   if (options.strict) {
     engine.AddNumbers();
-  } else if (const auto added = AddEndpoint(engine, options, fabric::EndpointUse::kMore, keeper);
+  } else if (const auto added =
+                 AddEndpoint(engine, options, fabric::EndpointUse::kMore, progress_thread);
              !added) {
     return Fail(added.error());
   }
   return *engine.qps.NextNumber();
 }
 
-ErrorOr<fabric::Fabric*> MulticastEndpoint(Engine& engine, const Options& options, Keeper& keeper) {
+ErrorOr<fabric::Fabric*> MulticastEndpoint(Engine& engine, const Options& options,
+                                           ProgressThread& progress_thread) {
   const uint32_t end = options.multicast_endpoints;
   if (engine.endpoints().FindBelow(end) == nullptr) {
-    const auto added = AddEndpoint(engine, options, fabric::EndpointUse::kMulticast, keeper);
+    const auto added =
+        AddEndpoint(engine, options, fabric::EndpointUse::kMulticast, progress_thread);
     if (!added) return Fail(added.error());
   }
   fabric::Fabric* const fabric = engine.endpoints().FindBelow(end);
-  fabric->TellHeaders();
+  fabric->ReportHeaders();
   return fabric;
 }
 

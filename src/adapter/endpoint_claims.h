@@ -5,8 +5,8 @@
 
 #include "adapter/engine.h"
 #include "adapter/error.h"
-#include "adapter/keeper.h"
 #include "adapter/options.h"
+#include "adapter/progress_thread.h"
 #include "fabric/endpoints.h"
 #include "fabric/udp_fabric.h"
 #include "wire/roce/types.h"
@@ -22,12 +22,14 @@ namespace verbena::adapter {
                                                                     uint64_t n = 0);
 
 // The number of the next queue pair. Takes another endpoint if those that there are have none left,
-// and has the keeper wait for it, too.
+// and has the progress thread wait for it, too.
 [[nodiscard]] ErrorOr<wire::QpNumber> NextNumber(Engine& engine, const Options& options,
-                                                 Keeper& keeper) VERBENA_REQUIRES(engine);
+                                                 ProgressThread& progress_thread)
+    VERBENA_REQUIRES(engine);
 
 // The endpoint that datagrams to groups come to. Takes one if this process has none of them.
 [[nodiscard]] ErrorOr<fabric::Fabric*> MulticastEndpoint(Engine& engine, const Options& options,
-                                                         Keeper& keeper) VERBENA_REQUIRES(engine);
+                                                         ProgressThread& progress_thread)
+    VERBENA_REQUIRES(engine);
 
 }  // namespace verbena::adapter

@@ -36,7 +36,7 @@ void ExpectDatagrams(TestNode& a, TestNode& b) {
   QueuePair& to = b.MakeQp(QpType::kUd);
   ASSERT_NE(EndpointOf(to.number()), b.adapter().endpoint());
   Connect(a, from, b, to);
-  const auto handle = a.adapter().CreateAddressHandle(a.pd(), Way(a, b));
+  const auto handle = a.adapter().CreateAddressHandle(a.pd(), PathFrom(a, b));
   ASSERT_TRUE(handle.has_value());
   b.Fill(0, 4'096, 0);
   constexpr int kTries = 8;  // the first may come before the pages that it is for

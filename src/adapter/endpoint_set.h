@@ -70,7 +70,7 @@ class EndpointSet {
   [[nodiscard]] fabric::TransmitCounters transmit_counters() const;
   [[nodiscard]] fabric::ReceiveCounters receive_counters() const;
   // Of the first one: others have nothing new to say.
-  [[nodiscard]] std::vector<std::string> TakeNotes() const { return first().TakeNotes(); }
+  [[nodiscard]] std::vector<std::string> TakeWarnings() const { return first().TakeWarnings(); }
 
  private:
   // Sockets that one call tells of; the others are told of by the next.

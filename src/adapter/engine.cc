@@ -31,7 +31,7 @@ odp::PagingOptions PagingOptionsOf(const Options& options) {
   return {.batch_max = options.page_batch_max,
           .requests_max = transport::Outbox::PageRequestsMax(options.outbox_packets),
           .ready_at_once = options.outbox_packets,
-          .on_urgent_note = options.on_urgent_note};
+          .on_urgent_warning = options.on_urgent_warning};
 }
 
 }  // namespace
@@ -59,13 +59,13 @@ Engine::Engine(const Options& options, std::unique_ptr<fabric::Fabric> fabric, A
                    options.outbox_packets, addresses, trace_.get()),
       dispatcher_(
           qps, groups, run_queue_, counters_,
-          [this](const std::string& note) {
+          [this](const std::string& warning) {
             AssertHeld();
-            Note(note);
+            Warn(warning);
           },
           trace_.get()) {
   qps.AddEndpoint(endpoints_.first().endpoint());
-  if (trace_ != nullptr) endpoints_.first().TellHeaders();
+  if (trace_ != nullptr) endpoints_.first().ReportHeaders();
 }
 
 // Everything that makes an adapter go is in here, in the order in which it happens.
@@ -92,10 +92,10 @@ bool Engine::PassFor(CompletionChannel& channel) {
 bool Engine::Listen() {
   ReadClock();
   ++counters_.passes;
-  counters_.pages_forgotten += paging.ForgetGivenUp();
-  const bool packets = Receive();                   // network -> machines
-  const bool pages = TakePages();                   // pager -> machines
-  counters_.pages_forgotten += paging.Watch(now_);  // tables -> pager -> tables
+  counters_.pages_invalidated += paging.MarkGivenUpAbsent();
+  const bool packets = Receive();                     // network -> machines
+  const bool pages = TakePages();                     // pager -> machines
+  counters_.pages_invalidated += paging.Watch(now_);  // tables -> pager -> tables
   // What has arrived by now comes first: an acknowledgement among it stops its timer.
   const bool timers = !(packets && TimersWait()) && RunTimers();  // clock -> machines
   return packets || pages || timers;
@@ -111,36 +111,36 @@ bool Engine::Act() {
 }
 
 bool Engine::Receive() {
-  transport::Turn turn = MakeTurn();
+  transport::Step step = MakeStep();
   const bool any = endpoints_.Receive(
       [&](const fabric::Fabric& by, std::span<const fabric::Datagram> datagrams) {
         AssertHeld();
         for (const fabric::Datagram& datagram : datagrams) {
-          dispatcher_.OnDatagram(datagram, by.port(), turn);
-          if (outbox_.is_crowded()) SettleOutbox();
+          dispatcher_.OnDatagram(datagram, by.port(), step);
+          if (outbox_.is_crowded()) DrainOutbox();
         }
       });
-  SettleOutbox();
+  DrainOutbox();
   return any;
 }
 
 bool Engine::TakePages() {
   if (!paging.has_ready()) return false;
-  transport::Turn turn = MakeTurn();
+  transport::Step step = MakeStep();
   paging.TakeReady(now_, [&](const transport::PageRequest& request, bool available) {
     AssertHeld();
     if (!available) ++counters_.pages_refused;
-    OnPages(request, available, turn);
-    if (outbox_.is_crowded()) SettleOutbox();
+    OnPages(request, available, step);
+    if (outbox_.is_crowded()) DrainOutbox();
   });
-  SettleOutbox();
+  DrainOutbox();
   return true;
 }
 
-void Engine::OnPages(const transport::PageRequest& request, bool available, transport::Turn& turn) {
+void Engine::OnPages(const transport::PageRequest& request, bool available, transport::Step& step) {
   QueuePair* const qp = qps.Find(request.qp);
   if (qp == nullptr) return;
-  qp->OnPagesReady(request.ticket, available, turn);
+  qp->OnPagesReady(request.ticket, available, step);
   run_queue_.Push(*qp);
 }
 
@@ -154,12 +154,12 @@ bool Engine::TimersWait() {
 bool Engine::RunTimers() {
   timer_waits_ = 0;
   bool busy = false;
-  transport::Turn turn = MakeTurn();
+  transport::Step step = MakeStep();
   while (QueuePair* const qp = timers_.TakeDue(now_)) {
     if (qp->next_time() <= now_) {
-      qp->OnTime(turn);
+      qp->OnTime(step);
       run_queue_.Push(*qp);
-      if (outbox_.is_crowded()) SettleOutbox();
+      if (outbox_.is_crowded()) DrainOutbox();
       busy = true;
     } else {
       timers_.Set(*qp, qp->next_time());
@@ -168,7 +168,7 @@ bool Engine::RunTimers() {
   for (Cq* const cq : moderated_) {
     if (cq->OnTime(now_)) RaiseCompletionEvent(*cq);
   }
-  SettleOutbox();
+  DrainOutbox();
   return busy;
 }
 
@@ -193,11 +193,11 @@ bool Engine::RunReady() {
 }
 
 void Engine::RunOne(QueuePair& qp) {
-  transport::Turn turn = MakeTurn();
-  const bool has_more = qp.Run(turn);
+  transport::Step step = MakeStep();
+  const bool has_more = qp.Run(step);
   if (has_more || outbox_.room() == 0) run_queue_.Push(qp);
   StagePackets();
-  SettleOutbox();
+  DrainOutbox();
   timers_.Set(qp, qp.next_time());
 }
 
@@ -209,15 +209,15 @@ bool Engine::MakeRoom(const QueuePair& qp) {
   return transmitter_.HasRoomFor(options_.outbox_packets, qp.number());
 }
 
-// True if somebody has something to do after it.
+// True if a queue pair has work left after it.
 bool Engine::DeliverLoopback() {
   if (loopback_.empty()) return false;
-  transport::Turn turn = MakeTurn();
+  transport::Step step = MakeStep();
   for (const fabric::Datagram& datagram : loopback_.Receive()) {
-    dispatcher_.OnLoopback(datagram, turn);
-    if (outbox_.is_crowded()) SettleOutbox();
+    dispatcher_.OnLoopback(datagram, step);
+    if (outbox_.is_crowded()) DrainOutbox();
   }
-  SettleOutbox();
+  DrainOutbox();
   return !run_queue_.empty();
 }
 
@@ -227,7 +227,7 @@ void Engine::StagePackets() {
   if (packets.empty()) return;
   QueuePair* const sender = qps.Find(packets.front().source_qp);
   CHECK(sender != nullptr);
-  transport::Turn turn = MakeTurn();
+  transport::Step step = MakeStep();
   const auto stage =
       [&](const transport::OutPacket& packet) -> std::optional<memory::MachineAddress> {
     AssertHeld();
@@ -243,23 +243,23 @@ void Engine::StagePackets() {
     AssertHeld();
     // The program has unmapped it: the tables must not call it present
     // any more.
-    if (gone) memory.ForgetMachine(*gone, *gone);
+    if (gone) memory.MarkMachineAbsent(*gone, *gone);
     run_queue_.Push(*sender);
-    return sender->TakeBack(packet, gone.has_value(), turn);
+    return sender->TakeBack(packet, gone.has_value(), step);
   };
   SendInOrder(packets, stage, take_back);
 }
 
 // What machines wanted beside packets.
-void Engine::SettleOutbox() {
+void Engine::DrainOutbox() {
   outbox_.PassOnPageRequests([this](const transport::PageRequest& request) {
     AssertHeld();
     return RequestPages(request);
   });
   paging.AnswerResident([this](const transport::PageRequest& request) {
     AssertHeld();
-    transport::Turn turn = MakeTurn();
-    OnPages(request, true, turn);
+    transport::Step step = MakeStep();
+    OnPages(request, true, step);
   });
   for (const transport::AsyncEvent& event : outbox_.events()) RaiseEvent(event);
   for (queue::CompletionQueue* const cq : outbox_.completion_events()) {
@@ -287,7 +287,7 @@ void Engine::RaiseEvent(const transport::AsyncEvent& event) {
   if (EventQueue* const queue = QueueFor(told)) queue->Raise(told);
 }
 
-// Of the context that made what the event is about. nullptr: the queue pair is gone, or nobody
+// Of the context that made what the event is about. nullptr: the queue pair is gone, or no context
 // wants to know.
 EventQueue* Engine::QueueFor(const Event& event) const {
   if (event.cq != nullptr) return event.cq->events();
@@ -305,7 +305,7 @@ void Engine::LearnPath(const transport::SegmentReport& report) {
   // For lack of memory the user is not told; the counter tells.
   static_cast<void>(WhenMemory([&] {
     AssertHeld();
-    if (const auto note = transmitter_.OnSegments(report, now_)) Note(*note);
+    if (const auto warning = transmitter_.OnSegments(report, now_)) Warn(*warning);
   }));
 }
 
@@ -318,7 +318,7 @@ Time Engine::next_time() const {
   return next;
 }
 
-void Engine::EndTurn() {
+void Engine::EndStep() {
   if (trace_ != nullptr) trace_->Flush();
   if (sleepers_ > 0) alarm_.WakeBy(next_time());
 }
@@ -354,9 +354,9 @@ bool Engine::SpinForLock() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // as Lock
 
 void Engine::Unlock() {
   CheckAtExit();
-  EndTurn();
+  EndStep();
   Leave();
-  TakeUpMarks();
+  DrainReadyList();
 }
 
 // Only in builds with DCHECK, and not at each exit: it looks at all tables.
@@ -388,12 +388,12 @@ bool Engine::TryEnter() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // as Lock
 
 void Engine::Kick(QueuePair& qp) {
   ready_.Mark(qp);
-  TakeUpMarks();
+  DrainReadyList();
 }
 
 // No request waits for longer than the next kBatch - 1 of its queue pair, or than the program stays
 // away from its completion queues: an acknowledgement to one on the way makes another thread take
-// up the marks, or the progress thread does so within away_max.
+// up the marks, or the progress thread does so within backoff_max.
 void Engine::KickSmall(QueuePair& qp, queue::WqeNumber n) {
   constexpr uint64_t kOnTheWay = 8;
   constexpr uint64_t kBatch = 32;
@@ -402,7 +402,7 @@ void Engine::KickSmall(QueuePair& qp, queue::WqeNumber n) {
   ready_.Mark(qp);
 }
 
-void Engine::TakeUpMarks() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // TryEnter in a condition
+void Engine::DrainReadyList() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // TryEnter in a condition
   // Between a mark and the look at the lock, and between the release of the lock and the look at
   // the marks: one of the two sees the other.
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -410,10 +410,10 @@ void Engine::TakeUpMarks() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // TryEnter in a
     // A post returns whatever page its request needs, and the progress thread may sleep.
     if (stuck_watch_ != nullptr) stuck_watch_->Arm();
     ReadClock();
-    counters_.pages_forgotten += paging.ForgetGivenUp();
+    counters_.pages_invalidated += paging.MarkGivenUpAbsent();
     NotePass();
     Act();
-    EndTurn();
+    EndStep();
     Leave();
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
@@ -424,7 +424,7 @@ void Engine::NotePoll(const Cq& cq, Time now) {
   polled_until_ns_.store((now + options_.poll_recent).nanoseconds(), std::memory_order_relaxed);
 }
 
-// One who polls is about to send, which takes longer than he stays away between two polls.
+// A poller that is about to transmit is gone longer than between two polls.
 void Engine::NotePass() {
   AssertHeld();
   if (polled_until_ns_.load(std::memory_order_relaxed) < now_.nanoseconds()) return;
@@ -432,9 +432,10 @@ void Engine::NotePass() {
 }
 
 Time Engine::Progress(const Cq& cq) VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // TryEnter behind an or
-  // Who polls without a pause has the lock nearly always, and would be there again before one who
-  // waits for it has woken up. Also one who found it taken polls: were it the keeper who has it,
-  // and did not know, it would go on, and be in the poller's way.
+  // A thread that polls without a pause has the lock nearly always, and would take it again before
+  // one that waits for it has woken up. A poll that finds the lock taken counts, too: were the
+  // progress thread the holder, and did not know of the poller, it would go on, and be in the
+  // poller's way.
   if (waiters_.load(std::memory_order_relaxed) > 0 || !TryEnter()) {
     const Time now = clock_.Now();
     NotePoll(cq, now);
@@ -445,7 +446,8 @@ Time Engine::Progress(const Cq& cq) VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // TryE
   if (is_deferred_) Act();
   const bool heard = Listen();
   NotePoll(cq, now_);
-  // If the poller does not come back, the keeper does it: at its next look, or by the alarm.
+  // If the poller does not come back, the progress thread does it: at its next look, or by the
+  // alarm.
   is_deferred_ = kPollerGoesFirst && heard;
   if (!run_queue_.empty()) NotePass();
   if (!is_deferred_) Act();

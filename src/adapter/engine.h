@@ -45,11 +45,11 @@ namespace verbena::adapter {
 
 // What makes everything go: start reading at Pass in engine.cc.
 //
-// Whoever has the lock is the engine's thread: a poller that found nothing, a poster, the keeper,
-// or a control call. Pollers and posters do not wait for it. A poster marks its queue pair and
-// tries the lock; if it is held, then by someone who looks at the marks after he has let go
-// (TakeUpMarks). Either the poster finds the lock free, or the holder finds the mark: nothing is
-// lost.
+// The thread that has the lock is the engine's: a poller that found nothing, a poster, the progress
+// thread, or a control call. Pollers and posters do not wait for it. A poster marks its queue pair
+// and tries the lock; if it is held, then by a thread that drains the ready list after it has let
+// go (DrainReadyList). Either the poster finds the lock free, or the holder finds the mark: nothing
+// is lost.
 //
 // Lock order: this one first; then those of queues, channels and the pager, which take no other.
 //
@@ -82,13 +82,13 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   // The same, until a packet comes.
   Time Nap(Time now, Duration limit) VERBENA_EXCLUDES(this);
 
-  // Until when a poller is expected back who was here, and did not say that he is about to sleep.
+  // Until when the last poller is expected back, unless it said that it is about to sleep.
   [[nodiscard]] Time polled_until() const { return Time(Nanoseconds(polled_until_ns_.load())); }
   // Until when a poller is expected back that has yielded its processor.
   [[nodiscard]] Time yielded_until() const { return Time(Nanoseconds(yielded_until_ns_.load())); }
-  void ForgetYield() { yielded_until_ns_.store(0, std::memory_order_relaxed); }
+  void ClearYield() { yielded_until_ns_.store(0, std::memory_order_relaxed); }
   // The program is about to sleep: no thread polls.
-  void ForgetPolls() {
+  void ClearPolls() {
     polled_until_ns_.store(0);
     yielded_until_ns_.store(0);
   }
@@ -135,7 +135,7 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   [[nodiscard]] Alarm& alarm() { return alarm_; }
   // Readable when there is something to receive. Another file after AddEndpoint. Any thread.
   [[nodiscard]] int sockets() const { return sockets_.load(std::memory_order_relaxed); }
-  // Readable when the machine's addresses may have changed; -1 where nobody can tell.
+  // Readable when the machine's addresses may have changed; -1 where the system does not report it.
   [[nodiscard]] int address_fd() const { return addresses_.fd(); }
   void LookAtAddresses() VERBENA_REQUIRES(this);
 
@@ -169,7 +169,7 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   void AddNumbers() VERBENA_REQUIRES(this);
   const PortCounters& counters() const VERBENA_REQUIRES(this) { return counters_; }
   // What the user should know, a line each; told once.
-  std::vector<std::string> TakeNotes() VERBENA_REQUIRES(this);
+  std::vector<std::string> TakeWarnings() VERBENA_REQUIRES(this);
 
   // For a watch over the thread that has the lock, which passes arm. Set before the first pass.
   [[nodiscard]] LockHolder& holder() { return holder_; }
@@ -199,9 +199,9 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   bool DeliverLoopback() VERBENA_REQUIRES(this);
   void RunOne(QueuePair& qp) VERBENA_REQUIRES(this);
   void StagePackets() VERBENA_REQUIRES(this);
-  void SettleOutbox() VERBENA_REQUIRES(this);
+  void DrainOutbox() VERBENA_REQUIRES(this);
   bool RequestPages(const transport::PageRequest& request) VERBENA_REQUIRES(this);
-  void OnPages(const transport::PageRequest& request, bool available, transport::Turn& turn)
+  void OnPages(const transport::PageRequest& request, bool available, transport::Step& step)
       VERBENA_REQUIRES(this);
   void RaiseEvent(const transport::AsyncEvent& event) VERBENA_REQUIRES(this);
   EventQueue* QueueFor(const Event& event) const VERBENA_REQUIRES(this);
@@ -216,10 +216,10 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   void Enter();
   void Leave();
   void CheckAtExit() VERBENA_REQUIRES(this);
-  void EndTurn() VERBENA_REQUIRES(this);
-  void TakeUpMarks() VERBENA_EXCLUDES(this);
-  void Note(const std::string& note) VERBENA_REQUIRES(this);
-  transport::Turn MakeTurn() VERBENA_REQUIRES(this) {
+  void EndStep() VERBENA_REQUIRES(this);
+  void DrainReadyList() VERBENA_EXCLUDES(this);
+  void Warn(const std::string& warning) VERBENA_REQUIRES(this);
+  transport::Step MakeStep() VERBENA_REQUIRES(this) {
     return {now_,
             memory,
             outbox_,
@@ -259,7 +259,7 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   bool is_blocked_ VERBENA_GUARDED_BY(this) = false;   // the socket takes no more
   bool is_deferred_ VERBENA_GUARDED_BY(this) =
       false;  // the last poller was let go before its queue pairs ran
-  std::vector<std::string> notes_ VERBENA_GUARDED_BY(this);  // not told yet
+  std::vector<std::string> warnings_ VERBENA_GUARDED_BY(this);  // not told yet
   Transmitter transmitter_ VERBENA_GUARDED_BY(this);
   Dispatcher dispatcher_ VERBENA_GUARDED_BY(this);
 };

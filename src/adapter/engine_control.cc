@@ -16,7 +16,7 @@ void Engine::ReadClock() {
 
 ErrorOr<void> Engine::AddEndpoint(std::unique_ptr<fabric::Fabric> fabric) {
   const fabric::EndpointId endpoint = fabric->endpoint();
-  if (trace_ != nullptr) fabric->TellHeaders();
+  if (trace_ != nullptr) fabric->ReportHeaders();
   if (const auto added = endpoints_.Add(std::move(fabric)); !added) return added;
   sockets_.store(endpoints_.fd(), std::memory_order_relaxed);
   qps.AddEndpoint(endpoint);
@@ -30,9 +30,9 @@ void Engine::AddNumbers() {
   qps.AddEndpoint(endpoint);
 }
 
-void Engine::Note(const std::string& note) {
-  if (options_.on_urgent_note) return options_.on_urgent_note(note);
-  notes_.push_back(note);
+void Engine::Warn(const std::string& warning) {
+  if (options_.on_urgent_warning) return options_.on_urgent_warning(warning);
+  warnings_.push_back(warning);
 }
 
 bool Engine::IsConsistent() const {
@@ -56,9 +56,9 @@ void Engine::RemoveQp(QueuePair& qp) {
   // What was posted just before leaves if it can.
   if (MakeRoom(qp)) RunOne(qp);
   Transmit();
-  transport::Turn turn = MakeTurn();
-  qp.Empty(turn);
-  SettleOutbox();
+  transport::Step step = MakeStep();
+  qp.Empty(step);
+  DrainOutbox();
   // It may be marked; then it comes into the queue, and goes with it.
   DrainReady();
   run_queue_.Remove(qp);
@@ -69,22 +69,22 @@ void Engine::RemoveQp(QueuePair& qp) {
 
 void Engine::RemoveReceiver(XrcDomain& domain, const Srq& srq) {
   ReadClock();
-  transport::Turn turn = MakeTurn();
+  transport::Step step = MakeStep();
   for (QueuePair* const qp : domain.connections) {
-    qp->ForgetReceiver(srq, turn);
+    qp->DropReceiver(srq, step);
     run_queue_.Push(*qp);
-    if (outbox_.is_crowded()) SettleOutbox();
+    if (outbox_.is_crowded()) DrainOutbox();
   }
   domain.receivers.Remove(srq.xrc().number);
-  SettleOutbox();
+  DrainOutbox();
 }
 
 Result<queue::TagHandle, queue::TagMatcher::AddError> Engine::ChangeTags(
     Srq& srq, const transport::TagOperation& operation) {
   ReadClock();
-  transport::Turn turn = MakeTurn();
-  const auto changed = transport::Execute(operation, *srq.tags(), *srq.tag_cq(), turn);
-  SettleOutbox();
+  transport::Step step = MakeStep();
+  const auto changed = transport::Execute(operation, *srq.tags(), *srq.tag_cq(), step);
+  DrainOutbox();
   return changed;
 }
 
@@ -92,9 +92,9 @@ void Engine::ModifyQp(QueuePair& qp, const transport::QpAttributes& attributes,
                       transport::AttributeMask mask) {
   ReadClock();
   if (mask.Has(transport::QpAttribute::kState) && attributes.state == transport::QpState::kReset) {
-    transport::Turn turn = MakeTurn();
-    qp.Empty(turn);
-    SettleOutbox();
+    transport::Step step = MakeStep();
+    qp.Empty(step);
+    DrainOutbox();
   }
   // What was posted before the program resumes a send queue that flushes is flushed.
   if (mask.Has(transport::QpAttribute::kState) && attributes.state == transport::QpState::kRts &&
@@ -127,18 +127,18 @@ void Engine::LookAtAddresses() {
   bool changed = true;
   static_cast<void>(WhenMemory([&] { changed = addresses_.HasChanged(); }));
   if (!changed) return;
-  transmitter_.ForgetPaths();
+  transmitter_.ClearPaths();
   events_.RaiseForAll({.type = transport::AsyncEventType::kGidChange});
 }
 
-std::vector<std::string> Engine::TakeNotes() {
-  std::vector<std::string> notes = endpoints_.TakeNotes();
-  for (std::string& note : std::exchange(notes_, {})) notes.push_back(std::move(note));
-  for (std::string& note : paging.managed.TakeNotes()) notes.push_back(std::move(note));
+std::vector<std::string> Engine::TakeWarnings() {
+  std::vector<std::string> warnings = endpoints_.TakeWarnings();
+  for (std::string& warning : std::exchange(warnings_, {})) warnings.push_back(std::move(warning));
+  for (std::string& warning : paging.managed.TakeWarnings()) warnings.push_back(std::move(warning));
   if (trace_ != nullptr) {
-    for (std::string& note : trace_->TakeNotes()) notes.push_back(std::move(note));
+    for (std::string& warning : trace_->TakeWarnings()) warnings.push_back(std::move(warning));
   }
-  return notes;
+  return warnings;
 }
 
 }  // namespace verbena::adapter

@@ -74,7 +74,7 @@ TEST_F(EngineTest, APassWithNothingToDoSaysSo) {
 }
 
 TEST_F(EngineTest, TimersAreNamedAndRun) {
-  // Nobody has a receive request: the peer asks to wait, and the timer brings it back.
+  // No receive request is posted: the peer asks to wait, and the timer brings it back.
   PostSend(*a_);
   engine_.Kick(*a_);
   Time next;
@@ -93,7 +93,7 @@ TEST_F(EngineTest, TimersAreNamedAndRun) {
   EXPECT_EQ(cq_.size(), 2U);
 }
 
-TEST_F(EngineTest, TheAlarmIsSetOnlyForAKeeperThatSleeps) {
+TEST_F(EngineTest, TheAlarmIsSetOnlyForAProgressThreadThatSleeps) {
   PostSend(*a_);
   engine_.Kick(*a_);
   EXPECT_EQ(engine_.alarm().set_to(), Time::Never());
@@ -110,7 +110,7 @@ TEST_F(EngineTest, RemembersThatSomebodyPolls) {
   EXPECT_EQ(engine_.polled_until(), Time());
   engine_.Progress(cq_);
   EXPECT_GT(engine_.polled_until(), Time());
-  engine_.ForgetPolls();
+  engine_.ClearPolls();
   cq_.ArmForEvent(queue::CompletionQueue::Wanted::kAll);
   engine_.Progress(cq_);
   EXPECT_EQ(engine_.polled_until(), Time()) << "who armed a queue is about to sleep";

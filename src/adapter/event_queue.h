@@ -30,7 +30,7 @@ struct Event {
 // wait on. Bounded: what does not fit is counted and lost. Queue pairs, completion queues and
 // shared receive queues name the queue of the context that made them.
 //
-// Owned by the adapter. Any thread; but nobody may wait while another closes it.
+// Owned by the adapter. Any thread; but no thread may wait while another closes it.
 class EventQueue {
  public:
   EventQueue(EventFile file, size_t events_max) : file_(std::move(file)), events_(events_max) {}
@@ -78,7 +78,7 @@ class EventQueue {
     }
   }
 
-  // The context is closed: nobody can ask for events any more, while objects may still name the
+  // The context is closed: no caller can ask for events any more, while objects may still name the
   // queue. Gives the descriptor back to the system.
   void Close() VERBENA_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);

@@ -24,7 +24,7 @@ class EventWait::Sleeper {
     if (!serves_) return;
     wait_.serves_.store(false);
     // The others need the progress thread now.
-    if (others) wait_.engine_.ForgetPolls();
+    if (others) wait_.engine_.ClearPolls();
     if (wait_.is_relieved_.exchange(false) || others) wait_.wake_.Signal();
   }
 
@@ -111,7 +111,7 @@ Cq* EventWait::ServeUntilEvent(CompletionChannel& channel) {
   SocketSleep sleep(engine_, notice_, channel);
   while (true) {
     const Time begin = sleep.passed_at();
-    while (sleep.is_busy() || linger_.GoesOn(begin)) {
+    while (sleep.is_busy() || spin_.GoesOn(begin)) {
       if (Cq* const cq = sleep.Pass()) return cq;
       // Raised in a pass of another thread. A peer may keep this one busy without an end.
       if (Cq* const cq = channel.TryWait()) return cq;
@@ -121,7 +121,7 @@ Cq* EventWait::ServeUntilEvent(CompletionChannel& channel) {
     // Another thread of this channel may be quicker: then there is nothing to take.
     if (Cq* const cq = channel.TryWait()) return cq;
     Cq* const cq = sleep.Pass();
-    linger_.OnSlept(sleep.passed_at() - asleep);
+    spin_.OnSlept(sleep.passed_at() - asleep);
     if (cq != nullptr) return cq;
   }
 }

@@ -5,7 +5,7 @@
 
 #include "adapter/completion_channel.h"
 #include "adapter/engine.h"
-#include "adapter/linger.h"
+#include "adapter/spin_wait.h"
 #include "base/event_file.h"
 #include "base/time.h"
 
@@ -23,8 +23,8 @@ namespace verbena::adapter {
 class EventWait {
  public:
   // `notice` wakes the thread that serves, `wake` the progress thread.
-  EventWait(Engine& engine, const EventFile& notice, const EventFile& wake, Duration linger)
-      : engine_(engine), notice_(notice), wake_(wake), linger_(linger) {}
+  EventWait(Engine& engine, const EventFile& notice, const EventFile& wake, Duration spin)
+      : engine_(engine), notice_(notice), wake_(wake), spin_(spin) {}
   EventWait(const EventWait&) = delete;
   EventWait& operator=(const EventWait&) = delete;
 
@@ -38,7 +38,7 @@ class EventWait {
   // A thread sleeps on the sockets and makes a pass when a packet comes.
   [[nodiscard]] bool is_served() const { return serves_.load(); }
   // How often a thread has begun to serve.
-  [[nodiscard]] uint64_t turns() const { return turns_.load(std::memory_order_relaxed); }
+  [[nodiscard]] uint64_t steps() const { return turns_.load(std::memory_order_relaxed); }
   // By the progress thread, before it sleeps without a limit. False if it must not: no thread
   // serves.
   [[nodiscard]] bool Relieve();
@@ -52,7 +52,7 @@ class EventWait {
   Engine& engine_;
   const EventFile& notice_;
   const EventFile& wake_;
-  Linger linger_;  // of the thread that serves
+  SpinWait spin_;  // of the thread that serves
   std::atomic<uint32_t> sleepers_ = 0;
   std::atomic<bool> serves_ = false;
   std::atomic<uint64_t> turns_ = 0;

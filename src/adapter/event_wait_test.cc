@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include "adapter/keeper.h"
+#include "adapter/progress_thread.h"
 #include "tests/support/engine_world.h"
 #include "tests/support/flooded_fabric.h"
 
@@ -57,7 +57,7 @@ class EventWaitThreads : public EngineWorld {
   Cq cq_{16, &channel_};
   EventFile wake_ = std::move(*EventFile::Open(false));
   EventFile notice_ = std::move(*EventFile::Open(false));
-  EventWait waits_{engine_, notice_, wake_, options_.linger};
+  EventWait waits_{engine_, notice_, wake_, options_.spin};
   QueuePair* a_ = nullptr;
   QueuePair* b_ = nullptr;
   Cq* taken_ = nullptr;
@@ -91,7 +91,7 @@ TEST_F(EventWaitThreads, TimersOfRequestsRunWhileItSleeps) {
 TEST_F(EventWaitThreads, AnEventOfThePastIsTakenAtOnce) {
   Raise(cq_);
   EXPECT_EQ(waits_.Wait(channel_), &cq_);
-  EXPECT_EQ(waits_.turns(), 0U);
+  EXPECT_EQ(waits_.steps(), 0U);
 }
 
 TEST_F(EventWaitThreads, AChannelThatDoesNotBlockSaysThatThereIsNothing) {
@@ -115,7 +115,7 @@ TEST_F(EventWaitThreads, OnlyOneOfSeveralServesAndTheOthersAreWokenByTheirChanne
   Cq* taken = nullptr;
   std::thread second([&] { taken = waits_.Wait(other); });
   usleep(20'000);
-  EXPECT_EQ(waits_.turns(), 1U);
+  EXPECT_EQ(waits_.steps(), 1U);
   EXPECT_FALSE(other.serves_itself());
   EXPECT_TRUE(channel_.serves_itself());
   Raise(cq_);
@@ -238,21 +238,22 @@ TEST_F(EventWaitThreads, AThreadThatIsCancelledLeavesNothingBehind) {
 }
 
 TEST_F(EventWaitThreads, WhileItSleepsTheProgressThreadDoesNotWake) {
-  Keeper keeper(engine_, waits_, wake_, options_);
+  ProgressThread progress_thread(engine_, waits_, wake_, options_);
   std::thread waits = StartWaiting();
   // The first packets may wake both, until one finds that it came in vain.
   ASSERT_TRUE(Becomes([&] {
     SendSomething();
-    return keeper.is_away();
+    return progress_thread.is_backed_off();
   }));
   usleep(20'000);
-  const uint64_t before = keeper.wake_ups();
+  const uint64_t before = progress_thread.wake_ups();
   SendSomething();
   usleep(100'000);
-  EXPECT_EQ(keeper.wake_ups(), before);
+  EXPECT_EQ(progress_thread.wake_ups(), before);
   Raise(cq_);
   waits.join();
-  EXPECT_TRUE(Becomes([&] { return !keeper.is_away(); })) << "no other thread serves now";
+  EXPECT_TRUE(Becomes([&] { return !progress_thread.is_backed_off(); }))
+      << "no other thread serves now";
   const uint64_t malformed = Malformed();
   SendSomething();
   EXPECT_TRUE(Becomes([&] { return Malformed() > malformed; }));

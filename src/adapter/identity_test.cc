@@ -1,5 +1,5 @@
 // Who may talk to a queue pair: a process that dies and is succeeded at its endpoint, and a
-// stranger with a socket of his own.
+// stranger with a socket of its own.
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -90,7 +90,7 @@ void ExpectNothingForTheDead(QpType type) {
   TestNode stale(kAddress, 4'096, Seeded(8));
   QueuePair& stale_qp = stale.MakeQp(type);
   Succeed(ToInit(stale, stale_qp));
-  Succeed(ToRtr(stale, stale_qp, Way(stale, stale), dead.qp(), kImpatient));
+  Succeed(ToRtr(stale, stale_qp, PathFrom(stale, stale), dead.qp(), kImpatient));
   Succeed(ToRts(stale, stale_qp, kImpatient));
   dead.Kill();
 

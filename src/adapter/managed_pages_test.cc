@@ -62,8 +62,8 @@ class ManagedPagesTest : public testing::Test {
     }
   }
   bool HasNote(const char* words) {
-    for (const std::string& note : node_.adapter().TakeNotes()) {
-      if (note.find(words) != std::string::npos) return true;
+    for (const std::string& warning : node_.adapter().TakeWarnings()) {
+      if (warning.find(words) != std::string::npos) return true;
     }
     return false;
   }
@@ -117,12 +117,12 @@ TEST_F(ManagedPagesTest, AFullStoreIsAnAccessErrorAndSaysSo) {
   trouble_->is_full = false;
 }
 
-// Whoever could ask for notes may be the one that stands still.
+// The thread that would take the warnings may be the one that is blocked.
 TEST_F(ManagedPagesTest, AFullStoreIsToldWhileTheProgramStandsStill) {
   std::atomic<bool> is_told = false;
   Options options = TestOptions();
-  options.on_urgent_note = [&](const std::string& note) {
-    if (note.find("cannot grow") != std::string::npos) is_told = true;
+  options.on_urgent_warning = [&](const std::string& warning) {
+    if (warning.find("cannot grow") != std::string::npos) is_told = true;
   };
   TestNode node("127.0.0.1", kPage, options);
   odp::ManagedArena* const arena = *node.adapter().MakeArena(TroubledOptions());
@@ -166,7 +166,7 @@ TEST_F(ManagedPagesTest, TheAdapterEndsAtAnyTime) {
 }
 
 // A list of one page, by call and by work request: a copy to the program's view could wait for the
-// arena, which waits for whoever copies.
+// arena, which waits for the copying thread.
 class ManagedListTest : public ManagedPagesTest {
  protected:
   ErrorOr<memory::RegionKeys> RegisterByCall(uint64_t page) {

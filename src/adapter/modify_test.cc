@@ -84,7 +84,7 @@ TEST_F(ModifyTest, ADatagramQueuePairChangesItsQKey) {
   QueuePair& qa = a_.MakeQp(QpType::kUd);
   QueuePair& qb = b_.MakeQp(QpType::kUd);
   Connect(a_, qa, b_, qb);
-  const auto handle = *a_.adapter().CreateAddressHandle(a_.pd(), Way(a_, b_));
+  const auto handle = *a_.adapter().CreateAddressHandle(a_.pd(), PathFrom(a_, b_));
   const auto to = [&](uint32_t q_key) {
     queue::SendWqe wqe = MakeSend(SendOpcode::kSend, 1,
                                   queue::Datagram{.handle = handle,

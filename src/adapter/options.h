@@ -44,7 +44,7 @@ struct Options {
   uint32_t completion_depth_max = 1U << 22;
   uint8_t reads_max = 128;  // and atomics, under way at once: a peer makes us keep as many answers
 
-  // --- One turn of the engine. ---
+  // --- One step of the engine. ---
 
   // Packets that a queue pair may have in the outbox before they are staged. 4 KiB each are set
   // aside; more than a fabric's burst would not go out sooner.
@@ -54,7 +54,7 @@ struct Options {
   // Packets between queue pairs of this process that may be on their way: a power of two.
   size_t loopback_packets = 256;
   // When work is left, because the socket took no more or a poller went first: how soon to go on
-  // with it if nobody polls.
+  // with it if no thread polls.
   Duration work_retry = Microseconds(100);
 
   // --- Asynchronous events. ---
@@ -62,22 +62,22 @@ struct Options {
   // Of one context. A program that never looks at them loses the newest, which are counted.
   size_t events_max = 4'096;
 
-  // --- The keeper: see docs/threading.md. ---
+  // --- The progress thread: see docs/threading.md. ---
 
-  // Somebody polls if he did so within this time.
+  // A CQ counts as polled for this long after the last poll.
   Duration poll_recent = Microseconds(20);
-  // And if he has something to send, within this time.
+  // The same while the poller has something to transmit.
   Duration pass_time = Microseconds(200);
   // A poller that has yielded its processor comes back within this time, unless another thread uses
   // up a time slice.
   Duration yield_recent = Milliseconds(1);
-  // How long the keeper stays away from the sockets while somebody polls: it doubles from one to
-  // the other as long as its looks are in vain.
-  Duration away_min = Microseconds(50);
-  Duration away_max = Milliseconds(1);
+  // How long the progress thread leaves the sockets to a poller: it doubles from
+  // one to the other as long as its looks are in vain.
+  Duration backoff_min = Microseconds(50);
+  Duration backoff_max = Milliseconds(1);
   // How long it looks for more after traffic, at most, before it sleeps; so do threads that wait
-  // for an event. See Linger.
-  Duration linger = Microseconds(80);
+  // for an event. See SpinWait.
+  Duration spin = Microseconds(80);
 
   // --- The pager. ---
 
@@ -100,20 +100,20 @@ struct Options {
   uint64_t memory_budget = 0;
   std::string swap = "/tmp";
 
-  // Told, on the thread of an arena, that its swap file is full, failing, or well again: whoever
-  // would ask for notes may be waiting for that arena. Also that the trace has ended early, on the
-  // engine's thread, and that pager_threads_max is reached, on a pager thread. Must not wait for
-  // the adapter.
-  std::function<void(const std::string& note)> on_urgent_note = {};
+  // Told, on the thread of an arena, that its swap file is full, failing, or well again: the thread
+  // that would ask for notes may be waiting for that arena. Also that the trace has ended early, on
+  // the engine's thread, and that pager_threads_max is reached, on a pager thread. Must not wait
+  // for the adapter.
+  std::function<void(const std::string& warning)> on_urgent_warning = {};
 
   // Whether the system is asked to tell when the program gives pages up. Off, because programs
   // notice: giving up a page takes 40 times as long, a range of which a part is registered cannot
   // be moved by mremap, and a userfaultfd of their own is refused the memory. See docs/unpinned.md.
   bool page_events = false;
 
-  // How often a part of what the tables call present is looked at, while somebody uses the adapter;
+  // How often a part of what the tables call present is looked at, while the adapter is in use;
   // Duration::Max() for never. 128 MiB each time, so that 1 GiB takes a second.
-  Duration presence_period = Milliseconds(100);
+  Duration residency_scan_period = Milliseconds(100);
 
   // --- The port. ---
 
@@ -125,7 +125,7 @@ struct Options {
   uint32_t endpoints_max = fabric::kEndpointsMax;
   // Always the base port, for peers that know no other; then one process per machine.
   bool strict = false;
-  // Which endpoint and which queue pair numbers come first; 0 for those that nobody can foretell.
+  // Which endpoint and which queue pair numbers come first; 0 for random ones.
   uint64_t identity_seed = 0;
   // Without segmentation and receive offload, as on kernels that have none.
   bool plain_sockets = false;

@@ -71,7 +71,8 @@ ErrorOr<transport::PathId> PathTable::Add(const AddressVector& vector) {
   const bool is_multicast = FabricAddress(vector.destination).is_multicast();
   const bool ends_here = !is_multicast && (vector.source == vector.destination ||
                                            addresses_.Has(FabricAddress(vector.destination)));
-  // Within a machine; there it cannot change while the address stays. To others: SoleAddresses.
+  // Within a machine; there it cannot change while the address stays. To others:
+  // DefaultSourceAddresses.
   const bool source_is_usual =
       ends_here &&
       addresses_.SourceFor(FabricAddress(vector.destination)) == FabricAddress(vector.source);

@@ -27,7 +27,7 @@ struct AddressVector {
   friend bool operator==(const AddressVector&, const AddressVector&) = default;
 };
 
-// What systems send with if nobody says otherwise: to name it would only cost time.
+// What systems send with by default: to name it would only cost time.
 inline constexpr uint8_t kUsualHopLimit = 64;
 
 // A path that packets may name.

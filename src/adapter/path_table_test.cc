@@ -38,12 +38,12 @@ TEST(PathTable, KnowsWhereAPathEnds) {
   EXPECT_TRUE(ends_here("127.0.0.1", "127.0.0.1"));
   EXPECT_TRUE(ends_here("127.0.0.1", "127.0.0.2"));
   EXPECT_TRUE(ends_here("::1", "::1"));
-  EXPECT_FALSE(ends_here("127.0.0.1", "192.0.2.1"));  // RFC 5737: nobody's
+  EXPECT_FALSE(ends_here("127.0.0.1", "192.0.2.1"));  // RFC 5737: for documentation
   EXPECT_FALSE(ends_here("127.0.0.1", "224.0.0.5"));
   EXPECT_TRUE(table.Find(*table.Add(Vector("::1", "ff02::1")))->is_multicast);
 }
 
-// On 127.0.0.0/8 the kernel sends from 127.0.0.1 if nobody says otherwise.
+// On 127.0.0.0/8 the kernel sends from 127.0.0.1 by default.
 TEST(PathTable, KnowsWhenTheSourceNeedNotBeNamed) {
   const fabric::SystemAddresses addresses;
   PathTable table(10, addresses);

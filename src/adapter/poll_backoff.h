@@ -53,7 +53,7 @@ class PollBackoff {
     } else {
       spin_ = spin_ > Microseconds(1) ? spin_ / 2 : Duration();
     }
-    return std::exchange(gave_way_, false);
+    return std::exchange(yielded_, false);
   }
 
   // The thread posts a request. True if it also polls, for what it has posted before.
@@ -65,7 +65,7 @@ class PollBackoff {
     if (idle_since_ == Time::Never() || now - last_ > kGap) Begin(now);
     last_ = now;
     if (now - idle_since_ < limit_) return Step::kSpin;
-    gave_way_ = true;
+    yielded_ = true;
     return naps_left_ == 0 ? Step::kYield : Step::kNap;
   }
 
@@ -101,7 +101,7 @@ class PollBackoff {
   Duration limit_;  // of this wait
   uint32_t waits_ = 0;
   uint32_t posts_ = kPostsMax;       // since the last empty poll; no poll so far
-  bool gave_way_ = false;            // in this wait
+  bool yielded_ = false;             // in this wait
   bool others_ran_ = false;          // when it did
   Time idle_since_ = Time::Never();  // first of the empty polls in a row
   Time last_;

@@ -36,7 +36,7 @@ TEST(QpTable, FindsByNumberWithTheEndpointInFront) {
   EXPECT_EQ(EndpointOf(qp.number()), EndpointId(700));
   EXPECT_EQ(table.Find(qp.number()), &qp);
   EXPECT_EQ(table.size(), 1U);
-  // The same number in another process is somebody else.
+  // The same number in another process is another queue pair.
   EXPECT_EQ(table.Find(MakeQpNumber(EndpointId(701), NumberWithin(qp.number()))), nullptr);
   EXPECT_EQ(table.Find(wire::QpNumber(qp.number().value() + 1)), nullptr);
 }

@@ -79,13 +79,13 @@ void Merge(const QpAttributes& from, AttributeMask mask, QpAttributes& to) {
 
 }  // namespace
 
-QueuePair::QueuePair(wire::QpNumber number, const QpSpec& spec, const QpSurroundings& surroundings)
+QueuePair::QueuePair(wire::QpNumber number, const QpSpec& spec, const QpContext& surroundings)
     : number_(number),
       spec_(spec),
       surroundings_(surroundings),
       send_queue_(has_send_queue() ? spec.send : queue::WorkQueueLimits{}),
       receive_queue_(has_receive_queue() ? spec.receive : queue::WorkQueueLimits{}),
-      look_ahead_(number, spec.pd, has_receive_queue() ? spec.receive.capacity : 0) {}
+      prefetcher_(number, spec.pd, has_receive_queue() ? spec.receive.capacity : 0) {}
 
 QpState QueuePair::state() const {
   return Ask(machine_, QpState::kReset, [](const auto& machine) { return machine.state(); });
@@ -245,7 +245,7 @@ std::optional<Drop> QueuePair::Refuses(const wire::Packet& packet,
   if (packet.info().service != ServiceOf(spec_.type)) return Drop::kWrongService;
   if (!IsSamePartition(packet.bth().p_key, wire::kDefaultPKey)) return Drop::kWrongPKey;
   if (spec_.type == QpType::kUd) return CheckSender(packet, origin);
-  // Before it is connected it hears nobody, which its state sees to.
+  // Before it is connected it takes no packet, which its state sees to.
   if (!path_) return std::nullopt;
   return CheckPeer({path_->destination, path_->source, peer_port_}, origin);
 }
@@ -261,78 +261,78 @@ std::optional<Drop> QueuePair::CheckSender(const wire::Packet& packet,
 }
 
 void QueuePair::OnPacket(const wire::Packet& packet, const transport::PacketOrigin& origin,
-                         transport::Turn& turn) {
+                         transport::Step& step) {
   Tell(machine_, [&](auto& machine) {
     if constexpr (kIsUd<decltype(machine)>) {
-      machine.OnPacket(packet, origin, turn);
+      machine.OnPacket(packet, origin, step);
     } else {
-      machine.OnPacket(packet, turn);
+      machine.OnPacket(packet, step);
     }
   });
 }
 
-void QueuePair::OnPagesReady(transport::FaultTicket ticket, bool available, transport::Turn& turn) {
-  Tell(machine_, [&](auto& machine) { machine.OnPagesReady(ticket, available, turn); });
+void QueuePair::OnPagesReady(transport::FaultTicket ticket, bool available, transport::Step& step) {
+  Tell(machine_, [&](auto& machine) { machine.OnPagesReady(ticket, available, step); });
 }
 
-void QueuePair::OnTime(transport::Turn& turn) {
-  Tell(machine_, [&](auto& machine) { machine.OnTime(turn); });
+void QueuePair::OnTime(transport::Step& step) {
+  Tell(machine_, [&](auto& machine) { machine.OnTime(step); });
 }
 
 Time QueuePair::next_time() const {
   return Ask(machine_, Time::Never(), [](const auto& machine) { return machine.next_time(); });
 }
 
-bool QueuePair::has_kept() const {
+bool QueuePair::has_held() const {
   const auto* const uc = std::get_if<transport::UcQp>(&machine_);
-  return uc != nullptr && uc->has_kept();
+  return uc != nullptr && uc->has_held();
 }
 
-// Nobody sends again what an unreliable one has no room for: it always looks.
-void QueuePair::LookAtReceives(transport::Turn& turn) {
+// What an unreliable one has no room for is not retransmitted: it always prefetches.
+void QueuePair::PrefetchReceives(transport::Step& step) {
   if (spec_.srq != nullptr) {
-    look_ahead_.AtReceives(*spec_.srq, turn);
+    prefetcher_.AtReceives(*spec_.srq, step);
   } else {
-    look_ahead_.AtReceives(receive_queue_, turn);
+    prefetcher_.AtReceives(receive_queue_, step);
   }
 }
 
-void QueuePair::LookForReliable(transport::Turn& turn) {
+void QueuePair::PrefetchForReliable(transport::Step& step) {
   auto& rc = std::get<transport::RcQp>(machine_);
   const bool had_fault = rc.TakeReceiveFault();
   if (Srq* const srq = static_cast<Srq*>(rc.shared_receives())) {
-    if (had_fault) LookAhead::BeginRound(*srq);
-    if (srq->looks.left > 0) look_ahead_.AtReceives(*srq, turn);
+    if (had_fault) Prefetcher::BeginRound(*srq);
+    if (srq->looks.left > 0) prefetcher_.AtReceives(*srq, step);
   } else {
-    if (had_fault) look_ahead_.BeginRound(receive_queue_);
-    if (look_ahead_.looks_at_receives()) look_ahead_.AtReceives(receive_queue_, turn);
+    if (had_fault) prefetcher_.BeginRound(receive_queue_);
+    if (prefetcher_.prefetches_receives()) prefetcher_.AtReceives(receive_queue_, step);
   }
   if (rc.first_unsent() < send_queue_.end()) {
-    look_ahead_.AtSends(send_queue_, rc.first_unsent(), turn);
+    prefetcher_.AtSends(send_queue_, rc.first_unsent(), step);
   }
 }
 
-bool QueuePair::Run(transport::Turn& turn) {
-  if (is_unreliable()) LookAtReceives(turn);
-  const bool has_more = Ask(machine_, false, [&](auto& machine) { return machine.Run(turn); });
-  if (std::holds_alternative<transport::RcQp>(machine_)) LookForReliable(turn);
+bool QueuePair::Run(transport::Step& step) {
+  if (is_unreliable()) PrefetchReceives(step);
+  const bool has_more = Ask(machine_, false, [&](auto& machine) { return machine.Run(step); });
+  if (std::holds_alternative<transport::RcQp>(machine_)) PrefetchForReliable(step);
   return ShowState() || has_more;
 }
 
-void QueuePair::ForgetReceiver(const Srq& srq, transport::Turn& turn) {
-  if (auto* const rc = std::get_if<transport::RcQp>(&machine_)) rc->ForgetReceiver(srq, turn);
+void QueuePair::DropReceiver(const Srq& srq, transport::Step& step) {
+  if (auto* const rc = std::get_if<transport::RcQp>(&machine_)) rc->DropReceiver(srq, step);
 }
 
-bool QueuePair::TakeBack(const transport::OutPacket& packet, bool is_loss, transport::Turn& turn) {
+bool QueuePair::TakeBack(const transport::OutPacket& packet, bool is_loss, transport::Step& step) {
   if (auto* const rc = std::get_if<transport::RcQp>(&machine_)) {
-    return rc->TakeBack(packet, is_loss, turn);
+    return rc->TakeBack(packet, is_loss, step);
   }
   if (auto* const uc = std::get_if<transport::UcQp>(&machine_)) uc->TakeBack(packet, is_loss);
   if (auto* const ud = std::get_if<transport::UdQp>(&machine_)) ud->TakeBack(packet, is_loss);
   return true;
 }
 
-void QueuePair::Empty(transport::Turn& turn) {
+void QueuePair::Empty(transport::Step& step) {
   if (std::holds_alternative<std::monostate>(machine_)) return;
   // A machine gives back what it holds when it flushes. Others of the same completion queues must
   // not suffer from it.
@@ -340,7 +340,7 @@ void QueuePair::Empty(transport::Turn& turn) {
   for (Cq* const cq : cqs) cq->set_discards(true);
   Tell(machine_, [&](auto& machine) {
     machine.BecomeFailed();
-    static_cast<void>(machine.Run(turn));
+    static_cast<void>(machine.Run(step));
   });
   for (Cq* const cq : cqs) {
     cq->set_discards(false);

@@ -9,9 +9,9 @@
 #include "adapter/counters.h"
 #include "adapter/error.h"
 #include "adapter/event_queue.h"
-#include "adapter/look_ahead.h"
 #include "adapter/path_table.h"
 #include "adapter/port_map.h"
+#include "adapter/prefetcher.h"
 #include "adapter/ready_list.h"
 #include "adapter/srq.h"
 #include "adapter/timer_heap.h"
@@ -21,7 +21,7 @@
 #include "transport/qp_attributes.h"
 #include "transport/qp_state.h"
 #include "transport/rc/rc_qp.h"
-#include "transport/turn.h"
+#include "transport/step.h"
 #include "transport/uc/uc_qp.h"
 #include "transport/ud/ud_qp.h"
 #include "wire/roce/types.h"
@@ -43,7 +43,7 @@ struct QpSpec {
 };
 
 // What all queue pairs of an adapter have in common.
-struct QpSurroundings {
+struct QpContext {
   const transport::AddressHandles* handles = nullptr;
   transport::AttributeLimits limits = {};
   PortMap ports = {};
@@ -61,7 +61,7 @@ struct QpSurroundings {
 // and asks what follows them.
 class QueuePair : public ReadyHook, public RunHook, public TimerHook {
  public:
-  QueuePair(wire::QpNumber number, const QpSpec& spec, const QpSurroundings& surroundings);
+  QueuePair(wire::QpNumber number, const QpSpec& spec, const QpContext& surroundings);
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 
@@ -82,10 +82,10 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   [[nodiscard]] bool may_post_receives() const {
     return has_receive_queue() && transport::MayPostReceives(seen_state());
   }
-  // Whoever posts a receive request must see to it that the queue pair runs: because it ends at
-  // once, or because its buffers are to be there when a message comes that nobody will send again.
+  // A caller that posts a receive request must schedule the queue pair: because it ends at
+  // once, or because its buffers are to be there when a message comes that is not retransmitted.
   [[nodiscard]] bool must_run_for_receives() const {
-    return is_unreliable() || look_ahead_.looks_at_receives() ||
+    return is_unreliable() || prefetcher_.prefetches_receives() ||
            transport::FlushesReceives(seen_state());
   }
 
@@ -96,9 +96,9 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
                                           transport::AttributeMask mask) const;
   // Makes it. REQUIRES: CheckModify agreed, and if it goes to RESET, Empty was called.
   void Modify(const transport::QpAttributes& attributes, transport::AttributeMask mask);
-  // Ends all work without a word to anybody, as reset and destruction do: what is posted is gone,
-  // what was taken of a shared queue is given back.
-  void Empty(transport::Turn& turn);
+  // Ends all work without a packet or completion, as reset and destruction do: what is posted is
+  // gone, what was taken of a shared queue is given back.
+  void Empty(transport::Step& step);
 
   // The path to the peer of a connected queue pair, once it is known.
   [[nodiscard]] bool has_path() const { return path_.has_value(); }
@@ -111,20 +111,20 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   [[nodiscard]] std::optional<Drop> Refuses(const wire::Packet& packet,
                                             const transport::PacketOrigin& origin) const;
   void OnPacket(const wire::Packet& packet, const transport::PacketOrigin& origin,
-                transport::Turn& turn);
-  void OnPagesReady(transport::FaultTicket ticket, bool available, transport::Turn& turn);
-  void OnTime(transport::Turn& turn);
+                transport::Step& step);
+  void OnPagesReady(transport::FaultTicket ticket, bool available, transport::Step& step);
+  void OnTime(transport::Step& step);
   [[nodiscard]] Time next_time() const;
   // Packets of an unreliable connection wait for pages.
-  [[nodiscard]] bool has_kept() const;
+  [[nodiscard]] bool has_held() const;
   // True when it is to run again once the outbox is empty.
-  [[nodiscard]] bool Run(transport::Turn& turn);
+  [[nodiscard]] bool Run(transport::Step& step);
   // kXrcReceive: the queue is to leave its domain.
-  void ForgetReceiver(const Srq& srq, transport::Turn& turn);
+  void DropReceiver(const Srq& srq, transport::Step& step);
   // A packet of its last run is not sent, because memory that it names is gone (`is_loss`), or
   // because it is behind such a one. The machine asks for the pages and sends it later. False if
   // the packet must be sent all the same.
-  bool TakeBack(const transport::OutPacket& packet, bool is_loss, transport::Turn& turn);
+  bool TakeBack(const transport::OutPacket& packet, bool is_loss, transport::Step& step);
 
   [[nodiscard]] QpCounters counters() const;
   // What the engine counts.
@@ -142,8 +142,8 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   }
   bool has_send_queue() const { return spec_.type != transport::QpType::kXrcReceive; }
   bool has_receive_queue() const { return spec_.srq == nullptr && !is_extended(); }
-  void LookAtReceives(transport::Turn& turn);
-  void LookForReliable(transport::Turn& turn);
+  void PrefetchReceives(transport::Step& step);
+  void PrefetchForReliable(transport::Step& step);
   std::optional<Drop> CheckSender(const wire::Packet& packet,
                                   const transport::PacketOrigin& origin) const;
   transport::QpState seen_state() const { return seen_state_.load(std::memory_order_acquire); }
@@ -161,14 +161,14 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
 
   const wire::QpNumber number_;
   const QpSpec spec_;
-  const QpSurroundings surroundings_;
+  const QpContext surroundings_;
   queue::SendQueue send_queue_;
   queue::ReceiveQueue receive_queue_;
   transport::QpAttributes attributes_;
   std::optional<AddressVector> path_;
   uint16_t peer_port_ = 0;  // of a connected one: see Peer
   Machine machine_;
-  LookAhead look_ahead_;
+  Prefetcher prefetcher_;
   std::atomic<transport::QpState> seen_state_ = transport::QpState::kReset;
 };
 

@@ -34,8 +34,8 @@ class QueuePairTest : public testing::Test {
   Cq send_cq_{4, nullptr}, receive_cq_{4, nullptr};
   transport::AddressHandles handles_;
   transport::Outbox outbox_{8};
-  transport::Turn turn_{Time(), core_, outbox_};
-  QpSurroundings surroundings_{.handles = &handles_};
+  transport::Step turn_{Time(), core_, outbox_};
+  QpContext surroundings_{.handles = &handles_};
 };
 
 TEST_F(QueuePairTest, EveryTypeGoesThroughItsStates) {
@@ -94,7 +94,7 @@ TEST_F(QueuePairTest, IsDrainingWhileWorkIsUnderWay) {
   EXPECT_EQ(outbox_.packets().size(), 1U);
   EXPECT_FALSE(qp.is_draining());  // in RTS
   Move(qp, QpState::kSqd);
-  EXPECT_TRUE(qp.is_draining());  // nobody has answered
+  EXPECT_TRUE(qp.is_draining());  // no answer has come
   qp.Empty(turn_);
   EXPECT_FALSE(qp.is_draining());
 }
@@ -113,7 +113,7 @@ TEST_F(QueuePairTest, ChecksBeforeItChanges) {
   EXPECT_EQ(qp.state(), QpState::kReset);
 }
 
-// More ends than there is room for in the completion queues, and nobody is told.
+// More ends than there is room for in the completion queues, and none is reported.
 TEST_F(QueuePairTest, EmptyingLosesNothingOfOthers) {
   QueuePair qp(wire::QpNumber(2), Spec(QpType::kRc), surroundings_);
   for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);

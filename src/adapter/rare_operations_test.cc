@@ -104,7 +104,7 @@ TEST_F(RareOperationsTest, AFlushCompletesBehindTheWritesBeforeIt) {
   EXPECT_TRUE(b_.Holds(0, 20'000, 8));
 }
 
-// Posted to the queue alone, so that nobody has seen it when the queue pair goes.
+// Posted to the queue alone, so that the engine has not seen it when the queue pair goes.
 TEST_F(RareOperationsTest, WhatWasPostedLastStillLeaves) {
   QueuePair& from = a_.MakeQp(QpType::kUc);
   QueuePair& to = b_.MakeQp(QpType::kUc);

@@ -10,7 +10,7 @@ namespace verbena::adapter {
 // What an object needs to stand in a ReadyList; a base of it.
 struct ReadyHook {
   std::atomic<bool> is_marked = false;
-  ReadyHook* next_marked = nullptr;  // written by whoever marked it
+  ReadyHook* next_marked = nullptr;  // written by the thread that marked it
 };
 
 // What an object needs to stand in a RunQueue; a base of it.
@@ -22,9 +22,9 @@ struct RunHook {
 // Queue pairs that have something to do, marked by any thread without the engine's lock: a stack of
 // which the engine takes all at once. A queue pair that is marked already is not marked twice.
 //
-// Invariant: who has changed is_marked to true pushes it, and nobody else does until the engine has
-// changed it back; so next_marked has one writer. The engine changes it back before it looks at the
-// work, so that work posted after that look marks it anew.
+// Invariant: who has changed is_marked to true pushes it, and no other thread does until the engine
+// has changed it back; so next_marked has one writer. The engine changes it back before it looks at
+// the work, so that work posted after that look marks it anew.
 //
 // Thread rule: any thread marks; the engine, one thread at a time, takes.
 template <class T>

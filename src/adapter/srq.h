@@ -29,7 +29,7 @@ struct TagMatching {
 
 // How far the requests of a receive queue have been looked at for pages that are absent, and how
 // many are still to be: a round of the queue at first, and another after a message met some.
-struct ReceiveLooks {
+struct ReceivePrefetch {
   queue::WqeNumber next = {};  // those before it have been
   uint32_t left = 0;
 };
@@ -58,8 +58,8 @@ class Srq : public queue::SharedReceiveQueue {
   [[nodiscard]] queue::TagMatcher* tags() { return tags_ ? &*tags_ : nullptr; }
   [[nodiscard]] Cq* tag_cq() const { return tag_cq_; }
 
-  uint32_t users = 0;  // queue pairs
-  ReceiveLooks looks;  // by any of them
+  uint32_t users = 0;     // queue pairs
+  ReceivePrefetch looks;  // by any of them
 
  private:
   const memory::PdId pd_;

@@ -145,7 +145,7 @@ TEST_F(StuckMemoryTest, SoDoesAPageOfAPageList) {
   ExpectWritten(1);
 }
 
-// Pages that the tables do not know are brought by pager threads, of which there are more if need
+// Pages that the tables do not know are paged in by pager threads, of which there are more if need
 // be.
 TEST_F(StuckMemoryTest, ManyStuckPagesStopNoFaultOfAnother) {
   pages_->Stick(0, 4);

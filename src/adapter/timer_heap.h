@@ -21,9 +21,9 @@ struct TimerHook {
 // Deadlines, the earliest first: a binary heap.
 //
 // Deadlines move later far more often than earlier: every answer of a peer restarts a timer. So an
-// object whose deadline has moved later, or away, keeps its place and is shown early; whoever takes
-// it asks it again. Only an earlier deadline moves it at once. An object is thus shown once per
-// deadline that was ever the earliest, and not moved for each.
+// object whose deadline has moved later, or away, keeps its place and is shown early; the caller
+// that takes it asks it again. Only an earlier deadline moves it at once. An object is thus shown
+// once per deadline that was ever the earliest, and not moved for each.
 //
 // Invariant: looked_at is not later than the deadline last told. One thread at a time: the engine.
 template <class T>

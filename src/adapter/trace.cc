@@ -21,7 +21,7 @@ namespace {
 // Of packets that wait to be written. Reached only by turns that are very long.
 constexpr size_t kPendingMax = size_t{1} << 20;
 
-// Captures tell the time of day, the engine has a clock that nobody sets.
+// Captures tell the time of day, the engine has a clock that is never set.
 Duration SinceEpoch() {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
@@ -35,19 +35,19 @@ const char* WordsFor(int error) {
 
 }  // namespace
 
-ErrorOr<std::unique_ptr<Trace>> Trace::Open(const std::string& path, OnNote on_urgent_note) {
+ErrorOr<std::unique_ptr<Trace>> Trace::Open(const std::string& path, OnWarning on_urgent_warning) {
   auto file = OpenOwnFile(path, FileUse::kAppend);
   if (!file) {
     const auto& [words, os_error] = file.error();
     return Fail(Error{ErrorCode::kSystem, "cannot open the trace " + words, os_error});
   }
   // Not make_unique: the constructor is private.
-  return std::unique_ptr<Trace>(new Trace(path, std::move(*file), std::move(on_urgent_note)));
+  return std::unique_ptr<Trace>(new Trace(path, std::move(*file), std::move(on_urgent_warning)));
 }
 
-Trace::Trace(std::string path, fabric::FileDescriptor file, OnNote on_urgent_note)
+Trace::Trace(std::string path, fabric::FileDescriptor file, OnWarning on_urgent_warning)
     : path_(std::move(path)),
-      on_urgent_note_(std::move(on_urgent_note)),
+      on_urgent_warning_(std::move(on_urgent_warning)),
       file_(std::move(file)),
       since_epoch_(SinceEpoch()),
       writer_([this](std::span<const std::byte> bytes) {
@@ -105,12 +105,12 @@ int Trace::WhyShort() const {
 void Trace::End(int error) {
   file_ = fabric::FileDescriptor();
   static_cast<void>(WhenMemory([&] {
-    std::string note = "the trace " + path_ + " ends early: " + WordsFor(error);
-    if (on_urgent_note_) return on_urgent_note_(note);
-    notes_.push_back(std::move(note));
+    std::string warning = "the trace " + path_ + " ends early: " + WordsFor(error);
+    if (on_urgent_warning_) return on_urgent_warning_(warning);
+    warnings_.push_back(std::move(warning));
   }));
 }
 
-std::vector<std::string> Trace::TakeNotes() { return std::exchange(notes_, {}); }
+std::vector<std::string> Trace::TakeWarnings() { return std::exchange(warnings_, {}); }
 
 }  // namespace verbena::adapter

@@ -19,7 +19,7 @@
 namespace verbena::adapter {
 
 // Every packet of an adapter in a file that Wireshark opens. Packets are collected and written
-// whole at the end of each turn of the engine, so the file is complete whenever no turn is under
+// whole at the end of each step of the engine, so the file is complete whenever no step is under
 // way: at an exit without a word, after a kill, and in a child of this process, which writes
 // nothing.
 //
@@ -32,11 +32,11 @@ namespace verbena::adapter {
 // Owned by the adapter; under the engine's lock.
 class Trace {
  public:
-  using OnNote = std::function<void(const std::string& note)>;
+  using OnWarning = std::function<void(const std::string& warning)>;
 
-  // `on_urgent_note` is told why it ended; without one, that is a note to be taken.
+  // `on_urgent_warning` is told why it ended; without one, that is a note to be taken.
   [[nodiscard]] static ErrorOr<std::unique_ptr<Trace>> Open(const std::string& path,
-                                                            OnNote on_urgent_note = {});
+                                                            OnWarning on_urgent_warning = {});
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
   ~Trace() { Flush(); }
@@ -52,10 +52,10 @@ class Trace {
   void Flush();
 
   // Why it ended, if it did: told once.
-  [[nodiscard]] std::vector<std::string> TakeNotes();
+  [[nodiscard]] std::vector<std::string> TakeWarnings();
 
  private:
-  Trace(std::string path, fabric::FileDescriptor file, OnNote on_urgent_note);
+  Trace(std::string path, fabric::FileDescriptor file, OnWarning on_urgent_warning);
 
   void Write(const wire::UdpFlow& flow, const wire::IpFields& ip,
              std::span<const std::byte> packet);
@@ -63,13 +63,13 @@ class Trace {
   void End(int error);
 
   const std::string path_;
-  const OnNote on_urgent_note_;
+  const OnWarning on_urgent_warning_;
   fabric::FileDescriptor file_;  // closed when it could not be written to
   std::vector<std::byte> pending_;
   const Duration since_epoch_;  // of the clock's origin
   wire::PcapngWriter writer_;
   FlowCache flows_;
-  std::vector<std::string> notes_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace verbena::adapter

@@ -235,11 +235,11 @@ class FileSizeLimit {
 
 // Were it not so, SIGXFSZ would end the test.
 TEST_F(OneTraceTest, AFileThatMayNotGrowEndsItWithOneNoteAndTheProgramGoesOn) {
-  std::vector<std::string> notes;
+  std::vector<std::string> warnings;
   for (const bool is_urgent : {false, true}) {
     Options options = Traced(is_urgent ? "a" : "b");
     if (is_urgent) {
-      options.on_urgent_note = [&](const std::string& note) { notes.push_back(note); };
+      options.on_urgent_warning = [&](const std::string& warning) { warnings.push_back(warning); };
     }
     const FileSizeLimit limit(8192);
     TestNode a("127.0.0.1", uint64_t{1} << 20, options);
@@ -248,12 +248,13 @@ TEST_F(OneTraceTest, AFileThatMayNotGrowEndsItWithOneNoteAndTheProgramGoesOn) {
     Connect(a, from, a, to);
     WriteAcross(a, from, a, 20'000);
     WriteAcross(a, from, a, 20'000);
-    if (!is_urgent) notes = a.adapter().TakeNotes();
-    std::erase_if(notes, [](const auto& note) { return note.find("trace") == std::string::npos; });
-    ASSERT_EQ(notes.size(), 1U);
-    EXPECT_EQ(notes[0], "the trace " + options.trace +
-                            " ends early: it is as long as files may be (ulimit -f)");
-    notes.clear();
+    if (!is_urgent) warnings = a.adapter().TakeWarnings();
+    std::erase_if(warnings,
+                  [](const auto& warning) { return warning.find("trace") == std::string::npos; });
+    ASSERT_EQ(warnings.size(), 1U);
+    EXPECT_EQ(warnings[0], "the trace " + options.trace +
+                               " ends early: it is as long as files may be (ulimit -f)");
+    warnings.clear();
   }
 }
 

@@ -42,7 +42,7 @@ std::optional<memory::MachineAddress> Transmitter::Stage(const transport::OutPac
   }
   const wire::QpNumber to = wire::Bth::Parse(packet.header)->dest_qp;
   fabric::Route route = path->RouteTo(to, ports_);
-  if (path->is_remote()) route.from_is_usual = sole_addresses_.IsUsual(route.from, route.to.ip);
+  if (path->is_remote()) route.from_is_usual = default_sources_.IsUsual(route.from, route.to.ip);
   route.single = packet.single || IsSingle(*path, packet);
   fabric::Fabric& by = endpoints_.Of(packet.source_qp);
   if (const auto gone = StageOn(by, route, EndsHere(*path, to), packet)) [[unlikely]] {

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "adapter/counters.h"
+#include "adapter/default_source_addresses.h"
 #include "adapter/endpoint_set.h"
 #include "adapter/flow_cache.h"
 #include "adapter/path_table.h"
-#include "adapter/sole_addresses.h"
 #include "adapter/trace.h"
 #include "fabric/fabric.h"
 #include "fabric/loopback.h"
@@ -37,7 +37,7 @@ class Transmitter {
         counters_(counters),
         outbox_packets_(outbox_packets),
         trace_(trace),
-        sole_addresses_(addresses) {}
+        default_sources_(addresses) {}
 
   // Whether so many packets of any size, all of this queue pair, fit before the next Flush, or
   // Receive of the loopback.
@@ -53,7 +53,7 @@ class Transmitter {
 
   // What is known of the machine's addresses may be too old, and what of its paths.
   void OnTime(Time now) {
-    if (paths_.has_remote()) sole_addresses_.LookAgain(now);
+    if (paths_.has_remote()) default_sources_.Refresh(now);
     segment_losses_.OnTime(now);
   }
 
@@ -63,7 +63,7 @@ class Transmitter {
                                                       Time now);
   [[nodiscard]] bool segments_in_doubt() const { return segment_losses_.in_doubt(); }
   // The machine's addresses have changed.
-  void ForgetPaths() { segment_losses_.Clear(); }
+  void ClearPaths() { segment_losses_.Clear(); }
 
   // False when the system takes no more now.
   [[nodiscard]] bool Flush() { return endpoints_.Flush(); }
@@ -92,7 +92,7 @@ class Transmitter {
   PortCounters& counters_;
   const size_t outbox_packets_;  // that must find room at any time
   Trace* const trace_;           // nullptr: none
-  SoleAddresses sole_addresses_;
+  DefaultSourceAddresses default_sources_;
   transport::SegmentLosses segment_losses_;
   FlowCache flows_;
 };

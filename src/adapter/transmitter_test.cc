@@ -258,7 +258,7 @@ TEST_F(TransmitterSegmentTest, ArrivalsAndOtherAddressesClearAPath) {
   EXPECT_EQ(transmitter_.OnSegments({path, 4, 128, Fate::kArrived}, now_), std::nullopt);
   EXPECT_FALSE(transmitter_.segments_in_doubt());
   for (int i = 0; i < transport::SegmentLosses::kLossesToLearn; ++i) Lose(path);
-  transmitter_.ForgetPaths();
+  transmitter_.ClearPaths();
   EXPECT_EQ(MessagesForFour(path), 1U);
 }
 

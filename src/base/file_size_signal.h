@@ -21,7 +21,7 @@ class NoFileSizeSignal {
 
  private:
   sigset_t before_;
-  bool was_pending_ = false;  // sent by somebody else, for the program to take
+  bool was_pending_ = false;  // sent by another sender, for the program to take
 };
 
 }  // namespace verbena

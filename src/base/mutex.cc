@@ -19,7 +19,7 @@ void Futex(std::atomic<uint32_t>& word, int operation, uint32_t value,
 
 }  // namespace
 
-// Whoever has slept cannot know that he was the last who did, and so leaves a 2 behind.
+// A thread that has slept cannot know that it was the last sleeper, and so leaves a 2 behind.
 void Mutex::LockSlowly() {
   while (word_.exchange(2, std::memory_order_acquire) != 0) Futex(word_, FUTEX_WAIT_PRIVATE, 2);
 }

@@ -48,7 +48,7 @@ namespace verbena {
 // A mutex known to the analysis, for the data path: free, it costs ten instructions and no call,
 // where std::mutex costs sixty. Not recursive. Any thread may use it.
 //
-// The word is 0: free; 1: held; 2: held, and somebody may be asleep.
+// The word is 0: free; 1: held; 2: held, and a thread may be asleep.
 class VERBENA_CAPABILITY("mutex") Mutex {
  public:
   Mutex() = default;

@@ -165,7 +165,7 @@ void ForbidYielding() {
   if (!is_set) std::exit(2);
 }
 
-// A pager that waits for a busy poller would lose milliseconds by every turn that it gives away.
+// A pager that waits for a busy poller would lose milliseconds by every step that it gives away.
 TEST(MutexDeathTest, WhoWaitsKeepsItsTurn) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto wait_for_one_who_holds_it = [] {

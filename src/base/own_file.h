@@ -11,12 +11,12 @@ namespace verbena {
 // Files that a user names for Verbena to write: traces and swap files. Such a name may stand in a
 // folder that others write to, and the program may be root's. So the last part of the name is no
 // symbolic link, and what is there already is a regular file of the same user (root may write to
-// anybody's). FIFOs, sockets and devices are refused before they are opened, which alone may hang,
+// any user's). FIFOs, sockets and devices are refused before they are opened, which alone may hang,
 // or do something. A file that is made is the user's alone.
 
 enum class FileUse : uint8_t {
   kAppend,     // what is there stays
-  kReadWrite,  // for whoever empties it
+  kReadWrite,  // for the reader that empties it
 };
 
 struct OwnFileError {

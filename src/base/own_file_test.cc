@@ -100,7 +100,7 @@ TEST_F(OwnFileTest, WhereNothingCanBeMadeTheFolderIsNamed) {
             std::string::npos);
 }
 
-// Only root can be somebody else.
+// Only root can become another user.
 TEST_F(OwnFileTest, AnotherUsersFileIsRefusedAndRootMayWriteToAny) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can be another user";
   Make("roots");

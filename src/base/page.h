@@ -12,7 +12,7 @@
 
 namespace verbena {
 
-// The size of a page as a power of two, 4 KiB to 256 MiB. Always in that range: whoever holds one
+// The size of a page as a power of two, 4 KiB to 256 MiB. Always in that range: code that holds one
 // need not check it. A value type.
 class PageShift {
  public:

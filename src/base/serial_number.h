@@ -74,7 +74,7 @@ class Unwrapper {
     return unwrapped;
   }
 
-  // The same, without remembering it: for a serial that nobody has vouched for yet.
+  // The same, without remembering it: for a serial that is not verified yet.
   [[nodiscard]] constexpr Unwrapped Peek(Serial serial) const {
     const int64_t distance = Distance(Wrap(newest_), serial);
     return Unwrapped(newest_.value() + static_cast<uint64_t>(distance));

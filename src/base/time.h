@@ -62,7 +62,7 @@ class Duration {
 [[nodiscard]] constexpr Duration Milliseconds(int64_t n) { return Duration(1'000'000) * n; }
 [[nodiscard]] constexpr Duration Seconds(int64_t n) { return Duration(1'000'000'000) * n; }
 
-// A moment, in nanoseconds since an origin that whoever hands out the times has chosen. Never() is
+// A moment, in nanoseconds since an origin that the clock has chosen. Never() is
 // later than all others and stays Never whatever is added to it, so that a deadline that is off
 // needs no flag beside it. A value type.
 class Time {

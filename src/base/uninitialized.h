@@ -7,7 +7,7 @@
 
 namespace verbena {
 
-// Room for `kCount` values that somebody will write before anybody reads them, and that is not set
+// Room for `kCount` values that are written before they are read, and that is not set
 // to anything before: the data path has arrays for the worst case and mostly uses an element.
 template <class T, size_t kCount>
 class Uninitialized {

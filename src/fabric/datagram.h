@@ -25,10 +25,10 @@ struct Route {
   friend constexpr bool operator==(const Route&, const Route&) = default;
 };
 
-// A datagram that has arrived: a view, valid as long as whoever handed it out says.
+// A datagram that has arrived: a view, valid as long as its source says.
 struct Datagram {
   Endpoint from;
-  IpAddress to;            // unspecified if it was not asked for: see UdpFabric::TellHeaders
+  IpAddress to;            // unspecified if it was not asked for: see UdpFabric::ReportHeaders
   uint32_t interface = 0;  // it came in by; 0 within a process, or if it was not asked for
   uint8_t traffic_class = 0;
   // How many datagrams of the same burst the kernel handed over in front of it, in one piece. The

@@ -17,7 +17,7 @@ constexpr int kRandomTries = 32;
 
 using Claim = Result<std::optional<EndpointId>, FabricError>;
 
-// nullopt if somebody has it. Whatever else is wrong is wrong with the next port, too.
+// nullopt if it is taken. Whatever else is wrong is wrong with the next port, too.
 Claim Try(UdpSocket& socket, const EndpointOptions& options, uint64_t number) {
   const EndpointId id(static_cast<uint16_t>(number));
   auto bound = socket.Bind(options.ports.PortOf(id));

@@ -33,7 +33,7 @@ struct EndpointOptions {
 // The code of the error when there is none left.
 inline constexpr int kNoEndpointLeft = EADDRNOTAVAIL;
 
-// Binds `socket` to the port of an endpoint that nobody has, on all addresses. The endpoint is free
+// Binds `socket` to the port of an endpoint that is free, on all addresses. The endpoint is free
 // again when the socket is closed, however the process ends.
 //
 // Which one is random, but for endpoint 0 and multicast. What peers still send to a process that

@@ -80,7 +80,7 @@ TEST(Endpoints, OneFamilyOccupiesIt) {
   EXPECT_EQ(ClaimEndpoint(another, options), EndpointId(2));
 }
 
-// So does a socket of somebody else on one address.
+// So does a socket of another program on one address.
 TEST(Endpoints, OneAddressOccupiesIt) {
   EndpointOptions options = With(EndpointUse::kMulticast);
   const FileDescriptor stranger(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));

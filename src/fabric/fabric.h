@@ -58,7 +58,7 @@ class Fabric {
   [[nodiscard]] virtual std::span<const Datagram> Receive() = 0;
   // Datagrams have their destination, interface and traffic class from now on; before, none may be
   // known.
-  virtual void TellHeaders() = 0;
+  virtual void ReportHeaders() = 0;
   [[nodiscard]] virtual ReceiveCounters receive_counters() const = 0;
 
   // From now on datagrams to this group are received, too; and no longer.
@@ -66,7 +66,7 @@ class Fabric {
   virtual void Leave(const IpAddress& group) = 0;
 
   // What the user should know about this network, a line each; told once.
-  [[nodiscard]] virtual std::vector<std::string> TakeNotes() = 0;
+  [[nodiscard]] virtual std::vector<std::string> TakeWarnings() = 0;
 
  protected:
   // The batch is the derived class's own.

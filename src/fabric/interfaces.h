@@ -33,7 +33,7 @@ struct LocalAddress {
 // learns more from what routers say about datagrams that were too long.
 [[nodiscard]] Result<uint32_t, FabricError> PathMtu(const Route& route);
 
-// The address that datagrams to `to` come from if nobody names one; nullopt if there is no way.
+// The address that datagrams to `to` come from by default; nullopt if there is no route.
 [[nodiscard]] std::optional<IpAddress> UsualSource(const IpAddress& to);
 
 // How much of it is left behind the IP and UDP headers.

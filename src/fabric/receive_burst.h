@@ -53,7 +53,7 @@ class ReceiveBurst {
   // be more. Valid until the next call.
   [[nodiscard]] std::span<const Datagram> Receive();
 
-  // Something is to be said about every datagram from now on: see UdpSocket::TellHeaders.
+  // Something is to be said about every datagram from now on: see UdpSocket::ReportHeaders.
   void ExpectHeaders();
 
   // With what the kernel has counted, which costs a system call.

@@ -198,7 +198,7 @@ TEST_P(ReceiveBurstTest, HeadersAreSeenByThoseWhoAsked) {
   const int type_of_service = 0xB8;
   ASSERT_EQ(setsockopt(sender_.get(), IPPROTO_IP, IP_TOS, &type_of_service, sizeof(int)), 0);
   for (const bool asked : {false, true}) {
-    if (asked) fabric_->TellHeaders();
+    if (asked) fabric_->ReportHeaders();
     Send(TestBytes(5, 1));
     const auto datagrams = fabric_->Receive();
     ASSERT_EQ(datagrams.size(), 1u);

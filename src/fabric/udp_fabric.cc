@@ -20,7 +20,7 @@ UdpFabric::UdpFabric(UdpSocket socket, EndpointId endpoint, const UdpFabricOptio
       socket_(std::move(socket)),
       transmit_(socket_, options.transmit),
       receive_(socket_, options.receive),
-      notes_(socket_.notes()) {}
+      warnings_(socket_.warnings()) {}
 
 Result<void, FabricError> UdpFabric::Join(const IpAddress& group) {
   return JoinGroup(socket_, group);
@@ -28,6 +28,6 @@ Result<void, FabricError> UdpFabric::Join(const IpAddress& group) {
 
 void UdpFabric::Leave(const IpAddress& group) { LeaveGroup(socket_, group); }
 
-std::vector<std::string> UdpFabric::TakeNotes() { return std::exchange(notes_, {}); }
+std::vector<std::string> UdpFabric::TakeWarnings() { return std::exchange(warnings_, {}); }
 
 }  // namespace verbena::fabric

@@ -36,14 +36,14 @@ class UdpFabric final : public Fabric {
   [[nodiscard]] int fd() const override { return socket_.fd(); }
   [[nodiscard]] TransmitCounters transmit_counters() const override { return transmit_.counters(); }
   [[nodiscard]] std::span<const Datagram> Receive() override { return receive_.Receive(); }
-  void TellHeaders() override {
-    socket_.TellHeaders();
+  void ReportHeaders() override {
+    socket_.ReportHeaders();
     receive_.ExpectHeaders();
   }
   [[nodiscard]] ReceiveCounters receive_counters() const override { return receive_.Counters(); }
   [[nodiscard]] Result<void, FabricError> Join(const IpAddress& group) override;
   void Leave(const IpAddress& group) override;
-  [[nodiscard]] std::vector<std::string> TakeNotes() override;
+  [[nodiscard]] std::vector<std::string> TakeWarnings() override;
 
   [[nodiscard]] const UdpSocket& socket() const { return socket_; }
 
@@ -55,7 +55,7 @@ class UdpFabric final : public Fabric {
   UdpSocket socket_;
   TransmitBurst transmit_;
   ReceiveBurst receive_;
-  std::vector<std::string> notes_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace verbena::fabric

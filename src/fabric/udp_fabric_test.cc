@@ -107,7 +107,7 @@ TEST_P(UdpFabricTest, SegmentIsTheIdentificationOnLoopback) {
   EXPECT_EQ(b_->receive_counters().messages, whole ? 1u : 10u);
 }
 
-TEST_P(UdpFabricTest, AnswersGoBack) {
+TEST_P(UdpFabricTest, AnswersReturn) {
   ASSERT_TRUE(Stage(*a_, RouteTo(*b_), TestBytes(64, 1)));
   ASSERT_EQ(a_->Flush(), FlushResult::kDone);
   const auto request = ReceiveAll(*b_, 1);
@@ -175,8 +175,8 @@ TEST(UdpFabric, NotesAreToldOnce) {
   UdpFabricOptions options = TestOptions();
   options.socket.receive_buffer_bytes = 1 << 30;
   const auto fabric = OpenOrDie(options);
-  EXPECT_FALSE(fabric->TakeNotes().empty());
-  EXPECT_TRUE(fabric->TakeNotes().empty());
+  EXPECT_FALSE(fabric->TakeWarnings().empty());
+  EXPECT_TRUE(fabric->TakeWarnings().empty());
 }
 
 }  // namespace

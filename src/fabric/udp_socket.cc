@@ -79,7 +79,7 @@ Result<void, FabricError> UdpSocket::Configure() {
   return {};
 }
 
-void UdpSocket::TellHeaders() {
+void UdpSocket::ReportHeaders() {
   Set(fd(), IPPROTO_IP, IP_RECVTOS, 1);
   if (family_ == SocketFamily::kDualStack) {
     Set(fd(), IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
@@ -102,10 +102,10 @@ void UdpSocket::SizeBuffer(int option, uint32_t wanted, const char* name, const 
   getsockopt(fd(), SOL_SOCKET, option, &doubled, &size);
   const uint32_t granted = static_cast<uint32_t>(doubled) / 2;
   if (granted >= wanted) return;
-  notes_.push_back("the kernel grants a UDP " + std::string(name) + " buffer of " +
-                   KibibytesOf(granted) + " instead of " + KibibytesOf(wanted) +
-                   ", so bursts may be lost; to raise it: sysctl -w " + limit + "=" +
-                   std::to_string(wanted));
+  warnings_.push_back("the kernel grants a UDP " + std::string(name) + " buffer of " +
+                      KibibytesOf(granted) + " instead of " + KibibytesOf(wanted) +
+                      ", so bursts may be lost; to raise it: sysctl -w " + limit + "=" +
+                      std::to_string(wanted));
 }
 
 Result<void, FabricError> UdpSocket::Bind(uint16_t port) {

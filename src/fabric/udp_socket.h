@@ -36,7 +36,7 @@ class UdpSocket {
 
   // From now on the kernel says where a datagram was sent to, by which interface it came in and
   // which traffic class it had. It costs every receive a little.
-  void TellHeaders();
+  void ReportHeaders();
 
   [[nodiscard]] int fd() const { return file_.get(); }
   [[nodiscard]] SocketFamily family() const { return family_; }
@@ -45,7 +45,7 @@ class UdpSocket {
   [[nodiscard]] bool coalescing() const { return coalescing_; }
 
   // What is not as it was asked for, and what to do about it; a line each.
-  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   UdpSocket(FileDescriptor file, SocketFamily family) : file_(std::move(file)), family_(family) {}
@@ -58,7 +58,7 @@ class UdpSocket {
   SocketFamily family_;
   bool segmentation_ = false;
   bool coalescing_ = false;
-  std::vector<std::string> notes_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace verbena::fabric

@@ -50,7 +50,7 @@ TEST(UdpSocket, BuffersThatAreGrantedNeedNoNote) {
   const auto socket =
       UdpSocket::Open({.send_buffer_bytes = 8 << 10, .receive_buffer_bytes = 8 << 10});
   EXPECT_EQ(OptionOf(*socket, SOL_SOCKET, SO_RCVBUF), 16 << 10);
-  EXPECT_TRUE(socket->notes().empty());
+  EXPECT_TRUE(socket->warnings().empty());
 }
 
 TEST(UdpSocket, BuffersThatAreClippedAreSaid) {
@@ -59,10 +59,10 @@ TEST(UdpSocket, BuffersThatAreClippedAreSaid) {
       UdpSocket::Open({.send_buffer_bytes = 8 << 10, .receive_buffer_bytes = kAbsurd}).value();
   ASSERT_LT(OptionOf(socket, SOL_SOCKET, SO_RCVBUF) / 2, static_cast<int>(kAbsurd))
       << "net.core.rmem_max is larger than anything this test could ask for";
-  ASSERT_EQ(socket.notes().size(), 1u);
-  EXPECT_NE(socket.notes()[0].find("net.core.rmem_max=1073741824"), std::string::npos)
-      << socket.notes()[0];
-  EXPECT_NE(socket.notes()[0].find("receive buffer"), std::string::npos) << socket.notes()[0];
+  ASSERT_EQ(socket.warnings().size(), 1u);
+  EXPECT_NE(socket.warnings()[0].find("net.core.rmem_max=1073741824"), std::string::npos)
+      << socket.warnings()[0];
+  EXPECT_NE(socket.warnings()[0].find("receive buffer"), std::string::npos) << socket.warnings()[0];
 }
 
 TEST(UdpSocket, BindIsExclusiveAndMayBeRepeated) {

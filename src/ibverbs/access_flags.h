@@ -6,7 +6,7 @@
 
 namespace verbena::ibverbs {
 
-// The pairs that mean the same; local reading has no flag, because nobody is without.
+// The pairs that mean the same; local reading has no flag, because every region has it.
 inline constexpr struct {
   ibv_access_flags flag;
   Access access;

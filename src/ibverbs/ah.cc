@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "base/result.h"
+#include "ibverbs/address_vector.h"
 #include "ibverbs/control_ops.h"
 #include "ibverbs/failure.h"
 #include "ibverbs/grh.h"
 #include "ibverbs/objects.h"
-#include "ibverbs/way.h"
 
 namespace verbena::ibverbs {
 namespace {
@@ -71,15 +71,15 @@ PathMtu ActiveMtu(ibv_context* context) {
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
 ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) try {
-  const auto way = WayOf(Own(pd->context), *attributes);
-  if (!way) return Null("ibv_create_ah", way.error());
-  auto made = verbena::AddressHandle::Create(Own(pd).domain(), *way, ActiveMtu(pd->context));
+  const auto path = AddressVectorOf(Cast(pd->context), *attributes);
+  if (!path) return Null("ibv_create_ah", path.error());
+  auto made = verbena::AddressHandle::Create(Cast(pd).domain(), *path, ActiveMtu(pd->context));
   if (!made) return Null("ibv_create_ah", made.error());
   auto ah = std::make_unique<Ah>();
   ah->context = pd->context;
   ah->pd = pd;
   ah->handle = std::move(*made);
-  ah->use_of_pd = Use(Own(pd).users);
+  ah->pd_refcount = Refcount(Cast(pd).users);
   return ah.release();
 } catch (...) {
   return ThrownNull("ibv_create_ah");
@@ -87,7 +87,7 @@ ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) try {
 
 int ibv_init_ah_from_wc(ibv_context* context, uint8_t port, ibv_wc* wc, ibv_grh* grh,
                         ibv_ah_attr* attributes) try {
-  const auto answer = AnswerTo(Own(context), port, *wc, grh);
+  const auto answer = AnswerTo(Cast(context), port, *wc, grh);
   if (!answer) return Failed("ibv_init_ah_from_wc", answer.error());
   *attributes = *answer;
   return 0;
@@ -96,7 +96,7 @@ int ibv_init_ah_from_wc(ibv_context* context, uint8_t port, ibv_wc* wc, ibv_grh*
 }
 
 ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, uint8_t port) try {
-  auto answer = AnswerTo(Own(pd->context), port, *wc, grh);
+  auto answer = AnswerTo(Cast(pd->context), port, *wc, grh);
   if (!answer) return Null("ibv_create_ah_from_wc", answer.error());
   return ibv_create_ah(pd, &*answer);
 } catch (...) {
@@ -104,7 +104,7 @@ ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, uint8_t port
 }
 
 int ibv_destroy_ah(ibv_ah* ah) try {
-  Ah& own = Own(ah);
+  Ah& own = Cast(ah);
   if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_destroy_ah", ok.error());
   delete &own;
   return 0;

@@ -55,9 +55,9 @@ TEST_F(AhTest, ADatagramTellsWhichKindOfHeaderItHad) {
 
 // InfiniBand has service levels, and all of this is level 0.
 TEST(AhLookTest, AnInfinibandDeviceTellsAServiceLevel) {
-  setenv("VERBENA_DEVICE_LOOK", "ib", 1);
+  setenv("VERBENA_LINK_LAYER", "ib", 1);
   testing::VerbsEnd end;
-  unsetenv("VERBENA_DEVICE_LOOK");
+  unsetenv("VERBENA_LINK_LAYER");
   ibv_qp* const qp = end.MakeQp({.type = IBV_QPT_UD});
   end.Start(qp, 0);
   ASSERT_EQ(end.Receive(qp, 0, 1'024), 0);
@@ -121,35 +121,35 @@ TEST_F(AhTest, TheAddressOfASenderIsFound) {
   ASSERT_TRUE(wc.has_value());
   ibv_grh grh{};
   std::memcpy(&grh, b.bytes.data(), sizeof grh);
-  ibv_ah_attr way{};
-  ASSERT_EQ(ibv_init_ah_from_wc(b.context, 1, &*wc, &grh, &way), 0);
+  ibv_ah_attr path{};
+  ASSERT_EQ(ibv_init_ah_from_wc(b.context, 1, &*wc, &grh, &path), 0);
   const ibv_global_route loopback = a.Loopback();
-  EXPECT_EQ(way.is_global, 1);
-  EXPECT_EQ(way.port_num, 1);
-  EXPECT_EQ(way.grh.sgid_index, loopback.sgid_index);
-  EXPECT_EQ(std::memcmp(&way.grh.dgid, &loopback.dgid, sizeof loopback.dgid), 0);
-  EXPECT_EQ(ibv_init_ah_from_wc(b.context, 1, &*wc, nullptr, &way), EINVAL);
+  EXPECT_EQ(path.is_global, 1);
+  EXPECT_EQ(path.port_num, 1);
+  EXPECT_EQ(path.grh.sgid_index, loopback.sgid_index);
+  EXPECT_EQ(std::memcmp(&path.grh.dgid, &loopback.dgid, sizeof loopback.dgid), 0);
+  EXPECT_EQ(ibv_init_ah_from_wc(b.context, 1, &*wc, nullptr, &path), EINVAL);
 }
 
 TEST_F(AhTest, WhatIsNoAddressIsRefused) {
-  ibv_ah_attr way = a.LoopbackWay();
-  way.port_num = 2;
-  EXPECT_EQ(ibv_create_ah(a.pd, &way), nullptr);
+  ibv_ah_attr path = a.LoopbackWay();
+  path.port_num = 2;
+  EXPECT_EQ(ibv_create_ah(a.pd, &path), nullptr);
   EXPECT_EQ(errno, EINVAL);
-  way = a.LoopbackWay();
-  way.is_global = 0;
-  EXPECT_EQ(ibv_create_ah(a.pd, &way), nullptr) << "RoCE has no other address";
-  way = a.LoopbackWay();
-  way.grh.sgid_index = 200;
-  EXPECT_EQ(ibv_create_ah(a.pd, &way), nullptr);
+  path = a.LoopbackWay();
+  path.is_global = 0;
+  EXPECT_EQ(ibv_create_ah(a.pd, &path), nullptr) << "RoCE has no other address";
+  path = a.LoopbackWay();
+  path.grh.sgid_index = 200;
+  EXPECT_EQ(ibv_create_ah(a.pd, &path), nullptr);
   EXPECT_EQ(errno, EINVAL);
 }
 
 TEST_F(AhTest, EthernetAddressesAreNotOurs) {
-  ibv_ah_attr way = a.LoopbackWay();
+  ibv_ah_attr path = a.LoopbackWay();
   std::array<uint8_t, 6> mac{};
   uint16_t vlan = 0;
-  EXPECT_EQ(ibv_resolve_eth_l2_from_gid(a.context, &way, mac.data(), &vlan), EOPNOTSUPP);
+  EXPECT_EQ(ibv_resolve_eth_l2_from_gid(a.context, &path, mac.data(), &vlan), EOPNOTSUPP);
 }
 
 }  // namespace

@@ -46,16 +46,16 @@ void Count(Object& object) {
 }
 
 // False if the program has ended the object meanwhile.
-bool Give(Identities& identities, const AsyncEvent& event, ibv_async_event& out) {
+bool Fill(IdMap& id_map, const AsyncEvent& event, ibv_async_event& out) {
   out.event_type = TypeOf(event.type);
   switch (event.type) {
     case AsyncEventType::kCqError:
-      return identities.With(event.cq, [&](Cq& cq) {
+      return id_map.With(event.cq, [&](Cq& cq) {
         Count(cq);
         out.element.cq = ibv_cq_ex_to_cq(&cq);
       });
     case AsyncEventType::kSrqLimitReached:
-      return identities.With(event.srq, [&](Srq& srq) {
+      return id_map.With(event.srq, [&](Srq& srq) {
         Count(srq);
         out.element.srq = &srq;
       });
@@ -68,7 +68,7 @@ bool Give(Identities& identities, const AsyncEvent& event, ibv_async_event& out)
     case AsyncEventType::kQpFatal:
     case AsyncEventType::kQpRequestError:
     case AsyncEventType::kQpAccessError:
-      return identities.With(event.qp, [&](Qp& qp) {
+      return id_map.With(event.qp, [&](Qp& qp) {
         Count(qp);
         RefreshState(qp);
         out.element.qp = &qp.qp_base;
@@ -83,13 +83,13 @@ bool Give(Identities& identities, const AsyncEvent& event, ibv_async_event& out)
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
 int ibv_get_async_event(ibv_context* context, ibv_async_event* event) try {
-  Context& own = Own(context);
+  Context& own = Cast(context);
   while (true) {
     // A file that had no event says why; an event whose object is gone says nothing.
     errno = 0;
     const auto taken = own.handle.WaitEvent();
     if (!taken && errno != 0) return -1;
-    if (taken && Give(own.identities, *taken, *event)) return 0;
+    if (taken && Fill(own.id_map, *taken, *event)) return 0;
   }
 } catch (abi::__forced_unwind&) {
   throw;  // the thread was cancelled in its sleep

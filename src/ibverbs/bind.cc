@@ -44,8 +44,8 @@ CodeOr<Bind> ToBind(const Qp& qp, const Mw& window, Key wanted, const ibv_mw_bin
 }
 
 int BindWindow(ibv_qp* qp, ibv_mw* window, ibv_mw_bind* bind) noexcept {
-  const Qp& own = Own(qp);
-  Mw& mw = Own(window);
+  const Qp& own = Cast(qp);
+  Mw& mw = Cast(window);
   if ((own.send_ops & IBV_QP_EX_WITH_BIND_MW) == 0) return EINVAL;
   const Key wanted = NextKey(mw.key());
   auto request = ToBind(own, mw, wanted, bind->bind_info);

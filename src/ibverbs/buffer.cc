@@ -12,7 +12,7 @@
 #include "ibverbs/failure.h"
 #include "ibverbs/newer_verbs.h"
 #include "ibverbs/objects.h"
-#include "ibverbs/use.h"
+#include "ibverbs/refcount.h"
 
 namespace verbena::ibverbs {
 
@@ -21,7 +21,7 @@ struct Buffer {
   ibv_pd* pd = nullptr;
   std::byte* bytes = nullptr;
   size_t size = 0;
-  Use use_of_pd = {};
+  Refcount pd_refcount = {};
 };
 
 namespace {
@@ -59,7 +59,7 @@ extern "C" {
 ibv_mr* RegisterMrEx(ibv_pd* pd, const MrInitAttributes* attributes) try {
   const MrInitAttributes& a = *attributes;
   if ((a.comp_mask & ~kKnownMask) != 0) {
-    return Null("ibv_reg_mr_ex", NotOffered("an attribute that nobody knows"));
+    return Null("ibv_reg_mr_ex", NotOffered("an unknown attribute"));
   }
   if (a.Has(MrInitMask::kDmah)) return UnsupportedNull("ibv_reg_mr_ex with a DMA handle");
   if (const char* const why = Refusal(pd, a)) return Null("ibv_reg_mr_ex", Invalid(why));
@@ -82,7 +82,7 @@ void* AllocateBuffer(ibv_pd* pd, size_t size, Buffer** buffer) try {
   auto* const made = new (std::nothrow) Buffer{.pd = pd,
                                                .bytes = static_cast<std::byte*>(bytes),
                                                .size = size,
-                                               .use_of_pd = Use(Own(pd).users)};
+                                               .pd_refcount = Refcount(Cast(pd).users)};
   if (made == nullptr) {
     munmap(bytes, size);
     errno = ENOMEM;

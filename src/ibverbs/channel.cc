@@ -25,7 +25,7 @@ bool IsDead(const Context& context) {
 }  // namespace
 
 ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) try {
-  auto made = verbena::CompletionChannel::Create(Own(context).handle);
+  auto made = verbena::CompletionChannel::Create(Cast(context).handle);
   if (!made) return Null("ibv_create_comp_channel", made.error());
   auto channel = std::make_unique<Channel>();
   channel->context = context;
@@ -37,7 +37,7 @@ ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) try {
 }
 
 int ibv_destroy_comp_channel(ibv_comp_channel* channel) try {
-  Channel& own = Own(channel);
+  Channel& own = Cast(channel);
   if (const auto ok = own.handle.Destroy(); !ok) {
     return Failed("ibv_destroy_comp_channel", ok.error());
   }
@@ -48,8 +48,8 @@ int ibv_destroy_comp_channel(ibv_comp_channel* channel) try {
 }
 
 int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) try {
-  Channel& own = Own(channel);
-  Context& context = Own(channel->context);
+  Channel& own = Cast(channel);
+  Context& context = Cast(channel->context);
   while (true) {
     // A file that had no event says why; an event whose queue is gone says nothing.
     errno = 0;
@@ -61,7 +61,7 @@ int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) 
       *cq = ibv_cq_ex_to_cq(&which);
       *cq_context = which.cq_context;
     };
-    if (id && context.identities.With(*id, give)) return 0;
+    if (id && context.id_map.With(*id, give)) return 0;
   }
 } catch (abi::__forced_unwind&) {
   throw;  // the thread was cancelled in its sleep

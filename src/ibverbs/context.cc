@@ -14,10 +14,10 @@
 #include "ibverbs/device.h"
 #include "ibverbs/failure.h"
 #include "ibverbs/log.h"
-#include "ibverbs/notes.h"
 #include "ibverbs/objects.h"
 #include "ibverbs/open_contexts.h"
 #include "ibverbs/qp.h"
+#include "ibverbs/warnings.h"
 
 namespace verbena::ibverbs {
 namespace {
@@ -45,7 +45,7 @@ void EndWhatIsLeft(Context& context) {
   // A child of the process that made it: locks may be held by threads that it does not have.
   if (!context.handle.Query()) return;
   const auto end = [](auto& object) { object.handle = {}; };
-  context.identities.ForEach(end);
+  context.id_map.ForEach(end);
   context.mrs.ForEach(end);
   context.pds.ForEach(end);
 }
@@ -66,14 +66,14 @@ ibv_context* ibv_open_device(ibv_device* /*device*/) try {
   context->handle = std::move(*opened);
   FillStructure(*context);
   OpenContexts::Add(*context);
-  TellNotes(*context, LogLevel::kInfo);
+  LogWarnings(*context, LogLevel::kInfo);
   return &context.release()->context;
 } catch (...) {
   return ThrownNull("ibv_open_device");
 }
 
 int ibv_close_device(ibv_context* context) try {
-  Context& own = Own(context);
+  Context& own = Cast(context);
   if (!OpenContexts::Release(own)) return 0;
   EndWhatIsLeft(own);
   pthread_mutex_destroy(&context->mutex);

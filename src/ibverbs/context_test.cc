@@ -32,7 +32,7 @@ TEST(ContextTest, IsAsProgramsLookForIt) {
   verbs_context* const extended = verbs_get_ctx(context);
   ASSERT_NE(extended, nullptr);
   EXPECT_EQ(extended->sz, sizeof(verbs_context));
-  EXPECT_EQ(static_cast<void*>(extended), static_cast<verbs_context*>(&Own(context)));
+  EXPECT_EQ(static_cast<void*>(extended), static_cast<verbs_context*>(&Cast(context)));
   EXPECT_EQ(ibv_close_device(context), 0);
 }
 
@@ -55,7 +55,7 @@ TEST(ContextTest, TwoShareAnAdapterAndNotTheirFiles) {
   EXPECT_NE(a.context, b.context);
   EXPECT_NE(a.context->async_fd, b.context->async_fd);
   EXPECT_NE(a.context->cmd_fd, b.context->cmd_fd);
-  EXPECT_EQ(Own(a.context).handle.port(), Own(b.context).handle.port());
+  EXPECT_EQ(Cast(a.context).handle.port(), Cast(b.context).handle.port());
   EXPECT_NE(a.MakeQp()->qp_num, b.MakeQp()->qp_num);
 }
 
@@ -74,12 +74,12 @@ TEST(ContextTest, AChildOpensItAnew) {
 }
 
 // As a driver's kernel does it: the peer of a queue pair that was forgotten does not reach the
-// memory any more, which may be somebody else's now.
+// memory any more, which may have another owner now.
 TEST(ContextTest, WhatIsLeftEndsWithIt) {
   testing::VerbsEnd peer;
   ibv_context* const context = ibv_open_device(&TheDevice());
   static std::array<std::byte, 64> bytes{};
-  // Nobody frees what was forgotten.
+  // What was dropped without a free stays.
   static ibv_pd* const pd = ibv_alloc_pd(context);
   static ibv_cq* const cq = ibv_create_cq(context, 4, nullptr, nullptr, 0);
   static ibv_mr* const mr =
@@ -157,7 +157,7 @@ TEST(ContextTest, InStrictModeATakenPortIsAnAddressInUse) {
     setenv("VERBENA_STRICT", "1", 1);
     setenv("VERBENA_LOG", "error", 1);
     ibv_context* const context = ibv_open_device(&TheDevice());
-    const bool first_port_is_ours = Own(holder.context).handle.endpoint() == 0;
+    const bool first_port_is_ours = Cast(holder.context).handle.endpoint() == 0;
     _exit(!first_port_is_ours || (context == nullptr && errno == EADDRINUSE) ? 0 : 1);
   }
   int status = -1;
@@ -173,7 +173,7 @@ TEST(ContextTest, ThreeHundredOfThemAreUsable) {
   for (size_t i = 0; i < kContexts; ++i) {
     testing::VerbsEnd& from = ends[i];
     testing::VerbsEnd& to = ends[(i + 1) % kContexts];
-    ASSERT_EQ(Own(from.context).handle.port(), Own(to.context).handle.port());
+    ASSERT_EQ(Cast(from.context).handle.port(), Cast(to.context).handle.port());
     ibv_qp* const qp_from = from.MakeQp();
     ibv_qp* const qp_to = to.MakeQp();
     from.Start(qp_from, qp_to->qp_num);

@@ -27,7 +27,7 @@ struct CqWish {
 };
 
 ErrorOr<void> Check(ibv_context* context, const CqWish& wish) {
-  if (wish.entries < 1 || wish.entries > Own(context).handle.options().completion_depth_max) {
+  if (wish.entries < 1 || wish.entries > Cast(context).handle.options().completion_depth_max) {
     return Fail(Invalid("a completion queue of so many entries"));
   }
   if (wish.vector < 0 || wish.vector >= context->num_comp_vectors) {
@@ -42,9 +42,9 @@ ErrorOr<void> Check(ibv_context* context, const CqWish& wish) {
 ErrorOr<std::unique_ptr<Cq>> Make(ibv_context* context, const CqWish& wish) {
   if (const auto ok = Check(context, wish); !ok) return Fail(ok.error());
   const CompletionChannel* const channel =
-      wish.channel != nullptr ? &Own(wish.channel).handle : nullptr;
+      wish.channel != nullptr ? &Cast(wish.channel).handle : nullptr;
   auto made =
-      CompletionQueue::Create(Own(context).handle, static_cast<size_t>(wish.entries), channel);
+      CompletionQueue::Create(Cast(context).handle, static_cast<size_t>(wish.entries), channel);
   if (!made) return Fail(made.error());
   auto cq = std::make_unique<Cq>();
   cq->context = context;
@@ -52,7 +52,7 @@ ErrorOr<std::unique_ptr<Cq>> Make(ibv_context* context, const CqWish& wish) {
   cq->cq_context = wish.cq_context;
   cq->cqe = static_cast<int>(made->capacity());
   cq->handle = std::move(*made);
-  Own(context).identities.Add(cq->handle.id(), cq.get());
+  Cast(context).id_map.Add(cq->handle.id(), cq.get());
   InitAcks(*cq);
   if (wish.channel != nullptr) ++wish.channel->refcnt;
   return cq;
@@ -100,7 +100,7 @@ ibv_cq_ex* CreateCqEx(ibv_context* context, ibv_cq_init_attr_ex* attributes) try
 int ModifyCq(ibv_cq* cq, ibv_modify_cq_attr* attributes) try {
   if ((attributes->attr_mask & ~uint32_t{IBV_CQ_ATTR_MODERATE}) != 0) return EINVAL;
   if ((attributes->attr_mask & IBV_CQ_ATTR_MODERATE) == 0) return 0;
-  const auto ok = Own(cq).handle.SetModeration(
+  const auto ok = Cast(cq).handle.SetModeration(
       attributes->moderate.cq_count, std::chrono::microseconds(attributes->moderate.cq_period));
   return ok ? 0 : Failed("ibv_modify_cq", ok.error());
 } catch (...) {
@@ -108,10 +108,10 @@ int ModifyCq(ibv_cq* cq, ibv_modify_cq_attr* attributes) try {
 }
 
 int RequestNotify(ibv_cq* cq, int solicited_only) noexcept {
-  // Without a channel there is nobody to tell, and nothing wrong with asking.
+  // Without a channel there is no event to raise, and nothing wrong with asking.
   if (cq->channel == nullptr) return 0;
   const auto ok =
-      Own(cq).handle.RequestNotify(solicited_only != 0 ? Notify::kSolicited : Notify::kAll);
+      Cast(cq).handle.RequestNotify(solicited_only != 0 ? Notify::kSolicited : Notify::kAll);
   return ok ? 0 : ErrnoOf(ok.error());
 }
 
@@ -131,8 +131,8 @@ ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq_context,
 }
 
 int ibv_resize_cq(ibv_cq* cq, int entries) try {
-  Cq& own = Own(cq);
-  const auto max = Own(cq->context).handle.options().completion_depth_max;
+  Cq& own = Cast(cq);
+  const auto max = Cast(cq->context).handle.options().completion_depth_max;
   if (entries < 1 || static_cast<uint32_t>(entries) > max) return EINVAL;
   if (const auto ok = own.handle.Resize(static_cast<size_t>(entries)); !ok) {
     return Failed("ibv_resize_cq", ok.error());
@@ -144,10 +144,10 @@ int ibv_resize_cq(ibv_cq* cq, int entries) try {
 }
 
 int ibv_destroy_cq(ibv_cq* cq) try {
-  Cq& own = Own(cq);
+  Cq& own = Cast(cq);
   const verbena::CqId id = own.handle.id();
   if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_destroy_cq", ok.error());
-  Own(cq->context).identities.Remove(id, &own);
+  Cast(cq->context).id_map.Remove(id, &own);
   AcksOf(*cq, cq->comp_events_completed).WaitFor(own.completion_events);
   AcksOf(*cq, cq->async_events_completed).WaitFor(own.async_events);
   if (cq->channel != nullptr) --cq->channel->refcnt;

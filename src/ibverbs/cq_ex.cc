@@ -12,7 +12,7 @@
 namespace verbena::ibverbs {
 namespace {
 
-const Completion& Current(ibv_cq_ex* cq) { return Own(cq).current; }
+const Completion& Current(ibv_cq_ex* cq) { return Cast(cq).current; }
 
 void Show(Cq& cq) {
   if (!cq.current.ok()) [[unlikely]] {
@@ -24,7 +24,7 @@ void Show(Cq& cq) {
 
 int StartPoll(ibv_cq_ex* cq, ibv_poll_cq_attr* attributes) {
   if (attributes->comp_mask != 0) return EINVAL;
-  Cq& own = Own(cq);
+  Cq& own = Cast(cq);
   own.wall_offset_is_known = false;
   const auto found = own.handle.StartPoll(own.current);
   if (!found) return ErrnoOf(found.error());
@@ -34,13 +34,13 @@ int StartPoll(ibv_cq_ex* cq, ibv_poll_cq_attr* attributes) {
 }
 
 int NextPoll(ibv_cq_ex* cq) {
-  Cq& own = Own(cq);
+  Cq& own = Cast(cq);
   if (!own.handle.NextPoll(own.current)) return ENOENT;
   Show(own);
   return 0;
 }
 
-void EndPoll(ibv_cq_ex* cq) { Own(cq).handle.EndPoll(); }
+void EndPoll(ibv_cq_ex* cq) { Cast(cq).handle.EndPoll(); }
 
 int64_t Now(clockid_t clock) {
   timespec now = {};
@@ -81,7 +81,7 @@ int64_t WallOffset(Cq& cq) {
 }
 
 uint64_t ReadWallClock(ibv_cq_ex* cq) {
-  return static_cast<uint64_t>(Current(cq).timestamp_ns + WallOffset(Own(cq)));
+  return static_cast<uint64_t>(Current(cq).timestamp_ns + WallOffset(Cast(cq)));
 }
 
 }  // namespace
@@ -98,7 +98,7 @@ void FillPollFunctions(ibv_cq_ex& cq) {
   cq.read_qp_num = [](ibv_cq_ex* c) { return Number(Current(c).qp); };
   cq.read_src_qp = [](ibv_cq_ex* c) { return Number(Current(c).source_qp); };
   cq.read_slid = [](ibv_cq_ex* c) { return uint32_t{Current(c).slid}; };
-  cq.read_sl = [](ibv_cq_ex* c) -> uint8_t { return Current(c).sl & ServiceLevelMask(Own(c)); };
+  cq.read_sl = [](ibv_cq_ex* c) -> uint8_t { return Current(c).sl & ServiceLevelMask(Cast(c)); };
   cq.read_dlid_path_bits = [](ibv_cq_ex* c) { return Current(c).path_bits; };
   cq.read_tm_info = [](ibv_cq_ex* c, ibv_wc_tm_info* info) {
     *info = {.tag = Current(c).tag, .priv = Current(c).tag_context};

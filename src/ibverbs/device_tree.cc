@@ -73,7 +73,7 @@ void AddPortState(Folder port, const ibv_port_attr& attributes) {
 
 // An empty entry reads as zeros, and has no attributes.
 void AddGids(Folder port, const DeviceFacts& facts) {
-  const bool roce = facts.look == Look::kRoce;
+  const bool roce = facts.link_layer == LinkLayer::kRoce;
   Folder gids = port.Below("gids");
   Folder types = port.Below("gid_attrs/types");
   Folder interfaces = port.Below("gid_attrs/ndevs");
@@ -102,7 +102,7 @@ void AddCounters(Folder port, const DeviceCounters& counters) {
 // and that the bus is not what limits it.
 void AddFunction(Folder function, const DeviceFacts& facts) {
   constexpr uint64_t kVendorMask = 0xFFFF;
-  const bool roce = facts.look == Look::kRoce;
+  const bool roce = facts.link_layer == LinkLayer::kRoce;
   const std::string vendor = "0x" + HexText(facts.device.vendor_id & kVendorMask, 4);
   const std::string part = "0x" + HexText(facts.device.vendor_part_id, 4);
   function.Add("vendor", vendor);

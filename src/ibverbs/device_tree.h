@@ -40,7 +40,7 @@ struct DeviceFacts {
   ibv_device_attr device = {};  // FillIdentity
   ibv_port_attr port = {};
   GidTable::Entries gids = {};
-  Look look = Look::kRoce;
+  LinkLayer link_layer = LinkLayer::kRoce;
   unsigned processors = 1;
   DeviceCounters counters = {};
 };

@@ -25,8 +25,8 @@ ErrorOr<DeviceFacts> Facts() {
   if (!gids) return Fail(gids.error());
   DeviceFacts facts;
   FillIdentity(facts.device);
-  facts.look = Settings::FromEnvironment().look;
-  facts.port = PortAttributes(*gids, facts.look);
+  facts.link_layer = Settings::FromEnvironment().link_layer;
+  facts.port = PortAttributes(*gids, facts.link_layer);
   facts.gids = std::move(*gids);
   facts.processors = static_cast<unsigned>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF)));
   facts.counters = verbena::Context::QueryProcess();
@@ -38,7 +38,7 @@ ErrorOr<std::string> WriteFiles() {
   if (!facts) return Fail(facts.error());
   DeviceFacts at_rest = *facts;
   at_rest.counters = {};
-  auto root = TreeFolder(at_rest.look);
+  auto root = TreeFolder(at_rest.link_layer);
   if (!root) return root;
   if (const auto ok = WriteTree(Describe(at_rest), *root); !ok) return Fail(ok.error());
   return root;

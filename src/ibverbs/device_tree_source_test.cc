@@ -10,9 +10,9 @@
 
 #include <gtest/gtest.h>
 
+#include "ibverbs/address_vector.h"
 #include "ibverbs/device.h"
 #include "ibverbs/device_text.h"
-#include "ibverbs/way.h"
 #include "tests/support/ibverbs_end.h"
 
 extern "C" {
@@ -95,7 +95,7 @@ TEST(DeviceTreeSourceTest, WritesThemForProgramsWithoutTheLibrary) {
   std::getline(std::ifstream(std::string(out.data()) + TheDevice().ibdev_path +
                              "/ports/1/counters/port_xmit_packets"),
                text);
-  EXPECT_EQ(text, "0") << "nobody's";
+  EXPECT_EQ(text, "0") << "of no device";
   EXPECT_NE(verbena_write_device_files(out.data(), 8), 0) << "the path does not fit";
   unsetenv("XDG_RUNTIME_DIR");
   std::filesystem::remove_all(folder);

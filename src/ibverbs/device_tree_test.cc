@@ -20,12 +20,12 @@ GidEntry Entry(const char* address, const char* interface, uint32_t mtu = 1'500)
           .up = true};
 }
 
-DeviceFacts Facts(Look look = Look::kRoce) {
+DeviceFacts Facts(LinkLayer link_layer = LinkLayer::kRoce) {
   DeviceFacts facts;
   FillIdentity(facts.device);
   facts.gids = {Entry("10.0.0.1", "eth0"), std::nullopt, Entry("::1", "lo")};
-  facts.look = look;
-  facts.port = PortAttributes(facts.gids, look);
+  facts.link_layer = link_layer;
+  facts.port = PortAttributes(facts.gids, link_layer);
   facts.processors = 4;
   facts.counters.port.packets_sent = 42;
   return facts;
@@ -111,7 +111,7 @@ TEST_F(DeviceTreeTest, FindsByTheNameOfAFileOnly) {
 }
 
 TEST_F(DeviceTreeTest, LooksLikeInfinibandIfItIsTold) {
-  tree_ = Describe(Facts(Look::kInfiniband));
+  tree_ = Describe(Facts(LinkLayer::kInfiniband));
   EXPECT_EQ(OfPort("link_layer"), "InfiniBand\n");
   EXPECT_EQ(OfPort("lid"), "0x1\n");
   EXPECT_EQ(OfPort("sm_lid"), "0x1\n");

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Everybody reads the kernel's own, too: a program may start as one user and go on as another.
+// Every user reads the kernel's own, too: a program may start as one user and go on as another.
 constexpr mode_t kFileMode = 0444;
 constexpr mode_t kFolderMode = 0755;
 
@@ -180,7 +180,7 @@ ErrorOr<std::string> SafeFolder(const std::string& path) {
   const bool is_new = mkdir(path.c_str(), kFolderMode) == 0;
   if (!is_new && errno != EEXIST) return Fail(SystemError("cannot make " + path));
   if (is_new) chmod(path.c_str(), kFolderMode);
-  // Anybody may make names in /tmp, links included.
+  // Any user may make names in /tmp, links included.
   struct stat found = {};
   if (lstat(path.c_str(), &found) != 0) return Fail(SystemError("cannot look at " + path));
   if (!S_ISDIR(found.st_mode) || found.st_uid != geteuid() || (found.st_mode & kOthersWrite) != 0) {
@@ -193,10 +193,10 @@ ErrorOr<std::string> SafeFolder(const std::string& path) {
   return canonical.string();
 }
 
-ErrorOr<std::string> TreeFolder(Look look) {
+ErrorOr<std::string> TreeFolder(LinkLayer link_layer) {
   const auto base = SafeFolder(Base());
   if (!base) return Fail(base.error());
-  return *base + "/" + NetworkName() + (look == Look::kRoce ? "-roce" : "-ib");
+  return *base + "/" + NetworkName() + (link_layer == LinkLayer::kRoce ? "-roce" : "-ib");
 }
 
 }  // namespace verbena::ibverbs

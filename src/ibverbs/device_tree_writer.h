@@ -15,7 +15,7 @@ namespace verbena::ibverbs {
 // Where the tree of this user, this network and this look is: in $XDG_RUNTIME_DIR or, if that is
 // none of ours, in /tmp/verbena-UID. The folder above it is made, and refused if others could have
 // written to it. The path has no link in it.
-[[nodiscard]] ErrorOr<std::string> TreeFolder(Look look);
+[[nodiscard]] ErrorOr<std::string> TreeFolder(LinkLayer link_layer);
 
 // The same below a folder that is there; for tests.
 [[nodiscard]] ErrorOr<std::string> SafeFolder(const std::string& path);

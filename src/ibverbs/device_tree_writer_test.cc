@@ -112,7 +112,7 @@ TEST_F(DeviceTreeWriterTest, AFolderIsSafeIfOnlyWeWriteToIt) {
   EXPECT_FALSE(SafeFolder(folder).has_value());
 }
 
-// Somebody else may have made the name, to lead us into a folder of ours or his.
+// Another user may have made the name, as a link into a folder of ours or of its own.
 TEST_F(DeviceTreeWriterTest, ALinkOrAFileIsNoFolder) {
   ASSERT_EQ(symlink("/tmp", (base_ + "/link").c_str()), 0);
   std::ofstream(base_ + "/file") << "x";
@@ -125,7 +125,7 @@ TEST_F(DeviceTreeWriterTest, ALinkOrAFileIsNoFolder) {
 
 TEST_F(DeviceTreeWriterTest, AFolderOfSomebodyElseIsRefused) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give a folder away";
-  const std::string folder = base_ + "/his";
+  const std::string folder = base_ + "/other";
   ASSERT_TRUE(SafeFolder(folder).has_value());
   ASSERT_EQ(chown(folder.c_str(), 65'534, 65'534), 0);
   EXPECT_FALSE(SafeFolder(folder).has_value());
@@ -133,13 +133,13 @@ TEST_F(DeviceTreeWriterTest, AFolderOfSomebodyElseIsRefused) {
 
 TEST_F(DeviceTreeWriterTest, LiesInTheRuntimeFolderWithANamePerNetworkAndLook) {
   setenv("XDG_RUNTIME_DIR", base_.c_str(), 1);
-  const auto roce = TreeFolder(Look::kRoce);
-  const auto ib = TreeFolder(Look::kInfiniband);
+  const auto roce = TreeFolder(LinkLayer::kRoce);
+  const auto ib = TreeFolder(LinkLayer::kInfiniband);
   ASSERT_TRUE(roce.has_value() && ib.has_value());
   EXPECT_TRUE(roce->starts_with(fs::canonical(base_).string() + "/verbena/net-")) << *roce;
   EXPECT_NE(*roce, *ib);
   setenv("XDG_RUNTIME_DIR", "/no/such/folder", 1);
-  const auto elsewhere = TreeFolder(Look::kRoce);
+  const auto elsewhere = TreeFolder(LinkLayer::kRoce);
   unsetenv("XDG_RUNTIME_DIR");
   ASSERT_TRUE(elsewhere.has_value()) << elsewhere.error().text;
   EXPECT_TRUE(elsewhere->starts_with("/tmp/verbena-")) << *elsewhere;

@@ -30,14 +30,14 @@ bool IsWhole(const Dm& dm, uint64_t offset, size_t length) {
 }
 
 int CopyTo(ibv_dm* dm, uint64_t offset, const void* from, size_t length) {
-  Dm& own = Own(dm);
+  Dm& own = Cast(dm);
   if (!IsWhole(own, offset, length)) return EINVAL;
   std::memcpy(own.memory->bytes() + offset, from, length);
   return 0;
 }
 
 int CopyFrom(void* to, ibv_dm* dm, uint64_t offset, size_t length) {
-  Dm& own = Own(dm);
+  Dm& own = Cast(dm);
   if (!IsWhole(own, offset, length)) return EINVAL;
   std::memcpy(to, own.memory->bytes() + offset, length);
   return 0;
@@ -85,12 +85,12 @@ ibv_dm* AllocateDm(ibv_context* context, ibv_alloc_dm_attr* attributes) try {
     return Null(kCall, Invalid("a length of 0, or an alignment beyond a page"));
   }
   auto dm = MakeDm(context);
-  dm->memory = std::make_shared<DeviceMemory>(Own(context).device_memory_used);
+  dm->memory = std::make_shared<DeviceMemory>(Cast(context).device_memory_used);
   if (!dm->memory->Take(length)) {
     return Null(kCall, {ErrorCode::kLimit, "the device has no more memory than max_dm_size"});
   }
   dm->length = length;
-  dm->entry = Own(context).dms.Add(dm.get());
+  dm->entry = Cast(context).dms.Add(dm.get());
   dm->handle = dm->entry.handle();
   return dm.release();
 } catch (...) {
@@ -98,7 +98,7 @@ ibv_dm* AllocateDm(ibv_context* context, ibv_alloc_dm_attr* attributes) try {
 }
 
 int FreeDm(ibv_dm* dm) noexcept {
-  Dm& own = Own(dm);
+  Dm& own = Cast(dm);
   if (own.users != 0) return EBUSY;
   delete &own;
   return 0;
@@ -106,17 +106,17 @@ int FreeDm(ibv_dm* dm) noexcept {
 
 ibv_mr* RegisterDm(ibv_pd* pd, ibv_dm* dm, uint64_t offset, size_t length, unsigned flags) try {
   constexpr auto kCall = "ibv_reg_dm_mr";
-  Dm& own = Own(dm);
+  Dm& own = Cast(dm);
   const auto access = RegionAccess(flags);
   if (!access || (flags & IBV_ACCESS_ZERO_BASED) == 0) {
     return Null(kCall, Invalid("access flags that do not go together; it is zero-based"));
   }
   if (!IsInside(own, offset, length)) return Null(kCall, Invalid("beyond the end of the memory"));
-  auto made = MemoryRegion::Register(Own(pd).domain(), {own.memory->bytes() + offset, length},
+  auto made = MemoryRegion::Register(Cast(pd).domain(), {own.memory->bytes() + offset, length},
                                      *access, {.start = 0, .zero_based = true});
   if (!made) return Null(kCall, made.error());
-  ibv_mr* const mr = Give(pd, std::move(*made), nullptr, length, flags);
-  Own(mr).use_of_dm = Use(own.users);
+  ibv_mr* const mr = Wrap(pd, std::move(*made), nullptr, length, flags);
+  Cast(mr).dm_refcount = Refcount(own.users);
   return mr;
 } catch (...) {
   return ThrownNull("ibv_reg_dm_mr");
@@ -127,7 +127,7 @@ ibv_mr* RegisterDm(ibv_pd* pd, ibv_dm* dm, uint64_t offset, size_t length, unsig
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
 ibv_dm* ibv_import_dm(ibv_context* context, uint32_t handle) try {
-  const Dm* const original = Own(context).dms.Find(handle);
+  const Dm* const original = Cast(context).dms.Find(handle);
   if (original == nullptr) return Null("ibv_import_dm", Invalid("there is no such memory"));
   auto dm = MakeDm(context);
   dm->memory = original->memory;
@@ -138,4 +138,4 @@ ibv_dm* ibv_import_dm(ibv_context* context, uint32_t handle) try {
   return ThrownNull("ibv_import_dm");
 }
 
-void ibv_unimport_dm(ibv_dm* dm) { delete &Own(dm); }
+void ibv_unimport_dm(ibv_dm* dm) { delete &Cast(dm); }

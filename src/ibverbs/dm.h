@@ -49,7 +49,7 @@ struct Dm : ibv_dm {
   HandleTable<Dm>::Entry entry = {};
 };
 
-[[nodiscard]] inline Dm& Own(ibv_dm* dm) { return *static_cast<Dm*>(dm); }
+[[nodiscard]] inline Dm& Cast(ibv_dm* dm) { return *static_cast<Dm*>(dm); }
 
 // --- What a context's operations point to. ---
 

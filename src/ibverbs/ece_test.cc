@@ -14,7 +14,7 @@ TEST(EceTest, ThereAreNoOptions) {
   ibv_qp* const qp = end.MakeQp();
   ibv_ece ece{.vendor_id = 1, .options = 2, .comp_mask = 3};
   EXPECT_EQ(ibv_query_ece(qp, &ece), EOPNOTSUPP);
-  EXPECT_EQ(ece.vendor_id, 0U) << "whoever passes it on passes on none";
+  EXPECT_EQ(ece.vendor_id, 0U) << "a program that passes it on passes on none";
   EXPECT_EQ(ibv_set_ece(qp, &ece), EOPNOTSUPP);
 }
 

@@ -21,7 +21,7 @@ TEST(FailureTest, EveryCodeHasItsNumber) {
 
 TEST(FailureTest, WhatTheSystemRefusedHasTheSystemsNumber) {
   EXPECT_EQ(ErrnoOf(Error{ErrorCode::kSystem, "eventfd", EMFILE}), EMFILE);
-  EXPECT_EQ(ErrnoOf(Error{ErrorCode::kSystem, "nobody knows"}), EIO);
+  EXPECT_EQ(ErrnoOf(Error{ErrorCode::kSystem, "unknown"}), EIO);
   EXPECT_EQ(ErrnoOf(Error{ErrorCode::kLimit, "no port left", EADDRNOTAVAIL}), EADDRNOTAVAIL);
   errno = ENFILE;
   const Error error = SystemError("memfd_create");

@@ -11,7 +11,7 @@
 namespace verbena::ibverbs {
 
 // The GIDs of the port by their indices, which programs keep. The machine's addresses are read
-// afresh whenever somebody asks; one that goes leaves its place empty, and one that comes takes the
+// afresh with every query; one that goes leaves its place empty, and one that comes takes the
 // place it had, or a new one at the end.
 //
 // There is one for all contexts of a process, as all see one port. Thread rule: any thread.

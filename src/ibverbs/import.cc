@@ -1,4 +1,4 @@
-// Importing what somebody else in this process has made. Another process has a device of its own,
+// Importing what another part of this process has made. Another process has a device of its own,
 // and nothing of it is ours.
 
 #include <infiniband/verbs.h>
@@ -26,32 +26,32 @@ ibv_context* ibv_import_device(int cmd_fd) try {
 }
 
 ibv_pd* ibv_import_pd(ibv_context* context, uint32_t handle) try {
-  Pd* original = Own(context).pds.Find(handle);
+  Pd* original = Cast(context).pds.Find(handle);
   if (original == nullptr) return Null("ibv_import_pd", Invalid("there is no such domain"));
   auto pd = std::make_unique<Pd>();
   pd->context = context;
   pd->ibv_pd::handle = handle;
   pd->parent = original;
-  pd->use_of_parent = Use(original->users);
+  pd->parent_refcount = Refcount(original->users);
   return pd.release();
 } catch (...) {
   return ThrownNull("ibv_import_pd");
 }
 
-void ibv_unimport_pd(ibv_pd* pd) { delete &Own(pd); }
+void ibv_unimport_pd(ibv_pd* pd) { delete &Cast(pd); }
 
 ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) try {
-  const Mr* original = Own(pd->context).mrs.Find(handle);
+  const Mr* original = Cast(pd->context).mrs.Find(handle);
   if (original == nullptr) return Null("ibv_import_mr", Invalid("there is no such region"));
   auto mr = std::make_unique<Mr>();
   static_cast<ibv_mr&>(*mr) = *original;
   mr->pd = pd;
   mr->addr = nullptr;  // the importer knows by other ways where it is
   mr->access = original->access;
-  mr->use_of_pd = Use(Own(pd).users);
+  mr->pd_refcount = Refcount(Cast(pd).users);
   return mr.release();
 } catch (...) {
   return ThrownNull("ibv_import_mr");
 }
 
-void ibv_unimport_mr(ibv_mr* mr) { delete &Own(mr); }
+void ibv_unimport_mr(ibv_mr* mr) { delete &Cast(mr); }

@@ -15,7 +15,7 @@ PathMtu LocalMtu(Context& context, const AddressVector& path, PathMtu asked) {
   const bool is_local = std::ranges::any_of(*gids, [&](const std::optional<GidEntry>& entry) {
     return entry && entry->gid == path.destination;
   });
-  const ibv_port_attr port = PortAttributes(*gids, context.settings.look);
+  const ibv_port_attr port = PortAttributes(*gids, context.settings.link_layer);
   return Granted({.asked = asked,
                   .active = static_cast<PathMtu>(port.active_mtu),
                   .largest = *largest,

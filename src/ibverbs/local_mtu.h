@@ -11,7 +11,7 @@ namespace verbena::ibverbs {
 // long message is a matter of how many packets it has. So a program that asks for the port's
 // active MTU, which is as much as it can know of, gets what the path carries if that ends in this
 // machine. Both ends find the same, because both ask with the same addresses, port and MTU. One
-// that asks for less has its reasons, and in strict mode the peer may be anybody.
+// that asks for less has its reasons, and in strict mode the peer may be any implementation.
 [[nodiscard]] PathMtu LocalMtu(Context& context, const AddressVector& path, PathMtu asked);
 
 // The same, with what it depends on as arguments.

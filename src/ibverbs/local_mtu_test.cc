@@ -32,7 +32,7 @@ TEST(LocalMtuTest, OthersGetWhatTheyAskFor) {
   EXPECT_EQ(Granted(question), PathMtu::k1024) << "the other end may know another path";
   question = kUsual;
   question.strict = true;
-  EXPECT_EQ(Granted(question), PathMtu::k1024) << "the other end may be anybody";
+  EXPECT_EQ(Granted(question), PathMtu::k1024) << "the other end may be any implementation";
   question = kUsual;
   question.largest = PathMtu::k512;
   EXPECT_EQ(Granted(question), PathMtu::k1024) << "which the queue pair refuses";

@@ -32,8 +32,8 @@ void WriteLine(std::string_view call, std::string_view text) {
   const bool ends = text.ends_with('\n');
   const std::array pieces = {PieceOf("verbena: "), PieceOf(call), PieceOf(call.empty() ? "" : ": "),
                              PieceOf(text), PieceOf(ends ? "" : "\n")};
-  // One call, so that lines of several threads and processes do not mix. There is nobody to tell
-  // if it fails.
+  // One call, so that lines of several threads and processes do not mix. There is no place to
+  // report if it fails.
   [[maybe_unused]] const ssize_t written = writev(STDERR_FILENO, pieces.data(), pieces.size());
 }
 

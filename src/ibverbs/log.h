@@ -8,7 +8,7 @@ namespace verbena::ibverbs {
 enum class LogLevel : uint8_t { kError, kWarning, kInfo, kDebug };
 
 // To standard error, as "verbena: ..."; VERBENA_LOG=error|warning|info|debug says how much of it,
-// and it is warnings if it says nothing. Nothing is written before somebody logs.
+// and it is warnings if it says nothing. Nothing is written before the first line.
 //
 // Allocates nothing, because that memory ran out is said here, too.
 void Log(LogLevel level, std::string_view text) noexcept;

@@ -13,9 +13,9 @@
 #include "base/result.h"
 #include "ibverbs/control_ops.h"
 #include "ibverbs/failure.h"
-#include "ibverbs/notes.h"
 #include "ibverbs/objects.h"
 #include "ibverbs/region_access.h"
+#include "ibverbs/warnings.h"
 
 // We define what these would call.
 #undef ibv_reg_mr
@@ -36,7 +36,7 @@ bool IsEverything(const void* address, size_t length, unsigned flags) {
 ErrorOr<MemoryRegion> RegisterAt(Pd& pd, void* address, size_t length, uint64_t iova,
                                  unsigned flags) {
   const auto access = RegionAccess(flags);
-  if (!access) return Fail(Invalid("access flags that do not go together, or that nobody knows"));
+  if (!access) return Fail(Invalid("access flags that exclude each other, or are unknown"));
   if (IsEverything(address, length, flags)) {
     return MemoryRegion::RegisterEverything(pd.domain(), *access);
   }
@@ -49,10 +49,10 @@ ErrorOr<MemoryRegion> RegisterAt(Pd& pd, void* address, size_t length, uint64_t 
 
 ibv_mr* Register(const char* call, ibv_pd* pd, void* address, size_t length, uint64_t iova,
                  unsigned flags) {
-  auto made = RegisterAt(Own(pd), address, length, iova, flags);
-  TellOfBudget(Own(pd->context));
+  auto made = RegisterAt(Cast(pd), address, length, iova, flags);
+  WarnOfBudget(Cast(pd->context));
   if (!made) return Null(call, made.error());
-  return Give(pd, std::move(*made), address, length, flags);
+  return Wrap(pd, std::move(*made), address, length, flags);
 }
 
 // What ibv_rereg_mr is asked for, or why not.
@@ -61,7 +61,7 @@ ibv_mr* Register(const char* call, ibv_pd* pd, void* address, size_t length, uin
 ErrorOr<RegionChange> ChangeOf(int flags, ibv_pd* pd, void* address, size_t length, int access) {
   RegionChange change{.keep_keys = true};
   if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 || flags == 0) {
-    return Fail(Invalid("a change that nobody knows, or none"));
+    return Fail(Invalid("no flag of IBV_REREG_MR_*, or an unknown one"));
   }
   if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
     if (address == nullptr || length == 0) return Fail(Invalid("no memory"));
@@ -69,7 +69,7 @@ ErrorOr<RegionChange> ChangeOf(int flags, ibv_pd* pd, void* address, size_t leng
   }
   if ((flags & IBV_REREG_MR_CHANGE_PD) != 0) {
     if (pd == nullptr) return Fail(Invalid("no protection domain"));
-    change.domain = &Own(pd).domain();
+    change.domain = &Cast(pd).domain();
   }
   if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0) {
     change.access = RegionAccess(static_cast<unsigned>(access));
@@ -82,7 +82,7 @@ ErrorOr<RegionChange> ChangeOf(int flags, ibv_pd* pd, void* address, size_t leng
 
 }  // namespace
 
-ibv_mr* Give(ibv_pd* pd, MemoryRegion region, void* address, size_t length, unsigned flags) {
+ibv_mr* Wrap(ibv_pd* pd, MemoryRegion region, void* address, size_t length, unsigned flags) {
   auto mr = std::make_unique<Mr>();
   mr->context = pd->context;
   mr->pd = pd;
@@ -90,19 +90,19 @@ ibv_mr* Give(ibv_pd* pd, MemoryRegion region, void* address, size_t length, unsi
   mr->length = length;
   mr->handle = std::move(region);
   mr->access = flags;
-  mr->use_of_pd = Use(Own(pd).users);
-  mr->entry = Own(pd->context).mrs.Add(mr.get());
+  mr->pd_refcount = Refcount(Cast(pd).users);
+  mr->entry = Cast(pd->context).mrs.Add(mr.get());
   mr->ibv_mr::handle = mr->entry.handle();
   mr->lkey = Number(mr->handle.l_key());
   mr->rkey = Number(mr->handle.r_key());
-  mr->by_key = Own(pd->context).mrs_by_key.Put(mr->lkey, mr.get());
+  mr->by_key = Cast(pd->context).mrs_by_key.Put(mr->lkey, mr.get());
   return mr.release();
 }
 
 ibv_mr* AllocateNullMr(ibv_pd* pd) try {
-  auto made = MemoryRegion::RegisterNull(Own(pd).domain());
+  auto made = MemoryRegion::RegisterNull(Cast(pd).domain());
   if (!made) return Null("ibv_alloc_null_mr", made.error());
-  return Give(pd, std::move(*made), nullptr, 0, 0);
+  return Wrap(pd, std::move(*made), nullptr, 0, 0);
 } catch (...) {
   return ThrownNull("ibv_alloc_null_mr");
 }
@@ -137,7 +137,7 @@ ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* /*pd*/, uint64_t /*offset*/, size_t /*length*/
 }
 
 int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, int access) try {
-  Mr& own = Own(mr);
+  Mr& own = Cast(mr);
   const auto change = ChangeOf(flags, pd, address, length, access);
   if (!change) {
     errno = Failed("ibv_rereg_mr", change.error());
@@ -150,7 +150,7 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length
   }
   if (change->domain != nullptr) {
     own.pd = pd;
-    own.use_of_pd = Use(Own(pd).users);
+    own.pd_refcount = Refcount(Cast(pd).users);
   }
   if (change->bytes) {
     own.addr = address;
@@ -164,9 +164,9 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length
 }
 
 int ibv_dereg_mr(ibv_mr* mr) try {
-  Mr& own = Own(mr);
+  Mr& own = Cast(mr);
   if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_dereg_mr", ok.error());
-  TellOfBudget(Own(mr->context));
+  WarnOfBudget(Cast(mr->context));
   delete &own;
   return 0;
 } catch (...) {

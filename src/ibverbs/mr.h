@@ -9,7 +9,7 @@
 namespace verbena::ibverbs {
 
 // A region as programs have it. `flags` are IBV_ACCESS_*.
-[[nodiscard]] ibv_mr* Give(ibv_pd* pd, MemoryRegion region, void* address, size_t length,
+[[nodiscard]] ibv_mr* Wrap(ibv_pd* pd, MemoryRegion region, void* address, size_t length,
                            unsigned flags);
 
 }  // namespace verbena::ibverbs

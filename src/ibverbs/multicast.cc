@@ -4,16 +4,16 @@
 
 #include <cerrno>
 
+#include "ibverbs/address_vector.h"
 #include "ibverbs/failure.h"
 #include "ibverbs/qp.h"
-#include "ibverbs/way.h"
 
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
 // The LID of a group is the subnet manager's business, and there is none.
 int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t /*lid*/) try {
   if (qp->qp_type != IBV_QPT_UD) return EINVAL;
-  const auto ok = Own(qp).handle.AttachMulticast(FromVerbs(*gid));
+  const auto ok = Cast(qp).handle.AttachMulticast(FromVerbs(*gid));
   return ok ? 0 : Failed("ibv_attach_mcast", ok.error());
 } catch (...) {
   return Thrown("ibv_attach_mcast");
@@ -21,7 +21,7 @@ int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t /*lid*/) try {
 
 int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t /*lid*/) try {
   if (qp->qp_type != IBV_QPT_UD) return EINVAL;
-  const auto ok = Own(qp).handle.DetachMulticast(FromVerbs(*gid));
+  const auto ok = Cast(qp).handle.DetachMulticast(FromVerbs(*gid));
   return ok ? 0 : Failed("ibv_detach_mcast", ok.error());
 } catch (...) {
   return Thrown("ibv_detach_mcast");

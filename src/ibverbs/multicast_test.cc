@@ -39,9 +39,9 @@ TEST(MulticastTest, AMemberCannotEndBeforeItHasLeft) {
 
 TEST(MulticastTest, OnlyAGroupCanBeJoined) {
   VerbsEnd end;
-  const ibv_gid nobody = end.Loopback().dgid;
+  const ibv_gid unicast = end.Loopback().dgid;
   ibv_qp* const qp = end.MakeQp({.type = IBV_QPT_UD});
-  EXPECT_EQ(ibv_attach_mcast(qp, &nobody, 0), EINVAL);
+  EXPECT_EQ(ibv_attach_mcast(qp, &unicast, 0), EINVAL);
 }
 
 }  // namespace

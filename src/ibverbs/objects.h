@@ -11,9 +11,9 @@
 #include "base/file_descriptor.h"
 #include "ibverbs/gid_table.h"
 #include "ibverbs/handle_table.h"
-#include "ibverbs/identities.h"
+#include "ibverbs/id_map.h"
+#include "ibverbs/refcount.h"
 #include "ibverbs/settings.h"
-#include "ibverbs/use.h"
 #include "ibverbs/xrc_files.h"
 #include "verbena/verbena.h"
 
@@ -27,7 +27,7 @@ namespace verbena::ibverbs {
 
 // Programs that were compiled against later headers look in front of the context they were given,
 // and must find zeros.
-struct FrontMargin {
+struct AbiPadding {
   std::array<std::byte, 1024> zeros{};
 };
 
@@ -35,13 +35,13 @@ struct Dm;
 struct Pd;
 struct Mr;
 
-struct Context : FrontMargin, verbs_context {
+struct Context : AbiPadding, verbs_context {
   // For nothing but to be recognised by when the context is imported.
   FileDescriptor cmd_file;
   verbena::Context handle;
   Settings settings = {};
   GidTable& gids = TheGidTable();
-  Identities identities;       // whom events are about
+  IdMap id_map;                // whom events are about
   HandleTable<Pd> pds;         // what can be imported
   HandleTable<Mr> mrs;         // likewise
   HandleTable<Dm> dms;         // likewise
@@ -60,8 +60,8 @@ struct Td : ibv_td {
 struct Pd : ibv_pd {
   verbena::ProtectionDomain handle;  // empty if it is a parent domain, or was imported
   Pd* parent = nullptr;              // whose domain it stands for then
-  Use use_of_parent = {};
-  Use use_of_td = {};
+  Refcount parent_refcount = {};
+  Refcount td_refcount = {};
   HandleTable<Pd>::Entry entry = {};  // by which it can be imported
   // Objects that were made in it: each has a Use of it, and it cannot end before them.
   std::atomic<uint32_t> users = 0;
@@ -78,8 +78,8 @@ struct Xrcd : ibv_xrcd {
 struct Mr : ibv_mr {
   verbena::MemoryRegion handle;  // empty if it was imported
   unsigned access = 0;           // IBV_ACCESS_*
-  Use use_of_pd = {};
-  Use use_of_dm = {};
+  Refcount pd_refcount = {};
+  Refcount dm_refcount = {};
   HandleTable<Mr>::Entry entry = {};  // by which it can be imported
   HandleTable<Mr>::Entry by_key = {};
 };
@@ -91,12 +91,12 @@ struct Mw : ibv_mw {
   [[nodiscard]] verbena::Key key() const {
     return bound == verbena::Key{} ? handle.first_key() : bound;
   }
-  Use use_of_pd = {};
+  Refcount pd_refcount = {};
 };
 
 struct Ah : ibv_ah {
   verbena::AddressHandle handle;
-  Use use_of_pd = {};
+  Refcount pd_refcount = {};
 };
 
 struct Channel : ibv_comp_channel {
@@ -119,26 +119,26 @@ struct Srq : ibv_srq {
   verbena::SharedReceiveQueue handle;
   uint32_t sges_max = 0;
   ibv_srq_type type = IBV_SRQT_BASIC;
-  Use use_of_pd = {};
+  Refcount pd_refcount = {};
   std::atomic<uint32_t> async_events = 0;
 };
 
 // The C structures of a queue that was made with extensions and one without begin alike, and the
 // verbs' own inline functions turn one into the other like this.
-[[nodiscard]] inline Context& Own(ibv_context* context) {
+[[nodiscard]] inline Context& Cast(ibv_context* context) {
   return *static_cast<Context*>(verbs_get_ctx(context));
 }
-[[nodiscard]] inline Pd& Own(ibv_pd* pd) { return *static_cast<Pd*>(pd); }
-[[nodiscard]] inline Td& Own(ibv_td* td) { return *static_cast<Td*>(td); }
-[[nodiscard]] inline Xrcd& Own(ibv_xrcd* xrcd) { return *static_cast<Xrcd*>(xrcd); }
-[[nodiscard]] inline Mr& Own(ibv_mr* mr) { return *static_cast<Mr*>(mr); }
-[[nodiscard]] inline Mw& Own(ibv_mw* mw) { return *static_cast<Mw*>(mw); }
-[[nodiscard]] inline Ah& Own(ibv_ah* ah) { return *static_cast<Ah*>(ah); }
-[[nodiscard]] inline Channel& Own(ibv_comp_channel* channel) {
+[[nodiscard]] inline Pd& Cast(ibv_pd* pd) { return *static_cast<Pd*>(pd); }
+[[nodiscard]] inline Td& Cast(ibv_td* td) { return *static_cast<Td*>(td); }
+[[nodiscard]] inline Xrcd& Cast(ibv_xrcd* xrcd) { return *static_cast<Xrcd*>(xrcd); }
+[[nodiscard]] inline Mr& Cast(ibv_mr* mr) { return *static_cast<Mr*>(mr); }
+[[nodiscard]] inline Mw& Cast(ibv_mw* mw) { return *static_cast<Mw*>(mw); }
+[[nodiscard]] inline Ah& Cast(ibv_ah* ah) { return *static_cast<Ah*>(ah); }
+[[nodiscard]] inline Channel& Cast(ibv_comp_channel* channel) {
   return *static_cast<Channel*>(channel);
 }
-[[nodiscard]] inline Cq& Own(ibv_cq_ex* cq) { return *static_cast<Cq*>(cq); }
-[[nodiscard]] inline Cq& Own(ibv_cq* cq) { return Own(reinterpret_cast<ibv_cq_ex*>(cq)); }
-[[nodiscard]] inline Srq& Own(ibv_srq* srq) { return *static_cast<Srq*>(srq); }
+[[nodiscard]] inline Cq& Cast(ibv_cq_ex* cq) { return *static_cast<Cq*>(cq); }
+[[nodiscard]] inline Cq& Cast(ibv_cq* cq) { return Cast(reinterpret_cast<ibv_cq_ex*>(cq)); }
+[[nodiscard]] inline Srq& Cast(ibv_srq* srq) { return *static_cast<Srq*>(srq); }
 
 }  // namespace verbena::ibverbs

@@ -33,7 +33,7 @@ bool IsSameFile(int a, int b) {
          of_a.st_ino == of_b.st_ino;
 }
 
-// Nobody is there to be told that it failed.
+// At exit there is no caller to report a failure to.
 void Tell() noexcept try {
   LogAlways("counters:\n" + InWords(verbena::Context::QueryProcess()));
 } catch (const std::bad_alloc&) {

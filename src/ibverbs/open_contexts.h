@@ -12,7 +12,7 @@ class OpenContexts {
   // From the first one on whose settings ask for it, what the process counted is told when the
   // program ends: once, however many contexts share an adapter.
   static void Add(Context& context);
-  // One reference less; true if it was the last, and nobody finds the context any more.
+  // One reference less; true if it was the last, and the context cannot be found any more.
   [[nodiscard]] static bool Release(Context& context);
 
   // The one whose cmd_fd is the same file as this one, with one reference more; null if it is of

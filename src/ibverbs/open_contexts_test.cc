@@ -19,8 +19,8 @@ TEST(OpenContextsTest, FindsOneByItsFile) {
   ibv_context* const a = ibv_open_device(&TheDevice());
   ibv_context* const b = ibv_open_device(&TheDevice());
   const int copy = dup(b->cmd_fd);
-  EXPECT_EQ(OpenContexts::Import(copy), &Own(b));
-  EXPECT_EQ(OpenContexts::Import(a->cmd_fd), &Own(a));
+  EXPECT_EQ(OpenContexts::Import(copy), &Cast(b));
+  EXPECT_EQ(OpenContexts::Import(a->cmd_fd), &Cast(a));
   close(copy);
   const int foreign = memfd_create("foreign", MFD_CLOEXEC);
   EXPECT_EQ(OpenContexts::Import(foreign), nullptr);
@@ -43,9 +43,9 @@ TEST(OpenContextsTest, ContextsShareTheBudgetOfTheProcess) {
   ::testing::internal::CaptureStderr();
   ibv_context* const second = ibv_open_device(&TheDevice());
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
-  EXPECT_EQ(Own(first).handle.options().memory_budget, 64U << 20);
-  EXPECT_EQ(Own(second).handle.options().memory_budget, 64U << 20);
-  EXPECT_EQ(Own(first).handle.port(), Own(second).handle.port());
+  EXPECT_EQ(Cast(first).handle.options().memory_budget, 64U << 20);
+  EXPECT_EQ(Cast(second).handle.options().memory_budget, 64U << 20);
+  EXPECT_EQ(Cast(first).handle.port(), Cast(second).handle.port());
   ibv_close_device(first);
   // Another one beside it could wait for the first, and be waited for.
   setenv("VERBENA_MEMORY_BUDGET", "65M", 1);
@@ -54,7 +54,7 @@ TEST(OpenContextsTest, ContextsShareTheBudgetOfTheProcess) {
   ibv_close_device(second);
   ibv_context* const third = ibv_open_device(&TheDevice());
   ASSERT_NE(third, nullptr);
-  EXPECT_EQ(Own(third).handle.options().memory_budget, 65U << 20);
+  EXPECT_EQ(Cast(third).handle.options().memory_budget, 65U << 20);
   ibv_close_device(third);
   unsetenv("VERBENA_MEMORY_BUDGET");
 }

@@ -22,12 +22,12 @@ ErrorOr<void> Check(const ibv_context* context, const ibv_parent_domain_init_att
   constexpr uint32_t kKnown =
       IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
   if ((attributes.comp_mask & ~kKnown) != 0) {
-    return Fail(Invalid("an attribute that nobody knows"));
+    return Fail(Invalid("an unknown attribute in comp_mask"));
   }
   if (attributes.pd == nullptr || attributes.pd->context != context) {
     return Fail(Invalid("it needs a protection domain of this context"));
   }
-  if (IsParentDomain(Own(attributes.pd))) {
+  if (IsParentDomain(Cast(attributes.pd))) {
     return Fail(Invalid("its protection domain is a parent domain itself"));
   }
   if (attributes.td != nullptr && attributes.td->context != context) {
@@ -40,7 +40,7 @@ ErrorOr<void> Check(const ibv_context* context, const ibv_parent_domain_init_att
 
 ibv_td* AllocateTd(ibv_context* context, ibv_td_init_attr* attributes) try {
   if (attributes->comp_mask != 0) {
-    return Null("ibv_alloc_td", Invalid("an attribute that nobody knows"));
+    return Null("ibv_alloc_td", Invalid("an unknown attribute in comp_mask"));
   }
   auto td = std::make_unique<Td>();
   td->context = context;
@@ -50,7 +50,7 @@ ibv_td* AllocateTd(ibv_context* context, ibv_td_init_attr* attributes) try {
 }
 
 int DeallocateTd(ibv_td* td) noexcept {
-  Td& own = Own(td);
+  Td& own = Cast(td);
   if (own.users != 0) return EBUSY;
   delete &own;
   return 0;
@@ -64,9 +64,9 @@ ibv_pd* AllocateParentDomain(ibv_context* context, ibv_parent_domain_init_attr* 
   }
   auto pd = std::make_unique<Pd>();
   pd->context = context;
-  pd->parent = &Own(attributes->pd);
-  pd->use_of_parent = Use(pd->parent->users);
-  if (attributes->td != nullptr) pd->use_of_td = Use(Own(attributes->td).users);
+  pd->parent = &Cast(attributes->pd);
+  pd->parent_refcount = Refcount(pd->parent->users);
+  if (attributes->td != nullptr) pd->td_refcount = Refcount(Cast(attributes->td).users);
   return pd.release();
 } catch (...) {
   return ThrownNull("ibv_alloc_parent_domain");
@@ -77,12 +77,12 @@ ibv_pd* AllocateParentDomain(ibv_context* context, ibv_parent_domain_init_attr* 
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
 ibv_pd* ibv_alloc_pd(ibv_context* context) try {
-  auto made = verbena::ProtectionDomain::Allocate(Own(context).handle);
+  auto made = verbena::ProtectionDomain::Allocate(Cast(context).handle);
   if (!made) return Null("ibv_alloc_pd", made.error());
   auto pd = std::make_unique<Pd>();
   pd->context = context;
   pd->handle = std::move(*made);
-  pd->entry = Own(context).pds.Add(pd.get());
+  pd->entry = Cast(context).pds.Add(pd.get());
   pd->ibv_pd::handle = pd->entry.handle();
   return pd.release();
 } catch (...) {
@@ -90,7 +90,7 @@ ibv_pd* ibv_alloc_pd(ibv_context* context) try {
 }
 
 int ibv_dealloc_pd(ibv_pd* pd) try {
-  Pd& own = Own(pd);
+  Pd& own = Cast(pd);
   if (own.users != 0) {
     return Failed("ibv_dealloc_pd", {verbena::ErrorCode::kInUse, "there are objects in it"});
   }

@@ -58,7 +58,7 @@ unsigned FlagsOf(const Completion& completion) {
 
 uint8_t ServiceLevelMask(const Cq& cq) {
   constexpr uint8_t kAll = 0xF;
-  return Own(cq.context).settings.look == Look::kRoce ? kAll : 0;
+  return Cast(cq.context).settings.link_layer == LinkLayer::kRoce ? kAll : 0;
 }
 
 uint32_t ImmediateOf(const Completion& completion) {
@@ -66,13 +66,13 @@ uint32_t ImmediateOf(const Completion& completion) {
 }
 
 void NoteFailure(Cq& cq, const Completion& completion) {
-  Own(cq.context).identities.With(completion.qp, [](Qp& qp) { RefreshState(qp); });
+  Cast(cq.context).id_map.With(completion.qp, [](Qp& qp) { RefreshState(qp); });
 }
 
 int PollCq(ibv_cq* cq, int count, ibv_wc* out) noexcept {
   constexpr size_t kBatch = 16;
   Uninitialized<Completion, kBatch> batch;
-  Cq& own = Own(cq);
+  Cq& own = Cast(cq);
   const uint8_t sl_mask = ServiceLevelMask(own);
   int total = 0;
   while (total < count) {

@@ -7,8 +7,9 @@
 
 namespace verbena::ibverbs {
 
-// What the port is, for whoever asks: a call of the verbs, or a file that tells about the device.
-[[nodiscard]] ibv_port_attr PortAttributes(const GidTable::Entries& entries, Look look);
+// The attributes of the port, for each query: a call of the verbs, or a file that tells about the
+// device.
+[[nodiscard]] ibv_port_attr PortAttributes(const GidTable::Entries& entries, LinkLayer link_layer);
 
 // Of its only partition, in both byte orders.
 inline constexpr __be16 kDefaultPartition = 0xFFFF;

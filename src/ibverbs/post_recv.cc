@@ -34,11 +34,11 @@ int PostReceive(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** refused) noexcep
     *refused = request;
     return EINVAL;
   }
-  return PostAll(Own(qp).handle, request, refused);
+  return PostAll(Cast(qp).handle, request, refused);
 }
 
 int PostSrqReceive(ibv_srq* srq, ibv_recv_wr* request, ibv_recv_wr** refused) noexcept {
-  return PostAll(Own(srq).handle, request, refused);
+  return PostAll(Cast(srq).handle, request, refused);
 }
 
 }  // namespace verbena::ibverbs

@@ -19,7 +19,7 @@ namespace verbena::ibverbs {
 namespace {
 
 SgeList SgesOf(const ibv_send_wr& wr) { return ToSges(wr.sg_list, wr.num_sge); }
-// Garbage on a queue pair that is not of XRC, where nobody looks at it.
+// Garbage on a queue pair that is not of XRC, where it is ignored.
 uint32_t SrqOf(const ibv_send_wr& wr) { return Low24(wr.qp_type.xrc.remote_srqn); }
 RemoteAddress RdmaOf(const ibv_send_wr& wr) {
   return {wr.wr.rdma.remote_addr, Key{wr.wr.rdma.rkey}};
@@ -36,7 +36,7 @@ Send ToSend(const Qp& qp, const ibv_send_wr& wr) {
   if (wr.opcode == IBV_WR_SEND_WITH_IMM) send.immediate = Immediate{wr.imm_data};
   if (wr.opcode == IBV_WR_SEND_WITH_INV) send.invalidate = Key{wr.invalidate_rkey};
   if (qp.qp_base.qp_type == IBV_QPT_UD) {
-    send.to = Datagram{.handle = Own(wr.wr.ud.ah).handle.id(),
+    send.to = Datagram{.handle = Cast(wr.wr.ud.ah).handle.id(),
                        .qp = QpNumber{Low24(wr.wr.ud.remote_qpn)},
                        .q_key = QKey{wr.wr.ud.remote_qkey}};
   }
@@ -59,8 +59,8 @@ bool IsPostable(const Qp& qp, const ibv_send_wr& wr) {
 }
 
 // Calls use(request) with the request in our words; what that returns. Binds are another's.
-template <class Use>
-CodeOr<void> Translate(const Qp& qp, const ibv_send_wr& wr, Use use) {
+template <class Refcount>
+CodeOr<void> Translate(const Qp& qp, const ibv_send_wr& wr, Refcount use) {
   const WrId id{wr.wr_id};
   const SendFlags flags = ToSendFlags(qp, wr.send_flags);
   switch (wr.opcode) {
@@ -105,7 +105,7 @@ CodeOr<void> Translate(const Qp& qp, const ibv_send_wr& wr, Use use) {
 }
 
 CodeOr<void> PostBind(const Qp& qp, const ibv_send_wr& wr) {
-  Mw& window = Own(wr.bind_mw.mw);
+  Mw& window = Cast(wr.bind_mw.mw);
   if (window.type != IBV_MW_TYPE_2) return Fail(ErrorCode::kInvalid);
   const Key wanted = KeyOf(window, wr.bind_mw.rkey);
   auto bind = ToBind(qp, window, wanted, wr.bind_mw.bind_info);
@@ -150,7 +150,7 @@ ChainResult PostSome(const Qp& qp, ibv_send_wr*& wr) {
 }  // namespace
 
 int PostSend(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** refused) noexcept {
-  const Qp& own = Own(qp);
+  const Qp& own = Cast(qp);
   ibv_send_wr* wr = request;
   while (wr != nullptr) {
     CodeOr<void> result;

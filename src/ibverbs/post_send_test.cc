@@ -207,7 +207,7 @@ TEST_F(PostSendTest, AChainStopsAtTheFirstThatIsRefused) {
 
 TEST_F(PostSendTest, AFullQueueTakesNoMore) {
   Connect({.depth = 4});
-  // Nobody listens, so that they stay.
+  // No peer answers, so that they stay.
   ASSERT_EQ(b.EndQp(qb), 0);
   ibv_sge sge = a.Sge(0, 8);
   std::vector<ibv_send_wr> chain(6, Request(IBV_WR_RDMA_WRITE, &sge));

@@ -27,9 +27,9 @@ std::optional<Advice> AdviceOf(ibv_advise_mr_advice advice) {
 
 // 0, or an error number.
 int AdviseOne(Pd& pd, const ibv_sge& sge, Advice advice, bool wait) {
-  const Mr* const mr = Own(pd.context).mrs_by_key.Find(sge.lkey);
+  const Mr* const mr = Cast(pd.context).mrs_by_key.Find(sge.lkey);
   if (mr == nullptr) return ENOENT;
-  if (&Own(mr->pd).domain() != &pd.domain()) return EPERM;
+  if (&Cast(mr->pd).domain() != &pd.domain()) return EPERM;
   const auto ok = mr->handle.Advise(sge.addr - mr->handle.start(), sge.length, advice, wait);
   return ok ? 0 : Failed("ibv_advise_mr", ok.error());
 }
@@ -41,11 +41,11 @@ int AdviseMr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* l
   const auto wanted = AdviceOf(advice);
   if (!wanted) return Unsupported("this advice of ibv_advise_mr");
   if ((flags & ~uint32_t{IBV_ADVISE_MR_FLAG_FLUSH}) != 0 || count == 0) {
-    return Failed("ibv_advise_mr", Invalid("a flag that nobody knows, or no range"));
+    return Failed("ibv_advise_mr", Invalid("an unknown flag, or no range"));
   }
   const bool wait = (flags & IBV_ADVISE_MR_FLAG_FLUSH) != 0;
   for (const ibv_sge& sge : std::span(list, count)) {
-    if (const int error = AdviseOne(Own(pd), sge, *wanted, wait); error != 0) return error;
+    if (const int error = AdviseOne(Cast(pd), sge, *wanted, wait); error != 0) return error;
   }
   return 0;
 } catch (...) {

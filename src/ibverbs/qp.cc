@@ -128,29 +128,29 @@ QpSpec SpecOf(const ibv_qp_init_attr_ex& wish, QpType type, const ibv_qp_cap& ca
                        .inline_max = cap.max_inline_data},
               .receive = {.capacity = cap.max_recv_wr, .sges_max = cap.max_recv_sge}};
   if (type == QpType::kXrcReceive) {
-    spec.xrc_domain = Own(wish.xrcd).handle.get();
+    spec.xrc_domain = Cast(wish.xrcd).handle.get();
     return spec;
   }
-  spec.send_cq = &Own(wish.send_cq).handle;
+  spec.send_cq = &Cast(wish.send_cq).handle;
   if (type == QpType::kXrcSend) return spec;
-  spec.receive_cq = &Own(wish.recv_cq).handle;
-  if (wish.srq != nullptr) spec.srq = &Own(wish.srq).handle;
+  spec.receive_cq = &Cast(wish.recv_cq).handle;
+  if (wish.srq != nullptr) spec.srq = &Cast(wish.srq).handle;
   return spec;
 }
 
-// The handle, and the domain that it stands on if that is nobody else's.
+// The handle, and the domain that it stands on if that is of this queue pair alone.
 ErrorOr<std::shared_ptr<Qp::Shared>> MakeShared(ibv_context* context,
                                                 const ibv_qp_init_attr_ex& wish,
                                                 const QpSpec& spec) {
   auto shared = std::make_shared<Qp::Shared>();
   const bool has_pd = spec.type != QpType::kXrcReceive;
   if (!has_pd) {
-    auto domain = ProtectionDomain::Allocate(Own(context).handle);
+    auto domain = ProtectionDomain::Allocate(Cast(context).handle);
     if (!domain) return Fail(domain.error());
     shared->domain = std::move(*domain);
     shared->xrc_domain = spec.xrc_domain;
   }
-  auto made = QueuePair::Create(has_pd ? Own(wish.pd).domain() : shared->domain, spec);
+  auto made = QueuePair::Create(has_pd ? Cast(wish.pd).domain() : shared->domain, spec);
   if (!made) return Fail(made.error());
   shared->handle = std::move(*made);
   return shared;
@@ -183,19 +183,19 @@ ErrorOr<Qp*> Make(ibv_context* context, ibv_qp_init_attr_ex& wish) {
   const auto type = TypeOf(wish.qp_type);
   if (!type) return Fail(type.error());
   if (const auto ok = CheckObjects(context, wish); !ok) return Fail(ok.error());
-  const Options& options = Own(context).handle.options();
+  const Options& options = Cast(context).handle.options();
   if (const auto ok = CheckCapacities(wish.cap, options); !ok) return Fail(ok.error());
   const ibv_qp_cap cap = Capacities(wish);
   auto shared = MakeShared(context, wish, SpecOf(wish, *type, cap));
   if (!shared) return Fail(shared.error());
   auto qp = std::make_unique<Qp>(std::move(*shared));
   FillBase(context, wish, cap, *qp);
-  if (qp->qp_base.pd != nullptr) qp->use_of_pd = Use(Own(wish.pd).users);
+  if (qp->qp_base.pd != nullptr) qp->pd_refcount = Refcount(Cast(wish.pd).users);
   if ((wish.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
     qp->builder = std::make_unique<WorkBuilder>(*qp);
     FillWorkFunctions(*qp);
   }
-  Own(context).identities.Add(qp->handle.number(), qp.get());
+  Cast(context).id_map.Add(qp->handle.number(), qp.get());
   wish.cap = cap;
   return qp.release();
 }
@@ -219,8 +219,8 @@ ibv_qp* OpenQp(ibv_context* context, ibv_qp_open_attr* attributes) try {
     return Null(kCall, Invalid("it takes the number and the domain of a receiver of XRC"));
   }
   std::shared_ptr<Qp::Shared> shared;
-  Own(context).identities.With(QpNumber{attributes->qp_num}, [&](Qp& qp) { shared = qp.shared; });
-  if (!shared || shared->xrc_domain != Own(attributes->xrcd).handle.get()) {
+  Cast(context).id_map.With(QpNumber{attributes->qp_num}, [&](Qp& qp) { shared = qp.shared; });
+  if (!shared || shared->xrc_domain != Cast(attributes->xrcd).handle.get()) {
     return Null(kCall, Invalid("the domain has no such queue pair"));
   }
   auto qp = std::make_unique<Qp>(std::move(shared));
@@ -259,17 +259,17 @@ ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) try {
 }
 
 int ibv_destroy_qp(ibv_qp* qp) try {
-  Qp& own = Own(qp);
+  Qp& own = Cast(qp);
   const verbena::QpNumber number = own.handle.number();
-  Identities& identities = Own(qp->context).identities;
+  IdMap& id_map = Cast(qp->context).id_map;
   // The last of those that opened it ends it; only the first is told of events.
   if (own.shared.use_count() == 1) {
     // On another thread an event about it may just be given out, or a failure noted, with a look
     // at its state.
-    const auto ended = identities.EndQp([&] { return own.handle.Destroy(); });
+    const auto ended = id_map.EndQp([&] { return own.handle.Destroy(); });
     if (!ended) return Failed("ibv_destroy_qp", ended.error());
   }
-  identities.Remove(number, &own);
+  id_map.Remove(number, &own);
   AcksOf(*qp, qp->events_completed).WaitFor(own.async_events);
   delete &own;
   return 0;
@@ -278,7 +278,7 @@ int ibv_destroy_qp(ibv_qp* qp) try {
 }
 
 ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
-  Qp& own = Own(qp);
+  Qp& own = Cast(qp);
   return own.builder != nullptr ? &own : nullptr;
 }
 

@@ -33,7 +33,7 @@ struct Qp : ibv_qp_ex {
   ibv_qp_init_attr creation = {};        // with the capacities that it got
   uint64_t send_ops = 0;                 // IBV_QP_EX_WITH_* that it can do
   std::unique_ptr<WorkBuilder> builder;  // null unless made for ibv_wr_start and what follows it
-  Use use_of_pd = {};
+  Refcount pd_refcount = {};
   std::atomic<uint32_t> async_events = 0;
   // What the program set last, and what its connection has: see local_mtu.h.
   struct {
@@ -42,8 +42,8 @@ struct Qp : ibv_qp_ex {
   } mtu;
 };
 
-[[nodiscard]] inline Qp& Own(ibv_qp_ex* qp) { return *static_cast<Qp*>(qp); }
-[[nodiscard]] inline Qp& Own(ibv_qp* qp) { return Own(reinterpret_cast<ibv_qp_ex*>(qp)); }
+[[nodiscard]] inline Qp& Cast(ibv_qp_ex* qp) { return *static_cast<Qp*>(qp); }
+[[nodiscard]] inline Qp& Cast(ibv_qp* qp) { return Cast(reinterpret_cast<ibv_qp_ex*>(qp)); }
 
 // --- What a context's operations point to. ---
 

@@ -7,11 +7,11 @@
 
 #include "base/result.h"
 #include "ibverbs/access_flags.h"
+#include "ibverbs/address_vector.h"
 #include "ibverbs/failure.h"
 #include "ibverbs/local_mtu.h"
 #include "ibverbs/low24.h"
 #include "ibverbs/qp.h"
-#include "ibverbs/way.h"
 
 namespace verbena::ibverbs {
 namespace {
@@ -87,9 +87,9 @@ ErrorOr<QpAttributes> FromVerbs(Context& context, const ibv_qp_attr& from, unsig
   to.capacity = (mask & IBV_QP_CAP) != 0;
   to.rate_limit = (mask & IBV_QP_RATE_LIMIT) != 0;
   if ((mask & IBV_QP_AV) != 0) {
-    const auto way = WayOf(context, from.ah_attr);
-    if (!way) return Fail(way.error());
-    to.path = *way;
+    const auto path = AddressVectorOf(context, from.ah_attr);
+    if (!path) return Fail(path.error());
+    to.path = *path;
   }
   return to;
 }
@@ -132,12 +132,12 @@ void RefreshState(Qp& qp) {
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
 int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) try {
-  Qp& own = Own(qp);
+  Qp& own = Cast(qp);
   const unsigned its_mask = WithoutOtherHalf(own, static_cast<unsigned>(mask));
-  auto change = FromVerbs(Own(qp->context), *attributes, its_mask);
+  auto change = FromVerbs(Cast(qp->context), *attributes, its_mask);
   if (!change) return Failed("ibv_modify_qp", change.error());
   const auto asked = change->path_mtu;
-  if (asked && change->path) change->path_mtu = LocalMtu(Own(qp->context), *change->path, *asked);
+  if (asked && change->path) change->path_mtu = LocalMtu(Cast(qp->context), *change->path, *asked);
   if (const auto ok = own.handle.Modify(*change); !ok) return Failed("ibv_modify_qp", ok.error());
   if (asked) own.mtu = {.asked = *asked, .granted = *change->path_mtu};
   RefreshState(own);
@@ -148,11 +148,11 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) try {
 
 int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int /*mask*/,
                  ibv_qp_init_attr* creation) try {
-  Qp& own = Own(qp);
+  Qp& own = Cast(qp);
   const auto report = own.handle.Query();
   if (!report) return Failed("ibv_query_qp", report.error());
   // The mask says what the program needs at least; it costs nothing to tell all.
-  const auto all = ToVerbs(Own(qp->context), report->attributes);
+  const auto all = ToVerbs(Cast(qp->context), report->attributes);
   if (!all) return Failed("ibv_query_qp", all.error());
   *attributes = *all;
   // The program is told what it set.

@@ -21,7 +21,7 @@ namespace {
 constexpr std::string_view kVersion = "0.1.0";  // of the project
 
 // Programs have lists of what they know about the devices of some vendors. This is a company
-// identifier that is locally administered, so nobody's, and a part that is in no list.
+// identifier that is locally administered, so of no vendor, and a part that is in no list.
 constexpr uint32_t kVendor = 0x02FEED;
 constexpr uint32_t kPart = 0x7665;
 
@@ -118,12 +118,12 @@ void FillIdentity(ibv_device_attr& out) {
 int QueryDeviceEx(ibv_context* context, const ibv_query_device_ex_input* input,
                   ibv_device_attr_ex* attributes, size_t size) try {
   if (input != nullptr && input->comp_mask != 0) {
-    return Failed("ibv_query_device_ex", Invalid("an input that nobody knows"));
+    return Failed("ibv_query_device_ex", Invalid("an unknown bit in the comp_mask of the input"));
   }
   if (size < sizeof attributes->orig_attr) {
     return Failed("ibv_query_device_ex", Invalid("a structure without room"));
   }
-  const ibv_device_attr_ex all = ExtendedAttributes(Own(context).handle.options());
+  const ibv_device_attr_ex all = ExtendedAttributes(Cast(context).handle.options());
   std::memset(attributes, 0, size);
   std::memcpy(attributes, &all, std::min(size, sizeof all));
   return 0;
@@ -138,7 +138,7 @@ int QueryValues(ibv_context* /*context*/, ibv_values_ex* values) try {
   const uint32_t wanted = values->comp_mask;
   values->comp_mask = 0;
   if ((wanted & ~uint32_t{IBV_VALUES_MASK_RAW_CLOCK}) != 0) {
-    return Failed("ibv_query_rt_values_ex", Invalid("a value that nobody knows"));
+    return Failed("ibv_query_rt_values_ex", Invalid("an unknown bit in comp_mask"));
   }
   if (wanted == 0) return 0;
   timespec now = {};
@@ -155,6 +155,6 @@ int QueryValues(ibv_context* /*context*/, ibv_values_ex* values) try {
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
 
 int ibv_query_device(ibv_context* context, ibv_device_attr* attributes) {
-  *attributes = Attributes(Own(context).handle.options());
+  *attributes = Attributes(Cast(context).handle.options());
   return 0;
 }

@@ -7,15 +7,15 @@
 #include <cstring>
 
 #include "base/result.h"
+#include "ibverbs/address_vector.h"
 #include "ibverbs/failure.h"
 #include "ibverbs/objects.h"
-#include "ibverbs/way.h"
 
 namespace verbena::ibverbs {
 namespace {
 
 ibv_gid_entry EntryOf(const Context& context, const GidEntry& entry, size_t index) {
-  const bool roce = context.settings.look == Look::kRoce;
+  const bool roce = context.settings.link_layer == LinkLayer::kRoce;
   return {.gid = ToVerbs(entry.gid),
           .gid_index = static_cast<uint32_t>(index),
           .port_num = 1,
@@ -31,7 +31,7 @@ void Store(const ibv_gid_entry& entry, void* out, size_t size) {
 
 // 0, or an error number: ENODATA where there is no GID now.
 int Find(ibv_context* context, uint32_t port, uint32_t index, ibv_gid_entry& out) {
-  Context& own = Own(context);
+  Context& own = Cast(context);
   const auto entries = own.gids.Read();
   if (!entries) return Failed("ibv_query_gid", entries.error());
   if (port != 1 || index >= GidTable::ShownLength(*entries)) {
@@ -60,7 +60,7 @@ int ibv_query_gid(ibv_context* context, uint8_t port, int index, ibv_gid* gid) t
 
 int _ibv_query_gid_ex(ibv_context* context, uint32_t port, uint32_t index, ibv_gid_entry* out,
                       uint32_t flags, size_t size) try {
-  if (flags != 0) return Failed("ibv_query_gid_ex", Invalid("a flag that nobody knows"));
+  if (flags != 0) return Failed("ibv_query_gid_ex", Invalid("flags must be 0"));
   ibv_gid_entry entry{};
   const int error = Find(context, port, index, entry);
   if (error != 0) return error;
@@ -72,8 +72,8 @@ int _ibv_query_gid_ex(ibv_context* context, uint32_t port, uint32_t index, ibv_g
 
 ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* out, size_t entries_max,
                              uint32_t flags, size_t size) try {
-  if (flags != 0) return -Failed("ibv_query_gid_table", Invalid("a flag that nobody knows"));
-  Context& own = Own(context);
+  if (flags != 0) return -Failed("ibv_query_gid_table", Invalid("flags must be 0"));
+  Context& own = Cast(context);
   const auto entries = own.gids.Read();
   if (!entries) return -Failed("ibv_query_gid_table", entries.error());
   size_t count = 0;

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "base/result.h"
+#include "ibverbs/address_vector.h"
 #include "ibverbs/control_ops.h"
 #include "ibverbs/failure.h"
 #include "ibverbs/lid.h"
 #include "ibverbs/newer_verbs.h"
 #include "ibverbs/objects.h"
 #include "ibverbs/port_attributes.h"
-#include "ibverbs/way.h"
 
 // We define what this would call.
 #undef ibv_query_port
@@ -61,7 +61,7 @@ void FillLink(ibv_port_attr& out) {
 
 }  // namespace
 
-ibv_port_attr PortAttributes(const GidTable::Entries& entries, Look look) {
+ibv_port_attr PortAttributes(const GidTable::Entries& entries, LinkLayer link_layer) {
   constexpr uint32_t kMessageMax = 1U << 31;
   const std::vector<GidEntry> present = GidTable::Present(entries);
   ibv_port_attr out{};
@@ -71,7 +71,7 @@ ibv_port_attr PortAttributes(const GidTable::Entries& entries, Look look) {
   out.gid_tbl_len = static_cast<int>(GidTable::ShownLength(entries));
   out.max_msg_sz = kMessageMax;
   out.pkey_tbl_len = 1;
-  if (look == Look::kRoce) {
+  if (link_layer == LinkLayer::kRoce) {
     FillEthernet(out);
   } else {
     FillInfiniband(out, present);
@@ -82,10 +82,10 @@ ibv_port_attr PortAttributes(const GidTable::Entries& entries, Look look) {
 // A program that was compiled against other headers has a structure of another size.
 int QueryPort(ibv_context* context, uint8_t port, ibv_port_attr* attributes, size_t size) try {
   if (port != 1) return Failed("ibv_query_port", Invalid("the only port is 1"));
-  const Context& own = Own(context);
+  const Context& own = Cast(context);
   const auto entries = own.gids.Read();
   if (!entries) return Failed("ibv_query_port", entries.error());
-  const ibv_port_attr all = PortAttributes(*entries, own.settings.look);
+  const ibv_port_attr all = PortAttributes(*entries, own.settings.link_layer);
   std::memset(attributes, 0, size);
   std::memcpy(attributes, &all, std::min(size, sizeof all));
   return 0;

@@ -31,9 +31,9 @@ TEST(QueryPortTest, IsActiveEthernet) {
 }
 
 TEST(QueryPortTest, LooksLikeInfinibandIfItIsTold) {
-  setenv("VERBENA_DEVICE_LOOK", "ib", 1);
+  setenv("VERBENA_LINK_LAYER", "ib", 1);
   ibv_context* const context = ibv_open_device(&TheDevice());
-  unsetenv("VERBENA_DEVICE_LOOK");
+  unsetenv("VERBENA_LINK_LAYER");
   ibv_port_attr port{};
   ASSERT_EQ(ibv_query_port(context, 1, &port), 0);
   EXPECT_EQ(port.link_layer, IBV_LINK_LAYER_INFINIBAND);

@@ -9,7 +9,7 @@
 namespace verbena::ibverbs {
 
 // Rights that a region's IBV_ACCESS_* name. Optional ones are hints, and dropped; nullopt if there
-// is one that nobody knows, or if peers would get more than the owner has.
+// is unknown, or if peers would get more than the owner has.
 [[nodiscard]] std::optional<Access> RegionAccess(unsigned flags);
 
 // The same for a window, which grants nothing to its owner.

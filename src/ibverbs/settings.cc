@@ -33,12 +33,12 @@ std::string WithProcess(std::string path) {
   return path;
 }
 
-Look LookOf(std::string_view value) {
-  if (value == "ib") return Look::kInfiniband;
+LinkLayer LinkLayerOf(std::string_view value) {
+  if (value == "ib") return LinkLayer::kInfiniband;
   if (!value.empty() && value != "roce") {
-    LogOnce("VERBENA_DEVICE_LOOK is roce or ib, and not '" + std::string(value) + "'");
+    LogOnce("VERBENA_LINK_LAYER is roce or ib, and not '" + std::string(value) + "'");
   }
-  return Look::kRoce;
+  return LinkLayer::kRoce;
 }
 
 uint64_t BudgetOf(std::string_view value) {
@@ -62,7 +62,7 @@ bool PinUnless(uint64_t budget) {
 
 Settings Settings::FromEnvironment() {
   const uint64_t budget = BudgetOf(Variable("VERBENA_MEMORY_BUDGET"));
-  return {.look = LookOf(Variable("VERBENA_DEVICE_LOOK")),
+  return {.link_layer = LinkLayerOf(Variable("VERBENA_LINK_LAYER")),
           .trace = WithProcess(std::string(Variable("VERBENA_TRACE"))),
           .stats = IsOn("VERBENA_STATS"),
           .strict = IsOn("VERBENA_STRICT"),
@@ -82,7 +82,7 @@ Options Settings::ToOptions() const {
   options.memory_budget = memory_budget;
   if (!swap.empty()) options.swap = swap;
   options.trace = trace;
-  options.on_urgent_note = [](const std::string& note) { Log(LogLevel::kWarning, note); };
+  options.on_urgent_warning = [](const std::string& warning) { Log(LogLevel::kWarning, warning); };
   return options;
 }
 

@@ -8,19 +8,19 @@
 namespace verbena::ibverbs {
 
 // What kind of device programs take it for.
-enum class Look : uint8_t {
+enum class LinkLayer : uint8_t {
   kRoce,        // Ethernet: addressed by GID
   kInfiniband,  // addressed by LID, too: see lid.h
 };
 
 // What a user may choose, in the environment, where `verbena run` puts its options.
 struct Settings {
-  Look look = Look::kRoce;     // VERBENA_DEVICE_LOOK=roce|ib
-  std::string trace = {};      // VERBENA_TRACE=FILE.pcapng; %p is the process
-  bool stats = false;          // VERBENA_STATS=1: counters, when the program ends
-  bool strict = false;         // VERBENA_STRICT=1: see Options::strict
-  bool pin = false;            // VERBENA_PIN=1: see Options::pin
-  bool page_events = false;    // VERBENA_PAGE_EVENTS=1: see Options::page_events
+  LinkLayer link_layer = LinkLayer::kRoce;  // VERBENA_LINK_LAYER=roce|ib
+  std::string trace = {};                   // VERBENA_TRACE=FILE.pcapng; %p is the process
+  bool stats = false;                       // VERBENA_STATS=1: counters, when the program ends
+  bool strict = false;                      // VERBENA_STRICT=1: see Options::strict
+  bool pin = false;                         // VERBENA_PIN=1: see Options::pin
+  bool page_events = false;                 // VERBENA_PAGE_EVENTS=1: see Options::page_events
   bool windows_only = false;   // VERBENA_WINDOWS_ONLY=1: see Options::remote_through_regions
   uint64_t memory_budget = 0;  // VERBENA_MEMORY_BUDGET=64M: see Options::memory_budget
   std::string swap = {};       // VERBENA_SWAP=PATH: see Options::swap

@@ -14,7 +14,7 @@ class SettingsTest : public ::testing::Test {
  protected:
   void TearDown() override {
     for (const char* name :
-         {"VERBENA_DEVICE_LOOK", "VERBENA_TRACE", "VERBENA_STATS", "VERBENA_STRICT", "VERBENA_PIN",
+         {"VERBENA_LINK_LAYER", "VERBENA_TRACE", "VERBENA_STATS", "VERBENA_STRICT", "VERBENA_PIN",
           "VERBENA_PAGE_EVENTS", "VERBENA_WINDOWS_ONLY", "VERBENA_MEMORY_BUDGET", "VERBENA_SWAP"}) {
       unsetenv(name);
     }
@@ -23,7 +23,7 @@ class SettingsTest : public ::testing::Test {
 
 TEST_F(SettingsTest, WithoutAnyVariableAreTheDefaults) {
   const Settings settings = Settings::FromEnvironment();
-  EXPECT_EQ(settings.look, Look::kRoce);
+  EXPECT_EQ(settings.link_layer, LinkLayer::kRoce);
   EXPECT_EQ(settings.trace, "");
   EXPECT_FALSE(settings.stats);
   EXPECT_FALSE(settings.strict);
@@ -35,7 +35,7 @@ TEST_F(SettingsTest, WithoutAnyVariableAreTheDefaults) {
 }
 
 TEST_F(SettingsTest, AreTakenFromTheEnvironment) {
-  setenv("VERBENA_DEVICE_LOOK", "ib", 1);
+  setenv("VERBENA_LINK_LAYER", "ib", 1);
   setenv("VERBENA_TRACE", "/tmp/x.pcapng", 1);
   setenv("VERBENA_STATS", "1", 1);
   setenv("VERBENA_STRICT", "1", 1);
@@ -43,7 +43,7 @@ TEST_F(SettingsTest, AreTakenFromTheEnvironment) {
   setenv("VERBENA_PAGE_EVENTS", "1", 1);
   setenv("VERBENA_WINDOWS_ONLY", "1", 1);
   const Settings settings = Settings::FromEnvironment();
-  EXPECT_EQ(settings.look, Look::kInfiniband);
+  EXPECT_EQ(settings.link_layer, LinkLayer::kInfiniband);
   EXPECT_EQ(settings.trace, "/tmp/x.pcapng");
   EXPECT_TRUE(settings.stats);
   EXPECT_TRUE(settings.ToOptions().strict);
@@ -82,15 +82,14 @@ TEST_F(SettingsTest, ABudgetAndPinnedMemoryExcludeEachOther) {
 }
 
 TEST_F(SettingsTest, WhatNobodyKnowsIsSaidAndLeftOut) {
-  setenv("VERBENA_DEVICE_LOOK", "token-ring", 1);
+  setenv("VERBENA_LINK_LAYER", "token-ring", 1);
   setenv("VERBENA_STRICT", "yes", 1);
   ::testing::internal::CaptureStderr();
   const Settings settings = Settings::FromEnvironment();
-  EXPECT_EQ(settings.look, Look::kRoce);
+  EXPECT_EQ(settings.link_layer, LinkLayer::kRoce);
   EXPECT_FALSE(settings.strict);
   const std::string said = ::testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("VERBENA_DEVICE_LOOK is roce or ib, and not 'token-ring'"),
-            std::string::npos);
+  EXPECT_NE(said.find("VERBENA_LINK_LAYER is roce or ib, and not 'token-ring'"), std::string::npos);
   EXPECT_NE(said.find("VERBENA_STRICT is 0 or 1, and not 'yes'"), std::string::npos);
 }
 

@@ -24,13 +24,13 @@ ErrorOr<void> CheckSize(const ibv_srq_attr& wish, const Options& options) {
 
 ErrorOr<SharedReceiveQueue> MakeQueue(const ibv_srq_init_attr_ex& wish, uint32_t capacity,
                                       uint32_t sges_max) {
-  const ProtectionDomain& domain = Own(wish.pd).domain();
+  const ProtectionDomain& domain = Cast(wish.pd).domain();
   switch (wish.srq_type) {
     case IBV_SRQT_XRC:
-      return SharedReceiveQueue::CreateXrc(domain, *Own(wish.xrcd).handle, Own(wish.cq).handle,
+      return SharedReceiveQueue::CreateXrc(domain, *Cast(wish.xrcd).handle, Cast(wish.cq).handle,
                                            capacity, sges_max);
     case IBV_SRQT_TM:
-      return SharedReceiveQueue::CreateTagMatching(domain, Own(wish.cq).handle, capacity, sges_max,
+      return SharedReceiveQueue::CreateTagMatching(domain, Cast(wish.cq).handle, capacity, sges_max,
                                                    wish.tm_cap.max_num_tags);
     case IBV_SRQT_BASIC:
       break;
@@ -40,7 +40,7 @@ ErrorOr<SharedReceiveQueue> MakeQueue(const ibv_srq_init_attr_ex& wish, uint32_t
 
 ErrorOr<Srq*> Make(const ibv_srq_init_attr_ex& wish, ibv_srq_attr& size) {
   ibv_context* const context = wish.pd->context;
-  if (const auto ok = CheckSize(size, Own(context).handle.options()); !ok) return Fail(ok.error());
+  if (const auto ok = CheckSize(size, Cast(context).handle.options()); !ok) return Fail(ok.error());
   const uint32_t sges_max = std::max(size.max_sge, 1U);
   auto made = MakeQueue(wish, size.max_wr, sges_max);
   if (!made) return Fail(made.error());
@@ -51,8 +51,8 @@ ErrorOr<Srq*> Make(const ibv_srq_init_attr_ex& wish, ibv_srq_attr& size) {
   srq->sges_max = sges_max;
   srq->type = wish.srq_type;
   srq->handle = std::move(*made);
-  srq->use_of_pd = Use(Own(wish.pd).users);
-  Own(context).identities.Add(srq->handle.id(), srq.get());
+  srq->pd_refcount = Refcount(Cast(wish.pd).users);
+  Cast(context).id_map.Add(srq->handle.id(), srq.get());
   InitAcks(*srq);
   size.max_wr = srq->handle.capacity();
   size.max_sge = sges_max;
@@ -98,8 +98,8 @@ ibv_srq* CreateSrqEx(ibv_context* context, ibv_srq_init_attr_ex* attributes) try
 }
 
 int GetSrqNumber(ibv_srq* srq, uint32_t* number) noexcept {
-  const Srq& own = Own(srq);
-  // The others have none, because nobody names them.
+  const Srq& own = Cast(srq);
+  // The others have none, because no message names them.
   if (own.type != IBV_SRQT_XRC) return EOPNOTSUPP;
   *number = own.handle.number();
   return 0;
@@ -123,11 +123,11 @@ ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attributes) try {
 
 int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attributes, int mask) try {
   constexpr auto kCall = "ibv_modify_srq";
-  Srq& own = Own(srq);
+  Srq& own = Cast(srq);
   if ((mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) return EINVAL;
   const bool resizes = (mask & IBV_SRQ_MAX_WR) != 0;
   const uint32_t capacity = resizes ? attributes->max_wr : own.handle.capacity();
-  if (capacity > Own(srq->context).handle.options().queue_depth_max) return EINVAL;
+  if (capacity > Cast(srq->context).handle.options().queue_depth_max) return EINVAL;
   if ((mask & IBV_SRQ_LIMIT) != 0 && attributes->srq_limit > capacity) return EINVAL;
   if (resizes) {
     if (const auto ok = own.handle.Resize(capacity); !ok) return Failed(kCall, ok.error());
@@ -142,17 +142,17 @@ int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attributes, int mask) try {
 }
 
 int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attributes) {
-  const Srq& own = Own(srq);
+  const Srq& own = Cast(srq);
   *attributes = {
       .max_wr = own.handle.capacity(), .max_sge = own.sges_max, .srq_limit = own.handle.limit()};
   return 0;
 }
 
 int ibv_destroy_srq(ibv_srq* srq) try {
-  Srq& own = Own(srq);
+  Srq& own = Cast(srq);
   const verbena::SrqId id = own.handle.id();
   if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_destroy_srq", ok.error());
-  Own(srq->context).identities.Remove(id, &own);
+  Cast(srq->context).id_map.Remove(id, &own);
   AcksOf(*srq, srq->events_completed).WaitFor(own.async_events);
   EndAcks(*srq);
   delete &own;

@@ -51,15 +51,15 @@ void ForEach(const DeviceCounters& of, Visit visit) {
   visit("receive calls", of.sockets.receive_calls);
   visit("malformed datagrams", of.sockets.malformed);
   visit("dropped by the kernel", of.sockets.kernel_drops);
-  visit("regions under the memory budget", of.budget.regions_adopted);
-  visit("bytes of these", of.budget.bytes_adopted);
+  visit("regions under the memory budget", of.budget.regions_taken_over);
+  visit("bytes of these", of.budget.bytes_taken_over);
   visit("regions not under it", of.budget.regions_native);
   visit("most bytes in memory under it", of.budget.resident_peak);
   visit("accesses of the program that waited", of.budget.program_faults);
   visit("pages read from swap", of.budget.pages_read);
   visit("pages written to swap", of.budget.pages_written);
   visit("pages lost in swap", of.budget.pages_lost);
-  visit("wake-ups of the keeper", of.keeper_wake_ups);
+  visit("wake-ups of the progress thread", of.progress_thread_wake_ups);
   visit("asynchronous events lost", of.events_lost);
 }
 

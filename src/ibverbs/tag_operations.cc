@@ -43,7 +43,7 @@ int PostOne(const Srq& srq, ibv_ops_wr& from) {
 
 int PostSrqOperations(ibv_srq* srq, ibv_ops_wr* operations, ibv_ops_wr** refused) noexcept {
   for (ibv_ops_wr* one = operations; one != nullptr; one = one->next) {
-    if (const int error = PostOne(Own(srq), *one); error != 0) {
+    if (const int error = PostOne(Cast(srq), *one); error != 0) {
       *refused = one;
       return error;
     }

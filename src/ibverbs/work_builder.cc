@@ -18,7 +18,7 @@ void SetData(Request& request, const SgeList& list) {
   if constexpr (requires { request.result; }) request.result = list;
 }
 
-WorkBuilder& BuilderOf(ibv_qp_ex* qp) { return *Own(qp).builder; }
+WorkBuilder& BuilderOf(ibv_qp_ex* qp) { return *Cast(qp).builder; }
 
 RemoteAddress RemoteOf(uint32_t key, uint64_t address) { return {address, Key{key}}; }
 
@@ -162,7 +162,7 @@ void FillOperations(ibv_qp_ex& qp) {
     BuilderOf(q).Add(Invalidate{.key = Key{key}});
   };
   qp.wr_bind_mw = [](ibv_qp_ex* q, ibv_mw* window, uint32_t key, const ibv_mw_bind_info* info) {
-    BuilderOf(q).AddBind(Own(window), key, *info);
+    BuilderOf(q).AddBind(Cast(window), key, *info);
   };
 }
 
@@ -184,7 +184,7 @@ void FillSetters(ibv_qp_ex& qp) {
   qp.wr_set_xrc_srqn = [](ibv_qp_ex* q, uint32_t number) { BuilderOf(q).SetXrcSrq(number); };
   qp.wr_set_ud_addr = [](ibv_qp_ex* q, ibv_ah* handle, uint32_t number, uint32_t q_key) {
     BuilderOf(q).SetDatagram(
-        {.handle = Own(handle).handle.id(), .qp = QpNumber{Low24(number)}, .q_key = QKey{q_key}});
+        {.handle = Cast(handle).handle.id(), .qp = QpNumber{Low24(number)}, .q_key = QKey{q_key}});
   };
 }
 

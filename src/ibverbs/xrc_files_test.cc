@@ -21,7 +21,7 @@ class XrcFilesTest : public ::testing::Test {
     close(other_);
   }
   XrcFiles::Domain Open(int fd, int flags) {
-    return files_.Open(Own(end_.context).handle, fd, flags);
+    return files_.Open(Cast(end_.context).handle, fd, flags);
   }
 
   testing::VerbsEnd end_;

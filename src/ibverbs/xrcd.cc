@@ -16,7 +16,7 @@ ibv_xrcd* OpenXrcd(ibv_context* context, ibv_xrcd_init_attr* attributes) try {
   if (attributes->comp_mask != kNeeded) {
     return Null("ibv_open_xrcd", Invalid("it needs a file and flags, and nothing else"));
   }
-  Context& own = Own(context);
+  Context& own = Cast(context);
   auto domain = own.xrc_files.Open(own.handle, attributes->fd, attributes->oflags);
   if (domain == nullptr) return nullptr;
   auto xrcd = std::make_unique<Xrcd>();
@@ -28,8 +28,8 @@ ibv_xrcd* OpenXrcd(ibv_context* context, ibv_xrcd_init_attr* attributes) try {
 }
 
 int CloseXrcd(ibv_xrcd* xrcd) try {
-  Xrcd& own = Own(xrcd);
-  if (const int error = Own(xrcd->context).xrc_files.Close(own.handle); error != 0) return error;
+  Xrcd& own = Cast(xrcd);
+  if (const int error = Cast(xrcd->context).xrc_files.Close(own.handle); error != 0) return error;
   delete &own;
   return 0;
 } catch (...) {

@@ -33,7 +33,7 @@ ErrorOr<std::unique_ptr<Arena>> Arena::Make(const ArenaOptions& options,
   if (options.granule > kGranuleMax) {
     return Fail(Error{EINVAL, "granules of managed memory are 2 MiB at most"});
   }
-  ErrorOr<Parts> parts = options.adopts.empty() ? MakeMemory(options) : MakeAside(options);
+  ErrorOr<Parts> parts = options.takes_over.empty() ? MakeMemory(options) : MakeAside(options);
   if (!parts) return Fail(std::move(parts.error()));
   auto store = MakeStore(options, *parts->memory);
   if (!store) return Fail(std::move(store.error()));
@@ -66,11 +66,12 @@ ErrorOr<Arena::Parts> Arena::MakeMemory(const ArenaOptions& options) {
 }
 
 ErrorOr<Arena::Parts> Arena::MakeAside(const ArenaOptions& options) {
-  auto memory = MemoryFile::MakeAside(options.adopts, options.granule);
+  auto memory = MemoryFile::MakeAside(options.takes_over, options.granule);
   if (!memory) return Fail(std::move(memory.error()));
   if ((*memory)->granule_count() > paging::GranuleTable::kGranulesMax)
     return Fail(TooManyGranules());
-  auto view = UserfaultView::MakeAside((*memory)->aside(), options.adopts.data(), options.granule);
+  auto view =
+      UserfaultView::MakeAside((*memory)->aside(), options.takes_over.data(), options.granule);
   if (!view) return Fail(std::move(view.error()));
   return Parts{std::move(*memory), std::move(*view), nullptr, {}};
 }
@@ -105,10 +106,10 @@ Arena::~Arena() {
   view_->Stop();
 }
 
-void Arena::Want(uint64_t first_byte, uint64_t length, bool for_write, uint64_t ticket) {
+void Arena::PageIn(uint64_t first_byte, uint64_t length, bool for_write, uint64_t ticket) {
   CHECK(length > 0);
   CheckRange(first_byte, length);
-  inbox_.Put({.kind = Request::Kind::kWant,
+  inbox_.Put({.kind = Request::Kind::kPageIn,
               .for_write = for_write,
               .first_byte = first_byte,
               .length = length,

@@ -46,7 +46,7 @@ class Arena {
 
   // [first_byte, first_byte + length), at least a byte, are needed by the adapter. Ends with one
   // on_ready, for all of it or its first part. Never waits; also from callbacks.
-  void Want(uint64_t first_byte, uint64_t length, bool for_write, uint64_t ticket);
+  void PageIn(uint64_t first_byte, uint64_t length, bool for_write, uint64_t ticket);
   // The contents of the granules that lie in it whole are given up: zeros from now on.
   void Discard(uint64_t first_byte, uint64_t length);
   // Of an arena that adopts: the program's view replaces what is at its place, for all threads at

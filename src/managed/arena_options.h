@@ -19,7 +19,7 @@
 namespace verbena::managed {
 
 // Bytes from the first one wanted that are there, at least one; or why there are none.
-using Answer = Result<uint64_t, paging::Refusal>;
+using Answer = Result<uint64_t, paging::RequestError>;
 
 // What the adapter and the operator hear. All on the pager thread, which holds no lock meanwhile
 // and waits: they must not wait for a thread that touches the program's view, nor touch it.
@@ -37,7 +37,7 @@ struct ArenaCallbacks {
   std::function<void(const std::byte* first, const std::byte* last)> on_gone = {};
 };
 
-// How much memory several arenas use together, as of the last turn of each one's pager.
+// How much memory several arenas use together, as of the last step of each one's pager.
 class ResidentSum {
  public:
   void Change(uint64_t from, uint64_t to) {
@@ -56,8 +56,8 @@ class ResidentSum {
 struct ArenaOptions {
   uint64_t size = 0;
   // Memory of the program that is to become the arena's, whole granules: the view is made aside,
-  // until Arena::PutInPlace. `size` and `view` are of no account then. See Adoption.
-  std::span<std::byte> adopts = {};
+  // until Arena::PutInPlace. `size` and `view` are of no account then. See Takeover.
+  std::span<std::byte> takes_over = {};
   // Bytes in memory at a time. At least 16 granules.
   uint64_t budget = 0;
   // 4 KiB to 2 MiB. Larger where the view needs it (GranuleFor).
@@ -93,7 +93,7 @@ struct ResidencyCell {
   uint32_t broken = 0;
 };
 
-// The state of an arena at some moment of the last turn of its pager.
+// The state of an arena at some moment of the last step of its pager.
 struct ArenaReport {
   uint64_t budget_bytes = 0;
   uint64_t granule_bytes = 0;

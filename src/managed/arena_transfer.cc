@@ -27,7 +27,7 @@ Answer ArenaTransfer::Transfer(Arena& arena, uint64_t first_byte, uint64_t lengt
   std::unique_lock lock(mutex_);
   copy_ = copy;
   answer_.reset();
-  arena.Want(first_byte, length, for_write, kTicket);
+  arena.PageIn(first_byte, length, for_write, kTicket);
   done_.wait(lock, [this] { return answer_.has_value(); });
   return *answer_;
 }

@@ -35,7 +35,7 @@ class ArenaTransfer {
     std::byte* to = nullptr;
     const std::byte* from = nullptr;
   };
-  // Nobody else's number: theirs count from the other end.
+  // No other ticket's number: those count from the other end.
   static constexpr uint64_t kTicket = ~uint64_t{0};
 
   [[nodiscard]] Answer Transfer(Arena& arena, uint64_t first_byte, uint64_t length, bool for_write,

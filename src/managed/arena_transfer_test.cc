@@ -68,7 +68,7 @@ TEST_F(ArenaTransferThreads, SaysWhatIsLost) {
   trouble_->lying_reads = 1'000'000;
   const Answer answer = transfer_.CopyOut(*arena_, at, std::span(bytes).first(kPage));
   ASSERT_FALSE(answer);
-  EXPECT_EQ(answer.error(), paging::Refusal::kBroken);
+  EXPECT_EQ(answer.error(), paging::RequestError::kBroken);
 }
 
 }  // namespace

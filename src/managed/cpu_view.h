@@ -41,7 +41,7 @@ class CpuView {
   virtual void Wake(paging::Run run) = 0;
 
   // Returns how many faults it put in front of `faults`; never waits. The same may come twice, and
-  // one may be out of date: whoever answers it by Map does no harm.
+  // one may be out of date: an answer by Map does no harm.
   [[nodiscard]] virtual size_t TakeFaults(std::span<CpuFault> faults) = 0;
   // Readable when there are faults to take.
   [[nodiscard]] virtual int fd() const = 0;

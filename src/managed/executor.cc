@@ -17,7 +17,7 @@ using paging::View;
 
 constexpr Duration kAskAgainAfter = Milliseconds(10);
 
-// Tickets of the ledger: those of the program's threads have the highest bit, and say all.
+// Tickets of the resident set: those of the program's threads have the highest bit, and say all.
 constexpr uint64_t kCpuBit = uint64_t{1} << 63;
 constexpr uint64_t kWriteBit = uint64_t{1} << 62;
 constexpr unsigned kCountShift = 32;
@@ -66,7 +66,7 @@ paging::ReadOutcome ReadOutcomeOf(SwapResult result) {
   UNREACHABLE();
 }
 
-paging::Options LedgerOptions(const ArenaOptions& options, PageShift granule) {
+paging::Options ResidentSetOptions(const ArenaOptions& options, PageShift granule) {
   paging::Options paging = options.paging;
   paging.budget =
       static_cast<uint32_t>(std::min<uint64_t>(options.budget >> granule.value(), UINT32_MAX));
@@ -81,23 +81,23 @@ Executor::Executor(const Parts& parts, const ArenaOptions& options, const ArenaC
       store_(parts.store),
       callbacks_(callbacks),
       now_(options.now),
-      ledger_(memory_.granule_count(), LedgerOptions(options, memory_.granule())),
-      adapter_wants_(options.paging.tickets_max),
+      resident_set_(memory_.granule_count(), ResidentSetOptions(options, memory_.granule())),
+      adapter_requests_(options.paging.tickets_max),
       cpu_pending_(memory_.granule_count()),
       residency_(memory_.granule_count()) {
-  for (uint32_t i = options.paging.tickets_max; i-- > 0;) free_wants_.push_back(i);
+  for (uint32_t i = options.paging.tickets_max; i-- > 0;) free_requests_.push_back(i);
 }
 
 void Executor::Serve(const Request& request) {
   switch (request.kind) {
-    case Request::Kind::kWant:
-      return WantForAdapter(request);
+    case Request::Kind::kPageIn:
+      return RequestForAdapter(request);
     case Request::Kind::kDiscard:
       return Discard(request);
     case Request::Kind::kSetBudget:
-      ledger_.SetBudget(static_cast<uint32_t>(std::min<uint64_t>(
-                            request.length >> memory_.granule().value(), UINT32_MAX)),
-                        now_());
+      resident_set_.SetBudget(static_cast<uint32_t>(std::min<uint64_t>(
+                                  request.length >> memory_.granule().value(), UINT32_MAX)),
+                              now_());
       return CarryOut();
     case Request::Kind::kHoldProgram:
       return HoldProgram();
@@ -106,18 +106,18 @@ void Executor::Serve(const Request& request) {
   }
 }
 
-void Executor::WantForAdapter(const Request& request) {
-  if (free_wants_.empty()) {
-    return callbacks_.on_ready(request.ticket, Fail(paging::Refusal::kLimit));
+void Executor::RequestForAdapter(const Request& request) {
+  if (free_requests_.empty()) {
+    return callbacks_.on_ready(request.ticket, Fail(paging::RequestError::kLimit));
   }
-  const uint32_t index = free_wants_.back();
-  free_wants_.pop_back();
-  adapter_wants_[index] = {request.ticket, request.first_byte, request.length};
+  const uint32_t index = free_requests_.back();
+  free_requests_.pop_back();
+  adapter_requests_[index] = {request.ticket, request.first_byte, request.length};
   const unsigned shift = memory_.granule().value();
   const auto first = static_cast<uint32_t>(request.first_byte >> shift);
   const auto last = static_cast<uint32_t>((request.first_byte + request.length - 1) >> shift);
-  ledger_.Want(Ticket(index), {first, last - first + 1},
-               request.for_write ? Need::kWrite : Need::kRead, View::kAdapter, now_());
+  resident_set_.PageIn(Ticket(index), {first, last - first + 1},
+                       request.for_write ? Need::kWrite : Need::kRead, View::kAdapter, now_());
   CarryOut();
 }
 
@@ -128,10 +128,10 @@ void Executor::ServeFaults() {
   const std::optional<Run> gone = view_.TakeGone();
   if (holds_program_) return;
   if (gone) ServeGone(*gone);
-  for (const CpuFault& fault : std::span(faults).first(count)) WantForCpu(fault);
+  for (const CpuFault& fault : std::span(faults).first(count)) RequestForCpu(fault);
 }
 
-// What waits goes on waiting: nobody is woken any more.
+// What waits goes on waiting: no thread is woken any more.
 void Executor::HoldProgram() {
   holds_program_ = true;
   view_.Unmap({0, memory_.granule_count()});
@@ -150,13 +150,13 @@ void Executor::ServeGone(Run among) {
   }
 }
 
-// Those who wait for the same are all woken when it is mapped, and need no ticket of their own.
-void Executor::WantForCpu(const CpuFault& fault) {
+// Threads that wait for the same are all woken when it is mapped, and need no ticket of their own.
+void Executor::RequestForCpu(const CpuFault& fault) {
   if (IsPending(fault.granule, fault.is_write)) return;
   const Run run = RunFor(fault);
   SetPending(run, fault.is_write, true);
-  ledger_.Want(TicketOf(run, fault.is_write), run, fault.is_write ? Need::kWrite : Need::kRead,
-               View::kCpu, now_());
+  resident_set_.PageIn(TicketOf(run, fault.is_write), run,
+                       fault.is_write ? Need::kWrite : Need::kRead, View::kCpu, now_());
   CarryOut();
 }
 
@@ -199,7 +199,7 @@ void Executor::Discard(const Request& request) {
 }
 
 void Executor::Discard(Run run) {
-  ledger_.Discard(run, now_());
+  resident_set_.Discard(run, now_());
   CarryOut();
   for (uint32_t i = run.first; i < run.end(); ++i) {
     if (residency(i) != Residency::kBroken) continue;
@@ -208,7 +208,7 @@ void Executor::Discard(Run run) {
   }
 }
 
-// Lets orders go, those of one turn together, and takes what has ended. Until all that is left is
+// Lets orders go, those of one step together, and takes what has ended. Until all that is left is
 // under way: nothing but the end of a transfer wakes the pager for it.
 void Executor::ServeStore() {
   std::array<SwapOutcome, 32> outcomes;
@@ -223,9 +223,9 @@ void Executor::ServeStore() {
 void Executor::TakeOutcome(const SwapOutcome& outcome) {
   const auto granule = static_cast<uint32_t>(outcome.granule);
   if (outcome.is_store) {
-    ledger_.WriteDone(granule, WriteOutcomeOf(outcome.result), now_());
+    resident_set_.WriteDone(granule, WriteOutcomeOf(outcome.result), now_());
   } else {
-    ledger_.ReadDone(granule, ReadOutcomeOf(outcome.result), now_());
+    resident_set_.ReadDone(granule, ReadOutcomeOf(outcome.result), now_());
   }
   CarryOut();
 }
@@ -238,22 +238,22 @@ void Executor::OnTime() {
     asking_.swap(ask_again_);
     for (const CpuFault& fault : asking_) {
       SetPending({fault.granule, 1}, fault.is_write, false);
-      WantForCpu(fault);
+      RequestForCpu(fault);
     }
   }
-  if (now < ledger_.next_time()) return;
-  ledger_.OnTime(now);
+  if (now < resident_set_.next_time()) return;
+  resident_set_.OnTime(now);
   CarryOut();
 }
 
-Time Executor::next_time() const { return std::min(ledger_.next_time(), ask_again_at_); }
+Time Executor::next_time() const { return std::min(resident_set_.next_time(), ask_again_at_); }
 
 ArenaReport Executor::report() const {
-  return {.budget_bytes = ledger_.budget() * memory_.granule().bytes(),
+  return {.budget_bytes = resident_set_.budget() * memory_.granule().bytes(),
           .granule_bytes = memory_.granule().bytes(),
           .cpu_faults = cpu_faults_,
           .cpu_refused = cpu_refused_,
-          .paging = ledger_.counters(),
+          .paging = resident_set_.counters(),
           .swap = store_.counters(),
           .store = store_report_,
           .view_method = view_.method(),
@@ -261,12 +261,12 @@ ArenaReport Executor::report() const {
 }
 
 void Executor::CarryOut() {
-  for (const paging::Action& action : ledger_.actions()) {
+  for (const paging::Action& action : resident_set_.actions()) {
     if (action.verb != Verb::kUnmap) UnmapForAdapter();
     CarryOut(action);
   }
   UnmapForAdapter();
-  ledger_.ClearActions();
+  resident_set_.ClearActions();
 }
 
 void Executor::CarryOut(const paging::Action& action) {
@@ -336,7 +336,7 @@ void Executor::GiveDelayed() {
 void Executor::Drop(Run run) {
   memory_.Drop(run);
   for (uint32_t i = run.first; i < run.end(); ++i) {
-    const bool is_broken = ledger_.granule(i).state == paging::Ledger::State::kBroken;
+    const bool is_broken = resident_set_.granule(i).state == paging::ResidentSet::State::kBroken;
     const Residency elsewhere = store_.Holds(i) ? Residency::kSwapped : Residency::kAbsent;
     Mark({i, 1}, is_broken ? Residency::kBroken : elsewhere);
   }
@@ -345,14 +345,14 @@ void Executor::Drop(Run run) {
 void Executor::Answer(const paging::Action& action) {
   if (IsOfCpu(action.ticket)) return AnswerCpu(action);
   const auto index = static_cast<uint32_t>(action.ticket.value());
-  const AdapterWant want = adapter_wants_[index];
-  free_wants_.push_back(index);
+  const AdapterRequest request = adapter_requests_[index];
+  free_requests_.push_back(index);
   if (action.verb == Verb::kRefused) {
-    return callbacks_.on_ready(want.ticket, Fail(action.refusal));
+    return callbacks_.on_ready(request.ticket, Fail(action.error));
   }
   const uint64_t granule = memory_.granule().bytes();
-  const uint64_t ready_end = (want.first_byte / granule + action.run.count) * granule;
-  callbacks_.on_ready(want.ticket, std::min(want.length, ready_end - want.first_byte));
+  const uint64_t ready_end = (request.first_byte / granule + action.run.count) * granule;
+  callbacks_.on_ready(request.ticket, std::min(request.length, ready_end - request.first_byte));
 }
 
 // What is ready was mapped before, and so the threads are on their way. Threads may wait for more
@@ -366,7 +366,7 @@ void Executor::AnswerCpu(const paging::Action& action) {
   const uint32_t done = is_ready ? action.run.count : 1;
   if (done < run.count) view_.Wake({run.first + done, run.count - done});
   if (is_ready) return;
-  if (action.refusal == paging::Refusal::kLimit) {
+  if (action.error == paging::RequestError::kLimit) {
     SetPending({run.first, 1}, is_write, true);
     ask_again_.push_back({run.first, is_write});
     ask_again_at_ = std::min(ask_again_at_, now_() + kAskAgainAfter);

@@ -16,19 +16,19 @@
 #include "managed/inbox.h"
 #include "managed/memory_file.h"
 #include "managed/swap_store.h"
-#include "paging/ledger.h"
+#include "paging/resident_set.h"
 
 namespace verbena::managed {
 
-// The hands of the pager: brings the ledger what the world says, and does to the world what the
-// ledger decides, in its order.
+// The hands of the pager: brings the resident set what the world says, and does to the world what
+// the resident set decides, in its order.
 //
 // A thread of the program that faults has no name for what it wants, so the granule is its ticket;
 // it is asked for once however many threads wait for it, and with it what is next, if the thread
 // seems to walk. An access to a granule that is broken is
-// refused for good. One that the ledger refuses for want of memory goes on waiting and is asked for
-// again: the operator may make room for the store, and a program that stands is better than one
-// that is dead.
+// refused for good. One that the resident set refuses for want of memory goes on waiting and is
+// asked for again: the operator may make room for the store, and a program that stands is better
+// than one that is dead.
 //
 // Owned by the Arena and used by its pager thread alone, but for residency(). Once its lists have
 // found their size it allocates nothing: a thread of the program may fault in its allocator.
@@ -43,7 +43,7 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Inputs. ServeStore comes last in a turn: it lets the others' orders go.
+  // Inputs. ServeStore comes last in a step: it lets the others' orders go.
   void Serve(const Request& request);
   void ServeFaults();
   void OnTime();
@@ -60,7 +60,7 @@ class Executor {
 
  private:
   // What the adapter waits for.
-  struct AdapterWant {
+  struct AdapterRequest {
     uint64_t ticket = 0;
     uint64_t first_byte = 0;
     uint64_t length = 0;
@@ -71,8 +71,8 @@ class Executor {
     bool is_store = false;
   };
 
-  void WantForAdapter(const Request& request);
-  void WantForCpu(const CpuFault& fault);
+  void RequestForAdapter(const Request& request);
+  void RequestForCpu(const CpuFault& fault);
   [[nodiscard]] paging::Run RunFor(const CpuFault& fault);
   [[nodiscard]] bool IsPending(uint32_t granule, bool is_write) const;
   void SetPending(paging::Run run, bool is_write, bool is_pending);
@@ -99,10 +99,10 @@ class Executor {
   SwapStore& store_;
   const ArenaCallbacks callbacks_;
   Time (*const now_)();
-  paging::Ledger ledger_;
+  paging::ResidentSet resident_set_;
 
-  std::vector<AdapterWant> adapter_wants_;  // by ticket of the ledger
-  std::vector<uint32_t> free_wants_;
+  std::vector<AdapterRequest> adapter_requests_;  // by ticket of the resident set
+  std::vector<uint32_t> free_requests_;
   FaultStreams fault_streams_;
   LazyArray<uint8_t> cpu_pending_;  // by granule: 1 a read is wanted, 2 a write
   std::vector<CpuFault> ask_again_;

@@ -93,9 +93,9 @@ class ExecutorTest : public testing::Test {
   // Until the program may do this.
   void Await(uint32_t granule, int rights) {
     Fault(granule, rights == 2);
-    while (view_.rights[granule] < rights) Turn();
+    while (view_.rights[granule] < rights) Step();
   }
-  void Turn() {
+  void Step() {
     now += Microseconds(10);
     executor_->OnTime();
     executor_->ServeStore();
@@ -130,11 +130,11 @@ TEST_F(ExecutorTest, ThreadsThatWaitForTheSameAreOneWant) {
   }
   uint32_t absent = 0;
   while (executor_->residency(absent) != Residency::kSwapped) ++absent;
-  const uint64_t wants = executor_->report().paging.wants;
+  const uint64_t requests = executor_->report().paging.requests;
   for (int i = 0; i < 3; ++i) view_.coming[view_.coming_count++] = {absent, false};
   executor_->ServeFaults();
-  EXPECT_EQ(executor_->report().paging.wants, wants + 1);
-  while (view_.rights[absent] == 0) Turn();
+  EXPECT_EQ(executor_->report().paging.requests, requests + 1);
+  while (view_.rights[absent] == 0) Step();
   EXPECT_EQ(First(absent), static_cast<std::byte>(absent));
 }
 
@@ -178,7 +178,7 @@ TEST_F(ExecutorTest, TheAdapterIsAnsweredInBytes) {
   EXPECT_EQ(executor_->residency(1), Residency::kInMemory);
   // A part of what is larger than can be had.
   executor_->Serve({.first_byte = 100, .length = 200 * 4096, .ticket = 78});
-  while (answers_ < 2) Turn();
+  while (answers_ < 2) Step();
   EXPECT_EQ((*answer_ + 100) % 4096, 0u);
   EXPECT_LT(*answer_, 200 * 4096u);
 }
@@ -194,7 +194,7 @@ TEST_F(ExecutorTest, WhatLeavesTogetherIsTakenFromTheAdapterAtOnce) {
   constexpr uint64_t kEverySecond = 8192;
   for (uint64_t at = 0; at < kGranules * 4096; at += kEverySecond) {
     executor_->Serve({.for_write = true, .first_byte = at, .length = 1, .ticket = at});
-    while (answered_ticket_ != at) Turn();
+    while (answered_ticket_ != at) Step();
   }
   EXPECT_GE(unmaps_, kGranules / 2 - kBudget);
   EXPECT_LE(unmap_calls_ * 2, unmaps_);
@@ -212,12 +212,12 @@ TEST_F(ExecutorTest, AThreadThatCannotHaveMemoryIsNotForgotten) {
       }
       Fault(++next, true);
     }
-    Turn();
+    Step();
   }
   EXPECT_EQ(view_.rights[next], 0);
-  // The program gives up some of what it has, and the one who waits gets it.
+  // The program gives up some of what it has, and the waiting thread gets it.
   executor_->Serve({.kind = Request::Kind::kDiscard, .first_byte = 0, .length = 16 * 4096});
-  for (int i = 0; i < 10'000 && view_.rights[next] == 0; ++i) Turn();
+  for (int i = 0; i < 10'000 && view_.rights[next] == 0; ++i) Step();
   EXPECT_EQ(view_.rights[next], 2);
 }
 
@@ -238,7 +238,7 @@ TEST_F(ExecutorTest, WhatTheStoreHasNoRoomForIsOrderedLater) {
 TEST_F(ExecutorTest, ChangesOfTheBudgetTakeEffect) {
   for (uint32_t i = 0; i < kBudget; ++i) Await(i, 2);
   executor_->Serve({.kind = Request::Kind::kSetBudget, .length = 16 * 4096});
-  for (int i = 0; i < 1000 && memory_->resident_bytes() > 16 * 4096; ++i) Turn();
+  for (int i = 0; i < 1000 && memory_->resident_bytes() > 16 * 4096; ++i) Step();
   EXPECT_LE(memory_->resident_bytes(), 16 * 4096u);
   EXPECT_EQ(executor_->report().budget_bytes, 16 * 4096u);
 }
@@ -254,7 +254,7 @@ TEST_F(ExecutorTest, AllocatesNothingOnceItRuns) {
                         .first_byte = random.Below(kGranules - 4) * 4096,
                         .length = 4 * 4096,
                         .ticket = 1});
-      Turn();
+      Step();
     }
   };
   // Lists grow to the most that were ever under way at once, which the threads of the swap file

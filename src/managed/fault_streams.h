@@ -34,7 +34,7 @@ class FaultStreams {
     return stream->window;
   }
 
-  // Of what WindowAt said only `count`, from `granule` on, were brought.
+  // Of what WindowAt said only `count`, from `granule` on, were paged in.
   void Cut(uint32_t granule, uint32_t window, uint32_t count) {
     for (Stream& stream : streams_) {
       if (stream.next == granule + window && stream.window == window) stream.next = granule + count;

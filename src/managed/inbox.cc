@@ -15,7 +15,7 @@ void Inbox::Put(const Request& request) {
   {
     const MutexLock lock(mutex_);
     requests_.push_back(request);
-    // Whoever found it empty has woken the pager, or will.
+    // The thread that found it empty has woken the pager, or will.
     if (requests_.size() > 1) return;
   }
   Signal();

@@ -11,13 +11,13 @@ namespace verbena::managed {
 
 // What other threads want of the pager.
 struct Request {
-  enum class Kind : uint8_t { kWant, kDiscard, kSetBudget, kHoldProgram, kLetProgramGo };
+  enum class Kind : uint8_t { kPageIn, kDiscard, kSetBudget, kHoldProgram, kLetProgramGo };
 
-  Kind kind = Kind::kWant;
-  bool for_write = false;   // kWant
-  uint64_t first_byte = 0;  // kWant, kDiscard
+  Kind kind = Kind::kPageIn;
+  bool for_write = false;   // kPageIn
+  uint64_t first_byte = 0;  // kPageIn, kDiscard
   uint64_t length = 0;      // the same; for kSetBudget the budget
-  uint64_t ticket = 0;      // kWant
+  uint64_t ticket = 0;      // kPageIn
 };
 
 // Requests on their way to the pager thread, first come first, and the word to end.

@@ -24,8 +24,8 @@ namespace {
 
 constexpr size_t kPage = 4096;
 
-// `size` bytes of addresses that nobody uses, from a multiple of `alignment` on; nullptr if there
-// are none.
+// `size` bytes of addresses that are not in use, from a multiple of `alignment` on; nullptr if
+// there are none.
 std::byte* ReserveAddresses(uint64_t size, uint64_t alignment) {
   void* const place = mmap(nullptr, size + alignment, PROT_NONE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -20,7 +20,7 @@ namespace verbena::managed {
 // child of fork has neither view: it gets a clean fault where it would otherwise find zeros.
 //
 // The program's view may be meant for addresses where the program has other memory now. Then it is
-// mapped aside until PutInPlace, and from then on it is not ours to unmap: see Adoption.
+// mapped aside until PutInPlace, and from then on it is not ours to unmap: see Takeover.
 //
 // Any thread may ask; the pager alone changes it.
 class MemoryFile {
@@ -51,7 +51,7 @@ class MemoryFile {
   [[nodiscard]] std::span<std::byte> Contents(paging::Run run) const;
 
   void MakeZero(paging::Run run) const;
-  // The contents are gone, and both views show it: whoever looks finds zeros.
+  // The contents are gone, and both views show it: a read finds zeros.
   void Drop(paging::Run run) const;
 
   // How much memory it uses now.

@@ -41,8 +41,8 @@ std::optional<std::array<uint64_t, N>> Words(uint64_t address) {
 }
 
 // The pages that malloc of the C library has mapped for the block at `block`, by the note before
-// it: how far from the first page it is, and the size with a mark. Whoever has bytes there that
-// look so has them in pages of its own as well.
+// it: how far from the first page it is, and the size with a mark. A program that has bytes there
+// that look so has them in pages of its own as well.
 std::optional<Range> OwnMapping(uint64_t block, const Mapping& mapping) {
   constexpr uint64_t kNote = 16, kMarks = 7, kIsMapped = 2;
   if (block % kNote != 0 || block < mapping.first + kNote) return std::nullopt;
@@ -120,10 +120,10 @@ std::optional<Mapping> FindMapping(uint64_t address) {
   return std::nullopt;
 }
 
-Result<std::span<std::byte>, std::string> AdoptablePages(std::span<const std::byte> bytes) {
+Result<std::span<std::byte>, std::string> TakeoverPages(std::span<const std::byte> bytes) {
   const auto first = reinterpret_cast<uintptr_t>(bytes.data());
   const uint64_t end = first + bytes.size();
-  if (bytes.size() < kAdoptableMin) return Fail(std::string("is smaller than 256 KiB"));
+  if (bytes.size() < kTakeoverMin) return Fail(std::string("is smaller than 256 KiB"));
   const Range pages{PageOf(first), PageEndOf(end)};
   const auto stack = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   if (pages.first <= stack && stack < pages.end) return Fail(std::string("is a stack"));

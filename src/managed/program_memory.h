@@ -33,10 +33,10 @@ struct Mapping {
 // begin and end on page borders, or are a block that malloc has mapped for itself. For the same
 // reason they are not of the heaps that malloc keeps for small blocks: it writes its notes into
 // free memory, with a lock held that we may need.
-[[nodiscard]] Result<std::span<std::byte>, std::string> AdoptablePages(
+[[nodiscard]] Result<std::span<std::byte>, std::string> TakeoverPages(
     std::span<const std::byte> bytes);
 
 // Less than this is not worth a thread and a swap file.
-inline constexpr uint64_t kAdoptableMin = 64 * 4096;
+inline constexpr uint64_t kTakeoverMin = 64 * 4096;
 
 }  // namespace verbena::managed

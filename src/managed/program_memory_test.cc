@@ -16,7 +16,7 @@
 namespace verbena::managed {
 namespace {
 
-constexpr uint64_t kPage = 4096, kSize = 4 * kAdoptableMin;
+constexpr uint64_t kPage = 4096, kSize = 4 * kTakeoverMin;
 
 // Mapped memory with something else before and behind it.
 class Mapped {
@@ -37,7 +37,7 @@ class Mapped {
 };
 
 void ExpectRefused(std::span<const std::byte> bytes, const std::string& words) {
-  const auto pages = AdoptablePages(bytes);
+  const auto pages = TakeoverPages(bytes);
   ASSERT_FALSE(pages) << words;
   EXPECT_NE(pages.error().find(words), std::string::npos) << pages.error();
 }
@@ -54,23 +54,23 @@ TEST(MappingTest, IsReadFromALine) {
   EXPECT_FALSE(Mapping::Parse("no line of it"));
 }
 
-TEST(AdoptablePagesTest, MappedMemoryIs) {
+TEST(TakeoverPagesTest, MappedMemoryIs) {
   const Mapped memory;
-  const auto pages = AdoptablePages(memory.bytes());
+  const auto pages = TakeoverPages(memory.bytes());
   ASSERT_TRUE(pages) << pages.error();
   EXPECT_EQ(pages->data(), memory.bytes().data());
   EXPECT_EQ(pages->size(), kSize);
-  EXPECT_TRUE(AdoptablePages(memory.bytes().subspan(kPage, kAdoptableMin)));
+  EXPECT_TRUE(TakeoverPages(memory.bytes().subspan(kPage, kTakeoverMin)));
 }
 
-TEST(AdoptablePagesTest, PartsOfPagesMayBeOfOthers) {
+TEST(TakeoverPagesTest, PartsOfPagesMayBeOfOthers) {
   const Mapped memory;
   ExpectRefused(memory.bytes().subspan(1), "inside a page");
   ExpectRefused(memory.bytes().first(kSize - 1), "inside a page");
 }
 
-TEST(AdoptablePagesTest, OtherMemoryIsNot) {
-  ExpectRefused(Mapped().bytes().first(kAdoptableMin - kPage), "smaller than 256 KiB");
+TEST(TakeoverPagesTest, OtherMemoryIsNot) {
+  ExpectRefused(Mapped().bytes().first(kTakeoverMin - kPage), "smaller than 256 KiB");
   ExpectRefused(Mapped(MAP_SHARED | MAP_ANONYMOUS).bytes(), "shared");
   ExpectRefused(Mapped(MAP_PRIVATE | MAP_ANONYMOUS, -1, PROT_READ).bytes(), "not both readable");
   const FileDescriptor file(memfd_create("test", 0));
@@ -89,24 +89,24 @@ TEST(AdoptablePagesTest, OtherMemoryIsNot) {
 int64_t Lock(std::byte* first, uint64_t length) { return syscall(SYS_mlock, first, length); }
 int64_t Unlock(std::byte* first, uint64_t length) { return syscall(SYS_munlock, first, length); }
 
-TEST(AdoptablePagesTest, LockedMemoryIsNot) {
+TEST(TakeoverPagesTest, LockedMemoryIsNot) {
   const Mapped memory;
   if (Lock(memory.bytes().data() + kPage, kPage) != 0) GTEST_SKIP() << "may lock nothing";
   ExpectRefused(memory.bytes(), "several mappings");
   ASSERT_EQ(Unlock(memory.bytes().data() + kPage, kPage), 0);
-  EXPECT_TRUE(AdoptablePages(memory.bytes()));
+  EXPECT_TRUE(TakeoverPages(memory.bytes()));
   if (Lock(memory.bytes().data(), kSize) != 0) GTEST_SKIP() << "may lock little";
   ExpectRefused(memory.bytes(), "locked");
 }
 
-TEST(AdoptablePagesTest, StacksAreNot) {
-  std::array<std::byte, 2 * kAdoptableMin> here;
+TEST(TakeoverPagesTest, StacksAreNot) {
+  std::array<std::byte, 2 * kTakeoverMin> here;
   ExpectRefused(here, "stack");
   std::thread([] {
-    std::array<std::byte, 2 * kAdoptableMin> there;
+    std::array<std::byte, 2 * kTakeoverMin> there;
     const auto first = reinterpret_cast<uintptr_t>(there.data()) / kPage * kPage;
     // With the frame of this thread, which the stack goes on below.
-    ExpectRefused({reinterpret_cast<std::byte*>(first - 16 * kPage), kAdoptableMin}, "stack");
+    ExpectRefused({reinterpret_cast<std::byte*>(first - 16 * kPage), kTakeoverMin}, "stack");
   }).join();
 }
 

@@ -20,15 +20,15 @@ namespace verbena::managed {
 
 // The home is watched before its pages go: from that moment on an access finds none, and waits.
 ErrorOr<std::unique_ptr<ProgramPages>> ProgramPages::MoveAside(std::span<std::byte> home) {
-  auto door = OpenForSystemCalls();
-  if (!door) return Fail(std::move(door.error()));
-  if (!AskFor(*door, 0)) return Fail(SystemError("userfaultfd"));
+  auto source = OpenForSystemCalls();
+  if (!source) return Fail(std::move(source.error()));
+  if (!AskFor(*source, 0)) return Fail(SystemError("userfaultfd"));
   void* const place =
       mmap(nullptr, home.size(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (place == MAP_FAILED) return Fail(SystemError("addresses for the program's pages"));
   const std::span<std::byte> aside(static_cast<std::byte*>(place), home.size());
-  std::unique_ptr<ProgramPages> pages(new ProgramPages(std::move(*door), home, aside));
-  if (!Watch(pages->door_, home, UFFDIO_REGISTER_MODE_MISSING)) {
+  std::unique_ptr<ProgramPages> pages(new ProgramPages(std::move(*source), home, aside));
+  if (!Watch(pages->source_, home, UFFDIO_REGISTER_MODE_MISSING)) {
     const Error error = SystemError("a userfaultfd of the program's, or of page events, has it");
     munmap(place, home.size());
     return Fail(error);
@@ -36,16 +36,15 @@ ErrorOr<std::unique_ptr<ProgramPages>> ProgramPages::MoveAside(std::span<std::by
   constexpr int kHow = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
   if (mremap(home.data(), home.size(), home.size(), kHow, place) == MAP_FAILED) {
     const Error error = SystemError("moving the program's pages (Linux 5.7)");
-    Unwatch(pages->door_.file, RangeOf(home));
+    Unwatch(pages->source_.file, RangeOf(home));
     munmap(place, home.size());
     return Fail(error);
   }
   return pages;
 }
 
-ProgramPages::ProgramPages(UserfaultDoor door, std::span<std::byte> home,
-                           std::span<std::byte> aside)
-    : door_(std::move(door)),
+ProgramPages::ProgramPages(UffdSource source, std::span<std::byte> home, std::span<std::byte> aside)
+    : source_(std::move(source)),
       home_(home),
       aside_(aside),
       page_map_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
@@ -90,7 +89,7 @@ void ProgramPages::Forget(uint64_t offset, uint64_t length) const {
 // By name and not by closing: a child of a fork may have the file open, too.
 void ProgramPages::Wake() const {
   uffdio_range range = RangeOf(home_);
-  ioctl(door_.file.get(), UFFDIO_WAKE, &range);
+  ioctl(source_.file.get(), UFFDIO_WAKE, &range);
 }
 
 }  // namespace verbena::managed

@@ -7,7 +7,7 @@
 
 #include "base/file_descriptor.h"
 #include "managed/error.h"
-#include "managed/userfault_door.h"
+#include "managed/uffd_source.h"
 
 namespace verbena::managed {
 
@@ -16,14 +16,14 @@ namespace verbena::managed {
 // calls, too, until something else was put there and Wake was called. They are the same mappings
 // with the same properties when they return.
 //
-// Owned by an Adoption. One thread at a time, which must not touch the home.
+// Owned by an Takeover. One thread at a time, which must not touch the home.
 class ProgramPages {
  public:
   // Fails with nothing changed. `home` is whole pages, of one mapping.
   [[nodiscard]] static ErrorOr<std::unique_ptr<ProgramPages>> MoveAside(std::span<std::byte> home);
   ProgramPages(const ProgramPages&) = delete;
   ProgramPages& operator=(const ProgramPages&) = delete;
-  // What was not returned, lost or forgotten stays where it is: nobody knows whose it is.
+  // What was not returned, lost or forgotten stays where it is: its owner is not known.
   ~ProgramPages() = default;
 
   // Where they are now; ours alone.
@@ -35,7 +35,7 @@ class ProgramPages {
 
   // These go home, in place of what is there; for all threads at once.
   void Return(uint64_t offset, uint64_t length) const;
-  // The contents of these are lost: whoever touches them at home gets SIGSEGV.
+  // The contents of these are lost: a thread that touches them at home gets SIGSEGV.
   void Lose(uint64_t offset, uint64_t length) const;
   // The home of these is gone.
   void Forget(uint64_t offset, uint64_t length) const;
@@ -44,9 +44,9 @@ class ProgramPages {
   void Wake() const;
 
  private:
-  ProgramPages(UserfaultDoor door, std::span<std::byte> home, std::span<std::byte> aside);
+  ProgramPages(UffdSource source, std::span<std::byte> home, std::span<std::byte> aside);
 
-  const UserfaultDoor door_;
+  const UffdSource source_;
   const std::span<std::byte> home_;
   const std::span<std::byte> aside_;
   const FileDescriptor page_map_;  // what the system knows of each page

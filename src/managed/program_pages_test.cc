@@ -21,7 +21,7 @@ class ProgramPagesThreads : public testing::Test {
  protected:
   void SetUp() override {
     memory::SignalGuard::Install();
-    if (auto door = OpenForSystemCalls(); !door) GTEST_SKIP() << door.error().text;
+    if (auto source = OpenForSystemCalls(); !source) GTEST_SKIP() << source.error().text;
     void* const place =
         mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     home_ = {static_cast<std::byte*>(place), kSize};

@@ -37,19 +37,19 @@ constexpr sock_filter UnlessEqualSkip(long value, uint8_t skip) {
 
 constexpr sock_filter Return(uint32_t what) { return BPF_STMT(BPF_RET | BPF_K, what); }
 
-constexpr uint32_t kDenied = SECCOMP_RET_ERRNO | EPERM;
+constexpr uint32_t kRefused = SECCOMP_RET_ERRNO | EPERM;
 
 void Enter() {
   std::array filter = {
       Load(offsetof(seccomp_data, nr)),
       UnlessEqualSkip(SYS_io_uring_setup, 1),
-      Return(kDenied),
+      Return(kRefused),
       UnlessEqualSkip(SYS_userfaultfd, 1),
-      Return(kDenied),
+      Return(kRefused),
       UnlessEqualSkip(SYS_ioctl, 3),
       Load(offsetof(seccomp_data, args) + 8),
       UnlessEqualSkip(USERFAULTFD_IOC_NEW, 1),
-      Return(kDenied),
+      Return(kRefused),
       Return(SECCOMP_RET_ALLOW),
   };
   const sock_fprog program{.len = static_cast<unsigned short>(filter.size()),

@@ -21,7 +21,7 @@ namespace verbena::managed {
 namespace {
 
 // Where the handler finds the views. It counts itself in before it looks, and a view that goes
-// waits until nobody is counted.
+// waits until the count is 0.
 struct Seat {
   std::atomic<SignalView*> view = nullptr;
   std::atomic<uint32_t> handlers = 0;
@@ -32,8 +32,8 @@ constinit std::array<Seat, SignalView::kViewsMax> seats;
 
 bool TakeSeat(SignalView* view) {
   return std::any_of(seats.begin(), seats.end(), [view](Seat& seat) {
-    SignalView* nobody = nullptr;
-    return seat.view.compare_exchange_strong(nobody, view);
+    SignalView* free = nullptr;
+    return seat.view.compare_exchange_strong(free, view);
   });
 }
 
@@ -83,19 +83,19 @@ ErrorOr<std::unique_ptr<CpuView>> SignalView::Make(std::span<std::byte> bytes, P
   return view;
 }
 
-void SignalView::Unmap(paging::Run run) { Set(run, PROT_NONE, Sight::kNone); }
+void SignalView::Unmap(paging::Run run) { Set(run, PROT_NONE, ViewRight::kNone); }
 
 void SignalView::Map(paging::Run run, bool is_writable) {
   if (is_writable) {
-    Set(run, PROT_READ | PROT_WRITE, Sight::kWrite);
+    Set(run, PROT_READ | PROT_WRITE, ViewRight::kWrite);
   } else {
-    Set(run, PROT_READ, Sight::kRead);
+    Set(run, PROT_READ, ViewRight::kRead);
   }
   Wake(run);
 }
 
 void SignalView::Refuse(paging::Run run) {
-  Set(run, PROT_NONE, Sight::kRefused);
+  Set(run, PROT_NONE, ViewRight::kRefused);
   Wake(run);
 }
 
@@ -122,14 +122,14 @@ bool SignalView::Serve(const std::byte* address, std::optional<bool> is_write) {
   const auto granule = static_cast<uint32_t>((address - bytes_.data()) >> granule_.value());
   Bucket& bucket = BucketOf(granule);
   const uint32_t value = bucket.word.load();
-  const Sight sight = sights_[granule].load(std::memory_order_acquire);
-  if (has_stopped_.load() || sight == Sight::kRefused || getpid() != owner_) return false;
-  // Whoever cannot tell asks for more only when the less was not enough.
+  const ViewRight right = rights_[granule].load(std::memory_order_acquire);
+  if (has_stopped_.load() || right == ViewRight::kRefused || getpid() != owner_) return false;
+  // Where the access is not known, write access is requested only when read access was not enough.
   const bool posted =
-      faults_.Post({.granule = granule, .is_write = is_write.value_or(sight != Sight::kNone)});
+      faults_.Post({.granule = granule, .is_write = is_write.value_or(right != ViewRight::kNone)});
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t signalled = write(posted_some_.get(), &one, sizeof one);
-  // For one that found no room the next try must not depend on anybody.
+  // For one that found no room the next try must not depend on another thread.
   SleepOn(bucket, value, !posted);
   return true;
 }
@@ -152,7 +152,7 @@ std::span<std::byte> SignalView::BytesOf(paging::Run run) const {
   return bytes_.subspan(uint64_t{run.first} * granule_.bytes(), run.count * granule_.bytes());
 }
 
-void SignalView::Set(paging::Run run, int protection, Sight sight) {
+void SignalView::Set(paging::Run run, int protection, ViewRight right) {
   const std::span<std::byte> bytes = BytesOf(run);
   if (mprotect(bytes.data(), bytes.size(), protection) != 0 && errno == ENOMEM) {
     // No mapping is left to be had, or the program has unmapped some itself. One mapping for all,
@@ -161,7 +161,7 @@ void SignalView::Set(paging::Run run, int protection, Sight sight) {
     mprotect(bytes.data(), bytes.size(), protection);
   }
   for (uint32_t i = run.first; i < run.end(); ++i) {
-    sights_[i].store(sight, std::memory_order_release);
+    rights_[i].store(right, std::memory_order_release);
   }
 }
 

@@ -20,7 +20,7 @@
 namespace verbena::managed {
 
 // What the program sees of a granule.
-enum class Sight : uint8_t {
+enum class ViewRight : uint8_t {
   kNone,     // an access waits, and the pager hears of it
   kRead,     // only a write waits
   kWrite,    // nothing waits
@@ -72,8 +72,8 @@ class SignalView final : public CpuView {
  private:
   static constexpr size_t kBuckets = 64;
 
-  // Granules with the same remainder share one. To wake nobody takes no system call: a sleeper is
-  // counted before the kernel looks whether the word has changed, and a waker looks at the count
+  // Granules with the same remainder share one. To wake no thread takes no system call: a sleeper
+  // is counted before the kernel looks whether the word has changed, and a waker looks at the count
   // after it changed the word.
   struct Bucket {
     std::atomic<uint32_t> word = 0;
@@ -86,20 +86,20 @@ class SignalView final : public CpuView {
       : posted_some_(std::move(posted_some)),
         bytes_(bytes),
         granule_(granule),
-        sights_(bytes.size() >> granule.value()) {}
+        rights_(bytes.size() >> granule.value()) {}
 
   [[nodiscard]] std::span<std::byte> BytesOf(paging::Run run) const;
   [[nodiscard]] Bucket& BucketOf(uint32_t granule) { return buckets_[granule % kBuckets]; }
-  void Set(paging::Run run, int protection, Sight sight);
+  void Set(paging::Run run, int protection, ViewRight right);
 
   const FileDescriptor posted_some_;  // an eventfd
   const std::span<std::byte> bytes_;
   const PageShift granule_;
   FaultTable faults_;
-  LazyArray<std::atomic<Sight>> sights_;  // written by the pager, read by handlers
+  LazyArray<std::atomic<ViewRight>> rights_;  // written by the pager, read by handlers
   std::array<Bucket, kBuckets> buckets_;
   std::atomic<bool> has_stopped_ = false;
-  const pid_t owner_ = getpid();  // in a child there is no pager, and nobody would wake it
+  const pid_t owner_ = getpid();  // in a child there is no pager, and no thread would wake it
 };
 
 }  // namespace verbena::managed

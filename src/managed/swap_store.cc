@@ -22,7 +22,7 @@ SwapStore::SwapStore(std::unique_ptr<SwapFile> file, const SwapOptions& options)
       unit_bytes_(options.granule.bytes() / ExtentMap::kExtentUnitsMax),
       entries_(options.granule_count),
       orders_(options.orders_max),
-      flights_(kTransfersMax),
+      outstanding_(kTransfersMax),
       waiting_(options.orders_max),
       outcomes_(options.orders_max),
       file_(std::move(file)) {
@@ -86,9 +86,9 @@ void SwapStore::Submit() {
       last = orders_[last].next = *waiting_.TryPop();
     }
     orders_[last].next = kNone;
-    const uint32_t flight = free_flights_.back();
+    const uint32_t outstanding = free_flights_.back();
     free_flights_.pop_back();
-    Send(flight, first);
+    Send(outstanding, first);
     sent = true;
   }
   if (sent) file_->Kick();
@@ -227,29 +227,29 @@ bool SwapStore::Touches(const Order& last, const Order& next, size_t parts) cons
          !next.goes_alone && OffsetOf(last) + FileBytesOf(last) == OffsetOf(next);
 }
 
-void SwapStore::Send(uint32_t flight_index, uint32_t first) {
-  Flight& flight = flights_[flight_index];
-  flight.first_order = first;
-  flight.bytes = 0;
+void SwapStore::Send(uint32_t outstanding_index, uint32_t first) {
+  OutstandingRequest& outstanding = outstanding_[outstanding_index];
+  outstanding.first_order = first;
+  outstanding.bytes = 0;
   size_t parts = 0;
   for (uint32_t i = first; i != kNone; i = orders_[i].next) {
     const Order& order = orders_[i];
     const uint64_t size = FileBytesOf(order);
-    flight.parts[parts++] = {order.staging != nullptr ? order.staging : order.contents, size};
-    flight.bytes += static_cast<int64_t>(size);
+    outstanding.parts[parts++] = {order.staging != nullptr ? order.staging : order.contents, size};
+    outstanding.bytes += static_cast<int64_t>(size);
   }
   ++counters_.transfers;
   // There are no more flights than the file takes.
   CHECK(file_->Start({.is_write = orders_[first].is_store,
                       .offset = OffsetOf(orders_[first]),
-                      .parts = std::span(flight.parts).first(parts),
-                      .token = flight_index}));
+                      .parts = std::span(outstanding.parts).first(parts),
+                      .token = outstanding_index}));
 }
 
 void SwapStore::Land(const TransferEnd& end) {
-  Flight& flight = flights_[end.token];
-  const uint32_t first = flight.first_order;
-  const SwapResult result = ResultOf(end.result, flight.bytes);
+  OutstandingRequest& outstanding = outstanding_[end.token];
+  const uint32_t first = outstanding.first_order;
+  const SwapResult result = ResultOf(end.result, outstanding.bytes);
   (orders_[first].is_store ? counters_.bytes_written : counters_.bytes_read) +=
       static_cast<uint64_t>(std::max<int64_t>(end.result, 0));
   free_flights_.push_back(static_cast<uint32_t>(end.token));

@@ -62,10 +62,11 @@ struct SwapOptions {
   bool compress = true;
 };
 
-// Holds the contents of granules that are not in memory, in a file that nobody else knows. Contents
-// that are all zero are remembered and not written; others are compressed when that saves a quarter
-// (Packer). A checksum of what lies in the file is kept in memory: what comes back is what was
-// stored, or is called corrupt. Nothing survives the process, so there is no format to keep.
+// Holds the contents of granules that are not in memory, in a file that no other process opens.
+// Contents that are all zero are remembered and not written; others are compressed when that saves
+// a quarter (Packer). A checksum of what lies in the file is kept in memory: what comes back is
+// what was stored, or is called corrupt. Nothing survives the process, so there is no format to
+// keep.
 //
 // Orders are given by Store and Load, go out with Submit, those of extents that touch in one
 // transfer, and end in Reap, in any order. A transfer of several that fails is tried again one by
@@ -127,7 +128,7 @@ class SwapStore {
     bool goes_alone = false;
   };
 
-  struct Flight {
+  struct OutstandingRequest {
     std::array<iovec, Transfer::kPartsMax> parts;
     uint32_t first_order = kNone;
     int64_t bytes = 0;
@@ -149,7 +150,7 @@ class SwapStore {
   void Drop(Entry& entry);
 
   [[nodiscard]] bool Touches(const Order& last, const Order& next, size_t parts) const;
-  void Send(uint32_t flight, uint32_t order);
+  void Send(uint32_t outstanding, uint32_t order);
   void Land(const TransferEnd& end);
   void End(uint32_t order, SwapResult result);
   [[nodiscard]] SwapResult Open(Order& order);
@@ -166,7 +167,7 @@ class SwapStore {
   std::vector<std::byte*> free_staging_;
   std::vector<Order> orders_;
   std::vector<uint32_t> free_orders_;
-  std::vector<Flight> flights_;
+  std::vector<OutstandingRequest> outstanding_;
   std::vector<uint32_t> free_flights_;
   Ring<uint32_t> waiting_;      // orders that no transfer carries yet
   Ring<SwapOutcome> outcomes_;  // not reaped yet

@@ -37,27 +37,27 @@ constexpr const char* kTooOld = "userfaultfd for shared memory (Linux 5.19)";
 
 ErrorOr<std::unique_ptr<CpuView>> UserfaultView::Make(std::span<std::byte> bytes,
                                                       PageShift granule) {
-  UserfaultDoor door = UserfaultDoor::Open();
-  if (!door.file.is_open()) return Fail(SystemError("userfaultfd"));
-  if (!AskFor(door, kFeatures)) return Fail(SystemError(kTooOld));
-  if (!Watch(door, bytes, kModes)) return Fail(SystemError("userfaultfd for managed memory"));
-  return std::unique_ptr<CpuView>(new UserfaultView(std::move(door), bytes, nullptr, granule));
+  UffdSource source = UffdSource::Open();
+  if (!source.file.is_open()) return Fail(SystemError("userfaultfd"));
+  if (!AskFor(source, kFeatures)) return Fail(SystemError(kTooOld));
+  if (!Watch(source, bytes, kModes)) return Fail(SystemError("userfaultfd for managed memory"));
+  return std::unique_ptr<CpuView>(new UserfaultView(std::move(source), bytes, nullptr, granule));
 }
 
 // Without the news of a move the kernel would let a moved mapping go.
 ErrorOr<std::unique_ptr<CpuView>> UserfaultView::MakeAside(std::span<std::byte> aside,
                                                            std::byte* place, PageShift granule) {
-  auto door = OpenForSystemCalls();
-  if (!door) return Fail(std::move(door.error()));
-  if (!AskFor(*door, kFeatures | UFFD_FEATURE_EVENT_REMAP | UFFD_FEATURE_EVENT_UNMAP)) {
+  auto source = OpenForSystemCalls();
+  if (!source) return Fail(std::move(source.error()));
+  if (!AskFor(*source, kFeatures | UFFD_FEATURE_EVENT_REMAP | UFFD_FEATURE_EVENT_UNMAP)) {
     return Fail(SystemError(kTooOld));
   }
-  if (!Watch(*door, aside, kModes)) return Fail(SystemError("userfaultfd for managed memory"));
+  if (!Watch(*source, aside, kModes)) return Fail(SystemError("userfaultfd for managed memory"));
   return std::unique_ptr<CpuView>(
-      new UserfaultView(std::move(*door), {place, aside.size()}, aside.data(), granule));
+      new UserfaultView(std::move(*source), {place, aside.size()}, aside.data(), granule));
 }
 
-// What went a moment ago may be somebody else's: so the news are read just before.
+// What went a moment ago may have another owner: so events are read just before.
 void UserfaultView::Unmap(paging::Run run) {
   if (may_be_given_up_) Listen();
   ForEachLeft(run, [](std::span<std::byte> bytes) {
@@ -72,7 +72,7 @@ void UserfaultView::Map(paging::Run run, bool is_writable) {
   Admit(run);
   const std::span<std::byte> bytes = BytesOf(run);
   if (Show(bytes, is_writable)) return;
-  // Some were shown before, perhaps in another way, and nobody was woken for them.
+  // Some were shown before, perhaps in another way, and no thread was woken for them.
   Protect(bytes, is_writable);
   Wake(run);
 }
@@ -160,8 +160,8 @@ void UserfaultView::HearFault(uint64_t address, bool is_write) {
   faults_[heard_++] = {.granule = granule, .is_write = is_write};
 }
 
-// Into its place, or by the program to another one. There nobody would bring what is absent: better
-// an access that fails than one that finds zeros.
+// Into its place, or by the program to another one. There no thread would page in what is absent:
+// better an access that fails than one that finds zeros.
 void UserfaultView::HearMoved(uint64_t from, uint64_t to, uint64_t length) {
   if (aside_ != nullptr && from == reinterpret_cast<uintptr_t>(aside_)) {
     aside_ = nullptr;
@@ -215,7 +215,7 @@ void UserfaultView::Admit(paging::Run run) {
   }
 }
 
-// True if all pages were absent and now are not, and those who waited were woken.
+// True if all pages were absent and now are not, and the waiting threads were woken.
 bool UserfaultView::Show(std::span<std::byte> bytes, bool is_writable) {
   bool were_absent = true;
   while (!bytes.empty()) {

@@ -13,7 +13,7 @@
 #include "base/lazy_array.h"
 #include "base/page.h"
 #include "managed/cpu_view.h"
-#include "managed/userfault_door.h"
+#include "managed/uffd_source.h"
 
 namespace verbena::managed {
 
@@ -21,18 +21,18 @@ namespace verbena::managed {
 // clears page-table entries and leaves the file alone; mapping puts the file's pages into them,
 // write-protected or not. The view stays one mapping however it is cut up.
 //
-// method() says which door was open: see UserfaultDoor. Programs must touch what they hand to a
+// method() says which door was open: see UffdSource. Programs must touch what they hand to a
 // system call, if it does not serve those.
 //
 // A view that was made aside is of addresses that the program may unmap or move, because they were
-// its own before. It hears of that, and never touches by address what is gone: somebody else may
+// its own before. It hears of that, and never touches by address what is gone: another owner may
 // have memory there by now. The thread that gave it up waits until the pager has read the news.
 class UserfaultView final : public CpuView {
  public:
   [[nodiscard]] static ErrorOr<std::unique_ptr<CpuView>> Make(std::span<std::byte> bytes,
                                                               PageShift granule);
-  // Of memory that is mapped at `aside` for now, and that somebody moves to `place` by mremap
-  // before anybody touches it. Only where system calls wait, too.
+  // Of memory that is mapped at `aside` for now, and that the caller moves to `place` by mremap
+  // before any thread touches it. Only where system calls wait, too.
   [[nodiscard]] static ErrorOr<std::unique_ptr<CpuView>> MakeAside(std::span<std::byte> aside,
                                                                    std::byte* place,
                                                                    PageShift granule);
@@ -56,9 +56,9 @@ class UserfaultView final : public CpuView {
 
  private:
   // Where the memory is as long as it is not in its place.
-  UserfaultView(UserfaultDoor door, std::span<std::byte> bytes, std::byte* aside, PageShift granule)
-      : file_(std::move(door.file)),
-        method_(door.method),
+  UserfaultView(UffdSource source, std::span<std::byte> bytes, std::byte* aside, PageShift granule)
+      : file_(std::move(source.file)),
+        method_(source.method),
         bytes_(bytes),
         granule_(granule),
         aside_(aside),

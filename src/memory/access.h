@@ -52,7 +52,7 @@ inline constexpr Rights Rights::kAll = Rights((1 << 6) - 1);
 inline constexpr Rights Rights::kRemote = kRemoteRead | kRemoteWrite | kRemoteAtomic;
 
 // What the owner of memory must itself be able to do there before it may grant `rights` on it: no
-// one gives away more than he has. (IBA 10.6.3: remote write and atomics need local write.)
+// owner grants more than it has. (IBA 10.6.3: remote write and atomics need local write.)
 constexpr Rights NeededToGrant(Rights rights) {
   Rights needed;
   if (rights.HasAny(Rights::kRemoteRead)) needed = needed | Rights::kLocalRead;

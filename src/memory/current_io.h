@@ -91,7 +91,7 @@ class CurrentIo {
   // Ends quiesce and interest in one step, with the memory back in place.
   [[nodiscard]] ResumeResult Resume();
 
-  // Whether somebody waits for the memory: without interest, it may stay out for long.
+  // Whether a consumer waits for the memory: without interest, it may stay out for long.
   [[nodiscard]] bool HasInterest() const;
 
  private:

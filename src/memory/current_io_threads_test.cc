@@ -35,7 +35,7 @@ class CurrentIoPairThreads : public testing::Test {
     using FirstResult = std::invoke_result_t<First, CurrentIo&>;
     std::atomic<uint64_t> started = 0, finished = 0;
     std::atomic<bool> time_is_up = false;
-    // Set when no round is begun any more: whoever waits for one would wait for ever.
+    // Set when no round is begun any more: a thread that waits for one would wait for ever.
     std::atomic<bool> is_over = false;
     FirstResult first_result{};
     std::thread other([&] {
@@ -63,12 +63,12 @@ class CurrentIoPairThreads : public testing::Test {
     other.join();
   }
 
-  // False if stopped before the turn came.
-  static bool Await(const std::atomic<uint64_t>& turn, uint64_t round,
+  // False if stopped before the step came.
+  static bool Await(const std::atomic<uint64_t>& step, uint64_t round,
                     const std::atomic<bool>& is_over) {
-    for (int i = 1; turn.load(std::memory_order_acquire) != round; ++i) {
+    for (int i = 1; step.load(std::memory_order_acquire) != round; ++i) {
       if (i % 1000 != 0) continue;
-      if (is_over) return turn.load(std::memory_order_acquire) == round;
+      if (is_over) return step.load(std::memory_order_acquire) == round;
       std::this_thread::yield();
     }
     return true;
@@ -249,7 +249,7 @@ TEST_F(CurrentIoThreads, NoOperationMeetsASwap) {
         EXPECT_TRUE(io.IsIdle());
       }
       UseTheMemory();
-      // One call for each wait, and no other: nobody is left who could make it.
+      // One call for each wait, and no other: no thread is left that could make it.
       EXPECT_EQ(calls_.load(std::memory_order_relaxed), busy);
       EXPECT_EQ(io.Resume(), ResumeResult::kNobodyWaits);
     }

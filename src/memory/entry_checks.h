@@ -4,9 +4,9 @@
 
 #include "memory/access.h"
 #include "memory/address.h"
-#include "memory/denial.h"
 #include "memory/key.h"
 #include "memory/protection_entry.h"
+#include "memory/refusal.h"
 
 // The lettered checks of an access, as questions about one entry. Inline, because they are most of
 // what the data path does.
@@ -20,9 +20,9 @@ inline bool IsValid(const ProtectionEntry* entry) {
   return entry != nullptr && entry->state == EntryState::kValid;
 }
 
-inline Denial WhyNotValid(const ProtectionEntry* entry) {
-  if (entry == nullptr || !entry->is_live()) return Denial::kNoSuchKey;
-  return entry->state == EntryState::kSwappedOut ? Denial::kSwappedOut : Denial::kNotValid;
+inline Refusal WhyNotValid(const ProtectionEntry* entry) {
+  if (entry == nullptr || !entry->is_live()) return Refusal::kNoSuchKey;
+  return entry->state == EntryState::kSwappedOut ? Refusal::kSwappedOut : Refusal::kNotValid;
 }
 
 // b: windows serve remote access only, tasks only the messages of their protocol.
@@ -37,7 +37,7 @@ inline bool IsType2Window(const ProtectionEntry& entry) {
   return entry.type == EntryType::kWindow && entry.window_type != WindowType::kType1;
 }
 
-// c: the entry belongs to the one who asks.
+// c: the entry belongs to the requester.
 inline bool DomainFits(const ProtectionEntry& entry, const Accessor& who) {
   if (entry.pd == who.pd) return true;
   return entry.type == EntryType::kWindow && entry.window_type == WindowType::kType2A;
@@ -47,9 +47,9 @@ inline bool QpFits(const ProtectionEntry& entry, const Accessor& who) {
   return !IsType2Window(entry) || entry.window.qp == who.qp;
 }
 
-// d: the key was made for this life of the entry.
-inline bool InstanceFits(const ProtectionEntry& entry, Key key, Origin origin) {
-  return entry.InstanceFor(origin) == key.instance();
+// d: the key was made for this generation of the entry.
+inline bool VariantFits(const ProtectionEntry& entry, Key key, Origin origin) {
+  return entry.VariantFor(origin) == key.variant();
 }
 
 // e: the bytes lie inside. The entry does not wrap around, so neither does what fits in it.

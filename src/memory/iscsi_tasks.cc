@@ -40,12 +40,12 @@ MemoryResult<Key> IscsiTasks::Begin(const TaskSpec& spec, const PageListBacking&
   return table_.RemoteKey(*slot);
 }
 
-Result<uint64_t, Denial> IscsiTasks::End(Key task, const Accessor& who) {
+Result<uint64_t, Refusal> IscsiTasks::End(Key task, const Accessor& who) {
   const ProtectionEntry* entry = table_.Find(task.index());
-  if (entry == nullptr || !entry->is_live()) return Fail(Denial::kNoSuchKey);
-  if (entry->type != EntryType::kTask) return Fail(Denial::kWrongType);
-  if (entry->pd != who.pd) return Fail(Denial::kWrongDomain);
-  if (entry->remote_instance != task.instance()) return Fail(Denial::kStaleInstance);
+  if (entry == nullptr || !entry->is_live()) return Fail(Refusal::kNoSuchKey);
+  if (entry->type != EntryType::kTask) return Fail(Refusal::kWrongType);
+  if (entry->pd != who.pd) return Fail(Refusal::kWrongDomain);
+  if (entry->remote_variant != task.variant()) return Fail(Refusal::kStaleVariant);
   const uint64_t command = entry->task.command;
   if (entry->table != nullptr) store_.Release(entry->table);
   domains_.DropUser(entry->pd);

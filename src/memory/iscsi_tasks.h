@@ -4,10 +4,10 @@
 
 #include "base/result.h"
 #include "memory/access.h"
-#include "memory/denial.h"
 #include "memory/memory_error.h"
 #include "memory/protection_domain.h"
 #include "memory/protection_table.h"
+#include "memory/refusal.h"
 #include "memory/regions.h"
 
 namespace verbena::memory {
@@ -34,7 +34,7 @@ class IscsiTasks {
   MemoryResult<Key> Begin(const TaskSpec& spec, const PageListBacking& backing);
 
   // The response has come: the key is gone, and this was the command.
-  Result<uint64_t, Denial> End(Key task, const Accessor& who);
+  Result<uint64_t, Refusal> End(Key task, const Accessor& who);
 
  private:
   ProtectionTable& table_;

@@ -28,31 +28,31 @@ TEST_F(IscsiTasksTest, DataInIsPlacedFromOffsetZeroOfADiskRead) {
   const Key task = *core_.tasks.Begin(Spec(true), list());
   EXPECT_EQ(PiecesOf(Translate(task, 0, kPage, Access::kTaskReceive)),
             (Pieces{{0x5100, 0xf00}, {0x9000, 0x100}}));
-  EXPECT_TRUE(IsDenied(Translate(task, 1, kPage, Access::kTaskReceive), Denial::kOutOfRange));
-  EXPECT_TRUE(IsDenied(Translate(task, 0, 8, Access::kTaskSend), Denial::kWrongCommand));
+  EXPECT_TRUE(IsRefused(Translate(task, 1, kPage, Access::kTaskReceive), Refusal::kOutOfRange));
+  EXPECT_TRUE(IsRefused(Translate(task, 0, 8, Access::kTaskSend), Refusal::kWrongCommand));
 }
 
 TEST_F(IscsiTasksTest, R2tFetchesFromADiskWrite) {
   const Key task = *core_.tasks.Begin(Spec(false), list());
   EXPECT_EQ(PiecesOf(Translate(task, 0xf00, 8, Access::kTaskSend)), (Pieces{{0x9000, 8}}));
-  EXPECT_TRUE(IsDenied(Translate(task, 0, 8, Access::kTaskReceive), Denial::kWrongCommand));
+  EXPECT_TRUE(IsRefused(Translate(task, 0, 8, Access::kTaskReceive), Refusal::kWrongCommand));
 }
 
 TEST_F(IscsiTasksTest, TheTargetHasNoMoreRightsThanItWasGiven) {
   TaskSpec spec = Spec(true);
   spec.rights = Rights::kRemoteRead;
   const Key task = *core_.tasks.Begin(spec, list());
-  EXPECT_TRUE(IsDenied(Translate(task, 0, 8, Access::kTaskReceive), Denial::kNoRight));
-  EXPECT_TRUE(IsDenied(Translate(task, 0, 8, Access::kTaskSend), Denial::kWrongCommand));
+  EXPECT_TRUE(IsRefused(Translate(task, 0, 8, Access::kTaskReceive), Refusal::kNoRight));
+  EXPECT_TRUE(IsRefused(Translate(task, 0, 8, Access::kTaskSend), Refusal::kWrongCommand));
 }
 
 TEST_F(IscsiTasksTest, OnlyMessagesOfTheProtocolReachATask) {
   const Key task = *core_.tasks.Begin(Spec(true), list());
   for (const Access access : {Access::kLocalRead, Access::kLocalWrite, Access::kBind,
                               Access::kRemoteRead, Access::kRemoteWrite}) {
-    EXPECT_TRUE(IsDenied(Translate(task, 0, 8, access), Denial::kWrongType)) << NameOf(access);
+    EXPECT_TRUE(IsRefused(Translate(task, 0, 8, access), Refusal::kWrongType)) << NameOf(access);
   }
-  EXPECT_TRUE(FailsWith(core_.Invalidate(task, Origin::kRemote, me_), Denial::kWrongType));
+  EXPECT_TRUE(FailsWith(core_.Invalidate(task, Origin::kRemote, me_), Refusal::kWrongType));
 }
 
 TEST_F(IscsiTasksTest, TheResponseEndsTheTaskAndNamesTheCommand) {
@@ -60,8 +60,8 @@ TEST_F(IscsiTasksTest, TheResponseEndsTheTaskAndNamesTheCommand) {
   const Key task = *core_.tasks.Begin(Spec(true), list());
   EXPECT_EQ(core_.domains.Find(pd_)->users, 1u);
   EXPECT_EQ(core_.tasks.End(task, me_), 4711u);
-  EXPECT_TRUE(IsDenied(Translate(task, 0, 1, Access::kTaskReceive), Denial::kNoSuchKey));
-  EXPECT_TRUE(FailsWith(core_.tasks.End(task, me_), Denial::kNoSuchKey));
+  EXPECT_TRUE(IsRefused(Translate(task, 0, 1, Access::kTaskReceive), Refusal::kNoSuchKey));
+  EXPECT_TRUE(FailsWith(core_.tasks.End(task, me_), Refusal::kNoSuchKey));
   EXPECT_EQ(core_.domains.Find(pd_)->users, 0u);
   EXPECT_EQ(core_.translations.table_count(), tables);
   EXPECT_EQ(core_.translations.reverse_record_count(), 0u);
@@ -71,7 +71,7 @@ TEST_F(IscsiTasksTest, ACommandWithoutDataHasNoPages) {
   const auto task = core_.tasks.Begin({.pd = pd_, .command = 5}, {});
   ASSERT_TRUE(Succeeds(task));
   EXPECT_TRUE(IsReady(Translate(*task, 0, 0, Access::kTaskSend)));
-  EXPECT_TRUE(IsDenied(Translate(*task, 0, 1, Access::kTaskSend), Denial::kOutOfRange));
+  EXPECT_TRUE(IsRefused(Translate(*task, 0, 1, Access::kTaskSend), Refusal::kOutOfRange));
   EXPECT_EQ(core_.tasks.End(*task, me_), 5u);
 }
 
@@ -79,10 +79,10 @@ TEST_F(IscsiTasksTest, EveryRefusedEndLeavesTheTaskWorking) {
   const Key task = *core_.tasks.Begin(Spec(true), list());
   const RegionKeys region = LinearRegion(0, kPage);
   ExpectUnchanged([&] {
-    EXPECT_TRUE(FailsWith(core_.tasks.End(Key(1), me_), Denial::kNoSuchKey));
-    EXPECT_TRUE(FailsWith(core_.tasks.End(region.local, me_), Denial::kWrongType));
-    EXPECT_TRUE(FailsWith(core_.tasks.End(task, {PdId(9), me_.qp}), Denial::kWrongDomain));
-    EXPECT_TRUE(FailsWith(core_.tasks.End(Key(task.value() ^ 1), me_), Denial::kStaleInstance));
+    EXPECT_TRUE(FailsWith(core_.tasks.End(Key(1), me_), Refusal::kNoSuchKey));
+    EXPECT_TRUE(FailsWith(core_.tasks.End(region.local, me_), Refusal::kWrongType));
+    EXPECT_TRUE(FailsWith(core_.tasks.End(task, {PdId(9), me_.qp}), Refusal::kWrongDomain));
+    EXPECT_TRUE(FailsWith(core_.tasks.End(Key(task.value() ^ 1), me_), Refusal::kStaleVariant));
   });
   EXPECT_TRUE(IsReady(Translate(task, 0, 8, Access::kTaskReceive)));
 }
@@ -95,7 +95,7 @@ TEST_F(IscsiTasksTest, EveryRefusedBeginLeavesTheTablesAlone) {
   too_long.length = 2 * kPage;
   ExpectRefused(too_long, list(), MemoryError::kBadPageList);
   const MachineAddress page(list().pages[0].value());
-  core_.KeepFromLists(page, page);
+  core_.ForbidInLists(page, page);
   ExpectRefused(Spec(true), list(), MemoryError::kBadPageList);
   core_.AllowInLists(page, page);
   TaskSpec unprivileged = Spec(true);

@@ -10,7 +10,7 @@ namespace verbena::memory {
 
 // Which entry of the protection table a key names (24 bits), and which of its lives (8 bits).
 using KeyIndex = StrongId<struct KeyIndexTag, uint32_t>;
-using Instance = StrongId<struct InstanceTag, uint8_t>;
+using Variant = StrongId<struct VariantTag, uint8_t>;
 
 constexpr uint32_t kKeyIndexCount = 1u << 24;
 
@@ -18,21 +18,21 @@ constexpr uint32_t kKeyIndexCount = 1u << 24;
 //
 //    31                             8 7             0
 //   +--------------------------------+---------------+
-//   |             index              |   instance    |
+//   |             index              |   variant    |
 //   +--------------------------------+---------------+
 //
-// The instance changes whenever the entry gets a new meaning, so that a key kept too long is
+// The variant changes whenever the entry gets a new meaning, so that a key kept too long is
 // recognised. No valid key has the value 0.
 class Key {
  public:
   constexpr Key() = default;
   constexpr explicit Key(uint32_t value) : value_(value) {}
-  constexpr Key(KeyIndex index, Instance instance) : value_(index.value() << 8 | instance.value()) {
+  constexpr Key(KeyIndex index, Variant variant) : value_(index.value() << 8 | variant.value()) {
     DCHECK(index.value() < kKeyIndexCount);
   }
 
   constexpr KeyIndex index() const { return KeyIndex(value_ >> 8); }
-  constexpr Instance instance() const { return Instance(static_cast<uint8_t>(value_)); }
+  constexpr Variant variant() const { return Variant(static_cast<uint8_t>(value_)); }
   constexpr uint32_t value() const { return value_; }
 
   friend constexpr auto operator<=>(Key, Key) = default;

@@ -44,11 +44,12 @@ std::optional<SlotNumber> KeyAllocator::Take() {
 void KeyAllocator::Grow() {
   const uint32_t before = slot_count();
   const uint32_t after = before + std::min(kGrowth, slots_max_ - before);
-  lives_.reserve(after);
+  generations_.reserve(after);
   free_.reserve(after);  // so that giving one back needs no memory
   for (uint32_t i = before; i < after; ++i) {
     const SlotNumber slot(i);
-    lives_.push_back({.instance = static_cast<uint8_t>(random_.Next32()), .left = kLap});
+    generations_.push_back(
+        {.variant = static_cast<uint8_t>(random_.Next32()), .left = kVariantCount});
     if (scrambler_.IndexOf(slot).value() == 0) {
       ++unusable_;  // Its keys could have the value 0, which programs take for "no key".
     } else {
@@ -58,24 +59,25 @@ void KeyAllocator::Grow() {
   slot_count_ = after;
 }
 
-void KeyAllocator::Spend(Life& life, unsigned count) {
-  life.left = static_cast<uint16_t>(life.left - std::min<unsigned>(life.left, count));
+void KeyAllocator::Spend(Generation& generation, unsigned count) {
+  generation.left =
+      static_cast<uint16_t>(generation.left - std::min<unsigned>(generation.left, count));
 }
 
-Instance KeyAllocator::NextInstance(SlotNumber slot) {
-  Life& life = lives_[slot.value()];
-  ++life.instance;
-  Spend(life, 1);
-  return Instance(life.instance);
+Variant KeyAllocator::NextVariant(SlotNumber slot) {
+  Generation& generation = generations_[slot.value()];
+  ++generation.variant;
+  Spend(generation, 1);
+  return Variant(generation.variant);
 }
 
-void KeyAllocator::Adopt(SlotNumber slot, Instance instance) {
-  Life& life = lives_[slot.value()];
-  // All that is jumped over counts as spent: nobody remembers which instances were used, only how
-  // far the lap has come.
-  const auto distance = static_cast<uint8_t>(instance.value() - life.instance);
-  life.instance = instance.value();
-  Spend(life, distance);
+void KeyAllocator::TakeOver(SlotNumber slot, Variant variant) {
+  Generation& generation = generations_[slot.value()];
+  // All that is jumped over counts as spent: it is not recorded which variants were used, only how
+  // far the round has come.
+  const auto distance = static_cast<uint8_t>(variant.value() - generation.variant);
+  generation.variant = variant.value();
+  Spend(generation, distance);
 }
 
 KeyAllocator::Fate KeyAllocator::Give(SlotNumber slot) {
@@ -91,13 +93,13 @@ KeyAllocator::Fate KeyAllocator::Give(SlotNumber slot) {
 }
 
 uint64_t KeyAllocator::bytes() const {
-  return lives_.capacity() * sizeof(Life) + free_.capacity() * sizeof(SlotNumber) +
+  return generations_.capacity() * sizeof(Generation) + free_.capacity() * sizeof(SlotNumber) +
          resting_.size() * sizeof(Resting);
 }
 
 bool KeyAllocator::IsConsistent() const {
-  if (free_.size() + resting_.size() + taken_ + unusable_ != lives_.size()) return false;
-  std::vector<bool> seen(lives_.size());
+  if (free_.size() + resting_.size() + taken_ + unusable_ != generations_.size()) return false;
+  std::vector<bool> seen(generations_.size());
   const auto once = [&](SlotNumber slot) {
     if (slot.value() >= seen.size() || seen[slot.value()]) return false;
     seen[slot.value()] = true;

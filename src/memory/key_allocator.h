@@ -19,7 +19,8 @@ using SlotNumber = StrongId<struct SlotNumberTag, uint32_t>;
 // A secret permutation of the 24-bit numbers between slots and indices. It makes keys hard to guess
 // without making the table sparse: a table of a thousand entries would otherwise either be a
 // thousand pages or have its keys within a thousand of each other. Not cryptography: it defends
-// against guessing and against accidents, not against one who has seen many keys of this process.
+// against guessing and against accidents, not against a peer that has seen many keys of this
+// process.
 class KeyScrambler {
  public:
   explicit KeyScrambler(Random& random);
@@ -42,34 +43,35 @@ class KeyScrambler {
   uint32_t undo_first_, undo_second_;
 };
 
-// Hands out slots and the instances of their keys.
+// Hands out slots and the variants of their keys.
 //
-// Every slot goes through laps of 256 instances. Within a lap no instance is handed out twice; an
-// owner that needs another instance when the lap is spent moves to another slot, and a slot whose
-// lap is spent rests for the quarantine when it is given back, and then begins a new lap. So a key
-// value is never handed out again within the quarantine after it was given up.
+// Every slot goes through rounds of 256 variants. Within a round no variant is handed out twice; an
+// owner that needs another variant when the round is spent moves to another slot, and a slot whose
+// round is spent rests for the quarantine when it is given back, and then begins a new round. So a
+// key value is never handed out again within the quarantine after it was given up.
 //
 // Instances that an owner chooses itself (type 2 windows, registration by work request: the low
-// byte of such keys is the consumer's by IBA 10.6.3.3) spend the lap as well; should an owner go
-// round the whole lap by itself, repeats among its own keys are its own choice.
+// byte of such keys is the consumer's by IBA 10.6.3.3) spend the round as well; should an owner go
+// round the whole round by itself, repeats among its own keys are its own choice.
 //
 // Owned by the protection table; one thread at a time.
 class KeyAllocator {
  public:
   KeyAllocator(uint32_t slots_max, Duration quarantine, Random random);
 
-  // A slot chosen at random among the free ones, with the first instance of its new life.
+  // A slot chosen at random among the free ones, with the first variant of its new generation.
   // Nothing when all are taken or resting.
   std::optional<SlotNumber> Take();
 
-  // The next instance of a taken slot.
-  Instance NextInstance(SlotNumber slot);
+  // The next variant of a taken slot.
+  Variant NextVariant(SlotNumber slot);
 
-  // True when the lap has no room for another life, which may need two instances: one for each key.
-  bool IsSpent(SlotNumber slot) const { return lives_[slot.value()].left < 2; }
+  // True when the round has no room for another generation, which may need two variants: one for
+  // each key.
+  bool IsSpent(SlotNumber slot) const { return generations_[slot.value()].left < 2; }
 
-  // The owner of a taken slot chose `instance` itself.
-  void Adopt(SlotNumber slot, Instance instance);
+  // The owner of a taken slot chose `variant` itself.
+  void TakeOver(SlotNumber slot, Variant variant);
 
   enum class Fate : uint8_t { kFree, kRetired };
   Fate Give(SlotNumber slot);
@@ -81,7 +83,7 @@ class KeyAllocator {
     while (!resting_.empty() && resting_.front().until <= now) {
       const SlotNumber slot = resting_.front().slot;
       resting_.pop_front();
-      lives_[slot.value()].left = kLap;
+      generations_[slot.value()].left = kVariantCount;
       free_.push_back(slot);
       freed(slot);
     }
@@ -99,14 +101,14 @@ class KeyAllocator {
   bool IsConsistent() const;
 
  private:
-  static constexpr uint16_t kLap = 256;
+  static constexpr uint16_t kVariantCount = 256;
   // The choice is among at least this many as long as the table may grow.
   static constexpr size_t kFreeMin = 64;
   static constexpr uint32_t kGrowth = 1024;
 
-  struct Life {
-    uint8_t instance = 0;  // the last one handed out
-    uint16_t left = kLap;  // instances of this lap that were not
+  struct Generation {
+    uint8_t variant = 0;            // the last one handed out
+    uint16_t left = kVariantCount;  // variants of this round that were not
   };
   struct Resting {
     SlotNumber slot;
@@ -114,15 +116,15 @@ class KeyAllocator {
   };
 
   void Grow();
-  void Spend(Life& life, unsigned count);
+  void Spend(Generation& generation, unsigned count);
 
   const uint32_t slots_max_;
   const Duration quarantine_;
   Random random_;
   KeyScrambler scrambler_;
   Time now_;
-  uint32_t slot_count_ = 0;  // lives_.size(), which every access needs
-  std::vector<Life> lives_;
+  uint32_t slot_count_ = 0;  // generations_.size(), which every access needs
+  std::vector<Generation> generations_;
   std::vector<SlotNumber> free_;
   std::deque<Resting> resting_;
   uint32_t unusable_ = 0;  // the one slot whose index is 0, once it exists; those that are lost

@@ -89,7 +89,7 @@ TEST(KeyAllocatorTest, NeverHandsOutIndexZero) {
 TEST(KeyAllocatorTest, AGivenSlotCanBeTakenAgain) {
   KeyAllocator keys = Make(10);
   const std::vector<SlotNumber> slots = TakeAll(keys);
-  keys.NextInstance(slots[4]);
+  keys.NextVariant(slots[4]);
   EXPECT_EQ(keys.Give(slots[4]), Fate::kFree);
   EXPECT_EQ(keys.Take(), slots[4]);
   EXPECT_EQ(keys.Take(), std::nullopt);
@@ -111,7 +111,7 @@ TEST(KeyAllocatorTest, ChoosesAtRandomAmongTheFree) {
   for (int i = 0; i < 100; ++i) {
     const SlotNumber slot = *keys.Take();
     chosen.insert(slot);
-    keys.NextInstance(slot);
+    keys.NextVariant(slot);
     keys.Give(slot);
   }
   EXPECT_GT(chosen.size(), 80u);
@@ -126,7 +126,7 @@ TEST(KeyAllocatorTest, TheSeedDecidesEverything) {
     std::vector<uint32_t> values;
     for (int i = 0; i < 100; ++i) {
       const SlotNumber slot = *keys.Take();
-      values.push_back(Key(keys.IndexOf(slot), keys.NextInstance(slot)).value());
+      values.push_back(Key(keys.IndexOf(slot), keys.NextVariant(slot)).value());
       if (i % 3 == 0) keys.Give(slot);
     }
     return values;
@@ -135,15 +135,15 @@ TEST(KeyAllocatorTest, TheSeedDecidesEverything) {
   EXPECT_NE(history(5), history(6));
 }
 
-// 255 lives of one instance each; with one instance left a slot could not serve a life that needs
-// two keys, so it rests.
-TEST(KeyAllocatorTest, NoInstanceRepeatsWithinALap) {
+// 255 generations of one variant each; with one variant left a slot could not serve a generation
+// that needs two keys, so it rests.
+TEST(KeyAllocatorTest, NoVariantRepeatsWithinARound) {
   KeyAllocator keys = Make(kOneUsable);
-  std::set<Instance> seen;
+  std::set<Variant> seen;
   Fate fate = Fate::kFree;
   while (fate == Fate::kFree) {
     const SlotNumber slot = *keys.Take();
-    EXPECT_TRUE(seen.insert(keys.NextInstance(slot)).second);
+    EXPECT_TRUE(seen.insert(keys.NextVariant(slot)).second);
     fate = keys.Give(slot);
   }
   EXPECT_EQ(seen.size(), 255u);
@@ -153,7 +153,7 @@ TEST(KeyAllocatorTest, NoInstanceRepeatsWithinALap) {
 }
 
 void SpendLap(KeyAllocator& keys, SlotNumber slot) {
-  for (int i = 0; i < 256; ++i) keys.NextInstance(slot);
+  for (int i = 0; i < 256; ++i) keys.NextVariant(slot);
 }
 
 TEST(KeyAllocatorTest, ARetiredSlotComesBackWhenItsQuarantineEnds) {
@@ -167,8 +167,8 @@ TEST(KeyAllocatorTest, ARetiredSlotComesBackWhenItsQuarantineEnds) {
   EXPECT_EQ(Freed(keys, Time(Seconds(65))), std::vector{slot});
   EXPECT_EQ(keys.resting_count(), 0u);
   EXPECT_EQ(keys.Take(), slot);
-  keys.NextInstance(slot);
-  EXPECT_EQ(keys.Give(slot), Fate::kFree);  // a whole new lap
+  keys.NextVariant(slot);
+  EXPECT_EQ(keys.Give(slot), Fate::kFree);  // a whole new round
   EXPECT_TRUE(keys.IsConsistent());
 }
 
@@ -188,9 +188,9 @@ TEST(KeyAllocatorTest, EachSlotRestsItsOwnTime) {
 TEST(KeyAllocatorTest, AnOwnerMayOutliveItsLap) {
   KeyAllocator keys = Make(kOneUsable);
   const SlotNumber slot = *keys.Take();
-  Instance previous = keys.NextInstance(slot);
+  Variant previous = keys.NextVariant(slot);
   for (int i = 0; i < 600; ++i) {
-    const Instance next = keys.NextInstance(slot);
+    const Variant next = keys.NextVariant(slot);
     EXPECT_NE(next, previous);
     previous = next;
   }
@@ -200,12 +200,12 @@ TEST(KeyAllocatorTest, AnOwnerMayOutliveItsLap) {
 Fate FateAfterJump(uint8_t distance) {
   KeyAllocator keys = Make(kOneUsable);
   const SlotNumber slot = *keys.Take();
-  const Instance first = keys.NextInstance(slot);  // 255 left
-  keys.Adopt(slot, Instance(static_cast<uint8_t>(first.value() + distance)));
+  const Variant first = keys.NextVariant(slot);  // 255 left
+  keys.TakeOver(slot, Variant(static_cast<uint8_t>(first.value() + distance)));
   return keys.Give(slot);
 }
 
-TEST(KeyAllocatorTest, AnInstanceThatTheOwnerChoseSpendsWhatItJumpedOver) {
+TEST(KeyAllocatorTest, AVariantThatTheOwnerChoseSpendsWhatItJumpedOver) {
   EXPECT_EQ(FateAfterJump(0), Fate::kFree);
   EXPECT_EQ(FateAfterJump(1), Fate::kFree);
   EXPECT_EQ(FateAfterJump(253), Fate::kFree);     // two left
@@ -213,11 +213,11 @@ TEST(KeyAllocatorTest, AnInstanceThatTheOwnerChoseSpendsWhatItJumpedOver) {
   EXPECT_EQ(FateAfterJump(255), Fate::kRetired);  // one back is almost all the way round
 }
 
-TEST(KeyAllocatorTest, AfterAChosenInstanceTheCountGoesOnFromThere) {
+TEST(KeyAllocatorTest, AfterAChosenVariantTheCountGoesOnFromThere) {
   KeyAllocator keys = Make(kOneUsable);
   const SlotNumber slot = *keys.Take();
-  keys.Adopt(slot, Instance(255));
-  EXPECT_EQ(keys.NextInstance(slot), Instance(0));
+  keys.TakeOver(slot, Variant(255));
+  EXPECT_EQ(keys.NextVariant(slot), Variant(0));
 }
 
 TEST(KeyAllocatorTest, NoKeyComesBackWithinTheQuarantine) {
@@ -230,7 +230,7 @@ TEST(KeyAllocatorTest, NoKeyComesBackWithinTheQuarantine) {
   for (int step = 0; step < 20000; ++step) {
     if (random.Chance(1, 2)) {
       if (const auto slot = keys.Take()) {
-        const Key key(keys.IndexOf(*slot), keys.NextInstance(*slot));
+        const Key key(keys.IndexOf(*slot), keys.NextVariant(*slot));
         const auto before = given_up.find(key);
         if (before != given_up.end()) {
           ++reborn;

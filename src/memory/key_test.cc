@@ -7,27 +7,27 @@
 namespace verbena::memory {
 namespace {
 
-TEST(KeyTest, IsIndexAndInstance) {
-  const Key key(KeyIndex(0x123456), Instance(0x78));
+TEST(KeyTest, IsIndexAndVariant) {
+  const Key key(KeyIndex(0x123456), Variant(0x78));
   EXPECT_EQ(key.value(), 0x12345678u);
   EXPECT_EQ(key.index(), KeyIndex(0x123456));
-  EXPECT_EQ(key.instance(), Instance(0x78));
+  EXPECT_EQ(key.variant(), Variant(0x78));
 }
 
 TEST(KeyTest, TakesTheExtremesApart) {
-  const Key highest(KeyIndex(kKeyIndexCount - 1), Instance(0));
+  const Key highest(KeyIndex(kKeyIndexCount - 1), Variant(0));
   EXPECT_EQ(highest.value(), 0xffffff00u);
   EXPECT_EQ(Key(UINT32_MAX).index(), KeyIndex(kKeyIndexCount - 1));
-  EXPECT_EQ(Key(UINT32_MAX).instance(), Instance(255));
-  EXPECT_EQ(Key(KeyIndex(1), Instance(255)).value(), 0x1ffu);
+  EXPECT_EQ(Key(UINT32_MAX).variant(), Variant(255));
+  EXPECT_EQ(Key(KeyIndex(1), Variant(255)).value(), 0x1ffu);
 }
 
 TEST(KeyTest, TheDefaultIsNoKey) { EXPECT_EQ(Key().value(), 0u); }
 
-TEST(KeyTest, KeysOfOneIndexDifferByInstance) {
+TEST(KeyTest, KeysOfOneIndexDifferByVariant) {
   const KeyIndex index(7);
-  EXPECT_NE(Key(index, Instance(1)), Key(index, Instance(2)));
-  EXPECT_EQ(Key(index, Instance(1)).index(), Key(index, Instance(2)).index());
+  EXPECT_NE(Key(index, Variant(1)), Key(index, Variant(2)));
+  EXPECT_EQ(Key(index, Variant(1)).index(), Key(index, Variant(2)).index());
 }
 
 TEST(KeyTest, CanBeHashed) {

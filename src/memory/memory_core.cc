@@ -16,7 +16,7 @@ MemoryCore::MemoryCore(const Options& options)
       tasks(table, domains, translations),
       one_touch(table) {}
 
-Result<void, Denial> MemoryCore::Invalidate(Key key, Origin origin, const Accessor& who) {
+Result<void, Refusal> MemoryCore::Invalidate(Key key, Origin origin, const Accessor& who) {
   const ProtectionEntry* entry = table.Find(key.index());
   if (entry != nullptr && entry->is_live() && entry->type == EntryType::kWindow) {
     return windows.Invalidate(key, who);
@@ -32,18 +32,18 @@ uint64_t MemoryCore::InvalidateMachine(MachineAddress first, MachineAddress last
   return gone;
 }
 
-void MemoryCore::KeepFromLists(MachineAddress first, MachineAddress last) {
+void MemoryCore::ForbidInLists(MachineAddress first, MachineAddress last) {
   InvalidateMachine(first, last);
-  translations.KeepFromLists(PhysicalAddress(first.value()), PhysicalAddress(last.value()));
+  translations.ForbidInLists(PhysicalAddress(first.value()), PhysicalAddress(last.value()));
 }
 
 void MemoryCore::AllowInLists(MachineAddress first, MachineAddress last) {
   translations.AllowInLists(PhysicalAddress(first.value()), PhysicalAddress(last.value()));
 }
 
-uint64_t MemoryCore::ForgetMachine(MachineAddress first, MachineAddress last) {
-  return translations.Forget(kMachineSpace, PhysicalAddress(first.value()),
-                             PhysicalAddress(last.value()));
+uint64_t MemoryCore::MarkMachineAbsent(MachineAddress first, MachineAddress last) {
+  return translations.MarkAbsent(kMachineSpace, PhysicalAddress(first.value()),
+                                 PhysicalAddress(last.value()));
 }
 
 bool MemoryCore::IsNamed(MachineAddress first, MachineAddress last) const {

@@ -34,7 +34,7 @@ class MemoryCore {
   MemoryCore& operator=(const MemoryCore&) = delete;
 
   // Local invalidate, or a peer's send with invalidate, of whatever the key names.
-  Result<void, Denial> Invalidate(Key key, Origin origin, const Accessor& who);
+  Result<void, Refusal> Invalidate(Key key, Origin origin, const Accessor& who);
 
   // These bytes of machine memory, or of a guest's physical memory, are gone: every entry of both
   // stages that names a page of them is absent from now on (row E9). Returns how many were present.
@@ -45,11 +45,11 @@ class MemoryCore {
   // Whether these bytes are in memory is not known any more, but they are still their owner's: the
   // entries become absent until they are asked for again. Those of page lists keep the address that
   // their owner gave them. Returns how many were present.
-  uint64_t ForgetMachine(MachineAddress first, MachineAddress last);
+  uint64_t MarkMachineAbsent(MachineAddress first, MachineAddress last);
   // Memory that is registered in one piece only, because its pages come and go: page lists that
   // name it are refused until it is given up. Entries that name it from before, when it was
   // something else, are absent from now on.
-  void KeepFromLists(MachineAddress first, MachineAddress last);
+  void ForbidInLists(MachineAddress first, MachineAddress last);
   void AllowInLists(MachineAddress first, MachineAddress last);
 
   // Whether an entry may name a page of these bytes.

@@ -74,8 +74,8 @@ TEST_F(MemoryCoreTest, PagesThatAreForgottenComeBackWhereTheyWere) {
   const Key list = core_.regions.Register(spec, PageListBacking{pages, 0, kSmall})->local;
   const MachineAddress first(kBase), last(kBase + kPage - 1);
   EXPECT_TRUE(core_.IsNamed(first, last));
-  EXPECT_EQ(core_.ForgetMachine(first, last), 2u);
-  EXPECT_EQ(core_.ForgetMachine(first, last), 0u);
+  EXPECT_EQ(core_.MarkMachineAbsent(first, last), 2u);
+  EXPECT_EQ(core_.MarkMachineAbsent(first, last), 0u);
   EXPECT_NE(AsFault(Read(linear.local, kBase, pd_)), nullptr);
   EXPECT_NE(AsReady(Read(linear.local, kBase + kPage, pd_)), nullptr);
   EXPECT_NE(AsFault(Read(list, 0, pd_)), nullptr);
@@ -87,11 +87,11 @@ TEST_F(MemoryCoreTest, PagesThatAreForgottenComeBackWhereTheyWere) {
   EXPECT_EQ(AsReady(back)->spans[0].address, first);
 
   // One that is away goes with its memory, and with its region.
-  EXPECT_EQ(core_.ForgetMachine(first, last), 1u);
+  EXPECT_EQ(core_.MarkMachineAbsent(first, last), 1u);
   EXPECT_EQ(core_.InvalidateMachine(first, last), 0u);
   EXPECT_FALSE(Succeeds(core_.regions.MapPages(list, 0, 1, std::nullopt, false)));
   EXPECT_EQ(
-      core_.ForgetMachine(MachineAddress(kBase + kPage), MachineAddress(kBase + 2 * kPage - 1)),
+      core_.MarkMachineAbsent(MachineAddress(kBase + kPage), MachineAddress(kBase + 2 * kPage - 1)),
       2u);
   EXPECT_TRUE(core_.IsConsistent());
   ASSERT_TRUE(Succeeds(core_.regions.Deregister(linear.local)));
@@ -122,11 +122,11 @@ TEST_F(MemoryCoreTest, InvalidateFindsOutWhatTheKeyNames) {
                                           .start = KeyAddress(kBase),
                                           .length = 8,
                                           .rights = Rights::kRemoteRead,
-                                          .instance = Instance(9)},
+                                          .variant = Variant(9)},
                                          me_);
   ASSERT_TRUE(Succeeds(window));
   EXPECT_TRUE(Succeeds(core_.Invalidate(*window, Origin::kRemote, me_)));
-  EXPECT_TRUE(IsDenied(Translate(*window, kBase, 8, Access::kRemoteRead), Denial::kNotValid));
+  EXPECT_TRUE(IsRefused(Translate(*window, kBase, 8, Access::kRemoteRead), Refusal::kNotValid));
 
   const auto pages = Pages({kBase});
   const RegionSpec spec{.pd = pd_, .start = KeyAddress(0), .length = kPage, .rights = Rights::kAll};
@@ -135,8 +135,8 @@ TEST_F(MemoryCoreTest, InvalidateFindsOutWhatTheKeyNames) {
       core_.regions.RegisterReserved(reserved, spec, PageListBacking{pages, 0, kSmall}, me_)));
   EXPECT_TRUE(Succeeds(core_.Invalidate(reserved, Origin::kLocal, me_)));
   EXPECT_TRUE(
-      FailsWith(core_.Invalidate(region.local, Origin::kLocal, me_), Denial::kNotInvalidable));
-  EXPECT_TRUE(FailsWith(core_.Invalidate(Key(1), Origin::kLocal, me_), Denial::kNoSuchKey));
+      FailsWith(core_.Invalidate(region.local, Origin::kLocal, me_), Refusal::kNotInvalidable));
+  EXPECT_TRUE(FailsWith(core_.Invalidate(Key(1), Origin::kLocal, me_), Refusal::kNoSuchKey));
 }
 
 TEST_F(MemoryCoreTest, TimeBringsRetiredKeysBack) {
@@ -173,7 +173,7 @@ TEST_F(MemoryCoreTest, WhatIsKeptFromListsIsAbsentWhereverItWasNamed) {
   const RegionSpec spec{.pd = pd_, .start = KeyAddress(0), .length = kPage, .rights = kLocal};
   const auto listed = core_.regions.Register(spec, PageListBacking{pages, 0, kSmall});
   ASSERT_TRUE(Succeeds(listed));
-  core_.KeepFromLists(MachineAddress(0x10'1000), MachineAddress(0x10'1FFF));
+  core_.ForbidInLists(MachineAddress(0x10'1000), MachineAddress(0x10'1FFF));
   EXPECT_TRUE(IsReady(Translate(linear.local, 0x10'0000, kPage, Access::kLocalRead)));
   EXPECT_NE(AsFault(Translate(linear.local, 0x10'1000, 1, Access::kLocalRead)), nullptr);
   EXPECT_NE(AsFault(Translate(listed->local, 0, 1, Access::kLocalRead)), nullptr);

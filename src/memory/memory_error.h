@@ -7,12 +7,12 @@
 namespace verbena::memory {
 
 // Why a call on the tables failed. The tables are then as they were before the call. Work requests
-// and accesses fail with a Denial instead.
+// and accesses fail with a Refusal instead.
 enum class MemoryError : uint8_t {
   kNoSuchConsumer,
   kNoSuchDomain,
   kNoSuchGuest,
-  kNoSuchKey,         // free, retired, or of another life
+  kNoSuchKey,         // free, retired, or of another generation
   kWrongType,         // a region was meant and a window given, or the like
   kWrongState,        // swapped out twice, filled in twice, ...
   kForeignDomain,     // objects of different protection domains

@@ -5,12 +5,13 @@
 
 namespace verbena::memory {
 
-Result<TouchAction, Denial> OneTouchKeys::Touch(Key key, const StreamSegment& segment,
-                                                const StreamPosition& stream, const Accessor& who) {
+Result<TouchAction, Refusal> OneTouchKeys::Touch(Key key, const StreamSegment& segment,
+                                                 const StreamPosition& stream,
+                                                 const Accessor& who) {
   ProtectionEntry* entry = table_.Find(key.index());
-  if (entry == nullptr || !entry->is_live()) return Fail(Denial::kNoSuchKey);
-  if (entry->state != EntryState::kValid) return Fail(Denial::kNotValid);
-  if (entry->remote_instance != key.instance()) return Fail(Denial::kStaleInstance);
+  if (entry == nullptr || !entry->is_live()) return Fail(Refusal::kNoSuchKey);
+  if (entry->state != EntryState::kValid) return Fail(Refusal::kNotValid);
+  if (entry->remote_variant != key.variant()) return Fail(Refusal::kStaleVariant);
   const TouchAction action = DecideTouch(segment, entry->one_touch, entry->touched, stream);
   switch (action) {
     case TouchAction::kPlace:
@@ -49,11 +50,11 @@ void OneTouchKeys::Hold(Key key) { table_.Hold(table_.SlotOf(key)); }
 
 void OneTouchKeys::Release(Key key) { EndIfTouched(key); }
 
-// The key may have found another end, and another life, meanwhile. A region that is swapped out
-// just now is touched all the same, and must not come back.
+// The key may have found another end, and another generation, meanwhile. A region that is swapped
+// out just now is touched all the same, and must not come back.
 void OneTouchKeys::EndIfTouched(Key key) {
   const ProtectionEntry* entry = table_.Find(key.index());
-  if (entry == nullptr || !entry->touched || entry->remote_instance != key.instance()) return;
+  if (entry == nullptr || !entry->touched || entry->remote_variant != key.variant()) return;
   table_.MakeReserved(table_.SlotOf(key));
 }
 

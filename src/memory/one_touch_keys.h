@@ -6,9 +6,9 @@
 
 #include "base/result.h"
 #include "memory/access.h"
-#include "memory/denial.h"
 #include "memory/one_touch.h"
 #include "memory/protection_table.h"
+#include "memory/refusal.h"
 
 namespace verbena::memory {
 
@@ -22,8 +22,8 @@ class OneTouchKeys {
 
   // A segment that Translate has just granted access through `key` is about to be placed. The
   // answer says whether to place it; what it means for the key has been done.
-  Result<TouchAction, Denial> Touch(Key key, const StreamSegment& segment,
-                                    const StreamPosition& stream, const Accessor& who);
+  Result<TouchAction, Refusal> Touch(Key key, const StreamSegment& segment,
+                                     const StreamPosition& stream, const Accessor& who);
 
   // The stream of `qp` has delivered everything before `next_expected`.
   void StreamAdvanced(QpNumber qp, StreamNumber next_expected);

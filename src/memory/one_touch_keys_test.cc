@@ -30,7 +30,7 @@ class OneTouchKeysTest : public MemoryFixture {
             .rights = Rights::kRemoteWrite,
             .one_touch = true};
   }
-  Result<TouchAction, Denial> Touch(Key key, const StreamSegment& segment) {
+  Result<TouchAction, Refusal> Touch(Key key, const StreamSegment& segment) {
     return core_.one_touch.Touch(key, segment, kStream, me_);
   }
   void Advance(uint32_t next) { core_.one_touch.StreamAdvanced(me_.qp, StreamNumber(next)); }
@@ -45,8 +45,8 @@ TEST_F(OneTouchKeysTest, AMessageInOrderEndsTheKeyAtOnce) {
   EXPECT_EQ(Touch(window_, {false, StreamNumber(kNext - 50)}), TouchAction::kPlace);
   EXPECT_TRUE(IsReady(Write()));
   EXPECT_EQ(Touch(window_, kInOrder), TouchAction::kPlaceAndInvalidate);
-  EXPECT_TRUE(IsDenied(Write(), Denial::kNotValid));
-  EXPECT_TRUE(FailsWith(Touch(window_, kInOrder), Denial::kNotValid));
+  EXPECT_TRUE(IsRefused(Write(), Refusal::kNotValid));
+  EXPECT_TRUE(FailsWith(Touch(window_, kInOrder), Refusal::kNotValid));
   EXPECT_EQ(EntryOf(region_.local).region.bound_windows, 0u);
 }
 
@@ -57,14 +57,14 @@ TEST_F(OneTouchKeysTest, AMessageThatEndedEarlyEndsTheKeyWhenTheStreamCatchesUp)
   Advance(kNext + 99);            // the last byte itself is still missing
   EXPECT_TRUE(IsReady(Write()));  // earlier segments of the message go on arriving
   Advance(kNext + 100);
-  EXPECT_TRUE(IsDenied(Write(), Denial::kNotValid));
+  EXPECT_TRUE(IsRefused(Write(), Refusal::kNotValid));
   EXPECT_EQ(core_.one_touch.remembered_count(), 0u);
 }
 
 TEST_F(OneTouchKeysTest, ASecondMessageIsRefusedAndEndsTheKey) {
   EXPECT_EQ(Touch(window_, kEarly), TouchAction::kPlaceAndRemember);
   EXPECT_EQ(Touch(window_, End(kNext + 200)), TouchAction::kInvalidateAndTerminate);
-  EXPECT_TRUE(IsDenied(Write(), Denial::kNotValid));
+  EXPECT_TRUE(IsRefused(Write(), Refusal::kNotValid));
   Advance(kNext + 500);
   EXPECT_EQ(core_.one_touch.remembered_count(), 0u);
 }
@@ -84,7 +84,7 @@ TEST_F(OneTouchKeysTest, AKeyThatWasRebornMeanwhileIsNotEndedByItsPast) {
   EXPECT_NE(window_, old);
   Advance(kNext + 100);
   EXPECT_TRUE(IsReady(Write()));
-  EXPECT_TRUE(FailsWith(Touch(old, kInOrder), Denial::kStaleInstance));
+  EXPECT_TRUE(FailsWith(Touch(old, kInOrder), Refusal::kStaleVariant));
 }
 
 TEST_F(OneTouchKeysTest, NeitherIsOneThatWasTouchedAgainInItsNewLife) {
@@ -95,7 +95,7 @@ TEST_F(OneTouchKeysTest, NeitherIsOneThatWasTouchedAgainInItsNewLife) {
   EXPECT_TRUE(IsReady(Write()));
   EXPECT_EQ(core_.one_touch.remembered_count(), 1u);
   Advance(kNext + 301);
-  EXPECT_TRUE(IsDenied(Write(), Denial::kNotValid));
+  EXPECT_TRUE(IsRefused(Write(), Refusal::kNotValid));
 }
 
 TEST_F(OneTouchKeysTest, AKeyThatIsGoneAltogetherIsForgotten) {
@@ -103,7 +103,7 @@ TEST_F(OneTouchKeysTest, AKeyThatIsGoneAltogetherIsForgotten) {
   ASSERT_TRUE(Succeeds(core_.windows.Deallocate(window_)));
   Advance(kNext + 100);
   EXPECT_EQ(core_.one_touch.remembered_count(), 0u);
-  EXPECT_TRUE(FailsWith(Touch(window_, kInOrder), Denial::kNoSuchKey));
+  EXPECT_TRUE(FailsWith(Touch(window_, kInOrder), Refusal::kNoSuchKey));
 }
 
 TEST_F(OneTouchKeysTest, StreamsOfOtherQueuePairsEndNothing) {
@@ -129,7 +129,7 @@ TEST_F(OneTouchKeysTest, TheStreamMayWrapBeforeItCatchesUp) {
   Advance(20);
   EXPECT_TRUE(IsReady(Write()));
   Advance(21);
-  EXPECT_TRUE(IsDenied(Write(), Denial::kNotValid));
+  EXPECT_TRUE(IsRefused(Write(), Refusal::kNotValid));
 }
 
 TEST_F(OneTouchKeysTest, OneTouchRegionsDieTheSameWay) {
@@ -141,7 +141,8 @@ TEST_F(OneTouchKeysTest, OneTouchRegionsDieTheSameWay) {
   const auto keys = core_.regions.Register(spec, LinearBacking{PhysicalAddress(kBase)});
   ASSERT_TRUE(Succeeds(keys));
   EXPECT_EQ(Touch(keys->remote, kInOrder), TouchAction::kPlaceAndInvalidate);
-  EXPECT_TRUE(IsDenied(Translate(keys->remote, kBase, 8, Access::kRemoteWrite), Denial::kNotValid));
+  EXPECT_TRUE(
+      IsRefused(Translate(keys->remote, kBase, 8, Access::kRemoteWrite), Refusal::kNotValid));
   EXPECT_TRUE(Succeeds(core_.regions.Deregister(keys->local)));
 }
 
@@ -152,13 +153,13 @@ TEST_F(OneTouchKeysTest, AUsedUpRegionDoesNotComeBackFromSwap) {
   Advance(kNext + 100);
   EXPECT_TRUE(FailsWith(core_.regions.SwapIn(region_.local), MemoryError::kWrongState));
   EXPECT_TRUE(
-      IsDenied(Translate(region_.remote, kBase, 8, Access::kRemoteWrite), Denial::kNotValid));
+      IsRefused(Translate(region_.remote, kBase, 8, Access::kRemoteWrite), Refusal::kNotValid));
 }
 
 TEST_F(OneTouchKeysTest, OrdinaryKeysAndUnknownOnesArePassedBy) {
   EXPECT_EQ(Touch(region_.remote, kInOrder), TouchAction::kPlace);
   EXPECT_TRUE(IsReady(Translate(region_.remote, kBase, 8, Access::kRemoteWrite)));
-  EXPECT_TRUE(FailsWith(Touch(Key(), kInOrder), Denial::kNoSuchKey));
+  EXPECT_TRUE(FailsWith(Touch(Key(), kInOrder), Refusal::kNoSuchKey));
 }
 
 TEST_F(OneTouchKeysTest, AHeldKeyIsSpentUntilItIsReleased) {
@@ -167,7 +168,7 @@ TEST_F(OneTouchKeysTest, AHeldKeyIsSpentUntilItIsReleased) {
   EXPECT_EQ(AsReady(Write())->use, KeyUse::kSpent);
   EXPECT_TRUE(core_.IsConsistent());
   core_.one_touch.Release(window_);
-  EXPECT_TRUE(IsDenied(Write(), Denial::kNotValid));
+  EXPECT_TRUE(IsRefused(Write(), Refusal::kNotValid));
   core_.one_touch.Release(window_);  // may come late
 }
 
@@ -175,7 +176,7 @@ TEST_F(OneTouchKeysTest, AHeldKeyIsSpentUntilItIsReleased) {
 TEST_F(OneTouchKeysTest, TheRegionOfAHeldWindowMayBeDeregistered) {
   core_.one_touch.Hold(window_);
   EXPECT_TRUE(Succeeds(core_.regions.Deregister(region_.local)));
-  EXPECT_TRUE(IsDenied(Write(), Denial::kNotValid));
+  EXPECT_TRUE(IsRefused(Write(), Refusal::kNotValid));
   EXPECT_TRUE(core_.IsConsistent());
 }
 
@@ -184,7 +185,7 @@ TEST_F(OneTouchKeysTest, AHeldWindowOutlivesARefusedDeregistrationOfItsRegion) {
   core_.one_touch.Hold(window_);
   const Key other = *core_.windows.Allocate(pd_, WindowType::kType2B);
   WindowBinding wanted = binding();
-  wanted.instance = Instance(static_cast<uint8_t>(other.instance().value() + 1));
+  wanted.variant = Variant(static_cast<uint8_t>(other.variant().value() + 1));
   ASSERT_TRUE(core_.windows.Bind(other, wanted, me_).has_value());
   EXPECT_TRUE(FailsWith(core_.regions.Deregister(region_.local), MemoryError::kInUse));
   EXPECT_EQ(AsReady(Write())->use, KeyUse::kSpent);
@@ -195,15 +196,15 @@ TEST_F(OneTouchKeysTest, AHeldWindowOfType2MayBeBoundAgainButNotInvalidated) {
   for (const bool rebind : {false, true}) {
     const Key window = *core_.windows.Allocate(pd_, WindowType::kType2B);
     WindowBinding wanted = binding();
-    wanted.instance = Instance(static_cast<uint8_t>(window.instance().value() + 1));
+    wanted.variant = Variant(static_cast<uint8_t>(window.variant().value() + 1));
     const Key bound = *core_.windows.Bind(window, wanted, me_);
     core_.one_touch.Hold(bound);
     if (rebind) {
-      wanted.instance = Instance(static_cast<uint8_t>(window.instance().value() + 2));
+      wanted.variant = Variant(static_cast<uint8_t>(window.variant().value() + 2));
       EXPECT_TRUE(core_.windows.Bind(bound, wanted, me_).has_value());
     } else {
-      EXPECT_TRUE(FailsWith(core_.windows.Invalidate(bound, me_), Denial::kNotValid));
-      EXPECT_TRUE(IsDenied(Translate(bound, kBase, 8, Access::kRemoteWrite), Denial::kNotValid));
+      EXPECT_TRUE(FailsWith(core_.windows.Invalidate(bound, me_), Refusal::kNotValid));
+      EXPECT_TRUE(IsRefused(Translate(bound, kBase, 8, Access::kRemoteWrite), Refusal::kNotValid));
     }
     EXPECT_TRUE(core_.IsConsistent());
   }

@@ -15,8 +15,8 @@ struct Options {
   // used.
   uint32_t key_slots_max = kKeyIndexCount;
 
-  // How long a slot rests once all 256 instances of its index were handed out. A key that was given
-  // up less than this time ago is always recognised as stale, unless its owner chose the instance
+  // How long a slot rests once all 256 variants of its index were handed out. A key that was given
+  // up less than this time ago is always recognised as stale, unless its owner chose the variant
   // itself, or the table was so full that there was no other slot to move to.
   Duration key_quarantine = Seconds(60);
 

@@ -92,11 +92,11 @@ void PageWalker::ThroughAddressSpace(const Consumer& owner, uint64_t offset, uin
   for (uint64_t done = 0; done < length;) {
     const auto place = owner.segments->Find(EffectiveAddress(start + done));
     if (!place.has_value()) {
-      result = Denial::kNoSegment;
+      result = Refusal::kNoSegment;
       return;
     }
     if (!place->rights.Has(needed)) {
-      result = Denial::kOwnerHasNoRight;
+      result = Refusal::kOwnerHasNoRight;
       return;
     }
     const uint64_t piece = std::min(length - done, place->left);

@@ -13,7 +13,7 @@ namespace verbena::memory {
 // host and two for a guest. The second half of the one door; only the Translator uses it.
 //
 // `result` comes in as Ready without spans. It ends as Ready with the bytes in order, as the Fault
-// that must be resolved first, or as the Denial that only the owner's segments could tell.
+// that must be resolved first, or as the Refusal that only the owner's segments could tell.
 class PageWalker {
  public:
   PageWalker(const ProtectionEntry& target, const GuestTable& guests, bool writes)

@@ -18,11 +18,11 @@ enum class EntryType : uint8_t { kRegion, kWindow, kTask };
 //     └───────────┴─────────────┴─────────────┴── given back ─────┘  (retired when its lap is
 //     spent)
 enum class EntryState : uint8_t {
-  kFree,        // nobody's
+  kFree,        // in no use
   kReserved,    // has an owner and a key, grants nothing: not filled in, not bound, invalidated
   kValid,       // grants what it says
   kSwappedOut,  // a region whose memory was taken away; nothing else of it has changed
-  kRetired,     // nobody's, and resting until no one can remember its keys
+  kRetired,     // in no use, and in quarantine until no peer can still have its keys
 };
 
 // Type 1 windows serve every queue pair of their protection domain. Type 2 windows are tied to the
@@ -72,8 +72,8 @@ struct alignas(64) ProtectionEntry {
   EntryType type = EntryType::kRegion;
   EntryState state = EntryState::kFree;
   WindowType window_type = WindowType::kType1;
-  Instance local_instance;   // of the L_Key
-  Instance remote_instance;  // of the R_Key
+  Variant local_variant;   // of the L_Key
+  Variant remote_variant;  // of the R_Key
 
   AddressKind address_kind : 1 = AddressKind::kEffective;
   bool one_touch : 1 = false;
@@ -83,7 +83,7 @@ struct alignas(64) ProtectionEntry {
   bool held : 1 = false;
   bool zero_based : 1 = false;
   bool by_work_request : 1 = false;  // a region that is filled in and invalidated by work requests
-  bool was_valid : 1 = false;        // the present instance has been in use
+  bool was_valid : 1 = false;        // the present variant has been in use
   bool is_null : 1 = false;          // a region without memory
 
   KeyUse use() const {
@@ -91,8 +91,8 @@ struct alignas(64) ProtectionEntry {
     return touched ? KeyUse::kSpent : KeyUse::kOnce;
   }
   bool is_live() const { return state != EntryState::kFree && state != EntryState::kRetired; }
-  Instance InstanceFor(Origin origin) const {
-    return origin == Origin::kLocal ? local_instance : remote_instance;
+  Variant VariantFor(Origin origin) const {
+    return origin == Origin::kLocal ? local_variant : remote_variant;
   }
 };
 static_assert(sizeof(ProtectionEntry) == 64);

@@ -20,7 +20,7 @@ MemoryResult<ProtectionEntry*> ProtectionTable::FindLive(Key key, EntryType type
 MemoryResult<const ProtectionEntry*> ProtectionTable::FindLive(Key key, EntryType type) const {
   const ProtectionEntry* entry = Find(key.index());
   if (entry == nullptr || !entry->is_live()) return Fail(MemoryError::kNoSuchKey);
-  if (key.instance() != entry->local_instance && key.instance() != entry->remote_instance) {
+  if (key.variant() != entry->local_variant && key.variant() != entry->remote_variant) {
     return Fail(MemoryError::kNoSuchKey);
   }
   if (entry->type != type) return Fail(MemoryError::kWrongType);
@@ -59,7 +59,7 @@ std::optional<SlotNumber> ProtectionTable::Take(EntryType type, PdId pd, bool di
   } else if (type == EntryType::kTask) {
     entry.task = {};
   }
-  RenewInstances(*slot, distinct_keys);
+  RenewVariants(*slot, distinct_keys);
   return slot;
 }
 
@@ -74,21 +74,21 @@ SlotNumber ProtectionTable::Renew(SlotNumber slot, bool distinct_keys) {
       slot = *fresh;
     }
   }
-  RenewInstances(slot, distinct_keys);
+  RenewVariants(slot, distinct_keys);
   return slot;
 }
 
-void ProtectionTable::RenewInstances(SlotNumber slot, bool distinct_keys) {
+void ProtectionTable::RenewVariants(SlotNumber slot, bool distinct_keys) {
   ProtectionEntry& entry = EntryAt(slot);
-  entry.local_instance = keys_.NextInstance(slot);
-  entry.remote_instance = distinct_keys ? keys_.NextInstance(slot) : entry.local_instance;
+  entry.local_variant = keys_.NextVariant(slot);
+  entry.remote_variant = distinct_keys ? keys_.NextVariant(slot) : entry.local_variant;
   entry.was_valid = false;
 }
 
-void ProtectionTable::AdoptInstance(SlotNumber slot, Instance instance) {
+void ProtectionTable::UseVariant(SlotNumber slot, Variant variant) {
   ProtectionEntry& entry = EntryAt(slot);
-  keys_.Adopt(slot, instance);
-  entry.local_instance = entry.remote_instance = instance;
+  keys_.TakeOver(slot, variant);
+  entry.local_variant = entry.remote_variant = variant;
   entry.was_valid = false;
 }
 

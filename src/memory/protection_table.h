@@ -37,12 +37,12 @@ class ProtectionTable {
     return const_cast<ProtectionTable*>(this)->EntryAt(slot);
   }
 
-  // The live entry of a type that `key` names in its present life, by either of its instances: what
-  // a call that manages the entry needs.
+  // The live entry of a type that `key` names in its present generation, by either of its variants:
+  // what a call that manages the entry needs.
   MemoryResult<ProtectionEntry*> FindLive(Key key, EntryType type);
   MemoryResult<const ProtectionEntry*> FindLive(Key key, EntryType type) const;
 
-  // A reserved entry with fresh instances: one for both keys, or one each. Nothing when full.
+  // A reserved entry with fresh variants: one for both keys, or one each. Nothing when full.
   std::optional<SlotNumber> Take(EntryType type, PdId pd, bool distinct_keys);
 
   // Whether windows are bound to the region. Held ones do not count, and end if there are no
@@ -58,19 +58,19 @@ class ProtectionTable {
   // Back to free, or to retired. What the entry pointed at is the caller's to release.
   void Give(SlotNumber slot);
 
-  // The next life of a live entry that nothing points at: its present keys become stale. Returns
-  // its slot, which is another one when the instances of the old one are spent; only in a table
-  // without a free slot does it stay and meet old instances again.
+  // The next generation of a live entry that nothing points at: its present keys become stale.
+  // Returns its slot, which is another one when the variants of the old one are spent; only in a
+  // table without a free slot does it stay and meet old variants again.
   SlotNumber Renew(SlotNumber slot, bool distinct_keys);
-  // The same with an instance that the owner chose for both keys, in the same slot.
-  void AdoptInstance(SlotNumber slot, Instance instance);
+  // The same with a variant that the owner chose for both keys, in the same slot.
+  void UseVariant(SlotNumber slot, Variant variant);
 
   SlotNumber SlotOf(Key key) const { return keys_.SlotOf(key.index()); }
   Key LocalKey(SlotNumber slot) const {
-    return Key(keys_.IndexOf(slot), EntryAt(slot).local_instance);
+    return Key(keys_.IndexOf(slot), EntryAt(slot).local_variant);
   }
   Key RemoteKey(SlotNumber slot) const {
-    return Key(keys_.IndexOf(slot), EntryAt(slot).remote_instance);
+    return Key(keys_.IndexOf(slot), EntryAt(slot).remote_variant);
   }
 
   // Lets slots rest no longer than they must.
@@ -95,7 +95,7 @@ class ProtectionTable {
 
   std::optional<SlotNumber> TakeSlot();
   void GiveSlot(SlotNumber slot);
-  void RenewInstances(SlotNumber slot, bool distinct_keys);
+  void RenewVariants(SlotNumber slot, bool distinct_keys);
 
   KeyAllocator keys_;
   std::vector<std::unique_ptr<ProtectionEntry[]>> chunks_;

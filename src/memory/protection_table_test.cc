@@ -51,7 +51,7 @@ TEST_F(ProtectionTableTest, FindLiveTakesEitherKeyAndTheRightTypeOnly) {
   EXPECT_EQ(*table_.FindLive(local, EntryType::kRegion), &table_.EntryAt(slot));
   EXPECT_EQ(*table_.FindLive(remote, EntryType::kRegion), &table_.EntryAt(slot));
   EXPECT_TRUE(FailsWith(table_.FindLive(local, EntryType::kWindow), MemoryError::kWrongType));
-  const Key other(local.index(), Instance(static_cast<uint8_t>(remote.instance().value() + 1)));
+  const Key other(local.index(), Variant(static_cast<uint8_t>(remote.variant().value() + 1)));
   EXPECT_TRUE(FailsWith(table_.FindLive(other, EntryType::kRegion), MemoryError::kNoSuchKey));
   table_.Give(slot);
   EXPECT_TRUE(FailsWith(table_.FindLive(local, EntryType::kRegion), MemoryError::kNoSuchKey));
@@ -91,7 +91,7 @@ TEST_F(ProtectionTableTest, ATableWithoutUsableSlotsFindsNothingAndTakesNothing)
   }
 }
 
-TEST_F(ProtectionTableTest, RenewedAndAdoptedInstancesMakeOldKeysStale) {
+TEST_F(ProtectionTableTest, RenewedAndChosenVariantsMakeOldKeysStale) {
   const SlotNumber slot = Take();
   table_.EntryAt(slot).was_valid = true;
   const Key first = table_.LocalKey(slot);
@@ -99,7 +99,7 @@ TEST_F(ProtectionTableTest, RenewedAndAdoptedInstancesMakeOldKeysStale) {
   EXPECT_FALSE(table_.EntryAt(slot).was_valid);
   EXPECT_NE(table_.LocalKey(slot), first);
   EXPECT_TRUE(FailsWith(table_.FindLive(first, EntryType::kRegion), MemoryError::kNoSuchKey));
-  table_.AdoptInstance(slot, first.instance());
+  table_.UseVariant(slot, first.variant());
   EXPECT_EQ(table_.LocalKey(slot), first);
   EXPECT_EQ(table_.RemoteKey(slot), first);
 }

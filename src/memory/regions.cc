@@ -22,7 +22,7 @@ MemoryResult<void> Regions::CheckSpec(const RegionSpec& spec) const {
   return {};
 }
 
-// Row A2: nobody may grant what he does not have.
+// Row A2: an owner may not grant what it does not have.
 MemoryResult<void> Regions::CheckOwner(const RegionSpec& spec, const Backing& backing) const {
   const Consumer& owner = *domains_.OwnerOf(spec.pd);
   if (std::holds_alternative<NullBacking>(backing)) {
@@ -149,59 +149,61 @@ MemoryResult<RegionKeys> Regions::Reserve(PdId pd, uint64_t pages_max, PageShift
   return KeysOf(*slot);
 }
 
-Result<RegionKeys, Denial> Regions::RegisterReserved(Key key, const RegionSpec& spec,
-                                                     const PageListBacking& backing,
-                                                     const Accessor& who) {
+Result<RegionKeys, Refusal> Regions::RegisterReserved(Key key, const RegionSpec& spec,
+                                                      const PageListBacking& backing,
+                                                      const Accessor& who) {
   ProtectionEntry* entry = table_.Find(key.index());
-  if (entry == nullptr || !entry->is_live()) return Fail(Denial::kNoSuchKey);
-  if (entry->type != EntryType::kRegion || !entry->by_work_request) return Fail(Denial::kWrongType);
-  if (entry->pd != who.pd || spec.pd != who.pd) return Fail(Denial::kWrongDomain);
-  // A one-touch region that is used up may have windows still; a new life must not open to them.
+  if (entry == nullptr || !entry->is_live()) return Fail(Refusal::kNoSuchKey);
+  if (entry->type != EntryType::kRegion || !entry->by_work_request)
+    return Fail(Refusal::kWrongType);
+  if (entry->pd != who.pd || spec.pd != who.pd) return Fail(Refusal::kWrongDomain);
+  // A one-touch region that is used up may have windows still; a new generation must not open to
+  // them.
   const SlotNumber slot = table_.SlotOf(key);
   if (entry->held) table_.MakeReserved(slot);
   if (entry->state != EntryState::kReserved || table_.HasWindows(slot)) {
-    return Fail(Denial::kStillInUse);
+    return Fail(Refusal::kStillInUse);
   }
-  // The doc's check of the instance: the one reserved, or a new one once that has been in use.
-  const bool same = entry->local_instance == key.instance();
-  if (same && entry->was_valid) return Fail(Denial::kSameInstance);
-  if (!same && !entry->was_valid) return Fail(Denial::kStaleInstance);
-  if (Wraps(spec.start, spec.length)) return Fail(Denial::kWraps);
-  if (spec.zero_based && spec.start.value() != 0) return Fail(Denial::kOutOfRange);
-  if (!spec.rights.Has(NeededToGrant(spec.rights))) return Fail(Denial::kRightsTooWide);
+  // The doc's check of the variant: the one reserved, or a new one once that has been in use.
+  const bool same = entry->local_variant == key.variant();
+  if (same && entry->was_valid) return Fail(Refusal::kSameVariant);
+  if (!same && !entry->was_valid) return Fail(Refusal::kStaleVariant);
+  if (Wraps(spec.start, spec.length)) return Fail(Refusal::kWraps);
+  if (spec.zero_based && spec.start.value() != 0) return Fail(Refusal::kOutOfRange);
+  if (!spec.rights.Has(NeededToGrant(spec.rights))) return Fail(Refusal::kRightsTooWide);
   if (backing.page_shift != entry->table->page_shift() || !CoversLength(backing, spec.length) ||
       !MayList(store_, entry->table->space(), backing)) {
-    return Fail(Denial::kBadPageList);
+    return Fail(Refusal::kBadPageList);
   }
-  if (backing.pages.size() > entry->table->page_count()) return Fail(Denial::kTooManyPages);
+  if (backing.pages.size() > entry->table->page_count()) return Fail(Refusal::kTooManyPages);
 
   // Entries that were written stay until the next list: the region is not valid yet.
   if (!WhenMemory([&] { MapPageList(store_, *entry->table, backing); })) {
-    return Fail(Denial::kTooManyPages);
+    return Fail(Refusal::kTooManyPages);
   }
-  if (!same) table_.AdoptInstance(slot, key.instance());
+  if (!same) table_.UseVariant(slot, key.variant());
   FillIn(slot, spec, {entry->table, static_cast<uint32_t>(backing.first_offset), spec.length});
   return KeysOf(slot);
 }
 
-Result<void, Denial> Regions::Invalidate(Key key, Origin origin, const Accessor& who) {
+Result<void, Refusal> Regions::Invalidate(Key key, Origin origin, const Accessor& who) {
   ProtectionEntry* entry = table_.Find(key.index());
-  if (entry == nullptr || !entry->is_live()) return Fail(Denial::kNoSuchKey);
-  if (entry->state == EntryState::kSwappedOut) return Fail(Denial::kSwappedOut);
-  if (entry->state != EntryState::kValid) return Fail(Denial::kNotValid);
-  if (entry->type != EntryType::kRegion) return Fail(Denial::kWrongType);
-  if (entry->pd != who.pd) return Fail(Denial::kWrongDomain);
-  if (entry->InstanceFor(origin) != key.instance()) return Fail(Denial::kStaleInstance);
+  if (entry == nullptr || !entry->is_live()) return Fail(Refusal::kNoSuchKey);
+  if (entry->state == EntryState::kSwappedOut) return Fail(Refusal::kSwappedOut);
+  if (entry->state != EntryState::kValid) return Fail(Refusal::kNotValid);
+  if (entry->type != EntryType::kRegion) return Fail(Refusal::kWrongType);
+  if (entry->pd != who.pd) return Fail(Refusal::kWrongDomain);
+  if (entry->VariantFor(origin) != key.variant()) return Fail(Refusal::kStaleVariant);
   // RFC 5040 5.2: a peer may only invalidate what it may access.
   if (origin == Origin::kRemote && !entry->rights.HasAny(Rights::kRemote)) {
-    return Fail(Denial::kNoRight);
+    return Fail(Refusal::kNoRight);
   }
-  if (!entry->by_work_request) return Fail(Denial::kNotInvalidable);
+  if (!entry->by_work_request) return Fail(Refusal::kNotInvalidable);
   const SlotNumber slot = table_.SlotOf(key);
-  if (table_.HasWindows(slot)) return Fail(Denial::kStillInUse);
+  if (table_.HasWindows(slot)) return Fail(Refusal::kStillInUse);
   const bool was_held = entry->held;
   table_.MakeReserved(slot);
-  if (was_held) return Fail(Denial::kNotValid);
+  if (was_held) return Fail(Refusal::kNotValid);
   return {};
 }
 

@@ -8,10 +8,10 @@
 #include "base/page.h"
 #include "memory/access.h"
 #include "memory/address.h"
-#include "memory/denial.h"
 #include "memory/memory_error.h"
 #include "memory/protection_domain.h"
 #include "memory/protection_table.h"
+#include "memory/refusal.h"
 #include "memory/translation_store.h"
 
 namespace verbena::memory {
@@ -24,7 +24,7 @@ struct RegionSpec {
   Rights rights;
   bool zero_based = false;
   bool one_touch = false;      // dies with the first remote message that used it
-  bool distinct_keys = false;  // R_Key and L_Key with different instances
+  bool distinct_keys = false;  // R_Key and L_Key with different variants
   bool keep_keys = false;      // of Reregister: see there
   bool on_demand = false;      // the owner need not have the bytes mapped yet
   AddressKind address_kind = AddressKind::kEffective;
@@ -72,7 +72,7 @@ struct RegionKeys {
 
 // Registration of memory, by call and by work request.
 //
-// Calls fail with a MemoryError, work requests with a Denial; either way nothing has changed.
+// Calls fail with a MemoryError, work requests with a Refusal; either way nothing has changed.
 // One thread at a time.
 class Regions {
  public:
@@ -95,15 +95,15 @@ class Regions {
   // nothing yet...
   MemoryResult<RegionKeys> Reserve(PdId pd, uint64_t pages_max, PageShift page_shift);
 
-  // ...then, on a queue pair, what it grants. `key` is the reserved index with the instance that
+  // ...then, on a queue pair, what it grants. `key` is the reserved index with the variant that
   // the region is to have: the reserved one the first time, another one each time after an
   // invalidation.
-  Result<RegionKeys, Denial> RegisterReserved(Key key, const RegionSpec& spec,
-                                              const PageListBacking& backing, const Accessor& who);
+  Result<RegionKeys, Refusal> RegisterReserved(Key key, const RegionSpec& spec,
+                                               const PageListBacking& backing, const Accessor& who);
 
   // Ends a region that was registered by work request, on behalf of its owner (local invalidate) or
   // of a peer (send with invalidate). The key stays reserved.
-  Result<void, Denial> Invalidate(Key key, Origin origin, const Accessor& who);
+  Result<void, Refusal> Invalidate(Key key, Origin origin, const Accessor& who);
 
   // Takes a region's memory away and gives it back (rows D4, D6): nothing but the valid bit
   // changes; keys, windows and tables stay. While it is out, pages may be mapped to new places.

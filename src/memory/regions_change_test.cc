@@ -1,4 +1,4 @@
-// What happens to a region after its registration: reregistration, swapping, and the life of
+// What happens to a region after its registration: reregistration, swapping, and the generation of
 // regions that work requests fill in and invalidate.
 
 #include <vector>
@@ -40,9 +40,10 @@ TEST_F(ReregisterTest, NewRightsMakeNewKeysAndLeaveTheBytesWhereTheyAre) {
   const RegionKeys old = LinearRegion(kBase, kPage);
   const auto keys = core_.regions.Reregister(old.local, Spec(kBase, kPage, Rights::kLocalRead), {});
   ASSERT_TRUE(Succeeds(keys));
-  EXPECT_TRUE(IsDenied(Translate(old.local, kBase, 1, Access::kLocalRead), Denial::kStaleInstance));
+  EXPECT_TRUE(
+      IsRefused(Translate(old.local, kBase, 1, Access::kLocalRead), Refusal::kStaleVariant));
   EXPECT_EQ(PiecesOf(Translate(keys->local, kBase, 1, Access::kLocalRead)), (Pieces{{kBase, 1}}));
-  EXPECT_TRUE(IsDenied(Translate(keys->local, kBase, 1, Access::kLocalWrite), Denial::kNoRight));
+  EXPECT_TRUE(IsRefused(Translate(keys->local, kBase, 1, Access::kLocalWrite), Refusal::kNoRight));
 }
 
 TEST_F(ReregisterTest, KeysStayIfTheyAreToAndAreNotForOneMessage) {
@@ -53,7 +54,7 @@ TEST_F(ReregisterTest, KeysStayIfTheyAreToAndAreNotForOneMessage) {
   ASSERT_TRUE(Succeeds(kept));
   EXPECT_EQ(*kept, old);
   EXPECT_EQ(PiecesOf(Translate(old.local, kBase, 1, Access::kLocalRead)), (Pieces{{kBase, 1}}));
-  EXPECT_TRUE(IsDenied(Translate(old.local, kBase, 1, Access::kLocalWrite), Denial::kNoRight));
+  EXPECT_TRUE(IsRefused(Translate(old.local, kBase, 1, Access::kLocalWrite), Refusal::kNoRight));
   spec.one_touch = true;
   const auto once = core_.regions.Reregister(old.local, spec, {});
   ASSERT_TRUE(Succeeds(once));
@@ -72,7 +73,8 @@ TEST_F(ReregisterTest, ANewDomainTakesTheRegionOver) {
   ASSERT_TRUE(Succeeds(keys));
   EXPECT_EQ(core_.domains.Find(pd_)->users, 0u);
   EXPECT_EQ(core_.domains.Find(spec.pd)->users, 1u);
-  EXPECT_TRUE(IsDenied(Translate(keys->local, kBase, 1, Access::kLocalRead), Denial::kWrongDomain));
+  EXPECT_TRUE(
+      IsRefused(Translate(keys->local, kBase, 1, Access::kLocalRead), Refusal::kWrongDomain));
 }
 
 TEST_F(ReregisterTest, ANewTranslationReplacesTheOldOne) {
@@ -131,11 +133,12 @@ TEST_F(SwapTest, NothingButTheValidBitChanges) {
       core_.regions.Register(Spec(kBase, 2 * kPage), PageListBacking{pages, 0, kSmall});
   const Key window = BindWindow(keys->local, kBase + kPage);
   ASSERT_TRUE(Succeeds(core_.regions.SwapOut(keys->local)));
-  EXPECT_TRUE(IsDenied(Translate(keys->local, kBase, 1, Access::kLocalRead), Denial::kSwappedOut));
   EXPECT_TRUE(
-      IsDenied(Translate(keys->remote, kBase, 1, Access::kRemoteRead), Denial::kSwappedOut));
+      IsRefused(Translate(keys->local, kBase, 1, Access::kLocalRead), Refusal::kSwappedOut));
   EXPECT_TRUE(
-      IsDenied(Translate(window, kBase + kPage, 1, Access::kRemoteRead), Denial::kRegionNotValid));
+      IsRefused(Translate(keys->remote, kBase, 1, Access::kRemoteRead), Refusal::kSwappedOut));
+  EXPECT_TRUE(IsRefused(Translate(window, kBase + kPage, 1, Access::kRemoteRead),
+                        Refusal::kRegionNotValid));
   ASSERT_TRUE(Succeeds(core_.regions.UnmapPages(keys->local, 0, 2)));
   ASSERT_TRUE(Succeeds(core_.regions.MapPages(keys->local, 0, 2, PhysicalAddress(0x50000), true)));
   ASSERT_TRUE(Succeeds(core_.regions.SwapIn(keys->local)));
@@ -171,19 +174,19 @@ class WorkRequestTest : public RegionsChangeTest {
   WorkRequestTest() { key_ = core_.regions.Reserve(pd_, 2, kSmall)->local; }
 
   Key Next(Key key, uint8_t by = 1) const {
-    return Key(key.index(), Instance(static_cast<uint8_t>(key.instance().value() + by)));
+    return Key(key.index(), Variant(static_cast<uint8_t>(key.variant().value() + by)));
   }
-  Result<RegionKeys, Denial> Fill(Key key, const RegionSpec& spec, const PageListBacking& list) {
+  Result<RegionKeys, Refusal> Fill(Key key, const RegionSpec& spec, const PageListBacking& list) {
     return core_.regions.RegisterReserved(key, spec, list, me_);
   }
-  Result<RegionKeys, Denial> Fill(Key key) {
+  Result<RegionKeys, Refusal> Fill(Key key) {
     return Fill(key, Spec(kBase, kPage), PageListBacking{pages_, 0, kSmall});
   }
   void ExpectFillRefused(Key key, const RegionSpec& spec, const PageListBacking& list,
-                         Denial denial) {
-    ExpectUnchanged([&] { EXPECT_TRUE(FailsWith(Fill(key, spec, list), denial)); });
+                         Refusal refusal) {
+    ExpectUnchanged([&] { EXPECT_TRUE(FailsWith(Fill(key, spec, list), refusal)); });
   }
-  Result<void, Denial> Invalidate(Key key, Origin origin = Origin::kLocal) {
+  Result<void, Refusal> Invalidate(Key key, Origin origin = Origin::kLocal) {
     return core_.regions.Invalidate(key, origin, me_);
   }
 
@@ -192,16 +195,16 @@ class WorkRequestTest : public RegionsChangeTest {
 };
 
 TEST_F(WorkRequestTest, AReservedKeyGrantsNothingUntilItIsFilledIn) {
-  EXPECT_TRUE(IsDenied(Translate(key_, kBase, 1, Access::kLocalRead), Denial::kNotValid));
+  EXPECT_TRUE(IsRefused(Translate(key_, kBase, 1, Access::kLocalRead), Refusal::kNotValid));
   EXPECT_EQ(Fill(key_), (RegionKeys{key_, key_}));
   EXPECT_EQ(PiecesOf(Translate(key_, kBase, 1, Access::kLocalRead)), (Pieces{{0x7000, 1}}));
 }
 
-TEST_F(WorkRequestTest, AfterInvalidationItLivesAgainWithAnotherInstance) {
+TEST_F(WorkRequestTest, AfterInvalidationItLivesAgainWithAnotherVariant) {
   ASSERT_TRUE(Succeeds(Fill(key_)));
   ASSERT_TRUE(Succeeds(Invalidate(key_)));
-  EXPECT_TRUE(IsDenied(Translate(key_, kBase, 1, Access::kLocalRead), Denial::kNotValid));
-  EXPECT_TRUE(FailsWith(Fill(key_), Denial::kSameInstance));
+  EXPECT_TRUE(IsRefused(Translate(key_, kBase, 1, Access::kLocalRead), Refusal::kNotValid));
+  EXPECT_TRUE(FailsWith(Fill(key_), Refusal::kSameVariant));
   const auto elsewhere = Pages({0xa000, 0xc000});
   const Key next = Next(key_, 77);
   const auto keys = Fill(next, Spec(0, kPage + 1), PageListBacking{elsewhere, 0x10, kSmall});
@@ -209,40 +212,40 @@ TEST_F(WorkRequestTest, AfterInvalidationItLivesAgainWithAnotherInstance) {
   EXPECT_EQ(keys->remote, next);
   EXPECT_EQ(PiecesOf(Translate(next, 0, kPage + 1, Access::kLocalRead)),
             (Pieces{{0xa010, kPage - 0x10}, {0xc000, 0x11}}));
-  EXPECT_TRUE(IsDenied(Translate(key_, 0, 1, Access::kLocalRead), Denial::kStaleInstance));
+  EXPECT_TRUE(IsRefused(Translate(key_, 0, 1, Access::kLocalRead), Refusal::kStaleVariant));
 }
 
 TEST_F(WorkRequestTest, EveryRefusedRegistrationLeavesTheKeyReserved) {
   const PageListBacking list{pages_, 0, kSmall};
   const RegionSpec spec = Spec(kBase, kPage);
-  ExpectFillRefused(Key(1), spec, list, Denial::kNoSuchKey);
+  ExpectFillRefused(Key(1), spec, list, Refusal::kNoSuchKey);
   const RegionKeys ordinary = LinearRegion(kBase, kPage);
-  ExpectFillRefused(ordinary.local, spec, list, Denial::kWrongType);
+  ExpectFillRefused(ordinary.local, spec, list, Refusal::kWrongType);
   ExpectFillRefused(*core_.windows.Allocate(pd_, WindowType::kType1), spec, list,
-                    Denial::kWrongType);
+                    Refusal::kWrongType);
   RegionSpec foreign = spec;
   foreign.pd = MakeDomain({});
-  ExpectFillRefused(key_, foreign, list, Denial::kWrongDomain);
+  ExpectFillRefused(key_, foreign, list, Refusal::kWrongDomain);
   ExpectUnchanged([&] {
     EXPECT_TRUE(FailsWith(core_.regions.RegisterReserved(key_, foreign, list, {foreign.pd, {}}),
-                          Denial::kWrongDomain));
+                          Refusal::kWrongDomain));
   });
-  ExpectFillRefused(Next(key_), spec, list, Denial::kStaleInstance);
-  ExpectFillRefused(key_, Spec(kMax, 2), list, Denial::kWraps);
+  ExpectFillRefused(Next(key_), spec, list, Refusal::kStaleVariant);
+  ExpectFillRefused(key_, Spec(kMax, 2), list, Refusal::kWraps);
   RegionSpec not_zero = Spec(1, kPage);
   not_zero.zero_based = true;
-  ExpectFillRefused(key_, not_zero, list, Denial::kOutOfRange);
-  ExpectFillRefused(key_, Spec(kBase, kPage, Rights::kRemoteWrite), list, Denial::kRightsTooWide);
-  ExpectFillRefused(key_, Spec(kBase, kPage + 1), list, Denial::kBadPageList);
-  ExpectFillRefused(key_, spec, PageListBacking{pages_, 0, PageShift(13)}, Denial::kBadPageList);
+  ExpectFillRefused(key_, not_zero, list, Refusal::kOutOfRange);
+  ExpectFillRefused(key_, Spec(kBase, kPage, Rights::kRemoteWrite), list, Refusal::kRightsTooWide);
+  ExpectFillRefused(key_, Spec(kBase, kPage + 1), list, Refusal::kBadPageList);
+  ExpectFillRefused(key_, spec, PageListBacking{pages_, 0, PageShift(13)}, Refusal::kBadPageList);
   const auto three = Pages({0, 0x1000, 0x2000});
   ExpectFillRefused(key_, Spec(kBase, 3 * kPage), PageListBacking{three, 0, kSmall},
-                    Denial::kTooManyPages);
-  core_.KeepFromLists(MachineAddress(pages_[0].value()), MachineAddress(pages_[0].value()));
-  ExpectFillRefused(key_, spec, list, Denial::kBadPageList);
+                    Refusal::kTooManyPages);
+  core_.ForbidInLists(MachineAddress(pages_[0].value()), MachineAddress(pages_[0].value()));
+  ExpectFillRefused(key_, spec, list, Refusal::kBadPageList);
   core_.AllowInLists(MachineAddress(pages_[0].value()), MachineAddress(pages_[0].value()));
   ASSERT_TRUE(Succeeds(Fill(key_)));
-  ExpectFillRefused(Next(key_), spec, list, Denial::kStillInUse);
+  ExpectFillRefused(Next(key_), spec, list, Refusal::kStillInUse);
 }
 
 TEST_F(WorkRequestTest, ReserveRefusesBadDomainsAndSizes) {
@@ -256,23 +259,23 @@ TEST_F(WorkRequestTest, ReserveRefusesBadDomainsAndSizes) {
 }
 
 TEST_F(WorkRequestTest, EveryRefusedInvalidationLeavesTheRegionWorking) {
-  EXPECT_TRUE(FailsWith(Invalidate(key_), Denial::kNotValid));
+  EXPECT_TRUE(FailsWith(Invalidate(key_), Refusal::kNotValid));
   ASSERT_TRUE(Succeeds(Fill(key_)));
   const RegionKeys ordinary = LinearRegion(kBase, kPage);
   ExpectUnchanged([&] {
-    EXPECT_TRUE(FailsWith(Invalidate(Key(1)), Denial::kNoSuchKey));
+    EXPECT_TRUE(FailsWith(Invalidate(Key(1)), Refusal::kNoSuchKey));
     EXPECT_TRUE(FailsWith(core_.regions.Invalidate(key_, Origin::kLocal, {PdId(9), me_.qp}),
-                          Denial::kWrongDomain));
-    EXPECT_TRUE(FailsWith(Invalidate(Next(key_)), Denial::kStaleInstance));
-    EXPECT_TRUE(FailsWith(Invalidate(ordinary.local), Denial::kNotInvalidable));
+                          Refusal::kWrongDomain));
+    EXPECT_TRUE(FailsWith(Invalidate(Next(key_)), Refusal::kStaleVariant));
+    EXPECT_TRUE(FailsWith(Invalidate(ordinary.local), Refusal::kNotInvalidable));
   });
   ASSERT_TRUE(Succeeds(core_.regions.SwapOut(key_)));
-  EXPECT_TRUE(FailsWith(Invalidate(key_), Denial::kSwappedOut));
+  EXPECT_TRUE(FailsWith(Invalidate(key_), Refusal::kSwappedOut));
   ASSERT_TRUE(Succeeds(core_.regions.SwapIn(key_)));
   const Key window = BindWindow(key_, kBase);
   EXPECT_TRUE(
-      FailsWith(core_.regions.Invalidate(window, Origin::kRemote, me_), Denial::kWrongType));
-  EXPECT_TRUE(FailsWith(Invalidate(key_), Denial::kStillInUse));
+      FailsWith(core_.regions.Invalidate(window, Origin::kRemote, me_), Refusal::kWrongType));
+  EXPECT_TRUE(FailsWith(Invalidate(key_), Refusal::kStillInUse));
   ASSERT_TRUE(Succeeds(core_.windows.Deallocate(window)));
   EXPECT_TRUE(Succeeds(Invalidate(key_)));
 }
@@ -280,13 +283,14 @@ TEST_F(WorkRequestTest, EveryRefusedInvalidationLeavesTheRegionWorking) {
 TEST_F(WorkRequestTest, APeerInvalidatesOnlyWhatItMayAccess) {
   const PageListBacking list{pages_, 0, kSmall};
   ASSERT_TRUE(Succeeds(Fill(key_, Spec(kBase, kPage, kLocal), list)));
-  EXPECT_TRUE(FailsWith(Invalidate(key_, Origin::kRemote), Denial::kNoRight));
+  EXPECT_TRUE(FailsWith(Invalidate(key_, Origin::kRemote), Refusal::kNoRight));
   ASSERT_TRUE(Succeeds(Invalidate(key_)));
   ASSERT_TRUE(Succeeds(Fill(Next(key_))));
   EXPECT_TRUE(Succeeds(Invalidate(Next(key_), Origin::kRemote)));
 }
 
-// A one-touch region may be used up while windows stand on it. They must not see its next life.
+// A one-touch region may be used up while windows stand on it. They must not see its next
+// generation.
 TEST_F(WorkRequestTest, AUsedUpRegionWithWindowsIsNotFilledInAgain) {
   RegionSpec spec = Spec(kBase, kPage);
   spec.one_touch = true;
@@ -295,8 +299,9 @@ TEST_F(WorkRequestTest, AUsedUpRegionWithWindowsIsNotFilledInAgain) {
   const Key window = BindWindow(key_, kBase);
   const StreamPosition stream{StreamNumber(100), 10};
   ASSERT_TRUE(Succeeds(core_.one_touch.Touch(key_, {true, StreamNumber(99)}, stream, me_)));
-  ExpectFillRefused(Next(key_), spec, list, Denial::kStillInUse);
-  EXPECT_TRUE(IsDenied(Translate(window, kBase, 1, Access::kRemoteRead), Denial::kRegionNotValid));
+  ExpectFillRefused(Next(key_), spec, list, Refusal::kStillInUse);
+  EXPECT_TRUE(
+      IsRefused(Translate(window, kBase, 1, Access::kRemoteRead), Refusal::kRegionNotValid));
   ASSERT_TRUE(Succeeds(core_.windows.Deallocate(window)));
   EXPECT_TRUE(Succeeds(Fill(Next(key_), spec, list)));
 }

@@ -51,8 +51,8 @@ TEST_F(RegionsTest, APageListUsesItsFirstAndLastPagePartly) {
   ASSERT_TRUE(Succeeds(keys));
   EXPECT_EQ(PiecesOf(Translate(keys->local, 0x777, 2 * kPage, Access::kLocalWrite)),
             (Pieces{{0x9f00, 0x100}, {0x3000, 2 * kPage - 0x100}}));
-  EXPECT_TRUE(IsDenied(Translate(keys->local, 0x777, 2 * kPage + 1, Access::kLocalWrite),
-                       Denial::kOutOfRange));
+  EXPECT_TRUE(IsRefused(Translate(keys->local, 0x777, 2 * kPage + 1, Access::kLocalWrite),
+                        Refusal::kOutOfRange));
 }
 
 TEST_F(RegionsTest, PageSizesRunFrom4KiBTo256MiB) {
@@ -73,7 +73,7 @@ TEST_F(RegionsTest, SharedRegionsUseOneSetOfTranslations) {
   ASSERT_TRUE(Succeeds(two));
   EXPECT_EQ(EntryOf(one.local).table, EntryOf(two->local).table);
   EXPECT_EQ(PiecesOf(Translate(two->local, 0, 8, Access::kLocalRead)), (Pieces{{kBase, 8}}));
-  EXPECT_TRUE(IsDenied(Translate(two->local, 0, 8, Access::kLocalWrite), Denial::kNoRight));
+  EXPECT_TRUE(IsRefused(Translate(two->local, 0, 8, Access::kLocalWrite), Refusal::kNoRight));
   ASSERT_TRUE(Succeeds(core_.regions.UnmapPages(one.local, 0, 1)));
   EXPECT_NE(AsFault(Translate(two->local, 0, 8, Access::kLocalRead)), nullptr);
   ASSERT_TRUE(Succeeds(core_.regions.Deregister(one.local)));
@@ -100,7 +100,7 @@ TEST_F(RegionsTest, AZeroBasedRegionHidesWhereItIs) {
   ASSERT_TRUE(Succeeds(core_.regions.MapPages(keys->local, 0, 2, std::nullopt, true)));
   EXPECT_EQ(PiecesOf(Translate(keys->remote, 0, 4, Access::kRemoteRead)), (Pieces{{kBase + 1, 4}}));
   EXPECT_TRUE(
-      IsDenied(Translate(keys->remote, kBase + 1, 4, Access::kRemoteRead), Denial::kOutOfRange));
+      IsRefused(Translate(keys->remote, kBase + 1, 4, Access::kRemoteRead), Refusal::kOutOfRange));
 }
 
 TEST_F(RegionsTest, AnEmptyRegionIsValidAndGrantsNothing) {
@@ -111,7 +111,7 @@ TEST_F(RegionsTest, AnEmptyRegionIsValidAndGrantsNothing) {
     EXPECT_EQ(EntryOf(keys->local).table, nullptr);
     EXPECT_TRUE(IsReady(Translate(keys->local, kBase, 0, Access::kLocalRead)));
     EXPECT_TRUE(
-        IsDenied(Translate(keys->local, kBase, 1, Access::kLocalRead), Denial::kOutOfRange));
+        IsRefused(Translate(keys->local, kBase, 1, Access::kLocalRead), Refusal::kOutOfRange));
     EXPECT_TRUE(Succeeds(core_.regions.Deregister(keys->local)));
   }
 }
@@ -138,9 +138,9 @@ TEST_F(RegionsTest, DistinctKeysServeOneOriginEach) {
   EXPECT_TRUE(IsReady(Translate(keys->local, kBase, 1, Access::kLocalRead)));
   EXPECT_TRUE(IsReady(Translate(keys->remote, kBase, 1, Access::kRemoteRead)));
   EXPECT_TRUE(
-      IsDenied(Translate(keys->remote, kBase, 1, Access::kLocalRead), Denial::kStaleInstance));
+      IsRefused(Translate(keys->remote, kBase, 1, Access::kLocalRead), Refusal::kStaleVariant));
   EXPECT_TRUE(
-      IsDenied(Translate(keys->local, kBase, 1, Access::kRemoteRead), Denial::kStaleInstance));
+      IsRefused(Translate(keys->local, kBase, 1, Access::kRemoteRead), Refusal::kStaleVariant));
   EXPECT_TRUE(Succeeds(core_.regions.Deregister(keys->remote)));
 }
 
@@ -169,7 +169,7 @@ TEST_F(RegionsTest, RegisterRefusesABadBacking) {
   ExpectRefused(Spec(0, kPage), list(kPage), MemoryError::kBadPageList);
   const auto crooked = Pages({0x1000, 0x2010});
   ExpectRefused(Spec(0, 2 * kPage), PageListBacking{crooked, 0, kSmall}, MemoryError::kBadPageList);
-  core_.KeepFromLists(MachineAddress(0x2000), MachineAddress(0x2FFF));
+  core_.ForbidInLists(MachineAddress(0x2000), MachineAddress(0x2FFF));
   ExpectRefused(Spec(0, 2 * kPage), list(0), MemoryError::kBadPageList);
   ExpectRefused(Spec(0, 1), SharedBacking{Key(1)}, MemoryError::kNoSuchKey);
   RegionSpec zero_based = Spec(0, 1);
@@ -202,7 +202,7 @@ TEST_F(RegionsTest, WithoutAPageTableThereIsNoAddressSpace) {
   ExpectRefused(spec, AddressSpaceBacking{}, MemoryError::kWrongType);
 }
 
-// Row A2: nobody grants what he does not have.
+// Row A2: an owner does not grant what it does not have.
 TEST_F(RegionsTest, AnOwnerWithSegmentsRegistersOnlyItsOwnMemory) {
   const PdId pd = MakeDomain({.has_segments = true});
   ASSERT_TRUE(Succeeds(core_.consumers.SegmentTableUpdate(
@@ -240,7 +240,7 @@ TEST_F(RegionsTest, AnOwnerMaySplitItsOwnRegionAmongSharers) {
 TEST_F(RegionsTest, DeregisterEndsBothKeysAndFreesTheTranslations) {
   const RegionKeys keys = LinearRegion(kBase, kPage);
   ASSERT_TRUE(Succeeds(core_.regions.Deregister(keys.local)));
-  EXPECT_TRUE(IsDenied(Translate(keys.local, kBase, 1, Access::kLocalRead), Denial::kNoSuchKey));
+  EXPECT_TRUE(IsRefused(Translate(keys.local, kBase, 1, Access::kLocalRead), Refusal::kNoSuchKey));
   EXPECT_TRUE(FailsWith(core_.regions.Deregister(keys.local), MemoryError::kNoSuchKey));
   EXPECT_EQ(core_.domains.Find(pd_)->users, 0u);
   EXPECT_EQ(core_.translations.table_count(), 1u);  // the consumer's page table
@@ -254,7 +254,7 @@ TEST_F(RegionsTest, DeregisterRefusesWindowsOnTheRegionAndOtherKinds) {
                                          .start = KeyAddress(kBase),
                                          .length = 1,
                                          .rights = Rights::kNone,
-                                         .instance = {}},
+                                         .variant = {}},
                                         me_);
   ASSERT_TRUE(Succeeds(bound));
   ExpectUnchanged([&] {

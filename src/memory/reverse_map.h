@@ -37,7 +37,7 @@ class ReverseMap {
 
   // Notes that `place` names pages somewhere in [first, last], a range of at most 2^block_shift
   // bytes. Throws std::bad_alloc, and has noted nothing then.
-  void Note(PhysicalSpace space, uint64_t first, uint64_t last, unsigned block_shift, Place place) {
+  void Add(PhysicalSpace space, uint64_t first, uint64_t last, unsigned block_shift, Place place) {
     Insert({space, first, block_shift}, place);
     if (last >> block_shift == first >> block_shift) return;
     Rollback inserted([&] { Erase({space, first, block_shift}, place); });
@@ -46,7 +46,7 @@ class ReverseMap {
   }
 
   // Takes back a Note made with the same arguments.
-  void Forget(PhysicalSpace space, uint64_t first, uint64_t last, unsigned block_shift,
+  void Remove(PhysicalSpace space, uint64_t first, uint64_t last, unsigned block_shift,
               Place place) {
     Erase({space, first, block_shift}, place);
     if (last >> block_shift != first >> block_shift) Erase({space, last, block_shift}, place);

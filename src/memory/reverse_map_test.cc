@@ -29,7 +29,7 @@ class ReverseMapTest : public testing::Test {
     return numbers;
   }
   void NotePage(uint64_t address, uint64_t number, PhysicalSpace space = kMachineSpace) {
-    map_.Note(space, address, address + kPage - 1, 12, {&table_, number});
+    map_.Add(space, address, address + kPage - 1, 12, {&table_, number});
   }
 
   TranslationTable table_{1000, kSmall, kMachineSpace, std::nullopt};
@@ -59,26 +59,26 @@ TEST_F(ReverseMapTest, KeepsSpacesApart) {
 
 TEST_F(ReverseMapTest, ARangeAcrossABlockBorderIsFoundFromBothSides) {
   // 1 MiB into a 2 MiB block, and 2 MiB long.
-  map_.Note(kMachineSpace, 0x100000, 0x2fffff, 21, {&table_, 0});
+  map_.Add(kMachineSpace, 0x100000, 0x2fffff, 21, {&table_, 0});
   EXPECT_EQ(map_.record_count(), 2u);
   EXPECT_EQ(Find(0x100000, 0x100000), Numbers{0});
   EXPECT_EQ(Find(0x2fffff, 0x2fffff), Numbers{0});
-  map_.Forget(kMachineSpace, 0x100000, 0x2fffff, 21, {&table_, 0});
+  map_.Remove(kMachineSpace, 0x100000, 0x2fffff, 21, {&table_, 0});
   EXPECT_EQ(map_.record_count(), 0u);
 }
 
 TEST_F(ReverseMapTest, ForgetTakesBackOneNoteOnly) {
   NotePage(0x5000, 1);
   NotePage(0x5000, 2);
-  map_.Forget(kMachineSpace, 0x5000, 0x5fff, 12, {&table_, 1});
+  map_.Remove(kMachineSpace, 0x5000, 0x5fff, 12, {&table_, 1});
   EXPECT_EQ(Find(0x5000, 0x5000), Numbers{2});
   EXPECT_EQ(map_.record_count(), 1u);
 }
 
 TEST_F(ReverseMapTest, FindsAllSizesAtOnce) {
   NotePage(0x10000000, 1);
-  map_.Note(kMachineSpace, 0x10000000, 0x101fffff, 21, {&table_, 0});
-  map_.Note(kMachineSpace, 0x10000000, 0x1fffffff, 28, {&table_, 2});
+  map_.Add(kMachineSpace, 0x10000000, 0x101fffff, 21, {&table_, 0});
+  map_.Add(kMachineSpace, 0x10000000, 0x1fffffff, 28, {&table_, 2});
   EXPECT_EQ(Find(0x10000000, 0x10000000), (Numbers{0, 1, 2}));
   EXPECT_EQ(Find(0x10001000, 0x10001000), (Numbers{0, 2}));
   EXPECT_EQ(Find(0x10200000, 0x10200000), Numbers{2});
@@ -110,8 +110,8 @@ TEST_F(ReverseMapTest, RecordsElsewhereAreNeverVisited) {
   for (uint64_t i = 0; i < 10000; ++i) {
     others_.emplace_back(1, kSmall, kMachineSpace, std::nullopt);
     const uint64_t at = 0x100000000 + i * kPage;
-    map_.Note(kMachineSpace, at, at + kPage - 1, 12, {&others_.back(), 0});
-    map_.Note(kGuest, 0x5000, 0x5fff, 12, {&others_.back(), 0});
+    map_.Add(kMachineSpace, at, at + kPage - 1, 12, {&others_.back(), 0});
+    map_.Add(kGuest, 0x5000, 0x5fff, 12, {&others_.back(), 0});
   }
   EXPECT_EQ(Find(0x5000, 0x6fff), Numbers{3});
   EXPECT_EQ(visits_, visits_alone);

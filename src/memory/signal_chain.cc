@@ -46,7 +46,7 @@ void SetDepth(ucontext_t& context, size_t depth) {
 }  // namespace
 
 bool IsFault(int signal, const siginfo_t* info) {
-  // Memory that went bad elsewhere, and is only reported to whoever happens to run.
+  // Memory that went bad elsewhere, and is only reported to the thread that happens to run.
   if (signal == SIGBUS && info->si_code == BUS_MCEERR_AO) return false;
   return info->si_code > 0;
 }
@@ -56,11 +56,11 @@ bool SignalChain::PutInFront() {
   Action current = Current();
   // The handler must know whom to call before it can be called. If another thread of the program
   // changes the action in between, we learn from Replace what we stand in front of by now.
-  if (IsOurs(current) || !Adopt(current)) return false;
+  if (IsOurs(current) || !TakeOver(current)) return false;
   for (;;) {
     const Action replaced = Replace(InFrontOf(current));
     if (IsOurs(replaced) || Same(replaced, current)) return true;
-    if (!Adopt(replaced)) {
+    if (!TakeOver(replaced)) {
       Replace(replaced);
       return false;
     }
@@ -117,7 +117,7 @@ SignalChain::Action SignalChain::InFrontOf(const Action& predecessor) const {
 
 // Makes `action` the newest of the chain. If it is in the chain, the program has gone back to it
 // and dropped what came after.
-bool SignalChain::Adopt(const Action& action) {
+bool SignalChain::TakeOver(const Action& action) {
   const std::optional<uint64_t> name = Intern(action);
   if (!name) return false;
   const uint64_t order = order_.load(std::memory_order_relaxed);

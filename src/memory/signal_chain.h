@@ -54,7 +54,7 @@ class SignalChain {
   Action Replace(const Action& action) const;
   Action InFrontOf(const Action& predecessor) const;
 
-  bool Adopt(const Action& action) VERBENA_REQUIRES(mutex_);
+  bool TakeOver(const Action& action) VERBENA_REQUIRES(mutex_);
   std::optional<uint64_t> Intern(const Action& action) VERBENA_REQUIRES(mutex_);
 
   Predecessor* At(size_t depth);
@@ -71,7 +71,7 @@ class SignalChain {
   std::atomic<uint64_t> order_{0};
 };
 
-// Whether a signal is a fault of the instruction it interrupted, and not one that somebody sent.
+// Whether a signal is a fault of the instruction it interrupted, and not one that was sent.
 bool IsFault(int signal, const siginfo_t* info);
 
 }  // namespace verbena::memory

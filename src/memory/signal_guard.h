@@ -15,8 +15,8 @@ namespace verbena::memory {
 // Ours must be the first to see a fault. Programs that had a handler before us keep it, behind
 // ours. Programs that set one later either call ours from it, and all is well, or do not: for them
 // EnsureInstalled puts ours in front again. It is safe to be on both sides of the same handler: a
-// fault that is nobody's still goes through all of them once and ends with the one that was there
-// first.
+// fault that none of them handles still goes through all of them once and ends with the one that
+// was there first.
 //
 // Thread rule: any thread may call any of these at any time, but not from a signal handler; and
 // no guarded access may be under way in Uninstall. A thread that makes guarded accesses must not

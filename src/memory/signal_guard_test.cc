@@ -294,7 +294,7 @@ TEST_F(SignalGuardThreads, HandlersOfBothSidesServeDifferentThreads) {
     std::thread copier([&] {
       while (!stop) ExpectGuarded(holes);
     });
-    std::thread keeper([&] {
+    std::thread progress_thread([&] {
       while (!stop) EXPECT_FALSE(SignalGuard::EnsureInstalled());
     });
     for (int i = 0; i < 2000; ++i) {
@@ -303,7 +303,7 @@ TEST_F(SignalGuardThreads, HandlersOfBothSidesServeDifferentThreads) {
     }
     stop = true;
     copier.join();
-    keeper.join();
+    progress_thread.join();
     EXPECT_EQ(handled, 2000);
   });
 }

@@ -4,10 +4,10 @@
 #include <variant>
 
 #include "base/page.h"
-#include "memory/denial.h"
 #include "memory/guest_key.h"
 #include "memory/key.h"
 #include "memory/one_touch.h"
+#include "memory/refusal.h"
 #include "memory/span_list.h"
 
 namespace verbena::memory {
@@ -50,10 +50,10 @@ struct Ready {
 
 // What the one door answers: the bytes are there, they must be fetched first, or they are not
 // yours.
-using Translation = std::variant<Ready, Fault, Denial>;
+using Translation = std::variant<Ready, Fault, Refusal>;
 
 inline const Ready* AsReady(const Translation& t) { return std::get_if<Ready>(&t); }
 inline const Fault* AsFault(const Translation& t) { return std::get_if<Fault>(&t); }
-inline const Denial* AsDenial(const Translation& t) { return std::get_if<Denial>(&t); }
+inline const Refusal* AsRefusal(const Translation& t) { return std::get_if<Refusal>(&t); }
 
 }  // namespace verbena::memory

@@ -103,8 +103,8 @@ void TranslationStore::NoteNewLeaf(TranslationTable& table, uint64_t leaf) {
 }
 
 // Like Invalidate, it allocates nothing: pages leave when memory is short.
-uint64_t TranslationStore::ForgetLinear(PhysicalSpace space, PhysicalAddress first,
-                                        PhysicalAddress last) {
+uint64_t TranslationStore::MarkLinearAbsent(PhysicalSpace space, PhysicalAddress first,
+                                            PhysicalAddress last) {
   CHECK(first <= last);
   uint64_t gone = 0;
   // A linear leaf stays in the map, whatever is in it.
@@ -115,9 +115,9 @@ uint64_t TranslationStore::ForgetLinear(PhysicalSpace space, PhysicalAddress fir
   return gone;
 }
 
-uint64_t TranslationStore::Forget(PhysicalSpace space, PhysicalAddress first,
-                                  PhysicalAddress last) {
-  uint64_t gone = ForgetLinear(space, first, last);
+uint64_t TranslationStore::MarkAbsent(PhysicalSpace space, PhysicalAddress first,
+                                      PhysicalAddress last) {
+  uint64_t gone = MarkLinearAbsent(space, first, last);
   // A page that is away stays in the map, by its address.
   reverse_map_.ForEach(space, first.value(), last.value(), [&](const ReverseMap::Place& place) {
     TranslationTable& table = *place.table;
@@ -154,7 +154,7 @@ bool TranslationStore::IsNamed(PhysicalSpace space, PhysicalAddress first,
 
 uint64_t TranslationStore::Invalidate(PhysicalSpace space, PhysicalAddress first,
                                       PhysicalAddress last) {
-  uint64_t gone = ForgetLinear(space, first, last);
+  uint64_t gone = MarkLinearAbsent(space, first, last);
   // Pages of other tables leave the map with their entry, so they are looked up some at a time.
   constexpr size_t kAtOnce = 64;
   std::array<ReverseMap::Place, kAtOnce> found;
@@ -211,9 +211,9 @@ void TranslationStore::NotePage(TranslationTable& table, uint64_t page, PageEntr
   const unsigned shift = table.page_shift().value();
   const ReverseMap::Place place{&table, page};
   if (note) {
-    reverse_map_.Note(table.space(), first, last, shift, place);
+    reverse_map_.Add(table.space(), first, last, shift, place);
   } else {
-    reverse_map_.Forget(table.space(), first, last, shift, place);
+    reverse_map_.Remove(table.space(), first, last, shift, place);
   }
 }
 
@@ -225,13 +225,13 @@ void TranslationStore::NoteLeaf(TranslationTable& table, uint64_t leaf, bool not
   const unsigned block_shift = page_shift + static_cast<unsigned>(std::bit_width(size - 1));
   const ReverseMap::Place place{&table, leaf};
   if (note) {
-    reverse_map_.Note(table.space(), first, last, block_shift, place);
+    reverse_map_.Add(table.space(), first, last, block_shift, place);
   } else {
-    reverse_map_.Forget(table.space(), first, last, block_shift, place);
+    reverse_map_.Remove(table.space(), first, last, block_shift, place);
   }
 }
 
-void TranslationStore::KeepFromLists(PhysicalAddress first, PhysicalAddress last) {
+void TranslationStore::ForbidInLists(PhysicalAddress first, PhysicalAddress last) {
   CHECK(unlisted_.Insert({first.value(), last.value()}, {}));
 }
 

@@ -49,17 +49,17 @@ class TranslationStore {
 
   // Whether they are in memory is not known any more. The same for linear tables, which know where
   // their pages are; those of the others are away, and keep the address that their owner gave them.
-  uint64_t Forget(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last);
+  uint64_t MarkAbsent(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last);
   // Pages that are away are present again. Fails with kWrongType if one of them is not away.
   MemoryResult<void> Restore(TranslationTable& table, uint64_t first_page, uint64_t count);
 
   // Whether a table may name a page of [first, last] as present.
   bool IsNamed(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last) const;
 
-  // Machine memory whose pages come and go, and are known to whoever brings them by linear tables
+  // Machine memory whose pages come and go, and are known to the pager by linear tables
   // alone: a page list must not name [first, last] until it is allowed again. REQUIRES: to keep,
   // that no part of it is kept already; to allow, that it was kept as a whole.
-  void KeepFromLists(PhysicalAddress first, PhysicalAddress last);
+  void ForbidInLists(PhysicalAddress first, PhysicalAddress last);
   void AllowInLists(PhysicalAddress first, PhysicalAddress last);
   // Whether a list may name this page of `space`.
   bool MayList(PhysicalSpace space, PhysicalAddress page, PageShift page_shift) const;
@@ -79,7 +79,7 @@ class TranslationStore {
   void NoteLeaf(TranslationTable& table, uint64_t leaf, bool note);
   void NotePage(TranslationTable& table, uint64_t page, PageEntry entry, bool note);
   void SetPage(TranslationTable& table, void* leaf, uint64_t page, PageEntry entry);
-  uint64_t ForgetLinear(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last);
+  uint64_t MarkLinearAbsent(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last);
   uint64_t InvalidateLeaf(TranslationTable& table, uint64_t number, uint64_t first, uint64_t last);
 
   Pool<TranslationTable> tables_;

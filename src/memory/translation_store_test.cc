@@ -226,7 +226,7 @@ TEST_F(TranslationStoreTest, SomeMemoryMayNotBeListed) {
     return store_.MayList(space, PhysicalAddress(page), shift);
   };
   const PhysicalAddress first(0x10'0000), last(0x10'2FFF);
-  store_.KeepFromLists(first, last);
+  store_.ForbidInLists(first, last);
   EXPECT_TRUE(may_list(0x0F'F000));
   EXPECT_FALSE(may_list(0x10'0000));
   EXPECT_FALSE(may_list(0x10'2000));

@@ -96,7 +96,7 @@ class TranslationTable {
   // Where `length` bytes at byte `position` of the pages are, if they lie in one page, or in two of
   // one leaf of a linear table, which allow this. If not, false: then Find knows more. For the hot
   // path.
-  bool FindInOnePiece(uint64_t position, uint64_t length, bool write, PhysicalAddress& at) const {
+  bool FindSingleSpan(uint64_t position, uint64_t length, bool write, PhysicalAddress& at) const {
     const uint64_t in_page = position & page_shift_.mask();
     if (length > page_shift_.bytes() - in_page) return FindInTwoPages(position, length, write, at);
     const uint64_t page = position >> page_shift_.value();

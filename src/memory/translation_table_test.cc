@@ -73,7 +73,7 @@ TEST(TranslationTableTest, ALinearTableKnowsWhereEveryPageCanBe) {
 }
 
 // Two pages of a linear table lie side by side, and are known at a glance if one leaf has both.
-TEST(TranslationTableTest, BytesInOnePieceAreFoundAcrossABorderOfPages) {
+TEST(TranslationTableTest, BytesInASingleSpanAreFoundAcrossABorderOfPages) {
   constexpr PageShift kPage(12);
   constexpr uint64_t kLeafEnd = TranslationTable::kFanout * kPage.bytes(), kBase = 1 << 30;
   TranslationStore store(1);
@@ -84,7 +84,7 @@ TEST(TranslationTableTest, BytesInOnePieceAreFoundAcrossABorderOfPages) {
   ASSERT_TRUE(store.MapLinear(*table, TranslationTable::kFanout - 1, 2, true).has_value());
   PhysicalAddress at;
   const auto found = [&](uint64_t position, uint64_t length, bool write) {
-    return table->FindInOnePiece(position, length, write, at);
+    return table->FindSingleSpan(position, length, write, at);
   };
   EXPECT_TRUE(found(100, 2 * kPage.bytes() - 100, true));
   EXPECT_EQ(at, PhysicalAddress(kBase + 100));

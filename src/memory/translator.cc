@@ -8,9 +8,9 @@
 
 namespace verbena::memory {
 
-Result<Translator::Grant, Denial> Translator::Authorize(Key key, KeyAddress address,
-                                                        uint64_t length, Access access,
-                                                        const Accessor& who) const {
+Result<Translator::Grant, Refusal> Translator::Authorize(Key key, KeyAddress address,
+                                                         uint64_t length, Access access,
+                                                         const Accessor& who) const {
   Grant grant;
   if (const auto no = Check<false>(key, address, length, access, who, grant)) return Fail(*no);
   return grant;
@@ -20,7 +20,7 @@ Translation Translator::Translate(Key key, KeyAddress address, uint64_t length, 
                                   const Accessor& who) const {
   // Nearly every access is granted and lies in one present page of the host, or in two side by
   // side. All others, and all that is not ready at once, are asked in full.
-  const InOnePiece found = FindInOnePiece(key, address, length, access, who);
+  const IsSingleSpan found = FindSingleSpan(key, address, length, access, who);
   if (!found.is_there) return TranslateInFull(key, address, length, access, who);
   Translation result;
   Ready& ready = *std::get_if<Ready>(&result);
@@ -56,7 +56,7 @@ Translation Translator::TranslateInFull(Key key, KeyAddress address, uint64_t le
   if (access == Access::kRemoteAtomic) {
     const Ready* ready = AsReady(result);
     if (ready != nullptr && !internal::IsAtomicWord(ready->spans[0].address.value(), length)) {
-      result = Denial::kMisaligned;
+      result = Refusal::kMisaligned;
     }
   }
   return result;

@@ -21,7 +21,7 @@ namespace verbena::memory {
 // The one door: every byte that the adapter touches, local or remote, goes through Translate.
 //
 // It changes nothing, so that it may be asked again at will, and it knows nothing of queue pairs,
-// packets or time. REQUIRES: nobody changes the tables meanwhile.
+// packets or time. REQUIRES: no thread changes the tables meanwhile.
 class Translator {
  public:
   Translator(const ProtectionTable& table, const ProtectionDomains& domains,
@@ -41,13 +41,13 @@ class Translator {
   // The same in brief, for the common case: granted, and in one present page of the host, or in two
   // side by side. Where
   // it is not there, Translate knows why.
-  struct InOnePiece {
+  struct IsSingleSpan {
     MachineAddress at;
     bool is_there = false;
     KeyUse use = KeyUse::kMany;
   };
-  [[nodiscard]] InOnePiece FindInOnePiece(Key key, KeyAddress address, uint64_t length,
-                                          Access access, const Accessor& who) const;
+  [[nodiscard]] IsSingleSpan FindSingleSpan(Key key, KeyAddress address, uint64_t length,
+                                            Access access, const Accessor& who) const;
 
   // What an access may touch: bytes from `offset` of a region's or task's memory.
   struct Grant {
@@ -58,13 +58,13 @@ class Translator {
   };
 
   // The checks alone, for a whole message of any length. REQUIRES: length > 0.
-  Result<Grant, Denial> Authorize(Key key, KeyAddress address, uint64_t length, Access access,
-                                  const Accessor& who) const;
+  Result<Grant, Refusal> Authorize(Key key, KeyAddress address, uint64_t length, Access access,
+                                   const Accessor& who) const;
 
  private:
   template <bool common_only>
-  std::optional<Denial> Check(Key key, KeyAddress address, uint64_t length, Access access,
-                              const Accessor& who, Grant& grant) const;
+  std::optional<Refusal> Check(Key key, KeyAddress address, uint64_t length, Access access,
+                               const Accessor& who, Grant& grant) const;
   [[gnu::noinline]] Translation TranslateInFull(Key key, KeyAddress address, uint64_t length,
                                                 Access access, const Accessor& who) const;
   void FindNothing(uint64_t length, bool writes, Ready& ready) const;
@@ -73,8 +73,8 @@ class Translator {
   const ProtectionDomains& domains_;
   const GuestTable& guests_;
   const bool remote_through_regions_;
-  // What regions without memory show: a place to read zeros from, and one to write to that nobody
-  // reads.
+  // What regions without memory show: a place to read zeros from, and one to write to that no
+  // access reads.
   static constexpr uint64_t kNothingBytes = 4'096;
   using Nothing = std::array<std::byte, kNothingBytes>;
   alignas(64) const Nothing zeros_{};
@@ -84,11 +84,11 @@ class Translator {
 // The checks in order. With `common_only`, guests' memory and atomics are refused too, for the
 // caller to ask again without.
 template <bool common_only>
-[[gnu::always_inline]] inline std::optional<Denial> Translator::Check(Key key, KeyAddress address,
-                                                                      uint64_t length,
-                                                                      Access access,
-                                                                      const Accessor& who,
-                                                                      Grant& grant) const {
+[[gnu::always_inline]] inline std::optional<Refusal> Translator::Check(Key key, KeyAddress address,
+                                                                       uint64_t length,
+                                                                       Access access,
+                                                                       const Accessor& who,
+                                                                       Grant& grant) const {
   using namespace internal;
   DCHECK(length > 0);
   const AccessTraits traits = TraitsOf(access);
@@ -104,28 +104,28 @@ template <bool common_only>
     grant.slot = entry->window.region;
     grant.target = &table_.EntryAt(grant.slot);
     grant.offset += entry->window.offset;
-    if (!IsValid(grant.target)) return Denial::kRegionNotValid;
+    if (!IsValid(grant.target)) return Refusal::kRegionNotValid;
   }
   if (grant.target->guest != kHost) {
-    if (common_only || guests_.Find(grant.target->guest) == nullptr) return Denial::kGuestGone;
+    if (common_only || guests_.Find(grant.target->guest) == nullptr) return Refusal::kGuestGone;
   }
 
-  if (!TypeFits(*entry, traits.origin, remote_through_regions_)) return Denial::kWrongType;
-  if (!DomainFits(*entry, who)) return Denial::kWrongDomain;
-  if (!QpFits(*entry, who)) return Denial::kWrongQp;
-  if (!InstanceFits(*entry, key, traits.origin)) return Denial::kStaleInstance;
-  if (!IsInside(*entry, address, length)) return Denial::kOutOfRange;
-  if (!HasRight(*entry, traits.right)) return Denial::kNoRight;
+  if (!TypeFits(*entry, traits.origin, remote_through_regions_)) return Refusal::kWrongType;
+  if (!DomainFits(*entry, who)) return Refusal::kWrongDomain;
+  if (!QpFits(*entry, who)) return Refusal::kWrongQp;
+  if (!VariantFits(*entry, key, traits.origin)) return Refusal::kStaleVariant;
+  if (!IsInside(*entry, address, length)) return Refusal::kOutOfRange;
+  if (!HasRight(*entry, traits.right)) return Refusal::kNoRight;
   if (traits.has_purpose && !PurposeFits(*entry, access)) {
-    return access == Access::kBind ? Denial::kNotBindable : Denial::kWrongCommand;
+    return access == Access::kBind ? Refusal::kNotBindable : Refusal::kWrongCommand;
   }
   if (access == Access::kRemoteAtomic) {
-    if (common_only || !IsAtomicWord(address.value(), length)) return Denial::kMisaligned;
+    if (common_only || !IsAtomicWord(address.value(), length)) return Refusal::kMisaligned;
   }
   return std::nullopt;
 }
 
-[[gnu::always_inline]] inline Translator::InOnePiece Translator::FindInOnePiece(
+[[gnu::always_inline]] inline Translator::IsSingleSpan Translator::FindSingleSpan(
     Key key, KeyAddress address, uint64_t length, Access access, const Accessor& who) const {
   if (length == 0) return {};
   Grant grant;
@@ -133,7 +133,7 @@ template <bool common_only>
   const TranslationTable* const table = grant.target->table;
   if (table == nullptr) return {};
   PhysicalAddress at;
-  const bool is_there = table->FindInOnePiece(grant.target->first_offset + grant.offset, length,
+  const bool is_there = table->FindSingleSpan(grant.target->first_offset + grant.offset, length,
                                               TraitsOf(access).writes, at);
   return {.at = MachineAddress(at.value()), .is_there = is_there, .use = grant.use};
 }

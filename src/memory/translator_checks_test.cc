@@ -34,7 +34,7 @@ class TranslatorChecksTest : public MemoryFixture {
                                            .start = KeyAddress(kBase),
                                            .length = kLength,
                                            .rights = Rights::kRemote,
-                                           .instance = Instance(3)},
+                                           .variant = Variant(3)},
                                           me_);
     EXPECT_TRUE(Succeeds(bound));
     return *bound;
@@ -105,8 +105,8 @@ class TranslatorChecksTest : public MemoryFixture {
         EXPECT_TRUE(IsReady(translation));
         continue;
       }
-      ASSERT_NE(AsDenial(translation), nullptr);
-      EXPECT_EQ(CheckOf(*AsDenial(translation)), violated.front());
+      ASSERT_NE(AsRefusal(translation), nullptr);
+      EXPECT_EQ(CheckOf(*AsRefusal(translation)), violated.front());
     }
   }
 
@@ -147,42 +147,42 @@ TEST_F(TranslatorChecksTest, EveryFormOfCheckAComesFirst) {
   Subject wrong{.access = Access::kRemoteWrite, .key = window, .who = {PdId(9), QpNumber(9)}};
   Violate('d', wrong, EntryOf(window));
   Violate('e', wrong, EntryOf(window));
-  EXPECT_TRUE(IsDenied(Ask(wrong), Denial::kWrongDomain));
+  EXPECT_TRUE(IsRefused(Ask(wrong), Refusal::kWrongDomain));
   ProtectionEntry& region = EntryOf(region_.local);
   region.guest = GuestKey(77);
-  EXPECT_TRUE(IsDenied(Ask(wrong), Denial::kGuestGone));
+  EXPECT_TRUE(IsRefused(Ask(wrong), Refusal::kGuestGone));
   ASSERT_TRUE(Succeeds(core_.regions.SwapOut(region_.local)));
-  EXPECT_TRUE(IsDenied(Ask(wrong), Denial::kRegionNotValid));
+  EXPECT_TRUE(IsRefused(Ask(wrong), Refusal::kRegionNotValid));
   wrong.key = Key(region_.local.value() ^ 1);
-  EXPECT_TRUE(IsDenied(Ask(wrong), Denial::kSwappedOut));
+  EXPECT_TRUE(IsRefused(Ask(wrong), Refusal::kSwappedOut));
   region.state = EntryState::kReserved;
-  EXPECT_TRUE(IsDenied(Ask(wrong), Denial::kNotValid));
+  EXPECT_TRUE(IsRefused(Ask(wrong), Refusal::kNotValid));
   region.guest = kHost;
   ASSERT_TRUE(Succeeds(core_.windows.Deallocate(window)));
   wrong.key = window;
-  EXPECT_TRUE(IsDenied(Ask(wrong), Denial::kNoSuchKey));
+  EXPECT_TRUE(IsRefused(Ask(wrong), Refusal::kNoSuchKey));
 }
 
 TEST_F(TranslatorChecksTest, AlignmentIsLookedAtLast) {
   Subject atomic{
       .access = Access::kRemoteAtomic, .key = region_.remote, .address = kBase + 4, .who = me_};
-  EXPECT_TRUE(IsDenied(Ask(atomic), Denial::kMisaligned));
+  EXPECT_TRUE(IsRefused(Ask(atomic), Refusal::kMisaligned));
   ProtectionEntry& entry = EntryOf(region_.local);
   entry.rights = entry.rights.Without(Rights::kRemoteAtomic);
-  EXPECT_TRUE(IsDenied(Ask(atomic), Denial::kNoRight));
+  EXPECT_TRUE(IsRefused(Ask(atomic), Refusal::kNoRight));
 }
 
 TEST_F(TranslatorChecksTest, WindowsServeNoLocalAccess) {
   const Key window = BindWindow(WindowType::kType1);
   for (const Access access : {Access::kLocalRead, Access::kLocalWrite, Access::kBind}) {
-    EXPECT_TRUE(IsDenied(Translate(window, kBase, 8, access), Denial::kWrongType));
+    EXPECT_TRUE(IsRefused(Translate(window, kBase, 8, access), Refusal::kWrongType));
   }
-  EXPECT_TRUE(IsDenied(Translate(window, kBase, 8, Access::kTaskSend), Denial::kWrongType));
+  EXPECT_TRUE(IsRefused(Translate(window, kBase, 8, Access::kTaskSend), Refusal::kWrongType));
 }
 
 TEST_F(TranslatorChecksTest, UnknownKeysAreRefused) {
   for (const uint32_t value : {0u, 1u, 0xffu, UINT32_MAX}) {
-    EXPECT_TRUE(IsDenied(Translate(Key(value), 0, 1, Access::kLocalRead), Denial::kNoSuchKey));
+    EXPECT_TRUE(IsRefused(Translate(Key(value), 0, 1, Access::kLocalRead), Refusal::kNoSuchKey));
   }
 }
 
@@ -210,7 +210,7 @@ TEST_F(TranslatorChecksTest, TheRangeIncludesTheLastByteAndNothingBeyond) {
                                         {kMax, 1},
                                         {kMax, kMax},
                                         {uint64_t{0}, kMax}}) {
-    EXPECT_TRUE(IsDenied(read(address, length), Denial::kOutOfRange)) << address << "+" << length;
+    EXPECT_TRUE(IsRefused(read(address, length), Refusal::kOutOfRange)) << address << "+" << length;
   }
 }
 
@@ -235,14 +235,14 @@ TEST_F(WindowsOnlyTest, RegionsServeNoRemoteAccess) {
   const RegionKeys region = LinearRegion(kBase, kPage);
   EXPECT_TRUE(IsReady(Translate(region.local, kBase, 8, Access::kLocalWrite)));
   for (const Access access : {Access::kRemoteRead, Access::kRemoteWrite, Access::kRemoteAtomic}) {
-    EXPECT_TRUE(IsDenied(Translate(region.remote, kBase, 8, access), Denial::kWrongType));
+    EXPECT_TRUE(IsRefused(Translate(region.remote, kBase, 8, access), Refusal::kWrongType));
   }
   const auto window = core_.windows.Bind(*core_.windows.Allocate(pd_, WindowType::kType1),
                                          {.region = region.local,
                                           .start = KeyAddress(kBase),
                                           .length = 8,
                                           .rights = Rights::kRemote,
-                                          .instance = {}},
+                                          .variant = {}},
                                          me_);
   ASSERT_TRUE(Succeeds(window));
   EXPECT_TRUE(IsReady(Translate(*window, kBase, 8, Access::kRemoteWrite)));

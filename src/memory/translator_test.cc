@@ -97,7 +97,7 @@ TEST_F(TranslatorTest, AFaultThroughAWindowNamesTheRegion) {
                                           .length = 8,
                                           .rights = Rights::kRemoteRead,
                                           .zero_based = true,
-                                          .instance = {}},
+                                          .variant = {}},
                                          me_);
   ASSERT_TRUE(Succeeds(core_.regions.UnmapPages(region, 1, 1)));
   const Translation translation = Translate(*window, 0, 8, Access::kRemoteRead);
@@ -120,17 +120,18 @@ TEST_F(TranslatorTest, AtomicsAreOnEightAlignedBytes) {
   EXPECT_TRUE(IsReady(Translate(key, 8, 8, Access::kRemoteAtomic)));
   EXPECT_TRUE(IsReady(Translate(key, kPage - 8, 8, Access::kRemoteAtomic)));
   for (const uint64_t address : {1u, 2u, 4u, 7u}) {
-    EXPECT_TRUE(IsDenied(Translate(key, address, 8, Access::kRemoteAtomic), Denial::kMisaligned));
+    EXPECT_TRUE(IsRefused(Translate(key, address, 8, Access::kRemoteAtomic), Refusal::kMisaligned));
   }
   for (const uint64_t length : {1u, 4u, 7u, 16u}) {
-    EXPECT_TRUE(IsDenied(Translate(key, 0, length, Access::kRemoteAtomic), Denial::kMisaligned));
+    EXPECT_TRUE(IsRefused(Translate(key, 0, length, Access::kRemoteAtomic), Refusal::kMisaligned));
   }
 }
 
 TEST_F(TranslatorTest, AnAtomicThatIsAlignedForThePeerOnlyIsRefused) {
   const auto keys = core_.regions.Register(Spec(0, 64), LinearBacking{PhysicalAddress(kBase + 4)});
   ASSERT_TRUE(Succeeds(core_.regions.MapPages(keys->local, 0, 1, std::nullopt, true)));
-  EXPECT_TRUE(IsDenied(Translate(keys->remote, 8, 8, Access::kRemoteAtomic), Denial::kMisaligned));
+  EXPECT_TRUE(
+      IsRefused(Translate(keys->remote, 8, 8, Access::kRemoteAtomic), Refusal::kMisaligned));
   EXPECT_TRUE(IsReady(Translate(keys->remote, 8, 8, Access::kRemoteWrite)));
 }
 
@@ -246,15 +247,17 @@ TEST_F(SegmentsTest, AnAccessCrossesSegmentsAndPages) {
             (Pieces{{0x10ff0, 0x10}, {0x20000, 0x800}, {0x30800, 0x10}}));
 }
 
-TEST_F(SegmentsTest, MemoryThatTheOwnerHasNotIsDenied) {
-  EXPECT_TRUE(IsDenied(Translate(key_, 0xfff, 1, Access::kLocalRead), Denial::kNoSegment));
-  EXPECT_TRUE(IsDenied(Translate(key_, 0x2fff, 2, Access::kLocalRead), Denial::kNoSegment));
+TEST_F(SegmentsTest, MemoryThatTheOwnerHasNotIsRefused) {
+  EXPECT_TRUE(IsRefused(Translate(key_, 0xfff, 1, Access::kLocalRead), Refusal::kNoSegment));
+  EXPECT_TRUE(IsRefused(Translate(key_, 0x2fff, 2, Access::kLocalRead), Refusal::kNoSegment));
 }
 
 TEST_F(SegmentsTest, WhatTheOwnerMayNotDoNobodyMay) {
   EXPECT_TRUE(IsReady(Translate(key_, 0x2800, 8, Access::kRemoteRead)));
-  EXPECT_TRUE(IsDenied(Translate(key_, 0x2800, 8, Access::kRemoteWrite), Denial::kOwnerHasNoRight));
-  EXPECT_TRUE(IsDenied(Translate(key_, 0x27ff, 2, Access::kLocalWrite), Denial::kOwnerHasNoRight));
+  EXPECT_TRUE(
+      IsRefused(Translate(key_, 0x2800, 8, Access::kRemoteWrite), Refusal::kOwnerHasNoRight));
+  EXPECT_TRUE(
+      IsRefused(Translate(key_, 0x27ff, 2, Access::kLocalWrite), Refusal::kOwnerHasNoRight));
 }
 
 TEST_F(SegmentsTest, AFaultNamesVirtualPages) {
@@ -297,9 +300,9 @@ TEST_F(TranslatorTest, ARegionWithoutMemoryShowsZerosAndForgets) {
   // Long ones are answered in parts.
   const auto part = Translate(keys->local, 0, 1 << 20, Access::kLocalRead);
   EXPECT_EQ(AsReady(part)->spans.length(), 8U * 4096);
-  EXPECT_TRUE(IsDenied(Translate(keys->remote, 0, 8, Access::kRemoteRead), Denial::kNoRight));
+  EXPECT_TRUE(IsRefused(Translate(keys->remote, 0, 8, Access::kRemoteRead), Refusal::kNoRight));
   EXPECT_TRUE(
-      IsDenied(Translate(keys->local, kMax - 7, 9, Access::kLocalRead), Denial::kOutOfRange));
+      IsRefused(Translate(keys->local, kMax - 7, 9, Access::kLocalRead), Refusal::kOutOfRange));
 }
 
 }  // namespace

@@ -23,55 +23,56 @@ MemoryResult<void> Windows::Deallocate(Key window) {
   return {};
 }
 
-Result<ProtectionEntry*, Denial> Windows::FindForBind(Key window, const WindowBinding& binding,
-                                                      const Accessor& who) {
+Result<ProtectionEntry*, Refusal> Windows::FindForBind(Key window, const WindowBinding& binding,
+                                                       const Accessor& who) {
   ProtectionEntry* entry = table_.Find(window.index());
-  if (entry == nullptr || !entry->is_live()) return Fail(Denial::kNoSuchKey);
-  if (entry->type != EntryType::kWindow) return Fail(Denial::kWrongType);
-  if (entry->pd != who.pd) return Fail(Denial::kWrongDomain);
-  const bool is_stale = entry->remote_instance != window.instance();
-  if (is_stale && !binding.by_index) return Fail(Denial::kStaleInstance);
+  if (entry == nullptr || !entry->is_live()) return Fail(Refusal::kNoSuchKey);
+  if (entry->type != EntryType::kWindow) return Fail(Refusal::kWrongType);
+  if (entry->pd != who.pd) return Fail(Refusal::kWrongDomain);
+  const bool is_stale = entry->remote_variant != window.variant();
+  if (is_stale && !binding.by_index) return Fail(Refusal::kStaleVariant);
   if (entry->window_type != WindowType::kType1) {
     // IBA C10-75: a type 2 window is not bound to nothing; it is invalidated.
-    if (binding.length == 0) return Fail(Denial::kOutOfRange);
-    if (entry->state == EntryState::kValid && !entry->held) return Fail(Denial::kStillInUse);
-    if (!binding.instance) return Fail(Denial::kSameInstance);
+    if (binding.length == 0) return Fail(Refusal::kOutOfRange);
+    if (entry->state == EntryState::kValid && !entry->held) return Fail(Refusal::kStillInUse);
+    if (!binding.variant) return Fail(Refusal::kSameVariant);
     // The key that it has now has ended, and may begin anew: programs count keys as they like. It
     // has not for a peer whose read may be repeated.
-    if (entry->held && binding.instance == entry->remote_instance) {
-      return Fail(Denial::kSameInstance);
+    if (entry->held && binding.variant == entry->remote_variant) {
+      return Fail(Refusal::kSameVariant);
     }
     return entry;
   }
-  if (binding.instance == entry->remote_instance) return Fail(Denial::kSameInstance);
+  if (binding.variant == entry->remote_variant) return Fail(Refusal::kSameVariant);
   return entry;
 }
 
-Result<Translator::Grant, Denial> Windows::CheckRegion(const WindowBinding& binding,
-                                                       const Accessor& who) const {
+Result<Translator::Grant, Refusal> Windows::CheckRegion(const WindowBinding& binding,
+                                                        const Accessor& who) const {
   const auto grant =
       translator_.Authorize(binding.region, binding.start, binding.length, Access::kBind, who);
   if (!grant.has_value()) return Fail(grant.error());
   // Windows are for peers: local rights on them mean nothing.
-  if (binding.rights.Without(Rights::kRemote) != Rights::kNone) return Fail(Denial::kRightsTooWide);
+  if (binding.rights.Without(Rights::kRemote) != Rights::kNone)
+    return Fail(Refusal::kRightsTooWide);
   const Rights needed = NeededToGrant(binding.rights);
-  if (!grant->target->rights.Has(needed)) return Fail(Denial::kRightsTooWide);
+  if (!grant->target->rights.Has(needed)) return Fail(Refusal::kRightsTooWide);
   if (!OwnerMay(*grant->target, grant->offset, binding.length, needed)) {
-    return Fail(Denial::kOwnerHasNoRight);
+    return Fail(Refusal::kOwnerHasNoRight);
   }
   return *grant;
 }
 
-Result<Key, Denial> Windows::Bind(Key window, const WindowBinding& binding, const Accessor& who) {
+Result<Key, Refusal> Windows::Bind(Key window, const WindowBinding& binding, const Accessor& who) {
   const auto found = FindForBind(window, binding, who);
   if (!found.has_value()) return Fail(found.error());
   SlotNumber slot = table_.SlotOf(window);
-  if (binding.length == 0) return Unbind(slot, binding.instance);
+  if (binding.length == 0) return Unbind(slot, binding.variant);
   const auto grant = CheckRegion(binding, who);
   if (!grant.has_value()) return Fail(grant.error());
 
   table_.MakeReserved(slot);
-  slot = Rename(slot, binding.instance);
+  slot = Rekey(slot, binding.variant);
   ProtectionEntry& entry = table_.EntryAt(slot);
   ++table_.EntryAt(grant->slot).region.bound_windows;
   entry.start = binding.zero_based ? 0 : binding.start.value();
@@ -86,23 +87,23 @@ Result<Key, Denial> Windows::Bind(Key window, const WindowBinding& binding, cons
   return table_.RemoteKey(slot);
 }
 
-SlotNumber Windows::Rename(SlotNumber slot, std::optional<Instance> instance) {
-  if (!instance) return table_.Renew(slot, false);
-  table_.AdoptInstance(slot, *instance);
+SlotNumber Windows::Rekey(SlotNumber slot, std::optional<Variant> variant) {
+  if (!variant) return table_.Renew(slot, false);
+  table_.UseVariant(slot, *variant);
   return slot;
 }
 
-Result<Key, Denial> Windows::Unbind(SlotNumber slot, std::optional<Instance> instance) {
+Result<Key, Refusal> Windows::Unbind(SlotNumber slot, std::optional<Variant> variant) {
   const ProtectionEntry& entry = table_.EntryAt(slot);
   if (entry.state == EntryState::kValid) {
     // Row A2: the same check as for binding.
     const ProtectionEntry& region = table_.EntryAt(entry.window.region);
     if (!OwnerMay(region, entry.window.offset, entry.length, NeededToGrant(entry.rights))) {
-      return Fail(Denial::kOwnerHasNoRight);
+      return Fail(Refusal::kOwnerHasNoRight);
     }
   }
   table_.MakeReserved(slot);
-  return table_.RemoteKey(Rename(slot, instance));
+  return table_.RemoteKey(Rekey(slot, variant));
 }
 
 // May the owner of the region itself touch these bytes with these rights, now?
@@ -119,21 +120,21 @@ bool Windows::OwnerMay(const ProtectionEntry& region, uint64_t offset, uint64_t 
   return owner->MayAccess(EffectiveAddress(start + offset), length, needed);
 }
 
-Result<void, Denial> Windows::Invalidate(Key window, const Accessor& who) {
+Result<void, Refusal> Windows::Invalidate(Key window, const Accessor& who) {
   const ProtectionEntry* entry = table_.Find(window.index());
-  if (entry == nullptr || !entry->is_live()) return Fail(Denial::kNoSuchKey);
-  if (entry->state != EntryState::kValid) return Fail(Denial::kNotValid);
-  if (entry->type != EntryType::kWindow) return Fail(Denial::kWrongType);
+  if (entry == nullptr || !entry->is_live()) return Fail(Refusal::kNoSuchKey);
+  if (entry->state != EntryState::kValid) return Fail(Refusal::kNotValid);
+  if (entry->type != EntryType::kWindow) return Fail(Refusal::kWrongType);
   // IBA C10-76: type 1 windows are not invalidated by work requests.
-  if (entry->window_type == WindowType::kType1) return Fail(Denial::kNotInvalidable);
+  if (entry->window_type == WindowType::kType1) return Fail(Refusal::kNotInvalidable);
   if (entry->window_type == WindowType::kType2B && entry->pd != who.pd) {
-    return Fail(Denial::kWrongDomain);
+    return Fail(Refusal::kWrongDomain);
   }
-  if (entry->window.qp != who.qp) return Fail(Denial::kWrongQp);
-  if (entry->remote_instance != window.instance()) return Fail(Denial::kStaleInstance);
+  if (entry->window.qp != who.qp) return Fail(Refusal::kWrongQp);
+  if (entry->remote_variant != window.variant()) return Fail(Refusal::kStaleVariant);
   const bool was_held = entry->held;
   table_.MakeReserved(table_.SlotOf(window));
-  if (was_held) return Fail(Denial::kNotValid);
+  if (was_held) return Fail(Refusal::kNotValid);
   return {};
 }
 

@@ -6,10 +6,10 @@
 #include "base/result.h"
 #include "memory/access.h"
 #include "memory/address.h"
-#include "memory/denial.h"
 #include "memory/memory_error.h"
 #include "memory/protection_domain.h"
 #include "memory/protection_table.h"
+#include "memory/refusal.h"
 #include "memory/translator.h"
 
 namespace verbena::memory {
@@ -22,11 +22,11 @@ struct WindowBinding {
   Rights rights;        // remote ones
   bool zero_based = false;
   bool one_touch = false;
-  // Of the new R_Key: what the owner chooses, as he does in work requests. Of a type 1 window it is
+  // Of the new R_Key: what the owner chooses, as in work requests. Of a type 1 window it is
   // another than before, since the old key must end; the table chooses it if the owner does not.
-  std::optional<Instance> instance = {};
+  std::optional<Variant> variant = {};
   // The window is named by the index of its key alone: an owner who holds the window as an object
-  // need not know which of the binds that he asked for came to pass.
+  // need not know which of its binds came to pass.
   bool by_index = false;
 };
 
@@ -46,19 +46,19 @@ class Windows {
 
   // Returns the new R_Key; the old one is stale. A type 1 window may be bound again at any time, a
   // type 2 window when it has been invalidated. On failure the window is as it was.
-  Result<Key, Denial> Bind(Key window, const WindowBinding& binding, const Accessor& who);
+  Result<Key, Refusal> Bind(Key window, const WindowBinding& binding, const Accessor& who);
 
   // Ends a type 2 binding, for its owner (local invalidate) or for the peer (send with invalidate).
-  Result<void, Denial> Invalidate(Key window, const Accessor& who);
+  Result<void, Refusal> Invalidate(Key window, const Accessor& who);
 
  private:
-  Result<ProtectionEntry*, Denial> FindForBind(Key window, const WindowBinding& binding,
-                                               const Accessor& who);
-  Result<Translator::Grant, Denial> CheckRegion(const WindowBinding& binding,
-                                                const Accessor& who) const;
-  Result<Key, Denial> Unbind(SlotNumber slot, std::optional<Instance> instance);
-  // Where its next life is, with a key that is not the last one's.
-  SlotNumber Rename(SlotNumber slot, std::optional<Instance> instance);
+  Result<ProtectionEntry*, Refusal> FindForBind(Key window, const WindowBinding& binding,
+                                                const Accessor& who);
+  Result<Translator::Grant, Refusal> CheckRegion(const WindowBinding& binding,
+                                                 const Accessor& who) const;
+  Result<Key, Refusal> Unbind(SlotNumber slot, std::optional<Variant> variant);
+  // Where its next generation is, with a key that is not the last one's.
+  SlotNumber Rekey(SlotNumber slot, std::optional<Variant> variant);
   bool OwnerMay(const ProtectionEntry& region, uint64_t offset, uint64_t length,
                 Rights needed) const;
 

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/rollback.h"
 #include "base/when_memory.h"
-#include "managed/adoption.h"
+#include "managed/takeover.h"
 #include "odp/page_jobs.h"
 
 namespace verbena::odp {
@@ -37,7 +37,7 @@ Error ErrorOf(const managed::Error& error) {
 }
 
 Error PartlyManaged(const ManagedArena& arena) {
-  if (arena.adoption == nullptr) {
+  if (arena.takeover == nullptr) {
     return {ErrorCode::kInvalid, "only a part of the bytes is managed memory"};
   }
   return {ErrorCode::kLimit,
@@ -61,9 +61,9 @@ bool FitsBudget(const ManagedArena& arena) {
 }
 
 // A store that is full and well by turns must not fill memory, or a screen, with what it says.
-constexpr size_t kNotesMax = 100;
+constexpr size_t kWarningsMax = 100;
 
-const char* NoteOf(paging::StoreReport report) {
+const char* WarningOf(paging::StoreReport report) {
   switch (report) {
     case paging::StoreReport::kFull:
       return "the swap file of managed memory cannot grow: what does not fit stays in memory, and "
@@ -118,7 +118,7 @@ ManagedArena* ManagedPages::Add(std::unique_ptr<ManagedArena> arena) {
   });
   ForEachView(*arena, [&](memory::MachineAddress first, memory::MachineAddress last) {
     tables_.AssertHeld();
-    tables_.memory.KeepFromLists(first, last);
+    tables_.memory.ForbidInLists(first, last);
     ++kept;
   });
   views.Keep();
@@ -139,13 +139,13 @@ ErrorOr<ManagedArena*> ManagedPages::Make(managed::ArenaOptions options) {
 
 // It is known before it is taken, and tables forget what they know of it: so a thread that has the
 // engine's lock never touches a byte of it by the program's address, and does not wait.
-ErrorOr<ManagedArena*> ManagedPages::Adopt(managed::ArenaOptions options) {
+ErrorOr<ManagedArena*> ManagedPages::TakeOver(managed::ArenaOptions options) {
   options.now = &Now;
-  auto prepared = managed::Adoption::Prepare(options, Callbacks());
+  auto prepared = managed::Takeover::Prepare(options, Callbacks());
   if (!prepared) return Fail(ErrorOf(prepared.error()));
   auto prepared_arena = std::make_unique<ManagedArena>();
-  prepared_arena->adoption = std::move(*prepared);
-  prepared_arena->arena = &prepared_arena->adoption->arena();
+  prepared_arena->takeover = std::move(*prepared);
+  prepared_arena->arena = &prepared_arena->takeover->arena();
   ManagedArena* arena = nullptr;
   {
     const TablesLock lock(tables_);
@@ -153,7 +153,7 @@ ErrorOr<ManagedArena*> ManagedPages::Adopt(managed::ArenaOptions options) {
     tables_.memory.InvalidateMachine(memory::MachineAddress(arena->cpu_base),
                                      memory::MachineAddress(arena->cpu_base + arena->size - 1));
   }
-  const auto taken = arena->adoption->Take();
+  const auto taken = arena->takeover->Take();
   if (taken) return arena;
   std::unique_ptr<ManagedArena> removed;
   const TablesLock lock(tables_);
@@ -162,15 +162,15 @@ ErrorOr<ManagedArena*> ManagedPages::Adopt(managed::ArenaOptions options) {
 }
 
 managed::ArenaReport ManagedPages::GiveBack(ManagedArena* arena) {
-  const uint64_t lost = arena->adoption->GiveBack();
+  const uint64_t lost = arena->takeover->GiveBack();
   const managed::ArenaReport report = arena->arena->report();
   std::unique_ptr<ManagedArena> removed;
   const TablesLock lock(tables_);
   removed = Remove(arena);
   if (lost > 0) {
     static_cast<void>(WhenMemory([&]() VERBENA_UNDER_CALLERS_LOCK {
-      AddNote("the swap file has lost " + std::to_string(lost) +
-              " bytes of a region's memory: the program gets SIGSEGV where it touches them");
+      AddWarning("the swap file has lost " + std::to_string(lost) +
+                 " bytes of a region's memory: the program gets SIGSEGV where it touches them");
     }));
   }
   return report;
@@ -257,7 +257,7 @@ ManagedPages::RegionRoom ManagedPages::MakeRoomForRegion() {
   return one.extract(one.begin());
 }
 
-void ManagedPages::Belong(RegionRoom room, memory::Key region, ManagedArena& arena) {
+void ManagedPages::Attach(RegionRoom room, memory::Key region, ManagedArena& arena) {
   room.key() = region;
   room.mapped() = &arena;
   const bool is_new = regions_.insert(std::move(room)).inserted;
@@ -277,7 +277,7 @@ void ManagedPages::Release(memory::Key region) {
   regions_.erase(found);
 }
 
-void ManagedPages::Rename(memory::Key from, memory::Key to) {
+void ManagedPages::Rekey(memory::Key from, memory::Key to) {
   auto region = regions_.extract(from);
   if (!region) return;
   region.key() = to;
@@ -303,7 +303,7 @@ ManagedPages::Asked ManagedPages::Ask(const PageJob& job, Waiter* waiter) {
   const uint64_t ticket = ++last_ticket_;
   const bool asked = WhenMemory([&]() VERBENA_UNDER_CALLERS_LOCK {
     pending_.emplace(ticket, Pending{job, waiter, arena});
-    arena->arena->Want(offset, length, fault.for_write, ticket);
+    arena->arena->PageIn(offset, length, fault.for_write, ticket);
   });
   if (asked) return Asked::kAsked;
   pending_.erase(ticket);
@@ -313,7 +313,7 @@ ManagedPages::Asked ManagedPages::Ask(const PageJob& job, Waiter* waiter) {
 
 ManagedPages::Asked ManagedPages::Submit(const PageJob& job) { return Ask(job, nullptr); }
 
-bool ManagedPages::BringSome(PageJob& job) {
+bool ManagedPages::PageInSome(PageJob& job) {
   Waiter waiter;
   {
     const TablesLock lock(tables_);
@@ -328,13 +328,13 @@ bool ManagedPages::BringSome(PageJob& job) {
 }
 
 // Part by part, each of which is there for a moment at least.
-bool ManagedPages::Bring(PageJob& job) {
+bool ManagedPages::PageIn(PageJob& job) {
   PageJob part = job;
   do {
-    if (!BringSome(part)) return false;
-    job.brought += part.brought;
+    if (!PageInSome(part)) return false;
+    job.paged_in += part.paged_in;
     job.is_mapped = part.is_mapped;
-    part = RestAfter(part, part.brought);
+    part = RestAfter(part, part.paged_in);
   } while (job.is_mapped && part.page_count > 0);
   return true;
 }
@@ -350,13 +350,13 @@ void ManagedPages::OnReady(uint64_t ticket, const managed::Answer& answer) {
   const uint64_t length = answer ? LengthLeft(*pending.arena, job.address, *answer) : 0;
   if (length > 0) {
     const uint64_t page = job.request.fault.page_shift.bytes();
-    job.brought = std::min(job.page_count, (length + page - 1) / page);
+    job.paged_in = std::min(job.page_count, (length + page - 1) / page);
     job.is_mapped = MapManagedPages(tables_.memory, job);
   }
   // A queue pair that asks before there is need, for an unreliable message, asks once only.
-  const bool goes_on = pending.waiter == nullptr && job.is_mapped && job.brought < job.page_count &&
-                       FitsBudget(*pending.arena);
-  const PageJob rest = RestAfter(job, job.brought);
+  const bool goes_on = pending.waiter == nullptr && job.is_mapped &&
+                       job.paged_in < job.page_count && FitsBudget(*pending.arena);
+  const PageJob rest = RestAfter(job, job.paged_in);
   Finish(pending);
   if (goes_on) static_cast<void>(Ask(rest, nullptr));
 }
@@ -370,21 +370,21 @@ void ManagedPages::Finish(const Pending& pending) {
 
 // Without memory it is left unsaid.
 void ManagedPages::OnStore(paging::StoreReport report) {
-  static_cast<void>(WhenMemory([&] { Tell(NoteOf(report)); }));
+  static_cast<void>(WhenMemory([&] { Warn(WarningOf(report)); }));
 }
 
-void ManagedPages::Tell(const std::string& note) {
-  if (on_urgent_note_) {
-    if (urgent_notes_.fetch_add(1) < kNotesMax) on_urgent_note_(note);
+void ManagedPages::Warn(const std::string& warning) {
+  if (on_urgent_warning_) {
+    if (urgent_warnings_.fetch_add(1) < kWarningsMax) on_urgent_warning_(warning);
     return;
   }
   const TablesLock lock(tables_);
-  AddNote(note);
+  AddWarning(warning);
 }
 
-void ManagedPages::AddNote(std::string_view note) {
-  if (notes_.size() == kNotesMax) return;
-  static_cast<void>(WhenMemory([&] { notes_.emplace_back(note); }));
+void ManagedPages::AddWarning(std::string_view warning) {
+  if (warnings_.size() == kWarningsMax) return;
+  static_cast<void>(WhenMemory([&] { warnings_.emplace_back(warning); }));
 }
 
 void ManagedPages::OnGone(const std::byte* first, const std::byte* last) {

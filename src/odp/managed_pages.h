@@ -24,7 +24,7 @@
 #include "odp/page_job.h"
 
 namespace verbena::managed {
-class Adoption;
+class Takeover;
 }
 
 namespace verbena::odp {
@@ -38,7 +38,7 @@ struct ManagedArena {
 
   // One of the two.
   std::unique_ptr<managed::Arena> own;
-  std::unique_ptr<managed::Adoption> adoption;  // of memory that the program had before
+  std::unique_ptr<managed::Takeover> takeover;  // of memory that the program had before
   managed::Arena* arena = nullptr;
   uint64_t cpu_base = 0;      // where the program sees it
   uint64_t adapter_base = 0;  // where the tables say it is
@@ -57,10 +57,10 @@ struct ManagedArena {
 // without it, because its thread waits for it.
 class ManagedPages {
  public:
-  // `on_urgent_note` as in the adapter's options.
-  using OnNote = std::function<void(const std::string& note)>;
-  ManagedPages(LockedTables& tables, PageAnswers& answers, OnNote on_urgent_note)
-      : tables_(tables), answers_(answers), on_urgent_note_(std::move(on_urgent_note)) {}
+  // `on_urgent_warning` as in the adapter's options.
+  using OnWarning = std::function<void(const std::string& warning)>;
+  ManagedPages(LockedTables& tables, PageAnswers& answers, OnWarning on_urgent_warning)
+      : tables_(tables), answers_(answers), on_urgent_warning_(std::move(on_urgent_warning)) {}
   ManagedPages(const ManagedPages&) = delete;
   ManagedPages& operator=(const ManagedPages&) = delete;
   // REQUIRES: EndAll was called, if there ever was an arena.
@@ -75,7 +75,7 @@ class ManagedPages {
 
   // Not under the lock. The program's memory that `options.adopts` names becomes managed, or stays
   // as it was. REQUIRES: no region names its bytes; no other thread registers any meanwhile.
-  [[nodiscard]] ErrorOr<ManagedArena*> Adopt(managed::ArenaOptions options)
+  [[nodiscard]] ErrorOr<ManagedArena*> TakeOver(managed::ArenaOptions options)
       VERBENA_EXCLUDES(tables_);
   // Not under the lock. The program's own again; how things were in the end. REQUIRES: no region is
   // on it, or the engine runs no more; no other thread registers any meanwhile.
@@ -97,11 +97,11 @@ class ManagedPages {
   using RegionRoom = std::unordered_map<memory::Key, ManagedArena*>::node_type;
   [[nodiscard]] RegionRoom MakeRoomForRegion();
   // A region that lies on it has come, or may have gone.
-  void Belong(RegionRoom room, memory::Key region, ManagedArena& arena);
+  void Attach(RegionRoom room, memory::Key region, ManagedArena& arena);
   // The one that the region lies on; nullptr if on none.
   [[nodiscard]] ManagedArena* ArenaOf(memory::Key region) const;
   void Release(memory::Key region);
-  void Rename(memory::Key from, memory::Key to);
+  void Rekey(memory::Key from, memory::Key to);
 
   // The job is for nothing if it is for the program's view: what names it is no region on managed
   // memory, and a thread that has the engine's lock must not wait for an arena, which waits for it.
@@ -112,14 +112,14 @@ class ManagedPages {
   [[nodiscard]] Asked Submit(const PageJob& job);
   // The same, and waits until they are mapped, or refused. Not under the lock. False if they are
   // not managed.
-  [[nodiscard]] bool Bring(PageJob& job) VERBENA_EXCLUDES(tables_);
+  [[nodiscard]] bool PageIn(PageJob& job) VERBENA_EXCLUDES(tables_);
 
   // What the user should know at once, from a thread that must not wait for the program. Not under
   // the lock.
-  void Tell(const std::string& note) VERBENA_EXCLUDES(tables_);
+  void Warn(const std::string& warning) VERBENA_EXCLUDES(tables_);
   // What the user should know, a line each; told once. A few are remembered.
-  void AddNote(std::string_view note);
-  [[nodiscard]] std::vector<std::string> TakeNotes() { return std::exchange(notes_, {}); }
+  void AddWarning(std::string_view warning);
+  [[nodiscard]] std::vector<std::string> TakeWarnings() { return std::exchange(warnings_, {}); }
 
  private:
   struct Waiter;
@@ -133,7 +133,7 @@ class ManagedPages {
   [[nodiscard]] managed::ArenaCallbacks Callbacks();
   ManagedArena* Add(std::unique_ptr<ManagedArena> arena);
   Asked Ask(const PageJob& job, Waiter* waiter);
-  [[nodiscard]] bool BringSome(PageJob& job) VERBENA_EXCLUDES(tables_);
+  [[nodiscard]] bool PageInSome(PageJob& job) VERBENA_EXCLUDES(tables_);
   void OnReady(uint64_t ticket, const managed::Answer& answer) VERBENA_EXCLUDES(tables_);
   void OnUnmap(std::span<const std::span<std::byte>> ranges) VERBENA_EXCLUDES(tables_);
   void OnGone(const std::byte* first, const std::byte* last) VERBENA_EXCLUDES(tables_);
@@ -143,13 +143,13 @@ class ManagedPages {
 
   LockedTables& tables_;
   PageAnswers& answers_;
-  const OnNote on_urgent_note_;
-  std::atomic<size_t> urgent_notes_ = 0;
+  const OnWarning on_urgent_warning_;
+  std::atomic<size_t> urgent_warnings_ = 0;
   std::vector<std::unique_ptr<ManagedArena>> arenas_;
   std::unordered_map<uint64_t, Pending> pending_;  // by ticket
   std::unordered_map<memory::Key, ManagedArena*> regions_;
   uint64_t last_ticket_ = 0;
-  std::vector<std::string> notes_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace verbena::odp

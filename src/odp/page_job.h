@@ -13,7 +13,7 @@ struct PageJob {
   transport::PageRequest request;
   uint64_t address = 0;  // of the first page
   uint64_t page_count = 0;
-  uint64_t brought = 0;    // pages from the first on; 0 if not even that one is to be had
+  uint64_t paged_in = 0;   // pages from the first on; 0 if not even that one is to be had
   bool is_mapped = false;  // they are in the tables already
   bool is_ahead = false;   // nothing waits for them yet
   Time asked_at = {};
@@ -31,7 +31,7 @@ struct PageJob {
   rest.address += pages * fault.page_shift.bytes();
   fault.first_page += pages;
   fault.page_count -= std::min(pages, fault.page_count);
-  rest.brought = 0;
+  rest.paged_in = 0;
   rest.is_mapped = false;
   rest.is_ahead = true;
   return rest;

@@ -23,8 +23,9 @@ uint64_t AwayInARow(const memory::TranslationTable& table, uint64_t first, uint6
   uint64_t count = 0;
   for (; count < most && first + count < table.page_count(); ++count) {
     const memory::PageEntry entry = table.Find(first + count);
-    const bool is_away = entry.is_named() && !entry.present();
-    if (!is_away || entry.address().value() != start + count * table.page_shift().bytes()) break;
+    const bool is_backed_off = entry.is_named() && !entry.present();
+    if (!is_backed_off || entry.address().value() != start + count * table.page_shift().bytes())
+      break;
   }
   return count;
 }
@@ -37,8 +38,8 @@ bool MapInTable(memory::MemoryCore& memory, const PageJob& job,
   const auto map = [&](uint64_t page, uint64_t count) {
     return memory.regions.MapPages(fault.region, page, count, {}, fault.for_write).has_value();
   };
-  if (fault.for_write && table.is_linear()) return map(fault.first_page, job.brought);
-  for (uint64_t i = 0; i < job.brought; ++i) {
+  if (fault.for_write && table.is_linear()) return map(fault.first_page, job.paged_in);
+  for (uint64_t i = 0; i < job.paged_in; ++i) {
     const uint64_t page = fault.first_page + i;
     // Pages of a list come back as they were, and once.
     const bool known =
@@ -53,7 +54,7 @@ bool MapInAddressSpace(memory::MemoryCore& memory, const PageJob& job, memory::P
   const Fault& fault = job.request.fault;
   const memory::ConsumerId owner = memory.domains.Find(pd)->owner;
   const memory::PageTable& pages = *memory.consumers.Find(owner)->pages;
-  for (uint64_t i = 0; i < job.brought; ++i) {
+  for (uint64_t i = 0; i < job.paged_in; ++i) {
     const uint64_t page = job.address + i * fault.page_shift.bytes();
     if (!fault.for_write && pages.Find(memory::VirtualAddress(page)).Allows(true)) continue;
     const auto mapped = memory.consumers.MapLocalPage(
@@ -91,7 +92,7 @@ PageJob JobFor(const memory::MemoryCore& memory, const transport::PageRequest& r
 }
 
 bool MapManagedPages(memory::MemoryCore& memory, const PageJob& job) {
-  if (job.brought == 0) return false;
+  if (job.paged_in == 0) return false;
   const auto found = memory.table.FindLive(job.request.fault.region, EntryType::kRegion);
   if (!found) return false;
   bool mapped = false;
@@ -103,9 +104,9 @@ bool MapManagedPages(memory::MemoryCore& memory, const PageJob& job) {
   return mapped;
 }
 
-bool MapPages(memory::MemoryCore& memory, PresenceWatch& watch, const PageJob& job, Time now) {
+bool MapPages(memory::MemoryCore& memory, ResidencyScan& watch, const PageJob& job, Time now) {
   const bool mapped = MapManagedPages(memory, job);
-  if (mapped) watch.Note(job.address, job.brought * job.request.fault.page_shift.bytes(), now);
+  if (mapped) watch.Note(job.address, job.paged_in * job.request.fault.page_shift.bytes(), now);
   return mapped;
 }
 

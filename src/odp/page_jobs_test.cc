@@ -35,7 +35,7 @@ class PageJobsTest : public testing::Test {
   }
 
   memory::MemoryCore core_;
-  PresenceWatch watch_{Duration::Max()};
+  ResidencyScan watch_{Duration::Max()};
   memory::PdId pd_ = *core_.domains.Allocate(
       *core_.consumers.Open({.table = memory::ConsumerSpec::PrivateTable{.identity = true}}));
 };
@@ -46,7 +46,7 @@ TEST_F(PageJobsTest, FindsThePagesOfARegionAndMapsThem) {
   PageJob job = JobFor(core_, request, kBytes);
   EXPECT_EQ(job.address, 0x7000'0000'1000U);
   EXPECT_EQ(job.page_count, 3U);
-  job.brought = 3;
+  job.paged_in = 3;
   EXPECT_TRUE(MapPages(core_, watch_, job, Time()));
   EXPECT_NE(AsReady(Translate(keys.local, kBase + 4'096, 8'192)), nullptr);
   EXPECT_NE(AsFault(Translate(keys.local, kBase, 8)), nullptr);
@@ -65,7 +65,7 @@ TEST_F(PageJobsTest, AnImplicitRegionCountsFromAddressZero) {
   PageJob job = JobFor(core_, request, kBytes);
   EXPECT_EQ(job.address, 0x7000'0000'0000U);
   EXPECT_EQ(job.page_count, 2U);
-  job.brought = 2;
+  job.paged_in = 2;
   EXPECT_TRUE(MapPages(core_, watch_, job, Time()));
   const memory::Translation ready = Translate(keys.local, kBase, 4'096);
   ASSERT_NE(AsReady(ready), nullptr);
@@ -78,11 +78,11 @@ TEST_F(PageJobsTest, FindsThePagesOfAList) {
   const std::array list{memory::PhysicalAddress(kFrame), memory::PhysicalAddress(kFrame + 4'096),
                         memory::PhysicalAddress(kFrame + 0x9000)};
   const auto keys = Register(memory::PageListBacking{.pages = list}, 0, 3 * 4'096);
-  core_.ForgetMachine(memory::MachineAddress(kFrame), memory::MachineAddress(kFrame + 0xffff));
+  core_.MarkMachineAbsent(memory::MachineAddress(kFrame), memory::MachineAddress(kFrame + 0xffff));
   PageJob job = JobFor(core_, RequestFor(keys.local, 0, 3 * 4'096), kBytes);
   EXPECT_EQ(job.address, kFrame);
   EXPECT_EQ(job.page_count, 2U);
-  job.brought = 2;
+  job.paged_in = 2;
   EXPECT_TRUE(MapPages(core_, watch_, job, Time()));
   EXPECT_TRUE(MapPages(core_, watch_, job, Time())) << "another queue pair waited for them, too";
   EXPECT_NE(AsReady(Translate(keys.local, 0, 2 * 4'096)), nullptr);
@@ -95,8 +95,8 @@ TEST_F(PageJobsTest, FindsThePagesOfAList) {
 TEST_F(PageJobsTest, APageBehindTheEndOfAListIsNotToBeHad) {
   const std::array list{memory::PhysicalAddress(0x7000'0000'0000)};
   const auto keys = Register(memory::PageListBacking{.pages = list}, 0, 4'096);
-  core_.ForgetMachine(memory::MachineAddress(0x7000'0000'0000),
-                      memory::MachineAddress(0x7000'0000'0fff));
+  core_.MarkMachineAbsent(memory::MachineAddress(0x7000'0000'0000),
+                          memory::MachineAddress(0x7000'0000'0fff));
   transport::PageRequest request = RequestFor(keys.local, 0, 4'096);
   request.fault.first_page = 5'000;
   EXPECT_EQ(JobFor(core_, request, kBytes).page_count, 0U);
@@ -109,9 +109,9 @@ TEST_F(PageJobsTest, ReadingDoesNotTakeAwayWhatWritingHasMade) {
         Register(memory::AddressSpaceBacking{}, 0, ~uint64_t{0})}) {
     PageJob read = JobFor(core_, RequestFor(keys.local, kBase, 8'192, Access::kLocalRead), kBytes);
     PageJob write = JobFor(core_, RequestFor(keys.local, kBase, 8), kBytes);
-    write.brought = 1;
+    write.paged_in = 1;
     EXPECT_TRUE(MapPages(core_, watch_, write, Time()));
-    read.brought = 3;
+    read.paged_in = 3;
     EXPECT_TRUE(MapPages(core_, watch_, read, Time()));
     EXPECT_NE(AsReady(Translate(keys.local, kBase, 8)), nullptr);
     EXPECT_NE(AsReady(Translate(keys.local, kBase, 8'192, Access::kLocalRead)), nullptr);
@@ -123,8 +123,8 @@ TEST_F(PageJobsTest, ARegionThatHasGoneIsRefused) {
   const auto keys = Register(memory::LinearBacking{memory::PhysicalAddress(kBase)}, kBase, kBytes);
   const auto request = RequestFor(keys.local, kBase, 8);
   PageJob job = JobFor(core_, request, kBytes);
-  EXPECT_FALSE(MapPages(core_, watch_, job, Time())) << "nothing was brought";
-  job.brought = 1;
+  EXPECT_FALSE(MapPages(core_, watch_, job, Time())) << "nothing was paged in";
+  job.paged_in = 1;
   ASSERT_TRUE(core_.regions.Deregister(keys.local).has_value());
   EXPECT_FALSE(MapPages(core_, watch_, job, Time()));
   EXPECT_EQ(JobFor(core_, request, kBytes).page_count, 0U);

@@ -17,7 +17,7 @@ namespace {
 // About as long as it takes to wake a thread, so that it never costs more than twice the best. To
 // give way meanwhile would be polite, but on a busy machine the processor would be gone for
 // milliseconds, and no job wakes a thread that counts as awake.
-constexpr Duration kLinger = Microseconds(50);
+constexpr Duration kSpin = Microseconds(50);
 
 // Takes about as long to bring as to send, and both much longer than to ask.
 constexpr uint64_t kBytesAtOnce = 256 << 10;
@@ -26,7 +26,7 @@ std::chrono::nanoseconds ChronoOf(Duration duration) {
   return std::chrono::nanoseconds(std::max<int64_t>(0, duration.nanoseconds()));
 }
 
-std::string LimitNote(uint32_t threads, bool is_refused) {
+std::string LimitWarning(uint32_t threads, bool is_refused) {
   const std::string all = "all " + std::to_string(threads) + " pager threads wait for pages";
   if (is_refused) return all + ", and the system refuses to start another: other pages wait";
   return all + ": other pages wait for one of them; raise pager_threads_max";
@@ -35,7 +35,7 @@ std::string LimitNote(uint32_t threads, bool is_refused) {
 }  // namespace
 
 Pager::Pager(const PagerOptions& options, std::function<void()> on_done)
-    : PageService(std::move(on_done), options.presence_period), options_(options) {
+    : PageService(std::move(on_done), options.residency_scan_period), options_(options) {
   CHECK(options.threads > 0 && options.threads <= options.threads_max);
   workers_.resize(options.threads_max);
   Rollback started([this] { Stop(); });
@@ -83,10 +83,10 @@ bool Pager::Submit(const PageJob& job) {
   return is_taken;
 }
 
-void Pager::SubmitLook() {
+void Pager::SubmitProbe() {
   {
     const std::lock_guard lock(mutex_);
-    look_is_wanted_ = true;
+    probe_is_wanted_ = true;
   }
   wanted_.notify_one();
 }
@@ -97,7 +97,7 @@ void Pager::Work(size_t self) {
   wanted_.wait(lock, [&] { return workers_[self].thread.joinable(); });
   for (Task task = WaitForTask(lock); task != Task::kEnd; task = WaitForTask(lock)) {
     Perform(task, lock);
-    if (lingers_ && !must_act()) Linger(lock);
+    if (lingers_ && !must_act()) SpinWait(lock);
   }
   --alive_;
   workers_[self].is_free = true;
@@ -125,7 +125,7 @@ Pager::Task Pager::TaskAtHand() const {
   const bool takes_ahead =
       busy_ahead_ < options_.threads && (is_spared || alive_ < options_.threads_max);
   if (!ahead_.empty() && takes_ahead) return Task::kAhead;
-  return look_is_wanted_ ? Task::kLook : Task::kEnd;
+  return probe_is_wanted_ ? Task::kLook : Task::kEnd;
 }
 
 // False if the thread is not needed any more. As many as are always there are kept free, beside
@@ -142,10 +142,10 @@ bool Pager::WaitIdly(Lock& lock) {
 void Pager::Perform(Task task, Lock& lock) {
   ++busy_;
   if (task == Task::kLook) {
-    look_is_wanted_ = false;
+    probe_is_wanted_ = false;
     lock.unlock();
     // Nothing waits for it: the engine finds it in a later pass.
-    watch().Look(presence_);
+    watch().Probe(residency_);
     lock.lock();
     --busy_;
     return;
@@ -159,21 +159,21 @@ void Pager::Perform(Task task, Lock& lock) {
     jobs_.pop_front();
   }
   if (free_threads() == 0) StartSpare(lock);
-  BringInTurn(job, lock);
+  PageInPart(job, lock);
   last_done_ = Now();
   --busy_;
   if (is_ahead) --busy_ahead_;
 }
 
-void Pager::BringInTurn(PageJob job, Lock& lock) {
+void Pager::PageInPart(PageJob job, Lock& lock) {
   const uint64_t most = std::max<uint64_t>(1, kBytesAtOnce / job.request.fault.page_shift.bytes());
   const PageJob rest = RestAfter(job, std::min(job.page_count, most));
   job.page_count -= rest.page_count;
   lock.unlock();
-  Bring(job);
+  PageIn(job);
   answers().Finish(job);
   // Nothing waits for the rest yet: a queue pair that comes that far asks again.
-  const bool goes_on = rest.page_count > 0 && job.brought == job.page_count && answers().Expect();
+  const bool goes_on = rest.page_count > 0 && job.paged_in == job.page_count && answers().Expect();
   lock.lock();
   if (goes_on && !WhenMemory([&] { ahead_.push_back(rest); })) answers().Unexpect();
 }
@@ -195,7 +195,7 @@ void Pager::StartSpare(Lock& lock) {
   const uint32_t threads = alive_;
   lock.unlock();
   // Without memory it is left unsaid.
-  static_cast<void>(WhenMemory([&] { options_.on_limit(LimitNote(threads, is_refused)); }));
+  static_cast<void>(WhenMemory([&] { options_.on_limit(LimitWarning(threads, is_refused)); }));
   lock.lock();
 }
 
@@ -225,18 +225,18 @@ void Pager::StartWorker(size_t place, Lock& lock) {
   thread = StartQuietThread("verbena-pager", [this, place] { Work(place); });
 }
 
-void Pager::Linger(Lock& lock) {
+void Pager::SpinWait(Lock& lock) {
   is_called_.store(false, std::memory_order_relaxed);
   ++lingering_;
   lock.unlock();
-  for (const Time end = Now() + kLinger; Now() < end;) {
+  for (const Time end = Now() + kSpin; Now() < end;) {
     if (is_called_.load(std::memory_order_acquire)) break;
   }
   lock.lock();
   --lingering_;
 }
 
-void Pager::Bring(PageJob& job) const {
+void Pager::PageIn(PageJob& job) const {
   // Before they come, so that none is lost between. What cannot be watched is looked at instead.
   if (events_ != nullptr && job.region_bytes > 0) {
     static_cast<void>(events_->Watch(job.region_address, job.region_bytes));
@@ -247,16 +247,16 @@ void Pager::Bring(PageJob& job) const {
                     options_.method);
   };
   if (bring(job.page_count)) {
-    job.brought = job.page_count;
+    job.paged_in = job.page_count;
   } else {
     // Those before the one that is not to be had are there now.
     const uint64_t bytes = job.page_count * fault.page_shift.bytes();
-    const uint64_t there = presence_.LookForPrefix(job.address, bytes >> PageShift::kMin)
+    const uint64_t there = residency_.LookForPrefix(job.address, bytes >> PageShift::kMin)
                                << PageShift::kMin >>
                            fault.page_shift.value();
     for (const uint64_t pages : {there, uint64_t{1}}) {
       if (pages == 0 || !bring(pages)) continue;
-      job.brought = pages;
+      job.paged_in = pages;
       break;
     }
   }

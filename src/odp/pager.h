@@ -18,7 +18,7 @@
 #include "odp/page_job.h"
 #include "odp/page_service.h"
 #include "odp/populate.h"
-#include "odp/presence_scan.h"
+#include "odp/residency_probe.h"
 
 namespace verbena::odp {
 
@@ -27,9 +27,9 @@ struct PagerOptions {
   uint32_t threads_max = 64;       // with those that are started while others wait for pages
   Duration idle_max = Seconds(2);  // a thread beyond `threads` ends when it was free for so long
   PopulateMethod method = BestPopulateMethod();
-  Duration presence_period = Duration::Max();
+  Duration residency_scan_period = Duration::Max();
   // Called once, on a pager thread and without a lock, when all of threads_max wait for pages.
-  std::function<void(const std::string& note)> on_limit = {};
+  std::function<void(const std::string& warning)> on_limit = {};
 };
 
 // Brings pages of this process, on threads of its own, because that may take as long as a disk.
@@ -45,15 +45,15 @@ struct PagerOptions {
 // Jobs that nothing waits for come behind the others, hold as many threads as are always there at
 // most, and do not make the pager grow.
 //
-// A long request is answered when its beginning is there; what is behind is brought ahead of the
+// A long request is answered when its beginning is there; what is behind is paged in ahead of the
 // queue pair that goes on with it.
 //
 // A request of which the end is not to be had may still go on with its beginning: what of it is
-// there is brought, one page at least, and the queue pair asks again when it gets further.
+// there is paged in, one page at least, and the queue pair asks again when it gets further.
 //
 // It also makes the looks of the presence watch, between the requests.
 //
-// A thread that has just brought pages stays awake for a moment: faults come in a row, and to wake
+// A thread that has just paged in pages stays awake for a moment: faults come in a row, and to wake
 // it takes longer than to bring a page.
 //
 // Bounded by its callers: a queue pair waits for three requests at most, and asks once for each
@@ -69,17 +69,17 @@ class Pager final : public PageService {
   void Stop();
 
   [[nodiscard]] bool Submit(const PageJob& job) override;
-  void SubmitLook() override;
+  void SubmitProbe() override;
   [[nodiscard]] uint64_t CountResident(uint64_t address, uint64_t page_count) const override {
-    return presence_.LookForPrefix(address, page_count);
+    return residency_.LookForPrefix(address, page_count);
   }
 
   // At once, on this thread.
-  void Bring(PageJob& job) const;
-  // Memory of regions is watched from the first page that is brought of it. To be set before the
+  void PageIn(PageJob& job) const;
+  // Memory of regions is watched from the first page that is paged in of it. To be set before the
   // first request.
   void set_events(PageEvents* events) { events_ = events; }
-  [[nodiscard]] const PresenceScan& presence() const { return presence_; }
+  [[nodiscard]] const ResidencyProbe& presence() const { return residency_; }
   [[nodiscard]] uint32_t thread_count();
 
  private:
@@ -100,17 +100,17 @@ class Pager final : public PageService {
   Task TaskAtHand() const;
   bool WaitIdly(Lock& lock);
   void Perform(Task task, Lock& lock);
-  void BringInTurn(PageJob job, Lock& lock);
+  void PageInPart(PageJob job, Lock& lock);
   void StartSpare(Lock& lock);
   void StartWorker(size_t place, Lock& lock);
   size_t FreePlace();
-  void Linger(Lock& lock);
-  bool must_act() const { return stops_ || !jobs_.empty() || !ahead_.empty() || look_is_wanted_; }
+  void SpinWait(Lock& lock);
+  bool must_act() const { return stops_ || !jobs_.empty() || !ahead_.empty() || probe_is_wanted_; }
   uint32_t free_threads() const { return alive_ - busy_; }
   Time overdue_at() const { return std::max(jobs_.front().since, last_done_) + kPatience; }
 
   const PagerOptions options_;
-  const PresenceScan presence_;
+  const ResidencyProbe residency_;
   // On the only processor it would keep those away whose jobs it waits for.
   const bool lingers_ = AllowedProcessors() > 1;
   PageEvents* events_ = nullptr;
@@ -120,7 +120,7 @@ class Pager final : public PageService {
   std::condition_variable wanted_;
   std::deque<Waiting> jobs_;
   std::deque<PageJob> ahead_;  // nothing waits for these
-  bool look_is_wanted_ = false;
+  bool probe_is_wanted_ = false;
   bool stops_ = false;
   std::vector<Worker> workers_;  // threads_max places
   uint32_t alive_ = 0;           // threads

@@ -50,7 +50,7 @@ class PagerStuckThreads : public testing::Test {
     return Becomes([&] {
       pager.answers().TakeDone(done_);
       return std::ranges::any_of(done_, [&](const PageJob& job) {
-        return job.request.ticket.value() == page && job.brought == 1;
+        return job.request.ticket.value() == page && job.paged_in == 1;
       });
     });
   }
@@ -101,10 +101,10 @@ TEST_F(PagerStuckThreads, AFaultBesideStuckPagesIsServedAtOnce) {
 
 TEST_F(PagerStuckThreads, TheLimitIsToldOnce) {
   std::atomic<int> told = 0;
-  std::string note;
+  std::string warning;
   PagerOptions options = With(1, 3);
   options.on_limit = [&](const std::string& words) {
-    note = words;
+    warning = words;
     ++told;
   };
   Pager pager(options, [] {});
@@ -112,8 +112,8 @@ TEST_F(PagerStuckThreads, TheLimitIsToldOnce) {
   ASSERT_TRUE(pager.Submit(Job(kGood)));
   EXPECT_TRUE(Becomes([&] { return told == 1; }));
   EXPECT_EQ(pager.thread_count(), 3U);
-  EXPECT_NE(note.find("all 3 pager threads"), std::string::npos) << note;
-  EXPECT_NE(note.find("pager_threads_max"), std::string::npos) << note;
+  EXPECT_NE(warning.find("all 3 pager threads"), std::string::npos) << warning;
+  EXPECT_NE(warning.find("pager_threads_max"), std::string::npos) << warning;
   EXPECT_FALSE(pager.answers().has_done());
   pages_->Release();
   EXPECT_TRUE(Comes(pager, kGood));

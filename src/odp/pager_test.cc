@@ -14,7 +14,7 @@ namespace verbena::odp {
 namespace {
 
 constexpr uint64_t kPage = 4'096, kPages = 256;
-// What is brought before anybody is told.
+// What is paged in before any answer.
 constexpr uint64_t kFirst = 64;
 
 class PagerThreads : public testing::Test {
@@ -57,7 +57,7 @@ TEST_F(PagerThreads, BringsPagesAndTells) {
   const std::vector<PageJob> done = WaitFor(pager, 8);
   uint64_t tickets = 0;
   for (const PageJob& job : done) {
-    EXPECT_EQ(job.brought, 8U);
+    EXPECT_EQ(job.paged_in, 8U);
     tickets |= 1U << job.request.ticket.value();
   }
   EXPECT_EQ(tickets, 0xFFU);
@@ -70,28 +70,28 @@ TEST_F(PagerThreads, SaysWhatIsNotToBeHad) {
   munmap(memory_ + 10 * kPage, kPage);
   Pager pager({.threads = 1}, [] {});
   EXPECT_TRUE(pager.Submit(Job(10, 1, 0)));
-  EXPECT_EQ(WaitFor(pager, 1)[0].brought, 0U);
+  EXPECT_EQ(WaitFor(pager, 1)[0].paged_in, 0U);
 }
 
 TEST_F(PagerThreads, GoesOnWithTheBeginningIfTheEndIsMissing) {
   munmap(memory_ + 10 * kPage, kPage);
   Pager pager({.threads = 1}, [] {});
   EXPECT_TRUE(pager.Submit(Job(8, 3, 0)));
-  EXPECT_EQ(WaitFor(pager, 1)[0].brought, 2U);
+  EXPECT_EQ(WaitFor(pager, 1)[0].paged_in, 2U);
 }
 
 TEST_F(PagerThreads, TellsWhenTheBeginningOfALongRequestIsThere) {
   Pager pager({.threads = 1}, [] {});
   EXPECT_TRUE(pager.Submit(Job(0, 3 * kFirst + 8, 7)));
   const std::vector<PageJob> done = WaitFor(pager, 4);
-  uint64_t brought = 0;
+  uint64_t paged_in = 0;
   for (const PageJob& part : done) {
-    EXPECT_EQ(part.is_ahead, brought > 0) << "its queue pair waits for the first part only";
-    EXPECT_EQ(part.address, reinterpret_cast<uintptr_t>(memory_) + brought * kPage);
-    EXPECT_EQ(part.request.fault.first_page, brought);
-    brought += part.brought;
+    EXPECT_EQ(part.is_ahead, paged_in > 0) << "its queue pair waits for the first part only";
+    EXPECT_EQ(part.address, reinterpret_cast<uintptr_t>(memory_) + paged_in * kPage);
+    EXPECT_EQ(part.request.fault.first_page, paged_in);
+    paged_in += part.paged_in;
   }
-  EXPECT_EQ(brought, 3 * kFirst + 8);
+  EXPECT_EQ(paged_in, 3 * kFirst + 8);
 }
 
 TEST_F(PagerThreads, TheRestOfALongRequestStandsBehindThoseOfOthers) {
@@ -112,7 +112,7 @@ TEST_F(PagerThreads, ALongRequestEndsWhereItsMemoryDoes) {
   Pager pager({.threads = 1}, [] {});
   EXPECT_TRUE(pager.Submit(Job(0, kPages, 1)));
   const std::vector<PageJob> parts = WaitFor(pager, 2);
-  EXPECT_EQ(parts[1].brought, 100 - kFirst);
+  EXPECT_EQ(parts[1].paged_in, 100 - kFirst);
   EXPECT_TRUE(pager.Submit(Job(0, 1, 2)));
   EXPECT_EQ(WaitFor(pager, 1)[0].request.ticket.value(), 2U) << "nothing came of what is behind";
 }

@@ -6,7 +6,7 @@ namespace verbena::odp {
 
 Paging::Paging(LockedTables& tables, PageService& service, PageEvents* events,
                const PagingOptions& options)
-    : managed(tables, service.answers(), options.on_urgent_note),
+    : managed(tables, service.answers(), options.on_urgent_warning),
       memory_(tables.memory),
       service_(service),
       events_(events),
@@ -32,15 +32,15 @@ Paging::Asked Paging::Request(const transport::PageRequest& request, Time now) {
   return is_taken ? Asked::kTaken : Asked::kNoMemory;
 }
 
-// A page may be in memory and still not be for us: then it is lost each time, and is brought. So is
-// what finds no room among the answers, as when requests have piled up for lack of memory.
+// A page may be in memory and still not be for us: then it is lost each time, and is paged in. So
+// is what finds no room among the answers, as when requests have piled up for lack of memory.
 bool Paging::IsAnsweredAtOnce(const transport::PageRequest& request, Time now) {
   return request.is_urgent && !request.fault.is_loss &&
          resident_requests_.size() < resident_requests_.capacity() &&
          resident_.Map(request.fault, now);
 }
 
-// False if the pages are not to be had. Memory may have become managed while they were brought.
+// False if the pages are not to be had. Memory may have become managed while they were paged in.
 bool Paging::Enter(const PageJob& job, Time now) {
   const bool available = job.is_mapped || (!managed.IsProgramView(job) &&
                                            MapPages(memory_, service_.watch(), job, now));
@@ -48,20 +48,20 @@ bool Paging::Enter(const PageJob& job, Time now) {
   return available;
 }
 
-uint64_t Paging::Forget() {
+uint64_t Paging::MarkAbsent() {
   uint64_t pages = 0;
   events_->Take([&](uint64_t first, uint64_t last) {
-    pages += memory_.ForgetMachine(memory::MachineAddress(first), memory::MachineAddress(last));
+    pages += memory_.MarkMachineAbsent(memory::MachineAddress(first), memory::MachineAddress(last));
   });
   return pages;
 }
 
 uint64_t Paging::Watch(Time now) {
-  PresenceWatch& watch = service_.watch();
+  ResidencyScan& watch = service_.watch();
   const uint64_t gone = watch.is_done() ? watch.Finish(memory_, now) : 0;
   if (watch.IsDue(now)) {
     watch.Begin();
-    service_.SubmitLook();
+    service_.SubmitProbe();
   }
   return gone;
 }

@@ -20,7 +20,7 @@ struct PagingOptions {
   uint64_t batch_max = 0;    // bytes that one request brings at most
   size_t requests_max = 0;   // that are handed in between two calls of AnswerResident
   size_t ready_at_once = 0;  // that TakeReady takes
-  ManagedPages::OnNote on_urgent_note = {};
+  ManagedPages::OnWarning on_urgent_warning = {};
 };
 
 // The engine's one view of pages. Queue pairs ask for those that the tables call absent; the page
@@ -28,7 +28,7 @@ struct PagingOptions {
 // tables before its queue pair hears of it. What has gone is forgotten by the tables. Nothing here
 // waits for a page.
 //
-//   Request ---> resident: AnswerResident, before the queue pair's next turn
+//   Request ---> resident: AnswerResident, before the queue pair's next step
 //           \--> page service, arenas: TakeReady, in a later pass
 //
 // A part of the engine, under its lock.
@@ -69,7 +69,9 @@ class Paging {
 
   // What the program gave up; how many pages the tables forget for it. All of the address space is
   // told where too much was.
-  uint64_t ForgetGivenUp() { return events_ != nullptr && events_->has_events() ? Forget() : 0; }
+  uint64_t MarkGivenUpAbsent() {
+    return events_ != nullptr && events_->has_events() ? MarkAbsent() : 0;
+  }
   // What the system took away: looks from time to time, and forgets what a look has found. Not
   // work: no thread is woken for it, and an adapter that is idle looks at nothing.
   uint64_t Watch(Time now);
@@ -86,7 +88,7 @@ class Paging {
  private:
   bool IsAnsweredAtOnce(const transport::PageRequest& request, Time now);
   bool Enter(const PageJob& job, Time now);
-  uint64_t Forget();
+  uint64_t MarkAbsent();
 
   memory::MemoryCore& memory_;
   PageService& service_;

@@ -35,14 +35,14 @@ class SilentService final : public PageService {
     jobs.push_back(job);
     return true;
   }
-  void SubmitLook() override {}
+  void SubmitProbe() override {}
   uint64_t CountResident(uint64_t, uint64_t page_count) const override {
     return std::min(resident, page_count);
   }
-  void Finish(uint64_t brought) {
+  void Finish(uint64_t paged_in) {
     PageJob job = jobs.back();
     jobs.pop_back();
-    job.brought = brought;
+    job.paged_in = paged_in;
     answers().Finish(job);
   }
 

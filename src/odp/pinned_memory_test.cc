@@ -69,9 +69,9 @@ TEST_F(PinnedMemoryTest, PagesOfSeveralRegionsStayUntilTheLastIsGone) {
 TEST_F(PinnedMemoryTest, ARegionIsFoundByEitherKey) {
   Pin(0, kPage);
   const memory::Key local(0x1234'5601), remote(0x1234'5602);
-  pinned_.Belong(At(0), kPage, local);
+  pinned_.Attach(At(0), kPage, local);
   const memory::Key other(0x5555'5501);
-  pinned_.Rename(local, other);
+  pinned_.Rekey(local, other);
   pinned_.Release(remote);
   EXPECT_EQ(Locked() - before_, 1U) << "it has another key";
   pinned_.Release(other);

@@ -4,7 +4,7 @@
 
 namespace verbena::odp {
 
-// How pages are brought.
+// How pages are paged in.
 enum class PopulateMethod : uint8_t {
   kAdvise,  // the system is asked to, which it can be since Linux 5.14
   kTouch,   // a guarded access to each

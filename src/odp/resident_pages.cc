@@ -6,7 +6,7 @@
 namespace verbena::odp {
 
 bool ResidentPages::Map(const memory::Fault& fault, Time now) {
-  constexpr uint64_t kBytesMax = PresenceScan::kPagesAtOnce << PageShift::kMin;
+  constexpr uint64_t kBytesMax = ResidencyProbe::kPagesAtOnce << PageShift::kMin;
   PageJob job = JobFor(memory_, {.qp = {}, .ticket = {}, .fault = fault}, kBytesMax);
   if (managed_ != nullptr) {
     managed_->RefuseProgramView(job);
@@ -15,7 +15,7 @@ bool ResidentPages::Map(const memory::Fault& fault, Time now) {
   const uint64_t length = job.page_count * fault.page_shift.bytes();
   if (length == 0 || length > kBytesMax) return false;
   const uint64_t there = pages_.CountResident(job.address, length >> PageShift::kMin);
-  job.brought = (there << PageShift::kMin) / fault.page_shift.bytes();
+  job.paged_in = (there << PageShift::kMin) / fault.page_shift.bytes();
   return MapPages(memory_, pages_.watch(), job, now);
 }
 

@@ -10,7 +10,7 @@ namespace verbena::odp {
 // eighth, as in the round-trip estimates of TCP. Bounded, so that one page of a slow disk does not
 // make peers wait for long who know no other way to resume than the timer.
 //
-// Peers wait twice as long as it takes on average. Of those who waited for the average only, half
+// Peers wait twice as long as it takes on average. Of peers that waited for the average only, half
 // would send too soon, a window full of packets, to be told to wait again; and peers of ours go on
 // when the pages are there, whatever the timer says.
 //

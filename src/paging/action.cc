@@ -65,7 +65,7 @@ std::string ToString(const Action& action) {
     case Verb::kReady:
       return verb + ticket + ToString(action.run);
     case Verb::kRefused:
-      return verb + ticket + (action.refusal == Refusal::kBroken ? " broken" : " limit");
+      return verb + ticket + (action.error == RequestError::kBroken ? " broken" : " limit");
     case Verb::kReport:
       return verb + NameOf(action.report);
     case Verb::kWrite:

@@ -39,7 +39,7 @@ enum class Verb : uint8_t {
   kReport,    // tell the operator what has become of the store
 };
 
-enum class Refusal : uint8_t {
+enum class RequestError : uint8_t {
   kBroken,  // the first granule has lost its contents
   kLimit,   // the store takes nothing, and so there is no memory for it; or too many tickets
 };
@@ -52,7 +52,7 @@ struct Action {
   View view = View::kCpu;    // kMap and kUnmap
   bool is_writable = false;  // kMap
   Ticket ticket = {};        // kReady and kRefused
-  Refusal refusal = {};      // kRefused
+  RequestError error = {};   // kRefused
   StoreReport report = {};   // kReport
 
   friend bool operator==(const Action&, const Action&) = default;

@@ -20,7 +20,7 @@ TEST(Action, HasAText) {
   EXPECT_EQ(ToString({.verb = Verb::kMap, .run = {5, 3}, .is_writable = true}),
             "map 5+2 cpu writable");
   EXPECT_EQ(ToString({.verb = Verb::kReady, .run = {0, 2}, .ticket = Ticket(7)}), "ready #7 0+1");
-  EXPECT_EQ(ToString({.verb = Verb::kRefused, .ticket = Ticket(7), .refusal = Refusal::kLimit}),
+  EXPECT_EQ(ToString({.verb = Verb::kRefused, .ticket = Ticket(7), .error = RequestError::kLimit}),
             "refused #7 limit");
   EXPECT_EQ(ToString({.verb = Verb::kReport, .report = StoreReport::kFailing}),
             "report store failing");

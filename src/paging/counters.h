@@ -4,18 +4,18 @@
 
 namespace verbena::paging {
 
-// What a Ledger has done so far, in granules unless said otherwise, and how things are now.
+// What a ResidentSet has done so far, in granules unless said otherwise, and how things are now.
 struct Counters {
-  uint64_t wants = 0;  // tickets
-  uint64_t hits = 0;   // wanted, and in memory already
-  uint64_t zeros = 0;  // wanted, and never written
-  uint64_t reads = 0;  // begun; those ahead included
+  uint64_t requests = 0;  // tickets
+  uint64_t hits = 0;      // wanted, and in memory already
+  uint64_t zeros = 0;     // wanted, and never written
+  uint64_t reads = 0;     // begun; those ahead included
   uint64_t reads_ahead = 0;
   uint64_t ahead_hits = 0;    // read ahead, then wanted
   uint64_t ahead_wastes = 0;  // read ahead, and left unwanted
   uint64_t writes = 0;        // begun
   uint64_t drops = 0;
-  uint64_t parted = 0;          // unmapped as about to leave
+  uint64_t unmapped = 0;        // unmapped as about to leave
   uint64_t rescued = 0;         // of these, wanted before they left
   uint64_t waits = 0;           // tickets that waited for memory
   uint64_t broken = 0;          // found corrupt or unreadable

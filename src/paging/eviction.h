@@ -21,7 +21,7 @@ namespace verbena::paging {
 // then mistaken for recent enters the wrong queue, and that is all.
 //
 // Every operation takes constant time, over many of them, and allocates nothing. Owned by the
-// Ledger, as the frames are by its GranuleTable; one thread at a time.
+// ResidentSet, as the frames are by its GranuleTable; one thread at a time.
 class Eviction {
  public:
   // How many granules fit into memory.

@@ -39,7 +39,7 @@ struct Frame {
   bool is_stored = false;     // the store has these contents. Neither dirty nor stored: all zeros
   bool is_rewritten = false;  // since its writing began
   bool is_doomed = false;     // discarded while it was read or written
-  bool is_leaving = false;    // written to be dropped: nobody holds it, and it is in no list
+  bool is_leaving = false;    // written to be dropped: no request pins it, and it is in no list
   bool is_ahead = false;      // read ahead, and not yet wanted
 };
 

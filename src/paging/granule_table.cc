@@ -2,7 +2,7 @@
 
 namespace verbena::paging {
 
-// What nobody has written yet is zero.
+// What was never written is zero.
 GranuleTable::GranuleTable(uint32_t granule_count) : words_(granule_count) {
   static_assert(static_cast<uint32_t>(Place::kZero) == 0);
   CHECK(granule_count <= kGranulesMax);

@@ -20,7 +20,7 @@ enum class Place : uint8_t { kZero, kSwapped, kBroken, kInMemory };
 // leaving (Eviction), 0 if it never was in memory.
 //
 // Invariant: granule and frame of those in memory name each other. Frames keep their addresses.
-// Owned by the Ledger; one thread at a time.
+// Owned by the ResidentSet; one thread at a time.
 class GranuleTable {
  public:
   static constexpr uint32_t kGranulesMax = 1U << 26;

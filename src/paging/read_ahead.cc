@@ -4,15 +4,16 @@
 
 namespace verbena::paging {
 
-Run ReadAhead::OnWant(Run wanted) {
+Run ReadAhead::OnRequest(Run wanted) {
   const Run nothing = {wanted.first, 0};
-  ++wants_;
+  ++requests_;
   Sequence* const found = Find(wanted);
   if (found == nullptr) {
-    LeastRecent() = {.next = wanted.end(), .ahead = wanted.end(), .window = 0, .used_at = wants_};
+    LeastRecent() = {
+        .next = wanted.end(), .ahead = wanted.end(), .window = 0, .used_at = requests_};
     return nothing;
   }
-  found->used_at = wants_;
+  found->used_at = requests_;
   if (found->next == wanted.end()) return nothing;  // once more, and not further
   found->next = std::max(found->next, wanted.end());
   found->ahead = std::max(found->ahead, found->next);

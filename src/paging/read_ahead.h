@@ -12,7 +12,7 @@ namespace verbena::paging {
 // first want of a sequence looks like any other. Granules read for nothing halve all windows, those
 // that were wanted widen them again.
 //
-// Ascending sequences only. Owned by the Ledger; one thread at a time.
+// Ascending sequences only. Owned by the ResidentSet; one thread at a time.
 class ReadAhead {
  public:
   explicit ReadAhead(uint32_t window_max) : window_max_(window_max), ceiling_(window_max) {}
@@ -21,8 +21,8 @@ class ReadAhead {
 
   // What to read beside `wanted`: a run behind it, perhaps of no granules, perhaps past the end of
   // the arena.
-  [[nodiscard]] Run OnWant(Run wanted);
-  // Of what OnWant said last, only what lies before `end` is being read.
+  [[nodiscard]] Run OnRequest(Run wanted);
+  // Of what OnRequest said last, only what lies before `end` is being read.
   void Cut(uint64_t end) { last_->ahead = end; }
   // A granule that was read ahead has been wanted, or has left without.
   void OnHit();
@@ -46,7 +46,7 @@ class ReadAhead {
 
   const uint32_t window_max_;
   uint32_t ceiling_;  // of all windows
-  uint64_t wants_ = 0;
+  uint64_t requests_ = 0;
   std::array<Sequence, kSequences> sequences_{};
   Sequence* last_ = sequences_.data();
 };

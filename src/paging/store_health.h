@@ -15,7 +15,7 @@ namespace verbena::paging {
 // then one write at a time, at growing intervals; and well again after some good ones in a row, so
 // that a store that takes one granule in ten is not reported ten times.
 //
-// Owned by the Ledger; one thread at a time.
+// Owned by the ResidentSet; one thread at a time.
 class StoreHealth {
  public:
   explicit StoreHealth(const Options& options) : options_(options) {}
@@ -29,7 +29,7 @@ class StoreHealth {
   [[nodiscard]] bool MayWrite(uint32_t under_way, Time now) const {
     return is_well_ || (under_way == 0 && now >= retry_at_);
   }
-  // Without a good write for so long that nobody should wait for one.
+  // Without a good write for so long that no request should wait for one.
   [[nodiscard]] bool IsHopeless(Time now) const { return now >= hopeless_at(); }
 
   [[nodiscard]] bool is_well() const { return is_well_; }

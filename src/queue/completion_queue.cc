@@ -75,13 +75,13 @@ Result<void, CqError> CompletionQueue::Resize(size_t capacity) {
 size_t CompletionQueue::RemoveQp(QpNumber qp) {
   const MutexLock lock(poll_mutex_);
   const uint64_t tail = tail_;
-  uint64_t kept_end = head_;
+  uint64_t held_end = head_;
   for (uint64_t i = head_; i != tail; ++i) {
     const Completion& completion = slots_[i & mask_];
-    if (completion.qp != qp) slots_[kept_end++ & mask_] = completion;
+    if (completion.qp != qp) slots_[held_end++ & mask_] = completion;
   }
-  tail_ = kept_end;
-  return tail - kept_end;
+  tail_ = held_end;
+  return tail - held_end;
 }
 
 Result<size_t, CqError> CompletionQueue::Poll(std::span<Completion> out) {

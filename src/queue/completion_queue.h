@@ -75,7 +75,7 @@ class CompletionQueue {  // NOLINT(clang-analyzer-optin.performance.Padding): on
   [[nodiscard]] Result<void, CqError> Resize(size_t capacity) VERBENA_EXCLUDES(poll_mutex_);
 
   // While it discards, what finds no room is dropped and not missed: a queue pair that is about to
-  // be removed gives back all that it holds, for completions that nobody will see.
+  // be removed gives back all that it holds, for completions that are never polled.
   void set_discards(bool discards) { discards_ = discards; }
 
   // Drops the entries of a queue pair that is no more; how many they were.

@@ -12,7 +12,7 @@
 
 namespace verbena::queue {
 
-// Hands values from one thread to another without a lock. Whoever owns it knows that there is room:
+// Hands values from one thread to another without a lock. Its owner knows that there is room:
 // a push into a full ring is a bug.
 //
 // Invariant: positions begin_ to end_ hold values; both only grow. Thread rule: one pusher and one

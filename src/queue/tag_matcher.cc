@@ -23,7 +23,7 @@ TagMatcher::TagMatcher(uint32_t capacity, uint32_t sges_max)
 }
 
 TagHandle TagMatcher::HandleOf(uint32_t index) const {
-  return TagHandle(uint32_t{entries_[index].instance} << kIndexBits | index);
+  return TagHandle(uint32_t{entries_[index].variant} << kIndexBits | index);
 }
 
 Result<TagHandle, TagMatcher::AddError> TagMatcher::Add(const TaggedReceive& receive) {
@@ -36,7 +36,7 @@ Result<TagHandle, TagMatcher::AddError> TagMatcher::Add(const TaggedReceive& rec
            .tag = receive.tag,
            .mask = receive.mask,
            .sge_count = static_cast<uint32_t>(receive.sges.size()),
-           .instance = static_cast<uint16_t>(entry.instance + 1),
+           .variant = static_cast<uint16_t>(entry.variant + 1),
            .state = State::kListed};
   std::ranges::copy(receive.sges, &sges_[size_t{index} * sges_max_]);
   for (const Sge& sge : receive.sges) entry.length += sge.length;

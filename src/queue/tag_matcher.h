@@ -13,7 +13,7 @@
 
 namespace verbena::queue {
 
-// By what a program takes a tagged receive back: index and instance.
+// By what a program takes a tagged receive back: index and variant.
 using TagHandle = StrongId<struct TagHandleTag, uint32_t>;
 
 // A receive request for messages of a tag: for those of which (tag & mask) is this one's tag.
@@ -84,7 +84,7 @@ class TagMatcher {
     uint64_t mask = 0;
     uint64_t length = 0;
     uint32_t sge_count = 0;
-    uint16_t instance = 0;
+    uint16_t variant = 0;
     State state = State::kFree;
   };
 

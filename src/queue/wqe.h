@@ -76,7 +76,7 @@ struct WindowBind {
   KeyValue region{};
   uint64_t start = 0;
   uint64_t length = 0;
-  uint8_t instance = 0;  // of the window's new R_Key
+  uint8_t variant = 0;  // of the window's new R_Key
   uint8_t rights = 0;
   bool zero_based = false;
   bool one_touch = false;

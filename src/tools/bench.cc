@@ -75,7 +75,7 @@ class Stream {
     while (!Interrupted()) {
       if (auto done = FillAll(to_post); !done) return done;
       if (auto done = Reap(); !done) return done;
-      if (count == 0 && ++looks_ % kPollsPerLook == 0) {
+      if (count == 0 && ++probes_ % kPollsPerLook == 0) {
         const auto now = Clock::now();
         if (now >= end) to_post = 0;
         progress.Show(std::chrono::duration<double>(now - begin) / (end - begin));
@@ -147,7 +147,7 @@ class Stream {
   Latencies latencies_;
   uint64_t batches_ = 0;
   uint64_t under_way_ = 0;
-  uint64_t looks_ = 0;
+  uint64_t probes_ = 0;
 };
 
 SocketCounters Since(const SocketCounters& before, SocketCounters now) {

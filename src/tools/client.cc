@@ -60,7 +60,7 @@ ErrorOr<void> Client::Connect(Ask ask, uint32_t depth, const ConnectSettings& se
                                   .connect = settings});
   if (!endpoint) return tl::unexpected(std::move(endpoint.error()));
   endpoint_ = std::move(*endpoint);
-  SayNotes(endpoint_->context());
+  PrintWarnings(endpoint_->context());
   auto done = rendezvous_->Tell(
       {{"ask", ToJson(ask)}, {"introduction", ToJson(endpoint_->Introduce(own))}});
   if (!done) return done;

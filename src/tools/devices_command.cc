@@ -40,7 +40,7 @@ std::vector<Limit> LimitsOf(const Options& options) {
 struct Found {
   Device device;
   std::vector<GidEntry> gids;
-  std::vector<std::string> notes;
+  std::vector<std::string> warnings;
 };
 
 // Opened once, to see that it can be, and for what it has to say.
@@ -49,11 +49,11 @@ ErrorOr<Found> LookAt(const Device& device) {
   if (!gids) return tl::unexpected(gids.error());
   const auto context = device.Open();
   if (!context) return tl::unexpected(context.error());
-  return Found{device, *gids, context->TakeNotes()};
+  return Found{device, *gids, context->TakeWarnings()};
 }
 
 nlohmann::json ToJson(const Found& found) {
-  nlohmann::json json = {{"name", found.device.name()}, {"notes", found.notes}};
+  nlohmann::json json = {{"name", found.device.name()}, {"notes", found.warnings}};
   for (const GidEntry& entry : found.gids) {
     json["gids"].push_back({{"gid", ToString(entry.gid)},
                             {"interface", entry.interface_name},
@@ -77,7 +77,7 @@ void Print(const Found& found) {
   for (const Limit& limit : LimitsOf(found.device.limits())) {
     std::printf("    %10llu  %s\n", static_cast<unsigned long long>(limit.value), limit.name);
   }
-  for (const std::string& note : found.notes) std::printf("  note: %s\n", note.c_str());
+  for (const std::string& warning : found.warnings) std::printf("  note: %s\n", warning.c_str());
 }
 
 void Print(const std::vector<KernelFeature>& features) {

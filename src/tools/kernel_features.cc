@@ -73,7 +73,7 @@ std::vector<KernelFeature> ProbeKernel() {
       {"UDP receive offload", HasSocketOption(UDP_GRO), "the same for packets that arrive"},
       {"IPv6", HasIpv6(), "without it the GIDs are those of IPv4"},
       {"page populate", HasPopulate(),
-       "pages are brought in one call (Linux 5.14); without it they are touched one by one"},
+       "pages are paged in in one call (Linux 5.14); without it they are touched one by one"},
       {"userfaultfd", HasUserfaultfd(),
        "notices accesses to managed memory, and tells of pages that a program gives up if "
        "Options::page_events is on; without it managed memory works by signals, more slowly"},

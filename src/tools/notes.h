@@ -8,9 +8,9 @@
 namespace verbena::tools {
 
 // What the adapter found on this machine that a person should know, on standard error.
-inline void SayNotes(const Context& context) {
-  for (const std::string& note : context.TakeNotes()) {
-    std::fprintf(stderr, "note: %s\n", note.c_str());
+inline void PrintWarnings(const Context& context) {
+  for (const std::string& warning : context.TakeWarnings()) {
+    std::fprintf(stderr, "note: %s\n", warning.c_str());
   }
 }
 

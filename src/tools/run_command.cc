@@ -54,7 +54,7 @@ std::optional<fs::path> LibraryFolder(const fs::path& program) {
 void Set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
 
 void SetUp(const Choices& choices) {
-  if (!choices.look.empty()) Set("VERBENA_DEVICE_LOOK", choices.look);
+  if (!choices.look.empty()) Set("VERBENA_LINK_LAYER", choices.look);
   // The program may change its folder before the file is opened.
   if (!choices.trace.empty()) Set("VERBENA_TRACE", fs::absolute(choices.trace));
   if (!choices.log.empty()) Set("VERBENA_LOG", choices.log);
@@ -106,14 +106,14 @@ Outcome Run(const fs::path& self, const Choices& choices, std::vector<std::strin
 constexpr const char* kExamples =
     "What the program prints and its exit code are its own. Its children run on Verbena, too.\n"
     "Each option is handed on as a variable of the environment, which may be set instead:\n"
-    "  VERBENA_DEVICE_LOOK=roce|ib  VERBENA_TRACE=FILE  VERBENA_LOG=error|warning|info|debug\n"
+    "  VERBENA_LINK_LAYER=roce|ib  VERBENA_TRACE=FILE  VERBENA_LOG=error|warning|info|debug\n"
     "  VERBENA_STATS=1  VERBENA_STRICT=1  VERBENA_PIN=1  VERBENA_PAGE_EVENTS=1\n"
     "  VERBENA_WINDOWS_ONLY=1\n"
     "  VERBENA_MEMORY_BUDGET=SIZE  VERBENA_SWAP=DIRECTORY|FILE  VERBENA_DEVICE_FILES=on|off\n\n"
     "Examples:\n"
     "  verbena run -- ibv_devinfo\n"
     "  verbena run -- ib_write_bw & verbena run -- ib_write_bw 127.0.0.1\n"
-    "  verbena run --device-look=ib -- ibv_rc_pingpong\n"
+    "  verbena run --link-layer=ib -- ibv_rc_pingpong\n"
     "  verbena run -- ucx_info -d\n"
     "  verbena run --trace write.pcapng --stats -- ib_write_lat 127.0.0.1\n"
     "  verbena run --memory-budget 64M --swap /var/tmp --stats -- ib_read_bw -s 16777216 -q 16\n";
@@ -170,7 +170,7 @@ void AddRunCommand(Command root, const std::filesystem::path& program, Outcome& 
   const auto state = std::make_shared<State>();
   Command command = root.AddCommand("run", "an RDMA program as it is, on Verbena");
   command
-      .AddOption("--device-look", state->choices.look,
+      .AddOption("--link-layer", state->choices.look,
                  "what the program takes the device for: roce, addressed by GID, or ib, "
                  "addressed by LID, too (roce)")
       .OneOf({"roce", "ib"});

@@ -48,7 +48,7 @@ TEST_F(RunCommandTest, HandsItsOptionsOnInTheEnvironment) {
                 testing::ExitedWithCode(0), expected)
         << options;
   };
-  environment("--device-look ib", "VERBENA_DEVICE_LOOK=ib");
+  environment("--link-layer ib", "VERBENA_LINK_LAYER=ib");
   environment("--trace x.pcapng", "VERBENA_TRACE=/.*/x.pcapng");
   environment("--log debug", "VERBENA_LOG=debug");
   environment("--stats", "VERBENA_STATS=1");
@@ -124,7 +124,7 @@ TEST_F(RunCommandTest, SaysWhichProgramIsNotThere) {
 }
 
 TEST(RunCommandOptionsTest, RefusesWhatTheLibraryDoesNotKnow) {
-  EXPECT_FALSE(RunRun("run --device-look token-ring -- true").parsed);
+  EXPECT_FALSE(RunRun("run --link-layer token-ring -- true").parsed);
   EXPECT_FALSE(RunRun("run --log loud -- true").parsed);
   EXPECT_FALSE(RunRun("run --device-files some -- true").parsed);
   EXPECT_FALSE(RunRun("run").parsed);

@@ -52,7 +52,7 @@ ErrorOr<Server> Server::Welcome(Rendezvous& client) {
   ask->mtu = std::min(ask->mtu, *mtu);
   auto endpoint = Endpoint::Open(SpecFor(*ask));
   if (!endpoint) return tl::unexpected(std::move(endpoint.error()));
-  SayNotes((*endpoint)->context());
+  PrintWarnings((*endpoint)->context());
   Server server(*ask, client, std::move(*endpoint));
   auto done = server.PostReceives();
   if (done) done = server.endpoint_->Connect(client.own_gid(), *peer, ask->mtu, client.interface());

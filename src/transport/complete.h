@@ -1,18 +1,18 @@
 #pragma once
 
 #include "queue/completion_queue.h"
-#include "transport/turn.h"
+#include "transport/step.h"
 
 namespace verbena::transport {
 
 // Adds a completion to its queue, and raises the events that follow. False when it is lost.
 inline bool Complete(const queue::Completion& completion, bool solicited,
-                     queue::CompletionQueue& cq, Turn& turn) {
+                     queue::CompletionQueue& cq, Step& step) {
   using PushStatus = queue::CompletionQueue::PushStatus;
-  const auto pushed = cq.Push(completion, solicited, turn.now);
-  if (pushed.event_now) turn.outbox.RaiseCompletionEvent(cq);
+  const auto pushed = cq.Push(completion, solicited, step.now);
+  if (pushed.event_now) step.outbox.RaiseCompletionEvent(cq);
   if (pushed.status == PushStatus::kOverflowed) {
-    turn.outbox.Raise(
+    step.outbox.Raise(
         {.type = AsyncEventType::kCqError, .qp = wire::QpNumber(completion.qp.value()), .cq = &cq});
   }
   return pushed.status == PushStatus::kStored;

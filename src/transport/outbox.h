@@ -23,8 +23,8 @@ namespace verbena::transport {
 // Where a packet goes: an address vector that the adapter resolved. The transport only hands it on.
 using PathId = StrongId<struct PathIdTag, uint32_t>;
 
-// A packet to be sent: its headers as bytes, its payload where it lies. Whoever sends it copies the
-// payload, in the same turn, through a guarded copy.
+// A packet to be sent: its headers as bytes, its payload where it lies. The transmitter copies the
+// payload, in the same step, through a guarded copy.
 struct OutPacket {
   static constexpr size_t kHeaderMax = 64;
   static constexpr size_t kPayloadMax = 4096;
@@ -70,13 +70,13 @@ struct PageRequest {
   FaultTicket ticket;
   memory::Fault fault;
   // Of an unreliable service, whose messages are not to wait for pages that the program has just
-  // used: if the system has them in memory, the answer comes before the queue pair's next turn.
+  // used: if the system has them in memory, the answer comes before the queue pair's next step.
   bool is_urgent = false;
 };
 
 // All that a machine wants of the world, in the order in which it wanted it. Bounded in packets: a
-// machine that finds no room stops and goes on in a later turn. Owned by whoever runs the turn; one
-// thread at a time.
+// machine that finds no room stops and goes on in a later step. Owned by the caller of the step;
+// one thread at a time.
 class Outbox {
  public:
   explicit Outbox(size_t packets_max)
@@ -122,7 +122,7 @@ class Outbox {
   }
 
   void RequestPages(const PageRequest& request) { page_requests_.push_back(request); }
-  // For pages that nobody waits for yet: nothing is lost where they are not asked for.
+  // For pages that no machine waits for yet: nothing is lost where they are not asked for.
   void PrefetchPages(const PageRequest& request) {
     if (page_requests_.size() < packets_max_) page_requests_.push_back(request);
   }
@@ -136,7 +136,7 @@ class Outbox {
   std::span<queue::CompletionQueue* const> completion_events() const { return completion_events_; }
   std::span<const SegmentReport> segment_reports() const { return segment_reports_; }
 
-  // Whoever gives inputs to many machines before it takes out what they want does that now: then
+  // A caller that gives inputs to many machines before it drains the outbox does that now: then
   // no list ever grows, and a step needs no memory.
   [[nodiscard]] bool is_crowded() const {
     return std::max({page_requests_.size(), events_.size(), completion_events_.size(),

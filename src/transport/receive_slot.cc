@@ -34,18 +34,18 @@ void Tell(const TaggedMessage& message, Completion& completion) {
 
 }  // namespace
 
-bool ReceiveSlot::TakeNext(Turn& turn) {
+bool ReceiveSlot::TakeNext(Step& step) {
   const auto element = source_.Take();
   if (!element) return false;
   if (element->limit_reached) {
-    turn.outbox.Raise(
+    step.outbox.Raise(
         {.type = AsyncEventType::kSrqLimitReached, .qp = qp_, .srq = source_.shared()});
   }
   receive_ = Receive{.element = *element, .cursor = queue::SgeCursor(element->sges)};
   return true;
 }
 
-bool ReceiveSlot::TakeTagged(const TaggedMessage& message, Turn& turn) {
+bool ReceiveSlot::TakeTagged(const TaggedMessage& message, Step& step) {
   if (message.has_tag()) {
     if (const auto element = source_.TakeTagged(message.header.tag)) {
       receive_ = Receive{
@@ -60,7 +60,7 @@ bool ReceiveSlot::TakeTagged(const TaggedMessage& message, Turn& turn) {
       return true;
     }
   }
-  if (!TakeNext(turn)) return false;
+  if (!TakeNext(step)) return false;
   receive_->message.kind = message.has_tag() ? Kind::kUnexpected : Kind::kUntagged;
   if (message.has_tag()) source_.tags()->CountUnexpected();
   return true;
@@ -79,34 +79,34 @@ Placement ReceiveSlot::AppendRest(std::span<const std::byte> bytes, uint64_t ahe
   return placed;
 }
 
-void ReceiveSlot::GiveBack(const Receive& ended, bool succeeded, Turn& turn) {
+void ReceiveSlot::GiveBack(const Receive& ended, bool succeeded, Step& step) {
   if (ended.message.kind == Kind::kRendezvous && succeeded) {
     const auto index = std::get<queue::TagMatcher::Index>(ended.element.place);
-    return rendezvous_->Begin(index, ended.message.header, ended.message.data, turn);
+    return rendezvous_->Begin(index, ended.message.header, ended.message.data, step);
   }
   if (ended.message.kind == Kind::kUnexpected && !succeeded) source_.tags()->DiscountUnexpected();
   source_.Finish(ended.element);
 }
 
-bool ReceiveSlot::Finish(Completion completion, bool solicited, Turn& turn) {
+bool ReceiveSlot::Finish(Completion completion, bool solicited, Step& step) {
   completion.id = receive_->element.id;
   completion.qp = queue::QpNumber(qp_.value());
   if (receive_->message.kind == Kind::kPlain) [[likely]] {
     source_.Finish(receive_->element);
   } else {
     Tell(receive_->message, completion);
-    GiveBack(*receive_, completion.status == CompletionStatus::kSuccess, turn);
+    GiveBack(*receive_, completion.status == CompletionStatus::kSuccess, step);
   }
   receive_.reset();
-  return Complete(completion, solicited, *cq_, turn);
+  return Complete(completion, solicited, *cq_, step);
 }
 
-bool ReceiveSlot::Finish(CompletionStatus status, Turn& turn, VendorError vendor_error) {
+bool ReceiveSlot::Finish(CompletionStatus status, Step& step, VendorError vendor_error) {
   Completion completion;
   completion.status = status;
   completion.opcode = CompletionOpcode::kReceive;
   completion.vendor_error = vendor_error;
-  return Finish(completion, false, turn);  // an error counts as solicited
+  return Finish(completion, false, step);  // an error counts as solicited
 }
 
 void ReceiveSlot::Forget(const queue::SharedReceiveQueue& queue) {
@@ -116,15 +116,15 @@ void ReceiveSlot::Forget(const queue::SharedReceiveQueue& queue) {
   source_ = {};
 }
 
-void ReceiveSlot::Flush(Turn& turn) {
-  if (receive_) Finish(CompletionStatus::kFlushed, turn);
+void ReceiveSlot::Flush(Step& step) {
+  if (receive_) Finish(CompletionStatus::kFlushed, step);
   if (source_.is_shared()) {
     // IBA 11.6.3.2: the others go on with the queue; the program hears when we are done with it.
-    if (!last_wqe_was_told_) turn.outbox.Raise({AsyncEventType::kLastWqeReached, qp_});
+    if (!last_wqe_was_told_) step.outbox.Raise({AsyncEventType::kLastWqeReached, qp_});
     last_wqe_was_told_ = true;
     return;
   }
-  while (Take(turn)) Finish(CompletionStatus::kFlushed, turn);
+  while (Take(step)) Finish(CompletionStatus::kFlushed, step);
 }
 
 Completion ReceiveCompletionOf(const wire::Packet& packet, uint32_t byte_count) {

@@ -12,8 +12,8 @@
 #include "queue/sge_cursor.h"
 #include "transport/rc/placement.h"
 #include "transport/rc/receive_source.h"
+#include "transport/step.h"
 #include "transport/tagged_message.h"
-#include "transport/turn.h"
 #include "wire/roce/packet.h"
 #include "wire/roce/types.h"
 
@@ -32,7 +32,7 @@ class ReceiveSlot {
   ReceiveSlot(wire::QpNumber qp, ReceiveSource source, queue::CompletionQueue& cq,
               Rendezvous* rendezvous = nullptr)
       : qp_(qp), source_(source), cq_(&cq), rendezvous_(rendezvous) {}
-  // One that serves nobody yet.
+  // One that serves no message yet.
   explicit ReceiveSlot(wire::QpNumber qp) : qp_(qp) {}
 
   // From now on takes its requests there. REQUIRES: none is taken.
@@ -46,11 +46,11 @@ class ReceiveSlot {
   void Forget(const queue::SharedReceiveQueue& queue);
 
   // Makes sure that there is one. False when none is posted.
-  [[nodiscard]] bool Take(Turn& turn) { return receive_ || TakeNext(turn); }
+  [[nodiscard]] bool Take(Step& step) { return receive_ || TakeNext(step); }
   // The same for the send that begins with this. Where tags are matched it may have one by itself.
-  [[nodiscard]] bool TakeFor(std::span<const std::byte> beginning, Turn& turn) {
-    if (receive_ || source_.tags() == nullptr) return Take(turn);
-    return TakeTagged(TaggedMessage::Of(beginning), turn);
+  [[nodiscard]] bool TakeFor(std::span<const std::byte> beginning, Step& step) {
+    if (receive_ || source_.tags() == nullptr) return Take(step);
+    return TakeTagged(TaggedMessage::Of(beginning), step);
   }
   [[nodiscard]] bool is_taken() const { return receive_.has_value(); }
 
@@ -75,12 +75,12 @@ class ReceiveSlot {
 
   // Ends the request with what is told beside its id and queue pair. False when the completion is
   // lost.
-  bool Finish(queue::Completion completion, bool solicited, Turn& turn);
-  bool Finish(queue::CompletionStatus status, Turn& turn, VendorError vendor_error = 0);
+  bool Finish(queue::Completion completion, bool solicited, Step& step);
+  bool Finish(queue::CompletionStatus status, Step& step, VendorError vendor_error = 0);
 
   // All requests end as flushed: the queue pair is in error. Of a shared queue only the one that
   // was taken does. To be called again when more were posted since; needs none that is taken.
-  void Flush(Turn& turn);
+  void Flush(Step& step);
 
   [[nodiscard]] bool IsConsistent() const { return !receive_ || receive_->cursor.IsConsistent(); }
 
@@ -89,14 +89,14 @@ class ReceiveSlot {
     ReceiveSource::Element element;
     queue::SgeCursor cursor;
     TaggedMessage message = {};
-    uint64_t left_out = 0;  // of the bytes to come, so many are for nobody's buffer
+    uint64_t left_out = 0;  // of the bytes to come, so many have no buffer
   };
 
-  bool TakeNext(Turn& turn);
-  bool TakeTagged(const TaggedMessage& message, Turn& turn);
+  bool TakeNext(Step& step);
+  bool TakeTagged(const TaggedMessage& message, Step& step);
   Placement AppendRest(std::span<const std::byte> bytes, uint64_t ahead,
                        const memory::Accessor& who, memory::MemoryCore& memory);
-  void GiveBack(const Receive& ended, bool succeeded, Turn& turn);
+  void GiveBack(const Receive& ended, bool succeeded, Step& step);
 
   const wire::QpNumber qp_;
   ReceiveSource source_;

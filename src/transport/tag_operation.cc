@@ -25,7 +25,7 @@ queue::CompletionOpcode OpcodeOf(Kind kind) {
 Result<queue::TagHandle, queue::TagMatcher::AddError> Execute(const TagOperation& operation,
                                                               queue::TagMatcher& tags,
                                                               queue::CompletionQueue& cq,
-                                                              Turn& turn) {
+                                                              Step& step) {
   queue::Completion completion;
   completion.id = operation.id;
   completion.opcode = OpcodeOf(operation.kind);
@@ -40,7 +40,7 @@ Result<queue::TagHandle, queue::TagMatcher::AddError> Execute(const TagOperation
   }
   completion.flags.tag_wants_step = !tags.is_in_step();
   const bool failed = completion.status != queue::CompletionStatus::kSuccess;
-  if (operation.signaled || failed) Complete(completion, false, cq, turn);
+  if (operation.signaled || failed) Complete(completion, false, cq, step);
   return handle;
 }
 

@@ -6,7 +6,7 @@
 #include "base/result.h"
 #include "queue/completion_queue.h"
 #include "queue/tag_matcher.h"
-#include "transport/turn.h"
+#include "transport/step.h"
 
 namespace verbena::transport {
 
@@ -25,6 +25,6 @@ struct TagOperation {
 // Does it, and tells so in `cq` if that is asked for. The handle of what was added; 0 otherwise. To
 // remove what a message has taken fails there, asked for or not.
 [[nodiscard]] Result<queue::TagHandle, queue::TagMatcher::AddError> Execute(
-    const TagOperation& operation, queue::TagMatcher& tags, queue::CompletionQueue& cq, Turn& turn);
+    const TagOperation& operation, queue::TagMatcher& tags, queue::CompletionQueue& cq, Step& step);
 
 }  // namespace verbena::transport

@@ -17,8 +17,8 @@ using queue::CompletionStatus;
 class TagOperationTest : public ::testing::Test {
  protected:
   Result<queue::TagHandle, queue::TagMatcher::AddError> Do(const TagOperation& operation) {
-    Turn turn{.now = {}, .memory = core_, .outbox = outbox_};
-    return Execute(operation, tags_, cq_, turn);
+    Step step{.now = {}, .memory = core_, .outbox = outbox_};
+    return Execute(operation, tags_, cq_, step);
   }
   static TagOperation Add(uint64_t id, bool signaled = true) {
     return {.id = queue::WrId(id), .signaled = signaled, .receive = {.tag = 1, .mask = 1}};
@@ -54,7 +54,7 @@ TEST_F(TagOperationTest, RemovesOnce) {
   EXPECT_TRUE(Do(remove).has_value());
   EXPECT_EQ(Next(), std::nullopt);
   EXPECT_TRUE(Do(remove).has_value());
-  const auto told = Next();  // though nobody asked
+  const auto told = Next();  // without a request
   ASSERT_TRUE(told.has_value());
   EXPECT_EQ(told->opcode, CompletionOpcode::kTagRemove);
   EXPECT_EQ(told->status, CompletionStatus::kTagMatchingError);

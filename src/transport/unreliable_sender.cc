@@ -51,15 +51,15 @@ bool UnreliableSender::CanGoOn(bool may_begin) const {
          delayed_until_ == Time::Never() && position_.wqe < queue_.end();
 }
 
-void UnreliableSender::Pump(Turn& turn, bool may_begin) {
-  CompleteSent(turn);
-  while (CanGoOn(may_begin) && turn.outbox.room() > 0 && Advance(turn)) {
+void UnreliableSender::Pump(Step& step, bool may_begin) {
+  CompleteSent(step);
+  while (CanGoOn(may_begin) && step.outbox.room() > 0 && Advance(step)) {
   }
-  CompleteFailed(turn);
+  CompleteFailed(step);
   DCHECK(IsConsistent());
 }
 
-bool UnreliableSender::wants_turn(bool may_begin) const {
+bool UnreliableSender::wants_step(bool may_begin) const {
   return queue_.begin() < position_.wqe || failure_.has_value() || CanGoOn(may_begin);
 }
 
@@ -69,12 +69,12 @@ uint32_t UnreliableSender::PacketCountAt(WqeNumber n) const {
 }
 
 // One packet, or one element of which nothing goes on the wire. False when it must stop here.
-bool UnreliableSender::Advance(Turn& turn) {
+bool UnreliableSender::Advance(Step& step) {
   const queue::SendWqe& wqe = queue_.At(position_.wqe);
   // Once only, though it may wait for its pages or be taken back: a registration is not to be made
   // twice.
   if (!has_begun()) {
-    const LocalOutcome begun = Begin(wqe, turn);
+    const LocalOutcome begun = Begin(wqe, step);
     if (begun.status != Status::kSuccess) {
       failure_ = begun;
       failed_to_register_ = queue::PropertiesOf(wqe.opcode).registers;
@@ -84,7 +84,7 @@ bool UnreliableSender::Advance(Turn& turn) {
   }
   const uint32_t count = PacketCountAt(position_.wqe);
   if (count > 0) {
-    if (!SendPacket(count, turn)) return false;
+    if (!SendPacket(count, step)) return false;
     ++position_.packet;
   }
   if (position_.packet == count) position_ = {.wqe = Next(position_.wqe)};
@@ -92,7 +92,7 @@ bool UnreliableSender::Advance(Turn& turn) {
 }
 
 // What is asked of an element before its first packet, and what of it is local.
-LocalOutcome UnreliableSender::Begin(const queue::SendWqe& wqe, Turn& turn) {
+LocalOutcome UnreliableSender::Begin(const queue::SendWqe& wqe, Step& step) {
   const queue::SendProperties& properties = queue::PropertiesOf(wqe.opcode);
   const bool is_datagram = service() == wire::Service::kUd;
   // Whom it names is asked for with each packet, since a handle may go while pages come.
@@ -106,7 +106,7 @@ LocalOutcome UnreliableSender::Begin(const queue::SendWqe& wqe, Turn& turn) {
   if (queue_.LengthAt(position_.wqe) > length_max) return {Status::kLocalLengthError};
 
   if (wqe.opcode == SendOpcode::kDelay) {
-    delayed_until_ = turn.now + wqe.As<queue::Delay>().duration;
+    delayed_until_ = step.now + wqe.As<queue::Delay>().duration;
   }
   if (!properties.is_local && !properties.registers) return {};
   if (properties.registers && config_.registration == RegistrationMode::kDisabled) {
@@ -114,7 +114,7 @@ LocalOutcome UnreliableSender::Begin(const queue::SendWqe& wqe, Turn& turn) {
   }
   page_list_.clear();
   for (const uint64_t page : queue_.PagesAt(position_.wqe)) page_list_.emplace_back(page);
-  return ExecuteLocally(wqe, page_list_, config_.who, turn);
+  return ExecuteLocally(wqe, page_list_, config_.who, step);
 }
 
 // nullopt for a request that names no one whom this queue pair can reach.
@@ -138,7 +138,7 @@ std::optional<UnreliableSender::Destination> UnreliableSender::DestinationOf(
 }
 
 // The packet at position_, of `count`.
-bool UnreliableSender::SendPacket(uint32_t count, Turn& turn) {
+bool UnreliableSender::SendPacket(uint32_t count, Step& step) {
   const queue::SendWqe& wqe = queue_.At(position_.wqe);
   const auto to = DestinationOf(wqe);
   if (!to) {
@@ -155,12 +155,12 @@ bool UnreliableSender::SendPacket(uint32_t count, Turn& turn) {
   CHECK(info != nullptr);
   const uint64_t offset = uint64_t{position_.packet} * config_.path_mtu;
   const uint64_t left = queue_.LengthAt(position_.wqe) - offset;
-  OutPacket& packet = turn.outbox.AddPacket();
+  OutPacket& packet = step.outbox.AddPacket();
   packet.path = to->path;
   packet.source_qp = config_.local_qp;
   packet.payload_size = static_cast<uint32_t>(std::min<uint64_t>(config_.path_mtu, left));
-  if (!GatherPayload(offset, packet.payload_size, packet, turn)) {
-    turn.outbox.DropLastPacket();
+  if (!GatherPayload(offset, packet.payload_size, packet, step)) {
+    step.outbox.DropLastPacket();
     return false;
   }
   WriteHeaders(*info, *to, packet);
@@ -171,7 +171,7 @@ bool UnreliableSender::SendPacket(uint32_t count, Turn& turn) {
 // False when some bytes are not to be had now: then the sender waits for pages, or the element has
 // failed.
 bool UnreliableSender::GatherPayload(uint64_t offset, uint32_t size, OutPacket& packet,
-                                     Turn& turn) {
+                                     Step& step) {
   const WqeNumber n = position_.wqe;
   if (size == 0) return true;
   if (const auto inlined = queue_.InlineAt(n); !inlined.empty()) {
@@ -181,18 +181,18 @@ bool UnreliableSender::GatherPayload(uint64_t offset, uint32_t size, OutPacket& 
   queue::SgeCursor cursor(queue_.SgesAt(n));
   cursor.Seek(offset);
   const Placement found = Gather(cursor, size, queue_.LengthAt(n) - offset, config_.who,
-                                 turn.memory, packet, turn.outbox.GatherRoom());
+                                 step.memory, packet, step.outbox.GatherRoom());
   if (std::holds_alternative<Placed>(found)) return true;
   const auto* const fault = std::get_if<memory::Fault>(&found);
   if (fault != nullptr && (!fault->is_loss || MayLose())) {
     stall_ = FaultTicket(++tickets_);
-    turn.outbox.RequestPages(
+    step.outbox.RequestPages(
         {.qp = config_.local_qp, .ticket = *stall_, .fault = *fault, .is_urgent = true});
   } else {
-    const auto* const cause = std::get_if<Cause>(&found);
+    const auto* const reason = std::get_if<NakReason>(&found);
     failure_ =
         LocalOutcome{Status::kLocalProtectionError,
-                     cause != nullptr ? CountRefusal(*cause, turn.refusals) : VendorError{0}};
+                     reason != nullptr ? CountRefusal(*reason, step.refusals) : VendorError{0}};
   }
   return false;
 }
@@ -217,8 +217,8 @@ void UnreliableSender::WriteHeaders(const wire::OpcodeInfo& info, const Destinat
   packet.header_size = builder.headers().size();
 }
 
-void UnreliableSender::OnTime(Turn& turn) {
-  if (delayed_until_ <= turn.now) delayed_until_ = Time::Never();
+void UnreliableSender::OnTime(Step& step) {
+  if (delayed_until_ <= step.now) delayed_until_ = Time::Never();
 }
 
 void UnreliableSender::OnPagesReady(FaultTicket ticket, bool available) {
@@ -229,13 +229,13 @@ void UnreliableSender::OnPagesReady(FaultTicket ticket, bool available) {
 
 void UnreliableSender::TakeBack(wire::Psn psn, bool is_loss) {
   // Those behind one that was taken back are not yet sent again.
-  if (IsBefore(psn, next_psn_)) GoBack(psn);
+  if (IsBefore(psn, next_psn_)) Rewind(psn);
   if (is_loss && !MayLose()) failure_ = LocalOutcome{Status::kLocalProtectionError};
   DCHECK(IsConsistent());
 }
 
 // What waits or has failed behind it will do so again.
-void UnreliableSender::GoBack(wire::Psn psn) {
+void UnreliableSender::Rewind(wire::Psn psn) {
   auto count = static_cast<uint32_t>(Distance(psn, next_psn_));
   while (position_.packet < count) {
     count -= position_.packet;
@@ -261,30 +261,30 @@ void UnreliableSender::BeginAnew() {
   begun_ = queue_.begin();
 }
 
-void UnreliableSender::Flush(Turn& turn) {
-  CompleteSent(turn);
-  CompleteFailed(turn);
-  while (queue_.begin() < queue_.end()) CompleteOldest({Status::kFlushed}, turn);
+void UnreliableSender::Flush(Step& step) {
+  CompleteSent(step);
+  CompleteFailed(step);
+  while (queue_.begin() < queue_.end()) CompleteOldest({Status::kFlushed}, step);
   BeginAnew();
   has_failed_ = true;
   stall_.reset();
   delayed_until_ = Time::Never();
 }
 
-void UnreliableSender::CompleteSent(Turn& turn) {
-  while (queue_.begin() < position_.wqe) CompleteOldest({}, turn);
+void UnreliableSender::CompleteSent(Step& step) {
+  while (queue_.begin() < position_.wqe) CompleteOldest({}, step);
 }
 
 // Completions come in order: one that failed waits for those before it.
-void UnreliableSender::CompleteFailed(Turn& turn) {
+void UnreliableSender::CompleteFailed(Step& step) {
   if (!failure_ || queue_.begin() < position_.wqe) return;
-  CompleteOldest(*failure_, turn);
+  CompleteOldest(*failure_, step);
   BeginAnew();
   failure_.reset();
   has_failed_ = true;
 }
 
-void UnreliableSender::CompleteOldest(const LocalOutcome& outcome, Turn& turn) {
+void UnreliableSender::CompleteOldest(const LocalOutcome& outcome, Step& step) {
   const Status status = outcome.status;
   const WqeNumber n = queue_.begin();
   const queue::SendWqe wqe = queue_.At(n);
@@ -299,14 +299,14 @@ void UnreliableSender::CompleteOldest(const LocalOutcome& outcome, Turn& turn) {
     completion.vendor_error = outcome.vendor_error;
     completion.opcode = queue::CompletionOpcodeOf(wqe.opcode);
     if (status == Status::kSuccess) completion.byte_count = length;
-    if (!Complete(completion, wqe.flags.solicited, cq_, turn)) FailForLostCompletion(turn);
+    if (!Complete(completion, wqe.flags.solicited, cq_, step)) FailForLostCompletion(step);
   }
 }
 
 // IBA 11.6.3.1: a completion that finds no room is lost, and with it the queue pair.
-void UnreliableSender::FailForLostCompletion(Turn& turn) {
+void UnreliableSender::FailForLostCompletion(Step& step) {
   if (has_lost_completion_) return;
-  turn.outbox.Raise({AsyncEventType::kQpFatal, config_.local_qp});
+  step.outbox.Raise({AsyncEventType::kQpFatal, config_.local_qp});
   has_lost_completion_ = has_failed_ = true;
 }
 

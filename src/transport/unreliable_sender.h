@@ -13,7 +13,7 @@
 #include "transport/outbox.h"
 #include "transport/rc/local_work.h"
 #include "transport/registration_mode.h"
-#include "transport/turn.h"
+#include "transport/step.h"
 #include "transport/ud/address_handles.h"
 #include "wire/roce/deth.h"
 #include "wire/roce/opcode.h"
@@ -49,7 +49,7 @@ struct SenderConfig {
 //   done | sent, completes next | being sent, then posted | free
 //   -----+----------------------+-------------------------+----->  WqeNumber
 //
-// An element completes in the turn after the one that sent its last packet: the outbox names the
+// An element completes in the step after the one that sent its last packet: the outbox names the
 // payload where it lies, and a program that has seen the completion may write there. Until then a
 // packet can be taken back.
 //
@@ -63,19 +63,19 @@ class UnreliableSender {
 
   void Start(wire::Psn first) { next_psn_ = first; }
 
-  // Completes what earlier turns sent, and sends what may be sent now, as far as the outbox has
+  // Completes what earlier steps sent, and sends what may be sent now, as far as the outbox has
   // room; unless it `may_begin`, no element that was not begun. REQUIRES: the outbox was emptied
   // since the last call.
-  void Pump(Turn& turn, bool may_begin = true);
-  // Pump would do something in a later turn.
-  [[nodiscard]] bool wants_turn(bool may_begin = true) const;
+  void Pump(Step& step, bool may_begin = true);
+  // Pump would do something in a later step.
+  [[nodiscard]] bool wants_step(bool may_begin = true) const;
   // All that was begun has completed.
   [[nodiscard]] bool is_drained() const {
     return queue_.begin() == position_.wqe && !has_begun() && !failure_;
   }
 
   // To be called at next_time(), or later.
-  void OnTime(Turn& turn);
+  void OnTime(Step& step);
   [[nodiscard]] Time next_time() const { return delayed_until_; }
 
   // Pages that were asked for in the outbox are there, or are not to be had. A ticket that is not
@@ -89,7 +89,7 @@ class UnreliableSender {
 
   // What was sent completes, all else ends as flushed. To be called again when more was posted
   // since. REQUIRES: as Pump.
-  void Flush(Turn& turn);
+  void Flush(Step& step);
 
   // An element has ended in error: nothing is sent until Resume.
   [[nodiscard]] bool has_failed() const { return has_failed_; }
@@ -123,19 +123,19 @@ class UnreliableSender {
   bool has_begun() const { return position_.wqe < begun_; }
   uint32_t PacketCountAt(queue::WqeNumber n) const;
   bool CanGoOn(bool may_begin) const;
-  bool Advance(Turn& turn);
-  LocalOutcome Begin(const queue::SendWqe& wqe, Turn& turn);
+  bool Advance(Step& step);
+  LocalOutcome Begin(const queue::SendWqe& wqe, Step& step);
   std::optional<Destination> DestinationOf(const queue::SendWqe& wqe) const;
-  bool SendPacket(uint32_t count, Turn& turn);
-  bool GatherPayload(uint64_t offset, uint32_t size, OutPacket& packet, Turn& turn);
+  bool SendPacket(uint32_t count, Step& step);
+  bool GatherPayload(uint64_t offset, uint32_t size, OutPacket& packet, Step& step);
   void WriteHeaders(const wire::OpcodeInfo& info, const Destination& to, OutPacket& packet) const;
-  void GoBack(wire::Psn psn);
+  void Rewind(wire::Psn psn);
   bool MayLose();
   void BeginAnew();
-  void CompleteSent(Turn& turn);
-  void CompleteFailed(Turn& turn);
-  void CompleteOldest(const LocalOutcome& outcome, Turn& turn);
-  void FailForLostCompletion(Turn& turn);
+  void CompleteSent(Step& step);
+  void CompleteFailed(Step& step);
+  void CompleteOldest(const LocalOutcome& outcome, Step& step);
+  void FailForLostCompletion(Step& step);
 
   SenderConfig config_;
   queue::SendQueue& queue_;

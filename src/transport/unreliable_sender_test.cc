@@ -29,8 +29,8 @@ class UnreliableSenderTest : public UnreliableFixture {
   }
   // What the queue pair of the last Pump hears when the packet at `lost` could not be copied.
   void Pump(std::optional<size_t> lost = {}) {
-    Turn turn = MakeTurn();
-    sender_.Pump(turn);
+    Step step = MakeStep();
+    sender_.Pump(step);
     const auto packets = outbox_.packets();
     for (size_t i = lost.value_or(packets.size()); i < packets.size(); ++i) {
       sender_.TakeBack(wire::Bth::Parse(packets[i].header)->psn, i == *lost);
@@ -66,7 +66,7 @@ TEST_F(UnreliableSenderTest, WhatIsTakenBackIsSentInOrderAndCompletesOnce) {
   Post(3, 8);
   Pump(1);  // the first packet of the second message, and so the two behind it
   EXPECT_EQ(Psns(), (std::vector{kStart}));
-  EXPECT_TRUE(sender_.wants_turn());
+  EXPECT_TRUE(sender_.wants_step());
   Pump();
   EXPECT_EQ(Psns(), (std::vector{kStart, kStart + 1, kStart + 2, kStart + 3}));
   EXPECT_EQ(Completed(), (std::vector<uint64_t>{1})) << "the others may be taken back again";
@@ -75,7 +75,7 @@ TEST_F(UnreliableSenderTest, WhatIsTakenBackIsSentInOrderAndCompletesOnce) {
   EXPECT_TRUE(sender_.is_drained());
 }
 
-TEST_F(UnreliableSenderTest, GoesBackIntoTheMiddleOfAMessage) {
+TEST_F(UnreliableSenderTest, RewindsIntoTheMiddleOfAMessage) {
   Post(1, 3 * kMtu);
   Pump(1);
   Pump(0);

@@ -6,7 +6,7 @@
 #include "queue/work_queue.h"
 #include "transport/outbox.h"
 #include "transport/qp_state.h"
-#include "transport/turn.h"
+#include "transport/step.h"
 #include "transport/unreliable_sender.h"
 #include "wire/roce/bth.h"
 #include "wire/roce/types.h"
@@ -52,18 +52,18 @@ class UnreliableSends {
   void TakeBack(const OutPacket& packet, bool is_loss) {
     sender_.TakeBack(wire::Bth::Parse(packet.header)->psn, is_loss);
   }
-  void OnTime(Turn& turn) { sender_.OnTime(turn); }
+  void OnTime(Step& step) { sender_.OnTime(step); }
   Time next_time() const { return sender_.next_time(); }
 
   // Sends what may be sent, or flushes. True when it is to be called again once the outbox is
   // empty.
-  bool Run(Turn& turn) {
-    if (FinishesSends(state_)) sender_.Pump(turn, StartsSends(state_));
+  bool Run(Step& step) {
+    if (FinishesSends(state_)) sender_.Pump(step, StartsSends(state_));
     if (FinishesSends(state_) && sender_.has_failed() && !is_flushing_) OnFailure();
-    if (FlushesSends(state_) || is_flushing_) sender_.Flush(turn);
+    if (FlushesSends(state_) || is_flushing_) sender_.Flush(step);
     if (sender_.has_lost_completion()) state_ = QpState::kErr;
-    if (state_ == QpState::kSqd) TellWhenDrained(turn);
-    return FinishesSends(state_) && sender_.wants_turn(StartsSends(state_));
+    if (state_ == QpState::kSqd) ReportDrained(step);
+    return FinishesSends(state_) && sender_.wants_step(StartsSends(state_));
   }
 
   bool IsConsistent() const { return sender_.IsConsistent(); }
@@ -83,10 +83,10 @@ class UnreliableSends {
   }
 
   // IBA 10.3.1.5: once for each drain.
-  void TellWhenDrained(Turn& turn) {
+  void ReportDrained(Step& step) {
     if (drain_is_told_ || !sender_.is_drained()) return;
     drain_is_told_ = true;
-    turn.outbox.Raise({AsyncEventType::kSendQueueDrained, qp_});
+    step.outbox.Raise({AsyncEventType::kSendQueueDrained, qp_});
   }
 
   const wire::QpNumber qp_;

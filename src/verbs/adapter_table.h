@@ -16,9 +16,9 @@ namespace verbena::verbs {
 // process is one endpoint, however many of its libraries open the device.
 //
 // An adapter ends with its last context, on the thread that closes that, and without the table's
-// lock, because it takes as long as joining threads does. Whoever wants one with the same options
-// meanwhile waits for that end, as for the end of another thread's opening: in strict mode there is
-// one port for all of them.
+// lock, because it takes as long as joining threads does. A thread that wants one with the same
+// options meanwhile waits for that end, as for the end of another thread's opening: in strict mode
+// there is one port for all of them.
 //
 // Any thread.
 class AdapterTable {
@@ -54,7 +54,7 @@ class AdapterTable {
   void End(Owner& owner);
 
   const adapter::ForkGuard guard_;
-  // Of a child: keeps what it inherited reachable, for those who look for leaks.
+  // Of a child: keeps what it inherited reachable, for leak checkers.
   [[maybe_unused]] AdapterTable* const of_parent_;
 
   std::mutex mutex_;

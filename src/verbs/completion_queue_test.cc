@@ -16,7 +16,7 @@ class CompletionQueueTest : public VerbsPairTest {
           Write{.id = WrId{i}, .data = a_.region.Local(0, 8), .remote = b_.region.Remote()}));
     }
   }
-  // Until the engine has done all of them, whoever reads their completions.
+  // Until the engine has done all of them, on whichever thread their completions are read.
   void WaitUntil(uint64_t count) {
     const Time end = Now() + Seconds(20);
     while (Good(qa_.Query()).counters.packets_sent < count && Now() < end) {

@@ -121,8 +121,8 @@ DeviceCounters Context::QueryProcess() try {
   return {};  // uncounted: there is no memory to ask for them
 }
 
-std::vector<std::string> Context::TakeNotes() const try {
-  return object() ? object()->context->device->TakeNotes() : std::vector<std::string>();
+std::vector<std::string> Context::TakeWarnings() const try {
+  return object() ? object()->context->device->TakeWarnings() : std::vector<std::string>();
 } catch (...) {
   return {};  // unsaid: there is no memory to say it
 }

@@ -70,8 +70,8 @@ TEST(ContextTest, KnowsWhatFitsAnInterface) {
 TEST(ContextTest, CountsAndNotes) {
   const Context context = Good(Context::Open(VerbsTestOptions()));
   EXPECT_EQ(Good(context.Query()).port.packets_sent, 0U);
-  static_cast<void>(context.TakeNotes());
-  EXPECT_TRUE(context.TakeNotes().empty());
+  static_cast<void>(context.TakeWarnings());
+  EXPECT_TRUE(context.TakeWarnings().empty());
 }
 
 TEST(ContextTest, AnEmptyOneRefusesEverything) {
@@ -87,7 +87,7 @@ TEST(ContextTest, AnEmptyOneRefusesEverything) {
   EXPECT_EQ(context.port(), 0);
   EXPECT_EQ(context.events_fd(), -1);
   EXPECT_EQ(context.WaitEvent(), std::nullopt);
-  EXPECT_TRUE(context.TakeNotes().empty());
+  EXPECT_TRUE(context.TakeWarnings().empty());
   EXPECT_EQ(context.options().qps_max, Options{}.qps_max);
 }
 

@@ -47,7 +47,7 @@ DeviceCounters CountersOf(const adapter::AdapterReport& report) {
   return {.port = CountersOf(report.port),
           .sockets = CountersOf(report.sent, report.received),
           .budget = report.budget,
-          .keeper_wake_ups = report.keeper_wake_ups,
+          .progress_thread_wake_ups = report.progress_thread_wake_ups,
           .events_lost = report.events_lost};
 }
 

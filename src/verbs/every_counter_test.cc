@@ -272,9 +272,9 @@ std::span<const uint64_t> SendDropped(const DeviceCounters& d) {
 constexpr char kDispatcher[] = "adapter/dispatcher_test.cc";
 constexpr char kBurst[] = "fabric/transmit_burst_test.cc";
 constexpr char kTransmitter[] = "adapter/transmitter_test.cc";
-constexpr char kAdopted[] = "adapter/adopted_memory_test.cc";
+constexpr char kTakenOver[] = "adapter/takeover_memory_test.cc";
 constexpr char kUnderBudget[] =
-    "AdoptedMemoryThreads, WhatIsRegisteredIsUnderTheBudgetAndComesBackAsItWas";
+    "TakeoverMemoryThreads, WhatIsRegisteredIsUnderTheBudgetAndComesBackAsItWas";
 
 using D = DeviceCounters;
 const Row<D> kDeviceRows[] = {
@@ -359,31 +359,31 @@ const Row<D> kDeviceRows[] = {
     {"sockets.kernel_drops",
      [](const D& d) { return Words(d.sockets.kernel_drops); },
      {"fabric/udp_fabric_test.cc", "UdpFabricTest, FloodLosesOnlyWhatDoesNotFit"}},
-    {"budget.regions_adopted",
-     [](const D& d) { return Words(d.budget.regions_adopted); },
-     {kAdopted, kUnderBudget}},
-    {"budget.bytes_adopted",
-     [](const D& d) { return Words(d.budget.bytes_adopted); },
-     {kAdopted, kUnderBudget}},
+    {"budget.regions_taken_over",
+     [](const D& d) { return Words(d.budget.regions_taken_over); },
+     {kTakenOver, kUnderBudget}},
+    {"budget.bytes_taken_over",
+     [](const D& d) { return Words(d.budget.bytes_taken_over); },
+     {kTakenOver, kUnderBudget}},
     {"budget.regions_native",
      [](const D& d) { return Words(d.budget.regions_native); },
-     {kAdopted, "AdoptedMemoryThreads, WhatCannotBeUnderItIsNativeAndANoteSaysWhy"}},
+     {kTakenOver, "TakeoverMemoryThreads, WhatCannotBeUnderItIsNativeAndANoteSaysWhy"}},
     {"budget.resident_peak",
      [](const D& d) { return Words(d.budget.resident_peak); },
-     {kAdopted, kUnderBudget}},
+     {kTakenOver, kUnderBudget}},
     {"budget.program_faults",
      [](const D& d) { return Words(d.budget.program_faults); },
-     {kAdopted, kUnderBudget}},
+     {kTakenOver, kUnderBudget}},
     {"budget.pages_read",
      [](const D& d) { return Words(d.budget.pages_read); },
-     {kAdopted, kUnderBudget}},
+     {kTakenOver, kUnderBudget}},
     {"budget.pages_written",
      [](const D& d) { return Words(d.budget.pages_written); },
-     {kAdopted, kUnderBudget}},
+     {kTakenOver, kUnderBudget}},
     {"budget.pages_lost",
      [](const D& d) { return Words(d.budget.pages_lost); },
-     {"paging/ledger_store_test.cc", "LedgerStoreTest, ACorruptGranuleIsBroken"}},
-    {"keeper_wake_ups", [](const D& d) { return Words(d.keeper_wake_ups); }},
+     {"paging/resident_set_store_test.cc", "ResidentSetStoreTest, ACorruptGranuleIsBroken"}},
+    {"progress_thread_wake_ups", [](const D& d) { return Words(d.progress_thread_wake_ups); }},
     {"events_lost", [](const D& d) { return Words(d.events_lost); }},
 };
 

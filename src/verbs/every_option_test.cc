@@ -201,9 +201,10 @@ uint64_t WriteStatus(const Options& options) {
 }
 uint64_t NotesOfPages(const Options& options) {
   const Context context = Good(Context::Open(options));
-  return static_cast<uint64_t>(std::ranges::count_if(context.TakeNotes(), [](const auto& note) {
-    return note.find("pages that the program gives up") != std::string::npos;
-  }));
+  return static_cast<uint64_t>(
+      std::ranges::count_if(context.TakeWarnings(), [](const auto& warning) {
+        return warning.find("pages that the program gives up") != std::string::npos;
+      }));
 }
 
 uint64_t PortInStrictMode(const Options& options) {
@@ -256,7 +257,7 @@ Row Shown(const char* name, TestElsewhere elsewhere) {
   return {.name = name, .place = &PlaceOf<kMember>, .elsewhere = elsewhere};
 }
 
-constexpr char kKeeper[] = "adapter/keeper_test.cc";
+constexpr char kProgressThread[] = "adapter/progress_thread_test.cc";
 const std::vector<Row>& Rows() {
   using O = Options;
   static const std::vector<Row> rows = {
@@ -295,15 +296,17 @@ const std::vector<Row>& Rows() {
       Shown<&O::events_max>(
           "events_max", {"verbs/adapter_table_test.cc",
                          "AdapterTableTest, CountsAnAdapterOnceHoweverManyShareItAlsoAfterItsEnd"}),
-      Shown<&O::poll_recent>("poll_recent", {kKeeper,
-                                             "KeeperLongPollsThreads, "
-                                             "PollsDoNotKeepItAwayOncePacketsHaveWaitedForIt"}),
-      Shown<&O::away_min>("away_min",
-                          {kKeeper, "KeeperLongAwayThreads, IsAttentiveAtOnceWhenAskedTo"}),
-      Shown<&O::away_max>("away_max",
-                          {kKeeper, "KeeperLongAwayThreads, IsAttentiveAtOnceWhenAskedTo"}),
-      Shown<&O::linger>("linger",
-                        {"adapter/linger_test.cc", "LingerTest, NeverWhereTheProgramSaysSo"}),
+      Shown<&O::poll_recent>("poll_recent", {kProgressThread,
+                                             "ProgressThreadLongPollsThreads, "
+                                             "PollsDoNotMakeItBackOffOncePacketsHaveWaitedForIt"}),
+      Shown<&O::backoff_min>(
+          "backoff_min",
+          {kProgressThread, "ProgressThreadLongBackoffThreads, IsArmedAtOnceWhenAskedTo"}),
+      Shown<&O::backoff_max>(
+          "backoff_max",
+          {kProgressThread, "ProgressThreadLongBackoffThreads, IsArmedAtOnceWhenAskedTo"}),
+      Shown<&O::spin>("spin",
+                      {"adapter/spin_wait_test.cc", "SpinWaitTest, NeverWhereTheProgramSaysSo"}),
       Changes<&O::pager_threads, 5U>("pager_threads", &Threads),
       Shown<&O::pager_threads_max>("pager_threads_max", {"odp/pager_stuck_test.cc",
                                                          "PagerStuckThreads, TheLimitIsToldOnce"}),
@@ -313,13 +316,13 @@ const std::vector<Row>& Rows() {
       Changes<&O::page_events, true>("page_events", &NotesOfPages),
       Shown<&O::memory_budget>(
           "memory_budget",
-          {"adapter/adopted_memory_test.cc",
-           "AdoptedMemoryThreads, WhatIsRegisteredIsUnderTheBudgetAndComesBackAsItWas"}),
-      Shown<&O::swap>("swap", {"adapter/adopted_memory_test.cc",
-                               "AdoptedMemoryOptionsTest, ASwapThatIsNotThereLeavesMemoryNative"}),
-      Shown<&O::on_urgent_note>("on_urgent_note",
-                                {"adapter/managed_pages_test.cc",
-                                 "ManagedPagesTest, AFullStoreIsToldWhileTheProgramStandsStill"}),
+          {"adapter/takeover_memory_test.cc",
+           "TakeoverMemoryThreads, WhatIsRegisteredIsUnderTheBudgetAndComesBackAsItWas"}),
+      Shown<&O::swap>("swap", {"adapter/takeover_memory_test.cc",
+                               "TakeoverMemoryOptionsTest, ASwapThatIsNotThereLeavesMemoryNative"}),
+      Shown<&O::on_urgent_warning>(
+          "on_urgent_warning", {"adapter/managed_pages_test.cc",
+                                "ManagedPagesTest, AFullStoreIsToldWhileTheProgramStandsStill"}),
       Shown<&O::key_quarantine>("key_quarantine", {"adapter/key_quarantine_test.cc",
                                                    "KeyQuarantine, SlotsComeBackWhenItEnds"}),
       Changes<&O::remote_through_regions, false>("remote_through_regions", &WriteStatus),

@@ -108,7 +108,7 @@ ErrorOr<ManagedMemoryReport> ManagedMemory::Query() const try {
                              .resident = arena->resident_bytes(),
                              .page_bytes = static_cast<uint32_t>(report.granule_bytes),
                              .program_faults = report.cpu_faults,
-                             .adapter_wants = report.paging.wants,
+                             .adapter_requests = report.paging.requests,
                              .pages_read = report.paging.reads,
                              .pages_read_ahead = report.paging.reads_ahead,
                              .pages_written = report.paging.writes,

@@ -182,7 +182,7 @@ TEST_P(ManagedMemoryTest, StaysWhileItIsRegistered) {
   EXPECT_TRUE(memory_.bytes().empty());
 }
 
-TEST_P(ManagedMemoryTest, IsRegisteredInOnePieceAndWhole) {
+TEST_P(ManagedMemoryTest, IsRegisteredAsAWholeAndWhole) {
   std::span<std::byte> bytes = memory_.bytes();
   const std::span<std::byte> beyond(bytes.data() + kPage, bytes.size());
   EXPECT_EQ(CodeOf(MemoryRegion::Register(b_.domain, beyond, Access::kAll)), ErrorCode::kInvalid);

@@ -5,7 +5,7 @@
 
 #include "memory/regions.h"
 #include "verbena/memory_window.h"
-#include "verbs/any_instance.h"
+#include "verbs/any_variant.h"
 #include "verbs/objects.h"
 
 // Regions and windows; see objects.h.
@@ -31,7 +31,7 @@ struct RegionObject {
 
   Ended End() {
     if (has_ended) return {};
-    const Ended ended = EndAnyInstance(
+    const Ended ended = EndAnyVariant(
         keys.local, [this](memory::Key key) { return pd->device.DeregisterRegion(key); });
     has_ended = ended.has_value();
     return ended;

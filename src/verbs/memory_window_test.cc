@@ -91,7 +91,7 @@ TEST_F(MemoryWindowTest, OfType1IsBoundWhileItIsBoundAndUnboundByNoBytes) {
   MemoryWindow window = Good(MemoryWindow::Allocate(b_.domain, WindowType::k1));
   EXPECT_EQ(window.type(), WindowType::k1);
   Key key = window.first_key();
-  for (int i = 0; i < 300; ++i) key = BindAgain(key, b_.region);  // more than there are instances
+  for (int i = 0; i < 300; ++i) key = BindAgain(key, b_.region);  // more than there are variants
   EXPECT_EQ(WriteTo(key), CompletionStatus::kSuccess);
   const Key unbound = NextKey(key);
   ASSERT_TRUE(qb_.Post(Bind{.window = key, .r_key = unbound}));

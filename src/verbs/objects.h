@@ -12,15 +12,15 @@
 #include "verbena/error.h"
 #include "verbena/numbers.h"
 #include "verbena/options.h"
-#include "verbs/window_book.h"
+#include "verbs/bind_registry.h"
 
 // What stands behind the handles of include/verbena: each object with shares in all that it stands
 // on, so that these end after it.
 //
 // Invariant: while an object has not ended, what it names in the adapter is there. One is made
 // before that, and names nothing at first, so that a lack of memory leaves nothing behind that
-// nobody would end. End asks the adapter to end it, which may refuse; the destructor does so if
-// nobody did.
+// no handle would end. End asks the adapter to end it, which may refuse; the destructor does so if
+// no call did.
 //
 // Thread rule: immutable but for End, which belongs to the last user, and where said.
 
@@ -28,7 +28,7 @@ namespace verbena::verbs {
 
 using Ended = ErrorOr<void>;
 
-// For destructors, which have nobody to tell why not.
+// For destructors, which cannot report why not.
 template <class Object>
 void EndQuietly(Object& object) noexcept {
   try {
@@ -58,7 +58,7 @@ struct ContextObject {
 
   const std::shared_ptr<adapter::Adapter> device;
   const Options options;
-  adapter::EventQueue* events = nullptr;  // set before anybody else sees the context
+  adapter::EventQueue* events = nullptr;  // set before any other thread sees the context
 };
 
 // What the handle of a context has, and nothing else: objects that outlive the handle share the
@@ -94,18 +94,18 @@ struct PdObject {
   const std::shared_ptr<ContextObject> context;
   adapter::Adapter& device;
   memory::PdId id;
-  WindowBook windows;  // any thread
+  BindRegistry windows;  // any thread
   bool has_ended = true;
 };
 
 // An object that the adapter names by pointer, which is null before it is made and once it has
 // ended.
 template <class Thing, class Base>
-struct PointedObject {
-  PointedObject(std::shared_ptr<Base> on, adapter::Adapter& of) : base(std::move(on)), device(of) {}
-  PointedObject(const PointedObject&) = delete;
-  PointedObject& operator=(const PointedObject&) = delete;
-  ~PointedObject() { EndQuietly(*this); }
+struct HandleBase {
+  HandleBase(std::shared_ptr<Base> on, adapter::Adapter& of) : base(std::move(on)), device(of) {}
+  HandleBase(const HandleBase&) = delete;
+  HandleBase& operator=(const HandleBase&) = delete;
+  ~HandleBase() { EndQuietly(*this); }
 
   Ended End() {
     if (thing == nullptr) return {};
@@ -119,48 +119,48 @@ struct PointedObject {
   Thing* thing = nullptr;
 };
 
-struct ChannelObject : PointedObject<adapter::CompletionChannel, ContextObject> {
-  using PointedObject::PointedObject;
+struct ChannelObject : HandleBase<adapter::CompletionChannel, ContextObject> {
+  using HandleBase::HandleBase;
 };
 
 // `channel` is declared in a base so that it outlives the queue.
 struct ChannelShare {
   std::shared_ptr<ChannelObject> channel;
 };
-struct CqObject : ChannelShare, PointedObject<adapter::Cq, ContextObject> {
+struct CqObject : ChannelShare, HandleBase<adapter::Cq, ContextObject> {
   CqObject(std::shared_ptr<ContextObject> context, std::shared_ptr<ChannelObject> with)
-      : ChannelShare{std::move(with)}, PointedObject(context, *context->device) {}
+      : ChannelShare{std::move(with)}, HandleBase(context, *context->device) {}
 };
 
-struct XrcDomainObject : PointedObject<adapter::XrcDomain, ContextObject> {
-  using PointedObject::PointedObject;
+struct XrcDomainObject : HandleBase<adapter::XrcDomain, ContextObject> {
+  using HandleBase::HandleBase;
 };
 
-struct ManagedMemoryObject : PointedObject<odp::ManagedArena, ContextObject> {
-  using PointedObject::PointedObject;
+struct ManagedMemoryObject : HandleBase<odp::ManagedArena, ContextObject> {
+  using HandleBase::HandleBase;
 };
 
 // Of a shared receive queue of extended connections, and of one that matches tags the completion
 // queue; empty otherwise.
-struct XrcShares {
+struct XrcOwners {
   std::shared_ptr<XrcDomainObject> xrc;
   std::shared_ptr<CqObject> cq;
 };
-struct SrqObject : XrcShares, PointedObject<adapter::Srq, PdObject> {
-  SrqObject(std::shared_ptr<PdObject> pd, XrcShares shares)
-      : XrcShares(std::move(shares)), PointedObject(pd, pd->device) {}
+struct SrqObject : XrcOwners, HandleBase<adapter::Srq, PdObject> {
+  SrqObject(std::shared_ptr<PdObject> pd, XrcOwners shares)
+      : XrcOwners(std::move(shares)), HandleBase(pd, pd->device) {}
 };
 
 // Those that there are.
-struct QueueShares {
+struct QueueOwners {
   std::shared_ptr<CqObject> send_cq = {};
   std::shared_ptr<CqObject> receive_cq = {};
   std::shared_ptr<SrqObject> srq = {};
   std::shared_ptr<XrcDomainObject> xrc = {};
 };
-struct QpObject : QueueShares, PointedObject<adapter::QueuePair, PdObject> {
-  QpObject(std::shared_ptr<PdObject> pd, QueueShares queues)
-      : QueueShares(std::move(queues)), PointedObject(pd, pd->device) {}
+struct QpObject : QueueOwners, HandleBase<adapter::QueuePair, PdObject> {
+  QpObject(std::shared_ptr<PdObject> pd, QueueOwners queues)
+      : QueueOwners(std::move(queues)), HandleBase(pd, pd->device) {}
   ~QpObject();
 
   [[nodiscard]] ErrorOr<void> JoinGroup(const wire::IpAddress& group)

@@ -31,9 +31,9 @@ adapter::Options ToAdapter(const Options& options) {
   to.work_retry = ToAdapter(options.work_retry);
   to.events_max = options.events_max;
   to.poll_recent = ToAdapter(options.poll_recent);
-  to.away_min = ToAdapter(options.away_min);
-  to.away_max = ToAdapter(options.away_max);
-  to.linger = ToAdapter(options.linger);
+  to.backoff_min = ToAdapter(options.backoff_min);
+  to.backoff_max = ToAdapter(options.backoff_max);
+  to.spin = ToAdapter(options.spin);
   to.pager_threads = options.pager_threads;
   to.pager_threads_max = options.pager_threads_max;
   to.page_batch_max = options.page_batch_max;
@@ -41,7 +41,7 @@ adapter::Options ToAdapter(const Options& options) {
   to.page_events = options.page_events;
   to.memory_budget = options.memory_budget;
   to.swap = options.swap;
-  if (options.on_urgent_note != nullptr) to.on_urgent_note = options.on_urgent_note;
+  if (options.on_urgent_warning != nullptr) to.on_urgent_warning = options.on_urgent_warning;
   to.memory.key_quarantine = ToAdapter(options.key_quarantine);
   to.memory.remote_through_regions = options.remote_through_regions;
   to.base_port = options.base_port;

@@ -32,9 +32,9 @@ TEST(OptionsTest, TheDefaultsAreTheAdapters) {
   EXPECT_EQ(made.work_retry, theirs.work_retry);
   EXPECT_EQ(made.events_max, theirs.events_max);
   EXPECT_EQ(made.poll_recent, theirs.poll_recent);
-  EXPECT_EQ(made.away_min, theirs.away_min);
-  EXPECT_EQ(made.away_max, theirs.away_max);
-  EXPECT_EQ(made.linger, theirs.linger);
+  EXPECT_EQ(made.backoff_min, theirs.backoff_min);
+  EXPECT_EQ(made.backoff_max, theirs.backoff_max);
+  EXPECT_EQ(made.spin, theirs.spin);
   EXPECT_EQ(made.pager_threads, theirs.pager_threads);
   EXPECT_EQ(made.pager_threads_max, theirs.pager_threads_max);
   EXPECT_EQ(made.page_batch_max, theirs.page_batch_max);
@@ -59,7 +59,7 @@ TEST(OptionsTest, EachGoesToItsPlace) {
   options.qps_max = 1;
   options.key_slots_max = 2;
   options.domains_max = 3;
-  options.linger = std::chrono::microseconds(4);
+  options.spin = std::chrono::microseconds(4);
   options.base_port = 5;
   options.endpoint_base_port = 7;
   options.endpoints_max = 8;
@@ -74,7 +74,7 @@ TEST(OptionsTest, EachGoesToItsPlace) {
   EXPECT_EQ(made.qps_max, 1U);
   EXPECT_EQ(made.memory.key_slots_max, 2U);
   EXPECT_EQ(made.memory.domains_max, 3U);
-  EXPECT_EQ(made.linger, Microseconds(4));
+  EXPECT_EQ(made.spin, Microseconds(4));
   EXPECT_EQ(made.base_port, 5);
   EXPECT_EQ(made.endpoint_base_port, 7);
   EXPECT_EQ(made.endpoints_max, 8U);
@@ -92,12 +92,12 @@ TEST(OptionsTest, AreComparedWithTheirCallback) {
   b.trace = "file";
   EXPECT_NE(a, b);
   a.trace = "file";
-  a.on_urgent_note = [](const std::string&) {};
+  a.on_urgent_warning = [](const std::string&) {};
   EXPECT_NE(a, b);
-  b.on_urgent_note = a.on_urgent_note;
+  b.on_urgent_warning = a.on_urgent_warning;
   EXPECT_EQ(a, b);
-  EXPECT_TRUE(ToAdapter(a).on_urgent_note);
-  EXPECT_FALSE(ToAdapter(Options{}).on_urgent_note);
+  EXPECT_TRUE(ToAdapter(a).on_urgent_warning);
+  EXPECT_FALSE(ToAdapter(Options{}).on_urgent_warning);
 }
 
 }  // namespace

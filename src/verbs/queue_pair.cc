@@ -73,7 +73,7 @@ ErrorOr<void> CheckQueues(const verbs::PdObject& pd, const QpSpec& spec) {
 }
 
 // What a queue pair of this type stands on.
-verbs::QueueShares SharesOf(const QpSpec& spec) {
+verbs::QueueOwners OwnersOf(const QpSpec& spec) {
   const auto share = [](const auto* handle) {
     return handle != nullptr ? handle->object() : nullptr;
   };
@@ -107,7 +107,7 @@ ErrorOr<QueuePair> QueuePair::Create(const ProtectionDomain& domain, const QpSpe
   verbs::PdObject& pd = *domain.object();
   if (const auto ok = CheckKind(spec); !ok) return Fail(ok.error());
   if (const auto ok = CheckQueues(pd, spec); !ok) return Fail(ok.error());
-  const verbs::QueueShares queues = SharesOf(spec);
+  const verbs::QueueOwners queues = OwnersOf(spec);
   auto object = std::make_shared<verbs::QpObject>(domain.object(), queues);
   const auto thing = [](const auto& share) { return share != nullptr ? share->thing : nullptr; };
   const auto qp = pd.device.CreateQp(

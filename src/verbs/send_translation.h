@@ -115,7 +115,7 @@ class SendTranslation {
                                              .region = KeyOf(r.region),
                                              .start = r.start,
                                              .length = r.length,
-                                             .instance = ToAdapter(r.r_key).instance().value(),
+                                             .variant = ToAdapter(r.r_key).variant().value(),
                                              .rights = static_cast<uint8_t>(r.access),
                                              .zero_based = r.zero_based,
                                              .one_touch = r.one_touch,

@@ -90,7 +90,7 @@ TEST(SendTranslationTest, Keys) {
                                .region = queue::KeyValue(0x601),
                                .start = 3,
                                .length = 4,
-                               .instance = 2,
+                               .variant = 2,
                                .rights = memory::Rights::kRemoteRead.bits(),
                                .one_touch = true}));
   EXPECT_TRUE(IsRefused(Bind{.window = Key{0x501}, .r_key = Key{0x402}}));

@@ -65,8 +65,8 @@ TEST_F(SharedAdapterTest, AnEventGoesToTheContextThatMadeItsObject) {
   EXPECT_EQ(NextEvent(a_.context, 0), std::nullopt);
 }
 
-// Handles may end in any order: a queue pair goes on without the handle of its context, but nobody
-// can ask for its events.
+// Handles may end in any order: a queue pair goes on without the handle of its context, but no
+// thread can ask for its events.
 TEST_F(SharedAdapterTest, AContextThatIsClosedWithObjectsLeftDisturbsNobody) {
   const int file = b_.context.events_fd();
   { const Context closed = std::move(b_.context); }

@@ -11,7 +11,7 @@ ErrorOr<SharedReceiveQueue> SharedReceiveQueue::Create(const ProtectionDomain& d
                                                        uint32_t capacity, uint32_t sges_max) try {
   if (!domain) return Fail(verbs::Empty("protection domain"));
   verbs::PdObject& pd = *domain.object();
-  auto object = std::make_shared<verbs::SrqObject>(domain.object(), verbs::XrcShares{});
+  auto object = std::make_shared<verbs::SrqObject>(domain.object(), verbs::XrcOwners{});
   const auto srq = pd.device.CreateSrq(pd.id, capacity, sges_max, pd.context->events);
   if (!srq) return Fail(srq.error());
   object->thing = *srq;
@@ -33,7 +33,7 @@ ErrorOr<SharedReceiveQueue> SharedReceiveQueue::CreateXrc(const ProtectionDomain
     return Fail(verbs::Invalid("the XRC domain or the completion queue is of another context"));
   }
   auto object = std::make_shared<verbs::SrqObject>(
-      domain.object(), verbs::XrcShares{.xrc = xrc.object(), .cq = cq.object()});
+      domain.object(), verbs::XrcOwners{.xrc = xrc.object(), .cq = cq.object()});
   const auto srq =
       pd.device.CreateXrcSrq(pd.id, *xrc.object()->thing, *cq.object()->thing, capacity, sges_max);
   if (!srq) return Fail(srq.error());
@@ -55,7 +55,7 @@ ErrorOr<SharedReceiveQueue> SharedReceiveQueue::CreateTagMatching(const Protecti
     return Fail(verbs::Invalid("the completion queue is of another context"));
   }
   auto object = std::make_shared<verbs::SrqObject>(
-      domain.object(), verbs::XrcShares{.xrc = nullptr, .cq = cq.object()});
+      domain.object(), verbs::XrcOwners{.xrc = nullptr, .cq = cq.object()});
   const auto srq = pd.device.CreateTagSrq(pd.id, *cq.object()->thing, capacity, sges_max, tags_max);
   if (!srq) return Fail(srq.error());
   object->thing = *srq;

@@ -41,7 +41,7 @@ struct Ipv4Header {
   Ipv4Address source{};
   Ipv4Address destination{};
 
-  // The checksum is not verified: whoever received the datagram has done that.
+  // The checksum is not verified: the receiver of the datagram has done that.
   [[nodiscard]] static std::optional<Ipv4Header> Parse(std::span<const std::byte> bytes) {
     const auto reader = ByteReader<kSize>::From(bytes);
     if (!reader || reader->Load8<0>() != kVersionAndLength) return std::nullopt;

@@ -62,7 +62,7 @@ Fields InterfaceDescription() {
       .Add(kSize);
 }
 
-// Locally administered, so that it is nobody's.
+// Locally administered, so that it belongs to no vendor.
 std::array<std::byte, 6> EthernetAddress(const IpAddress& address) {
   std::array<std::byte, 6> ethernet{std::byte{0x02}};
   std::memcpy(&ethernet[2], &address.bytes[12], 4);

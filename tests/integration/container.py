@@ -58,7 +58,7 @@ def confine() -> None:
     code = _filter()
     program = _Program(len(code) // 8, code)
     for capability in range(CAPABILITIES):
-        prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # refused to those who have none anyway
+        prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # refused to a process that has none anyway
     for arguments in ((PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
                       (PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0)):
         if prctl(*arguments) != 0:

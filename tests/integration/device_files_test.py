@@ -48,7 +48,7 @@ def without_them_the_calls_find_nothing(world: Installed) -> None:
 
 def the_verbs_and_the_files_agree(world: Installed) -> None:
     for look in ("roce", "ib"):
-        said = world.run(world.folder / "device_check", options=(f"--device-look={look}",))
+        said = world.run(world.folder / "device_check", options=(f"--link-layer={look}",))
         assert "all agree" in said, said
 
 
@@ -63,7 +63,7 @@ def in_a_container_they_agree(world: Installed) -> None:
 def tools_tell_one_story(world: Installed) -> None:
     """ibv_devinfo asks the verbs; ibstat reads by libibumad, ibstatus by a shell."""
     for look, layer in (("roce", "Ethernet"), ("ib", "InfiniBand")):
-        options = (f"--device-look={look}",)
+        options = (f"--link-layer={look}",)
         verbs = world.run("ibv_devinfo", "-v", options=options)
         stat = world.run("ibstat", options=options)
         status = world.run("ibstatus", options=options)

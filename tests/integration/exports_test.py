@@ -20,7 +20,7 @@ def symbols(library: str) -> set[str]:
     """name@version, or name@@version for what new programs get."""
     lines = run("nm", "-D", "--defined-only", "--with-symbol-versions", library).splitlines()
     found = {line.split()[-1] for line in lines if " A " not in line}
-    # What `verbena run` calls has a version of its own, so that it is in nobody's way.
+    # What `verbena run` calls has a version of its own, so that it hides no other symbol.
     return {name for name in found if not name.endswith("@@VERBENA_1")}
 
 
@@ -67,7 +67,7 @@ def difference(what: str, ours: set, theirs: set) -> int:
     for missing in sorted(theirs - ours):
         print(f"{what} missing: {missing}")
     for extra in sorted(ours - theirs):
-        print(f"{what} that nobody else has: {extra}")
+        print(f"{what} that the other does not have: {extra}")
     return len(ours ^ theirs)
 
 

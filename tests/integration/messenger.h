@@ -57,7 +57,7 @@ class Messenger {
   }
 
  private:
-  // The adapter does not look for pages of a window before somebody writes there, and an unreliable
+  // The adapter does not look for pages of a window before a write goes there, and an unreliable
   // service drops the message that comes first.
   static constexpr uint64_t kUncounted = 2;
 

@@ -65,7 +65,7 @@ class Mixer {
   }
 
   // A write of nothing. Who only waits for messages does not notice that the peer is gone: the
-  // transport tells of requests that nobody answers. Again only when the last one was answered.
+  // transport reports requests that get no answer. Again only when the last one was answered.
   ErrorOr<void> Knock() {
     if (std::exchange(knocks_, true)) return {};
     return tools::InWords(

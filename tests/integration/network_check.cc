@@ -58,7 +58,7 @@ nlohmann::json CountersOf(const tools::Endpoint& endpoint) {
   nlohmann::json json = {{"packets_sent", counters->port.packets_sent},
                          {"packets_received", counters->port.packets_received},
                          {"kernel_drops", counters->sockets.kernel_drops},
-                         {"keeper_wake_ups", counters->keeper_wake_ups}};
+                         {"progress_thread_wake_ups", counters->progress_thread_wake_ups}};
   for (size_t i = 0; i < kDrops; ++i) {
     json["dropped"][NameOf(static_cast<Drop>(i))] = counters->port.dropped[i];
   }
@@ -161,8 +161,8 @@ ErrorOr<void> Idle(const Arguments& arguments) {
   Say({{"rests", getpid()}});
   std::this_thread::sleep_for(std::chrono::duration<double>(std::stod(arguments[3])));
   const auto after = CountersOf(endpoint);
-  Say({{"wake_ups",
-        after["keeper_wake_ups"].get<uint64_t>() - before["keeper_wake_ups"].get<uint64_t>()}});
+  Say({{"wake_ups", after["progress_thread_wake_ups"].get<uint64_t>() -
+                        before["progress_thread_wake_ups"].get<uint64_t>()}});
   return {};
 }
 

@@ -107,7 +107,7 @@ def lose_segments(place, device: str, longest: int) -> bool:
 
 def test_segments(programs, long):
     """Both directions lose them, so requests do, and answers. Reliable connections bring everything
-    through; nobody promises that for the others."""
+    through; no promise is made for the others."""
     mtu, ethernet_header = 1500, 14
     with joined_namespaces(mtu) as places:
         for place, device in zip(places, ("vb0", "vb1")):
@@ -330,7 +330,7 @@ def test_idle(programs, _):
         print(f"{name}: {100 * ticks / share:.2f} % of a core, woken {woken} times")
         expect(ticks < share / 100, f"the {name} used {ticks} ticks")
         expect(woken <= 2, f"the {name} was woken {woken} times")
-    expect(said["wake_ups"] == 0, f"the keeper was woken: {said}")
+    expect(said["wake_ups"] == 0, f"the progress thread was woken: {said}")
 
 
 def run_pair(there, here, serve: list, visit: list, patience: float) -> tuple[str, str]:

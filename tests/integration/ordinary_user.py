@@ -96,7 +96,7 @@ def public_programs(programs: Path, *names: str):
 
 class Bench:
     """Where programs run: a folder that any user can read, with a copy of the libraries, and of
-    programs that are ours. `ordinary` is off where they run as whoever runs the test."""
+    programs that are ours. `ordinary` is off where they run as the user of the test."""
 
     def __init__(self, libraries: Path, *programs: str, ordinary: bool = True):
         self._ordinary = ordinary

@@ -326,7 +326,7 @@ class Limits(OwnTest):
         a, b = self.end(), self.end()
         a.connect(b, reads=16)
         b.connect(a, reads_of_peer=1)
-        # An answer that meets absent pages is asked for again, and then nobody answers any more.
+        # An answer that meets absent pages is asked for again, and then no answer comes any more.
         a.post(e.IBV_WR_RDMA_READ, 0, 4096, b.mr.buf, b.mr.rkey)
         self.must(a)
         a.post_reads(40, 4096, b.mr.buf, b.mr.rkey)

@@ -12,7 +12,7 @@ from pathlib import Path
 from ordinary_user import Bench, Process, free_port
 from pairs import SECONDS_MAX, Pair, run_all
 
-# Far longer than a test waits: whoever runs so long was not told that its peer is gone.
+# Far longer than a test waits: a process that runs so long has not noticed that its peer is gone.
 FOREVER = ("-D", "600", "-F")
 
 

@@ -34,7 +34,7 @@ def report(client: Process, server: Process, codes) -> str:
 
 def run(bench: Bench, case: programs.Case, port: int) -> str:
     """What went wrong, or nothing."""
-    look = {"VERBENA_DEVICE_LOOK": "ib"} if case.ib_look else {}
+    look = {"VERBENA_LINK_LAYER": "ib"} if case.ib_look else {}
     listen = (case.port_option, port)
     end = time.monotonic() + SECONDS_MAX
     server_command = ([case.program, *listen] if case.asks else

@@ -20,7 +20,7 @@
 
 #include "odp/page_events.h"
 #include "odp/populate.h"
-#include "odp/presence_scan.h"
+#include "odp/residency_probe.h"
 #include "tests/integration/torture_own_work.h"
 #include "tests/integration/torture_pages.h"
 #include "tests/integration/torture_peer.h"
@@ -39,7 +39,7 @@ using adapter::TestNode;
 
 void ConnectTo(TestNode& node, QueuePair& qp, uint32_t number) {
   adapter::Succeed(ToInit(node, qp));
-  adapter::Succeed(ToRtr(node, qp, Way(node, node), wire::QpNumber(number), kLink));
+  adapter::Succeed(ToRtr(node, qp, PathFrom(node, node), wire::QpNumber(number), kLink));
   adapter::Succeed(ToRts(node, qp, kLink));
 }
 
@@ -170,7 +170,7 @@ TEST_F(Torture, NoStaleByteNoCrashNoHang) {
       static_cast<unsigned long long>(shared_->arrived.load()),
       static_cast<unsigned long long>(report->port.page_requests),
       static_cast<unsigned long long>(report->port.pages_refused),
-      static_cast<unsigned long long>(report->port.pages_forgotten),
+      static_cast<unsigned long long>(report->port.pages_invalidated),
       static_cast<unsigned long long>(report->port.copies_failed));
   for (const Tally* const tally :
        {&shared_->remote, &shared_->receives, &shared_->own, &shared_->unreliable}) {
@@ -213,7 +213,7 @@ int Main(int count, char** arguments) {
   std::string why_not;
   CHECK(!in_sandbox || odp::PageEvents::Open(why_not) == nullptr);
   CHECK(!in_sandbox || (odp::BestPopulateMethod() == odp::PopulateMethod::kTouch &&
-                        odp::PresenceScan().method() == odp::PresenceScan::Method::kMincore));
+                        odp::ResidencyProbe().method() == odp::ResidencyProbe::Method::kMincore));
   std::printf("torture: --seconds %d --seed %llu%s%s\n", settings.seconds,
               static_cast<unsigned long long>(settings.seed),
               settings.page_events ? " --events" : "", in_sandbox ? " --sandbox" : "");

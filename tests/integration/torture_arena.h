@@ -82,7 +82,7 @@ inline bool MayBeSeen(uint64_t word, uint64_t slot, uint32_t before, uint32_t af
 }
 
 // Pages of a program that does to them whatever a program may do, each with a lock of its own, so
-// that several threads can. Of a file, or of nobody.
+// that several threads can. Of a file, or anonymous.
 //
 // Thread rule: any thread.
 class Arena {
@@ -148,7 +148,7 @@ class Arena {
                 file_ >= 0 ? static_cast<off_t>(first * kPage) : 0);
   }
 
-  // Nothing of this changes what anybody sees.
+  // Nothing of this changes the contents.
   void Advise(uint64_t kind, uint64_t first, uint64_t count) const {
     constexpr int kAdvice[] = {MADV_PAGEOUT, MADV_COLD, MADV_MERGEABLE, MADV_HUGEPAGE,
                                MADV_COLLAPSE};

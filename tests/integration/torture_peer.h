@@ -14,8 +14,8 @@
 
 namespace verbena::torture {
 
-// One who reads and writes the victim's pages, counts in them and sends to the victim, and judges
-// what it sees.
+// A peer that reads and writes the victim's pages, counts in them and sends to the victim, and
+// judges what it sees.
 //
 // Thread rule: one thread.
 class Peer {
@@ -53,7 +53,7 @@ class Peer {
   using Status = queue::CompletionStatus;
   using SendOpcode = queue::SendOpcode;
 
-  // What is known of a word that nobody else writes: how it was left, in which life of its page.
+  // What is known of a word that no other peer writes: how it was left, in which life of its page.
   struct Counted {
     uint32_t epoch = 0;
     uint64_t next = 0;

@@ -31,8 +31,8 @@ class Unreliable {
         cq_(**victim.adapter().CreateCq(64, nullptr)),
         peer_receives_(**peer.adapter().CreateCq(64, nullptr)),
         receiver_(victim, shared, pages, Part::kUnreliableReceives),
-        to_victim_(*peer.adapter().CreateAddressHandle(peer.pd(), Way(peer, victim))),
-        to_peer_(*victim.adapter().CreateAddressHandle(victim.pd(), Way(victim, peer))) {}
+        to_victim_(*peer.adapter().CreateAddressHandle(peer.pd(), PathFrom(peer, victim))),
+        to_peer_(*victim.adapter().CreateAddressHandle(victim.pd(), PathFrom(victim, peer))) {}
 
   void Run() {
     for (uint64_t life = 0; !shared_.is_over.load(); ++life) {

@@ -10,8 +10,8 @@ void KeyBook::Complain(const char* what, Key key) {
 
 void KeyBook::Take(KeyIndex index) {
   Index& it = indices_[index];
-  if (it.taken) Complain("an index was taken twice", Key(index, Instance()));
-  if (it.rests_until.has_value()) Complain("a resting index was taken", Key(index, Instance()));
+  if (it.taken) Complain("an index was taken twice", Key(index, Variant()));
+  if (it.rests_until.has_value()) Complain("a resting index was taken", Key(index, Variant()));
   it.taken = true;
   ++taken_;
 }
@@ -27,20 +27,20 @@ void KeyBook::Give(KeyIndex index) {
 
 void KeyBook::HandOut(Key key) {
   Index& it = indices_[key.index()];
-  const uint8_t instance = key.instance().value();
+  const uint8_t variant = key.variant().value();
   if (key.value() == 0 || key.index().value() == 0) Complain("a key of index 0", key);
-  // An owner that finds no index to move to meets old instances again.
-  if (it.left > 0 && it.used[instance]) Complain("an instance came twice in a lap", key);
-  it.used.set(instance);
+  // An owner that finds no index to move to meets old variants again.
+  if (it.left > 0 && it.used[variant]) Complain("a variant came twice in a round", key);
+  it.used.set(variant);
   it.left -= std::min(it.left, 1u);
-  it.last = instance;
+  it.last = variant;
   history_.push_back(key);
 }
 
 void KeyBook::Choose(Key key) {
   Index& it = indices_[key.index()];
-  // All instances that the owner jumped over are spent as well.
-  while (it.last != key.instance().value()) {
+  // All variants that the owner jumped over are spent as well.
+  while (it.last != key.variant().value()) {
     ++it.last;
     it.used.set(it.last);
     it.left -= std::min(it.left, 1u);

@@ -15,8 +15,8 @@ namespace verbena::memory::model {
 // What the reference knows about keys: which were given out, when, and which may come next.
 //
 // It cannot foresee the values, which are random, but it holds every value against the promise of
-// the key allocator: within a lap of 256 instances none is handed out twice, an owner moves to
-// another index when its lap is spent, a spent index rests for the quarantine once it is given
+// the key allocator: within a round of 256 variants none is handed out twice, an owner moves to
+// another index when its round is spent, a spent index rests for the quarantine once it is given
 // back, and 0 is no key. A broken promise becomes the complaint. Owned by the reference.
 class KeyBook {
  public:
@@ -28,9 +28,9 @@ class KeyBook {
 
   void Take(KeyIndex index);
   void Give(KeyIndex index);
-  // Is the lap of a taken index spent, and is there another to move to?
+  // Is the round of a taken index spent, and is there another to move to?
   bool MustMove(KeyIndex index) { return indices_[index].left < 2 && !is_full(); }
-  // A new instance of a taken index, chosen by the table or by the owner.
+  // A new variant of a taken index, chosen by the table or by the owner.
   void HandOut(Key key);
   void Choose(Key key);
   void AdvanceTo(Time now);
@@ -45,7 +45,7 @@ class KeyBook {
   struct Index {
     bool taken = false;
     std::optional<Time> rests_until;
-    std::bitset<256> used;  // in this lap
+    std::bitset<256> used;  // in this round
     unsigned left = 256;
     uint8_t last = 0;
   };

@@ -32,9 +32,9 @@ TEST(ModelCoverageTest, DefaultSeedsReachEveryOutcome) {
   Tally tally;
   for (uint64_t seed = 1; seed <= 10; ++seed) tally.Add(RunSeed(seed, 20'000).tally);
 
-  for (size_t i = 0; i < Tally::kDenials; ++i) {
-    const auto denial = static_cast<Denial>(i);
-    EXPECT_GT(tally.Of(denial), 0u) << memory::NameOf(denial);
+  for (size_t i = 0; i < Tally::kRefusals; ++i) {
+    const auto refusal = static_cast<Refusal>(i);
+    EXPECT_GT(tally.Of(refusal), 0u) << memory::NameOf(refusal);
   }
   for (size_t i = 0; i < Tally::kErrors; ++i) {
     const auto error = static_cast<MemoryError>(i);

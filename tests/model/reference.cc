@@ -58,12 +58,12 @@ bool Reference::HasWindows(const Entry& region) const {
   });
 }
 
-Result<TouchAction, Denial> Reference::Touch(Key key, const StreamSegment& segment,
-                                             const StreamPosition& stream, QpNumber qp) {
+Result<TouchAction, Refusal> Reference::Touch(Key key, const StreamSegment& segment,
+                                              const StreamPosition& stream, QpNumber qp) {
   Entry* entry = Find(key.index());
-  if (entry == nullptr) return Fail(Denial::kNoSuchKey);
-  if (entry->state != EntryState::kValid) return Fail(Denial::kNotValid);
-  if (entry->remote != key) return Fail(Denial::kStaleInstance);
+  if (entry == nullptr) return Fail(Refusal::kNoSuchKey);
+  if (entry->state != EntryState::kValid) return Fail(Refusal::kNotValid);
+  if (entry->remote != key) return Fail(Refusal::kStaleVariant);
 
   // The decision table of row B9, line by line.
   if (!segment.ends_message) return TouchAction::kPlace;

@@ -53,7 +53,7 @@ struct Landing {
   uint32_t attributes = 0;
 };
 struct Outcome {
-  std::variant<Landing, Fault, Denial> answer;
+  std::variant<Landing, Fault, Refusal> answer;
   std::vector<uint64_t> bytes;  // of a landing: machine addresses in order
 };
 
@@ -79,9 +79,9 @@ class Reference {
                                   const std::optional<Backing>& backing, NewKeys made);
   Verdict<MemoryError> Deregister(Key key);
   Verdict<MemoryError> Reserve(PdId pd, uint64_t pages_max, PageShift shift, NewKeys made);
-  Verdict<Denial> RegisterReserved(Key key, const RegionSpec& spec, const PageListBacking& list,
-                                   const Accessor& who, NewKeys made);
-  Verdict<Denial> Invalidate(Key key, Origin origin, const Accessor& who);
+  Verdict<Refusal> RegisterReserved(Key key, const RegionSpec& spec, const PageListBacking& list,
+                                    const Accessor& who, NewKeys made);
+  Verdict<Refusal> Invalidate(Key key, Origin origin, const Accessor& who);
   Verdict<MemoryError> SwapOut(Key key);
   Verdict<MemoryError> SwapIn(Key key);
   Verdict<MemoryError> MapPages(Key key, uint64_t first, uint64_t count,
@@ -91,15 +91,15 @@ class Reference {
   // windows and tasks
   Verdict<MemoryError> AllocateWindow(PdId pd, WindowType type, std::optional<Key> made);
   Verdict<MemoryError> DeallocateWindow(Key key);
-  Verdict<Denial> Bind(Key window, const WindowBinding& binding, const Accessor& who,
-                       std::optional<Key> made);
+  Verdict<Refusal> Bind(Key window, const WindowBinding& binding, const Accessor& who,
+                        std::optional<Key> made);
   Verdict<MemoryError> BeginTask(const TaskSpec& spec, const PageListBacking& list,
                                  std::optional<Key> made);
-  Verdict<Denial> EndTask(Key key, const Accessor& who);
+  Verdict<Refusal> EndTask(Key key, const Accessor& who);
 
   // one-touch
-  Result<TouchAction, Denial> Touch(Key key, const StreamSegment& segment,
-                                    const StreamPosition& stream, QpNumber qp);
+  Result<TouchAction, Refusal> Touch(Key key, const StreamSegment& segment,
+                                     const StreamPosition& stream, QpNumber qp);
   void StreamAdvanced(QpNumber qp, StreamNumber next_expected);
   void StreamEnded(QpNumber qp);
 
@@ -136,13 +136,13 @@ class Reference {
   Entry& Add(EntryType type, PdId pd, RegionKeys made);
   void Remove(Entry& entry);
   void Renew(Entry& entry, RegionKeys made);
-  void Rename(Entry& window, std::optional<Instance> chosen, Key made);
+  void Rekey(Entry& window, std::optional<Variant> chosen, Key made);
 
-  Result<Entry*, Denial> CheckWindow(Key window, const WindowBinding& binding,
-                                     const Accessor& who) const;
+  Result<Entry*, Refusal> CheckWindow(Key window, const WindowBinding& binding,
+                                      const Accessor& who) const;
   bool OwnerMay(const Entry& region, uint64_t offset, uint64_t length, Rights needed) const;
-  Verdict<Denial> Authorize(Key key, uint64_t address, uint64_t length, Access access,
-                            const Accessor& who) const;
+  Verdict<Refusal> Authorize(Key key, uint64_t address, uint64_t length, Access access,
+                             const Accessor& who) const;
 
   const bool remote_through_regions_;
   std::vector<std::unique_ptr<Entry>> entries_;

@@ -82,9 +82,9 @@ class Walk {
     uint64_t left = length_ - 1 - i;  // bytes behind this one that are in one piece with it
     if (owner_.has_segments && target_.address_kind == AddressKind::kEffective) {
       if (segment_ == nullptr || segment_->last < address) segment_ = owner_.FindSegment(address);
-      if (segment_ == nullptr) return Deny(Denial::kNoSegment);
+      if (segment_ == nullptr) return Deny(Refusal::kNoSegment);
       if (!segment_->rights.Has(writes_ ? Rights::kLocalWrite : Rights::kLocalRead)) {
-        return Deny(Denial::kOwnerHasNoRight);
+        return Deny(Refusal::kOwnerHasNoRight);
       }
       at = segment_->base + (address - segment_->first);
       left = std::min(left, segment_->last - address);
@@ -120,8 +120,8 @@ class Walk {
     return guest_page_->where + physical % kSmallPage;
   }
 
-  std::optional<uint64_t> Deny(Denial denial) {
-    outcome_.answer = denial;
+  std::optional<uint64_t> Deny(Refusal refusal) {
+    outcome_.answer = refusal;
     return std::nullopt;
   }
 
@@ -145,40 +145,40 @@ class Walk {
 }  // namespace
 
 // The documents' checks a to g, in their order.
-Verdict<Denial> Reference::Authorize(Key key, uint64_t address, uint64_t length, Access access,
-                                     const Accessor& who) const {
+Verdict<Refusal> Reference::Authorize(Key key, uint64_t address, uint64_t length, Access access,
+                                      const Accessor& who) const {
   const Entry* entry = Find(key.index());
   const bool remote = access == Access::kRemoteRead || access == Access::kRemoteWrite ||
                       access == Access::kRemoteAtomic;
   const bool task = access == Access::kTaskSend || access == Access::kTaskReceive;
 
   // a
-  if (entry == nullptr) return Denial::kNoSuchKey;
-  if (entry->state == EntryState::kSwappedOut) return Denial::kSwappedOut;
-  if (entry->state == EntryState::kReserved) return Denial::kNotValid;
+  if (entry == nullptr) return Refusal::kNoSuchKey;
+  if (entry->state == EntryState::kSwappedOut) return Refusal::kSwappedOut;
+  if (entry->state == EntryState::kReserved) return Refusal::kNotValid;
   const bool is_window = entry->type == EntryType::kWindow;
-  if (is_window && entry->region->state != EntryState::kValid) return Denial::kRegionNotValid;
+  if (is_window && entry->region->state != EntryState::kValid) return Refusal::kRegionNotValid;
   const GuestKey guest = spaces.OwnerOf((is_window ? entry->region : entry)->pd).guest;
-  if (guest != kHost && spaces.FindGuest(guest) == nullptr) return Denial::kGuestGone;
+  if (guest != kHost && spaces.FindGuest(guest) == nullptr) return Refusal::kGuestGone;
 
   // b
-  if (task != (entry->type == EntryType::kTask)) return Denial::kWrongType;
-  if (is_window && !remote) return Denial::kWrongType;
-  if (remote && !is_window && !remote_through_regions_) return Denial::kWrongType;
+  if (task != (entry->type == EntryType::kTask)) return Refusal::kWrongType;
+  if (is_window && !remote) return Refusal::kWrongType;
+  if (remote && !is_window && !remote_through_regions_) return Refusal::kWrongType;
 
   // c
   const bool any_domain = is_window && entry->window_type == WindowType::kType2A;
   const bool any_qp = !is_window || entry->window_type == WindowType::kType1;
-  if (!any_domain && who.pd != entry->pd) return Denial::kWrongDomain;
-  if (!any_qp && who.qp != entry->qp) return Denial::kWrongQp;
+  if (!any_domain && who.pd != entry->pd) return Refusal::kWrongDomain;
+  if (!any_qp && who.qp != entry->qp) return Refusal::kWrongQp;
 
   // d
-  if (key != (remote || task ? entry->remote : entry->local)) return Denial::kStaleInstance;
+  if (key != (remote || task ? entry->remote : entry->local)) return Refusal::kStaleVariant;
 
   // e: in numbers that are wide enough for any sum.
   __extension__ using Wide = unsigned __int128;
   const Wide end = Wide{entry->start} + entry->length;
-  if (address < entry->start || Wide{address} + length > end) return Denial::kOutOfRange;
+  if (address < entry->start || Wide{address} + length > end) return Refusal::kOutOfRange;
 
   // f
   const auto right = [&] {
@@ -200,17 +200,17 @@ Verdict<Denial> Reference::Authorize(Key key, uint64_t address, uint64_t length,
     }
     return Rights::kAll;
   }();
-  if (!entry->rights.Has(right)) return Denial::kNoRight;
+  if (!entry->rights.Has(right)) return Refusal::kNoRight;
 
   // g
   if (access == Access::kBind && !entry->rights.Has(Rights::kWindowBind)) {
-    return Denial::kNotBindable;
+    return Refusal::kNotBindable;
   }
-  if (access == Access::kTaskSend && entry->command_reads) return Denial::kWrongCommand;
-  if (access == Access::kTaskReceive && !entry->command_reads) return Denial::kWrongCommand;
+  if (access == Access::kTaskSend && entry->command_reads) return Refusal::kWrongCommand;
+  if (access == Access::kTaskReceive && !entry->command_reads) return Refusal::kWrongCommand;
 
   if (access == Access::kRemoteAtomic && (length != 8 || address % 8 != 0)) {
-    return Denial::kMisaligned;
+    return Refusal::kMisaligned;
   }
   return std::nullopt;
 }
@@ -228,7 +228,7 @@ Outcome Reference::Translate(Key key, uint64_t address, uint64_t length, Access 
   Outcome outcome = Walk(spaces, target, from, length, writes).Run();
   const bool landed = std::holds_alternative<Landing>(outcome.answer);
   if (access == Access::kRemoteAtomic && landed && outcome.bytes[0] % 8 != 0) {
-    return {Denial::kMisaligned, {}};
+    return {Refusal::kMisaligned, {}};
   }
   return outcome;
 }

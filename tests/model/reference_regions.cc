@@ -205,23 +205,23 @@ Verdict<MemoryError> Reference::Reserve(PdId pd, uint64_t pages_max, PageShift s
   return std::nullopt;
 }
 
-Verdict<Denial> Reference::RegisterReserved(Key key, const RegionSpec& spec,
-                                            const PageListBacking& list, const Accessor& who,
-                                            NewKeys made) {
+Verdict<Refusal> Reference::RegisterReserved(Key key, const RegionSpec& spec,
+                                             const PageListBacking& list, const Accessor& who,
+                                             NewKeys made) {
   Entry* region = Find(key.index());
-  if (region == nullptr) return Denial::kNoSuchKey;
-  if (region->type != EntryType::kRegion || !region->by_work_request) return Denial::kWrongType;
-  if (region->pd != who.pd || spec.pd != who.pd) return Denial::kWrongDomain;
-  if (region->state != EntryState::kReserved || HasWindows(*region)) return Denial::kStillInUse;
-  if (region->was_valid && key == region->local) return Denial::kSameInstance;
-  if (!region->was_valid && key != region->local) return Denial::kStaleInstance;
+  if (region == nullptr) return Refusal::kNoSuchKey;
+  if (region->type != EntryType::kRegion || !region->by_work_request) return Refusal::kWrongType;
+  if (region->pd != who.pd || spec.pd != who.pd) return Refusal::kWrongDomain;
+  if (region->state != EntryState::kReserved || HasWindows(*region)) return Refusal::kStillInUse;
+  if (region->was_valid && key == region->local) return Refusal::kSameVariant;
+  if (!region->was_valid && key != region->local) return Refusal::kStaleVariant;
   if (const auto no = CheckSpec(spec)) {
-    if (*no == MemoryError::kWraps) return Denial::kWraps;
-    return *no == MemoryError::kOutOfRange ? Denial::kOutOfRange : Denial::kRightsTooWide;
+    if (*no == MemoryError::kWraps) return Refusal::kWraps;
+    return *no == MemoryError::kOutOfRange ? Refusal::kOutOfRange : Refusal::kRightsTooWide;
   }
-  if (list.page_shift.bytes() != region->pages->page_bytes) return Denial::kBadPageList;
-  if (!IsGoodList(list, spec.length)) return Denial::kBadPageList;
-  if (list.pages.size() > region->pages->page_count) return Denial::kTooManyPages;
+  if (list.page_shift.bytes() != region->pages->page_bytes) return Refusal::kBadPageList;
+  if (!IsGoodList(list, spec.length)) return Refusal::kBadPageList;
+  if (list.pages.size() > region->pages->page_count) return Refusal::kTooManyPages;
   if (!made.has_value()) return std::nullopt;
   MapList(*region->pages, list);
   region->first_offset = list.first_offset;

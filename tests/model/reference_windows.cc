@@ -16,20 +16,20 @@ Verdict<MemoryError> Reference::DeallocateWindow(Key key) {
   return std::nullopt;
 }
 
-Result<Entry*, Denial> Reference::CheckWindow(Key key, const WindowBinding& binding,
-                                              const Accessor& who) const {
+Result<Entry*, Refusal> Reference::CheckWindow(Key key, const WindowBinding& binding,
+                                               const Accessor& who) const {
   Entry* window = Find(key.index());
-  if (window == nullptr) return Fail(Denial::kNoSuchKey);
-  if (window->type != EntryType::kWindow) return Fail(Denial::kWrongType);
-  if (window->pd != who.pd) return Fail(Denial::kWrongDomain);
-  if (window->remote != key && !binding.by_index) return Fail(Denial::kStaleInstance);
+  if (window == nullptr) return Fail(Refusal::kNoSuchKey);
+  if (window->type != EntryType::kWindow) return Fail(Refusal::kWrongType);
+  if (window->pd != who.pd) return Fail(Refusal::kWrongDomain);
+  if (window->remote != key && !binding.by_index) return Fail(Refusal::kStaleVariant);
   if (window->window_type != WindowType::kType1) {
-    if (binding.length == 0) return Fail(Denial::kOutOfRange);
-    if (window->state == EntryState::kValid) return Fail(Denial::kStillInUse);
-    if (!binding.instance.has_value()) return Fail(Denial::kSameInstance);
+    if (binding.length == 0) return Fail(Refusal::kOutOfRange);
+    if (window->state == EntryState::kValid) return Fail(Refusal::kStillInUse);
+    if (!binding.variant.has_value()) return Fail(Refusal::kSameVariant);
     return window;
   }
-  if (binding.instance == window->remote.instance()) return Fail(Denial::kSameInstance);
+  if (binding.variant == window->remote.variant()) return Fail(Refusal::kSameVariant);
   return window;
 }
 
@@ -45,14 +45,14 @@ bool Reference::OwnerMay(const Entry& region, uint64_t offset, uint64_t length,
 }
 
 // The key that its owner chose, or that the table made.
-void Reference::Rename(Entry& window, std::optional<Instance> chosen, Key made) {
+void Reference::Rekey(Entry& window, std::optional<Variant> chosen, Key made) {
   if (!chosen.has_value()) return Renew(window, {made, made});
   window.local = window.remote = Key(window.remote.index(), *chosen);
   keys.Choose(window.remote);
 }
 
-Verdict<Denial> Reference::Bind(Key key, const WindowBinding& binding, const Accessor& who,
-                                std::optional<Key> made) {
+Verdict<Refusal> Reference::Bind(Key key, const WindowBinding& binding, const Accessor& who,
+                                 std::optional<Key> made) {
   const auto found = CheckWindow(key, binding, who);
   if (!found.has_value()) return found.error();
   Entry& window = **found;
@@ -66,12 +66,12 @@ Verdict<Denial> Reference::Bind(Key key, const WindowBinding& binding, const Acc
   if (binding.length == 0) {
     if (window.state == EntryState::kValid &&
         !OwnerMay(*window.region, window.offset, window.length, needed_for(window.rights))) {
-      return Denial::kOwnerHasNoRight;
+      return Refusal::kOwnerHasNoRight;
     }
     if (!made.has_value()) return std::nullopt;
     window.state = EntryState::kReserved;
     window.touched = false;
-    Rename(window, binding.instance, *made);
+    Rekey(window, binding.variant, *made);
     return std::nullopt;
   }
 
@@ -79,14 +79,14 @@ Verdict<Denial> Reference::Bind(Key key, const WindowBinding& binding, const Acc
   const auto no = Authorize(binding.region, start, binding.length, Access::kBind, who);
   if (no.has_value()) return no;
   Entry& region = *Find(binding.region.index());
-  if (!Rights::kRemote.Has(binding.rights)) return Denial::kRightsTooWide;
+  if (!Rights::kRemote.Has(binding.rights)) return Refusal::kRightsTooWide;
   const Rights needed = needed_for(binding.rights);
-  if (!region.rights.Has(needed)) return Denial::kRightsTooWide;
+  if (!region.rights.Has(needed)) return Refusal::kRightsTooWide;
   const uint64_t offset = start - region.start;
-  if (!OwnerMay(region, offset, binding.length, needed)) return Denial::kOwnerHasNoRight;
+  if (!OwnerMay(region, offset, binding.length, needed)) return Refusal::kOwnerHasNoRight;
   if (!made.has_value()) return std::nullopt;
 
-  Rename(window, binding.instance, *made);
+  Rekey(window, binding.variant, *made);
   window.start = binding.zero_based ? 0 : start;
   window.length = binding.length;
   window.rights = binding.rights;
@@ -99,29 +99,29 @@ Verdict<Denial> Reference::Bind(Key key, const WindowBinding& binding, const Acc
   return std::nullopt;
 }
 
-Verdict<Denial> Reference::Invalidate(Key key, Origin origin, const Accessor& who) {
+Verdict<Refusal> Reference::Invalidate(Key key, Origin origin, const Accessor& who) {
   Entry* entry = Find(key.index());
-  if (entry == nullptr) return Denial::kNoSuchKey;
-  if (entry->state == EntryState::kSwappedOut) return Denial::kSwappedOut;
-  if (entry->state != EntryState::kValid) return Denial::kNotValid;
-  if (entry->type == EntryType::kTask) return Denial::kWrongType;
+  if (entry == nullptr) return Refusal::kNoSuchKey;
+  if (entry->state == EntryState::kSwappedOut) return Refusal::kSwappedOut;
+  if (entry->state != EntryState::kValid) return Refusal::kNotValid;
+  if (entry->type == EntryType::kTask) return Refusal::kWrongType;
   if (entry->type == EntryType::kWindow) {
-    if (entry->window_type == WindowType::kType1) return Denial::kNotInvalidable;
+    if (entry->window_type == WindowType::kType1) return Refusal::kNotInvalidable;
     if (entry->window_type == WindowType::kType2B && entry->pd != who.pd) {
-      return Denial::kWrongDomain;
+      return Refusal::kWrongDomain;
     }
-    if (entry->qp != who.qp) return Denial::kWrongQp;
-    if (entry->remote != key) return Denial::kStaleInstance;
+    if (entry->qp != who.qp) return Refusal::kWrongQp;
+    if (entry->remote != key) return Refusal::kStaleVariant;
   } else {
-    if (entry->pd != who.pd) return Denial::kWrongDomain;
+    if (entry->pd != who.pd) return Refusal::kWrongDomain;
     if (key != (origin == Origin::kLocal ? entry->local : entry->remote)) {
-      return Denial::kStaleInstance;
+      return Refusal::kStaleVariant;
     }
     if (origin == Origin::kRemote && !entry->rights.HasAny(Rights::kRemote)) {
-      return Denial::kNoRight;
+      return Refusal::kNoRight;
     }
-    if (!entry->by_work_request) return Denial::kNotInvalidable;
-    if (HasWindows(*entry)) return Denial::kStillInUse;
+    if (!entry->by_work_request) return Refusal::kNotInvalidable;
+    if (HasWindows(*entry)) return Refusal::kStillInUse;
   }
   entry->state = EntryState::kReserved;
   entry->touched = false;
@@ -152,12 +152,12 @@ Verdict<MemoryError> Reference::BeginTask(const TaskSpec& spec, const PageListBa
   return std::nullopt;
 }
 
-Verdict<Denial> Reference::EndTask(Key key, const Accessor& who) {
+Verdict<Refusal> Reference::EndTask(Key key, const Accessor& who) {
   Entry* task = Find(key.index());
-  if (task == nullptr) return Denial::kNoSuchKey;
-  if (task->type != EntryType::kTask) return Denial::kWrongType;
-  if (task->pd != who.pd) return Denial::kWrongDomain;
-  if (task->remote != key) return Denial::kStaleInstance;
+  if (task == nullptr) return Refusal::kNoSuchKey;
+  if (task->type != EntryType::kTask) return Refusal::kWrongType;
+  if (task->pd != who.pd) return Refusal::kWrongDomain;
+  if (task->remote != key) return Refusal::kStaleVariant;
   Remove(*task);
   return std::nullopt;
 }

@@ -35,8 +35,8 @@ std::string Tally::ToString() const {
   text += Line("access", "missing in the second stage", Of(Stage::kSecond));
   text += Line("bytes", "moved and compared", moved_);
   text += Line("call", "done", successes_);
-  for (size_t i = 0; i < kDenials; ++i) {
-    text += Line("denial", memory::NameOf(static_cast<Denial>(i)), denials_[i]);
+  for (size_t i = 0; i < kRefusals; ++i) {
+    text += Line("refusal", memory::NameOf(static_cast<Refusal>(i)), denials_[i]);
   }
   for (size_t i = 0; i < kErrors; ++i) {
     text += Line("error", memory::NameOf(static_cast<MemoryError>(i)), errors_[i]);

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-#include "memory/denial.h"
 #include "memory/memory_error.h"
 #include "memory/one_touch.h"
+#include "memory/refusal.h"
 #include "memory/translation.h"
 
 namespace verbena::memory::model {
@@ -14,11 +14,11 @@ namespace verbena::memory::model {
 // How often a run came to each end: a model test that never reaches a rule does not test it.
 class Tally {
  public:
-  static constexpr size_t kDenials = static_cast<size_t>(Denial::kWraps) + 1;
+  static constexpr size_t kRefusals = static_cast<size_t>(Refusal::kWraps) + 1;
   static constexpr size_t kErrors = static_cast<size_t>(MemoryError::kOwnedByTheSystem) + 1;
   static constexpr size_t kTouches = static_cast<size_t>(TouchAction::kInvalidateAndTerminate) + 1;
 
-  void Count(Denial denial) { ++denials_[static_cast<size_t>(denial)]; }
+  void Count(Refusal refusal) { ++denials_[static_cast<size_t>(refusal)]; }
   void Count(MemoryError error) { ++errors_[static_cast<size_t>(error)]; }
   void Count(TouchAction action) { ++touches_[static_cast<size_t>(action)]; }
   void Count(Stage stage) { ++faults_[static_cast<size_t>(stage)]; }
@@ -26,7 +26,7 @@ class Tally {
   void CountMoved(uint64_t bytes) { moved_ += bytes; }
   void CountSuccess() { ++successes_; }
 
-  uint64_t Of(Denial denial) const { return denials_[static_cast<size_t>(denial)]; }
+  uint64_t Of(Refusal refusal) const { return denials_[static_cast<size_t>(refusal)]; }
   uint64_t Of(MemoryError error) const { return errors_[static_cast<size_t>(error)]; }
   uint64_t Of(TouchAction action) const { return touches_[static_cast<size_t>(action)]; }
   uint64_t Of(Stage stage) const { return faults_[static_cast<size_t>(stage)]; }
@@ -37,7 +37,7 @@ class Tally {
   std::string ToString() const;  // a line for each
 
  private:
-  std::array<uint64_t, kDenials> denials_{};
+  std::array<uint64_t, kRefusals> denials_{};
   std::array<uint64_t, kErrors> errors_{};
   std::array<uint64_t, kTouches> touches_{};
   std::array<uint64_t, 2> faults_{};

@@ -42,7 +42,8 @@ class World {
   static constexpr uint64_t kSharedPages = 40;
   static constexpr uint64_t kVirtualPages = 40;  // where local pages are mapped, mostly
   static constexpr uint64_t kGuestPages = 64;
-  static constexpr uint64_t kFarBase = uint64_t{1} << 45;  // memory that nobody reads or writes
+  static constexpr uint64_t kFarBase = uint64_t{1}
+                                       << 45;  // memory that is neither read nor written
   static constexpr uint32_t kQps = 3;
 
   struct SharedTable {

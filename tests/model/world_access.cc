@@ -110,20 +110,21 @@ void World::AccessStep() {
 
 void World::CompareAccess(const Translation& actual, const Outcome& expected) {
   static constexpr std::array<const char*, 3> kKinds = {"ready", "missing pages", "denied"};
-  if (const Denial* denial = AsDenial(actual)) tally_.Count(*denial);
+  if (const Refusal* refusal = AsRefusal(actual)) tally_.Count(*refusal);
   if (const Fault* fault = AsFault(actual)) tally_.Count(fault->stage);
   if (AsReady(actual) != nullptr) tally_.CountReady();
   if (actual.index() != expected.answer.index()) {
-    const Denial* wanted = std::get_if<Denial>(&expected.answer);
-    const Denial* got = AsDenial(actual);
+    const Refusal* wanted = std::get_if<Refusal>(&expected.answer);
+    const Refusal* got = AsRefusal(actual);
     return Differ(std::string("access: expected ") + kKinds[expected.answer.index()] + " " +
                   (wanted == nullptr ? "" : NameOf(*wanted)) + ", got " + kKinds[actual.index()] +
                   " " + (got == nullptr ? "" : NameOf(*got)));
   }
-  if (const Denial* denial = AsDenial(actual)) {
-    const Denial wanted = std::get<Denial>(expected.answer);
-    if (*denial != wanted) {
-      Differ(std::string("access: expected denial ") + NameOf(wanted) + ", got " + NameOf(*denial));
+  if (const Refusal* refusal = AsRefusal(actual)) {
+    const Refusal wanted = std::get<Refusal>(expected.answer);
+    if (*refusal != wanted) {
+      Differ(std::string("access: expected refusal ") + NameOf(wanted) + ", got " +
+             NameOf(*refusal));
     }
   } else if (const Fault* fault = AsFault(actual)) {
     const Fault& wanted = std::get<Fault>(expected.answer);

@@ -79,7 +79,7 @@ void World::UnmapPagesStep() {
          core_.regions.UnmapPages(key, first, count));
 }
 
-// Memory goes away underneath everybody.
+// Memory goes away under all consumers.
 void World::InvalidatePagesStep() {
   const bool of_guest = choices_.Chance(1, 3);
   const GuestKey guest = of_guest ? PickGuest() : kHost;

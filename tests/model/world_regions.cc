@@ -183,11 +183,11 @@ void World::RegisterReservedStep() {
     region = PickEntry(EntryType::kRegion);
   }
   Key key = PickKey(region, Origin::kLocal);
-  // The next life of a key that was in use: its owner picks the instance.
+  // The next life of a key that was in use: its owner picks the variant.
   if (region != nullptr && region->was_valid && !choices_.Chance(1, 8)) {
-    const auto instance =
-        choices_.Chance(7, 8) ? region->local.instance().value() + 1 : choices_.Below(256);
-    key = Key(key.index(), Instance(static_cast<uint8_t>(instance)));
+    const auto variant =
+        choices_.Chance(7, 8) ? region->local.variant().value() + 1 : choices_.Below(256);
+    key = Key(key.index(), Variant(static_cast<uint8_t>(variant)));
   }
   const Accessor who = PickAccessor(region);
   RegionSpec spec = MakeSpec(choices_.Chance(1, 24) ? PickDomain() : who.pd);

@@ -49,11 +49,11 @@ void World::BindStep() {
   binding.zero_based = choices_.Chance(1, 3);
   binding.one_touch = choices_.Chance(1, 3);
   binding.by_index = choices_.Chance(1, 4);
-  const auto now = key.instance().value();
+  const auto now = key.variant().value();
   const auto next = choices_.Chance(3, 4) ? now + choices_.Below(2) : choices_.Below(256);
   const bool table_chooses =
       window != nullptr && choices_.Chance(1, window->window_type == WindowType::kType1 ? 2 : 32);
-  if (!table_chooses) binding.instance = Instance(static_cast<uint8_t>(next));
+  if (!table_chooses) binding.variant = Variant(static_cast<uint8_t>(next));
   Accessor who = PickAccessor(window);
   who.qp = QpNumber(static_cast<uint32_t>(choices_.Below(kQps)));
   const auto made = core_.windows.Bind(key, binding, who);
@@ -62,8 +62,8 @@ void World::BindStep() {
        binding.rights.bits(), binding.zero_based, binding.one_touch, who.pd.value(), who.qp.value(),
        made.has_value() ? made->value() : 0});
   Expect("bind", reference_.Bind(key, binding, who, ValueOf(made)), made);
-  if (made.has_value() && !table_chooses && *made != Key(key.index(), *binding.instance)) {
-    Differ("bind: not the instance that was asked for");
+  if (made.has_value() && !table_chooses && *made != Key(key.index(), *binding.variant)) {
+    Differ("bind: not the variant that was asked for");
   }
 }
 
@@ -142,7 +142,7 @@ void World::TouchStep() {
       {key.value(), segment.ends_message, ahead, stream.window, who.qp.value()});
   const auto expected = reference_.Touch(key, segment, stream, who.qp);
   if (action.has_value()) tally_.Count(*action);
-  Expect("touch", expected.has_value() ? std::nullopt : Verdict<Denial>(expected.error()), action);
+  Expect("touch", expected.has_value() ? std::nullopt : Verdict<Refusal>(expected.error()), action);
   if (action.has_value() && expected.has_value() && *action != *expected) {
     Differ(std::string("touch: expected ") + NameOf(*expected) + ", got " + NameOf(*action));
   }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "paging/ledger.h"
+#include "paging/resident_set.h"
 #include "tests/support/pair_fixture.h"
 
 namespace {
@@ -119,7 +119,7 @@ class World {
     // The system takes pages by a call, which is not on the data path and keeps a list.
     for (RcNode* const node : {&node_a_, &node_b_}) {
       node->Evict(0, kPages);
-      node->Bring(0, kPages);
+      node->PageIn(0, kPages);
     }
   }
 
@@ -171,7 +171,7 @@ class World {
   };
 
   static memory::Key NextOf(memory::Key key) {
-    return {key.index(), memory::Instance(static_cast<uint8_t>(key.instance().value() + 1))};
+    return {key.index(), memory::Variant(static_cast<uint8_t>(key.variant().value() + 1))};
   }
   void Post(Side& side, queue::SendWqe wqe, const queue::Sge& sge) {
     wqe.id = queue::WrId(++side.posted);
@@ -210,7 +210,7 @@ class World {
                                  .region = queue::KeyValue(node_a_.keys.local.value()),
                                  .start = RcNode::kBase + at,
                                  .length = 100,
-                                 .instance = window.instance().value(),
+                                 .variant = window.variant().value(),
                                  .rights = Rights::kRemoteWrite.bits()};
     Post(side, RequestOf(0, SendOpcode::kBindWindow, bind), {});
     Post(side, LocalInvalidateOf(0, queue::KeyValue(window.value())), {});
@@ -295,41 +295,43 @@ TEST(AllocationTest, AFailureAllocatesNothing) {
   EXPECT_EQ(AllocationsOf([&] { world.Break(3); }), 0u);
 }
 
-// Wants granules of an arena four times the budget, in runs, and does what the ledger asks for.
-void Page(paging::Ledger& ledger, std::vector<paging::Action>& actions, Random& random, Time now) {
-  for (uint64_t turn = 1; turn <= 5000; ++turn, now += Milliseconds(1)) {
+// Wants granules of an arena four times the budget, in runs, and does what the resident set asks
+// for.
+void Page(paging::ResidentSet& resident_set, std::vector<paging::Action>& actions, Random& random,
+          Time now) {
+  for (uint64_t step = 1; step <= 5000; ++step, now += Milliseconds(1)) {
     const auto first = static_cast<uint32_t>(random.Below(1024 - 8));
     const auto count = static_cast<uint32_t>(random.Between(1, 8));
     const auto need = random.Chance(1, 2) ? paging::Need::kRead : paging::Need::kWrite;
-    ledger.Want(paging::Ticket(turn), {first, count}, need, paging::View::kCpu, now);
-    while (!ledger.actions().empty()) {
-      actions.assign(ledger.actions().begin(), ledger.actions().end());
-      ledger.ClearActions();
+    resident_set.PageIn(paging::Ticket(step), {first, count}, need, paging::View::kCpu, now);
+    while (!resident_set.actions().empty()) {
+      actions.assign(resident_set.actions().begin(), resident_set.actions().end());
+      resident_set.ClearActions();
       for (const paging::Action& action : actions) {
         for (uint32_t i = 0; i < action.run.count; ++i) {
           const uint32_t granule = action.run.first + i;
           const auto read = paging::ReadOutcome::kGood;
           // A store that is full now and then.
           const auto write =
-              turn % 1000 < 10 ? paging::WriteOutcome::kFull : paging::WriteOutcome::kGood;
-          if (action.verb == paging::Verb::kRead) ledger.ReadDone(granule, read, now);
-          if (action.verb == paging::Verb::kWrite) ledger.WriteDone(granule, write, now);
+              step % 1000 < 10 ? paging::WriteOutcome::kFull : paging::WriteOutcome::kGood;
+          if (action.verb == paging::Verb::kRead) resident_set.ReadDone(granule, read, now);
+          if (action.verb == paging::Verb::kWrite) resident_set.WriteDone(granule, write, now);
         }
       }
-      ledger.OnTime(now);
+      resident_set.OnTime(now);
     }
   }
 }
 
 TEST(AllocationTest, APagerThatHasFoundItsSizeAllocatesNothing) {
-  paging::Ledger ledger(1024, {.budget = 256});
+  paging::ResidentSet resident_set(1024, {.budget = 256});
   std::vector<paging::Action> actions;
   Random random(1);
-  Page(ledger, actions, random, Time());
-  const uint64_t reads = ledger.counters().reads;
+  Page(resident_set, actions, random, Time());
+  const uint64_t reads = resident_set.counters().reads;
   actions.reserve(1000);
-  EXPECT_EQ(AllocationsOf([&] { Page(ledger, actions, random, Time(Seconds(10))); }), 0u);
-  EXPECT_GT(ledger.counters().reads, reads + 1000);
+  EXPECT_EQ(AllocationsOf([&] { Page(resident_set, actions, random, Time(Seconds(10))); }), 0u);
+  EXPECT_GT(resident_set.counters().reads, reads + 1000);
 }
 
 }  // namespace

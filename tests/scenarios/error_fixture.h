@@ -73,11 +73,11 @@ class ErrorTest : public PairTest {
   }
   // The same index, another life.
   static memory::Key OtherLife(memory::Key key) {
-    return {key.index(), memory::Instance(static_cast<uint8_t>(key.instance().value() + 1))};
+    return {key.index(), memory::Variant(static_cast<uint8_t>(key.variant().value() + 1))};
   }
   // No entry was ever made there.
   static memory::Key NoKey(const RcNode& node) {
-    return {memory::KeyIndex(node.keys.local.index().value() ^ 1), memory::Instance(1)};
+    return {memory::KeyIndex(node.keys.local.index().value() ^ 1), memory::Variant(1)};
   }
 
   // What a queue pair in error does with what is posted to it.

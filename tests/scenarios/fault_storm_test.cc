@@ -245,7 +245,7 @@ TEST_F(FloodTest, AWriteIsRepeatedOncePerRnrTimer) {
   EXPECT_GT(answers_, 0u) << "it does try";
   requests_ = 0;
   Finish({1});
-  // The acknowledgement that nobody asked for ends the wait; the first packet was kept.
+  // The unsolicited acknowledgement ends the wait; the first packet was kept.
   EXPECT_EQ(requests_, kPackets - 1);
 }
 

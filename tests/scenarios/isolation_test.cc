@@ -1,4 +1,4 @@
-// A queue pair that faults for ever is nobody else's trouble: another one on the same two machines
+// A queue pair that faults for ever does not disturb others: another one on the same two machines
 // moves its data as if it were alone, to the nanosecond.
 
 #include <cstdint>

@@ -12,8 +12,8 @@
 namespace verbena::scenario {
 namespace {
 
-using memory::Denial;
 using memory::FailsWith;
+using memory::Refusal;
 using memory::Rights;
 using memory::WindowType;
 using queue::SendOpcode;
@@ -21,7 +21,7 @@ using queue::SendOpcode;
 // A window of A, bound if need be, and a region to bind it to.
 struct BindRow {
   const char* name;
-  Denial denial;
+  Refusal refusal;
   WindowType type;
   void (*change)(memory::Key& window, memory::WindowBinding& binding, ErrorTest& t);
 
@@ -29,39 +29,39 @@ struct BindRow {
 };
 
 const BindRow kBindRows[] = {
-    {"NoWindow", Denial::kNoSuchKey, WindowType::kType1,
+    {"NoWindow", Refusal::kNoSuchKey, WindowType::kType1,
      [](memory::Key& window, memory::WindowBinding&, ErrorTest& t) {
        window = ErrorTest::NoKey(t.node_a_);
      }},
-    {"WindowIsARegion", Denial::kWrongType, WindowType::kType1,
+    {"WindowIsARegion", Refusal::kWrongType, WindowType::kType1,
      [](memory::Key& window, memory::WindowBinding&, ErrorTest& t) {
        window = t.node_a_.keys.remote;
      }},
-    {"OldKeyOfTheWindow", Denial::kStaleInstance, WindowType::kType1,
+    {"OldKeyOfTheWindow", Refusal::kStaleVariant, WindowType::kType1,
      [](memory::Key& window, memory::WindowBinding&, ErrorTest&) {
        window = ErrorTest::OtherLife(window);
      }},
-    {"BoundAlready", Denial::kStillInUse, WindowType::kType2A,
+    {"BoundAlready", Refusal::kStillInUse, WindowType::kType2A,
      [](memory::Key& window, memory::WindowBinding& binding, ErrorTest& t) {
        const auto bound = t.node_a_.core.windows.Bind(window, binding, t.a().who);
        ASSERT_TRUE(bound.has_value());
        window = *bound;
      }},
-    {"SameInstance", Denial::kSameInstance, WindowType::kType1,
+    {"SameVariant", Refusal::kSameVariant, WindowType::kType1,
      [](memory::Key& window, memory::WindowBinding& binding, ErrorTest&) {
-       binding.instance = window.instance();
+       binding.variant = window.variant();
      }},
-    {"Type2ToNothing", Denial::kOutOfRange, WindowType::kType2A,
+    {"Type2ToNothing", Refusal::kOutOfRange, WindowType::kType2A,
      [](memory::Key&, memory::WindowBinding& binding, ErrorTest&) { binding.length = 0; }},
-    {"BeyondTheRegion", Denial::kOutOfRange, WindowType::kType1,
+    {"BeyondTheRegion", Refusal::kOutOfRange, WindowType::kType1,
      [](memory::Key&, memory::WindowBinding& binding, ErrorTest& t) {
        binding.length = t.node_a_.arena.size() + 1;
      }},
-    {"NoRegion", Denial::kNoSuchKey, WindowType::kType1,
+    {"NoRegion", Refusal::kNoSuchKey, WindowType::kType1,
      [](memory::Key&, memory::WindowBinding& binding, ErrorTest& t) {
        binding.region = ErrorTest::NoKey(t.node_a_);
      }},
-    {"RegionTakesNoWindows", Denial::kNotBindable, WindowType::kType1,
+    {"RegionTakesNoWindows", Refusal::kNotBindable, WindowType::kType1,
      [](memory::Key&, memory::WindowBinding& binding, ErrorTest& t) {
        binding.region = t.node_a_
                             .Register({.pd = t.node_a_.pd,
@@ -71,11 +71,11 @@ const BindRow kBindRows[] = {
                                       0)
                             ->local;
      }},
-    {"LocalRights", Denial::kRightsTooWide, WindowType::kType1,
+    {"LocalRights", Refusal::kRightsTooWide, WindowType::kType1,
      [](memory::Key&, memory::WindowBinding& binding, ErrorTest&) {
        binding.rights = Rights::kLocalRead;
      }},
-    {"MoreThanTheOwnerMay", Denial::kRightsTooWide, WindowType::kType1,
+    {"MoreThanTheOwnerMay", Refusal::kRightsTooWide, WindowType::kType1,
      [](memory::Key&, memory::WindowBinding& binding, ErrorTest& t) {
        binding.region = t.node_a_
                             .Register({.pd = t.node_a_.pd,
@@ -90,12 +90,12 @@ const BindRow kBindRows[] = {
 // With work requests whose completion names the check.
 class KeyWorkTest : public ErrorTest {
  protected:
-  void ExpectRefused(CompletionStatus status, Denial denial) {
+  void ExpectRefused(CompletionStatus status, Refusal refusal) {
     const auto sent = a().Sent();
     ASSERT_EQ(StatusesOf(sent), std::vector{status});
-    EXPECT_EQ(sent[0].vendor_error, transport::VendorErrorOf(denial));
+    EXPECT_EQ(sent[0].vendor_error, transport::VendorErrorOf(refusal));
     transport::RefusalCounters expected;
-    transport::CountRefusal({denial, transport::DeniedKey::kOwn}, &expected);
+    transport::CountRefusal({refusal, transport::RefusedKey::kOwn}, &expected);
     EXPECT_EQ(node_a_.refusals.local, expected.local);
   }
 };
@@ -110,19 +110,19 @@ TEST_P(BindErrorTest, IsABindError) {
       .start = memory::KeyAddress(RcNode::kBase),
       .length = 64,
       .rights = Rights::kRemoteWrite,
-      .instance = memory::Instance(static_cast<uint8_t>(window.instance().value() + 1))};
+      .variant = memory::Variant(static_cast<uint8_t>(window.variant().value() + 1))};
   GetParam().change(window, binding, *this);
-  EXPECT_TRUE(FailsWith(node_a_.core.windows.Bind(window, binding, a().who), GetParam().denial));
+  EXPECT_TRUE(FailsWith(node_a_.core.windows.Bind(window, binding, a().who), GetParam().refusal));
 
   const queue::WindowBind bind{.window = queue::KeyValue(window.value()),
                                .region = queue::KeyValue(binding.region.value()),
                                .start = binding.start.value(),
                                .length = binding.length,
-                               .instance = binding.instance->value(),
+                               .variant = binding.variant->value(),
                                .rights = binding.rights.bits()};
   net_.Post(a(), RequestOf(1, SendOpcode::kBindWindow, bind), {});
   ASSERT_TRUE(net_.RunToRest());
-  ExpectRefused(CompletionStatus::kWindowBindError, GetParam().denial);
+  ExpectRefused(CompletionStatus::kWindowBindError, GetParam().refusal);
   EXPECT_EQ(a().qp->state(), QpState::kErr);
   EXPECT_EQ(b().qp->state(), QpState::kRts);
   EXPECT_EQ(requests_, 0u);
@@ -142,7 +142,7 @@ struct RegisterCase {
 
 struct RegisterRow {
   const char* name;
-  Denial denial;
+  Refusal refusal;
   void (*change)(RegisterCase& it, ErrorTest& t);
 
   friend void PrintTo(const RegisterRow& row, std::ostream* out) { *out << row.name; }
@@ -156,36 +156,36 @@ void UseUp(RegisterCase& it, ErrorTest& t) {
 }
 
 const RegisterRow kRegisterRows[] = {
-    {"NoKey", Denial::kNoSuchKey,
+    {"NoKey", Refusal::kNoSuchKey,
      [](RegisterCase& it, ErrorTest& t) { it.key = ErrorTest::NoKey(t.node_a_); }},
-    {"OrdinaryRegion", Denial::kWrongType,
+    {"OrdinaryRegion", Refusal::kWrongType,
      [](RegisterCase& it, ErrorTest& t) { it.key = t.node_a_.keys.local; }},
-    {"ForeignDomain", Denial::kWrongDomain,
+    {"ForeignDomain", Refusal::kWrongDomain,
      [](RegisterCase& it, ErrorTest& t) {
        memory::MemoryCore& core = t.node_a_.core;
        const auto other = core.domains.Allocate(*core.consumers.Open({}));
        it.key = core.regions.Reserve(*other, 2, PageShift(12))->local;
      }},
-    {"StillRegistered", Denial::kStillInUse, &UseUp},
-    {"SameInstance", Denial::kSameInstance,
+    {"StillRegistered", Refusal::kStillInUse, &UseUp},
+    {"SameVariant", Refusal::kSameVariant,
      [](RegisterCase& it, ErrorTest& t) {
        UseUp(it, t);
        ASSERT_TRUE(
            t.node_a_.core.Invalidate(it.key, memory::Origin::kLocal, t.a().who).has_value());
      }},
-    {"NotTheReservedInstance", Denial::kStaleInstance,
+    {"NotTheReservedVariant", Refusal::kStaleVariant,
      [](RegisterCase& it, ErrorTest&) { it.key = ErrorTest::OtherLife(it.key); }},
-    {"Wraps", Denial::kWraps,
+    {"Wraps", Refusal::kWraps,
      [](RegisterCase& it, ErrorTest&) { it.spec.start = memory::KeyAddress(UINT64_MAX - 10); }},
-    {"ZeroBasedElsewhere", Denial::kOutOfRange,
+    {"ZeroBasedElsewhere", Refusal::kOutOfRange,
      [](RegisterCase& it, ErrorTest&) { it.spec.zero_based = true; }},
-    {"RemoteWriteWithoutLocal", Denial::kRightsTooWide,
+    {"RemoteWriteWithoutLocal", Refusal::kRightsTooWide,
      [](RegisterCase& it, ErrorTest&) { it.spec.rights = Rights::kRemoteWrite; }},
-    {"ListTooShort", Denial::kBadPageList,
+    {"ListTooShort", Refusal::kBadPageList,
      [](RegisterCase& it, ErrorTest&) { it.spec.length = ErrorTest::kPage + 1; }},
-    {"BeginsBeyondTheFirstPage", Denial::kBadPageList,
+    {"BeginsBeyondTheFirstPage", Refusal::kBadPageList,
      [](RegisterCase& it, ErrorTest&) { it.first_offset = ErrorTest::kPage; }},
-    {"MorePagesThanReserved", Denial::kTooManyPages,
+    {"MorePagesThanReserved", Refusal::kTooManyPages,
      [](RegisterCase& it, ErrorTest& t) {
        it.spec.length = 3 * ErrorTest::kPage;
        it.pages.assign(3, t.node_a_.Physical(0));
@@ -205,7 +205,7 @@ TEST_P(RegisterErrorTest, IsAnOperationError) {
   GetParam().change(it, *this);
   const auto refused = node_a_.core.regions.RegisterReserved(
       it.key, it.spec, {.pages = it.pages, .first_offset = it.first_offset}, a().who);
-  EXPECT_TRUE(FailsWith(refused, GetParam().denial));
+  EXPECT_TRUE(FailsWith(refused, GetParam().refusal));
 
   const queue::Registration registration{.key = queue::KeyValue(it.key.value()),
                                          .rights = it.spec.rights.bits(),
@@ -218,7 +218,7 @@ TEST_P(RegisterErrorTest, IsAnOperationError) {
   for (const memory::PhysicalAddress page : it.pages) pages.push_back(page.value());
   net_.Post(a(), {.wqe = RequestOf(1, SendOpcode::kRegister, registration), .pages = pages});
   ASSERT_TRUE(net_.RunToRest());
-  ExpectRefused(CompletionStatus::kLocalQpOperationError, GetParam().denial);
+  ExpectRefused(CompletionStatus::kLocalQpOperationError, GetParam().refusal);
   EXPECT_EQ(a().qp->state(), QpState::kErr);
   EXPECT_EQ(b().qp->state(), QpState::kRts);
   EXPECT_EQ(requests_, 0u);

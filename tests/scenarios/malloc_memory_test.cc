@@ -16,9 +16,9 @@
 namespace verbena::scenario {
 namespace {
 
-using managed::AdoptablePages;
+using managed::TakeoverPages;
 
-constexpr uint64_t kPage = 4096, kSize = 4 * managed::kAdoptableMin;
+constexpr uint64_t kPage = 4096, kSize = 4 * managed::kTakeoverMin;
 constexpr uint64_t kLarge = uint64_t{48} << 20;
 
 class MallocMemoryTest : public testing::Test {
@@ -29,7 +29,7 @@ class MallocMemoryTest : public testing::Test {
   void TearDown() override { mallopt(M_MMAP_THRESHOLD, 1 << 17); }
 
   static void ExpectRefused(std::span<const std::byte> bytes, const std::string& why) {
-    const auto pages = AdoptablePages(bytes);
+    const auto pages = TakeoverPages(bytes);
     ASSERT_FALSE(pages);
     EXPECT_NE(pages.error().find(why), std::string::npos) << pages.error();
   }
@@ -43,17 +43,17 @@ class MallocMemoryTest : public testing::Test {
   }
 };
 
-TEST_F(MallocMemoryTest, LargeBlocksCanBeAdopted) {
+TEST_F(MallocMemoryTest, LargeBlocksCanBeTakenOver) {
   const std::unique_ptr<std::byte, void (*)(void*)> block(
       static_cast<std::byte*>(std::malloc(kLarge + 5)), std::free);
-  const auto pages = AdoptablePages({block.get(), kLarge + 5});
+  const auto pages = TakeoverPages({block.get(), kLarge + 5});
   ASSERT_TRUE(pages) << pages.error();
   EXPECT_EQ(pages->data(), block.get() - 16);
   EXPECT_EQ(pages->size(), kLarge + kPage);
   ExpectRefused({block.get() + 32, kLarge - 64}, "inside a page");
   void* aligned = nullptr;
   ASSERT_EQ(posix_memalign(&aligned, kPage, kLarge + 5), 0);
-  const auto rounded = AdoptablePages({static_cast<std::byte*>(aligned), kLarge + 5});
+  const auto rounded = TakeoverPages({static_cast<std::byte*>(aligned), kLarge + 5});
   EXPECT_TRUE(rounded) << rounded.error();
   std::free(aligned);
 }

@@ -106,11 +106,11 @@ TEST_F(MsnWrapTest, MessagesAreCountedRoundTheCircle) {
   bth.opcode = wire::FindOpcode(wire::Service::kRc, Operation::kWrite)->opcode;
   bth.dest_qp = config_.local_qp;
   std::vector<std::byte> packet = wire::BuildPacket(bth, {}, wire::Reth{});
-  transport::Turn turn = MakeTurn();
+  transport::Step step = MakeStep();
   const auto deliver = [&] {
     bth.psn = psn_++;
     bth.Serialize(packet);
-    responder_->OnRequest(*wire::Packet::Parse(packet), turn);
+    responder_->OnRequest(*wire::Packet::Parse(packet), step);
   };
   for (uint32_t i = 0; i < kMessages; ++i) deliver();
   EXPECT_EQ(OneAnswer().aeth->msn, wire::Msn(kMessages));

@@ -49,7 +49,7 @@ class RegistrationTest : public PairTest {
   }
   // The next life of a reserved key.
   static memory::Key NextOf(memory::Key key) {
-    return {key.index(), memory::Instance(static_cast<uint8_t>(key.instance().value() + 1))};
+    return {key.index(), memory::Variant(static_cast<uint8_t>(key.variant().value() + 1))};
   }
 
   memory::Key key_;

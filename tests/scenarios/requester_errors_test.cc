@@ -34,7 +34,7 @@ void RefusePages(ErrorTest& t) {
       [](const RcEnd&, const transport::PageRequest&) { return PageFate{.available = false}; });
 }
 
-// More pieces than a packet can name are brought together, which touches them.
+// More pieces than a packet can name are paged in together, which touches them.
 void GatherFromMissingMemory(ErrorTest& t) {
   t.Begin();
   t.node_a_.arena.Protect(0, PROT_NONE);

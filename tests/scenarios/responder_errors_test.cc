@@ -16,12 +16,12 @@
 namespace verbena::scenario {
 namespace {
 
-using memory::Denial;
+using memory::Refusal;
 using memory::Rights;
 using memory::WindowType;
-using transport::Cause;
-using transport::DeniedKey;
-using transport::Reason;
+using transport::NakReason;
+using transport::RefusedKey;
+using transport::ResponderError;
 using wire::NakCode;
 using wire::Syndrome;
 
@@ -72,7 +72,7 @@ const Outcome kSilence = {std::nullopt,
 
 struct Row {
   const char* name;
-  Cause cause;
+  NakReason reason;
   void (*provoke)(ErrorTest&);
   Outcome outcome;
 
@@ -226,7 +226,7 @@ const wire::RnrTimer kPagesTimer = wire::RnrTimerAtLeast(RcSpec{}.config.page_se
 
 const Row kRows[] = {
     // The peer sends it again, and then it is executed.
-    {"SequenceGap", Reason::kSequenceGap,
+    {"SequenceGap", ResponderError::kSequenceGap,
      [](ErrorTest& t) {
        t.Begin();
        t.mangle_ = [&t](const Passing&) { return t.requests_ == 1 ? Fate::Drop() : Fate::Pass(); };
@@ -234,7 +234,7 @@ const Row kRows[] = {
        t.Write(t.node_b_.Remote(0));
      },
      Passes(Syndrome::Nak(NakCode::kPsnSequenceError))},
-    {"NoReceiveRequest", Reason::kReceiverNotReady,
+    {"NoReceiveRequest", ResponderError::kReceiverNotReady,
      [](ErrorTest& t) {
        t.Begin();
        t.Send();
@@ -242,7 +242,7 @@ const Row kRows[] = {
        t.Receive();
      },
      Passes(Syndrome::RnrNak(kNotReady))},
-    {"NoReceiveRequestForImmediate", Reason::kReceiverNotReady,
+    {"NoReceiveRequestForImmediate", ResponderError::kReceiverNotReady,
      [](ErrorTest& t) {
        t.Begin();
        t.Post(RequestOf(1, queue::SendOpcode::kWriteWithImmediate, t.node_b_.Remote(0)));
@@ -250,7 +250,7 @@ const Row kRows[] = {
        t.Receive();
      },
      Passes(Syndrome::RnrNak(kNotReady))},
-    {"PagesAbsent", Reason::kPagesAbsent,
+    {"PagesAbsent", ResponderError::kPagesAbsent,
      [](ErrorTest& t) {
        t.Begin();
        t.node_b_.Evict(0);
@@ -259,37 +259,37 @@ const Row kRows[] = {
      Passes(Syndrome::RnrNak(kPagesTimer))},
 
     // The request is not a proper one.
-    {"OpcodeOutOfSequence", Reason::kOpcodeOutOfSequence, &MakeOpcodeLast, kInvalidRequest},
-    {"NotAllowedOnQp", Reason::kNotAllowedOnQp,
+    {"OpcodeOutOfSequence", ResponderError::kOpcodeOutOfSequence, &MakeOpcodeLast, kInvalidRequest},
+    {"NotAllowedOnQp", ResponderError::kNotAllowedOnQp,
      [](ErrorTest& t) {
        t.Begin([](RcSpec&, RcSpec& b) { b.config.remote_rights = Rights::kRemoteRead; });
        t.Write(t.node_b_.Remote(0));
      },
      kInvalidRequest},
-    {"TooManyOutstanding", Reason::kTooManyOutstanding, &ReadTwiceWhereOneIsAllowed,
+    {"TooManyOutstanding", ResponderError::kTooManyOutstanding, &ReadTwiceWhereOneIsAllowed,
      kInvalidRequest},
-    {"LongerThanThePath", Reason::kBadLength,
+    {"LongerThanThePath", ResponderError::kBadLength,
      [](ErrorTest& t) {
        t.Begin([](RcSpec&, RcSpec& b) { b.config.path_mtu = 512; });
        t.Write(t.node_b_.Remote(0), 1024);
      },
      kInvalidRequest},
-    {"ReservedFlush", Reason::kReservedFlush, [](ErrorTest& t) { FlushWith(t, {}); },
+    {"ReservedFlush", ResponderError::kReservedFlush, [](ErrorTest& t) { FlushWith(t, {}); },
      kInvalidRequest},
-    {"MisalignedAtomicWrite", Reason::kMisaligned,
+    {"MisalignedAtomicWrite", ResponderError::kMisaligned,
      [](ErrorTest& t) {
        t.Begin();
        t.Post(RequestOf(1, queue::SendOpcode::kAtomicWrite, t.node_b_.Remote(4)), 8);
      },
      kInvalidRequest},
-    {"MessageTooLong", Reason::kMessageTooLong,
+    {"MessageTooLong", ResponderError::kMessageTooLong,
      [](ErrorTest& t) {
        t.Begin();
        t.Receive(ErrorTest::kLength - 1);
        t.Send();
      },
      Told(kInvalidRequest, CompletionStatus::kLocalLengthError)},
-    {"MisalignedAtomic", Denial::kMisaligned,
+    {"MisalignedAtomic", Refusal::kMisaligned,
      [](ErrorTest& t) {
        t.Begin();
        t.Post(FetchAddOf(1, t.node_b_.Remote(4), 1), 8);
@@ -297,57 +297,57 @@ const Row kRows[] = {
      kInvalidRequest},
 
     // The request is proper, and the peer may not.
-    {"NoPersistence", Reason::kNoPersistence,
+    {"NoPersistence", ResponderError::kNoPersistence,
      [](ErrorTest& t) { FlushWith(t, {.persistence = true}); }, kAccessError},
-    {"PagesOfAWriteUnavailable", Reason::kPagesUnavailable,
+    {"PagesOfAWriteUnavailable", ResponderError::kPagesUnavailable,
      [](ErrorTest& t) {
        RefusePages(t);
        t.Write(t.node_b_.Remote(0));
      },
      kAccessError},
-    {"PagesOfAReadUnavailable", Reason::kPagesUnavailable,
+    {"PagesOfAReadUnavailable", ResponderError::kPagesUnavailable,
      [](ErrorTest& t) {
        RefusePages(t);
        t.Read(t.node_b_.Remote(0));
      },
      kAccessError},
-    {"PagesOfAReceiveUnavailable", Reason::kReceiveBufferDenied,
+    {"PagesOfAReceiveUnavailable", ResponderError::kReceiveBufferRefused,
      [](ErrorTest& t) {
        RefusePages(t);
        t.Receive();
        t.Send();
      },
      Told(kOperationalError, kProtection)},
-    {"NoSuchKey", Denial::kNoSuchKey,
+    {"NoSuchKey", Refusal::kNoSuchKey,
      [](ErrorTest& t) {
        t.Begin();
        t.Write(ErrorTest::NoKey(t.node_b_));
      },
      kAccessError},
-    {"NoSuchKeyToReadBy", Denial::kNoSuchKey,
+    {"NoSuchKeyToReadBy", Refusal::kNoSuchKey,
      [](ErrorTest& t) {
        t.Begin();
        t.Read(RcNode::Remote(0, ErrorTest::NoKey(t.node_b_)));
      },
      kAccessError},
-    {"UnboundWindow", Denial::kNotValid,
+    {"UnboundWindow", Refusal::kNotValid,
      [](ErrorTest& t) {
        t.Begin();
        t.Write(*t.node_b_.core.windows.Allocate(t.node_b_.pd, WindowType::kType1));
      },
      kAccessError},
-    {"SwappedOut", Denial::kSwappedOut,
+    {"SwappedOut", Refusal::kSwappedOut,
      [](ErrorTest& t) {
        t.Begin();
        ASSERT_TRUE(t.node_b_.core.regions.SwapOut(t.node_b_.keys.local).has_value());
        t.Write(t.node_b_.Remote(0));
      },
      kAccessError},
-    {"WindowOnSwappedOut", Denial::kRegionNotValid, &WriteThroughWindowOnSwappedRegion,
+    {"WindowOnSwappedOut", Refusal::kRegionNotValid, &WriteThroughWindowOnSwappedRegion,
      kAccessError},
-    {"GuestGone", Denial::kGuestGone, &WriteToDeadGuest, kAccessError},
-    {"TaskTag", Denial::kWrongType, &WriteWithTaskTag, kAccessError},
-    {"ForeignDomain", Denial::kWrongDomain,
+    {"GuestGone", Refusal::kGuestGone, &WriteToDeadGuest, kAccessError},
+    {"TaskTag", Refusal::kWrongType, &WriteWithTaskTag, kAccessError},
+    {"ForeignDomain", Refusal::kWrongDomain,
      [](ErrorTest& t) {
        t.Begin();
        memory::MemoryCore& core = t.node_b_.core;
@@ -355,30 +355,30 @@ const Row kRows[] = {
        t.Write(t.RegionOf(*other, Rights::kAll).remote);
      },
      kAccessError},
-    {"WindowOfAnotherQp", Denial::kWrongQp, &WriteThroughWindowOfAnother, kAccessError},
-    {"StaleInstance", Denial::kStaleInstance,
+    {"WindowOfAnotherQp", Refusal::kWrongQp, &WriteThroughWindowOfAnother, kAccessError},
+    {"StaleVariant", Refusal::kStaleVariant,
      [](ErrorTest& t) {
        t.Begin();
        t.Write(ErrorTest::OtherLife(t.node_b_.keys.remote));
      },
      kAccessError},
-    {"OneByteTooFar", Denial::kOutOfRange,
+    {"OneByteTooFar", Refusal::kOutOfRange,
      [](ErrorTest& t) {
        t.Begin();
        t.Write(t.node_b_.Remote(t.node_b_.arena.size() - ErrorTest::kLength + 1));
      },
      kAccessError},
-    {"OneByteTooFarInALaterPacket", Denial::kOutOfRange,
+    {"OneByteTooFarInALaterPacket", Refusal::kOutOfRange,
      [](ErrorTest& t) {
        t.Begin();
        t.Write(t.node_b_.Remote(t.node_b_.arena.size() - 3000 + 1), 3000);
      },
      kAccessError},
-    {"NoSegment", Denial::kNoSegment, [](ErrorTest& t) { WriteToSegment(t, 0x20000); },
+    {"NoSegment", Refusal::kNoSegment, [](ErrorTest& t) { WriteToSegment(t, 0x20000); },
      kAccessError},
-    {"OwnerMayOnlyRead", Denial::kOwnerHasNoRight, [](ErrorTest& t) { WriteToSegment(t, 0x10000); },
-     kAccessError},
-    {"NoRight", Denial::kNoRight,
+    {"OwnerMayOnlyRead", Refusal::kOwnerHasNoRight,
+     [](ErrorTest& t) { WriteToSegment(t, 0x10000); }, kAccessError},
+    {"NoRight", Refusal::kNoRight,
      [](ErrorTest& t) {
        t.Begin();
        const Rights rights = Rights::kLocalRead | Rights::kLocalWrite | Rights::kRemoteRead;
@@ -388,61 +388,61 @@ const Row kRows[] = {
 
     // Of the key that a send ends.
     {"InvalidatesNoKey",
-     {Denial::kNoSuchKey, DeniedKey::kInvalidated},
+     {Refusal::kNoSuchKey, RefusedKey::kInvalidated},
      [](ErrorTest& t) {
        t.Begin();
        t.Invalidate(ErrorTest::NoKey(t.node_b_));
      },
      kSilence},
     {"InvalidatesOrdinaryRegion",
-     {Denial::kNotInvalidable, DeniedKey::kInvalidated},
+     {Refusal::kNotInvalidable, RefusedKey::kInvalidated},
      [](ErrorTest& t) {
        t.Begin();
        t.Invalidate(t.node_b_.keys.remote);
      },
      kSilence},
     {"InvalidatesWhatItMayNotAccess",
-     {Denial::kNoRight, DeniedKey::kInvalidated},
+     {Refusal::kNoRight, RefusedKey::kInvalidated},
      [](ErrorTest& t) {
        t.Begin();
        t.Invalidate(RegisterByRequest(t, Rights::kLocalRead));
      },
      kSilence},
     {"InvalidatesRegionWithWindow",
-     {Denial::kStillInUse, DeniedKey::kInvalidated},
+     {Refusal::kStillInUse, RefusedKey::kInvalidated},
      &InvalidateRegionWithWindow,
      kSilence},
 
     // The fault is on this side.
-    {"ReceiveBufferDenied",
-     {Denial::kNoSuchKey, DeniedKey::kOwn},
+    {"ReceiveBufferRefused",
+     {Refusal::kNoSuchKey, RefusedKey::kOwn},
      [](ErrorTest& t) {
        t.Begin();
        t.net_.PostReceive(t.b(), 11, {{RcNode::kBase, 4096, queue::KeyValue(0)}});
        t.Send();
      },
      Told(kOperationalError, kProtection)},
-    {"MemoryOfAReceiveGone", Reason::kReceiveBufferDenied,
+    {"MemoryOfAReceiveGone", ResponderError::kReceiveBufferRefused,
      [](ErrorTest& t) {
        TakeMemory(t, 2);
        t.Receive();
        t.Send();
      },
      Told(kOperationalError, kProtection)},
-    {"MemoryOfAWriteGone", Reason::kPagesUnavailable,
+    {"MemoryOfAWriteGone", ResponderError::kPagesUnavailable,
      [](ErrorTest& t) {
        TakeMemory(t, 0);
        t.Write(t.node_b_.Remote(0));
      },
      kAccessError},
-    {"MemoryOfAnAtomicGone", Reason::kPagesUnavailable,
+    {"MemoryOfAnAtomicGone", ResponderError::kPagesUnavailable,
      [](ErrorTest& t) {
        TakeMemory(t, 0);
        t.Post(FetchAddOf(1, t.node_b_.Remote(0), 1), 8);
      },
      kAccessError},
     {"CompletionQueueFull",
-     Reason::kCompletionQueueError,
+     ResponderError::kCompletionQueueError,
      &OverflowReceiveQueue,
      {Syndrome::Nak(NakCode::kRemoteOperationalError),
       CompletionStatus::kRemoteOperationError,
@@ -457,15 +457,15 @@ class ResponderErrorTest : public ErrorTest, public testing::WithParamInterface<
   // the memory is.
   void ExpectCheckIsNamed(const queue::Completion& sent,
                           const std::vector<queue::Completion>& received) {
-    const Cause cause = GetParam().cause;
-    const transport::VendorError check = transport::VendorErrorOf(cause);
-    const bool is_peers = cause.is_denial() && cause.key() == DeniedKey::kPeers;
+    const NakReason reason = GetParam().reason;
+    const transport::VendorError check = transport::VendorErrorOf(reason);
+    const bool is_peers = reason.is_refusal() && reason.key() == RefusedKey::kPeers;
     EXPECT_EQ(sent.vendor_error, is_peers ? check : 0) << static_cast<char>(check);
     if (GetParam().outcome.at_receiver) {
       EXPECT_EQ(received.at(0).vendor_error, check);
     }
     transport::RefusalCounters expected;
-    transport::CountRefusal(cause, &expected);
+    transport::CountRefusal(reason, &expected);
     EXPECT_EQ(node_b_.refusals.local, expected.local);
     EXPECT_EQ(node_b_.refusals.remote, expected.remote);
     EXPECT_EQ(node_a_.refusals.remote, transport::RefusalCounters().remote);
@@ -501,7 +501,7 @@ TEST_P(ResponderErrorTest, EndsAsTheTableSays) {
   const auto& failure = b().qp->responder_failure();
   EXPECT_EQ(failure.has_value(), row.outcome.state == QpState::kErr);
   if (failure) {
-    EXPECT_EQ(failure->cause, row.cause) << NameOf(failure->cause);
+    EXPECT_EQ(failure->reason, row.reason) << NameOf(failure->reason);
   }
   const auto received = b().Received();
   if (row.outcome.at_receiver) {
@@ -521,38 +521,38 @@ INSTANTIATE_TEST_SUITE_P(Rows, ResponderErrorTest, testing::ValuesIn(kRows),
 // ---- Is the table complete?
 
 struct Exempt {
-  Cause cause;
+  NakReason reason;
   const char* why;
 };
 const Exempt kExempt[] = {
-    {Reason::kOwnWorkFailed, "not for what the peer does; see registration_test.cc"},
-    {Reason::kNoSuchReceiver, "only an extended connection names its receiver in a packet"},
-    {Denial::kNotBindable, "only a bind asks; see key_work_errors_test.cc"},
-    {Denial::kNotInvalidable, "only an invalidate; see InvalidatesOrdinaryRegion"},
-    {Denial::kStillInUse, "likewise; see InvalidatesRegionWithWindow"},
-    {Denial::kWrongCommand, "only messages of iSCSI name a task"},
-    {Denial::kSameInstance, "only a bind or a registration; see key_work_errors_test.cc"},
-    {Denial::kTooManyPages, "only a registration; see key_work_errors_test.cc"},
-    {Denial::kBadPageList, "likewise"},
-    {Denial::kRightsTooWide, "likewise, or a bind"},
-    {Denial::kWraps, "likewise"},
+    {ResponderError::kOwnWorkFailed, "not for what the peer does; see registration_test.cc"},
+    {ResponderError::kNoSuchReceiver, "only an extended connection names its receiver in a packet"},
+    {Refusal::kNotBindable, "only a bind asks; see key_work_errors_test.cc"},
+    {Refusal::kNotInvalidable, "only an invalidate; see InvalidatesOrdinaryRegion"},
+    {Refusal::kStillInUse, "likewise; see InvalidatesRegionWithWindow"},
+    {Refusal::kWrongCommand, "only messages of iSCSI name a task"},
+    {Refusal::kSameVariant, "only a bind or a registration; see key_work_errors_test.cc"},
+    {Refusal::kTooManyPages, "only a registration; see key_work_errors_test.cc"},
+    {Refusal::kBadPageList, "likewise"},
+    {Refusal::kRightsTooWide, "likewise, or a bind"},
+    {Refusal::kWraps, "likewise"},
 };
 
 TEST(ResponderErrorTableTest, HasARowForEveryCause) {
-  const auto has_row = [](Cause cause) {
-    const auto is_it = [&](const auto& row) { return row.cause == cause; };
+  const auto has_row = [](NakReason reason) {
+    const auto is_it = [&](const auto& row) { return row.reason == reason; };
     const bool is_there = std::ranges::any_of(kRows, is_it);
     const bool is_exempt = std::ranges::any_of(kExempt, is_it);
-    EXPECT_FALSE(is_there && is_exempt) << NameOf(cause);
+    EXPECT_FALSE(is_there && is_exempt) << NameOf(reason);
     return is_there || is_exempt;
   };
-  for (size_t i = 0; i < transport::kReasonCount; ++i) {
-    const auto reason = static_cast<Reason>(i);
+  for (size_t i = 0; i < transport::kResponderErrorCount; ++i) {
+    const auto reason = static_cast<ResponderError>(i);
     EXPECT_TRUE(has_row(reason)) << NameOf(reason);
   }
-  for (size_t i = 0; i <= static_cast<size_t>(Denial::kWraps); ++i) {
-    const auto denial = static_cast<Denial>(i);
-    EXPECT_TRUE(has_row(denial)) << NameOf(denial);
+  for (size_t i = 0; i <= static_cast<size_t>(Refusal::kWraps); ++i) {
+    const auto refusal = static_cast<Refusal>(i);
+    EXPECT_TRUE(has_row(refusal)) << NameOf(refusal);
   }
 }
 

@@ -1,4 +1,4 @@
-// Receivers without receive requests: everybody waits, nobody gives up too early or too late, and
+// Receivers without receive requests: all senders wait, none gives up too early or too late, and
 // once requests are posted every message arrives once.
 
 #include <algorithm>

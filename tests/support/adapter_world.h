@@ -53,7 +53,7 @@ inline void SendMalformed(uint16_t port) {
   sender->Flush();
 }
 
-// An adapter, and a program's memory with one region over it: fresh pages, which nobody has
+// An adapter, and a program's memory with one region over it: fresh pages, which no thread has
 // touched.
 class TestNode {
  public:
@@ -239,7 +239,7 @@ inline void Succeed(const ErrorOr<void>& result) {
   EXPECT_TRUE(result.has_value()) << result.error().text;
 }
 
-inline AddressVector Way(const TestNode& from, const TestNode& to) {
+inline AddressVector PathFrom(const TestNode& from, const TestNode& to) {
   return {.source = from.address(), .destination = to.address()};
 }
 
@@ -248,8 +248,8 @@ inline void Connect(TestNode& a, QueuePair& qa, TestNode& b, QueuePair& qb,
                     const TestLink& link = {}) {
   Succeed(ToInit(a, qa));
   Succeed(ToInit(b, qb));
-  Succeed(ToRtr(a, qa, Way(a, b), qb.number(), link));
-  Succeed(ToRtr(b, qb, Way(b, a), qa.number(), link));
+  Succeed(ToRtr(a, qa, PathFrom(a, b), qb.number(), link));
+  Succeed(ToRtr(b, qb, PathFrom(b, a), qa.number(), link));
   Succeed(ToRts(a, qa, link));
   Succeed(ToRts(b, qb, link));
 }

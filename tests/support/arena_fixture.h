@@ -54,7 +54,7 @@ class AdapterForTest {
     std::unique_lock lock(mutex_);
     const uint64_t ticket = next_ticket_++;
     waits_[ticket] = &wait;
-    arena_->Want(first_byte, length, for_write, ticket);
+    arena_->PageIn(first_byte, length, for_write, ticket);
     changed_.wait(lock, [&] { return wait.is_answered; });
     // Only what is still there: it may have been taken away already.
     const uint64_t page = arena_->granule().bytes();

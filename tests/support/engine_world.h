@@ -63,7 +63,7 @@ class EngineWorld : public testing::Test {
                       .receive = {.capacity = 64, .sges_max = 1}};
     QueuePair& qp = engine_.AddQp(std::make_unique<QueuePair>(
         *engine_.qps.NextNumber(), spec,
-        QpSurroundings{.handles = &engine_.handles, .ports = PortsOf(options_)}));
+        QpContext{.handles = &engine_.handles, .ports = PortsOf(options_)}));
     transport::QpAttributes attributes;
     const AddressVector way{.source = TestIp("127.0.0.1"), .destination = TestIp("127.0.0.1")};
     attributes.path = *engine_.paths.Add(way);

@@ -32,12 +32,12 @@ class FloodedFabric final : public fabric::Fabric {
   }
   [[nodiscard]] fabric::TransmitCounters transmit_counters() const override { return {}; }
   [[nodiscard]] fabric::ReceiveCounters receive_counters() const override { return {}; }
-  void TellHeaders() override {}
+  void ReportHeaders() override {}
   [[nodiscard]] Result<void, fabric::FabricError> Join(const fabric::IpAddress&) override {
     return {};
   }
   void Leave(const fabric::IpAddress&) override {}
-  [[nodiscard]] std::vector<std::string> TakeNotes() override { return {}; }
+  [[nodiscard]] std::vector<std::string> TakeWarnings() override { return {}; }
 
  private:
   fabric::FlushResult Send() override {

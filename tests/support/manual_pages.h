@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "odp/page_service.h"
 #include "odp/populate.h"
-#include "odp/presence_scan.h"
+#include "odp/residency_probe.h"
 
 namespace verbena::adapter {
 
@@ -22,9 +22,9 @@ class ManualPages final : public odp::PageService {
     waiting_.push_back(job);
     return true;
   }
-  void SubmitLook() override { CHECK(false); }  // its period has no end
+  void SubmitProbe() override { CHECK(false); }  // its period has no end
   [[nodiscard]] uint64_t CountResident(uint64_t address, uint64_t page_count) const override {
-    return presence_.LookForPrefix(address, page_count);
+    return residency_.LookForPrefix(address, page_count);
   }
 
   // Asked for and not answered yet, the oldest first.
@@ -33,7 +33,7 @@ class ManualPages final : public odp::PageService {
     odp::PageJob job = Take();
     const uint64_t bytes = job.page_count * job.request.fault.page_shift.bytes();
     CHECK(Populate(job.address, bytes, job.request.fault.for_write, odp::BestPopulateMethod()));
-    job.brought = job.page_count;
+    job.paged_in = job.page_count;
     answers().Finish(job);
   }
   void RefuseOldest() { answers().Finish(Take()); }
@@ -46,7 +46,7 @@ class ManualPages final : public odp::PageService {
     return job;
   }
 
-  const odp::PresenceScan presence_;
+  const odp::ResidencyProbe residency_;
   std::vector<odp::PageJob> waiting_;
 };
 

@@ -34,17 +34,17 @@ testing::AssertionResult FailsWith(const Result<T, E>& result, std::type_identit
   return testing::AssertionFailure() << "failed, but: " << NameOf(result.error());
 }
 
-inline testing::AssertionResult IsDenied(const Translation& translation, Denial expected) {
-  const Denial* denial = AsDenial(translation);
-  if (denial == nullptr) return testing::AssertionFailure() << "not denied";
-  if (*denial == expected) return testing::AssertionSuccess();
-  return testing::AssertionFailure() << "denied, but: " << NameOf(*denial);
+inline testing::AssertionResult IsRefused(const Translation& translation, Refusal expected) {
+  const Refusal* refusal = AsRefusal(translation);
+  if (refusal == nullptr) return testing::AssertionFailure() << "not denied";
+  if (*refusal == expected) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "denied, but: " << NameOf(*refusal);
 }
 
 inline testing::AssertionResult IsReady(const Translation& translation) {
   if (AsReady(translation) != nullptr) return testing::AssertionSuccess();
   if (AsFault(translation) != nullptr) return testing::AssertionFailure() << "fault";
-  return testing::AssertionFailure() << "denied: " << NameOf(*AsDenial(translation));
+  return testing::AssertionFailure() << "denied: " << NameOf(*AsRefusal(translation));
 }
 
 // The pieces of machine memory, as (address, length); none unless it is ready.

@@ -41,7 +41,7 @@ class OwnNetwork {
   using Packet = std::vector<std::byte>;
 
   // What Read gives is packets of this layer. On Ethernet there is no IPv6: the kernel would look
-  // for somebody else with the address first, which takes a second.
+  // for another node with the address first, which takes a second.
   explicit OwnNetwork(Layer layer)
       : tun_(open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC)),
         ipv4_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)),

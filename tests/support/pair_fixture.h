@@ -65,7 +65,7 @@ class PairTest : public testing::Test {
          .start = memory::KeyAddress(RcNode::kBase + offset),
          .length = length,
          .rights = rights,
-         .instance = memory::Instance(static_cast<uint8_t>(window.instance().value() + 1))},
+         .variant = memory::Variant(static_cast<uint8_t>(window.variant().value() + 1))},
         b_->who);
     EXPECT_TRUE(bound.has_value());
     return *bound;

@@ -83,7 +83,7 @@ class RcNet {
     CHECK(end.receive_queue.Post(request).has_value());
     Touch(end);
   }
-  // Something about it has changed: it gets a turn.
+  // Something about it has changed: it gets a step.
   void Touch(RcEnd& end) {
     if (std::exchange(end.is_dirty, true)) return;
     dirty_.push_back(&end);
@@ -218,7 +218,7 @@ class RcNet {
     Add(std::max(next, now_), {.kind = Event::Kind::kTimer, .end = &end});
   }
 
-  transport::Turn TurnOf(RcEnd& end) {
+  transport::Step TurnOf(RcEnd& end) {
     return {.now = now_,
             .memory = end.node.core,
             .outbox = end.node.outbox,
@@ -229,21 +229,21 @@ class RcNet {
     while (NextTime() <= now_) {
       const Event event = Take();
       RcEnd& end = *event.end;
-      transport::Turn turn = TurnOf(end);
+      transport::Step step = TurnOf(end);
       switch (event.kind) {
         case Event::Kind::kPacket:
           if (const auto packet = wire::Packet::Parse(std::span(*event.buffer).first(event.size))) {
-            end.qp->OnPacket(*packet, turn);
+            end.qp->OnPacket(*packet, step);
           }
           free_.push_back(event.buffer);
           break;
         case Event::Kind::kPages:
           if (event.available) BringPages(end.node, event.request.fault);
-          end.qp->OnPagesReady(event.request.ticket, event.available, turn);
+          end.qp->OnPagesReady(event.request.ticket, event.available, step);
           break;
         case Event::Kind::kTimer:
           end.wake_at = Time::Never();
-          end.qp->OnTime(turn);
+          end.qp->OnTime(step);
           break;
       }
       Touch(end);
@@ -263,8 +263,8 @@ class RcNet {
       end.is_dirty = false;
       bool has_more = true;
       while (has_more) {
-        transport::Turn turn = TurnOf(end);
-        has_more = end.qp->Run(turn) || end.node.outbox.room() == 0;
+        transport::Step step = TurnOf(end);
+        has_more = end.qp->Run(step) || end.node.outbox.room() == 0;
         CHECK(end.qp->IsConsistent());
         Empty(end);
       }
@@ -275,13 +275,13 @@ class RcNet {
 
   void Empty(RcEnd& end) {
     transport::Outbox& outbox = end.node.outbox;
-    transport::Turn turn = TurnOf(end);
+    transport::Step step = TurnOf(end);
     transport::SendInOrder(
         outbox.packets(), [&](const transport::OutPacket& packet) { return Send(end, packet); },
         [&](const transport::OutPacket& packet, std::optional<memory::MachineAddress> gone) {
-          if (gone) end.node.core.ForgetMachine(*gone, *gone);
+          if (gone) end.node.core.MarkMachineAbsent(*gone, *gone);
           Touch(end);
-          return end.qp->TakeBack(packet, gone.has_value(), turn);
+          return end.qp->TakeBack(packet, gone.has_value(), step);
         });
     for (const transport::PageRequest& request : outbox.page_requests()) {
       const PageFate fate = pager_ ? pager_(end, request) : PageFate{};

@@ -16,7 +16,7 @@
 #include "tests/support/pages.h"
 #include "transport/outbox.h"
 #include "transport/rc/rc_qp.h"
-#include "transport/refusals.h"
+#include "transport/refusal_counters.h"
 
 namespace verbena::scenario {
 
@@ -39,7 +39,7 @@ class RcNode {
                                0);
     CHECK(made.has_value());
     keys = *made;
-    Bring(0, pages);
+    PageIn(0, pages);
   }
 
   // Another region over its memory, from `offset` on. Its pages are absent.
@@ -81,7 +81,7 @@ class RcNode {
     core.InvalidateMachine(memory::MachineAddress(first),
                            memory::MachineAddress(first + count * kPage - 1));
   }
-  void Bring(uint64_t first_page, uint64_t count = 1) {
+  void PageIn(uint64_t first_page, uint64_t count = 1) {
     CHECK(core.regions.MapPages(keys.local, first_page, count, {}, true).has_value());
   }
 

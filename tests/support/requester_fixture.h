@@ -113,14 +113,14 @@ class RequesterTest : public testing::Test {
          queue::Remote{.address = 0x2000, .key = queue::KeyValue(9)});
   }
 
-  Turn MakeTurn() {
+  Step MakeStep() {
     return {.now = now_, .memory = *core_, .outbox = *outbox_, .segments_in_doubt = in_doubt_};
   }
 
   // What the requester sends now.
   std::vector<Sent> Pump() {
-    Turn turn = MakeTurn();
-    requester_->Pump(turn, may_begin_);
+    Step step = MakeStep();
+    requester_->Pump(step, may_begin_);
     EXPECT_TRUE(requester_->IsConsistent());
     std::vector<Sent> sent;
     for (const OutPacket& packet : outbox_->packets()) sent.push_back(Read(packet));
@@ -152,8 +152,8 @@ class RequesterTest : public testing::Test {
     const std::vector<std::byte> bytes = wire::BuildPacket(bth, payload, headers...);
     const auto packet = wire::Packet::Parse(bytes);
     ASSERT_TRUE(packet.has_value());
-    Turn turn = MakeTurn();
-    requester_->OnResponse(*packet, turn);
+    Step step = MakeStep();
+    requester_->OnResponse(*packet, step);
     EXPECT_TRUE(requester_->IsConsistent());
     for (const PageRequest& request : outbox_->page_requests()) requests_.push_back(request);
     for (const SegmentReport& report : outbox_->segment_reports()) reports_.push_back(report);
@@ -180,8 +180,8 @@ class RequesterTest : public testing::Test {
   }
   void Advance(Duration by) {
     now_ += by;
-    Turn turn = MakeTurn();
-    if (requester_->next_time() <= now_) requester_->OnTime(turn);
+    Step step = MakeStep();
+    if (requester_->next_time() <= now_) requester_->OnTime(step);
   }
 
   struct Ended {

@@ -191,12 +191,12 @@ class ResponderFixture : public memory::MemoryFixture {
     const Bytes bytes = wire::BuildPacket(info, headers, request.payload);
     const auto packet = wire::Packet::Parse(bytes);
     ASSERT_TRUE(packet.has_value());
-    Turn turn = MakeTurn();
-    responder_->OnRequest(*packet, turn);
+    Step step = MakeStep();
+    responder_->OnRequest(*packet, step);
     EXPECT_TRUE(responder_->IsConsistent());
   }
 
-  Turn MakeTurn() {
+  Step MakeStep() {
     return {.now = now_,
             .memory = core_,
             .outbox = outbox_,
@@ -206,8 +206,8 @@ class ResponderFixture : public memory::MemoryFixture {
 
   // All that the responder has to send now.
   std::vector<Answer> Answers() {
-    Turn turn = MakeTurn();
-    responder_->Pump(turn);
+    Step step = MakeStep();
+    responder_->Pump(step);
     std::vector<Answer> answers;
     for (const OutPacket& packet : outbox_.packets()) answers.push_back(AnswerOf(packet));
     for (const AsyncEvent& event : outbox_.events()) events_.push_back(event.type);
@@ -224,14 +224,14 @@ class ResponderFixture : public memory::MemoryFixture {
     return answers.size() == 1 ? answers[0] : Answer{.aeth = wire::Aeth{}};
   }
   void PagesReady(FaultTicket ticket, bool available = true) {
-    Turn turn = MakeTurn();
-    responder_->OnPagesReady(ticket, available, turn);
+    Step step = MakeStep();
+    responder_->OnPagesReady(ticket, available, step);
   }
 
   void Advance(Duration by) {
     now_ += by;
-    Turn turn = MakeTurn();
-    if (responder_->next_time() <= now_) responder_->OnTime(turn);
+    Step step = MakeStep();
+    if (responder_->next_time() <= now_) responder_->OnTime(step);
   }
 
   Answer AnswerOf(const OutPacket& out) const {

@@ -49,8 +49,8 @@ class UcFixture : public UnreliableFixture {
     RunAll(*qp_);
   }
   void Deliver(size_t i) {
-    Turn turn = MakeTurn();
-    qp_->OnPacket(PacketAt(i), turn);
+    Step step = MakeStep();
+    qp_->OnPacket(PacketAt(i), step);
     EXPECT_TRUE(qp_->IsConsistent());
     Empty();
   }
@@ -58,8 +58,8 @@ class UcFixture : public UnreliableFixture {
     for (size_t i = 0; i < packets_.size(); ++i) Deliver(i);
   }
   void PagesReady(FaultTicket ticket, bool available) {
-    Turn turn = MakeTurn();
-    qp_->OnPagesReady(ticket, available, turn);
+    Step step = MakeStep();
+    qp_->OnPagesReady(ticket, available, step);
     Empty();
   }
   Bytes Written(size_t length) const { return BytesAt(memory::kPage, length); }

@@ -34,7 +34,7 @@ inline UdpFabricOptions TestOptions() {
 inline std::unique_ptr<UdpFabric> OpenOrDie(const UdpFabricOptions& options) {
   auto fabric = UdpFabric::Open(options);
   if (!fabric) ADD_FAILURE() << fabric.error().words;
-  (*fabric)->TellHeaders();
+  (*fabric)->ReportHeaders();
   return std::move(fabric).value();
 }
 

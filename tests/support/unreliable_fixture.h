@@ -16,7 +16,7 @@
 #include "tests/support/out_packets.h"
 #include "tests/support/pages.h"
 #include "transport/outbox.h"
-#include "transport/turn.h"
+#include "transport/step.h"
 #include "wire/roce/packet.h"
 
 namespace verbena::transport {
@@ -40,7 +40,7 @@ class UnreliableFixture : public memory::MemoryFixture {
   }
   ~UnreliableFixture() override { memory::SignalGuard::Uninstall(); }
 
-  Turn MakeTurn() { return {.now = Time(), .memory = core_, .outbox = outbox_}; }
+  Step MakeStep() { return {.now = Time(), .memory = core_, .outbox = outbox_}; }
 
   // ---- Memory.
 
@@ -91,11 +91,11 @@ class UnreliableFixture : public memory::MemoryFixture {
 
   // ---- Packets.
 
-  // One turn; what it sent is added to packets_, what it asked for to requests_.
+  // One step; what it sent is added to packets_, what it asked for to requests_.
   template <class Qp>
   bool RunOnce(Qp& qp) {
-    Turn turn = MakeTurn();
-    const bool has_more = qp.Run(turn);
+    Step step = MakeStep();
+    const bool has_more = qp.Run(step);
     EXPECT_TRUE(qp.IsConsistent());
     Empty();
     return has_more;
@@ -106,7 +106,7 @@ class UnreliableFixture : public memory::MemoryFixture {
     }
   }
   // What an engine does that finds the pages in memory, whatever the tables say: it answers before
-  // the queue pair's next turn. All requests are urgent.
+  // the queue pair's next step. All requests are urgent.
   template <class Qp>
   void RunWithResidentPages(Qp& qp) {
     while (!requests_.empty()) {
@@ -116,8 +116,8 @@ class UnreliableFixture : public memory::MemoryFixture {
       ASSERT_TRUE(
           core_.regions.MapPages(request.fault.region, request.fault.first_page, 1, {}, true)
               .has_value());
-      Turn turn = MakeTurn();
-      qp.OnPagesReady(request.ticket, true, turn);
+      Step step = MakeStep();
+      qp.OnPagesReady(request.ticket, true, step);
       EXPECT_TRUE(outbox_.page_requests().empty()) << "an answer to it wants nothing by itself";
       RunAll(qp);
     }

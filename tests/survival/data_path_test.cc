@@ -17,7 +17,7 @@
 namespace verbena::survival {
 namespace {
 
-// Memory that nobody has touched, registered: each page is one that the engine must ask for.
+// Untouched memory, registered: each page is one that the engine must ask for.
 class FreshMemory {
  public:
   static constexpr size_t kHalf = size_t{1} << 20;

@@ -20,7 +20,7 @@ class Redirected {
   Redirected(const Redirected&) = delete;
   Redirected& operator=(const Redirected&) = delete;
 
-  // The device itself is a file of the system's that everybody may open and nobody learns from.
+  // The device itself is a file of the system's that any user may open, and that says nothing.
   [[nodiscard]] const char* path() const { return is_device() ? "/dev/null" : path_; }
   // Likewise, but the file of that name in the tree.
   [[nodiscard]] const char* in_tree() const { return path_; }

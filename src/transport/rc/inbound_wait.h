@@ -7,8 +7,8 @@
 #include "base/check.h"
 #include "base/time.h"
 #include "transport/outbox.h"
-#include "transport/rc/kept_packet.h"
 #include "transport/rc/verdict.h"
+#include "transport/rc/waiting_packet.h"
 #include "wire/roce/packet.h"
 
 namespace verbena::transport {
@@ -16,7 +16,7 @@ namespace verbena::transport {
 // The wait of a responder for the pages of the packet that it expects. There is one at most: what
 // is behind the packet is dropped, and comes again.
 //
-//   kNone    --Begin--->  kAsked    the pages are asked for; the packet is kept, may come again,
+//   kNone    --Begin--->  kAsked    the pages are asked for; the packet is held, may come again,
 //   and
 //                                   its sender may be told to wait
 //   kAsked   --Resume-->  kResumed  the pages are there, and the packet is executed once more
@@ -30,7 +30,7 @@ class InboundWait {
   enum class State : uint8_t { kNone, kAsked, kResumed };
 
   // So that to keep a packet of up to this size allocates nothing.
-  void Reserve(size_t packet_size) { kept_.Reserve(packet_size); }
+  void Reserve(size_t packet_size) { held_.Reserve(packet_size); }
 
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] bool is_active() const { return state_ != State::kNone; }
@@ -40,7 +40,7 @@ class InboundWait {
 
   // The expected packet has met absent pages. `otherwise`: what it is refused for if they are not
   // to be had. REQUIRES: none waits.
-  void Begin(FaultTicket ticket, Reason otherwise, Time now) {
+  void Begin(FaultTicket ticket, ResponderError otherwise, Time now) {
     DCHECK(!is_active());
     state_ = State::kAsked;
     ticket_ = ticket;
@@ -70,16 +70,16 @@ class InboundWait {
   void End() { state_ = State::kNone; }
 
   // The packet, which is executed again when its pages are there.
-  void Keep(const wire::Packet& packet) { kept_.Keep(packet); }
-  [[nodiscard]] std::optional<wire::Packet> kept() const { return kept_.packet(); }
-  void DropKept() { kept_.Drop(); }
+  void Hold(const wire::Packet& packet) { held_.Hold(packet); }
+  [[nodiscard]] std::optional<wire::Packet> held() const { return held_.packet(); }
+  void DropHeld() { held_.Drop(); }
 
   // A packet behind the expected one was dropped.
   void NoteDropped() { has_dropped_ = true; }
   [[nodiscard]] bool has_dropped() const { return has_dropped_; }
 
   // REQUIRES: is_active(), or it has just ended.
-  [[nodiscard]] Reason otherwise() const { return otherwise_; }
+  [[nodiscard]] ResponderError otherwise() const { return otherwise_; }
   [[nodiscard]] Time since() const { return since_; }
   [[nodiscard]] uint32_t repeats() const { return repeats_; }
   [[nodiscard]] bool sender_is_told() const { return sender_is_told_; }
@@ -94,7 +94,7 @@ class InboundWait {
 
  private:
   State state_ = State::kNone;
-  Reason otherwise_ = {};
+  ResponderError otherwise_ = {};
   bool has_dropped_ = false;     // packets behind it
   bool sender_is_told_ = false;  // since it sent it last
   uint32_t repeats_ = 0;
@@ -102,7 +102,7 @@ class InboundWait {
   FaultTicket ticket_;
   Time since_;
   Time nak_held_until_ = Time::Never();
-  KeptPacket kept_;
+  WaitingPacket held_;
 };
 
 }  // namespace verbena::transport

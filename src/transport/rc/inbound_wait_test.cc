@@ -12,7 +12,7 @@ constexpr FaultTicket kFirst{1}, kSecond{2};
 TEST(InboundWaitTest, GoesFromAskedToResumedAndBack) {
   InboundWait wait;
   EXPECT_EQ(wait.state(), State::kNone);
-  wait.Begin(kFirst, Reason::kPagesUnavailable, Time(Milliseconds(1)));
+  wait.Begin(kFirst, ResponderError::kPagesUnavailable, Time(Milliseconds(1)));
   EXPECT_TRUE(wait.IsFor(kFirst));
   wait.Resume(false);
   EXPECT_EQ(wait.state(), State::kResumed);
@@ -27,7 +27,7 @@ TEST(InboundWaitTest, GoesFromAskedToResumedAndBack) {
 
 TEST(InboundWaitTest, RepeatsAndNaksAreOfOneWait) {
   InboundWait wait;
-  wait.Begin(kFirst, Reason::kPagesUnavailable, Time());
+  wait.Begin(kFirst, ResponderError::kPagesUnavailable, Time());
   wait.Repeat();
   wait.CountNak();
   wait.NoteDropped();
@@ -37,7 +37,7 @@ TEST(InboundWaitTest, RepeatsAndNaksAreOfOneWait) {
   EXPECT_EQ(wait.naks(), 1U);
   EXPECT_TRUE(wait.has_dropped());
   wait.End();
-  wait.Begin(kFirst, Reason::kPagesUnavailable, Time());
+  wait.Begin(kFirst, ResponderError::kPagesUnavailable, Time());
   EXPECT_EQ(wait.repeats(), 0U);
   EXPECT_EQ(wait.naks(), 0U);
   EXPECT_FALSE(wait.has_dropped());
@@ -46,7 +46,7 @@ TEST(InboundWaitTest, RepeatsAndNaksAreOfOneWait) {
 
 TEST(InboundWaitTest, ASenderThatComesAgainIsToBeToldAgain) {
   InboundWait wait;
-  wait.Begin(kFirst, Reason::kPagesUnavailable, Time());
+  wait.Begin(kFirst, ResponderError::kPagesUnavailable, Time());
   wait.Resume(true);
   wait.AskAgain(kSecond);
   EXPECT_TRUE(wait.sender_is_told());

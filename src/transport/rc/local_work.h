@@ -7,8 +7,8 @@
 #include "memory/memory_core.h"
 #include "queue/completion.h"
 #include "queue/wqe.h"
-#include "transport/refusals.h"
-#include "transport/turn.h"
+#include "transport/refusal_counters.h"
+#include "transport/step.h"
 
 namespace verbena::transport {
 
@@ -24,6 +24,6 @@ struct LocalOutcome {
 // invalidate, register (of `pages`). Success for elements that have none.
 [[nodiscard]] LocalOutcome ExecuteLocally(const queue::SendWqe& wqe,
                                           std::span<const memory::PhysicalAddress> pages,
-                                          const memory::Accessor& who, Turn& turn);
+                                          const memory::Accessor& who, Step& step);
 
 }  // namespace verbena::transport

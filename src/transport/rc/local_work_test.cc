@@ -19,8 +19,8 @@ class LocalWorkTest : public testing::Test {
     wqe.opcode = opcode;
     wqe.operand = operand;
     wqe.invalidate = queue::KeyValue(invalidate.value());
-    Turn turn{.now = {}, .memory = core_, .outbox = outbox_, .refusals = &refusals_};
-    const LocalOutcome outcome = ExecuteLocally(wqe, pages_, who_, turn);
+    Step step{.now = {}, .memory = core_, .outbox = outbox_, .refusals = &refusals_};
+    const LocalOutcome outcome = ExecuteLocally(wqe, pages_, who_, step);
     vendor_error_ = outcome.vendor_error;
     return outcome.status;
   }
@@ -56,7 +56,7 @@ TEST_F(LocalWorkTest, ARegionIsRegisteredInvalidatedAndRegisteredAgain) {
   EXPECT_FALSE(MayRead(key, 0x5000));
   EXPECT_EQ(Execute(SendOpcode::kLocalInvalidate, {}, key),
             CompletionStatus::kLocalProtectionError);
-  const memory::Key next(key.index(), memory::Instance(static_cast<uint8_t>(key.value() + 1)));
+  const memory::Key next(key.index(), memory::Variant(static_cast<uint8_t>(key.value() + 1)));
   EXPECT_EQ(Execute(SendOpcode::kRegisterAndSend, Registration(next)), CompletionStatus::kSuccess);
   EXPECT_TRUE(MayRead(next, 0x5000));
 }
@@ -72,10 +72,10 @@ TEST_F(LocalWorkTest, AWindowIsBoundOrTheErrorSaysSo) {
                          .region = queue::KeyValue(region->local.value()),
                          .start = 0x5001,
                          .length = 5,
-                         .instance = static_cast<uint8_t>(window.value() + 1),
+                         .variant = static_cast<uint8_t>(window.value() + 1),
                          .rights = Rights::kRemoteRead.bits()};
   EXPECT_EQ(Execute(SendOpcode::kBindWindow, bind), CompletionStatus::kSuccess);
-  EXPECT_TRUE(MayRead(memory::Key(window.index(), memory::Instance(bind.instance)), 0x5005));
+  EXPECT_TRUE(MayRead(memory::Key(window.index(), memory::Variant(bind.variant)), 0x5005));
   bind.rights = Rights::kRemoteWrite.bits();
   EXPECT_EQ(Execute(SendOpcode::kBindWindow, bind), CompletionStatus::kWindowBindError);
 }
@@ -84,7 +84,7 @@ TEST_F(LocalWorkTest, ARefusalNamesItsCheckAndIsCounted) {
   const memory::Key key = core_.regions.Reserve(pd_, 2, PageShift(12))->local;
   EXPECT_EQ(Execute(SendOpcode::kRegister, Registration(key)), CompletionStatus::kSuccess);
   EXPECT_EQ(vendor_error_, 0);
-  const memory::Key stale(key.index(), memory::Instance(static_cast<uint8_t>(key.value() + 1)));
+  const memory::Key stale(key.index(), memory::Variant(static_cast<uint8_t>(key.value() + 1)));
   EXPECT_EQ(Execute(SendOpcode::kLocalInvalidate, {}, stale),
             CompletionStatus::kLocalProtectionError);
   EXPECT_EQ(vendor_error_, 'd');

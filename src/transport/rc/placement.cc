@@ -42,7 +42,8 @@ memory::Fault FaultOfAll(memory::Key key, KeyAddress start, uint64_t length, Acc
 template <class Again>
 [[gnu::noinline]] auto Lost(memory::MachineAddress gone, memory::MemoryCore& memory, Again again) {
   using Answer = decltype(again());
-  if (memory.ForgetMachine(gone, gone) == 0) return Answer(Cause(Reason::kPagesUnavailable));
+  if (memory.MarkMachineAbsent(gone, gone) == 0)
+    return Answer(NakReason(ResponderError::kPagesUnavailable));
   Answer answer = again();
   if (auto* const fault = std::get_if<memory::Fault>(&answer)) fault->is_loss = true;
   return answer;
@@ -58,8 +59,8 @@ Placement ScatterPieces(queue::SgeCursor& cursor, std::span<const std::byte> pay
     const KeyAddress start(piece->address);
     const Translation translation =
         memory.translator.Translate(KeyOf(*piece), start, piece->length, Access::kLocalWrite, who);
-    if (const memory::Denial* const denial = AsDenial(translation)) {
-      return Cause(*denial, DeniedKey::kOwn);
+    if (const memory::Refusal* const refusal = AsRefusal(translation)) {
+      return NakReason(*refusal, RefusedKey::kOwn);
     }
     if (const memory::Fault* const fault = AsFault(translation)) {
       const auto rest = here.Next(std::max<uint64_t>(ahead, left.size()));
@@ -81,12 +82,12 @@ Placement ScatterPieces(queue::SgeCursor& cursor, std::span<const std::byte> pay
   const Translation translation =
       memory.translator.Translate(rest.key, rest.start, payload.size(), Access::kRemoteWrite, who);
   if (const memory::Ready* const ready = AsReady(translation)) {
-    if (ready->use == KeyUse::kSpent) return Cause(memory::Denial::kNotValid);
+    if (ready->use == KeyUse::kSpent) return NakReason(memory::Refusal::kNotValid);
     const auto gone = CopyTo(ready->spans, payload);
     if (!gone) return Placed{ready->use};
     return Lost(*gone, memory, [&] { return PlaceInFull(rest, payload, who, memory); });
   }
-  if (const memory::Denial* const denial = AsDenial(translation)) return Cause(*denial);
+  if (const memory::Refusal* const refusal = AsRefusal(translation)) return NakReason(*refusal);
   return FaultOfAll(rest.key, rest.start, rest.length, Access::kRemoteWrite, who, memory,
                     *AsFault(translation));
 }
@@ -97,7 +98,7 @@ Placement PlaceWrite(const RemoteRange& rest, std::span<const std::byte> payload
                      const memory::Accessor& who, memory::MemoryCore& memory) {
   CHECK(payload.size() <= rest.length);
   if (payload.empty()) return Placed{};
-  const auto found = memory.translator.FindInOnePiece(rest.key, rest.start, payload.size(),
+  const auto found = memory.translator.FindSingleSpan(rest.key, rest.start, payload.size(),
                                                       Access::kRemoteWrite, who);
   if (found.is_there && found.use != KeyUse::kSpent && IsCopied(found.at, payload)) [[likely]] {
     return Placed{found.use};
@@ -110,7 +111,7 @@ Placement ScatterSend(queue::SgeCursor& cursor, std::span<const std::byte> paylo
                       const memory::Accessor& who, memory::MemoryCore& memory) {
   queue::SgeCursor walk = cursor;
   if (const auto piece = walk.Next(payload.size()); piece && piece->length == payload.size()) {
-    const auto found = memory.translator.FindInOnePiece(KeyOf(*piece), KeyAddress(piece->address),
+    const auto found = memory.translator.FindSingleSpan(KeyOf(*piece), KeyAddress(piece->address),
                                                         piece->length, Access::kLocalWrite, who);
     if (found.is_there && IsCopied(found.at, payload)) [[likely]] {
       cursor = walk;
@@ -132,8 +133,8 @@ Placement Gather(queue::SgeCursor cursor, uint32_t size, uint64_t ahead,
     const KeyAddress start(piece->address);
     const Translation translation =
         memory.translator.Translate(KeyOf(*piece), start, piece->length, Access::kLocalRead, who);
-    if (const memory::Denial* const denial = AsDenial(translation)) {
-      return Cause(*denial, DeniedKey::kOwn);
+    if (const memory::Refusal* const refusal = AsRefusal(translation)) {
+      return NakReason(*refusal, RefusedKey::kOwn);
     }
     if (const memory::Fault* const fault = AsFault(translation)) {
       const auto rest = here.Next(std::max<uint64_t>(ahead, size - done));
@@ -169,14 +170,14 @@ Placement PlaceAtomicWrite(const RemoteRange& word, std::span<const std::byte> p
   CHECK(payload.size() == sizeof(uint64_t) && word.length == sizeof(uint64_t));
   const Translation translation =
       memory.translator.Translate(word.key, word.start, word.length, Access::kRemoteWrite, who);
-  if (const memory::Denial* const denial = AsDenial(translation)) return Cause(*denial);
+  if (const memory::Refusal* const refusal = AsRefusal(translation)) return NakReason(*refusal);
   if (const memory::Fault* const fault = AsFault(translation)) return *fault;
   const memory::Ready& ready = *AsReady(translation);
-  if (ready.use == KeyUse::kSpent) return Cause(memory::Denial::kNotValid);
+  if (ready.use == KeyUse::kSpent) return NakReason(memory::Refusal::kNotValid);
   // What is aligned for the peer need not be so in memory.
   const memory::Span span = ready.spans[0];
   if (span.length != sizeof(uint64_t) || span.address.value() % sizeof(uint64_t) != 0) {
-    return Cause(Reason::kMisaligned);
+    return NakReason(ResponderError::kMisaligned);
   }
   uint64_t value = 0;
   std::memcpy(&value, payload.data(), sizeof value);
@@ -190,10 +191,10 @@ AtomicResult ExecuteAtomic(const RemoteRange& word, const AtomicOperation& opera
                            const memory::Accessor& who, memory::MemoryCore& memory) {
   const Translation translation =
       memory.translator.Translate(word.key, word.start, word.length, Access::kRemoteAtomic, who);
-  if (const memory::Denial* const denial = AsDenial(translation)) return Cause(*denial);
+  if (const memory::Refusal* const refusal = AsRefusal(translation)) return NakReason(*refusal);
   if (const memory::Fault* const fault = AsFault(translation)) return *fault;
   const memory::Ready& ready = *AsReady(translation);
-  if (ready.use == KeyUse::kSpent) return Cause(memory::Denial::kNotValid);
+  if (ready.use == KeyUse::kSpent) return NakReason(memory::Refusal::kNotValid);
   const auto before =
       operation.is_compare_swap
           ? memory::CompareAndSwap(ready.spans, operation.compare, operation.swap_or_add)

@@ -32,7 +32,7 @@ inline constexpr uint8_t kLossesMax = 64;
 // Done; or nothing counts as done, because pages must come first or because it is refused. Some
 // bytes may be in place all the same: the packet that comes again writes them again. A page that is
 // gone although the tables call it present is absent in them from then on, and a fault like others.
-using Placement = std::variant<Placed, memory::Fault, Cause>;
+using Placement = std::variant<Placed, memory::Fault, NakReason>;
 
 // A part of a write to the start of `rest`, which is what is left of the message: if pages are
 // missing, those of the rest are asked for with them.
@@ -51,10 +51,10 @@ inline constexpr uint64_t kSendAheadMax = uint64_t{1} << 20;
 
 // The other way, in the common case: names `size` bytes from `offset` on of one element as the
 // payload of a packet. False, and nothing is done, if they do not lie in one present page.
-[[nodiscard]] inline bool NamePiece(const queue::Sge& sge, uint64_t offset, uint32_t size,
-                                    const memory::Accessor& who, const memory::MemoryCore& memory,
-                                    OutPacket& packet) {
-  const auto found = memory.translator.FindInOnePiece(memory::Key(sge.key.value()),
+[[nodiscard]] inline bool NameSpan(const queue::Sge& sge, uint64_t offset, uint32_t size,
+                                   const memory::Accessor& who, const memory::MemoryCore& memory,
+                                   OutPacket& packet) {
+  const auto found = memory.translator.FindSingleSpan(memory::Key(sge.key.value()),
                                                       memory::KeyAddress(sge.address + offset),
                                                       size, memory::Access::kLocalRead, who);
   if (found.is_there) packet.payload.Begin({found.at, size});
@@ -97,7 +97,7 @@ struct AtomicDone {
   uint64_t original = 0;
   memory::KeyUse use = memory::KeyUse::kMany;
 };
-using AtomicResult = std::variant<AtomicDone, memory::Fault, Cause>;
+using AtomicResult = std::variant<AtomicDone, memory::Fault, NakReason>;
 [[nodiscard]] AtomicResult ExecuteAtomic(const RemoteRange& word, const AtomicOperation& operation,
                                          const memory::Accessor& who, memory::MemoryCore& memory);
 

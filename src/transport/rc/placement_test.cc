@@ -13,9 +13,9 @@
 namespace verbena::transport {
 namespace {
 
-using memory::Denial;
 using memory::KeyAddress;
 using memory::kPage;
+using memory::Refusal;
 
 class PlacementTest : public ResponderFixture {
  protected:
@@ -41,9 +41,9 @@ class PlacementTest : public ResponderFixture {
   static bool IsPlaced(const Placement& placement) {
     return std::holds_alternative<Placed>(placement);
   }
-  static std::optional<Cause> CauseOf(const Placement& placement) {
-    const Cause* const cause = std::get_if<Cause>(&placement);
-    return cause != nullptr ? std::optional(*cause) : std::nullopt;
+  static std::optional<NakReason> CauseOf(const Placement& placement) {
+    const NakReason* const reason = std::get_if<NakReason>(&placement);
+    return reason != nullptr ? std::optional(*reason) : std::nullopt;
   }
 };
 
@@ -67,7 +67,7 @@ TEST_F(PlacementTest, AbsentPagesOfTheWholeRestAreAskedFor) {
 }
 
 TEST_F(PlacementTest, ARefusal) {
-  EXPECT_EQ(CauseOf(Write(Range(4 * kPage - 1, 2), Pattern(2))), Cause(Denial::kOutOfRange));
+  EXPECT_EQ(CauseOf(Write(Range(4 * kPage - 1, 2), Pattern(2))), NakReason(Refusal::kOutOfRange));
 }
 
 TEST_F(PlacementTest, APageThatIsGoneIsAbsentFromThenOn) {
@@ -119,7 +119,7 @@ TEST_F(PlacementTest, ASendIsScatteredOverUnevenElements) {
   EXPECT_EQ(found, bytes);
 }
 
-TEST_F(PlacementTest, AScatterThatFaultsOrIsDeniedLeavesTheCursor) {
+TEST_F(PlacementTest, AScatterThatFaultsOrIsRefusedLeavesTheCursor) {
   TakePagesAway(2, 2);
   const std::array sges = {SgeOf(0, 4), SgeOf(2 * kPage, 2 * kPage)};
   queue::SgeCursor cursor(sges);
@@ -137,7 +137,7 @@ TEST_F(PlacementTest, AScatterThatFaultsOrIsDeniedLeavesTheCursor) {
   stranger[0].key = queue::KeyValue(0);
   queue::SgeCursor other(stranger);
   EXPECT_EQ(CauseOf(ScatterSend(other, Pattern(8), 0, me_, core_)),
-            Cause(memory::Denial::kNoSuchKey, DeniedKey::kOwn));
+            NakReason(memory::Refusal::kNoSuchKey, RefusedKey::kOwn));
   EXPECT_EQ(other.offset(), 0u);
 }
 
@@ -149,7 +149,7 @@ TEST_F(PlacementTest, EightBytesAtOnce) {
   EXPECT_EQ(Read(16, 8), Pattern(8));
   TakePagesAway(1, 1);
   EXPECT_TRUE(std::holds_alternative<memory::Fault>(write(Range(kPage, 8))));
-  EXPECT_EQ(CauseOf(write({memory::Key(0), KeyAddress(0), 8})), Cause(Denial::kNoSuchKey));
+  EXPECT_EQ(CauseOf(write({memory::Key(0), KeyAddress(0), 8})), NakReason(Refusal::kNoSuchKey));
 }
 
 TEST_F(PlacementTest, AtomicsReturnWhatWasThere) {
@@ -163,7 +163,7 @@ TEST_F(PlacementTest, AtomicsReturnWhatWasThere) {
   EXPECT_EQ(std::get<AtomicDone>(execute(Range(8, 8), swap)).original, 42u);
   EXPECT_EQ(std::get<AtomicDone>(execute(Range(8, 8), swap)).original, 7u);
   EXPECT_EQ(WordAt(8), 7u);
-  EXPECT_EQ(std::get<Cause>(execute(Range(4, 8), {})), Cause(Denial::kMisaligned));
+  EXPECT_EQ(std::get<NakReason>(execute(Range(4, 8), {})), NakReason(Refusal::kMisaligned));
   TakePagesAway(0, 1);
   EXPECT_TRUE(std::holds_alternative<memory::Fault>(execute(Range(8, 8), {})));
 }

@@ -36,7 +36,7 @@ struct RcConfig {
   wire::RnrTimer min_rnr_timer{};
   uint8_t max_dest_rd_atomic = 1;
   memory::Rights remote_rights = {};  // of RDMA through this QP at all
-  // How long a peer is asked to wait when its packet meets absent pages, where nobody has measured
+  // How long a peer is asked to wait when its packet meets absent pages, where it was not measured
   // what it takes to bring them.
   Duration page_service_estimate = Milliseconds(1);
 

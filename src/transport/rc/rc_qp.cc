@@ -37,45 +37,45 @@ void RcQp::ResumeSends() {
 }
 
 // IBA 10.3.1.5: once for each drain.
-void RcQp::TellWhenDrained(Turn& turn) {
+void RcQp::ReportDrained(Step& step) {
   if (drain_is_told_ || !requester_.is_drained()) return;
   drain_is_told_ = true;
-  turn.outbox.Raise({AsyncEventType::kSendQueueDrained, config().local_qp});
+  step.outbox.Raise({AsyncEventType::kSendQueueDrained, config().local_qp});
 }
 
-void RcQp::OnPacket(const wire::Packet& packet, Turn& turn) {
+void RcQp::OnPacket(const wire::Packet& packet, Step& step) {
   if (!TakesRequests(state_) || packet.info().service != config().service()) return;
   if (state_ == QpState::kRtr && !has_heard_) {
     // The program may have been told to wait for this before it goes on to send.
-    turn.outbox.Raise({AsyncEventType::kCommunicationEstablished, config().local_qp});
+    step.outbox.Raise({AsyncEventType::kCommunicationEstablished, config().local_qp});
   }
   has_heard_ = true;
   if (packet.info().is_request) {
-    // The sending end of an extended connection serves nobody.
-    if (config().type != QpType::kXrcSend) responder_.OnRequest(packet, turn);
+    // The sending end of an extended connection executes no requests.
+    if (config().type != QpType::kXrcSend) responder_.OnRequest(packet, step);
   } else if (FinishesSends(state_)) {
-    requester_.OnResponse(packet, turn);
+    requester_.OnResponse(packet, step);
   }
 }
 
-void RcQp::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
-  requester_.OnPagesReady(ticket, available, turn);
-  responder_.OnPagesReady(ticket, available, turn);
+void RcQp::OnPagesReady(FaultTicket ticket, bool available, Step& step) {
+  requester_.OnPagesReady(ticket, available, step);
+  responder_.OnPagesReady(ticket, available, step);
 }
 
-bool RcQp::TakeBack(const OutPacket& packet, bool is_loss, Turn& turn) {
+bool RcQp::TakeBack(const OutPacket& packet, bool is_loss, Step& step) {
   const auto bth = wire::Bth::Parse(packet.header);
   if (state_ == QpState::kErr) return is_loss;
   if (IsRequest(packet)) {
-    requester_.TakeBack(bth->psn, is_loss, turn);
+    requester_.TakeBack(bth->psn, is_loss, step);
     return true;
   }
-  return responder_.TakeBack(packet, is_loss, turn);
+  return responder_.TakeBack(packet, is_loss, step);
 }
 
-void RcQp::OnTime(Turn& turn) {
-  if (FinishesSends(state_)) requester_.OnTime(turn);
-  if (TakesRequests(state_)) responder_.OnTime(turn);
+void RcQp::OnTime(Step& step) {
+  if (FinishesSends(state_)) requester_.OnTime(step);
+  if (TakesRequests(state_)) responder_.OnTime(step);
 }
 
 // True if the requester has more to send than there was room for.
@@ -84,49 +84,51 @@ void RcQp::OnTime(Turn& turn) {
 // the packets in front of it, because it is shorter than most of them. Elsewhere it leaves by
 // itself anyway, and goes first. So the peer's send completes before the answer to it arrives, as
 // with an adapter in hardware: programs that wait for both on one channel count on it.
-bool RcQp::Pump(Turn& turn) {
+bool RcQp::Pump(Step& step) {
   const bool takes = TakesRequests(state_);
-  if (takes && !config().peer_is_here && responder_.owes_only_acks()) responder_.Pump(turn);
+  if (takes && !config().peer_is_here && responder_.has_only_acks_due()) responder_.Pump(step);
   // Answers get half of the room.
-  const size_t kept_room = takes && responder_.wants_turn() ? (turn.outbox.room() + 1) / 2 : 0;
+  const size_t held_room = takes && responder_.wants_step() ? (step.outbox.room() + 1) / 2 : 0;
   const bool wants_room =
-      FinishesSends(state_) && requester_.Pump(turn, StartsSends(state_), kept_room);
-  if (takes) responder_.Pump(turn);
+      FinishesSends(state_) && requester_.Pump(step, StartsSends(state_), held_room);
+  if (takes) responder_.Pump(step);
   return wants_room;
 }
 
 // Row B3, anticipatory: RoCE has no Terminate, and a queue pair in error answers nothing. What the
 // peer has under way can still be answered, with an operational error (IBA 9.9.3). False when there
 // was no room for it.
-bool RcQp::TellPeer(Turn& turn) {
+bool RcQp::ReportToPeer(Step& step) {
   if (config().registration != RegistrationMode::kAnticipatory) return true;
-  if (!peer_is_told_) responder_.Abandon(turn);
+  if (!peer_is_told_) responder_.Abandon(step);
   peer_is_told_ = true;
-  responder_.Pump(turn);
-  return !responder_.wants_turn();
+  responder_.Pump(step);
+  return !responder_.wants_step();
 }
 
-bool RcQp::Run(Turn& turn) {
+bool RcQp::Run(Step& step) {
   if (rendezvous_ && state_ != QpState::kErr && !is_flushing_) rendezvous_->Post();
-  const bool wants_room = Pump(turn);
-  if (requester_.TakeSetback()) {
+  const bool wants_room = Pump(step);
+  if (requester_.TakeSqdFailure()) {
     state_ = QpState::kSqd;
     is_flushing_ = true;
     drain_is_told_ = false;
   }
-  if (is_flushing_ && state_ == QpState::kSqd) requester_.FlushPosted(turn);
-  if (state_ == QpState::kSqd) TellWhenDrained(turn);
-  if (requester_.failed_to_register() && state_ != QpState::kErr && !TellPeer(turn)) return true;
-  if (requester_.has_failed() || (responder_.failure().has_value() && !responder_.owes_answers())) {
+  if (is_flushing_ && state_ == QpState::kSqd) requester_.FlushPosted(step);
+  if (state_ == QpState::kSqd) ReportDrained(step);
+  if (requester_.failed_to_register() && state_ != QpState::kErr && !ReportToPeer(step))
+    return true;
+  if (requester_.has_failed() ||
+      (responder_.failure().has_value() && !responder_.has_responses_due())) {
     state_ = QpState::kErr;
   }
   if (state_ == QpState::kErr) {
-    requester_.Flush(turn);
-    responder_.Flush(turn);
-    if (rendezvous_) rendezvous_->Flush(turn);
+    requester_.Flush(step);
+    responder_.Flush(step);
+    if (rendezvous_) rendezvous_->Flush(step);
     return false;
   }
-  return wants_room || responder_.wants_turn();
+  return wants_room || responder_.wants_step();
 }
 
 }  // namespace verbena::transport

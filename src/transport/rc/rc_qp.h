@@ -13,7 +13,7 @@
 #include "transport/rc/rendezvous.h"
 #include "transport/rc/requester.h"
 #include "transport/rc/responder.h"
-#include "transport/turn.h"
+#include "transport/step.h"
 #include "transport/xrc/xrc_domain.h"
 #include "wire/roce/packet.h"
 
@@ -65,24 +65,24 @@ class RcQp {
   void BecomeFailed() { state_ = QpState::kErr; }
 
   // A packet has arrived that names this queue pair.
-  void OnPacket(const wire::Packet& packet, Turn& turn);
-  void OnPagesReady(FaultTicket ticket, bool available, Turn& turn);
-  void OnTime(Turn& turn);
+  void OnPacket(const wire::Packet& packet, Step& step);
+  void OnPagesReady(FaultTicket ticket, bool available, Step& step);
+  void OnTime(Step& step);
   Time next_time() const { return std::min(requester_.next_time(), responder_.next_time()); }
 
   // A packet of the last Run is not sent, because memory that it names is gone (`is_loss`), or
   // because it is behind such a one of the same half. False if it must be sent all the same.
-  bool TakeBack(const OutPacket& packet, bool is_loss, Turn& turn);
+  bool TakeBack(const OutPacket& packet, bool is_loss, Step& step);
 
   // kXrcReceive: the queue is to leave the domain.
-  void ForgetReceiver(const queue::SharedReceiveQueue& queue, Turn& turn) {
-    responder_.ForgetReceiver(queue, turn);
+  void DropReceiver(const queue::SharedReceiveQueue& queue, Step& step) {
+    responder_.DropReceiver(queue, step);
   }
 
   // Sends what may be sent, as far as the outbox has room. True when it has more.
-  bool Run(Turn& turn);
+  bool Run(Step& step);
 
-  // For those who ask for pages before they are missed.
+  // For the prefetcher.
   queue::WqeNumber first_unsent() const { return requester_.first_unsent(); }
   bool TakeReceiveFault() { return responder_.TakeReceiveFault(); }
   queue::SharedReceiveQueue* shared_receives() const { return responder_.shared_receives(); }
@@ -100,9 +100,9 @@ class RcQp {
     if (receives.tags() == nullptr) return nullptr;
     return &rendezvous_.emplace(receives.AccessorFor(config.who), send_queue, *receives.tags(), cq);
   }
-  bool Pump(Turn& turn);
-  void TellWhenDrained(Turn& turn);
-  bool TellPeer(Turn& turn);
+  bool Pump(Step& step);
+  void ReportDrained(Step& step);
+  bool ReportToPeer(Step& step);
 
   QpState state_ = QpState::kInit;
   bool has_heard_ = false;                // from the peer

@@ -291,7 +291,7 @@ TEST(RcQpTest, AGoodLinkNeedsNoTimer) {
   EXPECT_EQ(connection.net().timeouts(), 0u);
 }
 
-// B has a request and an acknowledgement to send in the same turn: what it sends then, in order.
+// B has a request and an acknowledgement to send in the same step: what it sends then, in order.
 std::vector<bool> RequestsOfOneTurn(bool peer_is_here) {
   RcNet net;
   RcNode& a = net.AddNode(kPages);

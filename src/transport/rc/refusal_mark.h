@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <span>
 
-#include "memory/denial.h"
-#include "transport/refusals.h"
+#include "memory/refusal.h"
+#include "transport/refusal_counters.h"
 #include "wire/roce/bth.h"
 #include "wire/roce/packet.h"
 

@@ -60,22 +60,22 @@ bool Rendezvous::TryPost(const Request& request) {
 }
 
 bool Rendezvous::OnEnded(const queue::SendWqe& wqe, queue::CompletionStatus status,
-                         uint32_t byte_count, Turn& turn) {
+                         uint32_t byte_count, Step& step) {
   // That the peer was told is of no interest; that it was not, the queue pair's end says.
   if (wqe.opcode != queue::SendOpcode::kRead) return true;
   const queue::TagMatcher::Index receive(static_cast<uint32_t>(wqe.id.value()));
-  return Finish(receive, status, byte_count, turn);
+  return Finish(receive, status, byte_count, step);
 }
 
-void Rendezvous::Flush(Turn& turn) {
+void Rendezvous::Flush(Step& step) {
   for (const Request& request : waiting_) {
-    Finish(request.receive, queue::CompletionStatus::kFlushed, 0, turn);
+    Finish(request.receive, queue::CompletionStatus::kFlushed, 0, step);
   }
   waiting_.clear();
 }
 
 bool Rendezvous::Finish(queue::TagMatcher::Index receive, queue::CompletionStatus status,
-                        uint32_t byte_count, Turn& turn) {
+                        uint32_t byte_count, Step& step) {
   queue::Completion completion;
   completion.id = tags_.IdOf(receive);
   completion.qp = queue::QpNumber(who_.qp.value());
@@ -84,7 +84,7 @@ bool Rendezvous::Finish(queue::TagMatcher::Index receive, queue::CompletionStatu
   completion.byte_count = byte_count;
   completion.flags.tag_data_valid = status == queue::CompletionStatus::kSuccess;
   tags_.Give(receive);
-  return Complete(completion, false, cq_, turn);
+  return Complete(completion, false, cq_, step);
 }
 
 }  // namespace verbena::transport

@@ -10,7 +10,7 @@
 #include "queue/completion_queue.h"
 #include "queue/tag_matcher.h"
 #include "queue/work_queue.h"
-#include "transport/turn.h"
+#include "transport/step.h"
 #include "wire/tag_header.h"
 
 namespace verbena::transport {
@@ -42,9 +42,9 @@ class Rendezvous {
   // Without memory it ends at once, and the program is told that it is not complete. REQUIRES: the
   // receive is taken, and long enough.
   void Begin(queue::TagMatcher::Index receive, const wire::TagHeader& header,
-             const wire::RendezvousHeader& data, Turn& turn) {
+             const wire::RendezvousHeader& data, Step& step) {
     if (WhenMemory([&] { waiting_.push_back({receive, header, data}); })) return;
-    Finish(receive, queue::CompletionStatus::kTagMatchingIncomplete, 0, turn);
+    Finish(receive, queue::CompletionStatus::kTagMatchingIncomplete, 0, step);
   }
 
   // In whose name the bytes that were read are placed: they go where a tagged receive says.
@@ -55,10 +55,10 @@ class Rendezvous {
 
   // An element of ours has ended. False when the completion is lost.
   [[nodiscard]] bool OnEnded(const queue::SendWqe& wqe, queue::CompletionStatus status,
-                             uint32_t byte_count, Turn& turn);
+                             uint32_t byte_count, Step& step);
 
   // What is waiting ends as flushed: the queue pair is in error.
-  void Flush(Turn& turn);
+  void Flush(Step& step);
 
  private:
   struct Request {
@@ -69,7 +69,7 @@ class Rendezvous {
 
   [[nodiscard]] bool TryPost(const Request& request);
   bool Finish(queue::TagMatcher::Index receive, queue::CompletionStatus status, uint32_t byte_count,
-              Turn& turn);
+              Step& step);
 
   const memory::Accessor who_;
   queue::SendQueue& queue_;

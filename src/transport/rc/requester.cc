@@ -82,15 +82,15 @@ Requester::Requester(const RcConfig& config, queue::SendQueue& queue, queue::Com
       queue_(queue),
       cq_(cq),
       rendezvous_(rendezvous),
-      flights_(queue.limits().capacity),
+      outstanding_(queue.limits().capacity),
       retry_(config.ack_timeout, config.retry_count, config.rnr_retry) {
   CHECK(config.path_mtu <= OutPacket::kPayloadMax);
   page_list_.reserve(queue.limits().pages_max);
 }
 
 void Requester::Start(wire::Psn first) {
-  CHECK(flights_.empty());
-  flights_.Reset(queue_.begin());
+  CHECK(outstanding_.empty());
+  outstanding_.Reset(queue_.begin());
   position_ = {queue_.begin(), 0};
   next_psn_ = unacked_ = sent_end_ = first;
   retry_ = RetryState(config_.ack_timeout, config_.retry_count, config_.rnr_retry);
@@ -99,7 +99,7 @@ void Requester::Start(wire::Psn first) {
   recovering_.reset();
   dropped_until_.reset();
   reads_under_way_ = 0;
-  is_blocked_ = has_failed_ = had_setback_ = failed_to_register_ = false;
+  is_blocked_ = has_failed_ = had_sqd_failure_ = failed_to_register_ = false;
 }
 
 void Requester::Resume() {
@@ -111,27 +111,27 @@ bool Requester::MaySend() const {
   return !has_failed_ && !is_stalled() && !retry_.is_waiting() && !is_delayed();
 }
 
-bool Requester::Pump(Turn& turn, bool may_begin, size_t kept_room) {
+bool Requester::Pump(Step& step, bool may_begin, size_t held_room) {
   const WqeNumber end = queue_.end();
   if (MaySend()) {
-    const size_t already = turn.outbox.packets().size();
-    while (turn.outbox.room() > kept_room && position_.wqe < end) {
-      if (position_.wqe == flights_.end() && !(may_begin && StartNext(turn))) break;
-      if (SendNext(turn) == Step::kBlocked) break;
+    const size_t already = step.outbox.packets().size();
+    while (step.outbox.room() > held_room && position_.wqe < end) {
+      if (position_.wqe == outstanding_.end() && !(may_begin && StartNext(step))) break;
+      if (SendNext(step) == SendOutcome::kBlocked) break;
     }
     if (probe_.is_single()) [[unlikely]] {
-      turn.outbox.MakeSingle(already);
+      step.outbox.MakeSingle(already);
     }
-    probe_.OnSent(turn.outbox.packets().subspan(already));
+    probe_.OnSent(step.outbox.packets().subspan(already));
   }
-  CompleteDone(turn);
+  CompleteDone(step);
   const bool waits = retry_.is_waiting() || is_stalled();
-  if (!waits && !retry_.timer_runs() && sent_end_ != unacked_) retry_.StartTimer(turn.now);
-  return turn.outbox.room() <= kept_room && !waits && !has_failed_ && position_.wqe < queue_.end();
+  if (!waits && !retry_.timer_runs() && sent_end_ != unacked_) retry_.StartTimer(step.now);
+  return step.outbox.room() <= held_room && !waits && !has_failed_ && position_.wqe < queue_.end();
 }
 
 bool Requester::MayStart(const queue::SendWqe& wqe) const {
-  if (is_blocked_ || had_setback_ || is_delayed()) return false;
+  if (is_blocked_ || had_sqd_failure_ || is_delayed()) return false;
   // IBA C9-25: a fenced element waits for the reads and atomics before it.
   if (wqe.flags.fence && reads_under_way_ > 0) return false;
   if (reads_under_way_ >= config_.max_rd_atomic && PropertiesOf(wqe.opcode).needs_response) {
@@ -143,8 +143,8 @@ bool Requester::MayStart(const queue::SendWqe& wqe) const {
 
 // Gives the next element its sequence numbers, and does what of it is local. False when it may not
 // be started yet.
-bool Requester::StartNext(Turn& turn) {
-  const WqeNumber n = flights_.end();
+bool Requester::StartNext(Step& step) {
+  const WqeNumber n = outstanding_.end();
   const queue::SendWqe& wqe = queue_.At(n);
   if (!MayStart(wqe)) return false;
   const queue::SendProperties& properties = queue::PropertiesOf(wqe.opcode);
@@ -152,29 +152,30 @@ bool Requester::StartNext(Turn& turn) {
   const uint32_t psn_count = properties.is_local ? 0 : PacketsFor(length, config_.path_mtu);
   if (UnderWay(next_psn_ + psn_count) > kPsnHalf) return false;
 
-  Flight& flight = flights_.Start({.first_psn = next_psn_,
-                                   .psn_count = psn_count,
-                                   .needs_response = properties.needs_response,
-                                   .is_done = properties.is_local,
-                                   .byte_count = static_cast<uint32_t>(length)});
+  OutstandingRequest& outstanding =
+      outstanding_.Start({.first_psn = next_psn_,
+                          .psn_count = psn_count,
+                          .needs_response = properties.needs_response,
+                          .is_done = properties.is_local,
+                          .byte_count = static_cast<uint32_t>(length)});
   if (!properties.is_plain || length > kMessageMax || config_.type != QpType::kRc) {
-    const LocalOutcome done = DoLocalPart(n, turn);
-    flight.status = done.status;
-    flight.vendor_error = done.vendor_error;
+    const LocalOutcome done = DoLocalPart(n, step);
+    outstanding.status = done.status;
+    outstanding.vendor_error = done.vendor_error;
   }
-  if (flight.status != CompletionStatus::kSuccess) [[unlikely]] {
+  if (outstanding.status != CompletionStatus::kSuccess) [[unlikely]] {
     is_blocked_ = true;
-    flight.is_done = true;
-    flight.needs_response = false;
-    flight.psn_count = 0;
+    outstanding.is_done = true;
+    outstanding.needs_response = false;
+    outstanding.psn_count = 0;
   }
-  next_psn_ = flight.end_psn();
-  reads_under_way_ += flight.needs_response ? 1 : 0;
+  next_psn_ = outstanding.end_psn();
+  reads_under_way_ += outstanding.needs_response ? 1 : 0;
   return true;
 }
 
 // What is decided without the peer.
-LocalOutcome Requester::DoLocalPart(WqeNumber n, Turn& turn) {
+LocalOutcome Requester::DoLocalPart(WqeNumber n, Step& step) {
   const queue::SendWqe& wqe = queue_.At(n);
   const queue::SendProperties& properties = queue::PropertiesOf(wqe.opcode);
   if (properties.is_word && queue_.LengthAt(n) != kAtomicBytes) {
@@ -191,53 +192,53 @@ LocalOutcome Requester::DoLocalPart(WqeNumber n, Turn& turn) {
   page_list_.clear();
   for (const uint64_t page : queue_.PagesAt(n)) page_list_.emplace_back(page);
   if (wqe.opcode == SendOpcode::kDelay) {
-    delayed_until_ = turn.now + wqe.As<queue::Delay>().duration;
+    delayed_until_ = step.now + wqe.As<queue::Delay>().duration;
   }
-  return ExecuteLocally(wqe, page_list_, config_.who, turn);
+  return ExecuteLocally(wqe, page_list_, config_.who, step);
 }
 
 // Sends the packet at position_ and moves on, or passes over what needs none.
-Requester::Step Requester::SendNext(Turn& turn) {
+Requester::SendOutcome Requester::SendNext(Step& step) {
   const WqeNumber n = position_.wqe;
-  const Flight& flight = flights_.At(n);
-  if (flight.is_done) {
+  const OutstandingRequest& outstanding = outstanding_.At(n);
+  if (outstanding.is_done) {
     position_ = {Next(n), 0};
-    return Step::kPassed;
+    return SendOutcome::kPassed;
   }
-  const wire::Psn psn = flight.first_psn + position_.packet;
-  if (UnderWay(psn) >= window_.packets()) return Step::kBlocked;
-  const uint32_t psns = flight.needs_response ? AnswersToAskFor(flight, psn) : 1;
-  if (psns == 0 || !BuildPacket(turn, n, flight, psn, psns)) return Step::kBlocked;
+  const wire::Psn psn = outstanding.first_psn + position_.packet;
+  if (UnderWay(psn) >= window_.packets()) return SendOutcome::kBlocked;
+  const uint32_t psns = outstanding.needs_response ? AnswersToAskFor(outstanding, psn) : 1;
+  if (psns == 0 || !BuildPacket(step, n, outstanding, psn, psns)) return SendOutcome::kBlocked;
 
   position_.packet += psns;
-  const wire::Psn end = flight.first_psn + position_.packet;
+  const wire::Psn end = outstanding.first_psn + position_.packet;
   if (IsBefore(sent_end_, end)) sent_end_ = end;
-  if (position_.packet == flight.psn_count) position_ = {Next(n), 0};
-  return Step::kSent;
+  if (position_.packet == outstanding.psn_count) position_ = {Next(n), 0};
+  return SendOutcome::kSent;
 }
 
 // How many packets of its answer the next request of a read asks for. One request could ask for
 // all, but nothing on the wire would hold the peer back then; so a long read is several requests,
 // each of a window, and the next one when the last is answered. What is asked for again ends where
 // it did: that is how the peer knows it.
-uint32_t Requester::AnswersToAskFor(const Flight& flight, wire::Psn psn) const {
+uint32_t Requester::AnswersToAskFor(const OutstandingRequest& outstanding, wire::Psn psn) const {
   if (IsBefore(psn, sent_end_)) {
-    return std::min(flight.psn_count - position_.packet, UnderWay(sent_end_) - UnderWay(psn));
+    return std::min(outstanding.psn_count - position_.packet, UnderWay(sent_end_) - UnderWay(psn));
   }
-  if (flight.responses < position_.packet) return 0;
-  return std::min(flight.psn_count - position_.packet, window_.packets());
+  if (outstanding.responses < position_.packet) return 0;
+  return std::min(outstanding.psn_count - position_.packet, window_.packets());
 }
 
 // `psns`: how many sequence numbers the packet stands for.
-bool Requester::BuildPacket(Turn& turn, WqeNumber n, const Flight& flight, wire::Psn psn,
-                            uint32_t psns) {
+bool Requester::BuildPacket(Step& step, WqeNumber n, const OutstandingRequest& outstanding,
+                            wire::Psn psn, uint32_t psns) {
   const queue::SendWqe& wqe = queue_.At(n);
   const queue::SendProperties& properties = queue::PropertiesOf(wqe.opcode);
   const uint64_t length = queue_.LengthAt(n);
   const uint64_t offset = uint64_t{position_.packet} * config_.path_mtu;
-  const wire::Position position = flight.needs_response
+  const wire::Position position = outstanding.needs_response
                                       ? wire::Position::kOnly
-                                      : PositionOf(position_.packet, flight.psn_count);
+                                      : PositionOf(position_.packet, outstanding.psn_count);
   const wire::OpcodeInfo* const row = FindOpcode(config_.service(), wqe.opcode, position);
   CHECK(row != nullptr);  // else the element had failed when it was started
   const wire::OpcodeInfo& info = *row;
@@ -246,12 +247,12 @@ bool Requester::BuildPacket(Turn& turn, WqeNumber n, const Flight& flight, wire:
           ? static_cast<uint32_t>(std::min<uint64_t>(config_.path_mtu, length - offset))
           : 0;
 
-  OutPacket& packet = turn.outbox.AddPacket();
+  OutPacket& packet = step.outbox.AddPacket();
   packet.path = config_.path;
   packet.source_qp = config_.local_qp;
   packet.payload_size = size;
-  if (size > 0 && !GatherPayload(turn, n, offset, size, packet)) {
-    turn.outbox.DropLastPacket();
+  if (size > 0 && !GatherPayload(step, n, offset, size, packet)) {
+    step.outbox.DropLastPacket();
     return false;
   }
   const bool window_full = UnderWay(psn) + 1 >= window_.packets();
@@ -264,9 +265,9 @@ bool Requester::BuildPacket(Turn& turn, WqeNumber n, const Flight& flight, wire:
                       .psn = psn};
   wire::PacketBuilder builder(packet.header, info, bth, size);
   // A read is asked for a part of it; the others name their whole range, once.
-  const uint64_t skipped = flight.needs_response ? offset : 0;
+  const uint64_t skipped = outstanding.needs_response ? offset : 0;
   const uint64_t named =
-      flight.needs_response
+      outstanding.needs_response
           ? std::min<uint64_t>(length - skipped, uint64_t{psns} * config_.path_mtu)
           : length;
   AddExtensions(wqe, info, skipped, named, builder);
@@ -276,62 +277,62 @@ bool Requester::BuildPacket(Turn& turn, WqeNumber n, const Flight& flight, wire:
 
 // Finds `size` bytes of the message for the packet. False when some are not to be had now: then the
 // requester waits for pages, or the element has failed.
-bool Requester::GatherPayload(Turn& turn, WqeNumber n, uint64_t offset, uint32_t size,
+bool Requester::GatherPayload(Step& step, WqeNumber n, uint64_t offset, uint32_t size,
                               OutPacket& packet) {
   if (const auto inlined = queue_.InlineAt(n); !inlined.empty()) {
     packet.inlined = inlined.subspan(offset, size);
     return true;
   }
   const std::span<const queue::Sge> sges = queue_.SgesAt(n);
-  if (sges.size() == 1 && NamePiece(sges[0], offset, size, config_.who, turn.memory, packet)) {
+  if (sges.size() == 1 && NameSpan(sges[0], offset, size, config_.who, step.memory, packet)) {
     return true;
   }
   queue::SgeCursor cursor(sges);
   cursor.Seek(offset);
   const Placement found = Gather(cursor, size, queue_.LengthAt(n) - offset, config_.who,
-                                 turn.memory, packet, turn.outbox.GatherRoom());
+                                 step.memory, packet, step.outbox.GatherRoom());
   if (std::holds_alternative<Placed>(found)) return true;
-  const wire::Psn psn = flights_.At(n).first_psn + position_.packet;
+  const wire::Psn psn = outstanding_.At(n).first_psn + position_.packet;
   if (const auto* fault = std::get_if<memory::Fault>(&found)) {
-    gather_stall_ = StallFor(*fault, psn, turn);
+    gather_stall_ = StallFor(*fault, psn, step);
   } else {
-    FailAt(psn, CompletionStatus::kLocalProtectionError, turn,
-           CountRefusal(std::get<Cause>(found), turn.refusals));
+    FailAt(psn, CompletionStatus::kLocalProtectionError, step,
+           CountRefusal(std::get<NakReason>(found), step.refusals));
   }
   return false;
 }
 
 // None when the element has lost pages too often.
 std::optional<Requester::Stall> Requester::StallFor(const memory::Fault& fault, wire::Psn psn,
-                                                    Turn& turn) {
-  if (fault.is_loss && !MayLose(psn, turn)) return std::nullopt;
+                                                    Step& step) {
+  if (fault.is_loss && !MayLose(psn, step)) return std::nullopt;
   ++counters_.page_waits;
   retry_.StopTimer();  // our own pages are no fault of the peer's
   const Stall stall{FaultTicket(next_ticket_++), psn};
-  turn.outbox.RequestPages({config_.local_qp, stall.ticket, fault});
+  step.outbox.RequestPages({config_.local_qp, stall.ticket, fault});
   return stall;
 }
 
 // Counts a loss of pages under the element, which fails if there are too many.
-bool Requester::MayLose(wire::Psn psn, Turn& turn) {
-  const auto n = flights_.Find(psn);
+bool Requester::MayLose(wire::Psn psn, Step& step) {
+  const auto n = outstanding_.Find(psn);
   CHECK(n.has_value());
-  if (flights_.At(*n).losses++ < kLossesMax) return true;
-  FailAt(psn, CompletionStatus::kLocalProtectionError, turn);
+  if (outstanding_.At(*n).losses++ < kLossesMax) return true;
+  FailAt(psn, CompletionStatus::kLocalProtectionError, step);
   return false;
 }
 
-void Requester::TakeBack(wire::Psn psn, bool is_loss, Turn& turn) {
-  // It may have ended in the same turn, by a failure of the connection.
-  if (!flights_.Find(psn).has_value()) return;
-  if (is_loss && !MayLose(psn, turn)) return;
+void Requester::TakeBack(wire::Psn psn, bool is_loss, Step& step) {
+  // It may have ended in the same step, by a failure of the connection.
+  if (!outstanding_.Find(psn).has_value()) return;
+  if (is_loss && !MayLose(psn, step)) return;
   const bool is_ahead =
-      position_.wqe < flights_.end() &&
-      UnderWay(flights_.At(position_.wqe).first_psn + position_.packet) <= UnderWay(psn);
-  if (!is_ahead) GoBack(psn);
+      position_.wqe < outstanding_.end() &&
+      UnderWay(outstanding_.At(position_.wqe).first_psn + position_.packet) <= UnderWay(psn);
+  if (!is_ahead) Rewind(psn);
 }
 
-void Requester::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
+void Requester::OnPagesReady(FaultTicket ticket, bool available, Step& step) {
   const bool to_send = gather_stall_.has_value() && gather_stall_->ticket == ticket;
   const bool to_place = scatter_stall_.has_value() && scatter_stall_->ticket == ticket;
   if (!to_send && !to_place) return;
@@ -340,41 +341,41 @@ void Requester::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
   stall.reset();
   if (!available) {
     // A late acknowledgement may have ended the element meanwhile: then nothing is missing.
-    if (flights_.Find(psn).has_value()) {
-      FailAt(psn, CompletionStatus::kLocalProtectionError, turn);
+    if (outstanding_.Find(psn).has_value()) {
+      FailAt(psn, CompletionStatus::kLocalProtectionError, step);
     }
     return;
   }
   if (!to_place) return;
   // The answer that had no place was dropped, and those behind it: they are asked for again. What
   // the peer says to the requests of before is not a loss: it would cost a retry.
-  GoBack(psn);
+  Rewind(psn);
   recovering_ = psn;
   dropped_until_ = sent_end_;
 }
 
 Time Requester::next_time() const { return std::min(retry_.next(), delayed_until_); }
 
-void Requester::OnTime(Turn& turn) {
-  if (delayed_until_ <= turn.now) delayed_until_ = Time::Never();
-  if (retry_.resume_at() <= turn.now) retry_.StopWaiting();
-  if (retry_.deadline() <= turn.now) {
+void Requester::OnTime(Step& step) {
+  if (delayed_until_ <= step.now) delayed_until_ = Time::Never();
+  if (retry_.resume_at() <= step.now) retry_.StopWaiting();
+  if (retry_.deadline() <= step.now) {
     ++counters_.timeouts;
-    retry_.OnTimeout(turn.now);
+    retry_.OnTimeout(step.now);
     recovering_.reset();
     dropped_until_.reset();
     probe_.OnTimeout(unacked_, sent_end_);
-    LostFrom(unacked_, turn);
+    LostFrom(unacked_, step);
   }
 }
 
-void Requester::FlushPosted(Turn& turn) {
+void Requester::FlushPosted(Step& step) {
   CHECK(is_drained());
-  FlushQueue(turn);
+  FlushQueue(step);
 }
 
-void Requester::Flush(Turn& turn) {
-  FlushQueue(turn);
+void Requester::Flush(Step& step) {
+  FlushQueue(step);
   has_failed_ = true;
   gather_stall_.reset();
   scatter_stall_.reset();
@@ -384,10 +385,10 @@ void Requester::Flush(Turn& turn) {
 }
 
 bool Requester::IsConsistent() const {
-  if (!flights_.IsConsistent()) return false;
+  if (!outstanding_.IsConsistent()) return false;
   uint32_t reads = 0;
-  for (WqeNumber n = flights_.begin(); n < flights_.end(); n = Next(n)) {
-    reads += flights_.At(n).needs_response && !flights_.At(n).is_done ? 1 : 0;
+  for (WqeNumber n = outstanding_.begin(); n < outstanding_.end(); n = Next(n)) {
+    reads += outstanding_.At(n).needs_response && !outstanding_.At(n).is_done ? 1 : 0;
   }
   return has_failed_ || (reads == reads_under_way_ && UnderWay(sent_end_) <= kPsnHalf &&
                          !IsBefore(next_psn_, sent_end_));

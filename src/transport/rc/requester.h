@@ -12,13 +12,13 @@
 #include "queue/work_queue.h"
 #include "transport/congestion_window.h"
 #include "transport/outbox.h"
-#include "transport/rc/flight_table.h"
 #include "transport/rc/local_work.h"
+#include "transport/rc/outstanding_requests.h"
 #include "transport/rc/rc_config.h"
 #include "transport/rc/rendezvous.h"
 #include "transport/rc/retry_state.h"
 #include "transport/rc/segment_probe.h"
-#include "transport/turn.h"
+#include "transport/step.h"
 #include "wire/roce/packet.h"
 #include "wire/roce/syndrome.h"
 
@@ -52,25 +52,25 @@ class Requester {
 
   // Sends what may be sent now, as far as the outbox has room, of which some is kept for others;
   // elements that are not begun only if they may be. True when there may be more for a new outbox.
-  bool Pump(Turn& turn, bool may_begin, size_t kept_room = 0);
+  bool Pump(Step& step, bool may_begin, size_t held_room = 0);
 
   // An acknowledgement or a response has arrived for this queue pair.
-  void OnResponse(const wire::Packet& packet, Turn& turn);
+  void OnResponse(const wire::Packet& packet, Step& step);
 
   // To be called at next_time(), or later.
-  void OnTime(Turn& turn);
+  void OnTime(Step& step);
   Time next_time() const;
 
   // Pages that were asked for in the outbox are there, or are not to be had.
-  void OnPagesReady(FaultTicket ticket, bool available, Turn& turn);
+  void OnPagesReady(FaultTicket ticket, bool available, Step& step);
 
   // A packet that Pump has put into the outbox was not sent, because memory that it names is gone
   // (`is_loss`), or because it is behind such a one. The tables know; sending goes on from there
   // once the pages are there.
-  void TakeBack(wire::Psn psn, bool is_loss, Turn& turn);
+  void TakeBack(wire::Psn psn, bool is_loss, Step& step);
 
   // All elements end as flushed: the queue pair is in error.
-  void Flush(Turn& turn);
+  void Flush(Step& step);
 
   // An element has ended in error: the queue pair must go to the error state.
   bool has_failed() const { return has_failed_; }
@@ -78,13 +78,13 @@ class Requester {
   bool failed_to_register() const { return has_failed_ && failed_to_register_; }
   // A registration has failed in reactive mode, and all behind it is flushed: the send queue must
   // go to the drained state. True once for each.
-  bool TakeSetback() { return std::exchange(had_setback_, false); }
+  bool TakeSqdFailure() { return std::exchange(had_sqd_failure_, false); }
   // All that was posted since ends as flushed. REQUIRES: is_drained().
-  void FlushPosted(Turn& turn);
+  void FlushPosted(Step& step);
   // Elements from here on are not sent yet, or not to their end.
   queue::WqeNumber first_unsent() const { return position_.wqe; }
   // Nothing is under way.
-  bool is_drained() const { return flights_.empty(); }
+  bool is_drained() const { return outstanding_.empty(); }
 
   // What went wrong on the way, since the start.
   struct Counters {
@@ -108,7 +108,7 @@ class Requester {
     FaultTicket ticket;
     wire::Psn psn;
   };
-  enum class Step : uint8_t { kSent, kPassed, kBlocked };
+  enum class SendOutcome : uint8_t { kSent, kPassed, kBlocked };
   // The responder of the same queue pair counts from 0: no ticket is taken for one of the other
   // half.
   static constexpr uint64_t kFirstTicket = 1;
@@ -116,44 +116,44 @@ class Requester {
   // requester.cc: sending
   bool MaySend() const;
   bool MayStart(const queue::SendWqe& wqe) const;
-  bool StartNext(Turn& turn);
-  LocalOutcome DoLocalPart(queue::WqeNumber n, Turn& turn);
-  Step SendNext(Turn& turn);
-  bool GatherPayload(Turn& turn, queue::WqeNumber n, uint64_t offset, uint32_t size,
+  bool StartNext(Step& step);
+  LocalOutcome DoLocalPart(queue::WqeNumber n, Step& step);
+  SendOutcome SendNext(Step& step);
+  bool GatherPayload(Step& step, queue::WqeNumber n, uint64_t offset, uint32_t size,
                      OutPacket& packet);
-  uint32_t AnswersToAskFor(const Flight& flight, wire::Psn psn) const;
-  bool BuildPacket(Turn& turn, queue::WqeNumber n, const Flight& flight, wire::Psn psn,
-                   uint32_t psns);
-  std::optional<Stall> StallFor(const memory::Fault& fault, wire::Psn psn, Turn& turn);
-  bool MayLose(wire::Psn psn, Turn& turn);
+  uint32_t AnswersToAskFor(const OutstandingRequest& outstanding, wire::Psn psn) const;
+  bool BuildPacket(Step& step, queue::WqeNumber n, const OutstandingRequest& outstanding,
+                   wire::Psn psn, uint32_t psns);
+  std::optional<Stall> StallFor(const memory::Fault& fault, wire::Psn psn, Step& step);
+  bool MayLose(wire::Psn psn, Step& step);
   bool is_delayed() const { return delayed_until_ != Time::Never(); }
   bool is_stalled() const { return gather_stall_.has_value() || scatter_stall_.has_value(); }
   uint32_t UnderWay(wire::Psn psn) const { return (psn - unacked_.value()).value(); }
 
   // ack_handler.cc: answers
-  void OnAcknowledge(wire::Syndrome syndrome, const wire::Packet& packet, Turn& turn);
-  void OnReadResponse(const wire::Packet& packet, Turn& turn);
-  void OnAtomicResponse(const wire::Packet& packet, Turn& turn);
-  void OnHeldRead(const Turn& turn);
+  void OnAcknowledge(wire::Syndrome syndrome, const wire::Packet& packet, Step& step);
+  void OnReadResponse(const wire::Packet& packet, Step& step);
+  void OnAtomicResponse(const wire::Packet& packet, Step& step);
+  void OnHeldRead(const Step& step);
   bool IsBeforePartOfRead(wire::Psn psn) const;
-  bool AcknowledgeBefore(wire::Psn psn, Turn& turn);
-  void Advance(wire::Psn unacked, Turn& turn);
-  bool Scatter(Turn& turn, queue::WqeNumber n, uint64_t offset, std::span<const std::byte> bytes,
+  bool AcknowledgeBefore(wire::Psn psn, Step& step);
+  void Advance(wire::Psn unacked, Step& step);
+  bool Scatter(Step& step, queue::WqeNumber n, uint64_t offset, std::span<const std::byte> bytes,
                wire::Psn psn);
-  void AnswerIsMissing(wire::Psn psn, Turn& turn);
-  void LostFrom(wire::Psn psn, Turn& turn);
-  void DroppedForPages(wire::Psn psn, Turn& turn);
-  void GoBack(wire::Psn psn);
-  void FailAt(wire::Psn psn, queue::CompletionStatus status, Turn& turn,
+  void AnswerIsMissing(wire::Psn psn, Step& step);
+  void LostFrom(wire::Psn psn, Step& step);
+  void DroppedForPages(wire::Psn psn, Step& step);
+  void Rewind(wire::Psn psn);
+  void FailAt(wire::Psn psn, queue::CompletionStatus status, Step& step,
               VendorError vendor_error = 0);
-  void CompleteDone(Turn& turn);
-  void CompleteFailed(queue::WqeNumber n, const Flight& flight, Turn& turn);
-  bool IsFailedRegistration(queue::WqeNumber n, const Flight& flight) const;
-  void FlushQueue(Turn& turn);
+  void CompleteDone(Step& step);
+  void CompleteFailed(queue::WqeNumber n, const OutstandingRequest& outstanding, Step& step);
+  bool IsFailedRegistration(queue::WqeNumber n, const OutstandingRequest& outstanding) const;
+  void FlushQueue(Step& step);
   void CompleteInternal(queue::WqeNumber n, queue::CompletionStatus status, uint32_t byte_count,
-                        Turn& turn);
-  void FailForLostCompletion(Turn& turn);
-  void Complete(queue::WqeNumber n, queue::CompletionStatus status, uint32_t byte_count, Turn& turn,
+                        Step& step);
+  void FailForLostCompletion(Step& step);
+  void Complete(queue::WqeNumber n, queue::CompletionStatus status, uint32_t byte_count, Step& step,
                 VendorError vendor_error = 0);
 
   RcConfig config_;
@@ -161,7 +161,7 @@ class Requester {
   queue::CompletionQueue& cq_;
   Rendezvous* const rendezvous_;
 
-  FlightTable flights_;
+  OutstandingRequests outstanding_;
   Position position_;
   wire::Psn next_psn_;  // of the element that is started next
   wire::Psn unacked_;
@@ -181,7 +181,7 @@ class Requester {
   uint32_t since_ack_request_ = 0;
   bool is_blocked_ = false;  // an element failed; nothing behind it is started
   bool has_failed_ = false;
-  bool had_setback_ = false;
+  bool had_sqd_failure_ = false;
   bool failed_to_register_ = false;
   Counters counters_;
 };

@@ -18,8 +18,8 @@ TEST_F(RequesterPagesTest, MissingPagesStallThisQueuePairWithoutATimeout) {
   ASSERT_EQ(requests_.size(), 1u);
   EXPECT_EQ(requester_->next_time(), Time::Never());
   MapAll(true);
-  Turn turn = MakeTurn();
-  requester_->OnPagesReady(requests_[0].ticket, true, turn);
+  Step step = MakeStep();
+  requester_->OnPagesReady(requests_[0].ticket, true, step);
   EXPECT_EQ(PsnsOf(Pump()), Psns{100});
 }
 
@@ -28,19 +28,19 @@ TEST_F(RequesterPagesTest, PacketsThatCouldNotBeSentAreSentAgain) {
   config_.ack_timeout = Milliseconds(1);
   Reset(config_);
   PostWrite(0, 3 * kMtu);
-  Turn turn = MakeTurn();
-  requester_->Pump(turn, true);
+  Step step = MakeStep();
+  requester_->Pump(step, true);
   ASSERT_EQ(outbox_->packets().size(), 3u);
   MapAll(false);
-  requester_->TakeBack(Psn(101), true, turn);
-  requester_->TakeBack(Psn(102), false, turn);
+  requester_->TakeBack(Psn(101), true, step);
+  requester_->TakeBack(Psn(102), false, step);
   outbox_->Clear();
   EXPECT_EQ(PsnsOf(Pump()), Psns{});
   ASSERT_EQ(requests_.size(), 1u);
   Advance(Seconds(1));
   EXPECT_EQ(requester_->counters().timeouts, 0u) << "our own pages are no fault of the peer's";
   MapAll(true);
-  Turn later = MakeTurn();
+  Step later = MakeStep();
   requester_->OnPagesReady(requests_[0].ticket, true, later);
   EXPECT_EQ(PsnsOf(Pump()), (Psns{101, 102}));
   Ack(102);
@@ -52,8 +52,8 @@ TEST_F(RequesterPagesTest, APacketThatIsLostAgainAndAgainIsAnError) {
   int tries = 0;
   for (; !requester_->has_failed() && tries < 1000; ++tries) {
     ASSERT_EQ(Pump().size(), 1u);
-    Turn turn = MakeTurn();
-    requester_->TakeBack(Psn(100), true, turn);
+    Step step = MakeStep();
+    requester_->TakeBack(Psn(100), true, step);
   }
   EXPECT_EQ(tries, kLossesMax + 1);
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kLocalProtectionError}}));
@@ -69,8 +69,8 @@ TEST_F(RequesterPagesTest, PagesThatCannotBeHadDoNotMatterOnceTheElementHasEnded
   ASSERT_EQ(requests_.size(), 1u);
   Ack(100);
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}}));
-  Turn turn = MakeTurn();
-  requester_->OnPagesReady(requests_[0].ticket, false, turn);
+  Step step = MakeStep();
+  requester_->OnPagesReady(requests_[0].ticket, false, step);
   EXPECT_FALSE(requester_->has_failed());
 }
 
@@ -81,8 +81,8 @@ TEST_F(RequesterPagesTest, MissingPagesOfAReadAskAgainForWhatWasDropped) {
   ReadResponse(wire::Position::kFirst, 100, std::string(kMtu, 'a'));
   ASSERT_EQ(requests_.size(), 1u);
   MapAll(true);
-  Turn turn = MakeTurn();
-  requester_->OnPagesReady(requests_[0].ticket, true, turn);
+  Step step = MakeStep();
+  requester_->OnPagesReady(requests_[0].ticket, true, step);
   EXPECT_EQ(PsnsOf(Pump()), Psns{100});
   ReadResponse(wire::Position::kFirst, 100, std::string(kMtu, 'a'));
   ReadResponse(wire::Position::kLast, 101, std::string(kMtu, 'b'));
@@ -101,8 +101,8 @@ TEST_F(RequesterPagesTest, AnswersThatWereDroppedForOurPagesCostNoRetry) {
   ReadResponse(wire::Position::kOnly, 100, std::string(kMtu, 'a'));
   ASSERT_EQ(requests_.size(), 1u);
   MapAll(true);
-  Turn turn = MakeTurn();
-  requester_->OnPagesReady(requests_[0].ticket, true, turn);
+  Step step = MakeStep();
+  requester_->OnPagesReady(requests_[0].ticket, true, step);
   EXPECT_EQ(PsnsOf(Pump()), (Psns{100, 101}));
   Ack(101);
   EXPECT_FALSE(requester_->has_failed());
@@ -126,8 +126,8 @@ TEST_F(RequesterPagesTest, NorDoTheAnswersBehindThem) {
   ReadResponse(wire::Position::kOnly, 100, std::string(kMtu, 'a'));
   ReadResponse(wire::Position::kOnly, 102, std::string(kMtu, 'c'));
   MapAll(true);
-  Turn turn = MakeTurn();
-  requester_->OnPagesReady(requests_.at(0).ticket, true, turn);
+  Step step = MakeStep();
+  requester_->OnPagesReady(requests_.at(0).ticket, true, step);
   EXPECT_EQ(PsnsOf(Pump()), (Psns{100, 101, 102}));
   ReadResponse(wire::Position::kOnly, 100, std::string(kMtu, 'a'));
   Ack(102);

@@ -51,8 +51,8 @@ TEST_F(RequesterTest, WhatIsFlushedIsToldAlsoIfItIsUnsignaled) {
   Post(SendOpcode::kSend, {Bytes(0, 10)}, {}, {});
   Pump();
   Post(SendOpcode::kSend, {Bytes(0, 10)}, {}, {});
-  Turn turn = MakeTurn();
-  requester_->Flush(turn);
+  Step step = MakeStep();
+  requester_->Flush(step);
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kFlushed}, {2, CompletionStatus::kFlushed}}));
 }
 
@@ -158,8 +158,8 @@ TEST_F(RequesterTest, ANakEndsItsElementAndThoseBeforeAreFine) {
   EXPECT_EQ(Poll(),
             (All{{1, CompletionStatus::kSuccess}, {2, CompletionStatus::kRemoteAccessError}}));
   EXPECT_TRUE(requester_->has_failed());
-  Turn turn = MakeTurn();
-  requester_->Flush(turn);
+  Step step = MakeStep();
+  requester_->Flush(step);
   EXPECT_EQ(Poll(), (All{{3, CompletionStatus::kFlushed}}));
 }
 
@@ -380,7 +380,7 @@ TEST_F(RequesterRegistrationTest, AnticipatoryAFailureIsTheEnd) {
   EXPECT_EQ(Pump().size(), 0u);
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kLocalQpOperationError}}));
   EXPECT_TRUE(requester_->has_failed());
-  EXPECT_FALSE(requester_->TakeSetback());
+  EXPECT_FALSE(requester_->TakeSqdFailure());
 }
 
 TEST_F(RequesterRegistrationTest, ReactiveAFailureCostsTheWorkBehindItOnly) {
@@ -397,8 +397,8 @@ TEST_F(RequesterRegistrationTest, ReactiveAFailureCostsTheWorkBehindItOnly) {
   EXPECT_FALSE(requester_->has_failed());
   PostWrite(0, 30);
   EXPECT_EQ(Pump().size(), 0u);  // not before the queue pair has taken notice
-  EXPECT_TRUE(requester_->TakeSetback());
-  EXPECT_FALSE(requester_->TakeSetback());
+  EXPECT_TRUE(requester_->TakeSqdFailure());
+  EXPECT_FALSE(requester_->TakeSqdFailure());
   EXPECT_EQ(PsnsOf(Pump()), Psns{101});
   Ack(101);
   EXPECT_EQ(Poll(), (All{{4, CompletionStatus::kSuccess}}));

@@ -62,7 +62,7 @@ void Responder::Start(wire::Psn expected) {
   msn_ = wire::Msn(0);
   message_ = {};
   replies_ = std::move(replies);
-  told_ = Told::kNothing;
+  nak_state_ = NakState::kNothing;
   nak_.reset();
   ack_is_due_ = ack_is_again_ = false;
   probe_ = {};
@@ -72,80 +72,80 @@ void Responder::Start(wire::Psn expected) {
   failure_.reset();
 }
 
-void Responder::OnRequest(const wire::Packet& packet, Turn& turn) {
+void Responder::OnRequest(const wire::Packet& packet, Step& step) {
   const wire::OpcodeInfo& info = packet.info();
   if (failure_ || info.service != config_.service() || !info.is_request) return;
   switch (PlaceOf(packet.bth().psn, expected_)) {
     case PsnPlace::kExpected:
-      OnExpected(packet, turn);
+      OnExpected(packet, step);
       break;
     case PsnPlace::kDuplicate:
-      OnDuplicate(packet, turn);
+      OnDuplicate(packet, step);
       break;
     case PsnPlace::kAhead:
-      OnAhead(turn);
+      OnAhead(step);
       break;
   }
   DCHECK(IsConsistent());
 }
 
 // Inlined where every packet comes by.
-[[gnu::always_inline]] inline void Responder::OnExpected(const wire::Packet& packet, Turn& turn) {
+[[gnu::always_inline]] inline void Responder::OnExpected(const wire::Packet& packet, Step& step) {
   const wire::OpcodeInfo& info = packet.info();
-  if (told_ != Told::kNothing) [[unlikely]] {
-    ForgetRefusal();
+  if (nak_state_ != NakState::kNothing) [[unlikely]] {
+    ClearRefusal();
   }
   Outcome refusal = CheckOpcodeSequence(info, message_);
   if (!refusal) refusal = CheckAllowed(info, config_.remote_rights);
-  if (!refusal) refusal = CheckResources(packet, turn);
+  if (!refusal) refusal = CheckResources(packet, step);
   if (!refusal) refusal = CheckLength(packet, message_, config_.path_mtu);
-  if (!refusal) refusal = Execute(packet, turn);
-  if (refusal) return RefuseExpected(*refusal, packet, turn);
+  if (!refusal) refusal = Execute(packet, step);
+  if (refusal) return RefuseExpected(*refusal, packet, step);
   // If it waited for pages, they have come; the pending page request is no longer needed.
   wait_.End();
 }
 
 // Apart, so that a packet that is executed pays nothing for it.
-[[gnu::noinline]] void Responder::RefuseExpected(Cause cause, const wire::Packet& packet,
-                                                 Turn& turn) {
-  if (cause == Cause(Reason::kPagesAbsent)) return RefuseForPages(packet, turn);
-  Refuse(cause, expected_, msn_, turn);
+[[gnu::noinline]] void Responder::RefuseExpected(NakReason reason, const wire::Packet& packet,
+                                                 Step& step) {
+  if (reason == NakReason(ResponderError::kPagesAbsent)) return RefuseForPages(packet, step);
+  Refuse(reason, expected_, msn_, step);
 }
 
-void Responder::RefuseForPages(const wire::Packet& packet, Turn& turn) {
+void Responder::RefuseForPages(const wire::Packet& packet, Step& step) {
   const bool ack_was_due = ack_is_due_;
-  wait_.Keep(packet);
+  wait_.Hold(packet);
   if (wait_.sender_is_told()) {
     // Its pages came, and have gone again. It comes again when its timer ends, and need not be told
     // twice: that may cost it a retry.
-    told_ = Told::kPagesAbsent;
+    nak_state_ = NakState::kPagesAbsent;
     return;
   }
-  Refuse(Reason::kPagesAbsent, expected_, msn_, turn);
-  HoldOrCountNak(ack_was_due, turn);
+  Refuse(ResponderError::kPagesAbsent, expected_, msn_, step);
+  HoldOrCountNak(ack_was_due, step);
 }
 
 // The NAK that was decided on is not sent yet, if it is not to be. A packet that has come again and
 // again is answered: the timer of the peer is shorter than ours.
-void Responder::HoldOrCountNak(bool ack_was_due, const Turn& turn) {
+void Responder::HoldOrCountNak(bool ack_was_due, const Step& step) {
   const Time until = wait_.since() + HoldTime();
-  if (turn.now >= until || wait_.repeats() >= kRepeatsHeld) return wait_.CountNak();
+  if (step.now >= until || wait_.repeats() >= kRepeatsHeld) return wait_.CountNak();
   wait_.HoldNak(until);
   ack_is_due_ = ack_was_due;
 }
 
 // The packet that it was about is here.
-[[gnu::noinline]] void Responder::ForgetRefusal() {
-  told_ = Told::kNothing;
+[[gnu::noinline]] void Responder::ClearRefusal() {
+  nak_state_ = NakState::kNothing;
   nak_.reset();
   wait_.ReleaseNak();
 }
 
-// What was kept is not executed any more.
+// What was held is not executed any more.
 void Responder::EndWait() {
   wait_.End();
   wait_.ReleaseNak();
-  wait_.DropKept();
+  wait_.DropHeld();
 }
 
 // How long a peer is not told that pages are absent. One that allows no or few RNR retries ends the
@@ -160,48 +160,48 @@ Duration Responder::HoldTime() const {
   return std::min(config_.ack_timeout / 2, kHoldMax);
 }
 
-void Responder::OnTime(Turn& turn) {
-  if (reply_wait_ && reply_wait_->notice_at <= turn.now) NoticeHeldRead(turn);
-  if (turn.now < wait_.nak_held_until()) return;
+void Responder::OnTime(Step& step) {
+  if (reply_wait_ && reply_wait_->notice_at <= step.now) NoticeHeldRead(step);
+  if (step.now < wait_.nak_held_until()) return;
   wait_.ReleaseNak();
-  nak_->syndrome = wire::Syndrome::RnrNak(PagesTimer(turn));
+  nak_->syndrome = wire::Syndrome::RnrNak(PagesTimer(step));
   wait_.CountNak();
   ack_is_due_ = false;  // a NAK acknowledges all before it
 }
 
 // Its pages are there.
-[[gnu::noinline]] void Responder::ExecuteKept(Turn& turn) {
-  const auto packet = wait_.kept();
+[[gnu::noinline]] void Responder::ExecuteHeld(Step& step) {
+  const auto packet = wait_.held();
   CHECK(packet.has_value());
   wait_.Resume(!nak_.has_value());
-  OnExpected(*packet, turn);
-  if (told_ == Told::kPagesAbsent) return;  // it goes on waiting
+  OnExpected(*packet, step);
+  if (nak_state_ == NakState::kPagesAbsent) return;  // it goes on waiting
   wait_.End();
-  if (told_ != Told::kNothing || failure_) return;  // it was refused
+  if (nak_state_ != NakState::kNothing || failure_) return;  // it was refused
   if (wait_.sender_is_told()) {
     // It went back to this packet, and goes on behind it when it hears that it is done: by the
     // acknowledgement or the reply that is due now, asked for or not.
-    told_ = Told::kSequenceError;
+    nak_state_ = NakState::kSequenceError;
   } else if (wait_.has_dropped()) {
-    Refuse(Reason::kSequenceGap, expected_, msn_, turn);
+    Refuse(ResponderError::kSequenceGap, expected_, msn_, step);
     nak_->is_for_pages = true;
   }
 }
 
 // IBA 9.7.5.1.3 and 9.7.5.1.4: what was executed is not executed again, but for reads, which are.
 // Those that are no longer known are dropped, since no answer to them would be a true one.
-void Responder::OnDuplicate(const wire::Packet& packet, Turn& turn) {
+void Responder::OnDuplicate(const wire::Packet& packet, Step& step) {
   const wire::OpcodeInfo& info = packet.info();
   if (info.operation == Operation::kSend || info.operation == Operation::kWrite) {
     ack_is_due_ = ack_is_again_ = true;
     return;
   }
   Reply* const reply = replies_.Find(packet.bth().psn);
-  if (reply != nullptr && reply->kind == KindOf(info)) AnswerAgain(*reply, packet, turn);
+  if (reply != nullptr && reply->kind == KindOf(info)) Replay(*reply, packet, step);
 }
 
 // A peer that has got a part of a read asks for the rest of it.
-void Responder::AnswerAgain(Reply& reply, const wire::Packet& packet, Turn& turn) {
+void Responder::Replay(Reply& reply, const wire::Packet& packet, Step& step) {
   const RemoteRange range = *NamedBy(packet);
   const uint32_t from = (packet.bth().psn - reply.first.value()).value();
   const uint64_t offset = uint64_t{from} * config_.path_mtu;
@@ -210,7 +210,7 @@ void Responder::AnswerAgain(Reply& reply, const wire::Packet& packet, Turn& turn
                        offset + range.length <= reply.length;
   if (!is_part) return;
   if (reply.holds_key && !reply.MayRepeat(from)) {
-    turn.memory.one_touch.Release(reply.key);
+    step.memory.one_touch.Release(reply.key);
     reply.holds_key = false;
     return;
   }
@@ -218,34 +218,35 @@ void Responder::AnswerAgain(Reply& reply, const wire::Packet& packet, Turn& turn
   reply.Answer(from, is_read ? PsnCountOf(range.length, config_.path_mtu) : 1,
                static_cast<uint32_t>(offset) + range.length);
   probe_.OnTimeout(packet.bth().psn, expected_);
-  if (IsHeld(reply)) OnHeldReadAgain(turn);
+  if (IsHeld(reply)) OnHeldReadAgain(step);
 }
 
 // IBA 9.7.5.2: one NAK for one hole, and none where the peer knows already that it must come back.
-void Responder::OnAhead(Turn& turn) {
+void Responder::OnAhead(Step& step) {
   wait_.NoteDropped();
-  if (told_ == Told::kNothing) Refuse(Reason::kSequenceGap, expected_, msn_, turn);
+  if (nak_state_ == NakState::kNothing) Refuse(ResponderError::kSequenceGap, expected_, msn_, step);
 }
 
-wire::Syndrome Responder::SyndromeOf(Cause cause, const Verdict& verdict, const Turn& turn) const {
+wire::Syndrome Responder::SyndromeOf(NakReason reason, const Verdict& verdict,
+                                     const Step& step) const {
   if (verdict.nak) return wire::Syndrome::Nak(*verdict.nak);
-  const bool is_for_pages = cause == Cause(Reason::kPagesAbsent);
-  return wire::Syndrome::RnrNak(is_for_pages ? PagesTimer(turn) : config_.min_rnr_timer);
+  const bool is_for_pages = reason == NakReason(ResponderError::kPagesAbsent);
+  return wire::Syndrome::RnrNak(is_for_pages ? PagesTimer(step) : config_.min_rnr_timer);
 }
 
 // What the peer has done wrong is named to it, and not what is wrong here.
-VendorError Responder::CheckToName(Cause cause) {
-  const bool is_peers = cause.is_denial() && cause.key() == DeniedKey::kPeers;
-  return is_peers ? VendorErrorOf(cause) : 0;
+VendorError Responder::CheckToName(NakReason reason) {
+  const bool is_peers = reason.is_refusal() && reason.key() == RefusedKey::kPeers;
+  return is_peers ? VendorErrorOf(reason) : 0;
 }
 
 // A Verbena requester resumes when the pages are there; others when the timer says so, and each
 // time they find the pages still absent they have a retry less. Pages that have not come for so
 // long will take about as long again. IBA 9.7.5.2.8: no timer is shorter than the queue pair's own.
-wire::RnrTimer Responder::PagesTimer(const Turn& turn) const {
-  const bool is_measured = turn.page_service != Duration::Max();
-  const Duration service = is_measured ? turn.page_service : config_.page_service_estimate;
-  const Duration waited = turn.now - wait_.since();
+wire::RnrTimer Responder::PagesTimer(const Step& step) const {
+  const bool is_measured = step.page_service != Duration::Max();
+  const Duration service = is_measured ? step.page_service : config_.page_service_estimate;
+  const Duration waited = step.now - wait_.since();
   return wire::RnrTimerAtLeast(
       std::max({wire::DurationOf(config_.min_rnr_timer), service, waited, ShareOfRetries()}));
 }
@@ -264,93 +265,94 @@ Duration Responder::ShareOfRetries() const {
   return kLongestRnrTimer / (int64_t{1} << halvings);
 }
 
-void Responder::Refuse(Cause cause, wire::Psn psn, wire::Msn msn, Turn& turn) {
-  const Verdict verdict = VerdictOf(cause);
+void Responder::Refuse(NakReason reason, wire::Psn psn, wire::Msn msn, Step& step) {
+  const Verdict verdict = VerdictOf(reason);
   // What came before may be acknowledged all the same.
-  if (verdict.is_silent) return Fail(cause, verdict, turn);
+  if (verdict.is_silent) return Fail(reason, verdict, step);
   nak_ = Acknowledgement{.psn = psn,
                          .msn = msn,
-                         .syndrome = SyndromeOf(cause, verdict, turn),
-                         .is_for_pages = cause == Cause(Reason::kPagesAbsent),
-                         .check = CheckToName(cause)};
+                         .syndrome = SyndromeOf(reason, verdict, step),
+                         .is_for_pages = reason == NakReason(ResponderError::kPagesAbsent),
+                         .check = CheckToName(reason)};
   wait_.ReleaseNak();
   ack_is_due_ = false;  // a NAK acknowledges all before it
   if (verdict.effect == QpEffect::kError) {
-    Fail(cause, verdict, turn);
-  } else if (cause == Cause(Reason::kSequenceGap)) {
-    told_ = Told::kSequenceError;
+    Fail(reason, verdict, step);
+  } else if (reason == NakReason(ResponderError::kSequenceGap)) {
+    nak_state_ = NakState::kSequenceError;
   } else {
-    told_ = cause == Cause(Reason::kPagesAbsent) ? Told::kPagesAbsent : Told::kNotReady;
+    nak_state_ = reason == NakReason(ResponderError::kPagesAbsent) ? NakState::kPagesAbsent
+                                                                   : NakState::kNotReady;
   }
 }
 
-void Responder::Fail(Cause cause, const Verdict& verdict, Turn& turn) {
+void Responder::Fail(NakReason reason, const Verdict& verdict, Step& step) {
   CHECK(!failure_.has_value());
-  failure_ = Failure{.cause = cause, .verdict = verdict};
+  failure_ = Failure{.reason = reason, .verdict = verdict};
   wait_.End();
-  const VendorError check = CountRefusal(cause, turn.refusals);
+  const VendorError check = CountRefusal(reason, step.refusals);
   if (receive_.is_taken()) {
-    receive_.Finish(verdict.receive_status, turn, check);
+    receive_.Finish(verdict.receive_status, step, check);
   } else if (verdict.event) {
-    turn.outbox.Raise({.type = *verdict.event, .qp = config_.local_qp});
+    step.outbox.Raise({.type = *verdict.event, .qp = config_.local_qp});
   }
 }
 
-FaultTicket Responder::RequestPages(const memory::Fault& fault, Turn& turn) {
+FaultTicket Responder::RequestPages(const memory::Fault& fault, Step& step) {
   const FaultTicket ticket(kTicketsOfResponder | ++tickets_);
-  turn.outbox.RequestPages({.qp = config_.local_qp, .ticket = ticket, .fault = fault});
+  step.outbox.RequestPages({.qp = config_.local_qp, .ticket = ticket, .fault = fault});
   return ticket;
 }
 
-void Responder::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
+void Responder::OnPagesReady(FaultTicket ticket, bool available, Step& step) {
   if (reply_wait_ && reply_wait_->ticket == ticket) {
     Reply* const reply = replies_.Find(reply_wait_->first);
     reply_wait_.reset();
     // It may have been to a late duplicate, and forgotten since.
     const bool still_waits = reply != nullptr && reply->is_pending();
-    if (!available && still_waits) RefuseReply(*reply, Reason::kPagesUnavailable, turn);
+    if (!available && still_waits) RefuseReply(*reply, ResponderError::kPagesUnavailable, step);
   } else if (wait_.IsFor(ticket)) {
-    if (told_ != Told::kPagesAbsent) {
+    if (nak_state_ != NakState::kPagesAbsent) {
       wait_.End();  // the packet came again, and fared otherwise
     } else if (available) {
-      ExecuteKept(turn);
+      ExecuteHeld(step);
     } else {
       wait_.End();
-      Refuse(wait_.otherwise(), expected_, msn_, turn);
+      Refuse(wait_.otherwise(), expected_, msn_, step);
     }
   }
   DCHECK(IsConsistent());
 }
 
-void Responder::Flush(Turn& turn) {
+void Responder::Flush(Step& step) {
   message_ = {};
   if (reply_wait_) reply_wait_->notice_at = Time::Never();
   EndWait();
-  while (const auto key = replies_.TakeHeldKey()) turn.memory.one_touch.Release(*key);
-  receive_.Flush(turn);
+  while (const auto key = replies_.TakeHeldKey()) step.memory.one_touch.Release(*key);
+  receive_.Flush(step);
 }
 
-void Responder::Abandon(Turn& turn) {
+void Responder::Abandon(Step& step) {
   if (failure_) return;
   if (const Reply* const reply = replies_.FirstPending()) {
-    FailReply(*reply, Reason::kOwnWorkFailed, turn);
+    FailReply(*reply, ResponderError::kOwnWorkFailed, step);
   } else if (message_.is_open || wait_.is_active()) {
-    Refuse(Reason::kOwnWorkFailed, expected_, msn_, turn);
+    Refuse(ResponderError::kOwnWorkFailed, expected_, msn_, step);
   }
 }
 
-void Responder::ForgetReceiver(const queue::SharedReceiveQueue& queue, Turn& turn) {
+void Responder::DropReceiver(const queue::SharedReceiveQueue& queue, Step& step) {
   const bool is_busy = receive_.is_taken() && receive_.source().Is(queue);
   receive_.Forget(queue);
-  if (is_busy && !failure_) Refuse(Reason::kNoSuchReceiver, expected_, msn_, turn);
+  if (is_busy && !failure_) Refuse(ResponderError::kNoSuchReceiver, expected_, msn_, step);
 }
 
 bool Responder::IsConsistent() const {
   if (!replies_.IsConsistent()) return false;
-  // Between inputs no packet is being executed, and what waits for pages is kept.
+  // Between inputs no packet is being executed, and what waits for pages is held.
   if (wait_.state() == InboundWait::State::kResumed) return false;
   if (failure_ && wait_.is_active()) return false;
-  if (told_ == Told::kPagesAbsent && wait_.is_active() && !wait_.kept()) return false;
+  if (nak_state_ == NakState::kPagesAbsent && wait_.is_active() && !wait_.held()) return false;
   if (wait_.nak_is_held() && !nak_) return false;
   if (message_.is_open && !failure_) {
     const bool is_send = message_.operation == Operation::kSend;

@@ -17,7 +17,7 @@
 #include "transport/rc/segment_probe.h"
 #include "transport/rc/verdict.h"
 #include "transport/receive_slot.h"
-#include "transport/turn.h"
+#include "transport/step.h"
 #include "transport/xrc/xrc_domain.h"
 #include "wire/roce/packet.h"
 #include "wire/roce/syndrome.h"
@@ -63,24 +63,24 @@ class Responder {
   void Start(wire::Psn expected);
 
   // A packet has arrived for this queue pair. What is not a request of this service is dropped.
-  void OnRequest(const wire::Packet& packet, Turn& turn);
+  void OnRequest(const wire::Packet& packet, Step& step);
 
   // Sends what is due, as far as the outbox has room.
-  void Pump(Turn& turn);
+  void Pump(Step& step);
   // Pump would send something.
-  [[nodiscard]] bool wants_turn() const;
+  [[nodiscard]] bool wants_step() const;
   // An acknowledgement is due, and no response of a read or an atomic.
-  [[nodiscard]] bool owes_only_acks() const;
+  [[nodiscard]] bool has_only_acks_due() const;
   // Something is still to be sent, now or when its pages are there. After a failure the NAK is out
   // once this is false.
-  [[nodiscard]] bool owes_answers() const;
+  [[nodiscard]] bool has_responses_due() const;
 
   // Pages that were asked for in the outbox are there, or are not to be had. A ticket that is not
   // of this responder is ignored.
-  void OnPagesReady(FaultTicket ticket, bool available, Turn& turn);
+  void OnPagesReady(FaultTicket ticket, bool available, Step& step);
 
   // To be called at next_time(), or later.
-  void OnTime(Turn& turn);
+  void OnTime(Step& step);
   [[nodiscard]] Time next_time() const {
     const Time held = wait_.nak_held_until();
     return reply_wait_ ? std::min(held, reply_wait_->notice_at) : held;
@@ -89,18 +89,18 @@ class Responder {
   // A packet that Pump has put into the outbox was not sent, because memory that it names is gone
   // (`is_loss`), or because it is behind such a one. The tables know; it is sent again, in order,
   // once the pages are there. False if it must be sent all the same.
-  [[nodiscard]] bool TakeBack(const OutPacket& packet, bool is_loss, Turn& turn);
+  [[nodiscard]] bool TakeBack(const OutPacket& packet, bool is_loss, Step& step);
 
   // All receive requests end as flushed: the queue pair is in error. To be called again when more
   // were posted since.
-  void Flush(Turn& turn);
+  void Flush(Step& step);
 
   // The queue pair is about to be in error because its own work has failed: what the peer has under
   // way is refused.
-  void Abandon(Turn& turn);
+  void Abandon(Step& step);
 
   // The receiver is to leave its domain. A message for it that is under way fails.
-  void ForgetReceiver(const queue::SharedReceiveQueue& queue, Turn& turn);
+  void DropReceiver(const queue::SharedReceiveQueue& queue, Step& step);
 
   // The buffers of a receive request were absent when its message came. True once for each.
   [[nodiscard]] bool TakeReceiveFault() { return std::exchange(had_receive_fault_, false); }
@@ -120,7 +120,7 @@ class Responder {
 
  private:
   // Why packets ahead of the expected one are dropped without a word: the peer has been told.
-  enum class Told : uint8_t { kNothing, kSequenceError, kNotReady, kPagesAbsent };
+  enum class NakState : uint8_t { kNothing, kSequenceError, kNotReady, kPagesAbsent };
 
   // A reply that waits for its pages, and its peer, which is told so now and then.
   struct ReplyWait {
@@ -141,64 +141,64 @@ class Responder {
   };
 
   // responder.cc: the pipeline
-  void OnExpected(const wire::Packet& packet, Turn& turn);
-  void OnDuplicate(const wire::Packet& packet, Turn& turn);
-  void OnAhead(Turn& turn);
-  void AnswerAgain(Reply& reply, const wire::Packet& packet, Turn& turn);
-  void Refuse(Cause cause, wire::Psn psn, wire::Msn msn, Turn& turn);
-  void RefuseExpected(Cause cause, const wire::Packet& packet, Turn& turn);
-  void RefuseForPages(const wire::Packet& packet, Turn& turn);
-  void HoldOrCountNak(bool ack_was_due, const Turn& turn);
-  void ForgetRefusal();
+  void OnExpected(const wire::Packet& packet, Step& step);
+  void OnDuplicate(const wire::Packet& packet, Step& step);
+  void OnAhead(Step& step);
+  void Replay(Reply& reply, const wire::Packet& packet, Step& step);
+  void Refuse(NakReason reason, wire::Psn psn, wire::Msn msn, Step& step);
+  void RefuseExpected(NakReason reason, const wire::Packet& packet, Step& step);
+  void RefuseForPages(const wire::Packet& packet, Step& step);
+  void HoldOrCountNak(bool ack_was_due, const Step& step);
+  void ClearRefusal();
   void EndWait();
-  wire::Syndrome SyndromeOf(Cause cause, const Verdict& verdict, const Turn& turn) const;
-  static VendorError CheckToName(Cause cause);
-  wire::RnrTimer PagesTimer(const Turn& turn) const;
+  wire::Syndrome SyndromeOf(NakReason reason, const Verdict& verdict, const Step& step) const;
+  static VendorError CheckToName(NakReason reason);
+  wire::RnrTimer PagesTimer(const Step& step) const;
   Duration ShareOfRetries() const;
   Duration HoldTime() const;
   bool has_due_nak() const { return nak_.has_value() && !wait_.nak_is_held(); }
-  void Fail(Cause cause, const Verdict& verdict, Turn& turn);
-  FaultTicket RequestPages(const memory::Fault& fault, Turn& turn);
-  void ExecuteKept(Turn& turn);
+  void Fail(NakReason reason, const Verdict& verdict, Step& step);
+  FaultTicket RequestPages(const memory::Fault& fault, Step& step);
+  void ExecuteHeld(Step& step);
 
   // responder_execute.cc: what a request does; nothing, or why it does not
-  using Outcome = std::optional<Cause>;
-  Outcome CheckResources(const wire::Packet& packet, Turn& turn);
-  bool TakeReceive(const wire::Packet& packet, Turn& turn);
+  using Outcome = std::optional<NakReason>;
+  Outcome CheckResources(const wire::Packet& packet, Step& step);
+  bool TakeReceive(const wire::Packet& packet, Step& step);
   Outcome SelectReceiver(const wire::Packet& packet);
-  Outcome Execute(const wire::Packet& packet, Turn& turn);
-  Outcome ExecuteSend(const wire::Packet& packet, Turn& turn);
-  Outcome ExecuteWrite(const wire::Packet& packet, Turn& turn);
-  Outcome ExecuteRead(const wire::Packet& packet, Turn& turn);
-  Outcome ExecuteAtomicOperation(const wire::Packet& packet, Turn& turn);
-  Outcome ExecuteAtomicStore(const wire::Packet& packet, Turn& turn);
-  Outcome ExecuteFlush(const wire::Packet& packet, Turn& turn);
+  Outcome Execute(const wire::Packet& packet, Step& step);
+  Outcome ExecuteSend(const wire::Packet& packet, Step& step);
+  Outcome ExecuteWrite(const wire::Packet& packet, Step& step);
+  Outcome ExecuteRead(const wire::Packet& packet, Step& step);
+  Outcome ExecuteAtomicOperation(const wire::Packet& packet, Step& step);
+  Outcome ExecuteAtomicStore(const wire::Packet& packet, Step& step);
+  Outcome ExecuteFlush(const wire::Packet& packet, Step& step);
   // `otherwise`: why it is refused if its memory is not to be had.
-  Outcome OutcomeOf(const Placement& placement, Reason otherwise, Turn& turn);
-  Outcome WaitForPages(const memory::Fault& fault, Reason otherwise, Turn& turn);
+  Outcome OutcomeOf(const Placement& placement, ResponderError otherwise, Step& step);
+  Outcome WaitForPages(const memory::Fault& fault, ResponderError otherwise, Step& step);
   void EndMessage();
-  void Owe(Reply reply, const RemoteRange& range, Turn& turn);
-  void NoteProgress(Turn& turn);
-  Outcome CompleteReceive(const wire::Packet& packet, uint32_t byte_count, Turn& turn);
+  void AddDueResponse(Reply reply, const RemoteRange& range, Step& step);
+  void NoteProgress(Step& step);
+  Outcome CompleteReceive(const wire::Packet& packet, uint32_t byte_count, Step& step);
 
   // responder_send.cc: what goes out
   bool IsHeld(const Reply& reply) const;
-  bool SendNext(Turn& turn);
-  bool SendReply(Reply& reply, Turn& turn);
-  bool SendRead(Reply& reply, Turn& turn);
-  bool HoldRead(const Reply& reply, const memory::Fault& beginning, Turn& turn);
-  void NoticeHeldRead(const Turn& turn);
-  void OnHeldReadAgain(const Turn& turn);
-  bool SendNotice(const Reply& reply, Turn& turn);
-  void RefuseReply(Reply& reply, Cause cause, Turn& turn);
-  void FailReply(const Reply& reply, Cause cause, Turn& turn);
-  void SendAcknowledgement(const Acknowledgement& answer, Turn& turn);
-  void SendAtomicReply(const Reply& reply, Turn& turn);
+  bool SendNext(Step& step);
+  bool SendReply(Reply& reply, Step& step);
+  bool SendRead(Reply& reply, Step& step);
+  bool HoldRead(const Reply& reply, const memory::Fault& beginning, Step& step);
+  void NoticeHeldRead(const Step& step);
+  void OnHeldReadAgain(const Step& step);
+  bool SendNotice(const Reply& reply, Step& step);
+  void RefuseReply(Reply& reply, NakReason reason, Step& step);
+  void FailReply(const Reply& reply, NakReason reason, Step& step);
+  void SendAcknowledgement(const Acknowledgement& answer, Step& step);
+  void SendAtomicReply(const Reply& reply, Step& step);
   memory::Accessor AccessorOf(const Reply& reply) const;
   const wire::OpcodeInfo& InfoOf(wire::Operation operation,
                                  wire::Position position = wire::Position::kOnly) const;
-  OutPacket& AddPacket(wire::Psn psn, Turn& turn);
-  static void MakeLastSingle(Turn& turn);
+  OutPacket& AddPacket(wire::Psn psn, Step& step);
+  static void MakeLastSingle(Step& step);
   wire::Bth BthOf(const wire::OpcodeInfo& info, wire::Psn psn) const;
 
   RcConfig config_;
@@ -212,7 +212,7 @@ class Responder {
   ReplayCache replies_{0};
   SegmentProbe probe_;  // of the replies
 
-  Told told_ = Told::kNothing;
+  NakState nak_state_ = NakState::kNothing;
   std::optional<Acknowledgement> nak_;  // to be sent, unless it is held back
   bool ack_is_due_ = false;             // of all before expected_
   bool ack_is_again_ = false;           // the peer has missed one

@@ -25,7 +25,7 @@ constexpr std::array kRightsFor = {
     Rights::kRemoteAtomic,  // kCompareSwap
     Rights::kRemoteAtomic,  // kFetchAdd
     Rights::kNone,          // kResync
-    Rights::kRemoteWrite,   // kFlush: whoever may write may ask where the bytes are
+    Rights::kRemoteWrite,   // kFlush: a peer that may write may ask where the bytes are
     Rights::kRemoteWrite,   // kAtomicWrite
     Rights::kNone,          // kCongestionNotification
 };
@@ -73,24 +73,24 @@ uint32_t PsnCountOf(uint32_t length, uint32_t path_mtu) {
 }
 
 // IBA 9.7.4.1: within a message, only its own middle and last packets may come; outside, none.
-std::optional<Cause> CheckOpcodeSequence(const wire::OpcodeInfo& info,
-                                         const InboundMessage& message) {
+std::optional<NakReason> CheckOpcodeSequence(const wire::OpcodeInfo& info,
+                                             const InboundMessage& message) {
   const bool starts = info.starts_message();
   const bool fits = message.is_open ? !starts && info.operation == message.operation : starts;
-  if (!fits) return Reason::kOpcodeOutOfSequence;
+  if (!fits) return ResponderError::kOpcodeOutOfSequence;
   return std::nullopt;
 }
 
 // IBA 9.7.4.1: what the queue pair is not enabled for is an invalid request.
-std::optional<Cause> CheckAllowed(const wire::OpcodeInfo& info, Rights remote_rights) {
+std::optional<NakReason> CheckAllowed(const wire::OpcodeInfo& info, Rights remote_rights) {
   if (!remote_rights.Has(kRightsFor[static_cast<size_t>(info.operation)]))
-    return Reason::kNotAllowedOnQp;
+    return ResponderError::kNotAllowedOnQp;
   return std::nullopt;
 }
 
 // IBA C9-88 and 9.7.4.1.6.
-std::optional<Cause> CheckLength(const wire::Packet& packet, const InboundMessage& message,
-                                 uint32_t path_mtu) {
+std::optional<NakReason> CheckLength(const wire::Packet& packet, const InboundMessage& message,
+                                     uint32_t path_mtu) {
   const wire::OpcodeInfo& info = packet.info();
   bool fits = wire::PayloadFits(info, packet.payload().size(), path_mtu);
   if (fits && info.operation == Operation::kWrite) {
@@ -100,15 +100,15 @@ std::optional<Cause> CheckLength(const wire::Packet& packet, const InboundMessag
   } else if (fits && info.operation == Operation::kAtomicWrite) {
     const auto reth = packet.Get<wire::Reth>();
     fits = reth->dma_length == kAtomicBytes;
-    if (fits && reth->address.value() % kAtomicBytes != 0) return Reason::kMisaligned;
+    if (fits && reth->address.value() % kAtomicBytes != 0) return ResponderError::kMisaligned;
   }
-  if (!fits) return Reason::kBadLength;
+  if (!fits) return ResponderError::kBadLength;
   return std::nullopt;
 }
 
 // IBA 9.7.4.1: for the whole message at once, when its first packet comes.
-std::optional<Cause> CheckKey(const RemoteRange& range, memory::Access access,
-                              const memory::Accessor& who, const memory::MemoryCore& memory) {
+std::optional<NakReason> CheckKey(const RemoteRange& range, memory::Access access,
+                                  const memory::Accessor& who, const memory::MemoryCore& memory) {
   if (range.length == 0) return std::nullopt;
   const auto grant = memory.translator.Authorize(range.key, range.start, range.length, access, who);
   if (!grant) return grant.error();
@@ -117,23 +117,23 @@ std::optional<Cause> CheckKey(const RemoteRange& range, memory::Access access,
 
 // IBA A19.4.2. What the peer wrote is in memory that every processor sees as soon as it is copied,
 // so visibility asks for nothing more; persistence is what no region of ours offers.
-std::optional<Cause> CheckFlush(const wire::Feth& feth, const RemoteRange& range,
-                                const memory::Accessor& who, const memory::MemoryCore& memory) {
+std::optional<NakReason> CheckFlush(const wire::Feth& feth, const RemoteRange& range,
+                                    const memory::Accessor& who, const memory::MemoryCore& memory) {
   constexpr uint8_t kDefined = wire::Feth::kGlobalVisibility | wire::Feth::kPersistence;
   const bool is_defined = feth.placement != 0 && (feth.placement & ~kDefined) == 0 &&
                           feth.selectivity <= wire::Feth::kWholeRegion;
-  if (!is_defined) return Reason::kReservedFlush;
+  if (!is_defined) return ResponderError::kReservedFlush;
 
   RemoteRange checked = range;
   if (feth.selectivity == wire::Feth::kWholeRegion) {
     // Then only the key counts; its first byte stands for all.
     const memory::ProtectionEntry* const entry = memory.table.Find(range.key.index());
-    if (entry == nullptr) return memory::Denial::kNoSuchKey;
+    if (entry == nullptr) return memory::Refusal::kNoSuchKey;
     checked.start = memory::KeyAddress(entry->start);
     checked.length = 1;
   }
   if (const auto no = CheckKey(checked, memory::Access::kRemoteWrite, who, memory)) return no;
-  if ((feth.placement & wire::Feth::kPersistence) != 0) return Reason::kNoPersistence;
+  if ((feth.placement & wire::Feth::kPersistence) != 0) return ResponderError::kNoPersistence;
   return std::nullopt;
 }
 

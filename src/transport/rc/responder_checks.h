@@ -52,19 +52,20 @@ enum class PsnPlace : uint8_t { kExpected, kDuplicate, kAhead };
 // How many PSNs a request takes: a read takes those of its responses, and each message one.
 [[nodiscard]] uint32_t PsnCountOf(uint32_t length, uint32_t path_mtu);
 
-[[nodiscard]] std::optional<Cause> CheckOpcodeSequence(const wire::OpcodeInfo& info,
-                                                       const InboundMessage& message);
-[[nodiscard]] std::optional<Cause> CheckAllowed(const wire::OpcodeInfo& info,
-                                                memory::Rights remote_rights);
-[[nodiscard]] std::optional<Cause> CheckLength(const wire::Packet& packet,
-                                               const InboundMessage& message, uint32_t path_mtu);
+[[nodiscard]] std::optional<NakReason> CheckOpcodeSequence(const wire::OpcodeInfo& info,
+                                                           const InboundMessage& message);
+[[nodiscard]] std::optional<NakReason> CheckAllowed(const wire::OpcodeInfo& info,
+                                                    memory::Rights remote_rights);
+[[nodiscard]] std::optional<NakReason> CheckLength(const wire::Packet& packet,
+                                                   const InboundMessage& message,
+                                                   uint32_t path_mtu);
 // Whether the whole of a message may have the bytes that its first packet names. The key of no
 // bytes is not looked at.
-[[nodiscard]] std::optional<Cause> CheckKey(const RemoteRange& range, memory::Access access,
-                                            const memory::Accessor& who,
-                                            const memory::MemoryCore& memory);
-[[nodiscard]] std::optional<Cause> CheckFlush(const wire::Feth& feth, const RemoteRange& range,
-                                              const memory::Accessor& who,
-                                              const memory::MemoryCore& memory);
+[[nodiscard]] std::optional<NakReason> CheckKey(const RemoteRange& range, memory::Access access,
+                                                const memory::Accessor& who,
+                                                const memory::MemoryCore& memory);
+[[nodiscard]] std::optional<NakReason> CheckFlush(const wire::Feth& feth, const RemoteRange& range,
+                                                  const memory::Accessor& who,
+                                                  const memory::MemoryCore& memory);
 
 }  // namespace verbena::transport

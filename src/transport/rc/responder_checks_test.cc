@@ -11,7 +11,7 @@
 namespace verbena::transport {
 namespace {
 
-using memory::Denial;
+using memory::Refusal;
 using memory::Rights;
 using wire::Operation;
 using wire::Position;
@@ -23,8 +23,9 @@ const wire::OpcodeInfo& InfoOf(Operation operation, Position position = Position
 }
 
 // The length check of a packet with that payload and DMA length.
-std::optional<Cause> LengthOf(Operation operation, Position position, size_t payload,
-                              uint32_t dma_length, uint32_t remaining = 0, uint64_t address = 0) {
+std::optional<NakReason> LengthOf(Operation operation, Position position, size_t payload,
+                                  uint32_t dma_length, uint32_t remaining = 0,
+                                  uint64_t address = 0) {
   const wire::OpcodeInfo& info = InfoOf(operation, position);
   const wire::AllHeaders headers{
       .bth = {.opcode = info.opcode},
@@ -53,7 +54,7 @@ TEST(ResponderChecksTest, AMessageTakesOnePsnAtLeast) {
 }
 
 TEST(ResponderChecksTest, OpcodesFollowEachOther) {
-  const Cause no = Reason::kOpcodeOutOfSequence;
+  const NakReason no = ResponderError::kOpcodeOutOfSequence;
   const InboundMessage none;
   InboundMessage writing;
   writing.is_open = true;
@@ -83,7 +84,7 @@ TEST(ResponderChecksTest, TheQpAllowsEachKindByItself) {
                          Row{Operation::kFetchAdd, Rights::kRemoteAtomic}}) {
     EXPECT_EQ(CheckAllowed(InfoOf(row.operation), row.needed), std::nullopt);
     EXPECT_EQ(CheckAllowed(InfoOf(row.operation), Rights::kRemote.Without(row.needed)),
-              Cause(Reason::kNotAllowedOnQp));
+              NakReason(ResponderError::kNotAllowedOnQp));
   }
   EXPECT_EQ(CheckAllowed(InfoOf(Operation::kSend), Rights::kNone), std::nullopt);
 }
@@ -111,7 +112,7 @@ TEST(ResponderChecksTest, LengthsOfAWriteAddUp) {
 }
 
 TEST(ResponderChecksTest, LengthsOfReadsAndAtomicWrites) {
-  const Cause bad = Reason::kBadLength;
+  const NakReason bad = ResponderError::kBadLength;
   const auto only = [](Operation operation, size_t payload, uint32_t length, uint64_t address = 0) {
     return LengthOf(operation, Position::kOnly, payload, length, 0, address);
   };
@@ -121,14 +122,14 @@ TEST(ResponderChecksTest, LengthsOfReadsAndAtomicWrites) {
   EXPECT_EQ(only(Operation::kAtomicWrite, 8, 8, 16), std::nullopt);
   EXPECT_EQ(only(Operation::kAtomicWrite, 8, 4, 16), bad);
   EXPECT_EQ(only(Operation::kAtomicWrite, 4, 8, 16), bad);
-  EXPECT_EQ(only(Operation::kAtomicWrite, 8, 8, 12), Cause(Reason::kMisaligned));
+  EXPECT_EQ(only(Operation::kAtomicWrite, 8, 8, 12), NakReason(ResponderError::kMisaligned));
 }
 
 class ResponderKeyTest : public memory::MemoryFixture {
  protected:
   static constexpr uint64_t kBase = 0x100000;
 
-  std::optional<Cause> Flush(uint8_t placement, uint8_t selectivity, const RemoteRange& range) {
+  std::optional<NakReason> Flush(uint8_t placement, uint8_t selectivity, const RemoteRange& range) {
     return CheckFlush({.placement = placement, .selectivity = selectivity}, range, me_, core_);
   }
 
@@ -141,10 +142,10 @@ TEST_F(ResponderKeyTest, TheKeyOfNoBytesIsNotLookedAt) {
                     core_);
   };
   EXPECT_EQ(check(memory::Key(0), 0, 0), std::nullopt);
-  EXPECT_EQ(check(memory::Key(0), 0, 1), Cause(Denial::kNoSuchKey));
+  EXPECT_EQ(check(memory::Key(0), 0, 1), NakReason(Refusal::kNoSuchKey));
   EXPECT_EQ(check(key_, kBase, memory::kPage), std::nullopt);
-  EXPECT_EQ(check(key_, kBase + 1, memory::kPage), Cause(Denial::kOutOfRange));
-  EXPECT_EQ(check(key_, memory::kMax, 2), Cause(Denial::kOutOfRange));
+  EXPECT_EQ(check(key_, kBase + 1, memory::kPage), NakReason(Refusal::kOutOfRange));
+  EXPECT_EQ(check(key_, memory::kMax, 2), NakReason(Refusal::kOutOfRange));
 }
 
 TEST_F(ResponderKeyTest, AFlushAsksForWhatTheRegionHas) {
@@ -153,21 +154,23 @@ TEST_F(ResponderKeyTest, AFlushAsksForWhatTheRegionHas) {
   const RemoteRange inside{key_, memory::KeyAddress(kBase), 8};
   const RemoteRange outside{key_, memory::KeyAddress(0), 8};
   EXPECT_EQ(Flush(kVisible, wire::Feth::kRange, inside), std::nullopt);
-  EXPECT_EQ(Flush(kVisible, wire::Feth::kRange, outside), Cause(Denial::kOutOfRange));
+  EXPECT_EQ(Flush(kVisible, wire::Feth::kRange, outside), NakReason(Refusal::kOutOfRange));
   EXPECT_EQ(Flush(kVisible, wire::Feth::kWholeRegion, outside), std::nullopt);
   EXPECT_EQ(Flush(kVisible, wire::Feth::kWholeRegion, {memory::Key(kBase), {}, 0}),
-            Cause(Denial::kNoSuchKey));
-  EXPECT_EQ(Flush(kPersistent, wire::Feth::kRange, inside), Cause(Reason::kNoPersistence));
+            NakReason(Refusal::kNoSuchKey));
+  EXPECT_EQ(Flush(kPersistent, wire::Feth::kRange, inside),
+            NakReason(ResponderError::kNoPersistence));
   EXPECT_EQ(Flush(kVisible | kPersistent, wire::Feth::kRange, inside),
-            Cause(Reason::kNoPersistence));
+            NakReason(ResponderError::kNoPersistence));
   for (const uint8_t placement : std::initializer_list<uint8_t>{0, 4, 8}) {
-    EXPECT_EQ(Flush(placement, wire::Feth::kRange, inside), Cause(Reason::kReservedFlush));
+    EXPECT_EQ(Flush(placement, wire::Feth::kRange, inside),
+              NakReason(ResponderError::kReservedFlush));
   }
-  EXPECT_EQ(Flush(kVisible, 2, inside), Cause(Reason::kReservedFlush));
+  EXPECT_EQ(Flush(kVisible, 2, inside), NakReason(ResponderError::kReservedFlush));
   const memory::Key read_only =
       LinearRegion(kBase, memory::kPage, memory::kLocal | Rights::kRemoteRead).remote;
   EXPECT_EQ(Flush(kVisible, wire::Feth::kRange, {read_only, memory::KeyAddress(kBase), 8}),
-            Cause(Denial::kNoRight));
+            NakReason(Refusal::kNoRight));
 }
 
 }  // namespace

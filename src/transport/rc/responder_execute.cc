@@ -26,49 +26,49 @@ bool NeedsReceive(const wire::OpcodeInfo& info) {
 
 }  // namespace
 
-Responder::Outcome Responder::CheckResources(const wire::Packet& packet, Turn& turn) {
+Responder::Outcome Responder::CheckResources(const wire::Packet& packet, Step& step) {
   const wire::OpcodeInfo& info = packet.info();
   if (domain_ != nullptr && info.starts_message()) {
     if (const auto no = SelectReceiver(packet)) return no;
   }
-  if (NeedsReply(info) && !replies_.HasRoom()) return Reason::kTooManyOutstanding;
-  if (NeedsReceive(info) && !TakeReceive(packet, turn)) return Reason::kReceiverNotReady;
+  if (NeedsReply(info) && !replies_.HasRoom()) return ResponderError::kTooManyOutstanding;
+  if (NeedsReceive(info) && !TakeReceive(packet, step)) return ResponderError::kReceiverNotReady;
   return std::nullopt;
 }
 
 // Apart, so that requests which need none do not pay for it.
-[[gnu::noinline]] bool Responder::TakeReceive(const wire::Packet& packet, Turn& turn) {
-  if (packet.info().operation == Operation::kSend) return receive_.TakeFor(packet.payload(), turn);
-  return receive_.Take(turn);
+[[gnu::noinline]] bool Responder::TakeReceive(const wire::Packet& packet, Step& step) {
+  if (packet.info().operation == Operation::kSend) return receive_.TakeFor(packet.payload(), step);
+  return receive_.Take(step);
 }
 
 // IBA A14: a message says whose receive queue it is for, and so whose memory.
 Responder::Outcome Responder::SelectReceiver(const wire::Packet& packet) {
   const XrcDomain::Receiver* const receiver = domain_->Find(packet.Get<wire::Xrceth>()->srq);
-  if (receiver == nullptr) return Reason::kNoSuchReceiver;
+  if (receiver == nullptr) return ResponderError::kNoSuchReceiver;
   who_.pd = receiver->pd;
   if (receive_.source().Is(*receiver->queue)) return std::nullopt;
   // One that was taken for a message that was refused for now is for no other.
-  if (receive_.is_taken()) return Reason::kNoSuchReceiver;
+  if (receive_.is_taken()) return ResponderError::kNoSuchReceiver;
   receive_.Serve(ReceiveSource(*receiver->queue, receiver->pd), *receiver->cq);
   return std::nullopt;
 }
 
-Responder::Outcome Responder::Execute(const wire::Packet& packet, Turn& turn) {
+Responder::Outcome Responder::Execute(const wire::Packet& packet, Step& step) {
   switch (packet.info().operation) {
     case Operation::kSend:
-      return ExecuteSend(packet, turn);
+      return ExecuteSend(packet, step);
     case Operation::kWrite:
-      return ExecuteWrite(packet, turn);
+      return ExecuteWrite(packet, step);
     case Operation::kReadRequest:
-      return ExecuteRead(packet, turn);
+      return ExecuteRead(packet, step);
     case Operation::kCompareSwap:
     case Operation::kFetchAdd:
-      return ExecuteAtomicOperation(packet, turn);
+      return ExecuteAtomicOperation(packet, step);
     case Operation::kAtomicWrite:
-      return ExecuteAtomicStore(packet, turn);
+      return ExecuteAtomicStore(packet, step);
     case Operation::kFlush:
-      return ExecuteFlush(packet, turn);
+      return ExecuteFlush(packet, step);
     case Operation::kReadResponse:
     case Operation::kAcknowledge:
     case Operation::kAtomicAcknowledge:
@@ -79,24 +79,25 @@ Responder::Outcome Responder::Execute(const wire::Packet& packet, Turn& turn) {
   UNREACHABLE();
 }
 
-Responder::Outcome Responder::ExecuteSend(const wire::Packet& packet, Turn& turn) {
+Responder::Outcome Responder::ExecuteSend(const wire::Packet& packet, Step& step) {
   const wire::OpcodeInfo& info = packet.info();
   const std::span<const std::byte> payload = packet.payload();
   // IBA 9.7.4.1: a message that is longer than the receive request is an invalid request.
   const uint64_t longer = receive_.filled() + payload.size();
-  if (payload.size() > receive_.room() || longer > kMessageMax) return Reason::kMessageTooLong;
+  if (payload.size() > receive_.room() || longer > kMessageMax)
+    return ResponderError::kMessageTooLong;
 
   const uint64_t ahead = info.ends_message() ? payload.size() : kSendAheadMax;
-  const Placement placed = receive_.Append(payload, ahead, who_, turn.memory);
-  if (const auto no = OutcomeOf(placed, Reason::kReceiveBufferDenied, turn)) return no;
+  const Placement placed = receive_.Append(payload, ahead, who_, step.memory);
+  if (const auto no = OutcomeOf(placed, ResponderError::kReceiveBufferRefused, step)) return no;
   if (info.ends_message()) {
     if (const auto ieth = packet.Get<wire::Ieth>()) {
       const auto invalidated =
-          turn.memory.Invalidate(memory::Key(ieth->r_key.value()), memory::Origin::kRemote, who_);
-      if (!invalidated) return Cause(invalidated.error(), DeniedKey::kInvalidated);
+          step.memory.Invalidate(memory::Key(ieth->r_key.value()), memory::Origin::kRemote, who_);
+      if (!invalidated) return NakReason(invalidated.error(), RefusedKey::kInvalidated);
     }
     const auto byte_count = static_cast<uint32_t>(receive_.filled());
-    if (const auto no = CompleteReceive(packet, byte_count, turn)) return no;
+    if (const auto no = CompleteReceive(packet, byte_count, step)) return no;
     EndMessage();
   }
   message_.is_open = !info.ends_message();
@@ -106,25 +107,25 @@ Responder::Outcome Responder::ExecuteSend(const wire::Packet& packet, Turn& turn
   return std::nullopt;
 }
 
-Responder::Outcome Responder::ExecuteWrite(const wire::Packet& packet, Turn& turn) {
+Responder::Outcome Responder::ExecuteWrite(const wire::Packet& packet, Step& step) {
   const wire::OpcodeInfo& info = packet.info();
   RemoteRange rest{message_.key, message_.next, message_.remaining};
   if (info.starts_message()) {
     rest = RangeOf(*packet.Get<wire::Reth>());
     const bool is_whole = info.ends_message();  // then its translation asks the same
     if (!is_whole) {
-      if (const auto no = CheckKey(rest, Access::kRemoteWrite, who_, turn.memory)) return no;
+      if (const auto no = CheckKey(rest, Access::kRemoteWrite, who_, step.memory)) return no;
     }
   }
   const std::span<const std::byte> payload = packet.payload();
-  const Placement placed = PlaceWrite(rest, payload, who_, turn.memory);
-  if (const auto no = OutcomeOf(placed, Reason::kPagesUnavailable, turn)) return no;
+  const Placement placed = PlaceWrite(rest, payload, who_, step.memory);
+  if (const auto no = OutcomeOf(placed, ResponderError::kPagesUnavailable, step)) return no;
   const auto size = static_cast<uint32_t>(payload.size());
   const uint32_t received = (info.starts_message() ? 0 : message_.received) + size;
   if (info.ends_message()) {
-    EndUse(rest.key, std::get<Placed>(placed).use, packet.bth().psn, who_, turn.memory);
+    EndUse(rest.key, std::get<Placed>(placed).use, packet.bth().psn, who_, step.memory);
     if (info.has_immediate()) {
-      if (const auto no = CompleteReceive(packet, received, turn)) return no;
+      if (const auto no = CompleteReceive(packet, received, step)) return no;
     }
     EndMessage();
     message_.is_open = false;
@@ -142,17 +143,17 @@ Responder::Outcome Responder::ExecuteWrite(const wire::Packet& packet, Turn& tur
 }
 
 // Nothing is read yet: the replies take the bytes when they go out.
-Responder::Outcome Responder::ExecuteRead(const wire::Packet& packet, Turn& turn) {
+Responder::Outcome Responder::ExecuteRead(const wire::Packet& packet, Step& step) {
   const RemoteRange range = RangeOf(*packet.Get<wire::Reth>());
-  if (const auto no = CheckKey(range, Access::kRemoteRead, who_, turn.memory)) return no;
+  if (const auto no = CheckKey(range, Access::kRemoteRead, who_, step.memory)) return no;
   Reply reply{.kind = Reply::Kind::kRead,
               .packet_count = PsnCountOf(range.length, config_.path_mtu)};
   reply.holds_key = replies_.TakeOverKey(range.key, range.start);
-  Owe(reply, range, turn);
+  AddDueResponse(reply, range, step);
   return std::nullopt;
 }
 
-Responder::Outcome Responder::ExecuteAtomicOperation(const wire::Packet& packet, Turn& turn) {
+Responder::Outcome Responder::ExecuteAtomicOperation(const wire::Packet& packet, Step& step) {
   const wire::AtomicEth eth = *packet.Get<wire::AtomicEth>();
   const RemoteRange word = RangeOf(eth);
   const AtomicResult result =
@@ -160,61 +161,62 @@ Responder::Outcome Responder::ExecuteAtomicOperation(const wire::Packet& packet,
                     {.is_compare_swap = packet.info().operation == Operation::kCompareSwap,
                      .compare = eth.compare,
                      .swap_or_add = eth.swap_or_add},
-                    who_, turn.memory);
-  if (const Cause* const cause = std::get_if<Cause>(&result)) return *cause;
+                    who_, step.memory);
+  if (const NakReason* const reason = std::get_if<NakReason>(&result)) return *reason;
   if (const auto* const fault = std::get_if<memory::Fault>(&result)) {
-    return WaitForPages(*fault, Reason::kPagesUnavailable, turn);
+    return WaitForPages(*fault, ResponderError::kPagesUnavailable, step);
   }
   const AtomicDone& done = std::get<AtomicDone>(result);
-  EndUse(word.key, done.use, packet.bth().psn, who_, turn.memory);
-  Owe({.kind = Reply::Kind::kAtomic, .original = done.original}, word, turn);
+  EndUse(word.key, done.use, packet.bth().psn, who_, step.memory);
+  AddDueResponse({.kind = Reply::Kind::kAtomic, .original = done.original}, word, step);
   return std::nullopt;
 }
 
-Responder::Outcome Responder::ExecuteAtomicStore(const wire::Packet& packet, Turn& turn) {
+Responder::Outcome Responder::ExecuteAtomicStore(const wire::Packet& packet, Step& step) {
   const RemoteRange word = RangeOf(*packet.Get<wire::Reth>());
-  const Placement placement = PlaceAtomicWrite(word, packet.payload(), who_, turn.memory);
-  if (const auto no = OutcomeOf(placement, Reason::kPagesUnavailable, turn)) return no;
-  EndUse(word.key, std::get<Placed>(placement).use, packet.bth().psn, who_, turn.memory);
-  Owe({.kind = Reply::Kind::kPlaced}, word, turn);
+  const Placement placement = PlaceAtomicWrite(word, packet.payload(), who_, step.memory);
+  if (const auto no = OutcomeOf(placement, ResponderError::kPagesUnavailable, step)) return no;
+  EndUse(word.key, std::get<Placed>(placement).use, packet.bth().psn, who_, step.memory);
+  AddDueResponse({.kind = Reply::Kind::kPlaced}, word, step);
   return std::nullopt;
 }
 
-Responder::Outcome Responder::ExecuteFlush(const wire::Packet& packet, Turn& turn) {
+Responder::Outcome Responder::ExecuteFlush(const wire::Packet& packet, Step& step) {
   const RemoteRange range = RangeOf(*packet.Get<wire::Reth>());
-  if (const auto no = CheckFlush(*packet.Get<wire::Feth>(), range, who_, turn.memory)) {
+  if (const auto no = CheckFlush(*packet.Get<wire::Feth>(), range, who_, step.memory)) {
     return no;
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  Owe({.kind = Reply::Kind::kPlaced}, range, turn);
+  AddDueResponse({.kind = Reply::Kind::kPlaced}, range, step);
   return std::nullopt;
 }
 
-Responder::Outcome Responder::OutcomeOf(const Placement& placement, Reason otherwise, Turn& turn) {
-  if (const Cause* const cause = std::get_if<Cause>(&placement)) return *cause;
+Responder::Outcome Responder::OutcomeOf(const Placement& placement, ResponderError otherwise,
+                                        Step& step) {
+  if (const NakReason* const reason = std::get_if<NakReason>(&placement)) return *reason;
   if (const auto* const fault = std::get_if<memory::Fault>(&placement)) {
-    return WaitForPages(*fault, otherwise, turn);
+    return WaitForPages(*fault, otherwise, step);
   }
   return std::nullopt;
 }
 
 // A packet that comes again before its pages do is refused again, and asks for nothing new.
-Responder::Outcome Responder::WaitForPages(const memory::Fault& fault, Reason otherwise,
-                                           Turn& turn) {
+Responder::Outcome Responder::WaitForPages(const memory::Fault& fault, ResponderError otherwise,
+                                           Step& step) {
   if (fault.is_loss && losses_++ == kLossesMax) return otherwise;
-  if (otherwise == Reason::kReceiveBufferDenied) had_receive_fault_ = true;
+  if (otherwise == ResponderError::kReceiveBufferRefused) had_receive_fault_ = true;
   switch (wait_.state()) {
     case InboundWait::State::kNone:
-      wait_.Begin(RequestPages(fault, turn), otherwise, turn.now);
+      wait_.Begin(RequestPages(fault, step), otherwise, step.now);
       break;
     case InboundWait::State::kAsked:
       wait_.Repeat();
       break;
     case InboundWait::State::kResumed:
-      wait_.AskAgain(RequestPages(fault, turn));
+      wait_.AskAgain(RequestPages(fault, step));
       break;
   }
-  return Reason::kPagesAbsent;
+  return ResponderError::kPagesAbsent;
 }
 
 void Responder::EndMessage() {
@@ -225,18 +227,18 @@ void Responder::EndMessage() {
 // What a new read or atomic tells of the answers before it. One that had to be given again has
 // arrived, unless it is still to be sent. Of others only the one that the peer leaves no room for
 // any more is known to have.
-void Responder::NoteProgress(Turn& turn) {
+void Responder::NoteProgress(Step& step) {
   if (probe_.is_single()) {
-    if (!replies_.has_pending()) probe_.OnAcknowledged(expected_, config_.path, turn);
+    if (!replies_.has_pending()) probe_.OnAcknowledged(expected_, config_.path, step);
   } else if (const Reply* const leaving = replies_.Leaving()) {
-    probe_.OnAcknowledged(leaving->first + leaving->packet_count, config_.path, turn);
+    probe_.OnAcknowledged(leaving->first + leaving->packet_count, config_.path, step);
   }
 }
 
-void Responder::Owe(Reply reply, const RemoteRange& range, Turn& turn) {
-  if (!probe_.is_idle()) NoteProgress(turn);
+void Responder::AddDueResponse(Reply reply, const RemoteRange& range, Step& step) {
+  if (!probe_.is_idle()) NoteProgress(step);
   if (const Reply* const leaving = replies_.Leaving(); leaving != nullptr && leaving->holds_key) {
-    turn.memory.one_touch.Release(leaving->key);
+    step.memory.one_touch.Release(leaving->key);
   }
   reply.pd = who_.pd;
   reply.first = expected_;
@@ -253,11 +255,11 @@ void Responder::Owe(Reply reply, const RemoteRange& range, Turn& turn) {
 }
 
 Responder::Outcome Responder::CompleteReceive(const wire::Packet& packet, uint32_t byte_count,
-                                              Turn& turn) {
+                                              Step& step) {
   queue::Completion completion = ReceiveCompletionOf(packet, byte_count);
   completion.source_qp = queue::QpNumber(config_.remote_qp.value());
-  if (receive_.Finish(completion, packet.bth().solicited_event, turn)) return std::nullopt;
-  return Reason::kCompletionQueueError;
+  if (receive_.Finish(completion, packet.bth().solicited_event, step)) return std::nullopt;
+  return ResponderError::kCompletionQueueError;
 }
 
 }  // namespace verbena::transport

@@ -8,8 +8,8 @@
 namespace verbena::transport {
 namespace {
 
-using memory::Denial;
 using memory::kPage;
+using memory::Refusal;
 using memory::Rights;
 using queue::CompletionStatus;
 using wire::Companion;
@@ -20,11 +20,11 @@ using wire::Psn;
 
 class ResponderExecuteTest : public ResponderFixture {
  protected:
-  void ExpectRefused(NakCode code, Cause cause, AsyncEventType event) {
+  void ExpectRefused(NakCode code, NakReason reason, AsyncEventType event) {
     const Answer answer = OneAnswer();
     EXPECT_TRUE(answer.IsNak((psn_ - 1).value(), code));
     ASSERT_TRUE(responder_->failure().has_value());
-    EXPECT_STREQ(NameOf(responder_->failure()->cause), NameOf(cause));
+    EXPECT_STREQ(NameOf(responder_->failure()->reason), NameOf(reason));
     EXPECT_EQ(events_, std::vector{event});
   }
   // The region as a window or key of its own.
@@ -126,7 +126,7 @@ TEST_F(ResponderExecuteTest, SendWithInvalidateEndsTheKey) {
                                           .start = memory::KeyAddress(AddressOf(0)),
                                           .length = kPage,
                                           .rights = Rights::kRemoteWrite,
-                                          .instance = memory::Instance(9)},
+                                          .variant = memory::Variant(9)},
                                          me_);
   ASSERT_TRUE(Succeeds(window));
   PostReceive(1);
@@ -150,13 +150,13 @@ TEST_F(ResponderExecuteTest, AnInvalidateThatFailsEndsTheQueuePairWithoutAnAnswe
   Deliver({.payload = Pattern(4)});
   Deliver({.companion = Companion::kInvalidate, .invalidate = region_.remote.value()});
   EXPECT_TRUE(OneAnswer().IsAck(kStart)) << "what came before it";
-  EXPECT_FALSE(responder_->owes_answers());
+  EXPECT_FALSE(responder_->has_responses_due());
   const auto completions = Completions();
   ASSERT_EQ(completions.size(), 2u);
   EXPECT_EQ(completions[0].status, CompletionStatus::kSuccess);
   EXPECT_EQ(completions[1].status, CompletionStatus::kWindowBindError);
-  EXPECT_EQ(responder_->failure()->cause,
-            Cause(memory::Denial::kNotInvalidable, DeniedKey::kInvalidated));
+  EXPECT_EQ(responder_->failure()->reason,
+            NakReason(memory::Refusal::kNotInvalidable, RefusedKey::kInvalidated));
   EXPECT_TRUE(events_.empty()) << "the completion tells it";
 }
 
@@ -189,8 +189,8 @@ TEST_F(ResponderExecuteTest, AnImmediateWithAWrongKeyInManyPacketsUsesUpNone) {
   EXPECT_TRUE(OneAnswer().IsNak(kStart, NakCode::kRemoteAccessError));
   EXPECT_TRUE(Completions().empty());
   EXPECT_EQ(events_, std::vector{AsyncEventType::kQpAccessError});
-  Turn turn = MakeTurn();
-  responder_->Flush(turn);
+  Step step = MakeStep();
+  responder_->Flush(step);
   EXPECT_EQ(Completions().at(0).status, CompletionStatus::kFlushed);
 }
 
@@ -205,7 +205,7 @@ TEST_F(ResponderExecuteTest, AWriteIsAuthorisedAsAWholeAtItsFirstPacket) {
            .position = Position::kFirst,
            .payload = Pattern(kMtu),
            .reth = RethOf(4 * kPage - kMtu, kMtu + 1)});
-  ExpectRefused(NakCode::kRemoteAccessError, Denial::kOutOfRange, AsyncEventType::kQpAccessError);
+  ExpectRefused(NakCode::kRemoteAccessError, Refusal::kOutOfRange, AsyncEventType::kQpAccessError);
   EXPECT_EQ(WordAt(4 * kPage - kMtu), 1u);
 }
 
@@ -216,7 +216,7 @@ TEST_F(ResponderExecuteTest, MemoryThatTheProgramUnmappedIsAskedFor) {
   ASSERT_EQ(requests_.size(), 1u);
   PagesReady(requests_[0].ticket, false);
   arena_.Protect(0, PROT_READ | PROT_WRITE);
-  ExpectRefused(NakCode::kRemoteAccessError, Reason::kPagesUnavailable,
+  ExpectRefused(NakCode::kRemoteAccessError, ResponderError::kPagesUnavailable,
                 AsyncEventType::kQpAccessError);
 }
 
@@ -243,7 +243,7 @@ TEST_F(ResponderExecuteTest, PagesThatAreLostAgainAndAgainAreAnError) {
   }
   arena_.Protect(0, PROT_READ | PROT_WRITE);
   EXPECT_EQ(tries, kLossesMax);
-  EXPECT_EQ(responder_->failure()->cause, Cause(Reason::kPagesUnavailable));
+  EXPECT_EQ(responder_->failure()->reason, NakReason(ResponderError::kPagesUnavailable));
 }
 
 TEST_F(ResponderExecuteTest, AReceiveBufferThatIsGoneIsNoFaultOfThePeers) {
@@ -267,21 +267,23 @@ TEST_F(ResponderExecuteTest, AKeyMayDieBetweenTwoPackets) {
   EXPECT_TRUE(OneAnswer().IsAck(kStart));
   ASSERT_TRUE(Succeeds(core_.regions.Deregister(region_.local)));
   Deliver({.operation = Operation::kWrite, .position = Position::kLast, .payload = Pattern(kMtu)});
-  ExpectRefused(NakCode::kRemoteAccessError, Denial::kNoSuchKey, AsyncEventType::kQpAccessError);
+  ExpectRefused(NakCode::kRemoteAccessError, Refusal::kNoSuchKey, AsyncEventType::kQpAccessError);
 }
 
 TEST_F(ResponderExecuteTest, TheQueuePairMustAllowItToo) {
   config_.remote_rights = Rights::kRemoteRead;
   Begin();
   Deliver(WriteOnly(0, Pattern(8)));
-  ExpectRefused(NakCode::kInvalidRequest, Reason::kNotAllowedOnQp, AsyncEventType::kQpRequestError);
+  ExpectRefused(NakCode::kInvalidRequest, ResponderError::kNotAllowedOnQp,
+                AsyncEventType::kQpRequestError);
 }
 
 TEST_F(ResponderExecuteTest, LengthsThatDoNotAddUpAreInvalid) {
   Request write = WriteOnly(0, Pattern(8));
   write.reth.dma_length = 9;
   Deliver(write);
-  ExpectRefused(NakCode::kInvalidRequest, Reason::kBadLength, AsyncEventType::kQpRequestError);
+  ExpectRefused(NakCode::kInvalidRequest, ResponderError::kBadLength,
+                AsyncEventType::kQpRequestError);
 }
 
 TEST_F(ResponderExecuteTest, AOneTouchKeyDiesWithItsFirstMessage) {
@@ -301,7 +303,7 @@ TEST_F(ResponderExecuteTest, AOneTouchKeyDiesWithItsFirstMessage) {
   Deliver({.operation = Operation::kWrite, .position = Position::kLast, .payload = Pattern(kMtu)});
   EXPECT_TRUE(OneAnswer().IsAck(PsnAt(1)));
   Deliver(write);
-  ExpectRefused(NakCode::kRemoteAccessError, Denial::kNotValid, AsyncEventType::kQpAccessError);
+  ExpectRefused(NakCode::kRemoteAccessError, Refusal::kNotValid, AsyncEventType::kQpAccessError);
 }
 
 TEST_F(ResponderExecuteTest, AtomicsAreExecutedAndAnswered) {
@@ -320,7 +322,7 @@ TEST_F(ResponderExecuteTest, AtomicsAreExecutedAndAnswered) {
 
 TEST_F(ResponderExecuteTest, AMisalignedAtomicIsInvalid) {
   Deliver({.operation = Operation::kFetchAdd, .atomic = AtomicOf(4, 3)});
-  ExpectRefused(NakCode::kInvalidRequest, Denial::kMisaligned, AsyncEventType::kQpRequestError);
+  ExpectRefused(NakCode::kInvalidRequest, Refusal::kMisaligned, AsyncEventType::kQpRequestError);
 }
 
 TEST_F(ResponderExecuteTest, AnAtomicOnAnAbsentPageComesAgainAndIsDoneOnce) {
@@ -353,7 +355,7 @@ TEST_F(ResponderExecuteTest, NoRegionIsPersistent) {
   Deliver({.operation = Operation::kFlush,
            .reth = RethOf(0, 64),
            .feth = {.placement = wire::Feth::kPersistence}});
-  ExpectRefused(NakCode::kRemoteAccessError, Reason::kNoPersistence,
+  ExpectRefused(NakCode::kRemoteAccessError, ResponderError::kNoPersistence,
                 AsyncEventType::kQpAccessError);
 }
 
@@ -363,7 +365,7 @@ TEST_F(ResponderExecuteTest, MoreReadsThanAgreedAreInvalid) {
     Deliver({.operation = Operation::kReadRequest, .reth = RethOf(0, 8)});
   }
   ASSERT_TRUE(responder_->failure().has_value());
-  EXPECT_EQ(responder_->failure()->cause, Cause(Reason::kTooManyOutstanding));
+  EXPECT_EQ(responder_->failure()->reason, NakReason(ResponderError::kTooManyOutstanding));
   BringPages(0, 1);
   const auto answers = Answers();  // what was owed before it, then the NAK
   ASSERT_EQ(answers.size(), 3u);

@@ -125,8 +125,8 @@ TEST_F(ResponderOneTouchTest, TheKeyEndsWhenTheReadIsForgotten) {
 TEST_F(ResponderOneTouchTest, TheKeyEndsWithTheConnection) {
   Deliver(read_);
   Answers();
-  Turn turn = MakeTurn();
-  responder_->Flush(turn);
+  Step step = MakeStep();
+  responder_->Flush(step);
   EXPECT_FALSE(KeyIsValid());
 }
 

@@ -24,14 +24,14 @@ TEST_F(ResponderPagesTest, AReadOfAbsentPagesIsHeldWithoutNotice) {
   Deliver(ReadOf(0, 2 * kMtu));
   Deliver(WriteOnly(2 * kPage, Pattern(8)));
   EXPECT_TRUE(OneAnswer().IsAck(kStart));  // what came before is acknowledged by itself
-  EXPECT_FALSE(responder_->wants_turn());
+  EXPECT_FALSE(responder_->wants_step());
   ASSERT_EQ(requests_.size(), 1u);
   EXPECT_FALSE(requests_[0].fault.for_write);
   EXPECT_TRUE(Answers().empty());
 
   BringPages(0, 2);
   PagesReady(requests_[0].ticket);
-  EXPECT_TRUE(responder_->wants_turn());
+  EXPECT_TRUE(responder_->wants_step());
   const auto answers = Answers();
   ASSERT_EQ(answers.size(), 3u);
   ExpectRun({answers[0], answers[1]}, PsnAt(1), Read(0, 2 * kMtu));
@@ -56,7 +56,7 @@ TEST_F(ResponderPagesTest, AReadAndAWriteWaitForTheirPagesSideBySide) {
   EXPECT_TRUE(requests_[1].fault.for_write);
   BringPages(0, 2);
   PagesReady(requests_[1].ticket);
-  EXPECT_FALSE(responder_->wants_turn());  // nothing overtakes the reply
+  EXPECT_FALSE(responder_->wants_step());  // nothing overtakes the reply
   PagesReady(requests_[0].ticket);
   const auto answers = Answers();
   ASSERT_EQ(answers.size(), 2u);
@@ -70,12 +70,12 @@ TEST_F(ResponderPagesTest, AnswersThatCouldNotBeSentAreSentAgainInOrder) {
   SetWord(2 * kPage, 5);
   Deliver({.operation = Operation::kFetchAdd, .atomic = AtomicOf(2 * kPage, 1)});
   Deliver(WriteOnly(2 * kPage, Pattern(8)));
-  Turn turn = MakeTurn();
-  responder_->Pump(turn);
+  Step step = MakeStep();
+  responder_->Pump(step);
   ASSERT_EQ(outbox_.packets().size(), 4u);
   TakePagesAway(0, 1);
   for (size_t i = 1; i < 4; ++i)
-    EXPECT_TRUE(responder_->TakeBack(outbox_.packets()[i], i == 1, turn));
+    EXPECT_TRUE(responder_->TakeBack(outbox_.packets()[i], i == 1, step));
   outbox_.Clear();
   EXPECT_TRUE(Answers().empty());
   ASSERT_EQ(requests_.size(), 1u);
@@ -91,21 +91,21 @@ TEST_F(ResponderPagesTest, AnswersThatCouldNotBeSentAreSentAgainInOrder) {
 
 TEST_F(ResponderPagesTest, ANakIsNotTakenBack) {
   Deliver(WriteOnly(4 * kPage, Pattern(8)));
-  Turn turn = MakeTurn();
-  responder_->Pump(turn);
+  Step step = MakeStep();
+  responder_->Pump(step);
   ASSERT_EQ(outbox_.packets().size(), 1u);
-  EXPECT_FALSE(responder_->TakeBack(outbox_.packets()[0], false, turn));
+  EXPECT_FALSE(responder_->TakeBack(outbox_.packets()[0], false, step));
   outbox_.Clear();
 }
 
 TEST_F(ResponderPagesTest, AnAnswerThatIsLostAgainAndAgainIsAnError) {
   Deliver(ReadOf(0, 8));
-  Turn turn = MakeTurn();
+  Step step = MakeStep();
   int tries = 0;
   for (; !responder_->failure() && tries < 1000; ++tries) {
-    responder_->Pump(turn);
+    responder_->Pump(step);
     ASSERT_EQ(outbox_.packets().size(), 1u);
-    EXPECT_TRUE(responder_->TakeBack(outbox_.packets()[0], true, turn));
+    EXPECT_TRUE(responder_->TakeBack(outbox_.packets()[0], true, step));
     outbox_.Clear();
   }
   EXPECT_EQ(tries, kLossesMax + 1);
@@ -119,7 +119,7 @@ TEST_F(ResponderPagesTest, AHeldReadWhosePagesCannotBeHadIsRefused) {
   EXPECT_TRUE(Answers().empty());
   PagesReady(requests_.at(0).ticket, false);
   EXPECT_TRUE(OneAnswer().IsNak(kStart, NakCode::kRemoteAccessError));
-  EXPECT_EQ(responder_->failure()->cause, Cause(Reason::kPagesUnavailable));
+  EXPECT_EQ(responder_->failure()->reason, NakReason(ResponderError::kPagesUnavailable));
   EXPECT_EQ(events_, std::vector{AsyncEventType::kQpAccessError});
 }
 
@@ -156,11 +156,11 @@ TEST_F(ResponderPagesTest, ALateDuplicateWhosePagesAreLostTooOftenIsDropped) {
   Deliver(ReadOf(0, 8));
   EXPECT_EQ(Answers().size(), 1u);
   Deliver(ReadOf(0, 8), Psn(kStart));
-  Turn turn = MakeTurn();
+  Step step = MakeStep();
   for (int i = 0; i <= kLossesMax; ++i) {
-    responder_->Pump(turn);
+    responder_->Pump(step);
     ASSERT_EQ(outbox_.packets().size(), 1u);
-    EXPECT_TRUE(responder_->TakeBack(outbox_.packets()[0], true, turn));
+    EXPECT_TRUE(responder_->TakeBack(outbox_.packets()[0], true, step));
     outbox_.Clear();
   }
   EXPECT_TRUE(Answers().empty());
@@ -175,12 +175,12 @@ TEST_F(ResponderPagesTest, ADuplicateBeforeAHeldReadIsAnsweredMeanwhile) {
   EXPECT_TRUE(Answers().empty());
   Deliver(ReadOf(kPage, 8), Psn(kStart));
   EXPECT_EQ(OneAnswer().psn, kStart);
-  EXPECT_FALSE(responder_->wants_turn());
-  EXPECT_TRUE(responder_->owes_answers());
+  EXPECT_FALSE(responder_->wants_step());
+  EXPECT_TRUE(responder_->has_responses_due());
   BringPages(0, 1);
   PagesReady(requests_.at(0).ticket);
   EXPECT_EQ(OneAnswer().psn, PsnAt(1));
-  EXPECT_FALSE(responder_->owes_answers());
+  EXPECT_FALSE(responder_->has_responses_due());
 }
 
 // The peer is told that its read is held: by the acknowledgement before it, again, and marked.
@@ -195,7 +195,7 @@ TEST_F(ResponderPagesTest, AHeldReadIsToldAfterHalfOfTheTimer) {
   EXPECT_TRUE(Answers().empty());
   for (int i = 0; i < 3; ++i) {
     Advance(responder_->next_time() - now_);
-    EXPECT_TRUE(responder_->wants_turn());
+    EXPECT_TRUE(responder_->wants_step());
     const Answer notice = OneAnswer();
     EXPECT_TRUE(notice.IsAck(kStart));
     EXPECT_TRUE(notice.is_for_pages);
@@ -290,7 +290,7 @@ TEST_F(HeldNakTest, PagesThatComeSoonCostNoNak) {
   Deliver(WriteOnly(kPage, Pattern(8)));
   Deliver(WriteOnly(0, Pattern(8)));
   EXPECT_TRUE(OneAnswer().IsAck(kStart)) << "what came before is acknowledged";
-  EXPECT_FALSE(responder_->wants_turn());
+  EXPECT_FALSE(responder_->wants_step());
   EXPECT_EQ(responder_->next_time(), now_ + Milliseconds(5));
   Advance(Milliseconds(4));
   EXPECT_TRUE(Answers().empty());

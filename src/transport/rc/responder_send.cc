@@ -30,26 +30,26 @@ Position PositionOf(const Reply& reply) {
 
 }  // namespace
 
-void Responder::Pump(Turn& turn) {
-  const size_t already = turn.outbox.packets().size();
-  while (turn.outbox.room() > 0 && SendNext(turn)) {
+void Responder::Pump(Step& step) {
+  const size_t already = step.outbox.packets().size();
+  while (step.outbox.room() > 0 && SendNext(step)) {
   }
-  probe_.OnSent(turn.outbox.packets().subspan(already));
+  probe_.OnSent(step.outbox.packets().subspan(already));
   DCHECK(IsConsistent());
 }
 
-bool Responder::wants_turn() const {
+bool Responder::wants_step() const {
   if (const Reply* const reply = replies_.FirstPending()) {
     return !IsHeld(*reply) || reply_wait_->notice_is_due;
   }
   return has_due_nak() || ack_is_due_;
 }
 
-bool Responder::owes_only_acks() const {
+bool Responder::has_only_acks_due() const {
   return (ack_is_due_ || has_due_nak()) && !replies_.has_pending();
 }
 
-bool Responder::owes_answers() const {
+bool Responder::has_responses_due() const {
   return replies_.has_pending() || nak_.has_value() || ack_is_due_;
 }
 
@@ -58,12 +58,12 @@ bool Responder::IsHeld(const Reply& reply) const {
 }
 
 // False when nothing can be sent. REQUIRES: the outbox has room.
-bool Responder::SendNext(Turn& turn) {
+bool Responder::SendNext(Step& step) {
   if (Reply* const reply = replies_.FirstPending()) {
-    return IsHeld(*reply) ? SendNotice(*reply, turn) : SendReply(*reply, turn);
+    return IsHeld(*reply) ? SendNotice(*reply, step) : SendReply(*reply, step);
   }
   if (has_due_nak()) {
-    SendAcknowledgement(*nak_, turn);
+    SendAcknowledgement(*nak_, step);
     nak_.reset();
     return true;
   }
@@ -71,41 +71,41 @@ bool Responder::SendNext(Turn& turn) {
   SendAcknowledgement({.psn = expected_ - 1,
                        .msn = msn_,
                        .syndrome = wire::Syndrome::Ack(receive_.source().credits())},
-                      turn);
+                      step);
   ack_is_due_ = false;
   return true;
 }
 
-bool Responder::SendReply(Reply& reply, Turn& turn) {
-  if (reply.kind != Reply::Kind::kAtomic) return SendRead(reply, turn);
-  SendAtomicReply(reply, turn);
-  if (reply.is_repeat) MakeLastSingle(turn);
+bool Responder::SendReply(Reply& reply, Step& step) {
+  if (reply.kind != Reply::Kind::kAtomic) return SendRead(reply, step);
+  SendAtomicReply(reply, step);
+  if (reply.is_repeat) MakeLastSingle(step);
   reply.Advance();
   return true;
 }
 
 // A packet of a read's bytes, or the empty one by which an atomic write or a flush is answered
 // (IBA A19.4). Read from memory now, with the key as it is now.
-bool Responder::SendRead(Reply& reply, Turn& turn) {
+bool Responder::SendRead(Reply& reply, Step& step) {
   const uint64_t offset = uint64_t{reply.next} * config_.path_mtu;
   const uint64_t left = reply.kind == Reply::Kind::kRead ? reply.stop - offset : 0;
   const auto size = static_cast<uint32_t>(std::min<uint64_t>(left, config_.path_mtu));
   const memory::KeyAddress start(reply.address.value() + offset);
-  const memory::Translation translation = turn.memory.translator.Translate(
+  const memory::Translation translation = step.memory.translator.Translate(
       reply.key, start, size, memory::Access::kRemoteRead, AccessorOf(reply));
-  if (const memory::Denial* const denial = AsDenial(translation)) {
-    RefuseReply(reply, *denial, turn);
+  if (const memory::Refusal* const refusal = AsRefusal(translation)) {
+    RefuseReply(reply, *refusal, step);
     return true;
   }
-  if (const memory::Fault* const fault = AsFault(translation)) return HoldRead(reply, *fault, turn);
+  if (const memory::Fault* const fault = AsFault(translation)) return HoldRead(reply, *fault, step);
 
   const memory::Ready& ready = *AsReady(translation);
   if (ready.use == memory::KeyUse::kSpent && !reply.holds_key) {
-    RefuseReply(reply, memory::Denial::kNotValid, turn);
+    RefuseReply(reply, memory::Refusal::kNotValid, step);
     return true;
   }
   const wire::OpcodeInfo& info = InfoOf(Operation::kReadResponse, PositionOf(reply));
-  OutPacket& packet = AddPacket(reply.next_psn(), turn);
+  OutPacket& packet = AddPacket(reply.next_psn(), step);
   packet.payload = ready.spans;
   packet.payload_size = size;
   CHECK(packet.payload.length() == size);
@@ -115,38 +115,38 @@ bool Responder::SendRead(Reply& reply, Turn& turn) {
         wire::Aeth{.syndrome = wire::Syndrome::Ack(receive_.source().credits()), .msn = reply.msn});
   }
   packet.header_size = builder.headers().size();
-  if (reply.is_repeat) MakeLastSingle(turn);
+  if (reply.is_repeat) MakeLastSingle(step);
   reply.Advance();
   // The last of the bytes that the peer has asked for: a key that is good for one message has
   // served, but for the repetitions of that message which the peer asks for when packets are lost.
   if (!reply.is_pending() && ready.use == memory::KeyUse::kOnce) {
-    turn.memory.one_touch.Hold(reply.key);
+    step.memory.one_touch.Hold(reply.key);
     reply.holds_key = true;
   }
   return true;
 }
 
 // The reply waits, and what was executed before it should not: it is acknowledged by itself.
-bool Responder::HoldRead(const Reply& reply, const memory::Fault& beginning, Turn& turn) {
+bool Responder::HoldRead(const Reply& reply, const memory::Fault& beginning, Step& step) {
   const uint64_t offset = uint64_t{reply.next} * config_.path_mtu;
-  const memory::Translation rest = turn.memory.translator.Translate(
+  const memory::Translation rest = step.memory.translator.Translate(
       reply.key, memory::KeyAddress(reply.address.value() + offset), reply.stop - offset,
       memory::Access::kRemoteRead, AccessorOf(reply));
   const memory::Fault* const fault = AsFault(rest);
-  reply_wait_ = ReplyWait{.ticket = RequestPages(fault != nullptr ? *fault : beginning, turn),
+  reply_wait_ = ReplyWait{.ticket = RequestPages(fault != nullptr ? *fault : beginning, step),
                           .first = reply.first,
-                          .since = turn.now,
-                          .noticed_at = turn.now};
+                          .since = step.now,
+                          .noticed_at = step.now};
   // What the peer's timer is, is known as in HoldTime.
   if (config_.type != QpType::kXrcReceive && config_.ack_timeout != Duration::Max()) {
     reply_wait_->period = config_.ack_timeout / 2;
-    reply_wait_->notice_at = turn.now + reply_wait_->period;
+    reply_wait_->notice_at = step.now + reply_wait_->period;
   }
   if (IsBefore(answered_, reply.first - 1)) {
     SendAcknowledgement({.psn = reply.first - 1,
                          .msn = reply.msn - 1,
                          .syndrome = wire::Syndrome::Ack(receive_.source().credits())},
-                        turn);
+                        step);
   }
   return false;
 }
@@ -156,30 +156,30 @@ bool Responder::HoldRead(const Reply& reply, const memory::Fault& beginning, Tur
 // acknowledgement of all before the read, marked: a requester of ours has all its retries again and
 // starts its timer anew (Requester::OnHeldRead). To others it is a duplicate; Soft-RoCE starts its
 // timer anew after any response.
-void Responder::NoticeHeldRead(const Turn& turn) {
+void Responder::NoticeHeldRead(const Step& step) {
   ReplyWait& held = *reply_wait_;
-  const bool goes_on = held.period != Duration::Max() && turn.now < held.since + kNoticesMax;
-  held.notice_at = goes_on ? turn.now + held.period : Time::Never();
-  held.noticed_at = turn.now;
+  const bool goes_on = held.period != Duration::Max() && step.now < held.since + kNoticesMax;
+  held.notice_at = goes_on ? step.now + held.period : Time::Never();
+  held.noticed_at = step.now;
   held.notice_is_due = true;
 }
 
 // The peer's timer has ended before it got a notice.
-void Responder::OnHeldReadAgain(const Turn& turn) {
+void Responder::OnHeldReadAgain(const Step& step) {
   ReplyWait& held = *reply_wait_;
-  if (turn.now >= held.since + kNoticesMax) return;
-  const Duration in_time = std::max((turn.now - held.noticed_at) / 2, kNoticePeriodMin);
+  if (step.now >= held.since + kNoticesMax) return;
+  const Duration in_time = std::max((step.now - held.noticed_at) / 2, kNoticePeriodMin);
   held.period = std::min(held.period, in_time);
-  NoticeHeldRead(turn);
+  NoticeHeldRead(step);
 }
 
-bool Responder::SendNotice(const Reply& reply, Turn& turn) {
+bool Responder::SendNotice(const Reply& reply, Step& step) {
   if (!std::exchange(reply_wait_->notice_is_due, false)) return false;
   SendAcknowledgement({.psn = reply.first - 1,
                        .msn = reply.msn - 1,
                        .syndrome = wire::Syndrome::Ack(receive_.source().credits()),
                        .is_for_pages = true},
-                      turn);
+                      step);
   return true;
 }
 
@@ -187,34 +187,34 @@ bool Responder::SendNotice(const Reply& reply, Turn& turn) {
 // and no more is made of it: most likely the peer has its answer, and this is a late copy of its
 // request. The peer would not even understand a NAK, for what it has answers to is no longer under
 // way, and would find the connection dead with its next request.
-void Responder::RefuseReply(Reply& reply, Cause cause, Turn& turn) {
+void Responder::RefuseReply(Reply& reply, NakReason reason, Step& step) {
   if (reply.was_sent) {
     reply.Drop();
   } else {
-    FailReply(reply, cause, turn);
+    FailReply(reply, reason, step);
   }
 }
 
 // Nothing behind it will be answered, not even with the NAK that may be due. A receive request that
 // is in progress has no part in it, and is flushed with the others.
-void Responder::FailReply(const Reply& reply, Cause cause, Turn& turn) {
-  const Verdict verdict = VerdictOf(cause);
+void Responder::FailReply(const Reply& reply, NakReason reason, Step& step) {
+  const Verdict verdict = VerdictOf(reason);
   nak_ = Acknowledgement{.psn = reply.next_psn(),
                          .msn = reply.msn - 1,
-                         .syndrome = SyndromeOf(cause, verdict, turn),
-                         .check = CheckToName(cause)};
+                         .syndrome = SyndromeOf(reason, verdict, step),
+                         .check = CheckToName(reason)};
   wait_.ReleaseNak();
   ack_is_due_ = false;
   replies_.DropPending();
   reply_wait_.reset();
   if (failure_) return;
-  failure_ = Failure{.cause = cause, .verdict = verdict};
-  CountRefusal(cause, turn.refusals);
+  failure_ = Failure{.reason = reason, .verdict = verdict};
+  CountRefusal(reason, step.refusals);
   wait_.End();
-  if (verdict.event) turn.outbox.Raise({.type = *verdict.event, .qp = config_.local_qp});
+  if (verdict.event) step.outbox.Raise({.type = *verdict.event, .qp = config_.local_qp});
 }
 
-bool Responder::TakeBack(const OutPacket& packet, bool is_loss, Turn& turn) {
+bool Responder::TakeBack(const OutPacket& packet, bool is_loss, Step& step) {
   const wire::Bth bth = *wire::Bth::Parse(packet.header);
   if (wire::FindOpcode(bth.opcode)->operation == Operation::kAcknowledge) {
     const auto aeth = wire::Aeth::Parse(std::span(packet.header).subspan<wire::Bth::kSize>());
@@ -227,7 +227,7 @@ bool Responder::TakeBack(const OutPacket& packet, bool is_loss, Turn& turn) {
   if (reply == nullptr || failure_) return true;
   reply->TakeBack((bth.psn - reply->first.value()).value());
   if (is_loss && reply->losses++ == kLossesMax) {
-    RefuseReply(*reply, Reason::kPagesUnavailable, turn);
+    RefuseReply(*reply, ResponderError::kPagesUnavailable, step);
   }
   return true;
 }
@@ -243,9 +243,9 @@ const wire::OpcodeInfo& Responder::InfoOf(Operation operation, Position position
   return *info;
 }
 
-void Responder::SendAcknowledgement(const Acknowledgement& answer, Turn& turn) {
-  OutPacket& packet = AddPacket(answer.psn, turn);
-  if (std::exchange(ack_is_again_, false)) MakeLastSingle(turn);
+void Responder::SendAcknowledgement(const Acknowledgement& answer, Step& step) {
+  OutPacket& packet = AddPacket(answer.psn, step);
+  if (std::exchange(ack_is_again_, false)) MakeLastSingle(step);
   wire::Bth bth = BthOf(InfoOf(Operation::kAcknowledge), answer.psn);
   if (answer.is_for_pages) MarkFault(bth);
   wire::PacketBuilder builder(packet.header, bth, 0);
@@ -254,8 +254,8 @@ void Responder::SendAcknowledgement(const Acknowledgement& answer, Turn& turn) {
   if (answer.check != 0) MarkRefusal(packet.header, answer.check);
 }
 
-void Responder::SendAtomicReply(const Reply& reply, Turn& turn) {
-  OutPacket& packet = AddPacket(reply.first, turn);
+void Responder::SendAtomicReply(const Reply& reply, Step& step) {
+  OutPacket& packet = AddPacket(reply.first, step);
   const wire::Bth bth = BthOf(InfoOf(Operation::kAtomicAcknowledge), reply.first);
   wire::PacketBuilder builder(packet.header, bth, 0);
   builder.Add(
@@ -265,13 +265,13 @@ void Responder::SendAtomicReply(const Reply& reply, Turn& turn) {
 }
 
 // What the peer has missed once leaves as a datagram of its own.
-void Responder::MakeLastSingle(Turn& turn) {
-  turn.outbox.MakeSingle(turn.outbox.packets().size() - 1);
+void Responder::MakeLastSingle(Step& step) {
+  step.outbox.MakeSingle(step.outbox.packets().size() - 1);
 }
 
-OutPacket& Responder::AddPacket(wire::Psn psn, Turn& turn) {
+OutPacket& Responder::AddPacket(wire::Psn psn, Step& step) {
   if (IsBefore(answered_, psn)) answered_ = psn;
-  OutPacket& packet = turn.outbox.AddPacket();
+  OutPacket& packet = step.outbox.AddPacket();
   packet.path = config_.path;
   packet.source_qp = config_.local_qp;
   return packet;

@@ -22,7 +22,7 @@ TEST_F(ResponderSendTest, AReadIsAnsweredInPackets) {
   ExpectRun(answers, kStart, Read(kPage - 300, 3 * kMtu + 1));
   EXPECT_EQ(answers[0].aeth->msn, wire::Msn(1));
   EXPECT_FALSE(answers[1].aeth.has_value());
-  EXPECT_FALSE(responder_->wants_turn());
+  EXPECT_FALSE(responder_->wants_step());
 }
 
 TEST_F(ResponderSendTest, AReadOfNoBytesNeedsNoKey) {
@@ -46,7 +46,7 @@ TEST_F(ResponderSendTest, GoesOnWhenTheOutboxHasRoomAgain) {
   Deliver(ReadOf(0, length));
   auto answers = Answers();
   EXPECT_EQ(answers.size(), 16u);
-  EXPECT_TRUE(responder_->wants_turn());
+  EXPECT_TRUE(responder_->wants_step());
   const auto rest = Answers();
   answers.insert(answers.end(), rest.begin(), rest.end());
   ASSERT_EQ(answers.size(), 20u);
@@ -144,8 +144,8 @@ TEST_F(ResponderSendTest, AKeyThatDiesDuringTheAnswerEndsIt) {
   EXPECT_TRUE(answer.IsNak(PsnAt(16), NakCode::kRemoteAccessError));
   EXPECT_EQ(answer.aeth->msn, wire::Msn(0));
   EXPECT_TRUE(Completions().empty());  // the send's receive request is flushed with the others
-  Turn turn = MakeTurn();
-  responder_->Flush(turn);
+  Step step = MakeStep();
+  responder_->Flush(step);
   EXPECT_EQ(Completions().at(0).status, queue::CompletionStatus::kFlushed);
 }
 

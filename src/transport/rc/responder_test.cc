@@ -21,11 +21,11 @@ class ResponderTest : public ResponderFixture {
 
 TEST_F(ResponderTest, OneAcknowledgementCoversABurst) {
   for (int i = 0; i < 5; ++i) Deliver(WriteOnly(0, Pattern(8)));
-  EXPECT_TRUE(responder_->wants_turn());
+  EXPECT_TRUE(responder_->wants_step());
   const Answer answer = OneAnswer();
   EXPECT_TRUE(answer.IsAck(PsnAt(4)));
   EXPECT_EQ(answer.aeth->msn, wire::Msn(5));
-  EXPECT_FALSE(responder_->wants_turn());
+  EXPECT_FALSE(responder_->wants_step());
   EXPECT_TRUE(Answers().empty());
 }
 
@@ -108,13 +108,13 @@ TEST_F(ResponderTest, TheLastWordIsTheLast) {
   Deliver(
       {.operation = Operation::kWrite, .position = Position::kMiddle, .payload = Pattern(kMtu)});
   ASSERT_TRUE(responder_->failure().has_value());
-  EXPECT_EQ(responder_->failure()->cause, Cause(Reason::kOpcodeOutOfSequence));
+  EXPECT_EQ(responder_->failure()->reason, NakReason(ResponderError::kOpcodeOutOfSequence));
   Deliver(WriteOnly(0, Pattern(8)), Psn(kStart));
   Deliver(WriteOnly(0, Pattern(8)), Psn(kStart) - 1);
   EXPECT_TRUE(OneAnswer().IsNak(kStart, NakCode::kInvalidRequest));
   EXPECT_EQ(events_, std::vector{AsyncEventType::kQpRequestError});
   EXPECT_TRUE(Answers().empty());
-  EXPECT_FALSE(responder_->wants_turn());
+  EXPECT_FALSE(responder_->wants_step());
 }
 
 // DESIGN D6.
@@ -139,8 +139,8 @@ TEST_F(ResponderTest, AWriteIntoAbsentPagesIsToldWhenTheyAreThere) {
   EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, PagesTimer()));
   EXPECT_EQ(requests_.size(), 1u);
 
-  PagesReady(FaultTicket(1));  // of somebody else
-  EXPECT_FALSE(responder_->wants_turn());
+  PagesReady(FaultTicket(1));  // of another queue pair
+  EXPECT_FALSE(responder_->wants_step());
   BringPages(0, 2);
   PagesReady(requests_[0].ticket);
   EXPECT_TRUE(OneAnswer().IsAck(kStart)) << "it was kept";
@@ -164,7 +164,7 @@ TEST_F(ResponderTest, PagesThatCannotBeHadEndTheConnection) {
   EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, PagesTimer()));
   PagesReady(requests_.at(0).ticket, false);
   EXPECT_TRUE(OneAnswer().IsNak(kStart, NakCode::kRemoteAccessError));
-  EXPECT_EQ(responder_->failure()->cause, Cause(Reason::kPagesUnavailable));
+  EXPECT_EQ(responder_->failure()->reason, NakReason(ResponderError::kPagesUnavailable));
   EXPECT_EQ(events_, std::vector{AsyncEventType::kQpAccessError});
 }
 
@@ -207,8 +207,8 @@ TEST_F(ResponderTest, PagesMayComeBeforeThePeerHearsThatTheyAreAbsent) {
   EXPECT_TRUE(OneAnswer().IsAck(kStart));
 }
 
-// Nobody else would tell the peer that they were dropped.
-TEST_F(ResponderTest, WhatWasDroppedBehindAKeptPacketIsAskedForAgain) {
+// No other packet tells the peer that they were dropped.
+TEST_F(ResponderTest, WhatWasDroppedBehindAWaitingPacketIsAskedForAgain) {
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)));
   Deliver(WriteOnly(0, Pattern(8)));
@@ -219,7 +219,7 @@ TEST_F(ResponderTest, WhatWasDroppedBehindAKeptPacketIsAskedForAgain) {
   EXPECT_TRUE(OneAnswer().IsAck(PsnAt(1)));
 }
 
-TEST_F(ResponderTest, AKeptPacketIsForgottenWithItsConnection) {
+TEST_F(ResponderTest, AWaitingPacketIsForgottenWithItsConnection) {
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)));
   const FaultTicket ticket = outbox_.page_requests()[0].ticket;
@@ -230,12 +230,12 @@ TEST_F(ResponderTest, AKeptPacketIsForgottenWithItsConnection) {
   EXPECT_EQ(Read(0, 8), std::vector<std::byte>(8));
 }
 
-TEST_F(ResponderTest, AKeptPacketIsNotExecutedAfterAFlush) {
+TEST_F(ResponderTest, AWaitingPacketIsNotExecutedAfterAFlush) {
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)));
   const FaultTicket ticket = outbox_.page_requests()[0].ticket;
-  Turn turn = MakeTurn();
-  responder_->Flush(turn);
+  Step step = MakeStep();
+  responder_->Flush(step);
   Answers();
   BringPages(0, 1);
   PagesReady(ticket);
@@ -244,7 +244,7 @@ TEST_F(ResponderTest, AKeptPacketIsNotExecutedAfterAFlush) {
 }
 
 // A peer that sends something else by the same PSN has given the first one up.
-TEST_F(ResponderTest, AKeptPacketIsNotExecutedIfAnotherCameInItsPlace) {
+TEST_F(ResponderTest, AWaitingPacketIsNotExecutedIfAnotherCameInItsPlace) {
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)), Psn(kStart));
   Answers();
@@ -260,13 +260,13 @@ TEST_F(ResponderTest, AKeptPacketIsNotExecutedIfAnotherCameInItsPlace) {
 TEST_F(ResponderTest, AFullOutboxKeepsWhatIsDue) {
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)));
-  Turn turn = MakeTurn();
+  Step step = MakeStep();
   const FaultTicket ticket = outbox_.page_requests()[0].ticket;
   while (outbox_.room() > 0) outbox_.AddPacket();
-  responder_->Pump(turn);
+  responder_->Pump(step);
   BringPages(0, 1);
   PagesReady(ticket);
-  EXPECT_TRUE(responder_->wants_turn());
+  EXPECT_TRUE(responder_->wants_step());
   outbox_.Clear();
   EXPECT_TRUE(OneAnswer().IsAck(kStart));
 }
@@ -276,8 +276,8 @@ TEST_F(ResponderTest, FlushEndsAllReceiveRequests) {
   PostReceive(2);
   PostReceive(3);
   Deliver({.position = Position::kFirst, .payload = Pattern(kMtu)});
-  Turn turn = MakeTurn();
-  responder_->Flush(turn);
+  Step step = MakeStep();
+  responder_->Flush(step);
   const auto completions = Completions();
   ASSERT_EQ(completions.size(), 3u);
   for (uint64_t i = 0; i < 3; ++i) {
@@ -285,7 +285,7 @@ TEST_F(ResponderTest, FlushEndsAllReceiveRequests) {
     EXPECT_EQ(completions[i].status, CompletionStatus::kFlushed);
   }
   PostReceive(4);
-  responder_->Flush(turn);
+  responder_->Flush(step);
   EXPECT_EQ(Completions().size(), 1u);
 }
 
@@ -298,9 +298,9 @@ TEST_F(ResponderTest, FlushOfASharedQueueLeavesItToTheOthers) {
   BeginOn(ReceiveSource(shared, pd_));
   Deliver({.position = Position::kFirst, .payload = Pattern(kMtu)});
   EXPECT_EQ(OneAnswer().aeth->syndrome, wire::Syndrome::Ack(wire::kCreditsInvalid));
-  Turn turn = MakeTurn();
-  responder_->Flush(turn);
-  responder_->Flush(turn);
+  Step step = MakeStep();
+  responder_->Flush(step);
+  responder_->Flush(step);
   Answers();
   EXPECT_EQ(events_, std::vector{AsyncEventType::kLastWqeReached});
   ASSERT_EQ(Completions().size(), 1u);

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "transport/outbox.h"
-#include "transport/turn.h"
+#include "transport/step.h"
 #include "wire/roce/bth.h"
 #include "wire/roce/types.h"
 
@@ -54,13 +54,13 @@ class SegmentProbe {
   }
 
   // The peer has everything before `unacked`, which is progress.
-  void OnAcknowledged(wire::Psn unacked, PathId path, Turn& turn) {
+  void OnAcknowledged(wire::Psn unacked, PathId path, Step& step) {
     if (is_idle()) return;
     const bool is_over = !IsBefore(unacked, end_);
     if (state_ == State::kLost) {
-      turn.outbox.Report({path, packets_, bytes_, SegmentReport::Fate::kLost});
-    } else if (state_ == State::kWatching && is_over && turn.segments_in_doubt) {
-      turn.outbox.Report({path, packets_, bytes_, SegmentReport::Fate::kArrived});
+      step.outbox.Report({path, packets_, bytes_, SegmentReport::Fate::kLost});
+    } else if (state_ == State::kWatching && is_over && step.segments_in_doubt) {
+      step.outbox.Report({path, packets_, bytes_, SegmentReport::Fate::kArrived});
     }
     if (is_over) {
       state_ = State::kIdle;

@@ -5,7 +5,7 @@
 namespace verbena::transport {
 namespace {
 
-using memory::Denial;
+using memory::Refusal;
 using queue::CompletionStatus;
 using wire::NakCode;
 
@@ -53,31 +53,31 @@ constexpr Verdict kOwnFailure = {.nak = NakCode::kRemoteOperationalError,
                                  .event = std::nullopt};
 
 // The table, first part.
-Verdict RowOf(Reason reason) {
-  switch (reason) {
-    case Reason::kSequenceGap:
+Verdict RowOf(ResponderError error) {
+  switch (error) {
+    case ResponderError::kSequenceGap:
       return kTryAgain;
-    case Reason::kReceiverNotReady:
-    case Reason::kPagesAbsent:
+    case ResponderError::kReceiverNotReady:
+    case ResponderError::kPagesAbsent:
       return kTryLater;
-    case Reason::kOpcodeOutOfSequence:
-    case Reason::kNotAllowedOnQp:
-    case Reason::kNoSuchReceiver:
-    case Reason::kTooManyOutstanding:
-    case Reason::kBadLength:
-    case Reason::kReservedFlush:
-    case Reason::kMisaligned:
+    case ResponderError::kOpcodeOutOfSequence:
+    case ResponderError::kNotAllowedOnQp:
+    case ResponderError::kNoSuchReceiver:
+    case ResponderError::kTooManyOutstanding:
+    case ResponderError::kBadLength:
+    case ResponderError::kReservedFlush:
+    case ResponderError::kMisaligned:
       return kInvalidRequest;
-    case Reason::kMessageTooLong:
+    case ResponderError::kMessageTooLong:
       return kTooLong;
-    case Reason::kNoPersistence:
-    case Reason::kPagesUnavailable:
+    case ResponderError::kNoPersistence:
+    case ResponderError::kPagesUnavailable:
       return kAccessError;
-    case Reason::kReceiveBufferDenied:
+    case ResponderError::kReceiveBufferRefused:
       return kBadReceive;
-    case Reason::kCompletionQueueError:
+    case ResponderError::kCompletionQueueError:
       return kLocalTrouble;
-    case Reason::kOwnWorkFailed:
+    case ResponderError::kOwnWorkFailed:
       return kOwnFailure;
   }
   UNREACHABLE();
@@ -86,32 +86,32 @@ Verdict RowOf(Reason reason) {
 // The table, second part: what the tables of memory refuse. IBA 9.9.3: all that is wrong with a
 // remote key, its bounds or its rights is a remote access error. 9.4.5: an atomic that is not
 // aligned is an invalid request.
-Verdict RowOf(Denial denial) {
-  switch (denial) {
-    case Denial::kNoSuchKey:
-    case Denial::kNotValid:
-    case Denial::kSwappedOut:
-    case Denial::kRegionNotValid:
-    case Denial::kGuestGone:
-    case Denial::kWrongType:
-    case Denial::kWrongDomain:
-    case Denial::kWrongQp:
-    case Denial::kStaleInstance:
-    case Denial::kOutOfRange:
-    case Denial::kNoSegment:
-    case Denial::kNoRight:
-    case Denial::kOwnerHasNoRight:
-    case Denial::kNotBindable:
-    case Denial::kWrongCommand:
-    case Denial::kSameInstance:
-    case Denial::kStillInUse:
-    case Denial::kNotInvalidable:
-    case Denial::kTooManyPages:
-    case Denial::kBadPageList:
-    case Denial::kRightsTooWide:
-    case Denial::kWraps:
+Verdict RowOf(Refusal refusal) {
+  switch (refusal) {
+    case Refusal::kNoSuchKey:
+    case Refusal::kNotValid:
+    case Refusal::kSwappedOut:
+    case Refusal::kRegionNotValid:
+    case Refusal::kGuestGone:
+    case Refusal::kWrongType:
+    case Refusal::kWrongDomain:
+    case Refusal::kWrongQp:
+    case Refusal::kStaleVariant:
+    case Refusal::kOutOfRange:
+    case Refusal::kNoSegment:
+    case Refusal::kNoRight:
+    case Refusal::kOwnerHasNoRight:
+    case Refusal::kNotBindable:
+    case Refusal::kWrongCommand:
+    case Refusal::kSameVariant:
+    case Refusal::kStillInUse:
+    case Refusal::kNotInvalidable:
+    case Refusal::kTooManyPages:
+    case Refusal::kBadPageList:
+    case Refusal::kRightsTooWide:
+    case Refusal::kWraps:
       return kAccessError;
-    case Denial::kMisaligned:
+    case Refusal::kMisaligned:
       return kInvalidRequest;
   }
   UNREACHABLE();
@@ -119,59 +119,59 @@ Verdict RowOf(Denial denial) {
 
 }  // namespace
 
-Verdict VerdictOf(Cause cause) {
-  if (!cause.is_denial()) return RowOf(cause.reason());
-  switch (cause.key()) {
-    case DeniedKey::kPeers:
-      return RowOf(cause.denial());
-    case DeniedKey::kOwn:
+Verdict VerdictOf(NakReason reason) {
+  if (!reason.is_refusal()) return RowOf(reason.error());
+  switch (reason.key()) {
+    case RefusedKey::kPeers:
+      return RowOf(reason.refusal());
+    case RefusedKey::kOwn:
       return kBadReceive;
-    case DeniedKey::kInvalidated:
+    case RefusedKey::kInvalidated:
       return kInvalidateError;
   }
   UNREACHABLE();
 }
 
-const char* NameOf(Reason reason) {
-  switch (reason) {
-    case Reason::kSequenceGap:
+const char* NameOf(ResponderError error) {
+  switch (error) {
+    case ResponderError::kSequenceGap:
       return "packets are missing";
-    case Reason::kReceiverNotReady:
+    case ResponderError::kReceiverNotReady:
       return "no receive request is posted";
-    case Reason::kPagesAbsent:
+    case ResponderError::kPagesAbsent:
       return "pages are absent";
-    case Reason::kOpcodeOutOfSequence:
+    case ResponderError::kOpcodeOutOfSequence:
       return "the opcode does not follow the one before";
-    case Reason::kNotAllowedOnQp:
+    case ResponderError::kNotAllowedOnQp:
       return "the queue pair does not allow the operation";
-    case Reason::kNoSuchReceiver:
+    case ResponderError::kNoSuchReceiver:
       return "no shared receive queue of the domain has that number";
-    case Reason::kTooManyOutstanding:
+    case ResponderError::kTooManyOutstanding:
       return "too many reads and atomics are outstanding";
-    case Reason::kBadLength:
+    case ResponderError::kBadLength:
       return "the length is wrong";
-    case Reason::kReservedFlush:
+    case ResponderError::kReservedFlush:
       return "the flush has reserved values";
-    case Reason::kMisaligned:
+    case ResponderError::kMisaligned:
       return "the address is not aligned";
-    case Reason::kMessageTooLong:
+    case ResponderError::kMessageTooLong:
       return "the message is longer than the receive request";
-    case Reason::kNoPersistence:
+    case ResponderError::kNoPersistence:
       return "the region offers no persistence";
-    case Reason::kPagesUnavailable:
+    case ResponderError::kPagesUnavailable:
       return "the pages cannot be had";
-    case Reason::kReceiveBufferDenied:
+    case ResponderError::kReceiveBufferRefused:
       return "the receive request's memory is denied";
-    case Reason::kCompletionQueueError:
+    case ResponderError::kCompletionQueueError:
       return "the completion queue is full";
-    case Reason::kOwnWorkFailed:
+    case ResponderError::kOwnWorkFailed:
       return "a registration of the responder's own has failed";
   }
   UNREACHABLE();
 }
 
-const char* NameOf(Cause cause) {
-  return cause.is_denial() ? NameOf(cause.denial()) : NameOf(cause.reason());
+const char* NameOf(NakReason reason) {
+  return reason.is_refusal() ? NameOf(reason.refusal()) : NameOf(reason.error());
 }
 
 }  // namespace verbena::transport

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "memory/denial.h"
+#include "memory/refusal.h"
 #include "queue/completion.h"
 #include "transport/async_event.h"
 #include "wire/roce/syndrome.h"
@@ -12,7 +12,7 @@
 namespace verbena::transport {
 
 // Why a responder does not execute a request, beside what the tables of memory refuse.
-enum class Reason : uint8_t {
+enum class ResponderError : uint8_t {
   // The peer sends it again, and then it may be executed.
   kSequenceGap,       // packets before it are missing
   kReceiverNotReady,  // no receive request is posted
@@ -30,53 +30,54 @@ enum class Reason : uint8_t {
   kNoPersistence,     // no region here can promise it
   kPagesUnavailable,  // the pages of a request cannot be had
   // The fault is on this side.
-  kReceiveBufferDenied,   // the list of the receive request names memory that is not to be had
+  kReceiveBufferRefused,  // the list of the receive request names memory that is not to be had
   kCompletionQueueError,  // the completion had no room
   kOwnWorkFailed,         // a registration of this side has ended the connection
 };
-inline constexpr size_t kReasonCount = static_cast<size_t>(Reason::kOwnWorkFailed) + 1;
+inline constexpr size_t kResponderErrorCount =
+    static_cast<size_t>(ResponderError::kOwnWorkFailed) + 1;
 
-const char* NameOf(Reason reason);
+const char* NameOf(ResponderError error);
 
 // Whose key the tables refuse.
-enum class DeniedKey : uint8_t {
+enum class RefusedKey : uint8_t {
   kPeers,        // of a request of the peer
   kOwn,          // of a work request of this side
   kInvalidated,  // that a send of the peer was to end: not the peer's to end, or not there
 };
 
-// A reason of the transport's, or a denial of the tables. One byte, because every step of every
+// A reason of the transport's, or a refusal of the tables. One byte, because every step of every
 // packet may answer with one.
-class Cause {
+class NakReason {
  public:
   // NOLINTBEGIN(google-explicit-constructor): either is a cause as it is.
-  constexpr Cause(Reason reason) : code_(static_cast<uint8_t>(reason)) {}
-  constexpr Cause(memory::Denial denial, DeniedKey key = DeniedKey::kPeers)
+  constexpr NakReason(ResponderError error) : code_(static_cast<uint8_t>(error)) {}
+  constexpr NakReason(memory::Refusal refusal, RefusedKey key = RefusedKey::kPeers)
       : code_(static_cast<uint8_t>((static_cast<unsigned>(key) + 1) << kKeyShift |
-                                   static_cast<unsigned>(denial))) {}
+                                   static_cast<unsigned>(refusal))) {}
   // NOLINTEND(google-explicit-constructor)
 
-  constexpr bool is_denial() const { return code_ >> kKeyShift != 0; }
+  constexpr bool is_refusal() const { return code_ >> kKeyShift != 0; }
   // REQUIRES: it is one.
-  constexpr memory::Denial denial() const {
-    return static_cast<memory::Denial>(code_ & kValueMask);
+  constexpr memory::Refusal refusal() const {
+    return static_cast<memory::Refusal>(code_ & kValueMask);
   }
-  constexpr DeniedKey key() const { return static_cast<DeniedKey>((code_ >> kKeyShift) - 1); }
+  constexpr RefusedKey key() const { return static_cast<RefusedKey>((code_ >> kKeyShift) - 1); }
   // REQUIRES: it is none.
-  constexpr Reason reason() const { return static_cast<Reason>(code_); }
+  constexpr ResponderError error() const { return static_cast<ResponderError>(code_); }
 
-  friend constexpr bool operator==(Cause, Cause) = default;
+  friend constexpr bool operator==(NakReason, NakReason) = default;
 
  private:
   static constexpr unsigned kKeyShift = 6;
   static constexpr uint8_t kValueMask = (1U << kKeyShift) - 1;
-  static_assert(kReasonCount <= kValueMask);
-  static_assert(static_cast<unsigned>(memory::Denial::kWraps) <= kValueMask);
+  static_assert(kResponderErrorCount <= kValueMask);
+  static_assert(static_cast<unsigned>(memory::Refusal::kWraps) <= kValueMask);
 
   uint8_t code_;
 };
 
-const char* NameOf(Cause cause);
+const char* NameOf(NakReason reason);
 
 enum class QpEffect : uint8_t { kNone, kError };
 
@@ -93,11 +94,11 @@ struct Verdict {
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
-[[nodiscard]] Verdict VerdictOf(Cause cause);
+[[nodiscard]] Verdict VerdictOf(NakReason reason);
 
 // The one refusal that ended a connection.
 struct Failure {
-  Cause cause;
+  NakReason reason;
   Verdict verdict;
 
   friend bool operator==(const Failure&, const Failure&) = default;

@@ -30,28 +30,28 @@ void UcQp::BecomeReadyToReceive(wire::Psn expected) {
   responder_.Start(expected);
 }
 
-void UcQp::OnPacket(const wire::Packet& packet, Turn& turn) {
+void UcQp::OnPacket(const wire::Packet& packet, Step& step) {
   if (!TakesRequests(state()) || packet.info().service != wire::Service::kUc) return;
   if (state() == QpState::kRtr && !has_heard_) {
-    turn.outbox.Raise({AsyncEventType::kCommunicationEstablished, qp_});
+    step.outbox.Raise({AsyncEventType::kCommunicationEstablished, qp_});
   }
   has_heard_ = true;
-  responder_.OnPacket(packet, turn);
+  responder_.OnPacket(packet, step);
   if (responder_.failure()) BecomeFailed();
 }
 
-void UcQp::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
+void UcQp::OnPagesReady(FaultTicket ticket, bool available, Step& step) {
   sends_.OnPagesReady(ticket, available);
-  responder_.OnPagesReady(ticket, available, turn);
+  responder_.OnPagesReady(ticket, available, step);
   if (responder_.failure()) BecomeFailed();
 }
 
-bool UcQp::Run(Turn& turn) {
-  const bool has_kept = responder_.Run(turn);
+bool UcQp::Run(Step& step) {
+  const bool has_held = responder_.Run(step);
   if (responder_.failure()) BecomeFailed();
-  const bool wants_turn = sends_.Run(turn);
-  if (FlushesReceives(state())) responder_.Flush(turn);
-  return wants_turn || has_kept;
+  const bool wants_step = sends_.Run(step);
+  if (FlushesReceives(state())) responder_.Flush(step);
+  return wants_step || has_held;
 }
 
 }  // namespace verbena::transport

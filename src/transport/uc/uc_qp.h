@@ -8,7 +8,7 @@
 #include "transport/outbox.h"
 #include "transport/qp_state.h"
 #include "transport/rc/receive_source.h"
-#include "transport/turn.h"
+#include "transport/step.h"
 #include "transport/uc/uc_config.h"
 #include "transport/uc/uc_responder.h"
 #include "transport/unreliable_sends.h"
@@ -40,22 +40,22 @@ class UcQp {
   void BecomeFailed() { sends_.Fail(); }
 
   // A packet has arrived that names this queue pair.
-  void OnPacket(const wire::Packet& packet, Turn& turn);
-  void OnPagesReady(FaultTicket ticket, bool available, Turn& turn);
+  void OnPacket(const wire::Packet& packet, Step& step);
+  void OnPagesReady(FaultTicket ticket, bool available, Step& step);
   // A packet of the last Run was not sent; see UnreliableSender. It is sent later.
   void TakeBack(const OutPacket& packet, bool is_loss) { sends_.TakeBack(packet, is_loss); }
-  void OnTime(Turn& turn) { sends_.OnTime(turn); }
+  void OnTime(Step& step) { sends_.OnTime(step); }
   Time next_time() const { return sends_.next_time(); }
 
   // Sends what may be sent, as far as the outbox has room. True when it is to be called again once
   // the outbox is empty.
-  bool Run(Turn& turn);
+  bool Run(Step& step);
 
   // Packets have arrived that wait for pages, or for the next Run.
-  bool has_kept() const { return responder_.has_kept(); }
+  bool has_held() const { return responder_.has_held(); }
   const UcResponder::Counters& responder_counters() const { return responder_.counters(); }
   // Why the responder ended the connection, if it did.
-  const std::optional<Cause>& responder_failure() const { return responder_.failure(); }
+  const std::optional<NakReason>& responder_failure() const { return responder_.failure(); }
   bool IsConsistent() const { return sends_.IsConsistent() && responder_.IsConsistent(); }
 
  private:

@@ -206,7 +206,7 @@ TEST_F(UcQpTest, ALostCompletionEndsTheQueuePair) {
     Poll(send_cq_);
   }
   EXPECT_EQ(qp_->state(), QpState::kErr);
-  EXPECT_EQ(qp_->responder_failure(), Cause(Reason::kCompletionQueueError));
+  EXPECT_EQ(qp_->responder_failure(), NakReason(ResponderError::kCompletionQueueError));
   EXPECT_EQ(events_, (std::vector{AsyncEventType::kCqError, AsyncEventType::kQpFatal}));
 }
 
@@ -229,8 +229,8 @@ TEST_F(UcQpTest, ADelayHoldsWhatIsBehindIt) {
   Send(SendOpcode::kSend, 8);
   EXPECT_TRUE(packets_.empty());
   EXPECT_EQ(qp_->next_time(), Time() + Microseconds(5));
-  Turn turn{.now = Time() + Microseconds(5), .memory = core_, .outbox = outbox_};
-  qp_->OnTime(turn);
+  Step step{.now = Time() + Microseconds(5), .memory = core_, .outbox = outbox_};
+  qp_->OnTime(step);
   RunAll(*qp_);
   EXPECT_EQ(packets_.size(), 1u);
 }

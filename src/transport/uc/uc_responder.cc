@@ -13,61 +13,61 @@ using wire::Operation;
 constexpr uint64_t kTicketsOfReceiver = uint64_t{1} << 63;
 
 // So that other queue pairs have their turn in between.
-constexpr int kKeptAtOnce = 64;
+constexpr int kHeldAtOnce = 64;
 
 // The fault is on this side. A message that is longer than the receive request is none of it (IBA
 // 9.9.3, class D): it is dropped, and the request serves the next one.
-bool IsOurs(Cause cause) {
-  return cause == Cause(Reason::kReceiveBufferDenied) ||
-         cause == Cause(Reason::kCompletionQueueError) ||
-         (cause.is_denial() && cause.key() == DeniedKey::kOwn);
+bool IsOurs(NakReason reason) {
+  return reason == NakReason(ResponderError::kReceiveBufferRefused) ||
+         reason == NakReason(ResponderError::kCompletionQueueError) ||
+         (reason.is_refusal() && reason.key() == RefusedKey::kOwn);
 }
 
 // What becomes of a message whose pages cannot be had. Memory that the receive request names and
 // that cannot be had is not the program's to name.
-Reason Otherwise(bool is_of_receive) {
-  return is_of_receive ? Reason::kReceiveBufferDenied : Reason::kPagesUnavailable;
+ResponderError Otherwise(bool is_of_receive) {
+  return is_of_receive ? ResponderError::kReceiveBufferRefused : ResponderError::kPagesUnavailable;
 }
 
 }  // namespace
 
-void UcResponder::OnPacket(const wire::Packet& packet, Turn& turn) {
+void UcResponder::OnPacket(const wire::Packet& packet, Step& step) {
   if (failure_ || packet.info().service != wire::Service::kUc) return;
-  if (!kept_.empty() || !Serve(packet, turn)) Keep(packet);
+  if (!held_.empty() || !Serve(packet, step)) Hold(packet);
   DCHECK(IsConsistent());
 }
 
 // False if it waits for pages: then it is served again, as if it came then.
-bool UcResponder::Serve(const wire::Packet& packet, Turn& turn) {
+bool UcResponder::Serve(const wire::Packet& packet, Step& step) {
   if (!Follows(packet)) return true;
-  const Outcome refusal = Execute(packet, turn);
+  const Outcome refusal = Execute(packet, step);
   if (!refusal) return true;
-  if (*refusal == Cause(Reason::kPagesAbsent)) {
+  if (*refusal == NakReason(ResponderError::kPagesAbsent)) {
     expected_ = packet.bth().psn;
     return false;
   }
-  Refuse(*refusal, turn);
+  Refuse(*refusal, step);
   return true;
 }
 
 // Apart, so that a packet that is served pays nothing for it. What there is no room for is lost, as
 // it might have been on its way.
-[[gnu::noinline]] void UcResponder::Keep(const wire::Packet& packet) {
-  if (!kept_.Keep(packet) && packet.info().starts_message()) ++counters_.pages_absent;
+[[gnu::noinline]] void UcResponder::Hold(const wire::Packet& packet) {
+  if (!held_.Hold(packet) && packet.info().starts_message()) ++counters_.pages_absent;
 }
 
-[[gnu::noinline]] bool UcResponder::ServeKept(Turn& turn) {
-  for (int i = 0; i < kKeptAtOnce && !kept_.empty() && !page_wait_; ++i) {
-    if (!Serve(kept_.oldest(), turn)) break;
+[[gnu::noinline]] bool UcResponder::ServeHeld(Step& step) {
+  for (int i = 0; i < kHeldAtOnce && !held_.empty() && !page_wait_; ++i) {
+    if (!Serve(held_.oldest(), step)) break;
     // What has failed has dropped them all.
     if (!failure_) DropOldest();
   }
   DCHECK(IsConsistent());
-  return !kept_.empty() && !page_wait_;
+  return !held_.empty() && !page_wait_;
 }
 
 void UcResponder::DropOldest() {
-  kept_.DropOldest();
+  held_.DropOldest();
   losses_ = 0;
 }
 
@@ -88,42 +88,43 @@ bool UcResponder::Follows(const wire::Packet& packet) {
   return info.starts_message();
 }
 
-UcResponder::Outcome UcResponder::Execute(const wire::Packet& packet, Turn& turn) {
+UcResponder::Outcome UcResponder::Execute(const wire::Packet& packet, Step& step) {
   const wire::OpcodeInfo& info = packet.info();
   if (const auto no = CheckAllowed(info, config_.remote_rights)) return no;
   if (const auto no = CheckLength(packet, message_, config_.path_mtu)) return no;
   // A send needs a receive request from its first packet on, a write with immediate at its last.
   const bool needs_receive = info.operation == Operation::kSend || info.has_immediate();
-  if (needs_receive && !receive_.Take(turn)) return Reason::kReceiverNotReady;
-  return info.operation == Operation::kSend ? ExecuteSend(packet, turn)
-                                            : ExecuteWrite(packet, turn);
+  if (needs_receive && !receive_.Take(step)) return ResponderError::kReceiverNotReady;
+  return info.operation == Operation::kSend ? ExecuteSend(packet, step)
+                                            : ExecuteWrite(packet, step);
 }
 
-UcResponder::Outcome UcResponder::ExecuteSend(const wire::Packet& packet, Turn& turn) {
+UcResponder::Outcome UcResponder::ExecuteSend(const wire::Packet& packet, Step& step) {
   const wire::OpcodeInfo& info = packet.info();
   const std::span<const std::byte> payload = packet.payload();
   const uint64_t longer = receive_.filled() + payload.size();
-  if (payload.size() > receive_.room() || longer > kMessageMax) return Reason::kMessageTooLong;
+  if (payload.size() > receive_.room() || longer > kMessageMax)
+    return ResponderError::kMessageTooLong;
 
   const uint64_t ahead = info.ends_message() ? payload.size() : kSendAheadMax;
-  const Placement placed = receive_.Append(payload, ahead, config_.who, turn.memory);
-  if (const auto no = OutcomeOf(placed, true, turn)) return no;
+  const Placement placed = receive_.Append(payload, ahead, config_.who, step.memory);
+  if (const auto no = OutcomeOf(placed, true, step)) return no;
   message_.is_open = !info.ends_message();
   message_.operation = Operation::kSend;
   if (!info.ends_message()) return std::nullopt;
-  return CompleteReceive(packet, static_cast<uint32_t>(receive_.filled()), turn);
+  return CompleteReceive(packet, static_cast<uint32_t>(receive_.filled()), step);
 }
 
-UcResponder::Outcome UcResponder::ExecuteWrite(const wire::Packet& packet, Turn& turn) {
+UcResponder::Outcome UcResponder::ExecuteWrite(const wire::Packet& packet, Step& step) {
   const wire::OpcodeInfo& info = packet.info();
   RemoteRange rest{message_.key, message_.next, message_.remaining};
   if (info.starts_message()) {
     rest = RangeOf(*packet.Get<wire::Reth>());
-    if (const auto no = CheckKey(rest, Access::kRemoteWrite, config_.who, turn.memory)) return no;
+    if (const auto no = CheckKey(rest, Access::kRemoteWrite, config_.who, step.memory)) return no;
   }
   const std::span<const std::byte> payload = packet.payload();
-  const Placement placed = PlaceWrite(rest, payload, config_.who, turn.memory);
-  if (const auto no = OutcomeOf(placed, false, turn)) return no;
+  const Placement placed = PlaceWrite(rest, payload, config_.who, step.memory);
+  if (const auto no = OutcomeOf(placed, false, step)) return no;
   const auto size = static_cast<uint32_t>(payload.size());
   message_ = {.is_open = !info.ends_message(),
               .operation = Operation::kWrite,
@@ -132,43 +133,43 @@ UcResponder::Outcome UcResponder::ExecuteWrite(const wire::Packet& packet, Turn&
               .remaining = rest.length - size,
               .received = (info.starts_message() ? 0 : message_.received) + size};
   if (!info.ends_message()) return std::nullopt;
-  EndUse(rest.key, std::get<Placed>(placed).use, packet.bth().psn, config_.who, turn.memory);
-  return info.has_immediate() ? CompleteReceive(packet, message_.received, turn) : std::nullopt;
+  EndUse(rest.key, std::get<Placed>(placed).use, packet.bth().psn, config_.who, step.memory);
+  return info.has_immediate() ? CompleteReceive(packet, message_.received, step) : std::nullopt;
 }
 
 UcResponder::Outcome UcResponder::OutcomeOf(const Placement& placement, bool is_of_receive,
-                                            Turn& turn) {
-  if (const Cause* const cause = std::get_if<Cause>(&placement)) return *cause;
+                                            Step& step) {
+  if (const NakReason* const reason = std::get_if<NakReason>(&placement)) return *reason;
   const auto* const fault = std::get_if<memory::Fault>(&placement);
-  return fault == nullptr ? std::nullopt : WaitForPages(*fault, is_of_receive, turn);
+  return fault == nullptr ? std::nullopt : WaitForPages(*fault, is_of_receive, step);
 }
 
 UcResponder::Outcome UcResponder::WaitForPages(const memory::Fault& fault, bool is_of_receive,
-                                               Turn& turn) {
+                                               Step& step) {
   if (fault.is_loss && losses_++ == kLossesMax) return Otherwise(is_of_receive);
   page_wait_ = PageWait{FaultTicket(kTicketsOfReceiver | ++tickets_), is_of_receive};
-  turn.outbox.RequestPages(
+  step.outbox.RequestPages(
       {.qp = config_.local_qp, .ticket = page_wait_->ticket, .fault = fault, .is_urgent = true});
-  return Reason::kPagesAbsent;
+  return ResponderError::kPagesAbsent;
 }
 
 UcResponder::Outcome UcResponder::CompleteReceive(const wire::Packet& packet, uint32_t byte_count,
-                                                  Turn& turn) {
+                                                  Step& step) {
   queue::Completion completion = ReceiveCompletionOf(packet, byte_count);
   completion.source_qp = queue::QpNumber(config_.remote_qp.value());
-  if (receive_.Finish(completion, packet.bth().solicited_event, turn)) return std::nullopt;
-  return Reason::kCompletionQueueError;
+  if (receive_.Finish(completion, packet.bth().solicited_event, step)) return std::nullopt;
+  return ResponderError::kCompletionQueueError;
 }
 
-void UcResponder::Refuse(Cause cause, Turn& turn) {
-  if (IsOurs(cause)) return Fail(cause, turn);
-  if (cause == Cause(Reason::kReceiverNotReady)) {
+void UcResponder::Refuse(NakReason reason, Step& step) {
+  if (IsOurs(reason)) return Fail(reason, step);
+  if (reason == NakReason(ResponderError::kReceiverNotReady)) {
     ++counters_.no_receive;
-  } else if (cause == Cause(Reason::kPagesUnavailable)) {
+  } else if (reason == NakReason(ResponderError::kPagesUnavailable)) {
     ++counters_.pages_absent;
   } else {
     ++counters_.refused;
-    CountRefusal(cause, turn.refusals);
+    CountRefusal(reason, step.refusals);
   }
   Drop();
 }
@@ -179,45 +180,45 @@ void UcResponder::Drop() {
   if (receive_.is_taken()) receive_.Rewind();
 }
 
-void UcResponder::Fail(Cause cause, Turn& turn) {
-  failure_ = cause;
+void UcResponder::Fail(NakReason reason, Step& step) {
+  failure_ = reason;
   message_ = {};
   Forget();
-  const Verdict verdict = VerdictOf(cause);
-  const VendorError check = CountRefusal(cause, turn.refusals);
+  const Verdict verdict = VerdictOf(reason);
+  const VendorError check = CountRefusal(reason, step.refusals);
   if (receive_.is_taken()) {
-    receive_.Finish(verdict.receive_status, turn, check);
+    receive_.Finish(verdict.receive_status, step, check);
   } else if (verdict.event) {
-    turn.outbox.Raise({*verdict.event, config_.local_qp});
+    step.outbox.Raise({*verdict.event, config_.local_qp});
   }
 }
 
-void UcResponder::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
+void UcResponder::OnPagesReady(FaultTicket ticket, bool available, Step& step) {
   if (!page_wait_ || page_wait_->ticket != ticket) return;
   const bool is_of_receive = page_wait_->is_of_receive;
   page_wait_.reset();
   if (available) return;  // what waited is served by Run
-  expected_ = kept_.oldest().bth().psn + 1;
+  expected_ = held_.oldest().bth().psn + 1;
   DropOldest();
-  Refuse(Otherwise(is_of_receive), turn);
+  Refuse(Otherwise(is_of_receive), step);
   DCHECK(IsConsistent());
 }
 
 void UcResponder::Forget() {
   page_wait_.reset();
-  kept_.Clear();
+  held_.Clear();
   losses_ = 0;
 }
 
-void UcResponder::Flush(Turn& turn) {
+void UcResponder::Flush(Step& step) {
   message_ = {};
   Forget();
-  receive_.Flush(turn);
+  receive_.Flush(step);
 }
 
 bool UcResponder::IsConsistent() const {
   if (!receive_.IsConsistent() || (failure_ && message_.is_open)) return false;
-  if (!kept_.IsConsistent() || (kept_.empty() && page_wait_) || (failure_ && !kept_.empty())) {
+  if (!held_.IsConsistent() || (held_.empty() && page_wait_) || (failure_ && !held_.empty())) {
     return false;
   }
   if (!message_.is_open) return true;

@@ -4,13 +4,13 @@
 #include <optional>
 
 #include "queue/completion_queue.h"
-#include "transport/kept_packets.h"
+#include "transport/held_packets.h"
 #include "transport/rc/placement.h"
 #include "transport/rc/receive_source.h"
 #include "transport/rc/responder_checks.h"
 #include "transport/rc/verdict.h"
 #include "transport/receive_slot.h"
-#include "transport/turn.h"
+#include "transport/step.h"
 #include "transport/uc/uc_config.h"
 #include "wire/roce/packet.h"
 
@@ -38,23 +38,23 @@ class UcResponder {
   void Start(wire::Psn expected) { expected_ = expected; }
 
   // A packet has arrived for this queue pair. What is not of this service is dropped.
-  void OnPacket(const wire::Packet& packet, Turn& turn);
+  void OnPacket(const wire::Packet& packet, Step& step);
 
   // Pages that were asked for in the outbox are there, or are not to be had. A ticket that is not
   // of this responder is ignored.
-  void OnPagesReady(FaultTicket ticket, bool available, Turn& turn);
+  void OnPagesReady(FaultTicket ticket, bool available, Step& step);
 
   // Executes some of what waited. True when it is to be called again, for the rest.
-  bool Run(Turn& turn) { return has_kept() && ServeKept(turn); }
+  bool Run(Step& step) { return has_held() && ServeHeld(step); }
 
   // Packets have arrived that are not served yet.
-  [[nodiscard]] bool has_kept() const { return !kept_.empty(); }
+  [[nodiscard]] bool has_held() const { return !held_.empty(); }
 
   // All receive requests end as flushed: the queue pair is in error.
-  void Flush(Turn& turn);
+  void Flush(Step& step);
 
   // Set once the queue pair must go to the error state.
-  [[nodiscard]] const std::optional<Cause>& failure() const { return failure_; }
+  [[nodiscard]] const std::optional<NakReason>& failure() const { return failure_; }
 
   // Messages that were dropped, since the start, by why.
   struct Counters {
@@ -68,38 +68,38 @@ class UcResponder {
   [[nodiscard]] bool IsConsistent() const;
 
  private:
-  using Outcome = std::optional<Cause>;
+  using Outcome = std::optional<NakReason>;
   struct PageWait {
     FaultTicket ticket;
     bool is_of_receive = false;  // the pages are those of the receive request that is taken
   };
 
   bool Follows(const wire::Packet& packet);
-  bool Serve(const wire::Packet& packet, Turn& turn);
-  void Keep(const wire::Packet& packet);
-  bool ServeKept(Turn& turn);
+  bool Serve(const wire::Packet& packet, Step& step);
+  void Hold(const wire::Packet& packet);
+  bool ServeHeld(Step& step);
   void DropOldest();
   void Forget();
-  Outcome Execute(const wire::Packet& packet, Turn& turn);
-  Outcome ExecuteSend(const wire::Packet& packet, Turn& turn);
-  Outcome ExecuteWrite(const wire::Packet& packet, Turn& turn);
-  Outcome OutcomeOf(const Placement& placement, bool is_of_receive, Turn& turn);
-  Outcome WaitForPages(const memory::Fault& fault, bool is_of_receive, Turn& turn);
-  Outcome CompleteReceive(const wire::Packet& packet, uint32_t byte_count, Turn& turn);
-  void Refuse(Cause cause, Turn& turn);
+  Outcome Execute(const wire::Packet& packet, Step& step);
+  Outcome ExecuteSend(const wire::Packet& packet, Step& step);
+  Outcome ExecuteWrite(const wire::Packet& packet, Step& step);
+  Outcome OutcomeOf(const Placement& placement, bool is_of_receive, Step& step);
+  Outcome WaitForPages(const memory::Fault& fault, bool is_of_receive, Step& step);
+  Outcome CompleteReceive(const wire::Packet& packet, uint32_t byte_count, Step& step);
+  void Refuse(NakReason reason, Step& step);
   void Drop();
-  void Fail(Cause cause, Turn& turn);
+  void Fail(NakReason reason, Step& step);
 
   UcConfig config_;
   ReceiveSlot receive_;
   wire::Psn expected_;
   InboundMessage message_;
   bool is_dropping_ = false;  // what is left of a message of which the loss is counted
-  KeptPackets kept_;          // in the order in which they came; they are served before others
+  HeldPackets held_;          // in the order in which they came; they are served before others
   std::optional<PageWait> page_wait_;  // of the first one
   uint8_t losses_ = 0;                 // of pages under it
   uint64_t tickets_ = 0;
-  std::optional<Cause> failure_;
+  std::optional<NakReason> failure_;
   Counters counters_;
 };
 

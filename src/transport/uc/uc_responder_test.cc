@@ -74,7 +74,7 @@ TEST_F(UcResponderTest, OthersHaveTheirTurnBetweenManyThatWaited) {
 TEST_F(UcResponderTest, WhatWaitsIsBounded) {
   Evict(1);
   Write(SendOpcode::kWrite, kMtu);
-  const size_t fit = KeptPackets::kBytesMax / packets_[0].size();
+  const size_t fit = HeldPackets::kBytesMax / packets_[0].size();
   for (size_t i = 0; i < fit; ++i) Deliver(0);
   EXPECT_EQ(counters().pages_absent, 0u);
   Deliver(0);

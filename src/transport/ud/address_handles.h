@@ -24,23 +24,24 @@ class AddressHandles {
   // False when there is none.
   bool Remove(queue::AddressHandleId handle) { return entries_.erase(handle) > 0; }
 
-  struct Way {
+  struct Destination {
     PathId path;
     uint32_t payload_max = 0;  // of a packet that goes there
 
-    friend bool operator==(const Way&, const Way&) = default;
+    friend bool operator==(const Destination&, const Destination&) = default;
   };
   // nullopt if there is none, or if it is of another domain.
-  [[nodiscard]] std::optional<Way> Find(queue::AddressHandleId handle, memory::PdId pd) const {
+  [[nodiscard]] std::optional<Destination> Find(queue::AddressHandleId handle,
+                                                memory::PdId pd) const {
     const auto found = entries_.find(handle);
     if (found == entries_.end() || found->second.pd != pd) return std::nullopt;
-    return found->second.way;
+    return found->second.destination;
   }
 
  private:
   struct Entry {
     memory::PdId pd;
-    Way way;
+    Destination destination;
   };
 
   std::unordered_map<queue::AddressHandleId, Entry> entries_;

@@ -12,7 +12,7 @@ using queue::CompletionStatus;
 constexpr uint64_t kTicketsOfReceiver = uint64_t{1} << 63;
 
 // So that other queue pairs have their turn in between.
-constexpr int kKeptAtOnce = 64;
+constexpr int kHeldAtOnce = 64;
 
 SenderConfig SenderConfigOf(const UdConfig& config) {
   return {.local_qp = config.local_qp,
@@ -38,10 +38,10 @@ void UdQp::Configure(const UdConfig& config) {
   config_ = config;
 }
 
-void UdQp::OnPacket(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn) {
+void UdQp::OnPacket(const wire::Packet& packet, const PacketOrigin& origin, Step& step) {
   if (!TakesRequests(state()) || packet.info().service != wire::Service::kUd) return;
   if (!Accepts(packet)) return;
-  if (!kept_.empty() || !Serve(packet, origin, turn)) Keep(packet, origin);
+  if (!held_.empty() || !Serve(packet, origin, step)) Hold(packet, origin);
   DCHECK(IsConsistent());
 }
 
@@ -59,109 +59,112 @@ bool UdQp::Accepts(const wire::Packet& packet) {
 }
 
 // False if it waits for pages: then it is served again, as if it came then.
-bool UdQp::Serve(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn) {
-  if (!receive_.Take(turn)) {
+bool UdQp::Serve(const wire::Packet& packet, const PacketOrigin& origin, Step& step) {
+  if (!receive_.Take(step)) {
     ++counters_.no_receive;
     return true;
   }
   const size_t size = kGrhSize + packet.payload().size();
   // IBA 9.9.3, class D: a datagram that is longer than the receive request is dropped without a
-  // word, and the request serves the next one. Anybody who has the Q_Key can send such a one.
+  // word, and the request serves the next one. Any sender that has the Q_Key can send such a one.
   if (size > receive_.room()) {
     ++counters_.too_long;
     return true;
   }
 
-  const Placement placed = Place(packet, origin, turn);
+  const Placement placed = Place(packet, origin, step);
   if (const auto* const fault = std::get_if<memory::Fault>(&placed)) {
-    return WaitForPages(*fault, turn);
+    return WaitForPages(*fault, step);
   }
-  if (const Cause* const cause = std::get_if<Cause>(&placed)) {
-    FailReceive(VerdictOf(*cause).receive_status, turn, CountRefusal(*cause, turn.refusals));
+  if (const NakReason* const reason = std::get_if<NakReason>(&placed)) {
+    FailReceive(VerdictOf(*reason).receive_status, step, CountRefusal(*reason, step.refusals));
     return true;
   }
   queue::Completion completion = ReceiveCompletionOf(packet, static_cast<uint32_t>(size));
   completion.source_qp = queue::QpNumber(packet.Get<wire::Deth>()->source_qp.value());
   completion.flags.has_grh = true;
   completion.sl = NetworkHeaderOf(origin);
-  // IBA 9.9.3: a queue pair whose completions are lost goes on no more.
-  if (!receive_.Finish(completion, packet.bth().solicited_event, turn)) BecomeFailed();
+  // IBA 11.6.3.1: a completion that finds no room is lost, and with it the queue pair.
+  if (!receive_.Finish(completion, packet.bth().solicited_event, step)) {
+    step.outbox.Raise({AsyncEventType::kQpFatal, config_.local_qp});
+    BecomeFailed();
+  }
   return true;
 }
 
-Placement UdQp::Place(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn) {
+Placement UdQp::Place(const wire::Packet& packet, const PacketOrigin& origin, Step& step) {
   const auto payload = packet.payload();
   const Grh grh = GrhOf(origin, packet.size());
-  Placement placed = receive_.Append(grh, kGrhSize + payload.size(), config_.who, turn.memory);
+  Placement placed = receive_.Append(grh, kGrhSize + payload.size(), config_.who, step.memory);
   if (std::holds_alternative<Placed>(placed)) {
-    placed = receive_.Append(payload, payload.size(), config_.who, turn.memory);
+    placed = receive_.Append(payload, payload.size(), config_.who, step.memory);
   }
   return placed;
 }
 
 // True if the receive request has failed, and nothing waits.
-bool UdQp::WaitForPages(const memory::Fault& fault, Turn& turn) {
+bool UdQp::WaitForPages(const memory::Fault& fault, Step& step) {
   receive_.Rewind();
   if (fault.is_loss && losses_++ == kLossesMax) {
-    FailReceive(CompletionStatus::kLocalProtectionError, turn);
+    FailReceive(CompletionStatus::kLocalProtectionError, step);
     return true;
   }
   page_wait_ = FaultTicket(kTicketsOfReceiver | ++tickets_);
-  turn.outbox.RequestPages(
+  step.outbox.RequestPages(
       {.qp = config_.local_qp, .ticket = *page_wait_, .fault = fault, .is_urgent = true});
   return false;
 }
 
 // Apart, so that a datagram that is served pays nothing for it.
-[[gnu::noinline]] void UdQp::Keep(const wire::Packet& packet, const PacketOrigin& origin) {
-  if (!kept_.Keep(packet, origin)) ++counters_.pages_absent;
+[[gnu::noinline]] void UdQp::Hold(const wire::Packet& packet, const PacketOrigin& origin) {
+  if (!held_.Hold(packet, origin)) ++counters_.pages_absent;
 }
 
-[[gnu::noinline]] bool UdQp::ServeKept(Turn& turn) {
-  for (int i = 0; i < kKeptAtOnce && TakesRequests(state()) && !kept_.empty(); ++i) {
-    if (page_wait_ || !Serve(kept_.oldest(), kept_.oldest_origin(), turn)) break;
-    if (kept_.empty()) break;  // a receive that has failed has dropped them all
-    kept_.DropOldest();
+[[gnu::noinline]] bool UdQp::ServeHeld(Step& step) {
+  for (int i = 0; i < kHeldAtOnce && TakesRequests(state()) && !held_.empty(); ++i) {
+    if (page_wait_ || !Serve(held_.oldest(), held_.oldest_origin(), step)) break;
+    if (held_.empty()) break;  // a receive that has failed has dropped them all
+    held_.DropOldest();
     losses_ = 0;
   }
   DCHECK(IsConsistent());
-  return !kept_.empty() && !page_wait_;
+  return !held_.empty() && !page_wait_;
 }
 
 void UdQp::Forget() {
   page_wait_.reset();
-  kept_.Clear();
+  held_.Clear();
   losses_ = 0;
 }
 
-void UdQp::FailReceive(CompletionStatus status, Turn& turn, VendorError vendor_error) {
+void UdQp::FailReceive(CompletionStatus status, Step& step, VendorError vendor_error) {
   Forget();
-  receive_.Finish(status, turn, vendor_error);
+  receive_.Finish(status, step, vendor_error);
   BecomeFailed();
 }
 
-void UdQp::OnPagesReady(FaultTicket ticket, bool available, Turn& turn) {
+void UdQp::OnPagesReady(FaultTicket ticket, bool available, Step& step) {
   sends_.OnPagesReady(ticket, available);
   if (page_wait_ != ticket) return;
   page_wait_.reset();
   if (available) return;  // what waited is served by Run
   // Memory that the receive request names and that cannot be had is not the program's to name.
-  FailReceive(CompletionStatus::kLocalProtectionError, turn);
+  FailReceive(CompletionStatus::kLocalProtectionError, step);
   DCHECK(IsConsistent());
 }
 
-bool UdQp::Run(Turn& turn) {
-  const bool receives_more = !kept_.empty() && ServeKept(turn);
-  const bool sends_more = sends_.Run(turn);
+bool UdQp::Run(Step& step) {
+  const bool receives_more = !held_.empty() && ServeHeld(step);
+  const bool sends_more = sends_.Run(step);
   if (FlushesReceives(state())) {
     Forget();
-    receive_.Flush(turn);
+    receive_.Flush(step);
   }
   return receives_more || sends_more;
 }
 
 bool UdQp::IsConsistent() const {
-  return sends_.IsConsistent() && receive_.IsConsistent() && kept_.IsConsistent() &&
+  return sends_.IsConsistent() && receive_.IsConsistent() && held_.IsConsistent() &&
          (!page_wait_ || receive_.is_taken());
 }
 

@@ -6,13 +6,13 @@
 #include "base/time.h"
 #include "queue/completion_queue.h"
 #include "queue/work_queue.h"
-#include "transport/kept_packets.h"
+#include "transport/held_packets.h"
 #include "transport/outbox.h"
 #include "transport/qp_state.h"
 #include "transport/rc/placement.h"
 #include "transport/rc/receive_source.h"
 #include "transport/receive_slot.h"
-#include "transport/turn.h"
+#include "transport/step.h"
 #include "transport/ud/address_handles.h"
 #include "transport/ud/packet_origin.h"
 #include "transport/unreliable_sends.h"
@@ -30,9 +30,9 @@ struct UdConfig {
   RegistrationMode registration = RegistrationMode::kDisabled;
 };
 
-// A queue pair of the unreliable datagram service: each message is one packet, to and from anyone
-// who has the Q_Key. What cannot be received now is dropped and counted; what waits for pages is
-// kept, as far as there is room.
+// A queue pair of the unreliable datagram service: each message is one packet, to and from any
+// queue pair who has the Q_Key. What cannot be received now is dropped and counted; what waits for
+// pages is held, as far as there is room.
 //
 // Run must be called after every burst of inputs. Owned by the adapter; one thread at a time.
 class UdQp {
@@ -57,16 +57,16 @@ class UdQp {
   void BecomeFailed() { sends_.Fail(); }
 
   // A packet has arrived that names this queue pair, or a multicast group that it is in.
-  void OnPacket(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn);
-  void OnPagesReady(FaultTicket ticket, bool available, Turn& turn);
+  void OnPacket(const wire::Packet& packet, const PacketOrigin& origin, Step& step);
+  void OnPagesReady(FaultTicket ticket, bool available, Step& step);
   // A packet of the last Run was not sent; see UnreliableSender. It is sent later.
   void TakeBack(const OutPacket& packet, bool is_loss) { sends_.TakeBack(packet, is_loss); }
-  void OnTime(Turn& turn) { sends_.OnTime(turn); }
+  void OnTime(Step& step) { sends_.OnTime(step); }
   Time next_time() const { return sends_.next_time(); }
 
   // Sends what may be sent, as far as the outbox has room. True when it is to be called again once
   // the outbox is empty.
-  bool Run(Turn& turn);
+  bool Run(Step& step);
 
   // Datagrams that were dropped, since the start.
   struct Counters {
@@ -81,18 +81,18 @@ class UdQp {
 
  private:
   bool Accepts(const wire::Packet& packet);
-  bool Serve(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn);
-  Placement Place(const wire::Packet& packet, const PacketOrigin& origin, Turn& turn);
-  bool WaitForPages(const memory::Fault& fault, Turn& turn);
-  void Keep(const wire::Packet& packet, const PacketOrigin& origin);
-  bool ServeKept(Turn& turn);
+  bool Serve(const wire::Packet& packet, const PacketOrigin& origin, Step& step);
+  Placement Place(const wire::Packet& packet, const PacketOrigin& origin, Step& step);
+  bool WaitForPages(const memory::Fault& fault, Step& step);
+  void Hold(const wire::Packet& packet, const PacketOrigin& origin);
+  bool ServeHeld(Step& step);
   void Forget();
-  void FailReceive(queue::CompletionStatus status, Turn& turn, VendorError vendor_error = 0);
+  void FailReceive(queue::CompletionStatus status, Step& step, VendorError vendor_error = 0);
 
   UdConfig config_;
   UnreliableSends sends_;
   ReceiveSlot receive_;
-  KeptPackets kept_;  // in the order in which they came; they are served before others
+  HeldPackets held_;  // in the order in which they came; they are served before others
   std::optional<FaultTicket> page_wait_;  // of the first one's receive buffer
   uint8_t losses_ = 0;                    // of pages under it
   uint64_t tickets_ = 0;

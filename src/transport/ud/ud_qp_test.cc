@@ -48,13 +48,13 @@ class UdQpTest : public UnreliableFixture {
     RunAll(*qp_);
   }
   void Deliver(size_t i) {
-    Turn turn = MakeTurn();
-    qp_->OnPacket(PacketAt(i), origin_, turn);
+    Step step = MakeStep();
+    qp_->OnPacket(PacketAt(i), origin_, step);
     Empty();
   }
   void PagesReady(FaultTicket ticket, bool available) {
-    Turn turn = MakeTurn();
-    qp_->OnPagesReady(ticket, available, turn);
+    Step step = MakeStep();
+    qp_->OnPagesReady(ticket, available, step);
   }
 
   AddressHandles handles_;
@@ -287,7 +287,7 @@ TEST_F(UdQpTest, WhatWaitsForPagesIsBounded) {
   Send(Wqe(1), kMtu);
   PostReceive(7, 1024);
   Evict(kReceivePage);
-  const size_t fit = KeptPackets::kBytesMax / packets_[0].size();
+  const size_t fit = HeldPackets::kBytesMax / packets_[0].size();
   for (size_t i = 0; i < fit; ++i) Deliver(0);
   EXPECT_EQ(qp_->counters().pages_absent, 0u);
   Deliver(0);
@@ -378,7 +378,7 @@ TEST_F(UdQpTest, ABufferWhosePagesCannotBeHadFails) {
 // silently. Soft-RoCE does that on a receive queue of its own (rxe_resp.c, RESPST_ERR_LENGTH:
 // "UC/UD
 // - class D"; on a shared one it completes the request in error, and the queue pair goes on).
-// Anyone who has the Q_Key may send such a datagram, and must not end the queue pair by it.
+// Any sender that has the Q_Key may send such a datagram, and must not end the queue pair by it.
 TEST_F(UdQpTest, ADatagramThatIsLongerThanTheReceiveIsDroppedAndTheReceiveStays) {
   Send(Wqe(1), 9);
   Send(Wqe(2), 8);
@@ -454,6 +454,19 @@ TEST_F(UdQpTest, ALostCompletionOfASendEndsTheQueuePair) {
   EXPECT_EQ(qp_->state(), QpState::kErr);
   EXPECT_EQ(events_, (std::vector{AsyncEventType::kCqError, AsyncEventType::kQpFatal}));
   EXPECT_EQ(OneReceive().status, CompletionStatus::kFlushed);
+}
+
+TEST_F(UdQpTest, ALostCompletionOfAReceiveEndsTheQueuePair) {
+  for (uint64_t i = 0; i <= receive_cq_.capacity(); ++i) {
+    EXPECT_EQ(qp_->state(), QpState::kRts);
+    packets_.clear();
+    PostReceive(i, 4096);
+    Send(Wqe(i), 8);
+    Deliver(0);
+    Poll(send_cq_);
+  }
+  EXPECT_EQ(qp_->state(), QpState::kErr);
+  EXPECT_EQ(events_, (std::vector{AsyncEventType::kCqError, AsyncEventType::kQpFatal}));
 }
 
 }  // namespace

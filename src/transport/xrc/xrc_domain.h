@@ -32,7 +32,7 @@ class XrcDomain {
     CHECK(Find(receiver.number) == nullptr);
     receivers_.insert(Place(receiver.number), receiver);
   }
-  // REQUIRES: it is there, and all connections have forgotten it (RcQp::ForgetReceiver).
+  // REQUIRES: it is there, and all connections have forgotten it (RcQp::DropReceiver).
   void Remove(wire::XrcSrqNumber number) {
     CHECK(Find(number) != nullptr);
     receivers_.erase(Place(number));

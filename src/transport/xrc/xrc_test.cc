@@ -115,10 +115,10 @@ class XrcTest : public testing::Test {
   }
 
   bool Move(RcQp& from, memory::MemoryCore& core, RcQp& to, memory::MemoryCore& peer_core) {
-    Turn turn{now_, core, outbox_};
-    from.Run(turn);
+    Step step{now_, core, outbox_};
+    from.Run(step);
     Outbox unused(8);
-    Turn peer{now_, peer_core, unused};
+    Step peer{now_, peer_core, unused};
     for (const OutPacket& out : outbox_.packets()) {
       const std::vector<std::byte> bytes = BytesOf(out);
       const auto packet = wire::Packet::Parse(bytes);
@@ -194,7 +194,7 @@ TEST_F(XrcTest, AReceiverThatIsNotThereIsAnInvalidRequest) {
   Post(SendOpcode::kSend, 7, 8);
   Settle();
   EXPECT_EQ(LastStatus(), CompletionStatus::kRemoteInvalidRequest);
-  EXPECT_EQ(receive_qp_->responder_failure()->cause, Cause(Reason::kNoSuchReceiver));
+  EXPECT_EQ(receive_qp_->responder_failure()->reason, NakReason(ResponderError::kNoSuchReceiver));
 }
 
 TEST_F(XrcTest, AReceiverWithoutARequestIsNotReady) {
@@ -210,10 +210,10 @@ TEST_F(XrcTest, AReceiverThatLeavesEndsTheMessageThatIsForIt) {
   CHECK(there_.regions.UnmapPages(first_.keys.local, 0, 1).has_value());
   Move(*send_qp_, here_, *receive_qp_, there_);
   Outbox outbox(8);
-  Turn turn{now_, there_, outbox};
-  receive_qp_->ForgetReceiver(first_.srq, turn);
+  Step step{now_, there_, outbox};
+  receive_qp_->DropReceiver(first_.srq, step);
   domain_.Remove(wire::XrcSrqNumber(5));
-  EXPECT_EQ(receive_qp_->responder_failure()->cause, Cause(Reason::kNoSuchReceiver));
+  EXPECT_EQ(receive_qp_->responder_failure()->reason, NakReason(ResponderError::kNoSuchReceiver));
   EXPECT_TRUE(first_.srq.IsConsistent());
   EXPECT_TRUE(first_.Poll().empty());
 }

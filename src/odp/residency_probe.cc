@@ -1,0 +1,114 @@
+#include "odp/residency_probe.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "base/check.h"
+#include "base/page.h"
+#include "memory/address.h"
+
+namespace verbena::odp {
+namespace {
+
+constexpr PageShift kPage(PageShift::kMin);
+
+// Of Linux's uapi/linux/fs.h, which the headers of older systems lack.
+struct PageRegion {
+  uint64_t start = 0;
+  uint64_t end = 0;
+  uint64_t categories = 0;
+};
+struct ScanArguments {
+  uint64_t size = sizeof(ScanArguments);
+  uint64_t flags = 0;
+  uint64_t start = 0;
+  uint64_t end = 0;
+  uint64_t walk_end = 0;
+  uint64_t regions = 0;
+  uint64_t region_count = 0;
+  uint64_t pages_max = 0;
+  uint64_t categories_inverted = 0;
+  uint64_t categories_all = 0;
+  uint64_t categories_any = 0;
+  uint64_t categories_told = 0;
+};
+static_assert(sizeof(ScanArguments) == 96);
+constexpr uint64_t kPresent = 1 << 3;
+const unsigned long kScan = _IOWR('f', 16, ScanArguments);
+
+// Enough for a run of present pages every other page.
+using Regions = std::array<PageRegion, ResidencyProbe::kPagesAtOnce / 2>;
+
+// How many were found; nothing if the system cannot.
+std::optional<size_t> Scan(int pagemap, uint64_t address, uint64_t end, Regions& regions) {
+  ScanArguments scan;
+  scan.start = address;
+  scan.end = end;
+  scan.regions = reinterpret_cast<uintptr_t>(regions.data());
+  scan.region_count = regions.size();
+  scan.categories_all = scan.categories_told = kPresent;
+  const int found = ioctl(pagemap, kScan, &scan);
+  if (found < 0) return std::nullopt;
+  return static_cast<size_t>(found);
+}
+
+ResidencyProbe::Pages ProbeByMincore(uint64_t address, uint64_t page_count) {
+  ResidencyProbe::Pages present;
+  std::array<unsigned char, ResidencyProbe::kPagesAtOnce> residence;
+  const auto ask = [&](uint64_t first, uint64_t count) {
+    void* const start = memory::PointerTo(memory::MachineAddress(address + first * kPage.bytes()));
+    if (mincore(start, count * kPage.bytes(), residence.data()) != 0) return false;
+    // The other bits mean nothing.
+    for (uint64_t i = 0; i < count; ++i) present[first + i] = (residence[i] & 1) != 0;
+    return true;
+  };
+  if (ask(0, page_count)) return present;
+  // Page by page where a part of the range is not mapped: the system answers for all or none.
+  for (uint64_t i = 0; i < page_count; ++i) static_cast<void>(ask(i, 1));
+  return present;
+}
+
+}  // namespace
+
+ResidencyProbe::ResidencyProbe(Method best) {
+  if (best != Method::kPagemap) return;
+  FileDescriptor pagemap(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
+  // Of no bytes: that the call is known is all that there is to say.
+  Regions none;
+  if (pagemap.is_open() && Scan(pagemap.get(), 0, 0, none)) pagemap_ = std::move(pagemap);
+}
+
+ResidencyProbe::Pages ResidencyProbe::Probe(uint64_t address, uint64_t page_count) const {
+  CHECK(page_count <= kPagesAtOnce && (address & kPage.mask()) == 0);
+  if (page_count == 0) return {};
+  if (!pagemap_.is_open()) return ProbeByMincore(address, page_count);
+  Regions regions;
+  const auto count = Scan(pagemap_.get(), address, address + page_count * kPage.bytes(), regions);
+  if (!count) return ProbeByMincore(address, page_count);
+  Pages present;
+  for (size_t i = 0; i < *count; ++i) {
+    const uint64_t first = (regions[i].start - address) >> kPage.value();
+    const uint64_t end = (regions[i].end - address) >> kPage.value();
+    for (uint64_t page = first; page < end; ++page) present.set(page);
+  }
+  return present;
+}
+
+uint64_t ResidencyProbe::LookForPrefix(uint64_t address, uint64_t page_count) const {
+  for (uint64_t done = 0; done < page_count;) {
+    const uint64_t count = std::min(page_count - done, kPagesAtOnce);
+    const Pages present = Probe(address + done * kPage.bytes(), count);
+    uint64_t prefix = 0;
+    while (prefix < count && present[prefix]) ++prefix;
+    done += prefix;
+    if (prefix < count) return done;
+  }
+  return page_count;
+}
+
+}  // namespace verbena::odp

@@ -1,0 +1,247 @@
+#include "odp/takeover_memory.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/when_memory.h"
+#include "managed/program_memory.h"
+
+namespace verbena::odp {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kShareMin = paging::kBudgetMin * kPage;
+
+std::span<std::byte> BytesOf(const memory::RegionSpec& spec, const memory::LinearBacking& linear) {
+  return {reinterpret_cast<std::byte*>(linear.base.value()), spec.length};
+}
+
+Interval IntervalOf(uint64_t address, uint64_t length) {
+  return {address, address + std::max<uint64_t>(length, 1) - 1};
+}
+
+Interval IntervalOf(std::span<const std::byte> bytes) {
+  return IntervalOf(reinterpret_cast<uintptr_t>(bytes.data()), bytes.size());
+}
+
+void Add(BudgetCounters& sum, const managed::ArenaReport& report) {
+  sum.pages_read += report.paging.reads;
+  sum.pages_written += report.paging.writes;
+  sum.program_faults += report.cpu_faults;
+  sum.pages_lost += report.paging.broken;
+}
+
+}  // namespace
+
+TakeoverMemory::TakeoverMemory(LockedTables& tables, ManagedPages& managed, uint64_t budget,
+                               std::string swap)
+    : tables_(tables), managed_(managed), budget_(budget), swap_(std::move(swap)) {}
+
+TakeoverMemory::~TakeoverMemory() { CHECK(arenas_.empty()); }
+
+void TakeoverMemory::Prepare(const memory::RegionSpec& spec, const memory::Backing& backing) {
+  const auto* const linear = std::get_if<memory::LinearBacking>(&backing);
+  if (budget_ == 0 || linear == nullptr || spec.length == 0) return;
+  const std::span<std::byte> bytes = BytesOf(spec, *linear);
+  if (IsManaged(bytes)) return;
+  if (spec.length >= managed::kTakeoverMin) {
+    // Before the memory is looked at, which takes longer than to register it.
+    if (const char* const why = WhyNoMore()) return StayNative(spec.length, why);
+  }
+  const auto pages = managed::TakeoverPages(bytes);
+  if (!pages) return StayNative(spec.length, "it " + pages.error());
+  if (IsManaged(*pages)) return StayNative(spec.length, "it shares pages with another region");
+  if (const auto takeover = TryTakeOver(*pages); !takeover) {
+    StayNative(spec.length, takeover.error().text);
+  }
+}
+
+// nullptr: one more may be adopted.
+const char* TakeoverMemory::WhyNoMore() const {
+  if (arenas_.size() == kArenasMax) return "the limit of 64 regions under it is reached";
+  if ((arenas_.size() + 1) * kShareMin > budget_) return "it is too small for one more";
+  return nullptr;
+}
+
+ErrorOr<void> TakeoverMemory::TryTakeOver(std::span<std::byte> pages) {
+  const auto refuse = [](const char* why) { return Fail(Error{ErrorCode::kLimit, why}); };
+  if (IsOurs(pages)) return refuse("it has tables of this library in it");
+  if (IsNamed(pages)) return refuse("a region that is not under it has some of the same bytes");
+  arenas_.reserve(arenas_.size() + 1);
+  const Division division = Divide(pages.size());
+  AwaitShares(division);
+  managed::ArenaOptions options{.takes_over = pages, .budget = ShareOf(pages.size(), division)};
+  options.swap = swap_;
+  options.counted_in = &resident_;
+  const auto takeover = managed_.TakeOver(options);
+  if (!takeover) {
+    Divide(0);
+    return Fail(takeover.error());
+  }
+  arenas_.push_back(*takeover);
+  ++past_.regions_taken_over;
+  past_.bytes_taken_over += pages.size();
+  return {};
+}
+
+void TakeoverMemory::Settle(const memory::RegionSpec& spec, const memory::Backing& backing,
+                            const ErrorOr<memory::RegionKeys>& made) {
+  if (budget_ == 0) return;
+  ReleaseUnused();
+  if (!made) return;
+  std::vector<Interval> named;
+  if (const auto* const linear = std::get_if<memory::LinearBacking>(&backing)) {
+    const std::span<const std::byte> bytes = BytesOf(spec, *linear);
+    if (IsManaged(bytes)) {
+      MapWhatIsThere(spec, bytes, made->local);
+    } else {
+      named.push_back(IntervalOf(bytes));
+    }
+  } else if (const auto* const list = std::get_if<memory::PageListBacking>(&backing)) {
+    for (const memory::PhysicalAddress page : list->pages) {
+      named.push_back(IntervalOf(page.value(), list->page_shift.bytes()));
+    }
+  } else if (const auto* const shared = std::get_if<memory::SharedBacking>(&backing)) {
+    const auto with = named_.find(shared->with);
+    if (with != named_.end()) named = with->second;
+  }
+  if (!named.empty()) named_[made->local] = std::move(named);
+}
+
+// Memory that fits the budget is to be there as it was before: an unreliable message would
+// wait for a page that is not, and the pages of a write are not asked for beforehand.
+void TakeoverMemory::MapWhatIsThere(const memory::RegionSpec& spec,
+                                    std::span<const std::byte> bytes, memory::Key region) {
+  const TablesLock lock(tables_);
+  const auto place = managed_.Find(reinterpret_cast<uintptr_t>(bytes.data()), bytes.size());
+  if (!place || place->arena == nullptr || bytes.empty()) return;
+  const ManagedArena& arena = *place->arena;
+  if (arena.arena->report().budget_bytes < arena.size) return;
+  const uint64_t first = (place->address - arena.adapter_base) / kPage;
+  const uint64_t end = (place->address - arena.adapter_base + bytes.size() - 1) / kPage + 1;
+  const auto is_there = [&](uint64_t page) {
+    return arena.arena->residency(page * kPage) == managed::Residency::kInMemory;
+  };
+  for (uint64_t page = first; page < end; ++page) {
+    PageJob job{.request = {}, .address = arena.adapter_base + page * kPage};
+    while (page + job.page_count < end && is_there(page + job.page_count)) ++job.page_count;
+    if (job.page_count == 0) continue;
+    job.asked_at = Now();
+    job.request.fault.region = region;
+    job.request.fault.first_page = page - first;
+    job.request.fault.page_count = job.page_count;
+    job.request.fault.for_write = spec.rights.Has(memory::Rights::kLocalWrite);
+    static_cast<void>(managed_.Submit(job));
+    page += job.page_count;
+  }
+}
+
+void TakeoverMemory::OnRegionEnded(memory::Key region) {
+  if (budget_ == 0) return;
+  named_.erase(region);
+  ReleaseUnused();
+}
+
+void TakeoverMemory::OnRegionRenamed(memory::Key from, memory::Key to) {
+  auto named = named_.extract(from);
+  if (!named) return;
+  named.key() = to;
+  named_.insert(std::move(named));
+}
+
+void TakeoverMemory::ReleaseUnused() {
+  const auto is_used = [this](const ManagedArena* arena) {
+    const TablesLock lock(tables_);
+    return arena->regions > 0;
+  };
+  for (size_t i = arenas_.size(); i-- > 0;) {
+    if (!is_used(arenas_[i])) Release(arenas_[i]);
+  }
+}
+
+void TakeoverMemory::Release(ManagedArena* arena) {
+  std::erase(arenas_, arena);
+  Add(past_, managed_.GiveBack(arena));
+  Divide(0);
+}
+
+void TakeoverMemory::ReleaseAll() {
+  while (!arenas_.empty()) Release(arenas_.back());
+}
+
+BudgetCounters TakeoverMemory::counters() const {
+  BudgetCounters sum = past_;
+  sum.resident_peak = resident_.peak();
+  for (const ManagedArena* const arena : arenas_) Add(sum, arena->arena->report());
+  return sum;
+}
+
+bool TakeoverMemory::IsManaged(std::span<const std::byte> bytes) const {
+  const TablesLock lock(tables_);
+  const auto found = managed_.Find(reinterpret_cast<uintptr_t>(bytes.data()), bytes.size());
+  return !found || found->arena != nullptr;
+}
+
+// A program may register all of a heap, and with it what we have there.
+bool TakeoverMemory::IsOurs(std::span<const std::byte> pages) const {
+  const auto holds = [&](const void* object) {
+    return IntervalOf(pages).Contains(reinterpret_cast<uintptr_t>(object));
+  };
+  return holds(this) || holds(&tables_);
+}
+
+bool TakeoverMemory::IsNamed(std::span<const std::byte> pages) const {
+  const Interval all = IntervalOf(pages);
+  return std::ranges::any_of(named_, [&](const auto& region) {
+    return std::ranges::any_of(region.second, [&](Interval part) { return part.Overlaps(all); });
+  });
+}
+
+uint64_t TakeoverMemory::ShareOf(uint64_t size, const Division& division) const {
+  const uint64_t rest = budget_ - division.count * kShareMin;
+  // The product of two sizes need not fit a whole number.
+  const auto part =
+      static_cast<uint64_t>(static_cast<long double>(rest) * static_cast<long double>(size) /
+                            static_cast<long double>(division.total));
+  return (kShareMin + part) / kPage * kPage;
+}
+
+// Among those that there are, and perhaps one more of this size.
+TakeoverMemory::Division TakeoverMemory::Divide(uint64_t also_size) {
+  Division division{also_size, arenas_.size() + (also_size > 0 ? 1 : 0)};
+  for (const ManagedArena* const arena : arenas_) division.total += arena->size;
+  for (ManagedArena* const arena : arenas_) {
+    arena->arena->SetBudget(ShareOf(arena->size, division));
+  }
+  return division;
+}
+
+// So that the sum stays within the budget, too. A store that takes nothing must not stop
+// everything.
+void TakeoverMemory::AwaitShares(const Division& division) const {
+  constexpr int kProbesMax = 1000;
+  const auto is_above = [&](const ManagedArena* arena) {
+    return arena->arena->resident_bytes() > ShareOf(arena->size, division);
+  };
+  for (int i = 0; i < kProbesMax && std::ranges::any_of(arenas_, is_above); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+void TakeoverMemory::StayNative(uint64_t length, const std::string& why) {
+  ++past_.regions_native;
+  // Without memory it is left unsaid.
+  static_cast<void>(WhenMemory([&] {
+    if (!told_.insert(why).second) return;
+    const TablesLock lock(tables_);
+    managed_.AddWarning("a region of " + std::to_string(length) +
+                        " bytes is not under the memory budget, because " + why);
+  }));
+}
+
+}  // namespace verbena::odp

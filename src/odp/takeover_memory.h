@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/interval_map.h"
+#include "managed/arena_options.h"
+#include "memory/key.h"
+#include "memory/regions.h"
+#include "odp/locked_tables.h"
+#include "odp/managed_pages.h"
+#include "verbena/counters.h"
+
+namespace verbena::odp {
+
+// Puts the memory that a program registers under a budget: it is adopted when the first region is
+// registered on it, and the program's own again when the last one is gone. What cannot be adopted
+// stays native, and a note says why, once for each reason.
+//
+// The budget is divided among the adopted arenas: each has what an arena cannot do without, and of
+// the rest a part as large as it is.
+//
+// Does nothing without the option. Owned by the adapter. Thread rule: one thread at a time, under
+// the adapter's lock of registrations and not under the engine's.
+class TakeoverMemory {
+ public:
+  // Each has a thread and a swap file.
+  static constexpr size_t kArenasMax = 64;
+
+  // `budget` in bytes, 0: none; `swap` a file or folder.
+  TakeoverMemory(LockedTables& tables, ManagedPages& managed, uint64_t budget, std::string swap);
+  TakeoverMemory(const TakeoverMemory&) = delete;
+  TakeoverMemory& operator=(const TakeoverMemory&) = delete;
+  // REQUIRES: ReleaseAll was called.
+  ~TakeoverMemory();
+
+  // A region is about to be registered on these bytes.
+  void Prepare(const memory::RegionSpec& spec, const memory::Backing& backing);
+  // It was, or it was not (no key). Native bytes are remembered: as long as a region names them by
+  // the program's address they must not become managed.
+  void Settle(const memory::RegionSpec& spec, const memory::Backing& backing,
+              const ErrorOr<memory::RegionKeys>& made);
+  // One has gone, or changed its key.
+  void OnRegionEnded(memory::Key region);
+  void OnRegionRenamed(memory::Key from, memory::Key to);
+
+  // The adapter ends: all of it is the program's own again, whatever is registered on it. REQUIRES:
+  // the engine runs no more.
+  void ReleaseAll();
+
+  [[nodiscard]] BudgetCounters counters() const;
+
+ private:
+  [[nodiscard]] const char* WhyNoMore() const;
+  [[nodiscard]] ErrorOr<void> TryTakeOver(std::span<std::byte> pages);
+  [[nodiscard]] bool IsManaged(std::span<const std::byte> bytes) const;
+  [[nodiscard]] bool IsOurs(std::span<const std::byte> pages) const;
+  [[nodiscard]] bool IsNamed(std::span<const std::byte> pages) const;
+  // What the budget is divided by.
+  struct Division {
+    uint64_t total = 0;  // bytes
+    size_t count = 0;    // arenas
+  };
+  [[nodiscard]] uint64_t ShareOf(uint64_t size, const Division& division) const;
+  Division Divide(uint64_t also_size);
+  void AwaitShares(const Division& division) const;
+  void MapWhatIsThere(const memory::RegionSpec& spec, std::span<const std::byte> bytes,
+                      memory::Key region);
+  void ReleaseUnused();
+  void Release(ManagedArena* arena);
+  void StayNative(uint64_t length, const std::string& why);
+
+  LockedTables& tables_;
+  ManagedPages& managed_;
+  const uint64_t budget_;
+  const std::string swap_;
+  managed::ResidentSum resident_;
+  std::vector<ManagedArena*> arenas_;
+  std::unordered_map<memory::Key, std::vector<Interval>> named_;  // native bytes, by region
+  std::set<std::string> told_;
+  BudgetCounters past_;  // of arenas that are no more
+};
+
+}  // namespace verbena::odp

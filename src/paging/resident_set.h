@@ -1,0 +1,161 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+#include "paging/action.h"
+#include "paging/counters.h"
+#include "paging/eviction.h"
+#include "paging/frame.h"
+#include "paging/granule_table.h"
+#include "paging/options.h"
+#include "paging/outcome.h"
+#include "paging/read_ahead.h"
+#include "paging/request_table.h"
+#include "paging/store_health.h"
+
+namespace verbena::paging {
+
+// The pager of managed memory without its hands: decides which granules of an arena are in memory,
+// and never touches one. (state, input, now) -> actions, in order; docs/paging.md has the rules.
+//
+//   resident_set.Want(ticket, run, need, view, now);
+//   for (const Action& action : resident_set.actions()) CarryOut(action);
+//   resident_set.ClearActions();
+//
+// An executor carries out the actions of one input before it makes the next. No input is made from
+// within an action: a write that fails at once is told afterwards. Times never go back.
+//
+// Invariant: what the program or a peer wrote last is in memory, or stored, or being stored from
+// memory that stays until that has ended well. A granule that is dropped is mapped in no view.
+//
+// Allocates when made and until its lists have found their size; then no more. One thread at a
+// time: its owner's, the pager thread.
+class ResidentSet {
+ public:
+  enum class State : uint8_t { kZero, kReading, kClean, kDirty, kWriting, kSwapped, kBroken };
+  struct Granule {
+    State state = State::kZero;
+    Rights cpu = Rights::kNone;
+    Rights adapter = Rights::kNone;
+
+    friend bool operator==(const Granule&, const Granule&) = default;
+  };
+
+  ResidentSet(uint32_t granule_count, const Options& options);
+  ResidentSet(const ResidentSet&) = delete;
+  ResidentSet& operator=(const ResidentSet&) = delete;
+
+  // Inputs.
+
+  // `run` is needed in `view`. Ends with one kReady, for the whole run or its first part (at least
+  // one granule; the rest is requested anew), or one kRefused. A requester of a granule
+  // has seen it absent: it is mapped even where the resident set thinks that it is.
+  void PageIn(Ticket ticket, Run run, Need need, View view, Time now);
+  // One for each granule of a kRead and of a kWrite.
+  void ReadDone(uint32_t granule, ReadOutcome outcome, Time now);
+  void WriteDone(uint32_t granule, WriteOutcome outcome, Time now);
+  // The program or the adapter has used it without asking. Only a hint.
+  void Used(Run run);
+  // The program has given up the contents: zeros from now on. The memory goes back, unless a ticket
+  // holds it.
+  void Discard(Run run, Time now);
+  // Less than kBudgetMin is kBudgetMin.
+  void SetBudget(uint32_t granules, Time now);
+  // To be called at next_time(), or later; earlier does no harm.
+  void OnTime(Time now);
+
+  // Outputs.
+
+  [[nodiscard]] const ActionList& actions() const { return actions_; }
+  void ClearActions() { actions_.Clear(); }
+  [[nodiscard]] Time next_time() const;
+
+  [[nodiscard]] Granule granule(uint32_t granule) const;
+  [[nodiscard]] uint32_t granule_count() const { return granules_.granule_count(); }
+  [[nodiscard]] uint32_t budget() const { return shares_.budget; }
+  [[nodiscard]] uint32_t tickets_under_way() const { return requests_.size(); }
+  [[nodiscard]] Counters counters() const;
+  // Walks over all granules.
+  [[nodiscard]] bool IsConsistent() const;
+
+ private:
+  // resident_set.cc: tickets
+  void Serve();
+  [[nodiscard]] bool MayPass(Run run, Need need) const;
+  [[nodiscard]] bool Admit(RequestRecord& request);
+  [[nodiscard]] bool AdmitLess(RequestRecord& request);
+  [[nodiscard]] uint32_t CountMissing(const RequestRecord& request) const;
+  [[nodiscard]] uint32_t CountThere(const RequestRecord& request, uint32_t from) const;
+  void Release(RequestRecord& request);
+  void Advance(uint32_t index);
+  void WakeWaiters(Frame& frame);
+  void Finish(uint32_t index);
+  [[nodiscard]] Time MinResidencyEnd() const;
+  void Refuse(Ticket ticket, RequestError error);
+  void MapFor(const RequestRecord& request, Frame& frame);
+  void Pin(Frame& frame);
+  void Unpin(Frame& frame);
+
+  // resident_set_evict.cc: memory for requests
+  [[nodiscard]] uint32_t Limit() const;
+  [[nodiscard]] bool MayDirty() const;
+  void SetDirty(Frame& frame, bool is_dirty);
+  [[nodiscard]] int64_t Reserve() const;
+  [[nodiscard]] bool MakeRoom(uint32_t count);
+  void FillReserve(uint32_t needed);
+  void Balance();
+  bool UnmapSome(uint32_t count);
+  void PlaceUnmapped(Frame& frame);
+  void DropUnmapped(uint64_t count);
+  void EndMinResidency(uint32_t kept);
+  void Unmap(Frame& frame);
+  void StartWrite(Frame& frame);
+  void SetLeaving(Frame& frame, bool is_leaving);
+
+  // resident_set_store.cc: to and from the store
+  void Fetch(uint32_t granule);
+  void FetchAhead(Run run);
+  [[nodiscard]] uint64_t StartAhead(Run run);
+  void StartRead(Frame& frame);
+  void OnBadRead(Frame& frame);
+  void Break(Frame& frame);
+  void DiscardFrame(Frame& frame);
+  void Zero(Frame& frame);
+  void Remove(Frame& frame, Place place, uint32_t stamp);
+  void RetryReads();
+  void RetryWrites();
+  void Forget(uint32_t granule);
+  void EndAhead(Frame& frame, bool is_wanted);
+
+  void Do(Verb verb, Run run) { actions_.Add({.verb = verb, .run = run}); }
+  void Do(Verb verb, const Frame& frame) { Do(verb, Run{frame.granule, 1}); }
+
+  const Options options_;
+  Shares shares_;
+  GranuleTable granules_;
+  Eviction eviction_;
+  StoreHealth health_;
+  ReadAhead read_ahead_;
+  RequestTable requests_;
+  ActionList actions_;
+  Counters counters_;
+  Time now_{};  // of the input
+
+  // A frame that no request pins is in one of these or in a queue of eviction_, except while it is
+  // read, or written to leave.
+  FrameList min_residency_;  // a request was answered with it not long ago
+  FrameList unmapped_;       // unmapped, clean: dropped when memory is needed
+  FrameList stuck_;          // unmapped, dirty, and the store does not take it
+
+  FrameList unread_;  // held, to be read again
+  Time unread_at_ = Time::Never();
+  uint32_t reads_under_way_ = 0;  // the unread included
+  uint32_t writes_under_way_ = 0;
+  uint32_t leaving_ = 0;  // those that are written and not pinned
+  uint32_t dirty_ = 0;
+  uint32_t pledged_ = 0;  // to tickets: those that will be dirty
+  uint32_t ahead_ = 0;    // read ahead, not yet wanted
+};
+
+}  // namespace verbena::paging

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/check.h"
+#include "queue/completion.h"
+#include "queue/work_queue.h"
+#include "transport/refusal_counters.h"
+#include "wire/roce/types.h"
+
+namespace verbena::transport {
+
+// A work queue element that has been started: which packet sequence numbers are its own, and how
+// far it has come.
+struct OutstandingRequest {
+  wire::Psn first_psn;
+  uint32_t psn_count = 0;  // 0: nothing of it goes on the wire
+  uint32_t responses = 0;  // packets of a read's answer that have arrived
+  bool needs_response = false;
+  bool is_done = false;  // acknowledged, answered, or local and executed
+  queue::CompletionStatus status = queue::CompletionStatus::kSuccess;
+  uint32_t byte_count = 0;  // for the completion
+  uint8_t losses = 0;       // of pages under it
+  VendorError vendor_error = 0;
+
+  wire::Psn end_psn() const { return first_psn + psn_count; }
+  bool Covers(wire::Psn psn) const {
+    return static_cast<uint32_t>((psn - first_psn.value()).value()) < psn_count;
+  }
+};
+
+// The elements from the oldest that is not retired to the newest that has been started, in order,
+// and their sequence numbers, which follow on each other without a gap. As large as the send queue.
+//
+// Invariant: flights [begin, end) are started; each first_psn is the end_psn of the one before.
+// Owned by the requester.
+class OutstandingRequests {
+ public:
+  explicit OutstandingRequests(uint32_t capacity)
+      : outstanding_(std::bit_ceil(uint64_t{capacity} + 1)), mask_(outstanding_.size() - 1) {}
+
+  queue::WqeNumber begin() const { return begin_; }
+  queue::WqeNumber end() const { return end_; }
+  bool empty() const { return begin_ == end_; }
+
+  OutstandingRequest& At(queue::WqeNumber n) {
+    DCHECK(begin_ <= n && n < end_);
+    return outstanding_[n.value() & mask_];
+  }
+  const OutstandingRequest& At(queue::WqeNumber n) const {
+    return const_cast<OutstandingRequests*>(this)->At(n);
+  }
+  OutstandingRequest& front() { return At(begin_); }
+
+  OutstandingRequest& Start(const OutstandingRequest& outstanding) {
+    DCHECK(end_.value() - begin_.value() < outstanding_.size());
+    OutstandingRequest& place = outstanding_[end_.value() & mask_];
+    place = outstanding;
+    end_ = Next(end_);
+    return place;
+  }
+  void RetireFront() {
+    DCHECK(!empty());
+    begin_ = Next(begin_);
+  }
+
+  // Forgets all; the element `next` will be started first.
+  void Reset(queue::WqeNumber next) { begin_ = end_ = next; }
+
+  // The element that a sequence number belongs to.
+  std::optional<queue::WqeNumber> Find(wire::Psn psn) const {
+    for (queue::WqeNumber n = begin_; n < end_; n = Next(n)) {
+      if (At(n).Covers(psn)) return n;
+    }
+    return std::nullopt;
+  }
+
+  bool IsConsistent() const {
+    for (queue::WqeNumber n = begin_; n < end_; n = Next(n)) {
+      if (Next(n) < end_ && At(Next(n)).first_psn != At(n).end_psn()) return false;
+      if (At(n).responses > At(n).psn_count) return false;
+    }
+    return begin_ <= end_;
+  }
+
+ private:
+  std::vector<OutstandingRequest> outstanding_;
+  uint64_t mask_;
+  queue::WqeNumber begin_;
+  queue::WqeNumber end_;
+};
+
+}  // namespace verbena::transport

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "wire/roce/packet.h"
+
+namespace verbena::transport {
+
+// A copy of the packet that met absent pages, so that it need not come again once they are there.
+// Owned by a responder.
+class WaitingPacket {
+ public:
+  // So that to keep one of up to this size allocates nothing.
+  void Reserve(size_t size) { bytes_.reserve(size); }
+
+  void Hold(const wire::Packet& packet) {
+    const auto bytes = packet.bytes();
+    if (is_kept_ && bytes.data() == bytes_.data()) return;  // it met absent pages again
+    bytes_.assign(bytes.begin(), bytes.end());
+    is_kept_ = true;
+  }
+  void Drop() { is_kept_ = false; }
+
+  // Valid until the next call of Hold with another packet.
+  [[nodiscard]] std::optional<wire::Packet> packet() const {
+    if (!is_kept_) return std::nullopt;
+    return wire::Packet::Parse(bytes_);
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+  bool is_kept_ = false;
+};
+
+}  // namespace verbena::transport
