@@ -53,6 +53,10 @@ wire::IpAddress IpOf(const Swarm& swarm, uint32_t node) {
   return wire::IpAddress::FromIpv4(Network::AddressOf(swarm, node));
 }
 
+wire::IpAddress GroupIp(uint32_t group) {
+  return wire::IpAddress::FromIpv4(Network::GroupAt(group));
+}
+
 }  // namespace
 
 Endnode::Endnode(const Surroundings& surroundings, uint32_t node, Random& random)
@@ -78,6 +82,10 @@ Endnode::Endnode(const Surroundings& surroundings, uint32_t node, Random& random
     paths.push_back(
         *engine.paths.Add({.source = IpOf(swarm, number), .destination = IpOf(swarm, i)}));
     engine.handles.Add(queue::AddressHandleId(i), pd, paths.back());
+  }
+  for (uint32_t i = 0; i < swarm.groups; ++i) {
+    const auto path = engine.paths.Add({.source = IpOf(swarm, number), .destination = GroupIp(i)});
+    engine.handles.Add(HandleOf(i), pd, *path);
   }
   counters = MakePlot({.bytes = kPage, .rights = kLocal | Rights::kRemoteAtomic}, random);
   counters->Store(0, std::vector<std::byte>(kCounters * sizeof(uint64_t)));
@@ -178,6 +186,20 @@ adapter::Cq* Endnode::PassFor(adapter::CompletionChannel& channel) {
   channel.Expect();
   engine.PassFor(channel);
   return channel.TakeExpected();
+}
+
+// As Adapter::AttachMulticast does it.
+void Endnode::Attach(const adapter::QueuePair& qp, uint32_t group) {
+  const adapter::EngineLock lock(engine);
+  const bool is_first = engine.groups.MembersOf(GroupIp(group)).empty();
+  CHECK(engine.groups.Attach(GroupIp(group), qp.number()).has_value());
+  if (is_first) CHECK(port->Join({GroupIp(group).bytes}).has_value());
+}
+
+void Endnode::Detach(const adapter::QueuePair& qp, uint32_t group) {
+  const adapter::EngineLock lock(engine);
+  CHECK(engine.groups.Detach(GroupIp(group), qp.number()).has_value());
+  if (engine.groups.MembersOf(GroupIp(group)).empty()) port->Leave({GroupIp(group).bytes});
 }
 
 void Endnode::RemoveQp(adapter::QueuePair& qp) {

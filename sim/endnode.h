@@ -76,6 +76,13 @@ struct Endnode {
   void Connect(adapter::QueuePair& qp, wire::Psn first_psn, const std::optional<Peer>& peer);
   // Nothing happens where its state does not allow it.
   void Modify(adapter::QueuePair& qp, transport::QpState state);
+  // Datagrams to the group reach it, and no longer. REQUIRES: they did before.
+  void Attach(const adapter::QueuePair& qp, uint32_t group);
+  void Detach(const adapter::QueuePair& qp, uint32_t group);
+  // By which datagrams go to a group.
+  [[nodiscard]] queue::AddressHandleId HandleOf(uint32_t group) const {
+    return queue::AddressHandleId(swarm.endnodes + group);
+  }
   // One pass by a thread that waits for an event of this channel: the queue it is of, if any.
   adapter::Cq* PassFor(adapter::CompletionChannel& channel);
   void RemoveQp(adapter::QueuePair& qp);

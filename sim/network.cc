@@ -19,8 +19,10 @@ uint64_t Digest(uint64_t digest, std::span<const std::byte> packet) {
 }
 
 wire::UdpFlow FlowOf(const Swarm& swarm, const Event& event) {
+  const bool is_single = event.group == wire::Ipv4Address();
+  const wire::Ipv4Address to = is_single ? Network::AddressOf(swarm, event.to) : event.group;
   return {.source = wire::IpAddress::FromIpv4(Network::AddressOf(swarm, event.from)),
-          .destination = wire::IpAddress::FromIpv4(Network::AddressOf(swarm, event.to)),
+          .destination = wire::IpAddress::FromIpv4(to),
           .source_port = Network::PortOf(event.from),
           .destination_port = Network::PortOf(event.to)};
 }
@@ -45,7 +47,7 @@ void Network::Seal(const Swarm& swarm, Event& event) {
   wire::Seal(headers.bytes(), event.packet);
 }
 
-void Network::Send(Time now, uint32_t from, uint32_t to,
+void Network::Send(Time now, uint32_t from, uint32_t to, wire::Ipv4Address group,
                    std::span<const std::span<const std::byte>> segments) {
   for (const std::span<const std::byte> packet : segments) {
     counters_.digest = Digest(counters_.digest, packet);
@@ -60,7 +62,8 @@ void Network::Send(Time now, uint32_t from, uint32_t to,
     SendOne(now, {.to = to,
                   .from = from,
                   .packet = {segments[i].begin(), segments[i].end()},
-                  .segment = static_cast<uint8_t>(i)});
+                  .segment = static_cast<uint8_t>(i),
+                  .group = group});
   }
 }
 

@@ -30,6 +30,7 @@ struct Event {
   uint8_t segment = 0;                   // of the message that the packet left in
   bool is_forged = false;                // without knowledge of where the sequence stands
   bool is_corrupted = false;             // on its way
+  wire::Ipv4Address group = {};          // it was sent to; 0: to the endnode itself
 };
 
 // The links between all endnodes, and the order of events: by their times, and at one time as they
@@ -56,6 +57,10 @@ class Network {
   [[nodiscard]] static uint16_t PortOf(uint32_t node) {
     return fabric::EndpointPorts{}.PortOf(fabric::EndpointId(static_cast<uint16_t>(node)));
   }
+  // Of a multicast group.
+  [[nodiscard]] static wire::Ipv4Address GroupAt(uint32_t group) {
+    return wire::Ipv4Address(0xEF110401 + group);
+  }
   // What a packet between the two looks like to its receiver.
   [[nodiscard]] static transport::PacketOrigin OriginOf(const Swarm& swarm, uint32_t from,
                                                         uint32_t to) {
@@ -67,8 +72,9 @@ class Network {
   // Whatever the bytes say, the ICRC is right afterwards.
   static void Seal(const Swarm& swarm, Event& event);
 
-  // Packets that an endnode sends as one message, with what a link may do to each.
-  void Send(Time now, uint32_t from, uint32_t to,
+  // Packets that an endnode sends as one message, with what a link may do to each. `group` as in
+  // Event.
+  void Send(Time now, uint32_t from, uint32_t to, wire::Ipv4Address group,
             std::span<const std::span<const std::byte>> segments);
 
   // Nothing goes from one endnode to another until then.

@@ -1,6 +1,7 @@
 #include "sim/port.h"
 
 #include "base/check.h"
+#include "transport/ud/multicast_groups.h"
 #include "wire/roce/bth.h"
 #include "wire/roce/packet.h"
 
@@ -30,11 +31,25 @@ Port::Port(const Swarm& swarm, uint32_t node, const VirtualClock& clock, Network
       tap_(std::move(tap)),
       batch_({}, /*segmentation=*/true) {}
 
-uint32_t Port::NodeWith(uint16_t port) const {
+Result<void, fabric::FabricError> Port::Join(const fabric::IpAddress& group) {
+  CHECK(groups_.insert(*wire::IpAddress{group.bytes}.ipv4()).second);
+  return {};
+}
+
+void Port::Leave(const fabric::IpAddress& group) {
+  CHECK(groups_.erase(*wire::IpAddress{group.bytes}.ipv4()) == 1);
+}
+
+void Port::Arrive(Event arrival) {
+  const bool is_for = arrival.group == wire::Ipv4Address() || groups_.contains(arrival.group);
+  if (is_for) waiting_.push_back(std::move(arrival));
+}
+
+std::optional<uint32_t> Port::NodeWith(uint16_t port) const {
   for (uint32_t node = 0; node < swarm_.endnodes; ++node) {
     if (Network::PortOf(node) == port) return node;
   }
-  UNREACHABLE();
+  return std::nullopt;
 }
 
 fabric::FlushResult Port::Send() {
@@ -47,7 +62,12 @@ fabric::FlushResult Port::Send() {
       rest = rest.subspan(size);
     }
     CHECK(segments.size() == message.segments);
-    if (!is_dead_) network_.Send(clock_.now, node_, NodeWith(message.route.to.port), segments);
+    const auto to = wire::IpAddress{message.route.to.ip.bytes}.ipv4();
+    const bool is_group = transport::IsMulticast({message.route.to.ip.bytes});
+    const auto node = NodeWith(message.route.to.port);
+    CHECK(to && (node || is_group));
+    if (is_dead_ || !node) continue;
+    network_.Send(clock_.now, node_, *node, is_group ? *to : wire::Ipv4Address(), segments);
   }
   batch_.Clear();
   return fabric::FlushResult::kDone;
@@ -63,13 +83,15 @@ std::span<const fabric::Datagram> Port::Receive() {
     waiting_.pop_front();
     tap_(event);
     if (swarm_.foreign) HideMark(swarm_, event);
-    const auto ip_of = [&](uint32_t node) {
-      return fabric::IpAddress{wire::IpAddress::FromIpv4(Network::AddressOf(swarm_, node)).bytes};
+    const auto ip_of = [](wire::Ipv4Address address) {
+      return fabric::IpAddress{wire::IpAddress::FromIpv4(address).bytes};
     };
-    datagrams_.push_back({.from = {ip_of(event.from), Network::PortOf(event.from)},
-                          .to = ip_of(node_),
-                          .segment = event.segment,
-                          .bytes = event.packet});
+    const bool is_single = event.group == wire::Ipv4Address();
+    datagrams_.push_back(
+        {.from = {ip_of(Network::AddressOf(swarm_, event.from)), Network::PortOf(event.from)},
+         .to = ip_of(is_single ? Network::AddressOf(swarm_, node_) : event.group),
+         .segment = event.segment,
+         .bytes = event.packet});
   }
   return datagrams_;
 }

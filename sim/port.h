@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -24,7 +26,8 @@ class Port final : public fabric::Fabric {
 
   Port(const Swarm& swarm, uint32_t node, const VirtualClock& clock, Network& network, Tap tap);
 
-  void Arrive(Event arrival) { waiting_.push_back(std::move(arrival)); }
+  // What is sent to a group that the endpoint has not joined passes it by.
+  void Arrive(Event arrival);
   // The process has died: nothing leaves any more.
   void Die() { is_dead_ = true; }
   [[nodiscard]] bool has_waiting() const { return !waiting_.empty(); }
@@ -34,15 +37,14 @@ class Port final : public fabric::Fabric {
   [[nodiscard]] std::span<const fabric::Datagram> Receive() override;
   void ReportHeaders() override {}
   [[nodiscard]] fabric::ReceiveCounters receive_counters() const override { return {}; }
-  [[nodiscard]] Result<void, fabric::FabricError> Join(const fabric::IpAddress&) override {
-    return {};
-  }
-  void Leave(const fabric::IpAddress&) override {}
+  [[nodiscard]] Result<void, fabric::FabricError> Join(const fabric::IpAddress& group) override;
+  void Leave(const fabric::IpAddress& group) override;
   [[nodiscard]] std::vector<std::string> TakeWarnings() override { return {}; }
 
  private:
   fabric::FlushResult Send() override;
-  [[nodiscard]] uint32_t NodeWith(uint16_t port) const;
+  // nullopt: no process has it.
+  [[nodiscard]] std::optional<uint32_t> NodeWith(uint16_t port) const;
 
   const Swarm swarm_;
   const uint32_t node_;
@@ -53,6 +55,7 @@ class Port final : public fabric::Fabric {
   std::deque<Event> waiting_;
   std::vector<Event> taken_;  // what datagrams_ views
   std::vector<fabric::Datagram> datagrams_;
+  std::set<wire::Ipv4Address> groups_;
   bool is_dead_ = false;
 };
 

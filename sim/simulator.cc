@@ -86,6 +86,8 @@ Simulator::Result Simulator::RunAll() {
   result_.segments_lost = network_.counters().segments_lost;
   result_.messages = unreliable_.received();
   result_.uc_held = unreliable_.kept();
+  result_.group_messages = unreliable_.group_received();
+  result_.departures = unreliable_.departures();
   result_.xrc_succeeded = xrc_->succeeded();
   result_.xrc_refused = xrc_->refused();
   result_.resumed = reactive_->resumed();

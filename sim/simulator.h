@@ -31,6 +31,8 @@ class Simulator {
     uint64_t packets = 0;
     uint64_t faults = 0;          // page requests
     uint64_t messages = 0;        // of unreliable services, that have arrived
+    uint64_t group_messages = 0;  // of multicast groups, that have reached a member
+    uint64_t departures = 0;      // of members from their groups
     uint64_t broken = 0;          // connections that did not live to the end
     uint64_t severed = 0;         // those cut for good among them
     uint64_t stale = 0;           // packets that met a queue pair with the number of a dead one

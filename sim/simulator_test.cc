@@ -38,6 +38,8 @@ TEST(SimulatorTest, SeedsDiffer) {
 void Add(Simulator::Result& sum, const Simulator::Result& result) {
   sum.faults += result.faults;
   sum.messages += result.messages;
+  sum.group_messages += result.group_messages;
+  sum.departures += result.departures;
   sum.broken += result.broken;
   sum.severed += result.severed;
   sum.bereft += result.bereft;
@@ -61,6 +63,8 @@ std::string Rare(const Simulator::Result& sum) {
   if (sum.broken <= 50 / kPart) return "broken connections";
   if (sum.severed <= 5 / kPart) return "severed connections";
   if (sum.bereft <= 5 / kPart) return "bereft connections";
+  if (sum.group_messages <= 1'000 / kPart) return "messages of multicast groups";
+  if (sum.departures <= 50 / kPart) return "members that leave a multicast group";
   if (sum.attacks <= 20 / kPart) return "attacks";
   if (sum.stale <= 20 / kPart) return "packets for a queue pair of a machine that has crashed";
   if (sum.srq_limits <= 200 / kPart) return "limits of shared receive queues";

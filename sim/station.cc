@@ -55,6 +55,12 @@ uint64_t Station::dropped() const {
          counters.dropped_pages_absent + counters.dropped_refused;
 }
 
+uint64_t Station::group_messages_lost() const {
+  uint64_t lost = 0;
+  for (const auto& [from, sent] : group_messages) lost += sent.lost();
+  return lost;
+}
+
 std::vector<Plot*> Station::plots() const {
   std::vector<Plot*> all = {local.get(), exposed.get()};
   if (own_pool.plot() != nullptr) all.push_back(own_pool.plot());
@@ -62,6 +68,7 @@ std::vector<Plot*> Station::plots() const {
 }
 
 void Station::Release() {
+  for (const uint32_t group : groups) node->Detach(*qp, group);
   node->RemoveQp(*qp);
   node->RemoveCq(send_cq);
   node->RemoveCq(receive_cq);

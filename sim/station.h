@@ -4,6 +4,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -38,6 +40,8 @@ struct Station {
   }
   // All memory of its own.
   [[nodiscard]] std::vector<Plot*> plots() const;
+  // Messages to groups that have reached its endnode and not its program.
+  [[nodiscard]] uint64_t group_messages_lost() const;
   // Messages that it has dropped, and counted.
   [[nodiscard]] uint64_t dropped() const;
   // Keys and memory go.
@@ -56,6 +60,9 @@ struct Station {
 
   CompletionsOracle sends;
   std::map<uint32_t, MessagesOracle> messages;  // to it, by who sent them
+  std::set<uint32_t> groups;                    // that it is attached to
+  // To those, and come to its endnode meanwhile; by who sent them, and the group.
+  std::map<std::pair<uint32_t, uint32_t>, MessagesOracle> group_messages;
   std::vector<uint32_t> free_local, free_exposed;
   bool has_lost_memory = false;
   bool was_keeping = false;  // packets, when last seen

@@ -65,6 +65,13 @@ void DrawOverflows(Random& random, Swarm& swarm) {
   swarm.neglect = static_cast<uint32_t>(random.Below(40));
 }
 
+// Groups, and enough datagram queue pairs for them: several on some endnodes.
+void DrawMulticast(Random& random, Swarm& swarm) {
+  swarm.groups = static_cast<uint32_t>(1 + random.Below(2));
+  swarm.group_changes = Trouble(random, 50);
+  swarm.ud_queue_pairs += static_cast<uint32_t>(3 + random.Below(4));
+}
+
 // One connection is to show that the faults of the others are not its own.
 void Spare(Random& random, Swarm& swarm) {
   swarm.has_spared = true;
@@ -109,6 +116,7 @@ Swarm Swarm::Draw(uint64_t seed) {
   if (random.Chance(1, 3)) swarm.xrc_connections = static_cast<uint32_t>(1 + random.Below(3));
   // Nothing tells packets for the dead of one kind of reliable connection from those of another.
   if (swarm.crash == 0 && random.Chance(1, 3)) swarm.reactive_connections = 1;
+  if (random.Chance(1, 4)) DrawMulticast(random, swarm);
   return swarm;
 }
 
@@ -124,6 +132,8 @@ std::string Swarm::ToString() const {
   Line(text, "xrc_connections", xrc_connections);
   Line(text, "reactive_connections", reactive_connections);
   Line(text, "operations", operations);
+  Line(text, "groups", groups);
+  Line(text, "group_changes", group_changes);
   Line(text, "slots", slots);
   Line(text, "slot_bytes", slot_bytes);
   Line(text, "path_mtu", path_mtu);

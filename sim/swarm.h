@@ -20,6 +20,8 @@ struct Swarm {
   uint32_t connections = 1;
   uint32_t uc_connections = 0;
   uint32_t ud_queue_pairs = 0;
+  uint32_t groups = 0;         // for multicast
+  uint32_t group_changes = 0;  // per turn, that a datagram queue pair joins a group or leaves it
   uint32_t xrc_connections = 0;
   uint32_t reactive_connections = 0;  // whose senders go on when a registration fails
   uint32_t operations = 0;            // posted in all

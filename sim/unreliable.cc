@@ -41,7 +41,9 @@ void Unreliable::Connect() {
 
 void Unreliable::AddDatagram() {
   Endnode& node = *(*endnodes_)[random_.Below(endnodes_->size())];
-  AddStation(node, transport::QpType::kUd).Connect(SomePsn(), std::nullopt);
+  Station& station = AddStation(node, transport::QpType::kUd);
+  station.Connect(SomePsn(), std::nullopt);
+  JoinSome(station);
 }
 
 Station& Unreliable::AddStation(Endnode& node, transport::QpType type) {
@@ -150,19 +152,21 @@ void Unreliable::PollReceives(Station& station) {
 
 void Unreliable::OnMessage(Station& station, const queue::Completion& completion, uint64_t offset) {
   const wire::QpNumber source(completion.source_qp.value());
-  const Station* const from = Find(source);
-  const auto messages = station.messages.find(source.value());
-  const bool is_peer = !station.is_connected() || source == station.peer->number;
-  if (messages == station.messages.end() || !is_peer) {
-    return findings_.Add("messages", "a message from a queue pair that has sent none");
-  }
   uint64_t header = 0;
+  wire::Ipv4Address to = Network::AddressOf(swarm_, station.node->number);
   if (!station.is_connected()) {
     header = transport::kGrhSize;
     if (!completion.flags.has_grh || completion.byte_count < header) {
       return findings_.Add("messages", "a datagram without the header that goes before it");
     }
-    if (from != nullptr) CheckGrh(*from, station, offset);
+    const auto destination = ReadGrh(Find(source), station, offset);
+    if (!destination) return;
+    to = *destination;
+  }
+  MessagesOracle* const messages = OracleFor(station, source, to);
+  const bool is_peer = !station.is_connected() || source == station.peer->number;
+  if (messages == nullptr || !is_peer) {
+    return findings_.Add("messages", "a message from a queue pair that has sent none");
   }
   std::optional<uint32_t> immediate;
   if (completion.flags.with_immediate) immediate = completion.immediate.value();
@@ -170,23 +174,25 @@ void Unreliable::OnMessage(Station& station, const queue::Completion& completion
   const std::span<const std::byte> bytes(station.receives().plot()->At(offset + header),
                                          completion.byte_count - header);
   ++received_;
-  const auto id = messages->second.Received(bytes, immediate, is_write, findings_);
+  const auto id = messages->Received(bytes, immediate, is_write, findings_);
   if (id && is_write) {
     station.exposed->shadow().Finish(*id, true, "an unreliable write", findings_);
   }
 }
 
-// IBA A17: of IPv4, the header is in the last 20 bytes.
-void Unreliable::CheckGrh(const Station& from, Station& to, uint64_t offset) {
+// IBA A17: of IPv4, the header is in the last 20 bytes. Whom the datagram was sent to.
+std::optional<wire::Ipv4Address> Unreliable::ReadGrh(const Station* from, Station& to,
+                                                     uint64_t offset) {
   constexpr size_t kHeader = wire::Ipv4Header::kSize;
   const std::span<const std::byte> grh(to.receives().plot()->At(offset), transport::kGrhSize);
   const auto header = wire::Ipv4Header::Parse(grh.last(kHeader));
   const bool is_empty = std::ranges::all_of(grh.first(transport::kGrhSize - kHeader),
                                             [](std::byte b) { return b == std::byte{0}; });
-  if (!header || !is_empty || header->source != Network::AddressOf(swarm_, from.node->number) ||
-      header->destination != Network::AddressOf(swarm_, to.node->number)) {
-    findings_.Add("messages", "the header before a datagram does not tell who sent it");
-  }
+  const bool is_from = header && (from == nullptr ||
+                                  header->source == Network::AddressOf(swarm_, from->node->number));
+  if (is_empty && is_from) return header->destination;
+  findings_.Add("messages", "the header before a datagram does not tell who sent it");
+  return std::nullopt;
 }
 
 void Unreliable::PollSends(Station& station, Time now) {
@@ -205,6 +211,9 @@ void Unreliable::PollSends(Station& station, Time now) {
 // A send completes when its bytes are not needed any more, which says nothing of the other side.
 void Unreliable::Ended(Station& station, Operation& operation, bool well, Time now) {
   if (operation.local_slot) station.free_local.push_back(*operation.local_slot);
+  if (!well) {
+    std::erase_if(group_letters_, [&](const auto& sent) { return sent.letter.id == operation.id; });
+  }
   const wire::QpNumber to(operation.to);
   Station* const peer = Find(to);
   if (peer == nullptr) return;
@@ -238,6 +247,7 @@ void Unreliable::Settle(Time now) {
 
 void Unreliable::Disturb(Time now) {
   if (stations_.empty()) return;
+  if (swarm_.group_changes > 0) JoinOrLeave();
   Station& station = *stations_[random_.Below(stations_.size())];
   if (swarm_.neglect > 0 && random_.Chance(swarm_.neglect, 1000)) {
     ProgramCq& cq = random_.Chance(1, 2) ? station.send_cq : station.receive_cq;
@@ -264,6 +274,7 @@ void Unreliable::Crashed(const Endnode& victim, Time now) {
 
 // Both ends of a connection go, and another one comes.
 void Unreliable::Replace(Station& station, Time now) {
+  members_are_first_ = false;
   const std::optional<Endnode::Peer> peer = station.peer;
   const wire::QpNumber number = station.number;
   TakeDown(station, now);
@@ -312,12 +323,16 @@ void Unreliable::Check() {
 void Unreliable::TakeDown(Time now) {
   Poll(now);
   Check();
+  CheckGroupLetters();
   for (const auto& station : stations_) {
     uint64_t lost = 0;
     for (const auto& [from, messages] : station->messages) {
       if (Find(wire::QpNumber(from)) != nullptr) lost += messages.lost();
     }
-    if (nothing_is_lost() && lost > station->dropped()) {
+    // What a group has brought to the endnode is not lost on the way, wherever it is bad.
+    if (!nothing_is_lost()) lost = 0;
+    lost += station->group_messages_lost();
+    if (lost > station->dropped()) {
       findings_.Add("messages", std::to_string(lost) + " messages were lost, and " +
                                     std::to_string(station->dropped()) + " were counted");
     }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "sim/network.h"
 #include "sim/station.h"
 #include "sim/swarm.h"
+#include "wire/roce/packet.h"
 
 namespace verbena::sim {
 
@@ -33,6 +35,8 @@ class Unreliable {
   void FillReceives(bool is_calm);
   // An asynchronous event of an endnode; true when it was of one of these.
   bool OnEvent(const adapter::Event& event);
+  // A datagram to a group is about to be received by this endnode.
+  void OnGroupDatagram(const Event& arrival, const wire::Packet& packet);
   // See ProgramCq.
   void OnCqError(const adapter::Cq* cq);
   void CheckOverflows(const Endnode& node);
@@ -51,6 +55,9 @@ class Unreliable {
   void TakeDown(Time now);
 
   [[nodiscard]] uint64_t received() const { return received_; }
+  // Of groups; and how often a station has left one.
+  [[nodiscard]] uint64_t group_received() const { return group_received_; }
+  [[nodiscard]] uint64_t departures() const { return departures_; }
   // How often a connection began to keep packets whose pages were absent.
   [[nodiscard]] uint64_t kept() const { return kept_; }
 
@@ -78,7 +85,8 @@ class Unreliable {
   Station* Find(wire::QpNumber number) const;
   void PollReceives(Station& station);
   void OnMessage(Station& station, const queue::Completion& completion, uint64_t offset);
-  void CheckGrh(const Station& from, Station& to, uint64_t offset);
+  [[nodiscard]] std::optional<wire::Ipv4Address> ReadGrh(const Station* from, Station& to,
+                                                         uint64_t offset);
   void PollSends(Station& station, Time now);
   void Ended(Station& station, Operation& operation, bool well, Time now);
   void Settle(Time now);
@@ -86,12 +94,22 @@ class Unreliable {
   void TakeDown(Station& station, Time now);
   [[nodiscard]] bool nothing_is_lost() const { return swarm_.link_is_perfect() && !swarm_.crash; }
 
+  // unreliable_groups.cc
+  void JoinSome(Station& station);
+  void JoinOrLeave();
+  [[nodiscard]] std::optional<uint32_t> SomeGroup();
+  void AddGroupLetter(const Station& from, uint32_t group, const Draft& draft);
+  void CheckGroupLetters();
+  [[nodiscard]] MessagesOracle* OracleFor(Station& station, wire::QpNumber source,
+                                          wire::Ipv4Address destination);
+
   // unreliable_post.cc
   bool IsReady(Station& station, Time now);
   void DraftBytes(Station& from, Draft& draft, uint64_t length_max);
   bool DraftConnected(Station& from, Draft& draft);
   void DraftWrite(Station& from, Station& to, Draft& draft);
   bool DraftDatagram(Station& from, Draft& draft);
+  [[nodiscard]] Letter MakeLetter(const Draft& draft);
   void AddLetter(Station& from, Station& to, const Draft& draft);
   void Submit(Station& from, Draft& draft, Time now);
   [[nodiscard]] uint64_t SlotAt(uint32_t slot) const { return uint64_t{slot} * swarm_.slot_bytes; }
@@ -102,12 +120,22 @@ class Unreliable {
   const std::vector<std::unique_ptr<Endnode>>* endnodes_ = nullptr;
   std::vector<std::unique_ptr<Station>> stations_;
   std::deque<Settling> settling_;  // nearly by time
+  struct GroupLetter {
+    wire::QpNumber from;
+    wire::Ipv4Address group;
+    Letter letter;
+    std::set<uint32_t> nodes = {};  // that it has reached
+  };
+  std::vector<GroupLetter> group_letters_;
   // Of all stations there were. A process that starts again has the numbers of before, and nothing
   // tells a message of its old queue pair from one of the new (docs/security.md).
   std::set<uint32_t> numbers_;
   uint64_t next_id_ = 1;
   uint64_t posted_ = 0;
   uint64_t received_ = 0;
+  uint64_t group_received_ = 0;
+  uint64_t departures_ = 0;
+  bool members_are_first_ = true;  // none has joined, left or been replaced
   uint64_t kept_ = 0;
 };
 

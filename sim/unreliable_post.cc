@@ -103,8 +103,10 @@ void Unreliable::DraftWrite(Station& from, Station& to, Draft& draft) {
   if (is_told && !operation.is_forbidden) AddLetter(from, to, draft);
 }
 
+// To a queue pair, or to a group.
 bool Unreliable::DraftDatagram(Station& from, Draft& draft) {
-  Station& to = *stations_[random_.Below(stations_.size())];
+  const std::optional<uint32_t> group = SomeGroup();
+  Station& to = group ? from : *stations_[random_.Below(stations_.size())];
   if (to.is_connected()) return false;
   uint64_t longest = std::min<uint64_t>(swarm_.path_mtu, swarm_.slot_bytes - transport::kGrhSize);
   const bool is_illegal = random_.Chance(swarm_.illegal, 1000);
@@ -112,21 +114,23 @@ bool Unreliable::DraftDatagram(Station& from, Draft& draft) {
   if (is_too_long) longest = swarm_.slot_bytes;
   DraftBytes(from, draft, longest);
   Operation& operation = *draft.operation;
-  operation.to = to.number.value();
+  operation.to = group ? wire::kMulticastQp.value() : to.number.value();
   if (operation.bytes.size() > swarm_.path_mtu) operation.fate = Fate::kTooLong;
   draft.wqe.opcode = random_.Chance(1, 3) ? SendOpcode::kSendWithImmediate : SendOpcode::kSend;
   // The highest bit stands for the Q_Key of the queue pair itself.
   const uint32_t q_key = random_.Chance(1, 2) ? Endnode::kQKey.value() : uint32_t{1} << 31;
   const bool is_wrong = is_illegal && !is_too_long;
-  draft.wqe.operand =
-      queue::Datagram{.handle = queue::AddressHandleId(to.node->number),
-                      .qp = queue::QpNumber(to.number.value()),
-                      .q_key = queue::QKey(is_wrong ? Endnode::kQKey.value() + 1 : q_key)};
-  if (operation.fate == Fate::kSuccess && !is_wrong) AddLetter(from, to, draft);
+  draft.wqe.operand = queue::Datagram{
+      .handle = group ? from.node->HandleOf(*group) : queue::AddressHandleId(to.node->number),
+      .qp = queue::QpNumber(operation.to),
+      .q_key = queue::QKey(is_wrong ? Endnode::kQKey.value() + 1 : q_key)};
+  if (operation.fate == Fate::kSuccess && !is_wrong) {
+    group ? AddGroupLetter(from, *group, draft) : AddLetter(from, to, draft);
+  }
   return true;
 }
 
-void Unreliable::AddLetter(Station& from, Station& to, const Draft& draft) {
+Letter Unreliable::MakeLetter(const Draft& draft) {
   Operation& operation = *draft.operation;
   Letter letter{.id = operation.id,
                 .bytes = operation.bytes,
@@ -136,9 +140,13 @@ void Unreliable::AddLetter(Station& from, Station& to, const Draft& draft) {
     operation.immediate = random_.Next32();
     letter.immediate = operation.immediate;
   }
-  operation.is_awaited = true;
+  return letter;
+}
+
+void Unreliable::AddLetter(Station& from, Station& to, const Draft& draft) {
+  draft.operation->is_awaited = true;
   const auto promise = MessagesOracle::PromiseOf(swarm_, to.is_connected());
-  to.messages.try_emplace(from.number.value(), promise).first->second.Sent(std::move(letter));
+  to.messages.try_emplace(from.number.value(), promise).first->second.Sent(MakeLetter(draft));
 }
 
 void Unreliable::Submit(Station& from, Draft& draft, Time now) {

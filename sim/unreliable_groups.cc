@@ -1,0 +1,93 @@
+// Multicast: datagram queue pairs that join groups and leave them, and what these must bring.
+
+#include <algorithm>
+
+#include "sim/unreliable.h"
+#include "wire/roce/deth.h"
+#include "wire/roce/immdt.h"
+
+namespace verbena::sim {
+
+void Unreliable::JoinSome(Station& station) {
+  for (uint32_t group = 0; group < swarm_.groups; ++group) {
+    if (random_.Chance(1, 3)) continue;
+    station.node->Attach(*station.qp, group);
+    station.groups.insert(group);
+  }
+}
+
+void Unreliable::JoinOrLeave() {
+  Station& station = *stations_[random_.Below(stations_.size())];
+  if (station.is_connected() || !random_.Chance(swarm_.group_changes, 1000)) return;
+  const auto group = static_cast<uint32_t>(random_.Below(swarm_.groups));
+  members_are_first_ = false;
+  // To attach twice is to attach once.
+  const bool attaches = station.groups.insert(group).second || random_.Chance(1, 8);
+  if (attaches) return station.node->Attach(*station.qp, group);
+  station.groups.erase(group);
+  station.node->Detach(*station.qp, group);
+  ++departures_;
+}
+
+std::optional<uint32_t> Unreliable::SomeGroup() {
+  if (swarm_.groups == 0 || random_.Chance(1, 3)) return std::nullopt;
+  return static_cast<uint32_t>(random_.Below(swarm_.groups));
+}
+
+void Unreliable::AddGroupLetter(const Station& from, uint32_t group, const Draft& draft) {
+  group_letters_.push_back({from.number, Network::GroupAt(group), MakeLetter(draft)});
+}
+
+// Each member here is to have it once, for each time that it comes; no other may. What is not as it
+// was sent none may have. Also a member that leaves before its pages are there may have it.
+void Unreliable::OnGroupDatagram(const Event& arrival, const wire::Packet& packet) {
+  const auto deth = packet.Get<wire::Deth>();
+  if (arrival.is_corrupted || !deth) return;
+  std::optional<uint32_t> immediate;
+  if (const auto data = packet.Get<wire::ImmDt>()) immediate = data->data;
+  const auto sent = std::ranges::find_if(group_letters_, [&](const GroupLetter& known) {
+    return known.from == deth->source_qp && known.group == arrival.group &&
+           known.letter.immediate == immediate &&
+           std::ranges::equal(known.letter.bytes, packet.payload());
+  });
+  if (sent == group_letters_.end()) return;
+  sent->nodes.insert(arrival.to);
+  for (const auto& station : stations_) {
+    const bool is_member = station->node->number == arrival.to &&
+                           std::ranges::any_of(station->groups, [&](uint32_t group) {
+                             return Network::GroupAt(group) == arrival.group;
+                           });
+    if (!is_member || station->state() == transport::QpState::kErr) continue;
+    station->group_messages
+        .try_emplace({sent->from.value(), sent->group.value()}, MessagesOracle::Promise::kOnce)
+        .first->second.Sent(sent->letter);
+  }
+}
+
+// Where nothing is lost on the way, every endnode with a member has had every datagram.
+void Unreliable::CheckGroupLetters() {
+  if (!nothing_is_lost() || !members_are_first_ || swarm_.unmapping > 0) return;
+  for (const GroupLetter& sent : group_letters_) {
+    for (const auto& station : stations_) {
+      for (const uint32_t group : station->groups) {
+        if (Network::GroupAt(group) != sent.group) continue;
+        if (sent.nodes.contains(station->node->number)) continue;
+        findings_.Add("messages", "a datagram to a group has not reached a process with members");
+      }
+    }
+  }
+}
+
+MessagesOracle* Unreliable::OracleFor(Station& station, wire::QpNumber source,
+                                      wire::Ipv4Address destination) {
+  if (destination == Network::AddressOf(swarm_, station.node->number)) {
+    const auto found = station.messages.find(source.value());
+    return found == station.messages.end() ? nullptr : &found->second;
+  }
+  const auto found = station.group_messages.find({source.value(), destination.value()});
+  if (found == station.group_messages.end()) return nullptr;
+  ++group_received_;
+  return &found->second;
+}
+
+}  // namespace verbena::sim
