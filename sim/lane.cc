@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "transport/rc/rendezvous.h"
 
 namespace verbena::sim {
 namespace {
@@ -20,24 +21,28 @@ constexpr uint32_t kStream = 0x100;
 
 uint64_t SlotsSize(const Swarm& swarm) { return uint64_t{swarm.slots} * swarm.slot_bytes; }
 
-adapter::QueuePair& MakeSender(Endnode& node, LaneKind kind, adapter::Cq& cq) {
+adapter::QueuePair& MakeSender(const Swarm& swarm, Endnode& node, LaneKind kind, adapter::Cq& cq,
+                               adapter::Cq& told_cq) {
   return node.MakeQp(
       {.type = kind == LaneKind::kXrc ? QpType::kXrcSend : QpType::kRc,
        .send_cq = &cq,
-       .receive_cq = &cq,
+       .receive_cq = &told_cq,
        .send = {.capacity = kSendDepth, .sges_max = 2, .inline_max = 0, .pages_max = kPagesMax},
-       .receive = {.capacity = 1, .sges_max = 1},
+       .receive = {.capacity = swarm.slots, .sges_max = ReceivePool::kSges},
        .registration = transport::RegistrationMode::kReactive});
 }
 
 adapter::QueuePair& MakeReceiver(LaneHost& host) {
-  if (host.kind == LaneKind::kReactive) {
+  if (host.kind != LaneKind::kXrc) {
     LaneReceiver& only = *host.receivers.front();
+    using transport::Rendezvous;
     return host.node->MakeQp({.type = QpType::kRc,
                               .send_cq = &only.cq,
                               .receive_cq = &only.cq,
                               .srq = &only.shared.queue(),
-                              .send = {.capacity = 1, .sges_max = 1}});
+                              .send = {.capacity = Rendezvous::kElements,
+                                       .sges_max = ReceivePool::kSges,
+                                       .inline_max = Rendezvous::kInlineBytes}});
   }
   adapter::QueuePair& qp = host.node->MakeQp({.type = QpType::kXrcReceive,
                                               .send_cq = &host.domain.none,
@@ -49,14 +54,21 @@ adapter::QueuePair& MakeReceiver(LaneHost& host) {
 
 }  // namespace
 
-LaneReceiver::LaneReceiver(const Swarm& swarm, Endnode& node, uint32_t stream,
+LaneReceiver::LaneReceiver(const Swarm& swarm, Endnode& node, LaneKind kind, uint32_t stream,
                            const adapter::XrcMembership& xrc, Random& random)
     : cq(kCqCapacity, nullptr, node.event_queue),
       shared(swarm, stream, node.pd, node.event_queue,
              node.MakePlot({.bytes = uint64_t{SharedReceives::SlotsOf(swarm)} * swarm.slot_bytes,
                             .rights = kLocal},
                            random),
-             xrc) {}
+             xrc,
+             {.tags_max = kind == LaneKind::kTagged ? TaggedReceives::SlotsOf(swarm) : 0,
+              .cq = kind == LaneKind::kTagged ? &cq : nullptr}) {
+  if (kind != LaneKind::kTagged) return;
+  tags = std::make_unique<TaggedReceives>(
+      swarm, stream, node.engine, shared.queue(),
+      node.MakePlot({.bytes = SlotsSize(swarm), .rights = kLocal}, random));
+}
 
 LaneHost::LaneHost(const Swarm& swarm, Endnode& endnode, LaneKind of, Random& random)
     : node(&endnode), kind(of) {
@@ -65,7 +77,7 @@ LaneHost::LaneHost(const Swarm& swarm, Endnode& endnode, LaneKind of, Random& ra
     adapter::XrcMembership xrc;
     if (kind == LaneKind::kXrc) xrc = {.domain = &domain, .number = wire::XrcSrqNumber(1 + 7 * i)};
     const uint32_t stream = kStream * (1 + i) + node->number;
-    receivers.push_back(std::make_unique<LaneReceiver>(swarm, endnode, stream, xrc, random));
+    receivers.push_back(std::make_unique<LaneReceiver>(swarm, endnode, kind, stream, xrc, random));
     LaneReceiver& added = *receivers.back();
     if (kind != LaneKind::kXrc) continue;
     domain.receivers.Add(
@@ -82,6 +94,11 @@ void LaneHost::Release(Findings& findings) {
     }
     receiver->shared.pool().plot()->shadow().Check(findings);
     receiver->shared.CheckEnd(findings);
+    if (receiver->tags) {
+      receiver->tags->plot()->shadow().Check(findings);
+      receiver->tags->CheckEnd(findings);
+      node->Release(*receiver->tags->plot());
+    }
     node->RemoveCq(receiver->cq);
     node->Release(*receiver->shared.pool().plot());
   }
@@ -90,16 +107,21 @@ void LaneHost::Release(Findings& findings) {
 Lane::Lane(const Swarm& swarm, Endnode& sending, LaneHost& to, Random& random)
     : from(&sending),
       host(&to),
-      local(sending.MakePlot({.bytes = SlotsSize(swarm), .rights = kLocal}, random)),
+      local(sending.MakePlot({.bytes = SlotsSize(swarm), .rights = kLocal | Rights::kRemoteRead},
+                             random)),
       exposed(to.node->MakePlot({.bytes = SlotsSize(swarm), .rights = kLocal | Rights::kRemote},
                                 random)),
       send_cq(kCqCapacity, nullptr, sending.event_queue),
-      sender(&MakeSender(sending, to.kind, send_cq)),
+      told_cq(kCqCapacity, nullptr, sending.event_queue),
+      sender(&MakeSender(swarm, sending, to.kind, send_cq, told_cq)),
       receiver(&MakeReceiver(to)),
       free_local(swarm.slots),
       free_exposed(swarm.slots) {
   std::iota(free_local.begin(), free_local.end(), 0);
   std::iota(free_exposed.begin(), free_exposed.end(), 0);
+  if (to.kind != LaneKind::kTagged) return;
+  told = ReceivePool(sending.MakePlot({.bytes = SlotsSize(swarm), .rights = kLocal}, random),
+                     swarm.slots, swarm.slot_bytes, /*is_shared=*/false);
 }
 
 void Lane::Connect(wire::Psn first_psn) {
@@ -123,6 +145,8 @@ void Lane::Release() {
   from->RemoveQp(*sender);
   host->node->RemoveQp(*receiver);
   from->RemoveCq(send_cq);
+  from->RemoveCq(told_cq);
+  if (told.plot() != nullptr) from->Release(*told.plot());
   for (const memory::Key key : keys) {
     CHECK(from->core.regions.Deregister(key).has_value());
     from->pager.Remove(key);

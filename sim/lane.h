@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -13,21 +14,24 @@
 #include "sim/plot.h"
 #include "sim/shared_receives.h"
 #include "sim/swarm.h"
+#include "sim/tagged_receives.h"
 
 namespace verbena::sim {
 
 enum class LaneKind : uint8_t {
   kXrc,       // an extended connection: each message names the SRQ that it is for
   kReactive,  // a reliable one whose sender registers memory, and goes on when that fails
+  kTagged,    // one whose messages have tags, which the receiver's queue matches
 };
 
 // A shared receive queue that lanes end at, and its completion queue.
 struct LaneReceiver {
-  LaneReceiver(const Swarm& swarm, Endnode& node, uint32_t stream,
+  LaneReceiver(const Swarm& swarm, Endnode& node, LaneKind kind, uint32_t stream,
                const adapter::XrcMembership& xrc, Random& random);
 
   adapter::Cq cq;
   SharedReceives shared;
+  std::unique_ptr<TaggedReceives> tags;  // nullptr: it matches none
 };
 
 // What an endnode has for the lanes of a kind that end there: an XRC domain with several receivers,
@@ -43,6 +47,10 @@ struct LaneHost {
   std::vector<std::unique_ptr<LaneReceiver>> receivers;
 };
 
+inline bool HasFailed(const adapter::QueuePair& qp) {
+  return qp.state() == transport::QpState::kErr;
+}
+
 // A connection on which one end sends and the other receives: two queue pairs, their memory, and
 // what must come of each request.
 struct Lane {
@@ -51,10 +59,7 @@ struct Lane {
   // Keys and memory go.
   void Release();
 
-  [[nodiscard]] bool has_failed() const {
-    return sender->state() == transport::QpState::kErr ||
-           receiver->state() == transport::QpState::kErr;
-  }
+  [[nodiscard]] bool has_failed() const { return HasFailed(*sender) || HasFailed(*receiver); }
   [[nodiscard]] bool has_room() const;
   [[nodiscard]] bool is_idle() const;
 
@@ -63,6 +68,7 @@ struct Lane {
   std::unique_ptr<Plot> local;    // of the sender
   std::unique_ptr<Plot> exposed;  // of the receiver, for writes
   adapter::Cq send_cq;
+  adapter::Cq told_cq;  // of the sender's receives
   adapter::QueuePair* sender;
   adapter::QueuePair* receiver;
 
@@ -70,7 +76,13 @@ struct Lane {
   // Messages that were sent, and not received yet; Operation::to is the index of the receiver.
   std::deque<std::shared_ptr<Operation>> inbound;
   std::vector<uint32_t> free_local, free_exposed;
+  // Of one with tags. What a rendezvous has asked for: by the sender, until it is told that the
+  // bytes were read, or has them in its own hands; and by id of the receive, until they are there.
+  std::map<uint64_t, std::shared_ptr<Operation>> offered;
+  std::map<uint64_t, std::shared_ptr<Operation>> reading;
+  ReceivePool told;               // buffers for what the sender is told
   std::vector<memory::Key> keys;  // that the sender registers by work request, each once
+  uint64_t heard_at = 0;  // the version of the list of tags when the last message was received
   bool is_broken = false;
   bool is_provoked = false;  // its sender asked for what it may not have
   // A registration has failed: the send queue flushes until its program resumes it.

@@ -18,9 +18,8 @@ namespace {
 // Apart from those of everything else: what is drawn here changes nothing there.
 constexpr uint64_t kStream = 0x1A9E;
 
-bool HasFailed(const adapter::QueuePair& qp) { return qp.state() == QpState::kErr; }
-
 uint32_t CountOf(LaneKind kind, const Swarm& swarm) {
+  if (kind == LaneKind::kTagged) return swarm.tag_connections;
   return kind == LaneKind::kXrc ? swarm.xrc_connections : swarm.reactive_connections;
 }
 
@@ -83,8 +82,10 @@ void Lanes::FillReceives(bool is_calm) {
   for (const auto& host : hosts_) {
     for (const auto& receiver : host->receivers) {
       if (is_calm || !random_.Chance(swarm_.dry, 1000)) receiver->shared.Fill(is_calm);
+      if (receiver->tags) receiver->tags->Change();
     }
   }
+  for (const auto& lane : lanes_) FillTold(*lane);
 }
 
 // All receivers come before all senders: what a sender is told was received must have been.
@@ -93,6 +94,7 @@ void Lanes::Poll(bool is_calm) {
     for (uint32_t i = 0; i < host->receivers.size(); ++i) PollReceiver(*host->receivers[i], i);
   }
   for (const auto& lane : lanes_) {
+    PollTold(*lane);
     PollSends(*lane);
     if (lane->is_flushing && !lane->is_broken && HasFailed(*lane->sender)) {
       findings_.Add("lanes", "a registration has failed, and with it the queue pair");
@@ -119,6 +121,7 @@ void Lanes::PollReceiver(LaneReceiver& receiver, uint32_t index) {
 }
 
 void Lanes::OnReceive(LaneReceiver& receiver, uint32_t index, const queue::Completion& completion) {
+  if (receiver.tags && OnTags(receiver, completion)) return;
   Lane* const lane = Find(wire::QpNumber(completion.qp.value()));
   const auto offset = receiver.shared.OffsetOf(completion.id, findings_);
   if (!offset) return;
@@ -130,6 +133,7 @@ void Lanes::OnReceive(LaneReceiver& receiver, uint32_t index, const queue::Compl
     findings_.Add("lanes",
                   std::string("a receive request ended with ") + queue::NameOf(completion.status));
   }
+  if (receiver.tags && !well) receiver.tags->oracle().Failed(std::nullopt);
   receiver.shared.pool().Finish(completion.id, well, findings_);
 }
 
@@ -151,6 +155,7 @@ void Lanes::OnMessage(Lane& lane, LaneReceiver& receiver, uint32_t index,
                                             message.bytes.data(), message.bytes.size()) == 0);
   if (!fits) findings_.Add("lanes", "a message was received that is not the next one");
   message.is_received = true;
+  if (receiver.tags) OnUnmatched(lane, receiver, message, completion);
   lane.inbound.erase(next);
 }
 
@@ -198,9 +203,14 @@ void Lanes::Ended(Lane& lane, Operation& operation, bool well) {
   }
   // What has failed may have left packets that are still on their way.
   if (!well && !lane.is_flushing) return;
+  operation.has_ended = true;
+  if (!lane.offered.contains(operation.id)) Free(lane, operation);
+  if (well) ++succeeded_;
+}
+
+void Lanes::Free(Lane& lane, const Operation& operation) {
   if (operation.local_slot) lane.free_local.push_back(*operation.local_slot);
   if (operation.remote_slot) lane.free_exposed.push_back(*operation.remote_slot);
-  if (well) ++succeeded_;
 }
 
 void Lanes::ResumeSome(Lane& lane, bool is_calm) {
@@ -273,7 +283,7 @@ void Lanes::Crashed(const Endnode& victim) {
 
 bool Lanes::IsQuiet() const {
   return std::ranges::all_of(lanes_, [](const auto& lane) {
-    return lane->is_idle() && !lane->is_broken && !lane->is_flushing;
+    return lane->is_idle() && !lane->is_broken && !lane->is_flushing && lane->offered.empty();
   });
 }
 
@@ -288,6 +298,7 @@ void Lanes::Check() {
   for (const auto& host : hosts_) {
     for (const auto& receiver : host->receivers) {
       receiver->shared.pool().plot()->shadow().Check(findings_);
+      if (receiver->tags) receiver->tags->plot()->shadow().Check(findings_);
     }
   }
 }

@@ -37,6 +37,11 @@ class Lanes final : public Program {
   [[nodiscard]] uint64_t succeeded() const { return succeeded_; }
   [[nodiscard]] uint64_t refused() const { return refused_; }
   [[nodiscard]] uint64_t resumed() const { return resumed_; }
+  // Messages that found a receive of their tag, and that found none; and bytes that a rendezvous
+  // has read.
+  [[nodiscard]] uint64_t matched() const { return matched_; }
+  [[nodiscard]] uint64_t unexpected() const { return unexpected_; }
+  [[nodiscard]] uint64_t rendezvous() const { return rendezvous_; }
 
  private:
   // lanes.cc
@@ -48,6 +53,7 @@ class Lanes final : public Program {
   void OnMessage(Lane& lane, LaneReceiver& receiver, uint32_t index,
                  const queue::Completion& completion, uint64_t offset);
   void PollSends(Lane& lane);
+  void Free(Lane& lane, const Operation& operation);
   void Ended(Lane& lane, Operation& operation, bool well);
   void OnError(Lane& lane, const queue::Completion& completion);
   void ResumeSome(Lane& lane, bool is_calm);
@@ -56,6 +62,19 @@ class Lanes final : public Program {
   void TakeDown(Lane& lane);
   void Remove(const Lane& lane);
   [[nodiscard]] Excuses ExcusesOf(const Lane& lane) const;
+
+  // lanes_tags.cc
+  void FillTold(Lane& lane);
+  void PostTagged(Lane& lane, Time now);
+  bool OnTags(LaneReceiver& receiver, const queue::Completion& completion);
+  void OnMatched(Lane& lane, LaneReceiver& receiver, const queue::Completion& completion);
+  void OnRead(Lane& lane, LaneReceiver& receiver, const queue::Completion& completion);
+  void OnUnmatched(Lane& lane, LaneReceiver& receiver, Operation& message,
+                   const queue::Completion& completion);
+  void PollTold(Lane& lane);
+  void EndOffer(Lane& lane, uint64_t id);
+  [[nodiscard]] bool IsBusy(const LaneHost& host, const Lane* beside) const;
+  [[nodiscard]] static TagsOracle::Version SinceOf(const Lane& lane, const Operation& message);
 
   // lanes_post.cc
   void PostSome(Lane& lane, Time now);
@@ -82,6 +101,9 @@ class Lanes final : public Program {
   uint64_t succeeded_ = 0;
   uint64_t refused_ = 0;
   uint64_t resumed_ = 0;
+  uint64_t matched_ = 0;
+  uint64_t unexpected_ = 0;
+  uint64_t rendezvous_ = 0;
 };
 
 }  // namespace verbena::sim

@@ -7,6 +7,7 @@
 
 #include "base/time.h"
 #include "queue/wqe.h"
+#include "wire/tag_header.h"
 
 namespace verbena::sim {
 
@@ -37,10 +38,13 @@ struct Operation {
   bool needs_exposed = false;    // the region over all of the peer's exposed memory must be there
   std::vector<std::byte> bytes;  // of the message
   uint32_t immediate = 0;
-  uint32_t invalidated = 0;  // key
-  uint32_t lent = 0;         // key
-  uint32_t to = 0;           // queue pair; of unreliable services
-  uint64_t word = 0;         // addend, or what an atomic must find
+  uint32_t invalidated = 0;   // key
+  uint32_t lent = 0;          // key
+  uint32_t to = 0;            // queue pair; of unreliable services
+  uint64_t word = 0;          // addend, or what an atomic must find
+  wire::TagHeader tag;        // of a message to a tag matching queue
+  uint64_t listed_since = 0;  // the version of its list of tags when it was posted
+  bool has_ended = false;     // the send queue is done with it; of those with a tag
   Time posted_at;
 };
 

@@ -12,10 +12,11 @@ constexpr uint64_t kStream = 0x5129;
 
 SharedReceives::SharedReceives(const Swarm& swarm, uint32_t stream, memory::PdId pd,
                                adapter::EventQueue* events, std::unique_ptr<Plot> memory,
-                               const adapter::XrcMembership& xrc)
+                               const adapter::XrcMembership& xrc,
+                               const adapter::TagMatching& matching)
     : swarm_(swarm),
       random_(swarm.seed ^ kStream ^ (uint64_t{stream} << 32)),
-      srq_(SlotsOf(swarm), ReceivePool::kSges, pd, events, xrc),
+      srq_(SlotsOf(swarm), ReceivePool::kSges, pd, events, xrc, matching),
       pool_(std::move(memory), SlotsOf(swarm), swarm.slot_bytes, true) {}
 
 void SharedReceives::Fill(bool is_calm) {

@@ -53,7 +53,8 @@ Simulator::Simulator(const Swarm& swarm, wire::PcapngWriter* capture)
   unreliable_.Populate(endnodes_);
   xrc_ = std::make_unique<Lanes>(LaneKind::kXrc, swarm, endnodes_, findings_);
   reactive_ = std::make_unique<Lanes>(LaneKind::kReactive, swarm, endnodes_, findings_);
-  programs_ = {xrc_.get(), reactive_.get()};
+  tagged_ = std::make_unique<Lanes>(LaneKind::kTagged, swarm, endnodes_, findings_);
+  programs_ = {xrc_.get(), reactive_.get(), tagged_.get()};
 }
 
 Simulator::Result Simulator::RunAll() {
@@ -85,12 +86,15 @@ Simulator::Result Simulator::RunAll() {
   result_.digest = network_.counters().digest;
   result_.segments_lost = network_.counters().segments_lost;
   result_.messages = unreliable_.received();
-  result_.uc_held = unreliable_.kept();
   result_.group_messages = unreliable_.group_received();
   result_.departures = unreliable_.departures();
+  result_.uc_held = unreliable_.kept();
   result_.xrc_succeeded = xrc_->succeeded();
   result_.xrc_refused = xrc_->refused();
   result_.resumed = reactive_->resumed();
+  result_.tags_matched = tagged_->matched();
+  result_.unexpected = tagged_->unexpected();
+  result_.rendezvous = tagged_->rendezvous();
   result_.succeeded = workload_.succeeded();
   result_.virtual_time = now() - Time();
   return result_;

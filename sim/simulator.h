@@ -47,6 +47,9 @@ class Simulator {
     uint64_t xrc_succeeded = 0;   // messages and writes of extended connections
     uint64_t xrc_refused = 0;     // for a receiver that is not there
     uint64_t resumed = 0;         // send queues, after a registration had failed
+    uint64_t tags_matched = 0;    // messages that found a receive of their tag
+    uint64_t unexpected = 0;      // and that found none
+    uint64_t rendezvous = 0;      // of the first, whose bytes were read
     Workload::Tally succeeded{};  // by opcode
     uint64_t digest = 0;          // of every packet and completion: two runs of one seed agree
     Duration virtual_time;
@@ -123,6 +126,7 @@ class Simulator {
   std::vector<std::unique_ptr<Endnode>> crashed_;
   std::unique_ptr<Lanes> xrc_;
   std::unique_ptr<Lanes> reactive_;
+  std::unique_ptr<Lanes> tagged_;
   std::vector<Program*> programs_;  // all that there are beside
   std::vector<std::unique_ptr<Connection>> connections_;
   bool is_calm_ = false;  // nothing goes wrong any more

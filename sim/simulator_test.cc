@@ -52,6 +52,9 @@ void Add(Simulator::Result& sum, const Simulator::Result& result) {
   sum.xrc_succeeded += result.xrc_succeeded;
   sum.xrc_refused += result.xrc_refused;
   sum.resumed += result.resumed;
+  sum.tags_matched += result.tags_matched;
+  sum.unexpected += result.unexpected;
+  sum.rendezvous += result.rendezvous;
   for (size_t i = 0; i < sum.succeeded.size(); ++i) sum.succeeded[i] += result.succeeded[i];
 }
 
@@ -60,11 +63,11 @@ std::string Rare(const Simulator::Result& sum) {
   constexpr uint64_t kPart = VERBENA_DCHECK ? 5 : 1;
   if (sum.faults <= 1'000 / kPart) return "faults";
   if (sum.messages <= 1'000 / kPart) return "messages";
+  if (sum.group_messages <= 1'000 / kPart) return "messages of multicast groups";
+  if (sum.departures <= 50 / kPart) return "members that leave a multicast group";
   if (sum.broken <= 50 / kPart) return "broken connections";
   if (sum.severed <= 5 / kPart) return "severed connections";
   if (sum.bereft <= 5 / kPart) return "bereft connections";
-  if (sum.group_messages <= 1'000 / kPart) return "messages of multicast groups";
-  if (sum.departures <= 50 / kPart) return "members that leave a multicast group";
   if (sum.attacks <= 20 / kPart) return "attacks";
   if (sum.stale <= 20 / kPart) return "packets for a queue pair of a machine that has crashed";
   if (sum.srq_limits <= 200 / kPart) return "limits of shared receive queues";
@@ -72,6 +75,9 @@ std::string Rare(const Simulator::Result& sum) {
   if (sum.xrc_succeeded <= 500 / kPart) return "requests of extended connections";
   if (sum.xrc_refused <= 5 / kPart) return "requests for a receiver that is not there";
   if (sum.resumed <= 20 / kPart) return "send queues resumed after a failed registration";
+  if (sum.tags_matched <= 500 / kPart) return "messages that match a tag";
+  if (sum.unexpected <= 500 / kPart) return "unexpected messages";
+  if (sum.rendezvous <= 50 / kPart) return "rendezvous";
   if (sum.uc_held <= 20 / kPart) return "packets kept by unreliable connections";
   if (sum.segments_lost <= 1'000 / kPart) return "segments lost";
   for (size_t i = 0; i < sum.succeeded.size(); ++i) {

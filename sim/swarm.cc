@@ -117,6 +117,9 @@ Swarm Swarm::Draw(uint64_t seed) {
   // Nothing tells packets for the dead of one kind of reliable connection from those of another.
   if (swarm.crash == 0 && random.Chance(1, 3)) swarm.reactive_connections = 1;
   if (random.Chance(1, 4)) DrawMulticast(random, swarm);
+  if (swarm.crash == 0 && random.Chance(1, 4)) {
+    swarm.tag_connections = static_cast<uint32_t>(1 + random.Below(3));
+  }
   return swarm;
 }
 
@@ -129,11 +132,12 @@ std::string Swarm::ToString() const {
   Line(text, "connections", connections);
   Line(text, "uc_connections", uc_connections);
   Line(text, "ud_queue_pairs", ud_queue_pairs);
-  Line(text, "xrc_connections", xrc_connections);
-  Line(text, "reactive_connections", reactive_connections);
-  Line(text, "operations", operations);
   Line(text, "groups", groups);
   Line(text, "group_changes", group_changes);
+  Line(text, "xrc_connections", xrc_connections);
+  Line(text, "reactive_connections", reactive_connections);
+  Line(text, "tag_connections", tag_connections);
+  Line(text, "operations", operations);
   Line(text, "slots", slots);
   Line(text, "slot_bytes", slot_bytes);
   Line(text, "path_mtu", path_mtu);

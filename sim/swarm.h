@@ -24,6 +24,7 @@ struct Swarm {
   uint32_t group_changes = 0;  // per turn, that a datagram queue pair joins a group or leaves it
   uint32_t xrc_connections = 0;
   uint32_t reactive_connections = 0;  // whose senders go on when a registration fails
+  uint32_t tag_connections = 0;       // whose messages have tags
   uint32_t operations = 0;            // posted in all
   uint32_t slots = 0;                 // buffers of a connection, on each side and of each kind
   uint32_t slot_bytes = 0;

@@ -1,0 +1,120 @@
+#include "sim/tagged_receives.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/check.h"
+
+namespace verbena::sim {
+namespace {
+
+// Apart from those of everything else: what is drawn here changes nothing there.
+constexpr uint64_t kStream = 0x7A65;
+// Which bits of a tag count.
+constexpr uint64_t kMasks[] = {~uint64_t{0}, ~uint64_t{0}, 2, 0};
+
+}  // namespace
+
+TaggedReceives::TaggedReceives(const Swarm& swarm, uint32_t stream, adapter::Engine& engine,
+                               adapter::Srq& queue, std::unique_ptr<Plot> memory)
+    : random_(swarm.seed ^ kStream ^ (uint64_t{stream} << 32)),
+      engine_(engine),
+      srq_(queue),
+      pool_(std::move(memory), SlotsOf(swarm), swarm.slot_bytes, /*is_shared=*/true) {}
+
+void TaggedReceives::Change() {
+  switch (random_.Below(16)) {
+    case 0:
+    case 1:
+    case 2:
+      return Add();
+    case 3:
+      return Remove();
+    case 4:
+      return Synchronize();
+    default:
+      return;
+  }
+}
+
+queue::TagHandle TaggedReceives::Execute(const transport::TagOperation& operation) {
+  const adapter::EngineLock lock(engine_);
+  const auto changed = engine_.ChangeTags(srq_, operation);
+  CHECK(changed.has_value());
+  return *changed;
+}
+
+void TaggedReceives::Add() {
+  bool is_done = false;
+  pool_.Fill(random_, [&](const queue::ReceiveRequest& request) {
+    if (std::exchange(is_done, true)) return false;
+    const uint64_t id = request.wqe.id.value() | kIds;
+    const uint64_t mask = kMasks[random_.Below(std::size(kMasks))];
+    const uint64_t tag = random_.Below(kTags) & mask;
+    transport::TagOperation operation{
+        .kind = transport::TagOperation::Kind::kAdd,
+        .id = queue::WrId(id),
+        .signaled = random_.Chance(7, 8),
+        .receive = {.id = queue::WrId(id), .tag = tag, .mask = mask, .sges = request.sges}};
+    if (random_.Chance(1, 3)) {
+      operation.seen = seen();
+      oracle_.Synchronized();
+    }
+    oracle_.Added(id, tag, mask);
+    handles_[id] = Execute(operation);
+    return true;
+  });
+}
+
+void TaggedReceives::Remove() {
+  if (handles_.empty()) return;
+  const auto some =
+      std::next(handles_.begin(), static_cast<std::ptrdiff_t>(random_.Below(handles_.size())));
+  Execute({.kind = transport::TagOperation::Kind::kRemove,
+           .id = queue::WrId(some->first),
+           .signaled = true,
+           .handle = some->second});
+}
+
+void TaggedReceives::Synchronize() {
+  oracle_.Synchronized();
+  Execute({.kind = transport::TagOperation::Kind::kSynchronize,
+           .id = queue::WrId(kIds),
+           .signaled = random_.Chance(7, 8),
+           .seen = seen()});
+}
+
+void TaggedReceives::OnOperation(const queue::Completion& completion, bool is_busy,
+                                 Findings& findings) {
+  const bool well = completion.status == queue::CompletionStatus::kSuccess;
+  std::optional<uint64_t> added;
+  if (completion.opcode == queue::CompletionOpcode::kTagAdd) added = completion.id.value();
+  if (completion.opcode == queue::CompletionOpcode::kTagRemove) {
+    oracle_.Removed(completion.id.value(), well, findings);
+    if (well) Finish(completion.id, false, findings);
+  } else if (!well) {
+    findings.Add("tags", "a receive could not be added, or a count not told");
+  }
+  oracle_.OnStep(completion.flags.tag_wants_step, added, is_busy, findings);
+}
+
+bool TaggedReceives::Holds(queue::WrId id, std::span<const std::byte> bytes,
+                           Findings& findings) const {
+  const auto offset = pool_.OffsetOf(queue::WrId(id.value() & ~kIds), findings);
+  return offset && std::ranges::equal(
+                       std::span<const std::byte>(pool_.plot()->At(*offset), bytes.size()), bytes);
+}
+
+void TaggedReceives::Finish(queue::WrId id, bool well, Findings& findings) {
+  handles_.erase(id.value());
+  const queue::WrId own(id.value() & ~kIds);
+  if (pool_.OffsetOf(own, findings)) pool_.Finish(own, well, findings);
+}
+
+void TaggedReceives::CheckEnd(Findings& findings) const {
+  if (!srq_.tags()->IsConsistent()) findings.Add("leaks", "a list of tags is broken");
+  oracle_.CheckEnd(srq_.tags()->size(), findings);
+}
+
+}  // namespace verbena::sim

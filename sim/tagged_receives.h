@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+
+#include "adapter/engine.h"
+#include "adapter/srq.h"
+#include "base/random.h"
+#include "queue/completion.h"
+#include "sim/findings.h"
+#include "sim/oracle/tags.h"
+#include "sim/receive_pool.h"
+#include "sim/swarm.h"
+
+namespace verbena::sim {
+
+// The tagged receives of a shared receive queue, their buffers, and the program that adds them,
+// takes them back, and tells how many unexpected messages it has seen. One thread.
+class TaggedReceives {
+ public:
+  // Few, so that receives have the same.
+  static constexpr uint64_t kTags = 4;
+
+  // REQUIRES: `memory` is of SlotsOf(swarm) slots.
+  TaggedReceives(const Swarm& swarm, uint32_t stream, adapter::Engine& engine, adapter::Srq& queue,
+                 std::unique_ptr<Plot> memory);
+
+  [[nodiscard]] static uint32_t SlotsOf(const Swarm& swarm) { return swarm.slots; }
+  // Of one of these, and not of the queue's other requests.
+  [[nodiscard]] static bool Has(queue::WrId id) { return (id.value() & kIds) != 0; }
+
+  [[nodiscard]] Plot* plot() const { return pool_.plot(); }
+  [[nodiscard]] TagsOracle& oracle() { return oracle_; }
+
+  // The program comes by, and may make one change.
+  void Change();
+  // What became of it. `is_busy`: messages are under way.
+  void OnOperation(const queue::Completion& completion, bool is_busy, Findings& findings);
+  // Whether the bytes that a message has put there are these.
+  [[nodiscard]] bool Holds(queue::WrId id, std::span<const std::byte> bytes,
+                           Findings& findings) const;
+  // A receive that was taken has ended.
+  void Finish(queue::WrId id, bool well, Findings& findings);
+  void CheckEnd(Findings& findings) const;
+
+ private:
+  static constexpr uint64_t kIds = uint64_t{1} << 63;
+
+  void Add();
+  void Remove();
+  void Synchronize();
+  queue::TagHandle Execute(const transport::TagOperation& operation);
+  [[nodiscard]] uint32_t seen() const { return static_cast<uint32_t>(oracle_.unexpected()); }
+
+  Random random_;
+  adapter::Engine& engine_;
+  adapter::Srq& srq_;
+  ReceivePool pool_;
+  TagsOracle oracle_;
+  std::map<uint64_t, queue::TagHandle> handles_;  // by id, of those that have not ended
+};
+
+}  // namespace verbena::sim
