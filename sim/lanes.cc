@@ -163,7 +163,10 @@ Excuses Lanes::ExcusesOf(const Lane& lane) const {
   constexpr uint32_t kRetriesForSegments = 3;  // see Workload::ExcusesOf
   const bool slow_pages = swarm_.page_in_max * 8 >= swarm_.ack_timeout;
   const bool drops_cost = swarm_.foreign && swarm_.retry_count == 0;
-  return {.is_broken = lane.is_broken || lane.is_flushing,
+  // The sender of a message with a tag is read from, and fails by itself if its pages do.
+  const bool fails_as_responder =
+      kind_ == LaneKind::kTagged && swarm_.page_in_failure > 0 && HasFailed(*lane.sender);
+  return {.is_broken = lane.is_broken || lane.is_flushing || fails_as_responder,
           .may_lose = !swarm_.single_is_safe() || swarm_.crash > 0 || HasFailed(*lane.receiver) ||
                       (swarm_.segments_max > 0 && swarm_.retry_count < kRetriesForSegments) ||
                       (swarm_.eviction > 0 && (slow_pages || drops_cost)),
