@@ -53,7 +53,7 @@ BANS = [
     Ban(re.compile(r"\bstd::random_device\b|\bs?rand\s*\(|\bgetrandom\s*\("),
         "an unseeded draw makes a run unrepeatable", "take a generator (base/random.h)", EDGES),
     Ban(re.compile(r"\bsecure_getenv\s*\("),
-        "hidden input", "take an option as an argument", EDGES),
+        "hidden input", "take an option as an argument", ("src/base/variables.cc", *EDGES)),
     Ban(re.compile(r"\bgetenv\s*\("),
         "a program that runs with more rights than its user would do what the user's environment "
         "says", "use secure_getenv", ("src/tools/*",)),

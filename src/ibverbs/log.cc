@@ -3,13 +3,14 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <new>
 #include <set>
 #include <string>
 
 #include "base/mutex.h"
+#include "base/variables.h"
 
 namespace verbena::ibverbs {
 namespace {
@@ -17,11 +18,8 @@ namespace {
 constexpr std::array<std::string_view, 4> kNames = {"error", "warning", "info", "debug"};
 
 LogLevel Wanted() {
-  const char* value = secure_getenv("VERBENA_LOG");
-  for (size_t i = 0; value != nullptr && i < kNames.size(); ++i) {
-    if (kNames[i] == value) return static_cast<LogLevel>(i);
-  }
-  return LogLevel::kWarning;
+  const auto* const found = std::ranges::find(kNames, Variable("VERBENA_LOG"));
+  return found != kNames.end() ? static_cast<LogLevel>(found - kNames.begin()) : LogLevel::kWarning;
 }
 
 iovec PieceOf(std::string_view text) {
@@ -54,6 +52,14 @@ void Log(LogLevel level, std::string_view text) noexcept { Log(level, "", text);
 
 void Log(LogLevel level, std::string_view call, std::string_view text) noexcept {
   if (level <= Wanted()) WriteLine(call, text);
+}
+
+void CheckLogVariable() noexcept try {
+  const std::string_view value = Variable("VERBENA_LOG");
+  if (value.empty() || std::ranges::find(kNames, value) != kNames.end()) return;
+  LogOnce("VERBENA_LOG is error, warning, info or debug, and not '" + std::string(value) + "'");
+} catch (const std::bad_alloc&) {
+  LogOnce("VERBENA_LOG is error, warning, info or debug");
 }
 
 void LogAlways(std::string_view text) noexcept { WriteLine("", text); }

@@ -15,6 +15,9 @@ void Log(LogLevel level, std::string_view text) noexcept;
 // As "verbena: call: ...".
 void Log(LogLevel level, std::string_view call, std::string_view text) noexcept;
 
+// Warns if VERBENA_LOG is none of these.
+void CheckLogVariable() noexcept;
+
 // What the user has asked for in another way.
 void LogAlways(std::string_view text) noexcept;
 

@@ -2,20 +2,15 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "base/byte_count.h"
+#include "base/variables.h"
 #include "ibverbs/log.h"
 
 namespace verbena::ibverbs {
 namespace {
-
-std::string_view Variable(const char* name) {
-  const char* value = secure_getenv(name);
-  return value != nullptr ? value : "";
-}
 
 bool IsOn(const char* name) {
   const std::string_view value = Variable(name);
@@ -61,6 +56,10 @@ bool PinUnless(uint64_t budget) {
 }  // namespace
 
 Settings Settings::FromEnvironment() {
+  for (const std::string& name : UnknownVariables()) {
+    LogOnce(name + " means nothing here; verbena run --help lists the variables");
+  }
+  CheckLogVariable();
   const uint64_t budget = BudgetOf(Variable("VERBENA_MEMORY_BUDGET"));
   return {.link_layer = LinkLayerOf(Variable("VERBENA_LINK_LAYER")),
           .trace = WithProcess(std::string(Variable("VERBENA_TRACE"))),

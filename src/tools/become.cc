@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <utility>
 
 namespace verbena::tools {
 
@@ -19,9 +20,13 @@ Outcome Become(std::vector<std::string> command, const std::string& advice) {
   for (std::string& word : command) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   execvp(pointers[0], pointers.data());
-  return tl::unexpected(
-      Error{.code = ErrorCode::kSystem,
-            .text = "cannot start " + command[0] + ": " + std::strerror(errno) + "; " + advice});
+  const int why = errno;
+  const bool is_missing = why == ENOENT || why == ENOTDIR;
+  Error error{.code = ErrorCode::kSystem,
+              .text = "cannot start " + command[0] + ": " + std::strerror(why) +
+                      (is_missing ? "; " + advice : ""),
+              .os_error = why};
+  return tl::unexpected(Failure(std::move(error), is_missing ? kNotFound : kNotExecutable));
 }
 
 }  // namespace verbena::tools

@@ -11,8 +11,8 @@ namespace verbena::tools {
 // Where this program lies; `called`, as it was called, if the system does not say.
 [[nodiscard]] std::filesystem::path ThisProgram(const char* called);
 
-// Becomes another program, which is looked for as a shell does; comes back only if that fails.
-// `advice` says what to do then.
+// Becomes another program, which is looked for as a shell does; comes back only if that fails,
+// with the exit code of a shell. `advice` says what to do where there is no such program.
 [[nodiscard]] Outcome Become(std::vector<std::string> command, const std::string& advice);
 
 }  // namespace verbena::tools

@@ -1,6 +1,7 @@
 #include "tools/become.h"
 
 #include <cstdlib>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -21,6 +22,18 @@ TEST(BecomeTest, SaysWhatCouldNotBeStartedAndWhatToDo) {
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().text,
             "cannot start /no/such/program: No such file or directory; install it");
+  EXPECT_EQ(outcome.error().exit_code, kNotFound);
+  EXPECT_EQ(Become({"/no/such/program/in/it"}, "").error().exit_code, kNotFound);
+  EXPECT_EQ(Become({"/dev/null/x"}, "").error().exit_code, kNotFound) << "not a folder";
+}
+
+TEST(BecomeTest, WhatIsThereAndNoProgramIsAnotherCode) {
+  for (const char* const path : {"/", "/dev/null"}) {
+    const Outcome outcome = Become({path}, "install it");
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().exit_code, kNotExecutable);
+    EXPECT_EQ(outcome.error().text, std::string("cannot start ") + path + ": Permission denied");
+  }
 }
 
 TEST(BecomeTest, KnowsWhereThisProgramLies) {

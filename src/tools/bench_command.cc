@@ -22,12 +22,16 @@ constexpr const char* kExamples =
     "  verbena bench --self                                 everything, on this machine\n"
     "  verbena bench                                        the server\n"
     "  verbena bench 10.0.0.2 -o write -m bandwidth         the client\n"
-    "  verbena bench 10.0.0.2 -o read -s 4096 -d 32 -q 8    with these sizes and nothing else\n";
+    "  verbena bench 10.0.0.2 -o read -s 4K -d 32 -q 8      with these sizes and nothing else\n";
 
 constexpr std::array kOperations{Operation::kWrite, Operation::kRead, Operation::kSend,
                                  Operation::kAtomic};
 constexpr uint32_t kSmall = 64;
 constexpr uint32_t kLarge = 1U << 20;
+constexpr uint32_t kSizeMax = 1U << 28;
+constexpr double kSecondsMin = 0.001;
+constexpr double kSecondsMax = 86'400;  // a day
+constexpr uint64_t kRequestsMax = 1'000'000'000'000;
 
 enum class Figure : uint8_t { kLatency, kRate, kBandwidth };
 constexpr std::array kFigures{Figure::kLatency, Figure::kRate, Figure::kBandwidth};
@@ -82,10 +86,11 @@ void Print(const BenchResult& result) {
   const BenchSpec& spec = result.spec;
   std::printf("%-7s%-10s %6s/s %10s/s   %s\n", NameOf(spec.operation), BytesText(spec.size).c_str(),
               CountText(result.PerSecond()).c_str(), BytesText(result.BytesPerSecond()).c_str(),
-              spec.depth == 1 ? result.latencies.ToText().c_str()
-                              : Text("%u under way on %u queue pairs; half within %.1f us",
-                                     spec.depth, spec.qps, result.latencies.WithinUs(0.5))
-                                    .c_str());
+              spec.depth == 1
+                  ? result.latencies.ToText().c_str()
+                  : Text("depth %u, %u queue pairs: p50 %.1f us, p99 %.1f", spec.depth, spec.qps,
+                         result.latencies.WithinUs(0.5), result.latencies.WithinUs(0.99))
+                        .c_str());
   std::fflush(stdout);
 }
 
@@ -100,6 +105,10 @@ ErrorOr<BenchResult> RunOne(const BenchOptions& options, const BenchSpec& spec) 
 
 Outcome Run(const BenchOptions& options) {
   if (options.common.is_server()) return RunServer(options.common);
+  if (options.batch > options.depth && options.depth > 0) {
+    return Misuse(Text("-b %u is more than -d %u: all that is posted together is under way",
+                       options.batch, options.depth));
+  }
   auto all = nlohmann::json::array();
   for (const BenchSpec& spec : SpecsFor(options)) {
     if (Interrupted()) break;
@@ -132,14 +141,16 @@ void AddBenchCommand(Command root, Outcome& outcome) {
                      "write, read, send, atomic");
   command.AddChoices("-m,--measure", options->figures, {"latency", "rate", "bandwidth"},
                      "latency, rate, bandwidth");
-  command.AddOption("-s,--size", options->size, "bytes of a request, up to 256 MiB")
-      .Within(1, 1U << 28);
+  command.AddSize("-s,--size", options->size, 1, kSizeMax, "bytes of a request");
   command.AddOption("-d,--depth", options->depth, "requests under way on a queue pair")
       .Within(1, 2'048);
   command.AddOption("-b,--batch", options->batch, "requests posted together").Within(1, 2'048);
   command.AddOption("-q,--qps", options->qps, "queue pairs").Within(1, 8'192);
-  command.AddOption("-t,--seconds", options->seconds, "of each measurement").ShowDefault();
-  command.AddOption("-n,--count", options->count, "so many requests instead");
+  command.AddOption("-t,--seconds", options->seconds, "of each measurement")
+      .ShowDefault()
+      .WithinReal(kSecondsMin, kSecondsMax);
+  command.AddOption("-n,--count", options->count, "so many requests instead")
+      .Within(1, kRequestsMax);
   command.AddFlag("--sleeping-server", options->sleeps, "the server does not poll");
   command.SetExamples(kExamples);
   command.SetWork([options, &outcome] { outcome = Run(*options); });

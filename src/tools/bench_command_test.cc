@@ -24,8 +24,8 @@ TEST(BenchCommandTest, MeasuresEverythingUnlessToldWhat) {
 }
 
 TEST(BenchCommandTest, MeasuresWhatItIsTold) {
-  const CommandRun run = RunCommand(
-      AddBenchCommand, "bench --self -n 64 -o read -m rate -s 4096 -d 8 -b 4 -q 3 --json");
+  const CommandRun run =
+      RunCommand(AddBenchCommand, "bench --self -n 64 -o read -m rate -s 4K -d 8 -b 4 -q 3 --json");
   ASSERT_TRUE(run.outcome) << run.outcome.error().text;
   const auto json = FromText(run.output);
   ASSERT_EQ(json.size(), 1);
@@ -45,9 +45,17 @@ TEST(BenchCommandTest, TellsALineEachInWords) {
 }
 
 TEST(BenchCommandTest, WrongCommandLinesAreRefused) {
-  for (const char* const line : {"bench -o fly", "bench -m speed", "bench -d 0", "bench -q 0"}) {
+  for (const char* const line :
+       {"bench -o fly", "bench -m speed", "bench -d 0", "bench -q 0", "bench -t -1", "bench -t 0",
+        "bench -n 0", "bench -n -1", "bench -s 0", "bench -s 1G"}) {
     EXPECT_FALSE(RunCommand(AddBenchCommand, line).parsed) << line;
   }
+}
+
+TEST(BenchCommandTest, MoreTogetherThanUnderWayIsRefused) {
+  const CommandRun run = RunCommand(AddBenchCommand, "bench --self -d 4 -b 8");
+  ASSERT_FALSE(run.outcome);
+  EXPECT_EQ(run.outcome.error().exit_code, kMisuse);
 }
 
 }  // namespace

@@ -26,7 +26,9 @@ class CommandOption {
 
   // In the help, with the value that it has now.
   CommandOption& ShowDefault();
-  CommandOption& Within(uint32_t min, uint32_t max);
+  // Whole numbers, or for a double any: the others are refused in words.
+  CommandOption& Within(uint64_t min, uint64_t max);
+  CommandOption& WithinReal(double min, double max);
   CommandOption& OneOf(std::vector<std::string> words);
   // `type` stands for the value in the help; `check` says what is wrong, or nothing.
   CommandOption& Check(const char* type, std::function<std::string(const std::string&)> check);
@@ -49,6 +51,9 @@ class Command {
   // Value: uint16_t, uint32_t, uint64_t, double or std::string.
   template <class Value>
   CommandOption AddOption(const char* names, Value& value, const char* text);
+  // Bytes, as people write them: 4096, 4K, 1M.
+  CommandOption AddSize(const char* names, uint32_t& value, uint32_t min, uint32_t max,
+                        const char* text);
   CommandOption AddFlag(const char* names, bool& value, const char* text);
   // One or more of `words`; `chosen` are their indices.
   CommandOption AddChoices(const char* names, std::vector<size_t>& chosen,
@@ -77,8 +82,12 @@ class CommandLine {
 
   [[nodiscard]] Command root();
 
+  // Has --version print this.
+  void SetVersion(const char* text);
+
   // Reads the options and does the work of the subcommand, of which there must be one. If there is
-  // nothing more to do, the exit code: help was asked for, or the line was wrong. Says so itself.
+  // nothing more to do, the exit code: 0 if help was asked for, kMisuse if the line was wrong, and
+  // then standard error says why.
   [[nodiscard]] std::optional<int> Run(int argc, const char* const* argv);
   // The same with a line of words, none of them the program's name, and a subcommand only if there
   // is one in it. Whether it was right; says nothing.

@@ -1,9 +1,12 @@
 #include "tools/command_line.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "tools/exit_code.h"
 
 namespace verbena::tools {
 namespace {
@@ -15,9 +18,9 @@ class CommandLineTest : public testing::Test {
     Command command = line_.root().AddCommand("cook", "a meal");
     command.AddOption("guest", guest_, "who eats");
     command.AddOption("-p,--port", port_, "where").ShowDefault();
-    const CommandOption size = command.AddOption("-s,--size", size_, "how much").Within(1, 10);
-    command.AddOption("--count", count_, "how many").Needs(size);
-    command.AddOption("--hours", hours_, "how long");
+    const CommandOption size = command.AddSize("-s,--size", size_, 1, 1U << 20, "how much");
+    command.AddOption("--count", count_, "how many").Within(1, 5'000'000'000).Needs(size);
+    command.AddOption("--hours", hours_, "how long").WithinReal(0.5, 24);
     const CommandOption hot = command.AddFlag("--hot", hot_, "from the oven");
     command.AddOption("--sauce", sauce_, "on top").OneOf({"red", "green"}).Excludes(hot);
     command.AddOption("--wine", wine_, "beside").Check("NAME", [](const std::string& name) {
@@ -77,26 +80,68 @@ TEST_F(CommandLineTest, ChoicesThatAreNotMadeStay) {
 }
 
 TEST_F(CommandLineTest, RefusesWhatAnOptionDoesNotAllow) {
-  for (const char* const words :
-       {"cook --port 65536", "cook --size 0", "cook --size 11", "cook --size 3 --count x",
-        "cook --count 3", "cook --sauce blue", "cook --sauce red --hot", "cook --wine water",
-        "cook --course tea", "cook --hours soon", "cook --nonsense", "cook ada bob"}) {
+  for (const char* const words : {"cook --port 65536",
+                                  "cook --size 0",
+                                  "cook --size 3 --count x",
+                                  "cook --size -1",
+                                  "cook --size 2M",
+                                  "cook --size 1.5",
+                                  "cook --size 3 --count 0",
+                                  "cook --size 3 --count -1",
+                                  "cook --size 3 --count 5000000001",
+                                  "cook --hours nan",
+                                  "cook --hours 0.4",
+                                  "cook --hours -1",
+                                  "cook --hours 25",
+                                  "cook --count 3",
+                                  "cook --sauce blue",
+                                  "cook --sauce red --hot",
+                                  "cook --wine water",
+                                  "cook --course tea",
+                                  "cook --hours soon",
+                                  "cook --nonsense",
+                                  "cook ada bob"}) {
     EXPECT_FALSE(line_.Run(words)) << words;
   }
   EXPECT_EQ(meals_, 0);
 }
 
 TEST_F(CommandLineTest, TheProgramSaysWhatIsWrong) {
-  EXPECT_NE(Says({"cook", "--wine", "water"}, 105).find("water is no wine"), std::string::npos);
-  EXPECT_NE(Says({"cook", "--course", "tea"}, 105).find("tea not in {soup,fish,cake}"),
-            std::string::npos);
-  EXPECT_NE(Says({}, 106).find("subcommand is required"), std::string::npos);
+  using Words = std::vector<const char*>;
+  for (const auto& [words, text] : std::vector<std::pair<Words, std::string>>{
+           {{"cook", "--wine", "water"}, "kitchen cook: --wine: water is no wine"},
+           {{"cook", "--course", "tea"}, "tea not in {soup,fish,cake}"},
+           {{"cook", "--size", "x"}, "--size: 'x' is no size; one is 64, 4K or 1M"},
+           {{"cook", "--size", "2M"}, "--size: 2M is out of range: it must be 1 bytes to 1 MiB"},
+           {{"cook", "-s", "3", "--count", "0"}, "0 is out of range: it must be 1 to 5000000000"},
+           {{"cook", "-s", "3", "--count", "-7"}, "-7 is out of range: it must be 1 to 5000000000"},
+           {{"cook", "-s", "3", "--count", "x"}, "'x' is no whole number; it must be 1 to"},
+           {{"cook", "--hours", "-1"}, "-1 is out of range: it must be 0.5 to 24"},
+           {{"cook", "--hours", "soon"}, "'soon' is no number; it must be 0.5 to 24"},
+           {{"cook", "--nonsense"}, "Run kitchen cook --help for more."},
+           {{"bake"}, "kitchen: 'bake' is no command; there are cook"},
+           {{"--nonsense"}, "Run kitchen --help for more."},
+           {{}, "kitchen: which command? there are cook"}}) {
+    const std::string said = Says(words, kMisuse);
+    EXPECT_NE(said.find(text), std::string::npos) << text << " in\n" << said;
+  }
+}
+
+TEST_F(CommandLineTest, SizesHaveUnits) {
+  ASSERT_TRUE(line_.Run("cook --size 4K"));
+  EXPECT_EQ(size_, 4'096U);
+}
+
+TEST_F(CommandLineTest, TellsItsVersion) {
+  line_.SetVersion("kitchen 7.1");
+  EXPECT_EQ(Says({"--version"}, 0), "kitchen 7.1\n");
 }
 
 TEST_F(CommandLineTest, HelpNamesDefaultsLimitsAndExamples) {
   const std::string help = Says({"cook", "--help"}, 0);
-  for (const char* const part : {"a meal", "=80", "in [1 - 10]", "{red,green}", "--wine NAME",
-                                 "--course ENUM", "Excludes: --hot", "verbena cook --hot"}) {
+  for (const char* const part :
+       {"a meal", "=80", "SIZE in [1 bytes to 1 MiB]", "N in [1 to 5000000000]", "X in [0.5 to 24]",
+        "{red,green}", "--wine NAME", "--course ENUM", "Excludes: --hot", "verbena cook --hot"}) {
     EXPECT_NE(help.find(part), std::string::npos) << part << " in\n" << help;
   }
 }

@@ -3,12 +3,9 @@
 #include <filesystem>
 
 #include "tools/command_line.h"
-#include "verbena/error.h"
+#include "tools/outcome.h"
 
 namespace verbena::tools {
-
-// What a subcommand came to, for whoever called it. A subcommand writes its results itself.
-using Outcome = ErrorOr<void>;
 
 // Each adds a subcommand with its options, examples and work to the command line. The work's result
 // goes to `outcome`, which must live as long as the command line.

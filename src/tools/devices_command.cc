@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -53,7 +54,8 @@ ErrorOr<Found> LookAt(const Device& device) {
 }
 
 nlohmann::json ToJson(const Found& found) {
-  nlohmann::json json = {{"name", found.device.name()}, {"notes", found.warnings}};
+  nlohmann::json json = {
+      {"name", found.device.name()}, {"gids", nlohmann::json::array()}, {"notes", found.warnings}};
   for (const GidEntry& entry : found.gids) {
     json["gids"].push_back({{"gid", ToString(entry.gid)},
                             {"interface", entry.interface_name},
@@ -67,7 +69,14 @@ nlohmann::json ToJson(const Found& found) {
 }
 
 void Print(const Found& found) {
-  std::printf("%s: port 1, active\n  GIDs\n", found.device.name().c_str());
+  const bool is_up = std::ranges::any_of(found.gids, &GidEntry::up);
+  std::printf("%s: port 1, %s\n", found.device.name().c_str(), is_up ? "active" : "down");
+  if (!is_up) {
+    std::printf(
+        "  no network interface is up, so nothing can be reached, not even this machine itself;\n"
+        "  as root, ip link set lo up is enough for that\n");
+  }
+  std::printf("  GIDs%s\n", found.gids.empty() ? ": none" : "");
   for (size_t i = 0; i < found.gids.size(); ++i) {
     const GidEntry& entry = found.gids[i];
     std::printf("    %2zu  %-28s %s, MTU %u%s\n", i, ToString(entry.gid).c_str(),

@@ -34,10 +34,8 @@ nlohmann::json Latencies::ToJson() const {
 }
 
 std::string Latencies::ToText() const {
-  return Text(
-      "half within %.2f us, 90 %% %.2f, 99 %% %.2f, 99.9 %% %.2f; shortest %.2f, "
-      "longest %.2f",
-      WithinUs(0.5), WithinUs(0.9), WithinUs(0.99), WithinUs(0.999), WithinUs(0), WithinUs(1));
+  return Text("p50 %.2f us, p90 %.2f, p99 %.2f, p99.9 %.2f, min %.2f, max %.2f", WithinUs(0.5),
+              WithinUs(0.9), WithinUs(0.99), WithinUs(0.999), WithinUs(0), WithinUs(1));
 }
 
 }  // namespace verbena::tools

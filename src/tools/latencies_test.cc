@@ -30,8 +30,7 @@ TEST(LatenciesTest, SayTheSameAsJsonAndAsText) {
   EXPECT_EQ(times.ToJson()["p99"], 990);
   EXPECT_EQ(times.ToJson()["count"], 1'000);
   EXPECT_EQ(times.ToText(),
-            "half within 500.00 us, 90 % 900.00, 99 % 990.00, 99.9 % 999.00; shortest 1.00, "
-            "longest 1000.00");
+            "p50 500.00 us, p90 900.00, p99 990.00, p99.9 999.00, min 1.00, max 1000.00");
 }
 
 }  // namespace

@@ -7,22 +7,36 @@
 #include "tools/command_line.h"
 #include "tools/commands.h"
 #include "tools/interrupt.h"
+#include "tools/standard_files.h"
 
-int main(int argc, char** argv) {
-  verbena::tools::CommandLine line("verbena",
-                                   "Verbena, a software RDMA channel adapter in user space.");
-  verbena::tools::Command root = line.root();
+namespace verbena::tools {
+namespace {
+
+int Main(int argc, char** argv) {
+  CommandLine line("verbena", "Verbena, a software RDMA channel adapter in user space.");
+  line.SetVersion("verbena " VERBENA_VERSION);
+  Command root = line.root();
   root.SetExamples("verbena COMMAND --help tells more, with examples.");
-  verbena::tools::Outcome outcome;
-  verbena::tools::AddDevicesCommand(root, outcome);
-  verbena::tools::AddPingCommand(root, outcome);
-  verbena::tools::AddBenchCommand(root, outcome);
-  const auto program = verbena::tools::ThisProgram(argv[0]);
-  verbena::tools::AddRunCommand(root, program, outcome);
-  verbena::tools::AddSimCommand(root, program.parent_path() / "verbena-sim", outcome);
-  verbena::tools::CatchInterrupts();
+  Outcome outcome;
+  const auto program = ThisProgram(argv[0]);
+  AddRunCommand(root, program, outcome);
+  AddDevicesCommand(root, outcome);
+  AddPingCommand(root, outcome);
+  AddBenchCommand(root, outcome);
+  AddSimCommand(root, program.parent_path() / "verbena-sim", outcome);
+  CatchInterrupts();
   if (const auto exit_code = line.Run(argc, argv)) return *exit_code;
   if (outcome) return EXIT_SUCCESS;
   std::fprintf(stderr, "verbena: %s\n", outcome.error().text.c_str());
-  return EXIT_FAILURE;
+  return outcome.error().exit_code;
+}
+
+}  // namespace
+}  // namespace verbena::tools
+
+int main(int argc, char** argv) {
+  verbena::tools::OpenStandardFiles();
+  const int exit_code = verbena::tools::Main(argc, argv);
+  const bool is_written = verbena::tools::FlushOutput();
+  return exit_code == EXIT_SUCCESS && !is_written ? EXIT_FAILURE : exit_code;
 }

@@ -1,5 +1,6 @@
 #include "tools/peer_options.h"
 
+#include <cstdint>
 #include <cstdio>
 
 #include <nlohmann/json.hpp>
@@ -13,14 +14,15 @@ void AddPeerOptions(Command command, PeerOptions& options) {
   const CommandOption host = command.AddOption(
       "host", options.peer.host, "where the server is; without it, this is the server");
   command.AddOption("-p,--port", options.peer.port, "TCP port where the two ends meet")
-      .ShowDefault();
+      .ShowDefault()
+      .Within(0, UINT16_MAX);
   command.AddFlag("--self", options.self, "both ends in this program, over the loopback device")
       .Excludes(host);
   command.AddFlag("--once", options.once, "as a server, end after the first client");
   command.AddFlag("--json", options.json, "results as JSON");
 }
 
-ErrorOr<void> RunServer(const PeerOptions& options) {
+Outcome RunServer(const PeerOptions& options) {
   const auto listener = Listener::Open(options.peer.port);
   if (!listener) return tl::unexpected(listener.error());
   if (options.json) {
@@ -30,7 +32,7 @@ ErrorOr<void> RunServer(const PeerOptions& options) {
                 static_cast<unsigned>(listener->port()));
   }
   std::fflush(stdout);
-  return ServeClients(*listener, options.once);
+  return ToOutcome(ServeClients(*listener, options.once));
 }
 
 }  // namespace verbena::tools

@@ -4,7 +4,7 @@
 
 #include "tools/client.h"
 #include "tools/command_line.h"
-#include "verbena/error.h"
+#include "tools/outcome.h"
 
 namespace verbena::tools {
 
@@ -22,6 +22,6 @@ struct PeerOptions {
 void AddPeerOptions(Command command, PeerOptions& options);
 
 // The server's side of such a subcommand.
-[[nodiscard]] ErrorOr<void> RunServer(const PeerOptions& options);
+[[nodiscard]] Outcome RunServer(const PeerOptions& options);
 
 }  // namespace verbena::tools

@@ -15,7 +15,7 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  verbena ping --self               both ends on this machine\n"
     "  verbena ping                      the server\n"
-    "  verbena ping 10.0.0.2 -s 4096     the client: 4 KiB there and back\n";
+    "  verbena ping 10.0.0.2 -s 4K       the client: 4 KiB there and back\n";
 
 struct PingOptions {
   PeerOptions common = {};
@@ -46,10 +46,11 @@ void AddPingCommand(Command root, Outcome& outcome) {
       root.AddCommand("ping", "messages there and back on a reliable connection, each checked");
   AddPeerOptions(command, options->common);
   constexpr uint32_t kSizeMax = 1U << 28;
-  command.AddOption("-s,--size", options->spec.size, "bytes of a message")
+  constexpr uint64_t kCountMax = 100'000'000;  // each has its latency kept
+  command.AddSize("-s,--size", options->spec.size, 0, kSizeMax, "bytes of a message");
+  command.AddOption("-n,--count", options->spec.count, "how many")
       .ShowDefault()
-      .Within(0, kSizeMax);
-  command.AddOption("-n,--count", options->spec.count, "how many").ShowDefault();
+      .Within(1, kCountMax);
   command.SetExamples(kExamples);
   command.SetWork([options, &outcome] { outcome = Run(*options); });
 }

@@ -20,7 +20,8 @@ TEST(PingCommandTest, TellsInWordsAndAsJson) {
 }
 
 TEST(PingCommandTest, WrongCommandLinesAreRefused) {
-  for (const char* const line : {"ping --size -1", "ping --size 300000000", "ping --nonsense"}) {
+  for (const char* const line : {"ping --size -1", "ping --size 300000000", "ping --nonsense",
+                                 "ping -n 0", "ping -n -1", "ping -p 70000", "ping -p -1"}) {
     EXPECT_FALSE(RunCommand(AddPingCommand, line).parsed) << line;
   }
 }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -69,10 +70,12 @@ void SetUp(const Choices& choices) {
 
 // The option, or else the variable.
 bool WantsDeviceFiles(const Choices& choices) {
+  if (!choices.device_files.empty()) return choices.device_files != "off";
   const char* const variable = std::getenv("VERBENA_DEVICE_FILES");
-  const std::string choice = !choices.device_files.empty() ? choices.device_files
-                             : variable != nullptr         ? variable
-                                                           : "";
+  const std::string_view choice = variable != nullptr ? variable : "";
+  if (!choice.empty() && choice != "on" && choice != "off") {
+    std::cerr << "verbena: VERBENA_DEVICE_FILES is on or off, and not '" << choice << "'\n";
+  }
   return choice != "off";
 }
 

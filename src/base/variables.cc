@@ -1,0 +1,39 @@
+#include "base/variables.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+namespace verbena {
+namespace {
+
+constexpr std::string_view kPrefix = "VERBENA_";
+
+// Without the prefix.
+constexpr std::array<std::string_view, 12> kKnown = {
+    "DEVICE_FILES", "DEVICE_LOOK", "DEVICE_TREE", "LOG",  "MEMORY_BUDGET", "PAGE_EVENTS",
+    "PIN",          "STATS",       "STRICT",      "SWAP", "TRACE",         "WINDOWS_ONLY"};
+
+}  // namespace
+
+std::string_view Variable(const char* name) {
+  const char* const value = secure_getenv(name);
+  return value != nullptr ? value : "";
+}
+
+std::vector<std::string> UnknownVariables() {
+  std::vector<std::string> unknown;
+  for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
+    const std::string_view entry(*at);
+    const std::string_view name = entry.substr(0, entry.find('='));
+    if (!name.starts_with(kPrefix) || secure_getenv(std::string(name).c_str()) == nullptr) continue;
+    if (std::ranges::find(kKnown, name.substr(kPrefix.size())) == kKnown.end()) {
+      unknown.emplace_back(name);
+    }
+  }
+  return unknown;
+}
+
+}  // namespace verbena

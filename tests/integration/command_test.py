@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""What the shell hears from `verbena`: the exit code and the words of each way to use it.
+
+usage: command_test.py BIN_FOLDER
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+PATIENCE = 60  # seconds for one command line
+
+DONE, FAILED, MISUSE, NOT_EXECUTABLE, NOT_FOUND = 0, 1, 2, 126, 127
+
+
+class Row(NamedTuple):
+    """A command line, its exit code, and what it prints on one of its two files."""
+    words: str
+    code: int
+    says: str
+    environment: dict[str, str] = {}
+
+
+# The table of docs/tool.md, a few lines for each of its rows.
+ROWS = [
+    Row("--version", DONE, "verbena 0."),
+    Row("--help", DONE, "COMMAND --help"),
+    Row("ping --help", DONE, "SIZE in [0 bytes to 256 MiB]"),
+    Row("ping --self -n 5 -s 4K", DONE, "5 messages of 4096 bytes"),
+    Row("ping --self -n 5", DONE, "p99"),
+    Row("bench --self -n 8 -o write -m rate", DONE, "p50"),
+    Row("devices", DONE, "verbena0: port 1, active"),
+    Row("run -- true", DONE, ""),
+
+    Row("ping no-such-host.invalid", FAILED, "cannot find no-such-host.invalid"),
+    Row("ping 127.0.0.1 -p 1", FAILED, "start the server"),
+
+    Row("", MISUSE, "which command?"),
+    Row("fly", MISUSE, "'fly' is no command; there are run, devices, ping, bench, sim"),
+    Row("--fly", MISUSE, "--fly"),
+    Row("ping --fly", MISUSE, "--fly"),
+    Row("ping a b", MISUSE, "b"),
+    Row("run", MISUSE, "program is required"),
+    Row("ping --self -n 0", MISUSE, "--count: 0 is out of range: it must be 1 to"),
+    Row("ping --self -n -1", MISUSE, "--count: -1 is out of range"),
+    Row("ping --self -n x", MISUSE, "'x' is no whole number"),
+    Row("ping --self -s 1G", MISUSE, "--size: 1G is out of range: it must be 0 bytes to 256 MiB"),
+    Row("ping --self -s big", MISUSE, "'big' is no size; one is 64, 4K or 1M"),
+    Row("ping -p 70000", MISUSE, "--port: 70000 is out of range: it must be 0 to 65535"),
+    Row("ping -p -1", MISUSE, "--port: -1 is out of range"),
+    Row("bench --self -t -1", MISUSE, "--seconds: -1 is out of range"),
+    Row("bench --self -t nan", MISUSE, "--seconds: nan is out of range"),
+    Row("bench --self -q 0", MISUSE, "--qps: 0 is out of range: it must be 1 to 8192"),
+    Row("bench --self -d 4 -b 8", MISUSE, "-b 8 is more than -d 4"),
+    Row("run --memory-budget lots -- true", MISUSE, "'lots' is no size"),
+    Row("run --log loud -- true", MISUSE, "loud not in {error,warning,info,debug}"),
+    Row("run --trace /no/such/folder/x -- true", MISUSE, "/no/such/folder"),
+
+    Row("run -- no-such-program", NOT_FOUND, "cannot start no-such-program"),
+    Row("run -- /etc/passwd", NOT_EXECUTABLE, "Permission denied"),
+    Row("run -- /", NOT_EXECUTABLE, "Permission denied"),
+    Row("run -- sh -c exit\u00a03", 3, ""),
+
+    Row("run -- ibv_devices", DONE, "VERBENA_STAT means nothing here", {"VERBENA_STAT": "1"}),
+    Row("run -- ibv_devices", DONE, "VERBENA_STATS is 0 or 1, and not 'yes'",
+        {"VERBENA_STATS": "yes"}),
+    Row("run -- ibv_devices", DONE, "VERBENA_LOG is error, warning, info or debug, and not 'x'",
+        {"VERBENA_LOG": "x"}),
+    Row("run -- true", DONE, "VERBENA_DEVICE_FILES is on or off, and not 'x'",
+        {"VERBENA_DEVICE_FILES": "x"}),
+]
+
+
+def check(condition: bool, what: str) -> None:
+    if not condition:
+        raise AssertionError(what)
+
+
+def run(command: list, **options) -> subprocess.CompletedProcess:
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    return subprocess.run([str(word) for word in command], check=False, text=True,
+                          stdin=subprocess.DEVNULL, timeout=PATIENCE, **options)
+
+
+def check_row(verbena: Path, row: Row) -> None:
+    # A space within a word is written as one that does not break.
+    words = [word.replace("\u00a0", " ") for word in row.words.split(" ") if word]
+    done = run([verbena, *words], env={**os.environ, **row.environment})
+    said = done.stdout + done.stderr
+    check(done.returncode == row.code, f"verbena {row.words}: exit code {done.returncode} and not "
+                                       f"{row.code}, and says\n{said}")
+    check(row.says in said, f"verbena {row.words} does not say '{row.says}', but\n{said}")
+    check(row.code == DONE or not done.stdout, f"verbena {row.words}: an error on standard output")
+
+
+def check_output(verbena: Path) -> None:
+    """What cannot be written is an error, and is not sent to anybody else."""
+    for words in (["devices"], ["devices", "--json"], ["--help"], ["ping", "--self", "-n", "5"]):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = run([verbena, *words], stdout=full)
+        check(done.returncode == FAILED, f"{words} to a full disk: exit code {done.returncode}")
+        check("No space left on device" in done.stderr, f"{words} to a full disk: {done.stderr}")
+        done = run(["sh", "-c", '"$0" "$@" >&-', verbena, *words])
+        check(done.returncode == FAILED, f"{words} to a closed file: exit code {done.returncode}")
+
+
+def check_without_network(verbena: Path) -> None:
+    done = run(["unshare", "--user", "--net", verbena, "devices"])
+    if "unshare failed" in done.stderr:
+        print("no network namespace to be had: devices without an interface not tried")
+        return
+    check(done.returncode == DONE, f"devices without a network: {done.stderr}")
+    check("no network interface is up" in done.stdout, f"devices says {done.stdout}")
+
+
+def main() -> int:
+    if len(sys.argv) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    verbena = Path(sys.argv[1]).resolve() / "verbena"
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for row in ROWS:
+            check_row(verbena, row)
+        check_output(verbena)
+        check_without_network(verbena)
+    print(f"{len(ROWS)} command lines")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
