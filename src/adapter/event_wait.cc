@@ -107,7 +107,7 @@ Cq* EventWait::Wait(CompletionChannel& channel) {
 }
 
 Cq* EventWait::ServeUntilEvent(CompletionChannel& channel) {
-  turns_.fetch_add(1, std::memory_order_relaxed);
+  serve_count_.fetch_add(1, std::memory_order_relaxed);
   SocketSleep sleep(engine_, notice_, channel);
   while (true) {
     const Time begin = sleep.passed_at();

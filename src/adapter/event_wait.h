@@ -19,7 +19,7 @@ namespace verbena::adapter {
 // longer than a moment the progress thread sleeps without a limit (Relieve), and is woken when that
 // thread leaves.
 //
-// Owned by the adapter. Any thread.
+// Owned by the adapter. Any thread: what threads share is atomic.
 class EventWait {
  public:
   // `notice` wakes the thread that serves, `wake` the progress thread.
@@ -38,7 +38,7 @@ class EventWait {
   // A thread sleeps on the sockets and makes a pass when a packet comes.
   [[nodiscard]] bool is_served() const { return serves_.load(); }
   // How often a thread has begun to serve.
-  [[nodiscard]] uint64_t steps() const { return turns_.load(std::memory_order_relaxed); }
+  [[nodiscard]] uint64_t serve_count() const { return serve_count_.load(std::memory_order_relaxed); }
   // By the progress thread, before it sleeps without a limit. False if it must not: no thread
   // serves.
   [[nodiscard]] bool Relieve();
@@ -52,10 +52,10 @@ class EventWait {
   Engine& engine_;
   const EventFile& notice_;
   const EventFile& wake_;
-  SpinWait spin_;  // of the thread that serves
+  SpinWait spin_;  // of the thread that serves: it has set serves_, which one at a time can
   std::atomic<uint32_t> sleepers_ = 0;
   std::atomic<bool> serves_ = false;
-  std::atomic<uint64_t> turns_ = 0;
+  std::atomic<uint64_t> serve_count_ = 0;
   std::atomic<bool> is_relieved_ = false;  // the progress thread waits to be told
 };
 

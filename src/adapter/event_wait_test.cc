@@ -91,7 +91,7 @@ TEST_F(EventWaitThreads, TimersOfRequestsRunWhileItSleeps) {
 TEST_F(EventWaitThreads, AnEventOfThePastIsTakenAtOnce) {
   Raise(cq_);
   EXPECT_EQ(waits_.Wait(channel_), &cq_);
-  EXPECT_EQ(waits_.steps(), 0U);
+  EXPECT_EQ(waits_.serve_count(), 0U);
 }
 
 TEST_F(EventWaitThreads, AChannelThatDoesNotBlockSaysThatThereIsNothing) {
@@ -115,7 +115,7 @@ TEST_F(EventWaitThreads, OnlyOneOfSeveralServesAndTheOthersAreWokenByTheirChanne
   Cq* taken = nullptr;
   std::thread second([&] { taken = waits_.Wait(other); });
   usleep(20'000);
-  EXPECT_EQ(waits_.steps(), 1U);
+  EXPECT_EQ(waits_.serve_count(), 1U);
   EXPECT_FALSE(other.serves_itself());
   EXPECT_TRUE(channel_.serves_itself());
   Raise(cq_);

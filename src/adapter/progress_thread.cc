@@ -160,8 +160,8 @@ bool ProgressThread::IsServed() const {
 }
 
 bool ProgressThread::IsRelieved() {
-  const uint64_t steps = waits_.steps();
-  return std::exchange(seen_steps_, steps) == steps && waits_.is_served() && waits_.Relieve();
+  const uint64_t steps = waits_.serve_count();
+  return std::exchange(seen_serve_count_, steps) == steps && waits_.is_served() && waits_.Relieve();
 }
 
 // Of a poller that has not come back yet.

@@ -68,7 +68,7 @@ class ProgressThread {
   // Grows when packets had to wait for this thread although the program polls now and then, and
   // falls when the program was quicker: while it is not 0, polls do not keep it away.
   uint32_t needed_ = 0;
-  uint64_t seen_steps_ = 0;  // of waits_, at the last look
+  uint64_t seen_serve_count_ = 0;  // of waits_, at the last look
   std::atomic<bool> stops_ = false;
   std::atomic<bool> is_backed_off_ = false;
   std::atomic<uint64_t> wake_ups_ = 0;
