@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/check.h"
-#include "memory/copier.h"
-#include "memory/signal_guard.h"
+#include "memory/copy/copier.h"
+#include "memory/copy/signal_guard.h"
 #include "transport/rc/rc_qp.h"
 
 namespace verbena::bench {

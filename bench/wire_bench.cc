@@ -11,10 +11,10 @@
 #include <benchmark/benchmark.h>
 #include <isa-l/crc.h>
 
-#include "adapter/flow_cache.h"
+#include "adapter/loop/flow_cache.h"
 #include "base/check.h"
-#include "memory/guarded_copy.h"
-#include "memory/signal_guard.h"
+#include "memory/copy/guarded_copy.h"
+#include "memory/copy/signal_guard.h"
 #include "wire/roce/bth.h"
 #include "wire/roce/icrc.h"
 #include "wire/roce/reth.h"

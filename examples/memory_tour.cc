@@ -10,9 +10,9 @@
 #include <string>
 
 #include "base/check.h"
-#include "memory/copier.h"
+#include "memory/copy/copier.h"
+#include "memory/copy/signal_guard.h"
 #include "memory/memory_core.h"
-#include "memory/signal_guard.h"
 
 namespace {
 
@@ -205,6 +205,7 @@ int main() {
   tour.AOneTouchKey();
   tour.PagesGone();
   tour.ACopyThatCannotCrash();
-  std::printf("\nWhere to read on: src/memory/memory_core.h, then src/memory/translator.h.\n");
+  std::printf(
+      "\nWhere to read on: src/memory/memory_core.h, then src/memory/protection/translator.h.\n");
   return 0;
 }

@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "fuzz/queue_pair/live_qp.h"
-#include "memory/signal_guard.h"
+#include "memory/copy/signal_guard.h"
 
 namespace {
 

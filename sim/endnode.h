@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "adapter/async_events.h"
-#include "adapter/engine.h"
+#include "adapter/loop/engine.h"
+#include "adapter/objects/async_events.h"
 #include "base/random.h"
 #include "memory/memory_core.h"
 #include "sim/loan.h"

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "base/check.h"
-#include "transport/rc/rendezvous.h"
+#include "transport/common/rendezvous.h"
 
 namespace verbena::sim {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "adapter/xrc_domain.h"
+#include "adapter/objects/xrc_domain.h"
 #include "base/random.h"
 #include "sim/endnode.h"
 #include "sim/operation.h"

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "memory/key.h"
-#include "memory/protection_entry.h"
+#include "memory/protection/protection_entry.h"
 #include "sim/operation.h"
 
 namespace verbena::sim {

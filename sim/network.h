@@ -15,7 +15,7 @@
 #include "fabric/endpoint_ports.h"
 #include "odp/page_job.h"
 #include "sim/swarm.h"
-#include "transport/ud/packet_origin.h"
+#include "transport/common/packet_origin.h"
 #include "wire/pcap.h"
 #include "wire/roce/types.h"
 

@@ -1,9 +1,9 @@
 // What the oracles, and an eavesdropper, learn of packets: the taps of simulator.h.
 
-#include "adapter/peer_check.h"
+#include "adapter/objects/peer_check.h"
 #include "sim/simulator.h"
+#include "transport/common/responder_checks.h"
 #include "transport/rc/fault_mark.h"
-#include "transport/rc/responder_checks.h"
 #include "wire/roce/aeth.h"
 #include "wire/roce/packet.h"
 #include "wire/roce/reth.h"

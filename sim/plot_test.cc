@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "memory/copier.h"
-#include "memory/signal_guard.h"
+#include "memory/copy/copier.h"
+#include "memory/copy/signal_guard.h"
 #include "odp/page_jobs.h"
 #include "sim/endnode.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "adapter/event_queue.h"
+#include "adapter/objects/event_queue.h"
 #include "base/time.h"
 #include "sim/endnode.h"
 

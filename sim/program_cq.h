@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "adapter/completion_channel.h"
+#include "adapter/objects/completion_channel.h"
 #include "base/time.h"
 #include "queue/completion_queue.h"
 #include "sim/findings.h"

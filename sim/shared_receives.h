@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "adapter/srq.h"
+#include "adapter/objects/srq.h"
 #include "base/random.h"
 #include "sim/findings.h"
 #include "sim/oracle/srq_limit.h"

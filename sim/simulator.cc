@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "memory/signal_guard.h"
+#include "memory/copy/signal_guard.h"
 #include "sim/oracle/leaks.h"
 
 namespace verbena::sim {

@@ -6,8 +6,8 @@
 #include <memory>
 #include <span>
 
-#include "adapter/engine.h"
-#include "adapter/srq.h"
+#include "adapter/loop/engine.h"
+#include "adapter/objects/srq.h"
 #include "base/random.h"
 #include "queue/completion.h"
 #include "sim/findings.h"

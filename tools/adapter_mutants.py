@@ -2,7 +2,7 @@
 
 from mutant import Judge, Mutant, Simulator, Tests
 
-CQ, ENGINE = "queue/completion_queue.cc", "adapter/engine.cc"
+CQ, ENGINE = "queue/completion_queue.cc", "adapter/loop/engine.cc"
 
 
 def _mutant(rule: str, file: str, old: str, new: str, judge: Judge = Simulator()) -> Mutant:
@@ -41,7 +41,7 @@ OF_QUEUES = [
 ]
 
 OF_ENGINE = [
-    _mutant("events of a destroyed queue pair stay", "adapter/adapter_qps.cc",
+    _mutant("events of a destroyed queue pair stay", "adapter/control/adapter_qps.cc",
             "return event.qp == number && event.cq == nullptr && event.srq == nullptr;",
             "return event.qp == number && event.cq != nullptr;",
             _unit("AdapterEventsTest.ADestroyedQueuePairTakesItsEventsWithIt")),
@@ -74,37 +74,37 @@ OF_ENGINE = [
             "    static_cast<void>(cq);\n  }\n  DrainOutbox();",
             _unit("AdapterQueuesTest.ModeratedEventsComeTogether")),
     _mutant("a completion event between two passes is kept from the file",
-            "adapter/completion_channel.h",
+            "adapter/objects/completion_channel.h",
             "    expects_ = false;\n    return std::exchange(raised_, false)",
             "    return std::exchange(raised_, false)",
             _unit("CompletionChannelTest.AnEventThatWasExpectedInVainNeedsTheFile")),
     _mutant("a thread that waits for an event keeps the lock while packets come",
-            "adapter/event_wait.cc",
+            "adapter/loop/event_wait.cc",
             "    is_busy_ = engine_.PassFor(channel_);\n",
             "    do {\n      is_busy_ = engine_.PassFor(channel_);\n"
             "    } while (is_busy_ && !channel_.has_expected());\n",
             _unit("EventWaitFloodThreads.OtherThreadsGetTheEngine")),
     _mutant("a thread that waits for an event overlooks those of others while packets come",
-            "adapter/event_wait.cc",
+            "adapter/loop/event_wait.cc",
             "      if (Cq* const cq = channel.TryWait()) return cq;\n    }\n", "    }\n",
             _unit("EventWaitFloodThreads.AnEventThatAnotherThreadRaisesIsTaken")),
 ]
 
 OF_WAYS = [
-    _mutant("the ICRC is not looked at", "adapter/dispatcher.cc",
+    _mutant("the ICRC is not looked at", "adapter/loop/dispatcher.cc",
             "  if (is_sealed && !IcrcIsRight(datagram, port, *packet)) "
             "return Count(Drop::kBadIcrc);\n", ""),
-    _mutant("packets of any service, partition and peer", "adapter/dispatcher.cc",
+    _mutant("packets of any service, partition and peer", "adapter/loop/dispatcher.cc",
             "  if (const auto drop = qp.Refuses(packet, origin)) "
             "return Refuse(*drop, qp, datagram);\n", ""),
-    _mutant("packets from any port of the peer's machine", "adapter/queue_pair.cc",
+    _mutant("packets from any port of the peer's machine", "adapter/objects/queue_pair.cc",
             "return CheckPeer({path_->destination, path_->source, peer_port_}, origin);",
             "return CheckPeer({path_->destination, path_->source, 0}, origin);",
             _unit("DispatcherTest.AConnectedQueuePairHearsThePortOfItsPeersEndpointOnly")),
-    _mutant("packets leave to the port of another endpoint", "adapter/path_table.cc",
+    _mutant("packets leave to the port of another endpoint", "adapter/objects/path_table.cc",
             ".port = ports.PortOf(qp)}",
             ".port = static_cast<uint16_t>(ports.PortOf(qp) + 1)}"),
-    _mutant("two flows that share a place are taken for one", "adapter/flow_cache.h",
+    _mutant("two flows that share a place are taken for one", "adapter/loop/flow_cache.h",
             "if (!entry || entry->flow != flow) entry.emplace(flow);",
             "if (!entry) entry.emplace(flow);",
             _unit("FlowCache.NeverTakesOneFlowForAnother")),

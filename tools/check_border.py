@@ -56,7 +56,7 @@ class Checker:
 
     def sources(self, folder: str) -> dict[Path, str]:
         return {path.relative_to(self.root): path.read_text(encoding="utf-8")
-                for path in sorted((self.root / "src" / folder).glob("*.cc"))
+                for path in sorted((self.root / "src" / folder).rglob("*.cc"))
                 if not path.stem.endswith("_test")}
 
     def check(self) -> None:

@@ -17,9 +17,10 @@ GOOD = {
                            + GUARDED.format(thrown='ThrownNull("ibv_make")')
                            + "\nint ibv_query(int x) " + GUARDED.format(thrown='Thrown("q")'),
     "src/ibverbs/make_test.cc": "int ibv_query(int x) { return 0; }\n",
-    "src/ibverbs/strings.cc": 'const char* ibv_str(int x) { return "x"; }\n\n'
+    "src/ibverbs/query/strings.cc": 'const char* ibv_str(int x) { return "x"; }\n\n'
                               "int Poll(ibv_cq* cq) noexcept {\n  return 0;\n}\n",
-    "src/ibverbs/data_ops.cc": "void Fill() {\n  ops.poll_cq = Poll;\n  context.x.y = Create;\n}\n",
+    "src/ibverbs/datapath/data_ops.cc": "void Fill() {\n  ops.poll_cq = Poll;\n"
+                                        "  context.x.y = Create;\n}\n",
     "src/ibverbs/create.cc": "int Create(int x) " + GUARDED.format(thrown='Thrown("create")'),
     "src/verbs/cq.cc": '#include "verbena/cq.h"\n\nErrorOr<Cq> Cq::Create(int x) '
                        + GUARDED.format(thrown="Fail(verbs::Thrown())")
@@ -73,7 +74,7 @@ class CheckBorderTest(unittest.TestCase):
 
     def test_needless_exception_to_the_rule(self):
         self.assert_only_failure(
-            {"src/ibverbs/strings.cc": GOOD["src/ibverbs/strings.cc"].replace(
+            {"src/ibverbs/query/strings.cc": GOOD["src/ibverbs/query/strings.cc"].replace(
                 '{ return "x"; }\n', GUARDED.format(thrown='ThrownNull("s")'))},
             "ibv_str has a handler")
 

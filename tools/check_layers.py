@@ -32,6 +32,17 @@ ALLOWED = {
     "preload": set(),
 }
 
+# The rooms of a folder, in order: a file includes those of its own room and of the rooms before it.
+# Files beside the rooms are values that all of them share; `TOPS` stand above all rooms.
+ROOMS = {
+    "memory": ["copy", "translation", "spaces", "protection"],
+    "transport": ["common", "xrc", "rc", "uc", "ud"],
+    "adapter": ["objects", "loop", "control"],
+}
+TOPS = {"memory/memory_core"}
+# They stand beside each other: none of them includes another.
+APART = {"transport": {"rc", "uc", "ud"}}
+
 # These may include anything, and nothing in src/ may include them, but for the unit tests beside
 # the code, which share fixtures in tests/support.
 OUTSIDE = {"sim", "tests", "fuzz", "bench", "examples"}
@@ -47,6 +58,12 @@ KEYWORDS = {"DEPENDS", "LIBRARIES", "TEST_LIBRARIES", "PRECOMPILED", "TEST_PRECO
 
 def named(layers) -> str:
     return ", ".join(sorted(layers)) or "nothing"
+
+
+def room_of(layer: str, path: str) -> int:
+    """The place of a file's room in the order; -1 for a file beside the rooms."""
+    parts = path.split("/")
+    return ROOMS[layer].index(parts[1]) if len(parts) > 2 and parts[1] in ROOMS[layer] else -1
 
 
 class Checker:
@@ -85,6 +102,8 @@ class Checker:
             return
         used = target.split("/")[0]
         permitted = ALLOWED[layer] | {layer}
+        if used == layer and layer in ROOMS:
+            self.check_room(where, layer, target)
         if target.startswith(FIXTURES) and where.split(":")[0].endswith("_test.cc"):
             return
         if used in OUTSIDE:
@@ -99,6 +118,18 @@ class Checker:
         elif used not in depends.get(layer, set()) | {layer, PUBLIC}:
             self.report(where, f'"{target}" is used but {used} is not in DEPENDS',
                         f"add it in src/{layer}/CMakeLists.txt")
+
+    def check_room(self, where, layer, target) -> None:
+        """Whether the room of the file may include the one of the target."""
+        path = where.split(":")[0].removeprefix("src/")
+        if path.rsplit(".", 1)[0] in TOPS or path.endswith("_test.cc"):
+            return
+        of_file, of_target = room_of(layer, path), room_of(layer, target)
+        apart = APART.get(layer, set())
+        if of_target > of_file or (of_target != of_file and {of_file, of_target} <= {
+                ROOMS[layer].index(room) for room in apart}):
+            self.report(where, f'"{target}" is in a room that this file may not use',
+                        f"in {layer}, the order is: {', '.join(ROOMS[layer])}")
 
     def check_public_include(self, where, quote, target) -> None:
         if quote == '"' and not target.startswith(PUBLIC + "/"):

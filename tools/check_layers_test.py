@@ -64,6 +64,25 @@ class CheckLayersTest(unittest.TestCase):
         self.assert_only_violation({"src/memory/key_test.cc": '#  include "wire/bth.h"\n'},
                                    "src/memory/key_test.cc:1: ")
 
+    def test_a_room_uses_those_before_it(self):
+        rooms = {"src/memory/copy/span.h": "", "src/memory/spaces/guest.h": "",
+                 "src/memory/protection/table.h": '#include "memory/copy/span.h"\n',
+                 "src/memory/memory_core.h": '#include "memory/protection/table.h"\n',
+                 "src/memory/copy/span_test.cc": '#include "memory/spaces/guest.h"\n'}
+        self.assertEqual(self.run_on(rooms), (0, ""))
+        self.assert_only_violation(
+            rooms | {"src/memory/copy/copier.h": '#include "memory/spaces/guest.h"\n'},
+            "src/memory/copy/copier.h:1: ", "the order is: copy, translation, spaces, protection")
+        self.assert_only_violation(
+            rooms | {"src/memory/key.h": '#include "memory/copy/span.h"\n'},
+            "src/memory/key.h:1: ", "may not use")
+
+    def test_services_stand_apart(self):
+        self.assert_only_violation(
+            {"src/transport/rc/rc_qp.h": "",
+             "src/transport/ud/ud_qp.h": '#include "transport/rc/rc_qp.h"\n'},
+            "src/transport/ud/ud_qp.h:1: ", "may not use")
+
     def test_depends_on_what_is_not_allowed(self):
         self.assert_only_violation(
             {"src/memory/CMakeLists.txt": "verbena_layer(memory\n  DEPENDS base\n  wire)\n"},

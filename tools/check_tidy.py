@@ -19,11 +19,11 @@ SCRIPTS = (".py", ".sh", ".cmake")
 # Source files of src/ that have no test beside them, each with the reason.
 UNTESTED: dict[str, str] = {
     "src/transport/rc/ack_handler.cc": "the answering half of requester.h: requester_test.cc",
-    "src/transport/receive_slot.cc": "a part of both unreliable services: ud_qp_test, uc_qp_test",
-    "src/transport/ud/packet_origin.cc": "what lands in front of a datagram: ud_qp_test.cc",
-    "src/adapter/engine_control.cc": "the part of engine.h for control calls: engine_test.cc",
-    "src/odp/managed_pages.cc": "its pages are those of an engine: adapter/managed_pages_test.cc",
-    "src/odp/takeover_memory.cc": "likewise: adapter/takeover_memory_test.cc",
+    "src/transport/common/receive_slot.cc": "of both unreliable services: ud_qp_test.cc",
+    "src/transport/common/packet_origin.cc": "what lands in front of a datagram: ud_qp_test.cc",
+    "src/adapter/loop/engine_control.cc": "the part of engine.h for control calls: engine_test.cc",
+    "src/odp/managed_pages.cc": "needs an engine: adapter/control/managed_pages_test.cc",
+    "src/odp/takeover_memory.cc": "likewise: adapter/control/takeover_memory_test.cc",
     "src/managed/thread_swap_file.cc": "one of two ways: swap_file_test.cc runs both",
     "src/managed/uring_swap_file.cc": "likewise",
     **{f"src/preload/calls/{name}.cc": "a test that linked it would open its own files by it: "

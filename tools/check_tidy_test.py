@@ -111,7 +111,7 @@ class CheckTidyTest(unittest.TestCase):
                 self.assert_only_failure({"src/memory/key.h": code + "\n"}, "assert is banned")
 
     def test_edges_may_read_the_world(self):
-        for path in ("src/fabric/udp.h", "src/memory/uffd.h", "src/adapter/progress_thread.h",
+        for path in ("src/fabric/udp.h", "src/memory/uffd.h", "src/adapter/loop/progress_thread.h",
                      "src/tools/run.h"):
             with self.subTest(path):
                 self.assert_passes({path: "clock_gettime(1, &t); secure_getenv(n); rand();\n"})

@@ -62,7 +62,8 @@ WORDS = [
     _name("Adopted", "Adoption", "Adoptable", instead="take over"),
     _name("TakeNotes", "on_urgent_note", "TellNotes", instead="warnings"),
     _name("WindowBook", "window_book", instead="bind registry"),
-    _name("PointedObject", "FrontMargin", "QueueShares", instead="handle base, ABI padding, owners"),
+    _name("PointedObject", "FrontMargin", "QueueShares",
+          instead="handle base, ABI padding, owners"),
     _prose("nobody|somebody|whoever|everybody|anybody|one who|he|him|his",
            instead="the thing that acts: the poller, the caller, a peer, no thread"),
 ]

@@ -4,7 +4,7 @@ from mutant import Judge, Mutant, Simulator, Tests
 
 REQUESTER, ANSWERS = "rc/requester.cc", "rc/ack_handler.cc"
 RESPONDER, EXECUTE = "rc/responder.cc", "rc/responder_execute.cc"
-SEND, CHECKS = "rc/responder_send.cc", "rc/responder_checks.cc"
+SEND, CHECKS = "rc/responder_send.cc", "common/responder_checks.cc"
 
 
 def _mutant(rule: str, file: str, old: str, new: str, judge: Judge = Simulator()) -> Mutant:
@@ -170,10 +170,10 @@ OF_OTHERS = [
     _mutant("UD: any Q_Key", "ud/ud_qp.cc",
             "if (deth->q_key != config_.q_key) {",
             "if (deth->q_key != config_.q_key && packet.size() == 0) {"),
-    _mutant("SRQ: the last receive request is announced time and again", "receive_slot.cc",
+    _mutant("SRQ: the last receive request is announced time and again", "common/receive_slot.cc",
             "    last_wqe_was_told_ = true;\n", "",
             _unit("ResponderTest.FlushOfASharedQueueLeavesItToTheOthers")),
-    _mutant("packets behind one that was not sent leave all the same", "send_in_order.h",
+    _mutant("packets behind one that was not sent leave all the same", "common/send_in_order.h",
             "if (any_lost && has_lost[IsRequest(packet) ? 1 : 0] &&",
             "if (any_lost && has_lost[IsRequest(packet) ? 0 : 1] &&",
             _unit("SendInOrderTest.NothingIsSentBehindWhatIsLost")),

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "sim/oracle/leaks.h"
-#include "transport/rc/responder_checks.h"
+#include "transport/common/responder_checks.h"
 #include "wire/roce/atomic_eth.h"
 #include "wire/roce/reth.h"
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "adapter/xrc_domain.h"
+#include "adapter/objects/xrc_domain.h"
 #include "fuzz/queue_pair/peer.h"
 #include "sim/endnode.h"
 #include "sim/findings.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "tests/support/wire_packets.h"
-#include "transport/rc/responder_checks.h"
+#include "transport/common/responder_checks.h"
 
 namespace verbena::fuzz {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "transport/refusal_counters.h"
+#include "transport/common/refusal_counters.h"
 
 namespace verbena::adapter {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "ibverbs/log.h"
-#include "ibverbs/objects.h"
+#include "ibverbs/objects/objects.h"
 
 namespace verbena::ibverbs {
 

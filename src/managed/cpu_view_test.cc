@@ -19,7 +19,7 @@
 
 #include "base/random.h"
 #include "managed/memory_file.h"
-#include "memory/guarded_copy.h"
+#include "memory/copy/guarded_copy.h"
 
 // Both views by one suite: what the pager and the program may rely on does not depend on how the
 // accesses are caught.

@@ -10,7 +10,7 @@
 #include <cstdio>
 
 #include "base/file_descriptor.h"
-#include "memory/guarded_copy.h"
+#include "memory/copy/guarded_copy.h"
 
 // Younger than the headers of some systems that it runs on.
 #ifndef MADV_COLD

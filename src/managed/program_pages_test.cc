@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "memory/guarded_copy.h"
-#include "memory/signal_guard.h"
+#include "memory/copy/guarded_copy.h"
+#include "memory/copy/signal_guard.h"
 
 namespace verbena::managed {
 namespace {

@@ -15,7 +15,7 @@
 #include <climits>
 
 #include "base/check.h"
-#include "memory/signal_guard.h"
+#include "memory/copy/signal_guard.h"
 
 namespace verbena::managed {
 namespace {

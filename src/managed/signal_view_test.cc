@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "managed/memory_file.h"
-#include "memory/guarded_copy.h"
+#include "memory/copy/guarded_copy.h"
 
 // What both views do is in cpu_view_test.cc.
 

@@ -14,7 +14,7 @@
 
 #include "managed/program_memory.h"
 #include "managed/uffd_source.h"
-#include "memory/signal_guard.h"
+#include "memory/copy/signal_guard.h"
 #include "tests/support/arena_fixture.h"
 
 namespace verbena::managed {

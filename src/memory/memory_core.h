@@ -4,17 +4,17 @@
 #include <deque>
 
 #include "base/time.h"
-#include "memory/consumers.h"
-#include "memory/guest_table.h"
-#include "memory/iscsi_tasks.h"
-#include "memory/one_touch_keys.h"
 #include "memory/options.h"
-#include "memory/protection_domain.h"
-#include "memory/protection_table.h"
-#include "memory/regions.h"
-#include "memory/translation_store.h"
-#include "memory/translator.h"
-#include "memory/windows.h"
+#include "memory/protection/iscsi_tasks.h"
+#include "memory/protection/one_touch_keys.h"
+#include "memory/protection/protection_table.h"
+#include "memory/protection/regions.h"
+#include "memory/protection/translator.h"
+#include "memory/protection/windows.h"
+#include "memory/spaces/consumers.h"
+#include "memory/spaces/guest_table.h"
+#include "memory/spaces/protection_domain.h"
+#include "memory/translation/translation_store.h"
 
 namespace verbena::memory {
 

@@ -18,7 +18,7 @@
 #include "managed/arena.h"
 #include "memory/key.h"
 #include "memory/memory_core.h"
-#include "memory/regions.h"
+#include "memory/protection/regions.h"
 #include "odp/locked_tables.h"
 #include "odp/page_answers.h"
 #include "odp/page_job.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/time.h"
-#include "transport/outbox.h"
+#include "transport/common/outbox.h"
 
 namespace verbena::odp {
 

@@ -4,7 +4,7 @@
 
 #include "base/when_memory.h"
 #include "memory/address.h"
-#include "memory/protection_entry.h"
+#include "memory/protection/protection_entry.h"
 
 namespace verbena::odp {
 namespace {

@@ -8,7 +8,7 @@
 #include "odp/page_job.h"
 #include "odp/residency_probe.h"
 #include "odp/residency_scan.h"
-#include "transport/outbox.h"
+#include "transport/common/outbox.h"
 
 namespace verbena::odp {
 

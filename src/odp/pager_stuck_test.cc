@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
-#include "memory/signal_guard.h"
+#include "memory/copy/signal_guard.h"
 #include "odp/pager.h"
 #include "tests/support/stuck_pages.h"
 

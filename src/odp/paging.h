@@ -12,7 +12,7 @@
 #include "odp/page_service.h"
 #include "odp/resident_pages.h"
 #include "odp/service_time.h"
-#include "transport/outbox.h"
+#include "transport/common/outbox.h"
 
 namespace verbena::odp {
 

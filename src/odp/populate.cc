@@ -6,7 +6,7 @@
 
 #include "base/page.h"
 #include "memory/address.h"
-#include "memory/guarded_copy.h"
+#include "memory/copy/guarded_copy.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22

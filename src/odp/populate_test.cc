@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "memory/signal_guard.h"
+#include "memory/copy/signal_guard.h"
 
 namespace verbena::odp {
 namespace {

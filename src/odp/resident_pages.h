@@ -1,7 +1,7 @@
 #pragma once
 
 #include "memory/memory_core.h"
-#include "memory/translation.h"
+#include "memory/protection/translation.h"
 #include "odp/managed_pages.h"
 #include "odp/page_service.h"
 

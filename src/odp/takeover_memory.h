@@ -11,7 +11,7 @@
 #include "base/interval_map.h"
 #include "managed/arena_options.h"
 #include "memory/key.h"
-#include "memory/regions.h"
+#include "memory/protection/regions.h"
 #include "odp/locked_tables.h"
 #include "odp/managed_pages.h"
 #include "verbena/counters.h"

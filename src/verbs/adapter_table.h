@@ -5,8 +5,8 @@
 #include <memory>
 #include <mutex>
 
-#include "adapter/adapter.h"
-#include "adapter/fork_guard.h"
+#include "adapter/control/adapter.h"
+#include "adapter/control/fork_guard.h"
 #include "verbena/counters.h"
 #include "verbena/options.h"
 

@@ -2,7 +2,7 @@
 
 #include <unordered_map>
 
-#include "adapter/adapter.h"
+#include "adapter/control/adapter.h"
 #include "base/mutex.h"
 #include "memory/key.h"
 

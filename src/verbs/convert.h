@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "adapter/adapter.h"
+#include "adapter/control/adapter.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "verbena/access.h"

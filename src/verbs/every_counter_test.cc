@@ -269,10 +269,10 @@ std::span<const uint64_t> SendDropped(const DeviceCounters& d) {
   return Words(d.sockets.send_dropped[static_cast<size_t>(kDrop)]);
 }
 
-constexpr char kDispatcher[] = "adapter/dispatcher_test.cc";
+constexpr char kDispatcher[] = "adapter/loop/dispatcher_test.cc";
 constexpr char kBurst[] = "fabric/transmit_burst_test.cc";
-constexpr char kTransmitter[] = "adapter/transmitter_test.cc";
-constexpr char kTakenOver[] = "adapter/takeover_memory_test.cc";
+constexpr char kTransmitter[] = "adapter/loop/transmitter_test.cc";
+constexpr char kTakenOver[] = "adapter/control/takeover_memory_test.cc";
 constexpr char kUnderBudget[] =
     "TakeoverMemoryThreads, WhatIsRegisteredIsUnderTheBudgetAndComesBackAsItWas";
 
@@ -293,7 +293,7 @@ const Row<D> kDeviceRows[] = {
     {"port.pages_refused", [](const D& d) { return Words(d.port.pages_refused); }},
     {"port.copies_failed",
      [](const D& d) { return Words(d.port.copies_failed); },
-     {"adapter/adapter_memory_test.cc",
+     {"adapter/control/adapter_memory_test.cc",
       "AdapterMemoryTest, MemoryThatGoesUnderTheTablesIsAnErrorAndForgotten"}},
     {"port.passes", [](const D& d) { return Words(d.port.passes); }},
     {"port.dropped, kMalformed",

@@ -257,7 +257,7 @@ Row Shown(const char* name, TestElsewhere elsewhere) {
   return {.name = name, .place = &PlaceOf<kMember>, .elsewhere = elsewhere};
 }
 
-constexpr char kProgressThread[] = "adapter/progress_thread_test.cc";
+constexpr char kProgressThread[] = "adapter/loop/progress_thread_test.cc";
 const std::vector<Row>& Rows() {
   using O = Options;
   static const std::vector<Row> rows = {
@@ -267,7 +267,7 @@ const std::vector<Row>& Rows() {
       Changes<&O::qps_max, 2U>("qps_max", &QueuePairs),
       Changes<&O::cqs_max, 2U>("cqs_max", &CompletionQueues),
       Changes<&O::srqs_max, 2U>("srqs_max", &SharedQueues),
-      Shown<&O::tags_max>("tags_max", {"adapter/adapter_queues_test.cc",
+      Shown<&O::tags_max>("tags_max", {"adapter/control/adapter_queues_test.cc",
                                        "AdapterQueuesTest, "
                                        "AQueueThatMatchesTagsHasLimitsAndACompletionQueue"}),
       Changes<&O::xrc_domains_max, 2U>("xrc_domains_max", &XrcDomains),
@@ -278,7 +278,7 @@ const std::vector<Row>& Rows() {
       Changes<&O::multicast_members_max, 2U>("multicast_members_max", &Members),
       Shown<&O::multicast_endpoints>(
           "multicast_endpoints",
-          {"adapter/multicast_test.cc",
+          {"adapter/control/multicast_test.cc",
            "MulticastEndpointsTest, AProcessThatJoinsTakesOneOfThemIfThereIsOne"}),
       Changes<&O::domains_max, 2U>("domains_max", &Domains),
       Changes<&O::key_slots_max, 2U>("key_slots_max", &Windows),
@@ -291,7 +291,7 @@ const std::vector<Row>& Rows() {
       Changes<&O::outbox_packets, size_t{32'768}>("outbox_packets", &TakesRoom),
       Changes<&O::runs_per_pass, size_t{1}>("runs_per_pass", &NeedsPasses),
       Changes<&O::loopback_packets, size_t{1} << 20>("loopback_packets", &TakesRoom),
-      Shown<&O::work_retry>("work_retry", {"adapter/engine_test.cc",
+      Shown<&O::work_retry>("work_retry", {"adapter/loop/engine_test.cc",
                                            "EngineRetryTest, WorkThatIsLeftIsTakenUpInTime"}),
       Shown<&O::events_max>(
           "events_max", {"verbs/adapter_table_test.cc",
@@ -305,35 +305,35 @@ const std::vector<Row>& Rows() {
       Shown<&O::backoff_max>(
           "backoff_max",
           {kProgressThread, "ProgressThreadLongBackoffThreads, IsArmedAtOnceWhenAskedTo"}),
-      Shown<&O::spin>("spin",
-                      {"adapter/spin_wait_test.cc", "SpinWaitTest, NeverWhereTheProgramSaysSo"}),
+      Shown<&O::spin>(
+          "spin", {"adapter/loop/spin_wait_test.cc", "SpinWaitTest, NeverWhereTheProgramSaysSo"}),
       Changes<&O::pager_threads, 5U>("pager_threads", &Threads),
       Shown<&O::pager_threads_max>("pager_threads_max", {"odp/pager_stuck_test.cc",
                                                          "PagerStuckThreads, TheLimitIsToldOnce"}),
       Changes<&O::page_batch_max, uint64_t{4'096}>("page_batch_max", &PageRequests),
-      Shown<&O::pin>("pin", {"adapter/adapter_memory_test.cc",
+      Shown<&O::pin>("pin", {"adapter/control/adapter_memory_test.cc",
                              "AdapterMemoryTest, PinnedRegionsAreThereFromTheFirstAccessOn"}),
       Changes<&O::page_events, true>("page_events", &NotesOfPages),
       Shown<&O::memory_budget>(
           "memory_budget",
-          {"adapter/takeover_memory_test.cc",
+          {"adapter/control/takeover_memory_test.cc",
            "TakeoverMemoryThreads, WhatIsRegisteredIsUnderTheBudgetAndComesBackAsItWas"}),
-      Shown<&O::swap>("swap", {"adapter/takeover_memory_test.cc",
+      Shown<&O::swap>("swap", {"adapter/control/takeover_memory_test.cc",
                                "TakeoverMemoryOptionsTest, ASwapThatIsNotThereLeavesMemoryNative"}),
       Shown<&O::on_urgent_warning>(
-          "on_urgent_warning", {"adapter/managed_pages_test.cc",
+          "on_urgent_warning", {"adapter/control/managed_pages_test.cc",
                                 "ManagedPagesTest, AFullStoreIsToldWhileTheProgramStandsStill"}),
-      Shown<&O::key_quarantine>("key_quarantine", {"adapter/key_quarantine_test.cc",
+      Shown<&O::key_quarantine>("key_quarantine", {"adapter/control/key_quarantine_test.cc",
                                                    "KeyQuarantine, SlotsComeBackWhenItEnds"}),
       Changes<&O::remote_through_regions, false>("remote_through_regions", &WriteStatus),
       {"base_port", &PlaceOf<&O::base_port>, [](O& o) { --o.base_port; }, &PortInStrictMode},
       {"endpoint_base_port", &PlaceOf<&O::endpoint_base_port>, [](O& o) { ++o.endpoint_base_port; },
        &PortOfEndpointZero},
       Shown<&O::endpoints_max>("endpoints_max",
-                               {"adapter/endpoint_claims_test.cc",
+                               {"adapter/control/endpoint_claims_test.cc",
                                 "EndpointClaims, AMachineWithoutAFreeEndpointIsALimit"}),
       Changes<&O::strict, true>("strict", &OpensTwice),
-      Shown<&O::identity_seed>("identity_seed", {"adapter/endpoint_claims_test.cc",
+      Shown<&O::identity_seed>("identity_seed", {"adapter/control/endpoint_claims_test.cc",
                                                  "EndpointClaims, TheSeedDecidesTheIdentity"}),
       Changes<&O::plain_sockets, true>("plain_sockets", &GroupsDatagrams),
       {"trace", &PlaceOf<&O::trace>, [](O& o) { o.trace = TraceFile(); }, &TraceBytes},
@@ -373,7 +373,7 @@ TEST(EveryOptionTableTest, RegionOptionsAreShownElsewhere) {
       {"verbs/memory_region_test.cc", "MemoryRegionTest, CountsFromWhereItIsTold"},  // zero_based
       {"verbs/memory_region_test.cc", "MemoryRegionTest, OfOneTouchEndsWithTheFirstMessage"},
       {"verbs/memory_region_test.cc", "MemoryRegionTest, MayHaveTwoKeys"},
-      {"ibverbs/mr_test.cc", "MrTest, MemoryThatIsNotMappedIsRefusedUnlessOnDemand"},
+      {"ibverbs/objects/mr_test.cc", "MrTest, MemoryThatIsNotMappedIsRefusedUnlessOnDemand"},
   };
   EXPECT_EQ(std::size(tests), MemberCount<RegionOptions>()) << "a new option needs a line above";
   for (const TestElsewhere& test : tests) EXPECT_TRUE(Exists(test)) << test.name;

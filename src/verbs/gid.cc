@@ -1,6 +1,6 @@
 #include "verbena/gid.h"
 
-#include "adapter/adapter.h"
+#include "adapter/control/adapter.h"
 
 namespace verbena {
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "memory/regions.h"
+#include "memory/protection/regions.h"
 #include "verbena/memory_window.h"
 #include "verbs/any_variant.h"
 #include "verbs/objects.h"

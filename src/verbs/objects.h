@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "adapter/adapter.h"
+#include "adapter/control/adapter.h"
 #include "base/mutex.h"
 #include "memory/access.h"
 #include "verbena/error.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "adapter/adapter.h"
+#include "adapter/control/adapter.h"
 #include "verbena/error.h"
 #include "verbena/qp_attributes.h"
 

@@ -6,10 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "memory/consumers.h"
-#include "memory/guest_table.h"
 #include "memory/memory_error.h"
 #include "memory/options.h"
+#include "memory/spaces/consumers.h"
+#include "memory/spaces/guest_table.h"
 
 namespace verbena::memory::model {
 

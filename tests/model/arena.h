@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "memory/copier.h"
+#include "memory/copy/copier.h"
 
 namespace verbena::memory::model {
 

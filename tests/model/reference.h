@@ -6,13 +6,13 @@
 #include <variant>
 #include <vector>
 
-#include "memory/iscsi_tasks.h"
-#include "memory/one_touch.h"
 #include "memory/options.h"
-#include "memory/protection_entry.h"
-#include "memory/regions.h"
-#include "memory/translation.h"
-#include "memory/windows.h"
+#include "memory/protection/iscsi_tasks.h"
+#include "memory/protection/one_touch.h"
+#include "memory/protection/protection_entry.h"
+#include "memory/protection/regions.h"
+#include "memory/protection/translation.h"
+#include "memory/protection/windows.h"
 #include "model/address_spaces.h"
 #include "model/key_book.h"
 

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "memory/memory_error.h"
-#include "memory/one_touch.h"
+#include "memory/protection/one_touch.h"
+#include "memory/protection/translation.h"
 #include "memory/refusal.h"
-#include "memory/translation.h"
 
 namespace verbena::memory::model {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "memory/signal_guard.h"
+#include "memory/copy/signal_guard.h"
 
 namespace verbena::memory::model {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "memory/copier.h"
+#include "memory/copy/copier.h"
 #include "model/world.h"
 
 namespace verbena::memory::model {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/support/pair_fixture.h"
-#include "transport/rc/verdict.h"
+#include "transport/common/verdict.h"
 
 namespace verbena::scenario {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "memory/iscsi_tasks.h"
+#include "memory/protection/iscsi_tasks.h"
 #include "tests/scenarios/error_fixture.h"
 
 namespace verbena::scenario {

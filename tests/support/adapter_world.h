@@ -16,8 +16,8 @@
 
 #include <gtest/gtest.h>
 
-#include "adapter/adapter.h"
 #include "adapter/addresses.h"
+#include "adapter/control/adapter.h"
 #include "base/clock.h"
 #include "fabric/endpoints.h"
 #include "fabric/udp_fabric.h"

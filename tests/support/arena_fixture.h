@@ -20,7 +20,7 @@
 
 #include "base/random.h"
 #include "managed/arena.h"
-#include "memory/guarded_copy.h"
+#include "memory/copy/guarded_copy.h"
 #include "tests/support/troubled_swap_file.h"
 
 namespace verbena::managed {

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "adapter/engine.h"
+#include "adapter/loop/engine.h"
 #include "odp/pager.h"
 #include "tests/support/adapter_world.h"
 

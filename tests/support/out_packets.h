@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "transport/packet_bytes.h"
+#include "transport/common/packet_bytes.h"
 
 namespace verbena::transport {
 

@@ -29,7 +29,7 @@ constexpr size_t MemberCount() {
   }
 }
 
-// A test beside the sources that shows what this one cannot: "adapter/trace_test.cc" and its
+// A test beside the sources that shows what this one cannot: "adapter/loop/trace_test.cc" and its
 // "OneTraceTest, AChildWritesNothing".
 struct TestElsewhere {
   const char* file = nullptr;

@@ -14,11 +14,11 @@
 
 #include "base/check.h"
 #include "base/time.h"
-#include "memory/signal_guard.h"
+#include "memory/copy/signal_guard.h"
 #include "tests/support/rc_link.h"
 #include "tests/support/rc_node.h"
-#include "transport/packet_bytes.h"
-#include "transport/send_in_order.h"
+#include "transport/common/packet_bytes.h"
+#include "transport/common/send_in_order.h"
 #include "wire/roce/icrc.h"
 #include "wire/roce/packet.h"
 

@@ -14,9 +14,9 @@
 #include "queue/tag_matcher.h"
 #include "queue/work_queue.h"
 #include "tests/support/pages.h"
-#include "transport/outbox.h"
+#include "transport/common/outbox.h"
+#include "transport/common/refusal_counters.h"
 #include "transport/rc/rc_qp.h"
-#include "transport/refusal_counters.h"
 
 namespace verbena::scenario {
 

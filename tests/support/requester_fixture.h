@@ -10,8 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "memory/copy/signal_guard.h"
 #include "memory/memory_core.h"
-#include "memory/signal_guard.h"
 #include "queue/completion_queue.h"
 #include "queue/work_queue.h"
 #include "tests/support/out_packets.h"

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "memory/signal_guard.h"
+#include "memory/copy/signal_guard.h"
 #include "queue/completion_queue.h"
 #include "queue/work_queue.h"
 #include "tests/support/memory_fixture.h"

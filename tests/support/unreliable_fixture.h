@@ -9,14 +9,14 @@
 
 #include <gtest/gtest.h>
 
-#include "memory/signal_guard.h"
+#include "memory/copy/signal_guard.h"
 #include "queue/completion_queue.h"
 #include "queue/work_queue.h"
 #include "tests/support/memory_fixture.h"
 #include "tests/support/out_packets.h"
 #include "tests/support/pages.h"
-#include "transport/outbox.h"
-#include "transport/step.h"
+#include "transport/common/outbox.h"
+#include "transport/common/step.h"
 #include "wire/roce/packet.h"
 
 namespace verbena::transport {

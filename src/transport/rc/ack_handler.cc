@@ -5,9 +5,9 @@
 
 #include "base/check.h"
 #include "queue/sge_cursor.h"
-#include "transport/complete.h"
+#include "transport/common/complete.h"
+#include "transport/common/placement.h"
 #include "transport/rc/fault_mark.h"
-#include "transport/rc/placement.h"
 #include "transport/rc/refusal_mark.h"
 #include "transport/rc/requester.h"
 #include "wire/roce/aeth.h"

@@ -6,8 +6,8 @@
 
 #include "base/check.h"
 #include "base/time.h"
-#include "transport/outbox.h"
-#include "transport/rc/verdict.h"
+#include "transport/common/outbox.h"
+#include "transport/common/verdict.h"
 #include "transport/rc/waiting_packet.h"
 #include "wire/roce/packet.h"
 

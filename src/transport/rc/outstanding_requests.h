@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "queue/completion.h"
 #include "queue/work_queue.h"
-#include "transport/refusal_counters.h"
+#include "transport/common/refusal_counters.h"
 #include "wire/roce/types.h"
 
 namespace verbena::transport {

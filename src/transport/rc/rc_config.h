@@ -4,9 +4,9 @@
 
 #include "base/time.h"
 #include "memory/access.h"
-#include "transport/outbox.h"
-#include "transport/qp_state.h"
-#include "transport/registration_mode.h"
+#include "transport/common/outbox.h"
+#include "transport/common/qp_state.h"
+#include "transport/common/registration_mode.h"
 #include "wire/roce/opcode.h"
 #include "wire/roce/rnr_timer.h"
 #include "wire/roce/types.h"

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "memory/refusal.h"
-#include "transport/refusal_counters.h"
+#include "transport/common/refusal_counters.h"
 #include "wire/roce/bth.h"
 #include "wire/roce/packet.h"
 

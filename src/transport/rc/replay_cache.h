@@ -8,7 +8,7 @@
 
 #include "memory/address.h"
 #include "memory/key.h"
-#include "memory/protection_domain.h"
+#include "memory/spaces/protection_domain.h"
 #include "wire/roce/types.h"
 
 namespace verbena::transport {

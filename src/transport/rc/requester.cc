@@ -4,8 +4,8 @@
 
 #include "base/check.h"
 #include "queue/sge_cursor.h"
-#include "transport/message_opcode.h"
-#include "transport/rc/placement.h"
+#include "transport/common/message_opcode.h"
+#include "transport/common/placement.h"
 #include "wire/roce/atomic_eth.h"
 #include "wire/roce/feth.h"
 #include "wire/roce/ieth.h"

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/requester_fixture.h"
-#include "transport/rc/placement.h"
+#include "transport/common/placement.h"
 
 namespace verbena::transport {
 namespace {

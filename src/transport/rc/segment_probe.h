@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <span>
 
-#include "transport/outbox.h"
-#include "transport/step.h"
+#include "transport/common/outbox.h"
+#include "transport/common/step.h"
 #include "wire/roce/bth.h"
 #include "wire/roce/types.h"
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "memory/access.h"
-#include "transport/outbox.h"
-#include "transport/registration_mode.h"
+#include "transport/common/outbox.h"
+#include "transport/common/registration_mode.h"
 #include "wire/roce/types.h"
 
 namespace verbena::transport {

@@ -5,13 +5,13 @@
 #include "base/time.h"
 #include "queue/completion_queue.h"
 #include "queue/work_queue.h"
-#include "transport/outbox.h"
-#include "transport/qp_state.h"
-#include "transport/rc/receive_source.h"
-#include "transport/step.h"
+#include "transport/common/outbox.h"
+#include "transport/common/qp_state.h"
+#include "transport/common/receive_source.h"
+#include "transport/common/step.h"
+#include "transport/common/unreliable_sends.h"
 #include "transport/uc/uc_config.h"
 #include "transport/uc/uc_responder.h"
-#include "transport/unreliable_sends.h"
 #include "wire/roce/packet.h"
 
 namespace verbena::transport {

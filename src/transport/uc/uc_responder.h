@@ -4,13 +4,13 @@
 #include <optional>
 
 #include "queue/completion_queue.h"
-#include "transport/held_packets.h"
-#include "transport/rc/placement.h"
-#include "transport/rc/receive_source.h"
-#include "transport/rc/responder_checks.h"
-#include "transport/rc/verdict.h"
-#include "transport/receive_slot.h"
-#include "transport/step.h"
+#include "transport/common/held_packets.h"
+#include "transport/common/placement.h"
+#include "transport/common/receive_slot.h"
+#include "transport/common/receive_source.h"
+#include "transport/common/responder_checks.h"
+#include "transport/common/step.h"
+#include "transport/common/verdict.h"
 #include "transport/uc/uc_config.h"
 #include "wire/roce/packet.h"
 

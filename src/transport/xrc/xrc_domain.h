@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "memory/protection_domain.h"
+#include "memory/spaces/protection_domain.h"
 #include "queue/completion_queue.h"
 #include "queue/shared_receive_queue.h"
 #include "wire/roce/types.h"

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "memory/signal_guard.h"
+#include "memory/copy/signal_guard.h"
 #include "tests/support/out_packets.h"
 #include "transport/rc/rc_qp.h"
 #include "transport/xrc/xrc_domain.h"

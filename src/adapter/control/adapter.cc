@@ -1,0 +1,317 @@
+#include "adapter/control/adapter.h"
+
+#include <algorithm>
+#include <functional>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "adapter/control/endpoint_claims.h"
+#include "adapter/control/impl.h"
+#include "adapter/loop/poll_backoff.h"
+#include "adapter/loop/preemptions.h"
+#include "base/clock.h"
+#include "memory/copy/signal_guard.h"
+
+namespace verbena::adapter {
+namespace {
+
+using transport::PathMtu;
+
+// Of this thread, over all the queues that it polls. The TLS model spares each call of the data
+// path the look-up of its address.
+[[gnu::tls_model("initial-exec")]] constinit thread_local PollBackoff backoff;
+
+// A thread that spins reads the clock all the time. Where that takes a system call, because the
+// kernel does not share its clock with programs, sleeping is cheaper.
+Options SpinIfClockIsCheap(Options options) {
+  constexpr int kCalls = 16;
+  constexpr Duration kCallMax = Nanoseconds(500);
+  const Time begin = Now();
+  for (int i = 0; i < kCalls; ++i) static_cast<void>(Now());
+  if ((Now() - begin) / kCalls > kCallMax) options.spin = {};
+  return options;
+}
+
+// Keys and numbers that cannot be guessed.
+Options Seeded(Options options) {
+  std::random_device device;
+  options.memory.seed ^= uint64_t{device()} << 32 | device();
+  if (options.identity_seed == 0) options.identity_seed = uint64_t{device()} << 32 | device();
+  return options;
+}
+
+Error ErrorOf(const fabric::FabricError& error) {
+  return {ErrorCode::kSystem, error.words, error.code};
+}
+
+ErrorCode CodeOf(queue::PostError error) {
+  return error == queue::PostError::kFull ? ErrorCode::kLimit : ErrorCode::kInvalid;
+}
+
+std::unique_ptr<odp::PageEvents> OpenPageEvents(const Options& options, std::string& warning) {
+  if (!options.page_events) return nullptr;
+  std::string why_not;
+  auto events = odp::PageEvents::Open(why_not);
+  warning =
+      events != nullptr
+          ? std::string("pages that the program gives up are told by ") + NameOf(events->source())
+          : "pages that the program gives up are not told: no userfaultfd (" + why_not + ")";
+  return events;
+}
+
+odp::PagerOptions PagerOptionsOf(const Options& options,
+                                 std::function<void(const std::string& warning)> on_limit) {
+  return {.threads = options.pager_threads,
+          .threads_max = std::max(options.pager_threads, options.pager_threads_max),
+          .residency_scan_period = options.residency_scan_period,
+          .on_limit = std::move(on_limit)};
+}
+
+ErrorOr<void> CheckBudget(const Options& options) {
+  if (options.memory_budget == 0) return {};
+  if (options.memory_budget < kMemoryBudgetMin) {
+    return Fail(Error{ErrorCode::kInvalid, "a memory budget is at least 1 MiB"});
+  }
+  if (options.pin) {
+    return Fail(Error{ErrorCode::kInvalid, "a memory budget and pinned memory exclude each other"});
+  }
+  return {};
+}
+
+// Whether the system call would cost more than the message, which the peer acknowledges.
+bool IsSmall(const QueuePair& qp, const queue::SendRequest& request) {
+  constexpr uint64_t kSmall = 1'024;
+  uint64_t length = 0;
+  for (const queue::Sge& sge : request.sges) length += sge.length;
+  return length <= kSmall && IsReliable(qp.spec().type);
+}
+
+template <class T>
+Result<void, ErrorCode> Posted(const Result<T, queue::PostError>& result) {
+  if (!result) return Fail(CodeOf(result.error()));
+  return {};
+}
+
+}  // namespace
+
+Adapter::Impl::Impl(const Options& with, ForkGuard guard, EventFile wake_file,
+                    EventFile notice_file, std::unique_ptr<fabric::Fabric> fabric, Alarm alarm,
+                    Alarm stuck_alarm, std::unique_ptr<Trace> trace)
+    : options(with),
+      fork_guard(std::move(guard)),
+      wake(std::move(wake_file)),
+      notice(std::move(notice_file)),
+      events(options.contexts_max),
+      page_events(OpenPageEvents(options, page_events_warning)),
+      pager(
+          PagerOptionsOf(
+              options, [this](const std::string& warning) { engine.paging.managed.Warn(warning); }),
+          [this] { progress_thread.Notice(); }),
+      engine(options, std::move(fabric), std::move(alarm), events, pager, clock, addresses,
+             std::move(trace), page_events.get()),
+      takeover(engine, engine.paging.managed, options.memory_budget, options.swap),
+      // No other thread has the engine yet.
+      consumer(*engine.memory.consumers.Open(
+          {.table = memory::ConsumerSpec::PrivateTable{.identity = true}})),
+      channels(options.channels_max),
+      cqs(options.cqs_max),
+      srqs(options.srqs_max),
+      xrc_domains(options.xrc_domains_max),
+      stuck_watch(engine.holder(), std::move(stuck_alarm)),
+      waits(engine, notice, wake, options.spin),
+      progress_thread(engine, waits, wake, options) {
+  pager.set_events(page_events.get());
+  const EngineLock lock(engine);
+  engine.set_stuck_watch(&stuck_watch);
+}
+
+ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const Options& wanted) {
+  if (const auto ok = CheckBudget(wanted); !ok) return Fail(ok.error());
+  const Options options = SpinIfClockIsCheap(Seeded(wanted));
+  memory::SignalGuard::Install();
+  auto guard = ForkGuard::Make();
+  if (!guard) return Fail(guard.error());
+  auto wake = EventFile::Open(false);
+  if (!wake) return Fail(wake.error());
+  auto notice = EventFile::Open(false);
+  if (!notice) return Fail(notice.error());
+  auto alarm = Alarm::Make();
+  if (!alarm) return Fail(alarm.error());
+  auto stuck_alarm = Alarm::Make();
+  if (!stuck_alarm) return Fail(stuck_alarm.error());
+  auto fabric = OpenEndpoint(options, fabric::EndpointUse::kFirst);
+  if (!fabric) return Fail(fabric.error());
+  std::unique_ptr<Trace> trace;
+  if (!options.trace.empty()) {
+    auto opened = Trace::Open(options.trace, options.on_urgent_warning);
+    if (!opened) return Fail(opened.error());
+    trace = std::move(*opened);
+  }
+  auto parts = std::make_unique<Impl>(options, std::move(*guard), std::move(*wake),
+                                      std::move(*notice), std::move(*fabric), std::move(*alarm),
+                                      std::move(*stuck_alarm), std::move(trace));
+  // Not make_unique: the constructor is private.
+  return std::unique_ptr<Adapter>(new Adapter(std::move(parts)));
+}
+
+Adapter::Adapter(std::unique_ptr<Impl> parts) : impl_(std::move(parts)) {}
+
+Adapter::~Adapter() {
+  // In a child there are no threads to join, and a lock may be held by one that will never let go.
+  if (impl_->fork_guard.is_child()) {
+    static_cast<void>(impl_.release());
+    return;
+  }
+  impl_->progress_thread.Stop();
+  {
+    const EngineLock lock(impl_->engine);
+    impl_->engine.Pass();
+  }
+  {
+    const MutexLock registering(impl_->registering);
+    impl_->takeover.ReleaseAll();
+  }
+  impl_->engine.paging.managed.EndAll();
+  {
+    const EngineLock lock(impl_->engine);
+    impl_->engine.set_stuck_watch(nullptr);
+  }
+  impl_->stuck_watch.Stop();
+  impl_->pager.Stop();
+}
+
+std::optional<Error> Adapter::Dead() const {
+  if (!impl_->fork_guard.is_child()) return std::nullopt;
+  return Error{ErrorCode::kForked, "the adapter was opened by the parent of this process"};
+}
+
+const Options& Adapter::options() const { return impl_->options; }
+fabric::EndpointId Adapter::endpoint() const {
+  return std::as_const(impl_->engine).fabric().endpoint();
+}
+uint16_t Adapter::port() const { return std::as_const(impl_->engine).fabric().port(); }
+bool Adapter::is_forked() const { return impl_->fork_guard.is_child(); }
+
+ErrorOr<std::vector<fabric::LocalAddress>> Adapter::LocalAddresses() {
+  auto addresses = fabric::LocalAddresses();
+  if (!addresses) return Fail(ErrorOf(addresses.error()));
+  return std::move(*addresses);
+}
+
+ErrorOr<PathMtu> Adapter::LargestMtu(const AddressVector& way) {
+  const fabric::Route route = Path{.vector = way}.RouteTo({}, {});
+  const auto bytes = fabric::PathMtu(route);
+  if (!bytes) return Fail(ErrorOf(bytes.error()));
+  return LargestMtuFor(*bytes, way.destination);
+}
+
+std::vector<std::string> Adapter::TakeWarnings() {
+  if (Dead()) return {};
+  const EngineLock lock(impl_->engine);
+  std::vector<std::string> warnings = impl_->engine.TakeWarnings();
+  if (!impl_->page_events_warning.empty()) {
+    warnings.push_back(std::exchange(impl_->page_events_warning, {}));
+  }
+  return warnings;
+}
+
+ErrorOr<AdapterReport> Adapter::Query() {
+  if (const auto dead = Dead()) return Fail(*dead);
+  Engine& engine = impl_->engine;
+  const MutexLock registering(impl_->registering);
+  const BudgetCounters budget = impl_->takeover.counters();
+  const EngineLock lock(engine);
+  return AdapterReport{.port = engine.counters(),
+                       .budget = budget,
+                       .sent = engine.endpoints().transmit_counters(),
+                       .received = engine.endpoints().receive_counters(),
+                       .progress_thread_wake_ups = impl_->progress_thread.wake_ups(),
+                       .events_lost = impl_->events.lost()};
+}
+
+Result<void, ErrorCode> Adapter::PostSend(QueuePair& qp, const queue::SendRequest& request) {
+  if (impl_->fork_guard.is_child()) return Fail(ErrorCode::kForked);
+  if (!qp.may_post_sends()) return Fail(ErrorCode::kInvalid);
+  const auto posted = qp.send_queue().Post(request);
+  Found();
+  if (posted) {
+    // The thread polls, or has just waited for an event and will again.
+    const bool may_wait =
+        IsSmall(qp, request) && (backoff.OnPost() || Now() < impl_->engine.polled_until());
+    may_wait ? impl_->engine.KickSmall(qp, *posted) : impl_->engine.Kick(qp);
+  }
+  return Posted(posted);
+}
+
+Result<void, ErrorCode> Adapter::PostReceive(QueuePair& qp, const queue::ReceiveRequest& request) {
+  if (impl_->fork_guard.is_child()) return Fail(ErrorCode::kForked);
+  if (!qp.may_post_receives()) return Fail(ErrorCode::kInvalid);
+  const auto posted = qp.receive_queue().Post(request);
+  if (posted) {
+    // See QueuePair::ShowState.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (qp.must_run_for_receives()) impl_->engine.Kick(qp);
+  }
+  return Posted(posted);
+}
+
+Result<void, ErrorCode> Adapter::PostReceive(Srq& srq, const queue::ReceiveRequest& request) {
+  if (impl_->fork_guard.is_child()) return Fail(ErrorCode::kForked);
+  return Posted(srq.Post(request));
+}
+
+void Adapter::Kick(QueuePair& qp) {
+  if (!impl_->fork_guard.is_child()) impl_->engine.Kick(qp);
+}
+
+Result<size_t, queue::CqError> Adapter::Poll(Cq& cq, std::span<queue::Completion> out) {
+  auto count = cq.Poll(out);
+  if (count && *count == 0 && !impl_->fork_guard.is_child()) {
+    const Time now = impl_->engine.Progress(cq);
+    count = cq.Poll(out);
+    if (count && *count == 0) {
+      Idle(cq, now);
+      return count;
+    }
+  }
+  Found();
+  return count;
+}
+
+void Adapter::Progress(Cq& cq) {
+  if (impl_->fork_guard.is_child()) return;
+  const Time now = impl_->engine.Progress(cq);
+  cq.size() > 0 ? Found() : Idle(cq, now);
+}
+
+// A thread that polled without a pause may do something else now.
+void Adapter::Found() {
+  if (backoff.OnWork()) [[unlikely]] {
+    impl_->engine.ClearYield();
+  }
+}
+
+// An armed queue is polled by a program that is about to sleep.
+void Adapter::Idle(const Cq& cq, Time now) {
+  if (cq.is_armed()) return;
+  switch (backoff.OnEmpty(now)) {
+    case PollBackoff::Step::kSpin:
+      return;
+    case PollBackoff::Step::kYield:
+      return backoff.OnYielded(now, impl_->engine.Yield(now), WasPreempted);
+    case PollBackoff::Step::kNap:
+      return backoff.OnNapped(impl_->engine.Nap(now, PollBackoff::kNap));
+  }
+}
+
+void Adapter::RequestNotify(Cq& cq, queue::CompletionQueue::Wanted wanted) {
+  if (impl_->fork_guard.is_child()) return;
+  cq.ArmForEvent(wanted);
+  // A thread that waits makes the progress itself.
+  if (cq.channel() == nullptr || !cq.channel()->serves_itself()) impl_->progress_thread.Arm();
+}
+
+Cq* Adapter::Wait(CompletionChannel& channel) { return impl_->waits.Wait(channel); }
+
+}  // namespace verbena::adapter

@@ -1,0 +1,242 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "adapter/advice.h"
+#include "adapter/counters.h"
+#include "adapter/error.h"
+#include "adapter/objects/completion_channel.h"
+#include "adapter/objects/event_queue.h"
+#include "adapter/objects/path_table.h"
+#include "adapter/objects/queue_pair.h"
+#include "adapter/objects/srq.h"
+#include "adapter/objects/xrc_domain.h"
+#include "adapter/options.h"
+#include "base/result.h"
+#include "fabric/counters.h"
+#include "fabric/endpoint_ports.h"
+#include "fabric/interfaces.h"
+#include "memory/protection/regions.h"
+#include "memory/protection/windows.h"
+#include "odp/managed_pages.h"
+#include "odp/pager.h"
+#include "queue/completion_queue.h"
+#include "queue/work_request.h"
+#include "transport/common/qp_attributes.h"
+#include "transport/common/tag_operation.h"
+#include "verbena/counters.h"
+
+namespace verbena::adapter {
+
+// A modification of a queue pair: values, which of them count, and the path if kPath does.
+struct QpChange {
+  transport::QpAttributes attributes = {};
+  transport::AttributeMask mask = {};
+  AddressVector path = {};
+};
+
+// What a queue pair is now.
+struct QpReport {
+  transport::QpState state = transport::QpState::kReset;
+  bool is_draining = false;
+  transport::QpAttributes attributes = {};
+  std::optional<AddressVector> path = {};
+  QpCounters counters = {};
+};
+
+struct AdapterReport {
+  PortCounters port = {};
+  BudgetCounters budget = {};
+  fabric::TransmitCounters sent = {};
+  fabric::ReceiveCounters received = {};
+  uint64_t progress_thread_wake_ups = 0;
+  uint64_t events_lost = 0;
+};
+
+// A channel adapter in this process: the whole of what the layers below make together, behind calls
+// that the verbs layer hands on. Objects are named by pointer, or by key or number where the verbs
+// do; what a pointer names is the adapter's, and must not be used after its destruction.
+//
+// Control calls change objects and may wait for the engine. Calls of the data path never do. A call
+// fails with an error in words, or on the data path a code; nothing has changed then.
+//
+// After a fork the child's copy is dead: each call says kForked, and its destruction touches
+// nothing of the parent's.
+//
+// Thread rule: any thread, at any time; but no thread may use an object while another destroys it.
+class Adapter {
+ public:
+  [[nodiscard]] static ErrorOr<std::unique_ptr<Adapter>> Open(const Options& wanted = {});
+  Adapter(const Adapter&) = delete;
+  Adapter& operator=(const Adapter&) = delete;
+  // Ends everything, in any state, and leaves nothing behind. Peers notice by their retries.
+  ~Adapter();
+
+  // --- What there is. ---
+
+  [[nodiscard]] const Options& options() const;
+  // The first endpoint of this process, and its UDP port; there may be more.
+  [[nodiscard]] fabric::EndpointId endpoint() const;
+  [[nodiscard]] uint16_t port() const;
+  // Whether this process is a child of the one that opened it.
+  [[nodiscard]] bool is_forked() const;
+  // The GIDs, in the order of their indices.
+  [[nodiscard]] static ErrorOr<std::vector<fabric::LocalAddress>> LocalAddresses();
+  // The largest MTU of a connection that fits the way, as far as the system knows it.
+  [[nodiscard]] static ErrorOr<transport::PathMtu> LargestMtu(const AddressVector& way);
+  // What the user should know about this machine, a line each; told once.
+  [[nodiscard]] std::vector<std::string> TakeWarnings();
+  [[nodiscard]] ErrorOr<AdapterReport> Query();
+
+  // --- Protection domains and memory. ---
+
+  [[nodiscard]] ErrorOr<memory::PdId> AllocatePd();
+  [[nodiscard]] ErrorOr<void> DeallocatePd(memory::PdId pd);
+
+  // Microseconds at any size: no page is touched. With a memory budget, as long as it takes to put
+  // the memory under it. REFUSES memory in one piece that is not mapped for these rights (EFAULT),
+  // unless it is registered on demand.
+  [[nodiscard]] ErrorOr<memory::RegionKeys> RegisterRegion(const memory::RegionSpec& spec,
+                                                           const memory::Backing& backing);
+  [[nodiscard]] ErrorOr<memory::RegionKeys> ReregisterRegion(
+      memory::Key key, const memory::RegionSpec& spec,
+      const std::optional<memory::Backing>& backing);
+  [[nodiscard]] ErrorOr<void> DeregisterRegion(memory::Key key);
+  // Brings pages of a region before they are needed; with `wait`, they are there when this returns.
+  // REFUSES ranges that are not the region's, and to write where it may not be.
+  [[nodiscard]] ErrorOr<void> Advise(memory::Key key, std::span<const RegionRange> ranges,
+                                     Advice advice, bool wait);
+  // Memory that may be larger than the memory it uses. Regions are registered on it as on any
+  // other. REFUSES to end while there are some.
+  [[nodiscard]] ErrorOr<odp::ManagedArena*> MakeArena(const managed::ArenaOptions& options);
+  [[nodiscard]] ErrorOr<void> Destroy(odp::ManagedArena* arena);
+
+  // For registration by work request.
+  [[nodiscard]] ErrorOr<memory::RegionKeys> ReserveRegion(memory::PdId pd, uint64_t pages_max,
+                                                          PageShift page_shift);
+  [[nodiscard]] ErrorOr<memory::Key> AllocateWindow(memory::PdId pd, memory::WindowType type);
+  [[nodiscard]] ErrorOr<void> DeallocateWindow(memory::Key window);
+
+  // --- Completion. ---
+
+  [[nodiscard]] ErrorOr<CompletionChannel*> CreateChannel();
+  [[nodiscard]] ErrorOr<void> Destroy(CompletionChannel* channel);
+  [[nodiscard]] ErrorOr<Cq*> CreateCq(size_t capacity, CompletionChannel* channel,
+                                      EventQueue* events = nullptr);
+  [[nodiscard]] ErrorOr<void> Destroy(Cq* cq);
+  [[nodiscard]] ErrorOr<void> Resize(Cq& cq, size_t capacity);
+  [[nodiscard]] ErrorOr<void> SetModeration(Cq& cq, uint32_t count, Duration period);
+
+  // --- Shared receive queues. ---
+
+  [[nodiscard]] ErrorOr<Srq*> CreateSrq(memory::PdId pd, uint32_t capacity, uint32_t sges,
+                                        EventQueue* events = nullptr);
+  // Of extended connections: it is told to senders by its number. The asynchronous events of this
+  // one and the next go where those of the completion queue go.
+  [[nodiscard]] ErrorOr<Srq*> CreateXrcSrq(memory::PdId pd, XrcDomain& domain, Cq& cq,
+                                           uint32_t capacity, uint32_t sges);
+  // One that matches tags. All receives of its queue pairs complete in `cq`.
+  [[nodiscard]] ErrorOr<Srq*> CreateTagSrq(memory::PdId pd, Cq& cq, uint32_t capacity,
+                                           uint32_t sges, uint32_t tags_max);
+  // May wait for the engine: it is the engine's list that changes. The handle of what was added.
+  [[nodiscard]] ErrorOr<queue::TagHandle> ChangeTags(Srq& srq,
+                                                     const transport::TagOperation& operation);
+  [[nodiscard]] ErrorOr<void> Destroy(Srq* srq);
+  [[nodiscard]] ErrorOr<void> Resize(Srq& srq, uint32_t capacity);
+  [[nodiscard]] ErrorOr<void> SetLimit(Srq& srq, uint32_t limit);
+
+  [[nodiscard]] ErrorOr<XrcDomain*> OpenXrcDomain();
+  [[nodiscard]] ErrorOr<void> Destroy(XrcDomain* domain);
+
+  // --- Queue pairs. ---
+
+  [[nodiscard]] ErrorOr<QueuePair*> CreateQp(const QpSpec& wanted);
+  [[nodiscard]] ErrorOr<void> Destroy(QueuePair* qp);
+  [[nodiscard]] ErrorOr<void> Modify(QueuePair& qp, const QpChange& change);
+  [[nodiscard]] ErrorOr<QpReport> Query(QueuePair& qp);
+
+  // `port_mtu`: no datagram is longer, even where the way would take it.
+  [[nodiscard]] ErrorOr<queue::AddressHandleId> CreateAddressHandle(
+      memory::PdId pd, const AddressVector& wanted,
+      transport::PathMtu port_mtu = transport::PathMtu::k4096);
+  [[nodiscard]] ErrorOr<void> DestroyAddressHandle(queue::AddressHandleId handle);
+
+  [[nodiscard]] ErrorOr<void> AttachMulticast(QueuePair& qp, const wire::IpAddress& gid);
+  [[nodiscard]] ErrorOr<void> DetachMulticast(QueuePair& qp, const wire::IpAddress& gid);
+
+  // --- The data path. ---
+
+  [[nodiscard]] Result<void, ErrorCode> PostSend(QueuePair& qp, const queue::SendRequest& request);
+  [[nodiscard]] Result<void, ErrorCode> PostReceive(QueuePair& qp,
+                                                    const queue::ReceiveRequest& request);
+  [[nodiscard]] Result<void, ErrorCode> PostReceive(Srq& srq, const queue::ReceiveRequest& request);
+  // After a chain was posted to qp.send_queue() or qp.receive_queue() directly.
+  void Kick(QueuePair& qp);
+
+  // Moves the oldest completions into `out`; how many. Makes progress if there are none.
+  [[nodiscard]] Result<size_t, queue::CqError> Poll(Cq& cq, std::span<queue::Completion> out);
+  // Progress alone, for callers that read completions in place.
+  void Progress(Cq& cq);
+  // An event on its channel at the next completion of this kind.
+  void RequestNotify(Cq& cq, queue::CompletionQueue::Wanted wanted);
+
+  // Takes the next event of a channel; see EventWait.
+  [[nodiscard]] Cq* Wait(CompletionChannel& channel);
+
+  // --- Asynchronous events. ---
+
+  // Of the objects that name it, and of the port. REFUSES to end while there are such objects.
+  [[nodiscard]] ErrorOr<EventQueue*> CreateEventQueue();
+  [[nodiscard]] ErrorOr<void> Destroy(EventQueue* events);
+
+ private:
+  struct Impl;
+
+  void Found();
+  void Idle(const Cq& cq, Time now);
+
+  explicit Adapter(std::unique_ptr<Impl> parts);
+
+  // Refuses in a child.
+  [[nodiscard]] std::optional<Error> Dead() const;
+  [[nodiscard]] ErrorOr<void> CheckSpec(const QpSpec& spec) const;
+  // Bytes that are pinned for a region.
+  struct PinnedRange {
+    uint64_t address = 0;
+    uint64_t length = 0;
+  };
+  // Those that are now; none without the option, or if there is nothing to pin.
+  [[nodiscard]] ErrorOr<std::optional<PinnedRange>> Pin(const memory::RegionSpec& spec,
+                                                        const memory::Backing* backing);
+  void Unpin(const std::optional<PinnedRange>& range);
+  // EFAULT unless the program has mapped the bytes for these rights. Without `backing`, of a region
+  // that stays where it is.
+  [[nodiscard]] ErrorOr<void> CheckMappings(const memory::RegionSpec& spec,
+                                            const memory::Backing* backing, memory::Key changed);
+  [[nodiscard]] std::optional<uint64_t> UnmanagedAddress(const memory::LinearBacking& linear,
+                                                         uint64_t length);
+  [[nodiscard]] std::optional<uint64_t> AddressToWiden(memory::Key key, bool for_write);
+  ErrorOr<void> End(memory::Key region);
+  void FinishPin(const std::optional<PinnedRange>& range, const ErrorOr<memory::RegionKeys>& made);
+  [[nodiscard]] bool HasNoPages(memory::Key key);
+  [[nodiscard]] ErrorOr<void> CheckAdvice(memory::Key key, const RegionRange& range,
+                                          memory::Access access);
+  [[nodiscard]] bool IsManaged(const odp::PageJob& job);
+  [[nodiscard]] bool IsManaged(uint64_t address);
+  [[nodiscard]] std::optional<odp::PageJob> AbsentPages(memory::Key key, uint64_t offset,
+                                                        uint64_t length, memory::Access access);
+  [[nodiscard]] ErrorOr<void> CheckSrqSize(uint32_t capacity, uint32_t sges) const;
+  [[nodiscard]] ErrorOr<Srq*> AddSrq(memory::PdId pd, uint32_t capacity, uint32_t sges,
+                                     EventQueue* events, const XrcMembership& xrc = {},
+                                     const TagMatching& matching = {});
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace verbena::adapter

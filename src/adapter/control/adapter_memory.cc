@@ -1,0 +1,257 @@
+// The calls about memory: the engine's lock around what the memory core does.
+
+#include <optional>
+#include <variant>
+
+#include "adapter/control/adapter.h"
+#include "adapter/control/impl.h"
+#include "base/clock.h"
+#include "base/page.h"
+#include "base/rollback.h"
+#include "odp/managed_pages.h"
+#include "odp/page_jobs.h"
+
+namespace verbena::adapter {
+namespace {
+
+template <class T>
+ErrorOr<T> InWords(const memory::MemoryResult<T>& result) {
+  if (!result) return Fail(ErrorOf(result.error()));
+  return *result;
+}
+ErrorOr<void> InWords(const memory::MemoryResult<void>& result) {
+  if (!result) return Fail(ErrorOf(result.error()));
+  return {};
+}
+
+// Where the tables must look for the bytes of a region, which for managed memory is not where the
+// program sees them.
+struct BackingPlace {
+  memory::Backing backing;
+  odp::ManagedArena* arena = nullptr;  // nullptr: not managed
+};
+
+ErrorOr<BackingPlace> PlaceOf(const odp::ManagedPages& managed, const memory::RegionSpec& spec,
+                              const memory::Backing& backing) {
+  if (const auto* const list = std::get_if<memory::PageListBacking>(&backing)) {
+    for (const memory::PhysicalAddress page : list->pages) {
+      const auto found = managed.Find(page.value(), list->page_shift.bytes());
+      if (found && found->arena == nullptr) continue;
+      return Fail(Error{ErrorCode::kInvalid, "managed memory is registered in one piece only"});
+    }
+  }
+  if (const auto* const shared = std::get_if<memory::SharedBacking>(&backing)) {
+    return BackingPlace{backing, managed.ArenaOf(shared->with)};
+  }
+  const auto* const linear = std::get_if<memory::LinearBacking>(&backing);
+  if (linear == nullptr) return BackingPlace{backing};
+  const auto found = managed.Find(linear->base.value(), spec.length);
+  if (!found) return Fail(found.error());
+  memory::LinearBacking moved = *linear;
+  moved.base = memory::PhysicalAddress(found->address);
+  return BackingPlace{moved, found->arena};
+}
+
+odp::ManagedPages::RegionRoom RoomOn(odp::ManagedPages& managed, const BackingPlace& place) {
+  return place.arena != nullptr ? managed.MakeRoomForRegion() : odp::ManagedPages::RegionRoom();
+}
+
+// The old bytes of a region that was changed have gone before the new ones are counted.
+void FinishChange(odp::TakeoverMemory& takeover, memory::Key key, const memory::RegionSpec& spec,
+                  const std::optional<memory::Backing>& backing,
+                  const ErrorOr<memory::RegionKeys>& made) {
+  if (!backing) {
+    if (made) takeover.OnRegionRenamed(key, made->local);
+    return;
+  }
+  if (made) takeover.OnRegionEnded(key);
+  takeover.Settle(spec, *backing, made);
+}
+
+}  // namespace
+
+ErrorOr<odp::ManagedArena*> Adapter::MakeArena(const managed::ArenaOptions& options) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  return impl_->engine.paging.managed.Make(options);
+}
+
+ErrorOr<void> Adapter::Destroy(odp::ManagedArena* arena) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  return impl_->engine.paging.managed.Destroy(arena);
+}
+
+ErrorOr<memory::PdId> Adapter::AllocatePd() {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const EngineLock lock(impl_->engine);
+  return InWords(impl_->engine.memory.domains.Allocate(impl_->consumer));
+}
+
+ErrorOr<void> Adapter::DeallocatePd(memory::PdId pd) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const EngineLock lock(impl_->engine);
+  return InWords(impl_->engine.memory.domains.Deallocate(pd));
+}
+
+ErrorOr<memory::RegionKeys> Adapter::RegisterRegion(const memory::RegionSpec& spec,
+                                                    const memory::Backing& backing) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const MutexLock registering(impl_->registering);
+  if (const auto ok = CheckMappings(spec, &backing, {}); !ok) return Fail(ok.error());
+  const auto pinned = Pin(spec, &backing);
+  if (!pinned) return Fail(pinned.error());
+  Rollback pin([&] { Unpin(*pinned); });
+  impl_->takeover.Prepare(spec, backing);
+  const auto made = [&]() -> ErrorOr<memory::RegionKeys> {
+    Engine& engine = impl_->engine;
+    const EngineLock lock(engine);
+    engine.ReadClock();
+    const auto place = PlaceOf(engine.paging.managed, spec, backing);
+    if (!place) return Fail(place.error());
+    auto room = RoomOn(engine.paging.managed, *place);
+    const auto keys = InWords(engine.memory.regions.Register(spec, place->backing));
+    if (keys && place->arena != nullptr) {
+      engine.paging.managed.Attach(std::move(room), keys->local, *place->arena);
+    }
+    return keys;
+  }();
+  Rollback registered([&]() VERBENA_UNDER_CALLERS_LOCK {
+    if (made) static_cast<void>(End(made->local));
+  });
+  impl_->takeover.Settle(spec, backing, made);
+  FinishPin(*pinned, made);
+  registered.Keep();
+  pin.Keep();
+  return made;
+}
+
+ErrorOr<memory::RegionKeys> Adapter::ReregisterRegion(
+    memory::Key key, const memory::RegionSpec& spec,
+    const std::optional<memory::Backing>& backing) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const MutexLock registering(impl_->registering);
+  const memory::Backing* const moved = backing ? &*backing : nullptr;
+  if (const auto ok = CheckMappings(spec, moved, key); !ok) return Fail(ok.error());
+  const auto pinned = Pin(spec, moved);
+  if (!pinned) return Fail(pinned.error());
+  Rollback pin([&] { Unpin(*pinned); });
+  if (backing) impl_->takeover.Prepare(spec, *backing);
+  const auto made = [&]() -> ErrorOr<memory::RegionKeys> {
+    Engine& engine = impl_->engine;
+    const EngineLock lock(engine);
+    engine.ReadClock();
+    if (!backing) {
+      const auto keys = InWords(engine.memory.regions.Reregister(key, spec, std::nullopt));
+      if (keys) engine.paging.managed.Rekey(key, keys->local);
+      return keys;
+    }
+    const auto place = PlaceOf(engine.paging.managed, spec, *backing);
+    if (!place) return Fail(place.error());
+    auto room = RoomOn(engine.paging.managed, *place);
+    const auto keys = InWords(engine.memory.regions.Reregister(key, spec, place->backing));
+    if (!keys) return keys;
+    engine.paging.managed.Release(key);
+    if (place->arena != nullptr) {
+      engine.paging.managed.Attach(std::move(room), keys->local, *place->arena);
+    }
+    return keys;
+  }();
+  pin.Keep();
+  if (made) backing ? impl_->pinned.Release(key) : impl_->pinned.Rekey(key, made->local);
+  FinishChange(impl_->takeover, key, spec, backing, made);
+  FinishPin(*pinned, made);
+  return made;
+}
+
+ErrorOr<void> Adapter::DeregisterRegion(memory::Key key) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const MutexLock registering(impl_->registering);
+  return End(key);
+}
+
+// REQUIRES: `registering` is held, which the analysis cannot be told: the header does not know
+// Parts.
+ErrorOr<void> Adapter::End(memory::Key key) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+  const auto ended = [&] {
+    const EngineLock lock(impl_->engine);
+    impl_->engine.ReadClock();
+    const auto deregistered = InWords(impl_->engine.memory.regions.Deregister(key));
+    if (deregistered) impl_->engine.paging.managed.Release(key);
+    return deregistered;
+  }();
+  if (ended) impl_->pinned.Release(key);
+  if (ended) impl_->takeover.OnRegionEnded(key);
+  return ended;
+}
+
+// Whether the program sees managed memory there.
+bool Adapter::IsManaged(uint64_t address) {
+  const EngineLock lock(impl_->engine);
+  const auto found = impl_->engine.paging.managed.Find(address, 1);
+  return !found || found->arena != nullptr;
+}
+
+// Only memory in one piece, and none that is managed: the pages of a list are wherever they are,
+// and all of the address space is more than any process has.
+ErrorOr<std::optional<Adapter::PinnedRange>> Adapter::Pin(const memory::RegionSpec& spec,
+                                                          const memory::Backing* backing) {
+  const auto* const linear = std::get_if<memory::LinearBacking>(backing);
+  if (!impl_->options.pin || linear == nullptr || spec.length == 0) return std::nullopt;
+  if (IsManaged(linear->base.value())) return std::nullopt;
+  const PinnedRange range{linear->base.value(), spec.length};
+  if (const auto pinned = impl_->pinned.Pin(range.address, range.length); !pinned) {
+    return Fail(pinned.error());
+  }
+  return range;
+}
+
+void Adapter::Unpin(const std::optional<PinnedRange>& range) {
+  if (range) impl_->pinned.Unpin(range->address, range->length);
+}
+
+// The pages that were pinned for it are the region's, and in its table; or they are given back.
+void Adapter::FinishPin(const std::optional<PinnedRange>& range,
+                        const ErrorOr<memory::RegionKeys>& made) {
+  if (!range) return;
+  if (!made) return Unpin(range);
+  impl_->pinned.Attach(range->address, range->length, made->local);
+  constexpr PageShift kPage(PageShift::kMin);
+  odp::PageJob job{.request = {}, .address = RoundDown(range->address, kPage)};
+  job.request.fault.region = made->local;
+  job.page_count = PageCount(range->address, range->length, kPage);
+  // They are there; what is left to be seen is whether they may be written.
+  for (const bool for_write : {true, false}) {
+    job.request.fault.for_write = for_write;
+    impl_->pager.PageIn(job);
+    if (job.paged_in == job.page_count) break;
+  }
+  const EngineLock lock(impl_->engine);
+  static_cast<void>(MapPages(impl_->engine.memory, impl_->pager.watch(), job, Now()));
+}
+
+ErrorOr<memory::RegionKeys> Adapter::ReserveRegion(memory::PdId pd, uint64_t pages_max,
+                                                   PageShift page_shift) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const uint32_t limit = impl_->options.fast_register_pages;
+  if (pages_max > limit) {
+    return Fail(LimitError(limit, "pages of a fast registration", "fast_register_pages"));
+  }
+  const EngineLock lock(impl_->engine);
+  impl_->engine.ReadClock();
+  return InWords(impl_->engine.memory.regions.Reserve(pd, pages_max, page_shift));
+}
+
+ErrorOr<memory::Key> Adapter::AllocateWindow(memory::PdId pd, memory::WindowType type) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const EngineLock lock(impl_->engine);
+  impl_->engine.ReadClock();
+  return InWords(impl_->engine.memory.windows.Allocate(pd, type));
+}
+
+ErrorOr<void> Adapter::DeallocateWindow(memory::Key window) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const EngineLock lock(impl_->engine);
+  impl_->engine.ReadClock();
+  return InWords(impl_->engine.memory.windows.Deallocate(window));
+}
+
+}  // namespace verbena::adapter

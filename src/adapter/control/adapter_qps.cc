@@ -1,0 +1,284 @@
+// The calls about queue pairs, and whom they talk to.
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "adapter/addresses.h"
+#include "adapter/control/adapter.h"
+#include "adapter/control/endpoint_claims.h"
+#include "adapter/control/impl.h"
+#include "adapter/group_address.h"
+#include "base/check.h"
+#include "base/rollback.h"
+#include "base/when_memory.h"
+#include "fabric/multicast.h"
+
+namespace verbena::adapter {
+namespace {
+
+using transport::QpAttribute;
+using transport::QpState;
+using transport::QpType;
+
+Error Invalid(std::string text) { return {ErrorCode::kInvalid, std::move(text)}; }
+
+ErrorOr<void> CheckLimits(const queue::WorkQueueLimits& wanted, const Options& options) {
+  if (wanted.capacity > options.queue_depth_max) {
+    return Fail(LimitError(options.queue_depth_max, "elements of a queue", "queue_depth_max"));
+  }
+  if (wanted.sges_max > options.sges_max) {
+    return Fail(LimitError(options.sges_max, "scatter/gather elements", "sges_max"));
+  }
+  if (wanted.inline_max > options.inline_max) {
+    return Fail(LimitError(options.inline_max, "bytes of inline data", "inline_max"));
+  }
+  if (wanted.pages_max > options.fast_register_pages) {
+    return Fail(LimitError(options.fast_register_pages, "pages of a fast registration",
+                           "fast_register_pages"));
+  }
+  return {};
+}
+
+QpContext QpContextOf(const Options& options, const transport::AddressHandles& handles) {
+  transport::AttributeLimits limits;
+  limits.port_max = transport::PortNumber(1);
+  limits.p_key_index_max = transport::PKeyIndex(0);
+  limits.max_rd_atomic_max = transport::RdAtomicDepth(options.reads_max);
+  limits.max_dest_rd_atomic_max = transport::RdAtomicDepth(options.reads_max);
+  return {.handles = &handles, .limits = limits, .ports = PortsOf(options)};
+}
+
+// Of a datagram that goes there, as far as the system knows the way.
+uint32_t PayloadMaxOf(const AddressVector& way) {
+  const auto mtu = Adapter::LargestMtu(way);
+  return BytesOf(mtu ? *mtu : transport::PathMtu::k4096);
+}
+
+// One whose receives are matched by tag reads what a rendezvous names, and tells the peer, in its
+// own send queue.
+void MakeRoomForRendezvous(QpSpec& spec) {
+  using transport::Rendezvous;
+  spec.receive_cq = spec.srq->tag_cq();
+  spec.send.capacity += Rendezvous::kElements;
+  spec.send.sges_max = std::max(spec.send.sges_max, spec.srq->sges_max());
+  spec.send.inline_max = std::max(spec.send.inline_max, Rendezvous::kInlineBytes);
+}
+
+// Extended connections have one half at each end. What they have not is filled in with what is
+// never used.
+QpSpec Completed(QpSpec spec) {
+  if (spec.type == QpType::kXrcReceive && spec.xrc_domain != nullptr) {
+    spec.send_cq = spec.receive_cq = &spec.xrc_domain->none;
+    spec.send = {};
+  } else {
+    spec.xrc_domain = nullptr;
+  }
+  if (spec.type == QpType::kXrcSend) spec.receive_cq = spec.send_cq;
+  if (spec.type == QpType::kXrcSend || spec.type == QpType::kXrcReceive) {
+    spec.srq = nullptr;
+    spec.receive = {};
+  }
+  return spec;
+}
+
+}  // namespace
+
+ErrorOr<void> Adapter::CheckSpec(const QpSpec& spec) const {
+  if (spec.type == QpType::kXrcReceive && spec.xrc_domain == nullptr) {
+    return Fail(Invalid("the receiving end of an extended connection needs an XRC domain"));
+  }
+  if (spec.send_cq == nullptr || spec.receive_cq == nullptr) {
+    return Fail(Invalid("a queue pair needs a completion queue for each of its queues"));
+  }
+  if (spec.srq != nullptr && spec.srq->tags() != nullptr && spec.type != QpType::kRc) {
+    return Fail(Invalid("tags are matched for reliable connections only"));
+  }
+  if (const auto ok = CheckLimits(spec.send, impl_->options); !ok) return ok;
+  return CheckLimits(spec.receive, impl_->options);
+}
+
+ErrorOr<QueuePair*> Adapter::CreateQp(const QpSpec& wanted) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  QpSpec spec = Completed(wanted);
+  if (const auto ok = CheckSpec(spec); !ok) return Fail(ok.error());
+  if (spec.srq != nullptr && spec.srq->tags() != nullptr) MakeRoomForRendezvous(spec);
+  Engine& engine = impl_->engine;
+  const EngineLock lock(engine);
+  if (engine.memory.domains.Find(spec.pd) == nullptr) {
+    return Fail(Invalid("no such protection domain"));
+  }
+  const auto number = NextNumber(engine, impl_->options, impl_->progress_thread);
+  if (!number) return Fail(number.error());
+  // First what may find no memory.
+  if (spec.xrc_domain != nullptr) spec.xrc_domain->MakeRoomForConnection();
+  QueuePair& qp = engine.AddQp(
+      std::make_unique<QueuePair>(*number, spec, QpContextOf(impl_->options, engine.handles)));
+  engine.memory.domains.AddUser(spec.pd);
+  ++spec.send_cq->users;
+  ++spec.receive_cq->users;
+  if (spec.srq != nullptr) ++spec.srq->users;
+  if (spec.events != nullptr) ++spec.events->users;
+  // Of datagrams alone the program sees the IP header, and only connections know their address.
+  if (spec.type == QpType::kUd) engine.endpoints().Of(*number).ReportHeaders();
+  if (spec.xrc_domain != nullptr) spec.xrc_domain->connections.push_back(&qp);
+  return &qp;
+}
+
+ErrorOr<void> Adapter::Destroy(QueuePair* qp) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  Engine& engine = impl_->engine;
+  const EngineLock lock(engine);
+  const wire::QpNumber number = qp->number();
+  if (engine.groups.IsAttached(number)) {
+    return Fail(Error{ErrorCode::kInUse, "the queue pair is in a multicast group"});
+  }
+  const QpSpec spec = qp->spec();
+  if (spec.xrc_domain != nullptr) std::erase(spec.xrc_domain->connections, qp);
+  const bool has_path = qp->has_path();
+  const transport::PathId path = qp->attributes().path;
+  engine.RemoveQp(*qp);  // which may still send on it
+  if (has_path) engine.paths.Remove(path);
+  if (spec.events != nullptr) {
+    spec.events->Forget([&](const Event& event) {
+      return event.qp == number && event.cq == nullptr && event.srq == nullptr;
+    });
+    --spec.events->users;
+  }
+  engine.memory.domains.DropUser(spec.pd);
+  --spec.send_cq->users;
+  --spec.receive_cq->users;
+  if (spec.srq != nullptr) --spec.srq->users;
+  return {};
+}
+
+ErrorOr<void> Adapter::Modify(QueuePair& qp, const QpChange& change) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  Engine& engine = impl_->engine;
+  const EngineLock lock(engine);
+  if (const auto ok = qp.CheckModify(change.attributes, change.mask); !ok) return ok;
+  if (!change.mask.Has(QpAttribute::kPath)) {
+    const bool is_reset =
+        change.mask.Has(QpAttribute::kState) && change.attributes.state == QpState::kReset;
+    const transport::PathId path = qp.attributes().path;
+    engine.ModifyQp(qp, change.attributes, change.mask);
+    if (is_reset) engine.paths.Remove(path);
+    return {};
+  }
+  transport::QpAttributes attributes = change.attributes;
+  const bool is_told = change.mask.Has(QpAttribute::kPathMtu);
+  const auto mtu = is_told ? attributes.path_mtu : qp.attributes().path_mtu;
+  if (const auto ok = CheckMtu(change.path, mtu); !ok) return ok;
+  const auto path = engine.paths.Add(change.path);
+  if (!path) return Fail(path.error());
+  attributes.path = *path;
+  attributes.peer_is_here = engine.paths.Find(*path)->ends_here;
+  const transport::PathId old = qp.attributes().path;
+  const auto old_vector = qp.has_path() ? std::optional(qp.path()) : std::nullopt;
+  Rollback added([&]() VERBENA_UNDER_CALLERS_LOCK {
+    engine.paths.Remove(*path);
+    qp.set_path(old_vector);
+  });
+  qp.set_path(change.path);
+  engine.ModifyQp(qp, attributes, change.mask);
+  added.Keep();
+  if (old_vector) engine.paths.Remove(old);
+  return {};
+}
+
+ErrorOr<QpReport> Adapter::Query(QueuePair& qp) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const EngineLock lock(impl_->engine);
+  QpReport report{.state = qp.state(),
+                  .is_draining = qp.is_draining(),
+                  .attributes = qp.attributes(),
+                  .counters = qp.counters()};
+  report.attributes.state = report.attributes.current_state = report.state;
+  if (qp.has_path()) report.path = qp.path();
+  return report;
+}
+
+ErrorOr<queue::AddressHandleId> Adapter::CreateAddressHandle(memory::PdId pd,
+                                                             const AddressVector& wanted,
+                                                             transport::PathMtu port_mtu) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const AddressVector way = Resolved(wanted);
+  const uint32_t payload_max = std::min(PayloadMaxOf(way), BytesOf(port_mtu));
+  const EngineLock lock(impl_->engine);
+  if (impl_->engine.memory.domains.Find(pd) == nullptr)
+    return Fail(Invalid("no such protection domain"));
+  const auto path = impl_->engine.paths.Add(way);
+  if (!path) return Fail(path.error());
+  queue::AddressHandleId id;
+  do {
+    id = queue::AddressHandleId(++impl_->last_handle);
+  } while (impl_->handles.contains(id));
+  Rollback added([&]() VERBENA_UNDER_CALLERS_LOCK {
+    impl_->handles.erase(id);
+    impl_->engine.paths.Remove(*path);
+  });
+  impl_->handles.emplace(id, Impl::Handle{pd, *path});
+  impl_->engine.handles.Add(id, pd, *path, payload_max);
+  added.Keep();
+  impl_->engine.memory.domains.AddUser(pd);
+  return id;
+}
+
+ErrorOr<void> Adapter::DestroyAddressHandle(queue::AddressHandleId handle) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const EngineLock lock(impl_->engine);
+  const auto found = impl_->handles.find(handle);
+  if (found == impl_->handles.end()) return Fail(Invalid("no such address handle"));
+  impl_->engine.handles.Remove(handle);
+  impl_->engine.paths.Remove(found->second.path);
+  impl_->engine.memory.domains.DropUser(found->second.pd);
+  impl_->handles.erase(found);
+  return {};
+}
+
+ErrorOr<void> Adapter::AttachMulticast(QueuePair& qp, const wire::IpAddress& gid) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  if (qp.spec().type != QpType::kUd) return Fail(Invalid("only datagrams go to groups"));
+  const wire::IpAddress group = GroupAddress(gid);
+  Engine& engine = impl_->engine;
+  const EngineLock lock(engine);
+  const auto endpoint = MulticastEndpoint(engine, impl_->options, impl_->progress_thread);
+  if (!endpoint) return Fail(endpoint.error());
+  const bool is_first = engine.groups.MembersOf(group).empty();
+  const auto attached = engine.groups.Attach(group, qp.number());
+  if (!attached) return Fail(Invalid(NameOf(attached.error())));
+  if (!is_first) return {};
+  Rollback member([&]() VERBENA_UNDER_CALLERS_LOCK {
+    static_cast<void>(engine.groups.Detach(group, qp.number()));
+  });
+  const auto joined = (*endpoint)->Join(FabricAddress(group));
+  if (!joined) {
+    return Fail(Error{ErrorCode::kSystem, joined.error().words, joined.error().code});
+  }
+  member.Keep();
+  return {};
+}
+
+ErrorOr<void> Adapter::DetachMulticast(QueuePair& qp, const wire::IpAddress& gid) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  const wire::IpAddress group = GroupAddress(gid);
+  Engine& engine = impl_->engine;
+  const EngineLock lock(engine);
+  const auto detached = engine.groups.Detach(group, qp.number());
+  if (!detached) return Fail(Invalid(NameOf(detached.error())));
+  if (engine.groups.MembersOf(group).empty()) {
+    // A socket that stays in the group for lack of memory hears what no queue pair takes.
+    static_cast<void>(WhenMemory([&]() VERBENA_UNDER_CALLERS_LOCK {
+      fabric::Fabric* const endpoint =
+          engine.endpoints().FindBelow(impl_->options.multicast_endpoints);
+      CHECK(endpoint != nullptr);  // since it was attached
+      endpoint->Leave(FabricAddress(group));
+    }));
+  }
+  return {};
+}
+
+}  // namespace verbena::adapter

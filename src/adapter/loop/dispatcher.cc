@@ -1,0 +1,90 @@
+#include "adapter/loop/dispatcher.h"
+
+#include <optional>
+#include <string>
+
+#include "adapter/addresses.h"
+#include "adapter/loop/identification.h"
+#include "base/when_memory.h"
+#include "transport/common/packet_origin.h"
+#include "wire/roce/packet.h"
+
+namespace verbena::adapter {
+namespace {
+
+// The socket does not tell how far a datagram has come.
+constexpr uint8_t kHopLimitUnknown = 64;
+
+transport::PacketOrigin OriginOf(const fabric::Datagram& datagram) {
+  return {.source = WireAddress(datagram.from.ip),
+          .destination = WireAddress(datagram.to),
+          .source_port = datagram.from.port,
+          .traffic_class = datagram.traffic_class,
+          .hop_limit = kHopLimitUnknown};
+}
+
+std::string WarningOf(const QueuePair& qp, const fabric::Datagram& datagram) {
+  return "a packet from " + ToString(datagram.from) + " for queue pair " +
+         std::to_string(qp.number().value()) +
+         " was dropped: its UDP source port is not that of the sender's endpoint. It is late, from "
+         "before a process ended, or forged. If the peer is not Verbena, use strict mode here "
+         "(verbena run --strict). Others like it are counted as \"" +
+         NameOf(Drop::kWrongPort) + "\" only";
+}
+
+}  // namespace
+
+void Dispatcher::Dispatch(fabric::Datagram datagram, uint16_t port, transport::Step& step) {
+  const bool is_sealed = port != kUnsealed;
+  ++counters_.packets_received;
+  counters_.bytes_received += datagram.bytes.size();
+  // What takes the short cut was seen when it was sent.
+  if (trace_ != nullptr && is_sealed) trace_->OnReceived(datagram, port);
+  const std::optional<wire::Packet> packet = wire::Packet::Parse(datagram.bytes);
+  if (!packet) return Count(Drop::kMalformed);
+  const wire::QpNumber to = packet->bth().dest_qp;
+  const bool is_multicast = to == wire::kMulticastQp;
+  QueuePair* const qp = is_multicast ? nullptr : qps_.Find(to);
+  if (qp == nullptr && !is_multicast) return Count(Drop::kNoSuchQp);
+  // Where the socket was not asked, the ICRC tells whether it was sent to the queue pair's address.
+  if (datagram.to.is_unspecified()) {
+    if (qp == nullptr || !qp->has_path()) return Count(Drop::kWrongPeer);
+    datagram.to = FabricAddress(qp->path().source);
+  }
+  if (is_sealed && !IcrcIsRight(datagram, port, *packet)) return Count(Drop::kBadIcrc);
+  is_multicast ? Multicast(datagram, *packet, step) : Deliver(*qp, datagram, *packet, step);
+}
+
+void Dispatcher::Multicast(const fabric::Datagram& datagram, const wire::Packet& packet,
+                           transport::Step& step) {
+  const auto members = groups_.MembersOf(WireAddress(datagram.to));
+  if (members.empty()) return Count(Drop::kNoMember);
+  for (const wire::QpNumber member : members) {
+    if (QueuePair* const qp = qps_.Find(member)) Deliver(*qp, datagram, packet, step);
+  }
+}
+
+void Dispatcher::Deliver(QueuePair& qp, const fabric::Datagram& datagram,
+                         const wire::Packet& packet, transport::Step& step) {
+  const transport::PacketOrigin origin = OriginOf(datagram);
+  if (const auto drop = qp.Refuses(packet, origin)) return Refuse(*drop, qp, datagram);
+  ++qp.traffic.packets_received;
+  qp.traffic.bytes_received += datagram.bytes.size();
+  qp.OnPacket(packet, origin, step);
+  run_queue_.Push(qp);
+}
+
+void Dispatcher::Refuse(Drop drop, const QueuePair& qp, const fabric::Datagram& datagram) {
+  Count(drop);
+  const bool is_first = drop == Drop::kWrongPort && counters_.dropped_for(drop) == 1;
+  if (!is_first || !on_warning_) return;
+  // For lack of memory the user is not told; the counter tells.
+  static_cast<void>(WhenMemory([&] { on_warning_(WarningOf(qp, datagram)); }));
+}
+
+bool Dispatcher::IcrcIsRight(const fabric::Datagram& datagram, uint16_t port,
+                             const wire::Packet& packet) {
+  return FindIdentification(flows_, FlowOf(datagram, port), datagram, packet).has_value();
+}
+
+}  // namespace verbena::adapter

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "adapter/counters.h"
+#include "adapter/loop/flow_cache.h"
+#include "adapter/loop/trace.h"
+#include "adapter/objects/qp_table.h"
+#include "adapter/objects/queue_pair.h"
+#include "adapter/ready_list.h"
+#include "fabric/datagram.h"
+#include "transport/common/step.h"
+#include "transport/ud/multicast_groups.h"
+
+namespace verbena::adapter {
+
+// The receive side: finds the queue pair that a datagram is for, and drops what has none, with a
+// reason. Those that got one are queued to run.
+//
+//   parse -> queue pair -> ICRC -> service, partition, peer, source port -> OnPacket
+//
+// The queue pair is looked for before the ICRC is computed: of a flood of noise little gets that
+// far. Nothing changes before all checks have passed.
+//
+// Owned by the engine; under its lock. What it refers to outlives it.
+class Dispatcher {
+ public:
+  // Told, once, what to do if the peer is one that sends from other ports.
+  using OnWarning = std::function<void(const std::string& warning)>;
+
+  Dispatcher(const QpTable<QueuePair>& qps, const transport::MulticastGroups& groups,
+             RunQueue<QueuePair>& run_queue, PortCounters& counters, OnWarning on_warning,
+             Trace* trace = nullptr)
+      : qps_(qps),
+        groups_(groups),
+        run_queue_(run_queue),
+        counters_(counters),
+        on_warning_(std::move(on_warning)),
+        trace_(trace) {}
+
+  // From the socket that has this port.
+  void OnDatagram(const fabric::Datagram& datagram, uint16_t port, transport::Step& step) {
+    Dispatch(datagram, port, step);
+  }
+  // From a queue pair of this process, which sealed nothing.
+  void OnLoopback(const fabric::Datagram& datagram, transport::Step& step) {
+    Dispatch(datagram, kUnsealed, step);
+  }
+
+ private:
+  static constexpr uint16_t kUnsealed = 0;  // no port
+
+  void Dispatch(fabric::Datagram datagram, uint16_t port, transport::Step& step);
+  void Multicast(const fabric::Datagram& datagram, const wire::Packet& packet,
+                 transport::Step& step);
+  void Deliver(QueuePair& qp, const fabric::Datagram& datagram, const wire::Packet& packet,
+               transport::Step& step);
+  bool IcrcIsRight(const fabric::Datagram& datagram, uint16_t port, const wire::Packet& packet);
+  void Refuse(Drop drop, const QueuePair& qp, const fabric::Datagram& datagram);
+  void Count(Drop drop) { ++counters_.dropped[static_cast<size_t>(drop)]; }
+
+  const QpTable<QueuePair>& qps_;
+  const transport::MulticastGroups& groups_;
+  RunQueue<QueuePair>& run_queue_;
+  PortCounters& counters_;
+  const OnWarning on_warning_;
+  Trace* const trace_;  // nullptr: none
+  FlowCache flows_;
+};
+
+}  // namespace verbena::adapter

@@ -1,0 +1,478 @@
+#include "adapter/loop/engine.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/when_memory.h"
+#include "transport/common/send_in_order.h"
+
+namespace verbena::adapter {
+namespace {
+
+// Lets a poller go with what it has got before the acknowledgements for it are sent: they leave
+// with its answer, in one system call. See docs/threading.md for what it brings.
+constexpr bool kPollerGoesFirst = true;
+
+// How often a thread that waits for the lock looks at the one that has it. See LockHolder.
+constexpr Duration kLookAtHolder = Microseconds(500);
+
+transport::MulticastGroups::Limits GroupLimits(const Options& options) {
+  return {.groups = options.multicast_groups_max, .members = options.multicast_members_max};
+}
+
+odp::PagingOptions PagingOptionsOf(const Options& options) {
+  return {.batch_max = options.page_batch_max,
+          .requests_max = transport::Outbox::PageRequestsMax(options.outbox_packets),
+          .ready_at_once = options.outbox_packets,
+          .on_urgent_warning = options.on_urgent_warning};
+}
+
+}  // namespace
+
+Engine::Engine(const Options& options, std::unique_ptr<fabric::Fabric> fabric, Alarm alarm,
+               AsyncEvents& events, odp::PageService& pages, const Clock& clock,
+               fabric::MachineAddresses& addresses, std::unique_ptr<Trace> trace,
+               odp::PageEvents* page_events)
+    : LockedTables(options.memory),
+      qps(options.qps_max, options.identity_seed),
+      paths(options.paths_max, addresses),
+      groups(GroupLimits(options)),
+      paging(*this, pages, page_events, PagingOptionsOf(options)),
+      options_(options),
+      endpoints_(std::move(fabric)),
+      trace_(std::move(trace)),
+      events_(events),
+      clock_(clock),
+      addresses_(addresses),
+      sockets_(endpoints_.fd()),
+      outbox_(options.outbox_packets),
+      loopback_({.datagrams = options.loopback_packets}),
+      alarm_(std::move(alarm)),
+      transmitter_(endpoints_, loopback_, paths, PortsOf(options), counters_,
+                   options.outbox_packets, addresses, trace_.get()),
+      dispatcher_(
+          qps, groups, run_queue_, counters_,
+          [this](const std::string& warning) {
+            AssertHeld();
+            Warn(warning);
+          },
+          trace_.get()) {
+  qps.AddEndpoint(endpoints_.first().endpoint());
+  if (trace_ != nullptr) endpoints_.first().ReportHeaders();
+}
+
+// Everything that makes an adapter go is in here, in the order in which it happens.
+bool Engine::Pass() {
+  if (stuck_watch_ != nullptr) stuck_watch_->Arm();
+  const bool heard = Listen();
+  const bool did = Act();
+  return heard || did;
+}
+
+// A thread that takes an event goes first, as a poller does: the acknowledgements leave with what
+// the program posts next.
+bool Engine::PassFor(CompletionChannel& channel) {
+  if (stuck_watch_ != nullptr) stuck_watch_->Arm();
+  const bool heard = Listen();
+  is_deferred_ = kPollerGoesFirst && heard && channel.has_expected();
+  const bool did = !is_deferred_ && Act();
+  if (channel.has_expected()) {
+    polled_until_ns_.store((now_ + options_.pass_time).nanoseconds(), std::memory_order_relaxed);
+  }
+  return heard || did;
+}
+
+bool Engine::Listen() {
+  ReadClock();
+  ++counters_.passes;
+  counters_.pages_invalidated += paging.MarkGivenUpAbsent();
+  const bool packets = Receive();                     // network -> machines
+  const bool pages = TakePages();                     // pager -> machines
+  counters_.pages_invalidated += paging.Watch(now_);  // tables -> pager -> tables
+  // What has arrived by now comes first: an acknowledgement among it stops its timer.
+  const bool timers = !(packets && TimersWait()) && RunTimers();  // clock -> machines
+  return packets || pages || timers;
+}
+
+bool Engine::Act() {
+  DCHECK(outbox_.packets().empty());  // each queue pair's are staged before the next one runs
+  transmitter_.OnTime(now_);
+  const bool ran = RunReady();  // machines -> packets, completions, page requests, events
+  Transmit();                   // packets -> network
+  is_deferred_ = false;
+  return ran;
+}
+
+bool Engine::Receive() {
+  transport::Step step = MakeStep();
+  const bool any = endpoints_.Receive(
+      [&](const fabric::Fabric& by, std::span<const fabric::Datagram> datagrams) {
+        AssertHeld();
+        for (const fabric::Datagram& datagram : datagrams) {
+          dispatcher_.OnDatagram(datagram, by.port(), step);
+          if (outbox_.is_crowded()) DrainOutbox();
+        }
+      });
+  DrainOutbox();
+  return any;
+}
+
+bool Engine::TakePages() {
+  if (!paging.has_ready()) return false;
+  transport::Step step = MakeStep();
+  paging.TakeReady(now_, [&](const transport::PageRequest& request, bool available) {
+    AssertHeld();
+    if (!available) ++counters_.pages_refused;
+    OnPages(request, available, step);
+    if (outbox_.is_crowded()) DrainOutbox();
+  });
+  DrainOutbox();
+  return true;
+}
+
+void Engine::OnPages(const transport::PageRequest& request, bool available, transport::Step& step) {
+  QueuePair* const qp = qps.Find(request.qp);
+  if (qp == nullptr) return;
+  qp->OnPagesReady(request.ticket, available, step);
+  run_queue_.Push(*qp);
+}
+
+// Whether timers that are due are left to the next pass, because there may be more packets. Not for
+// ever: a peer may send without an end.
+bool Engine::TimersWait() {
+  constexpr uint32_t kPassesMax = 16;
+  return timers_.next() <= now_ && ++timer_waits_ <= kPassesMax;
+}
+
+bool Engine::RunTimers() {
+  timer_waits_ = 0;
+  bool busy = false;
+  transport::Step step = MakeStep();
+  while (QueuePair* const qp = timers_.TakeDue(now_)) {
+    if (qp->next_time() <= now_) {
+      qp->OnTime(step);
+      run_queue_.Push(*qp);
+      if (outbox_.is_crowded()) DrainOutbox();
+      busy = true;
+    } else {
+      timers_.Set(*qp, qp->next_time());
+    }
+  }
+  for (Cq* const cq : moderated_) {
+    if (cq->OnTime(now_)) RaiseCompletionEvent(*cq);
+  }
+  DrainOutbox();
+  return busy;
+}
+
+// Queue pairs that other threads have marked come into the run queue.
+void Engine::DrainReady() {
+  ready_.TakeAll([this](QueuePair& qp) {
+    AssertHeld();
+    run_queue_.Push(qp);
+  });
+}
+
+bool Engine::RunReady() {
+  DrainReady();
+  bool busy = false;
+  for (size_t runs = 0; runs < options_.runs_per_pass; ++runs) {
+    if (run_queue_.empty() && !DeliverLoopback()) break;
+    if (!MakeRoom(*run_queue_.front())) break;
+    RunOne(*run_queue_.Pop());
+    busy = true;
+  }
+  return busy;
+}
+
+void Engine::RunOne(QueuePair& qp) {
+  transport::Step step = MakeStep();
+  const bool has_more = qp.Run(step);
+  if (has_more || outbox_.room() == 0) run_queue_.Push(qp);
+  StagePackets();
+  DrainOutbox();
+  timers_.Set(qp, qp.next_time());
+}
+
+// For all that this queue pair can have in the outbox. False when the network takes no more now.
+bool Engine::MakeRoom(const QueuePair& qp) {
+  if (transmitter_.HasRoomFor(options_.outbox_packets, qp.number())) return true;
+  DeliverLoopback();
+  Transmit();
+  return transmitter_.HasRoomFor(options_.outbox_packets, qp.number());
+}
+
+// True if a queue pair has work left after it.
+bool Engine::DeliverLoopback() {
+  if (loopback_.empty()) return false;
+  transport::Step step = MakeStep();
+  for (const fabric::Datagram& datagram : loopback_.Receive()) {
+    dispatcher_.OnLoopback(datagram, step);
+    if (outbox_.is_crowded()) DrainOutbox();
+  }
+  DrainOutbox();
+  return !run_queue_.empty();
+}
+
+// REQUIRES: they are all of one queue pair.
+void Engine::StagePackets() {
+  const auto packets = outbox_.packets();
+  if (packets.empty()) return;
+  QueuePair* const sender = qps.Find(packets.front().source_qp);
+  CHECK(sender != nullptr);
+  transport::Step step = MakeStep();
+  const auto stage =
+      [&](const transport::OutPacket& packet) -> std::optional<memory::MachineAddress> {
+    AssertHeld();
+    if (const auto gone = transmitter_.Stage(packet)) [[unlikely]] {
+      return gone;
+    }
+    ++sender->traffic.packets_sent;
+    sender->traffic.bytes_sent += packet.header_size + packet.payload_size;
+    return std::nullopt;
+  };
+  const auto take_back = [&](const transport::OutPacket& packet,
+                             std::optional<memory::MachineAddress> gone) {
+    AssertHeld();
+    // The program has unmapped it: the tables must not call it present
+    // any more.
+    if (gone) memory.MarkMachineAbsent(*gone, *gone);
+    run_queue_.Push(*sender);
+    return sender->TakeBack(packet, gone.has_value(), step);
+  };
+  SendInOrder(packets, stage, take_back);
+}
+
+// What machines wanted beside packets.
+void Engine::DrainOutbox() {
+  outbox_.PassOnPageRequests([this](const transport::PageRequest& request) {
+    AssertHeld();
+    return RequestPages(request);
+  });
+  paging.AnswerResident([this](const transport::PageRequest& request) {
+    AssertHeld();
+    transport::Step step = MakeStep();
+    OnPages(request, true, step);
+  });
+  for (const transport::AsyncEvent& event : outbox_.events()) RaiseEvent(event);
+  for (queue::CompletionQueue* const cq : outbox_.completion_events()) {
+    RaiseCompletionEvent(static_cast<Cq&>(*cq));
+  }
+  for (const transport::SegmentReport& report : outbox_.segment_reports()) LearnPath(report);
+  outbox_.ClearOthers();
+}
+
+// False if there is no memory to ask for them: they are asked for in a later pass.
+bool Engine::RequestPages(const transport::PageRequest& request) {
+  const auto asked = paging.Request(request, now_);
+  if (asked != odp::Paging::Asked::kTaken) return asked == odp::Paging::Asked::kResident;
+  ++counters_.page_requests;
+  if (QueuePair* const qp = qps.Find(request.qp)) ++qp->traffic.page_requests;
+  return true;
+}
+
+void Engine::RaiseEvent(const transport::AsyncEvent& event) {
+  const Event told{.type = event.type,
+                   .qp = event.qp,
+                   .cq = static_cast<Cq*>(event.cq),
+                   .srq = static_cast<Srq*>(event.srq)};
+  if (told.cq != nullptr && std::exchange(told.cq->error_was_told, true)) return;
+  if (EventQueue* const queue = QueueFor(told)) queue->Raise(told);
+}
+
+// Of the context that made what the event is about. nullptr: the queue pair is gone, or no context
+// wants to know.
+EventQueue* Engine::QueueFor(const Event& event) const {
+  if (event.cq != nullptr) return event.cq->events();
+  if (event.srq != nullptr) return event.srq->events();
+  const QueuePair* const qp = qps.Find(event.qp);
+  return qp != nullptr ? qp->spec().events : nullptr;
+}
+
+void Engine::RaiseCompletionEvent(Cq& cq) {
+  cq.Disarmed();
+  if (cq.channel() != nullptr) cq.channel()->Raise(cq);
+}
+
+void Engine::LearnPath(const transport::SegmentReport& report) {
+  // For lack of memory the user is not told; the counter tells.
+  static_cast<void>(WhenMemory([&] {
+    AssertHeld();
+    if (const auto warning = transmitter_.OnSegments(report, now_)) Warn(*warning);
+  }));
+}
+
+void Engine::Transmit() { is_blocked_ = !transmitter_.Flush(); }
+
+Time Engine::next_time() const {
+  Time next = timers_.next();
+  for (const Cq* const cq : moderated_) next = std::min(next, cq->deadline());
+  if (has_work()) next = std::min(next, now_ + options_.work_retry);
+  return next;
+}
+
+void Engine::EndStep() {
+  if (trace_ != nullptr) trace_->Flush();
+  if (sleepers_ > 0) alarm_.WakeBy(next_time());
+}
+
+// A pass lasts microseconds, and to be woken takes longer: a thread that waits stays awake for a
+// moment, unless it has the only processor. Here and below the analysis is off because mutex_ is
+// what the engine's own capability consists of.
+void Engine::Lock() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // mutex_ makes the engine the caller's
+  if (!mutex_.TryLock()) WaitForLock();
+  Enter();
+  if (!is_deferred_) return;
+  if (stuck_watch_ != nullptr) stuck_watch_->Arm();
+  Act();
+}
+
+void Engine::WaitForLock() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // as Lock
+  waiters_.fetch_add(1, std::memory_order_relaxed);
+  bool taken = SpinForLock();
+  while (!taken) {
+    const bool soon = holder_.OnTaken(clock_.Now());
+    taken = mutex_.TryLockFor(soon ? LockHolder::kAgain : kLookAtHolder);
+  }
+  waiters_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool Engine::SpinForLock() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // as Lock
+  const Time end = clock_.Now() + lock_spin_;
+  do {
+    if (mutex_.TryLock()) return true;
+  } while (clock_.Now() < end);
+  return false;
+}
+
+void Engine::Unlock() {
+  CheckAtExit();
+  EndStep();
+  Leave();
+  DrainReadyList();
+}
+
+// Only in builds with DCHECK, and not at each exit: it looks at all tables.
+void Engine::CheckAtExit() {
+#if VERBENA_DCHECK
+  constexpr uint64_t kExitsLooked = 64;
+  if (holder_.holds() % kExitsLooked == 0) CHECK(IsConsistent());
+#endif
+}
+
+// The thread must not be cancelled in one of the engine's system calls, with the lock held.
+void Engine::Enter() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // as Lock
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);
+  holder_.Enter();
+}
+
+void Engine::Leave() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // as Lock
+  const int before = cancel_state_;
+  holder_.Leave();
+  mutex_.Unlock();
+  pthread_setcancelstate(before, nullptr);
+}
+
+bool Engine::TryEnter() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // as Lock
+  if (!mutex_.TryLock()) return false;
+  Enter();
+  return true;
+}
+
+void Engine::Kick(QueuePair& qp) {
+  ready_.Mark(qp);
+  DrainReadyList();
+}
+
+// No request waits for longer than the next kBatch - 1 of its queue pair, or than the program stays
+// away from its completion queues: an acknowledgement to one on the way makes another thread take
+// up the marks, or the progress thread does so within backoff_max.
+void Engine::KickSmall(QueuePair& qp, queue::WqeNumber n) {
+  constexpr uint64_t kOnTheWay = 8;
+  constexpr uint64_t kBatch = 32;
+  const bool is_busy = n.value() - qp.send_queue().begin().value() >= kOnTheWay;
+  if (!is_busy || n.value() % kBatch == 0) return Kick(qp);
+  ready_.Mark(qp);
+}
+
+void Engine::DrainReadyList() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // TryEnter in a condition
+  // Between a mark and the look at the lock, and between the release of the lock and the look at
+  // the marks: one of the two sees the other.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  while (!ready_.empty() && TryEnter()) {
+    // A post returns whatever page its request needs, and the progress thread may sleep.
+    if (stuck_watch_ != nullptr) stuck_watch_->Arm();
+    ReadClock();
+    counters_.pages_invalidated += paging.MarkGivenUpAbsent();
+    NotePass();
+    Act();
+    EndStep();
+    Leave();
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
+}
+
+void Engine::NotePoll(const Cq& cq, Time now) {
+  if (cq.is_armed()) return;
+  polled_until_ns_.store((now + options_.poll_recent).nanoseconds(), std::memory_order_relaxed);
+}
+
+// A poller that is about to transmit is gone longer than between two polls.
+void Engine::NotePass() {
+  AssertHeld();
+  if (polled_until_ns_.load(std::memory_order_relaxed) < now_.nanoseconds()) return;
+  polled_until_ns_.store((now_ + options_.pass_time).nanoseconds(), std::memory_order_relaxed);
+}
+
+Time Engine::Progress(const Cq& cq) VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // TryEnter behind an or
+  // A thread that polls without a pause has the lock nearly always, and would take it again before
+  // one that waits for it has woken up. A poll that finds the lock taken counts, too: were the
+  // progress thread the holder, and did not know of the poller, it would go on, and be in the
+  // poller's way.
+  if (waiters_.load(std::memory_order_relaxed) > 0 || !TryEnter()) {
+    const Time now = clock_.Now();
+    NotePoll(cq, now);
+    holder_.OnTaken(now);
+    return now;
+  }
+  // What the last poller was spared is this one's to do.
+  if (is_deferred_) Act();
+  const bool heard = Listen();
+  NotePoll(cq, now_);
+  // If the poller does not come back, the progress thread does it: at its next look, or by the
+  // alarm.
+  is_deferred_ = kPollerGoesFirst && heard;
+  if (!run_queue_.empty()) NotePass();
+  if (!is_deferred_) Act();
+  const Time now = now_;
+  Unlock();
+  return now;
+}
+
+void Engine::NoteYield(Time now) {
+  yielded_until_ns_.store((now + options_.yield_recent).nanoseconds(), std::memory_order_relaxed);
+}
+
+Time Engine::Yield(Time now) {
+  NoteYield(now);
+  sched_yield();
+  return clock_.Now();
+}
+
+Time Engine::Nap(Time now, Duration limit) {
+  NoteYield(now);
+  pollfd file{.fd = sockets(), .events = POLLIN, .revents = 0};
+  const timespec timeout{.tv_sec = 0, .tv_nsec = limit.nanoseconds()};
+  // By its number, which is no cancellation point: a poll of a completion queue is none.
+  syscall(SYS_ppoll, &file, 1, &timeout, nullptr, 0);
+  return clock_.Now();
+}
+
+}  // namespace verbena::adapter

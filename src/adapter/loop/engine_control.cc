@@ -1,0 +1,144 @@
+// What control calls change, and ask, of an Engine.
+
+#include <algorithm>
+#include <utility>
+
+#include "adapter/loop/engine.h"
+#include "base/check.h"
+#include "base/when_memory.h"
+
+namespace verbena::adapter {
+
+void Engine::ReadClock() {
+  now_ = clock_.Now();
+  memory.AdvanceTo(now_);
+}
+
+ErrorOr<void> Engine::AddEndpoint(std::unique_ptr<fabric::Fabric> fabric) {
+  const fabric::EndpointId endpoint = fabric->endpoint();
+  if (trace_ != nullptr) fabric->ReportHeaders();
+  if (const auto added = endpoints_.Add(std::move(fabric)); !added) return added;
+  sockets_.store(endpoints_.fd(), std::memory_order_relaxed);
+  qps.AddEndpoint(endpoint);
+  return {};
+}
+
+void Engine::AddNumbers() {
+  fabric::EndpointId endpoint;
+  while (qps.Has(endpoint)) endpoint = fabric::EndpointId(uint16_t(endpoint.value() + 1));
+  endpoints_.AddAlias(endpoint);
+  qps.AddEndpoint(endpoint);
+}
+
+void Engine::Warn(const std::string& warning) {
+  if (options_.on_urgent_warning) return options_.on_urgent_warning(warning);
+  warnings_.push_back(warning);
+}
+
+bool Engine::IsConsistent() const {
+  const bool tables = qps.IsConsistent() && paths.IsConsistent() && groups.IsConsistent() &&
+                      endpoints_.IsConsistent() && paging.IsConsistent();
+  const bool lists = run_queue_.IsConsistent() && timers_.IsConsistent() &&
+                     run_queue_.size() <= qps.size() && timers_.size() <= qps.size();
+  return tables && lists && outbox_.packets().empty() &&
+         std::ranges::all_of(moderated_, [](const Cq* cq) {
+           return cq->is_moderated && (cq->channel() == nullptr || cq->channel()->IsConsistent());
+         });
+}
+
+QueuePair& Engine::AddQp(std::unique_ptr<QueuePair> qp) {
+  timers_.Reserve(qps.size() + 1);
+  return qps.Insert(std::move(qp));
+}
+
+void Engine::RemoveQp(QueuePair& qp) {
+  ReadClock();
+  // What was posted just before leaves if it can.
+  if (MakeRoom(qp)) RunOne(qp);
+  Transmit();
+  transport::Step step = MakeStep();
+  qp.Empty(step);
+  DrainOutbox();
+  // It may be marked; then it comes into the queue, and goes with it.
+  DrainReady();
+  run_queue_.Remove(qp);
+  timers_.Remove(qp);
+  DCHECK(!qp.is_marked && !qp.is_queued && qp.heap_index == TimerHook::kNowhere);
+  qps.Erase(qp.number());
+}
+
+void Engine::RemoveReceiver(XrcDomain& domain, const Srq& srq) {
+  ReadClock();
+  transport::Step step = MakeStep();
+  for (QueuePair* const qp : domain.connections) {
+    qp->DropReceiver(srq, step);
+    run_queue_.Push(*qp);
+    if (outbox_.is_crowded()) DrainOutbox();
+  }
+  domain.receivers.Remove(srq.xrc().number);
+  DrainOutbox();
+}
+
+Result<queue::TagHandle, queue::TagMatcher::AddError> Engine::ChangeTags(
+    Srq& srq, const transport::TagOperation& operation) {
+  ReadClock();
+  transport::Step step = MakeStep();
+  const auto changed = transport::Execute(operation, *srq.tags(), *srq.tag_cq(), step);
+  DrainOutbox();
+  return changed;
+}
+
+void Engine::ModifyQp(QueuePair& qp, const transport::QpAttributes& attributes,
+                      transport::AttributeMask mask) {
+  ReadClock();
+  if (mask.Has(transport::QpAttribute::kState) && attributes.state == transport::QpState::kReset) {
+    transport::Step step = MakeStep();
+    qp.Empty(step);
+    DrainOutbox();
+  }
+  // What was posted before the program resumes a send queue that flushes is flushed.
+  if (mask.Has(transport::QpAttribute::kState) && attributes.state == transport::QpState::kRts &&
+      MakeRoom(qp)) {
+    RunOne(qp);
+  }
+  qp.Modify(attributes, mask);
+  // Work may have been posted before the state allowed it.
+  run_queue_.Push(qp);
+  Act();
+}
+
+void Engine::UpdateModeration(Cq& cq) {
+  ReadClock();
+  std::erase(moderated_, &cq);
+  if (cq.is_moderated) moderated_.push_back(&cq);
+  if (cq.OnTime(now_)) RaiseCompletionEvent(cq);
+}
+
+void Engine::RemoveCq(Cq& cq) {
+  std::erase(moderated_, &cq);
+  if (cq.channel() != nullptr) cq.channel()->Forget(cq);
+  if (cq.events() != nullptr) {
+    cq.events()->Forget([&](const Event& event) { return event.cq == &cq; });
+  }
+}
+
+void Engine::LookAtAddresses() {
+  // Without memory to compare them, they count as changed.
+  bool changed = true;
+  static_cast<void>(WhenMemory([&] { changed = addresses_.HasChanged(); }));
+  if (!changed) return;
+  transmitter_.ClearPaths();
+  events_.RaiseForAll({.type = transport::AsyncEventType::kGidChange});
+}
+
+std::vector<std::string> Engine::TakeWarnings() {
+  std::vector<std::string> warnings = endpoints_.TakeWarnings();
+  for (std::string& warning : std::exchange(warnings_, {})) warnings.push_back(std::move(warning));
+  for (std::string& warning : paging.managed.TakeWarnings()) warnings.push_back(std::move(warning));
+  if (trace_ != nullptr) {
+    for (std::string& warning : trace_->TakeWarnings()) warnings.push_back(std::move(warning));
+  }
+  return warnings;
+}
+
+}  // namespace verbena::adapter

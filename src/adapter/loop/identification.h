@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "adapter/addresses.h"
+#include "adapter/loop/flow_cache.h"
+#include "fabric/datagram.h"
+#include "wire/roce/icrc.h"
+#include "wire/roce/packet.h"
+#include "wire/udp_flow.h"
+
+namespace verbena::adapter {
+
+// Who sent a datagram that came to `port`.
+[[nodiscard]] inline wire::UdpFlow FlowOf(const fabric::Datagram& datagram, uint16_t port) {
+  return {.source = WireAddress(datagram.from.ip),
+          .destination = WireAddress(datagram.to),
+          .source_port = datagram.from.port,
+          .destination_port = port};
+}
+
+// The identification of IPv4 that the datagram must have had for its ICRC to be right, which the
+// socket does not tell; 0 for IPv6. nullopt if it is not right with any that its sender uses.
+[[nodiscard]] inline std::optional<uint16_t> FindIdentification(FlowCache& flows,
+                                                                const wire::UdpFlow& flow,
+                                                                const fabric::Datagram& datagram,
+                                                                const wire::Packet& packet) {
+  const bool is_ipv4 = datagram.to.is_ipv4();
+  const uint16_t guess = is_ipv4 ? datagram.segment : 0;
+  const auto covered = packet.covered();
+  FlowCache::Entry& entry = flows.Find(flow, packet.size(), guess);
+  wire::IcrcSum sum(entry.header, covered.first<wire::Bth::kSize>());
+  sum.Update(covered.subspan(wire::Bth::kSize));
+  if (sum.Finish() == packet.icrc()) {
+    static_cast<void>(entry.identifications.Believes(guess));
+    return guess;
+  }
+  if (!is_ipv4) return std::nullopt;
+  const wire::Icrc with_zero(sum.Finish().value() ^
+                             wire::IdentificationDelta(guess, packet.size()).value());
+  const auto explained = wire::ExplainIdentification(packet.icrc(), with_zero, packet.size());
+  if (!explained || !entry.identifications.Believes(*explained)) return std::nullopt;
+  return explained;
+}
+
+}  // namespace verbena::adapter

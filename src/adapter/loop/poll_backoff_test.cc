@@ -1,0 +1,132 @@
+#include "adapter/loop/poll_backoff.h"
+
+#include <gtest/gtest.h>
+
+namespace verbena::adapter {
+namespace {
+
+using Step = PollBackoff::Step;
+
+// A thread that polls every microsecond, and what its yields come to.
+class PollBackoffTest : public testing::Test {
+ protected:
+  Step PollInVain() {
+    now_ += Microseconds(1);
+    return backoff_.OnEmpty(now_);
+  }
+  // Polls until it gives way; for how long it has spun.
+  Duration SpinUntilItGivesWay() {
+    const Time begin = now_ + Microseconds(1);
+    while (PollInVain() == Step::kSpin) {
+    }
+    return now_ - begin;
+  }
+  void Yield(Duration took, bool preempted = true) {
+    const Time before = now_;
+    now_ += took;
+    backoff_.OnYielded(before, now_, [&] { return preempted; });
+  }
+  void Nap() {
+    now_ += PollBackoff::kNap;
+    backoff_.OnNapped(now_);
+  }
+  // One wait that ends after others have run.
+  void WaitForPeerOnThisCore() {
+    SpinUntilItGivesWay();
+    Yield(Microseconds(5));
+    EXPECT_TRUE(backoff_.OnWork());
+  }
+
+  PollBackoff backoff_;
+  Time now_{Seconds(1)};
+};
+
+TEST_F(PollBackoffTest, SpinsForABoundedTimeAndThenYieldsWithEveryPoll) {
+  EXPECT_EQ(SpinUntilItGivesWay(), PollBackoff::kSpin);
+  for (int i = 0; i < 100; ++i) {
+    Yield(Nanoseconds(300));
+    EXPECT_EQ(PollInVain(), Step::kYield);
+  }
+}
+
+TEST_F(PollBackoffTest, AThreadPollsAsLongAsItsPollsComeBetweenItsPosts) {
+  EXPECT_FALSE(backoff_.OnPost()) << "it has not polled yet";
+  static_cast<void>(PollInVain());
+  for (uint32_t i = 0; i < PollBackoff::kPostsMax; ++i) EXPECT_TRUE(backoff_.OnPost());
+  EXPECT_FALSE(backoff_.OnPost());
+}
+
+TEST_F(PollBackoffTest, WorkBeginsANewSpin) {
+  SpinUntilItGivesWay();
+  EXPECT_TRUE(backoff_.OnWork());
+  EXPECT_FALSE(backoff_.OnWork()) << "it has not given way since";
+  EXPECT_EQ(SpinUntilItGivesWay(), PollBackoff::kSpin);
+}
+
+TEST_F(PollBackoffTest, AProgramThatDoesSomethingElseBetweenPollsDoesNotGiveWay) {
+  for (int i = 0; i < 100; ++i) {
+    now_ += PollBackoff::kGap + Microseconds(1);
+    EXPECT_EQ(backoff_.OnEmpty(now_), Step::kSpin);
+  }
+}
+
+TEST_F(PollBackoffTest, APeerOnTheSameCoreIsLetRunAtOnce) {
+  for (int i = 0; i < 6; ++i) WaitForPeerOnThisCore();
+  EXPECT_EQ(SpinUntilItGivesWay(), Duration());
+}
+
+TEST_F(PollBackoffTest, TriesToSpinNowAndThenAndGoesOnIfThatFindsSomething) {
+  for (int i = 0; i < 6; ++i) WaitForPeerOnThisCore();
+  uint32_t waits = 0;
+  while (PollInVain() != Step::kSpin) {
+    Yield(Microseconds(5));
+    backoff_.OnWork();
+    ASSERT_LE(++waits, PollBackoff::kProbe);
+  }
+  backoff_.OnWork();
+  EXPECT_EQ(SpinUntilItGivesWay(), PollBackoff::kSpin);
+}
+
+TEST_F(PollBackoffTest, NapsWhereAYieldCostsATimeSlice) {
+  SpinUntilItGivesWay();
+  Yield(Milliseconds(4));
+  EXPECT_EQ(PollInVain(), Step::kNap);
+  Nap();
+  EXPECT_EQ(PollInVain(), Step::kNap) << "for as long as this wait lasts";
+}
+
+TEST_F(PollBackoffTest, ALongYieldInWhichNobodyRanIsNoReasonToNap) {
+  SpinUntilItGivesWay();
+  Yield(Milliseconds(4), /*preempted=*/false);
+  EXPECT_EQ(PollInVain(), Step::kYield);
+}
+
+// How many waits in a row it naps in.
+TEST_F(PollBackoffTest, LooksWhetherTheOthersAreStillThereMoreAndMoreSeldom) {
+  const auto naps_in_a_row = [&] {
+    uint32_t waits = 0;
+    while (true) {
+      SpinUntilItGivesWay();
+      now_ -= Microseconds(1);
+      if (PollInVain() == Step::kYield) return waits;
+      ++waits;
+      backoff_.OnWork();
+    }
+  };
+  EXPECT_EQ(naps_in_a_row(), 0U);
+  Yield(Milliseconds(4));
+  EXPECT_EQ(naps_in_a_row(), PollBackoff::kNapsMin);
+  Yield(Milliseconds(4));
+  EXPECT_EQ(naps_in_a_row(), 4 * PollBackoff::kNapsMin);
+  for (int i = 0; i < 5; ++i) {
+    Yield(Milliseconds(4));
+    EXPECT_LE(naps_in_a_row(), PollBackoff::kNapsMax);
+  }
+  Yield(Nanoseconds(300));
+  EXPECT_EQ(naps_in_a_row(), 0U) << "no other thread wants the core any more";
+  Yield(Milliseconds(4));
+  EXPECT_EQ(naps_in_a_row(), PollBackoff::kNapsMin);
+}
+
+}  // namespace
+}  // namespace verbena::adapter

@@ -1,0 +1,174 @@
+#include "adapter/loop/progress_thread.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "adapter/loop/short_slice.h"
+#include "base/clock.h"
+#include "base/quiet_thread.h"
+#include "memory/copy/signal_guard.h"
+
+namespace verbena::adapter {
+namespace {
+
+// The shortest that the scheduler grants. A pass takes a few microseconds.
+constexpr Duration kSlice = Microseconds(100);
+
+// So many packets that it comes for in vain make it stay away again: the logarithm of this.
+constexpr uint32_t kNeededMax = 15;
+
+timespec AsTimespec(Duration duration) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  return {.tv_sec = static_cast<time_t>(duration.nanoseconds() / kSecond),
+          .tv_nsec = duration.nanoseconds() % kSecond};
+}
+
+}  // namespace
+
+ProgressThread::ProgressThread(Engine& engine, EventWait& waits, const EventFile& wake,
+                               const Options& options)
+    : engine_(engine),
+      waits_(waits),
+      wake_(wake),
+      backoff_min_(options.backoff_min),
+      backoff_max_(options.backoff_max),
+      spin_(options.spin) {
+  thread_ = StartQuietThread("verbena-prog", [this] { Work(); });
+}
+
+void ProgressThread::Stop() {
+  if (!thread_.joinable()) return;
+  stops_.store(true);
+  wake_.Signal();
+  thread_.join();
+}
+
+void ProgressThread::Arm() {
+  // The progress thread says that it is away before it asks who polls; here it is the other way
+  // round. So one of the two sees the other.
+  engine_.ClearPolls();
+  if (is_backed_off_.load()) wake_.Signal();
+}
+
+void ProgressThread::Notice() {
+  // The progress thread says that it is back before it looks whether there is work, and what is
+  // noticed was done before: one of the two sees the other.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!is_backed_off_.load()) wake_.Signal();
+  waits_.Notice();
+}
+
+void ProgressThread::Work() {
+  // Its sleeps are shorter than what the system rounds them to by default.
+  prctl(PR_SET_TIMERSLACK, 1UL);
+  AskForSlice(kSlice);
+  Duration away = backoff_min_;
+  bool was_backed_off = false;
+  while (!stops_.load()) {
+    const WakeReason wake_reason = SleepArmed(was_backed_off);
+    was_backed_off = false;
+    memory::SignalGuard::EnsureInstalled();
+    const bool served = Serve();
+    if (served) away = backoff_min_;
+    // WakeReason for nothing: a poller was quicker. It will be so again.
+    bool in_vain = wake_reason == WakeReason::kByPacket && !served;
+    if (in_vain) needed_ = IsPolled() ? 0 : needed_ / 2;
+    if (served && wake_reason == WakeReason::kByOldPacket)
+      needed_ = std::min(needed_ * 2 + 1, kNeededMax);
+    if (needed_ > 0) continue;
+    is_backed_off_.store(true);
+    while (!stops_.load() && (in_vain || IsServed())) {
+      const bool relieved = IsRelieved();
+      BackOff(relieved ? Duration::Max() : away);
+      away = relieved ? backoff_min_ : std::min(away * 2, backoff_max_);
+      FinishWork();
+      in_vain = false;
+      was_backed_off = true;
+    }
+    is_backed_off_.store(false);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
+}
+
+ProgressThread::WakeReason ProgressThread::SleepArmed(bool was_backed_off) {
+  int sockets = 0;
+  {
+    const EngineLock lock(engine_);
+    engine_.AddSleeper();
+    sockets = engine_.sockets();
+  }
+  std::array<pollfd, 4> files{{{.fd = sockets, .events = POLLIN, .revents = 0},
+                               {.fd = engine_.alarm().fd(), .events = POLLIN, .revents = 0},
+                               {.fd = wake_.fd(), .events = POLLIN, .revents = 0},
+                               {.fd = engine_.address_fd(), .events = POLLIN, .revents = 0}}};
+  // What is there already has waited for this thread.
+  const bool has_waited = was_backed_off && poll(files.data(), files.size(), 0) > 0;
+  if (!has_waited) {
+    const Time asleep = Now();
+    poll(files.data(), files.size(), -1);
+    spin_.OnSlept(Now() - asleep);
+  }
+  wake_ups_.fetch_add(1, std::memory_order_relaxed);
+  if (files[2].revents != 0) static_cast<void>(wake_.Wait());
+  const EngineLock lock(engine_);
+  engine_.RemoveSleeper();
+  if (files[1].revents != 0) engine_.alarm().Reset();
+  if (files[3].revents != 0) engine_.LookAtAddresses();
+  const bool otherwise = std::any_of(files.begin() + 1, files.end(),
+                                     [](const pollfd& file) { return file.revents != 0; });
+  if (files[0].revents == 0 || otherwise) return WakeReason::kOtherwise;
+  return has_waited ? WakeReason::kByOldPacket : WakeReason::kByPacket;
+}
+
+void ProgressThread::BackOff(Duration duration) {
+  std::array<pollfd, 2> files{{{.fd = wake_.fd(), .events = POLLIN, .revents = 0},
+                               {.fd = engine_.address_fd(), .events = POLLIN, .revents = 0}}};
+  const timespec timeout = AsTimespec(duration);
+  ppoll(files.data(), files.size(), duration == Duration::Max() ? nullptr : &timeout, nullptr);
+  wake_ups_.fetch_add(1, std::memory_order_relaxed);
+  if (files[0].revents != 0) static_cast<void>(wake_.Wait());
+  if (files[1].revents != 0) {
+    const EngineLock lock(engine_);
+    engine_.LookAtAddresses();
+  }
+}
+
+bool ProgressThread::Serve() {
+  if (needed_ > 0 ? IsPolled() : IsServed()) return false;
+  bool served = false;
+  bool busy = false;
+  Time busy_at = Now();
+  do {
+    const EngineLock lock(engine_);
+    busy = engine_.Pass();
+    if (busy) busy_at = engine_.now();
+    served = served || busy;
+  } while (served && !stops_.load() && !IsServed() && (busy || spin_.GoesOn(busy_at)));
+  return served;
+}
+
+bool ProgressThread::IsPolled() const {
+  return waits_.is_served() || Now() < engine_.yielded_until();
+}
+
+bool ProgressThread::IsServed() const {
+  return waits_.is_served() || Now() < std::max(engine_.yielded_until(), engine_.polled_until());
+}
+
+bool ProgressThread::IsRelieved() {
+  const uint64_t steps = waits_.serve_count();
+  return std::exchange(seen_serve_count_, steps) == steps && waits_.is_served() && waits_.Relieve();
+}
+
+// Of a poller that has not come back yet.
+void ProgressThread::FinishWork() {
+  if (IsServed()) return;
+  const EngineLock lock(engine_);
+  if (engine_.has_work()) engine_.Pass();
+}
+
+}  // namespace verbena::adapter

@@ -1,0 +1,145 @@
+#include "adapter/loop/progress_thread.h"
+
+#include <unistd.h>
+
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "base/clock.h"
+#include "tests/support/engine_world.h"
+
+namespace verbena::adapter {
+namespace {
+
+class ProgressThreadThreads : public EngineWorld {
+ protected:
+  explicit ProgressThreadThreads(const Options& options = TestOptions()) : EngineWorld(options) {}
+
+  EventFile wake_ = std::move(*EventFile::Open(false));
+  EventFile notice_ = std::move(*EventFile::Open(false));
+  EventWait waits_{engine_, notice_, wake_, options_.spin};
+  Cq cq_{16, nullptr};
+};
+
+TEST_F(ProgressThreadThreads, SleepsWhileNothingHappens) {
+  ProgressThread progress_thread(engine_, waits_, wake_, options_);
+  usleep(20'000);
+  const uint64_t before = progress_thread.wake_ups();
+  usleep(200'000);
+  EXPECT_EQ(progress_thread.wake_ups(), before);
+}
+
+TEST_F(ProgressThreadThreads, ServesWhatArrives) {
+  ProgressThread progress_thread(engine_, waits_, wake_, options_);
+  SendSomething();
+  EXPECT_TRUE(Becomes([&] { return Malformed() == 1; }));
+}
+
+TEST_F(ProgressThreadThreads, BacksOffWhileAThreadPollsAndComesBack) {
+  ProgressThread progress_thread(engine_, waits_, wake_, options_);
+  {
+    const std::jthread poller([&](const std::stop_token& stop) {
+      while (!stop.stop_requested()) engine_.Progress(cq_);
+    });
+    EXPECT_TRUE(Becomes([&] {
+      SendSomething();
+      return progress_thread.is_backed_off();
+    }));
+  }
+  EXPECT_TRUE(Becomes([&] { return !progress_thread.is_backed_off(); }))
+      << "no thread polls any more";
+}
+
+Options LongPolls() {
+  Options options = TestOptions();
+  options.poll_recent = options.yield_recent = Milliseconds(400);
+  return options;
+}
+
+class ProgressThreadLongPollsThreads : public ProgressThreadThreads {
+ protected:
+  ProgressThreadLongPollsThreads() : ProgressThreadThreads(LongPolls()) {}
+  bool Serves(uint64_t packets) {
+    return Becomes([&] { return Malformed() == packets; });
+  }
+};
+
+// As a program does it that polls now and then and looks at its memory for the rest.
+TEST_F(ProgressThreadLongPollsThreads, PollsDoNotMakeItBackOffOncePacketsHaveWaitedForIt) {
+  ProgressThread progress_thread(engine_, waits_, wake_, options_);
+  engine_.Progress(cq_);
+  const Time first_until = engine_.polled_until();
+  SendSomething();
+  ASSERT_TRUE(Serves(1));
+  EXPECT_GE(Now(), first_until) << "a poller comes first";
+  engine_.Progress(cq_);
+  SendSomething();
+  ASSERT_TRUE(Serves(2));
+  EXPECT_LT(Now(), engine_.polled_until()) << "but the last one did not come";
+}
+
+// What it comes for in vain makes it stay away again.
+TEST_F(ProgressThreadLongPollsThreads, APollerThatIsQuickerMakesItBackOffAgain) {
+  ProgressThread progress_thread(engine_, waits_, wake_, options_);
+  engine_.Progress(cq_);
+  SendSomething();
+  ASSERT_TRUE(Serves(1));
+  engine_.Yield(Now());
+  SendSomething();
+  EXPECT_TRUE(Becomes([&] { return progress_thread.is_backed_off(); }))
+      << "a thread polls without a pause";
+}
+
+Options LongBackoff() {
+  Options options = TestOptions();
+  options.backoff_min = options.backoff_max = options.poll_recent = Seconds(1'000);
+  return options;
+}
+
+// One poll keeps the progress thread away for the rest of the test.
+class ProgressThreadLongBackoffThreads : public ProgressThreadThreads {
+ protected:
+  ProgressThreadLongBackoffThreads() : ProgressThreadThreads(LongBackoff()) {}
+};
+
+TEST_F(ProgressThreadLongBackoffThreads, IsArmedAtOnceWhenAskedTo) {
+  ProgressThread progress_thread(engine_, waits_, wake_, options_);
+  engine_.Progress(cq_);
+  wake_.Signal();
+  EXPECT_TRUE(Becomes([&] { return progress_thread.is_backed_off(); }));
+  progress_thread.Arm();
+  EXPECT_TRUE(Becomes([&] { return !progress_thread.is_backed_off(); }));
+}
+
+TEST_F(ProgressThreadLongBackoffThreads, IsNotifiedOfWorkUnlessItHasBackedOff) {
+  ProgressThread progress_thread(engine_, waits_, wake_, options_);
+  const uint64_t before = progress_thread.wake_ups();
+  progress_thread.Notice();
+  EXPECT_TRUE(Becomes([&] { return progress_thread.wake_ups() > before; }));
+
+  engine_.Progress(cq_);
+  wake_.Signal();
+  ASSERT_TRUE(Becomes([&] { return progress_thread.is_backed_off(); }));
+  usleep(20'000);
+  const uint64_t away = progress_thread.wake_ups();
+  progress_thread.Notice();
+  usleep(20'000);
+  EXPECT_EQ(progress_thread.wake_ups(), away) << "the poller finds the work";
+}
+
+TEST_F(ProgressThreadThreads, IsWokenByTheAlarm) {
+  ProgressThread progress_thread(engine_, waits_, wake_, options_);
+  usleep(10'000);
+  const uint64_t passes = Passes();
+  {
+    const EngineLock lock(engine_);
+    engine_.alarm().WakeBy(Now() + Milliseconds(1));
+  }
+  EXPECT_TRUE(Becomes([&] { return Passes() > passes; }));
+}
+
+}  // namespace
+}  // namespace verbena::adapter

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "adapter/error.h"
+#include "adapter/port_map.h"
+#include "base/slot_table.h"
+#include "fabric/datagram.h"
+#include "fabric/machine_addresses.h"
+#include "transport/common/outbox.h"
+#include "transport/common/qp_attributes.h"
+#include "wire/ip_address.h"
+#include "wire/roce/types.h"
+
+namespace verbena::adapter {
+
+// Which way a packet goes, as a program says it: an address vector of the verbs. The addresses are
+// of one kind, IPv4 or IPv6.
+struct AddressVector {
+  wire::IpAddress source = {};  // one of this machine: the GID at the program's index
+  wire::IpAddress destination = {};
+  uint32_t interface = 0;  // to leave by; 0 unless an address is link-local
+  uint8_t traffic_class = 0;
+  uint8_t hop_limit = 64;  // 0: the system's own
+
+  friend bool operator==(const AddressVector&, const AddressVector&) = default;
+};
+
+// What systems send with by default: to name it would only cost time.
+inline constexpr uint8_t kUsualHopLimit = 64;
+
+// A path that packets may name.
+struct Path {
+  AddressVector vector;
+  bool ends_here = false;  // the destination is an address of this machine
+  bool is_multicast = false;
+  bool source_is_usual = false;  // see fabric::Route
+
+  [[nodiscard]] bool is_remote() const { return !ends_here && !is_multicast; }
+  [[nodiscard]] fabric::Route RouteTo(wire::QpNumber qp, const PortMap& ports) const;
+};
+
+// The largest payload of packets to there, if an IP packet has up to so many bytes.
+[[nodiscard]] transport::PathMtu LargestMtuFor(uint32_t ip_bytes, const wire::IpAddress& to);
+
+// Refuses an MTU that the way cannot take, and says which interface it is that cannot. Where the
+// system knows no way, or none yet, nothing is refused.
+[[nodiscard]] ErrorOr<void> CheckMtu(const AddressVector& way, transport::PathMtu mtu);
+
+// As packets go: a group by its IP address, and out of the interface that has the source.
+[[nodiscard]] AddressVector Resolved(AddressVector way);
+
+// The address vectors of connected queue pairs and of address handles, by the name that packets
+// carry. Names go stale: that of a path which is gone never finds another.
+//
+// Owned by the adapter; one thread at a time: the engine.
+class PathTable {
+ public:
+  PathTable(uint32_t paths_max, const fabric::MachineAddresses& addresses)
+      : addresses_(addresses), paths_(paths_max) {}
+
+  // Of a vector that is Resolved. REFUSES addresses of different kinds, and more than paths_max.
+  [[nodiscard]] ErrorOr<transport::PathId> Add(const AddressVector& vector);
+  void Remove(transport::PathId id) { paths_.Erase(id); }
+  // There was a path to another machine.
+  [[nodiscard]] bool has_remote() const { return has_remote_; }
+
+  // nullptr if there is none.
+  [[nodiscard]] const Path* Find(transport::PathId id) const { return paths_.Find(id); }
+  [[nodiscard]] size_t size() const { return paths_.size(); }
+  [[nodiscard]] bool IsConsistent() const { return paths_.IsConsistent(); }
+
+ private:
+  const fabric::MachineAddresses& addresses_;
+  SlotTable<Path, transport::PathId, 20> paths_;
+  bool has_remote_ = false;
+};
+
+}  // namespace verbena::adapter

@@ -1,0 +1,31 @@
+#include "adapter/objects/peer_check.h"
+
+#include <gtest/gtest.h>
+
+namespace verbena::adapter {
+namespace {
+
+constexpr wire::IpAddress Ip(uint32_t number) {
+  return wire::IpAddress::FromIpv4(wire::Ipv4Address(number));
+}
+
+TEST(PeerCheck, AllOfAddressesAndPortMustBeThePeers) {
+  const Peer peer{.address = Ip(1), .own_address = Ip(2), .port = 61'234};
+  transport::PacketOrigin origin{.source = Ip(1), .destination = Ip(2), .source_port = 61'234};
+  EXPECT_EQ(CheckPeer(peer, origin), std::nullopt);
+  origin.source_port = 61'235;
+  EXPECT_EQ(CheckPeer(peer, origin), Drop::kWrongPort);
+  origin.source = Ip(3);
+  EXPECT_EQ(CheckPeer(peer, origin), Drop::kWrongPeer);
+  origin = {.source = Ip(1), .destination = Ip(3), .source_port = 61'234};
+  EXPECT_EQ(CheckPeer(peer, origin), Drop::kWrongPeer);
+}
+
+TEST(PeerCheck, WithoutAPortAnyIsRight) {
+  const Peer peer{.address = Ip(1), .own_address = Ip(2)};
+  EXPECT_EQ(CheckPeer(peer, {.source = Ip(1), .destination = Ip(2), .source_port = 50'000}),
+            std::nullopt);
+}
+
+}  // namespace
+}  // namespace verbena::adapter

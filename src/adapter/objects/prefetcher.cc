@@ -1,0 +1,81 @@
+#include "adapter/objects/prefetcher.h"
+
+#include <algorithm>
+
+#include "transport/common/outbox.h"
+#include "transport/common/placement.h"
+
+namespace verbena::adapter {
+namespace {
+
+// Of a shared queue, which may be long: as many as a burst of messages takes. They are asked for by
+// halves: each time wakes a pager, which costs a program that polls several times what a message
+// takes.
+constexpr uint64_t kSharedAheadMax = 64;
+constexpr uint64_t kSharedAheadMin = kSharedAheadMax / 2;
+
+}  // namespace
+
+void Prefetcher::BeginRound(const queue::ReceiveQueue& queue) {
+  receives_.left = queue.limits().capacity;
+  prefetches_receives_.store(receives_.left > 0, std::memory_order_relaxed);
+}
+
+// Pages of a datagram's buffer are asked for when the buffer is posted: to ask for them when the
+// datagram comes is too late for it.
+void Prefetcher::AtReceives(const queue::ReceiveQueue& queue, transport::Step& step) {
+  At(queue, queue.end(), pd_, receives_, step);
+  if (receives_.left == 0) prefetches_receives_.store(false, std::memory_order_relaxed);
+}
+
+void Prefetcher::AtReceives(Srq& srq, transport::Step& step) const {
+  const uint64_t begin = srq.begin().value();
+  if (srq.looks.next.value() >= begin + kSharedAheadMin) return;
+  const queue::WqeNumber near_end(begin + kSharedAheadMax);
+  At(srq, std::min(srq.end(), near_end), srq.pd(), srq.looks, step);
+}
+
+template <class Queue>
+void Prefetcher::At(const Queue& queue, queue::WqeNumber end, memory::PdId pd,
+                    ReceivePrefetch& looks, transport::Step& step) const {
+  for (looks.next = std::max(looks.next, queue.begin()); looks.next < end;
+       looks.next = Next(looks.next)) {
+    for (const queue::Sge& sge : queue.SgesAt(looks.next)) {
+      Prefetch(sge, memory::Access::kLocalWrite, pd, step);
+    }
+    if (looks.left > 0) --looks.left;
+  }
+}
+
+void Prefetcher::AtSends(const queue::SendQueue& queue, queue::WqeNumber first_unsent,
+                         transport::Step& step) {
+  const queue::WqeNumber end = queue.end();
+  // One that has not begun to send since a reset does not know where its queue begins.
+  const queue::WqeNumber begin = std::max(queue.begin(), Next(first_unsent));
+  for (auto n = std::max(next_send_, begin); n < end; n = Next(n)) {
+    const bool fills = queue::PropertiesOf(queue.At(n).opcode).needs_response;
+    const auto access = fills ? memory::Access::kLocalWrite : memory::Access::kLocalRead;
+    for (const queue::Sge& sge : queue.SgesAt(n)) Prefetch(sge, access, pd_, step);
+  }
+  next_send_ = end;
+}
+
+void Prefetcher::Prefetch(const queue::Sge& sge, memory::Access access, memory::PdId pd,
+                          transport::Step& step) const {
+  // The rest of a long one is asked for when it is met.
+  const uint64_t length = std::min<uint64_t>(sge.length, transport::kSendAheadMax);
+  const memory::Accessor who{pd, memory::QpNumber(qp_.value())};
+  for (uint64_t done = 0; done < length;) {
+    const memory::Translation translation = step.memory.translator.Translate(
+        memory::Key(sge.key.value()), memory::KeyAddress(sge.address + done), length - done, access,
+        who);
+    if (const memory::Fault* const fault = AsFault(translation)) {
+      step.outbox.PrefetchPages({qp_, transport::kPrefetchTicket, *fault});
+    }
+    const memory::Ready* const ready = AsReady(translation);
+    if (ready == nullptr) return;
+    done += ready->spans.length();
+  }
+}
+
+}  // namespace verbena::adapter

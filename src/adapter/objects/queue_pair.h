@@ -1,0 +1,175 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+#include "adapter/counters.h"
+#include "adapter/error.h"
+#include "adapter/objects/completion_channel.h"
+#include "adapter/objects/event_queue.h"
+#include "adapter/objects/path_table.h"
+#include "adapter/objects/prefetcher.h"
+#include "adapter/objects/srq.h"
+#include "adapter/objects/xrc_domain.h"
+#include "adapter/port_map.h"
+#include "adapter/ready_list.h"
+#include "adapter/timer_heap.h"
+#include "memory/access.h"
+#include "queue/work_queue.h"
+#include "transport/common/qp_attributes.h"
+#include "transport/common/qp_state.h"
+#include "transport/common/step.h"
+#include "transport/rc/rc_qp.h"
+#include "transport/uc/uc_qp.h"
+#include "transport/ud/ud_qp.h"
+#include "wire/roce/types.h"
+
+namespace verbena::adapter {
+
+// What a queue pair is to be, for good.
+struct QpSpec {
+  transport::QpType type = transport::QpType::kRc;
+  memory::PdId pd = {};
+  Cq* send_cq = nullptr;
+  Cq* receive_cq = nullptr;
+  Srq* srq = nullptr;               // or receives of its own
+  XrcDomain* xrc_domain = nullptr;  // of kXrcReceive, whose queues are those of its receivers
+  EventQueue* events = nullptr;     // where its asynchronous events go; nullptr: nowhere
+  queue::WorkQueueLimits send = {};
+  queue::WorkQueueLimits receive = {};
+  transport::RegistrationMode registration = transport::RegistrationMode::kDisabled;
+};
+
+// What all queue pairs of an adapter have in common.
+struct QpContext {
+  const transport::AddressHandles* handles = nullptr;
+  transport::AttributeLimits limits = {};
+  PortMap ports = {};
+  uint32_t port_mtu = 4'096;
+  Duration page_service_estimate = Milliseconds(1);
+};
+
+// A queue pair as the adapter has it: its queues, its attributes, and the machine that does its
+// work, if it is not reset.
+//
+// Invariant: there is a machine exactly if the state is not RESET. What the machine was configured
+// with is what attributes() says.
+//
+// Owned by the engine. Thread rule: under the engine's lock; but any thread posts to the queues,
+// and asks what follows them.
+class QueuePair : public ReadyHook, public RunHook, public TimerHook {
+ public:
+  QueuePair(wire::QpNumber number, const QpSpec& spec, const QpContext& surroundings);
+  QueuePair(const QueuePair&) = delete;
+  QueuePair& operator=(const QueuePair&) = delete;
+
+  [[nodiscard]] wire::QpNumber number() const { return number_; }
+  [[nodiscard]] const QpSpec& spec() const { return spec_; }
+  [[nodiscard]] transport::QpState state() const;
+  [[nodiscard]] bool is_draining() const;
+  [[nodiscard]] const transport::QpAttributes& attributes() const { return attributes_; }
+
+  // --- Any thread. ---
+
+  [[nodiscard]] queue::SendQueue& send_queue() { return send_queue_; }
+  [[nodiscard]] queue::ReceiveQueue& receive_queue() { return receive_queue_; }
+  // As far as the state goes.
+  [[nodiscard]] bool may_post_sends() const {
+    return has_send_queue() && transport::MayPostSends(seen_state());
+  }
+  [[nodiscard]] bool may_post_receives() const {
+    return has_receive_queue() && transport::MayPostReceives(seen_state());
+  }
+  // A caller that posts a receive request must schedule the queue pair: because it ends at
+  // once, or because its buffers are to be there when a message comes that is not retransmitted.
+  [[nodiscard]] bool must_run_for_receives() const {
+    return is_unreliable() || prefetcher_.prefetches_receives() ||
+           transport::FlushesReceives(seen_state());
+  }
+
+  // --- Control. ---
+
+  // Whether a modification may be made. Nothing changes.
+  [[nodiscard]] ErrorOr<void> CheckModify(const transport::QpAttributes& attributes,
+                                          transport::AttributeMask mask) const;
+  // Makes it. REQUIRES: CheckModify agreed, and if it goes to RESET, Empty was called.
+  void Modify(const transport::QpAttributes& attributes, transport::AttributeMask mask);
+  // Ends all work without a packet or completion, as reset and destruction do: what is posted is
+  // gone, what was taken of a shared queue is given back.
+  void Empty(transport::Step& step);
+
+  // The path to the peer of a connected queue pair, once it is known.
+  [[nodiscard]] bool has_path() const { return path_.has_value(); }
+  [[nodiscard]] const AddressVector& path() const { return *path_; }
+  void set_path(const std::optional<AddressVector>& path) { path_ = path; }
+
+  // --- The data path. ---
+
+  // Whether a packet that names this queue pair may be shown to it: the reason not to.
+  [[nodiscard]] std::optional<Drop> Refuses(const wire::Packet& packet,
+                                            const transport::PacketOrigin& origin) const;
+  void OnPacket(const wire::Packet& packet, const transport::PacketOrigin& origin,
+                transport::Step& step);
+  void OnPagesReady(transport::FaultTicket ticket, bool available, transport::Step& step);
+  void OnTime(transport::Step& step);
+  [[nodiscard]] Time next_time() const;
+  // Packets of an unreliable connection wait for pages.
+  [[nodiscard]] bool has_held() const;
+  // True when it is to run again once the outbox is empty.
+  [[nodiscard]] bool Run(transport::Step& step);
+  // kXrcReceive: the queue is to leave its domain.
+  void DropReceiver(const Srq& srq, transport::Step& step);
+  // A packet of its last run is not sent, because memory that it names is gone (`is_loss`), or
+  // because it is behind such a one. The machine asks for the pages and sends it later. False if
+  // the packet must be sent all the same.
+  bool TakeBack(const transport::OutPacket& packet, bool is_loss, transport::Step& step);
+
+  [[nodiscard]] QpCounters counters() const;
+  // What the engine counts.
+  QpCounters traffic;
+
+  [[nodiscard]] bool IsConsistent() const;
+
+ private:
+  using Machine = std::variant<std::monostate, transport::RcQp, transport::UcQp, transport::UdQp>;
+
+  bool is_unreliable() const { return !IsReliable(spec_.type); }
+  bool is_extended() const {
+    return spec_.type == transport::QpType::kXrcSend ||
+           spec_.type == transport::QpType::kXrcReceive;
+  }
+  bool has_send_queue() const { return spec_.type != transport::QpType::kXrcReceive; }
+  bool has_receive_queue() const { return spec_.srq == nullptr && !is_extended(); }
+  void PrefetchReceives(transport::Step& step);
+  void PrefetchForReliable(transport::Step& step);
+  std::optional<Drop> CheckSender(const wire::Packet& packet,
+                                  const transport::PacketOrigin& origin) const;
+  transport::QpState seen_state() const { return seen_state_.load(std::memory_order_acquire); }
+  // Tells posters, and runs once more if they may have seen the old state.
+  bool ShowState();
+  void MakeMachine();
+  void Configure();
+  void Become(transport::QpState from, transport::QpState to);
+  transport::ReceiveSource Source();
+  void MakeReliable();
+  transport::RcConfig MakeRcConfig() const;
+  transport::UcConfig MakeUcConfig() const;
+  transport::UdConfig MakeUdConfig() const;
+  memory::Accessor who() const { return {spec_.pd, memory::QpNumber(number_.value())}; }
+
+  const wire::QpNumber number_;
+  const QpSpec spec_;
+  const QpContext surroundings_;
+  queue::SendQueue send_queue_;
+  queue::ReceiveQueue receive_queue_;
+  transport::QpAttributes attributes_;
+  std::optional<AddressVector> path_;
+  uint16_t peer_port_ = 0;  // of a connected one: see Peer
+  Machine machine_;
+  Prefetcher prefetcher_;
+  std::atomic<transport::QpState> seen_state_ = transport::QpState::kReset;
+};
+
+}  // namespace verbena::adapter

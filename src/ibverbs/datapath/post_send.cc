@@ -1,0 +1,171 @@
+// ibv_post_send: work requests in our words, one or a chain of them.
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <span>
+
+#include "base/result.h"
+#include "ibverbs/datapath/bind.h"
+#include "ibverbs/datapath/low24.h"
+#include "ibverbs/datapath/post.h"
+#include "ibverbs/datapath/send_flags.h"
+#include "ibverbs/datapath/send_ops.h"
+#include "ibverbs/failure.h"
+#include "ibverbs/objects/qp.h"
+#include "verbena/options.h"
+
+namespace verbena::ibverbs {
+namespace {
+
+SgeList SgesOf(const ibv_send_wr& wr) { return ToSges(wr.sg_list, wr.num_sge); }
+// Garbage on a queue pair that is not of XRC, where it is ignored.
+uint32_t SrqOf(const ibv_send_wr& wr) { return Low24(wr.qp_type.xrc.remote_srqn); }
+RemoteAddress RdmaOf(const ibv_send_wr& wr) {
+  return {wr.wr.rdma.remote_addr, Key{wr.wr.rdma.rkey}};
+}
+RemoteAddress AtomicOf(const ibv_send_wr& wr) {
+  return {wr.wr.atomic.remote_addr, Key{wr.wr.atomic.rkey}};
+}
+
+Send ToSend(const Qp& qp, const ibv_send_wr& wr) {
+  Send send{.id = WrId{wr.wr_id},
+            .data = SgesOf(wr),
+            .flags = ToSendFlags(qp, wr.send_flags),
+            .xrc_srq = SrqOf(wr)};
+  if (wr.opcode == IBV_WR_SEND_WITH_IMM) send.immediate = Immediate{wr.imm_data};
+  if (wr.opcode == IBV_WR_SEND_WITH_INV) send.invalidate = Key{wr.invalidate_rkey};
+  if (qp.qp_base.qp_type == IBV_QPT_UD) {
+    send.to = Datagram{.handle = Cast(wr.wr.ud.ah).handle.id(),
+                       .qp = QpNumber{Low24(wr.wr.ud.remote_qpn)},
+                       .q_key = QKey{wr.wr.ud.remote_qkey}};
+  }
+  return send;
+}
+
+Write ToWrite(const Qp& qp, const ibv_send_wr& wr) {
+  Write write{.id = WrId{wr.wr_id},
+              .data = SgesOf(wr),
+              .remote = RdmaOf(wr),
+              .flags = ToSendFlags(qp, wr.send_flags),
+              .xrc_srq = SrqOf(wr)};
+  if (wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM) write.immediate = Immediate{wr.imm_data};
+  return write;
+}
+
+bool IsPostable(const Qp& qp, const ibv_send_wr& wr) {
+  return (SendOpOf(wr.opcode) & qp.send_ops) != 0 && wr.num_sge >= 0 &&
+         static_cast<uint32_t>(wr.num_sge) <= kSgesMax;
+}
+
+// Calls use(request) with the request in our words; what that returns. Binds are another's.
+template <class Refcount>
+CodeOr<void> Translate(const Qp& qp, const ibv_send_wr& wr, Refcount use) {
+  const WrId id{wr.wr_id};
+  const SendFlags flags = ToSendFlags(qp, wr.send_flags);
+  switch (wr.opcode) {
+    case IBV_WR_SEND:
+    case IBV_WR_SEND_WITH_IMM:
+    case IBV_WR_SEND_WITH_INV:
+      return use(ToSend(qp, wr));
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+      return use(ToWrite(qp, wr));
+    case IBV_WR_RDMA_READ:
+      return use(Read{.id = id,
+                      .data = SgesOf(wr),
+                      .remote = RdmaOf(wr),
+                      .flags = flags,
+                      .xrc_srq = SrqOf(wr)});
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+      return use(CompareSwap{.id = id,
+                             .result = SgesOf(wr),
+                             .remote = AtomicOf(wr),
+                             .compare = wr.wr.atomic.compare_add,
+                             .swap = wr.wr.atomic.swap,
+                             .flags = flags,
+                             .xrc_srq = SrqOf(wr)});
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      return use(FetchAdd{.id = id,
+                          .result = SgesOf(wr),
+                          .remote = AtomicOf(wr),
+                          .add = wr.wr.atomic.compare_add,
+                          .flags = flags,
+                          .xrc_srq = SrqOf(wr)});
+    case IBV_WR_ATOMIC_WRITE:
+      return use(AtomicWrite{.id = id, .data = SgesOf(wr), .remote = RdmaOf(wr), .flags = flags});
+    case IBV_WR_LOCAL_INV:
+      return use(Invalidate{.id = id, .key = Key{wr.invalidate_rkey}, .flags = flags});
+    case IBV_WR_BIND_MW:
+    case IBV_WR_TSO:
+    case IBV_WR_DRIVER1:
+      break;
+  }
+  return Fail(ErrorCode::kInvalid);
+}
+
+CodeOr<void> PostBind(const Qp& qp, const ibv_send_wr& wr) {
+  Mw& window = Cast(wr.bind_mw.mw);
+  if (window.type != IBV_MW_TYPE_2) return Fail(ErrorCode::kInvalid);
+  const Key wanted = KeyOf(window, wr.bind_mw.rkey);
+  auto bind = ToBind(qp, window, wanted, wr.bind_mw.bind_info);
+  if (!bind) return Fail(bind.error());
+  bind->id = WrId{wr.wr_id};
+  bind->flags = ToSendFlags(qp, wr.send_flags);
+  if (const auto posted = qp.handle.Post(*bind); !posted) return posted;
+  NoteBind(window, wanted);
+  return {};
+}
+
+CodeOr<void> PostOne(const Qp& qp, const ibv_send_wr& wr) {
+  if (!IsPostable(qp, wr)) return Fail(ErrorCode::kInvalid);
+  if (wr.opcode == IBV_WR_BIND_MW) return PostBind(qp, wr);
+  return Translate(qp, wr, [&](const auto& request) { return qp.handle.Post(request); });
+}
+
+// Posts those from `wr` on that can go at once: the next one that was not posted, and why if it was
+// refused. A bind goes alone, because the key of its window follows when it was posted.
+ChainResult PostSome(const Qp& qp, ibv_send_wr*& wr) {
+  std::array<SendRequest, kChainBatch> batch;
+  size_t count = 0;
+  CodeOr<void> translated;
+  for (const ibv_send_wr* at = wr; at != nullptr && count < batch.size(); at = at->next) {
+    if (at->opcode == IBV_WR_BIND_MW) break;
+    if (!IsPostable(qp, *at)) {
+      translated = Fail(ErrorCode::kInvalid);
+      break;
+    }
+    translated = Translate(qp, *at, [&](const auto& request) {
+      batch[count] = request;
+      return CodeOr<void>{};
+    });
+    ++count;
+  }
+  ChainResult chain = qp.handle.PostChain(std::span(batch).first(count));
+  for (size_t i = 0; i < chain.posted; ++i) wr = wr->next;
+  if (chain.result && !translated) chain.result = translated;
+  return chain;
+}
+
+}  // namespace
+
+int PostSend(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** refused) noexcept {
+  const Qp& own = Cast(qp);
+  ibv_send_wr* wr = request;
+  while (wr != nullptr) {
+    CodeOr<void> result;
+    if (wr->next == nullptr || wr->opcode == IBV_WR_BIND_MW) {
+      result = PostOne(own, *wr);
+      if (result) wr = wr->next;
+    } else {
+      result = PostSome(own, wr).result;
+    }
+    if (!result) {
+      *refused = wr;
+      return ErrnoOf(result.error());
+    }
+  }
+  return 0;
+}
+
+}  // namespace verbena::ibverbs

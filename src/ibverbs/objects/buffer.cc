@@ -1,0 +1,114 @@
+// Buffers that the library allocates for a program, and regions that are described by a structure:
+// what rdma-core 59 to 64 added to registration.
+
+#include <infiniband/verbs.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include "ibverbs/failure.h"
+#include "ibverbs/newer_verbs.h"
+#include "ibverbs/objects/objects.h"
+#include "ibverbs/objects/refcount.h"
+
+namespace verbena::ibverbs {
+
+// Pages of its own, so that a memory budget can take them over (docs/managed.md).
+struct Buffer {
+  ibv_pd* pd = nullptr;
+  std::byte* bytes = nullptr;
+  size_t size = 0;
+  Refcount pd_refcount = {};
+};
+
+namespace {
+
+constexpr uint64_t kKnownMask = 0x3F;
+
+// Why the region cannot be of this buffer; null if it can.
+const char* Refusal(const ibv_pd* pd, const Buffer& buffer, const void* address, size_t length) {
+  if (pd != buffer.pd) return "the buffer is of another protection domain";
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  const auto start = reinterpret_cast<uintptr_t>(buffer.bytes);
+  if (at < start || length > buffer.size || at - start > buffer.size - length) {
+    return "the region reaches out of the buffer";
+  }
+  return nullptr;
+}
+
+// Why no region is like this; null if one may be.
+const char* Refusal(const ibv_pd* pd, const MrInitAttributes& attributes) {
+  const bool of_buffer = attributes.Has(MrInitMask::kBuffer);
+  const bool of_file = attributes.Has(MrInitMask::kFd) || attributes.Has(MrInitMask::kFdOffset);
+  if (of_buffer && of_file) return "a buffer is not a file descriptor";
+  if (attributes.Has(MrInitMask::kAddress) == of_file) {
+    return "an address or a file descriptor is needed, and not both";
+  }
+  if (!of_buffer) return nullptr;
+  if (attributes.buffer == nullptr) return "there is no buffer";
+  return Refusal(pd, *attributes.buffer, attributes.address, attributes.length);
+}
+
+}  // namespace
+
+extern "C" {
+
+ibv_mr* RegisterMrEx(ibv_pd* pd, const MrInitAttributes* attributes) try {
+  const MrInitAttributes& a = *attributes;
+  if ((a.comp_mask & ~kKnownMask) != 0) {
+    return Null("ibv_reg_mr_ex", NotOffered("an unknown attribute"));
+  }
+  if (a.Has(MrInitMask::kDmah)) return UnsupportedNull("ibv_reg_mr_ex with a DMA handle");
+  if (const char* const why = Refusal(pd, a)) return Null("ibv_reg_mr_ex", Invalid(why));
+  if (a.Has(MrInitMask::kFd)) {
+    return ibv_reg_dmabuf_mr(pd, a.fd_offset, a.length, a.iova, a.fd, a.access);
+  }
+  const uint64_t iova = a.Has(MrInitMask::kIova) ? a.iova : reinterpret_cast<uintptr_t>(a.address);
+  return ibv_reg_mr_iova2(pd, a.address, a.length, iova, static_cast<unsigned>(a.access));
+} catch (...) {
+  return ThrownNull("ibv_reg_mr_ex");
+}
+
+void* AllocateBuffer(ibv_pd* pd, size_t size, Buffer** buffer) try {
+  if (size == 0 || size > SIZE_MAX / 2) {
+    return Null("ibv_alloc_buf", Invalid("there is no buffer of this size"));
+  }
+  void* const bytes =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (bytes == MAP_FAILED) return nullptr;  // errno says why
+  auto* const made = new (std::nothrow) Buffer{.pd = pd,
+                                               .bytes = static_cast<std::byte*>(bytes),
+                                               .size = size,
+                                               .pd_refcount = Refcount(Cast(pd).users)};
+  if (made == nullptr) {
+    munmap(bytes, size);
+    errno = ENOMEM;
+    return nullptr;
+  }
+  *buffer = made;
+  return bytes;
+} catch (...) {
+  return ThrownNull("ibv_alloc_buf");
+}
+
+void FreeBuffer(Buffer* buffer) noexcept {
+  if (buffer == nullptr) return;
+  munmap(buffer->bytes, buffer->size);
+  delete buffer;
+}
+
+ibv_mr* RegisterBuffer(ibv_pd* pd, Buffer* buffer, void* address, size_t length, int access) try {
+  if (const char* const why = Refusal(pd, *buffer, address, length)) {
+    return Null("ibv_reg_buf_mr", Invalid(why));
+  }
+  return ibv_reg_mr_iova2(pd, address, length, reinterpret_cast<uintptr_t>(address),
+                          static_cast<unsigned>(access));
+} catch (...) {
+  return ThrownNull("ibv_reg_buf_mr");
+}
+}
+
+}  // namespace verbena::ibverbs

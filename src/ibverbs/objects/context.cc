@@ -1,0 +1,84 @@
+// Opening and closing the device.
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "base/file_descriptor.h"
+#include "ibverbs/datapath/data_ops.h"
+#include "ibverbs/failure.h"
+#include "ibverbs/log.h"
+#include "ibverbs/objects/control_ops.h"
+#include "ibverbs/objects/objects.h"
+#include "ibverbs/objects/open_contexts.h"
+#include "ibverbs/objects/qp.h"
+#include "ibverbs/query/device.h"
+#include "ibverbs/warnings.h"
+
+namespace verbena::ibverbs {
+namespace {
+
+// Ethernet cards have an interrupt for each processor; there is none here to choose among.
+constexpr int kCompletionVectors = 1;
+
+void FillStructure(Context& context) {
+  context.sz = sizeof(verbs_context);
+  ibv_context& shown = context.context;
+  shown.device = &TheDevice();
+  shown.abi_compat = __VERBS_ABI_IS_EXTENDED;
+  shown.num_comp_vectors = kCompletionVectors;
+  shown.async_fd = context.handle.events_fd();
+  shown.cmd_fd = context.cmd_file.get();
+  pthread_mutex_init(&shown.mutex, nullptr);
+  FillControlOps(context);
+  FillDataOps(context);
+}
+
+// The program should have ended all of it, and cannot do so any more. A driver's kernel ends what
+// is left when the command file closes: no peer reaches the memory afterwards, which the program
+// may give to others. Their structures stay, as they do there.
+void EndWhatIsLeft(Context& context) {
+  // A child of the process that made it: locks may be held by threads that it does not have.
+  if (!context.handle.Query()) return;
+  const auto end = [](auto& object) { object.handle = {}; };
+  context.id_map.ForEach(end);
+  context.mrs.ForEach(end);
+  context.pds.ForEach(end);
+}
+
+}  // namespace
+}  // namespace verbena::ibverbs
+
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+
+ibv_context* ibv_open_device(ibv_device* /*device*/) try {
+  constexpr auto kCall = "ibv_open_device";
+  auto context = std::make_unique<Context>();
+  context->cmd_file = verbena::FileDescriptor(memfd_create("verbena", MFD_CLOEXEC));
+  if (!context->cmd_file.is_open()) return Null(kCall, SystemError("memfd_create"));
+  context->settings = Settings::FromEnvironment();
+  auto opened = verbena::Context::Open(context->settings.ToOptions());
+  if (!opened) return Null(kCall, opened.error());
+  context->handle = std::move(*opened);
+  FillStructure(*context);
+  OpenContexts::Add(*context);
+  LogWarnings(*context, LogLevel::kInfo);
+  return &context.release()->context;
+} catch (...) {
+  return ThrownNull("ibv_open_device");
+}
+
+int ibv_close_device(ibv_context* context) try {
+  Context& own = Cast(context);
+  if (!OpenContexts::Release(own)) return 0;
+  EndWhatIsLeft(own);
+  pthread_mutex_destroy(&context->mutex);
+  delete &own;
+  return 0;
+} catch (...) {
+  return Thrown("ibv_close_device");
+}

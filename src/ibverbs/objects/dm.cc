@@ -1,0 +1,141 @@
+// Device memory: bytes that belong to the device and not to the program, which reaches them through
+// the device alone. Ours lie in the process, as all of the device does.
+
+#include "ibverbs/objects/dm.h"
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "base/check.h"
+#include "ibverbs/failure.h"
+#include "ibverbs/objects/mr.h"
+#include "ibverbs/objects/region_access.h"
+
+namespace verbena::ibverbs {
+namespace {
+
+// The cards that have such memory are read and written in words of this size, and programs that
+// run there must not find out here that they relied on less.
+constexpr uint64_t kWord = 4;
+
+bool IsInside(const Dm& dm, uint64_t offset, size_t length) {
+  return offset <= dm.length && length <= dm.length - offset;
+}
+
+bool IsWhole(const Dm& dm, uint64_t offset, size_t length) {
+  return IsInside(dm, offset, length) && offset % kWord == 0 && length % kWord == 0;
+}
+
+int CopyTo(ibv_dm* dm, uint64_t offset, const void* from, size_t length) {
+  Dm& own = Cast(dm);
+  if (!IsWhole(own, offset, length)) return EINVAL;
+  std::memcpy(own.memory->bytes() + offset, from, length);
+  return 0;
+}
+
+int CopyFrom(void* to, ibv_dm* dm, uint64_t offset, size_t length) {
+  Dm& own = Cast(dm);
+  if (!IsWhole(own, offset, length)) return EINVAL;
+  std::memcpy(to, own.memory->bytes() + offset, length);
+  return 0;
+}
+
+std::unique_ptr<Dm> MakeDm(ibv_context* context) {
+  auto dm = std::make_unique<Dm>();
+  dm->context = context;
+  dm->memcpy_to_dm = CopyTo;
+  dm->memcpy_from_dm = CopyFrom;
+  return dm;
+}
+
+// Of the device's memory, and of the place that it has in the process.
+constexpr std::align_val_t kPage{size_t{1} << kDeviceMemoryAlignMax};
+
+// Counts so much of what the device has left as taken.
+bool Charge(std::atomic<uint64_t>& used, uint64_t length) {
+  if (length > kDeviceMemoryMax) return false;
+  uint64_t before = used.load();
+  do {
+    if (length > kDeviceMemoryMax - before) return false;
+  } while (!used.compare_exchange_weak(before, before + length));
+  return true;
+}
+
+}  // namespace
+
+bool DeviceMemory::Take(uint64_t length) {
+  CHECK(length_ == 0);
+  if (!Charge(*used_, length)) return false;
+  length_ = length;
+  bytes_.reset(static_cast<std::byte*>(::operator new(length, kPage)));
+  std::memset(bytes_.get(), 0, length);
+  return true;
+}
+
+void DeviceMemory::Free::operator()(std::byte* pages) const { ::operator delete(pages, kPage); }
+
+ibv_dm* AllocateDm(ibv_context* context, ibv_alloc_dm_attr* attributes) try {
+  constexpr auto kCall = "ibv_alloc_dm";
+  if (attributes->comp_mask != 0) return Null(kCall, Invalid("an attribute that is not known"));
+  const uint64_t length = attributes->length;
+  if (length == 0 || attributes->log_align_req > kDeviceMemoryAlignMax) {
+    return Null(kCall, Invalid("a length of 0, or an alignment beyond a page"));
+  }
+  auto dm = MakeDm(context);
+  dm->memory = std::make_shared<DeviceMemory>(Cast(context).device_memory_used);
+  if (!dm->memory->Take(length)) {
+    return Null(kCall, {ErrorCode::kLimit, "the device has no more memory than max_dm_size"});
+  }
+  dm->length = length;
+  dm->entry = Cast(context).dms.Add(dm.get());
+  dm->handle = dm->entry.handle();
+  return dm.release();
+} catch (...) {
+  return ThrownNull("ibv_alloc_dm");
+}
+
+int FreeDm(ibv_dm* dm) noexcept {
+  Dm& own = Cast(dm);
+  if (own.users != 0) return EBUSY;
+  delete &own;
+  return 0;
+}
+
+ibv_mr* RegisterDm(ibv_pd* pd, ibv_dm* dm, uint64_t offset, size_t length, unsigned flags) try {
+  constexpr auto kCall = "ibv_reg_dm_mr";
+  Dm& own = Cast(dm);
+  const auto access = RegionAccess(flags);
+  if (!access || (flags & IBV_ACCESS_ZERO_BASED) == 0) {
+    return Null(kCall, Invalid("access flags that do not go together; it is zero-based"));
+  }
+  if (!IsInside(own, offset, length)) return Null(kCall, Invalid("beyond the end of the memory"));
+  auto made = MemoryRegion::Register(Cast(pd).domain(), {own.memory->bytes() + offset, length},
+                                     *access, {.start = 0, .zero_based = true});
+  if (!made) return Null(kCall, made.error());
+  ibv_mr* const mr = Wrap(pd, std::move(*made), nullptr, length, flags);
+  Cast(mr).dm_refcount = Refcount(own.users);
+  return mr;
+} catch (...) {
+  return ThrownNull("ibv_reg_dm_mr");
+}
+
+}  // namespace verbena::ibverbs
+
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+
+ibv_dm* ibv_import_dm(ibv_context* context, uint32_t handle) try {
+  const Dm* const original = Cast(context).dms.Find(handle);
+  if (original == nullptr) return Null("ibv_import_dm", Invalid("there is no such memory"));
+  auto dm = MakeDm(context);
+  dm->memory = original->memory;
+  dm->length = original->length;
+  dm->handle = handle;
+  return dm.release();
+} catch (...) {
+  return ThrownNull("ibv_import_dm");
+}
+
+void ibv_unimport_dm(ibv_dm* dm) { delete &Cast(dm); }

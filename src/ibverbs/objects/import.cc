@@ -1,0 +1,57 @@
+// Importing what another part of this process has made. Another process has a device of its own,
+// and nothing of it is ours.
+
+#include <infiniband/verbs.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "ibverbs/failure.h"
+#include "ibverbs/objects/objects.h"
+#include "ibverbs/objects/open_contexts.h"
+
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+
+ibv_context* ibv_import_device(int cmd_fd) try {
+  Context* context = OpenContexts::Import(cmd_fd);
+  if (context == nullptr) {
+    return Null("ibv_import_device", {verbena::ErrorCode::kNotSupported,
+                                      "the descriptor is not of a context of this process"});
+  }
+  // It is ours now, and has told all that it knows.
+  close(cmd_fd);
+  return &context->context;
+} catch (...) {
+  return ThrownNull("ibv_import_device");
+}
+
+ibv_pd* ibv_import_pd(ibv_context* context, uint32_t handle) try {
+  Pd* original = Cast(context).pds.Find(handle);
+  if (original == nullptr) return Null("ibv_import_pd", Invalid("there is no such domain"));
+  auto pd = std::make_unique<Pd>();
+  pd->context = context;
+  pd->ibv_pd::handle = handle;
+  pd->parent = original;
+  pd->parent_refcount = Refcount(original->users);
+  return pd.release();
+} catch (...) {
+  return ThrownNull("ibv_import_pd");
+}
+
+void ibv_unimport_pd(ibv_pd* pd) { delete &Cast(pd); }
+
+ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) try {
+  const Mr* original = Cast(pd->context).mrs.Find(handle);
+  if (original == nullptr) return Null("ibv_import_mr", Invalid("there is no such region"));
+  auto mr = std::make_unique<Mr>();
+  static_cast<ibv_mr&>(*mr) = *original;
+  mr->pd = pd;
+  mr->addr = nullptr;  // the importer knows by other ways where it is
+  mr->access = original->access;
+  mr->pd_refcount = Refcount(Cast(pd).users);
+  return mr.release();
+} catch (...) {
+  return ThrownNull("ibv_import_mr");
+}
+
+void ibv_unimport_mr(ibv_mr* mr) { delete &Cast(mr); }

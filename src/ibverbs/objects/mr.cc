@@ -1,0 +1,174 @@
+// Memory regions: registering, changing, ending.
+
+#include "ibverbs/objects/mr.h"
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "base/result.h"
+#include "ibverbs/failure.h"
+#include "ibverbs/objects/control_ops.h"
+#include "ibverbs/objects/objects.h"
+#include "ibverbs/objects/region_access.h"
+#include "ibverbs/warnings.h"
+
+// We define what these would call.
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+namespace verbena::ibverbs {
+namespace {
+
+std::span<std::byte> BytesAt(void* address, size_t length) {
+  return {static_cast<std::byte*>(address), length};
+}
+
+// All of the address space: on demand, from 0, without an end.
+bool IsEverything(const void* address, size_t length, unsigned flags) {
+  return address == nullptr && length == SIZE_MAX && (flags & IBV_ACCESS_ON_DEMAND) != 0;
+}
+
+ErrorOr<MemoryRegion> RegisterAt(Pd& pd, void* address, size_t length, uint64_t iova,
+                                 unsigned flags) {
+  const auto access = RegionAccess(flags);
+  if (!access) return Fail(Invalid("access flags that exclude each other, or are unknown"));
+  if (IsEverything(address, length, flags)) {
+    return MemoryRegion::RegisterEverything(pd.domain(), *access);
+  }
+  const bool zero_based = (flags & IBV_ACCESS_ZERO_BASED) != 0;
+  return MemoryRegion::Register(pd.domain(), BytesAt(address, length), *access,
+                                {.start = zero_based ? 0 : iova,
+                                 .zero_based = zero_based,
+                                 .on_demand = (flags & IBV_ACCESS_ON_DEMAND) != 0});
+}
+
+ibv_mr* Register(const char* call, ibv_pd* pd, void* address, size_t length, uint64_t iova,
+                 unsigned flags) {
+  auto made = RegisterAt(Cast(pd), address, length, iova, flags);
+  WarnOfBudget(Cast(pd->context));
+  if (!made) return Null(call, made.error());
+  return Wrap(pd, std::move(*made), address, length, flags);
+}
+
+// What ibv_rereg_mr is asked for, or why not.
+//
+// Keys stay, as they do with drivers: programs do not tell their peers.
+ErrorOr<RegionChange> ChangeOf(int flags, ibv_pd* pd, void* address, size_t length, int access) {
+  RegionChange change{.keep_keys = true};
+  if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 || flags == 0) {
+    return Fail(Invalid("no flag of IBV_REREG_MR_*, or an unknown one"));
+  }
+  if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
+    if (address == nullptr || length == 0) return Fail(Invalid("no memory"));
+    change.bytes = BytesAt(address, length);
+  }
+  if ((flags & IBV_REREG_MR_CHANGE_PD) != 0) {
+    if (pd == nullptr) return Fail(Invalid("no protection domain"));
+    change.domain = &Cast(pd).domain();
+  }
+  if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0) {
+    change.access = RegionAccess(static_cast<unsigned>(access));
+    if (!change.access) return Fail(Invalid("access flags that do not go together"));
+  } else if (access != 0) {
+    return Fail(Invalid("access flags that are not to be changed"));
+  }
+  return change;
+}
+
+}  // namespace
+
+ibv_mr* Wrap(ibv_pd* pd, MemoryRegion region, void* address, size_t length, unsigned flags) {
+  auto mr = std::make_unique<Mr>();
+  mr->context = pd->context;
+  mr->pd = pd;
+  mr->addr = address;
+  mr->length = length;
+  mr->handle = std::move(region);
+  mr->access = flags;
+  mr->pd_refcount = Refcount(Cast(pd).users);
+  mr->entry = Cast(pd->context).mrs.Add(mr.get());
+  mr->ibv_mr::handle = mr->entry.handle();
+  mr->lkey = Number(mr->handle.l_key());
+  mr->rkey = Number(mr->handle.r_key());
+  mr->by_key = Cast(pd->context).mrs_by_key.Put(mr->lkey, mr.get());
+  return mr.release();
+}
+
+ibv_mr* AllocateNullMr(ibv_pd* pd) try {
+  auto made = MemoryRegion::RegisterNull(Cast(pd).domain());
+  if (!made) return Null("ibv_alloc_null_mr", made.error());
+  return Wrap(pd, std::move(*made), nullptr, 0, 0);
+} catch (...) {
+  return ThrownNull("ibv_alloc_null_mr");
+}
+
+}  // namespace verbena::ibverbs
+
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+
+ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, size_t length, uint64_t iova,
+                         unsigned int access) try {
+  return Register("ibv_reg_mr_iova2", pd, address, length, iova, access);
+} catch (...) {
+  return ThrownNull("ibv_reg_mr_iova2");
+}
+
+ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access) try {
+  return Register("ibv_reg_mr_iova", pd, address, length, iova, static_cast<unsigned>(access));
+} catch (...) {
+  return ThrownNull("ibv_reg_mr_iova");
+}
+
+ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, size_t length, int access) try {
+  return Register("ibv_reg_mr", pd, address, length, reinterpret_cast<uintptr_t>(address),
+                  static_cast<unsigned>(access));
+} catch (...) {
+  return ThrownNull("ibv_reg_mr");
+}
+
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* /*pd*/, uint64_t /*offset*/, size_t /*length*/, uint64_t /*iova*/,
+                          int /*fd*/, int /*access*/) {
+  return UnsupportedNull("ibv_reg_dmabuf_mr");
+}
+
+int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, int access) try {
+  Mr& own = Cast(mr);
+  const auto change = ChangeOf(flags, pd, address, length, access);
+  if (!change) {
+    errno = Failed("ibv_rereg_mr", change.error());
+    return IBV_REREG_MR_ERR_INPUT;
+  }
+  // Refused, and as it was: which of the codes says so, and that the old region is valid.
+  if (const auto ok = own.handle.Reregister(*change); !ok) {
+    errno = Failed("ibv_rereg_mr", ok.error());
+    return IBV_REREG_MR_ERR_INPUT;
+  }
+  if (change->domain != nullptr) {
+    own.pd = pd;
+    own.pd_refcount = Refcount(Cast(pd).users);
+  }
+  if (change->bytes) {
+    own.addr = address;
+    own.length = length;
+  }
+  if (change->access) own.access = static_cast<unsigned>(access);
+  return 0;
+} catch (...) {
+  errno = Thrown("ibv_rereg_mr");
+  return IBV_REREG_MR_ERR_INPUT;
+}
+
+int ibv_dereg_mr(ibv_mr* mr) try {
+  Mr& own = Cast(mr);
+  if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_dereg_mr", ok.error());
+  WarnOfBudget(Cast(mr->context));
+  delete &own;
+  return 0;
+} catch (...) {
+  return Thrown("ibv_dereg_mr");
+}

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/file_descriptor.h"
+#include "ibverbs/objects/handle_table.h"
+#include "ibverbs/objects/id_map.h"
+#include "ibverbs/objects/refcount.h"
+#include "ibverbs/objects/xrc_files.h"
+#include "ibverbs/query/gid_table.h"
+#include "ibverbs/settings.h"
+#include "verbena/verbena.h"
+
+// What a program holds by pointer, and ours behind it: each object is the C structure with a handle
+// of the C++ API after it. A function that is given the former finds the latter with Own.
+//
+// Owned by the program, from the call that made it to the call that ends it, which frees it. Thread
+// rule: that of the verbs: any thread, but none while another destroys the object.
+
+namespace verbena::ibverbs {
+
+// Programs that were compiled against later headers look in front of the context they were given,
+// and must find zeros.
+struct AbiPadding {
+  std::array<std::byte, 1024> zeros{};
+};
+
+struct Dm;
+struct Pd;
+struct Mr;
+
+struct Context : AbiPadding, verbs_context {
+  // For nothing but to be recognised by when the context is imported.
+  FileDescriptor cmd_file;
+  verbena::Context handle;
+  Settings settings = {};
+  GidTable& gids = TheGidTable();
+  IdMap id_map;                // whom events are about
+  HandleTable<Pd> pds;         // what can be imported
+  HandleTable<Mr> mrs;         // likewise
+  HandleTable<Dm> dms;         // likewise
+  HandleTable<Mr> mrs_by_key;  // L_Key
+  // Bytes; shared with what uses them.
+  std::shared_ptr<std::atomic<uint64_t>> device_memory_used =
+      std::make_shared<std::atomic<uint64_t>>(0);
+  XrcFiles xrc_files;
+  uint32_t references = 1;  // see open_contexts.h
+};
+
+struct Td : ibv_td {
+  std::atomic<uint32_t> users = 0;
+};
+
+struct Pd : ibv_pd {
+  verbena::ProtectionDomain handle;  // empty if it is a parent domain, or was imported
+  Pd* parent = nullptr;              // whose domain it stands for then
+  Refcount parent_refcount = {};
+  Refcount td_refcount = {};
+  HandleTable<Pd>::Entry entry = {};  // by which it can be imported
+  // Objects that were made in it: each has a Use of it, and it cannot end before them.
+  std::atomic<uint32_t> users = 0;
+
+  [[nodiscard]] const verbena::ProtectionDomain& domain() const {
+    return parent != nullptr ? parent->domain() : handle;
+  }
+};
+
+struct Xrcd : ibv_xrcd {
+  std::shared_ptr<verbena::XrcDomain> handle;  // shared by all that opened the same file
+};
+
+struct Mr : ibv_mr {
+  verbena::MemoryRegion handle;  // empty if it was imported
+  unsigned access = 0;           // IBV_ACCESS_*
+  Refcount pd_refcount = {};
+  Refcount dm_refcount = {};
+  HandleTable<Mr>::Entry entry = {};  // by which it can be imported
+  HandleTable<Mr>::Entry by_key = {};
+};
+
+struct Mw : ibv_mw {
+  verbena::MemoryWindow handle;
+  verbena::Key bound = {};  // what the last bind that was posted called it; 0 if there was none
+
+  [[nodiscard]] verbena::Key key() const {
+    return bound == verbena::Key{} ? handle.first_key() : bound;
+  }
+  Refcount pd_refcount = {};
+};
+
+struct Ah : ibv_ah {
+  verbena::AddressHandle handle;
+  Refcount pd_refcount = {};
+};
+
+struct Channel : ibv_comp_channel {
+  verbena::CompletionChannel handle;
+};
+
+struct Cq : ibv_cq_ex {
+  verbena::CompletionQueue handle;
+  verbena::Completion current = {};  // of ibv_start_poll and ibv_next_poll
+  // How far the wall clock is ahead of that of completions, and whether it was measured since
+  // ibv_start_poll.
+  int64_t wall_offset_ns = 0;
+  bool wall_offset_is_known = false;
+  // Events that were handed out; the C structure counts those that were acknowledged.
+  std::atomic<uint32_t> completion_events = 0;
+  std::atomic<uint32_t> async_events = 0;
+};
+
+struct Srq : ibv_srq {
+  verbena::SharedReceiveQueue handle;
+  uint32_t sges_max = 0;
+  ibv_srq_type type = IBV_SRQT_BASIC;
+  Refcount pd_refcount = {};
+  std::atomic<uint32_t> async_events = 0;
+};
+
+// The C structures of a queue that was made with extensions and one without begin alike, and the
+// verbs' own inline functions turn one into the other like this.
+[[nodiscard]] inline Context& Cast(ibv_context* context) {
+  return *static_cast<Context*>(verbs_get_ctx(context));
+}
+[[nodiscard]] inline Pd& Cast(ibv_pd* pd) { return *static_cast<Pd*>(pd); }
+[[nodiscard]] inline Td& Cast(ibv_td* td) { return *static_cast<Td*>(td); }
+[[nodiscard]] inline Xrcd& Cast(ibv_xrcd* xrcd) { return *static_cast<Xrcd*>(xrcd); }
+[[nodiscard]] inline Mr& Cast(ibv_mr* mr) { return *static_cast<Mr*>(mr); }
+[[nodiscard]] inline Mw& Cast(ibv_mw* mw) { return *static_cast<Mw*>(mw); }
+[[nodiscard]] inline Ah& Cast(ibv_ah* ah) { return *static_cast<Ah*>(ah); }
+[[nodiscard]] inline Channel& Cast(ibv_comp_channel* channel) {
+  return *static_cast<Channel*>(channel);
+}
+[[nodiscard]] inline Cq& Cast(ibv_cq_ex* cq) { return *static_cast<Cq*>(cq); }
+[[nodiscard]] inline Cq& Cast(ibv_cq* cq) { return Cast(reinterpret_cast<ibv_cq_ex*>(cq)); }
+[[nodiscard]] inline Srq& Cast(ibv_srq* srq) { return *static_cast<Srq*>(srq); }
+
+}  // namespace verbena::ibverbs

@@ -1,0 +1,96 @@
+#include "ibverbs/query/device.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "ibverbs/failure.h"
+#include "ibverbs/query/device_tree_source.h"
+#include "verbena/context.h"
+
+namespace verbena::ibverbs {
+namespace {
+
+template <size_t kSize>
+void Fill(char (&field)[kSize], std::string_view text) {
+  static_assert(kSize > 1);
+  std::memcpy(field, text.data(), std::min(text.size(), kSize - 1));
+}
+
+Device MakeDevice() {
+  Device device{};
+  device.node_type = IBV_NODE_CA;
+  device.transport_type = IBV_TRANSPORT_IB;
+  Fill(device.name, "verbena0");
+  Fill(device.dev_name, "uverbs0");
+  // Where programs look for more about a device: device_tree.h.
+  Fill(device.dev_path, "/sys/class/infiniband_verbs/uverbs0");
+  Fill(device.ibdev_path, "/sys/class/infiniband/verbena0");
+  return device;
+}
+
+// FNV-1a.
+uint64_t Hash(uint64_t hash, std::string_view bytes) {
+  constexpr uint64_t kPrime = 0x100000001B3;
+  for (const char byte : bytes) hash = (hash ^ static_cast<uint8_t>(byte)) * kPrime;
+  return hash;
+}
+
+uint64_t MakeGuid() {
+  constexpr uint64_t kBasis = 0xCBF29CE484222325;
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  uint64_t hash = Hash(kBasis, host.data());
+  const auto gids = verbena::Context::Gids();
+  if (gids && !gids->empty()) {
+    const Gid& first = gids->front().gid;
+    hash = Hash(hash, {reinterpret_cast<const char*>(first.bytes.data()), first.bytes.size()});
+  }
+  // EUI-64: locally administered, and of one device.
+  constexpr uint64_t kLocal = uint64_t{2} << 56;
+  constexpr uint64_t kGroup = uint64_t{1} << 56;
+  return (hash & ~kGroup) | kLocal;
+}
+
+}  // namespace
+
+Device& TheDevice() {
+  static Device device = MakeDevice();
+  return device;
+}
+
+__be64 NodeGuid() {
+  static_assert(std::endian::native == std::endian::little);
+  static const uint64_t guid = __builtin_bswap64(MakeGuid());
+  return guid;
+}
+
+}  // namespace verbena::ibverbs
+
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+
+ibv_device** ibv_get_device_list(int* count) try {
+  OfferDeviceFiles();
+  auto** const list = new ibv_device* [2] {};
+  list[0] = &TheDevice();
+  if (count != nullptr) *count = 1;
+  return list;
+} catch (...) {
+  return ThrownNull("ibv_get_device_list");
+}
+
+void ibv_free_device_list(ibv_device** list) { delete[] list; }
+
+const char* ibv_get_device_name(ibv_device* device) { return device->name; }
+
+__be64 ibv_get_device_guid(ibv_device* /*device*/) try { return NodeGuid(); } catch (...) {
+  errno = Thrown("ibv_get_device_guid");
+  return 0;
+}
+
+int ibv_get_device_index(ibv_device* /*device*/) { return 0; }

@@ -1,0 +1,202 @@
+#include "ibverbs/query/device_tree_writer.h"
+
+#include <fcntl.h>
+#include <fts.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <system_error>
+
+#include "base/file_descriptor.h"
+#include "base/result.h"
+#include "ibverbs/failure.h"
+
+namespace verbena::ibverbs {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Every user reads the kernel's own, too: a program may start as one user and go on as another.
+constexpr mode_t kFileMode = 0444;
+constexpr mode_t kFolderMode = 0755;
+
+// Whether the file is there with this text.
+bool Holds(const std::string& path, std::string_view text) {
+  constexpr size_t kTextMax = 4'096;
+  std::array<char, kTextMax> found;
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!file.is_open()) return false;
+  const ssize_t length = read(file.get(), found.data(), found.size());
+  return length >= 0 && std::string_view(found.data(), static_cast<size_t>(length)) == text;
+}
+
+bool LeadsTo(const std::string& path, const std::string& target) {
+  std::error_code failed;
+  return fs::read_symlink(path, failed) == target && !failed;
+}
+
+// Writes below one root. What is new is made in a folder of its own there, and moved.
+class Writer {
+ public:
+  explicit Writer(std::string root) : root_(std::move(root)) {}
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+  ~Writer() {
+    if (workshop_.empty()) return;
+    unlink(fresh_.c_str());  // which is there only if something failed
+    rmdir(workshop_.c_str());
+  }
+
+  ErrorOr<void> Write(const DeviceTree& tree) {
+    if (const auto ok = MakeFolders(root_); !ok) return ok;
+    for (const DeviceFile& file : tree.files) {
+      if (const auto ok = Write(file); !ok) return ok;
+    }
+    for (const DeviceLink& link : tree.links) {
+      if (const auto ok = Write(link); !ok) return ok;
+    }
+    RemoveOthers(tree);
+    return {};
+  }
+
+ private:
+  ErrorOr<void> Write(const DeviceFile& file) {
+    const std::string path = root_ + file.path;
+    if (Holds(path, file.text)) return {};
+    return Replace(path, [&](const std::string& fresh) {
+      const FileDescriptor out(
+          open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode));
+      return out.is_open() && fchmod(out.get(), kFileMode) == 0 &&
+             write(out.get(), file.text.data(), file.text.size()) ==
+                 static_cast<ssize_t>(file.text.size());
+    });
+  }
+
+  ErrorOr<void> Write(const DeviceLink& link) {
+    const std::string path = root_ + link.path;
+    if (LeadsTo(path, link.target)) return {};
+    return Replace(path, [&](const std::string& fresh) {
+      return symlink(link.target.c_str(), fresh.c_str()) == 0;
+    });
+  }
+
+  template <class Make>
+  ErrorOr<void> Replace(const std::string& path, Make make) {
+    if (const auto ok = MakeFolders(fs::path(path).parent_path()); !ok) return ok;
+    if (const auto ok = OpenWorkshop(); !ok) return ok;
+    if (!make(fresh_) || rename(fresh_.c_str(), path.c_str()) != 0) {
+      return Fail(SystemError("cannot write " + path));
+    }
+    return {};
+  }
+
+  ErrorOr<void> OpenWorkshop() {
+    if (!workshop_.empty()) return {};
+    std::string name = root_ + std::string(kWorkshop) + "XXXXXX";
+    std::string fresh = name + "/fresh";
+    if (mkdtemp(name.data()) == nullptr) return Fail(SystemError("cannot write to " + root_));
+    fresh.replace(0, name.size(), name);
+    workshop_ = std::move(name);
+    fresh_ = std::move(fresh);
+    return {};
+  }
+
+  static ErrorOr<void> MakeFolders(const fs::path& path) {
+    if (MakeFolder(path)) return {};
+    if (errno != ENOENT) return Fail(SystemError("cannot make " + path.string()));
+    if (const auto ok = MakeFolders(path.parent_path()); !ok) return ok;
+    return MakeFolder(path) ? ErrorOr<void>() : Fail(SystemError("cannot make " + path.string()));
+  }
+
+  // Open to all, whatever the umask says. True if it is there.
+  static bool MakeFolder(const fs::path& path) {
+    if (mkdir(path.c_str(), kFolderMode) == 0) return chmod(path.c_str(), kFolderMode) == 0;
+    return errno == EEXIST;
+  }
+
+  // Files of addresses that are gone. Folders stay; a reader may be in one. By the system's own
+  // walk: std::filesystem's ends the program where it finds no memory.
+  void RemoveOthers(const DeviceTree& tree) {
+    std::set<std::string, std::less<>> wanted;
+    for (const DeviceFile& file : tree.files) wanted.insert(root_ + file.path);
+    for (const DeviceLink& link : tree.links) wanted.insert(root_ + link.path);
+    char* const roots[] = {root_.data(), nullptr};
+    const std::unique_ptr<FTS, decltype(&fts_close)> walk(
+        fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, nullptr), &fts_close);
+    if (walk == nullptr) return;
+    while (FTSENT* const entry = fts_read(walk.get())) {
+      const bool is_folder = entry->fts_info == FTS_D || entry->fts_info == FTS_DP;
+      if (is_folder) {
+        if (IsWorkshop(entry->fts_path)) fts_set(walk.get(), entry, FTS_SKIP);
+      } else if (!wanted.contains(std::string_view(entry->fts_path))) {
+        unlink(entry->fts_path);
+      }
+    }
+  }
+
+  // Ours, or that of another process at this moment.
+  [[nodiscard]] bool IsWorkshop(std::string_view path) const {
+    return path.starts_with(root_) && path.substr(root_.size()).starts_with(kWorkshop);
+  }
+
+  static constexpr std::string_view kWorkshop = "/.new-";
+
+  std::string root_;
+  std::string workshop_;  // empty until it is needed
+  std::string fresh_;     // what is made in it
+};
+
+// The network namespace, which has addresses of its own.
+std::string NetworkName() {
+  struct stat found = {};
+  return "net-" + std::to_string(stat("/proc/self/ns/net", &found) == 0 ? found.st_ino : 0);
+}
+
+std::string Base() {
+  const char* const runtime = secure_getenv("XDG_RUNTIME_DIR");
+  struct stat found = {};
+  const bool usable = runtime != nullptr && runtime[0] == '/' && stat(runtime, &found) == 0 &&
+                      S_ISDIR(found.st_mode) && found.st_uid == geteuid() &&
+                      access(runtime, W_OK) == 0;
+  return usable ? std::string(runtime) + "/verbena" : "/tmp/verbena-" + std::to_string(geteuid());
+}
+
+}  // namespace
+
+ErrorOr<void> WriteTree(const DeviceTree& tree, const std::string& root) {
+  return Writer(root).Write(tree);
+}
+
+ErrorOr<std::string> SafeFolder(const std::string& path) {
+  constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
+  const bool is_new = mkdir(path.c_str(), kFolderMode) == 0;
+  if (!is_new && errno != EEXIST) return Fail(SystemError("cannot make " + path));
+  if (is_new) chmod(path.c_str(), kFolderMode);
+  // Any user may make names in /tmp, links included.
+  struct stat found = {};
+  if (lstat(path.c_str(), &found) != 0) return Fail(SystemError("cannot look at " + path));
+  if (!S_ISDIR(found.st_mode) || found.st_uid != geteuid() || (found.st_mode & kOthersWrite) != 0) {
+    return Fail(Error{ErrorCode::kSystem, path + " is not a folder that only this user writes to; "
+                                                 "remove it, or set XDG_RUNTIME_DIR to one"});
+  }
+  std::error_code failed;
+  const auto canonical = fs::canonical(path, failed);
+  if (failed) return Fail(Error{ErrorCode::kSystem, path + ": " + failed.message()});
+  return canonical.string();
+}
+
+ErrorOr<std::string> TreeFolder(LinkLayer link_layer) {
+  const auto base = SafeFolder(Base());
+  if (!base) return Fail(base.error());
+  return *base + "/" + NetworkName() + (link_layer == LinkLayer::kRoce ? "-roce" : "-ib");
+}
+
+}  // namespace verbena::ibverbs

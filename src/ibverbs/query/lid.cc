@@ -1,0 +1,40 @@
+#include "ibverbs/query/lid.h"
+
+#include <algorithm>
+#include <array>
+
+namespace verbena::ibverbs {
+namespace {
+
+// Where the last two bytes of the address are.
+constexpr size_t kHigh = 14;
+constexpr size_t kLow = 15;
+
+bool IsIpv4(const Gid& gid) {
+  constexpr std::array<uint8_t, 12> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+  return std::equal(kMapped.begin(), kMapped.end(), gid.bytes.begin());
+}
+
+}  // namespace
+
+std::optional<GidEntry> LidOwner(std::span<const GidEntry> present) {
+  const auto found = std::ranges::find_if(
+      present, [](const GidEntry& entry) { return IsIpv4(entry.gid) && !entry.loopback; });
+  if (found != present.end()) return *found;
+  const auto loopback =
+      std::ranges::find_if(present, [](const GidEntry& entry) { return IsIpv4(entry.gid); });
+  return loopback != present.end() ? std::optional(*loopback) : std::nullopt;
+}
+
+uint16_t LidOf(const Gid& gid) {
+  return static_cast<uint16_t>(gid.bytes[kHigh] << 8 | gid.bytes[kLow]);
+}
+
+Gid GidOfLid(uint16_t lid, const Gid& own) {
+  Gid gid = own;
+  gid.bytes[kHigh] = static_cast<uint8_t>(lid >> 8);
+  gid.bytes[kLow] = static_cast<uint8_t>(lid);
+  return gid;
+}
+
+}  // namespace verbena::ibverbs

@@ -1,0 +1,76 @@
+#include "ibverbs/query/stats.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace verbena::ibverbs {
+namespace {
+
+// As docs/memory.md lists them.
+constexpr std::array<const char*, kChecks> kCheckNames = {
+    "validity", "type",          "protection domain or queue pair", "key variant", "bounds",
+    "right",    "window binding"};
+
+// "requests of peers refused by check b: the key is of the wrong type".
+template <class Visit>
+void VisitChecks(std::string_view whose, std::span<const uint64_t> counts, Visit visit) {
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const char letter = static_cast<char>(kFirstCheck + i);
+    visit(std::string(whose) + " refused by check " + letter + " (" + kCheckNames[i] + ")",
+          counts[i]);
+  }
+}
+
+// Calls `visit(name, counter)` for each.
+template <class Visit>
+void ForEach(const DeviceCounters& of, Visit visit) {
+  visit("packets sent", of.port.packets_sent);
+  visit("bytes sent", of.port.bytes_sent);
+  visit("packets received", of.port.packets_received);
+  visit("bytes received", of.port.bytes_received);
+  visit("packets that met no socket", of.port.loopback_packets);
+  visit("packets whose path was gone", of.port.paths_gone);
+  visit("paths that lose segmented datagrams", of.port.paths_single);
+  visit("requests for pages", of.port.page_requests);
+  visit("pages refused", of.port.pages_refused);
+  visit("payloads gone before they were sent", of.port.copies_failed);
+  for (size_t i = 0; i < kDrops; ++i) {
+    visit(NameOf(static_cast<Drop>(i)), of.port.dropped[i]);
+  }
+  VisitChecks("own work requests", of.port.refusals.local, visit);
+  VisitChecks("requests of peers", of.port.refusals.remote, visit);
+  visit("send calls", of.sockets.send_calls);
+  visit("send calls that found no room", of.sockets.send_blocked);
+  for (size_t i = 0; i < kSendDrops; ++i) {
+    visit(NameOf(static_cast<SendDrop>(i)), of.sockets.send_dropped[i]);
+  }
+  visit("receive calls", of.sockets.receive_calls);
+  visit("malformed datagrams", of.sockets.malformed);
+  visit("dropped by the kernel", of.sockets.kernel_drops);
+  visit("regions under the memory budget", of.budget.regions_taken_over);
+  visit("bytes of these", of.budget.bytes_taken_over);
+  visit("regions not under it", of.budget.regions_native);
+  visit("most bytes in memory under it", of.budget.resident_peak);
+  visit("accesses of the program that waited", of.budget.program_faults);
+  visit("pages read from swap", of.budget.pages_read);
+  visit("pages written to swap", of.budget.pages_written);
+  visit("pages lost in swap", of.budget.pages_lost);
+  visit("wake-ups of the progress thread", of.progress_thread_wake_ups);
+  visit("asynchronous events lost", of.events_lost);
+}
+
+}  // namespace
+
+std::string InWords(const DeviceCounters& counters) {
+  std::string text;
+  ForEach(counters, [&](std::string_view name, uint64_t value) {
+    if (value != 0) text.append(name).append(": ").append(std::to_string(value)).append("\n");
+  });
+  return text;
+}
+
+}  // namespace verbena::ibverbs

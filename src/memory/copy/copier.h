@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/check.h"
+#include "base/result.h"
+#include "memory/copy/guarded_copy.h"
+#include "memory/copy/span_list.h"
+
+// The bytes of a translated access, moved. Every access here is guarded: a page that has gone since
+// it was translated is part of the answer. SignalGuard must be installed.
+//
+// Thread rule: all functions may run in any thread at any time.
+
+namespace verbena::memory {
+
+// `copied` counts from where the copy was told to start; `fault` is the machine address of the byte
+// that is missing.
+using CopyOutcome = CopyResult;
+
+// A part of the list that starts at `offset` and must lie inside it is filled, or fills `to`.
+[[nodiscard]] CopyOutcome CopyIn(const SpanList& to, uint64_t offset,
+                                 std::span<const std::byte> from);
+[[nodiscard]] CopyOutcome CopyOut(std::span<std::byte> to, const SpanList& from, uint64_t offset);
+
+// The same for the whole list, from its first to its last byte. The lengths must be the same.
+[[nodiscard]] inline CopyOutcome CopyIn(const SpanList& to, std::span<const std::byte> from) {
+  CHECK(from.size() == to.length());
+  if (to.size() == 1) return GuardedCopy(PointerTo(to[0].address), from.data(), from.size());
+  return CopyIn(to, 0, from);
+}
+[[nodiscard]] inline CopyOutcome CopyOut(std::span<std::byte> to, const SpanList& from) {
+  CHECK(to.size() == from.length());
+  if (from.size() == 1) return GuardedCopy(to.data(), PointerTo(from[0].address), to.size());
+  return CopyOut(to, from, 0);
+}
+
+// Why an atomic operation did nothing.
+struct AtomicFailure {
+  enum class Reason {
+    kMisaligned,  // the address is not a multiple of 8
+    kMissing,     // the page is not there, or not writable
+  };
+  Reason reason;
+  MachineAddress address;
+
+  friend bool operator==(const AtomicFailure&, const AtomicFailure&) = default;
+};
+
+// Atomic operations on the 8 bytes of a list, in the byte order of the machine. They return the
+// value that was there before.
+[[nodiscard]] Result<uint64_t, AtomicFailure> CompareAndSwap(const SpanList& word,
+                                                             uint64_t expected, uint64_t desired);
+[[nodiscard]] Result<uint64_t, AtomicFailure> FetchAdd(const SpanList& word, uint64_t addend);
+
+}  // namespace verbena::memory

@@ -1,0 +1,264 @@
+#include "memory/protection/key_allocator.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace verbena::memory {
+namespace {
+
+using Fate = KeyAllocator::Fate;
+
+constexpr Duration kQuarantine = Seconds(60);
+
+KeyAllocator Make(uint32_t slots_max, uint64_t seed = 1) {
+  return KeyAllocator(slots_max, kQuarantine, Random(seed));
+}
+
+std::vector<SlotNumber> TakeAll(KeyAllocator& keys) {
+  std::vector<SlotNumber> slots;
+  while (const auto slot = keys.Take()) slots.push_back(*slot);
+  return slots;
+}
+
+std::vector<SlotNumber> Freed(KeyAllocator& keys, Time now) {
+  std::vector<SlotNumber> freed;
+  keys.AdvanceTo(now, [&](SlotNumber slot) { freed.push_back(slot); });
+  return freed;
+}
+
+// Slot 0 is the one whose index is 0, so that two slots make one that can be taken.
+constexpr uint32_t kOneUsable = 2;
+
+TEST(KeyScramblerTest, IsABijectionOfAll24BitNumbers) {
+  Random random(7);
+  const KeyScrambler scrambler(random);
+  std::vector<bool> seen(kKeyIndexCount);
+  uint32_t wrong = 0;
+  for (uint32_t i = 0; i < kKeyIndexCount; ++i) {
+    const KeyIndex index = scrambler.IndexOf(SlotNumber(i));
+    if (index.value() >= kKeyIndexCount || seen[index.value()]) {
+      ++wrong;
+      continue;
+    }
+    seen[index.value()] = true;
+    if (scrambler.SlotOf(index) != SlotNumber(i)) ++wrong;
+  }
+  EXPECT_EQ(wrong, 0u);
+}
+
+TEST(KeyScramblerTest, ScattersNeighboursOverTheWholeRange) {
+  Random random(7);
+  const KeyScrambler scrambler(random);
+  std::set<uint32_t> high_bytes, low_bytes;
+  for (uint32_t i = 0; i < 1024; ++i) {
+    const uint32_t index = scrambler.IndexOf(SlotNumber(i)).value();
+    high_bytes.insert(index >> 16);
+    low_bytes.insert(index & 0xff);
+  }
+  EXPECT_GT(high_bytes.size(), 200u);
+  EXPECT_GT(low_bytes.size(), 200u);
+}
+
+TEST(KeyScramblerTest, DependsOnTheSeed) {
+  Random one(1), two(2);
+  EXPECT_NE(KeyScrambler(one).IndexOf(SlotNumber(1)), KeyScrambler(two).IndexOf(SlotNumber(1)));
+}
+
+TEST(KeyAllocatorTest, HandsOutEverySlotOnceAndThenNothing) {
+  KeyAllocator keys = Make(3000);
+  const std::vector<SlotNumber> slots = TakeAll(keys);
+  const std::set<SlotNumber> different(slots.begin(), slots.end());
+  EXPECT_EQ(different.size(), slots.size());
+  EXPECT_EQ(slots.size(), 2999u);  // all but the one of index 0
+  EXPECT_EQ(keys.taken_count(), 2999u);
+  EXPECT_EQ(keys.Take(), std::nullopt);
+  EXPECT_TRUE(keys.IsConsistent());
+}
+
+TEST(KeyAllocatorTest, NeverHandsOutIndexZero) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    KeyAllocator keys = Make(256, seed);
+    for (const SlotNumber slot : TakeAll(keys)) EXPECT_NE(keys.IndexOf(slot), KeyIndex(0));
+  }
+}
+
+TEST(KeyAllocatorTest, AGivenSlotCanBeTakenAgain) {
+  KeyAllocator keys = Make(10);
+  const std::vector<SlotNumber> slots = TakeAll(keys);
+  keys.NextVariant(slots[4]);
+  EXPECT_EQ(keys.Give(slots[4]), Fate::kFree);
+  EXPECT_EQ(keys.Take(), slots[4]);
+  EXPECT_EQ(keys.Take(), std::nullopt);
+  EXPECT_TRUE(keys.IsConsistent());
+}
+
+TEST(KeyAllocatorTest, WithoutSlotsNothingIsHandedOut) {
+  KeyAllocator none = Make(0);
+  EXPECT_EQ(none.Take(), std::nullopt);
+  KeyAllocator only_the_zero = Make(1);
+  EXPECT_EQ(only_the_zero.Take(), std::nullopt);
+  EXPECT_TRUE(only_the_zero.IsConsistent());
+}
+
+TEST(KeyAllocatorTest, ChoosesAtRandomAmongTheFree) {
+  // With 63 and more to choose from, the same slot comes back right away only by chance.
+  KeyAllocator keys = Make(4096);
+  std::set<SlotNumber> chosen;
+  for (int i = 0; i < 100; ++i) {
+    const SlotNumber slot = *keys.Take();
+    chosen.insert(slot);
+    keys.NextVariant(slot);
+    keys.Give(slot);
+  }
+  EXPECT_GT(chosen.size(), 80u);
+  const std::vector<SlotNumber> slots = TakeAll(keys);
+  EXPECT_FALSE(std::ranges::is_sorted(slots));
+  EXPECT_FALSE(std::ranges::is_sorted(slots, std::greater<>()));
+}
+
+TEST(KeyAllocatorTest, TheSeedDecidesEverything) {
+  const auto history = [](uint64_t seed) {
+    KeyAllocator keys = Make(512, seed);
+    std::vector<uint32_t> values;
+    for (int i = 0; i < 100; ++i) {
+      const SlotNumber slot = *keys.Take();
+      values.push_back(Key(keys.IndexOf(slot), keys.NextVariant(slot)).value());
+      if (i % 3 == 0) keys.Give(slot);
+    }
+    return values;
+  };
+  EXPECT_EQ(history(5), history(5));
+  EXPECT_NE(history(5), history(6));
+}
+
+// 255 generations of one variant each; with one variant left a slot could not serve a generation
+// that needs two keys, so it rests.
+TEST(KeyAllocatorTest, NoVariantRepeatsWithinARound) {
+  KeyAllocator keys = Make(kOneUsable);
+  std::set<Variant> seen;
+  Fate fate = Fate::kFree;
+  while (fate == Fate::kFree) {
+    const SlotNumber slot = *keys.Take();
+    EXPECT_TRUE(seen.insert(keys.NextVariant(slot)).second);
+    fate = keys.Give(slot);
+  }
+  EXPECT_EQ(seen.size(), 255u);
+  EXPECT_EQ(keys.resting_count(), 1u);
+  EXPECT_EQ(keys.Take(), std::nullopt);
+  EXPECT_TRUE(keys.IsConsistent());
+}
+
+void SpendLap(KeyAllocator& keys, SlotNumber slot) {
+  for (int i = 0; i < 256; ++i) keys.NextVariant(slot);
+}
+
+TEST(KeyAllocatorTest, ARetiredSlotComesBackWhenItsQuarantineEnds) {
+  KeyAllocator keys = Make(kOneUsable);
+  EXPECT_TRUE(Freed(keys, Time(Seconds(5))).empty());
+  const SlotNumber slot = *keys.Take();
+  SpendLap(keys, slot);
+  EXPECT_EQ(keys.Give(slot), Fate::kRetired);
+  EXPECT_TRUE(Freed(keys, Time(Seconds(65) - Nanoseconds(1))).empty());
+  EXPECT_EQ(keys.Take(), std::nullopt);
+  EXPECT_EQ(Freed(keys, Time(Seconds(65))), std::vector{slot});
+  EXPECT_EQ(keys.resting_count(), 0u);
+  EXPECT_EQ(keys.Take(), slot);
+  keys.NextVariant(slot);
+  EXPECT_EQ(keys.Give(slot), Fate::kFree);  // a whole new round
+  EXPECT_TRUE(keys.IsConsistent());
+}
+
+TEST(KeyAllocatorTest, EachSlotRestsItsOwnTime) {
+  KeyAllocator keys = Make(3);
+  const SlotNumber first = *keys.Take(), second = *keys.Take();
+  SpendLap(keys, first);
+  SpendLap(keys, second);
+  keys.Give(first);
+  EXPECT_TRUE(Freed(keys, Time(Seconds(10))).empty());
+  keys.Give(second);
+  EXPECT_EQ(Freed(keys, Time(Seconds(60))), std::vector{first});
+  EXPECT_EQ(Freed(keys, Time(Seconds(69))), std::vector<SlotNumber>{});
+  EXPECT_EQ(Freed(keys, Time(Seconds(70))), std::vector{second});
+}
+
+TEST(KeyAllocatorTest, AnOwnerMayOutliveItsLap) {
+  KeyAllocator keys = Make(kOneUsable);
+  const SlotNumber slot = *keys.Take();
+  Variant previous = keys.NextVariant(slot);
+  for (int i = 0; i < 600; ++i) {
+    const Variant next = keys.NextVariant(slot);
+    EXPECT_NE(next, previous);
+    previous = next;
+  }
+  EXPECT_EQ(keys.Give(slot), Fate::kRetired);
+}
+
+Fate FateAfterJump(uint8_t distance) {
+  KeyAllocator keys = Make(kOneUsable);
+  const SlotNumber slot = *keys.Take();
+  const Variant first = keys.NextVariant(slot);  // 255 left
+  keys.TakeOver(slot, Variant(static_cast<uint8_t>(first.value() + distance)));
+  return keys.Give(slot);
+}
+
+TEST(KeyAllocatorTest, AVariantThatTheOwnerChoseSpendsWhatItJumpedOver) {
+  EXPECT_EQ(FateAfterJump(0), Fate::kFree);
+  EXPECT_EQ(FateAfterJump(1), Fate::kFree);
+  EXPECT_EQ(FateAfterJump(253), Fate::kFree);     // two left
+  EXPECT_EQ(FateAfterJump(254), Fate::kRetired);  // one left
+  EXPECT_EQ(FateAfterJump(255), Fate::kRetired);  // one back is almost all the way round
+}
+
+TEST(KeyAllocatorTest, AfterAChosenVariantTheCountGoesOnFromThere) {
+  KeyAllocator keys = Make(kOneUsable);
+  const SlotNumber slot = *keys.Take();
+  keys.TakeOver(slot, Variant(255));
+  EXPECT_EQ(keys.NextVariant(slot), Variant(0));
+}
+
+TEST(KeyAllocatorTest, NoKeyComesBackWithinTheQuarantine) {
+  Random random(11);
+  KeyAllocator keys = Make(9);
+  Time now;
+  std::map<Key, SlotNumber> held;
+  std::map<Key, Time> given_up;
+  int reborn = 0;
+  for (int step = 0; step < 20000; ++step) {
+    if (random.Chance(1, 2)) {
+      if (const auto slot = keys.Take()) {
+        const Key key(keys.IndexOf(*slot), keys.NextVariant(*slot));
+        const auto before = given_up.find(key);
+        if (before != given_up.end()) {
+          ++reborn;
+          ASSERT_GE(now - before->second, kQuarantine);
+        }
+        held[key] = *slot;
+      }
+    } else if (!held.empty()) {
+      const auto it = std::next(held.begin(), static_cast<long>(random.Below(held.size())));
+      keys.Give(it->second);
+      given_up[it->first] = now;
+      held.erase(it);
+    }
+    now += Milliseconds(static_cast<int64_t>(random.Below(200)));
+    keys.AdvanceTo(now, [](SlotNumber) {});
+    if (step % 500 == 0) {
+      ASSERT_TRUE(keys.IsConsistent());
+    }
+  }
+  EXPECT_GT(reborn, 100);  // otherwise nothing was tested
+}
+
+TEST(KeyAllocatorTest, ASmallTableStaysSmall) {
+  KeyAllocator keys = Make(kKeyIndexCount);
+  keys.Take();
+  EXPECT_LT(keys.bytes(), 64u * 1024);
+  EXPECT_LT(keys.slot_count(), 4096u);
+}
+
+}  // namespace
+}  // namespace verbena::memory

@@ -1,0 +1,67 @@
+#include "memory/protection/one_touch_keys.h"
+
+#include "base/check.h"
+#include "base/when_memory.h"
+
+namespace verbena::memory {
+
+Result<TouchAction, Refusal> OneTouchKeys::Touch(Key key, const StreamSegment& segment,
+                                                 const StreamPosition& stream,
+                                                 const Accessor& who) {
+  ProtectionEntry* entry = table_.Find(key.index());
+  if (entry == nullptr || !entry->is_live()) return Fail(Refusal::kNoSuchKey);
+  if (entry->state != EntryState::kValid) return Fail(Refusal::kNotValid);
+  if (entry->remote_variant != key.variant()) return Fail(Refusal::kStaleVariant);
+  const TouchAction action = DecideTouch(segment, entry->one_touch, entry->touched, stream);
+  switch (action) {
+    case TouchAction::kPlace:
+    case TouchAction::kDrop:
+      break;
+    case TouchAction::kPlaceAndInvalidate:
+    case TouchAction::kInvalidateAndTerminate:
+      table_.MakeReserved(table_.SlotOf(key));
+      break;
+    case TouchAction::kPlaceAndRemember:
+      // Without memory to remember it, the key ends at its next use.
+      entry->touched = true;
+      entry->stored_last_byte = segment.last_byte;
+      static_cast<void>(WhenMemory([&] {
+        remembered_[who.qp].push_back({key, segment.last_byte});
+      }));
+      break;
+  }
+  return action;
+}
+
+void OneTouchKeys::StreamAdvanced(QpNumber qp, StreamNumber next_expected) {
+  const auto stream = remembered_.find(qp);
+  if (stream == remembered_.end()) return;
+  std::erase_if(stream->second, [&](const Remembered& remembered) {
+    if (!HasCaughtUp(remembered.last_byte, next_expected)) return false;
+    const ProtectionEntry* entry = table_.Find(remembered.key.index());
+    CHECK(entry != nullptr);
+    if (entry->stored_last_byte == remembered.last_byte) EndIfTouched(remembered.key);
+    return true;
+  });
+  if (stream->second.empty()) remembered_.erase(stream);
+}
+
+void OneTouchKeys::Hold(Key key) { table_.Hold(table_.SlotOf(key)); }
+
+void OneTouchKeys::Release(Key key) { EndIfTouched(key); }
+
+// The key may have found another end, and another generation, meanwhile. A region that is swapped
+// out just now is touched all the same, and must not come back.
+void OneTouchKeys::EndIfTouched(Key key) {
+  const ProtectionEntry* entry = table_.Find(key.index());
+  if (entry == nullptr || !entry->touched || entry->remote_variant != key.variant()) return;
+  table_.MakeReserved(table_.SlotOf(key));
+}
+
+uint64_t OneTouchKeys::remembered_count() const {
+  uint64_t count = 0;
+  for (const auto& [qp, keys] : remembered_) count += keys.size();
+  return count;
+}
+
+}  // namespace verbena::memory

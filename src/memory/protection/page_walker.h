@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+
+#include "memory/protection/protection_entry.h"
+#include "memory/protection/translation.h"
+#include "memory/spaces/consumers.h"
+#include "memory/spaces/guest_table.h"
+
+namespace verbena::memory {
+
+// Follows the bytes of a granted access page by page to machine memory, through one stage for the
+// host and two for a guest. The second half of the one door; only the Translator uses it.
+//
+// `result` comes in as Ready without spans. It ends as Ready with the bytes in order, as the Fault
+// that must be resolved first, or as the Refusal that only the owner's segments could tell.
+class PageWalker {
+ public:
+  PageWalker(const ProtectionEntry& target, const GuestTable& guests, bool writes)
+      : target_(target), guests_(guests), writes_(writes) {}
+
+  // Bytes of a region or task with a translation table.
+  void ThroughTable(uint64_t offset, uint64_t length, Translation& result) const;
+
+  // Bytes of a region that is translated by its owner's segment and page tables.
+  void ThroughAddressSpace(const Consumer& owner, uint64_t offset, uint64_t length,
+                           Translation& result) const;
+
+ private:
+  bool Append(PhysicalAddress physical, uint64_t length, Translation& result) const;
+  bool AppendThroughGuest(PhysicalAddress physical, uint64_t length, Translation& result) const;
+  bool AppendVirtual(const PageTable& pages, VirtualAddress address, uint64_t length,
+                     Translation& result) const;
+  Fault MakeFault(Stage stage, PageShift shift, uint64_t first_page, uint64_t last_page) const;
+
+  const ProtectionEntry& target_;
+  const GuestTable& guests_;
+  const bool writes_;
+};
+
+}  // namespace verbena::memory

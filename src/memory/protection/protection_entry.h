@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+
+#include "memory/access.h"
+#include "memory/key.h"
+#include "memory/protection/key_allocator.h"
+#include "memory/protection/one_touch.h"
+#include "memory/spaces/guest_key.h"
+#include "memory/translation/translation_table.h"
+
+namespace verbena::memory {
+
+enum class EntryType : uint8_t { kRegion, kWindow, kTask };
+
+//   kFree ──► kReserved ◄──► kValid ◄──► kSwappedOut          kRetired ──► kFree, after its rest
+//     ▲           │             │             │                   ▲
+//     └───────────┴─────────────┴─────────────┴── given back ─────┘  (retired when its lap is
+//     spent)
+enum class EntryState : uint8_t {
+  kFree,        // in no use
+  kReserved,    // has an owner and a key, grants nothing: not filled in, not bound, invalidated
+  kValid,       // grants what it says
+  kSwappedOut,  // a region whose memory was taken away; nothing else of it has changed
+  kRetired,     // in no use, and in quarantine until no peer can still have its keys
+};
+
+// Type 1 windows serve every queue pair of their protection domain. Type 2 windows are tied to the
+// queue pair that bound them: 2A looks at the queue pair alone, 2B at its domain as well.
+enum class WindowType : uint8_t { kType1, kType2A, kType2B };
+
+// How a region of the owner's address space is addressed (row A7): effective addresses go through
+// its segment table, virtual ones straight to the page table.
+enum class AddressKind : uint8_t { kEffective, kVirtual };
+
+// One entry of the protection table: all that decides an access, in one cache line (row B4).
+struct alignas(64) ProtectionEntry {
+  ProtectionEntry() : region{} {}
+
+  // The bytes that the key covers: [start, start + length) of key addresses.
+  uint64_t start = 0;
+  uint64_t length = 0;
+
+  // Where they are. Null for a region that is translated by its owner's own segment and page
+  // tables, for an empty region, and for a window, which goes by its region.
+  TranslationTable* table = nullptr;
+
+  struct Region {
+    uint32_t bound_windows;
+    uint32_t held_windows;  // of them, those that are held
+  };
+  struct Window {
+    uint64_t offset;  // of the window's first byte in its region
+    QpNumber qp;      // type 2
+    SlotNumber region;
+  };
+  struct Task {
+    uint64_t command;    // the consumer's name for the iSCSI command
+    bool command_reads;  // a disk read: data comes in
+  };
+  union {
+    Region region;  // type kRegion
+    Window window;  // type kWindow
+    Task task;      // type kTask
+  };
+
+  uint32_t first_offset = 0;  // of the first byte in the first page of the table
+  PdId pd;
+  GuestKey guest;                 // whose physical addresses the table yields; host: none
+  StreamNumber stored_last_byte;  // while `touched`: the end of the message that touched it
+  Rights rights;                  // window binding is one of them
+  EntryType type = EntryType::kRegion;
+  EntryState state = EntryState::kFree;
+  WindowType window_type = WindowType::kType1;
+  Variant local_variant;   // of the L_Key
+  Variant remote_variant;  // of the R_Key
+
+  AddressKind address_kind : 1 = AddressKind::kEffective;
+  bool one_touch : 1 = false;
+  bool touched : 1 = false;
+  // Touched by a message that may have to be repeated, and good for nothing else; to the owner it
+  // is as if the key had ended.
+  bool held : 1 = false;
+  bool zero_based : 1 = false;
+  bool by_work_request : 1 = false;  // a region that is filled in and invalidated by work requests
+  bool was_valid : 1 = false;        // the present variant has been in use
+  bool is_null : 1 = false;          // a region without memory
+
+  KeyUse use() const {
+    if (!one_touch) return KeyUse::kMany;
+    return touched ? KeyUse::kSpent : KeyUse::kOnce;
+  }
+  bool is_live() const { return state != EntryState::kFree && state != EntryState::kRetired; }
+  Variant VariantFor(Origin origin) const {
+    return origin == Origin::kLocal ? local_variant : remote_variant;
+  }
+};
+static_assert(sizeof(ProtectionEntry) == 64);
+
+}  // namespace verbena::memory

@@ -1,0 +1,313 @@
+#include "memory/protection/regions.h"
+
+#include "base/check.h"
+#include "base/rollback.h"
+#include "base/when_memory.h"
+#include "memory/protection/page_list.h"
+
+namespace verbena::memory {
+namespace {
+
+bool Wraps(KeyAddress start, uint64_t length) {
+  return length > 0 && start.value() + (length - 1) < start.value();
+}
+
+}  // namespace
+
+MemoryResult<void> Regions::CheckSpec(const RegionSpec& spec) const {
+  if (domains_.Find(spec.pd) == nullptr) return Fail(MemoryError::kNoSuchDomain);
+  if (Wraps(spec.start, spec.length)) return Fail(MemoryError::kWraps);
+  if (spec.zero_based && spec.start.value() != 0) return Fail(MemoryError::kOutOfRange);
+  if (!spec.rights.Has(NeededToGrant(spec.rights))) return Fail(MemoryError::kRightsTooWide);
+  return {};
+}
+
+// Row A2: an owner may not grant what it does not have.
+MemoryResult<void> Regions::CheckOwner(const RegionSpec& spec, const Backing& backing) const {
+  const Consumer& owner = *domains_.OwnerOf(spec.pd);
+  if (std::holds_alternative<NullBacking>(backing)) {
+    const bool is_local = spec.rights.Without(Rights::kRemote | Rights::kWindowBind) == spec.rights;
+    if (!is_local) return Fail(MemoryError::kRightsTooWide);
+    if (spec.address_kind == AddressKind::kVirtual) return Fail(MemoryError::kWrongType);
+    return {};
+  }
+  if (std::holds_alternative<AddressSpaceBacking>(backing)) {
+    if (!owner.pages.has_value() || spec.zero_based) return Fail(MemoryError::kWrongType);
+    if (spec.address_kind == AddressKind::kVirtual && !owner.privileged) {
+      return Fail(MemoryError::kNotPrivileged);
+    }
+    // What the owner has may change from now on; every access asks its segments again.
+    return {};
+  }
+  // Virtual addresses mean something only to the owner's own tables.
+  if (spec.address_kind == AddressKind::kVirtual) return Fail(MemoryError::kWrongType);
+  if (const auto* linear = std::get_if<LinearBacking>(&backing)) {
+    const EffectiveAddress at(linear->base.value());
+    const Rights local = spec.rights.Without(Rights::kRemote | Rights::kWindowBind);
+    if (!owner.MayAccess(at, spec.length, local)) return Fail(MemoryError::kNotAuthorized);
+    return {};
+  }
+  if (const auto* shared = std::get_if<SharedBacking>(&backing)) {
+    const auto other = table_.FindLive(shared->with, EntryType::kRegion);
+    if (!other.has_value()) return Fail(other.error());
+    // A table that work requests rewrite, or none at all, is not there to be shared.
+    const bool sharable = (*other)->table != nullptr && !(*other)->by_work_request;
+    if (!sharable) return Fail(MemoryError::kWrongType);
+    const bool same_owner = domains_.Find((*other)->pd)->owner == domains_.Find(spec.pd)->owner;
+    if (same_owner) return CheckOwner(spec, BackingOf(**other));
+  }
+  if (!owner.MayUsePhysical()) return Fail(MemoryError::kNotPrivileged);
+  return {};
+}
+
+// What a region stands on, as far as the right to it is concerned.
+Backing Regions::BackingOf(const ProtectionEntry& region) {
+  if (region.is_null) return NullBacking{};
+  if (region.table == nullptr && region.length == 0) return LinearBacking{};
+  if (region.table == nullptr) return AddressSpaceBacking{};
+  if (!region.table->is_linear()) return PageListBacking{};
+  const uint64_t base = region.table->LinearAddress(0).value() + region.first_offset;
+  return LinearBacking{PhysicalAddress(base), region.table->page_shift()};
+}
+
+MemoryResult<RegionKeys> Regions::Register(const RegionSpec& spec, const Backing& backing) {
+  if (const auto ok = CheckSpec(spec); !ok.has_value()) return Fail(ok.error());
+  if (const auto ok = CheckOwner(spec, backing); !ok.has_value()) return Fail(ok.error());
+  const auto memory = MakeMemory(spec, backing);
+  if (!memory.has_value()) return Fail(memory.error());
+  Rollback made([&] {
+    if (memory->table != nullptr) store_.Release(memory->table);
+  });
+  const auto slot = table_.Take(EntryType::kRegion, spec.pd, spec.distinct_keys);
+  if (!slot.has_value()) return Fail(MemoryError::kLimitReached);
+  made.Keep();
+  domains_.AddUser(spec.pd);
+  FillIn(*slot, spec, *memory);
+  return KeysOf(*slot);
+}
+
+MemoryResult<RegionKeys> Regions::Reregister(Key key, const RegionSpec& spec,
+                                             const std::optional<Backing>& backing) {
+  const auto found = table_.FindLive(key, EntryType::kRegion);
+  if (!found.has_value()) return Fail(found.error());
+  ProtectionEntry& entry = **found;
+  if (entry.state != EntryState::kValid || entry.by_work_request) {
+    return Fail(MemoryError::kWrongState);
+  }
+  if (table_.HasWindows(table_.SlotOf(key))) return Fail(MemoryError::kInUse);
+  if (const auto ok = CheckSpec(spec); !ok.has_value()) return Fail(ok.error());
+  const auto owner_ok = CheckOwner(spec, backing.has_value() ? *backing : BackingOf(entry));
+  if (!owner_ok.has_value()) return Fail(owner_ok.error());
+
+  Memory memory{entry.table, entry.first_offset, entry.length, entry.is_null};
+  if (backing.has_value()) {
+    const auto made = MakeMemory(spec, *backing);
+    if (!made.has_value()) return Fail(made.error());
+    memory = *made;
+    if (entry.table != nullptr) store_.Release(entry.table);
+  } else if (entry.start != spec.start.value() || entry.length != spec.length) {
+    return Fail(MemoryError::kOutOfRange);
+  } else if (entry.guest != domains_.Find(spec.pd)->guest) {
+    return Fail(MemoryError::kForeignDomain);
+  }
+  domains_.AddUser(spec.pd);
+  domains_.DropUser(entry.pd);
+  const bool keeps = spec.keep_keys && !entry.one_touch && !spec.one_touch;
+  const SlotNumber old = table_.SlotOf(key);
+  const SlotNumber slot = keeps ? old : table_.Renew(old, spec.distinct_keys);
+  FillIn(slot, spec, memory);
+  return KeysOf(slot);
+}
+
+MemoryResult<void> Regions::Deregister(Key key) {
+  const auto found = table_.FindLive(key, EntryType::kRegion);
+  if (!found.has_value()) return Fail(found.error());
+  const ProtectionEntry& entry = **found;
+  if (table_.HasWindows(table_.SlotOf(key))) return Fail(MemoryError::kInUse);
+  if (entry.table != nullptr) store_.Release(entry.table);
+  domains_.DropUser(entry.pd);
+  table_.Give(table_.SlotOf(key));
+  return {};
+}
+
+MemoryResult<RegionKeys> Regions::Reserve(PdId pd, uint64_t pages_max, PageShift page_shift) {
+  const ProtectionDomain* domain = domains_.Find(pd);
+  if (domain == nullptr) return Fail(MemoryError::kNoSuchDomain);
+  if (!domains_.OwnerOf(pd)->MayUsePhysical()) return Fail(MemoryError::kNotPrivileged);
+  const auto pages =
+      store_.Create(pages_max, page_shift, GuestTable::SpaceOf(domain->guest), std::nullopt);
+  if (!pages.has_value()) return Fail(pages.error());
+  Rollback made([&] { store_.Release(*pages); });
+  const auto slot = table_.Take(EntryType::kRegion, pd, false);
+  if (!slot.has_value()) return Fail(MemoryError::kLimitReached);
+  made.Keep();
+  domains_.AddUser(pd);
+  ProtectionEntry& entry = table_.EntryAt(*slot);
+  entry.table = *pages;
+  entry.guest = domain->guest;
+  entry.by_work_request = true;
+  return KeysOf(*slot);
+}
+
+Result<RegionKeys, Refusal> Regions::RegisterReserved(Key key, const RegionSpec& spec,
+                                                      const PageListBacking& backing,
+                                                      const Accessor& who) {
+  ProtectionEntry* entry = table_.Find(key.index());
+  if (entry == nullptr || !entry->is_live()) return Fail(Refusal::kNoSuchKey);
+  if (entry->type != EntryType::kRegion || !entry->by_work_request)
+    return Fail(Refusal::kWrongType);
+  if (entry->pd != who.pd || spec.pd != who.pd) return Fail(Refusal::kWrongDomain);
+  // A one-touch region that is used up may have windows still; a new generation must not open to
+  // them.
+  const SlotNumber slot = table_.SlotOf(key);
+  if (entry->held) table_.MakeReserved(slot);
+  if (entry->state != EntryState::kReserved || table_.HasWindows(slot)) {
+    return Fail(Refusal::kStillInUse);
+  }
+  // The doc's check of the variant: the one reserved, or a new one once that has been in use.
+  const bool same = entry->local_variant == key.variant();
+  if (same && entry->was_valid) return Fail(Refusal::kSameVariant);
+  if (!same && !entry->was_valid) return Fail(Refusal::kStaleVariant);
+  if (Wraps(spec.start, spec.length)) return Fail(Refusal::kWraps);
+  if (spec.zero_based && spec.start.value() != 0) return Fail(Refusal::kOutOfRange);
+  if (!spec.rights.Has(NeededToGrant(spec.rights))) return Fail(Refusal::kRightsTooWide);
+  if (backing.page_shift != entry->table->page_shift() || !CoversLength(backing, spec.length) ||
+      !MayList(store_, entry->table->space(), backing)) {
+    return Fail(Refusal::kBadPageList);
+  }
+  if (backing.pages.size() > entry->table->page_count()) return Fail(Refusal::kTooManyPages);
+
+  // Entries that were written stay until the next list: the region is not valid yet.
+  if (!WhenMemory([&] { MapPageList(store_, *entry->table, backing); })) {
+    return Fail(Refusal::kTooManyPages);
+  }
+  if (!same) table_.UseVariant(slot, key.variant());
+  FillIn(slot, spec, {entry->table, static_cast<uint32_t>(backing.first_offset), spec.length});
+  return KeysOf(slot);
+}
+
+Result<void, Refusal> Regions::Invalidate(Key key, Origin origin, const Accessor& who) {
+  ProtectionEntry* entry = table_.Find(key.index());
+  if (entry == nullptr || !entry->is_live()) return Fail(Refusal::kNoSuchKey);
+  if (entry->state == EntryState::kSwappedOut) return Fail(Refusal::kSwappedOut);
+  if (entry->state != EntryState::kValid) return Fail(Refusal::kNotValid);
+  if (entry->type != EntryType::kRegion) return Fail(Refusal::kWrongType);
+  if (entry->pd != who.pd) return Fail(Refusal::kWrongDomain);
+  if (entry->VariantFor(origin) != key.variant()) return Fail(Refusal::kStaleVariant);
+  // RFC 5040 5.2: a peer may only invalidate what it may access.
+  if (origin == Origin::kRemote && !entry->rights.HasAny(Rights::kRemote)) {
+    return Fail(Refusal::kNoRight);
+  }
+  if (!entry->by_work_request) return Fail(Refusal::kNotInvalidable);
+  const SlotNumber slot = table_.SlotOf(key);
+  if (table_.HasWindows(slot)) return Fail(Refusal::kStillInUse);
+  const bool was_held = entry->held;
+  table_.MakeReserved(slot);
+  if (was_held) return Fail(Refusal::kNotValid);
+  return {};
+}
+
+MemoryResult<void> Regions::SwapOut(Key key) {
+  const auto found = table_.FindLive(key, EntryType::kRegion);
+  if (!found.has_value()) return Fail(found.error());
+  if ((*found)->state != EntryState::kValid) return Fail(MemoryError::kWrongState);
+  (*found)->state = EntryState::kSwappedOut;
+  return {};
+}
+
+MemoryResult<void> Regions::SwapIn(Key key) {
+  const auto found = table_.FindLive(key, EntryType::kRegion);
+  if (!found.has_value()) return Fail(found.error());
+  if ((*found)->state != EntryState::kSwappedOut) return Fail(MemoryError::kWrongState);
+  (*found)->state = EntryState::kValid;
+  return {};
+}
+
+MemoryResult<void> Regions::MapPages(Key key, uint64_t first_page, uint64_t count,
+                                     std::optional<PhysicalAddress> where, bool writable) {
+  const auto found = table_.FindLive(key, EntryType::kRegion);
+  if (!found.has_value()) return Fail(found.error());
+  TranslationTable* pages = (*found)->table;
+  if (pages == nullptr) return Fail(MemoryError::kWrongType);
+  if (!where.has_value()) {
+    return pages->is_linear() ? store_.MapLinear(*pages, first_page, count, writable)
+                              : store_.Restore(*pages, first_page, count);
+  }
+  return store_.Map(*pages, first_page, count, *where, writable);
+}
+
+MemoryResult<void> Regions::UnmapPages(Key key, uint64_t first_page, uint64_t count) {
+  const auto found = table_.FindLive(key, EntryType::kRegion);
+  if (!found.has_value()) return Fail(found.error());
+  TranslationTable* pages = (*found)->table;
+  if (pages == nullptr) return Fail(MemoryError::kWrongType);
+  return store_.Unmap(*pages, first_page, count);
+}
+
+MemoryResult<Regions::Memory> Regions::MakeMemory(const RegionSpec& spec, const Backing& backing) {
+  if (const auto* linear = std::get_if<LinearBacking>(&backing)) return MakeLinear(spec, *linear);
+  if (const auto* list = std::get_if<PageListBacking>(&backing)) return MakePageList(spec, *list);
+  if (const auto* shared = std::get_if<SharedBacking>(&backing)) {
+    return ShareMemory(spec, shared->with);
+  }
+  return Memory{nullptr, 0, spec.length, std::holds_alternative<NullBacking>(backing)};
+}
+
+MemoryResult<Regions::Memory> Regions::MakeLinear(const RegionSpec& spec,
+                                                  const LinearBacking& linear) {
+  if (spec.length == 0) return Memory{};
+  const uint64_t base = linear.base.value();
+  if (base + (spec.length - 1) < base) return Fail(MemoryError::kWraps);
+  const auto pages =
+      store_.Create(PageCount(base, spec.length, linear.page_shift), linear.page_shift,
+                    GuestTable::SpaceOf(domains_.Find(spec.pd)->guest),
+                    PhysicalAddress(RoundDown(base, linear.page_shift)));
+  if (!pages.has_value()) return Fail(pages.error());
+  return Memory{*pages, static_cast<uint32_t>(base & linear.page_shift.mask()), spec.length};
+}
+
+MemoryResult<Regions::Memory> Regions::MakePageList(const RegionSpec& spec,
+                                                    const PageListBacking& list) {
+  const PhysicalSpace space = GuestTable::SpaceOf(domains_.Find(spec.pd)->guest);
+  if (!CoversLength(list, spec.length) || !MayList(store_, space, list)) {
+    return Fail(MemoryError::kBadPageList);
+  }
+  if (spec.length == 0) return Memory{};
+  const auto pages = store_.Create(list.pages.size(), list.page_shift, space, std::nullopt);
+  if (!pages.has_value()) return Fail(pages.error());
+  Rollback made([&] { store_.Release(*pages); });
+  MapPageList(store_, **pages, list);
+  made.Keep();
+  return Memory{*pages, static_cast<uint32_t>(list.first_offset), spec.length};
+}
+
+MemoryResult<Regions::Memory> Regions::ShareMemory(const RegionSpec& spec, Key with) {
+  const auto found = table_.FindLive(with, EntryType::kRegion);
+  if (!found.has_value()) return Fail(found.error());
+  const ProtectionEntry& other = **found;
+  if (spec.length != other.length) return Fail(MemoryError::kOutOfRange);
+  if (other.guest != domains_.Find(spec.pd)->guest) return Fail(MemoryError::kForeignDomain);
+  store_.Share(*other.table);
+  return Memory{other.table, other.first_offset, other.length};
+}
+
+void Regions::FillIn(SlotNumber slot, const RegionSpec& spec, const Memory& memory) {
+  ProtectionEntry& entry = table_.EntryAt(slot);
+  entry.start = spec.start.value();
+  entry.length = memory.length;
+  entry.table = memory.table;
+  entry.first_offset = memory.first_offset;
+  entry.region = {};
+  entry.pd = spec.pd;
+  entry.guest = domains_.Find(spec.pd)->guest;
+  entry.rights = spec.rights;
+  entry.address_kind = spec.address_kind;
+  entry.one_touch = spec.one_touch;
+  entry.touched = entry.held = false;
+  entry.zero_based = spec.zero_based;
+  entry.is_null = memory.is_null;
+  entry.was_valid = true;
+  entry.state = EntryState::kValid;
+}
+
+}  // namespace verbena::memory

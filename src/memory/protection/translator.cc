@@ -1,0 +1,75 @@
+#include "memory/protection/translator.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/check.h"
+#include "memory/protection/page_walker.h"
+
+namespace verbena::memory {
+
+Result<Translator::Grant, Refusal> Translator::Authorize(Key key, KeyAddress address,
+                                                         uint64_t length, Access access,
+                                                         const Accessor& who) const {
+  Grant grant;
+  if (const auto no = Check<false>(key, address, length, access, who, grant)) return Fail(*no);
+  return grant;
+}
+
+Translation Translator::Translate(Key key, KeyAddress address, uint64_t length, Access access,
+                                  const Accessor& who) const {
+  // Nearly every access is granted and lies in one present page of the host, or in two side by
+  // side. All others, and all that is not ready at once, are asked in full.
+  const IsSingleSpan found = FindSingleSpan(key, address, length, access, who);
+  if (!found.is_there) return TranslateInFull(key, address, length, access, who);
+  Translation result;
+  Ready& ready = *std::get_if<Ready>(&result);
+  ready.spans.Begin({found.at, length});
+  ready.use = found.use;
+  return result;
+}
+
+Translation Translator::TranslateInFull(Key key, KeyAddress address, uint64_t length, Access access,
+                                        const Accessor& who) const {
+  Translation result;
+  if (length == 0) return result;
+  Grant grant;
+  if (const auto no = Check<false>(key, address, length, access, who, grant)) {
+    result = *no;
+    return result;
+  }
+  const ProtectionEntry& target = *grant.target;
+  const PageWalker walker(target, guests_, TraitsOf(access).writes);
+  if (target.is_null) {
+    FindNothing(length, TraitsOf(access).writes, *std::get_if<Ready>(&result));
+  } else if (target.table != nullptr) {
+    walker.ThroughTable(grant.offset, length, result);
+  } else {
+    const Consumer* owner = domains_.OwnerOf(target.pd);
+    CHECK(owner != nullptr);
+    walker.ThroughAddressSpace(*owner, grant.offset, length, result);
+  }
+  if (Ready* ready = std::get_if<Ready>(&result)) ready->use = grant.use;
+  if (Fault* fault = std::get_if<Fault>(&result)) fault->region = table_.LocalKey(grant.slot);
+
+  // A window may start at an odd byte: what is aligned for the peer need not be so in memory.
+  if (access == Access::kRemoteAtomic) {
+    const Ready* ready = AsReady(result);
+    if (ready != nullptr && !internal::IsAtomicWord(ready->spans[0].address.value(), length)) {
+      result = Refusal::kMisaligned;
+    }
+  }
+  return result;
+}
+
+// The same bytes again and again, as often as there is room for pieces.
+void Translator::FindNothing(uint64_t length, bool writes, Ready& ready) const {
+  const MachineAddress at = MachineAddressOf(writes ? scrap_.data() : zeros_.data());
+  for (uint64_t left = length; left > 0;) {
+    const uint64_t piece = std::min(left, kNothingBytes);
+    if (!ready.spans.Append({at, piece})) return;
+    left -= piece;
+  }
+}
+
+}  // namespace verbena::memory

@@ -1,0 +1,141 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/check.h"
+#include "base/result.h"
+#include "memory/access.h"
+#include "memory/address.h"
+#include "memory/protection/entry_checks.h"
+#include "memory/protection/protection_table.h"
+#include "memory/protection/translation.h"
+#include "memory/spaces/guest_table.h"
+#include "memory/spaces/protection_domain.h"
+#include "memory/translation/translation_table.h"
+
+namespace verbena::memory {
+
+// The one door: every byte that the adapter touches, local or remote, goes through Translate.
+//
+// It changes nothing, so that it may be asked again at will, and it knows nothing of queue pairs,
+// packets or time. REQUIRES: no thread changes the tables meanwhile.
+class Translator {
+ public:
+  Translator(const ProtectionTable& table, const ProtectionDomains& domains,
+             const GuestTable& guests, bool remote_through_regions)
+      : table_(table),
+        domains_(domains),
+        guests_(guests),
+        remote_through_regions_(remote_through_regions) {}
+
+  // May `who` do this, and where are the bytes? The checks are made in the documents' order, a to
+  // g, and the first that fails is the answer. An access of no bytes is ready at once, whatever the
+  // key: the InfiniBand and iWARP specifications both say that a key is not looked at when it moves
+  // nothing.
+  Translation Translate(Key key, KeyAddress address, uint64_t length, Access access,
+                        const Accessor& who) const;
+
+  // The same in brief, for the common case: granted, and in one present page of the host, or in two
+  // side by side. Where
+  // it is not there, Translate knows why.
+  struct IsSingleSpan {
+    MachineAddress at;
+    bool is_there = false;
+    KeyUse use = KeyUse::kMany;
+  };
+  [[nodiscard]] IsSingleSpan FindSingleSpan(Key key, KeyAddress address, uint64_t length,
+                                            Access access, const Accessor& who) const;
+
+  // What an access may touch: bytes from `offset` of a region's or task's memory.
+  struct Grant {
+    const ProtectionEntry* target = nullptr;
+    SlotNumber slot;  // of the target
+    uint64_t offset = 0;
+    KeyUse use = KeyUse::kMany;
+  };
+
+  // The checks alone, for a whole message of any length. REQUIRES: length > 0.
+  Result<Grant, Refusal> Authorize(Key key, KeyAddress address, uint64_t length, Access access,
+                                   const Accessor& who) const;
+
+ private:
+  template <bool common_only>
+  std::optional<Refusal> Check(Key key, KeyAddress address, uint64_t length, Access access,
+                               const Accessor& who, Grant& grant) const;
+  [[gnu::noinline]] Translation TranslateInFull(Key key, KeyAddress address, uint64_t length,
+                                                Access access, const Accessor& who) const;
+  void FindNothing(uint64_t length, bool writes, Ready& ready) const;
+
+  const ProtectionTable& table_;
+  const ProtectionDomains& domains_;
+  const GuestTable& guests_;
+  const bool remote_through_regions_;
+  // What regions without memory show: a place to read zeros from, and one to write to that no
+  // access reads.
+  static constexpr uint64_t kNothingBytes = 4'096;
+  using Nothing = std::array<std::byte, kNothingBytes>;
+  alignas(64) const Nothing zeros_{};
+  alignas(64) mutable Nothing scrap_{};
+};
+
+// The checks in order. With `common_only`, guests' memory and atomics are refused too, for the
+// caller to ask again without.
+template <bool common_only>
+[[gnu::always_inline]] inline std::optional<Refusal> Translator::Check(Key key, KeyAddress address,
+                                                                       uint64_t length,
+                                                                       Access access,
+                                                                       const Accessor& who,
+                                                                       Grant& grant) const {
+  using namespace internal;
+  DCHECK(length > 0);
+  const AccessTraits traits = TraitsOf(access);
+  grant.slot = table_.SlotOf(key);
+  const ProtectionEntry* const entry = table_.Find(grant.slot);
+  if (!IsValid(entry)) return WhyNotValid(entry);
+
+  // A window stands on its region, and that on its guest: they must be valid as well.
+  grant.use = entry->use();
+  grant.target = entry;
+  grant.offset = address.value() - entry->start;
+  if (entry->type == EntryType::kWindow) {
+    grant.slot = entry->window.region;
+    grant.target = &table_.EntryAt(grant.slot);
+    grant.offset += entry->window.offset;
+    if (!IsValid(grant.target)) return Refusal::kRegionNotValid;
+  }
+  if (grant.target->guest != kHost) {
+    if (common_only || guests_.Find(grant.target->guest) == nullptr) return Refusal::kGuestGone;
+  }
+
+  if (!TypeFits(*entry, traits.origin, remote_through_regions_)) return Refusal::kWrongType;
+  if (!DomainFits(*entry, who)) return Refusal::kWrongDomain;
+  if (!QpFits(*entry, who)) return Refusal::kWrongQp;
+  if (!VariantFits(*entry, key, traits.origin)) return Refusal::kStaleVariant;
+  if (!IsInside(*entry, address, length)) return Refusal::kOutOfRange;
+  if (!HasRight(*entry, traits.right)) return Refusal::kNoRight;
+  if (traits.has_purpose && !PurposeFits(*entry, access)) {
+    return access == Access::kBind ? Refusal::kNotBindable : Refusal::kWrongCommand;
+  }
+  if (access == Access::kRemoteAtomic) {
+    if (common_only || !IsAtomicWord(address.value(), length)) return Refusal::kMisaligned;
+  }
+  return std::nullopt;
+}
+
+[[gnu::always_inline]] inline Translator::IsSingleSpan Translator::FindSingleSpan(
+    Key key, KeyAddress address, uint64_t length, Access access, const Accessor& who) const {
+  if (length == 0) return {};
+  Grant grant;
+  if (Check<true>(key, address, length, access, who, grant).has_value()) return {};
+  const TranslationTable* const table = grant.target->table;
+  if (table == nullptr) return {};
+  PhysicalAddress at;
+  const bool is_there = table->FindSingleSpan(grant.target->first_offset + grant.offset, length,
+                                              TraitsOf(access).writes, at);
+  return {.at = MachineAddress(at.value()), .is_there = is_there, .use = grant.use};
+}
+
+}  // namespace verbena::memory

@@ -1,0 +1,252 @@
+// The lettered checks: whatever else is wrong with an access, the first letter is the answer.
+
+#include <functional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "memory/protection/translator.h"
+#include "tests/support/memory_fixture.h"
+
+namespace verbena::memory {
+namespace {
+
+constexpr uint64_t kBase = 0x100000;
+constexpr uint64_t kLength = 64;
+constexpr std::string_view kLetters = "abcdefg";
+
+// An access, and the entry that it goes through, still without fault.
+struct Subject {
+  Access access;
+  Key key;
+  uint64_t address = kBase;
+  uint64_t length = 8;
+  Accessor who;
+};
+
+class TranslatorChecksTest : public MemoryFixture {
+ protected:
+  TranslatorChecksTest() { region_ = LinearRegion(kBase, kLength); }
+
+  Key BindWindow(WindowType type) {
+    const auto bound = core_.windows.Bind(*core_.windows.Allocate(pd_, type),
+                                          {.region = region_.local,
+                                           .start = KeyAddress(kBase),
+                                           .length = kLength,
+                                           .rights = Rights::kRemote,
+                                           .variant = Variant(3)},
+                                          me_);
+    EXPECT_TRUE(Succeeds(bound));
+    return *bound;
+  }
+  Key BeginTask(bool reads) {
+    const auto pages = Pages({kBase});
+    const TaskSpec spec{.pd = pd_, .length = kLength, .reads = reads};
+    return *core_.tasks.Begin(spec, PageListBacking{pages, 0, kSmall});
+  }
+
+  static bool HasCheck(Access access, char letter) {
+    const bool has_purpose = access == Access::kBind || TraitsOf(access).origin == Origin::kTask;
+    if (letter == 'f') return access != Access::kBind;  // no right beside the one of check g
+    return letter != 'g' || has_purpose;
+  }
+
+  // Makes the one check fail, and no other.
+  static void Violate(char letter, Subject& subject, ProtectionEntry& entry) {
+    const AccessTraits traits = TraitsOf(subject.access);
+    switch (letter) {
+      case 'a':
+        entry.state = EntryState::kReserved;
+        break;
+      case 'b':
+        entry.type = traits.origin == Origin::kTask ? EntryType::kRegion : EntryType::kTask;
+        break;
+      case 'c':
+        entry.pd = PdId(12345);
+        break;
+      case 'd':
+        subject.key = Key(subject.key.value() ^ 0x55);
+        break;
+      case 'e':
+        subject.address += kLength;
+        break;
+      case 'f':
+        entry.rights = entry.rights.Without(traits.right);
+        break;
+      case 'g':
+        entry.rights = entry.rights.Without(Rights::kWindowBind);
+        if (traits.origin == Origin::kTask) entry.task.command_reads = !entry.task.command_reads;
+        break;
+    }
+  }
+
+  Translation Ask(const Subject& subject) const {
+    return core_.translator.Translate(subject.key, KeyAddress(subject.address), subject.length,
+                                      subject.access, subject.who);
+  }
+
+  // Violates every subset of the checks of one access, and expects the lowest letter each time.
+  void ExpectLowestLetterWins(const Subject& faultless) {
+    ProtectionEntry& entry = EntryOf(faultless.key);
+    const ProtectionEntry before = entry;
+    for (unsigned subset = 0; subset < 1u << kLetters.size(); ++subset) {
+      Subject subject = faultless;
+      std::string violated;
+      for (size_t i = 0; i < kLetters.size(); ++i) {
+        if ((subset >> i & 1) != 0) violated += kLetters[i];
+      }
+      const auto applies = [&](char letter) { return HasCheck(subject.access, letter); };
+      if (!std::ranges::all_of(violated, applies)) continue;
+      for (const char letter : violated) Violate(letter, subject, entry);
+      const Translation translation = Ask(subject);
+      entry = before;
+      SCOPED_TRACE(std::string(NameOf(subject.access)) + " violating " + violated);
+      if (violated.empty()) {
+        EXPECT_TRUE(IsReady(translation));
+        continue;
+      }
+      ASSERT_NE(AsRefusal(translation), nullptr);
+      EXPECT_EQ(CheckOf(*AsRefusal(translation)), violated.front());
+    }
+  }
+
+  RegionKeys region_;
+};
+
+TEST_F(TranslatorChecksTest, TheLowestLetterWinsForLocalAccess) {
+  for (const Access access : {Access::kLocalRead, Access::kLocalWrite, Access::kBind}) {
+    ExpectLowestLetterWins({.access = access, .key = region_.local, .who = me_});
+  }
+}
+
+TEST_F(TranslatorChecksTest, TheLowestLetterWinsForRemoteAccessThroughRegions) {
+  for (const Access access : {Access::kRemoteRead, Access::kRemoteWrite, Access::kRemoteAtomic}) {
+    ExpectLowestLetterWins({.access = access, .key = region_.remote, .who = me_});
+  }
+}
+
+TEST_F(TranslatorChecksTest, TheLowestLetterWinsForRemoteAccessThroughWindows) {
+  for (const WindowType type : {WindowType::kType1, WindowType::kType2B}) {
+    const Key window = BindWindow(type);
+    for (const Access access : {Access::kRemoteRead, Access::kRemoteWrite, Access::kRemoteAtomic}) {
+      ExpectLowestLetterWins({.access = access, .key = window, .who = me_});
+    }
+  }
+}
+
+TEST_F(TranslatorChecksTest, TheLowestLetterWinsForTasks) {
+  ExpectLowestLetterWins(
+      {.access = Access::kTaskSend, .key = BeginTask(false), .address = 0, .who = me_});
+  ExpectLowestLetterWins(
+      {.access = Access::kTaskReceive, .key = BeginTask(true), .address = 0, .who = me_});
+}
+
+// The other ways to fail check a, each against all that could be wrong behind it.
+TEST_F(TranslatorChecksTest, EveryFormOfCheckAComesFirst) {
+  const Key window = BindWindow(WindowType::kType1);
+  Subject wrong{.access = Access::kRemoteWrite, .key = window, .who = {PdId(9), QpNumber(9)}};
+  Violate('d', wrong, EntryOf(window));
+  Violate('e', wrong, EntryOf(window));
+  EXPECT_TRUE(IsRefused(Ask(wrong), Refusal::kWrongDomain));
+  ProtectionEntry& region = EntryOf(region_.local);
+  region.guest = GuestKey(77);
+  EXPECT_TRUE(IsRefused(Ask(wrong), Refusal::kGuestGone));
+  ASSERT_TRUE(Succeeds(core_.regions.SwapOut(region_.local)));
+  EXPECT_TRUE(IsRefused(Ask(wrong), Refusal::kRegionNotValid));
+  wrong.key = Key(region_.local.value() ^ 1);
+  EXPECT_TRUE(IsRefused(Ask(wrong), Refusal::kSwappedOut));
+  region.state = EntryState::kReserved;
+  EXPECT_TRUE(IsRefused(Ask(wrong), Refusal::kNotValid));
+  region.guest = kHost;
+  ASSERT_TRUE(Succeeds(core_.windows.Deallocate(window)));
+  wrong.key = window;
+  EXPECT_TRUE(IsRefused(Ask(wrong), Refusal::kNoSuchKey));
+}
+
+TEST_F(TranslatorChecksTest, AlignmentIsLookedAtLast) {
+  Subject atomic{
+      .access = Access::kRemoteAtomic, .key = region_.remote, .address = kBase + 4, .who = me_};
+  EXPECT_TRUE(IsRefused(Ask(atomic), Refusal::kMisaligned));
+  ProtectionEntry& entry = EntryOf(region_.local);
+  entry.rights = entry.rights.Without(Rights::kRemoteAtomic);
+  EXPECT_TRUE(IsRefused(Ask(atomic), Refusal::kNoRight));
+}
+
+TEST_F(TranslatorChecksTest, WindowsServeNoLocalAccess) {
+  const Key window = BindWindow(WindowType::kType1);
+  for (const Access access : {Access::kLocalRead, Access::kLocalWrite, Access::kBind}) {
+    EXPECT_TRUE(IsRefused(Translate(window, kBase, 8, access), Refusal::kWrongType));
+  }
+  EXPECT_TRUE(IsRefused(Translate(window, kBase, 8, Access::kTaskSend), Refusal::kWrongType));
+}
+
+TEST_F(TranslatorChecksTest, UnknownKeysAreRefused) {
+  for (const uint32_t value : {0u, 1u, 0xffu, UINT32_MAX}) {
+    EXPECT_TRUE(IsRefused(Translate(Key(value), 0, 1, Access::kLocalRead), Refusal::kNoSuchKey));
+  }
+}
+
+// The InfiniBand and iWARP specifications: a key is not looked at when it moves nothing.
+TEST_F(TranslatorChecksTest, AnAccessOfNoBytesIsReadyWhateverTheKey) {
+  const Translation translation = Translate(Key(), kMax, 0, Access::kRemoteWrite);
+  ASSERT_TRUE(IsReady(translation));
+  EXPECT_TRUE(AsReady(translation)->spans.empty());
+}
+
+TEST_F(TranslatorChecksTest, TheRangeIncludesTheLastByteAndNothingBeyond) {
+  const auto read = [&](uint64_t address, uint64_t length) {
+    return Translate(region_.local, address, length, Access::kLocalRead);
+  };
+  EXPECT_TRUE(IsReady(read(kBase, kLength)));
+  EXPECT_TRUE(IsReady(read(kBase + kLength - 1, 1)));
+  for (const auto& [address, length] : {std::pair{kBase, kLength + 1},
+                                        {kBase + kLength - 1, uint64_t{2}},
+                                        {kBase + kLength, 1},
+                                        {kBase - 1, 1},
+                                        {kBase - 1, kLength},
+                                        {kBase + 1, kMax},
+                                        {kBase, kMax},
+                                        {kBase + 8, kMax - 7},
+                                        {kMax, 1},
+                                        {kMax, kMax},
+                                        {uint64_t{0}, kMax}}) {
+    EXPECT_TRUE(IsRefused(read(address, length), Refusal::kOutOfRange)) << address << "+" << length;
+  }
+}
+
+TEST_F(TranslatorChecksTest, AuthorizeLooksAtNoPage) {
+  ASSERT_TRUE(Succeeds(core_.regions.UnmapPages(region_.local, 0, 1)));
+  const Key window = BindWindow(WindowType::kType1);
+  const auto grant =
+      core_.translator.Authorize(window, KeyAddress(kBase + 5), 8, Access::kRemoteRead, me_);
+  ASSERT_TRUE(Succeeds(grant));
+  EXPECT_EQ(grant->target, &EntryOf(region_.local));
+  EXPECT_EQ(grant->offset, 5u);
+  EXPECT_EQ(core_.table.LocalKey(grant->slot), region_.local);
+}
+
+class WindowsOnlyTest : public MemoryFixture {
+ protected:
+  WindowsOnlyTest() : MemoryFixture(Options{.remote_through_regions = false}) {}
+};
+
+// Row B8: remote access through windows only, as configured.
+TEST_F(WindowsOnlyTest, RegionsServeNoRemoteAccess) {
+  const RegionKeys region = LinearRegion(kBase, kPage);
+  EXPECT_TRUE(IsReady(Translate(region.local, kBase, 8, Access::kLocalWrite)));
+  for (const Access access : {Access::kRemoteRead, Access::kRemoteWrite, Access::kRemoteAtomic}) {
+    EXPECT_TRUE(IsRefused(Translate(region.remote, kBase, 8, access), Refusal::kWrongType));
+  }
+  const auto window = core_.windows.Bind(*core_.windows.Allocate(pd_, WindowType::kType1),
+                                         {.region = region.local,
+                                          .start = KeyAddress(kBase),
+                                          .length = 8,
+                                          .rights = Rights::kRemote,
+                                          .variant = {}},
+                                         me_);
+  ASSERT_TRUE(Succeeds(window));
+  EXPECT_TRUE(IsReady(Translate(*window, kBase, 8, Access::kRemoteWrite)));
+}
+
+}  // namespace
+}  // namespace verbena::memory

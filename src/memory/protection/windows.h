@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/result.h"
+#include "memory/access.h"
+#include "memory/address.h"
+#include "memory/memory_error.h"
+#include "memory/protection/protection_table.h"
+#include "memory/protection/translator.h"
+#include "memory/refusal.h"
+#include "memory/spaces/protection_domain.h"
+
+namespace verbena::memory {
+
+// What a window is to show of a region: any bytes, from any byte on.
+struct WindowBinding {
+  Key region;           // its L_Key
+  KeyAddress start;     // in the region's addresses
+  uint64_t length = 0;  // 0 unbinds a type 1 window; then only this counts
+  Rights rights;        // remote ones
+  bool zero_based = false;
+  bool one_touch = false;
+  // Of the new R_Key: what the owner chooses, as in work requests. Of a type 1 window it is
+  // another than before, since the old key must end; the table chooses it if the owner does not.
+  std::optional<Variant> variant = {};
+  // The window is named by the index of its key alone: an owner who holds the window as an object
+  // need not know which of its binds came to pass.
+  bool by_index = false;
+};
+
+// Memory windows: keys that cost nothing to point at bytes of a region and to take away again (row
+// A1). Allocation is a call; bind and invalidate are work requests, with no system call and no
+// allocation.
+//
+// One thread at a time.
+class Windows {
+ public:
+  Windows(ProtectionTable& table, ProtectionDomains& domains, const Translator& translator)
+      : table_(table), domains_(domains), translator_(translator) {}
+
+  MemoryResult<Key> Allocate(PdId pd, WindowType type);
+  // Unbinds it if need be.
+  MemoryResult<void> Deallocate(Key window);
+
+  // Returns the new R_Key; the old one is stale. A type 1 window may be bound again at any time, a
+  // type 2 window when it has been invalidated. On failure the window is as it was.
+  Result<Key, Refusal> Bind(Key window, const WindowBinding& binding, const Accessor& who);
+
+  // Ends a type 2 binding, for its owner (local invalidate) or for the peer (send with invalidate).
+  Result<void, Refusal> Invalidate(Key window, const Accessor& who);
+
+ private:
+  Result<ProtectionEntry*, Refusal> FindForBind(Key window, const WindowBinding& binding,
+                                                const Accessor& who);
+  Result<Translator::Grant, Refusal> CheckRegion(const WindowBinding& binding,
+                                                 const Accessor& who) const;
+  Result<Key, Refusal> Unbind(SlotNumber slot, std::optional<Variant> variant);
+  // Where its next generation is, with a key that is not the last one's.
+  SlotNumber Rekey(SlotNumber slot, std::optional<Variant> variant);
+  bool OwnerMay(const ProtectionEntry& region, uint64_t offset, uint64_t length,
+                Rights needed) const;
+
+  ProtectionTable& table_;
+  ProtectionDomains& domains_;
+  const Translator& translator_;
+};
+
+}  // namespace verbena::memory

@@ -1,0 +1,359 @@
+#include "memory/protection/windows.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/memory_fixture.h"
+
+namespace verbena::memory {
+namespace {
+
+constexpr uint64_t kBase = 0x100000;
+constexpr uint64_t kLength = 4 * kPage;
+
+class WindowsTest : public MemoryFixture {
+ protected:
+  WindowsTest() { region_ = LinearRegion(kBase, kLength); }
+
+  Key Allocate(WindowType type) { return *core_.windows.Allocate(pd_, type); }
+  WindowBinding Binding(uint64_t start, uint64_t length, Rights rights = Rights::kRemote) const {
+    return {
+        .region = region_.local, .start = KeyAddress(start), .length = length, .rights = rights};
+  }
+  WindowBinding Chosen(uint64_t start, uint64_t length, uint8_t variant = 200) const {
+    WindowBinding binding = Binding(start, length);
+    binding.variant = Variant(variant);
+    return binding;
+  }
+  Result<Key, Refusal> Bind(Key window, const WindowBinding& binding) {
+    return core_.windows.Bind(window, binding, me_);
+  }
+  void ExpectBindRefused(Key window, const WindowBinding& binding, Refusal refusal) {
+    ExpectUnchanged([&] { EXPECT_TRUE(FailsWith(Bind(window, binding), refusal)); });
+  }
+  Translation Read(Key window, uint64_t address, uint64_t length, const Accessor& who) const {
+    return core_.translator.Translate(window, KeyAddress(address), length, Access::kRemoteRead,
+                                      who);
+  }
+  Translation Read(Key window, uint64_t address, uint64_t length) const {
+    return Read(window, address, length, me_);
+  }
+
+  RegionKeys region_;
+};
+
+TEST_F(WindowsTest, AnUnboundWindowGrantsNothing) {
+  for (const WindowType type : {WindowType::kType1, WindowType::kType2A, WindowType::kType2B}) {
+    EXPECT_TRUE(IsRefused(Read(Allocate(type), kBase, 1), Refusal::kNotValid));
+  }
+}
+
+TEST_F(WindowsTest, AWindowShowsExactlyItsBytes) {
+  // Odd start, odd length, across a page border.
+  const auto window = Bind(Allocate(WindowType::kType1), Binding(kBase + 4091, 13));
+  ASSERT_TRUE(Succeeds(window));
+  EXPECT_EQ(PiecesOf(Read(*window, kBase + 4091, 13)), (Pieces{{kBase + 4091, 13}}));
+  EXPECT_EQ(PiecesOf(Read(*window, kBase + 4103, 1)), (Pieces{{kBase + 4103, 1}}));
+  EXPECT_TRUE(IsRefused(Read(*window, kBase + 4090, 1), Refusal::kOutOfRange));
+  EXPECT_TRUE(IsRefused(Read(*window, kBase + 4104, 1), Refusal::kOutOfRange));
+  EXPECT_TRUE(IsRefused(Read(*window, kBase + 4091, 14), Refusal::kOutOfRange));
+}
+
+TEST_F(WindowsTest, AZeroBasedWindowHidesWhereItIs) {
+  WindowBinding binding = Binding(kBase + 4091, 13);
+  binding.zero_based = true;
+  const auto window = Bind(Allocate(WindowType::kType1), binding);
+  ASSERT_TRUE(Succeeds(window));
+  EXPECT_EQ(PiecesOf(Read(*window, 0, 13)), (Pieces{{kBase + 4091, 13}}));
+  EXPECT_EQ(PiecesOf(Read(*window, 12, 1)), (Pieces{{kBase + 4103, 1}}));
+  EXPECT_TRUE(IsRefused(Read(*window, 13, 1), Refusal::kOutOfRange));
+  EXPECT_TRUE(IsRefused(Read(*window, kBase + 4091, 1), Refusal::kOutOfRange));
+}
+
+TEST_F(WindowsTest, AWindowGrantsItsOwnRightsAndNotTheRegions) {
+  const auto window = Bind(Allocate(WindowType::kType1), Binding(kBase, 8, Rights::kRemoteRead));
+  ASSERT_TRUE(Succeeds(window));
+  EXPECT_TRUE(IsReady(Translate(*window, kBase, 8, Access::kRemoteRead)));
+  EXPECT_TRUE(IsRefused(Translate(*window, kBase, 8, Access::kRemoteWrite), Refusal::kNoRight));
+  EXPECT_TRUE(IsRefused(Translate(*window, kBase, 8, Access::kRemoteAtomic), Refusal::kNoRight));
+}
+
+// IBA 10.6.7.2: it is the local rights of the region that count, not its remote ones.
+TEST_F(WindowsTest, RightsAreNoWiderThanTheOwnersAccessToTheRegion) {
+  const auto refused = [&](Rights of_region, Rights of_window) {
+    region_ = LinearRegion(kBase, kLength, of_region | Rights::kWindowBind);
+    const auto bound = Bind(Allocate(WindowType::kType1), Binding(kBase, 8, of_window));
+    return !bound.has_value() && bound.error() == Refusal::kRightsTooWide;
+  };
+  EXPECT_TRUE(refused(Rights::kLocalRead, Rights::kRemoteWrite));
+  EXPECT_TRUE(refused(Rights::kLocalRead, Rights::kRemoteAtomic));
+  EXPECT_TRUE(refused(Rights::kLocalWrite, Rights::kRemoteRead));
+  EXPECT_TRUE(refused(kLocal, Rights::kLocalRead));
+  EXPECT_TRUE(refused(kLocal, Rights::kWindowBind));
+  EXPECT_FALSE(refused(Rights::kLocalRead, Rights::kRemoteRead));
+  EXPECT_FALSE(refused(kLocal, Rights::kRemote));
+  EXPECT_FALSE(refused(Rights::kNone, Rights::kNone));
+}
+
+TEST_F(WindowsTest, ABoundType1WindowCanBeBoundAgain) {
+  const auto first = Bind(Allocate(WindowType::kType1), Binding(kBase, 8));
+  const auto second = Bind(*first, Binding(kBase + 100, 8));
+  ASSERT_TRUE(Succeeds(second));
+  EXPECT_NE(*first, *second);
+  EXPECT_TRUE(IsRefused(Read(*first, kBase + 100, 8), Refusal::kStaleVariant));
+  EXPECT_TRUE(IsRefused(Read(*second, kBase, 8), Refusal::kOutOfRange));
+  EXPECT_TRUE(IsReady(Read(*second, kBase + 100, 8)));
+  EXPECT_EQ(EntryOf(region_.local).region.bound_windows, 1u);
+}
+
+TEST_F(WindowsTest, AWindowMayMoveToAnotherRegion) {
+  const RegionKeys other = LinearRegion(0x900000, kPage);
+  const auto first = Bind(Allocate(WindowType::kType1), Binding(kBase, 8));
+  WindowBinding binding = Binding(0x900000, 8);
+  binding.region = other.local;
+  ASSERT_TRUE(Succeeds(Bind(*first, binding)));
+  EXPECT_EQ(EntryOf(region_.local).region.bound_windows, 0u);
+  EXPECT_EQ(EntryOf(other.local).region.bound_windows, 1u);
+  EXPECT_TRUE(Succeeds(core_.regions.Deregister(region_.local)));
+  EXPECT_TRUE(FailsWith(core_.regions.Deregister(other.local), MemoryError::kInUse));
+}
+
+TEST_F(WindowsTest, BindingNoBytesUnbindsAType1Window) {
+  const auto bound = Bind(Allocate(WindowType::kType1), Binding(kBase, 8));
+  const auto unbound = Bind(*bound, WindowBinding{});
+  ASSERT_TRUE(Succeeds(unbound));
+  EXPECT_TRUE(IsRefused(Read(*unbound, kBase, 8), Refusal::kNotValid));
+  EXPECT_TRUE(IsRefused(Read(*bound, kBase, 8), Refusal::kNotValid));
+  EXPECT_TRUE(FailsWith(Bind(*bound, Binding(kBase, 8)), Refusal::kStaleVariant));
+  EXPECT_TRUE(Succeeds(core_.regions.Deregister(region_.local)));
+  EXPECT_TRUE(Succeeds(Bind(*unbound, WindowBinding{})));  // unbinding twice is harmless
+}
+
+TEST_F(WindowsTest, TheOwnerOfAType1WindowMayChooseItsKey) {
+  const Key window = Allocate(WindowType::kType1);
+  const auto first = Bind(window, Chosen(kBase, 8));
+  EXPECT_EQ(*first, Key(window.index(), Variant(200)));
+  ExpectBindRefused(*first, Chosen(kBase, 8), Refusal::kSameVariant);
+  EXPECT_TRUE(IsReady(Read(*first, kBase, 8)));
+  const auto second = Bind(*first, Chosen(kBase + 8, 8, 201));
+  EXPECT_EQ(*second, Key(window.index(), Variant(201)));
+  EXPECT_TRUE(IsRefused(Read(*first, kBase + 8, 8), Refusal::kStaleVariant));
+  const auto unbound = Bind(*second, Chosen(0, 0, 202));
+  EXPECT_EQ(*unbound, Key(window.index(), Variant(202)));
+  EXPECT_TRUE(IsRefused(Read(*second, kBase + 8, 8), Refusal::kNotValid));
+  ExpectBindRefused(*unbound, Chosen(0, 0, 202), Refusal::kSameVariant);
+}
+
+TEST_F(WindowsTest, AFailedBindLeavesTheOldBindingWorking) {
+  const auto window = Bind(Allocate(WindowType::kType1), Binding(kBase, 8));
+  const auto refused = [&](const WindowBinding& binding, Refusal refusal) {
+    ExpectBindRefused(*window, binding, refusal);
+    EXPECT_TRUE(IsReady(Read(*window, kBase, 8)));
+  };
+  WindowBinding no_region = Binding(kBase, 8);
+  no_region.region = Key(1);
+  refused(no_region, Refusal::kNoSuchKey);
+  WindowBinding stale = Binding(kBase, 8);
+  stale.region = Key(region_.local.value() ^ 1);
+  refused(stale, Refusal::kStaleVariant);
+  WindowBinding onto_window = Binding(kBase, 8);
+  onto_window.region = *window;
+  refused(onto_window, Refusal::kWrongType);
+  refused(Binding(kBase - 1, 8), Refusal::kOutOfRange);
+  refused(Binding(kBase, kLength + 1), Refusal::kOutOfRange);
+  refused(Binding(kBase + kLength, 1), Refusal::kOutOfRange);
+  refused(Binding(kBase, kMax), Refusal::kOutOfRange);
+  refused(Binding(kBase, 8, Rights::kAll), Refusal::kRightsTooWide);
+  WindowBinding foreign = Binding(kBase, 8);
+  const RegionSpec spec{
+      .pd = MakeDomain({}), .start = KeyAddress(0), .length = 8, .rights = Rights::kAll};
+  foreign.region = core_.regions.Register(spec, LinearBacking{})->local;
+  foreign.start = KeyAddress(0);
+  refused(foreign, Refusal::kWrongDomain);
+  WindowBinding unbindable = Binding(kBase, 8);
+  unbindable.region = LinearRegion(kBase, kPage, kLocal).local;
+  refused(unbindable, Refusal::kNotBindable);
+  ASSERT_TRUE(Succeeds(core_.regions.SwapOut(unbindable.region)));
+  refused(unbindable, Refusal::kSwappedOut);
+}
+
+TEST_F(WindowsTest, OnlyTheWindowsOwnKeyAndDomainBindIt) {
+  const Key window = Allocate(WindowType::kType1);
+  ExpectBindRefused(Key(1), Binding(kBase, 8), Refusal::kNoSuchKey);
+  ExpectBindRefused(region_.local, Binding(kBase, 8), Refusal::kWrongType);
+  ExpectBindRefused(Key(window.value() ^ 1), Binding(kBase, 8), Refusal::kStaleVariant);
+  const Accessor stranger{MakeDomain({}), me_.qp};
+  ExpectUnchanged([&] {
+    EXPECT_TRUE(
+        FailsWith(core_.windows.Bind(window, Binding(kBase, 8), stranger), Refusal::kWrongDomain));
+  });
+}
+
+TEST_F(WindowsTest, AWindowMayEndAt2To64) {
+  const uint64_t start = kMax - kPage + 1;
+  region_ = LinearRegion(start, kPage);
+  const auto window = Bind(Allocate(WindowType::kType1), Binding(kMax - 9, 10));
+  ASSERT_TRUE(Succeeds(window));
+  EXPECT_EQ(PiecesOf(Read(*window, kMax - 9, 10)), (Pieces{{kMax - 9, 10}}));
+  EXPECT_EQ(PiecesOf(Read(*window, kMax, 1)), (Pieces{{kMax, 1}}));
+  EXPECT_TRUE(IsRefused(Read(*window, kMax, 2), Refusal::kOutOfRange));
+  EXPECT_TRUE(IsRefused(Read(*window, 0, 1), Refusal::kOutOfRange));
+  ExpectBindRefused(*window, Binding(kMax - 9, 11), Refusal::kOutOfRange);
+}
+
+// Row A3.
+TEST_F(WindowsTest, AType1WindowServesEveryQueuePairOfItsDomain) {
+  const auto window = Bind(Allocate(WindowType::kType1), Binding(kBase, 8));
+  EXPECT_TRUE(IsReady(Read(*window, kBase, 8, {pd_, QpNumber(77)})));
+  EXPECT_TRUE(IsRefused(Read(*window, kBase, 8, {PdId(9), me_.qp}), Refusal::kWrongDomain));
+}
+
+TEST_F(WindowsTest, AType2AWindowServesItsQueuePairAlone) {
+  const auto window = Bind(Allocate(WindowType::kType2A), Chosen(kBase, 8));
+  ASSERT_TRUE(Succeeds(window));
+  EXPECT_TRUE(IsReady(Read(*window, kBase, 8)));
+  EXPECT_TRUE(IsReady(Read(*window, kBase, 8, {PdId(9), me_.qp})));
+  EXPECT_TRUE(IsRefused(Read(*window, kBase, 8, {pd_, QpNumber(77)}), Refusal::kWrongQp));
+}
+
+TEST_F(WindowsTest, AType2BWindowServesItsQueuePairInItsDomain) {
+  const auto window = Bind(Allocate(WindowType::kType2B), Chosen(kBase, 8));
+  ASSERT_TRUE(Succeeds(window));
+  EXPECT_TRUE(IsReady(Read(*window, kBase, 8)));
+  EXPECT_TRUE(IsRefused(Read(*window, kBase, 8, {PdId(9), me_.qp}), Refusal::kWrongDomain));
+  EXPECT_TRUE(IsRefused(Read(*window, kBase, 8, {pd_, QpNumber(77)}), Refusal::kWrongQp));
+}
+
+class Type2Test : public WindowsTest, public testing::WithParamInterface<WindowType> {
+ protected:
+  Type2Test() { key_ = *Bind(Allocate(GetParam()), Chosen(kBase, 8)); }
+  Key key_;
+};
+
+TEST_P(Type2Test, TheOwnerChoosesTheVariant) { EXPECT_EQ(key_.variant(), Variant(200)); }
+
+TEST_P(Type2Test, IsBoundAgainOnlyAfterInvalidation) {
+  const WindowBinding again = Chosen(kBase + 8, 8, 3);
+  ExpectBindRefused(key_, again, Refusal::kStillInUse);
+  EXPECT_TRUE(IsReady(Read(key_, kBase, 8)));
+  ASSERT_TRUE(Succeeds(core_.windows.Invalidate(key_, me_)));
+  EXPECT_TRUE(IsRefused(Read(key_, kBase, 8), Refusal::kNotValid));
+  EXPECT_EQ(EntryOf(region_.local).region.bound_windows, 0u);
+  ExpectBindRefused(key_, Binding(kBase, 8), Refusal::kSameVariant);  // none is chosen
+  const auto next = Bind(key_, again);
+  ASSERT_TRUE(Succeeds(next));
+  EXPECT_EQ(*next, Key(key_.index(), Variant(3)));
+  EXPECT_TRUE(IsRefused(Read(key_, kBase + 8, 8), Refusal::kStaleVariant));
+}
+
+// IBA 10.6.7.2.2 leaves the 8 bits to the consumer. Soft-RoCE had a check that they are new ones,
+// and dropped it, because programs rely on its absence.
+TEST_P(Type2Test, MayHaveTheSameKeyAgain) {
+  ASSERT_TRUE(Succeeds(core_.windows.Invalidate(key_, me_)));
+  const auto again = Bind(key_, Chosen(kBase + 8, 8));
+  ASSERT_TRUE(Succeeds(again));
+  EXPECT_EQ(*again, key_);
+  EXPECT_TRUE(IsReady(Read(key_, kBase + 8, 8)));
+  EXPECT_TRUE(IsRefused(Read(key_, kBase, 8), Refusal::kOutOfRange));
+}
+
+// For a peer whose read may be repeated the key has not ended.
+TEST_P(Type2Test, MayNotHaveTheSameKeyWhileItIsHeld) {
+  ASSERT_TRUE(Succeeds(core_.windows.Invalidate(key_, me_)));
+  WindowBinding once = Chosen(kBase, 8);
+  once.one_touch = true;
+  ASSERT_TRUE(Succeeds(Bind(key_, once)));
+  core_.one_touch.Hold(key_);
+  ExpectBindRefused(key_, Chosen(kBase, 8), Refusal::kSameVariant);
+  EXPECT_TRUE(Succeeds(Bind(key_, Chosen(kBase, 8, 3))));
+}
+
+// A window that is held as an object is bound whatever its key is: binds that were flushed have not
+// changed it.
+TEST_P(Type2Test, MayBeNamedByItsIndexAlone) {
+  ASSERT_TRUE(Succeeds(core_.windows.Invalidate(key_, me_)));
+  const Key never(key_.index(), Variant(77));
+  WindowBinding binding = Chosen(kBase + 8, 8, 3);
+  ExpectBindRefused(never, binding, Refusal::kStaleVariant);
+  binding.by_index = true;
+  const auto bound = Bind(never, binding);
+  ASSERT_TRUE(Succeeds(bound));
+  EXPECT_EQ(*bound, Key(key_.index(), Variant(3)));
+}
+
+TEST_P(Type2Test, IsNotUnboundByLengthZero) {
+  ExpectBindRefused(key_, WindowBinding{}, Refusal::kOutOfRange);
+  EXPECT_TRUE(IsReady(Read(key_, kBase, 8)));
+}
+
+TEST_P(Type2Test, OnlyItsQueuePairInvalidatesIt) {
+  const auto refused = [&](Key key, const Accessor& who, Refusal refusal) {
+    ExpectUnchanged([&] { EXPECT_TRUE(FailsWith(core_.windows.Invalidate(key, who), refusal)); });
+  };
+  refused(key_, {pd_, QpNumber(77)}, Refusal::kWrongQp);
+  refused(Key(key_.value() ^ 1), me_, Refusal::kStaleVariant);
+  refused(Key(1), me_, Refusal::kNoSuchKey);
+  if (GetParam() == WindowType::kType2B) refused(key_, {PdId(9), me_.qp}, Refusal::kWrongDomain);
+  ASSERT_TRUE(Succeeds(core_.windows.Invalidate(key_, me_)));
+  refused(key_, me_, Refusal::kNotValid);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, Type2Test,
+                         testing::Values(WindowType::kType2A, WindowType::kType2B));
+
+TEST_F(WindowsTest, Type1WindowsAndRegionsAreNotInvalidatedHere) {
+  const auto window = Bind(Allocate(WindowType::kType1), Binding(kBase, 8));
+  EXPECT_TRUE(FailsWith(core_.windows.Invalidate(*window, me_), Refusal::kNotInvalidable));
+  EXPECT_TRUE(FailsWith(core_.windows.Invalidate(region_.local, me_), Refusal::kWrongType));
+  EXPECT_TRUE(IsReady(Read(*window, kBase, 8)));
+}
+
+TEST_F(WindowsTest, DeallocateUnbindsAndEndsTheKey) {
+  const auto window = Bind(Allocate(WindowType::kType1), Binding(kBase, 8));
+  ASSERT_TRUE(Succeeds(core_.windows.Deallocate(*window)));
+  EXPECT_TRUE(IsRefused(Read(*window, kBase, 8), Refusal::kNoSuchKey));
+  EXPECT_TRUE(FailsWith(core_.windows.Deallocate(*window), MemoryError::kNoSuchKey));
+  EXPECT_TRUE(FailsWith(core_.windows.Deallocate(region_.local), MemoryError::kWrongType));
+  EXPECT_TRUE(Succeeds(core_.regions.Deregister(region_.local)));
+  EXPECT_EQ(core_.domains.Find(pd_)->users, 0u);
+}
+
+TEST_F(WindowsTest, AllocateNeedsADomain) {
+  ExpectUnchanged([&] {
+    EXPECT_TRUE(
+        FailsWith(core_.windows.Allocate(PdId(9), WindowType::kType1), MemoryError::kNoSuchDomain));
+  });
+}
+
+TEST(WindowsLimitTest, AFullTableAllocatesNoMore) {
+  MemoryCore core(Options{.key_slots_max = 2});
+  const PdId pd = *core.domains.Allocate(*core.consumers.Open({}));
+  ASSERT_TRUE(Succeeds(core.windows.Allocate(pd, WindowType::kType1)));
+  EXPECT_TRUE(FailsWith(core.windows.Allocate(pd, WindowType::kType1), MemoryError::kLimitReached));
+  EXPECT_EQ(core.domains.Find(pd)->users, 1u);
+}
+
+// Row A2: the owner must itself have the memory, when it binds and when it unbinds.
+TEST_F(WindowsTest, TheOwnersSegmentsAreAskedAtBindAndUnbind) {
+  pd_ = MakeDomain({.has_segments = true, .table = ConsumerSpec::PrivateTable{}});
+  me_.pd = pd_;
+  const Segment segment{EffectiveAddress(kBase), kPage, VirtualAddress(0), Rights::kLocalRead};
+  const auto update = [&](SegmentChange change) {
+    ASSERT_TRUE(Succeeds(core_.consumers.SegmentTableUpdate(OwnerOf(pd_), change, segment)));
+  };
+  update(SegmentChange::kAdd);
+  const RegionSpec spec{.pd = pd_, .start = KeyAddress(0), .length = kMax, .rights = Rights::kAll};
+  region_ = *core_.regions.Register(spec, AddressSpaceBacking{});
+  const Key window = Allocate(WindowType::kType1);
+  ExpectBindRefused(window, Binding(kBase, 8, Rights::kRemoteWrite), Refusal::kOwnerHasNoRight);
+  ExpectBindRefused(window, Binding(kBase, kPage + 1, Rights::kRemoteRead),
+                    Refusal::kOwnerHasNoRight);
+  const auto bound = Bind(window, Binding(kBase, kPage, Rights::kRemoteRead));
+  ASSERT_TRUE(Succeeds(bound));
+  update(SegmentChange::kDelete);
+  ExpectBindRefused(*bound, WindowBinding{}, Refusal::kOwnerHasNoRight);
+  update(SegmentChange::kAdd);
+  EXPECT_TRUE(Succeeds(Bind(*bound, WindowBinding{})));
+}
+
+}  // namespace
+}  // namespace verbena::memory

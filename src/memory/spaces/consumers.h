@@ -1,0 +1,88 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <variant>
+
+#include "base/slot_table.h"
+#include "memory/access.h"
+#include "memory/memory_error.h"
+#include "memory/spaces/guest_table.h"
+#include "memory/spaces/page_table.h"
+#include "memory/spaces/segment_table.h"
+
+namespace verbena::memory {
+
+// What a consumer brings along when it is opened.
+struct ConsumerSpec {
+  // Which page table serves the regions that are translated by the consumer's own tables.
+  struct PrivateTable {
+    bool identity = false;  // virtual pages are at their own address: the process's memory as it is
+  };
+  struct SharedTable {
+    std::span<const std::atomic<uint64_t>> entries;
+  };
+  using Table = std::variant<std::monostate, PrivateTable, SharedTable, InvertedPageTable*>;
+
+  // Privileged consumers (kernels, drivers) may name memory by virtual and physical address.
+  bool privileged = false;
+  // Without segments the consumer's address space is flat: effective addresses are virtual ones and
+  // all of them are its own. So it is for an ordinary process, which can touch its memory anyway.
+  bool has_segments = false;
+  GuestKey guest = kHost;
+  Table table = {};
+};
+
+struct Consumer {
+  bool privileged;
+  GuestKey guest;
+  std::optional<SegmentTable> segments;
+  std::optional<PageTable> pages;
+  uint32_t users = 0;  // protection domains
+
+  // May the consumer itself touch these effective addresses with these rights (row A2)?
+  bool MayAccess(EffectiveAddress start, uint64_t length, Rights needed) const {
+    return !segments.has_value() || segments->MayAccess(start, length, needed);
+  }
+  // May it name memory by physical address?
+  bool MayUsePhysical() const { return privileged || !segments.has_value(); }
+};
+
+// The address spaces whose memory the adapter may be asked to touch. Opening the first queue pair
+// of a process opens its consumer; all its queue pairs share it (row A7).
+//
+// One thread at a time.
+class Consumers {
+ public:
+  Consumers(TranslationStore& store, const GuestTable& guests, uint32_t consumers_max)
+      : store_(store), guests_(guests), consumers_(consumers_max) {}
+
+  MemoryResult<ConsumerId> Open(const ConsumerSpec& spec);
+  // REFUSES while a protection domain belongs to it.
+  MemoryResult<void> Close(ConsumerId id);
+
+  Consumer* Find(ConsumerId id) { return consumers_.Find(id); }
+  const Consumer* Find(ConsumerId id) const { return consumers_.Find(id); }
+
+  // The verbs by which the operating system keeps the adapter current (row A7).
+  MemoryResult<void> SegmentTableUpdate(ConsumerId id, SegmentChange change,
+                                        const Segment& segment);
+  MemoryResult<void> MapLocalPage(ConsumerId id, VirtualAddress page, PhysicalAddress where,
+                                  bool writable);
+  MemoryResult<void> UnmapLocalPage(ConsumerId id, VirtualAddress page);
+
+  uint64_t size() const { return consumers_.size(); }
+  bool IsConsistent() const { return consumers_.IsConsistent(); }
+
+ private:
+  MemoryResult<std::optional<PageTable>> MakePageTable(const ConsumerSpec& spec, ConsumerId id);
+  MemoryResult<PageTable*> PagesOf(ConsumerId id);
+
+  TranslationStore& store_;
+  const GuestTable& guests_;
+  SlotTable<Consumer, ConsumerId, 12> consumers_;
+};
+
+}  // namespace verbena::memory

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/slot_table.h"
+#include "memory/memory_error.h"
+#include "memory/spaces/guest_key.h"
+#include "memory/translation/translation_store.h"
+
+namespace verbena::memory {
+
+struct GuestSpec {
+  uint64_t memory_bytes = 0;  // guest-physical addresses run from 0 to here
+  uint32_t attributes = 0;    // go with every access to the guest's memory, uninterpreted here
+};
+
+// The second stage (rows E6, E8): guest -> table of guest-physical pages -> machine addresses.
+// Written by the hypervisor, never by the guest. The host is no guest: its accesses pass this stage
+// by.
+//
+// One thread at a time.
+class GuestTable {
+ public:
+  struct Guest {
+    TranslationTable* pages;
+    uint32_t attributes;
+  };
+
+  GuestTable(TranslationStore& store, uint32_t guests_max) : store_(store), guests_(guests_max) {}
+
+  MemoryResult<GuestKey> Create(const GuestSpec& spec);
+  // A guest may die at any time. Keys of regions in it are refused from then on, also when its
+  // number is given to another guest; they and its consumers are taken down in their own time.
+  MemoryResult<void> Destroy(GuestKey guest);
+
+  const Guest* Find(GuestKey guest) const { return guests_.Find(guest); }
+  static GuestNumber NumberOf(GuestKey guest) {
+    return GuestNumber(guest == kHost ? 0 : (guest.value() & ((1u << kIndexBits) - 1)) + 1);
+  }
+  // The space of physical addresses that the guest's own tables point into.
+  static PhysicalSpace SpaceOf(GuestKey guest) { return PhysicalSpace(guest.value()); }
+
+  // Guest-physical pages [from, from + count pages) are at `to` from now on.
+  MemoryResult<void> Map(GuestKey guest, PhysicalAddress from, uint64_t count, MachineAddress to,
+                         bool writable);
+  MemoryResult<void> Unmap(GuestKey guest, PhysicalAddress from, uint64_t count);
+
+  // Whole pages only; smaller than any first-stage page.
+  static constexpr PageShift kPageShift{PageShift::kMin};
+
+  uint64_t size() const { return guests_.size(); }
+  bool IsConsistent() const { return guests_.IsConsistent(); }
+
+ private:
+  static constexpr unsigned kIndexBits = 12;
+
+  struct Place {
+    TranslationTable* table;
+    uint64_t page;
+  };
+  MemoryResult<Place> PlaceOf(GuestKey guest, PhysicalAddress address);
+
+  TranslationStore& store_;
+  SlotTable<Guest, GuestKey, kIndexBits> guests_;
+};
+
+}  // namespace verbena::memory

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+#include "base/interval_map.h"
+#include "base/pool.h"
+#include "memory/memory_error.h"
+#include "memory/translation/reverse_map.h"
+#include "memory/translation/translation_table.h"
+
+namespace verbena::memory {
+
+// Owns every translation table, of both stages, and is the only one that changes their entries, so
+// that the reverse map always knows each present one.
+//
+// One thread at a time.
+class TranslationStore {
+ public:
+  explicit TranslationStore(uint64_t tables_max) : tables_(tables_max) {}
+
+  // A table for `page_count` pages, none of them present, with one user. A linear table stands for
+  // memory in one piece from `linear_base`, which is on a page border.
+  MemoryResult<TranslationTable*> Create(uint64_t page_count, PageShift page_shift,
+                                         PhysicalSpace space,
+                                         std::optional<PhysicalAddress> linear_base);
+
+  // Regions that share translation entries (row B6) are users of one table; the last one frees it.
+  void Share(TranslationTable& table) { ++table.users_; }
+  void Release(TranslationTable* table);
+
+  // Pages [first_page, first_page + count) are present from now on, side by side from `where`.
+  // What stood there before is replaced. A linear table takes only its own addresses. Throws
+  // std::bad_alloc; a part of the pages may be present then.
+  MemoryResult<void> Map(TranslationTable& table, uint64_t first_page, uint64_t count,
+                         PhysicalAddress where, bool writable);
+
+  // The same for a linear table, which knows where its pages are.
+  MemoryResult<void> MapLinear(TranslationTable& table, uint64_t first_page, uint64_t count,
+                               bool writable);
+
+  // Pages [first_page, first_page + count) are absent from now on.
+  MemoryResult<void> Unmap(TranslationTable& table, uint64_t first_page, uint64_t count);
+
+  // The bytes [first, last] of `space` are gone: every entry of every table that names a page of
+  // them becomes absent. Returns how many were present.
+  uint64_t Invalidate(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last);
+
+  // Whether they are in memory is not known any more. The same for linear tables, which know where
+  // their pages are; those of the others are away, and keep the address that their owner gave them.
+  uint64_t MarkAbsent(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last);
+  // Pages that are away are present again. Fails with kWrongType if one of them is not away.
+  MemoryResult<void> Restore(TranslationTable& table, uint64_t first_page, uint64_t count);
+
+  // Whether a table may name a page of [first, last] as present.
+  bool IsNamed(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last) const;
+
+  // Machine memory whose pages come and go, and are known to the pager by linear tables
+  // alone: a page list must not name [first, last] until it is allowed again. REQUIRES: to keep,
+  // that no part of it is kept already; to allow, that it was kept as a whole.
+  void ForbidInLists(PhysicalAddress first, PhysicalAddress last);
+  void AllowInLists(PhysicalAddress first, PhysicalAddress last);
+  // Whether a list may name this page of `space`.
+  bool MayList(PhysicalSpace space, PhysicalAddress page, PageShift page_shift) const;
+
+  uint64_t table_count() const { return tables_.size(); }
+  uint64_t reverse_record_count() const { return reverse_map_.record_count(); }
+  uint64_t BytesOf(const TranslationTable& table) const {
+    return sizeof(table) + table.AllocatedBytes();
+  }
+  uint64_t reverse_map_bytes() const { return reverse_map_.bytes(); }
+  uint64_t table_object_bytes() const { return tables_.bytes(); }
+
+  bool IsConsistent() const { return reverse_map_.IsConsistent(); }
+
+ private:
+  void NoteNewLeaf(TranslationTable& table, uint64_t leaf);
+  void NoteLeaf(TranslationTable& table, uint64_t leaf, bool note);
+  void NotePage(TranslationTable& table, uint64_t page, PageEntry entry, bool note);
+  void SetPage(TranslationTable& table, void* leaf, uint64_t page, PageEntry entry);
+  uint64_t MarkLinearAbsent(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last);
+  uint64_t InvalidateLeaf(TranslationTable& table, uint64_t number, uint64_t first, uint64_t last);
+
+  Pool<TranslationTable> tables_;
+  ReverseMap reverse_map_;
+  IntervalMap<std::monostate> unlisted_;  // of machine memory
+};
+
+}  // namespace verbena::memory

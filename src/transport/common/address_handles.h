@@ -1,0 +1,50 @@
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+
+#include "base/check.h"
+#include "memory/access.h"
+#include "queue/ids.h"
+#include "transport/common/outbox.h"
+
+namespace verbena::transport {
+
+// The address handles of an adapter: whom a datagram goes to, by the name that its program has for
+// it. A handle is good for the queue pairs of its own protection domain.
+//
+// Owned by the adapter; the thread of its queue pairs.
+class AddressHandles {
+ public:
+  // REQUIRES: the name is not in use.
+  void Add(queue::AddressHandleId handle, memory::PdId pd, PathId path,
+           uint32_t payload_max = OutPacket::kPayloadMax) {
+    CHECK(entries_.emplace(handle, Entry{pd, {path, payload_max}}).second);
+  }
+  // False when there is none.
+  bool Remove(queue::AddressHandleId handle) { return entries_.erase(handle) > 0; }
+
+  struct Destination {
+    PathId path;
+    uint32_t payload_max = 0;  // of a packet that goes there
+
+    friend bool operator==(const Destination&, const Destination&) = default;
+  };
+  // nullopt if there is none, or if it is of another domain.
+  [[nodiscard]] std::optional<Destination> Find(queue::AddressHandleId handle,
+                                                memory::PdId pd) const {
+    const auto found = entries_.find(handle);
+    if (found == entries_.end() || found->second.pd != pd) return std::nullopt;
+    return found->second.destination;
+  }
+
+ private:
+  struct Entry {
+    memory::PdId pd;
+    Destination destination;
+  };
+
+  std::unordered_map<queue::AddressHandleId, Entry> entries_;
+};
+
+}  // namespace verbena::transport

@@ -1,0 +1,83 @@
+#include "transport/common/local_work.h"
+
+#include "base/page.h"
+
+namespace verbena::transport {
+namespace {
+
+using queue::CompletionStatus;
+
+// `status` if the tables refuse.
+template <class T>
+LocalOutcome OutcomeOf(const Result<T, memory::Refusal>& done, CompletionStatus status,
+                       Step& step) {
+  if (done.has_value()) return {};
+  return {status, CountRefusal(NakReason(done.error(), RefusedKey::kOwn), step.refusals)};
+}
+
+LocalOutcome Bind(const queue::WindowBind& bind, const memory::Accessor& who, Step& step) {
+  const memory::WindowBinding binding{.region = memory::Key(bind.region.value()),
+                                      .start = memory::KeyAddress(bind.start),
+                                      .length = bind.length,
+                                      .rights = memory::Rights::FromBits(bind.rights),
+                                      .zero_based = bind.zero_based,
+                                      .one_touch = bind.one_touch,
+                                      .variant = memory::Variant(bind.variant),
+                                      .by_index = bind.by_index};
+  return OutcomeOf(step.memory.windows.Bind(memory::Key(bind.window.value()), binding, who),
+                   CompletionStatus::kWindowBindError, step);
+}
+
+LocalOutcome Register(const queue::Registration& registration,
+                      std::span<const memory::PhysicalAddress> pages, const memory::Accessor& who,
+                      Step& step) {
+  if (registration.page_shift < PageShift::kMin || registration.page_shift > PageShift::kMax) {
+    return {CompletionStatus::kLocalQpOperationError};
+  }
+  const memory::RegionSpec spec{.pd = who.pd,
+                                .start = memory::KeyAddress(registration.start),
+                                .length = registration.length,
+                                .rights = memory::Rights::FromBits(registration.rights),
+                                .zero_based = registration.zero_based,
+                                .one_touch = registration.one_touch};
+  const memory::PageListBacking backing{.pages = pages,
+                                        .first_offset = registration.first_offset,
+                                        .page_shift = PageShift(registration.page_shift)};
+  return OutcomeOf(step.memory.regions.RegisterReserved(memory::Key(registration.key.value()), spec,
+                                                        backing, who),
+                   CompletionStatus::kLocalQpOperationError, step);
+}
+
+}  // namespace
+
+LocalOutcome ExecuteLocally(const queue::SendWqe& wqe,
+                            std::span<const memory::PhysicalAddress> pages,
+                            const memory::Accessor& who, Step& step) {
+  switch (wqe.opcode) {
+    case queue::SendOpcode::kBindWindow:
+      return Bind(wqe.As<queue::WindowBind>(), who, step);
+    case queue::SendOpcode::kRegister:
+    case queue::SendOpcode::kRegisterAndSend:
+      return Register(wqe.As<queue::Registration>(), pages, who, step);
+    case queue::SendOpcode::kLocalInvalidate: {
+      const memory::Key key(wqe.invalidate.value());
+      return OutcomeOf(step.memory.Invalidate(key, memory::Origin::kLocal, who),
+                       CompletionStatus::kLocalProtectionError, step);
+    }
+    case queue::SendOpcode::kSend:
+    case queue::SendOpcode::kSendWithImmediate:
+    case queue::SendOpcode::kSendWithInvalidate:
+    case queue::SendOpcode::kWrite:
+    case queue::SendOpcode::kWriteWithImmediate:
+    case queue::SendOpcode::kRead:
+    case queue::SendOpcode::kCompareAndSwap:
+    case queue::SendOpcode::kFetchAndAdd:
+    case queue::SendOpcode::kAtomicWrite:
+    case queue::SendOpcode::kFlush:
+    case queue::SendOpcode::kDelay:
+      return {};
+  }
+  return {CompletionStatus::kLocalQpOperationError};
+}
+
+}  // namespace verbena::transport

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "memory/access.h"
+#include "memory/memory_core.h"
+#include "queue/completion.h"
+#include "queue/wqe.h"
+#include "transport/common/refusal_counters.h"
+#include "transport/common/step.h"
+
+namespace verbena::transport {
+
+// How an element ends, or the local part of one.
+struct LocalOutcome {
+  queue::CompletionStatus status = queue::CompletionStatus::kSuccess;
+  VendorError vendor_error = 0;
+
+  friend bool operator==(const LocalOutcome&, const LocalOutcome&) = default;
+};
+
+// Executes the part of a send-queue element that concerns the tables of this adapter alone: bind,
+// invalidate, register (of `pages`). Success for elements that have none.
+[[nodiscard]] LocalOutcome ExecuteLocally(const queue::SendWqe& wqe,
+                                          std::span<const memory::PhysicalAddress> pages,
+                                          const memory::Accessor& who, Step& step);
+
+}  // namespace verbena::transport

@@ -1,0 +1,58 @@
+#include "transport/common/outbox.h"
+
+#include <cstdint>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace verbena::transport {
+namespace {
+
+constexpr size_t kPackets = 4;
+
+PageRequest Request(uint64_t ticket) {
+  return {.qp = {}, .ticket = FaultTicket(ticket), .fault = {}};
+}
+
+std::vector<uint64_t> TicketsIn(const Outbox& outbox) {
+  std::vector<uint64_t> tickets;
+  for (const PageRequest& request : outbox.page_requests()) {
+    tickets.push_back(request.ticket.value());
+  }
+  return tickets;
+}
+
+TEST(OutboxTest, SaysWhenItIsToBeEmptiedBeforeTheNextInput) {
+  Outbox outbox(kPackets);
+  for (uint64_t i = 0; i < kPackets; ++i) {
+    EXPECT_FALSE(outbox.is_crowded());
+    outbox.RequestPages(Request(i));
+  }
+  EXPECT_TRUE(outbox.is_crowded());
+  outbox.Clear();
+  EXPECT_FALSE(outbox.is_crowded());
+  for (size_t i = 0; i < kPackets; ++i) outbox.Raise({AsyncEventType::kQpFatal, {}});
+  EXPECT_TRUE(outbox.is_crowded());
+}
+
+TEST(OutboxTest, PagesThatNobodyWaitsForAreNotAskedForWhereThereIsNoRoom) {
+  Outbox outbox(kPackets);
+  for (uint64_t i = 0; i < 2 * kPackets; ++i) outbox.PrefetchPages(Request(i));
+  EXPECT_EQ(outbox.page_requests().size(), kPackets);
+  outbox.RequestPages(Request(99));
+  EXPECT_EQ(TicketsIn(outbox).back(), 99U);
+}
+
+TEST(OutboxTest, PageRequestsThatCannotBePassedOnStay) {
+  Outbox outbox(kPackets);
+  for (uint64_t i = 0; i < 3; ++i) outbox.RequestPages(Request(i));
+  outbox.Raise({AsyncEventType::kQpFatal, {}});
+  outbox.PassOnPageRequests(
+      [](const PageRequest& request) { return request.ticket != FaultTicket(1); });
+  outbox.ClearOthers();
+  EXPECT_EQ(TicketsIn(outbox), std::vector<uint64_t>{1});
+  EXPECT_TRUE(outbox.events().empty());
+}
+
+}  // namespace
+}  // namespace verbena::transport

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "memory/address.h"
+#include "memory/copy/copier.h"
+#include "transport/common/outbox.h"
+#include "wire/roce/icrc.h"
+#include "wire/roce/packet.h"
+
+namespace verbena::transport {
+
+// The bytes of a packet on the wire: headers, payload, pad and ICRC.
+[[nodiscard]] inline size_t WireSizeOf(const OutPacket& packet) {
+  return packet.header_size + packet.payload_size + wire::PadFor(packet.payload_size) +
+         wire::kIcrcSize;
+}
+
+// Writes the packet, its ICRC left zero, with a guarded copy of the payload. If a byte of the
+// payload is gone: which; then `bytes` hold no packet. REQUIRES: they are WireSizeOf(packet).
+[[nodiscard]] inline std::optional<memory::MachineAddress> WritePacket(const OutPacket& packet,
+                                                                       std::span<std::byte> bytes) {
+  std::memcpy(bytes.data(), packet.header.data(), packet.header_size);
+  const auto payload = bytes.subspan(packet.header_size, packet.payload_size);
+  if (!packet.inlined.empty()) {
+    std::memcpy(payload.data(), packet.inlined.data(), payload.size());
+  } else if (!payload.empty()) {
+    const memory::CopyOutcome outcome = memory::CopyOut(payload, packet.payload);
+    // Asked by the number, which is in a register.
+    if (outcome.copied != payload.size()) [[unlikely]] {
+      return outcome.fault;
+    }
+  }
+  const auto trailer = bytes.subspan(packet.header_size + packet.payload_size);
+  std::memset(trailer.data(), 0, trailer.size());
+  return std::nullopt;
+}
+
+}  // namespace verbena::transport

@@ -1,0 +1,210 @@
+#include "transport/common/placement.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "memory/copy/copier.h"
+
+namespace verbena::transport {
+namespace {
+
+using memory::Access;
+using memory::KeyAddress;
+using memory::Translation;
+
+using memory::KeyUse;
+
+memory::Key KeyOf(const queue::Sge& piece) { return memory::Key(piece.key.value()); }
+
+// The byte that could not be reached, if there is one.
+std::optional<memory::MachineAddress> CopyTo(const memory::SpanList& to,
+                                             std::span<const std::byte> payload) {
+  return memory::CopyIn(to, payload).fault;
+}
+
+// The same for one piece: whether it is done.
+bool IsCopied(memory::MachineAddress to, std::span<const std::byte> payload) {
+  return !memory::GuardedCopy(memory::PointerTo(to), payload.data(), payload.size()).fault;
+}
+
+// What is missing of all of `length` bytes, now that their beginning is known to be.
+memory::Fault FaultOfAll(memory::Key key, KeyAddress start, uint64_t length, Access access,
+                         const memory::Accessor& who, const memory::MemoryCore& memory,
+                         const memory::Fault& beginning) {
+  const Translation all = memory.translator.Translate(key, start, length, access, who);
+  const memory::Fault* const fault = AsFault(all);
+  return fault != nullptr ? *fault : beginning;
+}
+
+// The tables learn that the byte is gone, and `again` asks them anew: now its page is absent. Each
+// time there is one page less, so that this ends.
+template <class Again>
+[[gnu::noinline]] auto Lost(memory::MachineAddress gone, memory::MemoryCore& memory, Again again) {
+  using Answer = decltype(again());
+  if (memory.MarkMachineAbsent(gone, gone) == 0)
+    return Answer(NakReason(ResponderError::kPagesUnavailable));
+  Answer answer = again();
+  if (auto* const fault = std::get_if<memory::Fault>(&answer)) fault->is_loss = true;
+  return answer;
+}
+
+Placement ScatterPieces(queue::SgeCursor& cursor, std::span<const std::byte> payload,
+                        uint64_t ahead, const memory::Accessor& who, memory::MemoryCore& memory) {
+  queue::SgeCursor walk = cursor;
+  for (auto left = payload; !left.empty();) {
+    queue::SgeCursor here = walk;
+    const auto piece = walk.Next(left.size());
+    CHECK(piece.has_value());
+    const KeyAddress start(piece->address);
+    const Translation translation =
+        memory.translator.Translate(KeyOf(*piece), start, piece->length, Access::kLocalWrite, who);
+    if (const memory::Refusal* const refusal = AsRefusal(translation)) {
+      return NakReason(*refusal, RefusedKey::kOwn);
+    }
+    if (const memory::Fault* const fault = AsFault(translation)) {
+      const auto rest = here.Next(std::max<uint64_t>(ahead, left.size()));
+      return FaultOfAll(KeyOf(*piece), start, rest->length, Access::kLocalWrite, who, memory,
+                        *fault);
+    }
+    if (const auto gone = CopyTo(AsReady(translation)->spans, left.first(piece->length))) {
+      return Lost(*gone, memory,
+                  [&] { return ScatterPieces(cursor, payload, ahead, who, memory); });
+    }
+    left = left.subspan(piece->length);
+  }
+  cursor = walk;
+  return Placed{};
+}
+
+[[gnu::noinline]] Placement PlaceInFull(const RemoteRange& rest, std::span<const std::byte> payload,
+                                        const memory::Accessor& who, memory::MemoryCore& memory) {
+  const Translation translation =
+      memory.translator.Translate(rest.key, rest.start, payload.size(), Access::kRemoteWrite, who);
+  if (const memory::Ready* const ready = AsReady(translation)) {
+    if (ready->use == KeyUse::kSpent) return NakReason(memory::Refusal::kNotValid);
+    const auto gone = CopyTo(ready->spans, payload);
+    if (!gone) return Placed{ready->use};
+    return Lost(*gone, memory, [&] { return PlaceInFull(rest, payload, who, memory); });
+  }
+  if (const memory::Refusal* const refusal = AsRefusal(translation)) return NakReason(*refusal);
+  return FaultOfAll(rest.key, rest.start, rest.length, Access::kRemoteWrite, who, memory,
+                    *AsFault(translation));
+}
+
+}  // namespace
+
+Placement PlaceWrite(const RemoteRange& rest, std::span<const std::byte> payload,
+                     const memory::Accessor& who, memory::MemoryCore& memory) {
+  CHECK(payload.size() <= rest.length);
+  if (payload.empty()) return Placed{};
+  const auto found = memory.translator.FindSingleSpan(rest.key, rest.start, payload.size(),
+                                                      Access::kRemoteWrite, who);
+  if (found.is_there && found.use != KeyUse::kSpent && IsCopied(found.at, payload)) [[likely]] {
+    return Placed{found.use};
+  }
+  // Also where the copy has failed just now: it fails again, or the page has come back.
+  return PlaceInFull(rest, payload, who, memory);
+}
+
+Placement ScatterSend(queue::SgeCursor& cursor, std::span<const std::byte> payload, uint64_t ahead,
+                      const memory::Accessor& who, memory::MemoryCore& memory) {
+  queue::SgeCursor walk = cursor;
+  if (const auto piece = walk.Next(payload.size()); piece && piece->length == payload.size()) {
+    const auto found = memory.translator.FindSingleSpan(KeyOf(*piece), KeyAddress(piece->address),
+                                                        piece->length, Access::kLocalWrite, who);
+    if (found.is_there && IsCopied(found.at, payload)) [[likely]] {
+      cursor = walk;
+      return Placed{};
+    }
+  }
+  return ScatterPieces(cursor, payload, ahead, who, memory);
+}
+
+Placement Gather(queue::SgeCursor cursor, uint32_t size, uint64_t ahead,
+                 const memory::Accessor& who, memory::MemoryCore& memory, OutPacket& packet,
+                 std::span<std::byte> room) {
+  const queue::SgeCursor begin = cursor;
+  bool in_room = false;
+  for (uint32_t done = 0; done < size;) {
+    queue::SgeCursor here = cursor;
+    const auto piece = cursor.Next(size - done);
+    CHECK(piece.has_value());
+    const KeyAddress start(piece->address);
+    const Translation translation =
+        memory.translator.Translate(KeyOf(*piece), start, piece->length, Access::kLocalRead, who);
+    if (const memory::Refusal* const refusal = AsRefusal(translation)) {
+      return NakReason(*refusal, RefusedKey::kOwn);
+    }
+    if (const memory::Fault* const fault = AsFault(translation)) {
+      const auto rest = here.Next(std::max<uint64_t>(ahead, size - done));
+      return FaultOfAll(KeyOf(*piece), start, rest->length, Access::kLocalRead, who, memory,
+                        *fault);
+    }
+    const memory::SpanList& spans = AsReady(translation)->spans;
+    const bool fits =
+        !in_room && packet.payload.size() + spans.size() <= memory::SpanList::kCapacity;
+    if (fits) {
+      for (const memory::Span span : spans) CHECK(packet.payload.Append(span));
+    } else {
+      auto gone = in_room ? std::nullopt : memory::CopyOut(room.first(done), packet.payload).fault;
+      in_room = true;
+      if (!gone) gone = memory::CopyOut(room.subspan(done, piece->length), spans).fault;
+      if (gone) {
+        packet.payload.Clear();
+        return Lost(*gone, memory,
+                    [&] { return Gather(begin, size, ahead, who, memory, packet, room); });
+      }
+    }
+    done += piece->length;
+  }
+  if (in_room) {
+    packet.payload.Clear();
+    packet.inlined = room.first(size);
+  }
+  return Placed{};
+}
+
+Placement PlaceAtomicWrite(const RemoteRange& word, std::span<const std::byte> payload,
+                           const memory::Accessor& who, memory::MemoryCore& memory) {
+  CHECK(payload.size() == sizeof(uint64_t) && word.length == sizeof(uint64_t));
+  const Translation translation =
+      memory.translator.Translate(word.key, word.start, word.length, Access::kRemoteWrite, who);
+  if (const memory::Refusal* const refusal = AsRefusal(translation)) return NakReason(*refusal);
+  if (const memory::Fault* const fault = AsFault(translation)) return *fault;
+  const memory::Ready& ready = *AsReady(translation);
+  if (ready.use == KeyUse::kSpent) return NakReason(memory::Refusal::kNotValid);
+  // What is aligned for the peer need not be so in memory.
+  const memory::Span span = ready.spans[0];
+  if (span.length != sizeof(uint64_t) || span.address.value() % sizeof(uint64_t) != 0) {
+    return NakReason(ResponderError::kMisaligned);
+  }
+  uint64_t value = 0;
+  std::memcpy(&value, payload.data(), sizeof value);
+  if (!memory::GuardedStore64(memory::PointerTo(span.address), value)) {
+    return Lost(span.address, memory, [&] { return PlaceAtomicWrite(word, payload, who, memory); });
+  }
+  return Placed{ready.use};
+}
+
+AtomicResult ExecuteAtomic(const RemoteRange& word, const AtomicOperation& operation,
+                           const memory::Accessor& who, memory::MemoryCore& memory) {
+  const Translation translation =
+      memory.translator.Translate(word.key, word.start, word.length, Access::kRemoteAtomic, who);
+  if (const memory::Refusal* const refusal = AsRefusal(translation)) return NakReason(*refusal);
+  if (const memory::Fault* const fault = AsFault(translation)) return *fault;
+  const memory::Ready& ready = *AsReady(translation);
+  if (ready.use == KeyUse::kSpent) return NakReason(memory::Refusal::kNotValid);
+  const auto before =
+      operation.is_compare_swap
+          ? memory::CompareAndSwap(ready.spans, operation.compare, operation.swap_or_add)
+          : memory::FetchAdd(ready.spans, operation.swap_or_add);
+  // Not for its alignment, which the tables have seen to.
+  if (!before) {
+    return Lost(before.error().address, memory,
+                [&] { return ExecuteAtomic(word, operation, who, memory); });
+  }
+  return AtomicDone{.original = *before, .use = ready.use};
+}
+
+}  // namespace verbena::transport

@@ -1,0 +1,178 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/strong_id.h"
+#include "memory/access.h"
+#include "transport/common/outbox.h"
+#include "transport/common/qp_state.h"
+#include "wire/roce/ack_timeout.h"
+#include "wire/roce/rnr_timer.h"
+#include "wire/roce/types.h"
+
+namespace verbena::transport {
+
+// What a modification of a queue pair can set, with the bits of the verbs' ibv_qp_attr_mask.
+enum class QpAttribute : uint32_t {
+  kState = 1U << 0,
+  kCurrentState = 1U << 1,
+  kSqdNotify = 1U << 2,
+  kAccess = 1U << 3,
+  kPKeyIndex = 1U << 4,
+  kPort = 1U << 5,
+  kQKey = 1U << 6,
+  kPath = 1U << 7,
+  kPathMtu = 1U << 8,
+  kTimeout = 1U << 9,
+  kRetryCount = 1U << 10,
+  kRnrRetry = 1U << 11,
+  kRqPsn = 1U << 12,
+  kMaxRdAtomic = 1U << 13,
+  kAlternatePath = 1U << 14,
+  kMinRnrTimer = 1U << 15,
+  kSqPsn = 1U << 16,
+  kMaxDestRdAtomic = 1U << 17,
+  kPathMigration = 1U << 18,
+  kCapacity = 1U << 19,
+  kRemoteQp = 1U << 20,
+  kRateLimit = 1U << 25,  // the verbs reserve the four bits before it
+};
+
+// A set of attributes. A value type; it never holds a bit that is no attribute.
+class AttributeMask {
+ public:
+  static const AttributeMask kAll;
+
+  constexpr AttributeMask() = default;
+  // Implicit, because an attribute is a set of one wherever a set is asked for.
+  constexpr AttributeMask(QpAttribute attribute)  // NOLINT(google-explicit-constructor)
+      : bits_(static_cast<uint32_t>(attribute)) {}
+
+  // As a program wrote them; nullopt if a bit is no attribute.
+  static constexpr std::optional<AttributeMask> FromBits(uint32_t bits) {
+    constexpr uint32_t kKnown = ((1U << 21) - 1) | (1U << 25);
+    if ((bits & ~kKnown) != 0) return std::nullopt;
+    return AttributeMask(static_cast<QpAttribute>(bits));
+  }
+
+  constexpr uint32_t bits() const { return bits_; }
+  constexpr bool empty() const { return bits_ == 0; }
+  constexpr bool Has(AttributeMask other) const { return (bits_ & other.bits_) == other.bits_; }
+  constexpr AttributeMask Without(AttributeMask other) const {
+    return AttributeMask(static_cast<QpAttribute>(bits_ & ~other.bits_));
+  }
+
+  friend constexpr bool operator==(AttributeMask, AttributeMask) = default;
+
+ private:
+  uint32_t bits_ = 0;
+};
+
+constexpr AttributeMask operator|(AttributeMask a, AttributeMask b) {
+  return AttributeMask(static_cast<QpAttribute>(a.bits() | b.bits()));
+}
+// Operators do not convert two enums by themselves.
+constexpr AttributeMask operator|(QpAttribute a, QpAttribute b) {
+  return AttributeMask(a) | AttributeMask(b);
+}
+
+inline constexpr AttributeMask AttributeMask::kAll = *FromBits(0x21FFFFF);
+
+// The largest payload of a packet, as the code of the verbs.
+enum class PathMtu : uint8_t { k256 = 1, k512, k1024, k2048, k4096 };
+
+constexpr uint32_t BytesOf(PathMtu mtu) { return 128U << static_cast<unsigned>(mtu); }
+
+using PortNumber = StrongId<struct PortNumberTag, uint8_t>;        // counts from 1
+using PKeyIndex = StrongId<struct PKeyIndexTag, uint16_t>;         // into the port's P_Key table
+using RetryCount = StrongId<struct RetryCountTag, uint8_t>;        // 3 bits
+using RnrRetryCount = StrongId<struct RnrRetryCountTag, uint8_t>;  // 3 bits
+using RdAtomicDepth = StrongId<struct RdAtomicDepthTag, uint8_t>;  // reads and atomics in flight
+
+inline constexpr RetryCount kRetryCountMax{7};
+inline constexpr RnrRetryCount kRnrRetryForever{7};  // and the largest there is
+
+// The values that go with a mask. Those whose attribute is not in it mean nothing.
+//
+// Four attributes have no value. Capacity and rate limit apply to no transition of the types that
+// we have; alternate path and path migration may be given wherever the specification takes them,
+// and have no effect.
+struct QpAttributes {
+  QpState state{};
+  QpState current_state{};
+  bool sqd_notify = false;  // raise an event when the send queue has drained
+  memory::Rights access;    // of the peer; local rights may be given and mean nothing
+  PKeyIndex p_key_index;
+  PortNumber port{1};
+  wire::QKey q_key;
+  PathId path;
+  bool peer_is_here = false;  // the path ends on this machine
+  PathMtu path_mtu = PathMtu::k1024;
+  wire::AckTimeout timeout;
+  RetryCount retry_count;
+  RnrRetryCount rnr_retry;
+  wire::Psn rq_psn;
+  RdAtomicDepth max_rd_atomic;
+  wire::RnrTimer min_rnr_timer;
+  wire::Psn sq_psn;
+  RdAtomicDepth max_dest_rd_atomic;
+  wire::QpNumber remote_qp;
+};
+
+// How far an adapter can go. As they stand, the limits of the specification.
+struct AttributeLimits {
+  PortNumber port_max{254};
+  PKeyIndex p_key_index_max{0xFFFF};
+  PathMtu path_mtu_max = PathMtu::k4096;
+  RdAtomicDepth max_rd_atomic_max{0xFF};
+  RdAtomicDepth max_dest_rd_atomic_max{0xFF};
+};
+
+// A value out of its range.
+struct AttributeError {
+  QpAttribute attribute;
+
+  friend bool operator==(const AttributeError&, const AttributeError&) = default;
+};
+
+// The first attribute of `mask` whose value is out of range.
+[[nodiscard]] std::optional<AttributeError> Validate(const QpAttributes& attributes,
+                                                     AttributeMask mask,
+                                                     const AttributeLimits& limits = {});
+
+// What a transition needs and what it takes beside; a queue pair's stay in its state counts as one.
+struct Transition {
+  AttributeMask required;
+  AttributeMask optional;
+
+  friend bool operator==(const Transition&, const Transition&) = default;
+};
+
+// nullopt if a program may not ask for it. No one may ask for kSqe: queue pairs fall into it.
+[[nodiscard]] std::optional<Transition> FindTransition(QpType type, QpState from, QpState to);
+
+struct TransitionError {
+  enum class Kind : uint8_t { kNotAllowed, kMissing, kNotApplicable };
+
+  Kind kind;
+  QpType type;
+  QpState from;
+  QpState to;
+  AttributeMask attributes;  // all those missing or not applicable
+
+  friend bool operator==(const TransitionError&, const TransitionError&) = default;
+};
+
+// Whether a modification with the attributes of `mask` may take a queue pair from one state to the
+// other. kState is taken by every transition and needed by none: the caller knows `to`.
+[[nodiscard]] std::optional<TransitionError> CheckTransition(QpType type, QpState from, QpState to,
+                                                             AttributeMask mask);
+
+const char* NameOf(QpAttribute attribute);     // as in the verbs: "PATH_MTU"
+std::string ToString(AttributeMask mask);      // "PORT, QKEY"; "none"
+std::string ToString(const AttributeError&);   // "TIMEOUT is out of range"
+std::string ToString(const TransitionError&);  // "RC RESET -> INIT needs PORT"
+
+}  // namespace verbena::transport

@@ -1,0 +1,90 @@
+#include "transport/common/rendezvous.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "base/check.h"
+#include "transport/common/complete.h"
+
+namespace verbena::transport {
+namespace {
+
+// As much of the list as holds `length` bytes.
+void CopyFirst(std::span<const queue::Sge> list, uint32_t length, std::vector<queue::Sge>& first) {
+  first.clear();
+  for (queue::Sge sge : list) {
+    if (length == 0) break;
+    sge.length = std::min(sge.length, length);
+    length -= sge.length;
+    first.push_back(sge);
+  }
+}
+
+queue::SendWqe ReadOf(queue::TagMatcher::Index receive, const wire::RendezvousHeader& data) {
+  return {.id = queue::WrId(receive.value()),
+          .opcode = queue::SendOpcode::kRead,
+          .flags = {.signaled = true, .internal = true},
+          .operand = queue::Remote{data.address, queue::KeyValue(data.r_key)}};
+}
+
+// Fenced, so that it leaves after the bytes have come.
+constexpr queue::SendWqe kFinished{
+    .opcode = queue::SendOpcode::kSend,
+    .flags = {.signaled = true, .fence = true, .inlined = true, .internal = true}};
+
+}  // namespace
+
+void Rendezvous::Post() {
+  while (!waiting_.empty() && TryPost(waiting_.front())) waiting_.pop_front();
+}
+
+bool Rendezvous::TryPost(const Request& request) {
+  std::array<std::byte, wire::TagHeader::kSize> header;
+  wire::TagHeader finished = request.header;
+  finished.operation = wire::TagOperation::kFinished;
+  finished.Serialize(header);
+  const std::array inlined = {queue::Sge{.address = reinterpret_cast<uintptr_t>(header.data()),
+                                         .length = wire::TagHeader::kSize}};
+  CopyFirst(tags_.SgesOf(request.receive), request.data.length, place_);
+
+  queue::SendQueue::Posting posting(queue_);
+  const auto read = posting.Add({.wqe = ReadOf(request.receive, request.data), .sges = place_});
+  const auto told = posting.Add({.wqe = kFinished, .sges = inlined});
+  if (read && told) return true;
+  CHECK(told.error() == queue::PostError::kFull);
+  posting.Abort();
+  return false;
+}
+
+bool Rendezvous::OnEnded(const queue::SendWqe& wqe, queue::CompletionStatus status,
+                         uint32_t byte_count, Step& step) {
+  // That the peer was told is of no interest; that it was not, the queue pair's end says.
+  if (wqe.opcode != queue::SendOpcode::kRead) return true;
+  const queue::TagMatcher::Index receive(static_cast<uint32_t>(wqe.id.value()));
+  return Finish(receive, status, byte_count, step);
+}
+
+void Rendezvous::Flush(Step& step) {
+  for (const Request& request : waiting_) {
+    Finish(request.receive, queue::CompletionStatus::kFlushed, 0, step);
+  }
+  waiting_.clear();
+}
+
+bool Rendezvous::Finish(queue::TagMatcher::Index receive, queue::CompletionStatus status,
+                        uint32_t byte_count, Step& step) {
+  queue::Completion completion;
+  completion.id = tags_.IdOf(receive);
+  completion.qp = queue::QpNumber(who_.qp.value());
+  completion.status = status;
+  completion.opcode = queue::CompletionOpcode::kTagReceive;
+  completion.byte_count = byte_count;
+  completion.flags.tag_data_valid = status == queue::CompletionStatus::kSuccess;
+  tags_.Give(receive);
+  return Complete(completion, false, cq_, step);
+}
+
+}  // namespace verbena::transport

@@ -1,0 +1,140 @@
+#include "transport/common/responder_checks.h"
+
+#include <array>
+#include <cstddef>
+
+#include "base/check.h"
+
+namespace verbena::transport {
+namespace {
+
+using memory::Rights;
+using wire::Operation;
+using wire::Position;
+
+constexpr uint32_t kAtomicBytes = 8;
+
+// In the order of Operation: what a request must be allowed to do on its queue pair.
+constexpr std::array kRightsFor = {
+    Rights::kNone,          // kSend
+    Rights::kRemoteWrite,   // kWrite
+    Rights::kRemoteRead,    // kReadRequest
+    Rights::kNone,          // kReadResponse
+    Rights::kNone,          // kAcknowledge
+    Rights::kNone,          // kAtomicAcknowledge
+    Rights::kRemoteAtomic,  // kCompareSwap
+    Rights::kRemoteAtomic,  // kFetchAdd
+    Rights::kNone,          // kResync
+    Rights::kRemoteWrite,   // kFlush: a peer that may write may ask where the bytes are
+    Rights::kRemoteWrite,   // kAtomicWrite
+    Rights::kNone,          // kCongestionNotification
+};
+static_assert(kRightsFor.size() == static_cast<size_t>(Operation::kCongestionNotification) + 1);
+
+// The packet that starts a write promises a length, and the others must keep it.
+bool WriteLengthFits(const wire::Packet& packet, const InboundMessage& message, uint32_t mtu) {
+  const size_t size = packet.payload().size();
+  const auto reth = packet.Get<wire::Reth>();
+  switch (packet.info().position) {
+    case Position::kFirst:
+      return reth->dma_length > mtu && reth->dma_length <= kMessageMax;
+    case Position::kMiddle:
+      return size < message.remaining;
+    case Position::kLast:
+      return size == message.remaining;
+    case Position::kOnly:
+      return size == reth->dma_length;
+  }
+  UNREACHABLE();
+}
+
+}  // namespace
+
+RemoteRange RangeOf(const wire::Reth& reth) {
+  return {.key = memory::Key(reth.r_key.value()),
+          .start = memory::KeyAddress(reth.address.value()),
+          .length = reth.dma_length};
+}
+
+RemoteRange RangeOf(const wire::AtomicEth& eth) {
+  return {.key = memory::Key(eth.r_key.value()),
+          .start = memory::KeyAddress(eth.address.value()),
+          .length = kAtomicBytes};
+}
+
+PsnPlace PlaceOf(wire::Psn psn, wire::Psn expected) {
+  const int32_t distance = Distance(expected, psn);
+  if (distance == 0) return PsnPlace::kExpected;
+  return distance < 0 ? PsnPlace::kDuplicate : PsnPlace::kAhead;
+}
+
+uint32_t PsnCountOf(uint32_t length, uint32_t path_mtu) {
+  return length == 0 ? 1 : (length - 1) / path_mtu + 1;
+}
+
+// IBA 9.7.4.1: within a message, only its own middle and last packets may come; outside, none.
+std::optional<NakReason> CheckOpcodeSequence(const wire::OpcodeInfo& info,
+                                             const InboundMessage& message) {
+  const bool starts = info.starts_message();
+  const bool fits = message.is_open ? !starts && info.operation == message.operation : starts;
+  if (!fits) return ResponderError::kOpcodeOutOfSequence;
+  return std::nullopt;
+}
+
+// IBA 9.7.4.1: what the queue pair is not enabled for is an invalid request.
+std::optional<NakReason> CheckAllowed(const wire::OpcodeInfo& info, Rights remote_rights) {
+  if (!remote_rights.Has(kRightsFor[static_cast<size_t>(info.operation)]))
+    return ResponderError::kNotAllowedOnQp;
+  return std::nullopt;
+}
+
+// IBA C9-88 and 9.7.4.1.6.
+std::optional<NakReason> CheckLength(const wire::Packet& packet, const InboundMessage& message,
+                                     uint32_t path_mtu) {
+  const wire::OpcodeInfo& info = packet.info();
+  bool fits = wire::PayloadFits(info, packet.payload().size(), path_mtu);
+  if (fits && info.operation == Operation::kWrite) {
+    fits = WriteLengthFits(packet, message, path_mtu);
+  } else if (fits && info.operation == Operation::kReadRequest) {
+    fits = packet.Get<wire::Reth>()->dma_length <= kMessageMax;
+  } else if (fits && info.operation == Operation::kAtomicWrite) {
+    const auto reth = packet.Get<wire::Reth>();
+    fits = reth->dma_length == kAtomicBytes;
+    if (fits && reth->address.value() % kAtomicBytes != 0) return ResponderError::kMisaligned;
+  }
+  if (!fits) return ResponderError::kBadLength;
+  return std::nullopt;
+}
+
+// IBA 9.7.4.1: for the whole message at once, when its first packet comes.
+std::optional<NakReason> CheckKey(const RemoteRange& range, memory::Access access,
+                                  const memory::Accessor& who, const memory::MemoryCore& memory) {
+  if (range.length == 0) return std::nullopt;
+  const auto grant = memory.translator.Authorize(range.key, range.start, range.length, access, who);
+  if (!grant) return grant.error();
+  return std::nullopt;
+}
+
+// IBA A19.4.2. What the peer wrote is in memory that every processor sees as soon as it is copied,
+// so visibility asks for nothing more; persistence is what no region of ours offers.
+std::optional<NakReason> CheckFlush(const wire::Feth& feth, const RemoteRange& range,
+                                    const memory::Accessor& who, const memory::MemoryCore& memory) {
+  constexpr uint8_t kDefined = wire::Feth::kGlobalVisibility | wire::Feth::kPersistence;
+  const bool is_defined = feth.placement != 0 && (feth.placement & ~kDefined) == 0 &&
+                          feth.selectivity <= wire::Feth::kWholeRegion;
+  if (!is_defined) return ResponderError::kReservedFlush;
+
+  RemoteRange checked = range;
+  if (feth.selectivity == wire::Feth::kWholeRegion) {
+    // Then only the key counts; its first byte stands for all.
+    const memory::ProtectionEntry* const entry = memory.table.Find(range.key.index());
+    if (entry == nullptr) return memory::Refusal::kNoSuchKey;
+    checked.start = memory::KeyAddress(entry->start);
+    checked.length = 1;
+  }
+  if (const auto no = CheckKey(checked, memory::Access::kRemoteWrite, who, memory)) return no;
+  if ((feth.placement & wire::Feth::kPersistence) != 0) return ResponderError::kNoPersistence;
+  return std::nullopt;
+}
+
+}  // namespace verbena::transport

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "memory/access.h"
+#include "memory/address.h"
+#include "memory/key.h"
+#include "memory/memory_core.h"
+#include "transport/common/verdict.h"
+#include "wire/roce/atomic_eth.h"
+#include "wire/roce/feth.h"
+#include "wire/roce/opcode.h"
+#include "wire/roce/packet.h"
+#include "wire/roce/reth.h"
+#include "wire/roce/types.h"
+
+// What a responder asks of a request before it executes it, in the order in which it asks (IBA
+// 9.7.4.1). Each answers with nothing, or with why not.
+
+namespace verbena::transport {
+
+// IBA 9.3.3: a DMA length has at most 2^31 bytes.
+inline constexpr uint32_t kMessageMax = uint32_t{1} << 31;
+
+// A send or write of which the first packet has come and the last has not.
+struct InboundMessage {
+  bool is_open = false;
+  wire::Operation operation{};
+  // Of a write: where its next byte goes, how many are still to come, and how many have come.
+  memory::Key key;
+  memory::KeyAddress next;
+  uint32_t remaining = 0;
+  uint32_t received = 0;
+};
+
+// Bytes of this adapter's memory that a request names.
+struct RemoteRange {
+  memory::Key key;
+  memory::KeyAddress start;
+  uint32_t length = 0;
+};
+
+[[nodiscard]] RemoteRange RangeOf(const wire::Reth& reth);
+[[nodiscard]] RemoteRange RangeOf(const wire::AtomicEth& eth);
+
+// Where a PSN stands: half the circle behind the expected one are duplicates.
+enum class PsnPlace : uint8_t { kExpected, kDuplicate, kAhead };
+[[nodiscard]] PsnPlace PlaceOf(wire::Psn psn, wire::Psn expected);
+
+// How many PSNs a request takes: a read takes those of its responses, and each message one.
+[[nodiscard]] uint32_t PsnCountOf(uint32_t length, uint32_t path_mtu);
+
+[[nodiscard]] std::optional<NakReason> CheckOpcodeSequence(const wire::OpcodeInfo& info,
+                                                           const InboundMessage& message);
+[[nodiscard]] std::optional<NakReason> CheckAllowed(const wire::OpcodeInfo& info,
+                                                    memory::Rights remote_rights);
+[[nodiscard]] std::optional<NakReason> CheckLength(const wire::Packet& packet,
+                                                   const InboundMessage& message,
+                                                   uint32_t path_mtu);
+// Whether the whole of a message may have the bytes that its first packet names. The key of no
+// bytes is not looked at.
+[[nodiscard]] std::optional<NakReason> CheckKey(const RemoteRange& range, memory::Access access,
+                                                const memory::Accessor& who,
+                                                const memory::MemoryCore& memory);
+[[nodiscard]] std::optional<NakReason> CheckFlush(const wire::Feth& feth, const RemoteRange& range,
+                                                  const memory::Accessor& who,
+                                                  const memory::MemoryCore& memory);
+
+}  // namespace verbena::transport

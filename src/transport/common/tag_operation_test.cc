@@ -1,0 +1,92 @@
+#include "transport/common/tag_operation.h"
+
+#include <array>
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "memory/memory_core.h"
+
+namespace verbena::transport {
+namespace {
+
+using Kind = TagOperation::Kind;
+using queue::CompletionOpcode;
+using queue::CompletionStatus;
+
+class TagOperationTest : public ::testing::Test {
+ protected:
+  Result<queue::TagHandle, queue::TagMatcher::AddError> Do(const TagOperation& operation) {
+    Step step{.now = {}, .memory = core_, .outbox = outbox_};
+    return Execute(operation, tags_, cq_, step);
+  }
+  static TagOperation Add(uint64_t id, bool signaled = true) {
+    return {.id = queue::WrId(id), .signaled = signaled, .receive = {.tag = 1, .mask = 1}};
+  }
+  std::optional<queue::Completion> Next() {
+    std::array<queue::Completion, 1> out;
+    if (cq_.Poll(out).value_or(0) == 0) return std::nullopt;
+    return out[0];
+  }
+
+  memory::MemoryCore core_;
+  Outbox outbox_{4};
+  queue::TagMatcher tags_{2, 1};
+  queue::CompletionQueue cq_{8};
+};
+
+TEST_F(TagOperationTest, CompletesIfThatIsAskedFor) {
+  EXPECT_TRUE(Do(Add(1)).has_value());
+  const auto told = Next();
+  ASSERT_TRUE(told.has_value());
+  EXPECT_EQ(told->id, queue::WrId(1));
+  EXPECT_EQ(told->opcode, CompletionOpcode::kTagAdd);
+  EXPECT_EQ(told->status, CompletionStatus::kSuccess);
+  EXPECT_EQ(told->flags, queue::CompletionFlags{});
+  EXPECT_TRUE(Do(Add(2, false)).has_value());
+  EXPECT_EQ(Next(), std::nullopt);
+}
+
+TEST_F(TagOperationTest, RemovesOnce) {
+  const auto handle = Do(Add(1, false));
+  ASSERT_TRUE(handle.has_value());
+  const TagOperation remove{.kind = Kind::kRemove, .id = queue::WrId(2), .handle = *handle};
+  EXPECT_TRUE(Do(remove).has_value());
+  EXPECT_EQ(Next(), std::nullopt);
+  EXPECT_TRUE(Do(remove).has_value());
+  const auto told = Next();  // without a request
+  ASSERT_TRUE(told.has_value());
+  EXPECT_EQ(told->opcode, CompletionOpcode::kTagRemove);
+  EXPECT_EQ(told->status, CompletionStatus::kTagMatchingError);
+}
+
+TEST_F(TagOperationTest, SaysWhenItIsOutOfStep) {
+  tags_.CountUnexpected();
+  EXPECT_TRUE(Do(Add(1)).has_value());
+  EXPECT_TRUE(Next()->flags.tag_wants_step);
+  EXPECT_TRUE(Do({.kind = Kind::kSynchronize, .id = queue::WrId(2), .signaled = true, .seen = 1})
+                  .has_value());
+  const auto told = Next();
+  EXPECT_EQ(told->opcode, CompletionOpcode::kTagSynchronize);
+  EXPECT_FALSE(told->flags.tag_wants_step);
+  EXPECT_TRUE(tags_.Match(1).has_value());
+}
+
+TEST_F(TagOperationTest, WhatIsAddedWithTheRightCountIsNotHeld) {
+  tags_.CountUnexpected();
+  TagOperation add = Add(1);
+  add.seen = 1;
+  EXPECT_TRUE(Do(add).has_value());
+  EXPECT_FALSE(Next()->flags.tag_wants_step);
+  EXPECT_TRUE(tags_.Match(1).has_value());
+}
+
+TEST_F(TagOperationTest, WhatIsRefusedHasNoCompletion) {
+  EXPECT_TRUE(Do(Add(1, false)).has_value());
+  EXPECT_TRUE(Do(Add(2, false)).has_value());
+  EXPECT_EQ(Do(Add(3)).error(), queue::TagMatcher::AddError::kFull);
+  EXPECT_EQ(Next(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace verbena::transport
