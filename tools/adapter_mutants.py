@@ -3,6 +3,7 @@
 from mutant import Judge, Mutant, Simulator, Tests
 
 CQ, ENGINE = "queue/completion_queue.cc", "adapter/loop/engine.cc"
+TAGS, TAGS_H = "queue/tag_matcher.cc", "queue/tag_matcher.h"
 
 
 def _mutant(rule: str, file: str, old: str, new: str, judge: Judge = Simulator()) -> Mutant:
@@ -38,6 +39,31 @@ OF_QUEUES = [
     _mutant("SRQ: the limit is told one receive request early", "queue/shared_receive_queue.cc",
             "posted_->size() < armed &&", "posted_->size() <= armed &&",
             _queue("SharedReceiveQueueTest.LimitIsReportedOnce")),
+]
+
+OF_GROUPS = [
+    _mutant("multicast: only the first member of a process gets a datagram",
+            "adapter/loop/dispatcher.cc",
+            "if (QueuePair* const qp = qps_.Find(member)) Deliver(*qp, datagram, packet, turn);",
+            "if (QueuePair* const qp = qps_.Find(member)) {\n"
+            "      return Deliver(*qp, datagram, packet, turn);\n    }"),
+    _mutant("multicast: a queue pair that is detached stays a member",
+            "transport/ud/multicast_groups.cc", "std::erase(found->second, qp) == 0",
+            "std::ranges::count(found->second, qp) == 0"),
+    _mutant("multicast: a queue pair that attaches twice gets datagrams twice",
+            "transport/ud/multicast_groups.cc",
+            "  if (std::ranges::find(members, qp) != members.end()) return {};\n", ""),
+    _mutant("multicast: a datagram leaves for the first two processes of a machine only",
+            "adapter/loop/transmitter.cc", "number < ports_.multicast_endpoints; ++number",
+            "number < 2; ++number"),
+]
+
+OF_TAGS = [
+    _mutant("tags: a message takes the newest receive of its tag", TAGS,
+            "for (size_t place = 0; place < active_; ++place) {",
+            "for (size_t place = active_; place-- > 0;) {"),
+    _mutant("tags: a receive that is added out of step is not held", TAGS_H,
+            "if (is_in_step()) active_ = list_.size();", "active_ = list_.size();"),
 ]
 
 OF_ENGINE = [
@@ -110,4 +136,4 @@ OF_WAYS = [
             _unit("FlowCache.NeverTakesOneFlowForAnother")),
 ]
 
-MUTANTS = OF_QUEUES + OF_ENGINE + OF_WAYS
+MUTANTS = OF_QUEUES + OF_TAGS + OF_GROUPS + OF_ENGINE + OF_WAYS
