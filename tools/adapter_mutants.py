@@ -44,9 +44,9 @@ OF_QUEUES = [
 OF_GROUPS = [
     _mutant("multicast: only the first member of a process gets a datagram",
             "adapter/loop/dispatcher.cc",
-            "if (QueuePair* const qp = qps_.Find(member)) Deliver(*qp, datagram, packet, turn);",
+            "if (QueuePair* const qp = qps_.Find(member)) Deliver(*qp, datagram, packet, step);",
             "if (QueuePair* const qp = qps_.Find(member)) {\n"
-            "      return Deliver(*qp, datagram, packet, turn);\n    }"),
+            "      return Deliver(*qp, datagram, packet, step);\n    }"),
     _mutant("multicast: a queue pair that is detached stays a member",
             "transport/ud/multicast_groups.cc", "std::erase(found->second, qp) == 0",
             "std::ranges::count(found->second, qp) == 0"),
