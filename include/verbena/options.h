@@ -80,7 +80,12 @@ struct Options {
   // see docs/managed.md. Not together with `pin`. A process has one budget: contexts share it, and
   // an adapter that would bring a second one is refused with kInUse.
   uint64_t memory_budget = 0;
-  // Where what does not fit is kept: a directory, or a file, which serves one region at a time.
+  // Where that is not possible, an error instead of a note: the device is not opened where no
+  // memory can be under the budget, and a region of 256 KiB or more that cannot be is not
+  // registered.
+  bool memory_budget_strict = false;
+  // Where what does not fit is kept: a directory, or a file that is there, which serves one
+  // region at a time.
   std::string swap = "/tmp";
   // Called on a thread of the device with warnings that cannot wait for TakeWarnings, because the
   // program may stand still: the swap file of managed memory is full, failing, or well again; or
@@ -108,7 +113,8 @@ struct Options {
   bool plain_sockets = false;
 
   // A file that every packet is appended to, sent or received, the short cut within a process
-  // included, as pcapng, which Wireshark reads. Several devices may share one. None if empty.
+  // included, as pcapng, which Wireshark reads. Several devices may share one. If it
+  // is empty, the one that the variable VERBENA_TRACE names in the environment; else none.
   std::string trace = {};
 
   friend bool operator==(const Options&, const Options&) = default;

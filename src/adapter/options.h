@@ -98,6 +98,9 @@ struct Options {
   // registers is adopted as managed memory where that is possible. At least kMemoryBudgetMin. What
   // does not fit is in `swap`, a directory or a file. See docs/managed.md.
   uint64_t memory_budget = 0;
+  // Whether what cannot be under it is an error: the adapter is not opened where none can be, and
+  // memory of 256 KiB and more that cannot be adopted is not registered.
+  bool memory_budget_strict = false;
   std::string swap = "/tmp";
 
   // Told, on the thread of an arena, that its swap file is full, failing, or well again: the thread

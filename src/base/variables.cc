@@ -12,15 +12,23 @@ namespace {
 constexpr std::string_view kPrefix = "VERBENA_";
 
 // Without the prefix.
-constexpr std::array<std::string_view, 12> kKnown = {
-    "DEVICE_FILES", "DEVICE_LOOK", "DEVICE_TREE", "LOG",  "MEMORY_BUDGET", "PAGE_EVENTS",
-    "PIN",          "STATS",       "STRICT",      "SWAP", "TRACE",         "WINDOWS_ONLY"};
+constexpr std::array<std::string_view, 13> kKnown = {
+    "DEVICE_FILES", "DEVICE_LOOK", "DEVICE_TREE", "LOG",    "MEMORY_BUDGET", "MEMORY_BUDGET_STRICT",
+    "PAGE_EVENTS",  "PIN",         "STATS",       "STRICT", "SWAP",          "TRACE",
+    "WINDOWS_ONLY"};
 
 }  // namespace
 
 std::string_view Variable(const char* name) {
   const char* const value = secure_getenv(name);
   return value != nullptr ? value : "";
+}
+
+std::string TraceVariable() {
+  std::string path(Variable("VERBENA_TRACE"));
+  const size_t at = path.find("%p");
+  if (at != std::string::npos) path.replace(at, 2, std::to_string(getpid()));
+  return path;
 }
 
 std::vector<std::string> UnknownVariables() {

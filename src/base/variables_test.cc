@@ -1,5 +1,7 @@
 #include "base/variables.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 
 #include <gtest/gtest.h>
@@ -11,6 +13,13 @@ TEST(VariablesTest, AreEmptyIfTheyAreNotSet) {
   EXPECT_EQ(Variable("VERBENA_TRACE"), "");
   setenv("VERBENA_TRACE", "x", 1);
   EXPECT_EQ(Variable("VERBENA_TRACE"), "x");
+  unsetenv("VERBENA_TRACE");
+}
+
+TEST(VariablesTest, EachProcessMayHaveItsTrace) {
+  EXPECT_EQ(TraceVariable(), "");
+  setenv("VERBENA_TRACE", "/tmp/x.%p.pcapng", 1);
+  EXPECT_EQ(TraceVariable(), "/tmp/x." + std::to_string(getpid()) + ".pcapng");
   unsetenv("VERBENA_TRACE");
 }
 

@@ -1,7 +1,5 @@
 #include "ibverbs/settings.h"
 
-#include <unistd.h>
-
 #include <string>
 #include <string_view>
 
@@ -19,13 +17,6 @@ bool IsOn(const char* name) {
     LogOnce(std::string(name) + " is 0 or 1, and not '" + std::string(value) + "'");
   }
   return false;
-}
-
-// A program and its children may each have a file: %p stands for the process.
-std::string WithProcess(std::string path) {
-  const size_t at = path.find("%p");
-  if (at != std::string::npos) path.replace(at, 2, std::to_string(getpid()));
-  return path;
 }
 
 LinkLayer LinkLayerOf(std::string_view value) {
@@ -62,13 +53,14 @@ Settings Settings::FromEnvironment() {
   CheckLogVariable();
   const uint64_t budget = BudgetOf(Variable("VERBENA_MEMORY_BUDGET"));
   return {.link_layer = LinkLayerOf(Variable("VERBENA_LINK_LAYER")),
-          .trace = WithProcess(std::string(Variable("VERBENA_TRACE"))),
+          .trace = TraceVariable(),
           .stats = IsOn("VERBENA_STATS"),
           .strict = IsOn("VERBENA_STRICT"),
           .pin = PinUnless(budget),
           .page_events = IsOn("VERBENA_PAGE_EVENTS"),
           .windows_only = IsOn("VERBENA_WINDOWS_ONLY"),
           .memory_budget = budget,
+          .budget_strict = IsOn("VERBENA_MEMORY_BUDGET_STRICT"),
           .swap = std::string(Variable("VERBENA_SWAP"))};
 }
 
@@ -79,6 +71,7 @@ Options Settings::ToOptions() const {
   options.page_events = page_events;
   options.remote_through_regions = !windows_only;
   options.memory_budget = memory_budget;
+  options.memory_budget_strict = budget_strict;
   if (!swap.empty()) options.swap = swap;
   options.trace = trace;
   options.on_urgent_warning = [](const std::string& warning) { Log(LogLevel::kWarning, warning); };

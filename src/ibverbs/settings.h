@@ -23,6 +23,7 @@ struct Settings {
   bool page_events = false;                 // VERBENA_PAGE_EVENTS=1: see Options::page_events
   bool windows_only = false;   // VERBENA_WINDOWS_ONLY=1: see Options::remote_through_regions
   uint64_t memory_budget = 0;  // VERBENA_MEMORY_BUDGET=64M: see Options::memory_budget
+  bool budget_strict = false;  // VERBENA_MEMORY_BUDGET_STRICT=1: see Options
   std::string swap = {};       // VERBENA_SWAP=PATH: see Options::swap
   [[nodiscard]] static Settings FromEnvironment();
   [[nodiscard]] Options ToOptions() const;

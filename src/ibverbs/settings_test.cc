@@ -16,7 +16,7 @@ class SettingsTest : public ::testing::Test {
     for (const char* name :
          {"VERBENA_LINK_LAYER", "VERBENA_TRACE", "VERBENA_STATS", "VERBENA_STRICT", "VERBENA_PIN",
           "VERBENA_PAGE_EVENTS", "VERBENA_WINDOWS_ONLY", "VERBENA_MEMORY_BUDGET", "VERBENA_SWAP",
-          "VERBENA_LOG", "VERBENA_STAT"}) {
+          "VERBENA_MEMORY_BUDGET_STRICT", "VERBENA_LOG", "VERBENA_STAT"}) {
       unsetenv(name);
     }
   }
@@ -32,6 +32,7 @@ TEST_F(SettingsTest, WithoutAnyVariableAreTheDefaults) {
   EXPECT_FALSE(settings.ToOptions().pin);
   EXPECT_TRUE(settings.ToOptions().remote_through_regions);
   EXPECT_EQ(settings.ToOptions().memory_budget, 0U);
+  EXPECT_FALSE(settings.ToOptions().memory_budget_strict);
   EXPECT_EQ(settings.ToOptions().swap, Options().swap);
 }
 
@@ -62,9 +63,11 @@ TEST_F(SettingsTest, EachProcessMayHaveItsTrace) {
 TEST_F(SettingsTest, ABudgetIsASize) {
   setenv("VERBENA_MEMORY_BUDGET", "64M", 1);
   setenv("VERBENA_SWAP", "/var/tmp", 1);
+  setenv("VERBENA_MEMORY_BUDGET_STRICT", "1", 1);
   const Options options = Settings::FromEnvironment().ToOptions();
   EXPECT_EQ(options.memory_budget, 64U << 20);
   EXPECT_EQ(options.swap, "/var/tmp");
+  EXPECT_TRUE(options.memory_budget_strict);
   for (const char* const wrong : {"lots", "1000", "-1M"}) {
     setenv("VERBENA_MEMORY_BUDGET", wrong, 1);
     ::testing::internal::CaptureStderr();

@@ -59,6 +59,24 @@ TEST_P(ArenaTroubleThreads, WhenTheStoreIsFullThreadsWaitUntilThereIsRoom) {
   EXPECT_EQ(adapter_->last_report, paging::StoreReport::kWell);
 }
 
+TEST_P(ArenaTroubleThreads, WhenTheStoreStaysFullAThreadIsRefusedInTheEnd) {
+  ArenaOptions options = Options(2 * kMebibyte, 64 * kPage);
+  options.compress = false;
+  options.paging.patience = Milliseconds(50);
+  options.program_patience = Milliseconds(100);
+  MAKE_OR_SKIP(options);
+  trouble_->is_full = true;
+  const auto can_write = [this](uint64_t i) {
+    return memory::GuardedStore64(words_ + i * kWordsPerPage, i + 1).has_value();
+  };
+  uint64_t refused = 0;
+  while (refused < 512 && can_write(refused)) ++refused;
+  ASSERT_LT(refused, 512u);
+  EXPECT_NE(arena_->residency(refused * kPage), Residency::kBroken) << "it is not lost";
+  trouble_->is_full = false;
+  for (uint64_t i = 0; i < refused; ++i) EXPECT_EQ(Read(i), i + 1);
+}
+
 TEST_P(ArenaTroubleThreads, ReadsThatFailOnceAreTriedAgain) {
   MAKE_OR_SKIP(Options(2 * kMebibyte, 64 * kPage));
   for (uint64_t i = 0; i < 512; ++i) Write(i, i + 1);

@@ -84,6 +84,7 @@ Executor::Executor(const Parts& parts, const ArenaOptions& options, const ArenaC
       resident_set_(memory_.granule_count(), ResidentSetOptions(options, memory_.granule())),
       adapter_requests_(options.paging.tickets_max),
       cpu_pending_(memory_.granule_count()),
+      program_patience_(options.program_patience),
       residency_(memory_.granule_count()) {
   for (uint32_t i = options.paging.tickets_max; i-- > 0;) free_requests_.push_back(i);
 }
@@ -223,6 +224,7 @@ void Executor::ServeStore() {
 void Executor::TakeOutcome(const SwapOutcome& outcome) {
   const auto granule = static_cast<uint32_t>(outcome.granule);
   if (outcome.is_store) {
+    if (outcome.result == SwapResult::kGood) program_waits_since_ = Time::Never();
     resident_set_.WriteDone(granule, WriteOutcomeOf(outcome.result), now_());
   } else {
     resident_set_.ReadDone(granule, ReadOutcomeOf(outcome.result), now_());
@@ -366,15 +368,22 @@ void Executor::AnswerCpu(const paging::Action& action) {
   const uint32_t done = is_ready ? action.run.count : 1;
   if (done < run.count) view_.Wake({run.first + done, run.count - done});
   if (is_ready) return;
-  if (action.error == paging::RequestError::kLimit) {
+  const bool is_lost = action.error != paging::RequestError::kLimit;
+  if (!is_lost && MayProgramWait()) {
     SetPending({run.first, 1}, is_write, true);
     ask_again_.push_back({run.first, is_write});
     ask_again_at_ = std::min(ask_again_at_, now_() + kAskAgainAfter);
     return;
   }
   ++cpu_refused_;
-  Mark({run.first, 1}, Residency::kBroken);
+  if (is_lost) Mark({run.first, 1}, Residency::kBroken);
   view_.Refuse({run.first, 1});
+}
+
+bool Executor::MayProgramWait() {
+  const Time now = now_();
+  program_waits_since_ = std::min(program_waits_since_, now);
+  return now - program_waits_since_ < program_patience_;
 }
 
 void Executor::Mark(Run run, Residency residency) {

@@ -92,6 +92,7 @@ class Executor {
   void Drop(paging::Run run);
   void Answer(const paging::Action& action);
   void AnswerCpu(const paging::Action& action);
+  [[nodiscard]] bool MayProgramWait();
   void Mark(paging::Run run, Residency residency);
 
   MemoryFile& memory_;
@@ -108,6 +109,8 @@ class Executor {
   std::vector<CpuFault> ask_again_;
   std::vector<CpuFault> asking_;
   Time ask_again_at_ = Time::Never();
+  const Duration program_patience_;
+  Time program_waits_since_ = Time::Never();   // for a store that has taken nothing meanwhile
   std::vector<std::span<std::byte>> leaving_;  // the adapter has yet to be told
   std::vector<Delayed> delayed_;
   size_t delayed_done_ = 0;

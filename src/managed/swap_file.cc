@@ -3,9 +3,12 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "base/file_size_signal.h"
@@ -40,6 +43,11 @@ ErrorOr<FileDescriptor> OpenIn(const std::string& directory) {
 
 ErrorOr<FileDescriptor> OpenSwap(const std::string& path) {
   if (IsDirectory(path)) return OpenIn(path);
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) {
+    return Fail(Error{errno, "swap file " + path + ": " + std::strerror(errno) +
+                                 "; name a directory, or a file that is there"});
+  }
   auto file = OpenOwnFile(path, FileUse::kReadWrite);
   if (!file) return Fail(Error{EINVAL, "swap file " + file.error().words});
   // Emptied only when it is ours.
@@ -48,6 +56,16 @@ ErrorOr<FileDescriptor> OpenSwap(const std::string& path) {
   }
   if (ftruncate(file->get(), 0) != 0) return Fail(SystemError("swap file " + path));
   return std::move(*file);
+}
+
+uint64_t RoomAt(const std::string& path) {
+  constexpr uint64_t kStatBlock = 512;
+  struct statvfs disk {};
+  struct stat file {};
+  if (statvfs(path.c_str(), &disk) != 0 || stat(path.c_str(), &file) != 0) return UINT64_MAX;
+  // A file that is there will be emptied.
+  const uint64_t own = S_ISREG(file.st_mode) ? static_cast<uint64_t>(file.st_blocks) : 0;
+  return uint64_t{disk.f_bavail} * disk.f_frsize + own * kStatBlock;
 }
 
 int ReserveIn(int fd, uint64_t from, uint64_t to) {

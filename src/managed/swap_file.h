@@ -57,9 +57,12 @@ class SwapFile {
 };
 
 // An open file that is ours alone and empty. `path` names a directory, and the file will have no
-// name there; or a file (see base/own_file.h), which is made or emptied, unless another process
-// uses it for the same.
+// name there; or a file (see base/own_file.h), which is emptied, unless another process uses it for
+// the same. One that is not there is not made: it may be a mistyped directory.
 [[nodiscard]] ErrorOr<FileDescriptor> OpenSwap(const std::string& path);
+
+// Bytes that a swap file at `path` can get, as far as the system says.
+[[nodiscard]] uint64_t RoomAt(const std::string& path);
 
 // By fallocate, so that writing cannot fail for want of room; where the file system cannot do
 // that, the file gets longer and has holes. EFBIG beyond what files may have (ulimit -f).

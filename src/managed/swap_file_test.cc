@@ -69,6 +69,7 @@ TEST(ReserveInDeathTest, LongerThanFilesMayBeIsRefusedAndNoSignal) {
 
 TEST(OpenSwap, RefusesAFileInUse) {
   const Folder folder;
+  const FileDescriptor made(open(folder.file().c_str(), O_CREAT | O_WRONLY, 0600));
   const auto first = OpenSwap(folder.file());
   ASSERT_TRUE(first);
   const auto second = OpenSwap(folder.file());
@@ -80,6 +81,22 @@ TEST(OpenSwap, RefusesDevicesAndWhatIsNotThere) {
   EXPECT_EQ(OpenSwap("/dev/null").error().number, EINVAL);
   const auto missing = OpenSwap("/no/such/place");
   EXPECT_NE(missing.error().text.find("/no/such/place: No such file"), std::string::npos);
+}
+
+TEST(OpenSwap, MakesNoFileWhereADirectoryWasMistyped) {
+  const Folder folder;
+  const auto missing = OpenSwap(folder.file());
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().number, ENOENT);
+  EXPECT_NE(missing.error().text.find("name a directory"), std::string::npos);
+  EXPECT_EQ(rmdir(folder.name().c_str()), 0) << "empty";
+}
+
+TEST(RoomAt, IsThatOfTheDiskAndOfTheFileThatWillBeEmptied) {
+  const Folder folder;
+  EXPECT_GT(RoomAt(folder.name()), 0U);
+  EXPECT_EQ(RoomAt("/no/such/place"), UINT64_MAX) << "unknown";
+  EXPECT_EQ(RoomAt("/proc/self"), 0U) << "no disk";
 }
 
 TEST(OpenSwap, EmptiesNoFileBehindALinkAndHangsOnNoFifo) {

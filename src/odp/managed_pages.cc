@@ -67,11 +67,13 @@ const char* WarningOf(paging::StoreReport report) {
   switch (report) {
     case paging::StoreReport::kFull:
       return "the swap file of managed memory cannot grow: what does not fit stays in memory, and "
-             "accesses that need more wait; make room on its disk, or raise swap_bytes_max if it "
+             "accesses that need more wait, those of the program for 30 s, which then gets "
+             "SIGSEGV; make room on its disk, or raise swap_bytes_max if it "
              "was set";
     case paging::StoreReport::kFailing:
       return "the swap file of managed memory cannot be written: what was to leave stays in "
-             "memory, and accesses that need more wait; see the system's log for its disk";
+             "memory, and accesses that need more wait, those of the program for 30 s, which then "
+             "gets SIGSEGV; see the system's log for its disk";
     case paging::StoreReport::kWell:
       return "the swap file of managed memory can be written again";
   }

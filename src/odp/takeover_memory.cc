@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/when_memory.h"
 #include "managed/program_memory.h"
+#include "managed/swap_file.h"
 
 namespace verbena::odp {
 namespace {
@@ -36,19 +37,33 @@ void Add(BudgetCounters& sum, const managed::ArenaReport& report) {
   sum.pages_lost += report.paging.broken;
 }
 
+// What does not fit may all have to go there, whatever it compresses to. A disk that is full when
+// the program needs it would stop it.
+ErrorOr<void> CheckRoom(const std::string& swap, uint64_t bytes) {
+  const uint64_t room = managed::RoomAt(swap);
+  if (bytes <= room) return {};
+  return Fail(Error{ErrorCode::kLimit, swap + " has room for " + std::to_string(room) +
+                                           " bytes, and " + std::to_string(bytes) +
+                                           " may have to go there"});
+}
+
 }  // namespace
 
-TakeoverMemory::TakeoverMemory(LockedTables& tables, ManagedPages& managed, uint64_t budget,
-                               std::string swap)
-    : tables_(tables), managed_(managed), budget_(budget), swap_(std::move(swap)) {}
+TakeoverMemory::TakeoverMemory(LockedTables& tables, ManagedPages& managed, Budget budget)
+    : tables_(tables),
+      managed_(managed),
+      budget_(budget.bytes),
+      swap_(std::move(budget.swap)),
+      strict_(budget.strict) {}
 
 TakeoverMemory::~TakeoverMemory() { CHECK(arenas_.empty()); }
 
-void TakeoverMemory::Prepare(const memory::RegionSpec& spec, const memory::Backing& backing) {
+ErrorOr<void> TakeoverMemory::Prepare(const memory::RegionSpec& spec,
+                                      const memory::Backing& backing) {
   const auto* const linear = std::get_if<memory::LinearBacking>(&backing);
-  if (budget_ == 0 || linear == nullptr || spec.length == 0) return;
+  if (budget_ == 0 || linear == nullptr || spec.length == 0) return {};
   const std::span<std::byte> bytes = BytesOf(spec, *linear);
-  if (IsManaged(bytes)) return;
+  if (IsManaged(bytes)) return {};
   if (spec.length >= managed::kTakeoverMin) {
     // Before the memory is looked at, which takes longer than to register it.
     if (const char* const why = WhyNoMore()) return StayNative(spec.length, why);
@@ -57,8 +72,9 @@ void TakeoverMemory::Prepare(const memory::RegionSpec& spec, const memory::Backi
   if (!pages) return StayNative(spec.length, "it " + pages.error());
   if (IsManaged(*pages)) return StayNative(spec.length, "it shares pages with another region");
   if (const auto takeover = TryTakeOver(*pages); !takeover) {
-    StayNative(spec.length, takeover.error().text);
+    return StayNative(spec.length, takeover.error().text);
   }
+  return {};
 }
 
 // nullptr: one more may be adopted.
@@ -74,8 +90,13 @@ ErrorOr<void> TakeoverMemory::TryTakeOver(std::span<std::byte> pages) {
   if (IsNamed(pages)) return refuse("a region that is not under it has some of the same bytes");
   arenas_.reserve(arenas_.size() + 1);
   const Division division = Divide(pages.size());
+  const uint64_t share = ShareOf(pages.size(), division);
+  if (const auto ok = CheckRoom(swap_, pages.size() - std::min(share, pages.size())); !ok) {
+    Divide(0);
+    return Fail(ok.error());
+  }
   AwaitShares(division);
-  managed::ArenaOptions options{.takes_over = pages, .budget = ShareOf(pages.size(), division)};
+  managed::ArenaOptions options{.takes_over = pages, .budget = share};
   options.swap = swap_;
   options.counted_in = &resident_;
   const auto takeover = managed_.TakeOver(options);
@@ -233,7 +254,13 @@ void TakeoverMemory::AwaitShares(const Division& division) const {
   }
 }
 
-void TakeoverMemory::StayNative(uint64_t length, const std::string& why) {
+ErrorOr<void> TakeoverMemory::StayNative(uint64_t length, const std::string& why) {
+  if (strict_ && length >= managed::kTakeoverMin) {
+    return Fail(Error{ErrorCode::kLimit, "a region of " + std::to_string(length) +
+                                             " bytes would not be under the memory budget, which "
+                                             "is strict, because " +
+                                             why});
+  }
   ++past_.regions_native;
   // Without memory it is left unsaid.
   static_cast<void>(WhenMemory([&] {
@@ -242,6 +269,7 @@ void TakeoverMemory::StayNative(uint64_t length, const std::string& why) {
     managed_.AddWarning("a region of " + std::to_string(length) +
                         " bytes is not under the memory budget, because " + why);
   }));
+  return {};
 }
 
 }  // namespace verbena::odp

@@ -20,7 +20,7 @@ namespace verbena::odp {
 
 // Puts the memory that a program registers under a budget: it is adopted when the first region is
 // registered on it, and the program's own again when the last one is gone. What cannot be adopted
-// stays native, and a note says why, once for each reason.
+// stays native, and a note says why, once for each reason; or, with `strict`, is not registered.
 //
 // The budget is divided among the adopted arenas: each has what an arena cannot do without, and of
 // the rest a part as large as it is.
@@ -32,15 +32,22 @@ class TakeoverMemory {
   // Each has a thread and a swap file.
   static constexpr size_t kArenasMax = 64;
 
-  // `budget` in bytes, 0: none; `swap` a file or folder.
-  TakeoverMemory(LockedTables& tables, ManagedPages& managed, uint64_t budget, std::string swap);
+  // `bytes` 0: none; `swap` a file or folder.
+  struct Budget {
+    uint64_t bytes = 0;
+    std::string swap;
+    bool strict = false;
+  };
+  TakeoverMemory(LockedTables& tables, ManagedPages& managed, Budget budget);
   TakeoverMemory(const TakeoverMemory&) = delete;
   TakeoverMemory& operator=(const TakeoverMemory&) = delete;
   // REQUIRES: ReleaseAll was called.
   ~TakeoverMemory();
 
-  // A region is about to be registered on these bytes.
-  void Prepare(const memory::RegionSpec& spec, const memory::Backing& backing);
+  // A region is about to be registered on these bytes. Fails if it must not be: it would be outside
+  // a strict budget. Memory too small to be adopted is outside any.
+  [[nodiscard]] ErrorOr<void> Prepare(const memory::RegionSpec& spec,
+                                      const memory::Backing& backing);
   // It was, or it was not (no key). Native bytes are remembered: as long as a region names them by
   // the program's address they must not become managed.
   void Settle(const memory::RegionSpec& spec, const memory::Backing& backing,
@@ -73,12 +80,13 @@ class TakeoverMemory {
                       memory::Key region);
   void ReleaseUnused();
   void Release(ManagedArena* arena);
-  void StayNative(uint64_t length, const std::string& why);
+  [[nodiscard]] ErrorOr<void> StayNative(uint64_t length, const std::string& why);
 
   LockedTables& tables_;
   ManagedPages& managed_;
   const uint64_t budget_;
   const std::string swap_;
+  const bool strict_;
   managed::ResidentSum resident_;
   std::vector<ManagedArena*> arenas_;
   std::unordered_map<memory::Key, std::vector<Interval>> named_;  // native bytes, by region

@@ -19,6 +19,7 @@
 #include "tools/become.h"
 #include "tools/commands.h"
 #include "tools/device_files.h"
+#include "verbena/context.h"
 
 namespace verbena::tools {
 namespace {
@@ -38,6 +39,7 @@ struct Choices {
   bool page_events = false;
   bool windows_only = false;
   std::string memory_budget = {};
+  bool budget_strict = false;
   std::string swap = {};
   std::string device_files = {};
 };
@@ -65,6 +67,7 @@ void SetUp(const Choices& choices) {
   if (choices.page_events) Set("VERBENA_PAGE_EVENTS", "1");
   if (choices.windows_only) Set("VERBENA_WINDOWS_ONLY", "1");
   if (!choices.memory_budget.empty()) Set("VERBENA_MEMORY_BUDGET", choices.memory_budget);
+  if (choices.budget_strict) Set("VERBENA_MEMORY_BUDGET_STRICT", "1");
   if (!choices.swap.empty()) Set("VERBENA_SWAP", fs::absolute(choices.swap));
 }
 
@@ -90,6 +93,17 @@ void ShowOrHideDeviceFiles(const Choices& choices, const fs::path& libraries) {
   }
 }
 
+// The program would otherwise find a device that it cannot open, and guess why.
+ErrorOr<void> CheckStrictBudget(const Choices& choices) {
+  if (!choices.budget_strict) return {};
+  Options options;
+  options.memory_budget = ParseByteCount(choices.memory_budget).value();
+  options.memory_budget_strict = true;
+  if (!choices.swap.empty()) options.swap = choices.swap;
+  const auto context = Context::Open(options);
+  return context ? ErrorOr<void>() : tl::unexpected(context.error());
+}
+
 Outcome Run(const fs::path& self, const Choices& choices, std::vector<std::string> program) {
   const auto folder = LibraryFolder(self);
   if (!folder) {
@@ -101,6 +115,7 @@ Outcome Run(const fs::path& self, const Choices& choices, std::vector<std::strin
   const char* const before = std::getenv("LD_LIBRARY_PATH");
   const bool has_others = before != nullptr && *before != '\0';
   Set("LD_LIBRARY_PATH", folder->string() + (has_others ? ":" + std::string(before) : ""));
+  if (auto done = CheckStrictBudget(choices); !done) return ToOutcome(std::move(done));
   SetUp(choices);
   ShowOrHideDeviceFiles(choices, *folder);
   return Become(std::move(program), "is it installed, and in the PATH?");
@@ -112,7 +127,8 @@ constexpr const char* kExamples =
     "  VERBENA_LINK_LAYER=roce|ib  VERBENA_TRACE=FILE  VERBENA_LOG=error|warning|info|debug\n"
     "  VERBENA_STATS=1  VERBENA_STRICT=1  VERBENA_PIN=1  VERBENA_PAGE_EVENTS=1\n"
     "  VERBENA_WINDOWS_ONLY=1\n"
-    "  VERBENA_MEMORY_BUDGET=SIZE  VERBENA_SWAP=DIRECTORY|FILE  VERBENA_DEVICE_FILES=on|off\n\n"
+    "  VERBENA_MEMORY_BUDGET=SIZE  VERBENA_MEMORY_BUDGET_STRICT=1\n"
+    "  VERBENA_SWAP=DIRECTORY|FILE  VERBENA_DEVICE_FILES=on|off\n\n"
     "Examples:\n"
     "  verbena run -- ibv_devinfo\n"
     "  verbena run -- ib_write_bw & verbena run -- ib_write_bw 127.0.0.1\n"
@@ -133,6 +149,9 @@ std::string CheckBudget(const std::string& text) {
 std::string CheckSwap(const std::string& path) {
   if (path.empty()) return "names nothing; one is /var/tmp";
   std::error_code ignored;
+  if (!fs::exists(path, ignored)) {
+    return path + " is not there: name a directory, or a file that is there";
+  }
   if (!fs::is_directory(path, ignored)) return WhyNoOwnFile(path);
   const bool is_good = access(path.c_str(), W_OK | X_OK) == 0;
   return is_good ? "" : "cannot write to " + path + ": " + std::strerror(errno);
@@ -157,9 +176,16 @@ void AddBudgetOptions(Command command, Choices& choices, const CommandOption& pi
           .Check("SIZE", CheckBudget)
           .Excludes(pin);
   command
-      .AddOption("--swap", choices.swap,
-                 "where that is: a directory, or a file, which serves one region at a time (/tmp)")
+      .AddOption(
+          "--swap", choices.swap,
+          "where that is: a directory, or a file that is there, which serves one region at a "
+          "time (/tmp)")
       .Check("PATH", CheckSwap)
+      .Needs(budget);
+  command
+      .AddFlag("--memory-budget-strict", choices.budget_strict,
+               "an error where the budget cannot be kept, instead of a warning: the program is not "
+               "started, or a region of 256K or more not registered")
       .Needs(budget);
 }
 

@@ -318,6 +318,10 @@ const std::vector<Row>& Rows() {
           "memory_budget",
           {"adapter/control/takeover_memory_test.cc",
            "TakeoverMemoryThreads, WhatIsRegisteredIsUnderTheBudgetAndComesBackAsItWas"}),
+      Shown<&O::memory_budget_strict>(
+          "memory_budget_strict",
+          {"adapter/control/takeover_memory_test.cc",
+           "TakeoverMemoryOptionsTest, AStrictBudgetThatCannotBeKeptIsAnError"}),
       Shown<&O::swap>("swap", {"adapter/control/takeover_memory_test.cc",
                                "TakeoverMemoryOptionsTest, ASwapThatIsNotThereLeavesMemoryNative"}),
       Shown<&O::on_urgent_warning>(

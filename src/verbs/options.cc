@@ -40,6 +40,7 @@ adapter::Options ToAdapter(const Options& options) {
   to.pin = options.pin;
   to.page_events = options.page_events;
   to.memory_budget = options.memory_budget;
+  to.memory_budget_strict = options.memory_budget_strict;
   to.swap = options.swap;
   if (options.on_urgent_warning != nullptr) to.on_urgent_warning = options.on_urgent_warning;
   to.memory.key_quarantine = ToAdapter(options.key_quarantine);

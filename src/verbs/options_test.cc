@@ -41,6 +41,7 @@ TEST(OptionsTest, TheDefaultsAreTheAdapters) {
   EXPECT_EQ(made.pin, theirs.pin);
   EXPECT_EQ(made.page_events, theirs.page_events);
   EXPECT_EQ(made.memory_budget, theirs.memory_budget);
+  EXPECT_EQ(made.memory_budget_strict, theirs.memory_budget_strict);
   EXPECT_EQ(made.swap, theirs.swap);
   EXPECT_EQ(made.base_port, theirs.base_port);
   EXPECT_EQ(made.endpoint_base_port, theirs.endpoint_base_port);

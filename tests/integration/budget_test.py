@@ -134,7 +134,7 @@ def small_memory_is_native_and_says_so(world: World) -> None:
 
 def what_cannot_be_is_said_before_the_program_starts(world: World) -> None:
     for wrong, words in ((dict(budget="lots"), "is no size"), (dict(budget="1K"), "at least 1M"),
-                         (dict(swap="/no/such/folder/swap"), "cannot be made in"),
+                         (dict(swap="/no/such/folder"), "is not there"),
                          (dict(swap=""), "names nothing")):
         process = world.bench.start(world.run("echo", "started", **wrong))
         code = process.wait(SECONDS_MAX)
@@ -151,11 +151,26 @@ def an_ordinary_user_is_served_or_told_how_to_be(world: World) -> None:
         assert is_under != is_told, said
 
 
-AS_ROOT = (perftest("write_bw"), perftest("read_bw"), perftest("send_bw"),
+def a_strict_budget_is_kept_or_the_program_not_started(world: World) -> None:
+    """By whether the same budget, not strict, could be kept."""
+    with world.pair("ib_write_bw", "-F", "-s", "1048576", "-n", "5") as pair:
+        pair.connect().must_succeed(time.monotonic() + SECONDS_MAX)
+        can_be_kept = NO_DOOR not in pair.client.output()
+    process = world.bench.start(world.installed.command(
+        "echo", "started", options=("--memory-budget", "2M", "--memory-budget-strict")))
+    code = process.wait(SECONDS_MAX)
+    said = process.output()
+    assert (code == 0) == can_be_kept and ("started" in said) == can_be_kept, f"{code}: {said}"
+    assert can_be_kept or (code == 1 and "cannot be kept" in said), f"{code}: {said}"
+
+
+AS_ROOT = (a_strict_budget_is_kept_or_the_program_not_started,
+           perftest("write_bw"), perftest("read_bw"), perftest("send_bw"),
            a_ping_pong_finds_its_bytes, an_unreliable_one_loses_nothing_that_fits,
            an_unreliable_write_is_waited_for_and_comes, small_memory_is_native_and_says_so)
 AS_ANYBODY = (what_cannot_be_is_said_before_the_program_starts,
-              an_ordinary_user_is_served_or_told_how_to_be)
+              an_ordinary_user_is_served_or_told_how_to_be,
+              a_strict_budget_is_kept_or_the_program_not_started)
 
 
 def has_door(libraries: Path, programs: Path) -> bool:

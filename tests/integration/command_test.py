@@ -56,6 +56,9 @@ ROWS = [
     Row("bench --self -q 0", MISUSE, "--qps: 0 is out of range: it must be 1 to 8192"),
     Row("bench --self -d 4 -b 8", MISUSE, "-b 8 is more than -d 4"),
     Row("run --memory-budget lots -- true", MISUSE, "'lots' is no size"),
+    Row("run --memory-budget 64M --swap mistyped -- true", MISUSE,
+        "mistyped is not there: name a directory"),
+    Row("run --memory-budget-strict -- true", MISUSE, "--memory-budget"),
     Row("run --log loud -- true", MISUSE, "loud not in {error,warning,info,debug}"),
     Row("run --trace /no/such/folder/x -- true", MISUSE, "/no/such/folder"),
 
@@ -125,6 +128,7 @@ def main() -> int:
         os.chdir(folder)
         for row in ROWS:
             check_row(verbena, row)
+        check(not os.listdir("."), f"a refused command line has left {os.listdir('.')}")
         check_output(verbena)
         check_without_network(verbena)
     print(f"{len(ROWS)} command lines")

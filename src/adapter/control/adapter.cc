@@ -11,6 +11,8 @@
 #include "adapter/loop/poll_backoff.h"
 #include "adapter/loop/preemptions.h"
 #include "base/clock.h"
+#include "managed/swap_file.h"
+#include "managed/uffd_source.h"
 #include "memory/copy/signal_guard.h"
 
 namespace verbena::adapter {
@@ -68,6 +70,18 @@ odp::PagerOptions PagerOptionsOf(const Options& options,
           .on_limit = std::move(on_limit)};
 }
 
+// What no memory at all could be put under a budget without.
+ErrorOr<void> CheckStrictBudget(const Options& options) {
+  const auto refused = [](const managed::Error& why) {
+    return Fail(Error{ErrorCode::kSystem,
+                      "the memory budget, which is strict, cannot be kept: " + why.text,
+                      why.number});
+  };
+  if (const auto source = managed::OpenForSystemCalls(); !source) return refused(source.error());
+  if (const auto swap = managed::OpenSwap(options.swap); !swap) return refused(swap.error());
+  return {};
+}
+
 ErrorOr<void> CheckBudget(const Options& options) {
   if (options.memory_budget == 0) return {};
   if (options.memory_budget < kMemoryBudgetMin) {
@@ -76,7 +90,7 @@ ErrorOr<void> CheckBudget(const Options& options) {
   if (options.pin) {
     return Fail(Error{ErrorCode::kInvalid, "a memory budget and pinned memory exclude each other"});
   }
-  return {};
+  return options.memory_budget_strict ? CheckStrictBudget(options) : ErrorOr<void>();
 }
 
 // Whether the system call would cost more than the message, which the peer acknowledges.
@@ -110,7 +124,8 @@ Adapter::Impl::Impl(const Options& with, ForkGuard guard, EventFile wake_file,
           [this] { progress_thread.Notice(); }),
       engine(options, std::move(fabric), std::move(alarm), events, pager, clock, addresses,
              std::move(trace), page_events.get()),
-      takeover(engine, engine.paging.managed, options.memory_budget, options.swap),
+      takeover(engine, engine.paging.managed,
+               {options.memory_budget, options.swap, options.memory_budget_strict}),
       // No other thread has the engine yet.
       consumer(*engine.memory.consumers.Open(
           {.table = memory::ConsumerSpec::PrivateTable{.identity = true}})),

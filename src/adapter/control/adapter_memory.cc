@@ -100,7 +100,7 @@ ErrorOr<memory::RegionKeys> Adapter::RegisterRegion(const memory::RegionSpec& sp
   const auto pinned = Pin(spec, &backing);
   if (!pinned) return Fail(pinned.error());
   Rollback pin([&] { Unpin(*pinned); });
-  impl_->takeover.Prepare(spec, backing);
+  if (const auto ok = impl_->takeover.Prepare(spec, backing); !ok) return Fail(ok.error());
   const auto made = [&]() -> ErrorOr<memory::RegionKeys> {
     Engine& engine = impl_->engine;
     const EngineLock lock(engine);
@@ -134,7 +134,9 @@ ErrorOr<memory::RegionKeys> Adapter::ReregisterRegion(
   const auto pinned = Pin(spec, moved);
   if (!pinned) return Fail(pinned.error());
   Rollback pin([&] { Unpin(*pinned); });
-  if (backing) impl_->takeover.Prepare(spec, *backing);
+  if (backing) {
+    if (const auto ok = impl_->takeover.Prepare(spec, *backing); !ok) return Fail(ok.error());
+  }
   const auto made = [&]() -> ErrorOr<memory::RegionKeys> {
     Engine& engine = impl_->engine;
     const EngineLock lock(engine);

@@ -286,6 +286,28 @@ TEST(TakeoverMemoryOptionsTest, ABudgetIsNotTooSmallAndNothingIsPinned) {
   EXPECT_EQ(Adapter::Open(options).error().code, ErrorCode::kInvalid);
 }
 
+TEST(TakeoverMemoryOptionsTest, AStrictBudgetThatCannotBeKeptIsAnError) {
+  Options options = WithBudget(kMebibyte);
+  options.memory_budget_strict = true;
+  options.swap = "/no/such/folder/swap";
+  const auto opened = Adapter::Open(options);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, ErrorCode::kSystem);
+  EXPECT_NE(opened.error().text.find("cannot be kept"), std::string::npos) << opened.error().text;
+}
+
+// proc has no room for any file, and no place for one either: the room is looked at first.
+TEST(TakeoverMemoryOptionsTest, ADiskWithoutRoomLeavesMemoryNative) {
+  Options options = WithBudget(kMebibyte);
+  options.swap = "/proc/self";
+  TestNode node("127.0.0.1", 2 * kMebibyte, options);
+  EXPECT_FALSE(IsTakenOver(node.memory()));
+  const auto warnings = node.adapter().TakeWarnings();
+  ASSERT_FALSE(warnings.empty());
+  EXPECT_NE(warnings.back().find("/proc/self has room for 0 bytes, and "), std::string::npos)
+      << warnings.back();
+}
+
 TEST(TakeoverMemoryOptionsTest, ASwapThatIsNotThereLeavesMemoryNative) {
   Options options = WithBudget(kMebibyte);
   options.swap = "/no/such/folder/swap";
