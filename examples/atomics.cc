@@ -17,9 +17,9 @@
 namespace {
 
 using examples::Endpoint;
-using examples::Exchange;
 using examples::Must;
 using verbena::Access;
+using verbena::Rendezvous;
 
 constexpr size_t kQps = 4;
 constexpr uint64_t kAdds = 100;  // by each
@@ -30,23 +30,23 @@ struct Shared {
 };
 
 // As many queue pairs as the other end has, each connected to its own.
-bool ConnectAll(const Endpoint& end, const Exchange& exchange,
+bool ConnectAll(const Endpoint& end, const Rendezvous& rendezvous,
                 std::array<verbena::QueuePair, kQps>& qps) {
   return std::ranges::all_of(qps, [&](verbena::QueuePair& qp) {
     qp = end.MakeQp();
-    return end.Connect(qp, exchange);
+    return rendezvous.ConnectQp(qp).has_value();
   });
 }
 
-bool Serve(const examples::Listener& listener) {
-  const Exchange exchange = listener.Accept();
+bool Serve(const verbena::RendezvousListener& listener) {
+  const Rendezvous rendezvous = Must(listener.Accept());
   Endpoint end;
   std::array<verbena::QueuePair, kQps> qps;
-  if (!ConnectAll(end, exchange, qps)) return false;
+  if (!ConnectAll(end, rendezvous, qps)) return false;
   Shared shared;
   const auto region = end.Register(std::as_writable_bytes(std::span(&shared, 1)),
                                    Access::kLocal | Access::kRemoteAtomic);
-  if (!exchange.Send(region.Remote()) || !exchange.Receive<char>()) return false;
+  if (!rendezvous.Send(region.Remote()) || !rendezvous.Receive<char>()) return false;
   std::printf("server: the counter is %llu, the lock was taken by %llu\n",
               static_cast<unsigned long long>(shared.counter),
               static_cast<unsigned long long>(shared.lock));
@@ -55,9 +55,9 @@ bool Serve(const examples::Listener& listener) {
 
 class Client {
  public:
-  [[nodiscard]] bool Connect(const Exchange& exchange) {
-    if (!ConnectAll(end_, exchange, qps_)) return false;
-    const auto shared = exchange.Receive<verbena::RemoteAddress>();
+  [[nodiscard]] bool Connect(const Rendezvous& rendezvous) {
+    if (!ConnectAll(end_, rendezvous, qps_)) return false;
+    const auto shared = rendezvous.Receive<verbena::RemoteAddress>();
     if (shared) shared_ = *shared;
     return shared.has_value();
   }
@@ -112,10 +112,10 @@ class Client {
 };
 
 bool Play(const std::string& host, uint16_t port) {
-  const auto exchange = Exchange::Connect(host, port);
-  if (!exchange) return false;
+  const auto rendezvous = Rendezvous::Connect(host, port);
+  if (!rendezvous) return false;
   Client client;
-  return client.Connect(*exchange) && client.Count() && client.Lock() && exchange->Send('d');
+  return client.Connect(*rendezvous) && client.Count() && client.Lock() && rendezvous->Send('d');
 }
 
 }  // namespace

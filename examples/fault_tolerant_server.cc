@@ -26,11 +26,11 @@
 namespace {
 
 using examples::Endpoint;
-using examples::Exchange;
 using examples::Must;
 using verbena::Access;
 using verbena::AsyncEventType;
 using verbena::QpNumber;
+using verbena::Rendezvous;
 
 constexpr uint32_t kBytes = 64;
 constexpr uint32_t kReceives = 64;
@@ -46,8 +46,8 @@ class Server {
   }
 
   // One look at everything that may have happened. Never waits for a client.
-  void Step(const examples::Listener& listener) {
-    if (listener.HasCaller()) callers_.push_back(listener.Accept());
+  void Step(const verbena::RendezvousListener& listener) {
+    if (listener.HasCaller()) callers_.push_back(Must(listener.Accept()));
     AdmitThoseWhoSpoke();
     std::array<verbena::Completion, 16> completions;
     const size_t count = cq_.Poll(completions).value_or(0);
@@ -65,7 +65,7 @@ class Server {
 
   struct Client {
     int number = 0;
-    Exchange exchange;
+    Rendezvous rendezvous;
     verbena::QueuePair qp;
   };
 
@@ -83,18 +83,18 @@ class Server {
     }
   }
 
-  [[nodiscard]] bool Admit(Exchange exchange) {
+  [[nodiscard]] bool Admit(Rendezvous rendezvous) {
     // It may have sent half of what it should.
-    exchange.LimitWaits(std::chrono::milliseconds(100));
-    const auto remote = exchange.Receive<verbena::QpAddress>();
+    rendezvous.LimitWaits(std::chrono::milliseconds(100));
+    const auto remote = rendezvous.Receive<verbena::QpAddress>();
     if (!remote) return false;
     auto qp = Must(verbena::QueuePair::Create(
         domain_,
         {.send_cq = &cq_, .receive_cq = &cq_, .srq = &srq_, .send = {.inline_max = kBytes}}));
-    const verbena::QpAddress local{qp.number(), exchange.LocalGid(), verbena::Psn{}};
-    if (!qp.Connect(local, *remote, kPatience) || !exchange.Send(local)) return false;
+    const verbena::QpAddress local{qp.number(), rendezvous.local_gid(), verbena::Psn{}};
+    if (!qp.Connect(local, *remote, kPatience) || !rendezvous.Send(local)) return false;
     const QpNumber name = qp.number();
-    clients_.emplace(name, Client{++admitted_, std::move(exchange), std::move(qp)});
+    clients_.emplace(name, Client{++admitted_, std::move(rendezvous), std::move(qp)});
     return true;
   }
 
@@ -134,7 +134,7 @@ class Server {
   }
 
   void DropThoseWhoHungUp() {
-    DropIf("hung up", [](const Client& client) { return client.exchange.HasNews(); });
+    DropIf("hung up", [](const Client& client) { return client.rendezvous.HasNews(); });
   }
 
   // A write of no bytes needs no key and is not seen, but a peer that is gone does not
@@ -175,7 +175,7 @@ class Server {
   std::vector<char> memory_ = std::vector<char>(kReceives * kBytes);
   verbena::MemoryRegion region_ = Must(verbena::MemoryRegion::Register(
       domain_, std::as_writable_bytes(std::span(memory_)), Access::kLocal));
-  std::vector<Exchange> callers_;  // who have not told their address
+  std::vector<Rendezvous> callers_;  // who have not told their address
   std::unordered_map<QpNumber, Client> clients_;
   Clock::time_point next_pulse_ = Clock::now();
   int admitted_ = 0;
@@ -187,10 +187,11 @@ class Server {
 class Caller {
  public:
   [[nodiscard]] bool Connect(const std::string& host, uint16_t port) {
-    exchange_ = Exchange::Connect(host, port);
-    if (!exchange_) return false;
-    const verbena::QpAddress local{end_->qp.number(), exchange_->LocalGid(), verbena::Psn{}};
-    const auto remote = exchange_->Swap(local);
+    auto made = Rendezvous::Connect(host, port);
+    if (!made) return false;
+    rendezvous_ = std::move(*made);
+    const verbena::QpAddress local{end_->qp.number(), rendezvous_->local_gid(), verbena::Psn{}};
+    const auto remote = rendezvous_->Swap(local);
     if (remote) Must(end_->qp.Connect(local, *remote));
     return remote.has_value();
   }
@@ -220,13 +221,13 @@ class Caller {
   [[nodiscard]] bool Vanish() {
     region_ = {};
     end_.reset();
-    return !exchange_->Receive<char>().has_value();
+    return !rendezvous_->Receive<char>().has_value();
   }
 
  private:
   std::array<char, 2 * kBytes> bytes_{};
   std::optional<Endpoint> end_{std::in_place};
-  std::optional<Exchange> exchange_;
+  std::optional<Rendezvous> rendezvous_;
   verbena::MemoryRegion region_ =
       end_->Register(std::as_writable_bytes(std::span(bytes_)), Access::kLocal);
 };
@@ -265,19 +266,19 @@ bool BeKilled(const std::string& host, uint16_t port) {
 }
 
 bool SayNothing(const std::string& host, uint16_t port) {
-  const auto exchange = Exchange::Connect(host, port);
+  const auto rendezvous = Rendezvous::Connect(host, port);
   usleep(300'000);
-  return exchange.has_value();
+  return rendezvous.has_value();
 }
 
-bool ServeForEver(const examples::Listener& listener) {
+bool ServeForEver(const verbena::RendezvousListener& listener) {
   Server server;
   while (true) server.Step(listener);
 }
 
 // All of them at once, among them two that behave; and one after the others.
 bool Demonstrate() {
-  const auto listener = examples::Listener::Listen(0);
+  const auto listener = verbena::RendezvousListener::Listen(0);
   if (!listener) return false;
   constexpr examples::ClientEnd kClients[] = {Behave,   UseAForeignKey, VanishBeforeTheAnswer,
                                               BeKilled, SayNothing,     Behave};

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "examples/support/endpoint.h"
@@ -24,15 +25,19 @@
 namespace {
 
 using examples::Endpoint;
-using examples::Exchange;
 using examples::Must;
 using std::chrono::milliseconds;
+using verbena::Rendezvous;
 
 constexpr uint64_t kPage = 4'096, kPages = 4'096, kBudget = kPages * kPage / 4;
 constexpr uint64_t kSlack = 64 * kPage;  // on their way out at a moment
 
 // Of each page the last bytes are the owner's to count in, the rest is the visitor's.
 constexpr uint64_t kOwned = sizeof(uint64_t), kVisited = kPage - kOwned;
+
+// What the visitor does: it tells the owner, for the picture.
+constexpr std::array kPhases{"nothing yet", "in order", "at random", "by Zipf", "read back"};
+constexpr uint8_t kEnd = kPhases.size();
 
 std::string svg_path;  // NOLINT: from the command line
 
@@ -41,13 +46,18 @@ class Owner {
  public:
   explicit Owner(const verbena::ManagedMemory& memory) : memory_(memory) {}
 
-  // Until `ends`; false if a count was wrong, or too much was in memory.
-  bool Work(const std::atomic<bool>& ends) {
-    std::thread counter([&] { Count(ends); });
+  // Until the visitor's phase is kEnd; false if a count was wrong, or too much was in memory.
+  bool Work(const std::atomic<uint8_t>& phase) {
+    std::thread counter([&] { Count(phase); });
     const auto begin = Clock::now();
-    while (!ends) {
-      peak_ = std::max(peak_, Must(memory_.Query()).resident);
-      Show(std::chrono::duration<double>(Clock::now() - begin).count());
+    for (uint8_t now = phase; now != kEnd; now = phase) {
+      const uint64_t resident = Must(memory_.Query()).resident;
+      peak_ = std::max(peak_, resident);
+      recent_peak_ = std::max(recent_peak_, resident);
+      const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+      if (now != shown_phase_) picture_.BeginPhase(seconds, kPhases[now]);
+      shown_phase_ = now;
+      Show(seconds);
       std::this_thread::sleep_for(milliseconds(5));
     }
     counter.join();
@@ -61,16 +71,17 @@ class Owner {
   void Show(double seconds) {
     const bool is_due = seconds >= next_line_;
     if (!is_due && seconds < picture_.next()) return;
-    const auto& cells = picture_.Add(seconds, Must(memory_.Places()));
+    const auto& cells =
+        picture_.Add(seconds, Must(memory_.Places()), std::exchange(recent_peak_, 0));
     if (!is_due) return;
     next_line_ = seconds + 0.5;
     std::printf("owner %5.2f s |%s|\n", seconds, examples::ResidencyPicture::Text(cells).c_str());
   }
 
-  void Count(const std::atomic<bool>& ends) {
+  void Count(const std::atomic<uint8_t>& phase) {
     std::mt19937_64 random(1);
     std::vector<uint64_t> counts(kPages);
-    while (!ends) {
+    while (phase != kEnd) {
       const uint64_t page = random() % kPages;
       std::byte* const place = memory_.bytes().data() + page * kPage + kVisited;
       uint64_t seen = 0;
@@ -104,27 +115,27 @@ class Owner {
   }
 
   const verbena::ManagedMemory& memory_;
-  examples::ResidencyPicture picture_;
+  examples::ResidencyPicture picture_{kPages * kPage, kBudget};
   double next_line_ = 0;
-  uint64_t peak_ = 0, wrong_ = 0;
+  uint8_t shown_phase_ = 0;
+  uint64_t peak_ = 0, recent_peak_ = 0, wrong_ = 0;
   std::atomic<uint64_t> touched_ = 0;
 };
 
-bool Serve(const examples::Listener& listener) {
-  const Exchange exchange = listener.Accept();
+bool Serve(const verbena::RendezvousListener& listener) {
+  const Rendezvous rendezvous = Must(listener.Accept());
   Endpoint end;
-  if (!end.Connect(exchange)) return false;
+  if (!end.Connect(rendezvous)) return false;
   const auto memory = Must(
       verbena::ManagedMemory::Create(end.context, {.size = kPages * kPage, .budget = kBudget}));
   const auto region = end.Register(memory.bytes(), verbena::Access::kAll);
-  if (!exchange.Send(region.Remote())) return false;
-  std::atomic<bool> ends = false;
+  if (!rendezvous.Send(region.Remote())) return false;
+  std::atomic<uint8_t> phase = 0;
   std::thread waits([&] {
-    static_cast<void>(exchange.Receive<char>());
-    ends = true;
+    while (phase != kEnd) phase = std::min(rendezvous.Receive<uint8_t>().value_or(kEnd), kEnd);
   });
   Owner owner(memory);
-  const bool good = owner.Work(ends);
+  const bool good = owner.Work(phase);
   waits.join();
   return good;
 }
@@ -132,11 +143,13 @@ bool Serve(const examples::Listener& listener) {
 // Writes pages and reads them back, several at a time.
 class Visitor {
  public:
-  Visitor(Endpoint& end, verbena::RemoteAddress there) : end_(end), there_(there) {}
+  Visitor(Endpoint& end, const Rendezvous& rendezvous, verbena::RemoteAddress there)
+      : end_(end), rendezvous_(rendezvous), there_(there) {}
 
   // One in four reads first what it left there. False if an access failed or a byte was wrong.
   template <class NextPage>
-  bool Visit(const char* order, uint64_t count, NextPage next_page) {
+  bool Visit(uint8_t phase, uint64_t count, NextPage next_page) {
+    if (!rendezvous_.Send(phase)) return false;
     const auto begin = std::chrono::steady_clock::now();
     for (uint64_t i = 0; i < count; ++i) {
       const uint64_t page = next_page(i);
@@ -145,10 +158,11 @@ class Visitor {
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     std::printf("visitor: %5llu pages %s in %.2f s\n", static_cast<unsigned long long>(count),
-                order, took.count());
+                kPhases[phase], took.count());
     return true;
   }
-  bool CheckAll() {
+  bool CheckAll(uint8_t phase) {
+    if (!rendezvous_.Send(phase)) return false;
     for (uint64_t page = 0; page < kPages; ++page) {
       if (!Check(page)) return false;
     }
@@ -184,6 +198,7 @@ class Visitor {
   }
 
   Endpoint& end_;
+  const Rendezvous& rendezvous_;
   const verbena::RemoteAddress there_;
   std::array<std::byte, kPage> buffer_{};
   const verbena::MemoryRegion region_ = end_.Register(buffer_, verbena::Access::kLocal);
@@ -191,13 +206,13 @@ class Visitor {
 };
 
 bool Visit(const std::string& host, uint16_t port) {
-  const auto exchange = Exchange::Connect(host, port);
-  if (!exchange) return false;
+  const auto rendezvous = Rendezvous::Connect(host, port);
+  if (!rendezvous) return false;
   Endpoint end;
-  if (!end.Connect(*exchange)) return false;
-  const auto there = exchange->Receive<verbena::RemoteAddress>();
+  if (!end.Connect(*rendezvous)) return false;
+  const auto there = rendezvous->Receive<verbena::RemoteAddress>();
   if (!there) return false;
-  Visitor visitor(end, *there);
+  Visitor visitor(end, *rendezvous, *there);
   std::mt19937_64 random(7);
   // Zipf with exponent 1 over the pages, each number of a page hashed.
   const auto zipf = [&](uint64_t) {
@@ -205,11 +220,10 @@ bool Visit(const std::string& host, uint16_t port) {
     const auto rank = static_cast<uint64_t>(std::pow(static_cast<double>(kPages), draw));
     return (rank * 0x9E37'79B9'7F4A'7C15) % kPages;
   };
-  const bool good =
-      visitor.Visit("in order", kPages, [](uint64_t i) { return i; }) &&
-      visitor.Visit("at random", kPages / 2, [&](uint64_t) { return random() % kPages; }) &&
-      visitor.Visit("by a Zipf distribution", kPages / 2, zipf) && visitor.CheckAll();
-  return exchange->Send('e') && good;
+  const bool good = visitor.Visit(1, kPages, [](uint64_t i) { return i; }) &&
+                    visitor.Visit(2, kPages / 2, [&](uint64_t) { return random() % kPages; }) &&
+                    visitor.Visit(3, kPages / 2, zipf) && visitor.CheckAll(4);
+  return rendezvous->Send(kEnd) && good;
 }
 
 }  // namespace

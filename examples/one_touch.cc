@@ -16,10 +16,10 @@
 namespace {
 
 using examples::Endpoint;
-using examples::Exchange;
 using examples::Must;
 using verbena::Access;
 using verbena::CompletionStatus;
+using verbena::Rendezvous;
 
 constexpr uint32_t kBytes = 10'000;  // several packets, one message
 constexpr std::byte kFirst{0x11}, kSecond{0x22};
@@ -31,10 +31,10 @@ bool IsAll(const std::vector<std::byte>& bytes, std::byte value) {
   return true;
 }
 
-bool Serve(const examples::Listener& listener) {
-  const Exchange exchange = listener.Accept();
+bool Serve(const verbena::RendezvousListener& listener) {
+  const Rendezvous rendezvous = Must(listener.Accept());
   Endpoint end;
-  if (!end.Connect(exchange)) return false;
+  if (!end.Connect(rendezvous)) return false;
   std::vector<std::byte> letterbox(kBytes);
   const auto region = end.Register(letterbox, Access::kLocal | Access::kWindowBind);
   const auto window = Must(verbena::MemoryWindow::Allocate(end.domain, verbena::WindowType::k2A));
@@ -48,21 +48,21 @@ bool Serve(const examples::Listener& listener) {
                                  .one_touch = true}));
   if (!end.WaitSuccess()) return false;
   std::printf("server: a key for one write of %u bytes\n", kBytes);
-  if (!exchange.Send(verbena::RemoteAddress{region.start(), key})) return false;
-  if (!exchange.Receive<char>()) return false;
+  if (!rendezvous.Send(verbena::RemoteAddress{region.start(), key})) return false;
+  if (!rendezvous.Receive<char>()) return false;
   const bool is_first = IsAll(letterbox, kFirst);
   std::printf("server: the letterbox holds the first letter%s\n", is_first ? "" : " NOT");
   return is_first;
 }
 
 bool Write(const std::string& host, uint16_t port) {
-  const auto exchange = Exchange::Connect(host, port);
-  if (!exchange) return false;
+  const auto rendezvous = Rendezvous::Connect(host, port);
+  if (!rendezvous) return false;
   Endpoint end;
-  if (!end.Connect(*exchange)) return false;
+  if (!end.Connect(*rendezvous)) return false;
   std::vector<std::byte> letter(kBytes, kFirst);
   const auto region = end.Register(letter, Access::kLocal);
-  const auto letterbox = exchange->Receive<verbena::RemoteAddress>();
+  const auto letterbox = rendezvous->Receive<verbena::RemoteAddress>();
   if (!letterbox) return false;
 
   const verbena::Write write{.data = region.Local(0, kBytes), .remote = *letterbox};
@@ -75,7 +75,7 @@ bool Write(const std::string& host, uint16_t port) {
   const auto refused = end.Wait();
   if (!refused || refused->status != CompletionStatus::kRemoteAccessError) return false;
   std::printf("client: the second time: %s\n", NameOf(refused->status));
-  return exchange->Send('d');
+  return rendezvous->Send('d').has_value();
 }
 
 }  // namespace

@@ -14,9 +14,9 @@
 namespace {
 
 using examples::Endpoint;
-using examples::Exchange;
 using examples::Must;
 using verbena::Access;
+using verbena::Rendezvous;
 
 constexpr int kRounds = 1'000;
 constexpr uint32_t kBytes = 64;
@@ -26,10 +26,10 @@ class Player {
  public:
   Player() = default;
 
-  [[nodiscard]] bool Connect(const Exchange& exchange) {
+  [[nodiscard]] bool Connect(const Rendezvous& rendezvous) {
     Must(end_.qp.Prepare());
     ExpectBall();
-    return end_.Connect(exchange);
+    return end_.Connect(rendezvous);
   }
 
   void ExpectBall() { Must(end_.qp.Post(verbena::Receive{.data = region_.Local(kBytes, kBytes)})); }
@@ -61,23 +61,23 @@ class Player {
   verbena::MemoryRegion region_ = end_.Register(bytes_, Access::kLocal);
 };
 
-bool Serve(const examples::Listener& listener) {
-  const Exchange exchange = listener.Accept();
+bool Serve(const verbena::RendezvousListener& listener) {
+  const Rendezvous rendezvous = Must(listener.Accept());
   Player player;
-  if (!player.Connect(exchange)) return false;
+  if (!player.Connect(rendezvous)) return false;
   for (int round = 0; round < kRounds; ++round) {
     if (!player.Catch(round)) return false;
     player.Hit(round);
   }
   // The last ball may be on its way.
-  return exchange.Receive<char>().has_value();
+  return rendezvous.Receive<char>().has_value();
 }
 
 bool Play(const std::string& host, uint16_t port) {
-  const auto exchange = Exchange::Connect(host, port);
-  if (!exchange) return false;
+  const auto rendezvous = Rendezvous::Connect(host, port);
+  if (!rendezvous) return false;
   Player player;
-  if (!player.Connect(*exchange)) return false;
+  if (!player.Connect(*rendezvous)) return false;
   const auto start = std::chrono::steady_clock::now();
   for (int round = 0; round < kRounds; ++round) {
     player.Hit(round);
@@ -86,7 +86,7 @@ bool Play(const std::string& host, uint16_t port) {
   const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
   std::printf("%d rounds of %u bytes, each checked: %.1f us a round\n", kRounds, kBytes,
               took.count() / kRounds);
-  return exchange->Send('!');
+  return rendezvous->Send('!').has_value();
 }
 
 }  // namespace

@@ -16,10 +16,10 @@
 namespace {
 
 using examples::Endpoint;
-using examples::Exchange;
 using examples::Must;
 using verbena::Access;
 using verbena::CompletionStatus;
+using verbena::Rendezvous;
 
 constexpr char kText[] = "what the owner of this memory wanted to show";
 constexpr uint64_t kOffset = 70'001;  // windows begin at any byte
@@ -30,10 +30,10 @@ struct Invitation {
   uint32_t length = 0;
 };
 
-bool Serve(const examples::Listener& listener) {
-  const Exchange exchange = listener.Accept();
+bool Serve(const verbena::RendezvousListener& listener) {
+  const Rendezvous rendezvous = Must(listener.Accept());
   Endpoint end;
-  if (!end.Connect(exchange)) return false;
+  if (!end.Connect(rendezvous)) return false;
 
   std::vector<std::byte> memory(1 << 20);
   std::memcpy(&memory[kOffset], kText, sizeof kText);
@@ -49,23 +49,23 @@ bool Serve(const examples::Listener& listener) {
   if (!end.WaitSuccess()) return false;
   std::printf("owner: opened a window of %zu bytes in a region of %zu\n", sizeof kText,
               memory.size());
-  if (!exchange.Send(Invitation{{region.start() + kOffset, key}, sizeof kText})) return false;
+  if (!rendezvous.Send(Invitation{{region.start() + kOffset, key}, sizeof kText})) return false;
 
-  if (!exchange.Receive<char>()) return false;
+  if (!rendezvous.Receive<char>()) return false;
   Must(end.qp.Post(verbena::Invalidate{.key = key}));
   if (!end.WaitSuccess()) return false;
   std::printf("owner: closed it\n");
-  return exchange.Send('c') && exchange.Receive<char>().has_value();
+  return rendezvous.Send('c') && rendezvous.Receive<char>().has_value();
 }
 
 bool Visit(const std::string& host, uint16_t port) {
-  const auto exchange = Exchange::Connect(host, port);
-  if (!exchange) return false;
+  const auto rendezvous = Rendezvous::Connect(host, port);
+  if (!rendezvous) return false;
   Endpoint end;
-  if (!end.Connect(*exchange)) return false;
+  if (!end.Connect(*rendezvous)) return false;
   std::vector<std::byte> copy(4'096);
   const auto region = end.Register(copy, Access::kLocal);
-  const auto invitation = exchange->Receive<Invitation>();
+  const auto invitation = rendezvous->Receive<Invitation>();
   if (!invitation) return false;
 
   const verbena::Read read{.data = region.Local(0, invitation->length),
@@ -74,12 +74,12 @@ bool Visit(const std::string& host, uint16_t port) {
   if (!end.WaitSuccess() || std::memcmp(copy.data(), kText, sizeof kText) != 0) return false;
   std::printf("visitor: read \"%s\"\n", reinterpret_cast<const char*>(copy.data()));
 
-  if (!exchange->Swap('d')) return false;
+  if (!rendezvous->Swap('d')) return false;
   Must(end.qp.Post(read));
   const auto refused = end.Wait();
   if (!refused || refused->status != CompletionStatus::kRemoteAccessError) return false;
   std::printf("visitor: the second time: %s\n", NameOf(refused->status));
-  return exchange->Send('b');
+  return rendezvous->Send('b').has_value();
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <span>
 #include <utility>
 
-#include "examples/support/exchange.h"
 #include "verbena/verbena.h"
 
 namespace examples {
@@ -45,17 +44,10 @@ struct Endpoint {
     return Must(verbena::MemoryRegion::Register(domain, bytes, access));
   }
 
-  // Connects a queue pair to the one that the other program has made at the same point.
-  [[nodiscard]] bool Connect(verbena::QueuePair& local_qp, const Exchange& exchange,
-                             const verbena::ConnectSettings& settings = {}) const {
-    const verbena::QpAddress local{local_qp.number(), exchange.LocalGid(), verbena::Psn{}};
-    const auto remote = exchange.Swap(local);
-    if (!remote) return false;
-    Must(local_qp.Connect(local, *remote, settings));
-    // Neither side sends before the other is ready.
-    return exchange.Swap('r').has_value();
+  // Connects the queue pair to the one that the other program has made at the same point.
+  [[nodiscard]] bool Connect(const verbena::Rendezvous& rendezvous) {
+    return rendezvous.ConnectQp(qp).has_value();
   }
-  [[nodiscard]] bool Connect(const Exchange& exchange) { return Connect(qp, exchange); }
 
   // The next completion. nullopt after a while: then something is wrong.
   [[nodiscard]] std::optional<verbena::Completion> Wait() const {

@@ -7,12 +7,12 @@
 #include <cstdlib>
 #include <string>
 
-#include "examples/support/exchange.h"
+#include "verbena/rendezvous.h"
 
 namespace examples {
 
 // Who is there, and what it is to do; each returns whether all went as it should.
-using ServerEnd = bool (*)(const Listener& listener);
+using ServerEnd = bool (*)(const verbena::RendezvousListener& listener);
 using ClientEnd = bool (*)(const std::string& host, uint16_t port);
 
 inline constexpr uint16_t kDefaultPort = 18515;
@@ -59,9 +59,10 @@ inline int RunEnds(int argc, char** argv, ServerEnd server, ClientEnd client) {
   const std::string role = argc > 1 ? argv[1] : "both";
   if (role == "client" && argc > 2) return ExitCode(client(argv[2], PortOf(argc, argv, 3)));
   if (role != "server" && role != "both") return Usage(argv[0]);
-  const auto listener = Listener::Listen(role == "server" ? PortOf(argc, argv, 2) : 0);
+  const auto listener =
+      verbena::RendezvousListener::Listen(role == "server" ? PortOf(argc, argv, 2) : 0);
   if (!listener) {
-    std::fprintf(stderr, "the port is taken\n");
+    std::fprintf(stderr, "%s\n", listener.error().text.c_str());
     return EXIT_FAILURE;
   }
   if (role == "server") return ExitCode(server(*listener));

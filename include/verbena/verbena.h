@@ -13,6 +13,7 @@
 //   AddressHandle      whom datagrams go to
 //   XrcDomain          whom extended connections deliver to
 //   ManagedMemory      memory that may be larger than the memory it uses
+//   Rendezvous         how two programs tell each other their addresses
 
 #include "verbena/access.h"
 #include "verbena/address_handle.h"
@@ -34,6 +35,7 @@
 #include "verbena/protection_domain.h"
 #include "verbena/qp_attributes.h"
 #include "verbena/queue_pair.h"
+#include "verbena/rendezvous.h"
 #include "verbena/shared_receive_queue.h"
 #include "verbena/work_request.h"
 #include "verbena/xrc_domain.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/variables.h"
 #include "verbs/adapter_table.h"
 #include "verbs/convert.h"
 #include "verbs/counters.h"
@@ -60,12 +61,14 @@ GidEntry EntryOf(const fabric::LocalAddress& address) {
 }  // namespace
 
 ErrorOr<Context> Context::Open(const Options& options) try {
-  if (const auto ok = Check(options); !ok) return Fail(ok.error());
+  Options with = options;
+  if (with.trace.empty()) with.trace = TraceVariable();
+  if (const auto ok = Check(with); !ok) return Fail(ok.error());
   const auto table = verbs::AdapterTable::OfProcess();
   if (!table) return Fail(table.error());
-  auto device = (*table)->Open(options);
+  auto device = (*table)->Open(with);
   if (!device) return Fail(device.error());
-  auto context = std::make_shared<verbs::ContextObject>(std::move(*device), options);
+  auto context = std::make_shared<verbs::ContextObject>(std::move(*device), with);
   const auto events = context->device->CreateEventQueue();
   if (!events) return Fail(events.error());
   context->events = *events;

@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 
 #include <gtest/gtest.h>
@@ -142,6 +144,20 @@ TEST(ContextTest, AChildHasNothingOfItsParents) {
   ASSERT_TRUE(qb.Post(Receive{.data = b.region.Local(0, 64)}));
   ASSERT_TRUE(qa.Post(Send{.data = a.region.Local(0, 64)}));
   EXPECT_EQ(a.WaitStatus(), CompletionStatus::kSuccess);
+}
+
+TEST(ContextVariablesTest, TheEnvironmentMayNameTheTrace) {
+  const std::string path = ::testing::TempDir() + "/verbena-context-test.pcapng";
+  setenv("VERBENA_TRACE", path.c_str(), 1);
+  const auto context = Context::Open();
+  const auto chosen = Context::Open({.trace = path + ".own"});
+  unsetenv("VERBENA_TRACE");
+  ASSERT_TRUE(context) << context.error().text;
+  EXPECT_EQ(context->options().trace, path);
+  EXPECT_EQ(unlink(path.c_str()), 0) << "it was made";
+  ASSERT_TRUE(chosen) << chosen.error().text;
+  EXPECT_EQ(chosen->options().trace, path + ".own") << "the program's choice comes first";
+  unlink((path + ".own").c_str());
 }
 
 }  // namespace
