@@ -77,35 +77,36 @@ Attacker::Target Attacker::SomeTarget(const std::vector<std::unique_ptr<Connecti
   const auto of = [](const queue::Remote& remote) {
     return Target{remote.key.value(), remote.address};
   };
-  const uint64_t end = Plot::kBase + victim.exposed->size();
+  const uint64_t end = GuardedMemory::kBase + victim.exposed->size();
   const uint32_t key = victim.exposed->keys().remote.value();
   const Target kinds[] = {
-      {random_.Next32(), Plot::kBase},
-      {key ^ 1u << random_.Below(8), Plot::kBase},
+      {random_.Next32(), GuardedMemory::kBase},
+      {key ^ 1u << random_.Below(8), GuardedMemory::kBase},
       {key, end - length + 1 + random_.Below(length)},
-      {key, (Plot::kBase - 1 - random_.Below(kPage)) & ~uint64_t{7}},
+      {key, (GuardedMemory::kBase - 1 - random_.Below(kPage)) & ~uint64_t{7}},
       of(victim.local->Remote(0)),
       of(victim.node->counters->Remote(kWord * 8)),
-      SomeLoan(connections, victim).value_or(Target{random_.Next32(), Plot::kBase}),
+      SomeGranted(connections, victim).value_or(Target{random_.Next32(), GuardedMemory::kBase}),
   };
   return kinds[random_.Below(std::size(kinds))];
 }
 
 // A key that was lent on the same endnode: to another, or long ago.
-std::optional<Attacker::Target> Attacker::SomeLoan(
+std::optional<Attacker::Target> Attacker::SomeGranted(
     const std::vector<std::unique_ptr<Connection>>& connections, const Side& victim) {
-  std::vector<Target> loans;
+  std::vector<Target> granted_keys;
   for (const auto& connection : connections) {
     for (const auto& side : connection->sides) {
       if (side->node != victim.node) continue;
-      for (const auto& loan : side->loans) {
-        const uint64_t slot = uint64_t{loan->slot} * swarm_.slot_bytes;
-        loans.push_back({loan->key.value(), loan->zero_based ? 0 : Plot::kBase + slot});
+      for (const auto& granted : side->granted_keys) {
+        const uint64_t slot = uint64_t{granted->slot} * swarm_.slot_bytes;
+        granted_keys.push_back(
+            {granted->key.value(), granted->zero_based ? 0 : GuardedMemory::kBase + slot});
       }
     }
   }
-  if (loans.empty()) return std::nullopt;
-  return loans[random_.Below(loans.size())];
+  if (granted_keys.empty()) return std::nullopt;
+  return granted_keys[random_.Below(granted_keys.size())];
 }
 
 std::vector<std::byte> Attacker::Build(const wire::OpcodeInfo& info, wire::Psn psn,

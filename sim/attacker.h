@@ -14,15 +14,15 @@
 
 namespace verbena::sim {
 
-// One who sees every packet, and forges some with the sequence number and the queue pair that the
-// victim expects, and with any opcode, but has no key that grants what he asks for: random ones,
-// stale ones, those of other queue pairs, and right ones with bytes out of range. He may break the
-// connection, and put words into the mouth of the peer; he may not touch a byte without a right.
+// An attacker that sees every packet, and forges some with the sequence number and the queue pair
+// that the victim expects, and with any opcode, but has no key that grants what it asks for: random
+// ones, stale ones, those of other queue pairs, and right ones with bytes out of range. It may
+// break the connection, and forge answers of the peer; it may not touch a byte without a right.
 class Attacker {
  public:
   Attacker(const Swarm& swarm, Random random) : swarm_(swarm), random_(random) {}
 
-  // A packet to side `at`, and the oracles of the connection are told. nullopt if he knows too
+  // A packet to side `at`, and the oracles of the connection are told. nullopt if it knows too
   // little.
   [[nodiscard]] std::optional<Event> Attack(
       const std::vector<std::unique_ptr<Connection>>& connections, Connection& connection, int at);
@@ -35,8 +35,8 @@ class Attacker {
 
   Target SomeTarget(const std::vector<std::unique_ptr<Connection>>& connections, Side& victim,
                     uint64_t length);
-  std::optional<Target> SomeLoan(const std::vector<std::unique_ptr<Connection>>& connections,
-                                 const Side& victim);
+  std::optional<Target> SomeGranted(const std::vector<std::unique_ptr<Connection>>& connections,
+                                    const Side& victim);
   std::vector<std::byte> Build(const wire::OpcodeInfo& info, wire::Psn psn, wire::QpNumber to,
                                const Target& target, uint32_t length);
 

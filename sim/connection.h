@@ -15,12 +15,12 @@ struct Connection {
   std::unique_ptr<Side> sides[2];
   bool broken = false;
   bool has_reason = false;  // something told why
-  // What was done to it, and excuses errors: a program asked for what it may not have, or took a
+  // What was done to it, and allows errors: a program asked for what it may not have, or took a
   // key or memory away under its peer.
   bool is_provoked = false;
   bool has_lost_memory = false;
   bool is_severed = false;
-  bool is_attacked = false;  // by one who knows where the sequences stand: all may be forged
+  bool is_attacked = false;  // by an attacker that knows the sequence numbers: all may be forged
   bool is_spared = false;    // its pages are never taken
   bool is_replaced = false;  // by another that was made as soon as an end had crashed
   Time down_at = Time::Never();

@@ -12,15 +12,15 @@ void Simulator::Disturb() {
   const int at = random_.Chance(1, 2) ? 1 : 0;
   Side& side = connection.side(at);
   if (random_.Chance(swarm_.eviction, 1000) && !connection.is_spared) {
-    Plot* const plots[] = {side.local.get(), side.exposed.get(), side.receives().plot(),
-                           side.node->counters.get()};
-    Plot& plot = *plots[random_.Below(4)];
-    const uint64_t first = random_.Below(plot.pages());
-    const uint64_t count = random_.Chance(1, 2) ? 1 : 1 + random_.Below(plot.pages() - first);
-    for (uint64_t i = 0; i < count; ++i) plot.Evict(side.node->core, first + i);
+    GuardedMemory* const guarded[] = {side.local.get(), side.exposed.get(),
+                                      side.receives().guarded(), side.node->counters.get()};
+    GuardedMemory& guarded = *guarded[random_.Below(4)];
+    const uint64_t first = random_.Below(guarded.pages());
+    const uint64_t count = random_.Chance(1, 2) ? 1 : 1 + random_.Below(guarded.pages() - first);
+    for (uint64_t i = 0; i < count; ++i) guarded.Evict(side.node->core, first + i);
   }
   if (!connection.broken && side.qp) {
-    if (random_.Chance(swarm_.invalidation, 1000)) workload_.EndSomeLoan(connection, at, now());
+    if (random_.Chance(swarm_.invalidation, 1000)) workload_.EndSomeGranted(connection, at, now());
     if (random_.Chance(swarm_.deregistration, 1000)) workload_.DeregisterSome(connection, at);
     if (random_.Chance(swarm_.unmapping, 1000)) workload_.UnmapSome(connection, at);
     const bool drains = random_.Chance(swarm_.drain, 1000) && !connection.is_spared;
@@ -67,7 +67,7 @@ void Simulator::SeverSome() {
 }
 
 // An attacker who sees packets but cannot tell where a sequence stands: the number is far off, and
-// any other bytes are as he likes.
+// any other bytes are the attacker's choice.
 void Simulator::Forge() {
   constexpr uint32_t kFar = 1u << 20;
   if (seen_.empty()) return;
@@ -109,7 +109,7 @@ void Simulator::Crash() {
     const int64_t tries = swarm_.retry_count + 2;
     connection.Break(now(), swarm_.ack_timeout * tries);
   });
-  auto restarted = std::make_unique<Endnode>(surroundings_, which, random_);
+  auto restarted = std::make_unique<Endnode>(context_, which, random_);
   crashed_.push_back(std::exchange(endnodes_[which], std::move(restarted)));
   unreliable_.Crashed(*victim, now());
   for (Program* const program : programs_) program->Crashed(*victim);

@@ -11,7 +11,7 @@ using memory::Rights;
 
 constexpr Rights kLocal = Rights::kLocalRead | Rights::kLocalWrite;
 // A slot lies in that many pages at most.
-constexpr uint32_t kLoanPagesMax = 3;
+constexpr uint32_t kGrantedPagesMax = 3;
 
 std::vector<uint32_t> AllSlots(uint32_t count) {
   std::vector<uint32_t> slots(count);
@@ -20,7 +20,7 @@ std::vector<uint32_t> AllSlots(uint32_t count) {
 }
 
 queue::WorkQueueLimits SendLimits() {
-  return {.capacity = 32, .sges_max = 3, .inline_max = 64, .pages_max = kLoanPagesMax};
+  return {.capacity = 32, .sges_max = 3, .inline_max = 64, .pages_max = kGrantedPagesMax};
 }
 
 transport::PathMtu MtuOf(uint32_t bytes) {
@@ -59,21 +59,21 @@ wire::IpAddress GroupIp(uint32_t group) {
 
 }  // namespace
 
-Endnode::Endnode(const Surroundings& surroundings, uint32_t node, Random& random)
-    : Endnode(surroundings, node, random,
-              std::make_unique<Port>(surroundings.swarm, node, surroundings.clock,
-                                     surroundings.network, surroundings.tap)) {}
+Endnode::Endnode(const EndnodeContext& context, uint32_t node, Random& random)
+    : Endnode(context, node, random,
+              std::make_unique<Port>(context.swarm, node, context.clock, context.network,
+                                     context.tap)) {}
 
-Endnode::Endnode(const Surroundings& surroundings, uint32_t node, Random& random,
+Endnode::Endnode(const EndnodeContext& context, uint32_t node, Random& random,
                  std::unique_ptr<Port> with)
     : number(node),
-      swarm(surroundings.swarm),
+      swarm(context.swarm),
       address({IpOf(swarm, node).bytes}),
       event_queue(events.Add(std::move(*verbena::EventFile::Open(true)), 4096)),
       port(with.get()),
-      pager(swarm, node, random.Fork(), surroundings.clock, surroundings.network),
+      pager(swarm, node, random.Fork(), context.clock, context.network),
       engine(OptionsOf(swarm, node), std::move(with), std::move(*adapter::Alarm::Make()), events,
-             pager, surroundings.clock, address),
+             pager, context.clock, address),
       core(engine.memory) {
   const adapter::EngineLock lock(engine);
   consumer = *core.consumers.Open({});
@@ -87,15 +87,16 @@ Endnode::Endnode(const Surroundings& surroundings, uint32_t node, Random& random
     const auto path = engine.paths.Add({.source = IpOf(swarm, number), .destination = GroupIp(i)});
     engine.handles.Add(HandleOf(i), pd, *path);
   }
-  counters = MakePlot({.bytes = kPage, .rights = kLocal | Rights::kRemoteAtomic}, random);
+  counters = MakeGuardedMemory({.bytes = kPage, .rights = kLocal | Rights::kRemoteAtomic}, random);
   counters->Store(0, std::vector<std::byte>(kCounters * sizeof(uint64_t)));
   // Their values are for the oracle of atomics.
   counters->Allow(1, 0, std::vector<std::byte>(kCounters * sizeof(uint64_t)), true);
   atomics.resize(kCounters);
   if (!swarm.shared_receives) return;
   const uint64_t bytes = uint64_t{SharedReceives::SlotsOf(swarm)} * swarm.slot_bytes;
-  shared = std::make_unique<SharedReceives>(swarm, number, pd, event_queue,
-                                            MakePlot({.bytes = bytes, .rights = kLocal}, random));
+  shared = std::make_unique<SharedReceives>(
+      swarm, number, pd, event_queue,
+      MakeGuardedMemory({.bytes = bytes, .rights = kLocal}, random));
 }
 
 void Endnode::Pass(const adapter::Cq* cq) {
@@ -136,11 +137,11 @@ adapter::QueuePair& Endnode::MakeQp(const QpOrder& order) {
                              .send = order.send,
                              .receive = order.receive,
                              .registration = order.registration};
-  const adapter::QpContext surroundings{.handles = &engine.handles,
-                                        .port_mtu = swarm.path_mtu,
-                                        .page_service_estimate = swarm.page_service_estimate};
+  const adapter::QpContext context{.handles = &engine.handles,
+                                   .port_mtu = swarm.path_mtu,
+                                   .page_service_estimate = swarm.page_service_estimate};
   return engine.AddQp(
-      std::make_unique<adapter::QueuePair>(*engine.qps.NextNumber(), spec, surroundings));
+      std::make_unique<adapter::QueuePair>(*engine.qps.NextNumber(), spec, context));
 }
 
 void Endnode::Connect(adapter::QueuePair& qp, wire::Psn first_psn,
@@ -222,22 +223,25 @@ void Endnode::SkipNumber() {
   RemoveQp(MakeQp({.send_cq = &unused, .receive_cq = &unused}));
 }
 
-std::unique_ptr<Plot> Endnode::MakePlot(const Plot::Options& options, Random& random) {
-  auto plot = std::make_unique<Plot>(core, pd, options, random);
-  pager.Add(plot->keys().local, *plot, 0, Paging::Kind::kLinear);
-  access.Add(plot->keys().remote,
-             {.start = Plot::kBase, .length = plot->size(), .rights = options.rights});
-  return plot;
+std::unique_ptr<GuardedMemory> Endnode::MakeGuardedMemory(const GuardedMemory::Options& options,
+                                                          Random& random) {
+  auto guarded = std::make_unique<GuardedMemory>(core, pd, options, random);
+  pager.Add(guarded->keys().local, *guarded, 0, Paging::Kind::kLinear);
+  access.Add(guarded->keys().remote,
+             {.start = GuardedMemory::kBase, .length = guarded->size(), .rights = options.rights});
+  return guarded;
 }
 
-bool Endnode::Deregister(Plot& plot) {
-  if (!plot.Deregister(core)) return false;
-  pager.Remove(plot.keys().local);
-  access.Remove(plot.keys().remote);
+bool Endnode::Deregister(GuardedMemory& guarded) {
+  if (!guarded.Deregister(core)) return false;
+  pager.Remove(guarded.keys().local);
+  access.Remove(guarded.keys().remote);
   return true;
 }
 
-void Endnode::Release(Plot& plot) { CHECK(!plot.is_registered() || Deregister(plot)); }
+void Endnode::Release(GuardedMemory& guarded) {
+  CHECK(!guarded.is_registered() || Deregister(guarded));
+}
 
 void Endnode::Close(Findings& findings) {
   for (uint32_t i = 0; i < kCounters; ++i) {
@@ -248,9 +252,9 @@ void Endnode::Close(Findings& findings) {
   counters->shadow().Check(findings);
   Release(*counters);
   if (shared) {
-    shared->pool().plot()->shadow().Check(findings);
+    shared->pool().guarded()->shadow().Check(findings);
     if (!is_dead) shared->CheckEnd(findings);
-    Release(*shared->pool().plot());
+    Release(*shared->pool().guarded());
   }
   if (!core.domains.Deallocate(pd).has_value() || !core.consumers.Close(consumer).has_value()) {
     findings.Add("leaks", "something still belongs to a protection domain");
@@ -259,15 +263,15 @@ void Endnode::Close(Findings& findings) {
 
 Side::Side(const Swarm& swarm, Endnode& endnode, Random& random)
     : node(&endnode),
-      local(endnode.MakePlot({.bytes = uint64_t{swarm.slots} * swarm.slot_bytes,
-                              .rights = kLocal,
-                              .can_vanish = swarm.unmapping > 0},
-                             random)),
+      local(endnode.MakeGuardedMemory({.bytes = uint64_t{swarm.slots} * swarm.slot_bytes,
+                                       .rights = kLocal,
+                                       .can_vanish = swarm.unmapping > 0},
+                                      random)),
       // One slot more than is handed out: its last bytes are a word for atomics.
-      exposed(endnode.MakePlot({.bytes = uint64_t{swarm.slots + 1} * swarm.slot_bytes,
-                                .rights = kLocal | Rights::kRemote | Rights::kWindowBind,
-                                .can_vanish = swarm.unmapping > 0},
-                               random)),
+      exposed(endnode.MakeGuardedMemory({.bytes = uint64_t{swarm.slots + 1} * swarm.slot_bytes,
+                                         .rights = kLocal | Rights::kRemote | Rights::kWindowBind,
+                                         .can_vanish = swarm.unmapping > 0},
+                                        random)),
       channel(swarm.sleepers ? MakeChannel() : nullptr),
       send_cq(swarm.cq_capacity, channel.get(), endnode.event_queue),
       receive_cq(swarm.cq_capacity, channel.get(), endnode.event_queue),
@@ -286,16 +290,16 @@ Side::Side(const Swarm& swarm, Endnode& endnode, Random& random)
     receive_cq.ArmForEvent(adapter::Cq::Wanted::kAll);
   }
   if (node->shared) return;
-  own_pool = ReceivePool(node->MakePlot({.bytes = uint64_t{swarm.slots} * swarm.slot_bytes,
-                                         .rights = kLocal,
-                                         .can_vanish = swarm.unmapping > 0},
-                                        random),
+  own_pool = ReceivePool(node->MakeGuardedMemory({.bytes = uint64_t{swarm.slots} * swarm.slot_bytes,
+                                                  .rights = kLocal,
+                                                  .can_vanish = swarm.unmapping > 0},
+                                                 random),
                          swarm.slots, swarm.slot_bytes, false);
 }
 
-Loan* Side::FindLoan(uint64_t id) {
-  for (const auto& loan : loans) {
-    if (loan->id == id) return loan.get();
+GrantedKey* Side::FindGranted(uint64_t id) {
+  for (const auto& granted : granted_keys) {
+    if (granted->id == id) return granted.get();
   }
   return nullptr;
 }
@@ -318,24 +322,25 @@ void Side::Release() {
   if (qp != nullptr) Crash();
   node->RemoveCq(send_cq);
   node->RemoveCq(receive_cq);
-  for (const auto& loan : loans) ReleaseLoan(*loan);
-  loans.clear();
+  for (const auto& granted : granted_keys) ReleaseGranted(*granted);
+  granted_keys.clear();
   node->Release(*local);
   node->Release(*exposed);
-  if (own_pool.plot() != nullptr) node->Release(*own_pool.plot());
+  if (own_pool.guarded() != nullptr) node->Release(*own_pool.guarded());
 }
 
-void Side::ReleaseLoan(const Loan& loan) {
+void Side::ReleaseGranted(const GrantedKey& granted) {
   const auto take = [&](memory::Key key) {
-    return loan.is_window() ? node->core.windows.Deallocate(key).has_value()
-                            : node->core.regions.Deregister(key).has_value();
+    return granted.is_window() ? node->core.windows.Deallocate(key).has_value()
+                               : node->core.regions.Deregister(key).has_value();
   };
-  node->access.Remove(loan.key);
-  node->access.Remove(loan.next_key);
-  node->pager.Remove(loan.key);
-  if (loan.kind == Loan::Kind::kRegion && loan.state == Loan::State::kFree) return;
+  node->access.Remove(granted.key);
+  node->access.Remove(granted.next_key);
+  node->pager.Remove(granted.key);
+  if (granted.kind == GrantedKey::Kind::kRegion && granted.state == GrantedKey::State::kFree)
+    return;
   // A bind or registration that was flushed may have been executed all the same.
-  CHECK(take(loan.key) || take(loan.next_key));
+  CHECK(take(granted.key) || take(granted.next_key));
 }
 
 }  // namespace verbena::sim

@@ -11,7 +11,8 @@
 #include "adapter/objects/async_events.h"
 #include "base/random.h"
 #include "memory/memory_core.h"
-#include "sim/loan.h"
+#include "sim/granted_key.h"
+#include "sim/guarded_memory.h"
 #include "sim/operation.h"
 #include "sim/oracle/access.h"
 #include "sim/oracle/atomics.h"
@@ -20,7 +21,6 @@
 #include "sim/oracle/progress.h"
 #include "sim/oracle/retries.h"
 #include "sim/paging.h"
-#include "sim/plot.h"
 #include "sim/port.h"
 #include "sim/program_cq.h"
 #include "sim/receive_pool.h"
@@ -30,7 +30,7 @@
 namespace verbena::sim {
 
 // Where an endnode stands: what all of a run have in common.
-struct Surroundings {
+struct EndnodeContext {
   const Swarm& swarm;
   const VirtualClock& clock;
   Network& network;
@@ -54,7 +54,7 @@ struct Endnode {
   static constexpr uint32_t kCounters = 2;
   static constexpr wire::QKey kQKey{0x1234};
 
-  Endnode(const Surroundings& surroundings, uint32_t number, Random& random);
+  Endnode(const EndnodeContext& context, uint32_t number, Random& random);
 
   // One pass, by the thread that comes first: a poller of `cq`, or the progress thread.
   void Pass(const adapter::Cq* cq);
@@ -94,11 +94,12 @@ struct Endnode {
   void SkipNumber();
 
   // Memory of a program here, with a region over it.
-  std::unique_ptr<Plot> MakePlot(const Plot::Options& options, Random& random);
+  std::unique_ptr<GuardedMemory> MakeGuardedMemory(const GuardedMemory::Options& options,
+                                                   Random& random);
   // False when it is refused, because windows are bound to it.
-  bool Deregister(Plot& plot);
+  bool Deregister(GuardedMemory& guarded);
   // The region goes, if it has not. REQUIRES: no window is bound to it.
-  void Release(Plot& plot);
+  void Release(GuardedMemory& guarded);
   // The process dies: what was posted has no completions.
   void Die() {
     is_dead = true;
@@ -123,13 +124,13 @@ struct Endnode {
   memory::ConsumerId consumer;
   memory::PdId pd;
   AccessOracle access;
-  std::unique_ptr<Plot> counters;
+  std::unique_ptr<GuardedMemory> counters;
   std::vector<AtomicsOracle> atomics;
   std::unique_ptr<SharedReceives> shared;  // nullptr: its queue pairs receive alone
   std::vector<transport::PathId> paths;    // by endnode
 
  private:
-  Endnode(const Surroundings& surroundings, uint32_t number, Random& random,
+  Endnode(const EndnodeContext& context, uint32_t number, Random& random,
           std::unique_ptr<Port> port);
 };
 
@@ -142,7 +143,7 @@ struct Side {
   [[nodiscard]] std::optional<uint64_t> OffsetOf(queue::WrId id, Findings& findings) const {
     return node->shared ? node->shared->OffsetOf(id, findings) : own_pool.OffsetOf(id, findings);
   }
-  [[nodiscard]] Loan* FindLoan(uint64_t id);
+  [[nodiscard]] GrantedKey* FindGranted(uint64_t id);
   [[nodiscard]] queue::SendQueue& send_queue() const { return qp->send_queue(); }
   // Whether its program looks at this queue now, of the two. One that sleeps until events does so
   // when there was one, after it has asked for the next.
@@ -151,16 +152,16 @@ struct Side {
   [[nodiscard]] bool has_overflowed() const {
     return send_cq.overflowed() || receive_cq.overflowed();
   }
-  // The adapter is gone, and its program: nobody hears of what was posted.
+  // The adapter is gone, and its program: what was posted has no completion.
   void Crash();
   // The end of it all: keys and memory go.
   void Release();
-  void ReleaseLoan(const Loan& loan);
+  void ReleaseGranted(const GrantedKey& granted);
 
   Endnode* node;
   wire::QpNumber number;
-  std::unique_ptr<Plot> local;
-  std::unique_ptr<Plot> exposed;
+  std::unique_ptr<GuardedMemory> local;
+  std::unique_ptr<GuardedMemory> exposed;
   std::unique_ptr<adapter::CompletionChannel> channel;  // nullptr: its program polls
   ProgramCq send_cq;
   ProgramCq receive_cq;
@@ -168,9 +169,9 @@ struct Side {
   ReceivePool own_pool;
 
   CompletionsOracle sends;
-  std::deque<std::shared_ptr<Operation>> inbound;  // messages that the peer has posted
-  std::vector<uint32_t> free_local, free_exposed;  // slots; the exposed ones for the peer
-  std::vector<std::unique_ptr<Loan>> loans;        // to the peer
+  std::deque<std::shared_ptr<Operation>> inbound;         // messages that the peer has posted
+  std::vector<uint32_t> free_local, free_exposed;         // slots; the exposed ones for the peer
+  std::vector<std::unique_ptr<GrantedKey>> granted_keys;  // to the peer
   FaultsOracle faults;
   // RNR NAKs that have reached it: for a receive request that was missing, and for absent pages.
   bool was_not_ready = false;

@@ -58,16 +58,17 @@ LaneReceiver::LaneReceiver(const Swarm& swarm, Endnode& node, LaneKind kind, uin
                            const adapter::XrcMembership& xrc, Random& random)
     : cq(kCqCapacity, nullptr, node.event_queue),
       shared(swarm, stream, node.pd, node.event_queue,
-             node.MakePlot({.bytes = uint64_t{SharedReceives::SlotsOf(swarm)} * swarm.slot_bytes,
-                            .rights = kLocal},
-                           random),
+             node.MakeGuardedMemory(
+                 {.bytes = uint64_t{SharedReceives::SlotsOf(swarm)} * swarm.slot_bytes,
+                  .rights = kLocal},
+                 random),
              xrc,
              {.tags_max = kind == LaneKind::kTagged ? TaggedReceives::SlotsOf(swarm) : 0,
               .cq = kind == LaneKind::kTagged ? &cq : nullptr}) {
   if (kind != LaneKind::kTagged) return;
   tags = std::make_unique<TaggedReceives>(
       swarm, stream, node.engine, shared.queue(),
-      node.MakePlot({.bytes = SlotsSize(swarm), .rights = kLocal}, random));
+      node.MakeGuardedMemory({.bytes = SlotsSize(swarm), .rights = kLocal}, random));
 }
 
 LaneHost::LaneHost(const Swarm& swarm, Endnode& endnode, LaneKind of, Random& random)
@@ -92,25 +93,25 @@ void LaneHost::Release(Findings& findings) {
       const adapter::EngineLock lock(node->engine);
       node->engine.RemoveReceiver(domain, receiver->shared.queue());
     }
-    receiver->shared.pool().plot()->shadow().Check(findings);
+    receiver->shared.pool().guarded()->shadow().Check(findings);
     receiver->shared.CheckEnd(findings);
     if (receiver->tags) {
-      receiver->tags->plot()->shadow().Check(findings);
+      receiver->tags->guarded()->shadow().Check(findings);
       receiver->tags->CheckEnd(findings);
-      node->Release(*receiver->tags->plot());
+      node->Release(*receiver->tags->guarded());
     }
     node->RemoveCq(receiver->cq);
-    node->Release(*receiver->shared.pool().plot());
+    node->Release(*receiver->shared.pool().guarded());
   }
 }
 
 Lane::Lane(const Swarm& swarm, Endnode& sending, LaneHost& to, Random& random)
     : from(&sending),
       host(&to),
-      local(sending.MakePlot({.bytes = SlotsSize(swarm), .rights = kLocal | Rights::kRemoteRead},
-                             random)),
-      exposed(to.node->MakePlot({.bytes = SlotsSize(swarm), .rights = kLocal | Rights::kRemote},
-                                random)),
+      local(sending.MakeGuardedMemory(
+          {.bytes = SlotsSize(swarm), .rights = kLocal | Rights::kRemoteRead}, random)),
+      exposed(to.node->MakeGuardedMemory(
+          {.bytes = SlotsSize(swarm), .rights = kLocal | Rights::kRemote}, random)),
       send_cq(kCqCapacity, nullptr, sending.event_queue),
       told_cq(kCqCapacity, nullptr, sending.event_queue),
       sender(&MakeSender(swarm, sending, to.kind, send_cq, told_cq)),
@@ -120,8 +121,9 @@ Lane::Lane(const Swarm& swarm, Endnode& sending, LaneHost& to, Random& random)
   std::iota(free_local.begin(), free_local.end(), 0);
   std::iota(free_exposed.begin(), free_exposed.end(), 0);
   if (to.kind != LaneKind::kTagged) return;
-  told = ReceivePool(sending.MakePlot({.bytes = SlotsSize(swarm), .rights = kLocal}, random),
-                     swarm.slots, swarm.slot_bytes, /*is_shared=*/false);
+  told =
+      ReceivePool(sending.MakeGuardedMemory({.bytes = SlotsSize(swarm), .rights = kLocal}, random),
+                  swarm.slots, swarm.slot_bytes, /*is_shared=*/false);
 }
 
 void Lane::Connect(wire::Psn first_psn) {
@@ -146,7 +148,7 @@ void Lane::Release() {
   host->node->RemoveQp(*receiver);
   from->RemoveCq(send_cq);
   from->RemoveCq(told_cq);
-  if (told.plot() != nullptr) from->Release(*told.plot());
+  if (told.guarded() != nullptr) from->Release(*told.guarded());
   for (const memory::Key key : keys) {
     CHECK(from->core.regions.Deregister(key).has_value());
     from->pager.Remove(key);

@@ -9,9 +9,9 @@
 #include "adapter/objects/xrc_domain.h"
 #include "base/random.h"
 #include "sim/endnode.h"
+#include "sim/guarded_memory.h"
 #include "sim/operation.h"
 #include "sim/oracle/completions.h"
-#include "sim/plot.h"
 #include "sim/shared_receives.h"
 #include "sim/swarm.h"
 #include "sim/tagged_receives.h"
@@ -65,8 +65,8 @@ struct Lane {
 
   Endnode* from;
   LaneHost* host;
-  std::unique_ptr<Plot> local;    // of the sender
-  std::unique_ptr<Plot> exposed;  // of the receiver, for writes
+  std::unique_ptr<GuardedMemory> local;    // of the sender
+  std::unique_ptr<GuardedMemory> exposed;  // of the receiver, for writes
   adapter::Cq send_cq;
   adapter::Cq told_cq;  // of the sender's receives
   adapter::QueuePair* sender;

@@ -71,11 +71,12 @@ void Lanes::Disturb() {
   if (lanes_.empty() || !random_.Chance(swarm_.eviction, 1000)) return;
   Lane& lane = *lanes_[random_.Below(lanes_.size())];
   LaneReceiver& receiver = *lane.host->receivers[random_.Below(lane.host->receivers.size())];
-  const std::pair<Plot*, Endnode*> plots[] = {{lane.local.get(), lane.from},
-                                              {lane.exposed.get(), lane.host->node},
-                                              {receiver.shared.pool().plot(), lane.host->node}};
-  const auto& [plot, node] = plots[random_.Below(std::size(plots))];
-  plot->Evict(node->core, random_.Below(plot->pages()));
+  const std::pair<GuardedMemory*, Endnode*> guarded[] = {
+      {lane.local.get(), lane.from},
+      {lane.exposed.get(), lane.host->node},
+      {receiver.shared.pool().guarded(), lane.host->node}};
+  const auto& [guarded, node] = guarded[random_.Below(std::size(guarded))];
+  guarded->Evict(node->core, random_.Below(guarded->pages()));
 }
 
 void Lanes::FillReceives(bool is_calm) {
@@ -151,7 +152,7 @@ void Lanes::OnMessage(Lane& lane, LaneReceiver& receiver, uint32_t index,
       completion.byte_count == message.bytes.size() &&
       completion.flags.with_immediate == has_immediate &&
       (!has_immediate || completion.immediate.value() == message.immediate) &&
-      (message.bytes.empty() || std::memcmp(receiver.shared.pool().plot()->At(offset),
+      (message.bytes.empty() || std::memcmp(receiver.shared.pool().guarded()->At(offset),
                                             message.bytes.data(), message.bytes.size()) == 0);
   if (!fits) findings_.Add("lanes", "a message was received that is not the next one");
   message.is_received = true;
@@ -159,8 +160,8 @@ void Lanes::OnMessage(Lane& lane, LaneReceiver& receiver, uint32_t index,
   lane.inbound.erase(next);
 }
 
-Excuses Lanes::ExcusesOf(const Lane& lane) const {
-  constexpr uint32_t kRetriesForSegments = 3;  // see Workload::ExcusesOf
+AllowedErrors Lanes::AllowedErrorsOf(const Lane& lane) const {
+  constexpr uint32_t kRetriesForSegments = 3;  // see Workload::AllowedErrorsOf
   const bool slow_pages = swarm_.page_in_max * 8 >= swarm_.ack_timeout;
   const bool drops_cost = swarm_.foreign && swarm_.retry_count == 0;
   // The sender of a message with a tag is read from, and fails by itself if its pages do.
@@ -178,7 +179,7 @@ void Lanes::PollSends(Lane& lane) {
   while (lane.send_cq.size() > 0 && findings_.empty()) {
     const size_t count = lane.send_cq.Poll(completions).value();
     for (size_t i = 0; i < count; ++i) {
-      lane.sends.Completed(completions[i], ExcusesOf(lane), findings_,
+      lane.sends.Completed(completions[i], AllowedErrorsOf(lane), findings_,
                            [&](Operation& operation, bool well) { Ended(lane, operation, well); });
       if (completions[i].status != CompletionStatus::kSuccess) OnError(lane, completions[i]);
     }
@@ -254,7 +255,8 @@ bool Lanes::OnLaneEvent(Lane& lane, const Endnode& node, const adapter::Event& e
                         event.type == AsyncEventType::kQpRequestError ||
                         event.type == AsyncEventType::kQpFatal;
   if (is_error && !lane.is_provoked && swarm_.page_in_failure == 0) {
-    findings_.Add("lanes", std::string("an event that nothing excuses: ") + NameOf(event.type));
+    findings_.Add("lanes",
+                  std::string("an event that nothing allowed_errors: ") + NameOf(event.type));
   }
   return true;
 }
@@ -300,8 +302,8 @@ void Lanes::Check() {
   }
   for (const auto& host : hosts_) {
     for (const auto& receiver : host->receivers) {
-      receiver->shared.pool().plot()->shadow().Check(findings_);
-      if (receiver->tags) receiver->tags->plot()->shadow().Check(findings_);
+      receiver->shared.pool().guarded()->shadow().Check(findings_);
+      if (receiver->tags) receiver->tags->guarded()->shadow().Check(findings_);
     }
   }
 }

@@ -61,7 +61,7 @@ class Lanes final : public Program {
   Lane* Find(wire::QpNumber receiver);
   void TakeDown(Lane& lane);
   void Remove(const Lane& lane);
-  [[nodiscard]] Excuses ExcusesOf(const Lane& lane) const;
+  [[nodiscard]] AllowedErrors AllowedErrorsOf(const Lane& lane) const;
 
   // lanes_tags.cc
   void FillTold(Lane& lane);

@@ -101,12 +101,12 @@ void Lanes::PostRegistered(Lane& lane, Time now) {
           .operand = queue::Registration{.key = queue::KeyValue(key.value()),
                                          .rights = kLocal.bits(),
                                          .page_shift = PageShift::kMin,
-                                         .start = Plot::kBase + offset,
+                                         .start = GuardedMemory::kBase + offset,
                                          .length = swarm_.slot_bytes,
                                          .first_offset = offset % kPage}},
          {}, now, pages);
   Submit(lane, operation, {.opcode = SendOpcode::kSend},
-         {{Plot::kBase + offset, static_cast<uint32_t>(operation->bytes.size()),
+         {{GuardedMemory::kBase + offset, static_cast<uint32_t>(operation->bytes.size()),
            queue::KeyValue(key.value())}},
          now);
 }
@@ -122,7 +122,7 @@ void Lanes::PostBadRegistration(Lane& lane, Time now) {
           .operand = queue::Registration{.key = queue::KeyValue(key),
                                          .rights = kLocal.bits(),
                                          .page_shift = PageShift::kMin,
-                                         .start = Plot::kBase,
+                                         .start = GuardedMemory::kBase,
                                          .length = swarm_.slot_bytes}},
          {}, now, {lane.local->AddressOf(0).value()});
 }

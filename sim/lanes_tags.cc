@@ -44,7 +44,7 @@ void Lanes::PostTagged(Lane& lane, Time now) {
   if (kind == 2) operation->tag.operation = TagOperation::kNoTag;
   if (kind < 2) {
     bytes.resize(std::max(bytes.size(), kRequestSize));
-    const RendezvousHeader where{.address = Plot::kBase + offset + kRequestSize,
+    const RendezvousHeader where{.address = GuardedMemory::kBase + offset + kRequestSize,
                                  .r_key = lane.local->keys().remote.value(),
                                  .length = static_cast<uint32_t>(bytes.size() - kRequestSize)};
     where.Serialize(std::span(bytes).subspan(TagHeader::kSize));
@@ -88,9 +88,9 @@ bool Lanes::OnTags(LaneReceiver& receiver, const queue::Completion& completion) 
     findings_.Add("lanes", "a tagged receive of a queue pair that is gone");
   } else if (completion.status != CompletionStatus::kSuccess) {
     // A rendezvous reads, which may fail as any read.
-    const bool is_excused = HasFailed(*lane->receiver) || swarm_.page_in_failure > 0 ||
-                            IsAllowed({}, completion.status, ExcusesOf(*lane));
-    if (!is_excused) {
+    const bool is_allowed_error = HasFailed(*lane->receiver) || swarm_.page_in_failure > 0 ||
+                                  IsAllowed({}, completion.status, AllowedErrorsOf(*lane));
+    if (!is_allowed_error) {
       findings_.Add("lanes",
                     std::string("a tagged receive ended with ") + queue::NameOf(completion.status));
     }
@@ -176,7 +176,7 @@ void Lanes::PollTold(Lane& lane) {
     const bool well = completions[i].status == CompletionStatus::kSuccess;
     if (well) {
       const auto header = TagHeader::Parse(
-          std::span<const std::byte>(lane.told.plot()->At(*offset), completions[i].byte_count));
+          std::span<const std::byte>(lane.told.guarded()->At(*offset), completions[i].byte_count));
       const auto offer = lane.offered.find(header ? header->context : 0);
       const bool fits =
           offer != lane.offered.end() && offer->second->is_received &&

@@ -26,13 +26,13 @@ bool Paging::PageIn(odp::PageJob& job, memory::MemoryCore& core) const {
   const auto found = regions_.find(fault.region.index().value());
   if (found == regions_.end()) return job.is_mapped = true;
   const Region& region = found->second;
-  if (region.plot->HasVanished(region.first_page + fault.first_page, fault.page_count)) {
+  if (region.guarded->HasVanished(region.first_page + fault.first_page, fault.page_count)) {
     return false;
   }
   job.paged_in = job.page_count;
   if (region.kind == Kind::kLinear) return true;
   for (uint64_t i = fault.first_page; i < fault.first_page + fault.page_count; ++i) {
-    const auto where = region.plot->AddressOf((region.first_page + i) * kPage);
+    const auto where = region.guarded->AddressOf((region.first_page + i) * kPage);
     static_cast<void>(core.regions.MapPages(fault.region, i, 1, where, true));
   }
   return job.is_mapped = true;

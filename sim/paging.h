@@ -6,15 +6,15 @@
 #include "base/random.h"
 #include "memory/memory_core.h"
 #include "odp/page_service.h"
+#include "sim/guarded_memory.h"
 #include "sim/machine.h"
 #include "sim/network.h"
-#include "sim/plot.h"
 #include "sim/swarm.h"
 
 namespace verbena::sim {
 
 // The page service of an endnode: pages come after a time, or not. Knows, by the index of its key,
-// of which pages of a plot a region is made. One thread.
+// of which pages of a guarded memory a region is made. One thread.
 class Paging final : public odp::PageService {
  public:
   enum class Kind : uint8_t { kLinear, kPageList };
@@ -28,8 +28,8 @@ class Paging final : public odp::PageService {
         clock_(clock),
         network_(network) {}
 
-  void Add(memory::Key key, const Plot& plot, uint64_t first_page, Kind kind) {
-    regions_[key.index().value()] = {&plot, first_page, kind};
+  void Add(memory::Key key, const GuardedMemory& guarded, uint64_t first_page, Kind kind) {
+    regions_[key.index().value()] = {&guarded, first_page, kind};
   }
   void Remove(memory::Key key) { regions_.erase(key.index().value()); }
   // The process has died: what it asks for never comes.
@@ -51,8 +51,8 @@ class Paging final : public odp::PageService {
 
  private:
   struct Region {
-    const Plot* plot;
-    uint64_t first_page;  // of the plot
+    const GuardedMemory* guarded;
+    uint64_t first_page;  // of the guarded memory
     Kind kind;
   };
 

@@ -6,9 +6,9 @@
 
 namespace verbena::sim {
 
-ReceivePool::ReceivePool(std::unique_ptr<Plot> memory, uint32_t slots, uint32_t slot_bytes,
+ReceivePool::ReceivePool(std::unique_ptr<GuardedMemory> memory, uint32_t slots, uint32_t slot_bytes,
                          bool is_shared)
-    : plot_(std::move(memory)), slot_bytes_(slot_bytes), is_shared_(is_shared), free_(slots) {
+    : guarded_(std::move(memory)), slot_bytes_(slot_bytes), is_shared_(is_shared), free_(slots) {
   std::iota(free_.begin(), free_.end(), 0);
 }
 
@@ -28,7 +28,7 @@ std::optional<uint64_t> ReceivePool::OffsetOf(queue::WrId id, Findings& findings
 void ReceivePool::Finish(queue::WrId id, bool well, Findings& findings) {
   const auto posted = posted_.find(id.value());
   CHECK(posted != posted_.end());
-  plot_->shadow().Finish(id.value(), well, "a receive", findings);
+  guarded_->shadow().Finish(id.value(), well, "a receive", findings);
   free_.push_back(posted->second);
   posted_.erase(posted);
   if (!is_shared_) order_.pop_front();

@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "queue/work_request.h"
 #include "sim/findings.h"
-#include "sim/plot.h"
+#include "sim/guarded_memory.h"
 
 namespace verbena::sim {
 
@@ -22,9 +22,10 @@ class ReceivePool {
   static constexpr uint32_t kSges = 2;
 
   ReceivePool() = default;  // none at all
-  ReceivePool(std::unique_ptr<Plot> memory, uint32_t slots, uint32_t slot_bytes, bool is_shared);
+  ReceivePool(std::unique_ptr<GuardedMemory> memory, uint32_t slots, uint32_t slot_bytes,
+              bool is_shared);
 
-  [[nodiscard]] Plot* plot() const { return plot_.get(); }
+  [[nodiscard]] GuardedMemory* guarded() const { return guarded_.get(); }
   [[nodiscard]] bool empty() const { return posted_.empty(); }
   [[nodiscard]] size_t posted() const { return posted_.size(); }
   // Of the request that is posted next; they go up by one.
@@ -37,10 +38,10 @@ class ReceivePool {
       const uint64_t offset = uint64_t{free_.back()} * slot_bytes_;
       const uint64_t first = random.Below(slot_bytes_ + 1);
       const std::array<queue::Sge, kSges> sges = {
-          plot_->Bytes(offset, first), plot_->Bytes(offset + first, slot_bytes_ - first)};
+          guarded_->Bytes(offset, first), guarded_->Bytes(offset + first, slot_bytes_ - first)};
       const queue::ReceiveRequest request{.wqe = {queue::WrId(next_id_)}, .sges = sges};
       if (!post(request)) return;
-      plot_->Allow(next_id_, offset, std::vector<std::byte>(slot_bytes_), true);
+      guarded_->Allow(next_id_, offset, std::vector<std::byte>(slot_bytes_), true);
       posted_.emplace(next_id_, free_.back());
       if (!is_shared_) order_.push_back(next_id_);
       free_.pop_back();
@@ -54,7 +55,7 @@ class ReceivePool {
   void Finish(queue::WrId id, bool well, Findings& findings);
 
  private:
-  std::unique_ptr<Plot> plot_;
+  std::unique_ptr<GuardedMemory> guarded_;
   uint32_t slot_bytes_ = 0;
   bool is_shared_ = false;
   std::vector<uint32_t> free_;

@@ -11,7 +11,7 @@ constexpr uint64_t kStream = 0x5129;
 }  // namespace
 
 SharedReceives::SharedReceives(const Swarm& swarm, uint32_t stream, memory::PdId pd,
-                               adapter::EventQueue* events, std::unique_ptr<Plot> memory,
+                               adapter::EventQueue* events, std::unique_ptr<GuardedMemory> memory,
                                const adapter::XrcMembership& xrc,
                                const adapter::TagMatching& matching)
     : swarm_(swarm),

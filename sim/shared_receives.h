@@ -19,7 +19,7 @@ class SharedReceives {
   // REQUIRES: `memory` is of SlotsOf(swarm) slots.
   // `stream`: another one for each, so that they draw apart.
   SharedReceives(const Swarm& swarm, uint32_t stream, memory::PdId pd, adapter::EventQueue* events,
-                 std::unique_ptr<Plot> memory, const adapter::XrcMembership& xrc = {},
+                 std::unique_ptr<GuardedMemory> memory, const adapter::XrcMembership& xrc = {},
                  const adapter::TagMatching& matching = {});
 
   [[nodiscard]] static uint32_t SlotsOf(const Swarm& swarm) { return swarm.slots * 2; }

@@ -37,10 +37,10 @@ Simulator::Simulator(const Swarm& swarm, wire::PcapngWriter* capture)
     : swarm_(swarm),
       random_(swarm.seed ^ 0x5EED),
       network_(swarm, random_.Fork(), capture),
-      surroundings_{.swarm = swarm_,
-                    .clock = clock_,
-                    .network = network_,
-                    .tap = [this](const Event& arrival) { OnArrived(arrival); }},
+      context_{.swarm = swarm_,
+               .clock = clock_,
+               .network = network_,
+               .tap = [this](const Event& arrival) { OnArrived(arrival); }},
       workload_(swarm, random_.Fork(), findings_),
       unreliable_(swarm, random_.Fork(), findings_),
       attacker_(swarm, random_.Fork()) {
@@ -48,7 +48,7 @@ Simulator::Simulator(const Swarm& swarm, wire::PcapngWriter* capture)
     OnSent(from, to, packet);
   });
   for (uint32_t i = 0; i < swarm.endnodes; ++i) {
-    endnodes_.push_back(std::make_unique<Endnode>(surroundings_, i, random_));
+    endnodes_.push_back(std::make_unique<Endnode>(context_, i, random_));
   }
   unreliable_.Populate(endnodes_);
   xrc_ = std::make_unique<Lanes>(LaneKind::kXrc, swarm, endnodes_, findings_);
@@ -300,11 +300,11 @@ void Simulator::OnAsyncEvent(Connection& connection, int at, const adapter::Even
       event.type != AsyncEventType::kQpRequestError && event.type != AsyncEventType::kQpFatal) {
     return;
   }
-  const bool is_excused = connection.is_provoked || connection.is_attacked ||
-                          swarm_.page_in_failure > 0 || connection.side(at).has_overflowed();
-  if (!is_excused) {
+  const bool is_allowed_error = connection.is_provoked || connection.is_attacked ||
+                                swarm_.page_in_failure > 0 || connection.side(at).has_overflowed();
+  if (!is_allowed_error) {
     findings_.Add("completions", "queue pair " + std::to_string(event.qp.value()) +
-                                     " tells of an error that nothing excuses, at " +
+                                     " tells of an error that nothing allowed_errors, at " +
                                      verbena::ToString(now() - Time()));
   }
   connection.has_reason = true;
@@ -380,7 +380,7 @@ void Simulator::CheckBeforeTheEnd(Connection& connection) {
   if (connection.broken) {
     ++result_.broken;
     result_.severed += connection.is_severed ? 1 : 0;
-    result_.bereft += connection.has_lost_memory ? 1 : 0;
+    result_.unmapped += connection.has_lost_memory ? 1 : 0;
     if (!connection.has_reason) {
       findings_.Add("completions", "a connection has failed, and nothing tells why");
     }
@@ -467,7 +467,7 @@ void Simulator::CheckAll() {
     for (auto& side : connection->sides) {
       side->local->shadow().Check(findings_);
       side->exposed->shadow().Check(findings_);
-      if (side->own_pool.plot() != nullptr) side->own_pool.plot()->shadow().Check(findings_);
+      if (side->own_pool.guarded() != nullptr) side->own_pool.guarded()->shadow().Check(findings_);
       if (!side->qp) continue;
       if (!side->send_queue().IsConsistent() || !side->qp->receive_queue().IsConsistent()) {
         findings_.Add("leaks", "a work queue is not consistent");
@@ -475,7 +475,7 @@ void Simulator::CheckAll() {
     }
   }
   for (auto& node : endnodes_) {
-    if (node->shared) node->shared->pool().plot()->shadow().Check(findings_);
+    if (node->shared) node->shared->pool().guarded()->shadow().Check(findings_);
     node->counters->shadow().Check(findings_);
     if (!node->core.IsConsistent()) findings_.Add("leaks", "the tables are not consistent");
   }

@@ -36,7 +36,7 @@ class Simulator {
     uint64_t broken = 0;          // connections that did not live to the end
     uint64_t severed = 0;         // those cut for good among them
     uint64_t stale = 0;           // packets that met a queue pair with the number of a dead one
-    uint64_t bereft = 0;          // those whose programs gave up memory in use
+    uint64_t unmapped = 0;        // those whose programs gave up memory in use
     uint64_t segments_lost = 0;   // packets, because they left together
     uint64_t paths_single = 0;    // links that were learned to lose them
     uint64_t copies_failed = 0;   // of bytes that were to be sent, and had been unmapped
@@ -119,7 +119,7 @@ class Simulator {
   Findings findings_;
   VirtualClock clock_;
   Network network_;
-  const Surroundings surroundings_;
+  const EndnodeContext context_;
   Workload workload_;
   Unreliable unreliable_;
   std::vector<std::unique_ptr<Endnode>> endnodes_;

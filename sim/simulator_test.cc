@@ -42,7 +42,7 @@ void Add(Simulator::Result& sum, const Simulator::Result& result) {
   sum.departures += result.departures;
   sum.broken += result.broken;
   sum.severed += result.severed;
-  sum.bereft += result.bereft;
+  sum.unmapped += result.unmapped;
   sum.stale += result.stale;
   sum.attacks += result.attacks;
   sum.segments_lost += result.segments_lost;
@@ -67,7 +67,7 @@ std::string Rare(const Simulator::Result& sum) {
   if (sum.departures <= 50 / kPart) return "members that leave a multicast group";
   if (sum.broken <= 50 / kPart) return "broken connections";
   if (sum.severed <= 5 / kPart) return "severed connections";
-  if (sum.bereft <= 5 / kPart) return "bereft connections";
+  if (sum.unmapped <= 5 / kPart) return "unmapped connections";
   if (sum.attacks <= 20 / kPart) return "attacks";
   if (sum.stale <= 20 / kPart) return "packets for a queue pair of a machine that has crashed";
   if (sum.srq_limits <= 200 / kPart) return "limits of shared receive queues";
@@ -96,7 +96,7 @@ TEST(SimulatorTest, EveryKindOfTroubleAndOfWorkIsMet) {
 }
 
 // What is sent to a process that has died finds its successor at the same port, with the same queue
-// pair numbers and sequence numbers: nobody must take it for his own peer's.
+// pair numbers and sequence numbers: no queue pair must take it for its own peer's.
 TEST(SimulatorTest, AProcessThatStartsAgainIsNotTakenForTheDeadOne) {
   constexpr uint64_t kSeeds = VERBENA_DCHECK ? 8 : 40;
   uint64_t stale = 0;

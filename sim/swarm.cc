@@ -39,8 +39,8 @@ void DrawMemory(Random& random, Swarm& swarm) {
   swarm.page_in_max = random.Chance(1, 4) ? UpTo(random, 20'000) : UpTo(random, 300);
   swarm.page_in_failure = random.Chance(1, 6) ? Trouble(random, 20) : 0;
   swarm.page_service_estimate = random.Chance(1, 3) ? Milliseconds(200) : UpTo(random, 2000);
-  swarm.loans_max = static_cast<uint32_t>(1 + random.Below(6));
-  swarm.loans = random.Chance(1, 3) ? 0 : static_cast<uint32_t>(random.Between(50, 700));
+  swarm.granted_keys_max = static_cast<uint32_t>(1 + random.Below(6));
+  swarm.granted_keys = random.Chance(1, 3) ? 0 : static_cast<uint32_t>(random.Between(50, 700));
   swarm.registration = random.Chance(1, 3) ? 0 : static_cast<uint32_t>(random.Between(100, 900));
   swarm.one_touch = Trouble(random, 600);
   swarm.invalidation = random.Chance(1, 2) ? Trouble(random, 20) : 0;
@@ -170,8 +170,8 @@ std::string Swarm::ToString() const {
   Line(text, "page_in_max", page_in_max);
   Line(text, "page_in_failure", page_in_failure);
   Line(text, "page_service_estimate", page_service_estimate);
-  Line(text, "loans_max", loans_max);
-  Line(text, "loans", loans);
+  Line(text, "granted_keys_max", granted_keys_max);
+  Line(text, "granted_keys", granted_keys);
   Line(text, "registration", registration);
   Line(text, "one_touch", one_touch);
   Line(text, "invalidation", invalidation);

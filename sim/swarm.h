@@ -62,17 +62,17 @@ struct Swarm {
   uint32_t page_in_failure = 0;
   Duration page_service_estimate = Milliseconds(1);
 
-  uint32_t loans_max = 0;       // windows and regions of its own that a side lends its peer
-  uint32_t loans = 0;           // per operation, that it goes through one
-  uint32_t registration = 0;    // per loan, that it is a region and not a window
-  uint32_t one_touch = 0;       // per loan
-  uint32_t invalidation = 0;    // per turn, of a key that may be in use
-  uint32_t swap = 0;            // per turn, a region is taken out and given back later
-  uint32_t deregistration = 0;  // per turn, of memory that may be in use
-  uint32_t unmapping = 0;       // per turn, of memory that may be in use
-  uint32_t illegal = 0;         // per operation
-  uint32_t crash = 0;           // per turn, of an endnode, which starts again at once
-  uint32_t drain = 0;           // per turn, a send queue is drained, and then goes on
+  uint32_t granted_keys_max = 0;  // windows and regions of its own that a side lends its peer
+  uint32_t granted_keys = 0;      // per operation, that it goes through one
+  uint32_t registration = 0;      // per granted key, that it is a region and not a window
+  uint32_t one_touch = 0;         // per granted key
+  uint32_t invalidation = 0;      // per turn, of a key that may be in use
+  uint32_t swap = 0;              // per turn, a region is taken out and given back later
+  uint32_t deregistration = 0;    // per turn, of memory that may be in use
+  uint32_t unmapping = 0;         // per turn, of memory that may be in use
+  uint32_t illegal = 0;           // per operation
+  uint32_t crash = 0;             // per turn, of an endnode, which starts again at once
+  uint32_t drain = 0;             // per turn, a send queue is drained, and then goes on
 
   // Packets reach the other side once, in order, and untouched.
   [[nodiscard]] bool link_is_perfect() const { return segments_max == 0 && single_is_safe(); }

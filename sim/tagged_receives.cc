@@ -17,7 +17,7 @@ constexpr uint64_t kMasks[] = {~uint64_t{0}, ~uint64_t{0}, 2, 0};
 }  // namespace
 
 TaggedReceives::TaggedReceives(const Swarm& swarm, uint32_t stream, adapter::Engine& engine,
-                               adapter::Srq& queue, std::unique_ptr<Plot> memory)
+                               adapter::Srq& queue, std::unique_ptr<GuardedMemory> memory)
     : random_(swarm.seed ^ kStream ^ (uint64_t{stream} << 32)),
       engine_(engine),
       srq_(queue),
@@ -102,8 +102,9 @@ void TaggedReceives::OnOperation(const queue::Completion& completion, bool is_bu
 bool TaggedReceives::Holds(queue::WrId id, std::span<const std::byte> bytes,
                            Findings& findings) const {
   const auto offset = pool_.OffsetOf(queue::WrId(id.value() & ~kIds), findings);
-  return offset && std::ranges::equal(
-                       std::span<const std::byte>(pool_.plot()->At(*offset), bytes.size()), bytes);
+  return offset &&
+         std::ranges::equal(std::span<const std::byte>(pool_.guarded()->At(*offset), bytes.size()),
+                            bytes);
 }
 
 void TaggedReceives::Finish(queue::WrId id, bool well, Findings& findings) {

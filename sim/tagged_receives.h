@@ -26,13 +26,13 @@ class TaggedReceives {
 
   // REQUIRES: `memory` is of SlotsOf(swarm) slots.
   TaggedReceives(const Swarm& swarm, uint32_t stream, adapter::Engine& engine, adapter::Srq& queue,
-                 std::unique_ptr<Plot> memory);
+                 std::unique_ptr<GuardedMemory> memory);
 
   [[nodiscard]] static uint32_t SlotsOf(const Swarm& swarm) { return swarm.slots; }
   // Of one of these, and not of the queue's other requests.
   [[nodiscard]] static bool Has(queue::WrId id) { return (id.value() & kIds) != 0; }
 
-  [[nodiscard]] Plot* plot() const { return pool_.plot(); }
+  [[nodiscard]] GuardedMemory* guarded() const { return pool_.guarded(); }
   [[nodiscard]] TagsOracle& oracle() { return oracle_; }
 
   // The program comes by, and may make one change.

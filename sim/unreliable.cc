@@ -28,9 +28,9 @@ void Unreliable::Connect() {
   const uint64_t count = endnodes_->size();
   const uint64_t first = random_.Below(count);
   const uint64_t nodes[2] = {first, (first + 1 + random_.Below(count - 1)) % count};
-  Station* ends[2];
+  UnreliableEndpoint* ends[2];
   for (size_t i = 0; i < 2; ++i) {
-    ends[i] = &AddStation(*(*endnodes_)[nodes[i]], transport::QpType::kUc);
+    ends[i] = &AddEndpoint(*(*endnodes_)[nodes[i]], transport::QpType::kUc);
   }
   const wire::Psn psns[2] = {SomePsn(), SomePsn()};
   for (size_t i = 0; i < 2; ++i) {
@@ -41,150 +41,151 @@ void Unreliable::Connect() {
 
 void Unreliable::AddDatagram() {
   Endnode& node = *(*endnodes_)[random_.Below(endnodes_->size())];
-  Station& station = AddStation(node, transport::QpType::kUd);
-  station.Connect(SomePsn(), std::nullopt);
-  JoinSome(station);
+  UnreliableEndpoint& endpoint = AddEndpoint(node, transport::QpType::kUd);
+  endpoint.Connect(SomePsn(), std::nullopt);
+  JoinSome(endpoint);
 }
 
-Station& Unreliable::AddStation(Endnode& node, transport::QpType type) {
+UnreliableEndpoint& Unreliable::AddEndpoint(Endnode& node, transport::QpType type) {
   while (!numbers_.insert(node.NextNumber().value()).second) node.SkipNumber();
-  stations_.push_back(std::make_unique<Station>(swarm_, node, type, random_));
-  return *stations_.back();
+  endpoints_.push_back(std::make_unique<UnreliableEndpoint>(swarm_, node, type, random_));
+  return *endpoints_.back();
 }
 
-Station* Unreliable::Find(wire::QpNumber number) const {
-  for (const auto& station : stations_) {
-    if (station->number == number) return station.get();
+UnreliableEndpoint* Unreliable::Find(wire::QpNumber number) const {
+  for (const auto& endpoint : endpoints_) {
+    if (endpoint->number == number) return endpoint.get();
   }
   return nullptr;
 }
 
 void Unreliable::FillReceives(bool is_calm) {
-  for (const auto& station : stations_) {
+  for (const auto& endpoint : endpoints_) {
     const bool fills = is_calm || !random_.Chance(swarm_.dry, 1000);
-    if (!fills || station->state() == QpState::kErr) continue;
-    station->own_pool.Fill(random_, [&](const queue::ReceiveRequest& request) {
-      return station->qp->receive_queue().Post(request).has_value();
+    if (!fills || endpoint->state() == QpState::kErr) continue;
+    endpoint->own_pool.Fill(random_, [&](const queue::ReceiveRequest& request) {
+      return endpoint->qp->receive_queue().Post(request).has_value();
     });
-    station->node->Kick(*station->qp, /*polls=*/false);
-    if (!station->qp->IsConsistent()) {
+    endpoint->node->Kick(*endpoint->qp, /*polls=*/false);
+    if (!endpoint->qp->IsConsistent()) {
       findings_.Add("leaks", "an unreliable queue pair is not consistent");
     }
   }
 }
 
 bool Unreliable::OnEvent(const adapter::Event& event) {
-  const Station* const station = Find(event.qp);
-  if (station == nullptr) return false;
+  const UnreliableEndpoint* const endpoint = Find(event.qp);
+  if (endpoint == nullptr) return false;
   const bool is_told = event.type == transport::AsyncEventType::kCommunicationEstablished;
-  const bool is_excused =
-      station->has_lost_memory || station->has_overflowed() || swarm_.page_in_failure > 0;
-  if (!is_told && !is_excused) {
+  const bool is_allowed_error =
+      endpoint->has_lost_memory || endpoint->has_overflowed() || swarm_.page_in_failure > 0;
+  if (!is_told && !is_allowed_error) {
     findings_.Add("completions", "an unreliable queue pair tells of an error");
   }
   return true;
 }
 
 void Unreliable::OnCqError(const adapter::Cq* cq) {
-  for (const auto& station : stations_) {
-    for (ProgramCq* const own : {&station->send_cq, &station->receive_cq}) {
+  for (const auto& endpoint : endpoints_) {
+    for (ProgramCq* const own : {&endpoint->send_cq, &endpoint->receive_cq}) {
       if (own == cq) own->OnError(findings_);
     }
   }
 }
 
 void Unreliable::CheckOverflows(const Endnode& node) {
-  for (const auto& station : stations_) {
-    if (station->node != &node) continue;
-    station->send_cq.CheckTold(findings_);
-    station->receive_cq.CheckTold(findings_);
-    if (station->has_overflowed() && station->state() != QpState::kErr) {
+  for (const auto& endpoint : endpoints_) {
+    if (endpoint->node != &node) continue;
+    endpoint->send_cq.CheckTold(findings_);
+    endpoint->receive_cq.CheckTold(findings_);
+    if (endpoint->has_overflowed() && endpoint->state() != QpState::kErr) {
       findings_.Add("overflow", "an unreliable queue pair has lost a completion and goes on");
     }
   }
 }
 
 void Unreliable::Calm() {
-  for (const auto& station : stations_) {
-    station->send_cq.Neglect(Time());
-    station->receive_cq.Neglect(Time());
+  for (const auto& endpoint : endpoints_) {
+    endpoint->send_cq.Neglect(Time());
+    endpoint->receive_cq.Neglect(Time());
   }
 }
 
 void Unreliable::Poll(Time now) {
-  for (const auto& station : stations_) {
-    const bool kept_before = std::exchange(station->was_keeping, station->has_held());
-    if (station->was_keeping && !kept_before) ++kept_;
-    if (!station->receive_cq.is_neglected(now)) PollReceives(*station);
+  for (const auto& endpoint : endpoints_) {
+    const bool kept_before = std::exchange(endpoint->was_keeping, endpoint->has_held());
+    if (endpoint->was_keeping && !kept_before) ++kept_;
+    if (!endpoint->receive_cq.is_neglected(now)) PollReceives(*endpoint);
   }
-  for (const auto& station : stations_) {
-    if (!station->send_cq.is_neglected(now)) PollSends(*station, now);
+  for (const auto& endpoint : endpoints_) {
+    if (!endpoint->send_cq.is_neglected(now)) PollSends(*endpoint, now);
   }
   Settle(now);
   const auto failed = std::ranges::find_if(
-      stations_, [](const auto& station) { return station->state() == QpState::kErr; });
-  if (failed == stations_.end() || !findings_.empty()) return;
-  const bool is_excused =
+      endpoints_, [](const auto& endpoint) { return endpoint->state() == QpState::kErr; });
+  if (failed == endpoints_.end() || !findings_.empty()) return;
+  const bool is_allowed_error =
       (*failed)->has_lost_memory || (*failed)->has_overflowed() || swarm_.page_in_failure > 0;
-  if (!is_excused) {
+  if (!is_allowed_error) {
     findings_.Add("completions", "an unreliable queue pair has failed, and nothing tells why");
   }
   Replace(**failed, now);
 }
 
-void Unreliable::PollReceives(Station& station) {
+void Unreliable::PollReceives(UnreliableEndpoint& endpoint) {
   std::array<queue::Completion, 64> completions;
-  const size_t count = station.receive_cq.Poll(completions).value_or(0);
+  const size_t count = endpoint.receive_cq.Poll(completions).value_or(0);
   for (size_t i = 0; i < count; ++i) {
     const queue::Completion& completion = completions[i];
-    const auto offset = station.OffsetOf(completion.id, findings_);
+    const auto offset = endpoint.OffsetOf(completion.id, findings_);
     if (!offset) return;
     const bool well = completion.status == CompletionStatus::kSuccess;
     if (well) {
-      OnMessage(station, completion, *offset);
-    } else if (station.state() != QpState::kErr) {
+      OnMessage(endpoint, completion, *offset);
+    } else if (endpoint.state() != QpState::kErr) {
       findings_.Add("completions", std::string("an unreliable receive request ended with ") +
                                        queue::NameOf(completion.status));
     }
-    station.receives().Finish(completion.id, well, findings_);
+    endpoint.receives().Finish(completion.id, well, findings_);
   }
 }
 
-void Unreliable::OnMessage(Station& station, const queue::Completion& completion, uint64_t offset) {
+void Unreliable::OnMessage(UnreliableEndpoint& endpoint, const queue::Completion& completion,
+                           uint64_t offset) {
   const wire::QpNumber source(completion.source_qp.value());
   uint64_t header = 0;
-  wire::Ipv4Address to = Network::AddressOf(swarm_, station.node->number);
-  if (!station.is_connected()) {
+  wire::Ipv4Address to = Network::AddressOf(swarm_, endpoint.node->number);
+  if (!endpoint.is_connected()) {
     header = transport::kGrhSize;
     if (!completion.flags.has_grh || completion.byte_count < header) {
       return findings_.Add("messages", "a datagram without the header that goes before it");
     }
-    const auto destination = ReadGrh(Find(source), station, offset);
+    const auto destination = ReadGrh(Find(source), endpoint, offset);
     if (!destination) return;
     to = *destination;
   }
-  MessagesOracle* const messages = OracleFor(station, source, to);
-  const bool is_peer = !station.is_connected() || source == station.peer->number;
+  MessagesOracle* const messages = OracleFor(endpoint, source, to);
+  const bool is_peer = !endpoint.is_connected() || source == endpoint.peer->number;
   if (messages == nullptr || !is_peer) {
     return findings_.Add("messages", "a message from a queue pair that has sent none");
   }
   std::optional<uint32_t> immediate;
   if (completion.flags.with_immediate) immediate = completion.immediate.value();
   const bool is_write = completion.opcode == queue::CompletionOpcode::kReceiveWithImmediate;
-  const std::span<const std::byte> bytes(station.receives().plot()->At(offset + header),
+  const std::span<const std::byte> bytes(endpoint.receives().guarded()->At(offset + header),
                                          completion.byte_count - header);
   ++received_;
   const auto id = messages->Received(bytes, immediate, is_write, findings_);
   if (id && is_write) {
-    station.exposed->shadow().Finish(*id, true, "an unreliable write", findings_);
+    endpoint.exposed->shadow().Finish(*id, true, "an unreliable write", findings_);
   }
 }
 
 // IBA A17: of IPv4, the header is in the last 20 bytes. Whom the datagram was sent to.
-std::optional<wire::Ipv4Address> Unreliable::ReadGrh(const Station* from, Station& to,
-                                                     uint64_t offset) {
+std::optional<wire::Ipv4Address> Unreliable::ReadGrh(const UnreliableEndpoint* from,
+                                                     UnreliableEndpoint& to, uint64_t offset) {
   constexpr size_t kHeader = wire::Ipv4Header::kSize;
-  const std::span<const std::byte> grh(to.receives().plot()->At(offset), transport::kGrhSize);
+  const std::span<const std::byte> grh(to.receives().guarded()->At(offset), transport::kGrhSize);
   const auto header = wire::Ipv4Header::Parse(grh.last(kHeader));
   const bool is_empty = std::ranges::all_of(grh.first(transport::kGrhSize - kHeader),
                                             [](std::byte b) { return b == std::byte{0}; });
@@ -195,29 +196,29 @@ std::optional<wire::Ipv4Address> Unreliable::ReadGrh(const Station* from, Statio
   return std::nullopt;
 }
 
-void Unreliable::PollSends(Station& station, Time now) {
+void Unreliable::PollSends(UnreliableEndpoint& endpoint, Time now) {
   std::array<queue::Completion, 64> completions;
-  const size_t count = station.send_cq.Poll(completions).value_or(0);
-  const Excuses excuses{.is_broken = station.state() != QpState::kRts,
-                        .pages_may_fail = swarm_.page_in_failure > 0,
-                        .has_lost_memory = station.has_lost_memory};
+  const size_t count = endpoint.send_cq.Poll(completions).value_or(0);
+  const AllowedErrors allowed_errors{.is_broken = endpoint.state() != QpState::kRts,
+                                     .pages_may_fail = swarm_.page_in_failure > 0,
+                                     .has_lost_memory = endpoint.has_lost_memory};
   for (size_t i = 0; i < count; ++i) {
-    station.sends.Completed(
-        completions[i], excuses, findings_,
-        [&](Operation& operation, bool well) { Ended(station, operation, well, now); });
+    endpoint.sends.Completed(
+        completions[i], allowed_errors, findings_,
+        [&](Operation& operation, bool well) { Ended(endpoint, operation, well, now); });
   }
 }
 
 // A send completes when its bytes are not needed any more, which says nothing of the other side.
-void Unreliable::Ended(Station& station, Operation& operation, bool well, Time now) {
-  if (operation.local_slot) station.free_local.push_back(*operation.local_slot);
+void Unreliable::Ended(UnreliableEndpoint& endpoint, Operation& operation, bool well, Time now) {
+  if (operation.local_slot) endpoint.free_local.push_back(*operation.local_slot);
   if (!well) {
     std::erase_if(group_letters_, [&](const auto& sent) { return sent.letter.id == operation.id; });
   }
   const wire::QpNumber to(operation.to);
-  Station* const peer = Find(to);
+  UnreliableEndpoint* const peer = Find(to);
   if (peer == nullptr) return;
-  if (!well && operation.is_awaited) peer->messages.at(station.number.value()).NotSent();
+  if (!well && operation.is_awaited) peer->messages.at(endpoint.number.value()).NotSent();
   if (!operation.remote_slot) return;
   const bool has_pages = swarm_.eviction == 0 || swarm_.page_in_failure == 0;
   const bool must_be_there = well && operation.opcode == queue::SendOpcode::kWrite &&
@@ -231,81 +232,81 @@ void Unreliable::Settle(Time now) {
   while (!settling_.empty() && settling_.front().at <= now) {
     Settling settled = settling_.front();
     settling_.pop_front();
-    Station* const station = Find(settled.to);
-    if (station == nullptr) continue;
-    if (station->has_held()) {
+    UnreliableEndpoint* const endpoint = Find(settled.to);
+    if (endpoint == nullptr) continue;
+    if (endpoint->has_held()) {
       settled.at = now + Microseconds(100);
       settling_.push_back(settled);
       continue;
     }
-    station->exposed->shadow().Finish(settled.id,
-                                      settled.must_be_there && !station->has_lost_memory,
-                                      "an unreliable write", findings_);
-    station->free_exposed.push_back(settled.slot);
+    endpoint->exposed->shadow().Finish(settled.id,
+                                       settled.must_be_there && !endpoint->has_lost_memory,
+                                       "an unreliable write", findings_);
+    endpoint->free_exposed.push_back(settled.slot);
   }
 }
 
 void Unreliable::Disturb(Time now) {
-  if (stations_.empty()) return;
+  if (endpoints_.empty()) return;
   if (swarm_.group_changes > 0) JoinOrLeave();
-  Station& station = *stations_[random_.Below(stations_.size())];
+  UnreliableEndpoint& endpoint = *endpoints_[random_.Below(endpoints_.size())];
   if (swarm_.neglect > 0 && random_.Chance(swarm_.neglect, 1000)) {
-    ProgramCq& cq = random_.Chance(1, 2) ? station.send_cq : station.receive_cq;
+    ProgramCq& cq = random_.Chance(1, 2) ? endpoint.send_cq : endpoint.receive_cq;
     cq.Neglect(now + UpTo(random_, ProgramCq::kNeglectMax));
   }
-  const std::vector<Plot*> plots = station.plots();
-  Plot& plot = *plots[random_.Below(plots.size())];
-  const uint64_t page = random_.Below(plot.pages());
-  if (random_.Chance(swarm_.eviction, 1000)) plot.Evict(station.node->core, page);
+  const std::vector<GuardedMemory*> guarded = endpoint.guarded();
+  GuardedMemory& guarded = *guarded[random_.Below(guarded.size())];
+  const uint64_t page = random_.Below(guarded.pages());
+  if (random_.Chance(swarm_.eviction, 1000)) guarded.Evict(endpoint.node->core, page);
   if (random_.Chance(swarm_.unmapping, 1000)) {
-    plot.Vanish(page, 1);
-    station.has_lost_memory = true;
+    guarded.Vanish(page, 1);
+    endpoint.has_lost_memory = true;
   }
 }
 
 void Unreliable::Crashed(const Endnode& victim, Time now) {
-  const auto lives_there = [&](const auto& station) { return station->node == &victim; };
+  const auto lives_there = [&](const auto& endpoint) { return endpoint->node == &victim; };
   while (findings_.empty()) {
-    const auto found = std::ranges::find_if(stations_, lives_there);
-    if (found == stations_.end()) return;
+    const auto found = std::ranges::find_if(endpoints_, lives_there);
+    if (found == endpoints_.end()) return;
     Replace(**found, now);
   }
 }
 
 // Both ends of a connection go, and another one comes.
-void Unreliable::Replace(Station& station, Time now) {
+void Unreliable::Replace(UnreliableEndpoint& endpoint, Time now) {
   members_are_first_ = false;
-  const std::optional<Endnode::Peer> peer = station.peer;
-  const wire::QpNumber number = station.number;
-  TakeDown(station, now);
+  const std::optional<Endnode::Peer> peer = endpoint.peer;
+  const wire::QpNumber number = endpoint.number;
+  TakeDown(endpoint, now);
   if (peer) TakeDown(*Find(peer->number), now);
-  std::erase_if(stations_, [&](const auto& gone) {
+  std::erase_if(endpoints_, [&](const auto& gone) {
     return gone->number == number || (peer && gone->number == peer->number);
   });
   peer ? Connect() : AddDatagram();
 }
 
-void Unreliable::TakeDown(Station& station, Time now) {
-  station.node->Modify(*station.qp, QpState::kErr);
-  while (station.receive_cq.size() > 0 && findings_.empty()) PollReceives(station);
-  while (station.send_cq.size() > 0 && findings_.empty()) PollSends(station, now);
+void Unreliable::TakeDown(UnreliableEndpoint& endpoint, Time now) {
+  endpoint.node->Modify(*endpoint.qp, QpState::kErr);
+  while (endpoint.receive_cq.size() > 0 && findings_.empty()) PollReceives(endpoint);
+  while (endpoint.send_cq.size() > 0 && findings_.empty()) PollSends(endpoint, now);
   const auto ended = [](Operation&, bool) {};
-  station.send_cq.overflowed() ? station.sends.Lost(ended)
-                               : station.sends.Drained(findings_, ended);
-  const bool may_lack = station.receive_cq.overflowed();
-  if (!station.own_pool.empty() && !may_lack) {
+  endpoint.send_cq.overflowed() ? endpoint.sends.Lost(ended)
+                                : endpoint.sends.Drained(findings_, ended);
+  const bool may_lack = endpoint.receive_cq.overflowed();
+  if (!endpoint.own_pool.empty() && !may_lack) {
     findings_.Add("completions", "a receive request has not ended");
   }
-  if (may_lack && station.shared != nullptr) station.shared->Lost();
-  station.send_cq.CheckEnd(findings_);
-  station.receive_cq.CheckEnd(findings_);
-  station.Release();
+  if (may_lack && endpoint.shared != nullptr) endpoint.shared->Lost();
+  endpoint.send_cq.CheckEnd(findings_);
+  endpoint.receive_cq.CheckEnd(findings_);
+  endpoint.Release();
 }
 
 bool Unreliable::IsQuiet() const {
-  return settling_.empty() && std::ranges::all_of(stations_, [](const auto& station) {
-           return station->qp->send_queue().begin() == station->qp->send_queue().end() &&
-                  !station->has_held();
+  return settling_.empty() && std::ranges::all_of(endpoints_, [](const auto& endpoint) {
+           return endpoint->qp->send_queue().begin() == endpoint->qp->send_queue().end() &&
+                  !endpoint->has_held();
          });
 }
 
@@ -314,8 +315,8 @@ Time Unreliable::next_time() const {
 }
 
 void Unreliable::Check() {
-  for (const auto& station : stations_) {
-    for (Plot* const plot : station->plots()) plot->shadow().Check(findings_);
+  for (const auto& endpoint : endpoints_) {
+    for (GuardedMemory* const guarded : endpoint->guarded()) guarded->shadow().Check(findings_);
   }
 }
 
@@ -324,21 +325,21 @@ void Unreliable::TakeDown(Time now) {
   Poll(now);
   Check();
   CheckGroupLetters();
-  for (const auto& station : stations_) {
+  for (const auto& endpoint : endpoints_) {
     uint64_t lost = 0;
-    for (const auto& [from, messages] : station->messages) {
+    for (const auto& [from, messages] : endpoint->messages) {
       if (Find(wire::QpNumber(from)) != nullptr) lost += messages.lost();
     }
     // What a group has brought to the endnode is not lost on the way, wherever it is bad.
     if (!nothing_is_lost()) lost = 0;
-    lost += station->group_messages_lost();
-    if (lost > station->dropped()) {
+    lost += endpoint->group_messages_lost();
+    if (lost > endpoint->dropped()) {
       findings_.Add("messages", std::to_string(lost) + " messages were lost, and " +
-                                    std::to_string(station->dropped()) + " were counted");
+                                    std::to_string(endpoint->dropped()) + " were counted");
     }
   }
-  for (const auto& station : stations_) TakeDown(*station, now);
-  stations_.clear();
+  for (const auto& endpoint : endpoints_) TakeDown(*endpoint, now);
+  endpoints_.clear();
 }
 
 }  // namespace verbena::sim

@@ -12,21 +12,21 @@
 #include "sim/endnode.h"
 #include "sim/findings.h"
 #include "sim/network.h"
-#include "sim/station.h"
 #include "sim/swarm.h"
+#include "sim/unreliable_endpoint.h"
 #include "wire/roce/packet.h"
 
 namespace verbena::sim {
 
 // The traffic of the unreliable services between the endnodes: programs that send and receive, on
-// the same links, adapters and memory as the reliable connections. A station whose queue pair has
+// the same links, adapters and memory as the reliable connections. A endpoint whose queue pair has
 // failed is replaced. One thread.
 class Unreliable {
  public:
   Unreliable(const Swarm& swarm, Random random, Findings& findings)
       : swarm_(swarm), random_(random), findings_(findings) {}
 
-  // Where there are stations, now and after a crash.
+  // Where there are endpoints, now and after a crash.
   void Populate(const std::vector<std::unique_ptr<Endnode>>& endnodes);
 
   // Posts a message now and then, half as many in all as the reliable connections do.
@@ -55,7 +55,7 @@ class Unreliable {
   void TakeDown(Time now);
 
   [[nodiscard]] uint64_t received() const { return received_; }
-  // Of groups; and how often a station has left one.
+  // Of groups; and how often an endpoint has left one.
   [[nodiscard]] uint64_t group_received() const { return group_received_; }
   [[nodiscard]] uint64_t departures() const { return departures_; }
   // How often a connection began to keep packets whose pages were absent.
@@ -80,45 +80,46 @@ class Unreliable {
   // unreliable.cc
   void Connect();
   void AddDatagram();
-  Station& AddStation(Endnode& node, transport::QpType type);
+  UnreliableEndpoint& AddEndpoint(Endnode& node, transport::QpType type);
   wire::Psn SomePsn();
-  Station* Find(wire::QpNumber number) const;
-  void PollReceives(Station& station);
-  void OnMessage(Station& station, const queue::Completion& completion, uint64_t offset);
-  [[nodiscard]] std::optional<wire::Ipv4Address> ReadGrh(const Station* from, Station& to,
-                                                         uint64_t offset);
-  void PollSends(Station& station, Time now);
-  void Ended(Station& station, Operation& operation, bool well, Time now);
+  UnreliableEndpoint* Find(wire::QpNumber number) const;
+  void PollReceives(UnreliableEndpoint& endpoint);
+  void OnMessage(UnreliableEndpoint& endpoint, const queue::Completion& completion,
+                 uint64_t offset);
+  [[nodiscard]] std::optional<wire::Ipv4Address> ReadGrh(const UnreliableEndpoint* from,
+                                                         UnreliableEndpoint& to, uint64_t offset);
+  void PollSends(UnreliableEndpoint& endpoint, Time now);
+  void Ended(UnreliableEndpoint& endpoint, Operation& operation, bool well, Time now);
   void Settle(Time now);
-  void Replace(Station& station, Time now);
-  void TakeDown(Station& station, Time now);
+  void Replace(UnreliableEndpoint& endpoint, Time now);
+  void TakeDown(UnreliableEndpoint& endpoint, Time now);
   [[nodiscard]] bool nothing_is_lost() const { return swarm_.link_is_perfect() && !swarm_.crash; }
 
   // unreliable_groups.cc
-  void JoinSome(Station& station);
+  void JoinSome(UnreliableEndpoint& endpoint);
   void JoinOrLeave();
   [[nodiscard]] std::optional<uint32_t> SomeGroup();
-  void AddGroupLetter(const Station& from, uint32_t group, const Draft& draft);
+  void AddGroupLetter(const UnreliableEndpoint& from, uint32_t group, const Draft& draft);
   void CheckGroupLetters();
-  [[nodiscard]] MessagesOracle* OracleFor(Station& station, wire::QpNumber source,
+  [[nodiscard]] MessagesOracle* OracleFor(UnreliableEndpoint& endpoint, wire::QpNumber source,
                                           wire::Ipv4Address destination);
 
   // unreliable_post.cc
-  bool IsReady(Station& station, Time now);
-  void DraftBytes(Station& from, Draft& draft, uint64_t length_max);
-  bool DraftConnected(Station& from, Draft& draft);
-  void DraftWrite(Station& from, Station& to, Draft& draft);
-  bool DraftDatagram(Station& from, Draft& draft);
+  bool IsReady(UnreliableEndpoint& endpoint, Time now);
+  void DraftBytes(UnreliableEndpoint& from, Draft& draft, uint64_t length_max);
+  bool DraftConnected(UnreliableEndpoint& from, Draft& draft);
+  void DraftWrite(UnreliableEndpoint& from, UnreliableEndpoint& to, Draft& draft);
+  bool DraftDatagram(UnreliableEndpoint& from, Draft& draft);
   [[nodiscard]] Letter MakeLetter(const Draft& draft);
-  void AddLetter(Station& from, Station& to, const Draft& draft);
-  void Submit(Station& from, Draft& draft, Time now);
+  void AddLetter(UnreliableEndpoint& from, UnreliableEndpoint& to, const Draft& draft);
+  void Submit(UnreliableEndpoint& from, Draft& draft, Time now);
   [[nodiscard]] uint64_t SlotAt(uint32_t slot) const { return uint64_t{slot} * swarm_.slot_bytes; }
 
   const Swarm swarm_;
   Random random_;
   Findings& findings_;
   const std::vector<std::unique_ptr<Endnode>>* endnodes_ = nullptr;
-  std::vector<std::unique_ptr<Station>> stations_;
+  std::vector<std::unique_ptr<UnreliableEndpoint>> endpoints_;
   std::deque<Settling> settling_;  // nearly by time
   struct GroupLetter {
     wire::QpNumber from;
@@ -127,7 +128,7 @@ class Unreliable {
     std::set<uint32_t> nodes = {};  // that it has reached
   };
   std::vector<GroupLetter> group_letters_;
-  // Of all stations there were. A process that starts again has the numbers of before, and nothing
+  // Of all endpoints there were. A process that starts again has the numbers of before, and nothing
   // tells a message of its old queue pair from one of the new (docs/security.md).
   std::set<uint32_t> numbers_;
   uint64_t next_id_ = 1;

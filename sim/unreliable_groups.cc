@@ -8,24 +8,24 @@
 
 namespace verbena::sim {
 
-void Unreliable::JoinSome(Station& station) {
+void Unreliable::JoinSome(UnreliableEndpoint& endpoint) {
   for (uint32_t group = 0; group < swarm_.groups; ++group) {
     if (random_.Chance(1, 3)) continue;
-    station.node->Attach(*station.qp, group);
-    station.groups.insert(group);
+    endpoint.node->Attach(*endpoint.qp, group);
+    endpoint.groups.insert(group);
   }
 }
 
 void Unreliable::JoinOrLeave() {
-  Station& station = *stations_[random_.Below(stations_.size())];
-  if (station.is_connected() || !random_.Chance(swarm_.group_changes, 1000)) return;
+  UnreliableEndpoint& endpoint = *endpoints_[random_.Below(endpoints_.size())];
+  if (endpoint.is_connected() || !random_.Chance(swarm_.group_changes, 1000)) return;
   const auto group = static_cast<uint32_t>(random_.Below(swarm_.groups));
   members_are_first_ = false;
   // To attach twice is to attach once.
-  const bool attaches = station.groups.insert(group).second || random_.Chance(1, 8);
-  if (attaches) return station.node->Attach(*station.qp, group);
-  station.groups.erase(group);
-  station.node->Detach(*station.qp, group);
+  const bool attaches = endpoint.groups.insert(group).second || random_.Chance(1, 8);
+  if (attaches) return endpoint.node->Attach(*endpoint.qp, group);
+  endpoint.groups.erase(group);
+  endpoint.node->Detach(*endpoint.qp, group);
   ++departures_;
 }
 
@@ -34,7 +34,8 @@ std::optional<uint32_t> Unreliable::SomeGroup() {
   return static_cast<uint32_t>(random_.Below(swarm_.groups));
 }
 
-void Unreliable::AddGroupLetter(const Station& from, uint32_t group, const Draft& draft) {
+void Unreliable::AddGroupLetter(const UnreliableEndpoint& from, uint32_t group,
+                                const Draft& draft) {
   group_letters_.push_back({from.number, Network::GroupAt(group), MakeLetter(draft)});
 }
 
@@ -52,13 +53,13 @@ void Unreliable::OnGroupDatagram(const Event& arrival, const wire::Packet& packe
   });
   if (sent == group_letters_.end()) return;
   sent->nodes.insert(arrival.to);
-  for (const auto& station : stations_) {
-    const bool is_member = station->node->number == arrival.to &&
-                           std::ranges::any_of(station->groups, [&](uint32_t group) {
+  for (const auto& endpoint : endpoints_) {
+    const bool is_member = endpoint->node->number == arrival.to &&
+                           std::ranges::any_of(endpoint->groups, [&](uint32_t group) {
                              return Network::GroupAt(group) == arrival.group;
                            });
-    if (!is_member || station->state() == transport::QpState::kErr) continue;
-    station->group_messages
+    if (!is_member || endpoint->state() == transport::QpState::kErr) continue;
+    endpoint->group_messages
         .try_emplace({sent->from.value(), sent->group.value()}, MessagesOracle::Promise::kOnce)
         .first->second.Sent(sent->letter);
   }
@@ -68,24 +69,24 @@ void Unreliable::OnGroupDatagram(const Event& arrival, const wire::Packet& packe
 void Unreliable::CheckGroupLetters() {
   if (!nothing_is_lost() || !members_are_first_ || swarm_.unmapping > 0) return;
   for (const GroupLetter& sent : group_letters_) {
-    for (const auto& station : stations_) {
-      for (const uint32_t group : station->groups) {
+    for (const auto& endpoint : endpoints_) {
+      for (const uint32_t group : endpoint->groups) {
         if (Network::GroupAt(group) != sent.group) continue;
-        if (sent.nodes.contains(station->node->number)) continue;
+        if (sent.nodes.contains(endpoint->node->number)) continue;
         findings_.Add("messages", "a datagram to a group has not reached a process with members");
       }
     }
   }
 }
 
-MessagesOracle* Unreliable::OracleFor(Station& station, wire::QpNumber source,
+MessagesOracle* Unreliable::OracleFor(UnreliableEndpoint& endpoint, wire::QpNumber source,
                                       wire::Ipv4Address destination) {
-  if (destination == Network::AddressOf(swarm_, station.node->number)) {
-    const auto found = station.messages.find(source.value());
-    return found == station.messages.end() ? nullptr : &found->second;
+  if (destination == Network::AddressOf(swarm_, endpoint.node->number)) {
+    const auto found = endpoint.messages.find(source.value());
+    return found == endpoint.messages.end() ? nullptr : &found->second;
   }
-  const auto found = station.group_messages.find({source.value(), destination.value()});
-  if (found == station.group_messages.end()) return nullptr;
+  const auto found = endpoint.group_messages.find({source.value(), destination.value()});
+  if (found == endpoint.group_messages.end()) return nullptr;
   ++group_received_;
   return &found->second;
 }

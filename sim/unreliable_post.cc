@@ -12,8 +12,8 @@ using queue::SendOpcode;
 using transport::QpState;
 
 void Unreliable::Post(Time now) {
-  if (stations_.empty() || posted_ >= swarm_.operations / 2 || random_.Chance(7, 8)) return;
-  Station& from = *stations_[random_.Below(stations_.size())];
+  if (endpoints_.empty() || posted_ >= swarm_.operations / 2 || random_.Chance(7, 8)) return;
+  UnreliableEndpoint& from = *endpoints_[random_.Below(endpoints_.size())];
   for (uint64_t i = random_.Below(3); i > 0; --i) {
     if (!IsReady(from, now)) return;
     Draft draft;
@@ -27,24 +27,24 @@ void Unreliable::Post(Time now) {
 }
 
 // A send queue that has failed is told to go on, once all that was in it has ended.
-bool Unreliable::IsReady(Station& station, Time now) {
+bool Unreliable::IsReady(UnreliableEndpoint& endpoint, Time now) {
   const uint64_t posted =
-      station.qp->send_queue().end().value() - station.qp->send_queue().begin().value();
-  if (station.has_overflowed()) return false;
-  if (posted == 0 && station.send_cq.size() == 0) {
-    station.sends.Drained(
-        findings_, [&](Operation& operation, bool well) { Ended(station, operation, well, now); });
-    if (station.state() == QpState::kSqe) {
-      station.sends.Resumed();
-      station.node->Modify(*station.qp, QpState::kRts);
+      endpoint.qp->send_queue().end().value() - endpoint.qp->send_queue().begin().value();
+  if (endpoint.has_overflowed()) return false;
+  if (posted == 0 && endpoint.send_cq.size() == 0) {
+    endpoint.sends.Drained(
+        findings_, [&](Operation& operation, bool well) { Ended(endpoint, operation, well, now); });
+    if (endpoint.state() == QpState::kSqe) {
+      endpoint.sends.Resumed();
+      endpoint.node->Modify(*endpoint.qp, QpState::kRts);
     }
   }
-  return station.state() == QpState::kRts && posted < station.qp->send_queue().limits().capacity &&
-         !station.free_local.empty();
+  return endpoint.state() == QpState::kRts &&
+         posted < endpoint.qp->send_queue().limits().capacity && !endpoint.free_local.empty();
 }
 
 // A message of some length, in two pieces or inline.
-void Unreliable::DraftBytes(Station& from, Draft& draft, uint64_t length_max) {
+void Unreliable::DraftBytes(UnreliableEndpoint& from, Draft& draft, uint64_t length_max) {
   Operation& operation = *draft.operation;
   operation.local_slot = from.free_local.back();
   from.free_local.pop_back();
@@ -64,8 +64,8 @@ void Unreliable::DraftBytes(Station& from, Draft& draft, uint64_t length_max) {
                 from.local->Bytes(offset + first, length - first)};
 }
 
-bool Unreliable::DraftConnected(Station& from, Draft& draft) {
-  Station* const to = Find(from.peer->number);
+bool Unreliable::DraftConnected(UnreliableEndpoint& from, Draft& draft) {
+  UnreliableEndpoint* const to = Find(from.peer->number);
   CHECK(to != nullptr);
   draft.operation->to = to->number.value();
   const bool with_immediate = random_.Chance(1, 3);
@@ -81,7 +81,7 @@ bool Unreliable::DraftConnected(Station& from, Draft& draft) {
 }
 
 // Now and then to where it has no right: then nothing is changed, and its sender does not hear.
-void Unreliable::DraftWrite(Station& from, Station& to, Draft& draft) {
+void Unreliable::DraftWrite(UnreliableEndpoint& from, UnreliableEndpoint& to, Draft& draft) {
   DraftBytes(from, draft, swarm_.slot_bytes);
   Operation& operation = *draft.operation;
   operation.remote_slot = to.free_exposed.back();
@@ -94,7 +94,8 @@ void Unreliable::DraftWrite(Station& from, Station& to, Draft& draft) {
     const uint64_t length = operation.bytes.size();
     const queue::Remote kinds[] = {
         {remote.address, queue::KeyValue(remote.key.value() ^ 1)},
-        {Plot::kBase + to.exposed->size() - length + 1 + random_.Below(length), remote.key},
+        {GuardedMemory::kBase + to.exposed->size() - length + 1 + random_.Below(length),
+         remote.key},
         to.local->Remote(0)};
     remote = kinds[random_.Below(std::size(kinds))];
   }
@@ -104,9 +105,9 @@ void Unreliable::DraftWrite(Station& from, Station& to, Draft& draft) {
 }
 
 // To a queue pair, or to a group.
-bool Unreliable::DraftDatagram(Station& from, Draft& draft) {
+bool Unreliable::DraftDatagram(UnreliableEndpoint& from, Draft& draft) {
   const std::optional<uint32_t> group = SomeGroup();
-  Station& to = group ? from : *stations_[random_.Below(stations_.size())];
+  UnreliableEndpoint& to = group ? from : *endpoints_[random_.Below(endpoints_.size())];
   if (to.is_connected()) return false;
   uint64_t longest = std::min<uint64_t>(swarm_.path_mtu, swarm_.slot_bytes - transport::kGrhSize);
   const bool is_illegal = random_.Chance(swarm_.illegal, 1000);
@@ -143,13 +144,13 @@ Letter Unreliable::MakeLetter(const Draft& draft) {
   return letter;
 }
 
-void Unreliable::AddLetter(Station& from, Station& to, const Draft& draft) {
+void Unreliable::AddLetter(UnreliableEndpoint& from, UnreliableEndpoint& to, const Draft& draft) {
   draft.operation->is_awaited = true;
   const auto promise = MessagesOracle::PromiseOf(swarm_, to.is_connected());
   to.messages.try_emplace(from.number.value(), promise).first->second.Sent(MakeLetter(draft));
 }
 
-void Unreliable::Submit(Station& from, Draft& draft, Time now) {
+void Unreliable::Submit(UnreliableEndpoint& from, Draft& draft, Time now) {
   Operation& operation = *draft.operation;
   operation.opcode = draft.wqe.opcode;
   operation.posted_at = now;

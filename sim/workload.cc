@@ -17,9 +17,9 @@ constexpr uint64_t kDoubtful = uint64_t{1} << 32;
 
 }  // namespace
 
-Excuses Workload::ExcusesOf(const Connection& connection) const {
-  // Pages are absent because they were taken, or because a loan begins without them.
-  const bool lacks_pages = swarm_.eviction > 0 || swarm_.loans > 0;
+AllowedErrors Workload::AllowedErrorsOf(const Connection& connection) const {
+  // Pages are absent because they were taken, or because a granted key begins without them.
+  const bool lacks_pages = swarm_.eviction > 0 || swarm_.granted_keys > 0;
   const bool slow_pages = lacks_pages && swarm_.page_in_max * 8 >= swarm_.ack_timeout;
   // Requests that leave together may be lost, and then the answers that leave together. What is
   // sent again after that is single.
@@ -89,9 +89,9 @@ void Workload::ReceiveFailed(Connection& connection, int at, CompletionStatus st
   const bool is_of_message =
       !side.inbound.empty() &&
       (side.inbound.front()->is_endangered || side.inbound.front()->fate != Fate::kSuccess);
-  const bool is_excused = is_of_message || swarm_.page_in_failure > 0 ||
-                          connection.has_lost_memory || connection.is_attacked;
-  if (!is_excused) {
+  const bool is_allowed_error = is_of_message || swarm_.page_in_failure > 0 ||
+                                connection.has_lost_memory || connection.is_attacked;
+  if (!is_allowed_error) {
     findings_.Add("completions",
                   std::string("a receive request ended with ") + queue::NameOf(status));
   }
@@ -117,29 +117,30 @@ void Workload::OnMessage(Connection& connection, int at, const queue::Completion
   }
   if (completion.flags.with_invalidate) {
     fits = fits && completion.invalidated.value() == message.invalidated;
-    if (Loan* const loan = side.FindLoan(message.loan)) Returned(side, *loan);
+    if (GrantedKey* const granted = side.FindGranted(message.granted)) Returned(side, *granted);
   }
   if (message.opcode == SendOpcode::kRegisterAndSend) {
-    // Whoever has the message may use the key that came with it.
+    // A side that has the message may use the key that came with it.
     Side& owner = connection.side(1 - at);
-    if (Loan* const loan = owner.FindLoan(message.loan)) Lent(owner, *loan, message);
+    if (GrantedKey* const granted = owner.FindGranted(message.granted))
+      Lent(owner, *granted, message);
   }
   if (!fits) findings_.Add("completions", "a message was received that is not the next one");
   if (fits && !is_write && !message.bytes.empty() &&
-      std::memcmp(side.receives().plot()->At(offset), message.bytes.data(), message.bytes.size()) !=
-          0) {
+      std::memcmp(side.receives().guarded()->At(offset), message.bytes.data(),
+                  message.bytes.size()) != 0) {
     findings_.Add("bytes", "a message was received with other bytes than were sent");
   }
   message.is_received = true;
   side.inbound.pop_front();
 }
 
-// Nobody knows who has sent it. But if the adapter says that a key has ended, it has.
+// Its sender is not known. But if the adapter says that a key has ended, it has.
 void Workload::OnDoubtfulMessage(Side& side, const queue::Completion& completion) {
   if (!completion.flags.with_invalidate) return;
-  for (const auto& loan : side.loans) {
-    const bool is_it = loan->key.value() == completion.invalidated.value();
-    if (is_it && loan->state != Loan::State::kFree) Returned(side, *loan);
+  for (const auto& granted : side.granted_keys) {
+    const bool is_it = granted->key.value() == completion.invalidated.value();
+    if (is_it && granted->state != GrantedKey::State::kFree) Returned(side, *granted);
   }
 }
 
@@ -156,7 +157,7 @@ void Workload::TakeSends(Connection& connection, int at, Time now) {
   for (size_t i = 0; i < count; ++i) {
     const queue::Completion& completion = completions[i];
     const CompletionStatus status = completion.status;
-    side.sends.Completed(completion, ExcusesOf(connection), findings_,
+    side.sends.Completed(completion, AllowedErrorsOf(connection), findings_,
                          [&](Operation& operation, bool well) {
                            if (well) CheckPace(connection, at, operation, now);
                            Ended(connection, at, operation, well);
@@ -214,14 +215,14 @@ void Workload::Ended(Connection& connection, int at, Operation& operation, bool 
   } else if (operation.opcode == SendOpcode::kFetchAndAdd && operation.fate == Fate::kSuccess) {
     BecameDoubtful(connection, at, operation);
   }
-  LoanWorkEnded(side, operation, well);
-  if (operation.remote_slot && operation.loan != 0) {
-    Loan* const loan = peer.FindLoan(operation.loan);
-    if (loan != nullptr && loan->user.get() == &operation) {
-      loan->user = nullptr;
+  GrantWorkEnded(side, operation, well);
+  if (operation.remote_slot && operation.granted != 0) {
+    GrantedKey* const granted = peer.FindGranted(operation.granted);
+    if (granted != nullptr && granted->user.get() == &operation) {
+      granted->user = nullptr;
       // IBA has no such key: it has died with the message.
       const bool touched = !operation.bytes.empty();
-      if (well && loan->one_touch && touched) Spent(peer, *loan, operation);
+      if (well && granted->one_touch && touched) Spent(peer, *granted, operation);
     }
   }
 }
@@ -250,7 +251,7 @@ void Workload::EndedWell(Connection& connection, int at, Operation& operation) {
   side.local->shadow().Finish(operation.id, true, name, findings_);
   peer.exposed->shadow().Finish(operation.id, true, name, findings_);
   if (operation.local_slot) side.free_local.push_back(*operation.local_slot);
-  if (operation.remote_slot && operation.loan == 0) {
+  if (operation.remote_slot && operation.granted == 0) {
     peer.free_exposed.push_back(*operation.remote_slot);
   }
 }

@@ -36,7 +36,7 @@ class Workload {
   static void BecameDoubtful(Connection& connection, int at, const Operation& operation);
 
   // The owner takes keys away while they may be in use, and memory.
-  void EndSomeLoan(Connection& connection, int owner, Time now);
+  void EndSomeGranted(Connection& connection, int owner, Time now);
   void SwapOut(Connection& connection, int owner);
   void SwapIn(Connection& connection, int owner);
   void DeregisterSome(Connection& connection, int owner);
@@ -46,8 +46,8 @@ class Workload {
   using Tally = std::array<uint64_t, queue::kSendOpcodeCount>;
   [[nodiscard]] const Tally& succeeded() const { return succeeded_; }
 
-  // What packets and pages do excuses this.
-  [[nodiscard]] Excuses ExcusesOf(const Connection& connection) const;
+  // What packets and pages do allows this.
+  [[nodiscard]] AllowedErrors AllowedErrorsOf(const Connection& connection) const;
 
  private:
   struct Draft {
@@ -55,7 +55,7 @@ class Workload {
     queue::SendWqe wqe;
     std::vector<queue::Sge> sges;
     std::vector<uint64_t> pages;
-    Loan* loan = nullptr;  // of the peer, through which it goes
+    GrantedKey* granted = nullptr;  // of the peer, through which it goes
   };
 
   // workload_post.cc
@@ -80,19 +80,19 @@ class Workload {
   void MarkHopeless(Connection& connection, int from, Draft& draft);
 
   // workload_loans.cc
-  bool DraftLoan(Connection& connection, int from, Draft& draft);
-  Loan* FreeLoan(Side& side);
-  void MakeLoan(Side& side, Loan& loan);
-  void LendByCall(Side& side, Loan& loan, bool is_present);
-  void DraftBind(Side& side, Loan& loan, Draft& draft);
-  void DraftRegister(Connection& connection, int from, Loan& loan, Draft& draft);
-  void GrantLoan(Side& side, const Loan& loan, memory::Key key);
+  bool DraftGrant(Connection& connection, int from, Draft& draft);
+  GrantedKey* FreeGranted(Side& side);
+  void MakeGranted(Side& side, GrantedKey& granted);
+  void LendByCall(Side& side, GrantedKey& granted, bool is_present);
+  void DraftBind(Side& side, GrantedKey& granted, Draft& draft);
+  void DraftRegister(Connection& connection, int from, GrantedKey& granted, Draft& draft);
+  void Grant(Side& side, const GrantedKey& granted, memory::Key key);
   bool DraftInvalidate(Connection& connection, int from, Draft& draft);
-  Loan* SomeIdleLoan(Side& side);
-  void LoanWorkEnded(Side& side, Operation& operation, bool well);
-  static void Lent(Side& owner, Loan& loan, const Operation& operation);
-  void Returned(Side& owner, Loan& loan);
-  void Spent(Side& owner, Loan& loan, const Operation& operation);
+  GrantedKey* SomeIdleGranted(Side& side);
+  void GrantWorkEnded(Side& side, Operation& operation, bool well);
+  static void Lent(Side& owner, GrantedKey& granted, const Operation& operation);
+  void Returned(Side& owner, GrantedKey& granted);
+  void Spent(Side& owner, GrantedKey& granted, const Operation& operation);
   void LoseExposed(Connection& connection, int owner);
 
   // workload.cc

@@ -56,11 +56,11 @@ bool Workload::MisplaceAtomic(queue::Atomic& atomic) {
 // Another key, other bytes, or bytes that begin in range and overrun the end.
 void Workload::MisplaceRemote(Side& peer, queue::Remote& remote, const Draft& draft) {
   const uint64_t length = draft.operation->bytes.size();
-  const uint64_t end = draft.loan != nullptr ? remote.address + swarm_.slot_bytes
-                                             : Plot::kBase + peer.exposed->size();
+  const uint64_t end = draft.granted != nullptr ? remote.address + swarm_.slot_bytes
+                                                : GuardedMemory::kBase + peer.exposed->size();
   const queue::Remote kinds[] = {
       {remote.address, queue::KeyValue(remote.key.value() ^ (1u << random_.Below(8)))},
-      {remote.address - (Plot::kBase / 2), remote.key},
+      {remote.address - (GuardedMemory::kBase / 2), remote.key},
       {end - length + 1 + random_.Below(length), remote.key},
       peer.local->Remote(0),            // no remote rights
       peer.node->counters->Remote(64),  // atomics only

@@ -50,7 +50,7 @@ bool Workload::DraftSome(Connection& connection, int from, Draft& draft) {
     return random_.Chance(1, 2) ? DraftFlush(connection, from, draft)
                                 : DraftInvalidate(connection, from, draft);
   }
-  if (random_.Chance(swarm_.loans, 1000)) return DraftLoan(connection, from, draft);
+  if (random_.Chance(swarm_.granted_keys, 1000)) return DraftGrant(connection, from, draft);
   return !connection.is_spared && DraftDelay(draft);
 }
 
@@ -71,16 +71,16 @@ bool Workload::TakeLocal(Side& side, Draft& draft) {
 // Bytes of the peer for a write or read: of its region, or by a key that it lends.
 bool Workload::TakeRemote(Connection& connection, int from, Draft& draft, queue::Remote& remote) {
   Side& peer = connection.side(1 - from);
-  if (random_.Chance(swarm_.loans, 1000)) {
-    for (const auto& loan : peer.loans) {
-      if (loan->state != Loan::State::kGood || loan->user != nullptr) continue;
-      if (loan->is_window() && peer.is_swapped_out) continue;
-      draft.loan = loan.get();
-      draft.operation->loan = loan->id;
-      draft.operation->remote_slot = loan->slot;
-      draft.operation->needs_exposed = loan->is_window();
-      remote = {loan->zero_based ? 0 : Plot::kBase + SlotAt(loan->slot),
-                queue::KeyValue(loan->key.value())};
+  if (random_.Chance(swarm_.granted_keys, 1000)) {
+    for (const auto& granted : peer.granted_keys) {
+      if (granted->state != GrantedKey::State::kGood || granted->user != nullptr) continue;
+      if (granted->is_window() && peer.is_swapped_out) continue;
+      draft.granted = granted.get();
+      draft.operation->granted = granted->id;
+      draft.operation->remote_slot = granted->slot;
+      draft.operation->needs_exposed = granted->is_window();
+      remote = {granted->zero_based ? 0 : GuardedMemory::kBase + SlotAt(granted->slot),
+                queue::KeyValue(granted->key.value())};
       return true;
     }
   }
@@ -119,11 +119,12 @@ bool Workload::DraftMessage(Connection& connection, int from, Draft& draft) {
   Operation& operation = *draft.operation;
   operation.bytes = Noise(random_, SomeLength());
   draft.wqe.opcode = random_.Chance(1, 2) ? SendOpcode::kSend : SendOpcode::kSendWithImmediate;
-  if (Loan* const loan = SomeIdleLoan(peer); loan != nullptr && random_.Chance(1, 3)) {
+  if (GrantedKey* const granted = SomeIdleGranted(peer);
+      granted != nullptr && random_.Chance(1, 3)) {
     draft.wqe.opcode = SendOpcode::kSendWithInvalidate;
-    draft.wqe.invalidate = queue::KeyValue(loan->key.value());
-    operation.loan = loan->id;
-    loan->state = Loan::State::kEnding;
+    draft.wqe.invalidate = queue::KeyValue(granted->key.value());
+    operation.granted = granted->id;
+    granted->state = GrantedKey::State::kEnding;
   }
   operation.invalidated = draft.wqe.invalidate.value();
   Gather(side, draft);
@@ -167,7 +168,7 @@ bool Workload::DraftRead(Connection& connection, int from, Draft& draft) {
 
 bool Workload::DraftFetchAndAdd(Connection& connection, int from, Draft& draft) {
   Side& side = connection.side(from);
-  if (connection.is_spared) return false;  // the counters are everybody's
+  if (connection.is_spared) return false;  // the counters are shared
   if (!side.local->is_registered() || !TakeLocal(side, draft)) return false;
   Operation& operation = *draft.operation;
   operation.word = 1 + random_.Next32();
@@ -228,8 +229,8 @@ void Workload::Submit(Connection& connection, int from, Draft& draft, Time now) 
   Side& side = connection.side(from);
   Side& peer = connection.side(1 - from);
   Operation& operation = *draft.operation;
-  const bool is_loan_work = operation.loan != 0 && draft.loan == nullptr;
-  if (!is_loan_work && random_.Chance(swarm_.illegal, 1000)) MakeIllegal(connection, from, draft);
+  const bool is_grant_work = operation.granted != 0 && draft.granted == nullptr;
+  if (!is_grant_work && random_.Chance(swarm_.illegal, 1000)) MakeIllegal(connection, from, draft);
   MarkHopeless(connection, from, draft);
   operation.opcode = draft.wqe.opcode;
   operation.posted_at = now;
@@ -241,7 +242,7 @@ void Workload::Submit(Connection& connection, int from, Draft& draft, Time now) 
   draft.wqe.flags.signaled = operation.is_signaled;
   draft.wqe.flags.fence = random_.Chance(1, 8);
   draft.wqe.flags.solicited = random_.Chance(1, 8);
-  if (draft.loan != nullptr) draft.loan->user = draft.operation;
+  if (draft.granted != nullptr) draft.granted->user = draft.operation;
   if (IsMessage(draft.wqe.opcode)) peer.inbound.push_back(draft.operation);
   side.sends.Posted(draft.operation);
   const auto posted =

@@ -76,14 +76,14 @@ LiveQp::LiveQp(Choices& choices, bool prints)
 
 void LiveQp::MakeMemory() {
   const Rights remote = choices_.OneOf({Rights::kRemote, Rights::kRemoteRead, Rights::kNone});
-  local_ = node_.MakePlot({.bytes = kPlotBytes, .rights = kLocal}, random_);
-  exposed_ = node_.MakePlot({.bytes = kPlotBytes, .rights = kLocal | Rights::kWindowBind | remote},
-                            random_);
-  peer_.targets = {{exposed_->keys().remote.value(), sim::Plot::kBase, kPlotBytes},
-                   {local_->keys().remote.value(), sim::Plot::kBase, kPlotBytes}};
+  local_ = node_.MakeGuardedMemory({.bytes = kGuardedBytes, .rights = kLocal}, random_);
+  exposed_ = node_.MakeGuardedMemory(
+      {.bytes = kGuardedBytes, .rights = kLocal | Rights::kWindowBind | remote}, random_);
+  peer_.targets = {{exposed_->keys().remote.value(), sim::GuardedMemory::kBase, kGuardedBytes},
+                   {local_->keys().remote.value(), sim::GuardedMemory::kBase, kGuardedBytes}};
   if (remote == Rights::kRemote) {
     region_grant_ = next_id_++;
-    exposed_->Allow(region_grant_, 0, Bytes(kPlotBytes), true);
+    exposed_->Allow(region_grant_, 0, Bytes(kGuardedBytes), true);
   }
   for (uint64_t left = choices_.Below(3); left > 0; --left) {
     const auto type =
@@ -199,21 +199,21 @@ void LiveQp::OnArrived(const sim::Event& arrival) {
 }
 
 void LiveQp::Name(uint64_t address, uint64_t length) {
-  const uint64_t offset = address - sim::Plot::kBase;
-  if (offset < kPlotBytes) named_.push_back({offset, length});
+  const uint64_t offset = address - sim::GuardedMemory::kBase;
+  if (offset < kGuardedBytes) named_.push_back({offset, length});
 }
 
 // A key alone is not enough: a peer that may write everywhere has still said where it writes.
 void LiveQp::CheckNamed() {
-  // The plot begins behind a page that is not mapped.
-  const auto before = exposed_->shadow().Expected(sim::kPage, kPlotBytes);
-  const std::span<const std::byte> now(exposed_->At(0), kPlotBytes);
-  if (std::memcmp(before.data(), now.data(), kPlotBytes) == 0) return;
-  for (uint64_t at = 0; at < kPlotBytes; ++at) {
+  // The guarded memory begins behind a page that is not mapped.
+  const auto before = exposed_->shadow().Expected(sim::kPage, kGuardedBytes);
+  const std::span<const std::byte> now(exposed_->At(0), kGuardedBytes);
+  if (std::memcmp(before.data(), now.data(), kGuardedBytes) == 0) return;
+  for (uint64_t at = 0; at < kGuardedBytes; ++at) {
     const auto is_named = [&](const Range& range) { return at - range.offset < range.length; };
     if (before[at] == now[at] || std::ranges::any_of(named_, is_named)) continue;
     return findings_.Add("access", "a byte has changed that no request has named, at offset " +
-                                       std::to_string(at) + " of the plot");
+                                       std::to_string(at) + " of the guarded memory");
   }
 }
 
@@ -311,7 +311,7 @@ void LiveQp::ChangeWindow() {
   const auto bound =
       node_.core.windows.Bind(window.now.key,
                               {.region = exposed_->keys().local,
-                               .start = memory::KeyAddress(sim::Plot::kBase + next.offset),
+                               .start = memory::KeyAddress(sim::GuardedMemory::kBase + next.offset),
                                .length = next.length,
                                .rights = next.rights,
                                .variant = next.key.variant()},
@@ -346,9 +346,9 @@ void LiveQp::RunToRest() {
 
 void LiveQp::Check() {
   CheckNamed();
-  for (sim::Plot* const plot : {local_.get(), exposed_.get(), node_.counters.get()}) {
-    plot->shadow().Settle();
-    plot->shadow().Check(findings_);
+  for (sim::GuardedMemory* const guarded : {local_.get(), exposed_.get(), node_.counters.get()}) {
+    guarded->shadow().Settle();
+    guarded->shadow().Check(findings_);
   }
   const bool is_consistent = qp_->IsConsistent() &&
                              (++checks_ % kCoreChecksEvery != 0 || node_.core.IsConsistent()) &&

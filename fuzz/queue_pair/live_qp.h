@@ -11,9 +11,9 @@
 #include "fuzz/queue_pair/peer.h"
 #include "sim/endnode.h"
 #include "sim/findings.h"
+#include "sim/guarded_memory.h"
 #include "sim/network.h"
 #include "sim/oracle/completions.h"
-#include "sim/plot.h"
 
 namespace verbena::fuzz {
 
@@ -43,12 +43,12 @@ class LiveQp {
 
  private:
   static constexpr uint32_t kSges = 3;
-  static constexpr uint64_t kPlotBytes = 2 * sim::kPage;
+  static constexpr uint64_t kGuardedBytes = 2 * sim::kPage;
 
-  // Bytes of a plot that may change until a request ends, or a key.
+  // Bytes of a guarded memory that may change until a request ends, or a key.
   struct Piece {
-    sim::Plot* plot;
-    uint64_t id;  // in the shadow of the plot
+    sim::GuardedMemory* guarded;
+    uint64_t id;  // in the shadow of the guarded memory
   };
   struct Receive {
     uint64_t id;
@@ -66,7 +66,7 @@ class LiveQp {
     Binding now;
     std::vector<memory::Key> others = {};  // that it may have instead
   };
-  struct Range {  // of the exposed plot
+  struct Range {  // of the exposed guarded memory
     uint64_t offset;
     uint64_t length;
   };
@@ -140,8 +140,8 @@ class LiveQp {
   sim::Findings findings_;
   Peer peer_;
 
-  std::unique_ptr<sim::Plot> local_;    // for work requests
-  std::unique_ptr<sim::Plot> exposed_;  // for the peer
+  std::unique_ptr<sim::GuardedMemory> local_;    // for work requests
+  std::unique_ptr<sim::GuardedMemory> exposed_;  // for the peer
   uint64_t region_grant_ = 0;
   std::vector<Window> windows_;
   adapter::Cq send_cq_{256, nullptr};

@@ -19,23 +19,23 @@ constexpr std::array<std::byte, 64> kInlined{};
 
 }  // namespace
 
-// Some overrun their plot, which is refused where a message reaches that far. `written`: those that
-// a request may write to.
+// Some overrun their guarded memory, which is refused where a message reaches that far. `written`:
+// those that a request may write to.
 std::vector<queue::Sge> LiveQp::ChooseSges(uint32_t most, uint64_t id,
                                            std::vector<Piece>* written) {
   std::vector<queue::Sge> sges;
   const uint64_t count = choices_.Below(most + 1);
   for (uint64_t i = 0; i < count; ++i) {
-    sim::Plot& plot = Rarely(choices_, 8) ? *exposed_ : *local_;
-    const uint64_t offset = choices_.Below(plot.size());
+    sim::GuardedMemory& guarded = Rarely(choices_, 8) ? *exposed_ : *local_;
+    const uint64_t offset = choices_.Below(guarded.size());
     const uint64_t length = choices_.OneOf<uint64_t>(
         {8, 0, swarm_.path_mtu, 3 * swarm_.path_mtu + 1, choices_.Below(swarm_.path_mtu)});
-    sges.push_back(plot.Bytes(offset, length));
+    sges.push_back(guarded.Bytes(offset, length));
     if (written == nullptr || length == 0) continue;
     const uint64_t piece = id * kSges + i;
-    if (&plot == exposed_.get()) named_.push_back({offset, length});
-    plot.Allow(piece, offset, Bytes(std::min(length, plot.size() - offset)), true);
-    written->push_back({&plot, piece});
+    if (&guarded == exposed_.get()) named_.push_back({offset, length});
+    guarded.Allow(piece, offset, Bytes(std::min(length, guarded.size() - offset)), true);
+    written->push_back({&guarded, piece});
   }
   return sges;
 }
@@ -47,17 +47,17 @@ queue::Remote LiveQp::ChooseRemote() {
 LiveQp::Binding LiveQp::ChooseBinding(const Window& window) {
   const memory::Key key = window.now.key;
   const auto variant = static_cast<uint8_t>(key.variant().value() + 1);
-  const uint64_t offset = choices_.Below(kPlotBytes);
+  const uint64_t offset = choices_.Below(kGuardedBytes);
   return {.key = memory::Key(key.index(), memory::Variant(variant)),
           .offset = offset,
-          .length = 1 + choices_.Below(kPlotBytes - offset),
+          .length = 1 + choices_.Below(kGuardedBytes - offset),
           .rights = choices_.OneOf({Rights::kRemote, Rights::kRemoteWrite, Rights::kRemoteRead})};
 }
 
 // From now on the key may be good.
 void LiveQp::Grant(Binding& binding) {
   binding.grant = next_id_++ * kSges;
-  const uint64_t start = sim::Plot::kBase + binding.offset;
+  const uint64_t start = sim::GuardedMemory::kBase + binding.offset;
   if (binding.rights.HasAny(Rights::kRemoteWrite | Rights::kRemoteAtomic)) {
     exposed_->Allow(binding.grant, binding.offset, Bytes(binding.length), true);
   }
@@ -74,7 +74,7 @@ void LiveQp::End(Binding& binding) {
 }
 
 void LiveQp::End(std::vector<Piece>& pieces, sim::Findings& findings) {
-  for (const Piece& piece : pieces) piece.plot->shadow().Finish(piece.id, false, "", findings);
+  for (const Piece& piece : pieces) piece.guarded->shadow().Finish(piece.id, false, "", findings);
   pieces.clear();
 }
 
@@ -87,7 +87,7 @@ void LiveQp::DraftBind(queue::SendWqe& wqe) {
   KeyWork work{window, ChooseBinding(windows_[window])};
   wqe.operand = queue::WindowBind{.window = queue::KeyValue(windows_[window].now.key.value()),
                                   .region = queue::KeyValue(exposed_->keys().local.value()),
-                                  .start = sim::Plot::kBase + work.next.offset,
+                                  .start = sim::GuardedMemory::kBase + work.next.offset,
                                   .length = work.next.length,
                                   .variant = work.next.key.variant().value(),
                                   .rights = work.next.rights.bits()};

@@ -88,7 +88,7 @@ class AccessOracle {
         });
     if (is_right) return;
     const Read* const read = Find(qp, psn);
-    findings.Add("access", read == nullptr ? "bytes were sent that nobody has asked for"
+    findings.Add("access", read == nullptr ? "bytes were sent that no request asked for"
                                            : "bytes were sent without a right to them, by key " +
                                                  std::to_string(read->reth.r_key.value()));
   }

@@ -11,8 +11,8 @@
 
 namespace verbena::sim {
 
-// What may have happened to a connection, as far as it excuses a completion status.
-struct Excuses {
+// What may have happened to a connection, as far as it allows a completion status.
+struct AllowedErrors {
   bool is_broken = false;    // one of its sides has failed
   bool may_lose = false;     // packets, or the time to answer them
   bool may_run_dry = false;  // the receiver is not ready more often than is allowed
@@ -23,18 +23,19 @@ struct Excuses {
 };
 
 inline bool IsAllowed(const Operation& operation, queue::CompletionStatus status,
-                      const Excuses& excuses) {
+                      const AllowedErrors& allowed_errors) {
   using queue::CompletionStatus;
   const Fate fate = operation.fate;
   const bool is_taken_away =
-      operation.is_endangered || excuses.pages_may_fail || excuses.has_lost_memory;
-  if (excuses.is_attacked) return true;
+      operation.is_endangered || allowed_errors.pages_may_fail || allowed_errors.has_lost_memory;
+  if (allowed_errors.is_attacked) return true;
   if (status == CompletionStatus::kSuccess) return fate == Fate::kSuccess;
-  if (status == CompletionStatus::kFlushed) return excuses.is_broken;
+  if (status == CompletionStatus::kFlushed) return allowed_errors.is_broken;
   if (status == CompletionStatus::kRetryExceeded) {
-    return excuses.may_lose || excuses.is_broken || is_taken_away || excuses.has_overflowed;
+    return allowed_errors.may_lose || allowed_errors.is_broken || is_taken_away ||
+           allowed_errors.has_overflowed;
   }
-  if (status == CompletionStatus::kRnrRetryExceeded) return excuses.may_run_dry;
+  if (status == CompletionStatus::kRnrRetryExceeded) return allowed_errors.may_run_dry;
   if (status == CompletionStatus::kRemoteAccessError) {
     return fate == Fate::kRemoteRefused || is_taken_away;
   }
@@ -46,10 +47,11 @@ inline bool IsAllowed(const Operation& operation, queue::CompletionStatus status
   if (status == CompletionStatus::kLocalQpOperationError) return fate == Fate::kNotRegistered;
   if (status == CompletionStatus::kRemoteOperationError) {
     // Of a receive buffer, or of the completion of the receive.
-    return excuses.has_lost_memory || excuses.pages_may_fail || excuses.has_overflowed;
+    return allowed_errors.has_lost_memory || allowed_errors.pages_may_fail ||
+           allowed_errors.has_overflowed;
   }
   if (status == CompletionStatus::kWindowBindError) {
-    return operation.is_endangered || excuses.has_lost_memory;
+    return operation.is_endangered || allowed_errors.has_lost_memory;
   }
   return false;
 }
@@ -64,8 +66,8 @@ class CompletionsOracle {
 
   // Calls done(operation, well) for each that is known to have ended by this.
   template <class Done>
-  void Completed(const queue::Completion& completion, const Excuses& excuses, Findings& findings,
-                 Done done) {
+  void Completed(const queue::Completion& completion, const AllowedErrors& allowed_errors,
+                 Findings& findings, Done done) {
     while (!posted_.empty() && posted_.front()->id != completion.id.value()) {
       const std::shared_ptr<Operation> silent = Pop();
       if (silent->is_signaled || has_failed_ || silent->fate != Fate::kSuccess) {
@@ -79,9 +81,10 @@ class CompletionsOracle {
     }
     const std::shared_ptr<Operation> operation = Pop();
     const bool well = completion.status == queue::CompletionStatus::kSuccess;
-    if (!IsAllowed(*operation, completion.status, excuses) || (well && has_failed_)) {
+    if (!IsAllowed(*operation, completion.status, allowed_errors) || (well && has_failed_)) {
       findings.Add("completions", NameOf(*operation) + " ended with " +
-                                      queue::NameOf(completion.status) + ", which nothing excuses");
+                                      queue::NameOf(completion.status) +
+                                      ", which nothing allowed_errors");
     }
     has_failed_ = has_failed_ || !well;
     done(*operation, well);

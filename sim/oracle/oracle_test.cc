@@ -139,12 +139,12 @@ class CompletionsOracleTest : public testing::Test {
     oracle_.Posted(operation);
   }
   bool Complete(uint64_t id, CompletionStatus status = CompletionStatus::kSuccess,
-                const Excuses& excuses = {}) {
+                const AllowedErrors& allowed_errors = {}) {
     Findings findings;
     queue::Completion completion;
     completion.id = queue::WrId(id);
     completion.status = status;
-    oracle_.Completed(completion, excuses, findings, [](Operation&, bool) {});
+    oracle_.Completed(completion, allowed_errors, findings, [](Operation&, bool) {});
     return findings.empty();
   }
   CompletionsOracle oracle_;
@@ -165,7 +165,7 @@ TEST_F(CompletionsOracleTest, NoneIsLeftOut) {
   EXPECT_FALSE(Complete(2));
 }
 
-TEST_F(CompletionsOracleTest, AStatusNeedsAnExcuse) {
+TEST_F(CompletionsOracleTest, AStatusNeedsAnAllowedError) {
   Post(1);
   EXPECT_FALSE(Complete(1, CompletionStatus::kRetryExceeded));
   Post(2);
@@ -222,7 +222,7 @@ class AccessOracleTest : public testing::Test {
 };
 
 TEST_F(AccessOracleTest, BytesLeaveByAKeyThatGrantsThem) {
-  EXPECT_FALSE(MayAnswer(5, 1)) << "nobody has asked";
+  EXPECT_FALSE(MayAnswer(5, 1)) << "no request asked";
   EXPECT_TRUE(MayAnswer(5, 0)) << "no bytes";
   oracle_.Add(kKey, {.start = 1000, .length = 300, .rights = memory::Rights::kRemoteRead});
   Ask(5, 1000, 301);

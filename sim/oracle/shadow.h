@@ -46,7 +46,7 @@ class Shadow {
       pending->is_active = false;
     }
   }
-  // Nor may any other, ever: the memory is no longer anybody's to write.
+  // Nor may any other, ever: no operation may write the memory any more.
   void Close() {
     for (auto& [id, pending] : pending_) {
       if (pending.is_active) TakeOver(pending);

@@ -10,7 +10,7 @@
 
 namespace verbena::sim {
 
-// Somebody who uses managed memory. A thread needs up to four granules together, wherever they are,
+// A user of managed memory. A thread needs up to four granules together, wherever they are,
 // and asks for them one fault at a time, as an instruction does. A queue pair needs a run, whose
 // granules it uses one after the other, and asks for all that is left of it. One thread.
 class PagingActor {

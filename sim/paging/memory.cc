@@ -168,7 +168,7 @@ void PagingMemory::GrowBy(int32_t count) {
 
 void PagingMemory::Ready(const Action& action) {
   const auto found = wanted_.find(action.ticket);
-  if (found == wanted_.end()) return findings_.Add("paging", "an answer that nobody waits for");
+  if (found == wanted_.end()) return findings_.Add("paging", "an answer that no request waits for");
   const Wanted wanted = found->second;
   wanted_.erase(found);
   const bool fits = action.run.first == wanted.run.first && action.run.count >= 1 &&
@@ -183,7 +183,7 @@ void PagingMemory::Ready(const Action& action) {
 
 void PagingMemory::Refused(const Action& action, Time now) {
   const auto found = wanted_.find(action.ticket);
-  if (found == wanted_.end()) return findings_.Add("paging", "an answer that nobody waits for");
+  if (found == wanted_.end()) return findings_.Add("paging", "an answer that no request waits for");
   const uint32_t index = found->second.run.first;
   if (action.error == paging::RequestError::kBroken) {
     // A granule that cannot be read is lost from this moment on.

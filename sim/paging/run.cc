@@ -61,7 +61,7 @@ void PagingRun::Compare() {
   if (!resident_set_.IsConsistent()) findings_.Add("paging", "the resident set contradicts itself");
 }
 
-// A little while; or, when everybody waits, until something happens.
+// A little while; or, when all actors wait, until something happens.
 void PagingRun::Wait() {
   const bool all_wait = std::all_of(actors_.begin(), actors_.end(), [&](const PagingActor& actor) {
     return actor.is_waiting() || (is_calm_ && actor.is_idle());

@@ -79,10 +79,10 @@ void Merge(const QpAttributes& from, AttributeMask mask, QpAttributes& to) {
 
 }  // namespace
 
-QueuePair::QueuePair(wire::QpNumber number, const QpSpec& spec, const QpContext& surroundings)
+QueuePair::QueuePair(wire::QpNumber number, const QpSpec& spec, const QpContext& context)
     : number_(number),
       spec_(spec),
-      surroundings_(surroundings),
+      context_(context),
       send_queue_(has_send_queue() ? spec.send : queue::WorkQueueLimits{}),
       receive_queue_(has_receive_queue() ? spec.receive : queue::WorkQueueLimits{}),
       prefetcher_(number, spec.pd, has_receive_queue() ? spec.receive.capacity : 0) {}
@@ -119,7 +119,7 @@ transport::RcConfig QueuePair::MakeRcConfig() const {
           .min_rnr_timer = a.min_rnr_timer,
           .max_dest_rd_atomic = a.max_dest_rd_atomic.value(),
           .remote_rights = a.access,
-          .page_service_estimate = surroundings_.page_service_estimate};
+          .page_service_estimate = context_.page_service_estimate};
 }
 
 transport::UcConfig QueuePair::MakeUcConfig() const {
@@ -135,9 +135,9 @@ transport::UcConfig QueuePair::MakeUcConfig() const {
 transport::UdConfig QueuePair::MakeUdConfig() const {
   return {.local_qp = number_,
           .q_key = attributes_.q_key,
-          .path_mtu = surroundings_.port_mtu,
+          .path_mtu = context_.port_mtu,
           .who = who(),
-          .handles = surroundings_.handles,
+          .handles = context_.handles,
           .registration = spec_.registration};
 }
 
@@ -175,7 +175,7 @@ ErrorOr<void> QueuePair::CheckModify(const QpAttributes& attributes, AttributeMa
                 NameOf(attributes.current_state));
   }
   if (const auto wrong = CheckTransition(spec_.type, from, to, mask)) return fail(ToString(*wrong));
-  if (const auto wrong = Validate(attributes, mask, surroundings_.limits)) {
+  if (const auto wrong = Validate(attributes, mask, context_.limits)) {
     return fail(ToString(*wrong));
   }
   return {};
@@ -191,7 +191,7 @@ void QueuePair::Modify(const QpAttributes& attributes, AttributeMask mask) {
   });
   Merge(attributes, mask, attributes_);
   if (mask.Has(QpAttribute::kRemoteQp)) {
-    peer_port_ = surroundings_.ports.SourcePortOf(attributes_.remote_qp);
+    peer_port_ = context_.ports.SourcePortOf(attributes_.remote_qp);
   }
   if (to == QpState::kReset) {
     machine_.emplace<std::monostate>();
@@ -255,7 +255,7 @@ std::optional<Drop> QueuePair::CheckSender(const wire::Packet& packet,
                                            const transport::PacketOrigin& origin) const {
   const auto deth = packet.Get<wire::Deth>();
   if (!deth) return std::nullopt;  // its service has none, which the machine sees to
-  const uint16_t port = surroundings_.ports.SourcePortOf(deth->source_qp);
+  const uint16_t port = context_.ports.SourcePortOf(deth->source_qp);
   if (port != 0 && origin.source_port != port) return Drop::kWrongPort;
   return std::nullopt;
 }

@@ -61,7 +61,7 @@ struct QpContext {
 // and asks what follows them.
 class QueuePair : public ReadyHook, public RunHook, public TimerHook {
  public:
-  QueuePair(wire::QpNumber number, const QpSpec& spec, const QpContext& surroundings);
+  QueuePair(wire::QpNumber number, const QpSpec& spec, const QpContext& context);
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 
@@ -161,7 +161,7 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
 
   const wire::QpNumber number_;
   const QpSpec spec_;
-  const QpContext surroundings_;
+  const QpContext context_;
   queue::SendQueue send_queue_;
   queue::ReceiveQueue receive_queue_;
   transport::QpAttributes attributes_;

@@ -1,4 +1,4 @@
-#include "sim/station.h"
+#include "sim/unreliable_endpoint.h"
 
 #include <numeric>
 
@@ -10,19 +10,21 @@ using memory::Rights;
 constexpr Rights kLocal = Rights::kLocalRead | Rights::kLocalWrite;
 constexpr uint32_t kQueueDepth = 16;
 
-std::unique_ptr<Plot> MakePlot(const Swarm& swarm, Endnode& node, Rights rights, Random& random) {
-  return node.MakePlot({.bytes = uint64_t{swarm.slots} * swarm.slot_bytes,
-                        .rights = rights,
-                        .can_vanish = swarm.unmapping > 0},
-                       random);
+std::unique_ptr<GuardedMemory> MakeGuardedMemory(const Swarm& swarm, Endnode& node, Rights rights,
+                                                 Random& random) {
+  return node.MakeGuardedMemory({.bytes = uint64_t{swarm.slots} * swarm.slot_bytes,
+                                 .rights = rights,
+                                 .can_vanish = swarm.unmapping > 0},
+                                random);
 }
 
 }  // namespace
 
-Station::Station(const Swarm& swarm, Endnode& endnode, transport::QpType type, Random& random)
+UnreliableEndpoint::UnreliableEndpoint(const Swarm& swarm, Endnode& endnode, transport::QpType type,
+                                       Random& random)
     : node(&endnode),
-      local(MakePlot(swarm, endnode, kLocal, random)),
-      exposed(MakePlot(swarm, endnode, kLocal | Rights::kRemote, random)),
+      local(MakeGuardedMemory(swarm, endnode, kLocal, random)),
+      exposed(MakeGuardedMemory(swarm, endnode, kLocal | Rights::kRemote, random)),
       send_cq(swarm.cq_capacity, nullptr, endnode.event_queue),
       receive_cq(swarm.cq_capacity, nullptr, endnode.event_queue),
       qp(&endnode.MakeQp(
@@ -37,42 +39,42 @@ Station::Station(const Swarm& swarm, Endnode& endnode, transport::QpType type, R
       free_exposed(swarm.slots) {
   number = qp->number();
   if (shared == nullptr) {
-    own_pool =
-        ReceivePool(MakePlot(swarm, endnode, kLocal, random), swarm.slots, swarm.slot_bytes, false);
+    own_pool = ReceivePool(MakeGuardedMemory(swarm, endnode, kLocal, random), swarm.slots,
+                           swarm.slot_bytes, false);
   }
   std::iota(free_local.begin(), free_local.end(), 0);
   std::iota(free_exposed.begin(), free_exposed.end(), 0);
 }
 
-void Station::Connect(wire::Psn first_psn, const std::optional<Endnode::Peer>& other) {
+void UnreliableEndpoint::Connect(wire::Psn first_psn, const std::optional<Endnode::Peer>& other) {
   peer = other;
   node->Connect(*qp, first_psn, peer);
 }
 
-uint64_t Station::dropped() const {
+uint64_t UnreliableEndpoint::dropped() const {
   const adapter::QpCounters counters = qp->counters();
   return counters.dropped_out_of_sequence + counters.dropped_no_receive +
          counters.dropped_pages_absent + counters.dropped_refused;
 }
 
-uint64_t Station::group_messages_lost() const {
+uint64_t UnreliableEndpoint::group_messages_lost() const {
   uint64_t lost = 0;
   for (const auto& [from, sent] : group_messages) lost += sent.lost();
   return lost;
 }
 
-std::vector<Plot*> Station::plots() const {
-  std::vector<Plot*> all = {local.get(), exposed.get()};
-  if (own_pool.plot() != nullptr) all.push_back(own_pool.plot());
+std::vector<GuardedMemory*> UnreliableEndpoint::guarded() const {
+  std::vector<GuardedMemory*> all = {local.get(), exposed.get()};
+  if (own_pool.guarded() != nullptr) all.push_back(own_pool.guarded());
   return all;
 }
 
-void Station::Release() {
+void UnreliableEndpoint::Release() {
   for (const uint32_t group : groups) node->Detach(*qp, group);
   node->RemoveQp(*qp);
   node->RemoveCq(send_cq);
   node->RemoveCq(receive_cq);
-  for (Plot* const plot : plots()) node->Release(*plot);
+  for (GuardedMemory* const guarded : guarded()) node->Release(*guarded);
 }
 
 }  // namespace verbena::sim

@@ -1,4 +1,4 @@
-#include "sim/plot.h"
+#include "sim/guarded_memory.h"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@ namespace {
 
 constexpr memory::Rights kRights = memory::Rights::kLocalRead | memory::Rights::kLocalWrite;
 
-class PlotTest : public testing::Test {
+class GuardedMemoryTest : public testing::Test {
  protected:
-  PlotTest() { memory::SignalGuard::Install(); }
+  GuardedMemoryTest() { memory::SignalGuard::Install(); }
 
   // As the page service and the engine do it.
   bool PageIn(const memory::Fault& fault) {
@@ -22,9 +22,9 @@ class PlotTest : public testing::Test {
     return node_.pager.PageIn(job, node_.core) && odp::MapManagedPages(node_.core, job);
   }
 
-  memory::Translation Find(const Plot& plot, uint64_t offset, uint64_t length) {
+  memory::Translation Find(const GuardedMemory& guarded, uint64_t offset, uint64_t length) {
     return node_.core.translator.Translate(
-        plot.keys().local, memory::KeyAddress(Plot::kBase + offset), length,
+        guarded.keys().local, memory::KeyAddress(GuardedMemory::kBase + offset), length,
         memory::Access::kLocalRead, {node_.pd, memory::QpNumber(1)});
   }
 
@@ -35,38 +35,39 @@ class PlotTest : public testing::Test {
   Endnode node_{{.swarm = swarm_, .clock = clock_, .network = network_, .tap = {}}, 0, random_};
 };
 
-TEST_F(PlotTest, VanishedPagesArePresentToTheTablesAndCannotBeCopied) {
-  const auto plot =
-      node_.MakePlot({.bytes = 3 * kPage, .rights = kRights, .can_vanish = true}, random_);
-  plot->Vanish(1, 1);
+TEST_F(GuardedMemoryTest, VanishedPagesArePresentToTheTablesAndCannotBeCopied) {
+  const auto guarded =
+      node_.MakeGuardedMemory({.bytes = 3 * kPage, .rights = kRights, .can_vanish = true}, random_);
+  guarded->Vanish(1, 1);
   std::vector<std::byte> bytes(16);
-  const auto there = Find(*plot, 0, bytes.size());
-  const auto gone = Find(*plot, kPage, bytes.size());
+  const auto there = Find(*guarded, 0, bytes.size());
+  const auto gone = Find(*guarded, kPage, bytes.size());
   ASSERT_NE(AsReady(there), nullptr);
   ASSERT_NE(AsReady(gone), nullptr);
   EXPECT_FALSE(memory::CopyOut(bytes, AsReady(there)->spans).fault.has_value());
   EXPECT_TRUE(memory::CopyOut(bytes, AsReady(gone)->spans).fault.has_value());
   Findings findings;
-  plot->shadow().Check(findings);
+  guarded->shadow().Check(findings);
   EXPECT_TRUE(findings.empty()) << "the oracle sees them all the same";
-  node_.Release(*plot);
+  node_.Release(*guarded);
 }
 
-TEST_F(PlotTest, ThePagerBringsBackWhatIsThere) {
-  const auto plot =
-      node_.MakePlot({.bytes = 2 * kPage, .rights = kRights, .can_vanish = true}, random_);
-  plot->Evict(node_.core, 0);
-  const auto missing = Find(*plot, 0, 8);
+TEST_F(GuardedMemoryTest, ThePagerBringsBackWhatIsThere) {
+  const auto guarded =
+      node_.MakeGuardedMemory({.bytes = 2 * kPage, .rights = kRights, .can_vanish = true}, random_);
+  guarded->Evict(node_.core, 0);
+  const auto missing = Find(*guarded, 0, 8);
   ASSERT_NE(AsFault(missing), nullptr);
   EXPECT_TRUE(PageIn(*AsFault(missing)));
-  EXPECT_NE(AsReady(Find(*plot, 0, 8)), nullptr);
-  plot->Vanish(0, 1);
+  EXPECT_NE(AsReady(Find(*guarded, 0, 8)), nullptr);
+  guarded->Vanish(0, 1);
   EXPECT_FALSE(PageIn(*AsFault(missing)));
-  node_.Release(*plot);
+  node_.Release(*guarded);
 }
 
-TEST_F(PlotTest, TheReceivePoolHandsOutEachBufferOnceAndInOrder) {
-  ReceivePool pool(node_.MakePlot({.bytes = kPage, .rights = kRights}, random_), 2, 512, false);
+TEST_F(GuardedMemoryTest, TheReceivePoolHandsOutEachBufferOnceAndInOrder) {
+  ReceivePool pool(node_.MakeGuardedMemory({.bytes = kPage, .rights = kRights}, random_), 2, 512,
+                   false);
   uint64_t posted = 0;
   pool.Fill(random_, [&](const queue::ReceiveRequest&) { return ++posted <= 2; });
   EXPECT_EQ(posted, 2u);
@@ -77,7 +78,7 @@ TEST_F(PlotTest, TheReceivePoolHandsOutEachBufferOnceAndInOrder) {
   EXPECT_FALSE(pool.OffsetOf(queue::WrId(1), findings).has_value()) << "twice";
   pool.Finish(queue::WrId(2), true, findings);
   EXPECT_TRUE(pool.empty());
-  node_.Release(*pool.plot());
+  node_.Release(*pool.guarded());
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace verbena::sim {
 
 // A key by which one side lends a slot of its exposed memory to its peer, for a time: a window, or
 // a region of its own.
-struct Loan {
+struct GrantedKey {
   enum class Kind : uint8_t {
     kWindow1,      // bound and unbound by call
     kWindow2A,     // by work request

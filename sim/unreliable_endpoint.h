@@ -10,9 +10,9 @@
 
 #include "base/random.h"
 #include "sim/endnode.h"
+#include "sim/guarded_memory.h"
 #include "sim/oracle/completions.h"
 #include "sim/oracle/messages.h"
-#include "sim/plot.h"
 #include "sim/receive_pool.h"
 #include "sim/swarm.h"
 
@@ -20,8 +20,8 @@ namespace verbena::sim {
 
 // A queue pair of an unreliable service, its queues, and its program's memory. Of a connection, one
 // end.
-struct Station {
-  Station(const Swarm& swarm, Endnode& node, transport::QpType type, Random& random);
+struct UnreliableEndpoint {
+  UnreliableEndpoint(const Swarm& swarm, Endnode& node, transport::QpType type, Random& random);
   // Ready to send; without a peer, of the datagram service.
   void Connect(wire::Psn first_psn, const std::optional<Endnode::Peer>& other);
 
@@ -39,7 +39,7 @@ struct Station {
     return shared != nullptr ? shared->OffsetOf(id, findings) : own_pool.OffsetOf(id, findings);
   }
   // All memory of its own.
-  [[nodiscard]] std::vector<Plot*> plots() const;
+  [[nodiscard]] std::vector<GuardedMemory*> guarded() const;
   // Messages to groups that have reached its endnode and not its program.
   [[nodiscard]] uint64_t group_messages_lost() const;
   // Messages that it has dropped, and counted.
@@ -50,8 +50,8 @@ struct Station {
   Endnode* node;
   wire::QpNumber number;
   std::optional<Endnode::Peer> peer;
-  std::unique_ptr<Plot> local;
-  std::unique_ptr<Plot> exposed;  // for its peer
+  std::unique_ptr<GuardedMemory> local;
+  std::unique_ptr<GuardedMemory> exposed;  // for its peer
   ProgramCq send_cq;
   ProgramCq receive_cq;
   adapter::QueuePair* qp;

@@ -1,4 +1,4 @@
-#include "sim/plot.h"
+#include "sim/guarded_memory.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -32,20 +32,20 @@ std::span<std::byte> FillWithNoise(std::span<std::byte> bytes, Random& random) {
 
 }  // namespace
 
-PlotMemory::PlotMemory(uint64_t size, bool can_vanish) : size_(size), can_vanish_(can_vanish) {
+GuardedPages::GuardedPages(uint64_t size, bool can_vanish) : size_(size), can_vanish_(can_vanish) {
   if (!can_vanish) {
     mapped_ = seen_ = static_cast<std::byte*>(std::aligned_alloc(kPage, size));
     CHECK(seen_ != nullptr);
     return;
   }
-  const int descriptor = memfd_create("plot", MFD_CLOEXEC);
+  const int descriptor = memfd_create("guarded", MFD_CLOEXEC);
   CHECK(descriptor >= 0 && ftruncate(descriptor, static_cast<off_t>(size)) == 0);
   mapped_ = MapShared(size, descriptor);
   seen_ = MapShared(size, descriptor);
   close(descriptor);
 }
 
-PlotMemory::~PlotMemory() {
+GuardedPages::~GuardedPages() {
   if (!can_vanish_) {
     std::free(seen_);
     return;
@@ -54,13 +54,14 @@ PlotMemory::~PlotMemory() {
   munmap(seen_, size_);
 }
 
-void PlotMemory::Vanish(uint64_t first, uint64_t size) {
+void GuardedPages::Vanish(uint64_t first, uint64_t size) {
   CHECK(can_vanish_ && first + size <= size_);
   // The addresses stay ours, so that nothing else is put there.
   CHECK(mprotect(mapped_ + first, size, PROT_NONE) == 0);
 }
 
-Plot::Plot(memory::MemoryCore& core, memory::PdId pd, const Options& options, Random& random)
+GuardedMemory::GuardedMemory(memory::MemoryCore& core, memory::PdId pd, const Options& options,
+                             Random& random)
     : size_(RoundUp(options.bytes)),
       memory_(size_ + 2 * kPage, options.can_vanish),
       shadow_(FillWithNoise(memory_.seen(), random)),
@@ -73,23 +74,23 @@ Plot::Plot(memory::MemoryCore& core, memory::PdId pd, const Options& options, Ra
   CHECK(core.regions.MapPages(keys_.local, 0, pages(), {}, true).has_value());
 }
 
-void Plot::Evict(memory::MemoryCore& core, uint64_t page) {
+void GuardedMemory::Evict(memory::MemoryCore& core, uint64_t page) {
   const uint64_t first = AddressOf(page * kPage).value();
   core.InvalidateMachine(memory::MachineAddress(first), memory::MachineAddress(first + kPage - 1));
 }
 
-void Plot::Vanish(uint64_t first_page, uint64_t count) {
+void GuardedMemory::Vanish(uint64_t first_page, uint64_t count) {
   memory_.Vanish((first_page + 1) * kPage, count * kPage);
   std::fill_n(vanished_.begin() + static_cast<std::ptrdiff_t>(first_page), count, true);
 }
 
-bool Plot::HasVanished(uint64_t first_page, uint64_t count) const {
+bool GuardedMemory::HasVanished(uint64_t first_page, uint64_t count) const {
   const auto first = vanished_.begin() + static_cast<std::ptrdiff_t>(first_page);
   return std::find(first, first + static_cast<std::ptrdiff_t>(count), true) !=
          first + static_cast<std::ptrdiff_t>(count);
 }
 
-bool Plot::Deregister(memory::MemoryCore& core) {
+bool GuardedMemory::Deregister(memory::MemoryCore& core) {
   is_registered_ = !core.regions.Deregister(keys_.local).has_value();
   return !is_registered_;
 }

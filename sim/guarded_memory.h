@@ -16,12 +16,12 @@ inline constexpr uint64_t kPage = 4096;
 
 // Memory that can be taken from its program while the oracle goes on seeing it: two mappings of the
 // same pages. Where nothing will be taken, one and the same.
-class PlotMemory {
+class GuardedPages {
  public:
-  PlotMemory(uint64_t size, bool can_vanish);
-  ~PlotMemory();
-  PlotMemory(const PlotMemory&) = delete;
-  PlotMemory& operator=(const PlotMemory&) = delete;
+  GuardedPages(uint64_t size, bool can_vanish);
+  ~GuardedPages();
+  GuardedPages(const GuardedPages&) = delete;
+  GuardedPages& operator=(const GuardedPages&) = delete;
 
   [[nodiscard]] std::byte* mapped() const { return mapped_; }  // as the adapter knows it
   [[nodiscard]] std::span<std::byte> seen() const { return {seen_, size_}; }
@@ -39,7 +39,7 @@ class PlotMemory {
 // Pages of a program, one region over them, and what they must hold. Peers and lists name its bytes
 // by an offset from kBase, so that no pointer ever reaches a packet. The region is smaller than the
 // memory by a page on either side, which nothing may touch.
-class Plot {
+class GuardedMemory {
  public:
   static constexpr uint64_t kBase = 0x100000;
 
@@ -49,9 +49,9 @@ class Plot {
     bool can_vanish = false;
   };
 
-  Plot(memory::MemoryCore& core, memory::PdId pd, const Options& options, Random& random);
-  Plot(const Plot&) = delete;
-  Plot& operator=(const Plot&) = delete;
+  GuardedMemory(memory::MemoryCore& core, memory::PdId pd, const Options& options, Random& random);
+  GuardedMemory(const GuardedMemory&) = delete;
+  GuardedMemory& operator=(const GuardedMemory&) = delete;
 
   [[nodiscard]] const memory::RegionKeys& keys() const { return keys_; }
   [[nodiscard]] uint64_t size() const { return size_; }
@@ -88,7 +88,7 @@ class Plot {
 
  private:
   uint64_t size_;
-  PlotMemory memory_;
+  GuardedPages memory_;
   memory::RegionKeys keys_;
   Shadow shadow_;
   std::vector<bool> vanished_;  // by page
