@@ -8,7 +8,7 @@ TEST_SUITES := release asan-ubsan tsan
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup build test demo bench docs format format-check lint coverage \
-        fuzz mutants deb clean
+        fuzz mutants deb check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,8 +21,17 @@ build: build-release ## build everything into build/
 test: $(TEST_SUITES:%=build-%) ## build and run every test: release, sanitizers, short fuzz runs
 	@python3 tools/run_tests.py $(TEST_SUITES)
 
-demo: build-release ## a guided tour: unmodified programs, their packets, the memory layer
-	@python3 tools/demo.py build
+check: ## the inner loop: tests beside the code, the command, the checks of the tree; one quick build
+	@tools/setup.sh check
+	@test -f build/quick/build.ninja || cmake --preset quick
+	@cmake --build --preset check
+	@python3 tools/check.py build/quick
+
+demo: ## a tour in three minutes: programs as they are, their packets, memory; ends in build/demo.html
+	@tools/setup.sh demo
+	@test -f build/quick/build.ninja || cmake --preset quick
+	@cmake --build --preset demo
+	@python3 tools/demo.py build/quick build/demo.html
 
 bench: build-release ## what things cost, beside what they may cost; writes build/bench/*.json
 	@python3 tools/bench.py

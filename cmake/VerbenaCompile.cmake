@@ -15,11 +15,15 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 # No -DNDEBUG: what holds in a test holds for users, too. Lines and names make a field report
 # readable; more would make objects eight times as large, and the build a quarter longer.
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1")
+if(VERBENA_QUICK)
+  set(CMAKE_CXX_FLAGS_RELEASE "-O2")
+endif()
 
 # The layers call each other many times per packet. What users run is optimised as a whole, which
 # takes a fifth of the instructions off; tests are not, because they are linked more often than run.
 set(VERBENA_WHOLE_PROGRAM OFF)
-if(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND
+   NOT VERBENA_QUICK)
   set(VERBENA_WHOLE_PROGRAM ON)
 endif()
 
@@ -32,6 +36,10 @@ endfunction()
 
 verbena_compile_options(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor
                         -Werror -Werror=switch)
+if(VERBENA_QUICK)
+  # What gcc takes for a mistake depends on the level; the release build is the judge.
+  verbena_compile_options(-w)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   verbena_compile_options(-Wthread-safety)
 else()

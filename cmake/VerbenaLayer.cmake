@@ -7,6 +7,9 @@ add_library(verbena_layers INTERFACE)
 # Every test program; the sanitizer builds want nothing else.
 add_custom_target(verbena_tests)
 
+# Of these, those beside the code.
+add_custom_target(verbena_units)
+
 # Every header, compiled alone; part of the build when "checks" is in VERBENA_PARTS.
 add_custom_target(verbena_headers ALL)
 
@@ -143,5 +146,6 @@ function(verbena_layer folder)
     verbena_unit_test(${folder}_test PREFIX ${folder} SOURCES ${tests}
                       LIBRARIES ${target} ${layer_TEST_LIBRARIES}
                       PRECOMPILED ${layer_TEST_PRECOMPILED} ${unlisted})
+    add_dependencies(verbena_units ${folder}_test)
   endif()
 endfunction()

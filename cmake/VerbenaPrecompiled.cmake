@@ -1,5 +1,6 @@
 # Headers that are read once instead of in each file. Tests have them in every build. Other code has
-# them in the sanitizer builds only: in the release build a file that forgot an include must fail.
+# them in the sanitizer builds and the quick one only: in the release build a file that forgot an
+# include must fail.
 
 set(VERBENA_COMMON_HEADERS
     <algorithm> <array> <atomic> <deque> <functional> <memory> <optional> <span> <string>
@@ -31,7 +32,7 @@ endfunction()
 #
 # The common headers, and those that most files of the target include and that take long to read.
 function(verbena_precompile target)
-  if(NOT VERBENA_SANITIZE)
+  if(NOT VERBENA_SANITIZE AND NOT VERBENA_QUICK)
     return()
   endif()
   if(NOT TARGET verbena_common_headers)

@@ -1,17 +1,25 @@
 #!/usr/bin/env python3
 """A tour: unmodified RDMA programs on this machine, what they put on the wire, the memory layer.
+Ends with a page that shows it.
 
-usage: demo.py BUILD_FOLDER
+usage: demo.py BUILD_FOLDER PAGE.html
 """
 
+import os
+import platform
 import resource
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import demo_page
+
 MEMLOCK = 64 << 10  # bytes: what an ordinary user may lock on most machines
 PATIENCE = 60  # seconds for one program
+SIZES = (64, 4 << 10, 64 << 10, 1 << 20)  # that the page has bandwidths of
+REPEATS = 1000  # of each size: enough that the last of them takes a second
+PINGS = 4  # round trips in the ladder
 
 
 def title(text: str) -> None:
@@ -48,51 +56,103 @@ class Stage:
                 server.kill()
 
 
-def table_of(printed: str) -> str:
-    """The part of perftest's output that has the figures."""
-    lines = printed.splitlines()
-    first = next(i for i, line in enumerate(lines) if "#bytes" in line)
-    return "\n".join(lines[first:first + 2])
+def show_device(stage: Stage) -> str:
+    title("A device, on a kernel without one: verbena run -- ibv_devinfo")
+    lines = stage.output("ibv_devinfo").splitlines()[:16]
+    print("\n".join(lines))
+    fields = dict(line.strip().split(":", 1) for line in lines if ":" in line)
+    facts = [(name, fields[name].strip()) for name in
+             ("hca_id", "transport", "node_guid", "max_mtu", "active_mtu", "state", "link_layer")
+             if name in fields]
+    kernel = Path("/sys/class/infiniband")
+    devices = ", ".join(sorted(os.listdir(kernel))) if kernel.is_dir() else ""
+    facts += [("this machine", f"{platform.release()}, {os.cpu_count()} processors"),
+              ("RDMA devices that its kernel has", devices or "none")]
+    return demo_page.section("A device, on a kernel without one",
+                             "Debian's ibv_devinfo, as it is, finds a device and an active port.",
+                             "verbena run -- ibv_devinfo", demo_page.facts_table(facts))
 
 
-def show_packets(trace: Path) -> None:
-    columns = ["frame.number", "ip.src", "ip.dst", "_ws.col.Info"]
+def bandwidths(printed: str) -> dict[int, float]:
+    """MiB/s by size, from perftest's table: bytes, iterations, peak, average, message rate."""
+    rows = [line.split() for line in printed.splitlines()]
+    return {int(row[0]): float(row[3]) for row in rows if len(row) == 5 and row[0].isdigit()}
+
+
+def show_bandwidth(stage: Stage) -> str:
+    title("Two processes that may lock 64 KiB: verbena run -- ib_write_bw, ib_read_bw, ib_send_bw")
+    figures: dict[str, dict[int, float]] = {}
+    for operation in ("write", "read", "send"):
+        figures[operation] = {}
+        for size in SIZES:
+            printed = stage.pair(f"ib_{operation}_bw", "-s", str(size), "-n", str(REPEATS))
+            figures[operation].update(bandwidths(printed))
+            print(f"  {operation:<6}{demo_page.size_words(size):>9} "
+                  f"{demo_page.speed_words(figures[operation][size]):>12}", flush=True)
+    return demo_page.section(
+        "Two processes that may lock 64 KiB of memory",
+        "perftest, as it is, between two processes of this machine, over UDP sockets: bytes per "
+        "second by the size of a message.",
+        "verbena run -- ib_write_bw & verbena run -- ib_write_bw 127.0.0.1",
+        demo_page.bandwidth_chart(figures))
+
+
+def read_trace(trace: Path) -> list[demo_page.Packet]:
+    """As Wireshark decodes it. The client sends first."""
+    columns = ["frame.time_relative", "udp.srcport", "_ws.col.Info", "infiniband.bth.psn",
+               "frame.len"]
     fields = [word for column in columns for word in ("-e", column)]
     # Processes beside the first, whose port Wireshark knows as RoCE, have these.
     decoded = subprocess.run(["tshark", "-d", "udp.port==61001-65095,infiniband", "-r", str(trace),
-                              "-c", "3", "-T", "fields", *fields],
+                              "-T", "fields", *fields],
                              check=True, text=True, stdout=subprocess.PIPE,
-                             stderr=subprocess.DEVNULL, timeout=PATIENCE)
-    print(decoded.stdout, end="")
+                             stderr=subprocess.DEVNULL, timeout=PATIENCE).stdout
+    rows = [line.split("\t") for line in decoded.splitlines()]
+    return [demo_page.Packet(microseconds=1e6 * float(seconds), to_right=port == rows[0][1],
+                             what=info.split(" QP=")[0], psn=int(psn), size=int(size))
+            for seconds, port, info, psn, size in rows]
+
+
+def show_packets(stage: Stage, trace: Path) -> str:
+    command = ("ibv_rc_pingpong", "-g", "0", "-n", str(PINGS), "-s", "64", "-c")
+    title("What goes over the wire: verbena run --trace demo.pcapng -- ibv_rc_pingpong")
+    trace.unlink(missing_ok=True)
+    stage.pair(*command, options=("--trace", str(trace)))
+    packets = read_trace(trace)
+    for packet in packets[:4]:
+        print(f"  {packet.microseconds:9.1f} us  {'->' if packet.to_right else '<-'} {packet.what}")
+    print(f"All of them: {trace}, which Wireshark opens")
+    return demo_page.section(
+        "What goes over the wire",
+        f"{PINGS} messages of 64 bytes each way, as RoCEv2 packets, decoded by Wireshark from "
+        f"{trace}.",
+        f"verbena run --trace demo.pcapng -- {' '.join(command)} 127.0.0.1",
+        demo_page.packet_ladder(packets))
+
+
+def show_memory(stage: Stage, picture: Path) -> str:
+    title("A region four times as large as its memory: larger_than_memory")
+    subprocess.run([str(stage.build / "bin/larger_than_memory"), str(picture)], check=True,
+                   timeout=PATIENCE, preexec_fn=limited)
+    return demo_page.section(
+        "A region four times as large as its memory",
+        "A peer writes and reads all of the region by RDMA while the program that owns it counts "
+        "in its pages; every byte is checked. What does not fit is in a swap file.",
+        f"{stage.build}/bin/larger_than_memory residency.svg", picture.read_text("utf-8"))
 
 
 def main() -> int:
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 3:
         print(__doc__, file=sys.stderr)
         return 2
-    build = Path(sys.argv[1])
+    build, page = Path(sys.argv[1]), Path(sys.argv[2])
     stage = Stage(build)
-
-    title("A device, on a kernel without one: verbena run -- ibv_devinfo")
-    print("\n".join(stage.output("ibv_devinfo").splitlines()[:16]))
-
-    title("Two processes that may lock 64 KiB: verbena run -- ib_write_bw")
-    print(table_of(stage.pair("ib_write_bw", "-n", "2000")))
-
-    title("What goes over the wire: verbena run --trace demo.pcapng -- ibv_rc_pingpong")
-    trace = build / "demo.pcapng"
-    trace.unlink(missing_ok=True)
-    stage.pair("ibv_rc_pingpong", "-g", "0", "-n", "10", "-c", options=("--trace", str(trace)))
-    show_packets(trace)
-
-    title("A region four times as large as its memory: build/bin/larger_than_memory")
-    picture = build / "residency.svg"
-    subprocess.run([str(build / "bin/larger_than_memory"), str(picture)], check=True,
-                   timeout=PATIENCE, preexec_fn=limited)
-    print(f"The same as a picture: {picture}")
-
-    title("The memory layer: build/bin/memory_tour")
-    return subprocess.run([str(build / "bin/memory_tour")], check=False).returncode
+    sections = [show_device(stage), show_bandwidth(stage),
+                show_packets(stage, page.with_name("demo.pcapng")),
+                show_memory(stage, page.with_name("residency.svg"))]
+    page.write_text(demo_page.page(sections), encoding="utf-8")
+    print(f"\nAll of it on one page: {page}")
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,10 +1,21 @@
 #!/usr/bin/env bash
-# Installs the packages that are missing: those of packages.txt or, as `setup.sh GROUP`, those of
-# packages-GROUP.txt, which only some targets need. Silent and instant when none is.
+# Installs the packages that are missing. Silent and instant when none is. A person at the terminal
+# is asked before.
+#
+# usage: setup.sh [demo|check|all|docs]   what they are for (all): demo, check and all are of
+#        packages.txt, each with those before it; docs is packages-docs.txt
 set -euo pipefail
 
-list="$(dirname "${BASH_SOURCE[0]}")/packages${1:+-$1}.txt"
-read -ra wanted <<<"$(awk 'NF { printf "%s ", $1 }' "$list")"
+folder="$(dirname "${BASH_SOURCE[0]}")"
+list="$folder/packages.txt"
+case "${1:-all}" in
+  demo) levels='^demo$' ;;
+  check) levels='^(demo|check)$' ;;
+  all) levels='' ;;
+  docs) levels='' list="$folder/packages-docs.txt" ;;
+  *) echo "usage: setup.sh [demo|check|all|docs]" >&2; exit 2 ;;
+esac
+read -ra wanted <<<"$(awk -v levels="$levels" 'NF && $2 ~ levels { printf "%s ", $1 }' "$list")"
 
 # dpkg-query fails on a package it never heard of, and still answers for the others.
 format='${db:Status-Status} ${Package}\n'
@@ -25,6 +36,14 @@ else
   exit 1
 fi
 
+if [[ -t 0 && -t 1 ]]; then
+  echo "These packages are missing: ${missing[*]}"
+  read -rp "Install them by apt-get? [Y/n] " answer
+  if [[ ! "$answer" =~ ^([Yy]([Ee][Ss])?)?$ ]]; then
+    echo "Nothing is installed, and nothing is built." >&2
+    exit 1
+  fi
+fi
 echo "Installing: ${missing[*]}"
 "${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get update -q
 "${as_root[@]}" DEBIAN_FRONTEND=noninteractive \

@@ -1,0 +1,114 @@
+"""The page at the end of `make demo`: what was run and seen, drawn. It needs no other file."""
+
+import html
+from typing import NamedTuple
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #f4f6f8; margin: 0; }
+main { max-width: 960px; margin: 0 auto; padding: 24px 16px 48px; }
+h1 { margin: 8px 0 0; } h2 { margin: 0 0 4px; font-size: 19px; }
+section { background: #fff; border: 1px solid #dde3e8; border-radius: 8px; padding: 18px 22px;
+          margin-top: 18px; }
+code, pre { font: 13px ui-monospace, monospace; } p { margin: 4px 0 12px; }
+pre { background: #10202e; color: #d8e6f0; padding: 8px 12px; border-radius: 6px; margin: 0 0 14px;
+      overflow-x: auto; }
+svg { max-width: 100%; height: auto; display: block; }
+table { border-collapse: collapse; } td, th { padding: 3px 14px 3px 0; text-align: left; }
+.facts td:first-child { color: #667; } .lead { color: #456; font-size: 17px; }
+"""
+
+COLORS = {"write": "#1f4e79", "read": "#2e8b57", "send": "#c46a1b"}
+LEFT, RIGHT = 96, 880  # of what is drawn, on 900
+
+
+class Packet(NamedTuple):
+    """One line of the ladder."""
+    microseconds: float
+    to_right: bool
+    what: str
+    psn: int
+    size: int
+
+
+def text(x: float, y: float, words: str, anchor: str = "start", more: str = "") -> str:
+    return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" {more}>'
+            f"{html.escape(words)}</text>")
+
+
+def svg(height: float, parts: list[str]) -> str:
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 900 {height:.0f}" width="900" '
+            f'font-family="sans-serif" font-size="13" fill="#333">' + "".join(parts) + "</svg>")
+
+
+def size_words(count: int) -> str:
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= unit:
+            return f"{count // unit} {name}"
+    return f"{count} bytes"
+
+
+def speed_words(mib: float) -> str:
+    return f"{mib / 1024:.2f} GiB/s" if mib >= 1024 else f"{mib:.3g} MiB/s"
+
+
+def bandwidth_chart(figures: dict[str, dict[int, float]]) -> str:
+    """figures[operation][bytes] in MiB/s: a group of bars for each size, each with its number."""
+    most = max(max(of.values()) for of in figures.values())
+    parts, y = [], 10.0
+    for size in sorted(next(iter(figures.values()))):
+        parts.append(text(LEFT - 10, y + 10 + 9 * len(figures), size_words(size), "end"))
+        for operation, of in figures.items():
+            width = max(of[size] / most * (RIGHT - LEFT - 170), 1)
+            parts.append(f'<rect x="{LEFT}" y="{y:.1f}" width="{width:.1f}" height="16" rx="2" '
+                         f'fill="{COLORS[operation]}"/>')
+            parts.append(text(LEFT + width + 8, y + 13, f"{operation} {speed_words(of[size])}"))
+            y += 19
+        y += 12
+    return svg(y, parts)
+
+
+def arrow(packet: Packet, y: float, left: float, right: float) -> list[str]:
+    begin, end = (left, right) if packet.to_right else (right, left)
+    back = -9 if packet.to_right else 9
+    is_ack = "Acknowledge" in packet.what
+    color = "#8a97a3" if is_ack else "#1f4e79"
+    words = f"{packet.what}, PSN {packet.psn}" + ("" if is_ack else f", {packet.size} bytes")
+    return [f'<path d="M{begin} {y}L{end} {y + 14}" stroke="{color}" stroke-width="2"/>',
+            f'<path d="M{end} {y + 14}l{back} -6v10z" fill="{color}"/>',
+            text((left + right) / 2, y - 1, words, "middle", 'paint-order="stroke" stroke="#fff" '
+                                                         'stroke-width="4"'),
+            text(LEFT - 10, y + 5, f"{packet.microseconds:.1f} us", "end", 'fill="#778"')]
+
+
+def packet_ladder(packets: list[Packet]) -> str:
+    """Time goes down; each packet is an arrow from one process to the other."""
+    left, right, top, step = 190, 780, 42, 32
+    bottom = top + step * len(packets) + 8
+    parts = [text(left, 18, "client", "middle", 'font-weight="bold"'),
+             text(right, 18, "server", "middle", 'font-weight="bold"')]
+    parts += [f'<path d="M{x} 26V{bottom}" stroke="#bcc6cf" stroke-width="3"/>'
+              for x in (left, right)]
+    for i, packet in enumerate(packets):
+        parts += arrow(packet, top + step * i, left, right)
+    return svg(bottom + 4, parts)
+
+
+def section(title: str, lead: str, command: str, body: str) -> str:
+    shown = f"<pre>{html.escape(command)}</pre>" if command else ""
+    head = f"<h2>{html.escape(title)}</h2><p>{html.escape(lead)}</p>"
+    return f"<section>{head}{shown}{body}</section>"
+
+
+def facts_table(facts: list[tuple[str, str]]) -> str:
+    rows = "".join(f"<tr><td>{html.escape(name)}</td><td>{html.escape(value)}</td></tr>"
+                   for name, value in facts)
+    return f'<table class="facts">{rows}</table>'
+
+
+def page(sections: list[str]) -> str:
+    return ('<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Verbena: the demo</title>'
+            '<meta name="viewport" content="width=device-width">'
+            f"<style>{STYLE}</style><main><h1>Verbena</h1>"
+            '<p class="lead">RDMA verbs without a card, a kernel module, root or pinned memory. '
+            "All below was run and measured on this machine a moment ago.</p>"
+            + "".join(sections) + "</main></html>\n")
