@@ -1,6 +1,7 @@
 # Thin wrappers: CMakePresets.json says how things are built, tools/ says how they are checked.
 
 FUZZ_SECONDS ?= 60
+PREFIX ?= /usr/local
 
 # asan-ubsan is clang's: it also proves the lock annotations and a second compiler's warnings.
 TEST_SUITES := release asan-ubsan tsan
@@ -8,7 +9,7 @@ TEST_SUITES := release asan-ubsan tsan
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup build test demo bench docs format format-check lint coverage \
-        fuzz mutants deb check clean
+        fuzz mutants deb install uninstall check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,8 +63,14 @@ fuzz: build-fuzz ## fuzz every target for FUZZ_SECONDS (60) seconds
 mutants: setup ## break the code on purpose and see that a test notices
 	@python3 tools/mutants.py
 
-deb: build-release ## the Debian package, in build/
+deb: build-release ## the Debian packages, in build/: libverbena0, libverbena-dev, verbena
 	@cd build && cpack -G DEB
+
+install: build-release ## into PREFIX (/usr/local), below DESTDIR if that is set
+	@cmake --install build --prefix $(PREFIX)
+
+uninstall: ## remove what `make install` has put down
+	@cmake --build build --target uninstall
 
 clean: ## remove build/
 	@rm -rf build

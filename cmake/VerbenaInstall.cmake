@@ -1,62 +1,88 @@
-# Where things go when they are installed, and the Debian package.
-#
-# The libraries that take the place of the system's lie in a folder of their own, where no program
-# finds them but by `verbena run`.
+# Where things go when they are installed. Each belongs to one of three components, which are the
+# Debian packages of VerbenaPackages.cmake:
+#   runtime      lib/libverbena.so.0, for programs on the C++ API
+#   development  what they are built with
+#   command      bin/verbena, and the libraries that take the place of the system's; these lie in a
+#                folder of their own, where no program finds them but by `verbena run`
 
+# As Debian has it, also below /usr/local, where its loader looks, too. CMake would have it so for
+# the prefix /usr alone; "lib" is what it has chosen otherwise, here or in an older build folder.
+if(CMAKE_LIBRARY_ARCHITECTURE AND EXISTS /etc/debian_version AND
+   (NOT DEFINED CMAKE_INSTALL_LIBDIR OR CMAKE_INSTALL_LIBDIR STREQUAL "lib"))
+  set(CMAKE_INSTALL_LIBDIR lib/${CMAKE_LIBRARY_ARCHITECTURE} CACHE PATH "Libraries" FORCE)
+endif()
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(VERBENA_PRIVATE_LIBDIR ${CMAKE_INSTALL_LIBDIR}/verbena)
+set(VERBENA_PACKAGING ${PROJECT_SOURCE_DIR}/packaging)
 
+# As Debian's policy wants manual pages and changelogs: with nothing of this machine in them.
+function(verbena_install_compressed file destination name component)
+  set(compressed ${PROJECT_BINARY_DIR}/compressed/${component}/${name}.gz)
+  get_filename_component(folder ${compressed} DIRECTORY)
+  file(MAKE_DIRECTORY ${folder})
+  execute_process(COMMAND gzip -9n -c ${file} OUTPUT_FILE ${compressed} COMMAND_ERROR_IS_FATAL ANY)
+  set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  install(FILES ${compressed} DESTINATION ${destination} COMPONENT ${component})
+endfunction()
+
+# A program finds libverbena beside it, wherever both were put. Where the loader finds it anyway,
+# Debian wants no path in programs.
 function(verbena_install_programs)
   foreach(program IN ITEMS verbena_command verbena-sim)
-    if(TARGET ${program})
-      set_target_properties(${program} PROPERTIES INSTALL_RPATH
-                                                  "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
-      install(TARGETS ${program} RUNTIME)
+    if(NOT TARGET ${program})
+      continue()
     endif()
+    set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+    install(TARGETS ${program} RUNTIME COMPONENT command)
+    install(CODE "if(CMAKE_INSTALL_PREFIX STREQUAL \"/usr\")
+  file(RPATH_REMOVE FILE \"\$ENV{DESTDIR}/usr/bin/$<TARGET_FILE_NAME:${program}>\")
+endif()" COMPONENT command)
   endforeach()
-  install(FILES ${PROJECT_SOURCE_DIR}/docs/verbena.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.1)
+  foreach(page IN LISTS pages)
+    get_filename_component(name ${page} NAME)
+    verbena_install_compressed(${page} ${CMAKE_INSTALL_MANDIR}/man1 ${name} command)
+  endforeach()
+  install(FILES ${VERBENA_PACKAGING}/verbena.bash RENAME verbena COMPONENT command
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 endfunction()
 
 # For programs on the C++ API: the library, its headers, and how to find them.
 function(verbena_install_api)
-  install(TARGETS verbena EXPORT verbena LIBRARY)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/verbena TYPE INCLUDE)
+  install(TARGETS verbena EXPORT verbena LIBRARY COMPONENT runtime NAMELINK_COMPONENT development)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/verbena TYPE INCLUDE COMPONENT development)
   set(package ${CMAKE_INSTALL_LIBDIR}/cmake/verbena)
-  install(EXPORT verbena NAMESPACE verbena:: FILE verbena-targets.cmake DESTINATION ${package})
+  install(EXPORT verbena NAMESPACE verbena:: FILE verbena-targets.cmake DESTINATION ${package}
+          COMPONENT development)
   configure_package_config_file(
     ${PROJECT_SOURCE_DIR}/cmake/verbena-config.cmake.in
     ${PROJECT_BINARY_DIR}/verbena-config.cmake INSTALL_DESTINATION ${package})
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/verbena-config-version.cmake
                                    COMPATIBILITY SameMinorVersion)
   install(FILES ${PROJECT_BINARY_DIR}/verbena-config.cmake
-                ${PROJECT_BINARY_DIR}/verbena-config-version.cmake DESTINATION ${package})
+                ${PROJECT_BINARY_DIR}/verbena-config-version.cmake
+          DESTINATION ${package} COMPONENT development)
   # The package and `cmake --install --prefix` put it elsewhere than was configured.
   file(RELATIVE_PATH prefix_from_here /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/verbena.pc.in ${PROJECT_BINARY_DIR}/verbena.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/verbena.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${PROJECT_BINARY_DIR}/verbena.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+          COMPONENT development)
 endfunction()
 
 function(verbena_install)
   verbena_install_programs()
   verbena_install_api()
-  install(TARGETS ibverbs verbena_files LIBRARY DESTINATION ${VERBENA_PRIVATE_LIBDIR})
-  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE TYPE DOC RENAME copyright)
+  install(TARGETS ibverbs verbena_files LIBRARY DESTINATION ${VERBENA_PRIVATE_LIBDIR}
+          COMPONENT command NAMELINK_SKIP)
+  foreach(component IN ITEMS runtime development command)
+    set(folder ${CMAKE_INSTALL_DATADIR}/doc/${VERBENA_PACKAGE_OF_${component}})
+    install(FILES ${VERBENA_PACKAGING}/copyright DESTINATION ${folder} COMPONENT ${component})
+    verbena_install_compressed(${VERBENA_PACKAGING}/changelog ${folder} changelog ${component})
+  endforeach()
+  # Removes what the last `make install` has put down.
+  add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -P
+                    ${PROJECT_SOURCE_DIR}/cmake/VerbenaUninstall.cmake
+                    WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
 endfunction()
-
-set(CPACK_GENERATOR DEB)
-set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-set(CPACK_PACKAGE_CONTACT "The Verbena authors <verbena@localhost>")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY ${PROJECT_DESCRIPTION})
-set(CPACK_PACKAGE_DESCRIPTION
-    "RDMA verbs on any machine: no RDMA card, no kernel module, no root, no pinned memory.
-Unmodified programs run on it by 'verbena run'; the system's own libibverbs stays in charge of
-all others.")
-set(CPACK_DEBIAN_PACKAGE_SECTION net)
-set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/lib)
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "ibverbs-utils, perftest, libexpected-dev")
-set(CPACK_STRIP_FILES ON)
-include(CPack)

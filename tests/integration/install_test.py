@@ -6,7 +6,9 @@ usage: install_test.py BUILD_FOLDER
 Exits with 77, which ctest counts as skipped, where there is no pkg-config.
 """
 
+import gzip
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -48,8 +50,10 @@ def check(condition: bool, what: str) -> None:
 def check_files(prefix: Path, libraries: Path) -> None:
     private = libraries / "verbena"
     for path in (prefix / "bin/verbena", private / "libibverbs.so.1",
-                 private / "libverbena-files.so", libraries / "libverbena.so",
-                 prefix / "include/verbena/verbena.h", prefix / "share/man/man1/verbena.1"):
+                 private / "libverbena-files.so", libraries / "libverbena.so.0",
+                 libraries / "libverbena.so", prefix / "include/verbena/verbena.h",
+                 prefix / "share/man/man1/verbena.1.gz",
+                 prefix / "share/man/man1/verbena-run.1.gz"):
         check(path.exists(), f"{path} is missing")
     check(not list(libraries.glob("libibverbs*")), "libibverbs is where other programs find it")
 
@@ -64,6 +68,23 @@ def check_run(prefix: Path) -> None:
     check(folder.endswith("/verbena"), folder)
     check("1: CA" in run(verbena, "run", "--", "cat", "/sys/class/infiniband/verbena0/node_type",
                          env=environment), "no files about the device")
+
+
+def check_pages(prefix: Path) -> None:
+    """The manual page of each command has every option of its help."""
+    for command in ("run", "devices", "ping", "bench"):
+        help_text = run(prefix / "bin/verbena", command, "--help")
+        with gzip.open(prefix / f"share/man/man1/verbena-{command}.1.gz", "rt") as page:
+            text = page.read().replace("\\-", "-")
+        for option in re.findall(r"^  (?:-\w,)?(--[a-z-]+)", help_text, re.MULTILINE):
+            check(re.search(re.escape(option) + r"(?![a-z-])", text) is not None,
+                  f"verbena-{command}.1 does not have {option}")
+
+
+def check_removed(build: Path, prefix: Path) -> None:
+    run("cmake", "--build", build, "--target", "uninstall")
+    left = [path for path in prefix.rglob("*verbena*")]
+    check(not left, f"uninstall left {left}")
 
 
 def check_consumer(prefix: Path, libraries: Path, folder: Path) -> None:
@@ -95,7 +116,9 @@ def main() -> int:
         libraries = next(prefix.glob("lib/**/libverbena.so")).parent
         check_files(prefix, libraries)
         check_run(prefix)
+        check_pages(prefix)
         check_consumer(prefix, libraries, folder)
+        check_removed(Path(sys.argv[1]), prefix)
     print("installed, found and used")
     return 0
 

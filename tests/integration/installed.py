@@ -6,7 +6,7 @@ from pathlib import Path
 from ordinary_user import Bench, Process
 from pairs import must_succeed
 
-LIBRARIES = ("libibverbs.so*", "libverbena-files.so", "libverbena.so")
+LIBRARIES = ("libibverbs.so*", "libverbena-files.so", "libverbena.so*")
 
 
 class Installed:
