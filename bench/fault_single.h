@@ -9,13 +9,13 @@
 
 #include "bench/fault_memory.h"
 #include "bench/fault_world.h"
-#include "tools/latencies.h"
+#include "cli/latencies.h"
 
 // One fault at a time, one message at a time, and what it costs when there is none.
 
 namespace verbena::bench {
 
-using tools::Latencies;
+using cli::Latencies;
 
 // A thread that touches a page and another one that brings it: no adapter at all.
 inline nlohmann::json MeasureUserfaults(size_t pages) {

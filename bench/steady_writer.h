@@ -7,7 +7,7 @@
 
 #include "bench/fault_memory.h"
 #include "bench/fault_world.h"
-#include "tools/latencies.h"
+#include "cli/latencies.h"
 
 namespace verbena::bench {
 
@@ -34,7 +34,7 @@ class SteadyWriter {
   // Calls `on_turn` all the time, and `on_other` with each completion of others. A window in which
   // a write fails ends with it.
   [[nodiscard]] Window Measure(std::chrono::nanoseconds duration, auto on_turn, auto on_other) {
-    tools::Latencies latencies;
+    cli::Latencies latencies;
     Window window;
     size_t under_way = 0;
     const auto begin = Clock::now();

@@ -12,9 +12,9 @@ void Simulator::Disturb() {
   const int at = random_.Chance(1, 2) ? 1 : 0;
   Side& side = connection.side(at);
   if (random_.Chance(swarm_.eviction, 1000) && !connection.is_spared) {
-    GuardedMemory* const guarded[] = {side.local.get(), side.exposed.get(),
-                                      side.receives().guarded(), side.node->counters.get()};
-    GuardedMemory& guarded = *guarded[random_.Below(4)];
+    GuardedMemory* const memories[] = {side.local.get(), side.exposed.get(),
+                                       side.receives().guarded(), side.node->counters.get()};
+    GuardedMemory& guarded = *memories[random_.Below(4)];
     const uint64_t first = random_.Below(guarded.pages());
     const uint64_t count = random_.Chance(1, 2) ? 1 : 1 + random_.Below(guarded.pages() - first);
     for (uint64_t i = 0; i < count; ++i) guarded.Evict(side.node->core, first + i);

@@ -71,11 +71,11 @@ void Lanes::Disturb() {
   if (lanes_.empty() || !random_.Chance(swarm_.eviction, 1000)) return;
   Lane& lane = *lanes_[random_.Below(lanes_.size())];
   LaneReceiver& receiver = *lane.host->receivers[random_.Below(lane.host->receivers.size())];
-  const std::pair<GuardedMemory*, Endnode*> guarded[] = {
+  const std::pair<GuardedMemory*, Endnode*> memories[] = {
       {lane.local.get(), lane.from},
       {lane.exposed.get(), lane.host->node},
       {receiver.shared.pool().guarded(), lane.host->node}};
-  const auto& [guarded, node] = guarded[random_.Below(std::size(guarded))];
+  const auto& [guarded, node] = memories[random_.Below(std::size(memories))];
   guarded->Evict(node->core, random_.Below(guarded->pages()));
 }
 

@@ -254,8 +254,8 @@ void Unreliable::Disturb(Time now) {
     ProgramCq& cq = random_.Chance(1, 2) ? endpoint.send_cq : endpoint.receive_cq;
     cq.Neglect(now + UpTo(random_, ProgramCq::kNeglectMax));
   }
-  const std::vector<GuardedMemory*> guarded = endpoint.guarded();
-  GuardedMemory& guarded = *guarded[random_.Below(guarded.size())];
+  const std::vector<GuardedMemory*> memories = endpoint.memories();
+  GuardedMemory& guarded = *memories[random_.Below(memories.size())];
   const uint64_t page = random_.Below(guarded.pages());
   if (random_.Chance(swarm_.eviction, 1000)) guarded.Evict(endpoint.node->core, page);
   if (random_.Chance(swarm_.unmapping, 1000)) {
@@ -316,7 +316,7 @@ Time Unreliable::next_time() const {
 
 void Unreliable::Check() {
   for (const auto& endpoint : endpoints_) {
-    for (GuardedMemory* const guarded : endpoint->guarded()) guarded->shadow().Check(findings_);
+    for (GuardedMemory* const guarded : endpoint->memories()) guarded->shadow().Check(findings_);
   }
 }
 

@@ -63,7 +63,7 @@ uint64_t UnreliableEndpoint::group_messages_lost() const {
   return lost;
 }
 
-std::vector<GuardedMemory*> UnreliableEndpoint::guarded() const {
+std::vector<GuardedMemory*> UnreliableEndpoint::memories() const {
   std::vector<GuardedMemory*> all = {local.get(), exposed.get()};
   if (own_pool.guarded() != nullptr) all.push_back(own_pool.guarded());
   return all;
@@ -74,7 +74,7 @@ void UnreliableEndpoint::Release() {
   node->RemoveQp(*qp);
   node->RemoveCq(send_cq);
   node->RemoveCq(receive_cq);
-  for (GuardedMemory* const guarded : guarded()) node->Release(*guarded);
+  for (GuardedMemory* const guarded : memories()) node->Release(*guarded);
 }
 
 }  // namespace verbena::sim

@@ -39,7 +39,7 @@ struct UnreliableEndpoint {
     return shared != nullptr ? shared->OffsetOf(id, findings) : own_pool.OffsetOf(id, findings);
   }
   // All memory of its own.
-  [[nodiscard]] std::vector<GuardedMemory*> guarded() const;
+  [[nodiscard]] std::vector<GuardedMemory*> memories() const;
   // Messages to groups that have reached its endnode and not its program.
   [[nodiscard]] uint64_t group_messages_lost() const;
   // Messages that it has dropped, and counted.

@@ -320,8 +320,8 @@ void Workload::SwapIn(Connection& connection, int owner) {
 // counters stay: they are not of this connection alone.
 void Workload::DeregisterSome(Connection& connection, int owner) {
   Side& side = connection.side(owner);
-  GuardedMemory* const guarded[] = {side.local.get(), side.exposed.get(), side.own_pool.guarded()};
-  GuardedMemory* const guarded = guarded[random_.Below(3)];
+  GuardedMemory* const memories[] = {side.local.get(), side.exposed.get(), side.own_pool.guarded()};
+  GuardedMemory* const guarded = memories[random_.Below(3)];
   if (guarded == nullptr || !guarded->is_registered() || side.is_swapped_out) return;
   const auto is_bound = [](const auto& granted) {
     return granted->is_window() && granted->state == GrantedKey::State::kGood &&
@@ -340,8 +340,8 @@ void Workload::DeregisterSome(Connection& connection, int owner) {
 // Some of its pages go, and the tables do not hear of it.
 void Workload::UnmapSome(Connection& connection, int owner) {
   Side& side = connection.side(owner);
-  GuardedMemory* const guarded[] = {side.local.get(), side.exposed.get(), side.own_pool.guarded()};
-  GuardedMemory* const guarded = guarded[random_.Below(3)];
+  GuardedMemory* const memories[] = {side.local.get(), side.exposed.get(), side.own_pool.guarded()};
+  GuardedMemory* const guarded = memories[random_.Below(3)];
   if (guarded == nullptr) return;
   const uint64_t first = random_.Below(guarded->pages());
   guarded->Vanish(first, 1 + random_.Below(guarded->pages() - first));

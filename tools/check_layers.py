@@ -28,7 +28,7 @@ ALLOWED = {
     "rdmacm": {"base", PUBLIC},
     "cache": {"base", PUBLIC},
     "iscsi": {"base", PUBLIC},
-    "tools": {"base", PUBLIC},
+    "cli": {"base", PUBLIC},
     "preload": set(),
 }
 

@@ -29,7 +29,7 @@ UNTESTED: dict[str, str] = {
     **{f"src/preload/calls/{name}.cc": "a test that linked it would open its own files by it: "
                                        "tests/integration/path_calls_check.cc calls each"
        for name in ("folder", "generated_file", "name", "open", "redirected", "stat")},
-    "src/tools/main.cc": "puts the commands together; tests/integration runs it",
+    "src/cli/main.cc": "puts the commands together; tests/integration runs it",
 }
 
 
@@ -43,7 +43,7 @@ class Ban(NamedTuple):
 
 # The places that meet the outside world.
 EDGES = ("src/fabric/*", "src/memory/uffd*", "src/base/clock.h", "src/odp/*", "src/adapter/*",
-         "src/tools/*", "src/ibverbs/*", "src/preload/calls/*")
+         "src/cli/*", "src/ibverbs/*", "src/preload/calls/*")
 
 BANS = [
     Ban(re.compile(r"\b(?:system|steady|high_resolution)_clock::now\b"
@@ -56,12 +56,12 @@ BANS = [
         "hidden input", "take an option as an argument", ("src/base/variables.cc", *EDGES)),
     Ban(re.compile(r"\bgetenv\s*\("),
         "a program that runs with more rights than its user would do what the user's environment "
-        "says", "use secure_getenv", ("src/tools/*",)),
+        "says", "use secure_getenv", ("src/cli/*",)),
     Ban(re.compile(r"\bstd::[io]?fstream\b|\bfopen\s*\("),
         "hidden input and output", "take the bytes, or an interface, as an argument", EDGES),
     Ban(re.compile(r"\bstd::cout\b|(?<![\w.>])printf\s*\(|\bputs\s*\("),
         "standard output belongs to the program that links us", "return the value",
-        ("src/tools/*",)),
+        ("src/cli/*",)),
     Ban(re.compile(r"\bassert\s*\("),
         "it may be compiled out", "use CHECK or DCHECK (base/check.h)", ()),
 ]

@@ -112,13 +112,13 @@ class CheckTidyTest(unittest.TestCase):
 
     def test_edges_may_read_the_world(self):
         for path in ("src/fabric/udp.h", "src/memory/uffd.h", "src/adapter/loop/progress_thread.h",
-                     "src/tools/run.h"):
+                     "src/cli/run.h"):
             with self.subTest(path):
                 self.assert_passes({path: "clock_gettime(1, &t); secure_getenv(n); rand();\n"})
-        self.assert_passes({"src/tools/run.h": "printf(x); getenv(n);\n"})
+        self.assert_passes({"src/cli/run.h": "printf(x); getenv(n);\n"})
         self.assert_only_failure({"src/ibverbs/log.h": "std::getenv(n);\n"}, "use secure_getenv")
-        self.assert_only_failure({"src/fabric/udp.h": "printf(x);\n"}, "src/tools/*")
-        self.assert_only_failure({"src/tools/run.h": "assert(x);\n"}, "assert is banned")
+        self.assert_only_failure({"src/fabric/udp.h": "printf(x);\n"}, "src/cli/*")
+        self.assert_only_failure({"src/cli/run.h": "assert(x);\n"}, "assert is banned")
 
     def test_leftovers(self):
         for word in ("TODO", "FIXME", "XXX"):
@@ -136,8 +136,8 @@ class CheckTidyTest(unittest.TestCase):
 
     def test_exceptions_are_honoured_and_do_not_outlive_their_reason(self):
         with tempfile.TemporaryDirectory() as root, \
-                mock.patch.dict(check_tidy.UNTESTED, {"src/tools/main.cc": "three lines"}):
-            folder = Path(root, "src/tools")
+                mock.patch.dict(check_tidy.UNTESTED, {"src/cli/main.cc": "three lines"}):
+            folder = Path(root, "src/cli")
             folder.mkdir(parents=True)
             for name, failures in (("main.cc", 0), ("main_test.cc", 1)):
                 (folder / name).touch()

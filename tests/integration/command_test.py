@@ -100,7 +100,7 @@ def check_row(verbena: Path, row: Row) -> None:
 
 
 def check_output(verbena: Path) -> None:
-    """What cannot be written is an error, and is not sent to anybody else."""
+    """What cannot be written is an error, and is not sent to another file."""
     for words in (["devices"], ["devices", "--json"], ["--help"], ["ping", "--self", "-n", "5"]):
         with open("/dev/full", "w", encoding="utf-8") as full:
             done = run([verbena, *words], stdout=full)

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "tools/client.h"
-#include "tools/completions.h"
-#include "tools/payload.h"
-#include "tools/poller.h"
+#include "cli/client.h"
+#include "cli/completions.h"
+#include "cli/payload.h"
+#include "cli/poller.h"
 
 namespace verbena::integration {
 
@@ -30,12 +30,12 @@ class Messenger {
   static constexpr uint32_t kReceives = 16;
 
   // A datagram is one packet.
-  static tools::Ask AskFor(QpType type) {
+  static cli::ServerRequest RequestFor(QpType type) {
     const uint32_t size = type == QpType::kUd ? 1'000 : 5'000;
     return {.type = type, .receives = kReceives, .window = size, .message = size, .echo = true};
   }
 
-  Messenger(tools::Endpoint& endpoint, uint32_t size)
+  Messenger(cli::Endpoint& endpoint, uint32_t size)
       : endpoint_(endpoint), size_(size), landing_(kReceives * slot_bytes()) {}
 
   ErrorOr<Result> Run(uint64_t count) {
@@ -63,15 +63,15 @@ class Messenger {
 
   using Clock = std::chrono::steady_clock;
 
-  [[nodiscard]] size_t slot_bytes() const { return size_ + tools::kGrhBytes; }
+  [[nodiscard]] size_t slot_bytes() const { return size_ + cli::kGrhBytes; }
 
   [[nodiscard]] uint64_t Counted() const {
     return static_cast<uint64_t>(std::distance(seen_.lower_bound(kUncounted), seen_.end()));
   }
 
   ErrorOr<void> PostReceive(size_t slot) {
-    return tools::InWords(endpoint_.qps()[0].Post(
-        Receive{.id = WrId{tools::kReceiveFlag | slot},
+    return cli::InWords(endpoint_.qps()[0].Post(
+        Receive{.id = WrId{cli::kReceiveFlag | slot},
                 .data = region_.Local(slot * slot_bytes(), static_cast<uint32_t>(slot_bytes()))}));
   }
 
@@ -80,24 +80,24 @@ class Messenger {
     // Wireshark takes payload that begins with a small number for an encapsulated protocol.
     const uint64_t number = ~i;
     std::memcpy(bytes.data(), &number, sizeof(number));
-    tools::FillPayload(bytes.subspan(sizeof(i)), i);
+    cli::FillPayload(bytes.subspan(sizeof(i)), i);
     const QueuePair& qp = endpoint_.qps()[0];
     const Sge from = endpoint_.region().Local(0, size_);
     if (endpoint_.spec().type == QpType::kUc && i % 2 == 1) {
-      return tools::InWords(
+      return cli::InWords(
           qp.Post(Write{.data = from, .remote = endpoint_.remote(0), .immediate = Immediate{0}}));
     }
-    return tools::InWords(
+    return cli::InWords(
         qp.Post(Send{.data = from, .to = endpoint_.to(endpoint_.peer().qps[0].qp)}));
   }
 
   ErrorOr<void> WaitFor(uint64_t i, std::chrono::milliseconds time) {
     for (const auto end = Clock::now() + time; Clock::now() < end && !seen_.contains(i);) {
       const auto count = poller_.Poll(endpoint_.cq(), completions_);
-      if (!count) return tl::unexpected(tools::InWords(count.error()));
+      if (!count) return tl::unexpected(cli::InWords(count.error()));
       for (const Completion& one : std::span(completions_).first(*count)) {
-        if (!one.ok()) return tl::unexpected(tools::InWords(one));
-        if ((Number(one.id) & tools::kReceiveFlag) == 0) continue;
+        if (!one.ok()) return tl::unexpected(cli::InWords(one));
+        if ((Number(one.id) & cli::kReceiveFlag) == 0) continue;
         if (auto done = OnMessage(one); !done) return done;
       }
     }
@@ -105,26 +105,26 @@ class Messenger {
   }
 
   ErrorOr<void> OnMessage(const Completion& one) {
-    const size_t slot = Number(one.id) & ~tools::kReceiveFlag;
+    const size_t slot = Number(one.id) & ~cli::kReceiveFlag;
     const auto bytes =
         std::span(landing_).subspan(slot * slot_bytes() + endpoint_.header_bytes(), size_);
     uint64_t number = 0;
     std::memcpy(&number, bytes.data(), sizeof(number));
     const uint64_t i = ~number;
     if (one.byte_count != size_ + endpoint_.header_bytes() ||
-        tools::FindWrongByte(bytes.subspan(sizeof(i)), i)) {
+        cli::FindWrongByte(bytes.subspan(sizeof(i)), i)) {
       return tl::unexpected(Error{.text = "a message came back changed"});
     }
     seen_.insert(i);
     return PostReceive(slot);
   }
 
-  tools::Endpoint& endpoint_;
+  cli::Endpoint& endpoint_;
   uint32_t size_;
   std::vector<std::byte> landing_;
   MemoryRegion region_;
   std::set<uint64_t> seen_;
-  tools::Poller poller_;
+  cli::Poller poller_;
   std::array<Completion, 16> completions_{};
 };
 

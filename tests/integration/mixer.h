@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/random.h"
-#include "tools/client.h"
-#include "tools/completions.h"
-#include "tools/payload.h"
-#include "tools/poller.h"
+#include "cli/client.h"
+#include "cli/completions.h"
+#include "cli/payload.h"
+#include "cli/poller.h"
 
 namespace verbena::integration {
 
@@ -26,11 +26,11 @@ class Mixer {
   static constexpr uint64_t kPart = 16'384;  // of the window, for each queue pair
   static constexpr uint64_t kCounter = kPart - 8;
 
-  static tools::Ask AskFor(uint32_t qps) {
+  static cli::ServerRequest RequestFor(uint32_t qps) {
     return {.qps = qps, .receives = 2, .window = qps * kPart, .message = kMessage, .echo = true};
   }
 
-  Mixer(tools::Endpoint& endpoint, uint64_t seed)
+  Mixer(cli::Endpoint& endpoint, uint64_t seed)
       : endpoint_(endpoint),
         random_(seed),
         source_(endpoint.qps().size() * kPart),
@@ -52,14 +52,14 @@ class Mixer {
   // Takes what has completed, and goes on with it; what is wrong is an error.
   ErrorOr<void> Poll() {
     const auto count = poller_.Poll(endpoint_.cq(), completions_);
-    if (!count) return tl::unexpected(tools::InWords(count.error()));
+    if (!count) return tl::unexpected(cli::InWords(count.error()));
     for (const Completion& one : std::span(completions_).first(*count)) {
-      if (!one.ok()) return tl::unexpected(tools::InWords(one));
+      if (!one.ok()) return tl::unexpected(cli::InWords(one));
       if (one.id == kKnock) {
         knocks_ = false;
         continue;
       }
-      if (auto done = OnCompletion(Number(one.id) & ~tools::kReceiveFlag); !done) return done;
+      if (auto done = OnCompletion(Number(one.id) & ~cli::kReceiveFlag); !done) return done;
     }
     return {};
   }
@@ -68,7 +68,7 @@ class Mixer {
   // transport reports requests that get no answer. Again only when the last one was answered.
   ErrorOr<void> Knock() {
     if (std::exchange(knocks_, true)) return {};
-    return tools::InWords(
+    return cli::InWords(
         endpoint_.qps()[0].Post(Write{.id = kKnock, .remote = endpoint_.remote(0)}));
   }
 
@@ -83,7 +83,7 @@ class Mixer {
   }
 
  private:
-  static constexpr WrId kKnock{tools::kReceiveFlag - 1};
+  static constexpr WrId kKnock{cli::kReceiveFlag - 1};
 
   enum class Next : uint8_t { kWrite, kRead, kSend, kAdd, kSwap };
 
@@ -105,14 +105,14 @@ class Mixer {
     qp.awaited = qp.current == Next::kSend ? 2 : 1;
     under_way_ += static_cast<uint64_t>(qp.awaited);
     ++operations_;
-    return tools::InWords(Post(i, qp));
+    return cli::InWords(Post(i, qp));
   }
 
   void Draw(size_t i, Qp& qp) {
     qp.seed = random_.Next64();
     qp.length = static_cast<uint32_t>(random_.Between(1, kMessage));
     qp.offset = random_.Below(kCounter - kMessage);
-    tools::FillPayload(std::span(source_).subspan(i * kPart + qp.offset, qp.length), qp.seed);
+    cli::FillPayload(std::span(source_).subspan(i * kPart + qp.offset, qp.length), qp.seed);
   }
 
   CodeOr<void> Post(size_t i, Qp& qp) {
@@ -140,7 +140,7 @@ class Mixer {
       case Next::kSend:
         break;
     }
-    const auto received = pair.Post(Receive{.id = WrId{tools::kReceiveFlag | i}, .data = into});
+    const auto received = pair.Post(Receive{.id = WrId{cli::kReceiveFlag | i}, .data = into});
     return received ? pair.Post(Send{.id = id, .data = from}) : received;
   }
 
@@ -163,10 +163,10 @@ class Mixer {
         return "";
       case Next::kRead:
         qp.next = Next::kSend;
-        return tools::FindWrongByte(into, qp.seed) ? "read other bytes than it wrote" : "";
+        return cli::FindWrongByte(into, qp.seed) ? "read other bytes than it wrote" : "";
       case Next::kSend:
         qp.next = Next::kAdd;
-        return tools::FindWrongByte(into, qp.seed) ? "a message came back changed" : "";
+        return cli::FindWrongByte(into, qp.seed) ? "a message came back changed" : "";
       case Next::kAdd:
         qp.next = Next::kSwap;
         return CheckCounter(i, qp, 3);
@@ -188,14 +188,14 @@ class Mixer {
     return "";
   }
 
-  tools::Endpoint& endpoint_;
+  cli::Endpoint& endpoint_;
   Random random_;
   std::vector<std::byte> source_;
   std::vector<std::byte> landing_;
   MemoryRegion source_region_;
   MemoryRegion landing_region_;
   std::vector<Qp> qps_;
-  tools::Poller poller_;
+  cli::Poller poller_;
   std::array<Completion, 64> completions_{};
   uint64_t under_way_ = 0;
   uint64_t operations_ = 0;

@@ -48,11 +48,11 @@ uint64_t ResidentKib() {
   return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) / 1'024;
 }
 
-tools::Peer PeerFrom(const std::string& host, const std::string& port) {
+cli::Peer PeerFrom(const std::string& host, const std::string& port) {
   return {.host = host, .port = static_cast<uint16_t>(std::stoul(port))};
 }
 
-nlohmann::json CountersOf(const tools::Endpoint& endpoint) {
+nlohmann::json CountersOf(const cli::Endpoint& endpoint) {
   const auto counters = endpoint.context().Query();
   if (!counters) return {};
   nlohmann::json json = {{"packets_sent", counters->port.packets_sent},
@@ -74,9 +74,9 @@ ErrorOr<void> RunMixer(Mixer& mixer, const std::function<bool()>& enough) {
   return done;
 }
 
-ErrorOr<void> CheckReliable(const tools::Peer& peer, uint64_t rounds) {
+ErrorOr<void> CheckReliable(const cli::Peer& peer, uint64_t rounds) {
   constexpr uint32_t kQps = 4;
-  auto client = tools::Client::Join(peer, Mixer::AskFor(kQps), kDepth);
+  auto client = cli::Client::Join(peer, Mixer::RequestFor(kQps), kDepth);
   if (!client) return tl::unexpected(std::move(client.error()));
   Mixer mixer((*client)->endpoint(), rounds);
   auto done = RunMixer(mixer, [&] { return mixer.rounds_min() >= rounds; });
@@ -87,9 +87,9 @@ ErrorOr<void> CheckReliable(const tools::Peer& peer, uint64_t rounds) {
   return done;
 }
 
-ErrorOr<void> CheckUnreliable(const tools::Peer& peer, QpType type, uint64_t count) {
-  const tools::Ask ask = Messenger::AskFor(type);
-  auto client = tools::Client::Join(peer, ask, Messenger::kReceives);
+ErrorOr<void> CheckUnreliable(const cli::Peer& peer, QpType type, uint64_t count) {
+  const cli::ServerRequest ask = Messenger::RequestFor(type);
+  auto client = cli::Client::Join(peer, ask, Messenger::kReceives);
   if (!client) return tl::unexpected(std::move(client.error()));
   Messenger messenger((*client)->endpoint(), static_cast<uint32_t>(ask.message));
   const auto result = messenger.Run(count);
@@ -99,7 +99,7 @@ ErrorOr<void> CheckUnreliable(const tools::Peer& peer, QpType type, uint64_t cou
 }
 
 ErrorOr<void> Check(const Arguments& arguments) {
-  const tools::Peer peer = PeerFrom(arguments[0], arguments[1]);
+  const cli::Peer peer = PeerFrom(arguments[0], arguments[1]);
   const uint64_t rounds = std::stoul(arguments[2]);
   auto done = CheckReliable(peer, rounds);
   if (done) done = CheckUnreliable(peer, QpType::kUc, rounds);
@@ -110,7 +110,7 @@ ErrorOr<void> Check(const Arguments& arguments) {
 ErrorOr<void> Load(const Arguments& arguments) {
   const auto qps = static_cast<uint32_t>(std::stoul(arguments[2]));
   auto client =
-      tools::Client::Join(PeerFrom(arguments[0], arguments[1]), Mixer::AskFor(qps), kDepth);
+      cli::Client::Join(PeerFrom(arguments[0], arguments[1]), Mixer::RequestFor(qps), kDepth);
   if (!client) return tl::unexpected(std::move(client.error()));
   Mixer mixer((*client)->endpoint(), qps);
   // Not in the first part: there every page is new.
@@ -131,18 +131,18 @@ ErrorOr<void> Load(const Arguments& arguments) {
 }
 
 // A write on each, and all have completed.
-ErrorOr<void> UseOnce(tools::Endpoint& endpoint) {
+ErrorOr<void> UseOnce(cli::Endpoint& endpoint) {
   for (const QueuePair& qp : endpoint.qps()) {
-    auto done = tools::InWords(
+    auto done = cli::InWords(
         qp.Post(Write{.data = endpoint.region().Local(0, 64), .remote = endpoint.remote(0)}));
     if (!done) return done;
   }
   std::array<Completion, 64> completions{};
   for (size_t ended = 0; ended < endpoint.qps().size();) {
     const auto count = endpoint.cq().Poll(completions);
-    if (!count) return tl::unexpected(tools::InWords(count.error()));
+    if (!count) return tl::unexpected(cli::InWords(count.error()));
     for (const Completion& one : std::span(completions).first(*count)) {
-      if (!one.ok()) return tl::unexpected(tools::InWords(one));
+      if (!one.ok()) return tl::unexpected(cli::InWords(one));
     }
     ended += *count;
   }
@@ -151,10 +151,10 @@ ErrorOr<void> UseOnce(tools::Endpoint& endpoint) {
 
 ErrorOr<void> Idle(const Arguments& arguments) {
   const auto qps = static_cast<uint32_t>(std::stoul(arguments[2]));
-  const tools::Ask ask{.qps = qps, .receives = 1, .sleeps = true};
-  auto client = tools::Client::Join(PeerFrom(arguments[0], arguments[1]), ask, kDepth);
+  const cli::ServerRequest ask{.qps = qps, .receives = 1, .sleeps = true};
+  auto client = cli::Client::Join(PeerFrom(arguments[0], arguments[1]), ask, kDepth);
   if (!client) return tl::unexpected(std::move(client.error()));
-  tools::Endpoint& endpoint = (*client)->endpoint();
+  cli::Endpoint& endpoint = (*client)->endpoint();
   if (auto done = UseOnce(endpoint); !done) return done;
   std::this_thread::sleep_for(std::chrono::seconds(1));  // the last timers
   const auto before = CountersOf(endpoint);
@@ -172,8 +172,8 @@ constexpr ConnectSettings kShortWay{.timeout = 12, .retry_count = 7};
 constexpr auto kKnocking = std::chrono::milliseconds(50);
 
 // How it ended with a server that is killed.
-ErrorOr<void> Outlive(const tools::Peer& peer, uint64_t seed) {
-  auto client = tools::Client::Join(peer, Mixer::AskFor(8), kDepth, kShortWay);
+ErrorOr<void> Outlive(const cli::Peer& peer, uint64_t seed) {
+  auto client = cli::Client::Join(peer, Mixer::RequestFor(8), kDepth, kShortWay);
   if (!client) return tl::unexpected(std::move(client.error()));
   Say({{"connected", true}});
   Mixer mixer((*client)->endpoint(), seed);
@@ -190,7 +190,7 @@ ErrorOr<void> Outlive(const tools::Peer& peer, uint64_t seed) {
 
 ErrorOr<void> Survive(const Arguments& arguments) {
   auto witness =
-      tools::Client::Join(PeerFrom(arguments[0], arguments[1]), Mixer::AskFor(2), kDepth);
+      cli::Client::Join(PeerFrom(arguments[0], arguments[1]), Mixer::RequestFor(2), kDepth);
   if (!witness) return tl::unexpected(std::move(witness.error()));
   std::string host;
   std::string port;

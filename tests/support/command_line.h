@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include "tools/command_line.h"
-#include "tools/commands.h"
+#include "cli/command_line.h"
+#include "cli/commands.h"
 
-namespace verbena::tools {
+namespace verbena::cli {
 
 // What a command line came to, and what it wrote to standard output.
 struct CommandRun {
@@ -29,4 +29,4 @@ inline CommandRun RunCommand(const AddCommand& add, const std::string& words) {
   return run;
 }
 
-}  // namespace verbena::tools
+}  // namespace verbena::cli

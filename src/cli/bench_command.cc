@@ -1,0 +1,159 @@
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/bench.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/json_text.h"
+#include "cli/peer_options.h"
+#include "cli/text.h"
+
+namespace verbena::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  verbena bench --self                                 everything, on this machine\n"
+    "  verbena bench                                        the server\n"
+    "  verbena bench 10.0.0.2 -o write -m bandwidth         the client\n"
+    "  verbena bench 10.0.0.2 -o read -s 4K -d 32 -q 8      with these sizes and nothing else\n";
+
+constexpr std::array kOperations{Operation::kWrite, Operation::kRead, Operation::kSend,
+                                 Operation::kAtomic};
+constexpr uint32_t kSmall = 64;
+constexpr uint32_t kLarge = 1U << 20;
+constexpr uint32_t kSizeMax = 1U << 28;
+constexpr double kSecondsMin = 0.001;
+constexpr double kSecondsMax = 86'400;  // a day
+constexpr uint64_t kRequestsMax = 1'000'000'000'000;
+
+enum class Figure : uint8_t { kLatency, kRate, kBandwidth };
+constexpr std::array kFigures{Figure::kLatency, Figure::kRate, Figure::kBandwidth};
+
+struct BenchOptions {
+  PeerOptions common = {};
+  std::vector<size_t> operations = {0, 1, 2, 3};  // of kOperations
+  std::vector<size_t> figures = {0, 1, 2};        // of kFigures
+  uint32_t size = 0;                              // these three: as the figure is best taken
+  uint32_t depth = 0;
+  uint32_t batch = 0;
+  uint32_t qps = 1;
+  double seconds = 1;
+  uint64_t count = 0;
+  bool sleeps = false;
+};
+
+BenchSpec SpecFor(const BenchOptions& options, Operation operation, Figure figure) {
+  BenchSpec spec{.operation = operation,
+                 .size = kSmall,
+                 .qps = options.qps,
+                 .time = std::chrono::duration<double>(options.seconds),
+                 .count = options.count};
+  if (figure == Figure::kRate) {
+    spec.depth = 256;
+    spec.batch = 32;
+  } else if (figure == Figure::kBandwidth) {
+    spec.size = kLarge;
+    spec.depth = 8;
+  }
+  if (options.size != 0) spec.size = options.size;
+  if (options.depth != 0) spec.depth = options.depth;
+  if (options.batch != 0) spec.batch = options.batch;
+  return spec;
+}
+
+std::vector<BenchSpec> SpecsFor(const BenchOptions& options) {
+  std::vector<BenchSpec> specs;
+  for (const size_t figure : options.figures) {
+    for (const size_t operation : options.operations) {
+      // Eight bytes at a time make no bandwidth.
+      if (kFigures[figure] == Figure::kBandwidth && kOperations[operation] == Operation::kAtomic) {
+        continue;
+      }
+      specs.push_back(SpecFor(options, kOperations[operation], kFigures[figure]));
+    }
+  }
+  return specs;
+}
+
+void Print(const BenchResult& result) {
+  const BenchSpec& spec = result.spec;
+  std::printf("%-7s%-10s %6s/s %10s/s   %s\n", NameOf(spec.operation), BytesText(spec.size).c_str(),
+              CountText(result.PerSecond()).c_str(), BytesText(result.BytesPerSecond()).c_str(),
+              spec.depth == 1
+                  ? result.latencies.ToText().c_str()
+                  : Text("depth %u, %u queue pairs: p50 %.1f us, p99 %.1f", spec.depth, spec.qps,
+                         result.latencies.WithinUs(0.5), result.latencies.WithinUs(0.99))
+                        .c_str());
+  std::fflush(stdout);
+}
+
+// A connection of its own for each, so that none suffers from the one before.
+ErrorOr<BenchResult> RunOne(const BenchOptions& options, const BenchSpec& spec) {
+  ServerRequest request = RequestFor(spec);
+  request.sleeps = options.sleeps;
+  auto client = Client::Join(options.common.peer, request, spec.depth);
+  if (!client) return tl::unexpected(std::move(client.error()));
+  return Bench((*client)->endpoint(), spec);
+}
+
+Outcome Run(const BenchOptions& options) {
+  if (options.common.is_server()) return RunServer(options.common);
+  if (options.batch > options.depth && options.depth > 0) {
+    return Misuse(Text("-b %u is more than -d %u: all that is posted together is under way",
+                       options.batch, options.depth));
+  }
+  auto all = nlohmann::json::array();
+  for (const BenchSpec& spec : SpecsFor(options)) {
+    if (Interrupted()) break;
+    const auto result = RunOne(options, spec);
+    if (!result) return tl::unexpected(result.error());
+    if (options.common.json) {
+      all.push_back(result->ToJson());
+    } else {
+      Print(*result);
+    }
+  }
+  if (options.common.json) std::printf("%s\n", ToLines(all).c_str());
+  return {};
+}
+
+std::vector<std::string> OperationNames() {
+  std::vector<std::string> names;
+  for (const Operation operation : kOperations) names.emplace_back(NameOf(operation));
+  return names;
+}
+
+}  // namespace
+
+void AddBenchCommand(Command root, Outcome& outcome) {
+  const auto options = std::make_shared<BenchOptions>();
+  Command command =
+      root.AddCommand("bench", "latency, request rate and bandwidth of each operation");
+  AddPeerOptions(command, options->common);
+  command.AddChoices("-o,--operation", options->operations, OperationNames(),
+                     "write, read, send, atomic");
+  command.AddChoices("-m,--measure", options->figures, {"latency", "rate", "bandwidth"},
+                     "latency, rate, bandwidth");
+  command.AddSize("-s,--size", options->size, 1, kSizeMax, "bytes of a request");
+  command.AddOption("-d,--depth", options->depth, "requests under way on a queue pair")
+      .Within(1, 2'048);
+  command.AddOption("-b,--batch", options->batch, "requests posted together").Within(1, 2'048);
+  command.AddOption("-q,--qps", options->qps, "queue pairs").Within(1, 8'192);
+  command.AddOption("-t,--seconds", options->seconds, "of each measurement")
+      .ShowDefault()
+      .WithinReal(kSecondsMin, kSecondsMax);
+  command.AddOption("-n,--count", options->count, "so many requests instead")
+      .Within(1, kRequestsMax);
+  command.AddFlag("--sleeping-server", options->sleeps, "the server does not poll");
+  command.SetExamples(kExamples);
+  command.SetWork([options, &outcome] { outcome = Run(*options); });
+}
+
+}  // namespace verbena::cli

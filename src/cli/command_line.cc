@@ -1,0 +1,199 @@
+#include "cli/command_line.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+#include "base/byte_count.h"
+#include "cli/exit_code.h"
+#include "cli/text.h"
+
+namespace verbena::cli {
+namespace {
+
+// All of the text as a number, or nothing.
+template <class Number>
+std::optional<Number> ParseAll(std::string_view text) {
+  Number number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || at != end) return std::nullopt;
+  return number;
+}
+
+std::string OutOfRange(const std::string& text, const std::string& range) {
+  return text + " is out of range: it must be " + range;
+}
+
+// What is wrong with the first word, which is a command or an option of the program's own; empty if
+// nothing is. CLI11 would say that a command is missing.
+std::string WrongFirstWord(CLI::App& app, const char* word) {
+  std::string names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (word != nullptr && command->get_name() == word) return "";
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  }
+  if (word == nullptr) return "which command? there are " + names;
+  if (word[0] != '-') return Text("'%s' is no command; there are ", word) + names;
+  return app.get_option_no_throw(word) != nullptr ? "" : Text("'%s' is no option", word);
+}
+
+// The exit code.
+int Refuse(const std::string& called, const std::string& why) {
+  std::fprintf(stderr, "%s: %s\nRun %s --help for more.\n", called.c_str(), why.c_str(),
+               called.c_str());
+  return kMisuse;
+}
+
+}  // namespace
+
+CommandOption& CommandOption::ShowDefault() {
+  option_->capture_default_str();
+  return *this;
+}
+
+CommandOption& CommandOption::Within(uint64_t min, uint64_t max) {
+  const std::string range = std::to_string(min) + " to " + std::to_string(max);
+  return Check(("N in [" + range + "]").c_str(), [=](const std::string& text) -> std::string {
+    const bool is_negative = text.starts_with('-');
+    const auto number = ParseAll<uint64_t>(std::string_view(text).substr(is_negative ? 1 : 0));
+    if (!number) return "'" + text + "' is no whole number; it must be " + range;
+    return is_negative || *number < min || *number > max ? OutOfRange(text, range) : "";
+  });
+}
+
+CommandOption& CommandOption::WithinReal(double min, double max) {
+  const std::string range = Text("%g to %g", min, max);
+  return Check(("X in [" + range + "]").c_str(), [=](const std::string& text) -> std::string {
+    const auto number = ParseAll<double>(text);
+    if (!number) return "'" + text + "' is no number; it must be " + range;
+    return *number >= min && *number <= max ? "" : OutOfRange(text, range);
+  });
+}
+
+CommandOption& CommandOption::OneOf(std::vector<std::string> words) {
+  option_->check(CLI::IsMember(std::move(words)));
+  return *this;
+}
+
+CommandOption& CommandOption::Check(const char* type,
+                                    std::function<std::string(const std::string&)> check) {
+  option_->type_name(type)->check(std::move(check));
+  return *this;
+}
+
+CommandOption& CommandOption::Excludes(const CommandOption& other) {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+CommandOption& CommandOption::Needs(const CommandOption& other) {
+  option_->needs(other.option_);
+  return *this;
+}
+
+Command Command::AddCommand(const char* name, const char* text) {
+  return Command(app_->add_subcommand(name, text));
+}
+
+template <class Value>
+CommandOption Command::AddOption(const char* names, Value& value, const char* text) {
+  return CommandOption(app_->add_option(names, value, text));
+}
+template CommandOption Command::AddOption(const char*, uint16_t&, const char*);
+template CommandOption Command::AddOption(const char*, uint32_t&, const char*);
+template CommandOption Command::AddOption(const char*, uint64_t&, const char*);
+template CommandOption Command::AddOption(const char*, double&, const char*);
+template CommandOption Command::AddOption(const char*, std::string&, const char*);
+
+CommandOption Command::AddSize(const char* names, uint32_t& value, uint32_t min, uint32_t max,
+                               const char* text) {
+  const auto take = [&value](const std::string& size) {
+    value = static_cast<uint32_t>(ParseByteCount(size).value());
+  };
+  const std::string range = BytesText(min) + " to " + BytesText(max);
+  const auto check = [=](const std::string& size) -> std::string {
+    const auto bytes = ParseByteCount(size);
+    if (!bytes) return "'" + size + "' is no size; one is 64, 4K or 1M";
+    return *bytes < min || *bytes > max ? OutOfRange(size, range) : "";
+  };
+  return CommandOption(app_->add_option_function<std::string>(names, take, text)
+                           ->default_str(value == 0 ? "" : std::to_string(value)))
+      .Check(("SIZE in [" + range + "]").c_str(), check);
+}
+
+CommandOption Command::AddFlag(const char* names, bool& value, const char* text) {
+  return CommandOption(app_->add_flag(names, value, text));
+}
+
+CommandOption Command::AddChoices(const char* names, std::vector<size_t>& chosen,
+                                  const std::vector<std::string>& words, const char* text) {
+  const auto choose = [&chosen, words](const std::vector<std::string>& said) {
+    chosen.clear();
+    for (const std::string& word : said) {
+      chosen.push_back(static_cast<size_t>(std::ranges::find(words, word) - words.begin()));
+    }
+  };
+  // The words are in the text already.
+  return CommandOption(app_->add_option_function<std::vector<std::string>>(names, choose, text)
+                           ->type_name("ENUM")
+                           ->check(CLI::IsMember(words).description("")));
+}
+
+CommandOption Command::AddRest(const char* name, std::vector<std::string>& words,
+                               const char* text) {
+  app_->positionals_at_end();
+  return CommandOption(app_->add_option(name, words, text)->required());
+}
+
+void Command::SetExamples(const char* text) { app_->footer(text); }
+
+void Command::SetWork(std::function<void()> work) { app_->callback(std::move(work)); }
+
+void Command::SetWorkWithRest(std::function<void(std::vector<std::string>)> work) {
+  app_->prefix_command();
+  app_->set_help_flag();
+  app_->callback([app = app_, work = std::move(work)] { work(app->remaining()); });
+}
+
+CommandLine::CommandLine(const char* program, const char* text)
+    : app_(std::make_unique<CLI::App>(text, program)) {}
+
+CommandLine::~CommandLine() = default;
+
+Command CommandLine::root() { return Command(app_.get()); }
+
+void CommandLine::SetVersion(const char* text) { app_->set_version_flag("--version", text); }
+
+// CLI11 tells by exceptions. They end here.
+std::optional<int> CommandLine::Run(int argc, const char* const* argv) {
+  const std::string program = app_->get_name();
+  const char* const word = argc > 1 ? argv[1] : nullptr;
+  if (const std::string wrong = WrongFirstWord(*app_, word); !wrong.empty()) {
+    return Refuse(program, wrong);
+  }
+  app_->require_subcommand(1);
+  try {
+    app_->parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::Success& asked) {
+    return app_->exit(asked);
+  } catch (const CLI::ParseError& error) {
+    return Refuse(word[0] == '-' ? program : program + " " + word, error.what());
+  }
+}
+
+bool CommandLine::Run(const std::string& line) {
+  try {
+    app_->parse(line);
+    return true;
+  } catch (const CLI::ParseError&) {
+    return false;
+  }
+}
+
+}  // namespace verbena::cli

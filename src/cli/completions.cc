@@ -1,0 +1,40 @@
+#include "cli/completions.h"
+
+#include <string>
+
+namespace verbena::cli {
+namespace {
+
+// Those that a person can do something about.
+std::string AdviceFor(CompletionStatus status) {
+  switch (status) {
+    case CompletionStatus::kRetryExceeded:
+      return "; the other end does not answer: see whether it still runs, and whether a firewall "
+             "lets UDP ports 4791 and 61001 to 65095 through";
+    case CompletionStatus::kRnrRetryExceeded:
+      return "; the other end posts no receive requests";
+    case CompletionStatus::kRemoteAccessError:
+      return "; the other end does not grant that";
+    default:  // the status says it all
+      return "";
+  }
+}
+
+}  // namespace
+
+Error InWords(const Completion& completion) {
+  return {.code = ErrorCode::kSystem,
+          .text = std::string("a work request failed: ") + NameOf(completion.status) +
+                  AdviceFor(completion.status)};
+}
+
+Error InWords(ErrorCode code) {
+  return {.code = code, .text = std::string("the adapter refused: ") + NameOf(code)};
+}
+
+ErrorOr<void> InWords(const CodeOr<void>& result) {
+  if (!result) return tl::unexpected(InWords(result.error()));
+  return {};
+}
+
+}  // namespace verbena::cli

@@ -1,0 +1,27 @@
+#include "cli/completions.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace verbena::cli {
+namespace {
+
+TEST(CompletionsTest, SaysTheStatusAndWhatToDo) {
+  const std::string lost = InWords(Completion{.status = CompletionStatus::kRetryExceeded}).text;
+  EXPECT_NE(lost.find(NameOf(CompletionStatus::kRetryExceeded)), std::string::npos);
+  EXPECT_NE(lost.find("firewall"), std::string::npos);
+  const std::string other = InWords(Completion{.status = CompletionStatus::kFatalError}).text;
+  EXPECT_NE(other.find(NameOf(CompletionStatus::kFatalError)), std::string::npos);
+}
+
+TEST(CompletionsTest, AResultThatIsNoneStaysNone) {
+  EXPECT_TRUE(InWords(CodeOr<void>()));
+  const auto full = InWords(CodeOr<void>(tl::unexpected(ErrorCode::kLimit)));
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().code, ErrorCode::kLimit);
+  EXPECT_NE(full.error().text.find(NameOf(ErrorCode::kLimit)), std::string::npos);
+}
+
+}  // namespace
+}  // namespace verbena::cli

@@ -1,0 +1,74 @@
+#include "cli/device_files.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace verbena::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPathCalls = "libverbena-files.so";
+constexpr const char* kTree = "VERBENA_DEVICE_TREE";
+
+Error SystemError(std::string text) { return {ErrorCode::kSystem, std::move(text)}; }
+
+// Adds a word to a variable that holds several, unless it is there.
+void Append(const char* variable, char separator, const std::string& word) {
+  const char* const before = std::getenv(variable);
+  std::string words = before != nullptr ? before : "";
+  const std::string between(1, separator);
+  if ((between + words + between).find(between + word + between) != std::string::npos) return;
+  if (!words.empty()) words += separator;
+  setenv(variable, (words + word).c_str(), 1);
+}
+
+// Where the files are. The library knows what they have to say.
+ErrorOr<std::string> WriteFiles(const fs::path& library) {
+  constexpr size_t kPathMax = 384;  // what the path calls have room for
+  void* const loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (loaded == nullptr) return Fail(SystemError(dlerror()));
+  using Write = int(char* out, size_t size);
+  auto* const write = reinterpret_cast<Write*>(dlsym(loaded, "verbena_write_device_files"));
+  if (write == nullptr) return Fail(SystemError(library.string() + " is of another version"));
+  std::array<char, kPathMax> out{};
+  if (write(out.data(), out.size()) != 0) return Fail(SystemError(out.data()));
+  return std::string(out.data());
+}
+
+// The separators of LD_PRELOAD cannot be part of a path in it. Such a library is found by its name,
+// because its folder is in LD_LIBRARY_PATH.
+std::string Preloadable(const fs::path& library) {
+  const bool has_separator = library.string().find_first_of(": ") != std::string::npos;
+  return has_separator ? kPathCalls : library.string();
+}
+
+}  // namespace
+
+ErrorOr<void> ShowDeviceFiles(const fs::path& libraries) {
+  const fs::path path_calls = libraries / kPathCalls;
+  if (!fs::exists(path_calls)) {
+    return Fail(SystemError("there is no " + path_calls.string() +
+                            "; in a source tree, build it by make build, else install the package "
+                            "again"));
+  }
+  const auto root = WriteFiles(libraries / "libibverbs.so.1");
+  if (!root) return Fail(root.error());
+  setenv(kTree, root->c_str(), 1);
+  Append("LD_PRELOAD", ':', Preloadable(path_calls));
+  // A program that was built with ASan refuses to start if any library comes before ASan's, which
+  // would be wrong only for one that replaces malloc.
+  Append("ASAN_OPTIONS", ':', "verify_asan_link_order=0");
+  return {};
+}
+
+void HideDeviceFiles() { unsetenv(kTree); }
+
+}  // namespace verbena::cli

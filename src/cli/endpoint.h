@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "cli/hello.h"
+#include "verbena/verbena.h"
+
+namespace verbena::cli {
+
+// The id of all receive requests has it, and that of no other.
+inline constexpr uint64_t kReceiveFlag = uint64_t{1} << 63;
+
+struct EndpointSpec {
+  QpType type = QpType::kRc;
+  uint32_t qps = 1;
+  uint64_t bytes = 4'096;   // of memory
+  uint32_t depth = 128;     // work requests under way on a queue pair, sent
+  uint32_t receives = 128;  // and received
+  // But for what Connect is told. 268 ms: on a busy machine the other end may have to wait for a
+  // processor, and 1,000 queue pairs for their turn.
+  ConnectSettings connect = {.timeout = 16};
+};
+
+// What datagrams are told apart by, and what stands in front of each where it arrives.
+inline constexpr QKey kQKey{0x5EED};
+inline constexpr uint32_t kGrhBytes = 40;
+
+// One end of a number of connections: a context with one of everything, memory that the peer may
+// use, and queue pairs that share a completion queue. Owned by the caller that runs it, and used by
+// one thread.
+class Endpoint {
+ public:
+  [[nodiscard]] static ErrorOr<std::unique_ptr<Endpoint>> Open(const EndpointSpec& spec);
+
+  // To be told to the peer, who is reached from `gid`.
+  [[nodiscard]] Hello SayHello(const Gid& gid) const;
+  // All queue pairs, each with the one of the peer at the same place. Until then they take receive
+  // requests and no packets; of datagrams there is no peer to send to.
+  [[nodiscard]] ErrorOr<void> Connect(const Gid& gid, const Hello& peer, PathMtu mtu,
+                                      uint32_t interface = 0);
+
+  // Of a datagram queue pair: to whom. Of others nothing.
+  [[nodiscard]] std::optional<Datagram> to(QpNumber qp) const;
+  [[nodiscard]] uint32_t header_bytes() const { return spec_.type == QpType::kUd ? kGrhBytes : 0; }
+
+  [[nodiscard]] const Context& context() const { return context_; }
+  [[nodiscard]] const ProtectionDomain& domain() const { return domain_; }
+  [[nodiscard]] const CompletionQueue& cq() const { return cq_; }
+  [[nodiscard]] const MemoryRegion& region() const { return region_; }
+  [[nodiscard]] std::span<std::byte> memory() { return memory_; }
+  [[nodiscard]] std::vector<QueuePair>& qps() { return qps_; }
+  [[nodiscard]] const EndpointSpec& spec() const { return spec_; }
+  [[nodiscard]] const Hello& peer() const { return peer_; }
+  [[nodiscard]] RemoteAddress remote(uint64_t offset) const {
+    return {peer_.memory.address + offset, peer_.memory.key};
+  }
+
+ private:
+  explicit Endpoint(const EndpointSpec& spec) : spec_(spec), memory_(spec.bytes) {}
+
+  [[nodiscard]] ErrorOr<void> OpenAll();
+  [[nodiscard]] ErrorOr<void> AddQp();
+  [[nodiscard]] ErrorOr<void> FindWay(const Gid& gid);
+  [[nodiscard]] Psn FirstPsn(size_t qp) const;
+
+  EndpointSpec spec_;
+  std::vector<std::byte> memory_;
+  Context context_;
+  ProtectionDomain domain_;
+  MemoryRegion region_;
+  CompletionQueue cq_;
+  std::vector<QueuePair> qps_;
+  AddressHandle way_;
+  Hello peer_;
+};
+
+}  // namespace verbena::cli

@@ -1,0 +1,22 @@
+#include "cli/json_fields.h"
+
+#include <nlohmann/json.hpp>
+
+namespace verbena::cli {
+
+std::optional<uint64_t> NumberAt(const nlohmann::json& json, const char* name, uint64_t max) {
+  if (!json.contains(name) || !json[name].is_number_unsigned()) return std::nullopt;
+  const auto number = json[name].get<uint64_t>();
+  return number <= max ? std::optional(number) : std::nullopt;
+}
+
+bool FlagAt(const nlohmann::json& json, const char* name) {
+  return json.contains(name) && json[name].is_boolean() && json[name].get<bool>();
+}
+
+std::string TextAt(const nlohmann::json& json, const char* name) {
+  if (!json.contains(name) || !json[name].is_string()) return "";
+  return json[name].get<std::string>();
+}
+
+}  // namespace verbena::cli

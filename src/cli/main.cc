@@ -1,0 +1,42 @@
+// verbena: what is there, whether it works, how fast, programs on it, and the simulator.
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/exec.h"
+#include "cli/interrupt.h"
+#include "cli/standard_files.h"
+
+namespace verbena::cli {
+namespace {
+
+int Main(int argc, char** argv) {
+  CommandLine line("verbena", "Verbena, a software RDMA channel adapter in user space.");
+  line.SetVersion("verbena " VERBENA_VERSION);
+  Command root = line.root();
+  root.SetExamples("verbena COMMAND --help tells more, with examples.");
+  Outcome outcome;
+  const auto program = ThisProgram(argv[0]);
+  AddRunCommand(root, program, outcome);
+  AddDevicesCommand(root, outcome);
+  AddPingCommand(root, outcome);
+  AddBenchCommand(root, outcome);
+  AddSimCommand(root, program.parent_path() / "verbena-sim", outcome);
+  CatchInterrupts();
+  if (const auto exit_code = line.Run(argc, argv)) return *exit_code;
+  if (outcome) return EXIT_SUCCESS;
+  std::fprintf(stderr, "verbena: %s\n", outcome.error().text.c_str());
+  return outcome.error().exit_code;
+}
+
+}  // namespace
+}  // namespace verbena::cli
+
+int main(int argc, char** argv) {
+  verbena::cli::OpenStandardFiles();
+  const int exit_code = verbena::cli::Main(argc, argv);
+  const bool is_written = verbena::cli::FlushOutput();
+  return exit_code == EXIT_SUCCESS && !is_written ? EXIT_FAILURE : exit_code;
+}

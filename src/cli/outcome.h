@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include <tl/expected.hpp>
+
+#include "cli/exit_code.h"
+#include "verbena/error.h"
+
+namespace verbena::cli {
+
+// Why a subcommand failed, in words, and what the shell is told. An error of the API is one.
+struct Failure {
+  // NOLINTNEXTLINE(google-explicit-constructor): errors of the API are handed on as they are
+  Failure(Error error, int code = EXIT_FAILURE) : text(std::move(error.text)), exit_code(code) {}
+
+  std::string text;
+  int exit_code;
+};
+
+// What a subcommand came to. It writes its results itself.
+using Outcome = tl::expected<void, Failure>;
+
+[[nodiscard]] inline Outcome ToOutcome(ErrorOr<void> done) {
+  return done ? Outcome() : tl::unexpected(Failure(std::move(done.error())));
+}
+
+// The values that were given do not go together.
+[[nodiscard]] inline Outcome Misuse(std::string text) {
+  return tl::unexpected(Failure(Error{.text = std::move(text)}, kMisuse));
+}
+
+}  // namespace verbena::cli

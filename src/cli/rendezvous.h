@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "verbena/error.h"
+#include "verbena/gid.h"
+
+namespace verbena::cli {
+
+// Where the two ends of a connection meet before they have one, unless told otherwise.
+inline constexpr uint16_t kMeetingPort = 18'515;
+
+// A file that is closed with its owner.
+class File {
+ public:
+  explicit File(int fd = -1) : fd_(fd) {}
+  File(File&& other) noexcept : fd_(other.Release()) {}
+  File& operator=(File&& other) noexcept;
+  ~File();
+
+  [[nodiscard]] int get() const { return fd_; }
+
+ private:
+  int Release();
+
+  int fd_;
+};
+
+// A TCP connection on which the ends tell each other, in lines of JSON, what they must know to
+// connect. Its two addresses are good for the queue pairs as well: packets go that way.
+//
+// One thread.
+class Rendezvous {
+ public:
+  explicit Rendezvous(File file) : file_(std::move(file)) {}
+  // `host` is a name or an address.
+  [[nodiscard]] static ErrorOr<Rendezvous> Meet(const std::string& host, uint16_t port);
+
+  [[nodiscard]] ErrorOr<void> Tell(const nlohmann::json& message);
+  // Waits for it. Fails when the other end is gone, or at Ctrl-C.
+  [[nodiscard]] ErrorOr<nlohmann::json> Hear();
+  // Whether the other end has said something more, or is gone. Does not wait.
+  [[nodiscard]] bool HasNews() const;
+  // Waits for that, or for Ctrl-C.
+  void WaitForNews() const;
+
+  [[nodiscard]] Gid own_gid() const;
+  [[nodiscard]] Gid peer_gid() const;
+  [[nodiscard]] uint32_t interface() const;  // of a link-local address, otherwise 0
+
+ private:
+  File file_;
+  std::string heard_;
+};
+
+// Where servers wait for clients, on all addresses of this machine.
+class Listener {
+ public:
+  // Port 0: one that is free.
+  [[nodiscard]] static ErrorOr<Listener> Open(uint16_t port);
+
+  [[nodiscard]] uint16_t port() const { return port_; }
+  // Nothing: Ctrl-C, or `seconds` have passed.
+  [[nodiscard]] std::optional<Rendezvous> Accept(std::optional<double> seconds = {}) const;
+
+ private:
+  Listener(File file, uint16_t port) : file_(std::move(file)), port_(port) {}
+
+  File file_;
+  uint16_t port_;
+};
+
+}  // namespace verbena::cli

@@ -1,0 +1,240 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/byte_count.h"
+#include "base/own_file.h"
+#include "cli/commands.h"
+#include "cli/device_files.h"
+#include "cli/exec.h"
+#include "verbena/context.h"
+
+namespace verbena::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLibrary = "libibverbs.so.1";
+
+// What the library reads from its environment, and so hands on to the program's children.
+struct Choices {
+  std::string look = {};
+  std::string trace = {};
+  std::string log = {};
+  bool stats = false;
+  bool strict = false;
+  bool pin = false;
+  bool page_events = false;
+  bool windows_only = false;
+  std::string memory_budget = {};
+  bool budget_strict = false;
+  std::string swap = {};
+  std::string device_files = {};
+};
+
+// Where the library is, seen from the program: installed, in a place where no other program finds
+// it by accident; or beside it in a build tree.
+std::optional<fs::path> LibraryFolder(const fs::path& program) {
+  const fs::path above = program.parent_path().parent_path();
+  for (const fs::path& folder : {above / VERBENA_PRIVATE_LIBRARIES, above / "lib"}) {
+    if (fs::exists(folder / kLibrary)) return folder;
+  }
+  return std::nullopt;
+}
+
+void Set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
+
+void SetUp(const Choices& choices) {
+  if (!choices.look.empty()) Set("VERBENA_LINK_LAYER", choices.look);
+  // The program may change its folder before the file is opened.
+  if (!choices.trace.empty()) Set("VERBENA_TRACE", fs::absolute(choices.trace));
+  if (!choices.log.empty()) Set("VERBENA_LOG", choices.log);
+  if (choices.stats) Set("VERBENA_STATS", "1");
+  if (choices.strict) Set("VERBENA_STRICT", "1");
+  if (choices.pin) Set("VERBENA_PIN", "1");
+  if (choices.page_events) Set("VERBENA_PAGE_EVENTS", "1");
+  if (choices.windows_only) Set("VERBENA_WINDOWS_ONLY", "1");
+  if (!choices.memory_budget.empty()) Set("VERBENA_MEMORY_BUDGET", choices.memory_budget);
+  if (choices.budget_strict) Set("VERBENA_MEMORY_BUDGET_STRICT", "1");
+  if (!choices.swap.empty()) Set("VERBENA_SWAP", fs::absolute(choices.swap));
+}
+
+// The option, or else the variable.
+bool WantsDeviceFiles(const Choices& choices) {
+  if (!choices.device_files.empty()) return choices.device_files != "off";
+  const char* const variable = std::getenv("VERBENA_DEVICE_FILES");
+  const std::string_view choice = variable != nullptr ? variable : "";
+  if (!choice.empty() && choice != "on" && choice != "off") {
+    std::cerr << "verbena: VERBENA_DEVICE_FILES is on or off, and not '" << choice << "'\n";
+  }
+  return choice != "off";
+}
+
+// Most programs look at no such file: one that cannot have them is started all the same.
+void ShowOrHideDeviceFiles(const Choices& choices, const fs::path& libraries) {
+  if (!WantsDeviceFiles(choices)) {
+    HideDeviceFiles();
+  } else if (const auto shown = ShowDeviceFiles(libraries); !shown) {
+    HideDeviceFiles();
+    std::cerr << "verbena: the program finds no files about the device in /sys and /dev: "
+              << shown.error().text << " (--device-files=off does without)\n";
+  }
+}
+
+// The program would otherwise find a device that it cannot open, and guess why.
+ErrorOr<void> CheckStrictBudget(const Choices& choices) {
+  if (!choices.budget_strict) return {};
+  Options options;
+  options.memory_budget = ParseByteCount(choices.memory_budget).value();
+  options.memory_budget_strict = true;
+  if (!choices.swap.empty()) options.swap = choices.swap;
+  const auto context = Context::Open(options);
+  return context ? ErrorOr<void>() : tl::unexpected(context.error());
+}
+
+Outcome Run(const fs::path& self, const Choices& choices, std::vector<std::string> program) {
+  const auto folder = LibraryFolder(self);
+  if (!folder) {
+    return tl::unexpected(Error{
+        .code = ErrorCode::kSystem,
+        .text = "cannot find " + std::string(kLibrary) + " beside " + self.string() +
+                "; in a source tree, build it by make build, else install the package again"});
+  }
+  const char* const before = std::getenv("LD_LIBRARY_PATH");
+  const bool has_others = before != nullptr && *before != '\0';
+  Set("LD_LIBRARY_PATH", folder->string() + (has_others ? ":" + std::string(before) : ""));
+  if (auto done = CheckStrictBudget(choices); !done) return ToOutcome(std::move(done));
+  SetUp(choices);
+  ShowOrHideDeviceFiles(choices, *folder);
+  return Exec(std::move(program), "is it installed, and in the PATH?");
+}
+
+constexpr const char* kExamples =
+    "What the program prints and its exit code are its own. Its children run on Verbena, too.\n"
+    "Each option is handed on as a variable of the environment, which may be set instead:\n"
+    "  VERBENA_LINK_LAYER=roce|ib  VERBENA_TRACE=FILE  VERBENA_LOG=error|warning|info|debug\n"
+    "  VERBENA_STATS=1  VERBENA_STRICT=1  VERBENA_PIN=1  VERBENA_PAGE_EVENTS=1\n"
+    "  VERBENA_WINDOWS_ONLY=1\n"
+    "  VERBENA_MEMORY_BUDGET=SIZE  VERBENA_MEMORY_BUDGET_STRICT=1\n"
+    "  VERBENA_SWAP=DIRECTORY|FILE  VERBENA_DEVICE_FILES=on|off\n\n"
+    "Examples:\n"
+    "  verbena run -- ibv_devinfo\n"
+    "  verbena run -- ib_write_bw & verbena run -- ib_write_bw 127.0.0.1\n"
+    "  verbena run --link-layer=ib -- ibv_rc_pingpong\n"
+    "  verbena run -- ucx_info -d\n"
+    "  verbena run --trace write.pcapng --stats -- ib_write_lat 127.0.0.1\n"
+    "  verbena run --memory-budget 64M --swap /var/tmp --stats -- ib_read_bw -s 16777216 -q 16\n";
+
+// Empty if it is one.
+std::string CheckBudget(const std::string& text) {
+  constexpr uint64_t kBudgetMin = uint64_t{1} << 20;
+  const auto bytes = ParseByteCount(text);
+  if (!bytes) return "'" + text + "' is no size; one is 64M or 4G";
+  return *bytes < kBudgetMin ? "a memory budget is at least 1M" : "";
+}
+
+// The program would otherwise go on without a budget, and say so too late.
+std::string CheckSwap(const std::string& path) {
+  if (path.empty()) return "names nothing; one is /var/tmp";
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) {
+    return path + " is not there: name a directory, or a file that is there";
+  }
+  if (!fs::is_directory(path, ignored)) return WhyNoOwnFile(path);
+  const bool is_good = access(path.c_str(), W_OK | X_OK) == 0;
+  return is_good ? "" : "cannot write to " + path + ": " + std::strerror(errno);
+}
+
+// The program would otherwise find no device that it can open. It will have the number of this
+// process.
+std::string CheckTrace(std::string path) {
+  if (path.empty()) return "names nothing; one is packets.pcapng";
+  if (const size_t at = path.find("%p"); at != std::string::npos) {
+    path.replace(at, 2, std::to_string(getpid()));
+  }
+  return WhyNoOwnFile(path);
+}
+
+void AddBudgetOptions(Command command, Choices& choices, const CommandOption& pin) {
+  const CommandOption budget =
+      command
+          .AddOption("--memory-budget", choices.memory_budget,
+                     "let no more than this much of the registered memory be in memory at a time, "
+                     "64M or 4G for example; the rest is in a swap file")
+          .Check("SIZE", CheckBudget)
+          .Excludes(pin);
+  command
+      .AddOption(
+          "--swap", choices.swap,
+          "where that is: a directory, or a file that is there, which serves one region at a "
+          "time (/tmp)")
+      .Check("PATH", CheckSwap)
+      .Needs(budget);
+  command
+      .AddFlag("--memory-budget-strict", choices.budget_strict,
+               "an error where the budget cannot be kept, instead of a warning: the program is not "
+               "started, or a region of 256K or more not registered")
+      .Needs(budget);
+}
+
+}  // namespace
+
+void AddRunCommand(Command root, const std::filesystem::path& program, Outcome& outcome) {
+  struct State {
+    Choices choices;
+    std::vector<std::string> program;
+  };
+  const auto state = std::make_shared<State>();
+  Command command = root.AddCommand("run", "an RDMA program as it is, on Verbena");
+  command
+      .AddOption("--link-layer", state->choices.look,
+                 "what the program takes the device for: roce, addressed by GID, or ib, "
+                 "addressed by LID, too (roce)")
+      .OneOf({"roce", "ib"});
+  command
+      .AddOption("--trace", state->choices.trace,
+                 "add all packets to this file, for Wireshark; %p in it becomes the "
+                 "process's number, for a file each")
+      .Check("FILE", CheckTrace);
+  command.AddOption("--log", state->choices.log, "how much the library says (warning)")
+      .OneOf({"error", "warning", "info", "debug"});
+  command.AddFlag("--stats", state->choices.stats, "print counters when the program ends");
+  command.AddFlag("--strict", state->choices.strict,
+                  "use UDP port 4791 alone, for peers that are not Verbena; one process at a "
+                  "time");
+  const CommandOption pin =
+      command.AddFlag("--pin", state->choices.pin,
+                      "lock registered memory, as other adapters do; needs a memlock limit (ulimit "
+                      "-l) that allows it");
+  command.AddFlag("--page-events", state->choices.page_events,
+                  "have the system tell when the program gives up pages; it slows the program's "
+                  "munmap and madvise");
+  command.AddFlag("--windows-only", state->choices.windows_only,
+                  "let peers reach memory through memory windows only, and not by the keys of "
+                  "regions");
+  AddBudgetOptions(command, state->choices, pin);
+  command
+      .AddOption("--device-files", state->choices.device_files,
+                 "whether the program finds the device in /sys and /dev, too, as UCX and others "
+                 "look for it there; by a library in LD_PRELOAD (on)")
+      .OneOf({"on", "off"});
+  command.AddRest("program", state->program, "the program and its arguments, after --");
+  command.SetExamples(kExamples);
+  command.SetWork([program, state, &outcome] {
+    outcome = Run(program, state->choices, std::move(state->program));
+  });
+}
+
+}  // namespace verbena::cli

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "cli/endpoint.h"
+#include "cli/poller.h"
+#include "cli/rendezvous.h"
+#include "cli/server_request.h"
+
+namespace verbena::cli {
+
+// The end that waits: takes what a client sends, gives it back if asked, and lets the client use
+// its memory. Lives for one client, and serves in the thread that calls.
+class Server {
+ public:
+  // Hears what the client wants, opens it and answers.
+  [[nodiscard]] static ErrorOr<Server> Welcome(Rendezvous& client);
+
+  // Until the client leaves, or Ctrl-C. A connection that breaks is an error.
+  [[nodiscard]] ErrorOr<void> Serve();
+
+ private:
+  Server(const ServerRequest& request, Rendezvous& client, std::unique_ptr<Endpoint> endpoint)
+      : request_(request), client_(&client), endpoint_(std::move(endpoint)) {}
+
+  [[nodiscard]] ErrorOr<void> PostReceives();
+  [[nodiscard]] ErrorOr<void> PostReceive(size_t qp, size_t slot);
+  [[nodiscard]] Sge SlotOf(size_t slot, uint32_t length) const;
+  // The bytes that go back.
+  [[nodiscard]] Sge EchoOf(const Completion& completion, size_t slot) const;
+  [[nodiscard]] ErrorOr<void> PollUntilLeft();
+  [[nodiscard]] ErrorOr<void> OnCompletion(const Completion& completion);
+
+  ServerRequest request_;
+  Rendezvous* client_;
+  std::unique_ptr<Endpoint> endpoint_;
+  Poller poller_;
+  std::array<Completion, 64> completions_{};
+};
+
+// Serves clients one after the other until Ctrl-C; with `once`, the first one. What goes wrong with
+// a client is said on standard error; `once`, it is the result.
+[[nodiscard]] ErrorOr<void> ServeClients(const Listener& listener, bool once);
+
+}  // namespace verbena::cli

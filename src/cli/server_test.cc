@@ -1,0 +1,46 @@
+#include "cli/server.h"
+
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace verbena::cli {
+namespace {
+
+// What the server makes of a client that says this and leaves.
+ErrorOr<void> ServeOneThatSays(const nlohmann::json& message) {
+  auto listener = Listener::Open(0);
+  EXPECT_TRUE(listener);
+  {
+    auto client = Rendezvous::Meet("127.0.0.1", listener->port());
+    EXPECT_TRUE(client && client->Tell(message));
+  }
+  return ServeClients(*listener, true);
+}
+
+TEST(ServerTest, AClientThatMakesNoSenseIsRefused) {
+  for (const nlohmann::json& message :
+       {nlohmann::json{{"x", 1}}, nlohmann::json{{"request", 7}, {"hello", "y"}},
+        nlohmann::json{{"request", ToJson(ServerRequest{})}}}) {
+    const auto served = ServeOneThatSays(message);
+    ASSERT_FALSE(served);
+    EXPECT_NE(served.error().text.find("no sense"), std::string::npos) << served.error().text;
+  }
+}
+
+TEST(ServerTest, AClientThatLeavesAtOnceIsServed) {
+  const auto peer = Endpoint::Open({});
+  ASSERT_TRUE(peer);
+  const nlohmann::json hello = ToJson((*peer)->SayHello(*ParseGid("127.0.0.1")));
+  for (const bool sleeps : {false, true}) {
+    const ServerRequest request{.sleeps = sleeps};
+    const auto served = ServeOneThatSays({{"request", ToJson(request)}, {"hello", hello}});
+    EXPECT_TRUE(served) << served.error().text;
+  }
+}
+
+}  // namespace
+}  // namespace verbena::cli
