@@ -25,7 +25,7 @@ _verbena() {
       return
       ;;
     --log) words="error warning info debug" ;;
-    --device-look) words="roce ib" ;;
+    --link-layer) words="roce ib" ;;
     --device-files) words="on off" ;;
     -o | --operation) words="write read send atomic" ;;
     -m | --measure) words="latency rate bandwidth" ;;

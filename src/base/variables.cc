@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdlib>
 
+#include "base/check.h"
+
 namespace verbena {
 namespace {
 
@@ -13,13 +15,19 @@ constexpr std::string_view kPrefix = "VERBENA_";
 
 // Without the prefix.
 constexpr std::array<std::string_view, 13> kKnown = {
-    "DEVICE_FILES", "DEVICE_LOOK", "DEVICE_TREE", "LOG",    "MEMORY_BUDGET", "MEMORY_BUDGET_STRICT",
-    "PAGE_EVENTS",  "PIN",         "STATS",       "STRICT", "SWAP",          "TRACE",
+    "DEVICE_FILES", "DEVICE_TREE", "LINK_LAYER", "LOG",    "MEMORY_BUDGET", "MEMORY_BUDGET_STRICT",
+    "PAGE_EVENTS",  "PIN",         "STATS",      "STRICT", "SWAP",          "TRACE",
     "WINDOWS_ONLY"};
+
+bool IsKnown(std::string_view name) {
+  return name.starts_with(kPrefix) &&
+         std::ranges::find(kKnown, name.substr(kPrefix.size())) != kKnown.end();
+}
 
 }  // namespace
 
 std::string_view Variable(const char* name) {
+  DCHECK(IsKnown(name));
   const char* const value = secure_getenv(name);
   return value != nullptr ? value : "";
 }
@@ -36,10 +44,8 @@ std::vector<std::string> UnknownVariables() {
   for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
     const std::string_view entry(*at);
     const std::string_view name = entry.substr(0, entry.find('='));
-    if (!name.starts_with(kPrefix) || secure_getenv(std::string(name).c_str()) == nullptr) continue;
-    if (std::ranges::find(kKnown, name.substr(kPrefix.size())) == kKnown.end()) {
-      unknown.emplace_back(name);
-    }
+    if (!name.starts_with(kPrefix) || IsKnown(name)) continue;
+    if (secure_getenv(std::string(name).c_str()) != nullptr) unknown.emplace_back(name);
   }
   return unknown;
 }
