@@ -239,8 +239,9 @@ void Unreliable::Settle(Time now) {
       settling_.push_back(settled);
       continue;
     }
-    endpoint->exposed->shadow().Finish(settled.id,
-                                       settled.must_be_there && !endpoint->has_lost_memory,
+    // A queue pair whose completion queue overflows is in error, and drops what arrives.
+    const bool is_served = !endpoint->has_lost_memory && !endpoint->has_overflowed();
+    endpoint->exposed->shadow().Finish(settled.id, settled.must_be_there && is_served,
                                        "an unreliable write", findings_);
     endpoint->free_exposed.push_back(settled.slot);
   }

@@ -46,11 +46,16 @@ void Unreliable::OnGroupDatagram(const Event& arrival, const wire::Packet& packe
   if (arrival.is_corrupted || !deth) return;
   std::optional<uint32_t> immediate;
   if (const auto data = packet.Get<wire::ImmDt>()) immediate = data->data;
-  const auto sent = std::ranges::find_if(group_letters_, [&](const GroupLetter& known) {
+  const auto is_sent = [&](const GroupLetter& known) {
     return known.from == deth->source_qp && known.group == arrival.group &&
            known.letter.immediate == immediate &&
            std::ranges::equal(known.letter.bytes, packet.payload());
+  };
+  // Two datagrams of one sender may be equal: the first that this endnode has not had is this one.
+  auto sent = std::ranges::find_if(group_letters_, [&](const GroupLetter& known) {
+    return is_sent(known) && !known.nodes.contains(arrival.to);
   });
+  if (sent == group_letters_.end()) sent = std::ranges::find_if(group_letters_, is_sent);
   if (sent == group_letters_.end()) return;
   sent->nodes.insert(arrival.to);
   for (const auto& endpoint : endpoints_) {
