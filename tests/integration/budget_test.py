@@ -5,9 +5,12 @@
 usage: budget_test.py LIBRARIES PROGRAMS; PROGRAMS is the folder of verbena.
 """
 
+import contextlib
 import os
 import re
 import shutil
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -84,12 +87,12 @@ def must_succeed_both(pair: Pair, process: Process) -> str:
 def must_stay_within(world: World, *program) -> None:
     with world.pair(*program) as pair:
         pair.connect()
-        most = peaks(pair)
-        for process, peak in zip((pair.client, pair.server), most):
+        for process, peak in zip((pair.client, pair.server), peaks(pair)):
             said = must_succeed_both(pair, process)
             assert INVALID not in said, said
             assert counter(said, "regions under the memory budget") == 1, said
-            assert BUDGET // 2 < counter(said, "most bytes in memory under it") <= BUDGET, said
+            most = counter(said, "most bytes in memory under the budget")
+            assert BUDGET // 2 < most <= BUDGET, said
             assert counter(said, "pages written to swap") > 0, said
             assert BUDGET // 2 < peak <= BUDGET, f"{peak} bytes in memory\n{said}"
 
@@ -142,6 +145,57 @@ def what_cannot_be_is_said_before_the_program_starts(world: World) -> None:
         assert words in process.output() and "started" not in process.output(), process.output()
 
 
+@contextlib.contextmanager
+def small_disk(folder: Path, size: int):
+    """A file system of so many bytes."""
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "verbena", folder], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+def fill(file: Path) -> None:
+    """Until the disk is full."""
+    with file.open("wb", buffering=0) as out, contextlib.suppress(OSError):
+        while out.write(bytes(1 << 20)):
+            pass
+
+
+def wait_said(process: Process, words: str) -> None:
+    ends = time.monotonic() + SECONDS_MAX
+    while words not in process.output():
+        assert time.monotonic() < ends, f"no '{words}' in: {process.output()}"
+        time.sleep(0.01)
+
+
+def wait_registered(process: Process) -> None:
+    ends = time.monotonic() + SECONDS_MAX
+    while resident(process) == 0:
+        assert time.monotonic() < ends, f"nothing under the budget: {process.output()}"
+        time.sleep(0.001)
+
+
+def a_full_disk_is_said_and_waited_for(world: World) -> None:
+    """There is room when the memory is registered, and then another fills the disk. The server
+    stands still meanwhile, so that it has not used its room yet."""
+    disk = world.bench.folder / "disk"
+    command = world.run("ib_write_bw", "-F", "-s", str(8 << 20), "-n", "20", swap=str(disk))
+    with small_disk(disk, 48 << 20), Pair(world.bench, *command) as pair:
+        pair.connect()
+        wait_registered(pair.server)
+        os.kill(pair.server.pid, signal.SIGSTOP)
+        fill(disk / "other")
+        os.kill(pair.server.pid, signal.SIGCONT)
+        wait_said(pair.server, "the swap file of managed memory cannot grow")
+        (disk / "other").unlink()
+        pair.must_succeed(time.monotonic() + SECONDS_MAX)
+        said = pair.server.output()
+        assert "the swap file of managed memory can be written again" in said, said
+        assert counter(said, "regions under the memory budget") == 1, said
+
+
 def an_ordinary_user_is_served_or_told_how_to_be(world: World) -> None:
     with world.pair("ib_write_bw", "-F", "-s", "1048576", "-n", "20") as pair:
         pair.connect().must_succeed(time.monotonic() + SECONDS_MAX)
@@ -167,7 +221,8 @@ def a_strict_budget_is_kept_or_the_program_not_started(world: World) -> None:
 AS_ROOT = (a_strict_budget_is_kept_or_the_program_not_started,
            perftest("write_bw"), perftest("read_bw"), perftest("send_bw"),
            a_ping_pong_finds_its_bytes, an_unreliable_one_loses_nothing_that_fits,
-           an_unreliable_write_is_waited_for_and_comes, small_memory_is_native_and_says_so)
+           an_unreliable_write_is_waited_for_and_comes, small_memory_is_native_and_says_so,
+           a_full_disk_is_said_and_waited_for)
 AS_ANYBODY = (what_cannot_be_is_said_before_the_program_starts,
               an_ordinary_user_is_served_or_told_how_to_be,
               a_strict_budget_is_kept_or_the_program_not_started)

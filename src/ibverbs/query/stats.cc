@@ -53,8 +53,8 @@ void ForEach(const DeviceCounters& of, Visit visit) {
   visit("dropped by the kernel", of.sockets.kernel_drops);
   visit("regions under the memory budget", of.budget.regions_taken_over);
   visit("bytes of these", of.budget.bytes_taken_over);
-  visit("regions not under it", of.budget.regions_native);
-  visit("most bytes in memory under it", of.budget.resident_peak);
+  visit("regions not under the memory budget", of.budget.regions_native);
+  visit("most bytes in memory under the budget", of.budget.resident_peak);
   visit("accesses of the program that waited", of.budget.program_faults);
   visit("pages read from swap", of.budget.pages_read);
   visit("pages written to swap", of.budget.pages_written);
