@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -34,8 +35,12 @@ namespace verbena::transport {
       return outcome.fault;
     }
   }
+  // Pad and ICRC are 4 to 7 bytes: two stores that overlap.
+  constexpr uint32_t kZero = 0;
+  static_assert(sizeof kZero == wire::kIcrcSize);
   const auto trailer = bytes.subspan(packet.header_size + packet.payload_size);
-  std::memset(trailer.data(), 0, trailer.size());
+  std::memcpy(trailer.data(), &kZero, sizeof kZero);
+  std::memcpy(trailer.last(sizeof kZero).data(), &kZero, sizeof kZero);
   return std::nullopt;
 }
 
