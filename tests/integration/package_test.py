@@ -9,6 +9,7 @@ it. With --debootstrap, into a minimal Debian that is fetched for the purpose, w
 Exits with 77, which ctest counts as skipped, where it may not do that.
 """
 
+import fnmatch
 import os
 import shutil
 import subprocess
@@ -92,6 +93,16 @@ def check_contents(packages: dict[str, Path]) -> None:
     check("libc6" in run("dpkg-deb", "--field", packages["verbena"], "Depends"), "shlibs")
 
 
+def check_readme(packages: dict[str, Path]) -> None:
+    """The line that it tells a user to type names the command's package and what that needs."""
+    readme = Path(__file__).resolve().parents[2] / "README.md"
+    line = next(line for line in readme.read_text().splitlines() if "apt-get install ./" in line)
+    patterns = [Path(word).name for word in line.split() if word.startswith("./build/")]
+    named = [name for pattern in patterns for name, package in packages.items()
+             if fnmatch.fnmatch(package.name, pattern)]
+    check(sorted(named) == ["libverbena0", "verbena"], f"README.md installs {named}: {line}")
+
+
 def check_lintian(packages: dict[str, Path]) -> None:
     if shutil.which("lintian") is None:
         print("lintian is not installed: not asked")
@@ -147,6 +158,7 @@ def main() -> int:
         place.mkdir()
         packages = make_packages(Path(sys.argv[1]), made)
         check_contents(packages)
+        check_readme(packages)
         check_lintian(packages)
         if not may_mount(place):
             print("may not mount here: the packages were made, but not installed")
