@@ -1,4 +1,4 @@
-# Headers that are read once instead of in each file. Tests have them in every build. The layers have
+# Headers that are read once instead of in each file. Tests have them in every build. Layers have
 # them in the sanitizer builds and the quick one only: in the release build a file that forgot an
 # include must fail. The simulator has them in the release build, too; that of the linter fails.
 
