@@ -281,12 +281,14 @@ void Workload::EndSomeGranted(Connection& connection, int owner, Time now) {
 }
 
 // What goes through the region of the exposed memory, or a window on it, is not granted any more.
+// It comes back if the memory is only swapped out.
 void Workload::LoseExposed(Connection& connection, int owner) {
   Side& side = connection.side(owner);
   for (const auto& operation : connection.side(1 - owner).sends.posted()) {
     if (!operation->needs_exposed) continue;
     operation->is_endangered = true;
-    side.exposed->shadow().Forbid(operation->id);
+    side.is_swapped_out ? side.exposed->shadow().Suspend(operation->id)
+                        : side.exposed->shadow().Forbid(operation->id);
   }
   // Its own work requests on windows may be refused, too.
   for (const auto& operation : side.sends.posted()) operation->is_endangered = true;
@@ -310,6 +312,7 @@ void Workload::SwapIn(Connection& connection, int owner) {
   CHECK(side.node->core.regions.SwapIn(side.exposed->keys().local).has_value());
   side.node->access.Suspend(side.exposed->keys().remote, false);
   side.is_swapped_out = false;
+  side.exposed->shadow().Resume();
   for (const auto& operation : connection.side(1 - owner).sends.posted()) {
     const bool may = operation->fate == Fate::kSuccess && !operation->is_forbidden;
     if (may) side.exposed->shadow().AllowAgain(operation->id);

@@ -97,6 +97,30 @@ TEST_F(ShadowTest, ALooseOneAllowsAnyBytesButNoOtherPlaces) {
   EXPECT_FALSE(IsGood());
 }
 
+TEST_F(ShadowTest, ALooseOneAllowsAnOperationThatWasSaidToHaveEnded) {
+  Findings findings;
+  shadow_.Allow(1, 0, std::vector(2, std::byte{7}));
+  shadow_.Loosen();
+  shadow_.Finish(1, true, "a write", findings);
+  memory_[0] = memory_[1] = std::byte{7};
+  EXPECT_TRUE(findings.empty());
+  EXPECT_TRUE(IsGood());
+}
+
+TEST_F(ShadowTest, ASuspendedOperationMayGoOnAndAForbiddenOneMayNot) {
+  shadow_.Allow(1, 0, std::vector(1, std::byte{7}));
+  shadow_.Allow(2, 8, std::vector(1, std::byte{7}));
+  shadow_.Forbid(2);
+  shadow_.Suspend(1);
+  shadow_.Suspend(2);
+  memory_[0] = std::byte{7};
+  EXPECT_FALSE(IsGood());
+  shadow_.Resume();
+  EXPECT_TRUE(IsGood());
+  memory_[8] = std::byte{7};
+  EXPECT_FALSE(IsGood());
+}
+
 bool IsPossible(AtomicsOracle oracle, uint64_t final_value) {
   Findings findings;
   oracle.Check(final_value, findings);

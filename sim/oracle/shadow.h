@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/findings.h"
@@ -46,6 +47,18 @@ class Shadow {
       pending->is_active = false;
     }
   }
+  // It may not until Resume, if it may now.
+  void Suspend(uint64_t id) {
+    Pending* const pending = Find(id);
+    if (pending == nullptr || !pending->is_active) return;
+    Forbid(id);
+    pending->is_suspended = true;
+  }
+  void Resume() {
+    for (auto& [id, pending] : pending_) {
+      if (std::exchange(pending.is_suspended, false)) pending.is_active = !is_closed_;
+    }
+  }
   // Nor may any other, ever: no operation may write the memory any more.
   void Close() {
     for (auto& [id, pending] : pending_) {
@@ -76,6 +89,9 @@ class Shadow {
                                 " succeeded, but its bytes are not there, at offset " +
                                 std::to_string(pending->offset));
     }
+    // A forged acknowledgement ends an operation at its requester: the responder may execute it
+    // later, when its pages are there.
+    if (is_loose_) return;
     if (pending->is_active) TakeOver(*pending);
     pending_.erase(id);
   }
@@ -101,6 +117,7 @@ class Shadow {
     std::vector<std::byte> bytes;
     bool is_active;
     bool any;
+    bool is_suspended = false;
   };
 
   static bool Equal(const std::byte* a, const std::byte* b, size_t size) {
