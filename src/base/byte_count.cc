@@ -7,7 +7,7 @@
 namespace verbena {
 namespace {
 
-// By how much the unit shifts.
+// The power of two that the unit stands for: 10 for K, 20 for M. nullopt if the unit is unknown.
 std::optional<unsigned> ShiftOf(std::string_view unit) {
   std::string small;
   for (const char letter : unit) {

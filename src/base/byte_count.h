@@ -6,9 +6,9 @@
 
 namespace verbena {
 
-// A number of bytes as people write it: "4096", "64K", "64M", "1G", "2T", each with "iB" or "B"
-// behind it if they like, in small letters or capitals. All are powers of two. Nothing if it is
-// something else, or too large.
+// Parses a number of bytes: "4096", "64K", "64M", "1G", "2T". "iB" or "B" can follow the letter,
+// and case does not matter. All units are powers of two. nullopt if the text has another form or
+// the number does not fit.
 [[nodiscard]] std::optional<uint64_t> ParseByteCount(std::string_view text);
 
 }  // namespace verbena

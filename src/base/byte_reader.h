@@ -19,9 +19,9 @@ template <std::unsigned_integral T>
   if constexpr (sizeof(T) == 8) return __builtin_bswap64(value);
 }
 
-// Reads big-endian fields at fixed offsets of a header of kSize bytes. The size is checked once, in
-// From; that each field lies inside the header is checked when compiling, so a Load has no branch.
-// Refers to the bytes, does not own them.
+// Reads big-endian fields at fixed offsets of a header of kSize bytes. From checks the size once;
+// the compiler checks that each field lies inside the header, so a Load has no branch. Does not own
+// the bytes.
 template <std::size_t kSize>
 class ByteReader {
  public:

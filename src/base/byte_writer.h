@@ -11,11 +11,12 @@
 namespace verbena {
 
 // Writes big-endian fields at fixed offsets of a header of kSize bytes; the twin of ByteReader.
-// Bytes that no Store covers keep what they had. Refers to the bytes, does not own them.
+// Bytes that no Store covers are unchanged. Does not own the bytes.
 template <std::size_t kSize>
 class ByteWriter {
  public:
-  // The check folds away for a span whose size is known when compiling.
+  // REQUIRES: at least kSize bytes. The check folds away where the compiler knows the size of the
+  // span.
   explicit constexpr ByteWriter(std::span<std::byte> bytes) : bytes_(bytes) {
     CHECK(bytes.size() >= kSize);
   }

@@ -17,8 +17,8 @@ namespace verbena::internal {
 
 }  // namespace verbena::internal
 
-// Prints "file:line: function: CHECK failed: condition" and aborts unless `condition` holds.
-// An expression, so that it may stand in a constexpr function.
+// Prints "file:line: function: CHECK failed: condition" and aborts unless `condition` holds. An
+// expression, so that it can stand in a constexpr function.
 #define CHECK(condition)                                                                          \
   (__builtin_expect(static_cast<bool>(condition), true)                                           \
        ? static_cast<void>(0)                                                                     \

@@ -19,7 +19,7 @@ ErrorOr<EventFile> EventFile::Open(bool counted) {
 
 void EventFile::Signal() const {
   const uint64_t one = 1;
-  // It can only fail when 2^64 - 2 signals wait, and then one more makes no difference.
+  // The write can only fail when 2^64 - 2 signals wait, and then one more makes no difference.
   [[maybe_unused]] const ssize_t written = write(fd(), &one, sizeof one);
 }
 
@@ -33,8 +33,8 @@ bool EventFile::TryWait() const {
   const iovec place{.iov_base = &count, .iov_len = sizeof count};
   if (preadv2(fd(), &place, 1, -1, RWF_NOWAIT) == sizeof count) return true;
   if (errno != EOPNOTSUPP) return false;
-  // Linux before 5.8. Two threads that wait on one file may both find it readable: the slower one
-  // sleeps until the next signal.
+  // Linux before 5.8 does not know RWF_NOWAIT for an eventfd. If two threads find the file
+  // readable, the slower one sleeps in Wait until the next signal.
   pollfd file{.fd = fd(), .events = POLLIN, .revents = 0};
   return poll(&file, 1, 0) > 0 && Wait();
 }

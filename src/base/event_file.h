@@ -7,23 +7,25 @@
 
 namespace verbena {
 
-// A counter that a program can wait for: an eventfd. Each Signal is one Wait.
+// An eventfd, which a program can poll and wait for.
 //
 // Any thread, at any time.
 class EventFile {
  public:
-  // `counted`: each Wait takes one signal; otherwise it takes all that there are.
+  // `counted`: each Wait takes one signal (EFD_SEMAPHORE); otherwise a Wait takes all pending
+  // signals.
   [[nodiscard]] static ErrorOr<EventFile> Open(bool counted);
 
   [[nodiscard]] int fd() const { return file_.get(); }
 
   void Signal() const;
-  // Takes a signal. Blocks as the descriptor says; false if there is none to be had, or if the
-  // thread had something else to handle meanwhile: programs end their waiting so. errno says which.
+  // Takes a signal. Blocks unless the program has set O_NONBLOCK on the descriptor. False, with
+  // errno set, if there is no signal (EAGAIN) or if a signal handler interrupted the wait (EINTR):
+  // programs end a wait in this way.
   [[nodiscard]] bool Wait() const;
-  // The same, and never blocks.
+  // As Wait, but never blocks.
   [[nodiscard]] bool TryWait() const;
-  // Whether Wait blocks: as the program has it.
+  // Whether Wait blocks: false once the program has set O_NONBLOCK.
   [[nodiscard]] bool blocks() const;
   // REQUIRES: no thread signals or waits any more.
   void Close() { file_ = {}; }

@@ -56,7 +56,7 @@ TEST(EventFile, AHandlerThatRanEndsTheWait) {
   struct sigaction action {};
   action.sa_handler = [](int) {};  // and without SA_RESTART
   ASSERT_EQ(sigaction(SIGALRM, &action, &before), 0);
-  // Again and again, should the first come before the wait begins.
+  // The timer repeats, in case the first signal arrives before the wait begins.
   const itimerval soon{.it_interval = {0, 20'000}, .it_value = {0, 20'000}};
   ASSERT_EQ(setitimer(ITIMER_REAL, &soon, nullptr), 0);
   EXPECT_FALSE(file->Wait());

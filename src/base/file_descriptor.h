@@ -6,8 +6,8 @@
 
 namespace verbena {
 
-// Owns an open file and closes it. Moves, so that a function may return one; the one moved from is
-// empty. One thread at a time.
+// Owns an open file and closes it. Movable, so that a function can return one; a moved-from object
+// is empty. One thread at a time.
 class FileDescriptor {
  public:
   static constexpr int kNone = -1;

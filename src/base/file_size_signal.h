@@ -4,13 +4,14 @@
 
 namespace verbena {
 
-// While it is, a file of ours that would become longer than the user allows (ulimit -f) is refused
-// with EFBIG and no more: the system also sends SIGXFSZ, which would end the program.
+// While an object of this class exists, a call that would make a file longer than the user's limit
+// (ulimit -f) only fails with EFBIG. Without it the system also sends SIGXFSZ, which ends the
+// program.
 //
-// To ask for the limit first would not do: another process may lengthen the file meanwhile, or
+// Checking the limit beforehand is not enough: another process can lengthen the file meanwhile, or
 // another thread lower the limit.
 //
-// Of the thread that made it, for a few calls.
+// Works for the thread that constructs it. Lives for a few calls only.
 class NoFileSizeSignal {
  public:
   NoFileSizeSignal();
@@ -21,7 +22,7 @@ class NoFileSizeSignal {
 
  private:
   sigset_t before_;
-  bool was_pending_ = false;  // sent by another sender, for the program to take
+  bool was_pending_ = false;  // SIGXFSZ was pending before; it stays pending
 };
 
 }  // namespace verbena

@@ -26,7 +26,7 @@ bool IsRefused(const FileDescriptor& file) {
   return ftruncate(file.get(), kLimit + 1) != 0 && errno == EFBIG;
 }
 
-// That the tests below mean something.
+// Shows that the system does send the signal that the tests below expect to be held back.
 TEST(NoFileSizeSignalDeathTest, WithoutItTheProgramEnds) {
   EXPECT_EXIT(IsRefused(LimitedFile()), testing::KilledBySignal(SIGXFSZ), "");
 }

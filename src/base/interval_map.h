@@ -12,8 +12,8 @@
 
 namespace verbena {
 
-// All numbers from `first` to `last`, both included: so the whole of 2^64 can be said, and nothing
-// ever has to compute one past the end. Never empty.
+// All numbers from `first` to `last`, both included. So an interval can cover all of 2^64, and no
+// code computes one past the end. Never empty.
 struct Interval {
   uint64_t first;
   uint64_t last;
@@ -29,12 +29,14 @@ struct Interval {
 
 // Maps disjoint intervals of 64-bit numbers to values.
 //
-// Assign and Erase cut the entries that they meet, and both remains keep a copy of the value. A
-// value that speaks of the start of its interval (an offset in a file, say) stays right through
-// Entry::origin: the number at which its interval began when it was put in, whatever was cut since.
+// Assign and Erase cut the entries that they meet, and both remainders keep a copy of the value.
+// Entry::origin is the first number of the interval as it was inserted, and cuts do not change it:
+// a value that is relative to the start of its interval (an offset in a file, say) stays valid with
+// it.
 //
 // Invariant: entries are disjoint and ordered. Neighbours with equal values are not merged. Each
-// operation costs O(log n) and a step per entry met. Not thread-safe: its owner guards it.
+// operation costs O(log n) plus one step per overlapping entry. Not thread-safe: its owner guards
+// it.
 template <class T>
 class IntervalMap {
  public:
@@ -56,16 +58,16 @@ class IntervalMap {
     return true;
   }
 
-  // Maps the whole interval to `value`, over whatever was there.
+  // Maps the whole interval to `value`, replacing what was there.
   void Assign(Interval interval, T value) {
     const auto next = ClearOut(interval);
     Emplace(next, interval, std::move(value));
   }
 
-  // Leaves nothing in the interval.
+  // Unmaps the whole interval.
   void Erase(Interval interval) { ClearOut(interval); }
 
-  // The entry at `point`, or nullptr. Valid until its entry is next cut, erased or assigned over.
+  // The entry at `point`, or nullptr. Valid until the entry is cut, erased or assigned over.
   [[nodiscard]] const Entry* Find(uint64_t point) const {
     auto after = entries_.upper_bound(point);
     if (after == entries_.begin()) return nullptr;
@@ -73,8 +75,8 @@ class IntervalMap {
     return entry.interval.last >= point ? &entry : nullptr;
   }
 
-  // Calls fn(const Entry&) for each entry with a part in the interval, in order and uncut. `fn`
-  // must not change the map.
+  // Calls fn(const Entry&) for each entry that overlaps the interval, in order and uncut. `fn` must
+  // not change the map.
   template <class Fn>
   void ForEachOverlap(Interval interval, Fn fn) const {
     CHECK(interval.first <= interval.last);
@@ -116,7 +118,7 @@ class IntervalMap {
     entries_.emplace_hint(next, interval.first, Entry{interval, interval.first, std::move(value)});
   }
 
-  // Removes the interval from all entries; returns the first entry behind it.
+  // Removes the interval from all entries; returns the first entry after it.
   typename Entries::iterator ClearOut(Interval interval) {
     CHECK(interval.first <= interval.last);
     const auto begin = CutBefore(interval.first);
@@ -126,15 +128,15 @@ class IntervalMap {
     return entries_.erase(begin, end);
   }
 
-  // Makes sure that no entry reaches across the border before `point`; returns the first entry at
-  // or behind it.
+  // Splits the entry that contains both `point` - 1 and `point`, if there is one; returns the first
+  // entry at or after `point`.
   typename Entries::iterator CutBefore(uint64_t point) {
     const auto next = entries_.lower_bound(point);
     if (next == entries_.begin()) return next;
     Entry& entry = std::prev(next)->second;
     if (entry.interval.last < point) return next;
     const Interval upper = {point, entry.interval.last};
-    // First what may find no memory.
+    // The allocation comes first: if it throws, the map is unchanged.
     const auto cut = entries_.emplace_hint(next, point, Entry{upper, entry.origin, entry.value});
     entry.interval.last = point - 1;
     return cut;

@@ -177,7 +177,7 @@ TEST(IntervalMapDeathTest, RefusesBackwardIntervals) {
   EXPECT_DEATH(static_cast<void>(map.Covers({2, 1})), "CHECK failed");
 }
 
-// One cell per number, over a small universe that may lie at either end of the number line.
+// One cell per number, over a small universe at either end of the number line.
 class Model {
  public:
   static constexpr uint64_t kCells = 48;

@@ -10,12 +10,11 @@
 
 namespace verbena {
 
-// A fixed number of objects whose bytes begin as zero, and that cost memory only from the page on
-// that is touched: for long tables of which most is never used. The system
-// is told that it need not set memory aside for the rest. Throws std::bad_alloc if there is no room
-// for them in the address space.
+// A fixed number of objects whose bytes begin as zero. A page costs memory only once it is touched,
+// so long tables can stay mostly unused. The mapping is MAP_NORESERVE: the system sets no memory
+// aside for untouched pages. Throws std::bad_alloc if the address space has no room for the array.
 //
-// Owned by one object, which says who may touch what.
+// The owner decides which threads touch which elements.
 template <class T>
 class LazyArray {
   static_assert(std::is_trivially_destructible_v<T>);

@@ -8,7 +8,7 @@ namespace verbena {
 namespace {
 
 TEST(LazyArray, BeginsAsZeroWhateverItsSize) {
-  LazyArray<uint64_t> array(uint64_t{1} << 36);  // 512 GiB, if they were touched
+  LazyArray<uint64_t> array(uint64_t{1} << 36);  // 512 GiB if all of it were touched
   EXPECT_EQ(array[0], 0u);
   EXPECT_EQ(array[array.size() - 1], 0u);
   array[5] = 7;

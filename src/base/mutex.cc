@@ -8,9 +8,10 @@
 namespace verbena {
 namespace {
 
-// The waiting of std::atomic gives the processor away a few times before it sleeps (libstdc++
-// does). On a busy machine each time takes as long as the others are allowed to run, milliseconds,
-// whenever the lock becomes free meanwhile. Who sleeps is woken when it does.
+// The raw system call instead of std::atomic::wait, which yields the processor a few times before
+// it sleeps (in libstdc++). On a busy machine each yield lasts as long as the other threads are
+// allowed to run, which is milliseconds, even if the lock becomes free meanwhile. A thread that
+// sleeps on the futex is woken when the lock becomes free.
 void Futex(std::atomic<uint32_t>& word, int operation, uint32_t value,
            const timespec* limit = nullptr) {
   static_assert(sizeof(word) == sizeof(uint32_t) && std::atomic<uint32_t>::is_always_lock_free);
@@ -19,7 +20,8 @@ void Futex(std::atomic<uint32_t>& word, int operation, uint32_t value,
 
 }  // namespace
 
-// A thread that has slept cannot know that it was the last sleeper, and so leaves a 2 behind.
+// A thread that has slept cannot know whether other threads still sleep. So it takes the lock with
+// 2, and its Unlock wakes one more thread.
 void Mutex::LockSlowly() {
   while (word_.exchange(2, std::memory_order_acquire) != 0) Futex(word_, FUTEX_WAIT_PRIVATE, 2);
 }

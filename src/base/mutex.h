@@ -5,19 +5,19 @@
 
 #include "base/time.h"
 
-// Names for clang's thread-safety analysis, which checks when compiling that a guarded field is
-// touched only under its lock. Other compilers see nothing.
+// Macros for clang's thread-safety analysis, which checks at compile time that a guarded field is
+// touched only under its lock. They expand to nothing for other compilers.
 #if defined(__clang__)
 #define VERBENA_THREAD_ATTRIBUTE(x) __attribute__((x))
 #else
 #define VERBENA_THREAD_ATTRIBUTE(x)
 #endif
 
-// On a class: it is a lock; it holds a lock as long as it lives.
+// On a class: its objects are locks, or hold a lock for as long as they live.
 #define VERBENA_CAPABILITY(name) VERBENA_THREAD_ATTRIBUTE(capability(name))
 #define VERBENA_SCOPED_CAPABILITY VERBENA_THREAD_ATTRIBUTE(scoped_lockable)
 
-// On a field: it, or what it points to, is touched only under the lock.
+// On a field: the field, or what it points to, is touched only under the lock.
 #define VERBENA_GUARDED_BY(mutex) VERBENA_THREAD_ATTRIBUTE(guarded_by(mutex))
 #define VERBENA_PT_GUARDED_BY(mutex) VERBENA_THREAD_ATTRIBUTE(pt_guarded_by(mutex))
 
@@ -25,19 +25,19 @@
 #define VERBENA_ACQUIRED_BEFORE(...) VERBENA_THREAD_ATTRIBUTE(acquired_before(__VA_ARGS__))
 #define VERBENA_ACQUIRED_AFTER(...) VERBENA_THREAD_ATTRIBUTE(acquired_after(__VA_ARGS__))
 
-// On a function: the caller holds the lock; the caller does not hold it; what the function does to
-// it.
+// On a function: the caller holds the lock; the caller does not hold it; the function acquires it,
+// releases it, or tries to.
 #define VERBENA_REQUIRES(...) VERBENA_THREAD_ATTRIBUTE(requires_capability(__VA_ARGS__))
 #define VERBENA_EXCLUDES(...) VERBENA_THREAD_ATTRIBUTE(locks_excluded(__VA_ARGS__))
 #define VERBENA_ACQUIRE(...) VERBENA_THREAD_ATTRIBUTE(acquire_capability(__VA_ARGS__))
 #define VERBENA_RELEASE(...) VERBENA_THREAD_ATTRIBUTE(release_capability(__VA_ARGS__))
 #define VERBENA_TRY_ACQUIRE(...) VERBENA_THREAD_ATTRIBUTE(try_acquire_capability(__VA_ARGS__))
-// The caller has it, which the function looks at.
+// On a function that checks at run time that the caller holds the lock.
 #define VERBENA_ASSERT_HELD(...) VERBENA_THREAD_ATTRIBUTE(assert_capability(__VA_ARGS__))
 #define VERBENA_RETURN_CAPABILITY(x) VERBENA_THREAD_ATTRIBUTE(lock_returned(x))
 
-// On a function object that is called at once, by a thread that has the lock, which the analysis
-// does not know of function objects.
+// On a lambda that is called at once, by a thread that holds the lock. The analysis does not know
+// this of lambdas.
 #define VERBENA_UNDER_CALLERS_LOCK VERBENA_THREAD_ATTRIBUTE(no_thread_safety_analysis)
 
 // On a function whose locking the analysis cannot follow; say why beside it.
@@ -45,8 +45,8 @@
 
 namespace verbena {
 
-// A mutex known to the analysis, for the data path: free, it costs ten instructions and no call,
-// where std::mutex costs sixty. Not recursive. Any thread may use it.
+// A mutex known to the analysis, for the data path: uncontended it costs ten instructions and no
+// call, where std::mutex costs sixty. Not recursive. Any thread can use it.
 //
 // The word is 0: free; 1: held; 2: held, and a thread may be asleep.
 class VERBENA_CAPABILITY("mutex") Mutex {
@@ -70,7 +70,7 @@ class VERBENA_CAPABILITY("mutex") Mutex {
     return word_.compare_exchange_strong(free, 1, std::memory_order_acquire,
                                          std::memory_order_relaxed);
   }
-  // Sleeps for `limit` at most. False if the mutex was held then, too.
+  // Sleeps for `limit` at most. False if the mutex is still held then.
   [[nodiscard]] bool TryLockFor(Duration limit) VERBENA_TRY_ACQUIRE(true);
 
  private:

@@ -70,7 +70,7 @@ TEST(MutexTest, TryLockTellsWhetherItWasFree) {
   EXPECT_TRUE(OtherThreadCanLock(mutex));
 }
 
-// Another thread holds the mutex from the construction on, until it is told to let go.
+// Holds the mutex in a thread of its own, from construction until LetGoAfter or the destructor.
 class Holder {
  public:
   explicit Holder(Mutex& mutex)
@@ -104,7 +104,7 @@ class Holder {
   std::thread thread_;
 };
 
-// A thread that is not woken before its end makes the test hang.
+// So long that a test hangs if its thread is not woken before.
 constexpr Duration kForEver = Seconds(1'000'000);
 
 TEST(MutexTest, TryLockForTakesAFreeOneAtOnce) {
@@ -134,7 +134,7 @@ TEST(MutexTest, TryLockForGivesUpInTime) {
   EXPECT_FALSE(OtherThreadCanLock(mutex)) << "it is still the holder's";
 }
 
-// A thread that sleeps meanwhile is woken all the same.
+// A TryLockFor that times out must not swallow the wake-up of another sleeper.
 TEST(MutexTest, OneThatGivesUpKeepsNoOtherAsleep) {
   Mutex mutex;
   {
@@ -150,7 +150,7 @@ TEST(MutexTest, OneThatGivesUpKeepsNoOtherAsleep) {
   EXPECT_TRUE(OtherThreadCanLock(mutex));
 }
 
-// From now on this thread ends the process if it gives the processor away.
+// Kills the process if this thread calls sched_yield from here on.
 void ForbidYielding() {
   std::array filter = {
       sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -165,7 +165,7 @@ void ForbidYielding() {
   if (!is_set) std::exit(2);
 }
 
-// A pager that waits for a busy poller would lose milliseconds by every step that it gives away.
+// A pager that waits for a busy poller would lose milliseconds by every yield.
 TEST(MutexDeathTest, WhoWaitsKeepsItsTurn) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto wait_for_one_who_holds_it = [] {

@@ -12,8 +12,8 @@
 
 namespace verbena {
 
-// The size of a page as a power of two, 4 KiB to 256 MiB. Always in that range: code that holds one
-// need not check it. A value type.
+// The size of a page as a power of two, 4 KiB to 256 MiB. Always in that range, so code that holds
+// a PageShift need not check it. A value type.
 class PageShift {
  public:
   static constexpr unsigned kMin = 12;
@@ -53,8 +53,8 @@ class PageShift {
   return rounded;
 }
 
-// The number of pages that [address, address + length) touches. The range may end at 2^64 but not
-// pass it.
+// The number of pages that [address, address + length) touches. The range can end at 2^64 but must
+// not pass it.
 [[nodiscard]] constexpr uint64_t PageCount(uint64_t address, uint64_t length, PageShift shift) {
   if (length == 0) return 0;
   const uint64_t last = address + (length - 1);
@@ -71,8 +71,8 @@ struct PagePiece {
   friend constexpr bool operator==(const PagePiece&, const PagePiece&) = default;
 };
 
-// A range of addresses as the pieces it has in each page, in order; see PagesOf. Only the first and
-// the last piece can be smaller than a page. A value type, holds no memory.
+// The pieces that a range of addresses has in each page, in order; see PagesOf. Only the first and
+// the last piece can be smaller than a page. A value type, allocates no memory.
 class PageRange {
  public:
   class Iterator {
@@ -128,8 +128,8 @@ class PageRange {
   Iterator begin_;
 };
 
-// for (PagePiece piece : PagesOf(address, length, shift)) ...
-// The range may end at 2^64 but not pass it; a range of length 0 has no pieces.
+// for (PagePiece piece : PagesOf(address, length, shift)) ... The range may end at 2^64 but not
+// pass it; a range of length 0 has no pieces.
 [[nodiscard]] constexpr PageRange PagesOf(uint64_t address, uint64_t length, PageShift shift) {
   return PageRange(address, length, shift);
 }

@@ -113,7 +113,7 @@ TEST(PagesOfTest, WorksWhenCompiling) {
   static_assert(kBytes == 10'000);
 }
 
-// Asks every byte which page it is in.
+// The reference: computes the page of every single byte.
 std::map<uint64_t, PagePiece> NaivePieces(uint64_t address, uint64_t length, PageShift shift) {
   std::map<uint64_t, PagePiece> pieces;
   for (uint64_t i = 0; i < length; ++i) {

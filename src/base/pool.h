@@ -15,13 +15,13 @@
 
 namespace verbena {
 
-// Makes objects of one type at stable addresses, without a call to the allocator per object. Memory
-// is taken in chunks and kept for reuse until the pool dies. An object costs nothing beside itself:
-// the list of free places runs through the places themselves. They are reused last in, first out,
+// Makes objects of one type at stable addresses, without a call to the allocator per object. The
+// pool takes memory in chunks and keeps it for reuse until it is destroyed. An object costs nothing
+// beside itself: the free list runs through the free slots. Slots are reused last in, first out,
 // because the last one is still in the processor's cache.
 //
-// Owns the objects: those that are left when it dies are destroyed. Not thread-safe: its owner
-// guards it.
+// Owns the objects: its destructor destroys those that are left. Not thread-safe: its owner guards
+// it.
 template <class T>
 class Pool {
  public:
@@ -64,14 +64,15 @@ class Pool {
     alignas(T) std::byte object[sizeof(T)];
   };
 
-  // Large enough to make the allocator rare, small enough not to matter when mostly unused.
+  // Large enough to make calls to the allocator rare, small enough not to matter when mostly
+  // unused.
   static constexpr std::size_t kChunkBytes = 16 * 1024;
   static constexpr std::size_t kChunkSlots = std::max<std::size_t>(1, kChunkBytes / sizeof(Slot));
 
   struct Chunk {
     std::unique_ptr<Slot[]> slots;
     std::size_t count;
-    std::bitset<kChunkSlots> is_free = {};  // while the pool dies
+    std::bitset<kChunkSlots> is_free = {};  // filled by the destructor only
   };
 
   void AddChunk() {
@@ -79,14 +80,14 @@ class Pool {
     Chunk& chunk =
         chunks_.emplace_back(Chunk{std::make_unique_for_overwrite<Slot[]>(count), count});
     slot_count_ += count;
-    // Backwards, so that they are handed out by ascending address.
+    // Backwards, so that New hands slots out by ascending address.
     for (std::size_t i = count; i-- > 0;) PushFree(&chunk.slots[i]);
   }
 
   void PushFree(void* place) { free_ = ::new (place) Slot{.next_free = free_}; }
 
-  // The slots do not know whether they are in use, so all that are free are noted. Allocates
-  // nothing: a pool may die because there is no memory.
+  // A slot does not know whether it is in use, so a walk along the free list marks the free ones.
+  // Allocates nothing: a pool can be destroyed because there is no memory.
   void DestroyLiving() {
     if (size_ == 0) return;
     const auto begin_of = [](const Chunk& chunk) { return chunk.slots.get(); };

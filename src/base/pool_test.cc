@@ -113,7 +113,7 @@ TEST(PoolDeathTest, RefusesToDeleteFromAnEmptyPool) {
   EXPECT_DEATH(pool.Delete(object), "CHECK failed");
 }
 
-// Each object knows its own number: addresses must be distinct, stable and never handed out twice.
+// Each object holds its own number: addresses must be distinct, stable and never handed out twice.
 TEST(PoolTest, ObjectsKeepTheirContentsUnderChurn) {
   Random random(5);
   Pool<std::pair<uint64_t, std::string>> pool(2000);

@@ -41,7 +41,7 @@ class Random {
 
   // Uniform over [0, n). The high word of draw * n would favour some results by one draw in 2^64;
   // the draws whose low word is below 2^64 mod n are the surplus and are drawn again (Lemire). That
-  // modulus, the only division, is computed just when the low word is small enough to matter.
+  // modulus, the only division, is computed only when the low word is below n.
   uint64_t Below(uint64_t n) {
     CHECK(n > 0);
     Uint128 product = Uint128{Next64()} * n;
@@ -62,7 +62,7 @@ class Random {
   // True with probability numerator / denominator.
   bool Chance(uint64_t numerator, uint64_t denominator) { return Below(denominator) < numerator; }
 
-  // Takes whatever a span can be made of.
+  // Takes any range that converts to a span.
   template <class Range>
   void Shuffle(Range&& range) {
     const std::span items(range);
@@ -72,8 +72,8 @@ class Random {
     }
   }
 
-  // A stream of its own, fixed by this one's state: parts that draw from forks do not disturb each
-  // other when one of them changes how much it draws.
+  // An independent stream that is fixed by the state of this one. Parts that draw from forks do not
+  // disturb each other when one of them changes how much it draws.
   [[nodiscard]] Random Fork();
 
   static constexpr uint64_t min() { return 0; }

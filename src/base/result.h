@@ -7,7 +7,7 @@
 
 namespace verbena {
 
-// A value, or the reason why there is none. Functions that return one are declared [[nodiscard]]:
+// A value, or the reason why there is none. Declare functions that return a Result [[nodiscard]]:
 // an alias cannot carry the attribute itself.
 template <class T, class E>
 using Result = tl::expected<T, E>;

@@ -10,12 +10,12 @@
 
 namespace verbena {
 
-// A bounded queue in one block of memory, allocated once. The block is a power of two, so a
-// position is found with a mask; the capacity is what was asked for.
+// A bounded queue in one block of memory, allocated once. The block has a power of two of slots, so
+// a mask finds a position; the capacity is exactly the constructor's argument.
 //
-// Invariant: the positions head_ to tail_, and no others, hold constructed objects; both only grow
+// Invariant: the positions head_ to tail_, and no others, hold constructed objects. Both only grow
 // and are masked at use, so full and empty differ without a spare slot. One thread at a time: its
-// owner guards it. Does not move: others may point into it.
+// owner guards it. Not movable: other objects can point into it.
 template <class T>
 class Ring {
  public:

@@ -4,8 +4,8 @@
 
 namespace verbena {
 
-// Takes back the first steps of a change whose later ones fail: calls `undo` at the end of the
-// scope unless Keep was called. `undo` must not throw.
+// Undoes the first steps of a change when a later step fails: calls `undo` at the end of the scope
+// unless Keep was called. `undo` must not throw.
 template <class Undo>
 class Rollback {
  public:
@@ -16,7 +16,7 @@ class Rollback {
     if (is_armed_) undo_();
   }
 
-  // The change is whole.
+  // The change is complete: the destructor does not call `undo`.
   void Keep() { is_armed_ = false; }
 
  private:

@@ -11,12 +11,12 @@
 
 namespace verbena {
 
-// A table that names what it holds with Ids that go stale: the low kIndexBits of an Id are the
-// index of a slot, the rest is the generation of the slot, which starts at 1 and changes at every
-// reuse. So Id 0 is never valid, and the Id of something erased never finds its successor. A slot
-// whose generations are used up is retired.
+// A table whose Ids go stale: the low kIndexBits of an Id are the index of a slot, the rest is the
+// generation of the slot, which starts at 1 and changes at every reuse. So Id 0 is never valid, and
+// the Id of an erased value never finds its successor. A slot whose generations are used up is
+// retired.
 //
-// Memory grows to the largest number of values held at once, and values stay where they are. Freed
+// Memory grows to the largest number of values held at once, and values keep their addresses. Freed
 // slots are reused first in, first out: that wears the generations evenly, and keeps each stale
 // index unused for as long as possible.
 //
@@ -53,7 +53,7 @@ class SlotTable {
     return &*slot.value;
   }
 
-  // False when Find would not find it.
+  // False when `id` is stale or was never given out.
   bool Erase(Id id) {
     if (Find(id) == nullptr) return false;
     const uint32_t index = id.value() & kIndexMask;
@@ -65,11 +65,11 @@ class SlotTable {
 
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
-  // How much of the capacity is lost to used-up slots.
+  // The number of retired slots, which the table can no longer use.
   [[nodiscard]] std::size_t retired() const { return retired_; }
 
-  // Calls fn(Id, T&) for each value, by ascending index. `fn` may erase any value; whether it meets
-  // one that it inserts is open.
+  // Calls fn(Id, T&) for each value, by ascending index. `fn` can erase any value. ForEach may or
+  // may not visit a value that `fn` inserts.
   template <class Fn>
   void ForEach(Fn fn) {
     ForEachIn(slots_, fn);
@@ -101,7 +101,7 @@ class SlotTable {
   static constexpr uint32_t kNone = ~uint32_t{0};  // above every index, which has 31 bits at most
 
   struct Slot {
-    uint32_t generation = 1;  // of the value it holds or will hold next
+    uint32_t generation = 1;  // of the value that the slot holds or will hold next
     uint32_t next_free = kNone;
     std::optional<T> value;
   };

@@ -14,7 +14,7 @@ struct Unit {
 
 constexpr Unit kUnits[] = {{1'000'000'000, " s"}, {1'000'000, " ms"}, {1'000, " us"}, {1, " ns"}};
 
-// What follows the whole part: ".5", ".007", or nothing.
+// The decimals after the whole part: ".5", ".007", or nothing.
 std::string Decimals(uint64_t thousandths) {
   if (thousandths == 0) return "";
   std::string digits = std::to_string(1000 + thousandths);
@@ -27,7 +27,7 @@ std::string Decimals(uint64_t thousandths) {
 
 std::string ToString(Duration duration) {
   const bool negative = duration.nanoseconds() < 0;
-  // Unsigned, where the negative of the smallest number exists.
+  // Unsigned, because the smallest signed number has no negative.
   const auto bits = static_cast<uint64_t>(duration.nanoseconds());
   const uint64_t magnitude = negative ? 0 - bits : bits;
   const Unit* unit = kUnits;

@@ -42,7 +42,7 @@ class Duration {
   friend constexpr Duration operator*(int64_t factor, Duration a) { return a * factor; }
   friend constexpr Duration operator/(Duration a, int64_t divisor) {
     CHECK(divisor != 0);
-    if (divisor == -1) return -a;  // the one quotient that may overflow
+    if (divisor == -1) return -a;  // the one quotient that can overflow
     return Duration(a.ns_ / divisor);
   }
   constexpr Duration& operator+=(Duration other) { return *this = *this + other; }
@@ -62,9 +62,9 @@ class Duration {
 [[nodiscard]] constexpr Duration Milliseconds(int64_t n) { return Duration(1'000'000) * n; }
 [[nodiscard]] constexpr Duration Seconds(int64_t n) { return Duration(1'000'000'000) * n; }
 
-// A moment, in nanoseconds since an origin that the clock has chosen. Never() is
-// later than all others and stays Never whatever is added to it, so that a deadline that is off
-// needs no flag beside it. A value type.
+// A moment, in nanoseconds since an origin that the clock chooses. Never() is later than all other
+// times and stays Never when a duration is added, so a disabled deadline needs no flag beside it. A
+// value type.
 class Time {
  public:
   constexpr Time() = default;
@@ -85,7 +85,7 @@ class Time {
     if (t == Never()) return Never();
     return Time(t.since_origin_ - d);
   }
-  // From `b` to `a`. It takes without end to reach Never.
+  // The duration from `b` to `a`: Duration::Max() if only `a` is Never.
   friend constexpr Duration operator-(Time a, Time b) {
     if (a == Never() && b != Never()) return Duration::Max();
     return a.since_origin_ - b.since_origin_;
@@ -97,7 +97,7 @@ class Time {
   Duration since_origin_;
 };
 
-// In the largest unit that leaves a whole part, to three decimals, cut not rounded: "1.5 ms".
+// In the largest unit with a nonzero whole part, to three decimals, truncated: "1.5 ms".
 [[nodiscard]] std::string ToString(Duration duration);
 
 }  // namespace verbena

@@ -7,11 +7,11 @@
 
 namespace verbena {
 
-// Room for `kCount` values that are written before they are read, and that is not set
-// to anything before: the data path has arrays for the worst case and mostly uses an element.
+// Storage for `kCount` values that is not initialized; the owner writes an element before reading
+// it. The data path has arrays for the worst case and mostly uses one element.
 template <class T, size_t kCount>
 class Uninitialized {
-  // Such a type may be there as soon as its bytes are (P0593).
+  // Objects of such a type exist implicitly in an array of bytes (P0593).
   static_assert(std::is_trivially_copyable_v<T> && std::is_aggregate_v<T>);
 
  public:

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "VERBENA_";
 
-// Without the prefix.
+// The names without the prefix.
 constexpr std::array<std::string_view, 13> kKnown = {
     "DEVICE_FILES", "DEVICE_TREE", "LINK_LAYER", "LOG",    "MEMORY_BUDGET", "MEMORY_BUDGET_STRICT",
     "PAGE_EVENTS",  "PIN",         "STATS",      "STRICT", "SWAP",          "TRACE",

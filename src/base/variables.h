@@ -6,17 +6,18 @@
 
 namespace verbena {
 
-// The variables of the environment that are ours: VERBENA_TRACE and others, as docs/running.md
-// lists them. A program that runs with more rights than its user has none of them.
+// The environment variables that Verbena reads: VERBENA_TRACE and others, as docs/running.md lists
+// them. A setuid program and others that run with more rights than their user see none of them.
 
-// Empty if it is not set.
+// The value of the variable, empty if it is not set.
 [[nodiscard]] std::string_view Variable(const char* name);
 
-// The file that VERBENA_TRACE names. A program and its children may each have one: %p stands for
-// the number of the process.
+// The file that VERBENA_TRACE names, with %p replaced by the process id, so that a program and its
+// children can each have a trace.
 [[nodiscard]] std::string TraceVariable();
 
-// Those that are set and begin with VERBENA_, and that nothing reads: a typing error, most likely.
+// The variables that are set and begin with VERBENA_, but that no code reads: most likely a typing
+// error.
 [[nodiscard]] std::vector<std::string> UnknownVariables();
 
 }  // namespace verbena

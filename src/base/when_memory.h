@@ -4,8 +4,9 @@
 
 namespace verbena {
 
-// Calls `fn`; false if it ran out of memory. For steps of threads of our own, which have no caller
-// to refuse: what was to be done is left out, and the caller says why that will do.
+// Calls `fn`; false if it ran out of memory. For steps of Verbena's own threads, which have no
+// caller to return an error to: the step is skipped, and a comment at the call says why that is
+// harmless.
 template <class Fn>
 [[nodiscard]] bool WhenMemory(Fn fn) {
   try {

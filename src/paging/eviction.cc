@@ -23,7 +23,7 @@ bool Eviction::IsSmallDue() const {
   return !small_.empty() && (small_.size() > small_max_ || main_.empty());
 }
 
-// Ends: each step either takes a use away, of which a frame has three at most, or returns.
+// Terminates: each step either takes a use away, of which a frame has three at most, or returns.
 Frame* Eviction::TakeVictim() {
   while (true) {
     const bool is_small = IsSmallDue();

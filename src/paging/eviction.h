@@ -6,41 +6,42 @@
 
 namespace verbena::paging {
 
-// Which granule should leave memory next: S3-FIFO (Yang and others, 2023). New granules pass
-// through a small queue, a tenth of memory; those used meanwhile go on to the main queue, the
-// others leave, so that a scan touches a tenth of memory and no more. Of one that left not long ago
-// and comes back, the small queue knew too little: it enters the main queue. There the oldest goes
-// round once more for each use, three at most.
+// Decides which granule to evict next: S3-FIFO (Yang and others, 2023). New granules pass through a
+// small queue, a tenth of memory. Those that are used meanwhile go on to the main queue, the others
+// are evicted; so a scan displaces a tenth of memory at most. A granule that comes back soon after
+// its eviction enters the main queue directly, because the small queue judged it too early. In the
+// main queue the oldest granule goes round once more for each use, three at most.
 //
-// Chosen because it needs to hear only that a granule was used, not when or in which order: the
-// processor does not tell, and asking it costs a fault. LRU and its relatives need the order, and a
-// loop or scan over more than memory empties them.
+// S3-FIFO needs to know only that a granule was used, not when or in which order: the processor
+// does not report that, and finding out costs a fault. LRU and its relatives need the order, and a
+// loop or scan over more than memory flushes them.
 //
-// Which granules left not long ago is told by their stamps: a count of leavings, kept by the
-// granule's owner. It needs no queue of its own. Stamps come round after 2^30 leavings; what is
-// then mistaken for recent enters the wrong queue, and that is all.
+// A stamp tells how long ago a granule was evicted: it is the count of evictions at that time, kept
+// in the GranuleTable, so no ghost queue is needed. Stamps wrap after 2^30 evictions. A granule
+// that is then mistaken for a recent one enters the wrong queue, with no other effect.
 //
-// Every operation takes constant time, over many of them, and allocates nothing. Owned by the
-// ResidentSet, as the frames are by its GranuleTable; one thread at a time.
+// Every operation takes amortized constant time and allocates nothing. Owned by the ResidentSet;
+// its GranuleTable owns the frames. One thread at a time.
 class Eviction {
  public:
-  // How many granules fit into memory.
+  // `capacity`: how many granules fit into memory.
   explicit Eviction(uint32_t capacity) { SetCapacity(capacity); }
   void SetCapacity(uint32_t capacity);
 
-  // The queue for a granule that comes into memory, whose stamp is `stamp`; 0: never was there.
+  // The queue for a granule that comes into memory with this stamp; 0: it was never in memory.
   [[nodiscard]] Frame::Queue QueueFor(uint32_t stamp) const;
 
-  // Into the queue that frame.queue names, as the newest.
+  // Adds the frame to the queue that frame.queue names, as the newest.
   void Enter(Frame& frame);
   void Touch(Frame& frame) const {
     if (frame.uses < kUsesMax) ++frame.uses;
   }
 
-  // The one to leave next, taken out of its queue; nullptr when both are empty.
+  // Removes the frame to evict next from its queue and returns it; nullptr when both queues are
+  // empty.
   [[nodiscard]] Frame* TakeVictim();
 
-  // For a granule that leaves memory now.
+  // The stamp for a granule that is being evicted.
   [[nodiscard]] uint32_t NextStamp();
 
   [[nodiscard]] uint32_t size() const { return small_.size() + main_.size(); }
@@ -54,7 +55,7 @@ class Eviction {
   FrameList small_;
   FrameList main_;
   uint32_t small_max_ = 1;
-  uint32_t remembered_ = 1;  // leavings
+  uint32_t remembered_ = 1;  // evictions
   uint32_t stamp_ = 0;
 };
 

@@ -11,7 +11,7 @@
 namespace verbena::paging {
 namespace {
 
-// How often a policy has what is wanted, if each miss brings one granule in.
+// The share of accesses that find their granule in memory, if each miss brings one granule in.
 double HitRatio(const Trace& trace) {
   GranuleTable table(kGranules);
   Eviction eviction(kCapacity);
@@ -45,7 +45,7 @@ TEST(Eviction, BeatsLruAndFifoWhenAScanRunsThrough) {
   EXPECT_GT(HitRatio(trace), FifoHitRatio(trace) + 0.08);
 }
 
-// LRU and FIFO always throw out what comes next.
+// LRU and FIFO always evict the granule that is needed next.
 TEST(Eviction, KeepsSomeOfALoopThatDoesNotFit) {
   const Trace trace = LoopTrace(100'000, kCapacity * 3 / 2);
   EXPECT_LT(LruHitRatio(trace), 0.01);
@@ -93,7 +93,7 @@ TEST(Eviction, GoesRoundOncePerUse) {
   EXPECT_EQ(frames[0].uses, 3);
   EXPECT_EQ(eviction.TakeVictim(), &frames[1]);
   EXPECT_EQ(frames[0].uses, 2);
-  EXPECT_EQ(eviction.TakeVictim(), &frames[0]);  // it ends although all were used
+  EXPECT_EQ(eviction.TakeVictim(), &frames[0]);  // terminates although all were used
 }
 
 TEST(Eviction, RemembersAsManyLeavingsAsFit) {

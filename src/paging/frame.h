@@ -9,12 +9,12 @@ namespace verbena::paging {
 
 class FrameList;
 
-// The largest stamp of a leaving (Eviction); it shares a word with the place of its granule.
+// The largest stamp of an eviction (Eviction); a stamp shares a word with the place of its granule.
 inline constexpr uint32_t kStampMax = (1U << 30) - 1;
 
 enum class Rights : uint8_t { kNone, kRead, kWrite };
 
-// What is known about a granule that is in memory, or on its way there. Owned by the GranuleTable.
+// The state of a granule that is in memory or being read. Owned by the GranuleTable.
 struct Frame {
   enum class Phase : uint8_t { kReading, kResident, kWriting, kBroken };
   enum class Queue : uint8_t { kSmall, kMain };
@@ -22,29 +22,29 @@ struct Frame {
 
   uint32_t granule = kNobody;  // kNobody: the frame is free
 
-  uint32_t id = 0;            // in the GranuleTable
-  FrameList* list = nullptr;  // the one that it is in
+  uint32_t id = 0;            // index in the GranuleTable
+  FrameList* list = nullptr;  // the list that the frame is in
   Frame* older = nullptr;
   Frame* newer = nullptr;
-  Time told_at;               // that it is there, last
-  uint32_t holds = 0;         // tickets that it must stay for
-  uint32_t waiter = kNobody;  // the first ticket that waits for its reading or writing to end
+  Time told_at;               // when a ticket was last answered with it
+  uint32_t holds = 0;         // pins: tickets that need it in memory
+  uint32_t waiter = kNobody;  // the first ticket that waits for the read or write to end
   Phase phase = Phase::kResident;
-  Queue queue = Queue::kSmall;  // of the eviction policy, when it is in no other list
-  uint8_t uses = 0;             // since it was last considered; saturates
-  uint8_t attempts = 0;         // to read it, that have failed
+  Queue queue = Queue::kSmall;  // of the eviction policy, when in no other list
+  uint8_t uses = 0;             // since Eviction last considered it; saturates
+  uint8_t attempts = 0;         // failed attempts to read it
   Rights cpu = Rights::kNone;
   Rights adapter = Rights::kNone;
   bool is_dirty = false;
   bool is_stored = false;     // the store has these contents. Neither dirty nor stored: all zeros
-  bool is_rewritten = false;  // since its writing began
-  bool is_doomed = false;     // discarded while it was read or written
-  bool is_leaving = false;    // written to be dropped: no request pins it, and it is in no list
-  bool is_ahead = false;      // read ahead, and not yet wanted
+  bool is_rewritten = false;  // made dirty again since its write began
+  bool is_doomed = false;     // discarded while being read or written
+  bool is_leaving = false;    // being written to be dropped: no request pins it, it is in no list
+  bool is_ahead = false;      // read ahead, and not yet requested
 };
 
-// A queue of frames, oldest first, out of whose middle any may be taken. The links are in the
-// frames, and a frame is in one list at most. Does not own them. One thread at a time.
+// A queue of frames, oldest first, from which any frame can be removed. The links are in the
+// frames, and a frame is in one list at most. Does not own the frames. One thread at a time.
 class FrameList {
  public:
   FrameList() = default;
@@ -61,14 +61,14 @@ class FrameList {
     ++size_;
   }
 
-  // nullptr when there is none.
+  // nullptr when the list is empty.
   Frame* PopOldest() {
     Frame* const frame = oldest_;
     if (frame != nullptr) Remove(*frame);
     return frame;
   }
 
-  // Out of whichever list it is in, if any.
+  // Removes the frame from the list that it is in, if any.
   static void Unlink(Frame& frame) {
     if (frame.list != nullptr) frame.list->Remove(frame);
   }

@@ -2,7 +2,7 @@
 
 namespace verbena::paging {
 
-// What was never written is zero.
+// LazyArray begins as zero, so every granule begins as Place::kZero.
 GranuleTable::GranuleTable(uint32_t granule_count) : words_(granule_count) {
   static_assert(static_cast<uint32_t>(Place::kZero) == 0);
   CHECK(granule_count <= kGranulesMax);

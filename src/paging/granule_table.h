@@ -12,14 +12,14 @@ namespace verbena::paging {
 // Where the contents of a granule are.
 enum class Place : uint8_t { kZero, kSwapped, kBroken, kInMemory };
 
-// Where each granule is, and the frames of those in memory. Four bytes a granule, which the system
-// gives only when they are first written, and a Frame for each in memory: an arena of 2^26 granules
-// costs little until it is used.
+// Where each granule is, and the frames of those in memory. Each granule costs four bytes, which
+// the system allocates at the first write, and a Frame while it is in memory: an arena of 2^26
+// granules costs little until it is used.
 //
-// The four bytes are the place and, in memory, the number of its frame, elsewhere the stamp of its
-// leaving (Eviction), 0 if it never was in memory.
+// The four bytes hold the place. With it goes the index of the frame for a granule in memory,
+// otherwise the stamp of its last eviction (Eviction), 0 if it was never in memory.
 //
-// Invariant: granule and frame of those in memory name each other. Frames keep their addresses.
+// Invariant: each granule in memory and its frame refer to each other. Frames keep their addresses.
 // Owned by the ResidentSet; one thread at a time.
 class GranuleTable {
  public:
@@ -30,12 +30,12 @@ class GranuleTable {
   [[nodiscard]] Place place(uint32_t granule) const {
     return static_cast<Place>(words_[granule] >> kPlaceShift);
   }
-  // Of a granule that is not in memory.
+  // REQUIRES: the granule is not in memory.
   [[nodiscard]] uint32_t stamp(uint32_t granule) const {
     CHECK(place(granule) != Place::kInMemory);
     return words_[granule] & kNumberMask;
   }
-  // nullptr unless it is in memory.
+  // nullptr unless the granule is in memory.
   [[nodiscard]] Frame* Find(uint32_t granule) {
     return place(granule) == Place::kInMemory ? &frames_[words_[granule] & kNumberMask] : nullptr;
   }
@@ -43,11 +43,12 @@ class GranuleTable {
     return place(granule) == Place::kInMemory ? &frames_[words_[granule] & kNumberMask] : nullptr;
   }
 
-  // It is in memory from now on.
+  // Gives the granule a frame: it counts as in memory. REQUIRES: it is not in memory.
   Frame& Add(uint32_t granule);
-  // Its granule is in memory no more, but at `place`.
+  // Frees the frame; its granule is at `place` from here on. REQUIRES: the frame is in no list and
+  // not pinned.
   void Remove(Frame& frame, Place place, uint32_t stamp);
-  // Of a granule that is not in memory; the stamp stays.
+  // REQUIRES: the granule is not in memory. Its stamp is unchanged.
   void SetPlace(uint32_t granule, Place place);
 
   [[nodiscard]] uint32_t granule_count() const { return static_cast<uint32_t>(words_.size()); }
@@ -70,7 +71,7 @@ class GranuleTable {
 
   LazyArray<uint32_t> words_;
   std::deque<Frame> frames_;
-  std::vector<uint32_t> free_;  // frames
+  std::vector<uint32_t> free_;  // indices of free frames
 };
 
 }  // namespace verbena::paging

@@ -85,7 +85,7 @@ TEST(FrameList, IsAQueueOutOfWhichAnyMayBeTaken) {
   EXPECT_EQ(list.size(), 3U);
   FrameList::Unlink(b);
   EXPECT_EQ(b.list, nullptr);
-  FrameList::Unlink(b);  // in none: nothing to do
+  FrameList::Unlink(b);  // in no list: nothing to do
   list.PushNewest(b);
   EXPECT_EQ(list.PopOldest(), &a);
   EXPECT_EQ(list.PopOldest(), &c);

@@ -4,11 +4,11 @@
 
 namespace verbena::paging {
 
-// How the store ended what it was asked to do.
+// How a read or write of the store ended.
 enum class ReadOutcome : uint8_t {
   kGood,
-  kFailed,   // may work another time
-  kCorrupt,  // there are contents, and they are not those that were stored
+  kFailed,   // can succeed when retried
+  kCorrupt,  // the contents are not those that were stored
 };
 
 enum class WriteOutcome : uint8_t {

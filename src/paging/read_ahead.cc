@@ -14,10 +14,10 @@ Run ReadAhead::OnRequest(Run wanted) {
     return nothing;
   }
   found->used_at = requests_;
-  if (found->next == wanted.end()) return nothing;  // once more, and not further
+  if (found->next == wanted.end()) return nothing;  // the same run again
   found->next = std::max(found->next, wanted.end());
   found->ahead = std::max(found->ahead, found->next);
-  // Half a window before the end, so that the next one arrives before it is needed.
+  // Starts half a window before the end, so that the next window arrives before it is needed.
   if (found->ahead - found->next > found->window / 2) return nothing;
   last_ = found;
   found->window = std::min(ceiling_, std::max(1U, found->window * 2));
@@ -28,8 +28,8 @@ Run ReadAhead::OnRequest(Run wanted) {
 
 void ReadAhead::OnHit() { ceiling_ = std::min(window_max_, ceiling_ + 1); }
 
-// Also one that ends where the want does: what was read is often written next, and is no sequence
-// of its own.
+// Also finds a sequence that ends where the request ends: a granule that was read is often written
+// next, which starts no new sequence.
 ReadAhead::Sequence* ReadAhead::Find(Run wanted) {
   const auto goes_on = [wanted](const Sequence& sequence) {
     return (sequence.next <= wanted.first && wanted.first <= sequence.ahead) ||

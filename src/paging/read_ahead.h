@@ -7,10 +7,10 @@
 
 namespace verbena::paging {
 
-// What will probably be wanted next. Remembers where the last few sequences of wants have ended; a
-// want that goes on there makes its sequence's window twice as large. Windows start at nothing: the
-// first want of a sequence looks like any other. Granules read for nothing halve all windows, those
-// that were wanted widen them again.
+// Predicts which granules are requested next. Remembers where the last few sequences of requests
+// have ended; a request that continues a sequence doubles its window. Windows start at 0, because
+// the first request of a sequence looks like any other. A granule that was read ahead in vain
+// halves the ceiling of all windows; one that was requested raises it by one.
 //
 // Ascending sequences only. Owned by the ResidentSet; one thread at a time.
 class ReadAhead {
@@ -19,12 +19,12 @@ class ReadAhead {
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
 
-  // What to read beside `wanted`: a run behind it, perhaps of no granules, perhaps past the end of
-  // the arena.
+  // The run to read ahead after `wanted`. It can be empty, and it can pass the end of the arena.
   [[nodiscard]] Run OnRequest(Run wanted);
-  // Of what OnRequest said last, only what lies before `end` is being read.
+  // Only the part before `end` of the run that OnRequest returned last is being read.
   void Cut(uint64_t end) { last_->ahead = end; }
-  // A granule that was read ahead has been wanted, or has left without.
+  // OnHit: a granule that was read ahead has been requested. OnWaste: it was evicted without a
+  // request.
   void OnHit();
   void OnWaste() { ceiling_ = ceiling_ > 1 ? ceiling_ / 2 : ceiling_; }
 
@@ -34,13 +34,13 @@ class ReadAhead {
   static constexpr uint32_t kSequences = 16;
 
   struct Sequence {
-    uint64_t next = UINT64_MAX;   // the granule behind the last one wanted
-    uint64_t ahead = UINT64_MAX;  // behind the last one read ahead
+    uint64_t next = UINT64_MAX;   // the granule after the last one requested
+    uint64_t ahead = UINT64_MAX;  // the granule after the last one read ahead
     uint32_t window = 0;
-    uint64_t used_at = 0;  // in wants
+    uint64_t used_at = 0;  // in requests
   };
 
-  // The one that `wanted` goes on with; nullptr: none.
+  // The sequence that `wanted` continues, or nullptr.
   [[nodiscard]] Sequence* Find(Run wanted);
   [[nodiscard]] Sequence& LeastRecent();
 

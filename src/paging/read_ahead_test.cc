@@ -42,7 +42,7 @@ TEST(ReadAhead, KeepsSequencesApart) {
   for (uint32_t i = 0; i < 16; ++i) {
     EXPECT_EQ(ahead.OnRequest({i * 1000 + 1, 1}), (paging::Run{i * 1000 + 2, 1}));
   }
-  // One more takes the place of the one that has rested longest.
+  // One more sequence replaces the least recently used one.
   EXPECT_EQ(ahead.OnRequest({90'000, 1}).count, 0U);
   EXPECT_EQ(ahead.OnRequest({2, 1}).count, 0U);
 }

@@ -15,14 +15,14 @@ struct RequestRecord {
   Run run = {};
   Need need = Need::kRead;
   View view = View::kCpu;
-  uint32_t admitted = 0;           // granules from the first that it holds
+  uint32_t admitted = 0;           // granules, from the first on, that it pins
   uint32_t pledged = 0;            // those of them that it will make dirty
-  uint32_t ready = 0;              // those found to be there
-  uint32_t next = Frame::kNobody;  // behind it in the line, or waiting for the same frame
+  uint32_t ready = 0;              // those found in memory
+  uint32_t next = Frame::kNobody;  // next in the line, or waiting for the same frame
 };
 
-// The wants under way, by number, and the line of those that wait for memory, first come first.
-// Allocates all it needs when made. Owned by the ResidentSet; one thread at a time.
+// The outstanding requests by index, and the line of those that wait for memory, first come first
+// served. Allocates all memory in the constructor. Owned by the ResidentSet; one thread at a time.
 class RequestTable {
  public:
   static constexpr uint32_t kNone = Frame::kNobody;
@@ -57,7 +57,7 @@ class RequestTable {
     head_ = records_[head_].next;
   }
 
-  // First in line; kNone: no request waits for memory.
+  // The first in line; kNone if no request waits for memory.
   [[nodiscard]] uint32_t head() const { return head_; }
   [[nodiscard]] uint32_t size() const {
     return static_cast<uint32_t>(records_.size() - free_.size());

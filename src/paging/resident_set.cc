@@ -23,8 +23,8 @@ void ResidentSet::PageIn(Ticket ticket, Run run, Need need, View view, Time now)
   if (index == RequestTable::kNone) return Refuse(ticket, RequestError::kLimit);
 
   const Run ahead = read_ahead_.OnRequest(run);
-  // Requests that need memory stand in line, and only the first in line pins anything: one that
-  // pinned and waited behind others could keep from them what they wait for.
+  // Requests that need memory stand in line, and only the first in line pins granules: a request
+  // that pins some and waits behind others could keep from them the memory that they wait for.
   const bool is_first = requests_.head() == RequestTable::kNone;
   const bool may_try = is_first || MayPass(run, need);
   if (may_try && Admit(requests_[index])) {
@@ -46,7 +46,7 @@ void ResidentSet::Used(Run run) {
   }
 }
 
-// True if it needs no memory, and dirties nothing that may not be dirty.
+// True if the request needs no memory and makes no granule dirty beyond what MayDirty allows.
 bool ResidentSet::MayPass(Run run, Need need) const {
   const uint32_t count = std::min(run.count, shares_.part_max);
   for (uint32_t granule = run.first; granule < run.first + count; ++granule) {
@@ -66,8 +66,9 @@ void ResidentSet::Serve() {
   }
 }
 
-// Holds granules from the first on, as far as the ticket is to be served now. False: no memory for
-// the next one, or it may not be dirty; what the ticket has it keeps.
+// Pins granules from the first on, as many as the ticket can have at a time. False if there is no
+// memory for the next one, or if it must not become dirty; the ticket keeps those that it has
+// pinned.
 bool ResidentSet::Admit(RequestRecord& request) {
   for (; request.admitted < std::min(request.run.count, shares_.part_max); ++request.admitted) {
     const uint32_t granule = request.run.first + request.admitted;
@@ -83,7 +84,7 @@ bool ResidentSet::Admit(RequestRecord& request) {
     } else {
       return false;
     }
-    // Said before it is done, because a ticket may take long.
+    // Counted before the granule is dirty, because a ticket can take long.
     request.pledged += dirties ? 1 : 0;
     pledged_ += dirties ? 1 : 0;
   }
@@ -106,10 +107,11 @@ uint32_t ResidentSet::CountMissing(const RequestRecord& request) const {
   return missing;
 }
 
-// There is no memory for the first in line. As long as something is read or written, there will be:
-// every reading lets a ticket end, every writing a granule go. When nothing is, grace lasts no
-// longer than it must; and then the ticket gets what it has, or, if that is nothing, waits for the
-// store, but not for ever. True if it leaves the line.
+// There is no memory for the first in line. As long as a read or write is in flight, there will be:
+// every read lets a ticket end, every write lets a granule go. When none is in flight, granules
+// stay no longer than their minimum residency. Then the ticket gets what it has pinned. If that is
+// nothing, it waits for the store, but only until the store is hopeless. True if the request leaves
+// the line.
 bool ResidentSet::AdmitLess(RequestRecord& request) {
   if (reads_under_way_ + writes_under_way_ > 0) return false;
   EndMinResidency(0);
@@ -125,7 +127,8 @@ bool ResidentSet::AdmitLess(RequestRecord& request) {
   return true;
 }
 
-// How many granules of `want` are there, from the first on, if those before `from` are.
+// The number of granules of `request` that are in memory, from the first on. REQUIRES: those before
+// `from` are.
 uint32_t ResidentSet::CountThere(const RequestRecord& request, uint32_t from) const {
   uint32_t there = from;
   for (; there < request.run.count; ++there) {
@@ -138,11 +141,11 @@ uint32_t ResidentSet::CountThere(const RequestRecord& request, uint32_t from) co
   return there;
 }
 
-// It waits for one granule at a time, the first that is not there.
+// A request waits for one granule at a time, the first that is not in memory.
 void ResidentSet::Advance(uint32_t index) {
   RequestRecord& request = requests_[index];
   request.ready = CountThere(request, request.ready);
-  // Some may have been discarded after they were counted.
+  // Some can have been discarded after they were counted.
   if (request.ready == request.run.count) request.ready = CountThere(request, 0);
   if (request.ready < request.run.count) {
     Frame& frame = *granules_.Find(request.run.first + request.ready);
@@ -188,8 +191,9 @@ void ResidentSet::Refuse(Ticket ticket, RequestError error) {
   actions_.Add({.verb = Verb::kRefused, .ticket = ticket, .error = error});
 }
 
-// A granule that is dirty anyway is mapped writable for a reader, too, so that it does not have to
-// ask again; but not while it is written, because its contents must not change then.
+// A dirty granule is mapped writable even for a reader, so that the reader needs no second request
+// to write it. Not while the granule is being written to the store: its contents must not change
+// then.
 void ResidentSet::MapFor(const RequestRecord& request, Frame& frame) {
   if (request.need == Need::kWrite) {
     SetDirty(frame, true);
@@ -217,10 +221,10 @@ void ResidentSet::Pin(Frame& frame) {
   if (frame.list != &unread_) FrameList::Unlink(frame);
 }
 
-// The last to unpin it starts its minimum residency: the requester needs time to use it.
+// The last unpin starts the minimum residency of the granule: the requester needs time to use it.
 void ResidentSet::Unpin(Frame& frame) {
   CHECK(frame.holds > 0);
-  // Not before the ticket is answered: no request waits for this.
+  // Here, after the ticket is answered, because no request waits for this.
   if (frame.is_dirty && frame.is_stored) {
     frame.is_stored = false;
     Forget(frame.granule);
@@ -255,7 +259,7 @@ Time ResidentSet::next_time() const {
   return is_standing && min_residency_.empty() ? std::min(next, health_.hopeless_at()) : next;
 }
 
-// Of the first in grace.
+// When the minimum residency of the oldest such granule ends.
 Time ResidentSet::MinResidencyEnd() const {
   return min_residency_.oldest()->told_at + options_.min_residency;
 }

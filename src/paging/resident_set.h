@@ -16,21 +16,23 @@
 
 namespace verbena::paging {
 
-// The pager of managed memory without its hands: decides which granules of an arena are in memory,
-// and never touches one. (state, input, now) -> actions, in order; docs/paging.md has the rules.
+// The policy of the pager of managed memory: decides which granules of an arena are in memory, and
+// never touches one. (state, input, now) -> actions, in order; docs/paging.md has the rules.
 //
 //   resident_set.Want(ticket, run, need, view, now);
 //   for (const Action& action : resident_set.actions()) CarryOut(action);
 //   resident_set.ClearActions();
 //
-// An executor carries out the actions of one input before it makes the next. No input is made from
-// within an action: a write that fails at once is told afterwards. Times never go back.
+// An executor carries out the actions of one input before it makes the next input. It makes no
+// input from within an action: if a write fails at once, WriteDone follows after the actions. Times
+// never go back.
 //
-// Invariant: what the program or a peer wrote last is in memory, or stored, or being stored from
-// memory that stays until that has ended well. A granule that is dropped is mapped in no view.
+// Invariant: the data that the program or a peer wrote last is in memory, or in the store, or being
+// written from memory that stays until the write has succeeded. A granule that is dropped is mapped
+// in no view.
 //
-// Allocates when made and until its lists have found their size; then no more. One thread at a
-// time: its owner's, the pager thread.
+// Allocates in the constructor and until its lists have reached their size; then no more. One
+// thread at a time: the pager thread of the arena that owns it.
 class ResidentSet {
  public:
   enum class State : uint8_t { kZero, kReading, kClean, kDirty, kWriting, kSwapped, kBroken };
@@ -48,21 +50,22 @@ class ResidentSet {
 
   // Inputs.
 
-  // `run` is needed in `view`. Ends with one kReady, for the whole run or its first part (at least
-  // one granule; the rest is requested anew), or one kRefused. A requester of a granule
-  // has seen it absent: it is mapped even where the resident set thinks that it is.
+  // A request for `run` in `view`. Ends with one kReady, for the whole run or its first part (at
+  // least one granule; the requester requests the rest anew), or with one kRefused. The requester
+  // has found the granules absent, so they are mapped again even if the resident set has them as
+  // mapped.
   void PageIn(Ticket ticket, Run run, Need need, View view, Time now);
-  // One for each granule of a kRead and of a kWrite.
+  // The executor calls one of these for each granule of a kRead and of a kWrite.
   void ReadDone(uint32_t granule, ReadOutcome outcome, Time now);
   void WriteDone(uint32_t granule, WriteOutcome outcome, Time now);
-  // The program or the adapter has used it without asking. Only a hint.
+  // The program or the adapter has used the run without a request. Only a hint.
   void Used(Run run);
-  // The program has given up the contents: zeros from now on. The memory goes back, unless a ticket
-  // holds it.
+  // The program has discarded the contents, which read as zeros from here on. The memory is freed
+  // unless a ticket pins it.
   void Discard(Run run, Time now);
-  // Less than kBudgetMin is kBudgetMin.
+  // Raises `granules` to kBudgetMin if it is less.
   void SetBudget(uint32_t granules, Time now);
-  // To be called at next_time(), or later; earlier does no harm.
+  // The executor calls this at next_time() or later; an earlier call does no harm.
   void OnTime(Time now);
 
   // Outputs.
@@ -76,7 +79,7 @@ class ResidentSet {
   [[nodiscard]] uint32_t budget() const { return shares_.budget; }
   [[nodiscard]] uint32_t tickets_under_way() const { return requests_.size(); }
   [[nodiscard]] Counters counters() const;
-  // Walks over all granules.
+  // Visits all granules.
   [[nodiscard]] bool IsConsistent() const;
 
  private:
@@ -140,22 +143,22 @@ class ResidentSet {
   RequestTable requests_;
   ActionList actions_;
   Counters counters_;
-  Time now_{};  // of the input
+  Time now_{};  // of the last input
 
   // A frame that no request pins is in one of these or in a queue of eviction_, except while it is
-  // read, or written to leave.
-  FrameList min_residency_;  // a request was answered with it not long ago
+  // being read, or written to be dropped.
+  FrameList min_residency_;  // a request was answered with it recently
   FrameList unmapped_;       // unmapped, clean: dropped when memory is needed
-  FrameList stuck_;          // unmapped, dirty, and the store does not take it
+  FrameList stuck_;          // unmapped, dirty, and the store did not take it
 
-  FrameList unread_;  // held, to be read again
+  FrameList unread_;  // pinned, to be read again
   Time unread_at_ = Time::Never();
-  uint32_t reads_under_way_ = 0;  // the unread included
+  uint32_t reads_under_way_ = 0;  // those in unread_ included
   uint32_t writes_under_way_ = 0;
-  uint32_t leaving_ = 0;  // those that are written and not pinned
+  uint32_t leaving_ = 0;  // granules that are being written and not pinned
   uint32_t dirty_ = 0;
-  uint32_t pledged_ = 0;  // to tickets: those that will be dirty
-  uint32_t ahead_ = 0;    // read ahead, not yet wanted
+  uint32_t pledged_ = 0;  // granules that outstanding tickets will make dirty
+  uint32_t ahead_ = 0;    // read ahead, not yet requested
 };
 
 }  // namespace verbena::paging

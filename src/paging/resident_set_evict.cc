@@ -1,5 +1,5 @@
-// How a ResidentSet finds memory. Granules leave in three steps: parted (unmapped, and so asked
-// whether they are still in use), clean (written if need be), dropped.
+// How a ResidentSet frees memory. A granule is evicted in three steps: it is unmapped, so that a
+// fault shows if it is still in use; it is written if it is dirty; it is dropped.
 
 #include <algorithm>
 
@@ -14,15 +14,15 @@ void ResidentSet::SetBudget(uint32_t granules, Time now) {
   Balance();
 }
 
-// What cannot be written does not count, up to a bound: a store that is full for good must not
-// fill memory.
+// Granules that cannot be written do not count, up to a bound: a store that is full for good must
+// not fill memory.
 uint32_t ResidentSet::Limit() const {
   if (health_.is_well()) return shares_.budget;
   return shares_.budget + std::min(stuck_.size(), shares_.overrun_max);
 }
 
-// While the store is ill, no more than the budget gets dirty: the overrun is for reads, or
-// there would soon be no memory for any request.
+// While the store is failing, no more than the budget gets dirty. The overrun is for reads;
+// otherwise there would soon be no memory for any request.
 bool ResidentSet::MayDirty() const {
   return health_.is_well() || dirty_ + pledged_ < shares_.budget;
 }
@@ -33,14 +33,15 @@ void ResidentSet::SetDirty(Frame& frame, bool is_dirty) {
   dirty_ = is_dirty ? dirty_ + 1 : dirty_ - 1;
 }
 
-// How many granules could come before another has to be parted. What an ill store is given will
-// probably not leave.
+// How many granules can come in before another has to be unmapped. A granule that a failing store
+// is writing does not count, because the write will probably fail.
 int64_t ResidentSet::Reserve() const {
   const uint32_t leaving = health_.is_well() ? leaving_ : 0;
   return int64_t{Limit()} - granules_.frame_count() + unmapped_.size() + leaving;
 }
 
-// Room for `count` granules, if that is possible at once. True if there is room for one.
+// Makes room for `count` granules as far as that is possible at once. True if there is room for
+// one.
 bool ResidentSet::MakeRoom(uint32_t count) {
   DropUnmapped(count);
   if (granules_.frame_count() + count > Limit()) {
@@ -50,7 +51,8 @@ bool ResidentSet::MakeRoom(uint32_t count) {
   return granules_.frame_count() < Limit();
 }
 
-// After every input: serves the requests that wait, then makes room so that the next need not.
+// Runs after every input: serves the requests that wait, then makes room so that the next need not
+// wait.
 void ResidentSet::Balance() {
   EndMinResidency(shares_.min_residency_floor);
   Serve();
@@ -59,14 +61,14 @@ void ResidentSet::Balance() {
   RetryWrites();
 }
 
-// While the store is ill, no more is parted than is needed: dirty granules would all be stuck. Nor
-// when all that could still come has room.
+// While the store is failing, no more granules are unmapped than needed: the dirty ones would all
+// be stuck. None are unmapped either when there is room for all granules that are not in memory.
 void ResidentSet::FillReserve(uint32_t needed) {
   const bool is_well = health_.is_well();
   const uint32_t outside = is_well ? granule_count() - granules_.frame_count() : 0;
   if (Reserve() >= int64_t{needed} + std::min(shares_.reserve_low, outside)) return;
-  // Not one for each write that ends: many at a time are unmapped by one call each, and written in
-  // a row.
+  // In batches instead of one granule for each write that ends: one call unmaps many, and they are
+  // written in a row.
   if (writes_under_way_ > options_.writes_max / 2) return;
   const int64_t wanted = int64_t{needed} + std::min(shares_.reserve_high, outside);
   while (Reserve() < wanted && writes_under_way_ < options_.writes_max) {
@@ -75,7 +77,8 @@ void ResidentSet::FillReserve(uint32_t needed) {
   }
 }
 
-// First unmaps all, then writes: what lies side by side is one action then. False: there was none.
+// Unmaps all victims before it writes any, so that neighbours become one action. False if there is
+// no victim.
 bool ResidentSet::UnmapSome(uint32_t count) {
   FrameList victims;
   while (victims.size() < count) {
@@ -103,7 +106,7 @@ void ResidentSet::PlaceUnmapped(Frame& frame) {
   }
 }
 
-// As many as it takes to make room for `count`, or all.
+// Drops unmapped granules until there is room for `count`, or none is left.
 void ResidentSet::DropUnmapped(uint64_t count) {
   while (granules_.frame_count() + count > Limit() && !unmapped_.empty()) {
     Frame& frame = *unmapped_.PopOldest();
@@ -114,8 +117,8 @@ void ResidentSet::DropUnmapped(uint64_t count) {
   }
 }
 
-// For those whose time is over, but for the last `kept`: these may be some of several that a thread
-// needs together, and the others may take long to come.
+// For granules whose minimum residency is over, except the last `kept`: these can be some of
+// several that a thread needs together, and the others can take long to come.
 void ResidentSet::EndMinResidency(uint32_t kept) {
   while (min_residency_.size() > kept && MinResidencyEnd() <= now_)
     eviction_.Enter(*min_residency_.PopOldest());
@@ -131,7 +134,7 @@ void ResidentSet::Unmap(Frame& frame) {
   unmap(View::kAdapter, frame.adapter);
 }
 
-// Only of what is mapped nowhere, so that the contents stay as they are.
+// REQUIRES: the granule is mapped in no view, so that its contents cannot change.
 void ResidentSet::StartWrite(Frame& frame) {
   CHECK(frame.is_dirty && frame.phase == Frame::Phase::kResident);
   CHECK(frame.cpu == Rights::kNone && frame.adapter == Rights::kNone);
@@ -149,8 +152,8 @@ void ResidentSet::SetLeaving(Frame& frame, bool is_leaving) {
   leaving_ = is_leaving ? leaving_ + 1 : leaving_ - 1;
 }
 
-// One granule that an ill store did not take; or, if there is none and a request waits, one that it
-// was not asked to take yet.
+// Writes one granule that a failing store did not take. If there is none and a request waits,
+// writes one that the store was not given yet.
 void ResidentSet::RetryWrites() {
   if (health_.is_well() || !health_.MayWrite(writes_under_way_, now_)) return;
   if (!stuck_.empty()) return StartWrite(*stuck_.PopOldest());

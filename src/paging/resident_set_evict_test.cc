@@ -8,7 +8,7 @@ namespace {
 
 class ResidentSetEvictTest : public ResidentSetFixture {
  protected:
-  // Memory is full of dirty granules, and the oldest is on its way out.
+  // Memory is full of dirty granules, and the oldest is being evicted.
   void FillMemory() {
     WriteAll(0, 15);
     EXPECT_EQ(Write(15), "make zero 15; map 15 cpu writable; ready #15 15; unmap 0 cpu; write 0");
@@ -25,7 +25,8 @@ TEST_F(ResidentSetEvictTest, WritesAheadAndDropsWhenMemoryIsNeeded) {
   EXPECT_EQ(in_memory(), 16U);
 }
 
-// Four may be written at a time. The next ones leave when half of them are done, together.
+// Four writes can be in flight. The next granules are evicted together, when half of the writes are
+// done.
 TEST_F(ResidentSetEvictTest, NotOneLeavesForEachWriteThatEnds) {
   FillMemory();
   EXPECT_EQ(PageIn(99, {20, 4}, Need::kWrite), "unmap 1+2 cpu; write 1+2");
@@ -37,7 +38,7 @@ TEST_F(ResidentSetEvictTest, UnmapsBothViews) {
   PageIn(1, {0, 1}, Need::kWrite, View::kAdapter);
   WriteAll(0, 15);
   EXPECT_EQ(Write(15), "make zero 15; map 15 cpu writable; ready #15 15; unmap 1 cpu; write 1");
-  // 0 was wanted twice, so it went round; it leaves after all others.
+  // Granule 0 was requested twice, so it went round; it is evicted after all others.
   EXPECT_EQ(SetBudget(8), "");
   EXPECT_EQ(resident_set_.granule(0).adapter, Rights::kWrite);
   for (int i = 0; i < 40; ++i) WriteAll(16, 36);
@@ -87,7 +88,7 @@ TEST_F(ResidentSetEvictTest, CleanGranulesAreNotWrittenTwice) {
     if (StateOf(granule) == ResidentSet::State::kReading) ReadDone(granule);
     EndWrites(WriteOutcome::kGood);
   }
-  // Those that were dirty in the beginning, and no others.
+  // Only the granules that were dirty in the beginning.
   EXPECT_LE(resident_set_.counters().writes, writes + 16);
   EXPECT_EQ(resident_set_.counters().drops, drops + 30);
 }
@@ -116,8 +117,7 @@ TEST_F(LargerResidentSetTest, AScanDoesNotTakeWhatIsUsed) {
   }
 }
 
-// The program uses them without a word: the resident set finds out by taking them away for a
-// moment.
+// The program uses these granules without a request: the resident set finds out by unmapping them.
 TEST_F(LargerResidentSetTest, WhatIsUsedUnseenCostsNoReading) {
   WriteAll(0, 64);
   for (uint32_t granule = 200; granule < 1000; ++granule) {

@@ -1,5 +1,5 @@
-// How well a resident set chooses when it sees no use but the faults that it makes: the CPU tells
-// nothing about a granule that it has mapped.
+// How well a resident set chooses when it sees no use except the faults that it causes: the CPU
+// reports nothing about a granule that is mapped.
 
 #include <vector>
 
@@ -18,7 +18,7 @@ class Program {
     for (uint32_t granule = 0; granule < kGranules; ++granule) Fault(granule, Need::kWrite);
   }
 
-  // How often what is used is in memory.
+  // The share of accesses that find their granule in memory.
   double HitRatio(const Trace& trace) {
     const uint64_t before = resident_set_.counters().reads;
     for (const uint32_t granule : trace) {
@@ -64,12 +64,12 @@ class Program {
   ResidentSet resident_set_{kGranules, {.budget = kCapacity, .read_ahead_max = 0}};
 };
 
-// Against an LRU that is told of every use.
+// Compares with an LRU that sees every use.
 TEST(ResidentSetPolicy, BeatsLruOnSkewedUse) {
   Program program;
   const Trace trace = ZipfTrace(100'000, 0.9);
   EXPECT_GT(program.HitRatio(trace), LruHitRatio(trace) + 0.02);
-  // What it costs to find out: few faults beside those that read.
+  // The cost of finding out: few faults beside those that read.
   EXPECT_LT(program.rescued(), trace.size() / 50);
 }
 

@@ -1,4 +1,4 @@
-// What a ResidentSet tells about itself.
+// State and counters of a ResidentSet.
 
 #include "paging/resident_set.h"
 
@@ -20,7 +20,7 @@ ResidentSet::State StateOf(const Frame& frame) {
   UNREACHABLE();
 }
 
-// What is clean, or is being written as it is, cannot be changed through any view.
+// A granule that is clean, or being written unchanged, is writable in no view.
 bool RightsFit(const Frame& frame) {
   Rights most = Rights::kNone;
   if (frame.phase == Frame::Phase::kResident) {
@@ -31,7 +31,7 @@ bool RightsFit(const Frame& frame) {
   return frame.cpu <= most && frame.adapter <= most;
 }
 
-// Neither held nor in a list only while the store has it.
+// A frame is neither pinned nor in a list only while the store reads or writes it.
 bool IsSomewhere(const Frame& frame) {
   if (frame.is_leaving && (frame.holds > 0 || frame.list != nullptr)) return false;
   return frame.holds > 0 || frame.list != nullptr || frame.is_leaving ||

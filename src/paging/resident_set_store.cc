@@ -1,4 +1,4 @@
-// What a ResidentSet reads, and what becomes of what the store says.
+// How a ResidentSet reads from the store, and handles the outcome of reads and writes.
 
 #include <algorithm>
 
@@ -22,13 +22,13 @@ void ResidentSet::Fetch(uint32_t granule) {
   Do(Verb::kMakeZero, frame);
 }
 
-// Takes what is free or about to leave, and makes no request wait.
+// Takes only memory that is free or about to be dropped, so no request waits for it.
 void ResidentSet::FetchAhead(Run run) {
   if (run.count == 0) return;
   read_ahead_.Cut(StartAhead(run));
 }
 
-// Returns behind which granule it stopped.
+// Returns the granule after the last one whose read it started.
 uint64_t ResidentSet::StartAhead(Run run) {
   if (requests_.head() != RequestTable::kNone || !health_.is_well()) return run.first;
   const uint64_t end = std::min<uint64_t>(run.end(), granule_count());
@@ -82,7 +82,7 @@ void ResidentSet::ReadDone(uint32_t granule, ReadOutcome outcome, Time now) {
 
 void ResidentSet::OnBadRead(Frame& frame) {
   ++counters_.read_failures;
-  if (frame.holds == 0) {  // no request needs it now; the next one tries again
+  if (frame.holds == 0) {  // no request needs it; the next one tries again
     Do(Verb::kDrop, frame);
     return Remove(frame, Place::kSwapped, 0);
   }
@@ -100,7 +100,7 @@ void ResidentSet::RetryReads() {
   }
 }
 
-// The stored copy stays until the contents are given up: an operator may want to look at it.
+// The stored copy stays until the program discards the granule: an operator may want to look at it.
 void ResidentSet::Break(Frame& frame) {
   ++counters_.broken;
   frame.phase = Frame::Phase::kBroken;
@@ -156,7 +156,7 @@ void ResidentSet::Discard(Run run, Time now) {
         break;
     }
   }
-  // Not before all are given up: a ticket may have waited for one, and show another.
+  // After all are discarded, because a ticket that waited for one granule can map another.
   for (uint64_t i = run.first; i < run.end(); ++i) {
     Frame* const frame = granules_.Find(static_cast<uint32_t>(i));
     if (frame != nullptr && frame->phase == Frame::Phase::kResident) WakeWaiters(*frame);
@@ -164,7 +164,7 @@ void ResidentSet::Discard(Run run, Time now) {
   Balance();
 }
 
-// The memory that the store reads or writes must stay until it has done.
+// Memory that the store reads or writes must stay until the store is done.
 void ResidentSet::DiscardFrame(Frame& frame) {
   Unmap(frame);
   const bool is_reading = frame.phase == Frame::Phase::kReading;
@@ -184,7 +184,7 @@ void ResidentSet::DiscardFrame(Frame& frame) {
   Zero(frame);
 }
 
-// Requests that wait for it are woken by the caller.
+// The caller wakes the requests that wait for the frame.
 void ResidentSet::Zero(Frame& frame) {
   FrameList::Unlink(frame);
   Do(Verb::kDrop, frame);

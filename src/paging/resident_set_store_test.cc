@@ -12,13 +12,13 @@ bool Has(const std::string& text, const std::string& part) {
 
 class ResidentSetStoreTest : public ResidentSetFixture {
  protected:
-  // Granules 0 to 31 are written, and those below 16 stored and gone.
+  // Writes granules 0 to 31; those below 16 are stored and dropped.
   void StoreSome() {
     WriteAll(0, 32);
     ASSERT_EQ(StateOf(0), ResidentSet::State::kSwapped);
     ASSERT_EQ(StateOf(15), ResidentSet::State::kSwapped);
   }
-  // Wants new granules until one has to wait; which one.
+  // Requests new granules until a request has to wait; returns its granule.
   uint32_t WantUntilOneWaits(uint32_t first) {
     for (uint32_t granule = first; granule < kGranules; ++granule) {
       Ask(granule, {granule, 1}, Need::kWrite, View::kCpu);
@@ -97,16 +97,16 @@ TEST_F(ResidentSetStoreTest, WhatCannotBeWrittenStays) {
 TEST_F(ResidentSetStoreTest, TheBudgetIsExceededByThoseWhoReadAndOnlyByAFew) {
   WriteAll(0, 15);
   const uint32_t waiting = WantUntilOneWaits(15);
-  EXPECT_EQ(waiting, 16U);  // nothing more may be dirty
+  EXPECT_EQ(waiting, 16U);  // no more granules can become dirty
   EXPECT_EQ(in_memory(), 16U);
-  SetBudget(17);  // it is served, and gone from the line
+  SetBudget(17);  // the request is served and leaves the line
   for (uint32_t granule = 20; granule < 40; ++granule) {
     EXPECT_TRUE(Has(Read(granule), "ready")) << granule;
     EndWrites(outcome_);
   }
   EXPECT_EQ(in_memory(), 17U + 8U);
   EXPECT_EQ(resident_set_.counters().overrun_peak, 8U);
-  EXPECT_EQ(Write(0), "map 0 cpu writable; ready #0 0");  // dirty before
+  EXPECT_EQ(Write(0), "map 0 cpu writable; ready #0 0");  // was dirty before
 }
 
 TEST_F(ResidentSetStoreTest, ThoseWhoWaitForAFullStoreAreRefusedInTheEnd) {
@@ -126,9 +126,9 @@ TEST_F(ResidentSetStoreTest, ThoseWhoWaitForAFullStoreAreRefusedInTheEnd) {
   EXPECT_TRUE(Has(answer, "refused #" + std::to_string(waiting) + " limit")) << answer;
   EXPECT_GE(now_, start + Seconds(1));
   EXPECT_LE(now_, start + Seconds(3));
-  // The next one need not wait as long.
+  // The next request is refused at once.
   EXPECT_TRUE(Has(Write(waiting), "refused"));
-  // What is in memory is served as ever.
+  // Granules in memory are served as before.
   EXPECT_TRUE(Has(Read(0), "ready #0 0"));
 }
 
@@ -139,7 +139,7 @@ TEST_F(ResidentSetStoreTest, AStoreThatIsWellAgainIsReported) {
   std::string answer;
   for (uint32_t i = 0; i < 40; ++i) {
     answer += OnTime(Milliseconds(1));
-    answer += Write(20 + i);  // who is given only what must leave
+    answer += Write(20 + i);  // gets only memory that must be evicted
     for (uint32_t granule = 0; granule < kGranules; ++granule) {
       if (StateOf(granule) == ResidentSet::State::kWriting) answer += WriteDone(granule);
     }
@@ -174,7 +174,7 @@ TEST_F(ResidentSetStoreTest, GivesUpWhatIsBeingWritten) {
   Write(15);
   ASSERT_EQ(StateOf(0), ResidentSet::State::kWriting);
   EXPECT_EQ(Discard({0, 1}), "");
-  EXPECT_EQ(Read(0), "unmap 1 cpu; write 1");  // not while the store looks at the memory
+  EXPECT_EQ(Read(0), "unmap 1 cpu; write 1");  // not while the store reads the memory
   EXPECT_EQ(WriteDone(0), "forget 0; drop 0; make zero 0; map 0 cpu; ready #0 0");
 }
 
@@ -222,7 +222,7 @@ class ResidentSetReadAheadTest : public ResidentSetFixture {
     WriteAll(0, 1024);
     ASSERT_EQ(StateOf(0), ResidentSet::State::kSwapped);
   }
-  // Reads one, and ends what is read for it.
+  // Requests one granule, and completes its read and those ahead of it.
   std::string ReadOne(uint32_t granule) {
     const std::string answer = Read(granule);
     for (uint32_t i = 0; i < 64; ++i) {

@@ -61,7 +61,7 @@ TEST_F(ResidentSetTest, TellsAllWhoWait) {
 
 TEST_F(ResidentSetTest, WhoNeedsNoMemoryPassesThoseWhoDo) {
   WriteAll(0, 15);
-  // All memory is held by tickets that wait for the store, or by what is in grace.
+  // All memory is pinned by tickets that wait for the store, or in its minimum residency.
   for (uint32_t granule = 15; granule < 40; ++granule) {
     Ask(granule, {granule, 1}, Need::kWrite, View::kCpu);
     if (resident_set_.tickets_under_way() > 0) break;
@@ -93,7 +93,7 @@ TEST_F(ResidentSetTest, RefusesMoreTicketsThanItKeeps) {
   EXPECT_EQ(resident_set_.counters().refused_limit, 1U);
 }
 
-// A copy from across one border to across another: four granules, one fault at a time.
+// A copy whose source and destination both cross a border: four granules, one fault at a time.
 TEST_F(ResidentSetTest, FourGranulesCanBeThereTogether) {
   WriteAll(0, 48);
   for (const uint32_t granule : {0U, 5U, 10U, 15U}) {
@@ -107,7 +107,7 @@ TEST_F(ResidentSetTest, FourGranulesCanBeThereTogether) {
   }
 }
 
-// They may not have used it yet, and would have to ask again and again.
+// Otherwise a requester that has not used the granule yet would have to request it again and again.
 TEST_F(ResidentSetTest, WhatSomebodyWasToldStaysForAWhile) {
   for (uint32_t granule = 0; granule < 16; ++granule) {
     resident_set_.PageIn(Ticket(granule), {granule, 1}, Need::kRead, View::kCpu, now_);

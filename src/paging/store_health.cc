@@ -32,7 +32,7 @@ std::optional<StoreReport> StoreHealth::OnBad(StoreReport report, Time now) {
     interval_ = {};
     retry_at_ = now;
   }
-  // Those that were under way together when it fell ill are one failure.
+  // Writes that were in flight together when the store began to fail count as one failure.
   if (now >= retry_at_) {
     interval_ = std::clamp(interval_ * 2, options_.retry_first, options_.retry_max);
     retry_at_ = now + interval_;

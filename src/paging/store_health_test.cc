@@ -23,7 +23,7 @@ TEST(StoreHealth, ReportsOnceAndTriesAgainAtGrowingIntervals) {
   StoreHealth health(kOptions);
   EXPECT_EQ(health.OnWrite(WriteOutcome::kFailed, At(0)), StoreReport::kFailing);
   EXPECT_EQ(health.OnWrite(WriteOutcome::kFailed, At(1)), std::nullopt);
-  EXPECT_EQ(health.retry_at(), At(10));  // the second was under way already
+  EXPECT_EQ(health.retry_at(), At(10));  // the second was already in flight
   EXPECT_FALSE(health.MayWrite(0, At(9)));
   EXPECT_TRUE(health.MayWrite(0, At(10)));
   EXPECT_FALSE(health.MayWrite(1, At(10)));
@@ -44,10 +44,10 @@ TEST(StoreHealth, IsWellAfterFourGoodOnesInARow) {
   EXPECT_EQ(health.OnWrite(WriteOutcome::kFull, At(0)), StoreReport::kFull);
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(health.OnWrite(WriteOutcome::kGood, At(10)), std::nullopt);
-    EXPECT_TRUE(health.MayWrite(0, At(10)));  // at once, but one by one
+    EXPECT_TRUE(health.MayWrite(0, At(10)));  // at once, but one at a time
     EXPECT_FALSE(health.MayWrite(1, At(10)));
   }
-  EXPECT_EQ(health.OnWrite(WriteOutcome::kFull, At(20)), std::nullopt);  // said before
+  EXPECT_EQ(health.OnWrite(WriteOutcome::kFull, At(20)), std::nullopt);  // already reported
   for (int i = 0; i < 3; ++i) EXPECT_EQ(health.OnWrite(WriteOutcome::kGood, At(30)), std::nullopt);
   EXPECT_EQ(health.OnWrite(WriteOutcome::kGood, At(30)), StoreReport::kWell);
   EXPECT_TRUE(health.is_well());
