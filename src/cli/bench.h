@@ -18,15 +18,15 @@ enum class Operation : uint8_t { kWrite, kRead, kSend, kAtomic };
 
 [[nodiscard]] const char* NameOf(Operation operation);
 
-// What to measure: how often the operation completes, with so much of it under way.
+// What to measure: how often the operation completes with a given depth.
 struct BenchSpec {
   Operation operation = Operation::kWrite;
-  uint32_t size = 64;  // of an atomic always 8
+  uint32_t size = 64;  // always 8 for an atomic
   uint32_t qps = 1;
-  uint32_t depth = 1;  // requests under way on each queue pair
+  uint32_t depth = 1;  // outstanding requests on each queue pair
   uint32_t batch = 1;  // requests that are posted, and complete, together; divides depth
   std::chrono::duration<double> time = std::chrono::seconds(1);
-  uint64_t count = 0;  // if not 0, so many requests instead of `time`
+  uint64_t count = 0;  // if not 0, run this many requests instead of for `time`
 };
 
 struct BenchResult {
@@ -34,17 +34,18 @@ struct BenchResult {
   uint64_t requests = 0;
   double seconds = 0;
   Latencies latencies = {};     // from post to completion, of each batch
-  SocketCounters sockets = {};  // what this end's sockets did meanwhile
+  SocketCounters sockets = {};  // counters of this end's sockets during the run
 
   [[nodiscard]] double PerSecond() const { return static_cast<double>(requests) / seconds; }
   [[nodiscard]] double BytesPerSecond() const { return PerSecond() * spec.size; }
   [[nodiscard]] nlohmann::json ToJson() const;
 };
 
-// What a server must be for it.
+// The request to the server for this measurement.
 [[nodiscard]] ServerRequest RequestFor(const BenchSpec& spec);
 
-// Of a client whose server is as asked for. Ends early, with what it has, at Ctrl-C.
+// Runs a client whose server was asked by RequestFor(spec). Ctrl-C ends it early, with the results
+// so far.
 [[nodiscard]] ErrorOr<BenchResult> Bench(Endpoint& endpoint, BenchSpec spec);
 
 }  // namespace verbena::cli

@@ -38,9 +38,9 @@ constexpr std::array kFigures{Figure::kLatency, Figure::kRate, Figure::kBandwidt
 
 struct BenchOptions {
   PeerOptions common = {};
-  std::vector<size_t> operations = {0, 1, 2, 3};  // of kOperations
-  std::vector<size_t> figures = {0, 1, 2};        // of kFigures
-  uint32_t size = 0;                              // these three: as the figure is best taken
+  std::vector<size_t> operations = {0, 1, 2, 3};  // indices into kOperations
+  std::vector<size_t> figures = {0, 1, 2};        // indices into kFigures
+  uint32_t size = 0;                              // size, depth, batch: 0 is the figure's default
   uint32_t depth = 0;
   uint32_t batch = 0;
   uint32_t qps = 1;
@@ -72,7 +72,7 @@ std::vector<BenchSpec> SpecsFor(const BenchOptions& options) {
   std::vector<BenchSpec> specs;
   for (const size_t figure : options.figures) {
     for (const size_t operation : options.operations) {
-      // Eight bytes at a time make no bandwidth.
+      // Atomics of eight bytes have no meaningful bandwidth.
       if (kFigures[figure] == Figure::kBandwidth && kOperations[operation] == Operation::kAtomic) {
         continue;
       }
@@ -94,7 +94,7 @@ void Print(const BenchResult& result) {
   std::fflush(stdout);
 }
 
-// A connection of its own for each, so that none suffers from the one before.
+// Each measurement has a connection of its own, so that none is affected by the one before.
 ErrorOr<BenchResult> RunOne(const BenchOptions& options, const BenchSpec& spec) {
   ServerRequest request = RequestFor(spec);
   request.sleeps = options.sleeps;

@@ -11,16 +11,17 @@
 
 namespace verbena::cli {
 
-// Where the other end is: on a host, or, without one, in a thread of this program.
+// Where the server is: on a host, or in a thread of this program if `host` is empty.
 struct Peer {
   std::string host = "";
   uint16_t port = kMeetingPort;
 };
 
-// The end that begins. With a server of its own if it has no host; that one ends with it.
+// The client end, which opens the connection. If the peer has no host, the client starts a server
+// thread of its own, which ends with it.
 class Client {
  public:
-  // `depth` is how many work requests it will have under way on each queue pair.
+  // `depth` is the number of outstanding work requests on each queue pair.
   [[nodiscard]] static ErrorOr<std::unique_ptr<Client>> Join(
       const Peer& peer, ServerRequest request, uint32_t depth,
       const ConnectSettings& settings = EndpointSpec().connect);

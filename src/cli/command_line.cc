@@ -15,7 +15,7 @@
 namespace verbena::cli {
 namespace {
 
-// All of the text as a number, or nothing.
+// The number, if the whole text is one.
 template <class Number>
 std::optional<Number> ParseAll(std::string_view text) {
   Number number = 0;
@@ -29,8 +29,8 @@ std::string OutOfRange(const std::string& text, const std::string& range) {
   return text + " is out of range: it must be " + range;
 }
 
-// What is wrong with the first word, which is a command or an option of the program's own; empty if
-// nothing is. CLI11 would say that a command is missing.
+// An error text if the first word is neither a command nor an option of the program itself, else
+// empty. CLI11 would say that a command is missing.
 std::string WrongFirstWord(CLI::App& app, const char* word) {
   std::string names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -42,7 +42,7 @@ std::string WrongFirstWord(CLI::App& app, const char* word) {
   return app.get_option_no_throw(word) != nullptr ? "" : Text("'%s' is no option", word);
 }
 
-// The exit code.
+// Prints the error and returns the exit code.
 int Refuse(const std::string& called, const std::string& why) {
   std::fprintf(stderr, "%s: %s\nRun %s --help for more.\n", called.c_str(), why.c_str(),
                called.c_str());
@@ -138,7 +138,7 @@ CommandOption Command::AddChoices(const char* names, std::vector<size_t>& chosen
       chosen.push_back(static_cast<size_t>(std::ranges::find(words, word) - words.begin()));
     }
   };
-  // The words are in the text already.
+  // No description, because `text` names the words already.
   return CommandOption(app_->add_option_function<std::vector<std::string>>(names, choose, text)
                            ->type_name("ENUM")
                            ->check(CLI::IsMember(words).description("")));
@@ -169,7 +169,7 @@ Command CommandLine::root() { return Command(app_.get()); }
 
 void CommandLine::SetVersion(const char* text) { app_->set_version_flag("--version", text); }
 
-// CLI11 tells by exceptions. They end here.
+// CLI11 reports by exceptions. This function catches all of them.
 std::optional<int> CommandLine::Run(int argc, const char* const* argv) {
   const std::string program = app_->get_name();
   const char* const word = argc > 1 ? argv[1] : nullptr;

@@ -31,7 +31,7 @@ class CommandLineTest : public testing::Test {
     command.SetWork([this] { ++meals_; });
   }
 
-  // What is printed for the line, by the program itself.
+  // The output of the program for this line.
   std::string Says(std::vector<const char*> words, int expected_exit_code) {
     words.insert(words.begin(), "program");
     testing::internal::CaptureStdout();

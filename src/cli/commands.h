@@ -7,12 +7,12 @@
 
 namespace verbena::cli {
 
-// Each adds a subcommand with its options, examples and work to the command line. The work's result
-// goes to `outcome`, which must live as long as the command line.
+// Each function adds a subcommand with its options, examples and work to the command line. The
+// result of the work goes to `outcome`, which must live as long as the command line.
 void AddDevicesCommand(Command root, Outcome& outcome);
 void AddPingCommand(Command root, Outcome& outcome);
 void AddBenchCommand(Command root, Outcome& outcome);
-// `program` is this one, from where the library is found.
+// `program` is the path of this program; the library is found relative to it.
 void AddRunCommand(Command root, const std::filesystem::path& program, Outcome& outcome);
 void AddSimCommand(Command root, const std::filesystem::path& simulator, Outcome& outcome);
 

@@ -5,7 +5,7 @@
 namespace verbena::cli {
 namespace {
 
-// Those that a person can do something about.
+// Advice for errors that the user can fix.
 std::string AdviceFor(CompletionStatus status) {
   switch (status) {
     case CompletionStatus::kRetryExceeded:
@@ -15,7 +15,7 @@ std::string AdviceFor(CompletionStatus status) {
       return "; the other end posts no receive requests";
     case CompletionStatus::kRemoteAccessError:
       return "; the other end does not grant that";
-    default:  // the status says it all
+    default:  // the status says enough
       return "";
   }
 }

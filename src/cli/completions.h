@@ -5,7 +5,7 @@
 
 namespace verbena::cli {
 
-// What a person should hear about a work request that failed, or a call of the data path.
+// A readable error for a failed work request or a failed call of the data path.
 [[nodiscard]] Error InWords(const Completion& completion);
 [[nodiscard]] Error InWords(ErrorCode code);
 [[nodiscard]] ErrorOr<void> InWords(const CodeOr<void>& result);

@@ -20,7 +20,7 @@ constexpr const char* kTree = "VERBENA_DEVICE_TREE";
 
 Error SystemError(std::string text) { return {ErrorCode::kSystem, std::move(text)}; }
 
-// Adds a word to a variable that holds several, unless it is there.
+// Adds a word to a variable that holds a list, unless the list has it.
 void Append(const char* variable, char separator, const std::string& word) {
   const char* const before = std::getenv(variable);
   std::string words = before != nullptr ? before : "";
@@ -30,9 +30,9 @@ void Append(const char* variable, char separator, const std::string& word) {
   setenv(variable, (words + word).c_str(), 1);
 }
 
-// Where the files are. The library knows what they have to say.
+// Has the library write the files, since it knows their contents. Returns their root directory.
 ErrorOr<std::string> WriteFiles(const fs::path& library) {
-  constexpr size_t kPathMax = 384;  // what the path calls have room for
+  constexpr size_t kPathMax = 384;  // kRootMax in preload/calls/redirected.cc
   void* const loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (loaded == nullptr) return Fail(SystemError(dlerror()));
   using Write = int(char* out, size_t size);
@@ -43,8 +43,8 @@ ErrorOr<std::string> WriteFiles(const fs::path& library) {
   return std::string(out.data());
 }
 
-// The separators of LD_PRELOAD cannot be part of a path in it. Such a library is found by its name,
-// because its folder is in LD_LIBRARY_PATH.
+// LD_PRELOAD splits at colons and spaces, so a path that contains one cannot be in it. Such a
+// library is found by its name, because its directory is in LD_LIBRARY_PATH.
 std::string Preloadable(const fs::path& library) {
   const bool has_separator = library.string().find_first_of(": ") != std::string::npos;
   return has_separator ? kPathCalls : library.string();
@@ -63,8 +63,8 @@ ErrorOr<void> ShowDeviceFiles(const fs::path& libraries) {
   if (!root) return Fail(root.error());
   setenv(kTree, root->c_str(), 1);
   Append("LD_PRELOAD", ':', Preloadable(path_calls));
-  // A program that was built with ASan refuses to start if any library comes before ASan's, which
-  // would be wrong only for one that replaces malloc.
+  // A program that is built with ASan refuses to start if another library comes before ASan's. The
+  // check guards against libraries that replace malloc, which this one does not.
   Append("ASAN_OPTIONS", ':', "verify_asan_link_order=0");
   return {};
 }

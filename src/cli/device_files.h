@@ -6,13 +6,13 @@
 
 namespace verbena::cli {
 
-// Prepares the environment of a program that is about to be started, so that it finds the files
-// that the kernel has about devices that it knows. They are written by the libibverbs.so.1 in
-// `libraries`, which shows the device; libverbena-files.so, beside it, leads the program's path
-// calls there. An error says why the program has to do without.
+// Prepares the environment for a program that is about to start, so that it finds the files that
+// the kernel has for the devices it knows. The libibverbs.so.1 in `libraries`, which provides the
+// device, writes the files; libverbena-files.so, beside it, redirects the program's path calls to
+// them. An error says why the program has to run without them.
 [[nodiscard]] ErrorOr<void> ShowDeviceFiles(const std::filesystem::path& libraries);
 
-// The opposite, where an outer `verbena run` showed them.
+// Undoes ShowDeviceFiles of an outer `verbena run`.
 void HideDeviceFiles();
 
 }  // namespace verbena::cli

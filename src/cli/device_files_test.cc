@@ -8,7 +8,7 @@
 namespace verbena::cli {
 namespace {
 
-// What it does where the libraries are there: run_command_test.cc.
+// run_command_test.cc covers the case that the libraries exist.
 TEST(DeviceFilesTest, SaysWhatIsMissingAndChangesNothing) {
   unsetenv("VERBENA_DEVICE_TREE");
   const char* const before = std::getenv("LD_PRELOAD");

@@ -44,7 +44,7 @@ struct Found {
   std::vector<std::string> warnings;
 };
 
-// Opened once, to see that it can be, and for what it has to say.
+// Opens the device once, to check that this works and to collect its warnings.
 ErrorOr<Found> LookAt(const Device& device) {
   const auto gids = device.Gids();
   if (!gids) return tl::unexpected(gids.error());

@@ -12,39 +12,40 @@
 
 namespace verbena::cli {
 
-// The id of all receive requests has it, and that of no other.
+// Set in the ids of all receive requests, and in no others.
 inline constexpr uint64_t kReceiveFlag = uint64_t{1} << 63;
 
 struct EndpointSpec {
   QpType type = QpType::kRc;
   uint32_t qps = 1;
-  uint64_t bytes = 4'096;   // of memory
-  uint32_t depth = 128;     // work requests under way on a queue pair, sent
-  uint32_t receives = 128;  // and received
-  // But for what Connect is told. 268 ms: on a busy machine the other end may have to wait for a
-  // processor, and 1,000 queue pairs for their turn.
+  uint64_t bytes = 4'096;   // size of the memory
+  uint32_t depth = 128;     // outstanding send requests on a queue pair
+  uint32_t receives = 128;  // outstanding receive requests
+  // Settings other than the arguments of Connect. 268 ms timeout: on a busy machine the peer can
+  // have to wait for a processor, and one of 1,000 queue pairs for its turn.
   ConnectSettings connect = {.timeout = 16};
 };
 
-// What datagrams are told apart by, and what stands in front of each where it arrives.
+// The Q_Key of all datagram queue pairs, and the size of the GRH in front of each received
+// datagram.
 inline constexpr QKey kQKey{0x5EED};
 inline constexpr uint32_t kGrhBytes = 40;
 
-// One end of a number of connections: a context with one of everything, memory that the peer may
-// use, and queue pairs that share a completion queue. Owned by the caller that runs it, and used by
-// one thread.
+// One end of a number of connections: a context with one object of each kind, memory that the peer
+// can access, and queue pairs that share a completion queue. Owned by the caller that runs it, and
+// used by one thread.
 class Endpoint {
  public:
   [[nodiscard]] static ErrorOr<std::unique_ptr<Endpoint>> Open(const EndpointSpec& spec);
 
-  // To be told to the peer, who is reached from `gid`.
+  // The message to the peer, which reaches this end at `gid`.
   [[nodiscard]] Hello SayHello(const Gid& gid) const;
-  // All queue pairs, each with the one of the peer at the same place. Until then they take receive
-  // requests and no packets; of datagrams there is no peer to send to.
+  // Connects each queue pair with the peer's at the same index. Before, queue pairs take receive
+  // requests and no packets, and datagrams have no destination.
   [[nodiscard]] ErrorOr<void> Connect(const Gid& gid, const Hello& peer, PathMtu mtu,
                                       uint32_t interface = 0);
 
-  // Of a datagram queue pair: to whom. Of others nothing.
+  // The destination of a datagram queue pair; nullopt for other types.
   [[nodiscard]] std::optional<Datagram> to(QpNumber qp) const;
   [[nodiscard]] uint32_t header_bytes() const { return spec_.type == QpType::kUd ? kGrhBytes : 0; }
 

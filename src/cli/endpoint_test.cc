@@ -16,7 +16,7 @@ std::unique_ptr<Endpoint> Open(const EndpointSpec& spec) {
   return std::move(*endpoint);
 }
 
-// Works for both until `one` has a completion.
+// Polls both ends until `one` has a completion.
 Completion WaitAt(Endpoint& one, Endpoint& other) {
   std::array<Completion, 1> got{};
   std::array<Completion, 1> others{};

@@ -8,11 +8,11 @@
 
 namespace verbena::cli {
 
-// Where this program lies; `called`, as it was called, if the system does not say.
+// The path of this program; `called`, the name by which it was called, if the system does not say.
 [[nodiscard]] std::filesystem::path ThisProgram(const char* called);
 
-// Becomes another program, which is looked for as a shell does; comes back only if that fails,
-// with the exit code of a shell. `advice` says what to do where there is no such program.
+// Replaces this process by another program, which is searched for in PATH. Returns only on failure,
+// with the exit code of a shell. `advice` says what to do if there is no such program.
 [[nodiscard]] Outcome Exec(std::vector<std::string> command, const std::string& advice);
 
 }  // namespace verbena::cli

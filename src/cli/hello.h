@@ -13,8 +13,8 @@
 
 namespace verbena::cli {
 
-// What one end tells the other about itself: its queue pairs, and the memory that the other may
-// use. A value type.
+// The message by which one end tells the other its queue pairs, and the memory that the other can
+// access. A value type.
 struct Hello {
   std::vector<QpAddress> qps = {};
   RemoteAddress memory = {};
@@ -25,7 +25,7 @@ struct Hello {
 
 [[nodiscard]] nlohmann::json ToJson(const Hello& hello);
 
-// Nothing if it is not one.
+// nullopt if `json` is not a valid Hello.
 [[nodiscard]] std::optional<Hello> HelloFrom(const nlohmann::json& json);
 
 }  // namespace verbena::cli

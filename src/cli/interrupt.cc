@@ -6,8 +6,7 @@
 namespace verbena::cli {
 namespace {
 
-// A signal handler can reach nothing else.
-// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
+// Global, because a signal handler can reach nothing else.
 volatile std::sig_atomic_t g_interrupted = 0;
 
 void Note(int /*signal*/) { g_interrupted = 1; }

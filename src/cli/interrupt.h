@@ -2,9 +2,8 @@
 
 namespace verbena::cli {
 
-// From then on Ctrl-C and SIGTERM do not end the program: work that lasts asks Interrupted() and
-// ends in its own way. Calls that wait in the kernel return with EINTR. A second Ctrl-C ends the
-// program at once.
+// After this call, Ctrl-C and SIGTERM do not end the program: long work checks Interrupted() and
+// ends itself. System calls that wait return with EINTR. A second Ctrl-C ends the program at once.
 void CatchInterrupts();
 
 [[nodiscard]] bool Interrupted();

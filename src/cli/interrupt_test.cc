@@ -13,7 +13,7 @@ namespace {
 class InterruptTest : public testing::Test {
  protected:
   ~InterruptTest() override {
-    CatchInterrupts();  // forgets those of before
+    CatchInterrupts();  // clears earlier interrupts
     for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
   }
 };

@@ -9,7 +9,8 @@
 
 namespace verbena::cli {
 
-// Fields of JSON that came from elsewhere: what is missing, or is of another kind, is nothing.
+// Read fields of untrusted JSON. A field that is missing or of another type is nullopt, false or
+// empty.
 [[nodiscard]] std::optional<uint64_t> NumberAt(const nlohmann::json& json, const char* name,
                                                uint64_t max = std::numeric_limits<uint64_t>::max());
 [[nodiscard]] bool FlagAt(const nlohmann::json& json, const char* name);

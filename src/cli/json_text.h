@@ -6,13 +6,14 @@
 
 namespace verbena::cli {
 
-// Between JSON and text. Both ways take seconds to compile: here once, and not in each user.
+// Conversion between JSON and text. The templates take seconds to compile, so only json_text.cc
+// instantiates them.
 
-// Without a line break.
+// One line, without a line break.
 [[nodiscard]] std::string ToLine(const nlohmann::json& json);
 // Indented, for people.
 [[nodiscard]] std::string ToLines(const nlohmann::json& json);
-// Text that is no JSON becomes a value that is_discarded().
+// Invalid JSON becomes a value that is_discarded().
 [[nodiscard]] nlohmann::json FromText(const std::string& text);
 
 }  // namespace verbena::cli

@@ -24,7 +24,7 @@ namespace {
 #define UDP_GRO 104
 #endif
 
-// What the adapter asks for.
+// The size of the socket buffers that the adapter asks for.
 constexpr uint64_t kBufferWanted = uint64_t{4} << 20;
 
 bool HasSocketOption(int option) {
@@ -49,7 +49,7 @@ bool HasUserfaultfd() {
   return File(static_cast<int>(syscall(SYS_userfaultfd, kFlags))).get() >= 0;
 }
 
-// Large enough, if it says nothing.
+// True if the file cannot be read.
 bool IsBufferLargeEnough(const char* limit) {
   std::ifstream file(limit);
   uint64_t bytes = kBufferWanted;

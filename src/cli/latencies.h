@@ -9,7 +9,7 @@
 
 namespace verbena::cli {
 
-// How long something took, each time; in microseconds where it is told.
+// Samples of a latency, recorded in nanoseconds and reported in microseconds.
 class Latencies {
  public:
   void Reserve(size_t count) { nanoseconds_.reserve(count); }
@@ -17,14 +17,15 @@ class Latencies {
 
   [[nodiscard]] size_t count() const { return nanoseconds_.size(); }
   [[nodiscard]] double MeanUs() const;
-  // The time within which such a part of them ended: 0 the shortest, 1 the longest. 0 of none.
+  // The quantile: `part` 0 is the minimum, 0.5 the median, 1 the maximum. 0 if there are no
+  // samples.
   [[nodiscard]] double WithinUs(double part) const;
 
   [[nodiscard]] nlohmann::json ToJson() const;
   [[nodiscard]] std::string ToText() const;
 
  private:
-  // Sorted when first asked: asking is rare, and adding must cost nothing.
+  // Sorted lazily: queries are rare, and Add must be cheap.
   mutable std::vector<int64_t> nanoseconds_;
 };
 

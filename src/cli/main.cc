@@ -1,4 +1,4 @@
-// verbena: what is there, whether it works, how fast, programs on it, and the simulator.
+// verbena: lists devices, pings, measures, runs programs on Verbena, and runs the simulator.
 
 #include <cstdio>
 #include <cstdlib>

@@ -11,7 +11,7 @@
 
 namespace verbena::cli {
 
-// Why a subcommand failed, in words, and what the shell is told. An error of the API is one.
+// Why a subcommand failed, and the exit code. Converts from an error of the API.
 struct Failure {
   // NOLINTNEXTLINE(google-explicit-constructor): errors of the API are handed on as they are
   Failure(Error error, int code = EXIT_FAILURE) : text(std::move(error.text)), exit_code(code) {}
@@ -20,14 +20,14 @@ struct Failure {
   int exit_code;
 };
 
-// What a subcommand came to. It writes its results itself.
+// The result of a subcommand, which prints its own output.
 using Outcome = tl::expected<void, Failure>;
 
 [[nodiscard]] inline Outcome ToOutcome(ErrorOr<void> done) {
   return done ? Outcome() : tl::unexpected(Failure(std::move(done.error())));
 }
 
-// The values that were given do not go together.
+// The error for option values that contradict each other.
 [[nodiscard]] inline Outcome Misuse(std::string text) {
   return tl::unexpected(Failure(Error{.text = std::move(text)}, kMisuse));
 }

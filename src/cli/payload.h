@@ -7,10 +7,10 @@
 
 namespace verbena::cli {
 
-// Bytes that follow from a seed, so that a reader that knows it can tell whether they arrived.
+// Fills `bytes` from a seed, so that a reader that knows the seed can verify them.
 void FillPayload(std::span<std::byte> bytes, uint64_t seed);
 
-// Where the first byte is that should be another.
+// The index of the first byte that does not match the seed, if any.
 [[nodiscard]] std::optional<size_t> FindWrongByte(std::span<const std::byte> bytes, uint64_t seed);
 
 }  // namespace verbena::cli

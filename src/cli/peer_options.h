@@ -15,13 +15,13 @@ struct PeerOptions {
   bool once = false;
   bool json = false;
 
-  // Whether this end waits for others.
+  // Whether this end waits for clients.
   [[nodiscard]] bool is_server() const { return !self && peer.host.empty(); }
 };
 
 void AddPeerOptions(Command command, PeerOptions& options);
 
-// The server's side of such a subcommand.
+// The server side of such a subcommand.
 [[nodiscard]] Outcome RunServer(const PeerOptions& options);
 
 }  // namespace verbena::cli

@@ -8,7 +8,7 @@
 namespace verbena::cli {
 namespace {
 
-// Whether the command line is one.
+// Whether the command line is valid.
 bool Parses(const std::string& words, PeerOptions& options) {
   CommandLine line("test", "");
   AddPeerOptions(line.root(), options);

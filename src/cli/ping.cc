@@ -19,13 +19,12 @@ using Clock = std::chrono::steady_clock;
 constexpr uint32_t kReceives = 4;
 constexpr uint64_t kWarmUp = 100;
 
-// The client's side: messages leave from the first half of its memory and come back into the
-// second.
+// The client side. Messages leave from the first half of its memory and come back into the second.
 class Pinger {
  public:
   Pinger(Endpoint& endpoint, uint32_t size) : endpoint_(endpoint), size_(size) {}
 
-  // How long it took, in nanoseconds.
+  // The round trip in nanoseconds.
   ErrorOr<int64_t> Once(uint64_t seed) {
     FillPayload(endpoint_.memory().first(size_), seed);
     const auto start = Clock::now();
@@ -49,7 +48,7 @@ class Pinger {
     return done;
   }
 
-  // Until both have ended: the memory of the message is used again.
+  // Waits for both completions, because the next message uses the same memory.
   ErrorOr<void> WaitForEcho() {
     for (int ended = 0; ended < 2;) {
       if (Interrupted()) return tl::unexpected(Error{.text = "interrupted"});

@@ -13,8 +13,8 @@ struct PingSpec {
   uint64_t count = 10'000;
 };
 
-// One message after the other to a server that sends each back, and a look at every byte of what
-// came. Ends early, with what it has, at Ctrl-C. A wrong byte is an error.
+// Sends one message after the other to a server that echoes it, and checks every byte of the echo.
+// Ctrl-C ends it early, with the results so far. A wrong byte is an error.
 [[nodiscard]] ErrorOr<Latencies> Ping(const Peer& peer, const PingSpec& spec);
 
 }  // namespace verbena::cli

@@ -46,7 +46,7 @@ void AddPingCommand(Command root, Outcome& outcome) {
       root.AddCommand("ping", "messages there and back on a reliable connection, each checked");
   AddPeerOptions(command, options->common);
   constexpr uint32_t kSizeMax = 1U << 28;
-  constexpr uint64_t kCountMax = 100'000'000;  // each has its latency kept
+  constexpr uint64_t kCountMax = 100'000'000;  // the latency of each is stored
   command.AddSize("-s,--size", options->spec.size, 0, kSizeMax, "bytes of a message");
   command.AddOption("-n,--count", options->spec.count, "how many")
       .ShowDefault()

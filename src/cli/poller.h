@@ -9,9 +9,8 @@
 
 namespace verbena::cli {
 
-// Polls a completion queue without pause, but for this: when there was nothing for a while, a
-// thread that wants the processor gets it. Where there are fewer processors than pollers that may
-// be the other end. One thread.
+// Polls a completion queue in a busy loop, and yields the processor after a number of empty polls:
+// with fewer processors than pollers, the thread that needs it can be the other end. One thread.
 class Poller {
  public:
   [[nodiscard]] CodeOr<size_t> Poll(const CompletionQueue& cq, std::span<Completion> out) {
@@ -25,7 +24,7 @@ class Poller {
   }
 
  private:
-  // Longer than a round trip on loopback takes.
+  // Empty polls before a yield: longer than a round trip on loopback.
   static constexpr int kPatience = 64;
 
   int empty_ = 0;

@@ -5,8 +5,8 @@
 
 namespace verbena::cli {
 
-// A line on the terminal that says how far long work is. Shown only if standard error is a terminal
-// and the work lasts longer than half a second; gone when the bar ends. One thread.
+// A line on the terminal that shows the progress of long work. Shown only if standard error is a
+// terminal and the work lasts longer than half a second; the destructor erases it. One thread.
 class ProgressBar {
  public:
   explicit ProgressBar(std::string title);
@@ -14,7 +14,7 @@ class ProgressBar {
   ProgressBar& operator=(const ProgressBar&) = delete;
   ~ProgressBar();
 
-  // How much is done, 0 to 1. Cheap enough to be called often.
+  // `part` is the fraction done, 0 to 1. Cheap enough to be called often.
   void Show(double part);
 
   // "title [#####.....] 50 %"

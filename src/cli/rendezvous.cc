@@ -22,7 +22,7 @@
 namespace verbena::cli {
 namespace {
 
-// A line that is longer is not from one of us.
+// A longer line does not come from a verbena program.
 constexpr size_t kLineMax = size_t{1} << 20;
 
 tl::unexpected<Error> SystemError(const std::string& what) {
@@ -38,7 +38,7 @@ tl::unexpected<Error> PeerGone() {
 
 using Naming = int (*)(int, sockaddr*, socklen_t*);
 
-// IPv4 in the mapped form, which is that of a GID.
+// An IPv4 address in its IPv6-mapped form, as in a GID.
 sockaddr_in6 AddressOf(int fd, Naming naming) {
   sockaddr_storage storage{};
   socklen_t size = sizeof(storage);
@@ -69,7 +69,7 @@ void SendAtOnce(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-// One socket for both families; for IPv4 alone where there is no IPv6.
+// One socket for both families, or for IPv4 alone if there is no IPv6.
 File ListenOn(uint16_t port) {
   const int on = 1;
   const int off = 0;

@@ -11,10 +11,10 @@
 
 namespace verbena::cli {
 
-// Where the two ends of a connection meet before they have one, unless told otherwise.
+// The default TCP port on which the two ends meet before they are connected.
 inline constexpr uint16_t kMeetingPort = 18'515;
 
-// A file that is closed with its owner.
+// Owns a file descriptor and closes it.
 class File {
  public:
   explicit File(int fd = -1) : fd_(fd) {}
@@ -30,8 +30,8 @@ class File {
   int fd_;
 };
 
-// A TCP connection on which the ends tell each other, in lines of JSON, what they must know to
-// connect. Its two addresses are good for the queue pairs as well: packets go that way.
+// A TCP connection on which the ends exchange, as lines of JSON, what they need to connect. The
+// queue pairs use the same two addresses, so their packets take the same route.
 //
 // One thread.
 class Rendezvous {
@@ -41,11 +41,11 @@ class Rendezvous {
   [[nodiscard]] static ErrorOr<Rendezvous> Meet(const std::string& host, uint16_t port);
 
   [[nodiscard]] ErrorOr<void> Tell(const nlohmann::json& message);
-  // Waits for it. Fails when the other end is gone, or at Ctrl-C.
+  // Waits for a message. Fails when the other end is gone, or at Ctrl-C.
   [[nodiscard]] ErrorOr<nlohmann::json> Hear();
-  // Whether the other end has said something more, or is gone. Does not wait.
+  // Whether the other end has sent more, or is gone. Does not wait.
   [[nodiscard]] bool HasNews() const;
-  // Waits for that, or for Ctrl-C.
+  // Waits until HasNews, or for Ctrl-C.
   void WaitForNews() const;
 
   [[nodiscard]] Gid own_gid() const;
@@ -57,14 +57,14 @@ class Rendezvous {
   std::string heard_;
 };
 
-// Where servers wait for clients, on all addresses of this machine.
+// A TCP socket on which servers wait for clients, on all addresses of this machine.
 class Listener {
  public:
-  // Port 0: one that is free.
+  // Port 0: any free port.
   [[nodiscard]] static ErrorOr<Listener> Open(uint16_t port);
 
   [[nodiscard]] uint16_t port() const { return port_; }
-  // Nothing: Ctrl-C, or `seconds` have passed.
+  // nullopt at Ctrl-C, or after `seconds`.
   [[nodiscard]] std::optional<Rendezvous> Accept(std::optional<double> seconds = {}) const;
 
  private:

@@ -28,7 +28,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kLibrary = "libibverbs.so.1";
 
-// What the library reads from its environment, and so hands on to the program's children.
+// The options that go to the library as environment variables, which the program's children
+// inherit.
 struct Choices {
   std::string look = {};
   std::string trace = {};
@@ -44,8 +45,8 @@ struct Choices {
   std::string device_files = {};
 };
 
-// Where the library is, seen from the program: installed, in a place where no other program finds
-// it by accident; or beside it in a build tree.
+// The directory of the library relative to the program: installed, one in which no other program
+// finds the library by accident; in a build tree, the one beside the program.
 std::optional<fs::path> LibraryFolder(const fs::path& program) {
   const fs::path above = program.parent_path().parent_path();
   for (const fs::path& folder : {above / VERBENA_PRIVATE_LIBRARIES, above / "lib"}) {
@@ -58,7 +59,7 @@ void Set(const char* name, const std::string& value) { setenv(name, value.c_str(
 
 void SetUp(const Choices& choices) {
   if (!choices.look.empty()) Set("VERBENA_LINK_LAYER", choices.look);
-  // The program may change its folder before the file is opened.
+  // Absolute, because the program can change its directory before the library opens the file.
   if (!choices.trace.empty()) Set("VERBENA_TRACE", fs::absolute(choices.trace));
   if (!choices.log.empty()) Set("VERBENA_LOG", choices.log);
   if (choices.stats) Set("VERBENA_STATS", "1");
@@ -71,7 +72,7 @@ void SetUp(const Choices& choices) {
   if (!choices.swap.empty()) Set("VERBENA_SWAP", fs::absolute(choices.swap));
 }
 
-// The option, or else the variable.
+// The option takes precedence over the variable.
 bool WantsDeviceFiles(const Choices& choices) {
   if (!choices.device_files.empty()) return choices.device_files != "off";
   const char* const variable = std::getenv("VERBENA_DEVICE_FILES");
@@ -82,7 +83,7 @@ bool WantsDeviceFiles(const Choices& choices) {
   return choice != "off";
 }
 
-// Most programs look at no such file: one that cannot have them is started all the same.
+// Most programs use none of these files, so the program starts even without them.
 void ShowOrHideDeviceFiles(const Choices& choices, const fs::path& libraries) {
   if (!WantsDeviceFiles(choices)) {
     HideDeviceFiles();
@@ -93,7 +94,7 @@ void ShowOrHideDeviceFiles(const Choices& choices, const fs::path& libraries) {
   }
 }
 
-// The program would otherwise find a device that it cannot open, and guess why.
+// Checked here, because otherwise the program finds a device that it cannot open, and no reason.
 ErrorOr<void> CheckStrictBudget(const Choices& choices) {
   if (!choices.budget_strict) return {};
   Options options;
@@ -137,7 +138,7 @@ constexpr const char* kExamples =
     "  verbena run --trace write.pcapng --stats -- ib_write_lat 127.0.0.1\n"
     "  verbena run --memory-budget 64M --swap /var/tmp --stats -- ib_read_bw -s 16777216 -q 16\n";
 
-// Empty if it is one.
+// An error text, empty if `text` is a budget.
 std::string CheckBudget(const std::string& text) {
   constexpr uint64_t kBudgetMin = uint64_t{1} << 20;
   const auto bytes = ParseByteCount(text);
@@ -145,7 +146,7 @@ std::string CheckBudget(const std::string& text) {
   return *bytes < kBudgetMin ? "a memory budget is at least 1M" : "";
 }
 
-// The program would otherwise go on without a budget, and say so too late.
+// Checked here, because otherwise the program goes on without a budget and warns too late.
 std::string CheckSwap(const std::string& path) {
   if (path.empty()) return "names nothing; one is /var/tmp";
   std::error_code ignored;
@@ -157,8 +158,8 @@ std::string CheckSwap(const std::string& path) {
   return is_good ? "" : "cannot write to " + path + ": " + std::strerror(errno);
 }
 
-// The program would otherwise find no device that it can open. It will have the number of this
-// process.
+// Checked here, because otherwise the program finds no device that it can open. %p becomes the id
+// of this process, which the program keeps after exec.
 std::string CheckTrace(std::string path) {
   if (path.empty()) return "names nothing; one is packets.pcapng";
   if (const size_t at = path.find("%p"); at != std::string::npos) {

@@ -19,7 +19,7 @@ CommandRun RunRun(const std::string& line) {
       [](Command root, Outcome& outcome) { AddRunCommand(root, ThisProgram(""), outcome); }, line);
 }
 
-// Its exit code is 0 if the shell finds the condition true.
+// Runs test(1), which exits with 0 if the condition is true.
 void RunsWith(const std::string& options, const std::string& condition) {
   EXPECT_EXIT(static_cast<void>(RunRun("run " + options + " -- test " + condition)),
               testing::ExitedWithCode(0), "")
@@ -112,7 +112,7 @@ TEST_F(RunDeviceFilesTest, IsAddedToWhatIsPreloadedAlready) {
 }
 
 TEST_F(RunDeviceFilesTest, AProgramThatCannotHaveThemRunsAllTheSame) {
-  setenv("XDG_RUNTIME_DIR", "/proc/self", 1);  // of ours, and not writable
+  setenv("XDG_RUNTIME_DIR", "/proc/self", 1);  // owned by this user, and not writable
   EXPECT_EXIT(static_cast<void>(RunRun("run -- ls --no-such-option")), testing::ExitedWithCode(2),
               "");
 }

@@ -11,14 +11,14 @@
 
 namespace verbena::cli {
 
-// The end that waits: takes what a client sends, gives it back if asked, and lets the client use
-// its memory. Lives for one client, and serves in the thread that calls.
+// The end that waits: receives what a client sends, echoes it if requested, and lets the client
+// access its memory. Lives for one client, and serves in the calling thread.
 class Server {
  public:
-  // Hears what the client wants, opens it and answers.
+  // Receives the client's request, opens an endpoint for it and answers.
   [[nodiscard]] static ErrorOr<Server> Welcome(Rendezvous& client);
 
-  // Until the client leaves, or Ctrl-C. A connection that breaks is an error.
+  // Returns when the client leaves, or at Ctrl-C. A broken connection is an error.
   [[nodiscard]] ErrorOr<void> Serve();
 
  private:
@@ -28,7 +28,7 @@ class Server {
   [[nodiscard]] ErrorOr<void> PostReceives();
   [[nodiscard]] ErrorOr<void> PostReceive(size_t qp, size_t slot);
   [[nodiscard]] Sge SlotOf(size_t slot, uint32_t length) const;
-  // The bytes that go back.
+  // The bytes to echo.
   [[nodiscard]] Sge EchoOf(const Completion& completion, size_t slot) const;
   [[nodiscard]] ErrorOr<void> PollUntilLeft();
   [[nodiscard]] ErrorOr<void> OnCompletion(const Completion& completion);
@@ -40,8 +40,8 @@ class Server {
   std::array<Completion, 64> completions_{};
 };
 
-// Serves clients one after the other until Ctrl-C; with `once`, the first one. What goes wrong with
-// a client is said on standard error; `once`, it is the result.
+// Serves clients one after the other until Ctrl-C; with `once`, only the first. The error of a
+// client goes to standard error; with `once`, it is the result.
 [[nodiscard]] ErrorOr<void> ServeClients(const Listener& listener, bool once);
 
 }  // namespace verbena::cli

@@ -10,17 +10,17 @@
 
 namespace verbena::cli {
 
-// What a client asks a server to be for it. A value type.
+// What a client asks of the server. A value type.
 struct ServerRequest {
-  QpType type = QpType::kRc;  // this, UC or UD
+  QpType type = QpType::kRc;  // RC, UC or UD
   uint32_t qps = 1;
-  uint32_t receives = 128;   // requests on each queue pair, always renewed
-  uint64_t window = 4'096;   // bytes that the client may write, read and change
-  uint64_t message = 4'096;  // the longest that it will send
-  // Each message comes back. Of a write with immediate data, those bytes come back that stand in
-  // the window from the immediate data's value on.
+  uint32_t receives = 128;   // receive requests on each queue pair, always reposted
+  uint64_t window = 4'096;   // bytes that the client can write, read and change
+  uint64_t message = 4'096;  // the longest message that the client sends
+  // The server sends each message back. For a write with immediate data it sends back the bytes of
+  // the window from offset `immediate data` on.
   bool echo = false;
-  bool sleeps = false;  // the server does not poll; echo needs one that does
+  bool sleeps = false;  // the server does not poll; echo needs one that polls
   PathMtu mtu = PathMtu::k1024;
 
   friend bool operator==(const ServerRequest&, const ServerRequest&) = default;
@@ -28,7 +28,7 @@ struct ServerRequest {
 
 [[nodiscard]] nlohmann::json ToJson(const ServerRequest& request);
 
-// Nothing if it is none, or asks for more than a server gives to any caller.
+// nullopt if `json` is no request, or asks for more than a server grants.
 [[nodiscard]] std::optional<ServerRequest> ServerRequestFrom(const nlohmann::json& json);
 
 }  // namespace verbena::cli

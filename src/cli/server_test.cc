@@ -10,7 +10,7 @@
 namespace verbena::cli {
 namespace {
 
-// What the server makes of a client that says this and leaves.
+// The server's result for a client that sends this message and leaves.
 ErrorOr<void> ServeOneThatSays(const nlohmann::json& message) {
   auto listener = Listener::Open(0);
   EXPECT_TRUE(listener);

@@ -12,13 +12,13 @@ namespace verbena::cli {
 void OpenStandardFiles() {
   for (int file = STDIN_FILENO; file <= STDERR_FILENO; ++file) {
     if (fcntl(file, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest number that is free is this one: those below are open.
+    // open returns the lowest free descriptor, which is this one: those below are open.
     if (open("/dev/null", O_RDONLY | O_CLOEXEC) != file) return;
   }
 }
 
 bool FlushOutput() {
-  // std::cout has no buffer of its own: what it is given is in that of stdout.
+  // std::cout has no buffer of its own: it writes into the buffer of stdout.
   const bool failed_before = std::ferror(stdout) != 0;
   if (std::fflush(stdout) == 0 && !failed_before) return true;
   std::fprintf(stderr, "verbena: cannot write to standard output: %s\n",

@@ -2,12 +2,11 @@
 
 namespace verbena::cli {
 
-// Gives each of the files 0 to 2 that is closed a file that refuses to be written, until another
-// program takes this one's place. Otherwise the next socket has the number, and gets what is
-// printed.
+// Opens /dev/null, read-only, for each of the descriptors 0 to 2 that is closed; exec closes it
+// again. Otherwise the next socket gets the number, and output that is printed goes to the socket.
 void OpenStandardFiles();
 
-// Whether all that was printed is written. Says on standard error why not.
+// Whether all output is written; if not, prints why on standard error.
 [[nodiscard]] bool FlushOutput();
 
 }  // namespace verbena::cli

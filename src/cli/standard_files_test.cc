@@ -12,7 +12,7 @@
 namespace verbena::cli {
 namespace {
 
-// Each ends the process, whose files it changes.
+// Each test runs in a process of its own and ends it, because it changes the standard files.
 void ExitAs(bool succeeded) { std::_Exit(succeeded ? 0 : 1); }
 
 TEST(StandardFilesDeathTest, OutputThatIsWrittenIsNoError) {

@@ -8,7 +8,7 @@
 namespace verbena::cli {
 namespace {
 
-// Three digits that count, and no zeros behind the point.
+// Three significant digits, without trailing zeros after the point.
 std::string Scaled(double value, double step, std::span<const char* const> units) {
   size_t unit = 0;
   while (value >= step && unit + 1 < units.size()) {

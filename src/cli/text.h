@@ -7,7 +7,7 @@ namespace verbena::cli {
 // printf into a string.
 [[gnu::format(printf, 1, 2)]] [[nodiscard]] std::string Text(const char* format, ...);
 
-// With the unit that leaves a whole part: "64 bytes", "1 MiB", "1.5 KiB".
+// In the largest unit with a nonzero whole part: "64 bytes", "1 MiB", "1.5 KiB".
 [[nodiscard]] std::string BytesText(double bytes);
 
 // "1.25 M", "310 k", "17".

@@ -19,7 +19,7 @@ namespace verbena::paging {
 // The policy of the pager of managed memory: decides which granules of an arena are in memory, and
 // never touches one. (state, input, now) -> actions, in order; docs/paging.md has the rules.
 //
-//   resident_set.Want(ticket, run, need, view, now);
+//   resident_set.PageIn(ticket, run, need, view, now);
 //   for (const Action& action : resident_set.actions()) CarryOut(action);
 //   resident_set.ClearActions();
 //

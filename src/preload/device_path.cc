@@ -5,8 +5,8 @@
 namespace verbena::preload {
 namespace {
 
-// Whether the string at `path` begins with `prefix`, however often its slashes are repeated. What
-// follows it, or null.
+// The rest of `path` after `prefix`, or null if `path` does not begin with it. Each slash in `path`
+// can be repeated.
 const char* After(const char* path, std::string_view prefix) {
   for (const char expected : prefix) {
     if (*path != expected) return nullptr;
@@ -17,7 +17,7 @@ const char* After(const char* path, std::string_view prefix) {
   return path;
 }
 
-// The same for a whole path: nothing but slashes follows.
+// Whether `path` is `expected`, with the same rule for slashes.
 bool IsPath(const char* path, std::string_view expected) {
   const char* const rest = After(path, expected);
   return rest != nullptr && *rest == '\0';

@@ -52,7 +52,7 @@ TEST(DevicePathTest, SlashesMayBeRepeated) {
 
 TEST(DevicePathTest, RewritesWhatFits) {
   std::array<char, 16> out{};
-  EXPECT_TRUE(Rewrite("/dev/x", "/tmp/root", out));  // 15 characters and the end
+  EXPECT_TRUE(Rewrite("/dev/x", "/tmp/root", out));  // 15 characters and the terminator
   EXPECT_STREQ(out.data(), "/tmp/root/dev/x");
   EXPECT_FALSE(Rewrite("/dev/xy", "/tmp/root", out));
 }

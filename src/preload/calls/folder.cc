@@ -1,4 +1,4 @@
-// Folders: reading them, going there, and names by pattern.
+// Calls on directories: opendir, scandir, chdir, glob.
 
 #include <dirent.h>
 #include <glob.h>
@@ -21,7 +21,7 @@ constinit Next<int(int, const char*, struct dirent***, Filter*, Order*)> next_sc
     "scandirat");
 constinit Next<int(const char*, int, GlobError*, glob_t*)> next_glob("glob");
 
-// On the machines that we run on both structures are one.
+// On the supported machines both structures are the same.
 static_assert(sizeof(struct dirent) == sizeof(struct dirent64));
 static_assert(sizeof(glob_t) == sizeof(glob64_t));
 

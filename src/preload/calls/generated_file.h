@@ -2,10 +2,10 @@
 
 namespace verbena::preload {
 
-// A file whose text is made when it is opened, by the library that runs the device in this process:
-// counters, which are the process's own, and addresses, which may have changed. Its descriptor, or
-// -1 if the file on disk is to be opened: there is no such library, or not for this path or these
-// flags. errno stays as it was.
+// Opens a file whose contents are generated when it is opened, by the library that runs the device
+// in this process: counters, which belong to the process, and addresses, which can have changed.
+// Returns its descriptor, or -1 if the caller must open the file on disk: no such library is
+// loaded, or it does not generate this path, or not with these flags. Leaves errno unchanged.
 [[nodiscard]] int OpenGenerated(const char* path, int flags);
 
 }  // namespace verbena::preload

@@ -1,4 +1,4 @@
-// What a name leads to.
+// Calls that resolve names: readlink and realpath.
 
 #include <limits.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ ssize_t Readlinkat(int folder, const char* path, char* out, size_t size) {
   return next_readlinkat(folder, link.path(), out, size);
 }
 
-// As the program sees the tree: it never learns where that is.
+// The result is a path as the program sees the tree, without the root of the tree.
 char* Realpath(const char* path, char* out) {
   const Redirected file(path);
   char* const found = next_realpath(file.path(), out);
@@ -45,7 +45,7 @@ char* Realpath(const char* path, char* out) {
   return out;
 }
 
-// What the C library does, too, about a buffer that the compiler knows to be too small.
+// The fortified calls abort if the buffer is too small, as those of the C library do.
 void Check(bool fits) {
   if (!fits) abort();
 }

@@ -4,15 +4,15 @@
 
 #include <atomic>
 
-// The functions of others under names of ours.
+// Marks a function that interposes one of the C library.
 
 #define VERBENA_INTERPOSED extern "C" __attribute__((visibility("default")))
 
 namespace verbena::preload {
 
-// The function of this name that the program would call without us: the C library's, or that of
-// another library that stands in front of it. Looked up when first needed, because libraries open
-// files before our own constructor has run. Any thread.
+// The next function of this name in the search order: the C library's, or that of another preloaded
+// library. Looked up at the first call, because libraries open files before our constructor has
+// run. Any thread.
 template <class Function>
 class Next {
  public:

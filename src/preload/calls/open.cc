@@ -1,4 +1,4 @@
-// Opening files.
+// Calls that open files.
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ int Openat(int folder, const char* path, int flags, mode_t mode) {
   return next_openat(folder, file.path(), flags, mode);
 }
 
-// The flags that matter here: a file of the device is only read.
+// Only the flags that OpenGenerated looks at: a file of the device is only read.
 int FlagsOf(const char* mode) {
   if (mode[0] != 'r' || std::strchr(mode, '+') != nullptr) return O_RDWR;
   return O_RDONLY | (std::strchr(mode, 'e') != nullptr ? O_CLOEXEC : 0);
@@ -55,7 +55,7 @@ FILE* Fopen(const char* path, const char* mode) {
   return next_fopen(file.path(), mode);
 }
 
-// The mode is there only with flags that say so, and reading it otherwise would be wrong.
+// open has a mode argument only with these flags. Reading it otherwise is undefined.
 mode_t ModeOf(int flags, va_list arguments) {
   const bool creates = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
   return creates ? va_arg(arguments, mode_t) : 0;
@@ -95,7 +95,7 @@ VERBENA_INTERPOSED int openat64(int folder, const char* path, int flags, ...) {
   return Openat(folder, path, flags | O_LARGEFILE, mode);
 }
 
-// What the compiler turns a call without a mode into, when it checks.
+// The fortified calls, to which the compiler turns an open without a mode.
 VERBENA_INTERPOSED int __open_2(const char* path, int flags) { return Open(path, flags, 0); }
 VERBENA_INTERPOSED int __open64_2(const char* path, int flags) {
   return Open(path, flags | O_LARGEFILE, 0);

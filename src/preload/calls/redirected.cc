@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kRootMax = 384;
 
-// As the environment had it when the program started; a program may change that later.
+// The value of the variable at the start of the program, which can change its environment later.
 struct Root {
   char path[kRootMax];
   std::atomic<size_t> length;
@@ -18,8 +18,8 @@ struct Root {
 };
 constinit Root root = {};
 
-// May run on several threads at once, if libraries start some while they are loaded: all of them
-// write the same.
+// Can run on several threads at once, if libraries start threads while they are loaded. All of them
+// write the same value.
 void Learn() {
   const char* const value = secure_getenv("VERBENA_DEVICE_TREE");
   const size_t length = value != nullptr ? std::strlen(value) : 0;

@@ -1,4 +1,4 @@
-// What a file is, and whether the program may use it.
+// Calls for attributes and permissions of files.
 
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -21,7 +21,7 @@ constinit Next<int(int, const char*, int, int)> next_faccessat("faccessat");
 constinit Next<ssize_t(const char*, const char*, void*, size_t)> next_getxattr("getxattr");
 constinit Next<ssize_t(const char*, const char*, void*, size_t)> next_lgetxattr("lgetxattr");
 
-// The device's own number, in place of that of the file that stands for it.
+// For the device node, replaces mode and device number of /dev/null by its own.
 int Told(int result, const Redirected& file, struct stat* out) {
   if (result != 0 || !file.is_device()) return result;
   out->st_mode = S_IFCHR | 0666;
@@ -44,7 +44,7 @@ int Fstatat(int folder, const char* path, struct stat* out, int flags) {
   return Told(next_fstatat(folder, file.path(), out, flags), file, out);
 }
 
-// On the machines that we run on both structures are one.
+// On the supported machines both structures are the same.
 static_assert(sizeof(struct stat) == sizeof(struct stat64));
 struct stat* Same(struct stat64* out) {
   return reinterpret_cast<struct stat*>(out);
@@ -73,7 +73,7 @@ VERBENA_INTERPOSED int fstatat64(int folder, const char* path, struct stat64* ou
   return Fstatat(folder, path, Same(out), flags);
 }
 
-// What programs call that were linked before the C library had the functions above.
+// Programs that were linked before the C library had the functions above call these.
 VERBENA_INTERPOSED int __xstat(int /*version*/, const char* path, struct stat* out) {
   return Stat(path, out);
 }
@@ -123,7 +123,7 @@ VERBENA_INTERPOSED int faccessat(int folder, const char* path, int mode, int fla
   return next_faccessat(folder, file.path(), mode, flags);
 }
 
-// By which `ls` finds out whether a file has more rights than those above.
+// `ls` reads these to see whether a file has an ACL.
 VERBENA_INTERPOSED ssize_t getxattr(const char* path, const char* name, void* out,
                                     size_t size) noexcept {
   const Redirected file(path);
