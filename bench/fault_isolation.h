@@ -13,11 +13,11 @@
 #include "bench/fault_world.h"
 #include "bench/steady_writer.h"
 
-// One queue pair that faults all the time, and what another one of the same two devices notices.
+// One queue pair faults all the time; measures the effect on another one of the same two devices.
 
 namespace verbena::bench {
 
-// Where the next write of the queue pair that faults goes.
+// The memory into which the faulting queue pair writes, and the order of its writes.
 class Victims {
  public:
   Victims() = default;
@@ -29,7 +29,7 @@ class Victims {
   virtual uint64_t NextOffset() = 0;
 };
 
-// A disk: each page once, each takes a seek.
+// Pages on a disk: each page is written once, and each takes a seek.
 class DiskVictims final : public Victims {
  public:
   static constexpr auto kDelay = std::chrono::milliseconds(4);
@@ -49,8 +49,8 @@ class DiskVictims final : public Victims {
   uint64_t next_ = 0;
 };
 
-// Managed memory of 64 times its budget: nearly each write finds its page swapped out, and drives
-// another one out.
+// Managed memory of 64 times its budget: nearly every write finds its page swapped out, and evicts
+// another one.
 class ManagedVictims final : public Victims {
  public:
   explicit ManagedVictims(const Context& context)
@@ -66,7 +66,7 @@ class ManagedVictims final : public Victims {
   const ManagedMemory memory_;
 };
 
-// A steady writer, and another queue pair of the same devices that has one write under way at a
+// A steady writer, and another queue pair of the same devices that has one write in flight at a
 // time.
 class Neighbours {
  public:
@@ -80,7 +80,7 @@ class Neighbours {
     return Measure(duration, [](bool) { return false; });
   }
 
-  // The other faults without a pause.
+  // The other queue pair faults without a pause.
   [[nodiscard]] Window MeasureWith(Duration duration, Victims& victims) {
     if (!victims_) victims_ = world_.far().Register(victims.bytes());
     return Measure(duration, [&](bool is_free) {
@@ -89,7 +89,8 @@ class Neighbours {
     });
   }
 
-  // The other writes as often, to memory that is there: what it takes by using the processor.
+  // The other queue pair writes as often, but to resident memory. This shows what it costs by using
+  // the processor alone.
   [[nodiscard]] Window MeasureBeside(Duration duration, uint64_t writes) {
     const Duration period = duration / static_cast<int64_t>(writes + 1);
     auto due = Clock::now();
@@ -104,8 +105,8 @@ class Neighbours {
  private:
   static constexpr uint64_t kOther = SteadyWriter::kDepth;
 
-  // `post_other` is asked all the time, is told whether the other has nothing under way, and says
-  // whether it has now.
+  // Each round calls `post_other` with whether the other queue pair has nothing in flight. It
+  // returns whether it posted a write.
   Window Measure(Duration duration, const auto& post_other) {
     bool other_is_free = true;
     uint64_t others = 0;
@@ -138,7 +139,7 @@ class Neighbours {
   MemoryRegion victims_;
 };
 
-// In turns, so that what disturbs the machine disturbs all.
+// Alternates the measurements, so that what disturbs the machine affects all alike.
 inline nlohmann::json MeasureIsolation(Neighbours& neighbours, Victims& victims) {
   constexpr auto kWindow = std::chrono::milliseconds(200);
   constexpr int kRepetitions = 15;

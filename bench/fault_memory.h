@@ -33,14 +33,14 @@
 
 namespace verbena::bench {
 
-// The program ends with the reason if a call of the system failed.
+// Ends the program with the reason if a system call failed.
 inline void MustCall(bool good, const char* call) {
   if (good) return;
   std::perror(call);
   std::exit(EXIT_FAILURE);
 }
 
-// Memory of which no page is there yet, in pages of 4 KiB whatever the system prefers.
+// Memory of which no page is present yet, in pages of 4 KiB whatever the system prefers.
 class FreshPages {
  public:
   explicit FreshPages(size_t bytes) : size_(bytes) {
@@ -61,15 +61,15 @@ class FreshPages {
   size_t size_;
 };
 
-// What the adapter's pager cannot do without.
+// The system call that the adapter's pager cannot avoid: the lower bound for the cost of a fault.
 inline void Populate(std::span<std::byte> bytes, bool for_write) {
   const int advice = for_write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
   MustCall(madvise(bytes.data(), bytes.size(), advice) == 0, "madvise(MADV_POPULATE)");
 }
 
-// Serves the faults of memory like a disk: one page at a time, each after `delay`, which costs no
-// processor. By userfaultfd; faults of system calls, as the adapter's pager makes them, need the
-// rights to it that root has.
+// Serves the page faults of memory like a disk: one page at a time, each after `delay`, which uses
+// no processor. Uses userfaultfd. Faults within system calls, as the adapter's pager causes them,
+// need the privileges for it that root has.
 class SlowStorage {
  public:
   SlowStorage(std::span<std::byte> bytes, std::chrono::nanoseconds delay)
@@ -93,7 +93,7 @@ class SlowStorage {
     close(file_);
   }
 
-  // Whether this process may serve faults of system calls.
+  // Whether this process is allowed to serve faults within system calls.
   [[nodiscard]] static bool IsAllowed() {
     const int file = Open();
     if (file >= 0) close(file);
@@ -124,7 +124,7 @@ class SlowStorage {
                        .len = kPage,
                        .mode = 0,
                        .copy = 0};
-      // It is there already if two threads met the same fault.
+      // Fails with EEXIST, without harm, if two threads met the same fault.
       ioctl(file_, UFFDIO_COPY, &copy);
     }
   }
@@ -136,8 +136,8 @@ class SlowStorage {
   std::thread thread_;
 };
 
-// Managed memory whose thread does not share the caller's processor, with contents that do not
-// compress.
+// Managed memory whose pager thread does not share the caller's processor, with contents that do
+// not compress.
 inline ManagedMemory MakeManaged(const Context& context, const ManagedMemoryOptions& options) {
   const OwnProcessor others;
   ManagedMemory memory = Must(ManagedMemory::Create(context, options));

@@ -11,13 +11,13 @@
 #include "bench/fault_world.h"
 #include "cli/latencies.h"
 
-// One fault at a time, one message at a time, and what it costs when there is none.
+// One fault at a time, one message at a time, and the cost when there is no fault.
 
 namespace verbena::bench {
 
 using cli::Latencies;
 
-// A thread that touches a page and another one that brings it: no adapter at all.
+// One thread touches a page and another serves the fault, without an adapter.
 inline nlohmann::json MeasureUserfaults(size_t pages) {
   if (!SlowStorage::IsAllowed()) return {};
   const FreshPages memory(pages * kPage);
@@ -29,8 +29,7 @@ inline nlohmann::json MeasureUserfaults(size_t pages) {
   return times.ToJson();
 }
 
-// Remote writes of 4 KiB to pages that are not there, in a row and each by itself, beside what they
-// consist of.
+// Remote writes of 4 KiB to absent pages, in a row and one by one, beside the parts of their cost.
 inline nlohmann::json MeasureMinorFaults() {
   constexpr size_t kPages = 4'000, kLone = 500;
   constexpr auto kPause = std::chrono::milliseconds(1);
@@ -63,7 +62,7 @@ inline nlohmann::json MeasureMinorFaults() {
           {"timeouts", counters.timeouts}};
 }
 
-// A message of 4 MiB into memory of which no page is there.
+// A message of 4 MiB into memory of which no page is present.
 inline nlohmann::json MeasureColdMessages() {
   constexpr uint32_t kMessage = 4U << 20;
   constexpr int kRepetitions = 40;
@@ -80,7 +79,7 @@ inline nlohmann::json MeasureColdMessages() {
     const int64_t populate_ns = TimeOf([&] { Populate(bare.bytes(), true); });
     const int64_t cold_ns = world.RoundTrip(connection, write);
     const int64_t warm_ns = world.RoundTrip(connection, write);
-    if (i == 0) continue;  // the source, too, was not known yet
+    if (i == 0) continue;  // the pages of the source were absent, too
     populate.Add(populate_ns);
     cold.Add(cold_ns);
     warm.Add(warm_ns);
@@ -92,7 +91,7 @@ inline nlohmann::json MeasureColdMessages() {
           {"timeouts", counters.timeouts}};
 }
 
-// Writes of 4 KiB, some under way all the time, for windows of time that can be compared.
+// Writes of 4 KiB, kDepth in flight all the time, in windows of time that can be compared.
 class Stream {
  public:
   static constexpr size_t kDepth = 8, kPages = 64;
@@ -131,7 +130,7 @@ class Stream {
   uint64_t next_ = 0;
 };
 
-// The same writes to memory that is pinned and to memory that is not, in turns.
+// The same writes to pinned and to unpinned memory, alternating.
 inline nlohmann::json MeasureWarmCost() {
   constexpr auto kWindow = std::chrono::milliseconds(100);
   constexpr int kRepetitions = 30;
@@ -150,7 +149,7 @@ inline nlohmann::json MeasureWarmCost() {
   return rates;
 }
 
-// A line of /proc/self/status, in KiB.
+// The value of a line of /proc/self/status, in KiB.
 inline int64_t StatusKib(const std::string& name) {
   int64_t value = -1;
   std::FILE* const file = std::fopen("/proc/self/status", "r");
@@ -164,7 +163,7 @@ inline int64_t StatusKib(const std::string& name) {
   return value;
 }
 
-// What 1 GiB of untouched memory costs: registered, and locked.
+// What 1 GiB of untouched memory costs when it is registered, and when it is locked.
 inline nlohmann::json MeasureRegistration() {
   constexpr size_t kBytes = size_t{1} << 30;
   const End end{Options{}};

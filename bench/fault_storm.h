@@ -14,12 +14,12 @@
 #include "bench/fault_memory.h"
 #include "bench/fault_world.h"
 
-// Many queue pairs that fault at once.
+// Many queue pairs that fault at the same time.
 
 namespace verbena::bench {
 
-// What the pages of a storm are, how they are made absent, and what it takes to bring them without
-// an adapter. A page for each queue pair.
+// The pages of a storm, one for each queue pair: how they become absent, and what it costs to page
+// them in without an adapter.
 class StormMemory {
  public:
   StormMemory() = default;
@@ -28,11 +28,12 @@ class StormMemory {
   virtual ~StormMemory() = default;
 
   [[nodiscard]] virtual std::span<std::byte> bytes() const = 0;
-  // In ns, one call for each page. Leaves them absent if it can: then it comes before the storm.
+  // Pages in without an adapter, with one call for each page; returns the time in ns. Call it
+  // before the storm, because an implementation that uses the storm's own pages makes them absent.
   virtual int64_t PageInBare(bool for_write) = 0;
 };
 
-// Never touched: what a page of zeros costs.
+// Memory that was never touched: the cost of a zero page.
 class ZeroMemory final : public StormMemory {
  public:
   explicit ZeroMemory(size_t pages) : pages_(pages * kPage), bare_(pages * kPage) {}
@@ -50,7 +51,7 @@ class ZeroMemory final : public StormMemory {
   const FreshPages pages_, bare_;
 };
 
-// On a disk that takes its time for each page.
+// Memory on a disk with a delay for each page.
 class SlowMemory final : public StormMemory {
  public:
   static constexpr auto kDelay = std::chrono::microseconds(500);
@@ -73,7 +74,7 @@ class SlowMemory final : public StormMemory {
   const SlowStorage storage_{memory_.bytes(), kDelay};
 };
 
-// Managed, and swapped out to a file that the system has dropped from its cache.
+// Managed memory, swapped out to a file that the system has dropped from its page cache.
 class SwappedMemory final : public StormMemory {
  public:
   SwappedMemory(const Context& context, size_t pages)
@@ -101,7 +102,7 @@ class SwappedMemory final : public StormMemory {
 
  private:
   static constexpr uint64_t kBudgetMin = 16 * kPage;
-  static constexpr uint64_t kSpare = 128 * kPage;  // to fill the least budget with
+  static constexpr uint64_t kSpare = 128 * kPage;  // fills the minimum budget
 
   void SwapOut() {
     Must(memory_.SetBudget(kBudgetMin));
@@ -131,7 +132,7 @@ class SwappedMemory final : public StormMemory {
 
 enum class Kind : uint8_t { kZero, kSlow, kSwapped };
 
-// Connections enough for the largest storm, and what happens in one.
+// Has connections enough for the largest storm, and runs storms over them.
 class Storm {
  public:
   static constexpr size_t kQpsMax = 1'000;
@@ -166,7 +167,7 @@ class Storm {
   }
 
  private:
-  // Without a kind: memory that is there.
+  // Without a kind: resident memory.
   static std::unique_ptr<StormMemory> Make(std::optional<Kind> kind, size_t pages, const End& end) {
     if (kind == Kind::kSlow) return std::make_unique<SlowMemory>(pages);
     if (kind == Kind::kSwapped) return std::make_unique<SwappedMemory>(end.context, pages);
@@ -184,7 +185,7 @@ class Storm {
     for (size_t i = 0; i < qps; ++i) {
       Must(connections_[i].near.Post(
           Write{.data = from.Local(i * kPage, kPage), .remote = to.Remote(i * kPage)}));
-      // What others have sent must not overflow the socket of the responder.
+      // Polls after each post, so that packets do not overflow the socket of the responder.
       done += world_.Poll().size();
     }
     world_.WaitFor(qps - done);

@@ -25,7 +25,7 @@ inline constexpr uint32_t kPage = 4'096;
   std::exit(EXIT_FAILURE);
 }
 
-// The value, or the end of the program with the reason: a measurement has no better answer.
+// Returns the value, or ends the program with the error: a measurement has no better answer.
 template <class T>
 T Must(ErrorOr<T> result) {
   if (!result) Fail(result.error().text.c_str());
@@ -47,9 +47,9 @@ inline int64_t TimeOf(const auto& action) {
   return (Clock::now() - begin).count();
 }
 
-// The calling thread gets the last processor, and the threads that it starts while one of these
-// lives get the others: what they do costs it time only if it waits for them. With one processor
-// all share it.
+// While an object of this class lives, the calling thread and the threads that it starts run on all
+// processors but the last. Its destructor moves the calling thread to the last one. So the threads
+// cost the caller time only if it waits for them. With one processor all share it.
 class OwnProcessor {
  public:
   OwnProcessor() {
@@ -67,7 +67,7 @@ class OwnProcessor {
   }
 
  private:
-  // To the program, when it began.
+  // The processors that the program was allowed at its start.
   static const cpu_set_t& Allowed() {
     static const cpu_set_t kAllowed = [] {
       cpu_set_t found;
@@ -84,7 +84,7 @@ class OwnProcessor {
   }
 };
 
-// A device with what all connections of one end share.
+// A device with the objects that all connections of one end share.
 struct End {
   explicit End(const Options& options) : context(Must(Context::Open(Dedicated(options)))) {}
 
@@ -92,7 +92,7 @@ struct End {
     return Must(MemoryRegion::Register(domain, bytes, Access::kAll));
   }
 
-  // Both ends are nodes of their own, in one process.
+  // Each end has an adapter of its own, as if it were another node, in one process.
   static Options Dedicated(Options options) {
     options.dedicated_adapter = true;
     return options;
@@ -108,9 +108,9 @@ struct Connection {
   QueuePair far;
 };
 
-// A requester (near) and a responder (far): two devices of one process, which talk over the
-// loopback device. One thread polls both in turn, on a processor of its own. So whatever takes
-// long is not the other end waiting for a processor.
+// A requester (near) and a responder (far): two devices of one process, connected over the loopback
+// device. One thread polls both alternately, on a processor of its own. So no measured time is the
+// other end waiting for a processor.
 class World {
  public:
   explicit World(const Options& options = {}) : World(OwnProcessor(), options) {}
@@ -118,7 +118,7 @@ class World {
   [[nodiscard]] const End& near() const { return near_; }
   [[nodiscard]] const End& far() const { return far_; }
 
-  // Queue pairs that register by work request lists of up to `pages_max` pages.
+  // Connects two queue pairs. Fast registrations on them take lists of up to `pages_max` pages.
   [[nodiscard]] Connection Connect(const ConnectSettings& settings = {},
                                    uint32_t pages_max = 0) const {
     static const Gid kLoopback = *ParseGid("127.0.0.1");
@@ -130,15 +130,14 @@ class World {
     return made;
   }
 
-  // What has completed at the requester, however it ended. What completes at the responder counts
-  // as nothing.
+  // The completions of the requester, with any status. Completions of the responder are dropped.
   [[nodiscard]] std::span<const Completion> PollAny() {
     Completion none;
     static_cast<void>(Must(far_.cq.Poll({&none, 1})));
     const size_t count = Must(near_.cq.Poll(completions_));
     return std::span<const Completion>(completions_).first(count);
   }
-  // The same where each must be a success.
+  // As PollAny, but each completion must be a success.
   [[nodiscard]] std::span<const Completion> Poll() {
     const auto found = PollAny();
     for (const Completion& one : found) MustSucceed(one);
@@ -149,14 +148,14 @@ class World {
     while (count > 0) count -= Poll().size();
   }
 
-  // While nothing is under way.
+  // REQUIRES: nothing is in flight.
   void PollFor(std::chrono::nanoseconds duration) {
     for (const auto end = Clock::now() + duration; Clock::now() < end;) {
       static_cast<void>(Poll());
     }
   }
 
-  // Post to completion, in ns.
+  // The time from post to completion, in ns.
   int64_t RoundTrip(const Connection& connection, const Write& write) {
     return TimeOf([&] {
       Must(connection.near.Post(write));

@@ -1,6 +1,6 @@
-// What queue pairs cost in number: time to make, to connect and to end one, and memory, at 1,000,
-// 10,000 and as many as asked for. A program on the public API; both ends are in this process, and
-// a message goes over the first and the last of them.
+// What many queue pairs cost: the time to create, connect and destroy one, and the memory, at
+// 1,000, 10,000 and as many as requested. A program on the public API. Both ends are in this
+// process, and a message goes over the first and the last pair of them.
 //
 //   many_qps [COUNT]
 
@@ -49,7 +49,7 @@ class Device {
                                             .send = {.capacity = 16, .sges_max = 1},
                                             .receive = {.capacity = 16, .sges_max = 1}}));
   }
-  // False if nothing arrives, or something wrong.
+  // False if the message fails or arrives with a wrong value.
   bool Delivers(const QueuePair& from, const QueuePair& to, uint8_t value) {
     bytes_[0] = std::byte{value};
     bytes_[1] = std::byte{0};

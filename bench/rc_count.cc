@@ -1,6 +1,6 @@
-// Runs writes or reads over a reliable connection between two queue pairs in one process with
-// callgrind's counter on: post, both machines, the copy onto the link and the one off it, poll. The
-// ICRC, which belongs to the transmitter, is left out. See tools/bench.py.
+// Runs writes or reads over a reliable connection between two queue pairs in one process, with
+// callgrind's counter on: post, both state machines, the copies onto and off the link, poll. The
+// ICRC, which the transmitter computes, is left out. See tools/bench.py.
 //
 //   valgrind --tool=callgrind --collect-atstart=no rc_count write|read BYTES BATCH CALLS
 
@@ -36,7 +36,7 @@ RcSpec SpecOfEnd() {
   return spec;
 }
 
-// Two ends of a link that loses nothing and takes no time.
+// Two ends of a link without loss or delay.
 class PerfectLink {
  public:
   PerfectLink()
@@ -49,7 +49,7 @@ class PerfectLink {
     }
   }
 
-  // A writes to B, or reads from it: posts `count` signaled requests, moves packets until they have
+  // A writes to B or reads from B: posts `count` signaled requests, moves packets until they have
   // completed, and polls.
   void Transfer(queue::SendOpcode opcode, uint32_t length, uint32_t count) {
     const queue::Sge sge = node_a_.Local(0, length);
@@ -64,7 +64,8 @@ class PerfectLink {
     }
   }
 
-  // The first failure ends the connection and flushes what follows, so the last poll tells of all.
+  // The first failure ends the connection and flushes what follows, so the last poll shows any
+  // failure.
   [[nodiscard]] bool succeeded() const {
     return completions_[0].status == queue::CompletionStatus::kSuccess;
   }

@@ -22,14 +22,14 @@ using verbena::Access;
 using verbena::Rendezvous;
 
 constexpr size_t kQps = 4;
-constexpr uint64_t kAdds = 100;  // by each
+constexpr uint64_t kAdds = 100;  // by each queue pair
 
 struct Shared {
   uint64_t counter = 0;
   uint64_t lock = 0;
 };
 
-// As many queue pairs as the other end has, each connected to its own.
+// Both ends call this, and each queue pair is connected to its counterpart.
 bool ConnectAll(const Endpoint& end, const Rendezvous& rendezvous,
                 std::array<verbena::QueuePair, kQps>& qps) {
   return std::ranges::all_of(qps, [&](verbena::QueuePair& qp) {
@@ -62,7 +62,7 @@ class Client {
     return shared.has_value();
   }
 
-  // All at once; what each found is another number.
+  // Posts all adds at once. Each must find another value.
   [[nodiscard]] bool Count() {
     for (uint64_t add = 0; add < kAdds; ++add) {
       for (size_t q = 0; q < kQps; ++q) {
@@ -80,7 +80,7 @@ class Client {
     return true;
   }
 
-  // The lock is at 0 until one of them has put its own number there.
+  // The lock is 0 until one queue pair has put its own number there.
   [[nodiscard]] bool Lock() {
     const verbena::RemoteAddress lock{shared_.address + offsetof(Shared, lock), shared_.key};
     for (size_t q = 0; q < kQps; ++q) {

@@ -1,6 +1,7 @@
-// A server that goes on, whatever its clients do. It turns letters into capitals for them, over one
+// A server that survives whatever its clients do. It turns letters into capitals for them, over one
 // shared receive queue and one completion queue. Clients use keys that are not theirs, vanish in
-// the middle of a request, are killed, or never say a word; each costs the server that one client.
+// the middle of a request, are killed, or never send anything. Each of them costs the server only
+// that one client.
 //
 //   fault_tolerant_server                       the server and its clients, here
 //   fault_tolerant_server server [PORT]         until it is stopped
@@ -35,7 +36,7 @@ using verbena::Rendezvous;
 constexpr uint32_t kBytes = 64;
 constexpr uint32_t kReceives = 64;
 
-// A peer that has not answered for a second is gone: eight times 134 ms.
+// A peer that has not acknowledged for about a second is gone: eight transmissions, 134 ms each.
 constexpr verbena::ConnectSettings kPatience = {.timeout = 15, .retry_count = 7};
 
 class Server {
@@ -45,7 +46,7 @@ class Server {
     for (uint32_t i = 0; i < kReceives; ++i) PostReceive(i);
   }
 
-  // One look at everything that may have happened. Never waits for a client.
+  // Handles everything that has happened. Never waits for a client.
   void Step(const verbena::RendezvousListener& listener) {
     if (listener.HasCaller()) callers_.push_back(Must(listener.Accept()));
     AdmitThoseWhoSpoke();
@@ -84,7 +85,7 @@ class Server {
   }
 
   [[nodiscard]] bool Admit(Rendezvous rendezvous) {
-    // It may have sent half of what it should.
+    // The caller can have sent half of its address only.
     rendezvous.LimitWaits(std::chrono::milliseconds(100));
     const auto remote = rendezvous.Receive<verbena::QpAddress>();
     if (!remote) return false;
@@ -122,7 +123,7 @@ class Server {
       char& letter = memory_[buffer * kBytes + i];
       letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
     }
-    // Inline: the buffer is free again at once. A full queue belongs to a client that does not
+    // Inline, so the buffer can be reused at once. If the send queue is full, the client does not
     // take its answers.
     const auto posted = client.qp.Post(
         verbena::Send{.data = region_.Local(buffer * kBytes, length), .flags = {.inlined = true}});
@@ -137,8 +138,8 @@ class Server {
     DropIf("hung up", [](const Client& client) { return client.rendezvous.HasNews(); });
   }
 
-  // A write of no bytes needs no key and is not seen, but a peer that is gone does not
-  // acknowledge it. So even one that owes us nothing is found out.
+  // A write of no bytes needs no key and has no effect at the peer, but a peer that is gone does
+  // not acknowledge it. So the server also notices the loss of a client to which it sends nothing.
   void FeelPulses() {
     DropIf("its queue is full",
            [](const Client& client) { return !client.qp.Post(verbena::Write{}); });
@@ -154,7 +155,7 @@ class Server {
     for (const QpNumber name : gone) Drop(name, why);
   }
 
-  // All that the client had ends here; nothing else is touched.
+  // Destroys the resources of this client and touches nothing else.
   void Drop(QpNumber name, const char* why) {
     const auto found = clients_.find(name);
     if (found == clients_.end()) return;
@@ -175,7 +176,7 @@ class Server {
   std::vector<char> memory_ = std::vector<char>(kReceives * kBytes);
   verbena::MemoryRegion region_ = Must(verbena::MemoryRegion::Register(
       domain_, std::as_writable_bytes(std::span(memory_)), Access::kLocal));
-  std::vector<Rendezvous> callers_;  // who have not told their address
+  std::vector<Rendezvous> callers_;  // connected, but have not sent their address
   std::unordered_map<QpNumber, Client> clients_;
   Clock::time_point next_pulse_ = Clock::now();
   int admitted_ = 0;
@@ -183,7 +184,7 @@ class Server {
   int served_ = 0;
 };
 
-// A client, up to the point where they differ.
+// The part that all clients have in common.
 class Caller {
  public:
   [[nodiscard]] bool Connect(const std::string& host, uint16_t port) {
@@ -210,14 +211,14 @@ class Caller {
     return {bytes_.data() + kBytes, completion->byte_count};
   }
 
-  // Writes with a key that it was not given.
+  // Writes with a key that the client was not given.
   [[nodiscard]] verbena::CompletionStatus WriteAnywhere() const {
     Must(end_->qp.Post(
         verbena::Write{.data = region_.Local(0, 8), .remote = {0x1000, verbena::Key{0x1234567}}}));
     return end_->Wait().value_or(verbena::Completion{}).status;
   }
 
-  // No device any more, but still on the line. True when the server has hung up.
+  // Closes the device but keeps the TCP connection. True when the server has closed it.
   [[nodiscard]] bool Vanish() {
     region_ = {};
     end_.reset();
@@ -261,7 +262,7 @@ bool BeKilled(const std::string& host, uint16_t port) {
   Caller caller;
   if (!caller.Connect(host, port)) return false;
   caller.Ask("good bye");
-  // No destructor, no packet to the peer.
+  // Runs no destructor and sends the peer no packet.
   _exit(EXIT_SUCCESS);
 }
 
@@ -276,7 +277,7 @@ bool ServeForEver(const verbena::RendezvousListener& listener) {
   while (true) server.Step(listener);
 }
 
-// All of them at once, among them two that behave; and one after the others.
+// All clients at once, two of them well-behaved; then one more.
 bool Demonstrate() {
   const auto listener = verbena::RendezvousListener::Listen(0);
   if (!listener) return false;

@@ -1,6 +1,6 @@
-// A program registers four times as much memory as it may use. Another writes and reads all of it,
-// in order, at random and by a Zipf distribution, and checks every byte; the first touches it at
-// the same time.
+// A program, the owner, registers four times as much memory as its budget. Another, the visitor,
+// writes and reads all of it, in order, at random and by a Zipf distribution, and checks every
+// byte. The owner accesses the memory at the same time.
 //
 //   larger_than_memory                [FILE.svg]     both ends, here
 //   larger_than_memory server [PORT]  [FILE.svg]
@@ -30,23 +30,24 @@ using std::chrono::milliseconds;
 using verbena::Rendezvous;
 
 constexpr uint64_t kPage = 4'096, kPages = 4'096, kBudget = kPages * kPage / 4;
-constexpr uint64_t kSlack = 64 * kPage;  // on their way out at a moment
+constexpr uint64_t kSlack = 64 * kPage;  // pages that are being evicted at a moment
 
-// Of each page the last bytes are the owner's to count in, the rest is the visitor's.
+// The last bytes of each page are a counter of the owner, the rest is the visitor's.
 constexpr uint64_t kOwned = sizeof(uint64_t), kVisited = kPage - kOwned;
 
-// What the visitor does: it tells the owner, for the picture.
+// The phases of the visitor, which sends each to the owner, for the picture.
 constexpr std::array kPhases{"nothing yet", "in order", "at random", "by Zipf", "read back"};
 constexpr uint8_t kEnd = kPhases.size();
 
 std::string svg_path;  // NOLINT: from the command line
 
-// The owner of the memory looks at it, and counts in its pages.
+// The owner of the memory samples its residency, and counts in its pages.
 class Owner {
  public:
   explicit Owner(const verbena::ManagedMemory& memory) : memory_(memory) {}
 
-  // Until the visitor's phase is kEnd; false if a count was wrong, or too much was in memory.
+  // Returns when the visitor's phase is kEnd. False if a count was wrong, or too much was in
+  // memory.
   bool Work(const std::atomic<uint8_t>& phase) {
     std::thread counter([&] { Count(phase); });
     const auto begin = Clock::now();
@@ -67,7 +68,7 @@ class Owner {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // Half a second between lines, and at most 128 moments in the picture, however long it takes.
+  // A line every half second, and at most 128 moments in the picture, however long the run takes.
   void Show(double seconds) {
     const bool is_due = seconds >= next_line_;
     if (!is_due && seconds < picture_.next()) return;
@@ -140,13 +141,14 @@ bool Serve(const verbena::RendezvousListener& listener) {
   return good;
 }
 
-// Writes pages and reads them back, several at a time.
+// Writes pages and reads them back, one at a time.
 class Visitor {
  public:
   Visitor(Endpoint& end, const Rendezvous& rendezvous, verbena::RemoteAddress there)
       : end_(end), rendezvous_(rendezvous), there_(there) {}
 
-  // One in four reads first what it left there. False if an access failed or a byte was wrong.
+  // Every fourth visit first checks what an earlier one wrote. False if an access failed or a byte
+  // was wrong.
   template <class NextPage>
   bool Visit(uint8_t phase, uint64_t count, NextPage next_page) {
     if (!rendezvous_.Send(phase)) return false;
@@ -214,7 +216,7 @@ bool Visit(const std::string& host, uint16_t port) {
   if (!there) return false;
   Visitor visitor(end, *rendezvous, *there);
   std::mt19937_64 random(7);
-  // Zipf with exponent 1 over the pages, each number of a page hashed.
+  // Zipf with exponent 1. A hash spreads the ranks over the pages.
   const auto zipf = [&](uint64_t) {
     const double draw = std::generate_canonical<double, 53>(random);
     const auto rank = static_cast<uint64_t>(std::pow(static_cast<double>(kPages), draw));

@@ -1,5 +1,5 @@
-// A key for one message: the peer may write once, and the key ends with that write. It need not be
-// taken away, and a second write, late or malicious, changes nothing.
+// A key for one message: the peer can write once, and that write invalidates the key. The owner
+// need not invalidate it, and a second write, late or malicious, changes nothing.
 //
 //   one_touch                       both ends, here
 //   one_touch server [PORT]

@@ -1,4 +1,4 @@
-// Two programs send each other a message to and fro, and check every byte.
+// Two programs send a message back and forth, and check every byte.
 //
 //   ping_pong                       both ends, here
 //   ping_pong server [PORT]
@@ -21,7 +21,7 @@ using verbena::Rendezvous;
 constexpr int kRounds = 1'000;
 constexpr uint32_t kBytes = 64;
 
-// One half for what goes, one for what comes.
+// The first half of the memory is for sends, the second for receives.
 class Player {
  public:
   Player() = default;
@@ -40,7 +40,7 @@ class Player {
         verbena::Send{.data = region_.Local(0, kBytes), .flags = {.signaled = false}}));
   }
 
-  // Waits for the ball of this round. Whether it is whole.
+  // Waits for the message of this round. True if every byte is right.
   [[nodiscard]] bool Catch(int round) {
     const auto completion = end_.Wait();
     if (!completion || !completion->ok() || completion->byte_count != kBytes) return false;
@@ -69,7 +69,7 @@ bool Serve(const verbena::RendezvousListener& listener) {
     if (!player.Catch(round)) return false;
     player.Hit(round);
   }
-  // The last ball may be on its way.
+  // The last message can still be in flight.
   return rendezvous.Receive<char>().has_value();
 }
 

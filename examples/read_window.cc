@@ -1,5 +1,5 @@
-// A program opens a window on a part of its memory; another reads it, without a word to the first.
-// When the window is closed, its key is worth nothing.
+// A program binds a memory window to a part of its memory, and another reads through it without the
+// first taking part. After the window is invalidated, its key is useless.
 //
 //   read_window                       both ends, here
 //   read_window server [PORT]
@@ -22,9 +22,9 @@ using verbena::CompletionStatus;
 using verbena::Rendezvous;
 
 constexpr char kText[] = "what the owner of this memory wanted to show";
-constexpr uint64_t kOffset = 70'001;  // windows begin at any byte
+constexpr uint64_t kOffset = 70'001;  // a window can begin at any byte
 
-// What the reader must know.
+// What the reader needs to know.
 struct Invitation {
   verbena::RemoteAddress where;
   uint32_t length = 0;

@@ -12,7 +12,7 @@
 
 namespace examples {
 
-// The value, or the end of the program with the reason: an example has no better answer.
+// Returns the value, or ends the program with the error: an example has no better answer.
 template <class T>
 T Must(verbena::ErrorOr<T> result) {
   if (!result) {
@@ -44,12 +44,12 @@ struct Endpoint {
     return Must(verbena::MemoryRegion::Register(domain, bytes, access));
   }
 
-  // Connects the queue pair to the one that the other program has made at the same point.
+  // Connects the queue pair to the one that the other program creates at the same point.
   [[nodiscard]] bool Connect(const verbena::Rendezvous& rendezvous) {
     return rendezvous.ConnectQp(qp).has_value();
   }
 
-  // The next completion. nullopt after a while: then something is wrong.
+  // The next completion. nullopt after 20 seconds, or if polling fails: then something is wrong.
   [[nodiscard]] std::optional<verbena::Completion> Wait() const {
     using Clock = std::chrono::steady_clock;
     verbena::Completion completion;

@@ -13,8 +13,8 @@
 
 namespace examples {
 
-// Which parts of managed memory are in memory, as time goes by: a line of text for each moment, and
-// an SVG of all of them, with how much it is in all below. One thread at a time.
+// Which parts of managed memory are resident over time: a line of text for each moment, and an SVG
+// of all moments, with a curve of the total below. One thread at a time.
 class ResidencyPicture {
  public:
   static constexpr size_t kCells = 64, kMomentsMax = 128;
@@ -26,13 +26,13 @@ class ResidencyPicture {
     return moments_.empty() ? 0 : moments_.back().seconds + step_;
   }
 
-  // From now on something else goes on; moments are added in between.
+  // Begins a new phase. Moments can be added in between.
   void BeginPhase(double seconds, std::string name) {
     phases_.push_back({seconds, std::move(name)});
   }
 
-  // `resident` is the most bytes that were in memory since the moment before. Each cell: how much
-  // of it is in memory, from 0 to 1.
+  // `resident` is the peak of resident bytes since the previous moment. Returns the resident share
+  // of each cell, from 0 to 1.
   const std::vector<double>& Add(double seconds, const std::vector<verbena::PagePlace>& places,
                                  uint64_t resident) {
     std::vector<double> cells(kCells);
@@ -49,7 +49,7 @@ class ResidencyPicture {
     return moments_.back().cells;
   }
 
-  // One character a cell: nothing, a quarter, half, three quarters, all.
+  // One character per cell: nothing, a quarter, half, three quarters, all.
   static std::string Text(const std::vector<double>& cells) {
     constexpr char kShades[] = " .-=#";
     std::string text;
@@ -78,12 +78,12 @@ class ResidencyPicture {
   }
 
  private:
-  // Where things are in the picture: the map above the curve, on one axis of time.
+  // The layout of the picture: the map above the curve, on one time axis.
   static constexpr int kWidth = 900, kLeft = 96, kRight = 880;
   static constexpr int kMapTop = 54, kCellHeight = 4, kMapBottom = kMapTop + 64 * kCellHeight;
   static constexpr int kCurveTop = kMapBottom + 18, kCurveBottom = kCurveTop + 100;
   static constexpr int kHeight = kCurveBottom + 44;
-  static constexpr int kShades = 8;  // of a cell: more cannot be told apart
+  static constexpr int kShades = 8;  // more shades of a cell cannot be told apart
 
   struct Moment {
     double seconds = 0;
@@ -110,7 +110,7 @@ class ResidencyPicture {
     return kCurveBottom - (kCurveBottom - kCurveTop) * share;
   }
 
-  // One column a moment; cells of one shade below each other are one rectangle.
+  // One column per moment; adjacent cells of one shade are one rectangle.
   void DrawMap(std::FILE* file) const {
     for (size_t i = 0; i < moments_.size(); ++i) {
       const double left = X(moments_[i].seconds);
@@ -186,9 +186,9 @@ class ResidencyPicture {
                  text.c_str());
   }
 
-  // Every second moment goes, and from now on they are twice as far apart.
+  // Drops every second moment and doubles the step between moments.
   void Thin() {
-    // From the second on: a vector that is moved to itself ends empty.
+    // From the second on: moving a vector to itself can leave it empty.
     for (size_t i = 1; i < moments_.size() / 2; ++i) {
       const uint64_t resident = std::max(moments_[2 * i - 1].resident, moments_[2 * i].resident);
       moments_[i] = std::move(moments_[2 * i]);
@@ -202,7 +202,7 @@ class ResidencyPicture {
   uint64_t budget_;
   std::vector<Moment> moments_;
   std::vector<Phase> phases_;
-  double step_ = 0.005;  // so short that a run of a second has to thin out, tests included
+  double step_ = 0.005;  // so short that even a test run of a second calls Thin
 };
 
 }  // namespace examples

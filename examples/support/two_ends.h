@@ -11,15 +11,15 @@
 
 namespace examples {
 
-// Who is there, and what it is to do; each returns whether all went as it should.
+// The two ends of an example. Each returns whether it succeeded.
 using ServerEnd = bool (*)(const verbena::RendezvousListener& listener);
 using ClientEnd = bool (*)(const std::string& host, uint16_t port);
 
 inline constexpr uint16_t kDefaultPort = 18515;
 
-// An end as a process of its own.
+// Runs an end in a child process.
 inline pid_t Spawn(ClientEnd client, const char* host, uint16_t port) {
-  // What is in the buffers would be printed twice.
+  // Otherwise both processes print the contents of the buffer.
   std::fflush(stdout);
   const pid_t child = fork();
   if (child != 0) return child;
@@ -52,9 +52,9 @@ inline uint16_t PortOf(int argc, char** argv, int at) {
   return argc > at ? static_cast<uint16_t>(std::atoi(argv[at])) : kDefaultPort;
 }
 
-// main() of an example: one of its ends, or without arguments both, as two processes.
+// main() of an example: runs one of its ends, or without arguments both, as two processes.
 inline int RunEnds(int argc, char** argv, ServerEnd server, ClientEnd client) {
-  // What two processes say shall stand in the order in which they said it.
+  // Line buffering keeps the lines of the two processes in the order in which they were printed.
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const std::string role = argc > 1 ? argv[1] : "both";
   if (role == "client" && argc > 2) return ExitCode(client(argv[2], PortOf(argc, argv, 3)));
@@ -66,7 +66,7 @@ inline int RunEnds(int argc, char** argv, ServerEnd server, ClientEnd client) {
     return EXIT_FAILURE;
   }
   if (role == "server") return ExitCode(server(*listener));
-  // Before a device is opened: the child could not use it.
+  // Fork before a device is opened: the child could not use it.
   const pid_t child = Spawn(client, "127.0.0.1", listener->port());
   const bool server_ok = server(*listener);
   const bool client_ok = Join(child);
