@@ -56,7 +56,7 @@ class ByteReader {
     return Load<uint64_t, kOffset>();
   }
 
-  // The bytes behind the header.
+  // The bytes after the header.
   [[nodiscard]] constexpr std::span<const std::byte> rest() const { return bytes_.subspan(kSize); }
 
  private:

@@ -50,7 +50,7 @@ class ByteWriter {
     Store<uint64_t, kOffset>(value);
   }
 
-  // The bytes behind the header.
+  // The bytes after the header.
   [[nodiscard]] constexpr std::span<std::byte> rest() const { return bytes_.subspan(kSize); }
 
  private:

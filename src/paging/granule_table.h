@@ -16,7 +16,7 @@ enum class Place : uint8_t { kZero, kSwapped, kBroken, kInMemory };
 // the system allocates at the first write, and a Frame while it is in memory: an arena of 2^26
 // granules costs little until it is used.
 //
-// The four bytes hold the place. With it goes the index of the frame for a granule in memory,
+// The four bytes hold the place and a number: the index of the frame if the granule is in memory,
 // otherwise the stamp of its last eviction (Eviction), 0 if it was never in memory.
 //
 // Invariant: each granule in memory and its frame refer to each other. Frames keep their addresses.

@@ -259,7 +259,7 @@ Time ResidentSet::next_time() const {
   return is_standing && min_residency_.empty() ? std::min(next, health_.hopeless_at()) : next;
 }
 
-// When the minimum residency of the oldest such granule ends.
+// When the minimum residency of the first granule in the list ends.
 Time ResidentSet::MinResidencyEnd() const {
   return min_residency_.oldest()->told_at + options_.min_residency;
 }

@@ -32,7 +32,7 @@ namespace verbena::paging {
 // in no view.
 //
 // Allocates in the constructor and until its lists have reached their size; then no more. One
-// thread at a time: the pager thread of the arena that owns it.
+// thread at a time: the pager thread of its owner.
 class ResidentSet {
  public:
   enum class State : uint8_t { kZero, kReading, kClean, kDirty, kWriting, kSwapped, kBroken };

@@ -28,7 +28,7 @@ void ResidentSet::FetchAhead(Run run) {
   read_ahead_.Cut(StartAhead(run));
 }
 
-// Returns the granule after the last one whose read it started.
+// Returns the granule at which it stopped.
 uint64_t ResidentSet::StartAhead(Run run) {
   if (requests_.head() != RequestTable::kNone || !health_.is_well()) return run.first;
   const uint64_t end = std::min<uint64_t>(run.end(), granule_count());

@@ -222,7 +222,7 @@ class ResidentSetReadAheadTest : public ResidentSetFixture {
     WriteAll(0, 1024);
     ASSERT_EQ(StateOf(0), ResidentSet::State::kSwapped);
   }
-  // Requests one granule, and completes its read and those ahead of it.
+  // Requests one granule, and completes its read and the read-ahead.
   std::string ReadOne(uint32_t granule) {
     const std::string answer = Read(granule);
     for (uint32_t i = 0; i < 64; ++i) {

@@ -33,7 +33,8 @@ class StoreHealth {
   [[nodiscard]] bool IsHopeless(Time now) const { return now >= hopeless_at(); }
 
   [[nodiscard]] bool is_well() const { return is_well_; }
-  // The next time at which MayWrite or IsHopeless changes by itself; Never while the store is well.
+  // When MayWrite (retry_at) and IsHopeless (hopeless_at) change by themselves; Never while the
+  // store is well.
   [[nodiscard]] Time retry_at() const { return is_well_ ? Time::Never() : retry_at_; }
   [[nodiscard]] Time hopeless_at() const {
     return is_well_ || good_in_a_row_ > 0 ? Time::Never() : ill_since_ + options_.patience;
