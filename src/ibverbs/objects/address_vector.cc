@@ -42,7 +42,7 @@ ErrorOr<AddressVector> AddressVectorOf(Context& context, const ibv_ah_attr& attr
   const auto entries = context.gids.Read();
   if (!entries) return Fail(entries.error());
   if (attributes.is_global != 0) return ByGid(*entries, attributes.grh);
-  // RoCE has no other address. (IBA A16.4.5)
+  // On RoCE a GID is the only address. (IBA A16.4.5)
   if (context.settings.link_layer == LinkLayer::kRoce)
     return Fail(Invalid("an address without a GID"));
   return ByLid(*entries, attributes.dlid);

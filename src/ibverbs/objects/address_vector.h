@@ -6,14 +6,14 @@
 #include "verbena/error.h"
 #include "verbena/gid.h"
 
-// Between the address of the verbs (GID index and GID, or LID) and the way that packets go.
+// Converts between an address of the verbs (GID index and GID, or LID) and an address vector.
 
 namespace verbena::ibverbs {
 
 [[nodiscard]] ErrorOr<AddressVector> AddressVectorOf(Context& context,
                                                      const ibv_ah_attr& attributes);
 
-// For queries: what was set, as far as it means something here.
+// For queries: the attributes that `path` was set from. Fields that have no meaning here are 0.
 [[nodiscard]] ErrorOr<ibv_ah_attr> AttributesOf(Context& context, const AddressVector& path);
 
 [[nodiscard]] ibv_gid ToVerbs(const Gid& gid);

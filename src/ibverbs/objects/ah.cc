@@ -19,8 +19,8 @@ namespace {
 
 bool IsIpv4(const Gid& gid) { return gid.bytes[10] == 0xFF && gid.bytes[11] == 0xFF; }
 
-// Which of our GIDs to answer from: the one that the datagram was sent to or, if that was a
-// group, the first of its kind.
+// The index of the source GID for an answer: the GID that the datagram was sent to or, if that was
+// a multicast group, our first GID of the same IP version.
 ErrorOr<uint8_t> AnswerFrom(Context& context, const Gid& destination) {
   const auto entries = context.gids.Read();
   if (!entries) return Fail(entries.error());
@@ -35,7 +35,7 @@ ErrorOr<uint8_t> AnswerFrom(Context& context, const Gid& destination) {
   return static_cast<uint8_t>(*kin);
 }
 
-// The address that an answer goes to.
+// The address of the sender of a datagram, from its completion and its GRH.
 ErrorOr<ibv_ah_attr> AnswerTo(Context& context, uint8_t port, const ibv_wc& wc,
                               const ibv_grh* grh) {
   constexpr uint8_t kHopLimit = 0xFF;
@@ -58,7 +58,7 @@ ErrorOr<ibv_ah_attr> AnswerTo(Context& context, uint8_t port, const ibv_wc& wc,
   return attributes;
 }
 
-// What ibv_query_port calls the active MTU: programs take it for the longest datagram.
+// The active MTU as ibv_query_port reports it: programs send datagrams up to this length.
 PathMtu ActiveMtu(ibv_context* context) {
   ibv_port_attr port{};
   if (QueryPort(context, 1, &port, sizeof port) != 0) return PathMtu::k4096;
@@ -68,7 +68,7 @@ PathMtu ActiveMtu(ibv_context* context) {
 }  // namespace
 }  // namespace verbena::ibverbs
 
-using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) try {
   const auto path = AddressVectorOf(Cast(pd->context), *attributes);
@@ -114,6 +114,6 @@ int ibv_destroy_ah(ibv_ah* ah) try {
 
 int ibv_resolve_eth_l2_from_gid(ibv_context* /*context*/, ibv_ah_attr* /*attributes*/,
                                 uint8_t* /*mac*/, uint16_t* /*vlan*/) {
-  // The system finds out about Ethernet addresses when it sends.
+  // The kernel resolves Ethernet addresses when it sends; they are not known here.
   return Unsupported("ibv_resolve_eth_l2_from_gid");
 }

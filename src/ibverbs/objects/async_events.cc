@@ -1,4 +1,4 @@
-// Asynchronous events: what happened beside the completions.
+// Asynchronous events: ibv_get_async_event and ibv_ack_async_event.
 
 #include <cxxabi.h>
 #include <infiniband/verbs.h>
@@ -39,13 +39,13 @@ ibv_event_type TypeOf(AsyncEventType type) {
   return IBV_EVENT_DEVICE_FATAL;
 }
 
-// An event that was given out is counted: its object stays until it is acknowledged.
+// Counts an event that is handed out: the object cannot be destroyed until it is acknowledged.
 template <class Object>
 void Count(Object& object) {
   object.async_events.fetch_add(1, std::memory_order_release);
 }
 
-// False if the program has ended the object meanwhile.
+// False if the program has destroyed the object since the event was raised.
 bool Fill(IdMap& id_map, const AsyncEvent& event, ibv_async_event& out) {
   out.event_type = TypeOf(event.type);
   switch (event.type) {
@@ -80,19 +80,20 @@ bool Fill(IdMap& id_map, const AsyncEvent& event, ibv_async_event& out) {
 }  // namespace
 }  // namespace verbena::ibverbs
 
-using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 int ibv_get_async_event(ibv_context* context, ibv_async_event* event) try {
   Context& own = Cast(context);
   while (true) {
-    // A file that had no event says why; an event whose object is gone says nothing.
+    // Without an event, WaitEvent leaves the reason in errno. An event whose object was destroyed
+    // leaves errno 0 and is skipped.
     errno = 0;
     const auto taken = own.handle.WaitEvent();
     if (!taken && errno != 0) return -1;
     if (taken && Fill(own.id_map, *taken, *event)) return 0;
   }
 } catch (abi::__forced_unwind&) {
-  throw;  // the thread was cancelled in its sleep
+  throw;  // pthread_cancel while the thread waits
 } catch (...) {
   return MinusOne(Thrown("ibv_get_async_event"));
 }
@@ -120,6 +121,6 @@ void ibv_ack_async_event(ibv_async_event* event) {
       return AcksOf(qp, qp.events_completed).Acknowledge(1);
     }
     default:
-      return;  // about the port or the device, which stay
+      return;  // of the port or the device, which are never destroyed: nothing to count
   }
 }

@@ -1,5 +1,5 @@
-// Buffers that the library allocates for a program, and regions that are described by a structure:
-// what rdma-core 59 to 64 added to registration.
+// ibv_alloc_buf, ibv_reg_buf_mr and ibv_reg_mr_ex: buffers that the library allocates for a
+// program, and regions described by a structure. rdma-core added them in releases 59 to 64.
 
 #include <infiniband/verbs.h>
 #include <sys/mman.h>
@@ -16,7 +16,8 @@
 
 namespace verbena::ibverbs {
 
-// Pages of its own, so that a memory budget can take them over (docs/managed.md).
+// A buffer of ibv_alloc_buf. It has whole pages to itself, so that a memory budget can take them
+// over (docs/managed.md). Owned by the program until ibv_free_buf.
 struct Buffer {
   ibv_pd* pd = nullptr;
   std::byte* bytes = nullptr;
@@ -28,7 +29,7 @@ namespace {
 
 constexpr uint64_t kKnownMask = 0x3F;
 
-// Why the region cannot be of this buffer; null if it can.
+// Why this range cannot be registered as part of `buffer`; null if it can.
 const char* Refusal(const ibv_pd* pd, const Buffer& buffer, const void* address, size_t length) {
   if (pd != buffer.pd) return "the buffer is of another protection domain";
   const auto at = reinterpret_cast<uintptr_t>(address);
@@ -39,7 +40,7 @@ const char* Refusal(const ibv_pd* pd, const Buffer& buffer, const void* address,
   return nullptr;
 }
 
-// Why no region is like this; null if one may be.
+// Why these attributes describe no region; null if they do.
 const char* Refusal(const ibv_pd* pd, const MrInitAttributes& attributes) {
   const bool of_buffer = attributes.Has(MrInitMask::kBuffer);
   const bool of_file = attributes.Has(MrInitMask::kFd) || attributes.Has(MrInitMask::kFdOffset);

@@ -1,4 +1,4 @@
-// Completion channels, and the events that come out of them.
+// Completion channels and their events.
 
 #include <cxxabi.h>
 #include <infiniband/verbs.h>
@@ -11,11 +11,11 @@
 #include "ibverbs/objects/event_acks.h"
 #include "ibverbs/objects/objects.h"
 
-using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 namespace {
 
-// Whether this is a child of the process that the device was opened in; errno says so.
+// True, with errno set, in a child that was forked from the process that opened the device.
 bool IsDead(const Context& context) {
   const auto alive = context.handle.Query();
   if (!alive) errno = Failed("ibv_get_cq_event", alive.error());
@@ -51,7 +51,8 @@ int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) 
   Channel& own = Cast(channel);
   Context& context = Cast(channel->context);
   while (true) {
-    // A file that had no event says why; an event whose queue is gone says nothing.
+    // Without an event, Wait leaves the reason in errno. An event whose CQ was destroyed leaves
+    // errno 0 and is skipped; so does a forked child, which IsDead finds out.
     errno = 0;
     const auto id = own.handle.Wait();
     if (!id && errno != 0) return -1;
@@ -64,7 +65,7 @@ int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) 
     if (id && context.id_map.With(*id, give)) return 0;
   }
 } catch (abi::__forced_unwind&) {
-  throw;  // the thread was cancelled in its sleep
+  throw;  // pthread_cancel while the thread waits
 } catch (...) {
   return MinusOne(Thrown("ibv_get_cq_event"));
 }

@@ -22,7 +22,7 @@
 namespace verbena::ibverbs {
 namespace {
 
-// Ethernet cards have an interrupt for each processor; there is none here to choose among.
+// A card has one vector per interrupt. There are no interrupts here, so one vector is all.
 constexpr int kCompletionVectors = 1;
 
 void FillStructure(Context& context) {
@@ -38,11 +38,12 @@ void FillStructure(Context& context) {
   FillDataOps(context);
 }
 
-// The program should have ended all of it, and cannot do so any more. A driver's kernel ends what
-// is left when the command file closes: no peer reaches the memory afterwards, which the program
-// may give to others. Their structures stay, as they do there.
+// Destroys in the adapter all objects that the program has not destroyed: after the close it cannot
+// do so any more. The kernel does the same when the command file of a driver closes: no peer can
+// reach the memory afterwards, which the program may reuse. The C structures leak, as they do with
+// a driver.
 void EndWhatIsLeft(Context& context) {
-  // A child of the process that made it: locks may be held by threads that it does not have.
+  // In a forked child, threads that do not exist there can hold the adapter's locks.
   if (!context.handle.Query()) return;
   const auto end = [](auto& object) { object.handle = {}; };
   context.id_map.ForEach(end);
@@ -53,7 +54,7 @@ void EndWhatIsLeft(Context& context) {
 }  // namespace
 }  // namespace verbena::ibverbs
 
-using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 ibv_context* ibv_open_device(ibv_device* /*device*/) try {
   constexpr auto kCall = "ibv_open_device";

@@ -5,14 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 
-// What programs reach through the context without calling an exported function, as far as it is not
-// about queues and work requests: see data_ops.h for those.
+// The operations that programs call through pointers in the context and not through an exported
+// function, except those on queues and work requests, which are in data_ops.h.
 
 namespace verbena::ibverbs {
 
 void FillControlOps(verbs_context& context);
 
-// --- What it points to. ---
+// --- The functions that it points to. ---
 
 int QueryPort(ibv_context* context, uint8_t port, ibv_port_attr* attributes, size_t size);
 int QueryDeviceEx(ibv_context* context, const ibv_query_device_ex_input* input,

@@ -1,5 +1,4 @@
-// Completion queues: making, changing and ending them. How they are polled is in poll.cc and
-// cq_ex.cc.
+// Completion queues: create, resize, modify, destroy. Polling is in poll.cc and cq_ex.cc.
 
 #include "ibverbs/objects/cq.h"
 
@@ -18,7 +17,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// What both ways to make one are given.
+// The arguments that ibv_create_cq and ibv_create_cq_ex have in common.
 struct CqWish {
   int64_t entries = 0;
   int64_t vector = 0;
@@ -108,7 +107,7 @@ int ModifyCq(ibv_cq* cq, ibv_modify_cq_attr* attributes) try {
 }
 
 int RequestNotify(ibv_cq* cq, int solicited_only) noexcept {
-  // Without a channel there is no event to raise, and nothing wrong with asking.
+  // A CQ without a channel raises no event. To ask for one is no error.
   if (cq->channel == nullptr) return 0;
   const auto ok =
       Cast(cq).handle.RequestNotify(solicited_only != 0 ? Notify::kSolicited : Notify::kAll);
@@ -117,7 +116,7 @@ int RequestNotify(ibv_cq* cq, int solicited_only) noexcept {
 
 }  // namespace verbena::ibverbs
 
-using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq_context,
                       ibv_comp_channel* channel, int vector) try {

@@ -1,5 +1,5 @@
-// Device memory: bytes that belong to the device and not to the program, which reaches them through
-// the device alone. Ours lie in the process, as all of the device does.
+// Device memory: bytes of the device that a program reaches only through regions and the copy
+// functions of the verbs. Here they lie in the process, as the whole device does.
 
 #include "ibverbs/objects/dm.h"
 
@@ -17,8 +17,8 @@
 namespace verbena::ibverbs {
 namespace {
 
-// The cards that have such memory are read and written in words of this size, and programs that
-// run there must not find out here that they relied on less.
+// Cards copy device memory in words of this size. Copies are as strict here, so that a program that
+// is developed with Verbena also runs on a card.
 constexpr uint64_t kWord = 4;
 
 bool IsInside(const Dm& dm, uint64_t offset, size_t length) {
@@ -51,10 +51,10 @@ std::unique_ptr<Dm> MakeDm(ibv_context* context) {
   return dm;
 }
 
-// Of the device's memory, and of the place that it has in the process.
+// Alignment of an allocation in device addresses and in the process.
 constexpr std::align_val_t kPage{size_t{1} << kDeviceMemoryAlignMax};
 
-// Counts so much of what the device has left as taken.
+// Adds `length` to `used`; false if that exceeds the device memory of the context.
 bool Charge(std::atomic<uint64_t>& used, uint64_t length) {
   if (length > kDeviceMemoryMax) return false;
   uint64_t before = used.load();
@@ -124,7 +124,7 @@ ibv_mr* RegisterDm(ibv_pd* pd, ibv_dm* dm, uint64_t offset, size_t length, unsig
 
 }  // namespace verbena::ibverbs
 
-using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 ibv_dm* ibv_import_dm(ibv_context* context, uint32_t handle) try {
   const Dm* const original = Cast(context).dms.Find(handle);

@@ -12,21 +12,23 @@
 
 namespace verbena::ibverbs {
 
-// What the device says that it has, of each context.
+// Bytes of device memory that each context has: max_dm_size of ibv_query_device_ex.
 inline constexpr uint64_t kDeviceMemoryMax = uint64_t{1} << 20;
-// Of the logarithm of an alignment: a page.
+// The largest log_align_req: a page.
 inline constexpr uint32_t kDeviceMemoryAlignMax = 12;
 
-// Some of the device's memory, until all that were given it have given it back.
+// One allocation of device memory. Shared by the Dm that allocated it and the Dms that imported it,
+// and freed with the last of them.
 class DeviceMemory {
  public:
-  // None yet; what it takes is counted in `used`.
+  // Empty. Take counts its bytes in `used`, and the destructor subtracts them.
   explicit DeviceMemory(std::shared_ptr<std::atomic<uint64_t>> used) : used_(std::move(used)) {}
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
   ~DeviceMemory() { *used_ -= length_; }
 
-  // False if the device has no more of it. REQUIRES: it has none yet.
+  // Allocates `length` bytes of zeros. False if the context has not so much device memory left.
+  // REQUIRES: empty.
   [[nodiscard]] bool Take(uint64_t length);
 
   [[nodiscard]] std::byte* bytes() const { return bytes_.get(); }
@@ -41,17 +43,17 @@ class DeviceMemory {
   std::unique_ptr<std::byte, Free> bytes_;
 };
 
-// As the other objects.
+// Owned by the program, as the objects of objects.h are; the same thread rule.
 struct Dm : ibv_dm {
-  std::shared_ptr<DeviceMemory> memory;  // shared with those that imported it
+  std::shared_ptr<DeviceMemory> memory;  // shared with the Dms that imported it
   uint64_t length = 0;
-  std::atomic<uint32_t> users = 0;  // regions
+  std::atomic<uint32_t> users = 0;  // regions registered on it
   HandleTable<Dm>::Entry entry = {};
 };
 
 [[nodiscard]] inline Dm& Cast(ibv_dm* dm) { return *static_cast<Dm*>(dm); }
 
-// --- What a context's operations point to. ---
+// --- The functions that a context's operations point to. ---
 
 ibv_dm* AllocateDm(ibv_context* context, ibv_alloc_dm_attr* attributes);
 int FreeDm(ibv_dm* dm) noexcept;

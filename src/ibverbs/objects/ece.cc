@@ -1,10 +1,10 @@
-// Enhanced connection establishment: options of a vendor, of which there are none here.
+// Enhanced connection establishment: vendor options of a connection. Verbena has none.
 
 #include <infiniband/verbs.h>
 
 #include "ibverbs/failure.h"
 
-using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 int ibv_query_ece(ibv_qp* /*qp*/, ibv_ece* ece) {
   *ece = {};

@@ -7,10 +7,11 @@
 
 namespace verbena::ibverbs {
 
-// The events of an object that the program was given and those that it has acknowledged. An object
-// does not end before the two are equal: who was given an event holds its address.
+// Matches the events of an object that were handed out with those that the program acknowledged.
+// Destroying an object waits until the two counts are equal, because a thread that was handed an
+// event holds a pointer to the object.
 //
-// A view of what lies in the C structure, and of our count beside it. Thread rule: any thread.
+// A view of the mutex, the condition and the count in the C structure. Thread rule: any thread.
 class EventAcks {
  public:
   EventAcks(pthread_mutex_t& mutex, pthread_cond_t& changed, uint32_t& acknowledged)
@@ -37,7 +38,7 @@ class EventAcks {
   uint32_t& acknowledged_;
 };
 
-// Of any C structure that has the mutex and the condition; `acknowledged` is its own count.
+// `object` is any C structure with a mutex and a condition; `acknowledged` is a count in it.
 template <class Object>
 [[nodiscard]] EventAcks AcksOf(Object& object, uint32_t& acknowledged) {
   return {object.mutex, object.cond, acknowledged};

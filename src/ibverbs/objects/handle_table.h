@@ -8,14 +8,14 @@
 
 namespace verbena::ibverbs {
 
-// Objects by number: one that is given out here, by which a program that imports the context finds
-// them again, or one that they have anyway.
+// Finds objects by number: by a handle that the table assigns (Add), with which a program imports
+// the object, or by a number that the object has already (Put), such as its L_Key.
 //
 // Owned by a context. Thread rule: any thread.
 template <class Object>
 class HandleTable {
  public:
-  // That an object is in the table: it is until this ends.
+  // Owned by the object: its destructor takes the object out of the table.
   class Entry {
    public:
     Entry() = default;
@@ -42,7 +42,7 @@ class HandleTable {
     uint32_t handle_ = 0;
   };
 
-  // With a new number: never 0, and not one that is in use.
+  // Assigns a new handle: not 0, and none that is in use.
   [[nodiscard]] Entry Add(Object* object) {
     const MutexLock lock(mutex_);
     do {
@@ -56,7 +56,7 @@ class HandleTable {
     objects_[handle] = object;
     return {*this, handle};
   }
-  // Null if there is none.
+  // Null if no object has this handle.
   [[nodiscard]] Object* Find(uint32_t handle) {
     const MutexLock lock(mutex_);
     const auto found = objects_.find(handle);

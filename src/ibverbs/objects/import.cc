@@ -1,5 +1,5 @@
-// Importing what another part of this process has made. Another process has a device of its own,
-// and nothing of it is ours.
+// Importing contexts, domains and regions that another part of this process has made. Objects of
+// another process cannot be imported: it has a device of its own.
 
 #include <infiniband/verbs.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "ibverbs/objects/objects.h"
 #include "ibverbs/objects/open_contexts.h"
 
-using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 ibv_context* ibv_import_device(int cmd_fd) try {
   Context* context = OpenContexts::Import(cmd_fd);
@@ -18,7 +18,7 @@ ibv_context* ibv_import_device(int cmd_fd) try {
     return Null("ibv_import_device", {verbena::ErrorCode::kNotSupported,
                                       "the descriptor is not of a context of this process"});
   }
-  // It is ours now, and has told all that it knows.
+  // The call takes over the descriptor, which only serves to find the context.
   close(cmd_fd);
   return &context->context;
 } catch (...) {
@@ -46,7 +46,7 @@ ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) try {
   auto mr = std::make_unique<Mr>();
   static_cast<ibv_mr&>(*mr) = *original;
   mr->pd = pd;
-  mr->addr = nullptr;  // the importer knows by other ways where it is
+  mr->addr = nullptr;  // an import does not tell the address; the importer knows it otherwise
   mr->access = original->access;
   mr->pd_refcount = Refcount(Cast(pd).users);
   return mr.release();

@@ -10,7 +10,7 @@ namespace verbena::ibverbs {
 PathMtu LocalMtu(Context& context, const AddressVector& path, PathMtu asked) {
   const auto gids = context.gids.Read();
   const auto largest = verbena::Context::LargestMtu(path);
-  // A path that cannot be looked at is for the queue pair to refuse.
+  // The queue pair refuses an unusable path itself.
   if (!gids || !largest) return asked;
   const bool is_local = std::ranges::any_of(*gids, [&](const std::optional<GidEntry>& entry) {
     return entry && entry->gid == path.destination;

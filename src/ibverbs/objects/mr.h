@@ -8,7 +8,7 @@
 
 namespace verbena::ibverbs {
 
-// A region as programs have it. `flags` are IBV_ACCESS_*.
+// Wraps `region` in the C structure that the program gets. `flags` are IBV_ACCESS_*.
 [[nodiscard]] ibv_mr* Wrap(ibv_pd* pd, MemoryRegion region, void* address, size_t length,
                            unsigned flags);
 

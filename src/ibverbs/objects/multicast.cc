@@ -8,9 +8,9 @@
 #include "ibverbs/objects/address_vector.h"
 #include "ibverbs/objects/qp.h"
 
-using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
-// The LID of a group is the subnet manager's business, and there is none.
+// The LID is ignored: a subnet manager assigns the LIDs of groups, and there is none.
 int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t /*lid*/) try {
   if (qp->qp_type != IBV_QPT_UD) return EINVAL;
   const auto ok = Cast(qp).handle.AttachMulticast(FromVerbs(*gid));

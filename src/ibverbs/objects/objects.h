@@ -17,16 +17,16 @@
 #include "ibverbs/settings.h"
 #include "verbena/verbena.h"
 
-// What a program holds by pointer, and ours behind it: each object is the C structure with a handle
-// of the C++ API after it. A function that is given the former finds the latter with Own.
+// The objects behind the pointers that a program holds: each is the C structure of the verbs,
+// followed by a handle of the C++ API. Cast gets from the C structure to the object.
 //
-// Owned by the program, from the call that made it to the call that ends it, which frees it. Thread
-// rule: that of the verbs: any thread, but none while another destroys the object.
+// Owned by the program, from the call that creates an object to the call that destroys it and frees
+// the memory. Thread rule of the verbs: any thread, but none while another destroys the object.
 
 namespace verbena::ibverbs {
 
-// Programs that were compiled against later headers look in front of the context they were given,
-// and must find zeros.
+// Later headers add fields to verbs_context at its front. Programs that were compiled against them
+// read memory in front of our context, and must find zeros.
 struct AbiPadding {
   std::array<std::byte, 1024> zeros{};
 };
@@ -36,17 +36,17 @@ struct Pd;
 struct Mr;
 
 struct Context : AbiPadding, verbs_context {
-  // For nothing but to be recognised by when the context is imported.
+  // An empty file, of which cmd_fd is the descriptor: an import finds the context by it.
   FileDescriptor cmd_file;
   verbena::Context handle;
   Settings settings = {};
   GidTable& gids = TheGidTable();
-  IdMap id_map;                // whom events are about
-  HandleTable<Pd> pds;         // what can be imported
+  IdMap id_map;                // from the ids in events to objects
+  HandleTable<Pd> pds;         // by handle, for imports
   HandleTable<Mr> mrs;         // likewise
   HandleTable<Dm> dms;         // likewise
   HandleTable<Mr> mrs_by_key;  // L_Key
-  // Bytes; shared with what uses them.
+  // Bytes. Shared with the allocations, which can outlive the context.
   std::shared_ptr<std::atomic<uint64_t>> device_memory_used =
       std::make_shared<std::atomic<uint64_t>>(0);
   XrcFiles xrc_files;
@@ -58,12 +58,12 @@ struct Td : ibv_td {
 };
 
 struct Pd : ibv_pd {
-  verbena::ProtectionDomain handle;  // empty if it is a parent domain, or was imported
-  Pd* parent = nullptr;              // whose domain it stands for then
+  verbena::ProtectionDomain handle;  // empty in a parent domain and in an imported one
+  Pd* parent = nullptr;              // these two stand for this domain
   Refcount parent_refcount = {};
   Refcount td_refcount = {};
   HandleTable<Pd>::Entry entry = {};  // by which it can be imported
-  // Objects that were made in it: each has a Use of it, and it cannot end before them.
+  // Objects of this domain: each has a Refcount on it. It cannot be deallocated before them.
   std::atomic<uint32_t> users = 0;
 
   [[nodiscard]] const verbena::ProtectionDomain& domain() const {
@@ -72,7 +72,7 @@ struct Pd : ibv_pd {
 };
 
 struct Xrcd : ibv_xrcd {
-  std::shared_ptr<verbena::XrcDomain> handle;  // shared by all that opened the same file
+  std::shared_ptr<verbena::XrcDomain> handle;  // shared by all Xrcds of the same file
 };
 
 struct Mr : ibv_mr {
@@ -86,7 +86,7 @@ struct Mr : ibv_mr {
 
 struct Mw : ibv_mw {
   verbena::MemoryWindow handle;
-  verbena::Key bound = {};  // what the last bind that was posted called it; 0 if there was none
+  verbena::Key bound = {};  // the key of the last bind that was posted; 0 before the first
 
   [[nodiscard]] verbena::Key key() const {
     return bound == verbena::Key{} ? handle.first_key() : bound;
@@ -106,11 +106,11 @@ struct Channel : ibv_comp_channel {
 struct Cq : ibv_cq_ex {
   verbena::CompletionQueue handle;
   verbena::Completion current = {};  // of ibv_start_poll and ibv_next_poll
-  // How far the wall clock is ahead of that of completions, and whether it was measured since
-  // ibv_start_poll.
+  // How far the wall clock is ahead of the clock of completions, and whether this was measured
+  // since the last ibv_start_poll.
   int64_t wall_offset_ns = 0;
   bool wall_offset_is_known = false;
-  // Events that were handed out; the C structure counts those that were acknowledged.
+  // Events that were handed out; the C structure counts the acknowledged ones.
   std::atomic<uint32_t> completion_events = 0;
   std::atomic<uint32_t> async_events = 0;
 };
@@ -123,8 +123,8 @@ struct Srq : ibv_srq {
   std::atomic<uint32_t> async_events = 0;
 };
 
-// The C structures of a queue that was made with extensions and one without begin alike, and the
-// verbs' own inline functions turn one into the other like this.
+// An ibv_cq_ex begins like an ibv_cq, and the inline functions of verbs.h cast one to the other, as
+// Cast does here.
 [[nodiscard]] inline Context& Cast(ibv_context* context) {
   return *static_cast<Context*>(verbs_get_ctx(context));
 }

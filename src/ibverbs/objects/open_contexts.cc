@@ -14,7 +14,7 @@
 namespace verbena::ibverbs {
 namespace {
 
-// Never destroyed: other objects that end with the program may still close their contexts.
+// Never destroyed: static destructors of the program may still close contexts.
 struct Registry {
   Mutex mutex;
   std::vector<Context*> contexts VERBENA_GUARDED_BY(mutex);

@@ -4,19 +4,19 @@
 
 namespace verbena::ibverbs {
 
-// The contexts that this process has open. C has no other place where an import could find one.
+// The contexts that this process has open, so that ibv_import_device can find one by its file.
 //
 // Thread rule: any thread.
 class OpenContexts {
  public:
-  // From the first one on whose settings ask for it, what the process counted is told when the
-  // program ends: once, however many contexts share an adapter.
+  // The first context whose settings ask for counters (VERBENA_STATS) makes the process print them
+  // when it exits: once, however many contexts there are.
   static void Add(Context& context);
-  // One reference less; true if it was the last, and the context cannot be found any more.
+  // Drops a reference. True if it was the last: then an import does not find the context any more.
   [[nodiscard]] static bool Release(Context& context);
 
-  // The one whose cmd_fd is the same file as this one, with one reference more; null if it is of
-  // another process, or none.
+  // Adds a reference to the context whose cmd_fd is the same file as `cmd_fd`. Null if no context
+  // of this process has that file.
   [[nodiscard]] static Context* Import(int cmd_fd);
 };
 

@@ -1,4 +1,5 @@
-// Protection domains; thread domains and parent domains, which are hints about who calls.
+// Protection domains; also thread domains and parent domains, which are hints about the calling
+// threads.
 
 #include <infiniband/verbs.h>
 
@@ -17,7 +18,7 @@ static bool IsParentDomain(const Pd& pd) { return pd.parent != nullptr; }
 
 namespace {
 
-// What a parent domain is to be, or why not.
+// Why no parent domain can have these attributes, if so.
 ErrorOr<void> Check(const ibv_context* context, const ibv_parent_domain_init_attr& attributes) {
   constexpr uint32_t kKnown =
       IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
@@ -56,8 +57,8 @@ int DeallocateTd(ibv_td* td) noexcept {
   return 0;
 }
 
-// The allocators that it may name are for the memory of queues; ours is the adapter's own, as if
-// they had answered IBV_ALLOCATOR_USE_DEFAULT.
+// The allocators in `attributes` are for the memory of queues. The adapter allocates that itself,
+// as if they had returned IBV_ALLOCATOR_USE_DEFAULT.
 ibv_pd* AllocateParentDomain(ibv_context* context, ibv_parent_domain_init_attr* attributes) try {
   if (const auto ok = Check(context, *attributes); !ok) {
     return Null("ibv_alloc_parent_domain", ok.error());
@@ -74,7 +75,7 @@ ibv_pd* AllocateParentDomain(ibv_context* context, ibv_parent_domain_init_attr* 
 
 }  // namespace verbena::ibverbs
 
-using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 ibv_pd* ibv_alloc_pd(ibv_context* context) try {
   auto made = verbena::ProtectionDomain::Allocate(Cast(context).handle);

@@ -1,4 +1,4 @@
-// Advice about memory: which pages will be needed soon.
+// ibv_advise_mr: prefetch of pages that will be needed soon.
 
 #include <infiniband/verbs.h>
 

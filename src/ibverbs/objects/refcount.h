@@ -6,9 +6,10 @@
 
 namespace verbena::ibverbs {
 
-// One of those that an object has to outlive, for as long as it lives: counted there.
+// One reference on an object, which must outlive it: adds 1 to the object's count of users, and
+// subtracts it in the destructor.
 //
-// Owned by the user. Thread rule: any thread, but one at a time.
+// Owned by the user of the object. Thread rule: any thread, but one at a time.
 class Refcount {
  public:
   Refcount() = default;

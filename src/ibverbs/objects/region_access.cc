@@ -10,7 +10,7 @@ constexpr unsigned kRemote =
 constexpr unsigned kRegion = IBV_ACCESS_LOCAL_WRITE | kRemote | IBV_ACCESS_MW_BIND |
                              IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB;
 
-// The access, unless there are flags that are not among these.
+// The access rights of `flags`; nullopt if a flag that is not optional is not in `known`.
 std::optional<Access> Only(unsigned flags, unsigned known) {
   const unsigned required = flags & ~unsigned{IBV_ACCESS_OPTIONAL_RANGE};
   if ((required & ~known) != 0) return std::nullopt;
@@ -29,7 +29,7 @@ std::optional<Access> RegionAccess(unsigned flags) {
 }
 
 std::optional<Access> WindowAccess(unsigned flags) {
-  // Local write is named by programs that copy a region's flags.
+  // Programs that copy the flags of a region name local write; it grants nothing here.
   constexpr unsigned kKnown = kRemote | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE;
   if (!Only(flags, kKnown)) return std::nullopt;
   return ToAccess(flags & kRemote);

@@ -8,11 +8,11 @@
 
 namespace verbena::ibverbs {
 
-// Rights that a region's IBV_ACCESS_* name. Optional ones are hints, and dropped; nullopt if there
-// is unknown, or if peers would get more than the owner has.
+// The access rights of a region's IBV_ACCESS_*. Optional flags are hints, and dropped. nullopt if a
+// flag is unknown, or if peers could write what the owner cannot.
 [[nodiscard]] std::optional<Access> RegionAccess(unsigned flags);
 
-// The same for a window, which grants nothing to its owner.
+// The same for a window, which grants rights to peers only.
 [[nodiscard]] std::optional<Access> WindowAccess(unsigned flags);
 
 }  // namespace verbena::ibverbs

@@ -6,7 +6,7 @@
 
 namespace verbena::ibverbs {
 
-// --- What a context's operations point to. ---
+// --- The functions that a context's operations point to. ---
 
 ibv_srq* CreateSrqEx(ibv_context* context, ibv_srq_init_attr_ex* attributes);
 int GetSrqNumber(ibv_srq* srq, uint32_t* number) noexcept;

@@ -12,19 +12,20 @@
 
 namespace verbena::ibverbs {
 
-// Extended connection domains by the files that they were opened with: a process that opens one
-// with the same file gets the same domain.
+// Finds extended connection (XRC) domains by the files that they were opened with: opening the same
+// file again in this context gives the same domain.
 //
 // Owned by a context. Thread rule: any thread.
 class XrcFiles {
  public:
   using Domain = std::shared_ptr<verbena::XrcDomain>;
 
-  // `fd` is -1 for a domain that is not shared, `flags` of O_CREAT and O_EXCL. Null with errno:
-  // EAGAIN if there is none, and none is to be made.
+  // `fd` is -1 for a domain that is not shared; `flags` are O_CREAT and O_EXCL. Null with errno on
+  // failure: EAGAIN if the file has no domain and O_CREAT is not set.
   [[nodiscard]] Domain Open(const verbena::Context& context, int fd, int flags);
 
-  // 0, or an error number: EBUSY while something is of the domain and no other context has it open.
+  // Gives up one reference to a domain. 0, or an error number: EBUSY if it is the last one and a
+  // queue still belongs to the domain.
   [[nodiscard]] int Close(Domain& domain);
 
  private:

@@ -1,4 +1,4 @@
-// Extended connection domains.
+// Extended connection (XRC) domains.
 
 #include <infiniband/verbs.h>
 

@@ -72,7 +72,7 @@ __be64 NodeGuid() {
 
 }  // namespace verbena::ibverbs
 
-using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 ibv_device** ibv_get_device_list(int* count) try {
   OfferDeviceFiles();

@@ -152,7 +152,7 @@ int QueryValues(ibv_context* /*context*/, ibv_values_ex* values) try {
 
 }  // namespace verbena::ibverbs
 
-using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 int ibv_query_device(ibv_context* context, ibv_device_attr* attributes) {
   *attributes = Attributes(Cast(context).handle.options());

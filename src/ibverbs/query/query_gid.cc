@@ -45,7 +45,7 @@ int Find(ibv_context* context, uint32_t port, uint32_t index, ibv_gid_entry& out
 }  // namespace
 }  // namespace verbena::ibverbs
 
-using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 int ibv_query_gid(ibv_context* context, uint8_t port, int index, ibv_gid* gid) try {
   ibv_gid_entry entry{};

@@ -105,7 +105,7 @@ int QueryPortSpeed(ibv_context* /*context*/, uint32_t port, uint64_t* speed) try
 
 }  // namespace verbena::ibverbs
 
-using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 int ibv_query_port(ibv_context* context, uint8_t port, _compat_ibv_port_attr* attributes) try {
   // The structure as it was when this function was all there was.

@@ -40,7 +40,7 @@ const Rate& Find(Value Rate::*field, Value value) {
 }  // namespace
 }  // namespace verbena::ibverbs
 
-using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 int ibv_rate_to_mult(ibv_rate rate) { return Find(&Rate::code, rate).multiple; }
 

@@ -84,7 +84,7 @@ constexpr std::array kCompletionStatuses = {
 }  // namespace
 }  // namespace verbena::ibverbs
 
-using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 const char* ibv_node_type_str(ibv_node_type type) { return WordFor(kNodeTypes, type, IBV_NODE_CA); }
 

@@ -29,7 +29,7 @@ ssize_t Read(const std::string& path, char* out, size_t size) {
 }  // namespace
 }  // namespace verbena::ibverbs
 
-using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 extern "C" {
 
