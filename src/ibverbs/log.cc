@@ -30,13 +30,13 @@ void WriteLine(std::string_view call, std::string_view text) {
   const bool ends = text.ends_with('\n');
   const std::array pieces = {PieceOf("verbena: "), PieceOf(call), PieceOf(call.empty() ? "" : ": "),
                              PieceOf(text), PieceOf(ends ? "" : "\n")};
-  // One call, so that lines of several threads and processes do not mix. There is no place to
-  // report if it fails.
+  // A single writev, so that lines of several threads and processes do not mix. If it fails, there
+  // is nowhere to report that.
   [[maybe_unused]] const ssize_t written = writev(STDERR_FILENO, pieces.data(), pieces.size());
 }
 
-// Whether this is the first time. Of the process, as its standard error is; never destroyed,
-// because programs may call us while they end.
+// Whether this message was not logged before in this process. The set is never destroyed, because
+// static destructors of the program may still call the verbs.
 bool IsNew(std::string_view call, std::string_view text) noexcept try {
   static Mutex& mutex = *new Mutex;
   static auto& told = *new std::set<std::pair<std::string, std::string>>;

@@ -7,22 +7,22 @@ namespace verbena::ibverbs {
 
 enum class LogLevel : uint8_t { kError, kWarning, kInfo, kDebug };
 
-// To standard error, as "verbena: ..."; VERBENA_LOG=error|warning|info|debug says how much of it,
-// and it is warnings if it says nothing. Nothing is written before the first line.
+// Writes "verbena: ..." to standard error, up to the level that VERBENA_LOG names: error, warning,
+// info or debug. The default is warning. There is no banner.
 //
-// Allocates nothing, because that memory ran out is said here, too.
+// Allocates nothing, because it also reports that memory ran out.
 void Log(LogLevel level, std::string_view text) noexcept;
-// As "verbena: call: ...".
+// Writes "verbena: call: ...".
 void Log(LogLevel level, std::string_view call, std::string_view text) noexcept;
 
-// Warns if VERBENA_LOG is none of these.
+// Warns if VERBENA_LOG is none of these levels.
 void CheckLogVariable() noexcept;
 
-// What the user has asked for in another way.
+// Writes at any level: for output that the user asked for otherwise, such as VERBENA_STATS.
 void LogAlways(std::string_view text) noexcept;
 
-// A warning of which the program hears once, however often it asks. Where there is no memory to
-// remember that it was said, it is said again.
+// A warning that is written once per process. Without memory to remember the text, it is written
+// again.
 void LogOnce(std::string_view text) noexcept;
 void LogOnce(std::string_view call, std::string_view text) noexcept;
 

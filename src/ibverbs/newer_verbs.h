@@ -7,11 +7,11 @@
 
 namespace verbena::ibverbs {
 
-// Calls that rdma-core has had since release 59, of which the headers that this is built with may
-// know nothing. So they have names of their own here, and those of the verbs for the linker only:
-// where the headers declare them, with types of theirs, nothing is declared twice.
+// Calls that rdma-core added in release 59 and later. The headers that Verbena is built with may or
+// may not declare them. So they have C++ names of their own here, and the names of the verbs only
+// as symbols: no declaration clashes with one in the headers.
 
-// As ibv_mr_init_attr(3): which of the fields behind comp_mask count.
+// Bits of ibv_mr_init_attr::comp_mask: which of the fields after it are valid.
 enum class MrInitMask : uint64_t {
   kIova = 1 << 0,
   kAddress = 1 << 1,
@@ -23,7 +23,7 @@ enum class MrInitMask : uint64_t {
 
 struct Buffer;
 
-// As ibv_mr_init_attr. A program of before release 64 hands over one that ends before `buffer`.
+// The layout of ibv_mr_init_attr. In programs built before release 64 it ends before `buffer`.
 struct MrInitAttributes {
   size_t length = 0;
   int access = 0;
@@ -46,7 +46,7 @@ ibv_mr* RegisterMrEx(ibv_pd* pd, const MrInitAttributes* attributes) __asm__("ib
 // IBVERBS_1.16: in units of 100 Mbit/s.
 int QueryPortSpeed(ibv_context* context, uint32_t port,
                    uint64_t* speed) __asm__("ibv_query_port_speed");
-// IBVERBS_1.17: memory for messages, as the device likes it best.
+// IBVERBS_1.17: memory for messages, allocated as it suits the device.
 void* AllocateBuffer(ibv_pd* pd, size_t size, Buffer** buffer) __asm__("ibv_alloc_buf");
 void FreeBuffer(Buffer* buffer) noexcept __asm__("ibv_free_buf");
 ibv_mr* RegisterBuffer(ibv_pd* pd, Buffer* buffer, void* address, size_t length,

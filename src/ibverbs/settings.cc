@@ -37,7 +37,7 @@ uint64_t BudgetOf(std::string_view value) {
   return 0;
 }
 
-// Memory that is locked cannot leave.
+// Pinning is off under a memory budget: locked pages cannot be evicted.
 bool PinUnless(uint64_t budget) {
   if (!IsOn("VERBENA_PIN")) return false;
   if (budget > 0) LogOnce("VERBENA_PIN is left out, because VERBENA_MEMORY_BUDGET is set");

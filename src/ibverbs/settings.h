@@ -7,13 +7,14 @@
 
 namespace verbena::ibverbs {
 
-// What kind of device programs take it for.
+// The kind of device that programs see.
 enum class LinkLayer : uint8_t {
   kRoce,        // Ethernet: addressed by GID
   kInfiniband,  // addressed by LID, too: see lid.h
 };
 
-// What a user may choose, in the environment, where `verbena run` puts its options.
+// The settings of a user, from environment variables; `verbena run` sets these from its options. A
+// value type.
 struct Settings {
   LinkLayer link_layer = LinkLayer::kRoce;  // VERBENA_LINK_LAYER=roce|ib
   std::string trace = {};                   // VERBENA_TRACE=FILE.pcapng; %p is the process

@@ -8,15 +8,15 @@
 
 namespace verbena::ibverbs {
 
-// What the device has to say to the user, if there is something new. Without memory it is not said:
-// the call that it comes with has succeeded, and must not fail by it.
+// Logs the new warnings of the device. If memory runs out they are dropped, because the call that
+// logs them has succeeded and must not fail here.
 inline void LogWarnings(const Context& context, LogLevel level) noexcept try {
   for (const std::string& warning : context.handle.TakeWarnings()) Log(level, warning);
 } catch (const std::bad_alloc&) {
   Log(level, "out of memory");
 }
 
-// Of memory that was to be under a budget and is not: the user has asked for it.
+// Warns of regions that could not be put under the memory budget, if the user has set one.
 inline void WarnOfBudget(const Context& context) noexcept {
   if (context.settings.memory_budget > 0) LogWarnings(context, LogLevel::kWarning);
 }

@@ -11,18 +11,19 @@
 
 namespace verbena::ibverbs {
 
-// The key of a window that has the variant (the low 8 bits) of `rkey`. The index is the window's
-// own, whatever `rkey` has there.
+// The key with the index of the window and the variant (the low 8 bits) of `rkey`. The other bits
+// of `rkey` are ignored.
 [[nodiscard]] Key KeyOf(const Mw& window, uint32_t rkey);
 
-// A bind of a window to `wanted` in our words, or why it is not one: EPERM if the window, the
-// region and the queue pair are not of one domain. The window is named as an object: what its key
-// is now depends on binds that may still fail, and `ibv_mw::rkey` is for the program to read and to
-// write.
+// Converts a bind of `window` to the key `wanted`. Fails with kNotPermitted (EPERM) if the window,
+// the region and the queue pair are not in one protection domain. The window is passed as an object
+// and not by its key: the present key depends on binds in flight, which can still fail, and the
+// program can write to ibv_mw::rkey.
 [[nodiscard]] CodeOr<Bind> ToBind(const Qp& qp, const Mw& window, Key wanted,
                                   const ibv_mw_bind_info& info);
 
-// The bind to `wanted` was posted, and `ibv_mw::rkey` follows (ibv_alloc_mw(3): binds change it).
+// Call after the bind to `wanted` was posted: sets ibv_mw::rkey, as ibv_alloc_mw(3) says that binds
+// do.
 void NoteBind(Mw& window, Key wanted);
 
 }  // namespace verbena::ibverbs

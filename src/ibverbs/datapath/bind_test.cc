@@ -12,7 +12,7 @@ namespace {
 
 using testing::VerbsPairTest;
 
-// b opens windows, a looks through them.
+// b binds windows, a reads through them.
 class BindTest : public VerbsPairTest {
  protected:
   void SetUp() override { Connect(); }
@@ -38,7 +38,7 @@ class BindTest : public VerbsPairTest {
     ASSERT_EQ(b.Post(qb, wr), 0);
     ASSERT_EQ(b.WaitStatus(), IBV_WC_SUCCESS);
   }
-  // What a gets when it reads 8 bytes there.
+  // The completion status when a reads 8 bytes at `offset` of b.
   int Read(size_t offset, uint32_t key) {
     ibv_sge sge = a.Sge(1'000, 8);
     ibv_send_wr wr = Request(IBV_WR_RDMA_READ, &sge);
@@ -77,8 +77,8 @@ TEST_F(BindTest, AWindowOfType2OpensAndCloses) {
   EXPECT_EQ(ibv_dealloc_mw(window), 0);
 }
 
-// ibv_post_send(3): the program chooses 8 bits of the key, and the index is the window's. Programs
-// give them alone, with the index, or with whatever they have in the rest.
+// ibv_post_send(3): the program chooses the low 8 bits of the key, and the index is the window's.
+// Programs pass these bits alone, with the index, or with anything in the other bits.
 TEST_F(BindTest, TheVariantIsTheProgramsAndTheIndexTheWindows) {
   ibv_mw* const window = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
   ASSERT_NE(window, nullptr);
@@ -104,7 +104,7 @@ TEST_F(BindTest, AnExtendedQueuePairBindsTheSame) {
   const uint32_t index = window->rkey & ~0xFFU;
   ibv_qp_ex* const ex = ibv_qp_to_qp_ex(extended);
   const ibv_mw_bind_info info = Info(0, 8);
-  // Two binds in one go: the second does not depend on what the first made of the key.
+  // Two binds in one chain: the second does not depend on the key that the first sets.
   ibv_wr_start(ex);
   ex->wr_flags = 0;
   ibv_wr_bind_mw(ex, window, 0x21, &info);
@@ -114,7 +114,7 @@ TEST_F(BindTest, AnExtendedQueuePairBindsTheSame) {
   ASSERT_EQ(ibv_wr_complete(ex), 0);
   EXPECT_EQ(b.WaitStatus(), IBV_WC_SUCCESS);
   EXPECT_EQ(window->rkey, index | 0x21);
-  // One that is aborted leaves the key alone.
+  // An aborted bind leaves the key alone.
   ibv_wr_start(ex);
   ibv_wr_bind_mw(ex, window, 0x22, &info);
   ibv_wr_abort(ex);
@@ -122,7 +122,7 @@ TEST_F(BindTest, AnExtendedQueuePairBindsTheSame) {
   EXPECT_EQ(ibv_dealloc_mw(window), 0);
 }
 
-// Soft-RoCE dropped the check that a bind brings another variant than the window has.
+// As in Soft-RoCE, which dropped the check that a bind changes the variant.
 TEST_F(BindTest, AWindowMayBeBoundToTheKeyThatItHas) {
   ibv_mw* const window = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
   const uint32_t key = window->rkey;
@@ -136,9 +136,9 @@ TEST_F(BindTest, AWindowMayBeBoundToTheKeyThatItHas) {
   EXPECT_EQ(ibv_dealloc_mw(window), 0);
 }
 
-// Some providers set ibv_mw::rkey (irdma), some leave it to the program (mlx5, rxe), which then
-// stores what it asked for, in whole or in part, before or after it posts; and who sees a bind fail
-// puts the old key back (ibv_bind_mw(3)). All of them go on binding.
+// Some providers set ibv_mw::rkey (irdma), others leave it to the program (mlx5, rxe), which then
+// stores the key that it asked for, in whole or in part, before or after it posts. A program whose
+// bind fails restores the old key (ibv_bind_mw(3)). In all cases the next bind must work.
 TEST_F(BindTest, WhateverTheProgramStoresTheNextBindWorks) {
   ibv_mw* const window = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
   const uint32_t first = window->rkey;
@@ -162,7 +162,8 @@ TEST_F(BindTest, WhateverTheProgramStoresTheNextBindWorks) {
   EXPECT_EQ(ibv_dealloc_mw(window), 0);
 }
 
-// What a queue pair in error flushes has bound nothing; another queue pair binds the window then.
+// A bind that a queue pair in the error state flushes binds nothing, and another queue pair can
+// bind the window afterwards.
 TEST_F(BindTest, ABindThatIsFlushedDoesNotStandInTheWay) {
   for (const ibv_mw_type type : {IBV_MW_TYPE_1, IBV_MW_TYPE_2}) {
     ibv_qp* const broken = b.MakeQp();
@@ -221,7 +222,7 @@ TEST_F(BindTest, AWindowOfType1IsBoundByACall) {
   EXPECT_EQ(wc->status, IBV_WC_SUCCESS);
   EXPECT_EQ(wc->opcode, IBV_WC_BIND_MW);
   EXPECT_EQ(Read(8, window->rkey), IBV_WC_SUCCESS);
-  // Bound to something else at once, and then to nothing.
+  // Rebound to another range without an unbind, and then unbound.
   const uint32_t first = window->rkey;
   bind.bind_info = Info(100, 16);
   ASSERT_EQ(ibv_bind_mw(qb, window, &bind), 0);
@@ -270,7 +271,7 @@ TEST_F(BindTest, ARegionCannotEndWhileAWindowIsBoundToIt) {
   EXPECT_EQ(ibv_dealloc_mw(window), 0);
 }
 
-// Before the ends open their devices.
+// A base class, so that the variable is set before the ends open their devices.
 struct WindowsOnlySetting {
   WindowsOnlySetting() { setenv("VERBENA_WINDOWS_ONLY", "1", 1); }
   ~WindowsOnlySetting() { unsetenv("VERBENA_WINDOWS_ONLY"); }

@@ -13,7 +13,7 @@ namespace {
 
 using testing::VerbsEnd;
 
-// One end whose queue pair talks to itself, and completes in a queue with extensions.
+// One end whose queue pair is connected to itself and completes in an extended CQ.
 class CqExTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -102,14 +102,14 @@ TEST_F(CqExTest, TheClocksAreThoseOfTheMachine) {
   ASSERT_EQ(StartPoll(), 0);
   EXPECT_GE(ibv_wc_read_completion_ts(cq), raw);
   EXPECT_LE(ibv_wc_read_completion_ts(cq), now(CLOCK_MONOTONIC));
-  // The two clocks are not read at the same instant.
+  // The two clocks cannot be read at the same instant.
   constexpr uint64_t kSlack = 1'000'000'000;
   EXPECT_GE(ibv_wc_read_completion_wallclock_ns(cq) + kSlack, wall);
   EXPECT_LE(ibv_wc_read_completion_wallclock_ns(cq), now(CLOCK_REALTIME) + kSlack);
   ibv_end_poll(cq);
 }
 
-// However often it is read, and though the reader may be preempted between two clocks.
+// However often the time is read, and even if the reader is preempted between reading two clocks.
 TEST_F(CqExTest, ACompletionHasOneWallClockTime) {
   uint64_t last = 0;
   for (uint64_t id = 1; id <= 3; ++id) {
@@ -151,7 +151,7 @@ TEST_F(CqExTest, PlainPollingWorksOnIt) {
 TEST_F(CqExTest, AFailureIsShownAndTheQueuePairIsInError) {
   ASSERT_EQ(end.Receive(qp, 64, 8, 9), 0);
   ASSERT_EQ(end.ToState(qp, IBV_QPS_ERR), 0);
-  qp->state = IBV_QPS_RTS;  // as if the program had not been told yet
+  qp->state = IBV_QPS_RTS;  // as before the transition
   ASSERT_EQ(StartPoll(), 0);
   EXPECT_EQ(cq->status, IBV_WC_WR_FLUSH_ERR);
   EXPECT_EQ(cq->wr_id, 9U);

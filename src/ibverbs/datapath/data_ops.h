@@ -4,8 +4,8 @@
 
 namespace verbena::ibverbs {
 
-// Sets what programs reach through the context without calling an exported function: everything
-// about queues and work requests.
+// Sets the operations on queues and work requests that programs call through pointers in the
+// context and not through an exported function. control_ops.h has the others.
 void FillDataOps(verbs_context& context);
 
 }  // namespace verbena::ibverbs

@@ -5,7 +5,7 @@
 namespace verbena::ibverbs {
 namespace {
 
-// The verbs' own inline functions call these without looking.
+// The inline functions of verbs.h call these without a check for null.
 TEST(DataOpsTest, WhatIsCalledUnseenIsThere) {
   verbs_context context{};
   FillDataOps(context);

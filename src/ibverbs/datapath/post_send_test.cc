@@ -18,7 +18,7 @@ using testing::VerbsPairTest;
 
 class PostSendTest : public VerbsPairTest {
  protected:
-  // Posts a chain of the requests in their order; which one was refused, or -1.
+  // Posts the requests as one chain. Returns the index of the one that was refused, or -1.
   int PostChain(std::vector<ibv_send_wr>& chain, int& error) const {
     for (size_t i = 0; i + 1 < chain.size(); ++i) chain[i].next = &chain[i + 1];
     ibv_send_wr* refused = nullptr;
@@ -207,7 +207,7 @@ TEST_F(PostSendTest, AChainStopsAtTheFirstThatIsRefused) {
 
 TEST_F(PostSendTest, AFullQueueTakesNoMore) {
   Connect({.depth = 4});
-  // No peer answers, so that they stay.
+  // No peer acknowledges, so the requests stay outstanding.
   ASSERT_EQ(b.EndQp(qb), 0);
   ibv_sge sge = a.Sge(0, 8);
   std::vector<ibv_send_wr> chain(6, Request(IBV_WR_RDMA_WRITE, &sge));
@@ -218,7 +218,7 @@ TEST_F(PostSendTest, AFullQueueTakesNoMore) {
 
 class PostSendThreadsTest : public PostSendTest {
  protected:
-  // Posts as soon as there is room, while another thread does the adapter's work.
+  // Posts as soon as there is room, while another thread makes the adapter's progress.
   void FillAgainAndAgain(ibv_qp_type type) {
     Connect({.type = type, .depth = 1});
     ibv_cq* const other = ibv_create_cq(a.context, 1, nullptr, nullptr, 0);

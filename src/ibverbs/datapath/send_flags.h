@@ -7,7 +7,7 @@
 
 namespace verbena::ibverbs {
 
-// IBV_SEND_* as they count on this queue pair.
+// Converts IBV_SEND_*. With sq_sig_all every request on the queue pair is signaled.
 [[nodiscard]] inline SendFlags ToSendFlags(const Qp& qp, unsigned flags) {
   return {.signaled = qp.creation.sq_sig_all != 0 || (flags & IBV_SEND_SIGNALED) != 0,
           .solicited = (flags & IBV_SEND_SOLICITED) != 0,

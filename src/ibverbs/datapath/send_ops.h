@@ -6,7 +6,7 @@
 
 namespace verbena::ibverbs {
 
-// A set of IBV_QP_EX_WITH_*: what can be posted to the send queue of such a queue pair.
+// The IBV_QP_EX_WITH_* that can be posted to a queue pair of this type.
 [[nodiscard]] constexpr uint64_t SendOpsOf(ibv_qp_type type) {
   constexpr uint64_t kDatagram = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
   constexpr uint64_t kUnreliable = kDatagram | IBV_QP_EX_WITH_RDMA_WRITE |
@@ -29,7 +29,7 @@ namespace verbena::ibverbs {
   }
 }
 
-// The one that an opcode stands for; 0 for what no queue pair does.
+// The IBV_QP_EX_WITH_* of an opcode; 0 for an opcode that no queue pair supports.
 [[nodiscard]] constexpr uint64_t SendOpOf(ibv_wr_opcode opcode) {
   switch (opcode) {
     case IBV_WR_RDMA_WRITE:

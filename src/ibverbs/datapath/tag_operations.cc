@@ -1,4 +1,4 @@
-// ibv_post_srq_ops: the tagged receives of a tag matching queue.
+// ibv_post_srq_ops: adds and removes the tagged receives of a tag matching SRQ.
 
 #include <infiniband/verbs.h>
 

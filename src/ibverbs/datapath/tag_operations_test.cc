@@ -13,12 +13,12 @@ namespace verbena::ibverbs {
 namespace {
 
 constexpr uint64_t kTag = 0x1234;
-constexpr size_t kTagged = 8'192;  // where b has its tagged receive
+constexpr size_t kTagged = 8'192;  // offset of the tagged receive of b
 constexpr size_t kUntagged = 16'384;
-constexpr size_t kNote = 24'576;  // where a hears that its bytes were read
+constexpr size_t kNote = 24'576;  // offset at a of the message that its bytes were read
 constexpr auto kSoon = std::chrono::seconds(5);
 
-// b receives on a tag matching queue, whose completions are polled the extended way.
+// b receives on a tag matching SRQ, and polls its completions with ibv_start_poll.
 class TagOperationsTest : public testing::VerbsPairTest {
  protected:
   TagOperationsTest() {
@@ -64,7 +64,7 @@ class TagOperationsTest : public testing::VerbsPairTest {
     operation.flags = IBV_OPS_SIGNALED;
     return operation;
   }
-  // For kTag, as request `id`; its completion is taken.
+  // Adds a tagged receive for kTag as request `id`, and polls the completion of the add.
   uint32_t Add(uint64_t id) {
     ibv_ops_wr add = Operation(IBV_WR_TAG_ADD, id);
     ibv_sge sge = b.Sge(kTagged, 4'096);

@@ -18,28 +18,30 @@
 
 namespace verbena::ibverbs {
 
-// Work requests that a program puts together call by call, from ibv_wr_start to ibv_wr_complete,
-// which posts all of them or none. What goes wrong in between is told at the end.
+// Collects the work requests that a program builds call by call between ibv_wr_start and
+// ibv_wr_complete, which posts all of them or none. The calls in between return nothing: Complete
+// reports their first error.
 //
-// Keeps the room that it once needed, so that in the long run nothing is allocated.
+// The vectors keep their capacity, so a builder in steady state allocates nothing.
 //
-// Owned by its queue pair. Thread rule: any thread; from Start to Complete or Abort others wait.
+// Owned by its queue pair. Thread rule: any thread. Start locks, and other threads wait until
+// Complete or Abort.
 class WorkBuilder {
  public:
   explicit WorkBuilder(const Qp& qp) : qp_(qp) {}
   WorkBuilder(const WorkBuilder&) = delete;
   WorkBuilder& operator=(const WorkBuilder&) = delete;
 
-  // The analysis does not know that who starts will complete or abort.
+  // Locks here and unlocks in Complete or Abort, which thread safety analysis cannot follow.
   void Start() VERBENA_NO_THREAD_SAFETY_ANALYSIS { mutex_.Lock(); }
   void Abort() VERBENA_NO_THREAD_SAFETY_ANALYSIS {
     Clear();
     mutex_.Unlock();
   }
-  // 0, or the error number.
+  // 0, or an error number.
   [[nodiscard]] int Complete();
 
-  // --- A request; those that follow say more about it. ---
+  // --- Adding a request; the Set functions below complete the one that was added last. ---
 
   template <class Request>
   void Add(Request request) {
@@ -60,11 +62,11 @@ class WorkBuilder {
   void SetXrcSrq(uint32_t number);
 
  private:
-  // Where the data of a request is, in sges_.
+  // The elements of sges_ that a request has.
   struct Payload {
     size_t first = 0;
     size_t count = 0;
-    bool inlined = false;  // the address counts from the begin of bytes_
+    bool inlined = false;  // the address is an offset in bytes_ until Link
   };
   struct BoundWindow {
     Mw* window;
@@ -72,7 +74,7 @@ class WorkBuilder {
   };
 
   bool HasRoom();
-  // Without memory for what `grow` adds, none of the requests is posted.
+  // Runs `grow`. If it runs out of memory, Complete posts none of the requests.
   template <class Fn>
   void Grow(Fn grow) {
     try {
@@ -81,11 +83,11 @@ class WorkBuilder {
       Refuse(ENOMEM);
     }
   }
-  // The first reason is the one that is told.
+  // Complete reports the first error.
   void Refuse(int error) {
     if (error_ == 0) error_ = error;
   }
-  // The lists may have moved while they grew, so requests learn at the end where they are.
+  // Points the requests to their data. Called last, because the vectors move as they grow.
   void Link();
   int Post();
   void Clear();
@@ -94,14 +96,14 @@ class WorkBuilder {
   Mutex mutex_;
   // Guarded by mutex_.
   std::vector<SendRequest> requests_;
-  std::vector<Payload> payloads_;  // one a request
+  std::vector<Payload> payloads_;  // one per request
   std::vector<Sge> sges_;
   std::vector<std::byte> bytes_;
   std::vector<BoundWindow> windows_;
   int error_ = 0;
 };
 
-// Points the functions of ibv_wr_start and what follows it to the queue pair's builder.
+// Sets ibv_wr_start and the other ibv_wr_* functions of the queue pair, which use its builder.
 void FillWorkFunctions(Qp& qp);
 
 }  // namespace verbena::ibverbs

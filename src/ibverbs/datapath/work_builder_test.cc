@@ -122,7 +122,7 @@ TEST_F(WorkBuilderTest, WindowsAreBoundAndInvalidated) {
   ibv_wr_bind_mw(qx, window, second, &info);
   ASSERT_EQ(ibv_wr_complete(qx), 0);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(a.WaitStatus(), IBV_WC_SUCCESS);
-  // The index is the window's, whatever the key says; but it is bound.
+  // The index in the key is ignored, so this binds the same window, which is bound already.
   ibv_wr_start(qx);
   ibv_wr_bind_mw(qx, window, second ^ 0x100, &info);
   ASSERT_EQ(ibv_wr_complete(qx), 0);
@@ -134,7 +134,7 @@ TEST_F(WorkBuilderTest, APeersKeyIsInvalidated) {
   Begin();
   ASSERT_EQ(b.Receive(qb, 0, 64), 0);
   ibv_wr_start(qx);
-  ibv_wr_send_inv(qx, 0x1234);  // which b never gave
+  ibv_wr_send_inv(qx, 0x1234);  // not a key of b
   ibv_wr_set_sge(qx, a.mr->lkey, Local(), 8);
   ASSERT_EQ(ibv_wr_complete(qx), 0);
   EXPECT_NE(a.WaitStatus(), IBV_WC_SUCCESS);
@@ -146,7 +146,7 @@ TEST_F(WorkBuilderTest, DatagramsSayWhereTheyGo) {
   a.Fill(0, "datagram");
   ibv_wr_start(qx);
   ibv_wr_send(qx);
-  ibv_wr_set_ud_addr(qx, a.MakeAh(), 0xDE000000 | qb->qp_num, a.kQKey);  // 24 bits count
+  ibv_wr_set_ud_addr(qx, a.MakeAh(), 0xDE000000 | qb->qp_num, a.kQKey);  // only 24 bits are used
   ibv_wr_set_sge(qx, a.mr->lkey, Local(), 8);
   ASSERT_EQ(ibv_wr_complete(qx), 0);
   EXPECT_EQ(b.WaitStatus(), IBV_WC_SUCCESS);
@@ -154,7 +154,7 @@ TEST_F(WorkBuilderTest, DatagramsSayWhereTheyGo) {
   ibv_wr_start(qx);
   ibv_wr_send(qx);
   ibv_wr_set_sge(qx, a.mr->lkey, Local(), 8);
-  EXPECT_EQ(ibv_wr_complete(qx), EINVAL);  // it did not say
+  EXPECT_EQ(ibv_wr_complete(qx), EINVAL);  // no address was set
 }
 
 TEST_F(WorkBuilderTest, AllOrNone) {
@@ -201,7 +201,7 @@ TEST_F(WorkBuilderTest, WhatIsTooMuchIsTold) {
   ibv_wr_set_inline_data(qx, bytes, sizeof bytes);
   EXPECT_EQ(ibv_wr_complete(qx), EINVAL);
   ibv_wr_start(qx);
-  ibv_wr_set_sge(qx, a.mr->lkey, Local(), 8);  // of what?
+  ibv_wr_set_sge(qx, a.mr->lkey, Local(), 8);  // without a request
   EXPECT_EQ(ibv_wr_complete(qx), EINVAL);
 }
 

@@ -18,7 +18,7 @@ class AhTest : public testing::VerbsPairTest {
  protected:
   void SetUp() override { Connect({.type = IBV_QPT_UD}); }
 
-  // A datagram through this handle; the completion at the other end.
+  // Sends a datagram through `ah` and returns the completion at the receiver.
   static std::optional<ibv_wc> SendOne(testing::VerbsEnd& from, ibv_qp* qp, ibv_ah* ah,
                                        testing::VerbsEnd& to, ibv_qp* peer) {
     EXPECT_EQ(to.Receive(peer, 0, 1'024), 0);
@@ -28,7 +28,7 @@ class AhTest : public testing::VerbsPairTest {
     wr.num_sge = 1;
     wr.opcode = IBV_WR_SEND;
     wr.send_flags = IBV_SEND_SIGNALED;
-    // Drivers take the low 24 bits of the number.
+    // Drivers use the low 24 bits of the number and ignore the others.
     wr.wr.ud = {
         .ah = ah, .remote_qpn = 0xDE000000 | peer->qp_num, .remote_qkey = testing::VerbsEnd::kQKey};
     EXPECT_EQ(from.Post(qp, wr), 0);
@@ -45,7 +45,8 @@ TEST_F(AhTest, DatagramsGoThere) {
   EXPECT_EQ(b.Text(kHeader, 5), "hello");
 }
 
-// IBA A17.4.5.1: in the code that programs know from other adapters, in place of a service level.
+// IBA A17.4.5.1: the service level field holds a code for the header, the same code as on other
+// adapters.
 TEST_F(AhTest, ADatagramTellsWhichKindOfHeaderItHad) {
   const auto wc = SendOne(a, qa, a.MakeAh(), b, qb);
   ASSERT_TRUE(wc.has_value());
@@ -53,7 +54,7 @@ TEST_F(AhTest, ADatagramTellsWhichKindOfHeaderItHad) {
   EXPECT_EQ(wc->sl, 8 | 2) << "IPv4 and UDP";
 }
 
-// InfiniBand has service levels, and all of this is level 0.
+// On InfiniBand the field is a service level, and all traffic has level 0.
 TEST(AhLookTest, AnInfinibandDeviceTellsAServiceLevel) {
   setenv("VERBENA_LINK_LAYER", "ib", 1);
   testing::VerbsEnd end;
@@ -72,7 +73,8 @@ TEST(AhLookTest, AnInfinibandDeviceTellsAServiceLevel) {
   EXPECT_EQ(wc->sl, 0);
 }
 
-// Adapters tell. (IBA C10-93.1.1 would have it vanish without an error, as Soft-RoCE does.)
+// Hardware adapters report the error. (By IBA C10-93.1.1 the datagram would vanish without an
+// error, as on Soft-RoCE.)
 TEST_F(AhTest, ADatagramThatIsLongerThanTheActiveMtuIsALengthError) {
   ibv_port_attr port{};
   ASSERT_EQ(ibv_query_port(a.context, 1, &port), 0);

@@ -21,7 +21,7 @@ class AsyncEventsTest : public testing::VerbsPairTest {
     ASSERT_EQ(fcntl(file, F_SETFL, fcntl(file, F_GETFL) | O_NONBLOCK), 0);
   }
 
-  // The next event at b; one of nothing, and a failure, if there is none in time.
+  // The next event at b. An empty event, and a test failure, if none comes within 5 s.
   ibv_async_event Wait() {
     pollfd file{.fd = b.context->async_fd, .events = POLLIN, .revents = 0};
     ibv_async_event event{};
@@ -55,7 +55,7 @@ TEST_F(AsyncEventsTest, NamesTheQueuePairWhoseStateIsKnown) {
   ibv_ack_async_event(&event);
 }
 
-// The two share an adapter.
+// The two contexts share an adapter.
 TEST_F(AsyncEventsTest, TheContextThatHasNotMadeTheQueuePairHearsNothing) {
   Connect();
   WriteWhereNothingIs();

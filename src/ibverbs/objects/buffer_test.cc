@@ -33,7 +33,7 @@ class BufferTest : public testing::VerbsPairTest {
     EXPECT_EQ(a.Post(qa, write), 0);
     return a.WaitStatus();
   }
-  // What comes of it: the error number, or 0.
+  // The error number of the registration, or 0.
   int Register(const MrInitAttributes& attributes) {
     ibv_mr* const mr = RegisterMrEx(b.pd, &attributes);
     if (mr == nullptr) return errno;

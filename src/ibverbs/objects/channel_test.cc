@@ -99,7 +99,7 @@ TEST_F(ChannelTest, AnEventOfAQueueThatIsGoneIsPassedOver) {
   ASSERT_EQ(b.ToInit(qp), 0);
   ASSERT_EQ(ibv_req_notify_cq(other, 0), 0);
   ASSERT_EQ(b.Receive(qp, 0, 8), 0);
-  ASSERT_EQ(b.ToState(qp, IBV_QPS_ERR), 0);  // flushes, and so there is an event
+  ASSERT_EQ(b.ToState(qp, IBV_QPS_ERR), 0);  // flushes the receive, which raises an event
   ASSERT_TRUE(IsReadable(5'000));
   ASSERT_EQ(ibv_destroy_qp(qp), 0);
   ASSERT_EQ(ibv_destroy_cq(other), 0);
@@ -156,7 +156,7 @@ TEST(ChannelThreadsTest, AQueueEndsWhenItsEventsAreAcknowledged) {
   EXPECT_TRUE(ended);
 }
 
-// Ends a thread as pthread_cancel does it; it must be one that waits or polls.
+// Cancels and joins a thread. REQUIRES: the thread waits for an event, or polls.
 void Cancel(std::thread& thread) {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(pthread_cancel(thread.native_handle()), 0);
@@ -188,7 +188,7 @@ TEST_F(ChannelTest, AThreadThatWaitsForAnAsynchronousEventMayBeCancelled) {
   Cancel(waits);
 }
 
-// A poll is no cancellation point, although it makes system calls that are.
+// ibv_poll_cq is no cancellation point, although it makes system calls that are.
 TEST_F(ChannelTest, AThreadThatPollsMayBeCancelledBetweenItsPolls) {
   std::atomic<bool> is_inside = false;
   std::thread polls([&] {

@@ -73,13 +73,14 @@ TEST(ContextTest, AChildOpensItAnew) {
   EXPECT_EQ(status, 0);
 }
 
-// As a driver's kernel does it: the peer of a queue pair that was forgotten does not reach the
-// memory any more, which may have another owner now.
+// As the kernel does for a driver: after the close, the peer of a queue pair that was not destroyed
+// cannot reach the memory any more, which may have another owner.
 TEST(ContextTest, WhatIsLeftEndsWithIt) {
   testing::VerbsEnd peer;
   ibv_context* const context = ibv_open_device(&TheDevice());
   static std::array<std::byte, 64> bytes{};
-  // What was dropped without a free stays.
+  // The C structures leak, since the program does not free them: static, so that the leak checker
+  // finds a pointer to each.
   static ibv_pd* const pd = ibv_alloc_pd(context);
   static ibv_cq* const cq = ibv_create_cq(context, 4, nullptr, nullptr, 0);
   static ibv_mr* const mr =
@@ -112,7 +113,7 @@ TEST(ContextTest, WhatIsLeftEndsWithIt) {
   EXPECT_EQ(bytes[0], std::byte{'a'});
 }
 
-// Leaves the process `spare` descriptors while it lives.
+// While it lives, the process can open only `spare` more descriptors.
 class FewDescriptors {
  public:
   explicit FewDescriptors(rlim_t spare) {
@@ -131,7 +132,7 @@ class FewDescriptors {
   rlimit before_{};
 };
 
-// Wherever they run out: for the context's own files, or for those of the adapter.
+// Wherever descriptors run out: at the context's own files, or at those of the adapter.
 TEST(ContextTest, WithoutDescriptorsItSaysSo) {
   ::testing::internal::CaptureStderr();
   rlim_t spare = 0;
@@ -165,7 +166,7 @@ TEST(ContextTest, InStrictModeATakenPortIsAnAddressInUse) {
   EXPECT_EQ(status, 0);
 }
 
-// Each with a message to the next.
+// Each sends a message to the next.
 TEST(ContextTest, ThreeHundredOfThemAreUsable) {
   constexpr size_t kContexts = 300;
   std::deque<testing::VerbsEnd> ends;

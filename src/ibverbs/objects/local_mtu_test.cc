@@ -38,7 +38,7 @@ TEST(LocalMtuTest, OthersGetWhatTheyAskFor) {
   EXPECT_EQ(Granted(question), PathMtu::k1024) << "which the queue pair refuses";
 }
 
-// How many packets a message of 4096 bytes has, and what the program is told of its MTU.
+// Checks how many packets a message of 4096 bytes takes, and the MTU that the program is told.
 class LocalMtuConnectionTest : public testing::VerbsPairTest {
  protected:
   void ConnectWith(ibv_mtu mtu) {
@@ -60,7 +60,7 @@ class LocalMtuConnectionTest : public testing::VerbsPairTest {
       ASSERT_EQ(testing::VerbsEnd::ToRts(qp), 0);
     }
   }
-  // The fewest of some: a page that is not there yet makes one be sent twice.
+  // The minimum of 8 writes: a page fault at the receiver can make the sender retransmit.
   uint64_t FewestPackets() {
     uint64_t fewest = UINT64_MAX;
     for (int i = 0; i < 8; ++i) fewest = std::min(fewest, PacketsOfOneWrite());

@@ -56,7 +56,7 @@ TEST_F(MrTest, IsReachedWhereTheProgramSays) {
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
-// As with a driver that pins; on demand as with one that does not.
+// As with a driver that pins memory; with IBV_ACCESS_ON_DEMAND as with one that does not.
 TEST_F(MrTest, MemoryThatIsNotMappedIsRefusedUnlessOnDemand) {
   void* const pages = mmap(nullptr, 8'192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(pages, MAP_FAILED);

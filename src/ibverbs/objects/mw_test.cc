@@ -13,7 +13,7 @@ class MwTest : public testing::VerbsPairTest {
  protected:
   void SetUp() override { Connect(); }
 
-  // Binds a window of b's to its first 64 bytes, and gives the key.
+  // Binds a window of b to the first 64 bytes of b, and returns the key.
   uint32_t Bind(ibv_mw* mw) {
     ibv_send_wr bind{};
     bind.opcode = IBV_WR_BIND_MW;

@@ -47,7 +47,7 @@ TEST(OpenContextsTest, ContextsShareTheBudgetOfTheProcess) {
   EXPECT_EQ(Cast(second).handle.options().memory_budget, 64U << 20);
   EXPECT_EQ(Cast(first).handle.port(), Cast(second).handle.port());
   ibv_close_device(first);
-  // Another one beside it could wait for the first, and be waited for.
+  // A second budget is refused: two could wait for each other's pages.
   setenv("VERBENA_MEMORY_BUDGET", "65M", 1);
   EXPECT_EQ(ibv_open_device(&TheDevice()), nullptr);
   EXPECT_EQ(errno, EBUSY);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kBytes = 16 * 4'096;
 
-// Fresh memory, of which no page is there.
+// Registers fresh memory, of which no page is resident.
 class PrefetchTest : public ::testing::Test {
  protected:
   void SetUp() override {

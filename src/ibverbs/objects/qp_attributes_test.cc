@@ -41,7 +41,7 @@ TEST_F(QpAttributesTest, WhatWasSetIsToldAgain) {
   ibv_qp_attr set{};
   set.qp_state = IBV_QPS_RTR;
   set.path_mtu = IBV_MTU_2048;
-  set.dest_qp_num = 0xDE123456;  // drivers take the low 24 bits
+  set.dest_qp_num = 0xDE123456;  // drivers use the low 24 bits
   set.rq_psn = 0x01ABCDEF;
   set.max_dest_rd_atomic = 7;
   set.min_rnr_timer = 13;
@@ -132,7 +132,7 @@ TEST_F(QpAttributesTest, NumbersOutOfRangeAreRefused) {
   EXPECT_EQ(Modify(qp, wrong, IBV_QP_STATE), EINVAL);
   wrong.qp_state = IBV_QPS_INIT;
   EXPECT_EQ(Modify(qp, wrong, IBV_QP_STATE | 1 << 30), EINVAL);
-  EXPECT_EQ(Modify(qp, wrong, IBV_QP_STATE), EINVAL);  // the others are missing
+  EXPECT_EQ(Modify(qp, wrong, IBV_QP_STATE), EINVAL);  // required attributes are missing
   wrong.port_num = 2;
   EXPECT_EQ(Modify(qp, wrong, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
             EINVAL);

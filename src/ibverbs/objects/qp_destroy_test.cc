@@ -11,9 +11,9 @@
 namespace verbena::ibverbs {
 namespace {
 
-// A library that waits for events on a thread of its own meets the end of a queue pair on another:
-// the event is about the last receive of one that has failed, which is what a program does before
-// it ends it.
+// A library can wait for events on a thread of its own while another thread destroys a queue pair.
+// Here the event is IBV_EVENT_QP_LAST_WQE_REACHED, because programs move a queue pair to the error
+// state before they destroy it.
 TEST(QpDestroyThreadsTest, AnEventMayBeGivenOutWhileItsQueuePairEnds) {
   testing::VerbsEnd end;
   ibv_srq_init_attr wish{};

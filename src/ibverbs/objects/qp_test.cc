@@ -192,7 +192,7 @@ TEST_F(QpTest, AReceiverOfXrcIsOpenedByItsNumber) {
   open.xrcd = other;
   EXPECT_EQ(ibv_open_qp(end.context, &open), nullptr);
   EXPECT_EQ(errno, EINVAL);
-  // It lives as long as one of them.
+  // The queue pair exists until the last of the two is destroyed.
   EXPECT_EQ(ibv_destroy_qp(first), 0);
   EXPECT_EQ(end.ToState(second, IBV_QPS_ERR), 0);
   EXPECT_EQ(ibv_destroy_qp(second), 0);

@@ -74,7 +74,7 @@ TEST_F(SrqTest, RefusesSizesThatThereAreNot) {
 TEST_F(SrqTest, HasALimitAndASizeThatChange) {
   ibv_srq* const srq = Make(a.pd, 16);
   ibv_srq_attr change{.max_wr = 100, .max_sge = 0, .srq_limit = 60};
-  EXPECT_EQ(ibv_modify_srq(srq, &change, IBV_SRQ_LIMIT), EINVAL);  // more than it takes
+  EXPECT_EQ(ibv_modify_srq(srq, &change, IBV_SRQ_LIMIT), EINVAL);  // more than its capacity
   EXPECT_EQ(ibv_modify_srq(srq, &change, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), 0);
   ibv_srq_attr told{};
   ASSERT_EQ(ibv_query_srq(srq, &told), 0);
@@ -94,7 +94,7 @@ TEST_F(SrqTest, CannotEndWhileAQueuePairUsesIt) {
   EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
 
-// Its receives are checked against its own domain, not against that of the queue pair.
+// Receives of an SRQ are checked against the domain of the SRQ, not that of the queue pair.
 TEST_F(SrqTest, ReceivesAreOfItsOwnDomain) {
   ibv_pd* const other = ibv_alloc_pd(b.context);
   ibv_mr* const mr = ibv_reg_mr(other, b.bytes.data(), 4'096, int{IBV_ACCESS_LOCAL_WRITE});
@@ -163,7 +163,7 @@ TEST_F(SrqTest, OneOfXrcNeedsADomainAndACompletionQueue) {
   wish.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ;
   EXPECT_EQ(ibv_create_srq_ex(a.context, &wish), nullptr);
   EXPECT_EQ(errno, EINVAL);
-  wish.srq_type = IBV_SRQT_TM;  // which needs tags
+  wish.srq_type = IBV_SRQT_TM;  // needs tm_cap
   EXPECT_EQ(ibv_create_srq_ex(a.context, &wish), nullptr);
   EXPECT_EQ(errno, EINVAL);
   wish.comp_mask |= 1U << 31;
@@ -171,7 +171,7 @@ TEST_F(SrqTest, OneOfXrcNeedsADomainAndACompletionQueue) {
   EXPECT_EQ(errno, EINVAL);
 }
 
-// A message over an extended connection, to a queue that it names.
+// An XRC message names the SRQ that it goes to.
 TEST_F(SrqTest, OneOfXrcIsNamedByTheSender) {
   ibv_xrcd* const xrcd = OpenXrcd(b.context);
   ASSERT_NE(xrcd, nullptr);

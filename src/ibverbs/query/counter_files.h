@@ -6,8 +6,8 @@
 
 #include "verbena/counters.h"
 
-// The counters of the port under the names that tools look for: those of every port, and those that
-// a driver adds. Only what can move is there.
+// The counters of the port under the names that tools read in /sys: those of every port, and the
+// hardware counters that a driver adds. A counter that would always be 0 has no file.
 
 namespace verbena::ibverbs {
 

@@ -38,7 +38,7 @@ TEST(CounterFilesTest, EveryReasonCounts) {
   EXPECT_EQ(Value(HardwareCounterFiles(counters), "unknown_qp"), 1'000U);
 }
 
-// A file that can never be anything but 0 would be a lie.
+// A counter that is always 0 would mislead.
 TEST(CounterFilesTest, AllOfThemMove) {
   DeviceCounters counters;
   counters.port = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, {}};

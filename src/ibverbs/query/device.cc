@@ -28,7 +28,7 @@ Device MakeDevice() {
   device.transport_type = IBV_TRANSPORT_IB;
   Fill(device.name, "verbena0");
   Fill(device.dev_name, "uverbs0");
-  // Where programs look for more about a device: device_tree.h.
+  // Programs read more about the device below these paths: see device_tree.h.
   Fill(device.dev_path, "/sys/class/infiniband_verbs/uverbs0");
   Fill(device.ibdev_path, "/sys/class/infiniband/verbena0");
   return device;
@@ -51,7 +51,7 @@ uint64_t MakeGuid() {
     const Gid& first = gids->front().gid;
     hash = Hash(hash, {reinterpret_cast<const char*>(first.bytes.data()), first.bytes.size()});
   }
-  // EUI-64: locally administered, and of one device.
+  // EUI-64: locally administered, and not a group.
   constexpr uint64_t kLocal = uint64_t{2} << 56;
   constexpr uint64_t kGroup = uint64_t{1} << 56;
   return (hash & ~kGroup) | kLocal;

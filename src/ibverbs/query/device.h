@@ -7,21 +7,21 @@
 
 namespace verbena::ibverbs {
 
-// The device that programs are shown. Providers of other devices, which some programs link, look
-// behind the structure of a device, and must find zeros.
+// The device that programs see. Some programs link providers of other devices, which cast an
+// ibv_device to a longer structure of their own: they must read zeros there.
 struct Device : ibv_device {
   std::array<std::byte, 512> zeros{};
 };
 
-// The only one. Programs compare its address, and keep it after they freed the list that they had
-// it from.
+// The only device. It is never freed: programs compare its address, and keep it after they have
+// freed the device list.
 [[nodiscard]] Device& TheDevice();
 
-// In network byte order. It is the machine's, as far as the network can tell it from others, and
-// stays while the process lives.
+// In network byte order. A hash of host name and first GID, computed once per process, so that
+// machines on a network have different ones.
 [[nodiscard]] __be64 NodeGuid();
 
-// Who made it, and what it is called: the part of its attributes that no limit changes.
+// Vendor, part, version, GUIDs, ports and partitions: the attributes that do not depend on Options.
 void FillIdentity(ibv_device_attr& out);
 
 }  // namespace verbena::ibverbs

@@ -12,7 +12,7 @@
 namespace verbena::ibverbs {
 namespace {
 
-// Groups of two bytes.
+// Hexadecimal, in groups of two bytes separated by colons.
 std::string GroupsText(std::span<const uint8_t> bytes) {
   std::string text;
   for (size_t i = 0; i < bytes.size(); i += 2) {
@@ -48,7 +48,7 @@ std::string GidText(const Gid& gid) { return GroupsText(gid.bytes); }
 std::string RateText(const ibv_port_attr& port) {
   const auto speed = std::ranges::find(kSpeeds, port.active_speed, &Speed::code);
   CHECK(speed != kSpeeds.end());
-  // 1, 2, 4 and 8 stand for 1, 4, 8 and 12.
+  // active_width 1, 2, 4 and 8 stand for 1, 4, 8 and 12 lanes.
   const unsigned lanes =
       port.active_width == 1 ? 1 : 4U * static_cast<unsigned>(std::countr_zero(port.active_width));
   return std::to_string(lanes * speed->gigabits) + " Gb/sec (" + std::to_string(lanes) + "X " +

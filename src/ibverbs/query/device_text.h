@@ -7,11 +7,11 @@
 
 #include "verbena/gid.h"
 
-// How the kernel writes what its files tell about a device. No text has an end of line.
+// Formats values as the kernel does in its files about a device. The texts have no newline.
 
 namespace verbena::ibverbs {
 
-// At least `digits`, without 0x.
+// At least `digits` digits, without 0x.
 [[nodiscard]] std::string HexText(uint64_t value, size_t digits);
 
 // "0212:3456:789a:bcde"
@@ -22,7 +22,8 @@ namespace verbena::ibverbs {
 // "100 Gb/sec (4X EDR)", from active_width and active_speed.
 [[nodiscard]] std::string RateText(const ibv_port_attr& port);
 
-// Of processors 0 to count - 1: "0-7", and "ff" in groups of 32 bits, the highest first.
+// Processors 0 to count - 1 as a list, "0-7", and as a mask, "ff", in groups of 32 bits with the
+// highest first.
 [[nodiscard]] std::string CpuListText(unsigned count);
 [[nodiscard]] std::string CpuMaskText(unsigned count);
 

@@ -18,13 +18,13 @@
 namespace verbena::ibverbs {
 namespace {
 
-// A device of the kernel's hangs below the PCI function that it is, and programs walk up to that.
-// Ours has a domain of its own, which no machine has.
+// In /sys a device lies below its PCI function, and programs walk up to that. Ours is in a PCI
+// domain that no machine has.
 constexpr std::string_view kFunction = "/sys/devices/pci7665:00/7665:00:00.0";
 constexpr std::string_view kUserAbi = "6";  // of the kernel's user-space verbs
 constexpr std::string_view kMadAbi = "5";   // of its management datagrams
 
-// Collects files below one folder.
+// Adds files and links below one folder to a tree.
 class Folder {
  public:
   Folder(DeviceTree& tree, std::string path) : tree_(tree), path_(std::move(path)) {}
@@ -98,8 +98,8 @@ void AddCounters(Folder port, const DeviceCounters& counters) {
   }
 }
 
-// What a program learns from it: that nothing is known about this model, which processors are near,
-// and that the bus is not what limits it.
+// The PCI function. A program learns from it that the model is in no list of known devices, which
+// processors are near, and that the bus is not the bottleneck.
 void AddFunction(Folder function, const DeviceFacts& facts) {
   constexpr uint64_t kVendorMask = 0xFFFF;
   const bool roce = facts.link_layer == LinkLayer::kRoce;
@@ -151,11 +151,12 @@ void AddClasses(DeviceTree& tree) {
   classes.Add("infiniband_mad/abi_version", kMadAbi);
   Folder(tree, "/sys/bus/pci/devices")
       .Link("7665:00:00.0", "../../../devices/pci7665:00/7665:00:00.0");
-  // What a program finds that looks into the folder; that it opens is told apart by its path.
+  // For programs that list the folder. An open of the device is recognised by its path.
   tree.links.push_back({std::string(preload::kDevicePath), "/dev/null"});
 }
 
-// The path with every link of the tree that it goes by replaced, or nullopt if it goes by none.
+// The path with the first link of the tree that it passes through resolved; nullopt if it passes
+// through none.
 std::optional<std::string> Followed(const DeviceTree& tree, const std::string& path) {
   for (const DeviceLink& link : tree.links) {
     if (!path.starts_with(link.path + "/")) continue;
@@ -168,8 +169,8 @@ std::optional<std::string> Followed(const DeviceTree& tree, const std::string& p
 }  // namespace
 
 const std::string* DeviceTree::Find(std::string_view path) const {
-  constexpr int kLinksMax = 16;  // "device" leads round in a circle
-  // Where that leads depends on the links before it, which are the system's to follow.
+  constexpr int kLinksMax = 16;  // "device" links make circles
+  // What ".." means depends on the links before it: such paths are left to the kernel.
   if (path.find("/..") != std::string_view::npos) return nullptr;
   std::string at = std::filesystem::path(path).lexically_normal().string();
   if (at.starts_with("//")) at.erase(0, 1);

@@ -10,8 +10,8 @@
 #include "ibverbs/settings.h"
 #include "verbena/counters.h"
 
-// The files that programs read about a device beside what the verbs tell: the kernel has them in
-// /sys and /dev, of devices that it knows. Here they are made from what the verbs answer.
+// The files in /sys and /dev that programs read about a device beside asking the verbs. The kernel
+// has them for its own devices; for ours they are generated from the answers of the verbs.
 
 namespace verbena::ibverbs {
 
@@ -25,17 +25,17 @@ struct DeviceLink {
   std::string target;  // relative to the folder that the link is in, or absolute
 };
 
-// A value. Paths are as programs see them.
+// A value type. Paths are as programs see them.
 struct DeviceTree {
   std::vector<DeviceFile> files;
   std::vector<DeviceLink> links;
 
-  // What a path reads as, whichever of the links it goes by; null if there is no such file. Slashes
-  // may be repeated.
+  // The text of the file at `path`, which can pass through links and have repeated slashes. Null if
+  // there is no such file.
   [[nodiscard]] const std::string* Find(std::string_view path) const;
 };
 
-// All that the files tell.
+// The inputs of Describe.
 struct DeviceFacts {
   ibv_device_attr device = {};  // FillIdentity
   ibv_port_attr port = {};

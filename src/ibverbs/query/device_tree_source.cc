@@ -19,7 +19,7 @@
 namespace verbena::ibverbs {
 namespace {
 
-// As the verbs tell it now.
+// The facts as the verbs report them at this moment.
 ErrorOr<DeviceFacts> Facts() {
   auto gids = TheGidTable().Read();
   if (!gids) return Fail(gids.error());
@@ -50,7 +50,8 @@ long CopyTo(const std::string& text, char* out, size_t size) {
   return static_cast<long>(text.size());
 }
 
-// Called from within open(): what goes wrong here is no error of that.
+// Called from within open(). A failure here must not fail the open: -1 makes it use the file that
+// `verbena run` wrote in advance.
 long ReadForPathCalls(const char* path, char* out, size_t size) try {
   const auto text = ReadDeviceFile(path);
   return text ? CopyTo(*text, out, size) : -1;
@@ -82,9 +83,9 @@ using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the 
 
 extern "C" {
 
-// For `verbena run`, before it starts a program: writes the files of the device that the library
-// would show under the present environment. Returns 0 and the folder they are in, or an error
-// number and a sentence.
+// For `verbena run`, before it starts a program: writes the files of the device as the library
+// would show it in the present environment. Returns 0, with the folder of the files in `out`, or an
+// error number, with a message in `out`.
 int verbena_write_device_files(char* out, size_t size) try {
   const auto root = WriteFiles();
   const std::string& text = root ? *root : root.error().text;

@@ -6,11 +6,12 @@
 
 namespace verbena::ibverbs {
 
-// What a file about the device reads as now, in this process; nullopt if the path is none of ours.
-// Counters are those of this process, because the device lives in it.
+// The present text of a file about the device; nullopt if the path is none of ours. Counters are
+// those of this process, because the device lives in it.
 [[nodiscard]] std::optional<std::string> ReadDeviceFile(std::string_view path);
 
-// Lets the path calls of this process have it, if `verbena run` put its own in front of them.
+// Makes open() and the like in this process use ReadDeviceFile, if `verbena run` has interposed
+// them.
 void OfferDeviceFiles();
 
 }  // namespace verbena::ibverbs

@@ -45,7 +45,7 @@ class DeviceTreeTest : public ::testing::Test {
   DeviceTree tree_ = Describe(Facts());
 };
 
-// The rule: every path that a device names is there.
+// Every path that the ibv_device names exists.
 TEST_F(DeviceTreeTest, HasWhatTheDeviceNames) {
   EXPECT_EQ(Read(std::string(TheDevice().ibdev_path) + "/node_type"), "1: CA\n");
   EXPECT_EQ(Read(std::string(TheDevice().dev_path) + "/ibdev"), "verbena0\n");

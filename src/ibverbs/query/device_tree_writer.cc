@@ -24,11 +24,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Every user reads the kernel's own, too: a program may start as one user and go on as another.
+// Readable for all users, as in /sys: a program can start as one user and continue as another.
 constexpr mode_t kFileMode = 0444;
 constexpr mode_t kFolderMode = 0755;
 
-// Whether the file is there with this text.
+// Whether the file exists with this text.
 bool Holds(const std::string& path, std::string_view text) {
   constexpr size_t kTextMax = 4'096;
   std::array<char, kTextMax> found;
@@ -43,7 +43,8 @@ bool LeadsTo(const std::string& path, const std::string& target) {
   return fs::read_symlink(path, failed) == target && !failed;
 }
 
-// Writes below one root. What is new is made in a folder of its own there, and moved.
+// Writes a tree below one root. A new file or link is made in a temporary folder there (the
+// workshop) and renamed to its place.
 class Writer {
  public:
   explicit Writer(std::string root) : root_(std::move(root)) {}
@@ -51,7 +52,7 @@ class Writer {
   Writer& operator=(const Writer&) = delete;
   ~Writer() {
     if (workshop_.empty()) return;
-    unlink(fresh_.c_str());  // which is there only if something failed
+    unlink(fresh_.c_str());  // exists only if something failed
     rmdir(workshop_.c_str());
   }
 
@@ -116,14 +117,15 @@ class Writer {
     return MakeFolder(path) ? ErrorOr<void>() : Fail(SystemError("cannot make " + path.string()));
   }
 
-  // Open to all, whatever the umask says. True if it is there.
+  // Readable for all, whatever the umask. True if the folder exists afterwards.
   static bool MakeFolder(const fs::path& path) {
     if (mkdir(path.c_str(), kFolderMode) == 0) return chmod(path.c_str(), kFolderMode) == 0;
     return errno == EEXIST;
   }
 
-  // Files of addresses that are gone. Folders stay; a reader may be in one. By the system's own
-  // walk: std::filesystem's ends the program where it finds no memory.
+  // Removes files that are not in the tree, as those of addresses that are gone. Folders stay,
+  // since a reader may be in one. Uses fts, because the walk of std::filesystem ends the program
+  // when memory runs out.
   void RemoveOthers(const DeviceTree& tree) {
     std::set<std::string, std::less<>> wanted;
     for (const DeviceFile& file : tree.files) wanted.insert(root_ + file.path);
@@ -142,7 +144,7 @@ class Writer {
     }
   }
 
-  // Ours, or that of another process at this moment.
+  // Our temporary folder, or that of another process that writes at the same time.
   [[nodiscard]] bool IsWorkshop(std::string_view path) const {
     return path.starts_with(root_) && path.substr(root_.size()).starts_with(kWorkshop);
   }
@@ -151,10 +153,10 @@ class Writer {
 
   std::string root_;
   std::string workshop_;  // empty until it is needed
-  std::string fresh_;     // what is made in it
+  std::string fresh_;     // the path in it of the file that is being made
 };
 
-// The network namespace, which has addresses of its own.
+// A name for the network namespace: each has its own addresses, and so its own tree.
 std::string NetworkName() {
   struct stat found = {};
   return "net-" + std::to_string(stat("/proc/self/ns/net", &found) == 0 ? found.st_ino : 0);
@@ -180,7 +182,7 @@ ErrorOr<std::string> SafeFolder(const std::string& path) {
   const bool is_new = mkdir(path.c_str(), kFolderMode) == 0;
   if (!is_new && errno != EEXIST) return Fail(SystemError("cannot make " + path));
   if (is_new) chmod(path.c_str(), kFolderMode);
-  // Any user may make names in /tmp, links included.
+  // In /tmp another user may have made this name first, even as a link.
   struct stat found = {};
   if (lstat(path.c_str(), &found) != 0) return Fail(SystemError("cannot look at " + path));
   if (!S_ISDIR(found.st_mode) || found.st_uid != geteuid() || (found.st_mode & kOthersWrite) != 0) {

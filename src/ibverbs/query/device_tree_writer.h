@@ -7,17 +7,19 @@
 
 namespace verbena::ibverbs {
 
-// Makes the folder `root` hold the tree and nothing else. Several processes may do so at once, and
-// others read meanwhile: each file is replaced as a whole, as the kernel's own change one by one,
-// and what is right already is left alone. `root` is in a folder that only we write to.
+// Makes the folder `root` hold the tree and no other files. Several processes can write at once,
+// and others can read meanwhile: each file is replaced atomically, as files of the kernel change
+// one by one, and a file that is right already is left alone. REQUIRES: `root` is in a folder that
+// only this user can write to.
 [[nodiscard]] ErrorOr<void> WriteTree(const DeviceTree& tree, const std::string& root);
 
-// Where the tree of this user, this network and this look is: in $XDG_RUNTIME_DIR or, if that is
-// none of ours, in /tmp/verbena-UID. The folder above it is made, and refused if others could have
-// written to it. The path has no link in it.
+// The folder for the tree of this user, network namespace and link layer: in $XDG_RUNTIME_DIR or,
+// if this user does not own that, in /tmp/verbena-UID. Makes the folder above it, and fails if
+// other users could have written to that. The path has no symbolic link in it.
 [[nodiscard]] ErrorOr<std::string> TreeFolder(LinkLayer link_layer);
 
-// The same below a folder that is there; for tests.
+// Makes the folder `path` if it does not exist, and fails if other users could have written to it.
+// Returns its path without symbolic links.
 [[nodiscard]] ErrorOr<std::string> SafeFolder(const std::string& path);
 
 }  // namespace verbena::ibverbs

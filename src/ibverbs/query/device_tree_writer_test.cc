@@ -112,7 +112,7 @@ TEST_F(DeviceTreeWriterTest, AFolderIsSafeIfOnlyWeWriteToIt) {
   EXPECT_FALSE(SafeFolder(folder).has_value());
 }
 
-// Another user may have made the name, as a link into a folder of ours or of its own.
+// Another user may have made the name first, as a link to a folder of this user or of its own.
 TEST_F(DeviceTreeWriterTest, ALinkOrAFileIsNoFolder) {
   ASSERT_EQ(symlink("/tmp", (base_ + "/link").c_str()), 0);
   std::ofstream(base_ + "/file") << "x";

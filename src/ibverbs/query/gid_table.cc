@@ -30,7 +30,7 @@ GidTable::Entries GidTable::Merge(const std::vector<GidEntry>& present) {
   const MutexLock lock(mutex_);
   Entries entries(places_.size());
   for (const GidEntry& entry : present) {
-    // Link-local addresses of two interfaces may be the same.
+    // Two interfaces can have the same link-local address.
     const auto place = std::ranges::find_if(places_, [&](const Place& known) {
       return known.gid == entry.gid && known.interface_index == entry.interface_index;
     });
@@ -45,7 +45,7 @@ GidTable::Entries GidTable::Merge(const std::vector<GidEntry>& present) {
 }
 
 GidTable& TheGidTable() {
-  // Never destroyed, because programs may call us while they end.
+  // Never destroyed, because static destructors of the program may still call the verbs.
   static GidTable& table = *new GidTable;
   return table;
 }

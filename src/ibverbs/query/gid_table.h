@@ -10,28 +10,28 @@
 
 namespace verbena::ibverbs {
 
-// The GIDs of the port by their indices, which programs keep. The machine's addresses are read
-// afresh with every query; one that goes leaves its place empty, and one that comes takes the
-// place it had, or a new one at the end.
+// The GIDs of the port by index. Programs remember indices, so these are stable: every query reads
+// the addresses of the machine anew. An address that goes away leaves its entry empty. An address
+// that appears gets the entry that it had before, or a new one at the end.
 //
-// There is one for all contexts of a process, as all see one port. Thread rule: any thread.
+// One table for all contexts of a process, since all see the same port. Thread rule: any thread.
 class GidTable {
  public:
-  // How many indices a queue pair can name.
+  // ibv_global_route::sgid_index has 8 bits.
   static constexpr size_t kEntriesMax = 256;
 
   using Entries = std::vector<std::optional<GidEntry>>;
 
-  // As it is now; nullopt where the address is gone.
+  // The present entries; nullopt where the address is gone.
   [[nodiscard]] ErrorOr<Entries> Read();
 
-  // How long programs are told that it is. Some remember that, so there is room for more.
+  // The table length that programs are told. Some remember it, so it leaves room for new addresses.
   [[nodiscard]] static size_t ShownLength(const Entries& entries);
 
-  // Those that are there.
+  // The entries that are not empty.
   [[nodiscard]] static std::vector<GidEntry> Present(const Entries& entries);
 
-  // With the machine's addresses as an argument, for tests.
+  // Read with the addresses of the machine as an argument; public for tests.
   [[nodiscard]] Entries Merge(const std::vector<GidEntry>& present);
 
  private:
@@ -44,7 +44,7 @@ class GidTable {
   std::vector<Place> places_ VERBENA_GUARDED_BY(mutex_);
 };
 
-// That of the port.
+// The table of the port.
 [[nodiscard]] GidTable& TheGidTable();
 
 }  // namespace verbena::ibverbs

@@ -8,8 +8,8 @@
 
 namespace verbena::ibverbs {
 
-// What the 40 bytes in front of a datagram say: an IPv6 header, or an IPv4 header in their second
-// half. (IBA A17.4.5.2) A value type.
+// The contents of the 40 bytes in front of a received datagram: an IPv6 header, or an IPv4 header
+// in the last 20 bytes. (IBA A17.4.5.2) A value type.
 struct Grh {
   Gid source;
   Gid destination;

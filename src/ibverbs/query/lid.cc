@@ -6,7 +6,7 @@
 namespace verbena::ibverbs {
 namespace {
 
-// Where the last two bytes of the address are.
+// Offsets of the last two bytes of the address.
 constexpr size_t kHigh = 14;
 constexpr size_t kLow = 15;
 

@@ -6,9 +6,9 @@
 
 #include "verbena/gid.h"
 
-// Local identifiers for programs that know no other address. A port has 16 bits of one: the low
-// half of its IPv4 address. So a LID finds every host whose address has the same upper half, which
-// is what a /16 network, or anything smaller, is.
+// LIDs, for programs that address by LID only. The LID of a port is the low 16 bits of its IPv4
+// address. So a LID reaches every host with the same upper 16 bits: all hosts of a /16 network or a
+// smaller one.
 
 namespace verbena::ibverbs {
 
@@ -16,7 +16,7 @@ namespace verbena::ibverbs {
 // 127.0.0.1.
 [[nodiscard]] std::optional<GidEntry> LidOwner(std::span<const GidEntry> present);
 
-// Of 127.0.0.1 it is 1, and of an address without one, such as a.b.0.0, it is 0: none.
+// The LID of an address: 1 for 127.0.0.1. 0 means that it has none, as a.b.0.0.
 [[nodiscard]] uint16_t LidOf(const Gid& gid);
 
 // The address in the network of `own` that has this LID.

@@ -7,11 +7,10 @@
 
 namespace verbena::ibverbs {
 
-// The attributes of the port, for each query: a call of the verbs, or a file that tells about the
-// device.
+// The attributes of the port, for the calls of the verbs and for the files about the device.
 [[nodiscard]] ibv_port_attr PortAttributes(const GidTable::Entries& entries, LinkLayer link_layer);
 
-// Of its only partition, in both byte orders.
+// The P_Key of the only partition; the same in both byte orders.
 inline constexpr __be16 kDefaultPartition = 0xFFFF;
 
 }  // namespace verbena::ibverbs

@@ -1,4 +1,4 @@
-// What the device can do.
+// ibv_query_device, ibv_query_device_ex and ibv_query_rt_values_ex.
 
 #include <infiniband/verbs.h>
 
@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::string_view kVersion = "0.1.0";  // of the project
 
-// Programs have lists of what they know about the devices of some vendors. This is a company
-// identifier that is locally administered, so of no vendor, and a part that is in no list.
+// Programs have lists of the devices of some vendors. This company identifier is locally
+// administered, so it belongs to no vendor, and the part is in no list.
 constexpr uint32_t kVendor = 0x02FEED;
 constexpr uint32_t kPart = 0x7665;
 
@@ -35,7 +35,7 @@ constexpr uint32_t kOdpUc = kOdpUd | IBV_ODP_SUPPORT_WRITE;
 constexpr uint32_t kOdpRc =
     kOdpUc | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
 
-// The structure has signed numbers.
+// ibv_device_attr has signed fields.
 int Limit(uint64_t limit) { return static_cast<int>(std::min<uint64_t>(limit, INT_MAX)); }
 
 void FillQueues(ibv_device_attr& out, const Options& limits) {
@@ -69,7 +69,7 @@ void FillObjects(ibv_device_attr& out, const Options& limits) {
 }
 
 ibv_device_attr Attributes(const Options& limits) {
-  constexpr uint8_t kAckDelay = 15;  // 4.096 us * 2^15: a process that has to be woken up
+  constexpr uint8_t kAckDelay = 15;  // 4.096 us * 2^15: the process may have to wake up
   ibv_device_attr out{};
   FillIdentity(out);
   FillQueues(out, limits);
@@ -81,7 +81,7 @@ ibv_device_attr Attributes(const Options& limits) {
 
 ibv_device_attr_ex ExtendedAttributes(const Options& limits) {
   constexpr uint64_t kNanosecondsInKhz = 1'000'000;
-  // What a program should send at most of its own behind the headers: it must fit a packet.
+  // The longest rendezvous header that a program should send: it must fit a packet.
   constexpr uint32_t kRendezvousHeaderMax = 64;
   ibv_device_attr_ex out{};
   out.orig_attr = Attributes(limits);
@@ -114,7 +114,7 @@ void FillIdentity(ibv_device_attr& out) {
   out.max_pkeys = 1;
 }
 
-// A program that was compiled against other headers has a structure of another size.
+// `size` differs in programs that were compiled against other headers.
 int QueryDeviceEx(ibv_context* context, const ibv_query_device_ex_input* input,
                   ibv_device_attr_ex* attributes, size_t size) try {
   if (input != nullptr && input->comp_mask != 0) {
@@ -131,8 +131,8 @@ int QueryDeviceEx(ibv_context* context, const ibv_query_device_ex_input* input,
   return Thrown("ibv_query_device_ex");
 }
 
-// The clock that completions are stamped with, in nanoseconds. Programs that know devices read
-// tv_nsec as the count of its ticks.
+// The clock of completion timestamps, in nanoseconds. tv_sec stays 0, because programs read tv_nsec
+// as the count of ticks.
 int QueryValues(ibv_context* /*context*/, ibv_values_ex* values) try {
   constexpr int64_t kSecond = 1'000'000'000;
   const uint32_t wanted = values->comp_mask;

@@ -1,4 +1,4 @@
-// The GID table.
+// ibv_query_gid and its variants.
 
 #include <infiniband/verbs.h>
 
@@ -23,13 +23,13 @@ ibv_gid_entry EntryOf(const Context& context, const GidEntry& entry, size_t inde
           .ndev_ifindex = roce ? entry.interface_index : 0};
 }
 
-// Programs that were compiled against other headers have entries of another size.
+// `size` differs in programs that were compiled against other headers.
 void Store(const ibv_gid_entry& entry, void* out, size_t size) {
   std::memset(out, 0, size);
   std::memcpy(out, &entry, std::min(size, sizeof entry));
 }
 
-// 0, or an error number: ENODATA where there is no GID now.
+// 0, or an error number: ENODATA if the entry is empty.
 int Find(ibv_context* context, uint32_t port, uint32_t index, ibv_gid_entry& out) {
   Context& own = Cast(context);
   const auto entries = own.gids.Read();
@@ -50,7 +50,7 @@ using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the 
 int ibv_query_gid(ibv_context* context, uint8_t port, int index, ibv_gid* gid) try {
   ibv_gid_entry entry{};
   const int error = Find(context, port, static_cast<uint32_t>(index), entry);
-  // An empty entry is one of zeros.
+  // An empty entry reads as zeros.
   if (error != 0 && error != ENODATA) return MinusOne(error);
   *gid = entry.gid;
   return 0;
@@ -91,13 +91,13 @@ ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* out, size_t en
 }
 
 extern "C" {
-// Not in the header, because only rdma-core's own programs are to call it; they pass their own
-// enumeration, in which both InfiniBand and RoCE v1 are 0.
+// Not in the header: only rdma-core's own programs call it. Their enumeration of types has 0 for
+// both InfiniBand and RoCE v1.
 int ibv_query_gid_type(ibv_context* context, uint8_t port, unsigned int index,
                        unsigned int* type) try {
   ibv_gid_entry entry{};
   const int error = Find(context, port, index, entry);
-  // What an empty entry is taken for.
+  // An empty entry has type 0.
   if (error != 0 && error != ENODATA) return MinusOne(error);
   *type = entry.gid_type == IBV_GID_TYPE_ROCE_V2 ? 1 : 0;
   return 0;

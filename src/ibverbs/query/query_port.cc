@@ -1,4 +1,4 @@
-// What the port is: its state, its GIDs, its partition.
+// The attributes of the port, and its partition.
 
 #include <algorithm>
 #include <array>
@@ -15,14 +15,14 @@
 #include "ibverbs/query/lid.h"
 #include "ibverbs/query/port_attributes.h"
 
-// We define what this would call.
+// In verbs.h ibv_query_port is also a macro; the function is defined below.
 #undef ibv_query_port
 
 namespace verbena::ibverbs {
 namespace {
 
-// One port has paths of different MTU, and one number for all. It is that of the first address
-// whose interface is up: what programs take that ask for no other.
+// The paths of a port can have different MTUs, but it reports one. It is that of the first address
+// whose interface is up, the one that programs use by default.
 ibv_mtu ActiveMtu(const std::vector<GidEntry>& present) {
   if (present.empty()) return IBV_MTU_256;
   const auto up = std::ranges::find_if(present, &GidEntry::up);
@@ -45,7 +45,7 @@ void FillInfiniband(ibv_port_attr& out, const std::vector<GidEntry>& present) {
   if (const auto owner = LidOwner(present)) out.lid = LidOf(owner->gid);
 }
 
-// 100 Gbit/s, as 4 lanes of 25: what programs that divide by it take for a plausible link.
+// 100 Gbit/s, as 4 lanes of 25: a plausible link for programs that compute with the speed.
 constexpr uint64_t kSpeed = 1'000;  // in units of 100 Mbit/s
 
 void FillLink(ibv_port_attr& out) {
@@ -79,7 +79,7 @@ ibv_port_attr PortAttributes(const GidTable::Entries& entries, LinkLayer link_la
   return out;
 }
 
-// A program that was compiled against other headers has a structure of another size.
+// `size` differs in programs that were compiled against other headers.
 int QueryPort(ibv_context* context, uint8_t port, ibv_port_attr* attributes, size_t size) try {
   if (port != 1) return Failed("ibv_query_port", Invalid("the only port is 1"));
   const Context& own = Cast(context);
@@ -108,7 +108,7 @@ int QueryPortSpeed(ibv_context* /*context*/, uint32_t port, uint64_t* speed) try
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 int ibv_query_port(ibv_context* context, uint8_t port, _compat_ibv_port_attr* attributes) try {
-  // The structure as it was when this function was all there was.
+  // The structure as it was before ibv_query_port became a macro that passes the size.
   constexpr size_t kCompatSize = offsetof(ibv_port_attr, port_cap_flags2);
   return QueryPort(context, port, reinterpret_cast<ibv_port_attr*>(attributes), kCompatSize);
 } catch (...) {

@@ -50,7 +50,7 @@ TEST(QueryPortTest, ThereIsNoOtherPort) {
   EXPECT_EQ(ibv_query_port(end.context, 2, &port), EINVAL);
 }
 
-// What the exported function writes into, for programs that were compiled before it had a size.
+// The exported function serves programs that were compiled before the size was an argument.
 TEST(QueryPortTest, TheOldFunctionKeepsToTheOldStructure) {
   testing::VerbsEnd end;
   std::array<unsigned char, sizeof(ibv_port_attr)> bytes{};

@@ -1,4 +1,4 @@
-// Rates, as codes, in multiples of 2.5 Gbit/s, and in Mbit/s.
+// Conversions of rates: ibv_rate, multiples of 2.5 Gbit/s, Mbit/s.
 
 #include <infiniband/verbs.h>
 
@@ -10,8 +10,8 @@ namespace {
 
 struct Rate {
   ibv_rate code;
-  int mbps;      // as signalled, which is more than the name says from 14 Gbit/s on
-  int multiple;  // of 2.5 Gbit/s, by the name
+  int mbps;      // as signalled: from FDR (14 Gbit/s) on, more than the name says
+  int multiple;  // of 2.5 Gbit/s, according to the name
 };
 
 constexpr std::array kRates = {

@@ -10,12 +10,12 @@
 namespace verbena::ibverbs {
 namespace {
 
-// As docs/memory.md lists them.
+// In the order of docs/memory.md.
 constexpr std::array<const char*, kChecks> kCheckNames = {
     "validity", "type",          "protection domain or queue pair", "key variant", "bounds",
     "right",    "window binding"};
 
-// "requests of peers refused by check b: the key is of the wrong type".
+// Visits one counter per check, as "requests of peers refused by check b (type)".
 template <class Visit>
 void VisitChecks(std::string_view whose, std::span<const uint64_t> counts, Visit visit) {
   for (size_t i = 0; i < counts.size(); ++i) {
@@ -25,7 +25,7 @@ void VisitChecks(std::string_view whose, std::span<const uint64_t> counts, Visit
   }
 }
 
-// Calls `visit(name, counter)` for each.
+// Calls `visit(name, counter)` for each counter.
 template <class Visit>
 void ForEach(const DeviceCounters& of, Visit visit) {
   visit("packets sent", of.port.packets_sent);

@@ -6,7 +6,7 @@
 
 namespace verbena::ibverbs {
 
-// For a person: a line each, and nothing about what never happened.
+// The counters that are not 0, one line each, for people to read.
 [[nodiscard]] std::string InWords(const DeviceCounters& counters);
 
 }  // namespace verbena::ibverbs

@@ -1,4 +1,4 @@
-// Words for the enumerations of the verbs.
+// The ibv_*_str functions: texts for the enumerations of the verbs.
 
 #include <infiniband/verbs.h>
 
@@ -8,7 +8,7 @@
 namespace verbena::ibverbs {
 namespace {
 
-// Of an enumeration that counts from `first`.
+// The text of a value of an enumeration that starts at `first`.
 template <size_t kSize>
 const char* WordFor(const std::array<const char*, kSize>& words, int value, int first = 0) {
   const int index = value - first;

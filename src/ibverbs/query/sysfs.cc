@@ -1,5 +1,5 @@
-// What some programs ask rdma-core's library for though it is about the system: files that tell
-// about devices. Those about ours are there also where `verbena run` did not start the program.
+// ibv_get_sysfs_path and ibv_read_sysfs_file, with which programs read the files of a device. Files
+// of our device can be read even if the program was not started by `verbena run`.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 namespace verbena::ibverbs {
 namespace {
 
-// How many bytes were read; -1 if there is no such file.
+// The number of bytes read; -1 if there is no such file.
 ssize_t Read(const std::string& path, char* out, size_t size) {
   if (const auto text = ReadDeviceFile(path)) {
     const size_t length = std::min(text->size(), size);
@@ -35,7 +35,7 @@ extern "C" {
 
 const char* ibv_get_sysfs_path() { return "/sys"; }
 
-// The file's first line or so, without its end; its length, or -1.
+// Reads at most `size` bytes of the file and strips a final newline. Returns the length, or -1.
 int ibv_read_sysfs_file(const char* directory, const char* file, char* out, size_t size) try {
   const ssize_t got = Read(std::string(directory) + "/" + file, out, size);
   if (got <= 0) return -1;
