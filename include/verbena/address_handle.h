@@ -15,11 +15,12 @@ namespace verbs {
 struct AddressHandleObject;
 }
 
-// A way that datagrams go. Datagrams that are posted when it ends may be lost.
+// The destination of datagrams: a path and its MTU. Datagrams that are posted but not yet sent when
+// it is destroyed may be lost.
 class AddressHandle : public Handle<verbs::AddressHandleObject> {
  public:
-  // Datagrams are no longer than the way takes, and than `port_mtu`; others end with a local length
-  // error.
+  // A datagram that is longer than the MTU of the path, or than `port_mtu`, completes with a local
+  // length error.
   [[nodiscard]] static ErrorOr<AddressHandle> Create(const ProtectionDomain& domain,
                                                      const AddressVector& way,
                                                      PathMtu port_mtu = PathMtu::k4096);

@@ -6,22 +6,23 @@
 
 namespace verbena {
 
-// What a program hears beside its completions.
+// Events that a program gets beside its completions (IBA 11.6.3).
 enum class AsyncEventType : uint8_t {
-  kCommunicationEstablished,  // a packet arrived before the queue pair was told it may send
+  kCommunicationEstablished,  // a packet arrived while the queue pair was in RTR
   kSendQueueDrained,
-  kLastWqeReached,  // a queue pair on a shared receive queue will take no more from it
+  kLastWqeReached,  // a queue pair in error will take no more receives from its SRQ
   kQpFatal,
   kQpRequestError,
   kQpAccessError,
   kCqError,
   kSrqLimitReached,
-  kGidChange,  // the port has another table of GIDs; no queue is named
+  kGidChange,  // the GID table of the port has changed; no queue is named
 };
 
 const char* NameOf(AsyncEventType type);
 
-// What happened, and to what: the queue pair, or the one of the other two that the type is about.
+// One event. `cq` is set for kCqError and `srq` for kSrqLimitReached; kGidChange sets none, and all
+// other types set `qp`.
 struct AsyncEvent {
   AsyncEventType type = {};
   QpNumber qp = {};

@@ -15,20 +15,21 @@ namespace verbs {
 struct ChannelObject;
 }
 
-// Where a program waits for its completion queues without polling.
+// Lets a program sleep until one of several completion queues has a completion.
 class CompletionChannel : public Handle<verbs::ChannelObject> {
  public:
   [[nodiscard]] static ErrorOr<CompletionChannel> Create(const Context& context);
   CompletionChannel() = default;
 
-  // REFUSES while a completion queue uses it.
+  // REFUSES while a completion queue uses the channel.
   [[nodiscard]] ErrorOr<void> Destroy();
 
-  // Readable while there are events. The program may make it non-blocking.
+  // Readable while there are events. The program may set O_NONBLOCK.
   [[nodiscard]] int fd() const;
 
-  // Takes the oldest event: of which queue. Waits for one, as the file says: nullopt if there is
-  // none, if a signal's handler ran meanwhile, or if the queue is gone.
+  // Takes the oldest event and returns its completion queue. Waits for an event unless fd() is
+  // non-blocking. nullopt if there is none (EAGAIN), if a signal handler ran (EINTR), or, with
+  // errno unchanged, if the queue was destroyed or this is a forked child.
   [[nodiscard]] std::optional<CqId> Wait() const;
 
  private:

@@ -23,23 +23,24 @@ struct CqObject;
 // Which completions RequestNotify waits for.
 enum class Notify : uint8_t { kSolicited = 1, kAll = 2 };
 
-// Where work requests end. A thread that polls an empty one makes the adapter's progress meanwhile.
+// Holds the completions of work requests until the program polls them. A thread that polls an empty
+// queue makes the adapter's progress meanwhile.
 //
 // A program that wants to sleep calls RequestNotify, polls once more, and waits on the channel only
-// if that found nothing; so no wake-up is lost.
+// if that poll found nothing. So no wake-up is lost.
 class CompletionQueue : public Handle<verbs::CqObject> {
  public:
-  // For `capacity` completions or more. It must have room for all that can be under way: a queue
-  // that overflows is lost.
+  // Has room for at least `capacity` completions. That must cover all requests that can be
+  // outstanding: a queue that overflows cannot be used any more (ErrorCode::kOverflow).
   [[nodiscard]] static ErrorOr<CompletionQueue> Create(const Context& context, size_t capacity,
                                                        const CompletionChannel* channel = nullptr);
   CompletionQueue() = default;
 
-  // REFUSES while a queue pair uses it.
+  // REFUSES while a queue pair or a shared receive queue uses the completion queue.
   [[nodiscard]] ErrorOr<void> Destroy();
-  // REFUSES if there are more completions than that.
+  // REFUSES if more than `capacity` completions are waiting.
   [[nodiscard]] ErrorOr<void> Resize(size_t capacity);
-  // An event waits for so many completions, or so long after the first.
+  // An event is raised after `count` completions, or `period` after the first of them.
   [[nodiscard]] ErrorOr<void> SetModeration(uint32_t count, std::chrono::nanoseconds period);
 
   [[nodiscard]] CqId id() const;
@@ -47,16 +48,17 @@ class CompletionQueue : public Handle<verbs::CqObject> {
 
   // --- The data path: nothing is allocated, no call blocks. ---
 
-  // Moves the oldest completions into `out`; how many.
+  // Moves the oldest completions into `out` and returns their number, 0 if the queue is empty.
   [[nodiscard]] CodeOr<size_t> Poll(std::span<Completion> out) const;
-  // The same, one by one, while no other thread gets any. True if there is one, in `out`; then
-  // NextPoll shows the one after, and EndPoll, by the same thread, removes those that were shown.
-  // Unless StartPoll was true there is nothing to end.
+  // The same one by one, while other threads that poll this queue wait. StartPoll is true if there
+  // is a completion, which it copies to `out`. Then NextPoll copies the next ones, and EndPoll, on
+  // the same thread, removes those that were copied. After a StartPoll that was not true, call
+  // neither.
   [[nodiscard]] CodeOr<bool> StartPoll(Completion& out) const;
   [[nodiscard]] bool NextPoll(Completion& out) const;
   void EndPoll() const;
 
-  // An event on the channel at the next completion of this kind.
+  // Raises one event on the channel at the next completion of this kind.
   [[nodiscard]] CodeOr<void> RequestNotify(Notify wanted = Notify::kAll) const;
 
  private:

@@ -20,41 +20,43 @@ namespace verbs {
 struct OpenContext;
 }
 
-// A device that this process has opened; everything else is made from one. Contexts with equal
-// options share a channel adapter, and with it the endpoint, the limits and the counters, unless
-// Options::dedicated_adapter says otherwise. Objects of one context are refused by another, and
-// each context hears of the asynchronous events of its own objects and of the port.
+// An open device, from which all other objects are made. Contexts with equal options share a
+// channel adapter, and with it the endpoint, the limits and the counters, unless
+// Options::dedicated_adapter is set. A context refuses objects of another context, and gets the
+// asynchronous events of its own objects and of the port.
 //
-// After a fork the child's copies of all objects are dead: each call says kForked, and to destroy
-// them touches nothing of the parent's. A child opens the device anew.
+// After a fork the objects are unusable in the child: calls fail with kForked, and destroying the
+// objects affects nothing of the parent. The child has to open the device anew.
 class Context : public Handle<verbs::OpenContext> {
  public:
   [[nodiscard]] static ErrorOr<Context> Open(const Options& options = {});
   Context() = default;
 
   [[nodiscard]] const Options& options() const;
-  // The first endpoint of this process on its machine, and its UDP port. A process that has many
-  // queue pairs, or is in multicast groups, may have more.
+  // The first endpoint of the adapter, and its UDP port. An adapter with many queue pairs, or with
+  // multicast groups, can have more endpoints.
   [[nodiscard]] uint16_t endpoint() const;
   [[nodiscard]] uint16_t port() const;
 
   // The addresses of this machine, in the order of their indices.
   [[nodiscard]] static ErrorOr<std::vector<GidEntry>> Gids();
-  // The largest MTU of a connection that fits the way, as far as the system knows it.
+  // The largest MTU of a connection that fits the path, as far as the system knows the path.
   [[nodiscard]] static ErrorOr<PathMtu> LargestMtu(const AddressVector& way);
-  // The same of an interface, for ways of the kind of its address.
+  // The same for an interface and the IP version of its address.
   [[nodiscard]] static PathMtu LargestMtu(const GidEntry& entry);
 
-  // Of the adapter, with all contexts that share it.
+  // The counters of the adapter, for all contexts that share it.
   [[nodiscard]] ErrorOr<DeviceCounters> Query() const;
-  // Of all adapters that this process has opened, those that were closed included.
+  // The counters of all adapters that this process has opened, closed ones included.
   [[nodiscard]] static DeviceCounters QueryProcess();
-  // What a person should know about this machine, a line each; told once.
+  // Warnings for the user, one line each: that the kernel grants smaller UDP buffers, for example.
+  // Each is returned once.
   [[nodiscard]] std::vector<std::string> TakeWarnings() const;
 
-  // Asynchronous events of what was made from this context, and of the port. The file is readable
-  // while there are some, and the program may make it non-blocking. WaitEvent waits for one, as the
-  // file says: nullopt if none came, or a signal did.
+  // Asynchronous events of this context's objects and of the port. The file is readable while there
+  // are events, and the program may set O_NONBLOCK. WaitEvent takes the oldest event, and waits for
+  // one unless the file is non-blocking. nullopt if there is none (EAGAIN), if a signal handler ran
+  // (EINTR), or, with errno unchanged, if this is a forked child.
   [[nodiscard]] int events_fd() const;
   [[nodiscard]] std::optional<AsyncEvent> WaitEvent() const;
 

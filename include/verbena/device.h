@@ -27,7 +27,7 @@ class Device {
   Options limits_;
 };
 
-// All there are, with the limits that they are to have when opened.
+// All devices. Open opens them with `limits`.
 [[nodiscard]] std::vector<Device> ListDevices(const Options& limits = {});
 
 }  // namespace verbena

@@ -7,32 +7,32 @@
 
 namespace verbena {
 
-// Why a call failed, as coarse as the error numbers of the verbs.
+// Why a call failed, in the categories of the error numbers of the verbs.
 enum class ErrorCode : uint8_t {
-  kInvalid,       // EINVAL: an argument, or not in this state
+  kInvalid,       // EINVAL: a bad argument, or a call that the state does not allow
   kLimit,         // ENOMEM: a table or queue is full, or memory ran out
   kInUse,         // EBUSY: something still depends on it
   kNotPermitted,  // EPERM
   kNotSupported,  // EOPNOTSUPP
-  kSystem,        // the operating system refused: Error::os_error, and the text says what
+  kSystem,        // the operating system refused: see Error::os_error and Error::text
   kForked,        // this process is a child of the one that opened the device
-  kOverflow,      // a completion queue lost a completion, and is of no further use
+  kOverflow,      // a completion queue lost a completion and cannot be used any more
 };
 
 const char* NameOf(ErrorCode code);  // "in use"
 
-// The code, and what to tell a person.
+// The code, and a message for the user.
 struct Error {
   ErrorCode code = ErrorCode::kInvalid;
   std::string text = {};
-  int os_error = 0;  // the errno of the system, where it says more than the code
+  int os_error = 0;  // errno, if it says more than the code; else 0
 };
 
-// What a call of the control path returns. On failure nothing has changed. No such call throws.
+// The result of a control path call. A call that fails has changed nothing, and none throws.
 template <class T>
 using ErrorOr = tl::expected<T, Error>;
 
-// What a call of the data path returns: no words, so nothing is allocated.
+// The result of a data path call: it has no message, so that nothing is allocated.
 template <class T>
 using CodeOr = tl::expected<T, ErrorCode>;
 

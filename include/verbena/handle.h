@@ -5,14 +5,14 @@
 
 namespace verbena {
 
-// What all objects of this API are: the only owner of something in the adapter, which ends with it.
-// Moves, and does not copy. Objects may end in any order: what another one stands on stays until
-// that one has ended, too.
+// The base of all objects of this API. A handle is the only owner of an object in the adapter, and
+// destroys it in its destructor. It can be moved, but not copied. Handles can be destroyed in any
+// order: an object stays alive as long as another one depends on it.
 //
-// Empty after a move from it, after Destroy, or if made from nothing; calls on an empty one fail
-// with ErrorCode::kInvalid, and what it is asked about is 0.
+// A handle is empty if it was default-constructed, moved from, or destroyed by Destroy. Calls on an
+// empty handle fail with ErrorCode::kInvalid, and its getters return 0, or -1 for a descriptor.
 //
-// Thread rule: any thread may call, at any time; but no thread may move, assign or end an object
+// Thread rule: any thread may call at any time, but no thread may move, assign or destroy a handle
 // while another uses it.
 template <class Object>
 class Handle {

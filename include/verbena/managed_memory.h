@@ -20,34 +20,34 @@ struct ManagedMemoryObject;
 
 struct ManagedMemoryOptions {
   uint64_t size = 0;    // in bytes; rounded up to pages
-  uint64_t budget = 0;  // bytes of it in memory at a time: at least 16 pages
-  // What comes and goes as one: a power of two from 4 KiB to 2 MiB. Larger ones cost less per byte
-  // where the program goes through its memory in order.
+  uint64_t budget = 0;  // bytes that are in memory at a time: at least 16 pages
+  // The unit in which memory is paged in and evicted: a power of two from 4 KiB to 2 MiB. Larger
+  // pages cost less per byte if the program accesses its memory in order.
   uint32_t page_bytes = 4'096;
-  // Where what does not fit is kept: a directory, for a file without a name there, or a file.
+  // Where evicted pages are kept: in an unnamed file in this directory, or in this file.
   std::string swap = "/tmp";
   uint64_t swap_bytes_max = ~uint64_t{0};
   bool compress = true;
-  // How accesses of the program are noticed: by userfaultfd where the system allows it, or, if
-  // this is off or it does not, by signals.
+  // Whether to catch accesses of the program by userfaultfd, where the system allows it. If this is
+  // off, or the system does not allow it, they are caught by SIGSEGV.
   bool userfaults = true;
 };
 
-// Where a page of managed memory is.
+// Where the contents of a page of managed memory are.
 enum class PagePlace : uint8_t {
   kNowhere,  // never written: zeros
   kInMemory,
   kSwapped,
-  kLost,  // the swap file did not give it back as it was: accesses to it fail
+  kLost,  // the swap file returned an error or other bytes: accesses to the page fail
 };
 
 struct ManagedMemoryReport {
   uint64_t budget = 0;    // bytes
   uint64_t resident = 0;  // bytes in memory now
   uint32_t page_bytes = 0;
-  uint64_t program_faults = 0;    // accesses of the program that waited
-  uint64_t adapter_requests = 0;  // requests of the adapter and of the program together
-  uint64_t pages_read = 0;        // from the swap file, those ahead included
+  uint64_t program_faults = 0;    // page faults of the program
+  uint64_t adapter_requests = 0;  // requests for pages, by the adapter and by the program
+  uint64_t pages_read = 0;        // from the swap file, including pages read ahead
   uint64_t pages_read_ahead = 0;
   uint64_t pages_written = 0;
   uint64_t pages_dropped = 0;
@@ -56,38 +56,38 @@ struct ManagedMemoryReport {
   uint64_t swap_bytes_read = 0;
   bool store_is_full = false;
   bool store_is_failing = false;
-  std::string noticed_by;  // how accesses are
+  std::string noticed_by;  // how accesses of the program are caught
   std::string stored_by;   // how the swap file is read and written
 };
 
-// Memory that may be larger than the memory it uses. The program reads and writes it like any
-// other, and registers it, or parts of it, like any other; peers may read and write all of it. What
-// does not fit the budget is in a swap file, and comes back when it is accessed; no other access
-// waits meanwhile.
+// Memory of which only a budget is resident. The program reads, writes and registers it, or parts
+// of it, like any other memory, and peers can read and write all of it. Pages beyond the budget are
+// in a swap file, and are paged in when they are accessed; accesses to other pages do not wait
+// meanwhile.
 //
-// An access of the program to a page that is lost raises SIGSEGV; one of the adapter is refused.
-// A child of a fork must not touch it. It is registered by call and in one piece: it is no part of
-// page lists, of registrations by work request, and of all that the process has.
-// See docs/managed.md for what system calls may do with it.
+// A lost page raises SIGSEGV when the program accesses it; accesses of the adapter are refused. A
+// forked child must not touch the memory. Register it by call, as one range: page lists,
+// registrations by work request and the region of the whole address space cannot contain it.
+// See docs/managed.md for the system calls that can be used on it.
 class ManagedMemory : public Handle<verbs::ManagedMemoryObject> {
  public:
   [[nodiscard]] static ErrorOr<ManagedMemory> Create(const Context& context,
                                                      const ManagedMemoryOptions& options);
   ManagedMemory() = default;
 
-  // REFUSES while a region is registered on it. When the handle ends instead, the memory stays
-  // until the context does.
+  // REFUSES while a region is registered on it. The destructor leaves the memory to the adapter in
+  // this case, until the last context of the adapter is closed.
   [[nodiscard]] ErrorOr<void> Destroy();
 
   [[nodiscard]] std::span<std::byte> bytes() const;
 
-  // More or less than before, at once or as soon as pages have been written.
+  // Changes the budget. A smaller one takes effect when enough pages have been written to swap.
   [[nodiscard]] ErrorOr<void> SetBudget(uint64_t bytes);
-  // The contents of the pages that lie in it whole are given up: zeros from now on.
+  // Drops the contents of the pages that lie in the range as a whole: they read as zeros then.
   [[nodiscard]] ErrorOr<void> Discard(uint64_t offset, uint64_t length);
 
   [[nodiscard]] ErrorOr<ManagedMemoryReport> Query() const;
-  // Of each page, in order: for pictures.
+  // One entry per page, in order: for displays.
   [[nodiscard]] ErrorOr<std::vector<PagePlace>> Places() const;
 
  private:

@@ -13,14 +13,15 @@ namespace verbs {
 struct PdObject;
 }
 
-// Which queue pairs, regions, windows, shared receive queues and address handles belong together:
-// a key is good on the queue pairs of its own domain.
+// Groups queue pairs, regions, windows, shared receive queues and address handles: a key is valid
+// only on the queue pairs of its own domain.
 class ProtectionDomain : public Handle<verbs::PdObject> {
  public:
   [[nodiscard]] static ErrorOr<ProtectionDomain> Allocate(const Context& context);
   ProtectionDomain() = default;
 
-  // Now, and not when the last that stands on it has ended. REFUSES while there is one.
+  // Destroys the domain at once. REFUSES while it has objects; the destructor leaves it alive until
+  // the last of them is destroyed.
   [[nodiscard]] ErrorOr<void> Destroy();
 
  private:

@@ -14,17 +14,17 @@
 
 namespace verbena {
 
-// A TCP connection between two programs, for what they must tell each other before they can talk by
-// RDMA: QP numbers, addresses, keys. Nothing is authenticated or hidden. Its path is the one that
-// packets take, too: its two addresses are the GIDs.
+// A TCP connection over which two programs exchange what RDMA needs first: QP numbers, addresses,
+// keys. Nothing is authenticated or encrypted. RDMA packets take the same path: the two addresses
+// of the connection are the GIDs.
 //
-// Values go as the bytes that they are: both ends are built alike. Thread rule: one thread may send
-// while another one receives.
+// Values are sent as their bytes in memory, so both ends must have the same layout. Thread rule:
+// one thread may send while another one receives.
 class Rendezvous {
  public:
-  // Waits until the connection is made; fails at once if nothing listens there.
+  // Waits until the connection is established. Fails at once if nothing listens there.
   [[nodiscard]] static ErrorOr<Rendezvous> Connect(const std::string& host, uint16_t port);
-  // Of a socket that is connected, which it closes in the end.
+  // Takes over a connected socket, and closes it in the destructor.
   explicit Rendezvous(int socket) : socket_(socket) {}
   Rendezvous(Rendezvous&& other) noexcept : socket_(std::exchange(other.socket_, -1)) {}
   Rendezvous& operator=(Rendezvous&& other) noexcept {
@@ -38,7 +38,7 @@ class Rendezvous {
     static_assert(std::is_trivially_copyable_v<T>);
     return SendBytes(std::as_bytes(std::span(&value, 1)));
   }
-  // Waits for the peer; fails when it is gone.
+  // Waits for a value of the peer. Fails if the peer has closed the connection.
   template <class T>
   [[nodiscard]] ErrorOr<T> Receive() const {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -48,20 +48,20 @@ class Rendezvous {
     }
     return value;
   }
-  // Sends ours and receives the peer's.
+  // Sends `ours` and receives the peer's value.
   template <class T>
   [[nodiscard]] ErrorOr<T> Swap(const T& ours) const {
     if (auto done = Send(ours); !done) return tl::unexpected(std::move(done.error()));
     return Receive<T>();
   }
 
-  // Connects a queue pair with the one for which the peer calls this at the same point. When it
-  // returns both can receive.
+  // Connects `qp` with the queue pair of the peer, which has to call this at the same point. When
+  // the call returns, both queue pairs can receive.
   [[nodiscard]] ErrorOr<void> ConnectQp(QueuePair& qp, const ConnectSettings& settings = {}) const;
 
-  // From now on Receive gives up after so long.
+  // Makes Receive fail if nothing arrives within `limit`.
   void LimitWaits(std::chrono::milliseconds limit) const;
-  // Whether Receive would not wait: the peer has sent something, or is gone.
+  // Whether Receive would return at once, because the peer has sent something or closed.
   [[nodiscard]] bool HasNews() const;
 
   [[nodiscard]] Gid local_gid() const;
@@ -74,10 +74,10 @@ class Rendezvous {
   int socket_;
 };
 
-// Where a program waits for others to connect, on all its addresses, IPv4 and IPv6.
+// Listens for connections of peers on all addresses of the machine, IPv4 and IPv6.
 class RendezvousListener {
  public:
-  // On a free port if it is 0.
+  // Port 0 chooses a free port.
   [[nodiscard]] static ErrorOr<RendezvousListener> Listen(uint16_t port);
   RendezvousListener(RendezvousListener&& other) noexcept
       : socket_(std::exchange(other.socket_, -1)), port_(other.port_) {}
@@ -89,9 +89,9 @@ class RendezvousListener {
   ~RendezvousListener();
 
   [[nodiscard]] uint16_t port() const { return port_; }
-  // Whether Accept would not wait.
+  // Whether Accept would return at once.
   [[nodiscard]] bool HasCaller() const;
-  // Waits for the next one.
+  // Waits for the next connection.
   [[nodiscard]] ErrorOr<Rendezvous> Accept() const;
 
  private:

@@ -2,18 +2,18 @@
 
 // The C++ API of Verbena, a software RDMA channel adapter: start here, and at docs/api.md.
 //
-//   Context            an open device; all else is made from one
-//   ProtectionDomain   which of the following belong together
-//   MemoryRegion       memory that the adapter may touch
-//   MemoryWindow       a view of some of it, for peers
-//   QueuePair          sends, writes, reads, and what connects it to another
-//   CompletionQueue    where work requests end
-//   CompletionChannel  where to sleep until one does
+//   Context            an open device, from which all other objects are made
+//   ProtectionDomain   groups queue pairs, regions and windows that work together
+//   MemoryRegion       registered memory, which the adapter may access
+//   MemoryWindow       a range of a region with a key of its own, for peers
+//   QueuePair          a connection, or an endpoint for datagrams: sends, writes, reads, atomics
+//   CompletionQueue    holds the completions of work requests
+//   CompletionChannel  lets a thread sleep until there is a completion
 //   SharedReceiveQueue receive requests for several queue pairs
-//   AddressHandle      whom datagrams go to
-//   XrcDomain          whom extended connections deliver to
-//   ManagedMemory      memory that may be larger than the memory it uses
-//   Rendezvous         how two programs tell each other their addresses
+//   AddressHandle      the destination of datagrams
+//   XrcDomain          the shared receive queues that extended connections deliver to
+//   ManagedMemory      memory with a budget and a swap file
+//   Rendezvous         a TCP connection to exchange addresses and keys
 
 #include "verbena/access.h"
 #include "verbena/address_handle.h"

@@ -13,14 +13,14 @@ namespace verbs {
 struct XrcDomainObject;
 }
 
-// Which shared receive queues extended reliable connections deliver to: a message names one of them
-// by its number. See SharedReceiveQueue::CreateXrc and QpSpec::xrc_domain.
+// The shared receive queues that extended reliable connections (XRC) deliver to: a message names
+// one of them by its number. See SharedReceiveQueue::CreateXrc and QpSpec::xrc_domain.
 class XrcDomain : public Handle<verbs::XrcDomainObject> {
  public:
   [[nodiscard]] static ErrorOr<XrcDomain> Open(const Context& context);
   XrcDomain() = default;
 
-  // REFUSES while a queue pair or a shared receive queue is of it.
+  // REFUSES while a queue pair or a shared receive queue belongs to it.
   [[nodiscard]] ErrorOr<void> Destroy();
 
  private:
