@@ -59,7 +59,7 @@ struct Td : ibv_td {
 
 struct Pd : ibv_pd {
   verbena::ProtectionDomain handle;  // empty in a parent domain and in an imported one
-  Pd* parent = nullptr;              // these two stand for this domain
+  Pd* parent = nullptr;              // the domain that such a Pd stands for; else null
   Refcount parent_refcount = {};
   Refcount td_refcount = {};
   HandleTable<Pd>::Entry entry = {};  // by which it can be imported
