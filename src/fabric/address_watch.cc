@@ -40,7 +40,7 @@ AddressWatch::Addresses AddressWatch::Present() {
 }
 
 bool AddressWatch::HasChanged() {
-  // What the messages say does not matter, nor whether all of them fitted.
+  // Any message leads to a comparison, so neither its contents nor an overflow (ENOBUFS) matters.
   std::array<std::byte, 4'096> message;
   bool has_news = false;
   while (recv(file_.get(), message.data(), message.size(), 0) >= 0 || errno == ENOBUFS) {

@@ -9,23 +9,23 @@
 
 namespace verbena::fabric {
 
-// Notices when this machine gets or loses an address. The kernel also tells when an address is only
-// renewed, so what it says is compared with the addresses that there were.
+// Notices when this machine gets or loses an address. The kernel also sends a message when an
+// address is only renewed, so the watch compares the present addresses with those it knows.
 //
 // One thread at a time.
 class AddressWatch {
  public:
-  // Where that is not permitted it notices nothing.
+  // Where netlink is not permitted, the watch never reports a change.
   AddressWatch();
 
-  // Readable when there may be news; -1 if there never will be, which poll() passes over.
+  // Readable when the addresses may have changed. -1 without netlink: poll() ignores it.
   [[nodiscard]] int fd() const { return file_.get(); }
 
-  // Since it was last asked. Does not wait.
+  // Whether the addresses have changed since the last call. Does not block.
   [[nodiscard]] bool HasChanged();
 
  private:
-  // With the index of the interface that has it.
+  // Each with the index of its interface.
   using Addresses = std::vector<std::pair<IpAddress, uint32_t>>;
 
   static Addresses Present();

@@ -1,4 +1,4 @@
-// The data path allocates nothing: counted, by operators of our own for this whole program.
+// The data path allocates nothing. The operators new and delete of this program count allocations.
 
 #include <cstddef>
 #include <memory>

@@ -52,7 +52,7 @@ void ControlMessages::Encode(SocketFamily family, const Route& route, uint16_t s
   size_ = 0;
   const bool ipv4 = route.from.is_ipv4();
   if (route.from_is_usual && route.interface == 0) {
-    // The kernel needs no word.
+    // The kernel chooses this source by itself.
   } else if (ipv4 && family == SocketFamily::kIpv4) {
     Append(IPPROTO_IP, IP_PKTINFO,
            in_pktinfo{.ipi_ifindex = static_cast<int>(route.interface),

@@ -13,21 +13,21 @@
 
 namespace verbena::fabric {
 
-// What accompanies a message to or from the kernel besides its bytes and its peer. A value type.
+// The control messages (cmsg) of a message to or from the kernel. A value type.
 //
-// Aligned as the kernel's headers in it must be; the size is the largest of either direction.
+// The buffer is aligned for cmsghdr and has room for the larger of the two directions.
 class ControlMessages {
  public:
-  // Empty: for the kernel to fill.
+  // An empty buffer, for the kernel to fill.
   ControlMessages() = default;
 
-  // What accompanies datagrams to be sent on `route` from a socket of `family`: the source unless
-  // it is the usual one, the traffic class and the hop limit unless they are 0, and their size if
-  // the kernel is to cut the message at `segment_size`, 0 if not.
+  // Writes the control messages for datagrams on `route` from a socket of `family`: the source
+  // unless the kernel chooses it by itself, the traffic class and the hop limit unless they are 0,
+  // and the size of the datagrams (UDP_SEGMENT) unless `segment_size` is 0.
   void Encode(SocketFamily family, const Route& route, uint16_t segment_size);
 
   [[nodiscard]] std::byte* data() { return bytes_.data(); }
-  // Of what Encode has written.
+  // Bytes that Encode has written.
   [[nodiscard]] size_t size() const { return size_; }
 
   static constexpr size_t kCapacity = 128;
@@ -42,10 +42,10 @@ class ControlMessages {
 
 // What the kernel says about a message that it delivers. A value type.
 struct Arrival {
-  IpAddress to;  // unspecified if it was not asked for
+  IpAddress to;  // unspecified unless the socket asks for it
   uint32_t interface = 0;
   uint8_t traffic_class = 0;
-  uint16_t segment_size = 0;  // of the datagrams that are in it; 0 for a single one
+  uint16_t segment_size = 0;  // of each datagram in the message; 0 for a single one
 };
 
 [[nodiscard]] Arrival DecodeArrival(const msghdr& message);

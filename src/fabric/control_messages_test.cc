@@ -79,7 +79,7 @@ TEST(ControlMessages, AllAtOnceFit) {
                                          {{IPPROTO_IP, IP_TTL}, sizeof(int)}}));
 }
 
-// What is sent as the source of a message has the form in which a destination arrives.
+// Encode writes a source in the form in which the kernel reports a destination.
 TEST(ControlMessages, ArrivalReadsWhatWasEncoded) {
   ControlMessages control;
   control.Encode(SocketFamily::kDualStack,

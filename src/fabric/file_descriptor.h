@@ -4,7 +4,7 @@
 
 namespace verbena::fabric {
 
-// Sockets are what the layers above know it from.
+// The layers above use the type under this name, for sockets.
 using verbena::FileDescriptor;
 
 }  // namespace verbena::fabric

@@ -16,7 +16,7 @@ TEST(SystemAddressesTest, KnowWhichAreTheirOwn) {
   const auto all = machine.All();
   ASSERT_TRUE(all.has_value());
   for (const LocalAddress& address : *all) {
-    // A link-local one needs its interface to be bound.
+    // A socket cannot bind a link-local address without its interface.
     if (address.ip.is_link_local()) continue;
     EXPECT_TRUE(machine.Has(address.ip)) << ToString(address.ip);
   }

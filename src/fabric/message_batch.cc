@@ -42,7 +42,7 @@ void MessageBatch::CancelLast() {
   if (message.segments == 1) return messages_.pop_back();
   --message.segments;
   message.bytes = message.bytes.first(message.bytes.size() - message.last_size);
-  message.last_size = message.segment_size;  // only the last one may be smaller
+  message.last_size = message.segment_size;  // only the last segment can be smaller
 }
 
 size_t MessageBatch::room(size_t size) const {

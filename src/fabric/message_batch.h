@@ -11,24 +11,23 @@
 
 namespace verbena::fabric {
 
-// What the kernel cuts into datagrams at most, on all kernels that can: in number, and in bytes
-// behind the longer of the two IP headers and the UDP header.
+// Limits of a message that the kernel cuts into datagrams, valid for all kernels that can: the
+// number of segments, and the bytes behind the longer of the two IP headers and the UDP header.
 inline constexpr size_t kSegmentsMax = 64;
 inline constexpr size_t kMessageBytesMax = 65'535 - 40 - 8;
 
 struct TransmitLimits {
   size_t messages = 64;
-  size_t bytes = 512 << 10;  // stays in the second-level cache between the copy and the kernel's
+  size_t bytes = 512 << 10;  // stays in the L2 cache between our copy and the kernel's
 };
 
 // Datagrams that are to be sent together.
 //
-// Datagrams that follow each other on the same route and have the same size, the last of them
-// possibly a smaller one, become one message, which the network's system cuts again; unless the
-// route asks for single ones.
+// Consecutive datagrams with the same route and size become one message, which the kernel cuts into
+// segments again. The last of them can be smaller. A route can ask for single datagrams instead.
 //
-// Invariant: the bytes of messages_ are in staging_, in order. The last one is open as long as
-// another datagram may join it. Memory is allocated in the constructor only. One thread at a time.
+// Invariant: the bytes of messages_ are in staging_, in order. A datagram joins the last message
+// only, and none that is sealed. Memory is allocated in the constructor only. One thread at a time.
 class MessageBatch {
  public:
   struct Message {
@@ -43,24 +42,24 @@ class MessageBatch {
   MessageBatch(const MessageBatch&) = delete;
   MessageBatch& operator=(const MessageBatch&) = delete;
 
-  // A place for the next datagram, which has 1 to kMessageBytesMax bytes; nullopt when there is no
-  // room before the batch is sent. The bytes are the caller's to write until then.
+  // Reserves room for the next datagram, of 1 to kMessageBytesMax bytes. nullopt if the batch must
+  // be sent first. The caller can write the bytes until the batch is sent.
   [[nodiscard]] std::optional<Reservation> Reserve(const Route& route, size_t size);
 
-  // Takes the last Reserve back. Once for each, before the next call.
+  // Undoes the last Reserve: at most once for each Reserve, before any other call.
   void CancelLast();
 
   // How many datagrams of up to `size` bytes fit at least before the batch is sent.
   [[nodiscard]] size_t room(size_t size) const;
   [[nodiscard]] bool empty() const { return messages_.empty(); }
-  // Datagrams may leave as segments of one message.
+  // Whether datagrams can leave as segments of one message.
   [[nodiscard]] bool segments() const { return segmentation_; }
 
-  // --- The sender's. ---
+  // --- For the sender. ---
 
   [[nodiscard]] std::span<const Message> messages() const { return messages_; }
   [[nodiscard]] size_t messages_max() const { return messages_max_; }
-  // No datagram joins a message that is there now.
+  // Closes the present messages: no later datagram joins them.
   void Seal() { sealed_ = messages_.size(); }
   [[nodiscard]] size_t sealed() const { return sealed_; }
   void StopSegments() { segmentation_ = false; }

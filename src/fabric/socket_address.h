@@ -10,7 +10,7 @@
 
 namespace verbena::fabric {
 
-// What a socket can talk to.
+// The IP versions that a socket can reach.
 enum class SocketFamily : uint8_t {
   kIpv4,       // on kernels without IPv6
   kDualStack,  // both, by one socket: IPv4 addresses in mapped form
@@ -19,13 +19,13 @@ enum class SocketFamily : uint8_t {
 // An endpoint in the form in which the kernel wants it. A value type.
 class SocketAddress {
  public:
-  // As large as either kind, and empty: for the kernel to fill.
+  // Empty, with room for either family: for the kernel to fill.
   SocketAddress() = default;
   // For a socket of `family`. An IPv6 endpoint keeps its form on a socket that cannot reach it, and
   // the kernel refuses it there. `interface` is the zone of a link-local address, else 0.
   SocketAddress(SocketFamily family, const Endpoint& endpoint, uint32_t interface = 0);
 
-  // nullopt for what is neither IPv4 nor IPv6.
+  // nullopt if the address is neither IPv4 nor IPv6.
   [[nodiscard]] std::optional<Endpoint> endpoint() const;
 
   [[nodiscard]] sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage_); }
@@ -40,7 +40,7 @@ class SocketAddress {
   socklen_t size_ = sizeof(storage_);
 };
 
-// Of an address in mapped form, and back.
+// Conversions to and from the kernel's types. ToInAddr REQUIRES: the address is IPv4 (mapped form).
 [[nodiscard]] in_addr ToInAddr(const IpAddress& address);
 [[nodiscard]] in6_addr ToIn6Addr(const IpAddress& address);
 [[nodiscard]] IpAddress FromInAddr(const in_addr& address);

@@ -10,19 +10,20 @@ namespace verbena::fabric {
 
 // Memory for the datagrams of one burst, allocated once and handed out from front to back.
 //
-// A burst does not begin where a long one before it did. The kernel copies by `rep movsb`, which on
-// some processors is 16 times slower when the target is 1 to 15 bytes ahead of the source modulo
-// 4096. It keeps what it copies in a row, too; so from the same place burst after burst would meet
-// the same distance, and all be slow if it is an unlucky one. Of places that change every 256th is.
+// After a burst of more than 4 KiB the next one begins at another offset. The kernel copies by `rep
+// movsb`, which on some processors is 16 times slower when the target is 1 to 15 bytes ahead of the
+// source modulo 4096. The kernel's targets are consecutive, too. With a fixed start, all bursts
+// would have the same distance to their targets, and all would be slow if that distance is an
+// unlucky one. With a changing start, every 256th burst is.
 //
-// Invariant: used() bytes from start_ on are handed out, without gaps. Its owner guards it.
+// Invariant: used() bytes from start_ on are handed out, without gaps. One thread at a time.
 class Staging {
  public:
   explicit Staging(size_t capacity)
       : capacity_(capacity),
         bytes_(std::make_unique_for_overwrite<std::byte[]>(capacity + kPlaces)) {}
 
-  // `size` is at most available().
+  // REQUIRES: size <= available().
   [[nodiscard]] std::span<std::byte> Take(size_t size) {
     CHECK(size <= available());
     const std::span<std::byte> taken(&bytes_[start_ + used_], size);
@@ -46,8 +47,8 @@ class Staging {
   static constexpr size_t kPlaces = 4'096;
   static constexpr size_t kUnit = 16;
 
-  // By another distance each time: bursts are often of one size, with which a constant one could
-  // cancel out.
+  // The distance differs from move to move: bursts often have one size, and a constant distance
+  // could cancel out with it.
   void Move() {
     step_ = (step_ + kUnit) % kPlaces;
     start_ = (start_ + step_) % kPlaces;
