@@ -12,8 +12,8 @@
 
 namespace verbena::managed {
 
-// Copies between an arena and other memory, for a thread that waits for it. The copy itself is made
-// by the pager thread, in the answer to a want: only then are the bytes sure to be there.
+// Copies between an arena and other memory while the caller's thread waits. The pager thread makes
+// the copy, in the answer to a page request: only then are the bytes certain to be resident.
 //
 // One transfer at a time; the other memory must not be managed.
 class ArenaTransfer {
@@ -22,11 +22,12 @@ class ArenaTransfer {
   ArenaTransfer(const ArenaTransfer&) = delete;
   ArenaTransfer& operator=(const ArenaTransfer&) = delete;
 
-  // What the arena must be made with: answers to transfers come here, all else goes on. Must
-  // outlive the arena.
+  // Returns the callbacks to make the arena with: they take the answers to transfers and forward
+  // the rest to `callbacks`. This object must outlive the arena.
   [[nodiscard]] ArenaCallbacks Around(const ArenaCallbacks& callbacks);
 
-  // From the first byte of the arena on; how many were copied, or why none.
+  // Copies to or from the arena, beginning at its byte `first_byte`. Returns how many bytes were
+  // copied, or why none.
   [[nodiscard]] Answer CopyIn(Arena& arena, uint64_t first_byte, std::span<const std::byte> from);
   [[nodiscard]] Answer CopyOut(Arena& arena, uint64_t first_byte, std::span<std::byte> to);
 
@@ -35,14 +36,14 @@ class ArenaTransfer {
     std::byte* to = nullptr;
     const std::byte* from = nullptr;
   };
-  // No other ticket's number: those count from the other end.
+  // No other request has this ticket: the others count up from 0.
   static constexpr uint64_t kTicket = ~uint64_t{0};
 
   [[nodiscard]] Answer Transfer(Arena& arena, uint64_t first_byte, uint64_t length, bool for_write,
                                 Copy copy);
   void OnReady(const Answer& answer);
 
-  // std::mutex, because a condition variable needs it. Guards the two that follow.
+  // std::mutex, because a condition variable needs it. Guards copy_ and answer_.
   std::mutex mutex_;
   std::condition_variable done_;
   Copy copy_;

@@ -25,7 +25,7 @@ class ArenaTransferThreads : public testing::Test {
     arena_ = std::move(Arena::Make(options, transfer_.Around(adapter_.callbacks())).value());
     adapter_.Attach(*arena_);
   }
-  // All of it, in as many parts as it takes.
+  // Copies all of `bytes`, in as many transfers as that takes.
   void MoveAll(bool in, std::span<std::byte> bytes) {
     for (uint64_t done = 0; done < bytes.size();) {
       const Answer answer = in ? transfer_.CopyIn(*arena_, done, bytes.subspan(done))

@@ -9,7 +9,8 @@
 #include "managed/arena.h"
 #include "tests/support/arena_fixture.h"
 
-// A store that is slow, fails, is full or lies: nothing is lost but what it does not give back.
+// The swap store is slow, fails, is full or returns wrong data: only what it fails to return is
+// lost.
 
 namespace verbena::managed {
 namespace {

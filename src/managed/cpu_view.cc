@@ -25,7 +25,8 @@ ErrorOr<std::unique_ptr<CpuView>> MakeCpuView(CpuViewKind kind, std::span<std::b
 
 PageShift GranuleFor(uint64_t size, uint64_t budget, PageShift wished, uint64_t mappings_max) {
   unsigned shift = wished.value();
-  // Granules in memory with others between them: two mappings each, and one at the end.
+  // The worst case, an absent granule between any two resident ones: two mappings for each resident
+  // granule, and one at the end.
   const auto mappings = [&] { return std::min(size >> shift, 2 * (budget >> shift)) + 1; };
   constexpr unsigned kLargest = 21;
   while (shift < kLargest && mappings() > mappings_max / 2) ++shift;

@@ -21,7 +21,7 @@
 #include "managed/memory_file.h"
 #include "memory/copy/guarded_copy.h"
 
-// Both views by one suite: what the pager and the program may rely on does not depend on how the
+// One suite for both views: the pager and the program can rely on the same rules, however the
 // accesses are caught.
 
 namespace verbena::managed {
@@ -50,7 +50,7 @@ class CpuViewThreads : public testing::TestWithParam<CpuViewKind> {
     return fault[0];
   }
 
-  // Takes faults and answers them until `stops` is set.
+  // Takes faults and answers them until `stops_` is set.
   std::thread Serve(std::function<void(const CpuFault&)> answer) {
     return std::thread([this, answer = std::move(answer)] {
       while (!stops_) {
@@ -63,7 +63,7 @@ class CpuViewThreads : public testing::TestWithParam<CpuViewKind> {
     });
   }
 
-  // Of the program. The last word of the granule, so that all of its pages count.
+  // The last word of the granule in the CPU view: it is accessible only if all pages are mapped.
   uint64_t* CpuWord(uint32_t granule) const {
     return reinterpret_cast<uint64_t*>(memory_->cpu_view().data() +
                                        (granule + 1) * kGranule.bytes() - 8);
@@ -297,7 +297,7 @@ TEST(GranuleFor, KeepsToWhatWasWishedIfThatFits) {
 }
 
 TEST(GranuleFor, GrowsUntilTheMappingsSuffice) {
-  // 2^20 pages, of which 2^18 are in memory: 2^19 mappings, and 32765 are to be had.
+  // 2^20 pages, of which 2^18 are resident: 2^19 mappings, of which 32765 are available.
   EXPECT_EQ(GranuleFor(4096 * kMebibyte, 1024 * kMebibyte, PageShift(12), 65530), PageShift(17));
   // A large budget does not make more borders than there are granules.
   EXPECT_EQ(GranuleFor(64 * kMebibyte, 64 * kMebibyte, PageShift(12), 65530), PageShift(12));

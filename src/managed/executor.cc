@@ -17,7 +17,8 @@ using paging::View;
 
 constexpr Duration kAskAgainAfter = Milliseconds(10);
 
-// Tickets of the resident set: those of the program's threads have the highest bit, and say all.
+// Tickets of the resident set. That of a program thread has the highest bit set and encodes the
+// whole request: the run and the kind of access.
 constexpr uint64_t kCpuBit = uint64_t{1} << 63;
 constexpr uint64_t kWriteBit = uint64_t{1} << 62;
 constexpr unsigned kCountShift = 32;
@@ -132,13 +133,13 @@ void Executor::ServeFaults() {
   for (const CpuFault& fault : std::span(faults).first(count)) RequestForCpu(fault);
 }
 
-// What waits goes on waiting: no thread is woken any more.
+// Threads that wait in a fault go on waiting: from here on no answer wakes them.
 void Executor::HoldProgram() {
   holds_program_ = true;
   view_.Unmap({0, memory_.granule_count()});
 }
 
-// The adapter is told first, so that it asks for nothing that is given up.
+// The adapter hears of it first, so that it requests no page that is being discarded.
 void Executor::ServeGone(Run among) {
   for (uint32_t i = among.first; i < among.end(); ++i) {
     Run run{i, 0};
@@ -151,7 +152,7 @@ void Executor::ServeGone(Run among) {
   }
 }
 
-// Threads that wait for the same are all woken when it is mapped, and need no ticket of their own.
+// One ticket serves all threads that wait for the same granule: mapping it wakes them all.
 void Executor::RequestForCpu(const CpuFault& fault) {
   if (IsPending(fault.granule, fault.is_write)) return;
   const Run run = RunFor(fault);
@@ -161,8 +162,9 @@ void Executor::RequestForCpu(const CpuFault& fault) {
   CarryOut();
 }
 
-// A thread that walks is given what is next as well, but only what costs no transfer, and no
-// granule becomes dirty that has contents: who walks need not write to all.
+// A thread that walks through memory gets the next granules as well, if that costs no transfer. A
+// write fault does not widen over granules that have contents, because it would make them dirty: a
+// thread that walks does not necessarily write to all of them.
 Run Executor::RunFor(const CpuFault& fault) {
   const Residency place = residency(fault.granule);
   const bool may_widen =
@@ -190,7 +192,7 @@ void Executor::SetPending(Run run, bool is_write, bool is_pending) {
   }
 }
 
-// Only granules that lie in it whole.
+// Discards only granules that lie wholly in the range.
 void Executor::Discard(const Request& request) {
   const uint64_t granule = memory_.granule().bytes();
   const uint64_t first = (request.first_byte + granule - 1) / granule;
@@ -204,13 +206,13 @@ void Executor::Discard(Run run) {
   CarryOut();
   for (uint32_t i = run.first; i < run.end(); ++i) {
     if (residency(i) != Residency::kBroken) continue;
-    if (!holds_program_) view_.Unmap({i, 1});  // no more refused
+    if (!holds_program_) view_.Unmap({i, 1});  // ends the refusal
     Mark({i, 1}, Residency::kAbsent);
   }
 }
 
-// Lets orders go, those of one step together, and takes what has ended. Until all that is left is
-// under way: nothing but the end of a transfer wakes the pager for it.
+// Submits the orders of one step together and takes the outcomes, until all remaining orders are in
+// flight: only the end of a transfer wakes the pager for them.
 void Executor::ServeStore() {
   std::array<SwapOutcome, 32> outcomes;
   size_t count = 0;
@@ -286,7 +288,7 @@ void Executor::CarryOut(const paging::Action& action) {
       Mark(action.run, Residency::kInMemory);
       return memory_.MakeZero(action.run);
     case Verb::kMap:
-      // The adapter maps what it is told to be ready.
+      // The adapter maps its pages itself when on_ready reports them.
       if (action.view == View::kCpu && !holds_program_) view_.Map(action.run, action.is_writable);
       return;
     case Verb::kForget:
@@ -307,7 +309,7 @@ void Executor::Unmap(const paging::Action& action) {
   leaving_.push_back(memory_.Contents(action.run));
 }
 
-// All that leave together at once: the adapter has to stop for it.
+// Reports all leaving granules in one call, because the adapter has to stop for each.
 void Executor::UnmapForAdapter() {
   if (leaving_.empty()) return;
   callbacks_.unmap_adapter(leaving_);
@@ -357,8 +359,8 @@ void Executor::Answer(const paging::Action& action) {
   callbacks_.on_ready(request.ticket, std::min(request.length, ready_end - request.first_byte));
 }
 
-// What is ready was mapped before, and so the threads are on their way. Threads may wait for more
-// than was done; they fault again.
+// The ready granules are mapped already, which woke their threads. Threads that wait for the rest
+// of the run are woken to fault again.
 void Executor::AnswerCpu(const paging::Action& action) {
   if (holds_program_) return;
   const Run run = RunOf(action.ticket);

@@ -20,18 +20,18 @@
 
 namespace verbena::managed {
 
-// The hands of the pager: brings the resident set what the world says, and does to the world what
-// the resident set decides, in its order.
+// Carries out what the pager decides: passes requests, faults, outcomes and time to the resident
+// set, and executes the actions of the resident set in their order.
 //
-// A thread of the program that faults has no name for what it wants, so the granule is its ticket;
-// it is asked for once however many threads wait for it, and with it what is next, if the thread
-// seems to walk. An access to a granule that is broken is
-// refused for good. One that the resident set refuses for want of memory goes on waiting and is
-// asked for again: the operator may make room for the store, and a program that stands is better
-// than one that is dead.
+// A program thread that faults has no ticket of its own, so the granule serves as one. The executor
+// requests a granule once, however many threads wait for it, and with it the next granules if the
+// thread seems to walk. It refuses an access to a broken granule for good. If the resident set
+// refuses an access for lack of memory, the thread goes on waiting and the executor requests the
+// granule again, until the store has written nothing for program_patience. The operator can make
+// room for the store meanwhile, and a program that stands still is better than one that is dead.
 //
-// Owned by the Arena and used by its pager thread alone, but for residency(). Once its lists have
-// found their size it allocates nothing: a thread of the program may fault in its allocator.
+// Owned by the Arena and used by its pager thread alone; any thread can call residency(). Allocates
+// nothing once its lists have reached their size: a program thread can fault in its allocator.
 class Executor {
  public:
   struct Parts {
@@ -43,13 +43,13 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Inputs. ServeStore comes last in a step: it lets the others' orders go.
+  // Inputs. ServeStore comes last in a step: it submits the orders of the others.
   void Serve(const Request& request);
   void ServeFaults();
   void OnTime();
   void ServeStore();
 
-  // When OnTime has something to do.
+  // When OnTime is due.
   [[nodiscard]] Time next_time() const;
   [[nodiscard]] ArenaReport report() const;
 
@@ -59,7 +59,7 @@ class Executor {
   }
 
  private:
-  // What the adapter waits for.
+  // A page request of the adapter.
   struct AdapterRequest {
     uint64_t ticket = 0;
     uint64_t first_byte = 0;
@@ -105,13 +105,13 @@ class Executor {
   std::vector<AdapterRequest> adapter_requests_;  // by ticket of the resident set
   std::vector<uint32_t> free_requests_;
   FaultStreams fault_streams_;
-  LazyArray<uint8_t> cpu_pending_;  // by granule: 1 a read is wanted, 2 a write
+  LazyArray<uint8_t> cpu_pending_;  // by granule: 1 read requested, 2 write requested
   std::vector<CpuFault> ask_again_;
   std::vector<CpuFault> asking_;
   Time ask_again_at_ = Time::Never();
   const Duration program_patience_;
-  Time program_waits_since_ = Time::Never();   // for a store that has taken nothing meanwhile
-  std::vector<std::span<std::byte>> leaving_;  // the adapter has yet to be told
+  Time program_waits_since_ = Time::Never();   // the store has written nothing since
+  std::vector<std::span<std::byte>> leaving_;  // not yet reported to the adapter
   std::vector<Delayed> delayed_;
   size_t delayed_done_ = 0;
   LazyArray<std::atomic<Residency>> residency_;

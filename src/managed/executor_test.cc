@@ -85,12 +85,12 @@ class ExecutorTest : public testing::Test {
                        .on_store = {}});
   }
 
-  // A thread of the program faults, and the pager does what it does.
+  // A program thread faults, and the executor serves the fault.
   void Fault(uint32_t granule, bool is_write) {
     view_.coming[view_.coming_count++] = {granule, is_write};
     executor_->ServeFaults();
   }
-  // Until the program may do this.
+  // Faults, and waits until the program has these rights.
   void Await(uint32_t granule, int rights) {
     Fault(granule, rights == 2);
     while (view_.rights[granule] < rights) Step();
@@ -165,7 +165,7 @@ TEST_F(ExecutorTest, AWriterMakesNothingDirtyThatHasContents) {
 }
 
 TEST_F(ExecutorTest, ThoseBehindTheEndOfWhatCameAreWoken) {
-  // A walk in less memory than its window: part of what was asked for comes.
+  // A walk with a small budget: only a part of a requested window is paged in.
   executor_->Serve({.kind = Request::Kind::kSetBudget, .length = 16 * 4096});
   for (uint32_t i = 0; i < 100; ++i) Await(i, 2);
   EXPECT_GT(view_.woken, 0u);
@@ -176,7 +176,7 @@ TEST_F(ExecutorTest, TheAdapterIsAnsweredInBytes) {
   EXPECT_EQ(answered_ticket_, 77u);
   EXPECT_EQ(answer_, Answer(200));
   EXPECT_EQ(executor_->residency(1), Residency::kInMemory);
-  // A part of what is larger than can be had.
+  // A request for more than the budget is answered in part.
   executor_->Serve({.first_byte = 100, .length = 200 * 4096, .ticket = 78});
   while (answers_ < 2) Step();
   EXPECT_EQ((*answer_ + 100) % 4096, 0u);
@@ -215,7 +215,7 @@ TEST_F(ExecutorTest, AThreadThatCannotHaveMemoryIsNotForgotten) {
     Step();
   }
   EXPECT_EQ(view_.rights[next], 0);
-  // The program gives up some of what it has, and the waiting thread gets it.
+  // The program discards some granules, and the waiting thread gets their memory.
   executor_->Serve({.kind = Request::Kind::kDiscard, .first_byte = 0, .length = 16 * 4096});
   for (int i = 0; i < 10'000 && view_.rights[next] == 0; ++i) Step();
   EXPECT_EQ(view_.rights[next], 2);
@@ -229,7 +229,7 @@ TEST_F(ExecutorTest, WhatTheStoreHasNoRoomForIsOrderedLater) {
     const auto granule = static_cast<uint32_t>(random.Below(kGranules));
     Await(granule, 2);
     ASSERT_EQ(First(granule), last[granule]);
-    // Zero at times: then the store ends its order at once.
+    // Sometimes zero: the store ends such an order at once.
     First(granule) = last[granule] = static_cast<std::byte>(random.Below(3));
   }
   EXPECT_GT(executor_->report().swap.zero, 0u);
@@ -257,8 +257,8 @@ TEST_F(ExecutorTest, AllocatesNothingOnceItRuns) {
       Step();
     }
   };
-  // Lists grow to the most that were ever under way at once, which the threads of the swap file
-  // decide: on a busy machine that takes longer.
+  // Lists grow to the most orders that were ever in flight. That depends on the threads of the swap
+  // file, so it takes longer on a busy machine.
   size_t grown = 1;
   for (int round = 0; round < 10 && grown > 0; ++round) {
     const size_t before = allocations;

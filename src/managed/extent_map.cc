@@ -41,7 +41,7 @@ void ExtentMap::Grow(uint32_t slabs) {
   CHECK(slabs_.size() + slabs < kNone / kSlabUnits);
   const auto before = static_cast<uint32_t>(slabs_.size());
   slabs_.resize(before + slabs);
-  // Backwards, so that they are handed out from low to high.
+  // Backwards, so that slabs are handed out from low to high.
   for (uint32_t i = before + slabs; i-- > before;) Link(i);
 }
 

@@ -7,16 +7,17 @@
 
 namespace verbena::managed {
 
-// Which units of a file are in use. An extent is 1 to 8 units in a row: a unit is an eighth of what
-// the owner stores when it does not get smaller, whatever that is in bytes.
+// Knows which units of a file are in use. An extent is 1 to 8 consecutive units. A unit is an
+// eighth of what the owner stores uncompressed, whatever its size in bytes.
 //
-// The file is cut into slabs of 64 units, each of which holds extents of one size only. So finding
-// and freeing cost the same whatever the history, no extent is ever between two others and too
-// small, and what is taken in a row of one size lies in a row. A slab whose last extent was freed
-// may serve another size. The price: slabs that are nearly empty are kept from other sizes.
+// The file is cut into slabs of 64 units, and a slab holds extents of one size only. So Take and
+// Give cost the same whatever the history, no gap between extents is too small to be used, and
+// extents of one size that are taken one after the other are adjacent. A slab whose last extent was
+// freed can serve another size. The price: other sizes cannot use the room of slabs that are nearly
+// empty.
 //
 // Invariant: a slab is unassigned; or it belongs to one size, and is in that size's list if and
-// only if it has room. Grows by Grow alone. One thread at a time: its owner guards it.
+// only if it has room. Only Grow adds room. One thread at a time.
 class ExtentMap {
  public:
   static constexpr uint32_t kExtentUnitsMax = 8;
@@ -26,13 +27,13 @@ class ExtentMap {
   // room.
   [[nodiscard]] std::optional<uint32_t> Take(uint32_t units);
 
-  // `first` and `units` are those of a Take.
+  // Frees the extent whose `first` unit Take(units) returned.
   void Give(uint32_t first, uint32_t units);
 
   // Adds `slabs` of room at the end.
   void Grow(uint32_t slabs);
 
-  // Room in all: what it grew to.
+  // All units, free or used.
   [[nodiscard]] uint64_t unit_count() const { return uint64_t{kSlabUnits} * slabs_.size(); }
   [[nodiscard]] uint64_t used_units() const { return used_units_; }
 
@@ -42,7 +43,7 @@ class ExtentMap {
   static constexpr uint32_t kNone = ~uint32_t{0};
 
   struct Slab {
-    uint64_t free = 0;          // a bit for each extent that the slab has room for
+    uint64_t free = 0;          // a bit for each extent of the slab: set if it is free
     uint32_t previous = kNone;  // in the list of its size, or of the unassigned
     uint32_t next = kNone;
     uint8_t units = 0;  // of its extents; 0: unassigned

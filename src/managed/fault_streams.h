@@ -7,17 +7,17 @@
 
 namespace verbena::managed {
 
-// How many granules a fault should bring, so that a thread that walks through memory does not fault
-// at each: 1, and twice as many each time that a fault comes just behind what the one before
-// brought. Several threads may walk at once.
+// Decides how many granules a fault pages in, so that a thread that walks through memory does not
+// fault at each: 1, and twice as many each time a fault comes just behind the window of the one
+// before. Several threads can walk at once.
 //
-// A value type; its owner guards it.
+// A value type. One thread at a time.
 class FaultStreams {
  public:
   static constexpr uint32_t kWindowMax = 16;
 
-  // A fault at `granule` that does not come behind another is a new stream, in the place of the one
-  // that was quiet for longest.
+  // The window for a fault at `granule`. A fault that continues no stream begins a new one, in the
+  // place of the stream that has been idle the longest.
   [[nodiscard]] uint32_t WindowAt(uint32_t granule) {
     Stream* stream = std::find_if(streams_.begin(), streams_.end(), [granule](const Stream& it) {
       return it.window > 0 && it.next == granule;
@@ -34,7 +34,7 @@ class FaultStreams {
     return stream->window;
   }
 
-  // Of what WindowAt said only `count`, from `granule` on, were paged in.
+  // Only `count` granules of the window that WindowAt returned were paged in, from `granule` on.
   void Cut(uint32_t granule, uint32_t window, uint32_t count) {
     for (Stream& stream : streams_) {
       if (stream.next == granule + window && stream.window == window) stream.next = granule + count;

@@ -35,7 +35,7 @@ TEST(FaultStreams, SeveralWalkAtOnce) {
     EXPECT_EQ(streams.WindowAt(b), expected);
     a += expected;
     b += expected;
-    static_cast<void>(streams.WindowAt(77 * a));  // and one that does not
+    static_cast<void>(streams.WindowAt(77 * a));  // continues no stream
   }
 }
 

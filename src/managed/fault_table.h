@@ -10,8 +10,8 @@
 
 namespace verbena::managed {
 
-// Faults on their way from signal handlers to the pager. Bounded; what is posted twice is there
-// once.
+// Faults on their way from signal handlers to the pager. Bounded; a fault that is posted twice is
+// in the table once.
 //
 // Any number of threads post, also in signal handlers: no lock, no allocation. One thread takes.
 class FaultTable {
@@ -32,7 +32,7 @@ class FaultTable {
     return false;
   }
 
-  // Returns how many it put in front of `faults`.
+  // Writes faults to the front of `faults` and returns how many.
   [[nodiscard]] size_t Take(std::span<CpuFault> faults) {
     size_t count = 0;
     for (std::atomic<uint64_t>& slot : slots_) {

@@ -15,7 +15,7 @@ void Inbox::Put(const Request& request) {
   {
     const MutexLock lock(mutex_);
     requests_.push_back(request);
-    // The thread that found it empty has woken the pager, or will.
+    // The thread that put the first request has woken the pager, or is about to.
     if (requests_.size() > 1) return;
   }
   Signal();
@@ -32,7 +32,7 @@ void Inbox::PutStop() {
 bool Inbox::Take(std::vector<Request>& requests) {
   requests.clear();
   uint64_t signals = 0;
-  // Before the list is taken: what comes in between is then signalled again.
+  // The eventfd is cleared before the list is taken, so that a request in between signals again.
   [[maybe_unused]] const ssize_t cleared = read(signal_.get(), &signals, sizeof signals);
   const MutexLock lock(mutex_);
   requests_.swap(requests);

@@ -19,13 +19,13 @@ char* Chars(std::span<std::byte> bytes) { return reinterpret_cast<char*>(bytes.d
 }  // namespace
 
 uint32_t Crc32c(std::span<const std::byte> bytes) {
-  // The library does not write to them, for all that its signature says.
+  // The library only reads the bytes, although its parameter is not const.
   auto* const data = reinterpret_cast<unsigned char*>(const_cast<std::byte*>(bytes.data()));
   return crc32_iscsi(data, static_cast<int>(bytes.size()), ~uint32_t{0});
 }
 
 bool IsZero(std::span<const std::byte> bytes) {
-  // The first is zero, and each equals the next.
+  // The first byte is zero, and each byte equals the next.
   return bytes.empty() || (bytes[0] == std::byte{0} &&
                            std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
 }
@@ -54,7 +54,7 @@ Packer::Packed Packer::Pack(std::span<const std::byte> contents, std::span<std::
   return bytes > 0 ? Packed{StoredAs::kCompressed, bytes} : raw;
 }
 
-// 0 if they do not fit.
+// Returns 0 if the compressed bytes do not fit.
 uint32_t Packer::Compress(std::span<const std::byte> contents, std::span<std::byte> room) {
   constexpr int kFastest = 1;
   return static_cast<uint32_t>(LZ4_compress_fast_extState(

@@ -7,15 +7,15 @@
 
 namespace verbena::managed {
 
-// The bytes of a granule in the swap store.
+// How the swap store holds the bytes of a granule.
 enum class StoredAs : uint8_t {
-  kNothing,     // not there
+  kNothing,     // not in the store
   kZero,        // all zero: there is nothing to keep
   kRaw,         // as they are
   kCompressed,  // by LZ4
 };
 
-// Castagnoli's CRC-32.
+// CRC-32C (Castagnoli), without the final inversion.
 [[nodiscard]] uint32_t Crc32c(std::span<const std::byte> bytes);
 
 [[nodiscard]] bool IsZero(std::span<const std::byte> bytes);
@@ -23,10 +23,9 @@ enum class StoredAs : uint8_t {
 // False if `packed` is not what Pack made of as many bytes as `contents` has.
 [[nodiscard]] bool Unpack(std::span<const std::byte> packed, std::span<std::byte> contents);
 
-// Makes contents smaller when that pays: when a quarter of them is saved. Where it does not, it
-// takes less and less trouble: after the n-th failure in a row the next 2^n - 1 contents, 255 at
-// most, are not tried. So data that do not compress cost little, and when the data change that is
-// found out.
+// Compresses contents when that pays, that is, saves a quarter. Backs off when it does not: after
+// the n-th failure in a row the next 2^n - 1 contents, 255 at most, are not tried. So data that do
+// not compress cost little, and data that begin to compress are noticed.
 //
 // One thread at a time. Allocates nothing after construction.
 class Packer {
@@ -40,7 +39,8 @@ class Packer {
     StoredAs as;     // never kNothing
     uint32_t bytes;  // in `room` if compressed; 0 if zero
   };
-  // `room` is three quarters of `contents`, and none if it must not be compressed.
+  // `room` has three quarters of the size of `contents`; it is empty if `contents` must not be
+  // compressed.
   [[nodiscard]] Packed Pack(std::span<const std::byte> contents, std::span<std::byte> room);
 
  private:

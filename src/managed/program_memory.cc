@@ -12,7 +12,7 @@
 #include "base/file_descriptor.h"
 #include "memory/copy/guarded_copy.h"
 
-// Younger than the headers of some systems that it runs on.
+// Missing from the headers of some supported systems.
 #ifndef MADV_COLD
 #define MADV_COLD 20
 #endif
@@ -40,9 +40,9 @@ std::optional<std::array<uint64_t, N>> Words(uint64_t address) {
   return words;
 }
 
-// The pages that malloc of the C library has mapped for the block at `block`, by the note before
-// it: how far from the first page it is, and the size with a mark. A program that has bytes there
-// that look so has them in pages of its own as well.
+// The pages that malloc of the C library has mapped for the block at `block`, according to the
+// chunk header before it: its distance from the first page, and the size with flags. If these bytes
+// only look like a header, the program has written them, so these pages are the program's as well.
 std::optional<Range> OwnMapping(uint64_t block, const Mapping& mapping) {
   constexpr uint64_t kNote = 16, kMarks = 7, kIsMapped = 2;
   if (block % kNote != 0 || block < mapping.first + kNote) return std::nullopt;
@@ -56,8 +56,8 @@ std::optional<Range> OwnMapping(uint64_t block, const Mapping& mapping) {
   return range;
 }
 
-// Whether a heap of malloc's for other threads than the first has the byte. Such a heap begins at a
-// multiple of 64 MiB with a note: whose it is, the one before, and two sizes.
+// Whether the byte lies in a heap that malloc has for threads other than the first. Such a heap
+// begins at a multiple of 64 MiB with a header: its arena, the heap before it, and two sizes.
 bool IsInHeap(uint64_t address, const Mapping& mapping) {
   constexpr uint64_t kHeapMax = uint64_t{64} << 20;
   const uint64_t heap = address / kHeapMax * kHeapMax;
@@ -91,7 +91,8 @@ std::string ReadMaps() {
   return text;
 }
 
-// Memory that is locked or not ordinary refuses this advice, which changes no byte.
+// madvise refuses this advice for memory that is locked or not ordinary. The advice changes no
+// byte.
 bool IsOrdinary(const Range& pages) {
   return madvise(reinterpret_cast<void*>(pages.first), pages.end - pages.first, MADV_COLD) == 0;
 }
@@ -102,7 +103,7 @@ std::optional<Mapping> Mapping::Parse(const std::string& line) {
   uint64_t first = 0, end = 0;
   std::array<char, 5> rights{};
   int name_at = 0;
-  // Then offset, device and inode.
+  // The fields between rights and name are offset, device and inode.
   const int count = std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s %*s %*s %*s %n", &first,
                                 &end, rights.data(), &name_at);
   if (count != 3) return std::nullopt;

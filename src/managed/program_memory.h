@@ -17,22 +17,22 @@ struct Mapping {
   std::string rights;  // "rw-p"
   std::string name;    // a file, or "[heap]" and the like; empty for most anonymous memory
 
-  // From a line of that file.
+  // Parses a line of that file.
   [[nodiscard]] static std::optional<Mapping> Parse(const std::string& line);
 };
 
-// The one that has the byte at `address`.
+// The mapping that contains the byte at `address`.
 [[nodiscard]] std::optional<Mapping> FindMapping(uint64_t address);
 
-// The pages of 4 KiB of these bytes of the program, if they can be adopted; or why not, in words
+// The 4 KiB pages of these bytes of the program, if they can be taken over; or why not, in words
 // that go on from "because it ".
 //
-// They must be ordinary: private, anonymous, readable and writable, not locked, of one mapping, and
-// not the stack of this thread. And they must be the program's alone: what shares a page with these
-// bytes may be ours, and a thread of ours that waits for such a page waits for itself. So bytes
-// begin and end on page borders, or are a block that malloc has mapped for itself. For the same
-// reason they are not of the heaps that malloc keeps for small blocks: it writes its notes into
-// free memory, with a lock held that we may need.
+// The pages must be ordinary: private, anonymous, readable and writable, not locked, of one
+// mapping, and not the stack of this thread. And they must be the program's alone: other data on
+// such a page may be Verbena's, and a thread of Verbena that waits for the page would wait for
+// itself. So the bytes begin and end on page borders, or are a block for which malloc made a
+// mapping of its own. For the same reason they must not lie in the heaps that malloc keeps for
+// small blocks: malloc writes headers into free memory while it holds a lock that Verbena may need.
 [[nodiscard]] Result<std::span<std::byte>, std::string> TakeoverPages(
     std::span<const std::byte> bytes);
 

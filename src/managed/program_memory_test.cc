@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t kPage = 4096, kSize = 4 * kTakeoverMin;
 
-// Mapped memory with something else before and behind it.
+// Mapped memory between two inaccessible pages.
 class Mapped {
  public:
   explicit Mapped(int flags = MAP_PRIVATE | MAP_ANONYMOUS, int file = -1,
@@ -85,7 +85,7 @@ TEST(TakeoverPagesTest, OtherMemoryIsNot) {
   ExpectRefused(bytes, "not mapped");
 }
 
-// Sanitizers make nothing of the library's functions.
+// Sanitizers replace mlock and munlock of the C library by functions that do nothing.
 int64_t Lock(std::byte* first, uint64_t length) { return syscall(SYS_mlock, first, length); }
 int64_t Unlock(std::byte* first, uint64_t length) { return syscall(SYS_munlock, first, length); }
 
@@ -105,7 +105,7 @@ TEST(TakeoverPagesTest, StacksAreNot) {
   std::thread([] {
     std::array<std::byte, 2 * kTakeoverMin> there;
     const auto first = reinterpret_cast<uintptr_t>(there.data()) / kPage * kPage;
-    // With the frame of this thread, which the stack goes on below.
+    // The range includes the lowest frames of this thread's stack.
     ExpectRefused({reinterpret_cast<std::byte*>(first - 16 * kPage), kTakeoverMin}, "stack");
   }).join();
 }

@@ -11,14 +11,15 @@
 
 #include "base/check.h"
 
-// Younger than the headers of some systems that it runs on.
+// Missing from the headers of some supported systems.
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
 #endif
 
 namespace verbena::managed {
 
-// The home is watched before its pages go: from that moment on an access finds none, and waits.
+// Registers the home with the userfaultfd before its pages move: from then on an access finds no
+// page, and waits.
 ErrorOr<std::unique_ptr<ProgramPages>> ProgramPages::MoveAside(std::span<std::byte> home) {
   auto source = OpenForSystemCalls();
   if (!source) return Fail(std::move(source.error()));
@@ -49,7 +50,7 @@ ProgramPages::ProgramPages(UffdSource source, std::span<std::byte> home, std::sp
       aside_(aside),
       page_map_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
 
-// Memory that was mapped and never used is not even read, which would cost a fault a page.
+// Asks the page map, because reading memory that was never used would cost a page fault per page.
 bool ProgramPages::HasAny(uint64_t offset, uint64_t length) const {
   constexpr uint64_t kPage = 4096, kPresentOrSwapped = uint64_t{3} << 62;
   std::array<uint64_t, 64> entries{};
@@ -70,7 +71,7 @@ void ProgramPages::Empty(uint64_t offset, uint64_t length) const {
   CHECK(madvise(pages.data(), pages.size(), MADV_DONTNEED) == 0);
 }
 
-// If the system has no mapping left, there is no good way on: threads wait for these bytes.
+// There is no way to recover if the process has no mapping left: threads wait for these bytes.
 void ProgramPages::Return(uint64_t offset, uint64_t length) const {
   CHECK(mremap(aside_.data() + offset, length, length, MREMAP_MAYMOVE | MREMAP_FIXED,
                home_.data() + offset) != MAP_FAILED);
@@ -86,7 +87,7 @@ void ProgramPages::Forget(uint64_t offset, uint64_t length) const {
   munmap(aside_.data() + offset, length);
 }
 
-// By name and not by closing: a child of a fork may have the file open, too.
+// Wakes by range rather than by closing the file: a forked child may have the file open, too.
 void ProgramPages::Wake() const {
   uffdio_range range = RangeOf(home_);
   ioctl(source_.file.get(), UFFDIO_WAKE, &range);

@@ -1,5 +1,5 @@
-// In a sandbox that knows neither userfaultfd nor io_uring, as those of containers, managed memory
-// works all the same, and says how.
+// Managed memory also works in a sandbox that forbids userfaultfd and io_uring, like those of
+// containers, and reports the methods it uses.
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -30,7 +30,7 @@ constexpr sock_filter Load(size_t offset) {
   return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offset));
 }
 
-// The next `skip` statements are only for this value.
+// Runs the next `skip` statements only for this value.
 constexpr sock_filter UnlessEqualSkip(long value, uint8_t skip) {
   return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(value), 0, skip);
 }
@@ -58,7 +58,7 @@ void Enter() {
   CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0);
 }
 
-// Exits with 0 if all is well, and otherwise with the number of what is not.
+// Exits with 0 if all checks pass, and otherwise with the number of the one that fails.
 [[noreturn]] void UseInSandbox() {
   Enter();
   constexpr uint64_t kPages = 1024;

@@ -19,33 +19,34 @@
 
 namespace verbena::managed {
 
-// What the program sees of a granule.
+// What the program can do with a granule.
 enum class ViewRight : uint8_t {
-  kNone,     // an access waits, and the pager hears of it
+  kNone,     // an access faults, and waits for the pager
   kRead,     // only a write waits
   kWrite,    // nothing waits
   kRefused,  // an access raises SIGSEGV
 };
 
 // The program's view where userfaultfd is refused: mprotect takes the right to a granule away, and
-// the handler of SIGSEGV posts the fault and sleeps until something was done for the granule. The
-// handler is SignalGuard's, which asks us first and hands what is not ours to the program.
+// the SIGSEGV handler posts the fault and sleeps until the pager has acted on the granule. The
+// handler is SignalGuard's, which calls Serve first and passes faults of other memory on to the
+// program.
 //
-// Each border between granules with different rights costs a mapping, of which a process has a
-// limited number: see GranuleFor. Where they run out all the same, the whole view is unmapped at
-// once, which makes it one mapping; what is still wanted faults again.
+// Each border between granules with different rights costs a mapping, and a process has a limited
+// number: see GranuleFor. If they run out nevertheless, the whole view is unmapped at once, which
+// makes it one mapping; granules that are still needed fault again.
 //
-// System calls that touch absent memory get EFAULT, and threads that block SIGSEGV must stay away:
-// the system ends the process when they fault.
+// System calls that touch absent memory fail with EFAULT. Threads that block SIGSEGV must not touch
+// the view: the kernel ends the process when they fault.
 //
 // Invariant: a thread sleeps only on the word of its granule's bucket, read before it posted; every
-// change for the granule changes the word. So no wake is missed, and after a wake that was meant
-// for another granule the instruction just faults again.
+// change for the granule changes the word. So no wake-up is missed. After a wake-up that was meant
+// for another granule the instruction faults again.
 class SignalView final : public CpuView {
  public:
   static constexpr size_t kViewsMax = 64;
 
-  // Fails when kViewsMax live.
+  // Fails when kViewsMax views exist.
   [[nodiscard]] static ErrorOr<std::unique_ptr<CpuView>> Make(std::span<std::byte> bytes,
                                                               PageShift granule);
   ~SignalView() override { Stop(); }
@@ -65,16 +66,16 @@ class SignalView final : public CpuView {
     return address >= bytes_.data() && address < bytes_.data() + bytes_.size();
   }
 
-  // For the signal handler: waits until something was done for the granule. `is_write` if it is
-  // known. False if the access is refused.
+  // For the signal handler: waits until the pager has acted on the granule at `address`. `is_write`
+  // is nullopt if the kind of access is not known. False if the access is refused.
   [[nodiscard]] bool Serve(const std::byte* address, std::optional<bool> is_write);
 
  private:
   static constexpr size_t kBuckets = 64;
 
-  // Granules with the same remainder share one. To wake no thread takes no system call: a sleeper
-  // is counted before the kernel looks whether the word has changed, and a waker looks at the count
-  // after it changed the word.
+  // Granules with the same remainder share a bucket. A wake-up without sleepers costs no system
+  // call: a sleeper is counted before the kernel compares the word, and a waker reads the count
+  // after it has changed the word.
   struct Bucket {
     std::atomic<uint32_t> word = 0;
     std::atomic<uint32_t> sleepers = 0;
@@ -99,7 +100,7 @@ class SignalView final : public CpuView {
   LazyArray<std::atomic<ViewRight>> rights_;  // written by the pager, read by handlers
   std::array<Bucket, kBuckets> buckets_;
   std::atomic<bool> has_stopped_ = false;
-  const pid_t owner_ = getpid();  // in a child there is no pager, and no thread would wake it
+  const pid_t owner_ = getpid();  // a forked child has no pager to wake it
 };
 
 }  // namespace verbena::managed

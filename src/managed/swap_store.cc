@@ -145,7 +145,7 @@ uint64_t SwapStore::FileBytesOf(const Order& order) const {
   return UnitsOf(entries_[order.granule]) * unit_bytes_;
 }
 
-// An outcome that was not reaped counts: it must find its place.
+// Outcomes that are not reaped yet count as well, because every order needs room for its outcome.
 bool SwapStore::HasRoomForOrder() const {
   const size_t in_use = orders_.size() - free_orders_.size();
   return in_use + outcomes_.size() < options_.orders_max;
@@ -170,7 +170,8 @@ void SwapStore::Release(Order& order) {
   order.staging = nullptr;
 }
 
-// Whole units go to the file, so that neighbours touch; what is behind the packed bytes is zero.
+// The file gets whole units, so that neighbours are adjacent; the bytes behind the packed ones are
+// 0.
 void SwapStore::PackInto(Entry& entry, Order& order) {
   order.staging = options_.compress ? TakeStaging() : nullptr;
   const size_t room = order.staging != nullptr ? options_.granule.bytes() / 4 * 3 : 0;
@@ -239,7 +240,7 @@ void SwapStore::Send(uint32_t outstanding_index, uint32_t first) {
     outstanding.bytes += static_cast<int64_t>(size);
   }
   ++counters_.transfers;
-  // There are no more flights than the file takes.
+  // There are no more outstanding requests than the file accepts.
   CHECK(file_->Start({.is_write = orders_[first].is_store,
                       .offset = OffsetOf(orders_[first]),
                       .parts = std::span(outstanding.parts).first(parts),
@@ -261,7 +262,8 @@ void SwapStore::Land(const TransferEnd& end) {
   }
 }
 
-// Whether there were several, which now go one by one.
+// Queues the orders of a failed transfer again, one transfer each. False if there was only one
+// order.
 bool SwapStore::TryAlone(uint32_t first) {
   if (orders_[first].next == kNone) return false;
   for (uint32_t i = first; i != kNone;) {
@@ -273,7 +275,7 @@ bool SwapStore::TryAlone(uint32_t first) {
   return true;
 }
 
-// What is to be done with bytes that were moved. Nothing, if they went to the file.
+// Checks and unpacks what a load has read. A store needs nothing more.
 SwapResult SwapStore::Open(Order& order) {
   if (order.is_store) return SwapResult::kGood;
   const Entry& entry = entries_[order.granule];

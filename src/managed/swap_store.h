@@ -20,9 +20,9 @@ namespace verbena::managed {
 // How an order to the store ended.
 enum class SwapResult : uint8_t {
   kGood,
-  kFull,     // a store: the file may not, or cannot, get larger
+  kFull,     // a store: the file is at its limit, or the disk is full
   kFailed,   // the system could not read or write; the stored copy, if there was one, may be fine
-  kCorrupt,  // a load: what came from the file is not what went there
+  kCorrupt,  // a load: the bytes from the file are not those that were stored
 };
 
 struct SwapOutcome {
@@ -33,13 +33,13 @@ struct SwapOutcome {
 
 // What the store has done since it was made, and what it holds.
 struct SwapCounters {
-  uint64_t stored = 0;      // granules, each time
+  uint64_t stored = 0;      // granules; one counts each time
   uint64_t compressed = 0;  // of these
   uint64_t zero = 0;        // of these
   uint64_t loaded = 0;
   uint64_t bytes_written = 0;
   uint64_t bytes_read = 0;
-  uint64_t transfers = 0;  // fewer than granules where neighbours went together
+  uint64_t transfers = 0;  // fewer than granules: adjacent ones share a transfer
   uint64_t full = 0;
   uint64_t failed = 0;
   uint64_t corrupt = 0;
@@ -50,58 +50,58 @@ struct SwapCounters {
 struct SwapOptions {
   PageShift granule{12};
   uint64_t granule_count = 0;
-  // Of the file. The default: as large as the disk lets it be.
+  // Limit of the file's size. By default the disk is the limit.
   uint64_t bytes_max = ~uint64_t{0};
-  // The file grows by this much at a time, or by a slab where that is more: seldom enough not to
-  // matter, and little enough not to take a disk that is not needed.
+  // The file grows by this much at a time, or by a slab if that is more: large enough that growing
+  // is rare, and small enough not to reserve much disk space that is not needed.
   uint64_t step_bytes = uint64_t{16} << 20;
-  // Orders under way. What is beyond waits at the pager, which has better grounds for an order.
+  // Orders in flight at most. The pager keeps further ones until there is room.
   uint32_t orders_max = 256;
-  // Compressed contents on their way. With none left, contents are stored as they are.
+  // Buffers for compressed contents in flight. When none is left, contents are stored uncompressed.
   uint64_t staging_bytes = uint64_t{8} << 20;
   bool compress = true;
 };
 
 // Holds the contents of granules that are not in memory, in a file that no other process opens.
-// Contents that are all zero are remembered and not written; others are compressed when that saves
-// a quarter (Packer). A checksum of what lies in the file is kept in memory: what comes back is
-// what was stored, or is called corrupt. Nothing survives the process, so there is no format to
-// keep.
+// Granules that are all zero are recorded and not written; others are compressed when that saves a
+// quarter (Packer). The checksum of what lies in the file stays in memory: a load returns what was
+// stored, or reports it as corrupt. Nothing survives the process, so the file needs no stable
+// format.
 //
-// Orders are given by Store and Load, go out with Submit, those of extents that touch in one
-// transfer, and end in Reap, in any order. A transfer of several that fails is tried again one by
-// one, so that a bad sector costs one granule.
+// Store and Load give orders. Submit sends them, those of adjacent extents in one transfer. Reap
+// returns their outcomes, in any sequence. If a transfer of several orders fails, each of them is
+// tried again alone, so that a bad sector costs one granule.
 //
-// Invariant: an extent belongs to one granule, and is not given away while a transfer may touch it.
+// Invariant: an extent belongs to one granule, and is not freed while a transfer can touch it.
 // Owned by the pager. One thread at a time. Allocates only when the file grows.
 class SwapStore {
  public:
   static constexpr uint32_t kTransfersMax = 64;
 
-  // `file` takes kTransfersMax at a time.
+  // REQUIRES: `file` accepts kTransfersMax transfers at a time.
   SwapStore(std::unique_ptr<SwapFile> file, const SwapOptions& options);
   SwapStore(const SwapStore&) = delete;
   SwapStore& operator=(const SwapStore&) = delete;
 
-  // Contents, of a granule's size, must stay where they are until the outcome. If they change
-  // before, this copy is of no use, and the caller must forget it. A copy from before is forgotten.
-  // False if too many orders are under way. Neither may be under way for this granule.
+  // `contents`, of a granule's size, must stay in place until the outcome. If the bytes change
+  // before, this copy is of no use, and the caller must call Forget. Store drops an earlier copy.
+  // False if too many orders are in flight. REQUIRES: no order is in flight for this granule.
   [[nodiscard]] bool Store(uint64_t granule, std::span<const std::byte> contents);
-  // Likewise. The granule must be held.
+  // Likewise; also false if no staging buffer is free. REQUIRES: Holds(granule).
   [[nodiscard]] bool Load(uint64_t granule, std::span<std::byte> contents);
   void Submit();
-  // Submits, too: what the system can do at once has then ended. Returns how many outcomes it put
-  // in front of `outcomes`; never waits.
+  // Submits first, so that transfers which the system completes at once are included. Writes
+  // outcomes to the front of `outcomes` and returns how many; never blocks.
   [[nodiscard]] size_t Reap(std::span<SwapOutcome> outcomes);
 
-  // The copy is not needed any more. While an order is under way: when it ends.
+  // Drops the copy. If an order is in flight for the granule: when that order ends.
   void Forget(uint64_t granule);
-  // Whether there is a copy, and no order under way for it.
+  // Whether there is a copy of the granule and no order in flight for it.
   [[nodiscard]] bool Holds(uint64_t granule) const;
 
-  // Whether Reap has something to return, transfers that have ended meanwhile aside.
+  // Whether outcomes wait for Reap, apart from those of transfers that have ended meanwhile.
   [[nodiscard]] bool has_outcomes() const { return !outcomes_.empty(); }
-  // Readable when transfers have ended. Outcomes that needed none do not show.
+  // Readable when transfers have ended. Does not show outcomes that needed no transfer.
   [[nodiscard]] int fd() const { return file_->fd(); }
   [[nodiscard]] SwapCounters counters() const;
   [[nodiscard]] const char* method() const { return file_->method(); }
@@ -109,20 +109,20 @@ class SwapStore {
  private:
   static constexpr uint32_t kNone = ~uint32_t{0};
 
-  // A granule's copy. Zero is: none.
+  // The copy of a granule. All bits 0: there is none.
   struct Entry {
     uint32_t first_unit;
     uint32_t checksum;
     uint32_t bytes : 24;
     StoredAs as : 4;
     uint32_t is_under_way : 1;
-    uint32_t is_forgotten : 1;  // while under way
+    uint32_t is_forgotten : 1;  // dropped when its order ends
   };
 
   struct Order {
     uint64_t granule = 0;
     std::byte* contents = nullptr;  // only read from, if it is a store
-    std::byte* staging = nullptr;   // where the packed bytes are, if they are not the contents
+    std::byte* staging = nullptr;   // the packed bytes; nullptr if not compressed
     uint32_t next = kNone;          // in the same transfer
     bool is_store = false;
     bool goes_alone = false;
@@ -169,9 +169,10 @@ class SwapStore {
   std::vector<uint32_t> free_orders_;
   std::vector<OutstandingRequest> outstanding_;
   std::vector<uint32_t> free_flights_;
-  Ring<uint32_t> waiting_;      // orders that no transfer carries yet
+  Ring<uint32_t> waiting_;      // orders that are in no transfer yet
   Ring<SwapOutcome> outcomes_;  // not reaped yet
-  // The last, so that it goes first: it waits for its transfers, which use the buffers above.
+  // The last member, so that it is destroyed first: its destructor waits for transfers, which use
+  // the buffers above.
   const std::unique_ptr<SwapFile> file_;
 };
 

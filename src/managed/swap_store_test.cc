@@ -44,7 +44,7 @@ class SwapStoreTest : public testing::Test {
 
   void SetUp() override { Make(Options()); }
 
-  // Until `count` orders have ended.
+  // Waits until `count` orders have ended.
   std::map<uint64_t, SwapResult> Await(size_t count) {
     std::map<uint64_t, SwapResult> results;
     store_->Submit();
@@ -199,7 +199,7 @@ TEST_F(SwapStoreTest, ABadSectorCostsOneGranuleOfItsCluster) {
   for (uint64_t i = 0; i < 4; ++i) contents.push_back(Noise(i));
   for (uint64_t i = 0; i < 4; ++i) ASSERT_TRUE(store_->Store(i, contents[i]));
   Await(4);
-  trouble_->failing_reads = 2;  // the cluster, and the first that goes alone
+  trouble_->failing_reads = 2;  // the joint transfer, and the first that goes alone
   std::vector<Contents> back(4, Contents(kSize));
   for (uint64_t i = 0; i < 4; ++i) ASSERT_TRUE(store_->Load(i, back[i]));
   const auto results = Await(4);

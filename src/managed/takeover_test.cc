@@ -234,12 +234,12 @@ TEST_F(TakeoverThreads, WhatTheProgramUnmapsIsGoneAndNotTouchedAgain) {
   AwaitGone(50 * kPage);
   EXPECT_TRUE(adoption_->arena().IsGone(120 * kPage));
   EXPECT_FALSE(adoption_->arena().IsGone(150 * kPage));
-  // Memory of another owner from now on.
+  // The addresses get another owner.
   ASSERT_EQ(mmap(middle, 50 * kPage, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
             middle);
   for (uint64_t page = 100; page < 150; ++page) Word(page) = page + 1;
-  ExpectAll();  // the others come and go meanwhile
+  ExpectAll();  // the other granules are paged in and out meanwhile
   ExpectAll();
   EXPECT_EQ(adoption_->GiveBack(), 0u);
   ExpectAll();
@@ -258,7 +258,7 @@ TEST_F(TakeoverThreads, AllOfItMayBeUnmapped) {
   ExpectAll();
 }
 
-// There no thread would page in what is absent.
+// No pager serves the new address: an access there must fail rather than find zeros.
 TEST_F(TakeoverThreads, WhatTheProgramMovesAwayCannotBeReadThere) {
   FillAll();
   Take();
@@ -272,7 +272,7 @@ TEST_F(TakeoverThreads, WhatTheProgramMovesAwayCannotBeReadThere) {
   EXPECT_EQ(Word(1), 2u);
 }
 
-// Sanitizers make nothing of the library's function.
+// Sanitizers replace mlock of the C library by a function that does nothing.
 int64_t Lock(std::byte* first, uint64_t length) { return syscall(SYS_mlock, first, length); }
 
 TEST_F(TakeoverThreads, LockedByTheProgramItComesAndGoesAllTheSame) {

@@ -57,7 +57,7 @@ size_t ThreadSwapFile::Reap(std::span<TransferEnd> ends) {
   return count;
 }
 
-// Ends only when all that was wanted is done, because the buffers are still ours.
+// Ends only when all started transfers are done, because they use the buffers of their orders.
 void ThreadSwapFile::Work() {
   std::unique_lock lock(mutex_);
   while (true) {

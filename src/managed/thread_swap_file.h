@@ -13,11 +13,11 @@
 
 namespace verbena::managed {
 
-// A swap file for systems that keep io_uring from us: a thread that reads and writes, one transfer
-// after the other.
+// A swap file for systems that refuse io_uring: one thread reads and writes, one transfer after the
+// other.
 //
-// Invariant: what is wanted, at hand and ended together are `under_way_max` at most. The lock is
-// held for moments, never during a transfer.
+// Invariant: the transfers that wait, run or have ended are `under_way_max` together at most. The
+// lock is held only briefly, never during a transfer.
 class ThreadSwapFile final : public SwapFile {
  public:
   [[nodiscard]] static ErrorOr<std::unique_ptr<SwapFile>> Make(FileDescriptor file,
@@ -41,8 +41,8 @@ class ThreadSwapFile final : public SwapFile {
 
   const FileDescriptor file_;
   const FileDescriptor ended_some_;  // an eventfd: readable while `ended_` is not empty
-  // std::mutex, because a condition variable needs it: unknown to the analysis. Guards the
-  // four that follow.
+  // std::mutex, because a condition variable needs it; the thread-safety analysis does not know it.
+  // Guards wanted_, ended_, under_way_ and stops_.
   std::mutex mutex_;
   std::condition_variable wanted_some_;
   Ring<Transfer> wanted_;

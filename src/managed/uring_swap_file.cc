@@ -10,8 +10,8 @@ namespace verbena::managed {
 std::unique_ptr<SwapFile> UringSwapFile::Make(FileDescriptor& file, uint32_t under_way_max) {
   io_uring ring{};
   if (io_uring_queue_init(under_way_max, &ring, 0) != 0) return nullptr;
-  // A child must not share the rings. Kernels that cannot say so leave the child a mapping that it
-  // never uses.
+  // A forked child must not share the rings. On kernels without this advice the child keeps a
+  // mapping that it never uses.
   io_uring_ring_dontfork(&ring);
   return std::unique_ptr<SwapFile>(new UringSwapFile(std::move(file), ring, under_way_max));
 }
@@ -43,7 +43,7 @@ bool UringSwapFile::Start(const Transfer& transfer) {
 }
 
 void UringSwapFile::Kick() {
-  // What the kernel has no room for now stays in the ring for the next call.
+  // Entries that the kernel does not accept yet stay in the ring for the next call.
   io_uring_submit(&ring_);
 }
 

@@ -11,10 +11,11 @@
 
 namespace verbena::managed {
 
-// A swap file on io_uring: one system call for all transfers that were started, and none to learn
-// of their ends.
+// A swap file on io_uring: one system call submits all transfers that were started, and none is
+// needed to reap them.
 //
-// Invariant: no more are under way than the ring was made for, so neither of its queues overflows.
+// Invariant: no more transfers are in flight than the ring was made for, so neither of its queues
+// overflows.
 class UringSwapFile final : public SwapFile {
  public:
   // nullptr, and `file` untouched, if the system refuses io_uring to this process.

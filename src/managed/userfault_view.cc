@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 
-// Younger than the headers of some systems that it runs on.
+// Missing from the headers of some supported systems.
 #ifndef UFFD_FEATURE_WP_HUGETLBFS_SHMEM
 #define UFFD_FEATURE_WP_HUGETLBFS_SHMEM (1 << 12)
 #endif
@@ -17,7 +17,7 @@
 #define UFFDIO_CONTINUE_MODE_WP (uint64_t{1} << 1)
 #endif
 
-// The same as MADV_DONTNEED for memory that the program has locked meanwhile, too. Linux 5.18.
+// Like MADV_DONTNEED, but also for memory that the program has locked meanwhile. Linux 5.18.
 #ifndef MADV_DONTNEED_LOCKED
 #define MADV_DONTNEED_LOCKED 24
 #endif
@@ -44,7 +44,7 @@ ErrorOr<std::unique_ptr<CpuView>> UserfaultView::Make(std::span<std::byte> bytes
   return std::unique_ptr<CpuView>(new UserfaultView(std::move(source), bytes, nullptr, granule));
 }
 
-// Without the news of a move the kernel would let a moved mapping go.
+// Without UFFD_FEATURE_EVENT_REMAP the kernel would unregister a mapping that moves.
 ErrorOr<std::unique_ptr<CpuView>> UserfaultView::MakeAside(std::span<std::byte> aside,
                                                            std::byte* place, PageShift granule) {
   auto source = OpenForSystemCalls();
@@ -57,11 +57,12 @@ ErrorOr<std::unique_ptr<CpuView>> UserfaultView::MakeAside(std::span<std::byte> 
       new UserfaultView(std::move(*source), {place, aside.size()}, aside.data(), granule));
 }
 
-// What went a moment ago may have another owner: so events are read just before.
+// Reads pending events first: addresses that the program gave up a moment ago may have a new owner.
 void UserfaultView::Unmap(paging::Run run) {
   if (may_be_given_up_) Listen();
   ForEachLeft(run, [](std::span<std::byte> bytes) {
-    // The program may have unmapped it itself: then there is nothing to be seen either.
+    // This fails if the program has unmapped the memory itself. Then it cannot see the memory
+    // either.
     while (madvise(bytes.data(), bytes.size(), MADV_DONTNEED_LOCKED) != 0 && errno == EAGAIN) {
     }
   });
@@ -72,7 +73,7 @@ void UserfaultView::Map(paging::Run run, bool is_writable) {
   Admit(run);
   const std::span<std::byte> bytes = BytesOf(run);
   if (Show(bytes, is_writable)) return;
-  // Some were shown before, perhaps in another way, and no thread was woken for them.
+  // Some pages were mapped before, perhaps with other rights, and no thread was woken for them.
   Protect(bytes, is_writable);
   Wake(run);
 }
@@ -93,8 +94,8 @@ void UserfaultView::Wake(paging::Run run) {
   ioctl(file_.get(), UFFDIO_WAKE, &range);
 }
 
-// Those whose fault was forgotten fault again, but not before there is room: or they would be at it
-// for ever.
+// Threads whose fault did not fit in faults_ are woken to fault again, but only when the list is
+// empty: otherwise they would fault in a loop.
 size_t UserfaultView::TakeFaults(std::span<CpuFault> faults) {
   Listen();
   const size_t count = std::min(heard_, faults.size());
@@ -105,8 +106,9 @@ size_t UserfaultView::TakeFaults(std::span<CpuFault> faults) {
   return count;
 }
 
-// Protected before it is let go, so that a thread that waits never sees what is in the file. Let go
-// by name and not by closing: a child of a fork may have the file open, too.
+// Protects the memory before it is unregistered, so that a waiting thread never sees the contents
+// of the file. Unregisters by range rather than by closing: a forked child may have the file open,
+// too.
 void UserfaultView::Stop() {
   if (has_stopped_) return;
   has_stopped_ = true;
@@ -122,8 +124,8 @@ void UserfaultView::Stop() {
   Wake(All());
 }
 
-// Reads all that the kernel has to say. To be called also where it says to try again: as long as
-// news of mappings are not read, it does nothing for us.
+// Reads all pending events. Also called after EAGAIN: as long as events about mappings are unread,
+// the kernel refuses requests.
 void UserfaultView::Listen() {
   std::array<uffd_msg, 32> messages;
   ssize_t length = 0;
@@ -160,8 +162,8 @@ void UserfaultView::HearFault(uint64_t address, bool is_write) {
   faults_[heard_++] = {.granule = granule, .is_write = is_write};
 }
 
-// Into its place, or by the program to another one. There no thread would page in what is absent:
-// better an access that fails than one that finds zeros.
+// The memory was moved to its place, or the program has moved it elsewhere. No pager serves the
+// program's new addresses: an access there must fail rather than find zeros.
 void UserfaultView::HearMoved(uint64_t from, uint64_t to, uint64_t length) {
   if (aside_ != nullptr && from == reinterpret_cast<uintptr_t>(aside_)) {
     aside_ = nullptr;
@@ -177,7 +179,7 @@ void UserfaultView::HearGone(uint64_t first, uint64_t end) {
   const uint64_t from = std::max<uint64_t>(first, begin) - begin;
   const uint64_t to = std::min<uint64_t>(end, begin + bytes_.size());
   if (aside_ != nullptr || to <= begin + from) return;
-  // A granule of which a part is gone is gone.
+  // A granule is gone as soon as a part of it is.
   const auto last = static_cast<uint32_t>((to - begin - 1) >> granule_.value());
   for (auto i = static_cast<uint32_t>(from >> granule_.value()); i <= last; ++i) {
     if (is_gone_[i].exchange(true)) continue;
@@ -202,7 +204,7 @@ std::span<std::byte> UserfaultView::BytesOf(paging::Run run) const {
   return bytes_.subspan(uint64_t{run.first} * granule_.bytes(), run.count * granule_.bytes());
 }
 
-// Makes accessible what was refused.
+// Makes refused granules accessible again.
 void UserfaultView::Admit(paging::Run run) {
   if (refused_count_ == 0) return;
   for (uint32_t i = run.first; i < run.end(); ++i) {
@@ -215,7 +217,7 @@ void UserfaultView::Admit(paging::Run run) {
   }
 }
 
-// True if all pages were absent and now are not, and the waiting threads were woken.
+// Maps the pages. True if all of them were absent, in which case the waiting threads were woken.
 bool UserfaultView::Show(std::span<std::byte> bytes, bool is_writable) {
   bool were_absent = true;
   while (!bytes.empty()) {
@@ -223,7 +225,7 @@ bool UserfaultView::Show(std::span<std::byte> bytes, bool is_writable) {
         .range = RangeOf(bytes), .mode = is_writable ? 0 : UFFDIO_CONTINUE_MODE_WP, .mapped = 0};
     if (ioctl(file_.get(), UFFDIO_CONTINUE, &request) == 0) return were_absent;
     if (errno == EAGAIN) {
-      // Part of it, or the program is changing its mappings just now.
+      // Only a part was mapped, or the program is changing its mappings.
       if (request.mapped > 0) bytes = bytes.subspan(static_cast<size_t>(request.mapped));
       if (may_be_given_up_) Listen();
     } else if (errno == EEXIST) {
@@ -232,7 +234,7 @@ bool UserfaultView::Show(std::span<std::byte> bytes, bool is_writable) {
     } else if (errno == EFAULT) {
       if (!FillHole(bytes.data())) return false;
     } else {
-      return false;  // the program has unmapped it, or is at its end
+      return false;  // the program has unmapped it, or is exiting
     }
   }
   return were_absent;
@@ -246,7 +248,7 @@ void UserfaultView::Protect(std::span<std::byte> bytes, bool is_writable) {
   }
 }
 
-// The program has punched a hole into the file, by MADV_REMOVE: it wants zeros there.
+// The program has punched a hole into the file by MADV_REMOVE and expects zeros there.
 bool UserfaultView::FillHole(std::byte* page) {
   uffdio_zeropage request{
       .range = RangeOf({page, kPage}), .mode = UFFDIO_ZEROPAGE_MODE_DONTWAKE, .zeropage = 0};

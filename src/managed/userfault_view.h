@@ -17,22 +17,23 @@
 
 namespace verbena::managed {
 
-// The program's view by userfaultfd: the kernel holds a faulting thread up and tells us. Unmapping
-// clears page-table entries and leaves the file alone; mapping puts the file's pages into them,
-// write-protected or not. The view stays one mapping however it is cut up.
+// The program's view by userfaultfd: the kernel suspends a faulting thread and reports the fault.
+// Unmapping clears page-table entries and leaves the file alone; mapping puts the file's pages into
+// them, write-protected or not. The view stays one mapping however it is cut up.
 //
-// method() says which door was open: see UffdSource. Programs must touch what they hand to a
-// system call, if it does not serve those.
+// method() names the source that was available: see UffdSource. If that source does not serve
+// faults in system calls, programs must touch memory before they hand it to a system call.
 //
-// A view that was made aside is of addresses that the program may unmap or move, because they were
-// its own before. It hears of that, and never touches by address what is gone: another owner may
-// have memory there by now. The thread that gave it up waits until the pager has read the news.
+// The program can unmap or move the addresses of a view from MakeAside, because they were the
+// program's before. The view gets events of that, and never touches by address what is gone:
+// another owner may have memory there. The thread that unmaps or moves waits until the pager has
+// read the event.
 class UserfaultView final : public CpuView {
  public:
   [[nodiscard]] static ErrorOr<std::unique_ptr<CpuView>> Make(std::span<std::byte> bytes,
                                                               PageShift granule);
-  // Of memory that is mapped at `aside` for now, and that the caller moves to `place` by mremap
-  // before any thread touches it. Only where system calls wait, too.
+  // A view of memory that is mapped at `aside`, and that the caller moves to `place` by mremap
+  // before any thread touches it. Only with a source that serves faults in system calls.
   [[nodiscard]] static ErrorOr<std::unique_ptr<CpuView>> MakeAside(std::span<std::byte> aside,
                                                                    std::byte* place,
                                                                    PageShift granule);
@@ -55,7 +56,7 @@ class UserfaultView final : public CpuView {
   [[nodiscard]] const char* method() const override { return method_; }
 
  private:
-  // Where the memory is as long as it is not in its place.
+  // `aside` is where the memory is until it moves to its place; nullptr if it is there.
   UserfaultView(UffdSource source, std::span<std::byte> bytes, std::byte* aside, PageShift granule)
       : file_(std::move(source.file)),
         method_(source.method),
@@ -88,15 +89,15 @@ class UserfaultView final : public CpuView {
   const char* const method_;
   const std::span<std::byte> bytes_;
   const PageShift granule_;
-  std::byte* aside_;  // nullptr once it is in its place
+  std::byte* aside_;  // nullptr once the memory is in its place
   const bool may_be_given_up_;
-  LazyArray<bool> is_refused_;  // and so not accessible as far as the kernel knows
+  LazyArray<bool> is_refused_;  // and therefore PROT_NONE
   uint32_t refused_count_ = 0;
-  LazyArray<std::atomic<bool>> is_gone_;  // any thread may ask
-  std::optional<paging::Run> gone_;       // all that went since it was taken, and what is between
-  std::array<CpuFault, 64> faults_;       // heard and not taken: the first heard_
+  LazyArray<std::atomic<bool>> is_gone_;  // read by any thread
+  std::optional<paging::Run> gone_;       // covers all that are gone since TakeGone
+  std::array<CpuFault, 64> faults_;       // the first heard_ are read and not taken
   size_t heard_ = 0;
-  bool forgot_some_ = false;  // of more faults than there is room for
+  bool forgot_some_ = false;  // faults did not fit in faults_
   bool has_stopped_ = false;
 };
 

@@ -15,7 +15,7 @@
 
 #include "managed/memory_file.h"
 
-// What both views do is in cpu_view_test.cc.
+// cpu_view_test.cc tests what both views have in common.
 
 namespace verbena::managed {
 namespace {
