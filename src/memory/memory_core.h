@@ -18,13 +18,13 @@
 
 namespace verbena::memory {
 
-// The tables of one adapter, put together: start reading here. Who may touch which bytes, and where
-// they are:
+// The tables of one adapter; start reading here. They say which accesses are granted and where the
+// bytes are:
 //
 //   consumers ◄── domains ◄── table (regions, windows, tasks) ──► translations ──► machine memory
 //       │                                                              ▲
 //       └──► guests (second stage) ────────────────────────────────────┘
-//   translator asks them all and changes none.
+//   translator reads them all and changes none.
 //
 // Pure: no socket, no clock, no thread, no system call. One thread at a time.
 class MemoryCore {
@@ -36,19 +36,19 @@ class MemoryCore {
   // Local invalidate, or a peer's send with invalidate, of whatever the key names.
   Result<void, Refusal> Invalidate(Key key, Origin origin, const Accessor& who);
 
-  // These bytes of machine memory, or of a guest's physical memory, are gone: every entry of both
-  // stages that names a page of them is absent from now on (row E9). Returns how many were present.
-  // Must come before the memory is used for anything else.
+  // These bytes of machine memory, or of a guest's physical memory, are gone: invalidates every
+  // entry of both stages that names a page of them (row E9). Returns how many were present. Must be
+  // called before the memory is used for anything else.
   uint64_t InvalidateMachine(MachineAddress first, MachineAddress last);
   uint64_t InvalidateGuestPhysical(GuestKey guest, PhysicalAddress first, PhysicalAddress last);
 
-  // Whether these bytes are in memory is not known any more, but they are still their owner's: the
-  // entries become absent until they are asked for again. Those of page lists keep the address that
-  // their owner gave them. Returns how many were present.
+  // It is no longer known whether these bytes are in memory, but they still belong to their owner:
+  // the entries become absent until they are requested again. Entries of page lists keep the
+  // address that their owner gave them. Returns how many were present.
   uint64_t MarkMachineAbsent(MachineAddress first, MachineAddress last);
-  // Memory that is registered in one piece only, because its pages come and go: page lists that
-  // name it are refused until it is given up. Entries that name it from before, when it was
-  // something else, are absent from now on.
+  // For memory that can only be registered as one contiguous range, because its pages come and go:
+  // page lists that name it are refused until AllowInLists. Entries from before, which name what
+  // was at these addresses then, become absent.
   void ForbidInLists(MachineAddress first, MachineAddress last);
   void AllowInLists(MachineAddress first, MachineAddress last);
 
@@ -58,7 +58,7 @@ class MemoryCore {
   // An inverted page table that consumers of this adapter may use; lives as long as the core.
   InvertedPageTable& MakeInvertedPageTable(PhysicalAddress base, uint32_t frame_count);
 
-  // What time it is: key slots whose quarantine has ended are free again.
+  // Sets the time. Key slots whose quarantine has ended become free.
   void AdvanceTo(Time now) { table.AdvanceTo(now); }
 
   bool IsConsistent() const;

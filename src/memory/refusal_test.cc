@@ -10,7 +10,8 @@ namespace {
 
 constexpr auto kLast = static_cast<unsigned>(Refusal::kWraps);
 
-// The letters come in the order in which the checks are made, and what has none comes last.
+// The letters come in the order in which the checks are made, and refusals without a letter come
+// last.
 constexpr bool LettersAscend() {
   char previous = 'a';
   for (unsigned i = 0; i <= kLast; ++i) {

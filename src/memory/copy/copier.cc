@@ -31,7 +31,7 @@ CopyOutcome Walk(const SpanList& list, uint64_t offset, uint64_t length, Copy co
   return {.copied = done, .fault = std::nullopt};
 }
 
-// Where an aligned word would be; an aligned word never lies in two pieces.
+// The word, if it is aligned; an aligned word never lies in two pieces.
 Result<std::byte*, AtomicFailure> WordOf(const SpanList& list) {
   CHECK(list.length() == sizeof(uint64_t));
   const MachineAddress address = list[0].address;

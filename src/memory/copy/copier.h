@@ -9,18 +9,18 @@
 #include "memory/copy/guarded_copy.h"
 #include "memory/copy/span_list.h"
 
-// The bytes of a translated access, moved. Every access here is guarded: a page that has gone since
-// it was translated is part of the answer. SignalGuard must be installed.
+// Copies and atomics on the spans of a translated access. Every access here is guarded: if a page
+// has gone since the translation, the result says so. SignalGuard must be installed.
 //
-// Thread rule: all functions may run in any thread at any time.
+// Thread rule: all functions can run in any thread at any time.
 
 namespace verbena::memory {
 
-// `copied` counts from where the copy was told to start; `fault` is the machine address of the byte
-// that is missing.
+// `copied` counts from the start of the copy; `fault` is the machine address of the missing byte.
 using CopyOutcome = CopyResult;
 
-// A part of the list that starts at `offset` and must lie inside it is filled, or fills `to`.
+// CopyIn fills a part of the list, and CopyOut copies a part of it to `to`. The part starts at
+// `offset` and must lie inside the list.
 [[nodiscard]] CopyOutcome CopyIn(const SpanList& to, uint64_t offset,
                                  std::span<const std::byte> from);
 [[nodiscard]] CopyOutcome CopyOut(std::span<std::byte> to, const SpanList& from, uint64_t offset);

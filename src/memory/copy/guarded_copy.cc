@@ -9,7 +9,7 @@ namespace verbena::memory {
 namespace internal::assembly {
 namespace {
 
-// A stretch of the assembly that may fault, and where a thread that did goes on.
+// A range of the assembly that can fault, and where a thread that faulted in it resumes.
 struct Recovery {
   uintptr_t begin;
   uintptr_t end;

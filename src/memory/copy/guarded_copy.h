@@ -13,11 +13,11 @@
 // any time; a guarded access that meets a missing page returns a result, and never ends the
 // process.
 //
-// On x86-64 a fault is caught by a signal handler, so SignalGuard must be installed before the
-// first access; an access that succeeds pays nothing for it. Elsewhere the system copies for us:
-// slow, and no signal is involved.
+// On x86-64 a signal handler catches the fault, so SignalGuard must be installed before the first
+// access; an access that succeeds pays nothing for it. Elsewhere the kernel makes the copy, which
+// is slow but involves no signal.
 //
-// Thread rule: all functions may run in any thread at any time.
+// Thread rule: all functions can run in any thread at any time.
 
 namespace verbena::memory {
 

@@ -9,11 +9,11 @@
 namespace verbena::memory::internal::portable {
 namespace {
 
-// The granularity at which memory comes and goes, or a part of it.
+// The size of a page, or a part of it.
 constexpr uintptr_t kPageBytes = 4096;
 
-// Whether all bytes were moved. The system guards both sides, though it thinks of the source only
-// as another process.
+// Whether all bytes were moved. The kernel guards both sides, although the call is meant for a
+// source in another process.
 bool Move(void* to, const void* from, size_t size) {
   const iovec target = {.iov_base = to, .iov_len = size};
   const iovec source = {.iov_base = const_cast<void*>(from), .iov_len = size};
@@ -24,7 +24,7 @@ uintptr_t ToPageEnd(const void* pointer) {
   return kPageBytes - reinterpret_cast<uintptr_t>(pointer) % kPageBytes;
 }
 
-// One for the process, as the memory is.
+// One lock for the process, because its threads share the memory.
 constinit Mutex update_mutex;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
 // Read, change, write under one lock: atomic towards the other guarded atomics, not towards the
@@ -41,7 +41,7 @@ RawWord Update(void* word, Change change) {
 
 }  // namespace
 
-// Piece by piece, so that each lies in one page on both sides and moves whole or not at all.
+// Copies in pieces that lie in one page on both sides, so that each moves whole or not at all.
 RawCopy Copy(void* to, const void* from, size_t size) {
   auto* target = static_cast<std::byte*>(to);
   const auto* source = static_cast<const std::byte*>(from);

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// The guarded accesses as the architecture gives them, for guarded_copy.h and its files only.
+// The guarded accesses of each architecture, for guarded_copy.h and its files only.
 
 namespace verbena::memory::internal {
 
@@ -20,7 +20,7 @@ struct RawWord {
 #if defined(__x86_64__)
 #define VERBENA_GUARDED_ASSEMBLY 1
 
-// guarded_copy_x86_64.S: faults, and relies on SignalGuard.
+// guarded_copy_x86_64.S: can fault, and relies on SignalGuard.
 namespace assembly {
 #define VERBENA_IN_ASSEMBLY(name) __asm__(#name) __attribute__((visibility("hidden")))
 RawCopy Copy(void* to, const void* from, size_t size) VERBENA_IN_ASSEMBLY(verbena_guarded_copy);
@@ -40,9 +40,9 @@ uintptr_t RecoveryFor(uintptr_t program_counter);
 #define VERBENA_GUARDED_ASSEMBLY 0
 #endif
 
-// guarded_copy_portable.cc: the system copies for us, from this process to this process, and
-// answers with a count where an access of our own would end in a signal. Compiled everywhere, so
-// that it is tested everywhere.
+// guarded_copy_portable.cc: the kernel copies, from this process to this process, and returns a
+// count where a plain access would raise a signal. Compiled everywhere, so that it is tested
+// everywhere.
 namespace portable {
 RawCopy Copy(void* to, const void* from, size_t size);
 RawWord Load(const void* word);

@@ -21,7 +21,8 @@ bool IsHandler(const struct sigaction& action) {
   return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
 }
 
-// Member by member: the library adds a flag of its own and leaves most of the mask uninitialised.
+// Compares member by member, because the C library adds a flag of its own and leaves most of the
+// mask uninitialised.
 bool Same(const struct sigaction& a, const struct sigaction& b) {
   if (a.sa_handler != b.sa_handler) return false;
   if (!IsHandler(a)) return true;
@@ -46,7 +47,7 @@ void SetDepth(ucontext_t& context, size_t depth) {
 }  // namespace
 
 bool IsFault(int signal, const siginfo_t* info) {
-  // Memory that went bad elsewhere, and is only reported to the thread that happens to run.
+  // A memory error that the interrupted thread did not touch: the kernel only reports it.
   if (signal == SIGBUS && info->si_code == BUS_MCEERR_AO) return false;
   return info->si_code > 0;
 }
@@ -54,8 +55,9 @@ bool IsFault(int signal, const siginfo_t* info) {
 bool SignalChain::PutInFront() {
   const MutexLock lock(mutex_);
   Action current = Current();
-  // The handler must know whom to call before it can be called. If another thread of the program
-  // changes the action in between, we learn from Replace what we stand in front of by now.
+  // The predecessor must be in the chain before our handler can be called. If another thread of the
+  // program changes the action in between, Replace returns the action that ours really stands in
+  // front of.
   if (IsOurs(current) || !TakeOver(current)) return false;
   for (;;) {
     const Action replaced = Replace(InFrontOf(current));
@@ -72,8 +74,8 @@ void SignalChain::StepAside() {
   const MutexLock lock(mutex_);
   if (!IsOurs(Current())) return;
   Replace(At(0)->action);
-  // It does not stand behind us any more, but may call us. The last one stays in the chain for
-  // handlers that are running now.
+  // The predecessor is no longer behind our handler, but may call it. The last one stays in the
+  // chain for handlers that are running at this moment.
   const uint64_t rest = order_.load(std::memory_order_relaxed) >> kIndexBits;
   if (rest != 0) order_.store(rest, std::memory_order_release);
 }
@@ -102,9 +104,9 @@ SignalChain::Action SignalChain::Replace(const Action& action) const {
   return replaced;
 }
 
-// Our action blocks nothing and runs where the predecessor would have run, so that for the
-// predecessor, when Call has blocked what it asked for, all is as without us. Where there is none,
-// the alternate stack is the safer one.
+// Our action blocks no signal and runs on the stack of the predecessor. Call then blocks what the
+// predecessor asked for, so that the predecessor runs as it would without us. If there is none, the
+// alternate stack is the safer one.
 SignalChain::Action SignalChain::InFrontOf(const Action& predecessor) const {
   const int inherited =
       IsHandler(predecessor) ? predecessor.sa_flags & (SA_ONSTACK | SA_RESTART) : SA_ONSTACK;
@@ -115,8 +117,8 @@ SignalChain::Action SignalChain::InFrontOf(const Action& predecessor) const {
   return action;
 }
 
-// Makes `action` the newest of the chain. If it is in the chain, the program has gone back to it
-// and dropped what came after.
+// Makes `action` the newest of the chain. If it is in the chain already, the program has gone back
+// to it, and the newer ones leave the chain.
 bool SignalChain::TakeOver(const Action& action) {
   const std::optional<uint64_t> name = Intern(action);
   if (!name) return false;

@@ -12,13 +12,13 @@
 
 namespace verbena::memory {
 
-// Our place among the handlers of one signal: the actions of the program that ours stands in front
-// of, the newest first, and how to call them as the system would have.
+// The chain of handlers of one signal: our handler stands in front of actions of the program, the
+// newest first, and calls them as the kernel would have.
 //
 // A handler that was set after ours may call ours, and ours calls it: a circle. So a fault that is
-// passed on carries a mark that says how far down the chain it came: the next time it reaches us,
-// it goes one further, and from the end of the chain to the system's default. The mark is in the
-// fault's own context, so a handler that leaves by longjmp leaves nothing behind.
+// passed on carries a mark, its depth in the chain. The next time the fault reaches our handler, it
+// goes one handler further, and from the end of the chain to the system's default. The mark is in
+// the context of the fault, so a handler that leaves by longjmp leaves nothing behind.
 //
 // Invariant: an entry of `predecessors_` does not change once `order_` has named it, because a
 // handler in another thread may be reading it.
@@ -31,7 +31,7 @@ class SignalChain {
 
   constexpr SignalChain(int signal, Handler ours) : signal_(signal), ours_(ours) {}
 
-  // True if our handler was not in front and now is.
+  // True if our handler was not in front and is there afterwards.
   bool PutInFront() VERBENA_EXCLUDES(mutex_);
 
   // Undoes PutInFront, if our handler is still in front.

@@ -11,7 +11,7 @@
 #include "tests/support/pages.h"
 
 // Each test runs in a process of its own, since it leaves handlers behind or dies of the signal.
-// The handlers write down who was called: "A" is the program's first, "B" and "C" come later.
+// The handlers record their calls: "A" is the program's first, "B" and "C" come later.
 
 namespace verbena::memory {
 namespace {
@@ -96,7 +96,7 @@ void AccessMissingPage() {
   *reinterpret_cast<volatile char*>(pages->data()) = 1;
 }
 
-// An ordinary access of the program to a page that is missing. Returns who was called.
+// An ordinary access of the program to a page that is missing. Returns the calls.
 std::string Touch() {
   AccessMissingPage();
   return calls;
@@ -195,7 +195,7 @@ TEST(SignalChainDeathTest, CircleOfAllEndsInTheDefault) {
   EXPECT_DIES_ISOLATED({
     Set(ChainingA, &a_saved);
     chain.PutInFront();
-    Set(ChainingA, &a_saved);  // has forgotten what was before it, and now calls ours
+    Set(ChainingA, &a_saved);  // overwrites what was before it, and so calls ours
     chain.PutInFront();
     Touch();
   });

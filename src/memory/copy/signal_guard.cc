@@ -31,7 +31,7 @@ bool Serve(int signal, const siginfo_t* info, const ucontext_t* context) {
   return server != nullptr && signal == SIGSEGV && IsFault(signal, info) && server(*info, *context);
 }
 
-// The value that the signal of Interrupt carries: an address that is of no other use.
+// Its address is the value that the signal of Interrupt carries.
 constexpr char kInterruptMark = 0;
 
 bool IsInterrupt(int signal, const siginfo_t* info) {
@@ -41,8 +41,8 @@ bool IsInterrupt(int signal, const siginfo_t* info) {
 
 #if VERBENA_GUARDED_ASSEMBLY
 
-// Whether the guarded access has done all it had to: what is left is `movq %rdx, %rax` and `ret`. A
-// fault never happens there, but an interrupt may; an atomic would be executed twice.
+// Whether the guarded access is complete: only `movq %rdx, %rax` and `ret` are left. A fault never
+// happens there, but an interrupt can; recovery would then execute an atomic twice.
 bool IsDone(uintptr_t program_counter) {
   const auto* const code = reinterpret_cast<const uint8_t*>(program_counter);
   return code[0] == 0xc3 || (code[0] == 0x48 && code[1] == 0x89 && code[2] == 0xd0);
@@ -55,7 +55,7 @@ void CallBack(ucontext_t* context) {
   if (resume != 0 && !IsDone(here)) program_counter = static_cast<greg_t>(resume);
 }
 
-// Whether the thread was in a guarded access, which now goes on at its recovery point.
+// Whether the thread was in a guarded access, which then resumes at its recovery point.
 bool Recover(int signal, const siginfo_t* info, ucontext_t* context) {
   greg_t& program_counter = context->uc_mcontext.gregs[REG_RIP];
   const uintptr_t resume = internal::assembly::RecoveryFor(static_cast<uintptr_t>(program_counter));

@@ -207,7 +207,7 @@ TEST_F(SignalGuardDeathTest, TheServerIsAskedFirstAndTheInstructionTriedAgain) {
   EXPECT_ISOLATED(REACHES_HANDLER, {
     Set(SIGSEGV, Exit);
     SignalGuard::InstallWith([](const siginfo_t& info, const ucontext_t&) {
-      // The first fault is for it, and it repairs it.
+      // The server repairs the first fault and refuses the others.
       if (handled++ > 0) return false;
       return mprotect(info.si_addr, PagesForTest::kPage, PROT_READ | PROT_WRITE) == 0;
     });

@@ -9,8 +9,8 @@ namespace {
 
 Span At(uint64_t address, uint64_t length) { return {MachineAddress(address), length}; }
 
-// Out of line: the compiler of the sanitizer builds takes the list's free room, which is never
-// read, for a mistake when it sees into Append.
+// Not inlined: in sanitizer builds the compiler would take the free room of the list, which is
+// never read, for a mistake.
 [[gnu::noinline]] bool Append(SpanList& list, Span span) { return list.Append(span); }
 
 std::vector<Span> SpansOf(const SpanList& list) {
@@ -50,7 +50,7 @@ TEST(SpanListTest, OnlyTheLastPieceIsContinued) {
   EXPECT_TRUE(Append(list, At(0x8000, 0x1000)));
   EXPECT_TRUE(Append(list, At(0x2000, 0x1000)));
   EXPECT_EQ(list.size(), 3u);
-  EXPECT_TRUE(Append(list, At(0x1fff, 1)));  // before, not behind
+  EXPECT_TRUE(Append(list, At(0x1fff, 1)));  // lies before the last piece, not behind it
   EXPECT_EQ(list.size(), 4u);
 }
 

@@ -22,7 +22,7 @@ Result<TouchAction, Refusal> OneTouchKeys::Touch(Key key, const StreamSegment& s
       table_.MakeReserved(table_.SlotOf(key));
       break;
     case TouchAction::kPlaceAndRemember:
-      // Without memory to remember it, the key ends at its next use.
+      // If there is no memory for the record, the key ends at its next use.
       entry->touched = true;
       entry->stored_last_byte = segment.last_byte;
       static_cast<void>(WhenMemory([&] {
@@ -50,8 +50,8 @@ void OneTouchKeys::Hold(Key key) { table_.Hold(table_.SlotOf(key)); }
 
 void OneTouchKeys::Release(Key key) { EndIfTouched(key); }
 
-// The key may have found another end, and another generation, meanwhile. A region that is swapped
-// out just now is touched all the same, and must not come back.
+// The key may have ended in another way meanwhile, and the slot may have a new generation. A region
+// that is swapped out at this moment is touched as well, and must not be swapped in again.
 void OneTouchKeys::EndIfTouched(Key key) {
   const ProtectionEntry* entry = table_.Find(key.index());
   if (entry == nullptr || !entry->touched || entry->remote_variant != key.variant()) return;

@@ -20,20 +20,20 @@ class OneTouchKeys {
  public:
   explicit OneTouchKeys(ProtectionTable& table) : table_(table) {}
 
-  // A segment that Translate has just granted access through `key` is about to be placed. The
-  // answer says whether to place it; what it means for the key has been done.
+  // For a segment that is about to be placed, and that Translate has just granted access through
+  // `key`. The answer says whether to place it; the effect on the key has already happened.
   Result<TouchAction, Refusal> Touch(Key key, const StreamSegment& segment,
                                      const StreamPosition& stream, const Accessor& who);
 
   // The stream of `qp` has delivered everything before `next_expected`.
   void StreamAdvanced(QpNumber qp, StreamNumber next_expected);
 
-  // The stream is no more. Keys that it touched stay touched: a new use ends them.
+  // The stream has ended. Keys that it touched stay touched: a new use ends them.
   void StreamEnded(QpNumber qp) { remembered_.erase(qp); }
 
-  // The message that spends the key may have to be repeated by a transport that numbers its
-  // packets: until it is released, the key is good for that and for nothing else. REQUIRES, for
-  // Hold: Translate has just granted access through it.
+  // A transport that numbers its packets may have to replay the message that spends the key.
+  // Between Hold and Release the key is good for that replay and for nothing else. REQUIRES, for
+  // Hold: Translate has just granted access through the key.
   void Hold(Key key);
   void Release(Key key);
 

@@ -23,7 +23,7 @@ void ExpectDecisionTable(uint32_t next) {
   EXPECT_EQ(decide(next + kWindow - 1), TouchAction::kPlaceAndRemember);
   EXPECT_EQ(decide(next + kWindow), TouchAction::kDrop);
   EXPECT_EQ(decide(next + (1u << 31)), TouchAction::kDrop);
-  EXPECT_EQ(decide(next - 2), TouchAction::kDrop);  // the sender repeats itself
+  EXPECT_EQ(decide(next - 2), TouchAction::kDrop);  // the sender retransmits
 }
 
 TEST(OneTouchTest, TheLastByteDecidesAnUntouchedKey) { ExpectDecisionTable(5000); }

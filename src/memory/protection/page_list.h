@@ -10,7 +10,7 @@ namespace verbena::memory {
 // the first page) and covers exactly the pages that `length` bytes need.
 bool CoversLength(const PageListBacking& list, uint64_t length);
 
-// True when every page of it may be named by a list.
+// True when page lists may name every page of `list`.
 bool MayList(const TranslationStore& store, PhysicalSpace space, const PageListBacking& list);
 
 // Makes every page of a well-formed list present, from page 0. REQUIRES: the table has room.

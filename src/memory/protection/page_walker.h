@@ -10,10 +10,10 @@
 namespace verbena::memory {
 
 // Follows the bytes of a granted access page by page to machine memory, through one stage for the
-// host and two for a guest. The second half of the one door; only the Translator uses it.
+// host and two for a guest. Only the Translator uses it, for the second half of a translation.
 //
-// `result` comes in as Ready without spans. It ends as Ready with the bytes in order, as the Fault
-// that must be resolved first, or as the Refusal that only the owner's segments could tell.
+// `result` is Ready without spans on entry. On return it is Ready with the bytes in order, the
+// Fault that must be resolved first, or a Refusal that follows from the owner's segments.
 class PageWalker {
  public:
   PageWalker(const ProtectionEntry& target, const GuestTable& guests, bool writes)

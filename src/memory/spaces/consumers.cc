@@ -33,7 +33,7 @@ MemoryResult<std::optional<PageTable>> Consumers::MakePageTable(const ConsumerSp
     pages.emplace(PageTable::Shared{shared->entries});
   } else if (const auto* inverted = std::get_if<InvertedPageTable*>(&spec.table)) {
     if (*inverted == nullptr) return Fail(MemoryError::kNotMapped);
-    // Its frames are the machine's, and a guest knows only its own.
+    // An inverted table names machine frames, and a guest's addresses are not machine addresses.
     if (spec.guest != kHost) return Fail(MemoryError::kWrongType);
     pages.emplace(PageTable::Inverted{*inverted, id});
   }

@@ -13,7 +13,8 @@ bool Quiesced(uint64_t word) { return (word & kQuiesceBit) != 0; }
 bool Interested(uint64_t word) { return (word & kInterestBit) != 0; }
 uint64_t Count(uint64_t word) { return word & kCountMask; }
 
-// For steps that depend on what is there. A failure reloads `seen`, and the caller decides anew.
+// For steps that depend on the present value. A failure reloads `seen`, and the caller decides
+// again.
 bool Change(CurrentIo::Word& word, uint64_t& seen, uint64_t desired) {
   return word.compare_exchange_weak(seen, desired, std::memory_order_acq_rel,
                                     std::memory_order_acquire);

@@ -83,15 +83,15 @@ class CurrentIo {
   // nothing has changed.
   [[nodiscard]] QuiesceResult Quiesce();
 
-  // To be asked when the consumer calls, since the call may be late, from a quiesce that was
-  // resumed before it was complete, or a lie: whether the region is quiesced and nothing is
-  // outstanding.
+  // Whether the region is quiesced and nothing is outstanding. The hypervisor must check this when
+  // the consumer calls: the call may be late, from a quiesce that was resumed before it was
+  // complete, or a lie.
   [[nodiscard]] bool IsIdle() const;
 
   // Ends quiesce and interest in one step, with the memory back in place.
   [[nodiscard]] ResumeResult Resume();
 
-  // Whether a consumer waits for the memory: without interest, it may stay out for long.
+  // Whether a consumer waits for the memory. Without interest the memory can stay out for long.
   [[nodiscard]] bool HasInterest() const;
 
  private:

@@ -1,4 +1,4 @@
-// Threads that meet at a CurrentIo.
+// Threads that race on a CurrentIo.
 
 #include <algorithm>
 #include <array>
@@ -23,8 +23,7 @@ using InterestResult = CurrentIo::InterestResult;
 using QuiesceResult = CurrentIo::QuiesceResult;
 using ResumeResult = CurrentIo::ResumeResult;
 
-// Two steps that meet, again and again for a part of a second, on a word that is the same each
-// time.
+// Two steps race again and again for a part of a second, each time on a word of the same value.
 class CurrentIoPairThreads : public testing::Test {
  protected:
   static constexpr uint64_t kQuiescedWord = uint64_t{1} << 63;
@@ -35,7 +34,7 @@ class CurrentIoPairThreads : public testing::Test {
     using FirstResult = std::invoke_result_t<First, CurrentIo&>;
     std::atomic<uint64_t> started = 0, finished = 0;
     std::atomic<bool> time_is_up = false;
-    // Set when no round is begun any more: a thread that waits for one would wait for ever.
+    // Set when no further round begins: the other thread would wait for it forever.
     std::atomic<bool> is_over = false;
     FirstResult first_result{};
     std::thread other([&] {
@@ -53,7 +52,7 @@ class CurrentIoPairThreads : public testing::Test {
     for (uint64_t round = 1; !time_is_up && !HasFailure(); ++round) {
       word_ = initial;
       started.store(round, std::memory_order_release);
-      Dawdle(round % 701);  // the other has to notice first that it may start
+      Dawdle(round % 701);  // the other thread needs time to see the start
       const auto second_result = second(io_);
       Await(finished, round, never);
       check(first_result, second_result);
@@ -74,7 +73,8 @@ class CurrentIoPairThreads : public testing::Test {
     return true;
   }
 
-  // Differs from round to round, so that each step comes first in some, and in some they collide.
+  // The delay differs from round to round, so that each step comes first in some, and in some they
+  // collide.
   void Dawdle(uint64_t loads) const {
     while (loads-- > 0) (void)word_.load(std::memory_order_relaxed);
   }
@@ -194,7 +194,7 @@ class CurrentIoThreads : public testing::Test {
     in_flight_.fetch_sub(1, std::memory_order_relaxed);
   }
 
-  // What a hypervisor does that believes the region idle.
+  // What the hypervisor does when it believes that the region is idle.
   void UseTheMemory() {
     for (Consumer& consumer : consumers_) ++consumer.memory;
     ++swaps_;
@@ -249,7 +249,7 @@ TEST_F(CurrentIoThreads, NoOperationMeetsASwap) {
         EXPECT_TRUE(io.IsIdle());
       }
       UseTheMemory();
-      // One call for each wait, and no other: no thread is left that could make it.
+      // Exactly one call for each wait: no thread is left that could make another.
       EXPECT_EQ(calls_.load(std::memory_order_relaxed), busy);
       EXPECT_EQ(io.Resume(), ResumeResult::kNobodyWaits);
     }
@@ -257,7 +257,7 @@ TEST_F(CurrentIoThreads, NoOperationMeetsASwap) {
 }
 
 // The hypervisor may resume the region before it is idle. Each time, all consumers must get on
-// before the next quiesce, so that a waiter who was forgotten is not saved by the next resume.
+// before the next quiesce, so that the next resume does not save a waiter that was forgotten.
 TEST_F(CurrentIoThreads, NoInterestIsLost) {
   Run(WhenQuiesced::kRegisterInterest, [this] {
     CurrentIo io(word_);

@@ -15,8 +15,8 @@ struct GuestSpec {
 };
 
 // The second stage (rows E6, E8): guest -> table of guest-physical pages -> machine addresses.
-// Written by the hypervisor, never by the guest. The host is no guest: its accesses pass this stage
-// by.
+// Written by the hypervisor, never by the guest. The host is no guest: its accesses skip this
+// stage.
 //
 // One thread at a time.
 class GuestTable {
@@ -29,8 +29,8 @@ class GuestTable {
   GuestTable(TranslationStore& store, uint32_t guests_max) : store_(store), guests_(guests_max) {}
 
   MemoryResult<GuestKey> Create(const GuestSpec& spec);
-  // A guest may die at any time. Keys of regions in it are refused from then on, also when its
-  // number is given to another guest; they and its consumers are taken down in their own time.
+  // A guest can be destroyed at any time. From then on keys of its regions are refused, even when
+  // another guest gets its number. Its regions and consumers are closed separately.
   MemoryResult<void> Destroy(GuestKey guest);
 
   const Guest* Find(GuestKey guest) const { return guests_.Find(guest); }
@@ -40,12 +40,12 @@ class GuestTable {
   // The space of physical addresses that the guest's own tables point into.
   static PhysicalSpace SpaceOf(GuestKey guest) { return PhysicalSpace(guest.value()); }
 
-  // Guest-physical pages [from, from + count pages) are at `to` from now on.
+  // Maps the guest-physical pages [from, from + count pages) to `to`.
   MemoryResult<void> Map(GuestKey guest, PhysicalAddress from, uint64_t count, MachineAddress to,
                          bool writable);
   MemoryResult<void> Unmap(GuestKey guest, PhysicalAddress from, uint64_t count);
 
-  // Whole pages only; smaller than any first-stage page.
+  // Map and Unmap take whole pages. No first-stage page is smaller.
   static constexpr PageShift kPageShift{PageShift::kMin};
 
   uint64_t size() const { return guests_.size(); }

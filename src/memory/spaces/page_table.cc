@@ -16,8 +16,7 @@ PageEntry PageTable::Find(VirtualAddress address) const {
   }
   if (const auto* shared = std::get_if<Shared>(&table_)) {
     if (page >= shared->entries.size()) return PageEntry();
-    // Acquire: what the owner wrote into the page before it published the entry is there to be
-    // read.
+    // Acquire: the reader sees what the owner wrote into the page before it published the entry.
     return PageEntry::FromBits(shared->entries[page].load(std::memory_order_acquire));
   }
   const auto& inverted = std::get<Inverted>(table_);

@@ -20,8 +20,8 @@ namespace verbena::memory {
 //             without a call
 //   inverted  one table by physical frame for all consumers, filled by MapLocalPage
 //
-// A variant and not a virtual function: the data path comes through here.
-// One thread at a time, but the owner of a shared table may store into it meanwhile.
+// A variant and not a virtual function, because this is on the data path.
+// One thread at a time, but the owner of a shared table can store into it meanwhile.
 class PageTable {
  public:
   struct Private {
@@ -50,7 +50,7 @@ class PageTable {
                          bool writable);
   MemoryResult<void> Unmap(TranslationStore& store, VirtualAddress page);
 
-  // Gives back what it holds for its consumer.
+  // Releases what the table holds for its consumer.
   void Close(TranslationStore& store);
 
  private:

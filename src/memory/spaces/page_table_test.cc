@@ -18,7 +18,7 @@ constexpr ConsumerId kOwner{1};
 VirtualAddress Page(uint64_t number) { return VirtualAddress(number * kPage); }
 PhysicalAddress Frame(uint64_t number) { return PhysicalAddress(number * kPage); }
 
-// Row A8: one history, kept in three ways.
+// Row A8: the same history in each of the three kinds of table.
 struct PrivateKind {
   void Map(uint64_t page, uint64_t frame, bool writable) {
     EXPECT_TRUE(Succeeds(table.Map(store, Page(page), Frame(frame), writable)));

@@ -24,7 +24,7 @@ class ProtectionDomains {
       : consumers_(consumers), domains_(domains_max) {}
 
   MemoryResult<PdId> Allocate(ConsumerId owner);
-  // REFUSES while anything belongs to it.
+  // Fails with kInUse while objects belong to the domain.
   MemoryResult<void> Deallocate(PdId pd);
 
   const ProtectionDomain* Find(PdId pd) const { return domains_.Find(pd); }

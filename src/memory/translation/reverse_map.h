@@ -11,16 +11,16 @@
 
 namespace verbena::memory {
 
-// Which translation entries may name a physical page: the question that "these pages are gone" asks
-// (row E9), answered in time proportional to the pages and not to the number of regions.
+// Finds the translation entries that may name a physical page, as an invalidation needs them (row
+// E9), in time proportional to the pages and not to the number of regions.
 //
-// A record per page would cost many times the entry itself. So a record stands for a whole leaf
-// where the leaf is linear: its pages lie side by side in a range whose size is known, and the leaf
-// is noted under the one or two blocks of about that size that the range touches. To find a page,
-// look up the block that contains it at each size in use (a leaf of one 4 KiB page: 2^12; of 512
-// such pages: 2^21; there are never more than 26 sizes, commonly three). What is found there
-// overlaps the block, so it is near the page: no region elsewhere is ever looked at. Entries of
-// tables that are not linear are noted one by one, at the size of their page.
+// A record per page would cost many times the entry itself. So one record stands for a whole leaf
+// of a linear table: the pages of the leaf lie side by side in a range of known size, and the leaf
+// is recorded under the one or two blocks of about that size that the range touches. To find a
+// page, look up the block that contains it at each size in use (a leaf of one 4 KiB page: 2^12; of
+// 512 such pages: 2^21; there are never more than 26 sizes, commonly three). All records there
+// overlap the block, so they are near the page: records of regions elsewhere are never visited.
+// Entries of tables that are not linear are recorded one by one, at the size of their page.
 //
 //   cost of a present page: 1/8 byte in a full linear leaf, about 64 bytes otherwise
 //
@@ -35,8 +35,8 @@ class ReverseMap {
     friend bool operator==(const Place&, const Place&) = default;
   };
 
-  // Notes that `place` names pages somewhere in [first, last], a range of at most 2^block_shift
-  // bytes. Throws std::bad_alloc, and has noted nothing then.
+  // Records that `place` names pages somewhere in [first, last], a range of at most 2^block_shift
+  // bytes. Throws std::bad_alloc, and has recorded nothing then.
   void Add(PhysicalSpace space, uint64_t first, uint64_t last, unsigned block_shift, Place place) {
     Insert({space, first, block_shift}, place);
     if (last >> block_shift == first >> block_shift) return;
@@ -45,7 +45,7 @@ class ReverseMap {
     inserted.Keep();
   }
 
-  // Takes back a Note made with the same arguments.
+  // Undoes an Add with the same arguments.
   void Remove(PhysicalSpace space, uint64_t first, uint64_t last, unsigned block_shift,
               Place place) {
     Erase({space, first, block_shift}, place);
@@ -59,7 +59,7 @@ class ReverseMap {
     for (unsigned shift = 0; shift < kShiftEnd; ++shift) {
       if (records_by_shift_[shift] == 0) continue;
       if (((last - first) >> shift) >= records_.size()) {
-        // More blocks than records (an unmap of terabytes): looking at every record is shorter.
+        // More blocks than records (an unmap of terabytes): visiting every record is cheaper.
         for (const auto& [block, place] : records_) {
           if (block.Overlaps(space, first, last, shift)) fn(place);
         }
@@ -115,8 +115,8 @@ class ReverseMap {
   void Erase(Block block, Place place);
 
   using Records = std::unordered_multimap<Block, Place, Block::Hash>;
-  // Registering by work request is part of the data path, and a page list has a record per page:
-  // those of the last ones are used again.
+  // Registration by work request is on the data path, and a page list has a record per page. So up
+  // to this many nodes of erased records are kept for reuse.
   static constexpr size_t kSparesMax = 1024;
 
   Records records_;

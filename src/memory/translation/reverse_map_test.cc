@@ -91,8 +91,8 @@ TEST_F(ReverseMapTest, ReachesTheLastByteOfAll) {
   EXPECT_EQ(Find(0, UINT64_MAX - kPage), Numbers{});
 }
 
-// A range of more blocks than there are records is answered the other way round; the answer is the
-// same on both sides of that border.
+// For a range of more blocks than there are records, ForEach visits the records instead of the
+// blocks. It finds the same on both sides of that border.
 TEST_F(ReverseMapTest, LongRangesFindTheSameAsShortOnes) {
   for (uint64_t i = 0; i < 20; ++i) NotePage(i * 2 * kPage, i);
   for (uint64_t pages = 1; pages <= 40; ++pages) {

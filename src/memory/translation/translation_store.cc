@@ -95,19 +95,19 @@ MemoryResult<void> TranslationStore::Unmap(TranslationTable& table, uint64_t fir
   return {};
 }
 
-// A leaf that the reverse map does not know must not be.
+// Drops the leaf if the reverse map cannot record it: every linear leaf must be in the map.
 void TranslationStore::NoteNewLeaf(TranslationTable& table, uint64_t leaf) {
   Rollback made([&] { table.DropLeaf(leaf); });
   NoteLeaf(table, leaf, true);
   made.Keep();
 }
 
-// Like Invalidate, it allocates nothing: pages leave when memory is short.
+// Allocates nothing, like Invalidate: pages are evicted when memory is short.
 uint64_t TranslationStore::MarkLinearAbsent(PhysicalSpace space, PhysicalAddress first,
                                             PhysicalAddress last) {
   CHECK(first <= last);
   uint64_t gone = 0;
-  // A linear leaf stays in the map, whatever is in it.
+  // A linear leaf stays in the reverse map even if none of its pages is present.
   reverse_map_.ForEach(space, first.value(), last.value(), [&](const ReverseMap::Place& place) {
     if (!place.table->is_linear()) return;
     gone += InvalidateLeaf(*place.table, place.number, first.value(), last.value());
@@ -118,14 +118,14 @@ uint64_t TranslationStore::MarkLinearAbsent(PhysicalSpace space, PhysicalAddress
 uint64_t TranslationStore::MarkAbsent(PhysicalSpace space, PhysicalAddress first,
                                       PhysicalAddress last) {
   uint64_t gone = MarkLinearAbsent(space, first, last);
-  // A page that is away stays in the map, by its address.
+  // An absent page stays in the reverse map, under its address.
   reverse_map_.ForEach(space, first.value(), last.value(), [&](const ReverseMap::Place& place) {
     TranslationTable& table = *place.table;
     if (table.is_linear()) return;
     void* const leaf = table.FindLeaf(place.number >> TranslationTable::kFanoutBits);
     CHECK(leaf != nullptr);
     const PageEntry entry = table.Load(leaf, place.number);
-    // A page at address 0 could not be told from one that was never there.
+    // A page at address 0 would look like one that was never mapped.
     if (!entry.present() || !entry.Away().is_named()) return;
     table.Store(leaf, place.number, entry.Away());
     ++gone;
@@ -155,7 +155,8 @@ bool TranslationStore::IsNamed(PhysicalSpace space, PhysicalAddress first,
 uint64_t TranslationStore::Invalidate(PhysicalSpace space, PhysicalAddress first,
                                       PhysicalAddress last) {
   uint64_t gone = MarkLinearAbsent(space, first, last);
-  // Pages of other tables leave the map with their entry, so they are looked up some at a time.
+  // Clearing an entry of another table changes the reverse map, so places are collected first, some
+  // at a time.
   constexpr size_t kAtOnce = 64;
   std::array<ReverseMap::Place, kAtOnce> found;
   size_t count = 0;
@@ -196,7 +197,7 @@ uint64_t TranslationStore::InvalidateLeaf(TranslationTable& table, uint64_t numb
 void TranslationStore::SetPage(TranslationTable& table, void* leaf, uint64_t page,
                                PageEntry entry) {
   if (!table.is_linear()) {
-    // First what may find no memory.
+    // First the step that can run out of memory.
     NotePage(table, page, entry, true);
     NotePage(table, page, table.Load(leaf, page), false);
   }
