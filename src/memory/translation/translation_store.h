@@ -12,8 +12,8 @@
 
 namespace verbena::memory {
 
-// Owns every translation table, of both stages, and is the only one that changes their entries, so
-// that the reverse map always knows each present one.
+// Owns the translation tables of both stages. Only the store changes their entries, so that the
+// reverse map always knows each one that names a page.
 //
 // One thread at a time.
 class TranslationStore {
@@ -21,7 +21,7 @@ class TranslationStore {
   explicit TranslationStore(uint64_t tables_max) : tables_(tables_max) {}
 
   // A table for `page_count` pages, none of them present, with one user. A linear table stands for
-  // memory in one piece from `linear_base`, which is on a page border.
+  // contiguous memory from `linear_base`, which is on a page border.
   MemoryResult<TranslationTable*> Create(uint64_t page_count, PageShift page_shift,
                                          PhysicalSpace space,
                                          std::optional<PhysicalAddress> linear_base);
@@ -30,9 +30,9 @@ class TranslationStore {
   void Share(TranslationTable& table) { ++table.users_; }
   void Release(TranslationTable* table);
 
-  // Pages [first_page, first_page + count) are present from now on, side by side from `where`.
-  // What stood there before is replaced. A linear table takes only its own addresses. Throws
-  // std::bad_alloc; a part of the pages may be present then.
+  // Makes pages [first_page, first_page + count) present, contiguous from `where`. Entries from
+  // before are replaced. A linear table accepts only its own addresses. Throws std::bad_alloc; a
+  // part of the pages may be present then.
   MemoryResult<void> Map(TranslationTable& table, uint64_t first_page, uint64_t count,
                          PhysicalAddress where, bool writable);
 
@@ -40,25 +40,27 @@ class TranslationStore {
   MemoryResult<void> MapLinear(TranslationTable& table, uint64_t first_page, uint64_t count,
                                bool writable);
 
-  // Pages [first_page, first_page + count) are absent from now on.
+  // Makes pages [first_page, first_page + count) absent.
   MemoryResult<void> Unmap(TranslationTable& table, uint64_t first_page, uint64_t count);
 
   // The bytes [first, last] of `space` are gone: every entry of every table that names a page of
   // them becomes absent. Returns how many were present.
   uint64_t Invalidate(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last);
 
-  // Whether they are in memory is not known any more. The same for linear tables, which know where
-  // their pages are; those of the others are away, and keep the address that their owner gave them.
+  // It is no longer known whether the bytes are in memory. Like Invalidate for linear tables, which
+  // know the addresses of their pages. Entries of other tables become *away*: they keep the address
+  // that their owner gave them.
   uint64_t MarkAbsent(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last);
-  // Pages that are away are present again. Fails with kWrongType if one of them is not away.
+  // Makes pages present that are away. Fails with kWrongType if one of them is not away.
   MemoryResult<void> Restore(TranslationTable& table, uint64_t first_page, uint64_t count);
 
-  // Whether a table may name a page of [first, last] as present.
+  // Whether an entry of a table may name a page of [first, last].
   bool IsNamed(PhysicalSpace space, PhysicalAddress first, PhysicalAddress last) const;
 
-  // Machine memory whose pages come and go, and are known to the pager by linear tables
-  // alone: a page list must not name [first, last] until it is allowed again. REQUIRES: to keep,
-  // that no part of it is kept already; to allow, that it was kept as a whole.
+  // For machine memory whose pages come and go, and that the pager finds through linear tables
+  // alone: a page list must not name [first, last] until AllowInLists. REQUIRES, for ForbidInLists:
+  // no part of the range is forbidden. REQUIRES, for AllowInLists: the range was forbidden as a
+  // whole.
   void ForbidInLists(PhysicalAddress first, PhysicalAddress last);
   void AllowInLists(PhysicalAddress first, PhysicalAddress last);
   // Whether a list may name this page of `space`.
@@ -84,7 +86,7 @@ class TranslationStore {
 
   Pool<TranslationTable> tables_;
   ReverseMap reverse_map_;
-  IntervalMap<std::monostate> unlisted_;  // of machine memory
+  IntervalMap<std::monostate> unlisted_;  // machine memory that page lists must not name
 };
 
 }  // namespace verbena::memory

@@ -1,4 +1,4 @@
-// The store against a model that could hardly be simpler: for each table an array of what is where.
+// Compares the store with a very simple model: for each table an array of its entries.
 
 #include <memory>
 #include <optional>
@@ -12,7 +12,7 @@
 namespace verbena::memory {
 namespace {
 
-constexpr uint64_t kArena = uint64_t{1} << 24;  // all physical addresses, so that tables meet
+constexpr uint64_t kArena = uint64_t{1} << 24;  // all physical addresses, so that tables overlap
 
 struct ModelTable {
   TranslationTable* table;

@@ -133,7 +133,7 @@ TEST_F(TranslationStoreTest, InvalidateTakesEveryPageThatASingleByteTouches) {
   EXPECT_EQ(Invalidate(0, kMax), 28u);
 }
 
-// Invalidation allocates nothing, and so goes by so many pages at a time.
+// Invalidation allocates nothing, and so takes a limited number of pages at a time.
 TEST_F(TranslationStoreTest, HoweverManyPagesOfAListAreGoneAllOfThemAre) {
   constexpr uint64_t kPages = 300, kKept = 10;
   TranslationTable& table = Scattered(kPages);

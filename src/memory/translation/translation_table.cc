@@ -60,7 +60,7 @@ uint64_t TranslationTable::DirectorySize() const {
   UNREACHABLE();
 }
 
-// Where the pointer to a leaf is, with the directories above it.
+// The pointer to a leaf. Allocates the directories above the leaf.
 void*& TranslationTable::PlaceOf(uint64_t leaf) {
   if (levels_ == Levels::kDirect) return root_;
   if (root_ == nullptr) root_ = AllocateZeroed(DirectorySize() * sizeof(void*));

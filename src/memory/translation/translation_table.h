@@ -11,9 +11,9 @@
 
 namespace verbena::memory {
 
-// Where a page is: 8 bytes. The address is on a page border of at least 4 KiB, so its low twelve
-// bits are free for flags; an absent page is all zero, unless it is *away*: not in memory as far as
-// is known, and still at its address when it comes back.
+// Address and flags of a page, in 8 bytes. The address is on a page border of at least 4 KiB, so
+// its low twelve bits are free for flags. An absent page is all zero, unless it is *away*: possibly
+// not in memory, but still at its address when it comes back.
 class PageEntry {
  public:
   constexpr PageEntry() = default;
@@ -53,12 +53,12 @@ class PageEntry {
 };
 static_assert(sizeof(PageEntry) == 8);
 
-// Which space of physical addresses a table's entries point into: 0 is machine memory, any other is
-// that guest's idea of it.
+// The space of physical addresses that a table's entries point into: 0 is machine memory, any other
+// is the physical memory of that guest.
 using PhysicalSpace = StrongId<struct PhysicalSpaceTag, uint32_t>;
 inline constexpr PhysicalSpace kMachineSpace{0};
 
-// Page number -> where the page is, as a tree whose depth is chosen by size:
+// Maps page numbers to page entries, as a tree whose depth depends on the size:
 //
 //   direct        up to 512 pages            root = leaf
 //   one level     up to 512 * 512 pages      root -> leaf
@@ -67,11 +67,11 @@ inline constexpr PhysicalSpace kMachineSpace{0};
 // Nothing is allocated before the first page becomes present, and a leaf for 512 pages only when
 // one of them does: an untouched region of any size costs the object itself.
 //
-// A *linear* table stands for memory that lies in one piece, so that page n can only be at
-// base + n * page size. Its leaves hold one byte of flags a page; those of the others, which take
-// any page anywhere, hold the 8-byte entry.
+// A *linear* table stands for contiguous memory, so that page n can only be at base + n * page
+// size. Its leaves hold one byte of flags per page. The leaves of other tables, whose pages can be
+// anywhere, hold the 8-byte entry.
 //
-// Made and changed only by the TranslationStore, which keeps the reverse map true.
+// Made and changed only by the TranslationStore, which keeps the reverse map up to date.
 class TranslationTable {
  public:
   static constexpr unsigned kFanoutBits = 9;
@@ -93,9 +93,9 @@ class TranslationTable {
     return leaf == nullptr ? PageEntry() : Load(leaf, page);
   }
 
-  // Where `length` bytes at byte `position` of the pages are, if they lie in one page, or in two of
-  // one leaf of a linear table, which allow this. If not, false: then Find knows more. For the hot
-  // path.
+  // Fast path. Finds the address of `length` bytes at byte `position`, if they lie in one page, or
+  // in two pages of one leaf of a linear table, and these pages allow the access. If it returns
+  // false, the caller must ask Find.
   bool FindSingleSpan(uint64_t position, uint64_t length, bool write, PhysicalAddress& at) const {
     const uint64_t in_page = position & page_shift_.mask();
     if (length > page_shift_.bytes() - in_page) return FindInTwoPages(position, length, write, at);
@@ -117,7 +117,7 @@ class TranslationTable {
   Levels levels() const { return levels_; }
   PhysicalSpace space() const { return space_; }
   bool is_linear() const { return is_linear_; }
-  // REQUIRES: is_linear(). Page `page` is here or nowhere.
+  // The only address that page `page` can have. REQUIRES: is_linear().
   PhysicalAddress LinearAddress(uint64_t page) const {
     DCHECK(is_linear_);
     return PhysicalAddress(linear_base_ + (page << page_shift_.value()));
@@ -169,15 +169,15 @@ class TranslationTable {
   };
   // Throws std::bad_alloc.
   MadeLeaf MakeLeaf(uint64_t leaf);
-  // REQUIRES: it was made.
+  // REQUIRES: the leaf exists.
   void DropLeaf(uint64_t leaf);
   void*& PlaceOf(uint64_t leaf);
   uint64_t LeafBytes(uint64_t leaf) const {
     return LeafSize(leaf) * (is_linear_ ? sizeof(uint8_t) : sizeof(PageEntry));
   }
 
-  // Calls fn(leaf number, leaf) for every leaf that exists in [first, last], passing over the
-  // middles that do not.
+  // Calls fn(leaf number, leaf) for every leaf that exists in [first, last]. Skips middles that do
+  // not exist.
   template <class Fn>
   void ForEachLeaf(uint64_t first, uint64_t last, Fn fn) const {
     if (root_ == nullptr) return;

@@ -72,7 +72,7 @@ TEST(TranslationTableTest, ALinearTableKnowsWhereEveryPageCanBe) {
             PhysicalAddress(UINT64_MAX - largest.mask()));
 }
 
-// Two pages of a linear table lie side by side, and are known at a glance if one leaf has both.
+// Two pages of a linear table are contiguous, and the fast path finds both if they are in one leaf.
 TEST(TranslationTableTest, BytesInASingleSpanAreFoundAcrossABorderOfPages) {
   constexpr PageShift kPage(12);
   constexpr uint64_t kLeafEnd = TranslationTable::kFanout * kPage.bytes(), kBase = 1 << 30;
@@ -118,7 +118,7 @@ TEST_P(TranslationTableSizes, AnUntouchedTableCostsTheObjectAlone) {
   EXPECT_EQ(store_.BytesOf(*table_), sizeof(TranslationTable));
   EXPECT_FALSE(table_->Find(0).present());
   EXPECT_FALSE(table_->Find(table_->page_count() - 1).present());
-  EXPECT_EQ(store_.BytesOf(*table_), sizeof(TranslationTable));  // looking costs nothing
+  EXPECT_EQ(store_.BytesOf(*table_), sizeof(TranslationTable));  // Find allocates nothing
 }
 
 TEST_P(TranslationTableSizes, FirstAndLastPageAreFoundAndTheirNeighboursAbsent) {
