@@ -5,8 +5,8 @@
 
 namespace verbena::odp {
 
-// The memory tables of an adapter, and the lock that guards them: what paging needs of an engine.
-// Pages enter and leave the tables on threads of paging too, which take the lock for it.
+// The memory tables of an adapter and the lock that guards them: what paging needs of an engine.
+// The threads of paging take the lock, too, when pages enter and leave the tables.
 class VERBENA_CAPABILITY("engine") LockedTables {
  public:
   explicit LockedTables(const memory::Options& options) : memory(options) {}
@@ -15,7 +15,7 @@ class VERBENA_CAPABILITY("engine") LockedTables {
 
   virtual void Lock() VERBENA_ACQUIRE() = 0;
   virtual void Unlock() VERBENA_RELEASE() = 0;
-  // Says that the caller has the lock where the analysis cannot know. Test builds look.
+  // Tells the thread-safety analysis that the caller holds the lock. Test builds check it.
   virtual void AssertHeld() const VERBENA_ASSERT_HELD(this) = 0;
 
   // Public because control calls change it.

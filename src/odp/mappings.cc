@@ -26,7 +26,7 @@ struct Mapping {
   bool writable = false;
 };
 
-// Of Linux's uapi/linux/fs.h, which the headers of older systems lack.
+// From Linux's uapi/linux/fs.h, which the headers of older systems lack.
 struct MapQuery {
   uint64_t size = sizeof(MapQuery);
   uint64_t query_flags = 0;
@@ -89,10 +89,10 @@ class MapsText {
       at_ = 0;
       size_ = static_cast<size_t>(got);
     }
-    return static_cast<unsigned char>(buffer_[at_++]);  // never kEnd: names have any byte
+    return static_cast<unsigned char>(buffer_[at_++]);  // never kEnd: names can have any byte
   }
 
-  // In hexadecimal digits, and the one character behind it.
+  // Reads a hexadecimal number and the one character behind it.
   uint64_t Number() {
     uint64_t number = 0;
     for (int c = Character();; c = Character()) {
@@ -107,7 +107,7 @@ class MapsText {
   }
 
   const FileDescriptor file_;
-  std::array<char, 4'096> buffer_;  // the system gives no more at once
+  std::array<char, 4'096> buffer_;  // the kernel returns no more at once
   size_t at_ = 0;
   size_t size_ = 0;
 };
@@ -125,7 +125,8 @@ Answer Walk(uint64_t first, uint64_t end, bool for_write, Next next) {
     const Found found = next(at, mapping);
     if (found == Found::kCannotTell) return {};
     if (found == Found::kNone || mapping.start > at) return {true, Lack{at, false}};
-    // As pinning does it: to write needs no right to read, which the processor gives with it.
+    // The same rule as for pinning: a write needs no right to read, because the processor grants
+    // both.
     if (!(for_write ? mapping.writable : mapping.readable)) return {true, Lack{at, true}};
     at = mapping.end;
   }
@@ -142,7 +143,7 @@ Answer WalkText(uint64_t first, uint64_t end, bool for_write) {
   });
 }
 
-// MS_ASYNC does nothing but look for holes, since Linux 2.6.19.
+// Since Linux 2.6.19 MS_ASYNC only checks for unmapped pages.
 bool IsMapped(uint64_t first, uint64_t end) {
   void* const start = memory::PointerTo(memory::MachineAddress(first));
   return msync(start, end - first, MS_ASYNC) == 0 || errno != ENOMEM;
@@ -167,13 +168,13 @@ std::optional<Lack> Mappings::Check(uint64_t address, uint64_t length, bool for_
   if (length == 0) return std::nullopt;
   const uint64_t first = RoundDown(address, kPage);
   const uint64_t end = RoundDown(address + (length - 1), kPage) + kPage.bytes();
-  if (end <= first) return Lack{first, false};  // to the very end of the address space
+  if (end <= first) return Lack{first, false};  // the range reaches the end of the address space
   Answer answer;
   if (maps_.is_open()) {
     answer = Walk(first, end, for_write,
                   [this](uint64_t at, Mapping& out) { return Query(maps_.get(), at, out); });
   }
-  // Also where a program has closed our file, or forbidden the call.
+  // Also if the program has closed our file, or forbidden the call.
   if (!answer.is_known && method_ != Method::kHoles) answer = WalkText(first, end, for_write);
   if (answer.is_known) return answer.lack;
   return IsMapped(first, end) ? std::nullopt : std::optional(Lack{first, false});

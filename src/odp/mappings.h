@@ -7,34 +7,32 @@
 
 namespace verbena::odp {
 
-// The mappings of this process, as the system has them: what a driver that pins finds out by
-// pinning. The cost grows with the mappings that are looked at, not with their pages, and no page
-// is touched.
+// Checks the mappings of this process, where a driver that pins would find out by pinning. The cost
+// grows with the number of mappings that are visited, not with their pages, and no page is touched.
 //
-//   kQuery  PROCMAP_QUERY of Linux 6.11 and later: one call a mapping of the range
+//   kQuery  PROCMAP_QUERY of Linux 6.11 and later: one call per mapping of the range
 //   kText   /proc/self/maps: every mapping up to the end of the range is read
-//   kHoles  without /proc: msync, which tells unmapped bytes, and not what may be done to mapped
-//           ones
+//   kHoles  without /proc: msync, which finds unmapped bytes but does not tell access rights
 //
 // Thread rule: any thread.
 class Mappings {
  public:
   enum class Method : uint8_t { kQuery, kText, kHoles };
 
-  // The best that this system has, down from `best`.
+  // Uses the best method that this system has, from `best` down.
   explicit Mappings(Method best = Method::kQuery);
 
   [[nodiscard]] Method method() const { return method_; }
 
-  // The first page of the range that an access would not find.
+  // The first page of the range that an access cannot use.
   struct Lack {
     uint64_t address = 0;
     bool is_mapped = false;  // but not for this access
 
     friend bool operator==(const Lack&, const Lack&) = default;
   };
-  // What is missing for an access to each byte of [address, address + length). The range must not
-  // wrap around.
+  // The first obstacle to an access to all of [address, address + length); nullopt if there is
+  // none. REQUIRES: the range does not wrap around.
   [[nodiscard]] std::optional<Lack> Check(uint64_t address, uint64_t length, bool for_write) const;
 
  private:

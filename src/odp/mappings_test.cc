@@ -39,7 +39,7 @@ class MappingsTest : public testing::TestWithParam<Method> {
 INSTANTIATE_TEST_SUITE_P(Methods, MappingsTest,
                          testing::Values(Method::kQuery, Method::kText, Method::kHoles));
 
-// Of the methods that also tell what may be done to mapped memory.
+// For the methods that also tell access rights.
 using MappingRightsTest = MappingsTest;
 INSTANTIATE_TEST_SUITE_P(Methods, MappingRightsTest,
                          testing::Values(Method::kQuery, Method::kText));
@@ -84,7 +84,7 @@ TEST_P(MappingsTest, ManyMappingsAreWalked) {
   EXPECT_EQ(mappings_.Check(base_, kPages * kPage, false), std::nullopt);
 }
 
-// The text has the names of files, which may have any byte in them.
+// The text contains the names of files, which can have any byte in them.
 TEST_P(MappingsTest, AFileWithAnyNameMayBeMapped) {
   const int file = memfd_create("\xFF\xFE odd", MFD_CLOEXEC);
   ASSERT_GE(file, 0);

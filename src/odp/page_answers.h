@@ -11,9 +11,8 @@
 
 namespace verbena::odp {
 
-// Page jobs that are done, on their way from the threads that do them to the engine. Room for the
-// answer to a job is found when the job is accepted, so that a thread that finishes one needs no
-// memory.
+// Finished page jobs on their way from the threads that do them to the engine. Room for the answer
+// is reserved when a job is accepted, so that a thread that finishes a job needs no memory.
 //
 // Thread rule: any thread.
 class PageAnswers {
@@ -23,19 +22,19 @@ class PageAnswers {
   PageAnswers(const PageAnswers&) = delete;
   PageAnswers& operator=(const PageAnswers&) = delete;
 
-  // A job will be finished. False if there is no memory for its answer.
+  // Reserves room for the answer to a job. False if there is no memory for it.
   [[nodiscard]] bool Expect() VERBENA_EXCLUDES(mutex_);
-  // It will not be after all.
+  // Undoes an Expect: the job will not be finished.
   void Unexpect() VERBENA_EXCLUDES(mutex_);
-  // REQUIRES: it is expected.
+  // REQUIRES: Expect was called for the job.
   void Finish(const PageJob& job) VERBENA_EXCLUDES(mutex_);
 
-  // Cheap enough to be asked in every pass.
+  // Cheap enough to be called in every pass.
   [[nodiscard]] bool has_done() const { return done_count_.load(std::memory_order_acquire) > 0; }
-  // Moves what is done behind the end of `out`, as far as that has room: it does not grow.
+  // Moves finished jobs to the end of `out`, as far as its capacity goes: `out` does not grow.
   void TakeDone(std::vector<PageJob>& out) VERBENA_EXCLUDES(mutex_);
 
-  // There is room for every answer that is expected, and has_done tells the truth.
+  // Whether there is room for every expected answer, and has_done is right.
   [[nodiscard]] bool IsConsistent() const VERBENA_EXCLUDES(mutex_);
 
  private:

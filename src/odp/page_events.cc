@@ -46,7 +46,8 @@ int OpenBy(PageEvents::Source source) {
   return -1;
 }
 
-// Memory that is moved is no longer watched where it goes; that it went is told as an unmapping.
+// Memory that is moved is not watched at its new address; the kernel reports the move as an
+// unmapping.
 bool SetUp(int file) {
   uffdio_api api{};
   api.api = UFFD_API;
@@ -100,8 +101,9 @@ PageEvents::PageEvents(FileDescriptor file, Source source, EventFile stop)
 }
 
 PageEvents::~PageEvents() {
-  // Not left to the closing of the file: a child may have it open, too, and then a thread that
-  // gives pages up would wait for ever. While the reader still reads, because one may wait now.
+  // Unregisters explicitly, because a forked child may have the file open, too: closing it would
+  // then leave a thread that gives pages up waiting forever. The reader still runs, because such a
+  // thread may be waiting at this moment.
   {
     const MutexLock lock(mutex_);
     watched_.ForEachOverlap(
@@ -111,7 +113,7 @@ PageEvents::~PageEvents() {
   reader_.join();
 }
 
-// The system refuses a range in which other memory has been mapped since: then part by part.
+// The kernel refuses a range in which other memory has been mapped since. Then each half is tried.
 void PageEvents::Unwatch(Interval range) const {
   uffdio_range all = RangeOf(range);
   if (ioctl(file_.get(), UFFDIO_UNREGISTER, &all) == 0 || all.len <= kPage.bytes()) return;
@@ -124,8 +126,8 @@ bool PageEvents::Watch(uint64_t address, uint64_t length) {
   if (length == 0) return true;
   const Interval pages = PagesOf(address, length);
   const MutexLock lock(mutex_);
-  // Each time: other memory may have been mapped there since. Where it has not, that takes a
-  // microsecond.
+  // Registers the range each time, because other memory may have been mapped there since. If not,
+  // the call takes a microsecond.
   uffdio_register wanted{};
   wanted.range = RangeOf(pages);
   wanted.mode = UFFDIO_REGISTER_MODE_WP;

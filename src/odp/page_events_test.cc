@@ -36,7 +36,7 @@ class PageEventsThreads : public testing::Test {
   }
 
   uint64_t At(uint64_t page) const { return reinterpret_cast<uintptr_t>(start_) + page * kPage; }
-  // By the time that the call returned, the reader had read; it puts it into the ring right after.
+  // When the program's call returns, the reader has read the event, and puts it into the ring next.
   std::vector<Interval> TakeSome(size_t count) {
     std::vector<Interval> taken;
     const Time end = Now() + Seconds(10);
@@ -98,7 +98,7 @@ TEST_F(PageEventsThreads, WithoutRoomAllPagesAreDoubtful) {
   EXPECT_EQ(taken[0], (Interval{0, ~uint64_t{0}}));
 }
 
-// With a child that has the file open, too.
+// A forked child has the file open, too.
 TEST_F(PageEventsThreads, NobodyWaitsForAReaderThatIsGone) {
   ASSERT_TRUE(events_->Watch(At(0), 16 * kPage));
   const pid_t child = fork();

@@ -8,22 +8,22 @@
 
 namespace verbena::odp {
 
-// Pages that a queue pair waits for, where they are, and, once they were asked for, how many came.
+// A request for pages that a queue pair waits for: where they are, and, once the job is done, how
+// many of them were paged in.
 struct PageJob {
   transport::PageRequest request;
   uint64_t address = 0;  // of the first page
   uint64_t page_count = 0;
-  uint64_t paged_in = 0;   // pages from the first on; 0 if not even that one is to be had
+  uint64_t paged_in = 0;   // pages from the first on; 0 if the first is not available
   bool is_mapped = false;  // they are in the tables already
-  bool is_ahead = false;   // nothing waits for them yet
+  bool is_ahead = false;   // a prefetch: nothing waits for the pages yet
   Time asked_at = {};
-  // The memory of its region, if that lies in one piece.
+  // The memory of the region, if it is contiguous.
   uint64_t region_address = 0;
   uint64_t region_bytes = 0;
 };
 
-// What is left of the job when its first pages are dealt with, for the queue pair that comes that
-// far.
+// The rest of the job behind its first `pages`, as a prefetch for the queue pair.
 [[nodiscard]] inline PageJob RestAfter(const PageJob& job, uint64_t pages) {
   PageJob rest = job;
   memory::Fault& fault = rest.request.fault;

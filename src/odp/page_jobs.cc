@@ -15,8 +15,8 @@ using memory::Fault;
 // Regions of the owner's own address space count pages from address 0.
 bool IsAddressSpace(const memory::ProtectionEntry& region) { return region.table == nullptr; }
 
-// How many pages of a list from this one on are away, and lie side by side: at most `most`. None if
-// the list ends before it: the key may have another one by now.
+// How many pages of a page list, from `first` on, are away and contiguous: at most `most`. 0 if the
+// list ends before `first`: the key may have another list by now.
 uint64_t AwayInARow(const memory::TranslationTable& table, uint64_t first, uint64_t most) {
   if (first >= table.page_count()) return 0;
   const uint64_t start = table.Find(first).address().value();
@@ -30,8 +30,8 @@ uint64_t AwayInARow(const memory::TranslationTable& table, uint64_t first, uint6
   return count;
 }
 
-// Of two jobs for a page, one that brings it for reading may end last: what the other has made
-// writable stays so. A datagram that met a page only for reading would be lost.
+// Of two jobs for the same page, the one for reading can end last. It must not make the page
+// read-only again: a datagram that met a read-only page would be lost.
 bool MapInTable(memory::MemoryCore& memory, const PageJob& job,
                 const memory::TranslationTable& table) {
   const Fault& fault = job.request.fault;
@@ -41,7 +41,7 @@ bool MapInTable(memory::MemoryCore& memory, const PageJob& job,
   if (fault.for_write && table.is_linear()) return map(fault.first_page, job.paged_in);
   for (uint64_t i = 0; i < job.paged_in; ++i) {
     const uint64_t page = fault.first_page + i;
-    // Pages of a list come back as they were, and once.
+    // Pages of a page list are restored with their old rights, and only once.
     const bool known =
         page < table.page_count() &&
         (table.is_linear() ? table.Find(page).Allows(true) : table.Find(page).present());
@@ -96,7 +96,7 @@ bool MapManagedPages(memory::MemoryCore& memory, const PageJob& job) {
   const auto found = memory.table.FindLive(job.request.fault.region, EntryType::kRegion);
   if (!found) return false;
   bool mapped = false;
-  // Pages that there is no memory to note are not to be had.
+  // Without memory for the entries, the pages count as not available.
   static_cast<void>(WhenMemory([&] {
     mapped = IsAddressSpace(**found) ? MapInAddressSpace(memory, job, (*found)->pd)
                                      : MapInTable(memory, job, *(*found)->table);

@@ -12,21 +12,21 @@
 
 namespace verbena::odp {
 
-// Where the pages are that a queue pair waits for: at most `bytes_max` of them, and always one. Of
-// a page list, those that lie side by side. A request for pages that cannot be paged in, of a
-// region that has gone or of a guest, is for none, and so comes back refused.
+// Finds where the pages are that a queue pair waits for: at most `bytes_max` of them, but at least
+// one page. Of a page list, only contiguous pages. If the pages cannot be paged in, because their
+// region is gone or belongs to a guest, the job has no pages, and so its answer is a refusal.
 [[nodiscard]] PageJob JobFor(const memory::MemoryCore& memory,
                              const transport::PageRequest& request, uint64_t bytes_max);
 
-// The pages that came are in the tables from now on, and watched. False if none came, or if their
-// region has gone meanwhile.
+// Enters the pages that were paged in into the tables and the residency scan. False if there are
+// none, or if their region has gone meanwhile.
 [[nodiscard]] bool MapPages(memory::MemoryCore& memory, ResidencyScan& watch, const PageJob& job,
                             Time now);
-// The same of pages that are not watched, because the arena that takes them away says so first.
+// The same without the residency scan: the arena reports managed pages before it takes them away.
 [[nodiscard]] bool MapManagedPages(memory::MemoryCore& memory, const PageJob& job);
 
-// Calls fn(job) for each run of pages of this process that are in memory already, of those of 4 KiB
-// that `wanted` names. None is paged in.
+// Calls fn(job) for each run of the 4 KiB pages of `wanted` that are in memory already. Does not
+// page in the others.
 template <class Fn>
 void ForEachPresent(const ResidencyProbe& scan, const PageJob& wanted, Fn fn) {
   constexpr uint64_t kAtOnce = ResidencyProbe::kPagesAtOnce;

@@ -11,11 +11,11 @@
 
 namespace verbena::odp {
 
-// The engine's view of the paging of this process's memory: it hands in what it must have, takes
-// back what is done, and never waits. The Pager is the one on real memory; tests and simulations
-// have others, which answer when they choose to.
+// The engine's interface to the paging of this process's memory: the engine submits jobs, takes
+// back finished ones, and never waits. The Pager serves real memory; tests and simulations have
+// services that answer when they choose to.
 //
-// What the engine asks in every pass (answers, watch) is no virtual call; a fault is one.
+// answers() and watch(), which the engine calls in every pass, are not virtual; Submit is.
 class PageService {
  public:
   // `on_done` as in PageAnswers, `residency_scan_period` as in ResidencyScan.
@@ -27,13 +27,13 @@ class PageService {
 
   // The answer comes through answers(). False if there is no memory for it.
   [[nodiscard]] virtual bool Submit(const PageJob& job) = 0;
-  // A look of the watch, which has begun.
+  // Makes the probe of the residency scan that the caller has begun.
   virtual void SubmitProbe() = 0;
-  // How many of these pages of 4 KiB are in memory now, from the first on. None is touched.
+  // How many of these 4 KiB pages are in memory, from the first on. Touches none.
   [[nodiscard]] virtual uint64_t CountResident(uint64_t address, uint64_t page_count) const = 0;
 
   [[nodiscard]] PageAnswers& answers() { return answers_; }
-  // See there for the thread rule.
+  // For its thread rule see ResidencyScan.
   [[nodiscard]] ResidencyScan& watch() { return watch_; }
 
  private:

@@ -14,12 +14,12 @@
 namespace verbena::odp {
 namespace {
 
-// About as long as it takes to wake a thread, so that it never costs more than twice the best. To
-// give way meanwhile would be polite, but on a busy machine the processor would be gone for
-// milliseconds, and no job wakes a thread that counts as awake.
+// About as long as a wake-up takes, so that spinning costs at most twice the optimum. The thread
+// does not yield while it spins: on a busy machine the processor would be gone for milliseconds,
+// and no job wakes a thread that counts as awake.
 constexpr Duration kSpin = Microseconds(50);
 
-// Takes about as long to bring as to send, and both much longer than to ask.
+// Paging in this much takes about as long as sending it, and both take much longer than a request.
 constexpr uint64_t kBytesAtOnce = 256 << 10;
 
 std::chrono::nanoseconds ChronoOf(Duration duration) {
@@ -50,7 +50,7 @@ void Pager::Stop() {
     Lock lock(mutex_);
     stops_ = true;
     wanted_.notify_all();
-    // A thread that is about to start another still names it here.
+    // A thread that is starting another has yet to enter it in workers_.
     wanted_.wait(lock, [this] { return starting_ == 0; });
   }
   for (Worker& worker : workers_) {
@@ -93,7 +93,7 @@ void Pager::SubmitProbe() {
 
 void Pager::Work(size_t self) {
   Lock lock(mutex_);
-  // Before it may end, the thread that started it has to name it.
+  // This thread must not end before the thread that started it has entered it in workers_.
   wanted_.wait(lock, [&] { return workers_[self].thread.joinable(); });
   for (Task task = WaitForTask(lock); task != Task::kEnd; task = WaitForTask(lock)) {
     Perform(task, lock);
@@ -108,8 +108,8 @@ Pager::Task Pager::WaitForTask(Lock& lock) {
     const Task task = TaskAtHand();
     if (task != Task::kEnd) return task;
     if (!jobs_.empty()) {
-      // The last free thread: whichever thread is done first takes the job, or this one when it is
-      // overdue.
+      // This is the last free thread. Another thread takes the job when it becomes free, or this
+      // one when the job is overdue.
       wanted_.wait_for(lock, ChronoOf(overdue_at() - Now()));
     } else if (!WaitIdly(lock)) {
       break;
@@ -118,7 +118,7 @@ Pager::Task Pager::WaitForTask(Lock& lock) {
   return Task::kEnd;
 }
 
-// kEnd: nothing that this thread should take now.
+// kEnd if there is nothing that this thread should take.
 Pager::Task Pager::TaskAtHand() const {
   const bool is_spared = free_threads() > 1 || busy_ < options_.threads;
   if (!jobs_.empty()) return is_spared || Now() >= overdue_at() ? Task::kJob : Task::kEnd;
@@ -128,8 +128,8 @@ Pager::Task Pager::TaskAtHand() const {
   return probe_is_wanted_ ? Task::kLook : Task::kEnd;
 }
 
-// False if the thread is not needed any more. As many as are always there are kept free, beside
-// those that are busy: then no job has to wait until it is overdue.
+// False if the thread is not needed any more. Beside the busy threads, options_.threads are kept
+// free, so that no job has to wait until it is overdue.
 bool Pager::WaitIdly(Lock& lock) {
   if (free_threads() <= options_.threads) {
     wanted_.wait(lock);
@@ -144,7 +144,7 @@ void Pager::Perform(Task task, Lock& lock) {
   if (task == Task::kLook) {
     probe_is_wanted_ = false;
     lock.unlock();
-    // Nothing waits for it: the engine finds it in a later pass.
+    // Nothing waits for the probe: the engine finds the result in a later pass.
     watch().Probe(residency_);
     lock.lock();
     --busy_;
@@ -172,13 +172,13 @@ void Pager::PageInPart(PageJob job, Lock& lock) {
   lock.unlock();
   PageIn(job);
   answers().Finish(job);
-  // Nothing waits for the rest yet: a queue pair that comes that far asks again.
+  // The rest is a prefetch: a queue pair that gets that far makes a request of its own.
   const bool goes_on = rest.page_count > 0 && job.paged_in == job.page_count && answers().Expect();
   lock.lock();
   if (goes_on && !WhenMemory([&] { ahead_.push_back(rest); })) answers().Unexpect();
 }
 
-// No thread is free: one more.
+// Starts one more thread, because none is free.
 void Pager::StartSpare(Lock& lock) {
   if (stops_) return;
   const bool is_full = alive_ == options_.threads_max;
@@ -186,7 +186,7 @@ void Pager::StartSpare(Lock& lock) {
   if (!is_full) {
     try {
       StartWorker(FreePlace(), lock);
-    } catch (const std::exception&) {  // of the system, or for lack of memory
+    } catch (const std::exception&) {  // from the system, or for lack of memory
       is_refused = true;
     }
   }
@@ -194,19 +194,19 @@ void Pager::StartSpare(Lock& lock) {
   limit_is_told_ = true;
   const uint32_t threads = alive_;
   lock.unlock();
-  // Without memory it is left unsaid.
+  // Without memory the warning is skipped.
   static_cast<void>(WhenMemory([&] { options_.on_limit(LimitWarning(threads, is_refused)); }));
   lock.lock();
 }
 
-// REQUIRES: fewer are alive than there are places.
+// REQUIRES: fewer threads are alive than workers_ has places.
 size_t Pager::FreePlace() {
   const auto found = std::ranges::find_if(workers_, &Worker::is_free);
   CHECK(found != workers_.end());
   return static_cast<size_t>(found - workers_.begin());
 }
 
-// Without the lock while the system starts it: the engine must not wait for that.
+// Releases the lock while the system starts the thread: the engine must not wait for that.
 void Pager::StartWorker(size_t place, Lock& lock) {
   std::thread ended = std::exchange(workers_[place], {.thread = {}, .is_free = false}).thread;
   ++alive_;
@@ -237,7 +237,8 @@ void Pager::SpinWait(Lock& lock) {
 }
 
 void Pager::PageIn(PageJob& job) const {
-  // Before they come, so that none is lost between. What cannot be watched is looked at instead.
+  // Watches the memory before it is paged in, so that no event is lost in between. The residency
+  // scan covers memory that cannot be watched.
   if (events_ != nullptr && job.region_bytes > 0) {
     static_cast<void>(events_->Watch(job.region_address, job.region_bytes));
   }
@@ -249,7 +250,7 @@ void Pager::PageIn(PageJob& job) const {
   if (bring(job.page_count)) {
     job.paged_in = job.page_count;
   } else {
-    // Those before the one that is not to be had are there now.
+    // The pages before the one that is not available are resident.
     const uint64_t bytes = job.page_count * fault.page_shift.bytes();
     const uint64_t there = residency_.LookForPrefix(job.address, bytes >> PageShift::kMin)
                                << PageShift::kMin >>

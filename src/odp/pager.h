@@ -24,47 +24,51 @@ namespace verbena::odp {
 
 struct PagerOptions {
   uint32_t threads = 2;            // always there
-  uint32_t threads_max = 64;       // with those that are started while others wait for pages
-  Duration idle_max = Seconds(2);  // a thread beyond `threads` ends when it was free for so long
+  uint32_t threads_max = 64;       // including those started while others wait for pages
+  Duration idle_max = Seconds(2);  // a thread beyond `threads` ends when idle for so long
   PopulateMethod method = BestPopulateMethod();
   Duration residency_scan_period = Duration::Max();
-  // Called once, on a pager thread and without a lock, when all of threads_max wait for pages.
+  // Called once, on a pager thread and without a lock, when all threads wait for pages and no more
+  // can be started.
   std::function<void(const std::string& warning)> on_limit = {};
 };
 
-// Brings pages of this process, on threads of its own, because that may take as long as a disk.
+// Brings absent pages of this process into memory, on threads of its own, because that can take as
+// long as a disk.
 //
 // A page may also never come: of a file whose server is gone, or under a userfaultfd of the program
-// that does not answer. So a thread that is stuck is not counted on. One thread is always free:
+// that does not answer. So the pager does not count on a thread that is stuck. One thread is always
+// free:
 //
-//   the last free thread   watches the oldest job. When that has waited for kPatience, and no job
-//                          was finished meanwhile, the others are stuck: it starts another thread,
-//                          which watches in its place, and takes the job
+//   the last free thread   watches the oldest job. When that job has waited for kPatience, and no
+//                          job was finished meanwhile, the others are stuck: the thread starts
+//                          another, which watches in its place, and takes the job
 //   a thread that is free  for idle_max, and not needed, ends
 //
-// Jobs that nothing waits for come behind the others, hold as many threads as are always there at
-// most, and do not make the pager grow.
+// Prefetch jobs, which nothing waits for, come behind the others, occupy at most
+// PagerOptions::threads threads, and do not make the pager start more.
 //
-// A long request is answered when its beginning is there; what is behind is paged in ahead of the
+// A long request is answered when its beginning is resident. The rest is paged in ahead of the
 // queue pair that goes on with it.
 //
-// A request of which the end is not to be had may still go on with its beginning: what of it is
-// there is paged in, one page at least, and the queue pair asks again when it gets further.
+// If the end of a request is not available, the queue pair can still go on with the beginning: the
+// pager pages in what is available, one page at least, and the queue pair makes another request
+// when it gets further.
 //
-// It also makes the looks of the presence watch, between the requests.
+// Between requests the pager makes the probes of the residency scan.
 //
-// A thread that has just paged in pages stays awake for a moment: faults come in a row, and to wake
-// it takes longer than to bring a page.
+// A thread that has just paged in pages spins for a moment: faults come in a row, and a wake-up
+// takes longer than paging in.
 //
 // Bounded by its callers: a queue pair waits for three requests at most, and asks once for each
 // element of what is posted to it. Thread rule: any thread.
 class Pager final : public PageService {
  public:
-  // Twenty times what a part of a request takes on a quiet machine, and less than any peer waits.
+  // Twenty times what a part of a request takes on an idle machine, and less than any peer waits.
   static constexpr Duration kPatience = Milliseconds(2);
 
   Pager(const PagerOptions& options, std::function<void()> on_done);
-  // Waits for the jobs at hand; those not begun are dropped.
+  // Waits for the running jobs, and drops those that are not begun.
   ~Pager() override { Stop(); }
   void Stop();
 
@@ -74,9 +78,9 @@ class Pager final : public PageService {
     return residency_.LookForPrefix(address, page_count);
   }
 
-  // At once, on this thread.
+  // Does the job at once, on the calling thread.
   void PageIn(PageJob& job) const;
-  // Memory of regions is watched from the first page that is paged in of it. To be set before the
+  // The pager watches the memory of a region from the first page-in on. To be called before the
   // first request.
   void set_events(PageEvents* events) { events_ = events; }
   [[nodiscard]] const ResidencyProbe& presence() const { return residency_; }
@@ -91,10 +95,10 @@ class Pager final : public PageService {
   };
   struct Worker {
     std::thread thread;
-    bool is_free = true;  // none is there, or it has ended and is to be joined
+    bool is_free = true;  // there is no thread, or it has ended and must be joined
   };
 
-  // Under the lock, which those with a Lock let go of meanwhile.
+  // Called under the lock, except for Work; those with a parameter Lock release it meanwhile.
   void Work(size_t self);
   Task WaitForTask(Lock& lock);
   Task TaskAtHand() const;
@@ -111,26 +115,26 @@ class Pager final : public PageService {
 
   const PagerOptions options_;
   const ResidencyProbe residency_;
-  // On the only processor it would keep those away whose jobs it waits for.
+  // On a single processor a spinning thread would keep out the threads whose jobs it waits for.
   const bool lingers_ = AllowedProcessors() > 1;
   PageEvents* events_ = nullptr;
-  // std::mutex, because a condition variable needs it: unknown to the analysis. Guards all that
-  // follow.
+  // std::mutex, because a condition variable needs it; the thread-safety analysis does not know it.
+  // Guards all that follow.
   std::mutex mutex_;
   std::condition_variable wanted_;
   std::deque<Waiting> jobs_;
-  std::deque<PageJob> ahead_;  // nothing waits for these
+  std::deque<PageJob> ahead_;  // prefetches: nothing waits for these
   bool probe_is_wanted_ = false;
   bool stops_ = false;
   std::vector<Worker> workers_;  // threads_max places
   uint32_t alive_ = 0;           // threads
-  uint32_t busy_ = 0;            // of those, with something to do...
+  uint32_t busy_ = 0;            // of these, with something to do...
   uint32_t busy_ahead_ = 0;      // ...and with a job that nothing waits for
-  uint32_t starting_ = 0;        // threads that are about to be in workers_
+  uint32_t starting_ = 0;        // threads that are not yet in workers_
   bool limit_is_told_ = false;
   Time last_done_ = {};
-  size_t lingering_ = 0;                 // threads that are awake and have no job
-  std::atomic<bool> is_called_ = false;  // must_act(), for those
+  size_t lingering_ = 0;                 // threads that spin without a job
+  std::atomic<bool> is_called_ = false;  // must_act(), for these threads
 };
 
 }  // namespace verbena::odp

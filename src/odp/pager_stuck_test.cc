@@ -1,4 +1,4 @@
-// Pages that do not come, and what the pager does for those that would.
+// Stuck pages, and how the pager still serves the others.
 
 #include <unistd.h>
 
@@ -19,7 +19,7 @@
 namespace verbena::odp {
 namespace {
 
-constexpr uint64_t kGood = 200, kPages = 256;  // pages from kGood on are to be had
+constexpr uint64_t kGood = 200, kPages = 256;  // pages from kGood on are available
 constexpr auto kUserMode = StuckPages::Faults::kOfUserMode;
 
 class PagerStuckThreads : public testing::Test {
@@ -45,7 +45,7 @@ class PagerStuckThreads : public testing::Test {
     job.is_ahead = is_ahead;
     return job;
   }
-  // The page came, within ten seconds.
+  // Whether the page is paged in within ten seconds.
   bool Comes(Pager& pager, uint64_t page) {
     return Becomes([&] {
       pager.answers().TakeDone(done_);
@@ -144,7 +144,7 @@ TEST_F(PagerStuckThreads, PagesThatNothingWaitsForHoldFewThreads) {
   for (uint64_t i = 0; i < 20; ++i) EXPECT_TRUE(Comes(pager, i));
 }
 
-// As the progress of a busy machine looks: no thread is stuck, and jobs wait all the same.
+// As on a busy machine: no thread is stuck, and jobs wait nevertheless.
 TEST_F(PagerStuckThreads, ALongQueueAloneStartsNoThreads) {
   pages_->Release();
   Pager pager(With(1, 64), [] { usleep(300); });

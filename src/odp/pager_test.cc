@@ -14,7 +14,7 @@ namespace verbena::odp {
 namespace {
 
 constexpr uint64_t kPage = 4'096, kPages = 256;
-// What is paged in before any answer.
+// Pages that are paged in before the first answer.
 constexpr uint64_t kFirst = 64;
 
 class PagerThreads : public testing::Test {
@@ -96,7 +96,7 @@ TEST_F(PagerThreads, TellsWhenTheBeginningOfALongRequestIsThere) {
 
 TEST_F(PagerThreads, TheRestOfALongRequestStandsBehindThoseOfOthers) {
   std::latch is_submitted(1);
-  // The thread waits with its first job, until there are others.
+  // The pager thread waits in its first job until the others are submitted.
   Pager pager({.threads = 1, .threads_max = 1}, [&] { is_submitted.wait(); });
   EXPECT_TRUE(pager.Submit(Job(0, 1, 1)));
   EXPECT_TRUE(pager.Submit(Job(0, 2 * kFirst, 2)));
@@ -117,7 +117,7 @@ TEST_F(PagerThreads, ALongRequestEndsWhereItsMemoryDoes) {
   EXPECT_EQ(WaitFor(pager, 1)[0].request.ticket.value(), 2U) << "nothing came of what is behind";
 }
 
-// Jobs that come while a thread stays awake, while it goes to sleep, and when it sleeps.
+// Jobs that arrive while a thread spins, while it goes to sleep, and while it sleeps.
 TEST_F(PagerThreads, LosesNoJobWhileItGoesToSleep) {
   Pager pager({.threads = 2}, [] {});
   for (uint64_t i = 0; i < 600; ++i) {

@@ -32,15 +32,17 @@ Paging::Asked Paging::Request(const transport::PageRequest& request, Time now) {
   return is_taken ? Asked::kTaken : Asked::kNoMemory;
 }
 
-// A page may be in memory and still not be for us: then it is lost each time, and is paged in. So
-// is what finds no room among the answers, as when requests have piled up for lack of memory.
+// A page can be resident and still not accessible to the adapter: then each access is a loss, and
+// the page is paged in instead. The same holds for requests that find no room in
+// resident_requests_, as when requests have piled up for lack of memory.
 bool Paging::IsAnsweredAtOnce(const transport::PageRequest& request, Time now) {
   return request.is_urgent && !request.fault.is_loss &&
          resident_requests_.size() < resident_requests_.capacity() &&
          resident_.Map(request.fault, now);
 }
 
-// False if the pages are not to be had. Memory may have become managed while they were paged in.
+// False if the pages are not available. The memory may have become managed while they were paged
+// in.
 bool Paging::Enter(const PageJob& job, Time now) {
   const bool available = job.is_mapped || (!managed.IsProgramView(job) &&
                                            MapPages(memory_, service_.watch(), job, now));

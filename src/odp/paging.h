@@ -17,15 +17,15 @@
 namespace verbena::odp {
 
 struct PagingOptions {
-  uint64_t batch_max = 0;    // bytes that one request brings at most
-  size_t requests_max = 0;   // that are handed in between two calls of AnswerResident
-  size_t ready_at_once = 0;  // that TakeReady takes
+  uint64_t batch_max = 0;    // bytes that one request pages in at most
+  size_t requests_max = 0;   // between two calls of AnswerResident
+  size_t ready_at_once = 0;  // answers that TakeReady takes
   ManagedPages::OnWarning on_urgent_warning = {};
 };
 
-// The engine's one view of pages. Queue pairs ask for those that the tables call absent; the page
-// service brings native memory, the arenas bring managed memory, and what came is entered into the
-// tables before its queue pair hears of it. What has gone is forgotten by the tables. Nothing here
+// The engine's only interface to pages. Queue pairs request pages that are absent from the tables.
+// The page service pages in native memory, the arenas page in managed memory, and the pages enter
+// the tables before the queue pair gets its answer. Pages that are gone become absent. Nothing here
 // waits for a page.
 //
 //   Request ---> resident: AnswerResident, before the queue pair's next step
@@ -34,14 +34,14 @@ struct PagingOptions {
 // A part of the engine, under its lock.
 class Paging {
  public:
-  // `events`: nullptr if the system does not tell what the program gives up.
+  // `events`: nullptr if the system does not report what the program gives up.
   Paging(LockedTables& tables, PageService& service, PageEvents* events,
          const PagingOptions& options);
   Paging(const Paging&) = delete;
   Paging& operator=(const Paging&) = delete;
 
   enum class Asked : uint8_t {
-    kResident,  // it is answered by AnswerResident
+    kResident,  // AnswerResident answers it
     kTaken,     // the answer comes through TakeReady, if something waits for it
     kNoMemory,  // to be tried again in a later pass
   };
@@ -54,9 +54,9 @@ class Paging {
     resident_requests_.clear();
   }
 
-  // Cheap enough to be asked in every pass.
+  // Cheap enough to be called in every pass.
   [[nodiscard]] bool has_ready() const { return service_.answers().has_done(); }
-  // Calls fn(request, available) for requests that are done. REQUIRES: fn hands in none.
+  // Calls fn(request, available) for requests that are done. REQUIRES: fn does not call Request.
   template <class Fn>
   void TakeReady(Time now, Fn fn) {
     service_.answers().TakeDone(done_);
@@ -67,13 +67,14 @@ class Paging {
     done_.clear();
   }
 
-  // What the program gave up; how many pages the tables forget for it. All of the address space is
-  // told where too much was.
+  // Marks what the program gave up absent, and returns how many pages were present. After an
+  // overflow of the events that is the whole address space.
   uint64_t MarkGivenUpAbsent() {
     return events_ != nullptr && events_->has_events() ? MarkAbsent() : 0;
   }
-  // What the system took away: looks from time to time, and forgets what a look has found. Not
-  // work: no thread is woken for it, and an adapter that is idle looks at nothing.
+  // Finds pages that the system has evicted: starts a probe when one is due, and marks absent what
+  // the last one has found. Returns how many pages. Does not count as work: no thread is woken for
+  // it, and an idle adapter makes no probes.
   uint64_t Watch(Time now);
 
   // How long peers are asked to wait for pages.

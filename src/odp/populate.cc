@@ -28,7 +28,7 @@ bool Advise(uint64_t address, uint64_t length, bool for_write) {
   return true;
 }
 
-// To add 0 writes without a change, whatever another thread writes there meanwhile.
+// Adding 0 writes without a change, whatever another thread writes there meanwhile.
 bool Touch(uint64_t address, uint64_t length, bool for_write) {
   for (uint64_t at = address; at < address + length; at += kPage.bytes()) {
     std::byte* const word = memory::PointerTo(memory::MachineAddress(at));
@@ -42,7 +42,7 @@ bool Touch(uint64_t address, uint64_t length, bool for_write) {
 }  // namespace
 
 PopulateMethod BestPopulateMethod() {
-  // Of no bytes: that the advice is known is all that there is to say.
+  // With no bytes the call only tells whether the kernel knows the advice.
   void* const here = nullptr;
   return madvise(here, 0, MADV_POPULATE_READ) == 0 ? PopulateMethod::kAdvise
                                                    : PopulateMethod::kTouch;

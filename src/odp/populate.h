@@ -6,16 +6,16 @@ namespace verbena::odp {
 
 // How pages are paged in.
 enum class PopulateMethod : uint8_t {
-  kAdvise,  // the system is asked to, which it can be since Linux 5.14
-  kTouch,   // a guarded access to each
+  kAdvise,  // by madvise, since Linux 5.14
+  kTouch,   // by a guarded access to each
 };
 
-// kAdvise if this system can.
+// kAdvise if this system supports it.
 [[nodiscard]] PopulateMethod BestPopulateMethod();
 
-// Makes the pages of [address, address + length) of this process present, writable if asked. May
-// take as long as a disk. False if one of them is not to be had: not mapped, or not with this
-// right, or beyond the end of its file; those before it may be there. SignalGuard must be
+// Makes the pages of [address, address + length) of this process present, writable if asked. Can
+// take as long as a disk. False if one of them is not available: not mapped, or not with this
+// right, or beyond the end of its file; those before it may be present. SignalGuard must be
 // installed.
 //
 // Any thread.

@@ -17,7 +17,7 @@ namespace {
 
 constexpr PageShift kPage(PageShift::kMin);
 
-// Of Linux's uapi/linux/fs.h, which the headers of older systems lack.
+// From Linux's uapi/linux/fs.h, which the headers of older systems lack.
 struct PageRegion {
   uint64_t start = 0;
   uint64_t end = 0;
@@ -44,7 +44,7 @@ const unsigned long kScan = _IOWR('f', 16, ScanArguments);
 // Enough for a run of present pages every other page.
 using Regions = std::array<PageRegion, ResidencyProbe::kPagesAtOnce / 2>;
 
-// How many were found; nothing if the system cannot.
+// How many regions were found; nullopt if the system cannot scan.
 std::optional<size_t> Scan(int pagemap, uint64_t address, uint64_t end, Regions& regions) {
   ScanArguments scan;
   scan.start = address;
@@ -63,12 +63,12 @@ ResidencyProbe::Pages ProbeByMincore(uint64_t address, uint64_t page_count) {
   const auto ask = [&](uint64_t first, uint64_t count) {
     void* const start = memory::PointerTo(memory::MachineAddress(address + first * kPage.bytes()));
     if (mincore(start, count * kPage.bytes(), residence.data()) != 0) return false;
-    // The other bits mean nothing.
+    // The other bits have no defined meaning.
     for (uint64_t i = 0; i < count; ++i) present[first + i] = (residence[i] & 1) != 0;
     return true;
   };
   if (ask(0, page_count)) return present;
-  // Page by page where a part of the range is not mapped: the system answers for all or none.
+  // mincore fails if any part of the range is not mapped. Then each page is asked for alone.
   for (uint64_t i = 0; i < page_count; ++i) static_cast<void>(ask(i, 1));
   return present;
 }
@@ -78,7 +78,7 @@ ResidencyProbe::Pages ProbeByMincore(uint64_t address, uint64_t page_count) {
 ResidencyProbe::ResidencyProbe(Method best) {
   if (best != Method::kPagemap) return;
   FileDescriptor pagemap(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
-  // Of no bytes: that the call is known is all that there is to say.
+  // With no bytes the call only tells whether the kernel knows it.
   Regions none;
   if (pagemap.is_open() && Scan(pagemap.get(), 0, 0, none)) pagemap_ = std::move(pagemap);
 }

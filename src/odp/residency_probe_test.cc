@@ -20,7 +20,7 @@ class ResidencyProbeTest : public testing::TestWithParam<Method> {
   ResidencyProbeTest() {
     start_ = static_cast<std::byte*>(
         mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    // Otherwise touching one page may bring its neighbours.
+    // Otherwise touching one page may page in its neighbours.
     madvise(start_, kPages * kPage, MADV_NOHUGEPAGE);
   }
   ~ResidencyProbeTest() override { munmap(start_, kPages * kPage); }

@@ -12,40 +12,40 @@
 
 namespace verbena::odp {
 
-// Which memory the tables call present, and the looks at whether it still is. The system swaps
-// pages out, drops those of files, and does not tell; a page that has gone would have to be paged
-// in by the engine itself, while all queue pairs wait. So a part of the memory is looked at every
-// so often, round and round, as long as the adapter is in use; what has gone is forgotten by the
-// tables, and its next use is a fault that the pager serves.
+// Knows which memory is present in the tables, and probes whether it still is. The system swaps
+// pages out and drops those of files without notice. The engine itself would have to page in a page
+// that is gone, while all queue pairs wait. So the scan probes a part of the memory at intervals,
+// round and round, as long as the adapter is in use. Pages that are gone become absent in the
+// tables, and their next use is a fault that the pager serves.
 //
-//   engine   Note, IsDue, Begin ----------> Finish
-//   pager                        \-> Look -/
+//   engine   Note, IsDue, Begin -----------> Finish
+//   pager                        \-> Probe -/
 //
-// Invariant: blocks_ covers all that was noted and that the tables have not forgotten since.
-// Owned by the pager. Thread rule: under the engine's lock, but Look, between Begin and Finish.
+// Invariant: blocks_ covers all that was noted and has not become absent since. Owned by the page
+// service. Thread rule: under the engine's lock, except for Probe, between Begin and Finish.
 class ResidencyScan {
  public:
-  // As much as a leaf of a table, and as a scan tells at once.
+  // The memory of a leaf of a table, and of one call of ResidencyProbe.
   static constexpr uint64_t kBlockBytes = uint64_t{2} << 20;
-  // A look at 128 MiB takes some 0.3 ms of a pager's time.
+  // Probing 128 MiB takes some 0.3 ms of a pager thread's time.
   static constexpr size_t kBlocksAtOnce = 64;
 
-  // Duration::Max(): never looks.
+  // Duration::Max(): never probes.
   explicit ResidencyScan(Duration period) : period_(period) { looked_.reserve(kBlocksAtOnce); }
   ResidencyScan(const ResidencyScan&) = delete;
   ResidencyScan& operator=(const ResidencyScan&) = delete;
 
-  // The tables call these bytes present.
+  // These bytes are present in the tables.
   void Note(uint64_t address, uint64_t length, Time now);
 
-  // Cheap enough to be asked in every pass.
+  // Cheap enough to be called in every pass.
   [[nodiscard]] bool IsDue(Time now) const { return next_ <= now; }
   [[nodiscard]] bool is_done() const { return state_.load(std::memory_order_acquire) == kDone; }
 
-  // Chooses what to look at. REQUIRES: IsDue.
+  // Chooses what to probe. REQUIRES: IsDue.
   void Begin();
   void Probe(const ResidencyProbe& scan);
-  // Makes the tables forget what has gone; how many pages. REQUIRES: is_done().
+  // Marks absent what is gone; returns how many pages. REQUIRES: is_done().
   uint64_t Finish(memory::MemoryCore& memory, Time now);
 
   [[nodiscard]] size_t block_count() const { return blocks_.size(); }

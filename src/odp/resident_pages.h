@@ -7,8 +7,8 @@
 
 namespace verbena::odp {
 
-// Pages of this process that are in memory although the tables do not know them, as those of a
-// program that has used them are. Those of managed memory are not among them: they may be about to
+// Finds pages of this process that are resident although they are absent from the tables, for
+// example because the program has used them. Leaves out managed memory, whose pages may be about to
 // leave.
 //
 // Owned by the engine, and used under its lock.
@@ -17,8 +17,8 @@ class ResidentPages {
   ResidentPages(memory::MemoryCore& memory, const ManagedPages* managed, PageService& pages)
       : memory_(memory), managed_(managed), pages_(pages) {}
 
-  // Enters those of the fault's pages that are there in the tables, from the first one on. False if
-  // that one is not. Takes a system call.
+  // Enters the resident pages of the fault into the tables, from the first one on. False if the
+  // first is not resident. Takes a system call.
   [[nodiscard]] bool Map(const memory::Fault& fault, Time now);
 
  private:

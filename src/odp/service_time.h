@@ -6,13 +6,13 @@
 
 namespace verbena::odp {
 
-// How long pages take to come, smoothed: what peers are asked to wait. The last one counts an
-// eighth, as in the round-trip estimates of TCP. Bounded, so that one page of a slow disk does not
-// make peers wait for long who know no other way to resume than the timer.
+// How long paging in takes, smoothed, and so how long peers are asked to wait. The last sample
+// counts an eighth, as in the round-trip estimates of TCP. Bounded, so that one page of a slow disk
+// does not cause a long wait at peers that can resume only by the timer.
 //
-// Peers wait twice as long as it takes on average. Of peers that waited for the average only, half
-// would send too soon, a window full of packets, to be told to wait again; and peers of ours go on
-// when the pages are there, whatever the timer says.
+// Peers wait twice the average. Of peers that waited only for the average, half would retransmit
+// too soon, a window full of packets, and be told to wait again. Peers that run Verbena resume when
+// the pages are there, whatever the timer says.
 //
 // A value type.
 class ServiceTime {
@@ -25,11 +25,11 @@ class ServiceTime {
     average_ = Nanoseconds((average_.nanoseconds() * 7 + bounded.nanoseconds()) / 8);
   }
   [[nodiscard]] Duration average() const { return average_; }
-  // What to ask peers for.
+  // How long to ask peers to wait.
   [[nodiscard]] Duration wait() const { return std::min(average_ * 2, kMax); }
 
  private:
-  Duration average_ = Milliseconds(1);  // before anything is known
+  Duration average_ = Milliseconds(1);  // before the first sample
 };
 
 }  // namespace verbena::odp
