@@ -10,8 +10,8 @@
 namespace verbena::wire {
 namespace {
 
-// Collects the fields of a block. The format is in the writer's byte order, which the first block
-// tells; Ethernet's fields come as bytes.
+// Collects the fields of a block. The format has the writer's byte order, which the first block
+// tells; Ethernet's fields are added as bytes.
 class Fields {
  public:
   template <class T>

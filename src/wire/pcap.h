@@ -20,7 +20,7 @@ class PcapngWriter {
   // Writes the start of the file.
   explicit PcapngWriter(ByteSink sink);
 
-  // A datagram that was seen at `time`, which is not before the origin.
+  // Writes a datagram that was seen at `time`. REQUIRES: `time` is not before the origin.
   void WriteUdp(Time time, const UdpFlow& flow, std::span<const std::byte> payload,
                 const IpFields& ip = {});
 

@@ -30,7 +30,7 @@ struct Aeth {
   Syndrome syndrome{};
   Msn msn{};
 
-  // nullopt for a reserved syndrome, too: there is nothing that one could do with it.
+  // Also nullopt for a reserved syndrome, which the requester could not act on.
   [[nodiscard]] static std::optional<Aeth> Parse(std::span<const std::byte> bytes) {
     const auto reader = ByteReader<kSize>::From(bytes);
     if (!reader) return std::nullopt;

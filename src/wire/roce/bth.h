@@ -30,7 +30,8 @@ struct Bth {
   static constexpr std::size_t kSize = 12;
   // The byte of FECN, BECN and reserved bits, which switches may change: the ICRC skips it.
   static constexpr std::size_t kVariantByte = 4;
-  // The byte of AckReq and seven reserved bits, which the ICRC covers. A Bth does not have them.
+  // The byte of AckReq and seven reserved bits, which the ICRC covers. A Bth does not hold these
+  // bits.
   static constexpr std::size_t kReservedByte = 8;
   static constexpr std::byte kReservedMask{0x7F};
 
@@ -45,11 +46,11 @@ struct Bth {
   bool ack_request = false;
   Psn psn{};
 
-  // Any opcode is taken. (IBA C9-6: a packet of another transport version is discarded.)
+  // Accepts any opcode. (IBA C9-6: a packet of another transport version is discarded.)
   [[nodiscard]] static std::optional<Bth> Parse(std::span<const std::byte> bytes) {
     const auto reader = ByteReader<kSize>::From(bytes);
     if (!reader) return std::nullopt;
-    // A line of the picture at a time.
+    // One row of the picture at a time.
     const uint32_t first = reader->Load32<0>();
     const uint32_t second = reader->Load32<4>();
     const uint32_t third = reader->Load32<8>();

@@ -31,8 +31,8 @@ struct Feth {
   static constexpr uint8_t kGlobalVisibility = 1;
   static constexpr uint8_t kPersistence = 2;
   // Values of `selectivity`.
-  static constexpr uint8_t kRange = 0;        // that of the RETH
-  static constexpr uint8_t kWholeRegion = 1;  // the RETH names just the region
+  static constexpr uint8_t kRange = 0;        // the range of the RETH
+  static constexpr uint8_t kWholeRegion = 1;  // the RETH only names the region
 
   uint8_t placement = 0;    // 4 bits
   uint8_t selectivity = 0;  // 2 bits

@@ -157,8 +157,8 @@ void PseudoHeader::set_identification(uint16_t identification) {
 }
 
 IcrcSum::IcrcSum(const PseudoHeader& pseudo_header, std::span<const std::byte, Bth::kSize> bth) {
-  // One call over both is cheaper than two. The whole of the first array is copied because a size
-  // that is known when compiling makes it a few moves.
+  // One call over both is cheaper than two. The whole of the first array is copied, because with a
+  // size that is known at compile time the copy is a few moves.
   std::array<std::byte, PseudoHeader::kMaxSize + Bth::kSize> covered;
   std::memcpy(covered.data(), pseudo_header.bytes_.data(), PseudoHeader::kMaxSize);
   std::byte* const end = covered.data() + pseudo_header.size_;
@@ -185,7 +185,8 @@ std::optional<uint16_t> ExplainIdentification(Icrc arrived, Icrc with_zero,
                                               std::size_t packet_size) {
   const uint32_t difference = arrived.value() ^ with_zero.value();
   if (difference == 0) return uint16_t{0};  // senders with DF mostly leave it 0
-  // Back to where the identification was, the difference is what stood there: 16 bits or nonsense.
+  // Taken back to the place of the identification, the difference is the identification itself: it
+  // has 16 bits, or the packet is corrupt.
   const uint32_t backward = kBackward.Power(WordsFromIdentification(packet_size));
   const uint32_t there = Multiply(difference, backward);
   if (there >> 16 != 0) return std::nullopt;

@@ -31,7 +31,7 @@ constexpr Set kAtomicEth = Of({Extension::kAtomicEth});
 constexpr Set kImmDt = Of({Extension::kImmDt});
 constexpr Set kIeth = Of({Extension::kIeth});
 
-// An operation as every service has it. (IBA table 38; 1C and 1D: IBA 1.5, annex A19)
+// An operation, which is the same for every service. (IBA table 38; 1C and 1D: IBA 1.5, annex A19)
 struct Shape {
   std::string_view name;
   uint8_t code;  // the low five bits of the opcode

@@ -141,7 +141,7 @@ const OpcodeInfo& InfoOf(int opcode) {
   return *info;
 }
 
-// What follows, in words, after checking that each part starts where the one before it ends.
+// Describes what follows the BTH, and checks that each part starts where the one before it ends.
 std::string Follows(const OpcodeInfo& info) {
   std::string text;
   std::size_t end = Bth::kSize;
@@ -183,7 +183,7 @@ TEST(OpcodeTest, IsFoundByItsDescription) {
             nullptr);
 }
 
-// The properties follow from the name, so the name can judge them.
+// The name implies the properties, so the test compares them with it.
 TEST(OpcodeTest, HasThePropertiesThatItsNameSays) {
   for (const Row& row : kSpecification) {
     const OpcodeInfo& info = InfoOf(row.opcode);

@@ -13,9 +13,9 @@
 
 namespace verbena::wire {
 
-// A RoCE packet, from the base transport header to the ICRC, seen as what it means. Its length, its
-// pad and its opcode make sense; whether the length of the payload fits the path is PayloadFits's
-// question, and whether the ICRC is right is IcrcOf's. Refers to the bytes, does not own them.
+// A parsed RoCE packet, from the base transport header to the ICRC. Parse has checked length, pad
+// and opcode. PayloadFits checks the payload against the path MTU, and IcrcOf computes what the
+// ICRC must be. Refers to the bytes, does not own them.
 class Packet {
  public:
   // nullopt if the opcode is not defined, if the headers do not fit, or if there is a payload where
@@ -35,18 +35,18 @@ class Packet {
     return Header::Parse(bytes_.subspan(offset, Header::kSize));
   }
 
-  // Without the pad.
+  // The payload without the pad.
   [[nodiscard]] std::span<const std::byte> payload() const {
     return bytes_.subspan(info_->header_size, payload_size_);
   }
 
-  // All that the ICRC covers of the packet.
+  // The part of the packet that the ICRC covers.
   [[nodiscard]] std::span<const std::byte> covered() const {
     return bytes_.first(bytes_.size() - kIcrcSize);
   }
   [[nodiscard]] Icrc icrc() const { return LoadIcrc(bytes_.last(kIcrcSize)); }
   [[nodiscard]] std::size_t size() const { return bytes_.size(); }
-  // All of it, as it came.
+  // The whole packet, as it was received.
   [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
 
  private:
@@ -65,7 +65,7 @@ inline std::optional<Packet> Packet::Parse(std::span<const std::byte> bytes) {
   if (!bth) return std::nullopt;
   const OpcodeInfo* info = FindOpcode(bth->opcode);
   if (info == nullptr) return std::nullopt;
-  // InfiniBand counts a packet in words of 4 bytes; one that is not whole was cut.
+  // The length of a packet is a multiple of 4 bytes; any other packet was truncated.
   const std::size_t around_payload = info->header_size + bth->pad_count + kIcrcSize;
   if (bytes.size() < around_payload || bytes.size() % 4 != 0) return std::nullopt;
   const std::size_t payload_size = bytes.size() - around_payload;
@@ -76,20 +76,20 @@ inline std::optional<Packet> Packet::Parse(std::span<const std::byte> bytes) {
 // All headers, one behind the other, and the length of the payload.
 [[nodiscard]] std::string ToString(const Packet& packet);
 
-// Zeros that fill a payload up to a multiple of 4.
+// How many zeros fill a payload up to a multiple of 4.
 [[nodiscard]] constexpr std::size_t PadFor(std::size_t payload_size) { return -payload_size & 3; }
 
-// Writes the headers of a packet into a caller's buffer; the payload is the caller's, who may put
-// it behind them or leave it where it is and gather. Each header that the opcode has must be added,
-// in any order. Refers to the buffer, does not own it.
+// Writes the headers of a packet into the caller's buffer. The caller puts the payload behind them,
+// or leaves it where it is and gathers. Each header that the opcode has must be added, in any
+// order. Refers to the buffer, does not own it.
 //
 //   PacketBuilder builder(buffer, bth, payload.size());
 //   builder.Add(reth);
 //   socket.Send(builder.headers(), payload, trailer);
 class PacketBuilder {
  public:
-  // The opcode and the pad count are written here, whatever `bth` says. The buffer has room for
-  // the headers.
+  // Sets the opcode and the pad count, whatever `bth` says. REQUIRES: the buffer has room for the
+  // headers.
   PacketBuilder(std::span<std::byte> buffer, const OpcodeInfo& info, Bth bth,
                 std::size_t payload_size)
       : buffer_(buffer), info_(&info), payload_size_(payload_size), missing_(info.extensions) {
@@ -99,7 +99,7 @@ class PacketBuilder {
     bth.pad_count = static_cast<uint8_t>(PadFor(payload_size));
     bth.Serialize(buffer_);
   }
-  // The opcode of `bth` is a defined one.
+  // REQUIRES: the opcode of `bth` is defined.
   PacketBuilder(std::span<std::byte> buffer, const Bth& bth, std::size_t payload_size)
       : PacketBuilder(buffer, internal::RowOf(bth.opcode), bth, payload_size) {}
 
@@ -116,9 +116,9 @@ class PacketBuilder {
     DCHECK(missing_ == 0);
     return buffer_.first(info_->header_size);
   }
-  // Of the pad and the ICRC, which follow the payload.
+  // Bytes of the pad and the ICRC, which follow the payload.
   [[nodiscard]] std::size_t trailer_size() const { return PadFor(payload_size_) + kIcrcSize; }
-  // Of the whole packet.
+  // Bytes of the whole packet.
   [[nodiscard]] std::size_t size() const {
     return info_->header_size + payload_size_ + trailer_size();
   }
@@ -130,8 +130,8 @@ class PacketBuilder {
   uint16_t missing_;  // extensions not yet added
 };
 
-// For a packet that lies in one piece, headers and payload written: clears the pad, and computes
-// and stores the ICRC.
+// For a contiguous packet with its headers and payload written: clears the pad, and computes and
+// stores the ICRC.
 void Seal(std::span<const std::byte> ip_and_udp, std::span<std::byte> packet);
 
 }  // namespace verbena::wire
