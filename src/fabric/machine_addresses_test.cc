@@ -6,7 +6,7 @@ namespace verbena::fabric {
 namespace {
 
 constexpr IpAddress kLoopback = IpAddress::FromIpv4(127, 0, 0, 1);
-constexpr IpAddress kElsewhere = IpAddress::FromIpv4(192, 0, 2, 1);  // RFC 5737: never a machine's
+constexpr IpAddress kElsewhere = IpAddress::FromIpv4(192, 0, 2, 1);  // RFC 5737: of no machine
 
 TEST(SystemAddressesTest, KnowWhichAreTheirOwn) {
   const SystemAddresses machine;

@@ -21,8 +21,8 @@ class SocketAddress {
  public:
   // Empty, with room for either family: for the kernel to fill.
   SocketAddress() = default;
-  // For a socket of `family`. An IPv6 endpoint keeps its form on a socket that cannot reach it, and
-  // the kernel refuses it there. `interface` is the zone of a link-local address, else 0.
+  // For a socket of `family`. An IPv6 endpoint stays one even for an IPv4 socket, and the kernel
+  // then refuses it. `interface` is the zone of a link-local address, else 0.
   SocketAddress(SocketFamily family, const Endpoint& endpoint, uint32_t interface = 0);
 
   // nullopt if the address is neither IPv4 nor IPv6.

@@ -10,11 +10,11 @@ namespace verbena::fabric {
 
 // Memory for the datagrams of one burst, allocated once and handed out from front to back.
 //
-// After a burst of more than 4 KiB the next one begins at another offset. The kernel copies by `rep
-// movsb`, which on some processors is 16 times slower when the target is 1 to 15 bytes ahead of the
-// source modulo 4096. The kernel's targets are consecutive, too. With a fixed start, all bursts
-// would have the same distance to their targets, and all would be slow if that distance is an
-// unlucky one. With a changing start, every 256th burst is.
+// After a burst of more than 4 KiB the next one begins at another offset. The kernel copies by
+// `rep movsb`, which on some processors is 16 times slower when the target is 1 to 15 bytes ahead
+// of the source modulo 4096. The kernel's targets are consecutive, too. With a fixed start, all
+// bursts would have the same distance to their targets, and all would be slow if that distance is
+// an unlucky one. With a changing start, every 256th burst is.
 //
 // Invariant: used() bytes from start_ on are handed out, without gaps. One thread at a time.
 class Staging {

@@ -36,7 +36,7 @@ class ArenaTransfer {
     std::byte* to = nullptr;
     const std::byte* from = nullptr;
   };
-  // No other request has this ticket: the others count up from 0.
+  // No other request has this ticket: the others count upwards from a small number.
   static constexpr uint64_t kTicket = ~uint64_t{0};
 
   [[nodiscard]] Answer Transfer(Arena& arena, uint64_t first_byte, uint64_t length, bool for_write,

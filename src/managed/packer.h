@@ -20,7 +20,7 @@ enum class StoredAs : uint8_t {
 
 [[nodiscard]] bool IsZero(std::span<const std::byte> bytes);
 
-// False if `packed` is not what Pack made of as many bytes as `contents` has.
+// False if `packed` does not decompress to exactly as many bytes as `contents` has.
 [[nodiscard]] bool Unpack(std::span<const std::byte> packed, std::span<std::byte> contents);
 
 // Compresses contents when that pays, that is, saves a quarter. Backs off when it does not: after

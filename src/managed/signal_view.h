@@ -29,7 +29,7 @@ enum class ViewRight : uint8_t {
 
 // The program's view where userfaultfd is refused: mprotect takes the right to a granule away, and
 // the SIGSEGV handler posts the fault and sleeps until the pager has acted on the granule. The
-// handler is SignalGuard's, which calls Serve first and passes faults of other memory on to the
+// handler is SignalGuard's, which asks the views first and passes faults of other memory on to the
 // program.
 //
 // Each border between granules with different rights costs a mapping, and a process has a limited

@@ -22,7 +22,7 @@ bool Advise(uint64_t address, uint64_t length, bool for_write) {
   const int advice = for_write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
   void* const start = memory::PointerTo(memory::MachineAddress(address));
   while (madvise(start, length, advice) != 0) {
-    // EAGAIN: the system had no memory just now.
+    // EAGAIN: the system was short of memory for a moment.
     if (errno != EINTR && errno != EAGAIN) return false;
   }
   return true;

@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(Methods, PopulateTest,
                          });
 
 TEST(PopulateMethodTest, IsTheSystemsOwnHere) {
-  // The tests above would fail otherwise; so this says which of the two the adapter will use.
+  // The tests above need both methods; this one says which of them the adapter uses here.
   EXPECT_EQ(BestPopulateMethod(), PopulateMethod::kAdvise);
 }
 

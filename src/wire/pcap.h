@@ -11,7 +11,7 @@ namespace verbena::wire {
 
 // Writes datagrams as a capture in the pcapng format, which Wireshark opens: one section, one
 // Ethernet interface, time stamps in nanoseconds. The Ethernet addresses are made up from the IP
-// addresses. Not thread-safe: its owner guards it.
+// addresses. One thread at a time.
 class PcapngWriter {
  public:
   // Takes the bytes of the file, in order.

@@ -26,7 +26,7 @@ class CopierTest : public testing::Test {
   CopierTest() { SignalGuard::Install(); }
   ~CopierTest() override { SignalGuard::Uninstall(); }
 
-  // Out of line: inlined in a sanitizer build, gcc believes that it reads pieces not yet appended.
+  // Not inlined: in a sanitizer build gcc would believe that it reads pieces not yet appended.
   [[gnu::noinline]] static void Append(SpanList& list, const std::byte* pointer, uint64_t length) {
     CHECK(list.Append({MachineAddressOf(pointer), length}));
   }
@@ -77,7 +77,7 @@ TEST_F(CopierTest, NothingIntoNothing) {
   EXPECT_EQ(CopyIn(Scattered(), Scattered().length(), {}), (CopyOutcome{}));
 }
 
-// Every part of a list, against a copy of the whole.
+// Compares parts of a list with a copy of the whole.
 TEST_F(CopierTest, PartsTouchOnlyThemselves) {
   const SpanList list = Scattered();
   for (int round = 0; round < 2000; ++round) {

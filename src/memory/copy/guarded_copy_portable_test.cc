@@ -67,7 +67,7 @@ TEST(PortableGuardedCopy, WordsThatAreNotThereAreMissing) {
   EXPECT_EQ(CompareAndSwap(pages.data(), 0, 1).missing, 1u);
 }
 
-// One lock for all operations, and not one for each.
+// All operations share one lock, rather than one for each.
 TEST(PortableGuardedCopyThreads, DifferentAtomicsExcludeEachOther) {
   alignas(8) uint64_t word = 0;
   constexpr uint64_t kRounds = 20'000;

@@ -16,7 +16,7 @@
 namespace verbena::memory {
 namespace {
 
-// A signal handler gets nothing but what is global.
+// A signal handler can reach only what is global.
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables)
 
 void Ours(int, siginfo_t* info, void* context);

@@ -19,7 +19,7 @@ namespace {
 
 void OnSignal(int signal, siginfo_t* info, void* context);
 
-// A signal handler gets nothing but what is global.
+// A signal handler can reach only what is global.
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables)
 constinit SignalChain segv_chain(SIGSEGV, OnSignal);
 constinit SignalChain bus_chain(SIGBUS, OnSignal);

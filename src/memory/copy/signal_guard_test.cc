@@ -20,7 +20,7 @@
 namespace verbena::memory {
 namespace {
 
-// A signal handler gets nothing but what is global.
+// A signal handler can reach only what is global.
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables)
 
 constexpr int kHandled = 42;

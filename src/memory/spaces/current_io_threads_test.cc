@@ -135,9 +135,9 @@ TEST_F(CurrentIoPairThreads, BeginAndResume) {
 }
 
 // A region, a consumer of two threads, and the hypervisor, which takes the memory and gives it back
-// as often as it can in a second. The memory is made of ordinary variables, and what else the
-// threads share is relaxed, so that little but the word orders them, and a race detector reports an
-// operation that meets a swap. Without one, `in_flight_` and lost changes show it.
+// as often as it can in a second. The memory is made of ordinary variables, and all other accesses
+// of the threads are relaxed, so that little but the word orders them: a race detector then reports
+// an operation that meets a swap. Without a race detector, `in_flight_` and lost changes show it.
 class CurrentIoThreads : public testing::Test {
  protected:
   static constexpr size_t kConsumers = 2;

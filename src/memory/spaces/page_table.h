@@ -16,8 +16,8 @@ namespace verbena::memory {
 // Virtual page -> physical page of one consumer, kept in one of three ways (row A8):
 //
 //   private   the adapter's own tree, filled by MapLocalPage; not shared
-//   shared    the owner's own table, read where it lies: what the owner changes, the adapter sees,
-//             without a call
+//   shared    the owner's own table, read in place: the adapter sees the owner's changes without a
+//             call
 //   inverted  one table by physical frame for all consumers, filled by MapLocalPage
 //
 // A variant and not a virtual function, because this is on the data path.

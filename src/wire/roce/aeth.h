@@ -13,8 +13,8 @@
 
 namespace verbena::wire {
 
-// ACK extended transport header (IBA 9.3.5): whether the responder is content, and how many
-// messages it has completed.
+// ACK extended transport header (IBA 9.3.5): ACK or NAK, and how many messages the responder has
+// completed.
 //
 //    0                   1                   2                   3
 //    0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1

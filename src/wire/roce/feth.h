@@ -13,8 +13,8 @@
 
 namespace verbena::wire {
 
-// Flush extended transport header (IBA 1.5, A19.4.2): how far, and for how much of the region, the
-// bytes must have come when the FLUSH is answered.
+// Flush extended transport header (IBA 1.5, A19.4.2): how far the bytes must have come when the
+// FLUSH is answered, and how much of the region it covers.
 //
 //    0                   1                   2                   3
 //    0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
