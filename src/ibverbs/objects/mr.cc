@@ -109,7 +109,7 @@ ibv_mr* AllocateNullMr(ibv_pd* pd) try {
 
 }  // namespace verbena::ibverbs
 
-using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, size_t length, uint64_t iova,
                          unsigned int access) try {

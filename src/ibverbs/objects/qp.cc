@@ -237,7 +237,7 @@ ibv_qp* OpenQp(ibv_context* context, ibv_qp_open_attr* attributes) try {
 
 }  // namespace verbena::ibverbs
 
-using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) try {
   ibv_qp_init_attr_ex extended{};

@@ -129,7 +129,7 @@ void RefreshState(Qp& qp) {
 
 }  // namespace verbena::ibverbs
 
-using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) try {
   Qp& own = Cast(qp);

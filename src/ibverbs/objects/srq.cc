@@ -107,7 +107,7 @@ int GetSrqNumber(ibv_srq* srq, uint32_t* number) noexcept {
 
 }  // namespace verbena::ibverbs
 
-using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attributes) try {
   ibv_srq_init_attr_ex wish{};

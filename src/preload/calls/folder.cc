@@ -37,7 +37,7 @@ int Glob(const char* pattern, int flags, GlobError* on_error, glob_t* found) {
 }  // namespace
 }  // namespace verbena::preload
 
-using namespace verbena::preload;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::preload;  // NOLINT(google-build-using-namespace): the verbs are global
 
 VERBENA_INTERPOSED DIR* opendir(const char* path) {
   const Redirected folder(path);

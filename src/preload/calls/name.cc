@@ -53,7 +53,7 @@ void Check(bool fits) {
 }  // namespace
 }  // namespace verbena::preload
 
-using namespace verbena::preload;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::preload;  // NOLINT(google-build-using-namespace): the verbs are global
 
 VERBENA_INTERPOSED ssize_t readlink(const char* path, char* out, size_t size) noexcept {
   return Readlink(path, out, size);

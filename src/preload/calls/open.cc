@@ -64,7 +64,7 @@ mode_t ModeOf(int flags, va_list arguments) {
 }  // namespace
 }  // namespace verbena::preload
 
-using namespace verbena::preload;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::preload;  // NOLINT(google-build-using-namespace): the verbs are global
 
 VERBENA_INTERPOSED int open(const char* path, int flags, ...) {
   va_list arguments;

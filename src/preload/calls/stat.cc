@@ -53,7 +53,7 @@ struct stat* Same(struct stat64* out) {
 }  // namespace
 }  // namespace verbena::preload
 
-using namespace verbena::preload;  // NOLINT(google-build-using-namespace): C has no other
+using namespace verbena::preload;  // NOLINT(google-build-using-namespace): the verbs are global
 
 VERBENA_INTERPOSED int stat(const char* path, struct stat* out) noexcept { return Stat(path, out); }
 VERBENA_INTERPOSED int stat64(const char* path, struct stat64* out) noexcept {
