@@ -8,6 +8,7 @@
 
 #include "ibverbs/failure.h"
 #include "ibverbs/objects/event_acks.h"
+#include "ibverbs/objects/fork.h"
 #include "ibverbs/objects/objects.h"
 #include "ibverbs/objects/qp.h"
 #include "verbena/async_event.h"
@@ -86,10 +87,11 @@ int ibv_get_async_event(ibv_context* context, ibv_async_event* event) try {
   Context& own = Cast(context);
   while (true) {
     // Without an event, WaitEvent leaves the reason in errno. An event whose object was destroyed
-    // leaves errno 0 and is skipped.
+    // leaves errno 0 and is skipped; so does a forked child, which IsForked finds out.
     errno = 0;
     const auto taken = own.handle.WaitEvent();
     if (!taken && errno != 0) return -1;
+    if (!taken && IsForked(own, "ibv_get_async_event")) return -1;
     if (taken && Fill(own.id_map, *taken, *event)) return 0;
   }
 } catch (abi::__forced_unwind&) {

@@ -1,6 +1,8 @@
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -64,6 +66,17 @@ TEST_F(AsyncEventsTest, TheContextThatHasNotMadeTheQueuePairHearsNothing) {
   ibv_ack_async_event(&event);
   pollfd file{.fd = a.context->async_fd, .events = POLLIN, .revents = 0};
   EXPECT_EQ(poll(&file, 1, 0), 0);
+}
+
+TEST_F(AsyncEventsTest, AChildOfAForkIsToldSo) {
+  const pid_t child = fork();
+  if (child == 0) {
+    ibv_async_event event{};
+    _exit(ibv_get_async_event(a.context, &event) == -1 && errno != 0 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(AsyncEventsTest, AQueuePairWaitsForItsAcknowledgement) {

@@ -9,20 +9,10 @@
 
 #include "ibverbs/failure.h"
 #include "ibverbs/objects/event_acks.h"
+#include "ibverbs/objects/fork.h"
 #include "ibverbs/objects/objects.h"
 
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
-
-namespace {
-
-// True, with errno set, in a child that was forked from the process that opened the device.
-bool IsDead(const Context& context) {
-  const auto alive = context.handle.Query();
-  if (!alive) errno = Failed("ibv_get_cq_event", alive.error());
-  return !alive;
-}
-
-}  // namespace
 
 ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) try {
   auto made = verbena::CompletionChannel::Create(Cast(context).handle);
@@ -52,11 +42,11 @@ int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) 
   Context& context = Cast(channel->context);
   while (true) {
     // Without an event, Wait leaves the reason in errno. An event whose CQ was destroyed leaves
-    // errno 0 and is skipped; so does a forked child, which IsDead finds out.
+    // errno 0 and is skipped; so does a forked child, which IsForked finds out.
     errno = 0;
     const auto id = own.handle.Wait();
     if (!id && errno != 0) return -1;
-    if (!id && IsDead(context)) return -1;
+    if (!id && IsForked(context, "ibv_get_cq_event")) return -1;
     const auto give = [&](Cq& which) {
       which.completion_events.fetch_add(1, std::memory_order_release);
       *cq = ibv_cq_ex_to_cq(&which);

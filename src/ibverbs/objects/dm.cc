@@ -43,12 +43,10 @@ int CopyFrom(void* to, ibv_dm* dm, uint64_t offset, size_t length) {
   return 0;
 }
 
-std::unique_ptr<Dm> MakeDm(ibv_context* context) {
-  auto dm = std::make_unique<Dm>();
-  dm->context = context;
-  dm->memcpy_to_dm = CopyTo;
-  dm->memcpy_from_dm = CopyFrom;
-  return dm;
+void Init(Dm& dm, ibv_context* context) {
+  dm.context = context;
+  dm.memcpy_to_dm = CopyTo;
+  dm.memcpy_from_dm = CopyFrom;
 }
 
 // Alignment of an allocation in device addresses and in the process.
@@ -84,7 +82,8 @@ ibv_dm* AllocateDm(ibv_context* context, ibv_alloc_dm_attr* attributes) try {
   if (length == 0 || attributes->log_align_req > kDeviceMemoryAlignMax) {
     return Null(kCall, Invalid("a length of 0, or an alignment beyond a page"));
   }
-  auto dm = MakeDm(context);
+  auto dm = std::make_unique<Dm>();
+  Init(*dm, context);
   dm->memory = std::make_shared<DeviceMemory>(Cast(context).device_memory_used);
   if (!dm->memory->Take(length)) {
     return Null(kCall, {ErrorCode::kLimit, "the device has no more memory than max_dm_size"});
@@ -99,8 +98,8 @@ ibv_dm* AllocateDm(ibv_context* context, ibv_alloc_dm_attr* attributes) try {
 
 int FreeDm(ibv_dm* dm) noexcept {
   Dm& own = Cast(dm);
-  if (own.users != 0) return EBUSY;
-  delete &own;
+  if (own.users.any()) return EBUSY;
+  Release(own);
   return 0;
 }
 
@@ -129,13 +128,15 @@ using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the 
 ibv_dm* ibv_import_dm(ibv_context* context, uint32_t handle) try {
   const Dm* const original = Cast(context).dms.Find(handle);
   if (original == nullptr) return Null("ibv_import_dm", Invalid("there is no such memory"));
-  auto dm = MakeDm(context);
+  const auto dm = std::make_shared<Dm>();
+  Init(*dm, context);
   dm->memory = original->memory;
   dm->length = original->length;
   dm->handle = handle;
-  return dm.release();
+  dm->users.self = dm;
+  return dm.get();
 } catch (...) {
   return ThrownNull("ibv_import_dm");
 }
 
-void ibv_unimport_dm(ibv_dm* dm) { delete &Cast(dm); }
+void ibv_unimport_dm(ibv_dm* dm) { Release(Cast(dm)); }

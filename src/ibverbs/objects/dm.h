@@ -47,7 +47,7 @@ class DeviceMemory {
 struct Dm : ibv_dm {
   std::shared_ptr<DeviceMemory> memory;  // shared with the Dms that imported it
   uint64_t length = 0;
-  std::atomic<uint32_t> users = 0;  // regions registered on it
+  Users users;  // regions registered on it
   HandleTable<Dm>::Entry entry = {};
 };
 

@@ -95,5 +95,21 @@ TEST_F(DmTest, AnImportIsTheSameMemory) {
   EXPECT_EQ(ibv_import_dm(a.context, 4711), nullptr);
 }
 
+TEST_F(DmTest, ARegionOfAnImportOutlivesTheImportAndTheMemory) {
+  Connect();
+  ibv_dm* const dm = Allocate(b, 64);
+  ibv_dm* const imported = ibv_import_dm(b.context, dm->handle);
+  ibv_mr* const mr = ibv_reg_dm_mr(b.pd, imported, 0, 64, kAccess);
+  ASSERT_NE(mr, nullptr);
+  ibv_unimport_dm(imported);
+  EXPECT_EQ(ibv_free_dm(dm), 0) << "the region is of the import";
+  ibv_sge sge = a.Sge(0, 8);
+  ibv_send_wr write = Request(IBV_WR_RDMA_WRITE, &sge);
+  write.wr.rdma = {.remote_addr = 0, .rkey = mr->rkey};
+  ASSERT_EQ(a.Post(qa, write), 0);
+  EXPECT_EQ(a.WaitStatus(), IBV_WC_SUCCESS);
+  EXPECT_EQ(ibv_dereg_mr(mr), 0);
+}
+
 }  // namespace
 }  // namespace verbena::ibverbs

@@ -28,17 +28,19 @@ ibv_context* ibv_import_device(int cmd_fd) try {
 ibv_pd* ibv_import_pd(ibv_context* context, uint32_t handle) try {
   Pd* original = Cast(context).pds.Find(handle);
   if (original == nullptr) return Null("ibv_import_pd", Invalid("there is no such domain"));
-  auto pd = std::make_unique<Pd>();
+  const auto pd = std::make_shared<Pd>();
   pd->context = context;
   pd->ibv_pd::handle = handle;
   pd->parent = original;
   pd->parent_refcount = Refcount(original->users);
-  return pd.release();
+  pd->users.self = pd;
+  return pd.get();
 } catch (...) {
   return ThrownNull("ibv_import_pd");
 }
 
-void ibv_unimport_pd(ibv_pd* pd) { delete &Cast(pd); }
+// Regions that were made in it keep it: ibv_advise_mr compares their domains.
+void ibv_unimport_pd(ibv_pd* pd) { Release(Cast(pd)); }
 
 ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) try {
   const Mr* original = Cast(pd->context).mrs.Find(handle);

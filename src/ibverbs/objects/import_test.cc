@@ -58,6 +58,22 @@ TEST_F(ImportTest, NewRegionsMayBeMadeInAnImportedDomain) {
   ibv_unimport_pd(pd);
 }
 
+TEST_F(ImportTest, WhatWasMadeInADomainOutlivesItsImport) {
+  ibv_pd* const pd = ibv_import_pd(a.context, a.pd->handle);
+  ibv_mr* const mr = ibv_reg_mr(pd, a.bytes.data(), 64, 0);
+  ASSERT_NE(mr, nullptr);
+  ibv_unimport_pd(pd);
+  ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(a.bytes.data()), .length = 64, .lkey = mr->lkey};
+  EXPECT_EQ(ibv_advise_mr(a.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1), 0);
+  EXPECT_EQ(ibv_dereg_mr(mr), 0);
+}
+
+TEST_F(ImportTest, AnImportedDomainWithNothingInItIsDeallocatedAsWell) {
+  ibv_pd* const pd = ibv_import_pd(a.context, a.pd->handle);
+  ASSERT_NE(pd, nullptr);
+  EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+}
+
 TEST_F(ImportTest, WhatIsNotThereIsRefused) {
   EXPECT_EQ(ibv_import_pd(a.context, 12'345), nullptr);
   EXPECT_EQ(errno, EINVAL);

@@ -54,7 +54,7 @@ struct Context : AbiPadding, verbs_context {
 };
 
 struct Td : ibv_td {
-  std::atomic<uint32_t> users = 0;
+  Users users;
 };
 
 struct Pd : ibv_pd {
@@ -64,7 +64,7 @@ struct Pd : ibv_pd {
   Refcount td_refcount = {};
   HandleTable<Pd>::Entry entry = {};  // by which it can be imported
   // Objects of this domain: each has a Refcount on it. It cannot be deallocated before them.
-  std::atomic<uint32_t> users = 0;
+  Users users;
 
   [[nodiscard]] const verbena::ProtectionDomain& domain() const {
     return parent != nullptr ? parent->domain() : handle;

@@ -52,7 +52,7 @@ ibv_td* AllocateTd(ibv_context* context, ibv_td_init_attr* attributes) try {
 
 int DeallocateTd(ibv_td* td) noexcept {
   Td& own = Cast(td);
-  if (own.users != 0) return EBUSY;
+  if (own.users.any()) return EBUSY;
   delete &own;
   return 0;
 }
@@ -92,13 +92,13 @@ ibv_pd* ibv_alloc_pd(ibv_context* context) try {
 
 int ibv_dealloc_pd(ibv_pd* pd) try {
   Pd& own = Cast(pd);
-  if (own.users != 0) {
+  if (own.users.any()) {
     return Failed("ibv_dealloc_pd", {verbena::ErrorCode::kInUse, "there are objects in it"});
   }
   if (!IsParentDomain(own)) {
     if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_dealloc_pd", ok.error());
   }
-  delete &own;
+  Release(own);
   return 0;
 } catch (...) {
   return Thrown("ibv_dealloc_pd");

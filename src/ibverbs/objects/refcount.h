@@ -2,19 +2,44 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace verbena::ibverbs {
 
-// One reference on an object, which must outlive it: adds 1 to the object's count of users, and
-// subtracts it in the destructor.
+// How many other objects use an object, which is a member of it. Most objects are not destroyed
+// while they have users. An import is: ibv_unimport_pd cannot refuse. Such an object is made by
+// std::make_shared and keeps its own reference here; it lives until the last user has gone, too.
+//
+// Thread rule: any thread.
+struct Users {
+  std::atomic<uint32_t> count = 0;
+  std::shared_ptr<void> self =
+      nullptr;  // null for an object that is not destroyed before its users
+
+  [[nodiscard]] bool any() const { return count != 0; }
+};
+
+// The end of the program's own use of an object that was made by new, or by std::make_shared.
+template <class Object>
+void Release(Object& object) {
+  if (object.users.self == nullptr) {
+    delete &object;
+  } else {
+    // The object may end with this reference, so it is moved out of it first.
+    const std::shared_ptr<void> last = std::move(object.users.self);
+  }
+}
+
+// One reference on an object: adds 1 to the object's count of users, and subtracts it in the
+// destructor.
 //
 // Owned by the user of the object. Thread rule: any thread, but one at a time.
 class Refcount {
  public:
   Refcount() = default;
-  explicit Refcount(std::atomic<uint32_t>& users) : users_(&users) { ++*users_; }
-  Refcount(Refcount&& from) noexcept : users_(std::exchange(from.users_, nullptr)) {}
+  explicit Refcount(Users& users) : users_(users.self, &users) { ++users_->count; }
+  Refcount(Refcount&& from) noexcept = default;
   Refcount& operator=(Refcount&& from) noexcept {
     std::swap(users_, from.users_);
     return *this;
@@ -22,11 +47,11 @@ class Refcount {
   Refcount(const Refcount&) = delete;
   Refcount& operator=(const Refcount&) = delete;
   ~Refcount() {
-    if (users_ != nullptr) --*users_;
+    if (users_ != nullptr) --users_->count;
   }
 
  private:
-  std::atomic<uint32_t>* users_ = nullptr;
+  std::shared_ptr<Users> users_;  // keeps the object, if it has a reference to itself
 };
 
 }  // namespace verbena::ibverbs
