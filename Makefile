@@ -1,9 +1,10 @@
-# Thin wrappers: CMakePresets.json says how things are built, tools/ says how they are checked.
+# Thin wrappers: CMakePresets.json defines the builds, and the scripts in tools/ run the checks.
 
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 
-# asan-ubsan is clang's: it also proves the lock annotations and a second compiler's warnings.
+# asan-ubsan builds with clang, which also checks the lock annotations and is a second compiler with
+# its own warnings.
 TEST_SUITES := release asan-ubsan tsan
 
 .DEFAULT_GOAL := help
@@ -14,7 +15,7 @@ TEST_SUITES := release asan-ubsan tsan
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## install the packages that are missing (nothing to do: nothing happens)
+setup: ## install missing packages; does nothing if there are none
 	@tools/setup.sh
 
 build: build-release ## build everything into build/
@@ -22,26 +23,26 @@ build: build-release ## build everything into build/
 test: $(TEST_SUITES:%=build-%) ## build and run every test: release, sanitizers, short fuzz runs
 	@python3 tools/run_tests.py $(TEST_SUITES)
 
-check: ## the inner loop: tests beside the code, the command, the checks of the tree; one quick build
+check: ## the inner loop: unit tests, the command, the checks of the tree; one quick build
 	@tools/setup.sh check
 	@test -f build/quick/build.ninja || cmake --preset quick
 	@cmake --build --preset check
 	@python3 tools/check.py build/quick
 
-demo: ## a tour in three minutes: programs as they are, their packets, memory; ends in build/demo.html
+demo: ## a tour in three minutes: unmodified programs, their packets, memory; writes build/demo.html
 	@tools/setup.sh demo
 	@test -f build/quick/build.ninja || cmake --preset quick
 	@cmake --build --preset demo
 	@python3 tools/demo.py build/quick build/demo.html
 
-bench: build-release ## what things cost, beside what they may cost; writes build/bench/*.json
+bench: build-release ## measure costs and compare them with their budgets; writes build/bench/*.json
 	@python3 tools/bench.py
 	@python3 bench/compare_peers.py
 	@python3 bench/progress.py
 	@python3 bench/fault_cost.py
 	@python3 bench/ucx.py
 
-docs: ## the pages and the API reference, in build/docs/html
+docs: ## render the pages and the API reference into build/docs/html
 	@tools/setup.sh docs
 	@python3 tools/docs.py
 
@@ -60,23 +61,23 @@ coverage: build-coverage ## line coverage of the unit tests, per folder
 fuzz: build-fuzz ## fuzz every target for FUZZ_SECONDS (60) seconds
 	@python3 tools/run_fuzz.py --seconds $(FUZZ_SECONDS)
 
-mutants: setup ## break the code on purpose and see that a test notices
+mutants: setup ## break the code on purpose and check that a test notices
 	@python3 tools/mutants.py
 
-deb: build-release ## the Debian packages, in build/: libverbena0, libverbena-dev, verbena
+deb: build-release ## make the Debian packages in build/: libverbena0, libverbena-dev, verbena
 	@cd build && cpack -G DEB
 
-install: build-release ## into PREFIX (/usr/local), below DESTDIR if that is set
+install: build-release ## install into PREFIX (/usr/local), below DESTDIR if that is set
 	@cmake --install build --prefix $(PREFIX)
 
-uninstall: ## remove what `make install` has put down
+uninstall: ## remove what `make install` installed
 	@cmake --build build --target uninstall
 
 clean: ## remove build/
 	@rm -rf build
 
-# A build directory is configured once, and again only when the presets change; after that ninja
-# itself sees changed CMake files and new sources.
+# A build directory is configured once, and again only when the presets change; ninja itself notices
+# changed CMake files and new sources.
 build-release: build/build.ninja
 	@cmake --build --preset release
 
@@ -89,5 +90,5 @@ build/build.ninja: CMakePresets.json | setup
 build/%/build.ninja: CMakePresets.json | setup
 	@cmake --preset $* && touch $@
 
-# Without this make would take the build.ninja files for intermediate ones.
+# Without this line make would treat the build.ninja files as intermediate files.
 .SECONDARY:
