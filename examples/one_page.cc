@@ -1,5 +1,5 @@
-// A whole program on the C++ API: a server lends some bytes of its memory, and a client writes into
-// them. The server's processor has nothing to do with it.
+// A whole program on the C++ API: a server exposes some bytes of its memory, and a client writes
+// into them. The server's program takes no part in the write.
 //
 //   one_page server PORT           prints what was written into its memory
 //   one_page client HOST PORT
@@ -19,7 +19,7 @@
 
 namespace {
 
-// The value, or the end of the program with the reason.
+// Returns the value, or ends the program with the error.
 template <class T>
 T Must(verbena::ErrorOr<T> result) {
   if (!result) {
@@ -29,8 +29,7 @@ T Must(verbena::ErrorOr<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-// What each end needs: memory that is registered, and a queue pair whose completions end up in
-// `cq`.
+// What each end needs: registered memory, and a queue pair whose completions go to `cq`.
 struct End {
   std::array<std::byte, 64> bytes{};
   verbena::Context context = Must(verbena::Context::Open());
@@ -46,7 +45,7 @@ void Serve(const verbena::RendezvousListener& listener) {
   const verbena::Rendezvous peer = Must(listener.Accept());
   End end;
   Must(peer.ConnectQp(end.qp));
-  Must(peer.Send(end.region.Remote()));  // the address of the bytes, and the key that opens them
+  Must(peer.Send(end.region.Remote()));  // the address of the bytes, and their R_Key
   Must(peer.Receive<char>());            // the client has written
   std::printf("the server's memory says: %s\n", reinterpret_cast<const char*>(end.bytes.data()));
 }
