@@ -5,7 +5,7 @@
 
 namespace verbena::adapter {
 
-// As coarse as the error numbers of the verbs.
+// Maps an error of the memory core to a code that is as coarse as the error numbers of the verbs.
 [[nodiscard]] Error ErrorOf(memory::MemoryError error);
 
 }  // namespace verbena::adapter

@@ -7,30 +7,30 @@
 
 namespace verbena::adapter {
 
-// What an object needs to stand in a ReadyList; a base of it.
+// The base class of objects in a ReadyList.
 struct ReadyHook {
   std::atomic<bool> is_marked = false;
-  ReadyHook* next_marked = nullptr;  // written by the thread that marked it
+  ReadyHook* next_marked = nullptr;  // written by the thread that marked the object
 };
 
-// What an object needs to stand in a RunQueue; a base of it.
+// The base class of objects in a RunQueue.
 struct RunHook {
   RunHook* next_to_run = nullptr;
   bool is_queued = false;
 };
 
-// Queue pairs that have something to do, marked by any thread without the engine's lock: a stack of
-// which the engine takes all at once. A queue pair that is marked already is not marked twice.
+// Queue pairs that have work. Any thread marks one, without the engine's lock: a lock-free stack,
+// of which the engine takes all elements at once. A marked queue pair is in the list once.
 //
-// Invariant: who has changed is_marked to true pushes it, and no other thread does until the engine
-// has changed it back; so next_marked has one writer. The engine changes it back before it looks at
-// the work, so that work posted after that look marks it anew.
+// Invariant: the thread that has changed is_marked to true pushes the queue pair, and no other
+// thread does so until the engine has changed it back; so next_marked has one writer. The engine
+// changes it back before it checks the work, so that work posted after that check marks it again.
 //
-// Thread rule: any thread marks; the engine, one thread at a time, takes.
+// Thread rule: any thread calls Mark and empty; the engine, one thread at a time, TakeAll.
 template <class T>
 class ReadyList {
  public:
-  // True if it was not marked before.
+  // True if the object was not marked before.
   bool Mark(T& object) {
     ReadyHook& hook = object;
     if (hook.is_marked.exchange(true)) return false;
@@ -43,7 +43,7 @@ class ReadyList {
 
   [[nodiscard]] bool empty() const { return head_.load() == nullptr; }
 
-  // Calls fn(T&) for all that are marked, and marks them no more.
+  // Unmarks all marked objects and calls fn(T&) for each.
   template <class Fn>
   void TakeAll(Fn fn) {
     if (head_.load(std::memory_order_relaxed) == nullptr) return;
@@ -58,7 +58,7 @@ class ReadyList {
   }
 
  private:
-  // In the order in which they were marked: who came first is served first.
+  // The stack in the order in which the objects were marked: first come, first served.
   static ReadyHook* Reversed(ReadyHook* head) {
     ReadyHook* reversed = nullptr;
     while (head != nullptr) {
@@ -75,7 +75,8 @@ class ReadyList {
 
 // Queue pairs that are to run in this or the next pass, first in, first out; each at most once.
 //
-// Invariant: is_queued is true of exactly those in the list. One thread at a time: the engine.
+// Invariant: is_queued is true for exactly the objects in the queue. One thread at a time: the
+// engine.
 template <class T>
 class RunQueue {
  public:
@@ -101,13 +102,13 @@ class RunQueue {
     return static_cast<T*>(hook);
   }
 
-  // Takes it out wherever it stands: it is about to be destroyed.
+  // Removes an object that is about to be destroyed, from any place.
   void Remove(T& object) {
     RunHook& hook = object;
     if (!hook.is_queued) return;
     RunHook* before = nullptr;
     for (RunHook* at = first_; at != &hook; at = at->next_to_run) {
-      CHECK(at != nullptr);  // queued, and not in this list
+      CHECK(at != nullptr);  // else the object is queued, but not in this queue
       before = at;
     }
     (before == nullptr ? first_ : before->next_to_run) = hook.next_to_run;

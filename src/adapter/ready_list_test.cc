@@ -97,7 +97,7 @@ TEST(RunQueue, NoticesAnItemThatIsNotMarkedAsQueued) {
   EXPECT_FALSE(queue.IsConsistent()) << "a circle";
 }
 
-// What is posted before a mark is seen after a take: nothing is left undone.
+// Work that is posted before a Mark is seen by the next TakeAll: nothing is left undone.
 TEST(ReadyListThreads, LosesNoMark) {
   constexpr int kItems = 4;
   constexpr int kRounds = 20'000;

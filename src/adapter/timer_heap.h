@@ -10,31 +10,33 @@
 
 namespace verbena::adapter {
 
-// What an object needs to stand in a TimerHeap; a base of it.
+// The base class of objects in a TimerHeap.
 struct TimerHook {
   static constexpr size_t kNowhere = ~size_t{0};
 
-  Time looked_at = Time::Never();  // when the heap will show it
+  Time looked_at = Time::Never();  // when TakeDue returns the object
   size_t heap_index = kNowhere;
 };
 
-// Deadlines, the earliest first: a binary heap.
+// A binary heap of deadlines, the earliest first.
 //
-// Deadlines move later far more often than earlier: every answer of a peer restarts a timer. So an
-// object whose deadline has moved later, or away, keeps its place and is shown early; the caller
-// that takes it asks it again. Only an earlier deadline moves it at once. An object is thus shown
-// once per deadline that was ever the earliest, and not moved for each.
+// Deadlines move later far more often than earlier: every ACK of a peer restarts a timer. So an
+// object whose deadline moves later, or is cancelled, keeps its place in the heap, and TakeDue
+// returns it early; the caller then calls Set with the current deadline. Only an earlier deadline
+// moves the object at once. So an object is returned once per deadline that was ever the earliest,
+// instead of being moved for each.
 //
-// Invariant: looked_at is not later than the deadline last told. One thread at a time: the engine.
+// Invariant: looked_at is not later than the deadline of the last Set. One thread at a time: the
+// engine.
 template <class T>
 class TimerHeap {
  public:
-  // So that deadlines of so many objects need no memory.
+  // After this, Set for up to so many objects allocates no memory.
   void Reserve(size_t objects) {
     if (objects > heap_.capacity()) heap_.reserve(std::max(objects, 2 * heap_.capacity()));
   }
 
-  // The deadline of `object` is now `at`.
+  // Sets the deadline of `object`. Time::Never(): it has none.
   void Set(T& object, Time at) {
     TimerHook& hook = object;
     if (at >= hook.looked_at) return;
@@ -47,12 +49,14 @@ class TimerHeap {
     SiftUp(hook.heap_index);
   }
 
-  // When to call TakeDue: the earliest time that was told, or one that was and is no more.
+  // When to call TakeDue: not later than the earliest deadline, but possibly a deadline that has
+  // moved.
   [[nodiscard]] Time next() const {
     return heap_.empty() ? Time::Never() : heap_.front()->looked_at;
   }
 
-  // One whose time has come, taken out; nullptr if there is none. Its deadline must be told again.
+  // Removes and returns an object whose time has come; nullptr if there is none. The caller must
+  // set its deadline again.
   [[nodiscard]] T* TakeDue(Time now) {
     if (heap_.empty() || heap_.front()->looked_at > now) return nullptr;
     TimerHook* const hook = heap_.front();
@@ -60,7 +64,7 @@ class TimerHeap {
     return static_cast<T*>(hook);
   }
 
-  // It is about to be destroyed.
+  // Removes an object that is about to be destroyed, if it is in the heap.
   void Remove(T& object) {
     const TimerHook& hook = object;
     if (hook.heap_index != TimerHook::kNowhere) RemoveAt(hook.heap_index);

@@ -63,7 +63,7 @@ TEST(TimerHeap, NeverNeedsNoPlace) {
   heap.Remove(a);
 }
 
-// Against the simplest thing that could be right: ask every object.
+// Compares the heap with the simplest implementation: a check of every object.
 TEST(TimerHeap, MissesNoDeadline) {
   Random random(1);
   TimerHeap<Item> heap;

@@ -4,8 +4,8 @@
 
 namespace verbena::adapter {
 
-// Knows whether this process is the one that it was made in. A page that the system wipes in every
-// child holds a word; so the question costs one load, and no handler of ours runs in a fork.
+// Tells a forked child from the process that made the guard. The guard has a page that the kernel
+// wipes in every child (MADV_WIPEONFORK), so the check costs one load and needs no fork handler.
 //
 // Any thread.
 class ForkGuard {

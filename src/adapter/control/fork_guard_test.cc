@@ -8,7 +8,7 @@
 namespace verbena::adapter {
 namespace {
 
-// What fn says in a child of this process.
+// The result of fn() in a child of this process.
 template <class Fn>
 bool InChild(Fn fn) {
   const pid_t child = fork();

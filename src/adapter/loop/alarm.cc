@@ -10,7 +10,7 @@
 namespace verbena::adapter {
 namespace {
 
-// In the words of the clock that Now() reads. A time of 0 would turn the alarm off.
+// On CLOCK_MONOTONIC, the clock that Now() reads. A time of 0 would disarm the timer.
 itimerspec AtTime(Time time) {
   constexpr int64_t kSecond = 1'000'000'000;
   const int64_t ns = std::max<int64_t>(time.nanoseconds(), 1);

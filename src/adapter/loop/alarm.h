@@ -8,19 +8,20 @@
 
 namespace verbena::adapter {
 
-// A file that becomes readable at a time: a timerfd. To set it costs a system call, so it is only
-// ever set earlier; who it wakes for nothing sets it anew.
+// A file that becomes readable at a given time: a timerfd. Setting the timer costs a system call,
+// so WakeBy only ever sets it to an earlier time. A thread that wakes up for a deadline that has
+// moved resets the alarm and sets it again.
 //
-// Its owner guards it; the file may be waited for by any thread.
+// Not thread-safe: its owner guards it. Any thread may wait for the file.
 class Alarm {
  public:
   [[nodiscard]] static ErrorOr<Alarm> Make();
 
   [[nodiscard]] int fd() const { return file_.get(); }
 
-  // Readable at this time, or earlier. Never changes nothing.
+  // Makes the file readable at this time or earlier. Time::Never() has no effect.
   void WakeBy(Time time);
-  // It has gone off: not readable, and not set.
+  // Call it after the alarm has gone off: the file is not readable and the timer is disarmed.
   void Reset();
 
   [[nodiscard]] Time set_to() const { return set_to_; }

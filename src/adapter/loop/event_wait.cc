@@ -10,7 +10,7 @@
 
 namespace verbena::adapter {
 
-// A thread inside Wait. Its destruction also happens when the thread is cancelled in its sleep.
+// A thread inside Wait. The destructor also runs when the thread is cancelled in its sleep.
 class EventWait::Sleeper {
  public:
   explicit Sleeper(EventWait& wait) : wait_(wait) {
@@ -23,7 +23,7 @@ class EventWait::Sleeper {
     const bool others = wait_.sleepers_.fetch_sub(1) > 1;
     if (!serves_) return;
     wait_.serves_.store(false);
-    // The others need the progress thread now.
+    // The remaining waiters need the progress thread: past polls must not keep it backed off.
     if (others) wait_.engine_.ClearPolls();
     if (wait_.is_relieved_.exchange(false) || others) wait_.wake_.Signal();
   }
@@ -35,12 +35,12 @@ class EventWait::Sleeper {
   bool serves_ = false;
 };
 
-// The sleeps of the thread that serves, and the passes between. The engine counts it as a sleeper
-// until a pass brings the event, or until the thread gives up or is cancelled.
+// The sleeps of the serving thread, and its passes between them. The engine counts the thread as a
+// sleeper until a pass raises the event, or until the thread gives up or is cancelled.
 class EventWait::SocketSleep {
  public:
-  // What came while the thread was away wakes it at once: only what is left of earlier passes needs
-  // one before the first sleep.
+  // Packets that arrived in the meantime end the first sleep at once. A pass before that sleep is
+  // only needed if earlier passes have left work.
   SocketSleep(Engine& engine, const EventFile& notice, CompletionChannel& channel)
       : engine_(engine), notice_(notice), channel_(channel) {
     const EngineLock lock(engine_);
@@ -58,13 +58,12 @@ class EventWait::SocketSleep {
     errno = error;
   }
 
-  // Another pass may find something at once.
+  // Another pass may find work at once: the thread must not sleep yet.
   [[nodiscard]] bool is_busy() const { return is_busy_; }
-  // The time of the last pass, which is the last time that was asked for: on some machines that
-  // takes a system call.
+  // The time of the last pass. Used instead of Now(), which takes a system call on some machines.
   [[nodiscard]] Time passed_at() const { return passed_at_; }
 
-  // False with errno if a signal handler ended it.
+  // False, with errno, if a signal handler ended the sleep.
   bool Sleep() {
     std::array<pollfd, 4> files{{{.fd = engine_.sockets(), .events = POLLIN, .revents = 0},
                                  {.fd = engine_.alarm().fd(), .events = POLLIN, .revents = 0},
@@ -76,7 +75,7 @@ class EventWait::SocketSleep {
     return true;
   }
 
-  // The event, if the pass brought it. Between two passes other threads get the lock.
+  // Returns the event, if the pass raised it. Other threads can take the lock between two passes.
   Cq* Pass() {
     const EngineLock lock(engine_);
     if (std::exchange(is_alarmed_, false)) engine_.alarm().Reset();
@@ -113,12 +112,12 @@ Cq* EventWait::ServeUntilEvent(CompletionChannel& channel) {
     const Time begin = sleep.passed_at();
     while (sleep.is_busy() || spin_.GoesOn(begin)) {
       if (Cq* const cq = sleep.Pass()) return cq;
-      // Raised in a pass of another thread. A peer may keep this one busy without an end.
+      // Another thread's pass can raise the event, and peers can keep this loop busy for ever.
       if (Cq* const cq = channel.TryWait()) return cq;
     }
     const Time asleep = sleep.passed_at();
     if (!sleep.Sleep()) return nullptr;
-    // Another thread of this channel may be quicker: then there is nothing to take.
+    // Another thread can take the event of this channel first: then TryWait finds none.
     if (Cq* const cq = channel.TryWait()) return cq;
     Cq* const cq = sleep.Pass();
     spin_.OnSlept(sleep.passed_at() - asleep);
@@ -127,15 +126,16 @@ Cq* EventWait::ServeUntilEvent(CompletionChannel& channel) {
 }
 
 void EventWait::Notice() {
-  // The thread says that it serves before it looks whether there is work.
+  // The serving thread sets serves_ before it checks for work; here the work is done before serves_
+  // is read. So one of the two sees the other.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (serves_.load()) notice_.Signal();
 }
 
 bool EventWait::Relieve() {
   is_relieved_.store(true);
-  // The thread that serves says that it leaves before it asks whom to tell; here it is the other
-  // way round.
+  // Here is_relieved_ is stored before serves_ is read; the serving thread clears serves_ before it
+  // reads is_relieved_. So one of the two sees the other.
   if (serves_.load()) return true;
   is_relieved_.store(false);
   return false;

@@ -11,38 +11,40 @@
 
 namespace verbena::adapter {
 
-// Threads of the program that sleep until a completion event. One that is alone makes the engine's
-// progress itself: it sleeps on the sockets, so that a packet wakes it. Of several, each sleeps on
-// its channel and the progress thread serves them all, because a packet would wake every one.
+// The waiters: threads of the program that sleep until a completion event. A single waiter serves
+// the engine itself: it sleeps on the sockets, so that a packet wakes it up, and makes the passes.
+// A packet would wake up all of several waiters, so further ones sleep on their channels, and the
+// progress thread serves them when the first one has left.
 //
-// The progress thread asks is_served() before it looks at the sockets. While a thread serves for
-// longer than a moment the progress thread sleeps without a limit (Relieve), and is woken when that
-// thread leaves.
+// The progress thread checks is_served() before it reads the sockets. While a waiter serves for
+// long, the progress thread sleeps without a limit (Relieve); the waiter wakes it up when it
+// leaves.
 //
 // Owned by the adapter. Any thread: what threads share is atomic.
 class EventWait {
  public:
-  // `notice` wakes the thread that serves, `wake` the progress thread.
+  // `notice` wakes up the serving waiter, `wake` the progress thread.
   EventWait(Engine& engine, const EventFile& notice, const EventFile& wake, Duration spin)
       : engine_(engine), notice_(notice), wake_(wake), spin_(spin) {}
   EventWait(const EventWait&) = delete;
   EventWait& operator=(const EventWait&) = delete;
 
-  // Takes the next event of the channel; sleeps until there is one, unless the program has made the
-  // channel non-blocking. nullptr and errno if there is none, nullptr without if its queue is gone.
+  // Takes the next event of the channel. Sleeps until there is one, unless the program has made the
+  // channel non-blocking. Returns nullptr with errno set if there is none, and nullptr without
+  // errno if the event's completion queue is gone.
   [[nodiscard]] Cq* Wait(CompletionChannel& channel);
 
-  // Something was done that a pass must take up: wakes the thread that serves.
+  // There is new work for a pass: wakes up the serving waiter, if any.
   void Notice();
 
-  // A thread sleeps on the sockets and makes a pass when a packet comes.
+  // A waiter sleeps on the sockets and makes a pass when a packet comes.
   [[nodiscard]] bool is_served() const { return serves_.load(); }
-  // How often a thread has begun to serve.
+  // How often a waiter has begun to serve.
   [[nodiscard]] uint64_t serve_count() const {
     return serve_count_.load(std::memory_order_relaxed);
   }
-  // By the progress thread, before it sleeps without a limit. False if it must not: no thread
-  // serves.
+  // The progress thread calls this before it sleeps without a limit. False if no waiter serves:
+  // then it must not.
   [[nodiscard]] bool Relieve();
 
  private:
@@ -54,11 +56,11 @@ class EventWait {
   Engine& engine_;
   const EventFile& notice_;
   const EventFile& wake_;
-  SpinWait spin_;  // of the thread that serves: it has set serves_, which one at a time can
+  SpinWait spin_;  // used by the serving waiter only: the one that has set serves_
   std::atomic<uint32_t> sleepers_ = 0;
   std::atomic<bool> serves_ = false;
   std::atomic<uint64_t> serve_count_ = 0;
-  std::atomic<bool> is_relieved_ = false;  // the progress thread waits to be told
+  std::atomic<bool> is_relieved_ = false;  // the progress thread sleeps until wake_ is signaled
 };
 
 }  // namespace verbena::adapter

@@ -20,7 +20,8 @@
 namespace verbena::adapter {
 namespace {
 
-// What is done is done by the thread that waits. Two queue pairs talk to each other.
+// Two queue pairs that are connected to each other, without a progress thread: only the waiter
+// makes passes.
 class EventWaitThreads : public EngineWorld {
  protected:
   explicit EventWaitThreads(std::unique_ptr<fabric::Fabric> fabric = OpenFabric())
@@ -46,7 +47,7 @@ class EventWaitThreads : public EngineWorld {
     const EngineLock lock(engine_);
     cq.channel()->Raise(cq);
   }
-  // A thread in Wait, which serves.
+  // Starts a thread in Wait, and returns once it serves.
   std::thread StartWaiting() {
     std::thread waits([this] { taken_ = waits_.Wait(channel_); });
     EXPECT_TRUE(Becomes([&] { return waits_.is_served(); }));
@@ -146,7 +147,7 @@ TEST_F(EventWaitThreads, TheProgressThreadIsToldWhenTheOneLeavesThatRelievedIt) 
   EXPECT_TRUE(wake_.TryWait());
 }
 
-// Peers that send without an end. The flood outlasts a test that gets all that it waits for.
+// Peers that send without an end. The flood lasts longer than a test that passes.
 class EventWaitFloodThreads : public EventWaitThreads {
  protected:
   EventWaitFloodThreads() : EventWaitThreads(Flooded()) {}
@@ -182,7 +183,7 @@ TEST_F(EventWaitFloodThreads, AnEventThatAnotherThreadRaisesIsTaken) {
   EXPECT_TRUE(engine_.Pass()) << "the event was not taken before the end of the flood";
 }
 
-// Handlers that do nothing; they are set as the test wants them.
+// A handler of SIGUSR1 that does nothing, with the flags that the test chooses.
 class EventWaitSignalThreads : public EventWaitThreads {
  protected:
   void SetHandler(int flags) {
@@ -240,7 +241,8 @@ TEST_F(EventWaitThreads, AThreadThatIsCancelledLeavesNothingBehind) {
 TEST_F(EventWaitThreads, WhileItSleepsTheProgressThreadDoesNotWake) {
   ProgressThread progress_thread(engine_, waits_, wake_, options_);
   std::thread waits = StartWaiting();
-  // The first packets may wake both, until one finds that it came in vain.
+  // The first packets can wake up both threads, until the progress thread finds the packet taken
+  // and backs off.
   ASSERT_TRUE(Becomes([&] {
     SendSomething();
     return progress_thread.is_backed_off();

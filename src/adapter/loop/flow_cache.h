@@ -14,23 +14,24 @@
 
 namespace verbena::adapter {
 
-// Which identifications of IPv4 a sender is known to use. A Verbena peer's system numbers the
-// segments of a message from 0 (docs/fabric.md), other adapters use any number. Where the small
-// ones are usual, a packet that is right with a large one only is taken for a corrupted one: of
-// those one in 65,536 is right with some identification.
+// Which IPv4 identifications a sender is known to use. The kernel of a Verbena peer numbers the
+// segments of a message from 0 (docs/fabric.md); other adapters use any number. If a sender
+// normally uses small ones, a packet whose ICRC is right only with a large one counts as corrupted:
+// one corrupted packet in 65,536 has the right ICRC for some identification.
 //
 // A value type.
 class IdentificationTrust {
  public:
   static constexpr uint16_t kSmallEnd = 64;  // segments of a message at most
 
-  // A packet was right with this identification. False if that is not believed.
+  // Records a packet whose ICRC was right with this identification. False if the packet should
+  // count as corrupted nevertheless.
   bool Believes(uint16_t identification) {
     if (identification < kSmallEnd) [[likely]] {
       if (small_ < kSmallMax) ++small_;
       return true;
     }
-    // Another sender may have come to the same address and port: after some packets it is heard.
+    // Another sender can take over the address and port: it is believed after some packets.
     const bool believed = small_ < kUsual;
     small_ -= std::min(small_, kPerLarge);
     return believed;
@@ -39,11 +40,11 @@ class IdentificationTrust {
  private:
   static constexpr uint8_t kSmallMax = 16, kUsual = 8, kPerLarge = 4;
 
-  uint8_t small_ = 0;  // how usual they are
+  uint8_t small_ = 0;  // how common small identifications are
 };
 
-// The part of the ICRC that depends on who talks to whom, kept for the flows in use: to make it
-// anew costs more than the ICRC of a short packet. One place per hash, the newest flow has it.
+// Caches, per flow in use, the pseudo header that the ICRC begins with: computing it costs more
+// than the ICRC of a short packet. Direct-mapped: a new flow replaces the flow with the same hash.
 //
 // One thread at a time: the engine.
 class FlowCache {
@@ -56,8 +57,8 @@ class FlowCache {
     IdentificationTrust identifications;
   };
 
-  // For a packet of `packet_size` bytes with this identification, of IPv4. Good until the next
-  // call.
+  // The entry for a packet of `packet_size` bytes with this IPv4 identification. Valid until the
+  // next call.
   [[nodiscard]] Entry& Find(const wire::UdpFlow& flow, size_t packet_size,
                             uint16_t identification) {
     std::optional<Entry>& entry = (*entries_)[IndexOf(flow)];
@@ -68,7 +69,7 @@ class FlowCache {
     return *entry;
   }
 
-  // Each flow stands where it is looked for.
+  // Each flow is in the entry that its hash selects.
   [[nodiscard]] bool IsConsistent() const {
     for (size_t i = 0; i < kEntries; ++i) {
       const std::optional<Entry>& entry = (*entries_)[i];

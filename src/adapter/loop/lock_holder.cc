@@ -13,9 +13,9 @@
 namespace verbena::adapter {
 namespace {
 
-// Whether the thread sleeps in a page fault: the system says that it is blocked, and not in a
-// system call. One that is only not running, or that valgrind makes wait, must not be called back:
-// it may be anywhere.
+// Whether the thread sleeps in a page fault: the kernel reports it as blocked, but not in a system
+// call. A thread that is merely not running, or that valgrind holds up, must not be called back: it
+// can be anywhere in the code.
 bool SleepsInPageFault(pid_t thread) {
   std::array<char, 64> path;
   std::snprintf(path.data(), path.size(), "/proc/self/task/%d/syscall", thread);
@@ -29,7 +29,7 @@ bool SleepsInPageFault(pid_t thread) {
 
 }  // namespace
 
-// This hold is seen for the first time. The same answer as OnTaken's.
+// OnTaken for a hold that is seen for the first time: sets when to call the holder back.
 bool LockHolder::BePatient(uint64_t hold, Time now) {
   const bool is_recent = now.nanoseconds() < recent_until_ns_.load(std::memory_order_relaxed);
   seen_hold_.store(hold, std::memory_order_relaxed);
@@ -42,7 +42,7 @@ void LockHolder::CallBack(uint64_t hold, Time now) {
   int64_t due = due_ns_.load(std::memory_order_relaxed);
   if (now.nanoseconds() < due ||
       !due_ns_.compare_exchange_strong(due, (now + kAgain).nanoseconds())) {
-    return;  // another thread does
+    return;  // not due yet, or another thread calls the holder back
   }
   callers_.fetch_add(1);
   const pid_t thread = thread_.load();
@@ -54,7 +54,8 @@ void LockHolder::CallBack(uint64_t hold, Time now) {
   callers_.fetch_sub(1);
 }
 
-// A signal that was sent meanwhile is delivered when the last of these calls returns.
+// A signal that was sent in the meantime is delivered at the latest when the last sched_yield
+// returns.
 void LockHolder::WaitForCallers() {
   while (callers_.load() > 0) sched_yield();
   sched_yield();

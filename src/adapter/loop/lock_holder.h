@@ -11,31 +11,32 @@
 
 namespace verbena::adapter {
 
-// Which thread has the engine's lock, for those that find it taken.
+// Which thread holds the engine's lock, for threads that find it taken.
 //
-// A page that the tables call present may have left since, and the system fetches it inside the
-// copy of the thread that has the lock. Under a userfaultfd of the program's own that takes as long
-// as the program takes, and if its handler needs the adapter, for ever. So a thread that wants the
-// lock, and finds that one holder has had it for kPatience and sleeps in a page fault, calls it
-// back (SignalGuard::Interrupt): its copy ends as if the page had gone, and the pager brings it.
+// A page can leave memory although the tables mark it present. Then the kernel pages it in inside
+// the copy of the thread that holds the lock. Under a userfaultfd of the program this takes as long
+// as the program's handler takes, and for ever if the handler needs the adapter. So a thread that
+// wants the lock, and finds that the holder has had it for kPatience and sleeps in a page fault,
+// calls the holder back (SignalGuard::Interrupt): the copy ends as if the page were missing, and
+// the pager pages it in.
 //
-// Pages that do not come seldom do so alone: the holder that was called back meets the next one in
-// the same hold or soon after. So after a call the holder is looked at every kAgain, kCallsSoon
-// times a hold, and a hold that follows within kRecent gets no more patience than that.
+// Stuck pages seldom come alone: the holder meets the next one in the same hold or soon after. So
+// after a call the holder is checked every kAgain, up to kCallsSoon times per hold, and a hold that
+// begins within kRecent is checked after kAgain instead of kPatience.
 //
-// Leave lets no signal escape to the program: a thread that calls the holder back has counted
-// itself before it looks whether the holder is still there, and Leave waits for it.
+// Leave lets no signal escape to the program: a calling thread increments callers_ before it checks
+// that the holder still has the lock, and Leave waits until callers_ is 0.
 //
 // Thread rule: Enter and Leave by the thread that has the lock; OnTaken by any other.
 class LockHolder {
  public:
-  // More than the longest pass, and less than any peer waits.
+  // Longer than the longest pass, and shorter than the timeout of any peer.
   static constexpr Duration kPatience = Milliseconds(2);
-  // A copy must be called back up to three times.
+  // Short, because a copy must be called back up to three times: it continues in smaller steps.
   static constexpr Duration kAgain = Microseconds(30);
   static constexpr Duration kRecent = Milliseconds(100);
-  // Enough for a burst of 64 packets with a stuck page each. Beyond it the holder sleeps in a way
-  // that no call ends, such as for a disk.
+  // Enough for a burst of 64 packets with a stuck page each. A holder that needs more calls sleeps
+  // in a way that no call ends, for example for a disk.
   static constexpr uint32_t kCallsSoon = 256;
 
   void Enter() {
@@ -45,14 +46,15 @@ class LockHolder {
   }
   void Leave() {
     DCHECK(is_held_by_caller());
-    // Sequentially consistent, as what the callers do: one of the two sees the other.
+    // Sequentially consistent, as the accesses of CallBack are: one of the two sees the other.
     thread_.exchange(0);
     if (callers_.load() > 0) [[unlikely]] {
       WaitForCallers();
     }
   }
 
-  // The lock was found taken. Whether to look again within kAgain, and not just some time.
+  // The caller found the lock taken. True if it should check again within kAgain; otherwise any
+  // time will do.
   bool OnTaken(Time now) {
     const uint64_t hold = holds_.load(std::memory_order_relaxed);
     if (seen_hold_.load(std::memory_order_relaxed) != hold) return BePatient(hold, now);
@@ -65,7 +67,7 @@ class LockHolder {
   [[nodiscard]] bool is_held_by_caller() const {
     return thread_.load(std::memory_order_relaxed) == Self();
   }
-  // Another number for each time that the lock was taken.
+  // Counts how often the lock was taken; identifies a hold.
   [[nodiscard]] uint64_t holds() const { return holds_.load(std::memory_order_relaxed); }
 
  private:
@@ -81,7 +83,7 @@ class LockHolder {
   std::atomic<uint64_t> holds_ = 0;
   std::atomic<uint32_t> callers_ = 0;
   std::atomic<uint64_t> seen_hold_ = 0;
-  std::atomic<uint32_t> calls_ = 0;  // in that hold
+  std::atomic<uint32_t> calls_ = 0;  // in the hold seen_hold_
   std::atomic<int64_t> due_ns_ = 0;
   std::atomic<int64_t> recent_until_ns_ = 0;  // kRecent after the last call
 };

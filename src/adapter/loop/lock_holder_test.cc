@@ -26,7 +26,8 @@ class LockHolderThreads : public testing::Test {
     memory::SignalGuard::Install();
   }
 
-  // While access() runs as the holder, this thread finds the lock taken; ten seconds at most.
+  // Runs access() on a thread that holds the lock, while this thread finds the lock taken. Whether
+  // it ended within ten seconds.
   template <class Access>
   bool EndsWhenWanted(Access access, StuckPages* pages) {
     std::atomic<bool> has_ended = false;
@@ -63,7 +64,7 @@ TEST_F(LockHolderThreads, AHolderThatSleepsForAPageIsCalledBack) {
   EXPECT_TRUE(looks_again_);
 }
 
-// The next page that does not come is met soon: no 2 ms for each.
+// The holder soon meets the next stuck page, which must not take another 2 ms.
 TEST_F(LockHolderThreads, AHoldSoonAfterACallGetsLittlePatience) {
   StuckPages pages(1, kUserMode);
   pages.Stick(0, 1);
@@ -82,7 +83,7 @@ TEST_F(LockHolderThreads, AHoldSoonAfterACallGetsLittlePatience) {
   holder_.Leave();
 }
 
-// However long it has the lock: it may be anywhere.
+// However long it holds the lock: it can be anywhere in the code.
 TEST_F(LockHolderThreads, AHolderThatRunsIsLeftAlone) {
   alignas(8) uint64_t word = 0;
   uint64_t missed = 0;
@@ -97,7 +98,7 @@ TEST_F(LockHolderThreads, AHolderThatRunsIsLeftAlone) {
   EXPECT_FALSE(looks_again_);
 }
 
-// A holder that comes back again and again is another one each time.
+// A thread that takes the lock again and again has a new hold each time.
 TEST_F(LockHolderThreads, PatienceBeginsAnewWithEachHold) {
   const uint64_t before = holder_.holds();
   holder_.Enter();

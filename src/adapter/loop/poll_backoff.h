@@ -8,43 +8,43 @@
 
 namespace verbena::adapter {
 
-// What a polling thread does while its polls find nothing, so that a peer, the progress thread or
-// any other work on the same core gets its turn. It spins for a bounded time; then, with every
-// further poll, it yields the processor or naps: sleeps on the sockets for a moment.
-// docs/threading.md has the figures.
+// The back-off of a poller while its polls find nothing, so that a peer, the progress thread or any
+// other work gets the core. The poller spins for a bounded time; then, with every further poll, it
+// yields the processor or naps, that is, sleeps on the sockets for kNap. docs/threading.md has the
+// figures.
 //
-// How long it spins. For kSpin, if that has found something or if no other thread wants the core.
-// If what it waited for came after others had run, half as long the next time, down to not at all:
-// the peer is probably on this core and waits for us. Every kProbe-th time it tries kSpin again.
+// Spin time. kSpin, if the last wait ended while spinning or if no other thread wants the core. A
+// completion that comes after other threads have run halves it, down to zero: the peer is probably
+// on this core and waits for the poller. Every kProbe-th wait tries kSpin again.
 //
-// Whether it yields or naps. It yields, until a yield costs a whole time slice of another thread:
-// then that thread will take as much whenever it gets the core, and a nap is better, because the
-// scheduler lets a thread that wakes up go first. It naps for the next kNapsMin waits and then
-// yields once to see whether that work is still there; if it is, for four times as many, up to
+// Yield or nap. The poller yields until a yield costs a whole time slice of another thread. That
+// thread will use up a slice whenever it gets the core, so a nap is better: the scheduler prefers a
+// thread that wakes up. The poller naps for the next kNapsMin waits and then yields once to see
+// whether the other work is still there; if so, it naps for four times as many waits, up to
 // kNapsMax.
 //
-// A value; each thread has its own. The times are the caller's.
+// A value type; each thread has its own. The caller reads the clock.
 class PollBackoff {
  public:
-  // Longer than the round trip of a small message to a peer that runs (4 to 10 us).
+  // Longer than the round trip of a small message to a peer that is running (4 to 10 us).
   static constexpr Duration kSpin = Microseconds(16);
   // A yield that returns sooner found no thread to run.
   static constexpr Duration kTaken = Microseconds(2);
   // A yield that returns later met a thread that does not give the core back by itself.
   static constexpr Duration kShared = Microseconds(200);
-  // The program did something else between two polls that are further apart.
+  // If two polls are further apart, the program did something else between them.
   static constexpr Duration kGap = Microseconds(5);
-  // Completions that another thread brings meanwhile wait for the end of a nap.
+  // Short, because completions that another thread adds wait for the end of a nap.
   static constexpr Duration kNap = Microseconds(50);
   static constexpr uint32_t kNapsMin = 8;
   static constexpr uint32_t kNapsMax = 1'024;
   static constexpr uint32_t kProbe = 32;
-  // So many posts without an empty poll between are those of a thread that does not poll.
+  // A thread that makes more posts than this without an empty poll does not count as a poller.
   static constexpr uint32_t kPostsMax = 128;
 
   enum class Step : uint8_t { kSpin, kYield, kNap };
 
-  // The thread found a completion or posted a request. True if it had given way before.
+  // The thread found a completion or posted a request. True if it yielded or napped in this wait.
   bool OnWork() {
     if (idle_since_ == Time::Never()) return false;
     idle_since_ = Time::Never();
@@ -56,10 +56,10 @@ class PollBackoff {
     return std::exchange(yielded_, false);
   }
 
-  // The thread posts a request. True if it also polls, for what it has posted before.
+  // The thread posts a request. True if it also polls: see kPostsMax.
   [[nodiscard]] bool OnPost() { return ++posts_ <= kPostsMax; }
 
-  // A poll found nothing: what to do before the next one.
+  // A poll found nothing. Returns what to do before the next one.
   [[nodiscard]] Step OnEmpty(Time now) {
     posts_ = 0;
     if (idle_since_ == Time::Never() || now - last_ > kGap) Begin(now);
@@ -69,8 +69,8 @@ class PollBackoff {
     return naps_left_ == 0 ? Step::kYield : Step::kNap;
   }
 
-  // What kYield came to. `was_preempted` says whether another thread ran, and is asked only if it
-  // looks like a whole time slice.
+  // Reports how long a yield took. `was_preempted` returns whether another thread ran; it is only
+  // called if the yield took about a whole time slice.
   template <class Fn>
   void OnYielded(Time before, Time after, Fn was_preempted) {
     const Duration took = after - before;
@@ -102,11 +102,11 @@ class PollBackoff {
   uint32_t waits_ = 0;
   uint32_t posts_ = kPostsMax;       // since the last empty poll; no poll so far
   bool yielded_ = false;             // in this wait
-  bool others_ran_ = false;          // when it did
+  bool others_ran_ = false;          // in a yield or nap of this wait
   Time idle_since_ = Time::Never();  // first of the empty polls in a row
   Time last_;
-  uint32_t naps_ = 0;       // waits in a row, the last time
-  uint32_t naps_left_ = 0;  // waits, this one among them
+  uint32_t naps_ = 0;       // length of the last series of waits with naps
+  uint32_t naps_left_ = 0;  // waits of the current series that are left, including this one
 };
 
 }  // namespace verbena::adapter

@@ -7,14 +7,14 @@ namespace {
 
 using Step = PollBackoff::Step;
 
-// A thread that polls every microsecond, and what its yields come to.
+// A thread that polls every microsecond, on a clock that the test moves.
 class PollBackoffTest : public testing::Test {
  protected:
   Step PollInVain() {
     now_ += Microseconds(1);
     return backoff_.OnEmpty(now_);
   }
-  // Polls until it gives way; for how long it has spun.
+  // Polls until the back-off says yield or nap; returns how long it has spun.
   Duration SpinUntilItGivesWay() {
     const Time begin = now_ + Microseconds(1);
     while (PollInVain() == Step::kSpin) {
@@ -30,7 +30,7 @@ class PollBackoffTest : public testing::Test {
     now_ += PollBackoff::kNap;
     backoff_.OnNapped(now_);
   }
-  // One wait that ends after others have run.
+  // One wait that ends after other threads have run.
   void WaitForPeerOnThisCore() {
     SpinUntilItGivesWay();
     Yield(Microseconds(5));
@@ -101,7 +101,7 @@ TEST_F(PollBackoffTest, ALongYieldInWhichNobodyRanIsNoReasonToNap) {
   EXPECT_EQ(PollInVain(), Step::kYield);
 }
 
-// How many waits in a row it naps in.
+// Counts the waits in a row in which the poller naps.
 TEST_F(PollBackoffTest, LooksWhetherTheOthersAreStillThereMoreAndMoreSeldom) {
   const auto naps_in_a_row = [&] {
     uint32_t waits = 0;

@@ -6,9 +6,9 @@
 
 namespace verbena::adapter {
 
-// Whether the calling thread has lost its processor to another thread since it last asked, as far
-// as it did not go to sleep. A yield that took long may also be an interrupt's doing, or a
-// hypervisor's.
+// Whether another thread has preempted the calling thread since its last call (sleeps do not
+// count). The duration of a yield does not show this: an interrupt or the hypervisor can also make
+// it long.
 [[nodiscard]] inline bool WasPreempted() {
   static thread_local long seen = 0;
   rusage usage{};

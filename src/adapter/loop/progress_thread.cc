@@ -15,10 +15,11 @@
 namespace verbena::adapter {
 namespace {
 
-// The shortest that the scheduler grants. A pass takes a few microseconds.
+// The shortest slice that the scheduler grants. A pass takes a few microseconds.
 constexpr Duration kSlice = Microseconds(100);
 
-// So many packets that it comes for in vain make it stay away again: the logarithm of this.
+// Limit of needed_, which a wake-up without a packet halves: after log2 of this, 4, such wake-ups
+// polls make the thread back off again.
 constexpr uint32_t kNeededMax = 15;
 
 timespec AsTimespec(Duration duration) {
@@ -48,22 +49,22 @@ void ProgressThread::Stop() {
 }
 
 void ProgressThread::Arm() {
-  // The progress thread says that it is away before it asks who polls; here it is the other way
-  // round. So one of the two sees the other.
+  // The progress thread sets is_backed_off_ before it reads the time of the last poll. Here the
+  // record of polls is cleared before is_backed_off_ is read. So one of the two sees the other.
   engine_.ClearPolls();
   if (is_backed_off_.load()) wake_.Signal();
 }
 
 void ProgressThread::Notice() {
-  // The progress thread says that it is back before it looks whether there is work, and what is
-  // noticed was done before: one of the two sees the other.
+  // The progress thread clears is_backed_off_ before it checks for work; the caller adds the work
+  // before is_backed_off_ is read here. So one of the two sees the other.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!is_backed_off_.load()) wake_.Signal();
   waits_.Notice();
 }
 
 void ProgressThread::Work() {
-  // Its sleeps are shorter than what the system rounds them to by default.
+  // The default timer slack (50 us) is as long as this thread's shortest sleeps.
   prctl(PR_SET_TIMERSLACK, 1UL);
   AskForSlice(kSlice);
   Duration away = backoff_min_;
@@ -74,7 +75,7 @@ void ProgressThread::Work() {
     memory::SignalGuard::EnsureInstalled();
     const bool served = Serve();
     if (served) away = backoff_min_;
-    // WakeReason for nothing: a poller was quicker. It will be so again.
+    // A packet woke up this thread, but a poller took it first. It will probably do so again.
     bool in_vain = wake_reason == WakeReason::kByPacket && !served;
     if (in_vain) needed_ = IsPolled() ? 0 : needed_ / 2;
     if (served && wake_reason == WakeReason::kByOldPacket)
@@ -105,7 +106,7 @@ ProgressThread::WakeReason ProgressThread::SleepArmed(bool was_backed_off) {
                                {.fd = engine_.alarm().fd(), .events = POLLIN, .revents = 0},
                                {.fd = wake_.fd(), .events = POLLIN, .revents = 0},
                                {.fd = engine_.address_fd(), .events = POLLIN, .revents = 0}}};
-  // What is there already has waited for this thread.
+  // A file that is readable already after a back-off has waited for this thread.
   const bool has_waited = was_backed_off && poll(files.data(), files.size(), 0) > 0;
   if (!has_waited) {
     const Time asleep = Now();
@@ -164,7 +165,7 @@ bool ProgressThread::IsRelieved() {
   return std::exchange(seen_serve_count_, steps) == steps && waits_.is_served() && waits_.Relieve();
 }
 
-// Of a poller that has not come back yet.
+// Does the work that is left of a poller that has not come back.
 void ProgressThread::FinishWork() {
   if (IsServed()) return;
   const EngineLock lock(engine_);

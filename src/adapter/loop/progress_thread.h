@@ -13,33 +13,34 @@
 
 namespace verbena::adapter {
 
-// The thread that serves an adapter while no thread polls: timers, one-sided requests of peers, and
-// programs that sleep until an event. docs/threading.md has its states and their figures.
+// The thread that runs the engine while no thread of the program polls: for timers, for one-sided
+// requests of peers, and for programs that sleep until an event. docs/threading.md has figures.
 //
-//   attentive   asleep until a packet, a deadline or a wake-up; costs nothing while nothing happens
-//   away        a thread of the program polls or waits for an event: no packet wakes this one, but
-//               it comes back after a while to see whether that is still so
-//   relieved    away, while one thread waits for an event and has done so for longer than that:
-//               asleep until that thread leaves
+//   armed        sleeps until a packet, a deadline or a wake-up; costs nothing in the meantime
+//   backed off   a thread of the program polls or waits for an event: no packet wakes up the
+//                progress thread, but it checks after a while whether that is still so
+//   relieved     backed off, and a waiter has served the engine since the last check: sleeps until
+//                the waiter leaves
 //
-// Owned by the adapter, which outlives it. Any thread.
+// Owned by the adapter, which outlives it. Any thread calls its public functions.
 class ProgressThread {
  public:
-  // `wake` rouses it in either state.
+  // `wake` wakes up the thread in every state.
   ProgressThread(Engine& engine, EventWait& waits, const EventFile& wake, const Options& options);
   ProgressThread(const ProgressThread&) = delete;
   ProgressThread& operator=(const ProgressThread&) = delete;
   ~ProgressThread() { Stop(); }
   void Stop();
 
-  // A program is about to sleep until an event: polls of the past do not count.
+  // The program is about to sleep until an event. Discards the record of past polls, and wakes up
+  // the thread if it has backed off.
   void Arm();
 
-  // Something was done that a pass must take up. While it is away a poller takes it up, or it does
-  // so itself when it looks; so it is told only if it sleeps without a limit.
+  // There is new work for a pass. Wakes up the thread only if it is armed. If it has backed off, a
+  // poller or the serving waiter does the work, or the thread itself at its next check.
   void Notice();
 
-  // How often it has woken, since the start.
+  // How often the thread has woken up since its start.
   [[nodiscard]] uint64_t wake_ups() const { return wake_ups_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool is_backed_off() const { return is_backed_off_.load(); }
 
@@ -49,14 +50,14 @@ class ProgressThread {
   void Work();
   WakeReason SleepArmed(bool was_backed_off);
   void BackOff(Duration duration);
-  // True if there was something to do.
+  // True if there was work.
   bool Serve();
-  // A thread of the program makes progress, and will go on: it waits for an event, or polls without
-  // a pause.
+  // A thread of the program makes the progress and will go on: it waits for an event, or has
+  // yielded between two polls.
   bool IsPolled() const;
-  // The same, or one has polled just now.
+  // The same, or a thread has polled recently.
   bool IsServed() const;
-  // That one has slept since the last look.
+  // The same waiter has served since the last call, so this thread can sleep until it leaves.
   bool IsRelieved();
   void FinishWork();
 
@@ -66,9 +67,10 @@ class ProgressThread {
   const Duration backoff_min_, backoff_max_;
   SpinWait spin_;
   // Grows when packets had to wait for this thread although the program polls now and then, and
-  // falls when the program was quicker: while it is not 0, polls do not keep it away.
+  // falls when the program took them first. While it is not 0, polls do not make the thread back
+  // off.
   uint32_t needed_ = 0;
-  uint64_t seen_serve_count_ = 0;  // of waits_, at the last look
+  uint64_t seen_serve_count_ = 0;  // waits_.serve_count() at the last IsRelieved
   std::atomic<bool> stops_ = false;
   std::atomic<bool> is_backed_off_ = false;
   std::atomic<uint64_t> wake_ups_ = 0;

@@ -67,7 +67,7 @@ class ProgressThreadLongPollsThreads : public ProgressThreadThreads {
   }
 };
 
-// As a program does it that polls now and then and looks at its memory for the rest.
+// A program that polls now and then, and otherwise reads its memory until a peer has written it.
 TEST_F(ProgressThreadLongPollsThreads, PollsDoNotMakeItBackOffOncePacketsHaveWaitedForIt) {
   ProgressThread progress_thread(engine_, waits_, wake_, options_);
   engine_.Progress(cq_);
@@ -81,7 +81,7 @@ TEST_F(ProgressThreadLongPollsThreads, PollsDoNotMakeItBackOffOncePacketsHaveWai
   EXPECT_LT(Now(), engine_.polled_until()) << "but the last one did not come";
 }
 
-// What it comes for in vain makes it stay away again.
+// A wake-up that finds no packet makes the progress thread back off again.
 TEST_F(ProgressThreadLongPollsThreads, APollerThatIsQuickerMakesItBackOffAgain) {
   ProgressThread progress_thread(engine_, waits_, wake_, options_);
   engine_.Progress(cq_);
@@ -99,7 +99,7 @@ Options LongBackoff() {
   return options;
 }
 
-// One poll keeps the progress thread away for the rest of the test.
+// After one poll the progress thread is backed off for the rest of the test.
 class ProgressThreadLongBackoffThreads : public ProgressThreadThreads {
  protected:
   ProgressThreadLongBackoffThreads() : ProgressThreadThreads(LongBackoff()) {}

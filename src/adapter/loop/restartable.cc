@@ -5,7 +5,7 @@
 namespace verbena::adapter {
 namespace {
 
-// A thread raises these by what it does itself, so they end no sleep.
+// A thread gets these signals for its own instructions, so they end no sleep.
 bool IsSynchronous(int signal) {
   return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
          signal == SIGTRAP;

@@ -2,9 +2,10 @@
 
 namespace verbena::adapter {
 
-// Whether a system call that a signal handler has interrupted is to be made again. The verbs wait
-// in read(), which the system restarts by itself after a handler with SA_RESTART; poll() is never
-// restarted. Which handler ran is not known, so this asks whether all of them have the flag.
+// Whether the caller should repeat a poll() that a signal handler has interrupted. Programs expect
+// the behavior of read(), in which other libibverbs wait: the kernel restarts it after a handler
+// with SA_RESTART. It never restarts poll(). Which handler ran is not known, so this returns
+// whether all handlers of the process have the flag.
 [[nodiscard]] bool SignalsRestart();
 
 }  // namespace verbena::adapter

@@ -7,7 +7,7 @@
 namespace verbena::adapter {
 namespace {
 
-// Sets a handler of a signal as long as it lives.
+// Installs a handler of a signal for its lifetime.
 class Handler {
  public:
   Handler(int signal, int flags) : signal_(signal) {

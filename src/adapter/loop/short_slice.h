@@ -5,9 +5,9 @@
 namespace verbena::adapter {
 
 // Asks the scheduler to give the calling thread time slices of this length (0.1 to 100 ms) instead
-// of the usual 3 ms or so. A thread with a shorter slice than the one that runs takes its place as
-// soon as it wakes; otherwise it may have to wait for the end of that slice. Kernels before 6.12
-// take no notice. An ordinary user may do this.
+// of the usual 3 ms or so. A thread that wakes up preempts the running thread if its own slice is
+// shorter; otherwise it may have to wait for the end of the running thread's slice. Kernels before
+// 6.12 ignore this. An ordinary user may do it.
 void AskForSlice(Duration slice);
 
 }  // namespace verbena::adapter

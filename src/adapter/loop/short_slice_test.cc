@@ -13,7 +13,7 @@
 namespace verbena::adapter {
 namespace {
 
-// The runtime of the calling thread, as the scheduler has it: its slice, on kernels that know it.
+// sched_runtime of the calling thread, which is its slice on kernels that support it.
 uint64_t Runtime() {
   std::array<uint64_t, 6> attributes{};
   EXPECT_EQ(syscall(SYS_sched_getattr, 0, attributes.data(), 48U, 0), 0);
@@ -24,7 +24,7 @@ TEST(ShortSliceTest, IsAsked) {
   std::thread([] {
     const uint64_t before = Runtime();
     AskForSlice(Microseconds(200));
-    // Kernels before 6.12 have none and say 0.
+    // Kernels before 6.12 always report 0.
     EXPECT_TRUE(Runtime() == 200'000 || (before == 0 && Runtime() == 0));
   }).join();
 }

@@ -12,13 +12,14 @@
 
 namespace verbena::adapter {
 
-// How a thread looks for more before it sleeps. A wake-up takes 3 to 50 us, so where sleeps are
-// about as short, it is better not to sleep: the time that it spins grows with each short sleep
-// and shrinks with each long one, as a hypervisor polls before it halts (halt_poll_ns).
+// Decides how long a thread spins, that is, checks for more work before it sleeps. A wake-up takes
+// 3 to 50 us, so a thread whose sleeps are about as short should not sleep. The spin time doubles
+// with each short sleep and halves with each long one, as halt_poll_ns of a hypervisor does.
 //
-// Between two looks it yields. Once another thread has run in such a yield the processor is wanted,
-// and the thread sleeps at once the next times, because the scheduler lets a thread that wakes up
-// go first: kSkipsMin times, and four times as many each time that the other used up its slice.
+// The thread yields between two checks. If another thread runs in such a yield, the core is wanted,
+// and the spinning thread sleeps at once the next kSkipsMin times, because the scheduler prefers a
+// thread that wakes up. Each time that the other thread uses up its slice there are four times as
+// many skips, up to kSkipsMax.
 //
 // One thread at a time.
 class SpinWait {
@@ -27,7 +28,7 @@ class SpinWait {
   static constexpr uint32_t kSkipsMin = 4;
   static constexpr uint32_t kSkipsMax = 4'096;
 
-  // Never for longer than `max`.
+  // Spins for `max` at most.
   explicit SpinWait(Duration max) : max_(max) {}
 
   // How long the thread slept.
@@ -35,15 +36,16 @@ class SpinWait {
     limit_ = slept > max_ ? limit_ / 2 : std::min(std::max(limit_ * 2, kMin), max_);
   }
 
-  // Whether to look again, after looks since `busy_at` that found nothing. If so the thread yields
-  // first, and OnYielded has the last word.
+  // Whether to check again, after checks since `busy_at` that found nothing. If so, the thread
+  // yields first, and the result of OnYielded decides.
   [[nodiscard]] bool Wants(Time now, Time busy_at) {
     if (now - busy_at >= limit_) return false;
     if (skips_left_ == 0) return true;
     --skips_left_;
     return false;
   }
-  // `was_preempted`: whether another thread ran; asked only if it took long enough.
+  // Whether to go on spinning after a yield. `was_preempted` returns whether another thread ran; it
+  // is only called if the yield took long enough for that.
   template <class Fn>
   [[nodiscard]] bool OnYielded(Duration took, Fn was_preempted) {
     if (took < PollBackoff::kTaken || !was_preempted()) return true;
@@ -52,7 +54,7 @@ class SpinWait {
     return false;
   }
 
-  // All of it.
+  // Wants, a yield and OnYielded in one call.
   [[nodiscard]] bool GoesOn(Time busy_at) {
     if (limit_ == Duration()) return false;
     const Time before = Now();

@@ -11,7 +11,7 @@ constexpr auto kNotPreempted = [] { return false; };
 
 class SpinWaitTest : public testing::Test {
  protected:
-  // How long it would go on, if no other thread wants the core.
+  // How long the thread would spin if no other thread wants the core.
   Duration Limit() {
     Duration at;
     while (spin_.Wants(begin_ + at, begin_)) at += Microseconds(1);

@@ -19,7 +19,7 @@ StuckWatch::StuckWatch(LockHolder& holder, Alarm alarm)
 void StuckWatch::Stop() {
   if (!thread_.joinable()) return;
   stops_.store(true);
-  // If it is armed, it goes off by itself.
+  // An armed alarm goes off by itself and wakes up the thread.
   if (!is_armed_.load(std::memory_order_acquire)) ArmFor(Duration());
   thread_.join();
 }
@@ -33,7 +33,7 @@ void StuckWatch::Work() {
   while (!stops_.load()) {
     pollfd file{.fd = alarm_.fd(), .events = POLLIN, .revents = 0};
     if (poll(&file, 1, -1) <= 0) continue;
-    // It may go off before the pass that armed it has said so.
+    // The alarm can go off before the pass that set it has stored is_armed_.
     while (!is_armed_.load(std::memory_order_acquire)) sched_yield();
     alarm_.Reset();
     is_armed_.store(false, std::memory_order_release);
@@ -41,7 +41,7 @@ void StuckWatch::Work() {
   }
 }
 
-// A holder that cannot be called back, because it waits for a disk, is looked at less and less.
+// A holder that waits for a disk cannot be called back; it is checked less and less often.
 void StuckWatch::LookAtHolder() {
   constexpr Duration kPauseMax = Milliseconds(10);
   const uint64_t hold = holder_.holds();

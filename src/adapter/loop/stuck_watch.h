@@ -10,15 +10,15 @@
 
 namespace verbena::adapter {
 
-// Looks after a thread that has the engine's lock while no other wants it: the progress thread of a
-// process that only serves its peers, or a thread that waits for an event. If that one is stuck in
-// a page fault, there is no thread to find the lock taken.
+// A thread that watches the holder of the engine's lock when no other thread wants the lock. If the
+// progress thread of a process that only serves its peers, or a waiter, is stuck in a page fault,
+// no other thread finds the lock taken and calls it back (see LockHolder).
 //
-// A pass arms it, unless it is armed. kPeriod later it looks once: at a thread that has the lock,
-// for as long as that is one and the same hold. So it costs a comparison a pass, a system call and
-// a wake-up each kPeriod while there are passes, and nothing when there are none.
+// A pass arms the watch, unless it is armed. kPeriod later the thread checks once: if the lock is
+// held, it watches the holder until that hold ends. So the watch costs one comparison per pass, a
+// system call and a wake-up each kPeriod while there are passes, and nothing when there are none.
 //
-// The alarm belongs to the pass while is_armed_ is false, and to the thread while it is true.
+// The pass owns the alarm while is_armed_ is false, the thread while it is true.
 // Owned by the adapter. Thread rule: Arm under the engine's lock.
 class StuckWatch {
  public:
@@ -28,7 +28,7 @@ class StuckWatch {
   StuckWatch(const StuckWatch&) = delete;
   StuckWatch& operator=(const StuckWatch&) = delete;
   ~StuckWatch() { Stop(); }
-  // REQUIRES: nothing arms it any more.
+  // REQUIRES: no thread calls Arm any more.
   void Stop();
 
   void Arm() {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr auto kUserMode = StuckPages::Faults::kOfUserMode;
 
-// No thread wants the lock.
+// No other thread wants the lock.
 TEST(StuckWatchThreads, CallsBackAHolderThatSleepsForAPage) {
   if (!VERBENA_GUARDED_ASSEMBLY) GTEST_SKIP() << "guarded accesses raise no signal";
   if (!StuckPages::IsAllowed(kUserMode)) GTEST_SKIP() << "no userfaultfd";

@@ -11,8 +11,8 @@
 
 namespace verbena::adapter {
 
-// The event queues of an adapter, one a context. An event about an object goes to the queue that
-// the object names, and does not pass here; an event about the port goes to all.
+// The event queues of an adapter, one per context. An event about an object goes directly to the
+// queue that the object names; an event about the port goes to all queues.
 //
 // Owned by the adapter. Any thread.
 class AsyncEvents {
@@ -37,7 +37,7 @@ class AsyncEvents {
     queues_.ForEach([&](EventQueue& queue) { queue.Raise(event); });
   }
 
-  // By all queues, those that were removed included.
+  // Events that all queues have lost, including removed queues.
   [[nodiscard]] uint64_t lost() const VERBENA_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     uint64_t lost = lost_of_removed_;
@@ -46,7 +46,7 @@ class AsyncEvents {
   }
 
  private:
-  mutable Mutex mutex_;  // before those of the queues
+  mutable Mutex mutex_;  // lock order: before those of the queues
   ObjectSet<EventQueue> queues_ VERBENA_GUARDED_BY(mutex_);
   uint64_t lost_of_removed_ VERBENA_GUARDED_BY(mutex_) = 0;
 };

@@ -16,21 +16,21 @@ class CompletionChannel;
 class EventQueue;
 
 // A completion queue with the channel that its events go to. Every completion queue of an adapter
-// is one, so that the engine may take the one that a machine names for it.
+// is a Cq, so the engine can cast the queues that the state machines name.
 //
-// Owned by the adapter. Thread rule: as its base; the rest under the engine's lock, but for what is
-// the channel's.
+// Owned by the adapter. Thread rule: that of the base; the rest under the engine's lock, except for
+// the members that the channel guards, and is_armed_, which any thread may access.
 class Cq : public queue::CompletionQueue {
  public:
   Cq(size_t capacity, CompletionChannel* channel, EventQueue* events = nullptr)
       : queue::CompletionQueue(capacity), channel_(channel), events_(events) {}
 
   [[nodiscard]] CompletionChannel* channel() const { return channel_; }
-  // Where its asynchronous events go; nullptr: nowhere.
+  // The queue for its asynchronous events; nullptr: they are dropped.
   [[nodiscard]] EventQueue* events() const { return events_; }
 
-  // Asks for an event, and remembers it until there is one: a program that polls such a queue is
-  // about to sleep.
+  // Arms the queue, and remembers that until Disarmed: a program that polls an armed queue is about
+  // to sleep.
   void ArmForEvent(Wanted wanted) {
     is_armed_.store(true, std::memory_order_relaxed);
     Arm(wanted);
@@ -38,8 +38,8 @@ class Cq : public queue::CompletionQueue {
   [[nodiscard]] bool is_armed() const { return is_armed_.load(std::memory_order_relaxed); }
   void Disarmed() { is_armed_.store(false, std::memory_order_relaxed); }
 
-  uint32_t users = 0;           // queue pairs, twice if both their queues end here
-  bool error_was_told = false;  // by an asynchronous event
+  uint32_t users = 0;           // queue pairs; one with both its queues on this CQ counts twice
+  bool error_was_told = false;  // the asynchronous event of the CQ error was raised
   bool is_moderated = false;
 
  private:
@@ -53,8 +53,8 @@ class Cq : public queue::CompletionQueue {
   uint32_t pending_ = 0;  // events that were not taken yet
 };
 
-// Where a program waits for events of its completion queues: a file to wait on, and which queues
-// they are of. Holds no memory per event: a queue is in the list once, with a count.
+// Where a program waits for events of its completion queues: a file to wait on, and a list of the
+// queues with events. Needs no memory per event: a queue is in the list once, with a count.
 //
 // Owned by the adapter; its queues name it. Any thread.
 class CompletionChannel {
@@ -66,7 +66,7 @@ class CompletionChannel {
   // Readable while there are events. The program may make it non-blocking.
   [[nodiscard]] int fd() const { return file_.fd(); }
 
-  // An event of a queue of this channel. By the engine.
+  // Adds an event of a queue of this channel. By the engine.
   void Raise(Cq& cq) VERBENA_EXCLUDES(mutex_) {
     {
       const MutexLock lock(mutex_);
@@ -79,12 +79,12 @@ class CompletionChannel {
     }
   }
 
-  // Takes the oldest event; which queue it is of. nullptr if there is none and the file does not
-  // block, or if the queue is gone.
+  // Takes the oldest event and returns its queue. nullptr if there is none and the file is
+  // non-blocking, or if the queue is gone.
   [[nodiscard]] Cq* Wait() VERBENA_EXCLUDES(mutex_) {
     return file_.Wait() ? TakeOldest() : nullptr;
   }
-  // The same, and never blocks.
+  // The same, but never blocks.
   [[nodiscard]] Cq* TryWait() VERBENA_EXCLUDES(mutex_) {
     return has_events() && file_.TryWait() ? TakeOldest() : nullptr;
   }
@@ -92,33 +92,33 @@ class CompletionChannel {
     const MutexLock lock(mutex_);
     return first_ != nullptr;
   }
-  // Whether the program lets Wait sleep.
+  // False if the program has made the file non-blocking.
   [[nodiscard]] bool blocks() const { return file_.blocks(); }
 
-  // --- A thread that makes a pass and wants an event of it: under the engine's lock. ---
+  // --- For a thread that makes a pass to get an event: under the engine's lock. ---
 
-  // The next event is for this thread, which takes it without the file.
+  // The calling thread takes the next event itself, so Raise does not signal the file for it.
   void Expect() { expects_ = true; }
   [[nodiscard]] bool has_expected() const { return raised_; }
-  // Takes it; nullptr if there was none. No further one is expected.
+  // Takes the oldest event, if one was raised since Expect; else nullptr. Ends Expect.
   [[nodiscard]] Cq* TakeExpected() VERBENA_EXCLUDES(mutex_) {
     expects_ = false;
     return std::exchange(raised_, false) ? TakeOldest() : nullptr;
   }
 
-  // The program's last wait made the progress itself: its next one will, too.
+  // The last waiter of this channel made the progress itself; the next one probably will, too.
   [[nodiscard]] bool serves_itself() const {
     return serves_itself_.load(std::memory_order_relaxed);
   }
   void set_serves_itself(bool serves) { serves_itself_.store(serves, std::memory_order_relaxed); }
 
-  // A queue that is about to be destroyed: its events are dropped.
+  // Drops the events of a queue that is about to be destroyed.
   void Forget(Cq& cq) VERBENA_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     if (cq.pending_ == 0) return;
     Cq* before = nullptr;
     for (Cq* at = first_; at != &cq; at = at->next_pending_) {
-      CHECK(at != nullptr);  // it has events, and is not of this channel
+      CHECK(at != nullptr);  // else the queue has events, but not of this channel
       before = at;
     }
     (before == nullptr ? first_ : before->next_pending_) = cq.next_pending_;
@@ -126,10 +126,10 @@ class CompletionChannel {
     cq.pending_ = 0;
   }
 
-  // Each queue in the list is of this channel, has events, and stands there once.
+  // Each queue in the list belongs to this channel, has events, and is in the list once.
   [[nodiscard]] bool IsConsistent() const VERBENA_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
-    constexpr size_t kQueuesMax = size_t{1} << 20;  // more are a circle
+    constexpr size_t kQueuesMax = size_t{1} << 20;  // a longer list is a cycle
     const Cq* last = nullptr;
     size_t count = 0;
     for (const Cq* at = first_; at != nullptr; at = at->next_pending_) {
@@ -160,7 +160,7 @@ class CompletionChannel {
   const EventFile file_;
   // Under the engine's lock.
   bool expects_ = false;
-  bool raised_ = false;  // what was expected
+  bool raised_ = false;  // the expected event was raised
 
   std::atomic<bool> serves_itself_ = false;
   mutable Mutex mutex_;

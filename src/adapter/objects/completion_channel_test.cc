@@ -65,7 +65,7 @@ TEST_F(CompletionChannelTest, AnEventThatWasExpectedInVainNeedsTheFile) {
   EXPECT_EQ(channel_.TryWait(), &a_);
 }
 
-// The older event has its signal; the one that was expected inherits it.
+// The thread takes the older event; the signal of that event is left for the expected one.
 TEST_F(CompletionChannelTest, AThreadThatExpectsAnEventTakesTheOldest) {
   channel_.Raise(b_);
   channel_.Expect();

@@ -9,7 +9,8 @@
 
 namespace verbena::adapter {
 
-// Owns objects that programs name by pointer, up to a limit. Not thread-safe: its owner guards it.
+// Owns objects that programs refer to by pointer, up to a limit. Not thread-safe: its owner guards
+// it.
 template <class T>
 class ObjectSet {
  public:
@@ -25,7 +26,7 @@ class ObjectSet {
     return name;
   }
   [[nodiscard]] bool full() const { return objects_.size() == limit_; }
-  // REQUIRES: it is there.
+  // REQUIRES: the object is in the set.
   void Remove(T* object) { CHECK(objects_.erase(object) == 1); }
 
   template <class Fn>

@@ -10,18 +10,18 @@ namespace verbena::adapter {
 
 class QueuePair;
 
-// The receivers of extended connections, and the connections that deliver to them: each must forget
-// a receiver before it goes.
+// An XRC domain: the SRQs that receive, and the XRC connections that deliver to them. Before an SRQ
+// is destroyed, every connection must drop its reference to it.
 //
 // Owned by the adapter. Thread rule: under the engine's lock.
 struct XrcDomain {
   transport::XrcDomain receivers;
   std::vector<QueuePair*> connections;  // of kXrcReceive
-  // What a connection's own halves have for completion queues. Nothing completes there: it sends
-  // nothing, and each receiver brings its own.
+  // The completion queue of the connections' own send and receive queues. Nothing completes there:
+  // a connection sends nothing, and each SRQ has a completion queue of its own.
   Cq none{1, nullptr};
 
-  // So that the next one needs no memory.
+  // So that adding the next connection allocates no memory.
   void MakeRoomForConnection() { connections.reserve(connections.size() + 1); }
 
   [[nodiscard]] bool is_used() const { return !receivers.empty() || !connections.empty(); }
