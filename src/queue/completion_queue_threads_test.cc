@@ -16,7 +16,7 @@ namespace {
 
 using Wanted = CompletionQueue::Wanted;
 
-// A completion whose fields all tell its id, so that a torn copy shows.
+// A completion with its id in several fields, so that a torn copy shows.
 Completion Make(uint64_t id) {
   return {.id = WrId(id),
           .qp = QpNumber(static_cast<uint32_t>(id)),
@@ -30,7 +30,7 @@ bool IsWhole(const Completion& completion) {
          completion.tag_context == low;
 }
 
-// Polls until the queue is empty and reports each entry to `fn`; odd threads read in place.
+// Polls until the queue is empty and calls `fn` for each entry.
 template <class Fn>
 void Drain(CompletionQueue& queue, bool in_place, Fn fn) {
   if (in_place) {
@@ -76,10 +76,10 @@ TEST(CompletionQueueThreads, EachCompletionReachesOnePoller) {
     if (id % 1'000 == 0) {
       const bool grows = id % 2'000 == 0;
       const auto resized = queue.Resize(grows ? 32 : 16);
-      // There may have been more entries than that; by now pollers may have taken them.
+      // Shrinking may have found more than 16 entries; pollers may have taken them since.
       EXPECT_TRUE(resized || (!grows && resized.error() == CqError::kTooSmall));
     }
-    // A queue pair that has no entries: nothing is lost when its none are removed.
+    // A queue pair without entries: RemoveQp must not lose those of others.
     if (id % 1'000 == 500) {
       EXPECT_EQ(queue.RemoveQp(QpNumber(UINT32_MAX)), 0u);
     }
@@ -93,7 +93,7 @@ TEST(CompletionQueueThreads, EachCompletionReachesOnePoller) {
   EXPECT_TRUE(queue.IsConsistent());
 }
 
-// What a completion channel is to programs: events are counted and waited for.
+// A completion channel as programs see it: counts events, and lets a thread wait for one.
 class Channel {
  public:
   void Raise() {
@@ -101,7 +101,7 @@ class Channel {
     ++events_;
     raised_.notify_one();
   }
-  // False if none comes, for so long that it must have been lost.
+  // False if no event comes for so long that it must have been lost.
   bool Wait() {
     std::unique_lock lock(mutex_);
     if (!raised_.wait_for(lock, std::chrono::seconds(20), [this] { return events_ > 0; })) {
@@ -117,8 +117,8 @@ class Channel {
   int events_ = 0;
 };
 
-// The engine pushes the next completion only when the last one was polled, so that each is the last
-// for as long as the program sleeps, and a wake-up that is lost is never made good by a later one.
+// The engine pushes a completion only after the previous one was polled. So no later completion
+// wakes up the program if a wake-up is lost.
 TEST(CompletionQueueThreads, NoWakeUpIsLost) {
   constexpr uint64_t kCount = 30'000;
   CompletionQueue queue(4);
@@ -153,7 +153,7 @@ TEST(CompletionQueueThreads, NoWakeUpIsLost) {
   EXPECT_GT(sleeps, 0u);
 }
 
-// Pushes and arms race; however they fall, there are never more events than requests for one.
+// Pushes and arms race. However they interleave, there are never more events than calls of Arm.
 TEST(CompletionQueueThreads, NoMoreEventsThanRequests) {
   constexpr uint64_t kCount = 20'000;
   CompletionQueue queue(4);

@@ -11,19 +11,19 @@
 
 namespace verbena::queue {
 
-// A place in the message that a scatter/gather list describes. Walks on piece by piece as packets
-// are made, and back when some are made again; either costs one step per element crossed.
+// A position in the message that a scatter/gather list describes. Moves forward as packets are
+// built, and back when packets are retransmitted; either costs one step per element crossed.
 //
 // Invariant: start_ is the message offset at which element index_ begins, and start_ <= offset_.
-// Does not own the list. A value type: a copy is a bookmark.
+// Does not own the list. A value type: a copy saves the position.
 class SgeCursor {
  public:
   SgeCursor() = default;
   explicit SgeCursor(std::span<const Sge> list) : list_(list) {}
 
-  // The next bytes that lie together in memory, `max` at most, and moves behind them. Nothing at
-  // the end of the message, or if `max` is 0. An element that runs past address 2^64 is handed out
-  // as it is: the translation refuses it.
+  // Returns the next bytes that are contiguous in memory, `max` at most, and moves behind them.
+  // nullopt at the end of the message, or if `max` is 0. An element that runs past address 2^64 is
+  // returned as it is: the translation refuses it.
   [[nodiscard]] std::optional<Sge> Next(uint64_t max) {
     if (max == 0) return std::nullopt;
     SkipFinished();
@@ -35,7 +35,7 @@ class SgeCursor {
     return Sge{.address = sge.address + skipped, .length = length, .key = sge.key};
   }
 
-  // REQUIRES: `offset` is not behind the end of the message.
+  // REQUIRES: `offset` is not beyond the end of the message.
   void Seek(uint64_t offset) {
     while (offset < start_) start_ -= list_[--index_].length;
     offset_ = offset;

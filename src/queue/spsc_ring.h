@@ -12,11 +12,11 @@
 
 namespace verbena::queue {
 
-// Hands values from one thread to another without a lock. Its owner knows that there is room:
-// a push into a full ring is a bug.
+// A lock-free ring that passes values from one thread to another. The caller of Push must know that
+// there is room: a push into a full ring is a bug.
 //
 // Invariant: positions begin_ to end_ hold values; both only grow. Thread rule: one pusher and one
-// popper at a time, who may be different threads.
+// popper at a time, which may be different threads.
 template <class T>
 class SpscRing {  // NOLINT(clang-analyzer-optin.performance.Padding): on purpose
   static_assert(std::is_trivially_copyable_v<T>);
@@ -51,8 +51,8 @@ class SpscRing {  // NOLINT(clang-analyzer-optin.performance.Padding): on purpos
     return values_[(begin + i) & mask_];
   }
 
-  // Exact while neither side moves. To the popper it is a lower bound, to the pusher an upper one;
-  // begin is read first, so that it never exceeds end.
+  // Exact while neither side runs. For the popper it is a lower bound, for the pusher an upper one.
+  // begin_ is read first, so that it never exceeds end_.
   [[nodiscard]] size_t size() const {
     const uint64_t begin = begin_.load(std::memory_order_acquire);
     return end_.load(std::memory_order_acquire) - begin;
@@ -61,7 +61,7 @@ class SpscRing {  // NOLINT(clang-analyzer-optin.performance.Padding): on purpos
  private:
   const size_t mask_;
   const std::unique_ptr<T[]> values_;
-  // Apart, so that the two sides do not write to one cache line.
+  // In different cache lines, so that the two sides do not write to the same one.
   alignas(64) std::atomic<uint64_t> begin_ = 0;
   alignas(64) std::atomic<uint64_t> end_ = 0;
 };

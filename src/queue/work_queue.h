@@ -17,25 +17,26 @@
 
 namespace verbena::queue {
 
-// A send or receive queue: a ring of elements, each with room for its lists, allocated once.
+// A send or receive queue: a ring of WQEs, each with room for its lists, allocated once.
 //
 //        begin()            end()
 //   retired | posted, At(n)  | free
 //   --------+----------------+-------->  WqeNumber
 //
-// An element keeps its place until the engine retires it, which is how the verbs count depth.
+// An element keeps its place until the engine retires it: so the verbs define the queue depth.
 //
-// Invariant: begin <= end <= staged <= begin + capacity. What lies from begin to end does not
-// change; what lies outside belongs to the poster who holds the lock.
+// Invariant: begin <= end <= staged <= begin + capacity. Elements from begin to end do not change;
+// the poster that holds the mutex owns all others.
 //
 // Thread rule: any thread posts. The engine, one thread at a time, calls the functions from begin()
-// on and takes no lock: end_ is released by posters, begin_ by the engine. Posters exclude each
-// other with a mutex and not a spin lock: uncontended it makes no system call either, and where
-// threads outnumber the cores, a spin behind a preempted holder lasts a time slice.
+// on and takes no lock: posters store end_ with release, the engine begin_. Posters exclude each
+// other with a mutex, not a spin lock: an uncontended mutex makes no system call either, and if
+// there are more threads than cores, spinning for a preempted holder lasts a time slice.
 template <class Wqe>
 class WorkQueue {  // NOLINT(clang-analyzer-optin.performance.Padding): on purpose
  public:
-  // Posts a chain: holds the queue as long as it lives, and shows the engine all of it at its end.
+  // Posts a chain: holds the queue's mutex for its lifetime, and its destructor shows the whole
+  // chain to the engine.
   class VERBENA_SCOPED_CAPABILITY Posting {
    public:
     [[nodiscard]] explicit Posting(WorkQueue& queue) VERBENA_ACQUIRE(queue.mutex_) : queue_(queue) {
@@ -48,14 +49,14 @@ class WorkQueue {  // NOLINT(clang-analyzer-optin.performance.Padding): on purpo
       queue_.mutex_.Unlock();
     }
 
-    // A request that is refused leaves no trace, and those before it stand.
-    // The analysis does not know that queue_ is the queue whose lock this object holds.
+    // A request that is refused has no effect; those added before it stay.
+    // The analysis does not know that queue_ is the queue whose mutex this object holds.
     [[nodiscard]] Result<WqeNumber, PostError> Add(const WorkRequest<Wqe>& request)
         VERBENA_NO_THREAD_SAFETY_ANALYSIS {
       return queue_.Stage(request);
     }
 
-    // Forgets all that was added.
+    // Drops all requests that were added.
     void Abort() VERBENA_NO_THREAD_SAFETY_ANALYSIS { queue_.Unstage(); }
 
    private:
@@ -67,7 +68,7 @@ class WorkQueue {  // NOLINT(clang-analyzer-optin.performance.Padding): on purpo
         mask_(std::bit_ceil(uint64_t{limits.capacity}) - 1),
         slots_(std::make_unique<Slot[]>(mask_ + 1)),
         sges_(std::make_unique<Sge[]>((mask_ + 1) * limits.sges_max)),
-        // Left alone until used: these rows are long, and most programs need few of them.
+        // Not initialized, so pages are not touched: rows are long, and most programs use few.
         inlines_(std::make_unique_for_overwrite<std::byte[]>((mask_ + 1) * limits.inline_max)),
         pages_(std::make_unique_for_overwrite<uint64_t[]>((mask_ + 1) * limits.pages_max)) {}
   WorkQueue(const WorkQueue&) = delete;
@@ -87,7 +88,7 @@ class WorkQueue {  // NOLINT(clang-analyzer-optin.performance.Padding): on purpo
   [[nodiscard]] WqeNumber begin() const {
     return WqeNumber{begin_.load(std::memory_order_relaxed)};
   }
-  // The one that will be posted next.
+  // The number of the element that will be posted next.
   [[nodiscard]] WqeNumber end() const { return WqeNumber{end_.load(std::memory_order_acquire)}; }
 
   // REQUIRES, here and below: begin() <= n < end().
@@ -101,7 +102,7 @@ class WorkQueue {  // NOLINT(clang-analyzer-optin.performance.Padding): on purpo
     return {RowOf(sges_, limits_.sges_max, n), SlotAt(n).sge_count};
   }
 
-  // Empty if it is not.
+  // Empty if the data is not inline.
   [[nodiscard]] std::span<const std::byte> InlineAt(WqeNumber n) const {
     const Slot& slot = SlotAt(n);
     const size_t length = IsInlined(slot.wqe) ? static_cast<size_t>(slot.length) : 0;
@@ -112,7 +113,7 @@ class WorkQueue {  // NOLINT(clang-analyzer-optin.performance.Padding): on purpo
     return {RowOf(pages_, limits_.pages_max, n), SlotAt(n).page_count};
   }
 
-  // Gives the places of all elements up to and including `n` back.
+  // Frees the places of all elements up to and including `n`.
   void Retire(WqeNumber n) {
     CHECK(begin() <= n && n < end());
     begin_.store(n.value() + 1, std::memory_order_release);
@@ -181,14 +182,14 @@ class WorkQueue {  // NOLINT(clang-analyzer-optin.performance.Padding): on purpo
     slot.sge_count = static_cast<uint32_t>(sges.size());
   }
 
-  // Inline data is addressed by pointer: its L_Key is not looked at. False when there is too much.
+  // Inline data is addressed by pointer: the L_Key is ignored. False if there is too much of it.
   bool CopyInline(std::span<const Sge> sges, WqeNumber n, Slot& slot) {
     uint64_t length = 0;
     for (const Sge& sge : sges) length += sge.length;
     if (length > limits_.inline_max) return false;
     std::byte* to = RowOf(inlines_, limits_.inline_max, n);
     for (const Sge& sge : sges) {
-      if (sge.length == 0) continue;  // and then its address may be anything
+      if (sge.length == 0) continue;  // its address need not be valid
       std::memcpy(to, reinterpret_cast<const void*>(static_cast<uintptr_t>(sge.address)),
                   sge.length);
       to += sge.length;
@@ -203,13 +204,13 @@ class WorkQueue {  // NOLINT(clang-analyzer-optin.performance.Padding): on purpo
 
   const WorkQueueLimits limits_;
   const uint64_t mask_;
-  // Their elements are handed to and fro by begin_ and end_.
+  // begin_ and end_ pass their elements between posters and engine.
   const std::unique_ptr<Slot[]> slots_;
   const std::unique_ptr<Sge[]> sges_;
   const std::unique_ptr<std::byte[]> inlines_;
   const std::unique_ptr<uint64_t[]> pages_;
 
-  // The engine's and the posters' words in different cache lines.
+  // The words that the engine writes and those that posters write are in different cache lines.
   alignas(64) std::atomic<uint64_t> begin_ = 0;  // written by the engine
   alignas(64) mutable Mutex mutex_;
   uint64_t staged_ VERBENA_GUARDED_BY(mutex_) = 0;

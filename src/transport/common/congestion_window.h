@@ -5,15 +5,15 @@
 
 namespace verbena::transport {
 
-// How many packets may be under way unacknowledged. Additive increase, multiplicative decrease, as
-// TCP Reno: one more per window acknowledged, half after a loss, once per window. Sound on any
-// network, and on a loss-free one it soon stands at its maximum.
+// How many packets may be outstanding. Additive increase, multiplicative decrease, as in TCP Reno:
+// one packet more per acknowledged window, half after a loss, once per window. Stable on any
+// network; on a network without loss the window soon reaches its maximum.
 //
-// What is sent to a peer that is not ready for it is sent in vain, a window of it. So after that
-// the window opens anew, by a quarter with each window acknowledged, up to where it was: pages come
-// about as fast as packets, and the next one that is absent should cost less than the first.
+// A peer that is not ready (RNR NAK) drops a whole window. After that the window starts small and
+// grows by a quarter with each acknowledged window, up to its former size: pages are paged in about
+// as fast as packets arrive, and the next absent page should cost less than the first.
 //
-// A value type; another policy is another class with these functions.
+// A value type; another policy would be another class with these functions.
 class CongestionWindow {
  public:
   static constexpr uint32_t kInitial = 64;
@@ -49,8 +49,8 @@ class CongestionWindow {
   }
 
   uint32_t packets_ = kInitial;
-  uint32_t target_ = kInitial;  // larger while the window opens anew
-  uint32_t credit_ = 0;         // acknowledged since the window last grew
+  uint32_t target_ = kInitial;  // exceeds packets_ while the window grows back
+  uint32_t credit_ = 0;         // packets acknowledged since the window last grew
 };
 
 }  // namespace verbena::transport

@@ -9,22 +9,21 @@
 
 namespace verbena::transport {
 
-// Copies of packets that are not retransmitted, in the order in which they came, while they wait
-// for pages. Takes no memory while it is empty. Owned by a responder.
+// Copies of packets of unreliable services that wait for pages, in the order of arrival: their
+// sender does not retransmit them. Takes no memory while it is empty. Owned by a responder.
 class HeldPackets {
  public:
-  // What a fast network brings in the milliseconds that a disk takes. A bound is needed for what a
-  // peer can have us hold.
+  // About what a fast network delivers in the milliseconds that a disk takes. Limits the memory
+  // that a peer can make this process use.
   static constexpr size_t kBytesMax = size_t{4} << 20;
-  // As many of the smallest path MTU: empty ones, of which each takes memory of its own, are not
-  // more.
+  // As many as packets of the smallest path MTU: limits empty packets, which take memory, too.
   static constexpr size_t kPacketsMax = kBytesMax / 256;
 
-  // False if there is no room for it.
+  // False if there is no room for the packet.
   [[nodiscard]] bool Hold(const wire::Packet& packet, const PacketOrigin& origin = {});
 
   [[nodiscard]] bool empty() const { return packets_.empty(); }
-  // REQUIRES: it is not empty. Valid until that one is dropped.
+  // REQUIRES: not empty(). Valid until the packet is dropped.
   [[nodiscard]] wire::Packet oldest() const;
   [[nodiscard]] const PacketOrigin& oldest_origin() const { return packets_.front().origin; }
   void DropOldest();
@@ -39,7 +38,7 @@ class HeldPackets {
   };
 
   std::list<Kept> packets_;
-  size_t size_ = 0;  // bytes of all
+  size_t size_ = 0;  // bytes of all packets
 };
 
 }  // namespace verbena::transport

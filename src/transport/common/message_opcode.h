@@ -7,19 +7,19 @@
 #include "queue/wqe.h"
 #include "wire/roce/opcode.h"
 
-// Which packets a work request becomes: the same question for every service that cuts messages.
+// Maps work requests to the opcodes of their packets, for all services.
 
 namespace verbena::transport {
 
 namespace internal {
 
-// What of a request goes on the wire, in its packets and with the last of them.
+// The operation of all packets of a request, and what its last packet carries in addition.
 struct MessageKind {
   wire::Operation operation;
   wire::Companion companion = wire::Companion::kNone;
 };
 
-// In the order of SendOpcode. Those that end the list have no packets.
+// In the order of SendOpcode. The opcodes from kBindWindow on have no packets.
 inline constexpr std::array kMessageKinds = {
     MessageKind{wire::Operation::kSend},
     MessageKind{wire::Operation::kSend, wire::Companion::kImmediate},
@@ -36,8 +36,8 @@ static_assert(kMessageKinds.size() == static_cast<size_t>(queue::SendOpcode::kBi
 
 }  // namespace internal
 
-// The row of a request and of a position in its message. nullptr if the service has no such packet,
-// and so cannot execute the request, or if nothing of the request goes on the wire.
+// The opcode of the packet at a position in the message of a request. nullptr if the service has no
+// such packet, so that it cannot execute the request, or if the request sends no packets.
 [[nodiscard]] inline const wire::OpcodeInfo* FindOpcode(wire::Service service,
                                                         queue::SendOpcode opcode,
                                                         wire::Position position) {
@@ -50,7 +50,7 @@ static_assert(kMessageKinds.size() == static_cast<size_t>(queue::SendOpcode::kBi
                           ends ? kind.companion : wire::Companion::kNone);
 }
 
-// Where packet number `packet`, from 0, stands in a message of `count`.
+// The position of packet number `packet`, from 0, in a message of `count` packets.
 [[nodiscard]] constexpr wire::Position PositionOf(uint32_t packet, uint32_t count) {
   if (count == 1) return wire::Position::kOnly;
   if (packet == 0) return wire::Position::kFirst;

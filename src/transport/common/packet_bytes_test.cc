@@ -16,7 +16,7 @@
 namespace verbena::transport {
 namespace {
 
-// A message of `size` bytes, whose payload is still to be named.
+// A message of `size` bytes; the caller sets the payload.
 OutPacket MakeSend(uint32_t size) {
   OutPacket packet;
   packet.payload_size = size;

@@ -12,8 +12,8 @@ namespace {
 constexpr struct {
   QpState state;
   const char* name;
-  // R: receives may be posted. q: requests are taken. r: receives are flushed.
-  // S: sends may be posted. b: they begin. e: they end. s: they are flushed.
+  // R: receives may be posted. q: requests of the peer are accepted. r: receives are flushed.
+  // S: sends may be posted. b: sends are started. e: sends are finished. s: sends are flushed.
   std::string_view may;
 } kStates[] = {
     {QpState::kReset, "RESET", ""},  {QpState::kInit, "INIT", "R"},  {QpState::kRtr, "RTR", "Rq"},

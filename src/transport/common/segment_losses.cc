@@ -21,7 +21,7 @@ bool SegmentLosses::OnLost(const SegmentPath& path, uint32_t packets, Time now) 
     entry = Entry{.path = path, .packets = packets};
     ++known_;
   }
-  if (entry->is_single) return false;  // it was sent before the path was learned
+  if (entry->is_single) return false;  // the group was sent before the path was learned
   entry->packets = std::min(entry->packets, packets);
   entry->until = now + kDoubtFor;
   if (++entry->losses >= kLossesToLearn) {
@@ -36,7 +36,7 @@ bool SegmentLosses::OnLost(const SegmentPath& path, uint32_t packets, Time now) 
   return is_first;
 }
 
-// Of any size, since it was last clear.
+// Whether the path was learned for any size class since it was last cleared.
 bool SegmentLosses::WasLearned(SegmentPath path) const {
   for (path.size_class = 0; path.size_class < SegmentPath::kSizeClasses; ++path.size_class) {
     const std::optional<Entry>& entry = entries_[IndexOf(path)];
@@ -45,7 +45,8 @@ bool SegmentLosses::WasLearned(SegmentPath path) const {
   return false;
 }
 
-// A smaller group than those that were lost says nothing: some networks deliver what is short.
+// A group that is smaller than those that were lost proves nothing: some networks deliver small
+// groups only.
 void SegmentLosses::OnArrived(const SegmentPath& path, uint32_t packets) {
   std::optional<Entry>& entry = entries_[IndexOf(path)];
   if (!entry || entry->path != path || entry->is_single || packets < entry->packets) return;

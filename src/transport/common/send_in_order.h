@@ -9,14 +9,15 @@
 
 namespace verbena::transport {
 
-// Hands on the packets of one queue pair. send(packet) copies the payload, and returns the byte of
-// it that is gone, if one is; then the packet is taken back, and with it those behind it of the
-// same half, so that the peer sees no hole. take_back(packet, gone) tells the queue pair; `gone` is
-// empty for those behind, of which it may insist that one is sent.
+// Sends the packets of one queue pair. send(packet) copies the payload; if the copy meets a missing
+// page, it returns the address of the missing byte. Then the packet is taken back, and with it all
+// later packets of the same half (requester or responder), so that the peer sees no gap.
+// take_back(packet, gone) informs the queue pair. For later packets `gone` is empty, and the queue
+// pair can return false to have the packet sent nevertheless.
 template <class Send, class TakeBack>
 void SendInOrder(std::span<const OutPacket> packets, Send send, TakeBack take_back) {
   bool any_lost = false;
-  std::array<bool, 2> has_lost{};  // of answers, of requests
+  std::array<bool, 2> has_lost{};  // responses, requests
   for (const OutPacket& packet : packets) {
     if (any_lost && has_lost[IsRequest(packet) ? 1 : 0] && take_back(packet, std::nullopt)) {
       continue;

@@ -7,17 +7,17 @@
 
 namespace verbena::transport {
 
-// What every input comes with: the time, the tables, and where to put the effects. A machine keeps
-// nothing of it.
+// The context of one call of a state machine: the time, the tables, and the outbox for its effects.
+// The state machine keeps no reference to it.
 struct Step {
   Time now;
   memory::MemoryCore& memory;
   Outbox& outbox;
-  // How long pages take to come, as measured; Max where it was not measured.
+  // The measured time that a page-in takes; Max if there is no measurement.
   Duration page_service = Duration::Max();
-  // Some path may be losing segments: that others arrive is worth a report (SegmentReport).
+  // Some path may be losing segments, so machines report groups that arrive (SegmentReport).
   bool segments_in_doubt = false;
-  RefusalCounters* refusals = nullptr;  // null where they are not counted
+  RefusalCounters* refusals = nullptr;  // nullptr: refusals are not counted
 };
 
 }  // namespace verbena::transport

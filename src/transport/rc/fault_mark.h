@@ -4,10 +4,10 @@
 
 namespace verbena::transport {
 
-// A NAK that a responder sends because pages of its memory are absent says so, to a requester of
-// ours: it is no fault of the peer's, and costs none of its retries. The mark is the AckReq bit of
-// the BTH. IBA 9.2 gives that bit a meaning in requests only; others send responses with 0 there,
-// and do not look at it when they receive one.
+// A responder marks responses that it sends because pages of its memory are absent. The peer is not
+// at fault, so they cost a requester of Verbena no retry. The mark is the AckReq bit of the BTH.
+// IBA 9.2 defines that bit for requests only; other adapters send responses with 0 there, and
+// ignore it in responses that they receive.
 inline void MarkFault(wire::Bth& bth) { bth.ack_request = true; }
 
 // REQUIRES: the packet is a response.

@@ -13,23 +13,22 @@
 
 namespace verbena::transport {
 
-// The wait of a responder for the pages of the packet that it expects. There is one at most: what
-// is behind the packet is dropped, and comes again.
+// The wait of a responder for the pages of the expected packet. There is one at most: later packets
+// are dropped, and the requester retransmits them.
 //
-//   kNone    --Begin--->  kAsked    the pages are asked for; the packet is held, may come again,
-//   and
-//                                   its sender may be told to wait
-//   kAsked   --Resume-->  kResumed  the pages are there, and the packet is executed once more
-//   kResumed --AskAgain-> kAsked    some have gone again, and it goes on waiting
+//   kNone    --Begin--->  kAsked    the pages are requested and the packet is held; the requester
+//                                   may get an RNR NAK and retransmit it
+//   kAsked   --Resume-->  kResumed  the pages are present, and the held packet is executed again
+//   kResumed --AskAgain-> kAsked    some pages are absent again: the packet goes on waiting
 //   any      --End----->  kNone
 //
-// The NAK that tells the sender may be held back for a while: see Responder::HoldTime.
+// The RNR NAK can be delayed: see Responder::HoldTime.
 // Owned by a responder.
 class InboundWait {
  public:
   enum class State : uint8_t { kNone, kAsked, kResumed };
 
-  // So that to keep a packet of up to this size allocates nothing.
+  // After this, Hold allocates no memory for packets of up to this size.
   void Reserve(size_t packet_size) { held_.Reserve(packet_size); }
 
   [[nodiscard]] State state() const { return state_; }
@@ -38,8 +37,8 @@ class InboundWait {
     return state_ == State::kAsked && ticket_ == ticket;
   }
 
-  // The expected packet has met absent pages. `otherwise`: what it is refused for if they are not
-  // to be had. REQUIRES: none waits.
+  // The expected packet has met absent pages. `otherwise`: the error if they cannot be paged in.
+  // REQUIRES: !is_active().
   void Begin(FaultTicket ticket, ResponderError otherwise, Time now) {
     DCHECK(!is_active());
     state_ = State::kAsked;
@@ -49,13 +48,14 @@ class InboundWait {
     repeats_ = naks_ = 0;
     has_dropped_ = sender_is_told_ = false;
   }
-  // It has come again before its pages: its sender is to be told once more.
+  // The requester has retransmitted the packet before its pages were present: it needs another NAK.
   void Repeat() {
     DCHECK(state_ == State::kAsked);
     ++repeats_;
     sender_is_told_ = false;
   }
-  // The pages are there. `sender_is_told`: it has got a NAK, and comes again by itself.
+  // The pages are present. `sender_is_told`: the requester has got an RNR NAK, and will retransmit
+  // the packet when its timer ends.
   void Resume(bool sender_is_told) {
     DCHECK(state_ == State::kAsked);
     state_ = State::kResumed;
@@ -66,25 +66,25 @@ class InboundWait {
     state_ = State::kAsked;
     ticket_ = ticket;
   }
-  // The packet was executed, or refused for another reason.
+  // The packet was executed, or refused for a reason other than absent pages.
   void End() { state_ = State::kNone; }
 
-  // The packet, which is executed again when its pages are there.
+  // The packet that is executed when its pages are present.
   void Hold(const wire::Packet& packet) { held_.Hold(packet); }
   [[nodiscard]] std::optional<wire::Packet> held() const { return held_.packet(); }
   void DropHeld() { held_.Drop(); }
 
-  // A packet behind the expected one was dropped.
+  // A packet after the expected one was dropped.
   void NoteDropped() { has_dropped_ = true; }
   [[nodiscard]] bool has_dropped() const { return has_dropped_; }
 
-  // REQUIRES: is_active(), or it has just ended.
+  // REQUIRES: is_active(), or the wait has just ended.
   [[nodiscard]] ResponderError otherwise() const { return otherwise_; }
   [[nodiscard]] Time since() const { return since_; }
   [[nodiscard]] uint32_t repeats() const { return repeats_; }
   [[nodiscard]] bool sender_is_told() const { return sender_is_told_; }
 
-  // NAKs that its sender has got, or is about to get, and until when the next one is held back.
+  // NAKs that were or are about to be sent in this wait, and until when the next one is delayed.
   [[nodiscard]] uint32_t naks() const { return naks_; }
   void CountNak() { ++naks_; }
   [[nodiscard]] bool nak_is_held() const { return nak_held_until_ != Time::Never(); }
@@ -95,8 +95,8 @@ class InboundWait {
  private:
   State state_ = State::kNone;
   ResponderError otherwise_ = {};
-  bool has_dropped_ = false;     // packets behind it
-  bool sender_is_told_ = false;  // since it sent it last
+  bool has_dropped_ = false;     // packets after the held one
+  bool sender_is_told_ = false;  // a NAK was sent since the packet last arrived
   uint32_t repeats_ = 0;
   uint32_t naks_ = 0;
   FaultTicket ticket_;

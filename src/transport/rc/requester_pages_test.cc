@@ -1,4 +1,4 @@
-// Pages that are missing under a requester, or go while it sends from them.
+// Pages of a requester that are absent, or that leave memory while it sends from them.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ TEST_F(RequesterPagesTest, MissingPagesStallThisQueuePairWithoutATimeout) {
   EXPECT_EQ(PsnsOf(Pump()), Psns{100});
 }
 
-// As the adapter does with packets whose payload is gone.
+// The adapter takes back packets whose payload has left memory.
 TEST_F(RequesterPagesTest, PacketsThatCouldNotBeSentAreSentAgain) {
   config_.ack_timeout = Milliseconds(1);
   Reset(config_);
@@ -65,7 +65,7 @@ TEST_F(RequesterPagesTest, PagesThatCannotBeHadDoNotMatterOnceTheElementHasEnded
   EXPECT_EQ(PsnsOf(Pump()), Psns{100});
   MapAll(false);
   Advance(Milliseconds(10));
-  EXPECT_EQ(Pump().size(), 0u);  // it is to be sent again, and its page is gone
+  EXPECT_EQ(Pump().size(), 0u);  // the packet must be retransmitted, but its page is absent
   ASSERT_EQ(requests_.size(), 1u);
   Ack(100);
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}}));
@@ -89,7 +89,7 @@ TEST_F(RequesterPagesTest, MissingPagesOfAReadAskAgainForWhatWasDropped) {
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}}));
 }
 
-// What the peer said to the requests of before arrives late, and implies that the read was
+// The ACK of the first transmission of the write arrives late, and implies that the read was
 // answered.
 TEST_F(RequesterPagesTest, AnswersThatWereDroppedForOurPagesCostNoRetry) {
   config_.retry_count = 0;
@@ -111,8 +111,8 @@ TEST_F(RequesterPagesTest, AnswersThatWereDroppedForOurPagesCostNoRetry) {
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess}, {2, CompletionStatus::kSuccess}}));
 }
 
-// Of two reads the first comes again, and then the acknowledgement of a write between them, which
-// the peer has executed before and gives at once for all that it knows.
+// The response of the first of two reads arrives again. Then comes the ACK of the write between
+// them: the peer has executed all three before, so it acknowledges up to the second read.
 TEST_F(RequesterPagesTest, NorDoTheAnswersBehindThem) {
   config_.retry_count = 0;
   config_.max_rd_atomic = 2;
@@ -137,7 +137,7 @@ TEST_F(RequesterPagesTest, NorDoTheAnswersBehindThem) {
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess},
                          {2, CompletionStatus::kSuccess},
                          {3, CompletionStatus::kSuccess}}));
-  // From then on a missing answer is a loss.
+  // From here on a missing response counts as a loss.
   PostRead(0, kMtu);
   PostWrite(0, 10);
   Pump();
@@ -145,10 +145,11 @@ TEST_F(RequesterPagesTest, NorDoTheAnswersBehindThem) {
   EXPECT_TRUE(requester_->has_failed());
 }
 
-// The peer has answered a part, and tells that the rest waits for its pages.
+// The peer has answered a part of the read, and notifies that the rest waits for its pages.
 class RequesterHeldReadTest : public RequesterPagesTest {
  protected:
-  // How many timeouts it survives, of ten, each followed by an acknowledgement of `psn` for pages.
+  // How many of ten timeouts the requester survives, if a notice (an ACK of `psn` that is marked
+  // for pages) follows each.
   int TimeoutsWithNotices(uint32_t psn) {
     config_.retry_count = 1;
     config_.ack_timeout = Milliseconds(10);
@@ -178,7 +179,7 @@ TEST_F(RequesterHeldReadTest, IsNotWaitedForOnTheWordOfAnyOtherPacket) {
   }
 }
 
-// The pages are the peer's own, and whether they come soon is no matter of our retries.
+// The pages are the peer's, so waiting for them costs the requester no retry.
 TEST_F(RequesterPagesTest, AbsentPagesOfThePeerCostNoRnrRetry) {
   Reset({.ack_timeout = Milliseconds(10), .rnr_retry = 0});
   PostWrite(0, 10);

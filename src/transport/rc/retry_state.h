@@ -6,13 +6,15 @@
 
 namespace verbena::transport {
 
-// How often a requester has tried, and when it tries again. IBA 9.9.2.1.1: one counter for packets
-// that were lost (timeouts, sequence errors, missing responses), another for receivers that were
-// not ready; both start anew whenever the peer acknowledges something.
+// The retries of a requester and its timers. IBA 9.9.2.1.1: one counter for lost packets (timeouts,
+// sequence errors, missing responses), another for RNR NAKs; both are reset whenever the peer
+// acknowledges something.
 //
-// A timeout that is noticed late says less about the peer than about this process, which did not
-// run, and a peer on the same machine probably did not either. Such a try does not count, as often
-// as the program allows tries at all: a peer that is gone is given up after twice as many at worst.
+// A timeout that is noticed late shows that this process did not run, and a peer on the same
+// machine probably did not run either. The retry after it is free, up to retry_count times: a peer
+// that is gone is given up after at most twice as many retries.
+//
+// A value type, owned by a requester.
 class RetryState {
  public:
   static constexpr uint8_t kRnrForEver = 7;
@@ -28,7 +30,7 @@ class RetryState {
     free_left_ = retry_count_;
   }
 
-  // The deadline has passed, and what had arrived by now has been read: the next try is due.
+  // The deadline has passed, and everything that had arrived was read: the next retry is due.
   void OnTimeout(Time now) {
     constexpr int64_t kLatePart = 4;
     const bool is_late = now - deadline_ > ack_timeout_ / kLatePart;
@@ -38,7 +40,7 @@ class RetryState {
     ++retries_left_;
   }
 
-  // True when one more try is allowed, which this takes.
+  // Takes one retry; false if none is left.
   bool TakeRetry() {
     if (retries_left_ == 0) return false;
     --retries_left_;
@@ -51,14 +53,14 @@ class RetryState {
     return true;
   }
 
-  // The answer to what is under way is due by then.
+  // Starts the ACK timeout of the outstanding requests.
   void StartTimer(Time now) {
     deadline_ = ack_timeout_ == Duration::Max() ? Time::Never() : now + ack_timeout_;
   }
   void StopTimer() { deadline_ = Time::Never(); }
   bool timer_runs() const { return deadline_ != Time::Never(); }
 
-  // Nothing is sent before `until`.
+  // Stops the timer: the requester sends nothing before `until`.
   void Wait(Time until) {
     StopTimer();
     resume_at_ = until;
@@ -76,9 +78,9 @@ class RetryState {
   uint8_t rnr_retry_;
   uint8_t retries_left_ = 0;
   uint8_t rnr_left_ = 0;
-  uint8_t free_left_ = 0;           // tries after late timeouts that do not count
-  Time deadline_ = Time::Never();   // of the acknowledgement
-  Time resume_at_ = Time::Never();  // after an RNR NAK
+  uint8_t free_left_ = 0;           // retries after late timeouts that do not count
+  Time deadline_ = Time::Never();   // of the ACK timeout
+  Time resume_at_ = Time::Never();  // end of the wait after an RNR NAK
 };
 
 }  // namespace verbena::transport

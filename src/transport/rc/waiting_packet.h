@@ -8,16 +8,16 @@
 
 namespace verbena::transport {
 
-// A copy of the packet that met absent pages, so that it need not come again once they are there.
-// Owned by a responder.
+// A copy of the packet that met absent pages. The responder executes it when they are present, so
+// the requester need not retransmit it. Owned by a responder.
 class WaitingPacket {
  public:
-  // So that to keep one of up to this size allocates nothing.
+  // After this, Hold allocates no memory for packets of up to this size.
   void Reserve(size_t size) { bytes_.reserve(size); }
 
   void Hold(const wire::Packet& packet) {
     const auto bytes = packet.bytes();
-    if (is_kept_ && bytes.data() == bytes_.data()) return;  // it met absent pages again
+    if (is_kept_ && bytes.data() == bytes_.data()) return;  // held already: pages absent again
     bytes_.assign(bytes.begin(), bytes.end());
     is_kept_ = true;
   }
