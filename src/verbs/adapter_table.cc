@@ -25,7 +25,8 @@ bool HaveTwoBudgets(const Options& open, const Options& wanted) {
 
 }  // namespace
 
-// Owns an adapter and its entry, which is there until the adapter has ended. Contexts share it.
+// Owns an adapter and its entry, which stays in the table until the adapter has ended. The contexts
+// that share the adapter share the Owner.
 struct AdapterTable::Owner {
   explicit Owner(AdapterTable& of) : table(of) {}
   Owner(const Owner&) = delete;
@@ -44,7 +45,7 @@ ErrorOr<AdapterTable*> AdapterTable::OfProcess() {
   auto guard = ForkGuard::Make();
   if (!guard) return Fail(guard.error());
   auto made = std::make_unique<AdapterTable>(std::move(*guard), table);
-  // If another thread was quicker, `table` is what it made.
+  // If another thread was first, `table` points to the table that it made.
   if (current.compare_exchange_strong(table, made.get())) table = made.release();
   return table;
 }
@@ -68,7 +69,8 @@ ErrorOr<std::shared_ptr<Adapter>> AdapterTable::Open(const Options& options) {
   return adapter;
 }
 
-// No two entries match: an open adapter with equal options has the budget, if there is one.
+// At most one entry matters: only one has a budget, so if `options` have one, too, an entry with
+// equal options is the same entry.
 ErrorOr<std::shared_ptr<Adapter>> AdapterTable::FindOrEnter(const Options& options, Owner& owner) {
   const auto matters = [&](const Entry& entry) {
     return IsShareable(entry.options, options) || HaveTwoBudgets(entry.options, options);
@@ -116,7 +118,8 @@ DeviceCounters AdapterTable::Query() {
       if (auto adapter = entry.adapter.lock()) open.push_back(std::move(adapter));
     }
   }
-  // Not under the lock: each may be let go here by the last that shared it.
+  // Not under the lock: if all contexts of an adapter close meanwhile, the adapter ends here, and
+  // End takes the lock.
   for (const auto& adapter : open) {
     if (const auto report = adapter->Query()) Add(sum, CountersOf(*report));
   }

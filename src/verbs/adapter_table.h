@@ -12,53 +12,55 @@
 
 namespace verbena::verbs {
 
-// The adapters that this process has open. Contexts whose options are equal share one, so that a
-// process is one endpoint, however many of its libraries open the device.
+// The adapters that this process has open. Contexts with equal options share one, so that a process
+// is one endpoint, however many of its libraries open the device.
 //
-// An adapter ends with its last context, on the thread that closes that, and without the table's
-// lock, because it takes as long as joining threads does. A thread that wants one with the same
-// options meanwhile waits for that end, as for the end of another thread's opening: in strict mode
-// there is one port for all of them.
+// An adapter ends with its last context, on the thread that closes that context. The table is not
+// locked in the meantime, because the end has to join threads. A thread that opens a context with
+// the same options waits until the adapter has ended, and also while another thread opens one: in
+// strict mode all of them need the same port.
 //
 // Any thread.
 class AdapterTable {
  public:
-  // The table of this process, which is never destroyed: programs close contexts while they end. A
-  // child after a fork gets a new one, and leaves its parent's alone, whose lock may be held by a
-  // thread that the child does not have.
+  // The table of this process. It is never destroyed, because programs close contexts while they
+  // exit. A forked child gets a new table and does not touch its parent's: a thread that does not
+  // exist in the child may hold the parent's lock.
   [[nodiscard]] static ErrorOr<AdapterTable*> OfProcess();
 
   AdapterTable(adapter::ForkGuard guard, AdapterTable* of_parent);
   AdapterTable(const AdapterTable&) = delete;
   AdapterTable& operator=(const AdapterTable&) = delete;
 
-  // The one that is open with equal options, or a new one. REFUSES a second memory budget: regions
-  // of one adapter may lie on memory of the other's, and each might wait for the other to page in.
+  // Returns the open adapter with equal options, or a new one. Refuses a second memory budget
+  // (kInUse): regions of one adapter can be on memory that the other manages, and each could wait
+  // for the other to page in.
   [[nodiscard]] ErrorOr<std::shared_ptr<adapter::Adapter>> Open(const Options& options);
 
-  // What all of them counted, those that have ended included.
+  // The sum over all adapters, including those that have ended.
   [[nodiscard]] DeviceCounters Query();
 
  private:
   struct Entry {
     Options options;
-    std::weak_ptr<adapter::Adapter> adapter = {};  // expired: it is being opened, or ends
+    std::weak_ptr<adapter::Adapter> adapter = {};  // expired: being opened, or about to end
   };
   using Entries = std::list<Entry>;
   struct Owner;
 
-  // The adapter to share; nullptr if there is none, and `owner` has the entry for a new one. Waits
-  // while an adapter that matters is being opened or ends.
+  // Returns the adapter to share. If there is none, returns nullptr, and `owner` has the entry for
+  // a new one. Waits while an adapter with equal options, or with a conflicting budget, is being
+  // opened or is ending.
   [[nodiscard]] ErrorOr<std::shared_ptr<adapter::Adapter>> FindOrEnter(const Options& options,
                                                                        Owner& owner);
   void End(Owner& owner);
 
   const adapter::ForkGuard guard_;
-  // Of a child: keeps what it inherited reachable, for leak checkers.
+  // In a child: keeps the table that it inherited reachable, for leak checkers.
   [[maybe_unused]] AdapterTable* const of_parent_;
 
   std::mutex mutex_;
-  std::condition_variable changed_;  // an entry got its adapter, or is gone
+  std::condition_variable changed_;  // an entry got its adapter, or was removed
   // Guarded by the mutex.
   Entries entries_;
   DeviceCounters ended_;

@@ -9,14 +9,14 @@ namespace {
 
 class CompletionQueueTest : public VerbsPairTest {
  protected:
-  // So many writes, which end in a_.cq.
+  // Posts `count` writes, whose completions go to the send CQ of qa_.
   void PostWrites(uint64_t count) {
     for (uint64_t i = 0; i < count; ++i) {
       ASSERT_TRUE(qa_.Post(
           Write{.id = WrId{i}, .data = a_.region.Local(0, 8), .remote = b_.region.Remote()}));
     }
   }
-  // Until the engine has done all of them, on whichever thread their completions are read.
+  // Waits until qa_ has sent `count` packets, without polling.
   void WaitUntil(uint64_t count) {
     const Time end = Now() + Seconds(20);
     while (Good(qa_.Query()).counters.packets_sent < count && Now() < end) {
@@ -28,7 +28,7 @@ TEST_F(CompletionQueueTest, HandsOutWhatTheCallerHasRoomFor) {
   PostWrites(40);
   std::vector<Completion> all;
   while (all.size() < 40) {
-    std::array<Completion, 20> some;  // more than are moved at a time
+    std::array<Completion, 20> some;  // more than Poll moves at a time
     const auto count = a_.cq.Poll(some);
     ASSERT_TRUE(count.has_value());
     all.insert(all.end(), some.begin(), some.begin() + static_cast<ptrdiff_t>(*count));
@@ -68,7 +68,7 @@ TEST_F(CompletionQueueTest, SaysWhenItHasLostOne) {
   ConnectPair(a_, qa_, b_, qb_);
   PostWrites(8);
   WaitUntil(8);
-  // What is in it comes first.
+  // Poll returns the completions in the queue before it reports the overflow.
   std::array<Completion, 16> out;
   const Time end = Now() + Seconds(20);
   CodeOr<size_t> count = small.Poll(out);
@@ -102,7 +102,7 @@ TEST_F(CompletionQueueTest, HoldsEventsBack) {
   ConnectPair(a_, qa_, b_, qb_);
   ASSERT_TRUE(cq.RequestNotify());
   const Time start = Now();
-  PostWrites(1);  // one fewer than it waits for, so the period has to end
+  PostWrites(1);  // one fewer than the moderation count, so the period has to end
   EXPECT_EQ(channel.Wait(), cq.id());
   EXPECT_GE(Now() - start, Milliseconds(5));
 }
@@ -114,7 +114,7 @@ TEST_F(CompletionQueueTest, WithoutAChannelThereIsNothingToWaitFor) {
 TEST_F(CompletionQueueTest, StaysForItsQueuePairs) {
   EXPECT_EQ(CodeOf(a_.cq.Destroy()), ErrorCode::kInUse);
   a_.cq = {};
-  // It has nowhere to be read, and the engine still writes to it.
+  // The program cannot poll the queue any more, but the engine still pushes to it.
   PostWrites(3);
   WaitUntil(3);
   EXPECT_EQ(Good(qa_.Query()).state, QpState::kRts);

@@ -54,9 +54,8 @@ TEST(ContextTest, SaysWhatTheMachineHas) {
             PathMtu::k4096);
 }
 
-// A port must not promise what a modification refuses: packets have headers of up to 64 bytes
-// besides those of IP and UDP. The interface of an address may have gone meanwhile, and has no MTU
-// then.
+// A port must not report a path MTU that Modify refuses: packets have headers of up to 64 bytes
+// besides those of IP and UDP. If the interface of an address has been removed, its MTU is 0.
 TEST(ContextTest, KnowsWhatFitsAnInterface) {
   const auto largest = [](const char* gid, uint32_t mtu) {
     return Context::LargestMtu({.gid = *ParseGid(gid), .interface_name = "x", .mtu = mtu});
@@ -107,7 +106,7 @@ TEST(ContextTest, AnEventNamesItsQueue) {
   EXPECT_EQ(event, (AsyncEvent{.type = AsyncEventType::kQpAccessError, .qp = qb.number()}));
 }
 
-// All calls of a child on what its parent opened.
+// Makes calls in a child on objects of its parent; returns how many are not refused with kForked.
 int CallsThatAreNotRefused(VerbsNode& node, QueuePair& qp) {
   int taken = 0;
   const auto count = [&](std::optional<ErrorCode> code) { taken += code != ErrorCode::kForked; };
@@ -134,13 +133,13 @@ TEST(ContextTest, AChildHasNothingOfItsParents) {
   if (child == 0) {
     const int taken = CallsThatAreNotRefused(a, qa);
     { const QueuePair gone = std::move(qa); }
-    // It can have a device of its own.
+    // The child can open a device of its own.
     _exit(taken + (Context::Open(VerbsTestOptions()).has_value() ? 0 : 100));
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(WEXITSTATUS(status), 0);
-  // And the parent goes on.
+  // The parent's connection still works.
   ASSERT_TRUE(qb.Post(Receive{.data = b.region.Local(0, 64)}));
   ASSERT_TRUE(qa.Post(Send{.data = a.region.Local(0, 64)}));
   EXPECT_EQ(a.WaitStatus(), CompletionStatus::kSuccess);

@@ -7,7 +7,7 @@ namespace verbena::verbs {
 
 [[nodiscard]] DeviceCounters CountersOf(const adapter::AdapterReport& report);
 
-// Adds what another adapter counted.
+// Adds the counters of another adapter.
 void Add(DeviceCounters& sum, const DeviceCounters& counters);
 
 }  // namespace verbena::verbs

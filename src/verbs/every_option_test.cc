@@ -19,9 +19,9 @@
 namespace verbena {
 namespace {
 
-// ---- What there is to be seen.
+// ---- Effects that can be observed.
 
-// How many of three can be made, while all before stay.
+// How many of three objects can be made, while the earlier ones exist.
 template <class Make>
 uint64_t CountOfThree(Make make) {
   using Made = decltype(make());
@@ -35,7 +35,7 @@ uint64_t CountOfThree(Make make) {
   return 3;
 }
 
-// Whether something is refused that needs as much.
+// 1 if the call failed.
 template <class T>
 uint64_t IsRefused(const ErrorOr<T>& result) {
   return result ? 0 : 1;
@@ -87,7 +87,8 @@ uint64_t Contexts(const Options& options) {
   return CountOfThree([&] { return Context::Open(shared); });
 }
 
-// How many of three groups a queue pair may join, and how many of three queue pairs a group.
+// How many of three groups a queue pair can join, and how many of three queue pairs can join one
+// group.
 uint64_t Groups(const Options& options) {
   VerbsNode node("127.0.0.1", options);
   QueuePair qp = node.MakeQp(QpType::kUd);
@@ -134,9 +135,9 @@ uint64_t RefusesReads(const Options& options) {
   return IsRefused(qp.Connect(here, here, {.max_rd_atomic = 16}));
 }
 
-// Whether a device sets aside 100 MiB of addresses more than it does otherwise. Half as much may
-// come and go by itself: stacks that the C library keeps for the next threads, blocks that malloc
-// keeps, a sanitizer's own memory. So the least of some opens counts, and the options ask for more.
+// Whether a device takes 100 MiB of address space more than with the default options. The size can
+// vary by half as much: the C library caches stacks of threads, malloc keeps blocks, a sanitizer
+// has memory of its own. So the minimum of several opens counts, and the options take more.
 uint64_t TakesRoom(const Options& options) {
   constexpr uint64_t kKilobytes = 100 * 1'024;
   const auto taken = [](const Options& with) {
@@ -156,7 +157,7 @@ uint64_t Threads(const Options& options) {
   return ProcessStatus("Threads");
 }
 
-// Two nodes, and a write of `length` bytes from one to the other; what the first counts then.
+// The counters of a node after a write of `length` bytes to another node.
 DeviceCounters CountersOfWrite(const Options& options, uint32_t length) {
   VerbsNode a("127.0.0.1", options), b("127.0.0.1", options);
   QueuePair qa = a.MakeQp(), qb = b.MakeQp();
@@ -181,9 +182,9 @@ uint64_t NeedsPasses(const Options& options) {
     EXPECT_TRUE(
         from.Post(Write{.data = node.region.Local(0, 8), .remote = node.region.Remote(4'096)}));
   };
-  write();  // brings the pages
+  write();  // pages in the memory
   EXPECT_EQ(node.WaitStatus(), CompletionStatus::kSuccess);
-  uint64_t least = UINT64_MAX;  // the progress thread makes passes, too
+  uint64_t least = UINT64_MAX;  // the minimum, because the progress thread makes passes, too
   for (int i = 0; i < 20; ++i) {
     const uint64_t before = Good(node.context.Query()).port.passes;
     write();
@@ -247,7 +248,7 @@ template <auto kMember>
 const void* PlaceOf(const Options& options) {
   return &(options.*kMember);
 }
-// With this value instead of the default, that is another.
+// An option whose effect differs between this value and the default.
 template <auto kMember, auto kValue>
 Row Changes(const char* name, uint64_t (*effect)(const Options&)) {
   return {name, &PlaceOf<kMember>, [](Options& o) { o.*kMember = kValue; }, effect};
@@ -370,7 +371,7 @@ TEST(EveryOptionTableTest, HasARowForEveryMember) {
   EXPECT_EQ(places.size(), MemberCount<Options>()) << "a new option needs a row above";
 }
 
-// The options of a region are shown one by one elsewhere.
+// Other tests show the effect of each option of a region.
 TEST(EveryOptionTableTest, RegionOptionsAreShownElsewhere) {
   const TestElsewhere tests[] = {
       {"verbs/memory_region_test.cc", "MemoryRegionTest, CountsFromWhereItIsTold"},  // start

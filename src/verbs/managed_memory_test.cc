@@ -13,15 +13,15 @@ namespace verbena {
 namespace {
 
 constexpr uint64_t kPage = 4'096, kSize = 512 * kPage, kBudget = 128 * kPage;
-// The pager may have so many pages on their way out at a moment.
+// The pager may be evicting this many bytes at any moment.
 constexpr uint64_t kSlack = kBudget / 8;
 
 ManagedMemoryOptions Small(bool userfaults = true) {
   return {.size = kSize, .budget = kBudget, .swap = ::testing::TempDir(), .userfaults = userfaults};
 }
 
-// A peer `a`, and a program `b` with memory four times as large as what it may use. By userfaultfd
-// or by signals.
+// A peer `a`, and a program `b` with managed memory of four times its budget. With userfaultfd and
+// with signals.
 class ManagedMemoryTest : public testing::TestWithParam<bool> {
  protected:
   ManagedMemoryTest() { ConnectPair(a_, qa_, b_, qb_); }
@@ -72,7 +72,8 @@ TEST_P(ManagedMemoryTest, APeerWritesAndReadsMoreThanThereIsMemory) {
   EXPECT_FALSE(report.stored_by.empty());
 }
 
-// Each has the halves of pages to itself, so that both always know what is there.
+// The peer uses the first half of each page and the program the second, so that each knows what its
+// half contains.
 TEST_P(ManagedMemoryTest, TheProgramTouchesItMeanwhile) {
   std::atomic<bool> ends = false;
   std::atomic<uint64_t> wrong = 0, touched = 0;
@@ -173,7 +174,7 @@ TEST_P(ManagedMemoryTest, DiscardedPagesAreZero) {
 TEST_P(ManagedMemoryTest, StaysWhileItIsRegistered) {
   EXPECT_EQ(CodeOf(memory_.Destroy()), ErrorCode::kInUse);
   ASSERT_EQ(WritePage(0, region_), CompletionStatus::kSuccess);
-  // The same bytes again, and then others.
+  // Reregisters the same bytes, and then bytes that are not managed.
   Good(region_.Reregister({.access = Access::kLocal, .keep_keys = true}));
   EXPECT_EQ(CodeOf(memory_.Destroy()), ErrorCode::kInUse);
   Good(region_.Reregister({.bytes = std::span(b_.memory)}));

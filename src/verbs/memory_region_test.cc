@@ -142,7 +142,7 @@ TEST_F(MemoryRegionTest, IsFilledInByWorkRequest) {
     ASSERT_EQ(b_.WaitStatus(), CompletionStatus::kSuccess);
     key = NextKey(key);
   }
-  // The variant is not the reserved one any more.
+  // Works although the key variant is no longer the one that was reserved.
   Good(reserved.Destroy());
   munmap(page, kPage);
   EXPECT_EQ(CodeOf(MemoryRegion::Reserve(b_.domain, 100'000)), ErrorCode::kLimit);

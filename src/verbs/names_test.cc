@@ -8,7 +8,7 @@
 namespace verbena {
 namespace {
 
-// All values of an enum up to the last, each with a name of its own.
+// All values of an enum up to `last` have different names.
 template <class Enum>
 void ExpectNames(Enum last) {
   std::set<std::string> names;

@@ -27,7 +27,7 @@ TEST_F(GroupsTest, KeepTheQueuePairFromDestroy) {
 TEST_F(GroupsTest, AreLeftInTheEnd) {
   Good(qp_.AttachMulticast(group_));
   qp_ = {};
-  // Nothing is left that would hold the domain.
+  // No object refers to the domain any more.
   Good(node_.region.Destroy());
   Good(node_.domain.Destroy());
 }
@@ -43,7 +43,7 @@ TEST(ObjectsTest, NobodyIsNumberZero) {
   EXPECT_EQ(IdOf(static_cast<const adapter::Srq*>(nullptr)), SrqId{});
 }
 
-// Each round uses what the one before gave back.
+// The limits allow one set of objects, so each round uses what the previous one has released.
 TEST(ObjectsTest, NothingIsLeftBehind) {
   Options options = VerbsTestOptions();
   options.qps_max = options.cqs_max = options.srqs_max = options.channels_max = 1;

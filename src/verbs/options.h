@@ -5,7 +5,7 @@
 
 namespace verbena::verbs {
 
-// As the adapter has them.
+// Converts the options of the API to those of the adapter.
 [[nodiscard]] adapter::Options ToAdapter(const Options& options);
 
 }  // namespace verbena::verbs

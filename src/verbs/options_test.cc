@@ -7,7 +7,7 @@
 namespace verbena::verbs {
 namespace {
 
-// The defaults stand in two headers, because users see only one of them.
+// Two headers have the defaults, because users see only one of them.
 TEST(OptionsTest, TheDefaultsAreTheAdapters) {
   const adapter::Options made = ToAdapter(Options{});
   const adapter::Options theirs;
@@ -86,7 +86,7 @@ TEST(OptionsTest, EachGoesToItsPlace) {
   EXPECT_FALSE(made.memory.remote_through_regions);
 }
 
-// Contexts share an adapter if these are equal.
+// Contexts share an adapter if their options are equal.
 TEST(OptionsTest, AreComparedWithTheirCallback) {
   Options a, b;
   EXPECT_EQ(a, b);

@@ -19,7 +19,7 @@ class PostTest : public VerbsPairTest {
   static void SetWord(VerbsNode& node, size_t offset, uint64_t word) {
     std::memcpy(&node.memory[offset], &word, sizeof word);
   }
-  // A number with 8 bytes of room before and behind, at an aligned place.
+  // The first offset in the region at which the address is a multiple of 8, for atomics.
   size_t Aligned(const VerbsNode& node) const { return (8 - node.region.start() % 8) % 8; }
 };
 
@@ -136,7 +136,7 @@ TEST_F(PostTest, AChainOfAllOrNoneLeavesNoTraceWhenOneIsRefused) {
   const ChainResult result = qa_.PostChain(chain, Chain::kAllOrNone);
   EXPECT_EQ(result.posted, 0U);
   EXPECT_EQ(CodeOf(result.result), ErrorCode::kInvalid);
-  // The next that completes is the next that is posted: the two good ones were forgotten.
+  // The first completion is that of the next request: the two good ones were dropped.
   const SendRequest last[] = {Read{.data = a_.region.Local(8, 8), .remote = b_.region.Remote()}};
   EXPECT_EQ(qa_.PostChain(last, Chain::kAllOrNone).posted, 1U);
   EXPECT_EQ(a_.Wait()->opcode, CompletionOpcode::kRead);
@@ -147,7 +147,7 @@ TEST_F(PostTest, AFullQueueSaysSo) {
   Good(idle.Prepare());
   for (int i = 0; i < 64; ++i) ASSERT_TRUE(idle.Post(Receive{}));
   EXPECT_EQ(CodeOf(idle.Post(Receive{})), ErrorCode::kLimit);
-  // 64 that wait, and one that does not fit.
+  // 64 requests that wait, and one that does not fit.
   const std::vector<SendRequest> chain(65, Delay{.duration = std::chrono::seconds(1)});
   const ChainResult result = qa_.PostChain(chain);
   EXPECT_EQ(result.posted, 64U);

@@ -21,7 +21,7 @@ TEST(ProtectionDomainTest, StaysForThoseWhoStandOnIt) {
   VerbsNode a, b;
   QueuePair qa = a.MakeQp(), qb = b.MakeQp();
   ConnectPair(a, qa, b, qb);
-  // Everything that the program has is gone but for the queue pairs and a region each.
+  // The program has dropped its handles of domains and contexts, but uses the other objects.
   a.domain = {};
   a.context = {};
   b.domain = {};

@@ -24,7 +24,7 @@ tl::unexpected<Error> SystemFailure(const std::string& what) {
       .code = ErrorCode::kSystem, .text = what + ": " + std::strerror(number), .os_error = number});
 }
 
-// What is sent is waited for.
+// No Nagle delay: the peer waits for each message.
 void SendAtOnce(int socket) {
   const int on = 1;
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -115,7 +115,7 @@ ErrorOr<void> Rendezvous::ConnectQp(QueuePair& qp, const ConnectSettings& settin
   const auto remote = Swap(local);
   if (!remote) return tl::unexpected(remote.error());
   if (auto done = qp.Connect(local, *remote, settings); !done) return done;
-  // Neither sends before the other can receive.
+  // Neither side sends requests before the other can receive.
   const auto ready = Swap(std::byte{1});
   return ready ? ErrorOr<void>() : tl::unexpected(ready.error());
 } catch (...) {

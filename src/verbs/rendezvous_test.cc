@@ -68,7 +68,7 @@ TEST(RendezvousTest, ErrorsSayWhere) {
   EXPECT_EQ(refused.error().os_error, ECONNREFUSED);
 }
 
-// A side of a connection, ready to send.
+// The objects of one side of a connection.
 struct Side {
   Context context = Context::Open({.dedicated_adapter = true}).value();
   ProtectionDomain domain = ProtectionDomain::Allocate(context).value();

@@ -1,4 +1,4 @@
-// What contexts that share an adapter have in common, and what they have not.
+// What contexts with a common adapter share, and what they do not share.
 
 #include <fcntl.h>
 #include <poll.h>
@@ -39,7 +39,7 @@ class SharedAdapterTest : public testing::Test {
  protected:
   void SetUp() override { ConnectPair(a_, qa_, b_, qb_); }
 
-  // A write of a's that b must refuse.
+  // Node a writes with an invalid key, which b must refuse.
   void WriteWhereNothingIs() {
     const Write write{.data = a_.region.Local(0, 8), .remote = {8, Key{0x12345678}}};
     ASSERT_TRUE(qa_.Post(write));
@@ -65,8 +65,8 @@ TEST_F(SharedAdapterTest, AnEventGoesToTheContextThatMadeItsObject) {
   EXPECT_EQ(NextEvent(a_.context, 0), std::nullopt);
 }
 
-// Handles may end in any order: a queue pair goes on without the handle of its context, but no
-// thread can ask for its events.
+// Handles may be destroyed in any order: a queue pair works without the handle of its context, but
+// no thread can take its events.
 TEST_F(SharedAdapterTest, AContextThatIsClosedWithObjectsLeftDisturbsNobody) {
   const int file = b_.context.events_fd();
   { const Context closed = std::move(b_.context); }
@@ -80,7 +80,7 @@ TEST_F(SharedAdapterTest, AContextThatIsClosedWithObjectsLeftDisturbsNobody) {
   EXPECT_TRUE(SendsOne(c, qc, d, qd));
 }
 
-// Keys are good in their protection domain, which is a context's.
+// A key is valid in its protection domain only, and the domain belongs to one context.
 TEST_F(SharedAdapterTest, AKeyOfAnotherContextIsRefusedAsLocalKey) {
   ASSERT_TRUE(qb_.Post(Receive{.data = b_.region.Local(0, 64)}));
   ASSERT_TRUE(qa_.Post(Send{.data = b_.region.Local(0, 64)}));
@@ -141,7 +141,7 @@ size_t EntriesIn(const char* folder) {
 
 TEST(ManyContextsTest, ThreeHundredAreOneEndpointOneProgressThreadAndAFileEach) {
   constexpr size_t kContexts = 300;
-  std::thread([] {}).join();  // with the first one a sanitizer starts its own
+  std::thread([] {}).join();  // with the first thread a sanitizer starts one of its own
   const size_t threads_without = EntriesIn("/proc/self/task");
   std::deque<SharingNode> nodes(1);
   const size_t threads = EntriesIn("/proc/self/task");

@@ -100,7 +100,7 @@ TEST_F(SharedReceiveQueueTest, RefusesLongLists) {
   EXPECT_EQ(CodeOf(srq_.Post(Receive{.data = three})), ErrorCode::kInvalid);
   const std::vector<Sge> too_many(kSgesMax + 1, b_.region.Local(0, 8));
   EXPECT_EQ(CodeOf(srq_.Post(Receive{.data = too_many})), ErrorCode::kInvalid);
-  // Its queue pairs have no receive queue of their own.
+  // Queue pairs with an SRQ have no receive queue of their own.
   EXPECT_FALSE(qb_.Post(Buffer(0)));
 }
 

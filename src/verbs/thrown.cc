@@ -7,7 +7,7 @@
 namespace verbena::verbs {
 namespace {
 
-// Short enough to need no memory of its own.
+// The text fits into the string object, so it allocates no memory.
 Error OutOfMemory() { return {ErrorCode::kLimit, "out of memory"}; }
 
 Error Refused(const std::system_error& by) noexcept try {
@@ -19,7 +19,7 @@ Error Refused(const std::system_error& by) noexcept try {
 
 }  // namespace
 
-// Any other exception is a bug of ours, and ends the process here.
+// Any other exception is a bug in Verbena; noexcept ends the process here.
 Error Thrown() noexcept {
   try {
     throw;

@@ -4,8 +4,8 @@
 
 namespace verbena::verbs {
 
-// What the handler of a call of the control path makes of an exception: no call of include/verbena
-// throws. Such a call is a function-try-block:
+// Converts the current exception to an error, for calls of the control path: no call of
+// include/verbena throws. Such a call is a function-try-block:
 //
 //   ErrorOr<X> X::Make(...) try {
 //     ...
@@ -13,8 +13,9 @@ namespace verbena::verbs {
 //     return Fail(verbs::Thrown());
 //   }
 //
-// kLimit if memory ran out, kSystem if the system refused a thread. Allocates nothing if that
-// fails. REQUIRES: an exception is being handled. tools/check_border.py looks for it.
+// kLimit if there is no memory, also for the text of another error; kSystem if the system refuses
+// to start a thread. REQUIRES: an exception is being handled. tools/check_border.py checks that
+// every such call has this handler.
 [[nodiscard]] Error Thrown() noexcept;
 
 }  // namespace verbena::verbs
