@@ -1,5 +1,5 @@
-// Every option of a device changes something. A table with a row for each: an option without a row
-// fails, and so does one whose effect is the same with and without it.
+// Every option of a device changes something. A table has a row for each option: the test fails for
+// an option without a row, and for an option whose change has no effect.
 
 #include <unistd.h>
 
@@ -135,7 +135,7 @@ uint64_t RefusesReads(const Options& options) {
   return IsRefused(qp.Connect(here, here, {.max_rd_atomic = 16}));
 }
 
-// Whether a device takes 100 MiB of address space more than with the default options. The size can
+// Whether a device takes 100 MiB of address space more than with VerbsTestOptions. The size can
 // vary by half as much: the C library caches stacks of threads, malloc keeps blocks, a sanitizer
 // has memory of its own. So the minimum of several opens counts, and the options take more.
 uint64_t TakesRoom(const Options& options) {
@@ -248,7 +248,7 @@ template <auto kMember>
 const void* PlaceOf(const Options& options) {
   return &(options.*kMember);
 }
-// An option whose effect differs between this value and the default.
+// An option for which `effect` differs between this value and that of VerbsTestOptions.
 template <auto kMember, auto kValue>
 Row Changes(const char* name, uint64_t (*effect)(const Options&)) {
   return {name, &PlaceOf<kMember>, [](Options& o) { o.*kMember = kValue; }, effect};

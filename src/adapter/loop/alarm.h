@@ -21,7 +21,7 @@ class Alarm {
 
   // Makes the file readable at this time or earlier. Time::Never() has no effect.
   void WakeBy(Time time);
-  // Call it after the alarm has gone off: the file is not readable and the timer is disarmed.
+  // Disarms the timer and makes the file unreadable. For a thread that the alarm has woken up.
   void Reset();
 
   [[nodiscard]] Time set_to() const { return set_to_; }

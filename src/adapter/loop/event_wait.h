@@ -43,8 +43,8 @@ class EventWait {
   [[nodiscard]] uint64_t serve_count() const {
     return serve_count_.load(std::memory_order_relaxed);
   }
-  // The progress thread calls this before it sleeps without a limit. False if no waiter serves:
-  // then it must not.
+  // The progress thread calls this before it sleeps without a limit. False if it must not do so,
+  // because no waiter serves.
   [[nodiscard]] bool Relieve();
 
  private:

@@ -42,7 +42,7 @@ class EventWaitThreads : public EngineWorld {
     PostSend(*a_);
     engine_.Kick(*a_);
   }
-  // As the engine does it.
+  // Raises an event as the engine does.
   void Raise(Cq& cq) {
     const EngineLock lock(engine_);
     cq.channel()->Raise(cq);

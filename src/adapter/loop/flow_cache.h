@@ -22,7 +22,7 @@ namespace verbena::adapter {
 // A value type.
 class IdentificationTrust {
  public:
-  static constexpr uint16_t kSmallEnd = 64;  // segments of a message at most
+  static constexpr uint16_t kSmallEnd = 64;  // a message has at most this many segments
 
   // Records a packet whose ICRC was right with this identification. False if the packet should
   // count as corrupted nevertheless.

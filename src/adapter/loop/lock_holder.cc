@@ -23,7 +23,7 @@ bool SleepsInPageFault(pid_t thread) {
   std::array<char, 128> line;
   const ssize_t length = file.is_open() ? read(file.get(), line.data(), line.size()) : -1;
   if (length <= 0) return false;
-  // "-1 SP PC"; "running", or the number of a system call and its arguments.
+  // A page fault is "-1 SP PC". Otherwise "running", or a system call's number and arguments.
   return std::string_view(line.data(), static_cast<size_t>(length)).starts_with("-1 ");
 }
 

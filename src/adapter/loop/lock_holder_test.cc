@@ -46,7 +46,7 @@ class LockHolderThreads : public testing::Test {
   }
 
   LockHolder holder_;
-  bool looks_again_ = false;  // within kAgain
+  bool looks_again_ = false;  // OnTaken returned true: check again within kAgain
 };
 
 TEST_F(LockHolderThreads, AHolderThatSleepsForAPageIsCalledBack) {

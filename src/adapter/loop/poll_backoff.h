@@ -100,7 +100,7 @@ class PollBackoff {
   Duration spin_ = kSpin;
   Duration limit_;  // of this wait
   uint32_t waits_ = 0;
-  uint32_t posts_ = kPostsMax;       // since the last empty poll; no poll so far
+  uint32_t posts_ = kPostsMax;       // since the last empty poll; initially there was none
   bool yielded_ = false;             // in this wait
   bool others_ran_ = false;          // in a yield or nap of this wait
   Time idle_since_ = Time::Never();  // first of the empty polls in a row

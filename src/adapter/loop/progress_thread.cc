@@ -18,7 +18,7 @@ namespace {
 // The shortest slice that the scheduler grants. A pass takes a few microseconds.
 constexpr Duration kSlice = Microseconds(100);
 
-// Limit of needed_, which a wake-up without a packet halves: after log2 of this, 4, such wake-ups
+// The maximum of needed_. A wake-up that finds no packet halves needed_, so after at most 4 of them
 // polls make the thread back off again.
 constexpr uint32_t kNeededMax = 15;
 

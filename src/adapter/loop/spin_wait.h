@@ -31,7 +31,7 @@ class SpinWait {
   // Spins for `max` at most.
   explicit SpinWait(Duration max) : max_(max) {}
 
-  // How long the thread slept.
+  // The thread has slept for this long.
   void OnSlept(Duration slept) {
     limit_ = slept > max_ ? limit_ / 2 : std::min(std::max(limit_ * 2, kMin), max_);
   }

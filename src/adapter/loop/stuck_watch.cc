@@ -33,7 +33,7 @@ void StuckWatch::Work() {
   while (!stops_.load()) {
     pollfd file{.fd = alarm_.fd(), .events = POLLIN, .revents = 0};
     if (poll(&file, 1, -1) <= 0) continue;
-    // The alarm can go off before the pass that set it has stored is_armed_.
+    // The alarm can go off before the thread that set it has stored is_armed_.
     while (!is_armed_.load(std::memory_order_acquire)) sched_yield();
     alarm_.Reset();
     is_armed_.store(false, std::memory_order_release);

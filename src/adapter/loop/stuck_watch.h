@@ -14,11 +14,11 @@ namespace verbena::adapter {
 // progress thread of a process that only serves its peers, or a waiter, is stuck in a page fault,
 // no other thread finds the lock taken and calls it back (see LockHolder).
 //
-// A pass arms the watch, unless it is armed. kPeriod later the thread checks once: if the lock is
-// held, it watches the holder until that hold ends. So the watch costs one comparison per pass, a
-// system call and a wake-up each kPeriod while there are passes, and nothing when there are none.
+// A pass or a post arms the watch, unless it is armed. kPeriod later the thread checks once: if the
+// lock is held, it watches the holder until that hold ends. So the watch costs one comparison per
+// pass, a system call and a wake-up each kPeriod while there are passes, and nothing otherwise.
 //
-// The pass owns the alarm while is_armed_ is false, the thread while it is true.
+// The holder of the lock owns the alarm while is_armed_ is false, the thread while it is true.
 // Owned by the adapter. Thread rule: Arm under the engine's lock.
 class StuckWatch {
  public:

@@ -16,7 +16,7 @@ class QueuePair;
 // Owned by the adapter. Thread rule: under the engine's lock.
 struct XrcDomain {
   transport::XrcDomain receivers;
-  std::vector<QueuePair*> connections;  // of kXrcReceive
+  std::vector<QueuePair*> connections;  // of type kXrcReceive
   // The completion queue of the connections' own send and receive queues. Nothing completes there:
   // a connection sends nothing, and each SRQ has a completion queue of its own.
   Cq none{1, nullptr};
