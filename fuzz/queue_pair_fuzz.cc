@@ -1,5 +1,5 @@
-// A live queue pair, fed with packets, page answers, time and the calls of its program. The first
-// bytes of an input choose the state that it begins in, the others the events.
+// Feeds a live queue pair with packets, page answers, time and calls of its program. The first
+// bytes of an input choose the state in which the queue pair starts, the others choose the events.
 //
 // VERBENA_FUZZ_PRINTS=1 queue_pair_fuzz FILE prints each event of an input.
 
@@ -12,7 +12,7 @@
 
 namespace {
 
-// So that a run stays short: what takes more events is found by the simulator.
+// Keeps a run short. The simulator finds bugs that need more events.
 constexpr int kEventsMax = 64;
 
 }  // namespace

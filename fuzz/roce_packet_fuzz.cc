@@ -1,5 +1,5 @@
-// Any bytes as a RoCE packet: what parses must, built again from what was parsed, give the same
-// bytes but for reserved bits and the pad.
+// Parses any bytes as a RoCE packet. A packet that parses is rebuilt from the parsed fields; the
+// result must be the same bytes, except for reserved bits and the pad.
 
 #include <algorithm>
 #include <cstdint>
@@ -60,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Bytes rebuilt = Rebuild(*packet);
   if (rebuilt.empty()) return 0;
 
-  // The second time round nothing is reserved any more, so the bytes are the same.
+  // The rebuilt packet has no reserved bits set, so rebuilding it once more gives the same bytes.
   const auto again = Packet::Parse(rebuilt);
   CHECK(again.has_value());
   CHECK(Rebuild(*again) == rebuilt);

@@ -8,21 +8,21 @@
 
 namespace verbena::sim {
 
-// Two sides. `broken` from the first failure of either on: then it goes down, and another takes its
-// place.
+// A reliable connection: two sides. `broken` is set by the first failure of either side. A broken
+// connection is taken down at `down_at`, and another one replaces it.
 struct Connection {
   uint64_t id = 0;
   std::unique_ptr<Side> sides[2];
   bool broken = false;
-  bool has_reason = false;  // something told why
-  // What was done to it, and allows errors: a program asked for what it may not have, or took a
-  // key or memory away under its peer.
+  bool has_reason = false;  // the reason for a failure is known
+  // What the run did to the connection, so that errors are allowed: a program made an illegal
+  // request, or revoked a key or memory that its peer uses.
   bool is_provoked = false;
   bool has_lost_memory = false;
   bool is_severed = false;
-  bool is_attacked = false;  // by an attacker that knows the sequence numbers: all may be forged
-  bool is_spared = false;    // its pages are never taken
-  bool is_replaced = false;  // by another that was made as soon as an end had crashed
+  bool is_attacked = false;  // by an attacker that knows the PSNs: any packet can be forged
+  bool is_spared = false;    // its pages are never evicted
+  bool is_replaced = false;  // its replacement was made when an endnode crashed
   Time down_at = Time::Never();
 
   [[nodiscard]] Side& side(int i) { return *sides[i]; }

@@ -8,9 +8,9 @@
 
 namespace verbena::sim {
 
-// How the options of a seed are drawn, and printed.
+// Draws the options of a seed, and prints them.
 
-// Off half of the time; else up to `most`, small values more often than large ones.
+// 0 (off) with probability 1/2; otherwise 1 to `most`, small values more often than large ones.
 inline uint32_t Trouble(Random& random, uint32_t most) {
   if (random.Chance(1, 2)) return 0;
   return static_cast<uint32_t>(1 + random.Below(1 + random.Below(most)));

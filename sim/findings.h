@@ -5,7 +5,8 @@
 
 namespace verbena::sim {
 
-// What the oracles object to. The first objection counts: what follows it is often its echo.
+// The failures that the oracles find. Only the first is kept: those after it are often its
+// consequences.
 class Findings {
  public:
   void Add(std::string_view oracle, std::string_view what) {

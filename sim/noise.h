@@ -8,7 +8,7 @@
 
 namespace verbena::sim {
 
-// Bytes that are nowhere else.
+// Random bytes, so that no other memory holds the same ones.
 inline std::vector<std::byte> Noise(Random& random, uint64_t length) {
   std::vector<std::byte> noise(length);
   uint64_t word = 0;

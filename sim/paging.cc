@@ -20,7 +20,8 @@ void Paging::Arrive(odp::PageJob job, memory::MemoryCore& core) {
   answers().Finish(job);
 }
 
-// A region that has gone meanwhile has no pages; the queue pair finds out when it looks.
+// A region that was deregistered meanwhile has no pages: the job succeeds, and the queue pair is
+// refused when it tries the access again.
 bool Paging::PageIn(odp::PageJob& job, memory::MemoryCore& core) const {
   const memory::Fault& fault = job.request.fault;
   const auto found = regions_.find(fault.region.index().value());

@@ -6,8 +6,8 @@
 
 namespace verbena::sim {
 
-// Programs beside those of the reliable connections, on the same adapters and links, with oracles
-// of their own. One thread.
+// A simulated program next to those of the reliable connections, on the same adapters and links,
+// with its own oracles. One thread.
 class Program {
  public:
   Program() = default;
@@ -15,24 +15,24 @@ class Program {
   Program& operator=(const Program&) = delete;
   virtual ~Program() = default;
 
-  // Of the safety phase: posts something now and then, and something goes wrong.
+  // Only in the safety phase: Post posts work at random, Disturb injects trouble.
   virtual void Post(Time now) = 0;
   virtual void Disturb() = 0;
 
-  // Of both.
+  // In both phases. `is_calm`: the safety phase is over.
   virtual void FillReceives(bool is_calm) = 0;
   virtual void Poll(bool is_calm) = 0;
-  // An asynchronous event of an endnode; true when it was of one of these.
+  // An asynchronous event of an endnode; true if it is for an object of this program.
   virtual bool OnEvent(const Endnode& node, const adapter::Event& event) = 0;
-  // All events of the endnode were taken.
+  // All events of the endnode were delivered to OnEvent.
   virtual void OnNoMoreEvents(const Endnode& node) = 0;
-  // REQUIRES: another endnode stands in its place.
+  // REQUIRES: another endnode has replaced the victim.
   virtual void Crashed(const Endnode& victim) = 0;
 
-  // Nothing is outstanding.
+  // No work is outstanding.
   [[nodiscard]] virtual bool IsQuiet() const = 0;
   virtual void Check() = 0;
-  // Everything that is posted ends, and nothing remains.
+  // Ends all posted work, and destroys all objects.
   virtual void TakeDown() = 0;
 };
 

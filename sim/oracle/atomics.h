@@ -9,9 +9,10 @@
 
 namespace verbena::sim {
 
-// The oracle of atomics: a counter that starts at 0 has gone from value to value by fetch-and-adds,
-// each once. Those whose result is known tell where they stood; those that failed were executed or
-// not, but on each connection in order and none behind one that was not.
+// The oracle of atomics: a counter starts at 0 and changes only by fetch-and-adds, each of which is
+// executed at most once. The result of a fetch-and-add that succeeded is the value that it found.
+// One that failed was executed or not; but those of a connection are executed in order, and none is
+// executed after one that was not.
 class AtomicsOracle {
  public:
   void Succeeded(uint64_t found, uint64_t addend) {
@@ -19,7 +20,7 @@ class AtomicsOracle {
   }
   void Failed(uint64_t connection, uint64_t addend) { unknown_[connection].push_back(addend); }
 
-  // The counter has this value in the end.
+  // `final_value`: the counter at the end of the run.
   void Check(uint64_t final_value, Findings& findings) {
     if (!doubles_.empty()) {
       findings.Add("atomics", "two fetch-and-adds found the value " + std::to_string(doubles_[0]));
@@ -41,7 +42,7 @@ class AtomicsOracle {
       ++taken;
     }
     if (taken == steps_.size() && value == final_value) return true;
-    if (budget == 0) return true;  // too many that failed to try all orders: undecided
+    if (budget == 0) return true;  // too many failed ones to try all orders: undecided
     --budget;
     for (auto& [connection, addends] : unknown_) {
       size_t& used = used_[connection];
@@ -53,7 +54,7 @@ class AtomicsOracle {
     return false;
   }
 
-  std::map<uint64_t, uint64_t> steps_;  // from the value that was found
+  std::map<uint64_t, uint64_t> steps_;  // addend by the value that was found
   std::vector<uint64_t> doubles_;
   std::map<uint64_t, std::vector<uint64_t>> unknown_;
   std::map<uint64_t, size_t> used_;

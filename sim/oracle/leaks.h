@@ -7,7 +7,7 @@
 
 namespace verbena::sim {
 
-// The oracle of leaks: what was made is gone when all that the program made it for is.
+// The oracle of leaks: when the program has destroyed all its objects, the tables are empty.
 inline void CheckNothingIsLeft(const memory::MemoryCore& core, Findings& findings) {
   if (core.table.live_count() != 0) {
     findings.Add("leaks", std::to_string(core.table.live_count()) + " keys are left");

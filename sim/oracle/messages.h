@@ -18,12 +18,12 @@ struct Letter {
   uint64_t id = 0;
   std::vector<std::byte> bytes;
   std::optional<uint32_t> immediate;
-  bool is_write = false;  // then its bytes are not in the receive buffer
+  bool is_write = false;  // an RDMA write: its bytes are not in the receive buffer
 };
 
-// The oracle of the unreliable services, for one sender and one receiver: a message may be lost,
-// but what is received was sent, whole. On a link that repeats nothing it comes once, and on one
-// that does not reorder either a connection keeps the order.
+// The oracle of the unreliable services, for one sender and one receiver: a message can be lost,
+// but a received message was sent, and is complete. On a link that does not duplicate packets it
+// arrives at most once. If the link does not reorder either, a connection keeps the order.
 class MessagesOracle {
  public:
   enum class Promise : uint8_t { kWhole, kOnce, kInOrder };
@@ -40,10 +40,11 @@ class MessagesOracle {
     letters_.push_back(std::move(letter));
   }
 
-  // One of them, it turns out, never left.
+  // A message that was passed to Sent did not leave after all.
   void NotSent() { --sent_; }
 
-  // What it must be, of all that were sent. `bytes` of a write only say how many they were.
+  // Finds the sent message that was received, and returns its id; a finding and nullopt if there is
+  // none. For a write, only the size of `bytes` counts.
   std::optional<uint64_t> Received(std::span<const std::byte> bytes,
                                    std::optional<uint32_t> immediate, bool is_write,
                                    Findings& findings) {
@@ -70,7 +71,7 @@ class MessagesOracle {
 
  private:
   Promise promise_;
-  std::deque<Letter> letters_;  // that may yet be received
+  std::deque<Letter> letters_;  // can still be received
   uint64_t sent_ = 0;
   uint64_t received_ = 0;
 };

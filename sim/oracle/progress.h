@@ -8,12 +8,12 @@
 
 namespace verbena::sim {
 
-// The oracle of isolation: the work of a queue pair that touches no page which is taken away goes
-// on at the pace of its link, while others fault without pause. Judges one send queue, by the time
-// from when an operation was at its head to when it ended.
+// The oracle of isolation: a queue pair whose pages are never evicted proceeds at the speed of its
+// link while others fault continuously. Checks one send queue: the time from when an operation is
+// at its head until the operation ends.
 class ProgressOracle {
  public:
-  // Many round trips, and a fraction of what the pages of the others take.
+  // Many round trips, but a fraction of the time that the others wait for pages.
   static constexpr Duration kServiceMax = Milliseconds(4);
 
   void Ended(Time posted_at, Time now, Findings& findings) {

@@ -13,9 +13,9 @@
 
 namespace verbena::sim {
 
-// The oracle of access and of bytes: what a piece of memory must hold. Every byte is known, but for
-// those that an operation under way may change, which hold what was there or what is to come. So a
-// byte that changes without a right to do so is found wherever it is, and whatever wrote it.
+// The oracle of access and of bytes: what a piece of memory must hold. Every byte is known, except
+// those that an outstanding operation may write: they hold the old or the new value. So a byte that
+// changes without permission is found wherever it is, and whatever wrote it.
 //
 // Refers to the memory, does not own it.
 class Shadow {
@@ -23,31 +23,31 @@ class Shadow {
   explicit Shadow(std::span<std::byte> memory)
       : memory_(memory), expected_(memory.begin(), memory.end()) {}
 
-  // The owner itself changes its memory.
+  // The owner writes its own memory.
   void Store(uint64_t offset, std::span<const std::byte> bytes) {
     if (bytes.empty()) return;
     std::memcpy(memory_.data() + offset, bytes.data(), bytes.size());
     std::memcpy(expected_.data() + offset, bytes.data(), bytes.size());
   }
 
-  // An operation may put `bytes` there, from now on. Anything may come when `any`.
+  // From here on, the operation may write `bytes` at `offset`; any bytes of that length if `any`.
   void Allow(uint64_t id, uint64_t offset, std::vector<std::byte> bytes, bool any = false) {
     pending_.emplace(id, Pending{offset, std::move(bytes), !is_closed_, any || is_loose_});
   }
-  // What was put where anything may come is how it is from now on.
+  // Where any bytes are allowed, expects those that are there from here on.
   void Settle() {
     for (const auto& [id, pending] : pending_) {
       if (pending.is_active && pending.any) TakeOver(pending);
     }
   }
-  // It may no longer, for now or for ever: what is there stays.
+  // The operation may no longer write; AllowAgain reverts this. What it has written stays.
   void Forbid(uint64_t id) {
     if (Pending* const pending = Find(id)) {
       if (pending->is_active) TakeOver(*pending);
       pending->is_active = false;
     }
   }
-  // It may not until Resume, if it may now.
+  // The operation may not write until Resume, if it may at present.
   void Suspend(uint64_t id) {
     Pending* const pending = Find(id);
     if (pending == nullptr || !pending->is_active) return;
@@ -59,7 +59,7 @@ class Shadow {
       if (std::exchange(pending.is_suspended, false)) pending.is_active = !is_closed_;
     }
   }
-  // Nor may any other, ever: no operation may write the memory any more.
+  // No operation may ever write the memory again.
   void Close() {
     for (auto& [id, pending] : pending_) {
       if (pending.is_active) TakeOver(pending);
@@ -67,7 +67,7 @@ class Shadow {
     }
     is_closed_ = true;
   }
-  // Whatever may be changed may get any bytes from now on, and stays so.
+  // Any bytes are allowed for all operations, those to come included. Cannot be reverted.
   void Loosen() {
     for (auto& [id, pending] : pending_) pending.any = true;
     is_loose_ = true;
@@ -79,7 +79,7 @@ class Shadow {
   void AllowAgain(uint64_t id) {
     if (Pending* const pending = Find(id)) pending->is_active = !is_closed_;
   }
-  // It has ended, well or not. Well: all its bytes are there.
+  // The operation has ended. If it ended well, all its bytes must be there.
   void Finish(uint64_t id, bool well, const char* what, Findings& findings) {
     Pending* const pending = Find(id);
     if (pending == nullptr) return;
@@ -89,14 +89,14 @@ class Shadow {
                                 " succeeded, but its bytes are not there, at offset " +
                                 std::to_string(pending->offset));
     }
-    // A forged acknowledgement ends an operation at its requester: the responder may execute it
-    // later, when its pages are there.
+    // A forged acknowledgement ends an operation at its requester: the responder can still execute
+    // it later, when its pages are present.
     if (is_loose_) return;
     if (pending->is_active) TakeOver(*pending);
     pending_.erase(id);
   }
 
-  // Every byte is as it may be.
+  // Checks that every byte has a value that it may have.
   void Check(Findings& findings) const {
     if (Equal(memory_.data(), expected_.data(), memory_.size())) return;
     for (size_t i = 0; i < memory_.size(); ++i) {
@@ -135,8 +135,8 @@ class Shadow {
     }
     return false;
   }
-  // What the operation has done so far is how it is from now on. What it may not have done is left
-  // for Check to find.
+  // From here on, expects what the operation has written so far. Bytes that it may not have written
+  // are left for Check to find.
   void TakeOver(const Pending& pending) {
     if (pending.any && !pending.bytes.empty()) {
       std::memcpy(&expected_[pending.offset], &memory_[pending.offset], pending.bytes.size());

@@ -8,13 +8,13 @@
 
 namespace verbena::sim {
 
-// The oracle of SRQ limit events, for one queue (IBA 10.2.9.3): each time that it was asked for,
-// one event comes, by the request that is taken and leaves fewer than the limit; not before, and
-// none without asking. It must see the size before and after each time that the program posts, so
-// that in between requests were only taken.
+// The oracle of SRQ limit events, for one queue (IBA 10.2.9.3): each time the limit is armed, one
+// event comes, when a request is taken and fewer than the limit are left; not earlier, and none
+// while the limit is not armed. The oracle must see the size before and after each post, so that in
+// between requests are only taken.
 class SrqLimitOracle {
  public:
-  // The program asks for it, or with 0 no more.
+  // The program arms the limit, or disarms it with 0.
   void Armed(uint32_t limit) { limit_ = limit; }
   [[nodiscard]] bool is_armed() const { return limit_ != 0; }
 
@@ -35,7 +35,7 @@ class SrqLimitOracle {
     --due_;
   }
 
-  // All events were taken. `limit`: what the queue says that it waits for.
+  // REQUIRES: all events were taken. `limit`: the limit that the queue reports as armed.
   void Check(size_t size, uint32_t limit, Findings& findings) {
     Observe(size);
     if (std::exchange(due_, 0) > 0) findings.Add("srq", "no event told of the limit");
@@ -45,9 +45,9 @@ class SrqLimitOracle {
   [[nodiscard]] uint64_t events() const { return events_; }
 
  private:
-  uint32_t limit_ = 0;  // 0: not asked for
+  uint32_t limit_ = 0;  // 0: not armed
   size_t size_ = 0;     // when last seen
-  uint32_t due_ = 0;    // events
+  uint32_t due_ = 0;    // events that must come
   uint64_t events_ = 0;
 };
 

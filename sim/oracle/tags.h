@@ -11,31 +11,32 @@
 namespace verbena::sim {
 
 // The oracle of tag matching, for one queue: a message takes the oldest receive that matches its
-// tag, or none does and it is unexpected; what was added out of step with the unexpected messages
-// is held until the two are in step.
+// tag; if none matches, the message is unexpected. A receive that was added while the program had
+// not seen all unexpected messages is held until it has.
 //
-// The program knows when it changes the list, and hears of a message when all of it is there; the
-// message was matched at some moment before. So each change makes a version of the list, and a
-// message may have been matched in any from `since` on. A receive that was passed over in all of
-// them is owed: a message that another connection has begun must have taken it before.
+// The program knows when it changes the list, but learns of a message only when the message is
+// complete; matching happened some time before. So each change makes a version of the list, and a
+// message can have been matched in any version from `since` on. A receive that was passed over in
+// all of them is owed: a message in flight on another connection must have taken it before.
 class TagsOracle {
  public:
   using Version = uint64_t;
   [[nodiscard]] Version version() const { return version_; }
 
-  // By the program, one change between two passes.
+  // The program adds a receive. REQUIRES: one change between two passes.
   void Added(uint64_t id, uint64_t tag, uint64_t mask) {
     ++version_;
     list_.push_back({.id = id, .tag = tag, .mask = mask});
   }
-  // It tells that it has seen all unexpected messages that it has heard of.
+  // The program synchronizes: it reports as seen all unexpected messages that it has completions
+  // for.
   void Synchronized() {
     ++version_;
     told_ = unexpected_;
     ReleaseHeld();
   }
-  // A completion tells whether the queue was in step after a change; `added` as the change was to
-  // add one. `is_busy`: messages are under way.
+  // A completion says whether the queue was in step after a change (`wants_step`: it was not).
+  // `added`: the receive, if the change added one. `is_busy`: messages are in flight.
   void OnStep(bool wants_step, std::optional<uint64_t> added, bool is_busy, Findings& findings) {
     const bool fits = wants_step ? told_ != unexpected_ || is_busy : told_ == unexpected_;
     if (!fits) findings.Add("tags", "the count of unexpected messages is wrong");
@@ -44,7 +45,7 @@ class TagsOracle {
       if (wants_step && receive.id == added) receive.is_held = true;
     }
   }
-  // To take one back has succeeded, or a message has it.
+  // The end of a removal. If not `well`, a message has the receive.
   void Removed(uint64_t id, bool well, Findings& findings) {
     ++version_;
     const auto found = Find(id);
@@ -56,7 +57,7 @@ class TagsOracle {
     list_.erase(found);
   }
 
-  // A message was matched, in some version from `since` on. `is_alone`: no other is under way.
+  // A message was matched, in some version from `since` on. `is_alone`: no other is in flight.
   void Matched(uint64_t id, uint64_t tag, Version since, bool is_alone, Findings& findings) {
     const auto taken = Find(id);
     if (taken == list_.end()) return findings.Add("tags", "a message took what is not listed");
@@ -72,16 +73,17 @@ class TagsOracle {
     ++unexpected_;
     for (Receive& receive : list_) PassOver(receive, tag, since, is_alone, findings);
   }
-  // A message failed that had taken this one, or none of these: then it may have been unexpected.
+  // A message failed that had taken the receive `id`. Without an `id` it had taken none of the
+  // list, so it can have been unexpected.
   void Failed(std::optional<uint64_t> id) {
     std::erase_if(list_, [&](const Receive& receive) { return receive.id == id; });
     ReleaseHeld();
   }
 
-  // Messages that the program has heard of.
+  // Unexpected messages that the program has completions for.
   [[nodiscard]] uint64_t unexpected() const { return unexpected_; }
 
-  // No message is under way.
+  // REQUIRES: no message is in flight. `size`: the number of receives in the queue.
   void CheckEnd(size_t size, Findings& findings) const {
     const bool is_owed = std::ranges::any_of(list_, &Receive::is_owed);
     if (is_owed) findings.Add("tags", "a receive was passed over");
@@ -93,8 +95,8 @@ class TagsOracle {
     uint64_t id = 0;
     uint64_t tag = 0;
     uint64_t mask = 0;
-    std::optional<Version> active_since = {};  // as far as is known
-    bool is_held = false;                      // it surely is
+    std::optional<Version> active_since = {};  // nullopt: not known to be active
+    bool is_held = false;                      // known to be held
     bool is_owed = false;
 
     [[nodiscard]] bool Matches(uint64_t of) const { return (of & mask) == tag; }
@@ -120,7 +122,7 @@ class TagsOracle {
 
   std::vector<Receive> list_;  // oldest first
   Version version_ = 0;
-  uint64_t unexpected_ = 0;  // that the program has heard of
+  uint64_t unexpected_ = 0;  // with a completion
   uint64_t told_ = 0;
 };
 

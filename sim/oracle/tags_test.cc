@@ -9,7 +9,7 @@ constexpr uint64_t kAll = ~uint64_t{0};
 
 class TagsOracleTest : public testing::Test {
  protected:
-  // In step, so that all that is listed is active.
+  // Adds a receive while the queue is in step, so that every receive of the list is active.
   void Add(uint64_t id, uint64_t tag) {
     oracle_.Added(id, tag, kAll);
     oracle_.OnStep(false, id, false, findings_);

@@ -62,7 +62,7 @@ PagingMemory::Wanted PagingActor::Missing(const PagingMemory& memory) const {
   return {.run = {missing, 1}, .need = need_, .view = view_};
 }
 
-// An actor that is refused gives up.
+// An actor that is refused drops its goal.
 void PagingActor::OnAnswer(const PagingMemory::Answer& answer) {
   ticket_ = {};
   if (answer.ready == 0) goal_.clear();

@@ -29,10 +29,10 @@ void PagingMemory::OnDone(const PagingStore::Done& done, Time now) {
   if (done.is_write) {
     granule.is_writing = false;
     const bool is_good = done.write == WriteOutcome::kGood;
-    // Torn, if it was changed meanwhile.
+    // The copy is torn if the granule was changed during the write.
     const bool is_whole = granule.contents == granule.at_start;
     if (is_good) store_.SetCopy(done.granule, is_whole ? granule.contents : kGarbage);
-    // A good write is a new beginning, even if the store does not count as well yet.
+    // Patience starts anew with a good write, even if the store is not reported as well yet.
     if (is_good || reported_ == paging::StoreReport::kWell) ill_since_ = now;
     was_good_ = is_good;
     return;
@@ -146,7 +146,7 @@ void PagingMemory::Forget(Granule& granule, uint32_t index) {
   Demand(store_.HasCopy(index), "forgotten, and not stored", index);
   Demand(!granule.is_busy(), "forgotten while it is read or written", index);
   store_.Forget(index);
-  // A write may be wanted and not yet made: then the copy that goes is as good as memory.
+  // The program is about to write the granule, but has not yet: the dropped copy equals memory.
   Demand(IsSafe(granule, index), "forgotten, and nowhere else", index);
 }
 
@@ -186,7 +186,7 @@ void PagingMemory::Refused(const Action& action, Time now) {
   if (found == wanted_.end()) return findings_.Add("paging", "an answer that no request waits for");
   const uint32_t index = found->second.run.first;
   if (action.error == paging::RequestError::kBroken) {
-    // A granule that cannot be read is lost from this moment on.
+    // CheckLoss marks an unreadable granule as lost only after this.
     Granule& granule = granules_[index];
     const bool is_unreadable = granule.read_failures >= options_.read_attempts;
     Demand(granule.is_lost || is_unreadable, "refused, and not lost", index);

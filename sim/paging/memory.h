@@ -14,16 +14,16 @@
 
 namespace verbena::sim {
 
-// Carries out the actions of a resident set on imagined memory, and judges each:
+// Carries out the actions of a resident set on simulated memory, and checks each:
 //
-//   contents  what was written last is in memory or stored, whatever is dropped or forgotten; what
-//             is mapped is what was written last; what has lost its contents is never mapped
-//   memory    nothing is dropped, written or read that is mapped or under way in another way
-//   budget    granules come only within the budget and, while the store is ill, its overrun
-//   tickets   answered once, with at least one granule that is mapped as was wanted; a refusal has
-//             a reason
+//   contents  the last write of a granule is in memory or in the store, whatever is dropped or
+//             forgotten; only that write is ever mapped, and a granule that is lost never is
+//   memory    no granule is dropped, written or read while it is mapped or otherwise in use
+//   budget    granules come within the budget; while the store is ill, also within its overrun
+//   tickets   each is answered once, with at least one granule that is mapped as was requested; a
+//             refusal has a reason
 //
-// Contents are numbers: each write of a granule has one of its own, 0 is never written. One thread.
+// Contents are numbers: each write of a granule has its own, and 0 means never written. One thread.
 class PagingMemory {
  public:
   struct Wanted {
@@ -39,13 +39,14 @@ class PagingMemory {
   PagingMemory(const PagingPlan& plan, PagingStore& store, Findings& findings)
       : options_(plan.options), store_(store), findings_(findings), granules_(plan.granules) {}
 
-  // Around each input: before it is made, and what came of it.
+  // PagingRun calls one of these for each input of the resident set, and then CarryOut with the
+  // actions that the input led to.
   void ExpectAnswer(paging::Ticket ticket, const Wanted& wanted) { wanted_[ticket] = wanted; }
   void Discard(paging::Run run);
   void SetBudget(uint32_t budget) { budget_ = budget; }
   void OnDone(const PagingStore::Done& done, Time now);
   void CarryOut(const paging::ActionList& actions, Time now);
-  // After an OnDone: whether the resident set took a loss for one.
+  // After an OnDone: checks that the resident set agrees on whether the granule is lost.
   void CheckLoss(uint32_t granule, const paging::ResidentSet& resident_set);
 
   // Takes the answers that have been given since the last call.
@@ -54,12 +55,13 @@ class PagingMemory {
   }
 
   [[nodiscard]] bool IsMapped(uint32_t granule, paging::View view, paging::Need need) const;
-  // By the program or a peer, of what is mapped as it must be.
+  // The program or a peer uses a granule. REQUIRES: IsMapped.
   void Access(uint32_t granule, paging::Need need);
 
-  // Everything that the resident set says about the granules, and nothing stale in the store.
+  // Checks all that the resident set says about the granules, and that no copy in the store is
+  // stale.
   void Compare(const paging::ResidentSet& resident_set);
-  // All contents are somewhere.
+  // Checks that the contents of every granule are in memory or in the store.
   void CheckKept();
 
   [[nodiscard]] bool IsLost(uint32_t granule) const { return granules_[granule].is_lost; }
@@ -73,14 +75,14 @@ class PagingMemory {
   struct Granule {
     uint64_t truth = 0;  // what was written last
     uint64_t contents = 0;
-    uint64_t at_start = 0;  // contents when its writing began
+    uint64_t at_start = 0;  // contents when the write to the store began
     uint32_t read_failures = 0;
     paging::Rights cpu = paging::Rights::kNone;
     paging::Rights adapter = paging::Rights::kNone;
     bool is_in_memory = false;
     bool is_reading = false;
     bool is_writing = false;
-    bool is_given_up = false;  // while it was read
+    bool is_given_up = false;  // discarded during a read
     bool is_lost = false;
 
     [[nodiscard]] bool is_mapped() const {
@@ -112,11 +114,11 @@ class PagingMemory {
   uint64_t last_contents_ = 0;
   uint32_t budget_ = options_.budget;
   uint32_t in_memory_ = 0;
-  uint32_t in_memory_before_ = 0;  // the input
+  uint32_t in_memory_before_ = 0;  // before the input
   paging::StoreReport reported_ = paging::StoreReport::kWell;
   uint32_t reports_ = 0;
-  bool was_good_ = true;  // the last write
-  Time ill_since_{};      // or since the last good one
+  bool was_good_ = true;  // of the last write
+  Time ill_since_{};      // or the time of the last good write
 };
 
 }  // namespace verbena::sim

@@ -37,7 +37,7 @@ PagingPlan PagingPlan::Draw(uint64_t seed) {
   plan.hints = Trouble(random, 500);
   plan.discards = Trouble(random, 100);
   plan.budgets = Trouble(random, 30);
-  // Four granules a thread must find room together: paging/options.h.
+  // Four granules per thread must fit at once: see kMinResidency in paging/options.h.
   const uint32_t least = paging::kBudgetMin * (plan.threads < 2 ? 1 : 4);
   plan.options.budget = Between(random, least, least + plan.granules);
   plan.options.tickets_max = random.Chance(1, 8) ? Between(random, 1, 4) : 64;

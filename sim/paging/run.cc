@@ -61,7 +61,7 @@ void PagingRun::Compare() {
   if (!resident_set_.IsConsistent()) findings_.Add("paging", "the resident set contradicts itself");
 }
 
-// A little while; or, when all actors wait, until something happens.
+// Advances the time a little; when all actors wait, up to the next event.
 void PagingRun::Wait() {
   const bool all_wait = std::all_of(actors_.begin(), actors_.end(), [&](const PagingActor& actor) {
     return actor.is_waiting() || (is_calm_ && actor.is_idle());
@@ -180,7 +180,7 @@ void PagingRun::RunToTheEnd() {
   is_calm_ = true;
   store_.CalmDown();
   uint32_t steps = 0;
-  // A store that stays full is asked for ever.
+  // A store that stays full is retried forever.
   const auto is_over = [&] { return plan_.stays_full ? memory_.unanswered() == 0 : IsQuiet(); };
   for (; steps < kTurnsMax && findings_.empty() && !is_over(); ++steps) Step();
   if (steps == kTurnsMax) findings_.Add("paging", "it does not end");
@@ -189,7 +189,7 @@ void PagingRun::RunToTheEnd() {
   if (findings_.empty() && !plan_.stays_full) ReadEverything();
 }
 
-// By one reader, one granule after the other.
+// Reads all granules as one queue pair, one after the other.
 void PagingRun::ReadEverything() {
   for (uint32_t granule = 0; granule < plan_.granules && findings_.empty(); ++granule) {
     const Ticket ticket(++last_ticket_);

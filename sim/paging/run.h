@@ -16,14 +16,14 @@
 
 namespace verbena::sim {
 
-// One run of the real pager on imagined memory and an imagined store, in virtual time, all of it
-// fixed by the seed. First with all the trouble of the plan; then nothing goes wrong any more (but
-// a store may stay full), every ticket must be answered, and all contents must be there. One
-// thread.
+// One run of the real resident set on simulated memory and a simulated store, in virtual time. The
+// seed determines all of it. In the first phase all the trouble of the plan happens. In the second
+// nothing goes wrong (but a store can stay full): every ticket must be answered, and no contents
+// may be lost. One thread.
 class PagingRun {
  public:
   struct Result {
-    std::string failure;  // empty: no objection
+    std::string failure;  // empty: no finding
     paging::Counters counters;
     uint64_t goals = 0;  // reached
     uint64_t lost = 0;   // granules whose contents the store has lost

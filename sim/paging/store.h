@@ -11,8 +11,8 @@
 
 namespace verbena::sim {
 
-// What a run of the pager has instead of a swap file: slow, and as bad as the plan says. Contents
-// are the numbers of the writes that made them. One thread.
+// Simulated swap file of a run of the pager: slow, and as unreliable as the plan says. Contents are
+// numbers, one per write. One thread.
 class PagingStore {
  public:
   struct Done {
@@ -29,22 +29,23 @@ class PagingStore {
   void Read(uint32_t granule, Time now) { Start(granule, false, now); }
   void Forget(uint32_t granule) { copies_.erase(granule); }
 
-  // The contents of a granule whose write was good: it is taken from memory over time, so that only
-  // the end knows what it has become.
+  // Sets the contents after a good write. A write reads memory while it is in progress, so only at
+  // its end is known what was stored.
   void SetCopy(uint32_t granule, uint64_t contents);
   [[nodiscard]] bool HasCopy(uint32_t granule) const { return copies_.contains(granule); }
-  // nullopt: none. Corruption does not show here.
+  // nullopt: no copy. Ignores corruption.
   [[nodiscard]] std::optional<uint64_t> Contents(uint32_t granule) const;
 
   [[nodiscard]] Time next() const {
     return under_way_.empty() ? Time::Never() : under_way_.begin()->first;
   }
-  // The next that has ended by `now`.
+  // The next read or write that has ended by `now`.
   [[nodiscard]] std::optional<Done> TakeDone(Time now);
 
-  // All writes fail until then.
+  // All writes fail until `end`.
   void FailUntil(Time end) { outage_end_ = end; }
-  // From now on nothing goes wrong, but for a store that stays full, and what is corrupt already.
+  // From here on nothing fails, except that a full store can stay full, and corrupt copies stay
+  // corrupt.
   void CalmDown();
 
  private:

@@ -37,7 +37,7 @@ struct Datagram {
   }
 };
 
-// By name, as in "ipv4_rc_send_only".
+// The recorded packets by name, such as "ipv4_rc_send_only".
 std::map<std::string, Datagram> Recorded() {
   std::map<std::string, Datagram> recorded;
   for (const auto& entry : fs::directory_iterator(VERBENA_GOLDEN "/soft_roce")) {
@@ -74,7 +74,7 @@ TEST(SoftRoceTest, SendsWhatTheNameSays) {
   EXPECT_EQ(opcodes.size(), 15u);
 }
 
-// A receiver on a UDP socket does not see the identification, and finds it all the same.
+// A UDP socket does not show the IPv4 identification: the receiver must compute it from the ICRC.
 TEST(SoftRoceTest, IdentificationIsFoundFromTheIcrcAlone) {
   for (auto& [name, datagram] : Recorded()) {
     if (!datagram.is_ipv4) continue;

@@ -1,12 +1,12 @@
-// What a peer of another make sees of two answers of a responder that it does not know.
+// Checks how a requester of another implementation handles two answers of a responder.
 //
 //   answers refused|held [-d DEVICE] -g GID_INDEX [SERVER]
 //
-// refused: a write by a key that allows reads only. The client must see a remote access error.
-// held:    a read of a page that comes after 1.2 s, by a client that waits for 67 ms, three times
-//          more. It must see the page. The server brings it as a userfaultfd's owner does.
+// refused: a write with a key that allows only reads. The client must see a remote access error.
+// held:    a read of a page that is paged in after 1.2 s; the client's timeout is 67 ms, with three
+//          retries. The client must get the page. The server pages it in through a userfaultfd.
 //
-// Plain C and libibverbs alone: it also runs on the kernel's adapter, in a guest.
+// Uses only C and libibverbs, because it also runs on the kernel's adapter, in a guest.
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -45,7 +45,8 @@ static int64_t NowMs(void) {
   return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-// The page comes late: its first use waits for the thread that owns the userfaultfd.
+// Pages in late: the first access to the page waits until this thread, which owns the userfaultfd,
+// copies the page in.
 static void* BringLate(void* start) {
   const int file = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
   Require(file >= 0, "userfaultfd");
@@ -135,7 +136,7 @@ static struct ibv_context* OpenDevice(const char* name) {
   return NULL;
 }
 
-// Whether the client saw what it must.
+// The client's request; whether it ended as it must.
 static int Ask(struct ibv_qp* qp, struct ibv_cq* cq, const struct ibv_mr* mr,
                const struct Place* peer, int is_held) {
   struct ibv_sge sge = {(uintptr_t)mr->addr, 64, mr->lkey};
@@ -172,7 +173,8 @@ int main(int argc, char** argv) {
   struct ibv_cq* const cq = ibv_create_cq(context, 16, NULL, NULL, 0);
   char* const memory =
       mmap(NULL, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  // Registered before its pages are late: an adapter that pins would wait for them here.
+  // Registers before the userfaultfd is set up: an adapter that pins pages would wait for them
+  // here.
   struct ibv_mr* const mr =
       ibv_reg_mr(pd, memory, kPage,
                  IBV_ACCESS_REMOTE_READ | (server != NULL ? IBV_ACCESS_LOCAL_WRITE : 0));

@@ -19,10 +19,10 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-PATIENCE = 60  # seconds for a case: the guest may be emulated
-LISTENING = 3.0  # seconds until a server in the guest waits for its client
+PATIENCE = 60  # seconds for a case; long, since the guest can be emulated
+LISTENING = 3.0  # seconds after which a server accepts its client
 
-# The programs meet over TCP on these; the packets go by the addresses of the GID indices.
+# The programs connect over TCP by these addresses; RoCE packets use those of the GID indices.
 OUR_ADDRESS, THEIR_ADDRESS = "10.77.0.1", "10.77.0.2"
 OUR_GID = {"ipv4": 0, "ipv6": 2}  # 10.77.0.1, fd77::1
 THEIR_GID = {"ipv4": 1, "ipv6": 2}  # 10.77.0.2, fd77::2
@@ -60,7 +60,7 @@ def perftests(ip: str, we_serve: bool):
 
 
 def answers(ip: str, we_serve: bool):
-    """Of ours, answers.c: what the kernel's adapter makes of answers that are ours alone."""
+    """Our answers.c: how the kernel's adapter handles answers that only Verbena gives."""
     yield Case("answers", "refused", "-g", ip, we_serve)
     if we_serve:
         yield Case("answers", "held", "-g", ip, we_serve)
@@ -99,7 +99,7 @@ class Lab:
         return [self.lab, "sh", " ".join(words)]
 
     def run(self, case: Case) -> tuple[bool, str]:
-        """Whether both ends succeeded; if not, what they said last."""
+        """Whether both ends succeeded; if not, the last line of the output of each."""
         if case.we_serve:
             server, client = self.here(case), self.there(case, OUR_ADDRESS)
         else:

@@ -14,7 +14,7 @@ namespace verbena::memory::model {
 class Arena {
  public:
   static constexpr uint64_t kBytes = 1 << 20;
-  static constexpr uint64_t kAlignment = 1 << 16;  // of the largest page in use
+  static constexpr uint64_t kAlignment = 1 << 16;  // the largest page size in use
 
   Arena() : room_(kBytes + kAlignment), shadow_(kBytes) {
     const auto at = reinterpret_cast<uintptr_t>(room_.data());

@@ -9,8 +9,8 @@
 
 namespace verbena::memory::model {
 
-// Where the decisions of a run come from: a seed, or the bytes that a fuzzer made up. The same
-// answers give the same run.
+// The source of a run's decisions: a seed, or the bytes of a fuzzer's input. The same choices give
+// the same run.
 class Choices {
  public:
   Choices() = default;
@@ -20,7 +20,7 @@ class Choices {
 
   // A number in [0, n). REQUIRES: n > 0.
   virtual uint64_t Below(uint64_t n) = 0;
-  // True when there is nothing left to decide with; Below then answers 0.
+  // True when no input is left; Below then returns 0.
   virtual bool exhausted() const = 0;
 
   bool Chance(uint64_t numerator, uint64_t denominator) { return Below(denominator) < numerator; }
@@ -41,8 +41,8 @@ class RandomChoices : public Choices {
   Random random_;
 };
 
-// Takes as few bytes for a choice as it needs, so that a fuzzer's small change is a small change of
-// the run.
+// Uses as few bytes per choice as possible, so that a small change of the input changes the run
+// only a little.
 class ByteChoices : public Choices {
  public:
   explicit ByteChoices(std::span<const uint8_t> bytes) : left_(bytes) {}

@@ -54,8 +54,9 @@ std::optional<Arguments> Parse(int argc, char** argv) {
   return arguments;
 }
 
-// Where the run is, for the case that a CHECK ends the process: a signal handler can reach nothing
-// else. NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
+// Seed and step of the current run. Global, because the handler of SIGABRT (a failed CHECK) prints
+// them and can reach nothing else.
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
 std::array<volatile uint64_t, 2> g_seed_and_step;
 
 void SayWhere(int /*signal*/) {

@@ -17,7 +17,7 @@ constexpr uint64_t kStepsPerSeed = 15'000;
 constexpr uint64_t kStepsPerSeed = 150'000;
 #endif
 
-// Each seed is a test of its own, so that they can run side by side.
+// Each seed is a test of its own, so that seeds can run in parallel.
 class ModelSeedTest : public testing::TestWithParam<uint64_t> {};
 
 TEST_P(ModelSeedTest, CoreAndReferenceAgree) {
@@ -53,7 +53,7 @@ TEST(ModelTest, TheSameSeedIsTheSameRun) {
   EXPECT_EQ(RunSeed(5, 5'000).tally.ToString(), RunSeed(5, 5'000).tally.ToString());
 }
 
-// A fuzzer's bytes end somewhere; what stands then is taken apart all the same.
+// When a fuzzer's bytes run out, the run ends and its objects are torn down.
 TEST(ModelTest, RunEndsWithItsBytes) {
   std::vector<uint8_t> bytes(3'000);
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * i >> 3);

@@ -11,7 +11,8 @@
 
 namespace verbena::memory::model {
 
-// How often a run came to each end: a model test that never reaches a rule does not test it.
+// Counts how often a run reaches each outcome: a model test that never reaches a rule does not test
+// it.
 class Tally {
  public:
   static constexpr size_t kRefusals = static_cast<size_t>(Refusal::kWraps) + 1;
@@ -34,7 +35,7 @@ class Tally {
   uint64_t moved() const { return moved_; }
 
   void Add(const Tally& other);
-  std::string ToString() const;  // a line for each
+  std::string ToString() const;  // one line per outcome
 
  private:
   std::array<uint64_t, kRefusals> denials_{};

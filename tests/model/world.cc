@@ -60,7 +60,7 @@ bool World::Step() {
   (this->*kKinds[i].step)();
   if (!reference_.complaint().empty()) Differ(reference_.complaint());
   ++steps_;
-  // Often while the world is young and cheap to look at, then less so.
+  // Often in the first steps, when the state is small and cheap to check; less often later.
   if (steps_ % (steps_ < 2048 ? 32 : 1024) == 0) CheckState();
   return difference_.empty();
 }
@@ -96,7 +96,8 @@ void World::RemoveEntry(const Entry& entry) {
 bool World::TearDown() {
   while (difference_.empty() && !reference_.entries().empty()) {
     const auto& entries = reference_.entries();
-    // A region with windows on it refuses, and without choices the first entry is asked for ever.
+    // A region with bound windows cannot be removed. Without choices the loop would try only the
+    // first entry, forever: so it removes windows first.
     const auto window = std::ranges::find(entries, EntryType::kWindow,
                                           [](const auto& entry) { return entry->type; });
     const bool window_first = choices_.exhausted() && window != entries.end();

@@ -10,7 +10,8 @@ PageShift World::MakeShift() {
   return PageShift(draw < 12 ? 12 : draw < 15 ? 13 : 16);
 }
 
-// Where a page of that size may be. Few places, so that many entries name the same ones.
+// The address of a page of that size. There are few addresses, so that many entries use the same
+// pages.
 uint64_t World::PhysicalPage(GuestKey guest, uint64_t page_bytes) {
   if (choices_.Chance(1, 64)) {
     return choices_.OneOf<uint64_t>({0, uint64_t{0} - page_bytes, kFarBase});
@@ -43,7 +44,7 @@ void World::MapPagesStep() {
   const bool has_pages = entry != nullptr && entry->pages != nullptr;
   uint64_t first = has_pages ? PageOf(*entry) : choices_.Below(4);
   uint64_t count = choices_.Below(5);
-  if (has_pages && choices_.Chance(2, 3)) {  // all that there are, if they are few
+  if (has_pages && choices_.Chance(2, 3)) {  // all pages, up to 16
     first = 0;
     count = std::min<uint64_t>(entry->pages->page_count, 16);
   }
@@ -79,12 +80,13 @@ void World::UnmapPagesStep() {
          core_.regions.UnmapPages(key, first, count));
 }
 
-// Memory goes away under all consumers.
+// The memory of all consumers in the range is unmapped.
 void World::InvalidatePagesStep() {
   const bool of_guest = choices_.Chance(1, 3);
   const GuestKey guest = of_guest ? PickGuest() : kHost;
   uint64_t first = PhysicalPage(guest, kSmallPage) + choices_.OneOf<uint64_t>({0, 0, 1, 4095});
-  // Somewhere in the large regions, where only a page that is there makes a difference.
+  // Large regions are mostly unmapped, so this picks a page that is present: others make no
+  // difference.
   if (!of_guest && choices_.Chance(1, 4)) {
     const Entry* entry = PickEntry(EntryType::kRegion);
     if (entry != nullptr && entry->pages != nullptr && !entry->pages->pages.empty()) {

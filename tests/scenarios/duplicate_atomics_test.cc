@@ -1,5 +1,5 @@
-// The network repeats packets. An atomic happens once all the same, and every answer to it is the
-// first one.
+// The network duplicates packets. An atomic is executed once, and every replayed response equals
+// the first one.
 
 #include <cstdint>
 #include <map>
@@ -11,7 +11,7 @@
 namespace verbena::scenario {
 namespace {
 
-// How long after the first the second packet comes.
+// The parameter is the time between the two copies of a packet, in nanoseconds.
 class DuplicateAtomicsTest : public PairTest, public testing::WithParamInterface<int64_t> {
  protected:
   static constexpr uint64_t kCount = 24;
@@ -26,8 +26,8 @@ class DuplicateAtomicsTest : public PairTest, public testing::WithParamInterface
     });
   }
 
-  // What each atomic was answered, in order. Each was answered at least twice where its duplicate
-  // came soon, and always the same.
+  // The original value that each atomic returned, in order. Expects all responses to an atomic to
+  // be the same.
   std::vector<uint64_t> Answers() const {
     std::vector<uint64_t> firsts;
     for (const auto& [psn, values] : answers_) {
@@ -64,7 +64,7 @@ TEST_P(DuplicateAtomicsTest, FetchAndAdd) {
 }
 
 TEST_P(DuplicateAtomicsTest, CompareAndSwap) {
-  // Each finds what the one before left; executed again it would find its own.
+  // Each finds the value of the one before; if executed twice, it would find its own.
   node_b_.SetWord(0, 0);
   for (uint64_t id = 1; id <= kCount; ++id) {
     net_.Post(a(), CompareSwapOf(id, node_b_.Remote(0), id - 1, id), {node_a_.Local(id * 8, 8)});
@@ -89,11 +89,11 @@ TEST_P(DuplicateAtomicsTest, AtomicWriteDoesNotUndoWhatCameAfterIt) {
   EXPECT_EQ(node_b_.WordAt(0), 78u);
 }
 
-// At once; while the next is under way; after the answer; long after.
+// At once; while the next atomic is in flight; after the response; long after.
 INSTANTIATE_TEST_SUITE_P(Apart, DuplicateAtomicsTest,
                          testing::Values(1, 4'000, 11'000, 40'000, 2'000'000));
 
-// The answer that the requester waits for is lost again and again.
+// The response that the requester waits for is lost five times.
 TEST_F(PairTest, AnAtomicWhoseAnswersAreLostHappensOnce) {
   Connect();
   uint32_t lost = 0;

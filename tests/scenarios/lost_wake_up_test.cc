@@ -1,5 +1,5 @@
-// The orders of the four steps in queue/completion_queue.h. A data race detector does not see them:
-// all four are atomic, whatever their order.
+// Tests the memory orders of the four steps in queue/completion_queue.h. A data race detector
+// cannot check them: all four steps are atomic, whatever their memory order.
 
 #include <sched.h>
 
@@ -19,10 +19,10 @@
 namespace verbena::queue {
 namespace {
 
-// Where two threads are, each of which waits for the other before every step.
+// Two threads in lockstep: each waits for the other before every step.
 class Lockstep {
  public:
-  // Returns as soon as both threads have come to this step.
+  // Returns as soon as both threads have reached this step.
   void Meet(size_t thread, uint64_t step) {
     at_[thread].value.store(step);
     while (at_[1 - thread].value.load() < step) {
@@ -37,8 +37,8 @@ class Lockstep {
   std::array<Place, 2> at_;
 };
 
-// Keeps the calling thread on the n-th of the processors that it may use: two that wait for each
-// other on one processor never do anything at the same moment.
+// Pins the calling thread to the n-th processor that it may use: two threads that wait for each
+// other on one processor never run at the same time.
 void StayOn(int n) {
   cpu_set_t allowed;
   ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
@@ -50,15 +50,15 @@ void StayOn(int n) {
   ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
 }
 
-// Lets one thread be a little later than the other, by another time at each step.
+// Delays the calling thread a little, by a different time at each step.
 void Stagger(uint64_t step) {
   constexpr uint64_t kTimesMax = 8;
   std::atomic<uint64_t> left = step % kTimesMax;
   while (left.load(std::memory_order_relaxed) > 0) left.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// A completion that is pushed at the moment when a program arms its queue and polls once more, and
-// which of the two noticed the other.
+// One thread pushes a completion while the other arms the queue and polls once more. Records which
+// of the two noticed the other.
 struct Encounter {
   CompletionQueue queue{1};
   bool raised_event = false;
@@ -73,7 +73,7 @@ struct Encounter {
     std::array<Completion, 1> polled;
     return queue.Poll(polled).value() > 0;
   }
-  // Disarmed and empty again, for the next one.
+  // Leaves the queue disarmed and empty, for the next round.
   void Reset() {
     if (!was_polled) Drain();
     if (!raised_event) {
@@ -83,7 +83,7 @@ struct Encounter {
   }
 };
 
-// Both threads of a litmus test, which meet in one queue after the other.
+// The two threads of a litmus test, which use one queue after the other.
 class LostWakeUpTest : public testing::Test {
  protected:
   static constexpr size_t kQueues = 512;
@@ -137,8 +137,8 @@ class LostWakeUpTest : public testing::Test {
 
 // If the store of tail_ is still in the store buffer of its processor when arm_ is read, and the
 // other processor has meanwhile armed and polled, neither side notices the other: the lost wake-up,
-// which x86 allows unless P1 is sequentially consistent. The other three steps are the same
-// instructions with weaker orders there: Arm is a locked one, and loads are plain ones.
+// which x86 allows unless P1 is sequentially consistent. On x86 the other three steps compile to
+// the same instructions with weaker orders: Arm is a locked instruction, and loads are plain ones.
 TEST_F(LostWakeUpTest, ACompletionIsPolledOrRaisesItsEvent) {
   if (AllowedProcessors() < 2) GTEST_SKIP() << "needs two processors that run at the same time";
   std::thread engine([this] { BeEngine(); });

@@ -1,5 +1,5 @@
-// Which blocks of the C library's malloc can be put under a memory budget. Here, and not beside
-// the code, because a sanitizer has a malloc of its own.
+// Which blocks of the C library's malloc can be taken over by an arena. This test is here and not
+// next to the code because a sanitizer replaces malloc.
 
 #include <malloc.h>
 

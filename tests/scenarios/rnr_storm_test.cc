@@ -1,5 +1,5 @@
-// Receivers without receive requests: all senders wait, none gives up too early or too late, and
-// once requests are posted every message arrives once.
+// Receivers without posted receives: all senders wait, and none gives up too early or too late.
+// Once receives are posted, every message arrives exactly once.
 
 #include <algorithm>
 #include <cstdint>
@@ -28,7 +28,7 @@ class RnrTest : public PairTest {
 
 class RnrRetryTest : public RnrTest, public testing::WithParamInterface<uint8_t> {};
 
-// IBA 9.7.5.2.8: rnr_retry counts the retries, so that the message is sent once more often.
+// IBA 9.7.5.2.8: rnr_retry counts the retries, so the message is sent rnr_retry + 1 times.
 TEST_P(RnrRetryTest, GivesUpAfterExactlySoManyRetries) {
   Begin(GetParam(), Microseconds(100));
   net_.Post(a(), SendOf(1), {node_a_.Local(0, 100)});
@@ -79,7 +79,8 @@ TEST_F(RnrTest, SevenIsForEver) {
 
 class RnrTimerTest : public RnrTest, public testing::WithParamInterface<uint8_t> {};
 
-// IBA 9.7.5.2.8: the requester waits at least as long as the NAK says; we wait exactly so.
+// IBA 9.7.5.2.8: the requester waits at least as long as the NAK says; Verbena waits exactly that
+// long.
 TEST_P(RnrTimerTest, TheWaitIsAsLongAsTheResponderAsks) {
   const Duration wait = wire::DurationOf(wire::RnrTimer(GetParam()));
   Begin(3, wait);
@@ -93,7 +94,7 @@ TEST_P(RnrTimerTest, TheWaitIsAsLongAsTheResponderAsks) {
 
 INSTANTIATE_TEST_SUITE_P(Codes, RnrTimerTest, testing::Values(1, 5, 14, 31, 0));
 
-// 500 senders of four messages each, at one receiver that has nothing posted.
+// 500 senders with four messages each, and one receiver without posted receives.
 class RnrStormTest : public testing::Test {
  protected:
   static constexpr size_t kConnections = 500;
@@ -128,7 +129,7 @@ class RnrStormTest : public testing::Test {
 TEST_F(RnrStormTest, EveryMessageArrivesOnce) {
   net_.RunFor(Milliseconds(5));
   for (RcEnd* end : senders_ends_) ASSERT_GT(end->counters().rnr_naks, 10u);
-  // Now and then a request is posted here or there.
+  // Posts the receives a few at a time.
   for (uint64_t m = 0; m < kMessages; ++m) {
     for (size_t i = 0; i < kConnections; ++i) {
       net_.PostReceive(*receiver_ends_[i], m, {receiver_.Local(OffsetOf(i, m), kBytes)});

@@ -34,7 +34,7 @@ inline Time Now() {
   return Time(Seconds(now.tv_sec) + Nanoseconds(now.tv_nsec));
 }
 
-// Stands for the adapter: knows which pages it may touch, and waits for answers.
+// Stands in for the adapter: knows which pages it may touch, and waits for page-ins.
 class AdapterForTest {
  public:
   explicit AdapterForTest(uint64_t pages) : rights_(pages) {}
@@ -46,8 +46,8 @@ class AdapterForTest {
   }
   void Attach(Arena& arena) { arena_ = &arena; }
 
-  // Wants the bytes, waits, and runs `use` on as many as came, while they are held. Returns their
-  // number; 0 if refused.
+  // Requests the bytes, waits, and runs `use` on as many as came, while Unmap cannot run. Returns
+  // their number; 0 if refused.
   uint64_t Access(uint64_t first_byte, uint64_t length, bool for_write,
                   const std::function<void(std::byte*, uint64_t)>& use) {
     Wait wait{.first_byte = first_byte, .for_write = for_write};
@@ -56,7 +56,7 @@ class AdapterForTest {
     waits_[ticket] = &wait;
     arena_->PageIn(first_byte, length, for_write, ticket);
     changed_.wait(lock, [&] { return wait.is_answered; });
-    // Only what is still there: it may have been taken away already.
+    // Only what is still present: a granule can be evicted again before this thread wakes up.
     const uint64_t page = arena_->granule().bytes();
     uint64_t usable = 0;
     while (usable < wait.bytes && Allows(first_byte + usable, for_write)) {
@@ -106,7 +106,7 @@ class AdapterForTest {
   }
 
   Arena* arena_ = nullptr;
-  std::mutex mutex_;  // held while the bytes are used, so that Unmap waits
+  std::mutex mutex_;  // locked while the bytes are used, so that Unmap waits
   std::condition_variable changed_;
   std::map<uint64_t, Wait*> waits_;
   uint64_t next_ticket_ = 1;
@@ -114,8 +114,8 @@ class AdapterForTest {
   std::atomic<bool> was_refused_ = false;
 };
 
-// An arena, an adapter and a swap file that may be in trouble, for each view that the system has.
-// One test; its threads may use all of it.
+// An arena, an adapter and a swap file with injected failures, for each CPU view that the system
+// supports. Belongs to one test, all of whose threads may use it.
 class ArenaFixture : public testing::TestWithParam<CpuViewKind> {
  protected:
   void SetUp() override { memory::SignalGuard::Install(); }
@@ -157,7 +157,7 @@ class ArenaFixture : public testing::TestWithParam<CpuViewKind> {
   uint64_t* words_ = nullptr;
 };
 
-// Looks at the memory in use, again and again, and remembers the most.
+// A thread that polls the resident bytes of an arena, and keeps the maximum.
 class ResidentPeak {
  public:
   explicit ResidentPeak(const Arena& arena)
@@ -180,8 +180,8 @@ class ResidentPeak {
   std::thread thread_;
 };
 
-// Every page has a lock and a generation, of which all words of the page hold a stamp; readers
-// compare with what was written last.
+// Every page has a lock and a generation. All words of a page hold a stamp of its generation, and
+// readers compare it with the stamp that was written last.
 class Stamped {
  public:
   Stamped(uint64_t* words, uint64_t pages) : words_(words), generations_(pages), locks_(pages) {}
@@ -190,7 +190,8 @@ class Stamped {
     const std::lock_guard lock(locks_[page]);
     Use(words_ + page * kWords, page, for_write);
   }
-  // The same, wherever the page is seen.
+  // Checks and stamps the page through any mapping: `words` is its start. REQUIRES: the page's
+  // lock.
   void Use(uint64_t* words, uint64_t page, bool for_write) {
     uint64_t& generation = generations_[page];
     for (uint64_t i = 0; i < kWords; ++i) wrong_ += words[i] != StampOf(page, generation, i);
@@ -205,7 +206,7 @@ class Stamped {
  private:
   static constexpr uint64_t kWords = 512;
 
-  // Pages that are the same all over, others that are noise: both ways of storing are used.
+  // Even pages repeat one word, odd pages are noise: so both storage formats are used.
   static uint64_t StampOf(uint64_t page, uint64_t generation, uint64_t word) {
     if (generation == 0) return 0;
     if (page % 2 == 0) return page << 32 | generation;
@@ -218,11 +219,11 @@ class Stamped {
   std::atomic<uint64_t> wrong_ = 0;
 };
 
-// Which page is next: anywhere, one after the other, or few often.
+// The next page. `order` 0: random; 1: sequential; otherwise: a few pages often.
 inline uint64_t NextPage(Random& random, int order, uint64_t pages, uint64_t before) {
   if (order == 0) return random.Below(pages);
   if (order == 1) return (before + 1) % pages;
-  // Like Zipf's: each power of two of ranks is as likely as the next.
+  // Similar to Zipf's: each power of two of ranks is as likely as the next.
   const uint64_t rank = random.Below(pages) >> random.Below(14);
   return rank * 7919 % pages;
 }

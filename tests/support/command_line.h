@@ -10,7 +10,7 @@
 
 namespace verbena::cli {
 
-// What a command line came to, and what it wrote to standard output.
+// The result of a command line, and what it wrote to standard output.
 struct CommandRun {
   bool parsed = false;
   Outcome outcome = {};

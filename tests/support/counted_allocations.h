@@ -4,17 +4,17 @@
 #include <cstdlib>
 #include <new>
 
-// Counts what each thread of a program allocates, by operators of our own. One source file of the
-// program includes it, and then it is so for the whole program.
+// Counts the allocations of each thread of a program, by replacing operator new. Exactly one source
+// file of the program includes this; the operators then apply to the whole program.
 
 namespace verbena {
 
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): operators have no object
-inline thread_local size_t allocations = 0;  // by this thread, ever
+inline thread_local size_t allocations = 0;  // of this thread, since its start
 
 }  // namespace verbena
 
-// The forms that are not here call these.
+// The default versions of all other forms call these.
 // NOLINTBEGIN(misc-definitions-in-headers): see above
 void* operator new(size_t size) {
   ++verbena::allocations;

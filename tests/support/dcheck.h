@@ -4,8 +4,8 @@
 
 #include "base/check.h"
 
-// What a DCHECK notices, where DCHECKs are on: in the sanitizer builds. Elsewhere the statement is
-// not run, because nothing says what it does then.
+// Expects a DCHECK to fail, where DCHECKs are on: in the sanitizer builds. In other builds the
+// statement is not run, because its behavior is undefined.
 #if VERBENA_DCHECK
 #define EXPECT_DCHECK_DEATH(statement) EXPECT_DEATH(statement, "CHECK failed")
 #else

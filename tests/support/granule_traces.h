@@ -11,13 +11,13 @@
 
 namespace verbena::paging {
 
-// Uses of granules in order, for policies to be compared on: memory holds kCapacity of them.
+// Sequences of granule accesses, to compare replacement policies. Memory holds kCapacity granules.
 using Trace = std::vector<uint32_t>;
 
 inline constexpr uint32_t kCapacity = 1000;
 inline constexpr uint32_t kGranules = 20'000;
 
-// The naive policies to compare with: a list, and whether a hit moves to its front.
+// The naive policies to compare with: a list. LRU moves a hit to the front, FIFO does not.
 inline double ListHitRatio(const Trace& trace, bool is_lru) {
   std::list<uint32_t> list;
   std::unordered_map<uint32_t, std::list<uint32_t>::iterator> places;
@@ -42,7 +42,7 @@ inline double ListHitRatio(const Trace& trace, bool is_lru) {
 inline double LruHitRatio(const Trace& trace) { return ListHitRatio(trace, true); }
 inline double FifoHitRatio(const Trace& trace) { return ListHitRatio(trace, false); }
 
-// Granule 0 most often, the others by a power of their rank.
+// Zipf's distribution: granule 0 is the most frequent, the others follow a power of their rank.
 class Zipf {
  public:
   explicit Zipf(double exponent) {
@@ -75,7 +75,7 @@ inline Trace LoopTrace(uint32_t length, uint32_t period) {
   return trace;
 }
 
-// Every third is of a scan over ten times as much as fits.
+// Every third access belongs to a scan over ten times as many granules as fit.
 inline Trace ScanAndZipfTrace(uint32_t length) {
   Random random(2);
   const Zipf zipf(0.9);

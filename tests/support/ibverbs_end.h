@@ -14,7 +14,7 @@
 
 namespace verbena::testing {
 
-// A queue pair to be made, in one line: VerbsQp{.type = IBV_QPT_UD}.
+// The attributes of a queue pair, for designated initializers: VerbsQp{.type = IBV_QPT_UD}.
 struct VerbsQp {
   ibv_qp_type type = IBV_QPT_RC;
   ibv_srq* srq = nullptr;
@@ -22,13 +22,14 @@ struct VerbsQp {
   uint32_t sges = 4;
   uint32_t inline_bytes = 64;
   int sq_sig_all = 0;
-  uint64_t send_ops = 0;  // IBV_QP_EX_WITH_*: made for ibv_wr_start
+  uint64_t send_ops = 0;  // IBV_QP_EX_WITH_*: for use with ibv_wr_start
 };
 
-// A program on the verbs: an open device with a domain, a completion queue and registered bytes,
-// used as programs use them. Two of them in one process are two adapters that talk to each other.
+// A program on the verbs: an open device with a protection domain, a completion queue and
+// registered bytes, used as programs use them. Two VerbsEnds in one process are two adapters that
+// talk to each other.
 //
-// Ends all that it made when it ends, and a test fails if something of it does not let it.
+// The destructor destroys all that the object made; the test fails if a destroy call fails.
 class VerbsEnd {
  public:
   static constexpr size_t kBytes = 64 * 1024;
@@ -63,7 +64,7 @@ class VerbsEnd {
     EXPECT_EQ(ibv_close_device(context), 0);
   }
 
-  // Null if it is refused; errno says why. Ends with this object.
+  // Null on failure, with errno set. This object destroys the queue pair.
   ibv_qp* TryMakeQp(const VerbsQp& wish = {}) {
     ibv_qp_init_attr_ex attributes{};
     attributes.send_cq = attributes.recv_cq = cq;
@@ -88,13 +89,13 @@ class VerbsEnd {
     EXPECT_NE(qp, nullptr);
     return qp;
   }
-  // One that the test ends before this object does.
+  // Destroys a queue pair before this object ends.
   int EndQp(ibv_qp* qp) {
     std::erase(qps_, qp);
     return ibv_destroy_qp(qp);
   }
 
-  // The address of the loopback interface, and where it is in the table.
+  // The route to 127.0.0.1, with its index in the GID table.
   [[nodiscard]] ibv_global_route Loopback() const {
     ibv_gid loopback{};
     loopback.raw[10] = loopback.raw[11] = 0xFF;
@@ -178,7 +179,7 @@ class VerbsEnd {
     ASSERT_EQ(ToRts(qp), 0);
   }
 
-  // Some of the registered bytes.
+  // An SGE in the registered bytes.
   [[nodiscard]] ibv_sge Sge(size_t offset, uint32_t length) const {
     return {.addr = reinterpret_cast<uint64_t>(bytes.data()) + offset,
             .length = length,
@@ -232,7 +233,7 @@ class VerbsEnd {
   std::vector<ibv_ah*> ahs_;
 };
 
-// Two of them, with a connection.
+// Two VerbsEnds, with a connection between them.
 class VerbsPairTest : public ::testing::Test {
  protected:
   void Connect(const VerbsQp& wish = {}) {
@@ -241,7 +242,7 @@ class VerbsPairTest : public ::testing::Test {
     a.Start(qa, qb->qp_num);
     b.Start(qb, qa->qp_num);
   }
-  // A request from a to b: the data from the begin of both.
+  // A request from a to b. Its remote address is the start of b's bytes.
   [[nodiscard]] ibv_send_wr Request(ibv_wr_opcode opcode, ibv_sge* sge, uint64_t id = 1) const {
     ibv_send_wr wr{};
     wr.wr_id = id;

@@ -12,7 +12,7 @@
 
 namespace verbena::adapter {
 
-// A page service without threads, whose pages come when the test says so. One thread at a time.
+// A page service without threads: the test decides when pages come. One thread at a time.
 class ManualPages final : public odp::PageService {
  public:
   ManualPages() : odp::PageService([] {}, Duration::Max()) {}
@@ -22,12 +22,12 @@ class ManualPages final : public odp::PageService {
     waiting_.push_back(job);
     return true;
   }
-  void SubmitProbe() override { CHECK(false); }  // its period has no end
+  void SubmitProbe() override { CHECK(false); }  // the period is infinite
   [[nodiscard]] uint64_t CountResident(uint64_t address, uint64_t page_count) const override {
     return residency_.LookForPrefix(address, page_count);
   }
 
-  // Asked for and not answered yet, the oldest first.
+  // Jobs that are not answered yet, oldest first.
   [[nodiscard]] const std::vector<odp::PageJob>& waiting() const { return waiting_; }
   void BringOldest() {
     odp::PageJob job = Take();

@@ -9,7 +9,8 @@
 
 namespace verbena::transport {
 
-// A packet of a machine that is tested alone, as its adapter writes it. Its payload is there.
+// The bytes that the adapter would write for a packet of a state machine that is tested alone.
+// REQUIRES: the pages of the payload are present.
 inline std::vector<std::byte> BytesOf(const OutPacket& packet) {
   std::vector<std::byte> bytes(WireSizeOf(packet));
   EXPECT_FALSE(WritePacket(packet, bytes).has_value());

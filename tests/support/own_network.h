@@ -23,11 +23,11 @@
 
 namespace verbena::fabric {
 
-// The interface of a network namespace that a test has for itself. What is sent by it comes out of
-// Read as it would go on the wire, and what is given to Write arrives by it: the test is the rest
-// of the network.
+// The interface of a network namespace that only the test uses. Read returns the packets that the
+// machine sends on the interface, as they would be on the wire; the machine receives the packets
+// that are passed to Write. So the test is the rest of the network.
 //
-// Works in the thread that made the namespace; see RunInOwnNetwork.
+// Only for the thread that made the namespace; see RunInOwnNetwork.
 class OwnNetwork {
  public:
   enum class Layer : short { kIp = IFF_TUN, kEthernet = IFF_TAP };
@@ -40,8 +40,8 @@ class OwnNetwork {
 
   using Packet = std::vector<std::byte>;
 
-  // What Read gives is packets of this layer. On Ethernet there is no IPv6: the kernel would look
-  // for another node with the address first, which takes a second.
+  // Read returns packets of this layer. There is no IPv6 on Ethernet: the kernel would run
+  // duplicate address detection first, which takes a second.
   explicit OwnNetwork(Layer layer)
       : tun_(open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC)),
         ipv4_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)),
@@ -56,7 +56,7 @@ class OwnNetwork {
     if (layer == Layer::kIp) SetIpv6();
   }
 
-  // Why the namespace is not as it should be; empty if it is.
+  // Why the setup failed; empty if it succeeded.
   [[nodiscard]] const std::string& error() const { return error_; }
   [[nodiscard]] uint32_t index() const { return if_nametoindex(kName); }
   [[nodiscard]] static const char* name() { return kName; }
@@ -70,7 +70,7 @@ class OwnNetwork {
     return packet;
   }
 
-  // In the place of the one that it has.
+  // Replaces the interface's IPv4 address.
   void GiveIpv4(const IpAddress& address) { SetIpv4(SIOCSIFADDR, address); }
 
   [[nodiscard]] bool Write(const Packet& packet) const {
@@ -99,7 +99,7 @@ class OwnNetwork {
     Do(ipv4_, what, &request, "IPv4 address");
   }
 
-  // The kernel makes the address usable a moment after it was given.
+  // The address becomes usable a moment after the ioctl: waits until bind succeeds.
   void SetIpv6() {
     struct {
       in6_addr address;
@@ -127,8 +127,8 @@ class OwnNetwork {
   std::string error_;
 };
 
-// Runs `body` in a thread that has a network of its own. Why not, if it could not: only root may
-// make one.
+// Runs `body` in a thread with its own network namespace. Returns why that failed, or an empty
+// string; only root may make a namespace.
 [[nodiscard]] inline std::string RunInOwnNetwork(OwnNetwork::Layer layer,
                                                  const std::function<void(OwnNetwork&)>& body) {
   std::string error;
@@ -144,7 +144,7 @@ class OwnNetwork {
   return error;
 }
 
-// For the body of a test: leaves it as skipped, with the reason, where this is not possible.
+// For the body of a test: skips the test, with the reason, where RunInOwnNetwork fails.
 #define RUN_IN_OWN_NETWORK(layer, ...)                                                    \
   if (const std::string why_not = RunInOwnNetwork(OwnNetwork::Layer::layer, __VA_ARGS__); \
       !why_not.empty()) {                                                                 \

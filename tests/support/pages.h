@@ -10,8 +10,8 @@
 
 namespace verbena::memory {
 
-// A few pages of a file in memory whose accessibility a test controls. Owned by one test; Protect
-// and Truncate may run while other threads try to access the pages.
+// A few pages of a memory file; the test controls whether they are accessible. Owned by one test;
+// Protect and Truncate may run while other threads try to access the pages.
 class PagesForTest {
  public:
   static constexpr size_t kPage = 4096;
@@ -38,7 +38,7 @@ class PagesForTest {
 
   void Unmap(size_t i) const { CHECK(munmap(page(i), kPage) == 0); }
 
-  // The file ends after `count` pages: an access to those behind raises SIGBUS.
+  // Truncates the file to `count` pages: an access to a page behind them raises SIGBUS.
   void Truncate(size_t count) const {
     CHECK(ftruncate(file_, static_cast<off_t>(count * kPage)) == 0);
   }

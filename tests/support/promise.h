@@ -9,7 +9,7 @@
 
 namespace verbena {
 
-// How many members an aggregate has: as many as it can be initialised by.
+// Counts the members of an aggregate: the most initializers that it accepts.
 struct AnyMember {
   template <class T>
   operator T() const;  // NOLINT(google-explicit-constructor): that is all it is for
@@ -29,8 +29,8 @@ constexpr size_t MemberCount() {
   }
 }
 
-// A test beside the sources that shows what this one cannot: "adapter/loop/trace_test.cc" and its
-// "OneTraceTest, AChildWritesNothing".
+// A unit test in src that shows what this test cannot, such as "OneTraceTest, AChildWritesNothing"
+// in "adapter/loop/trace_test.cc".
 struct TestElsewhere {
   const char* file = nullptr;
   const char* name = nullptr;

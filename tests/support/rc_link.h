@@ -9,7 +9,7 @@
 
 namespace verbena::scenario {
 
-// A packet on its way, for the link to decide about. The link may change its bytes.
+// A packet in flight. The link decides what happens to it, and may change its bytes.
 struct Passing {
   const RcEnd& from;
   const RcEnd& to;
@@ -27,7 +27,7 @@ struct Fate {
   static Fate Pass() { return {}; }
   static Fate Drop() { return {.copies = 0}; }
   static Fate Late(Duration late) { return {.late = late}; }
-  // The second comes so much after the first.
+  // The second copy comes `apart` after the first.
   static Fate Twice(Duration apart = Nanoseconds(1)) { return {.copies = 2, .apart = apart}; }
   // Until ReleaseHeld.
   static Fate Hold() { return {.is_held = true}; }
@@ -38,7 +38,7 @@ struct Fate {
   bool is_held = false;
 };
 
-// What becomes of a request for pages.
+// What happens to a page request.
 struct PageFate {
   static PageFate Hold() { return {.is_held = true}; }
 

@@ -10,9 +10,9 @@
 
 namespace verbena::paging {
 
-// A small resident set and short ways to talk to it: what an input leads to comes back as text,
-// actions separated by "; ". The smallest budget: 16 granules, of which 4 are in grace, one in
-// reserve, and 4 the most that a ticket is given at once.
+// A small resident set. Each input returns the actions that it leads to, as text separated by "; ".
+// The budget is the smallest: 16 granules, of which 4 have minimum residency and one is in reserve.
+// A ticket gets at most 4 at a time.
 class ResidentSetFixture : public testing::Test {
  protected:
   static constexpr uint32_t kGranules = 64;
@@ -27,7 +27,8 @@ class ResidentSetFixture : public testing::Test {
     Ask(ticket, run, need, view);
     return Take();
   }
-  // The same, and the actions stay. Wants come slowly, so that grace is no matter of time.
+  // As PageIn, but leaves the actions for Take. Each request advances the time, so that minimum
+  // residency does not depend on it.
   void Ask(uint64_t ticket, paging::Run run, Need need, View view = View::kCpu) {
     now_ += Milliseconds(1);
     resident_set_.PageIn(Ticket(ticket), run, need, view, now_);
@@ -57,7 +58,7 @@ class ResidentSetFixture : public testing::Test {
     return Take();
   }
 
-  // Writes granules from `first` up to before `end`; the store does what it is asked.
+  // Writes the granules from `first` to `end`, exclusive; all work of the store succeeds.
   void WriteAll(uint32_t first, uint32_t end) {
     for (uint32_t granule = first; granule < end; ++granule) {
       Write(granule);
@@ -69,7 +70,7 @@ class ResidentSetFixture : public testing::Test {
       EndWrites(WriteOutcome::kGood);
     }
   }
-  // Ends all writes that are begun, those included that this leads to.
+  // Ends all started writes, including those that this starts.
   void EndWrites(WriteOutcome outcome) {
     for (Take(); !begun_.empty(); Take()) {
       for (const uint32_t granule : std::exchange(begun_, {})) {
@@ -78,7 +79,7 @@ class ResidentSetFixture : public testing::Test {
     }
   }
 
-  // What is to be done, as text; it counts as done.
+  // Takes the actions, as text.
   std::string Take() {
     std::string text;
     for (const Action& action : resident_set_.actions()) {

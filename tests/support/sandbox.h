@@ -14,9 +14,9 @@
 
 namespace verbena {
 
-// Makes this process, and those it starts, poorer for good: without userfaultfd, as in containers;
-// and without populating advice and page-table scans, as on kernels that know neither. False if the
-// system has no filters.
+// Restricts this process and its children for good: no userfaultfd, as in containers; no
+// MADV_POPULATE_* and no PAGEMAP_SCAN, as on older kernels. False if the system has no seccomp
+// filters.
 inline bool EnterSandbox() {
   constexpr auto kNumber = static_cast<uint32_t>(offsetof(seccomp_data, nr));
   constexpr auto kSecond = static_cast<uint32_t>(offsetof(seccomp_data, args) + 8);
@@ -27,7 +27,7 @@ inline bool EnterSandbox() {
   const auto load = [](uint32_t at) {
     return sock_filter{.code = BPF_LD | BPF_W | BPF_ABS, .jt = 0, .jf = 0, .k = at};
   };
-  // Passes over `skipped` instructions unless the value is the one.
+  // Skips the next `skipped` instructions unless the loaded word equals `value`.
   const auto unless = [](uint32_t value, uint8_t skipped) {
     return sock_filter{.code = BPF_JMP | BPF_JEQ | BPF_K, .jt = 0, .jf = skipped, .k = value};
   };

@@ -6,7 +6,7 @@
 
 namespace verbena {
 
-// What programs that run seeds understand: --seed N and --seeds A..B, both ends included.
+// The options of programs that run seeds: --seed N and --seeds A..B, both ends included.
 struct SeedRange {
   uint64_t first = 1;
   uint64_t last = 1;
@@ -14,7 +14,7 @@ struct SeedRange {
   friend bool operator==(const SeedRange&, const SeedRange&) = default;
 };
 
-// nullopt for what is no decimal number, or one of more than 18 digits.
+// nullopt if the text is not a decimal number, or has more than 18 digits.
 inline std::optional<uint64_t> ParseNumber(std::string_view text) {
   uint64_t value = 0;
   if (text.empty() || text.size() > 18) return std::nullopt;
@@ -25,7 +25,7 @@ inline std::optional<uint64_t> ParseNumber(std::string_view text) {
   return value;
 }
 
-// "7" or "1..2000"; nullopt also where the last comes before the first.
+// "7" or "1..2000"; nullopt also if the last is less than the first.
 inline std::optional<SeedRange> ParseSeeds(std::string_view text) {
   const size_t dots = text.find("..");
   const auto first = ParseNumber(text.substr(0, dots));
@@ -34,7 +34,7 @@ inline std::optional<SeedRange> ParseSeeds(std::string_view text) {
   return SeedRange{*first, *last};
 }
 
-// True when the option is --seed or --seeds, and its value is one.
+// True if the option is --seed or --seeds, and its value is valid.
 inline bool ParseSeedOption(std::string_view name, std::string_view value, SeedRange& seeds) {
   const bool is_one = name == "--seed" && ParseNumber(value).has_value();
   if (!is_one && name != "--seeds") return false;
@@ -43,8 +43,8 @@ inline bool ParseSeedOption(std::string_view name, std::string_view value, SeedR
   return parsed.has_value();
 }
 
-// Calls flag(name) for each argument, and option(name, value) with the next one where that is
-// false. False when an argument is neither.
+// Calls flag(name) for each argument; if that returns false, calls option(name, value) with the
+// next argument as the value. False if an argument is neither.
 template <class Flag, class Option>
 bool ParseArguments(int argc, char** argv, Flag flag, Option option) {
   for (int i = 1; i < argc; ++i) {

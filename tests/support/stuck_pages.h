@@ -19,15 +19,15 @@
 
 namespace verbena {
 
-// Memory whose pages do not come: under a userfaultfd that does not answer, until Release. Faults
-// of system calls, as populating advice makes them, need rights that root has; without them only
-// accesses of user mode wait. Owned by one test.
+// Memory with stuck pages: registered with a userfaultfd that does not answer until Release. Faults
+// in the kernel, such as those of MADV_POPULATE_*, need the rights of root; without them only
+// faults in user mode wait. Owned by one test.
 class StuckPages {
  public:
   static constexpr size_t kPage = 4'096;
   enum class Faults : uint8_t { kOfUserMode, kAll };
 
-  // Whether this process may make pages that are stuck in this way.
+  // Whether this process may make pages that are stuck for such faults.
   [[nodiscard]] static bool IsAllowed(Faults faults) {
     const int file = Open(faults);
     if (file >= 0) close(file);
@@ -51,7 +51,7 @@ class StuckPages {
     munmap(base_, size_);
   }
 
-  // From now on accesses to these pages wait, if they are not there. What is there goes.
+  // From here on accesses to these pages wait. Drops the pages that are present.
   void Stick(size_t first, size_t count) {
     std::byte* const start = base_ + first * kPage;
     uffdio_register range{
@@ -59,8 +59,8 @@ class StuckPages {
     CHECK(ioctl(file_, UFFDIO_REGISTER, &range) == 0);
     CHECK(madvise(start, count * kPage, MADV_DONTNEED) == 0);
   }
-  // Those that wait go on, and get pages of zeros. The system wakes them before it unregisters: one
-  // that comes in between is woken once more.
+  // Waiting accesses proceed, with pages of zeros. The kernel wakes up waiters before it
+  // unregisters the range; the second ioctl wakes up an access that started to wait in between.
   void Release() {
     uffdio_range all = RangeOf(0, size_ / kPage);
     CHECK(ioctl(file_, UFFDIO_UNREGISTER, &all) == 0);

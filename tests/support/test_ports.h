@@ -12,15 +12,15 @@
 
 namespace verbena::testing_ports {
 
-// Blocks of ports between the well-known ones and those that the system hands out by itself
-// (32,768 and above), where any socket without a port of its own may sit.
+// Blocks of ports between the well-known ones and the ephemeral ones (32,768 and above), which the
+// kernel assigns to any socket that does not bind to a port.
 inline constexpr unsigned kFirstPort = 10'000;
 inline constexpr unsigned kPortsPerBlock = 256;
 inline constexpr unsigned kBlocks = (32'768 - kFirstPort) / kPortsPerBlock;
 
-// Whether this process has the block from now on. A socket of an abstract name stands for it: the
-// system gives a name to one process of the network namespace at a time, and takes it back when
-// the process and its children have ended.
+// Claims the block for this process, by a socket with an abstract name: only one process of the
+// network namespace can have a name at a time. The kernel frees the name when the process and its
+// children have ended.
 inline bool ClaimBlock(unsigned block) {
   const int claim = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (claim < 0) return false;
@@ -49,8 +49,8 @@ namespace verbena {
 
 inline constexpr unsigned kTestPorts = testing_ports::kPortsPerBlock;
 
-// The first of the ports that this test program alone uses, with its children. Claimed before
-// main, so that tests which count descriptors see the same number before and after.
+// The first of the ports that only this test program and its children use. Claimed before main, so
+// that tests that count descriptors see the same number before and after.
 inline const uint16_t kFirstTestPort = testing_ports::ClaimPorts();
 
 }  // namespace verbena

@@ -21,19 +21,19 @@
 
 namespace verbena::managed {
 
-// What goes wrong with a file, to be changed by a test at any time from any thread.
+// The failures of a swap file. A test may change them at any time, from any thread.
 struct SwapTrouble {
-  std::atomic<int> failing_reads = 0;   // so many of the next end in EIO
-  std::atomic<int> failing_writes = 0;  // likewise
-  std::atomic<int> short_reads = 0;     // so many of the next miss their last byte
-  std::atomic<int> lying_reads = 0;     // so many of the next have a bit flipped
-  std::atomic<int> no_room_writes = 0;  // so many of the next end in ENOSPC
+  std::atomic<int> failing_reads = 0;   // this many of the next reads end in EIO
+  std::atomic<int> failing_writes = 0;  // this many of the next writes
+  std::atomic<int> short_reads = 0;     // this many of the next miss their last byte
+  std::atomic<int> lying_reads = 0;     // this many of the next have a bit flipped
+  std::atomic<int> no_room_writes = 0;  // this many of the next end in ENOSPC
   std::atomic<bool> is_full = false;    // cannot grow
-  std::atomic<int64_t> delay_us = 0;    // what ended is shown so much later
+  std::atomic<int64_t> delay_us = 0;    // before Reap returns an ended transfer
   std::atomic<int> started = 0;
 };
 
-// A real swap file, in trouble.
+// A real swap file with injected failures.
 class TroubledSwapFile final : public SwapFile {
  public:
   TroubledSwapFile(std::unique_ptr<SwapFile> file, std::shared_ptr<SwapTrouble> trouble)
@@ -77,13 +77,13 @@ class TroubledSwapFile final : public SwapFile {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // Looks again after so many nanoseconds; 0: never.
+  // Makes fd() readable after this time, so that the caller reaps again; 0: never.
   void SetTimer(long nanoseconds) {
     const itimerspec when{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = nanoseconds}};
     CHECK(timerfd_settime(timer_.get(), 0, &when, nullptr) == 0);
   }
 
-  // Counts down, if there is something to count.
+  // Decrements `left` and returns true, unless it is 0.
   static bool Takes(std::atomic<int>& left) {
     if (left <= 0) return false;
     --left;

@@ -15,7 +15,7 @@
 
 namespace verbena {
 
-// The value, or a test that has failed.
+// The value of the result; the test fails if it is an error.
 template <class T>
 T Good(ErrorOr<T> result) {
   EXPECT_TRUE(result.has_value()) << result.error().text;
@@ -33,7 +33,7 @@ std::optional<ErrorCode> CodeOf(const CodeOr<T>& result) {
   return result ? std::nullopt : std::optional(result.error());
 }
 
-// Two contexts with these are two nodes.
+// Two contexts with these options have an adapter each.
 inline Options VerbsTestOptions() {
   Options options;
   options.base_port = options.endpoint_base_port = adapter::TestBasePort();
@@ -41,14 +41,14 @@ inline Options VerbsTestOptions() {
   options.dedicated_adapter = true;
   return options;
 }
-// Two contexts with these share an adapter.
+// Two contexts with these options share an adapter.
 inline Options SharedAdapterOptions() {
   Options options = VerbsTestOptions();
   options.dedicated_adapter = false;
   return options;
 }
 
-// A program with a device: a domain, a completion queue and a region over some memory.
+// A program with an open device, a protection domain, a completion queue and a region.
 struct VerbsNode {
   explicit VerbsNode(const char* address = "127.0.0.1", const Options& options = VerbsTestOptions())
       : gid(*ParseGid(address)), context(Good(Context::Open(options))) {}
@@ -74,7 +74,7 @@ struct VerbsNode {
     return true;
   }
 
-  // The next completion; nullopt after a while.
+  // The next completion; nullopt after 20 s.
   [[nodiscard]] std::optional<Completion> Wait(const CompletionQueue* from = nullptr) const {
     const Time end = Now() + Seconds(20);
     std::array<Completion, 1> out;
@@ -100,7 +100,7 @@ struct VerbsNode {
 
 inline void ConnectPair(const VerbsNode& a, QueuePair& qa, const VerbsNode& b, QueuePair& qb,
                         const ConnectSettings& settings = {}) {
-  // Not the same, and one of them wraps soon.
+  // The PSNs differ, and one of them wraps soon.
   const QpAddress at_a{qa.number(), a.gid, Psn{0xFFFFF0}};
   const QpAddress at_b{qb.number(), b.gid, Psn{77}};
   Good(qa.Connect(at_a, at_b, settings));

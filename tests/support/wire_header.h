@@ -13,7 +13,7 @@
 
 namespace verbena::wire {
 
-// The bytes that hexadecimal text names; blanks are skipped.
+// Parses hexadecimal text; skips blanks and line ends.
 inline std::vector<std::byte> FromHex(std::string_view text) {
   std::string digits;
   for (const char c : text) {
@@ -33,7 +33,8 @@ inline std::vector<std::byte> RandomBytes(Random& random, std::size_t count) {
   return bytes;
 }
 
-// Writes into bytes that were all ones, so that a field or a reserved bit left out shows.
+// Serializes into bytes that are all ones, so that a field or reserved bit that is not written
+// shows.
 template <class Header>
 std::vector<std::byte> Written(const Header& header) {
   std::vector<std::byte> bytes(Header::kSize, std::byte{0xFF});
@@ -41,7 +42,8 @@ std::vector<std::byte> Written(const Header& header) {
   return bytes;
 }
 
-// Both ways; and that no shorter prefix parses, while bytes behind the header do no harm.
+// Checks Serialize and Parse; that no shorter prefix parses; and that bytes after the header do not
+// matter.
 template <class Header>
 void ExpectBytes(const Header& header, std::string_view hex) {
   std::vector<std::byte> bytes = FromHex(hex);
@@ -55,7 +57,7 @@ void ExpectBytes(const Header& header, std::string_view hex) {
   EXPECT_EQ(Header::Parse(bytes), header);
 }
 
-// `make` draws a header.
+// `make` draws a random header.
 template <class Make>
 void ExpectRoundTrips(Make make) {
   Random random(1);

@@ -1,6 +1,6 @@
-// Work that moves data while memory runs out. Posting and polling allocate nothing; what the engine
-// needs for pages that it meets for the first time it may be refused, on the thread that polls or
-// on one of ours. Then work may fail, or take longer; but all of it completes, and the next
+// Data transfers while memory runs out. Posting and polling allocate nothing, but the engine
+// allocates for pages that it sees for the first time: on the thread that polls, or on a thread of
+// Verbena. If that fails, work can fail or take longer; but all of it completes, and the next
 // connection works.
 
 #include <sys/mman.h>
@@ -17,7 +17,7 @@
 namespace verbena::survival {
 namespace {
 
-// Untouched memory, registered: each page is one that the engine must ask for.
+// Registered memory that was never touched: the engine must page in each page.
 class FreshMemory {
  public:
   static constexpr size_t kHalf = size_t{1} << 20;
@@ -52,7 +52,7 @@ class DataPathTest : public ::testing::TestWithParam<ibv_qp_type> {
  protected:
   DataPathTest() { setenv("VERBENA_LOG", "error", 1); }
 
-  // Two queue pairs that are connected, and what they send and receive.
+  // Two connected queue pairs, and the memory that they send from and receive into.
   struct Pair {
     explicit Pair(World& world, ibv_qp_type type)
         : memory(world),
@@ -97,7 +97,7 @@ class DataPathTest : public ::testing::TestWithParam<ibv_qp_type> {
     return ibv_post_send(pair.from, &wr, &refused);
   }
 
-  // How much was posted to the send queue; 0 if posting failed, which allocates nothing.
+  // Returns the number of send requests. Posting must succeed, since it allocates nothing.
   static int PostAll(const Pair& pair) {
     constexpr uint32_t kLong = 200'000, kDatagram = 1'000;
     const uint32_t length = pair.ah != nullptr ? kDatagram : kLong;
@@ -113,7 +113,7 @@ class DataPathTest : public ::testing::TestWithParam<ibv_qp_type> {
     return 4;
   }
 
-  // How many completions of the sending side came, and whether all were successes.
+  // The number of completions of the sending side, and whether all succeeded.
   struct Completed {
     int count = 0;
     bool all_well = true;
@@ -132,7 +132,7 @@ class DataPathTest : public ::testing::TestWithParam<ibv_qp_type> {
     return completed;
   }
 
-  // False if fewer than n were asked for.
+  // Fails the n-th allocation. False if there were fewer than n.
   static bool FailAt(size_t n, Whose whose) {
     World world;
     world.Cq();
@@ -160,7 +160,7 @@ TEST_P(DataPathTest, AllWorkCompletesWhenThePollerIsRefusedMemory) {
   while (FailAt(n, Whose::kThisThread) && !HasFailure()) ASSERT_LT(++n, kRequestsMax);
 }
 
-// How much they need depends on who is first.
+// The number of allocations of these threads varies from run to run: tries a fixed number.
 TEST_P(DataPathTest, AllWorkCompletesWhenOurThreadsAreRefusedMemory) {
   constexpr size_t kRequests = 24;
   for (size_t n = 1; n < kRequests && !HasFailure(); ++n) {

@@ -1,5 +1,5 @@
-// Every export that may fail, one row each. Macros of the header would call something else:
-// parentheses around a name keep it a function.
+// Every export that can fail, one row each. Some names are macros in the header that call something
+// else: parentheses around a name call the function itself.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include "tests/survival/rows.h"
 
 extern "C" {
-// Not in the header.
+// Exports that the header does not declare.
 int ibv_query_gid_type(ibv_context* context, uint8_t port, unsigned int index, unsigned int* type);
 int ibv_read_sysfs_file(const char* directory, const char* file, char* out, size_t size);
 int verbena_write_device_files(char* out, size_t size);
@@ -30,7 +30,7 @@ void AddObjects(std::vector<Row>& rows) {
                     return ByNull(w.made);
                   },
                   [](World& w) { ibv_free_device_list(w.Made<ibv_device*>()); }});
-  // Alone: a second context would share the first one's adapter.
+  // Closes the world's context first: a second context would share its adapter.
   rows.push_back({"ibv_open_device",
                   [](World& w) {
                     EXPECT_EQ(w.is_closed ? 0 : ibv_close_device(w.context), 0);
@@ -83,7 +83,7 @@ void AddObjects(std::vector<Row>& rows) {
                   [](World& w) { return ByNumber(ibv_destroy_ah(w.Made<ibv_ah>())); }});
 }
 
-// The headers of a datagram from 127.0.0.1 to itself.
+// The GRH area of a datagram from 127.0.0.1 to itself.
 ibv_grh LoopbackGrh() {
   alignas(ibv_grh) uint8_t bytes[sizeof(ibv_grh)] = {};
   bytes[20] = 0x45;
@@ -152,7 +152,7 @@ void AddQueues(std::vector<Row>& rows) {
                   }});
 }
 
-// Each step, because what is made at one of them is not at the others.
+// All transitions, because each allocates different things.
 void AddModify(std::vector<Row>& rows) {
   rows.push_back({"ibv_modify_qp", [](World& w) { w.qp = w.Qp(); },
                   [](World& w) {
@@ -376,7 +376,7 @@ void AddQuestions(std::vector<Row>& rows) {
                   [](World& w) { EXPECT_EQ(ibv_destroy_ah(w.Made<ibv_ah>()), 0); }});
 }
 
-// Files that do not wait: no event is an error that is not ours.
+// The descriptors are nonblocking: EAGAIN only means that there is no event.
 void AddEvents(std::vector<Row>& rows) {
   const auto no_wait = [](int fd) { fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK); };
   const auto none = [](int result) {

@@ -21,7 +21,7 @@ namespace verbena::survival {
 namespace {
 
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables): operators have no object
-std::atomic<int> wanted = -1;  // of Resource; -1: nothing fails
+std::atomic<int> wanted = -1;  // a Resource; -1: nothing fails
 std::atomic<bool> is_of_others = false;
 std::atomic<size_t> left = 0;  // requests until the one that fails
 std::atomic<bool> has_failed = false;
@@ -43,7 +43,7 @@ bool DescriptorFails() {
   return true;
 }
 
-// The function of this name that would have been called.
+// The next function of this name: the one that this file replaces.
 template <class Fn>
 Fn* Real(Fn* /*of this type*/, const char* name) {
   return reinterpret_cast<Fn*>(dlsym(RTLD_NEXT, name));
@@ -96,7 +96,7 @@ std::ostream& operator<<(std::ostream& out, const Held& held) {
              << " threads";
 }
 
-// For the operators below.
+// For the operators below; nullptr on failure.
 namespace {
 
 void* Allocate(size_t size, size_t alignment) {
@@ -150,8 +150,8 @@ void operator delete[](void* memory, size_t, std::align_val_t) noexcept { surviv
 
 extern "C" {
 
-// The linker gives our calls of calloc this name (--wrap): a calloc of the program's own would be
-// called by the loader, and by a sanitizer, before either is ready for it.
+// The linker redirects calls of calloc in this program here (--wrap). A replacement of calloc
+// itself would be called by the loader and by a sanitizer before they are ready for it.
 void* __real_calloc(size_t count, size_t size);
 void* __wrap_calloc(size_t count, size_t size) {
   return survival::Fails(Resource::kMemory) ? nullptr : __real_calloc(count, size);
@@ -166,8 +166,8 @@ void* mmap(void* at, size_t length, int protection, int flags, int fd, off_t off
   return real(at, length, protection, flags, fd, offset);
 }
 
-// A sanitizer must know of threads. Its own function may be in this very program, where a search
-// for the next one passes it over.
+// A sanitizer must intercept thread creation. Its interceptor can be linked into this program,
+// where RTLD_NEXT does not find it.
 [[gnu::weak]] int __interceptor_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                                                void* (*start)(void*), void* argument) noexcept;
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),

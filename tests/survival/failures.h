@@ -4,9 +4,8 @@
 #include <cstdint>
 #include <ostream>
 
-// What the system can refuse, and how to have it refused: failures.cc has functions of its own in
-// the place of those of the C library that hand it out. One source file of a program, and then it
-// is so for the whole program.
+// Resources that the system can refuse, and injection of such failures: failures.cc replaces the
+// functions of the C library that allocate them, for the whole program that it is linked into.
 
 namespace verbena::survival {
 
@@ -22,7 +21,7 @@ enum class Whose : uint8_t {
   kOtherThreads,
 };
 
-// While it is, the n-th request for the resource fails, counted from 1.
+// While the object lives, the n-th request for the resource fails, counted from 1.
 //
 // One at a time.
 class Failing {
@@ -32,11 +31,11 @@ class Failing {
   Failing& operator=(const Failing&) = delete;
   ~Failing() { Stop(); }
 
-  // Has it happened? Nothing fails any more.
+  // Ends the injection; true if the n-th request came, and failed.
   bool Stop();
 };
 
-// What the process has now.
+// The resources that the process holds.
 struct Held {
   size_t bytes = 0;
   size_t descriptors = 0;

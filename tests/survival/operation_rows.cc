@@ -1,4 +1,4 @@
-// What programs call by the operations of a context, and may fail.
+// Verbs that call through the operations of a context and can fail, one row each.
 
 #include <fcntl.h>
 
@@ -63,7 +63,8 @@ void AddMemory(std::vector<Row>& rows) {
                   [](World& w) { return ByNumber(ibv_dealloc_mw(w.Made<ibv_mw>())); }});
   rows.push_back({"ops.ibv_alloc_dm", kNothing,
                   [](World& w) {
-                    // Most of it: were some lost by a failure, the next would not fit.
+                    // Most of the device memory: if a failure leaked some, the next allocation
+                    // would not fit.
                     ibv_alloc_dm_attr attributes{
                         .length = 1 << 20, .log_align_req = 3, .comp_mask = 0};
                     w.made = ibv_alloc_dm(w.context, &attributes);
@@ -89,7 +90,7 @@ void AddMemory(std::vector<Row>& rows) {
         {std::string("ops.ibv_advise_mr") + (waits ? " that waits" : ""), [](World& w) { w.Mr(); },
          [waits](World& w) {
            ibv_sge sge{reinterpret_cast<uint64_t>(w.bytes), sizeof w.bytes, w.Mr()->lkey};
-           // Pages that there is no memory to note are not to be had.
+           // EINVAL: the pages could not be had, because there was no memory for the request.
            const int error = ibv_advise_mr(w.Pd(), IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
                                            waits ? IBV_ADVISE_MR_FLAG_FLUSH : 0, &sge, 1);
            return ByNumber(error == EINVAL ? ENOMEM : error);
@@ -204,7 +205,8 @@ void AddSharedQueues(std::vector<Row>& rows) {
                   }});
 }
 
-// What is put together call by call needs memory that grows, and says so at the end.
+// A work request that is built call by call needs memory that grows; ibv_wr_complete reports the
+// failure.
 void AddWorkBuilder(std::vector<Row>& rows) {
   rows.push_back({"ops.ibv_wr_complete",
                   [](World& w) {

@@ -1,5 +1,6 @@
-// The program survives us: whatever call of the verbs the system refuses memory, a file or a
-// thread, the call fails as its man page says, nothing is lost, and the same call works afterwards.
+// A program survives failures in Verbena: if the system refuses memory, a descriptor or a thread
+// during any verb, the verb fails as its man page says, nothing leaks, and the same call works
+// afterwards.
 
 #include <cctype>
 #include <cerrno>
@@ -19,13 +20,13 @@
 namespace verbena::survival {
 namespace {
 
-// More than any call needs; a row that goes on for longer needs more each time, and that is a leak.
+// More than any call needs. A row that exceeds it needs more at each attempt: a leak.
 constexpr size_t kRequestsMax = 3'000;
 
 bool IsExpected(Resource resource, int error) {
   switch (resource) {
     case Resource::kMemory:
-      // What the system's own calls make of it.
+      // EIO stands for a failure of the system without an error number: see ErrnoOf.
       return error == ENOMEM || error == EIO;
     case Resource::kDescriptor:
       return error == EMFILE || error == EIO;
@@ -35,7 +36,7 @@ bool IsExpected(Resource resource, int error) {
   return false;
 }
 
-// Threads end a moment after they were joined.
+// Waits: the kernel removes a thread a moment after it was joined.
 Held Settled(const Held& expected) {
   Held held = Held::Now();
   for (int i = 0; i < 1'000 && held != expected; ++i) {
@@ -47,7 +48,7 @@ Held Settled(const Held& expected) {
 
 class SurvivalTest : public ::testing::TestWithParam<Row> {
  protected:
-  // Silence: what is refused is said on standard error, thousands of times.
+  // Suppresses warnings: each refusal is logged to standard error, thousands of times.
   SurvivalTest() { setenv("VERBENA_LOG", "error", 1); }
 
   static void RunOnce(const Row& row) {
@@ -58,8 +59,8 @@ class SurvivalTest : public ::testing::TestWithParam<Row> {
     row.tear_down(world);
   }
 
-  // A call that fails may have made tables longer, but not without an end. Where there is room now
-  // for what was refused, the call may succeed.
+  // A failed call may leave tables larger, but they must not grow without bound. If a table has
+  // room by now, the call can succeed.
   static void FailAgain(const Row& row, World& world, Resource resource, size_t n) {
     constexpr int kAtFirst = 4, kTimes = 16;
     size_t bytes = 0;
@@ -78,7 +79,7 @@ class SurvivalTest : public ::testing::TestWithParam<Row> {
         << row.name << " leaks when it is refused " << NameOf(resource) << " " << n;
   }
 
-  // False if the call needs fewer than n.
+  // Fails the n-th request for the resource. False if the call needs fewer than n.
   static bool FailAt(const Row& row, Resource resource, size_t n) {
     World world;
     row.set_up(world);
@@ -102,7 +103,7 @@ class SurvivalTest : public ::testing::TestWithParam<Row> {
 
 TEST_P(SurvivalTest, EachFailureIsAnErrorAndNothingIsLost) {
   const Row& row = GetParam();
-  RunOnce(row);  // what a process makes once and keeps
+  RunOnce(row);  // makes what a process makes once and keeps
   for (const Resource resource : {Resource::kMemory, Resource::kDescriptor, Resource::kThread}) {
     for (size_t n = 1;; ++n) {
       ASSERT_LT(n, kRequestsMax) << NameOf(resource);
@@ -125,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(Exports, SurvivalTest, ::testing::ValuesIn(ExportRows()
 INSTANTIATE_TEST_SUITE_P(Operations, SurvivalTest, ::testing::ValuesIn(OperationRows()),
                          TestNameOf);
 
-// The first words of the lines that `is_wanted`.
+// The names at the start of the lines that `is_wanted` accepts.
 template <class Fn>
 std::set<std::string> NamesIn(const std::string& file, const std::string& end_of_name,
                               Fn is_wanted) {

@@ -15,15 +15,15 @@
 
 namespace verbena::survival {
 
-// How a call went: 0, or the error number; -1 if it failed in a way that its man page does not
-// know.
+// The result of a call: 0, or the error number; -1 if it failed in a way that its man page does not
+// document.
 struct Outcome {
   int error = 0;
 
   [[nodiscard]] bool ok() const { return error == 0; }
 };
 
-// The ways in which verbs fail.
+// The ways in which verbs report a failure.
 [[nodiscard]] inline Outcome ByNull(const void* made) { return {made != nullptr ? 0 : errno}; }
 [[nodiscard]] inline Outcome ByNumber(int result) { return {result}; }
 [[nodiscard]] inline Outcome ByMinusOne(int result) {
@@ -33,8 +33,9 @@ struct Outcome {
   return {result >= 0 ? 0 : static_cast<int>(-result)};
 }
 
-// A program on the verbs, made anew for each failure, so that nothing is there that an earlier one
-// has left behind. What a row makes is ended in reverse order; a refusal to end is a failed test.
+// A program on the verbs. Each injected failure gets a new World, so that an earlier one leaves
+// nothing behind. The destructor destroys the objects in reverse order; the test fails if that
+// fails.
 class World {
  public:
   World() {
@@ -59,7 +60,7 @@ class World {
 
   void AtEnd(std::function<int()> end) { ends_.push_back(std::move(end)); }
 
-  // Those that rows need; made once.
+  // Objects that rows need; each is made by the first call. Qp makes a new one each time.
   ibv_pd* Pd() {
     if (pd_ == nullptr) {
       pd_ = ibv_alloc_pd(context);
@@ -111,7 +112,7 @@ class World {
     return qp;
   }
 
-  // What the row's own call has made, for the row to end.
+  // What the row's own call has made; the row destroys it.
   void* made = nullptr;
   void* bytes_of_buffer = nullptr;  // of ibv_alloc_buf
   template <class T>
@@ -137,7 +138,7 @@ class World {
     wish.pd = Pd();
     return wish;
   }
-  // A structure to point at.
+  // A pointer to a copy of `value`, valid until the next call for the same type.
   template <class T>
   T* With(const T& value) {
     static thread_local T kept;
