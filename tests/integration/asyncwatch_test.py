@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Debian's ibv_asyncwatch tells when the machine gets an address, and when it loses it.
+"""Debian's ibv_asyncwatch reports that the machine gets an address, and that it loses the address.
 
 usage: asyncwatch_test.py LIBRARIES
-Exits with 77, which ctest counts as skipped, without root: the address is one of a namespace.
+Exits with 77, which ctest counts as skipped, without root: the address is added to a namespace.
 """
 
 import os
@@ -24,7 +24,7 @@ CHANGE = r"event_type .*GID.*port 1"
 
 
 class Terminal:
-    """A program that believes in one, so that it says at once what it has to say."""
+    """A program on a pseudoterminal, so that it prints each line at once."""
 
     def __init__(self, command, environment):
         self.own, its = pty.openpty()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs that others wrote, whose registered memory is under a budget: `verbena run
---memory-budget`. They must move every byte, with no more of it in memory than that.
+"""Unmodified programs whose registered memory is under a budget: `verbena run --memory-budget`.
+They must transfer every byte, and the resident memory must stay within the budget.
 
 usage: budget_test.py LIBRARIES PROGRAMS; PROGRAMS is the folder of verbena.
 """
@@ -28,7 +28,7 @@ NO_DOOR = "no userfaultfd that serves system calls"
 
 
 def resident(process: Process) -> int:
-    """Bytes of managed memory that it has in memory now."""
+    """Bytes of managed memory that the process has resident."""
     folder = Path(f"/proc/{process.pid}/fd")
     total = 0
     try:
@@ -36,12 +36,12 @@ def resident(process: Process) -> int:
             if os.readlink(file).startswith(MEMORY):
                 total += os.stat(file).st_blocks * 512
     except OSError:
-        pass  # it has ended, or closed a file
+        pass  # the process has ended, or has closed a file
     return total
 
 
 def peaks(pair: Pair) -> list[int]:
-    """Until both have ended: the most that either had."""
+    """Waits until both processes have ended; the peak of each."""
     most = [0, 0]
     ends = time.monotonic() + SECONDS_MAX
     while time.monotonic() < ends:
@@ -53,7 +53,7 @@ def peaks(pair: Pair) -> list[int]:
 
 
 class World:
-    """`verbena` as it is installed, for a user, and a place for swap files."""
+    """`verbena` as it is installed, and a folder for swap files."""
 
     def __init__(self, libraries: Path, programs: Path, ordinary: bool):
         self.installed = Installed(libraries, programs, ordinary=ordinary)
@@ -76,7 +76,7 @@ def counter(said: str, name: str) -> int:
 
 
 def must_succeed_both(pair: Pair, process: Process) -> str:
-    """What the process said. When one has failed, the other's words say why."""
+    """The output of the process. On failure, the exception includes the output of the other end."""
     try:
         return must_succeed(process, 1)
     except AssertionError as problem:
@@ -99,7 +99,7 @@ def must_stay_within(world: World, *program) -> None:
 
 def perftest(test: str):
     def run(world: World) -> None:
-        # Patience of a second, as the machine may be busy.
+        # -u 18 is a timeout of a second, since the machine can be busy.
         must_stay_within(world, f"ib_{test}", "-F", "-s", "1048576", "-q", "4", "-n", "20",
                          "-u", "18")
     run.__name__ = f"ib_{test}_within_a_quarter_of_its_memory"
@@ -119,7 +119,7 @@ def an_unreliable_one_loses_nothing_that_fits(world: World) -> None:
 
 
 def an_unreliable_write_is_waited_for_and_comes(world: World) -> None:
-    """First into memory that was never touched, then into twice as much as the budget."""
+    """First into memory that was never touched, then into twice as much memory as the budget."""
     for size in ("262144", "2097152"):
         with world.pair("ib_write_lat", "-F", "-c", "UC", "-s", size, "-n", "10") as pair:
             pair.connect().must_succeed(time.monotonic() + SECONDS_MAX)
@@ -147,7 +147,7 @@ def what_cannot_be_is_said_before_the_program_starts(world: World) -> None:
 
 @contextlib.contextmanager
 def small_disk(folder: Path, size: int):
-    """A file system of so many bytes."""
+    """A tmpfs of `size` bytes at `folder`."""
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "verbena", folder], check=True)
     try:
@@ -157,7 +157,7 @@ def small_disk(folder: Path, size: int):
 
 
 def fill(file: Path) -> None:
-    """Until the disk is full."""
+    """Writes to the file until the disk is full."""
     with file.open("wb", buffering=0) as out, contextlib.suppress(OSError):
         while out.write(bytes(1 << 20)):
             pass
@@ -178,8 +178,8 @@ def wait_registered(process: Process) -> None:
 
 
 def a_full_disk_is_said_and_waited_for(world: World) -> None:
-    """There is room when the memory is registered, and then another fills the disk. The server
-    stands still meanwhile, so that it has not used its room yet."""
+    """The disk has room when the memory is registered; after that, another file fills the disk. The
+    server is stopped meanwhile, so that it has not used the room yet."""
     disk = world.bench.folder / "disk"
     command = world.run("ib_write_bw", "-F", "-s", str(8 << 20), "-n", "20", swap=str(disk))
     with small_disk(disk, 48 << 20), Pair(world.bench, *command) as pair:
@@ -206,7 +206,7 @@ def an_ordinary_user_is_served_or_told_how_to_be(world: World) -> None:
 
 
 def a_strict_budget_is_kept_or_the_program_not_started(world: World) -> None:
-    """By whether the same budget, not strict, could be kept."""
+    """A run without --memory-budget-strict shows whether the budget can be kept here."""
     with world.pair("ib_write_bw", "-F", "-s", "1048576", "-n", "5") as pair:
         pair.connect().must_succeed(time.monotonic() + SECONDS_MAX)
         can_be_kept = NO_DOOR not in pair.client.output()

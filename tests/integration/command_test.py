@@ -89,7 +89,7 @@ def run(command: list, **options) -> subprocess.CompletedProcess:
 
 
 def check_row(verbena: Path, row: Row) -> None:
-    # A space within a word is written as one that does not break.
+    # Rows write a space within a word as U+00A0.
     words = [word.replace("\u00a0", " ") for word in row.words.split(" ") if word]
     done = run([verbena, *words], env={**os.environ, **row.environment})
     said = done.stdout + done.stderr
@@ -100,7 +100,7 @@ def check_row(verbena: Path, row: Row) -> None:
 
 
 def check_output(verbena: Path) -> None:
-    """What cannot be written is an error, and is not sent to another file."""
+    """A failed write of the output is an error, and the output does not go to another file."""
     for words in (["devices"], ["devices", "--json"], ["--help"], ["ping", "--self", "-n", "5"]):
         with open("/dev/full", "w", encoding="utf-8") as full:
             done = run([verbena, *words], stdout=full)

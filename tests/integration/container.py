@@ -1,5 +1,5 @@
-"""What a container takes away by default: a seccomp filter like those of the common engines, no new
-privileges, no capabilities."""
+"""The restrictions of a container by default: a seccomp filter like those of the common engines, no
+new privileges, no capabilities."""
 
 import ctypes
 import platform
@@ -16,7 +16,7 @@ BPF_LOAD_WORD, BPF_JUMP_IF_EQUAL, BPF_RETURN = 0x20, 0x15, 0x06
 OFFSET_OF_NUMBER = 0  # in struct seccomp_data
 CAPABILITIES = 41
 
-# On x86-64.
+# System call numbers of x86-64.
 FORBIDDEN = {
     "ptrace": 101, "personality": 135, "pivot_root": 155, "acct": 163, "settimeofday": 164,
     "mount": 165, "umount2": 166, "swapon": 167, "swapoff": 168, "reboot": 169, "iopl": 172,
@@ -39,7 +39,7 @@ def _instruction(code: int, operand: int, if_true: int = 0, if_false: int = 0) -
 
 
 def _filter() -> bytes:
-    """Looks for the number among the forbidden ones; whichever it equals jumps to the end."""
+    """Compares the call's number with each forbidden one; a match jumps to the last instruction."""
     numbers = sorted(FORBIDDEN.values())
     code = _instruction(BPF_LOAD_WORD, OFFSET_OF_NUMBER)
     for place, number in enumerate(numbers):
@@ -53,12 +53,12 @@ def can_confine() -> bool:
 
 
 def confine() -> None:
-    """This process and its children, for good."""
+    """Restricts this process and its children, for good."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     code = _filter()
     program = _Program(len(code) // 8, code)
     for capability in range(CAPABILITIES):
-        prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # refused to a process that has none anyway
+        prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # fails in a process that has none anyway
     for arguments in ((PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
                       (PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0)):
         if prctl(*arguments) != 0:

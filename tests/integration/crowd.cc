@@ -1,11 +1,11 @@
-// Many processes of one machine with the device open at once: what each of them costs, and that
-// all of them reach each other.
+// Many processes of one machine have the device open at once. Measures the cost of each, and checks
+// that they reach each other.
 //
-// usage: crowd PROCESSES [KIBIBYTES]: starts so many of itself. When all have the device open, each
-// sends datagrams to the next, until all have heard from the one before. Then each tells what it
-// has, and this prints the least, the median and the most of it. Fails if one of them cannot open
-// the device or hears nothing, or if the median of the memory that is a process's alone
-// (Private_Clean and Private_Dirty) is more than KIBIBYTES.
+// usage: crowd PROCESSES [KIBIBYTES]: starts PROCESSES members. When all have the device open, each
+// sends datagrams to the next, until all have received one from the member before. Then each member
+// reports its figures, and the parent prints minimum, median and maximum. Fails if a member cannot
+// open the device or receives nothing, or if the median of the private memory (Private_Clean and
+// Private_Dirty) is more than KIBIBYTES.
 
 #include <infiniband/verbs.h>
 #include <poll.h>
@@ -34,7 +34,7 @@ constexpr uint32_t kQKey = 0x1234;
 constexpr uint32_t kGrh = 40;
 constexpr uint32_t kText = 8;
 constexpr int kDepth = 64;
-constexpr int kSocket = 3;  // of a member, to the one that started it
+constexpr int kSocket = 3;  // of a member, to the parent
 constexpr int kPatienceMs = 60'000;
 
 [[noreturn]] void Die(const std::string& what) {
@@ -45,10 +45,10 @@ void Must(bool good, const std::string& what) {
   if (!good) Die(what);
 }
 
-// What a member has.
+// The resources of a member.
 struct Figures {
   uint64_t resident_kib = 0;
-  uint64_t proportional_kib = 0;  // shared pages divided by those that share them
+  uint64_t proportional_kib = 0;  // shared pages divided by the number of processes
   uint64_t private_kib = 0;
   uint64_t descriptors = 0;
   uint64_t threads = 0;
@@ -99,7 +99,7 @@ class Member {
 
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
-  // Others may still be sending, into memory that is gone then.
+  // Destroys the objects before the memory is freed: another member can still be sending into it.
   ~Member() {
     Must(ibv_destroy_qp(qp_) == 0 && ibv_destroy_ah(ah_) == 0 && ibv_dereg_mr(mr_) == 0 &&
              ibv_destroy_cq(cq_) == 0 && ibv_dealloc_pd(pd_) == 0 &&
@@ -202,8 +202,8 @@ bool IsReadable(int socket, int milliseconds) {
   return poll(&file, 1, milliseconds) == 1;
 }
 
-// The next one may start to listen late, and a datagram may be lost: so it sends until all have
-// heard, which the end of the socket tells.
+// The next member can start late, and a datagram can be lost: so a member sends until all have
+// received one. The parent then closes the socket.
 int BeMember() {
   constexpr int kPeriodMs = 50;
   Member member;
@@ -220,7 +220,7 @@ int BeMember() {
   return 0;
 }
 
-// --- The one that starts them. ---
+// --- The parent. ---
 
 struct Started {
   pid_t process = 0;
@@ -243,7 +243,7 @@ Started StartMember(const char* self) {
   return started;
 }
 
-// A socket each.
+// The parent has a socket per member.
 void RaiseDescriptorLimit() {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
@@ -251,7 +251,7 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Prints the least, the median and the most; the median.
+// Prints minimum, median and maximum; returns the median.
 uint64_t Print(const char* name, const std::vector<Figures>& all, uint64_t Figures::*which) {
   std::vector<uint64_t> values;
   values.reserve(all.size());

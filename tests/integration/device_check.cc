@@ -1,5 +1,5 @@
-// Asks the verbs about the device, reads every file that the kernel has about devices it knows, and
-// compares. Linked with the system's library, as other programs are.
+// Queries the device by the verbs, and compares with every file that the kernel has for the devices
+// that it knows. Linked with the system's library, as other programs are.
 
 #include <infiniband/verbs.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What programs find beside the library, by `verbena run` as an ordinary user: every path that a
-device names is there, and what is read there is what the verbs tell.
+"""The device files that programs see under `verbena run`, as an ordinary user: every path that a
+device names exists, and the contents agree with the verbs.
 
 usage: device_files_test.py LIBRARIES PROGRAMS; PROGRAMS is the folder of verbena, path_calls_check,
 device_check and verbs_check_asan.
@@ -39,7 +39,7 @@ def every_path_call_is_redirected(world: Installed) -> None:
 
 
 def without_them_the_calls_find_nothing(world: Installed) -> None:
-    """Or the test before this one would show nothing."""
+    """Otherwise the test before this one would prove nothing."""
     if os.path.exists("/sys/class/infiniband"):
         return
     process = world.start(world.folder / "path_calls_check", options=("--device-files=off",))
@@ -61,7 +61,7 @@ def in_a_container_they_agree(world: Installed) -> None:
 
 
 def tools_tell_one_story(world: Installed) -> None:
-    """ibv_devinfo asks the verbs; ibstat reads by libibumad, ibstatus by a shell."""
+    """ibv_devinfo uses the verbs, ibstat reads through libibumad, ibstatus is a shell script."""
     for look, layer in (("roce", "Ethernet"), ("ib", "InfiniBand")):
         options = (f"--link-layer={look}",)
         verbs = world.run("ibv_devinfo", "-v", options=options)
@@ -99,7 +99,7 @@ def they_may_be_left_out(world: Installed) -> None:
 
 
 def a_program_built_with_asan_starts(world: Installed) -> None:
-    """Its runtime wants to be the first library."""
+    """The runtime of ASan must be the first library."""
     process = world.start(world.folder / "verbs_check_asan")
     process.wait(20)
     assert "runtime does not come first" not in process.output(), process.output()
@@ -107,7 +107,7 @@ def a_program_built_with_asan_starts(world: Installed) -> None:
 
 
 def where_they_cannot_be_written_the_program_runs(world: Installed) -> None:
-    """And says why it does without."""
+    """The program runs without the files, with a warning that says why."""
     trap = world.folder / "trap"
     trap.mkdir()
     os.chmod(trap, 0o777)

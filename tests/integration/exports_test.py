@@ -17,15 +17,15 @@ def run(*command: str) -> str:
 
 
 def symbols(library: str) -> set[str]:
-    """name@version, or name@@version for what new programs get."""
+    """name@version, or name@@version for the default version of a name."""
     lines = run("nm", "-D", "--defined-only", "--with-symbol-versions", library).splitlines()
     found = {line.split()[-1] for line in lines if " A " not in line}
-    # What `verbena run` calls has a version of its own, so that it hides no other symbol.
+    # Symbols that `verbena run` calls have their own version, so that they hide no other symbol.
     return {name for name in found if not name.endswith("@@VERBENA_1")}
 
 
 def versions(library: str) -> set[tuple[str, str]]:
-    """Each version with the one that it comes after."""
+    """Each version with its parent."""
     found, name = set(), ""
     definitions = run("readelf", "-V", library).split(".gnu.version_r")[0]
     for line in definitions.splitlines():
@@ -50,8 +50,8 @@ def additions(page: str) -> dict[str, set[str]]:
 
 
 def promised(nodes: dict[str, set[str]], theirs: set[str]) -> set[str]:
-    """name@version of all that the page adds. A private node has the names of the one before it,
-    but for the one that has its number."""
+    """name@version of all that the page adds. A private node has all names of the one before it,
+    except the name that contains the node's number."""
     private = {name.split("@")[0] for name in theirs if "@@IBVERBS_PRIVATE" in name}
     wanted = set()
     for node, names in nodes.items():

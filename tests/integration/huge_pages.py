@@ -8,7 +8,7 @@ RESERVED = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
 
 @contextlib.contextmanager
 def reserved(count: int):
-    """Says why there are none if there are none; gives back what it took."""
+    """Yields why there are no huge pages, or "". Releases what it reserved."""
     before = int(RESERVED.read_text()) if RESERVED.is_file() else 0
     if before > 0:
         yield ""

@@ -59,7 +59,7 @@ def check_files(prefix: Path, libraries: Path) -> None:
 
 
 def check_run(prefix: Path) -> None:
-    """The program finds the library by itself, and no other program does."""
+    """`verbena` finds the library, and no other program does."""
     environment = {"PATH": os.environ["PATH"]}
     verbena = prefix / "bin/verbena"
     check("verbena0" in run(verbena, "devices", env=environment), "no device")

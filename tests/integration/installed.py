@@ -1,4 +1,4 @@
-"""`verbena` beside its libraries, as it is installed, where any user can run it."""
+"""`verbena` next to its libraries, as it is installed, in a folder where any user can run it."""
 
 import shutil
 from pathlib import Path
@@ -35,5 +35,5 @@ class Installed:
         return self.bench.start(self.command(*program, options=options), **others)
 
     def run(self, *program, **options) -> str:
-        """What it said, on standard error, too."""
+        """The output of the program, including standard error."""
         return must_succeed(self.start(*program, **options))

@@ -1,11 +1,11 @@
-// A program that is linked with no libibverbs and loads one when it runs, as many do. Two of its
-// queue pairs talk to each other.
+// A program that is not linked with libibverbs and loads it at run time, as many do. Two queue
+// pairs of the program are connected to each other.
 //
 // usage: loopback_check reload|child|inherit
-//   reload   the library is loaded, used and given back, three times
+//   reload   loads, uses and unloads the library, three times
 //   child    the program forks before it opens a device; parent and child use one each
-//   inherit  it forks with a device open: the child is refused, opens its own, and the parent
-//            goes on
+//   inherit  the program forks with a device open: calls of the child on it fail, the child opens
+//            its own device, and the parent continues
 
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
@@ -34,7 +34,7 @@ void Must(bool good, const char* what) {
   std::exit(1);
 }
 
-// The functions that verbs.h does not have inline, by the version that linked programs get.
+// The functions that are not inline in verbs.h, in the version that linked programs use.
 class Library {
  public:
   Library() : handle_(dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_LOCAL)) {
@@ -110,7 +110,7 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // The first half of the bytes is written over the second.
+  // Writes the first half of the bytes over the second, and checks the result.
   void Move(uint8_t seed) {
     for (size_t i = 0; i < kBytes; ++i) bytes_[i] = static_cast<uint8_t>(i * 7 + seed);
     Must(Post() == 0, "ibv_post_send");
@@ -123,7 +123,7 @@ class Loop {
     Must(std::memcmp(bytes_.data(), bytes_.data() + kBytes, kBytes) == 0, "wrong bytes");
   }
 
-  // In a child nothing of the parent's may work, wait or crash.
+  // In a child, a call on the parent's objects must fail: it must not succeed, block or crash.
   void MustBeDead() {
     Must(Post() == EPERM, "a child could post");
     ibv_wc wc{};

@@ -1,12 +1,12 @@
-// The client of the tests on real networks: moves checked data to and from a server, which is
-// `verbena ping`, and says as JSON how it went.
+// The client of the tests on real networks: transfers checked data to and from a server, which is
+// `verbena ping`, and prints the results as JSON.
 //
 //   network_check check HOST PORT ROUNDS           all operations, on RC, UC and UD
 //   network_check load HOST PORT QPS SECONDS       all operations of RC at once
-//   network_check idle HOST PORT QPS SECONDS       queue pairs that were used once and then rest
+//   network_check idle HOST PORT QPS SECONDS       queue pairs that are used once and then idle
 //   network_check survive HOST PORT                reads "HOST PORT" lines of servers that will be
-//                                                  killed; tells how it noticed; goes on with the
-//                                                  first one
+//                                                  killed; prints the error of each; continues with
+//                                                  the first server
 
 #include <unistd.h>
 
@@ -65,7 +65,7 @@ nlohmann::json CountersOf(const cli::Endpoint& endpoint) {
   return json;
 }
 
-// Until `enough` says so, and everything has completed.
+// Runs until `enough` returns true, and then until everything has completed.
 ErrorOr<void> RunMixer(Mixer& mixer, const std::function<bool()>& enough) {
   auto done = mixer.Start();
   while (done && !enough()) done = mixer.Poll();
@@ -113,7 +113,7 @@ ErrorOr<void> Load(const Arguments& arguments) {
       cli::Client::Join(PeerFrom(arguments[0], arguments[1]), Mixer::RequestFor(qps), kDepth);
   if (!client) return tl::unexpected(std::move(client.error()));
   Mixer mixer((*client)->endpoint(), qps);
-  // Not in the first part: there every page is new.
+  // Measures memory only after a third of the time: at first every page is new.
   const auto begin = Clock::now();
   const std::chrono::duration<double> time(std::stod(arguments[3]));
   uint64_t resident_early = 0;
@@ -130,7 +130,7 @@ ErrorOr<void> Load(const Arguments& arguments) {
   return done;
 }
 
-// A write on each, and all have completed.
+// Posts a write on each queue pair, and waits until all have completed.
 ErrorOr<void> UseOnce(cli::Endpoint& endpoint) {
   for (const QueuePair& qp : endpoint.qps()) {
     auto done = cli::InWords(
@@ -156,7 +156,7 @@ ErrorOr<void> Idle(const Arguments& arguments) {
   if (!client) return tl::unexpected(std::move(client.error()));
   cli::Endpoint& endpoint = (*client)->endpoint();
   if (auto done = UseOnce(endpoint); !done) return done;
-  std::this_thread::sleep_for(std::chrono::seconds(1));  // the last timers
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // until the last timers have expired
   const auto before = CountersOf(endpoint);
   Say({{"rests", getpid()}});
   std::this_thread::sleep_for(std::chrono::duration<double>(std::stod(arguments[3])));
@@ -166,12 +166,12 @@ ErrorOr<void> Idle(const Arguments& arguments) {
   return {};
 }
 
-// 17 ms, as a short way has it; seven times.
+// A timeout of 17 ms and seven retries, for a short path.
 constexpr ConnectSettings kShortWay{.timeout = 12, .retry_count = 7};
 
 constexpr auto kKnocking = std::chrono::milliseconds(50);
 
-// How it ended with a server that is killed.
+// Runs until the server, which the test kills, no longer answers. Returns the error.
 ErrorOr<void> Outlive(const cli::Peer& peer, uint64_t seed) {
   auto client = cli::Client::Join(peer, Mixer::RequestFor(8), kDepth, kShortWay);
   if (!client) return tl::unexpected(std::move(client.error()));

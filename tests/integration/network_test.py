@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Two processes move checked data over real networks, and meet what happens there.
+"""Two processes transfer checked data over real networks, under the conditions that occur there.
 
 usage: network_test.py TEST FOLDER [--long]
 
@@ -7,16 +7,16 @@ FOLDER has the programs verbena and network_check. TEST is one of
 
   loopback    all operations on RC, UC and UD, over IPv4 and IPv6
   namespaces  the same between namespaces, MTU 1500 and 9000, and on a link that loses and reorders
-  segments    a link that loses whatever the sender's kernel was to cut (UDP_SEGMENT)
+  segments    a link that drops what the sender's kernel should split (UDP_SEGMENT)
   capture     Wireshark decodes such a run, and every ICRC is right
-  killed      one side is killed at any moment: the other one notices, and goes on
+  killed      one side is killed at any moment: the other side notices, and continues
   flood       random and mutated packets arrive while data moves
   load        1,000 connections with all operations at once
-  idle        1,000 connections that rest cost nothing
+  idle        1,000 idle connections cost nothing
   sleepers    a latency benchmark that sleeps until completions come, between namespaces
   managed     a region four times as large as its memory, between namespaces
 
-Exits with 77, which ctest counts as skipped, where root is needed and we are not.
+Exits with 77, which ctest counts as skipped, if the test needs root and is not run as root.
 """
 
 import contextlib
@@ -39,15 +39,15 @@ SKIPPED = 77
 PROGRAMS = ("verbena", "network_check", "larger_than_memory")
 ROCE_PORT = 4791  # of the first process of a machine; the others have those from 61001 on
 OTHER_PORTS = range(61001, 65096)
-PAGES_KIB = 2048  # that a process may gain by chance
+PAGES_KIB = 2048  # tolerance for the growth of a process
 
 
 class Failure(Exception):
-    """What is not as it should be."""
+    """Why the test failed."""
 
 
 class Skip(Exception):
-    """Why the test cannot be made here."""
+    """Why the test cannot run here."""
 
 
 def expect(condition: bool, text: str) -> None:
@@ -61,8 +61,8 @@ def finish(process: Process) -> None:
 
 
 def check(programs, places, rounds: int, lossy: bool, loses_all: bool = False) -> None:
-    """All operations from the second place to a server at the first, both families. Of unreliable
-    messages some may be lost, or all."""
+    """Runs all operations from the second place to a server at the first, over IPv4 and IPv6. Some
+    unreliable messages may be lost if `lossy`, and all of them if `loses_all`."""
     there, here = places
     with server(there, programs) as (_, port):
         for host in (there.ipv4, there.ipv6):
@@ -71,7 +71,7 @@ def check(programs, places, rounds: int, lossy: bool, loses_all: bool = False) -
                 finish(client)
             expect(said[0]["operations"] >= 4 * 5 * rounds, f"too little was done: {said[0]}")
             for one in said[1:]:
-                least = one["sent"] // 4 if lossy else one["sent"]  # some have ten packets
+                least = one["sent"] // 4 if lossy else one["sent"]  # a message can have ten packets
                 least = 0 if loses_all else least
                 expect(one["came_back"] >= least, f"messages were lost: {one}")
             print(f"  {host}: {said[0]['operations']} operations of RC with packets of "
@@ -92,9 +92,9 @@ def test_namespaces(programs, long):
 
 
 def lose_segments(place, device: str, longest: int) -> bool:
-    """Frames longer than that, which are segments that are not cut yet, never leave by the device.
-    False where the kernel cannot do that."""
-    # Classic BPF: drop (2) what is longer, leave the rest alone (-1).
+    """Drops frames longer than `longest` on the device: they are segments that are not split yet.
+    False if the kernel cannot do that."""
+    # Classic BPF: drop (2) longer frames, leave the rest alone (-1).
     program = f"4,128 0 0 0,37 0 1 {longest},6 0 0 2,6 0 0 4294967295"
     try:
         networks.run("tc", "-n", place.namespace, "qdisc", "add", "dev", device, "clsact")
@@ -106,8 +106,8 @@ def lose_segments(place, device: str, longest: int) -> bool:
 
 
 def test_segments(programs, long):
-    """Both directions lose them, so requests do, and answers. Reliable connections bring everything
-    through; no promise is made for the others."""
+    """Both directions drop segments, so requests and responses are lost. Reliable connections
+    deliver everything all the same; the unreliable ones promise nothing."""
     mtu, ethernet_header = 1500, 14
     with joined_namespaces(mtu) as places:
         for place, device in zip(places, ("vb0", "vb1")):
@@ -117,7 +117,7 @@ def test_segments(programs, long):
 
 
 def icrc_is_right(frame: bytes) -> bool | None:
-    """Of an Ethernet frame; None if it is not RoCE. Computed here from the specification."""
+    """Checks an Ethernet frame; None if it is not RoCE. Follows the specification, not our code."""
     version = int.from_bytes(frame[12:14], "big")
     header = 40 if version == 0x86DD else 20
     packet = bytearray(frame[14:])
@@ -136,7 +136,7 @@ def icrc_is_right(frame: bytes) -> bool | None:
         packet[1:4] = b"\xff\xff\xff"
         packet[7] = 0xFF
     packet[udp + 6:udp + 8] = b"\xff\xff"  # checksum
-    packet[udp + 8 + 4] = 0xFF  # of the base transport header
+    packet[udp + 8 + 4] = 0xFF  # a reserved byte of the BTH
     crc = zlib.crc32(b"\xff" * 8 + bytes(packet[:end - 4]))
     return crc.to_bytes(4, "little") == bytes(packet[end - 4:end])
 
@@ -152,7 +152,7 @@ def frames_of(capture: bytes):
 def test_capture(programs, _):
     with tempfile.TemporaryDirectory() as folder, joined_namespaces(1500) as places:
         for place, device in zip(places, ("vb0", "vb1")):
-            # So that what is captured is what would be on the wire.
+            # Captured frames are then as on the wire: no segments that are not split yet.
             networks.run("ip", "-n", place.namespace, "link", "set", device, "gso_max_segs", 1)
         file = Path(folder) / "run.pcap"
         sniffer = subprocess.Popen(
@@ -207,12 +207,12 @@ def test_killed(programs, long):
 
 
 def hostile_packet(draw: random.Random) -> bytes:
-    """Random bytes, or a packet that looks right up to somewhere."""
+    """Random bytes, or a packet whose first headers are right."""
     if draw.random() < 0.3:
         return draw.randbytes(draw.randrange(0, 1400))
     number = (draw.randrange(4) << 16) | draw.randrange(64)
     opcode = draw.choice((0x04, 0x06, 0x0A, 0x0C, 0x11, 0x13, 0x2A, 0x64, 0x81))
-    header = bytes([opcode, draw.randrange(256) & 0xF0, 0xFF, 0xFF])  # no other version
+    header = bytes([opcode, draw.randrange(256) & 0xF0, 0xFF, 0xFF])  # the version is right
     header += draw.randbytes(1) + number.to_bytes(3, "big")
     header += draw.randbytes(4)
     return header + draw.randbytes(draw.choice((0, 4, 16, 20, 28, 100, 1000)))
@@ -221,13 +221,13 @@ def hostile_packet(draw: random.Random) -> bytes:
 def sockets_of(process: Process) -> set[str]:
     found = set()
     for file in Path(f"/proc/{process.pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # closed since
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
             found.add(os.readlink(file))
     return found
 
 
 def ports_of(processes: list[Process]) -> list[int]:
-    """The UDP ports of the adapters in these, as soon as each has one."""
+    """Waits until the adapter of each process has a UDP port; these ports."""
     end = time.monotonic() + 10
     while time.monotonic() < end:
         sockets = set().union(*map(sockets_of, processes))
@@ -242,7 +242,7 @@ def ports_of(processes: list[Process]) -> list[int]:
 
 
 def flood(ports: list[int], seconds: float) -> int:
-    """At most 20,000 packets a second."""
+    """Sends at most 20,000 packets a second; returns their number."""
     draw = random.Random(3)
     packets = [hostile_packet(draw) for _ in range(5000)]
     sent = 0
@@ -296,13 +296,13 @@ def test_load(programs, long):
     print(f"{said['operations']} operations on 1,000 connections; client {said['resident_kib']} "
           f"KiB, server {late} KiB")
     expect(said["under_way"] is False and said["rounds_min"] >= 1, f"not all moved: {said}")
-    if long:  # a short run is over before every page was touched
+    if long:  # a short run ends before every page was touched
         expect_bounded(said)
         expect(late - early <= PAGES_KIB, f"the server grew from {early} to {late} KiB")
 
 
 def cost_of(pid: int) -> tuple[int, int]:
-    """Processor time in ticks, and how often its threads were woken."""
+    """The processor time of a process in ticks, and how often its threads were woken up."""
     stat = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     switches = 0
     for task in Path(f"/proc/{pid}/task").iterdir():
@@ -334,10 +334,10 @@ def test_idle(programs, _):
 
 
 def run_pair(there, here, serve: list, visit: list, patience: float) -> tuple[str, str]:
-    """What a server and its client, each in its namespace, have printed."""
+    """Runs a server and its client, each in its namespace; the output of both."""
     owner = subprocess.Popen(there.command(*serve), stdout=subprocess.PIPE, text=True, cwd="/")
     try:
-        time.sleep(0.5)  # until it listens
+        time.sleep(0.5)  # until the server listens
         visitor = subprocess.run(here.command(*visit), stdout=subprocess.PIPE, text=True, cwd="/",
                                  timeout=patience, check=False)
         said, _ = owner.communicate(timeout=60)
@@ -357,8 +357,8 @@ def test_managed(programs, _):
 
 
 def test_sleepers(programs, _):
-    # It has one channel for both completion queues, and expects that a send completes before the
-    # answer to it arrives.
+    # ib_send_lat has one channel for both completion queues, and expects that a send completes
+    # before the peer's answer arrives.
     lat = [f"{programs}/verbena", "run", "--", "ib_send_lat", "-e", "-F", "-s", 64, "-n", 500]
     with joined_namespaces(9000) as (there, here):
         for kind in ("RC", "UC", "UD"):

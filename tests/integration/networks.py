@@ -21,14 +21,14 @@ CLONE_NEWNET = 0x40000000
 
 
 class Place(NamedTuple):
-    """Where a process runs: a network namespace, or None, and what it is called with."""
+    """Where a process runs: a network namespace, or None for this one, and its addresses."""
     namespace: str | None
     ipv4: str
     ipv6: str
-    cpu: int | None = None  # if it is to have one of its own
+    cpu: int | None = None  # to pin the process to, if any
 
     def command(self, *words) -> list[str]:
-        """As an ordinary user who may lock 64 KiB, also when we are root."""
+        """Runs `words` as an ordinary user who may lock 64 KiB, even if the test is root."""
         line = ["ip", "netns", "exec", self.namespace] if self.namespace else []
         line += ["taskset", "-c", str(self.cpu)] if self.cpu is not None else []
         line += ["prlimit", f"--memlock={MEMLOCK}:{MEMLOCK}"]
@@ -49,7 +49,7 @@ def run(*words) -> None:
 
 
 class Process:
-    """A program whose standard output is JSON, a line each."""
+    """A program that prints JSON, one object per line."""
 
     def __init__(self, place: Place, *words, **options):
         self.popen = subprocess.Popen(place.command(*words), stdout=subprocess.PIPE,
@@ -70,7 +70,7 @@ class Process:
         self.popen.stdin.write(f"{line}\n".encode())
 
     def hear(self, seconds: float = 60) -> dict:
-        """The next line. They are kept here, where select() would not see those of a buffer."""
+        """The next line. Buffers lines here: select() does not see those in a file's buffer."""
         end = time.monotonic() + seconds
         while b"\n" not in self.heard:
             left = max(0.0, end - time.monotonic())
@@ -109,7 +109,7 @@ def open_tap(namespace: str, device: str) -> int:
 
 
 def relay(files: tuple[int, int], loss: float, reordered: float, delay: float) -> None:
-    """A bad cable between two interfaces. Never returns."""
+    """A lossy link between two interfaces. Never returns."""
     draw = random.Random(1)
     waiting: list[tuple[float, int, int, bytes]] = []
     count = 0
@@ -130,7 +130,7 @@ def relay(files: tuple[int, int], loss: float, reordered: float, delay: float) -
 
 
 def lossy_relay(names: list[str], devices: list[str]) -> int:
-    """For kernels without netem: 1 % lost, 2 % reordered, 1 ms of delay. Its process."""
+    """For kernels without netem: 1 % lost, 2 % reordered, 1 ms of delay. Returns the process."""
     ready, told = os.pipe()
     child = os.fork()
     if child == 0:
@@ -157,8 +157,8 @@ def has_netem(namespace: str) -> bool:
 
 @contextlib.contextmanager
 def lone_loopback():
-    """A namespace that has the loopback device only, so that the port's MTU is of that one. Needs
-    root; without it, this machine's own."""
+    """A namespace that has only the loopback device, so that the port's MTU is that of loopback.
+    Without root: this machine's own namespace."""
     if not is_root():
         yield LOOPBACK
         return
@@ -173,7 +173,7 @@ def lone_loopback():
 
 @contextlib.contextmanager
 def joined_namespaces(mtu: int, bad: bool = False):
-    """Two namespaces with a link between them; a bad one loses, reorders and delays."""
+    """Two namespaces with a link between them; a bad link loses, reorders and delays packets."""
     names = [f"verbena{os.getpid()}{end}" for end in "ab"]
     devices = ["vb0", "vb1"]
     child = None

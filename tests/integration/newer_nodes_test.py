@@ -19,13 +19,13 @@ from typing import NamedTuple
 
 SKIPPED = 77
 
-# What every program uses; in nodes that have always been there.
+# Functions that every program uses, in nodes that all releases have.
 COMMON = {"IBVERBS_1.1": ["ibv_get_device_list", "ibv_free_device_list", "ibv_open_device",
                           "ibv_close_device", "ibv_alloc_pd", "ibv_dealloc_pd", "ibv_dereg_mr"]}
 
 
 class Release(NamedTuple):
-    """Of rdma-core: its number, its public nodes beyond 1.14, and its private one."""
+    """A release of rdma-core: its number, its public nodes after 1.14, and its private node."""
     number: int
     public: tuple[str, ...]
     private: str
@@ -41,7 +41,7 @@ RELEASES = [
             "IBVERBS_PRIVATE_65"),
 ]
 
-# What the calls of a node are to say. `pd` and `context` are there.
+# C code that checks the calls of a node. Uses `pd`, `context` and `memory` of the program.
 CALLS = {
     "IBVERBS_1.15": """
   struct { size_t length; int access; uint64_t mask, iova; void *addr; int fd; uint64_t offset;
@@ -117,7 +117,7 @@ int ibv_query_gid_type(void *, uint8_t, unsigned, unsigned *);
 
 
 def private_names(page: str, node: str) -> list[str]:
-    """What the page says of the node and of those before it."""
+    """The names that the page lists for the node and for those before it."""
     names: set[str] = {"ibv_query_gid_type", "ibv_cmd_alloc_pd", "verbs_set_ops",
                        "verbs_allow_disassociate_destroy"}
     for row, added in re.findall(r"^\| `(IBVERBS_PRIVATE_\d+)` \|[^|]*\|([^|]*)\|", page, re.M):

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 MEMLOCK_BYTES = 64 * 1024
-LISTENING = "0A"  # as /proc/net/tcp has it
+LISTENING = "0A"  # a state in /proc/net/tcp
 
 
 def _become_ordinary() -> None:
@@ -26,7 +26,7 @@ def _become_ordinary() -> None:
 
 
 class Process:
-    """One program. Its output goes to a file, so that it never waits for a reader."""
+    """A running program. Its output goes to a file, so that it never waits for a reader."""
 
     def __init__(self, command, environment, folder: Path, prepare=None, ordinary=True):
         self.command = [str(word) for word in command]
@@ -46,7 +46,7 @@ class Process:
         return self._process.pid
 
     def wait(self, seconds: float) -> int | None:
-        """The exit code, negative for a signal; None if it is still running then."""
+        """The exit code, negative for a signal; None if the process still runs after `seconds`."""
         try:
             return self._process.wait(timeout=max(seconds, 0.01))
         except subprocess.TimeoutExpired:
@@ -72,9 +72,9 @@ def _copy_libraries(libraries: Path, to: Path) -> None:
 
 @contextlib.contextmanager
 def public_programs(programs: Path, *names: str):
-    """A copy of these programs of a build tree, with its libraries, where any user may read them: a
-    clone often lies in a home that others cannot enter. LD_LIBRARY_PATH leads there meanwhile,
-    because the programs themselves know the build tree only."""
+    """A copy of these programs of a build tree, with its libraries, that any user can read: a clone
+    is often in a home directory that others cannot enter. LD_LIBRARY_PATH contains the copy
+    meanwhile, because the run path of the programs is the build tree."""
     with tempfile.TemporaryDirectory(prefix="verbena-programs-") as name:
         folder = Path(name)
         os.chmod(folder, 0o755)
@@ -95,8 +95,8 @@ def public_programs(programs: Path, *names: str):
 
 
 class Bench:
-    """Where programs run: a folder that any user can read, with a copy of the libraries, and of
-    programs that are ours. `ordinary` is off where they run as the user of the test."""
+    """A folder to run programs in: any user can read it, and it has copies of the libraries and of
+    the tests' own programs. If `ordinary` is False, programs run as the user of the test."""
 
     def __init__(self, libraries: Path, *programs: str, ordinary: bool = True):
         self._ordinary = ordinary
@@ -113,13 +113,13 @@ class Bench:
         shutil.rmtree(self.folder)
 
     def start(self, command, prepare=None, **extra: str) -> Process:
-        """`prepare` is called in the new process, `extra` are variables of its environment."""
+        """Calls `prepare` in the new process; `extra` are variables of its environment."""
         environment = dict(os.environ, LD_LIBRARY_PATH=str(self.folder), **extra)
         return Process(command, environment, self.folder, prepare, self._ordinary)
 
 
 def free_ports(count: int) -> list[int]:
-    """Different ones, for servers that start at the same time."""
+    """Distinct free ports, for servers that start at the same time."""
     with contextlib.ExitStack() as stack:
         probes = [stack.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:
@@ -132,7 +132,7 @@ def free_port() -> int:
 
 
 def is_listening(port: int, process: int | str = "self") -> bool:
-    """Where that process is. Asks the kernel: to connect would take a server's only client away."""
+    """In the process's namespace. Reads /proc: a server would take a probe for its only client."""
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
             fields = line.split()

@@ -1,4 +1,4 @@
-"""What rdma-core's own tests do not reach, driven through its Python bindings; run by
+"""Tests of what rdma-core's own tests do not cover, through its Python bindings; run by
 own_pyverbs_test.py, with the system's Python. Two devices of one process talk to each other."""
 
 import ctypes
@@ -22,7 +22,7 @@ from pyverbs.wr import SGE, RecvWR, SendWR
 DEVICE = "verbena0"
 LOOPBACK = "0000:0000:0000:0000:0000:ffff:7f00:0001"
 MTU = 1024
-GUARD = 64  # bytes beside a message that stay as they are
+GUARD = 64  # bytes on each side of a message that must not change
 BLANK = b"\xee"
 ACCESS = (e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ
           | e.IBV_ACCESS_REMOTE_ATOMIC | e.IBV_ACCESS_MW_BIND)
@@ -82,7 +82,7 @@ class End:
         return SGE(self.mr.buf + offset, length, self.mr.lkey)
 
     def post(self, opcode, offset=0, length=8, to=None, key=None, **atomic):
-        """`to` is an address of the peer's."""
+        """`to` is an address in the peer's memory."""
         wr = SendWR(num_sge=1, sg=[self.sge(offset, length)], opcode=opcode)
         if opcode in (e.IBV_WR_RDMA_WRITE, e.IBV_WR_RDMA_READ):
             wr.set_wr_rdma(key, to)
@@ -91,7 +91,7 @@ class End:
         self.qp.post_send(wr)
 
     def post_reads(self, count, length, to, key):
-        """In one chain, so that they are under way together, also within one adapter."""
+        """Posts one chain, so that all reads are outstanding at once, also within one adapter."""
         chain = []
         for _ in range(count):
             wr = SendWR(num_sge=1, sg=[self.sge(0, length)], opcode=e.IBV_WR_RDMA_READ,
@@ -288,14 +288,14 @@ class Events(OwnTest):
 class Draining(OwnTest):
     def test_work_that_is_begun_goes_on_to_its_end(self):
         a, b = self.pair()
-        a.post(e.IBV_WR_SEND)  # b has no receive: it is under way until there is one
+        a.post(e.IBV_WR_SEND)  # b has no receive: the send is outstanding until b posts one
         until = time.monotonic() + PATIENCE
         a.drain()
         self.assertEqual(a.state().qp_state, e.IBV_QPS_SQD)
         while not a.state().sq_draining and time.monotonic() < until:
             time.sleep(0.001)
         self.assertEqual(a.state().sq_draining, 1)
-        a.post(e.IBV_WR_SEND)  # begins after
+        a.post(e.IBV_WR_SEND)  # starts after the drain
         b.receive()
         self.must(a)
         self.assertEqual(a.event(), e.IBV_EVENT_SQ_DRAINED)
@@ -326,7 +326,8 @@ class Limits(OwnTest):
         a, b = self.end(), self.end()
         a.connect(b, reads=16)
         b.connect(a, reads_of_peer=1)
-        # An answer that meets absent pages is asked for again, and then no answer comes any more.
+        # Pages in the memory: a response that meets absent pages is requested again, and after the
+        # refusal the responder no longer answers.
         a.post(e.IBV_WR_RDMA_READ, 0, 4096, b.mr.buf, b.mr.rkey)
         self.must(a)
         a.post_reads(40, 4096, b.mr.buf, b.mr.rkey)
@@ -346,7 +347,7 @@ class Limits(OwnTest):
     def test_more_requests_than_the_queue_has_room_for(self):
         a, b = self.pair()
         with self.assertRaises(PyverbsRDMAError) as refused:
-            for _ in range(1000):  # b has no receive, so none of them ends
+            for _ in range(1000):  # b has no receive, so no send completes
                 a.post(e.IBV_WR_SEND)
         self.assertEqual(refused.exception.error_code, errno.ENOMEM)
 
@@ -372,9 +373,9 @@ class Changes(OwnTest):
             a.post(e.IBV_WR_RDMA_WRITE, 0, 8, b.mr.buf, b.mr.rkey)
         b.receive()
         a.post(e.IBV_WR_SEND)
-        self.must(b)  # so all of them have begun
+        self.must(b)  # so all requests have started
         a.drain()
-        self.assertEqual(a.event(), e.IBV_EVENT_SQ_DRAINED)  # and now they have ended
+        self.assertEqual(a.event(), e.IBV_EVENT_SQ_DRAINED)  # and all have ended
         with self.assertRaises(PyverbsRDMAError):
             a.cq.resize(5)
         for _ in range(11):

@@ -34,7 +34,7 @@ CONTENTS = {
                   for of in ("", "-run", "-devices", "-ping", "-bench", "-sim"))],
 }
 
-# What a user does, in the place where the packages are to be installed: $1 is the folder with them.
+# What a user does, run in the root where the packages are installed. $1: the folder with them.
 SCRIPT = r"""
 set -e
 mount -t proc proc /proc 2>/dev/null || true
@@ -94,7 +94,7 @@ def check_contents(packages: dict[str, Path]) -> None:
 
 
 def check_readme(packages: dict[str, Path]) -> None:
-    """The line that it tells a user to type names the command's package and what that needs."""
+    """The command line in README.md installs the package of `verbena` and those that it needs."""
     readme = Path(__file__).resolve().parents[2] / "README.md"
     line = next(line for line in readme.read_text().splitlines() if "apt-get install ./" in line)
     patterns = [Path(word).name for word in line.split() if word.startswith("./build/")]
@@ -112,7 +112,7 @@ def check_lintian(packages: dict[str, Path]) -> None:
 
 
 def install_over_this(folder: Path, packages: Path) -> None:
-    """In a chroot whose files are this system's, with changes in memory."""
+    """Installs in a chroot that shows this system's files; changes go to memory."""
     over = r"""
 set -e
 mount -t tmpfs tmpfs "$1"

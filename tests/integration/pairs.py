@@ -1,4 +1,4 @@
-"""Two processes of one program, and tests that are functions."""
+"""Pairs of processes of one program, and a runner for tests that are functions."""
 
 import time
 
@@ -8,7 +8,7 @@ SECONDS_MAX = 40
 
 
 class Pair:
-    """A server and a client of one program; ends both when it ends. Options of Bench.start go to
+    """A server and a client of one program; the context ends both. `options` go to Bench.start for
     both."""
 
     def __init__(self, bench: Bench, *command, port_option: str | None = "-p", **options):
@@ -38,14 +38,14 @@ class Pair:
 
 
 def must_succeed(process: Process, seconds: float = SECONDS_MAX) -> str:
-    """What it said."""
+    """The output of the process."""
     code = process.wait(seconds)
     assert code == 0, f"{process.command}: {code}\n{process.output()}"
     return process.output()
 
 
 def run_all(tests, *arguments) -> int:
-    """The exit code: 1 if a test failed."""
+    """Runs the tests; the exit code, 1 if a test failed."""
     failures = 0
     for test in tests:
         begin = time.monotonic()

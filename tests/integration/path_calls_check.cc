@@ -1,5 +1,5 @@
-// Calls every function of the C library that takes a path, for a file about the device and for one
-// that is none of it. Run by `verbena run`: the former must be there, the latter as without it.
+// Calls every function of the C library that takes a path, for a device file and for another file.
+// Run by `verbena run`: the device file must exist, and the other must be as without `verbena run`.
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -35,7 +35,7 @@ void Check(bool right, const char* what) {
   std::printf("wrong: %s\n", what);
 }
 
-// A function by its name, for those that the headers do not declare, or declare otherwise.
+// A function by its name, for functions that the headers do not declare, or declare differently.
 template <class Function>
 Function* Named(const char* name) {
   void* const found = dlsym(RTLD_DEFAULT, name);
@@ -214,7 +214,7 @@ void CheckNames() {
   free(own);
 }
 
-// The kernel's answer to a null path, and no crash.
+// A null path must give the kernel's error, and must not crash.
 void CheckNull() {
   const char* volatile none = nullptr;
   Check(access(none, F_OK) == -1 && errno == EFAULT, "access(null)");

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What several processes do to each other: at once, and when one of them is killed.
+"""Several processes at once, and processes whose peer is killed.
 
 usage: processes_test.py LIBRARIES VERBS_CHECK
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from ordinary_user import Bench, Process, free_port
 from pairs import SECONDS_MAX, Pair, run_all
 
-# Far longer than a test waits: a process that runs so long has not noticed that its peer is gone.
+# Far longer than a test waits: a process that runs this long has not noticed that its peer died.
 FOREVER = ("-D", "600", "-F")
 
 

@@ -1,4 +1,4 @@
-"""Programs that others wrote, with options that are known to work: each a server and a client."""
+"""Unmodified programs with options that are known to work: each case is a server and a client."""
 
 import re
 from dataclasses import dataclass, field
@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Case:
-    """Both ends run `program options`, and the client the address of the server behind them."""
+    """Both ends run `program options`; the client's command line ends with the server's address."""
     program: str
     options: tuple[str, ...]
-    fixed: tuple[str, ...] = ()        # for the test's sake: short runs
-    expect: str = ""                   # a regular expression that the client's output has
-    checks: str = "exit codes"         # what is looked at
+    fixed: tuple[str, ...] = ()        # only for the test: keep runs short
+    expect: str = ""                   # a regular expression that must match the client's output
+    checks: str = "exit codes"         # what is checked
     port_option: str = "-p"
-    ib_look: bool = False              # as an InfiniBand device
-    asks: tuple[str, ...] = field(default=())  # qperf: what the client asks its server to do
+    ib_look: bool = False              # needs an InfiniBand device
+    asks: tuple[str, ...] = field(default=())  # qperf: the test that the client requests
 
     @property
     def name(self) -> str:
@@ -22,7 +22,7 @@ class Case:
 
     @property
     def is_reliable(self) -> bool:
-        """Whether it ends well when it has to wait for a processor, and a socket overflows."""
+        """Whether the case succeeds even if it waits for a processor and a socket overflows."""
         return re.search(r"(?i)\b(uc|ud)(\b|_)|_u[cd]_", self.name) is None
 
 
@@ -96,7 +96,7 @@ def qperfs() -> list[Case]:
               "rc_rdma_write_lat", "rc_rdma_write_bw", "rc_rdma_write_poll_lat",
               "rc_compare_swap_mr", "rc_fetch_add_mr", "ver_rc_compare_swap",
               "ver_rc_fetch_add", "uc_lat", "uc_bw", "ud_lat")]
-    # By itself it sends datagrams of 2 KiB, which a port with Ethernet's 1,500 bytes refuses.
+    # By default ud_bw sends datagrams of 2 KiB, which a port with an MTU of 1,500 bytes refuses.
     return [*cases, qperf("ud_bw", "-m", "1K")]
 
 

@@ -20,7 +20,7 @@ from ordinary_user import Bench, Process, free_ports, wait_listening
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "programs.md"
 SECONDS_MAX = 90
-# Most of the time the programs sleep, or look how fast the clock goes.
+# Most of the time the programs sleep, or measure the speed of the clock.
 AT_ONCE = 2
 SKIPPED = 77
 INVALID = "invalid data"
@@ -33,7 +33,7 @@ def report(client: Process, server: Process, codes) -> str:
 
 
 def run(bench: Bench, case: programs.Case, port: int) -> str:
-    """What went wrong, or nothing."""
+    """Runs a case; what went wrong, or ""."""
     look = {"VERBENA_LINK_LAYER": "ib"} if case.ib_look else {}
     listen = (case.port_option, port)
     end = time.monotonic() + SECONDS_MAX
@@ -49,10 +49,10 @@ def run(bench: Bench, case: programs.Case, port: int) -> str:
         client = bench.start(client_command, **look)
         others.append(client)
         client_code = client.wait(end - time.monotonic())
-        if case.asks:  # its server goes on until it is told
+        if case.asks:  # the server of qperf runs until it is told to quit
             others.append(bench.start([case.program, "127.0.0.1", *listen, "quit"], **look))
         codes = [client_code, server.wait(end - time.monotonic())]
-        # The ping-pongs only print that they found wrong bytes.
+        # The ping-pongs only print that bytes are wrong: their exit code is 0 all the same.
         if codes != [0, 0] or INVALID in server.output() + client.output():
             return report(client, server, codes)
         good = re.search(case.expect, client.output())
@@ -63,7 +63,7 @@ def run(bench: Bench, case: programs.Case, port: int) -> str:
 
 
 def run_and_tell(bench: Bench, case: programs.Case, port: int) -> bool:
-    """Whether it went well."""
+    """Runs a case and prints the result; whether it passed."""
     begin = time.monotonic()
     problem = run(bench, case, port)
     seconds = time.monotonic() - begin
@@ -73,7 +73,7 @@ def run_and_tell(bench: Bench, case: programs.Case, port: int) -> bool:
 
 
 def run_all(bench: Bench, cases: list[programs.Case]) -> bool:
-    """Those that may lose a message have the machine for themselves."""
+    """Cases that can lose a message run alone."""
     together = [case for case in cases if case.is_reliable]
     alone = [case for case in cases if not case.is_reliable]
     runner = functools.partial(run_and_tell, bench)

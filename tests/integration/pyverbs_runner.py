@@ -1,4 +1,4 @@
-"""Runs one file of rdma-core's own test suite, and tells how each of its tests ended.
+"""Runs one file of rdma-core's own test suite, and records the result of each test.
 
 usage: pyverbs_runner.py FOLDER MODULE OUTPUT; run by pyverbs_test.py, with the system's Python.
 
@@ -11,7 +11,7 @@ import unittest
 
 
 class Recorder(unittest.TestResult):
-    """Writes a line as soon as a test has ended: the next one may end the process."""
+    """Writes a line as soon as a test has ended: the next test can crash the process."""
 
     def __init__(self, output):
         super().__init__()
@@ -38,7 +38,7 @@ class Recorder(unittest.TestResult):
 def main() -> int:
     folder, module, output = sys.argv[1:]
     sys.argv = [sys.argv[0]]
-    # The suite is a package, and its files also import each other without it.
+    # The suite is a package, but its files also import each other without the package name.
     sys.path[:0] = [folder, f"{folder}/tests"]
     from args_parser import parser
     parser.parse_args()

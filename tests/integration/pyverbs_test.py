@@ -25,7 +25,7 @@ import huge_pages
 from ordinary_user import Bench
 
 SKIPPED = 77
-PYTHON = "/usr/bin/python3"  # for which the bindings are packaged
+PYTHON = "/usr/bin/python3"  # the version that the bindings are packaged for
 INSTALLED = Path("/usr/share/doc/rdma-core/tests")
 RUNNER = Path(__file__).with_name("pyverbs_runner.py")
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "pyverbs.md"
@@ -33,7 +33,7 @@ OF_VENDORS = re.compile(r"test_(mlx5|efa)")
 MODULE_SECONDS = 120
 HUGE_PAGES = 16
 
-# What the suite says when it skips a test, and what that means.
+# Reasons for which the suite skips a test, and the text for the table.
 REASONS = [
     (r"doesn't have net interface", "connection manager: `librdmacm` is not there yet"),
     (r"RAW QP must be done by root|Must be run by root",
@@ -54,7 +54,7 @@ passed here must pass. `tests/integration/pyverbs_test.py --write` makes the tab
 
 
 def installed_suite(scratch: Path) -> Path | None:
-    """The suite's folder. Systems that are built without documentation have to fetch it."""
+    """The suite's folder. Fetches the package on systems that are built without documentation."""
     if INSTALLED.is_dir():
         return INSTALLED
     command = ["apt-get", "download", "python3-pyverbs"]
@@ -66,7 +66,7 @@ def installed_suite(scratch: Path) -> Path | None:
 
 
 def unpack(suite: Path, folder: Path) -> list[str]:
-    """Copies it without the files of vendors; the names of the files that have tests."""
+    """Copies the suite without the files of vendors; the names of the files that have tests."""
     folder.mkdir()
     for path in sorted(suite.iterdir()):
         if OF_VENDORS.match(path.name) or path.is_dir():
@@ -79,7 +79,7 @@ def unpack(suite: Path, folder: Path) -> list[str]:
 
 
 def run(module: str, bench: Bench) -> list[dict[str, str]]:
-    """How each test of a file ended. What is missing at the end is told as a test of its own."""
+    """The result of each test of a file. A crash or timeout counts as one more failed test."""
     output = bench.folder / f"{module}.json"
     runner = bench.start([PYTHON, RUNNER.name, bench.folder, module, output],
                          PYTHONDONTWRITEBYTECODE="1")
@@ -129,7 +129,7 @@ def write(results: list[dict[str, str]]) -> None:
 
 
 def read() -> dict[str, str]:
-    """What each test is called: passed, or skipped."""
+    """The result of each test in the table: passed or skipped."""
     text = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
     rows = re.findall(r"^\| `(\S+)` \| `(\S+)` \| (\w+)", text, re.MULTILINE)
     return {f"{module}.{test}": ended for module, test, ended in rows}

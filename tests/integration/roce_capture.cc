@@ -1,9 +1,9 @@
-// Writes one packet of every opcode, over IPv4 and over IPv6, for another program to judge:
+// Writes one packet of every opcode, over IPv4 and over IPv6, for another program to decode:
 //
 //   roce_capture FILE.pcapng
 //
-// and says on standard output what is in them, a line a packet: the number of the frame, the IP
-// version, then name=value for each field, the names being those of Wireshark.
+// and prints their fields, a line per packet: the number of the frame, the IP version, and
+// name=value for each field. The names are those of Wireshark.
 
 #include <fstream>
 #include <iostream>
@@ -26,7 +26,7 @@ constexpr UdpFlow kIpv6{.source = {{0xFD, 0x77, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
                         .source_port = 0xC123,
                         .destination_port = kRocePort};
 
-// The fields of one packet, collected as text.
+// The fields of one packet, as text.
 class Line {
  public:
   explicit Line(const OpcodeInfo& info) : info_(info) {}

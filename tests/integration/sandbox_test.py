@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs on our libibverbs in surroundings that take something away, or look closely: a
-container's filter, valgrind, ASan, dlopen, fork.
+"""Programs on our libibverbs in restricted or checking environments: a container's seccomp filter,
+valgrind, ASan, dlopen, fork.
 
 usage: sandbox_test.py LIBRARIES PROGRAMS; PROGRAMS is the folder of verbena, verbs_check,
 verbs_check_asan and loopback_check.
@@ -17,11 +17,11 @@ from pairs import SECONDS_MAX, Pair, must_succeed, run_all
 
 OURS = ("verbena", "verbs_check", "verbs_check_asan", "loopback_check")
 VALGRIND_SECONDS = 150
-# Longer messages are more of the same there, half a minute of it.
+# Longer messages would only take half a minute more under valgrind.
 VALGRIND_SERVICE = f"rc:{1 << 20}"
 RIGHT = "every byte is right"
-# One thread runs at a time there. Unless it is told to be fair, one that computes keeps the others
-# waiting for longer than a peer is patient.
+# valgrind runs one thread at a time. Without fair scheduling, a thread that computes blocks the
+# others for longer than the peer's timeout.
 VALGRIND = ("valgrind", "--quiet", "--fair-sched=yes", "--error-exitcode=9", "--leak-check=full",
             "--errors-for-leak-kinds=definite")
 
@@ -32,7 +32,7 @@ def pair_must_succeed(bench: Bench, *command, seconds=SECONDS_MAX, **options) ->
 
 
 def a_container_has_its_filter(bench: Bench) -> None:
-    """Or the tests that follow would show nothing."""
+    """Otherwise the tests that follow would prove nothing."""
     said = must_succeed(bench.start(["cat", "/proc/self/status"], prepare=container.confine))
     for line in (r"Seccomp:\s2", r"NoNewPrivs:\s1", r"CapEff:\s0+\n"):
         assert re.search(line, said), f"not confined: no {line} in\n{said}"

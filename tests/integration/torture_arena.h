@@ -24,8 +24,8 @@ namespace verbena::torture {
 
 constexpr uint64_t kPage = 4'096;
 
-// The beginning of a page is the program's, and bears stamps. What follows is in parts, each of
-// which one writes.
+// The first kStampBytes of a page belong to the program, and hold stamps. The rest is divided into
+// parts; each part has one writer.
 constexpr uint64_t kStampBytes = 2'048;
 constexpr uint64_t kPartBytes = 256;
 
@@ -44,7 +44,8 @@ constexpr uint64_t OffsetOf(Part part) {
 }
 static_assert(OffsetOf(Part::kOwnReads) + kPartBytes == kPage);
 
-// A page's life: even while it is what it is said to be, odd while it changes. Shared by processes.
+// The version of a page: even while its contents are stable, odd while they change. Shared between
+// processes.
 using Epoch = std::atomic<uint32_t>;
 
 constexpr uint64_t StampOf(uint64_t slot, uint32_t epoch) {
@@ -57,22 +58,22 @@ inline uint64_t WordAt(const std::byte* place) {
   return word;
 }
 
-// Unlike any stamp.
+// Differs from any stamp.
 constexpr uint64_t MessageWord(uint32_t count) { return ~StampOf(0, count); }
 inline void FillWords(std::byte* place, uint64_t bytes, uint64_t word) {
   for (uint64_t at = 0; at < bytes; at += sizeof word) std::memcpy(place + at, &word, sizeof word);
 }
 
-// What an access that met the epochs `before` and `after` may have seen in a word of the program's
-// part: nothing that is older than it was, and nothing of another page. Fresh pages are zero. A
-// word that the program stores meanwhile may be seen in part: a read promises bytes, only an atomic
-// words.
+// Whether an access between the epochs `before` and `after` may have seen this word in the
+// program's part: it must not be older than `before`, nor of another page. New pages are zero. A
+// word that the program stores meanwhile can be seen in part: reads are atomic per byte, only
+// atomics per word.
 inline bool MayBeSeen(uint64_t word, uint64_t slot, uint32_t before, uint32_t after) {
   const bool was_stable = before == after && before % 2 == 0;
   if (was_stable) return word == StampOf(slot, before);
   for (uint64_t byte = uint64_t{0xFF}; byte != 0; byte <<= 8) {
     bool may_be = (word & byte) == 0;
-    // While a page changes it gets the stamp of its next life.
+    // A page that is changing gets the stamp of the next even epoch.
     for (uint32_t epoch = before - before % 2; !may_be && epoch <= after + after % 2; epoch += 2) {
       may_be = (word & byte) == (StampOf(slot, epoch) & byte);
     }
@@ -81,13 +82,13 @@ inline bool MayBeSeen(uint64_t word, uint64_t slot, uint32_t before, uint32_t af
   return true;
 }
 
-// Pages of a program that does to them whatever a program may do, each with a lock of its own, so
-// that several threads can. Of a file, or anonymous.
+// Pages of a program that does to them whatever a program may do. They are of a file, or anonymous.
+// Each page has a lock, so that several threads can change pages at once.
 //
 // Thread rule: any thread.
 class Arena {
  public:
-  // `epochs` has a place for each page.
+  // `epochs` has an element for each page.
   Arena(uint64_t first_slot, uint64_t pages, bool of_file, Epoch* epochs)
       : first_slot_(first_slot), pages_(pages), epochs_(epochs), locks_(pages) {
     if (of_file) {
@@ -114,7 +115,7 @@ class Arena {
   uint64_t slot(uint64_t page) const { return first_slot_ + page; }
   const Epoch& epoch(uint64_t page) const { return epochs_[page]; }
 
-  // Whether the program sees nothing but `word` there; true also if the page has changed since
+  // Whether the program sees only `word` in the range; true also if the page has changed since
   // `epoch`, or was changing then.
   bool Holds(uint64_t page, uint64_t offset, uint64_t bytes, uint64_t word, uint32_t epoch) {
     const std::lock_guard lock(locks_[page]);
@@ -125,7 +126,7 @@ class Arena {
     return true;
   }
 
-  // Something that programs do, to a few pages. How many kinds there are: kKinds.
+  // Does something that programs do to their memory, to a few pages.
   static constexpr uint64_t kKinds = 12;
   void Torment(Random& random) {
     const uint64_t kind = random.Below(kKinds);
@@ -148,19 +149,19 @@ class Arena {
                 file_ >= 0 ? static_cast<off_t>(first * kPage) : 0);
   }
 
-  // Nothing of this changes the contents.
+  // None of this changes the contents.
   void Advise(uint64_t kind, uint64_t first, uint64_t count) const {
     constexpr int kAdvice[] = {MADV_PAGEOUT, MADV_COLD, MADV_MERGEABLE, MADV_HUGEPAGE,
                                MADV_COLLAPSE};
     madvise(page(first), count * kPage, kAdvice[kind]);
   }
 
-  // After it the pages are there and may be written; what they hold does not matter.
+  // Afterwards the pages are mapped and writable; their contents do not matter.
   void Change(uint64_t kind, uint64_t first, uint64_t count, Random& random) {
     std::byte* const at = page(first);
     const uint64_t size = count * kPage;
     const auto pause = [&] { usleep(static_cast<useconds_t>(random.Below(200))); };
-    if (kind == 5) {  // unmapped, and mapped anew
+    if (kind == 5) {  // unmap, and map again
       Must(Map(at, count, first, PROT_NONE) == at);
       pause();
       Must(Map(at, count, first, PROT_READ | PROT_WRITE) == at);
@@ -183,11 +184,11 @@ class Arena {
     }
   }
 
-  // The pages go elsewhere, others take their place for a while, and they come back.
+  // Moves the pages elsewhere, maps new ones in their place, and drops the old ones.
   void MoveAway(std::byte* at, uint64_t first, uint64_t count) const {
     std::byte* const there = away_ + first * kPage;
     const uint64_t size = count * kPage;
-    // Pages of different kinds cannot be moved as one.
+    // Page by page: mremap cannot move pages of several mappings at once.
     for (uint64_t i = 0; i < size; i += kPage) {
       if (mremap(at + i, kPage, kPage, MREMAP_MAYMOVE | MREMAP_FIXED, there + i) == MAP_FAILED) {
         return;
@@ -197,7 +198,8 @@ class Arena {
     Must(Map(there, count, first, PROT_NONE) == there);
   }
 
-  // A child writes what it believes to be its own. Pages of a file are not.
+  // A forked child writes the pages, so that the kernel copies them. Pages of a file are shared,
+  // and left alone.
   void CopyOnWrite(std::byte* at, uint64_t size) const {
     if (file_ >= 0) return;
     const pid_t child = fork();
@@ -208,12 +210,12 @@ class Arena {
     if (child > 0) waitpid(child, nullptr, 0);
   }
 
-  // The page begins a new life, in which its epoch is even.
+  // Stamps the page for the next even epoch, and then sets this epoch.
   void Stamp(uint64_t i) {
     const uint32_t now = epochs_[i].load();
     const uint32_t next = now + now % 2;
     const uint64_t word = StampOf(slot(i), next);
-    // Word by word: a peer that looks on must not find half of one.
+    // Stores whole words, so that a peer that reads meanwhile does not find half of one.
     auto* const words = reinterpret_cast<std::atomic<uint64_t>*>(page(i));
     for (uint64_t at = 0; at < kStampBytes / sizeof word; ++at) words[at].store(word);
     epochs_[i].store(next);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Wireshark judges the packets that we build: every field of every opcode must be what we meant.
+"""Wireshark decodes the packets that we build: every field of every opcode must be as intended.
 
 usage: tshark_test.py ROCE_CAPTURE, the program that writes the capture and says what is in it.
 Exits with 77, which ctest counts as skipped, where there is no tshark.
@@ -23,7 +23,7 @@ TOTAL = 2 * 85
 
 
 def number(field: str, text: str) -> int:
-    """A field as tshark prints it: True, 0x1f, 31, or, if raw, the bytes 0000001f and once more."""
+    """A field as tshark prints it: True, 0x1f, 31, or, if raw, the bytes 0000001f, twice."""
     if field in RAW:
         return int(text.split(",")[0], 16)
     return int(text == "True") if text in ("True", "False") else int(text, 0)
@@ -52,7 +52,7 @@ def compare(built: dict[str, str], seen: dict[str, str]) -> list[str]:
             problems.append(f"{field} was not decoded")
             continue
         found, meant = number(field, seen[field]), int(value)
-        if field == CRC:  # shown as the four bytes, ours is the value that they hold
+        if field == CRC:  # tshark shows the four bytes, ours is their value
             meant = int.from_bytes(meant.to_bytes(4, "little"), "big")
         if found != meant:
             problems.append(f"{field} is {found}, not {meant}")

@@ -19,14 +19,14 @@ SKIPPED = 77
 SECONDS_MAX = 60
 TRANSPORTS = ("rc_v", "ud_v")
 SIZES = (8, 4096, 65536, 1 << 20, 4 << 20)
-# Of each kind of operation that UCX has, as ucx_perftest calls them.
+# Tests of each kind of operation of UCX, by the names of ucx_perftest.
 MESSAGES = ("tag_lat", "tag_bw", "tag_sync_lat", "ucp_put_lat", "ucp_put_bw", "ucp_get",
             "stream_lat", "stream_bw", "ucp_am_lat", "ucp_am_bw")
 ATOMICS = ("ucp_add", "ucp_fadd", "ucp_swap", "ucp_cswap")
 
 
 def batch(sizes=SIZES) -> str:
-    """Lines for ucx_perftest -b: few iterations of everything."""
+    """Lines for ucx_perftest -b: a few iterations of each test."""
     lines = []
     for size in sizes:
         count = 10 if size < 1 << 20 else 2
@@ -36,14 +36,14 @@ def batch(sizes=SIZES) -> str:
 
 
 def wait_listening(port: int, server: Process) -> None:
-    """Where the server is, which may be another network."""
+    """In the server's network namespace, which can be another one."""
     end = time.monotonic() + SECONDS_MAX
     while not is_listening(port, server.pid):
         assert time.monotonic() < end and server.wait(0.02) is None, server.output()
 
 
 def must_have_run_all(said: str, lines: str) -> None:
-    """A line of figures for each."""
+    """The output must have a line of figures for each test."""
     ran = {line.split(",")[0] for line in said.splitlines() if line.count(",") == 8}
     missing = {line.split()[0] for line in lines.splitlines()} - ran
     assert not missing, f"not {sorted(missing)} in\n{said}"
@@ -85,7 +85,7 @@ def over_ipv4(world: Installed) -> None:
 
 
 def over_ipv6(world: Installed) -> None:
-    """UCX takes an IPv4 address if there is one, so there is none."""
+    """UCX prefers an IPv4 address, so the test removes it."""
     if not networks.is_root():
         return
     with networks.lone_loopback() as place:
@@ -120,7 +120,7 @@ def main() -> int:
         return SKIPPED
     if not networks.is_root():
         print("IPv6 and a network: left out, namespaces need root")
-    # Places see to it that programs run as an ordinary user.
+    # Place.command makes programs run as an ordinary user.
     with Installed(Path(sys.argv[1]), Path(sys.argv[2]), ordinary=not networks.is_root()) as world:
         return run_all(TESTS, world)
 

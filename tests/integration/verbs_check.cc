@@ -1,9 +1,8 @@
-// A program on the plain verbs that looks at every byte, because the ones that measure do not.
+// A program on the plain verbs that checks every byte, because benchmarks do not.
 //
 // usage: verbs_check rc|uc|ud[:BYTES] PORT [HOST]: a server, or with HOST its client; no message is
-// longer than BYTES. They go through the same steps: one side acts, then both agree over TCP that
-// it is done, and the other looks at what is in its memory. The bytes around the message are looked
-// at, too.
+// longer than BYTES. Both go through the same steps: one side acts, both synchronize over TCP, and
+// the other side checks its memory, including the bytes around the message.
 
 #include <infiniband/verbs.h>
 #include <netdb.h>
@@ -26,7 +25,7 @@ constexpr uint8_t kPort = 1;
 constexpr int kDepth = 64;
 constexpr uint32_t kQKey = 0x1234;
 constexpr size_t kGrh = 40;
-constexpr size_t kGuard = 64;  // bytes around each message that stay as they are
+constexpr size_t kGuard = 64;  // bytes around each message that must not change
 constexpr size_t kMost = 16U << 20;
 constexpr size_t kBytes = kMost + 2 * kGuard + 4'096;
 constexpr auto kPatience = std::chrono::seconds(20);
@@ -39,7 +38,7 @@ void Must(bool good, const std::string& what) {
   if (!good) Die(what);
 }
 
-// --- The other side, out of band. ---
+// --- The other side, over TCP. ---
 
 class Peer {
  public:
@@ -140,7 +139,7 @@ struct Device {
 
   void Connect(Peer& to) {
     Address mine{.qp = qp->qp_num,
-                 .psn = 0xFFFFF0,  // so that it wraps
+                 .psn = 0xFFFFF0,  // so that the PSN wraps
                  .key = mr->rkey,
                  .start = reinterpret_cast<uint64_t>(bytes.data())};
     Must(ibv_query_gid(context, kPort, 0, &mine.gid) == 0, "ibv_query_gid");
@@ -168,7 +167,7 @@ struct Device {
     Modify(a, is(IBV_QPT_UD) ? 0 : path | (is(IBV_QPT_RC) ? responder : 0), "to RTR");
     a.qp_state = IBV_QPS_RTS;
     a.sq_psn = mine.psn;
-    a.timeout = 16;  // patient with a peer under valgrind
+    a.timeout = 16;  // long, for a peer under valgrind
     a.retry_cnt = a.rnr_retry = 7;
     const int retries =
         IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
@@ -222,7 +221,7 @@ class Buffer {
   }
   bool Holds(size_t length, size_t seed) const {
     for (size_t i = 0; i < length; ++i) {
-      // Another process may be writing it.
+      // Another process can be writing the byte.
       const volatile std::byte& here = bytes_[kGuard + i];
       if (here != Pattern(i, seed)) return false;
     }
@@ -265,7 +264,7 @@ class Steps {
     }
     End();
     if (peer_.is_client) return;
-    // Of an unreliable connection the completion says only that it was sent.
+    // The completion on an unreliable connection says only that the message was sent.
     const auto end = std::chrono::steady_clock::now() + kPatience;
     while (!buffer_.Holds(length, seed_) && std::chrono::steady_clock::now() < end) {
       std::this_thread::yield();
@@ -291,7 +290,7 @@ class Steps {
     if (!peer_.is_client) {
       std::vector<ibv_sge> list = {device_.Sge(kGuard, length / 2),
                                    device_.Sge(kGuard + length / 2, length - length / 2)};
-      // The header of a datagram goes elsewhere.
+      // The GRH of a datagram goes to the end of the memory.
       if (device_.is(IBV_QPT_UD)) list.insert(list.begin(), device_.Sge(kBytes - kGrh, kGrh));
       device_.Receive(list);
     }
@@ -311,7 +310,7 @@ class Steps {
     End();
   }
 
-  // The first word of the server's is counted up and swapped; what was there comes back each time.
+  // Adds to and swaps the server's first word; each operation must return the previous value.
   void Atomics() {
     std::memset(device_.bytes.data(), 0, 64);
     peer_.Meet();
@@ -373,7 +372,8 @@ void Run(Device& device, Peer& peer, size_t longest) {
                                              1'025, 4'097, 65'536, 262'145, 1U << 20, kMost};
   for (const size_t size : kSizes) {
     if (size > longest) continue;
-    // A datagram is a packet. A longer message on an unreliable connection may overrun the sockets.
+    // A datagram is one packet. A longer message on an unreliable connection can overrun the
+    // sockets.
     if (device.is(IBV_QPT_UD) && size > 1'024) continue;
     if (device.is(IBV_QPT_UC) && size > 65'536) continue;
     const bool fits_inline = size <= 64;
