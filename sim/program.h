@@ -19,7 +19,7 @@ class Program {
   virtual void Post(Time now) = 0;
   virtual void Disturb() = 0;
 
-  // In both phases. `is_calm`: the safety phase is over.
+  // In both phases. `is_calm`: the liveness phase.
   virtual void FillReceives(bool is_calm) = 0;
   virtual void Poll(bool is_calm) = 0;
   // An asynchronous event of an endnode; true if it is for an object of this program.

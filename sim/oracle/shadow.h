@@ -72,7 +72,7 @@ class Shadow {
     for (auto& [id, pending] : pending_) pending.any = true;
     is_loose_ = true;
   }
-  // The same for one operation.
+  // Any bytes are allowed for one operation.
   void Loosen(uint64_t id) {
     if (Pending* const pending = Find(id)) pending->any = true;
   }

@@ -247,7 +247,7 @@ class Events(OwnTest):
             self.must(a)
             self.must(b)
         self.assertEqual(b.event(), e.IBV_EVENT_SRQ_LIMIT_REACHED)
-        self.assertEqual(b.srq.query().srq_limit, 0)  # once
+        self.assertEqual(b.srq.query().srq_limit, 0)  # the event has disarmed it
 
     def test_a_completion_queue_that_overflows(self):
         a, b = connected(self.end(cq_depth=4), self.end())

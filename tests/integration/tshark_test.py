@@ -15,8 +15,8 @@ SKIPPED = 77
 CRC = "infiniband.invariant.crc"
 RAW = ("infiniband.immdt", "infiniband.ieth")
 
-# Wireshark 4.0 decodes these up to the base transport header. Of reliable datagrams, which it calls
-# "DC", it looks for the next header 8 bytes too late, and so finds some of them malformed.
+# Wireshark 4.0 decodes these up to the base transport header. In reliable datagrams, which it calls
+# "DC", it expects the next header 8 bytes too late, and so reports some of them as malformed.
 HEADER_ONLY = ("RD ", "XRC ", "CNP", "RC FLUSH", "RC ATOMIC WRITE")
 DECODED = 2 * (23 + 12 + 2)  # RC, UC and UD, over IPv4 and IPv6
 TOTAL = 2 * 85

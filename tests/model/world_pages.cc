@@ -32,7 +32,7 @@ uint64_t World::PageOf(const Entry& entry) {
     case 1:
       return count;
     case 2:
-      return std::min<uint64_t>(count, 510 + choices_.Below(4));  // where the first leaf ends
+      return std::min<uint64_t>(count, 510 + choices_.Below(4));  // at the end of the first leaf
     default:
       return choices_.Below(std::min<uint64_t>(count, 1200));
   }
@@ -80,7 +80,7 @@ void World::UnmapPagesStep() {
          core_.regions.UnmapPages(key, first, count));
 }
 
-// The memory of all consumers in the range is unmapped.
+// Takes a range of memory away from all consumers.
 void World::InvalidatePagesStep() {
   const bool of_guest = choices_.Chance(1, 3);
   const GuestKey guest = of_guest ? PickGuest() : kHost;

@@ -29,7 +29,7 @@ struct Fate {
   static Fate Late(Duration late) { return {.late = late}; }
   // The second copy comes `apart` after the first.
   static Fate Twice(Duration apart = Nanoseconds(1)) { return {.copies = 2, .apart = apart}; }
-  // Until ReleaseHeld.
+  // The link holds the packet until ReleaseHeld.
   static Fate Hold() { return {.is_held = true}; }
 
   int copies = 1;

@@ -27,8 +27,8 @@ class ResidentSetFixture : public testing::Test {
     Ask(ticket, run, need, view);
     return Take();
   }
-  // As PageIn, but leaves the actions for Take. Each request advances the time, so that minimum
-  // residency does not depend on it.
+  // As PageIn, but leaves the actions for Take. Requests come 1 ms apart, so that minimum residency
+  // depends on the number of requests, not on time.
   void Ask(uint64_t ticket, paging::Run run, Need need, View view = View::kCpu) {
     now_ += Milliseconds(1);
     resident_set_.PageIn(Ticket(ticket), run, need, view, now_);

@@ -23,7 +23,7 @@ enum class Whose : uint8_t {
 
 // While the object lives, the n-th request for the resource fails, counted from 1.
 //
-// One at a time.
+// At most one object at a time.
 class Failing {
  public:
   Failing(Resource resource, size_t n, Whose whose = Whose::kThisThread);

@@ -1,6 +1,5 @@
-// A program survives failures in Verbena: if the system refuses memory, a descriptor or a thread
-// during any verb, the verb fails as its man page says, nothing leaks, and the same call works
-// afterwards.
+// A program survives failures of the system: if a verb is refused memory, a descriptor or a thread,
+// the verb fails as its man page says, nothing leaks, and the same call works afterwards.
 
 #include <cctype>
 #include <cerrno>
