@@ -29,7 +29,7 @@ timespec AsTimespec(Duration duration) {
 
 ErrorOr<std::unique_ptr<Arena>> Arena::Make(const ArenaOptions& options,
                                             const ArenaCallbacks& callbacks) {
-  CHECK(options.now != nullptr && callbacks.on_ready && callbacks.unmap_adapter);
+  CHECK(options.now && callbacks.on_ready && callbacks.unmap_adapter);
   if (options.granule > kGranuleMax) {
     return Fail(Error{EINVAL, "granules of managed memory are 2 MiB at most"});
   }
@@ -96,12 +96,13 @@ Arena::Arena(Parts parts, const ArenaOptions& options, const ArenaCallbacks& cal
       counted_in_(options.counted_in),
       executor_({*memory_, *view_, *store_}, options, callbacks),
       inbox_(std::move(parts.signal)),
-      report_(executor_.report()),
-      thread_(StartQuietThread("verbena-pager", [this] { Run(); })) {}
+      report_(executor_.report()) {
+  if (options.has_thread) thread_ = StartQuietThread("verbena-pager", [this] { Run(); });
+}
 
 Arena::~Arena() {
   inbox_.PutStop();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   Count(0);
   view_->Stop();
 }
@@ -158,18 +159,25 @@ void Arena::CheckRange(uint64_t first_byte, uint64_t length) const {
 }
 
 void Arena::Run() {
-  std::vector<Request> requests;
   Awake awake{.for_requests = true, .for_faults = true};
-  while (!awake.for_requests || inbox_.Take(requests)) {
-    if (awake.for_requests) {
-      for (const Request& request : requests) executor_.Serve(request);
-    }
-    if (awake.for_faults) executor_.ServeFaults();
-    executor_.OnTime();
-    executor_.ServeStore();
-    Publish();
-    awake = Sleep();
+  while (Serve(awake)) awake = Sleep();
+}
+
+void Arena::RunOnce() {
+  CHECK(!thread_.joinable());
+  CHECK(Serve({.for_requests = true, .for_faults = true}));
+}
+
+bool Arena::Serve(Awake awake) {
+  if (awake.for_requests) {
+    if (!inbox_.Take(requests_)) return false;
+    for (const Request& request : requests_) executor_.Serve(request);
   }
+  if (awake.for_faults) executor_.ServeFaults();
+  executor_.OnTime();
+  executor_.ServeStore();
+  Publish();
+  return true;
 }
 
 Arena::Awake Arena::Sleep() const {

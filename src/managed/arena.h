@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <thread>
@@ -27,7 +28,8 @@ namespace verbena::managed {
 // wait.
 //
 // Any thread may call, except from the callbacks' thread where said. Has one thread of its own, the
-// pager, which must not be made to wait for a thread that touches bytes().
+// pager, which must not be made to wait for a thread that touches bytes(); or none, if the options
+// say so (RunOnce).
 class Arena {
  public:
   // The callbacks may be called before this returns.
@@ -61,6 +63,9 @@ class Arena {
   [[nodiscard]] bool IsGone(uint64_t byte) const {
     return view_->IsGone(static_cast<uint32_t>(byte >> granule().value()));
   }
+  // One round of the pager: takes all that has come and does what follows from it, callbacks
+  // included. Never waits. REQUIRES: the options gave it no thread.
+  void RunOnce();
   // May be larger or smaller than before; takes effect soon.
   void SetBudget(uint64_t bytes);
 
@@ -95,6 +100,8 @@ class Arena {
     bool for_faults = false;
   };
   void Run();
+  // False if it is time to end.
+  [[nodiscard]] bool Serve(Awake awake);
   [[nodiscard]] Awake Sleep() const;
   void Publish() VERBENA_EXCLUDES(mutex_);
   void Count(uint64_t resident);
@@ -103,11 +110,12 @@ class Arena {
   const std::unique_ptr<MemoryFile> memory_;
   const std::unique_ptr<CpuView> view_;
   const std::unique_ptr<SwapStore> store_;
-  Time (*const now_)();
+  const std::function<Time()> now_;
   ResidentSum* const counted_in_;
   Executor executor_;
   Inbox inbox_;
-  uint64_t counted_ = 0;  // of the pager's
+  std::vector<Request> requests_;  // of the pager's, as is...
+  uint64_t counted_ = 0;           // ...this
   mutable Mutex mutex_;
   ArenaReport report_ VERBENA_GUARDED_BY(mutex_);
   std::thread thread_;

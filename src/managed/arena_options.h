@@ -75,7 +75,10 @@ struct ArenaOptions {
   // Where what is in memory is counted, too. May be nullptr; else it outlives the arena.
   ResidentSum* counted_in = nullptr;
   // The clock that all times are of.
-  Time (*now)() = nullptr;
+  std::function<Time()> now = {};
+  // False: the arena has no pager thread, and its owner calls Arena::RunOnce, so that a simulation
+  // decides when the pager runs.
+  bool has_thread = true;
   // Puts something between the store and its file. For tests.
   std::function<std::unique_ptr<SwapFile>(std::unique_ptr<SwapFile>)> wrap_swap_file = {};
 };

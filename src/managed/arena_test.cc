@@ -231,5 +231,26 @@ TEST_P(ArenaThreads, IsCountedWhileItIsThere) {
   EXPECT_GE(sum.peak(), 64 * kPage);
 }
 
+// For simulations, which decide when the pager runs.
+TEST(ArenaRunOnceTest, WithoutAThreadItWorksInItsRoundsOnly) {
+  memory::SignalGuard::Install();
+  int answers = 0;
+  const ArenaCallbacks callbacks{
+      .on_ready = [&](uint64_t, const Answer& answer) { answers += answer.has_value() ? 1 : 0; },
+      .unmap_adapter = [](std::span<const std::span<std::byte>>) {}};
+  const auto arena = Arena::Make({.size = 32 * 4096,
+                                  .budget = 16 * 4096,
+                                  .view = CpuViewKind::kSignal,
+                                  .now = Now,
+                                  .has_thread = false},
+                                 callbacks);
+  ASSERT_TRUE(arena.has_value());
+  (*arena)->PageIn(0, 4096, true, 1);
+  std::this_thread::sleep_for(milliseconds(10));
+  EXPECT_EQ(answers, 0);
+  (*arena)->RunOnce();
+  EXPECT_EQ(answers, 1);
+}
+
 }  // namespace
 }  // namespace verbena::managed

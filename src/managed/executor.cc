@@ -292,7 +292,10 @@ void Executor::CarryOut(const paging::Action& action) {
       if (action.view == View::kCpu && !holds_program_) view_.Map(action.run, action.is_writable);
       return;
     case Verb::kForget:
-      for (uint32_t i = action.run.first; i < action.run.end(); ++i) store_.Forget(i);
+      for (uint32_t i = action.run.first; i < action.run.end(); ++i) {
+        store_.Forget(i);
+        if (residency(i) == Residency::kSwapped) Mark({i, 1}, Residency::kAbsent);
+      }
       return;
     case Verb::kReady:
     case Verb::kRefused:

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -99,7 +100,7 @@ class Executor {
   CpuView& view_;
   SwapStore& store_;
   const ArenaCallbacks callbacks_;
-  Time (*const now_)();
+  const std::function<Time()> now_;
   paging::ResidentSet resident_set_;
 
   std::vector<AdapterRequest> adapter_requests_;  // by ticket of the resident set

@@ -123,6 +123,17 @@ TEST_F(ExecutorTest, AFaultMapsWhatItNeeds) {
   EXPECT_EQ(executor_->residency(6), Residency::kAbsent);
 }
 
+TEST_F(ExecutorTest, ASwappedGranuleThatIsDiscardedIsNowhere) {
+  for (uint32_t i = 0; i < kGranules; ++i) {
+    Await(i, 2);
+    First(i) = std::byte{1};
+  }
+  uint32_t swapped = 0;
+  while (executor_->residency(swapped) != Residency::kSwapped) ++swapped;
+  executor_->Serve({.kind = Request::Kind::kDiscard, .first_byte = swapped * 4096, .length = 4096});
+  EXPECT_EQ(executor_->residency(swapped), Residency::kAbsent);
+}
+
 TEST_F(ExecutorTest, ThreadsThatWaitForTheSameAreOneWant) {
   for (uint32_t i = 0; i < kGranules; ++i) {
     Await(i, 2);

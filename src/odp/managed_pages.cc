@@ -129,7 +129,7 @@ ManagedArena* ManagedPages::Add(std::unique_ptr<ManagedArena> arena) {
 }
 
 ErrorOr<ManagedArena*> ManagedPages::Make(managed::ArenaOptions options) {
-  options.now = &Now;
+  if (!options.now) options.now = &Now;
   auto made = managed::Arena::Make(options, Callbacks());
   if (!made) return Fail(ErrorOf(made.error()));
   auto arena = std::make_unique<ManagedArena>();

@@ -67,7 +67,7 @@ class ManagedPages {
   ~ManagedPages();
   void EndAll() VERBENA_EXCLUDES(tables_);
 
-  // Not under the lock. The options' clock is set here.
+  // Not under the lock. The clock is the system's if the options name none.
   [[nodiscard]] ErrorOr<ManagedArena*> Make(managed::ArenaOptions options)
       VERBENA_EXCLUDES(tables_);
   // Not under the lock. REFUSES while a region is registered on it.
@@ -110,8 +110,10 @@ class ManagedPages {
   enum class Asked : uint8_t { kNotManaged, kAsked, kNoMemory };
   // Managed pages come back through PageAnswers::TakeDone, mapped.
   [[nodiscard]] Asked Submit(const PageJob& job);
-  // The same, and waits until they are mapped, or refused. Not under the lock. False if they are
-  // not managed.
+  // Of those asked for, jobs whose answer has not come.
+  [[nodiscard]] size_t outstanding() const { return pending_.size(); }
+  // The same as Submit, and waits until they are mapped, or refused. Not under the lock. False if
+  // they are not managed.
   [[nodiscard]] bool PageIn(PageJob& job) VERBENA_EXCLUDES(tables_);
 
   // What the user should know at once, from a thread that must not wait for the program. Not under
