@@ -68,6 +68,7 @@ Endnode::Endnode(const EndnodeContext& context, uint32_t node, Random& random,
                  std::unique_ptr<Port> with)
     : number(node),
       swarm(context.swarm),
+      clock(context.clock),
       address({IpOf(swarm, node).bytes}),
       event_queue(events.Add(std::move(*verbena::EventFile::Open(true)), 4096)),
       port(with.get()),

@@ -113,6 +113,7 @@ struct Endnode {
 
   const uint32_t number;
   const Swarm& swarm;
+  const VirtualClock& clock;
   bool is_dead = false;
   OneAddress address;
   adapter::AsyncEvents events{1};

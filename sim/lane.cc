@@ -73,6 +73,7 @@ LaneReceiver::LaneReceiver(const Swarm& swarm, Endnode& node, LaneKind kind, uin
 
 LaneHost::LaneHost(const Swarm& swarm, Endnode& endnode, LaneKind of, Random& random)
     : node(&endnode), kind(of) {
+  if (kind == LaneKind::kManaged) managed = std::make_unique<ManagedMemory>(swarm, endnode, random);
   const uint32_t count = kind == LaneKind::kXrc ? kXrcReceivers : 1;
   for (uint32_t i = 0; i < count; ++i) {
     adapter::XrcMembership xrc;
@@ -88,6 +89,8 @@ LaneHost::LaneHost(const Swarm& swarm, Endnode& endnode, LaneKind of, Random& ra
 
 void LaneHost::Release(Findings& findings) {
   CHECK(domain.connections.empty());
+  if (managed && !node->is_dead) managed->CheckEnd(findings);
+  managed.reset();
   for (const auto& receiver : receivers) {
     if (kind == LaneKind::kXrc) {
       const adapter::EngineLock lock(node->engine);

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "sim/endnode.h"
 #include "sim/guarded_memory.h"
+#include "sim/managed_memory.h"
 #include "sim/operation.h"
 #include "sim/oracle/completions.h"
 #include "sim/shared_receives.h"
@@ -22,6 +23,7 @@ enum class LaneKind : uint8_t {
   kXrc,       // an extended connection: each message names the SRQ that it is for
   kReactive,  // a reliable one whose sender registers memory, and goes on when that fails
   kTagged,    // one whose messages have tags, which the receiver's queue matches
+  kManaged,   // one whose sender writes and reads managed memory of the receiver's
 };
 
 // A shared receive queue that lanes end at, and its completion queue.
@@ -35,7 +37,7 @@ struct LaneReceiver {
 };
 
 // What an endnode has for the lanes of a kind that end there: an XRC domain with several receivers,
-// or one receiver.
+// or one receiver, with managed memory or not.
 struct LaneHost {
   LaneHost(const Swarm& swarm, Endnode& node, LaneKind kind, Random& random);
   // REQUIRES: no lane ends here any more.
@@ -45,6 +47,7 @@ struct LaneHost {
   LaneKind kind;
   adapter::XrcDomain domain;
   std::vector<std::unique_ptr<LaneReceiver>> receivers;
+  std::unique_ptr<ManagedMemory> managed;  // nullptr: none
 };
 
 inline bool HasFailed(const adapter::QueuePair& qp) {

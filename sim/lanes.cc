@@ -19,8 +19,17 @@ namespace {
 constexpr uint64_t kStream = 0x1A9E;
 
 uint32_t CountOf(LaneKind kind, const Swarm& swarm) {
-  if (kind == LaneKind::kTagged) return swarm.tag_connections;
-  return kind == LaneKind::kXrc ? swarm.xrc_connections : swarm.reactive_connections;
+  switch (kind) {
+    case LaneKind::kXrc:
+      return swarm.xrc_connections;
+    case LaneKind::kReactive:
+      return swarm.reactive_connections;
+    case LaneKind::kTagged:
+      return swarm.tag_connections;
+    case LaneKind::kManaged:
+      return swarm.managed_connections;
+  }
+  UNREACHABLE();
 }
 
 }  // namespace
@@ -43,8 +52,11 @@ void Lanes::Reserve(Endnode& node) {
 void Lanes::Connect() {
   const uint64_t count = endnodes_.size();
   const uint64_t first = random_.Below(count);
-  Endnode& from = *endnodes_[first];
-  Endnode& to = *endnodes_[(first + 1 + random_.Below(count - 1)) % count];
+  const uint64_t second = (first + 1 + random_.Below(count - 1)) % count;
+  // There is one managed memory in a run, where all lanes of that kind end.
+  const bool is_elsewhere = kind_ == LaneKind::kManaged && !hosts_.empty();
+  Endnode& to = is_elsewhere ? *hosts_.front()->node : *endnodes_[second];
+  Endnode& from = *endnodes_[endnodes_[first].get() == &to ? second : first];
   LaneHost& host = HostOn(to);
   Reserve(from);
   Reserve(to);
@@ -81,6 +93,7 @@ void Lanes::Disturb() {
 
 void Lanes::FillReceives(bool is_calm) {
   for (const auto& host : hosts_) {
+    if (host->managed) host->managed->Step(is_calm, findings_);
     for (const auto& receiver : host->receivers) {
       if (is_calm || !random_.Chance(swarm_.dry, 1000)) receiver->shared.Fill(is_calm);
       if (receiver->tags) receiver->tags->Change();
@@ -105,6 +118,7 @@ void Lanes::Poll(bool is_calm) {
     lane->is_broken = lane->is_broken || HasFailed(*lane->sender) || is_dead;
     ResumeSome(*lane, is_calm);
   }
+  if (kind_ == LaneKind::kManaged && is_calm) ReadAllManaged();
   const auto broken =
       std::ranges::find_if(lanes_, [](const auto& lane) { return lane->is_broken; });
   if (broken == lanes_.end() || !findings_.empty()) return;
@@ -130,7 +144,7 @@ void Lanes::OnReceive(LaneReceiver& receiver, uint32_t index, const queue::Compl
   const bool well = completion.status == CompletionStatus::kSuccess;
   if (well) {
     OnMessage(*lane, receiver, index, completion, *offset);
-  } else if (!HasFailed(*lane->receiver) && swarm_.page_in_failure == 0) {
+  } else if (!HasFailed(*lane->receiver) && !pages_may_fail()) {
     findings_.Add("lanes",
                   std::string("a receive request ended with ") + queue::NameOf(completion.status));
   }
@@ -162,16 +176,21 @@ void Lanes::OnMessage(Lane& lane, LaneReceiver& receiver, uint32_t index,
 
 AllowedErrors Lanes::AllowedErrorsOf(const Lane& lane) const {
   constexpr uint32_t kRetriesForSegments = 3;  // see Workload::AllowedErrorsOf
-  const bool slow_pages = swarm_.page_in_max * 8 >= swarm_.ack_timeout;
+  const bool is_managed = kind_ == LaneKind::kManaged;
+  const bool pages_leave = swarm_.eviction > 0 || is_managed;
+  const Duration page_in_max =
+      is_managed ? std::max(swarm_.page_in_max, swarm_.store_latency) : swarm_.page_in_max;
+  const bool slow_pages = page_in_max * 8 >= swarm_.ack_timeout;
   const bool drops_cost = swarm_.foreign && swarm_.retry_count == 0;
   // The sender of a message with a tag is read from, and fails by itself if its pages do.
   const bool fails_as_responder =
-      kind_ == LaneKind::kTagged && swarm_.page_in_failure > 0 && HasFailed(*lane.sender);
+      kind_ == LaneKind::kTagged && pages_may_fail() && HasFailed(*lane.sender);
   return {.is_broken = lane.is_broken || lane.is_flushing || fails_as_responder,
           .may_lose = !swarm_.single_is_safe() || swarm_.crash > 0 || HasFailed(*lane.receiver) ||
                       (swarm_.segments_max > 0 && swarm_.retry_count < kRetriesForSegments) ||
-                      (swarm_.eviction > 0 && (slow_pages || drops_cost)),
-          .may_run_dry = swarm_.rnr_retry<7, .pages_may_fail = swarm_.page_in_failure> 0};
+                      (pages_leave && (slow_pages || drops_cost)),
+          .may_run_dry = swarm_.rnr_retry < 7,
+          .pages_may_fail = pages_may_fail()};
 }
 
 void Lanes::PollSends(Lane& lane) {
@@ -200,6 +219,7 @@ void Lanes::OnError(Lane& lane, const queue::Completion& completion) {
 void Lanes::Ended(Lane& lane, Operation& operation, bool well) {
   const char* const name = queue::NameOf(operation.opcode);
   lane.exposed->shadow().Finish(operation.id, well, name, findings_);
+  if (operation.managed_slot) OnManagedEnded(lane, operation, well);
   if (!well) {
     std::erase_if(lane.inbound, [&](const auto& sent) { return sent.get() == &operation; });
   } else if (IsMessage(operation.opcode) && !operation.is_received) {
@@ -254,7 +274,7 @@ bool Lanes::OnLaneEvent(Lane& lane, const Endnode& node, const adapter::Event& e
   const bool is_error = event.type == AsyncEventType::kQpAccessError ||
                         event.type == AsyncEventType::kQpRequestError ||
                         event.type == AsyncEventType::kQpFatal;
-  if (is_error && !lane.is_provoked && swarm_.page_in_failure == 0) {
+  if (is_error && !lane.is_provoked && !pages_may_fail()) {
     findings_.Add("lanes",
                   std::string("an event that nothing allowed_errors: ") + NameOf(event.type));
   }
@@ -287,9 +307,13 @@ void Lanes::Crashed(const Endnode& victim) {
 }
 
 bool Lanes::IsQuiet() const {
-  return std::ranges::all_of(lanes_, [](const auto& lane) {
-    return lane->is_idle() && !lane->is_broken && !lane->is_flushing && lane->offered.empty();
+  const bool is_managed_quiet = std::ranges::all_of(hosts_, [](const auto& host) {
+    return !host->managed || (host->managed->all_are_read() && host->managed->is_quiet());
   });
+  return is_managed_quiet && std::ranges::all_of(lanes_, [](const auto& lane) {
+           return lane->is_idle() && !lane->is_broken && !lane->is_flushing &&
+                  lane->offered.empty();
+         });
 }
 
 void Lanes::Check() {
@@ -315,6 +339,7 @@ void Lanes::TakeDown() {
     if (findings_.empty()) TakeDown(*lane);
   }
   lanes_.clear();
+  managed_of_gone_ = managed_counters();
   for (const auto& host : hosts_) {
     if (findings_.empty()) host->Release(findings_);
   }

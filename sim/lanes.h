@@ -42,6 +42,7 @@ class Lanes final : public Program {
   [[nodiscard]] uint64_t matched() const { return matched_; }
   [[nodiscard]] uint64_t unexpected() const { return unexpected_; }
   [[nodiscard]] uint64_t rendezvous() const { return rendezvous_; }
+  [[nodiscard]] ManagedCounters managed_counters() const;
 
  private:
   // lanes.cc
@@ -62,6 +63,15 @@ class Lanes final : public Program {
   void TakeDown(Lane& lane);
   void Remove(const Lane& lane);
   [[nodiscard]] AllowedErrors AllowedErrorsOf(const Lane& lane) const;
+  [[nodiscard]] bool pages_may_fail() const {
+    return swarm_.page_in_failure > 0 || (kind_ == LaneKind::kManaged && swarm_.store_may_fail());
+  }
+
+  // lanes_managed.cc
+  void PostManaged(Lane& lane, Time now);
+  void PostManagedRead(Lane& lane, uint32_t slot, Time now);
+  void OnManagedEnded(Lane& lane, const Operation& operation, bool well);
+  void ReadAllManaged();
 
   // lanes_tags.cc
   void FillTold(Lane& lane);
@@ -104,6 +114,7 @@ class Lanes final : public Program {
   uint64_t matched_ = 0;
   uint64_t unexpected_ = 0;
   uint64_t rendezvous_ = 0;
+  ManagedCounters managed_of_gone_;  // of hosts that are gone
 };
 
 }  // namespace verbena::sim

@@ -31,6 +31,7 @@ void Lanes::Post(Time now) {
 
 void Lanes::PostSome(Lane& lane, Time now) {
   if (kind_ == LaneKind::kTagged) return PostTagged(lane, now);
+  if (kind_ == LaneKind::kManaged && random_.Chance(7, 8)) return PostManaged(lane, now);
   if (kind_ == LaneKind::kReactive && random_.Chance(1, 3)) {
     const bool is_good = random_.Chance(3, 4) && lane.keys.size() < kKeysMax;
     return is_good ? PostRegistered(lane, now) : PostBadRegistration(lane, now);

@@ -88,7 +88,7 @@ bool Lanes::OnTags(LaneReceiver& receiver, const queue::Completion& completion) 
     findings_.Add("lanes", "a tagged receive of a queue pair that is gone");
   } else if (completion.status != CompletionStatus::kSuccess) {
     // A rendezvous reads, which may fail as any read.
-    const bool is_allowed_error = HasFailed(*lane->receiver) || swarm_.page_in_failure > 0 ||
+    const bool is_allowed_error = HasFailed(*lane->receiver) || pages_may_fail() ||
                                   IsAllowed({}, completion.status, AllowedErrorsOf(*lane));
     if (!is_allowed_error) {
       findings_.Add("lanes",

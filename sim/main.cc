@@ -121,14 +121,27 @@ Simulator::Result RunWithCapture(const Swarm& swarm, const std::string& path) {
 
 void Describe(const Simulator::Result& result) {
   const std::pair<uint64_t, const char*> counts[] = {
-      {result.posted, "operations"},         {result.messages, "unreliable messages"},
-      {result.group_messages, "of groups"},  {result.departures, "departures from groups"},
-      {result.packets, "packets"},           {result.faults, "page requests"},
-      {result.broken, "connections broken"}, {result.srq_limits, "SRQ limit events"},
-      {result.overflows, "CQ overflows"},    {result.xrc_succeeded, "XRC requests"},
-      {result.xrc_refused, "for no SRQ"},    {result.resumed, "send queues resumed"},
-      {result.tags_matched, "tags matched"}, {result.unexpected, "unexpected"},
-      {result.rendezvous, "rendezvous"},     {result.uc_held, "times UC kept packets"},
+      {result.posted, "operations"},
+      {result.messages, "unreliable messages"},
+      {result.group_messages, "of groups"},
+      {result.departures, "departures from groups"},
+      {result.packets, "packets"},
+      {result.faults, "page requests"},
+      {result.broken, "connections broken"},
+      {result.srq_limits, "SRQ limit events"},
+      {result.overflows, "CQ overflows"},
+      {result.xrc_succeeded, "XRC requests"},
+      {result.xrc_refused, "for no SRQ"},
+      {result.resumed, "send queues resumed"},
+      {result.tags_matched, "tags matched"},
+      {result.unexpected, "unexpected"},
+      {result.rendezvous, "rendezvous"},
+      {result.uc_held, "times UC kept packets"},
+      {result.managed.reads, "managed reads"},
+      {result.managed.loaded, "pages swapped in"},
+      {result.managed.broken, "lost"},
+      {result.managed.discarded, "discards"},
+      {result.managed.budgets, "new budgets"},
   };
   std::string text;
   for (const auto& [count, name] : counts) text += std::to_string(count) + " " + name + ", ";

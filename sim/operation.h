@@ -34,6 +34,7 @@ struct Operation {
   bool is_awaited = false;     // by the oracle of messages
   std::optional<uint32_t> local_slot;
   std::optional<uint32_t> remote_slot;
+  std::optional<uint32_t> managed_slot;
   uint64_t granted = 0;  // of the peer, through which it goes; or ours, which it makes or ends
   bool needs_exposed = false;    // the region over all of the peer's exposed memory must be there
   std::vector<std::byte> bytes;  // of the message

@@ -50,6 +50,7 @@ class Simulator {
     uint64_t tags_matched = 0;    // messages that found a receive of their tag
     uint64_t unexpected = 0;      // and that found none
     uint64_t rendezvous = 0;      // of the first, whose bytes were read
+    ManagedCounters managed;
     Workload::Tally succeeded{};  // by opcode
     uint64_t digest = 0;          // of every packet and completion: two runs of one seed agree
     Duration virtual_time;
@@ -127,6 +128,7 @@ class Simulator {
   std::unique_ptr<Lanes> xrc_;
   std::unique_ptr<Lanes> reactive_;
   std::unique_ptr<Lanes> tagged_;
+  std::unique_ptr<Lanes> managed_;
   std::vector<Program*> programs_;  // all that there are beside
   std::vector<std::unique_ptr<Connection>> connections_;
   bool is_calm_ = false;  // nothing goes wrong any more

@@ -55,6 +55,7 @@ void Add(Simulator::Result& sum, const Simulator::Result& result) {
   sum.tags_matched += result.tags_matched;
   sum.unexpected += result.unexpected;
   sum.rendezvous += result.rendezvous;
+  sum.managed += result.managed;
   for (size_t i = 0; i < sum.succeeded.size(); ++i) sum.succeeded[i] += result.succeeded[i];
 }
 
@@ -78,6 +79,11 @@ std::string Rare(const Simulator::Result& sum) {
   if (sum.tags_matched <= 500 / kPart) return "messages that match a tag";
   if (sum.unexpected <= 500 / kPart) return "unexpected messages";
   if (sum.rendezvous <= 50 / kPart) return "rendezvous";
+  if (sum.managed.reads <= 1'000 / kPart) return "reads of managed memory";
+  if (sum.managed.loaded <= 1'000 / kPart) return "pages from the swap file";
+  if (sum.managed.broken <= 20 / kPart) return "pages that the swap file has lost";
+  if (sum.managed.discarded <= 100 / kPart) return "managed memory given up";
+  if (sum.managed.budgets <= 100 / kPart) return "changes of the memory budget";
   if (sum.uc_held <= 20 / kPart) return "packets kept by unreliable connections";
   if (sum.segments_lost <= 1'000 / kPart) return "segments lost";
   for (size_t i = 0; i < sum.succeeded.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/random.h"
+#include "paging/options.h"
 #include "sim/draw.h"
 #include "wire/roce/ack_timeout.h"
 
@@ -72,6 +73,19 @@ void DrawMulticast(Random& random, Swarm& swarm) {
   swarm.ud_queue_pairs += static_cast<uint32_t>(3 + random.Below(4));
 }
 
+// Memory that is larger than its budget, and where it goes.
+void DrawManaged(Random& random, Swarm& swarm) {
+  swarm.managed_connections = static_cast<uint32_t>(1 + random.Below(3));
+  swarm.budget_pages = static_cast<uint32_t>(random.Between(paging::kBudgetMin, 32));
+  swarm.managed_pages = swarm.budget_pages + static_cast<uint32_t>(random.Between(4, 48));
+  swarm.store_latency = UpTo(random, random.Chance(1, 4) ? 2'000 : 200);
+  swarm.store_failures = random.Chance(1, 2) ? Trouble(random, 100) : 0;
+  swarm.store_outages = random.Chance(1, 2) ? Trouble(random, 5) : 0;
+  swarm.store_corruption = random.Chance(1, 3) ? Trouble(random, 30) : 0;
+  swarm.budget_changes = Trouble(random, 10);
+  swarm.discards = Trouble(random, 50);
+}
+
 // One connection is to show that the faults of the others are not its own.
 void Spare(Random& random, Swarm& swarm) {
   swarm.has_spared = true;
@@ -120,6 +134,7 @@ Swarm Swarm::Draw(uint64_t seed) {
   if (swarm.crash == 0 && random.Chance(1, 4)) {
     swarm.tag_connections = static_cast<uint32_t>(1 + random.Below(3));
   }
+  if (swarm.crash == 0 && random.Chance(1, 4)) DrawManaged(random, swarm);
   return swarm;
 }
 
@@ -137,6 +152,7 @@ std::string Swarm::ToString() const {
   Line(text, "xrc_connections", xrc_connections);
   Line(text, "reactive_connections", reactive_connections);
   Line(text, "tag_connections", tag_connections);
+  Line(text, "managed_connections", managed_connections);
   Line(text, "operations", operations);
   Line(text, "slots", slots);
   Line(text, "slot_bytes", slot_bytes);
@@ -170,6 +186,14 @@ std::string Swarm::ToString() const {
   Line(text, "page_in_max", page_in_max);
   Line(text, "page_in_failure", page_in_failure);
   Line(text, "page_service_estimate", page_service_estimate);
+  Line(text, "managed_pages", managed_pages);
+  Line(text, "budget_pages", budget_pages);
+  Line(text, "store_latency", store_latency);
+  Line(text, "store_failures", store_failures);
+  Line(text, "store_outages", store_outages);
+  Line(text, "store_corruption", store_corruption);
+  Line(text, "budget_changes", budget_changes);
+  Line(text, "discards", discards);
   Line(text, "granted_keys_max", granted_keys_max);
   Line(text, "granted_keys", granted_keys);
   Line(text, "registration", registration);

@@ -25,6 +25,7 @@ struct Swarm {
   uint32_t xrc_connections = 0;
   uint32_t reactive_connections = 0;  // whose senders go on when a registration fails
   uint32_t tag_connections = 0;       // whose messages have tags
+  uint32_t managed_connections = 0;   // to managed memory
   uint32_t operations = 0;            // posted in all
   uint32_t slots = 0;                 // buffers of a connection, on each side and of each kind
   uint32_t slot_bytes = 0;
@@ -62,6 +63,15 @@ struct Swarm {
   uint32_t page_in_failure = 0;
   Duration page_service_estimate = Milliseconds(1);
 
+  uint32_t managed_pages = 0;  // of memory that has a budget and a swap file...
+  uint32_t budget_pages = 0;   // ...of which so many may be in memory
+  Duration store_latency = Microseconds(100);
+  uint32_t store_failures = 0;    // per write to the swap file; of reads a quarter
+  uint32_t store_outages = 0;     // per turn, that all writes fail for a while
+  uint32_t store_corruption = 0;  // per read
+  uint32_t budget_changes = 0;    // per turn
+  uint32_t discards = 0;          // per turn, contents are given up
+
   uint32_t granted_keys_max = 0;  // windows and regions of its own that a side lends its peer
   uint32_t granted_keys = 0;      // per operation, that it goes through one
   uint32_t registration = 0;      // per granted key, that it is a region and not a window
@@ -80,6 +90,10 @@ struct Swarm {
   [[nodiscard]] bool single_is_safe() const {
     return loss == 0 && duplication == 0 && corruption == 0 && partition == 0 && hostile == 0 &&
            attack == 0 && jitter == Duration();
+  }
+
+  [[nodiscard]] bool store_may_fail() const {
+    return store_failures > 0 || store_outages > 0 || store_corruption > 0;
   }
 
   // One line per option, name=value.

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/random.h"
+#include "queue/wqe.h"
+#include "sim/endnode.h"
+#include "sim/findings.h"
+#include "sim/slow_swap.h"
+#include "sim/swarm.h"
+
+namespace verbena::sim {
+
+// What has come of managed memory in a run. A value type.
+struct ManagedCounters {
+  uint64_t reads = 0;      // by peers, that ended well
+  uint64_t loaded = 0;     // pages, from the swap file
+  uint64_t broken = 0;     // pages, whose contents the swap file has lost
+  uint64_t discarded = 0;  // times that the program gave contents up
+  uint64_t budgets = 0;    // changes of the budget
+
+  ManagedCounters& operator+=(const ManagedCounters& other) {
+    reads += other.reads;
+    loaded += other.loaded;
+    broken += other.broken;
+    discarded += other.discarded;
+    budgets += other.budgets;
+    return *this;
+  }
+};
+
+// Managed memory of an endnode, larger than its budget, that peers write and read: the real arena
+// without its thread, on a simulated swap file. Also its oracle: contents, budget, and what is left
+// in the end. The program gives contents up and changes the budget, but never touches a byte, since
+// its thread would wait for the pager: peers read what they wrote. It is cut into slots, and an
+// operation has one of them for itself. One thread.
+class ManagedMemory {
+ public:
+  ManagedMemory(const Swarm& swarm, Endnode& node, Random& random);
+  ManagedMemory(const ManagedMemory&) = delete;
+  ManagedMemory& operator=(const ManagedMemory&) = delete;
+  ~ManagedMemory();
+
+  // The pager runs once. It alone adds memory, up to the budget or, while the swap file takes
+  // nothing, to the overrun.
+  void Step(bool is_calm, Findings& findings);
+  // No transfer is outstanding, and no page request.
+  [[nodiscard]] bool is_quiet();
+  // All contents are given up: then no memory is used, nor room in the swap file. REQUIRES: it is
+  // quiet.
+  void CheckEnd(Findings& findings);
+
+  // A slot that no operation uses; nullopt: there is none.
+  [[nodiscard]] std::optional<uint32_t> Take(Random& random);
+  // One that has not been read since nothing goes wrong any more.
+  [[nodiscard]] std::optional<uint32_t> TakeUnread();
+  [[nodiscard]] bool all_are_read() const;
+
+  [[nodiscard]] queue::Remote Remote(uint32_t slot) const;
+  // What it must hold.
+  [[nodiscard]] std::span<const std::byte> Expected(uint32_t slot) const {
+    return std::span(contents_).subspan(uint64_t{slot} * slot_bytes_, slot_bytes_);
+  }
+  // The operation has ended. After a write that has failed the slot is not used any more: its
+  // contents are not known. Nor is it after several failed reads, until they are given up.
+  void Wrote(uint32_t slot, std::span<const std::byte> bytes, bool well);
+  void Read(uint32_t slot, bool well);
+
+  [[nodiscard]] ManagedCounters counters() const;
+
+ private:
+  struct Slot {
+    bool is_taken = false;
+    bool is_unknown = false;  // a write has failed
+    bool is_read = false;     // since nothing goes wrong any more
+    uint32_t failures = 0;    // of reads, in a row
+    [[nodiscard]] bool is_lost() const;
+  };
+
+  [[nodiscard]] managed::Arena& arena() const { return *arena_->arena; }
+  [[nodiscard]] uint64_t resident_pages() const { return arena().resident_bytes() / kPage; }
+  void Disturb();
+  void ChangeBudget();
+  void DiscardSome();
+  void CheckBudget(uint32_t budget_before, Findings& findings);
+
+  const Swarm swarm_;
+  Endnode& node_;
+  const uint32_t slot_bytes_;
+  Random random_;
+  SwapTrouble trouble_;
+  const SlowSwap* swap_ = nullptr;  // the arena's
+  odp::ManagedArena* arena_;
+  memory::RegionKeys keys_;
+  std::vector<std::byte> contents_;
+  std::vector<Slot> slots_;
+  uint32_t budget_;  // pages
+  // When the pager had run: pages that use memory, those that it counts (which are more while some
+  // are being read), and what it said about the swap file.
+  uint64_t resident_ = 0;
+  uint32_t in_memory_ = 0;
+  bool was_store_well_ = true;
+  bool is_calm_ = false;
+  ManagedCounters counters_;
+};
+
+}  // namespace verbena::sim
