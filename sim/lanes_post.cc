@@ -20,8 +20,12 @@ constexpr uint64_t kWrongSrq = 150;  // of 1000, where programs do what they mus
 
 }  // namespace
 
+// Those to managed memory have more to do: pages come back only if there is much between two uses.
 void Lanes::Post(Time now) {
-  if (lanes_.empty() || posted_ >= swarm_.operations / 3 || random_.Chance(7, 8)) return;
+  const bool is_managed = kind_ == LaneKind::kManaged;
+  const uint32_t most = is_managed ? swarm_.operations : swarm_.operations / 3;
+  const uint64_t pauses = is_managed ? 4 : 7;  // of eight
+  if (lanes_.empty() || posted_ >= most || random_.Chance(pauses, 8)) return;
   Lane& lane = *lanes_[random_.Below(lanes_.size())];
   for (uint64_t i = random_.Below(4); i > 0 && lane.has_room() && !lane.has_failed(); --i) {
     PostSome(lane, now);

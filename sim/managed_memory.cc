@@ -44,7 +44,7 @@ ManagedMemory::ManagedMemory(const Swarm& swarm, Endnode& node, Random& random)
                .corruption = swarm.store_corruption,
                .fails_until = Time()},
       contents_(swarm.managed_pages * kPage),
-      slots_(contents_.size() / slot_bytes_),
+      slots_((contents_.size() - swarm.managed_offset) / slot_bytes_),
       budget_(swarm.budget_pages) {
   managed::ArenaOptions options = OptionsOf(swarm, node.clock);
   options.wrap_swap_file = [this, from = random.Fork()](std::unique_ptr<managed::SwapFile>) {
@@ -124,9 +124,9 @@ void ManagedMemory::ChangeBudget() {
 // In effect when the pager has run next, before any other operation: whole pages of which no
 // operation uses a slot, or may still change one.
 void ManagedMemory::DiscardSome() {
-  const uint64_t length = std::max<uint64_t>(kPage, slot_bytes_);
-  const uint64_t first = random_.Below(contents_.size() / length) * length;
-  const auto slots = std::span(slots_).subspan(first / slot_bytes_, length / slot_bytes_);
+  const uint64_t first = random_.Below(swarm_.managed_pages) * kPage;
+  const uint64_t length = std::min(random_.Between(1, 3) * kPage, contents_.size() - first);
+  const std::span<Slot> slots = SlotsAt(first, length);
   const bool is_used =
       std::ranges::any_of(slots, [](const Slot& slot) { return slot.is_taken || slot.is_unknown; });
   if (is_used) return;
@@ -134,6 +134,14 @@ void ManagedMemory::DiscardSome() {
   std::ranges::fill(slots, Slot());
   std::ranges::fill(std::span(contents_).subspan(first, length), std::byte());
   ++counters_.discarded;
+}
+
+std::span<ManagedMemory::Slot> ManagedMemory::SlotsAt(uint64_t first, uint64_t length) {
+  const uint64_t origin = swarm_.managed_offset;
+  const uint64_t begin = first > origin ? (first - origin) / slot_bytes_ : 0;
+  const uint64_t last = first + length > origin ? first + length - origin : 0;
+  const uint64_t end = std::min<uint64_t>((last + slot_bytes_ - 1) / slot_bytes_, slots_.size());
+  return begin < end ? std::span(slots_).subspan(begin, end - begin) : std::span<Slot>();
 }
 
 bool ManagedMemory::is_quiet() {
@@ -155,10 +163,15 @@ void ManagedMemory::CheckEnd(Findings& findings) {
 
 bool ManagedMemory::Slot::is_lost() const { return is_unknown || failures >= kFailuresMax; }
 
+// Half of the time near the last one, whose page may be about to leave, or on its way.
 std::optional<uint32_t> ManagedMemory::Take(Random& random) {
-  const auto slot = static_cast<uint32_t>(random.Below(slots_.size()));
+  constexpr uint32_t kNear = 4;
+  const uint64_t near = std::min<uint64_t>(last_taken_ + random.Below(kNear), slots_.size() - 1);
+  const uint64_t any = random.Below(slots_.size());
+  const auto slot = static_cast<uint32_t>(random.Chance(1, 2) ? near : any);
   if (slots_[slot].is_taken || slots_[slot].is_lost()) return std::nullopt;
   slots_[slot].is_taken = true;
+  last_taken_ = slot;
   return slot;
 }
 
@@ -176,15 +189,14 @@ bool ManagedMemory::all_are_read() const {
 }
 
 queue::Remote ManagedMemory::Remote(uint32_t slot) const {
-  return {GuardedMemory::kBase + uint64_t{slot} * slot_bytes_,
-          queue::KeyValue(keys_.remote.value())};
+  return {GuardedMemory::kBase + OffsetOf(slot), queue::KeyValue(keys_.remote.value())};
 }
 
 void ManagedMemory::Wrote(uint32_t slot, std::span<const std::byte> bytes, bool well) {
   slots_[slot].is_taken = false;
   slots_[slot].is_unknown = !well;
   if (bytes.empty()) return;
-  std::memcpy(&contents_[uint64_t{slot} * slot_bytes_], bytes.data(), bytes.size());
+  std::memcpy(&contents_[OffsetOf(slot)], bytes.data(), bytes.size());
 }
 
 void ManagedMemory::Read(uint32_t slot, bool well) {

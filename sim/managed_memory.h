@@ -63,7 +63,7 @@ class ManagedMemory {
   [[nodiscard]] queue::Remote Remote(uint32_t slot) const;
   // What it must hold.
   [[nodiscard]] std::span<const std::byte> Expected(uint32_t slot) const {
-    return std::span(contents_).subspan(uint64_t{slot} * slot_bytes_, slot_bytes_);
+    return std::span(contents_).subspan(OffsetOf(slot), slot_bytes_);
   }
   // The operation has ended. After a write that has failed the slot is not used any more: its
   // contents are not known. Nor is it after several failed reads, until they are given up.
@@ -81,6 +81,11 @@ class ManagedMemory {
     [[nodiscard]] bool is_lost() const;
   };
 
+  [[nodiscard]] uint64_t OffsetOf(uint32_t slot) const {
+    return swarm_.managed_offset + uint64_t{slot} * slot_bytes_;
+  }
+  // Those that have bytes there.
+  [[nodiscard]] std::span<Slot> SlotsAt(uint64_t first, uint64_t length);
   [[nodiscard]] managed::Arena& arena() const { return *arena_->arena; }
   [[nodiscard]] uint64_t resident_pages() const { return arena().resident_bytes() / kPage; }
   void Disturb();
@@ -98,6 +103,7 @@ class ManagedMemory {
   memory::RegionKeys keys_;
   std::vector<std::byte> contents_;
   std::vector<Slot> slots_;
+  uint32_t last_taken_ = 0;
   uint32_t budget_;  // pages
   // When the pager had run: pages that use memory, those that it counts (which are more while some
   // are being read), and what it said about the swap file.

@@ -78,10 +78,11 @@ void DrawManaged(Random& random, Swarm& swarm) {
   swarm.managed_connections = static_cast<uint32_t>(1 + random.Below(3));
   swarm.budget_pages = static_cast<uint32_t>(random.Between(paging::kBudgetMin, 32));
   swarm.managed_pages = swarm.budget_pages + static_cast<uint32_t>(random.Between(4, 48));
+  swarm.managed_offset = static_cast<uint32_t>(random.Chance(1, 2) ? random.Below(4096) : 0);
   swarm.store_latency = UpTo(random, random.Chance(1, 4) ? 2'000 : 200);
   swarm.store_failures = random.Chance(1, 2) ? Trouble(random, 100) : 0;
   swarm.store_outages = random.Chance(1, 2) ? Trouble(random, 5) : 0;
-  swarm.store_corruption = random.Chance(1, 3) ? Trouble(random, 30) : 0;
+  swarm.store_corruption = random.Chance(1, 3) ? Trouble(random, 300) : 0;
   swarm.budget_changes = Trouble(random, 10);
   swarm.discards = Trouble(random, 50);
 }
@@ -188,6 +189,7 @@ std::string Swarm::ToString() const {
   Line(text, "page_service_estimate", page_service_estimate);
   Line(text, "managed_pages", managed_pages);
   Line(text, "budget_pages", budget_pages);
+  Line(text, "managed_offset", managed_offset);
   Line(text, "store_latency", store_latency);
   Line(text, "store_failures", store_failures);
   Line(text, "store_outages", store_outages);

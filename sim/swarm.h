@@ -63,8 +63,9 @@ struct Swarm {
   uint32_t page_in_failure = 0;
   Duration page_service_estimate = Milliseconds(1);
 
-  uint32_t managed_pages = 0;  // of memory that has a budget and a swap file...
-  uint32_t budget_pages = 0;   // ...of which so many may be in memory
+  uint32_t managed_pages = 0;   // of memory that has a budget and a swap file...
+  uint32_t budget_pages = 0;    // ...of which so many may be in memory
+  uint32_t managed_offset = 0;  // of the first slot in its page
   Duration store_latency = Microseconds(100);
   uint32_t store_failures = 0;    // per write to the swap file; of reads a quarter
   uint32_t store_outages = 0;     // per turn, that all writes fail for a while
