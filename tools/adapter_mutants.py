@@ -64,6 +64,12 @@ OF_TAGS = [
             "for (size_t place = active_; place-- > 0;) {"),
     _mutant("tags: a receive that is added out of step is not held", TAGS_H,
             "if (is_in_step()) active_ = list_.size();", "active_ = list_.size();"),
+    _mutant("tags: an unexpected message is not counted", "transport/common/receive_slot.cc",
+            "  if (message.has_tag()) source_.tags()->CountUnexpected();\n", ""),
+    _mutant("tags: an unexpected message that has failed stays counted", TAGS,
+            "  --unexpected_;\n", ""),
+    _mutant("rendezvous: the sender is told before the bytes are read",
+            "transport/common/rendezvous.cc", ".fence = true, ", ""),
 ]
 
 OF_ENGINE = [
