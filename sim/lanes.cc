@@ -275,8 +275,7 @@ bool Lanes::OnLaneEvent(Lane& lane, const Endnode& node, const adapter::Event& e
                         event.type == AsyncEventType::kQpRequestError ||
                         event.type == AsyncEventType::kQpFatal;
   if (is_error && !lane.is_provoked && !pages_may_fail()) {
-    findings_.Add("lanes",
-                  std::string("an event that nothing allowed_errors: ") + NameOf(event.type));
+    findings_.Add("lanes", std::string("an event that nothing allows: ") + NameOf(event.type));
   }
   return true;
 }

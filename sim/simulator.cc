@@ -306,7 +306,7 @@ void Simulator::OnAsyncEvent(Connection& connection, int at, const adapter::Even
                                 swarm_.page_in_failure > 0 || connection.side(at).has_overflowed();
   if (!is_allowed_error) {
     findings_.Add("completions", "queue pair " + std::to_string(event.qp.value()) +
-                                     " tells of an error that nothing allowed_errors, at " +
+                                     " tells of an error that nothing allows, at " +
                                      verbena::ToString(now() - Time()));
   }
   connection.has_reason = true;

@@ -83,8 +83,7 @@ class CompletionsOracle {
     const bool well = completion.status == queue::CompletionStatus::kSuccess;
     if (!IsAllowed(*operation, completion.status, allowed_errors) || (well && has_failed_)) {
       findings.Add("completions", NameOf(*operation) + " ended with " +
-                                      queue::NameOf(completion.status) +
-                                      ", which nothing allowed_errors");
+                                      queue::NameOf(completion.status) + ", which nothing allows");
     }
     has_failed_ = has_failed_ || !well;
     done(*operation, well);
