@@ -206,7 +206,7 @@ inline nlohmann::json TimeOne(World& world, const auto& post, const auto& on_oth
   post();
   while (Clock::now() - begin < StuckRequests::kHoldMax + kPatience) {
     for (const Completion& one : world.PollAny()) {
-      if (Number(one.id) == 0) return {{"seconds", seconds()}, {"status", NameOf(one.status)}};
+      if (one.id.value() == 0) return {{"seconds", seconds()}, {"status", NameOf(one.status)}};
       on_other(one);
     }
   }

@@ -44,14 +44,14 @@ class SteadyWriter {
       const bool goes_on = now - begin < duration;
       if (goes_on) on_turn();
       for (const Completion& one : world_.PollAny()) {
-        if (Number(one.id) >= kDepth) {
+        if (one.id.value() >= kDepth) {
           on_other(one);
           continue;
         }
         window.is_lost |= !one.ok();
-        latencies.Add((Clock::now() - posted_[Number(one.id)]).count());
+        latencies.Add((Clock::now() - posted_[one.id.value()]).count());
         if (goes_on && one.ok()) {
-          Post(Number(one.id));
+          Post(one.id.value());
         } else {
           --under_way;
         }

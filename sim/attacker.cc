@@ -43,9 +43,9 @@ std::optional<Event> Attacker::Attack(const std::vector<std::unique_ptr<Connecti
       wire::FindOpcode(wire::Opcode(static_cast<uint8_t>(random_.Below(32))));
   if (info == nullptr || connection.broken || connection.is_spared) return std::nullopt;
   // The next request of the peer, or an answer to the last one of the victim.
-  const std::optional<wire::Psn> next = info->is_request ? peer.next_psn : victim.next_psn;
+  const std::optional<Psn> next = info->is_request ? peer.next_psn : victim.next_psn;
   if (!next) return std::nullopt;
-  const wire::Psn psn = info->is_request && random_.Chance(3, 4) ? *next : *next - 1;
+  const Psn psn = info->is_request && random_.Chance(3, 4) ? *next : *next - 1;
 
   const bool is_word = info->is_atomic() || info->operation == wire::Operation::kAtomicWrite;
   const uint64_t longest = uint64_t{swarm_.path_mtu} * 2;
@@ -109,16 +109,16 @@ std::optional<Attacker::Target> Attacker::SomeGranted(
   return granted_keys[random_.Below(granted_keys.size())];
 }
 
-std::vector<std::byte> Attacker::Build(const wire::OpcodeInfo& info, wire::Psn psn,
-                                       wire::QpNumber to, const Target& target, uint32_t length) {
+std::vector<std::byte> Attacker::Build(const wire::OpcodeInfo& info, Psn psn, QpNumber to,
+                                       const Target& target, uint32_t length) {
   uint64_t size = info.has_payload() ? std::min(length, swarm_.path_mtu) : 0;
   if (info.payload == wire::PayloadRule::kPathMtu) size = swarm_.path_mtu;
   if (info.payload == wire::PayloadRule::kEightBytes) size = kWord;
   std::array<std::byte, transport::OutPacket::kHeaderMax> header;
   wire::PacketBuilder builder(
       header, {.opcode = info.opcode, .dest_qp = to, .ack_request = true, .psn = psn}, size);
-  const wire::RKey key(target.key);
-  const wire::VirtualAddress address(target.address);
+  const Key key(target.key);
+  const KeyAddress address(target.address);
   const auto has = [&](wire::Extension extension) { return info.Has(extension); };
   if (has(wire::Extension::kReth)) {
     builder.Add(wire::Reth{.address = address, .r_key = key, .dma_length = length});

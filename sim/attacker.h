@@ -37,7 +37,7 @@ class Attacker {
                     uint64_t length);
   std::optional<Target> SomeGranted(const std::vector<std::unique_ptr<Connection>>& connections,
                                     const Side& victim);
-  std::vector<std::byte> Build(const wire::OpcodeInfo& info, wire::Psn psn, wire::QpNumber to,
+  std::vector<std::byte> Build(const wire::OpcodeInfo& info, Psn psn, QpNumber to,
                                const Target& target, uint32_t length);
 
   const Swarm swarm_;

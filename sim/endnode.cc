@@ -82,7 +82,7 @@ Endnode::Endnode(const EndnodeContext& context, uint32_t node, Random& random,
   for (uint32_t i = 0; i < swarm.endnodes; ++i) {
     paths.push_back(
         *engine.paths.Add({.source = IpOf(swarm, number), .destination = IpOf(swarm, i)}));
-    engine.handles.Add(queue::AddressHandleId(i), pd, paths.back());
+    engine.handles.Add(AddressHandleId(i), pd, paths.back());
   }
   for (uint32_t i = 0; i < swarm.groups; ++i) {
     const auto path = engine.paths.Add({.source = IpOf(swarm, number), .destination = GroupIp(i)});
@@ -145,8 +145,7 @@ adapter::QueuePair& Endnode::MakeQp(const QpOrder& order) {
       std::make_unique<adapter::QueuePair>(*engine.qps.NextNumber(), spec, context));
 }
 
-void Endnode::Connect(adapter::QueuePair& qp, wire::Psn first_psn,
-                      const std::optional<Peer>& peer) {
+void Endnode::Connect(adapter::QueuePair& qp, Psn first_psn, const std::optional<Peer>& peer) {
   const adapter::EngineLock lock(engine);
   const transport::RdAtomicDepth depth(static_cast<uint8_t>(swarm.depth));
   transport::QpAttributes attributes;
@@ -214,7 +213,7 @@ void Endnode::RemoveCq(adapter::Cq& cq) {
   engine.RemoveCq(cq);
 }
 
-wire::QpNumber Endnode::NextNumber() {
+QpNumber Endnode::NextNumber() {
   const adapter::EngineLock lock(engine);
   return *engine.qps.NextNumber();
 }
@@ -331,7 +330,7 @@ void Side::Release() {
 }
 
 void Side::ReleaseGranted(const GrantedKey& granted) {
-  const auto take = [&](memory::Key key) {
+  const auto take = [&](Key key) {
     return granted.is_window() ? node->core.windows.Deallocate(key).has_value()
                                : node->core.regions.Deregister(key).has_value();
   };

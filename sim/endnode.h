@@ -52,7 +52,7 @@ struct QpOrder {
 // A process with an adapter: the engine on its seams, and what the programs' connections share.
 struct Endnode {
   static constexpr uint32_t kCounters = 2;
-  static constexpr wire::QKey kQKey{0x1234};
+  static constexpr QKey kQKey{0x1234};
 
   Endnode(const EndnodeContext& context, uint32_t number, Random& random);
 
@@ -69,19 +69,19 @@ struct Endnode {
   adapter::QueuePair& MakeQp(const QpOrder& order);
   // Ready to send. `peer`: of a connected one.
   struct Peer {
-    wire::QpNumber number;
+    QpNumber number;
     uint32_t node = 0;
-    wire::Psn first_psn;  // that it will send
+    Psn first_psn;  // that it will send
   };
-  void Connect(adapter::QueuePair& qp, wire::Psn first_psn, const std::optional<Peer>& peer);
+  void Connect(adapter::QueuePair& qp, Psn first_psn, const std::optional<Peer>& peer);
   // Nothing happens where its state does not allow it.
   void Modify(adapter::QueuePair& qp, transport::QpState state);
   // Datagrams to the group reach it, and no longer. REQUIRES: they did before.
   void Attach(const adapter::QueuePair& qp, uint32_t group);
   void Detach(const adapter::QueuePair& qp, uint32_t group);
   // By which datagrams go to a group.
-  [[nodiscard]] queue::AddressHandleId HandleOf(uint32_t group) const {
-    return queue::AddressHandleId(swarm.endnodes + group);
+  [[nodiscard]] AddressHandleId HandleOf(uint32_t group) const {
+    return AddressHandleId(swarm.endnodes + group);
   }
   // One pass by a thread that waits for an event of this channel: the queue it is of, if any.
   adapter::Cq* PassFor(adapter::CompletionChannel& channel);
@@ -89,7 +89,7 @@ struct Endnode {
   // Events about it that wait are not to be had any more.
   void RemoveCq(adapter::Cq& cq);
   // For the next queue pair. A machine that crashed begins again with the same numbers.
-  [[nodiscard]] wire::QpNumber NextNumber();
+  [[nodiscard]] QpNumber NextNumber();
   // The next queue pair gets another number.
   void SkipNumber();
 
@@ -141,7 +141,7 @@ struct Side {
   Side(const Swarm& swarm, Endnode& node, Random& random);
   [[nodiscard]] ReceivePool& receives() { return node->shared ? node->shared->pool() : own_pool; }
   // See ReceivePool.
-  [[nodiscard]] std::optional<uint64_t> OffsetOf(queue::WrId id, Findings& findings) const {
+  [[nodiscard]] std::optional<uint64_t> OffsetOf(WrId id, Findings& findings) const {
     return node->shared ? node->shared->OffsetOf(id, findings) : own_pool.OffsetOf(id, findings);
   }
   [[nodiscard]] GrantedKey* FindGranted(uint64_t id);
@@ -160,7 +160,7 @@ struct Side {
   void ReleaseGranted(const GrantedKey& granted);
 
   Endnode* node;
-  wire::QpNumber number;
+  QpNumber number;
   std::unique_ptr<GuardedMemory> local;
   std::unique_ptr<GuardedMemory> exposed;
   std::unique_ptr<adapter::CompletionChannel> channel;  // nullptr: its program polls
@@ -179,8 +179,8 @@ struct Side {
   bool was_faulting = false;
   RetriesOracle retries;
   ProgressOracle progress;
-  std::optional<wire::Psn> next_psn;  // of its requests, as an eavesdropper knows it
-  uint64_t model_word = 0;            // of the peer's compare-and-swaps and atomic writes
+  std::optional<Psn> next_psn;  // of its requests, as an eavesdropper knows it
+  uint64_t model_word = 0;      // of the peer's compare-and-swaps and atomic writes
   bool is_swapped_out = false;
   bool is_draining = false;  // and its program has not been told yet that it is done
   bool has_failed = false;

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "memory/key.h"
 #include "memory/protection/protection_entry.h"
 #include "sim/operation.h"
+#include "verbena/numbers.h"
 
 namespace verbena::sim {
 
@@ -28,8 +28,8 @@ struct GrantedKey {
 
   uint64_t id = 0;
   Kind kind = Kind::kWindow1;
-  memory::Key key;       // the last one; stale unless kGood
-  memory::Key next_key;  // while kComing
+  Key key;       // the last one; stale unless kGood
+  Key next_key;  // while kComing
   uint32_t slot = 0;
   State state = State::kFree;
   bool was_used = false;  // of a quick region: its reserved key has been registered

@@ -67,7 +67,7 @@ GuardedMemory::GuardedMemory(memory::MemoryCore& core, memory::PdId pd, const Op
       shadow_(FillWithNoise(memory_.seen(), random)),
       vanished_(pages()) {
   const memory::RegionSpec spec{
-      .pd = pd, .start = memory::KeyAddress(kBase), .length = size_, .rights = options.rights};
+      .pd = pd, .start = KeyAddress(kBase), .length = size_, .rights = options.rights};
   const auto keys = core.regions.Register(spec, memory::LinearBacking{.base = AddressOf(0)});
   CHECK(keys.has_value());
   keys_ = *keys;

@@ -62,10 +62,10 @@ class GuardedMemory {
     return memory::PhysicalAddress(reinterpret_cast<uintptr_t>(memory_.mapped() + kPage + offset));
   }
   [[nodiscard]] queue::Sge Bytes(uint64_t offset, uint64_t length) const {
-    return {kBase + offset, static_cast<uint32_t>(length), queue::KeyValue(keys_.local.value())};
+    return {kBase + offset, static_cast<uint32_t>(length), keys_.local};
   }
   [[nodiscard]] queue::Remote Remote(uint64_t offset) const {
-    return {kBase + offset, queue::KeyValue(keys_.remote.value())};
+    return {kBase + offset, keys_.remote};
   }
 
   // The system takes a page.

@@ -23,9 +23,9 @@ class GuardedMemoryTest : public testing::Test {
   }
 
   memory::Translation Find(const GuardedMemory& guarded, uint64_t offset, uint64_t length) {
-    return node_.core.translator.Translate(
-        guarded.keys().local, memory::KeyAddress(GuardedMemory::kBase + offset), length,
-        memory::Access::kLocalRead, {node_.pd, memory::QpNumber(1)});
+    return node_.core.translator.Translate(guarded.keys().local,
+                                           KeyAddress(GuardedMemory::kBase + offset), length,
+                                           memory::Access::kLocalRead, {node_.pd, QpNumber(1)});
   }
 
   const Swarm swarm_;
@@ -72,11 +72,11 @@ TEST_F(GuardedMemoryTest, TheReceivePoolHandsOutEachBufferOnceAndInOrder) {
   pool.Fill(random_, [&](const queue::ReceiveRequest&) { return ++posted <= 2; });
   EXPECT_EQ(posted, 2u);
   Findings findings;
-  EXPECT_FALSE(pool.OffsetOf(queue::WrId(2), findings).has_value()) << "not its turn";
-  EXPECT_TRUE(pool.OffsetOf(queue::WrId(1), findings).has_value());
-  pool.Finish(queue::WrId(1), true, findings);
-  EXPECT_FALSE(pool.OffsetOf(queue::WrId(1), findings).has_value()) << "twice";
-  pool.Finish(queue::WrId(2), true, findings);
+  EXPECT_FALSE(pool.OffsetOf(WrId(2), findings).has_value()) << "not its turn";
+  EXPECT_TRUE(pool.OffsetOf(WrId(1), findings).has_value());
+  pool.Finish(WrId(1), true, findings);
+  EXPECT_FALSE(pool.OffsetOf(WrId(1), findings).has_value()) << "twice";
+  pool.Finish(WrId(2), true, findings);
   EXPECT_TRUE(pool.empty());
   node_.Release(*pool.guarded());
 }

@@ -77,7 +77,7 @@ LaneHost::LaneHost(const Swarm& swarm, Endnode& endnode, LaneKind of, Random& ra
   const uint32_t count = kind == LaneKind::kXrc ? kXrcReceivers : 1;
   for (uint32_t i = 0; i < count; ++i) {
     adapter::XrcMembership xrc;
-    if (kind == LaneKind::kXrc) xrc = {.domain = &domain, .number = wire::XrcSrqNumber(1 + 7 * i)};
+    if (kind == LaneKind::kXrc) xrc = {.domain = &domain, .number = SrqNumber(1 + 7 * i)};
     const uint32_t stream = kStream * (1 + i) + node->number;
     receivers.push_back(std::make_unique<LaneReceiver>(swarm, endnode, kind, stream, xrc, random));
     LaneReceiver& added = *receivers.back();
@@ -129,7 +129,7 @@ Lane::Lane(const Swarm& swarm, Endnode& sending, LaneHost& to, Random& random)
                   swarm.slots, swarm.slot_bytes, /*is_shared=*/false);
 }
 
-void Lane::Connect(wire::Psn first_psn) {
+void Lane::Connect(Psn first_psn) {
   from->Connect(*sender, first_psn, Endnode::Peer{receiver->number(), host->node->number, {}});
   host->node->Connect(*receiver, {}, Endnode::Peer{sender->number(), from->number, first_psn});
 }
@@ -152,7 +152,7 @@ void Lane::Release() {
   from->RemoveCq(send_cq);
   from->RemoveCq(told_cq);
   if (told.guarded() != nullptr) from->Release(*told.guarded());
-  for (const memory::Key key : keys) {
+  for (const Key key : keys) {
     CHECK(from->core.regions.Deregister(key).has_value());
     from->pager.Remove(key);
   }

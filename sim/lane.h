@@ -58,7 +58,7 @@ inline bool HasFailed(const adapter::QueuePair& qp) {
 // what must come of each request.
 struct Lane {
   Lane(const Swarm& swarm, Endnode& from, LaneHost& to, Random& random);
-  void Connect(wire::Psn first_psn);
+  void Connect(Psn first_psn);
   // Keys and memory go.
   void Release();
 
@@ -83,8 +83,8 @@ struct Lane {
   // bytes were read, or has them in its own hands; and by id of the receive, until they are there.
   std::map<uint64_t, std::shared_ptr<Operation>> offered;
   std::map<uint64_t, std::shared_ptr<Operation>> reading;
-  ReceivePool told;               // buffers for what the sender is told
-  std::vector<memory::Key> keys;  // that the sender registers by work request, each once
+  ReceivePool told;       // buffers for what the sender is told
+  std::vector<Key> keys;  // that the sender registers by work request, each once
   uint64_t heard_at = 0;  // the version of the list of tags when the last message was received
   bool is_broken = false;
   bool is_provoked = false;  // its sender asked for what it may not have

@@ -61,7 +61,7 @@ void Lanes::Connect() {
   Reserve(from);
   Reserve(to);
   lanes_.push_back(std::make_unique<Lane>(swarm_, from, host, random_));
-  lanes_.back()->Connect(wire::Psn(random_.Next32() & wire::kMax24));
+  lanes_.back()->Connect(Psn(random_.Next32() & wire::kMax24));
 }
 
 LaneHost& Lanes::HostOn(Endnode& node) {
@@ -72,7 +72,7 @@ LaneHost& Lanes::HostOn(Endnode& node) {
   return *hosts_.back();
 }
 
-Lane* Lanes::Find(wire::QpNumber receiver) {
+Lane* Lanes::Find(QpNumber receiver) {
   for (const auto& lane : lanes_) {
     if (lane->receiver->number() == receiver) return lane.get();
   }
@@ -137,7 +137,7 @@ void Lanes::PollReceiver(LaneReceiver& receiver, uint32_t index) {
 
 void Lanes::OnReceive(LaneReceiver& receiver, uint32_t index, const queue::Completion& completion) {
   if (receiver.tags && OnTags(receiver, completion)) return;
-  Lane* const lane = Find(wire::QpNumber(completion.qp.value()));
+  Lane* const lane = Find(completion.qp);
   const auto offset = receiver.shared.OffsetOf(completion.id, findings_);
   if (!offset) return;
   if (lane == nullptr) return findings_.Add("lanes", "a receive of a queue pair that is gone");

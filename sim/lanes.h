@@ -59,7 +59,7 @@ class Lanes final : public Program {
   void OnError(Lane& lane, const queue::Completion& completion);
   void ResumeSome(Lane& lane, bool is_calm);
   bool OnLaneEvent(Lane& lane, const Endnode& node, const adapter::Event& event);
-  Lane* Find(wire::QpNumber receiver);
+  Lane* Find(QpNumber receiver);
   void TakeDown(Lane& lane);
   void Remove(const Lane& lane);
   [[nodiscard]] AllowedErrors AllowedErrorsOf(const Lane& lane) const;

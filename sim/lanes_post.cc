@@ -90,7 +90,7 @@ void Lanes::PostRegistered(Lane& lane, Time now) {
   const uint64_t offset = SlotAt(*operation->local_slot);
   const uint64_t first = offset / kPage;
   const uint64_t last = (offset + swarm_.slot_bytes - 1) / kPage;
-  const memory::Key key =
+  const Key key =
       lane.from->core.regions.Reserve(lane.from->pd, kSlotPagesMax, PageShift(PageShift::kMin))
           ->local;
   lane.keys.push_back(key);
@@ -103,7 +103,7 @@ void Lanes::PostRegistered(Lane& lane, Time now) {
   registration->id = next_id_++;
   Submit(lane, registration,
          {.opcode = SendOpcode::kRegister,
-          .operand = queue::Registration{.key = queue::KeyValue(key.value()),
+          .operand = queue::Registration{.key = key,
                                          .rights = kLocal.bits(),
                                          .page_shift = PageShift::kMin,
                                          .start = GuardedMemory::kBase + offset,
@@ -111,8 +111,7 @@ void Lanes::PostRegistered(Lane& lane, Time now) {
                                          .first_offset = offset % kPage}},
          {}, now, pages);
   Submit(lane, operation, {.opcode = SendOpcode::kSend},
-         {{GuardedMemory::kBase + offset, static_cast<uint32_t>(operation->bytes.size()),
-           queue::KeyValue(key.value())}},
+         {{GuardedMemory::kBase + offset, static_cast<uint32_t>(operation->bytes.size()), key}},
          now);
 }
 
@@ -124,7 +123,7 @@ void Lanes::PostBadRegistration(Lane& lane, Time now) {
   const uint32_t key = lane.local->keys().local.value() ^ 1;
   Submit(lane, operation,
          {.opcode = SendOpcode::kRegister,
-          .operand = queue::Registration{.key = queue::KeyValue(key),
+          .operand = queue::Registration{.key = Key(key),
                                          .rights = kLocal.bits(),
                                          .page_shift = PageShift::kMin,
                                          .start = GuardedMemory::kBase,
@@ -139,14 +138,14 @@ void Lanes::Submit(Lane& lane, std::shared_ptr<Operation> operation, queue::Send
   operation->posted_at = now;
   operation->is_signaled = random_.Chance(3, 4);
   operation->immediate = random_.Next32();
-  wqe.id = queue::WrId(operation->id);
-  wqe.immediate = queue::Immediate(operation->immediate);
+  wqe.id = WrId(operation->id);
+  wqe.immediate = Immediate(operation->immediate);
   wqe.flags.signaled = operation->is_signaled;
   if (kind_ == LaneKind::kXrc) {
     const bool is_there = operation->fate == Fate::kSuccess;
     LaneReceiver& receiver = *lane.host->receivers[operation->to];
     wqe.remote_srq =
-        queue::SrqNumber(is_there ? receiver.shared.queue().xrc().number.value() : kNoSuchSrq);
+        SrqNumber(is_there ? receiver.shared.queue().xrc().number.value() : kNoSuchSrq);
   }
   if (IsMessage(wqe.opcode) && operation->fate == Fate::kSuccess) {
     lane.inbound.push_back(operation);

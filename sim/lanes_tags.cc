@@ -83,7 +83,7 @@ bool Lanes::OnTags(LaneReceiver& receiver, const queue::Completion& completion) 
     receiver.tags->OnOperation(completion, IsBusy(**host, nullptr), findings_);
     return true;
   }
-  Lane* const lane = Find(wire::QpNumber(completion.qp.value()));
+  Lane* const lane = Find(completion.qp);
   if (lane == nullptr) {
     findings_.Add("lanes", "a tagged receive of a queue pair that is gone");
   } else if (completion.status != CompletionStatus::kSuccess) {

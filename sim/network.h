@@ -80,8 +80,8 @@ class Network {
   // Nothing goes from one endnode to another until then.
   void Cut(uint32_t from, uint32_t to, Time until) { cuts_[{from, to}] = until; }
   // Nothing reaches this queue pair any more, until another one has its number.
-  void Sever(wire::QpNumber qp) { severed_.insert(qp.value()); }
-  void Restore(wire::QpNumber qp) { severed_.erase(qp.value()); }
+  void Sever(QpNumber qp) { severed_.insert(qp.value()); }
+  void Restore(QpNumber qp) { severed_.erase(qp.value()); }
   // The process has died: its pages do not come any more.
   void ForgetJobs(uint32_t node);
   // From now on nothing goes wrong that has not.

@@ -56,7 +56,7 @@ bool Simulator::IsOf(const Side& side, const Side& peer, const Event& arrival) c
 
 // Of a packet that a side sends.
 void Simulator::Overhear(Side& side, const wire::Packet& packet) {
-  const wire::Psn psn = packet.bth().psn;
+  const Psn psn = packet.bth().psn;
   if (packet.info().operation == wire::Operation::kReadResponse) {
     side.node->access.Answers(side.number, psn, swarm_.path_mtu, packet.payload().size(),
                               findings_);
@@ -71,7 +71,7 @@ void Simulator::Overhear(Side& side, const wire::Packet& packet) {
 
 // And of an answer that reaches one.
 void Simulator::OverhearAnswer(Side& side, const wire::Packet& packet) {
-  const wire::Psn psn = packet.bth().psn;
+  const Psn psn = packet.bth().psn;
   const auto aeth = packet.Get<wire::Aeth>();
   if (!aeth || aeth->syndrome.is_ack()) return side.retries.Acknowledged(psn);
   if (aeth->syndrome.kind() != wire::Syndrome::Kind::kRnrNak) return;

@@ -28,10 +28,10 @@ class Paging final : public odp::PageService {
         clock_(clock),
         network_(network) {}
 
-  void Add(memory::Key key, const GuardedMemory& guarded, uint64_t first_page, Kind kind) {
+  void Add(Key key, const GuardedMemory& guarded, uint64_t first_page, Kind kind) {
     regions_[key.index().value()] = {&guarded, first_page, kind};
   }
-  void Remove(memory::Key key) { regions_.erase(key.index().value()); }
+  void Remove(Key key) { regions_.erase(key.index().value()); }
   // The process has died: what it asks for never comes.
   void Die() { is_dead_ = true; }
   // Pages come quickly from now on, and all of them.

@@ -12,7 +12,7 @@ ReceivePool::ReceivePool(std::unique_ptr<GuardedMemory> memory, uint32_t slots, 
   std::iota(free_.begin(), free_.end(), 0);
 }
 
-std::optional<uint64_t> ReceivePool::OffsetOf(queue::WrId id, Findings& findings) const {
+std::optional<uint64_t> ReceivePool::OffsetOf(WrId id, Findings& findings) const {
   const auto posted = posted_.find(id.value());
   if (posted == posted_.end()) {
     findings.Add("completions", "a receive request completed twice, or never posted");
@@ -25,7 +25,7 @@ std::optional<uint64_t> ReceivePool::OffsetOf(queue::WrId id, Findings& findings
   return uint64_t{posted->second} * slot_bytes_;
 }
 
-void ReceivePool::Finish(queue::WrId id, bool well, Findings& findings) {
+void ReceivePool::Finish(WrId id, bool well, Findings& findings) {
   const auto posted = posted_.find(id.value());
   CHECK(posted != posted_.end());
   guarded_->shadow().Finish(id.value(), well, "a receive", findings);

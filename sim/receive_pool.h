@@ -39,7 +39,7 @@ class ReceivePool {
       const uint64_t first = random.Below(slot_bytes_ + 1);
       const std::array<queue::Sge, kSges> sges = {
           guarded_->Bytes(offset, first), guarded_->Bytes(offset + first, slot_bytes_ - first)};
-      const queue::ReceiveRequest request{.wqe = {queue::WrId(next_id_)}, .sges = sges};
+      const queue::ReceiveRequest request{.wqe = {WrId(next_id_)}, .sges = sges};
       if (!post(request)) return;
       guarded_->Allow(next_id_, offset, std::vector<std::byte>(slot_bytes_), true);
       posted_.emplace(next_id_, free_.back());
@@ -50,9 +50,9 @@ class ReceivePool {
   }
 
   // The bytes of a request that has completed, as an offset. nullopt if it was not its turn.
-  [[nodiscard]] std::optional<uint64_t> OffsetOf(queue::WrId id, Findings& findings) const;
+  [[nodiscard]] std::optional<uint64_t> OffsetOf(WrId id, Findings& findings) const;
   // It is over. REQUIRES: OffsetOf had an answer.
-  void Finish(queue::WrId id, bool well, Findings& findings);
+  void Finish(WrId id, bool well, Findings& findings);
 
  private:
   std::unique_ptr<GuardedMemory> guarded_;

@@ -45,7 +45,7 @@ void SharedReceives::Arm() {
   limit_.Armed(limit);
 }
 
-std::optional<uint64_t> SharedReceives::OffsetOf(queue::WrId id, Findings& findings) const {
+std::optional<uint64_t> SharedReceives::OffsetOf(WrId id, Findings& findings) const {
   if (id.value() + srq_.size() >= pool_.next_id()) {
     findings.Add("completions", "a receive request completed before an older one was taken");
     return std::nullopt;

@@ -36,7 +36,7 @@ class SharedReceives {
   // ...or all events that there were.
   void CheckLimit(Findings& findings) { limit_.Check(srq_.size(), srq_.limit(), findings); }
   // The bytes of a request that has completed, as an offset. nullopt if it was not its turn.
-  [[nodiscard]] std::optional<uint64_t> OffsetOf(queue::WrId id, Findings& findings) const;
+  [[nodiscard]] std::optional<uint64_t> OffsetOf(WrId id, Findings& findings) const;
   // The completion of a request that was taken found no room.
   void Lost() { ++lost_max_; }
   // All queue pairs are gone: what was taken has completed.

@@ -245,8 +245,8 @@ uint32_t Simulator::SomePeerOf(uint32_t node) {
 // the node, that one's number is passed over: packets of reliable connections do not say which
 // queue pair of an endpoint they are from. Outside the simulator the number is another one but for
 // one time in four thousand (docs/security.md).
-wire::QpNumber Simulator::NextNumber(uint32_t node, uint32_t peer) {
-  const auto is_sent_to = [&](wire::QpNumber number) {
+QpNumber Simulator::NextNumber(uint32_t node, uint32_t peer) {
+  const auto is_sent_to = [&](QpNumber number) {
     return std::ranges::any_of(connections_, [&](const auto& connection) {
       const Side& a = connection->side(0);
       const Side& b = connection->side(1);
@@ -255,7 +255,7 @@ wire::QpNumber Simulator::NextNumber(uint32_t node, uint32_t peer) {
     });
   };
   while (is_sent_to(endnodes_[node]->NextNumber())) endnodes_[node]->SkipNumber();
-  const wire::QpNumber number = endnodes_[node]->NextNumber();
+  const QpNumber number = endnodes_[node]->NextNumber();
   network_.Restore(number);
   return number;
 }
@@ -266,16 +266,16 @@ void Simulator::Connect(uint32_t a, uint32_t b) {
   connection->id = next_connection_++;
   connection->is_spared = swarm_.has_spared && connections_.empty();
   for (int i = 0; i < 2; ++i) {
-    const wire::QpNumber number = NextNumber(nodes[i], nodes[1 - i]);
+    const QpNumber number = NextNumber(nodes[i], nodes[1 - i]);
     connection->sides[i] = std::make_unique<Side>(swarm_, *endnodes_[nodes[i]], random_);
     CHECK(connection->side(i).number == number);
   }
-  wire::Psn psns[2];
-  for (wire::Psn& psn : psns) {
+  Psn psns[2];
+  for (Psn& psn : psns) {
     // Often just before the sequence numbers wrap.
     const uint32_t near_wrap = wire::kMax24 - static_cast<uint32_t>(random_.Below(64));
-    psn = wire::Psn(random_.Chance(1, 2) ? near_wrap : random_.Next32() & wire::kMax24);
-    if (swarm_.fixed_psn) psn = wire::Psn(0);
+    psn = Psn(random_.Chance(1, 2) ? near_wrap : random_.Next32() & wire::kMax24);
+    if (swarm_.fixed_psn) psn = Psn(0);
   }
   for (int i = 0; i < 2; ++i) {
     Side& side = connection->side(i);

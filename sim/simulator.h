@@ -71,7 +71,7 @@ class Simulator {
   void Connect();
   void Connect(uint32_t a, uint32_t b);
   [[nodiscard]] uint32_t SomePeerOf(uint32_t node);
-  [[nodiscard]] wire::QpNumber NextNumber(uint32_t node, uint32_t peer);
+  [[nodiscard]] QpNumber NextNumber(uint32_t node, uint32_t peer);
   void PostSome();
   void RunEndnode(Endnode& node);
   void CheckStates();

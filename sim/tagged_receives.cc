@@ -38,7 +38,7 @@ void TaggedReceives::Change() {
   }
 }
 
-queue::TagHandle TaggedReceives::Execute(const transport::TagOperation& operation) {
+TagHandle TaggedReceives::Execute(const transport::TagOperation& operation) {
   const adapter::EngineLock lock(engine_);
   const auto changed = engine_.ChangeTags(srq_, operation);
   CHECK(changed.has_value());
@@ -54,9 +54,9 @@ void TaggedReceives::Add() {
     const uint64_t tag = random_.Below(kTags) & mask;
     transport::TagOperation operation{
         .kind = transport::TagOperation::Kind::kAdd,
-        .id = queue::WrId(id),
+        .id = WrId(id),
         .signaled = random_.Chance(7, 8),
-        .receive = {.id = queue::WrId(id), .tag = tag, .mask = mask, .sges = request.sges}};
+        .receive = {.id = WrId(id), .tag = tag, .mask = mask, .sges = request.sges}};
     if (random_.Chance(1, 3)) {
       operation.seen = seen();
       oracle_.Synchronized();
@@ -72,7 +72,7 @@ void TaggedReceives::Remove() {
   const auto some =
       std::next(handles_.begin(), static_cast<std::ptrdiff_t>(random_.Below(handles_.size())));
   Execute({.kind = transport::TagOperation::Kind::kRemove,
-           .id = queue::WrId(some->first),
+           .id = WrId(some->first),
            .signaled = true,
            .handle = some->second});
 }
@@ -80,7 +80,7 @@ void TaggedReceives::Remove() {
 void TaggedReceives::Synchronize() {
   oracle_.Synchronized();
   Execute({.kind = transport::TagOperation::Kind::kSynchronize,
-           .id = queue::WrId(kIds),
+           .id = WrId(kIds),
            .signaled = random_.Chance(7, 8),
            .seen = seen()});
 }
@@ -99,17 +99,16 @@ void TaggedReceives::OnOperation(const queue::Completion& completion, bool is_bu
   oracle_.OnStep(completion.flags.tag_wants_step, added, is_busy, findings);
 }
 
-bool TaggedReceives::Holds(queue::WrId id, std::span<const std::byte> bytes,
-                           Findings& findings) const {
-  const auto offset = pool_.OffsetOf(queue::WrId(id.value() & ~kIds), findings);
+bool TaggedReceives::Holds(WrId id, std::span<const std::byte> bytes, Findings& findings) const {
+  const auto offset = pool_.OffsetOf(WrId(id.value() & ~kIds), findings);
   return offset &&
          std::ranges::equal(std::span<const std::byte>(pool_.guarded()->At(*offset), bytes.size()),
                             bytes);
 }
 
-void TaggedReceives::Finish(queue::WrId id, bool well, Findings& findings) {
+void TaggedReceives::Finish(WrId id, bool well, Findings& findings) {
   handles_.erase(id.value());
-  const queue::WrId own(id.value() & ~kIds);
+  const WrId own(id.value() & ~kIds);
   if (pool_.OffsetOf(own, findings)) pool_.Finish(own, well, findings);
 }
 

@@ -30,7 +30,7 @@ class TaggedReceives {
 
   [[nodiscard]] static uint32_t SlotsOf(const Swarm& swarm) { return swarm.slots; }
   // Of one of these, and not of the queue's other requests.
-  [[nodiscard]] static bool Has(queue::WrId id) { return (id.value() & kIds) != 0; }
+  [[nodiscard]] static bool Has(WrId id) { return (id.value() & kIds) != 0; }
 
   [[nodiscard]] GuardedMemory* guarded() const { return pool_.guarded(); }
   [[nodiscard]] TagsOracle& oracle() { return oracle_; }
@@ -40,10 +40,9 @@ class TaggedReceives {
   // What became of it. `is_busy`: messages are under way.
   void OnOperation(const queue::Completion& completion, bool is_busy, Findings& findings);
   // Whether the bytes that a message has put there are these.
-  [[nodiscard]] bool Holds(queue::WrId id, std::span<const std::byte> bytes,
-                           Findings& findings) const;
+  [[nodiscard]] bool Holds(WrId id, std::span<const std::byte> bytes, Findings& findings) const;
   // A receive that was taken has ended.
-  void Finish(queue::WrId id, bool well, Findings& findings);
+  void Finish(WrId id, bool well, Findings& findings);
   void CheckEnd(Findings& findings) const;
 
  private:
@@ -52,7 +51,7 @@ class TaggedReceives {
   void Add();
   void Remove();
   void Synchronize();
-  queue::TagHandle Execute(const transport::TagOperation& operation);
+  TagHandle Execute(const transport::TagOperation& operation);
   [[nodiscard]] uint32_t seen() const { return static_cast<uint32_t>(oracle_.unexpected()); }
 
   Random random_;
@@ -60,7 +59,7 @@ class TaggedReceives {
   adapter::Srq& srq_;
   ReceivePool pool_;
   TagsOracle oracle_;
-  std::map<uint64_t, queue::TagHandle> handles_;  // by id, of those that have not ended
+  std::map<uint64_t, TagHandle> handles_;  // by id, of those that have not ended
 };
 
 }  // namespace verbena::sim

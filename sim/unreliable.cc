@@ -19,9 +19,9 @@ void Unreliable::Populate(const std::vector<std::unique_ptr<Endnode>>& endnodes)
   for (uint32_t i = 0; i < swarm_.ud_queue_pairs; ++i) AddDatagram();
 }
 
-wire::Psn Unreliable::SomePsn() {
+Psn Unreliable::SomePsn() {
   const uint32_t near_wrap = wire::kMax24 - static_cast<uint32_t>(random_.Below(64));
-  return wire::Psn(random_.Chance(1, 2) ? near_wrap : random_.Next32() & wire::kMax24);
+  return Psn(random_.Chance(1, 2) ? near_wrap : random_.Next32() & wire::kMax24);
 }
 
 void Unreliable::Connect() {
@@ -32,7 +32,7 @@ void Unreliable::Connect() {
   for (size_t i = 0; i < 2; ++i) {
     ends[i] = &AddEndpoint(*(*endnodes_)[nodes[i]], transport::QpType::kUc);
   }
-  const wire::Psn psns[2] = {SomePsn(), SomePsn()};
+  const Psn psns[2] = {SomePsn(), SomePsn()};
   for (size_t i = 0; i < 2; ++i) {
     ends[i]->Connect(psns[i], Endnode::Peer{ends[1 - i]->number,
                                             static_cast<uint32_t>(nodes[1 - i]), psns[1 - i]});
@@ -52,7 +52,7 @@ UnreliableEndpoint& Unreliable::AddEndpoint(Endnode& node, transport::QpType typ
   return *endpoints_.back();
 }
 
-UnreliableEndpoint* Unreliable::Find(wire::QpNumber number) const {
+UnreliableEndpoint* Unreliable::Find(QpNumber number) const {
   for (const auto& endpoint : endpoints_) {
     if (endpoint->number == number) return endpoint.get();
   }
@@ -152,7 +152,7 @@ void Unreliable::PollReceives(UnreliableEndpoint& endpoint) {
 
 void Unreliable::OnMessage(UnreliableEndpoint& endpoint, const queue::Completion& completion,
                            uint64_t offset) {
-  const wire::QpNumber source(completion.source_qp.value());
+  const QpNumber source(completion.source_qp.value());
   uint64_t header = 0;
   wire::Ipv4Address to = Network::AddressOf(swarm_, endpoint.node->number);
   if (!endpoint.is_connected()) {
@@ -215,7 +215,7 @@ void Unreliable::Ended(UnreliableEndpoint& endpoint, Operation& operation, bool 
   if (!well) {
     std::erase_if(group_letters_, [&](const auto& sent) { return sent.letter.id == operation.id; });
   }
-  const wire::QpNumber to(operation.to);
+  const QpNumber to(operation.to);
   UnreliableEndpoint* const peer = Find(to);
   if (peer == nullptr) return;
   if (!well && operation.is_awaited) peer->messages.at(endpoint.number.value()).NotSent();
@@ -278,7 +278,7 @@ void Unreliable::Crashed(const Endnode& victim, Time now) {
 void Unreliable::Replace(UnreliableEndpoint& endpoint, Time now) {
   members_are_first_ = false;
   const std::optional<Endnode::Peer> peer = endpoint.peer;
-  const wire::QpNumber number = endpoint.number;
+  const QpNumber number = endpoint.number;
   TakeDown(endpoint, now);
   if (peer) TakeDown(*Find(peer->number), now);
   std::erase_if(endpoints_, [&](const auto& gone) {
@@ -329,7 +329,7 @@ void Unreliable::TakeDown(Time now) {
   for (const auto& endpoint : endpoints_) {
     uint64_t lost = 0;
     for (const auto& [from, messages] : endpoint->messages) {
-      if (Find(wire::QpNumber(from)) != nullptr) lost += messages.lost();
+      if (Find(QpNumber(from)) != nullptr) lost += messages.lost();
     }
     // What a group has brought to the endnode is not lost on the way, wherever it is bad.
     if (!nothing_is_lost()) lost = 0;

@@ -71,7 +71,7 @@ class Unreliable {
   // wait at the receiver.
   struct Settling {
     Time at;
-    wire::QpNumber to;
+    QpNumber to;
     uint64_t id;
     uint32_t slot;
     bool must_be_there;
@@ -81,8 +81,8 @@ class Unreliable {
   void Connect();
   void AddDatagram();
   UnreliableEndpoint& AddEndpoint(Endnode& node, transport::QpType type);
-  wire::Psn SomePsn();
-  UnreliableEndpoint* Find(wire::QpNumber number) const;
+  Psn SomePsn();
+  UnreliableEndpoint* Find(QpNumber number) const;
   void PollReceives(UnreliableEndpoint& endpoint);
   void OnMessage(UnreliableEndpoint& endpoint, const queue::Completion& completion,
                  uint64_t offset);
@@ -101,7 +101,7 @@ class Unreliable {
   [[nodiscard]] std::optional<uint32_t> SomeGroup();
   void AddGroupLetter(const UnreliableEndpoint& from, uint32_t group, const Draft& draft);
   void CheckGroupLetters();
-  [[nodiscard]] MessagesOracle* OracleFor(UnreliableEndpoint& endpoint, wire::QpNumber source,
+  [[nodiscard]] MessagesOracle* OracleFor(UnreliableEndpoint& endpoint, QpNumber source,
                                           wire::Ipv4Address destination);
 
   // unreliable_post.cc
@@ -122,7 +122,7 @@ class Unreliable {
   std::vector<std::unique_ptr<UnreliableEndpoint>> endpoints_;
   std::deque<Settling> settling_;  // nearly by time
   struct GroupLetter {
-    wire::QpNumber from;
+    QpNumber from;
     wire::Ipv4Address group;
     Letter letter;
     std::set<uint32_t> nodes = {};  // that it has reached

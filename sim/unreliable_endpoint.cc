@@ -46,7 +46,7 @@ UnreliableEndpoint::UnreliableEndpoint(const Swarm& swarm, Endnode& endnode, tra
   std::iota(free_exposed.begin(), free_exposed.end(), 0);
 }
 
-void UnreliableEndpoint::Connect(wire::Psn first_psn, const std::optional<Endnode::Peer>& other) {
+void UnreliableEndpoint::Connect(Psn first_psn, const std::optional<Endnode::Peer>& other) {
   peer = other;
   node->Connect(*qp, first_psn, peer);
 }

@@ -23,7 +23,7 @@ namespace verbena::sim {
 struct UnreliableEndpoint {
   UnreliableEndpoint(const Swarm& swarm, Endnode& node, transport::QpType type, Random& random);
   // Ready to send; without a peer, of the datagram service.
-  void Connect(wire::Psn first_psn, const std::optional<Endnode::Peer>& other);
+  void Connect(Psn first_psn, const std::optional<Endnode::Peer>& other);
 
   [[nodiscard]] bool is_connected() const { return peer.has_value(); }
   [[nodiscard]] transport::QpState state() const { return qp->state(); }
@@ -35,7 +35,7 @@ struct UnreliableEndpoint {
   [[nodiscard]] bool has_held() const { return qp->has_held(); }
   [[nodiscard]] ReceivePool& receives() { return shared != nullptr ? shared->pool() : own_pool; }
   // See ReceivePool.
-  [[nodiscard]] std::optional<uint64_t> OffsetOf(queue::WrId id, Findings& findings) const {
+  [[nodiscard]] std::optional<uint64_t> OffsetOf(WrId id, Findings& findings) const {
     return shared != nullptr ? shared->OffsetOf(id, findings) : own_pool.OffsetOf(id, findings);
   }
   // All memory of its own.
@@ -48,7 +48,7 @@ struct UnreliableEndpoint {
   void Release();
 
   Endnode* node;
-  wire::QpNumber number;
+  QpNumber number;
   std::optional<Endnode::Peer> peer;
   std::unique_ptr<GuardedMemory> local;
   std::unique_ptr<GuardedMemory> exposed;  // for its peer

@@ -84,7 +84,7 @@ void Unreliable::CheckGroupLetters() {
   }
 }
 
-MessagesOracle* Unreliable::OracleFor(UnreliableEndpoint& endpoint, wire::QpNumber source,
+MessagesOracle* Unreliable::OracleFor(UnreliableEndpoint& endpoint, QpNumber source,
                                       wire::Ipv4Address destination) {
   if (destination == Network::AddressOf(swarm_, endpoint.node->number)) {
     const auto found = endpoint.messages.find(source.value());

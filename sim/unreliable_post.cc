@@ -56,7 +56,7 @@ void Unreliable::DraftBytes(UnreliableEndpoint& from, Draft& draft, uint64_t len
   if (length <= from.qp->send_queue().limits().inline_max && random_.Chance(1, 3)) {
     draft.wqe.flags.inlined = true;
     draft.sges = {{reinterpret_cast<uintptr_t>(from.local->At(offset)),
-                   static_cast<uint32_t>(length), queue::KeyValue(0)}};
+                   static_cast<uint32_t>(length), Key(0)}};
     return;
   }
   const uint64_t first = random_.Below(length + 1);
@@ -93,7 +93,7 @@ void Unreliable::DraftWrite(UnreliableEndpoint& from, UnreliableEndpoint& to, Dr
     to.exposed->shadow().Forbid(operation.id);
     const uint64_t length = operation.bytes.size();
     const queue::Remote kinds[] = {
-        {remote.address, queue::KeyValue(remote.key.value() ^ 1)},
+        {remote.address, Key(remote.key.value() ^ 1)},
         {GuardedMemory::kBase + to.exposed->size() - length + 1 + random_.Below(length),
          remote.key},
         to.local->Remote(0)};
@@ -122,9 +122,9 @@ bool Unreliable::DraftDatagram(UnreliableEndpoint& from, Draft& draft) {
   const uint32_t q_key = random_.Chance(1, 2) ? Endnode::kQKey.value() : uint32_t{1} << 31;
   const bool is_wrong = is_illegal && !is_too_long;
   draft.wqe.operand = queue::Datagram{
-      .handle = group ? from.node->HandleOf(*group) : queue::AddressHandleId(to.node->number),
-      .qp = queue::QpNumber(operation.to),
-      .q_key = queue::QKey(is_wrong ? Endnode::kQKey.value() + 1 : q_key)};
+      .handle = group ? from.node->HandleOf(*group) : AddressHandleId(to.node->number),
+      .qp = QpNumber(operation.to),
+      .q_key = QKey(is_wrong ? Endnode::kQKey.value() + 1 : q_key)};
   if (operation.fate == Fate::kSuccess && !is_wrong) {
     group ? AddGroupLetter(from, *group, draft) : AddLetter(from, to, draft);
   }
@@ -155,8 +155,8 @@ void Unreliable::Submit(UnreliableEndpoint& from, Draft& draft, Time now) {
   operation.opcode = draft.wqe.opcode;
   operation.posted_at = now;
   operation.is_signaled = random_.Chance(3, 4);
-  draft.wqe.id = queue::WrId(operation.id);
-  draft.wqe.immediate = queue::Immediate(operation.immediate);
+  draft.wqe.id = WrId(operation.id);
+  draft.wqe.immediate = Immediate(operation.immediate);
   draft.wqe.flags.signaled = operation.is_signaled;
   draft.wqe.flags.solicited = random_.Chance(1, 8);
   from.sends.Posted(draft.operation);

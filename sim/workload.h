@@ -86,7 +86,7 @@ class Workload {
   void LendByCall(Side& side, GrantedKey& granted, bool is_present);
   void DraftBind(Side& side, GrantedKey& granted, Draft& draft);
   void DraftRegister(Connection& connection, int from, GrantedKey& granted, Draft& draft);
-  void Grant(Side& side, const GrantedKey& granted, memory::Key key);
+  void Grant(Side& side, const GrantedKey& granted, Key key);
   bool DraftInvalidate(Connection& connection, int from, Draft& draft);
   GrantedKey* SomeIdleGranted(Side& side);
   void GrantWorkEnded(Side& side, Operation& operation, bool well);

@@ -27,9 +27,7 @@ memory::WindowType WindowTypeOf(GrantedKey::Kind kind) {
 static_assert(static_cast<int>(GrantedKey::Kind::kWindow2B) ==
               static_cast<int>(memory::WindowType::kType2B));
 
-memory::Accessor WhoIs(const Side& side) {
-  return {side.node->pd, memory::QpNumber(side.number.value())};
-}
+memory::Accessor WhoIs(const Side& side) { return {side.node->pd, side.number}; }
 
 }  // namespace
 
@@ -87,7 +85,7 @@ bool Workload::DraftGrant(Connection& connection, int from, Draft& draft) {
 }
 
 // From now on the key may be good.
-void Workload::Grant(Side& side, const GrantedKey& granted, memory::Key key) {
+void Workload::Grant(Side& side, const GrantedKey& granted, Key key) {
   AccessOracle::Grant grant{
       .start = granted.zero_based ? 0 : GuardedMemory::kBase + SlotAt(granted.slot),
       .length = swarm_.slot_bytes,
@@ -104,7 +102,7 @@ void Workload::LendByCall(Side& side, GrantedKey& granted, bool is_present) {
   if (granted.is_window()) {
     const auto bound = side.node->core.windows.Bind(granted.key,
                                                     {.region = side.exposed->keys().local,
-                                                     .start = memory::KeyAddress(start),
+                                                     .start = KeyAddress(start),
                                                      .length = swarm_.slot_bytes,
                                                      .rights = kLentRights,
                                                      .zero_based = granted.zero_based,
@@ -115,7 +113,7 @@ void Workload::LendByCall(Side& side, GrantedKey& granted, bool is_present) {
   } else {
     const auto keys = side.node->core.regions.Register(
         {.pd = side.node->pd,
-         .start = memory::KeyAddress(granted.zero_based ? 0 : start),
+         .start = KeyAddress(granted.zero_based ? 0 : start),
          .length = swarm_.slot_bytes,
          .rights = kRegionRights,
          .zero_based = granted.zero_based,
@@ -137,25 +135,23 @@ void Workload::LendByCall(Side& side, GrantedKey& granted, bool is_present) {
 
 void Workload::DraftBind(Side& side, GrantedKey& granted, Draft& draft) {
   const auto variant = static_cast<uint8_t>(granted.key.variant().value() + 1);
-  granted.next_key = memory::Key(granted.key.index(), memory::Variant(variant));
+  granted.next_key = Key(granted.key.index(), KeyVariant(variant));
   draft.wqe.opcode = SendOpcode::kBindWindow;
-  draft.wqe.operand =
-      queue::WindowBind{.window = queue::KeyValue(granted.key.value()),
-                        .region = queue::KeyValue(side.exposed->keys().local.value()),
-                        .start = GuardedMemory::kBase + SlotAt(granted.slot),
-                        .length = swarm_.slot_bytes,
-                        .variant = variant,
-                        .rights = kLentRights.bits(),
-                        .zero_based = granted.zero_based,
-                        .one_touch = granted.one_touch};
+  draft.wqe.operand = queue::WindowBind{.window = granted.key,
+                                        .region = side.exposed->keys().local,
+                                        .start = GuardedMemory::kBase + SlotAt(granted.slot),
+                                        .length = swarm_.slot_bytes,
+                                        .variant = variant,
+                                        .rights = kLentRights.bits(),
+                                        .zero_based = granted.zero_based,
+                                        .one_touch = granted.one_touch};
 }
 
 // Alone, or with a message to the peer behind it.
 void Workload::DraftRegister(Connection& connection, int from, GrantedKey& granted, Draft& draft) {
   Side& side = connection.side(from);
   const auto variant = static_cast<uint8_t>(granted.key.variant().value() + 1);
-  granted.next_key =
-      granted.was_used ? memory::Key(granted.key.index(), memory::Variant(variant)) : granted.key;
+  granted.next_key = granted.was_used ? Key(granted.key.index(), KeyVariant(variant)) : granted.key;
   granted.was_used = true;
   const uint64_t first = SlotAt(granted.slot) / kPage;
   const uint64_t last = (SlotAt(granted.slot) + swarm_.slot_bytes - 1) / kPage;
@@ -165,7 +161,7 @@ void Workload::DraftRegister(Connection& connection, int from, GrantedKey& grant
   side.node->pager.Add(granted.next_key, *side.exposed, first, Paging::Kind::kPageList);
   draft.wqe.opcode = SendOpcode::kRegister;
   draft.wqe.operand = queue::Registration{
-      .key = queue::KeyValue(granted.next_key.value()),
+      .key = granted.next_key,
       .rights = kRegionRights.bits(),
       .page_shift = PageShift::kMin,
       .zero_based = granted.zero_based,
@@ -195,7 +191,7 @@ bool Workload::DraftInvalidate(Connection& connection, int from, Draft& draft) {
   granted->state = GrantedKey::State::kEnding;
   draft.operation->granted = granted->id;
   draft.wqe.opcode = SendOpcode::kLocalInvalidate;
-  draft.wqe.invalidate = queue::KeyValue(granted->key.value());
+  draft.wqe.invalidate = granted->key;
   return true;
 }
 
@@ -241,7 +237,7 @@ void Workload::Returned(Side& owner, GrantedKey& granted) {
 
 // It was good for one message, which has come.
 void Workload::Spent(Side& owner, GrantedKey& granted, const Operation& operation) {
-  const memory::Key key = granted.key;
+  const Key key = granted.key;
   const auto kept = owner.node->access.Find(key);
   Returned(owner, granted);
   if (operation.opcode != SendOpcode::kRead || granted.kind == GrantedKey::Kind::kRegion || !kept)
@@ -275,7 +271,7 @@ void Workload::EndSomeGranted(Connection& connection, int owner, Time now) {
     draft.operation->id = next_id_++;
     draft.operation->granted = granted.id;
     draft.wqe.opcode = SendOpcode::kLocalInvalidate;
-    draft.wqe.invalidate = queue::KeyValue(granted.key.value());
+    draft.wqe.invalidate = granted.key;
     Submit(connection, owner, draft, now);
   }
 }

@@ -33,7 +33,7 @@ void Workload::MakeIllegal(Connection& connection, int from, Draft& draft) {
         connection.side(from).local->Bytes(SlotAt(*operation.local_slot), swarm_.slot_bytes);
     operation.fate = Fate::kRemoteInvalid;  // longer than any receive request
   } else if (opcode == SendOpcode::kSendWithImmediate && !draft.wqe.flags.inlined) {
-    for (queue::Sge& sge : draft.sges) sge.key = queue::KeyValue(sge.key.value() ^ 1);
+    for (queue::Sge& sge : draft.sges) sge.key = Key(sge.key.value() ^ 1);
     operation.fate = Fate::kLocalRefused;
   } else {
     return;
@@ -49,7 +49,7 @@ bool Workload::MisplaceAtomic(queue::Atomic& atomic) {
     atomic.remote.address += 1 + random_.Below(7);
     return true;
   }
-  atomic.remote.key = queue::KeyValue(atomic.remote.key.value() ^ 1);
+  atomic.remote.key = Key(atomic.remote.key.value() ^ 1);
   return false;
 }
 
@@ -59,7 +59,7 @@ void Workload::MisplaceRemote(Side& peer, queue::Remote& remote, const Draft& dr
   const uint64_t end = draft.granted != nullptr ? remote.address + swarm_.slot_bytes
                                                 : GuardedMemory::kBase + peer.exposed->size();
   const queue::Remote kinds[] = {
-      {remote.address, queue::KeyValue(remote.key.value() ^ (1u << random_.Below(8)))},
+      {remote.address, Key(remote.key.value() ^ (1u << random_.Below(8)))},
       {remote.address - (GuardedMemory::kBase / 2), remote.key},
       {end - length + 1 + random_.Below(length), remote.key},
       peer.local->Remote(0),            // no remote rights

@@ -80,7 +80,7 @@ bool Workload::TakeRemote(Connection& connection, int from, Draft& draft, queue:
       draft.operation->remote_slot = granted->slot;
       draft.operation->needs_exposed = granted->is_window();
       remote = {granted->zero_based ? 0 : GuardedMemory::kBase + SlotAt(granted->slot),
-                queue::KeyValue(granted->key.value())};
+                granted->key};
       return true;
     }
   }
@@ -103,7 +103,7 @@ void Workload::Gather(Side& side, Draft& draft) {
   if (length <= side.send_queue().limits().inline_max && random_.Chance(1, 3)) {
     draft.wqe.flags.inlined = true;
     draft.sges = {{reinterpret_cast<uintptr_t>(side.local->At(offset)),
-                   static_cast<uint32_t>(length), queue::KeyValue(0)}};
+                   static_cast<uint32_t>(length), Key(0)}};
     return;
   }
   const uint64_t first = random_.Below(length + 1);
@@ -122,7 +122,7 @@ bool Workload::DraftMessage(Connection& connection, int from, Draft& draft) {
   if (GrantedKey* const granted = SomeIdleGranted(peer);
       granted != nullptr && random_.Chance(1, 3)) {
     draft.wqe.opcode = SendOpcode::kSendWithInvalidate;
-    draft.wqe.invalidate = queue::KeyValue(granted->key.value());
+    draft.wqe.invalidate = granted->key;
     operation.granted = granted->id;
     granted->state = GrantedKey::State::kEnding;
   }
@@ -237,8 +237,8 @@ void Workload::Submit(Connection& connection, int from, Draft& draft, Time now) 
   operation.is_signaled = random_.Chance(3, 4);
   if (queue::PropertiesOf(draft.wqe.opcode).carries_immediate)
     operation.immediate = random_.Next32();
-  draft.wqe.id = queue::WrId(operation.id);
-  draft.wqe.immediate = queue::Immediate(operation.immediate);
+  draft.wqe.id = WrId(operation.id);
+  draft.wqe.immediate = Immediate(operation.immediate);
   draft.wqe.flags.signaled = operation.is_signaled;
   draft.wqe.flags.fence = random_.Chance(1, 8);
   draft.wqe.flags.solicited = random_.Chance(1, 8);

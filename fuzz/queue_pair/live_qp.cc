@@ -20,7 +20,7 @@ using transport::QpState;
 using transport::QpType;
 
 constexpr Rights kLocal = Rights::kLocalRead | Rights::kLocalWrite;
-constexpr wire::XrcSrqNumber kSrqNumber{7};
+constexpr SrqNumber kSrqNumber{7};
 constexpr uint32_t kQueueDepth = 16;
 // Far more than one event can lead to.
 constexpr int kPassesMax = 1'000;
@@ -42,8 +42,8 @@ sim::Swarm ChooseSwarm(Choices& choices) {
 }
 
 // Also those just before the numbers wrap.
-wire::Psn ChoosePsn(Choices& choices) {
-  return wire::Psn(choices.OneOf<uint32_t>({0, 1, 0x7FFFFE, 0x800000, 0xFFFFFD, 0xFFFFFF}));
+Psn ChoosePsn(Choices& choices) {
+  return Psn(choices.OneOf<uint32_t>({0, 1, 0x7FFFFE, 0x800000, 0xFFFFFD, 0xFFFFFF}));
 }
 
 }  // namespace
@@ -291,7 +291,7 @@ void LiveQp::Replace() {
   node_.RemoveQp(*qp_);
   PollAll();
   ClearWork();
-  const wire::QpNumber old = peer_.to;
+  const QpNumber old = peer_.to;
   MakeQp();
   if (choices_.Below(2) != 0) peer_.to = old;
 }
@@ -311,7 +311,7 @@ void LiveQp::ChangeWindow() {
   const auto bound =
       node_.core.windows.Bind(window.now.key,
                               {.region = exposed_->keys().local,
-                               .start = memory::KeyAddress(sim::GuardedMemory::kBase + next.offset),
+                               .start = KeyAddress(sim::GuardedMemory::kBase + next.offset),
                                .length = next.length,
                                .rights = next.rights,
                                .variant = next.key.variant()},
@@ -366,9 +366,7 @@ void LiveQp::Close() {
   PollAll();
   ClearWork();
   for (Window& window : windows_) {
-    const auto is_gone = [&](memory::Key key) {
-      return node_.core.windows.Deallocate(key).has_value();
-    };
+    const auto is_gone = [&](Key key) { return node_.core.windows.Deallocate(key).has_value(); };
     if (!is_gone(window.now.key) && std::ranges::none_of(window.others, is_gone)) {
       findings_.Add("leaks", "a window is not under its key");
     }

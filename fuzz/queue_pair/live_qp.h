@@ -55,7 +55,7 @@ class LiveQp {
     std::vector<Piece> pieces;
   };
   struct Binding {
-    memory::Key key;
+    Key key;
     uint64_t offset = 0;
     uint64_t length = 0;
     memory::Rights rights = {};
@@ -64,7 +64,7 @@ class LiveQp {
   struct Window {
     memory::WindowType type;
     Binding now;
-    std::vector<memory::Key> others = {};  // that it may have instead
+    std::vector<Key> others = {};  // that it may have instead
   };
   struct Range {  // of the exposed guarded memory
     uint64_t offset;
@@ -124,9 +124,7 @@ class LiveQp {
 
   void RunToRest();
   void Check();
-  [[nodiscard]] memory::Accessor who() const {
-    return {node_.pd, memory::QpNumber(qp_->number().value())};
-  }
+  [[nodiscard]] memory::Accessor who() const { return {node_.pd, qp_->number()}; }
 
   Choices& choices_;
   const bool prints_;
@@ -149,8 +147,8 @@ class LiveQp {
   adapter::XrcDomain domain_;
   std::unique_ptr<adapter::Srq> srq_;
   adapter::QueuePair* qp_ = nullptr;
-  wire::Psn first_psn_;  // of the queue pair
-  wire::Psn peer_psn_;   // and of its peer
+  Psn first_psn_;  // of the queue pair
+  Psn peer_psn_;   // and of its peer
 
   uint64_t next_id_ = 1;
   sim::CompletionsOracle sends_;

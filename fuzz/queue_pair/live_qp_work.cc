@@ -41,14 +41,14 @@ std::vector<queue::Sge> LiveQp::ChooseSges(uint32_t most, uint64_t id,
 }
 
 queue::Remote LiveQp::ChooseRemote() {
-  return {choices_.Below(1 << 16), queue::KeyValue(static_cast<uint32_t>(choices_.Below(1 << 8)))};
+  return {choices_.Below(1 << 16), Key(static_cast<uint32_t>(choices_.Below(1 << 8)))};
 }
 
 LiveQp::Binding LiveQp::ChooseBinding(const Window& window) {
-  const memory::Key key = window.now.key;
+  const Key key = window.now.key;
   const auto variant = static_cast<uint8_t>(key.variant().value() + 1);
   const uint64_t offset = choices_.Below(kGuardedBytes);
-  return {.key = memory::Key(key.index(), memory::Variant(variant)),
+  return {.key = Key(key.index(), KeyVariant(variant)),
           .offset = offset,
           .length = 1 + choices_.Below(kGuardedBytes - offset),
           .rights = choices_.OneOf({Rights::kRemote, Rights::kRemoteWrite, Rights::kRemoteRead})};
@@ -85,8 +85,8 @@ void LiveQp::DraftBind(queue::SendWqe& wqe) {
   }
   const size_t window = choices_.Below(windows_.size());
   KeyWork work{window, ChooseBinding(windows_[window])};
-  wqe.operand = queue::WindowBind{.window = queue::KeyValue(windows_[window].now.key.value()),
-                                  .region = queue::KeyValue(exposed_->keys().local.value()),
+  wqe.operand = queue::WindowBind{.window = windows_[window].now.key,
+                                  .region = exposed_->keys().local,
                                   .start = sim::GuardedMemory::kBase + work.next.offset,
                                   .length = work.next.length,
                                   .variant = work.next.key.variant().value(),
@@ -98,7 +98,7 @@ void LiveQp::DraftBind(queue::SendWqe& wqe) {
 void LiveQp::DraftInvalidate(queue::SendWqe& wqe) {
   if (windows_.empty()) return;
   const size_t window = choices_.Below(windows_.size());
-  wqe.invalidate = queue::KeyValue(windows_[window].now.key.value());
+  wqe.invalidate = windows_[window].now.key;
   key_work_.emplace(wqe.id.value(), KeyWork{window, {}});
 }
 
@@ -108,10 +108,10 @@ void LiveQp::ChooseOperand(queue::SendWqe& wqe) {
     case SendOpcode::kSendWithImmediate:
       if (type_ == QpType::kUd) {
         const fabric::EndpointId endpoint(static_cast<uint16_t>(choices_.Below(2)));
-        wqe.operand = queue::Datagram{
-            .handle = queue::AddressHandleId(static_cast<uint32_t>(choices_.Below(3))),
-            .qp = queue::QpNumber(adapter::MakeQpNumber(endpoint, 5).value()),
-            .q_key = queue::QKey(sim::Endnode::kQKey.value())};
+        wqe.operand =
+            queue::Datagram{.handle = AddressHandleId(static_cast<uint32_t>(choices_.Below(3))),
+                            .qp = QpNumber(adapter::MakeQpNumber(endpoint, 5).value()),
+                            .q_key = sim::Endnode::kQKey};
       }
       break;
     case SendOpcode::kSendWithInvalidate:
@@ -125,7 +125,7 @@ void LiveQp::ChooseOperand(queue::SendWqe& wqe) {
       break;
     case SendOpcode::kCompareAndSwap:
     case SendOpcode::kFetchAndAdd:
-      wqe.operand = queue::Atomic{.remote = {0x1000, queue::KeyValue(1)}};
+      wqe.operand = queue::Atomic{.remote = {0x1000, Key(1)}};
       break;
     case SendOpcode::kFlush:
       wqe.operand = queue::Flush{.remote = ChooseRemote(), .length = 8, .persistence = true};
@@ -150,14 +150,14 @@ void LiveQp::PostSend() {
   if (!qp_->may_post_sends()) return;
   const uint64_t id = next_id_++;
   queue::SendRequest request;
-  request.wqe.id = queue::WrId(id);
+  request.wqe.id = WrId(id);
   request.wqe.opcode = static_cast<SendOpcode>(choices_.Below(queue::kSendOpcodeCount));
   const uint64_t flags = choices_.Below(32);
   request.wqe.flags = {.signaled = (flags & 3) != 3,
                        .solicited = (flags & 4) != 0,
                        .fence = (flags & 8) != 0,
                        .inlined = (flags & 16) != 0};
-  request.wqe.remote_srq = queue::SrqNumber(7);
+  request.wqe.remote_srq = SrqNumber(7);
   ChooseOperand(request.wqe);
   const queue::SendProperties& properties = queue::PropertiesOf(request.wqe.opcode);
   std::vector<Piece> written;
@@ -192,7 +192,7 @@ void LiveQp::PostSend() {
 void LiveQp::PostReceive() {
   Receive receive{.id = next_id_++, .pieces = {}};
   const std::vector<queue::Sge> sges = ChooseSges(kSges, receive.id, &receive.pieces);
-  const queue::ReceiveRequest request{.wqe = {queue::WrId(receive.id)}, .sges = sges};
+  const queue::ReceiveRequest request{.wqe = {WrId(receive.id)}, .sges = sges};
   const bool is_posted =
       srq_ != nullptr ? srq_->Post(request).has_value()
                       : qp_->may_post_receives() && qp_->receive_queue().Post(request).has_value();

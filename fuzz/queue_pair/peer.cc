@@ -120,9 +120,9 @@ void Tamper(Bytes& packet, Choices& choices) {
 
 }  // namespace
 
-wire::Psn Peer::ChoosePsn(const wire::OpcodeInfo& info, Choices& choices) const {
+Psn Peer::ChoosePsn(const wire::OpcodeInfo& info, Choices& choices) const {
   const uint64_t how = choices.Below(8);
-  wire::Psn psn = next;
+  Psn psn = next;
   if (info.is_response && !sent.empty()) psn = sent[choices.Below(sent.size())].psn;
   if (how == 5) return psn - 1;
   if (how == 6) return psn + 1;
@@ -139,11 +139,11 @@ Target Peer::ChooseTarget(Choices& choices) const {
 
 Bytes Peer::MakePacket(Choices& choices) {
   const wire::OpcodeInfo& info = ChooseOpcode(service, choices);
-  const wire::Psn psn = ChoosePsn(info, choices);
+  const Psn psn = ChoosePsn(info, choices);
   const Target target = ChooseTarget(choices);
   const uint32_t length = ChooseLength(path_mtu, target.length, choices);
   const uint64_t flags = choices.Below(8);
-  const wire::VirtualAddress address(ChooseAddress(target, info.is_atomic() ? 8 : length, choices));
+  const KeyAddress address(ChooseAddress(target, info.is_atomic() ? 8 : length, choices));
   wire::AllHeaders headers;
   headers.bth = {.opcode = info.opcode,
                  .solicited_event = (flags & 1) != 0,
@@ -151,16 +151,15 @@ Bytes Peer::MakePacket(Choices& choices) {
                  .dest_qp = to,
                  .ack_request = (flags & 2) == 0,
                  .psn = psn};
-  headers.deth = {.q_key = (flags & 4) == 0 ? q_key : wire::QKey(q_key.value() + 1),
-                  .source_qp = number};
+  headers.deth = {.q_key = (flags & 4) == 0 ? q_key : QKey(q_key.value() + 1), .source_qp = number};
   headers.xrceth = {.srq = srq};
   headers.feth = {.placement = wire::Feth::kPersistence, .selectivity = wire::Feth::kRange};
-  headers.reth = {.address = address, .r_key = wire::RKey(target.key), .dma_length = length};
+  headers.reth = {.address = address, .r_key = Key(target.key), .dma_length = length};
   headers.atomic_eth = {
-      .address = address, .r_key = wire::RKey(target.key), .swap_or_add = flags, .compare = 0};
+      .address = address, .r_key = Key(target.key), .swap_or_add = flags, .compare = 0};
   headers.aeth = {.syndrome = ChooseSyndrome(choices), .msn = wire::Msn(psn.value())};
   headers.atomic_ack_eth = {.original = flags};
-  headers.ieth = {.r_key = wire::RKey(target.key)};
+  headers.ieth = {.r_key = Key(target.key)};
   const size_t size = ChoosePayload(info, path_mtu, length, choices);
   Bytes packet = wire::BuildPacket(info, headers, Fill(size, psn.value()));
   if (Rarely(choices, 16)) Tamper(packet, choices);
@@ -174,7 +173,7 @@ std::vector<Bytes> Peer::MakeMessage(Choices& choices) {
   const Target target = ChooseTarget(choices);
   const auto length =
       static_cast<uint32_t>(choices.Below(4 * path_mtu + (Rarely(choices, 4) ? 4096 : 1)));
-  const wire::VirtualAddress address(ChooseAddress(target, length, choices));
+  const KeyAddress address(ChooseAddress(target, length, choices));
   const uint32_t packets = transport::PsnCountOf(length, path_mtu);
   const uint32_t last = ChooseLast(length, path_mtu, choices);
   std::vector<Bytes> message;
@@ -192,8 +191,8 @@ std::vector<Bytes> Peer::MakeMessage(Choices& choices) {
                    .psn = next};
     headers.deth = {.q_key = q_key, .source_qp = number};
     headers.xrceth = {.srq = srq};
-    headers.reth = {.address = address, .r_key = wire::RKey(target.key), .dma_length = length};
-    headers.ieth = {.r_key = wire::RKey(target.key)};
+    headers.reth = {.address = address, .r_key = Key(target.key), .dma_length = length};
+    headers.ieth = {.r_key = Key(target.key)};
     const uint32_t size = is_last ? last : path_mtu;
     message.push_back(wire::BuildPacket(*info, headers, Fill(size, next.value())));
     next = next + 1;
@@ -201,7 +200,7 @@ std::vector<Bytes> Peer::MakeMessage(Choices& choices) {
   return message;
 }
 
-Bytes Peer::MakeResponse(wire::Operation operation, wire::Position position, wire::Psn psn,
+Bytes Peer::MakeResponse(wire::Operation operation, wire::Position position, Psn psn,
                          size_t size) const {
   const auto* const info = wire::FindOpcode(service, operation, position);
   wire::AllHeaders headers;
@@ -249,13 +248,13 @@ Bytes Peer::MakeNoise(Choices& choices) const {
   return bytes;
 }
 
-void Peer::Advance(const wire::OpcodeInfo& info, wire::Psn psn, uint32_t length) {
+void Peer::Advance(const wire::OpcodeInfo& info, Psn psn, uint32_t length) {
   if (!info.is_request || psn != next) return;
   next = next + transport::PsnCountOf(length, path_mtu);
 }
 
 void Peer::OnPacket(const wire::Packet& packet) {
-  const wire::Psn psn = packet.bth().psn;
+  const Psn psn = packet.bth().psn;
   if (packet.info().is_request) {
     if (sent.size() == kSentMax) sent.erase(sent.begin());
     const auto reth = packet.Get<wire::Reth>();

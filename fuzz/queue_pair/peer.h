@@ -28,14 +28,14 @@ struct Target {
 // that are right, nearly right, or not packets at all.
 struct Peer {
   wire::Service service = wire::Service::kRc;
-  wire::QpNumber number;  // its own
-  wire::QpNumber to;
-  wire::QKey q_key;
-  wire::XrcSrqNumber srq;  // of an extended connection
+  QpNumber number;  // its own
+  QpNumber to;
+  QKey q_key;
+  SrqNumber srq;  // of an extended connection
   uint32_t path_mtu = 256;
-  wire::Psn next;  // of its next request
+  Psn next;  // of its next request
   struct Request {
-    wire::Psn psn;
+    Psn psn;
     wire::Operation operation;
     uint32_t length;  // of a read
   };
@@ -56,11 +56,11 @@ struct Peer {
   void OnPacket(const wire::Packet& packet);
 
  private:
-  [[nodiscard]] wire::Psn ChoosePsn(const wire::OpcodeInfo& info, Choices& choices) const;
-  [[nodiscard]] Bytes MakeResponse(wire::Operation operation, wire::Position position,
-                                   wire::Psn psn, size_t size) const;
+  [[nodiscard]] Psn ChoosePsn(const wire::OpcodeInfo& info, Choices& choices) const;
+  [[nodiscard]] Bytes MakeResponse(wire::Operation operation, wire::Position position, Psn psn,
+                                   size_t size) const;
   [[nodiscard]] Target ChooseTarget(Choices& choices) const;
-  void Advance(const wire::OpcodeInfo& info, wire::Psn psn, uint32_t length);
+  void Advance(const wire::OpcodeInfo& info, Psn psn, uint32_t length);
 };
 
 }  // namespace verbena::fuzz

@@ -58,7 +58,7 @@ class SharedReceiveQueue : public Handle<verbs::SrqObject> {
 
   [[nodiscard]] SrqId id() const;
   // What senders name an extended one by; 0 if it is not.
-  [[nodiscard]] uint32_t number() const;
+  [[nodiscard]] SrqNumber number() const;
   [[nodiscard]] uint32_t capacity() const;
   [[nodiscard]] uint32_t limit() const;  // 0 when none is set, or no longer
 

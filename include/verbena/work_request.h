@@ -83,7 +83,7 @@ struct Send {
   std::optional<Immediate> immediate = {};
   std::optional<Key> invalidate = {};  // a key of the peer's that ends; not with `immediate`
   std::optional<Datagram> to = {};     // of a datagram queue pair, and only of one
-  uint32_t xrc_srq = 0;
+  SrqNumber xrc_srq = {};
 };
 
 struct Write {
@@ -92,7 +92,7 @@ struct Write {
   RemoteAddress remote = {};
   SendFlags flags = {};
   std::optional<Immediate> immediate = {};  // takes a receive request of the peer's
-  uint32_t xrc_srq = 0;
+  SrqNumber xrc_srq = {};
 };
 
 struct Read {
@@ -100,7 +100,7 @@ struct Read {
   SgeList data = {};  // where it goes
   RemoteAddress remote = {};
   SendFlags flags = {};
-  uint32_t xrc_srq = 0;
+  SrqNumber xrc_srq = {};
 };
 
 // The atomics work on 8 aligned bytes of the peer's, and bring what was there into `result`.
@@ -111,7 +111,7 @@ struct CompareSwap {
   uint64_t compare = 0;
   uint64_t swap = 0;
   SendFlags flags = {};
-  uint32_t xrc_srq = 0;
+  SrqNumber xrc_srq = {};
 };
 
 struct FetchAdd {
@@ -120,7 +120,7 @@ struct FetchAdd {
   RemoteAddress remote = {};
   uint64_t add = 0;
   SendFlags flags = {};
-  uint32_t xrc_srq = 0;
+  SrqNumber xrc_srq = {};
 };
 
 // 8 aligned bytes at once.

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "memory/access.h"
-#include "memory/key.h"
 #include "sim/findings.h"
+#include "verbena/numbers.h"
 #include "wire/roce/reth.h"
 #include "wire/roce/types.h"
 
@@ -30,43 +30,43 @@ class AccessOracle {
     uint64_t start = 0;
     uint64_t length = 0;
     memory::Rights rights = {};
-    std::optional<wire::QpNumber> only = {};  // type 2 windows: the queue pair that they serve
-    memory::Key region = {};                  // that a window shows, which must be there, too
+    std::optional<QpNumber> only = {};  // type 2 windows: the queue pair that they serve
+    Key region = {};                    // that a window shows, which must be there, too
     bool is_suspended = false;
     uint64_t spent_at = kNever;  // good for what was asked before
   };
 
-  void Add(memory::Key key, const Grant& grant) { grants_[key.value()] = grant; }
-  void Remove(memory::Key key) { grants_.erase(key.value()); }
+  void Add(Key key, const Grant& grant) { grants_[key.value()] = grant; }
+  void Remove(Key key) { grants_.erase(key.value()); }
   // A key that is good for one message has served a read: it is good for repetitions of that read,
   // because the answer may have been lost, and for nothing else.
-  void Spend(memory::Key key) {
+  void Spend(Key key) {
     const auto found = grants_.find(key.value());
     if (found != grants_.end()) found->second.spent_at = next_read_;
   }
-  [[nodiscard]] std::optional<Grant> Find(memory::Key key) const {
+  [[nodiscard]] std::optional<Grant> Find(Key key) const {
     const auto found = grants_.find(key.value());
     return found == grants_.end() ? std::nullopt : std::optional(found->second);
   }
-  void Suspend(memory::Key key, bool is_suspended) {
+  void Suspend(Key key, bool is_suspended) {
     const auto found = grants_.find(key.value());
     if (found != grants_.end()) found->second.is_suspended = is_suspended;
   }
 
   // `asked` says when, for a key that may be spent.
   [[nodiscard]] bool Allows(uint32_t key, uint64_t address, uint64_t length, memory::Rights right,
-                            wire::QpNumber qp, uint64_t asked = kNever - 1) const {
+                            QpNumber qp, uint64_t asked = kNever - 1) const {
     if (length == 0) return true;
     const Grant* const grant = Find(key);
     if (grant == nullptr || !grant->rights.Has(right) || asked >= grant->spent_at) return false;
     if (grant->only && *grant->only != qp) return false;
-    if (grant->region != memory::Key() && Find(grant->region.value()) == nullptr) return false;
+    if (grant->region != Key() && Find(grant->region.value()) == nullptr) return false;
     const uint64_t offset = address - grant->start;
     return offset < grant->length && length <= grant->length - offset;
   }
 
   // A request to read has reached this queue pair; it takes `packets` sequence numbers.
-  void Asked(wire::QpNumber qp, wire::Psn first, uint32_t packets, const wire::Reth& reth) {
+  void Asked(QpNumber qp, Psn first, uint32_t packets, const wire::Reth& reth) {
     const Read* const original = Find(qp, first);
     const bool is_repeated = original != nullptr && original->reth.r_key == reth.r_key;
     const uint64_t asked = is_repeated ? original->asked : next_read_++;
@@ -75,8 +75,7 @@ class AccessOracle {
     if (reads.size() > kReadsMax) reads.pop_back();
   }
   // It sends `size` bytes in answer to one.
-  void Answers(wire::QpNumber qp, wire::Psn psn, uint32_t path_mtu, size_t size,
-               Findings& findings) const {
+  void Answers(QpNumber qp, Psn psn, uint32_t path_mtu, size_t size, Findings& findings) const {
     if (size == 0) return;
     const auto reads = reads_.find(qp.value());
     const bool is_right =
@@ -95,7 +94,7 @@ class AccessOracle {
 
  private:
   struct Read {
-    wire::Psn first;
+    Psn first;
     uint32_t packets;
     wire::Reth reth;
     uint64_t asked;  // the first time
@@ -108,7 +107,7 @@ class AccessOracle {
     return found == grants_.end() || found->second.is_suspended ? nullptr : &found->second;
   }
   // The last that asked for this packet.
-  [[nodiscard]] const Read* Find(wire::QpNumber qp, wire::Psn psn) const {
+  [[nodiscard]] const Read* Find(QpNumber qp, Psn psn) const {
     const auto reads = reads_.find(qp.value());
     if (reads == reads_.end()) return nullptr;
     for (const Read& read : reads->second) {

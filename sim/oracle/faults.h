@@ -44,7 +44,7 @@ class FaultsOracle {
   }
 
   // An RNR NAK has arrived, about this packet.
-  void NotReady(wire::Psn psn) {
+  void NotReady(Psn psn) {
     streak_ = last_ == psn ? streak_ + 1 : 1;
     last_ = psn;
   }
@@ -64,7 +64,7 @@ class FaultsOracle {
 
  private:
   Swarm swarm_;
-  std::optional<wire::Psn> last_;
+  std::optional<Psn> last_;
   uint32_t streak_ = 0;
 };
 

@@ -166,7 +166,7 @@ class CompletionsOracleTest : public testing::Test {
                 const AllowedErrors& allowed_errors = {}) {
     Findings findings;
     queue::Completion completion;
-    completion.id = queue::WrId(id);
+    completion.id = WrId(id);
     completion.status = status;
     oracle_.Completed(completion, allowed_errors, findings, [](Operation&, bool) {});
     return findings.empty();
@@ -208,7 +208,7 @@ TEST(FaultsOracleTest, CountsWhatRnrRetryAllows) {
   swarm.rnr_retry = 1;
   FaultsOracle oracle(swarm);
   Findings findings;
-  oracle.NotReady(wire::Psn(5));
+  oracle.NotReady(Psn(5));
   oracle.CheckRetries(false, findings);
   EXPECT_TRUE(findings.empty());
   oracle.CheckRetries(true, findings);
@@ -228,18 +228,16 @@ TEST(FaultsOracleTest, ATimerMustNotRepairAFault) {
 class AccessOracleTest : public testing::Test {
  protected:
   static constexpr uint32_t kMtu = 256;
-  static constexpr wire::QpNumber kQp{1};
-  static constexpr memory::Key kKey{0x100};
+  static constexpr QpNumber kQp{1};
+  static constexpr Key kKey{0x100};
 
-  void Ask(uint32_t psn, uint64_t address, uint32_t length, memory::Key key = kKey) {
-    oracle_.Asked(kQp, wire::Psn(psn), 1 + (length - 1) / kMtu,
-                  {.address = wire::VirtualAddress(address),
-                   .r_key = wire::RKey(key.value()),
-                   .dma_length = length});
+  void Ask(uint32_t psn, uint64_t address, uint32_t length, Key key = kKey) {
+    oracle_.Asked(kQp, Psn(psn), 1 + (length - 1) / kMtu,
+                  {.address = KeyAddress(address), .r_key = key, .dma_length = length});
   }
   bool MayAnswer(uint32_t psn, size_t size) {
     Findings findings;
-    oracle_.Answers(kQp, wire::Psn(psn), kMtu, size, findings);
+    oracle_.Answers(kQp, Psn(psn), kMtu, size, findings);
     return findings.empty();
   }
   AccessOracle oracle_;
@@ -258,7 +256,7 @@ TEST_F(AccessOracleTest, BytesLeaveByAKeyThatGrantsThem) {
 }
 
 TEST_F(AccessOracleTest, RightQueuePairAndRegionAreAsked) {
-  constexpr memory::Key kRegion{0x200};
+  constexpr Key kRegion{0x200};
   oracle_.Add(kRegion, {.start = 0, .length = 100, .rights = memory::Rights::kRemoteWrite});
   Ask(1, 0, 10, kRegion);
   EXPECT_FALSE(MayAnswer(1, 10)) << "no right to read";
@@ -272,7 +270,7 @@ TEST_F(AccessOracleTest, RightQueuePairAndRegionAreAsked) {
   oracle_.Suspend(kRegion, true);
   EXPECT_FALSE(MayAnswer(2, 10)) << "its region is away";
   oracle_.Suspend(kRegion, false);
-  EXPECT_FALSE(oracle_.Allows(kKey.value(), 0, 10, memory::Rights::kRemoteRead, wire::QpNumber(2)));
+  EXPECT_FALSE(oracle_.Allows(kKey.value(), 0, 10, memory::Rights::kRemoteRead, QpNumber(2)));
 }
 
 TEST_F(AccessOracleTest, ASpentKeyServesRepetitionsOnly) {
@@ -344,7 +342,7 @@ TEST_F(MessagesOracleTest, ALinkPromisesNoMoreThanItKeeps) {
 class RetriesOracleTest : public testing::Test {
  protected:
   void Send(uint32_t psn, int times, uint32_t count = 1) {
-    for (int i = 0; i < times; ++i) oracle_.Sent(wire::Psn(psn), count);
+    for (int i = 0; i < times; ++i) oracle_.Sent(Psn(psn), count);
   }
   bool GaveUpWell(CompletionStatus status) {
     Findings findings;
@@ -366,7 +364,7 @@ TEST_F(RetriesOracleTest, OnceAndAllRetriesMore) {
 TEST_F(RetriesOracleTest, ProgressGivesRetriesBack) {
   Send(5, 3);
   Send(6, 3);
-  oracle_.Acknowledged(wire::Psn(5));
+  oracle_.Acknowledged(Psn(5));
   EXPECT_FALSE(GaveUpWell(CompletionStatus::kRetryExceeded)) << "6 was sent, and no retry since";
   Send(6, 2);
   EXPECT_TRUE(GaveUpWell(CompletionStatus::kRetryExceeded));
@@ -374,7 +372,7 @@ TEST_F(RetriesOracleTest, ProgressGivesRetriesBack) {
 
 TEST_F(RetriesOracleTest, AReadIsAskedForItsRest) {
   Send(5, 1, 4);
-  oracle_.Acknowledged(wire::Psn(6));
+  oracle_.Acknowledged(Psn(6));
   Send(7, 2, 2);
   EXPECT_TRUE(GaveUpWell(CompletionStatus::kRetryExceeded));
 }
@@ -382,12 +380,12 @@ TEST_F(RetriesOracleTest, AReadIsAskedForItsRest) {
 TEST_F(RetriesOracleTest, NotReadyIsCountedByItself) {
   Send(5, 1);
   Send(6, 1);
-  oracle_.NotReady(wire::Psn(5));
+  oracle_.NotReady(Psn(5));
   EXPECT_FALSE(GaveUpWell(CompletionStatus::kRnrRetryExceeded));
   Send(5, 1);
-  oracle_.NotReady(wire::Psn(5));
+  oracle_.NotReady(Psn(5));
   EXPECT_TRUE(GaveUpWell(CompletionStatus::kRnrRetryExceeded));
-  oracle_.Acknowledged(wire::Psn(5));
+  oracle_.Acknowledged(Psn(5));
   Send(6, 1);
   EXPECT_FALSE(GaveUpWell(CompletionStatus::kRnrRetryExceeded)) << "it was never looked at before";
 }

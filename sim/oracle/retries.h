@@ -18,7 +18,7 @@ namespace verbena::sim {
 class RetriesOracle {
  public:
   // A request that takes `count` sequence numbers goes out.
-  void Sent(wire::Psn psn, uint32_t count) {
+  void Sent(Psn psn, uint32_t count) {
     const auto known = std::ranges::find_if(
         tries_, [&](const Try& t) { return (psn - t.first.value()).value() < t.count; });
     if (known != tries_.end()) {
@@ -29,7 +29,7 @@ class RetriesOracle {
     }
   }
   // The peer has taken in all up to this one.
-  void Acknowledged(wire::Psn last) {
+  void Acknowledged(Psn last) {
     const bool is_progress = !tries_.empty() && !IsBefore(last, tries_.front().first);
     if (!is_progress) return;
     while (!tries_.empty() && !IsBefore(last, End(tries_.front()) - 1)) tries_.pop_front();
@@ -40,7 +40,7 @@ class RetriesOracle {
     for (Try& t : tries_) t.since_answer = t.since_progress = std::min(t.since_answer, 1u);
   }
   // It was not ready for this one, and has not looked at those behind it.
-  void NotReady(wire::Psn psn) {
+  void NotReady(Psn psn) {
     Acknowledged(psn - 1);
     for (Try& t : tries_) {
       t.since_answer = 0;
@@ -61,13 +61,13 @@ class RetriesOracle {
 
  private:
   struct Try {
-    wire::Psn first;
+    Psn first;
     uint32_t count;
     uint32_t since_answer;    // sent so often since any answer was about it
     uint32_t since_progress;  // and since anything before it was acknowledged
   };
 
-  static wire::Psn End(const Try& t) { return t.first + t.count; }
+  static Psn End(const Try& t) { return t.first + t.count; }
   static void Check(uint32_t sent, uint32_t retries, const char* name, Findings& findings) {
     if (sent == retries + 1) return;
     findings.Add("retries", "gave up after sending " + std::to_string(sent) + " times with " +

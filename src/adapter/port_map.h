@@ -17,14 +17,14 @@ inline constexpr uint32_t kNumberBits = 12;
 inline constexpr uint32_t kNumbersOfEndpoint = 1U << kNumberBits;
 static_assert(fabric::kEndpointsMax << kNumberBits == 1U << 24);
 
-[[nodiscard]] constexpr fabric::EndpointId EndpointOf(wire::QpNumber qp) {
+[[nodiscard]] constexpr fabric::EndpointId EndpointOf(QpNumber qp) {
   return fabric::EndpointId(static_cast<uint16_t>(qp.value() >> kNumberBits));
 }
-[[nodiscard]] constexpr uint32_t NumberWithin(wire::QpNumber qp) {
+[[nodiscard]] constexpr uint32_t NumberWithin(QpNumber qp) {
   return qp.value() & (kNumbersOfEndpoint - 1);
 }
-[[nodiscard]] constexpr wire::QpNumber MakeQpNumber(fabric::EndpointId endpoint, uint32_t number) {
-  return wire::QpNumber(uint32_t{endpoint.value()} << kNumberBits | number);
+[[nodiscard]] constexpr QpNumber MakeQpNumber(fabric::EndpointId endpoint, uint32_t number) {
+  return QpNumber(uint32_t{endpoint.value()} << kNumberBits | number);
 }
 
 // Where the queue pairs of a machine are, and how a peer knows: see docs/fabric.md. A value type.
@@ -35,12 +35,12 @@ struct PortMap {
   uint32_t multicast_endpoints = 1;
 
   // The UDP port that packets to this queue pair go to.
-  [[nodiscard]] uint16_t PortOf(wire::QpNumber qp) const {
+  [[nodiscard]] uint16_t PortOf(QpNumber qp) const {
     const bool is_first = strict || qp == wire::kMulticastQp;
     return is_first ? ports.first : ports.PortOf(EndpointOf(qp));
   }
   // The one that packets of this queue pair come from; 0 in strict mode, whose peers choose any.
-  [[nodiscard]] uint16_t SourcePortOf(wire::QpNumber qp) const {
+  [[nodiscard]] uint16_t SourcePortOf(QpNumber qp) const {
     return strict ? uint16_t{0} : ports.PortOf(EndpointOf(qp));
   }
 };

@@ -7,25 +7,25 @@ namespace {
 
 TEST(PortMap, ThePortFollowsFromTheEndpointInTheQpNumber) {
   const PortMap ports{};
-  EXPECT_EQ(ports.PortOf(wire::QpNumber(0x000'005)), 4'791);
-  EXPECT_EQ(ports.PortOf(wire::QpNumber(0x001'005)), 61'001);
-  EXPECT_EQ(ports.PortOf(wire::QpNumber(0xFFF'005)), 65'095);
+  EXPECT_EQ(ports.PortOf(QpNumber(0x000'005)), 4'791);
+  EXPECT_EQ(ports.PortOf(QpNumber(0x001'005)), 61'001);
+  EXPECT_EQ(ports.PortOf(QpNumber(0xFFF'005)), 65'095);
   EXPECT_EQ(ports.PortOf(wire::kMulticastQp), 4'791);
   for (const uint32_t number : {0x000'005U, 0x001'005U, 0xFFF'005U}) {
-    EXPECT_EQ(ports.SourcePortOf(wire::QpNumber(number)), ports.PortOf(wire::QpNumber(number)));
+    EXPECT_EQ(ports.SourcePortOf(QpNumber(number)), ports.PortOf(QpNumber(number)));
   }
 }
 
 // Others know one port to send to, and send from any.
 TEST(PortMap, StrictModeHasOnePort) {
   const PortMap strict{.strict = true};
-  EXPECT_EQ(strict.PortOf(wire::QpNumber(0xAB0'005)), 4'791);
-  EXPECT_EQ(strict.SourcePortOf(wire::QpNumber(0xAB0'005)), 0);
+  EXPECT_EQ(strict.PortOf(QpNumber(0xAB0'005)), 4'791);
+  EXPECT_EQ(strict.SourcePortOf(QpNumber(0xAB0'005)), 0);
 }
 
 TEST(PortMap, ANumberIsAnEndpointAndANumberWithinIt) {
-  const wire::QpNumber qp = MakeQpNumber(fabric::EndpointId(0xABC), 0xDEF);
-  EXPECT_EQ(qp, wire::QpNumber(0xABCDEF));
+  const QpNumber qp = MakeQpNumber(fabric::EndpointId(0xABC), 0xDEF);
+  EXPECT_EQ(qp, QpNumber(0xABCDEF));
   EXPECT_EQ(EndpointOf(qp), fabric::EndpointId(0xABC));
   EXPECT_EQ(NumberWithin(qp), 0xDEFU);
 }

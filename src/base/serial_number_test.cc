@@ -1,12 +1,10 @@
-#include "base/serial_number.h"
+#include "verbena/serial_number.h"
 
 #include <concepts>
 #include <cstdint>
 #include <type_traits>
 
 #include <gtest/gtest.h>
-
-#include "base/random.h"
 
 namespace verbena {
 namespace {
@@ -20,7 +18,6 @@ concept Ordered = requires(T a, T b) {
   a < b;
 };
 static_assert(!Ordered<Serial24>);
-static_assert(Ordered<Unwrapper<Serial24>::Unwrapped>);
 static_assert(!std::is_convertible_v<uint32_t, Serial24>);
 static_assert(!std::equality_comparable_with<Serial24, Serial32>);
 
@@ -66,59 +63,6 @@ TEST(SerialNumberTest, AllPairsOfFourBits) {
 TEST(SerialNumberTest, HalfACircleApartIsInNeitherOrder) {
   EXPECT_FALSE(IsBefore(Serial24(0), Serial24(0x800000)));
   EXPECT_FALSE(IsBefore(Serial24(0x800000), Serial24(0)));
-}
-
-TEST(UnwrapperTest, FollowsTheSequenceRound) {
-  Unwrapper<Serial4> unwrapper(Serial4(14));
-  const uint64_t start = unwrapper.newest().value();
-  for (uint32_t i = 0; i < 100; ++i) {
-    EXPECT_EQ(unwrapper.Unwrap(Serial4(14 + i)).value(), start + i);
-  }
-}
-
-TEST(UnwrapperTest, PlacesLateOnesBehind) {
-  Unwrapper<Serial24> unwrapper(Serial24(0));
-  const auto late = unwrapper.Unwrap(Serial24(0xFFFFFF));
-  const auto start = unwrapper.Unwrap(Serial24(0));
-  EXPECT_EQ(late.value() + 1, start.value());
-  EXPECT_EQ(unwrapper.newest(), start);
-}
-
-TEST(UnwrapperTest, EarliestLateOneIsNotBelowZero) {
-  Unwrapper<Serial32> unwrapper(Serial32(0));
-  EXPECT_EQ(unwrapper.Unwrap(Serial32(0x80000000)).value(), uint64_t{0x80000000});
-}
-
-TEST(UnwrapperTest, PeekRemembersNothing) {
-  Unwrapper<Serial4> unwrapper(Serial4(0));
-  const auto peeked = unwrapper.Peek(Serial4(7));
-  EXPECT_EQ(unwrapper.newest().value() + 7, peeked.value());
-  // Had 7 been remembered, 12 would lie ahead of it.
-  EXPECT_LT(unwrapper.Peek(Serial4(12)), unwrapper.newest());
-}
-
-TEST(UnwrapperTest, WrapsBack) {
-  Unwrapper<Serial24> unwrapper(Serial24(0xFFFFF0));
-  for (uint32_t i = 0; i < 32; ++i) {
-    const Serial24 serial = Serial24(0xFFFFF0) + i;
-    EXPECT_EQ(Unwrapper<Serial24>::Wrap(unwrapper.Unwrap(serial)), serial);
-  }
-}
-
-// A sender counts up in 64 bits, the network reorders within less than half a circle.
-TEST(UnwrapperTest, RecoversTheTrueNumberUnderReordering) {
-  Random random(7);
-  Unwrapper<Serial4> unwrapper(Serial4(0));
-  const uint64_t offset = unwrapper.newest().value();
-  uint64_t newest = 8;
-  unwrapper.Unwrap(Serial4(7));
-  unwrapper.Unwrap(Serial4(8));
-  for (int i = 0; i < 2000; ++i) {
-    const uint64_t sent = random.Between(newest - 8, newest + 7);
-    ASSERT_EQ(unwrapper.Unwrap(Serial4(static_cast<uint32_t>(sent))).value(), offset + sent);
-    if (sent > newest) newest = sent;
-  }
-  EXPECT_GT(newest, 1000u);
 }
 
 }  // namespace

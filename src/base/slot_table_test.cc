@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "base/strong_id.h"
+#include "verbena/strong_id.h"
 
 namespace verbena {
 namespace {

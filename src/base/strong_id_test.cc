@@ -1,4 +1,4 @@
-#include "base/strong_id.h"
+#include "verbena/strong_id.h"
 
 #include <cstdint>
 #include <type_traits>

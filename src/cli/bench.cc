@@ -128,7 +128,7 @@ class Stream {
     const auto now = Clock::now();
     for (const Completion& one : std::span(completions_).first(*count)) {
       if (!one.ok()) return tl::unexpected(InWords(one));
-      Qp& qp = qps_[Number(one.id)];
+      Qp& qp = qps_[one.id.value()];
       const auto posted_at = qp.posted_at[qp.completed % qp.posted_at.size()];
       if (latencies_.count() < kLatenciesMax) latencies_.Add((now - posted_at).count());
       ++qp.completed;

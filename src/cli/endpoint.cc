@@ -87,7 +87,7 @@ std::optional<Datagram> Endpoint::to(QpNumber qp) const {
 // Any will do. That of another connection helps to tell late packets from new ones.
 Psn Endpoint::FirstPsn(size_t qp) const {
   constexpr uint32_t kFactor = 0x9E'3779;
-  return Psn{(Number(qps_[qp].number()) * kFactor) & 0xFF'FFFFU};
+  return Psn{(qps_[qp].number().value() * kFactor) & 0xFF'FFFFU};
 }
 
 }  // namespace verbena::cli

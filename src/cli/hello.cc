@@ -29,11 +29,11 @@ nlohmann::json ToJson(const Hello& hello) {
   auto qps = nlohmann::json::array();
   for (const QpAddress& address : hello.qps) {
     qps.push_back(
-        {{"qp", Number(address.qp)}, {"gid", ToString(address.gid)}, {"psn", Number(address.psn)}});
+        {{"qp", address.qp.value()}, {"gid", ToString(address.gid)}, {"psn", address.psn.value()}});
   }
   return {{"qps", qps},
           {"address", hello.memory.address},
-          {"key", Number(hello.memory.key)},
+          {"key", hello.memory.key.value()},
           {"bytes", hello.bytes}};
 }
 

@@ -114,10 +114,10 @@ ErrorOr<void> Server::OnCompletion(const Completion& completion) {
   // The client left before its last message was acknowledged, which is its right.
   if (!completion.ok() && client_->HasNews()) return {};
   if (!completion.ok()) return tl::unexpected(InWords(completion));
-  const uint64_t id = Number(completion.id) & ~kReceiveFlag;
+  const uint64_t id = completion.id.value() & ~kReceiveFlag;
   const size_t qp = id >> 32;
   const size_t slot = id & 0xFFFF'FFFF;
-  const bool arrived = (Number(completion.id) & kReceiveFlag) != 0;
+  const bool arrived = (completion.id.value() & kReceiveFlag) != 0;
   if (!arrived || !request_.echo) return PostReceive(qp, slot);
   return InWords(endpoint_->qps()[qp].Post(Send{.id = WrId{id},
                                                 .data = EchoOf(completion, slot),
@@ -126,7 +126,7 @@ ErrorOr<void> Server::OnCompletion(const Completion& completion) {
 
 Sge Server::EchoOf(const Completion& completion, size_t slot) const {
   if (completion.opcode == CompletionOpcode::kReceiveWithImmediate) {
-    return endpoint_->region().Local(Number(completion.immediate), completion.byte_count);
+    return endpoint_->region().Local(completion.immediate.value(), completion.byte_count);
   }
   const uint32_t header = endpoint_->header_bytes();
   Sge echo = SlotOf(slot, completion.byte_count - header);

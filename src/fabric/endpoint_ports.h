@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "base/strong_id.h"
+#include "verbena/strong_id.h"
 
 namespace verbena::fabric {
 

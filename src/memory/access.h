@@ -5,13 +5,12 @@
 #include <iterator>
 #include <string>
 
-#include "base/strong_id.h"
+#include "verbena/numbers.h"
 
 namespace verbena::memory {
 
 using PdId = StrongId<struct PdIdTag, uint32_t>;
 using ConsumerId = StrongId<struct ConsumerIdTag, uint32_t>;
-using QpNumber = StrongId<struct QpNumberTag, uint32_t>;
 
 // What an entry of the protection table grants. A set, one bit a right.
 class Rights {

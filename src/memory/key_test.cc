@@ -1,33 +1,33 @@
-#include "memory/key.h"
-
 #include <unordered_set>
 
 #include <gtest/gtest.h>
+
+#include "verbena/numbers.h"
 
 namespace verbena::memory {
 namespace {
 
 TEST(KeyTest, IsIndexAndVariant) {
-  const Key key(KeyIndex(0x123456), Variant(0x78));
+  const Key key(KeyIndex(0x123456), KeyVariant(0x78));
   EXPECT_EQ(key.value(), 0x12345678u);
   EXPECT_EQ(key.index(), KeyIndex(0x123456));
-  EXPECT_EQ(key.variant(), Variant(0x78));
+  EXPECT_EQ(key.variant(), KeyVariant(0x78));
 }
 
 TEST(KeyTest, TakesTheExtremesApart) {
-  const Key highest(KeyIndex(kKeyIndexCount - 1), Variant(0));
+  const Key highest(KeyIndex(kKeyIndexCount - 1), KeyVariant(0));
   EXPECT_EQ(highest.value(), 0xffffff00u);
   EXPECT_EQ(Key(UINT32_MAX).index(), KeyIndex(kKeyIndexCount - 1));
-  EXPECT_EQ(Key(UINT32_MAX).variant(), Variant(255));
-  EXPECT_EQ(Key(KeyIndex(1), Variant(255)).value(), 0x1ffu);
+  EXPECT_EQ(Key(UINT32_MAX).variant(), KeyVariant(255));
+  EXPECT_EQ(Key(KeyIndex(1), KeyVariant(255)).value(), 0x1ffu);
 }
 
 TEST(KeyTest, TheDefaultIsNoKey) { EXPECT_EQ(Key().value(), 0u); }
 
 TEST(KeyTest, KeysOfOneIndexDifferByVariant) {
   const KeyIndex index(7);
-  EXPECT_NE(Key(index, Variant(1)), Key(index, Variant(2)));
-  EXPECT_EQ(Key(index, Variant(1)).index(), Key(index, Variant(2)).index());
+  EXPECT_NE(Key(index, KeyVariant(1)), Key(index, KeyVariant(2)));
+  EXPECT_EQ(Key(index, KeyVariant(1)).index(), Key(index, KeyVariant(2)).index());
 }
 
 TEST(KeyTest, CanBeHashed) {

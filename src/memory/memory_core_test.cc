@@ -122,7 +122,7 @@ TEST_F(MemoryCoreTest, InvalidateFindsOutWhatTheKeyNames) {
                                           .start = KeyAddress(kBase),
                                           .length = 8,
                                           .rights = Rights::kRemoteRead,
-                                          .variant = Variant(9)},
+                                          .variant = KeyVariant(9)},
                                          me_);
   ASSERT_TRUE(Succeeds(window));
   EXPECT_TRUE(Succeeds(core_.Invalidate(*window, Origin::kRemote, me_)));

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "base/time.h"
-#include "memory/key.h"
+#include "verbena/numbers.h"
 
 namespace verbena::memory {
 

@@ -255,11 +255,11 @@ void ManagedPages::RefuseProgramView(PageJob& job) const {
 ManagedPages::RegionRoom ManagedPages::MakeRoomForRegion() {
   if (regions_.size() + 1 > regions_.bucket_count()) regions_.reserve(2 * regions_.size() + 1);
   decltype(regions_) one;
-  one.emplace(memory::Key(), nullptr);
+  one.emplace(Key(), nullptr);
   return one.extract(one.begin());
 }
 
-void ManagedPages::Attach(RegionRoom room, memory::Key region, ManagedArena& arena) {
+void ManagedPages::Attach(RegionRoom room, Key region, ManagedArena& arena) {
   room.key() = region;
   room.mapped() = &arena;
   const bool is_new = regions_.insert(std::move(room)).inserted;
@@ -267,19 +267,19 @@ void ManagedPages::Attach(RegionRoom room, memory::Key region, ManagedArena& are
   ++arena.regions;
 }
 
-ManagedArena* ManagedPages::ArenaOf(memory::Key region) const {
+ManagedArena* ManagedPages::ArenaOf(Key region) const {
   const auto found = regions_.find(region);
   return found == regions_.end() ? nullptr : found->second;
 }
 
-void ManagedPages::Release(memory::Key region) {
+void ManagedPages::Release(Key region) {
   const auto found = regions_.find(region);
   if (found == regions_.end()) return;
   --found->second->regions;
   regions_.erase(found);
 }
 
-void ManagedPages::Rekey(memory::Key from, memory::Key to) {
+void ManagedPages::Rekey(Key from, Key to) {
   auto region = regions_.extract(from);
   if (!region) return;
   region.key() = to;

@@ -16,12 +16,12 @@
 #include "base/interval_map.h"
 #include "base/mutex.h"
 #include "managed/arena.h"
-#include "memory/key.h"
 #include "memory/memory_core.h"
 #include "memory/protection/regions.h"
 #include "odp/locked_tables.h"
 #include "odp/page_answers.h"
 #include "odp/page_job.h"
+#include "verbena/numbers.h"
 
 namespace verbena::managed {
 class Takeover;
@@ -94,14 +94,14 @@ class ManagedPages {
   }
 
   // Room for one more region, to be found before the region is registered.
-  using RegionRoom = std::unordered_map<memory::Key, ManagedArena*>::node_type;
+  using RegionRoom = std::unordered_map<Key, ManagedArena*>::node_type;
   [[nodiscard]] RegionRoom MakeRoomForRegion();
   // A region that lies on it has come, or may have gone.
-  void Attach(RegionRoom room, memory::Key region, ManagedArena& arena);
+  void Attach(RegionRoom room, Key region, ManagedArena& arena);
   // The one that the region lies on; nullptr if on none.
-  [[nodiscard]] ManagedArena* ArenaOf(memory::Key region) const;
-  void Release(memory::Key region);
-  void Rekey(memory::Key from, memory::Key to);
+  [[nodiscard]] ManagedArena* ArenaOf(Key region) const;
+  void Release(Key region);
+  void Rekey(Key from, Key to);
 
   // The job is for nothing if it is for the program's view: what names it is no region on managed
   // memory, and a thread that has the engine's lock must not wait for an arena, which waits for it.
@@ -149,7 +149,7 @@ class ManagedPages {
   std::atomic<size_t> urgent_warnings_ = 0;
   std::vector<std::unique_ptr<ManagedArena>> arenas_;
   std::unordered_map<uint64_t, Pending> pending_;  // by ticket
-  std::unordered_map<memory::Key, ManagedArena*> regions_;
+  std::unordered_map<Key, ManagedArena*> regions_;
   uint64_t last_ticket_ = 0;
   std::vector<std::string> warnings_;
 };

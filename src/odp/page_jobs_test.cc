@@ -17,21 +17,20 @@ class PageJobsTest : public testing::Test {
  protected:
   memory::RegionKeys Register(const memory::Backing& backing, uint64_t start, uint64_t length) {
     return *core_.regions.Register({.pd = pd_,
-                                    .start = memory::KeyAddress(start),
+                                    .start = KeyAddress(start),
                                     .length = length,
                                     .rights = Rights::kLocalRead | Rights::kLocalWrite},
                                    backing);
   }
-  memory::Translation Translate(memory::Key key, uint64_t at, uint64_t length,
+  memory::Translation Translate(Key key, uint64_t at, uint64_t length,
                                 Access access = Access::kLocalWrite) {
-    return core_.translator.Translate(key, memory::KeyAddress(at), length, access,
-                                      {pd_, memory::QpNumber(1)});
+    return core_.translator.Translate(key, KeyAddress(at), length, access, {pd_, QpNumber(1)});
   }
-  transport::PageRequest RequestFor(memory::Key key, uint64_t at, uint64_t length,
+  transport::PageRequest RequestFor(Key key, uint64_t at, uint64_t length,
                                     Access access = Access::kLocalWrite) {
     const memory::Translation translation = Translate(key, at, length, access);
     EXPECT_NE(AsFault(translation), nullptr);
-    return {wire::QpNumber(1), transport::FaultTicket(1), *AsFault(translation)};
+    return {QpNumber(1), transport::FaultTicket(1), *AsFault(translation)};
   }
 
   memory::MemoryCore core_;

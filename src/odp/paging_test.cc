@@ -59,7 +59,7 @@ class PagingTest : public testing::Test {
     pd_ = *core.domains.Allocate(
         *core.consumers.Open({.table = memory::ConsumerSpec::PrivateTable{.identity = true}}));
     const memory::RegionSpec spec{.pd = pd_,
-                                  .start = memory::KeyAddress(kStart),
+                                  .start = KeyAddress(kStart),
                                   .length = kPages * kPageBytes,
                                   .rights = Rights::kLocalRead | Rights::kLocalWrite};
     key_ =
@@ -68,12 +68,12 @@ class PagingTest : public testing::Test {
 
   memory::Translation Translate() const {
     tables_.AssertHeld();
-    return tables_.memory.translator.Translate(key_, memory::KeyAddress(kStart), kPageBytes,
-                                               Access::kLocalWrite, {pd_, memory::QpNumber(1)});
+    return tables_.memory.translator.Translate(key_, KeyAddress(kStart), kPageBytes,
+                                               Access::kLocalWrite, {pd_, QpNumber(1)});
   }
   transport::PageRequest Absent(bool is_urgent) const {
     const memory::Translation translation = Translate();
-    return {.qp = wire::QpNumber(1),
+    return {.qp = QpNumber(1),
             .ticket = transport::FaultTicket(7),
             .fault = *AsFault(translation),
             .is_urgent = is_urgent};
@@ -96,7 +96,7 @@ class PagingTest : public testing::Test {
   Paging paging_{
       tables_, service_, nullptr, {.batch_max = kPageBytes, .requests_max = 4, .ready_at_once = 4}};
   memory::PdId pd_;
-  memory::Key key_;
+  Key key_;
 };
 
 TEST_F(PagingTest, WhatCameIsInTheTablesBeforeItIsTold) {

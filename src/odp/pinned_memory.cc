@@ -101,13 +101,13 @@ void PinnedMemory::Count(Interval pages, bool one_more) {
   counted.Keep();
 }
 
-void PinnedMemory::Attach(uint64_t address, uint64_t length, memory::Key region) {
+void PinnedMemory::Attach(uint64_t address, uint64_t length, Key region) {
   if (length == 0) return;
   const MutexLock lock(mutex_);
   regions_.insert_or_assign(region.index().value(), PagesOf(address, length));
 }
 
-void PinnedMemory::Release(memory::Key region) {
+void PinnedMemory::Release(Key region) {
   const MutexLock lock(mutex_);
   const auto found = regions_.find(region.index().value());
   if (found == regions_.end()) return;
@@ -115,7 +115,7 @@ void PinnedMemory::Release(memory::Key region) {
   regions_.erase(found);
 }
 
-void PinnedMemory::Rekey(memory::Key from, memory::Key to) {
+void PinnedMemory::Rekey(Key from, Key to) {
   const MutexLock lock(mutex_);
   auto node = regions_.extract(from.index().value());
   if (node.empty()) return;

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/interval_map.h"
 #include "base/mutex.h"
-#include "memory/key.h"
+#include "verbena/numbers.h"
 
 namespace verbena::odp {
 
@@ -27,11 +27,11 @@ class PinnedMemory {
   void Unpin(uint64_t address, uint64_t length) VERBENA_EXCLUDES(mutex_);
 
   // The bytes, which are pinned, are those of this region: a word to find them by.
-  void Attach(uint64_t address, uint64_t length, memory::Key region) VERBENA_EXCLUDES(mutex_);
+  void Attach(uint64_t address, uint64_t length, Key region) VERBENA_EXCLUDES(mutex_);
   // Unpins what belongs to the region, if anything does.
-  void Release(memory::Key region) VERBENA_EXCLUDES(mutex_);
+  void Release(Key region) VERBENA_EXCLUDES(mutex_);
   // What belonged to one is the other's from now on.
-  void Rekey(memory::Key from, memory::Key to) VERBENA_EXCLUDES(mutex_);
+  void Rekey(Key from, Key to) VERBENA_EXCLUDES(mutex_);
 
   [[nodiscard]] uint64_t region_count() const VERBENA_EXCLUDES(mutex_);
 

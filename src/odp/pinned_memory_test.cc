@@ -68,9 +68,9 @@ TEST_F(PinnedMemoryTest, PagesOfSeveralRegionsStayUntilTheLastIsGone) {
 
 TEST_F(PinnedMemoryTest, ARegionIsFoundByEitherKey) {
   Pin(0, kPage);
-  const memory::Key local(0x1234'5601), remote(0x1234'5602);
+  const Key local(0x1234'5601), remote(0x1234'5602);
   pinned_.Attach(At(0), kPage, local);
-  const memory::Key other(0x5555'5501);
+  const Key other(0x5555'5501);
   pinned_.Rekey(local, other);
   pinned_.Release(remote);
   EXPECT_EQ(Locked() - before_, 1U) << "it has another key";

@@ -23,7 +23,7 @@ class ResidencyScanTest : public testing::Test {
     madvise(start_, kBytes, MADV_NOHUGEPAGE);
     std::memset(start_, 1, kBytes);
     const memory::RegionSpec spec{.pd = pd_,
-                                  .start = memory::KeyAddress(Address(0)),
+                                  .start = KeyAddress(Address(0)),
                                   .length = kBytes,
                                   .rights = memory::Rights::kLocalRead};
     key_ = core_.regions.Register(spec, memory::LinearBacking{memory::PhysicalAddress(Address(0))})
@@ -36,9 +36,8 @@ class ResidencyScanTest : public testing::Test {
     return reinterpret_cast<uintptr_t>(start_) + page * kPage;
   }
   bool IsKnown(uint64_t page) const {
-    const memory::Translation translation =
-        core_.translator.Translate(key_, memory::KeyAddress(Address(page)), 8,
-                                   memory::Access::kLocalRead, {pd_, memory::QpNumber(1)});
+    const memory::Translation translation = core_.translator.Translate(
+        key_, KeyAddress(Address(page)), 8, memory::Access::kLocalRead, {pd_, QpNumber(1)});
     return AsReady(translation) != nullptr;
   }
   uint64_t LookNow(Time now) {
@@ -50,7 +49,7 @@ class ResidencyScanTest : public testing::Test {
   memory::MemoryCore core_;
   memory::PdId pd_ = *core_.domains.Allocate(*core_.consumers.Open({}));
   std::byte* start_ = nullptr;
-  memory::Key key_;
+  Key key_;
   ResidencyScan watch_{kPeriod};
   const Time begin_{Seconds(1)};
 };
@@ -92,9 +91,8 @@ TEST_F(ResidencyScanTest, PagesOfPageListsAreForgottenToo) {
   madvise(start_ + 7 * kPage, kPage, MADV_DONTNEED);
   EXPECT_EQ(LookNow(begin_ + kPeriod), 2U);
   EXPECT_FALSE(IsKnown(7));
-  const memory::Translation gone =
-      core_.translator.Translate(list->local, memory::KeyAddress(0), 8, memory::Access::kLocalRead,
-                                 {pd_, memory::QpNumber(1)});
+  const memory::Translation gone = core_.translator.Translate(
+      list->local, KeyAddress(0), 8, memory::Access::kLocalRead, {pd_, QpNumber(1)});
   EXPECT_NE(AsFault(gone), nullptr);
 }
 

@@ -25,7 +25,7 @@ class ResidentPagesTest : public ::testing::Test {
     // Otherwise touching one page may bring its neighbours.
     madvise(start_, kPages * kPageBytes, MADV_NOHUGEPAGE);
     const memory::RegionSpec spec{.pd = pd_,
-                                  .start = memory::KeyAddress(Address(0)),
+                                  .start = KeyAddress(Address(0)),
                                   .length = kPages * kPageBytes,
                                   .rights = Rights::kLocalRead | Rights::kLocalWrite};
     key_ = core_.regions.Register(spec, memory::LinearBacking{memory::PhysicalAddress(Address(0))})
@@ -40,8 +40,8 @@ class ResidentPagesTest : public ::testing::Test {
     std::memset(start_ + first * kPageBytes, 1, count * kPageBytes);
   }
   memory::Translation Translate(uint64_t page, uint64_t count) const {
-    return core_.translator.Translate(key_, memory::KeyAddress(Address(page)), count * kPageBytes,
-                                      Access::kLocalWrite, {pd_, memory::QpNumber(1)});
+    return core_.translator.Translate(key_, KeyAddress(Address(page)), count * kPageBytes,
+                                      Access::kLocalWrite, {pd_, QpNumber(1)});
   }
   // Of pages that the tables do not know.
   bool Map(uint64_t page, uint64_t count) {
@@ -53,7 +53,7 @@ class ResidentPagesTest : public ::testing::Test {
   memory::PdId pd_ = *core_.domains.Allocate(
       *core_.consumers.Open({.table = memory::ConsumerSpec::PrivateTable{.identity = true}}));
   std::byte* start_ = nullptr;
-  memory::Key key_;
+  Key key_;
   Pager pager_{{.threads = 1}, [] {}};
   ResidentPages resident_{core_, nullptr, pager_};
 };

@@ -137,7 +137,7 @@ void TakeoverMemory::Settle(const memory::RegionSpec& spec, const memory::Backin
 // Memory that fits the budget is to be there as it was before: an unreliable message would
 // wait for a page that is not, and the pages of a write are not asked for beforehand.
 void TakeoverMemory::MapWhatIsThere(const memory::RegionSpec& spec,
-                                    std::span<const std::byte> bytes, memory::Key region) {
+                                    std::span<const std::byte> bytes, Key region) {
   const TablesLock lock(tables_);
   const auto place = managed_.Find(reinterpret_cast<uintptr_t>(bytes.data()), bytes.size());
   if (!place || place->arena == nullptr || bytes.empty()) return;
@@ -162,13 +162,13 @@ void TakeoverMemory::MapWhatIsThere(const memory::RegionSpec& spec,
   }
 }
 
-void TakeoverMemory::OnRegionEnded(memory::Key region) {
+void TakeoverMemory::OnRegionEnded(Key region) {
   if (budget_ == 0) return;
   named_.erase(region);
   ReleaseUnused();
 }
 
-void TakeoverMemory::OnRegionRenamed(memory::Key from, memory::Key to) {
+void TakeoverMemory::OnRegionRenamed(Key from, Key to) {
   auto named = named_.extract(from);
   if (!named) return;
   named.key() = to;

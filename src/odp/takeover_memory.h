@@ -10,11 +10,11 @@
 
 #include "base/interval_map.h"
 #include "managed/arena_options.h"
-#include "memory/key.h"
 #include "memory/protection/regions.h"
 #include "odp/locked_tables.h"
 #include "odp/managed_pages.h"
 #include "verbena/counters.h"
+#include "verbena/numbers.h"
 
 namespace verbena::odp {
 
@@ -53,8 +53,8 @@ class TakeoverMemory {
   void Settle(const memory::RegionSpec& spec, const memory::Backing& backing,
               const ErrorOr<memory::RegionKeys>& made);
   // One has gone, or changed its key.
-  void OnRegionEnded(memory::Key region);
-  void OnRegionRenamed(memory::Key from, memory::Key to);
+  void OnRegionEnded(Key region);
+  void OnRegionRenamed(Key from, Key to);
 
   // The adapter ends: all of it is the program's own again, whatever is registered on it. REQUIRES:
   // the engine runs no more.
@@ -76,8 +76,7 @@ class TakeoverMemory {
   [[nodiscard]] uint64_t ShareOf(uint64_t size, const Division& division) const;
   Division Divide(uint64_t also_size);
   void AwaitShares(const Division& division) const;
-  void MapWhatIsThere(const memory::RegionSpec& spec, std::span<const std::byte> bytes,
-                      memory::Key region);
+  void MapWhatIsThere(const memory::RegionSpec& spec, std::span<const std::byte> bytes, Key region);
   void ReleaseUnused();
   void Release(ManagedArena* arena);
   [[nodiscard]] ErrorOr<void> StayNative(uint64_t length, const std::string& why);
@@ -89,7 +88,7 @@ class TakeoverMemory {
   const bool strict_;
   managed::ResidentSum resident_;
   std::vector<ManagedArena*> arenas_;
-  std::unordered_map<memory::Key, std::vector<Interval>> named_;  // native bytes, by region
+  std::unordered_map<Key, std::vector<Interval>> named_;  // native bytes, by region
   std::set<std::string> told_;
   BudgetCounters past_;  // of arenas that are no more
 };

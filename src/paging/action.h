@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/strong_id.h"
+#include "verbena/strong_id.h"
 
 namespace verbena::paging {
 

@@ -95,8 +95,8 @@ struct Completion {
   QpNumber qp{};
   QpNumber source_qp{};
   uint32_t byte_count = 0;
-  Immediate immediate{};   // with_immediate
-  KeyValue invalidated{};  // with_invalidate
+  Immediate immediate{};  // with_immediate
+  Key invalidated{};      // with_invalidate
   uint32_t vendor_error = 0;
   uint32_t tag_context = 0;  // likewise
   uint16_t p_key_index = 0;

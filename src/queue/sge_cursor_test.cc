@@ -12,7 +12,7 @@ namespace verbena::queue {
 namespace {
 
 Sge Piece(uint64_t address, uint32_t length, uint32_t key) {
-  return {.address = address, .length = length, .key = KeyValue(key)};
+  return {.address = address, .length = length, .key = Key(key)};
 }
 
 TEST(SgeCursorTest, EmptyListHasNothing) {
@@ -73,7 +73,7 @@ TEST(SgeCursorDeathTest, BehindTheEnd) {
 // The model writes down where each byte of the message lies.
 struct ModelByte {
   uint64_t address;
-  KeyValue key;
+  Key key;
 };
 
 TEST(SgeCursorPropertyTest, AgreesWithAListOfBytes) {

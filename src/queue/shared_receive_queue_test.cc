@@ -20,7 +20,7 @@ using Taken = SharedReceiveQueue::Taken;
 
 // The list tells the id, so that a mix-up shows.
 Result<void, PostError> Post(SharedReceiveQueue& queue, uint64_t id) {
-  const std::array<Sge, 1> sges = {Sge{.address = ~id, .length = 3, .key = KeyValue(1)}};
+  const std::array<Sge, 1> sges = {Sge{.address = ~id, .length = 3, .key = Key(1)}};
   return queue.Post({{WrId(id)}, sges});
 }
 

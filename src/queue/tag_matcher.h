@@ -8,13 +8,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/strong_id.h"
 #include "queue/wqe.h"
+#include "verbena/strong_id.h"
 
 namespace verbena::queue {
-
-// By what a program takes a tagged receive back: index and variant.
-using TagHandle = StrongId<struct TagHandleTag, uint32_t>;
 
 // A receive request for messages of a tag: for those of which (tag & mask) is this one's tag.
 struct TaggedReceive {

@@ -53,8 +53,8 @@ TEST_F(TagMatcherTest, AMaskHidesBitsOfTheMessageOnly) {
 }
 
 TEST_F(TagMatcherTest, KeepsTheBuffers) {
-  const std::array sges = {Sge{.address = 0x1000, .length = 10, .key = KeyValue(7)},
-                           Sge{.address = 0x2000, .length = 32, .key = KeyValue(8)}};
+  const std::array sges = {Sge{.address = 0x1000, .length = 10, .key = Key(7)},
+                           Sge{.address = 0x2000, .length = 32, .key = Key(8)}};
   ASSERT_TRUE(tags_.Add({.id = WrId(5), .tag = 1, .mask = kWhole, .sges = sges}).has_value());
   const auto index = tags_.Match(1);
   ASSERT_TRUE(index.has_value());

@@ -23,7 +23,7 @@ SendWqe Send(uint64_t id) { return {.id = WrId(id)}; }
 Sge SgeOf(std::string_view bytes) {
   return {.address = reinterpret_cast<uintptr_t>(bytes.data()),
           .length = static_cast<uint32_t>(bytes.size()),
-          .key = KeyValue()};
+          .key = Key()};
 }
 
 std::string StringOf(std::span<const std::byte> bytes) {
@@ -38,14 +38,14 @@ std::vector<T> VectorOf(std::span<const T> values) {
 TEST(WorkQueueTest, KeepsWhatIsPosted) {
   SendQueue queue(kLimits);
   EXPECT_EQ(queue.begin(), queue.end());
-  std::vector<Sge> sges = {{.address = 1, .length = 2, .key = KeyValue(3)},
-                           {.address = 4, .length = 5, .key = KeyValue(6)}};
+  std::vector<Sge> sges = {{.address = 1, .length = 2, .key = Key(3)},
+                           {.address = 4, .length = 5, .key = Key(6)}};
   const std::vector<Sge> copy = sges;
   const SendWqe wqe{.id = WrId(9),
                     .opcode = SendOpcode::kWriteWithImmediate,
                     .flags = {.signaled = true},
                     .immediate = Immediate(8),
-                    .operand = Remote{.address = 7, .key = KeyValue(1)}};
+                    .operand = Remote{.address = 7, .key = Key(1)}};
   const auto n = queue.Post({wqe, sges});
   ASSERT_TRUE(n);
   sges.assign(2, Sge{});  // the program's list is its own again
@@ -176,7 +176,7 @@ TEST(WorkQueuePropertyTest, AgreesWithADeque) {
     for (uint64_t step = 0; step < 600; ++step) {
       if (random.Chance(1, 2)) {
         std::vector<Sge> sges(random.Below(5));
-        for (Sge& sge : sges) sge = {random.Next64(), random.Next32(), KeyValue(random.Next32())};
+        for (Sge& sge : sges) sge = {random.Next64(), random.Next32(), Key(random.Next32())};
         const bool expected = sges.size() <= 3 && model.size() < capacity;
         ASSERT_EQ(queue.Post({{WrId(step)}, sges}).has_value(), expected);
         if (expected) model.emplace_back(WrId(step), std::move(sges));

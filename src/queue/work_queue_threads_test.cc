@@ -24,7 +24,7 @@ bool TryPost(SendQueue& queue, uint64_t poster, uint64_t i) {
   const std::array<Sge, 1> sges = {
       Sge{.address = wqe.flags.inlined ? reinterpret_cast<uintptr_t>(&payload) : payload,
           .length = sizeof(payload),
-          .key = KeyValue(static_cast<uint32_t>(poster))}};
+          .key = Key(static_cast<uint32_t>(poster))}};
   return queue.Post({wqe, sges}).has_value();
 }
 

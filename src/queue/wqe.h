@@ -37,7 +37,7 @@ const char* NameOf(SendOpcode opcode);
 struct Sge {
   uint64_t address = 0;
   uint32_t length = 0;
-  KeyValue key{};
+  Key key{};
 
   friend bool operator==(const Sge&, const Sge&) = default;
 };
@@ -48,7 +48,7 @@ static_assert(sizeof(Sge) == 16);
 // Memory of the peer.
 struct Remote {
   uint64_t address = 0;
-  KeyValue key{};
+  Key key{};
 
   friend bool operator==(const Remote&, const Remote&) = default;
 };
@@ -72,8 +72,8 @@ struct Datagram {
 
 // Rights travel as the bits that the memory layer made of them.
 struct WindowBind {
-  KeyValue window{};
-  KeyValue region{};
+  Key window{};
+  Key region{};
   uint64_t start = 0;
   uint64_t length = 0;
   uint8_t variant = 0;  // of the window's new R_Key
@@ -87,7 +87,7 @@ struct WindowBind {
 
 // The pages are posted beside it and kept by the queue.
 struct Registration {
-  KeyValue key{};
+  Key key{};
   uint8_t rights = 0;
   uint8_t page_shift = 0;
   bool zero_based = false;
@@ -138,7 +138,7 @@ struct SendWqe {
   SendOpcode opcode = SendOpcode::kSend;
   SendFlags flags{};
   Immediate immediate{};
-  KeyValue invalidate{};   // the peer's key, or with kLocalInvalidate ours
+  Key invalidate{};        // the peer's key, or with kLocalInvalidate ours
   SrqNumber remote_srq{};  // XRC
   SendOperand operand{};
 

@@ -46,9 +46,9 @@ TEST(WqeTest, WhatReadsTheRemoteWaitsForAResponse) {
 
 TEST(WqeTest, OperandIsRead) {
   const SendWqe wqe{.opcode = SendOpcode::kWrite,
-                    .operand = Remote{.address = 0x1000, .key = KeyValue(7)}};
+                    .operand = Remote{.address = 0x1000, .key = Key(7)}};
   EXPECT_EQ(wqe.As<Remote>().address, 0x1000u);
-  EXPECT_EQ(wqe.As<Remote>().key, KeyValue(7));
+  EXPECT_EQ(wqe.As<Remote>().key, Key(7));
 }
 
 TEST(WqeDeathTest, WrongOperandStops) {

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "adapter/error.h"
-#include "memory/key.h"
+#include "verbena/numbers.h"
 
 namespace verbena::verbs {
 
@@ -12,12 +12,12 @@ namespace verbena::verbs {
 // their completions, which the program has read, say which of them came to be. The index is its
 // own until it ends, so no other entry can be met.
 template <class Fn>
-[[nodiscard]] ErrorOr<void> EndAnyVariant(memory::Key key, Fn end) {
+[[nodiscard]] ErrorOr<void> EndAnyVariant(Key key, Fn end) {
   constexpr unsigned kVariants = 256;
   ErrorOr<void> ended;
   for (unsigned i = 0; i < kVariants; ++i) {
     const auto variant = static_cast<uint8_t>(key.variant().value() + i);
-    ended = end(memory::Key(key.index(), memory::Variant(variant)));
+    ended = end(Key(key.index(), KeyVariant(variant)));
     if (ended || ended.error().code != ErrorCode::kInvalid) return ended;
   }
   return ended;

@@ -11,7 +11,7 @@ void BindRegistry::Add(WindowEntry& window) {
   windows_[window.key.index()] = &window;
 }
 
-void BindRegistry::NoteBind(memory::Key window, memory::Key region) {
+void BindRegistry::NoteBind(Key window, Key region) {
   const MutexLock lock(mutex_);
   const auto found = windows_.find(window.index());
   if (found != windows_.end()) found->second->bound_to = region.index();
@@ -19,7 +19,7 @@ void BindRegistry::NoteBind(memory::Key window, memory::Key region) {
 
 ErrorOr<void> BindRegistry::Deallocate(WindowEntry& window, adapter::Adapter& device) {
   const auto ended =
-      EndAnyVariant(window.key, [&](memory::Key key) { return device.DeallocateWindow(key); });
+      EndAnyVariant(window.key, [&](Key key) { return device.DeallocateWindow(key); });
   window.has_ended = ended.has_value();
   return ended;
 }
@@ -38,7 +38,7 @@ ErrorOr<void> BindRegistry::End(WindowEntry& window, adapter::Adapter& device) {
   return ended;
 }
 
-void BindRegistry::EndBoundTo(memory::Key region, adapter::Adapter& device) {
+void BindRegistry::EndBoundTo(Key region, adapter::Adapter& device) {
   const MutexLock lock(mutex_);
   for (auto it = windows_.begin(); it != windows_.end();) {
     WindowEntry& window = *it->second;

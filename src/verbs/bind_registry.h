@@ -4,14 +4,14 @@
 
 #include "adapter/control/adapter.h"
 #include "base/mutex.h"
-#include "memory/key.h"
+#include "verbena/numbers.h"
 
 namespace verbena::verbs {
 
 // A window as its domain knows it: guarded by the book that it is in.
 struct WindowEntry {
-  memory::Key key = {};            // when it was allocated
-  memory::KeyIndex bound_to = {};  // the region of its last bind
+  Key key = {};            // when it was allocated
+  KeyIndex bound_to = {};  // the region of its last bind
   bool has_ended = false;
 };
 
@@ -27,20 +27,20 @@ class BindRegistry {
 
   void Add(WindowEntry& window) VERBENA_EXCLUDES(mutex_);
   // A bind is about to be posted. Allocates nothing.
-  void NoteBind(memory::Key window, memory::Key region) VERBENA_EXCLUDES(mutex_);
+  void NoteBind(Key window, Key region) VERBENA_EXCLUDES(mutex_);
 
   // Ends one, if it has not ended.
   [[nodiscard]] ErrorOr<void> End(WindowEntry& window, adapter::Adapter& device)
       VERBENA_EXCLUDES(mutex_);
   // Ends all whose last bind was to this region.
-  void EndBoundTo(memory::Key region, adapter::Adapter& device) VERBENA_EXCLUDES(mutex_);
+  void EndBoundTo(Key region, adapter::Adapter& device) VERBENA_EXCLUDES(mutex_);
 
  private:
   static ErrorOr<void> Deallocate(WindowEntry& window, adapter::Adapter& device);
   static bool DeallocateQuietly(WindowEntry& window, adapter::Adapter& device) noexcept;
 
   Mutex mutex_;
-  std::unordered_map<memory::KeyIndex, WindowEntry*> windows_ VERBENA_GUARDED_BY(mutex_);
+  std::unordered_map<KeyIndex, WindowEntry*> windows_ VERBENA_GUARDED_BY(mutex_);
 };
 
 }  // namespace verbena::verbs

@@ -8,9 +8,6 @@
 namespace verbena::verbs {
 namespace {
 
-using memory::Key;
-using memory::Variant;
-
 class BindRegistryTest : public testing::Test {
  protected:
   Key Allocate() {
@@ -31,7 +28,7 @@ TEST_F(BindRegistryTest, EndsThoseOfOneRegion) {
   book_.NoteBind(b.key, region);  // the last bind counts
   book_.NoteBind(c.key, other);
   book_.NoteBind(Key(0x99900), region);  // of no window that is known
-  book_.EndBoundTo(Key(region.index(), Variant(9)), node_.adapter());
+  book_.EndBoundTo(Key(region.index(), KeyVariant(9)), node_.adapter());
   EXPECT_TRUE(a.has_ended && b.has_ended);
   EXPECT_FALSE(IsThere(a.key));
   EXPECT_FALSE(c.has_ended);
@@ -48,12 +45,12 @@ TEST_F(BindRegistryTest, EndsOneOnce) {
 }
 
 TEST(AnyVariantTest, TriesUntilOneFits) {
-  const Key key(memory::KeyIndex(7), Variant(250));
+  const Key key(KeyIndex(7), KeyVariant(250));
   int tries = 0;
   const auto ended = EndAnyVariant(key, [&](Key tried) -> ErrorOr<void> {
     ++tries;
     EXPECT_EQ(tried.index(), key.index());
-    if (tried.variant() == Variant(3)) return {};
+    if (tried.variant() == KeyVariant(3)) return {};
     return Fail(Error{ErrorCode::kInvalid, "stale"});
   });
   EXPECT_TRUE(ended.has_value());

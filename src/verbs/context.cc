@@ -137,7 +137,7 @@ std::optional<AsyncEvent> Context::WaitEvent() const {
   const auto event = object()->context->events->Wait();
   if (!event) return std::nullopt;
   return AsyncEvent{.type = static_cast<AsyncEventType>(event->type),
-                    .qp = QpNumber{event->qp.value()},
+                    .qp = event->qp,
                     .cq = verbs::IdOf(event->cq),
                     .srq = verbs::IdOf(event->srq)};
 }

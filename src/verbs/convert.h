@@ -55,9 +55,6 @@ static_assert(static_cast<uint8_t>(Access::kRemoteAtomic) == memory::Rights::kRe
   return static_cast<Access>(rights.bits());
 }
 
-[[nodiscard]] constexpr memory::Key ToAdapter(Key key) { return memory::Key(Number(key)); }
-[[nodiscard]] constexpr Key FromAdapter(memory::Key key) { return Key{key.value()}; }
-
 [[nodiscard]] inline wire::IpAddress ToAdapter(const Gid& gid) { return {gid.bytes}; }
 [[nodiscard]] inline Gid FromAdapter(const wire::IpAddress& address) { return {address.bytes}; }
 
@@ -91,13 +88,13 @@ static_assert(static_cast<int>(CompletionOpcode::kNoTagReceive) ==
               static_cast<int>(queue::CompletionOpcode::kNoTagReceive));
 
 [[nodiscard]] inline Completion FromAdapter(const queue::Completion& from) {
-  return {.id = WrId{from.id.value()},
+  return {.id = from.id,
           .timestamp_ns = from.timestamp.nanoseconds(),
-          .qp = QpNumber{from.qp.value()},
-          .source_qp = QpNumber{from.source_qp.value()},
+          .qp = from.qp,
+          .source_qp = from.source_qp,
           .byte_count = from.byte_count,
-          .immediate = Immediate{from.immediate.value()},
-          .invalidated = Key{from.invalidated.value()},
+          .immediate = from.immediate,
+          .invalidated = from.invalidated,
           .vendor_error = from.vendor_error,
           .tag_context = from.tag_context,
           .tag = from.tag,

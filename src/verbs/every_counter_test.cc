@@ -139,7 +139,7 @@ class EveryCounterTest : public testing::Test {
   }
 
   // A key with the index of `key` that is not the present one.
-  static Key StaleOf(Key key) { return Key{static_cast<uint32_t>(key) ^ 1}; }
+  static Key StaleOf(Key key) { return Key{key.value() ^ 1}; }
 
   // Each on a connection of its own, which it ends. The letter that the completion has.
   void Refuse(char check, const auto& make, CompletionStatus status) {

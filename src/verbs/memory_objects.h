@@ -31,8 +31,8 @@ struct RegionObject {
 
   Ended End() {
     if (has_ended) return {};
-    const Ended ended = EndAnyVariant(
-        keys.local, [this](memory::Key key) { return pd->device.DeregisterRegion(key); });
+    const Ended ended =
+        EndAnyVariant(keys.local, [this](Key key) { return pd->device.DeregisterRegion(key); });
     has_ended = ended.has_value();
     return ended;
   }
@@ -50,7 +50,7 @@ struct WindowObject {
   WindowObject& operator=(const WindowObject&) = delete;
   ~WindowObject() { EndQuietly(*this); }
 
-  void Name(memory::Key key) {
+  void Name(Key key) {
     entry = {.key = key};
     pd->windows.Add(entry);
   }

@@ -9,7 +9,6 @@
 namespace verbena {
 namespace {
 
-using verbs::FromAdapter;
 using verbs::ToAdapter;
 
 uint64_t AddressOf(std::span<std::byte> bytes) { return reinterpret_cast<uintptr_t>(bytes.data()); }
@@ -34,7 +33,7 @@ memory::RegionSpec SpecOf(const ProtectionDomain& domain, uint64_t start, uint64
                           Access access, const RegionOptions& options) {
   const uint64_t shown = options.start.value_or(options.zero_based ? 0 : start);
   return {.pd = domain.object()->id,
-          .start = memory::KeyAddress(shown),
+          .start = KeyAddress(shown),
           .length = length,
           .rights = ToAdapter(access),
           .zero_based = options.zero_based,
@@ -181,7 +180,7 @@ ErrorOr<void> MemoryRegion::Reregister(const RegionChange& change) try {
   if (change.bytes) {
     if (const auto ok = CheckBytes(*change.bytes); !ok) return ok;
     backing = BackingOf(*change.bytes);
-    if (!spec.zero_based) spec.start = memory::KeyAddress(AddressOf(*change.bytes));
+    if (!spec.zero_based) spec.start = KeyAddress(AddressOf(*change.bytes));
     spec.length = change.bytes->size();
   }
   if (change.access) spec.rights = ToAdapter(*change.access);
@@ -204,8 +203,8 @@ ErrorOr<void> MemoryRegion::Destroy() try {
   return Fail(verbs::Thrown());
 }
 
-Key MemoryRegion::l_key() const { return object() ? FromAdapter(object()->keys.local) : Key{}; }
-Key MemoryRegion::r_key() const { return object() ? FromAdapter(object()->keys.remote) : Key{}; }
+Key MemoryRegion::l_key() const { return object() ? object()->keys.local : Key{}; }
+Key MemoryRegion::r_key() const { return object() ? object()->keys.remote : Key{}; }
 uint64_t MemoryRegion::start() const { return object() ? object()->spec.start.value() : 0; }
 uint64_t MemoryRegion::length() const { return object() ? object()->spec.length : 0; }
 

@@ -29,9 +29,7 @@ ErrorOr<void> MemoryWindow::Destroy() try {
   return Fail(verbs::Thrown());
 }
 
-Key MemoryWindow::first_key() const {
-  return object() ? verbs::FromAdapter(object()->entry.key) : Key{};
-}
+Key MemoryWindow::first_key() const { return object() ? object()->entry.key : Key{}; }
 
 WindowType MemoryWindow::type() const { return object() ? object()->type : WindowType{}; }
 

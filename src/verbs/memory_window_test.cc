@@ -121,7 +121,7 @@ TEST_F(MemoryWindowTest, OfType1NeedsAnotherKeyAndIsNotInvalidated) {
 
 TEST_F(MemoryWindowTest, KeepsItsIndex) {
   const auto posted = qb_.Post(Bind{.window = window_.first_key(),
-                                    .r_key = Key{Number(window_.first_key()) ^ 0x100},
+                                    .r_key = Key{window_.first_key().value() ^ 0x100},
                                     .region = b_.region.l_key()});
   EXPECT_EQ(CodeOf(posted), ErrorCode::kInvalid);
 }

@@ -178,7 +178,7 @@ struct AddressHandleObject {
   AddressHandleObject& operator=(const AddressHandleObject&) = delete;
   ~AddressHandleObject() { EndQuietly(*this); }
 
-  void Name(queue::AddressHandleId made) {
+  void Name(AddressHandleId made) {
     id = made;
     has_ended = false;
   }
@@ -191,7 +191,7 @@ struct AddressHandleObject {
   }
 
   const std::shared_ptr<PdObject> pd;
-  queue::AddressHandleId id;
+  AddressHandleId id;
   bool has_ended = true;
 };
 

@@ -27,7 +27,7 @@ bool Fits(const QpObject& qp, const Send& send) {
 template <class Request>
 void Note(const QpObject& /*qp*/, const Request& /*request*/) {}
 void Note(const QpObject& qp, const Bind& bind) {
-  qp.base->windows.NoteBind(verbs::ToAdapter(bind.window), verbs::ToAdapter(bind.region));
+  qp.base->windows.NoteBind(bind.window, bind.region);
 }
 
 template <class Request>

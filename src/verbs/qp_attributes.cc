@@ -1,22 +1,11 @@
 #include "verbs/qp_attributes.h"
 
-#include <string>
-
 #include "verbs/convert.h"
 
 namespace verbena::verbs {
 namespace {
 
 using transport::QpAttribute;
-
-constexpr uint32_t kPsnMax = 0xFFFFFF;
-
-ErrorOr<void> CheckPsn(const std::optional<Psn>& psn, const char* name) {
-  if (psn && Number(*psn) > kPsnMax) {
-    return Fail(Invalid(std::string(name) + " is a number of 24 bits"));
-  }
-  return {};
-}
 
 QpCounters CountersOf(const adapter::QpCounters& from) {
   return {.packets_sent = from.packets_sent,
@@ -38,8 +27,6 @@ QpCounters CountersOf(const adapter::QpCounters& from) {
 }  // namespace
 
 ErrorOr<adapter::QpChange> ToAdapter(const QpAttributes& from) {
-  if (const auto ok = CheckPsn(from.rq_psn, "rq_psn"); !ok) return Fail(ok.error());
-  if (const auto ok = CheckPsn(from.sq_psn, "sq_psn"); !ok) return Fail(ok.error());
   adapter::QpChange change;
   transport::QpAttributes& to = change.attributes;
   // Sets a value, and that it counts, if there is one; T makes the adapter's of ours.
@@ -49,8 +36,8 @@ ErrorOr<adapter::QpChange> ToAdapter(const QpAttributes& from) {
     change.mask = change.mask | attribute;
   };
   const auto number = [](const auto& value) {
-    using Integer = decltype(Number(*value));
-    return value ? std::optional<Integer>(Number(*value)) : std::nullopt;
+    using Integer = decltype(value->value());
+    return value ? std::optional<Integer>(value->value()) : std::nullopt;
   };
   const auto state = [](const std::optional<QpState>& value) {
     return value ? std::optional(static_cast<transport::QpState>(*value)) : std::nullopt;
@@ -97,17 +84,17 @@ QpReport FromAdapter(const adapter::QpReport& report) {
                              .access = FromAdapter(a.access),
                              .p_key_index = a.p_key_index.value(),
                              .port = a.port.value(),
-                             .q_key = QKey{a.q_key.value()},
+                             .q_key = a.q_key,
                              .path_mtu = static_cast<PathMtu>(a.path_mtu),
                              .timeout = a.timeout.value(),
                              .retry_count = a.retry_count.value(),
                              .rnr_retry = a.rnr_retry.value(),
-                             .rq_psn = Psn{a.rq_psn.value()},
+                             .rq_psn = a.rq_psn,
                              .max_rd_atomic = a.max_rd_atomic.value(),
                              .min_rnr_timer = a.min_rnr_timer.value(),
-                             .sq_psn = Psn{a.sq_psn.value()},
+                             .sq_psn = a.sq_psn,
                              .max_dest_rd_atomic = a.max_dest_rd_atomic.value(),
-                             .remote_qp = QpNumber{a.remote_qp.value()}},
+                             .remote_qp = a.remote_qp},
               .counters = CountersOf(report.counters)};
   if (report.path) to.attributes.path = FromAdapter(*report.path);
   return to;

@@ -72,10 +72,5 @@ TEST(QpAttributesTest, AllThereAreCanBeSet) {
   EXPECT_EQ(report.counters.rnr_naks, 14U);
 }
 
-TEST(QpAttributesTest, APsnHas24Bits) {
-  EXPECT_FALSE(ToAdapter(QpAttributes{.rq_psn = Psn{1 << 24}}).has_value());
-  EXPECT_FALSE(ToAdapter(QpAttributes{.sq_psn = Psn{1 << 24}}).has_value());
-}
-
 }  // namespace
 }  // namespace verbena::verbs

@@ -66,7 +66,7 @@ ErrorOr<void> CheckQueues(const verbs::PdObject& pd, const QpSpec& spec) {
   for (const CompletionQueue* const cq : {spec.send_cq, spec.receive_cq}) {
     if (const auto ok = CheckShare(cq, pd.context, "completion queue"); !ok) return ok;
   }
-  if (spec.srq != nullptr && *spec.srq && spec.srq->number() != 0) {
+  if (spec.srq != nullptr && *spec.srq && spec.srq->number() != SrqNumber{}) {
     return Fail(verbs::Invalid("a shared receive queue of XRC serves no queue pair by itself"));
   }
   return CheckShare(spec.srq, pd.context, "shared receive queue");
@@ -136,9 +136,7 @@ ErrorOr<void> QueuePair::Destroy() try {
   return Fail(verbs::Thrown());
 }
 
-QpNumber QueuePair::number() const {
-  return QpNumber{object() ? object()->thing->number().value() : 0};
-}
+QpNumber QueuePair::number() const { return object() ? object()->thing->number() : QpNumber{}; }
 QpType QueuePair::type() const {
   return object() ? static_cast<QpType>(object()->thing->spec().type) : QpType{};
 }

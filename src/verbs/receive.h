@@ -15,8 +15,7 @@ template <class Object>
   SgeTranslation sges;
   if (!sges.Set(request.data)) return Fail(ErrorCode::kInvalid);
   const auto posted = object->device.PostReceive(
-      *object->thing,
-      queue::ReceiveRequest{.wqe = {queue::WrId(Number(request.id))}, .sges = sges.sges()});
+      *object->thing, queue::ReceiveRequest{.wqe = {request.id}, .sges = sges.sges()});
   if (!posted) return Fail(posted.error());
   return {};
 }

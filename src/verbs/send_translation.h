@@ -20,7 +20,7 @@ class SgeTranslation {
     if (list.size() > kSgesMax) return false;
     queue::Sge* to = sges_.data();
     for (const Sge& sge : list) {
-      *to++ = {sge.address, sge.length, queue::KeyValue(Number(sge.key))};
+      *to++ = {sge.address, sge.length, sge.key};
     }
     size_ = list.size();
     return true;
@@ -49,16 +49,15 @@ class SendTranslation {
     Start(r, queue::SendOpcode::kSend);
     if (r.immediate) {
       request_.wqe.opcode = queue::SendOpcode::kSendWithImmediate;
-      request_.wqe.immediate = queue::Immediate(Number(*r.immediate));
+      request_.wqe.immediate = Immediate(r.immediate->value());
     }
     if (r.invalidate) {
       request_.wqe.opcode = queue::SendOpcode::kSendWithInvalidate;
-      request_.wqe.invalidate = KeyOf(*r.invalidate);
+      request_.wqe.invalidate = *r.invalidate;
     }
     if (r.to) {
-      request_.wqe.operand = queue::Datagram{.handle = queue::AddressHandleId(Number(r.to->handle)),
-                                             .qp = queue::QpNumber(Number(r.to->qp)),
-                                             .q_key = queue::QKey(Number(r.to->q_key))};
+      request_.wqe.operand =
+          queue::Datagram{.handle = r.to->handle, .qp = r.to->qp, .q_key = r.to->q_key};
     }
     return SetData(r.data);
   }
@@ -67,7 +66,7 @@ class SendTranslation {
     Start(r, queue::SendOpcode::kWrite);
     if (r.immediate) {
       request_.wqe.opcode = queue::SendOpcode::kWriteWithImmediate;
-      request_.wqe.immediate = queue::Immediate(Number(*r.immediate));
+      request_.wqe.immediate = Immediate(r.immediate->value());
     }
     request_.wqe.operand = RemoteOf(r.remote);
     return SetData(r.data);
@@ -109,13 +108,13 @@ class SendTranslation {
 
   // A key of another index would not be the window's.
   [[nodiscard]] bool Set(const Bind& r) {
-    if (ToAdapter(r.window).index() != ToAdapter(r.r_key).index()) return false;
+    if (r.window.index() != r.r_key.index()) return false;
     Start(r, queue::SendOpcode::kBindWindow);
-    request_.wqe.operand = queue::WindowBind{.window = KeyOf(r.window),
-                                             .region = KeyOf(r.region),
+    request_.wqe.operand = queue::WindowBind{.window = r.window,
+                                             .region = r.region,
                                              .start = r.start,
                                              .length = r.length,
-                                             .variant = ToAdapter(r.r_key).variant().value(),
+                                             .variant = r.r_key.variant().value(),
                                              .rights = static_cast<uint8_t>(r.access),
                                              .zero_based = r.zero_based,
                                              .one_touch = r.one_touch,
@@ -125,7 +124,7 @@ class SendTranslation {
 
   [[nodiscard]] bool Set(const Invalidate& r) {
     Start(r, queue::SendOpcode::kLocalInvalidate);
-    request_.wqe.invalidate = KeyOf(r.key);
+    request_.wqe.invalidate = r.key;
     return true;
   }
 
@@ -151,20 +150,19 @@ class SendTranslation {
  private:
   template <class Request>
   void Start(const Request& r, queue::SendOpcode opcode) {
-    request_.wqe.id = queue::WrId(Number(r.id));
+    request_.wqe.id = r.id;
     request_.wqe.opcode = opcode;
     request_.wqe.flags = {.signaled = r.flags.signaled,
                           .solicited = r.flags.solicited,
                           .fence = r.flags.fence,
                           .inlined = r.flags.inlined};
-    if constexpr (requires { r.xrc_srq; }) request_.wqe.remote_srq = queue::SrqNumber(r.xrc_srq);
+    if constexpr (requires { r.xrc_srq; }) request_.wqe.remote_srq = r.xrc_srq;
   }
-  static queue::KeyValue KeyOf(Key key) { return queue::KeyValue(Number(key)); }
   static queue::Remote RemoteOf(const RemoteAddress& remote) {
-    return {remote.address, KeyOf(remote.key)};
+    return {remote.address, remote.key};
   }
   void SetRegistration(const Registration& r) {
-    request_.wqe.operand = queue::Registration{.key = KeyOf(r.key),
+    request_.wqe.operand = queue::Registration{.key = r.key,
                                                .rights = static_cast<uint8_t>(r.access),
                                                .page_shift = r.page_shift,
                                                .zero_based = r.zero_based,

@@ -12,7 +12,7 @@ using queue::SendOpcode;
 
 constexpr Sge kBytes{.address = 0x1000, .length = 64, .key = Key{0x11}};
 constexpr RemoteAddress kRemote{.address = 0x2000, .key = Key{0x22}};
-constexpr queue::Remote kTheirRemote{0x2000, queue::KeyValue(0x22)};
+constexpr queue::Remote kTheirRemote{0x2000, Key(0x22)};
 
 // What the queue is given, without its lists.
 template <class Request>
@@ -32,18 +32,17 @@ bool IsRefused(const Request& request) {
 
 TEST(SendTranslationTest, ASendIsOneOfThree) {
   EXPECT_EQ(WqeOf(Send{.id = WrId{5}, .data = kBytes}).opcode, SendOpcode::kSend);
-  EXPECT_EQ(WqeOf(Send{.id = WrId{5}}).id, queue::WrId(5));
+  EXPECT_EQ(WqeOf(Send{.id = WrId{5}}).id, WrId(5));
   const auto immediate = WqeOf(Send{.immediate = Immediate{7}});
   EXPECT_EQ(immediate.opcode, SendOpcode::kSendWithImmediate);
-  EXPECT_EQ(immediate.immediate, queue::Immediate(7));
+  EXPECT_EQ(immediate.immediate, Immediate(7));
   const auto invalidate = WqeOf(Send{.invalidate = Key{8}});
   EXPECT_EQ(invalidate.opcode, SendOpcode::kSendWithInvalidate);
-  EXPECT_EQ(invalidate.invalidate, queue::KeyValue(8));
+  EXPECT_EQ(invalidate.invalidate, Key(8));
   EXPECT_TRUE(IsRefused(Send{.immediate = Immediate{7}, .invalidate = Key{8}}));
   const auto datagram =
       WqeOf(Send{.to = Datagram{AddressHandleId{1}, QpNumber{2}, QKey{3}}}).As<queue::Datagram>();
-  EXPECT_EQ(datagram,
-            (queue::Datagram{queue::AddressHandleId(1), queue::QpNumber(2), queue::QKey(3)}));
+  EXPECT_EQ(datagram, (queue::Datagram{AddressHandleId(1), QpNumber(2), QKey(3)}));
 }
 
 TEST(SendTranslationTest, WritesAndReads) {
@@ -51,7 +50,7 @@ TEST(SendTranslationTest, WritesAndReads) {
   EXPECT_EQ(WqeOf(Write{.remote = kRemote}).As<queue::Remote>(), kTheirRemote);
   const auto immediate = WqeOf(Write{.remote = kRemote, .immediate = Immediate{7}});
   EXPECT_EQ(immediate.opcode, SendOpcode::kWriteWithImmediate);
-  EXPECT_EQ(immediate.immediate, queue::Immediate(7));
+  EXPECT_EQ(immediate.immediate, Immediate(7));
   EXPECT_EQ(WqeOf(Read{.remote = kRemote}).opcode, SendOpcode::kRead);
   EXPECT_EQ(WqeOf(AtomicWrite{.data = kBytes, .remote = kRemote}).opcode, SendOpcode::kAtomicWrite);
 }
@@ -86,15 +85,15 @@ TEST(SendTranslationTest, Keys) {
                                .access = Access::kRemoteRead,
                                .one_touch = true});
   EXPECT_EQ(bind.As<queue::WindowBind>(),
-            (queue::WindowBind{.window = queue::KeyValue(0x501),
-                               .region = queue::KeyValue(0x601),
+            (queue::WindowBind{.window = Key(0x501),
+                               .region = Key(0x601),
                                .start = 3,
                                .length = 4,
                                .variant = 2,
                                .rights = memory::Rights::kRemoteRead.bits(),
                                .one_touch = true}));
   EXPECT_TRUE(IsRefused(Bind{.window = Key{0x501}, .r_key = Key{0x402}}));
-  EXPECT_EQ(WqeOf(Invalidate{.key = Key{9}}).invalidate, queue::KeyValue(9));
+  EXPECT_EQ(WqeOf(Invalidate{.key = Key{9}}).invalidate, Key(9));
 }
 
 TEST(SendTranslationTest, Registrations) {
@@ -112,7 +111,7 @@ TEST(SendTranslationTest, Registrations) {
   EXPECT_EQ(translation.request().pages.data(), pages);
   EXPECT_EQ(translation.request().sges.size(), 1U);
   EXPECT_EQ(WqeOf(Register{.registration = registration}).As<queue::Registration>(),
-            (queue::Registration{.key = queue::KeyValue(0x700),
+            (queue::Registration{.key = Key(0x700),
                                  .rights = 3,
                                  .page_shift = 12,
                                  .start = 6,
@@ -133,7 +132,7 @@ TEST(SendTranslationTest, ListsOfAllKinds) {
   const std::array<Sge, 2> two{kBytes, {.address = 1, .length = 2, .key = Key{3}}};
   ASSERT_TRUE(sges.Set(two));
   ASSERT_EQ(sges.sges().size(), 2U);
-  EXPECT_EQ(sges.sges()[1], (queue::Sge{1, 2, queue::KeyValue(3)}));
+  EXPECT_EQ(sges.sges()[1], (queue::Sge{1, 2, Key(3)}));
   std::vector<Sge> many(kSgesMax, kBytes);
   EXPECT_TRUE(sges.Set(many));
   many.push_back(kBytes);

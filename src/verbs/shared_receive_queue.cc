@@ -88,8 +88,8 @@ ErrorOr<void> SharedReceiveQueue::SetLimit(uint32_t limit) try {
 }
 
 SrqId SharedReceiveQueue::id() const { return verbs::IdOf(object() ? object()->thing : nullptr); }
-uint32_t SharedReceiveQueue::number() const {
-  return object() ? object()->thing->xrc().number.value() : 0;
+SrqNumber SharedReceiveQueue::number() const {
+  return object() ? object()->thing->xrc().number : SrqNumber{};
 }
 uint32_t SharedReceiveQueue::capacity() const { return object() ? object()->thing->capacity() : 0; }
 uint32_t SharedReceiveQueue::limit() const { return object() ? object()->thing->limit() : 0; }
@@ -110,16 +110,16 @@ CodeOr<TagHandle> SharedReceiveQueue::ChangeTags(const TagOperation& operation) 
   if (!sges.Set(operation.data)) return Fail(ErrorCode::kInvalid);
   const auto changed = object()->device.ChangeTags(
       *object()->thing, {.kind = static_cast<transport::TagOperation::Kind>(operation.kind),
-                         .id = queue::WrId(Number(operation.id)),
+                         .id = operation.id,
                          .signaled = operation.signaled,
                          .seen = operation.seen,
-                         .handle = queue::TagHandle(Number(operation.handle)),
-                         .receive = {.id = queue::WrId(Number(operation.receive_id)),
+                         .handle = operation.handle,
+                         .receive = {.id = operation.receive_id,
                                      .tag = operation.tag,
                                      .mask = operation.mask,
                                      .sges = sges.sges()}});
   if (!changed) return Fail(changed.error().code);
-  return TagHandle{changed->value()};
+  return *changed;
 } catch (...) {
   return Fail(verbs::Thrown().code);
 }

@@ -30,8 +30,8 @@ class XrcDomainTest : public testing::Test {
 };
 
 TEST_F(XrcDomainTest, AllOperationsNameTheReceiver) {
-  ASSERT_NE(srq_.number(), 0U);
-  const uint32_t srq = srq_.number();
+  ASSERT_NE(srq_.number(), SrqNumber{});
+  const SrqNumber srq = srq_.number();
   a_.Fill(0, 3'000, 1);
   ASSERT_TRUE(srq_.Post({.id = WrId{7}, .data = b_.region.Local(0, 4'096)}).has_value());
   ASSERT_TRUE(sender_.Post(Send{.data = a_.region.Local(0, 3'000), .xrc_srq = srq}).has_value());
@@ -84,7 +84,8 @@ TEST_F(XrcDomainTest, HandlesEndInAnyOrder) {
   { const XrcDomain gone = std::move(xrc_); }
   { const CompletionQueue gone = std::exchange(b_.cq, {}); }
   { const SharedReceiveQueue gone = std::move(srq_); }
-  EXPECT_EQ(srq_.number(), 0U);  // NOLINT(bugprone-use-after-move): an empty handle is defined
+  EXPECT_EQ(srq_.number(),
+            SrqNumber{});  // NOLINT(bugprone-use-after-move): an empty handle is defined
 }
 
 TEST_F(XrcDomainTest, RefusesWhatDoesNotFit) {
@@ -107,7 +108,7 @@ TEST_F(XrcDomainTest, RefusesWhatDoesNotFit) {
 
 TEST(SharedReceiveQueueNumberTest, OnlyExtendedOnesHaveOne) {
   VerbsNode node;
-  EXPECT_EQ(Good(SharedReceiveQueue::Create(node.domain, 4)).number(), 0U);
+  EXPECT_EQ(Good(SharedReceiveQueue::Create(node.domain, 4)).number(), SrqNumber{});
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "base/strong_id.h"
+#include "verbena/strong_id.h"
 
 namespace verbena::wire {
 

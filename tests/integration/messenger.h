@@ -97,7 +97,7 @@ class Messenger {
       if (!count) return tl::unexpected(cli::InWords(count.error()));
       for (const Completion& one : std::span(completions_).first(*count)) {
         if (!one.ok()) return tl::unexpected(cli::InWords(one));
-        if ((Number(one.id) & cli::kReceiveFlag) == 0) continue;
+        if ((one.id.value() & cli::kReceiveFlag) == 0) continue;
         if (auto done = OnMessage(one); !done) return done;
       }
     }
@@ -105,7 +105,7 @@ class Messenger {
   }
 
   ErrorOr<void> OnMessage(const Completion& one) {
-    const size_t slot = Number(one.id) & ~cli::kReceiveFlag;
+    const size_t slot = one.id.value() & ~cli::kReceiveFlag;
     const auto bytes =
         std::span(landing_).subspan(slot * slot_bytes() + endpoint_.header_bytes(), size_);
     uint64_t number = 0;

@@ -59,7 +59,7 @@ class Mixer {
         knocks_ = false;
         continue;
       }
-      if (auto done = OnCompletion(Number(one.id) & ~cli::kReceiveFlag); !done) return done;
+      if (auto done = OnCompletion(one.id.value() & ~cli::kReceiveFlag); !done) return done;
     }
     return {};
   }

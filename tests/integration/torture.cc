@@ -39,7 +39,7 @@ using adapter::TestNode;
 
 void ConnectTo(TestNode& node, QueuePair& qp, uint32_t number) {
   adapter::Succeed(ToInit(node, qp));
-  adapter::Succeed(ToRtr(node, qp, PathFrom(node, node), wire::QpNumber(number), kLink));
+  adapter::Succeed(ToRtr(node, qp, PathFrom(node, node), QpNumber(number), kLink));
   adapter::Succeed(ToRts(node, qp, kLink));
 }
 

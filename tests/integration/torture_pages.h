@@ -41,20 +41,20 @@ class Pages {
   struct Place {
     Arena* arena = nullptr;
     uint64_t page = 0;
-    queue::KeyValue local_key{};
+    Key local_key{};
   };
 
   void Offer(Arena& arena, Shared& shared, adapter::TestNode& victim) {
     const auto at = reinterpret_cast<uintptr_t>(arena.page(0));
     const auto keys =
         victim.adapter().RegisterRegion({.pd = victim.pd(),
-                                         .start = memory::KeyAddress(at),
+                                         .start = KeyAddress(at),
                                          .length = arena.bytes(),
                                          .rights = memory::Rights::kAll},
                                         memory::LinearBacking{.base = memory::PhysicalAddress(at)});
     CHECK(keys.has_value());
     for (uint64_t page = 0; page < arena.pages(); ++page) {
-      places_.push_back({&arena, page, queue::KeyValue(keys->local.value())});
+      places_.push_back({&arena, page, keys->local});
       shared.addresses[arena.slot(page)].store(at + page * kPage);
       shared.keys[arena.slot(page)].store(keys->remote.value());
     }

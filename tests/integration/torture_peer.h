@@ -60,7 +60,7 @@ class Peer {
   };
 
   queue::Remote Remote(uint64_t slot, uint64_t offset) const {
-    return {shared_.addresses[slot].load() + offset, queue::KeyValue(shared_.keys[slot].load())};
+    return {shared_.addresses[slot].load() + offset, Key(shared_.keys[slot].load())};
   }
   Status Do(adapter::QueuePair& qp, const queue::SendWqe& wqe, uint64_t bytes) {
     adapter::Post(node_, qp, wqe, node_.Bytes(0, bytes));
@@ -124,7 +124,7 @@ class Peer {
   bool Send(adapter::QueuePair& qp) {
     FillWords(node_.memory().data(), Receiver::kMessageBytes, MessageWord(++messages_));
     queue::SendWqe wqe = adapter::MakeSend(SendOpcode::kSendWithImmediate, 1);
-    wqe.immediate = queue::Immediate(messages_);
+    wqe.immediate = Immediate(messages_);
     const auto status = Do(qp, wqe, Receiver::kMessageBytes);
     shared_.remote.all.fetch_add(1);
     if (status == Status::kSuccess) return true;

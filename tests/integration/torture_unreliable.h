@@ -63,13 +63,11 @@ class Unreliable {
     adapter::Succeed(peer_.adapter().Destroy(&theirs));
   }
 
-  queue::SendWqe MessageTo(const QueuePair& qp, queue::AddressHandleId way) {
+  queue::SendWqe MessageTo(const QueuePair& qp, AddressHandleId way) {
     queue::SendWqe wqe = adapter::MakeSend(queue::SendOpcode::kSendWithImmediate, 1);
-    wqe.immediate = queue::Immediate(++messages_);
+    wqe.immediate = Immediate(++messages_);
     if (qp.spec().type == transport::QpType::kUd) {
-      wqe.operand = queue::Datagram{.handle = way,
-                                    .qp = queue::QpNumber(qp.number().value()),
-                                    .q_key = queue::QKey(adapter::kTestQKey.value())};
+      wqe.operand = queue::Datagram{.handle = way, .qp = qp.number(), .q_key = adapter::kTestQKey};
     }
     return wqe;
   }
@@ -143,8 +141,8 @@ class Unreliable {
   adapter::Cq& cq_;
   adapter::Cq& peer_receives_;
   Receiver receiver_;
-  const queue::AddressHandleId to_victim_;
-  const queue::AddressHandleId to_peer_;
+  const AddressHandleId to_victim_;
+  const AddressHandleId to_peer_;
   uint64_t headroom_ = 0;
   bool has_receive_ = false;  // of the peer
   uint32_t messages_ = 0;

@@ -10,8 +10,8 @@ void KeyBook::Complain(const char* what, Key key) {
 
 void KeyBook::Take(KeyIndex index) {
   Index& it = indices_[index];
-  if (it.taken) Complain("an index was taken twice", Key(index, Variant()));
-  if (it.rests_until.has_value()) Complain("a resting index was taken", Key(index, Variant()));
+  if (it.taken) Complain("an index was taken twice", Key(index, KeyVariant()));
+  if (it.rests_until.has_value()) Complain("a resting index was taken", Key(index, KeyVariant()));
   it.taken = true;
   ++taken_;
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "memory/key.h"
+#include "verbena/numbers.h"
 
 namespace verbena::memory::model {
 

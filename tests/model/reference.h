@@ -136,7 +136,7 @@ class Reference {
   Entry& Add(EntryType type, PdId pd, RegionKeys made);
   void Remove(Entry& entry);
   void Renew(Entry& entry, RegionKeys made);
-  void Rekey(Entry& window, std::optional<Variant> chosen, Key made);
+  void Rekey(Entry& window, std::optional<KeyVariant> chosen, Key made);
 
   Result<Entry*, Refusal> CheckWindow(Key window, const WindowBinding& binding,
                                       const Accessor& who) const;

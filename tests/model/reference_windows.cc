@@ -45,7 +45,7 @@ bool Reference::OwnerMay(const Entry& region, uint64_t offset, uint64_t length,
 }
 
 // The key that its owner chose, or that the table made.
-void Reference::Rekey(Entry& window, std::optional<Variant> chosen, Key made) {
+void Reference::Rekey(Entry& window, std::optional<KeyVariant> chosen, Key made) {
   if (!chosen.has_value()) return Renew(window, {made, made});
   window.local = window.remote = Key(window.remote.index(), *chosen);
   keys.Choose(window.remote);

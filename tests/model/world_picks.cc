@@ -44,7 +44,7 @@ Key World::PickKey(const Entry* entry, Origin origin) {
   if (entry != nullptr && draw < 54) return origin == Origin::kLocal ? entry->local : entry->remote;
   if (entry != nullptr && draw < 56) return origin == Origin::kLocal ? entry->remote : entry->local;
   if (entry != nullptr && draw < 58) {
-    return Key(entry->local.index(), Variant(static_cast<uint8_t>(choices_.Below(256))));
+    return Key(entry->local.index(), KeyVariant(static_cast<uint8_t>(choices_.Below(256))));
   }
   if (entry != nullptr && draw < 59) return Key(entry->local.value() ^ 1u << choices_.Below(32));
   if (!history.empty() && draw < 63) return history[choices_.Below(history.size())];

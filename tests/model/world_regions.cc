@@ -187,7 +187,7 @@ void World::RegisterReservedStep() {
   if (region != nullptr && region->was_valid && !choices_.Chance(1, 8)) {
     const auto variant =
         choices_.Chance(7, 8) ? region->local.variant().value() + 1 : choices_.Below(256);
-    key = Key(key.index(), Variant(static_cast<uint8_t>(variant)));
+    key = Key(key.index(), KeyVariant(static_cast<uint8_t>(variant)));
   }
   const Accessor who = PickAccessor(region);
   RegionSpec spec = MakeSpec(choices_.Chance(1, 24) ? PickDomain() : who.pd);

@@ -53,7 +53,7 @@ void World::BindStep() {
   const auto next = choices_.Chance(3, 4) ? now + choices_.Below(2) : choices_.Below(256);
   const bool table_chooses =
       window != nullptr && choices_.Chance(1, window->window_type == WindowType::kType1 ? 2 : 32);
-  if (!table_chooses) binding.variant = Variant(static_cast<uint8_t>(next));
+  if (!table_chooses) binding.variant = KeyVariant(static_cast<uint8_t>(next));
   Accessor who = PickAccessor(window);
   who.qp = QpNumber(static_cast<uint32_t>(choices_.Below(kQps)));
   const auto made = core_.windows.Bind(key, binding, who);

@@ -146,7 +146,7 @@ class World {
     weather_ = {};
     Side& side = sides_[i];
     net_.PostReceive(*side.b, 1, {node_b_.Local(0, 64)});
-    net_.Post(*side.a, WriteOf(1, RcNode::Remote(0, memory::Key(1))), {node_a_.Local(0, 64)});
+    net_.Post(*side.a, WriteOf(1, RcNode::Remote(0, Key(1))), {node_a_.Local(0, 64)});
     net_.Post(*side.a, SendOf(2), {node_a_.Local(0, 64)});
     CHECK(net_.RunToRest());
     CHECK(side.a->qp->state() == QpState::kErr && side.b->qp->state() == QpState::kErr);
@@ -164,17 +164,17 @@ class World {
     RcEnd* a = nullptr;
     RcEnd* b = nullptr;
     uint64_t page = 0;  // its first, on both sides
-    memory::Key window = {};
-    memory::Key reserved = {};
+    Key window = {};
+    Key reserved = {};
     bool was_registered = false;
     uint32_t posted = 0;
   };
 
-  static memory::Key NextOf(memory::Key key) {
-    return {key.index(), memory::Variant(static_cast<uint8_t>(key.variant().value() + 1))};
+  static Key NextOf(Key key) {
+    return {key.index(), KeyVariant(static_cast<uint8_t>(key.variant().value() + 1))};
   }
   void Post(Side& side, queue::SendWqe wqe, const queue::Sge& sge) {
-    wqe.id = queue::WrId(++side.posted);
+    wqe.id = WrId(++side.posted);
     net_.Post(*side.a, wqe, {sge});
   }
 
@@ -182,7 +182,7 @@ class World {
     const uint64_t at = side.page * kPage;
     if (side.b == sides_[0].b) {
       const queue::Sge sge = node_b_.Local(at, kPage);
-      CHECK(srq_.Post({.wqe = {.id = queue::WrId(1)}, .sges = {&sge, 1}}).has_value());
+      CHECK(srq_.Post({.wqe = {.id = WrId(1)}, .sges = {&sge, 1}}).has_value());
       srq_.SetLimit(1);  // an event in each round
     } else {
       net_.PostReceive(*side.b, 1, {node_b_.Local(at, kPage)});
@@ -205,15 +205,15 @@ class World {
   // Binds a window, and ends it.
   void PostWindow(Side& side) {
     const uint64_t at = side.page * kPage;
-    const memory::Key window = NextOf(side.window);
-    const queue::WindowBind bind{.window = queue::KeyValue(side.window.value()),
-                                 .region = queue::KeyValue(node_a_.keys.local.value()),
+    const Key window = NextOf(side.window);
+    const queue::WindowBind bind{.window = side.window,
+                                 .region = node_a_.keys.local,
                                  .start = RcNode::kBase + at,
                                  .length = 100,
                                  .variant = window.variant().value(),
                                  .rights = Rights::kRemoteWrite.bits()};
     Post(side, RequestOf(0, SendOpcode::kBindWindow, bind), {});
-    Post(side, LocalInvalidateOf(0, queue::KeyValue(window.value())), {});
+    Post(side, LocalInvalidateOf(0, window), {});
     side.window = window;
   }
 
@@ -222,7 +222,7 @@ class World {
     const uint64_t at = side.page * kPage;
     if (side.was_registered) side.reserved = NextOf(side.reserved);
     side.was_registered = true;
-    const queue::Registration registration{.key = queue::KeyValue(side.reserved.value()),
+    const queue::Registration registration{.key = side.reserved,
                                            .rights = Rights::kLocalRead.bits(),
                                            .page_shift = 12,
                                            .length = 2 * kPage};
@@ -230,7 +230,7 @@ class World {
                                            node_a_.Physical(at).value()};
     queue::SendWqe wqe = RequestOf(++side.posted, SendOpcode::kRegister, registration);
     net_.Post(*side.a, {.wqe = wqe, .pages = pages});
-    Post(side, LocalInvalidateOf(0, queue::KeyValue(side.reserved.value())), {});
+    Post(side, LocalInvalidateOf(0, side.reserved), {});
   }
 
   // All that was posted has succeeded.

@@ -42,11 +42,11 @@ class WindowEndsInMidWriteTest : public PairTest, public testing::WithParamInter
 
   uint32_t requests_ = 0;
   std::vector<wire::Syndrome> refusals_;
-  wire::Psn refused_psn_;
+  Psn refused_psn_;
 };
 
 TEST_P(WindowEndsInMidWriteTest, NothingArrivesFromThenOn) {
-  const memory::Key window = BindWindow(GetParam(), kOffset, kLength, Rights::kRemoteWrite);
+  const Key window = BindWindow(GetParam(), kOffset, kLength, Rights::kRemoteWrite);
   const Bytes before = node_b_.Read(kOffset, kLength);
   net_.Post(a(), WriteOf(1, RcNode::Remote(kOffset, window)), {node_a_.Local(0, kLength)});
   net_.RunFor(Microseconds(8));
@@ -56,7 +56,7 @@ TEST_P(WindowEndsInMidWriteTest, NothingArrivesFromThenOn) {
   if (GetParam() == WindowType::kType1) {
     ASSERT_TRUE(node_b_.core.windows.Bind(window, {}, b().who).has_value());
   } else {
-    net_.Post(b(), LocalInvalidateOf(50, queue::KeyValue(window.value())), {});
+    net_.Post(b(), LocalInvalidateOf(50, window), {});
     net_.RunFor(Microseconds(1));
     ExpectSuccess(b().Sent(), {50});
   }
@@ -98,7 +98,7 @@ class ReadAfterEndTest : public PairTest, public testing::WithParamInterface<End
   ReadAfterEndTest() { Connect(); }
 
   // The key under which A reads.
-  memory::Key MakeKey() {
+  Key MakeKey() {
     switch (GetParam()) {
       case End::kInvalidated:
         return BindWindow(WindowType::kType2A, kOffset, kLength, Rights::kRemoteRead);
@@ -113,7 +113,7 @@ class ReadAfterEndTest : public PairTest, public testing::WithParamInterface<End
     EXPECT_TRUE(node_b_.core.regions.MapPages(region_.local, 0, 1, {}, true).has_value());
     return region_.remote;
   }
-  void EndKey(memory::Key key) {
+  void EndKey(Key key) {
     memory::MemoryCore& core = node_b_.core;
     switch (GetParam()) {
       case End::kInvalidated:
@@ -138,7 +138,7 @@ class ReadAfterEndTest : public PairTest, public testing::WithParamInterface<End
   }
   memory::RegionSpec Spec(Rights remote) const {
     return {.pd = node_b_.pd,
-            .start = memory::KeyAddress(RcNode::kBase + kOffset),
+            .start = KeyAddress(RcNode::kBase + kOffset),
             .length = kPage,
             .rights = Rights::kLocalRead | remote};
   }
@@ -160,7 +160,7 @@ TEST_P(ReadAfterEndTest, AReadThatWasNotAnsweredYetIsRefused) {
     return Fate::Pass();
   });
   net_.SetPager([](const RcEnd&, const transport::PageRequest&) { return PageFate::Hold(); });
-  const memory::Key key = MakeKey();
+  const Key key = MakeKey();
   node_b_.Evict(kOffset / kPage);
   const Bytes before = node_a_.Read(0, kLength);
   net_.Post(a(), ReadOf(1, RcNode::Remote(kOffset, key)), {node_a_.Local(0, kLength)});
@@ -188,7 +188,7 @@ TEST_P(ReadAfterEndTest, ARepeatedReadIsNotAnswered) {
       const bool is_answer = passing.Is(Operation::kReadResponse);
       return is_answer && ++answers > arrive ? Fate::Drop() : Fate::Pass();
     });
-    const memory::Key key = MakeKey();
+    const Key key = MakeKey();
     const Bytes before = node_a_.Read(0, kLength);
     const Bytes secret = node_b_.Read(kOffset, kLength);
     net_.Post(a(), ReadOf(1, RcNode::Remote(kOffset, key)), {node_a_.Local(0, kLength)});
@@ -211,7 +211,7 @@ TEST_P(ReadAfterEndTest, ALateDuplicateBringsNothing) {
     CountPayloadAfterEnd(passing);
     return passing.Is(Operation::kReadRequest) ? Fate::Twice(Milliseconds(1)) : Fate::Pass();
   });
-  const memory::Key key = MakeKey();
+  const Key key = MakeKey();
   net_.Post(a(), ReadOf(1, RcNode::Remote(kOffset, key)), {node_a_.Local(0, kLength)});
   const Bytes answer = node_b_.Read(kOffset, kLength);
   net_.RunFor(Microseconds(50));

@@ -51,33 +51,32 @@ class ErrorTest : public PairTest {
   }
   void Send(uint32_t length = kLength) { Post(SendOf(1), length); }
   void Write(const queue::Remote& to, uint32_t length = kLength) { Post(WriteOf(1, to), length); }
-  void Write(memory::Key key) { Write(RcNode::Remote(0, key)); }
+  void Write(Key key) { Write(RcNode::Remote(0, key)); }
   void Read(const queue::Remote& from) { Post(ReadOf(1, from)); }
   // The receive request of B that the message is for.
   void Receive(uint32_t length = kLength) {
     net_.PostReceive(b(), 11, {node_b_.Local(2 * kPage, length)});
   }
-  void Invalidate(memory::Key key) {
+  void Invalidate(Key key) {
     Receive();
-    Post(SendInvalidateOf(1, queue::KeyValue(key.value())));
+    Post(SendInvalidateOf(1, key));
   }
 
   // A region of B over all of its memory but with other rights, or of another domain.
   memory::RegionKeys RegionOf(memory::PdId pd, memory::Rights rights) {
     const auto keys = node_b_.Register(
-        {.pd = pd, .start = memory::KeyAddress(RcNode::kBase), .length = kPage, .rights = rights},
-        0);
+        {.pd = pd, .start = KeyAddress(RcNode::kBase), .length = kPage, .rights = rights}, 0);
     EXPECT_TRUE(keys.has_value());
     EXPECT_TRUE(node_b_.core.regions.MapPages(keys->local, 0, 1, {}, true).has_value());
     return *keys;
   }
   // The same index, another life.
-  static memory::Key OtherLife(memory::Key key) {
-    return {key.index(), memory::Variant(static_cast<uint8_t>(key.variant().value() + 1))};
+  static Key OtherLife(Key key) {
+    return {key.index(), KeyVariant(static_cast<uint8_t>(key.variant().value() + 1))};
   }
   // No entry was ever made there.
-  static memory::Key NoKey(const RcNode& node) {
-    return {memory::KeyIndex(node.keys.local.index().value() ^ 1), memory::Variant(1)};
+  static Key NoKey(const RcNode& node) {
+    return {KeyIndex(node.keys.local.index().value() ^ 1), KeyVariant(1)};
   }
 
   // What a queue pair in error does with what is posted to it.

@@ -23,46 +23,44 @@ struct BindRow {
   const char* name;
   Refusal refusal;
   WindowType type;
-  void (*change)(memory::Key& window, memory::WindowBinding& binding, ErrorTest& t);
+  void (*change)(Key& window, memory::WindowBinding& binding, ErrorTest& t);
 
   friend void PrintTo(const BindRow& row, std::ostream* out) { *out << row.name; }
 };
 
 const BindRow kBindRows[] = {
     {"NoWindow", Refusal::kNoSuchKey, WindowType::kType1,
-     [](memory::Key& window, memory::WindowBinding&, ErrorTest& t) {
+     [](Key& window, memory::WindowBinding&, ErrorTest& t) {
        window = ErrorTest::NoKey(t.node_a_);
      }},
     {"WindowIsARegion", Refusal::kWrongType, WindowType::kType1,
-     [](memory::Key& window, memory::WindowBinding&, ErrorTest& t) {
-       window = t.node_a_.keys.remote;
-     }},
+     [](Key& window, memory::WindowBinding&, ErrorTest& t) { window = t.node_a_.keys.remote; }},
     {"OldKeyOfTheWindow", Refusal::kStaleVariant, WindowType::kType1,
-     [](memory::Key& window, memory::WindowBinding&, ErrorTest&) {
+     [](Key& window, memory::WindowBinding&, ErrorTest&) {
        window = ErrorTest::OtherLife(window);
      }},
     {"BoundAlready", Refusal::kStillInUse, WindowType::kType2A,
-     [](memory::Key& window, memory::WindowBinding& binding, ErrorTest& t) {
+     [](Key& window, memory::WindowBinding& binding, ErrorTest& t) {
        const auto bound = t.node_a_.core.windows.Bind(window, binding, t.a().who);
        ASSERT_TRUE(bound.has_value());
        window = *bound;
      }},
     {"SameVariant", Refusal::kSameVariant, WindowType::kType1,
-     [](memory::Key& window, memory::WindowBinding& binding, ErrorTest&) {
+     [](Key& window, memory::WindowBinding& binding, ErrorTest&) {
        binding.variant = window.variant();
      }},
     {"Type2ToNothing", Refusal::kOutOfRange, WindowType::kType2A,
-     [](memory::Key&, memory::WindowBinding& binding, ErrorTest&) { binding.length = 0; }},
+     [](Key&, memory::WindowBinding& binding, ErrorTest&) { binding.length = 0; }},
     {"BeyondTheRegion", Refusal::kOutOfRange, WindowType::kType1,
-     [](memory::Key&, memory::WindowBinding& binding, ErrorTest& t) {
+     [](Key&, memory::WindowBinding& binding, ErrorTest& t) {
        binding.length = t.node_a_.arena.size() + 1;
      }},
     {"NoRegion", Refusal::kNoSuchKey, WindowType::kType1,
-     [](memory::Key&, memory::WindowBinding& binding, ErrorTest& t) {
+     [](Key&, memory::WindowBinding& binding, ErrorTest& t) {
        binding.region = ErrorTest::NoKey(t.node_a_);
      }},
     {"RegionTakesNoWindows", Refusal::kNotBindable, WindowType::kType1,
-     [](memory::Key&, memory::WindowBinding& binding, ErrorTest& t) {
+     [](Key&, memory::WindowBinding& binding, ErrorTest& t) {
        binding.region = t.node_a_
                             .Register({.pd = t.node_a_.pd,
                                        .start = binding.start,
@@ -72,11 +70,9 @@ const BindRow kBindRows[] = {
                             ->local;
      }},
     {"LocalRights", Refusal::kRightsTooWide, WindowType::kType1,
-     [](memory::Key&, memory::WindowBinding& binding, ErrorTest&) {
-       binding.rights = Rights::kLocalRead;
-     }},
+     [](Key&, memory::WindowBinding& binding, ErrorTest&) { binding.rights = Rights::kLocalRead; }},
     {"MoreThanTheOwnerMay", Refusal::kRightsTooWide, WindowType::kType1,
-     [](memory::Key&, memory::WindowBinding& binding, ErrorTest& t) {
+     [](Key&, memory::WindowBinding& binding, ErrorTest& t) {
        binding.region = t.node_a_
                             .Register({.pd = t.node_a_.pd,
                                        .start = binding.start,
@@ -104,18 +100,18 @@ class BindErrorTest : public KeyWorkTest, public testing::WithParamInterface<Bin
 
 TEST_P(BindErrorTest, IsABindError) {
   Begin();
-  memory::Key window = *node_a_.core.windows.Allocate(node_a_.pd, GetParam().type);
+  Key window = *node_a_.core.windows.Allocate(node_a_.pd, GetParam().type);
   memory::WindowBinding binding{
       .region = node_a_.keys.local,
-      .start = memory::KeyAddress(RcNode::kBase),
+      .start = KeyAddress(RcNode::kBase),
       .length = 64,
       .rights = Rights::kRemoteWrite,
-      .variant = memory::Variant(static_cast<uint8_t>(window.variant().value() + 1))};
+      .variant = KeyVariant(static_cast<uint8_t>(window.variant().value() + 1))};
   GetParam().change(window, binding, *this);
   EXPECT_TRUE(FailsWith(node_a_.core.windows.Bind(window, binding, a().who), GetParam().refusal));
 
-  const queue::WindowBind bind{.window = queue::KeyValue(window.value()),
-                               .region = queue::KeyValue(binding.region.value()),
+  const queue::WindowBind bind{.window = window,
+                               .region = binding.region,
                                .start = binding.start.value(),
                                .length = binding.length,
                                .variant = binding.variant->value(),
@@ -134,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(Rows, BindErrorTest, testing::ValuesIn(kBindRows),
 
 // A reserved key for two pages, and one page to register under it.
 struct RegisterCase {
-  memory::Key key;
+  Key key;
   memory::RegionSpec spec;
   std::vector<memory::PhysicalAddress> pages;
   uint64_t first_offset = 0;
@@ -176,7 +172,7 @@ const RegisterRow kRegisterRows[] = {
     {"NotTheReservedVariant", Refusal::kStaleVariant,
      [](RegisterCase& it, ErrorTest&) { it.key = ErrorTest::OtherLife(it.key); }},
     {"Wraps", Refusal::kWraps,
-     [](RegisterCase& it, ErrorTest&) { it.spec.start = memory::KeyAddress(UINT64_MAX - 10); }},
+     [](RegisterCase& it, ErrorTest&) { it.spec.start = KeyAddress(UINT64_MAX - 10); }},
     {"ZeroBasedElsewhere", Refusal::kOutOfRange,
      [](RegisterCase& it, ErrorTest&) { it.spec.zero_based = true; }},
     {"RemoteWriteWithoutLocal", Refusal::kRightsTooWide,
@@ -198,7 +194,7 @@ TEST_P(RegisterErrorTest, IsAnOperationError) {
   Begin();
   RegisterCase it{.key = node_a_.core.regions.Reserve(node_a_.pd, 2, PageShift(12))->local,
                   .spec = {.pd = node_a_.pd,
-                           .start = memory::KeyAddress(RcNode::kBase),
+                           .start = KeyAddress(RcNode::kBase),
                            .length = ErrorTest::kPage,
                            .rights = Rights::kLocalRead},
                   .pages = {node_a_.Physical(0)}};
@@ -207,7 +203,7 @@ TEST_P(RegisterErrorTest, IsAnOperationError) {
       it.key, it.spec, {.pages = it.pages, .first_offset = it.first_offset}, a().who);
   EXPECT_TRUE(FailsWith(refused, GetParam().refusal));
 
-  const queue::Registration registration{.key = queue::KeyValue(it.key.value()),
+  const queue::Registration registration{.key = it.key,
                                          .rights = it.spec.rights.bits(),
                                          .page_shift = 12,
                                          .zero_based = it.spec.zero_based,
@@ -230,10 +226,9 @@ INSTANTIATE_TEST_SUITE_P(Rows, RegisterErrorTest, testing::ValuesIn(kRegisterRow
 
 TEST_F(ErrorTest, APageSizeThatThereIsNotIsAnOperationError) {
   Begin();
-  const memory::Key key = node_a_.core.regions.Reserve(node_a_.pd, 2, PageShift(12))->local;
+  const Key key = node_a_.core.regions.Reserve(node_a_.pd, 2, PageShift(12))->local;
   for (const uint8_t shift : {uint8_t{11}, uint8_t{29}}) {
-    const queue::Registration registration{.key = queue::KeyValue(key.value()),
-                                           .page_shift = shift};
+    const queue::Registration registration{.key = key, .page_shift = shift};
     net_.Post(a(), RequestOf(1, SendOpcode::kRegister, registration), {});
     ASSERT_TRUE(net_.RunToRest());
     EXPECT_EQ(StatusesOf(a().Sent()), std::vector{CompletionStatus::kLocalQpOperationError});

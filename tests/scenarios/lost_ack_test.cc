@@ -77,14 +77,14 @@ TEST_P(LostLastAckTest, OfAnAtomicThatIsAnsweredWithTheFirstResult) {
 }
 
 TEST_P(LostLastAckTest, OfASendWithInvalidateThatInvalidatesOnce) {
-  const memory::Key window =
+  const Key window =
       BindWindow(memory::WindowType::kType2A, kPage, 100, memory::Rights::kRemoteWrite);
   net_.PostReceive(b(), 11, {node_b_.Local(0, 100)});
-  net_.Post(a(), SendInvalidateOf(1, queue::KeyValue(window.value())), {node_a_.Local(0, 100)});
+  net_.Post(a(), SendInvalidateOf(1, window), {node_a_.Local(0, 100)});
   RunUntilExecuted();
   const auto received = b().Received();
   ExpectSuccess(received, {11});
-  EXPECT_EQ(received.at(0).invalidated, queue::KeyValue(window.value()));
+  EXPECT_EQ(received.at(0).invalidated, window);
   ExpectRepeats();
 }
 

@@ -29,7 +29,7 @@ class PsnWrapTest : public PairTest, public testing::WithParamInterface<Case> {
   PsnWrapTest() {
     RcSpec spec;
     spec.config.path_mtu = kMtu;
-    spec.first_psn = wire::Psn(wire::kMax24 + 1 - std::get<0>(GetParam()));
+    spec.first_psn = Psn(wire::kMax24 + 1 - std::get<0>(GetParam()));
     Connect(spec, spec);
     net_.SetLink([this](const Passing&) {
       return ++packets_ == std::get<1>(GetParam()) ? Fate::Drop() : Fate::Pass();

@@ -28,31 +28,26 @@ class RegistrationTest : public PairTest {
   }
 
   // Pages 5 and 9 of A, in this order, as one region under `key`.
-  void PostRegistration(uint64_t id, memory::Key key, queue::SendOpcode opcode,
+  void PostRegistration(uint64_t id, Key key, queue::SendOpcode opcode,
                         std::initializer_list<queue::Sge> sges = {}) {
-    const queue::Registration registration{.key = queue::KeyValue(key.value()),
-                                           .rights = kRights.bits(),
-                                           .page_shift = 12,
-                                           .start = kStart,
-                                           .length = kLength};
+    const queue::Registration registration{
+        .key = key, .rights = kRights.bits(), .page_shift = 12, .start = kStart, .length = kLength};
     const std::array<uint64_t, 2> pages = {node_a_.Physical(5 * kPage).value(),
                                            node_a_.Physical(9 * kPage).value()};
     net_.Post(a(), {.wqe = RequestOf(id, opcode, registration),
                     .sges = {sges.begin(), sges.size()},
                     .pages = pages});
   }
-  queue::Sge InRegion(memory::Key key, uint64_t offset, uint32_t length) const {
-    return {kStart + offset, length, queue::KeyValue(key.value())};
+  queue::Sge InRegion(Key key, uint64_t offset, uint32_t length) const {
+    return {kStart + offset, length, key};
   }
-  queue::Remote RemoteOf(queue::KeyValue key, uint64_t offset) const {
-    return {kStart + offset, key};
-  }
+  queue::Remote RemoteOf(Key key, uint64_t offset) const { return {kStart + offset, key}; }
   // The next life of a reserved key.
-  static memory::Key NextOf(memory::Key key) {
-    return {key.index(), memory::Variant(static_cast<uint8_t>(key.variant().value() + 1))};
+  static Key NextOf(Key key) {
+    return {key.index(), KeyVariant(static_cast<uint8_t>(key.variant().value() + 1))};
   }
 
-  memory::Key key_;
+  Key key_;
 };
 
 TEST_F(RegistrationTest, TheNextRequestMaySendFromIt) {
@@ -77,8 +72,8 @@ TEST_F(RegistrationTest, TheNextRequestMayReadIntoIt) {
 
 TEST_F(RegistrationTest, AnInvalidatedKeyIsDeadAndItsNextLifeIsNot) {
   PostRegistration(1, key_, queue::SendOpcode::kRegister);
-  net_.Post(a(), LocalInvalidateOf(2, queue::KeyValue(key_.value())), {});
-  const memory::Key next = NextOf(key_);
+  net_.Post(a(), LocalInvalidateOf(2, key_), {});
+  const Key next = NextOf(key_);
   PostRegistration(3, next, queue::SendOpcode::kRegister);
   net_.Post(a(), WriteOf(4, node_b_.Remote(0)), {InRegion(next, 0, 10)});
   net_.Post(a(), WriteOf(5, node_b_.Remote(0)), {InRegion(key_, 0, 10)});
@@ -174,7 +169,7 @@ class RegisterAndSendTest : public RegistrationTest {
   static constexpr uint64_t kLetter = 15 * kPage;  // at both, for messages
 
   // A's request, as far as B having the key.
-  queue::KeyValue Offer(memory::Key key) {
+  Key Offer(Key key) {
     const uint32_t value = key.value();
     std::memcpy(node_a_.At(kLetter), &value, sizeof value);
     net_.PostReceive(b(), 11, {node_b_.Local(kLetter, 64)});
@@ -187,10 +182,10 @@ class RegisterAndSendTest : public RegistrationTest {
     EXPECT_EQ(received.at(0).byte_count, sizeof value);
     uint32_t got = 0;
     std::memcpy(&got, node_b_.At(kLetter), sizeof got);
-    return queue::KeyValue(got);
+    return Key(got);
   }
   // B's answer; A hears in its completion that the key has ended.
-  void Answer(queue::KeyValue key) {
+  void Answer(Key key) {
     net_.PostReceive(a(), 21, {node_a_.Local(kLetter, 64)});
     net_.Post(b(), SendInvalidateOf(3, key), {node_b_.Local(kLetter, 8)});
     ASSERT_TRUE(net_.RunToRest());
@@ -203,7 +198,7 @@ class RegisterAndSendTest : public RegistrationTest {
 };
 
 TEST_F(RegisterAndSendTest, ThePeerUsesTheKeyAndEndsIt) {
-  const queue::KeyValue key = Offer(key_);
+  const Key key = Offer(key_);
   ASSERT_EQ(key.value(), key_.value());
   net_.Post(b(), WriteOf(1, RemoteOf(key, kPage - 100)), {node_b_.Local(0, 200)});
   net_.Post(b(), ReadOf(2, RemoteOf(key, 0)), {node_b_.Local(kPage, 100)});
@@ -224,7 +219,7 @@ TEST_F(RegisterAndSendTest, ThePeerUsesTheKeyAndEndsIt) {
 
 TEST_F(RegisterAndSendTest, AnotherLifeFollows) {
   Answer(Offer(key_));
-  const queue::KeyValue next = Offer(NextOf(key_));
+  const Key next = Offer(NextOf(key_));
   EXPECT_NE(next.value(), key_.value());
   net_.Post(b(), WriteOf(1, RemoteOf(next, 0)), {node_b_.Local(0, 200)});
   ASSERT_TRUE(net_.RunToRest());

@@ -16,7 +16,7 @@ namespace {
 
 using queue::SendOpcode;
 
-constexpr queue::KeyValue kNoLocalKey{0};
+constexpr Key kNoLocalKey{0};
 
 struct Row {
   const char* name;
@@ -135,7 +135,7 @@ const Row kRows[] = {
     {"InvalidatesOrdinaryRegion",
      [](ErrorTest& t) {
        t.Begin();
-       const queue::KeyValue key(t.node_a_.keys.local.value());
+       const Key key(t.node_a_.keys.local.value());
        t.net_.Post(t.a(), LocalInvalidateOf(1, key), {});
      },
      kProtection, 0},

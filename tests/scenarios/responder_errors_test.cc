@@ -149,7 +149,7 @@ void WriteToSegment(ErrorTest& t, uint64_t address) {
                             memory::AddressSpaceBacking{});
   ASSERT_TRUE(keys.has_value());
   t.Begin([&](RcSpec&, RcSpec& b) { b.pd = *pd; });
-  t.Write(queue::Remote{address, queue::KeyValue(keys->remote.value())});
+  t.Write(queue::Remote{address, keys->remote});
 }
 
 void WriteToDeadGuest(ErrorTest& t) {
@@ -158,7 +158,7 @@ void WriteToDeadGuest(ErrorTest& t) {
   ASSERT_TRUE(guest.has_value());
   const auto pd = core.domains.Allocate(*core.consumers.Open({.guest = *guest}));
   const auto keys = core.regions.Register({.pd = *pd,
-                                           .start = memory::KeyAddress(RcNode::kBase),
+                                           .start = KeyAddress(RcNode::kBase),
                                            .length = ErrorTest::kPage,
                                            .rights = Rights::kAll},
                                           memory::LinearBacking{memory::PhysicalAddress(0)});
@@ -179,22 +179,20 @@ void WriteWithTaskTag(ErrorTest& t) {
 
 void WriteThroughWindowOfAnother(ErrorTest& t) {
   t.Begin();
-  const memory::Key window =
-      t.BindWindow(WindowType::kType2A, 0, ErrorTest::kPage, Rights::kRemoteWrite);
+  const Key window = t.BindWindow(WindowType::kType2A, 0, ErrorTest::kPage, Rights::kRemoteWrite);
   t.Begin();  // a second connection, which has not bound it
   t.Write(window);
 }
 
 void WriteThroughWindowOnSwappedRegion(ErrorTest& t) {
   t.Begin();
-  const memory::Key window =
-      t.BindWindow(WindowType::kType1, 0, ErrorTest::kPage, Rights::kRemoteWrite);
+  const Key window = t.BindWindow(WindowType::kType1, 0, ErrorTest::kPage, Rights::kRemoteWrite);
   ASSERT_TRUE(t.node_b_.core.regions.SwapOut(t.node_b_.keys.local).has_value());
   t.Write(window);
 }
 
 // A region that was registered by work request, for the peer to invalidate.
-memory::Key RegisterByRequest(ErrorTest& t, Rights rights) {
+Key RegisterByRequest(ErrorTest& t, Rights rights) {
   memory::Regions& regions = t.node_b_.core.regions;
   const auto reserved = regions.Reserve(t.node_b_.pd, 1, PageShift(12));
   EXPECT_TRUE(reserved.has_value());
@@ -209,8 +207,8 @@ memory::Key RegisterByRequest(ErrorTest& t, Rights rights) {
 
 void InvalidateRegionWithWindow(ErrorTest& t) {
   t.Begin();
-  const memory::Key region = RegisterByRequest(t, Rights::kAll);
-  const memory::Key window = *t.node_b_.core.windows.Allocate(t.node_b_.pd, WindowType::kType1);
+  const Key region = RegisterByRequest(t, Rights::kAll);
+  const Key window = *t.node_b_.core.windows.Allocate(t.node_b_.pd, WindowType::kType1);
   const auto bound = t.node_b_.core.windows.Bind(
       window, {.region = region, .start = {}, .length = 8, .rights = Rights::kRemoteRead},
       t.b().who);
@@ -418,7 +416,7 @@ const Row kRows[] = {
      {Refusal::kNoSuchKey, RefusedKey::kOwn},
      [](ErrorTest& t) {
        t.Begin();
-       t.net_.PostReceive(t.b(), 11, {{RcNode::kBase, 4096, queue::KeyValue(0)}});
+       t.net_.PostReceive(t.b(), 11, {{RcNode::kBase, 4096, Key(0)}});
        t.Send();
      },
      Told(kOperationalError, kProtection)},

@@ -80,7 +80,7 @@ class TestNode {
 
   ErrorOr<memory::RegionKeys> Register(memory::Rights rights) {
     return adapter_->RegisterRegion(
-        {.pd = pd_, .start = memory::KeyAddress(AddressOf(0)), .length = bytes_, .rights = rights},
+        {.pd = pd_, .start = KeyAddress(AddressOf(0)), .length = bytes_, .rights = rights},
         memory::LinearBacking{.base = memory::PhysicalAddress(AddressOf(0))});
   }
 
@@ -96,11 +96,9 @@ class TestNode {
     return reinterpret_cast<uintptr_t>(memory_) + offset;
   }
   queue::Sge Bytes(uint64_t offset, uint64_t length) const {
-    return {AddressOf(offset), static_cast<uint32_t>(length), queue::KeyValue(keys_.local.value())};
+    return {AddressOf(offset), static_cast<uint32_t>(length), keys_.local};
   }
-  queue::Remote Remote(uint64_t offset) const {
-    return {AddressOf(offset), queue::KeyValue(keys_.remote.value())};
-  }
+  queue::Remote Remote(uint64_t offset) const { return {AddressOf(offset), keys_.remote}; }
 
   // Takes pages away as munmap does, but leaves no hole that the system may fill with other memory.
   void TakeAway(uint64_t offset, uint64_t length) { Remap(offset, length, PROT_NONE); }
@@ -176,8 +174,8 @@ struct TestLink {
   uint8_t depth = 16;
 };
 
-inline constexpr wire::QKey kTestQKey{0x11111111};
-inline constexpr wire::Psn kTestPsn(0xFFFFF0);  // wraps soon
+inline constexpr QKey kTestQKey{0x11111111};
+inline constexpr Psn kTestPsn(0xFFFFF0);  // wraps soon
 
 using Attribute = transport::QpAttribute;
 
@@ -192,8 +190,8 @@ inline ErrorOr<void> ToInit(TestNode& node, QueuePair& qp) {
   return node.adapter().Modify(qp, change);
 }
 
-inline ErrorOr<void> ToRtr(TestNode& node, QueuePair& qp, const AddressVector& way,
-                           wire::QpNumber peer, const TestLink& link = {}) {
+inline ErrorOr<void> ToRtr(TestNode& node, QueuePair& qp, const AddressVector& way, QpNumber peer,
+                           const TestLink& link = {}) {
   QpChange change;
   auto& a = change.attributes;
   a.state = transport::QpState::kRtr;
@@ -257,7 +255,7 @@ inline void Connect(TestNode& a, QueuePair& qa, TestNode& b, QueuePair& qb,
 inline queue::SendWqe MakeSend(queue::SendOpcode opcode, uint64_t id,
                                const queue::SendOperand& operand = {}) {
   queue::SendWqe wqe;
-  wqe.id = queue::WrId(id);
+  wqe.id = WrId(id);
   wqe.opcode = opcode;
   wqe.flags.signaled = true;
   wqe.operand = operand;
@@ -272,7 +270,7 @@ inline void Post(TestNode& node, QueuePair& qp, const queue::SendWqe& wqe,
 
 inline void PostReceive(TestNode& node, QueuePair& qp, uint64_t id, const queue::Sge& bytes) {
   const auto posted =
-      node.adapter().PostReceive(qp, {.wqe = {.id = queue::WrId(id)}, .sges = {&bytes, 1}});
+      node.adapter().PostReceive(qp, {.wqe = {.id = WrId(id)}, .sges = {&bytes, 1}});
   EXPECT_TRUE(posted.has_value());
 }
 

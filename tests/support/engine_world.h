@@ -49,12 +49,12 @@ class EngineWorld : public testing::Test {
   }
 
   // The number of the queue pair that is made `n` after the next one.
-  wire::QpNumber NumberAfterNext(uint32_t n) VERBENA_REQUIRES(engine_) {
-    const wire::QpNumber next = *engine_.qps.NextNumber();
+  QpNumber NumberAfterNext(uint32_t n) VERBENA_REQUIRES(engine_) {
+    const QpNumber next = *engine_.qps.NextNumber();
     return MakeQpNumber(EndpointOf(next), NumberWithin(next) + n);
   }
   // A reliable one, ready to send, whose requests are given up after two tries of 17 ms.
-  QueuePair& MakeQp(wire::QpNumber peer, Cq& cq) VERBENA_REQUIRES(engine_) {
+  QueuePair& MakeQp(QpNumber peer, Cq& cq) VERBENA_REQUIRES(engine_) {
     const QpSpec spec{.type = transport::QpType::kRc,
                       .pd = pd_,
                       .send_cq = &cq,

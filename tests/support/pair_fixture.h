@@ -56,16 +56,15 @@ class PairTest : public testing::Test {
   RcEnd& b() { return *b_; }
 
   // A window of B on `length` bytes from `offset` on, bound by B's queue pair.
-  memory::Key BindWindow(memory::WindowType type, uint64_t offset, uint64_t length,
-                         memory::Rights rights) {
-    const memory::Key window = *node_b_.core.windows.Allocate(node_b_.pd, type);
+  Key BindWindow(memory::WindowType type, uint64_t offset, uint64_t length, memory::Rights rights) {
+    const Key window = *node_b_.core.windows.Allocate(node_b_.pd, type);
     const auto bound = node_b_.core.windows.Bind(
         window,
         {.region = node_b_.keys.local,
-         .start = memory::KeyAddress(RcNode::kBase + offset),
+         .start = KeyAddress(RcNode::kBase + offset),
          .length = length,
          .rights = rights,
-         .variant = memory::Variant(static_cast<uint8_t>(window.variant().value() + 1))},
+         .variant = KeyVariant(static_cast<uint8_t>(window.variant().value() + 1))},
         b_->who);
     EXPECT_TRUE(bound.has_value());
     return *bound;

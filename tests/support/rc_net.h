@@ -54,8 +54,8 @@ class RcNet {
   std::pair<RcEnd&, RcEnd&> Connect(RcNode& a, RcNode& b, const RcSpec& spec_a,
                                     const RcSpec& spec_b) {
     const auto first = static_cast<uint32_t>(kFirstQp + ends_.size());
-    const wire::QpNumber number_a(first);
-    const wire::QpNumber number_b(first + 1);
+    const QpNumber number_a(first);
+    const QpNumber number_b(first + 1);
     ends_.push_back(std::make_unique<RcEnd>(a, spec_a, number_a, number_b));
     ends_.push_back(std::make_unique<RcEnd>(b, spec_b, number_b, number_a));
     RcEnd& end_a = *ends_[ends_.size() - 2];
@@ -78,7 +78,7 @@ class RcNet {
     Post(end, {.wqe = wqe, .sges = {sges.begin(), sges.size()}});
   }
   void PostReceive(RcEnd& end, uint64_t id, std::initializer_list<queue::Sge> sges) {
-    const queue::ReceiveRequest request{.wqe = {.id = queue::WrId(id)},
+    const queue::ReceiveRequest request{.wqe = {.id = WrId(id)},
                                         .sges = {sges.begin(), sges.size()}};
     CHECK(end.receive_queue.Post(request).has_value());
     Touch(end);
@@ -185,7 +185,7 @@ class RcNet {
     }
   };
 
-  RcEnd& EndOf(wire::QpNumber number) { return *ends_.at(number.value() - kFirstQp); }
+  RcEnd& EndOf(QpNumber number) { return *ends_.at(number.value() - kFirstQp); }
 
   void Add(Time at, Event event) {
     event.at = at;

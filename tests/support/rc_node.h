@@ -33,7 +33,7 @@ class RcNode {
   explicit RcNode(size_t pages, const memory::Options& options = {}) : core(options), arena(pages) {
     pd = *core.domains.Allocate(*core.consumers.Open({}));
     const auto made = Register({.pd = pd,
-                                .start = memory::KeyAddress(kBase),
+                                .start = KeyAddress(kBase),
                                 .length = arena.size(),
                                 .rights = memory::Rights::kAll},
                                0);
@@ -68,11 +68,11 @@ class RcNode {
   }
 
   [[nodiscard]] queue::Sge Local(uint64_t offset, uint64_t length) const {
-    return {kBase + offset, static_cast<uint32_t>(length), queue::KeyValue(keys.local.value())};
+    return {kBase + offset, static_cast<uint32_t>(length), keys.local};
   }
   [[nodiscard]] queue::Remote Remote(uint64_t offset) const { return Remote(offset, keys.remote); }
-  [[nodiscard]] static queue::Remote Remote(uint64_t offset, memory::Key key) {
-    return {kBase + offset, queue::KeyValue(key.value())};
+  [[nodiscard]] static queue::Remote Remote(uint64_t offset, Key key) {
+    return {kBase + offset, key};
   }
 
   // The system takes pages, and they come back. The bytes stay.
@@ -107,7 +107,7 @@ struct RcSpec {
   }
 
   transport::RcConfig config = DefaultConfig();
-  wire::Psn first_psn{0x100};  // of what it sends
+  Psn first_psn{0x100};  // of what it sends
   queue::WorkQueueLimits sends{.capacity = 32, .sges_max = 12, .inline_max = 64, .pages_max = 8};
   queue::WorkQueueLimits receives{.capacity = 32, .sges_max = 2};
   size_t completions = 128;  // that each of the two queues can hold
@@ -119,7 +119,7 @@ struct RcSpec {
 
 // One end of a connection: a queue pair with its queues. Belongs to a net; one thread.
 struct RcEnd {
-  RcEnd(RcNode& on, const RcSpec& spec, wire::QpNumber own, wire::QpNumber peer)
+  RcEnd(RcNode& on, const RcSpec& spec, QpNumber own, QpNumber peer)
       : node(on),
         number(own),
         send_queue(spec.sends),
@@ -129,7 +129,7 @@ struct RcEnd {
     transport::RcConfig config = spec.config;
     config.local_qp = own;
     config.remote_qp = peer;
-    who = config.who = {spec.pd.value_or(on.pd), memory::QpNumber(own.value())};
+    who = config.who = {spec.pd.value_or(on.pd), own};
     const auto source =
         spec.shared != nullptr
             ? transport::ReceiveSource(*spec.shared, spec.shared_pd.value_or(on.pd), spec.tags)
@@ -144,7 +144,7 @@ struct RcEnd {
   }
 
   RcNode& node;
-  wire::QpNumber number;
+  QpNumber number;
   memory::Accessor who;
   queue::SendQueue send_queue;
   queue::ReceiveQueue receive_queue;

@@ -11,7 +11,7 @@ namespace verbena::scenario {
 inline queue::SendWqe RequestOf(uint64_t id, queue::SendOpcode opcode,
                                 const queue::SendOperand& operand = {}) {
   queue::SendWqe wqe;
-  wqe.id = queue::WrId(id);
+  wqe.id = WrId(id);
   wqe.opcode = opcode;
   wqe.flags.signaled = true;
   wqe.operand = operand;
@@ -34,12 +34,12 @@ inline queue::SendWqe CompareSwapOf(uint64_t id, const queue::Remote& word, uint
   return RequestOf(id, queue::SendOpcode::kCompareAndSwap,
                    queue::Atomic{.remote = word, .compare_or_add = compare, .swap = swap});
 }
-inline queue::SendWqe SendInvalidateOf(uint64_t id, queue::KeyValue key) {
+inline queue::SendWqe SendInvalidateOf(uint64_t id, Key key) {
   queue::SendWqe wqe = RequestOf(id, queue::SendOpcode::kSendWithInvalidate);
   wqe.invalidate = key;
   return wqe;
 }
-inline queue::SendWqe LocalInvalidateOf(uint64_t id, queue::KeyValue key) {
+inline queue::SendWqe LocalInvalidateOf(uint64_t id, Key key) {
   queue::SendWqe wqe = RequestOf(id, queue::SendOpcode::kLocalInvalidate);
   wqe.invalidate = key;
   return wqe;

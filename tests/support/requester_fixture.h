@@ -43,7 +43,7 @@ class RequesterTest : public testing::Test {
   static constexpr uint64_t kArena = 64 * 1024;
   using CompletionStatus = queue::CompletionStatus;
   using SendOpcode = queue::SendOpcode;
-  using Psn = wire::Psn;
+  using Psn = Psn;
   using Rights = memory::Rights;
 
   RequesterTest() { Reset({}); }
@@ -53,15 +53,15 @@ class RequesterTest : public testing::Test {
     core_ = std::make_unique<memory::MemoryCore>();
     const auto pd = *core_->domains.Allocate(*core_->consumers.Open({}));
     config_ = changes;
-    config_.local_qp = wire::QpNumber(17);
-    config_.remote_qp = wire::QpNumber(18);
+    config_.local_qp = QpNumber(17);
+    config_.remote_qp = QpNumber(18);
     config_.path_mtu = kMtu;
-    config_.who = {pd, memory::QpNumber(17)};
+    config_.who = {pd, QpNumber(17)};
     arena_.assign(kArena, std::byte{0});
     for (size_t i = 0; i < kArena; ++i) arena_[i] = static_cast<std::byte>(i * 7 + i / 256);
     const uint64_t at = reinterpret_cast<uintptr_t>(arena_.data());
     const memory::RegionSpec spec{.pd = pd,
-                                  .start = memory::KeyAddress(at),
+                                  .start = KeyAddress(at),
                                   .length = kArena,
                                   .rights = Rights::kLocalRead | Rights::kLocalWrite};
     const auto made =
@@ -89,7 +89,7 @@ class RequesterTest : public testing::Test {
   queue::Sge Bytes(uint64_t offset, uint32_t length) const {
     return {.address = reinterpret_cast<uintptr_t>(arena_.data()) + offset,
             .length = length,
-            .key = queue::KeyValue(key_.value())};
+            .key = key_};
   }
   std::string Text(uint64_t offset, size_t length) const {
     return {reinterpret_cast<const char*>(arena_.data()) + offset, length};
@@ -98,7 +98,7 @@ class RequesterTest : public testing::Test {
   void Post(SendOpcode opcode, std::vector<queue::Sge> sges, queue::SendOperand operand = {},
             queue::SendFlags flags = {.signaled = true}) {
     queue::SendWqe wqe;
-    wqe.id = queue::WrId(++posted_);
+    wqe.id = WrId(++posted_);
     wqe.opcode = opcode;
     wqe.flags = flags;
     wqe.operand = operand;
@@ -106,11 +106,11 @@ class RequesterTest : public testing::Test {
   }
   void PostWrite(uint64_t offset, uint32_t length) {
     Post(SendOpcode::kWrite, {Bytes(offset, length)},
-         queue::Remote{.address = 0x1000, .key = queue::KeyValue(7)});
+         queue::Remote{.address = 0x1000, .key = Key(7)});
   }
   void PostRead(uint64_t offset, uint32_t length) {
     Post(SendOpcode::kRead, {Bytes(offset, length)},
-         queue::Remote{.address = 0x2000, .key = queue::KeyValue(9)});
+         queue::Remote{.address = 0x2000, .key = Key(9)});
   }
 
   Step MakeStep() {
@@ -147,7 +147,7 @@ class RequesterTest : public testing::Test {
                std::span<const std::byte> payload, const Headers&... headers) {
     const wire::OpcodeInfo* info = wire::FindOpcode(wire::Service::kRc, operation, position);
     ASSERT_NE(info, nullptr);
-    wire::Bth bth{.opcode = info->opcode, .dest_qp = wire::QpNumber(17), .psn = psn};
+    wire::Bth bth{.opcode = info->opcode, .dest_qp = QpNumber(17), .psn = psn};
     if (marks_fault_) MarkFault(bth);
     const std::vector<std::byte> bytes = wire::BuildPacket(bth, payload, headers...);
     const auto packet = wire::Packet::Parse(bytes);
@@ -209,7 +209,7 @@ class RequesterTest : public testing::Test {
   RcConfig config_;
   std::unique_ptr<memory::MemoryCore> core_;
   std::vector<std::byte> arena_;
-  memory::Key key_;
+  Key key_;
   std::unique_ptr<queue::SendQueue> queue_;
   std::unique_ptr<queue::CompletionQueue> cq_;
   std::unique_ptr<Outbox> outbox_;

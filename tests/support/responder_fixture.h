@@ -81,8 +81,8 @@ class ResponderFixture : public memory::MemoryFixture {
   ResponderFixture() {
     memory::SignalGuard::Install();
     region_ = LinearRegion(AddressOf(0), arena_.size());
-    config_.local_qp = wire::QpNumber(1);
-    config_.remote_qp = wire::QpNumber(0x123456);
+    config_.local_qp = QpNumber(1);
+    config_.remote_qp = QpNumber(0x123456);
     config_.path = PathId(9);
     config_.path_mtu = kMtu;
     config_.who = me_;
@@ -100,8 +100,8 @@ class ResponderFixture : public memory::MemoryFixture {
   void Begin() { BeginOn(ReceiveSource(own_)); }
   void BeginOn(ReceiveSource source) {
     responder_.emplace(config_, source, cq_);
-    responder_->Start(wire::Psn(kStart));
-    psn_ = wire::Psn(kStart);
+    responder_->Start(Psn(kStart));
+    psn_ = Psn(kStart);
   }
 
   // ---- Memory.
@@ -127,9 +127,8 @@ class ResponderFixture : public memory::MemoryFixture {
     EXPECT_TRUE(Succeeds(core_.regions.MapPages(region_.local, first, count, std::nullopt, true)));
   }
   wire::Reth RethOf(uint64_t offset, uint32_t length) const {
-    return {.address = wire::VirtualAddress(AddressOf(offset)),
-            .r_key = wire::RKey(region_.remote.value()),
-            .dma_length = length};
+    return {
+        .address = KeyAddress(AddressOf(offset)), .r_key = region_.remote, .dma_length = length};
   }
   Request WriteOnly(uint64_t offset, const Bytes& payload) const {
     return {.operation = wire::Operation::kWrite,
@@ -137,8 +136,8 @@ class ResponderFixture : public memory::MemoryFixture {
             .reth = RethOf(offset, static_cast<uint32_t>(payload.size()))};
   }
   wire::AtomicEth AtomicOf(uint64_t offset, uint64_t swap_or_add, uint64_t compare = 0) const {
-    return {.address = wire::VirtualAddress(AddressOf(offset)),
-            .r_key = wire::RKey(region_.remote.value()),
+    return {.address = KeyAddress(AddressOf(offset)),
+            .r_key = region_.remote,
             .swap_or_add = swap_or_add,
             .compare = compare};
   }
@@ -146,12 +145,10 @@ class ResponderFixture : public memory::MemoryFixture {
   // ---- Receive requests and their completions.
 
   queue::Sge SgeOf(uint64_t offset, uint32_t length) const {
-    return {.address = AddressOf(offset),
-            .length = length,
-            .key = queue::KeyValue(region_.local.value())};
+    return {.address = AddressOf(offset), .length = length, .key = region_.local};
   }
   void PostReceive(uint64_t id, const std::vector<queue::Sge>& sges) {
-    EXPECT_TRUE(own_.Post({.wqe = {.id = queue::WrId(id)}, .sges = sges}).has_value());
+    EXPECT_TRUE(own_.Post({.wqe = {.id = WrId(id)}, .sges = sges}).has_value());
   }
   // Of the third page.
   void PostReceive(uint64_t id, uint32_t length = 4096) {
@@ -165,7 +162,7 @@ class ResponderFixture : public memory::MemoryFixture {
 
   // ---- Packets.
 
-  void Deliver(const Request& request, wire::Psn psn) {
+  void Deliver(const Request& request, Psn psn) {
     const wire::OpcodeInfo* const info = wire::FindOpcode(wire::Service::kRc, request.operation,
                                                           request.position, request.companion);
     ASSERT_NE(info, nullptr);
@@ -173,17 +170,17 @@ class ResponderFixture : public memory::MemoryFixture {
   }
   // The next in order: one PSN each, and for a read those of its responses.
   void Deliver(const Request& request) {
-    const wire::Psn psn = psn_;
+    const Psn psn = psn_;
     const bool is_read = request.operation == wire::Operation::kReadRequest;
     psn_ = psn_ + (is_read ? PsnCountOf(request.reth.dma_length, kMtu) : 1);
     Deliver(request, psn);
   }
-  void DeliverAs(const wire::OpcodeInfo& info, const Request& request, wire::Psn psn) {
+  void DeliverAs(const wire::OpcodeInfo& info, const Request& request, Psn psn) {
     wire::AllHeaders headers{.feth = request.feth,
                              .reth = request.reth,
                              .atomic_eth = request.atomic,
                              .immdt = {.data = request.immediate},
-                             .ieth = {.r_key = wire::RKey(request.invalidate)}};
+                             .ieth = {.r_key = Key(request.invalidate)}};
     headers.bth = {.opcode = info.opcode,
                    .solicited_event = request.solicited,
                    .dest_qp = config_.local_qp,
@@ -258,7 +255,7 @@ class ResponderFixture : public memory::MemoryFixture {
   }
 
   // The PSN of the n-th packet of the connection.
-  static uint32_t PsnAt(uint32_t n) { return (wire::Psn(kStart) + n).value(); }
+  static uint32_t PsnAt(uint32_t n) { return (Psn(kStart) + n).value(); }
 
   memory::PagesForTest arena_{4};
   memory::RegionKeys region_;
@@ -269,7 +266,7 @@ class ResponderFixture : public memory::MemoryFixture {
   Time now_;
   Duration page_service_ = Duration::Max();  // not measured
   std::optional<Responder> responder_;
-  wire::Psn psn_;  // of the next request
+  Psn psn_;  // of the next request
   std::vector<AsyncEventType> events_;
   std::vector<PageRequest> requests_;
   std::vector<SegmentReport> reports_;

@@ -30,7 +30,7 @@ class ResponderReadFixture : public ResponderFixture {
                    : (is_last ? wire::Position::kLast : wire::Position::kMiddle);
       EXPECT_EQ(answers[i].operation, wire::Operation::kReadResponse);
       EXPECT_EQ(answers[i].position, position);
-      EXPECT_EQ(answers[i].psn, (wire::Psn(first_psn) + static_cast<uint32_t>(i)).value());
+      EXPECT_EQ(answers[i].psn, (Psn(first_psn) + static_cast<uint32_t>(i)).value());
       bytes.insert(bytes.end(), answers[i].payload.begin(), answers[i].payload.end());
     }
     EXPECT_EQ(bytes, expected);

@@ -20,31 +20,30 @@ class UcFixture : public UnreliableFixture {
 
   void Begin(memory::Rights remote_rights,
              RegistrationMode registration = RegistrationMode::kDisabled) {
-    const UcConfig config{.local_qp = wire::QpNumber(1),
-                          .remote_qp = wire::QpNumber(0x123456),
+    const UcConfig config{.local_qp = QpNumber(1),
+                          .remote_qp = QpNumber(0x123456),
                           .path = PathId(9),
                           .path_mtu = kMtu,
                           .who = me_,
                           .remote_rights = remote_rights,
                           .registration = registration};
     qp_.emplace(config, send_queue_, ReceiveSource(receive_queue_), send_cq_, receive_cq_);
-    qp_->BecomeReadyToReceive(wire::Psn(kStart));
-    qp_->BecomeReadyToSend(wire::Psn(kStart));
+    qp_->BecomeReadyToReceive(Psn(kStart));
+    qp_->BecomeReadyToSend(Psn(kStart));
   }
 
   // Of `length` bytes from the beginning of the first page.
   void Send(queue::SendOpcode opcode, uint32_t length) {
-    queue::SendWqe wqe{.id = queue::WrId(length), .opcode = opcode, .flags = {.signaled = true}};
-    wqe.immediate = queue::Immediate(42);
+    queue::SendWqe wqe{.id = WrId(length), .opcode = opcode, .flags = {.signaled = true}};
+    wqe.immediate = Immediate(42);
     PostSend(wqe, {SgeOf(0, length)});
     RunAll(*qp_);
   }
   // The same, to the second page.
-  void Write(queue::SendOpcode opcode, uint32_t length, std::optional<memory::Key> key = {}) {
-    queue::SendWqe wqe{.id = queue::WrId(length), .opcode = opcode, .flags = {.signaled = true}};
-    wqe.immediate = queue::Immediate(42);
-    wqe.operand = queue::Remote{AddressOf(memory::kPage),
-                                queue::KeyValue(key.value_or(region_.remote).value())};
+  void Write(queue::SendOpcode opcode, uint32_t length, std::optional<Key> key = {}) {
+    queue::SendWqe wqe{.id = WrId(length), .opcode = opcode, .flags = {.signaled = true}};
+    wqe.immediate = Immediate(42);
+    wqe.operand = queue::Remote{AddressOf(memory::kPage), key.value_or(region_.remote)};
     PostSend(wqe, {SgeOf(0, length)});
     RunAll(*qp_);
   }

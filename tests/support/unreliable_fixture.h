@@ -59,7 +59,7 @@ class UnreliableFixture : public memory::MemoryFixture {
         memory::Succeeds(core_.regions.MapPages(region_.local, page, 1, std::nullopt, true)));
   }
   queue::Sge SgeOf(uint64_t offset, uint32_t length) const {
-    return {AddressOf(offset), length, queue::KeyValue(region_.local.value())};
+    return {AddressOf(offset), length, region_.local};
   }
 
   // ---- Work requests and completions.
@@ -69,7 +69,7 @@ class UnreliableFixture : public memory::MemoryFixture {
   }
   void PostReceive(uint64_t id, uint32_t length) {
     const std::vector sges = {SgeOf(kReceivePage * memory::kPage, length)};
-    ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = queue::WrId(id)}, .sges = sges}).has_value());
+    ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = WrId(id)}, .sges = sges}).has_value());
   }
   static std::vector<queue::Completion> Poll(queue::CompletionQueue& cq) {
     std::vector<queue::Completion> completions(cq.capacity());

@@ -47,13 +47,13 @@ struct AllHeaders {
                .psn = Psn(bits24())};
     all.rdeth = {.ee_context = EeContext(bits24())};
     all.deth = {.q_key = QKey(random.Next32()), .source_qp = QpNumber(bits24())};
-    all.xrceth = {.srq = XrcSrqNumber(bits24())};
+    all.xrceth = {.srq = SrqNumber(bits24())};
     all.feth = {.placement = Feth::kPersistence, .selectivity = Feth::kWholeRegion};
-    all.reth = {.address = VirtualAddress(random.Next64()),
-                .r_key = RKey(random.Next32()),
+    all.reth = {.address = KeyAddress(random.Next64()),
+                .r_key = Key(random.Next32()),
                 .dma_length = random.Next32()};
-    all.atomic_eth = {.address = VirtualAddress(random.Next64()),
-                      .r_key = RKey(random.Next32()),
+    all.atomic_eth = {.address = KeyAddress(random.Next64()),
+                      .r_key = Key(random.Next32()),
                       .swap_or_add = random.Next64(),
                       .compare = random.Next64()};
     const auto code = static_cast<uint8_t>(random.Below(5));
@@ -62,7 +62,7 @@ struct AllHeaders {
                 .msn = Msn(bits24())};
     all.atomic_ack_eth = {.original = random.Next64()};
     all.immdt = {.data = random.Next32()};
-    all.ieth = {.r_key = RKey(random.Next32())};
+    all.ieth = {.r_key = Key(random.Next32())};
     return all;
   }
 

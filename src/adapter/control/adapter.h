@@ -105,13 +105,12 @@ class Adapter {
   [[nodiscard]] ErrorOr<memory::RegionKeys> RegisterRegion(const memory::RegionSpec& spec,
                                                            const memory::Backing& backing);
   [[nodiscard]] ErrorOr<memory::RegionKeys> ReregisterRegion(
-      memory::Key key, const memory::RegionSpec& spec,
-      const std::optional<memory::Backing>& backing);
-  [[nodiscard]] ErrorOr<void> DeregisterRegion(memory::Key key);
+      Key key, const memory::RegionSpec& spec, const std::optional<memory::Backing>& backing);
+  [[nodiscard]] ErrorOr<void> DeregisterRegion(Key key);
   // Brings pages of a region before they are needed; with `wait`, they are there when this returns.
   // REFUSES ranges that are not the region's, and to write where it may not be.
-  [[nodiscard]] ErrorOr<void> Advise(memory::Key key, std::span<const RegionRange> ranges,
-                                     Advice advice, bool wait);
+  [[nodiscard]] ErrorOr<void> Advise(Key key, std::span<const RegionRange> ranges, Advice advice,
+                                     bool wait);
   // Memory that may be larger than the memory it uses. Regions are registered on it as on any
   // other. REFUSES to end while there are some.
   [[nodiscard]] ErrorOr<odp::ManagedArena*> MakeArena(const managed::ArenaOptions& options);
@@ -120,8 +119,8 @@ class Adapter {
   // For registration by work request.
   [[nodiscard]] ErrorOr<memory::RegionKeys> ReserveRegion(memory::PdId pd, uint64_t pages_max,
                                                           PageShift page_shift);
-  [[nodiscard]] ErrorOr<memory::Key> AllocateWindow(memory::PdId pd, memory::WindowType type);
-  [[nodiscard]] ErrorOr<void> DeallocateWindow(memory::Key window);
+  [[nodiscard]] ErrorOr<Key> AllocateWindow(memory::PdId pd, memory::WindowType type);
+  [[nodiscard]] ErrorOr<void> DeallocateWindow(Key window);
 
   // --- Completion. ---
 
@@ -145,8 +144,7 @@ class Adapter {
   [[nodiscard]] ErrorOr<Srq*> CreateTagSrq(memory::PdId pd, Cq& cq, uint32_t capacity,
                                            uint32_t sges, uint32_t tags_max);
   // May wait for the engine: it is the engine's list that changes. The handle of what was added.
-  [[nodiscard]] ErrorOr<queue::TagHandle> ChangeTags(Srq& srq,
-                                                     const transport::TagOperation& operation);
+  [[nodiscard]] ErrorOr<TagHandle> ChangeTags(Srq& srq, const transport::TagOperation& operation);
   [[nodiscard]] ErrorOr<void> Destroy(Srq* srq);
   [[nodiscard]] ErrorOr<void> Resize(Srq& srq, uint32_t capacity);
   [[nodiscard]] ErrorOr<void> SetLimit(Srq& srq, uint32_t limit);
@@ -162,10 +160,10 @@ class Adapter {
   [[nodiscard]] ErrorOr<QpReport> Query(QueuePair& qp);
 
   // `port_mtu`: no datagram is longer, even where the way would take it.
-  [[nodiscard]] ErrorOr<queue::AddressHandleId> CreateAddressHandle(
+  [[nodiscard]] ErrorOr<AddressHandleId> CreateAddressHandle(
       memory::PdId pd, const AddressVector& wanted,
       transport::PathMtu port_mtu = transport::PathMtu::k4096);
-  [[nodiscard]] ErrorOr<void> DestroyAddressHandle(queue::AddressHandleId handle);
+  [[nodiscard]] ErrorOr<void> DestroyAddressHandle(AddressHandleId handle);
 
   [[nodiscard]] ErrorOr<void> AttachMulticast(QueuePair& qp, const wire::IpAddress& gid);
   [[nodiscard]] ErrorOr<void> DetachMulticast(QueuePair& qp, const wire::IpAddress& gid);
@@ -218,19 +216,18 @@ class Adapter {
   // EFAULT unless the program has mapped the bytes for these rights. Without `backing`, of a region
   // that stays where it is.
   [[nodiscard]] ErrorOr<void> CheckMappings(const memory::RegionSpec& spec,
-                                            const memory::Backing* backing, memory::Key changed);
+                                            const memory::Backing* backing, Key changed);
   [[nodiscard]] std::optional<uint64_t> UnmanagedAddress(const memory::LinearBacking& linear,
                                                          uint64_t length);
-  [[nodiscard]] std::optional<uint64_t> AddressToWiden(memory::Key key, bool for_write);
-  ErrorOr<void> End(memory::Key region);
+  [[nodiscard]] std::optional<uint64_t> AddressToWiden(Key key, bool for_write);
+  ErrorOr<void> End(Key region);
   void FinishPin(const std::optional<PinnedRange>& range, const ErrorOr<memory::RegionKeys>& made);
-  [[nodiscard]] bool HasNoPages(memory::Key key);
-  [[nodiscard]] ErrorOr<void> CheckAdvice(memory::Key key, const RegionRange& range,
-                                          memory::Access access);
+  [[nodiscard]] bool HasNoPages(Key key);
+  [[nodiscard]] ErrorOr<void> CheckAdvice(Key key, const RegionRange& range, memory::Access access);
   [[nodiscard]] bool IsManaged(const odp::PageJob& job);
   [[nodiscard]] bool IsManaged(uint64_t address);
-  [[nodiscard]] std::optional<odp::PageJob> AbsentPages(memory::Key key, uint64_t offset,
-                                                        uint64_t length, memory::Access access);
+  [[nodiscard]] std::optional<odp::PageJob> AbsentPages(Key key, uint64_t offset, uint64_t length,
+                                                        memory::Access access);
   [[nodiscard]] ErrorOr<void> CheckSrqSize(uint32_t capacity, uint32_t sges) const;
   [[nodiscard]] ErrorOr<Srq*> AddSrq(memory::PdId pd, uint32_t capacity, uint32_t sges,
                                      EventQueue* events, const XrcMembership& xrc = {},

@@ -14,7 +14,7 @@ namespace {
 using memory::Access;
 
 // nullptr if there is none.
-const memory::ProtectionEntry* FindRegion(const memory::MemoryCore& memory, memory::Key key) {
+const memory::ProtectionEntry* FindRegion(const memory::MemoryCore& memory, Key key) {
   const auto found = memory.table.FindLive(key, memory::EntryType::kRegion);
   return found ? *found : nullptr;
 }
@@ -24,14 +24,14 @@ constexpr uint64_t kBatchesMax = 1U << 16;
 
 }  // namespace
 
-bool Adapter::HasNoPages(memory::Key key) {
+bool Adapter::HasNoPages(Key key) {
   Engine& engine = impl_->engine;
   const EngineLock lock(engine);
   const memory::ProtectionEntry* const region = FindRegion(engine.memory, key);
   return region == nullptr || region->is_null;
 }
 
-ErrorOr<void> Adapter::CheckAdvice(memory::Key key, const RegionRange& range, Access access) {
+ErrorOr<void> Adapter::CheckAdvice(Key key, const RegionRange& range, Access access) {
   Engine& engine = impl_->engine;
   const EngineLock lock(engine);
   const memory::ProtectionEntry* const region = FindRegion(engine.memory, key);
@@ -42,7 +42,7 @@ ErrorOr<void> Adapter::CheckAdvice(memory::Key key, const RegionRange& range, Ac
   }
   if (range.length == 0) return {};
   const auto granted =
-      engine.memory.translator.Authorize(key, memory::KeyAddress(region->start + range.offset),
+      engine.memory.translator.Authorize(key, KeyAddress(region->start + range.offset),
                                          range.length, access, {.pd = region->pd, .qp = {}});
   if (!granted) return Fail(Error{ErrorCode::kInvalid, NameOf(granted.error())});
   return {};
@@ -54,7 +54,7 @@ bool Adapter::IsManaged(const odp::PageJob& job) {
 }
 
 // From the first that is absent to the end of these bytes; nullopt if all are there.
-std::optional<odp::PageJob> Adapter::AbsentPages(memory::Key key, uint64_t offset, uint64_t length,
+std::optional<odp::PageJob> Adapter::AbsentPages(Key key, uint64_t offset, uint64_t length,
                                                  Access access) {
   Engine& engine = impl_->engine;
   const EngineLock lock(engine);
@@ -62,7 +62,7 @@ std::optional<odp::PageJob> Adapter::AbsentPages(memory::Key key, uint64_t offse
   if (region == nullptr) return std::nullopt;
   for (uint64_t done = 0; done < length;) {
     const memory::Translation translation =
-        engine.memory.translator.Translate(key, memory::KeyAddress(region->start + offset + done),
+        engine.memory.translator.Translate(key, KeyAddress(region->start + offset + done),
                                            length - done, access, {.pd = region->pd, .qp = {}});
     if (const memory::Fault* const fault = AsFault(translation)) {
       odp::PageJob job =
@@ -77,7 +77,7 @@ std::optional<odp::PageJob> Adapter::AbsentPages(memory::Key key, uint64_t offse
   return std::nullopt;
 }
 
-ErrorOr<void> Adapter::Advise(memory::Key key, std::span<const RegionRange> ranges, Advice advice,
+ErrorOr<void> Adapter::Advise(Key key, std::span<const RegionRange> ranges, Advice advice,
                               bool wait) {
   if (const auto dead = Dead()) return Fail(*dead);
   const Access access = advice == Advice::kPrefetchWrite ? Access::kLocalWrite : Access::kLocalRead;

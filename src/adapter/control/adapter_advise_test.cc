@@ -79,8 +79,7 @@ TEST_F(AdviseTest, RefusesWhatIsNotTheRegions) {
   }
   Succeed(Advise(size, 0, Advice::kPrefetch));
   const RegionRange range{0, 1};
-  EXPECT_FALSE(
-      node_.adapter().Advise(memory::Key(1), {&range, 1}, Advice::kPrefetch, true).has_value());
+  EXPECT_FALSE(node_.adapter().Advise(Key(1), {&range, 1}, Advice::kPrefetch, true).has_value());
 }
 
 TEST_F(AdviseTest, RefusesToWriteWhereTheProgramMayNot) {

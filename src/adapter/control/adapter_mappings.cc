@@ -39,7 +39,7 @@ std::optional<uint64_t> Adapter::UnmanagedAddress(const memory::LinearBacking& l
 }
 
 // Of a region whose bytes are to be written, and were not before.
-std::optional<uint64_t> Adapter::AddressToWiden(memory::Key key, bool for_write) {
+std::optional<uint64_t> Adapter::AddressToWiden(Key key, bool for_write) {
   const EngineLock lock(impl_->engine);
   const auto found = impl_->engine.memory.table.FindLive(key, memory::EntryType::kRegion);
   if (!found || !for_write || (*found)->rights.HasAny(kNeedWritable)) return std::nullopt;
@@ -52,7 +52,7 @@ std::optional<uint64_t> Adapter::AddressToWiden(memory::Key key, bool for_write)
 // On demand as the kernel has it: ib_umem_odp_get takes any range, and the first look at it
 // (a snapshot) passes over what is not mapped.
 ErrorOr<void> Adapter::CheckMappings(const memory::RegionSpec& spec, const memory::Backing* backing,
-                                     memory::Key changed) {
+                                     Key changed) {
   if (spec.on_demand || spec.length == 0) return {};
   const bool for_write = spec.rights.HasAny(kNeedWritable);
   std::optional<uint64_t> address;

@@ -19,7 +19,7 @@ class AdapterMappingsTest : public testing::Test {
  protected:
   memory::RegionSpec Spec(Rights rights) {
     return {.pd = node_.pd(),
-            .start = memory::KeyAddress(node_.AddressOf(0)),
+            .start = KeyAddress(node_.AddressOf(0)),
             .length = kBytes,
             .rights = rights};
   }
@@ -66,7 +66,7 @@ TEST_F(AdapterMappingsTest, OnDemandNothingIsAsked) {
   memory::RegionSpec spec = Spec(Rights::kAll);
   spec.on_demand = true;
   EXPECT_TRUE(Register(spec).has_value());
-  spec.start = memory::KeyAddress(0);
+  spec.start = KeyAddress(0);
   spec.length = UINT64_MAX;
   spec.on_demand = false;
   const auto everything = node_.adapter().RegisterRegion(spec, memory::AddressSpaceBacking{});

@@ -57,7 +57,7 @@ odp::ManagedPages::RegionRoom RoomOn(odp::ManagedPages& managed, const BackingPl
 }
 
 // The old bytes of a region that was changed have gone before the new ones are counted.
-void FinishChange(odp::TakeoverMemory& takeover, memory::Key key, const memory::RegionSpec& spec,
+void FinishChange(odp::TakeoverMemory& takeover, Key key, const memory::RegionSpec& spec,
                   const std::optional<memory::Backing>& backing,
                   const ErrorOr<memory::RegionKeys>& made) {
   if (!backing) {
@@ -125,8 +125,7 @@ ErrorOr<memory::RegionKeys> Adapter::RegisterRegion(const memory::RegionSpec& sp
 }
 
 ErrorOr<memory::RegionKeys> Adapter::ReregisterRegion(
-    memory::Key key, const memory::RegionSpec& spec,
-    const std::optional<memory::Backing>& backing) {
+    Key key, const memory::RegionSpec& spec, const std::optional<memory::Backing>& backing) {
   if (const auto dead = Dead()) return Fail(*dead);
   const MutexLock registering(impl_->registering);
   const memory::Backing* const moved = backing ? &*backing : nullptr;
@@ -164,7 +163,7 @@ ErrorOr<memory::RegionKeys> Adapter::ReregisterRegion(
   return made;
 }
 
-ErrorOr<void> Adapter::DeregisterRegion(memory::Key key) {
+ErrorOr<void> Adapter::DeregisterRegion(Key key) {
   if (const auto dead = Dead()) return Fail(*dead);
   const MutexLock registering(impl_->registering);
   return End(key);
@@ -172,7 +171,7 @@ ErrorOr<void> Adapter::DeregisterRegion(memory::Key key) {
 
 // REQUIRES: `registering` is held, which the analysis cannot be told: the header does not know
 // Parts.
-ErrorOr<void> Adapter::End(memory::Key key) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
+ErrorOr<void> Adapter::End(Key key) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   const auto ended = [&] {
     const EngineLock lock(impl_->engine);
     impl_->engine.ReadClock();
@@ -242,14 +241,14 @@ ErrorOr<memory::RegionKeys> Adapter::ReserveRegion(memory::PdId pd, uint64_t pag
   return InWords(impl_->engine.memory.regions.Reserve(pd, pages_max, page_shift));
 }
 
-ErrorOr<memory::Key> Adapter::AllocateWindow(memory::PdId pd, memory::WindowType type) {
+ErrorOr<Key> Adapter::AllocateWindow(memory::PdId pd, memory::WindowType type) {
   if (const auto dead = Dead()) return Fail(*dead);
   const EngineLock lock(impl_->engine);
   impl_->engine.ReadClock();
   return InWords(impl_->engine.memory.windows.Allocate(pd, type));
 }
 
-ErrorOr<void> Adapter::DeallocateWindow(memory::Key window) {
+ErrorOr<void> Adapter::DeallocateWindow(Key window) {
   if (const auto dead = Dead()) return Fail(*dead);
   const EngineLock lock(impl_->engine);
   impl_->engine.ReadClock();

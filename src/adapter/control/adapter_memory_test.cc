@@ -169,7 +169,7 @@ TEST_F(AdapterMemoryTest, PinnedRegionsAreThereFromTheFirstAccessOn) {
 TEST_F(AdapterMemoryTest, KeysAreCheckedAndEnd) {
   const auto narrow = b_.Register(Rights::kLocalRead | Rights::kRemoteRead);
   ASSERT_TRUE(narrow.has_value());
-  const queue::Remote remote{b_.AddressOf(0), queue::KeyValue(narrow->remote.value())};
+  const queue::Remote remote{b_.AddressOf(0), narrow->remote};
   EXPECT_EQ(Do(MakeSend(SendOpcode::kRead, 1, remote), a_.Bytes(0, 64)),
             CompletionStatus::kSuccess);
   Succeed(b_.adapter().DeregisterRegion(narrow->local));
@@ -181,8 +181,8 @@ TEST_F(AdapterMemoryTest, KeysAreCheckedAndEnd) {
 TEST_F(AdapterMemoryTest, AWindowIsBoundUsedAndDeallocated) {
   const auto window = b_.adapter().AllocateWindow(b_.pd(), memory::WindowType::kType2A);
   ASSERT_TRUE(window.has_value());
-  const queue::WindowBind bind{.window = queue::KeyValue(window->value()),
-                               .region = queue::KeyValue(b_.keys().local.value()),
+  const queue::WindowBind bind{.window = Key(window->value()),
+                               .region = b_.keys().local,
                                .start = b_.AddressOf(100),
                                .length = 50,
                                .variant = 9,
@@ -193,9 +193,9 @@ TEST_F(AdapterMemoryTest, AWindowIsBoundUsedAndDeallocated) {
   const auto bound = b_.Wait();
   ASSERT_TRUE(bound.has_value());
   ASSERT_EQ(bound->status, CompletionStatus::kSuccess) << NameOf(bound->status);
-  const memory::Key key(window->index(), memory::Variant(9));
+  const Key key(window->index(), KeyVariant(9));
   a_.Fill(0, 50, 4);
-  const queue::Remote remote{b_.AddressOf(100), queue::KeyValue(key.value())};
+  const queue::Remote remote{b_.AddressOf(100), key};
   EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 2, remote), a_.Bytes(0, 50)),
             CompletionStatus::kSuccess);
   EXPECT_TRUE(b_.Holds(100, 50, 4));
@@ -209,7 +209,7 @@ TEST_F(AdapterMemoryTest, AnImplicitRegionIsAllOfTheProcess) {
       memory::AddressSpaceBacking{});
   ASSERT_TRUE(keys.has_value()) << keys.error().text;
   a_.Fill(0, 20'000, 8);
-  const queue::Remote remote{b_.AddressOf(4'000), queue::KeyValue(keys->remote.value())};
+  const queue::Remote remote{b_.AddressOf(4'000), keys->remote};
   EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 1, remote), a_.Bytes(0, 20'000)),
             CompletionStatus::kSuccess);
   EXPECT_TRUE(b_.Holds(4'000, 20'000, 8));
@@ -224,13 +224,13 @@ TEST_F(AdapterMemoryTest, AFastRegistrationHasALimit) {
 
 TEST_F(AdapterMemoryTest, ReregisteringChangesTheKey) {
   const memory::RegionSpec spec{.pd = b_.pd(),
-                                .start = memory::KeyAddress(b_.AddressOf(0)),
+                                .start = KeyAddress(b_.AddressOf(0)),
                                 .length = kBytes,
                                 .rights = Rights::kLocalRead | Rights::kRemoteRead};
   const auto keys = b_.adapter().ReregisterRegion(b_.keys().local, spec, std::nullopt);
   ASSERT_TRUE(keys.has_value());
   EXPECT_NE(keys->remote, b_.keys().remote);
-  const queue::Remote fresh{b_.AddressOf(0), queue::KeyValue(keys->remote.value())};
+  const queue::Remote fresh{b_.AddressOf(0), keys->remote};
   EXPECT_EQ(Do(MakeSend(SendOpcode::kRead, 1, fresh), a_.Bytes(0, 8)), CompletionStatus::kSuccess);
   EXPECT_EQ(Do(MakeSend(SendOpcode::kRead, 2, b_.Remote(0)), a_.Bytes(0, 8)),
             CompletionStatus::kRemoteAccessError);
@@ -269,9 +269,7 @@ class UnreliableMemoryTest : public testing::TestWithParam<QpType> {
   CompletionStatus Send() {
     queue::SendOperand operand;
     if (GetParam() == QpType::kUd) {
-      operand = queue::Datagram{.handle = handle_,
-                                .qp = queue::QpNumber(to_.number().value()),
-                                .q_key = queue::QKey(kTestQKey.value())};
+      operand = queue::Datagram{.handle = handle_, .qp = to_.number(), .q_key = kTestQKey};
     }
     Post(a_, from_, MakeSend(SendOpcode::kSend, 1, operand), a_.Bytes(0, 1'000));
     const auto completion = a_.Wait();
@@ -282,8 +280,7 @@ class UnreliableMemoryTest : public testing::TestWithParam<QpType> {
   TestNode a_{"127.0.0.1"}, b_{"127.0.0.1"};
   QueuePair& from_ = a_.MakeQp(GetParam());
   QueuePair& to_ = b_.MakeQp(GetParam());
-  const queue::AddressHandleId handle_ =
-      *a_.adapter().CreateAddressHandle(a_.pd(), PathFrom(a_, b_));
+  const AddressHandleId handle_ = *a_.adapter().CreateAddressHandle(a_.pd(), PathFrom(a_, b_));
 };
 INSTANTIATE_TEST_SUITE_P(Both, UnreliableMemoryTest, testing::Values(QpType::kUc, QpType::kUd));
 

@@ -132,7 +132,7 @@ ErrorOr<void> Adapter::Destroy(QueuePair* qp) {
   if (const auto dead = Dead()) return Fail(*dead);
   Engine& engine = impl_->engine;
   const EngineLock lock(engine);
-  const wire::QpNumber number = qp->number();
+  const QpNumber number = qp->number();
   if (engine.groups.IsAttached(number)) {
     return Fail(Error{ErrorCode::kInUse, "the queue pair is in a multicast group"});
   }
@@ -201,9 +201,8 @@ ErrorOr<QpReport> Adapter::Query(QueuePair& qp) {
   return report;
 }
 
-ErrorOr<queue::AddressHandleId> Adapter::CreateAddressHandle(memory::PdId pd,
-                                                             const AddressVector& wanted,
-                                                             transport::PathMtu port_mtu) {
+ErrorOr<AddressHandleId> Adapter::CreateAddressHandle(memory::PdId pd, const AddressVector& wanted,
+                                                      transport::PathMtu port_mtu) {
   if (const auto dead = Dead()) return Fail(*dead);
   const AddressVector way = Resolved(wanted);
   const uint32_t payload_max = std::min(PayloadMaxOf(way), BytesOf(port_mtu));
@@ -212,9 +211,9 @@ ErrorOr<queue::AddressHandleId> Adapter::CreateAddressHandle(memory::PdId pd,
     return Fail(Invalid("no such protection domain"));
   const auto path = impl_->engine.paths.Add(way);
   if (!path) return Fail(path.error());
-  queue::AddressHandleId id;
+  AddressHandleId id;
   do {
-    id = queue::AddressHandleId(++impl_->last_handle);
+    id = AddressHandleId(++impl_->last_handle);
   } while (impl_->handles.contains(id));
   Rollback added([&]() VERBENA_UNDER_CALLERS_LOCK {
     impl_->handles.erase(id);
@@ -227,7 +226,7 @@ ErrorOr<queue::AddressHandleId> Adapter::CreateAddressHandle(memory::PdId pd,
   return id;
 }
 
-ErrorOr<void> Adapter::DestroyAddressHandle(queue::AddressHandleId handle) {
+ErrorOr<void> Adapter::DestroyAddressHandle(AddressHandleId handle) {
   if (const auto dead = Dead()) return Fail(*dead);
   const EngineLock lock(impl_->engine);
   const auto found = impl_->handles.find(handle);

@@ -95,13 +95,13 @@ TEST_P(TrafficTest, SendsWithAndWithoutImmediate) {
 
     PostReceive(b(), qb, 101, b().Bytes(there(0), 64));
     queue::SendWqe wqe = MakeSend(SendOpcode::kWriteWithImmediate, 2, b().Remote(there(20'000)));
-    wqe.immediate = queue::Immediate(0xABCD);
+    wqe.immediate = Immediate(0xABCD);
     wqe.flags.signaled = false;
     Post(a(), qa, wqe, a().Bytes(0, 5'000));
     const auto completion = b().Wait();
     ASSERT_TRUE(completion.has_value());
     EXPECT_EQ(completion->opcode, CompletionOpcode::kReceiveWithImmediate);
-    EXPECT_EQ(completion->immediate, queue::Immediate(0xABCD));
+    EXPECT_EQ(completion->immediate, Immediate(0xABCD));
     EXPECT_EQ(completion->qp.value(), qb.number().value());
     EXPECT_TRUE(b().Holds(there(20'000), 5'000, 5));
   }
@@ -154,9 +154,7 @@ TEST_P(TrafficTest, UnreliableDatagramsCarryTheirOrigin) {
   ASSERT_TRUE(handle.has_value());
   a().Fill(0, 1'000, 3);
   PostReceive(b(), qb, 100, b().Bytes(there(0), 2'000));
-  const queue::Datagram to{.handle = *handle,
-                           .qp = queue::QpNumber(qb.number().value()),
-                           .q_key = queue::QKey(kTestQKey.value())};
+  const queue::Datagram to{.handle = *handle, .qp = qb.number(), .q_key = kTestQKey};
   queue::SendWqe wqe = MakeSend(SendOpcode::kSend, 1, to);
   wqe.flags.signaled = false;
   // The first may come before the pages of the buffer.
@@ -233,7 +231,7 @@ TEST_F(QpControlTest, AResetGivesThePathBack) {
   reset.mask = Attribute::kState;
   for (int i = 0; i < 3; ++i) {
     Succeed(ToInit(node, qp));
-    Succeed(ToRtr(node, qp, PathFrom(node, b_), wire::QpNumber(0x123)));
+    Succeed(ToRtr(node, qp, PathFrom(node, b_), QpNumber(0x123)));
     Succeed(node.adapter().Modify(qp, reset));
   }
 }
@@ -267,12 +265,12 @@ TEST_F(QpControlTest, AQueueHasItsDepth) {
 TEST_F(QpControlTest, ErrorFlushesWhatWasAndWhatWillBePosted) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   Succeed(ToInit(a_, qa));
-  ASSERT_TRUE(a_.adapter().PostReceive(qa, {.wqe = {.id = queue::WrId(1)}}).has_value());
+  ASSERT_TRUE(a_.adapter().PostReceive(qa, {.wqe = {.id = WrId(1)}}).has_value());
   QpChange change;
   change.attributes.state = QpState::kErr;
   change.mask = Attribute::kState;
   Succeed(a_.adapter().Modify(qa, change));
-  ASSERT_TRUE(a_.adapter().PostReceive(qa, {.wqe = {.id = queue::WrId(2)}}).has_value());
+  ASSERT_TRUE(a_.adapter().PostReceive(qa, {.wqe = {.id = WrId(2)}}).has_value());
   for (const uint64_t id : {1U, 2U}) {
     const auto completion = a_.Wait();
     ASSERT_TRUE(completion.has_value());
@@ -386,9 +384,8 @@ TEST_F(QpControlTest, SharedReceiveQueueGetsBackWhatWasTaken) {
   Succeed(b_.adapter().SetLimit(*srq, 2));
   for (uint64_t i = 0; i < 3; ++i) {
     const queue::Sge bytes = b_.Bytes(i * 100'000, 100'000);
-    ASSERT_TRUE(b_.adapter()
-                    .PostReceive(*srq, {.wqe = {.id = queue::WrId(i)}, .sges = {&bytes, 1}})
-                    .has_value());
+    ASSERT_TRUE(
+        b_.adapter().PostReceive(*srq, {.wqe = {.id = WrId(i)}, .sges = {&bytes, 1}}).has_value());
   }
   a_.Fill(0, 100'000, 1);
   for (uint64_t i = 0; i < 2; ++i) {

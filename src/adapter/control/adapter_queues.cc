@@ -146,10 +146,10 @@ ErrorOr<Srq*> Adapter::CreateXrcSrq(memory::PdId pd, XrcDomain& domain, Cq& cq, 
   if (const auto dead = Dead()) return Fail(*dead);
   if (const auto ok = CheckSrqSize(capacity, sges); !ok) return Fail(ok.error());
   const EngineLock lock(impl_->engine);
-  wire::XrcSrqNumber number;
+  SrqNumber number;
   do {
     impl_->last_xrc_srq = impl_->last_xrc_srq % wire::kMax24 + 1;
-    number = wire::XrcSrqNumber(impl_->last_xrc_srq);
+    number = SrqNumber(impl_->last_xrc_srq);
   } while (domain.receivers.Find(number) != nullptr);
   domain.receivers.MakeRoom();
   const auto srq =
@@ -173,7 +173,7 @@ ErrorOr<Srq*> Adapter::CreateTagSrq(memory::PdId pd, Cq& cq, uint32_t capacity, 
   return srq;
 }
 
-ErrorOr<queue::TagHandle> Adapter::ChangeTags(Srq& srq, const transport::TagOperation& operation) {
+ErrorOr<TagHandle> Adapter::ChangeTags(Srq& srq, const transport::TagOperation& operation) {
   if (const auto dead = Dead()) return Fail(*dead);
   if (srq.tags() == nullptr) return Fail(Invalid("this queue matches no tags"));
   const EngineLock lock(impl_->engine);

@@ -40,8 +40,8 @@ ErrorOr<std::unique_ptr<fabric::Fabric>> OpenEndpoint(const Options& options,
   return Fail(Error{ErrorCode::kSystem, words, code});
 }
 
-ErrorOr<wire::QpNumber> NextNumber(Engine& engine, const Options& options,
-                                   ProgressThread& progress_thread) {
+ErrorOr<QpNumber> NextNumber(Engine& engine, const Options& options,
+                             ProgressThread& progress_thread) {
   if (const auto number = engine.qps.NextNumber()) return *number;
   if (engine.qps.is_full() || !engine.qps.has_room_for_endpoint()) {
     return Fail(LimitError(options.qps_max, "queue pairs", "qps_max"));

@@ -23,8 +23,8 @@ namespace verbena::adapter {
 
 // The number of the next queue pair. Takes another endpoint if those that there are have none left,
 // and has the progress thread wait for it, too.
-[[nodiscard]] ErrorOr<wire::QpNumber> NextNumber(Engine& engine, const Options& options,
-                                                 ProgressThread& progress_thread)
+[[nodiscard]] ErrorOr<QpNumber> NextNumber(Engine& engine, const Options& options,
+                                           ProgressThread& progress_thread)
     VERBENA_REQUIRES(engine);
 
 // The endpoint that datagrams to groups come to. Takes one if this process has none of them.

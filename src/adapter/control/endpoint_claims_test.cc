@@ -43,10 +43,9 @@ void ExpectDatagrams(TestNode& a, TestNode& b) {
   std::optional<queue::Completion> received;
   for (int i = 0; i < kTries && !received; ++i) {
     PostReceive(b, to, 5, b.Bytes(0, 4'096));
-    queue::SendWqe wqe = MakeSend(SendOpcode::kSend, 1,
-                                  queue::Datagram{.handle = *handle,
-                                                  .qp = queue::QpNumber(to.number().value()),
-                                                  .q_key = queue::QKey(kTestQKey.value())});
+    queue::SendWqe wqe =
+        MakeSend(SendOpcode::kSend, 1,
+                 queue::Datagram{.handle = *handle, .qp = to.number(), .q_key = kTestQKey});
     wqe.flags.signaled = false;
     Post(a, from, wqe, a.Bytes(0, 64));
     received = b.Wait(nullptr, Milliseconds(200));

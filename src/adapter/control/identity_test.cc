@@ -49,7 +49,7 @@ class DoomedProcess {
     if (child_ == 0) Live(options, ends[1]);
     uint32_t number = 0;
     EXPECT_EQ(read(ends[0], &number, sizeof number), ssize_t{sizeof number});
-    qp_ = wire::QpNumber(number);
+    qp_ = QpNumber(number);
     close(ends[0]);
     close(ends[1]);
   }
@@ -63,7 +63,7 @@ class DoomedProcess {
     waitpid(child_, nullptr, 0);
     child_ = 0;
   }
-  wire::QpNumber qp() const { return qp_; }
+  QpNumber qp() const { return qp_; }
 
  private:
   [[noreturn]] static void Live(const Options& options, int out) {
@@ -74,7 +74,7 @@ class DoomedProcess {
   }
 
   pid_t child_ = 0;
-  wire::QpNumber qp_;
+  QpNumber qp_;
 };
 
 void Send(TestNode& from, QueuePair& qp, uint8_t seed) {
@@ -125,7 +125,7 @@ TEST(IdentityProcesses, WhatIsSentToADeadProcessDoesNotReachItsSuccessor) {
 TEST(IdentityProcesses, NorDoesWhatIsSentUnreliably) { ExpectNothingForTheDead(QpType::kUc); }
 
 // Sends of nothing, sealed as they must be, with each sequence number from `first` on.
-[[noreturn]] void Sweep(uint16_t to_port, wire::QpNumber to, wire::Psn first, uint32_t count) {
+[[noreturn]] void Sweep(uint16_t to_port, QpNumber to, Psn first, uint32_t count) {
   constexpr uid_t kNobody = 65'534;
   if (getuid() == 0 && setuid(kNobody) != 0) _exit(1);
   const fabric::FileDescriptor file(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));

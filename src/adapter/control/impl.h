@@ -53,7 +53,7 @@ struct Adapter::Impl {
     memory::PdId pd;
     transport::PathId path;
   };
-  std::unordered_map<queue::AddressHandleId, Handle> handles VERBENA_GUARDED_BY(engine);
+  std::unordered_map<AddressHandleId, Handle> handles VERBENA_GUARDED_BY(engine);
   uint32_t last_handle VERBENA_GUARDED_BY(engine) = 0;
   uint32_t last_xrc_srq VERBENA_GUARDED_BY(engine) = 0;
 

@@ -43,14 +43,13 @@ class ManagedPagesTest : public testing::Test {
 
   ErrorOr<memory::RegionKeys> Register(uint64_t address, uint64_t length) {
     return node_.adapter().RegisterRegion({.pd = node_.pd(),
-                                           .start = memory::KeyAddress(address),
+                                           .start = KeyAddress(address),
                                            .length = length,
                                            .rights = memory::Rights::kAll},
                                           memory::LinearBacking{memory::PhysicalAddress(address)});
   }
   CompletionStatus Move(SendOpcode opcode, uint64_t page) {
-    const queue::Remote remote{arena_->cpu_base + page * kPage,
-                               queue::KeyValue(keys_.remote.value())};
+    const queue::Remote remote{arena_->cpu_base + page * kPage, keys_.remote};
     Post(node_, qa_, MakeSend(opcode, 1, remote), node_.Bytes(0, kPage));
     const auto completion = node_.Wait();
     return completion ? completion->status : CompletionStatus::kGeneralError;
@@ -158,8 +157,7 @@ TEST_F(ManagedPagesTest, TheAdapterEndsAtAnyTime) {
   FillAll();
   trouble_->delay_us = 20'000;
   for (uint64_t page = 0; page < 8; ++page) {
-    const queue::Remote remote{arena_->cpu_base + page * kPage,
-                               queue::KeyValue(keys_.remote.value())};
+    const queue::Remote remote{arena_->cpu_base + page * kPage, keys_.remote};
     Post(node_, qa_, MakeSend(SendOpcode::kRead, 1, remote), node_.Bytes(page * kPage, kPage));
   }
   node_.CloseAdapter();
@@ -180,12 +178,11 @@ class ManagedListTest : public ManagedPagesTest {
     spec.registration = transport::RegistrationMode::kAnticipatory;
     QueuePair& qp = **node_.adapter().CreateQp(spec);
     Connect(node_, qp, node_, node_.MakeQp(transport::QpType::kRc));
-    const memory::Key key = node_.adapter().ReserveRegion(node_.pd(), 1, PageShift(12))->local;
-    const queue::SendWqe wqe = MakeSend(SendOpcode::kRegister, 2,
-                                        queue::Registration{.key = queue::KeyValue(key.value()),
-                                                            .rights = memory::Rights::kAll.bits(),
-                                                            .page_shift = 12,
-                                                            .length = kPage});
+    const Key key = node_.adapter().ReserveRegion(node_.pd(), 1, PageShift(12))->local;
+    const queue::SendWqe wqe = MakeSend(
+        SendOpcode::kRegister, 2,
+        queue::Registration{
+            .key = key, .rights = memory::Rights::kAll.bits(), .page_shift = 12, .length = kPage});
     EXPECT_TRUE(node_.adapter().PostSend(qp, {.wqe = wqe, .pages = {&page, 1}}).has_value());
     const auto completion = node_.Wait();
     return completion ? completion->status : CompletionStatus::kGeneralError;

@@ -86,10 +86,9 @@ TEST_F(ModifyTest, ADatagramQueuePairChangesItsQKey) {
   Connect(a_, qa, b_, qb);
   const auto handle = *a_.adapter().CreateAddressHandle(a_.pd(), PathFrom(a_, b_));
   const auto to = [&](uint32_t q_key) {
-    queue::SendWqe wqe = MakeSend(SendOpcode::kSend, 1,
-                                  queue::Datagram{.handle = handle,
-                                                  .qp = queue::QpNumber(qb.number().value()),
-                                                  .q_key = queue::QKey(q_key)});
+    queue::SendWqe wqe =
+        MakeSend(SendOpcode::kSend, 1,
+                 queue::Datagram{.handle = handle, .qp = qb.number(), .q_key = QKey(q_key)});
     wqe.flags.signaled = false;
     return wqe;
   };
@@ -99,11 +98,11 @@ TEST_F(ModifyTest, ADatagramQueuePairChangesItsQKey) {
 
   constexpr uint32_t kOther = 0x2222;
   transport::QpAttributes change;
-  change.q_key = wire::QKey(kOther);
+  change.q_key = QKey(kOther);
   Succeed(Change(b_, qb, change, Attribute::kQKey));
   Post(a_, qa, to(kTestQKey.value()), a_.Bytes(0, 100));
   EXPECT_FALSE(b_.Wait(nullptr, Milliseconds(50)).has_value());
-  EXPECT_EQ(b_.adapter().Query(qb)->attributes.q_key, wire::QKey(kOther));
+  EXPECT_EQ(b_.adapter().Query(qb)->attributes.q_key, QKey(kOther));
   ASSERT_TRUE(SendUntilReceived(qa, to(kOther)).has_value());
   Drain(a_, qa);
   Post(a_, qa, to(kOther), a_.Bytes(0, 100));
@@ -160,14 +159,14 @@ TEST(PathMtuTest, WhatDoesNotFitTheInterfaceIsRefusedInWords) {
     const AddressVector way{.source = TestIp("10.9.0.1"), .destination = TestIp("10.9.0.2")};
     QueuePair& qp = node.MakeQp(QpType::kRc);
     Succeed(ToInit(node, qp));
-    const auto refused = ToRtr(node, qp, way, wire::QpNumber(17), {});  // 4096
+    const auto refused = ToRtr(node, qp, way, QpNumber(17), {});  // 4096
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().code, ErrorCode::kInvalid);
     for (const char* const word : {"4096", "1024", "1500", network.name()}) {
       EXPECT_NE(refused.error().text.find(word), std::string::npos) << refused.error().text;
     }
     EXPECT_EQ(node.adapter().Query(qp)->state, QpState::kInit);
-    Succeed(ToRtr(node, qp, way, wire::QpNumber(17), {.mtu = transport::PathMtu::k1024}));
+    Succeed(ToRtr(node, qp, way, QpNumber(17), {.mtu = transport::PathMtu::k1024}));
   });
 }
 
@@ -178,7 +177,7 @@ TEST(PathMtuTest, ADatagramThatTheWayDoesNotTakeIsALengthError) {
     Connect(node, qp, node, node.MakeQp(QpType::kUd));
     const auto handle = *node.adapter().CreateAddressHandle(
         node.pd(), {.source = TestIp("10.9.0.1"), .destination = TestIp("10.9.0.2")});
-    const queue::Datagram to{.handle = handle, .qp = queue::QpNumber(17), .q_key = queue::QKey(1)};
+    const queue::Datagram to{.handle = handle, .qp = QpNumber(17), .q_key = QKey(1)};
     Post(node, qp, MakeSend(SendOpcode::kSend, 1, to), node.Bytes(0, 1'024));
     EXPECT_EQ(node.Wait()->status, CompletionStatus::kSuccess);
     Post(node, qp, MakeSend(SendOpcode::kSend, 2, to), node.Bytes(0, 1'025));
@@ -198,8 +197,7 @@ TEST(PathFieldsTest, TrafficClassAndHopLimitAreOnTheWire) {
                       .destination = TestIp(is_ipv4 ? "10.9.0.2" : "fd09::2"),
                       .traffic_class = 0x68,
                       .hop_limit = 9});
-      const queue::Datagram to{
-          .handle = handle, .qp = queue::QpNumber(17), .q_key = queue::QKey(1)};
+      const queue::Datagram to{.handle = handle, .qp = QpNumber(17), .q_key = QKey(1)};
       Post(node, qp, MakeSend(SendOpcode::kSend, 1, to), node.Bytes(0, 64));
       ASSERT_EQ(node.Wait()->status, CompletionStatus::kSuccess);
       bool is_seen = false;

@@ -36,10 +36,9 @@ struct World {
     for (uint64_t id = 0; id < 32; ++id) PostReceive(node, qp, id, node.Bytes(0, 4'096));
   }
   void Send(uint64_t length) {
-    queue::SendWqe wqe = MakeSend(SendOpcode::kSend, 99,
-                                  queue::Datagram{.handle = handle_,
-                                                  .qp = queue::QpNumber(wire::kMulticastQp.value()),
-                                                  .q_key = queue::QKey(kTestQKey.value())});
+    queue::SendWqe wqe =
+        MakeSend(SendOpcode::kSend, 99,
+                 queue::Datagram{.handle = handle_, .qp = wire::kMulticastQp, .q_key = kTestQKey});
     wqe.flags.signaled = false;
     Post(a_, sender_, wqe, a_.Bytes(16'384, length));
   }
@@ -67,7 +66,7 @@ struct World {
   TestNode a_;
   TestNode b_;
   QueuePair& sender_ = MakeReady(a_);
-  const queue::AddressHandleId handle_;
+  const AddressHandleId handle_;
 };
 
 void ExpectOneForEveryMember(World& w) {

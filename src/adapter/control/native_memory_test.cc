@@ -49,14 +49,11 @@ class FileMemoryTest : public NativeMemoryTest {
     mapped_ = static_cast<std::byte*>(
         mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0));
     const auto at = reinterpret_cast<uintptr_t>(mapped_);
-    const auto keys =
-        b_.adapter().RegisterRegion({.pd = b_.pd(),
-                                     .start = memory::KeyAddress(at),
-                                     .length = kBytes,
-                                     .rights = memory::Rights::kAll},
-                                    memory::LinearBacking{.base = memory::PhysicalAddress(at)});
+    const auto keys = b_.adapter().RegisterRegion(
+        {.pd = b_.pd(), .start = KeyAddress(at), .length = kBytes, .rights = memory::Rights::kAll},
+        memory::LinearBacking{.base = memory::PhysicalAddress(at)});
     EXPECT_TRUE(keys.has_value());
-    key_ = queue::KeyValue(keys->remote.value());
+    key_ = keys->remote;
   }
   ~FileMemoryTest() override {
     munmap(mapped_, kBytes);
@@ -70,7 +67,7 @@ class FileMemoryTest : public NativeMemoryTest {
   std::string name_ = ::testing::TempDir() + "/verbena-file-XXXXXX";
   const int file_;
   std::byte* mapped_ = nullptr;
-  queue::KeyValue key_;
+  Key key_;
 };
 
 TEST_F(FileMemoryTest, EveryByteIsTheFilesAndTheProgramsAndThePeers) {

@@ -33,15 +33,14 @@ class RareOperationsTest : public testing::Test {
       EXPECT_EQ(completion->opcode, opcode);
     }
   }
-  static queue::KeyValue KeyValue(memory::Key key) { return queue::KeyValue(key.value()); }
 
   // Registers two pages of `node` by work request; the key.
-  memory::Key FastRegister(TestNode& node, QueuePair& qp) {
-    const memory::Key key = node.adapter().ReserveRegion(node.pd(), 2, PageShift(12))->local;
+  Key FastRegister(TestNode& node, QueuePair& qp) {
+    const Key key = node.adapter().ReserveRegion(node.pd(), 2, PageShift(12))->local;
     node.Fill(0, 8'192, 0);  // registration by work request takes pages to be present
     const std::array<uint64_t, 2> pages{node.AddressOf(4'096), node.AddressOf(0)};
     const queue::SendWqe wqe = MakeSend(SendOpcode::kRegister, 9,
-                                        queue::Registration{.key = KeyValue(key),
+                                        queue::Registration{.key = key,
                                                             .rights = memory::Rights::kAll.bits(),
                                                             .page_shift = 12,
                                                             .start = 0x10000,
@@ -58,10 +57,9 @@ class RareOperationsTest : public testing::Test {
 };
 
 TEST_F(RareOperationsTest, AFastRegistrationShowsItsPagesInItsOrder) {
-  const memory::Key key = FastRegister(b_, qb_);
+  const Key key = FastRegister(b_, qb_);
   a_.Fill(0, 8'192, 5);
-  Post(a_, qa_, MakeSend(SendOpcode::kWrite, 1, queue::Remote{0x10000, KeyValue(key)}),
-       a_.Bytes(0, 8'192));
+  Post(a_, qa_, MakeSend(SendOpcode::kWrite, 1, queue::Remote{0x10000, key}), a_.Bytes(0, 8'192));
   ExpectDone(a_, CompletionOpcode::kWrite);
   // The first page of the region is the second of the memory.
   EXPECT_EQ(std::memcmp(b_.memory().data() + 4'096, a_.memory().data(), 4'096), 0);
@@ -69,18 +67,17 @@ TEST_F(RareOperationsTest, AFastRegistrationShowsItsPagesInItsOrder) {
 }
 
 TEST_F(RareOperationsTest, ASendEndsAKeyOfThePeer) {
-  const memory::Key key = FastRegister(b_, qb_);
+  const Key key = FastRegister(b_, qb_);
   PostReceive(b_, qb_, 3, b_.Bytes(65'536, 100));
   queue::SendWqe wqe = MakeSend(SendOpcode::kSendWithInvalidate, 1);
-  wqe.invalidate = KeyValue(key);
+  wqe.invalidate = key;
   Post(a_, qa_, wqe, a_.Bytes(0, 100));
   ExpectDone(a_, CompletionOpcode::kSend);
   const auto received = b_.Wait();
   ASSERT_TRUE(received.has_value());
   EXPECT_TRUE(received->flags.with_invalidate);
-  EXPECT_EQ(received->invalidated, KeyValue(key));
-  Post(a_, qa_, MakeSend(SendOpcode::kRead, 2, queue::Remote{0x10000, KeyValue(key)}),
-       a_.Bytes(0, 8));
+  EXPECT_EQ(received->invalidated, key);
+  Post(a_, qa_, MakeSend(SendOpcode::kRead, 2, queue::Remote{0x10000, key}), a_.Bytes(0, 8));
   ExpectDone(a_, CompletionOpcode::kRead, CompletionStatus::kRemoteAccessError);
 }
 
@@ -137,9 +134,8 @@ TEST_F(RareOperationsTest, WhatIsPostedBeforeAResumeIsFlushed) {
     QueuePair& from = **a_.adapter().CreateQp(spec);
     QueuePair& to = b_.MakeQp(type);
     Connect(a_, from, b_, to);
-    const queue::SendWqe wqe =
-        MakeSend(SendOpcode::kRegister, 1,
-                 queue::Registration{.key = queue::KeyValue(0x100), .page_shift = 12});
+    const queue::SendWqe wqe = MakeSend(SendOpcode::kRegister, 1,
+                                        queue::Registration{.key = Key(0x100), .page_shift = 12});
     ASSERT_TRUE(a_.adapter().PostSend(from, {.wqe = wqe, .sges = {}, .pages = {}}).has_value());
     ExpectDone(a_, CompletionOpcode::kRegister, CompletionStatus::kLocalQpOperationError);
     EXPECT_EQ(a_.adapter().Query(from)->state, transport::QpState::kSqd);

@@ -36,20 +36,20 @@ class StuckMemoryTest : public testing::Test {
     Connect(a_, qc_, b_, qd_, {.timeout = 17});
     const auto keys = b_.adapter().RegisterRegion(
         {.pd = b_.pd(),
-         .start = memory::KeyAddress(pages_->address()),
+         .start = KeyAddress(pages_->address()),
          .length = pages_->bytes().size(),
          .rights = memory::Rights::kAll},
         memory::LinearBacking{.base = memory::PhysicalAddress(pages_->address())});
     ASSERT_TRUE(keys.has_value());
-    key_ = queue::KeyValue(keys->remote.value());
+    key_ = keys->remote;
     const auto own = a_.adapter().RegisterRegion(
         {.pd = a_.pd(),
-         .start = memory::KeyAddress(pages_->address()),
+         .start = KeyAddress(pages_->address()),
          .length = pages_->bytes().size(),
          .rights = memory::Rights::kAll},
         memory::LinearBacking{.base = memory::PhysicalAddress(pages_->address())});
     ASSERT_TRUE(own.has_value());
-    own_key_ = queue::KeyValue(own->local.value());
+    own_key_ = own->local;
   }
   void TearDown() override {
     if (pages_) pages_->Release();
@@ -59,7 +59,7 @@ class StuckMemoryTest : public testing::Test {
     Post(a_, qp, MakeSend(SendOpcode::kWrite, id, to), a_.Bytes(0, 64));
   }
   // The same from memory of A that may be stuck.
-  void WriteFrom(QueuePair& qp, uint64_t id, uint64_t address, queue::KeyValue key) {
+  void WriteFrom(QueuePair& qp, uint64_t id, uint64_t address, Key key) {
     Post(a_, qp, MakeSend(SendOpcode::kWrite, id, b_.Remote(0)), {address, 64, key});
   }
   queue::Remote StuckPage(uint64_t page) const { return {pages_->address(page), key_}; }
@@ -83,7 +83,7 @@ class StuckMemoryTest : public testing::Test {
     for (const uint64_t page : {3U, 1U}) list.emplace_back(pages_->address(page));
     return node.adapter().RegisterRegion(
         {.pd = node.pd(),
-         .start = memory::KeyAddress(0),
+         .start = KeyAddress(0),
          .length = 2 * StuckPages::kPage,
          .rights = memory::Rights::kAll},
         memory::PageListBacking{list, 0, PageShift(PageShift::kMin)});
@@ -102,7 +102,7 @@ class StuckMemoryTest : public testing::Test {
   QueuePair& qb_ = b_.MakeQp(QpType::kRc);
   QueuePair& qc_ = a_.MakeQp(QpType::kRc);
   QueuePair& qd_ = b_.MakeQp(QpType::kRc);
-  queue::KeyValue key_, own_key_;
+  Key key_, own_key_;
 };
 
 // The tables call the page present: the copy itself sleeps for it, with the engine's lock held.
@@ -138,7 +138,7 @@ TEST_F(StuckMemoryTest, SoDoesAPageOfAPageList) {
   ASSERT_TRUE(keys.has_value());
   pages_->Stick(1, 1);
   TimeOther();
-  Write(qa_, 1, {StuckPages::kPage + 8, queue::KeyValue(keys->remote.value())});
+  Write(qa_, 1, {StuckPages::kPage + 8, keys->remote});
   usleep(5'000);
   for (int i = 0; i < 50; ++i) EXPECT_LT(TimeOther(), kSoon);
   pages_->Release();
@@ -191,7 +191,7 @@ TEST_F(StuckMemoryTest, NeitherDoesALocalPageOfAPageList) {
   pages_->Stick(1, 1);
   usleep(20'000);
   const Time start = Now();
-  WriteFrom(qa_, 1, StuckPages::kPage + 8, queue::KeyValue(keys->local.value()));
+  WriteFrom(qa_, 1, StuckPages::kPage + 8, keys->local);
   EXPECT_LT(Now() - start, kSoon);
   ExpectOthersGoOn();
   pages_->Release();

@@ -60,7 +60,7 @@ class TakeoverMemoryThreads : public testing::Test {
   ErrorOr<memory::RegionKeys> Register(std::span<std::byte> bytes) {
     const auto address = reinterpret_cast<uintptr_t>(bytes.data());
     return node_.adapter().RegisterRegion({.pd = node_.pd(),
-                                           .start = memory::KeyAddress(address),
+                                           .start = KeyAddress(address),
                                            .length = bytes.size(),
                                            .rights = memory::Rights::kAll},
                                           memory::LinearBacking{memory::PhysicalAddress(address)});
@@ -236,10 +236,9 @@ TEST_F(TakeoverMemoryThreads, WhatFitsTheBudgetIsThereForUnreliableMessages) {
   QueuePair& b = node.MakeQp(transport::QpType::kUc);
   adapter::Connect(node, a, node, b);
   usleep(100'000);  // for the pages to come
-  const queue::Remote remote{node.AddressOf(kMebibyte / 4), queue::KeyValue(keys.remote.value())};
+  const queue::Remote remote{node.AddressOf(kMebibyte / 4), keys.remote};
   Post(node, a, MakeSend(SendOpcode::kWrite, 1, remote),
-       {node.AddressOf(0), static_cast<uint32_t>(kMebibyte / 4),
-        queue::KeyValue(keys.local.value())});
+       {node.AddressOf(0), static_cast<uint32_t>(kMebibyte / 4), keys.local});
   ASSERT_EQ(node.Wait()->status, CompletionStatus::kSuccess);
   for (const Time end = Now() + Seconds(5); !node.Holds(kMebibyte / 4, kMebibyte / 4, 1);) {
     ASSERT_LT(Now(), end);
@@ -259,7 +258,7 @@ TEST_F(TakeoverMemoryThreads, RegionsAreChangedLikeAnyOther) {
   const auto keys =
       node_.adapter().ReregisterRegion(node_.keys().local,
                                        {.pd = node_.pd(),
-                                        .start = memory::KeyAddress(address),
+                                        .start = KeyAddress(address),
                                         .length = kMebibyte,
                                         .rights = memory::Rights::kAll},
                                        memory::LinearBacking{memory::PhysicalAddress(address)});
@@ -267,7 +266,7 @@ TEST_F(TakeoverMemoryThreads, RegionsAreChangedLikeAnyOther) {
   EXPECT_TRUE(IsTakenOver(memory.bytes()));
   EXPECT_FALSE(IsTakenOver(node_.memory()));
   const auto shared = node_.adapter().RegisterRegion({.pd = node_.pd(),
-                                                      .start = memory::KeyAddress(address),
+                                                      .start = KeyAddress(address),
                                                       .length = kMebibyte,
                                                       .rights = memory::Rights::kAll},
                                                      memory::SharedBacking{keys->local});

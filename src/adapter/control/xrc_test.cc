@@ -28,14 +28,13 @@ class XrcTest : public testing::TestWithParam<bool> {
   TestNode& b() { return GetParam() ? b_ : a_; }
 
   static queue::SendWqe For(const Srq& srq, queue::SendWqe wqe) {
-    wqe.remote_srq = queue::SrqNumber(srq.xrc().number.value());
+    wqe.remote_srq = srq.xrc().number;
     return wqe;
   }
   void PostTo(Srq& srq, uint64_t id, const queue::Sge& bytes) {
-    EXPECT_TRUE(
-        b().adapter()
-            .PostReceive(srq, queue::ReceiveRequest{.wqe = {queue::WrId(id)}, .sges = {&bytes, 1}})
-            .has_value());
+    EXPECT_TRUE(b().adapter()
+                    .PostReceive(srq, queue::ReceiveRequest{.wqe = {WrId(id)}, .sges = {&bytes, 1}})
+                    .has_value());
   }
 
   static constexpr uint64_t kThere = uint64_t{1} << 19;
@@ -98,7 +97,7 @@ TEST_P(XrcTest, OneSidedOperationsUseTheKeysOfTheReceiversDomain) {
 
 TEST_P(XrcTest, AnUnknownReceiverIsAnInvalidRequest) {
   queue::SendWqe wqe = For(*first_, MakeSend(SendOpcode::kSend, 1));
-  wqe.remote_srq = queue::SrqNumber(0xABCDEF);
+  wqe.remote_srq = SrqNumber(0xABCDEF);
   Post(a_, sender_, wqe, a_.Bytes(0, 8));
   EXPECT_EQ(a_.Wait()->status, CompletionStatus::kRemoteInvalidRequest);
 }
@@ -138,7 +137,7 @@ TEST_P(XrcTest, NothingGoesBeforeThatWhichUsesIt) {
 
 TEST_P(XrcTest, EachEndHasOneQueueAtMost) {
   const queue::Sge bytes = b().Bytes(0, 8);
-  const queue::ReceiveRequest receive{.wqe = {queue::WrId(1)}, .sges = {&bytes, 1}};
+  const queue::ReceiveRequest receive{.wqe = {WrId(1)}, .sges = {&bytes, 1}};
   EXPECT_EQ(a_.adapter().PostReceive(sender_, receive).error(), ErrorCode::kInvalid);
   EXPECT_EQ(b().adapter().PostReceive(*receiver_, receive).error(), ErrorCode::kInvalid);
   EXPECT_EQ(b().adapter()

@@ -42,7 +42,7 @@ void Dispatcher::Dispatch(fabric::Datagram datagram, uint16_t port, transport::S
   if (trace_ != nullptr && is_sealed) trace_->OnReceived(datagram, port);
   const std::optional<wire::Packet> packet = wire::Packet::Parse(datagram.bytes);
   if (!packet) return Count(Drop::kMalformed);
-  const wire::QpNumber to = packet->bth().dest_qp;
+  const QpNumber to = packet->bth().dest_qp;
   const bool is_multicast = to == wire::kMulticastQp;
   QueuePair* const qp = is_multicast ? nullptr : qps_.Find(to);
   if (qp == nullptr && !is_multicast) return Count(Drop::kNoSuchQp);
@@ -59,7 +59,7 @@ void Dispatcher::Multicast(const fabric::Datagram& datagram, const wire::Packet&
                            transport::Step& step) {
   const auto members = groups_.MembersOf(WireAddress(datagram.to));
   if (members.empty()) return Count(Drop::kNoMember);
-  for (const wire::QpNumber member : members) {
+  for (const QpNumber member : members) {
     if (QueuePair* const qp = qps_.Find(member)) Deliver(*qp, datagram, packet, step);
   }
 }

@@ -22,7 +22,7 @@ using transport::QpType;
 
 constexpr uint16_t kPort = 4'791;
 // A peer at endpoint 5 of its machine.
-constexpr wire::QpNumber kPeerQp(0x005'123);
+constexpr QpNumber kPeerQp(0x005'123);
 constexpr uint16_t kPeerPort = 61'005;
 
 fabric::IpAddress Ip(const char* text) { return *fabric::ParseIpAddress(text); }
@@ -40,7 +40,7 @@ class DispatcherTest : public testing::Test {
     Connect(*rc_, kPeerQp);
   }
 
-  void Connect(QueuePair& qp, wire::QpNumber to) {
+  void Connect(QueuePair& qp, QpNumber to) {
     transport::QpAttributes attributes;
     attributes.state = QpState::kRtr;
     attributes.remote_qp = to;
@@ -70,7 +70,7 @@ class DispatcherTest : public testing::Test {
     return bytes;
   }
   // A datagram of nothing.
-  static std::vector<std::byte> UdPacket(wire::QpNumber to, wire::QpNumber from) {
+  static std::vector<std::byte> UdPacket(QpNumber to, QpNumber from) {
     const wire::Bth bth{.opcode = wire::FindOpcode(wire::Service::kUd, wire::Operation::kSend,
                                                    wire::Position::kOnly)
                                       ->opcode,
@@ -189,7 +189,7 @@ TEST_F(DispatcherTest, NoiseIsMalformed) {
 
 TEST_F(DispatcherTest, OnlyQueuePairsOfThisProcessAreFound) {
   Show(From(Packet({.dest_qp = MakeQpNumber(fabric::EndpointId(3), 1)})));
-  Show(From(Packet({.dest_qp = wire::QpNumber(rc_->number().value() ^ 0x001'000)})));
+  Show(From(Packet({.dest_qp = QpNumber(rc_->number().value() ^ 0x001'000)})));
   EXPECT_EQ(Dropped(Drop::kNoSuchQp), 2U);
 }
 
@@ -231,7 +231,7 @@ TEST_F(DispatcherTest, APeerThatIsConnectedAnewMayHaveAnotherPort) {
   const auto packet = Packet({.dest_qp = rc_->number()});
   Show(From(packet));
   EXPECT_EQ(AllDropped(), 0U) << "no peer is known: its state drops it";
-  Connect(*rc_, wire::QpNumber(0x006'123));
+  Connect(*rc_, QpNumber(0x006'123));
   Show(From(packet));
   EXPECT_EQ(Dropped(Drop::kWrongPort), 1U);
 }
@@ -241,7 +241,7 @@ TEST_F(DispatcherTest, ADatagramComesFromThePortOfTheQueuePairThatItNames) {
   dispatcher_.OnLoopback(From(honest), turn_);
   EXPECT_EQ(AllDropped(), 0U);
   EXPECT_EQ(ud_->traffic.packets_received, 1U);
-  const auto liar = UdPacket(ud_->number(), wire::QpNumber(0x006'123));
+  const auto liar = UdPacket(ud_->number(), QpNumber(0x006'123));
   dispatcher_.OnLoopback(From(liar), turn_);
   EXPECT_EQ(Dropped(Drop::kWrongPort), 1U);
 }
@@ -253,10 +253,10 @@ TEST_F(DispatcherTest, InStrictModePeersSendFromAnyPort) {
   transport::QpAttributes attributes;
   attributes.state = QpState::kInit;
   rc.Modify(attributes, QpAttribute::kState);
-  Connect(rc, wire::QpNumber(0x123'456));
+  Connect(rc, QpNumber(0x123'456));
   const auto packet = Packet({.dest_qp = rc.number()});
   Show(From(packet));
-  const auto datagram = UdPacket(ud.number(), wire::QpNumber(0x123'456));
+  const auto datagram = UdPacket(ud.number(), QpNumber(0x123'456));
   dispatcher_.OnLoopback(From(datagram), turn_);
   EXPECT_EQ(AllDropped(), 0U);
   EXPECT_EQ(rc.traffic.packets_received, 1U);

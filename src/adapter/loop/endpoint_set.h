@@ -45,7 +45,7 @@ class EndpointSet {
     return fabric_of_[endpoint.value()] != 0;
   }
   // REQUIRES: its endpoint is ours.
-  [[nodiscard]] fabric::Fabric& Of(wire::QpNumber qp) const {
+  [[nodiscard]] fabric::Fabric& Of(QpNumber qp) const {
     DCHECK(Has(EndpointOf(qp)));
     return *fabrics_[fabric_of_[EndpointOf(qp).value()] - size_t{1}];
   }

@@ -59,7 +59,7 @@ TEST(EndpointSet, OfSeveralEachIsHeardAndWaitedFor) {
   std::vector<uint16_t> ports{endpoints.first().port()};
   for (int i = 0; i < 3; ++i) {
     auto another = OpenFabric();
-    const wire::QpNumber qp = MakeQpNumber(another->endpoint(), 5);
+    const QpNumber qp = MakeQpNumber(another->endpoint(), 5);
     const fabric::UdpFabric* const fabric = another.get();
     ports.push_back(another->port());
     ASSERT_TRUE(endpoints.Add(std::move(another)).has_value());

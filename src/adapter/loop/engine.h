@@ -149,7 +149,7 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   // An extended one leaves its domain; a message to it that is under way fails.
   void RemoveReceiver(XrcDomain& domain, const Srq& srq) VERBENA_REQUIRES(this);
   // REQUIRES: it matches tags.
-  [[nodiscard]] Result<queue::TagHandle, queue::TagMatcher::AddError> ChangeTags(
+  [[nodiscard]] Result<TagHandle, queue::TagMatcher::AddError> ChangeTags(
       Srq& srq, const transport::TagOperation& operation) VERBENA_REQUIRES(this);
   // So that the change needs no memory.
   void MakeRoomForModeration() VERBENA_REQUIRES(this) { moderated_.reserve(moderated_.size() + 1); }

@@ -79,7 +79,7 @@ void Engine::RemoveReceiver(XrcDomain& domain, const Srq& srq) {
   DrainOutbox();
 }
 
-Result<queue::TagHandle, queue::TagMatcher::AddError> Engine::ChangeTags(
+Result<TagHandle, queue::TagMatcher::AddError> Engine::ChangeTags(
     Srq& srq, const transport::TagOperation& operation) {
   ReadClock();
   transport::Step step = MakeStep();

@@ -26,12 +26,12 @@ class EnginePagesTest : public EngineWorld {
     c_ = &MakeQp(NumberAfterNext(1), other_cq_);
     d_ = &MakeQp(c_->number(), other_cq_);
     const memory::RegionSpec spec{.pd = pd_,
-                                  .start = memory::KeyAddress(address_),
+                                  .start = KeyAddress(address_),
                                   .length = memory_.size(),
                                   .rights = memory::Rights::kAll};
     const auto keys = engine_.memory.regions.Register(
         spec, memory::LinearBacking{.base = memory::PhysicalAddress(address_)});
-    remote_ = queue::KeyValue(keys->remote.value());
+    remote_ = keys->remote;
   }
   ~EnginePagesTest() override {
     const EngineLock lock(engine_);
@@ -66,7 +66,7 @@ class EnginePagesTest : public EngineWorld {
   const uint64_t address_ = reinterpret_cast<uintptr_t>(memory_.data());
   Cq cq_{64, nullptr}, other_cq_{64, nullptr};
   QueuePair *a_ = nullptr, *b_ = nullptr, *c_ = nullptr, *d_ = nullptr;
-  queue::KeyValue remote_;
+  Key remote_;
 };
 
 TEST_F(EnginePagesTest, AWriteWaitsForItsPageAndOthersDoNot) {

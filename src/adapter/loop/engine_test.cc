@@ -36,14 +36,14 @@ class EngineTest : public EngineWorld {
     engine_.RemoveQp(*b_);
   }
 
-  QueuePair& MakeQp(wire::QpNumber peer) VERBENA_REQUIRES(engine_) {
+  QueuePair& MakeQp(QpNumber peer) VERBENA_REQUIRES(engine_) {
     return EngineWorld::MakeQp(peer, cq_);
   }
 
   Cq cq_{64, nullptr};
   QueuePair* a_ = nullptr;
   QueuePair* b_ = nullptr;
-  wire::QpNumber a_number_;
+  QpNumber a_number_;
 };
 
 TEST_F(EngineTest, AKickDoesTheWork) {

@@ -40,7 +40,7 @@ std::optional<memory::MachineAddress> Transmitter::Stage(const transport::OutPac
     ++counters_.paths_gone;
     return std::nullopt;
   }
-  const wire::QpNumber to = wire::Bth::Parse(packet.header)->dest_qp;
+  const QpNumber to = wire::Bth::Parse(packet.header)->dest_qp;
   fabric::Route route = path->RouteTo(to, ports_);
   if (path->is_remote()) route.from_is_usual = default_sources_.IsUsual(route.from, route.to.ip);
   route.single = packet.single || IsSingle(*path, packet);

@@ -41,7 +41,7 @@ class Transmitter {
 
   // Whether so many packets of any size, all of this queue pair, fit before the next Flush, or
   // Receive of the loopback.
-  [[nodiscard]] bool HasRoomFor(size_t packets, wire::QpNumber from) const {
+  [[nodiscard]] bool HasRoomFor(size_t packets, QpNumber from) const {
     return endpoints_.Of(from).room(kDatagramMax) >= packets &&
            loopback_.room(kDatagramMax) >= packets;
   }
@@ -73,7 +73,7 @@ class Transmitter {
   static constexpr size_t kDatagramMax =
       transport::OutPacket::kHeaderMax + transport::OutPacket::kPayloadMax + 4;
 
-  bool EndsHere(const Path& path, wire::QpNumber to) const {
+  bool EndsHere(const Path& path, QpNumber to) const {
     return path.ends_here && endpoints_.Has(EndpointOf(to));
   }
   // The path loses what leaves together.

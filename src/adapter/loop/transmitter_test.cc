@@ -81,7 +81,7 @@ class TransmitterTest : public testing::Test {
 
   EndpointSet endpoints_{OpenFabric()};
   std::unique_ptr<fabric::UdpFabric> theirs_ = OpenFabric();
-  const wire::QpNumber from_ = MakeQpNumber(endpoints_.first().endpoint(), 7);
+  const QpNumber from_ = MakeQpNumber(endpoints_.first().endpoint(), 7);
   fabric::Loopback loopback_{{}};
   fabric::SystemAddresses addresses_;
   PathTable paths_{10, addresses_};

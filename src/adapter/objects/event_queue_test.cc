@@ -9,7 +9,7 @@ namespace {
 
 using transport::AsyncEventType;
 
-Event Fatal(uint32_t qp) { return {.type = AsyncEventType::kQpFatal, .qp = wire::QpNumber(qp)}; }
+Event Fatal(uint32_t qp) { return {.type = AsyncEventType::kQpFatal, .qp = QpNumber(qp)}; }
 
 class EventQueueTest : public testing::Test {
  protected:
@@ -47,7 +47,7 @@ TEST_F(EventQueueTest, TryWaitTakesTheOldestOrNothing) {
 TEST_F(EventQueueTest, ForgetsWhatGoes) {
   events_.Raise(Fatal(1));
   events_.Raise(Fatal(2));
-  events_.Forget([](const Event& event) { return event.qp == wire::QpNumber(1); });
+  events_.Forget([](const Event& event) { return event.qp == QpNumber(1); });
   EXPECT_EQ(events_.Wait(), Fatal(2));
   EXPECT_FALSE(events_.Wait().has_value());
 }

@@ -10,7 +10,7 @@ namespace verbena::adapter {
 
 using transport::PathMtu;
 
-fabric::Route Path::RouteTo(wire::QpNumber qp, const PortMap& ports) const {
+fabric::Route Path::RouteTo(QpNumber qp, const PortMap& ports) const {
   return {
       .from = FabricAddress(vector.source),
       .to = {.ip = FabricAddress(vector.destination), .port = ports.PortOf(qp)},

@@ -38,7 +38,7 @@ struct Path {
   bool source_is_usual = false;  // see fabric::Route
 
   [[nodiscard]] bool is_remote() const { return !ends_here && !is_multicast; }
-  [[nodiscard]] fabric::Route RouteTo(wire::QpNumber qp, const PortMap& ports) const;
+  [[nodiscard]] fabric::Route RouteTo(QpNumber qp, const PortMap& ports) const;
 };
 
 // The largest payload of packets to there, if an IP packet has up to so many bytes.

@@ -22,8 +22,7 @@ TEST(PathTable, MakesARoute) {
   ASSERT_TRUE(id.has_value());
   const Path* const path = table.Find(*id);
   ASSERT_NE(path, nullptr);
-  const fabric::Route route =
-      path->RouteTo(wire::QpNumber(0x00'3002), {.ports = {.others = 1'000}});
+  const fabric::Route route = path->RouteTo(QpNumber(0x00'3002), {.ports = {.others = 1'000}});
   EXPECT_EQ(ToString(route.from), "127.0.0.1");
   EXPECT_EQ(ToString(route.to), "127.0.0.2:1003");
   EXPECT_EQ(route.traffic_class, 8);
@@ -49,7 +48,7 @@ TEST(PathTable, KnowsWhenTheSourceNeedNotBeNamed) {
   PathTable table(10, addresses);
   const auto usual = [&](const char* from, const char* to) {
     const Path& path = *table.Find(*table.Add(Vector(from, to)));
-    return path.RouteTo(wire::QpNumber(1), {}).from_is_usual;
+    return path.RouteTo(QpNumber(1), {}).from_is_usual;
   };
   EXPECT_TRUE(usual("127.0.0.1", "127.0.0.1"));
   EXPECT_TRUE(usual("127.0.0.1", "127.0.0.9"));
@@ -63,7 +62,7 @@ TEST(PathTable, NamesAHopLimitWhereItSaysSomething) {
   const auto named = [&](const char* to, uint8_t hop_limit) {
     AddressVector vector = Vector("127.0.0.1", to);
     vector.hop_limit = hop_limit;
-    return table.Find(*table.Add(vector))->RouteTo(wire::QpNumber(1), {}).hop_limit;
+    return table.Find(*table.Add(vector))->RouteTo(QpNumber(1), {}).hop_limit;
   };
   EXPECT_EQ(named("192.0.2.1", 9), 9);
   EXPECT_EQ(named("192.0.2.1", kUsualHopLimit), 0);

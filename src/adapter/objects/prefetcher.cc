@@ -64,11 +64,10 @@ void Prefetcher::Prefetch(const queue::Sge& sge, memory::Access access, memory::
                           transport::Step& step) const {
   // The rest of a long one is asked for when it is met.
   const uint64_t length = std::min<uint64_t>(sge.length, transport::kSendAheadMax);
-  const memory::Accessor who{pd, memory::QpNumber(qp_.value())};
+  const memory::Accessor who{pd, qp_};
   for (uint64_t done = 0; done < length;) {
     const memory::Translation translation = step.memory.translator.Translate(
-        memory::Key(sge.key.value()), memory::KeyAddress(sge.address + done), length - done, access,
-        who);
+        sge.key, KeyAddress(sge.address + done), length - done, access, who);
     if (const memory::Fault* const fault = AsFault(translation)) {
       step.outbox.PrefetchPages({qp_, transport::kPrefetchTicket, *fault});
     }

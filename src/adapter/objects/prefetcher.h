@@ -21,7 +21,7 @@ namespace verbena::adapter {
 class Prefetcher {
  public:
   // `receives`: how many its own receive queue takes.
-  Prefetcher(wire::QpNumber qp, memory::PdId pd, uint32_t receives)
+  Prefetcher(QpNumber qp, memory::PdId pd, uint32_t receives)
       : qp_(qp), pd_(pd), receives_{.left = receives}, prefetches_receives_(receives > 0) {}
 
   // Requests of its own receive queue are to be looked at when they are posted. Any thread.
@@ -48,7 +48,7 @@ class Prefetcher {
   void Prefetch(const queue::Sge& sge, memory::Access access, memory::PdId pd,
                 transport::Step& step) const;
 
-  const wire::QpNumber qp_;
+  const QpNumber qp_;
   const memory::PdId pd_;
   ReceivePrefetch receives_;
   std::atomic<bool> prefetches_receives_;  // some are left

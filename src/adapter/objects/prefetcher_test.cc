@@ -19,9 +19,7 @@ class PrefetcherTest : public testing::Test {
   static constexpr uint64_t kPages = 256;
 
   // Of the page with this number.
-  queue::Sge Buffer(uint64_t page) const {
-    return {kBase + page * kPage, 100, queue::KeyValue(keys_.local.value())};
-  }
+  queue::Sge Buffer(uint64_t page) const { return {kBase + page * kPage, 100, keys_.local}; }
   template <class Queue>
   void PostReceive(Queue& queue, uint64_t page) {
     const queue::Sge sge = Buffer(page);
@@ -31,7 +29,7 @@ class PrefetcherTest : public testing::Test {
   std::vector<uint64_t> Asked() {
     std::vector<uint64_t> pages;
     for (const auto& request : outbox_.page_requests()) {
-      EXPECT_EQ(request.qp, wire::QpNumber(2));
+      EXPECT_EQ(request.qp, QpNumber(2));
       EXPECT_TRUE(request.fault.for_write);
       pages.push_back(request.fault.first_page);
     }
@@ -43,13 +41,13 @@ class PrefetcherTest : public testing::Test {
   const memory::PdId pd_ = *core_.domains.Allocate(*core_.consumers.Open({}));
   const memory::RegionKeys keys_ =
       *core_.regions.Register({.pd = pd_,
-                               .start = memory::KeyAddress(kBase),
+                               .start = KeyAddress(kBase),
                                .length = kPages * kPage,
                                .rights = memory::Rights::kLocalRead | memory::Rights::kLocalWrite},
                               memory::LinearBacking{memory::PhysicalAddress(kBase)});
   transport::Outbox outbox_{64};
   transport::Step turn_{Time(), core_, outbox_};
-  Prefetcher prefetcher_{wire::QpNumber(2), pd_, 2};
+  Prefetcher prefetcher_{QpNumber(2), pd_, 2};
 };
 
 TEST_F(PrefetcherTest, AnotherRoundBeginsWithWhatWasNotLookedAt) {
@@ -73,7 +71,7 @@ TEST_F(PrefetcherTest, ASharedQueueIsLookedAtByWhoeverRunsAndOnce) {
   prefetcher_.AtReceives(srq, turn_);
   EXPECT_EQ(Asked(), (std::vector<uint64_t>{0, 1, 2}));
   EXPECT_EQ(srq.looks.left, 1U);
-  Prefetcher(wire::QpNumber(3), pd_, 0).AtReceives(srq, turn_);
+  Prefetcher(QpNumber(3), pd_, 0).AtReceives(srq, turn_);
   EXPECT_TRUE(Asked().empty());
   PostReceive(srq, 3);
   prefetcher_.AtReceives(srq, turn_);
@@ -132,7 +130,7 @@ TEST_F(PrefetcherTest, ASharedQueueBringsItsDomain) {
   Srq srq(1, 1, pd_);
   PostReceive(srq, 5);
   const memory::PdId other = *core_.domains.Allocate(*core_.consumers.Open({}));
-  Prefetcher(wire::QpNumber(2), other, 0).AtReceives(srq, turn_);
+  Prefetcher(QpNumber(2), other, 0).AtReceives(srq, turn_);
   EXPECT_EQ(Asked(), (std::vector<uint64_t>{5}));
 }
 

@@ -57,7 +57,7 @@ class QpTable {
   [[nodiscard]] bool is_full() const { return size_ >= qps_max_; }
 
   // The number that the next queue pair is to have; nullopt if is_full, or no endpoint has one.
-  [[nodiscard]] std::optional<wire::QpNumber> NextNumber() {
+  [[nodiscard]] std::optional<QpNumber> NextNumber() {
     if (is_full()) return std::nullopt;
     for (const auto& block : blocks_) {
       if (block->live == kLiveMax) continue;
@@ -81,13 +81,13 @@ class QpTable {
   }
 
   // nullptr if there is none.
-  [[nodiscard]] Qp* Find(wire::QpNumber number) const {
+  [[nodiscard]] Qp* Find(QpNumber number) const {
     const Block* const block = BlockOf(number);
     return block == nullptr ? nullptr : block->entries[NumberWithin(number)].get();
   }
 
   // REQUIRES: it is there.
-  void Erase(wire::QpNumber number) {
+  void Erase(QpNumber number) {
     CHECK(Find(number) != nullptr);
     Block& block = *BlockOf(number);
     block.entries[NumberWithin(number)].reset();
@@ -140,7 +140,7 @@ class QpTable {
     return live == block.live && live <= kLiveMax && block.next >= kFirst && block.next < kEnd;
   }
 
-  Block* BlockOf(wire::QpNumber number) const {
+  Block* BlockOf(QpNumber number) const {
     const size_t index = block_of_[EndpointOf(number).value()];
     return index == 0 ? nullptr : blocks_[index - 1].get();
   }

@@ -11,12 +11,12 @@ using fabric::EndpointId;
 
 class NumberedQp {
  public:
-  explicit NumberedQp(wire::QpNumber number) : number_(number) {}
-  wire::QpNumber number() const { return number_; }
-  void set_number(wire::QpNumber number) { number_ = number; }
+  explicit NumberedQp(QpNumber number) : number_(number) {}
+  QpNumber number() const { return number_; }
+  void set_number(QpNumber number) { number_ = number; }
 
  private:
-  wire::QpNumber number_;
+  QpNumber number_;
 };
 
 class Table : public QpTable<NumberedQp> {
@@ -38,7 +38,7 @@ TEST(QpTable, FindsByNumberWithTheEndpointInFront) {
   EXPECT_EQ(table.size(), 1U);
   // The same number in another process is another queue pair.
   EXPECT_EQ(table.Find(MakeQpNumber(EndpointId(701), NumberWithin(qp.number()))), nullptr);
-  EXPECT_EQ(table.Find(wire::QpNumber(qp.number().value() + 1)), nullptr);
+  EXPECT_EQ(table.Find(QpNumber(qp.number().value() + 1)), nullptr);
 }
 
 TEST(QpTable, NoticesAQueuePairThatStandsAtAnotherNumber) {
@@ -46,8 +46,8 @@ TEST(QpTable, NoticesAQueuePairThatStandsAtAnotherNumber) {
   NumberedQp& qp = Add(table);
   Add(table);
   EXPECT_TRUE(table.IsConsistent());
-  const wire::QpNumber number = qp.number();
-  qp.set_number(wire::QpNumber(number.value() ^ 1));
+  const QpNumber number = qp.number();
+  qp.set_number(QpNumber(number.value() ^ 1));
   EXPECT_FALSE(table.IsConsistent());
   qp.set_number(number);
   table.Erase(number);
@@ -57,10 +57,10 @@ TEST(QpTable, NoticesAQueuePairThatStandsAtAnotherNumber) {
 TEST(QpTable, NeverGivesOutTheNumbersOfManagementAndMulticast) {
   Table first(0, 1), last(4'095, 1);
   for (uint32_t i = 0; i < 2 * Table::kNumbers; ++i) {
-    const wire::QpNumber low = Add(first).number();
+    const QpNumber low = Add(first).number();
     ASSERT_GT(low.value(), 1U);
     first.Erase(low);
-    const wire::QpNumber high = Add(last).number();
+    const QpNumber high = Add(last).number();
     ASSERT_NE(high, wire::kMulticastQp);
     last.Erase(high);
   }
@@ -72,7 +72,7 @@ TEST(QpTable, TheFirstNumberFollowsFromTheSeed) {
   constexpr size_t kTables = 64;
   for (uint64_t seed = 1; seed <= kTables; ++seed) {
     Table table(1, 1, seed), same(1, 1, seed);
-    const wire::QpNumber number = Add(table).number();
+    const QpNumber number = Add(table).number();
     EXPECT_EQ(number, Add(same).number());
     first.insert(number.value());
   }
@@ -81,11 +81,11 @@ TEST(QpTable, TheFirstNumberFollowsFromTheSeed) {
 
 TEST(QpTable, ANumberComesBackOnlyAfterAllOthers) {
   Table table(1, 2);
-  const wire::QpNumber first = Add(table).number();
+  const QpNumber first = Add(table).number();
   table.Erase(first);
   EXPECT_EQ(table.Find(first), nullptr);
   for (uint32_t i = 1; i < Table::kNumbers; ++i) {
-    const wire::QpNumber next = Add(table).number();
+    const QpNumber next = Add(table).number();
     ASSERT_NE(next, first);
     table.Erase(next);
   }
@@ -94,9 +94,9 @@ TEST(QpTable, ANumberComesBackOnlyAfterAllOthers) {
 
 TEST(QpTable, PassesOverNumbersThatAreInUse) {
   Table table(1, 2);
-  const wire::QpNumber kept = Add(table).number();
+  const QpNumber kept = Add(table).number();
   for (uint32_t i = 0; i < 2 * Table::kNumbers; ++i) {
-    const wire::QpNumber next = Add(table).number();
+    const QpNumber next = Add(table).number();
     ASSERT_NE(next, kept);
     table.Erase(next);
   }
@@ -106,7 +106,7 @@ TEST(QpTable, PassesOverNumbersThatAreInUse) {
 TEST(QpTable, HoldsItsLimit) {
   Table table(1, 2);
   Add(table);
-  const wire::QpNumber second = Add(table).number();
+  const QpNumber second = Add(table).number();
   EXPECT_TRUE(table.is_full());
   EXPECT_FALSE(table.NextNumber().has_value());
   table.Erase(second);
@@ -120,11 +120,11 @@ TEST(QpTable, AFullEndpointHasNumbersThatRest) {
   while (table.NextNumber()) Add(table);
   EXPECT_EQ(table.size(), Table::kLiveMax);
   EXPECT_FALSE(table.is_full());
-  wire::QpNumber any;
+  QpNumber any;
   table.ForEach([&](NumberedQp& qp) { any = qp.number(); });
   table.Erase(any);
   for (uint32_t i = 0; i < Table::kNumbers - Table::kLiveMax; ++i) {
-    const wire::QpNumber next = Add(table).number();
+    const QpNumber next = Add(table).number();
     ASSERT_NE(next, any);
     table.Erase(next);
   }
@@ -147,7 +147,7 @@ TEST(QpTable, AnotherEndpointHasMoreNumbers) {
 TEST(QpTable, VisitsEachOnce) {
   Table table(1, 4);
   Add(table);
-  const wire::QpNumber middle = Add(table).number();
+  const QpNumber middle = Add(table).number();
   Add(table);
   table.Erase(middle);
   size_t seen = 0;

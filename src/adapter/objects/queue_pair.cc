@@ -79,7 +79,7 @@ void Merge(const QpAttributes& from, AttributeMask mask, QpAttributes& to) {
 
 }  // namespace
 
-QueuePair::QueuePair(wire::QpNumber number, const QpSpec& spec, const QpContext& context)
+QueuePair::QueuePair(QpNumber number, const QpSpec& spec, const QpContext& context)
     : number_(number),
       spec_(spec),
       context_(context),
@@ -344,7 +344,7 @@ void QueuePair::Empty(transport::Step& step) {
   });
   for (Cq* const cq : cqs) {
     cq->set_discards(false);
-    cq->RemoveQp(queue::QpNumber(number_.value()));
+    cq->RemoveQp(number_);
   }
 }
 

@@ -61,11 +61,11 @@ struct QpContext {
 // and asks what follows them.
 class QueuePair : public ReadyHook, public RunHook, public TimerHook {
  public:
-  QueuePair(wire::QpNumber number, const QpSpec& spec, const QpContext& context);
+  QueuePair(QpNumber number, const QpSpec& spec, const QpContext& context);
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 
-  [[nodiscard]] wire::QpNumber number() const { return number_; }
+  [[nodiscard]] QpNumber number() const { return number_; }
   [[nodiscard]] const QpSpec& spec() const { return spec_; }
   [[nodiscard]] transport::QpState state() const;
   [[nodiscard]] bool is_draining() const;
@@ -157,9 +157,9 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   transport::RcConfig MakeRcConfig() const;
   transport::UcConfig MakeUcConfig() const;
   transport::UdConfig MakeUdConfig() const;
-  memory::Accessor who() const { return {spec_.pd, memory::QpNumber(number_.value())}; }
+  memory::Accessor who() const { return {spec_.pd, number_}; }
 
-  const wire::QpNumber number_;
+  const QpNumber number_;
   const QpSpec spec_;
   const QpContext context_;
   queue::SendQueue send_queue_;

@@ -40,7 +40,7 @@ class QueuePairTest : public testing::Test {
 
 TEST_F(QueuePairTest, EveryTypeGoesThroughItsStates) {
   for (const QpType type : {QpType::kRc, QpType::kUc, QpType::kUd}) {
-    QueuePair qp(wire::QpNumber(2), Spec(type), context_);
+    QueuePair qp(QpNumber(2), Spec(type), context_);
     EXPECT_EQ(qp.state(), QpState::kReset);
     EXPECT_FALSE(qp.may_post_receives());
     for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts, QpState::kErr}) {
@@ -60,7 +60,7 @@ TEST_F(QueuePairTest, EveryTypeGoesThroughItsStates) {
 
 TEST_F(QueuePairTest, DrainsAndGoesOn) {
   for (const QpType type : {QpType::kRc, QpType::kUc, QpType::kUd}) {
-    QueuePair qp(wire::QpNumber(2), Spec(type), context_);
+    QueuePair qp(QpNumber(2), Spec(type), context_);
     for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
     for (const bool tells : {true, false}) {
       transport::QpAttributes drain = To(QpState::kSqd);
@@ -87,7 +87,7 @@ TEST_F(QueuePairTest, DrainsAndGoesOn) {
 }
 
 TEST_F(QueuePairTest, IsDrainingWhileWorkIsUnderWay) {
-  QueuePair qp(wire::QpNumber(2), Spec(QpType::kRc), context_);
+  QueuePair qp(QpNumber(2), Spec(QpType::kRc), context_);
   for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
   ASSERT_TRUE(qp.send_queue().Post({}).has_value());
   EXPECT_FALSE(qp.Run(turn_));
@@ -100,7 +100,7 @@ TEST_F(QueuePairTest, IsDrainingWhileWorkIsUnderWay) {
 }
 
 TEST_F(QueuePairTest, ChecksBeforeItChanges) {
-  QueuePair qp(wire::QpNumber(2), Spec(QpType::kRc), context_);
+  QueuePair qp(QpNumber(2), Spec(QpType::kRc), context_);
   const auto missing = qp.CheckModify(To(QpState::kInit), QpAttribute::kState);
   ASSERT_FALSE(missing.has_value());
   EXPECT_NE(missing.error().text.find("PORT"), std::string::npos) << missing.error().text;
@@ -115,14 +115,14 @@ TEST_F(QueuePairTest, ChecksBeforeItChanges) {
 
 // More ends than there is room for in the completion queues, and none is reported.
 TEST_F(QueuePairTest, EmptyingLosesNothingOfOthers) {
-  QueuePair qp(wire::QpNumber(2), Spec(QpType::kRc), context_);
+  QueuePair qp(QpNumber(2), Spec(QpType::kRc), context_);
   for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
   for (int i = 0; i < 4; ++i) {
     ASSERT_TRUE(qp.receive_queue().Post({}).has_value());
     ASSERT_TRUE(qp.send_queue().Post({}).has_value());
   }
   queue::Completion other;
-  other.qp = queue::QpNumber(9);
+  other.qp = QpNumber(9);
   for (int i = 0; i < 3; ++i) receive_cq_.Push(other, false, Time());
   const size_t capacity = receive_cq_.capacity();
   qp.Empty(turn_);
@@ -139,7 +139,7 @@ class PrefetchTest : public QueuePairTest {
   static constexpr uint64_t kBase = 0x7000'0000'0000;
 
   queue::Sge Bytes(uint64_t offset, uint32_t length) const {
-    return {kBase + offset, length, queue::KeyValue(keys_.local.value())};
+    return {kBase + offset, length, keys_.local};
   }
   static void PostReceive(QueuePair& qp, const queue::Sge& sge) {
     ASSERT_TRUE(qp.receive_queue().Post({.sges = {&sge, 1}}).has_value());
@@ -163,14 +163,14 @@ class PrefetchTest : public QueuePairTest {
 
   const memory::RegionKeys keys_ =
       *core_.regions.Register({.pd = pd_,
-                               .start = memory::KeyAddress(kBase),
+                               .start = KeyAddress(kBase),
                                .length = 65'536,
                                .rights = memory::Rights::kLocalRead | memory::Rights::kLocalWrite},
                               memory::LinearBacking{memory::PhysicalAddress(kBase)});
 };
 
 TEST_F(PrefetchTest, BuffersOfDatagramsAreAskedForWhenTheyArePosted) {
-  QueuePair qp(wire::QpNumber(2), Spec(QpType::kUd), context_);
+  QueuePair qp(QpNumber(2), Spec(QpType::kUd), context_);
   Move(qp, QpState::kInit);
   PostReceive(qp, Bytes(100, 5'000));
   const auto faults = RunOnce(qp);
@@ -185,7 +185,7 @@ TEST_F(PrefetchTest, BuffersOfDatagramsAreAskedForWhenTheyArePosted) {
 }
 
 TEST_F(PrefetchTest, AReliableConnectionLooksAtOneRoundOfReceives) {
-  QueuePair qp(wire::QpNumber(2), Spec(QpType::kRc), context_);
+  QueuePair qp(QpNumber(2), Spec(QpType::kRc), context_);
   for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
   EXPECT_TRUE(qp.must_run_for_receives());
   for (uint64_t i = 0; i < 4; ++i) {
@@ -203,8 +203,8 @@ TEST_F(PrefetchTest, BuffersOfASharedQueueAreAskedForByAnyOfItsQueuePairs) {
     Srq srq(4, 1, pd_);
     QpSpec spec = Spec(type);
     spec.srq = &srq;
-    QueuePair one(wire::QpNumber(2), spec, context_);
-    QueuePair other(wire::QpNumber(3), spec, context_);
+    QueuePair one(QpNumber(2), spec, context_);
+    QueuePair other(QpNumber(3), spec, context_);
     Move(one, QpState::kInit);
     Move(other, QpState::kInit);
     for (uint64_t i = 0; i < 3; ++i) {
@@ -219,7 +219,7 @@ TEST_F(PrefetchTest, BuffersOfASharedQueueAreAskedForByAnyOfItsQueuePairs) {
 }
 
 TEST_F(PrefetchTest, WhatWaitsBehindOthersIsAskedForAtOnce) {
-  QueuePair qp(wire::QpNumber(2), Spec(QpType::kRc), context_);
+  QueuePair qp(QpNumber(2), Spec(QpType::kRc), context_);
   for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
   PostSend(qp, queue::SendOpcode::kWrite, Bytes(0, 100));
   PostSend(qp, queue::SendOpcode::kWrite, Bytes(4'096, 100));

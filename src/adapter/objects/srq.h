@@ -18,7 +18,7 @@ struct XrcDomain;
 struct XrcMembership {
   XrcDomain* domain = nullptr;  // nullptr if it is none
   Cq* cq = nullptr;
-  wire::XrcSrqNumber number = {};
+  SrqNumber number = {};
 };
 
 // What one that matches tags has beside.

@@ -15,12 +15,12 @@ constexpr uint32_t kVariant = 0xFF;
 }  // namespace
 
 Key KeyOf(const Mw& window, uint32_t rkey) {
-  return Key{(Number(window.handle.first_key()) & ~kVariant) | (rkey & kVariant)};
+  return Key{(window.handle.first_key().value() & ~kVariant) | (rkey & kVariant)};
 }
 
 void NoteBind(Mw& window, Key wanted) {
   window.bound = wanted;
-  window.rkey = Number(wanted);
+  window.rkey = wanted.value();
 }
 
 CodeOr<Bind> ToBind(const Qp& qp, const Mw& window, Key wanted, const ibv_mw_bind_info& info) {

@@ -19,7 +19,7 @@ void Show(Cq& cq) {
     NoteFailure(cq, cq.current);
   }
   cq.status = static_cast<ibv_wc_status>(cq.current.status);
-  cq.wr_id = Number(cq.current.id);
+  cq.wr_id = cq.current.id.value();
 }
 
 int StartPoll(ibv_cq_ex* cq, ibv_poll_cq_attr* attributes) {
@@ -95,8 +95,8 @@ void FillPollFunctions(ibv_cq_ex& cq) {
   cq.read_wc_flags = [](ibv_cq_ex* c) { return FlagsOf(Current(c)); };
   cq.read_byte_len = [](ibv_cq_ex* c) { return Current(c).byte_count; };
   cq.read_imm_data = [](ibv_cq_ex* c) -> __be32 { return ImmediateOf(Current(c)); };
-  cq.read_qp_num = [](ibv_cq_ex* c) { return Number(Current(c).qp); };
-  cq.read_src_qp = [](ibv_cq_ex* c) { return Number(Current(c).source_qp); };
+  cq.read_qp_num = [](ibv_cq_ex* c) { return Current(c).qp.value(); };
+  cq.read_src_qp = [](ibv_cq_ex* c) { return Current(c).source_qp.value(); };
   cq.read_slid = [](ibv_cq_ex* c) { return uint32_t{Current(c).slid}; };
   cq.read_sl = [](ibv_cq_ex* c) -> uint8_t { return Current(c).sl & ServiceLevelMask(Cast(c)); };
   cq.read_dlid_path_bits = [](ibv_cq_ex* c) { return Current(c).path_bits; };

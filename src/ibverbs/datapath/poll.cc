@@ -24,14 +24,14 @@ static_assert(static_cast<int>(CompletionOpcode::kTagAdd) == IBV_WC_TM_ADD);
 static_assert(static_cast<int>(CompletionOpcode::kNoTagReceive) == IBV_WC_TM_NO_TAG);
 
 void Convert(const Completion& from, uint8_t sl_mask, ibv_wc& to) {
-  to.wr_id = Number(from.id);
+  to.wr_id = from.id.value();
   to.status = static_cast<ibv_wc_status>(from.status);
   to.opcode = OpcodeOf(from);
   to.vendor_err = from.vendor_error;
   to.byte_len = from.byte_count;
   to.imm_data = ImmediateOf(from);
-  to.qp_num = Number(from.qp);
-  to.src_qp = Number(from.source_qp);
+  to.qp_num = from.qp.value();
+  to.src_qp = from.source_qp.value();
   to.wc_flags = FlagsOf(from);
   to.pkey_index = from.p_key_index;
   to.slid = from.slid;
@@ -62,7 +62,7 @@ uint8_t ServiceLevelMask(const Cq& cq) {
 }
 
 uint32_t ImmediateOf(const Completion& completion) {
-  return completion.with_invalidate ? Number(completion.invalidated) : Number(completion.immediate);
+  return completion.with_invalidate ? completion.invalidated.value() : completion.immediate.value();
 }
 
 void NoteFailure(Cq& cq, const Completion& completion) {

@@ -20,7 +20,7 @@ namespace {
 
 SgeList SgesOf(const ibv_send_wr& wr) { return ToSges(wr.sg_list, wr.num_sge); }
 // Garbage on a queue pair that is not of XRC, where it is ignored.
-uint32_t SrqOf(const ibv_send_wr& wr) { return Low24(wr.qp_type.xrc.remote_srqn); }
+SrqNumber SrqOf(const ibv_send_wr& wr) { return SrqNumber{Low24(wr.qp_type.xrc.remote_srqn)}; }
 RemoteAddress RdmaOf(const ibv_send_wr& wr) {
   return {wr.wr.rdma.remote_addr, Key{wr.wr.rdma.rkey}};
 }

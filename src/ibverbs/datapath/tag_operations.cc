@@ -35,7 +35,7 @@ int PostOne(const Srq& srq, ibv_ops_wr& from) {
   }
   const auto handle = srq.handle.ChangeTags(operation);
   if (!handle) return ErrnoOf(handle.error());
-  if (from.opcode == IBV_WR_TAG_ADD) from.tm.handle = static_cast<uint32_t>(*handle);
+  if (from.opcode == IBV_WR_TAG_ADD) from.tm.handle = handle->value();
   return 0;
 }
 

@@ -84,7 +84,7 @@ void WorkBuilder::SetXrcSrq(uint32_t number) {
   }
   std::visit(
       [&](auto& request) {
-        if constexpr (requires { request.xrc_srq; }) request.xrc_srq = Low24(number);
+        if constexpr (requires { request.xrc_srq; }) request.xrc_srq = SrqNumber{Low24(number)};
       },
       requests_.back());
 }

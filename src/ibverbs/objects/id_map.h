@@ -17,14 +17,14 @@ struct Srq;
 // Owned by a context. Thread rule: any thread.
 class IdMap {
  public:
-  void Add(CqId id, Cq* cq) { cqs_.Add(Number(id), cq); }
-  void Add(SrqId id, Srq* srq) { srqs_.Add(Number(id), srq); }
-  void Add(QpNumber number, Qp* qp) { qps_.Add(Number(number), qp); }
+  void Add(CqId id, Cq* cq) { cqs_.Add(id.value(), cq); }
+  void Add(SrqId id, Srq* srq) { srqs_.Add(id.value(), srq); }
+  void Add(QpNumber number, Qp* qp) { qps_.Add(number.value(), qp); }
   // Unless another has taken the number meanwhile: it was free when the object ended in the
   // adapter.
-  void Remove(CqId id, const Cq* cq) { cqs_.Remove(Number(id), cq); }
-  void Remove(SrqId id, const Srq* srq) { srqs_.Remove(Number(id), srq); }
-  void Remove(QpNumber number, const Qp* qp) { qps_.Remove(Number(number), qp); }
+  void Remove(CqId id, const Cq* cq) { cqs_.Remove(id.value(), cq); }
+  void Remove(SrqId id, const Srq* srq) { srqs_.Remove(id.value(), srq); }
+  void Remove(QpNumber number, const Qp* qp) { qps_.Remove(number.value(), qp); }
 
   // Calls `fn(object)` for all: queue pairs first, which stand on the others.
   template <class Fn>
@@ -44,15 +44,15 @@ class IdMap {
   // is not.
   template <class Refcount>
   bool With(CqId id, Refcount use) {
-    return cqs_.With(Number(id), use);
+    return cqs_.With(id.value(), use);
   }
   template <class Refcount>
   bool With(SrqId id, Refcount use) {
-    return srqs_.With(Number(id), use);
+    return srqs_.With(id.value(), use);
   }
   template <class Refcount>
   bool With(QpNumber number, Refcount use) {
-    return qps_.With(Number(number), use);
+    return qps_.With(number.value(), use);
   }
 
  private:

@@ -93,8 +93,8 @@ ibv_mr* Wrap(ibv_pd* pd, MemoryRegion region, void* address, size_t length, unsi
   mr->pd_refcount = Refcount(Cast(pd).users);
   mr->entry = Cast(pd->context).mrs.Add(mr.get());
   mr->ibv_mr::handle = mr->entry.handle();
-  mr->lkey = Number(mr->handle.l_key());
-  mr->rkey = Number(mr->handle.r_key());
+  mr->lkey = mr->handle.l_key().value();
+  mr->rkey = mr->handle.r_key().value();
   mr->by_key = Cast(pd->context).mrs_by_key.Put(mr->lkey, mr.get());
   return mr.release();
 }

@@ -21,7 +21,7 @@ ibv_mw* AllocateMw(ibv_pd* pd, ibv_mw_type type) try {
   auto mw = std::make_unique<Mw>();
   mw->context = pd->context;
   mw->pd = pd;
-  mw->rkey = Number(made->first_key());
+  mw->rkey = made->first_key().value();
   mw->type = type;
   mw->handle = std::move(*made);
   mw->pd_refcount = Refcount(Cast(pd).users);

@@ -165,7 +165,7 @@ void FillBase(ibv_context* context, const ibv_qp_init_attr_ex& wish, const ibv_q
   base.send_cq = wish.send_cq;
   base.recv_cq = wish.recv_cq;
   base.srq = wish.srq;
-  base.qp_num = base.handle = Number(qp.handle.number());
+  base.qp_num = base.handle = qp.handle.number().value();
   base.state = IBV_QPS_RESET;
   base.qp_type = wish.qp_type;
   qp.creation = {.qp_context = wish.qp_context,

@@ -99,10 +99,10 @@ ErrorOr<ibv_qp_attr> ToVerbs(Context& context, const QpAttributes& from) {
   to.qp_state = to.cur_qp_state = static_cast<ibv_qp_state>(*from.state);
   to.path_mtu = static_cast<ibv_mtu>(*from.path_mtu);
   to.path_mig_state = IBV_MIG_MIGRATED;
-  to.qkey = Number(*from.q_key);
-  to.rq_psn = Number(*from.rq_psn);
-  to.sq_psn = Number(*from.sq_psn);
-  to.dest_qp_num = Number(*from.remote_qp);
+  to.qkey = from.q_key->value();
+  to.rq_psn = from.rq_psn->value();
+  to.sq_psn = from.sq_psn->value();
+  to.dest_qp_num = from.remote_qp->value();
   to.qp_access_flags = ToAccessFlags(*from.access);
   if (from.path) {
     const auto path = AttributesOf(context, *from.path);

@@ -101,7 +101,7 @@ int GetSrqNumber(ibv_srq* srq, uint32_t* number) noexcept {
   const Srq& own = Cast(srq);
   // The others have none, because no message names them.
   if (own.type != IBV_SRQT_XRC) return EOPNOTSUPP;
-  *number = own.handle.number();
+  *number = own.handle.number().value();
   return 0;
 }
 

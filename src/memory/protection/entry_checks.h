@@ -4,9 +4,9 @@
 
 #include "memory/access.h"
 #include "memory/address.h"
-#include "memory/key.h"
 #include "memory/protection/protection_entry.h"
 #include "memory/refusal.h"
+#include "verbena/numbers.h"
 
 // The lettered checks of an access, as questions about one entry. Inline, because they are most of
 // what the data path does.

@@ -64,14 +64,14 @@ void KeyAllocator::Spend(Generation& generation, unsigned count) {
       static_cast<uint16_t>(generation.left - std::min<unsigned>(generation.left, count));
 }
 
-Variant KeyAllocator::NextVariant(SlotNumber slot) {
+KeyVariant KeyAllocator::NextVariant(SlotNumber slot) {
   Generation& generation = generations_[slot.value()];
   ++generation.variant;
   Spend(generation, 1);
-  return Variant(generation.variant);
+  return KeyVariant(generation.variant);
 }
 
-void KeyAllocator::TakeOver(SlotNumber slot, Variant variant) {
+void KeyAllocator::TakeOver(SlotNumber slot, KeyVariant variant) {
   Generation& generation = generations_[slot.value()];
   // All that is jumped over counts as spent: it is not recorded which variants were used, only how
   // far the round has come.

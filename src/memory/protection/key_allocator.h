@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/random.h"
-#include "base/strong_id.h"
 #include "base/time.h"
-#include "memory/key.h"
+#include "verbena/numbers.h"
+#include "verbena/strong_id.h"
 
 namespace verbena::memory {
 
@@ -64,14 +64,14 @@ class KeyAllocator {
   std::optional<SlotNumber> Take();
 
   // The next variant of a taken slot.
-  Variant NextVariant(SlotNumber slot);
+  KeyVariant NextVariant(SlotNumber slot);
 
   // True when the round has no room for another generation, which may need two variants: one for
   // each key.
   bool IsSpent(SlotNumber slot) const { return generations_[slot.value()].left < 2; }
 
   // The owner of a taken slot chose `variant` itself.
-  void TakeOver(SlotNumber slot, Variant variant);
+  void TakeOver(SlotNumber slot, KeyVariant variant);
 
   enum class Fate : uint8_t { kFree, kRetired };
   Fate Give(SlotNumber slot);

@@ -139,7 +139,7 @@ TEST(KeyAllocatorTest, TheSeedDecidesEverything) {
 // that needs two keys, so it rests.
 TEST(KeyAllocatorTest, NoVariantRepeatsWithinARound) {
   KeyAllocator keys = Make(kOneUsable);
-  std::set<Variant> seen;
+  std::set<KeyVariant> seen;
   Fate fate = Fate::kFree;
   while (fate == Fate::kFree) {
     const SlotNumber slot = *keys.Take();
@@ -188,9 +188,9 @@ TEST(KeyAllocatorTest, EachSlotRestsItsOwnTime) {
 TEST(KeyAllocatorTest, AnOwnerMayOutliveItsLap) {
   KeyAllocator keys = Make(kOneUsable);
   const SlotNumber slot = *keys.Take();
-  Variant previous = keys.NextVariant(slot);
+  KeyVariant previous = keys.NextVariant(slot);
   for (int i = 0; i < 600; ++i) {
-    const Variant next = keys.NextVariant(slot);
+    const KeyVariant next = keys.NextVariant(slot);
     EXPECT_NE(next, previous);
     previous = next;
   }
@@ -200,8 +200,8 @@ TEST(KeyAllocatorTest, AnOwnerMayOutliveItsLap) {
 Fate FateAfterJump(uint8_t distance) {
   KeyAllocator keys = Make(kOneUsable);
   const SlotNumber slot = *keys.Take();
-  const Variant first = keys.NextVariant(slot);  // 255 left
-  keys.TakeOver(slot, Variant(static_cast<uint8_t>(first.value() + distance)));
+  const KeyVariant first = keys.NextVariant(slot);  // 255 left
+  keys.TakeOver(slot, KeyVariant(static_cast<uint8_t>(first.value() + distance)));
   return keys.Give(slot);
 }
 
@@ -216,8 +216,8 @@ TEST(KeyAllocatorTest, AVariantThatTheOwnerChoseSpendsWhatItJumpedOver) {
 TEST(KeyAllocatorTest, AfterAChosenVariantTheCountGoesOnFromThere) {
   KeyAllocator keys = Make(kOneUsable);
   const SlotNumber slot = *keys.Take();
-  keys.TakeOver(slot, Variant(255));
-  EXPECT_EQ(keys.NextVariant(slot), Variant(0));
+  keys.TakeOver(slot, KeyVariant(255));
+  EXPECT_EQ(keys.NextVariant(slot), KeyVariant(0));
 }
 
 TEST(KeyAllocatorTest, NoKeyComesBackWithinTheQuarantine) {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "base/serial_number.h"
+#include "verbena/serial_number.h"
 
 namespace verbena::memory {
 

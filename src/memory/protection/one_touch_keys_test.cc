@@ -185,7 +185,7 @@ TEST_F(OneTouchKeysTest, AHeldWindowOutlivesARefusedDeregistrationOfItsRegion) {
   core_.one_touch.Hold(window_);
   const Key other = *core_.windows.Allocate(pd_, WindowType::kType2B);
   WindowBinding wanted = binding();
-  wanted.variant = Variant(static_cast<uint8_t>(other.variant().value() + 1));
+  wanted.variant = KeyVariant(static_cast<uint8_t>(other.variant().value() + 1));
   ASSERT_TRUE(core_.windows.Bind(other, wanted, me_).has_value());
   EXPECT_TRUE(FailsWith(core_.regions.Deregister(region_.local), MemoryError::kInUse));
   EXPECT_EQ(AsReady(Write())->use, KeyUse::kSpent);
@@ -196,11 +196,11 @@ TEST_F(OneTouchKeysTest, AHeldWindowOfType2MayBeBoundAgainButNotInvalidated) {
   for (const bool rebind : {false, true}) {
     const Key window = *core_.windows.Allocate(pd_, WindowType::kType2B);
     WindowBinding wanted = binding();
-    wanted.variant = Variant(static_cast<uint8_t>(window.variant().value() + 1));
+    wanted.variant = KeyVariant(static_cast<uint8_t>(window.variant().value() + 1));
     const Key bound = *core_.windows.Bind(window, wanted, me_);
     core_.one_touch.Hold(bound);
     if (rebind) {
-      wanted.variant = Variant(static_cast<uint8_t>(window.variant().value() + 2));
+      wanted.variant = KeyVariant(static_cast<uint8_t>(window.variant().value() + 2));
       EXPECT_TRUE(core_.windows.Bind(bound, wanted, me_).has_value());
     } else {
       EXPECT_TRUE(FailsWith(core_.windows.Invalidate(bound, me_), Refusal::kNotValid));

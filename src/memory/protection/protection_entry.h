@@ -3,11 +3,11 @@
 #include <cstdint>
 
 #include "memory/access.h"
-#include "memory/key.h"
 #include "memory/protection/key_allocator.h"
 #include "memory/protection/one_touch.h"
 #include "memory/spaces/guest_key.h"
 #include "memory/translation/translation_table.h"
+#include "verbena/numbers.h"
 
 namespace verbena::memory {
 
@@ -72,8 +72,8 @@ struct alignas(64) ProtectionEntry {
   EntryType type = EntryType::kRegion;
   EntryState state = EntryState::kFree;
   WindowType window_type = WindowType::kType1;
-  Variant local_variant;   // of the L_Key
-  Variant remote_variant;  // of the R_Key
+  KeyVariant local_variant;   // of the L_Key
+  KeyVariant remote_variant;  // of the R_Key
 
   AddressKind address_kind : 1 = AddressKind::kEffective;
   bool one_touch : 1 = false;
@@ -91,7 +91,7 @@ struct alignas(64) ProtectionEntry {
     return touched ? KeyUse::kSpent : KeyUse::kOnce;
   }
   bool is_live() const { return state != EntryState::kFree && state != EntryState::kRetired; }
-  Variant VariantFor(Origin origin) const {
+  KeyVariant VariantFor(Origin origin) const {
     return origin == Origin::kLocal ? local_variant : remote_variant;
   }
 };

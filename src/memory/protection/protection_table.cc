@@ -85,7 +85,7 @@ void ProtectionTable::RenewVariants(SlotNumber slot, bool distinct_keys) {
   entry.was_valid = false;
 }
 
-void ProtectionTable::UseVariant(SlotNumber slot, Variant variant) {
+void ProtectionTable::UseVariant(SlotNumber slot, KeyVariant variant) {
   ProtectionEntry& entry = EntryAt(slot);
   keys_.TakeOver(slot, variant);
   entry.local_variant = entry.remote_variant = variant;

@@ -63,7 +63,7 @@ class ProtectionTable {
   // table without a free slot does it stay and meet old variants again.
   SlotNumber Renew(SlotNumber slot, bool distinct_keys);
   // The same with a variant that the owner chose for both keys, in the same slot.
-  void UseVariant(SlotNumber slot, Variant variant);
+  void UseVariant(SlotNumber slot, KeyVariant variant);
 
   SlotNumber SlotOf(Key key) const { return keys_.SlotOf(key.index()); }
   Key LocalKey(SlotNumber slot) const {

@@ -51,7 +51,7 @@ TEST_F(ProtectionTableTest, FindLiveTakesEitherKeyAndTheRightTypeOnly) {
   EXPECT_EQ(*table_.FindLive(local, EntryType::kRegion), &table_.EntryAt(slot));
   EXPECT_EQ(*table_.FindLive(remote, EntryType::kRegion), &table_.EntryAt(slot));
   EXPECT_TRUE(FailsWith(table_.FindLive(local, EntryType::kWindow), MemoryError::kWrongType));
-  const Key other(local.index(), Variant(static_cast<uint8_t>(remote.variant().value() + 1)));
+  const Key other(local.index(), KeyVariant(static_cast<uint8_t>(remote.variant().value() + 1)));
   EXPECT_TRUE(FailsWith(table_.FindLive(other, EntryType::kRegion), MemoryError::kNoSuchKey));
   table_.Give(slot);
   EXPECT_TRUE(FailsWith(table_.FindLive(local, EntryType::kRegion), MemoryError::kNoSuchKey));

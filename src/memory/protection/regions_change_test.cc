@@ -174,7 +174,7 @@ class WorkRequestTest : public RegionsChangeTest {
   WorkRequestTest() { key_ = core_.regions.Reserve(pd_, 2, kSmall)->local; }
 
   Key Next(Key key, uint8_t by = 1) const {
-    return Key(key.index(), Variant(static_cast<uint8_t>(key.variant().value() + by)));
+    return Key(key.index(), KeyVariant(static_cast<uint8_t>(key.variant().value() + by)));
   }
   Result<RegionKeys, Refusal> Fill(Key key, const RegionSpec& spec, const PageListBacking& list) {
     return core_.regions.RegisterReserved(key, spec, list, me_);

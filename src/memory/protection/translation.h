@@ -5,10 +5,10 @@
 
 #include "base/page.h"
 #include "memory/copy/span_list.h"
-#include "memory/key.h"
 #include "memory/protection/one_touch.h"
 #include "memory/refusal.h"
 #include "memory/spaces/guest_key.h"
+#include "verbena/numbers.h"
 
 namespace verbena::memory {
 

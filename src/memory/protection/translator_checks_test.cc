@@ -34,7 +34,7 @@ class TranslatorChecksTest : public MemoryFixture {
                                            .start = KeyAddress(kBase),
                                            .length = kLength,
                                            .rights = Rights::kRemote,
-                                           .variant = Variant(3)},
+                                           .variant = KeyVariant(3)},
                                           me_);
     EXPECT_TRUE(Succeeds(bound));
     return *bound;

@@ -87,13 +87,13 @@ Result<Key, Refusal> Windows::Bind(Key window, const WindowBinding& binding, con
   return table_.RemoteKey(slot);
 }
 
-SlotNumber Windows::Rekey(SlotNumber slot, std::optional<Variant> variant) {
+SlotNumber Windows::Rekey(SlotNumber slot, std::optional<KeyVariant> variant) {
   if (!variant) return table_.Renew(slot, false);
   table_.UseVariant(slot, *variant);
   return slot;
 }
 
-Result<Key, Refusal> Windows::Unbind(SlotNumber slot, std::optional<Variant> variant) {
+Result<Key, Refusal> Windows::Unbind(SlotNumber slot, std::optional<KeyVariant> variant) {
   const ProtectionEntry& entry = table_.EntryAt(slot);
   if (entry.state == EntryState::kValid) {
     // Row A2: the same check as for binding.

@@ -24,7 +24,7 @@ struct WindowBinding {
   bool one_touch = false;
   // Of the new R_Key: what the owner chooses, as in work requests. Of a type 1 window it is
   // another than before, since the old key must end; the table chooses it if the owner does not.
-  std::optional<Variant> variant = {};
+  std::optional<KeyVariant> variant = {};
   // The window is named by the index of its key alone: an owner who holds the window as an object
   // need not know which of its binds came to pass.
   bool by_index = false;
@@ -56,9 +56,9 @@ class Windows {
                                                 const Accessor& who);
   Result<Translator::Grant, Refusal> CheckRegion(const WindowBinding& binding,
                                                  const Accessor& who) const;
-  Result<Key, Refusal> Unbind(SlotNumber slot, std::optional<Variant> variant);
+  Result<Key, Refusal> Unbind(SlotNumber slot, std::optional<KeyVariant> variant);
   // Where its next generation is, with a key that is not the last one's.
-  SlotNumber Rekey(SlotNumber slot, std::optional<Variant> variant);
+  SlotNumber Rekey(SlotNumber slot, std::optional<KeyVariant> variant);
   bool OwnerMay(const ProtectionEntry& region, uint64_t offset, uint64_t length,
                 Rights needed) const;
 

@@ -21,7 +21,7 @@ class WindowsTest : public MemoryFixture {
   }
   WindowBinding Chosen(uint64_t start, uint64_t length, uint8_t variant = 200) const {
     WindowBinding binding = Binding(start, length);
-    binding.variant = Variant(variant);
+    binding.variant = KeyVariant(variant);
     return binding;
   }
   Result<Key, Refusal> Bind(Key window, const WindowBinding& binding) {
@@ -131,14 +131,14 @@ TEST_F(WindowsTest, BindingNoBytesUnbindsAType1Window) {
 TEST_F(WindowsTest, TheOwnerOfAType1WindowMayChooseItsKey) {
   const Key window = Allocate(WindowType::kType1);
   const auto first = Bind(window, Chosen(kBase, 8));
-  EXPECT_EQ(*first, Key(window.index(), Variant(200)));
+  EXPECT_EQ(*first, Key(window.index(), KeyVariant(200)));
   ExpectBindRefused(*first, Chosen(kBase, 8), Refusal::kSameVariant);
   EXPECT_TRUE(IsReady(Read(*first, kBase, 8)));
   const auto second = Bind(*first, Chosen(kBase + 8, 8, 201));
-  EXPECT_EQ(*second, Key(window.index(), Variant(201)));
+  EXPECT_EQ(*second, Key(window.index(), KeyVariant(201)));
   EXPECT_TRUE(IsRefused(Read(*first, kBase + 8, 8), Refusal::kStaleVariant));
   const auto unbound = Bind(*second, Chosen(0, 0, 202));
-  EXPECT_EQ(*unbound, Key(window.index(), Variant(202)));
+  EXPECT_EQ(*unbound, Key(window.index(), KeyVariant(202)));
   EXPECT_TRUE(IsRefused(Read(*second, kBase + 8, 8), Refusal::kNotValid));
   ExpectBindRefused(*unbound, Chosen(0, 0, 202), Refusal::kSameVariant);
 }
@@ -229,7 +229,7 @@ class Type2Test : public WindowsTest, public testing::WithParamInterface<WindowT
   Key key_;
 };
 
-TEST_P(Type2Test, TheOwnerChoosesTheVariant) { EXPECT_EQ(key_.variant(), Variant(200)); }
+TEST_P(Type2Test, TheOwnerChoosesTheVariant) { EXPECT_EQ(key_.variant(), KeyVariant(200)); }
 
 TEST_P(Type2Test, IsBoundAgainOnlyAfterInvalidation) {
   const WindowBinding again = Chosen(kBase + 8, 8, 3);
@@ -241,7 +241,7 @@ TEST_P(Type2Test, IsBoundAgainOnlyAfterInvalidation) {
   ExpectBindRefused(key_, Binding(kBase, 8), Refusal::kSameVariant);  // none is chosen
   const auto next = Bind(key_, again);
   ASSERT_TRUE(Succeeds(next));
-  EXPECT_EQ(*next, Key(key_.index(), Variant(3)));
+  EXPECT_EQ(*next, Key(key_.index(), KeyVariant(3)));
   EXPECT_TRUE(IsRefused(Read(key_, kBase + 8, 8), Refusal::kStaleVariant));
 }
 
@@ -271,13 +271,13 @@ TEST_P(Type2Test, MayNotHaveTheSameKeyWhileItIsHeld) {
 // changed it.
 TEST_P(Type2Test, MayBeNamedByItsIndexAlone) {
   ASSERT_TRUE(Succeeds(core_.windows.Invalidate(key_, me_)));
-  const Key never(key_.index(), Variant(77));
+  const Key never(key_.index(), KeyVariant(77));
   WindowBinding binding = Chosen(kBase + 8, 8, 3);
   ExpectBindRefused(never, binding, Refusal::kStaleVariant);
   binding.by_index = true;
   const auto bound = Bind(never, binding);
   ASSERT_TRUE(Succeeds(bound));
-  EXPECT_EQ(*bound, Key(key_.index(), Variant(3)));
+  EXPECT_EQ(*bound, Key(key_.index(), KeyVariant(3)));
 }
 
 TEST_P(Type2Test, IsNotUnboundByLengthZero) {

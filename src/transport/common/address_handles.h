@@ -17,12 +17,12 @@ namespace verbena::transport {
 class AddressHandles {
  public:
   // REQUIRES: the name is not in use.
-  void Add(queue::AddressHandleId handle, memory::PdId pd, PathId path,
+  void Add(AddressHandleId handle, memory::PdId pd, PathId path,
            uint32_t payload_max = OutPacket::kPayloadMax) {
     CHECK(entries_.emplace(handle, Entry{pd, {path, payload_max}}).second);
   }
   // False when there is none.
-  bool Remove(queue::AddressHandleId handle) { return entries_.erase(handle) > 0; }
+  bool Remove(AddressHandleId handle) { return entries_.erase(handle) > 0; }
 
   struct Destination {
     PathId path;
@@ -31,8 +31,7 @@ class AddressHandles {
     friend bool operator==(const Destination&, const Destination&) = default;
   };
   // nullopt if there is none, or if it is of another domain.
-  [[nodiscard]] std::optional<Destination> Find(queue::AddressHandleId handle,
-                                                memory::PdId pd) const {
+  [[nodiscard]] std::optional<Destination> Find(AddressHandleId handle, memory::PdId pd) const {
     const auto found = entries_.find(handle);
     if (found == entries_.end() || found->second.pd != pd) return std::nullopt;
     return found->second.destination;
@@ -44,7 +43,7 @@ class AddressHandles {
     Destination destination;
   };
 
-  std::unordered_map<queue::AddressHandleId, Entry> entries_;
+  std::unordered_map<AddressHandleId, Entry> entries_;
 };
 
 }  // namespace verbena::transport

@@ -29,7 +29,7 @@ const char* NameOf(AsyncEventType type);
 
 struct AsyncEvent {
   AsyncEventType type;
-  wire::QpNumber qp;
+  QpNumber qp;
   queue::CompletionQueue* cq = nullptr;      // kCqError: which
   queue::SharedReceiveQueue* srq = nullptr;  // kSrqLimitReached: which
 

@@ -12,8 +12,7 @@ inline bool Complete(const queue::Completion& completion, bool solicited,
   const auto pushed = cq.Push(completion, solicited, step.now);
   if (pushed.event_now) step.outbox.RaiseCompletionEvent(cq);
   if (pushed.status == PushStatus::kOverflowed) {
-    step.outbox.Raise(
-        {.type = AsyncEventType::kCqError, .qp = wire::QpNumber(completion.qp.value()), .cq = &cq});
+    step.outbox.Raise({.type = AsyncEventType::kCqError, .qp = completion.qp, .cq = &cq});
   }
   return pushed.status == PushStatus::kStored;
 }

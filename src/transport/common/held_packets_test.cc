@@ -26,9 +26,9 @@ TEST(HeldPacketsTest, AreCopiesInOrder) {
   EXPECT_TRUE(held.empty());
   EXPECT_TRUE(HoldOne(held, 7));
   EXPECT_TRUE(HoldOne(held, 3, 100));
-  EXPECT_EQ(held.oldest().bth().psn, wire::Psn(7));
+  EXPECT_EQ(held.oldest().bth().psn, Psn(7));
   held.DropOldest();
-  EXPECT_EQ(held.oldest().bth().psn, wire::Psn(3));
+  EXPECT_EQ(held.oldest().bth().psn, Psn(3));
   EXPECT_EQ(held.oldest().payload().size(), 100u);
   held.DropOldest();
   EXPECT_TRUE(held.empty());

@@ -16,15 +16,15 @@ LocalOutcome OutcomeOf(const Result<T, memory::Refusal>& done, CompletionStatus 
 }
 
 LocalOutcome Bind(const queue::WindowBind& bind, const memory::Accessor& who, Step& step) {
-  const memory::WindowBinding binding{.region = memory::Key(bind.region.value()),
-                                      .start = memory::KeyAddress(bind.start),
+  const memory::WindowBinding binding{.region = bind.region,
+                                      .start = KeyAddress(bind.start),
                                       .length = bind.length,
                                       .rights = memory::Rights::FromBits(bind.rights),
                                       .zero_based = bind.zero_based,
                                       .one_touch = bind.one_touch,
-                                      .variant = memory::Variant(bind.variant),
+                                      .variant = KeyVariant(bind.variant),
                                       .by_index = bind.by_index};
-  return OutcomeOf(step.memory.windows.Bind(memory::Key(bind.window.value()), binding, who),
+  return OutcomeOf(step.memory.windows.Bind(bind.window, binding, who),
                    CompletionStatus::kWindowBindError, step);
 }
 
@@ -35,7 +35,7 @@ LocalOutcome Register(const queue::Registration& registration,
     return {CompletionStatus::kLocalQpOperationError};
   }
   const memory::RegionSpec spec{.pd = who.pd,
-                                .start = memory::KeyAddress(registration.start),
+                                .start = KeyAddress(registration.start),
                                 .length = registration.length,
                                 .rights = memory::Rights::FromBits(registration.rights),
                                 .zero_based = registration.zero_based,
@@ -43,8 +43,7 @@ LocalOutcome Register(const queue::Registration& registration,
   const memory::PageListBacking backing{.pages = pages,
                                         .first_offset = registration.first_offset,
                                         .page_shift = PageShift(registration.page_shift)};
-  return OutcomeOf(step.memory.regions.RegisterReserved(memory::Key(registration.key.value()), spec,
-                                                        backing, who),
+  return OutcomeOf(step.memory.regions.RegisterReserved(registration.key, spec, backing, who),
                    CompletionStatus::kLocalQpOperationError, step);
 }
 
@@ -60,7 +59,7 @@ LocalOutcome ExecuteLocally(const queue::SendWqe& wqe,
     case queue::SendOpcode::kRegisterAndSend:
       return Register(wqe.As<queue::Registration>(), pages, who, step);
     case queue::SendOpcode::kLocalInvalidate: {
-      const memory::Key key(wqe.invalidate.value());
+      const Key key(wqe.invalidate.value());
       return OutcomeOf(step.memory.Invalidate(key, memory::Origin::kLocal, who),
                        CompletionStatus::kLocalProtectionError, step);
     }

@@ -14,22 +14,22 @@ using queue::SendOpcode;
 class LocalWorkTest : public testing::Test {
  protected:
   CompletionStatus Execute(SendOpcode opcode, const queue::SendOperand& operand,
-                           memory::Key invalidate = {}) {
+                           Key invalidate = {}) {
     queue::SendWqe wqe;
     wqe.opcode = opcode;
     wqe.operand = operand;
-    wqe.invalidate = queue::KeyValue(invalidate.value());
+    wqe.invalidate = invalidate;
     Step step{.now = {}, .memory = core_, .outbox = outbox_, .refusals = &refusals_};
     const LocalOutcome outcome = ExecuteLocally(wqe, pages_, who_, step);
     vendor_error_ = outcome.vendor_error;
     return outcome.status;
   }
-  bool MayRead(memory::Key key, uint64_t address) const {
+  bool MayRead(Key key, uint64_t address) const {
     return memory::AsReady(core_.translator.Translate(
-               key, memory::KeyAddress(address), 1, memory::Access::kRemoteRead, who_)) != nullptr;
+               key, KeyAddress(address), 1, memory::Access::kRemoteRead, who_)) != nullptr;
   }
-  queue::Registration Registration(memory::Key key) const {
-    return {.key = queue::KeyValue(key.value()),
+  queue::Registration Registration(Key key) const {
+    return {.key = key,
             .rights = (Rights::kLocalRead | Rights::kRemoteRead).bits(),
             .page_shift = 12,
             .start = 0x5000,
@@ -41,13 +41,13 @@ class LocalWorkTest : public testing::Test {
   RefusalCounters refusals_;
   VendorError vendor_error_ = 0;  // of the last
   memory::PdId pd_ = *core_.domains.Allocate(*core_.consumers.Open({}));
-  memory::Accessor who_{pd_, memory::QpNumber(1)};
+  memory::Accessor who_{pd_, QpNumber(1)};
   std::array<memory::PhysicalAddress, 2> pages_{memory::PhysicalAddress(0x10000),
                                                 memory::PhysicalAddress(0x30000)};
 };
 
 TEST_F(LocalWorkTest, ARegionIsRegisteredInvalidatedAndRegisteredAgain) {
-  const memory::Key key = core_.regions.Reserve(pd_, 2, PageShift(12))->local;
+  const Key key = core_.regions.Reserve(pd_, 2, PageShift(12))->local;
   EXPECT_EQ(Execute(SendOpcode::kRegister, Registration(key)), CompletionStatus::kSuccess);
   EXPECT_TRUE(MayRead(key, 0x5000));
   EXPECT_EQ(Execute(SendOpcode::kRegister, Registration(key)),
@@ -56,35 +56,35 @@ TEST_F(LocalWorkTest, ARegionIsRegisteredInvalidatedAndRegisteredAgain) {
   EXPECT_FALSE(MayRead(key, 0x5000));
   EXPECT_EQ(Execute(SendOpcode::kLocalInvalidate, {}, key),
             CompletionStatus::kLocalProtectionError);
-  const memory::Key next(key.index(), memory::Variant(static_cast<uint8_t>(key.value() + 1)));
+  const Key next(key.index(), KeyVariant(static_cast<uint8_t>(key.value() + 1)));
   EXPECT_EQ(Execute(SendOpcode::kRegisterAndSend, Registration(next)), CompletionStatus::kSuccess);
   EXPECT_TRUE(MayRead(next, 0x5000));
 }
 
 TEST_F(LocalWorkTest, AWindowIsBoundOrTheErrorSaysSo) {
   const memory::RegionSpec spec{.pd = pd_,
-                                .start = memory::KeyAddress(0x5000),
+                                .start = KeyAddress(0x5000),
                                 .length = 8192,
                                 .rights = Rights::kLocalRead | Rights::kWindowBind};
   const auto region = core_.regions.Register(spec, memory::PageListBacking{.pages = pages_});
-  const memory::Key window = *core_.windows.Allocate(pd_, memory::WindowType::kType2B);
-  queue::WindowBind bind{.window = queue::KeyValue(window.value()),
-                         .region = queue::KeyValue(region->local.value()),
+  const Key window = *core_.windows.Allocate(pd_, memory::WindowType::kType2B);
+  queue::WindowBind bind{.window = window,
+                         .region = region->local,
                          .start = 0x5001,
                          .length = 5,
                          .variant = static_cast<uint8_t>(window.value() + 1),
                          .rights = Rights::kRemoteRead.bits()};
   EXPECT_EQ(Execute(SendOpcode::kBindWindow, bind), CompletionStatus::kSuccess);
-  EXPECT_TRUE(MayRead(memory::Key(window.index(), memory::Variant(bind.variant)), 0x5005));
+  EXPECT_TRUE(MayRead(Key(window.index(), KeyVariant(bind.variant)), 0x5005));
   bind.rights = Rights::kRemoteWrite.bits();
   EXPECT_EQ(Execute(SendOpcode::kBindWindow, bind), CompletionStatus::kWindowBindError);
 }
 
 TEST_F(LocalWorkTest, ARefusalNamesItsCheckAndIsCounted) {
-  const memory::Key key = core_.regions.Reserve(pd_, 2, PageShift(12))->local;
+  const Key key = core_.regions.Reserve(pd_, 2, PageShift(12))->local;
   EXPECT_EQ(Execute(SendOpcode::kRegister, Registration(key)), CompletionStatus::kSuccess);
   EXPECT_EQ(vendor_error_, 0);
-  const memory::Key stale(key.index(), memory::Variant(static_cast<uint8_t>(key.value() + 1)));
+  const Key stale(key.index(), KeyVariant(static_cast<uint8_t>(key.value() + 1)));
   EXPECT_EQ(Execute(SendOpcode::kLocalInvalidate, {}, stale),
             CompletionStatus::kLocalProtectionError);
   EXPECT_EQ(vendor_error_, 'd');
@@ -96,7 +96,7 @@ TEST_F(LocalWorkTest, ARefusalNamesItsCheckAndIsCounted) {
 }
 
 TEST_F(LocalWorkTest, AnImpossiblePageSizeIsRefused) {
-  queue::Registration registration = Registration(memory::Key(0x100));
+  queue::Registration registration = Registration(Key(0x100));
   for (const uint8_t shift : std::to_array<uint8_t>({0, 11, 29, 255})) {
     registration.page_shift = shift;
     EXPECT_EQ(Execute(SendOpcode::kRegister, registration),

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/strong_id.h"
 #include "memory/copy/span_list.h"
 #include "memory/protection/translation.h"
 #include "queue/completion_queue.h"
 #include "transport/common/async_event.h"
+#include "verbena/strong_id.h"
 #include "wire/roce/bth.h"
 #include "wire/roce/opcode.h"
 #include "wire/roce/types.h"
@@ -37,7 +37,7 @@ struct OutPacket {
   memory::SpanList payload;            // in memory, or...
   std::span<const std::byte> inlined;  // ...in the work queue, or gathered below
   PathId path;
-  wire::QpNumber source_qp;
+  QpNumber source_qp;
   bool single = false;  // leaves as a datagram of its own, whatever is sent with it
 };
 
@@ -66,7 +66,7 @@ using FaultTicket = StrongId<struct FaultTicketTag, uint64_t>;
 inline constexpr FaultTicket kPrefetchTicket{~uint64_t{0}};
 
 struct PageRequest {
-  wire::QpNumber qp;
+  QpNumber qp;
   FaultTicket ticket;
   memory::Fault fault;
   // Of an unreliable service, whose messages are not to wait for pages that the program has just

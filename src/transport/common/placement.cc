@@ -10,12 +10,11 @@ namespace verbena::transport {
 namespace {
 
 using memory::Access;
-using memory::KeyAddress;
 using memory::Translation;
 
 using memory::KeyUse;
 
-memory::Key KeyOf(const queue::Sge& piece) { return memory::Key(piece.key.value()); }
+Key KeyOf(const queue::Sge& piece) { return piece.key; }
 
 // The byte that could not be reached, if there is one.
 std::optional<memory::MachineAddress> CopyTo(const memory::SpanList& to,
@@ -29,7 +28,7 @@ bool IsCopied(memory::MachineAddress to, std::span<const std::byte> payload) {
 }
 
 // What is missing of all of `length` bytes, now that their beginning is known to be.
-memory::Fault FaultOfAll(memory::Key key, KeyAddress start, uint64_t length, Access access,
+memory::Fault FaultOfAll(Key key, KeyAddress start, uint64_t length, Access access,
                          const memory::Accessor& who, const memory::MemoryCore& memory,
                          const memory::Fault& beginning) {
   const Translation all = memory.translator.Translate(key, start, length, access, who);

@@ -54,8 +54,7 @@ inline constexpr uint64_t kSendAheadMax = uint64_t{1} << 20;
 [[nodiscard]] inline bool NameSpan(const queue::Sge& sge, uint64_t offset, uint32_t size,
                                    const memory::Accessor& who, const memory::MemoryCore& memory,
                                    OutPacket& packet) {
-  const auto found = memory.translator.FindSingleSpan(memory::Key(sge.key.value()),
-                                                      memory::KeyAddress(sge.address + offset),
+  const auto found = memory.translator.FindSingleSpan(sge.key, KeyAddress(sge.address + offset),
                                                       size, memory::Access::kLocalRead, who);
   if (found.is_there) packet.payload.Begin({found.at, size});
   return found.is_there;
@@ -70,7 +69,7 @@ inline constexpr uint64_t kSendAheadMax = uint64_t{1} << 20;
 
 // Row A5: the message that ends with the packet `psn` has used the key, and a one-touch key dies
 // with its first. Of a message without bytes no key is looked at, and its use is kMany.
-inline void EndUse(memory::Key key, memory::KeyUse use, wire::Psn psn, const memory::Accessor& who,
+inline void EndUse(Key key, memory::KeyUse use, Psn psn, const memory::Accessor& who,
                    memory::MemoryCore& memory) {
   if (use == memory::KeyUse::kMany) return;
   // Packets are executed in order, so that the stream has always caught up.

@@ -13,7 +13,6 @@
 namespace verbena::transport {
 namespace {
 
-using memory::KeyAddress;
 using memory::kPage;
 using memory::Refusal;
 
@@ -51,7 +50,7 @@ TEST_F(PlacementTest, AWriteCrossesPagesAtAnyByte) {
   const Bytes bytes = Pattern(200);
   EXPECT_TRUE(IsPlaced(Write(Range(kPage - 77, 200), bytes)));
   EXPECT_EQ(Read(kPage - 77, 200), bytes);
-  EXPECT_TRUE(IsPlaced(Write({memory::Key(0), KeyAddress(3), 0}, {})));
+  EXPECT_TRUE(IsPlaced(Write({Key(0), KeyAddress(3), 0}, {})));
 }
 
 TEST_F(PlacementTest, AbsentPagesOfTheWholeRestAreAskedFor) {
@@ -134,7 +133,7 @@ TEST_F(PlacementTest, AScatterThatFaultsOrIsRefusedLeavesTheCursor) {
   EXPECT_EQ(cursor.offset(), 0u);
 
   std::array stranger = {SgeOf(0, 8)};
-  stranger[0].key = queue::KeyValue(0);
+  stranger[0].key = Key(0);
   queue::SgeCursor other(stranger);
   EXPECT_EQ(CauseOf(ScatterSend(other, Pattern(8), 0, me_, core_)),
             NakReason(memory::Refusal::kNoSuchKey, RefusedKey::kOwn));
@@ -149,7 +148,7 @@ TEST_F(PlacementTest, EightBytesAtOnce) {
   EXPECT_EQ(Read(16, 8), Pattern(8));
   TakePagesAway(1, 1);
   EXPECT_TRUE(std::holds_alternative<memory::Fault>(write(Range(kPage, 8))));
-  EXPECT_EQ(CauseOf(write({memory::Key(0), KeyAddress(0), 8})), NakReason(Refusal::kNoSuchKey));
+  EXPECT_EQ(CauseOf(write({Key(0), KeyAddress(0), 8})), NakReason(Refusal::kNoSuchKey));
 }
 
 TEST_F(PlacementTest, AtomicsReturnWhatWasThere) {

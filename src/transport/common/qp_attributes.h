@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
-#include "base/strong_id.h"
 #include "memory/access.h"
 #include "transport/common/outbox.h"
 #include "transport/common/qp_state.h"
+#include "verbena/strong_id.h"
 #include "wire/roce/ack_timeout.h"
 #include "wire/roce/rnr_timer.h"
 #include "wire/roce/types.h"
@@ -106,19 +106,19 @@ struct QpAttributes {
   memory::Rights access;    // of the peer; local rights may be given and mean nothing
   PKeyIndex p_key_index;
   PortNumber port{1};
-  wire::QKey q_key;
+  QKey q_key;
   PathId path;
   bool peer_is_here = false;  // the path ends on this machine
   PathMtu path_mtu = PathMtu::k1024;
   wire::AckTimeout timeout;
   RetryCount retry_count;
   RnrRetryCount rnr_retry;
-  wire::Psn rq_psn;
+  Psn rq_psn;
   RdAtomicDepth max_rd_atomic;
   wire::RnrTimer min_rnr_timer;
-  wire::Psn sq_psn;
+  Psn sq_psn;
   RdAtomicDepth max_dest_rd_atomic;
-  wire::QpNumber remote_qp;
+  QpNumber remote_qp;
 };
 
 // How far an adapter can go. As they stand, the limits of the specification.

@@ -90,7 +90,7 @@ void ReceiveSlot::GiveBack(const Receive& ended, bool succeeded, Step& step) {
 
 bool ReceiveSlot::Finish(Completion completion, bool solicited, Step& step) {
   completion.id = receive_->element.id;
-  completion.qp = queue::QpNumber(qp_.value());
+  completion.qp = qp_;
   if (receive_->message.kind == Kind::kPlain) [[likely]] {
     source_.Finish(receive_->element);
   } else {
@@ -135,11 +135,11 @@ Completion ReceiveCompletionOf(const wire::Packet& packet, uint32_t byte_count) 
                           : CompletionOpcode::kReceive;
   if (const auto immediate = packet.Get<wire::ImmDt>()) {
     completion.flags.with_immediate = true;
-    completion.immediate = queue::Immediate(immediate->data);
+    completion.immediate = Immediate(immediate->data);
   }
   if (const auto ieth = packet.Get<wire::Ieth>()) {
     completion.flags.with_invalidate = true;
-    completion.invalidated = queue::KeyValue(ieth->r_key.value());
+    completion.invalidated = ieth->r_key;
   }
   return completion;
 }

@@ -29,11 +29,11 @@ class Rendezvous;
 class ReceiveSlot {
  public:
   // `rendezvous` if the source does tag matching.
-  ReceiveSlot(wire::QpNumber qp, ReceiveSource source, queue::CompletionQueue& cq,
+  ReceiveSlot(QpNumber qp, ReceiveSource source, queue::CompletionQueue& cq,
               Rendezvous* rendezvous = nullptr)
       : qp_(qp), source_(source), cq_(&cq), rendezvous_(rendezvous) {}
   // One that serves no message yet.
-  explicit ReceiveSlot(wire::QpNumber qp) : qp_(qp) {}
+  explicit ReceiveSlot(QpNumber qp) : qp_(qp) {}
 
   // From now on takes its requests there. REQUIRES: none is taken.
   void Serve(ReceiveSource source, queue::CompletionQueue& cq) {
@@ -98,7 +98,7 @@ class ReceiveSlot {
                        const memory::Accessor& who, memory::MemoryCore& memory);
   void GiveBack(const Receive& ended, bool succeeded, Step& step);
 
-  const wire::QpNumber qp_;
+  const QpNumber qp_;
   ReceiveSource source_;
   queue::CompletionQueue* cq_ = nullptr;  // there when the source is
   Rendezvous* rendezvous_ = nullptr;

@@ -26,7 +26,7 @@ class ReceiveSource {
  public:
   // An element that was taken. Good until it is finished.
   struct Element {
-    queue::WrId id;
+    WrId id;
     std::span<const queue::Sge> sges;
     uint64_t length = 0;  // of all sges
     std::variant<queue::WqeNumber, queue::SharedReceiveQueue::Handle, queue::TagMatcher::Index>

@@ -9,7 +9,6 @@ namespace {
 
 using queue::ReceiveQueue;
 using queue::SharedReceiveQueue;
-using queue::WrId;
 
 constexpr std::array<queue::Sge, 2> kSges = {
     {{.address = 0x1000, .length = 10}, {.address = 0x2000, .length = 20}}};
@@ -64,13 +63,13 @@ TEST(ReceiveSourceTest, SharedElementsAreGivenBackAndPromiseNoCredits) {
 }
 
 TEST(ReceiveSourceTest, BuffersAreOfTheSharedQueuesDomainOrTheQueuePairs) {
-  const memory::Accessor qp{.pd = memory::PdId(3), .qp = memory::QpNumber(9)};
+  const memory::Accessor qp{.pd = memory::PdId(3), .qp = QpNumber(9)};
   ReceiveQueue own({.capacity = 1, .sges_max = 0});
   EXPECT_EQ(ReceiveSource(own).AccessorFor(qp).pd, memory::PdId(3));
   SharedReceiveQueue shared(1, 0);
   const memory::Accessor who = ReceiveSource(shared, memory::PdId(7)).AccessorFor(qp);
   EXPECT_EQ(who.pd, memory::PdId(7));
-  EXPECT_EQ(who.qp, memory::QpNumber(9));
+  EXPECT_EQ(who.qp, QpNumber(9));
 }
 
 }  // namespace

@@ -24,10 +24,10 @@ void CopyFirst(std::span<const queue::Sge> list, uint32_t length, std::vector<qu
 }
 
 queue::SendWqe ReadOf(queue::TagMatcher::Index receive, const wire::RendezvousHeader& data) {
-  return {.id = queue::WrId(receive.value()),
+  return {.id = WrId(receive.value()),
           .opcode = queue::SendOpcode::kRead,
           .flags = {.signaled = true, .internal = true},
-          .operand = queue::Remote{data.address, queue::KeyValue(data.r_key)}};
+          .operand = queue::Remote{data.address, Key(data.r_key)}};
 }
 
 // Fenced, so that it leaves after the bytes have come.
@@ -78,7 +78,7 @@ bool Rendezvous::Finish(queue::TagMatcher::Index receive, queue::CompletionStatu
                         uint32_t byte_count, Step& step) {
   queue::Completion completion;
   completion.id = tags_.IdOf(receive);
-  completion.qp = queue::QpNumber(who_.qp.value());
+  completion.qp = who_.qp;
   completion.status = status;
   completion.opcode = queue::CompletionOpcode::kTagReceive;
   completion.byte_count = byte_count;

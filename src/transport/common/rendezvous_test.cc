@@ -43,12 +43,11 @@ class TagMatchingTest : public PairTest {
   void AddTagged(uint64_t id, uint64_t offset, uint64_t length, uint64_t tag = kTag) {
     const std::vector sges = {node_b_.Local(offset, length / 2),
                               node_b_.Local(offset + length / 2, length - length / 2)};
-    ASSERT_TRUE(
-        tags_.Add({.id = queue::WrId(id), .tag = tag, .mask = kWhole, .sges = sges}).has_value());
+    ASSERT_TRUE(tags_.Add({.id = WrId(id), .tag = tag, .mask = kWhole, .sges = sges}).has_value());
   }
   void AddUntagged(uint64_t id, uint64_t offset, uint64_t length) {
     const std::vector sges = {node_b_.Local(offset, length)};
-    ASSERT_TRUE(shared_.Post({.wqe = {.id = queue::WrId(id)}, .sges = sges}).has_value());
+    ASSERT_TRUE(shared_.Post({.wqe = {.id = WrId(id)}, .sges = sges}).has_value());
   }
 
   std::span<std::byte> OfA(uint64_t offset, size_t size) const {
@@ -75,7 +74,7 @@ class TagMatchingTest : public PairTest {
 };
 
 void ExpectMatched(const Completion& completion, uint64_t id, bool data_valid) {
-  EXPECT_EQ(completion.id, queue::WrId(id));
+  EXPECT_EQ(completion.id, WrId(id));
   EXPECT_EQ(completion.status, CompletionStatus::kSuccess) << NameOf(completion.status);
   EXPECT_EQ(completion.opcode, CompletionOpcode::kTagReceive);
   EXPECT_TRUE(completion.flags.tag_matched);
@@ -173,7 +172,7 @@ TEST_F(TagMatchingTest, ARendezvousIsReadAndThePeerIsTold) {
   const auto received = b().Received();
   ASSERT_EQ(received.size(), 2u);
   ExpectMatched(received[0], 5, false);
-  EXPECT_EQ(received[1].id, queue::WrId(5));
+  EXPECT_EQ(received[1].id, WrId(5));
   EXPECT_EQ(received[1].status, CompletionStatus::kSuccess);
   EXPECT_EQ(received[1].opcode, CompletionOpcode::kTagReceive);
   EXPECT_FALSE(received[1].flags.tag_matched);
@@ -241,7 +240,7 @@ TEST_F(TagMatchingTest, AReadThatIsRefusedTellsTheProgram) {
   const auto received = b().Received();
   ASSERT_EQ(received.size(), 2u);
   ExpectMatched(received[0], 5, false);
-  EXPECT_EQ(received[1].id, queue::WrId(5));
+  EXPECT_EQ(received[1].id, WrId(5));
   EXPECT_EQ(received[1].status, CompletionStatus::kRemoteAccessError);
   EXPECT_TRUE(b().Sent().empty());
   EXPECT_EQ(b().qp->state(), QpState::kErr);

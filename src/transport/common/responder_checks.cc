@@ -51,18 +51,14 @@ bool WriteLengthFits(const wire::Packet& packet, const InboundMessage& message, 
 }  // namespace
 
 RemoteRange RangeOf(const wire::Reth& reth) {
-  return {.key = memory::Key(reth.r_key.value()),
-          .start = memory::KeyAddress(reth.address.value()),
-          .length = reth.dma_length};
+  return {.key = reth.r_key, .start = reth.address, .length = reth.dma_length};
 }
 
 RemoteRange RangeOf(const wire::AtomicEth& eth) {
-  return {.key = memory::Key(eth.r_key.value()),
-          .start = memory::KeyAddress(eth.address.value()),
-          .length = kAtomicBytes};
+  return {.key = eth.r_key, .start = eth.address, .length = kAtomicBytes};
 }
 
-PsnPlace PlaceOf(wire::Psn psn, wire::Psn expected) {
+PsnPlace PlaceOf(Psn psn, Psn expected) {
   const int32_t distance = Distance(expected, psn);
   if (distance == 0) return PsnPlace::kExpected;
   return distance < 0 ? PsnPlace::kDuplicate : PsnPlace::kAhead;
@@ -129,7 +125,7 @@ std::optional<NakReason> CheckFlush(const wire::Feth& feth, const RemoteRange& r
     // Then only the key counts; its first byte stands for all.
     const memory::ProtectionEntry* const entry = memory.table.Find(range.key.index());
     if (entry == nullptr) return memory::Refusal::kNoSuchKey;
-    checked.start = memory::KeyAddress(entry->start);
+    checked.start = KeyAddress(entry->start);
     checked.length = 1;
   }
   if (const auto no = CheckKey(checked, memory::Access::kRemoteWrite, who, memory)) return no;

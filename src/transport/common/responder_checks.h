@@ -5,9 +5,9 @@
 
 #include "memory/access.h"
 #include "memory/address.h"
-#include "memory/key.h"
 #include "memory/memory_core.h"
 #include "transport/common/verdict.h"
+#include "verbena/numbers.h"
 #include "wire/roce/atomic_eth.h"
 #include "wire/roce/feth.h"
 #include "wire/roce/opcode.h"
@@ -28,16 +28,16 @@ struct InboundMessage {
   bool is_open = false;
   wire::Operation operation{};
   // Of a write: where its next byte goes, how many are still to come, and how many have come.
-  memory::Key key;
-  memory::KeyAddress next;
+  Key key;
+  KeyAddress next;
   uint32_t remaining = 0;
   uint32_t received = 0;
 };
 
 // Bytes of this adapter's memory that a request names.
 struct RemoteRange {
-  memory::Key key;
-  memory::KeyAddress start;
+  Key key;
+  KeyAddress start;
   uint32_t length = 0;
 };
 
@@ -46,7 +46,7 @@ struct RemoteRange {
 
 // Where a PSN stands: half the circle behind the expected one are duplicates.
 enum class PsnPlace : uint8_t { kExpected, kDuplicate, kAhead };
-[[nodiscard]] PsnPlace PlaceOf(wire::Psn psn, wire::Psn expected);
+[[nodiscard]] PsnPlace PlaceOf(Psn psn, Psn expected);
 
 // How many PSNs a request takes: a read takes those of its responses, and each message one.
 [[nodiscard]] uint32_t PsnCountOf(uint32_t length, uint32_t path_mtu);

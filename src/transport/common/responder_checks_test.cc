@@ -29,7 +29,7 @@ std::optional<NakReason> LengthOf(Operation operation, Position position, size_t
   const wire::OpcodeInfo& info = InfoOf(operation, position);
   const wire::AllHeaders headers{
       .bth = {.opcode = info.opcode},
-      .reth = {.address = wire::VirtualAddress(address), .dma_length = dma_length}};
+      .reth = {.address = KeyAddress(address), .dma_length = dma_length}};
   const auto bytes = wire::BuildPacket(info, headers, std::vector<std::byte>(payload));
   const InboundMessage message{
       .is_open = true, .operation = operation, .key = {}, .next = {}, .remaining = remaining};
@@ -37,7 +37,7 @@ std::optional<NakReason> LengthOf(Operation operation, Position position, size_t
 }
 
 TEST(ResponderChecksTest, HalfTheCircleIsBehind) {
-  const wire::Psn expected(5);
+  const Psn expected(5);
   EXPECT_EQ(PlaceOf(expected, expected), PsnPlace::kExpected);
   EXPECT_EQ(PlaceOf(expected + 1, expected), PsnPlace::kAhead);
   EXPECT_EQ(PlaceOf(expected + 0x7FFFFF, expected), PsnPlace::kAhead);
@@ -133,16 +133,15 @@ class ResponderKeyTest : public memory::MemoryFixture {
     return CheckFlush({.placement = placement, .selectivity = selectivity}, range, me_, core_);
   }
 
-  const memory::Key key_ = LinearRegion(kBase, memory::kPage).remote;
+  const Key key_ = LinearRegion(kBase, memory::kPage).remote;
 };
 
 TEST_F(ResponderKeyTest, TheKeyOfNoBytesIsNotLookedAt) {
-  const auto check = [this](memory::Key key, uint64_t start, uint32_t length) {
-    return CheckKey({key, memory::KeyAddress(start), length}, memory::Access::kRemoteRead, me_,
-                    core_);
+  const auto check = [this](Key key, uint64_t start, uint32_t length) {
+    return CheckKey({key, KeyAddress(start), length}, memory::Access::kRemoteRead, me_, core_);
   };
-  EXPECT_EQ(check(memory::Key(0), 0, 0), std::nullopt);
-  EXPECT_EQ(check(memory::Key(0), 0, 1), NakReason(Refusal::kNoSuchKey));
+  EXPECT_EQ(check(Key(0), 0, 0), std::nullopt);
+  EXPECT_EQ(check(Key(0), 0, 1), NakReason(Refusal::kNoSuchKey));
   EXPECT_EQ(check(key_, kBase, memory::kPage), std::nullopt);
   EXPECT_EQ(check(key_, kBase + 1, memory::kPage), NakReason(Refusal::kOutOfRange));
   EXPECT_EQ(check(key_, memory::kMax, 2), NakReason(Refusal::kOutOfRange));
@@ -151,12 +150,12 @@ TEST_F(ResponderKeyTest, TheKeyOfNoBytesIsNotLookedAt) {
 TEST_F(ResponderKeyTest, AFlushAsksForWhatTheRegionHas) {
   constexpr uint8_t kVisible = wire::Feth::kGlobalVisibility;
   constexpr uint8_t kPersistent = wire::Feth::kPersistence;
-  const RemoteRange inside{key_, memory::KeyAddress(kBase), 8};
-  const RemoteRange outside{key_, memory::KeyAddress(0), 8};
+  const RemoteRange inside{key_, KeyAddress(kBase), 8};
+  const RemoteRange outside{key_, KeyAddress(0), 8};
   EXPECT_EQ(Flush(kVisible, wire::Feth::kRange, inside), std::nullopt);
   EXPECT_EQ(Flush(kVisible, wire::Feth::kRange, outside), NakReason(Refusal::kOutOfRange));
   EXPECT_EQ(Flush(kVisible, wire::Feth::kWholeRegion, outside), std::nullopt);
-  EXPECT_EQ(Flush(kVisible, wire::Feth::kWholeRegion, {memory::Key(kBase), {}, 0}),
+  EXPECT_EQ(Flush(kVisible, wire::Feth::kWholeRegion, {Key(kBase), {}, 0}),
             NakReason(Refusal::kNoSuchKey));
   EXPECT_EQ(Flush(kPersistent, wire::Feth::kRange, inside),
             NakReason(ResponderError::kNoPersistence));
@@ -167,9 +166,9 @@ TEST_F(ResponderKeyTest, AFlushAsksForWhatTheRegionHas) {
               NakReason(ResponderError::kReservedFlush));
   }
   EXPECT_EQ(Flush(kVisible, 2, inside), NakReason(ResponderError::kReservedFlush));
-  const memory::Key read_only =
+  const Key read_only =
       LinearRegion(kBase, memory::kPage, memory::kLocal | Rights::kRemoteRead).remote;
-  EXPECT_EQ(Flush(kVisible, wire::Feth::kRange, {read_only, memory::KeyAddress(kBase), 8}),
+  EXPECT_EQ(Flush(kVisible, wire::Feth::kRange, {read_only, KeyAddress(kBase), 8}),
             NakReason(Refusal::kNoRight));
 }
 

@@ -16,7 +16,7 @@ class SendInOrderTest : public testing::Test {
     const wire::OpcodeInfo* const info =
         wire::FindOpcode(wire::Service::kRc, operation, wire::Position::kOnly);
     packet.header_size = wire::Bth::kSize;
-    wire::Bth{.opcode = info->opcode, .psn = wire::Psn(psn)}.Serialize(packet.header);
+    wire::Bth{.opcode = info->opcode, .psn = Psn(psn)}.Serialize(packet.header);
   }
   static uint32_t PsnOf(const OutPacket& packet) {
     return wire::Bth::Parse(packet.header)->psn.value();

@@ -22,15 +22,14 @@ queue::CompletionOpcode OpcodeOf(Kind kind) {
 
 }  // namespace
 
-Result<queue::TagHandle, queue::TagMatcher::AddError> Execute(const TagOperation& operation,
-                                                              queue::TagMatcher& tags,
-                                                              queue::CompletionQueue& cq,
-                                                              Step& step) {
+Result<TagHandle, queue::TagMatcher::AddError> Execute(const TagOperation& operation,
+                                                       queue::TagMatcher& tags,
+                                                       queue::CompletionQueue& cq, Step& step) {
   queue::Completion completion;
   completion.id = operation.id;
   completion.opcode = OpcodeOf(operation.kind);
   if (operation.seen) tags.Synchronize(*operation.seen);
-  queue::TagHandle handle{};
+  TagHandle handle{};
   if (operation.kind == Kind::kAdd) {
     const auto added = tags.Add(operation.receive);
     if (!added) return Fail(added.error());

@@ -15,16 +15,18 @@ struct TagOperation {
   enum class Kind : uint8_t { kAdd, kRemove, kSynchronize };
 
   Kind kind = Kind::kAdd;
-  queue::WrId id{};
+  WrId id{};
   bool signaled = false;
   std::optional<uint32_t> seen = {};  // unexpected messages that the program has looked at
-  queue::TagHandle handle{};          // kRemove
+  TagHandle handle{};                 // kRemove
   queue::TaggedReceive receive = {};  // kAdd
 };
 
 // Does it, and tells so in `cq` if that is asked for. The handle of what was added; 0 otherwise. To
 // remove what a message has taken fails there, asked for or not.
-[[nodiscard]] Result<queue::TagHandle, queue::TagMatcher::AddError> Execute(
-    const TagOperation& operation, queue::TagMatcher& tags, queue::CompletionQueue& cq, Step& step);
+[[nodiscard]] Result<TagHandle, queue::TagMatcher::AddError> Execute(const TagOperation& operation,
+                                                                     queue::TagMatcher& tags,
+                                                                     queue::CompletionQueue& cq,
+                                                                     Step& step);
 
 }  // namespace verbena::transport

@@ -16,12 +16,12 @@ using queue::CompletionStatus;
 
 class TagOperationTest : public ::testing::Test {
  protected:
-  Result<queue::TagHandle, queue::TagMatcher::AddError> Do(const TagOperation& operation) {
+  Result<TagHandle, queue::TagMatcher::AddError> Do(const TagOperation& operation) {
     Step step{.now = {}, .memory = core_, .outbox = outbox_};
     return Execute(operation, tags_, cq_, step);
   }
   static TagOperation Add(uint64_t id, bool signaled = true) {
-    return {.id = queue::WrId(id), .signaled = signaled, .receive = {.tag = 1, .mask = 1}};
+    return {.id = WrId(id), .signaled = signaled, .receive = {.tag = 1, .mask = 1}};
   }
   std::optional<queue::Completion> Next() {
     std::array<queue::Completion, 1> out;
@@ -39,7 +39,7 @@ TEST_F(TagOperationTest, CompletesIfThatIsAskedFor) {
   EXPECT_TRUE(Do(Add(1)).has_value());
   const auto told = Next();
   ASSERT_TRUE(told.has_value());
-  EXPECT_EQ(told->id, queue::WrId(1));
+  EXPECT_EQ(told->id, WrId(1));
   EXPECT_EQ(told->opcode, CompletionOpcode::kTagAdd);
   EXPECT_EQ(told->status, CompletionStatus::kSuccess);
   EXPECT_EQ(told->flags, queue::CompletionFlags{});
@@ -50,7 +50,7 @@ TEST_F(TagOperationTest, CompletesIfThatIsAskedFor) {
 TEST_F(TagOperationTest, RemovesOnce) {
   const auto handle = Do(Add(1, false));
   ASSERT_TRUE(handle.has_value());
-  const TagOperation remove{.kind = Kind::kRemove, .id = queue::WrId(2), .handle = *handle};
+  const TagOperation remove{.kind = Kind::kRemove, .id = WrId(2), .handle = *handle};
   EXPECT_TRUE(Do(remove).has_value());
   EXPECT_EQ(Next(), std::nullopt);
   EXPECT_TRUE(Do(remove).has_value());
@@ -64,8 +64,8 @@ TEST_F(TagOperationTest, SaysWhenItIsOutOfStep) {
   tags_.CountUnexpected();
   EXPECT_TRUE(Do(Add(1)).has_value());
   EXPECT_TRUE(Next()->flags.tag_wants_step);
-  EXPECT_TRUE(Do({.kind = Kind::kSynchronize, .id = queue::WrId(2), .signaled = true, .seen = 1})
-                  .has_value());
+  EXPECT_TRUE(
+      Do({.kind = Kind::kSynchronize, .id = WrId(2), .signaled = true, .seen = 1}).has_value());
   const auto told = Next();
   EXPECT_EQ(told->opcode, CompletionOpcode::kTagSynchronize);
   EXPECT_FALSE(told->flags.tag_wants_step);

@@ -129,12 +129,10 @@ std::optional<UnreliableSender::Destination> UnreliableSender::DestinationOf(
   const auto way = peers.handles->Find(datagram->handle, config_.who.pd);
   if (!way) return std::nullopt;
   const uint32_t q_key = datagram->q_key.value();
-  const wire::Deth deth{.q_key = (q_key & kOwnQKey) != 0 ? peers.q_key : wire::QKey(q_key),
+  const wire::Deth deth{.q_key = (q_key & kOwnQKey) != 0 ? peers.q_key : QKey(q_key),
                         .source_qp = config_.local_qp};
-  return Destination{.qp = wire::QpNumber(datagram->qp.value()),
-                     .path = way->path,
-                     .deth = deth,
-                     .payload_max = way->payload_max};
+  return Destination{
+      .qp = datagram->qp, .path = way->path, .deth = deth, .payload_max = way->payload_max};
 }
 
 // The packet at position_, of `count`.
@@ -209,8 +207,8 @@ void UnreliableSender::WriteHeaders(const wire::OpcodeInfo& info, const Destinat
   if (to.deth) builder.Add(*to.deth);
   if (info.Has(wire::Extension::kReth)) {
     const auto& remote = wqe.As<queue::Remote>();
-    builder.Add(wire::Reth{.address = wire::VirtualAddress(remote.address),
-                           .r_key = wire::RKey(remote.key.value()),
+    builder.Add(wire::Reth{.address = KeyAddress(remote.address),
+                           .r_key = remote.key,
                            .dma_length = static_cast<uint32_t>(queue_.LengthAt(position_.wqe))});
   }
   if (info.has_immediate()) builder.Add(wire::ImmDt{.data = wqe.immediate.value()});
@@ -227,7 +225,7 @@ void UnreliableSender::OnPagesReady(FaultTicket ticket, bool available) {
   if (!available) failure_ = LocalOutcome{Status::kLocalProtectionError};
 }
 
-void UnreliableSender::TakeBack(wire::Psn psn, bool is_loss) {
+void UnreliableSender::TakeBack(Psn psn, bool is_loss) {
   // Those behind one that was taken back are not yet sent again.
   if (IsBefore(psn, next_psn_)) Rewind(psn);
   if (is_loss && !MayLose()) failure_ = LocalOutcome{Status::kLocalProtectionError};
@@ -235,7 +233,7 @@ void UnreliableSender::TakeBack(wire::Psn psn, bool is_loss) {
 }
 
 // What waits or has failed behind it will do so again.
-void UnreliableSender::Rewind(wire::Psn psn) {
+void UnreliableSender::Rewind(Psn psn) {
   auto count = static_cast<uint32_t>(Distance(psn, next_psn_));
   while (position_.packet < count) {
     count -= position_.packet;
@@ -294,7 +292,7 @@ void UnreliableSender::CompleteOldest(const LocalOutcome& outcome, Step& step) {
   if (status != Status::kSuccess || wqe.flags.signaled) {
     queue::Completion completion;
     completion.id = wqe.id;
-    completion.qp = queue::QpNumber(config_.local_qp.value());
+    completion.qp = config_.local_qp;
     completion.status = status;
     completion.vendor_error = outcome.vendor_error;
     completion.opcode = queue::CompletionOpcodeOf(wqe.opcode);

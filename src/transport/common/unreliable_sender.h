@@ -23,18 +23,18 @@ namespace verbena::transport {
 
 // Unreliable connection: all goes to one peer.
 struct ConnectedPeer {
-  wire::QpNumber qp = {};
+  QpNumber qp = {};
   PathId path = {};
 };
 
 // Unreliable datagram: each request names whom it goes to. Does not own the handles.
 struct DatagramPeers {
   const AddressHandles* handles = nullptr;
-  wire::QKey q_key = {};  // of this queue pair
+  QKey q_key = {};  // of this queue pair
 };
 
 struct SenderConfig {
-  wire::QpNumber local_qp = {};
+  QpNumber local_qp = {};
   wire::PKey p_key = wire::kDefaultPKey;
   uint32_t path_mtu = 1024;
   memory::Accessor who = {};
@@ -61,7 +61,7 @@ class UnreliableSender {
   // What has changed since it was made: the peer, its path, the Q_Key.
   void Configure(const SenderConfig& config);
 
-  void Start(wire::Psn first) { next_psn_ = first; }
+  void Start(Psn first) { next_psn_ = first; }
 
   // Completes what earlier steps sent, and sends what may be sent now, as far as the outbox has
   // room; unless it `may_begin`, no element that was not begun. REQUIRES: the outbox was emptied
@@ -85,7 +85,7 @@ class UnreliableSender {
   // A packet of the last Pump was not sent, because a page of it is gone (`is_loss`), or because it
   // is behind such a one. It is sent once the pages are there; if they are not to be had, its
   // element fails.
-  void TakeBack(wire::Psn psn, bool is_loss);
+  void TakeBack(Psn psn, bool is_loss);
 
   // What was sent completes, all else ends as flushed. To be called again when more was posted
   // since. REQUIRES: as Pump.
@@ -104,7 +104,7 @@ class UnreliableSender {
 
  private:
   struct Destination {
-    wire::QpNumber qp;
+    QpNumber qp;
     PathId path;
     std::optional<wire::Deth> deth;
     uint32_t payload_max = 0;  // of a datagram
@@ -129,7 +129,7 @@ class UnreliableSender {
   bool SendPacket(uint32_t count, Step& step);
   bool GatherPayload(uint64_t offset, uint32_t size, OutPacket& packet, Step& step);
   void WriteHeaders(const wire::OpcodeInfo& info, const Destination& to, OutPacket& packet) const;
-  void Rewind(wire::Psn psn);
+  void Rewind(Psn psn);
   bool MayLose();
   void BeginAnew();
   void CompleteSent(Step& step);
@@ -142,7 +142,7 @@ class UnreliableSender {
   queue::CompletionQueue& cq_;
 
   Position position_;
-  wire::Psn next_psn_;
+  Psn next_psn_;
   std::optional<FaultTicket> stall_;     // waits for pages to send from
   std::optional<LocalOutcome> failure_;  // of the element at position_, to be told in its turn
   Time delayed_until_ = Time::Never();

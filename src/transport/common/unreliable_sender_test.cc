@@ -17,14 +17,14 @@ namespace {
 using queue::CompletionStatus;
 using queue::SendOpcode;
 
-constexpr wire::Psn kStart(wire::kMax24);  // the PSN wraps at the second packet
+constexpr Psn kStart(wire::kMax24);  // the PSN wraps at the second packet
 
 class UnreliableSenderTest : public UnreliableFixture {
  protected:
   UnreliableSenderTest() { sender_.Start(kStart); }
 
   void Post(uint64_t id, uint32_t length) {
-    queue::SendWqe wqe{.id = queue::WrId(id), .flags = {.signaled = true}};
+    queue::SendWqe wqe{.id = WrId(id), .flags = {.signaled = true}};
     PostSend(wqe, {SgeOf(0, length)});
   }
   // What the queue pair of the last Pump hears when the packet at `lost` could not be copied.
@@ -40,8 +40,8 @@ class UnreliableSenderTest : public UnreliableFixture {
     while (outbox_.packets().size() > kept) outbox_.DropLastPacket();
     Empty();
   }
-  std::vector<wire::Psn> Psns() const {
-    std::vector<wire::Psn> psns;
+  std::vector<Psn> Psns() const {
+    std::vector<Psn> psns;
     for (size_t i = 0; i < packets_.size(); ++i) psns.push_back(PacketAt(i).bth().psn);
     return psns;
   }
@@ -51,11 +51,11 @@ class UnreliableSenderTest : public UnreliableFixture {
     return ids;
   }
 
-  UnreliableSender sender_{{.local_qp = wire::QpNumber(1),
+  UnreliableSender sender_{{.local_qp = QpNumber(1),
                             .path_mtu = kMtu,
                             .who = me_,
                             .registration = RegistrationMode::kAnticipatory,
-                            .peers = ConnectedPeer{wire::QpNumber(2), PathId(9)}},
+                            .peers = ConnectedPeer{QpNumber(2), PathId(9)}},
                            send_queue_,
                            send_cq_};
 };
@@ -137,10 +137,10 @@ TEST_F(UnreliableSenderTest, LosesPagesOfOneMessageSoOftenAndNotMore) {
 
 TEST_F(UnreliableSenderTest, LocalWorkBehindIsNotDoneTwice) {
   Post(1, 8);
-  const memory::Key key = core_.regions.Reserve(pd_, 1, PageShift(12))->local;
+  const Key key = core_.regions.Reserve(pd_, 1, PageShift(12))->local;
   const std::vector pages = {AddressOf(0)};
-  queue::SendWqe wqe{.id = queue::WrId(2), .opcode = SendOpcode::kRegister};
-  wqe.operand = queue::Registration{.key = queue::KeyValue(key.value()),
+  queue::SendWqe wqe{.id = WrId(2), .opcode = SendOpcode::kRegister};
+  wqe.operand = queue::Registration{.key = key,
                                     .rights = memory::Rights::kLocalRead.bits(),
                                     .page_shift = 12,
                                     .start = AddressOf(0),
@@ -157,7 +157,7 @@ TEST_F(UnreliableSenderTest, LocalWorkBehindIsNotDoneTwice) {
 
 TEST_F(UnreliableSenderTest, WhatWaitsBehindForItsOwnPagesIsAskedAgain) {
   Post(1, 8);
-  PostSend({.id = queue::WrId(2), .flags = {.signaled = true}}, {SgeOf(memory::kPage, 8)});
+  PostSend({.id = WrId(2), .flags = {.signaled = true}}, {SgeOf(memory::kPage, 8)});
   Evict(1);
   Pump(0);
   ASSERT_EQ(requests_.size(), 1u);

@@ -30,7 +30,7 @@ class UnreliableSends {
     CHECK(state_ == QpState::kInit);
     state_ = QpState::kRtr;
   }
-  void BecomeReadyToSend(wire::Psn first) {
+  void BecomeReadyToSend(Psn first) {
     CHECK(state_ == QpState::kRtr);
     state_ = QpState::kRts;
     sender_.Start(first);
@@ -89,7 +89,7 @@ class UnreliableSends {
     step.outbox.Raise({AsyncEventType::kSendQueueDrained, qp_});
   }
 
-  const wire::QpNumber qp_;
+  const QpNumber qp_;
   QpState state_ = QpState::kInit;
   bool drain_is_told_ = false;  // since it last drained
   bool is_flushing_ = false;    // SQD after a registration that failed in reactive mode

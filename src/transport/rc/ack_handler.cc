@@ -74,7 +74,7 @@ void Requester::OnResponse(const wire::Packet& packet, Step& step) {
 
 void Requester::OnAcknowledge(wire::Syndrome syndrome, const wire::Packet& packet, Step& step) {
   const wire::Bth& bth = packet.bth();
-  const wire::Psn psn = bth.psn;
+  const Psn psn = bth.psn;
   if (psn == unacked_ - 1 && syndrome.is_ack()) {
     // DESIGN D6: nothing new, and not asked for: the peer's pages are there, go on now.
     retry_.StopWaiting();
@@ -113,10 +113,10 @@ void Requester::OnAcknowledge(wire::Syndrome syndrome, const wire::Packet& packe
 
 // Whether `psn` is the last one before the oldest element under way, a read, or one of its answers.
 // Any other packet of the past must not prolong the life of a connection.
-bool Requester::IsBeforePartOfRead(wire::Psn psn) const {
+bool Requester::IsBeforePartOfRead(Psn psn) const {
   if (outstanding_.begin() == outstanding_.end()) return false;
   const OutstandingRequest& oldest = outstanding_.At(outstanding_.begin());
-  const wire::Psn before = oldest.first_psn - 1;
+  const Psn before = oldest.first_psn - 1;
   const uint32_t answered = (unacked_ - before.value()).value();
   return oldest.needs_response && (psn - before.value()).value() < answered;
 }
@@ -129,14 +129,14 @@ void Requester::OnHeldRead(const Step& step) {
 
 // The peer has taken in everything before `end`. False when the answer to a read among it is
 // missing, which then is asked for again. (IBA C9-129: the implied NAK.)
-bool Requester::AcknowledgeBefore(wire::Psn end, Step& step) {
+bool Requester::AcknowledgeBefore(Psn end, Step& step) {
   const uint32_t acknowledged = UnderWay(end);
   for (WqeNumber n = outstanding_.begin(); n < outstanding_.end(); n = Next(n)) {
     OutstandingRequest& outstanding = outstanding_.At(n);
     if (outstanding.is_done) continue;
     // What decides over an element: its last packet, or the first one that is not answered.
-    const wire::Psn missing = outstanding.first_psn + outstanding.responses;
-    const wire::Psn decisive = outstanding.needs_response ? missing : outstanding.end_psn() - 1;
+    const Psn missing = outstanding.first_psn + outstanding.responses;
+    const Psn decisive = outstanding.needs_response ? missing : outstanding.end_psn() - 1;
     if (UnderWay(decisive) >= acknowledged) break;
     if (outstanding.needs_response) {
       ++counters_.lost_responses;
@@ -151,7 +151,7 @@ bool Requester::AcknowledgeBefore(wire::Psn end, Step& step) {
 }
 
 // Everything before `unacked` is answered for.
-void Requester::Advance(wire::Psn unacked, Step& step) {
+void Requester::Advance(Psn unacked, Step& step) {
   const uint32_t progress = UnderWay(unacked);
   if (progress == 0) return;
   // What was to be sent again has arrived meanwhile.
@@ -171,14 +171,14 @@ void Requester::Advance(wire::Psn unacked, Step& step) {
 }
 
 void Requester::OnReadResponse(const wire::Packet& packet, Step& step) {
-  const wire::Psn psn = packet.bth().psn;
+  const Psn psn = packet.bth().psn;
   if (UnderWay(psn) >= UnderWay(sent_end_)) return;
   retry_.StopWaiting();  // the peer has taken the request, whatever it said before
   const auto n = outstanding_.Find(psn);
   if (!n.has_value() || scatter_stall_.has_value()) return;
   if (!IsAnsweredByRead(queue_.At(*n).opcode)) return;
   OutstandingRequest& outstanding = outstanding_.At(*n);
-  const wire::Psn expected = outstanding.first_psn + outstanding.responses;
+  const Psn expected = outstanding.first_psn + outstanding.responses;
   if (!AcknowledgeBefore(expected, step)) return;
   if (outstanding.is_done || IsBefore(psn, expected)) return;  // seen before
   if (psn != expected) {
@@ -206,7 +206,7 @@ void Requester::OnReadResponse(const wire::Packet& packet, Step& step) {
 }
 
 void Requester::OnAtomicResponse(const wire::Packet& packet, Step& step) {
-  const wire::Psn psn = packet.bth().psn;
+  const Psn psn = packet.bth().psn;
   if (UnderWay(psn) >= UnderWay(sent_end_)) return;
   retry_.StopWaiting();
   const auto n = outstanding_.Find(psn);
@@ -228,7 +228,7 @@ void Requester::OnAtomicResponse(const wire::Packet& packet, Step& step) {
 
 // Puts bytes of an answer where the element says. False when that cannot be done now.
 bool Requester::Scatter(Step& step, WqeNumber n, uint64_t offset, std::span<const std::byte> bytes,
-                        wire::Psn psn) {
+                        Psn psn) {
   queue::SgeCursor cursor(queue_.SgesAt(n));
   cursor.Seek(offset);
   const memory::Accessor& who = queue_.At(n).flags.internal ? rendezvous_->who() : config_.who;
@@ -246,14 +246,14 @@ bool Requester::Scatter(Step& step, WqeNumber n, uint64_t offset, std::span<cons
 
 // One that was dropped here is asked for again already, and may come behind the answer to a
 // duplicate that shows that it is missing. Should it be lost on its way the timer tells.
-void Requester::AnswerIsMissing(wire::Psn psn, Step& step) {
+void Requester::AnswerIsMissing(Psn psn, Step& step) {
   if (dropped_until_ && UnderWay(psn) < UnderWay(*dropped_until_)) return;
   LostFrom(psn, step);
 }
 
 // The peer lacks, or has not answered, what begins at `psn`: sends it again, unless that is being
 // done or has been tried too often.
-void Requester::LostFrom(wire::Psn psn, Step& step) {
+void Requester::LostFrom(Psn psn, Step& step) {
   if (sent_end_ == unacked_ || recovering_ == psn || scatter_stall_.has_value()) return;
   if (!retry_.TakeRetry()) return FailAt(psn, CompletionStatus::kRetryExceeded, step);
   recovering_ = psn;
@@ -264,7 +264,7 @@ void Requester::LostFrom(wire::Psn psn, Step& step) {
 }
 
 // The peer dropped what begins at `psn` while pages of its own were absent. They are there now.
-void Requester::DroppedForPages(wire::Psn psn, Step& step) {
+void Requester::DroppedForPages(Psn psn, Step& step) {
   if (sent_end_ == unacked_ || scatter_stall_.has_value()) return;
   recovering_ = psn;
   window_.OnNotReady();
@@ -273,7 +273,7 @@ void Requester::DroppedForPages(wire::Psn psn, Step& step) {
 }
 
 // Sending goes on from `psn`.
-void Requester::Rewind(wire::Psn psn) {
+void Requester::Rewind(Psn psn) {
   const auto n = outstanding_.Find(psn);
   if (!n.has_value()) {
     position_ = {outstanding_.end(), 0};
@@ -284,8 +284,7 @@ void Requester::Rewind(wire::Psn psn) {
 }
 
 // The element at `psn` ends in error, once those before it have ended; nothing behind it is done.
-void Requester::FailAt(wire::Psn psn, CompletionStatus status, Step& step,
-                       VendorError vendor_error) {
+void Requester::FailAt(Psn psn, CompletionStatus status, Step& step, VendorError vendor_error) {
   const auto n = outstanding_.Find(psn);
   CHECK(n.has_value());
   OutstandingRequest& outstanding = outstanding_.At(*n);
@@ -308,7 +307,7 @@ void Requester::FailAt(wire::Psn psn, CompletionStatus status, Step& step,
   }
   queue::Completion completion;
   completion.id = wqe.id;
-  completion.qp = queue::QpNumber(config_.local_qp.value());
+  completion.qp = config_.local_qp;
   completion.status = status;
   completion.opcode = queue::CompletionOpcodeOf(wqe.opcode);
   completion.byte_count = byte_count;

@@ -16,7 +16,7 @@ namespace verbena::transport {
 // A work queue element that has been started: which packet sequence numbers are its own, and how
 // far it has come.
 struct OutstandingRequest {
-  wire::Psn first_psn;
+  Psn first_psn;
   uint32_t psn_count = 0;  // 0: nothing of it goes on the wire
   uint32_t responses = 0;  // packets of a read's answer that have arrived
   bool needs_response = false;
@@ -26,8 +26,8 @@ struct OutstandingRequest {
   uint8_t losses = 0;       // of pages under it
   VendorError vendor_error = 0;
 
-  wire::Psn end_psn() const { return first_psn + psn_count; }
-  bool Covers(wire::Psn psn) const {
+  Psn end_psn() const { return first_psn + psn_count; }
+  bool Covers(Psn psn) const {
     return static_cast<uint32_t>((psn - first_psn.value()).value()) < psn_count;
   }
 };
@@ -71,7 +71,7 @@ class OutstandingRequests {
   void Reset(queue::WqeNumber next) { begin_ = end_ = next; }
 
   // The element that a sequence number belongs to.
-  std::optional<queue::WqeNumber> Find(wire::Psn psn) const {
+  std::optional<queue::WqeNumber> Find(Psn psn) const {
     for (queue::WqeNumber n = begin_; n < end_; n = Next(n)) {
       if (At(n).Covers(psn)) return n;
     }

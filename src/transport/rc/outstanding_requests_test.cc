@@ -6,7 +6,6 @@ namespace verbena::transport {
 namespace {
 
 using queue::WqeNumber;
-using wire::Psn;
 
 TEST(OutstandingRequestsTest, FindsTheElementOfASequenceNumberAcrossTheWrap) {
   OutstandingRequests table(4);

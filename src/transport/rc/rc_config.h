@@ -17,8 +17,8 @@ namespace verbena::transport {
 // queue pair is made, more when it can receive, and all when it can send.
 struct RcConfig {
   QpType type = QpType::kRc;  // or one side of an extended connection
-  wire::QpNumber local_qp = {};
-  wire::QpNumber remote_qp = {};
+  QpNumber local_qp = {};
+  QpNumber remote_qp = {};
   wire::PKey p_key = wire::kDefaultPKey;
   PathId path = {};
   bool peer_is_here = false;  // on this machine

@@ -5,13 +5,13 @@
 
 namespace verbena::transport {
 
-void RcQp::BecomeReadyToReceive(wire::Psn expected) {
+void RcQp::BecomeReadyToReceive(Psn expected) {
   CHECK(state_ == QpState::kInit);
   responder_.Start(expected);
   state_ = QpState::kRtr;
 }
 
-void RcQp::BecomeReadyToSend(wire::Psn first) {
+void RcQp::BecomeReadyToSend(Psn first) {
   CHECK(state_ == QpState::kRtr);
   state_ = QpState::kRts;
   requester_.Start(first);

@@ -55,8 +55,8 @@ class RcQp {
   void Configure(const RcConfig& config);
 
   // INIT -> RTR and RTR -> RTS: the peer's first sequence number, and ours.
-  void BecomeReadyToReceive(wire::Psn expected);
-  void BecomeReadyToSend(wire::Psn first);
+  void BecomeReadyToReceive(Psn expected);
+  void BecomeReadyToSend(Psn first);
   // RTS -> SQD: no work is begun, and what is begun goes on to its end, of which an event tells.
   void Drain(bool tells = true);
   // SQD -> RTS.

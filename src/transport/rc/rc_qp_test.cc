@@ -50,9 +50,9 @@ class Connection {
     spec.config.rnr_retry = weather.rnr_retry;
     spec.config.max_rd_atomic = spec.config.max_dest_rd_atomic = weather.depth;
     spec.receives.capacity = 64;
-    spec.first_psn = wire::Psn(random_.Next32());
+    spec.first_psn = Psn(random_.Next32());
     scenario::RcSpec spec_b = spec;
-    spec_b.first_psn = wire::Psn(random_.Next32());
+    spec_b.first_psn = Psn(random_.Next32());
     const auto [end_a, end_b] = net_.Connect(a_, b_, spec, spec_b);
     end_a_ = &end_a;
     end_b_ = &end_b;
@@ -157,7 +157,7 @@ class Story {
     const auto length = static_cast<uint32_t>(random.Below(random.Chance(1, 4) ? 4000 : 200));
     Posted posted{SendOpcode::kWrite, offset, length, Noise(length)};
     queue::SendWqe wqe;
-    wqe.id = queue::WrId(id);
+    wqe.id = WrId(id);
     wqe.flags.signaled = true;
     std::vector<queue::Sge> sges = {a.Local(offset, length / 2),
                                     a.Local(offset + length / 2, length - length / 2)};
@@ -198,7 +198,7 @@ class Story {
   bool PostReceive() {
     const std::array<queue::Sge, 1> sges = {connection_.b().Local(kReceives, 4096)};
     const auto posted =
-        connection_.end_b().receive_queue.Post({.wqe = {queue::WrId(++receives_)}, .sges = sges});
+        connection_.end_b().receive_queue.Post({.wqe = {WrId(++receives_)}, .sges = sges});
     return posted.has_value();
   }
 

@@ -18,7 +18,7 @@ void ReplayCache::Add(const Reply& reply) {
   added.Answer(0, reply.packet_count, reply.length);
 }
 
-Reply* ReplayCache::Find(wire::Psn psn) {
+Reply* ReplayCache::Find(Psn psn) {
   // The newest first: an old one may have the same PSN, from the lap before.
   for (size_t i = count_; i-- > 0;) {
     if (at(i).Covers(psn)) return &at(i);
@@ -36,14 +36,14 @@ void ReplayCache::DropPending() {
   for (size_t i = 0; i < count_; ++i) at(i).Drop();
 }
 
-bool ReplayCache::TakeOverKey(memory::Key key, memory::KeyAddress start) {
+bool ReplayCache::TakeOverKey(Key key, KeyAddress start) {
   if (count_ == 0) return false;
   Reply& last = at(count_ - 1);
   const bool goes_on = last.key == key && last.address.value() + last.length == start.value();
   return goes_on && std::exchange(last.holds_key, false);
 }
 
-std::optional<memory::Key> ReplayCache::TakeHeldKey() {
+std::optional<Key> ReplayCache::TakeHeldKey() {
   for (size_t i = 0; i < count_; ++i) {
     if (std::exchange(at(i).holds_key, false)) return at(i).key;
   }

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "memory/address.h"
-#include "memory/key.h"
 #include "memory/spaces/protection_domain.h"
+#include "verbena/numbers.h"
 #include "wire/roce/types.h"
 
 namespace verbena::transport {
@@ -22,12 +22,12 @@ struct Reply {
   };
 
   Kind kind = Kind::kRead;
-  wire::Psn first{};
+  Psn first{};
   uint32_t packet_count = 1;
   wire::Msn msn{};  // that counts this request
-  memory::Key key{};
+  Key key{};
   memory::PdId pd{};
-  memory::KeyAddress address{};
+  KeyAddress address{};
   uint32_t length = 0;
   uint64_t original = 0;  // kAtomic
 
@@ -62,10 +62,8 @@ struct Reply {
     next = std::min(next, std::max(from, begin));
     was_sent = is_repeat;
   }
-  [[nodiscard]] wire::Psn next_psn() const { return first + next; }
-  [[nodiscard]] bool Covers(wire::Psn psn) const {
-    return (psn - first.value()).value() < packet_count;
-  }
+  [[nodiscard]] Psn next_psn() const { return first + next; }
+  [[nodiscard]] bool Covers(Psn psn) const { return (psn - first.value()).value() < packet_count; }
 
   // Asks for `count` packets from `from` on, whatever was asked for before: the peer has no use for
   // the rest.
@@ -97,7 +95,7 @@ class ReplayCache {
   void Add(const Reply& reply);
 
   // The request that this PSN belongs to; nullptr if it is forgotten or never was.
-  [[nodiscard]] Reply* Find(wire::Psn psn);
+  [[nodiscard]] Reply* Find(Psn psn);
   // The oldest that has something to be sent.
   [[nodiscard]] Reply* FirstPending() {
     const size_t i = FirstPendingIndex();
@@ -116,12 +114,12 @@ class ReplayCache {
 
   // Whether the key is held by the last read, which ended just before `start`; it is not any more.
   // A peer may ask for one long read in parts, each when the one before has been answered.
-  [[nodiscard]] bool TakeOverKey(memory::Key key, memory::KeyAddress start);
+  [[nodiscard]] bool TakeOverKey(Key key, KeyAddress start);
 
   // Nothing more is sent.
   void DropPending();
   // A key that some reply holds, and does not from then on.
-  [[nodiscard]] std::optional<memory::Key> TakeHeldKey();
+  [[nodiscard]] std::optional<Key> TakeHeldKey();
 
   [[nodiscard]] size_t size() const { return count_; }
   [[nodiscard]] bool IsConsistent() const;

@@ -5,8 +5,6 @@
 namespace verbena::transport {
 namespace {
 
-using wire::Psn;
-
 Reply ReadOf(uint32_t psn, uint32_t packets) {
   Reply reply;
   reply.first = Psn(psn);
@@ -105,11 +103,11 @@ TEST(ReplayCacheTest, HandsOutEachHeldKeyOnce) {
   ReplayCache cache(3);
   for (const uint32_t first : {10u, 11u, 12u}) {
     cache.Add(ReadOf(first, 1));
-    cache.Find(Psn(first))->key = memory::Key(first);
+    cache.Find(Psn(first))->key = Key(first);
     cache.Find(Psn(first))->holds_key = first != 11;
   }
-  EXPECT_EQ(cache.TakeHeldKey(), memory::Key(10));
-  EXPECT_EQ(cache.TakeHeldKey(), memory::Key(12));
+  EXPECT_EQ(cache.TakeHeldKey(), Key(10));
+  EXPECT_EQ(cache.TakeHeldKey(), Key(12));
   EXPECT_EQ(cache.TakeHeldKey(), std::nullopt);
 }
 

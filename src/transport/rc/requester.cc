@@ -28,8 +28,8 @@ constexpr uint32_t kAtomicBytes = 8;
 constexpr uint32_t kAckRequestEvery = 32;
 
 wire::Reth RethOf(const queue::Remote& remote, uint64_t skipped, uint64_t length) {
-  return {.address = wire::VirtualAddress(remote.address + skipped),
-          .r_key = wire::RKey(remote.key.value()),
+  return {.address = KeyAddress(remote.address + skipped),
+          .r_key = remote.key,
           .dma_length = static_cast<uint32_t>(length)};
 }
 
@@ -42,8 +42,8 @@ wire::Feth FethOf(const queue::Flush& flush) {
 }
 
 wire::AtomicEth AtomicEthOf(const queue::Atomic& atomic, bool swaps) {
-  return {.address = wire::VirtualAddress(atomic.remote.address),
-          .r_key = wire::RKey(atomic.remote.key.value()),
+  return {.address = KeyAddress(atomic.remote.address),
+          .r_key = atomic.remote.key,
           .swap_or_add = swaps ? atomic.swap : atomic.compare_or_add,
           .compare = swaps ? atomic.compare_or_add : 0};
 }
@@ -53,7 +53,7 @@ wire::AtomicEth AtomicEthOf(const queue::Atomic& atomic, bool swaps) {
 void AddExtensions(const queue::SendWqe& wqe, const wire::OpcodeInfo& info, uint64_t skipped,
                    uint64_t length, wire::PacketBuilder& builder) {
   if (info.Has(wire::Extension::kXrceth)) {
-    builder.Add(wire::Xrceth{.srq = wire::XrcSrqNumber(wqe.remote_srq.value())});
+    builder.Add(wire::Xrceth{.srq = wqe.remote_srq});
   }
   if (const auto* flush = std::get_if<queue::Flush>(&wqe.operand)) {
     builder.Add(RethOf(flush->remote, 0, flush->length));
@@ -66,7 +66,7 @@ void AddExtensions(const queue::SendWqe& wqe, const wire::OpcodeInfo& info, uint
     builder.Add(AtomicEthOf(wqe.As<queue::Atomic>(), swaps));
   }
   if (info.has_immediate()) builder.Add(wire::ImmDt{.data = wqe.immediate.value()});
-  if (info.has_invalidate()) builder.Add(wire::Ieth{.r_key = wire::RKey(wqe.invalidate.value())});
+  if (info.has_invalidate()) builder.Add(wire::Ieth{.r_key = wqe.invalidate});
 }
 
 uint32_t PacketsFor(uint64_t length, uint32_t path_mtu) {
@@ -88,7 +88,7 @@ Requester::Requester(const RcConfig& config, queue::SendQueue& queue, queue::Com
   page_list_.reserve(queue.limits().pages_max);
 }
 
-void Requester::Start(wire::Psn first) {
+void Requester::Start(Psn first) {
   CHECK(outstanding_.empty());
   outstanding_.Reset(queue_.begin());
   position_ = {queue_.begin(), 0};
@@ -205,13 +205,13 @@ Requester::SendOutcome Requester::SendNext(Step& step) {
     position_ = {Next(n), 0};
     return SendOutcome::kPassed;
   }
-  const wire::Psn psn = outstanding.first_psn + position_.packet;
+  const Psn psn = outstanding.first_psn + position_.packet;
   if (UnderWay(psn) >= window_.packets()) return SendOutcome::kBlocked;
   const uint32_t psns = outstanding.needs_response ? AnswersToAskFor(outstanding, psn) : 1;
   if (psns == 0 || !BuildPacket(step, n, outstanding, psn, psns)) return SendOutcome::kBlocked;
 
   position_.packet += psns;
-  const wire::Psn end = outstanding.first_psn + position_.packet;
+  const Psn end = outstanding.first_psn + position_.packet;
   if (IsBefore(sent_end_, end)) sent_end_ = end;
   if (position_.packet == outstanding.psn_count) position_ = {Next(n), 0};
   return SendOutcome::kSent;
@@ -221,7 +221,7 @@ Requester::SendOutcome Requester::SendNext(Step& step) {
 // all, but nothing on the wire would hold the peer back then; so a long read is several requests,
 // each of a window, and the next one when the last is answered. What is asked for again ends where
 // it did: that is how the peer knows it.
-uint32_t Requester::AnswersToAskFor(const OutstandingRequest& outstanding, wire::Psn psn) const {
+uint32_t Requester::AnswersToAskFor(const OutstandingRequest& outstanding, Psn psn) const {
   if (IsBefore(psn, sent_end_)) {
     return std::min(outstanding.psn_count - position_.packet, UnderWay(sent_end_) - UnderWay(psn));
   }
@@ -230,8 +230,8 @@ uint32_t Requester::AnswersToAskFor(const OutstandingRequest& outstanding, wire:
 }
 
 // `psns`: how many sequence numbers the packet stands for.
-bool Requester::BuildPacket(Step& step, WqeNumber n, const OutstandingRequest& outstanding,
-                            wire::Psn psn, uint32_t psns) {
+bool Requester::BuildPacket(Step& step, WqeNumber n, const OutstandingRequest& outstanding, Psn psn,
+                            uint32_t psns) {
   const queue::SendWqe& wqe = queue_.At(n);
   const queue::SendProperties& properties = queue::PropertiesOf(wqe.opcode);
   const uint64_t length = queue_.LengthAt(n);
@@ -292,7 +292,7 @@ bool Requester::GatherPayload(Step& step, WqeNumber n, uint64_t offset, uint32_t
   const Placement found = Gather(cursor, size, queue_.LengthAt(n) - offset, config_.who,
                                  step.memory, packet, step.outbox.GatherRoom());
   if (std::holds_alternative<Placed>(found)) return true;
-  const wire::Psn psn = outstanding_.At(n).first_psn + position_.packet;
+  const Psn psn = outstanding_.At(n).first_psn + position_.packet;
   if (const auto* fault = std::get_if<memory::Fault>(&found)) {
     gather_stall_ = StallFor(*fault, psn, step);
   } else {
@@ -303,7 +303,7 @@ bool Requester::GatherPayload(Step& step, WqeNumber n, uint64_t offset, uint32_t
 }
 
 // None when the element has lost pages too often.
-std::optional<Requester::Stall> Requester::StallFor(const memory::Fault& fault, wire::Psn psn,
+std::optional<Requester::Stall> Requester::StallFor(const memory::Fault& fault, Psn psn,
                                                     Step& step) {
   if (fault.is_loss && !MayLose(psn, step)) return std::nullopt;
   ++counters_.page_waits;
@@ -314,7 +314,7 @@ std::optional<Requester::Stall> Requester::StallFor(const memory::Fault& fault, 
 }
 
 // Counts a loss of pages under the element, which fails if there are too many.
-bool Requester::MayLose(wire::Psn psn, Step& step) {
+bool Requester::MayLose(Psn psn, Step& step) {
   const auto n = outstanding_.Find(psn);
   CHECK(n.has_value());
   if (outstanding_.At(*n).losses++ < kLossesMax) return true;
@@ -322,7 +322,7 @@ bool Requester::MayLose(wire::Psn psn, Step& step) {
   return false;
 }
 
-void Requester::TakeBack(wire::Psn psn, bool is_loss, Step& step) {
+void Requester::TakeBack(Psn psn, bool is_loss, Step& step) {
   // It may have ended in the same step, by a failure of the connection.
   if (!outstanding_.Find(psn).has_value()) return;
   if (is_loss && !MayLose(psn, step)) return;
@@ -337,7 +337,7 @@ void Requester::OnPagesReady(FaultTicket ticket, bool available, Step& step) {
   const bool to_place = scatter_stall_.has_value() && scatter_stall_->ticket == ticket;
   if (!to_send && !to_place) return;
   std::optional<Stall>& stall = to_send ? gather_stall_ : scatter_stall_;
-  const wire::Psn psn = stall->psn;
+  const Psn psn = stall->psn;
   stall.reset();
   if (!available) {
     // A late acknowledgement may have ended the element meanwhile: then nothing is missing.

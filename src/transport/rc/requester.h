@@ -48,7 +48,7 @@ class Requester {
   const RcConfig& config() const { return config_; }
 
   // The first packet will have this number. REQUIRES: nothing is under way.
-  void Start(wire::Psn first);
+  void Start(Psn first);
 
   // Sends what may be sent now, as far as the outbox has room, of which some is kept for others;
   // elements that are not begun only if they may be. True when there may be more for a new outbox.
@@ -67,7 +67,7 @@ class Requester {
   // A packet that Pump has put into the outbox was not sent, because memory that it names is gone
   // (`is_loss`), or because it is behind such a one. The tables know; sending goes on from there
   // once the pages are there.
-  void TakeBack(wire::Psn psn, bool is_loss, Step& step);
+  void TakeBack(Psn psn, bool is_loss, Step& step);
 
   // All elements end as flushed: the queue pair is in error.
   void Flush(Step& step);
@@ -106,7 +106,7 @@ class Requester {
   // Waits for pages of our own memory: to send from, or to put the answer that has this number.
   struct Stall {
     FaultTicket ticket;
-    wire::Psn psn;
+    Psn psn;
   };
   enum class SendOutcome : uint8_t { kSent, kPassed, kBlocked };
   // The responder of the same queue pair counts from 0: no ticket is taken for one of the other
@@ -121,31 +121,30 @@ class Requester {
   SendOutcome SendNext(Step& step);
   bool GatherPayload(Step& step, queue::WqeNumber n, uint64_t offset, uint32_t size,
                      OutPacket& packet);
-  uint32_t AnswersToAskFor(const OutstandingRequest& outstanding, wire::Psn psn) const;
-  bool BuildPacket(Step& step, queue::WqeNumber n, const OutstandingRequest& outstanding,
-                   wire::Psn psn, uint32_t psns);
-  std::optional<Stall> StallFor(const memory::Fault& fault, wire::Psn psn, Step& step);
-  bool MayLose(wire::Psn psn, Step& step);
+  uint32_t AnswersToAskFor(const OutstandingRequest& outstanding, Psn psn) const;
+  bool BuildPacket(Step& step, queue::WqeNumber n, const OutstandingRequest& outstanding, Psn psn,
+                   uint32_t psns);
+  std::optional<Stall> StallFor(const memory::Fault& fault, Psn psn, Step& step);
+  bool MayLose(Psn psn, Step& step);
   bool is_delayed() const { return delayed_until_ != Time::Never(); }
   bool is_stalled() const { return gather_stall_.has_value() || scatter_stall_.has_value(); }
-  uint32_t UnderWay(wire::Psn psn) const { return (psn - unacked_.value()).value(); }
+  uint32_t UnderWay(Psn psn) const { return (psn - unacked_.value()).value(); }
 
   // ack_handler.cc: answers
   void OnAcknowledge(wire::Syndrome syndrome, const wire::Packet& packet, Step& step);
   void OnReadResponse(const wire::Packet& packet, Step& step);
   void OnAtomicResponse(const wire::Packet& packet, Step& step);
   void OnHeldRead(const Step& step);
-  bool IsBeforePartOfRead(wire::Psn psn) const;
-  bool AcknowledgeBefore(wire::Psn psn, Step& step);
-  void Advance(wire::Psn unacked, Step& step);
+  bool IsBeforePartOfRead(Psn psn) const;
+  bool AcknowledgeBefore(Psn psn, Step& step);
+  void Advance(Psn unacked, Step& step);
   bool Scatter(Step& step, queue::WqeNumber n, uint64_t offset, std::span<const std::byte> bytes,
-               wire::Psn psn);
-  void AnswerIsMissing(wire::Psn psn, Step& step);
-  void LostFrom(wire::Psn psn, Step& step);
-  void DroppedForPages(wire::Psn psn, Step& step);
-  void Rewind(wire::Psn psn);
-  void FailAt(wire::Psn psn, queue::CompletionStatus status, Step& step,
-              VendorError vendor_error = 0);
+               Psn psn);
+  void AnswerIsMissing(Psn psn, Step& step);
+  void LostFrom(Psn psn, Step& step);
+  void DroppedForPages(Psn psn, Step& step);
+  void Rewind(Psn psn);
+  void FailAt(Psn psn, queue::CompletionStatus status, Step& step, VendorError vendor_error = 0);
   void CompleteDone(Step& step);
   void CompleteFailed(queue::WqeNumber n, const OutstandingRequest& outstanding, Step& step);
   bool IsFailedRegistration(queue::WqeNumber n, const OutstandingRequest& outstanding) const;
@@ -163,15 +162,15 @@ class Requester {
 
   OutstandingRequests outstanding_;
   Position position_;
-  wire::Psn next_psn_;  // of the element that is started next
-  wire::Psn unacked_;
-  wire::Psn sent_end_;
+  Psn next_psn_;  // of the element that is started next
+  Psn unacked_;
+  Psn sent_end_;
   RetryState retry_;
   CongestionWindow window_;
   SegmentProbe probe_;
-  std::optional<wire::Psn> recovering_;  // went back to here, and nothing came of it yet
+  std::optional<Psn> recovering_;  // went back to here, and nothing came of it yet
   // Answers before this were dropped for lack of pages of our own, and are asked for again.
-  std::optional<wire::Psn> dropped_until_;
+  std::optional<Psn> dropped_until_;
   std::optional<Stall> gather_stall_;
   std::optional<Stall> scatter_stall_;
   Time delayed_until_ = Time::Never();

@@ -261,9 +261,7 @@ TEST_F(RequesterTest, AnInvalidationWaitsForWhatIsUnderWay) {
 
 TEST_F(RequesterTest, AnAtomicBringsTheWordThatWas) {
   Post(SendOpcode::kCompareAndSwap, {Bytes(64, 8)},
-       queue::Atomic{.remote = {.address = 0x3000, .key = queue::KeyValue(3)},
-                     .compare_or_add = 5,
-                     .swap = 6});
+       queue::Atomic{.remote = {.address = 0x3000, .key = Key(3)}, .compare_or_add = 5, .swap = 6});
   const auto sent = Pump();
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_EQ(sent[0].atomic.compare, 5u);
@@ -279,11 +277,9 @@ TEST_F(RequesterTest, AnAtomicBringsTheWordThatWas) {
 TEST_F(RequesterTest, AFlushAndAnAtomicWriteAreAnsweredByAReadOfNothing) {
   Reset({.max_rd_atomic = 2});
   Post(SendOpcode::kFlush, {},
-       queue::Flush{.remote = {.address = 0x1000, .key = queue::KeyValue(7)},
-                    .length = 100,
-                    .global_visibility = true});
-  Post(SendOpcode::kAtomicWrite, {Bytes(8, 8)},
-       queue::Remote{.address = 0x1000, .key = queue::KeyValue(7)});
+       queue::Flush{
+           .remote = {.address = 0x1000, .key = Key(7)}, .length = 100, .global_visibility = true});
+  Post(SendOpcode::kAtomicWrite, {Bytes(8, 8)}, queue::Remote{.address = 0x1000, .key = Key(7)});
   const auto sent = Pump();
   ASSERT_EQ(PsnsOf(sent), (Psns{100, 101}));
   EXPECT_EQ(sent[0].reth.dma_length, 100u);
@@ -295,7 +291,7 @@ TEST_F(RequesterTest, AFlushAndAnAtomicWriteAreAnsweredByAReadOfNothing) {
 
 TEST_F(RequesterTest, AForeignKeyFailsTheElementAndTouchesNothing) {
   queue::Sge wrong = Bytes(0, 10);
-  wrong.key = queue::KeyValue(wrong.key.value() ^ 1);
+  wrong.key = Key(wrong.key.value() ^ 1);
   Post(SendOpcode::kSend, {Bytes(0, 10)});
   Post(SendOpcode::kSend, {wrong});
   EXPECT_EQ(Pump().size(), 1u);

@@ -43,15 +43,15 @@ Reply::Kind KindOf(const wire::OpcodeInfo& info) {
 Responder::Responder(const RcConfig& config, ReceiveSource source,
                      queue::CompletionQueue& receive_cq, Rendezvous* rendezvous)
     : config_(config), receive_(config.local_qp, source, receive_cq, rendezvous) {
-  Start(wire::Psn(0));
+  Start(Psn(0));
 }
 
 Responder::Responder(const RcConfig& config, const XrcDomain& domain)
     : config_(config), domain_(&domain), receive_(config.local_qp) {
-  Start(wire::Psn(0));
+  Start(Psn(0));
 }
 
-void Responder::Start(wire::Psn expected) {
+void Responder::Start(Psn expected) {
   CHECK(!receive_.is_taken());
   // First what may find no memory.
   ReplayCache replies(config_.max_dest_rd_atomic);
@@ -265,7 +265,7 @@ Duration Responder::ShareOfRetries() const {
   return kLongestRnrTimer / (int64_t{1} << halvings);
 }
 
-void Responder::Refuse(NakReason reason, wire::Psn psn, wire::Msn msn, Step& step) {
+void Responder::Refuse(NakReason reason, Psn psn, wire::Msn msn, Step& step) {
   const Verdict verdict = VerdictOf(reason);
   // What came before may be acknowledged all the same.
   if (verdict.is_silent) return Fail(reason, verdict, step);

@@ -60,7 +60,7 @@ class Responder {
   void Configure(const RcConfig& config) { config_ = config; }
 
   // The first request will have this number. REQUIRES: no receive request is in progress.
-  void Start(wire::Psn expected);
+  void Start(Psn expected);
 
   // A packet has arrived for this queue pair. What is not a request of this service is dropped.
   void OnRequest(const wire::Packet& packet, Step& step);
@@ -113,7 +113,7 @@ class Responder {
   // Set once the queue pair must go to the error state.
   [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
 
-  [[nodiscard]] wire::Psn expected() const { return expected_; }
+  [[nodiscard]] Psn expected() const { return expected_; }
   [[nodiscard]] wire::Msn msn() const { return msn_; }
 
   [[nodiscard]] bool IsConsistent() const;
@@ -125,7 +125,7 @@ class Responder {
   // A reply that waits for its pages, and its peer, which is told so now and then.
   struct ReplyWait {
     FaultTicket ticket;
-    wire::Psn first;  // of the reply
+    Psn first;  // of the reply
     Time since;
     Duration period = Duration::Max();  // of the notices
     Time noticed_at;                    // the peer has heard of us last
@@ -133,7 +133,7 @@ class Responder {
     bool notice_is_due = false;
   };
   struct Acknowledgement {
-    wire::Psn psn;
+    Psn psn;
     wire::Msn msn;
     wire::Syndrome syndrome;
     bool is_for_pages = false;
@@ -145,7 +145,7 @@ class Responder {
   void OnDuplicate(const wire::Packet& packet, Step& step);
   void OnAhead(Step& step);
   void Replay(Reply& reply, const wire::Packet& packet, Step& step);
-  void Refuse(NakReason reason, wire::Psn psn, wire::Msn msn, Step& step);
+  void Refuse(NakReason reason, Psn psn, wire::Msn msn, Step& step);
   void RefuseExpected(NakReason reason, const wire::Packet& packet, Step& step);
   void RefuseForPages(const wire::Packet& packet, Step& step);
   void HoldOrCountNak(bool ack_was_due, const Step& step);
@@ -197,16 +197,16 @@ class Responder {
   memory::Accessor AccessorOf(const Reply& reply) const;
   const wire::OpcodeInfo& InfoOf(wire::Operation operation,
                                  wire::Position position = wire::Position::kOnly) const;
-  OutPacket& AddPacket(wire::Psn psn, Step& step);
+  OutPacket& AddPacket(Psn psn, Step& step);
   static void MakeLastSingle(Step& step);
-  wire::Bth BthOf(const wire::OpcodeInfo& info, wire::Psn psn) const;
+  wire::Bth BthOf(const wire::OpcodeInfo& info, Psn psn) const;
 
   RcConfig config_;
   const XrcDomain* const domain_ = nullptr;  // of an extended connection
   memory::Accessor who_;  // the message in progress is for; of such a connection each may differ
   ReceiveSlot receive_;   // of the message in progress
 
-  wire::Psn expected_;
+  Psn expected_;
   wire::Msn msn_;  // messages completed
   InboundMessage message_;
   ReplayCache replies_{0};
@@ -216,7 +216,7 @@ class Responder {
   std::optional<Acknowledgement> nak_;  // to be sent, unless it is held back
   bool ack_is_due_ = false;             // of all before expected_
   bool ack_is_again_ = false;           // the peer has missed one
-  wire::Psn answered_;                  // the last packet that any answer has covered
+  Psn answered_;                        // the last packet that any answer has covered
   InboundWait wait_;                    // of the expected packet, for its pages
   uint8_t losses_ = 0;                  // of pages under the message in progress
   bool had_receive_fault_ = false;

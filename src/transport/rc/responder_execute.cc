@@ -92,8 +92,7 @@ Responder::Outcome Responder::ExecuteSend(const wire::Packet& packet, Step& step
   if (const auto no = OutcomeOf(placed, ResponderError::kReceiveBufferRefused, step)) return no;
   if (info.ends_message()) {
     if (const auto ieth = packet.Get<wire::Ieth>()) {
-      const auto invalidated =
-          step.memory.Invalidate(memory::Key(ieth->r_key.value()), memory::Origin::kRemote, who_);
+      const auto invalidated = step.memory.Invalidate(ieth->r_key, memory::Origin::kRemote, who_);
       if (!invalidated) return NakReason(invalidated.error(), RefusedKey::kInvalidated);
     }
     const auto byte_count = static_cast<uint32_t>(receive_.filled());
@@ -133,7 +132,7 @@ Responder::Outcome Responder::ExecuteWrite(const wire::Packet& packet, Step& ste
     message_ = {.is_open = true,
                 .operation = Operation::kWrite,
                 .key = rest.key,
-                .next = memory::KeyAddress(rest.start.value() + size),
+                .next = KeyAddress(rest.start.value() + size),
                 .remaining = rest.length - size,
                 .received = received};
   }
@@ -257,7 +256,7 @@ void Responder::AddDueResponse(Reply reply, const RemoteRange& range, Step& step
 Responder::Outcome Responder::CompleteReceive(const wire::Packet& packet, uint32_t byte_count,
                                               Step& step) {
   queue::Completion completion = ReceiveCompletionOf(packet, byte_count);
-  completion.source_qp = queue::QpNumber(config_.remote_qp.value());
+  completion.source_qp = config_.remote_qp;
   if (receive_.Finish(completion, packet.bth().solicited_event, step)) return std::nullopt;
   return ResponderError::kCompletionQueueError;
 }

@@ -16,7 +16,6 @@ using wire::Companion;
 using wire::NakCode;
 using wire::Operation;
 using wire::Position;
-using wire::Psn;
 
 class ResponderExecuteTest : public ResponderFixture {
  protected:
@@ -28,8 +27,8 @@ class ResponderExecuteTest : public ResponderFixture {
     EXPECT_EQ(events_, std::vector{event});
   }
   // The region as a window or key of its own.
-  static wire::Reth WithKey(wire::Reth reth, memory::Key key) {
-    reth.r_key = wire::RKey(key.value());
+  static wire::Reth WithKey(wire::Reth reth, Key key) {
+    reth.r_key = key;
     return reth;
   }
 };
@@ -59,13 +58,13 @@ TEST_F(ResponderExecuteTest, ASendFillsTheListOfItsReceiveRequest) {
   EXPECT_EQ(found, bytes);
   const auto completions = Completions();
   ASSERT_EQ(completions.size(), 1u);
-  EXPECT_EQ(completions[0].id, queue::WrId(7));
+  EXPECT_EQ(completions[0].id, WrId(7));
   EXPECT_EQ(completions[0].status, CompletionStatus::kSuccess);
   EXPECT_EQ(completions[0].opcode, queue::CompletionOpcode::kReceive);
   EXPECT_EQ(completions[0].byte_count, bytes.size());
-  EXPECT_EQ(completions[0].qp, queue::QpNumber(1));
+  EXPECT_EQ(completions[0].qp, QpNumber(1));
   EXPECT_TRUE(completions[0].flags.with_immediate);
-  EXPECT_EQ(completions[0].immediate, queue::Immediate(0xabcd));
+  EXPECT_EQ(completions[0].immediate, Immediate(0xabcd));
 }
 
 TEST_F(ResponderExecuteTest, CreditsAreWhatIsPosted) {
@@ -98,7 +97,7 @@ TEST_F(ResponderExecuteTest, AMessageThatIsTooLongIsALengthErrorHereAndInvalidTh
 
 TEST_F(ResponderExecuteTest, AReceiveBufferOfSomebodyElseIsOurOwnFault) {
   queue::Sge sge = SgeOf(2 * kPage, 100);
-  sge.key = queue::KeyValue(0);
+  sge.key = Key(0);
   PostReceive(3, {sge});
   Deliver({.payload = Pattern(5)});
   EXPECT_TRUE(OneAnswer().IsNak(kStart, NakCode::kRemoteOperationalError));
@@ -117,16 +116,16 @@ TEST_F(ResponderExecuteTest, ASendIntoAbsentPagesKeepsItsReceiveRequest) {
   Deliver(send, Psn(kStart));
   EXPECT_TRUE(OneAnswer().IsAck(kStart));
   EXPECT_EQ(Read(2 * kPage, 100), Pattern(100));
-  EXPECT_EQ(Completions().at(0).id, queue::WrId(3));
+  EXPECT_EQ(Completions().at(0).id, WrId(3));
 }
 
 TEST_F(ResponderExecuteTest, SendWithInvalidateEndsTheKey) {
   const auto window = core_.windows.Bind(*core_.windows.Allocate(pd_, memory::WindowType::kType2B),
                                          {.region = region_.local,
-                                          .start = memory::KeyAddress(AddressOf(0)),
+                                          .start = KeyAddress(AddressOf(0)),
                                           .length = kPage,
                                           .rights = Rights::kRemoteWrite,
-                                          .variant = memory::Variant(9)},
+                                          .variant = KeyVariant(9)},
                                          me_);
   ASSERT_TRUE(Succeeds(window));
   PostReceive(1);
@@ -135,7 +134,7 @@ TEST_F(ResponderExecuteTest, SendWithInvalidateEndsTheKey) {
   Deliver(send);
   const auto completions = Completions();
   EXPECT_TRUE(completions.at(0).flags.with_invalidate);
-  EXPECT_EQ(completions[0].invalidated, queue::KeyValue(window->value()));
+  EXPECT_EQ(completions[0].invalidated, Key(window->value()));
   EXPECT_TRUE(OneAnswer().IsAck(kStart));
 }
 
@@ -166,7 +165,7 @@ TEST_F(ResponderExecuteTest, AnInvalidateThatFailsEndsTheQueuePairWithoutAnAnswe
 TEST_F(ResponderExecuteTest, AnImmediateWithAWrongKeyUsesUpItsReceive) {
   PostReceive(1);
   wire::Reth reth = RethOf(0, 8);
-  reth.r_key = wire::RKey(0xDEADBEEF);
+  reth.r_key = Key(0xDEADBEEF);
   Deliver({.operation = Operation::kWrite,
            .companion = Companion::kImmediate,
            .payload = Pattern(8),
@@ -181,7 +180,7 @@ TEST_F(ResponderExecuteTest, AnImmediateWithAWrongKeyUsesUpItsReceive) {
 TEST_F(ResponderExecuteTest, AnImmediateWithAWrongKeyInManyPacketsUsesUpNone) {
   PostReceive(1);
   wire::Reth reth = RethOf(0, 2 * kMtu);
-  reth.r_key = wire::RKey(0xDEADBEEF);
+  reth.r_key = Key(0xDEADBEEF);
   Deliver({.operation = Operation::kWrite,
            .position = Position::kFirst,
            .payload = Pattern(kMtu),
@@ -288,7 +287,7 @@ TEST_F(ResponderExecuteTest, LengthsThatDoNotAddUpAreInvalid) {
 
 TEST_F(ResponderExecuteTest, AOneTouchKeyDiesWithItsFirstMessage) {
   const memory::RegionSpec spec{.pd = pd_,
-                                .start = memory::KeyAddress(AddressOf(0)),
+                                .start = KeyAddress(AddressOf(0)),
                                 .length = kPage,
                                 .rights = Rights::kAll,
                                 .one_touch = true};
@@ -384,7 +383,7 @@ TEST_F(ResponderExecuteTest, ACompletionThatIsLostEndsTheConnection) {
 
 TEST_F(ResponderExecuteTest, TheSharedQueueTellsWhenItRunsLow) {
   queue::SharedReceiveQueue shared(4, 1);
-  ASSERT_TRUE(shared.Post({.wqe = {.id = queue::WrId(1)}}).has_value());
+  ASSERT_TRUE(shared.Post({.wqe = {.id = WrId(1)}}).has_value());
   shared.SetLimit(1);
   BeginOn(ReceiveSource(shared, pd_));
   Deliver({.payload = {}});
@@ -398,7 +397,7 @@ TEST_F(ResponderExecuteTest, AReceiveOfASharedQueueIsOfTheQueuesDomain) {
   const memory::PdId other = MakeDomain({.table = memory::ConsumerSpec::PrivateTable{}});
   queue::SharedReceiveQueue shared(4, 1);
   const std::vector sges = {SgeOf(2 * kPage, 64)};  // of the queue pair's domain
-  ASSERT_TRUE(shared.Post({.wqe = {.id = queue::WrId(1)}, .sges = sges}).has_value());
+  ASSERT_TRUE(shared.Post({.wqe = {.id = WrId(1)}, .sges = sges}).has_value());
   BeginOn(ReceiveSource(shared, other));
   Deliver({.payload = Pattern(8)});
   EXPECT_TRUE(OneAnswer().IsNak(kStart, NakCode::kRemoteOperationalError));
@@ -406,7 +405,7 @@ TEST_F(ResponderExecuteTest, AReceiveOfASharedQueueIsOfTheQueuesDomain) {
   ASSERT_EQ(Completions().size(), 1u);
 
   config_.who.pd = other;
-  ASSERT_TRUE(shared.Post({.wqe = {.id = queue::WrId(2)}, .sges = sges}).has_value());
+  ASSERT_TRUE(shared.Post({.wqe = {.id = WrId(2)}, .sges = sges}).has_value());
   BeginOn(ReceiveSource(shared, pd_));
   Deliver({.payload = Pattern(8)});
   EXPECT_TRUE(OneAnswer().IsAck(kStart));

@@ -10,14 +10,13 @@ namespace {
 
 using memory::kPage;
 using wire::NakCode;
-using wire::Psn;
 
 // Row A5.
 class ResponderOneTouchTest : public ResponderReadFixture {
  protected:
   ResponderOneTouchTest() {
     const memory::RegionSpec spec{.pd = pd_,
-                                  .start = memory::KeyAddress(AddressOf(0)),
+                                  .start = KeyAddress(AddressOf(0)),
                                   .length = kPage,
                                   .rights = memory::Rights::kAll,
                                   .one_touch = true};
@@ -28,7 +27,7 @@ class ResponderOneTouchTest : public ResponderReadFixture {
   // A read by the key.
   Request PartOf(uint64_t offset, uint32_t length) const {
     Request part = ReadOf(offset, length);
-    part.reth.r_key = wire::RKey(keys_.remote.value());
+    part.reth.r_key = keys_.remote;
     return part;
   }
   bool KeyIsValid() { return EntryOf(keys_.local).state == memory::EntryState::kValid; }

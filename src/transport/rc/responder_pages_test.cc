@@ -14,7 +14,6 @@ namespace {
 using memory::kPage;
 using wire::NakCode;
 using wire::Operation;
-using wire::Psn;
 
 using ResponderPagesTest = ResponderReadFixture;
 

@@ -90,7 +90,7 @@ bool Responder::SendRead(Reply& reply, Step& step) {
   const uint64_t offset = uint64_t{reply.next} * config_.path_mtu;
   const uint64_t left = reply.kind == Reply::Kind::kRead ? reply.stop - offset : 0;
   const auto size = static_cast<uint32_t>(std::min<uint64_t>(left, config_.path_mtu));
-  const memory::KeyAddress start(reply.address.value() + offset);
+  const KeyAddress start(reply.address.value() + offset);
   const memory::Translation translation = step.memory.translator.Translate(
       reply.key, start, size, memory::Access::kRemoteRead, AccessorOf(reply));
   if (const memory::Refusal* const refusal = AsRefusal(translation)) {
@@ -130,7 +130,7 @@ bool Responder::SendRead(Reply& reply, Step& step) {
 bool Responder::HoldRead(const Reply& reply, const memory::Fault& beginning, Step& step) {
   const uint64_t offset = uint64_t{reply.next} * config_.path_mtu;
   const memory::Translation rest = step.memory.translator.Translate(
-      reply.key, memory::KeyAddress(reply.address.value() + offset), reply.stop - offset,
+      reply.key, KeyAddress(reply.address.value() + offset), reply.stop - offset,
       memory::Access::kRemoteRead, AccessorOf(reply));
   const memory::Fault* const fault = AsFault(rest);
   reply_wait_ = ReplyWait{.ticket = RequestPages(fault != nullptr ? *fault : beginning, step),
@@ -269,7 +269,7 @@ void Responder::MakeLastSingle(Step& step) {
   step.outbox.MakeSingle(step.outbox.packets().size() - 1);
 }
 
-OutPacket& Responder::AddPacket(wire::Psn psn, Step& step) {
+OutPacket& Responder::AddPacket(Psn psn, Step& step) {
   if (IsBefore(answered_, psn)) answered_ = psn;
   OutPacket& packet = step.outbox.AddPacket();
   packet.path = config_.path;
@@ -277,7 +277,7 @@ OutPacket& Responder::AddPacket(wire::Psn psn, Step& step) {
   return packet;
 }
 
-wire::Bth Responder::BthOf(const wire::OpcodeInfo& info, wire::Psn psn) const {
+wire::Bth Responder::BthOf(const wire::OpcodeInfo& info, Psn psn) const {
   wire::Bth bth;
   bth.opcode = info.opcode;
   bth.p_key = config_.p_key;

@@ -10,7 +10,6 @@ using memory::kPage;
 using wire::NakCode;
 using wire::Operation;
 using wire::Position;
-using wire::Psn;
 
 using ResponderSendTest = ResponderReadFixture;
 

@@ -12,7 +12,6 @@ using queue::CompletionStatus;
 using wire::NakCode;
 using wire::Operation;
 using wire::Position;
-using wire::Psn;
 
 class ResponderTest : public ResponderFixture {
  protected:
@@ -101,7 +100,7 @@ TEST_F(ResponderTest, WithoutReceiveRequestTheMessageResumesWhereItWas) {
   ASSERT_EQ(completions.size(), 1u);
   EXPECT_EQ(completions[0].byte_count, bytes.size());
   EXPECT_EQ(completions[0].opcode, queue::CompletionOpcode::kReceiveWithImmediate);
-  EXPECT_EQ(completions[0].immediate, queue::Immediate(77));
+  EXPECT_EQ(completions[0].immediate, Immediate(77));
 }
 
 TEST_F(ResponderTest, TheLastWordIsTheLast) {
@@ -281,7 +280,7 @@ TEST_F(ResponderTest, FlushEndsAllReceiveRequests) {
   const auto completions = Completions();
   ASSERT_EQ(completions.size(), 3u);
   for (uint64_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(completions[i].id, queue::WrId(i + 1));
+    EXPECT_EQ(completions[i].id, WrId(i + 1));
     EXPECT_EQ(completions[i].status, CompletionStatus::kFlushed);
   }
   PostReceive(4);
@@ -293,7 +292,7 @@ TEST_F(ResponderTest, FlushOfASharedQueueLeavesItToTheOthers) {
   queue::SharedReceiveQueue shared(4, 1);
   const std::vector sges = {SgeOf(2 * kPage, 4096)};
   for (uint64_t i = 1; i <= 2; ++i) {
-    ASSERT_TRUE(shared.Post({.wqe = {.id = queue::WrId(i)}, .sges = sges}).has_value());
+    ASSERT_TRUE(shared.Post({.wqe = {.id = WrId(i)}, .sges = sges}).has_value());
   }
   BeginOn(ReceiveSource(shared, pd_));
   Deliver({.position = Position::kFirst, .payload = Pattern(kMtu)});

@@ -41,7 +41,7 @@ class SegmentProbe {
   }
 
   // No answer came in time to `unacked`, nor to anything from there to `sent_end`.
-  void OnTimeout(wire::Psn unacked, wire::Psn sent_end) {
+  void OnTimeout(Psn unacked, Psn sent_end) {
     const bool is_lost =
         state_ == State::kLost || (state_ == State::kWatching && unacked == first_);
     state_ = is_lost ? State::kLost : State::kRecovering;
@@ -54,7 +54,7 @@ class SegmentProbe {
   }
 
   // The peer has everything before `unacked`, which is progress.
-  void OnAcknowledged(wire::Psn unacked, PathId path, Step& step) {
+  void OnAcknowledged(Psn unacked, PathId path, Step& step) {
     if (is_idle()) return;
     const bool is_over = !IsBefore(unacked, end_);
     if (state_ == State::kLost) {
@@ -75,8 +75,8 @@ class SegmentProbe {
   State state_ = State::kIdle;
   uint32_t packets_ = 0;  // of the group
   uint32_t bytes_ = 0;    // of its first
-  wire::Psn first_;       // of the group
-  wire::Psn end_;         // of the group, or of what timed out
+  Psn first_;             // of the group
+  Psn end_;               // of the group, or of what timed out
 };
 
 }  // namespace verbena::transport

@@ -111,7 +111,7 @@ class ResponderSegmentTest : public ResponderReadFixture {};
 TEST_F(ResponderSegmentTest, AnswersThatAreAskedForAgainLeaveInSingleDatagrams) {
   Deliver(ReadOf(0, 3 * kMtu));
   EXPECT_EQ(SinglesIn(Answers()), 0u);
-  Deliver(ReadOf(0, 3 * kMtu), wire::Psn(kStart));
+  Deliver(ReadOf(0, 3 * kMtu), Psn(kStart));
   EXPECT_EQ(SinglesIn(Answers()), 3u);
   EXPECT_TRUE(reports_.empty());
   Deliver(ReadOf(0, 2 * kMtu));  // the peer goes on
@@ -126,12 +126,12 @@ TEST_F(ResponderSegmentTest, SoDoAtomicsAndAcknowledgements) {
   Deliver(add);
   Deliver(add);
   EXPECT_EQ(SinglesIn(Answers()), 0u);
-  Deliver(add, wire::Psn(kStart));
-  Deliver(add, wire::Psn(kStart) + 1);
+  Deliver(add, Psn(kStart));
+  Deliver(add, Psn(kStart) + 1);
   EXPECT_EQ(SinglesIn(Answers()), 2u);
   Deliver(WriteOnly(0, Pattern(8)));
   EXPECT_FALSE(OneAnswer().single);
-  Deliver(WriteOnly(0, Pattern(8)), wire::Psn(kStart) + 2);
+  Deliver(WriteOnly(0, Pattern(8)), Psn(kStart) + 2);
   EXPECT_TRUE(OneAnswer().single);
   Deliver(WriteOnly(0, Pattern(8)));
   EXPECT_FALSE(OneAnswer().single);
@@ -140,7 +140,7 @@ TEST_F(ResponderSegmentTest, SoDoAtomicsAndAcknowledgements) {
 TEST_F(ResponderSegmentTest, AnAnswerThatIsStillToBeRepeatedHasNotArrived) {
   Deliver(ReadOf(0, 3 * kMtu));
   Answers();
-  Deliver(ReadOf(0, 3 * kMtu), wire::Psn(kStart));
+  Deliver(ReadOf(0, 3 * kMtu), Psn(kStart));
   Deliver(ReadOf(0, 8));  // was on its way when the peer went back
   EXPECT_EQ(SinglesIn(Answers()), 3u);
   EXPECT_TRUE(reports_.empty());
@@ -149,7 +149,7 @@ TEST_F(ResponderSegmentTest, AnAnswerThatIsStillToBeRepeatedHasNotArrived) {
 TEST_F(ResponderSegmentTest, TheRestOfAnAnswerIsNoEvidence) {
   Deliver(ReadOf(0, 3 * kMtu));
   Answers();
-  Deliver(ReadOf(kMtu, 2 * kMtu), wire::Psn(PsnAt(1)));
+  Deliver(ReadOf(kMtu, 2 * kMtu), Psn(PsnAt(1)));
   EXPECT_EQ(SinglesIn(Answers()), 2u);
   Deliver(ReadOf(0, 8));
   Answers();

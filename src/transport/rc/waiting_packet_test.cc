@@ -21,7 +21,7 @@ TEST(WaitingPacketTest, IsACopy) {
   std::vector<std::byte> bytes = BytesOf(7);
   held.Hold(*wire::Packet::Parse(bytes));
   bytes.assign(bytes.size(), std::byte{});
-  EXPECT_EQ(held.packet()->bth().psn, wire::Psn(7));
+  EXPECT_EQ(held.packet()->bth().psn, Psn(7));
   held.Drop();
   EXPECT_FALSE(held.packet().has_value());
 }
@@ -30,9 +30,9 @@ TEST(WaitingPacketTest, AnotherOneTakesItsPlaceAndItselfDoesNot) {
   WaitingPacket held;
   held.Hold(*wire::Packet::Parse(BytesOf(7)));
   held.Hold(*held.packet());
-  EXPECT_EQ(held.packet()->bth().psn, wire::Psn(7));
+  EXPECT_EQ(held.packet()->bth().psn, Psn(7));
   held.Hold(*wire::Packet::Parse(BytesOf(8)));
-  EXPECT_EQ(held.packet()->bth().psn, wire::Psn(8));
+  EXPECT_EQ(held.packet()->bth().psn, Psn(8));
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace verbena::transport {
 
 // What the two halves of an unreliable connection need to know of it.
 struct UcConfig {
-  wire::QpNumber local_qp = {};
-  wire::QpNumber remote_qp = {};
+  QpNumber local_qp = {};
+  QpNumber remote_qp = {};
   wire::PKey p_key = wire::kDefaultPKey;
   PathId path = {};
   uint32_t path_mtu = 1024;           // 256, 512, 1024, 2048 or 4096

@@ -25,7 +25,7 @@ void UcQp::Configure(const UcConfig& config) {
   responder_.Configure(config);
 }
 
-void UcQp::BecomeReadyToReceive(wire::Psn expected) {
+void UcQp::BecomeReadyToReceive(Psn expected) {
   sends_.BecomeReadyToReceive();
   responder_.Start(expected);
 }

@@ -29,8 +29,8 @@ class UcQp {
   void Configure(const UcConfig& config);
 
   // INIT -> RTR and RTR -> RTS: the peer's first sequence number, and ours.
-  void BecomeReadyToReceive(wire::Psn expected);
-  void BecomeReadyToSend(wire::Psn first) { sends_.BecomeReadyToSend(first); }
+  void BecomeReadyToReceive(Psn expected);
+  void BecomeReadyToSend(Psn first) { sends_.BecomeReadyToSend(first); }
   // RTS -> SQD: no work is begun, and what is begun goes on to its end, of which an event tells.
   bool is_draining() const { return sends_.is_draining(); }
   void Drain(bool tells = true) { sends_.Drain(tells); }
@@ -59,7 +59,7 @@ class UcQp {
   bool IsConsistent() const { return sends_.IsConsistent() && responder_.IsConsistent(); }
 
  private:
-  const wire::QpNumber qp_;
+  const QpNumber qp_;
   bool has_heard_ = false;  // from the peer
   UnreliableSends sends_;
   UcResponder responder_;

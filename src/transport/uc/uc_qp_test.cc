@@ -27,8 +27,8 @@ TEST_F(UcQpTest, CutsAMessageAtThePathMtu) {
     const wire::Packet packet = PacketAt(i);
     EXPECT_EQ(packet.info().service, wire::Service::kUc);
     EXPECT_EQ(packet.info().position, positions[i]);
-    EXPECT_EQ(packet.bth().psn, wire::Psn(kStart) + i);
-    EXPECT_EQ(packet.bth().dest_qp, wire::QpNumber(0x123456));
+    EXPECT_EQ(packet.bth().psn, Psn(kStart) + i);
+    EXPECT_EQ(packet.bth().dest_qp, QpNumber(0x123456));
     EXPECT_FALSE(packet.bth().ack_request);
     EXPECT_EQ(packet.payload().size(), i == 2 ? 1 : kMtu);
     EXPECT_EQ(packet.Get<wire::Reth>().has_value(), i == 0);
@@ -55,11 +55,11 @@ TEST_F(UcQpTest, ASendArrives) {
     Send(SendOpcode::kSendWithImmediate, length);
     DeliverAll();
     const queue::Completion completion = OneReceive();
-    EXPECT_EQ(completion.id, queue::WrId(length));
+    EXPECT_EQ(completion.id, WrId(length));
     EXPECT_EQ(completion.status, CompletionStatus::kSuccess);
     EXPECT_EQ(completion.byte_count, length);
-    EXPECT_EQ(completion.immediate, queue::Immediate(42));
-    EXPECT_EQ(completion.source_qp, queue::QpNumber(0x123456));
+    EXPECT_EQ(completion.immediate, Immediate(42));
+    EXPECT_EQ(completion.source_qp, QpNumber(0x123456));
     EXPECT_EQ(Received(length), BytesAt(0, length));
   }
 }
@@ -99,7 +99,7 @@ TEST_F(UcQpTest, AHoleDropsTheMessageAndNotTheNext) {
       if (i != lost) Deliver(i);
     }
     const queue::Completion completion = OneReceive();
-    EXPECT_EQ(completion.id, queue::WrId(lost));
+    EXPECT_EQ(completion.id, WrId(lost));
     EXPECT_EQ(completion.byte_count, kMtu + 5);
     EXPECT_EQ(counters().out_of_sequence, before + 1) << lost;
   }
@@ -138,7 +138,7 @@ TEST_F(UcQpTest, WithoutAReceiveRequestTheMessageIsDropped) {
 
 TEST_F(UcQpTest, AWrongKeyDropsTheMessageAndTheQueuePairGoesOn) {
   const Bytes before = Written(2 * kMtu);
-  Write(SendOpcode::kWrite, 2 * kMtu, memory::Key(region_.remote.value() ^ 1));
+  Write(SendOpcode::kWrite, 2 * kMtu, Key(region_.remote.value() ^ 1));
   DeliverAll();
   EXPECT_EQ(Written(2 * kMtu), before);
   EXPECT_EQ(counters().refused, 1u);
@@ -183,7 +183,7 @@ TEST_F(UcQpTest, ASendWaitsForItsPagesInTheMiddle) {
   RunAll(*qp_);
   ASSERT_EQ(packets_.size(), 2u);
   EXPECT_EQ(PacketAt(1).info().position, Position::kLast);
-  EXPECT_EQ(PacketAt(1).bth().psn, wire::Psn(kStart) + 1);
+  EXPECT_EQ(PacketAt(1).bth().psn, Psn(kStart) + 1);
   EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kSuccess}));
 }
 
@@ -237,20 +237,19 @@ TEST_F(UcQpTest, ADelayHoldsWhatIsBehindIt) {
 
 TEST_F(UcQpTest, HearingThePeerBeforeReadyToSendIsToldOnce) {
   Send(SendOpcode::kSend, 8);
-  const UcConfig config{.local_qp = wire::QpNumber(1), .path_mtu = kMtu, .who = me_};
+  const UcConfig config{.local_qp = QpNumber(1), .path_mtu = kMtu, .who = me_};
   qp_.emplace(config, send_queue_, ReceiveSource(receive_queue_), send_cq_, receive_cq_);
   Deliver(0);  // in INIT
   EXPECT_TRUE(events_.empty());
-  qp_->BecomeReadyToReceive(wire::Psn(kStart));
+  qp_->BecomeReadyToReceive(Psn(kStart));
   Deliver(0);
   Deliver(0);
   EXPECT_EQ(events_, (std::vector{AsyncEventType::kCommunicationEstablished}));
 }
 
 TEST_F(UcQpTest, AReceiveBufferThatIsNotItsOwnEndsTheQueuePairAndNamesTheCheck) {
-  const queue::Sge stranger{AddressOf(0), 100, queue::KeyValue(0)};
-  ASSERT_TRUE(
-      receive_queue_.Post({.wqe = {.id = queue::WrId(7)}, .sges = {&stranger, 1}}).has_value());
+  const queue::Sge stranger{AddressOf(0), 100, Key(0)};
+  ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = WrId(7)}, .sges = {&stranger, 1}}).has_value());
   Send(SendOpcode::kSend, 8);
   DeliverAll();
   RunAll(*qp_);
@@ -265,8 +264,8 @@ class UcRegistrationTest : public UcFixture {
  protected:
   void FailToRegister(RegistrationMode mode) {
     Begin(memory::Rights::kRemote, mode);
-    queue::SendWqe wqe{.id = queue::WrId(1), .opcode = SendOpcode::kRegister};
-    wqe.operand = queue::Registration{.key = queue::KeyValue(0x100), .page_shift = 12};
+    queue::SendWqe wqe{.id = WrId(1), .opcode = SendOpcode::kRegister};
+    wqe.operand = queue::Registration{.key = Key(0x100), .page_shift = 12};
     PostSend(wqe, {});
     Send(SendOpcode::kSend, 8);
   }
@@ -274,9 +273,9 @@ class UcRegistrationTest : public UcFixture {
 
 TEST_F(UcRegistrationTest, WhereItIsDisabledItFailsAsAnyOtherSend) {
   Begin(memory::Rights::kRemote, RegistrationMode::kDisabled);
-  const memory::Key key = core_.regions.Reserve(pd_, 1, PageShift(12))->local;
-  queue::SendWqe wqe{.id = queue::WrId(1), .opcode = SendOpcode::kRegister};
-  wqe.operand = queue::Registration{.key = queue::KeyValue(key.value()), .page_shift = 12};
+  const Key key = core_.regions.Reserve(pd_, 1, PageShift(12))->local;
+  queue::SendWqe wqe{.id = WrId(1), .opcode = SendOpcode::kRegister};
+  wqe.operand = queue::Registration{.key = key, .page_shift = 12};
   PostSend(wqe, {});
   RunAll(*qp_);
   EXPECT_EQ(SendStatuses(), std::vector{CompletionStatus::kLocalQpOperationError});

@@ -129,7 +129,7 @@ UcResponder::Outcome UcResponder::ExecuteWrite(const wire::Packet& packet, Step&
   message_ = {.is_open = !info.ends_message(),
               .operation = Operation::kWrite,
               .key = rest.key,
-              .next = memory::KeyAddress(rest.start.value() + size),
+              .next = KeyAddress(rest.start.value() + size),
               .remaining = rest.length - size,
               .received = (info.starts_message() ? 0 : message_.received) + size};
   if (!info.ends_message()) return std::nullopt;
@@ -156,7 +156,7 @@ UcResponder::Outcome UcResponder::WaitForPages(const memory::Fault& fault, bool 
 UcResponder::Outcome UcResponder::CompleteReceive(const wire::Packet& packet, uint32_t byte_count,
                                                   Step& step) {
   queue::Completion completion = ReceiveCompletionOf(packet, byte_count);
-  completion.source_qp = queue::QpNumber(config_.remote_qp.value());
+  completion.source_qp = config_.remote_qp;
   if (receive_.Finish(completion, packet.bth().solicited_event, step)) return std::nullopt;
   return ResponderError::kCompletionQueueError;
 }

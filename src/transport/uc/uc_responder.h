@@ -35,7 +35,7 @@ class UcResponder {
   void Configure(const UcConfig& config) { config_ = config; }
 
   // The first packet will have this number.
-  void Start(wire::Psn expected) { expected_ = expected; }
+  void Start(Psn expected) { expected_ = expected; }
 
   // A packet has arrived for this queue pair. What is not of this service is dropped.
   void OnPacket(const wire::Packet& packet, Step& step);
@@ -92,7 +92,7 @@ class UcResponder {
 
   UcConfig config_;
   ReceiveSlot receive_;
-  wire::Psn expected_;
+  Psn expected_;
   InboundMessage message_;
   bool is_dropping_ = false;  // what is left of a message of which the loss is counted
   HeldPackets held_;          // in the order in which they came; they are served before others

@@ -26,8 +26,7 @@ bool IsMulticast(const wire::IpAddress& gid) {
   return gid.bytes[0] == 0xFF;
 }
 
-Result<void, MulticastError> MulticastGroups::Attach(const wire::IpAddress& group,
-                                                     wire::QpNumber qp) {
+Result<void, MulticastError> MulticastGroups::Attach(const wire::IpAddress& group, QpNumber qp) {
   if (!IsMulticast(group)) return Fail(MulticastError::kNotMulticast);
   const auto found = groups_.find(group.bytes);
   if (found == groups_.end()) {
@@ -36,15 +35,14 @@ Result<void, MulticastError> MulticastGroups::Attach(const wire::IpAddress& grou
     groups_.emplace(group.bytes, std::vector{qp});
     return {};
   }
-  std::vector<wire::QpNumber>& members = found->second;
+  std::vector<QpNumber>& members = found->second;
   if (std::ranges::find(members, qp) != members.end()) return {};
   if (members.size() >= limits_.members) return Fail(MulticastError::kTooManyMembers);
   members.push_back(qp);
   return {};
 }
 
-Result<void, MulticastError> MulticastGroups::Detach(const wire::IpAddress& group,
-                                                     wire::QpNumber qp) {
+Result<void, MulticastError> MulticastGroups::Detach(const wire::IpAddress& group, QpNumber qp) {
   const auto found = groups_.find(group.bytes);
   if (found == groups_.end() || std::erase(found->second, qp) == 0) {
     return Fail(MulticastError::kNotAttached);
@@ -53,13 +51,13 @@ Result<void, MulticastError> MulticastGroups::Detach(const wire::IpAddress& grou
   return {};
 }
 
-std::span<const wire::QpNumber> MulticastGroups::MembersOf(const wire::IpAddress& group) const {
+std::span<const QpNumber> MulticastGroups::MembersOf(const wire::IpAddress& group) const {
   const auto found = groups_.find(group.bytes);
   if (found == groups_.end()) return {};
   return found->second;
 }
 
-bool MulticastGroups::IsAttached(wire::QpNumber qp) const {
+bool MulticastGroups::IsAttached(QpNumber qp) const {
   return std::ranges::any_of(groups_, [qp](const auto& group) {
     return std::ranges::find(group.second, qp) != group.second.end();
   });

@@ -39,16 +39,14 @@ class MulticastGroups {
   explicit MulticastGroups(const Limits& limits) : limits_(limits) {}
 
   // To attach twice is to attach once.
-  [[nodiscard]] Result<void, MulticastError> Attach(const wire::IpAddress& group,
-                                                    wire::QpNumber qp);
-  [[nodiscard]] Result<void, MulticastError> Detach(const wire::IpAddress& group,
-                                                    wire::QpNumber qp);
+  [[nodiscard]] Result<void, MulticastError> Attach(const wire::IpAddress& group, QpNumber qp);
+  [[nodiscard]] Result<void, MulticastError> Detach(const wire::IpAddress& group, QpNumber qp);
 
   // In the order in which they came; none for a group that is not there. Good until a change.
-  [[nodiscard]] std::span<const wire::QpNumber> MembersOf(const wire::IpAddress& group) const;
+  [[nodiscard]] std::span<const QpNumber> MembersOf(const wire::IpAddress& group) const;
 
   // In any group: then the queue pair must not be destroyed.
-  [[nodiscard]] bool IsAttached(wire::QpNumber qp) const;
+  [[nodiscard]] bool IsAttached(QpNumber qp) const;
 
   [[nodiscard]] size_t group_count() const { return groups_.size(); }
 
@@ -58,7 +56,7 @@ class MulticastGroups {
   using Key = std::array<uint8_t, 16>;
 
   const Limits limits_;
-  std::map<Key, std::vector<wire::QpNumber>> groups_;
+  std::map<Key, std::vector<QpNumber>> groups_;
 };
 
 }  // namespace verbena::transport

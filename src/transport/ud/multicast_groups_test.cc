@@ -8,7 +8,6 @@ namespace verbena::transport {
 namespace {
 
 using wire::IpAddress;
-using wire::QpNumber;
 
 constexpr IpAddress kGroup{{0xFF, 0x0E, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
 constexpr IpAddress kIpv4Group = IpAddress::FromIpv4(wire::Ipv4Address(0xE0000001));

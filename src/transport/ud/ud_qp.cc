@@ -81,7 +81,7 @@ bool UdQp::Serve(const wire::Packet& packet, const PacketOrigin& origin, Step& s
     return true;
   }
   queue::Completion completion = ReceiveCompletionOf(packet, static_cast<uint32_t>(size));
-  completion.source_qp = queue::QpNumber(packet.Get<wire::Deth>()->source_qp.value());
+  completion.source_qp = packet.Get<wire::Deth>()->source_qp;
   completion.flags.has_grh = true;
   completion.sl = NetworkHeaderOf(origin);
   // IBA 11.6.3.1: a completion that finds no room is lost, and with it the queue pair.

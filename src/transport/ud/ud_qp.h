@@ -21,9 +21,9 @@
 namespace verbena::transport {
 
 struct UdConfig {
-  wire::QpNumber local_qp = {};
+  QpNumber local_qp = {};
   wire::PKey p_key = wire::kDefaultPKey;
-  wire::QKey q_key = {};
+  QKey q_key = {};
   uint32_t path_mtu = 1024;                 // of the port
   memory::Accessor who = {};                // protection domain and QP, for the tables
   const AddressHandles* handles = nullptr;  // outlives the queue pair
@@ -47,7 +47,7 @@ class UdQp {
 
   // INIT -> RTR, RTR -> RTS.
   void BecomeReadyToReceive() { sends_.BecomeReadyToReceive(); }
-  void BecomeReadyToSend(wire::Psn first) { sends_.BecomeReadyToSend(first); }
+  void BecomeReadyToSend(Psn first) { sends_.BecomeReadyToSend(first); }
   // RTS -> SQD: no work is begun, and what is begun goes on to its end, of which an event tells.
   bool is_draining() const { return sends_.is_draining(); }
   void Drain(bool tells = true) { sends_.Drain(tells); }

@@ -17,7 +17,7 @@ using queue::CompletionStatus;
 using queue::SendOpcode;
 
 constexpr uint32_t kQKey = 0x1234;
-constexpr queue::AddressHandleId kHandle{5};
+constexpr AddressHandleId kHandle{5};
 constexpr PathId kPath{9};
 
 class UdQpTest : public UnreliableFixture {
@@ -28,20 +28,20 @@ class UdQpTest : public UnreliableFixture {
   }
 
   void Begin(ReceiveSource source) {
-    const UdConfig config{.local_qp = wire::QpNumber(1),
-                          .q_key = wire::QKey(kQKey),
+    const UdConfig config{.local_qp = QpNumber(1),
+                          .q_key = QKey(kQKey),
                           .path_mtu = kMtu,
                           .who = me_,
                           .handles = &handles_};
     qp_.emplace(config, send_queue_, source, send_cq_, receive_cq_);
     qp_->BecomeReadyToReceive();
-    qp_->BecomeReadyToSend(wire::Psn(wire::kMax24));
+    qp_->BecomeReadyToSend(Psn(wire::kMax24));
   }
 
   static queue::SendWqe Wqe(uint64_t id, uint32_t q_key = kQKey) {
-    return {.id = queue::WrId(id),
+    return {.id = WrId(id),
             .flags = {.signaled = true},
-            .operand = queue::Datagram{kHandle, queue::QpNumber(0x77), queue::QKey(q_key)}};
+            .operand = queue::Datagram{kHandle, QpNumber(0x77), QKey(q_key)}};
   }
   void Send(const queue::SendWqe& wqe, uint32_t length) {
     PostSend(wqe, {SgeOf(0, length)});
@@ -68,20 +68,20 @@ class UdQpTest : public UnreliableFixture {
 TEST_F(UdQpTest, SendsOnePacketToWhomTheRequestNames) {
   queue::SendWqe wqe = Wqe(1);
   wqe.opcode = SendOpcode::kSendWithImmediate;
-  wqe.immediate = queue::Immediate(42);
+  wqe.immediate = Immediate(42);
   wqe.flags.solicited = true;
   Send(wqe, kMtu);
   Send(Wqe(2), 0);
   ASSERT_EQ(packets_.size(), 2u);
   EXPECT_EQ(paths_[0], kPath);
   const wire::Packet packet = PacketAt(0);
-  EXPECT_EQ(packet.bth().dest_qp, wire::QpNumber(0x77));
+  EXPECT_EQ(packet.bth().dest_qp, QpNumber(0x77));
   EXPECT_EQ(packet.bth().p_key, wire::kDefaultPKey);
-  EXPECT_EQ(packet.bth().psn, wire::Psn(wire::kMax24));
+  EXPECT_EQ(packet.bth().psn, Psn(wire::kMax24));
   EXPECT_TRUE(packet.bth().solicited_event);
-  EXPECT_EQ(packet.Get<wire::Deth>(), (wire::Deth{wire::QKey(kQKey), wire::QpNumber(1)}));
+  EXPECT_EQ(packet.Get<wire::Deth>(), (wire::Deth{QKey(kQKey), QpNumber(1)}));
   EXPECT_EQ(Bytes(packet.payload().begin(), packet.payload().end()), BytesAt(0, kMtu));
-  EXPECT_EQ(PacketAt(1).bth().psn, wire::Psn(0));
+  EXPECT_EQ(PacketAt(1).bth().psn, Psn(0));
   EXPECT_TRUE(PacketAt(1).payload().empty());
   EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kSuccess, CompletionStatus::kSuccess}));
 }
@@ -107,8 +107,8 @@ TEST_F(UdQpTest, GoesOnWhenTheOutboxIsEmptyAgain) {
 TEST_F(UdQpTest, AQKeyWithTheHighBitMeansTheQueuePairsOwn) {
   Send(Wqe(1, 0x80000001), 1);
   Send(Wqe(2, 0x7FFFFFFF), 1);
-  EXPECT_EQ(PacketAt(0).Get<wire::Deth>()->q_key, wire::QKey(kQKey));
-  EXPECT_EQ(PacketAt(1).Get<wire::Deth>()->q_key, wire::QKey(0x7FFFFFFF));
+  EXPECT_EQ(PacketAt(0).Get<wire::Deth>()->q_key, QKey(kQKey));
+  EXPECT_EQ(PacketAt(1).Get<wire::Deth>()->q_key, QKey(0x7FFFFFFF));
 }
 
 TEST_F(UdQpTest, AFailedSendStopsTheSendQueueOnly) {
@@ -131,11 +131,11 @@ TEST_F(UdQpTest, AFailedSendStopsTheSendQueueOnly) {
 }
 
 TEST_F(UdQpTest, RefusesWhatItCannotSend) {
-  handles_.Add(queue::AddressHandleId(6), memory::PdId(pd_.value() + 1), kPath);
+  handles_.Add(AddressHandleId(6), memory::PdId(pd_.value() + 1), kPath);
   queue::SendWqe unknown = Wqe(1), foreign = Wqe(2), far = Wqe(3), write = Wqe(4);
-  std::get<queue::Datagram>(unknown.operand).handle = queue::AddressHandleId(99);
-  std::get<queue::Datagram>(foreign.operand).handle = queue::AddressHandleId(6);
-  std::get<queue::Datagram>(far.operand).qp = queue::QpNumber(wire::kMax24 + 1);
+  std::get<queue::Datagram>(unknown.operand).handle = AddressHandleId(99);
+  std::get<queue::Datagram>(foreign.operand).handle = AddressHandleId(6);
+  std::get<queue::Datagram>(far.operand).qp = QpNumber(wire::kMax24 + 1);
   write.opcode = SendOpcode::kWrite;
   write.operand = queue::Remote{};
   for (const queue::SendWqe& wqe : {unknown, foreign, far, write}) {
@@ -148,7 +148,7 @@ TEST_F(UdQpTest, RefusesWhatItCannotSend) {
 }
 
 TEST_F(UdQpTest, MemoryThatIsNotItsOwnIsAProtectionError) {
-  PostSend(Wqe(1), {{AddressOf(0), 8, queue::KeyValue(region_.local.value() ^ 1)}});
+  PostSend(Wqe(1), {{AddressOf(0), 8, Key(region_.local.value() ^ 1)}});
   RunAll(*qp_);
   EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kLocalProtectionError}));
   EXPECT_EQ(qp_->state(), QpState::kSqe);
@@ -179,17 +179,17 @@ TEST_F(UdQpTest, ASendWhosePagesCannotBeHadFails) {
 TEST_F(UdQpTest, ReceivesBehindTheIpv4Header) {
   queue::SendWqe wqe = Wqe(1);
   wqe.opcode = SendOpcode::kSendWithImmediate;
-  wqe.immediate = queue::Immediate(42);
+  wqe.immediate = Immediate(42);
   Send(wqe, 100);
   PostReceive(7, 140);
   Deliver(0);
   const queue::Completion completion = OneReceive();
-  EXPECT_EQ(completion.id, queue::WrId(7));
+  EXPECT_EQ(completion.id, WrId(7));
   EXPECT_EQ(completion.status, CompletionStatus::kSuccess);
   EXPECT_EQ(completion.opcode, queue::CompletionOpcode::kReceive);
   EXPECT_EQ(completion.byte_count, 140u);
-  EXPECT_EQ(completion.source_qp, queue::QpNumber(1));
-  EXPECT_EQ(completion.immediate, queue::Immediate(42));
+  EXPECT_EQ(completion.source_qp, QpNumber(1));
+  EXPECT_EQ(completion.immediate, Immediate(42));
   EXPECT_TRUE(completion.flags.has_grh);
   EXPECT_EQ(completion.sl, 8 | 2) << "IPv4 and UDP";
   EXPECT_TRUE(completion.flags.with_immediate);
@@ -317,7 +317,7 @@ TEST_F(UdQpTest, WhatWaitsForPagesEndsWithTheQueuePair) {
 TEST_F(UdQpTest, PagesThatAreOnlyUnknownAreAskedForUrgently) {
   // The header ends on one page, the data begins on the next.
   const std::vector sges = {SgeOf(3 * memory::kPage - kGrhSize, kGrhSize + 8)};
-  ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = queue::WrId(7)}, .sges = sges}).has_value());
+  ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = WrId(7)}, .sges = sges}).has_value());
   Send(Wqe(1), 8);
   Evict(kReceivePage);
   Evict(3);
@@ -342,7 +342,7 @@ TEST_F(UdQpTest, PagesOfASendAreAskedForUrgently) {
 TEST_F(UdQpTest, ADatagramThatWaitsBehindItsHeaderIsWritten) {
   const uint64_t start = 3 * memory::kPage - kGrhSize;
   const std::vector sges = {SgeOf(start, kGrhSize + 8)};
-  ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = queue::WrId(7)}, .sges = sges}).has_value());
+  ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = WrId(7)}, .sges = sges}).has_value());
   Send(Wqe(1), 8);
   Evict(3);
   Deliver(0);
@@ -354,9 +354,8 @@ TEST_F(UdQpTest, ADatagramThatWaitsBehindItsHeaderIsWritten) {
 }
 
 TEST_F(UdQpTest, ABufferThatIsNotItsOwnEndsTheQueuePair) {
-  const std::vector sges = {
-      queue::Sge{AddressOf(0), 1024, queue::KeyValue(region_.local.value() ^ 1)}};
-  ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = queue::WrId(7)}, .sges = sges}).has_value());
+  const std::vector sges = {queue::Sge{AddressOf(0), 1024, Key(region_.local.value() ^ 1)}};
+  ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = WrId(7)}, .sges = sges}).has_value());
   Send(Wqe(1), 8);
   Deliver(0);
   EXPECT_EQ(OneReceive().status, CompletionStatus::kLocalProtectionError);
@@ -389,7 +388,7 @@ TEST_F(UdQpTest, ADatagramThatIsLongerThanTheReceiveIsDroppedAndTheReceiveStays)
   Deliver(1);
   const queue::Completion received = OneReceive();
   EXPECT_EQ(received.status, CompletionStatus::kSuccess);
-  EXPECT_EQ(received.id, queue::WrId(7));
+  EXPECT_EQ(received.id, WrId(7));
   EXPECT_EQ(qp_->state(), QpState::kRts);
   EXPECT_TRUE(events_.empty());
 }
@@ -398,7 +397,7 @@ TEST_F(UdQpTest, OnASharedQueueTheReceiveStaysToo) {
   queue::SharedReceiveQueue shared(8, 4);
   Begin(ReceiveSource(shared, pd_));
   const std::vector sges = {SgeOf(kReceivePage * memory::kPage, 48)};
-  ASSERT_TRUE(shared.Post({.wqe = {.id = queue::WrId(7)}, .sges = sges}).has_value());
+  ASSERT_TRUE(shared.Post({.wqe = {.id = WrId(7)}, .sges = sges}).has_value());
   Send(Wqe(1), 9);
   Send(Wqe(2), 8);
   Deliver(0);
@@ -422,7 +421,7 @@ TEST_F(UdQpTest, OnASharedQueueOnlyTheTakenRequestIsFlushed) {
   Begin(ReceiveSource(shared, pd_));
   const std::vector sges = {SgeOf(kReceivePage * memory::kPage, 1024)};
   for (uint64_t id = 7; id < 9; ++id) {
-    ASSERT_TRUE(shared.Post({.wqe = {.id = queue::WrId(id)}, .sges = sges}).has_value());
+    ASSERT_TRUE(shared.Post({.wqe = {.id = WrId(id)}, .sges = sges}).has_value());
   }
   Send(Wqe(1), 8);
   Evict(kReceivePage);
@@ -438,7 +437,7 @@ TEST_F(UdQpTest, OnASharedQueueOnlyTheTakenRequestIsFlushed) {
 TEST_F(UdQpTest, AReceiveOfASharedQueueIsOfTheQueuesDomain) {
   queue::SharedReceiveQueue shared(8, 4);
   const std::vector sges = {SgeOf(kReceivePage * memory::kPage, 1024)};
-  ASSERT_TRUE(shared.Post({.wqe = {.id = queue::WrId(7)}, .sges = sges}).has_value());
+  ASSERT_TRUE(shared.Post({.wqe = {.id = WrId(7)}, .sges = sges}).has_value());
   Begin(ReceiveSource(shared, MakeDomain({.table = memory::ConsumerSpec::PrivateTable{}})));
   Send(Wqe(1), 8);
   Deliver(0);

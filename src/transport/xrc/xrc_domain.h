@@ -19,7 +19,7 @@ namespace verbena::transport {
 class XrcDomain {
  public:
   struct Receiver {
-    wire::XrcSrqNumber number = {};
+    SrqNumber number = {};
     queue::SharedReceiveQueue* queue = nullptr;
     queue::CompletionQueue* cq = nullptr;
     memory::PdId pd = {};
@@ -33,19 +33,19 @@ class XrcDomain {
     receivers_.insert(Place(receiver.number), receiver);
   }
   // REQUIRES: it is there, and all connections have forgotten it (RcQp::DropReceiver).
-  void Remove(wire::XrcSrqNumber number) {
+  void Remove(SrqNumber number) {
     CHECK(Find(number) != nullptr);
     receivers_.erase(Place(number));
   }
 
-  [[nodiscard]] const Receiver* Find(wire::XrcSrqNumber number) const {
+  [[nodiscard]] const Receiver* Find(SrqNumber number) const {
     const auto place = const_cast<XrcDomain*>(this)->Place(number);
     return place != receivers_.end() && place->number == number ? &*place : nullptr;
   }
   [[nodiscard]] bool empty() const { return receivers_.empty(); }
 
  private:
-  std::vector<Receiver>::iterator Place(wire::XrcSrqNumber number) {
+  std::vector<Receiver>::iterator Place(SrqNumber number) {
     return std::ranges::lower_bound(receivers_, number, {}, &Receiver::number);
   }
 

@@ -29,7 +29,7 @@ struct Process {
     const uint64_t at = address();
     keys = *core.regions.Register(
         {.pd = pd,
-         .start = memory::KeyAddress(at),
+         .start = KeyAddress(at),
          .length = kPage,
          .rights = Rights::kLocalRead | Rights::kLocalWrite | Rights::kRemote},
         memory::LinearBacking{memory::PhysicalAddress(at)});
@@ -39,14 +39,12 @@ struct Process {
 
   uint64_t address() const { return reinterpret_cast<uintptr_t>(page.data()); }
   queue::Sge Bytes(uint64_t offset, uint32_t length) const {
-    return {address() + offset, length, queue::KeyValue(keys.local.value())};
+    return {address() + offset, length, keys.local};
   }
-  queue::Remote Remote(uint64_t offset) const {
-    return {address() + offset, queue::KeyValue(keys.remote.value())};
-  }
+  queue::Remote Remote(uint64_t offset) const { return {address() + offset, keys.remote}; }
   void PostReceive(uint64_t id, uint64_t offset) {
     const queue::Sge sge = Bytes(offset, 64);
-    CHECK(srq.Post({.wqe = {.id = queue::WrId(id)}, .sges = {&sge, 1}}).has_value());
+    CHECK(srq.Post({.wqe = {.id = WrId(id)}, .sges = {&sge, 1}}).has_value());
   }
   std::vector<queue::Completion> Poll() {
     std::array<queue::Completion, 16> completions;
@@ -65,8 +63,8 @@ class XrcTest : public testing::Test {
  protected:
   XrcTest() {
     memory::SignalGuard::Install();
-    domain_.Add({wire::XrcSrqNumber(5), &first_.srq, &first_.cq, first_.pd});
-    domain_.Add({wire::XrcSrqNumber(6), &second_.srq, &second_.cq, second_.pd});
+    domain_.Add({SrqNumber(5), &first_.srq, &first_.cq, first_.pd});
+    domain_.Add({SrqNumber(6), &second_.srq, &second_.cq, second_.pd});
     RcConfig config;
     config.path_mtu = 256;
     config.ack_timeout = Milliseconds(4);
@@ -74,18 +72,18 @@ class XrcTest : public testing::Test {
     config.min_rnr_timer = wire::RnrTimerAtLeast(Microseconds(100));
     config.remote_rights = Rights::kRemote;
     config.type = QpType::kXrcSend;
-    config.local_qp = wire::QpNumber(1);
-    config.remote_qp = wire::QpNumber(2);
-    config.who = {me_.pd, memory::QpNumber(1)};
+    config.local_qp = QpNumber(1);
+    config.remote_qp = QpNumber(2);
+    config.who = {me_.pd, QpNumber(1)};
     send_qp_ = std::make_unique<RcQp>(config, send_queue_, ReceiveSource(), me_.cq, me_.cq);
     config.type = QpType::kXrcReceive;
-    config.local_qp = wire::QpNumber(2);
-    config.remote_qp = wire::QpNumber(1);
-    config.who = {memory::PdId(), memory::QpNumber(2)};
+    config.local_qp = QpNumber(2);
+    config.remote_qp = QpNumber(1);
+    config.who = {memory::PdId(), QpNumber(2)};
     receive_qp_ = std::make_unique<RcQp>(config, no_queue_, no_cq_, domain_);
     for (RcQp* const qp : {send_qp_.get(), receive_qp_.get()}) {
-      qp->BecomeReadyToReceive(wire::Psn(100));
-      qp->BecomeReadyToSend(wire::Psn(100));
+      qp->BecomeReadyToReceive(Psn(100));
+      qp->BecomeReadyToSend(Psn(100));
     }
     for (size_t i = 0; i < kPage; ++i) me_.page[i] = static_cast<std::byte>(i * 3 + 1);
   }
@@ -93,10 +91,10 @@ class XrcTest : public testing::Test {
 
   void Post(SendOpcode opcode, uint32_t srq, uint32_t length, queue::SendOperand operand = {}) {
     queue::SendWqe wqe;
-    wqe.id = queue::WrId(++posted_);
+    wqe.id = WrId(++posted_);
     wqe.opcode = opcode;
     wqe.flags.signaled = true;
-    wqe.remote_srq = queue::SrqNumber(srq);
+    wqe.remote_srq = SrqNumber(srq);
     wqe.operand = operand;
     const queue::Sge sge = me_.Bytes(0, length);
     CHECK(send_queue_.Post({.wqe = wqe, .sges = {&sge, 1}}).has_value());
@@ -155,10 +153,10 @@ TEST_F(XrcTest, EachMessageGoesToTheReceiverThatItNames) {
   const auto second = second_.Poll();
   ASSERT_EQ(first.size(), 1u);
   ASSERT_EQ(second.size(), 1u);
-  EXPECT_EQ(first[0].id, queue::WrId(11));
+  EXPECT_EQ(first[0].id, WrId(11));
   EXPECT_EQ(first[0].byte_count, 50u);
-  EXPECT_EQ(first[0].qp, queue::QpNumber(2));
-  EXPECT_EQ(second[0].id, queue::WrId(22));
+  EXPECT_EQ(first[0].qp, QpNumber(2));
+  EXPECT_EQ(second[0].id, WrId(22));
   EXPECT_EQ(std::memcmp(first_.page.data(), me_.page.data(), 50), 0);
   EXPECT_EQ(std::memcmp(second_.page.data() + 128, me_.page.data(), 40), 0);
   EXPECT_EQ(me_.Poll().size(), 2u);
@@ -212,7 +210,7 @@ TEST_F(XrcTest, AReceiverThatLeavesEndsTheMessageThatIsForIt) {
   Outbox outbox(8);
   Step step{now_, there_, outbox};
   receive_qp_->DropReceiver(first_.srq, step);
-  domain_.Remove(wire::XrcSrqNumber(5));
+  domain_.Remove(SrqNumber(5));
   EXPECT_EQ(receive_qp_->responder_failure()->reason, NakReason(ResponderError::kNoSuchReceiver));
   EXPECT_TRUE(first_.srq.IsConsistent());
   EXPECT_TRUE(first_.Poll().empty());

@@ -38,16 +38,16 @@ struct AtomicEth {
   static constexpr std::size_t kSize = 28;
   static constexpr Extension kExtension = Extension::kAtomicEth;
 
-  VirtualAddress address{};
-  RKey r_key{};
+  KeyAddress address{};
+  Key r_key{};
   uint64_t swap_or_add = 0;
   uint64_t compare = 0;  // CmpSwap only
 
   [[nodiscard]] static std::optional<AtomicEth> Parse(std::span<const std::byte> bytes) {
     const auto reader = ByteReader<kSize>::From(bytes);
     if (!reader) return std::nullopt;
-    return AtomicEth{.address = VirtualAddress(reader->Load64<0>()),
-                     .r_key = RKey(reader->Load32<8>()),
+    return AtomicEth{.address = KeyAddress(reader->Load64<0>()),
+                     .r_key = Key(reader->Load32<8>()),
                      .swap_or_add = reader->Load64<12>(),
                      .compare = reader->Load64<20>()};
   }

@@ -7,8 +7,8 @@
 namespace verbena::wire {
 namespace {
 
-constexpr AtomicEth kExample{.address = VirtualAddress(0xFFFFFFFFFFFFFFF8),
-                             .r_key = RKey(1),
+constexpr AtomicEth kExample{.address = KeyAddress(0xFFFFFFFFFFFFFFF8),
+                             .r_key = Key(1),
                              .swap_or_add = 0x1122334455667788,
                              .compare = 0x99AABBCCDDEEFF00};
 
@@ -18,8 +18,8 @@ TEST(AtomicEthTest, HasTheBytesOfTheSpecification) {
 
 TEST(AtomicEthTest, ComesBackAsItWasWritten) {
   ExpectRoundTrips([](Random& random) {
-    return AtomicEth{.address = VirtualAddress(random.Next64()),
-                     .r_key = RKey(random.Next32()),
+    return AtomicEth{.address = KeyAddress(random.Next64()),
+                     .r_key = Key(random.Next32()),
                      .swap_or_add = random.Next64(),
                      .compare = random.Next64()};
   });

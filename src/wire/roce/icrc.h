@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "base/strong_id.h"
+#include "verbena/strong_id.h"
 #include "wire/roce/bth.h"
 #include "wire/udp_flow.h"
 

@@ -26,12 +26,12 @@ struct Ieth {
   static constexpr std::size_t kSize = 4;
   static constexpr Extension kExtension = Extension::kIeth;
 
-  RKey r_key{};
+  Key r_key{};
 
   [[nodiscard]] static std::optional<Ieth> Parse(std::span<const std::byte> bytes) {
     const auto reader = ByteReader<kSize>::From(bytes);
     if (!reader) return std::nullopt;
-    return Ieth{.r_key = RKey(reader->Load32<0>())};
+    return Ieth{.r_key = Key(reader->Load32<0>())};
   }
 
   void Serialize(std::span<std::byte> bytes) const {

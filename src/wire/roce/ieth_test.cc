@@ -7,12 +7,12 @@
 namespace verbena::wire {
 namespace {
 
-constexpr Ieth kExample{.r_key = RKey(0x00010203)};
+constexpr Ieth kExample{.r_key = Key(0x00010203)};
 
 TEST(IethTest, HasTheBytesOfTheSpecification) { ExpectBytes(kExample, "00010203"); }
 
 TEST(IethTest, ComesBackAsItWasWritten) {
-  ExpectRoundTrips([](Random& random) { return Ieth{.r_key = RKey(random.Next32())}; });
+  ExpectRoundTrips([](Random& random) { return Ieth{.r_key = Key(random.Next32())}; });
 }
 
 TEST(IethTest, SaysWhatItHolds) { EXPECT_EQ(ToString(kExample), "IETH R_Key 0x00010203"); }

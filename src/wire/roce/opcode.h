@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "base/strong_id.h"
+#include "verbena/strong_id.h"
 
 namespace verbena::wire {
 

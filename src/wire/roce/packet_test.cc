@@ -61,7 +61,7 @@ TEST(PacketTest, HasTheBytesOfTheSpecification) {
   const OpcodeInfo& info = InfoOf(0x0B);
   AllHeaders headers;
   headers.bth = {.opcode = info.opcode, .dest_qp = QpNumber(0x11), .psn = Psn(0x7)};
-  headers.reth = {.address = VirtualAddress(0x1000), .r_key = RKey(0x22), .dma_length = 3};
+  headers.reth = {.address = KeyAddress(0x1000), .r_key = Key(0x22), .dma_length = 3};
   headers.immdt = {.data = 0x99};
   Bytes bytes = BuildPacket(info, headers, FromHex("aabbcc"));
   Seal(kFlow.HeadersFor(bytes.size()).bytes(), bytes);

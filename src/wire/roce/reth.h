@@ -32,15 +32,15 @@ struct Reth {
   static constexpr std::size_t kSize = 16;
   static constexpr Extension kExtension = Extension::kReth;
 
-  VirtualAddress address{};
-  RKey r_key{};
+  KeyAddress address{};
+  Key r_key{};
   uint32_t dma_length = 0;
 
   [[nodiscard]] static std::optional<Reth> Parse(std::span<const std::byte> bytes) {
     const auto reader = ByteReader<kSize>::From(bytes);
     if (!reader) return std::nullopt;
-    return Reth{.address = VirtualAddress(reader->Load64<0>()),
-                .r_key = RKey(reader->Load32<8>()),
+    return Reth{.address = KeyAddress(reader->Load64<0>()),
+                .r_key = Key(reader->Load32<8>()),
                 .dma_length = reader->Load32<12>()};
   }
 

@@ -7,9 +7,8 @@
 namespace verbena::wire {
 namespace {
 
-constexpr Reth kExample{.address = VirtualAddress(0x0102030405060708),
-                        .r_key = RKey(0xCAFEF00D),
-                        .dma_length = 0x80000000};
+constexpr Reth kExample{
+    .address = KeyAddress(0x0102030405060708), .r_key = Key(0xCAFEF00D), .dma_length = 0x80000000};
 
 TEST(RethTest, HasTheBytesOfTheSpecification) {
   ExpectBytes(kExample, "0102030405060708 cafef00d 80000000");
@@ -17,8 +16,8 @@ TEST(RethTest, HasTheBytesOfTheSpecification) {
 
 TEST(RethTest, ComesBackAsItWasWritten) {
   ExpectRoundTrips([](Random& random) {
-    return Reth{.address = VirtualAddress(random.Next64()),
-                .r_key = RKey(random.Next32()),
+    return Reth{.address = KeyAddress(random.Next64()),
+                .r_key = Key(random.Next32()),
                 .dma_length = random.Next32()};
   });
 }

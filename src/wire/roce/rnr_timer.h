@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "base/strong_id.h"
 #include "base/time.h"
+#include "verbena/strong_id.h"
 
 namespace verbena::wire {
 

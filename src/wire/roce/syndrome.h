@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "base/strong_id.h"
+#include "verbena/strong_id.h"
 #include "wire/roce/rnr_timer.h"
 
 namespace verbena::wire {

@@ -26,12 +26,12 @@ struct Xrceth {
   static constexpr std::size_t kSize = 4;
   static constexpr Extension kExtension = Extension::kXrceth;
 
-  XrcSrqNumber srq{};
+  SrqNumber srq{};
 
   [[nodiscard]] static std::optional<Xrceth> Parse(std::span<const std::byte> bytes) {
     const auto reader = ByteReader<kSize>::From(bytes);
     if (!reader) return std::nullopt;
-    return Xrceth{.srq = XrcSrqNumber(reader->Load24<1>())};
+    return Xrceth{.srq = SrqNumber(reader->Load24<1>())};
   }
 
   void Serialize(std::span<std::byte> bytes) const {

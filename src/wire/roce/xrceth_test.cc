@@ -7,13 +7,13 @@
 namespace verbena::wire {
 namespace {
 
-constexpr Xrceth kExample{.srq = XrcSrqNumber(0x000102)};
+constexpr Xrceth kExample{.srq = SrqNumber(0x000102)};
 
 TEST(XrcethTest, HasTheBytesOfTheSpecification) { ExpectBytes(kExample, "00 000102"); }
 
 TEST(XrcethTest, ComesBackAsItWasWritten) {
   ExpectRoundTrips(
-      [](Random& random) { return Xrceth{.srq = XrcSrqNumber(random.Next32() & kMax24)}; });
+      [](Random& random) { return Xrceth{.srq = SrqNumber(random.Next32() & kMax24)}; });
 }
 
 TEST(XrcethTest, IgnoresReservedBits) { EXPECT_EQ(Xrceth::Parse(FromHex("ff000102")), kExample); }
