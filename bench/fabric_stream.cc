@@ -24,8 +24,8 @@
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using verbena::fabric::Datagram;
-using verbena::fabric::IpAddress;
+using verbena::IpAddress;
+using verbena::fabric::ReceivedDatagram;
 using verbena::fabric::Route;
 using verbena::fabric::UdpFabric;
 using verbena::fabric::UdpFabricOptions;
@@ -76,7 +76,7 @@ int RunReceiver(UdpFabric& fabric) {
   while (true) {
     const auto datagrams = fabric.Receive();
     if (datagrams.empty()) (void)WaitFor(fabric);
-    for (const Datagram& datagram : datagrams) {
+    for (const ReceivedDatagram& datagram : datagrams) {
       if (datagram.bytes.size() == kCreditBytes) return 0;
       if (++received - told < kCreditEvery) continue;
       const auto place = fabric.Reserve({.from = datagram.to, .to = datagram.from}, kCreditBytes);
@@ -102,7 +102,7 @@ uint64_t RunSender(UdpFabric& fabric, const Route& route, const Arguments& argum
     }
     fabric.Flush();
     if (sent - credited >= kWindow && !WaitFor(fabric)) sent = credited;  // they must be lost
-    for (const Datagram& datagram : fabric.Receive()) {
+    for (const ReceivedDatagram& datagram : fabric.Receive()) {
       std::memcpy(&credited, datagram.bytes.data(), kCreditBytes);
     }
   }
@@ -150,7 +150,7 @@ std::unique_ptr<UdpFabric> Open(const Arguments& arguments) {
   options.socket.offloads = !arguments.plain;
   auto fabric = UdpFabric::Open(options);
   if (!fabric) {
-    std::fprintf(stderr, "%s\n", fabric.error().words.c_str());
+    std::fprintf(stderr, "%s\n", fabric.error().text.c_str());
     std::exit(1);
   }
   return std::move(*fabric);

@@ -42,15 +42,15 @@ BENCHMARK(TranslateHit)->Arg(1)->Arg(1000)->Arg(1000000);
 
 void TranslateThroughWindow(benchmark::State& state) {
   MemoryWorld world(1);
-  const Key window = *world.core.windows.Allocate(world.pd, WindowType::kType1);
+  const Key window = *world.core.windows.Allocate(world.pd, WindowType::k1);
   const WindowBinding binding{.region = world.keys[0],
                               .start = KeyAddress(MemoryWorld::kOffset + 611),
                               .length = 100,
-                              .rights = Rights::kRemoteWrite};
+                              .rights = Access::kRemoteWrite};
   const Key key = *world.core.windows.Bind(window, binding, world.who);
   for (auto _ : state) {
     benchmark::DoNotOptimize(world.core.translator.Translate(
-        key, KeyAddress(MemoryWorld::kOffset + 620), 64, Access::kRemoteWrite, world.who));
+        key, KeyAddress(MemoryWorld::kOffset + 620), 64, AccessKind::kRemoteWrite, world.who));
   }
 }
 BENCHMARK(TranslateThroughWindow);
@@ -60,31 +60,31 @@ void TranslateRefused(benchmark::State& state) {
   for (auto _ : state) {
     benchmark::DoNotOptimize(world.core.translator.Translate(
         world.keys[0], KeyAddress(MemoryWorld::kOffset + MemoryWorld::kBytes), 1,
-        Access::kRemoteWrite, world.who));
+        AccessKind::kRemoteWrite, world.who));
   }
 }
 BENCHMARK(TranslateRefused);
 
 void BindType1(benchmark::State& state) {
   MemoryWorld world(1000);
-  Key window = *world.core.windows.Allocate(world.pd, WindowType::kType1);
+  Key window = *world.core.windows.Allocate(world.pd, WindowType::k1);
   WindowBinding binding{.region = world.keys[0],
                         .start = KeyAddress(MemoryWorld::kOffset + 1),
                         .length = 101,
-                        .rights = Rights::kRemoteRead};
+                        .rights = Access::kRemoteRead};
   for (auto _ : state) window = *world.core.windows.Bind(window, binding, world.who);
 }
 BENCHMARK(BindType1);
 
 void BindAndInvalidateType2(benchmark::State& state) {
   MemoryWorld world(1000);
-  Key window = *world.core.windows.Allocate(world.pd, WindowType::kType2B);
+  Key window = *world.core.windows.Allocate(world.pd, WindowType::k2B);
   WindowBinding binding{.region = world.keys[0],
                         .start = KeyAddress(MemoryWorld::kOffset + 1),
                         .length = 101,
-                        .rights = Rights::kRemoteRead};
+                        .rights = Access::kRemoteRead};
   for (auto _ : state) {
-    binding.variant = Variant(static_cast<uint8_t>(window.variant().value() + 1));
+    binding.variant = KeyVariant(static_cast<uint8_t>(window.variant().value() + 1));
     window = *world.core.windows.Bind(window, binding, world.who);
     if (!world.core.windows.Invalidate(window, world.who).has_value()) {
       state.SkipWithError("invalidate failed");
@@ -98,7 +98,7 @@ void AllocateWindow(benchmark::State& state) {
   int64_t now_s = 0;
   int64_t made = 0;
   for (auto _ : state) {
-    const Key window = *world.core.windows.Allocate(world.pd, WindowType::kType1);
+    const Key window = *world.core.windows.Allocate(world.pd, WindowType::k1);
     benchmark::DoNotOptimize(world.core.windows.Deallocate(window));
     // Let retired keys come back, as an adapter does.
     if (++made % 100000 == 0) world.core.AdvanceTo(Time(Seconds(++now_s * 60)));

@@ -41,11 +41,11 @@ bool Run(const char* name, uint64_t regions, uint64_t calls) {
       Use(world.core.InvalidateMachine(MachineAddress(page), MachineAddress(page + 4095)));
     });
   } else if (is("bind")) {
-    Key window = *world.core.windows.Allocate(world.pd, WindowType::kType1);
+    Key window = *world.core.windows.Allocate(world.pd, WindowType::k1);
     const WindowBinding binding{.region = world.keys[0],
                                 .start = KeyAddress(MemoryWorld::kOffset + 1),
                                 .length = 101,
-                                .rights = Rights::kRemoteRead};
+                                .rights = Access::kRemoteRead};
     Count(calls, [&](uint64_t) { window = *world.core.windows.Bind(window, binding, world.who); });
   } else {
     return false;

@@ -13,8 +13,8 @@ using namespace memory;  // NOLINT(google-build-using-namespace): a benchmark is
 
 inline constexpr uint64_t kGiB = uint64_t{1} << 30;
 inline constexpr uint64_t kTiB = uint64_t{1} << 40;
-inline constexpr Rights kFull =
-    Rights::kLocalRead | Rights::kLocalWrite | Rights::kRemote | Rights::kWindowBind;
+inline constexpr Access kFull =
+    Access::kLocalRead | Access::kLocalWrite | Access::kRemote | Access::kWindowBind;
 
 // An adapter's tables with a number of one-page regions in them, each with its page present. No
 // byte of that memory exists: the tables never look at it.
@@ -42,7 +42,8 @@ class MemoryWorld {
 
   // One remote write of 64 bytes in the middle of a page.
   Translation Hit(Key key) const {
-    return core.translator.Translate(key, KeyAddress(kOffset + 640), 64, Access::kRemoteWrite, who);
+    return core.translator.Translate(key, KeyAddress(kOffset + 640), 64, AccessKind::kRemoteWrite,
+                                     who);
   }
 
   uint64_t TableBytes() const {

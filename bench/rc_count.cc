@@ -40,19 +40,19 @@ RcSpec SpecOfEnd() {
 class PerfectLink {
  public:
   PerfectLink()
-      : a_(node_a_, SpecOfEnd(), wire::QpNumber(1), wire::QpNumber(2)),
-        b_(node_b_, SpecOfEnd(), wire::QpNumber(2), wire::QpNumber(1)) {
+      : a_(node_a_, SpecOfEnd(), QpNumber(1), QpNumber(2)),
+        b_(node_b_, SpecOfEnd(), QpNumber(2), QpNumber(1)) {
     memory::SignalGuard::Install();
     for (RcEnd* const end : {&a_, &b_}) {
-      end->qp->BecomeReadyToReceive(wire::Psn(0));
-      end->qp->BecomeReadyToSend(wire::Psn(0));
+      end->qp->BecomeReadyToReceive(Psn(0));
+      end->qp->BecomeReadyToSend(Psn(0));
     }
   }
 
   // A writes to B or reads from B: posts `count` signaled requests, moves packets until they have
   // completed, and polls.
   void Transfer(queue::SendOpcode opcode, uint32_t length, uint32_t count) {
-    const queue::Sge sge = node_a_.Local(0, length);
+    const Sge sge = node_a_.Local(0, length);
     const queue::SendWqe wqe = scenario::RequestOf(0, opcode, node_b_.Remote(0));
     for (uint32_t i = 0; i < count; ++i) {
       CHECK(a_.send_queue.Post({.wqe = wqe, .sges = {&sge, 1}}).has_value());
@@ -67,7 +67,7 @@ class PerfectLink {
   // The first failure ends the connection and flushes what follows, so the last poll shows any
   // failure.
   [[nodiscard]] bool succeeded() const {
-    return completions_[0].status == queue::CompletionStatus::kSuccess;
+    return completions_[0].status == CompletionStatus::kSuccess;
   }
 
  private:
@@ -88,7 +88,7 @@ class PerfectLink {
   RcNode node_a_{kPages}, node_b_{kPages};
   RcEnd a_, b_;
   Time now_{Seconds(1)};
-  std::array<queue::Completion, 32> completions_;
+  std::array<Completion, 32> completions_;
   std::array<std::byte, 8192> wire_;
 };
 

@@ -31,9 +31,9 @@
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using verbena::IpAddress;
 using verbena::fabric::FileDescriptor;
 using verbena::fabric::FlushResult;
-using verbena::fabric::IpAddress;
 using verbena::fabric::UdpFabric;
 
 constexpr size_t kBytes = 64;

@@ -47,11 +47,10 @@ class WirePacket {
   alignas(64) std::array<std::byte, kHeader + kPayload + wire::kIcrcSize> bytes_{};
 };
 
-constexpr wire::UdpFlow kFlow{
-    .source = wire::IpAddress::FromIpv4(wire::Ipv4Address(0x0A000001)),
-    .destination = wire::IpAddress::FromIpv4(wire::Ipv4Address(0x0A000002)),
-    .source_port = 49152,
-    .destination_port = 4791};
+constexpr wire::UdpFlow kFlow{.source = IpAddress::FromIpv4(Ipv4Address(0x0A000001)),
+                              .destination = IpAddress::FromIpv4(Ipv4Address(0x0A000002)),
+                              .source_port = 49152,
+                              .destination_port = 4791};
 
 // Runs `work` on a packet and counts its payload. The size is hidden from the compiler, which would
 // else write out a copy of its own in place of the library's.

@@ -105,7 +105,7 @@ class Server {
     if (!completion.ok()) {
       if (is_known) Drop(found->first, NameOf(completion.status));
     } else if (completion.opcode == verbena::CompletionOpcode::kReceive) {
-      const auto buffer = static_cast<uint32_t>(completion.id);
+      const auto buffer = static_cast<uint32_t>(completion.id.value());
       if (is_known) Answer(found->second, buffer, completion.byte_count);
       PostReceive(buffer);
     }

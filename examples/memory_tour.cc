@@ -47,7 +47,7 @@ class Tour {
   void AMissingPage() {
     Title("2. A page missing, and found");
     std::printf("   the peer writes 5 bytes at +8192:\n");
-    Translation answer = Ask(region_.remote, At(2 * kPage), 5, Access::kRemoteWrite);
+    Translation answer = Ask(region_.remote, At(2 * kPage), 5, AccessKind::kRemoteWrite);
     const Fault* fault = AsFault(answer);
     CHECK(fault != nullptr);
     // What a pager does, on another thread and in its own time, while other queue pairs go on.
@@ -55,57 +55,57 @@ class Tour {
     CHECK(core_.regions.MapPages(fault->region, fault->first_page, fault->page_count, {}, true)
               .has_value());
     std::printf("   the pager brings the page; the peer tries again:\n");
-    answer = Ask(region_.remote, At(2 * kPage), 5, Access::kRemoteWrite);
+    answer = Ask(region_.remote, At(2 * kPage), 5, AccessKind::kRemoteWrite);
     Write(answer, "hello");
     std::printf("   the buffer now says \"%.5s\"\n", Text(2 * kPage));
   }
 
   void AWindow() {
     Title("3. A window: 101 odd bytes of it, and not one more");
-    window_ = core_.windows.Allocate(pd_, WindowType::kType1).value();
+    window_ = core_.windows.Allocate(pd_, WindowType::k1).value();
     const WindowBinding binding{.region = region_.local,
                                 .start = At(2 * kPage + 3),
                                 .length = 101,
-                                .rights = Rights::kRemoteRead | Rights::kRemoteWrite,
+                                .rights = Access::kRemoteRead | Access::kRemoteWrite,
                                 .zero_based = true};
     window_ = core_.windows.Bind(window_, binding, peer_).value();
     std::printf("   bound, zero-based: R_Key %08x; the peer never learns a real address\n",
                 window_.value());
     std::printf("   the peer writes its first two bytes:\n");
-    Write(Ask(window_, KeyAddress(0), 2, Access::kRemoteWrite), "p!");
+    Write(Ask(window_, KeyAddress(0), 2, AccessKind::kRemoteWrite), "p!");
     std::printf("   the buffer now says \"%.5s\"\n", Text(2 * kPage));
     std::printf("   its last byte, then one past the end:\n");
-    Ask(window_, KeyAddress(100), 1, Access::kRemoteRead);
-    Ask(window_, KeyAddress(101), 1, Access::kRemoteRead);
+    Ask(window_, KeyAddress(100), 1, AccessKind::kRemoteRead);
+    Ask(window_, KeyAddress(101), 1, AccessKind::kRemoteRead);
     std::printf("   the owner points the window elsewhere; the old key:\n");
     const Key old = window_;
     WindowBinding elsewhere = binding;
     elsewhere.start = At(2 * kPage + 1000);
     window_ = core_.windows.Bind(window_, elsewhere, peer_).value();
-    Ask(old, KeyAddress(0), 2, Access::kRemoteWrite);
+    Ask(old, KeyAddress(0), 2, AccessKind::kRemoteWrite);
     std::printf("   an atomic, which was never granted:\n");
-    Ask(window_, KeyAddress(0), 8, Access::kRemoteAtomic);
+    Ask(window_, KeyAddress(0), 8, AccessKind::kRemoteAtomic);
     std::printf("   a stranger from another protection domain:\n");
     const PdId other = core_.domains.Allocate(core_.consumers.Open({}).value()).value();
-    Show(core_.translator.Translate(window_, KeyAddress(0), 1, Access::kRemoteRead,
+    Show(core_.translator.Translate(window_, KeyAddress(0), 1, AccessKind::kRemoteRead,
                                     {other, QpNumber(99)}));
   }
 
   void AOneTouchKey() {
     Title("4. A one-touch key: the first message that uses it ends it");
-    Key key = core_.windows.Allocate(pd_, WindowType::kType1).value();
+    Key key = core_.windows.Allocate(pd_, WindowType::k1).value();
     key = core_.windows
               .Bind(key,
                     {.region = region_.local,
                      .start = At(2 * kPage),
                      .length = 64,
-                     .rights = Rights::kRemoteWrite,
+                     .rights = Access::kRemoteWrite,
                      .one_touch = true},
                     peer_)
               .value();
     for (const char* attempt : {"first message:", "second message:"}) {
       std::printf("   %s\n", attempt);
-      const Translation answer = Ask(key, At(2 * kPage), 5, Access::kRemoteWrite);
+      const Translation answer = Ask(key, At(2 * kPage), 5, AccessKind::kRemoteWrite);
       if (AsReady(answer) == nullptr) break;
       Write(answer, "again");
       const StreamNumber last(4);
@@ -121,13 +121,14 @@ class Tour {
     const uint64_t gone = core_.InvalidateMachine(MachineAddressOf(buffer_ + 2 * kPage),
                                                   MachineAddressOf(buffer_ + 3 * kPage - 1));
     std::printf("   %lu entry named it; the next access waits for it again:\n", gone);
-    Ask(window_, KeyAddress(0), 1, Access::kRemoteRead);
+    Ask(window_, KeyAddress(0), 1, AccessKind::kRemoteRead);
   }
 
   void ACopyThatCannotCrash() {
     Title("6. The program unmaps memory in the middle of a transfer");
     CHECK(core_.regions.MapPages(region_.local, 4, 2, {}, true).has_value());
-    const Translation answer = Ask(region_.remote, At(5 * kPage - 100), 200, Access::kRemoteWrite);
+    const Translation answer =
+        Ask(region_.remote, At(5 * kPage - 100), 200, AccessKind::kRemoteWrite);
     munmap(buffer_ + 5 * kPage, kPage);
     const std::string message(200, 'x');
     const CopyOutcome outcome =
@@ -145,8 +146,8 @@ class Tour {
     const RegionSpec spec{.pd = pd_,
                           .start = KeyAddress(reinterpret_cast<uintptr_t>(memory)),
                           .length = length,
-                          .rights = Rights::kLocalRead | Rights::kLocalWrite | Rights::kRemoteRead |
-                                    Rights::kRemoteWrite | Rights::kWindowBind};
+                          .rights = Access::kLocalRead | Access::kLocalWrite | Access::kRemoteRead |
+                                    Access::kRemoteWrite | Access::kWindowBind};
     return core_.regions.Register(spec, LinearBacking{PhysicalAddress(spec.start.value())}).value();
   }
 
@@ -157,7 +158,7 @@ class Tour {
     return reinterpret_cast<const char*>(buffer_) + offset;
   }
 
-  Translation Ask(Key key, KeyAddress address, uint64_t length, Access access) const {
+  Translation Ask(Key key, KeyAddress address, uint64_t length, AccessKind access) const {
     Translation answer = core_.translator.Translate(key, address, length, access, peer_);
     Show(answer);
     return answer;

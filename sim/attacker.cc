@@ -16,17 +16,15 @@
 namespace verbena::sim {
 namespace {
 
-using memory::Rights;
-
 constexpr uint32_t kWord = sizeof(uint64_t);
 
 // What a request would have to be granted; none for one that names no bytes.
-Rights RightFor(wire::Operation operation) {
-  if (operation == wire::Operation::kReadRequest) return Rights::kRemoteRead;
+Access RightFor(wire::Operation operation) {
+  if (operation == wire::Operation::kReadRequest) return Access::kRemoteRead;
   if (operation == wire::Operation::kCompareSwap || operation == wire::Operation::kFetchAdd) {
-    return Rights::kRemoteAtomic;
+    return Access::kRemoteAtomic;
   }
-  return Rights::kRemoteWrite;
+  return Access::kRemoteWrite;
 }
 
 bool NamesBytes(const wire::OpcodeInfo& info) {
@@ -74,7 +72,7 @@ std::optional<Event> Attacker::Attack(const std::vector<std::unique_ptr<Connecti
 
 Attacker::Target Attacker::SomeTarget(const std::vector<std::unique_ptr<Connection>>& connections,
                                       Side& victim, uint64_t length) {
-  const auto of = [](const queue::Remote& remote) {
+  const auto of = [](const RemoteAddress& remote) {
     return Target{remote.key.value(), remote.address};
   };
   const uint64_t end = GuardedMemory::kBase + victim.exposed->size();

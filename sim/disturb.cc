@@ -24,9 +24,9 @@ void Simulator::Disturb() {
     if (random_.Chance(swarm_.deregistration, 1000)) workload_.DeregisterSome(connection, at);
     if (random_.Chance(swarm_.unmapping, 1000)) workload_.UnmapSome(connection, at);
     const bool drains = random_.Chance(swarm_.drain, 1000) && !connection.is_spared;
-    if (drains && side.qp->state() == transport::QpState::kRts && !side.is_draining) {
+    if (drains && side.qp->state() == QpState::kRts && !side.is_draining) {
       side.is_draining = true;
-      side.node->Modify(*side.qp, transport::QpState::kSqd);
+      side.node->Modify(*side.qp, QpState::kSqd);
     }
     if (swarm_.neglect > 0 && random_.Chance(swarm_.neglect, 1000)) {
       ProgramCq& cq = random_.Chance(1, 2) ? side.send_cq : side.receive_cq;

@@ -7,9 +7,7 @@
 namespace verbena::sim {
 namespace {
 
-using memory::Rights;
-
-constexpr Rights kLocal = Rights::kLocalRead | Rights::kLocalWrite;
+constexpr Access kLocal = Access::kLocalRead | Access::kLocalWrite;
 // A slot lies in that many pages at most.
 constexpr uint32_t kGrantedPagesMax = 3;
 
@@ -23,10 +21,10 @@ queue::WorkQueueLimits SendLimits() {
   return {.capacity = 32, .sges_max = 3, .inline_max = 64, .pages_max = kGrantedPagesMax};
 }
 
-transport::PathMtu MtuOf(uint32_t bytes) {
-  auto mtu = transport::PathMtu::k256;
-  while (transport::BytesOf(mtu) < bytes) {
-    mtu = static_cast<transport::PathMtu>(static_cast<unsigned>(mtu) + 1);
+PathMtu MtuOf(uint32_t bytes) {
+  auto mtu = PathMtu::k256;
+  while (BytesOf(mtu) < bytes) {
+    mtu = static_cast<PathMtu>(static_cast<unsigned>(mtu) + 1);
   }
   return mtu;
 }
@@ -49,13 +47,11 @@ std::unique_ptr<adapter::CompletionChannel> MakeChannel() {
   return std::make_unique<adapter::CompletionChannel>(std::move(*verbena::EventFile::Open(true)));
 }
 
-wire::IpAddress IpOf(const Swarm& swarm, uint32_t node) {
-  return wire::IpAddress::FromIpv4(Network::AddressOf(swarm, node));
+IpAddress IpOf(const Swarm& swarm, uint32_t node) {
+  return IpAddress::FromIpv4(Network::AddressOf(swarm, node));
 }
 
-wire::IpAddress GroupIp(uint32_t group) {
-  return wire::IpAddress::FromIpv4(Network::GroupAt(group));
-}
+IpAddress GroupIp(uint32_t group) { return IpAddress::FromIpv4(Network::GroupAt(group)); }
 
 }  // namespace
 
@@ -88,7 +84,7 @@ Endnode::Endnode(const EndnodeContext& context, uint32_t node, Random& random,
     const auto path = engine.paths.Add({.source = IpOf(swarm, number), .destination = GroupIp(i)});
     engine.handles.Add(HandleOf(i), pd, *path);
   }
-  counters = MakeGuardedMemory({.bytes = kPage, .rights = kLocal | Rights::kRemoteAtomic}, random);
+  counters = MakeGuardedMemory({.bytes = kPage, .rights = kLocal | Access::kRemoteAtomic}, random);
   counters->Store(0, std::vector<std::byte>(kCounters * sizeof(uint64_t)));
   // Their values are for the oracle of atomics.
   counters->Allow(1, 0, std::vector<std::byte>(kCounters * sizeof(uint64_t)), true);
@@ -148,8 +144,8 @@ adapter::QueuePair& Endnode::MakeQp(const QpOrder& order) {
 void Endnode::Connect(adapter::QueuePair& qp, Psn first_psn, const std::optional<Peer>& peer) {
   const adapter::EngineLock lock(engine);
   const transport::RdAtomicDepth depth(static_cast<uint8_t>(swarm.depth));
-  transport::QpAttributes attributes;
-  attributes.access = Rights::kRemote;
+  transport::QpSettings attributes;
+  attributes.access = Access::kRemote;
   attributes.q_key = kQKey;
   attributes.path_mtu = MtuOf(swarm.path_mtu);
   attributes.timeout = TimeoutOf(swarm.ack_timeout);
@@ -165,20 +161,19 @@ void Endnode::Connect(adapter::QueuePair& qp, Psn first_psn, const std::optional
     attributes.remote_qp = peer->number;
     qp.set_path(engine.paths.Find(attributes.path)->vector);
   }
-  using transport::QpState;
   for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
     attributes.state = state;
     engine.ModifyQp(qp, attributes, transport::AttributeMask::kAll);
   }
 }
 
-void Endnode::Modify(adapter::QueuePair& qp, transport::QpState state) {
+void Endnode::Modify(adapter::QueuePair& qp, QpState state) {
   const adapter::EngineLock lock(engine);
-  transport::QpAttributes attributes;
+  transport::QpSettings attributes;
   attributes.state = state;
   attributes.sqd_notify = true;
   transport::AttributeMask mask = transport::QpAttribute::kState;
-  if (state == transport::QpState::kSqd) mask = mask | transport::QpAttribute::kSqdNotify;
+  if (state == QpState::kSqd) mask = mask | transport::QpAttribute::kSqdNotify;
   if (qp.CheckModify(attributes, mask)) engine.ModifyQp(qp, attributes, mask);
 }
 
@@ -269,13 +264,13 @@ Side::Side(const Swarm& swarm, Endnode& endnode, Random& random)
                                       random)),
       // One slot more than is handed out: its last bytes are a word for atomics.
       exposed(endnode.MakeGuardedMemory({.bytes = uint64_t{swarm.slots + 1} * swarm.slot_bytes,
-                                         .rights = kLocal | Rights::kRemote | Rights::kWindowBind,
+                                         .rights = kLocal | Access::kRemote | Access::kWindowBind,
                                          .can_vanish = swarm.unmapping > 0},
                                         random)),
       channel(swarm.sleepers ? MakeChannel() : nullptr),
       send_cq(swarm.cq_capacity, channel.get(), endnode.event_queue),
       receive_cq(swarm.cq_capacity, channel.get(), endnode.event_queue),
-      qp(&endnode.MakeQp({.type = transport::QpType::kRc,
+      qp(&endnode.MakeQp({.type = QpType::kRc,
                           .send_cq = &send_cq,
                           .receive_cq = &receive_cq,
                           .srq = endnode.srq(),

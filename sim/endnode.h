@@ -39,14 +39,14 @@ struct EndnodeContext {
 
 // A queue pair of an endnode, as its program asks for it.
 struct QpOrder {
-  transport::QpType type = transport::QpType::kRc;
+  QpType type = QpType::kRc;
   adapter::Cq* send_cq = nullptr;
   adapter::Cq* receive_cq = nullptr;
   adapter::Srq* srq = nullptr;
   adapter::XrcDomain* xrc_domain = nullptr;
   queue::WorkQueueLimits send = {};
   queue::WorkQueueLimits receive = {};
-  transport::RegistrationMode registration = transport::RegistrationMode::kAnticipatory;
+  RegistrationMode registration = RegistrationMode::kAnticipatory;
 };
 
 // A process with an adapter: the engine on its seams, and what the programs' connections share.
@@ -75,7 +75,7 @@ struct Endnode {
   };
   void Connect(adapter::QueuePair& qp, Psn first_psn, const std::optional<Peer>& peer);
   // Nothing happens where its state does not allow it.
-  void Modify(adapter::QueuePair& qp, transport::QpState state);
+  void Modify(adapter::QueuePair& qp, QpState state);
   // Datagrams to the group reach it, and no longer. REQUIRES: they did before.
   void Attach(const adapter::QueuePair& qp, uint32_t group);
   void Detach(const adapter::QueuePair& qp, uint32_t group);

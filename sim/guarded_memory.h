@@ -45,7 +45,7 @@ class GuardedMemory {
 
   struct Options {
     uint64_t bytes = 0;
-    memory::Rights rights = {};
+    Access rights = {};
     bool can_vanish = false;
   };
 
@@ -61,10 +61,10 @@ class GuardedMemory {
   [[nodiscard]] memory::PhysicalAddress AddressOf(uint64_t offset) const {
     return memory::PhysicalAddress(reinterpret_cast<uintptr_t>(memory_.mapped() + kPage + offset));
   }
-  [[nodiscard]] queue::Sge Bytes(uint64_t offset, uint64_t length) const {
+  [[nodiscard]] Sge Bytes(uint64_t offset, uint64_t length) const {
     return {kBase + offset, static_cast<uint32_t>(length), keys_.local};
   }
-  [[nodiscard]] queue::Remote Remote(uint64_t offset) const {
+  [[nodiscard]] RemoteAddress Remote(uint64_t offset) const {
     return {kBase + offset, keys_.remote};
   }
 

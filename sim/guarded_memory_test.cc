@@ -10,7 +10,7 @@
 namespace verbena::sim {
 namespace {
 
-constexpr memory::Rights kRights = memory::Rights::kLocalRead | memory::Rights::kLocalWrite;
+constexpr Access kRights = Access::kLocalRead | Access::kLocalWrite;
 
 class GuardedMemoryTest : public testing::Test {
  protected:
@@ -25,7 +25,7 @@ class GuardedMemoryTest : public testing::Test {
   memory::Translation Find(const GuardedMemory& guarded, uint64_t offset, uint64_t length) {
     return node_.core.translator.Translate(guarded.keys().local,
                                            KeyAddress(GuardedMemory::kBase + offset), length,
-                                           memory::Access::kLocalRead, {node_.pd, QpNumber(1)});
+                                           memory::AccessKind::kLocalRead, {node_.pd, QpNumber(1)});
   }
 
   const Swarm swarm_;
@@ -69,7 +69,7 @@ TEST_F(GuardedMemoryTest, TheReceivePoolHandsOutEachBufferOnceAndInOrder) {
   ReceivePool pool(node_.MakeGuardedMemory({.bytes = kPage, .rights = kRights}, random_), 2, 512,
                    false);
   uint64_t posted = 0;
-  pool.Fill(random_, [&](const queue::ReceiveRequest&) { return ++posted <= 2; });
+  pool.Fill(random_, [&](const queue::ReceiveWorkRequest&) { return ++posted <= 2; });
   EXPECT_EQ(posted, 2u);
   Findings findings;
   EXPECT_FALSE(pool.OffsetOf(WrId(2), findings).has_value()) << "not its turn";

@@ -8,10 +8,7 @@
 namespace verbena::sim {
 namespace {
 
-using memory::Rights;
-using transport::QpType;
-
-constexpr Rights kLocal = Rights::kLocalRead | Rights::kLocalWrite;
+constexpr Access kLocal = Access::kLocalRead | Access::kLocalWrite;
 constexpr uint32_t kCqCapacity = 256;
 constexpr uint32_t kSendDepth = 16;
 constexpr uint32_t kXrcReceivers = 3;
@@ -29,7 +26,7 @@ adapter::QueuePair& MakeSender(const Swarm& swarm, Endnode& node, LaneKind kind,
        .receive_cq = &told_cq,
        .send = {.capacity = kSendDepth, .sges_max = 2, .inline_max = 0, .pages_max = kPagesMax},
        .receive = {.capacity = swarm.slots, .sges_max = ReceivePool::kSges},
-       .registration = transport::RegistrationMode::kReactive});
+       .registration = RegistrationMode::kReactive});
 }
 
 adapter::QueuePair& MakeReceiver(LaneHost& host) {
@@ -112,9 +109,9 @@ Lane::Lane(const Swarm& swarm, Endnode& sending, LaneHost& to, Random& random)
     : from(&sending),
       host(&to),
       local(sending.MakeGuardedMemory(
-          {.bytes = SlotsSize(swarm), .rights = kLocal | Rights::kRemoteRead}, random)),
+          {.bytes = SlotsSize(swarm), .rights = kLocal | Access::kRemoteRead}, random)),
       exposed(to.node->MakeGuardedMemory(
-          {.bytes = SlotsSize(swarm), .rights = kLocal | Rights::kRemote}, random)),
+          {.bytes = SlotsSize(swarm), .rights = kLocal | Access::kRemote}, random)),
       send_cq(kCqCapacity, nullptr, sending.event_queue),
       told_cq(kCqCapacity, nullptr, sending.event_queue),
       sender(&MakeSender(swarm, sending, to.kind, send_cq, told_cq)),

@@ -50,9 +50,7 @@ struct LaneHost {
   std::unique_ptr<ManagedMemory> managed;  // nullptr: none
 };
 
-inline bool HasFailed(const adapter::QueuePair& qp) {
-  return qp.state() == transport::QpState::kErr;
-}
+inline bool HasFailed(const adapter::QueuePair& qp) { return qp.state() == QpState::kErr; }
 
 // A connection on which one end sends and the other receives: two queue pairs, their memory, and
 // what must come of each request.

@@ -9,10 +9,6 @@
 
 namespace verbena::sim {
 
-using queue::CompletionStatus;
-using transport::AsyncEventType;
-using transport::QpState;
-
 namespace {
 
 // Apart from those of everything else: what is drawn here changes nothing there.
@@ -128,14 +124,14 @@ void Lanes::Poll(bool is_calm) {
 }
 
 void Lanes::PollReceiver(LaneReceiver& receiver, uint32_t index) {
-  std::array<queue::Completion, 64> completions;
+  std::array<Completion, 64> completions;
   while (receiver.cq.size() > 0 && findings_.empty()) {
     const size_t count = receiver.cq.Poll(completions).value();
     for (size_t i = 0; i < count; ++i) OnReceive(receiver, index, completions[i]);
   }
 }
 
-void Lanes::OnReceive(LaneReceiver& receiver, uint32_t index, const queue::Completion& completion) {
+void Lanes::OnReceive(LaneReceiver& receiver, uint32_t index, const Completion& completion) {
   if (receiver.tags && OnTags(receiver, completion)) return;
   Lane* const lane = Find(completion.qp);
   const auto offset = receiver.shared.OffsetOf(completion.id, findings_);
@@ -146,7 +142,7 @@ void Lanes::OnReceive(LaneReceiver& receiver, uint32_t index, const queue::Compl
     OnMessage(*lane, receiver, index, completion, *offset);
   } else if (!HasFailed(*lane->receiver) && !pages_may_fail()) {
     findings_.Add("lanes",
-                  std::string("a receive request ended with ") + queue::NameOf(completion.status));
+                  std::string("a receive request ended with ") + NameOf(completion.status));
   }
   if (receiver.tags && !well) receiver.tags->oracle().Failed(std::nullopt);
   receiver.shared.pool().Finish(completion.id, well, findings_);
@@ -154,7 +150,7 @@ void Lanes::OnReceive(LaneReceiver& receiver, uint32_t index, const queue::Compl
 
 // The oldest of those that the sender has named this receiver for, and all of it.
 void Lanes::OnMessage(Lane& lane, LaneReceiver& receiver, uint32_t index,
-                      const queue::Completion& completion, uint64_t offset) {
+                      const Completion& completion, uint64_t offset) {
   const auto next =
       std::ranges::find_if(lane.inbound, [&](const auto& sent) { return sent->to == index; });
   if (next == lane.inbound.end()) {
@@ -163,8 +159,7 @@ void Lanes::OnMessage(Lane& lane, LaneReceiver& receiver, uint32_t index,
   Operation& message = **next;
   const bool has_immediate = queue::PropertiesOf(message.opcode).carries_immediate;
   const bool fits =
-      completion.byte_count == message.bytes.size() &&
-      completion.flags.with_immediate == has_immediate &&
+      completion.byte_count == message.bytes.size() && completion.with_immediate == has_immediate &&
       (!has_immediate || completion.immediate.value() == message.immediate) &&
       (message.bytes.empty() || std::memcmp(receiver.shared.pool().guarded()->At(offset),
                                             message.bytes.data(), message.bytes.size()) == 0);
@@ -194,7 +189,7 @@ AllowedErrors Lanes::AllowedErrorsOf(const Lane& lane) const {
 }
 
 void Lanes::PollSends(Lane& lane) {
-  std::array<queue::Completion, 64> completions;
+  std::array<Completion, 64> completions;
   while (lane.send_cq.size() > 0 && findings_.empty()) {
     const size_t count = lane.send_cq.Poll(completions).value();
     for (size_t i = 0; i < count; ++i) {
@@ -207,7 +202,7 @@ void Lanes::PollSends(Lane& lane) {
 
 // Row B3: a registration that fails costs what is behind it, and not the connection. Then what is
 // posted is flushed, until the program has heard that all has ended and resumes the queue.
-void Lanes::OnError(Lane& lane, const queue::Completion& completion) {
+void Lanes::OnError(Lane& lane, const Completion& completion) {
   if (completion.status == CompletionStatus::kLocalQpOperationError) {
     lane.is_flushing = true;
   } else if (!lane.is_flushing) {

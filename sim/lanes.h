@@ -50,13 +50,13 @@ class Lanes final : public Program {
   LaneHost& HostOn(Endnode& node);
   void Reserve(Endnode& node);
   void PollReceiver(LaneReceiver& receiver, uint32_t index);
-  void OnReceive(LaneReceiver& receiver, uint32_t index, const queue::Completion& completion);
-  void OnMessage(Lane& lane, LaneReceiver& receiver, uint32_t index,
-                 const queue::Completion& completion, uint64_t offset);
+  void OnReceive(LaneReceiver& receiver, uint32_t index, const Completion& completion);
+  void OnMessage(Lane& lane, LaneReceiver& receiver, uint32_t index, const Completion& completion,
+                 uint64_t offset);
   void PollSends(Lane& lane);
   void Free(Lane& lane, const Operation& operation);
   void Ended(Lane& lane, Operation& operation, bool well);
-  void OnError(Lane& lane, const queue::Completion& completion);
+  void OnError(Lane& lane, const Completion& completion);
   void ResumeSome(Lane& lane, bool is_calm);
   bool OnLaneEvent(Lane& lane, const Endnode& node, const adapter::Event& event);
   Lane* Find(QpNumber receiver);
@@ -76,11 +76,11 @@ class Lanes final : public Program {
   // lanes_tags.cc
   void FillTold(Lane& lane);
   void PostTagged(Lane& lane, Time now);
-  bool OnTags(LaneReceiver& receiver, const queue::Completion& completion);
-  void OnMatched(Lane& lane, LaneReceiver& receiver, const queue::Completion& completion);
-  void OnRead(Lane& lane, LaneReceiver& receiver, const queue::Completion& completion);
+  bool OnTags(LaneReceiver& receiver, const Completion& completion);
+  void OnMatched(Lane& lane, LaneReceiver& receiver, const Completion& completion);
+  void OnRead(Lane& lane, LaneReceiver& receiver, const Completion& completion);
   void OnUnmatched(Lane& lane, LaneReceiver& receiver, Operation& message,
-                   const queue::Completion& completion);
+                   const Completion& completion);
   void PollTold(Lane& lane);
   void EndOffer(Lane& lane, uint64_t id);
   [[nodiscard]] bool IsBusy(const LaneHost& host, const Lane* beside) const;
@@ -94,8 +94,7 @@ class Lanes final : public Program {
   void PostBadRegistration(Lane& lane, Time now);
   std::shared_ptr<Operation> MakeOperation(Lane& lane);
   void Submit(Lane& lane, std::shared_ptr<Operation> operation, queue::SendWqe wqe,
-              const std::vector<queue::Sge>& sges, Time now,
-              const std::vector<uint64_t>& pages = {});
+              const std::vector<Sge>& sges, Time now, const std::vector<uint64_t>& pages = {});
   [[nodiscard]] uint64_t SlotAt(uint32_t slot) const { return uint64_t{slot} * swarm_.slot_bytes; }
 
   const LaneKind kind_;

@@ -12,7 +12,7 @@ using queue::SendOpcode;
 
 namespace {
 
-constexpr memory::Rights kLocal = memory::Rights::kLocalRead | memory::Rights::kLocalWrite;
+constexpr Access kLocal = Access::kLocalRead | Access::kLocalWrite;
 constexpr size_t kKeysMax = 64;        // of a lane
 constexpr uint32_t kSlotPagesMax = 3;  // that a slot may lie in
 constexpr uint32_t kNoSuchSrq = 0xABCDE;
@@ -103,12 +103,12 @@ void Lanes::PostRegistered(Lane& lane, Time now) {
   registration->id = next_id_++;
   Submit(lane, registration,
          {.opcode = SendOpcode::kRegister,
-          .operand = queue::Registration{.key = key,
-                                         .rights = kLocal.bits(),
-                                         .page_shift = PageShift::kMin,
-                                         .start = GuardedMemory::kBase + offset,
-                                         .length = swarm_.slot_bytes,
-                                         .first_offset = offset % kPage}},
+          .operand = queue::RegistrationOperand{.key = key,
+                                                .rights = kLocal,
+                                                .page_shift = PageShift::kMin,
+                                                .start = GuardedMemory::kBase + offset,
+                                                .length = swarm_.slot_bytes,
+                                                .first_offset = offset % kPage}},
          {}, now, pages);
   Submit(lane, operation, {.opcode = SendOpcode::kSend},
          {{GuardedMemory::kBase + offset, static_cast<uint32_t>(operation->bytes.size()), key}},
@@ -123,17 +123,16 @@ void Lanes::PostBadRegistration(Lane& lane, Time now) {
   const uint32_t key = lane.local->keys().local.value() ^ 1;
   Submit(lane, operation,
          {.opcode = SendOpcode::kRegister,
-          .operand = queue::Registration{.key = Key(key),
-                                         .rights = kLocal.bits(),
-                                         .page_shift = PageShift::kMin,
-                                         .start = GuardedMemory::kBase,
-                                         .length = swarm_.slot_bytes}},
+          .operand = queue::RegistrationOperand{.key = Key(key),
+                                                .rights = kLocal,
+                                                .page_shift = PageShift::kMin,
+                                                .start = GuardedMemory::kBase,
+                                                .length = swarm_.slot_bytes}},
          {}, now, {lane.local->AddressOf(0).value()});
 }
 
 void Lanes::Submit(Lane& lane, std::shared_ptr<Operation> operation, queue::SendWqe wqe,
-                   const std::vector<queue::Sge>& sges, Time now,
-                   const std::vector<uint64_t>& pages) {
+                   const std::vector<Sge>& sges, Time now, const std::vector<uint64_t>& pages) {
   operation->opcode = wqe.opcode;
   operation->posted_at = now;
   operation->is_signaled = random_.Chance(3, 4);

@@ -7,27 +7,24 @@
 #include "sim/lanes.h"
 
 namespace verbena::sim {
-
-using queue::CompletionOpcode;
-using queue::CompletionStatus;
 using wire::RendezvousHeader;
 using wire::TagHeader;
-using wire::TagOperation;
+using wire::TagOpcode;
 
 namespace {
 
 constexpr size_t kRequestSize = TagHeader::kSize + RendezvousHeader::kSize;
 
 bool HasTag(const Operation& message) {
-  return message.tag.operation == TagOperation::kEager ||
-         message.tag.operation == TagOperation::kRendezvous;
+  return message.tag.operation == TagOpcode::kEager ||
+         message.tag.operation == TagOpcode::kRendezvous;
 }
 
 }  // namespace
 
 // The sender of a tagged lane is told by messages, for which there is always room.
 void Lanes::FillTold(Lane& lane) {
-  lane.told.Fill(random_, [&](const queue::ReceiveRequest& request) {
+  lane.told.Fill(random_, [&](const queue::ReceiveWorkRequest& request) {
     return lane.sender->receive_queue().Post(request).has_value();
   });
 }
@@ -38,10 +35,10 @@ void Lanes::PostTagged(Lane& lane, Time now) {
   const uint64_t offset = SlotAt(*operation->local_slot);
   std::vector<std::byte>& bytes = operation->bytes;
   const uint64_t kind = random_.Below(8);
-  operation->tag = {.operation = kind < 2 ? TagOperation::kRendezvous : TagOperation::kEager,
+  operation->tag = {.operation = kind < 2 ? TagOpcode::kRendezvous : TagOpcode::kEager,
                     .context = static_cast<uint32_t>(operation->id),
                     .tag = random_.Below(TaggedReceives::kTags)};
-  if (kind == 2) operation->tag.operation = TagOperation::kNoTag;
+  if (kind == 2) operation->tag.operation = TagOpcode::kNoTag;
   if (kind < 2) {
     bytes.resize(std::max(bytes.size(), kRequestSize));
     const RendezvousHeader where{.address = GuardedMemory::kBase + offset + kRequestSize,
@@ -72,7 +69,7 @@ bool Lanes::IsBusy(const LaneHost& host, const Lane* beside) const {
 }
 
 // False: it is of a request without a tag.
-bool Lanes::OnTags(LaneReceiver& receiver, const queue::Completion& completion) {
+bool Lanes::OnTags(LaneReceiver& receiver, const Completion& completion) {
   if (!TaggedReceives::Has(completion.id)) return false;
   const bool is_change = completion.opcode == CompletionOpcode::kTagAdd ||
                          completion.opcode == CompletionOpcode::kTagRemove ||
@@ -92,7 +89,7 @@ bool Lanes::OnTags(LaneReceiver& receiver, const queue::Completion& completion) 
                                   IsAllowed({}, completion.status, AllowedErrorsOf(*lane));
     if (!is_allowed_error) {
       findings_.Add("lanes",
-                    std::string("a tagged receive ended with ") + queue::NameOf(completion.status));
+                    std::string("a tagged receive ended with ") + NameOf(completion.status));
     }
     if (lane->reading.erase(completion.id.value()) == 0) {
       receiver.tags->oracle().Failed(completion.id.value());
@@ -106,21 +103,21 @@ bool Lanes::OnTags(LaneReceiver& receiver, const queue::Completion& completion) 
   return true;
 }
 
-void Lanes::OnMatched(Lane& lane, LaneReceiver& receiver, const queue::Completion& completion) {
+void Lanes::OnMatched(Lane& lane, LaneReceiver& receiver, const Completion& completion) {
   if (lane.inbound.empty()) return findings_.Add("tags", "a message was received twice");
   const std::shared_ptr<Operation> message = lane.inbound.front();
   lane.inbound.pop_front();
   message->is_received = true;
-  const bool is_eager = message->tag.operation == TagOperation::kEager;
+  const bool is_eager = message->tag.operation == TagOpcode::kEager;
   const auto bytes = std::span<const std::byte>(message->bytes)
                          .subspan(std::min(message->bytes.size(), TagHeader::kSize))
                          .first(is_eager ? message->bytes.size() - TagHeader::kSize : 0);
   const bool has_immediate = queue::PropertiesOf(message->opcode).carries_immediate;
   const bool fits =
       HasTag(*message) && completion.opcode == CompletionOpcode::kTagReceive &&
-      completion.flags.tag_matched && completion.flags.tag_data_valid == is_eager &&
+      completion.tag_matched && completion.tag_data_valid == is_eager &&
       completion.tag == message->tag.tag && completion.tag_context == message->tag.context &&
-      completion.flags.with_immediate == has_immediate && completion.byte_count == bytes.size() &&
+      completion.with_immediate == has_immediate && completion.byte_count == bytes.size() &&
       receiver.tags->Holds(completion.id, bytes, findings_);
   if (!fits) findings_.Add("tags", "a message with a tag is not the next one");
   TagsOracle& oracle = receiver.tags->oracle();
@@ -133,14 +130,14 @@ void Lanes::OnMatched(Lane& lane, LaneReceiver& receiver, const queue::Completio
 }
 
 // The bytes of a rendezvous are there.
-void Lanes::OnRead(Lane& lane, LaneReceiver& receiver, const queue::Completion& completion) {
+void Lanes::OnRead(Lane& lane, LaneReceiver& receiver, const Completion& completion) {
   const auto found = lane.reading.find(completion.id.value());
   const Operation& message = *found->second;
   const uint64_t length =
       RendezvousHeader::Parse(std::span(message.bytes).subspan(TagHeader::kSize))->length;
   const std::span<const std::byte> bytes(lane.local->At(SlotAt(*message.local_slot) + kRequestSize),
                                          length);
-  const bool fits = completion.flags.tag_data_valid && completion.byte_count == length &&
+  const bool fits = completion.tag_data_valid && completion.byte_count == length &&
                     receiver.tags->Holds(completion.id, bytes, findings_);
   if (!fits) findings_.Add("tags", "a rendezvous has not brought the bytes that were offered");
   lane.reading.erase(found);
@@ -150,10 +147,10 @@ void Lanes::OnRead(Lane& lane, LaneReceiver& receiver, const queue::Completion& 
 
 // Its program has all of it, the tag included.
 void Lanes::OnUnmatched(Lane& lane, LaneReceiver& receiver, Operation& message,
-                        const queue::Completion& completion) {
+                        const Completion& completion) {
   const auto expected =
       HasTag(message) ? CompletionOpcode::kTagReceive : CompletionOpcode::kNoTagReceive;
-  if (completion.opcode != expected || completion.flags.tag_matched) {
+  if (completion.opcode != expected || completion.tag_matched) {
     findings_.Add("tags", "a completion does not tell whether a message has a tag");
   }
   TagsOracle& oracle = receiver.tags->oracle();
@@ -168,7 +165,7 @@ void Lanes::OnUnmatched(Lane& lane, LaneReceiver& receiver, Operation& message,
 
 // By a message that must be of an offer whose bytes are there.
 void Lanes::PollTold(Lane& lane) {
-  std::array<queue::Completion, 64> completions;
+  std::array<Completion, 64> completions;
   const size_t count = lane.told_cq.Poll(completions).value();
   for (size_t i = 0; i < count && findings_.empty(); ++i) {
     const auto offset = lane.told.OffsetOf(completions[i].id, findings_);
@@ -180,7 +177,7 @@ void Lanes::PollTold(Lane& lane) {
       const auto offer = lane.offered.find(header ? header->context : 0);
       const bool fits =
           offer != lane.offered.end() && offer->second->is_received &&
-          header->operation == TagOperation::kFinished && header->tag == offer->second->tag.tag &&
+          header->operation == TagOpcode::kFinished && header->tag == offer->second->tag.tag &&
           std::ranges::none_of(
               lane.reading, [&](const auto& reading) { return reading.second == offer->second; });
       if (!fits) return findings_.Add("tags", "a sender was told of what has not been read");

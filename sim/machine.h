@@ -19,23 +19,21 @@ class VirtualClock final : public verbena::Clock {
 // A machine with one address, for ever.
 class OneAddress final : public fabric::MachineAddresses {
  public:
-  explicit OneAddress(const fabric::IpAddress& ip) : ip_(ip) {}
+  explicit OneAddress(const IpAddress& ip) : ip_(ip) {}
 
-  [[nodiscard]] Result<std::vector<fabric::LocalAddress>, fabric::FabricError> All()
-      const override {
+  [[nodiscard]] ErrorOr<std::vector<fabric::LocalAddress>> All() const override {
     return std::vector{fabric::LocalAddress{
         .ip = ip_, .interface_name = "sim", .interface_index = 1, .mtu = 9'000, .up = true}};
   }
-  [[nodiscard]] std::optional<fabric::IpAddress> SourceFor(
-      const fabric::IpAddress& /*to*/) const override {
+  [[nodiscard]] std::optional<IpAddress> SourceFor(const IpAddress& /*to*/) const override {
     return ip_;
   }
-  [[nodiscard]] bool Has(const fabric::IpAddress& address) const override { return address == ip_; }
+  [[nodiscard]] bool Has(const IpAddress& address) const override { return address == ip_; }
   [[nodiscard]] int fd() const override { return -1; }
   [[nodiscard]] bool HasChanged() override { return false; }
 
  private:
-  const fabric::IpAddress ip_;
+  const IpAddress ip_;
 };
 
 }  // namespace verbena::sim

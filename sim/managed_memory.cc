@@ -12,8 +12,6 @@
 namespace verbena::sim {
 namespace {
 
-using memory::Rights;
-
 constexpr uint32_t kFailuresMax = 3;
 constexpr int64_t kOutageMax = 5'000;  // microseconds
 
@@ -59,9 +57,9 @@ ManagedMemory::ManagedMemory(const Swarm& swarm, Endnode& node, Random& random)
   auto room = node.engine.paging.managed.MakeRoomForRegion();
   const auto keys = node.core.regions.Register(
       {.pd = node.pd,
-       .start = memory::KeyAddress(GuardedMemory::kBase),
+       .start = KeyAddress(GuardedMemory::kBase),
        .length = contents_.size(),
-       .rights = Rights::kLocalRead | Rights::kLocalWrite | Rights::kRemote},
+       .rights = Access::kLocalRead | Access::kLocalWrite | Access::kRemote},
       memory::LinearBacking{.base = memory::PhysicalAddress(arena_->adapter_base)});
   CHECK(keys.has_value());
   keys_ = *keys;
@@ -188,8 +186,8 @@ bool ManagedMemory::all_are_read() const {
                              [](const Slot& slot) { return slot.is_read || slot.is_lost(); });
 }
 
-queue::Remote ManagedMemory::Remote(uint32_t slot) const {
-  return {GuardedMemory::kBase + OffsetOf(slot), queue::KeyValue(keys_.remote.value())};
+RemoteAddress ManagedMemory::Remote(uint32_t slot) const {
+  return {GuardedMemory::kBase + OffsetOf(slot), keys_.remote};
 }
 
 void ManagedMemory::Wrote(uint32_t slot, std::span<const std::byte> bytes, bool well) {

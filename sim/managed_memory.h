@@ -60,7 +60,7 @@ class ManagedMemory {
   [[nodiscard]] std::optional<uint32_t> TakeUnread();
   [[nodiscard]] bool all_are_read() const;
 
-  [[nodiscard]] queue::Remote Remote(uint32_t slot) const;
+  [[nodiscard]] RemoteAddress Remote(uint32_t slot) const;
   // What it must hold.
   [[nodiscard]] std::span<const std::byte> Expected(uint32_t slot) const {
     return std::span(contents_).subspan(OffsetOf(slot), slot_bytes_);

@@ -19,10 +19,10 @@ uint64_t Digest(uint64_t digest, std::span<const std::byte> packet) {
 }
 
 wire::UdpFlow FlowOf(const Swarm& swarm, const Event& event) {
-  const bool is_single = event.group == wire::Ipv4Address();
-  const wire::Ipv4Address to = is_single ? Network::AddressOf(swarm, event.to) : event.group;
-  return {.source = wire::IpAddress::FromIpv4(Network::AddressOf(swarm, event.from)),
-          .destination = wire::IpAddress::FromIpv4(to),
+  const bool is_single = event.group == Ipv4Address();
+  const Ipv4Address to = is_single ? Network::AddressOf(swarm, event.to) : event.group;
+  return {.source = IpAddress::FromIpv4(Network::AddressOf(swarm, event.from)),
+          .destination = IpAddress::FromIpv4(to),
           .source_port = Network::PortOf(event.from),
           .destination_port = Network::PortOf(event.to)};
 }
@@ -47,7 +47,7 @@ void Network::Seal(const Swarm& swarm, Event& event) {
   wire::Seal(headers.bytes(), event.packet);
 }
 
-void Network::Send(Time now, uint32_t from, uint32_t to, wire::Ipv4Address group,
+void Network::Send(Time now, uint32_t from, uint32_t to, Ipv4Address group,
                    std::span<const std::span<const std::byte>> segments) {
   for (const std::span<const std::byte> packet : segments) {
     counters_.digest = Digest(counters_.digest, packet);

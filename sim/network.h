@@ -30,7 +30,7 @@ struct Event {
   uint8_t segment = 0;                   // of the message that the packet left in
   bool is_forged = false;                // without knowledge of where the sequence stands
   bool is_corrupted = false;             // on its way
-  wire::Ipv4Address group = {};          // it was sent to; 0: to the endnode itself
+  Ipv4Address group = {};                // it was sent to; 0: to the endnode itself
 };
 
 // The links between all endnodes, and the order of events: by their times, and at one time as they
@@ -51,21 +51,21 @@ class Network {
   void set_tap(Tap tap) { tap_ = std::move(tap); }
 
   // Of an endnode: its machine's, and the port of its endpoint there.
-  [[nodiscard]] static wire::Ipv4Address AddressOf(const Swarm& swarm, uint32_t node) {
-    return wire::Ipv4Address(0x0A000001 + (swarm.one_machine ? 0 : node));
+  [[nodiscard]] static Ipv4Address AddressOf(const Swarm& swarm, uint32_t node) {
+    return Ipv4Address(0x0A000001 + (swarm.one_machine ? 0 : node));
   }
   [[nodiscard]] static uint16_t PortOf(uint32_t node) {
     return fabric::EndpointPorts{}.PortOf(fabric::EndpointId(static_cast<uint16_t>(node)));
   }
   // Of a multicast group.
-  [[nodiscard]] static wire::Ipv4Address GroupAt(uint32_t group) {
-    return wire::Ipv4Address(0xEF110401 + group);
+  [[nodiscard]] static Ipv4Address GroupAt(uint32_t group) {
+    return Ipv4Address(0xEF110401 + group);
   }
   // What a packet between the two looks like to its receiver.
   [[nodiscard]] static transport::PacketOrigin OriginOf(const Swarm& swarm, uint32_t from,
                                                         uint32_t to) {
-    return {.source = wire::IpAddress::FromIpv4(AddressOf(swarm, from)),
-            .destination = wire::IpAddress::FromIpv4(AddressOf(swarm, to)),
+    return {.source = IpAddress::FromIpv4(AddressOf(swarm, from)),
+            .destination = IpAddress::FromIpv4(AddressOf(swarm, to)),
             .source_port = PortOf(from),
             .hop_limit = 64};
   }
@@ -74,7 +74,7 @@ class Network {
 
   // Packets that an endnode sends as one message, with what a link may do to each. `group` as in
   // Event.
-  void Send(Time now, uint32_t from, uint32_t to, wire::Ipv4Address group,
+  void Send(Time now, uint32_t from, uint32_t to, Ipv4Address group,
             std::span<const std::span<const std::byte>> segments);
 
   // Nothing goes from one endnode to another until then.

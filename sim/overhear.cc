@@ -30,7 +30,7 @@ void Simulator::OnSent(uint32_t from, uint32_t to, std::span<const std::byte> by
 
 void Simulator::OnArrived(const Event& arrival) {
   const auto packet = wire::Packet::Parse(arrival.packet);
-  if (packet && arrival.group != wire::Ipv4Address()) unreliable_.OnGroupDatagram(arrival, *packet);
+  if (packet && arrival.group != Ipv4Address()) unreliable_.OnGroupDatagram(arrival, *packet);
   if (!packet || packet->info().service != wire::Service::kRc) return;
   ForEachSide([&](Connection& connection, int at) {
     Side& side = connection.side(at);

@@ -31,17 +31,15 @@ Port::Port(const Swarm& swarm, uint32_t node, const VirtualClock& clock, Network
       tap_(std::move(tap)),
       batch_({}, /*segmentation=*/true) {}
 
-Result<void, fabric::FabricError> Port::Join(const fabric::IpAddress& group) {
-  CHECK(groups_.insert(*wire::IpAddress{group.bytes}.ipv4()).second);
+ErrorOr<void> Port::Join(const IpAddress& group) {
+  CHECK(groups_.insert(*group.ipv4()).second);
   return {};
 }
 
-void Port::Leave(const fabric::IpAddress& group) {
-  CHECK(groups_.erase(*wire::IpAddress{group.bytes}.ipv4()) == 1);
-}
+void Port::Leave(const IpAddress& group) { CHECK(groups_.erase(*group.ipv4()) == 1); }
 
 void Port::Arrive(Event arrival) {
-  const bool is_for = arrival.group == wire::Ipv4Address() || groups_.contains(arrival.group);
+  const bool is_for = arrival.group == Ipv4Address() || groups_.contains(arrival.group);
   if (is_for) waiting_.push_back(std::move(arrival));
 }
 
@@ -62,18 +60,18 @@ fabric::FlushResult Port::Send() {
       rest = rest.subspan(size);
     }
     CHECK(segments.size() == message.segments);
-    const auto to = wire::IpAddress{message.route.to.ip.bytes}.ipv4();
+    const auto to = message.route.to.ip.ipv4();
     const bool is_group = transport::IsMulticast({message.route.to.ip.bytes});
     const auto node = NodeWith(message.route.to.port);
     CHECK(to && (node || is_group));
     if (is_dead_ || !node) continue;
-    network_.Send(clock_.now, node_, *node, is_group ? *to : wire::Ipv4Address(), segments);
+    network_.Send(clock_.now, node_, *node, is_group ? *to : Ipv4Address(), segments);
   }
   batch_.Clear();
   return fabric::FlushResult::kDone;
 }
 
-std::span<const fabric::Datagram> Port::Receive() {
+std::span<const fabric::ReceivedDatagram> Port::Receive() {
   constexpr size_t kAtOnce = 32;
   taken_.clear();
   datagrams_.clear();
@@ -83,10 +81,10 @@ std::span<const fabric::Datagram> Port::Receive() {
     waiting_.pop_front();
     tap_(event);
     if (swarm_.foreign) HideMark(swarm_, event);
-    const auto ip_of = [](wire::Ipv4Address address) {
-      return fabric::IpAddress{wire::IpAddress::FromIpv4(address).bytes};
+    const auto ip_of = [](Ipv4Address address) {
+      return IpAddress{IpAddress::FromIpv4(address).bytes};
     };
-    const bool is_single = event.group == wire::Ipv4Address();
+    const bool is_single = event.group == Ipv4Address();
     datagrams_.push_back(
         {.from = {ip_of(Network::AddressOf(swarm_, event.from)), Network::PortOf(event.from)},
          .to = ip_of(is_single ? Network::AddressOf(swarm_, node_) : event.group),

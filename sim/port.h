@@ -34,11 +34,11 @@ class Port final : public fabric::Fabric {
 
   [[nodiscard]] int fd() const override { return -1; }
   [[nodiscard]] fabric::TransmitCounters transmit_counters() const override { return {}; }
-  [[nodiscard]] std::span<const fabric::Datagram> Receive() override;
+  [[nodiscard]] std::span<const fabric::ReceivedDatagram> Receive() override;
   void ReportHeaders() override {}
   [[nodiscard]] fabric::ReceiveCounters receive_counters() const override { return {}; }
-  [[nodiscard]] Result<void, fabric::FabricError> Join(const fabric::IpAddress& group) override;
-  void Leave(const fabric::IpAddress& group) override;
+  [[nodiscard]] ErrorOr<void> Join(const IpAddress& group) override;
+  void Leave(const IpAddress& group) override;
   [[nodiscard]] std::vector<std::string> TakeWarnings() override { return {}; }
 
  private:
@@ -54,8 +54,8 @@ class Port final : public fabric::Fabric {
   fabric::MessageBatch batch_;
   std::deque<Event> waiting_;
   std::vector<Event> taken_;  // what datagrams_ views
-  std::vector<fabric::Datagram> datagrams_;
-  std::set<wire::Ipv4Address> groups_;
+  std::vector<fabric::ReceivedDatagram> datagrams_;
+  std::set<Ipv4Address> groups_;
   bool is_dead_ = false;
 };
 

@@ -37,7 +37,7 @@ class ProgramCq : public adapter::Cq {
   }
   // Nothing is left, and nothing comes any more. REQUIRES: the program has polled all there was.
   void CheckEnd(Findings& findings) {
-    queue::Completion none;
+    Completion none;
     const auto polled = Poll({&none, 1});
     const bool fits = overflowed() ? !polled.has_value() : polled.has_value() && *polled == 0;
     if (!fits) findings.Add("overflow", "a completion queue does not end as it should");

@@ -37,9 +37,9 @@ class ReceivePool {
     while (!free_.empty()) {
       const uint64_t offset = uint64_t{free_.back()} * slot_bytes_;
       const uint64_t first = random.Below(slot_bytes_ + 1);
-      const std::array<queue::Sge, kSges> sges = {
-          guarded_->Bytes(offset, first), guarded_->Bytes(offset + first, slot_bytes_ - first)};
-      const queue::ReceiveRequest request{.wqe = {WrId(next_id_)}, .sges = sges};
+      const std::array<Sge, kSges> sges = {guarded_->Bytes(offset, first),
+                                           guarded_->Bytes(offset + first, slot_bytes_ - first)};
+      const queue::ReceiveWorkRequest request{.wqe = {WrId(next_id_)}, .sges = sges};
       if (!post(request)) return;
       guarded_->Allow(next_id_, offset, std::vector<std::byte>(slot_bytes_), true);
       posted_.emplace(next_id_, free_.back());

@@ -30,7 +30,7 @@ void SharedReceives::Fill(bool is_calm) {
 }
 
 void SharedReceives::Post(uint64_t most) {
-  pool_.Fill(random_, [&](const queue::ReceiveRequest& request) {
+  pool_.Fill(random_, [&](const queue::ReceiveWorkRequest& request) {
     return most-- > 0 && srq_.Post(request).has_value();
   });
   limit_.Posted(srq_.size());

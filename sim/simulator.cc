@@ -17,10 +17,9 @@ constexpr uint64_t kChecksEvery = 64;  // turns
 
 void AddCounters(Endnode& node, Simulator::Result& result) {
   const adapter::EngineLock lock(node.engine);
-  const adapter::PortCounters& counters = node.engine.counters();
+  const PortCounters& counters = node.engine.counters();
   result.faults += node.pager.requests();
-  result.stale += counters.dropped_for(adapter::Drop::kWrongPeer) +
-                  counters.dropped_for(adapter::Drop::kWrongPort);
+  result.stale += counters.dropped_for(Drop::kWrongPeer) + counters.dropped_for(Drop::kWrongPort);
   result.paths_single += counters.paths_single;
   result.copies_failed += counters.copies_failed;
   if (node.shared) result.srq_limits += node.shared->limit_events();
@@ -183,7 +182,7 @@ void Simulator::TakeEvents(Endnode& node) {
     const bool is_taken = std::ranges::any_of(
         programs_, [&](Program* program) { return program->OnEvent(node, *event); });
     if (is_taken) continue;
-    if (event->type == transport::AsyncEventType::kCqError) {
+    if (event->type == AsyncEventType::kCqError) {
       OnCqError(event->cq);
       continue;
     }
@@ -226,7 +225,7 @@ void Simulator::CheckStates() {
   ForEachSide([&](Connection& connection, int at) {
     const Side& side = connection.side(at);
     if (!side.qp) return;
-    if (side.qp->state() == transport::QpState::kErr) connection.Break(now(), swarm_.ack_timeout);
+    if (side.qp->state() == QpState::kErr) connection.Break(now(), swarm_.ack_timeout);
     if (!side.qp->IsConsistent()) findings_.Add("leaks", "a queue pair is not consistent");
   });
 }
@@ -296,7 +295,6 @@ void Simulator::PostSome() {
 }
 
 void Simulator::OnAsyncEvent(Connection& connection, int at, const adapter::Event& event) {
-  using transport::AsyncEventType;
   if (event.type == AsyncEventType::kSendQueueDrained) return OnDrained(connection.side(at));
   if (event.type != AsyncEventType::kQpAccessError &&
       event.type != AsyncEventType::kQpRequestError && event.type != AsyncEventType::kQpFatal) {
@@ -319,7 +317,7 @@ void Simulator::OnDrained(Side& side) {
     return findings_.Add("completions",
                          "a send queue tells that it has drained, and was not asked to");
   }
-  if (side.qp) side.node->Modify(*side.qp, transport::QpState::kRts);
+  if (side.qp) side.node->Modify(*side.qp, QpState::kRts);
 }
 
 void Simulator::Deliver() {
@@ -361,7 +359,7 @@ void Simulator::TakeDown(Connection& connection) {
   connection.Break(now(), Duration());
   for (int at = 0; at < 2; ++at) {
     if (!connection.side(at).qp) continue;
-    connection.side(at).node->Modify(*connection.side(at).qp, transport::QpState::kErr);
+    connection.side(at).node->Modify(*connection.side(at).qp, QpState::kErr);
     TakeEvents(*connection.side(at).node);
   }
   PollAll();
@@ -372,7 +370,7 @@ void Simulator::TakeDown(Connection& connection) {
 // A queue pair whose completion was lost goes on no more.
 void Simulator::CheckOverflowed(Side& side) {
   if (!side.qp || !side.has_overflowed()) return;
-  if (side.qp->state() != transport::QpState::kErr) {
+  if (side.qp->state() != QpState::kErr) {
     findings_.Add("overflow", "a queue pair has lost a completion and goes on");
   }
 }

@@ -38,7 +38,7 @@ void TaggedReceives::Change() {
   }
 }
 
-TagHandle TaggedReceives::Execute(const transport::TagOperation& operation) {
+TagHandle TaggedReceives::Execute(const TagOperation& operation) {
   const adapter::EngineLock lock(engine_);
   const auto changed = engine_.ChangeTags(srq_, operation);
   CHECK(changed.has_value());
@@ -47,16 +47,18 @@ TagHandle TaggedReceives::Execute(const transport::TagOperation& operation) {
 
 void TaggedReceives::Add() {
   bool is_done = false;
-  pool_.Fill(random_, [&](const queue::ReceiveRequest& request) {
+  pool_.Fill(random_, [&](const queue::ReceiveWorkRequest& request) {
     if (std::exchange(is_done, true)) return false;
     const uint64_t id = request.wqe.id.value() | kIds;
     const uint64_t mask = kMasks[random_.Below(std::size(kMasks))];
     const uint64_t tag = random_.Below(kTags) & mask;
-    transport::TagOperation operation{
-        .kind = transport::TagOperation::Kind::kAdd,
-        .id = WrId(id),
-        .signaled = random_.Chance(7, 8),
-        .receive = {.id = WrId(id), .tag = tag, .mask = mask, .sges = request.sges}};
+    TagOperation operation{.kind = TagOperation::Kind::kAdd,
+                           .id = WrId(id),
+                           .signaled = random_.Chance(7, 8),
+                           .receive_id = WrId(id),
+                           .tag = tag,
+                           .mask = mask,
+                           .data = request.sges};
     if (random_.Chance(1, 3)) {
       operation.seen = seen();
       oracle_.Synchronized();
@@ -71,7 +73,7 @@ void TaggedReceives::Remove() {
   if (handles_.empty()) return;
   const auto some =
       std::next(handles_.begin(), static_cast<std::ptrdiff_t>(random_.Below(handles_.size())));
-  Execute({.kind = transport::TagOperation::Kind::kRemove,
+  Execute({.kind = TagOperation::Kind::kRemove,
            .id = WrId(some->first),
            .signaled = true,
            .handle = some->second});
@@ -79,24 +81,23 @@ void TaggedReceives::Remove() {
 
 void TaggedReceives::Synchronize() {
   oracle_.Synchronized();
-  Execute({.kind = transport::TagOperation::Kind::kSynchronize,
+  Execute({.kind = TagOperation::Kind::kSynchronize,
            .id = WrId(kIds),
            .signaled = random_.Chance(7, 8),
            .seen = seen()});
 }
 
-void TaggedReceives::OnOperation(const queue::Completion& completion, bool is_busy,
-                                 Findings& findings) {
-  const bool well = completion.status == queue::CompletionStatus::kSuccess;
+void TaggedReceives::OnOperation(const Completion& completion, bool is_busy, Findings& findings) {
+  const bool well = completion.status == CompletionStatus::kSuccess;
   std::optional<uint64_t> added;
-  if (completion.opcode == queue::CompletionOpcode::kTagAdd) added = completion.id.value();
-  if (completion.opcode == queue::CompletionOpcode::kTagRemove) {
+  if (completion.opcode == CompletionOpcode::kTagAdd) added = completion.id.value();
+  if (completion.opcode == CompletionOpcode::kTagRemove) {
     oracle_.Removed(completion.id.value(), well, findings);
     if (well) Finish(completion.id, false, findings);
   } else if (!well) {
     findings.Add("tags", "a receive could not be added, or a count not told");
   }
-  oracle_.OnStep(completion.flags.tag_wants_step, added, is_busy, findings);
+  oracle_.OnStep(completion.tag_wants_step, added, is_busy, findings);
 }
 
 bool TaggedReceives::Holds(WrId id, std::span<const std::byte> bytes, Findings& findings) const {

@@ -38,7 +38,7 @@ class TaggedReceives {
   // The program comes by, and may make one change.
   void Change();
   // What became of it. `is_busy`: messages are under way.
-  void OnOperation(const queue::Completion& completion, bool is_busy, Findings& findings);
+  void OnOperation(const Completion& completion, bool is_busy, Findings& findings);
   // Whether the bytes that a message has put there are these.
   [[nodiscard]] bool Holds(WrId id, std::span<const std::byte> bytes, Findings& findings) const;
   // A receive that was taken has ended.
@@ -51,7 +51,7 @@ class TaggedReceives {
   void Add();
   void Remove();
   void Synchronize();
-  TagHandle Execute(const transport::TagOperation& operation);
+  TagHandle Execute(const TagOperation& operation);
   [[nodiscard]] uint32_t seen() const { return static_cast<uint32_t>(oracle_.unexpected()); }
 
   Random random_;

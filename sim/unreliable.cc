@@ -10,9 +10,6 @@
 
 namespace verbena::sim {
 
-using queue::CompletionStatus;
-using transport::QpState;
-
 void Unreliable::Populate(const std::vector<std::unique_ptr<Endnode>>& endnodes) {
   endnodes_ = &endnodes;
   for (uint32_t i = 0; i < swarm_.uc_connections; ++i) Connect();
@@ -30,7 +27,7 @@ void Unreliable::Connect() {
   const uint64_t nodes[2] = {first, (first + 1 + random_.Below(count - 1)) % count};
   UnreliableEndpoint* ends[2];
   for (size_t i = 0; i < 2; ++i) {
-    ends[i] = &AddEndpoint(*(*endnodes_)[nodes[i]], transport::QpType::kUc);
+    ends[i] = &AddEndpoint(*(*endnodes_)[nodes[i]], QpType::kUc);
   }
   const Psn psns[2] = {SomePsn(), SomePsn()};
   for (size_t i = 0; i < 2; ++i) {
@@ -41,12 +38,12 @@ void Unreliable::Connect() {
 
 void Unreliable::AddDatagram() {
   Endnode& node = *(*endnodes_)[random_.Below(endnodes_->size())];
-  UnreliableEndpoint& endpoint = AddEndpoint(node, transport::QpType::kUd);
+  UnreliableEndpoint& endpoint = AddEndpoint(node, QpType::kUd);
   endpoint.Connect(SomePsn(), std::nullopt);
   JoinSome(endpoint);
 }
 
-UnreliableEndpoint& Unreliable::AddEndpoint(Endnode& node, transport::QpType type) {
+UnreliableEndpoint& Unreliable::AddEndpoint(Endnode& node, QpType type) {
   while (!numbers_.insert(node.NextNumber().value()).second) node.SkipNumber();
   endpoints_.push_back(std::make_unique<UnreliableEndpoint>(swarm_, node, type, random_));
   return *endpoints_.back();
@@ -63,7 +60,7 @@ void Unreliable::FillReceives(bool is_calm) {
   for (const auto& endpoint : endpoints_) {
     const bool fills = is_calm || !random_.Chance(swarm_.dry, 1000);
     if (!fills || endpoint->state() == QpState::kErr) continue;
-    endpoint->own_pool.Fill(random_, [&](const queue::ReceiveRequest& request) {
+    endpoint->own_pool.Fill(random_, [&](const queue::ReceiveWorkRequest& request) {
       return endpoint->qp->receive_queue().Post(request).has_value();
     });
     endpoint->node->Kick(*endpoint->qp, /*polls=*/false);
@@ -76,7 +73,7 @@ void Unreliable::FillReceives(bool is_calm) {
 bool Unreliable::OnEvent(const adapter::Event& event) {
   const UnreliableEndpoint* const endpoint = Find(event.qp);
   if (endpoint == nullptr) return false;
-  const bool is_told = event.type == transport::AsyncEventType::kCommunicationEstablished;
+  const bool is_told = event.type == AsyncEventType::kCommunicationEstablished;
   const bool is_allowed_error =
       endpoint->has_lost_memory || endpoint->has_overflowed() || swarm_.page_in_failure > 0;
   if (!is_told && !is_allowed_error) {
@@ -133,10 +130,10 @@ void Unreliable::Poll(Time now) {
 }
 
 void Unreliable::PollReceives(UnreliableEndpoint& endpoint) {
-  std::array<queue::Completion, 64> completions;
+  std::array<Completion, 64> completions;
   const size_t count = endpoint.receive_cq.Poll(completions).value_or(0);
   for (size_t i = 0; i < count; ++i) {
-    const queue::Completion& completion = completions[i];
+    const Completion& completion = completions[i];
     const auto offset = endpoint.OffsetOf(completion.id, findings_);
     if (!offset) return;
     const bool well = completion.status == CompletionStatus::kSuccess;
@@ -144,20 +141,20 @@ void Unreliable::PollReceives(UnreliableEndpoint& endpoint) {
       OnMessage(endpoint, completion, *offset);
     } else if (endpoint.state() != QpState::kErr) {
       findings_.Add("completions", std::string("an unreliable receive request ended with ") +
-                                       queue::NameOf(completion.status));
+                                       NameOf(completion.status));
     }
     endpoint.receives().Finish(completion.id, well, findings_);
   }
 }
 
-void Unreliable::OnMessage(UnreliableEndpoint& endpoint, const queue::Completion& completion,
+void Unreliable::OnMessage(UnreliableEndpoint& endpoint, const Completion& completion,
                            uint64_t offset) {
   const QpNumber source(completion.source_qp.value());
   uint64_t header = 0;
-  wire::Ipv4Address to = Network::AddressOf(swarm_, endpoint.node->number);
+  Ipv4Address to = Network::AddressOf(swarm_, endpoint.node->number);
   if (!endpoint.is_connected()) {
     header = transport::kGrhSize;
-    if (!completion.flags.has_grh || completion.byte_count < header) {
+    if (!completion.has_grh || completion.byte_count < header) {
       return findings_.Add("messages", "a datagram without the header that goes before it");
     }
     const auto destination = ReadGrh(Find(source), endpoint, offset);
@@ -170,8 +167,8 @@ void Unreliable::OnMessage(UnreliableEndpoint& endpoint, const queue::Completion
     return findings_.Add("messages", "a message from a queue pair that has sent none");
   }
   std::optional<uint32_t> immediate;
-  if (completion.flags.with_immediate) immediate = completion.immediate.value();
-  const bool is_write = completion.opcode == queue::CompletionOpcode::kReceiveWithImmediate;
+  if (completion.with_immediate) immediate = completion.immediate.value();
+  const bool is_write = completion.opcode == CompletionOpcode::kReceiveWithImmediate;
   const std::span<const std::byte> bytes(endpoint.receives().guarded()->At(offset + header),
                                          completion.byte_count - header);
   ++received_;
@@ -182,8 +179,8 @@ void Unreliable::OnMessage(UnreliableEndpoint& endpoint, const queue::Completion
 }
 
 // IBA A17: of IPv4, the header is in the last 20 bytes. Whom the datagram was sent to.
-std::optional<wire::Ipv4Address> Unreliable::ReadGrh(const UnreliableEndpoint* from,
-                                                     UnreliableEndpoint& to, uint64_t offset) {
+std::optional<Ipv4Address> Unreliable::ReadGrh(const UnreliableEndpoint* from,
+                                               UnreliableEndpoint& to, uint64_t offset) {
   constexpr size_t kHeader = wire::Ipv4Header::kSize;
   const std::span<const std::byte> grh(to.receives().guarded()->At(offset), transport::kGrhSize);
   const auto header = wire::Ipv4Header::Parse(grh.last(kHeader));
@@ -197,7 +194,7 @@ std::optional<wire::Ipv4Address> Unreliable::ReadGrh(const UnreliableEndpoint* f
 }
 
 void Unreliable::PollSends(UnreliableEndpoint& endpoint, Time now) {
-  std::array<queue::Completion, 64> completions;
+  std::array<Completion, 64> completions;
   const size_t count = endpoint.send_cq.Poll(completions).value_or(0);
   const AllowedErrors allowed_errors{.is_broken = endpoint.state() != QpState::kRts,
                                      .pages_may_fail = swarm_.page_in_failure > 0,

@@ -65,7 +65,7 @@ class Unreliable {
   struct Draft {
     std::shared_ptr<Operation> operation = std::make_shared<Operation>();
     queue::SendWqe wqe;
-    std::vector<queue::Sge> sges;
+    std::vector<Sge> sges;
   };
   // A write that its sender is done with, and of which packets may be on their way until then, or
   // wait at the receiver.
@@ -80,14 +80,13 @@ class Unreliable {
   // unreliable.cc
   void Connect();
   void AddDatagram();
-  UnreliableEndpoint& AddEndpoint(Endnode& node, transport::QpType type);
+  UnreliableEndpoint& AddEndpoint(Endnode& node, QpType type);
   Psn SomePsn();
   UnreliableEndpoint* Find(QpNumber number) const;
   void PollReceives(UnreliableEndpoint& endpoint);
-  void OnMessage(UnreliableEndpoint& endpoint, const queue::Completion& completion,
-                 uint64_t offset);
-  [[nodiscard]] std::optional<wire::Ipv4Address> ReadGrh(const UnreliableEndpoint* from,
-                                                         UnreliableEndpoint& to, uint64_t offset);
+  void OnMessage(UnreliableEndpoint& endpoint, const Completion& completion, uint64_t offset);
+  [[nodiscard]] std::optional<Ipv4Address> ReadGrh(const UnreliableEndpoint* from,
+                                                   UnreliableEndpoint& to, uint64_t offset);
   void PollSends(UnreliableEndpoint& endpoint, Time now);
   void Ended(UnreliableEndpoint& endpoint, Operation& operation, bool well, Time now);
   void Settle(Time now);
@@ -102,7 +101,7 @@ class Unreliable {
   void AddGroupLetter(const UnreliableEndpoint& from, uint32_t group, const Draft& draft);
   void CheckGroupLetters();
   [[nodiscard]] MessagesOracle* OracleFor(UnreliableEndpoint& endpoint, QpNumber source,
-                                          wire::Ipv4Address destination);
+                                          Ipv4Address destination);
 
   // unreliable_post.cc
   bool IsReady(UnreliableEndpoint& endpoint, Time now);
@@ -123,7 +122,7 @@ class Unreliable {
   std::deque<Settling> settling_;  // nearly by time
   struct GroupLetter {
     QpNumber from;
-    wire::Ipv4Address group;
+    Ipv4Address group;
     Letter letter;
     std::set<uint32_t> nodes = {};  // that it has reached
   };

@@ -5,12 +5,10 @@
 namespace verbena::sim {
 namespace {
 
-using memory::Rights;
-
-constexpr Rights kLocal = Rights::kLocalRead | Rights::kLocalWrite;
+constexpr Access kLocal = Access::kLocalRead | Access::kLocalWrite;
 constexpr uint32_t kQueueDepth = 16;
 
-std::unique_ptr<GuardedMemory> MakeGuardedMemory(const Swarm& swarm, Endnode& node, Rights rights,
+std::unique_ptr<GuardedMemory> MakeGuardedMemory(const Swarm& swarm, Endnode& node, Access rights,
                                                  Random& random) {
   return node.MakeGuardedMemory({.bytes = uint64_t{swarm.slots} * swarm.slot_bytes,
                                  .rights = rights,
@@ -20,21 +18,21 @@ std::unique_ptr<GuardedMemory> MakeGuardedMemory(const Swarm& swarm, Endnode& no
 
 }  // namespace
 
-UnreliableEndpoint::UnreliableEndpoint(const Swarm& swarm, Endnode& endnode, transport::QpType type,
+UnreliableEndpoint::UnreliableEndpoint(const Swarm& swarm, Endnode& endnode, QpType type,
                                        Random& random)
     : node(&endnode),
       local(MakeGuardedMemory(swarm, endnode, kLocal, random)),
-      exposed(MakeGuardedMemory(swarm, endnode, kLocal | Rights::kRemote, random)),
+      exposed(MakeGuardedMemory(swarm, endnode, kLocal | Access::kRemote, random)),
       send_cq(swarm.cq_capacity, nullptr, endnode.event_queue),
       receive_cq(swarm.cq_capacity, nullptr, endnode.event_queue),
       qp(&endnode.MakeQp(
           {.type = type,
            .send_cq = &send_cq,
            .receive_cq = &receive_cq,
-           .srq = type == transport::QpType::kUd ? endnode.srq() : nullptr,
+           .srq = type == QpType::kUd ? endnode.srq() : nullptr,
            .send = {.capacity = kQueueDepth, .sges_max = 2, .inline_max = 64, .pages_max = 0},
            .receive = {.capacity = swarm.slots, .sges_max = ReceivePool::kSges}})),
-      shared(type == transport::QpType::kUd ? endnode.shared.get() : nullptr),
+      shared(type == QpType::kUd ? endnode.shared.get() : nullptr),
       free_local(swarm.slots),
       free_exposed(swarm.slots) {
   number = qp->number();
@@ -52,7 +50,7 @@ void UnreliableEndpoint::Connect(Psn first_psn, const std::optional<Endnode::Pee
 }
 
 uint64_t UnreliableEndpoint::dropped() const {
-  const adapter::QpCounters counters = qp->counters();
+  const QpCounters counters = qp->counters();
   return counters.dropped_out_of_sequence + counters.dropped_no_receive +
          counters.dropped_pages_absent + counters.dropped_refused;
 }

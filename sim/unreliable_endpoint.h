@@ -21,12 +21,12 @@ namespace verbena::sim {
 // A queue pair of an unreliable service, its queues, and its program's memory. Of a connection, one
 // end.
 struct UnreliableEndpoint {
-  UnreliableEndpoint(const Swarm& swarm, Endnode& node, transport::QpType type, Random& random);
+  UnreliableEndpoint(const Swarm& swarm, Endnode& node, QpType type, Random& random);
   // Ready to send; without a peer, of the datagram service.
   void Connect(Psn first_psn, const std::optional<Endnode::Peer>& other);
 
   [[nodiscard]] bool is_connected() const { return peer.has_value(); }
-  [[nodiscard]] transport::QpState state() const { return qp->state(); }
+  [[nodiscard]] QpState state() const { return qp->state(); }
   // A completion was lost, because one of the two queues had no room for it.
   [[nodiscard]] bool has_overflowed() const {
     return send_cq.overflowed() || receive_cq.overflowed();

@@ -63,7 +63,7 @@ void Unreliable::OnGroupDatagram(const Event& arrival, const wire::Packet& packe
                            std::ranges::any_of(endpoint->groups, [&](uint32_t group) {
                              return Network::GroupAt(group) == arrival.group;
                            });
-    if (!is_member || endpoint->state() == transport::QpState::kErr) continue;
+    if (!is_member || endpoint->state() == QpState::kErr) continue;
     endpoint->group_messages
         .try_emplace({sent->from.value(), sent->group.value()}, MessagesOracle::Promise::kOnce)
         .first->second.Sent(sent->letter);
@@ -85,7 +85,7 @@ void Unreliable::CheckGroupLetters() {
 }
 
 MessagesOracle* Unreliable::OracleFor(UnreliableEndpoint& endpoint, QpNumber source,
-                                      wire::Ipv4Address destination) {
+                                      Ipv4Address destination) {
   if (destination == Network::AddressOf(swarm_, endpoint.node->number)) {
     const auto found = endpoint.messages.find(source.value());
     return found == endpoint.messages.end() ? nullptr : &found->second;

@@ -9,7 +9,6 @@
 namespace verbena::sim {
 
 using queue::SendOpcode;
-using transport::QpState;
 
 void Unreliable::Post(Time now) {
   if (endpoints_.empty() || posted_ >= swarm_.operations / 2 || random_.Chance(7, 8)) return;
@@ -86,13 +85,13 @@ void Unreliable::DraftWrite(UnreliableEndpoint& from, UnreliableEndpoint& to, Dr
   Operation& operation = *draft.operation;
   operation.remote_slot = to.free_exposed.back();
   to.free_exposed.pop_back();
-  queue::Remote remote = to.exposed->Remote(SlotAt(*operation.remote_slot));
+  RemoteAddress remote = to.exposed->Remote(SlotAt(*operation.remote_slot));
   to.exposed->Allow(operation.id, SlotAt(*operation.remote_slot), operation.bytes);
   if (!operation.bytes.empty() && random_.Chance(swarm_.illegal, 1000)) {
     operation.is_forbidden = true;
     to.exposed->shadow().Forbid(operation.id);
     const uint64_t length = operation.bytes.size();
-    const queue::Remote kinds[] = {
+    const RemoteAddress kinds[] = {
         {remote.address, Key(remote.key.value() ^ 1)},
         {GuardedMemory::kBase + to.exposed->size() - length + 1 + random_.Below(length),
          remote.key},
@@ -121,10 +120,10 @@ bool Unreliable::DraftDatagram(UnreliableEndpoint& from, Draft& draft) {
   // The highest bit stands for the Q_Key of the queue pair itself.
   const uint32_t q_key = random_.Chance(1, 2) ? Endnode::kQKey.value() : uint32_t{1} << 31;
   const bool is_wrong = is_illegal && !is_too_long;
-  draft.wqe.operand = queue::Datagram{
-      .handle = group ? from.node->HandleOf(*group) : AddressHandleId(to.node->number),
-      .qp = QpNumber(operation.to),
-      .q_key = QKey(is_wrong ? Endnode::kQKey.value() + 1 : q_key)};
+  draft.wqe.operand =
+      Datagram{.handle = group ? from.node->HandleOf(*group) : AddressHandleId(to.node->number),
+               .qp = QpNumber(operation.to),
+               .q_key = QKey(is_wrong ? Endnode::kQKey.value() + 1 : q_key)};
   if (operation.fate == Fate::kSuccess && !is_wrong) {
     group ? AddGroupLetter(from, *group, draft) : AddLetter(from, to, draft);
   }

@@ -6,8 +6,6 @@
 #include "base/check.h"
 
 namespace verbena::sim {
-
-using queue::CompletionStatus;
 using queue::SendOpcode;
 
 namespace {
@@ -51,7 +49,7 @@ AllowedErrors Workload::AllowedErrorsOf(const Connection& connection) const {
 }
 
 void Workload::FillReceives(Side& side) {
-  side.own_pool.Fill(random_, [&side](const queue::ReceiveRequest& request) {
+  side.own_pool.Fill(random_, [&side](const queue::ReceiveWorkRequest& request) {
     return side.qp->receive_queue().Post(request).has_value();
   });
   if (side.qp->must_run_for_receives()) side.node->Kick(*side.qp, /*polls=*/false);
@@ -66,10 +64,10 @@ void Workload::PollReceives(Connection& connection, int at, Time now) {
 void Workload::TakeReceives(Connection& connection, int at, Time now) {
   Side& side = connection.side(at);
   ReceivePool& pool = side.receives();
-  std::array<queue::Completion, 64> completions;
+  std::array<Completion, 64> completions;
   const size_t count = side.receive_cq.Poll(completions).value();
   for (size_t i = 0; i < count; ++i) {
-    const queue::Completion& completion = completions[i];
+    const Completion& completion = completions[i];
     const auto offset = side.OffsetOf(completion.id, findings_);
     if (!offset) return;
     const bool well = completion.status == CompletionStatus::kSuccess;
@@ -92,30 +90,28 @@ void Workload::ReceiveFailed(Connection& connection, int at, CompletionStatus st
   const bool is_allowed_error = is_of_message || swarm_.page_in_failure > 0 ||
                                 connection.has_lost_memory || connection.is_attacked;
   if (!is_allowed_error) {
-    findings_.Add("completions",
-                  std::string("a receive request ended with ") + queue::NameOf(status));
+    findings_.Add("completions", std::string("a receive request ended with ") + NameOf(status));
   }
   connection.has_reason = true;
   connection.Break(now, swarm_.ack_timeout);
 }
 
 // The message that was posted first of those not yet received, and all of it.
-void Workload::OnMessage(Connection& connection, int at, const queue::Completion& completion,
+void Workload::OnMessage(Connection& connection, int at, const Completion& completion,
                          uint64_t offset) {
   Side& side = connection.side(at);
   if (connection.is_attacked) return OnDoubtfulMessage(side, completion);
   if (side.inbound.empty()) return findings_.Add("completions", "a message that was never sent");
   Operation& message = *side.inbound.front();
   const bool is_write = message.opcode == SendOpcode::kWriteWithImmediate;
-  bool fits =
-      completion.byte_count == message.bytes.size() && message.fate == Fate::kSuccess &&
-      is_write == (completion.opcode == queue::CompletionOpcode::kReceiveWithImmediate) &&
-      completion.flags.with_immediate == queue::PropertiesOf(message.opcode).carries_immediate &&
-      completion.flags.with_invalidate == (message.opcode == SendOpcode::kSendWithInvalidate);
-  if (completion.flags.with_immediate) {
+  bool fits = completion.byte_count == message.bytes.size() && message.fate == Fate::kSuccess &&
+              is_write == (completion.opcode == CompletionOpcode::kReceiveWithImmediate) &&
+              completion.with_immediate == queue::PropertiesOf(message.opcode).carries_immediate &&
+              completion.with_invalidate == (message.opcode == SendOpcode::kSendWithInvalidate);
+  if (completion.with_immediate) {
     fits = fits && completion.immediate.value() == message.immediate;
   }
-  if (completion.flags.with_invalidate) {
+  if (completion.with_invalidate) {
     fits = fits && completion.invalidated.value() == message.invalidated;
     if (GrantedKey* const granted = side.FindGranted(message.granted)) Returned(side, *granted);
   }
@@ -136,8 +132,8 @@ void Workload::OnMessage(Connection& connection, int at, const queue::Completion
 }
 
 // Its sender is not known. But if the adapter says that a key has ended, it has.
-void Workload::OnDoubtfulMessage(Side& side, const queue::Completion& completion) {
-  if (!completion.flags.with_invalidate) return;
+void Workload::OnDoubtfulMessage(Side& side, const Completion& completion) {
+  if (!completion.with_invalidate) return;
   for (const auto& granted : side.granted_keys) {
     const bool is_it = granted->key.value() == completion.invalidated.value();
     if (is_it && granted->state != GrantedKey::State::kFree) Returned(side, *granted);
@@ -152,10 +148,10 @@ void Workload::PollSends(Connection& connection, int at, Time now) {
 
 void Workload::TakeSends(Connection& connection, int at, Time now) {
   Side& side = connection.side(at);
-  std::array<queue::Completion, 64> completions;
+  std::array<Completion, 64> completions;
   const size_t count = side.send_cq.Poll(completions).value();
   for (size_t i = 0; i < count; ++i) {
-    const queue::Completion& completion = completions[i];
+    const Completion& completion = completions[i];
     const CompletionStatus status = completion.status;
     side.sends.Completed(completion, AllowedErrorsOf(connection), findings_,
                          [&](Operation& operation, bool well) {

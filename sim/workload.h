@@ -53,7 +53,7 @@ class Workload {
   struct Draft {
     std::shared_ptr<Operation> operation = std::make_shared<Operation>();
     queue::SendWqe wqe;
-    std::vector<queue::Sge> sges;
+    std::vector<Sge> sges;
     std::vector<uint64_t> pages;
     GrantedKey* granted = nullptr;  // of the peer, through which it goes
   };
@@ -67,7 +67,7 @@ class Workload {
   bool DraftWord(Connection& connection, int from, Draft& draft);
   bool DraftFlush(Connection& connection, int from, Draft& draft);
   bool DraftDelay(Draft& draft);
-  bool TakeRemote(Connection& connection, int from, Draft& draft, queue::Remote& remote);
+  bool TakeRemote(Connection& connection, int from, Draft& draft, RemoteAddress& remote);
   bool TakeLocal(Side& side, Draft& draft);
   void Gather(Side& side, Draft& draft);
   void Submit(Connection& connection, int from, Draft& draft, Time now);
@@ -76,7 +76,7 @@ class Workload {
   // workload_illegal.cc
   void MakeIllegal(Connection& connection, int from, Draft& draft);
   bool MisplaceAtomic(queue::Atomic& atomic);
-  void MisplaceRemote(Side& peer, queue::Remote& remote, const Draft& draft);
+  void MisplaceRemote(Side& peer, RemoteAddress& remote, const Draft& draft);
   void MarkHopeless(Connection& connection, int from, Draft& draft);
 
   // workload_loans.cc
@@ -99,13 +99,12 @@ class Workload {
   void TakeReceives(Connection& connection, int at, Time now);
   void TakeSends(Connection& connection, int at, Time now);
   void CheckPace(Connection& connection, int at, const Operation& operation, Time now);
-  void CheckRetries(Connection& connection, int at, queue::CompletionStatus status);
-  void OnDoubtfulMessage(Side& side, const queue::Completion& completion);
-  void ReceiveFailed(Connection& connection, int at, queue::CompletionStatus status, Time now);
+  void CheckRetries(Connection& connection, int at, CompletionStatus status);
+  void OnDoubtfulMessage(Side& side, const Completion& completion);
+  void ReceiveFailed(Connection& connection, int at, CompletionStatus status, Time now);
   void Ended(Connection& connection, int at, Operation& operation, bool well);
   void EndedWell(Connection& connection, int at, Operation& operation);
-  void OnMessage(Connection& connection, int at, const queue::Completion& completion,
-                 uint64_t offset);
+  void OnMessage(Connection& connection, int at, const Completion& completion, uint64_t offset);
   [[nodiscard]] uint64_t SlotAt(uint32_t slot) const { return uint64_t{slot} * swarm_.slot_bytes; }
 
   const Swarm swarm_;

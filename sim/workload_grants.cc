@@ -9,11 +9,10 @@
 namespace verbena::sim {
 namespace {
 
-using memory::Rights;
 using queue::SendOpcode;
 
-constexpr Rights kLentRights = Rights::kRemoteRead | Rights::kRemoteWrite;
-constexpr Rights kRegionRights = kLentRights | Rights::kLocalRead | Rights::kLocalWrite;
+constexpr Access kLentRights = Access::kRemoteRead | Access::kRemoteWrite;
+constexpr Access kRegionRights = kLentRights | Access::kLocalRead | Access::kLocalWrite;
 constexpr uint64_t kGrantedPagesMax = 3;
 
 bool HasRoom(const Side& side) {
@@ -21,11 +20,8 @@ bool HasRoom(const Side& side) {
   return posted < side.send_queue().limits().capacity;
 }
 
-memory::WindowType WindowTypeOf(GrantedKey::Kind kind) {
-  return static_cast<memory::WindowType>(kind);
-}
-static_assert(static_cast<int>(GrantedKey::Kind::kWindow2B) ==
-              static_cast<int>(memory::WindowType::kType2B));
+WindowType WindowTypeOf(GrantedKey::Kind kind) { return static_cast<WindowType>(kind); }
+static_assert(static_cast<int>(GrantedKey::Kind::kWindow2B) == static_cast<int>(WindowType::k2B));
 
 memory::Accessor WhoIs(const Side& side) { return {side.node->pd, side.number}; }
 
@@ -134,15 +130,14 @@ void Workload::LendByCall(Side& side, GrantedKey& granted, bool is_present) {
 }
 
 void Workload::DraftBind(Side& side, GrantedKey& granted, Draft& draft) {
-  const auto variant = static_cast<uint8_t>(granted.key.variant().value() + 1);
-  granted.next_key = Key(granted.key.index(), KeyVariant(variant));
+  granted.next_key = NextKey(granted.key);
   draft.wqe.opcode = SendOpcode::kBindWindow;
   draft.wqe.operand = queue::WindowBind{.window = granted.key,
                                         .region = side.exposed->keys().local,
                                         .start = GuardedMemory::kBase + SlotAt(granted.slot),
                                         .length = swarm_.slot_bytes,
-                                        .variant = variant,
-                                        .rights = kLentRights.bits(),
+                                        .variant = granted.next_key.variant(),
+                                        .rights = kLentRights,
                                         .zero_based = granted.zero_based,
                                         .one_touch = granted.one_touch};
 }
@@ -150,8 +145,7 @@ void Workload::DraftBind(Side& side, GrantedKey& granted, Draft& draft) {
 // Alone, or with a message to the peer behind it.
 void Workload::DraftRegister(Connection& connection, int from, GrantedKey& granted, Draft& draft) {
   Side& side = connection.side(from);
-  const auto variant = static_cast<uint8_t>(granted.key.variant().value() + 1);
-  granted.next_key = granted.was_used ? Key(granted.key.index(), KeyVariant(variant)) : granted.key;
+  granted.next_key = granted.was_used ? NextKey(granted.key) : granted.key;
   granted.was_used = true;
   const uint64_t first = SlotAt(granted.slot) / kPage;
   const uint64_t last = (SlotAt(granted.slot) + swarm_.slot_bytes - 1) / kPage;
@@ -160,9 +154,9 @@ void Workload::DraftRegister(Connection& connection, int from, GrantedKey& grant
   }
   side.node->pager.Add(granted.next_key, *side.exposed, first, Paging::Kind::kPageList);
   draft.wqe.opcode = SendOpcode::kRegister;
-  draft.wqe.operand = queue::Registration{
+  draft.wqe.operand = queue::RegistrationOperand{
       .key = granted.next_key,
-      .rights = kRegionRights.bits(),
+      .rights = kRegionRights,
       .page_shift = PageShift::kMin,
       .zero_based = granted.zero_based,
       .one_touch = granted.one_touch,

@@ -13,7 +13,7 @@ void Workload::MakeIllegal(Connection& connection, int from, Draft& draft) {
   Operation& operation = *draft.operation;
   Side& peer = connection.side(1 - from);
   const SendOpcode opcode = draft.wqe.opcode;
-  auto* const remote = std::get_if<queue::Remote>(&draft.wqe.operand);
+  auto* const remote = std::get_if<RemoteAddress>(&draft.wqe.operand);
   auto* const atomic = std::get_if<queue::Atomic>(&draft.wqe.operand);
   if (opcode == SendOpcode::kAtomicWrite) return;
   if (atomic != nullptr) {
@@ -33,7 +33,7 @@ void Workload::MakeIllegal(Connection& connection, int from, Draft& draft) {
         connection.side(from).local->Bytes(SlotAt(*operation.local_slot), swarm_.slot_bytes);
     operation.fate = Fate::kRemoteInvalid;  // longer than any receive request
   } else if (opcode == SendOpcode::kSendWithImmediate && !draft.wqe.flags.inlined) {
-    for (queue::Sge& sge : draft.sges) sge.key = Key(sge.key.value() ^ 1);
+    for (Sge& sge : draft.sges) sge.key = Key(sge.key.value() ^ 1);
     operation.fate = Fate::kLocalRefused;
   } else {
     return;
@@ -54,11 +54,11 @@ bool Workload::MisplaceAtomic(queue::Atomic& atomic) {
 }
 
 // Another key, other bytes, or bytes that begin in range and overrun the end.
-void Workload::MisplaceRemote(Side& peer, queue::Remote& remote, const Draft& draft) {
+void Workload::MisplaceRemote(Side& peer, RemoteAddress& remote, const Draft& draft) {
   const uint64_t length = draft.operation->bytes.size();
   const uint64_t end = draft.granted != nullptr ? remote.address + swarm_.slot_bytes
                                                 : GuardedMemory::kBase + peer.exposed->size();
-  const queue::Remote kinds[] = {
+  const RemoteAddress kinds[] = {
       {remote.address, Key(remote.key.value() ^ (1u << random_.Below(8)))},
       {remote.address - (GuardedMemory::kBase / 2), remote.key},
       {end - length + 1 + random_.Below(length), remote.key},

@@ -57,7 +57,7 @@ bool Workload::DraftSome(Connection& connection, int from, Draft& draft) {
 bool Workload::DraftDelay(Draft& draft) {
   if (!random_.Chance(1, 4)) return false;
   draft.wqe.opcode = SendOpcode::kDelay;
-  draft.wqe.operand = queue::Delay{Microseconds(static_cast<int64_t>(random_.Below(200)))};
+  draft.wqe.operand = queue::DelayOperand{Microseconds(static_cast<int64_t>(random_.Below(200)))};
   return true;
 }
 
@@ -69,7 +69,7 @@ bool Workload::TakeLocal(Side& side, Draft& draft) {
 }
 
 // Bytes of the peer for a write or read: of its region, or by a key that it lends.
-bool Workload::TakeRemote(Connection& connection, int from, Draft& draft, queue::Remote& remote) {
+bool Workload::TakeRemote(Connection& connection, int from, Draft& draft, RemoteAddress& remote) {
   Side& peer = connection.side(1 - from);
   if (random_.Chance(swarm_.granted_keys, 1000)) {
     for (const auto& granted : peer.granted_keys) {
@@ -133,7 +133,7 @@ bool Workload::DraftMessage(Connection& connection, int from, Draft& draft) {
 
 bool Workload::DraftWrite(Connection& connection, int from, Draft& draft) {
   Side& side = connection.side(from);
-  queue::Remote remote;
+  RemoteAddress remote;
   if (side.free_local.empty() || !TakeRemote(connection, from, draft, remote)) return false;
   CHECK(TakeLocal(side, draft));
   Operation& operation = *draft.operation;
@@ -148,7 +148,7 @@ bool Workload::DraftWrite(Connection& connection, int from, Draft& draft) {
 
 bool Workload::DraftRead(Connection& connection, int from, Draft& draft) {
   Side& side = connection.side(from);
-  queue::Remote remote;
+  RemoteAddress remote;
   if (side.free_local.empty() || !side.local->is_registered()) return false;
   if (!TakeRemote(connection, from, draft, remote)) return false;
   CHECK(TakeLocal(side, draft));
@@ -220,8 +220,8 @@ bool Workload::DraftFlush(Connection& connection, int from, Draft& draft) {
   if (peer.is_swapped_out || !peer.exposed->is_registered()) return false;
   draft.operation->needs_exposed = true;
   draft.wqe.opcode = SendOpcode::kFlush;
-  draft.wqe.operand =
-      queue::Flush{.remote = peer.exposed->Remote(0), .length = 64, .global_visibility = true};
+  draft.wqe.operand = queue::FlushOperand{
+      .remote = peer.exposed->Remote(0), .length = 64, .global_visibility = true};
   return true;
 }
 

@@ -54,7 +54,8 @@ class CheckLayersTest(unittest.TestCase):
     def test_include_of_a_layer_above(self):
         self.assert_only_violation(
             {"src/base/check.h": '#pragma once\n\n#include "memory/key.h"\n'},
-            "src/base/check.h:3: ", 'base includes "memory/key.h"', "base may include nothing, and the values of")
+            "src/base/check.h:3: ", 'base includes "memory/key.h"',
+            "base may include nothing, and the values of")
 
     def test_every_layer_shares_the_values_of_the_api(self):
         self.assertEqual(self.run_on({"src/memory/key.h": '#include "verbena/numbers.h"\n'}),
@@ -62,7 +63,8 @@ class CheckLayersTest(unittest.TestCase):
 
     def test_no_inner_layer_includes_a_handle(self):
         self.assert_only_violation({"src/memory/key.h": '#include "verbena/queue_pair.h"\n'},
-                                   "src/memory/key.h:1: ", "memory may include base, and the values")
+                                   "src/memory/key.h:1: ",
+                                   "memory may include base, and the values")
 
     def test_include_of_a_layer_beside(self):
         self.assert_only_violation({"src/memory/key.h": '#include "wire/bth.h"\n'},

@@ -38,11 +38,11 @@ MUTANTS = [
             "return entry.rights.Has(needed);",
             "return entry.rights.Has(needed) || entry.length > 0;"),
     _mutant("g: window on a region that allows none", "protection/entry_checks.h",
-            "if (access == Access::kBind) return entry.rights.Has(Rights::kWindowBind);",
-            "if (access == Access::kBind) return true;"),
+            "if (access == AccessKind::kBind) return entry.rights.Has(Access::kWindowBind);",
+            "if (access == AccessKind::kBind) return true;"),
     _mutant("g: message against the task's command", "protection/entry_checks.h",
-            "return entry.task.command_reads == (access == Access::kTaskReceive);",
-            "return entry.task.command_reads == (access == Access::kTaskReceive) || "
+            "return entry.task.command_reads == (access == AccessKind::kTaskReceive);",
+            "return entry.task.command_reads == (access == AccessKind::kTaskReceive) || "
             "entry.length > 0;"),
     _mutant("a: guest that is gone not missed", "protection/translator.h",
             "if (common_only || guests_.Find(grant.target->guest) == nullptr) "

@@ -130,7 +130,7 @@ OF_RESPONDER = [
     _mutant("what the queue pair is not enabled for", CHECKS,
             "if (!remote_rights.Has(kRightsFor[static_cast<size_t>(info.operation)]))",
             "if (!remote_rights.Has(kRightsFor[static_cast<size_t>(info.operation)]) &&\n"
-            "      !remote_rights.Has(Rights::kNone))",
+            "      !remote_rights.Has(Access::kNone))",
             _unit("ResponderChecksTest.TheQpAllowsEachKindByItself")),
     _mutant("a message is not counted in the MSN", EXECUTE, "  ++msn_;\n  losses_ = 0;",
             "  losses_ = 0;",

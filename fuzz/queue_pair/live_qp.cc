@@ -14,12 +14,7 @@
 namespace verbena::fuzz {
 namespace {
 
-using memory::Rights;
-using memory::WindowType;
-using transport::QpState;
-using transport::QpType;
-
-constexpr Rights kLocal = Rights::kLocalRead | Rights::kLocalWrite;
+constexpr Access kLocal = Access::kLocalRead | Access::kLocalWrite;
 constexpr SrqNumber kSrqNumber{7};
 constexpr uint32_t kQueueDepth = 16;
 // Far more than one event can lead to.
@@ -75,19 +70,18 @@ LiveQp::LiveQp(Choices& choices, bool prints)
 }
 
 void LiveQp::MakeMemory() {
-  const Rights remote = choices_.OneOf({Rights::kRemote, Rights::kRemoteRead, Rights::kNone});
+  const Access remote = choices_.OneOf({Access::kRemote, Access::kRemoteRead, Access::kNone});
   local_ = node_.MakeGuardedMemory({.bytes = kGuardedBytes, .rights = kLocal}, random_);
   exposed_ = node_.MakeGuardedMemory(
-      {.bytes = kGuardedBytes, .rights = kLocal | Rights::kWindowBind | remote}, random_);
+      {.bytes = kGuardedBytes, .rights = kLocal | Access::kWindowBind | remote}, random_);
   peer_.targets = {{exposed_->keys().remote.value(), sim::GuardedMemory::kBase, kGuardedBytes},
                    {local_->keys().remote.value(), sim::GuardedMemory::kBase, kGuardedBytes}};
-  if (remote == Rights::kRemote) {
+  if (remote == Access::kRemote) {
     region_grant_ = next_id_++;
     exposed_->Allow(region_grant_, 0, Bytes(kGuardedBytes), true);
   }
   for (uint64_t left = choices_.Below(3); left > 0; --left) {
-    const auto type =
-        choices_.OneOf({WindowType::kType1, WindowType::kType2A, WindowType::kType2B});
+    const auto type = choices_.OneOf({WindowType::k1, WindowType::k2A, WindowType::k2B});
     windows_.push_back({type, {.key = *node_.core.windows.Allocate(node_.pd, type)}});
   }
   for (uint64_t pages = choices_.Below(16), i = 0; i < 4; ++i) {
@@ -116,7 +110,7 @@ void LiveQp::MakeQp() {
        .send = {.capacity = kQueueDepth, .sges_max = kSges, .inline_max = 64, .pages_max = 2},
        .receive = {.capacity = kQueueDepth, .sges_max = kSges}});
   if (is_extended) domain_.connections.push_back(qp_);
-  peer_.service = ServiceOf(type_);
+  peer_.service = transport::ServiceOf(type_);
   peer_.number = adapter::MakeQpNumber(fabric::EndpointId(1), 5);
   peer_.to = qp_->number();
   peer_.q_key = sim::Endnode::kQKey;
@@ -302,7 +296,7 @@ void LiveQp::ChangeWindow() {
   const bool is_work = std::ranges::any_of(
       key_work_, [&](const auto& work) { return &windows_[work.second.window] == &window; });
   if (is_work) return;
-  if (window.now.grant != 0 && window.type != WindowType::kType1) {
+  if (window.now.grant != 0 && window.type != WindowType::k1) {
     Print("a window is invalidated");
     if (node_.core.Invalidate(window.now.key, memory::Origin::kLocal, who())) End(window.now);
     return;

@@ -58,11 +58,11 @@ class LiveQp {
     Key key;
     uint64_t offset = 0;
     uint64_t length = 0;
-    memory::Rights rights = {};
+    Access rights = {};
     uint64_t grant = 0;  // in the shadow; 0 for none
   };
   struct Window {
-    memory::WindowType type;
+    WindowType type;
     Binding now;
     std::vector<Key> others = {};  // that it may have instead
   };
@@ -105,21 +105,21 @@ class LiveQp {
   void OnSent(std::span<const std::byte> bytes);
   void Print(const char* what) const;
 
-  [[nodiscard]] std::vector<queue::Sge> ChooseSges(uint32_t most, uint64_t id,
-                                                   std::vector<Piece>* written);
+  [[nodiscard]] std::vector<Sge> ChooseSges(uint32_t most, uint64_t id,
+                                            std::vector<Piece>* written);
   void ChooseOperand(queue::SendWqe& wqe);
   void DraftBind(queue::SendWqe& wqe);
   void DraftInvalidate(queue::SendWqe& wqe);
   [[nodiscard]] Binding ChooseBinding(const Window& window);
-  [[nodiscard]] queue::Remote ChooseRemote();
+  [[nodiscard]] RemoteAddress ChooseRemote();
   void Grant(Binding& binding);
   void End(Binding& binding);
   static void End(std::vector<Piece>& pieces, sim::Findings& findings);
 
   void PollAll();
-  void OnSendDone(const queue::Completion& completion);
-  void OnKeyWorkDone(const sim::Operation& operation, const queue::Completion& completion);
-  void OnReceiveDone(const queue::Completion& completion);
+  void OnSendDone(const Completion& completion);
+  void OnKeyWorkDone(const sim::Operation& operation, const Completion& completion);
+  void OnReceiveDone(const Completion& completion);
   void ClearWork();
 
   void RunToRest();
@@ -128,7 +128,7 @@ class LiveQp {
 
   Choices& choices_;
   const bool prints_;
-  const transport::QpType type_;
+  const QpType type_;
   const bool polls_;  // passes are those of a poller
   const sim::Swarm swarm_;
   Random random_{1};

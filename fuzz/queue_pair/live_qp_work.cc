@@ -10,9 +10,7 @@
 namespace verbena::fuzz {
 namespace {
 
-using memory::Rights;
 using queue::SendOpcode;
-using transport::QpType;
 
 // What inlined requests carry: their lists hold addresses of the process.
 constexpr std::array<std::byte, 64> kInlined{};
@@ -21,9 +19,8 @@ constexpr std::array<std::byte, 64> kInlined{};
 
 // Some overrun their guarded memory, which is refused where a message reaches that far. `written`:
 // those that a request may write to.
-std::vector<queue::Sge> LiveQp::ChooseSges(uint32_t most, uint64_t id,
-                                           std::vector<Piece>* written) {
-  std::vector<queue::Sge> sges;
+std::vector<Sge> LiveQp::ChooseSges(uint32_t most, uint64_t id, std::vector<Piece>* written) {
+  std::vector<Sge> sges;
   const uint64_t count = choices_.Below(most + 1);
   for (uint64_t i = 0; i < count; ++i) {
     sim::GuardedMemory& guarded = Rarely(choices_, 8) ? *exposed_ : *local_;
@@ -40,25 +37,24 @@ std::vector<queue::Sge> LiveQp::ChooseSges(uint32_t most, uint64_t id,
   return sges;
 }
 
-queue::Remote LiveQp::ChooseRemote() {
+RemoteAddress LiveQp::ChooseRemote() {
   return {choices_.Below(1 << 16), Key(static_cast<uint32_t>(choices_.Below(1 << 8)))};
 }
 
 LiveQp::Binding LiveQp::ChooseBinding(const Window& window) {
   const Key key = window.now.key;
-  const auto variant = static_cast<uint8_t>(key.variant().value() + 1);
   const uint64_t offset = choices_.Below(kGuardedBytes);
-  return {.key = Key(key.index(), KeyVariant(variant)),
+  return {.key = NextKey(key),
           .offset = offset,
           .length = 1 + choices_.Below(kGuardedBytes - offset),
-          .rights = choices_.OneOf({Rights::kRemote, Rights::kRemoteWrite, Rights::kRemoteRead})};
+          .rights = choices_.OneOf({Access::kRemote, Access::kRemoteWrite, Access::kRemoteRead})};
 }
 
 // From now on the key may be good.
 void LiveQp::Grant(Binding& binding) {
   binding.grant = next_id_++ * kSges;
   const uint64_t start = sim::GuardedMemory::kBase + binding.offset;
-  if (binding.rights.HasAny(Rights::kRemoteWrite | Rights::kRemoteAtomic)) {
+  if (binding.rights.HasAny(Access::kRemoteWrite | Access::kRemoteAtomic)) {
     exposed_->Allow(binding.grant, binding.offset, Bytes(binding.length), true);
   }
   node_.access.Add(binding.key,
@@ -89,8 +85,8 @@ void LiveQp::DraftBind(queue::SendWqe& wqe) {
                                   .region = exposed_->keys().local,
                                   .start = sim::GuardedMemory::kBase + work.next.offset,
                                   .length = work.next.length,
-                                  .variant = work.next.key.variant().value(),
-                                  .rights = work.next.rights.bits()};
+                                  .variant = work.next.key.variant(),
+                                  .rights = work.next.rights};
   Grant(work.next);
   key_work_.emplace(wqe.id.value(), work);
 }
@@ -108,10 +104,9 @@ void LiveQp::ChooseOperand(queue::SendWqe& wqe) {
     case SendOpcode::kSendWithImmediate:
       if (type_ == QpType::kUd) {
         const fabric::EndpointId endpoint(static_cast<uint16_t>(choices_.Below(2)));
-        wqe.operand =
-            queue::Datagram{.handle = AddressHandleId(static_cast<uint32_t>(choices_.Below(3))),
-                            .qp = QpNumber(adapter::MakeQpNumber(endpoint, 5).value()),
-                            .q_key = sim::Endnode::kQKey};
+        wqe.operand = Datagram{.handle = AddressHandleId(static_cast<uint32_t>(choices_.Below(3))),
+                               .qp = QpNumber(adapter::MakeQpNumber(endpoint, 5).value()),
+                               .q_key = sim::Endnode::kQKey};
       }
       break;
     case SendOpcode::kSendWithInvalidate:
@@ -128,7 +123,7 @@ void LiveQp::ChooseOperand(queue::SendWqe& wqe) {
       wqe.operand = queue::Atomic{.remote = {0x1000, Key(1)}};
       break;
     case SendOpcode::kFlush:
-      wqe.operand = queue::Flush{.remote = ChooseRemote(), .length = 8, .persistence = true};
+      wqe.operand = queue::FlushOperand{.remote = ChooseRemote(), .length = 8, .persistence = true};
       break;
     case SendOpcode::kBindWindow:
       DraftBind(wqe);
@@ -138,10 +133,10 @@ void LiveQp::ChooseOperand(queue::SendWqe& wqe) {
       break;
     case SendOpcode::kRegister:
     case SendOpcode::kRegisterAndSend:
-      wqe.operand = queue::Registration{.key = ChooseRemote().key, .page_shift = 12};
+      wqe.operand = queue::RegistrationOperand{.key = ChooseRemote().key, .page_shift = 12};
       break;
     case SendOpcode::kDelay:
-      wqe.operand = queue::Delay{Microseconds(100)};
+      wqe.operand = queue::DelayOperand{Microseconds(100)};
       break;
   }
 }
@@ -149,7 +144,7 @@ void LiveQp::ChooseOperand(queue::SendWqe& wqe) {
 void LiveQp::PostSend() {
   if (!qp_->may_post_sends()) return;
   const uint64_t id = next_id_++;
-  queue::SendRequest request;
+  queue::SendWorkRequest request;
   request.wqe.id = WrId(id);
   request.wqe.opcode = static_cast<SendOpcode>(choices_.Below(queue::kSendOpcodeCount));
   const uint64_t flags = choices_.Below(32);
@@ -161,7 +156,7 @@ void LiveQp::PostSend() {
   ChooseOperand(request.wqe);
   const queue::SendProperties& properties = queue::PropertiesOf(request.wqe.opcode);
   std::vector<Piece> written;
-  std::vector<queue::Sge> sges;
+  std::vector<Sge> sges;
   if (request.wqe.flags.inlined) {
     sges.push_back({reinterpret_cast<uintptr_t>(kInlined.data()),
                     static_cast<uint32_t>(choices_.Below(kInlined.size() + 1)),
@@ -191,8 +186,8 @@ void LiveQp::PostSend() {
 
 void LiveQp::PostReceive() {
   Receive receive{.id = next_id_++, .pieces = {}};
-  const std::vector<queue::Sge> sges = ChooseSges(kSges, receive.id, &receive.pieces);
-  const queue::ReceiveRequest request{.wqe = {WrId(receive.id)}, .sges = sges};
+  const std::vector<Sge> sges = ChooseSges(kSges, receive.id, &receive.pieces);
+  const queue::ReceiveWorkRequest request{.wqe = {WrId(receive.id)}, .sges = sges};
   const bool is_posted =
       srq_ != nullptr ? srq_->Post(request).has_value()
                       : qp_->may_post_receives() && qp_->receive_queue().Post(request).has_value();
@@ -203,12 +198,12 @@ void LiveQp::PostReceive() {
 }
 
 void LiveQp::PollAll() {
-  queue::Completion completion;
+  Completion completion;
   while (*send_cq_.Poll({&completion, 1}) == 1) OnSendDone(completion);
   while (*receive_cq_.Poll({&completion, 1}) == 1) OnReceiveDone(completion);
 }
 
-void LiveQp::OnSendDone(const queue::Completion& completion) {
+void LiveQp::OnSendDone(const Completion& completion) {
   if (prints_) {
     std::fprintf(stderr, "send %lu: %s\n", completion.id.value(), NameOf(completion.status));
   }
@@ -220,24 +215,24 @@ void LiveQp::OnSendDone(const queue::Completion& completion) {
 }
 
 // A request that was flushed may have been executed: then its key may be good, or gone.
-void LiveQp::OnKeyWorkDone(const sim::Operation& operation, const queue::Completion& completion) {
+void LiveQp::OnKeyWorkDone(const sim::Operation& operation, const Completion& completion) {
   const auto work = key_work_.extract(operation.id);
   if (!work) return;
   const bool is_own = operation.id == completion.id.value();
-  const bool well = !is_own || completion.status == queue::CompletionStatus::kSuccess;
+  const bool well = !is_own || completion.status == CompletionStatus::kSuccess;
   Window& window = windows_[work.mapped().window];
   Binding& next = work.mapped().next;
   if (well) {
     End(window.now);
     if (operation.opcode == SendOpcode::kBindWindow) window.now = next;
-  } else if (completion.status != queue::CompletionStatus::kFlushed && next.grant != 0) {
+  } else if (completion.status != CompletionStatus::kFlushed && next.grant != 0) {
     End(next);
   } else if (next.grant != 0) {
     window.others.push_back(next.key);
   }
 }
 
-void LiveQp::OnReceiveDone(const queue::Completion& completion) {
+void LiveQp::OnReceiveDone(const Completion& completion) {
   if (prints_) {
     std::fprintf(stderr, "receive %lu: %s\n", completion.id.value(), NameOf(completion.status));
   }
@@ -248,8 +243,8 @@ void LiveQp::OnReceiveDone(const queue::Completion& completion) {
   }
   End(receive->pieces, findings_);
   receives_.erase(receive);
-  const bool well = completion.status == queue::CompletionStatus::kSuccess;
-  if (!well || !completion.flags.with_invalidate) return;
+  const bool well = completion.status == CompletionStatus::kSuccess;
+  if (!well || !completion.with_invalidate) return;
   for (Window& window : windows_) {
     if (window.now.key.value() == completion.invalidated.value()) End(window.now);
   }

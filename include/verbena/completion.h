@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "verbena/numbers.h"
 
@@ -33,6 +35,8 @@ enum class CompletionStatus : uint8_t {
   kTagMatchingError,
   kTagMatchingIncomplete,
 };
+inline constexpr size_t kCompletionStatusCount =
+    static_cast<size_t>(CompletionStatus::kTagMatchingIncomplete) + 1;
 
 const char* NameOf(CompletionStatus status);
 
@@ -61,35 +65,43 @@ enum class CompletionOpcode : uint8_t {
 
 const char* NameOf(CompletionOpcode opcode);
 
-// How a work request ended, and what came of it. If the status is not success only id, status, qp
-// and vendor_error count.
+[[nodiscard]] constexpr bool IsReceive(CompletionOpcode opcode) {
+  return (static_cast<uint8_t>(opcode) & 0x80) != 0;
+}
+
+// How a work request ended, and what came of it: an entry of a completion queue, as it stands
+// there. If the status is not success only id, status, qp and vendor_error count. (IBA 11.4.2.1)
 struct Completion {
   WrId id = {};
   int64_t timestamp_ns = 0;  // when it entered the queue, on the monotonic clock
+  uint64_t tag = 0;          // of a message that was matched
   QpNumber qp = {};
   QpNumber source_qp = {};    // of a datagram
   uint32_t byte_count = 0;    // of a receive or a read
   Immediate immediate = {};   // with_immediate
   Key invalidated = {};       // with_invalidate
   uint32_t vendor_error = 0;  // 'a' to 'g': the check that refused; see RefusalCounters
-  uint32_t tag_context = 0;   // of a message that was matched; and its tag
-  uint64_t tag = 0;
+  uint32_t tag_context = 0;   // as `tag`
   uint16_t p_key_index = 0;
   uint16_t slid = 0;
   uint8_t sl = 0;  // has_grh: 10 if the header is of IPv4, 9 if it is of IPv6
   uint8_t path_bits = 0;
   CompletionStatus status = CompletionStatus::kSuccess;
   CompletionOpcode opcode = CompletionOpcode::kSend;
-  bool has_grh = false;  // a datagram: 40 bytes of header stand in front of its data
-  bool with_immediate = false;
-  bool with_invalidate = false;
-  bool tag_wants_step = false;  // say how many unexpected messages were seen: TagOperation::seen
-  bool tag_matched = false;     // the message took a tagged receive
-  bool tag_data_valid = false;  // whose buffers hold its data
+  bool has_grh : 1 = false;  // a datagram: 40 bytes of header stand in front of its data
+  bool with_immediate : 1 = false;
+  bool with_invalidate : 1 = false;
+  bool tag_wants_step : 1 =
+      false;                     // say how many unexpected messages were seen: TagOperation::seen
+  bool tag_matched : 1 = false;  // the message took a tagged receive
+  bool tag_data_valid : 1 = false;  // whose buffers hold its data
 
   [[nodiscard]] bool ok() const { return status == CompletionStatus::kSuccess; }
 
   friend bool operator==(const Completion&, const Completion&) = default;
 };
+// One cache line: written by one core, read by another.
+static_assert(sizeof(Completion) <= 64);
+static_assert(std::is_trivially_copyable_v<Completion>);
 
 }  // namespace verbena

@@ -6,22 +6,23 @@
 
 namespace verbena {
 
-// Why a packet that arrived went no further.
+// Why a packet that arrived went no further. One is a fact, many are an attack or a broken peer.
 enum class Drop : uint8_t {
-  kMalformed,
+  kMalformed,  // not a packet of ours: opcode, lengths, pad
   kBadIcrc,
   kNoSuchQp,
-  kWrongPeer,
-  kWrongPort,  // from another UDP port than that of the sender's endpoint
+  kWrongPeer,  // of a connected queue pair: from elsewhere, or to another of our addresses
+  kWrongPort,  // from another UDP port than that of the sender's endpoint: stale, forged, foreign
   kWrongPKey,
-  kWrongService,
-  kNoMember,  // of a multicast group
+  kWrongService,  // its opcode is of another kind of queue pair
+  kNoMember,      // no queue pair here is in the multicast group
 };
 inline constexpr size_t kDrops = 8;
 
 const char* NameOf(Drop drop);
 
-// Why a packet that was to be sent was dropped.
+// Why a datagram that was to be sent was dropped. All are losses that the transport repairs or the
+// program has to live with, as on any network.
 enum class SendDrop : uint8_t {
   kTooLong,              // longer than the path takes
   kUnreachable,          // no route, interface down, source address not of this machine
@@ -56,9 +57,10 @@ struct PortCounters {
   uint64_t paths_gone = 0;        // packets whose address handle was destroyed meanwhile
   uint64_t paths_single = 0;      // that lose segments: their datagrams leave one by one
   uint64_t page_requests = 0;
-  uint64_t pages_refused = 0;
-  uint64_t copies_failed = 0;  // payload that was gone when it was to be sent
-  uint64_t passes = 0;         // of the engine
+  uint64_t pages_refused = 0;      // requests for pages that were not to be had
+  uint64_t pages_invalidated = 0;  // that had gone without a word
+  uint64_t copies_failed = 0;      // payload that was gone when it was to be sent
+  uint64_t passes = 0;             // of the engine
   std::array<uint64_t, kDrops> dropped{};
   RefusalCounters refusals = {};
 

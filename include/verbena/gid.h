@@ -1,23 +1,20 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "verbena/ip_address.h"
+
 namespace verbena {
 
-// An address of a port: an IPv6 address, or an IPv4 address as ::ffff:a.b.c.d. A value type.
-struct Gid {
-  std::array<uint8_t, 16> bytes{};
+// An address of a port.
+using Gid = IpAddress;
 
-  friend bool operator==(const Gid&, const Gid&) = default;
-};
-
-// "10.0.0.1", "fd00::1", or "::ffff:10.0.0.1" for the first again.
-[[nodiscard]] std::optional<Gid> ParseGid(std::string_view text);
-[[nodiscard]] std::string ToString(const Gid& gid);  // "10.0.0.1"
+[[nodiscard]] inline std::optional<Gid> ParseGid(std::string_view text) {
+  return ParseIpAddress(text);
+}
 
 // An entry of the GID table: an address of this machine, and the interface that has it.
 struct GidEntry {

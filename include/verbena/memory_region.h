@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "verbena/access.h"
+#include "verbena/advice.h"
 #include "verbena/error.h"
 #include "verbena/handle.h"
 #include "verbena/numbers.h"
@@ -46,19 +47,6 @@ struct PageList {
   std::span<const uint64_t> pages = {};  // their addresses, each on a border of its size
   uint64_t first_offset = 0;             // where the region begins in the first page
   uint8_t page_shift = 12;
-};
-
-// Bytes of a region, counted from its first.
-struct Range {
-  uint64_t offset = 0;
-  uint64_t length = 0;
-};
-
-// What pages are to be paged in for.
-enum class Advice : uint8_t {
-  kPrefetch,         // to be read
-  kPrefetchWrite,    // to be written
-  kPrefetchNoFault,  // none is paged in: the adapter learns which are there
 };
 
 // Registered memory. To register takes microseconds at any size: no page is touched or pinned, and

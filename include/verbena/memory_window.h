@@ -1,9 +1,9 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <utility>
 
+#include "verbena/access.h"
 #include "verbena/error.h"
 #include "verbena/handle.h"
 #include "verbena/numbers.h"
@@ -14,11 +14,6 @@ namespace verbena {
 namespace verbs {
 struct WindowObject;
 }
-
-// Who may use the R_Key of a bound window: any queue pair of its domain (1), the one that it was
-// bound on (2A), and that one only if its domain is the window's (2B). Type 1 may be bound again
-// while it is bound, and is unbound by a bind to no bytes; type 2 is invalidated.
-enum class WindowType : uint8_t { k1, k2A, k2B };
 
 // A key that costs nothing to point at some bytes of a region and to take away again. It is bound
 // and invalidated by work requests: see Bind and Invalidate in work_request.h.

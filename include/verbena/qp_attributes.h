@@ -7,26 +7,9 @@
 #include "verbena/counters.h"
 #include "verbena/gid.h"
 #include "verbena/numbers.h"
+#include "verbena/qp_state.h"
 
 namespace verbena {
-
-// The states of a queue pair, with the values of the verbs.
-enum class QpState : uint8_t {
-  kReset,
-  kInit,
-  kRtr,  // ready to receive
-  kRts,  // ready to send
-  kSqd,  // send queue drain
-  kSqe,  // send queue error
-  kErr,
-};
-
-const char* NameOf(QpState state);  // "RTR"
-
-// Reliable connection, unreliable connection, unreliable datagram; extended reliable connections.
-enum class QpType : uint8_t { kRc, kUc, kUd, kXrcSend, kXrcReceive };
-
-const char* NameOf(QpType type);  // "RC"
 
 // What can be set of a queue pair: a modification changes those that have a value.
 struct QpAttributes {

@@ -31,14 +31,6 @@ struct QueueSize {
   uint32_t pages_max = 0;   // of a registration; of a send queue
 };
 
-// What becomes of a queue pair when a registration by work request fails.
-enum class RegistrationMode : uint8_t {
-  kDisabled,      // there are none: they are refused
-  kAnticipatory,  // it is in error
-  kReactive,  // its send queue is drained (SQD): sends are flushed until it goes back to RTS, the
-              // receive side goes on
-};
-
 // What a queue pair is to be, for good.
 struct QpSpec {
   QpType type = QpType::kRc;

@@ -29,7 +29,7 @@ class AccessOracle {
   struct Grant {
     uint64_t start = 0;
     uint64_t length = 0;
-    memory::Rights rights = {};
+    Access rights = {};
     std::optional<QpNumber> only = {};  // type 2 windows: the queue pair that they serve
     Key region = {};                    // that a window shows, which must be there, too
     bool is_suspended = false;
@@ -54,7 +54,7 @@ class AccessOracle {
   }
 
   // `asked` says when, for a key that may be spent.
-  [[nodiscard]] bool Allows(uint32_t key, uint64_t address, uint64_t length, memory::Rights right,
+  [[nodiscard]] bool Allows(uint32_t key, uint64_t address, uint64_t length, Access right,
                             QpNumber qp, uint64_t asked = kNever - 1) const {
     if (length == 0) return true;
     const Grant* const grant = Find(key);
@@ -82,8 +82,8 @@ class AccessOracle {
         reads != reads_.end() && std::ranges::any_of(reads->second, [&](const Read& read) {
           const uint64_t packet = (psn - read.first.value()).value();
           const uint64_t start = read.reth.address.value() + packet * path_mtu;
-          return packet < read.packets && Allows(read.reth.r_key.value(), start, size,
-                                                 memory::Rights::kRemoteRead, qp, read.asked);
+          return packet < read.packets &&
+                 Allows(read.reth.r_key.value(), start, size, Access::kRemoteRead, qp, read.asked);
         });
     if (is_right) return;
     const Read* const read = Find(qp, psn);

@@ -22,9 +22,8 @@ struct AllowedErrors {
   bool is_attacked = false;      // any answer may have been forged
 };
 
-inline bool IsAllowed(const Operation& operation, queue::CompletionStatus status,
+inline bool IsAllowed(const Operation& operation, CompletionStatus status,
                       const AllowedErrors& allowed_errors) {
-  using queue::CompletionStatus;
   const Fate fate = operation.fate;
   const bool is_taken_away =
       operation.is_endangered || allowed_errors.pages_may_fail || allowed_errors.has_lost_memory;
@@ -66,7 +65,7 @@ class CompletionsOracle {
 
   // Calls done(operation, well) for each that is known to have ended by this.
   template <class Done>
-  void Completed(const queue::Completion& completion, const AllowedErrors& allowed_errors,
+  void Completed(const Completion& completion, const AllowedErrors& allowed_errors,
                  Findings& findings, Done done) {
     while (!posted_.empty() && posted_.front()->id != completion.id.value()) {
       const std::shared_ptr<Operation> silent = Pop();
@@ -80,10 +79,11 @@ class CompletionsOracle {
                                              std::to_string(completion.id.value()));
     }
     const std::shared_ptr<Operation> operation = Pop();
-    const bool well = completion.status == queue::CompletionStatus::kSuccess;
+    const bool well = completion.status == CompletionStatus::kSuccess;
     if (!IsAllowed(*operation, completion.status, allowed_errors) || (well && has_failed_)) {
       findings.Add("completions", NameOf(*operation) + " ended with " +
-                                      queue::NameOf(completion.status) + ", which nothing allows");
+                                      verbena::NameOf(completion.status) +
+                                      ", which nothing allows");
     }
     has_failed_ = has_failed_ || !well;
     done(*operation, well);

@@ -17,8 +17,6 @@
 namespace verbena::sim {
 namespace {
 
-using queue::CompletionStatus;
-
 class ShadowTest : public testing::Test {
  protected:
   bool IsGood() {
@@ -165,7 +163,7 @@ class CompletionsOracleTest : public testing::Test {
   bool Complete(uint64_t id, CompletionStatus status = CompletionStatus::kSuccess,
                 const AllowedErrors& allowed_errors = {}) {
     Findings findings;
-    queue::Completion completion;
+    Completion completion;
     completion.id = WrId(id);
     completion.status = status;
     oracle_.Completed(completion, allowed_errors, findings, [](Operation&, bool) {});
@@ -246,7 +244,7 @@ class AccessOracleTest : public testing::Test {
 TEST_F(AccessOracleTest, BytesLeaveByAKeyThatGrantsThem) {
   EXPECT_FALSE(MayAnswer(5, 1)) << "no request asked";
   EXPECT_TRUE(MayAnswer(5, 0)) << "no bytes";
-  oracle_.Add(kKey, {.start = 1000, .length = 300, .rights = memory::Rights::kRemoteRead});
+  oracle_.Add(kKey, {.start = 1000, .length = 300, .rights = Access::kRemoteRead});
   Ask(5, 1000, 301);
   EXPECT_TRUE(MayAnswer(5, 256)) << "the first packet is in range";
   EXPECT_FALSE(MayAnswer(6, 45)) << "the second overruns the end";
@@ -257,24 +255,22 @@ TEST_F(AccessOracleTest, BytesLeaveByAKeyThatGrantsThem) {
 
 TEST_F(AccessOracleTest, RightQueuePairAndRegionAreAsked) {
   constexpr Key kRegion{0x200};
-  oracle_.Add(kRegion, {.start = 0, .length = 100, .rights = memory::Rights::kRemoteWrite});
+  oracle_.Add(kRegion, {.start = 0, .length = 100, .rights = Access::kRemoteWrite});
   Ask(1, 0, 10, kRegion);
   EXPECT_FALSE(MayAnswer(1, 10)) << "no right to read";
-  oracle_.Add(kKey, {.start = 0,
-                     .length = 100,
-                     .rights = memory::Rights::kRemoteRead,
-                     .only = kQp,
-                     .region = kRegion});
+  oracle_.Add(
+      kKey,
+      {.start = 0, .length = 100, .rights = Access::kRemoteRead, .only = kQp, .region = kRegion});
   Ask(2, 0, 10);
   EXPECT_TRUE(MayAnswer(2, 10));
   oracle_.Suspend(kRegion, true);
   EXPECT_FALSE(MayAnswer(2, 10)) << "its region is away";
   oracle_.Suspend(kRegion, false);
-  EXPECT_FALSE(oracle_.Allows(kKey.value(), 0, 10, memory::Rights::kRemoteRead, QpNumber(2)));
+  EXPECT_FALSE(oracle_.Allows(kKey.value(), 0, 10, Access::kRemoteRead, QpNumber(2)));
 }
 
 TEST_F(AccessOracleTest, ASpentKeyServesRepetitionsOnly) {
-  oracle_.Add(kKey, {.start = 0, .length = 600, .rights = memory::Rights::kRemoteRead});
+  oracle_.Add(kKey, {.start = 0, .length = 600, .rights = Access::kRemoteRead});
   Ask(1, 0, 600);
   oracle_.Spend(kKey);
   Ask(2, 256, 344);

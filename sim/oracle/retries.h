@@ -48,13 +48,13 @@ class RetriesOracle {
     }
   }
 
-  void CheckGaveUp(queue::CompletionStatus status, uint32_t retry_count, uint32_t rnr_retry,
+  void CheckGaveUp(CompletionStatus status, uint32_t retry_count, uint32_t rnr_retry,
                    Findings& findings) const {
     if (tries_.empty()) return;
     const Try& oldest = tries_.front();
-    if (status == queue::CompletionStatus::kRetryExceeded) {
+    if (status == CompletionStatus::kRetryExceeded) {
       Check(oldest.since_answer, retry_count, "retry_count", findings);
-    } else if (status == queue::CompletionStatus::kRnrRetryExceeded) {
+    } else if (status == CompletionStatus::kRnrRetryExceeded) {
       Check(oldest.since_progress, rnr_retry, "rnr_retry", findings);
     }
   }

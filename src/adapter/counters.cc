@@ -1,8 +1,8 @@
-#include "adapter/counters.h"
+#include "verbena/counters.h"
 
 #include "base/check.h"
 
-namespace verbena::adapter {
+namespace verbena {
 
 const char* NameOf(Drop drop) {
   switch (drop) {
@@ -26,4 +26,4 @@ const char* NameOf(Drop drop) {
   UNREACHABLE();
 }
 
-}  // namespace verbena::adapter
+}  // namespace verbena

@@ -1,4 +1,4 @@
-#include "adapter/counters.h"
+#include "verbena/counters.h"
 
 #include <set>
 #include <string>

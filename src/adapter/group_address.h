@@ -5,16 +5,16 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "wire/ip_address.h"
+#include "verbena/ip_address.h"
 
 namespace verbena::adapter {
 
 // The IP address of a multicast group, by its GID. That of an IPv4 group is ff0e::ffff:a.b.c.d, as
 // RoCE has it, or ::ffff:a.b.c.d; that of an IPv6 group its address. All else is as it was.
-[[nodiscard]] inline wire::IpAddress GroupAddress(const wire::IpAddress& gid) {
+[[nodiscard]] inline IpAddress GroupAddress(const IpAddress& gid) {
   constexpr std::array<uint8_t, 12> kIpv4Group{0xFF, 0x0E, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
   constexpr size_t kScope = 1;
-  wire::IpAddress mapped = gid;
+  IpAddress mapped = gid;
   mapped.bytes[kScope] = kIpv4Group[kScope];  // of any scope, and permanent or not
   if (!std::equal(kIpv4Group.begin(), kIpv4Group.end(), mapped.bytes.begin())) return gid;
   mapped.bytes[0] = mapped.bytes[kScope] = 0;

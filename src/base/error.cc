@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "base/check.h"
 
@@ -33,6 +34,10 @@ const char* NameOf(ErrorCode code) {
 Error SystemError(std::string_view what) {
   const int os_error = errno;
   return {ErrorCode::kSystem, std::string(what) + ": " + std::strerror(os_error), os_error};
+}
+
+Error SystemError(int os_error, std::string text) {
+  return {ErrorCode::kSystem, std::move(text), os_error};
 }
 
 Error LimitError(uint64_t limit, const char* of_what, const char* option) {

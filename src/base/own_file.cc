@@ -35,11 +35,6 @@ std::string WhyNot(const std::string& path, const struct stat& file) {
 
 std::string ErrorAt(const std::string& path) { return path + ": " + std::strerror(errno); }
 
-OwnFileError SystemErrorAt(const std::string& path) {
-  const int code = errno;
-  return {ErrorAt(path), code};
-}
-
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
@@ -48,11 +43,11 @@ std::string FolderOf(const std::string& path) {
 
 }  // namespace
 
-Result<FileDescriptor, OwnFileError> OpenOwnFile(const std::string& path, FileUse use) {
+ErrorOr<FileDescriptor> OpenOwnFile(const std::string& path, FileUse use) {
   struct stat before {};
   if (lstat(path.c_str(), &before) == 0) {
     if (std::string why = WhyNot(path, before); !why.empty()) {
-      return Fail(OwnFileError{std::move(why), EACCES});
+      return Fail(SystemError(EACCES, std::move(why)));
     }
   }
   // What takes its place from here on is not followed, does not hang, and is looked at again.
@@ -60,11 +55,11 @@ Result<FileDescriptor, OwnFileError> OpenOwnFile(const std::string& path, FileUs
   constexpr mode_t kMode = 0600;
   const int flags = use == FileUse::kAppend ? O_WRONLY | O_APPEND : O_RDWR;
   FileDescriptor file(open(path.c_str(), flags | kCareful, kMode));
-  if (!file.is_open()) return Fail(SystemErrorAt(path));
+  if (!file.is_open()) return Fail(SystemError(path));
   struct stat opened {};
-  if (fstat(file.get(), &opened) != 0) return Fail(SystemErrorAt(path));
+  if (fstat(file.get(), &opened) != 0) return Fail(SystemError(path));
   if (std::string why = WhyNot(path, opened); !why.empty()) {
-    return Fail(OwnFileError{std::move(why), EACCES});
+    return Fail(SystemError(EACCES, std::move(why)));
   }
   return file;
 }

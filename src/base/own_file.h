@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/error.h"
 #include "base/file_descriptor.h"
-#include "base/result.h"
 
 namespace verbena {
 
@@ -19,13 +19,8 @@ enum class FileUse : uint8_t {
   kReadWrite,  // for the reader that empties it
 };
 
-struct OwnFileError {
-  std::string words;  // begin with the path
-  int os_error;       // EACCES for what is refused here
-};
-
-[[nodiscard]] Result<FileDescriptor, OwnFileError> OpenOwnFile(const std::string& path,
-                                                               FileUse use);
+// The text of an error begins with the path; its errno is EACCES for what is refused here.
+[[nodiscard]] ErrorOr<FileDescriptor> OpenOwnFile(const std::string& path, FileUse use);
 
 // Why OpenOwnFile would refuse, as far as that can be known without opening or making anything;
 // empty if it would not.

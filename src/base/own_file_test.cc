@@ -34,7 +34,7 @@ class OwnFileTest : public ::testing::Test {
     for (const FileUse use : {FileUse::kAppend, FileUse::kReadWrite}) {
       const auto file = OpenOwnFile(At(name), use);
       ASSERT_FALSE(file) << name;
-      EXPECT_NE(file.error().words.find(words), std::string::npos) << file.error().words;
+      EXPECT_NE(file.error().text.find(words), std::string::npos) << file.error().text;
     }
     EXPECT_NE(WhyNoOwnFile(At(name)).find(words), std::string::npos) << WhyNoOwnFile(At(name));
   }
@@ -46,7 +46,7 @@ TEST_F(OwnFileTest, OneThatIsMadeIsTheUsersAloneAndNotHandedOn) {
   umask(0);
   EXPECT_EQ(WhyNoOwnFile(At("new")), "");
   const auto file = OpenOwnFile(At("new"), FileUse::kAppend);
-  ASSERT_TRUE(file) << file.error().words;
+  ASSERT_TRUE(file) << file.error().text;
   struct stat status {};
   ASSERT_EQ(fstat(file->get(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777, 0600U);
@@ -57,10 +57,10 @@ TEST_F(OwnFileTest, OneThatIsThereIsTaken) {
   Make("old", "old");
   EXPECT_EQ(WhyNoOwnFile(At("old")), "");
   const auto file = OpenOwnFile(At("old"), FileUse::kAppend);
-  ASSERT_TRUE(file) << file.error().words;
+  ASSERT_TRUE(file) << file.error().text;
   ASSERT_EQ(write(file->get(), "+new", 4), 4);
   const auto other = OpenOwnFile(At("old"), FileUse::kReadWrite);
-  ASSERT_TRUE(other) << other.error().words;
+  ASSERT_TRUE(other) << other.error().text;
   std::string text(16, 0);
   text.resize(static_cast<size_t>(read(other->get(), text.data(), text.size())));
   EXPECT_EQ(text, "old+new");
@@ -87,14 +87,14 @@ TEST_F(OwnFileTest, WhatIsNoFileIsRefusedAndNothingHangs) {
   ExpectRefused("socket", "a socket");
   const auto device = OpenOwnFile("/dev/null", FileUse::kAppend);
   ASSERT_FALSE(device);
-  EXPECT_NE(device.error().words.find("/dev/null is a device"), std::string::npos)
-      << device.error().words;
+  EXPECT_NE(device.error().text.find("/dev/null is a device"), std::string::npos)
+      << device.error().text;
 }
 
 TEST_F(OwnFileTest, WhereNothingCanBeMadeTheFolderIsNamed) {
   const std::string path = At("missing/file");
-  const OwnFileError error = OpenOwnFile(path, FileUse::kAppend).error();
-  EXPECT_EQ(error.words, path + ": No such file or directory");
+  const Error error = OpenOwnFile(path, FileUse::kAppend).error();
+  EXPECT_EQ(error.text, path + ": No such file or directory");
   EXPECT_EQ(error.os_error, ENOENT);
   EXPECT_NE(WhyNoOwnFile(path).find(At("missing") + ": No such file or directory"),
             std::string::npos);
@@ -113,7 +113,7 @@ TEST_F(OwnFileTest, AnotherUsersFileIsRefusedAndRootMayWriteToAny) {
     const auto file = OpenOwnFile(At("roots"), FileUse::kAppend);
     const bool made = OpenOwnFile(At("nobodys"), FileUse::kAppend).has_value();
     const bool refused =
-        !file && file.error().words.find("belongs to another user") != std::string::npos;
+        !file && file.error().text.find("belongs to another user") != std::string::npos;
     _exit(refused && made && !WhyNoOwnFile(At("roots")).empty() ? 0 : 2);
   }
   int status = 0;

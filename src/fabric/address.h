@@ -1,57 +1,11 @@
 #pragma once
 
-#include <array>
-#include <bit>
-#include <compare>
-#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
+
+#include "verbena/ip_address.h"
 
 namespace verbena::fabric {
-
-// An IPv6 address, or an IPv4 address in the form ::ffff:a.b.c.d: the bytes of a RoCEv2 GID. On
-// which link a link-local address is meant is not part of it; see Route. A value type.
-struct IpAddress {
-  static constexpr size_t kIpv4Offset = 12;  // of an IPv4 address in `bytes`
-
-  std::array<uint8_t, 16> bytes{};
-
-  [[nodiscard]] static constexpr IpAddress FromIpv4(uint8_t a, uint8_t b, uint8_t c, uint8_t d) {
-    return {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, a, b, c, d}};
-  }
-  [[nodiscard]] static constexpr IpAddress Ipv6Loopback() {
-    return {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
-  }
-
-  [[nodiscard]] constexpr bool is_ipv4() const {
-    for (size_t i = 0; i < 10; ++i) {
-      if (bytes[i] != 0) return false;
-    }
-    return bytes[10] == 0xFF && bytes[11] == 0xFF;
-  }
-  [[nodiscard]] constexpr bool is_unspecified() const { return *this == IpAddress{}; }
-  [[nodiscard]] constexpr bool is_loopback() const {
-    return is_ipv4() ? bytes[12] == 127 : *this == Ipv6Loopback();
-  }
-  // Means something on one link only.
-  [[nodiscard]] constexpr bool is_link_local() const {
-    if (is_ipv4()) return bytes[12] == 169 && bytes[13] == 254;
-    return bytes[0] == 0xFE && (bytes[1] & 0xC0) == 0x80;
-  }
-  [[nodiscard]] constexpr bool is_multicast() const {
-    return is_ipv4() ? (bytes[12] & 0xF0) == 0xE0 : bytes[0] == 0xFF;
-  }
-
-  // As two words: it is asked for every packet, and of arrays the compiler makes a call.
-  friend constexpr bool operator==(const IpAddress& a, const IpAddress& b) {
-    using Words = std::array<uint64_t, 2>;
-    const auto x = std::bit_cast<Words>(a), y = std::bit_cast<Words>(b);
-    return ((x[0] ^ y[0]) | (x[1] ^ y[1])) == 0;
-  }
-  friend constexpr auto operator<=>(const IpAddress&, const IpAddress&) = default;
-};
 
 // Where a socket is. A value type.
 struct Endpoint {
@@ -60,12 +14,6 @@ struct Endpoint {
 
   friend constexpr bool operator==(const Endpoint&, const Endpoint&) = default;
 };
-
-// "10.0.0.1", "fd00::1", or "::ffff:10.0.0.1" for the first again; without a zone.
-[[nodiscard]] std::optional<IpAddress> ParseIpAddress(std::string_view text);
-
-// The shortest form: "10.0.0.1", "fd00::1".
-[[nodiscard]] std::string ToString(const IpAddress& address);
 
 // "10.0.0.1:4791", "[fd00::1]:4791"
 [[nodiscard]] std::string ToString(const Endpoint& endpoint);

@@ -4,19 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace verbena::fabric {
+#include "verbena/counters.h"
 
-// Why a datagram that was to be sent was dropped. All are losses that the transport repairs or the
-// program has to live with, as on any network.
-enum class DropReason : uint8_t {
-  kTooLong,              // longer than the path takes
-  kUnreachable,          // no route, interface down, source address not of this machine
-  kForbidden,            // a firewall or the kernel's policy
-  kNoMemory,             // the kernel has none
-  kSegmentationRefused,  // this device cannot; the socket sends plain datagrams from now on
-  kOther,
-};
-inline constexpr size_t kDropReasons = 6;
+namespace verbena::fabric {
 
 // What went out. A value type.
 struct TransmitCounters {
@@ -25,9 +15,9 @@ struct TransmitCounters {
   uint64_t messages = 0;  // groups of datagrams that the kernel took as one
   uint64_t system_calls = 0;
   uint64_t blocked = 0;  // flushes that the kernel had no room for
-  std::array<uint64_t, kDropReasons> dropped{};
+  std::array<uint64_t, kSendDrops> dropped{};
 
-  [[nodiscard]] uint64_t dropped_for(DropReason reason) const {
+  [[nodiscard]] uint64_t dropped_for(SendDrop reason) const {
     return dropped[static_cast<size_t>(reason)];
   }
 
@@ -37,7 +27,7 @@ struct TransmitCounters {
     messages += other.messages;
     system_calls += other.system_calls;
     blocked += other.blocked;
-    for (size_t i = 0; i < kDropReasons; ++i) dropped[i] += other.dropped[i];
+    for (size_t i = 0; i < kSendDrops; ++i) dropped[i] += other.dropped[i];
     return *this;
   }
 };

@@ -26,7 +26,7 @@ struct Route {
 };
 
 // A datagram that has arrived: a view, valid as long as its source says.
-struct Datagram {
+struct ReceivedDatagram {
   Endpoint from;
   IpAddress to;            // unspecified if it was not asked for: see UdpFabric::ReportHeaders
   uint32_t interface = 0;  // it came in by; 0 within a process, or if it was not asked for

@@ -15,14 +15,14 @@ namespace {
 // Enough on a machine whose endpoints are half taken; on a full one all are tried after them.
 constexpr int kRandomTries = 32;
 
-using Claim = Result<std::optional<EndpointId>, FabricError>;
+using Claim = ErrorOr<std::optional<EndpointId>>;
 
 // nullopt if it is taken. Whatever else is wrong is wrong with the next port, too.
 Claim Try(UdpSocket& socket, const EndpointOptions& options, uint64_t number) {
   const EndpointId id(static_cast<uint16_t>(number));
   auto bound = socket.Bind(options.ports.PortOf(id));
   if (bound) return id;
-  if (bound.error().code != EADDRINUSE) return Fail(std::move(bound.error()));
+  if (bound.error().os_error != EADDRINUSE) return Fail(std::move(bound.error()));
   return std::nullopt;
 }
 
@@ -79,37 +79,39 @@ std::string PortsInWords(const EndpointOptions& options, uint32_t begin, uint32_
   return second + 1 == end ? words : words + " to " + port(end - 1);
 }
 
-FabricError StrictError(const EndpointOptions& options) {
+Error StrictError(const EndpointOptions& options) {
   const std::string port = std::to_string(options.ports.first);
-  return {.code = EADDRINUSE,
-          .words = "UDP port " + port +
-                   " is taken by another process, or by the kernel's Soft-RoCE (module rdma_rxe), "
-                   "and strict mode allows no other; end it (ss -ulnp sport = :" +
-                   port + " names it), or turn strict mode off to use another port"};
+  return SystemError(
+      EADDRINUSE,
+      "UDP port " + port +
+          " is taken by another process, or by the kernel's Soft-RoCE (module rdma_rxe), "
+          "and strict mode allows no other; end it (ss -ulnp sport = :" +
+          port + " names it), or turn strict mode off to use another port");
 }
 
-FabricError MulticastError(const EndpointOptions& options) {
+Error MulticastError(const EndpointOptions& options) {
   const uint32_t count = std::min(options.multicast, options.count);
-  return {.code = kNoEndpointLeft,
-          .words = "all " + std::to_string(count) +
-                   " endpoints that hear multicast datagrams are taken (UDP ports " +
-                   PortsInWords(options, 0, count) +
-                   "): so many processes of a machine can be in groups (Options::"
-                   "multicast_endpoints); end one of them (ss -ulnp names them)"};
+  return {ErrorCode::kLimit,
+          "all " + std::to_string(count) +
+              " endpoints that hear multicast datagrams are taken (UDP ports " +
+              PortsInWords(options, 0, count) +
+              "): so many processes of a machine can be in groups (Options::"
+              "multicast_endpoints); end one of them (ss -ulnp names them)",
+          kNoEndpointLeft};
 }
 
-FabricError TakenError(const EndpointOptions& options) {
+Error TakenError(const EndpointOptions& options) {
   const uint32_t begin = std::min(options.multicast, options.count);
-  return {.code = kNoEndpointLeft,
-          .words = "all " + std::to_string(1 + options.count - begin) +
-                   " endpoints of this machine are taken (UDP ports " +
-                   PortsInWords(options, 0, 1) + " and " +
-                   PortsInWords(options, begin, options.count) +
-                   "): a process that has the device open has one, and one more for each 3,072 "
-                   "queue pairs; end some of them (ss -ulnp names them)"};
+  return {ErrorCode::kLimit,
+          "all " + std::to_string(1 + options.count - begin) +
+              " endpoints of this machine are taken (UDP ports " + PortsInWords(options, 0, 1) +
+              " and " + PortsInWords(options, begin, options.count) +
+              "): a process that has the device open has one, and one more for each 3,072 "
+              "queue pairs; end some of them (ss -ulnp names them)",
+          kNoEndpointLeft};
 }
 
-FabricError ErrorFor(const EndpointOptions& options) {
+Error ErrorFor(const EndpointOptions& options) {
   if (options.strict) return StrictError(options);
   if (options.use == EndpointUse::kMulticast) return MulticastError(options);
   return TakenError(options);
@@ -117,7 +119,7 @@ FabricError ErrorFor(const EndpointOptions& options) {
 
 }  // namespace
 
-Result<EndpointId, FabricError> ClaimEndpoint(UdpSocket& socket, const EndpointOptions& options) {
+ErrorOr<EndpointId> ClaimEndpoint(UdpSocket& socket, const EndpointOptions& options) {
   CHECK(options.count >= 1 && options.count <= kEndpointsMax && options.multicast >= 1);
   CHECK(options.ports.others + options.count - 1 <= UINT16_MAX);
   auto claimed = TryFor(socket, options);

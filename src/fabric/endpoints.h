@@ -3,9 +3,9 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "base/error.h"
 #include "base/result.h"
 #include "fabric/endpoint_ports.h"
-#include "fabric/error.h"
 #include "fabric/udp_socket.h"
 
 namespace verbena::fabric {
@@ -38,7 +38,6 @@ inline constexpr int kNoEndpointLeft = EADDRNOTAVAIL;
 //
 // Which one is random, but for endpoint 0 and multicast. What peers still send to a process that
 // has died would otherwise reach the next one that starts.
-[[nodiscard]] Result<EndpointId, FabricError> ClaimEndpoint(UdpSocket& socket,
-                                                            const EndpointOptions& options);
+[[nodiscard]] ErrorOr<EndpointId> ClaimEndpoint(UdpSocket& socket, const EndpointOptions& options);
 
 }  // namespace verbena::fabric

@@ -63,10 +63,10 @@ TEST(Endpoints, ThoseOfMulticastAreTakenInOrder) {
   EXPECT_EQ(ClaimEndpoint(second, options), EndpointId(1));
   const auto refused = ClaimEndpoint(third, options);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, kNoEndpointLeft);
+  EXPECT_EQ(refused.error().os_error, kNoEndpointLeft);
   const std::string ports = "ports " + std::to_string(options.ports.first) + ", " +
                             std::to_string(options.ports.first + 1) + ")";
-  EXPECT_NE(refused.error().words.find(ports), std::string::npos) << refused.error().words;
+  EXPECT_NE(refused.error().text.find(ports), std::string::npos) << refused.error().text;
 }
 
 // An endpoint is free for both families or not at all.
@@ -99,10 +99,10 @@ TEST(Endpoints, StrictIsTheFirstOrNone) {
   auto second = OpenSocket();
   const auto refused = ClaimEndpoint(second, options);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, EADDRINUSE);
+  EXPECT_EQ(refused.error().os_error, EADDRINUSE);
   const std::string port = "UDP port " + std::to_string(options.ports.first) + " is taken";
-  EXPECT_NE(refused.error().words.find(port), std::string::npos) << refused.error().words;
-  EXPECT_NE(refused.error().words.find("strict mode"), std::string::npos);
+  EXPECT_NE(refused.error().text.find(port), std::string::npos) << refused.error().text;
+  EXPECT_NE(refused.error().text.find("strict mode"), std::string::npos);
 }
 
 // As many as the numbers of queue pairs can name. Those of multicast are left for members.
@@ -113,7 +113,7 @@ void ExpectAllEndpoints(OwnNetwork&) {
   for (uint64_t seed = 0; seed < kOthers + 1; ++seed) {
     sockets.push_back(OpenSocket());
     const auto endpoint = ClaimEndpoint(sockets.back(), {.seed = seed});
-    ASSERT_TRUE(endpoint.has_value()) << seed << ": " << endpoint.error().words;
+    ASSERT_TRUE(endpoint.has_value()) << seed << ": " << endpoint.error().text;
     claimed.insert(endpoint->value());
   }
   EXPECT_EQ(claimed.size(), kOthers + 1);
@@ -122,8 +122,8 @@ void ExpectAllEndpoints(OwnNetwork&) {
   auto one_more = OpenSocket();
   const auto refused = ClaimEndpoint(one_more, {});
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, kNoEndpointLeft);
-  const std::string& words = refused.error().words;
+  EXPECT_EQ(refused.error().os_error, kNoEndpointLeft);
+  const std::string& words = refused.error().text;
   EXPECT_NE(words.find("all 4089 endpoints"), std::string::npos) << words;
   EXPECT_NE(words.find("4791 and 61008 to 65095"), std::string::npos) << words;
 }

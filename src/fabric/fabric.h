@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/result.h"
 #include "fabric/address.h"
 #include "fabric/counters.h"
 #include "fabric/datagram.h"
 #include "fabric/endpoint_ports.h"
-#include "fabric/error.h"
 #include "fabric/message_batch.h"
 
 namespace verbena::fabric {
@@ -26,7 +26,7 @@ enum class FlushResult : uint8_t {
 //
 //   if (auto place = fabric->Reserve(route, size)) write(place->bytes, place->ip_id);
 //   fabric->Flush();
-//   for (const Datagram& datagram : fabric->Receive()) ...
+//   for (const ReceivedDatagram& datagram : fabric->Receive()) ...
 //
 // What is done for each datagram is the same for all networks; what is done for each burst is the
 // network's own (UdpFabric has a socket, the simulator a model). Thread rule: one thread sends and
@@ -55,14 +55,14 @@ class Fabric {
 
   // The next datagrams, in the order in which they arrived; none if there are none now. There may
   // be more. Valid until the next call.
-  [[nodiscard]] virtual std::span<const Datagram> Receive() = 0;
+  [[nodiscard]] virtual std::span<const ReceivedDatagram> Receive() = 0;
   // Datagrams have their destination, interface and traffic class from now on; before, none may be
   // known.
   virtual void ReportHeaders() = 0;
   [[nodiscard]] virtual ReceiveCounters receive_counters() const = 0;
 
   // From now on datagrams to this group are received, too; and no longer.
-  [[nodiscard]] virtual Result<void, FabricError> Join(const IpAddress& group) = 0;
+  [[nodiscard]] virtual ErrorOr<void> Join(const IpAddress& group) = 0;
   virtual void Leave(const IpAddress& group) = 0;
 
   // What the user should know about this network, a line each; told once.

@@ -47,7 +47,7 @@ auto OrderOf(const LocalAddress& a) {
 
 }  // namespace
 
-Result<std::vector<LocalAddress>, FabricError> LocalAddresses() {
+ErrorOr<std::vector<LocalAddress>> LocalAddresses() {
   ifaddrs* first = nullptr;
   if (getifaddrs(&first) != 0) return Fail(SystemError("getifaddrs"));
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> list(first, &freeifaddrs);
@@ -83,7 +83,7 @@ std::optional<IpAddress> UsualSource(const IpAddress& to) {
   return getsockname(asker.get(), name, &size) == 0 ? AddressOf(name) : std::nullopt;
 }
 
-Result<uint32_t, FabricError> PathMtu(const Route& route) {
+ErrorOr<uint32_t> PathMtu(const Route& route) {
   const bool ipv4 = route.to.ip.is_ipv4();
   const auto family = ipv4 ? SocketFamily::kIpv4 : SocketFamily::kDualStack;
   const FileDescriptor asker(socket(ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));

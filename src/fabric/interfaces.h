@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/result.h"
 #include "fabric/address.h"
 #include "fabric/datagram.h"
-#include "fabric/error.h"
 
 namespace verbena::fabric {
 
@@ -27,11 +27,11 @@ struct LocalAddress {
 // All of them, each once. Those of the loopback interface are last; else in the order of the
 // interfaces' indices, IPv4 first, then by address: the same on every call as long as nothing
 // changes.
-[[nodiscard]] Result<std::vector<LocalAddress>, FabricError> LocalAddresses();
+[[nodiscard]] ErrorOr<std::vector<LocalAddress>> LocalAddresses();
 
 // The longest IP packet that the way takes as far as the kernel knows; nothing is sent. The kernel
 // learns more from what routers say about datagrams that were too long.
-[[nodiscard]] Result<uint32_t, FabricError> PathMtu(const Route& route);
+[[nodiscard]] ErrorOr<uint32_t> PathMtu(const Route& route);
 
 // The address that datagrams to `to` come from by default; nullopt if there is no route.
 [[nodiscard]] std::optional<IpAddress> UsualSource(const IpAddress& to);

@@ -43,8 +43,8 @@ TEST(PathMtu, SourceMustBeOfThisMachine) {
   // 192.0.2.0/24 is for documentation (RFC 5737). Nothing is sent.
   const auto mtu = PathMtu({.from = IpAddress::FromIpv4(192, 0, 2, 77), .to = {kLoopback, 4791}});
   ASSERT_FALSE(mtu);
-  EXPECT_EQ(mtu.error().code, EADDRNOTAVAIL);
-  EXPECT_NE(mtu.error().words.find("192.0.2.77"), std::string::npos) << mtu.error().words;
+  EXPECT_EQ(mtu.error().os_error, EADDRNOTAVAIL);
+  EXPECT_NE(mtu.error().text.find("192.0.2.77"), std::string::npos) << mtu.error().text;
 }
 
 void ExpectOwnAddresses(OwnNetwork& network) {
@@ -71,7 +71,7 @@ void ExpectPathMtus(OwnNetwork&) {
   const auto nowhere =
       PathMtu({.from = OwnNetwork::kIpv4, .to = {IpAddress::FromIpv4(192, 0, 2, 1), 1}});
   ASSERT_FALSE(nowhere);
-  EXPECT_EQ(nowhere.error().code, ENETUNREACH);
+  EXPECT_EQ(nowhere.error().os_error, ENETUNREACH);
 }
 
 TEST(PathMtu, OfAnOrdinaryInterface) { RUN_IN_OWN_NETWORK(kIp, ExpectPathMtus); }

@@ -32,7 +32,7 @@ void Loopback::CancelLast() {
   half.datagrams.pop_back();
 }
 
-std::span<const Datagram> Loopback::Receive() {
+std::span<const ReceivedDatagram> Loopback::Receive() {
   Half& filled = filling();
   filling_ ^= 1;
   filling().datagrams.clear();

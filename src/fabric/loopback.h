@@ -38,7 +38,7 @@ class Loopback {
   void CancelLast();
 
   // What was reserved since the last call, in order. Valid until the next call.
-  [[nodiscard]] std::span<const Datagram> Receive();
+  [[nodiscard]] std::span<const ReceivedDatagram> Receive();
 
   // How many datagrams of up to `size` bytes fit before the next Receive.
   [[nodiscard]] size_t room(size_t size) const;
@@ -51,7 +51,7 @@ class Loopback {
     }
 
     Staging staging;
-    std::vector<Datagram> datagrams;
+    std::vector<ReceivedDatagram> datagrams;
   };
 
   Half& filling() { return halves_[filling_]; }

@@ -3,10 +3,10 @@
 #include <optional>
 #include <vector>
 
+#include "base/error.h"
 #include "base/result.h"
 #include "fabric/address.h"
 #include "fabric/address_watch.h"
-#include "fabric/error.h"
 #include "fabric/interfaces.h"
 
 namespace verbena::fabric {
@@ -21,7 +21,7 @@ class MachineAddresses {
   virtual ~MachineAddresses() = default;
 
   // See LocalAddresses and UsualSource.
-  [[nodiscard]] virtual Result<std::vector<LocalAddress>, FabricError> All() const = 0;
+  [[nodiscard]] virtual ErrorOr<std::vector<LocalAddress>> All() const = 0;
   [[nodiscard]] virtual std::optional<IpAddress> SourceFor(const IpAddress& to) const = 0;
   // Whether it is one of them.
   [[nodiscard]] virtual bool Has(const IpAddress& address) const = 0;
@@ -35,9 +35,7 @@ class MachineAddresses {
 // Those of this machine.
 class SystemAddresses final : public MachineAddresses {
  public:
-  [[nodiscard]] Result<std::vector<LocalAddress>, FabricError> All() const override {
-    return LocalAddresses();
-  }
+  [[nodiscard]] ErrorOr<std::vector<LocalAddress>> All() const override { return LocalAddresses(); }
   [[nodiscard]] std::optional<IpAddress> SourceFor(const IpAddress& to) const override {
     return UsualSource(to);
   }

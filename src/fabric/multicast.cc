@@ -46,23 +46,23 @@ std::set<uint32_t> InterfacesFor(const IpAddress& group) {
   return interfaces;
 }
 
-FabricError WhyNot(const IpAddress& group) {
-  FabricError error = SystemError("cannot join the multicast group " + ToString(group));
+Error WhyNot(const IpAddress& group) {
+  Error error = SystemError("cannot join the multicast group " + ToString(group));
   if (errno == ENOBUFS)
-    error.words += "; to allow more: sysctl -w net.ipv4.igmp_max_memberships=256";
+    error.text += "; to allow more: sysctl -w net.ipv4.igmp_max_memberships=256";
   return error;
 }
 
 }  // namespace
 
-Result<void, FabricError> JoinGroup(const UdpSocket& socket, const IpAddress& group) {
+ErrorOr<void> JoinGroup(const UdpSocket& socket, const IpAddress& group) {
   bool joined = false;
   errno = ENODEV;
   for (const uint32_t interface : InterfacesFor(group)) {
     if (Change(socket, group, interface, MCAST_JOIN_GROUP)) {
       joined = true;
     } else if (errno == ENOBUFS) {
-      const FabricError error = WhyNot(group);
+      const Error error = WhyNot(group);
       LeaveGroup(socket, group);
       return Fail(error);
     }

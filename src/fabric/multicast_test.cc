@@ -30,7 +30,7 @@ struct Pair {
     EXPECT_TRUE(Stage(*from, way, TestBytes(64, 1)).has_value());
     EXPECT_EQ(from->Flush(), FlushResult::kDone);
     for (int i = 0; i < 200; ++i) {
-      for (const Datagram& datagram : to->Receive()) {
+      for (const ReceivedDatagram& datagram : to->Receive()) {
         EXPECT_EQ(datagram.to, way.to.ip);
         return true;
       }
@@ -71,7 +71,7 @@ TEST(MulticastLimitTest, WhatIsNoGroupIsRefusedInWords) {
   const auto fabric = OpenOrDie({});
   const auto joined = JoinGroup(fabric->socket(), IpAddress::FromIpv4(10, 0, 0, 1));
   ASSERT_FALSE(joined.has_value());
-  EXPECT_NE(joined.error().words.find("10.0.0.1"), std::string::npos) << joined.error().words;
+  EXPECT_NE(joined.error().text.find("10.0.0.1"), std::string::npos) << joined.error().text;
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ void ReceiveBurst::Prepare(size_t index) {
                      .msg_len = 0};
 }
 
-std::span<const Datagram> ReceiveBurst::Receive() {
+std::span<const ReceivedDatagram> ReceiveBurst::Receive() {
   for (size_t i = 0; i < used_; ++i) Prepare(i);
   datagrams_.clear();
   used_ = ReceiveMessages();

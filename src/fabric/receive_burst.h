@@ -51,7 +51,7 @@ class ReceiveBurst {
 
   // The next datagrams, in the order in which they arrived; none if there are none now. There may
   // be more. Valid until the next call.
-  [[nodiscard]] std::span<const Datagram> Receive();
+  [[nodiscard]] std::span<const ReceivedDatagram> Receive();
 
   // Something is to be said about every datagram from now on: see UdpSocket::ReportHeaders.
   void ExpectHeaders();
@@ -86,7 +86,7 @@ class ReceiveBurst {
   uint64_t lone_calls_ = 0;    // calls that found one datagram at most, and none the last time
   bool is_stream_ = true;
   bool expects_headers_ = false;
-  std::vector<Datagram> datagrams_;
+  std::vector<ReceivedDatagram> datagrams_;
   ReceiveCounters counters_;
 };
 

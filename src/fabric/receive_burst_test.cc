@@ -130,7 +130,7 @@ TEST_P(ReceiveBurstTest, FloodsAreCutByTheKernel) {
   while (true) {
     const auto datagrams = fabric_->Receive();
     if (datagrams.empty()) break;
-    for (const Datagram& datagram : datagrams) {
+    for (const ReceivedDatagram& datagram : datagrams) {
       ASSERT_TRUE(std::ranges::equal(datagram.bytes, TestBytes(1'000, received)));
       ++received;
     }
@@ -175,7 +175,7 @@ TEST_P(LoneDatagrams, BecomeAStream) {
   SendCoalesced(8);
   size_t received = 0;
   for (size_t calls = 0; calls < 3; ++calls) {
-    for (const Datagram& datagram : fabric_->Receive()) {
+    for (const ReceivedDatagram& datagram : fabric_->Receive()) {
       EXPECT_TRUE(std::ranges::equal(datagram.bytes, std::span(sent).subspan(received, 100)));
       received += 100;
     }

@@ -5,29 +5,29 @@
 namespace verbena::fabric {
 namespace {
 
-DropReason ReasonOf(int code, bool segmented) {
+SendDrop ReasonOf(int code, bool segmented) {
   switch (code) {
     case EMSGSIZE:
-      return DropReason::kTooLong;
+      return SendDrop::kTooLong;
     case EINVAL:  // what older kernels say of segments that are too long
-      return segmented ? DropReason::kTooLong : DropReason::kOther;
+      return segmented ? SendDrop::kTooLong : SendDrop::kOther;
     case EIO:  // no checksum offload, or IPsec
-      return segmented ? DropReason::kSegmentationRefused : DropReason::kOther;
+      return segmented ? SendDrop::kSegmentationRefused : SendDrop::kOther;
     case ENETUNREACH:
     case EHOSTUNREACH:
     case ENETDOWN:
     case ENODEV:
     case EADDRNOTAVAIL:
     case EAFNOSUPPORT:
-      return DropReason::kUnreachable;
+      return SendDrop::kUnreachable;
     case EPERM:
     case EACCES:
-      return DropReason::kForbidden;
+      return SendDrop::kForbidden;
     case ENOBUFS:
     case ENOMEM:
-      return DropReason::kNoMemory;
+      return SendDrop::kNoMemory;
     default:
-      return DropReason::kOther;
+      return SendDrop::kOther;
   }
 }
 
@@ -110,10 +110,10 @@ bool TransmitBurst::OnError(int code) {
   return true;
 }
 
-void TransmitBurst::DropFirst(DropReason reason) {
+void TransmitBurst::DropFirst(SendDrop reason) {
   // The identifications of its datagrams, hence their ICRCs, are those of segments: it is dropped
   // rather than sent in pieces.
-  if (reason == DropReason::kSegmentationRefused) StopSegments();
+  if (reason == SendDrop::kSegmentationRefused) StopSegments();
   counters_.dropped[static_cast<size_t>(reason)] += messages()[first_].segments;
   ++first_;
   retried_ = false;

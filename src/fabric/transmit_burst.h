@@ -43,7 +43,7 @@ class TransmitBurst : public MessageBatch {
   bool SendSome();
   int SendMessages(size_t count);
   bool OnError(int code);
-  void DropFirst(DropReason reason);
+  void DropFirst(SendDrop reason);
 
   const int fd_;
   const SocketFamily family_;

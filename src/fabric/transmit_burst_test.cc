@@ -194,8 +194,8 @@ TEST_F(TransmitBurstTest, DropsWhatTheKernelForbids) {
   route_ = good;
   StageAll({100});
   EXPECT_EQ(fabric_->Flush(), FlushResult::kDone);
-  EXPECT_EQ(counters().dropped_for(DropReason::kForbidden), 1u);
-  EXPECT_EQ(counters().dropped_for(DropReason::kOther), 1u);
+  EXPECT_EQ(counters().dropped_for(SendDrop::kForbidden), 1u);
+  EXPECT_EQ(counters().dropped_for(SendDrop::kOther), 1u);
   ExpectArrival({100});
 }
 
@@ -222,7 +222,7 @@ TEST_F(TransmitBurstTest, DropsTheFamilyThatTheSocketLacks) {
   const Route ipv6{.from = IpAddress::Ipv6Loopback(), .to = {IpAddress::Ipv6Loopback(), 1}};
   ASSERT_TRUE(fabric_->Reserve(ipv6, 10));
   EXPECT_EQ(fabric_->Flush(), FlushResult::kDone);
-  EXPECT_EQ(counters().dropped_for(DropReason::kUnreachable), 1u);
+  EXPECT_EQ(counters().dropped_for(SendDrop::kUnreachable), 1u);
 }
 
 // An ICMP error of the past is reported by the next call, and is none of its datagrams' business.

@@ -6,7 +6,7 @@
 
 namespace verbena::fabric {
 
-Result<std::unique_ptr<UdpFabric>, FabricError> UdpFabric::Open(const UdpFabricOptions& options) {
+ErrorOr<std::unique_ptr<UdpFabric>> UdpFabric::Open(const UdpFabricOptions& options) {
   auto socket = UdpSocket::Open(options.socket);
   if (!socket) return Fail(std::move(socket.error()));
   auto endpoint = ClaimEndpoint(*socket, options.endpoint);
@@ -22,9 +22,7 @@ UdpFabric::UdpFabric(UdpSocket socket, EndpointId endpoint, const UdpFabricOptio
       receive_(socket_, options.receive),
       warnings_(socket_.warnings()) {}
 
-Result<void, FabricError> UdpFabric::Join(const IpAddress& group) {
-  return JoinGroup(socket_, group);
-}
+ErrorOr<void> UdpFabric::Join(const IpAddress& group) { return JoinGroup(socket_, group); }
 
 void UdpFabric::Leave(const IpAddress& group) { LeaveGroup(socket_, group); }
 

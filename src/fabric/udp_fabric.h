@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/result.h"
 #include "fabric/counters.h"
 #include "fabric/datagram.h"
 #include "fabric/endpoints.h"
-#include "fabric/error.h"
 #include "fabric/fabric.h"
 #include "fabric/receive_burst.h"
 #include "fabric/transmit_burst.h"
@@ -30,18 +30,17 @@ struct UdpFabricOptions {
 // call per burst each way and nothing allocated after Open.
 class UdpFabric final : public Fabric {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<UdpFabric>, FabricError> Open(
-      const UdpFabricOptions& options);
+  [[nodiscard]] static ErrorOr<std::unique_ptr<UdpFabric>> Open(const UdpFabricOptions& options);
 
   [[nodiscard]] int fd() const override { return socket_.fd(); }
   [[nodiscard]] TransmitCounters transmit_counters() const override { return transmit_.counters(); }
-  [[nodiscard]] std::span<const Datagram> Receive() override { return receive_.Receive(); }
+  [[nodiscard]] std::span<const ReceivedDatagram> Receive() override { return receive_.Receive(); }
   void ReportHeaders() override {
     socket_.ReportHeaders();
     receive_.ExpectHeaders();
   }
   [[nodiscard]] ReceiveCounters receive_counters() const override { return receive_.Counters(); }
-  [[nodiscard]] Result<void, FabricError> Join(const IpAddress& group) override;
+  [[nodiscard]] ErrorOr<void> Join(const IpAddress& group) override;
   void Leave(const IpAddress& group) override;
   [[nodiscard]] std::vector<std::string> TakeWarnings() override;
 

@@ -112,7 +112,7 @@ TEST_P(UdpFabricTest, AnswersReturn) {
   ASSERT_EQ(a_->Flush(), FlushResult::kDone);
   const auto request = ReceiveAll(*b_, 1);
   ASSERT_EQ(request.size(), 1u);
-  const Datagram& datagram = request[0].datagram;
+  const ReceivedDatagram& datagram = request[0].datagram;
   ASSERT_TRUE(Stage(*b_, {.from = datagram.to, .to = datagram.from}, TestBytes(32, 2)));
   ASSERT_EQ(b_->Flush(), FlushResult::kDone);
   const auto answer = ReceiveAll(*a_, 1);
@@ -133,7 +133,7 @@ TEST_P(UdpFabricTest, FloodLosesOnlyWhatDoesNotFit) {
   EXPECT_EQ(a_->transmit_counters().datagrams, kCount);
   size_t received = 0;
   for (auto datagrams = b_->Receive(); !datagrams.empty(); datagrams = b_->Receive()) {
-    for (const Datagram& datagram : datagrams) ASSERT_EQ(datagram.bytes.size(), 4'112u);
+    for (const ReceivedDatagram& datagram : datagrams) ASSERT_EQ(datagram.bytes.size(), 4'112u);
     received += datagrams.size();
   }
   EXPECT_GT(received, 0u);
@@ -168,7 +168,7 @@ TEST(UdpFabric, StrictRefusalIsInWords) {
   options.endpoint.strict = true;
   const auto refused = UdpFabric::Open(options);
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().words.find("strict"), std::string::npos);
+  EXPECT_NE(refused.error().text.find("strict"), std::string::npos);
 }
 
 TEST(UdpFabric, NotesAreToldOnce) {

@@ -33,7 +33,7 @@ bool Set(int fd, int level, int option, int value) {
 }
 
 template <size_t kCount>
-Result<void, FabricError> SetAll(int fd, const Setting (&settings)[kCount]) {
+ErrorOr<void> SetAll(int fd, const Setting (&settings)[kCount]) {
   for (const Setting& s : settings) {
     if (!Set(fd, s.level, s.option, s.value)) return Fail(SystemError(s.name));
   }
@@ -48,7 +48,7 @@ std::string KibibytesOf(uint32_t bytes) { return std::to_string(bytes / 1024) + 
 
 }  // namespace
 
-Result<UdpSocket, FabricError> UdpSocket::Open(const UdpSocketOptions& options) {
+ErrorOr<UdpSocket> UdpSocket::Open(const UdpSocketOptions& options) {
   FileDescriptor file;
   SocketFamily family = SocketFamily::kDualStack;
   if (options.ipv6) file = NewSocket(AF_INET6);
@@ -66,7 +66,7 @@ Result<UdpSocket, FabricError> UdpSocket::Open(const UdpSocketOptions& options) 
   return udp;
 }
 
-Result<void, FabricError> UdpSocket::Configure() {
+ErrorOr<void> UdpSocket::Configure() {
   if (auto done = SetAll(fd(), kIpv4Settings); !done) return done;
   if (family_ == SocketFamily::kDualStack) {
     if (auto done = SetAll(fd(), kIpv6Settings); !done) return done;
@@ -108,7 +108,7 @@ void UdpSocket::SizeBuffer(int option, uint32_t wanted, const char* name, const 
                       std::to_string(wanted));
 }
 
-Result<void, FabricError> UdpSocket::Bind(uint16_t port) {
+ErrorOr<void> UdpSocket::Bind(uint16_t port) {
   const IpAddress any =
       family_ == SocketFamily::kIpv4 ? IpAddress::FromIpv4(0, 0, 0, 0) : IpAddress{};
   const SocketAddress address(family_, {any, port});

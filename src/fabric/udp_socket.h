@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/result.h"
-#include "fabric/error.h"
 #include "fabric/file_descriptor.h"
 #include "fabric/socket_address.h"
 
@@ -29,10 +29,10 @@ struct UdpSocketOptions {
 // Its owner guards it; the descriptor may be waited for by another thread.
 class UdpSocket {
  public:
-  [[nodiscard]] static Result<UdpSocket, FabricError> Open(const UdpSocketOptions& options);
+  [[nodiscard]] static ErrorOr<UdpSocket> Open(const UdpSocketOptions& options);
 
   // To `port` on all addresses, for this process alone. May be tried again with another port.
-  [[nodiscard]] Result<void, FabricError> Bind(uint16_t port);
+  [[nodiscard]] ErrorOr<void> Bind(uint16_t port);
 
   // From now on the kernel says where a datagram was sent to, by which interface it came in and
   // which traffic class it had. It costs every receive a little.
@@ -50,7 +50,7 @@ class UdpSocket {
  private:
   UdpSocket(FileDescriptor file, SocketFamily family) : file_(std::move(file)), family_(family) {}
 
-  Result<void, FabricError> Configure();
+  ErrorOr<void> Configure();
   void EnableOffloads();
   void SizeBuffer(int option, uint32_t wanted, const char* name, const char* limit);
 

@@ -72,7 +72,7 @@ TEST(UdpSocket, BindIsExclusiveAndMayBeRepeated) {
   ASSERT_TRUE(first.Bind(port));
   const auto refused = second.Bind(port);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, EADDRINUSE);
+  EXPECT_EQ(refused.error().os_error, EADDRINUSE);
   EXPECT_TRUE(second.Bind(static_cast<uint16_t>(port + 1)));
 }
 

@@ -140,7 +140,7 @@ TEST(WireImage, WhatIsTooLongIsDroppedAndCounted) {
       ASSERT_TRUE(Stage(*fabric, kIpv6Route, TestBytes(fits, 2)));  // its header is longer
       ASSERT_TRUE(Stage(*fabric, kIpv4Route, TestBytes(fits, 3)));
       EXPECT_EQ(fabric->Flush(), FlushResult::kDone);
-      EXPECT_EQ(fabric->transmit_counters().dropped_for(DropReason::kTooLong), 3u);
+      EXPECT_EQ(fabric->transmit_counters().dropped_for(SendDrop::kTooLong), 3u);
       EXPECT_EQ(fabric->transmit_counters().datagrams, 1u);
       const auto packets = ReadUdp(network);
       ASSERT_EQ(packets.size(), 1u);
@@ -181,7 +181,7 @@ TEST(WireImage, RoutersAreListenedTo) {
     ASSERT_TRUE(Stage(*fabric, kIpv4Route, TestBytes(972, 3)));
     EXPECT_EQ(fabric->Flush(), FlushResult::kDone);
     // Both were in one message, and the kernel judges it by its first datagram.
-    EXPECT_EQ(fabric->transmit_counters().dropped_for(DropReason::kTooLong), 2u);
+    EXPECT_EQ(fabric->transmit_counters().dropped_for(SendDrop::kTooLong), 2u);
     ASSERT_TRUE(Stage(*fabric, kIpv4Route, TestBytes(972, 4)));
     EXPECT_EQ(fabric->Flush(), FlushResult::kDone);
     EXPECT_EQ(ReadUdp(network).size(), 1u);
@@ -194,7 +194,7 @@ TEST(WireImage, NoRouteIsUnreachable) {
     const Route nowhere{.from = OwnNetwork::kIpv4, .to = {IpAddress::FromIpv4(192, 0, 2, 1), 1}};
     ASSERT_TRUE(Stage(*fabric, nowhere, TestBytes(10, 0)));
     EXPECT_EQ(fabric->Flush(), FlushResult::kDone);
-    EXPECT_EQ(fabric->transmit_counters().dropped_for(DropReason::kUnreachable), 1u);
+    EXPECT_EQ(fabric->transmit_counters().dropped_for(SendDrop::kUnreachable), 1u);
   });
 }
 

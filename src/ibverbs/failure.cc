@@ -35,11 +35,6 @@ int ErrnoOf(const Error& error) {
   return error.os_error != 0 ? error.os_error : ErrnoOf(error.code);
 }
 
-Error SystemError(std::string_view what) {
-  const int os_error = errno;
-  return {ErrorCode::kSystem, std::string(what) + ": " + std::strerror(os_error), os_error};
-}
-
 int Failed(std::string_view call, const Error& error) noexcept {
   // The program is told a number only. A limit can be raised by its user, who should know. Memory
   // that is not mapped is the program's affair: some try whether it is.

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "verbena/error.h"
+#include "base/error.h"
 
 namespace verbena::ibverbs {
 
@@ -23,9 +23,6 @@ namespace verbena::ibverbs {
 // The error number that the verbs have for a failure; what the system refused has the system's own.
 [[nodiscard]] int ErrnoOf(ErrorCode code);
 [[nodiscard]] int ErrnoOf(const Error& error);
-
-// Why the system refused, by the errno that its last call left.
-[[nodiscard]] Error SystemError(std::string_view what);
 
 // The verbs fail in two ways: some return the error number, others set errno and return null. Both
 // say why on the log, as a warning if a limit was met and for debugging otherwise.

@@ -17,7 +17,9 @@ namespace {
 
 constexpr PageShift kGranuleMax(21);
 
-Error TooManyGranules() { return {EINVAL, "managed memory of this size needs larger granules"}; }
+Error TooManyGranules() {
+  return SystemError(EINVAL, "managed memory of this size needs larger granules");
+}
 
 timespec AsTimespec(Duration duration) {
   constexpr int64_t kSecond = 1'000'000'000;
@@ -31,7 +33,7 @@ ErrorOr<std::unique_ptr<Arena>> Arena::Make(const ArenaOptions& options,
                                             const ArenaCallbacks& callbacks) {
   CHECK(options.now && callbacks.on_ready && callbacks.unmap_adapter);
   if (options.granule > kGranuleMax) {
-    return Fail(Error{EINVAL, "granules of managed memory are 2 MiB at most"});
+    return Fail(SystemError(EINVAL, "granules of managed memory are 2 MiB at most"));
   }
   ErrorOr<Parts> parts = options.takes_over.empty() ? MakeMemory(options) : MakeAside(options);
   if (!parts) return Fail(std::move(parts.error()));
@@ -62,7 +64,7 @@ ErrorOr<Arena::Parts> Arena::MakeMemory(const ArenaOptions& options) {
     if (view) return Parts{std::move(*memory), std::move(*view), nullptr, {}};
     why = view.error().text;
   }
-  return Fail(Error{EOPNOTSUPP, why});
+  return Fail(SystemError(EOPNOTSUPP, why));
 }
 
 ErrorOr<Arena::Parts> Arena::MakeAside(const ArenaOptions& options) {

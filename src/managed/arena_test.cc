@@ -200,9 +200,9 @@ TEST(Arena, SaysWhyItCannotBe) {
   EXPECT_NE(arena.error().text.find("/no/such/place"), std::string::npos);
   options.swap = "/tmp";
   options.size = uint64_t{1} << 40;
-  EXPECT_EQ(Arena::Make(options, callbacks).error().number, EINVAL) << "for granules of 4 KiB";
+  EXPECT_EQ(Arena::Make(options, callbacks).error().os_error, EINVAL) << "for granules of 4 KiB";
   options.granule = PageShift(22);
-  EXPECT_EQ(Arena::Make(options, callbacks).error().number, EINVAL);
+  EXPECT_EQ(Arena::Make(options, callbacks).error().os_error, EINVAL);
 }
 
 TEST(ResidentSumTest, KnowsNowAndTheMostThereEverWas) {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <span>
 
+#include "base/error.h"
 #include "base/page.h"
-#include "managed/error.h"
 #include "paging/action.h"
 
 namespace verbena::managed {

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/error.h"
 #include "base/file_descriptor.h"
 #include "base/mutex.h"
-#include "managed/error.h"
 
 namespace verbena::managed {
 

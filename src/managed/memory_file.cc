@@ -42,7 +42,7 @@ std::byte* ReserveAddresses(uint64_t size, uint64_t alignment) {
 ErrorOr<std::unique_ptr<MemoryFile>> MemoryFile::MakeFile(uint64_t size, PageShift granule) {
   const std::optional<uint64_t> rounded = RoundUp(size, granule);
   if (size == 0 || !rounded || *rounded >> granule.value() > UINT32_MAX) {
-    return Fail(Error{EINVAL, "managed memory of this size is not to be had"});
+    return Fail(SystemError(EINVAL, "managed memory of this size is not to be had"));
   }
   FileDescriptor file(memfd_create("verbena-managed", MFD_CLOEXEC));
   if (!file.is_open()) return Fail(SystemError("memfd_create"));
@@ -50,7 +50,7 @@ ErrorOr<std::unique_ptr<MemoryFile>> MemoryFile::MakeFile(uint64_t size, PageShi
   if (ftruncate(file.get(), static_cast<off_t>(*rounded)) != 0) {
     if (errno == EFBIG) {
       return Fail(
-          Error{EFBIG, "managed memory is a file, and longer than files may be (ulimit -f)"});
+          SystemError(EFBIG, "managed memory is a file, and longer than files may be (ulimit -f)"));
     }
     return Fail(SystemError("size of managed memory"));
   }

@@ -5,9 +5,9 @@
 #include <memory>
 #include <span>
 
+#include "base/error.h"
 #include "base/file_descriptor.h"
 #include "base/page.h"
-#include "managed/error.h"
 #include "paging/action.h"
 
 namespace verbena::managed {

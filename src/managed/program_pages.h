@@ -5,8 +5,8 @@
 #include <memory>
 #include <span>
 
+#include "base/error.h"
 #include "base/file_descriptor.h"
-#include "managed/error.h"
 #include "managed/uffd_source.h"
 
 namespace verbena::managed {

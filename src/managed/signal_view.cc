@@ -77,7 +77,7 @@ ErrorOr<std::unique_ptr<CpuView>> SignalView::Make(std::span<std::byte> bytes, P
   std::unique_ptr<SignalView> view(new SignalView(std::move(posted), bytes, granule));
   if (mprotect(bytes.data(), bytes.size(), PROT_NONE) != 0) return Fail(SystemError("mprotect"));
   if (!TakeSeat(view.get())) {
-    return Fail(Error{ENOMEM, "the limit of 64 managed memories in a process is reached"});
+    return Fail(SystemError(ENOMEM, "the limit of 64 managed memories in a process is reached"));
   }
   memory::SignalGuard::InstallWith(ServeFault);
   return view;

@@ -85,7 +85,7 @@ TEST(SignalView, ThereAreOnlySoMany) {
     memories.push_back(MakeMemory());
     auto view = SignalView::Make(memories.back()->cpu_view(), kGranule);
     if (!view) {
-      EXPECT_EQ(view.error().number, ENOMEM);
+      EXPECT_EQ(view.error().os_error, ENOMEM);
       EXPECT_EQ(views.size(), SignalView::kViewsMax);
       break;
     }

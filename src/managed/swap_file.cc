@@ -45,14 +45,14 @@ ErrorOr<FileDescriptor> OpenSwap(const std::string& path) {
   if (IsDirectory(path)) return OpenIn(path);
   struct stat status {};
   if (lstat(path.c_str(), &status) != 0) {
-    return Fail(Error{errno, "swap file " + path + ": " + std::strerror(errno) +
-                                 "; name a directory, or a file that is there"});
+    return Fail(SystemError(errno, "swap file " + path + ": " + std::strerror(errno) +
+                                       "; name a directory, or a file that is there"));
   }
   auto file = OpenOwnFile(path, FileUse::kReadWrite);
-  if (!file) return Fail(Error{EINVAL, "swap file " + file.error().words});
+  if (!file) return Fail(SystemError(EINVAL, "swap file " + file.error().text));
   // Emptied only when it is ours.
   if (flock(file->get(), LOCK_EX | LOCK_NB) != 0) {
-    return Fail(Error{EBUSY, "swap file " + path + ": in use by another process"});
+    return Fail(SystemError(EBUSY, "swap file " + path + ": in use by another process"));
   }
   if (ftruncate(file->get(), 0) != 0) return Fail(SystemError("swap file " + path));
   return std::move(*file);

@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
+#include "base/error.h"
 #include "base/file_descriptor.h"
-#include "managed/error.h"
 
 namespace verbena::managed {
 

@@ -74,11 +74,11 @@ TEST(OpenSwap, RefusesAFileInUse) {
   ASSERT_TRUE(first);
   const auto second = OpenSwap(folder.file());
   ASSERT_FALSE(second);
-  EXPECT_EQ(second.error().number, EBUSY);
+  EXPECT_EQ(second.error().os_error, EBUSY);
 }
 
 TEST(OpenSwap, RefusesDevicesAndWhatIsNotThere) {
-  EXPECT_EQ(OpenSwap("/dev/null").error().number, EINVAL);
+  EXPECT_EQ(OpenSwap("/dev/null").error().os_error, EINVAL);
   const auto missing = OpenSwap("/no/such/place");
   EXPECT_NE(missing.error().text.find("/no/such/place: No such file"), std::string::npos);
 }
@@ -87,7 +87,7 @@ TEST(OpenSwap, MakesNoFileWhereADirectoryWasMistyped) {
   const Folder folder;
   const auto missing = OpenSwap(folder.file());
   ASSERT_FALSE(missing);
-  EXPECT_EQ(missing.error().number, ENOENT);
+  EXPECT_EQ(missing.error().os_error, ENOENT);
   EXPECT_NE(missing.error().text.find("name a directory"), std::string::npos);
   EXPECT_EQ(rmdir(folder.name().c_str()), 0) << "empty";
 }

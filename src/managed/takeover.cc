@@ -46,7 +46,7 @@ ErrorOr<void> Takeover::Take() {
   }
   const Error error = filled == home_.size()
                           ? SystemError("putting managed memory in its place")
-                          : Error{ENOSPC, "its contents do not fit the swap file"};
+                          : SystemError(ENOSPC, "its contents do not fit the swap file");
   Restore(filled);
   ReturnAll();
   return Fail(error);

@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "base/error.h"
 #include "managed/arena.h"
 #include "managed/arena_options.h"
 #include "managed/arena_transfer.h"
-#include "managed/error.h"
 
 namespace verbena::managed {
 

@@ -42,9 +42,9 @@ ErrorOr<UffdSource> OpenForSystemCalls() {
   UffdSource source = UffdSource::Open();
   if (source.file.is_open() && source.serves_system_calls) return source;
   return Fail(
-      Error{EPERM,
-            "the system lets this user have no userfaultfd that serves system calls, too; "
-            "give access to /dev/userfaultfd, or set sysctl vm.unprivileged_userfaultfd=1"});
+      SystemError(EPERM,
+                  "the system lets this user have no userfaultfd that serves system calls, too; "
+                  "give access to /dev/userfaultfd, or set sysctl vm.unprivileged_userfaultfd=1"));
 }
 
 bool AskFor(const UffdSource& source, uint64_t features) {

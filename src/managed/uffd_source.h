@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
+#include "base/error.h"
 #include "base/file_descriptor.h"
-#include "managed/error.h"
 
 namespace verbena::managed {
 

@@ -2,44 +2,26 @@
 
 namespace verbena::memory {
 
-const char* NameOf(Access access) {
+const char* NameOf(AccessKind access) {
   switch (access) {
-    case Access::kLocalRead:
+    case AccessKind::kLocalRead:
       return "local read";
-    case Access::kLocalWrite:
+    case AccessKind::kLocalWrite:
       return "local write";
-    case Access::kBind:
+    case AccessKind::kBind:
       return "bind";
-    case Access::kRemoteRead:
+    case AccessKind::kRemoteRead:
       return "remote read";
-    case Access::kRemoteWrite:
+    case AccessKind::kRemoteWrite:
       return "remote write";
-    case Access::kRemoteAtomic:
+    case AccessKind::kRemoteAtomic:
       return "remote atomic";
-    case Access::kTaskSend:
+    case AccessKind::kTaskSend:
       return "iSCSI R2T";
-    case Access::kTaskReceive:
+    case AccessKind::kTaskReceive:
       return "iSCSI Data-In";
   }
   return "?";
-}
-
-std::string ToString(Rights rights) {
-  static constexpr struct {
-    Rights right;
-    const char* name;
-  } kNames[] = {
-      {Rights::kLocalRead, "local read"},       {Rights::kLocalWrite, "local write"},
-      {Rights::kRemoteRead, "remote read"},     {Rights::kRemoteWrite, "remote write"},
-      {Rights::kRemoteAtomic, "remote atomic"}, {Rights::kWindowBind, "window bind"},
-  };
-  std::string text;
-  for (const auto& [right, name] : kNames) {
-    if (!rights.Has(right)) continue;
-    if (!text.empty()) text += ", ";
-    text += name;
-  }
-  return text.empty() ? "none" : text;
 }
 
 }  // namespace verbena::memory

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <string>
 
+#include "verbena/access.h"
 #include "verbena/numbers.h"
 
 namespace verbena::memory {
@@ -12,57 +12,19 @@ namespace verbena::memory {
 using PdId = StrongId<struct PdIdTag, uint32_t>;
 using ConsumerId = StrongId<struct ConsumerIdTag, uint32_t>;
 
-// What an entry of the protection table grants. A set, one bit a right.
-class Rights {
- public:
-  static const Rights kNone, kLocalRead, kLocalWrite, kRemoteRead, kRemoteWrite, kRemoteAtomic,
-      kWindowBind, kAll;
-  static const Rights kRemote;  // the three remote ones
-
-  constexpr Rights() = default;
-
-  constexpr bool Has(Rights other) const { return (bits_ & other.bits_) == other.bits_; }
-  constexpr bool HasAny(Rights other) const { return (bits_ & other.bits_) != 0; }
-  constexpr Rights Without(Rights other) const {
-    return Rights(static_cast<uint8_t>(bits_ & ~other.bits_));
-  }
-  constexpr uint8_t bits() const { return bits_; }
-  static constexpr Rights FromBits(uint8_t bits) { return Rights(bits); }
-
-  friend constexpr Rights operator|(Rights a, Rights b) {
-    return Rights(static_cast<uint8_t>(a.bits_ | b.bits_));
-  }
-  friend constexpr bool operator==(Rights, Rights) = default;
-
- private:
-  constexpr explicit Rights(uint8_t bits) : bits_(bits) {}
-
-  uint8_t bits_ = 0;
-};
-
-inline constexpr Rights Rights::kNone = Rights(0);
-inline constexpr Rights Rights::kLocalRead = Rights(1 << 0);
-inline constexpr Rights Rights::kLocalWrite = Rights(1 << 1);
-inline constexpr Rights Rights::kRemoteRead = Rights(1 << 2);
-inline constexpr Rights Rights::kRemoteWrite = Rights(1 << 3);
-inline constexpr Rights Rights::kRemoteAtomic = Rights(1 << 4);
-inline constexpr Rights Rights::kWindowBind = Rights(1 << 5);
-inline constexpr Rights Rights::kAll = Rights((1 << 6) - 1);
-inline constexpr Rights Rights::kRemote = kRemoteRead | kRemoteWrite | kRemoteAtomic;
-
 // What the owner of memory must itself be able to do there before it may grant `rights` on it: no
 // owner grants more than it has. (IBA 10.6.3: remote write and atomics need local write.)
-constexpr Rights NeededToGrant(Rights rights) {
-  Rights needed;
-  if (rights.HasAny(Rights::kRemoteRead)) needed = needed | Rights::kLocalRead;
-  if (rights.HasAny(Rights::kRemoteWrite | Rights::kRemoteAtomic)) {
-    needed = needed | Rights::kLocalWrite;
+constexpr Access NeededToGrant(Access rights) {
+  Access needed;
+  if (rights.HasAny(Access::kRemoteRead)) needed = needed | Access::kLocalRead;
+  if (rights.HasAny(Access::kRemoteWrite | Access::kRemoteAtomic)) {
+    needed = needed | Access::kLocalWrite;
   }
   return needed;
 }
 
 // Something that wants to touch bytes.
-enum class Access : uint8_t {
+enum class AccessKind : uint8_t {
   kLocalRead,     // gather list of a send or write
   kLocalWrite,    // scatter list of a receive; arriving read response
   kBind,          // window onto a region
@@ -78,7 +40,7 @@ enum class Origin : uint8_t { kLocal, kRemote, kTask };
 
 struct AccessTraits {
   Origin origin;
-  Rights right;
+  Access right;
   bool writes;
   bool has_purpose;  // check g applies
 };
@@ -86,20 +48,20 @@ struct AccessTraits {
 namespace internal {
 
 inline constexpr AccessTraits kAccessTraits[] = {
-    {Origin::kLocal, Rights::kLocalRead, false, false},     // kLocalRead
-    {Origin::kLocal, Rights::kLocalWrite, true, false},     // kLocalWrite
-    {Origin::kLocal, Rights::kNone, false, true},           // kBind
-    {Origin::kRemote, Rights::kRemoteRead, false, false},   // kRemoteRead
-    {Origin::kRemote, Rights::kRemoteWrite, true, false},   // kRemoteWrite
-    {Origin::kRemote, Rights::kRemoteAtomic, true, false},  // kRemoteAtomic
-    {Origin::kTask, Rights::kRemoteRead, false, true},      // kTaskSend
-    {Origin::kTask, Rights::kRemoteWrite, true, true},      // kTaskReceive
+    {Origin::kLocal, Access::kLocalRead, false, false},     // kLocalRead
+    {Origin::kLocal, Access::kLocalWrite, true, false},     // kLocalWrite
+    {Origin::kLocal, Access::kNone, false, true},           // kBind
+    {Origin::kRemote, Access::kRemoteRead, false, false},   // kRemoteRead
+    {Origin::kRemote, Access::kRemoteWrite, true, false},   // kRemoteWrite
+    {Origin::kRemote, Access::kRemoteAtomic, true, false},  // kRemoteAtomic
+    {Origin::kTask, Access::kRemoteRead, false, true},      // kTaskSend
+    {Origin::kTask, Access::kRemoteWrite, true, true},      // kTaskReceive
 };
-static_assert(std::size(kAccessTraits) == static_cast<size_t>(Access::kTaskReceive) + 1);
+static_assert(std::size(kAccessTraits) == static_cast<size_t>(AccessKind::kTaskReceive) + 1);
 
 }  // namespace internal
 
-constexpr AccessTraits TraitsOf(Access access) {
+constexpr AccessTraits TraitsOf(AccessKind access) {
   return internal::kAccessTraits[static_cast<size_t>(access)];
 }
 
@@ -109,7 +71,6 @@ struct Accessor {
   QpNumber qp;
 };
 
-const char* NameOf(Access access);
-std::string ToString(Rights rights);  // "local read, remote write"; "none"
+const char* NameOf(AccessKind access);
 
 }  // namespace verbena::memory

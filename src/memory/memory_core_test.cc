@@ -13,11 +13,11 @@ constexpr MachineAddress kFirst{kBase}, kLast{kBase + kPage - 1};
 class MemoryCoreTest : public MemoryFixture {
  protected:
   Key ImplicitRegion(PdId pd) {
-    const RegionSpec spec{.pd = pd, .start = KeyAddress(0), .length = kMax, .rights = Rights::kAll};
+    const RegionSpec spec{.pd = pd, .start = KeyAddress(0), .length = kMax, .rights = Access::kAll};
     return core_.regions.Register(spec, AddressSpaceBacking{})->local;
   }
   Translation Read(Key key, uint64_t address, PdId pd) const {
-    return core_.translator.Translate(key, KeyAddress(address), 1, Access::kLocalRead,
+    return core_.translator.Translate(key, KeyAddress(address), 1, AccessKind::kLocalRead,
                                       {pd, me_.qp});
   }
   Stage StageOf(const Translation& translation) const {
@@ -30,7 +30,7 @@ class MemoryCoreTest : public MemoryFixture {
 TEST_F(MemoryCoreTest, InvalidateMachineReachesRegionsPageTablesGuestsAndInvertedTables) {
   const RegionKeys linear = LinearRegion(kBase, 2 * kPage);
   const auto pages = Pages({kBase});
-  const RegionSpec spec{.pd = pd_, .start = KeyAddress(0), .length = kPage, .rights = Rights::kAll};
+  const RegionSpec spec{.pd = pd_, .start = KeyAddress(0), .length = kPage, .rights = Access::kAll};
   const Key list = core_.regions.Register(spec, PageListBacking{pages, 0, kSmall})->local;
 
   const Key implicit = ImplicitRegion(pd_);
@@ -70,7 +70,7 @@ TEST_F(MemoryCoreTest, PagesThatAreForgottenComeBackWhereTheyWere) {
   const RegionKeys linear = LinearRegion(kBase, 2 * kPage);
   const auto pages = Pages({kBase, kBase + kPage});
   const RegionSpec spec{
-      .pd = pd_, .start = KeyAddress(0), .length = 2 * kPage, .rights = Rights::kAll};
+      .pd = pd_, .start = KeyAddress(0), .length = 2 * kPage, .rights = Access::kAll};
   const Key list = core_.regions.Register(spec, PageListBacking{pages, 0, kSmall})->local;
   const MachineAddress first(kBase), last(kBase + kPage - 1);
   EXPECT_TRUE(core_.IsNamed(first, last));
@@ -117,19 +117,19 @@ TEST_F(MemoryCoreTest, InvalidateGuestPhysicalReachesThatGuestsFirstStageOnly) {
 
 TEST_F(MemoryCoreTest, InvalidateFindsOutWhatTheKeyNames) {
   const RegionKeys region = LinearRegion(kBase, kPage);
-  const auto window = core_.windows.Bind(*core_.windows.Allocate(pd_, WindowType::kType2B),
+  const auto window = core_.windows.Bind(*core_.windows.Allocate(pd_, WindowType::k2B),
                                          {.region = region.local,
                                           .start = KeyAddress(kBase),
                                           .length = 8,
-                                          .rights = Rights::kRemoteRead,
+                                          .rights = Access::kRemoteRead,
                                           .variant = KeyVariant(9)},
                                          me_);
   ASSERT_TRUE(Succeeds(window));
   EXPECT_TRUE(Succeeds(core_.Invalidate(*window, Origin::kRemote, me_)));
-  EXPECT_TRUE(IsRefused(Translate(*window, kBase, 8, Access::kRemoteRead), Refusal::kNotValid));
+  EXPECT_TRUE(IsRefused(Translate(*window, kBase, 8, AccessKind::kRemoteRead), Refusal::kNotValid));
 
   const auto pages = Pages({kBase});
-  const RegionSpec spec{.pd = pd_, .start = KeyAddress(0), .length = kPage, .rights = Rights::kAll};
+  const RegionSpec spec{.pd = pd_, .start = KeyAddress(0), .length = kPage, .rights = Access::kAll};
   const Key reserved = core_.regions.Reserve(pd_, 1, kSmall)->local;
   ASSERT_TRUE(Succeeds(
       core_.regions.RegisterReserved(reserved, spec, PageListBacking{pages, 0, kSmall}, me_)));
@@ -142,9 +142,9 @@ TEST_F(MemoryCoreTest, InvalidateFindsOutWhatTheKeyNames) {
 TEST_F(MemoryCoreTest, TimeBringsRetiredKeysBack) {
   MemoryCore core(Options{.key_slots_max = 2, .key_quarantine = Seconds(1)});
   const PdId pd = *core.domains.Allocate(*core.consumers.Open({}));
-  const auto full = [&] { return !core.windows.Allocate(pd, WindowType::kType1).has_value(); };
+  const auto full = [&] { return !core.windows.Allocate(pd, WindowType::k1).has_value(); };
   while (core.table.retired_count() == 0) {
-    ASSERT_TRUE(Succeeds(core.windows.Deallocate(*core.windows.Allocate(pd, WindowType::kType1))));
+    ASSERT_TRUE(Succeeds(core.windows.Deallocate(*core.windows.Allocate(pd, WindowType::k1))));
   }
   EXPECT_TRUE(full());
   core.AdvanceTo(Time(Seconds(1) - Nanoseconds(1)));
@@ -174,9 +174,9 @@ TEST_F(MemoryCoreTest, WhatIsKeptFromListsIsAbsentWhereverItWasNamed) {
   const auto listed = core_.regions.Register(spec, PageListBacking{pages, 0, kSmall});
   ASSERT_TRUE(Succeeds(listed));
   core_.ForbidInLists(MachineAddress(0x10'1000), MachineAddress(0x10'1FFF));
-  EXPECT_TRUE(IsReady(Translate(linear.local, 0x10'0000, kPage, Access::kLocalRead)));
-  EXPECT_NE(AsFault(Translate(linear.local, 0x10'1000, 1, Access::kLocalRead)), nullptr);
-  EXPECT_NE(AsFault(Translate(listed->local, 0, 1, Access::kLocalRead)), nullptr);
+  EXPECT_TRUE(IsReady(Translate(linear.local, 0x10'0000, kPage, AccessKind::kLocalRead)));
+  EXPECT_NE(AsFault(Translate(linear.local, 0x10'1000, 1, AccessKind::kLocalRead)), nullptr);
+  EXPECT_NE(AsFault(Translate(listed->local, 0, 1, AccessKind::kLocalRead)), nullptr);
   // In one piece it can be asked for, as any other.
   EXPECT_TRUE(Succeeds(core_.regions.MapPages(linear.local, 1, 1, std::nullopt, true)));
 }

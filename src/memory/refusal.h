@@ -42,10 +42,6 @@ enum class Refusal : uint8_t {
   kWraps,           // range runs past 2^64
 };
 
-inline constexpr char kFirstCheck = 'a';
-inline constexpr unsigned kCheckCount = 7;
-inline constexpr unsigned kRemoteCheckCount = 6;  // g is for binds, and for iSCSI
-
 // 'a' to 'g', or '-' for what is not one of the lettered checks.
 constexpr char CheckOf(Refusal refusal) {
   switch (refusal) {

@@ -32,10 +32,6 @@ void ForEachView(const ManagedArena& arena, Fn fn) {
   }
 }
 
-Error ErrorOf(const managed::Error& error) {
-  return {ErrorCode::kSystem, error.text, error.number};
-}
-
 Error PartlyManaged(const ManagedArena& arena) {
   if (arena.takeover == nullptr) {
     return {ErrorCode::kInvalid, "only a part of the bytes is managed memory"};
@@ -131,7 +127,7 @@ ManagedArena* ManagedPages::Add(std::unique_ptr<ManagedArena> arena) {
 ErrorOr<ManagedArena*> ManagedPages::Make(managed::ArenaOptions options) {
   if (!options.now) options.now = &Now;
   auto made = managed::Arena::Make(options, Callbacks());
-  if (!made) return Fail(ErrorOf(made.error()));
+  if (!made) return Fail(made.error());
   auto arena = std::make_unique<ManagedArena>();
   arena->own = std::move(*made);
   arena->arena = arena->own.get();
@@ -144,7 +140,7 @@ ErrorOr<ManagedArena*> ManagedPages::Make(managed::ArenaOptions options) {
 ErrorOr<ManagedArena*> ManagedPages::TakeOver(managed::ArenaOptions options) {
   options.now = &Now;
   auto prepared = managed::Takeover::Prepare(options, Callbacks());
-  if (!prepared) return Fail(ErrorOf(prepared.error()));
+  if (!prepared) return Fail(prepared.error());
   auto prepared_arena = std::make_unique<ManagedArena>();
   prepared_arena->takeover = std::move(*prepared);
   prepared_arena->arena = &prepared_arena->takeover->arena();
@@ -160,7 +156,7 @@ ErrorOr<ManagedArena*> ManagedPages::TakeOver(managed::ArenaOptions options) {
   std::unique_ptr<ManagedArena> removed;
   const TablesLock lock(tables_);
   removed = Remove(arena);
-  return Fail(ErrorOf(taken.error()));
+  return Fail(taken.error());
 }
 
 managed::ArenaReport ManagedPages::GiveBack(ManagedArena* arena) {

@@ -7,8 +7,7 @@
 namespace verbena::odp {
 namespace {
 
-using memory::Access;
-using memory::Rights;
+using memory::AccessKind;
 
 constexpr uint64_t kBase = 0x7000'0000'0100;  // not on a page border; nothing is touched here
 constexpr uint64_t kBytes = 64 * 4'096;
@@ -19,15 +18,15 @@ class PageJobsTest : public testing::Test {
     return *core_.regions.Register({.pd = pd_,
                                     .start = KeyAddress(start),
                                     .length = length,
-                                    .rights = Rights::kLocalRead | Rights::kLocalWrite},
+                                    .rights = Access::kLocalRead | Access::kLocalWrite},
                                    backing);
   }
   memory::Translation Translate(Key key, uint64_t at, uint64_t length,
-                                Access access = Access::kLocalWrite) {
+                                AccessKind access = AccessKind::kLocalWrite) {
     return core_.translator.Translate(key, KeyAddress(at), length, access, {pd_, QpNumber(1)});
   }
   transport::PageRequest RequestFor(Key key, uint64_t at, uint64_t length,
-                                    Access access = Access::kLocalWrite) {
+                                    AccessKind access = AccessKind::kLocalWrite) {
     const memory::Translation translation = Translate(key, at, length, access);
     EXPECT_NE(AsFault(translation), nullptr);
     return {QpNumber(1), transport::FaultTicket(1), *AsFault(translation)};
@@ -106,14 +105,15 @@ TEST_F(PageJobsTest, ReadingDoesNotTakeAwayWhatWritingHasMade) {
   for (const memory::RegionKeys& keys :
        {Register(memory::LinearBacking{memory::PhysicalAddress(kBase)}, kBase, kBytes),
         Register(memory::AddressSpaceBacking{}, 0, ~uint64_t{0})}) {
-    PageJob read = JobFor(core_, RequestFor(keys.local, kBase, 8'192, Access::kLocalRead), kBytes);
+    PageJob read =
+        JobFor(core_, RequestFor(keys.local, kBase, 8'192, AccessKind::kLocalRead), kBytes);
     PageJob write = JobFor(core_, RequestFor(keys.local, kBase, 8), kBytes);
     write.paged_in = 1;
     EXPECT_TRUE(MapPages(core_, watch_, write, Time()));
     read.paged_in = 3;
     EXPECT_TRUE(MapPages(core_, watch_, read, Time()));
     EXPECT_NE(AsReady(Translate(keys.local, kBase, 8)), nullptr);
-    EXPECT_NE(AsReady(Translate(keys.local, kBase, 8'192, Access::kLocalRead)), nullptr);
+    EXPECT_NE(AsReady(Translate(keys.local, kBase, 8'192, AccessKind::kLocalRead)), nullptr);
     EXPECT_NE(AsFault(Translate(keys.local, kBase + 4'096, 8)), nullptr);
   }
 }

@@ -9,8 +9,7 @@
 namespace verbena::odp {
 namespace {
 
-using memory::Access;
-using memory::Rights;
+using memory::AccessKind;
 using Asked = Paging::Asked;
 
 constexpr uint64_t kPageBytes = 4'096;
@@ -61,7 +60,7 @@ class PagingTest : public testing::Test {
     const memory::RegionSpec spec{.pd = pd_,
                                   .start = KeyAddress(kStart),
                                   .length = kPages * kPageBytes,
-                                  .rights = Rights::kLocalRead | Rights::kLocalWrite};
+                                  .rights = Access::kLocalRead | Access::kLocalWrite};
     key_ =
         core.regions.Register(spec, memory::LinearBacking{memory::PhysicalAddress(kStart)})->local;
   }
@@ -69,7 +68,7 @@ class PagingTest : public testing::Test {
   memory::Translation Translate() const {
     tables_.AssertHeld();
     return tables_.memory.translator.Translate(key_, KeyAddress(kStart), kPageBytes,
-                                               Access::kLocalWrite, {pd_, QpNumber(1)});
+                                               AccessKind::kLocalWrite, {pd_, QpNumber(1)});
   }
   transport::PageRequest Absent(bool is_urgent) const {
     const memory::Translation translation = Translate();

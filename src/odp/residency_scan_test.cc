@@ -22,10 +22,8 @@ class ResidencyScanTest : public testing::Test {
         mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     madvise(start_, kBytes, MADV_NOHUGEPAGE);
     std::memset(start_, 1, kBytes);
-    const memory::RegionSpec spec{.pd = pd_,
-                                  .start = KeyAddress(Address(0)),
-                                  .length = kBytes,
-                                  .rights = memory::Rights::kLocalRead};
+    const memory::RegionSpec spec{
+        .pd = pd_, .start = KeyAddress(Address(0)), .length = kBytes, .rights = Access::kLocalRead};
     key_ = core_.regions.Register(spec, memory::LinearBacking{memory::PhysicalAddress(Address(0))})
                ->local;
     EXPECT_TRUE(core_.regions.MapPages(key_, 0, kBytes / kPage, {}, true).has_value());
@@ -37,7 +35,7 @@ class ResidencyScanTest : public testing::Test {
   }
   bool IsKnown(uint64_t page) const {
     const memory::Translation translation = core_.translator.Translate(
-        key_, KeyAddress(Address(page)), 8, memory::Access::kLocalRead, {pd_, QpNumber(1)});
+        key_, KeyAddress(Address(page)), 8, memory::AccessKind::kLocalRead, {pd_, QpNumber(1)});
     return AsReady(translation) != nullptr;
   }
   uint64_t LookNow(Time now) {
@@ -84,7 +82,7 @@ TEST_F(ResidencyScanTest, WhatTheTablesDoNotNameIsNotWatched) {
 TEST_F(ResidencyScanTest, PagesOfPageListsAreForgottenToo) {
   const memory::PhysicalAddress page(Address(7));
   const memory::RegionSpec spec{
-      .pd = pd_, .start = {}, .length = kPage, .rights = memory::Rights::kLocalRead};
+      .pd = pd_, .start = {}, .length = kPage, .rights = Access::kLocalRead};
   const auto list = core_.regions.Register(spec, memory::PageListBacking{.pages = {&page, 1}});
   ASSERT_TRUE(list.has_value());
   watch_.Note(Address(0), kBytes, begin_);
@@ -92,7 +90,7 @@ TEST_F(ResidencyScanTest, PagesOfPageListsAreForgottenToo) {
   EXPECT_EQ(LookNow(begin_ + kPeriod), 2U);
   EXPECT_FALSE(IsKnown(7));
   const memory::Translation gone = core_.translator.Translate(
-      list->local, KeyAddress(0), 8, memory::Access::kLocalRead, {pd_, QpNumber(1)});
+      list->local, KeyAddress(0), 8, memory::AccessKind::kLocalRead, {pd_, QpNumber(1)});
   EXPECT_NE(AsFault(gone), nullptr);
 }
 

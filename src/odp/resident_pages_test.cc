@@ -11,8 +11,7 @@
 namespace verbena::odp {
 namespace {
 
-using memory::Access;
-using memory::Rights;
+using memory::AccessKind;
 
 constexpr uint64_t kPageBytes = 4'096;
 constexpr uint64_t kPages = 600;
@@ -27,7 +26,7 @@ class ResidentPagesTest : public ::testing::Test {
     const memory::RegionSpec spec{.pd = pd_,
                                   .start = KeyAddress(Address(0)),
                                   .length = kPages * kPageBytes,
-                                  .rights = Rights::kLocalRead | Rights::kLocalWrite};
+                                  .rights = Access::kLocalRead | Access::kLocalWrite};
     key_ = core_.regions.Register(spec, memory::LinearBacking{memory::PhysicalAddress(Address(0))})
                ->local;
   }
@@ -41,7 +40,7 @@ class ResidentPagesTest : public ::testing::Test {
   }
   memory::Translation Translate(uint64_t page, uint64_t count) const {
     return core_.translator.Translate(key_, KeyAddress(Address(page)), count * kPageBytes,
-                                      Access::kLocalWrite, {pd_, QpNumber(1)});
+                                      AccessKind::kLocalWrite, {pd_, QpNumber(1)});
   }
   // Of pages that the tables do not know.
   bool Map(uint64_t page, uint64_t count) {

@@ -156,7 +156,7 @@ void TakeoverMemory::MapWhatIsThere(const memory::RegionSpec& spec,
     job.request.fault.region = region;
     job.request.fault.first_page = page - first;
     job.request.fault.page_count = job.page_count;
-    job.request.fault.for_write = spec.rights.Has(memory::Rights::kLocalWrite);
+    job.request.fault.for_write = spec.rights.Has(Access::kLocalWrite);
     static_cast<void>(managed_.Submit(job));
     page += job.page_count;
   }

@@ -2,7 +2,7 @@
 
 #include "base/check.h"
 
-namespace verbena::queue {
+namespace verbena {
 
 const char* NameOf(CompletionStatus status) {
   switch (status) {
@@ -66,13 +66,13 @@ const char* NameOf(CompletionOpcode opcode) {
       return "write";
     case CompletionOpcode::kRead:
       return "read";
-    case CompletionOpcode::kCompareAndSwap:
+    case CompletionOpcode::kCompareSwap:
       return "compare and swap";
-    case CompletionOpcode::kFetchAndAdd:
+    case CompletionOpcode::kFetchAdd:
       return "fetch and add";
-    case CompletionOpcode::kBindWindow:
+    case CompletionOpcode::kBind:
       return "bind window";
-    case CompletionOpcode::kLocalInvalidate:
+    case CompletionOpcode::kInvalidate:
       return "local invalidate";
     case CompletionOpcode::kFlush:
       return "flush";
@@ -100,6 +100,8 @@ const char* NameOf(CompletionOpcode opcode) {
   return "?";
 }
 
+namespace queue {
+
 CompletionOpcode CompletionOpcodeOf(SendOpcode opcode) {
   switch (opcode) {
     case SendOpcode::kSend:
@@ -113,17 +115,17 @@ CompletionOpcode CompletionOpcodeOf(SendOpcode opcode) {
     case SendOpcode::kRead:
       return CompletionOpcode::kRead;
     case SendOpcode::kCompareAndSwap:
-      return CompletionOpcode::kCompareAndSwap;
+      return CompletionOpcode::kCompareSwap;
     case SendOpcode::kFetchAndAdd:
-      return CompletionOpcode::kFetchAndAdd;
+      return CompletionOpcode::kFetchAdd;
     case SendOpcode::kAtomicWrite:
       return CompletionOpcode::kAtomicWrite;
     case SendOpcode::kFlush:
       return CompletionOpcode::kFlush;
     case SendOpcode::kBindWindow:
-      return CompletionOpcode::kBindWindow;
+      return CompletionOpcode::kBind;
     case SendOpcode::kLocalInvalidate:
-      return CompletionOpcode::kLocalInvalidate;
+      return CompletionOpcode::kInvalidate;
     case SendOpcode::kRegister:
       return CompletionOpcode::kRegister;
     case SendOpcode::kDelay:
@@ -132,4 +134,5 @@ CompletionOpcode CompletionOpcodeOf(SendOpcode opcode) {
   UNREACHABLE();
 }
 
-}  // namespace verbena::queue
+}  // namespace queue
+}  // namespace verbena

@@ -29,7 +29,7 @@ CompletionQueue::PushResult CompletionQueue::Push(const Completion& completion, 
   }
   Completion& slot = slots_[tail & mask_];
   slot = completion;
-  slot.timestamp = now;
+  slot.timestamp_ns = now.nanoseconds();
   tail_.store(tail + 1);  // P1
 
   const bool counts_as_solicited = solicited || completion.status != CompletionStatus::kSuccess;

@@ -57,11 +57,11 @@ TEST(CompletionQueueTest, CompletionsComeOutAsTheyWentIn) {
                 .path_bits = 10,
                 .status = CompletionStatus::kSuccess,
                 .opcode = CompletionOpcode::kReceiveWithImmediate,
-                .flags = {.with_immediate = true}};
+                .with_immediate = true};
   EXPECT_EQ(queue.Push(in, false, At(77)).status, PushStatus::kStored);
   std::array<Completion, 2> out;
   EXPECT_EQ(queue.Poll(out), 1u);
-  in.timestamp = At(77);
+  in.timestamp_ns = At(77).nanoseconds();
   EXPECT_EQ(out[0], in);
   EXPECT_EQ(queue.Poll(out), 0u);
 }
@@ -271,7 +271,7 @@ void PushBoth(CompletionQueue& queue, Model& model, Random& random, uint64_t id)
   completion.qp = QpNumber(random.Chance(1, 2) ? 1 : 2);
   const bool solicited = random.Chance(1, 3);
   const bool event = model.Push(completion, solicited, queue.capacity());
-  const auto result = queue.Push(completion, solicited, completion.timestamp);
+  const auto result = queue.Push(completion, solicited, Time(Nanoseconds(completion.timestamp_ns)));
   ASSERT_EQ(result.event_now, event);
   ASSERT_EQ(result.status == PushStatus::kStored, !model.broken);
 }

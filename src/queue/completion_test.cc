@@ -38,7 +38,7 @@ TEST(CompletionTest, SendOpcodesCompleteAsSends) {
   EXPECT_EQ(CompletionOpcodeOf(SendOpcode::kSendWithInvalidate), CompletionOpcode::kSend);
   EXPECT_EQ(CompletionOpcodeOf(SendOpcode::kRegisterAndSend), CompletionOpcode::kSend);
   EXPECT_EQ(CompletionOpcodeOf(SendOpcode::kWriteWithImmediate), CompletionOpcode::kWrite);
-  EXPECT_EQ(CompletionOpcodeOf(SendOpcode::kFetchAndAdd), CompletionOpcode::kFetchAndAdd);
+  EXPECT_EQ(CompletionOpcodeOf(SendOpcode::kFetchAndAdd), CompletionOpcode::kFetchAdd);
 }
 
 TEST(CompletionTest, ReceivesAreMarked) {

@@ -13,7 +13,7 @@ SharedReceiveQueue::SharedReceiveQueue(uint32_t capacity, uint32_t sges_max)
   GrowTo(capacity);
 }
 
-Result<void, PostError> SharedReceiveQueue::Post(const ReceiveRequest& request) {
+Result<void, PostError> SharedReceiveQueue::Post(const ReceiveWorkRequest& request) {
   if (const auto error = Validate(request, limits_)) return Fail(*error);
   const MutexLock lock(mutex_);
   if (slot_count_ - free_->size() >= capacity_) return Fail(PostError::kFull);

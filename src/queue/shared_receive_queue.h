@@ -61,7 +61,7 @@ class SharedReceiveQueue {
   SharedReceiveQueue(const SharedReceiveQueue&) = delete;
   SharedReceiveQueue& operator=(const SharedReceiveQueue&) = delete;
 
-  [[nodiscard]] Result<void, PostError> Post(const ReceiveRequest& request)
+  [[nodiscard]] Result<void, PostError> Post(const ReceiveWorkRequest& request)
       VERBENA_EXCLUDES(mutex_);
 
   // Arms the limit event; 0 disarms it. A limit above the number posted is met by the next Take.

@@ -45,7 +45,7 @@ TEST(WorkQueueTest, KeepsWhatIsPosted) {
                     .opcode = SendOpcode::kWriteWithImmediate,
                     .flags = {.signaled = true},
                     .immediate = Immediate(8),
-                    .operand = Remote{.address = 7, .key = Key(1)}};
+                    .operand = RemoteAddress{.address = 7, .key = Key(1)}};
   const auto n = queue.Post({wqe, sges});
   ASSERT_TRUE(n);
   sges.assign(2, Sge{});  // the program's list is its own again
@@ -107,7 +107,7 @@ TEST(WorkQueueTest, InlineDataIsBounded) {
 TEST(WorkQueueTest, PagesAreCopied) {
   SendQueue queue(kLimits);
   std::vector<uint64_t> pages = {0x1000, 0x5000};
-  const SendWqe wqe{.opcode = SendOpcode::kRegister, .operand = Registration{}};
+  const SendWqe wqe{.opcode = SendOpcode::kRegister, .operand = RegistrationOperand{}};
   const auto n = queue.Post({wqe, {}, pages});
   ASSERT_TRUE(n);
   pages.assign(2, 0);

@@ -18,8 +18,8 @@ struct WorkRequest {
   std::span<const uint64_t> pages = {};  // of a registration
 };
 
-using SendRequest = WorkRequest<SendWqe>;
-using ReceiveRequest = WorkRequest<ReceiveWqe>;
+using SendWorkRequest = WorkRequest<SendWqe>;
+using ReceiveWorkRequest = WorkRequest<ReceiveWqe>;
 
 // Why a request was not taken. The program hears it from the call; there is no completion.
 enum class PostError : uint8_t {
@@ -43,13 +43,13 @@ struct WorkQueueLimits {
 };
 
 // The checks of one request by itself, in which the queue's state plays no part.
-inline std::optional<PostError> Validate(const ReceiveRequest& request,
+inline std::optional<PostError> Validate(const ReceiveWorkRequest& request,
                                          const WorkQueueLimits& limits) {
   if (request.sges.size() > limits.sges_max) return PostError::kTooManySges;
   return std::nullopt;
 }
 
-inline std::optional<PostError> Validate(const SendRequest& request,
+inline std::optional<PostError> Validate(const SendWorkRequest& request,
                                          const WorkQueueLimits& limits) {
   const SendWqe& wqe = request.wqe;
   // The C interface hands on whatever number the program wrote.

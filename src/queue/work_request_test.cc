@@ -18,25 +18,25 @@ const std::array<std::pair<SendOpcode, SendOperand>, kSendOpcodeCount> kGood = {
     {SendOpcode::kSend, std::monostate{}},
     {SendOpcode::kSendWithImmediate, std::monostate{}},
     {SendOpcode::kSendWithInvalidate, std::monostate{}},
-    {SendOpcode::kWrite, Remote{}},
-    {SendOpcode::kWriteWithImmediate, Remote{}},
-    {SendOpcode::kRead, Remote{}},
+    {SendOpcode::kWrite, RemoteAddress{}},
+    {SendOpcode::kWriteWithImmediate, RemoteAddress{}},
+    {SendOpcode::kRead, RemoteAddress{}},
     {SendOpcode::kCompareAndSwap, Atomic{}},
     {SendOpcode::kFetchAndAdd, Atomic{}},
-    {SendOpcode::kAtomicWrite, Remote{}},
-    {SendOpcode::kFlush, Flush{}},
+    {SendOpcode::kAtomicWrite, RemoteAddress{}},
+    {SendOpcode::kFlush, FlushOperand{}},
     {SendOpcode::kBindWindow, WindowBind{}},
     {SendOpcode::kLocalInvalidate, std::monostate{}},
-    {SendOpcode::kRegister, Registration{}},
-    {SendOpcode::kRegisterAndSend, Registration{}},
-    {SendOpcode::kDelay, Delay{}},
+    {SendOpcode::kRegister, RegistrationOperand{}},
+    {SendOpcode::kRegisterAndSend, RegistrationOperand{}},
+    {SendOpcode::kDelay, DelayOperand{}},
 }};
 
 std::optional<PostError> Check(SendOpcode opcode, const SendOperand& operand,
                                std::span<const Sge> sges = {}, bool inlined = false,
                                std::span<const uint64_t> pages = {}) {
   const SendWqe wqe{.opcode = opcode, .flags = {.inlined = inlined}, .operand = operand};
-  return Validate(SendRequest{wqe, sges, pages}, kLimits);
+  return Validate(SendWorkRequest{wqe, sges, pages}, kLimits);
 }
 
 TEST(WorkRequestTest, OpcodeDecidesTheOperand) {
@@ -67,8 +67,8 @@ TEST(WorkRequestTest, SgesUpToTheLimit) {
   const std::span<const Sge> all = sges;
   EXPECT_EQ(Check(SendOpcode::kSend, {}, all.first(2)), std::nullopt);
   EXPECT_EQ(Check(SendOpcode::kSend, {}, all), PostError::kTooManySges);
-  EXPECT_EQ(Validate(ReceiveRequest{{}, all.first(2)}, kLimits), std::nullopt);
-  EXPECT_EQ(Validate(ReceiveRequest{{}, all}, kLimits), PostError::kTooManySges);
+  EXPECT_EQ(Validate(ReceiveWorkRequest{{}, all.first(2)}, kLimits), std::nullopt);
+  EXPECT_EQ(Validate(ReceiveWorkRequest{{}, all}, kLimits), PostError::kTooManySges);
 }
 
 TEST(WorkRequestTest, OnlyPayloadIsInlined) {
@@ -83,8 +83,10 @@ TEST(WorkRequestTest, OnlyPayloadIsInlined) {
 TEST(WorkRequestTest, PagesOnlyWithARegistration) {
   const std::array<uint64_t, 4> pages{};
   const std::span<const uint64_t> all = pages;
-  EXPECT_EQ(Check(SendOpcode::kRegister, Registration{}, {}, false, all.first(3)), std::nullopt);
-  EXPECT_EQ(Check(SendOpcode::kRegister, Registration{}, {}, false, all), PostError::kTooManyPages);
+  EXPECT_EQ(Check(SendOpcode::kRegister, RegistrationOperand{}, {}, false, all.first(3)),
+            std::nullopt);
+  EXPECT_EQ(Check(SendOpcode::kRegister, RegistrationOperand{}, {}, false, all),
+            PostError::kTooManyPages);
   EXPECT_EQ(Check(SendOpcode::kSend, {}, {}, false, all.first(1)), PostError::kTooManyPages);
 }
 

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/time.h"
 #include "queue/ids.h"
+#include "verbena/work_request.h"
 
 namespace verbena::queue {
 
@@ -33,51 +34,23 @@ inline constexpr size_t kSendOpcodeCount = static_cast<size_t>(SendOpcode::kDela
 
 const char* NameOf(SendOpcode opcode);
 
-// An element of a scatter/gather list: bytes of the program's memory. Length 0 means no bytes.
-struct Sge {
-  uint64_t address = 0;
-  uint32_t length = 0;
-  Key key{};
-
-  friend bool operator==(const Sge&, const Sge&) = default;
-};
-static_assert(sizeof(Sge) == 16);
-
 // What an opcode needs to know besides its scatter/gather list: the alternatives of SendOperand.
 
-// Memory of the peer.
-struct Remote {
-  uint64_t address = 0;
-  Key key{};
-
-  friend bool operator==(const Remote&, const Remote&) = default;
-};
-
 struct Atomic {
-  Remote remote{};
+  RemoteAddress remote{};
   uint64_t compare_or_add = 0;
   uint64_t swap = 0;
 
   friend bool operator==(const Atomic&, const Atomic&) = default;
 };
 
-// Whom a datagram goes to.
-struct Datagram {
-  AddressHandleId handle{};
-  QpNumber qp{};
-  QKey q_key{};
-
-  friend bool operator==(const Datagram&, const Datagram&) = default;
-};
-
-// Rights travel as the bits that the memory layer made of them.
 struct WindowBind {
   Key window{};
   Key region{};
   uint64_t start = 0;
   uint64_t length = 0;
-  uint8_t variant = 0;  // of the window's new R_Key
-  uint8_t rights = 0;
+  KeyVariant variant{};  // of the window's new R_Key
+  Access rights{};
   bool zero_based = false;
   bool one_touch = false;
   bool by_index = false;  // the window is named by the index of its key alone
@@ -86,9 +59,9 @@ struct WindowBind {
 };
 
 // The pages are posted beside it and kept by the queue.
-struct Registration {
+struct RegistrationOperand {
   Key key{};
-  uint8_t rights = 0;
+  Access rights{};
   uint8_t page_shift = 0;
   bool zero_based = false;
   bool one_touch = false;
@@ -96,47 +69,36 @@ struct Registration {
   uint64_t length = 0;
   uint64_t first_offset = 0;  // of the first byte in the first page
 
-  friend bool operator==(const Registration&, const Registration&) = default;
+  friend bool operator==(const RegistrationOperand&, const RegistrationOperand&) = default;
 };
 
-// IBA A19: where the peer's earlier writes must have arrived, and for how much of its memory.
-enum class FlushLevel : uint8_t { kRange, kRegion };
-
-struct Flush {
-  Remote remote{};
+// Where the peer's earlier writes must have arrived, and for how much of its memory. (IBA A19)
+struct FlushOperand {
+  RemoteAddress remote{};
   uint32_t length = 0;
   bool global_visibility = false;
   bool persistence = false;
   FlushLevel level = FlushLevel::kRange;
 
-  friend bool operator==(const Flush&, const Flush&) = default;
+  friend bool operator==(const FlushOperand&, const FlushOperand&) = default;
 };
 
-struct Delay {
+struct DelayOperand {
   Duration duration{};
 
-  friend bool operator==(const Delay&, const Delay&) = default;
+  friend bool operator==(const DelayOperand&, const DelayOperand&) = default;
 };
 
-using SendOperand =
-    std::variant<std::monostate, Remote, Atomic, Datagram, WindowBind, Registration, Flush, Delay>;
-
-struct SendFlags {
-  bool signaled = false;
-  bool solicited = false;
-  bool fence = false;
-  bool inlined = false;  // the bytes are taken when the request is posted
-  // Of the adapter's own making: the program hears nothing of it from the send queue.
-  bool internal = false;
-
-  friend bool operator==(const SendFlags&, const SendFlags&) = default;
-};
+using SendOperand = std::variant<std::monostate, RemoteAddress, Atomic, Datagram, WindowBind,
+                                 RegistrationOperand, FlushOperand, DelayOperand>;
 
 // An element of a send queue, without its lists. A value; trivial to copy.
 struct SendWqe {
   WrId id{};
   SendOpcode opcode = SendOpcode::kSend;
-  SendFlags flags{};
+  SendFlags flags{.signaled = false};
+  // Of the adapter's own making: the program hears nothing of it from the send queue.
+  bool internal = false;
   Immediate immediate{};
   Key invalidate{};        // the peer's key, or with kLocalInvalidate ours
   SrqNumber remote_srq{};  // XRC
@@ -196,18 +158,18 @@ inline constexpr std::array<SendProperties, kSendOpcodeCount> kSendProperties = 
     {.carries_payload = true,
      .touches_remote = true,
      .is_plain = true,
-     .operands = kOperandBit<Remote>},
+     .operands = kOperandBit<RemoteAddress>},
     // kWriteWithImmediate
     {.carries_payload = true,
      .carries_immediate = true,
      .touches_remote = true,
      .is_plain = true,
-     .operands = kOperandBit<Remote>},
+     .operands = kOperandBit<RemoteAddress>},
     // kRead
     {.needs_response = true,
      .touches_remote = true,
      .is_plain = true,
-     .operands = kOperandBit<Remote>},
+     .operands = kOperandBit<RemoteAddress>},
     // kCompareAndSwap
     {.needs_response = true,
      .touches_remote = true,
@@ -223,22 +185,22 @@ inline constexpr std::array<SendProperties, kSendOpcodeCount> kSendProperties = 
      .carries_payload = true,
      .touches_remote = true,
      .is_word = true,
-     .operands = kOperandBit<Remote>},
+     .operands = kOperandBit<RemoteAddress>},
     // kFlush
     {.needs_response = true,
      .touches_remote = true,
      .is_plain = true,
-     .operands = kOperandBit<Flush>},
+     .operands = kOperandBit<FlushOperand>},
     // kBindWindow
     {.is_local = true, .operands = kOperandBit<WindowBind>},
     // kLocalInvalidate
     {.is_local = true, .operands = kNoOperand},
     // kRegister
-    {.is_local = true, .registers = true, .operands = kOperandBit<Registration>},
+    {.is_local = true, .registers = true, .operands = kOperandBit<RegistrationOperand>},
     // kRegisterAndSend
-    {.carries_payload = true, .registers = true, .operands = kOperandBit<Registration>},
+    {.carries_payload = true, .registers = true, .operands = kOperandBit<RegistrationOperand>},
     // kDelay
-    {.is_local = true, .operands = kOperandBit<Delay>},
+    {.is_local = true, .operands = kOperandBit<DelayOperand>},
 }};
 
 }  // namespace internal

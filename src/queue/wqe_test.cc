@@ -46,13 +46,13 @@ TEST(WqeTest, WhatReadsTheRemoteWaitsForAResponse) {
 
 TEST(WqeTest, OperandIsRead) {
   const SendWqe wqe{.opcode = SendOpcode::kWrite,
-                    .operand = Remote{.address = 0x1000, .key = Key(7)}};
-  EXPECT_EQ(wqe.As<Remote>().address, 0x1000u);
-  EXPECT_EQ(wqe.As<Remote>().key, Key(7));
+                    .operand = RemoteAddress{.address = 0x1000, .key = Key(7)}};
+  EXPECT_EQ(wqe.As<RemoteAddress>().address, 0x1000u);
+  EXPECT_EQ(wqe.As<RemoteAddress>().key, Key(7));
 }
 
 TEST(WqeDeathTest, WrongOperandStops) {
-  const SendWqe wqe{.operand = Remote{}};
+  const SendWqe wqe{.operand = RemoteAddress{}};
   EXPECT_DEATH(static_cast<void>(wqe.As<Atomic>()), "CHECK failed");
 }
 

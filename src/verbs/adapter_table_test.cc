@@ -94,7 +94,7 @@ TEST_F(AdapterTableTest, CountsAnAdapterOnceHoweverManyShareItAlsoAfterItsEnd) {
   auto b = Open(options);
   const auto dedicated = Open(VerbsTestOptions());
   adapter::EventQueue* const events = *a->CreateEventQueue();
-  const adapter::Event event{.type = transport::AsyncEventType::kGidChange};
+  const adapter::Event event{.type = AsyncEventType::kGidChange};
   for (int i = 0; i < 4; ++i) events->Raise(event);
   EXPECT_EQ(table_.Query().events_lost, 3U);
   a.reset();

@@ -11,8 +11,7 @@ ErrorOr<AddressHandle> AddressHandle::Create(const ProtectionDomain& domain,
   if (!domain) return Fail(verbs::Empty("protection domain"));
   verbs::PdObject& pd = *domain.object();
   auto object = std::make_shared<verbs::AddressHandleObject>(domain.object());
-  const auto handle = pd.device.CreateAddressHandle(pd.id, verbs::ToAdapter(way),
-                                                    static_cast<transport::PathMtu>(port_mtu));
+  const auto handle = pd.device.CreateAddressHandle(pd.id, way, port_mtu);
   if (!handle) return Fail(handle.error());
   object->Name(*handle);
   return AddressHandle(std::move(object));

@@ -10,9 +10,7 @@ namespace {
 
 class BindRegistryTest : public testing::Test {
  protected:
-  Key Allocate() {
-    return *node_.adapter().AllocateWindow(node_.pd(), memory::WindowType::kType2A);
-  }
+  Key Allocate() { return *node_.adapter().AllocateWindow(node_.pd(), WindowType::k2A); }
   bool IsThere(Key key) { return node_.adapter().DeallocateWindow(key).has_value(); }
 
   adapter::TestNode node_{"127.0.0.1"};

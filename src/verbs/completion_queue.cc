@@ -1,27 +1,10 @@
 #include "verbena/completion_queue.h"
 
-#include <algorithm>
-
-#include "base/uninitialized.h"
 #include "verbs/convert.h"
 #include "verbs/objects.h"
 #include "verbs/thrown.h"
 
 namespace verbena {
-namespace {
-
-using verbs::FromAdapter;
-
-// Completions that are moved at a time: more are rare, and each costs stack.
-constexpr size_t kBatch = 16;
-
-using Batch = Uninitialized<queue::Completion, kBatch>;
-
-void Move(std::span<const queue::Completion> from, Completion* to) {
-  for (const queue::Completion& completion : from) *to++ = FromAdapter(completion);
-}
-
-}  // namespace
 
 ErrorOr<CompletionQueue> CompletionQueue::Create(const Context& context, size_t capacity,
                                                  const CompletionChannel* channel) try {
@@ -75,18 +58,9 @@ size_t CompletionQueue::capacity() const { return object() ? object()->thing->ca
 CodeOr<size_t> CompletionQueue::Poll(std::span<Completion> out) const {
   if (!object()) return Fail(ErrorCode::kInvalid);
   if (object()->device.is_forked()) return Fail(ErrorCode::kForked);
-  Batch batch;
-  auto count = object()->device.Poll(*object()->thing, batch.first(std::min(out.size(), kBatch)));
-  size_t total = 0;
-  while (count && *count > 0) {
-    Move(batch.first(*count), out.data() + total);
-    total += *count;
-    // A batch that was not full was the last; there is no other call to find that out.
-    if (*count < kBatch || total == out.size()) return total;
-    count = object()->thing->Poll(batch.first(std::min(out.size() - total, kBatch)));
-  }
-  if (!count && total == 0) return Fail(ErrorCode::kOverflow);
-  return total;
+  const auto count = object()->device.Poll(*object()->thing, out);
+  if (!count) return Fail(ErrorCode::kOverflow);
+  return *count;
 }
 
 CodeOr<bool> CompletionQueue::StartPoll(Completion& out) const {
@@ -99,14 +73,14 @@ CodeOr<bool> CompletionQueue::StartPoll(Completion& out) const {
   }
   if (!first) return Fail(ErrorCode::kOverflow);
   if (*first == nullptr) return false;
-  out = FromAdapter(**first);
+  out = **first;
   return true;
 }
 
 bool CompletionQueue::NextPoll(Completion& out) const {
-  const queue::Completion* const next = object() ? object()->thing->NextPoll() : nullptr;
+  const Completion* const next = object() ? object()->thing->NextPoll() : nullptr;
   if (next == nullptr) return false;
-  out = FromAdapter(*next);
+  out = *next;
   return true;
 }
 

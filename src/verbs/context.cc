@@ -13,9 +13,6 @@
 namespace verbena {
 namespace {
 
-using verbs::FromAdapter;
-using verbs::ToAdapter;
-
 ErrorOr<void> CheckPorts(const Options& options) {
   if (options.endpoints_max == 0 || options.endpoints_max > fabric::kEndpointsMax ||
       options.multicast_endpoints == 0) {
@@ -97,15 +94,13 @@ ErrorOr<std::vector<GidEntry>> Context::Gids() try {
 }
 
 ErrorOr<PathMtu> Context::LargestMtu(const AddressVector& way) try {
-  const auto mtu = adapter::Adapter::LargestMtu(ToAdapter(way));
-  if (!mtu) return Fail(mtu.error());
-  return static_cast<PathMtu>(*mtu);
+  return adapter::Adapter::LargestMtu(way);
 } catch (...) {
   return Fail(verbs::Thrown());
 }
 
 PathMtu Context::LargestMtu(const GidEntry& entry) {
-  return static_cast<PathMtu>(adapter::LargestMtuFor(entry.mtu, ToAdapter(entry.gid)));
+  return adapter::LargestMtuFor(entry.mtu, entry.gid);
 }
 
 ErrorOr<DeviceCounters> Context::Query() const try {
@@ -136,7 +131,7 @@ std::optional<AsyncEvent> Context::WaitEvent() const {
   if (!object() || object()->context->device->is_forked()) return std::nullopt;
   const auto event = object()->context->events->Wait();
   if (!event) return std::nullopt;
-  return AsyncEvent{.type = static_cast<AsyncEventType>(event->type),
+  return AsyncEvent{.type = event->type,
                     .qp = event->qp,
                     .cq = verbs::IdOf(event->cq),
                     .srq = verbs::IdOf(event->srq)};

@@ -9,22 +9,6 @@
 namespace verbena::verbs {
 namespace {
 
-PortCounters CountersOf(const adapter::PortCounters& from) {
-  return {.packets_sent = from.packets_sent,
-          .bytes_sent = from.bytes_sent,
-          .packets_received = from.packets_received,
-          .bytes_received = from.bytes_received,
-          .loopback_packets = from.loopback_packets,
-          .paths_gone = from.paths_gone,
-          .paths_single = from.paths_single,
-          .page_requests = from.page_requests,
-          .pages_refused = from.pages_refused,
-          .copies_failed = from.copies_failed,
-          .passes = from.passes,
-          .dropped = from.dropped,
-          .refusals = {.local = from.refusals.local, .remote = from.refusals.remote}};
-}
-
 SocketCounters CountersOf(const fabric::TransmitCounters& sent,
                           const fabric::ReceiveCounters& received) {
   return {.datagrams_sent = sent.datagrams,
@@ -44,7 +28,7 @@ SocketCounters CountersOf(const fabric::TransmitCounters& sent,
 }  // namespace
 
 DeviceCounters CountersOf(const adapter::AdapterReport& report) {
-  return {.port = CountersOf(report.port),
+  return {.port = report.port,
           .sockets = CountersOf(report.sent, report.received),
           .budget = report.budget,
           .progress_thread_wake_ups = report.progress_thread_wake_ups,

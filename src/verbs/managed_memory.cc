@@ -10,8 +10,6 @@
 namespace verbena {
 namespace {
 
-using verbs::FromAdapter;
-
 static_assert(static_cast<int>(PagePlace::kNowhere) ==
               static_cast<int>(managed::Residency::kAbsent));
 static_assert(static_cast<int>(PagePlace::kLost) == static_cast<int>(managed::Residency::kBroken));

@@ -9,8 +9,6 @@
 namespace verbena {
 namespace {
 
-using verbs::ToAdapter;
-
 uint64_t AddressOf(std::span<std::byte> bytes) { return reinterpret_cast<uintptr_t>(bytes.data()); }
 
 memory::LinearBacking BackingOf(std::span<std::byte> bytes) {
@@ -35,15 +33,12 @@ memory::RegionSpec SpecOf(const ProtectionDomain& domain, uint64_t start, uint64
   return {.pd = domain.object()->id,
           .start = KeyAddress(shown),
           .length = length,
-          .rights = ToAdapter(access),
+          .rights = access,
           .zero_based = options.zero_based,
           .one_touch = options.one_touch,
           .distinct_keys = options.distinct_keys,
           .on_demand = options.on_demand};
 }
-
-static_assert(static_cast<int>(Advice::kPrefetchNoFault) ==
-              static_cast<int>(adapter::Advice::kPrefetchNoFault));
 
 using Made = ErrorOr<std::shared_ptr<verbs::RegionObject>>;
 
@@ -95,7 +90,7 @@ ErrorOr<MemoryRegion> MemoryRegion::RegisterPages(const ProtectionDomain& domain
                    memory::PageListBacking{.pages = addresses,
                                            .first_offset = pages.first_offset,
                                            .page_shift = *shift,
-                                           .writable = Has(access, Access::kLocalWrite)});
+                                           .writable = access.Has(Access::kLocalWrite)});
   if (!made) return Fail(made.error());
   return MemoryRegion(std::move(*made));
 } catch (...) {
@@ -147,10 +142,9 @@ ErrorOr<void> MemoryRegion::Advise(std::span<const Range> ranges, Advice advice,
     try {
   if (!object()) return Fail(verbs::Empty("memory region"));
   if (advice > Advice::kPrefetchNoFault) return Fail(verbs::Invalid("no such advice"));
-  std::vector<adapter::RegionRange> wanted;
+  std::vector<Range> wanted;
   for (const Range& range : ranges) wanted.push_back({range.offset, range.length});
-  return object()->pd->device.Advise(object()->keys.local, wanted,
-                                     static_cast<adapter::Advice>(advice), wait);
+  return object()->pd->device.Advise(object()->keys.local, wanted, advice, wait);
 } catch (...) {
   return Fail(verbs::Thrown());
 }
@@ -183,7 +177,7 @@ ErrorOr<void> MemoryRegion::Reregister(const RegionChange& change) try {
     if (!spec.zero_based) spec.start = KeyAddress(AddressOf(*change.bytes));
     spec.length = change.bytes->size();
   }
-  if (change.access) spec.rights = ToAdapter(*change.access);
+  if (change.access) spec.rights = *change.access;
   spec.keep_keys = change.keep_keys;
   const auto keys = region.pd->device.ReregisterRegion(region.keys.local, spec, backing);
   if (!keys) return Fail(keys.error());

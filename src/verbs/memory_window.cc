@@ -6,14 +6,12 @@
 
 namespace verbena {
 
-static_assert(static_cast<int>(WindowType::k2B) == static_cast<int>(memory::WindowType::kType2B));
-
 ErrorOr<MemoryWindow> MemoryWindow::Allocate(const ProtectionDomain& domain, WindowType type) try {
   if (!domain) return Fail(verbs::Empty("protection domain"));
   if (type > WindowType::k2B) return Fail(verbs::Invalid("no such type of window"));
   verbs::PdObject& pd = *domain.object();
   auto window = std::make_shared<verbs::WindowObject>(domain.object(), type);
-  const auto key = pd.device.AllocateWindow(pd.id, static_cast<memory::WindowType>(type));
+  const auto key = pd.device.AllocateWindow(pd.id, type);
   if (!key) return Fail(key.error());
   window->Name(*key);
   return MemoryWindow(std::move(window));

@@ -9,12 +9,12 @@ namespace verbena::verbs {
 // The adapter keeps a queue pair that is in a group.
 QpObject::~QpObject() {
   const MutexLock lock(groups_mutex);
-  for (const wire::IpAddress& group : groups) {
+  for (const IpAddress& group : groups) {
     static_cast<void>(device.DetachMulticast(*thing, group));
   }
 }
 
-ErrorOr<void> QpObject::JoinGroup(const wire::IpAddress& group) {
+ErrorOr<void> QpObject::JoinGroup(const IpAddress& group) {
   const MutexLock lock(groups_mutex);
   groups.reserve(groups.size() + 1);
   auto joined = device.AttachMulticast(*thing, group);
@@ -22,7 +22,7 @@ ErrorOr<void> QpObject::JoinGroup(const wire::IpAddress& group) {
   return joined;
 }
 
-ErrorOr<void> QpObject::LeaveGroup(const wire::IpAddress& group) {
+ErrorOr<void> QpObject::LeaveGroup(const IpAddress& group) {
   const MutexLock lock(groups_mutex);
   auto left = device.DetachMulticast(*thing, group);
   if (left) std::erase(groups, group);

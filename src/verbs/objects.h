@@ -163,13 +163,11 @@ struct QpObject : QueueOwners, HandleBase<adapter::QueuePair, PdObject> {
       : QueueOwners(std::move(queues)), HandleBase(pd, pd->device) {}
   ~QpObject();
 
-  [[nodiscard]] ErrorOr<void> JoinGroup(const wire::IpAddress& group)
-      VERBENA_EXCLUDES(groups_mutex);
-  [[nodiscard]] ErrorOr<void> LeaveGroup(const wire::IpAddress& group)
-      VERBENA_EXCLUDES(groups_mutex);
+  [[nodiscard]] ErrorOr<void> JoinGroup(const IpAddress& group) VERBENA_EXCLUDES(groups_mutex);
+  [[nodiscard]] ErrorOr<void> LeaveGroup(const IpAddress& group) VERBENA_EXCLUDES(groups_mutex);
 
   Mutex groups_mutex;
-  std::vector<wire::IpAddress> groups VERBENA_GUARDED_BY(groups_mutex);
+  std::vector<IpAddress> groups VERBENA_GUARDED_BY(groups_mutex);
 };
 
 struct AddressHandleObject {

@@ -19,7 +19,7 @@ bool Fits(const QpObject& /*qp*/, const Request& /*request*/) {
   return true;
 }
 bool Fits(const QpObject& qp, const Send& send) {
-  return send.to.has_value() == (qp.thing->spec().type == transport::QpType::kUd);
+  return send.to.has_value() == (qp.thing->spec().type == QpType::kUd);
 }
 
 // Behind the post, and not under the queue's lock: the book of windows is locked around calls of

@@ -1,12 +1,12 @@
 #pragma once
 
 #include "adapter/control/adapter.h"
-#include "verbena/error.h"
 #include "verbena/qp_attributes.h"
 
 namespace verbena::verbs {
 
-[[nodiscard]] ErrorOr<adapter::QpChange> ToAdapter(const QpAttributes& attributes);
-[[nodiscard]] QpReport FromAdapter(const adapter::QpReport& report);
+// The attributes that are given, as values and a mask.
+[[nodiscard]] adapter::QpChange ChangeOf(const QpAttributes& attributes);
+[[nodiscard]] QpReport ReportOf(const adapter::QpStatus& status);
 
 }  // namespace verbena::verbs

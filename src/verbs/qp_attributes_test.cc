@@ -2,20 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include "verbs/convert.h"
-
 namespace verbena::verbs {
 namespace {
 
 using transport::QpAttribute;
 
 TEST(QpAttributesTest, OnlyWhatIsSetCounts) {
-  EXPECT_TRUE(ToAdapter(QpAttributes{})->mask.empty());
-  const auto change = ToAdapter(QpAttributes{.state = QpState::kRtr, .rq_psn = Psn{0xFFFFFF}});
-  ASSERT_TRUE(change.has_value());
-  EXPECT_EQ(change->mask, QpAttribute::kState | QpAttribute::kRqPsn);
-  EXPECT_EQ(change->attributes.state, transport::QpState::kRtr);
-  EXPECT_EQ(change->attributes.rq_psn.value(), 0xFFFFFFU);
+  EXPECT_TRUE(ChangeOf(QpAttributes{}).mask.empty());
+  const auto change = ChangeOf(QpAttributes{.state = QpState::kRtr, .rq_psn = Psn{0xFFFFFF}});
+  EXPECT_EQ(change.mask, QpAttribute::kState | QpAttribute::kRqPsn);
+  EXPECT_EQ(change.attributes.state, QpState::kRtr);
+  EXPECT_EQ(change.attributes.rq_psn.value(), 0xFFFFFFU);
 }
 
 TEST(QpAttributesTest, AllThereAreCanBeSet) {
@@ -41,16 +38,15 @@ TEST(QpAttributesTest, AllThereAreCanBeSet) {
                          .path_migration = true,
                          .capacity = true,
                          .rate_limit = true};
-  const auto change = ToAdapter(all);
-  ASSERT_TRUE(change.has_value());
-  EXPECT_EQ(change->mask, transport::AttributeMask::kAll);
-  EXPECT_EQ(change->path.hop_limit, 4);
+  const auto change = ChangeOf(all);
+  EXPECT_EQ(change.mask, transport::AttributeMask::kAll);
+  EXPECT_EQ(change.path.hop_limit, 4);
 
   // And back again.
-  const QpReport report = FromAdapter(adapter::QpReport{.state = transport::QpState::kErr,
-                                                        .attributes = change->attributes,
-                                                        .path = change->path,
-                                                        .counters = {.rnr_naks = 14}});
+  const QpReport report = ReportOf(adapter::QpStatus{.state = QpState::kErr,
+                                                     .attributes = change.attributes,
+                                                     .path = change.path,
+                                                     .counters = {.rnr_naks = 14}});
   const QpAttributes& back = report.attributes;
   EXPECT_EQ(back.state, QpState::kErr);
   EXPECT_EQ(back.sqd_notify, all.sqd_notify);

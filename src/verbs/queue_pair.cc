@@ -10,18 +10,12 @@
 namespace verbena {
 namespace {
 
-using verbs::FromAdapter;
-using verbs::ToAdapter;
-
 queue::WorkQueueLimits LimitsOf(const QueueSize& size) {
   return {.capacity = size.capacity,
           .sges_max = size.sges_max,
           .inline_max = size.inline_max,
           .pages_max = size.pages_max};
 }
-
-static_assert(static_cast<int>(RegistrationMode::kReactive) ==
-              static_cast<int>(transport::RegistrationMode::kReactive));
 
 const std::shared_ptr<verbs::ContextObject>& ContextOf(const verbs::SrqObject& srq) {
   return srq.base->context;
@@ -84,9 +78,7 @@ verbs::QueueOwners OwnersOf(const QpSpec& spec) {
 }
 
 ErrorOr<void> ModifyObject(verbs::QpObject& qp, const QpAttributes& attributes) {
-  const auto change = ToAdapter(attributes);
-  if (!change) return Fail(change.error());
-  return qp.device.Modify(*qp.thing, *change);
+  return qp.device.Modify(*qp.thing, verbs::ChangeOf(attributes));
 }
 
 constexpr uint8_t kPort = 1;
@@ -110,17 +102,16 @@ ErrorOr<QueuePair> QueuePair::Create(const ProtectionDomain& domain, const QpSpe
   const verbs::QueueOwners queues = OwnersOf(spec);
   auto object = std::make_shared<verbs::QpObject>(domain.object(), queues);
   const auto thing = [](const auto& share) { return share != nullptr ? share->thing : nullptr; };
-  const auto qp = pd.device.CreateQp(
-      {.type = static_cast<transport::QpType>(spec.type),
-       .pd = pd.id,
-       .send_cq = thing(queues.send_cq),
-       .receive_cq = thing(queues.receive_cq),
-       .srq = thing(queues.srq),
-       .xrc_domain = thing(queues.xrc),
-       .events = pd.context->events,
-       .send = LimitsOf(spec.send),
-       .receive = LimitsOf(spec.receive),
-       .registration = static_cast<transport::RegistrationMode>(spec.registration)});
+  const auto qp = pd.device.CreateQp({.type = spec.type,
+                                      .pd = pd.id,
+                                      .send_cq = thing(queues.send_cq),
+                                      .receive_cq = thing(queues.receive_cq),
+                                      .srq = thing(queues.srq),
+                                      .xrc_domain = thing(queues.xrc),
+                                      .events = pd.context->events,
+                                      .send = LimitsOf(spec.send),
+                                      .receive = LimitsOf(spec.receive),
+                                      .registration = spec.registration});
   if (!qp) return Fail(qp.error());
   object->thing = *qp;
   return QueuePair(std::move(object));
@@ -137,9 +128,7 @@ ErrorOr<void> QueuePair::Destroy() try {
 }
 
 QpNumber QueuePair::number() const { return object() ? object()->thing->number() : QpNumber{}; }
-QpType QueuePair::type() const {
-  return object() ? static_cast<QpType>(object()->thing->spec().type) : QpType{};
-}
+QpType QueuePair::type() const { return object() ? object()->thing->spec().type : QpType{}; }
 
 ErrorOr<void> QueuePair::Prepare(Access access) try {
   if (!object()) return Fail(verbs::Empty("queue pair"));
@@ -215,21 +204,21 @@ ErrorOr<QpReport> QueuePair::Query() const try {
   if (!object()) return Fail(verbs::Empty("queue pair"));
   const auto report = object()->device.Query(*object()->thing);
   if (!report) return Fail(report.error());
-  return FromAdapter(*report);
+  return verbs::ReportOf(*report);
 } catch (...) {
   return Fail(verbs::Thrown());
 }
 
 ErrorOr<void> QueuePair::AttachMulticast(const Gid& group) try {
   if (!object()) return Fail(verbs::Empty("queue pair"));
-  return object()->JoinGroup(ToAdapter(group));
+  return object()->JoinGroup(group);
 } catch (...) {
   return Fail(verbs::Thrown());
 }
 
 ErrorOr<void> QueuePair::DetachMulticast(const Gid& group) try {
   if (!object()) return Fail(verbs::Empty("queue pair"));
-  return object()->LeaveGroup(ToAdapter(group));
+  return object()->LeaveGroup(group);
 } catch (...) {
   return Fail(verbs::Thrown());
 }

@@ -104,7 +104,7 @@ TEST_F(QueuePairPairTest, GoesThroughItsStatesOneByOne) {
   ASSERT_EQ(CodeOf(missing), ErrorCode::kInvalid);
   EXPECT_NE(missing.error().text.find("PORT"), std::string::npos) << missing.error().text;
   Good(qp.Prepare());
-  EXPECT_EQ(CodeOf(qp.Prepare(static_cast<Access>(0xC0))), ErrorCode::kInvalid);
+  EXPECT_EQ(CodeOf(qp.Prepare(Access::FromBits(0xC0))), ErrorCode::kInvalid);
   EXPECT_EQ(Good(qp.Query()).state, QpState::kInit);
   Good(qp.Modify({.state = QpState::kErr}));
   Good(qp.Modify({.state = QpState::kReset}));

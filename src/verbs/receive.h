@@ -12,10 +12,8 @@ namespace verbena::verbs {
 template <class Object>
 [[nodiscard]] CodeOr<void> PostReceive(const Object* object, const Receive& request) {
   if (object == nullptr) return Fail(ErrorCode::kInvalid);
-  SgeTranslation sges;
-  if (!sges.Set(request.data)) return Fail(ErrorCode::kInvalid);
   const auto posted = object->device.PostReceive(
-      *object->thing, queue::ReceiveRequest{.wqe = {request.id}, .sges = sges.sges()});
+      *object->thing, queue::ReceiveWorkRequest{.wqe = {request.id}, .sges = request.data});
   if (!posted) return Fail(posted.error());
   return {};
 }

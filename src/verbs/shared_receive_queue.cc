@@ -106,18 +106,7 @@ CodeOr<TagHandle> SharedReceiveQueue::ChangeTags(const TagOperation& operation) 
   if (!object() || operation.kind > TagOperation::Kind::kSynchronize) {
     return Fail(ErrorCode::kInvalid);
   }
-  verbs::SgeTranslation sges;
-  if (!sges.Set(operation.data)) return Fail(ErrorCode::kInvalid);
-  const auto changed = object()->device.ChangeTags(
-      *object()->thing, {.kind = static_cast<transport::TagOperation::Kind>(operation.kind),
-                         .id = operation.id,
-                         .signaled = operation.signaled,
-                         .seen = operation.seen,
-                         .handle = operation.handle,
-                         .receive = {.id = operation.receive_id,
-                                     .tag = operation.tag,
-                                     .mask = operation.mask,
-                                     .sges = sges.sges()}});
+  const auto changed = object()->device.ChangeTags(*object()->thing, operation);
   if (!changed) return Fail(changed.error().code);
   return *changed;
 } catch (...) {

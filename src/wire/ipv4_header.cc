@@ -33,7 +33,8 @@ void Ipv4Header::Serialize(std::span<std::byte> bytes) const {
 }
 
 std::string ToString(const Ipv4Header& header) {
-  return "IPv4 " + ToString(header.source) + " -> " + ToString(header.destination) + ", length " +
+  return "IPv4 " + ToString(IpAddress::FromIpv4(header.source)) + " -> " +
+         ToString(IpAddress::FromIpv4(header.destination)) + ", length " +
          std::to_string(header.total_length) + ", identification " + Hex(header.identification, 4) +
          (header.dont_fragment ? ", DF" : "") + ", TTL " + std::to_string(header.time_to_live) +
          ", TOS " + Hex(header.type_of_service, 2);

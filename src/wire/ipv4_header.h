@@ -8,7 +8,7 @@
 
 #include "base/byte_reader.h"
 #include "base/byte_writer.h"
-#include "wire/ip_address.h"
+#include "verbena/ip_address.h"
 
 namespace verbena::wire {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "wire/ip_address.h"
+#include "verbena/ip_address.h"
 
 namespace verbena::wire {
 

@@ -49,7 +49,7 @@ TEST(Ipv6HeaderTest, RefusesWhatRoceDoesNotUse) {
 
 TEST(Ipv6HeaderTest, SaysWhatItHolds) {
   EXPECT_EQ(ToString(kExample),
-            "IPv6 fd77:0:0:0:0:0:0:1 -> fd77:0:0:0:0:0:0:2, payload length 258, hop limit 255, "
+            "IPv6 fd77::1 -> fd77::2, payload length 258, hop limit 255, "
             "traffic class 0xa5, flow label 0x12345");
 }
 

@@ -5,15 +5,15 @@
 namespace verbena::wire {
 namespace {
 
-const char* NameOf(TagOperation operation) {
+const char* NameOf(TagOpcode operation) {
   switch (operation) {
-    case TagOperation::kNoTag:
+    case TagOpcode::kNoTag:
       return "no tag";
-    case TagOperation::kRendezvous:
+    case TagOpcode::kRendezvous:
       return "rendezvous";
-    case TagOperation::kFinished:
+    case TagOpcode::kFinished:
       return "finished";
-    case TagOperation::kEager:
+    case TagOpcode::kEager:
       return "eager";
   }
   return "unknown";

@@ -12,7 +12,7 @@
 namespace verbena::wire {
 
 // What a message to a tag matching queue is.
-enum class TagOperation : uint8_t {
+enum class TagOpcode : uint8_t {
   kNoTag = 0,
   kRendezvous = 1,  // says where the data is, which the receiver reads
   kFinished = 2,    // the receiver has read it
@@ -37,14 +37,14 @@ enum class TagOperation : uint8_t {
 struct TagHeader {
   static constexpr std::size_t kSize = 16;
 
-  TagOperation operation = TagOperation::kNoTag;
+  TagOpcode operation = TagOpcode::kNoTag;
   uint32_t context = 0;  // of the sender's program
   uint64_t tag = 0;
 
   [[nodiscard]] static std::optional<TagHeader> Parse(std::span<const std::byte> bytes) {
     const auto reader = ByteReader<kSize>::From(bytes);
     if (!reader) return std::nullopt;
-    return TagHeader{.operation = static_cast<TagOperation>(reader->Load8<0>()),
+    return TagHeader{.operation = static_cast<TagOpcode>(reader->Load8<0>()),
                      .context = reader->Load32<4>(),
                      .tag = reader->Load64<8>()};
   }

@@ -8,7 +8,7 @@ namespace verbena::wire {
 namespace {
 
 constexpr TagHeader kTag{
-    .operation = TagOperation::kEager, .context = 0x01020304, .tag = 0x1112131415161718};
+    .operation = TagOpcode::kEager, .context = 0x01020304, .tag = 0x1112131415161718};
 constexpr RendezvousHeader kPlace{
     .address = 0x2122232425262728, .r_key = 0x31323334, .length = 0x41424344};
 
@@ -19,7 +19,7 @@ TEST(TagHeaderTest, HasTheBytesOfTheVerbs) {
 
 TEST(TagHeaderTest, ComesBackAsItWasWritten) {
   ExpectRoundTrips([](Random& random) {
-    return TagHeader{.operation = static_cast<TagOperation>(random.Below(4)),
+    return TagHeader{.operation = static_cast<TagOpcode>(random.Below(4)),
                      .context = random.Next32(),
                      .tag = random.Next64()};
   });
@@ -31,7 +31,7 @@ TEST(TagHeaderTest, ComesBackAsItWasWritten) {
 
 TEST(TagHeaderTest, SaysWhatItHolds) {
   EXPECT_EQ(ToString(kTag), "TMH eager, tag 0x1112131415161718, context 0x01020304");
-  EXPECT_EQ(ToString(TagHeader{.operation = static_cast<TagOperation>(9)}),
+  EXPECT_EQ(ToString(TagHeader{.operation = static_cast<TagOpcode>(9)}),
             "TMH unknown, tag 0x0000000000000000, context 0x00000000");
   EXPECT_EQ(ToString(kPlace),
             "RVH address 0x2122232425262728, R_Key 0x31323334, length 1094861636");

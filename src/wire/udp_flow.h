@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "wire/ip_address.h"
+#include "verbena/ip_address.h"
 #include "wire/ipv6_header.h"
 #include "wire/udp_header.h"
 

@@ -48,7 +48,7 @@ int RunPeer(Shared& shared) {
   TestNode node("127.0.0.1", 1 << 16, OptionsOf(shared));
   Peer peer(node, shared, {Part::kFarWrites, Part::kFarAtomics}, nullptr);
   while (!shared.is_over.load()) {
-    QueuePair& qp = node.MakeQp(transport::QpType::kRc);
+    QueuePair& qp = node.MakeQp(QpType::kRc);
     shared.peer_qp.store(qp.number().value());
     shared.asked.fetch_add(1);
     while (shared.answered.load() != shared.asked.load() && !shared.is_over.load()) usleep(50);
@@ -76,7 +76,7 @@ class Torture : public testing::Test {
         continue;
       }
       if (qp != nullptr) adapter::Succeed(victim_->adapter().Destroy(qp));
-      qp = &MakeQp(*victim_, transport::QpType::kRc, victim_->cq(), receiver.cq());
+      qp = &MakeQp(*victim_, QpType::kRc, victim_->cq(), receiver.cq());
       receiver.Begin(*qp);
       ConnectTo(*victim_, *qp, shared_->peer_qp.load());
       shared_->victim_qp.store(qp->number().value());
@@ -90,8 +90,8 @@ class Torture : public testing::Test {
     Peer peer(near, *shared_, {Part::kNearWrites, Part::kNearAtomics}, pages_.get());
     Receiver receiver(*victim_, *shared_, *pages_, Part::kNearReceives);
     while (!shared_->is_over.load()) {
-      QueuePair& ours = near.MakeQp(transport::QpType::kRc);
-      QueuePair& theirs = MakeQp(*victim_, transport::QpType::kRc, victim_->cq(), receiver.cq());
+      QueuePair& ours = near.MakeQp(QpType::kRc);
+      QueuePair& theirs = MakeQp(*victim_, QpType::kRc, victim_->cq(), receiver.cq());
       Connect(near, ours, *victim_, theirs, kLink);
       receiver.Begin(theirs);
       do {

@@ -28,8 +28,8 @@ class OwnWork {
 
   void Run() {
     while (!shared_.is_over.load()) {
-      adapter::QueuePair& ours = MakeQp(victim_, transport::QpType::kRc, cq_, cq_);
-      adapter::QueuePair& theirs = peer_.MakeQp(transport::QpType::kRc);
+      adapter::QueuePair& ours = MakeQp(victim_, QpType::kRc, cq_, cq_);
+      adapter::QueuePair& theirs = peer_.MakeQp(QpType::kRc);
       Connect(victim_, ours, peer_, theirs, kLink);
       while (!shared_.is_over.load() && (random_.Chance(1, 2) ? Write(ours) : Read(ours))) {
       }
@@ -39,8 +39,8 @@ class OwnWork {
   }
 
  private:
-  using Status = queue::CompletionStatus;
-  using Sges = std::array<queue::Sge, 2>;
+  using Status = CompletionStatus;
+  using Sges = std::array<Sge, 2>;
 
   Lives PickTwo() {
     const uint64_t first = random_.Below(kAllPages);

@@ -26,7 +26,7 @@ class Pages {
     for (const auto& arena : arenas_) Offer(*arena, shared, victim);
   }
 
-  queue::Sge Bytes(uint64_t slot, uint64_t offset, uint64_t length) const {
+  Sge Bytes(uint64_t slot, uint64_t offset, uint64_t length) const {
     const Place& place = places_[slot];
     const auto at = reinterpret_cast<uintptr_t>(place.arena->page(place.page)) + offset;
     return {at, static_cast<uint32_t>(length), place.local_key};
@@ -50,7 +50,7 @@ class Pages {
         victim.adapter().RegisterRegion({.pd = victim.pd(),
                                          .start = KeyAddress(at),
                                          .length = arena.bytes(),
-                                         .rights = memory::Rights::kAll},
+                                         .rights = Access::kAll},
                                         memory::LinearBacking{.base = memory::PhysicalAddress(at)});
     CHECK(keys.has_value());
     for (uint64_t page = 0; page < arena.pages(); ++page) {

@@ -50,7 +50,7 @@ class Peer {
   }
 
  private:
-  using Status = queue::CompletionStatus;
+  using Status = CompletionStatus;
   using SendOpcode = queue::SendOpcode;
 
   // What is known of a word that no other peer writes: how it was left, in which life of its page.
@@ -59,7 +59,7 @@ class Peer {
     uint64_t next = 0;
   };
 
-  queue::Remote Remote(uint64_t slot, uint64_t offset) const {
+  RemoteAddress Remote(uint64_t slot, uint64_t offset) const {
     return {shared_.addresses[slot].load() + offset, Key(shared_.keys[slot].load())};
   }
   Status Do(adapter::QueuePair& qp, const queue::SendWqe& wqe, uint64_t bytes) {
@@ -84,7 +84,7 @@ class Peer {
     const Lives lives(shared_, {slot});
     const uint64_t offset = OffsetOf(parts_.writes);
     const uint64_t word = MessageWord(++messages_);
-    const queue::Remote there = Remote(slot, offset);
+    const RemoteAddress there = Remote(slot, offset);
     FillWords(node_.memory().data(), kPartBytes, word);
     const auto wrote = Do(qp, adapter::MakeSend(SendOpcode::kWrite, 1, there), kPartBytes);
     if (!Succeeds(lives, wrote)) return false;

@@ -51,7 +51,7 @@ class Receiver {
   }
 
   // What became of the oldest one, if it ends in time.
-  std::optional<queue::CompletionStatus> Take(Duration patience) {
+  std::optional<CompletionStatus> Take(Duration patience) {
     const auto completion = victim_.Wait(&cq_, patience);
     if (!completion) return std::nullopt;
     CHECK(!posted_.empty());
@@ -78,11 +78,10 @@ class Receiver {
     return slot;
   }
 
-  void Judge(const queue::Completion& completion, const Lives& lives) {
-    if (completion.status == queue::CompletionStatus::kFlushed) return;
-    lives.Judge(completion.status, queue::CompletionStatus::kLocalProtectionError,
-                shared_.receives);
-    if (completion.status != queue::CompletionStatus::kSuccess) return;
+  void Judge(const Completion& completion, const Lives& lives) {
+    if (completion.status == CompletionStatus::kFlushed) return;
+    lives.Judge(completion.status, CompletionStatus::kLocalProtectionError, shared_.receives);
+    if (completion.status != CompletionStatus::kSuccess) return;
     EXPECT_EQ(completion.byte_count, headroom_ + kMessageBytes);
     EXPECT_TRUE(pages_.Holds(lives.slot(0), offset_ + headroom_, kMessageBytes,
                              MessageWord(completion.immediate.value()), lives.before(0)))

@@ -91,14 +91,14 @@ class Lives {
     return true;
   }
   // Only memory that its program took away may be refused.
-  void ExpectAway(queue::CompletionStatus status) const {
+  void ExpectAway(CompletionStatus status) const {
     EXPECT_FALSE(stayed()) << "page " << slots_.front() << " was there, but: " << NameOf(status);
     StopIfFailed();
   }
   // A request ended with this. `refusal` is how it is told that memory was away.
-  void Judge(queue::CompletionStatus status, queue::CompletionStatus refusal, Tally& tally) const {
+  void Judge(CompletionStatus status, CompletionStatus refusal, Tally& tally) const {
     tally.all.fetch_add(1);
-    if (status == queue::CompletionStatus::kSuccess) return;
+    if (status == CompletionStatus::kSuccess) return;
     tally.away.fetch_add(1);
     EXPECT_EQ(status, refusal);
     ExpectAway(status);
@@ -127,10 +127,10 @@ class Lives {
 };
 
 // 0.5 s, eight times: a machine with much other work may let a process wait that long.
-constexpr adapter::TestLink kLink{.timeout = 17, .mtu = transport::PathMtu::k1024};
+constexpr adapter::TestLink kLink{.timeout = 17, .mtu = PathMtu::k1024};
 
-inline adapter::QueuePair& MakeQp(adapter::TestNode& node, transport::QpType type,
-                                  adapter::Cq& send_cq, adapter::Cq& receive_cq) {
+inline adapter::QueuePair& MakeQp(adapter::TestNode& node, QpType type, adapter::Cq& send_cq,
+                                  adapter::Cq& receive_cq) {
   adapter::QpSpec spec = node.Spec(type);
   spec.send_cq = &send_cq;
   spec.receive_cq = &receive_cq;
@@ -138,7 +138,7 @@ inline adapter::QueuePair& MakeQp(adapter::TestNode& node, transport::QpType typ
 }
 
 // The next completion of a request that must not hang.
-inline queue::Completion MustComplete(adapter::TestNode& node, adapter::Cq& cq) {
+inline Completion MustComplete(adapter::TestNode& node, adapter::Cq& cq) {
   const auto completion = node.Wait(&cq);
   CHECK(completion.has_value());
   return *completion;

@@ -36,12 +36,12 @@ class Unreliable {
 
   void Run() {
     for (uint64_t life = 0; !shared_.is_over.load(); ++life) {
-      Live(life % 2 == 0 ? transport::QpType::kUd : transport::QpType::kUc);
+      Live(life % 2 == 0 ? QpType::kUd : QpType::kUc);
     }
   }
 
  private:
-  using Status = queue::CompletionStatus;
+  using Status = CompletionStatus;
   using QueuePair = adapter::QueuePair;
 
   // More than a datagram takes in this machine, mostly.
@@ -49,11 +49,11 @@ class Unreliable {
   static constexpr uint64_t kGrhBytes = 40;
 
   // Until a receive of the victim fails, which ends its queue pair. One that sends does not.
-  void Live(transport::QpType type) {
+  void Live(QpType type) {
     QueuePair& ours = MakeQp(victim_, type, cq_, receiver_.cq());
     QueuePair& theirs = MakeQp(peer_, type, peer_.cq(), peer_receives_);
     Connect(victim_, ours, peer_, theirs, kLink);
-    headroom_ = type == transport::QpType::kUd ? kGrhBytes : 0;
+    headroom_ = type == QpType::kUd ? kGrhBytes : 0;
     has_receive_ = false;
     receiver_.Begin(ours, headroom_);
     for (int i = 0; i < 1'000 && !shared_.is_over.load(); ++i) {
@@ -66,8 +66,8 @@ class Unreliable {
   queue::SendWqe MessageTo(const QueuePair& qp, AddressHandleId way) {
     queue::SendWqe wqe = adapter::MakeSend(queue::SendOpcode::kSendWithImmediate, 1);
     wqe.immediate = Immediate(++messages_);
-    if (qp.spec().type == transport::QpType::kUd) {
-      wqe.operand = queue::Datagram{.handle = way, .qp = qp.number(), .q_key = adapter::kTestQKey};
+    if (qp.spec().type == QpType::kUd) {
+      wqe.operand = Datagram{.handle = way, .qp = qp.number(), .q_key = adapter::kTestQKey};
     }
     return wqe;
   }
@@ -128,7 +128,7 @@ class Unreliable {
   // IBA 10.3.1.6: a send that failed stops the send queue until the program has seen it.
   bool Resumes(QueuePair& qp) {
     adapter::QpChange change;
-    change.attributes.state = transport::QpState::kRts;
+    change.attributes.state = QpState::kRts;
     change.mask = adapter::Attribute::kState;
     return victim_.adapter().Modify(qp, change).has_value();
   }

@@ -43,7 +43,7 @@ const SegmentRecord* ConsumerRecord::FindSegment(uint64_t effective) const {
   return nullptr;
 }
 
-bool ConsumerRecord::MayAccess(uint64_t start, uint64_t length, Rights needed) const {
+bool ConsumerRecord::MayAccess(uint64_t start, uint64_t length, Access needed) const {
   if (!has_segments || length == 0) return true;
   if (RunsOver(start, length)) return false;
   const uint64_t last = start + length - 1;
@@ -68,7 +68,7 @@ Verdict<MemoryError> ConsumerRecord::UpdateSegments(SegmentChange change, const 
   const bool meets_any = std::ranges::any_of(segments, meets);
   if (change == SegmentChange::kAdd && meets_any) return MemoryError::kOverlap;
   if (change == SegmentChange::kDelete && !meets_any) return MemoryError::kNotMapped;
-  if (change == SegmentChange::kModify && !MayAccess(first, segment.length, Rights::kNone)) {
+  if (change == SegmentChange::kModify && !MayAccess(first, segment.length, Access::kNone)) {
     return MemoryError::kNotMapped;
   }
   std::vector<SegmentRecord> after;

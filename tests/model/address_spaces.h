@@ -45,7 +45,7 @@ struct PageSet {
 struct SegmentRecord {
   uint64_t first, last;  // effective
   uint64_t base;         // virtual, of `first`
-  Rights rights;
+  Access rights;
 };
 
 struct GuestRecord {
@@ -66,7 +66,7 @@ struct ConsumerRecord {
   bool inverted;
 
   const SegmentRecord* FindSegment(uint64_t effective) const;
-  bool MayAccess(uint64_t start, uint64_t length, Rights needed) const;
+  bool MayAccess(uint64_t start, uint64_t length, Access needed) const;
   bool MayUsePhysical() const { return privileged || !has_segments; }
   Verdict<MemoryError> UpdateSegments(SegmentChange change, const Segment& segment);
 };

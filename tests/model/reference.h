@@ -25,7 +25,7 @@ struct Entry {
   Key local, remote;  // the present keys
   PdId pd;
   uint64_t start = 0, length = 0;
-  Rights rights;
+  Access rights;
   bool one_touch = false;
   bool touched = false;
   StreamNumber touched_at;
@@ -38,7 +38,7 @@ struct Entry {
   uint64_t first_offset = 0;
   AddressKind address_kind = AddressKind::kEffective;
 
-  WindowType window_type = WindowType::kType1;
+  WindowType window_type = WindowType::k1;
   Entry* region = nullptr;  // of a bound window
   uint64_t offset = 0;      // of the window in it
   QpNumber qp;
@@ -104,7 +104,7 @@ class Reference {
   void StreamEnded(QpNumber qp);
 
   // the one door
-  Outcome Translate(Key key, uint64_t address, uint64_t length, Access access,
+  Outcome Translate(Key key, uint64_t address, uint64_t length, AccessKind access,
                     const Accessor& who) const;
 
   bool DomainInUse(PdId pd) const;
@@ -140,8 +140,8 @@ class Reference {
 
   Result<Entry*, Refusal> CheckWindow(Key window, const WindowBinding& binding,
                                       const Accessor& who) const;
-  bool OwnerMay(const Entry& region, uint64_t offset, uint64_t length, Rights needed) const;
-  Verdict<Refusal> Authorize(Key key, uint64_t address, uint64_t length, Access access,
+  bool OwnerMay(const Entry& region, uint64_t offset, uint64_t length, Access needed) const;
+  Verdict<Refusal> Authorize(Key key, uint64_t address, uint64_t length, AccessKind access,
                              const Accessor& who) const;
 
   const bool remote_through_regions_;

@@ -83,7 +83,7 @@ class Walk {
     if (owner_.has_segments && target_.address_kind == AddressKind::kEffective) {
       if (segment_ == nullptr || segment_->last < address) segment_ = owner_.FindSegment(address);
       if (segment_ == nullptr) return Deny(Refusal::kNoSegment);
-      if (!segment_->rights.Has(writes_ ? Rights::kLocalWrite : Rights::kLocalRead)) {
+      if (!segment_->rights.Has(writes_ ? Access::kLocalWrite : Access::kLocalRead)) {
         return Deny(Refusal::kOwnerHasNoRight);
       }
       at = segment_->base + (address - segment_->first);
@@ -145,12 +145,12 @@ class Walk {
 }  // namespace
 
 // The documents' checks a to g, in their order.
-Verdict<Refusal> Reference::Authorize(Key key, uint64_t address, uint64_t length, Access access,
+Verdict<Refusal> Reference::Authorize(Key key, uint64_t address, uint64_t length, AccessKind access,
                                       const Accessor& who) const {
   const Entry* entry = Find(key.index());
-  const bool remote = access == Access::kRemoteRead || access == Access::kRemoteWrite ||
-                      access == Access::kRemoteAtomic;
-  const bool task = access == Access::kTaskSend || access == Access::kTaskReceive;
+  const bool remote = access == AccessKind::kRemoteRead || access == AccessKind::kRemoteWrite ||
+                      access == AccessKind::kRemoteAtomic;
+  const bool task = access == AccessKind::kTaskSend || access == AccessKind::kTaskReceive;
 
   // a
   if (entry == nullptr) return Refusal::kNoSuchKey;
@@ -167,8 +167,8 @@ Verdict<Refusal> Reference::Authorize(Key key, uint64_t address, uint64_t length
   if (remote && !is_window && !remote_through_regions_) return Refusal::kWrongType;
 
   // c
-  const bool any_domain = is_window && entry->window_type == WindowType::kType2A;
-  const bool any_qp = !is_window || entry->window_type == WindowType::kType1;
+  const bool any_domain = is_window && entry->window_type == WindowType::k2A;
+  const bool any_qp = !is_window || entry->window_type == WindowType::k1;
   if (!any_domain && who.pd != entry->pd) return Refusal::kWrongDomain;
   if (!any_qp && who.qp != entry->qp) return Refusal::kWrongQp;
 
@@ -183,39 +183,39 @@ Verdict<Refusal> Reference::Authorize(Key key, uint64_t address, uint64_t length
   // f
   const auto right = [&] {
     switch (access) {
-      case Access::kLocalRead:
-        return Rights::kLocalRead;
-      case Access::kLocalWrite:
-        return Rights::kLocalWrite;
-      case Access::kBind:
-        return Rights::kNone;
-      case Access::kRemoteRead:
-      case Access::kTaskSend:
-        return Rights::kRemoteRead;
-      case Access::kRemoteWrite:
-      case Access::kTaskReceive:
-        return Rights::kRemoteWrite;
-      case Access::kRemoteAtomic:
-        return Rights::kRemoteAtomic;
+      case AccessKind::kLocalRead:
+        return Access::kLocalRead;
+      case AccessKind::kLocalWrite:
+        return Access::kLocalWrite;
+      case AccessKind::kBind:
+        return Access::kNone;
+      case AccessKind::kRemoteRead:
+      case AccessKind::kTaskSend:
+        return Access::kRemoteRead;
+      case AccessKind::kRemoteWrite:
+      case AccessKind::kTaskReceive:
+        return Access::kRemoteWrite;
+      case AccessKind::kRemoteAtomic:
+        return Access::kRemoteAtomic;
     }
-    return Rights::kAll;
+    return Access::kAll;
   }();
   if (!entry->rights.Has(right)) return Refusal::kNoRight;
 
   // g
-  if (access == Access::kBind && !entry->rights.Has(Rights::kWindowBind)) {
+  if (access == AccessKind::kBind && !entry->rights.Has(Access::kWindowBind)) {
     return Refusal::kNotBindable;
   }
-  if (access == Access::kTaskSend && entry->command_reads) return Refusal::kWrongCommand;
-  if (access == Access::kTaskReceive && !entry->command_reads) return Refusal::kWrongCommand;
+  if (access == AccessKind::kTaskSend && entry->command_reads) return Refusal::kWrongCommand;
+  if (access == AccessKind::kTaskReceive && !entry->command_reads) return Refusal::kWrongCommand;
 
-  if (access == Access::kRemoteAtomic && (length != 8 || address % 8 != 0)) {
+  if (access == AccessKind::kRemoteAtomic && (length != 8 || address % 8 != 0)) {
     return Refusal::kMisaligned;
   }
   return std::nullopt;
 }
 
-Outcome Reference::Translate(Key key, uint64_t address, uint64_t length, Access access,
+Outcome Reference::Translate(Key key, uint64_t address, uint64_t length, AccessKind access,
                              const Accessor& who) const {
   if (length == 0) return {Landing(), {}};
   if (const auto no = Authorize(key, address, length, access, who)) return {*no, {}};
@@ -223,11 +223,11 @@ Outcome Reference::Translate(Key key, uint64_t address, uint64_t length, Access 
   const bool is_window = entry.type == EntryType::kWindow;
   const Entry& target = is_window ? *entry.region : entry;
   const uint64_t from = address - entry.start + (is_window ? entry.offset : 0);
-  const bool writes = access == Access::kLocalWrite || access == Access::kRemoteWrite ||
-                      access == Access::kRemoteAtomic || access == Access::kTaskReceive;
+  const bool writes = access == AccessKind::kLocalWrite || access == AccessKind::kRemoteWrite ||
+                      access == AccessKind::kRemoteAtomic || access == AccessKind::kTaskReceive;
   Outcome outcome = Walk(spaces, target, from, length, writes).Run();
   const bool landed = std::holds_alternative<Landing>(outcome.answer);
-  if (access == Access::kRemoteAtomic && landed && outcome.bytes[0] % 8 != 0) {
+  if (access == AccessKind::kRemoteAtomic && landed && outcome.bytes[0] % 8 != 0) {
     return {Refusal::kMisaligned, {}};
   }
   return outcome;

@@ -34,10 +34,10 @@ Verdict<MemoryError> Reference::CheckSpec(const RegionSpec& spec) const {
   if (spaces.FindDomain(spec.pd) == nullptr) return MemoryError::kNoSuchDomain;
   if (RunsOver(spec.start.value(), spec.length)) return MemoryError::kWraps;
   if (spec.zero_based && spec.start.value() != 0) return MemoryError::kOutOfRange;
-  const bool reads = spec.rights.Has(Rights::kRemoteRead);
-  const bool writes = spec.rights.HasAny(Rights::kRemoteWrite | Rights::kRemoteAtomic);
-  if (reads && !spec.rights.Has(Rights::kLocalRead)) return MemoryError::kRightsTooWide;
-  if (writes && !spec.rights.Has(Rights::kLocalWrite)) return MemoryError::kRightsTooWide;
+  const bool reads = spec.rights.Has(Access::kRemoteRead);
+  const bool writes = spec.rights.HasAny(Access::kRemoteWrite | Access::kRemoteAtomic);
+  if (reads && !spec.rights.Has(Access::kLocalRead)) return MemoryError::kRightsTooWide;
+  if (writes && !spec.rights.Has(Access::kLocalWrite)) return MemoryError::kRightsTooWide;
   return std::nullopt;
 }
 
@@ -52,9 +52,9 @@ Verdict<MemoryError> Reference::CheckOwner(const RegionSpec& spec, const Backing
   }
   if (by_virtual) return MemoryError::kWrongType;
   if (const auto* linear = std::get_if<LinearBacking>(&backing)) {
-    Rights needed;
-    if (spec.rights.Has(Rights::kLocalRead)) needed = needed | Rights::kLocalRead;
-    if (spec.rights.Has(Rights::kLocalWrite)) needed = needed | Rights::kLocalWrite;
+    Access needed;
+    if (spec.rights.Has(Access::kLocalRead)) needed = needed | Access::kLocalRead;
+    if (spec.rights.Has(Access::kLocalWrite)) needed = needed | Access::kLocalWrite;
     if (owner.MayAccess(linear->base.value(), spec.length, needed)) return std::nullopt;
     return MemoryError::kNotAuthorized;
   }

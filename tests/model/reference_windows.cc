@@ -23,7 +23,7 @@ Result<Entry*, Refusal> Reference::CheckWindow(Key key, const WindowBinding& bin
   if (window->type != EntryType::kWindow) return Fail(Refusal::kWrongType);
   if (window->pd != who.pd) return Fail(Refusal::kWrongDomain);
   if (window->remote != key && !binding.by_index) return Fail(Refusal::kStaleVariant);
-  if (window->window_type != WindowType::kType1) {
+  if (window->window_type != WindowType::k1) {
     if (binding.length == 0) return Fail(Refusal::kOutOfRange);
     if (window->state == EntryState::kValid) return Fail(Refusal::kStillInUse);
     if (!binding.variant.has_value()) return Fail(Refusal::kSameVariant);
@@ -35,7 +35,7 @@ Result<Entry*, Refusal> Reference::CheckWindow(Key key, const WindowBinding& bin
 
 // Row A2: may the region's owner itself touch these bytes, now?
 bool Reference::OwnerMay(const Entry& region, uint64_t offset, uint64_t length,
-                         Rights needed) const {
+                         Access needed) const {
   const ConsumerRecord& owner = spaces.OwnerOf(region.pd);
   if (region.address_kind == AddressKind::kVirtual) return true;
   if (region.of_address_space) return owner.MayAccess(region.start + offset, length, needed);
@@ -56,11 +56,11 @@ Verdict<Refusal> Reference::Bind(Key key, const WindowBinding& binding, const Ac
   const auto found = CheckWindow(key, binding, who);
   if (!found.has_value()) return found.error();
   Entry& window = **found;
-  const auto needed_for = [](Rights rights) {
-    Rights needed;
-    if (rights.Has(Rights::kRemoteRead)) needed = needed | Rights::kLocalRead;
-    if (rights.Has(Rights::kRemoteWrite)) needed = needed | Rights::kLocalWrite;
-    if (rights.Has(Rights::kRemoteAtomic)) needed = needed | Rights::kLocalWrite;
+  const auto needed_for = [](Access rights) {
+    Access needed;
+    if (rights.Has(Access::kRemoteRead)) needed = needed | Access::kLocalRead;
+    if (rights.Has(Access::kRemoteWrite)) needed = needed | Access::kLocalWrite;
+    if (rights.Has(Access::kRemoteAtomic)) needed = needed | Access::kLocalWrite;
     return needed;
   };
   if (binding.length == 0) {
@@ -76,11 +76,11 @@ Verdict<Refusal> Reference::Bind(Key key, const WindowBinding& binding, const Ac
   }
 
   const uint64_t start = binding.start.value();
-  const auto no = Authorize(binding.region, start, binding.length, Access::kBind, who);
+  const auto no = Authorize(binding.region, start, binding.length, AccessKind::kBind, who);
   if (no.has_value()) return no;
   Entry& region = *Find(binding.region.index());
-  if (!Rights::kRemote.Has(binding.rights)) return Refusal::kRightsTooWide;
-  const Rights needed = needed_for(binding.rights);
+  if (!Access::kRemote.Has(binding.rights)) return Refusal::kRightsTooWide;
+  const Access needed = needed_for(binding.rights);
   if (!region.rights.Has(needed)) return Refusal::kRightsTooWide;
   const uint64_t offset = start - region.start;
   if (!OwnerMay(region, offset, binding.length, needed)) return Refusal::kOwnerHasNoRight;
@@ -106,8 +106,8 @@ Verdict<Refusal> Reference::Invalidate(Key key, Origin origin, const Accessor& w
   if (entry->state != EntryState::kValid) return Refusal::kNotValid;
   if (entry->type == EntryType::kTask) return Refusal::kWrongType;
   if (entry->type == EntryType::kWindow) {
-    if (entry->window_type == WindowType::kType1) return Refusal::kNotInvalidable;
-    if (entry->window_type == WindowType::kType2B && entry->pd != who.pd) {
+    if (entry->window_type == WindowType::k1) return Refusal::kNotInvalidable;
+    if (entry->window_type == WindowType::k2B && entry->pd != who.pd) {
       return Refusal::kWrongDomain;
     }
     if (entry->qp != who.qp) return Refusal::kWrongQp;
@@ -117,7 +117,7 @@ Verdict<Refusal> Reference::Invalidate(Key key, Origin origin, const Accessor& w
     if (key != (origin == Origin::kLocal ? entry->local : entry->remote)) {
       return Refusal::kStaleVariant;
     }
-    if (origin == Origin::kRemote && !entry->rights.HasAny(Rights::kRemote)) {
+    if (origin == Origin::kRemote && !entry->rights.HasAny(Access::kRemote)) {
       return Refusal::kNoRight;
     }
     if (!entry->by_work_request) return Refusal::kNotInvalidable;

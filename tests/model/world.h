@@ -77,7 +77,7 @@ class World {
   void RegisterReservedStep();
   void SwapStep();
   RegionSpec MakeSpec(PdId pd);
-  Rights MakeRights();
+  Access MakeRights();
   Backing MakeBacking(RegionSpec& spec, PageList& list);
   LinearBacking MakeLinear(RegionSpec& spec, const ConsumerRecord* owner);
   PageList MakePageList(uint64_t length, GuestKey guest, PageShift shift);
@@ -103,7 +103,7 @@ class World {
   void AccessStep();
   void CompareReady(const Ready& ready, const Outcome& expected);
   void CompareAccess(const Translation& actual, const Outcome& expected);
-  void Move(const Ready& ready, const Outcome& expected, Access access);
+  void Move(const Ready& ready, const Outcome& expected, AccessKind access);
   void MoveAtomic(const Ready& ready, const Outcome& expected);
   uint64_t OffsetIn(const Entry& entry);
   uint64_t LengthFrom(const Entry& entry, uint64_t offset);

@@ -69,10 +69,11 @@ uint64_t World::LengthFrom(const Entry& entry, uint64_t offset) {
 }
 
 void World::AccessStep() {
-  const auto access = choices_.OneOf({Access::kLocalRead, Access::kLocalWrite, Access::kRemoteRead,
-                                      Access::kRemoteWrite, Access::kRemoteRead,
-                                      Access::kRemoteWrite, Access::kRemoteAtomic,
-                                      Access::kTaskSend, Access::kTaskReceive, Access::kBind});
+  const auto access =
+      choices_.OneOf({AccessKind::kLocalRead, AccessKind::kLocalWrite, AccessKind::kRemoteRead,
+                      AccessKind::kRemoteWrite, AccessKind::kRemoteRead, AccessKind::kRemoteWrite,
+                      AccessKind::kRemoteAtomic, AccessKind::kTaskSend, AccessKind::kTaskReceive,
+                      AccessKind::kBind});
   const Origin origin = TraitsOf(access).origin;
   std::optional<EntryType> type = EntryType::kTask;
   if (origin == Origin::kLocal) type = EntryType::kRegion;
@@ -91,7 +92,7 @@ void World::AccessStep() {
     const uint64_t offset = OffsetIn(*entry);
     address = entry->start + offset;
     length = LengthFrom(*entry, offset);
-    if (access == Access::kRemoteAtomic && !choices_.Chance(1, 16)) {
+    if (access == AccessKind::kRemoteAtomic && !choices_.Chance(1, 16)) {
       length = 8;
       if (!choices_.Chance(1, 8)) address &= ~uint64_t{7};
     }
@@ -154,10 +155,10 @@ void World::CompareReady(const Ready& ready, const Outcome& expected) {
   }
 }
 
-void World::Move(const Ready& ready, const Outcome& expected, Access access) {
+void World::Move(const Ready& ready, const Outcome& expected, AccessKind access) {
   const auto& bytes = expected.bytes;
   if (!std::ranges::all_of(bytes, [&](uint64_t at) { return arena_.Contains(at); })) return;
-  if (access == Access::kRemoteAtomic) return MoveAtomic(ready, expected);
+  if (access == AccessKind::kRemoteAtomic) return MoveAtomic(ready, expected);
   buffer_.resize(bytes.size());
   tally_.CountMoved(bytes.size());
   if (TraitsOf(access).writes) {

@@ -4,10 +4,10 @@
 
 namespace verbena::memory::model {
 
-Rights World::MakeRights() {
+Access World::MakeRights() {
   const uint64_t draw = choices_.Below(8);
-  if (draw < 4) return Rights::kAll;
-  const Rights any = Rights::FromBits(static_cast<uint8_t>(choices_.Below(64)));
+  if (draw < 4) return Access::kAll;
+  const Access any = Access::FromBits(static_cast<uint8_t>(choices_.Below(64)));
   return draw < 7 ? any | NeededToGrant(any) : any;
 }
 

@@ -125,8 +125,8 @@ void World::SegmentStep() {
   segment.base = VirtualAddress(choices_.Chance(1, 3) ? choices_.Below(kVirtualPages * kSmallPage)
                                                       : segment.start.value());
   segment.rights =
-      choices_.OneOf({Rights::kLocalRead, Rights::kLocalWrite, Rights::kNone, Rights::kAll,
-                      Rights::kAll, Rights::kAll, Rights::kAll, Rights::kAll});
+      choices_.OneOf({Access::kLocalRead, Access::kLocalWrite, Access::kNone, Access::kAll,
+                      Access::kAll, Access::kAll, Access::kAll, Access::kAll});
   if (choices_.Chance(1, 48)) segment.start = EffectiveAddress(UINT64_MAX - choices_.Below(9000));
   if (choices_.Chance(1, 48)) segment.base = VirtualAddress(UINT64_MAX - choices_.Below(9000));
   const auto change = choices_.OneOf({SegmentChange::kAdd, SegmentChange::kAdd, SegmentChange::kAdd,

@@ -10,8 +10,7 @@ void World::WindowStep() {
     // Where there is something to bind to.
     const Entry* region = PickEntry(EntryType::kRegion);
     const PdId pd = region == nullptr || choices_.Chance(1, 8) ? PickDomain() : region->pd;
-    const auto type =
-        choices_.OneOf({WindowType::kType1, WindowType::kType2A, WindowType::kType2B});
+    const auto type = choices_.OneOf({WindowType::k1, WindowType::k2A, WindowType::k2B});
     const auto made = core_.windows.Allocate(pd, type);
     Log("allocate window: domain type, key",
         {pd.value(), static_cast<uint64_t>(type), made.has_value() ? made->value() : 0});
@@ -28,7 +27,7 @@ void World::BindStep() {
   // A region that will do, if one is met soon.
   const auto will_do = [&](const Entry& region) {
     return region.pd == window->pd && region.state == EntryState::kValid &&
-           region.rights.Has(Rights::kWindowBind);
+           region.rights.Has(Access::kWindowBind);
   };
   const Entry* region = PickEntry(EntryType::kRegion);
   for (int i = 0; i < 6 && region != nullptr && !will_do(*region); ++i) {
@@ -43,16 +42,16 @@ void World::BindStep() {
     binding.length = LengthFrom(*region, offset);
   }
   binding.rights = choices_.Chance(1, 16)
-                       ? Rights::FromBits(static_cast<uint8_t>(choices_.Below(64)))
-                       : choices_.OneOf({Rights::kRemote, Rights::kRemoteRead, Rights::kRemoteWrite,
-                                         Rights::kRemote, Rights::kNone});
+                       ? Access::FromBits(static_cast<uint8_t>(choices_.Below(64)))
+                       : choices_.OneOf({Access::kRemote, Access::kRemoteRead, Access::kRemoteWrite,
+                                         Access::kRemote, Access::kNone});
   binding.zero_based = choices_.Chance(1, 3);
   binding.one_touch = choices_.Chance(1, 3);
   binding.by_index = choices_.Chance(1, 4);
   const auto now = key.variant().value();
   const auto next = choices_.Chance(3, 4) ? now + choices_.Below(2) : choices_.Below(256);
   const bool table_chooses =
-      window != nullptr && choices_.Chance(1, window->window_type == WindowType::kType1 ? 2 : 32);
+      window != nullptr && choices_.Chance(1, window->window_type == WindowType::k1 ? 2 : 32);
   if (!table_chooses) binding.variant = KeyVariant(static_cast<uint8_t>(next));
   Accessor who = PickAccessor(window);
   who.qp = QpNumber(static_cast<uint32_t>(choices_.Below(kQps)));
@@ -73,7 +72,7 @@ void World::InvalidateKeyStep() {
   for (int i = 0; i < 4; ++i) {
     entry = PickEntry(choices_.Chance(1, 2) ? EntryType::kWindow : EntryType::kRegion);
     if (entry != nullptr && entry->state == EntryState::kValid &&
-        (entry->by_work_request || entry->window_type != WindowType::kType1)) {
+        (entry->by_work_request || entry->window_type != WindowType::k1)) {
       break;
     }
   }
@@ -93,7 +92,7 @@ void World::TaskStep() {
     spec.length = choices_.Chance(1, 8) ? 0 : choices_.Between(1, 3 * kSmallPage);
     spec.reads = choices_.Chance(1, 2);
     if (choices_.Chance(1, 4)) {
-      spec.rights = Rights::FromBits(static_cast<uint8_t>(choices_.Below(64)));
+      spec.rights = Access::FromBits(static_cast<uint8_t>(choices_.Below(64)));
     }
     spec.command = choices_.Below(1000);
     const PageList list = MakePageList(spec.length, GuestOf(spec.pd), MakeShift());

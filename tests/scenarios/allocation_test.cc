@@ -58,7 +58,6 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std
 namespace verbena::scenario {
 namespace {
 
-using memory::Rights;
 using queue::SendOpcode;
 
 template <class Fn>
@@ -108,7 +107,7 @@ class World {
       spec_b.shared = i == 0 ? &srq_ : nullptr;
       const auto [a, b] = net_.Connect(node_a_, node_b_, spec, spec_b);
       sides_[i] = {.a = &a, .b = &b, .page = i * kPagesEach};
-      sides_[i].window = *node_a_.core.windows.Allocate(node_a_.pd, memory::WindowType::kType2A);
+      sides_[i].window = *node_a_.core.windows.Allocate(node_a_.pd, WindowType::k2A);
       sides_[i].reserved = node_a_.core.regions.Reserve(node_a_.pd, 2, PageShift(12))->local;
     }
     net_.SetLink([this](const Passing&) {
@@ -173,7 +172,7 @@ class World {
   static Key NextOf(Key key) {
     return {key.index(), KeyVariant(static_cast<uint8_t>(key.variant().value() + 1))};
   }
-  void Post(Side& side, queue::SendWqe wqe, const queue::Sge& sge) {
+  void Post(Side& side, queue::SendWqe wqe, const Sge& sge) {
     wqe.id = WrId(++side.posted);
     net_.Post(*side.a, wqe, {sge});
   }
@@ -181,14 +180,14 @@ class World {
   void PostData(Side& side) {
     const uint64_t at = side.page * kPage;
     if (side.b == sides_[0].b) {
-      const queue::Sge sge = node_b_.Local(at, kPage);
+      const Sge sge = node_b_.Local(at, kPage);
       CHECK(srq_.Post({.wqe = {.id = WrId(1)}, .sges = {&sge, 1}}).has_value());
       srq_.SetLimit(1);  // an event in each round
     } else {
       net_.PostReceive(*side.b, 1, {node_b_.Local(at, kPage)});
     }
-    const queue::Sge bytes = node_a_.Local(at, 3000);
-    const queue::Sge word = node_a_.Local(at, 8);
+    const Sge bytes = node_a_.Local(at, 3000);
+    const Sge word = node_a_.Local(at, 8);
     queue::SendWqe send = SendOf(0);
     send.flags.solicited = true;
     Post(side, send, bytes);
@@ -197,9 +196,10 @@ class World {
     Post(side, FetchAddOf(0, node_b_.Remote(at), 1), word);
     Post(side, CompareSwapOf(0, node_b_.Remote(at), 1, 2), word);
     Post(side, RequestOf(0, SendOpcode::kAtomicWrite, node_b_.Remote(at)), word);
-    const queue::Flush flush{.remote = node_b_.Remote(at), .length = 8, .global_visibility = true};
+    const queue::FlushOperand flush{
+        .remote = node_b_.Remote(at), .length = 8, .global_visibility = true};
     Post(side, RequestOf(0, SendOpcode::kFlush, flush), {});
-    Post(side, RequestOf(0, SendOpcode::kDelay, queue::Delay{Microseconds(1)}), {});
+    Post(side, RequestOf(0, SendOpcode::kDelay, queue::DelayOperand{Microseconds(1)}), {});
   }
 
   // Binds a window, and ends it.
@@ -210,8 +210,8 @@ class World {
                                  .region = node_a_.keys.local,
                                  .start = RcNode::kBase + at,
                                  .length = 100,
-                                 .variant = window.variant().value(),
-                                 .rights = Rights::kRemoteWrite.bits()};
+                                 .variant = window.variant(),
+                                 .rights = Access::kRemoteWrite};
     Post(side, RequestOf(0, SendOpcode::kBindWindow, bind), {});
     Post(side, LocalInvalidateOf(0, window), {});
     side.window = window;
@@ -222,10 +222,8 @@ class World {
     const uint64_t at = side.page * kPage;
     if (side.was_registered) side.reserved = NextOf(side.reserved);
     side.was_registered = true;
-    const queue::Registration registration{.key = side.reserved,
-                                           .rights = Rights::kLocalRead.bits(),
-                                           .page_shift = 12,
-                                           .length = 2 * kPage};
+    const queue::RegistrationOperand registration{
+        .key = side.reserved, .rights = Access::kLocalRead, .page_shift = 12, .length = 2 * kPage};
     const std::array<uint64_t, 2> pages = {node_a_.Physical(at + 3 * kPage).value(),
                                            node_a_.Physical(at).value()};
     queue::SendWqe wqe = RequestOf(++side.posted, SendOpcode::kRegister, registration);
@@ -235,7 +233,7 @@ class World {
 
   // All that was posted has succeeded.
   bool Poll(Side& side) {
-    std::array<queue::Completion, 64> completions;
+    std::array<Completion, 64> completions;
     const size_t sent = side.a->send_cq.Poll(completions).value();
     bool succeeded = sent == side.posted;
     for (size_t i = 0; i < sent; ++i) {

@@ -12,9 +12,6 @@
 namespace verbena::scenario {
 namespace {
 
-using memory::Rights;
-using memory::WindowType;
-
 constexpr uint32_t kMtu = 1024;
 
 const char* NameOf(WindowType type) {
@@ -46,14 +43,14 @@ class WindowEndsInMidWriteTest : public PairTest, public testing::WithParamInter
 };
 
 TEST_P(WindowEndsInMidWriteTest, NothingArrivesFromThenOn) {
-  const Key window = BindWindow(GetParam(), kOffset, kLength, Rights::kRemoteWrite);
+  const Key window = BindWindow(GetParam(), kOffset, kLength, Access::kRemoteWrite);
   const Bytes before = node_b_.Read(kOffset, kLength);
   net_.Post(a(), WriteOf(1, RcNode::Remote(kOffset, window)), {node_a_.Local(0, kLength)});
   net_.RunFor(Microseconds(8));
   ASSERT_EQ(net_.held_packets(), 3u);
   EXPECT_EQ(node_b_.Read(kOffset, kMtu), node_a_.Read(0, kMtu)) << "the first packet is there";
 
-  if (GetParam() == WindowType::kType1) {
+  if (GetParam() == WindowType::k1) {
     ASSERT_TRUE(node_b_.core.windows.Bind(window, {}, b().who).has_value());
   } else {
     net_.Post(b(), LocalInvalidateOf(50, window), {});
@@ -76,8 +73,7 @@ TEST_P(WindowEndsInMidWriteTest, NothingArrivesFromThenOn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, WindowEndsInMidWriteTest,
-                         testing::Values(WindowType::kType1, WindowType::kType2A,
-                                         WindowType::kType2B),
+                         testing::Values(WindowType::k1, WindowType::k2A, WindowType::k2B),
                          [](const auto& row) { return std::string(NameOf(row.param)); });
 
 // ---- A read that comes again when its key has ended.
@@ -101,15 +97,15 @@ class ReadAfterEndTest : public PairTest, public testing::WithParamInterface<End
   Key MakeKey() {
     switch (GetParam()) {
       case End::kInvalidated:
-        return BindWindow(WindowType::kType2A, kOffset, kLength, Rights::kRemoteRead);
+        return BindWindow(WindowType::k2A, kOffset, kLength, Access::kRemoteRead);
       case End::kUnbound:
-        return BindWindow(WindowType::kType1, kOffset, kLength, Rights::kRemoteRead);
+        return BindWindow(WindowType::k1, kOffset, kLength, Access::kRemoteRead);
       case End::kDeregistered:
       case End::kSwappedOut:
       case End::kRightsTaken:
         break;
     }
-    region_ = *node_b_.Register(Spec(Rights::kRemoteRead), kOffset);
+    region_ = *node_b_.Register(Spec(Access::kRemoteRead), kOffset);
     EXPECT_TRUE(node_b_.core.regions.MapPages(region_.local, 0, 1, {}, true).has_value());
     return region_.remote;
   }
@@ -129,18 +125,18 @@ class ReadAfterEndTest : public PairTest, public testing::WithParamInterface<End
         ASSERT_TRUE(core.regions.SwapOut(key).has_value());
         break;
       case End::kRightsTaken:
-        ASSERT_TRUE(core.regions.Reregister(key, Spec(Rights::kNone), {}).has_value());
+        ASSERT_TRUE(core.regions.Reregister(key, Spec(Access::kNone), {}).has_value());
         break;
     }
     // B's program puts its secrets there.
     node_b_.Fill(kOffset, kLength, 0x5E);
     has_ended_ = true;
   }
-  memory::RegionSpec Spec(Rights remote) const {
+  memory::RegionSpec Spec(Access remote) const {
     return {.pd = node_b_.pd,
             .start = KeyAddress(RcNode::kBase + kOffset),
             .length = kPage,
-            .rights = Rights::kLocalRead | remote};
+            .rights = Access::kLocalRead | remote};
   }
   void CountPayloadAfterEnd(const Passing& passing) {
     if (!passing.is_request() && has_ended_) leaked_ += passing.packet.payload().size();

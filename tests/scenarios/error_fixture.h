@@ -50,9 +50,9 @@ class ErrorTest : public PairTest {
     net_.Post(a(), wqe, {node_a_.Local(0, length)});
   }
   void Send(uint32_t length = kLength) { Post(SendOf(1), length); }
-  void Write(const queue::Remote& to, uint32_t length = kLength) { Post(WriteOf(1, to), length); }
+  void Write(const RemoteAddress& to, uint32_t length = kLength) { Post(WriteOf(1, to), length); }
   void Write(Key key) { Write(RcNode::Remote(0, key)); }
-  void Read(const queue::Remote& from) { Post(ReadOf(1, from)); }
+  void Read(const RemoteAddress& from) { Post(ReadOf(1, from)); }
   // The receive request of B that the message is for.
   void Receive(uint32_t length = kLength) {
     net_.PostReceive(b(), 11, {node_b_.Local(2 * kPage, length)});
@@ -63,7 +63,7 @@ class ErrorTest : public PairTest {
   }
 
   // A region of B over all of its memory but with other rights, or of another domain.
-  memory::RegionKeys RegionOf(memory::PdId pd, memory::Rights rights) {
+  memory::RegionKeys RegionOf(memory::PdId pd, Access rights) {
     const auto keys = node_b_.Register(
         {.pd = pd, .start = KeyAddress(RcNode::kBase), .length = kPage, .rights = rights}, 0);
     EXPECT_TRUE(keys.has_value());

@@ -39,7 +39,7 @@ std::string NameOf(Trouble trouble) {
 }
 
 // When each request of the queue pair in good order completed.
-using Record = std::vector<std::pair<uint64_t, Time>>;
+using Record = std::vector<std::pair<uint64_t, int64_t>>;  // id, and when it completed
 
 class Isolation {
  public:
@@ -82,7 +82,7 @@ class Isolation {
       net_.RunUntil([&] { return good_a_->send_cq.size() > 0; }, Seconds(1));
       for (const auto& completion : good_a_->Sent()) {
         EXPECT_EQ(completion.status, CompletionStatus::kSuccess);
-        record.emplace_back(completion.id.value(), completion.timestamp);
+        record.emplace_back(completion.id.value(), completion.timestamp_ns);
       }
       static_cast<void>(good_b_->Received());
     }

@@ -14,8 +14,6 @@ namespace {
 
 using memory::FailsWith;
 using memory::Refusal;
-using memory::Rights;
-using memory::WindowType;
 using queue::SendOpcode;
 
 // A window of A, bound if need be, and a region to bind it to.
@@ -29,55 +27,55 @@ struct BindRow {
 };
 
 const BindRow kBindRows[] = {
-    {"NoWindow", Refusal::kNoSuchKey, WindowType::kType1,
+    {"NoWindow", Refusal::kNoSuchKey, WindowType::k1,
      [](Key& window, memory::WindowBinding&, ErrorTest& t) {
        window = ErrorTest::NoKey(t.node_a_);
      }},
-    {"WindowIsARegion", Refusal::kWrongType, WindowType::kType1,
+    {"WindowIsARegion", Refusal::kWrongType, WindowType::k1,
      [](Key& window, memory::WindowBinding&, ErrorTest& t) { window = t.node_a_.keys.remote; }},
-    {"OldKeyOfTheWindow", Refusal::kStaleVariant, WindowType::kType1,
+    {"OldKeyOfTheWindow", Refusal::kStaleVariant, WindowType::k1,
      [](Key& window, memory::WindowBinding&, ErrorTest&) {
        window = ErrorTest::OtherLife(window);
      }},
-    {"BoundAlready", Refusal::kStillInUse, WindowType::kType2A,
+    {"BoundAlready", Refusal::kStillInUse, WindowType::k2A,
      [](Key& window, memory::WindowBinding& binding, ErrorTest& t) {
        const auto bound = t.node_a_.core.windows.Bind(window, binding, t.a().who);
        ASSERT_TRUE(bound.has_value());
        window = *bound;
      }},
-    {"SameVariant", Refusal::kSameVariant, WindowType::kType1,
+    {"SameVariant", Refusal::kSameVariant, WindowType::k1,
      [](Key& window, memory::WindowBinding& binding, ErrorTest&) {
        binding.variant = window.variant();
      }},
-    {"Type2ToNothing", Refusal::kOutOfRange, WindowType::kType2A,
+    {"Type2ToNothing", Refusal::kOutOfRange, WindowType::k2A,
      [](Key&, memory::WindowBinding& binding, ErrorTest&) { binding.length = 0; }},
-    {"BeyondTheRegion", Refusal::kOutOfRange, WindowType::kType1,
+    {"BeyondTheRegion", Refusal::kOutOfRange, WindowType::k1,
      [](Key&, memory::WindowBinding& binding, ErrorTest& t) {
        binding.length = t.node_a_.arena.size() + 1;
      }},
-    {"NoRegion", Refusal::kNoSuchKey, WindowType::kType1,
+    {"NoRegion", Refusal::kNoSuchKey, WindowType::k1,
      [](Key&, memory::WindowBinding& binding, ErrorTest& t) {
        binding.region = ErrorTest::NoKey(t.node_a_);
      }},
-    {"RegionTakesNoWindows", Refusal::kNotBindable, WindowType::kType1,
+    {"RegionTakesNoWindows", Refusal::kNotBindable, WindowType::k1,
      [](Key&, memory::WindowBinding& binding, ErrorTest& t) {
        binding.region = t.node_a_
                             .Register({.pd = t.node_a_.pd,
                                        .start = binding.start,
                                        .length = ErrorTest::kPage,
-                                       .rights = Rights::kLocalRead | Rights::kLocalWrite},
+                                       .rights = Access::kLocalRead | Access::kLocalWrite},
                                       0)
                             ->local;
      }},
-    {"LocalRights", Refusal::kRightsTooWide, WindowType::kType1,
-     [](Key&, memory::WindowBinding& binding, ErrorTest&) { binding.rights = Rights::kLocalRead; }},
-    {"MoreThanTheOwnerMay", Refusal::kRightsTooWide, WindowType::kType1,
+    {"LocalRights", Refusal::kRightsTooWide, WindowType::k1,
+     [](Key&, memory::WindowBinding& binding, ErrorTest&) { binding.rights = Access::kLocalRead; }},
+    {"MoreThanTheOwnerMay", Refusal::kRightsTooWide, WindowType::k1,
      [](Key&, memory::WindowBinding& binding, ErrorTest& t) {
        binding.region = t.node_a_
                             .Register({.pd = t.node_a_.pd,
                                        .start = binding.start,
                                        .length = ErrorTest::kPage,
-                                       .rights = Rights::kLocalRead | Rights::kWindowBind},
+                                       .rights = Access::kLocalRead | Access::kWindowBind},
                                       0)
                             ->local;
      }},
@@ -90,7 +88,7 @@ class KeyWorkTest : public ErrorTest {
     const auto sent = a().Sent();
     ASSERT_EQ(StatusesOf(sent), std::vector{status});
     EXPECT_EQ(sent[0].vendor_error, transport::VendorErrorOf(refusal));
-    transport::RefusalCounters expected;
+    RefusalCounters expected;
     transport::CountRefusal({refusal, transport::RefusedKey::kOwn}, &expected);
     EXPECT_EQ(node_a_.refusals.local, expected.local);
   }
@@ -105,7 +103,7 @@ TEST_P(BindErrorTest, IsABindError) {
       .region = node_a_.keys.local,
       .start = KeyAddress(RcNode::kBase),
       .length = 64,
-      .rights = Rights::kRemoteWrite,
+      .rights = Access::kRemoteWrite,
       .variant = KeyVariant(static_cast<uint8_t>(window.variant().value() + 1))};
   GetParam().change(window, binding, *this);
   EXPECT_TRUE(FailsWith(node_a_.core.windows.Bind(window, binding, a().who), GetParam().refusal));
@@ -114,8 +112,8 @@ TEST_P(BindErrorTest, IsABindError) {
                                .region = binding.region,
                                .start = binding.start.value(),
                                .length = binding.length,
-                               .variant = binding.variant->value(),
-                               .rights = binding.rights.bits()};
+                               .variant = *binding.variant,
+                               .rights = binding.rights};
   net_.Post(a(), RequestOf(1, SendOpcode::kBindWindow, bind), {});
   ASSERT_TRUE(net_.RunToRest());
   ExpectRefused(CompletionStatus::kWindowBindError, GetParam().refusal);
@@ -176,7 +174,7 @@ const RegisterRow kRegisterRows[] = {
     {"ZeroBasedElsewhere", Refusal::kOutOfRange,
      [](RegisterCase& it, ErrorTest&) { it.spec.zero_based = true; }},
     {"RemoteWriteWithoutLocal", Refusal::kRightsTooWide,
-     [](RegisterCase& it, ErrorTest&) { it.spec.rights = Rights::kRemoteWrite; }},
+     [](RegisterCase& it, ErrorTest&) { it.spec.rights = Access::kRemoteWrite; }},
     {"ListTooShort", Refusal::kBadPageList,
      [](RegisterCase& it, ErrorTest&) { it.spec.length = ErrorTest::kPage + 1; }},
     {"BeginsBeyondTheFirstPage", Refusal::kBadPageList,
@@ -196,20 +194,20 @@ TEST_P(RegisterErrorTest, IsAnOperationError) {
                   .spec = {.pd = node_a_.pd,
                            .start = KeyAddress(RcNode::kBase),
                            .length = ErrorTest::kPage,
-                           .rights = Rights::kLocalRead},
+                           .rights = Access::kLocalRead},
                   .pages = {node_a_.Physical(0)}};
   GetParam().change(it, *this);
   const auto refused = node_a_.core.regions.RegisterReserved(
       it.key, it.spec, {.pages = it.pages, .first_offset = it.first_offset}, a().who);
   EXPECT_TRUE(FailsWith(refused, GetParam().refusal));
 
-  const queue::Registration registration{.key = it.key,
-                                         .rights = it.spec.rights.bits(),
-                                         .page_shift = 12,
-                                         .zero_based = it.spec.zero_based,
-                                         .start = it.spec.start.value(),
-                                         .length = it.spec.length,
-                                         .first_offset = it.first_offset};
+  const queue::RegistrationOperand registration{.key = it.key,
+                                                .rights = it.spec.rights,
+                                                .page_shift = 12,
+                                                .zero_based = it.spec.zero_based,
+                                                .start = it.spec.start.value(),
+                                                .length = it.spec.length,
+                                                .first_offset = it.first_offset};
   std::vector<uint64_t> pages;
   for (const memory::PhysicalAddress page : it.pages) pages.push_back(page.value());
   net_.Post(a(), {.wqe = RequestOf(1, SendOpcode::kRegister, registration), .pages = pages});
@@ -228,7 +226,7 @@ TEST_F(ErrorTest, APageSizeThatThereIsNotIsAnOperationError) {
   Begin();
   const Key key = node_a_.core.regions.Reserve(node_a_.pd, 2, PageShift(12))->local;
   for (const uint8_t shift : {uint8_t{11}, uint8_t{29}}) {
-    const queue::Registration registration{.key = key, .page_shift = shift};
+    const queue::RegistrationOperand registration{.key = key, .page_shift = shift};
     net_.Post(a(), RequestOf(1, SendOpcode::kRegister, registration), {});
     ASSERT_TRUE(net_.RunToRest());
     EXPECT_EQ(StatusesOf(a().Sent()), std::vector{CompletionStatus::kLocalQpOperationError});

@@ -77,8 +77,7 @@ TEST_P(LostLastAckTest, OfAnAtomicThatIsAnsweredWithTheFirstResult) {
 }
 
 TEST_P(LostLastAckTest, OfASendWithInvalidateThatInvalidatesOnce) {
-  const Key window =
-      BindWindow(memory::WindowType::kType2A, kPage, 100, memory::Rights::kRemoteWrite);
+  const Key window = BindWindow(WindowType::k2A, kPage, 100, Access::kRemoteWrite);
   net_.PostReceive(b(), 11, {node_b_.Local(0, 100)});
   net_.Post(a(), SendInvalidateOf(1, window), {node_a_.Local(0, 100)});
   RunUntilExecuted();

@@ -11,9 +11,7 @@
 namespace verbena::scenario {
 namespace {
 
-using memory::Rights;
-
-constexpr Rights kRights = Rights::kLocalRead | Rights::kLocalWrite | Rights::kRemote;
+constexpr Access kRights = Access::kLocalRead | Access::kLocalWrite | Access::kRemote;
 
 class RegistrationTest : public PairTest {
  protected:
@@ -29,19 +27,19 @@ class RegistrationTest : public PairTest {
 
   // Pages 5 and 9 of A, in this order, as one region under `key`.
   void PostRegistration(uint64_t id, Key key, queue::SendOpcode opcode,
-                        std::initializer_list<queue::Sge> sges = {}) {
-    const queue::Registration registration{
-        .key = key, .rights = kRights.bits(), .page_shift = 12, .start = kStart, .length = kLength};
+                        std::initializer_list<Sge> sges = {}) {
+    const queue::RegistrationOperand registration{
+        .key = key, .rights = kRights, .page_shift = 12, .start = kStart, .length = kLength};
     const std::array<uint64_t, 2> pages = {node_a_.Physical(5 * kPage).value(),
                                            node_a_.Physical(9 * kPage).value()};
     net_.Post(a(), {.wqe = RequestOf(id, opcode, registration),
                     .sges = {sges.begin(), sges.size()},
                     .pages = pages});
   }
-  queue::Sge InRegion(Key key, uint64_t offset, uint32_t length) const {
+  Sge InRegion(Key key, uint64_t offset, uint32_t length) const {
     return {kStart + offset, length, key};
   }
-  queue::Remote RemoteOf(Key key, uint64_t offset) const { return {kStart + offset, key}; }
+  RemoteAddress RemoteOf(Key key, uint64_t offset) const { return {kStart + offset, key}; }
   // The next life of a reserved key.
   static Key NextOf(Key key) {
     return {key.index(), KeyVariant(static_cast<uint8_t>(key.variant().value() + 1))};
@@ -125,7 +123,7 @@ TEST_F(RegistrationTest, InAnticipatoryModeAReadOfThePeerIsAnsweredByAnError) {
 
 TEST_F(RegistrationTest, InReactiveModeAFailureCostsTheWorkBehindIt) {
   RcSpec spec;
-  spec.config.registration = transport::RegistrationMode::kReactive;
+  spec.config.registration = RegistrationMode::kReactive;
   Begin(spec);
   PostRegistration(1, NextOf(key_), queue::SendOpcode::kRegister);
   net_.Post(a(), WriteOf(2, node_b_.Remote(0)), {node_a_.Local(0, 10)});
@@ -155,7 +153,7 @@ TEST_F(RegistrationTest, InReactiveModeAFailureCostsTheWorkBehindIt) {
 
 TEST_F(RegistrationTest, WhereItIsDisabledARegistrationIsAnOperationError) {
   RcSpec spec;
-  spec.config.registration = transport::RegistrationMode::kDisabled;
+  spec.config.registration = RegistrationMode::kDisabled;
   Begin(spec);
   PostRegistration(1, key_, queue::SendOpcode::kRegister);
   ASSERT_TRUE(net_.RunToRest());
@@ -192,7 +190,7 @@ class RegisterAndSendTest : public RegistrationTest {
     ExpectSuccess(b().Sent(), {3});
     const auto received = a().Received();
     ExpectSuccess(received, {21});
-    EXPECT_TRUE(received.at(0).flags.with_invalidate);
+    EXPECT_TRUE(received.at(0).with_invalidate);
     EXPECT_EQ(received.at(0).invalidated, key);
   }
 };

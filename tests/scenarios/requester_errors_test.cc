@@ -38,7 +38,7 @@ void RefusePages(ErrorTest& t) {
 void GatherFromMissingMemory(ErrorTest& t) {
   t.Begin();
   t.node_a_.arena.Protect(0, PROT_NONE);
-  std::vector<queue::Sge> pieces(memory::SpanList::kCapacity + 1, t.node_a_.Local(0, 1));
+  std::vector<Sge> pieces(memory::SpanList::kCapacity + 1, t.node_a_.Local(0, 1));
   for (size_t i = 0; i < pieces.size(); ++i) pieces[i].address += 2 * i;
   t.net_.Post(t.a(), {.wqe = WriteOf(1, t.node_b_.Remote(0)), .sges = pieces});
 }

@@ -17,8 +17,6 @@ namespace verbena::scenario {
 namespace {
 
 using memory::Refusal;
-using memory::Rights;
-using memory::WindowType;
 using transport::NakReason;
 using transport::RefusedKey;
 using transport::ResponderError;
@@ -103,9 +101,9 @@ void ReadTwiceWhereOneIsAllowed(ErrorTest& t) {
   t.Read(t.node_b_.Remote(0));
 }
 
-void FlushWith(ErrorTest& t, const queue::Flush& flush) {
+void FlushWith(ErrorTest& t, const queue::FlushOperand& flush) {
   t.Begin();
-  queue::Flush request = flush;
+  queue::FlushOperand request = flush;
   request.remote = t.node_b_.Remote(0);
   request.length = ErrorTest::kLength;
   t.net_.Post(t.a(), RequestOf(1, queue::SendOpcode::kFlush, request), {});
@@ -142,14 +140,14 @@ void WriteToSegment(ErrorTest& t, uint64_t address) {
   ASSERT_TRUE(core.consumers
                   .SegmentTableUpdate(*owner, memory::SegmentChange::kAdd,
                                       {memory::EffectiveAddress(0x10000), ErrorTest::kPage,
-                                       memory::VirtualAddress(0x10000), Rights::kLocalRead})
+                                       memory::VirtualAddress(0x10000), Access::kLocalRead})
                   .has_value());
   const auto keys =
-      core.regions.Register({.pd = *pd, .start = {}, .length = UINT64_MAX, .rights = Rights::kAll},
+      core.regions.Register({.pd = *pd, .start = {}, .length = UINT64_MAX, .rights = Access::kAll},
                             memory::AddressSpaceBacking{});
   ASSERT_TRUE(keys.has_value());
   t.Begin([&](RcSpec&, RcSpec& b) { b.pd = *pd; });
-  t.Write(queue::Remote{address, keys->remote});
+  t.Write(RemoteAddress{address, keys->remote});
 }
 
 void WriteToDeadGuest(ErrorTest& t) {
@@ -160,7 +158,7 @@ void WriteToDeadGuest(ErrorTest& t) {
   const auto keys = core.regions.Register({.pd = *pd,
                                            .start = KeyAddress(RcNode::kBase),
                                            .length = ErrorTest::kPage,
-                                           .rights = Rights::kAll},
+                                           .rights = Access::kAll},
                                           memory::LinearBacking{memory::PhysicalAddress(0)});
   ASSERT_TRUE(keys.has_value());
   ASSERT_TRUE(core.guests.Destroy(*guest).has_value());
@@ -179,20 +177,20 @@ void WriteWithTaskTag(ErrorTest& t) {
 
 void WriteThroughWindowOfAnother(ErrorTest& t) {
   t.Begin();
-  const Key window = t.BindWindow(WindowType::kType2A, 0, ErrorTest::kPage, Rights::kRemoteWrite);
+  const Key window = t.BindWindow(WindowType::k2A, 0, ErrorTest::kPage, Access::kRemoteWrite);
   t.Begin();  // a second connection, which has not bound it
   t.Write(window);
 }
 
 void WriteThroughWindowOnSwappedRegion(ErrorTest& t) {
   t.Begin();
-  const Key window = t.BindWindow(WindowType::kType1, 0, ErrorTest::kPage, Rights::kRemoteWrite);
+  const Key window = t.BindWindow(WindowType::k1, 0, ErrorTest::kPage, Access::kRemoteWrite);
   ASSERT_TRUE(t.node_b_.core.regions.SwapOut(t.node_b_.keys.local).has_value());
   t.Write(window);
 }
 
 // A region that was registered by work request, for the peer to invalidate.
-Key RegisterByRequest(ErrorTest& t, Rights rights) {
+Key RegisterByRequest(ErrorTest& t, Access rights) {
   memory::Regions& regions = t.node_b_.core.regions;
   const auto reserved = regions.Reserve(t.node_b_.pd, 1, PageShift(12));
   EXPECT_TRUE(reserved.has_value());
@@ -207,10 +205,10 @@ Key RegisterByRequest(ErrorTest& t, Rights rights) {
 
 void InvalidateRegionWithWindow(ErrorTest& t) {
   t.Begin();
-  const Key region = RegisterByRequest(t, Rights::kAll);
-  const Key window = *t.node_b_.core.windows.Allocate(t.node_b_.pd, WindowType::kType1);
+  const Key region = RegisterByRequest(t, Access::kAll);
+  const Key window = *t.node_b_.core.windows.Allocate(t.node_b_.pd, WindowType::k1);
   const auto bound = t.node_b_.core.windows.Bind(
-      window, {.region = region, .start = {}, .length = 8, .rights = Rights::kRemoteRead},
+      window, {.region = region, .start = {}, .length = 8, .rights = Access::kRemoteRead},
       t.b().who);
   ASSERT_TRUE(bound.has_value());
   t.Invalidate(region);
@@ -260,7 +258,7 @@ const Row kRows[] = {
     {"OpcodeOutOfSequence", ResponderError::kOpcodeOutOfSequence, &MakeOpcodeLast, kInvalidRequest},
     {"NotAllowedOnQp", ResponderError::kNotAllowedOnQp,
      [](ErrorTest& t) {
-       t.Begin([](RcSpec&, RcSpec& b) { b.config.remote_rights = Rights::kRemoteRead; });
+       t.Begin([](RcSpec&, RcSpec& b) { b.config.remote_rights = Access::kRemoteRead; });
        t.Write(t.node_b_.Remote(0));
      },
      kInvalidRequest},
@@ -331,7 +329,7 @@ const Row kRows[] = {
     {"UnboundWindow", Refusal::kNotValid,
      [](ErrorTest& t) {
        t.Begin();
-       t.Write(*t.node_b_.core.windows.Allocate(t.node_b_.pd, WindowType::kType1));
+       t.Write(*t.node_b_.core.windows.Allocate(t.node_b_.pd, WindowType::k1));
      },
      kAccessError},
     {"SwappedOut", Refusal::kSwappedOut,
@@ -350,7 +348,7 @@ const Row kRows[] = {
        t.Begin();
        memory::MemoryCore& core = t.node_b_.core;
        const auto other = core.domains.Allocate(*core.consumers.Open({}));
-       t.Write(t.RegionOf(*other, Rights::kAll).remote);
+       t.Write(t.RegionOf(*other, Access::kAll).remote);
      },
      kAccessError},
     {"WindowOfAnotherQp", Refusal::kWrongQp, &WriteThroughWindowOfAnother, kAccessError},
@@ -379,7 +377,7 @@ const Row kRows[] = {
     {"NoRight", Refusal::kNoRight,
      [](ErrorTest& t) {
        t.Begin();
-       const Rights rights = Rights::kLocalRead | Rights::kLocalWrite | Rights::kRemoteRead;
+       const Access rights = Access::kLocalRead | Access::kLocalWrite | Access::kRemoteRead;
        t.Write(t.RegionOf(t.node_b_.pd, rights).remote);
      },
      kAccessError},
@@ -403,7 +401,7 @@ const Row kRows[] = {
      {Refusal::kNoRight, RefusedKey::kInvalidated},
      [](ErrorTest& t) {
        t.Begin();
-       t.Invalidate(RegisterByRequest(t, Rights::kLocalRead));
+       t.Invalidate(RegisterByRequest(t, Access::kLocalRead));
      },
      kSilence},
     {"InvalidatesRegionWithWindow",
@@ -453,8 +451,7 @@ class ResponderErrorTest : public ErrorTest, public testing::WithParamInterface<
  protected:
   // The check that refused is named at both ends, as far as it is their business, and counted where
   // the memory is.
-  void ExpectCheckIsNamed(const queue::Completion& sent,
-                          const std::vector<queue::Completion>& received) {
+  void ExpectCheckIsNamed(const Completion& sent, const std::vector<Completion>& received) {
     const NakReason reason = GetParam().reason;
     const transport::VendorError check = transport::VendorErrorOf(reason);
     const bool is_peers = reason.is_refusal() && reason.key() == RefusedKey::kPeers;
@@ -462,11 +459,11 @@ class ResponderErrorTest : public ErrorTest, public testing::WithParamInterface<
     if (GetParam().outcome.at_receiver) {
       EXPECT_EQ(received.at(0).vendor_error, check);
     }
-    transport::RefusalCounters expected;
+    RefusalCounters expected;
     transport::CountRefusal(reason, &expected);
     EXPECT_EQ(node_b_.refusals.local, expected.local);
     EXPECT_EQ(node_b_.refusals.remote, expected.remote);
-    EXPECT_EQ(node_a_.refusals.remote, transport::RefusalCounters().remote);
+    EXPECT_EQ(node_a_.refusals.remote, RefusalCounters().remote);
   }
 };
 

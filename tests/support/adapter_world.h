@@ -16,7 +16,6 @@
 
 #include <gtest/gtest.h>
 
-#include "adapter/addresses.h"
 #include "adapter/control/adapter.h"
 #include "base/clock.h"
 #include "fabric/endpoints.h"
@@ -29,9 +28,7 @@ inline uint16_t TestBasePort() { return kFirstTestPort; }
 
 inline constexpr uint32_t kTestEndpoints = kTestPorts;
 
-inline wire::IpAddress TestIp(const char* text) {
-  return WireAddress(*fabric::ParseIpAddress(text));
-}
+inline IpAddress TestIp(const char* text) { return *ParseIpAddress(text); }
 
 inline Options TestOptions() {
   Options options;
@@ -48,7 +45,7 @@ inline fabric::EndpointOptions TestEndpoint() {
 // Sends a datagram that means nothing to a port of this machine.
 inline void SendMalformed(uint16_t port) {
   const auto sender = std::move(*fabric::UdpFabric::Open({.endpoint = TestEndpoint()}));
-  constexpr auto kLocal = fabric::IpAddress::FromIpv4(127, 0, 0, 1);
+  constexpr auto kLocal = IpAddress::FromIpv4(127, 0, 0, 1);
   ASSERT_TRUE(sender->Reserve({.from = kLocal, .to = {kLocal, port}}, 8).has_value());
   sender->Flush();
 }
@@ -72,13 +69,13 @@ class TestNode {
     memory_ = static_cast<std::byte*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     EXPECT_NE(static_cast<void*>(memory_), MAP_FAILED);
-    keys_ = *Register(memory::Rights::kAll);
+    keys_ = *Register(Access::kAll);
   }
   TestNode(const TestNode&) = delete;
   TestNode& operator=(const TestNode&) = delete;
   ~TestNode() { munmap(memory_, bytes_); }
 
-  ErrorOr<memory::RegionKeys> Register(memory::Rights rights) {
+  ErrorOr<memory::RegionKeys> Register(Access rights) {
     return adapter_->RegisterRegion(
         {.pd = pd_, .start = KeyAddress(AddressOf(0)), .length = bytes_, .rights = rights},
         memory::LinearBacking{.base = memory::PhysicalAddress(AddressOf(0))});
@@ -86,7 +83,7 @@ class TestNode {
 
   Adapter& adapter() { return *adapter_; }
   void CloseAdapter() { adapter_.reset(); }
-  const wire::IpAddress& address() const { return address_; }
+  const IpAddress& address() const { return address_; }
   memory::PdId pd() const { return pd_; }
   EventQueue& events() { return *events_; }
   Cq& cq() { return *cq_; }
@@ -95,10 +92,10 @@ class TestNode {
   uint64_t AddressOf(uint64_t offset) const {
     return reinterpret_cast<uintptr_t>(memory_) + offset;
   }
-  queue::Sge Bytes(uint64_t offset, uint64_t length) const {
+  Sge Bytes(uint64_t offset, uint64_t length) const {
     return {AddressOf(offset), static_cast<uint32_t>(length), keys_.local};
   }
-  queue::Remote Remote(uint64_t offset) const { return {AddressOf(offset), keys_.remote}; }
+  RemoteAddress Remote(uint64_t offset) const { return {AddressOf(offset), keys_.remote}; }
 
   // Takes pages away as munmap does, but leaves no hole that the system may fill with other memory.
   void TakeAway(uint64_t offset, uint64_t length) { Remap(offset, length, PROT_NONE); }
@@ -116,7 +113,7 @@ class TestNode {
     return true;
   }
 
-  QpSpec Spec(transport::QpType type) {
+  QpSpec Spec(QpType type) {
     return {.type = type,
             .pd = pd_,
             .send_cq = cq_,
@@ -125,16 +122,16 @@ class TestNode {
             .send = {.capacity = 64, .sges_max = 4, .inline_max = 128, .pages_max = 16},
             .receive = {.capacity = 64, .sges_max = 4}};
   }
-  QueuePair& MakeQp(transport::QpType type) {
+  QueuePair& MakeQp(QpType type) {
     auto made = adapter_->CreateQp(Spec(type));
     if (!made) ADD_FAILURE() << made.error().text;
     return **made;
   }
 
   // The next completion, from this node's queue or another; nullopt after a while.
-  std::optional<queue::Completion> Wait(Cq* cq = nullptr, Duration patience = Seconds(20)) {
+  std::optional<Completion> Wait(Cq* cq = nullptr, Duration patience = Seconds(20)) {
     const Time end = Now() + patience;
-    std::array<queue::Completion, 1> out;
+    std::array<Completion, 1> out;
     while (Now() < end) {
       const auto count = adapter_->Poll(cq != nullptr ? *cq : *cq_, out);
       if (!count) return std::nullopt;
@@ -154,7 +151,7 @@ class TestNode {
     return static_cast<std::byte>(i * 31 + (i >> 8) * 7 + seed);
   }
 
-  const wire::IpAddress address_;
+  const IpAddress address_;
   const uint64_t bytes_;
   std::unique_ptr<Adapter> adapter_;
   memory::PdId pd_;
@@ -170,7 +167,7 @@ struct TestLink {
   uint8_t retry_count = 7;
   uint8_t rnr_retry = 7;
   uint8_t min_rnr_timer = 12;  // 640 us
-  transport::PathMtu mtu = transport::PathMtu::k4096;
+  PathMtu mtu = PathMtu::k4096;
   uint8_t depth = 16;
 };
 
@@ -181,12 +178,12 @@ using Attribute = transport::QpAttribute;
 
 inline ErrorOr<void> ToInit(TestNode& node, QueuePair& qp) {
   QpChange change;
-  change.attributes.state = transport::QpState::kInit;
-  change.attributes.access = memory::Rights::kRemote;
+  change.attributes.state = QpState::kInit;
+  change.attributes.access = Access::kRemote;
   change.attributes.q_key = kTestQKey;
   change.mask = Attribute::kState | Attribute::kPKeyIndex | Attribute::kPort;
-  change.mask = change.mask |
-                (qp.spec().type == transport::QpType::kUd ? Attribute::kQKey : Attribute::kAccess);
+  change.mask =
+      change.mask | (qp.spec().type == QpType::kUd ? Attribute::kQKey : Attribute::kAccess);
   return node.adapter().Modify(qp, change);
 }
 
@@ -194,9 +191,9 @@ inline ErrorOr<void> ToRtr(TestNode& node, QueuePair& qp, const AddressVector& w
                            const TestLink& link = {}) {
   QpChange change;
   auto& a = change.attributes;
-  a.state = transport::QpState::kRtr;
+  a.state = QpState::kRtr;
   change.mask = Attribute::kState;
-  if (qp.spec().type != transport::QpType::kUd) {
+  if (qp.spec().type != QpType::kUd) {
     a.remote_qp = peer;
     a.path_mtu = link.mtu;
     a.rq_psn = kTestPsn;
@@ -204,8 +201,7 @@ inline ErrorOr<void> ToRtr(TestNode& node, QueuePair& qp, const AddressVector& w
     change.mask = change.mask | Attribute::kPath | Attribute::kPathMtu | Attribute::kRemoteQp |
                   Attribute::kRqPsn;
   }
-  if (qp.spec().type == transport::QpType::kRc ||
-      qp.spec().type == transport::QpType::kXrcReceive) {
+  if (qp.spec().type == QpType::kRc || qp.spec().type == QpType::kXrcReceive) {
     a.max_dest_rd_atomic = transport::RdAtomicDepth(link.depth);
     a.min_rnr_timer = wire::RnrTimer(link.min_rnr_timer);
     change.mask = change.mask | Attribute::kMaxDestRdAtomic | Attribute::kMinRnrTimer;
@@ -216,14 +212,14 @@ inline ErrorOr<void> ToRtr(TestNode& node, QueuePair& qp, const AddressVector& w
 inline ErrorOr<void> ToRts(TestNode& node, QueuePair& qp, const TestLink& link = {}) {
   QpChange change;
   auto& a = change.attributes;
-  a.state = transport::QpState::kRts;
+  a.state = QpState::kRts;
   a.sq_psn = kTestPsn;
   change.mask = Attribute::kState | Attribute::kSqPsn;
-  if (IsReliable(qp.spec().type)) {
+  if (transport::IsReliable(qp.spec().type)) {
     a.timeout = wire::AckTimeout(link.timeout);
     change.mask = change.mask | Attribute::kTimeout;
   }
-  if (IsReliable(qp.spec().type) && qp.spec().type != transport::QpType::kXrcReceive) {
+  if (transport::IsReliable(qp.spec().type) && qp.spec().type != QpType::kXrcReceive) {
     a.retry_count = transport::RetryCount(link.retry_count);
     a.rnr_retry = transport::RnrRetryCount(link.rnr_retry);
     a.max_rd_atomic = transport::RdAtomicDepth(link.depth);
@@ -262,13 +258,12 @@ inline queue::SendWqe MakeSend(queue::SendOpcode opcode, uint64_t id,
   return wqe;
 }
 
-inline void Post(TestNode& node, QueuePair& qp, const queue::SendWqe& wqe,
-                 const queue::Sge& bytes) {
+inline void Post(TestNode& node, QueuePair& qp, const queue::SendWqe& wqe, const Sge& bytes) {
   const auto posted = node.adapter().PostSend(qp, {.wqe = wqe, .sges = {&bytes, 1}});
   EXPECT_TRUE(posted.has_value());
 }
 
-inline void PostReceive(TestNode& node, QueuePair& qp, uint64_t id, const queue::Sge& bytes) {
+inline void PostReceive(TestNode& node, QueuePair& qp, uint64_t id, const Sge& bytes) {
   const auto posted =
       node.adapter().PostReceive(qp, {.wqe = {.id = WrId(id)}, .sges = {&bytes, 1}});
   EXPECT_TRUE(posted.has_value());

@@ -55,7 +55,7 @@ class EngineWorld : public testing::Test {
   }
   // A reliable one, ready to send, whose requests are given up after two tries of 17 ms.
   QueuePair& MakeQp(QpNumber peer, Cq& cq) VERBENA_REQUIRES(engine_) {
-    const QpSpec spec{.type = transport::QpType::kRc,
+    const QpSpec spec{.type = QpType::kRc,
                       .pd = pd_,
                       .send_cq = &cq,
                       .receive_cq = &cq,
@@ -64,17 +64,16 @@ class EngineWorld : public testing::Test {
     QueuePair& qp = engine_.AddQp(std::make_unique<QueuePair>(
         *engine_.qps.NextNumber(), spec,
         QpContext{.handles = &engine_.handles, .ports = PortsOf(options_)}));
-    transport::QpAttributes attributes;
+    transport::QpSettings attributes;
     const AddressVector way{.source = TestIp("127.0.0.1"), .destination = TestIp("127.0.0.1")};
     attributes.path = *engine_.paths.Add(way);
     attributes.remote_qp = peer;
-    attributes.access = memory::Rights::kAll;
+    attributes.access = Access::kAll;
     attributes.timeout = wire::AckTimeout(12);
     attributes.retry_count = transport::RetryCount(1);
     attributes.rnr_retry = transport::kRnrRetryForever;
     attributes.max_rd_atomic = attributes.max_dest_rd_atomic = transport::RdAtomicDepth(1);
     qp.set_path(way);
-    using transport::QpState;
     for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
       attributes.state = state;
       engine_.ModifyQp(qp, attributes, transport::AttributeMask::kAll);
@@ -83,7 +82,7 @@ class EngineWorld : public testing::Test {
   }
   // A message of no bytes.
   static void PostSend(QueuePair& qp) {
-    queue::SendRequest request;
+    queue::SendWorkRequest request;
     request.wqe.flags.signaled = true;
     EXPECT_TRUE(qp.send_queue().Post(request).has_value());
   }

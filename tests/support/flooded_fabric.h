@@ -25,7 +25,7 @@ class FloodedFabric final : public fabric::Fabric {
   }
 
   [[nodiscard]] int fd() const override { return readable_.fd(); }
-  [[nodiscard]] std::span<const fabric::Datagram> Receive() override {
+  [[nodiscard]] std::span<const fabric::ReceivedDatagram> Receive() override {
     if (Now() < end_) return datagrams_;
     static_cast<void>(readable_.TryWait());
     return {};
@@ -33,10 +33,8 @@ class FloodedFabric final : public fabric::Fabric {
   [[nodiscard]] fabric::TransmitCounters transmit_counters() const override { return {}; }
   [[nodiscard]] fabric::ReceiveCounters receive_counters() const override { return {}; }
   void ReportHeaders() override {}
-  [[nodiscard]] Result<void, fabric::FabricError> Join(const fabric::IpAddress&) override {
-    return {};
-  }
-  void Leave(const fabric::IpAddress&) override {}
+  [[nodiscard]] ErrorOr<void> Join(const IpAddress&) override { return {}; }
+  void Leave(const IpAddress&) override {}
   [[nodiscard]] std::vector<std::string> TakeWarnings() override { return {}; }
 
  private:
@@ -48,7 +46,7 @@ class FloodedFabric final : public fabric::Fabric {
   const Time end_;
   const EventFile readable_ = std::move(*EventFile::Open(false));
   std::array<std::byte, 8> bytes_{};
-  std::array<fabric::Datagram, 1> datagrams_{{{.from = {}, .to = {}, .bytes = bytes_}}};
+  std::array<fabric::ReceivedDatagram, 1> datagrams_{{{.from = {}, .to = {}, .bytes = bytes_}}};
   fabric::MessageBatch batch_{{}, /*segmentation=*/true};
 };
 

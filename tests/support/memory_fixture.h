@@ -19,7 +19,7 @@ inline constexpr PageShift kLarge{21};    // 2 MiB
 inline constexpr PageShift kLargest{28};  // 256 MiB
 inline constexpr uint64_t kMax = UINT64_MAX;
 
-inline constexpr Rights kLocal = Rights::kLocalRead | Rights::kLocalWrite;
+inline constexpr Access kLocal = Access::kLocalRead | Access::kLocalWrite;
 
 template <class T, class E>
 testing::AssertionResult Succeeds(const Result<T, E>& result) {
@@ -112,7 +112,7 @@ class MemoryFixture : public testing::Test {
   ConsumerId OwnerOf(PdId pd) const { return core_.domains.Find(pd)->owner; }
 
   // A region over memory in one piece, addressed by where it is, with all of its pages present.
-  RegionKeys LinearRegion(uint64_t base, uint64_t length, Rights rights = Rights::kAll,
+  RegionKeys LinearRegion(uint64_t base, uint64_t length, Access rights = Access::kAll,
                           PageShift shift = kSmall) {
     const RegionSpec spec{.pd = pd_, .start = KeyAddress(base), .length = length, .rights = rights};
     const auto keys = core_.regions.Register(spec, LinearBacking{PhysicalAddress(base), shift});
@@ -122,7 +122,7 @@ class MemoryFixture : public testing::Test {
     return *keys;
   }
 
-  Translation Translate(Key key, uint64_t address, uint64_t length, Access access) const {
+  Translation Translate(Key key, uint64_t address, uint64_t length, AccessKind access) const {
     return core_.translator.Translate(key, KeyAddress(address), length, access, me_);
   }
   ProtectionEntry& EntryOf(Key key) { return *core_.table.Find(key.index()); }

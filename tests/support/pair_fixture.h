@@ -13,18 +13,14 @@
 #include "wire/roce/rnr_timer.h"
 
 namespace verbena::scenario {
-
-using queue::CompletionStatus;
-using transport::AsyncEventType;
-using transport::QpState;
 using wire::Operation;
 
-inline std::vector<uint64_t> IdsOf(const std::vector<queue::Completion>& completions) {
+inline std::vector<uint64_t> IdsOf(const std::vector<Completion>& completions) {
   std::vector<uint64_t> ids;
   for (const auto& completion : completions) ids.push_back(completion.id.value());
   return ids;
 }
-inline std::vector<CompletionStatus> StatusesOf(const std::vector<queue::Completion>& completions) {
+inline std::vector<CompletionStatus> StatusesOf(const std::vector<Completion>& completions) {
   std::vector<CompletionStatus> statuses;
   for (const auto& completion : completions) statuses.push_back(completion.status);
   return statuses;
@@ -56,7 +52,7 @@ class PairTest : public testing::Test {
   RcEnd& b() { return *b_; }
 
   // A window of B on `length` bytes from `offset` on, bound by B's queue pair.
-  Key BindWindow(memory::WindowType type, uint64_t offset, uint64_t length, memory::Rights rights) {
+  Key BindWindow(WindowType type, uint64_t offset, uint64_t length, Access rights) {
     const Key window = *node_b_.core.windows.Allocate(node_b_.pd, type);
     const auto bound = node_b_.core.windows.Bind(
         window,
@@ -71,7 +67,7 @@ class PairTest : public testing::Test {
   }
 
   // All are there, in order, and successful.
-  static void ExpectSuccess(const std::vector<queue::Completion>& completions,
+  static void ExpectSuccess(const std::vector<Completion>& completions,
                             const std::vector<uint64_t>& ids) {
     EXPECT_EQ(IdsOf(completions), ids);
     for (const auto& completion : completions) {

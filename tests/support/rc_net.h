@@ -70,16 +70,16 @@ class RcNet {
   void SetLink(Link link) { link_ = std::move(link); }
   void SetPager(Pager pager) { pager_ = std::move(pager); }
 
-  void Post(RcEnd& end, const queue::SendRequest& request) {
+  void Post(RcEnd& end, const queue::SendWorkRequest& request) {
     CHECK(end.send_queue.Post(request).has_value());
     Touch(end);
   }
-  void Post(RcEnd& end, const queue::SendWqe& wqe, std::initializer_list<queue::Sge> sges) {
+  void Post(RcEnd& end, const queue::SendWqe& wqe, std::initializer_list<Sge> sges) {
     Post(end, {.wqe = wqe, .sges = {sges.begin(), sges.size()}});
   }
-  void PostReceive(RcEnd& end, uint64_t id, std::initializer_list<queue::Sge> sges) {
-    const queue::ReceiveRequest request{.wqe = {.id = WrId(id)},
-                                        .sges = {sges.begin(), sges.size()}};
+  void PostReceive(RcEnd& end, uint64_t id, std::initializer_list<Sge> sges) {
+    const queue::ReceiveWorkRequest request{.wqe = {.id = WrId(id)},
+                                            .sges = {sges.begin(), sges.size()}};
     CHECK(end.receive_queue.Post(request).has_value());
     Touch(end);
   }
@@ -148,9 +148,9 @@ class RcNet {
   [[nodiscard]] size_t completion_events() const { return completion_events_; }
 
   // The asynchronous events of a queue pair so far, in order.
-  [[nodiscard]] std::vector<transport::AsyncEventType> EventsOf(const RcEnd& end) const {
-    std::vector<transport::AsyncEventType> types;
-    for (const transport::AsyncEvent& event : events_) {
+  [[nodiscard]] std::vector<AsyncEventType> EventsOf(const RcEnd& end) const {
+    std::vector<AsyncEventType> types;
+    for (const transport::RaisedEvent& event : events_) {
       if (event.qp == end.number) types.push_back(event.type);
     }
     return types;
@@ -294,7 +294,7 @@ class RcNet {
                                 .available = fate.available});
       }
     }
-    for (const transport::AsyncEvent& event : outbox.events()) events_.push_back(event);
+    for (const transport::RaisedEvent& event : outbox.events()) events_.push_back(event);
     completion_events_ += outbox.completion_events().size();
     outbox.Clear();
   }
@@ -351,7 +351,7 @@ class RcNet {
   uint64_t sequence_ = 0;
   std::vector<Event> held_;
   std::vector<HeldRequest> held_requests_;
-  std::vector<transport::AsyncEvent> events_;
+  std::vector<transport::RaisedEvent> events_;
   size_t completion_events_ = 0;
   std::vector<std::unique_ptr<Buffer>> buffers_;
   std::vector<Buffer*> free_;

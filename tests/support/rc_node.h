@@ -32,11 +32,8 @@ class RcNode {
 
   explicit RcNode(size_t pages, const memory::Options& options = {}) : core(options), arena(pages) {
     pd = *core.domains.Allocate(*core.consumers.Open({}));
-    const auto made = Register({.pd = pd,
-                                .start = KeyAddress(kBase),
-                                .length = arena.size(),
-                                .rights = memory::Rights::kAll},
-                               0);
+    const auto made = Register(
+        {.pd = pd, .start = KeyAddress(kBase), .length = arena.size(), .rights = Access::kAll}, 0);
     CHECK(made.has_value());
     keys = *made;
     PageIn(0, pages);
@@ -67,11 +64,11 @@ class RcNode {
     std::memcpy(At(offset), &word, sizeof word);
   }
 
-  [[nodiscard]] queue::Sge Local(uint64_t offset, uint64_t length) const {
+  [[nodiscard]] Sge Local(uint64_t offset, uint64_t length) const {
     return {kBase + offset, static_cast<uint32_t>(length), keys.local};
   }
-  [[nodiscard]] queue::Remote Remote(uint64_t offset) const { return Remote(offset, keys.remote); }
-  [[nodiscard]] static queue::Remote Remote(uint64_t offset, Key key) {
+  [[nodiscard]] RemoteAddress Remote(uint64_t offset) const { return Remote(offset, keys.remote); }
+  [[nodiscard]] static RemoteAddress Remote(uint64_t offset, Key key) {
     return {kBase + offset, key};
   }
 
@@ -90,7 +87,7 @@ class RcNode {
   memory::PagesForTest arena;
   memory::RegionKeys keys;
   transport::Outbox outbox{64};
-  transport::RefusalCounters refusals;
+  RefusalCounters refusals;
 };
 
 // What one end of a connection is made with. The connection fills in who it is.
@@ -101,8 +98,8 @@ struct RcSpec {
     config.ack_timeout = Milliseconds(10);
     config.min_rnr_timer = wire::RnrTimerAtLeast(Microseconds(100));
     config.max_rd_atomic = config.max_dest_rd_atomic = 4;
-    config.registration = transport::RegistrationMode::kAnticipatory;
-    config.remote_rights = memory::Rights::kRemote;
+    config.registration = RegistrationMode::kAnticipatory;
+    config.remote_rights = Access::kRemote;
     return config;
   }
 
@@ -137,8 +134,8 @@ struct RcEnd {
     qp = std::make_unique<transport::RcQp>(config, send_queue, source, send_cq, receive_cq);
   }
 
-  [[nodiscard]] std::vector<queue::Completion> Sent() { return Poll(send_cq); }
-  [[nodiscard]] std::vector<queue::Completion> Received() { return Poll(receive_cq); }
+  [[nodiscard]] std::vector<Completion> Sent() { return Poll(send_cq); }
+  [[nodiscard]] std::vector<Completion> Received() { return Poll(receive_cq); }
   [[nodiscard]] const transport::Requester::Counters& counters() const {
     return qp->requester_counters();
   }
@@ -157,8 +154,8 @@ struct RcEnd {
   bool is_dirty = false;
 
  private:
-  static std::vector<queue::Completion> Poll(queue::CompletionQueue& cq) {
-    std::vector<queue::Completion> completions(cq.capacity());
+  static std::vector<Completion> Poll(queue::CompletionQueue& cq) {
+    std::vector<Completion> completions(cq.capacity());
     completions.resize(cq.Poll(completions).value_or(0));
     return completions;
   }

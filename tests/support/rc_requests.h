@@ -19,17 +19,17 @@ inline queue::SendWqe RequestOf(uint64_t id, queue::SendOpcode opcode,
 }
 
 inline queue::SendWqe SendOf(uint64_t id) { return RequestOf(id, queue::SendOpcode::kSend); }
-inline queue::SendWqe WriteOf(uint64_t id, const queue::Remote& to) {
+inline queue::SendWqe WriteOf(uint64_t id, const RemoteAddress& to) {
   return RequestOf(id, queue::SendOpcode::kWrite, to);
 }
-inline queue::SendWqe ReadOf(uint64_t id, const queue::Remote& from) {
+inline queue::SendWqe ReadOf(uint64_t id, const RemoteAddress& from) {
   return RequestOf(id, queue::SendOpcode::kRead, from);
 }
-inline queue::SendWqe FetchAddOf(uint64_t id, const queue::Remote& word, uint64_t addend) {
+inline queue::SendWqe FetchAddOf(uint64_t id, const RemoteAddress& word, uint64_t addend) {
   return RequestOf(id, queue::SendOpcode::kFetchAndAdd,
                    queue::Atomic{.remote = word, .compare_or_add = addend});
 }
-inline queue::SendWqe CompareSwapOf(uint64_t id, const queue::Remote& word, uint64_t compare,
+inline queue::SendWqe CompareSwapOf(uint64_t id, const RemoteAddress& word, uint64_t compare,
                                     uint64_t swap) {
   return RequestOf(id, queue::SendOpcode::kCompareAndSwap,
                    queue::Atomic{.remote = word, .compare_or_add = compare, .swap = swap});

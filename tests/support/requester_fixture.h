@@ -41,10 +41,10 @@ class RequesterTest : public testing::Test {
  protected:
   static constexpr uint32_t kMtu = 256;
   static constexpr uint64_t kArena = 64 * 1024;
-  using CompletionStatus = queue::CompletionStatus;
+  using CompletionStatus = CompletionStatus;
   using SendOpcode = queue::SendOpcode;
   using Psn = Psn;
-  using Rights = memory::Rights;
+  using Access = Access;
 
   RequesterTest() { Reset({}); }
 
@@ -63,7 +63,7 @@ class RequesterTest : public testing::Test {
     const memory::RegionSpec spec{.pd = pd,
                                   .start = KeyAddress(at),
                                   .length = kArena,
-                                  .rights = Rights::kLocalRead | Rights::kLocalWrite};
+                                  .rights = Access::kLocalRead | Access::kLocalWrite};
     const auto made =
         *core_->regions.Register(spec, memory::LinearBacking{memory::PhysicalAddress(at)});
     key_ = made.local;
@@ -86,7 +86,7 @@ class RequesterTest : public testing::Test {
     }
   }
 
-  queue::Sge Bytes(uint64_t offset, uint32_t length) const {
+  Sge Bytes(uint64_t offset, uint32_t length) const {
     return {.address = reinterpret_cast<uintptr_t>(arena_.data()) + offset,
             .length = length,
             .key = key_};
@@ -95,8 +95,8 @@ class RequesterTest : public testing::Test {
     return {reinterpret_cast<const char*>(arena_.data()) + offset, length};
   }
 
-  void Post(SendOpcode opcode, std::vector<queue::Sge> sges, queue::SendOperand operand = {},
-            queue::SendFlags flags = {.signaled = true}) {
+  void Post(SendOpcode opcode, std::vector<Sge> sges, queue::SendOperand operand = {},
+            SendFlags flags = {.signaled = true}) {
     queue::SendWqe wqe;
     wqe.id = WrId(++posted_);
     wqe.opcode = opcode;
@@ -106,11 +106,11 @@ class RequesterTest : public testing::Test {
   }
   void PostWrite(uint64_t offset, uint32_t length) {
     Post(SendOpcode::kWrite, {Bytes(offset, length)},
-         queue::Remote{.address = 0x1000, .key = Key(7)});
+         RemoteAddress{.address = 0x1000, .key = Key(7)});
   }
   void PostRead(uint64_t offset, uint32_t length) {
     Post(SendOpcode::kRead, {Bytes(offset, length)},
-         queue::Remote{.address = 0x2000, .key = Key(9)});
+         RemoteAddress{.address = 0x2000, .key = Key(9)});
   }
 
   Step MakeStep() {
@@ -190,7 +190,7 @@ class RequesterTest : public testing::Test {
     friend bool operator==(const Ended&, const Ended&) = default;
   };
   std::vector<Ended> Poll() {
-    std::array<queue::Completion, 64> completions;
+    std::array<Completion, 64> completions;
     const size_t count = cq_->Poll(completions).value();
     std::vector<Ended> ended;
     for (size_t i = 0; i < count; ++i) {

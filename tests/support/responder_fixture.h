@@ -88,7 +88,7 @@ class ResponderFixture : public memory::MemoryFixture {
     config_.who = me_;
     config_.min_rnr_timer = kNotReadyTimer;
     config_.max_dest_rd_atomic = 2;
-    config_.remote_rights = memory::Rights::kRemote;
+    config_.remote_rights = Access::kRemote;
     Begin();
   }
   ~ResponderFixture() override {
@@ -144,18 +144,18 @@ class ResponderFixture : public memory::MemoryFixture {
 
   // ---- Receive requests and their completions.
 
-  queue::Sge SgeOf(uint64_t offset, uint32_t length) const {
+  Sge SgeOf(uint64_t offset, uint32_t length) const {
     return {.address = AddressOf(offset), .length = length, .key = region_.local};
   }
-  void PostReceive(uint64_t id, const std::vector<queue::Sge>& sges) {
+  void PostReceive(uint64_t id, const std::vector<Sge>& sges) {
     EXPECT_TRUE(own_.Post({.wqe = {.id = WrId(id)}, .sges = sges}).has_value());
   }
   // Of the third page.
   void PostReceive(uint64_t id, uint32_t length = 4096) {
     PostReceive(id, {SgeOf(2 * memory::kPage, length)});
   }
-  std::vector<queue::Completion> Completions() {
-    std::vector<queue::Completion> completions(cq_.capacity());
+  std::vector<Completion> Completions() {
+    std::vector<Completion> completions(cq_.capacity());
     completions.resize(cq_.Poll(completions).value_or(0));
     return completions;
   }
@@ -207,7 +207,7 @@ class ResponderFixture : public memory::MemoryFixture {
     responder_->Pump(step);
     std::vector<Answer> answers;
     for (const OutPacket& packet : outbox_.packets()) answers.push_back(AnswerOf(packet));
-    for (const AsyncEvent& event : outbox_.events()) events_.push_back(event.type);
+    for (const RaisedEvent& event : outbox_.events()) events_.push_back(event.type);
     for (const PageRequest& request : outbox_.page_requests()) requests_.push_back(request);
     for (const SegmentReport& report : outbox_.segment_reports()) reports_.push_back(report);
     completion_events_ += outbox_.completion_events().size();

@@ -16,10 +16,9 @@ class UcFixture : public UnreliableFixture {
  protected:
   static constexpr uint32_t kStart = wire::kMax24 - 1;  // the PSN wraps at the third packet
 
-  UcFixture() { Begin(memory::Rights::kRemote); }
+  UcFixture() { Begin(Access::kRemote); }
 
-  void Begin(memory::Rights remote_rights,
-             RegistrationMode registration = RegistrationMode::kDisabled) {
+  void Begin(Access remote_rights, RegistrationMode registration = RegistrationMode::kDisabled) {
     const UcConfig config{.local_qp = QpNumber(1),
                           .remote_qp = QpNumber(0x123456),
                           .path = PathId(9),
@@ -43,7 +42,7 @@ class UcFixture : public UnreliableFixture {
   void Write(queue::SendOpcode opcode, uint32_t length, std::optional<Key> key = {}) {
     queue::SendWqe wqe{.id = WrId(length), .opcode = opcode, .flags = {.signaled = true}};
     wqe.immediate = Immediate(42);
-    wqe.operand = queue::Remote{AddressOf(memory::kPage), key.value_or(region_.remote)};
+    wqe.operand = RemoteAddress{AddressOf(memory::kPage), key.value_or(region_.remote)};
     PostSend(wqe, {SgeOf(0, length)});
     RunAll(*qp_);
   }

@@ -33,7 +33,7 @@ inline UdpFabricOptions TestOptions() {
 // One that is told all about what arrives.
 inline std::unique_ptr<UdpFabric> OpenOrDie(const UdpFabricOptions& options) {
   auto fabric = UdpFabric::Open(options);
-  if (!fabric) ADD_FAILURE() << fabric.error().words;
+  if (!fabric) ADD_FAILURE() << fabric.error().text;
   (*fabric)->ReportHeaders();
   return std::move(fabric).value();
 }
@@ -61,7 +61,7 @@ inline bool IsReady(int fd, short events, std::chrono::milliseconds timeout) {
 
 // A datagram with bytes of its own, which outlast the burst.
 struct Received {
-  Datagram datagram;
+  ReceivedDatagram datagram;
   std::vector<std::byte> bytes;
 };
 
@@ -69,7 +69,7 @@ struct Received {
 inline std::vector<Received> ReceiveAll(UdpFabric& fabric, size_t count) {
   std::vector<Received> all;
   while (all.size() < count && IsReady(fabric.fd(), POLLIN, std::chrono::seconds(2))) {
-    for (const Datagram& datagram : fabric.Receive()) {
+    for (const ReceivedDatagram& datagram : fabric.Receive()) {
       all.push_back({datagram, {datagram.bytes.begin(), datagram.bytes.end()}});
     }
   }

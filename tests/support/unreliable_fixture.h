@@ -58,35 +58,35 @@ class UnreliableFixture : public memory::MemoryFixture {
     ASSERT_TRUE(
         memory::Succeeds(core_.regions.MapPages(region_.local, page, 1, std::nullopt, true)));
   }
-  queue::Sge SgeOf(uint64_t offset, uint32_t length) const {
+  Sge SgeOf(uint64_t offset, uint32_t length) const {
     return {AddressOf(offset), length, region_.local};
   }
 
   // ---- Work requests and completions.
 
-  void PostSend(const queue::SendWqe& wqe, const std::vector<queue::Sge>& sges) {
+  void PostSend(const queue::SendWqe& wqe, const std::vector<Sge>& sges) {
     ASSERT_TRUE(send_queue_.Post({.wqe = wqe, .sges = sges}).has_value());
   }
   void PostReceive(uint64_t id, uint32_t length) {
     const std::vector sges = {SgeOf(kReceivePage * memory::kPage, length)};
     ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = WrId(id)}, .sges = sges}).has_value());
   }
-  static std::vector<queue::Completion> Poll(queue::CompletionQueue& cq) {
-    std::vector<queue::Completion> completions(cq.capacity());
+  static std::vector<Completion> Poll(queue::CompletionQueue& cq) {
+    std::vector<Completion> completions(cq.capacity());
     completions.resize(cq.Poll(completions).value_or(0));
     return completions;
   }
   // Their statuses, of sends.
-  std::vector<queue::CompletionStatus> SendStatuses() {
-    std::vector<queue::CompletionStatus> statuses;
+  std::vector<CompletionStatus> SendStatuses() {
+    std::vector<CompletionStatus> statuses;
     for (const auto& completion : Poll(send_cq_)) statuses.push_back(completion.status);
     return statuses;
   }
   // The one completion of a receive; a default one, and a failure, if there is not exactly one.
-  queue::Completion OneReceive() {
+  Completion OneReceive() {
     const auto completions = Poll(receive_cq_);
     EXPECT_EQ(completions.size(), 1u);
-    return completions.size() == 1 ? completions[0] : queue::Completion{};
+    return completions.size() == 1 ? completions[0] : Completion{};
   }
 
   // ---- Packets.
@@ -129,7 +129,7 @@ class UnreliableFixture : public memory::MemoryFixture {
       packets_.push_back(BytesOf(packet));
     }
     for (const PageRequest& request : outbox_.page_requests()) requests_.push_back(request);
-    for (const AsyncEvent& event : outbox_.events()) events_.push_back(event.type);
+    for (const RaisedEvent& event : outbox_.events()) events_.push_back(event.type);
     outbox_.Clear();
   }
   wire::Packet PacketAt(size_t i) const { return *wire::Packet::Parse(packets_.at(i)); }

@@ -18,8 +18,6 @@
 namespace verbena::adapter {
 namespace {
 
-using transport::PathMtu;
-
 // Of this thread, over all the queues that it polls. The TLS model spares each call of the data
 // path the look-up of its address.
 [[gnu::tls_model("initial-exec")]] constinit thread_local PollBackoff backoff;
@@ -41,10 +39,6 @@ Options Seeded(Options options) {
   options.memory.seed ^= uint64_t{device()} << 32 | device();
   if (options.identity_seed == 0) options.identity_seed = uint64_t{device()} << 32 | device();
   return options;
-}
-
-Error ErrorOf(const fabric::FabricError& error) {
-  return {ErrorCode::kSystem, error.words, error.code};
 }
 
 ErrorCode CodeOf(queue::PostError error) {
@@ -72,10 +66,9 @@ odp::PagerOptions PagerOptionsOf(const Options& options,
 
 // What no memory at all could be put under a budget without.
 ErrorOr<void> CheckStrictBudget(const Options& options) {
-  const auto refused = [](const managed::Error& why) {
-    return Fail(Error{ErrorCode::kSystem,
-                      "the memory budget, which is strict, cannot be kept: " + why.text,
-                      why.number});
+  const auto refused = [](const Error& why) {
+    return Fail(SystemError(why.os_error,
+                            "the memory budget, which is strict, cannot be kept: " + why.text));
   };
   if (const auto source = managed::OpenForSystemCalls(); !source) return refused(source.error());
   if (const auto swap = managed::OpenSwap(options.swap); !swap) return refused(swap.error());
@@ -94,11 +87,11 @@ ErrorOr<void> CheckBudget(const Options& options) {
 }
 
 // Whether the system call would cost more than the message, which the peer acknowledges.
-bool IsSmall(const QueuePair& qp, const queue::SendRequest& request) {
+bool IsSmall(const QueuePair& qp, const queue::SendWorkRequest& request) {
   constexpr uint64_t kSmall = 1'024;
   uint64_t length = 0;
-  for (const queue::Sge& sge : request.sges) length += sge.length;
-  return length <= kSmall && IsReliable(qp.spec().type);
+  for (const Sge& sge : request.sges) length += sge.length;
+  return length <= kSmall && transport::IsReliable(qp.spec().type);
 }
 
 template <class T>
@@ -209,15 +202,13 @@ uint16_t Adapter::port() const { return std::as_const(impl_->engine).fabric().po
 bool Adapter::is_forked() const { return impl_->fork_guard.is_child(); }
 
 ErrorOr<std::vector<fabric::LocalAddress>> Adapter::LocalAddresses() {
-  auto addresses = fabric::LocalAddresses();
-  if (!addresses) return Fail(ErrorOf(addresses.error()));
-  return std::move(*addresses);
+  return fabric::LocalAddresses();
 }
 
 ErrorOr<PathMtu> Adapter::LargestMtu(const AddressVector& way) {
   const fabric::Route route = Path{.vector = way}.RouteTo({}, {});
   const auto bytes = fabric::PathMtu(route);
-  if (!bytes) return Fail(ErrorOf(bytes.error()));
+  if (!bytes) return Fail(bytes.error());
   return LargestMtuFor(*bytes, way.destination);
 }
 
@@ -245,7 +236,7 @@ ErrorOr<AdapterReport> Adapter::Query() {
                        .events_lost = impl_->events.lost()};
 }
 
-Result<void, ErrorCode> Adapter::PostSend(QueuePair& qp, const queue::SendRequest& request) {
+Result<void, ErrorCode> Adapter::PostSend(QueuePair& qp, const queue::SendWorkRequest& request) {
   if (impl_->fork_guard.is_child()) return Fail(ErrorCode::kForked);
   if (!qp.may_post_sends()) return Fail(ErrorCode::kInvalid);
   const auto posted = qp.send_queue().Post(request);
@@ -259,7 +250,8 @@ Result<void, ErrorCode> Adapter::PostSend(QueuePair& qp, const queue::SendReques
   return Posted(posted);
 }
 
-Result<void, ErrorCode> Adapter::PostReceive(QueuePair& qp, const queue::ReceiveRequest& request) {
+Result<void, ErrorCode> Adapter::PostReceive(QueuePair& qp,
+                                             const queue::ReceiveWorkRequest& request) {
   if (impl_->fork_guard.is_child()) return Fail(ErrorCode::kForked);
   if (!qp.may_post_receives()) return Fail(ErrorCode::kInvalid);
   const auto posted = qp.receive_queue().Post(request);
@@ -271,7 +263,7 @@ Result<void, ErrorCode> Adapter::PostReceive(QueuePair& qp, const queue::Receive
   return Posted(posted);
 }
 
-Result<void, ErrorCode> Adapter::PostReceive(Srq& srq, const queue::ReceiveRequest& request) {
+Result<void, ErrorCode> Adapter::PostReceive(Srq& srq, const queue::ReceiveWorkRequest& request) {
   if (impl_->fork_guard.is_child()) return Fail(ErrorCode::kForked);
   return Posted(srq.Post(request));
 }
@@ -280,7 +272,7 @@ void Adapter::Kick(QueuePair& qp) {
   if (!impl_->fork_guard.is_child()) impl_->engine.Kick(qp);
 }
 
-Result<size_t, queue::CqError> Adapter::Poll(Cq& cq, std::span<queue::Completion> out) {
+Result<size_t, queue::CqError> Adapter::Poll(Cq& cq, std::span<Completion> out) {
   auto count = cq.Poll(out);
   if (count && *count == 0 && !impl_->fork_guard.is_child()) {
     const Time now = impl_->engine.Progress(cq);

@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "adapter/advice.h"
-#include "adapter/counters.h"
 #include "adapter/error.h"
 #include "adapter/objects/completion_channel.h"
 #include "adapter/objects/event_queue.h"
@@ -30,22 +28,23 @@
 #include "queue/work_request.h"
 #include "transport/common/qp_attributes.h"
 #include "transport/common/tag_operation.h"
+#include "verbena/advice.h"
 #include "verbena/counters.h"
 
 namespace verbena::adapter {
 
 // A modification of a queue pair: values, which of them count, and the path if kPath does.
 struct QpChange {
-  transport::QpAttributes attributes = {};
+  transport::QpSettings attributes = {};
   transport::AttributeMask mask = {};
   AddressVector path = {};
 };
 
 // What a queue pair is now.
-struct QpReport {
-  transport::QpState state = transport::QpState::kReset;
+struct QpStatus {
+  QpState state = QpState::kReset;
   bool is_draining = false;
-  transport::QpAttributes attributes = {};
+  transport::QpSettings attributes = {};
   std::optional<AddressVector> path = {};
   QpCounters counters = {};
 };
@@ -89,7 +88,7 @@ class Adapter {
   // The GIDs, in the order of their indices.
   [[nodiscard]] static ErrorOr<std::vector<fabric::LocalAddress>> LocalAddresses();
   // The largest MTU of a connection that fits the way, as far as the system knows it.
-  [[nodiscard]] static ErrorOr<transport::PathMtu> LargestMtu(const AddressVector& way);
+  [[nodiscard]] static ErrorOr<PathMtu> LargestMtu(const AddressVector& way);
   // What the user should know about this machine, a line each; told once.
   [[nodiscard]] std::vector<std::string> TakeWarnings();
   [[nodiscard]] ErrorOr<AdapterReport> Query();
@@ -109,7 +108,7 @@ class Adapter {
   [[nodiscard]] ErrorOr<void> DeregisterRegion(Key key);
   // Brings pages of a region before they are needed; with `wait`, they are there when this returns.
   // REFUSES ranges that are not the region's, and to write where it may not be.
-  [[nodiscard]] ErrorOr<void> Advise(Key key, std::span<const RegionRange> ranges, Advice advice,
+  [[nodiscard]] ErrorOr<void> Advise(Key key, std::span<const Range> ranges, Advice advice,
                                      bool wait);
   // Memory that may be larger than the memory it uses. Regions are registered on it as on any
   // other. REFUSES to end while there are some.
@@ -119,7 +118,7 @@ class Adapter {
   // For registration by work request.
   [[nodiscard]] ErrorOr<memory::RegionKeys> ReserveRegion(memory::PdId pd, uint64_t pages_max,
                                                           PageShift page_shift);
-  [[nodiscard]] ErrorOr<Key> AllocateWindow(memory::PdId pd, memory::WindowType type);
+  [[nodiscard]] ErrorOr<Key> AllocateWindow(memory::PdId pd, WindowType type);
   [[nodiscard]] ErrorOr<void> DeallocateWindow(Key window);
 
   // --- Completion. ---
@@ -144,7 +143,7 @@ class Adapter {
   [[nodiscard]] ErrorOr<Srq*> CreateTagSrq(memory::PdId pd, Cq& cq, uint32_t capacity,
                                            uint32_t sges, uint32_t tags_max);
   // May wait for the engine: it is the engine's list that changes. The handle of what was added.
-  [[nodiscard]] ErrorOr<TagHandle> ChangeTags(Srq& srq, const transport::TagOperation& operation);
+  [[nodiscard]] ErrorOr<TagHandle> ChangeTags(Srq& srq, const TagOperation& operation);
   [[nodiscard]] ErrorOr<void> Destroy(Srq* srq);
   [[nodiscard]] ErrorOr<void> Resize(Srq& srq, uint32_t capacity);
   [[nodiscard]] ErrorOr<void> SetLimit(Srq& srq, uint32_t limit);
@@ -157,28 +156,30 @@ class Adapter {
   [[nodiscard]] ErrorOr<QueuePair*> CreateQp(const QpSpec& wanted);
   [[nodiscard]] ErrorOr<void> Destroy(QueuePair* qp);
   [[nodiscard]] ErrorOr<void> Modify(QueuePair& qp, const QpChange& change);
-  [[nodiscard]] ErrorOr<QpReport> Query(QueuePair& qp);
+  [[nodiscard]] ErrorOr<QpStatus> Query(QueuePair& qp);
 
   // `port_mtu`: no datagram is longer, even where the way would take it.
-  [[nodiscard]] ErrorOr<AddressHandleId> CreateAddressHandle(
-      memory::PdId pd, const AddressVector& wanted,
-      transport::PathMtu port_mtu = transport::PathMtu::k4096);
+  [[nodiscard]] ErrorOr<AddressHandleId> CreateAddressHandle(memory::PdId pd,
+                                                             const AddressVector& wanted,
+                                                             PathMtu port_mtu = PathMtu::k4096);
   [[nodiscard]] ErrorOr<void> DestroyAddressHandle(AddressHandleId handle);
 
-  [[nodiscard]] ErrorOr<void> AttachMulticast(QueuePair& qp, const wire::IpAddress& gid);
-  [[nodiscard]] ErrorOr<void> DetachMulticast(QueuePair& qp, const wire::IpAddress& gid);
+  [[nodiscard]] ErrorOr<void> AttachMulticast(QueuePair& qp, const IpAddress& gid);
+  [[nodiscard]] ErrorOr<void> DetachMulticast(QueuePair& qp, const IpAddress& gid);
 
   // --- The data path. ---
 
-  [[nodiscard]] Result<void, ErrorCode> PostSend(QueuePair& qp, const queue::SendRequest& request);
+  [[nodiscard]] Result<void, ErrorCode> PostSend(QueuePair& qp,
+                                                 const queue::SendWorkRequest& request);
   [[nodiscard]] Result<void, ErrorCode> PostReceive(QueuePair& qp,
-                                                    const queue::ReceiveRequest& request);
-  [[nodiscard]] Result<void, ErrorCode> PostReceive(Srq& srq, const queue::ReceiveRequest& request);
+                                                    const queue::ReceiveWorkRequest& request);
+  [[nodiscard]] Result<void, ErrorCode> PostReceive(Srq& srq,
+                                                    const queue::ReceiveWorkRequest& request);
   // After a chain was posted to qp.send_queue() or qp.receive_queue() directly.
   void Kick(QueuePair& qp);
 
   // Moves the oldest completions into `out`; how many. Makes progress if there are none.
-  [[nodiscard]] Result<size_t, queue::CqError> Poll(Cq& cq, std::span<queue::Completion> out);
+  [[nodiscard]] Result<size_t, queue::CqError> Poll(Cq& cq, std::span<Completion> out);
   // Progress alone, for callers that read completions in place.
   void Progress(Cq& cq);
   // An event on its channel at the next completion of this kind.
@@ -223,11 +224,11 @@ class Adapter {
   ErrorOr<void> End(Key region);
   void FinishPin(const std::optional<PinnedRange>& range, const ErrorOr<memory::RegionKeys>& made);
   [[nodiscard]] bool HasNoPages(Key key);
-  [[nodiscard]] ErrorOr<void> CheckAdvice(Key key, const RegionRange& range, memory::Access access);
+  [[nodiscard]] ErrorOr<void> CheckAdvice(Key key, const Range& range, memory::AccessKind access);
   [[nodiscard]] bool IsManaged(const odp::PageJob& job);
   [[nodiscard]] bool IsManaged(uint64_t address);
   [[nodiscard]] std::optional<odp::PageJob> AbsentPages(Key key, uint64_t offset, uint64_t length,
-                                                        memory::Access access);
+                                                        memory::AccessKind access);
   [[nodiscard]] ErrorOr<void> CheckSrqSize(uint32_t capacity, uint32_t sges) const;
   [[nodiscard]] ErrorOr<Srq*> AddSrq(memory::PdId pd, uint32_t capacity, uint32_t sges,
                                      EventQueue* events, const XrcMembership& xrc = {},

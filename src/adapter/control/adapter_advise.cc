@@ -11,7 +11,7 @@
 namespace verbena::adapter {
 namespace {
 
-using memory::Access;
+using memory::AccessKind;
 
 // nullptr if there is none.
 const memory::ProtectionEntry* FindRegion(const memory::MemoryCore& memory, Key key) {
@@ -31,7 +31,7 @@ bool Adapter::HasNoPages(Key key) {
   return region == nullptr || region->is_null;
 }
 
-ErrorOr<void> Adapter::CheckAdvice(Key key, const RegionRange& range, Access access) {
+ErrorOr<void> Adapter::CheckAdvice(Key key, const Range& range, AccessKind access) {
   Engine& engine = impl_->engine;
   const EngineLock lock(engine);
   const memory::ProtectionEntry* const region = FindRegion(engine.memory, key);
@@ -55,7 +55,7 @@ bool Adapter::IsManaged(const odp::PageJob& job) {
 
 // From the first that is absent to the end of these bytes; nullopt if all are there.
 std::optional<odp::PageJob> Adapter::AbsentPages(Key key, uint64_t offset, uint64_t length,
-                                                 Access access) {
+                                                 AccessKind access) {
   Engine& engine = impl_->engine;
   const EngineLock lock(engine);
   const memory::ProtectionEntry* const region = FindRegion(engine.memory, key);
@@ -77,16 +77,16 @@ std::optional<odp::PageJob> Adapter::AbsentPages(Key key, uint64_t offset, uint6
   return std::nullopt;
 }
 
-ErrorOr<void> Adapter::Advise(Key key, std::span<const RegionRange> ranges, Advice advice,
-                              bool wait) {
+ErrorOr<void> Adapter::Advise(Key key, std::span<const Range> ranges, Advice advice, bool wait) {
   if (const auto dead = Dead()) return Fail(*dead);
-  const Access access = advice == Advice::kPrefetchWrite ? Access::kLocalWrite : Access::kLocalRead;
-  for (const RegionRange& range : ranges) {
+  const AccessKind access =
+      advice == Advice::kPrefetchWrite ? AccessKind::kLocalWrite : AccessKind::kLocalRead;
+  for (const Range& range : ranges) {
     if (const auto ok = CheckAdvice(key, range, access); !ok) return ok;
   }
   if (HasNoPages(key)) return {};
   const uint64_t batch = impl_->options.page_batch_max;
-  for (const RegionRange& range : ranges) {
+  for (const Range& range : ranges) {
     if (range.length / batch >= kBatchesMax) {
       return Fail(LimitError(kBatchesMax, "batches of pages in one advice", "page_batch_max"));
     }
@@ -97,7 +97,7 @@ ErrorOr<void> Adapter::Advise(Key key, std::span<const RegionRange> ranges, Advi
     return !impl_->engine.paging.managed.IsProgramView(job) &&
            MapPages(impl_->engine.memory, impl_->pager.watch(), job, Now());
   };
-  for (const RegionRange& range : ranges) {
+  for (const Range& range : ranges) {
     for (uint64_t done = 0; done < range.length; done += std::min(batch, range.length - done)) {
       auto job =
           AbsentPages(key, range.offset + done, std::min(batch, range.length - done), access);

@@ -12,7 +12,7 @@ constexpr uint64_t kPage = 4'096;
 class AdviseTest : public testing::Test {
  protected:
   ErrorOr<void> Advise(uint64_t offset, uint64_t length, Advice advice, bool wait = true) {
-    const RegionRange range{offset, length};
+    const Range range{offset, length};
     return node_.adapter().Advise(node_.keys().local, {&range, 1}, advice, wait);
   }
   uint64_t Resident() {
@@ -29,14 +29,14 @@ class AdviseTest : public testing::Test {
     Post(node_, qa_, MakeSend(queue::SendOpcode::kWrite, 1, node_.Remote(from + kHalf)),
          node_.Bytes(from, length));
     const auto completion = node_.Wait();
-    EXPECT_TRUE(completion.has_value() && completion->status == queue::CompletionStatus::kSuccess);
+    EXPECT_TRUE(completion.has_value() && completion->status == CompletionStatus::kSuccess);
     return requests() - before;
   }
 
   static constexpr uint64_t kHalf = uint64_t{1} << 19;
   TestNode node_{"127.0.0.1"};
-  QueuePair& qa_ = node_.MakeQp(transport::QpType::kRc);
-  QueuePair& qb_ = node_.MakeQp(transport::QpType::kRc);
+  QueuePair& qa_ = node_.MakeQp(QpType::kRc);
+  QueuePair& qb_ = node_.MakeQp(QpType::kRc);
 };
 
 TEST_F(AdviseTest, PagesThatWereBroughtAreNotWaitedFor) {
@@ -78,13 +78,13 @@ TEST_F(AdviseTest, RefusesWhatIsNotTheRegions) {
     EXPECT_EQ(Advise(offset, length, Advice::kPrefetch).error().code, ErrorCode::kInvalid);
   }
   Succeed(Advise(size, 0, Advice::kPrefetch));
-  const RegionRange range{0, 1};
+  const Range range{0, 1};
   EXPECT_FALSE(node_.adapter().Advise(Key(1), {&range, 1}, Advice::kPrefetch, true).has_value());
 }
 
 TEST_F(AdviseTest, RefusesToWriteWhereTheProgramMayNot) {
-  const auto keys = *node_.Register(memory::Rights::kLocalRead);
-  const RegionRange range{0, kPage};
+  const auto keys = *node_.Register(Access::kLocalRead);
+  const Range range{0, kPage};
   const auto advise = [&](Advice advice) {
     return node_.adapter().Advise(keys.local, {&range, 1}, advice, true);
   };

@@ -11,12 +11,10 @@
 namespace verbena::adapter {
 namespace {
 
-using memory::Rights;
-
 // The kernel pins memory for writing if a region has one of these rights (ib_access_writable): a
 // window may grant to write what its region does not.
-constexpr Rights kNeedWritable =
-    Rights::kLocalWrite | Rights::kRemoteWrite | Rights::kRemoteAtomic | Rights::kWindowBind;
+constexpr Access kNeedWritable =
+    Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteAtomic | Access::kWindowBind;
 
 Error ErrorOf(const odp::Mappings::Lack& lack, bool for_write) {
   const char* const what = !lack.is_mapped ? "mapped" : for_write ? "writable" : "readable";

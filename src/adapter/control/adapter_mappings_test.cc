@@ -9,15 +9,13 @@
 namespace verbena::adapter {
 namespace {
 
-using memory::Rights;
-
 constexpr uint64_t kPage = 4'096;
 constexpr uint64_t kBytes = 16 * kPage;
-constexpr Rights kRead = Rights::kLocalRead | Rights::kRemoteRead;
+constexpr Access kRead = Access::kLocalRead | Access::kRemoteRead;
 
 class AdapterMappingsTest : public testing::Test {
  protected:
-  memory::RegionSpec Spec(Rights rights) {
+  memory::RegionSpec Spec(Access rights) {
     return {.pd = node_.pd(),
             .start = KeyAddress(node_.AddressOf(0)),
             .length = kBytes,
@@ -43,7 +41,7 @@ class AdapterMappingsTest : public testing::Test {
 
 TEST_F(AdapterMappingsTest, MemoryThatIsNotMappedIsRefused) {
   Unmap();
-  ExpectFault(Register(Spec(Rights::kLocalRead)), "is not mapped");
+  ExpectFault(Register(Spec(Access::kLocalRead)), "is not mapped");
   memory::RegionSpec before = Spec(kRead);
   before.length = 3 * kPage;
   EXPECT_TRUE(Register(before).has_value()) << "it ends before the hole";
@@ -51,8 +49,8 @@ TEST_F(AdapterMappingsTest, MemoryThatIsNotMappedIsRefused) {
 
 TEST_F(AdapterMappingsTest, MemoryThatIsNotWritableIsRefusedToThoseThatWrite) {
   Protect(PROT_READ);
-  ExpectFault(Register(Spec(kRead | Rights::kLocalWrite)), "is not writable");
-  ExpectFault(Register(Spec(kRead | Rights::kWindowBind)), "is not writable");
+  ExpectFault(Register(Spec(kRead | Access::kLocalWrite)), "is not writable");
+  ExpectFault(Register(Spec(kRead | Access::kWindowBind)), "is not writable");
   EXPECT_TRUE(Register(Spec(kRead)).has_value());
 }
 
@@ -63,7 +61,7 @@ TEST_F(AdapterMappingsTest, MemoryThatIsNotReadableIsRefused) {
 
 TEST_F(AdapterMappingsTest, OnDemandNothingIsAsked) {
   Unmap();
-  memory::RegionSpec spec = Spec(Rights::kAll);
+  memory::RegionSpec spec = Spec(Access::kAll);
   spec.on_demand = true;
   EXPECT_TRUE(Register(spec).has_value());
   spec.start = KeyAddress(0);
@@ -75,18 +73,18 @@ TEST_F(AdapterMappingsTest, OnDemandNothingIsAsked) {
 
 TEST_F(AdapterMappingsTest, NoBytesNeedNoMapping) {
   Unmap();
-  memory::RegionSpec spec = Spec(Rights::kAll);
+  memory::RegionSpec spec = Spec(Access::kAll);
   spec.length = 0;
   EXPECT_TRUE(Register(spec).has_value());
 }
 
 TEST_F(AdapterMappingsTest, ARegionIsNotMovedToMemoryThatIsNotThere) {
-  memory::RegionSpec half = Spec(Rights::kAll);
+  memory::RegionSpec half = Spec(Access::kAll);
   half.length = 2 * kPage;
   const auto keys = Register(half);
   ASSERT_TRUE(keys.has_value());
   Unmap();
-  ExpectFault(node_.adapter().ReregisterRegion(keys->local, Spec(Rights::kAll), Bytes()),
+  ExpectFault(node_.adapter().ReregisterRegion(keys->local, Spec(Access::kAll), Bytes()),
               "is not mapped");
   EXPECT_TRUE(node_.adapter().DeregisterRegion(keys->local).has_value()) << "it is as it was";
 }
@@ -95,10 +93,10 @@ TEST_F(AdapterMappingsTest, ARegionIsNotWidenedToWhatMayNotBeWritten) {
   Protect(PROT_READ);
   const auto keys = Register(Spec(kRead));
   ASSERT_TRUE(keys.has_value());
-  ExpectFault(node_.adapter().ReregisterRegion(keys->local, Spec(Rights::kAll), std::nullopt),
+  ExpectFault(node_.adapter().ReregisterRegion(keys->local, Spec(Access::kAll), std::nullopt),
               "is not writable");
   ExpectFault(
-      node_.adapter().RegisterRegion(Spec(Rights::kAll), memory::SharedBacking{keys->local}),
+      node_.adapter().RegisterRegion(Spec(Access::kAll), memory::SharedBacking{keys->local}),
       "is not writable");
   EXPECT_TRUE(
       node_.adapter().RegisterRegion(Spec(kRead), memory::SharedBacking{keys->local}).has_value());
@@ -106,7 +104,7 @@ TEST_F(AdapterMappingsTest, ARegionIsNotWidenedToWhatMayNotBeWritten) {
 
 // As with memory that is pinned: what was found at registration is not looked at again.
 TEST_F(AdapterMappingsTest, ARegionThatGetsNoMoreRightsIsNotLookedAtAgain) {
-  const auto keys = Register(Spec(Rights::kAll));
+  const auto keys = Register(Spec(Access::kAll));
   ASSERT_TRUE(keys.has_value());
   Unmap();
   EXPECT_TRUE(node_.adapter().ReregisterRegion(keys->local, Spec(kRead), std::nullopt).has_value());

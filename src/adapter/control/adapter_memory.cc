@@ -241,7 +241,7 @@ ErrorOr<memory::RegionKeys> Adapter::ReserveRegion(memory::PdId pd, uint64_t pag
   return InWords(impl_->engine.memory.regions.Reserve(pd, pages_max, page_shift));
 }
 
-ErrorOr<Key> Adapter::AllocateWindow(memory::PdId pd, memory::WindowType type) {
+ErrorOr<Key> Adapter::AllocateWindow(memory::PdId pd, WindowType type) {
   if (const auto dead = Dead()) return Fail(*dead);
   const EngineLock lock(impl_->engine);
   impl_->engine.ReadClock();

@@ -11,10 +11,7 @@
 namespace verbena::adapter {
 namespace {
 
-using memory::Rights;
-using queue::CompletionStatus;
 using queue::SendOpcode;
-using transport::QpType;
 
 class AdapterMemoryTest : public testing::Test {
  protected:
@@ -22,7 +19,7 @@ class AdapterMemoryTest : public testing::Test {
 
   void SetUp() override { Connect(a_, qa_, b_, qb_, {.timeout = 17}); }  // half a second
 
-  CompletionStatus Do(const queue::SendWqe& wqe, const queue::Sge& bytes) {
+  CompletionStatus Do(const queue::SendWqe& wqe, const Sge& bytes) {
     Post(a_, qa_, wqe, bytes);
     const auto completion = a_.Wait();
     EXPECT_TRUE(completion.has_value());
@@ -73,7 +70,7 @@ TEST_F(AdapterMemoryTest, MemoryThatGoesUnderTheTablesIsAnErrorAndForgotten) {
   a_.TakeAway(8'192, 4'096);
   EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 2, b_.Remote(0)), a_.Bytes(0, 16'384)),
             CompletionStatus::kLocalProtectionError);
-  EXPECT_EQ(a_.adapter().Query(qa_)->state, transport::QpState::kErr);
+  EXPECT_EQ(a_.adapter().Query(qa_)->state, QpState::kErr);
   EXPECT_EQ(a_.adapter().Query()->port.copies_failed, 1U);
   // Mapped again, a new connection may use it: it is asked for anew.
   a_.GiveBack(8'192, 4'096);
@@ -167,9 +164,9 @@ TEST_F(AdapterMemoryTest, PinnedRegionsAreThereFromTheFirstAccessOn) {
 }
 
 TEST_F(AdapterMemoryTest, KeysAreCheckedAndEnd) {
-  const auto narrow = b_.Register(Rights::kLocalRead | Rights::kRemoteRead);
+  const auto narrow = b_.Register(Access::kLocalRead | Access::kRemoteRead);
   ASSERT_TRUE(narrow.has_value());
-  const queue::Remote remote{b_.AddressOf(0), narrow->remote};
+  const RemoteAddress remote{b_.AddressOf(0), narrow->remote};
   EXPECT_EQ(Do(MakeSend(SendOpcode::kRead, 1, remote), a_.Bytes(0, 64)),
             CompletionStatus::kSuccess);
   Succeed(b_.adapter().DeregisterRegion(narrow->local));
@@ -179,14 +176,14 @@ TEST_F(AdapterMemoryTest, KeysAreCheckedAndEnd) {
 }
 
 TEST_F(AdapterMemoryTest, AWindowIsBoundUsedAndDeallocated) {
-  const auto window = b_.adapter().AllocateWindow(b_.pd(), memory::WindowType::kType2A);
+  const auto window = b_.adapter().AllocateWindow(b_.pd(), WindowType::k2A);
   ASSERT_TRUE(window.has_value());
   const queue::WindowBind bind{.window = Key(window->value()),
                                .region = b_.keys().local,
                                .start = b_.AddressOf(100),
                                .length = 50,
-                               .variant = 9,
-                               .rights = Rights::kRemoteWrite.bits()};
+                               .variant = KeyVariant(9),
+                               .rights = Access::kRemoteWrite};
   const auto posted =
       b_.adapter().PostSend(qb_, {.wqe = MakeSend(SendOpcode::kBindWindow, 1, bind)});
   ASSERT_TRUE(posted.has_value());
@@ -195,7 +192,7 @@ TEST_F(AdapterMemoryTest, AWindowIsBoundUsedAndDeallocated) {
   ASSERT_EQ(bound->status, CompletionStatus::kSuccess) << NameOf(bound->status);
   const Key key(window->index(), KeyVariant(9));
   a_.Fill(0, 50, 4);
-  const queue::Remote remote{b_.AddressOf(100), key};
+  const RemoteAddress remote{b_.AddressOf(100), key};
   EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 2, remote), a_.Bytes(0, 50)),
             CompletionStatus::kSuccess);
   EXPECT_TRUE(b_.Holds(100, 50, 4));
@@ -205,11 +202,11 @@ TEST_F(AdapterMemoryTest, AWindowIsBoundUsedAndDeallocated) {
 
 TEST_F(AdapterMemoryTest, AnImplicitRegionIsAllOfTheProcess) {
   const auto keys = b_.adapter().RegisterRegion(
-      {.pd = b_.pd(), .start = {}, .length = ~uint64_t{0}, .rights = Rights::kAll},
+      {.pd = b_.pd(), .start = {}, .length = ~uint64_t{0}, .rights = Access::kAll},
       memory::AddressSpaceBacking{});
   ASSERT_TRUE(keys.has_value()) << keys.error().text;
   a_.Fill(0, 20'000, 8);
-  const queue::Remote remote{b_.AddressOf(4'000), keys->remote};
+  const RemoteAddress remote{b_.AddressOf(4'000), keys->remote};
   EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 1, remote), a_.Bytes(0, 20'000)),
             CompletionStatus::kSuccess);
   EXPECT_TRUE(b_.Holds(4'000, 20'000, 8));
@@ -226,11 +223,11 @@ TEST_F(AdapterMemoryTest, ReregisteringChangesTheKey) {
   const memory::RegionSpec spec{.pd = b_.pd(),
                                 .start = KeyAddress(b_.AddressOf(0)),
                                 .length = kBytes,
-                                .rights = Rights::kLocalRead | Rights::kRemoteRead};
+                                .rights = Access::kLocalRead | Access::kRemoteRead};
   const auto keys = b_.adapter().ReregisterRegion(b_.keys().local, spec, std::nullopt);
   ASSERT_TRUE(keys.has_value());
   EXPECT_NE(keys->remote, b_.keys().remote);
-  const queue::Remote fresh{b_.AddressOf(0), keys->remote};
+  const RemoteAddress fresh{b_.AddressOf(0), keys->remote};
   EXPECT_EQ(Do(MakeSend(SendOpcode::kRead, 1, fresh), a_.Bytes(0, 8)), CompletionStatus::kSuccess);
   EXPECT_EQ(Do(MakeSend(SendOpcode::kRead, 2, b_.Remote(0)), a_.Bytes(0, 8)),
             CompletionStatus::kRemoteAccessError);
@@ -241,7 +238,7 @@ TEST_F(AdapterMemoryTest, ABurstOfMessagesToASharedQueueDoesNotWaitForEach) {
   constexpr uint32_t kMessages = 32;
   Srq& srq = **b_.adapter().CreateSrq(b_.pd(), kMessages, 1);
   for (uint64_t i = 0; i < kMessages; ++i) {
-    const queue::Sge buffer = b_.Bytes(i * 4'096, 100);
+    const Sge buffer = b_.Bytes(i * 4'096, 100);
     ASSERT_TRUE(b_.adapter().PostReceive(srq, {.sges = {&buffer, 1}}).has_value());
   }
   QpSpec spec = b_.Spec(QpType::kRc);
@@ -269,7 +266,7 @@ class UnreliableMemoryTest : public testing::TestWithParam<QpType> {
   CompletionStatus Send() {
     queue::SendOperand operand;
     if (GetParam() == QpType::kUd) {
-      operand = queue::Datagram{.handle = handle_, .qp = to_.number(), .q_key = kTestQKey};
+      operand = Datagram{.handle = handle_, .qp = to_.number(), .q_key = kTestQKey};
     }
     Post(a_, from_, MakeSend(SendOpcode::kSend, 1, operand), a_.Bytes(0, 1'000));
     const auto completion = a_.Wait();
@@ -288,10 +285,10 @@ TEST_P(UnreliableMemoryTest, MemoryThatIsGoneFailsTheSendAndNoMore) {
   ASSERT_EQ(Send(), CompletionStatus::kSuccess);
   a_.TakeAway(0, 4'096);
   EXPECT_EQ(Send(), CompletionStatus::kLocalProtectionError);
-  EXPECT_EQ(a_.adapter().Query(from_)->state, transport::QpState::kSqe) << "it receives on";
+  EXPECT_EQ(a_.adapter().Query(from_)->state, QpState::kSqe) << "it receives on";
   a_.GiveBack(0, 4'096);
   QpChange change;
-  change.attributes.state = transport::QpState::kRts;
+  change.attributes.state = QpState::kRts;
   change.mask = Attribute::kState;
   Succeed(a_.adapter().Modify(from_, change));
   EXPECT_EQ(Send(), CompletionStatus::kSuccess);

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "adapter/addresses.h"
 #include "adapter/control/adapter.h"
 #include "adapter/control/endpoint_claims.h"
 #include "adapter/control/impl.h"
@@ -21,8 +20,6 @@ namespace verbena::adapter {
 namespace {
 
 using transport::QpAttribute;
-using transport::QpState;
-using transport::QpType;
 
 Error Invalid(std::string text) { return {ErrorCode::kInvalid, std::move(text)}; }
 
@@ -55,7 +52,7 @@ QpContext QpContextOf(const Options& options, const transport::AddressHandles& h
 // Of a datagram that goes there, as far as the system knows the way.
 uint32_t PayloadMaxOf(const AddressVector& way) {
   const auto mtu = Adapter::LargestMtu(way);
-  return BytesOf(mtu ? *mtu : transport::PathMtu::k4096);
+  return BytesOf(mtu ? *mtu : PathMtu::k4096);
 }
 
 // One whose receives are matched by tag reads what a rendezvous names, and tells the peer, in its
@@ -168,7 +165,7 @@ ErrorOr<void> Adapter::Modify(QueuePair& qp, const QpChange& change) {
     if (is_reset) engine.paths.Remove(path);
     return {};
   }
-  transport::QpAttributes attributes = change.attributes;
+  transport::QpSettings attributes = change.attributes;
   const bool is_told = change.mask.Has(QpAttribute::kPathMtu);
   const auto mtu = is_told ? attributes.path_mtu : qp.attributes().path_mtu;
   if (const auto ok = CheckMtu(change.path, mtu); !ok) return ok;
@@ -189,10 +186,10 @@ ErrorOr<void> Adapter::Modify(QueuePair& qp, const QpChange& change) {
   return {};
 }
 
-ErrorOr<QpReport> Adapter::Query(QueuePair& qp) {
+ErrorOr<QpStatus> Adapter::Query(QueuePair& qp) {
   if (const auto dead = Dead()) return Fail(*dead);
   const EngineLock lock(impl_->engine);
-  QpReport report{.state = qp.state(),
+  QpStatus report{.state = qp.state(),
                   .is_draining = qp.is_draining(),
                   .attributes = qp.attributes(),
                   .counters = qp.counters()};
@@ -202,7 +199,7 @@ ErrorOr<QpReport> Adapter::Query(QueuePair& qp) {
 }
 
 ErrorOr<AddressHandleId> Adapter::CreateAddressHandle(memory::PdId pd, const AddressVector& wanted,
-                                                      transport::PathMtu port_mtu) {
+                                                      PathMtu port_mtu) {
   if (const auto dead = Dead()) return Fail(*dead);
   const AddressVector way = Resolved(wanted);
   const uint32_t payload_max = std::min(PayloadMaxOf(way), BytesOf(port_mtu));
@@ -238,10 +235,10 @@ ErrorOr<void> Adapter::DestroyAddressHandle(AddressHandleId handle) {
   return {};
 }
 
-ErrorOr<void> Adapter::AttachMulticast(QueuePair& qp, const wire::IpAddress& gid) {
+ErrorOr<void> Adapter::AttachMulticast(QueuePair& qp, const IpAddress& gid) {
   if (const auto dead = Dead()) return Fail(*dead);
   if (qp.spec().type != QpType::kUd) return Fail(Invalid("only datagrams go to groups"));
-  const wire::IpAddress group = GroupAddress(gid);
+  const IpAddress group = GroupAddress(gid);
   Engine& engine = impl_->engine;
   const EngineLock lock(engine);
   const auto endpoint = MulticastEndpoint(engine, impl_->options, impl_->progress_thread);
@@ -253,17 +250,14 @@ ErrorOr<void> Adapter::AttachMulticast(QueuePair& qp, const wire::IpAddress& gid
   Rollback member([&]() VERBENA_UNDER_CALLERS_LOCK {
     static_cast<void>(engine.groups.Detach(group, qp.number()));
   });
-  const auto joined = (*endpoint)->Join(FabricAddress(group));
-  if (!joined) {
-    return Fail(Error{ErrorCode::kSystem, joined.error().words, joined.error().code});
-  }
+  if (const auto joined = (*endpoint)->Join(group); !joined) return Fail(joined.error());
   member.Keep();
   return {};
 }
 
-ErrorOr<void> Adapter::DetachMulticast(QueuePair& qp, const wire::IpAddress& gid) {
+ErrorOr<void> Adapter::DetachMulticast(QueuePair& qp, const IpAddress& gid) {
   if (const auto dead = Dead()) return Fail(*dead);
-  const wire::IpAddress group = GroupAddress(gid);
+  const IpAddress group = GroupAddress(gid);
   Engine& engine = impl_->engine;
   const EngineLock lock(engine);
   const auto detached = engine.groups.Detach(group, qp.number());
@@ -274,7 +268,7 @@ ErrorOr<void> Adapter::DetachMulticast(QueuePair& qp, const wire::IpAddress& gid
       fabric::Fabric* const endpoint =
           engine.endpoints().FindBelow(impl_->options.multicast_endpoints);
       CHECK(endpoint != nullptr);  // since it was attached
-      endpoint->Leave(FabricAddress(group));
+      endpoint->Leave(group);
     }));
   }
   return {};

@@ -9,12 +9,7 @@
 
 namespace verbena::adapter {
 namespace {
-
-using queue::CompletionOpcode;
-using queue::CompletionStatus;
 using queue::SendOpcode;
-using transport::QpState;
-using transport::QpType;
 
 struct Place {
   const char* name;
@@ -116,12 +111,12 @@ TEST_P(TrafficTest, AtomicsHappenOnce) {
   const auto result = [&] { return *reinterpret_cast<uint64_t*>(a().memory().data()); };
   const queue::Atomic add{.remote = b().Remote(there(64)), .compare_or_add = 5};
   Post(a(), qa, MakeSend(SendOpcode::kFetchAndAdd, 1, add), a().Bytes(0, 8));
-  Expect(a(), 1, CompletionOpcode::kFetchAndAdd, 8);
+  Expect(a(), 1, CompletionOpcode::kFetchAdd, 8);
   EXPECT_EQ(result(), 100U);
   EXPECT_EQ(*word, 105U);
   const queue::Atomic swap{.remote = b().Remote(there(64)), .compare_or_add = 105, .swap = 7};
   Post(a(), qa, MakeSend(SendOpcode::kCompareAndSwap, 2, swap), a().Bytes(0, 8));
-  Expect(a(), 2, CompletionOpcode::kCompareAndSwap, 8);
+  Expect(a(), 2, CompletionOpcode::kCompareSwap, 8);
   EXPECT_EQ(result(), 105U);
   EXPECT_EQ(*word, 7U);
 }
@@ -154,11 +149,11 @@ TEST_P(TrafficTest, UnreliableDatagramsCarryTheirOrigin) {
   ASSERT_TRUE(handle.has_value());
   a().Fill(0, 1'000, 3);
   PostReceive(b(), qb, 100, b().Bytes(there(0), 2'000));
-  const queue::Datagram to{.handle = *handle, .qp = qb.number(), .q_key = kTestQKey};
+  const Datagram to{.handle = *handle, .qp = qb.number(), .q_key = kTestQKey};
   queue::SendWqe wqe = MakeSend(SendOpcode::kSend, 1, to);
   wqe.flags.signaled = false;
   // The first may come before the pages of the buffer.
-  std::optional<queue::Completion> completion;
+  std::optional<Completion> completion;
   for (int i = 0; i < 100 && !completion; ++i) {
     Post(a(), qa, wqe, a().Bytes(0, 1'000));
     completion = b().Wait(nullptr, Milliseconds(50));
@@ -166,7 +161,7 @@ TEST_P(TrafficTest, UnreliableDatagramsCarryTheirOrigin) {
   ASSERT_TRUE(completion.has_value());
   EXPECT_EQ(completion->byte_count, 1'040U);
   EXPECT_EQ(completion->source_qp.value(), qa.number().value());
-  EXPECT_TRUE(completion->flags.has_grh);
+  EXPECT_TRUE(completion->has_grh);
   EXPECT_TRUE(b().Holds(there(40), 1'000, 3));
   // The last bytes of the header in front are the address that it went to.
   const auto address = b().address().bytes;
@@ -217,7 +212,7 @@ TEST_F(QpControlTest, NumbersCarryTheEndpointAndStatesAreReported) {
   Succeed(ToInit(a_, qa));
   const auto report = a_.adapter().Query(qa);
   EXPECT_EQ(report->state, QpState::kInit);
-  EXPECT_EQ(report->attributes.access, memory::Rights::kRemote);
+  EXPECT_EQ(report->attributes.access, Access::kRemote);
   EXPECT_FALSE(report->path.has_value());
 }
 
@@ -304,7 +299,7 @@ TEST_F(QpControlTest, WhatIsInUseIsNotDestroyed) {
   QueuePair& qa = a_.MakeQp(QpType::kUd);
   EXPECT_EQ(a_.adapter().Destroy(&a_.cq()).error().code, ErrorCode::kInUse);
   EXPECT_EQ(a_.adapter().DeallocatePd(a_.pd()).error().code, ErrorCode::kInUse);
-  const wire::IpAddress group = TestIp("239.1.2.3");
+  const IpAddress group = TestIp("239.1.2.3");
   Succeed(a_.adapter().AttachMulticast(qa, group));
   EXPECT_EQ(a_.adapter().Destroy(&qa).error().code, ErrorCode::kInUse);
   Succeed(a_.adapter().DetachMulticast(qa, group));
@@ -336,7 +331,7 @@ TEST_F(QpControlTest, APeerThatIsGoneIsNoticed) {
   Connect(a_, qa, b_, qb, {.timeout = 10, .retry_count = 2});  // 4.2 ms, three tries
   b_.CloseAdapter();
   const Time start = Now();
-  Post(a_, qa, MakeSend(SendOpcode::kWrite, 1, {queue::Remote{}}), a_.Bytes(0, 64));
+  Post(a_, qa, MakeSend(SendOpcode::kWrite, 1, {RemoteAddress{}}), a_.Bytes(0, 64));
   const auto completion = a_.Wait();
   ASSERT_TRUE(completion.has_value());
   EXPECT_EQ(completion->status, CompletionStatus::kRetryExceeded);
@@ -350,7 +345,7 @@ TEST_F(QpControlTest, TimersRunWhileNobodyPolls) {
   QueuePair& qb = b_.MakeQp(QpType::kRc);
   Connect(a_, qa, b_, qb, {.timeout = 10, .retry_count = 2});
   b_.CloseAdapter();
-  Post(a_, qa, MakeSend(SendOpcode::kWrite, 1, {queue::Remote{}}), a_.Bytes(0, 64));
+  Post(a_, qa, MakeSend(SendOpcode::kWrite, 1, {RemoteAddress{}}), a_.Bytes(0, 64));
   const Time end = Now() + Seconds(20);
   while (a_.adapter().Query(qa)->state != QpState::kErr && Now() < end) usleep(1'000);
   EXPECT_EQ(a_.cq().size(), 1U);
@@ -383,7 +378,7 @@ TEST_F(QpControlTest, SharedReceiveQueueGetsBackWhatWasTaken) {
   Connect(a_, qa, b_, qb);
   Succeed(b_.adapter().SetLimit(*srq, 2));
   for (uint64_t i = 0; i < 3; ++i) {
-    const queue::Sge bytes = b_.Bytes(i * 100'000, 100'000);
+    const Sge bytes = b_.Bytes(i * 100'000, 100'000);
     ASSERT_TRUE(
         b_.adapter().PostReceive(*srq, {.wqe = {.id = WrId(i)}, .sges = {&bytes, 1}}).has_value());
   }
@@ -398,7 +393,7 @@ TEST_F(QpControlTest, SharedReceiveQueueGetsBackWhatWasTaken) {
   // Three were posted and two taken: fewer than two are left.
   const auto event = b_.events().Wait();
   ASSERT_TRUE(event.has_value());
-  EXPECT_EQ(event->type, transport::AsyncEventType::kSrqLimitReached);
+  EXPECT_EQ(event->type, AsyncEventType::kSrqLimitReached);
   EXPECT_EQ(event->srq, srq);
   EXPECT_EQ(b_.adapter().Destroy(srq).error().code, ErrorCode::kInUse);
   // A third is in the middle of its message.
@@ -412,8 +407,8 @@ TEST(AdapterEventsTest, ADestroyedQueuePairTakesItsEventsWithIt) {
   TestNode node("127.0.0.1");
   QueuePair& gone = node.MakeQp(QpType::kRc);
   QueuePair& stays = node.MakeQp(QpType::kRc);
-  node.events().Raise({.type = transport::AsyncEventType::kQpFatal, .qp = gone.number()});
-  node.events().Raise({.type = transport::AsyncEventType::kQpFatal, .qp = stays.number()});
+  node.events().Raise({.type = AsyncEventType::kQpFatal, .qp = gone.number()});
+  node.events().Raise({.type = AsyncEventType::kQpFatal, .qp = stays.number()});
   Succeed(node.adapter().Destroy(&gone));
   const auto event = node.events().Wait();
   ASSERT_TRUE(event.has_value());

@@ -173,7 +173,7 @@ ErrorOr<Srq*> Adapter::CreateTagSrq(memory::PdId pd, Cq& cq, uint32_t capacity, 
   return srq;
 }
 
-ErrorOr<TagHandle> Adapter::ChangeTags(Srq& srq, const transport::TagOperation& operation) {
+ErrorOr<TagHandle> Adapter::ChangeTags(Srq& srq, const TagOperation& operation) {
   if (const auto dead = Dead()) return Fail(*dead);
   if (srq.tags() == nullptr) return Fail(Invalid("this queue matches no tags"));
   const EngineLock lock(impl_->engine);

@@ -10,7 +10,6 @@ namespace verbena::adapter {
 namespace {
 
 using queue::SendOpcode;
-using transport::QpType;
 using Wanted = queue::CompletionQueue::Wanted;
 
 class AdapterQueuesTest : public testing::Test {
@@ -68,13 +67,12 @@ TEST_F(AdapterQueuesTest, AQueueThatMatchesTagsHasLimitsAndACompletionQueue) {
   EXPECT_EQ(adapter().Destroy(cq).error().code, ErrorCode::kInUse);
 
   EXPECT_TRUE(adapter().ChangeTags(*srq, {.signaled = true}).has_value());
-  std::array<queue::Completion, 2> told;
+  std::array<Completion, 2> told;
   EXPECT_EQ(adapter().Poll(*cq, told).value_or(0), 1U);
-  EXPECT_EQ(told[0].opcode, queue::CompletionOpcode::kTagAdd);
+  EXPECT_EQ(told[0].opcode, CompletionOpcode::kTagAdd);
   EXPECT_EQ(adapter().ChangeTags(*srq, {}).error().code, ErrorCode::kLimit);
-  const std::array<queue::Sge, 2> sges = {};
-  EXPECT_EQ(adapter().ChangeTags(*srq, {.receive = {.sges = sges}}).error().code,
-            ErrorCode::kInvalid);
+  const std::array<Sge, 2> sges = {};
+  EXPECT_EQ(adapter().ChangeTags(*srq, {.data = sges}).error().code, ErrorCode::kInvalid);
   Srq* const plain = *adapter().CreateSrq(a_.pd(), 4, 1);
   EXPECT_EQ(adapter().ChangeTags(*plain, {}).error().code, ErrorCode::kInvalid);
   EXPECT_EQ(
@@ -124,9 +122,9 @@ TEST_F(AdapterQueuesTest, AnOverflowIsToldOnceAndEndsTheQueuePair) {
   }
   const auto event = a_.events().Wait();
   ASSERT_TRUE(event.has_value());
-  EXPECT_EQ(event->type, transport::AsyncEventType::kCqError);
+  EXPECT_EQ(event->type, AsyncEventType::kCqError);
   EXPECT_EQ(event->cq, cq);
-  std::array<queue::Completion, 8> out;
+  std::array<Completion, 8> out;
   EXPECT_EQ(*adapter().Poll(*cq, out), 2U);
   EXPECT_EQ(adapter().Poll(*cq, out).error(), queue::CqError::kOverflow);
 }
@@ -141,8 +139,8 @@ TEST_F(AdapterQueuesTest, AnEventGoesToTheQueueThatItsObjectNames) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   QueuePair& qb = **adapter().CreateQp(spec);
   Connect(a_, qa, a_, qb);
-  Post(a_, qa, MakeSend(SendOpcode::kWrite, 1, queue::Remote{.address = 8}), a_.Bytes(0, 8));
-  EXPECT_EQ(a_.Wait()->status, queue::CompletionStatus::kRemoteAccessError);
+  Post(a_, qa, MakeSend(SendOpcode::kWrite, 1, RemoteAddress{.address = 8}), a_.Bytes(0, 8));
+  EXPECT_EQ(a_.Wait()->status, CompletionStatus::kRemoteAccessError);
   const auto event = others->Wait();
   ASSERT_TRUE(event.has_value());
   EXPECT_EQ(event->qp, qb.number());

@@ -17,11 +17,7 @@
 
 namespace verbena::adapter {
 namespace {
-
-using queue::CompletionStatus;
 using queue::SendOpcode;
-using transport::QpState;
-using transport::QpType;
 using Wanted = queue::CompletionQueue::Wanted;
 
 Duration ProcessorTime() {
@@ -52,7 +48,7 @@ TEST_F(AdapterTest, KnowsTheMachine) {
   EXPECT_FALSE(addresses->empty());
   const auto mtu = Adapter::LargestMtu(PathFrom(a_, b_));
   ASSERT_TRUE(mtu.has_value());
-  EXPECT_EQ(*mtu, transport::PathMtu::k4096);
+  EXPECT_EQ(*mtu, PathMtu::k4096);
   // A note is told once.
   static_cast<void>(a_.adapter().TakeWarnings());
   EXPECT_TRUE(a_.adapter().TakeWarnings().empty());
@@ -70,7 +66,7 @@ TEST_F(AdapterTest, AnEventWakesASleeper) {
     PostReceive(b_, qb, i, b_.Bytes(0, 64));
     b_.adapter().RequestNotify(*cq, Wanted::kAll);
     // The rule of the verbs: arm, poll once more, sleep.
-    std::array<queue::Completion, 1> out;
+    std::array<Completion, 1> out;
     ASSERT_EQ(*b_.adapter().Poll(*cq, out), 0U);
     Post(a_, qa, MakeSend(SendOpcode::kSend, i), a_.Bytes(0, 64));
     ASSERT_EQ(channel->Wait(), cq);
@@ -168,7 +164,7 @@ TEST_F(AdapterTest, AChildDisturbsNobody) {
   a_.Fill(0, 64, 1);
   const pid_t child = fork();
   if (child == 0) {
-    std::array<queue::Completion, 1> out;
+    std::array<Completion, 1> out;
     bool right = a_.adapter().AllocatePd().error().code == ErrorCode::kForked;
     right &= a_.adapter().Destroy(&qa).error().code == ErrorCode::kForked;
     right &= a_.adapter().PostSend(qa, {}).error() == ErrorCode::kForked;
@@ -254,7 +250,7 @@ TEST_F(AdapterThreads, ControlAndDataAtOnce) {
   std::atomic<bool> stops = false;
   std::jthread control([&] {
     while (!stops) {
-      const auto keys = a_.Register(memory::Rights::kLocalRead);
+      const auto keys = a_.Register(Access::kLocalRead);
       QueuePair& qp = a_.MakeQp(QpType::kUd);
       Succeed(ToInit(a_, qp));
       Succeed(a_.adapter().Destroy(&qp));

@@ -34,10 +34,8 @@ ErrorOr<void> AddEndpoint(Engine& engine, const Options& options, fabric::Endpoi
 ErrorOr<std::unique_ptr<fabric::Fabric>> OpenEndpoint(const Options& options,
                                                       fabric::EndpointUse use, uint64_t n) {
   auto fabric = fabric::UdpFabric::Open(FabricOptions(options, use, n));
-  if (fabric) return std::unique_ptr<fabric::Fabric>(std::move(*fabric));
-  const auto& [code, words] = fabric.error();
-  if (code == fabric::kNoEndpointLeft) return Fail(Error{ErrorCode::kLimit, words, code});
-  return Fail(Error{ErrorCode::kSystem, words, code});
+  if (!fabric) return Fail(std::move(fabric.error()));
+  return std::unique_ptr<fabric::Fabric>(std::move(*fabric));
 }
 
 ErrorOr<QpNumber> NextNumber(Engine& engine, const Options& options,

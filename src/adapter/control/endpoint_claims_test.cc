@@ -14,7 +14,6 @@ namespace verbena::adapter {
 namespace {
 
 using queue::SendOpcode;
-using transport::QpType;
 
 constexpr uint32_t kLiveMax = QpTable<QueuePair>::kLiveMax;
 
@@ -40,12 +39,11 @@ void ExpectDatagrams(TestNode& a, TestNode& b) {
   ASSERT_TRUE(handle.has_value());
   b.Fill(0, 4'096, 0);
   constexpr int kTries = 8;  // the first may come before the pages that it is for
-  std::optional<queue::Completion> received;
+  std::optional<Completion> received;
   for (int i = 0; i < kTries && !received; ++i) {
     PostReceive(b, to, 5, b.Bytes(0, 4'096));
-    queue::SendWqe wqe =
-        MakeSend(SendOpcode::kSend, 1,
-                 queue::Datagram{.handle = *handle, .qp = to.number(), .q_key = kTestQKey});
+    queue::SendWqe wqe = MakeSend(
+        SendOpcode::kSend, 1, Datagram{.handle = *handle, .qp = to.number(), .q_key = kTestQKey});
     wqe.flags.signaled = false;
     Post(a, from, wqe, a.Bytes(0, 64));
     received = b.Wait(nullptr, Milliseconds(200));
@@ -74,7 +72,7 @@ TEST(EndpointClaims, AProcessTakesAnotherEndpointForMoreQueuePairs) {
     Post(a, *qa, MakeSend(SendOpcode::kWrite, 1, b.Remote(0)), a.Bytes(0, 4'096));
     const auto done = a.Wait();
     ASSERT_TRUE(done.has_value());
-    EXPECT_EQ(done->status, queue::CompletionStatus::kSuccess);
+    EXPECT_EQ(done->status, CompletionStatus::kSuccess);
     EXPECT_TRUE(b.Holds(0, 4'096, 3));
   }
   EXPECT_EQ(b.adapter().Query()->port.dropped_for(Drop::kWrongPort), 0U);
@@ -103,7 +101,7 @@ TEST(EndpointClaims, AProcessHasAHundredThousandQueuePairs) {
   Post(node, *last, MakeSend(SendOpcode::kWrite, 1, node.Remote(8'192)), node.Bytes(0, 4'096));
   const auto done = node.Wait();
   ASSERT_TRUE(done.has_value());
-  EXPECT_EQ(done->status, queue::CompletionStatus::kSuccess);
+  EXPECT_EQ(done->status, CompletionStatus::kSuccess);
   EXPECT_TRUE(node.Holds(8'192, 4'096, 7));
 }
 

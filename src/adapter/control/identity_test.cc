@@ -20,11 +20,7 @@
 
 namespace verbena::adapter {
 namespace {
-
-using queue::CompletionStatus;
 using queue::SendOpcode;
-using transport::QpState;
-using transport::QpType;
 
 constexpr const char* kAddress = "127.0.0.1";
 constexpr uint64_t kMessage = 64;
@@ -105,8 +101,8 @@ void ExpectNothingForTheDead(QpType type) {
   Send(stale, stale_qp, 0xAA);
   const auto ended = stale.Wait();
   ASSERT_TRUE(ended.has_value());
-  EXPECT_EQ(ended->status,
-            IsReliable(type) ? CompletionStatus::kRetryExceeded : CompletionStatus::kSuccess);
+  EXPECT_EQ(ended->status, transport::IsReliable(type) ? CompletionStatus::kRetryExceeded
+                                                       : CompletionStatus::kSuccess);
   EXPECT_FALSE(successor.Wait(nullptr, Milliseconds(50)).has_value());
   EXPECT_GE(successor.adapter().Query()->port.dropped_for(Drop::kWrongPort), 1U);
   EXPECT_TRUE(successor.Holds(0, kMessage, 0));
@@ -129,7 +125,7 @@ TEST(IdentityProcesses, NorDoesWhatIsSentUnreliably) { ExpectNothingForTheDead(Q
   constexpr uid_t kNobody = 65'534;
   if (getuid() == 0 && setuid(kNobody) != 0) _exit(1);
   const fabric::FileDescriptor file(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  const auto local = fabric::IpAddress::FromIpv4(127, 0, 0, 1);
+  const auto local = IpAddress::FromIpv4(127, 0, 0, 1);
   fabric::SocketAddress name(fabric::SocketFamily::kIpv4, {local, 0});
   if (bind(file.get(), name.get(), name.size()) != 0) _exit(1);
   socklen_t size = name.size();

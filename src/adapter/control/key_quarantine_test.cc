@@ -8,8 +8,6 @@
 namespace verbena::adapter {
 namespace {
 
-using memory::Rights;
-
 // A table of a few slots, each good for at most 256 keys until it is quarantined.
 constexpr uint32_t kSlots = 8;
 constexpr int kKeysMax = kSlots * 256;
@@ -24,7 +22,7 @@ Options SmallTable(Duration quarantine) {
 // Registers and deregisters until no slot is left; how often that was possible.
 int UseUpSlots(TestNode& node) {
   for (int count = 0; count <= kKeysMax; ++count) {
-    const auto keys = node.Register(Rights::kLocalRead);
+    const auto keys = node.Register(Access::kLocalRead);
     if (!keys) {
       EXPECT_EQ(keys.error().code, ErrorCode::kLimit);
       return count;
@@ -37,9 +35,9 @@ int UseUpSlots(TestNode& node) {
 TEST(KeyQuarantine, SlotsComeBackWhenItEnds) {
   TestNode node("127.0.0.1", 4'096, SmallTable(Milliseconds(500)));
   ASSERT_LE(UseUpSlots(node), kKeysMax);
-  EXPECT_FALSE(node.adapter().AllocateWindow(node.pd(), memory::WindowType::kType1).has_value());
+  EXPECT_FALSE(node.adapter().AllocateWindow(node.pd(), WindowType::k1).has_value());
   std::this_thread::sleep_for(std::chrono::milliseconds(600));
-  EXPECT_TRUE(node.adapter().AllocateWindow(node.pd(), memory::WindowType::kType1).has_value());
+  EXPECT_TRUE(node.adapter().AllocateWindow(node.pd(), WindowType::k1).has_value());
   EXPECT_GT(UseUpSlots(node), 0) << "and those of the other slots";
 }
 

@@ -13,8 +13,6 @@
 
 namespace verbena::adapter {
 namespace {
-
-using queue::CompletionStatus;
 using queue::SendOpcode;
 
 constexpr uint64_t kPage = 4'096, kPages = 256;
@@ -42,14 +40,12 @@ class ManagedPagesTest : public testing::Test {
   }
 
   ErrorOr<memory::RegionKeys> Register(uint64_t address, uint64_t length) {
-    return node_.adapter().RegisterRegion({.pd = node_.pd(),
-                                           .start = KeyAddress(address),
-                                           .length = length,
-                                           .rights = memory::Rights::kAll},
-                                          memory::LinearBacking{memory::PhysicalAddress(address)});
+    return node_.adapter().RegisterRegion(
+        {.pd = node_.pd(), .start = KeyAddress(address), .length = length, .rights = Access::kAll},
+        memory::LinearBacking{memory::PhysicalAddress(address)});
   }
   CompletionStatus Move(SendOpcode opcode, uint64_t page) {
-    const queue::Remote remote{arena_->cpu_base + page * kPage, keys_.remote};
+    const RemoteAddress remote{arena_->cpu_base + page * kPage, keys_.remote};
     Post(node_, qa_, MakeSend(opcode, 1, remote), node_.Bytes(0, kPage));
     const auto completion = node_.Wait();
     return completion ? completion->status : CompletionStatus::kGeneralError;
@@ -71,8 +67,8 @@ class ManagedPagesTest : public testing::Test {
   TestNode node_{"127.0.0.1"};
   odp::ManagedArena* arena_ = nullptr;
   memory::RegionKeys keys_;
-  QueuePair& qa_ = node_.MakeQp(transport::QpType::kRc);
-  QueuePair& qb_ = node_.MakeQp(transport::QpType::kRc);
+  QueuePair& qa_ = node_.MakeQp(QpType::kRc);
+  QueuePair& qb_ = node_.MakeQp(QpType::kRc);
 };
 
 TEST_F(ManagedPagesTest, WhatWasWrittenComesBack) {
@@ -157,7 +153,7 @@ TEST_F(ManagedPagesTest, TheAdapterEndsAtAnyTime) {
   FillAll();
   trouble_->delay_us = 20'000;
   for (uint64_t page = 0; page < 8; ++page) {
-    const queue::Remote remote{arena_->cpu_base + page * kPage, keys_.remote};
+    const RemoteAddress remote{arena_->cpu_base + page * kPage, keys_.remote};
     Post(node_, qa_, MakeSend(SendOpcode::kRead, 1, remote), node_.Bytes(page * kPage, kPage));
   }
   node_.CloseAdapter();
@@ -170,19 +166,19 @@ class ManagedListTest : public ManagedPagesTest {
   ErrorOr<memory::RegionKeys> RegisterByCall(uint64_t page) {
     const std::array pages{memory::PhysicalAddress(page)};
     return node_.adapter().RegisterRegion(
-        {.pd = node_.pd(), .start = {}, .length = kPage, .rights = memory::Rights::kAll},
+        {.pd = node_.pd(), .start = {}, .length = kPage, .rights = Access::kAll},
         memory::PageListBacking{.pages = pages});
   }
   CompletionStatus RegisterByWork(uint64_t page) {
-    QpSpec spec = node_.Spec(transport::QpType::kRc);
-    spec.registration = transport::RegistrationMode::kAnticipatory;
+    QpSpec spec = node_.Spec(QpType::kRc);
+    spec.registration = RegistrationMode::kAnticipatory;
     QueuePair& qp = **node_.adapter().CreateQp(spec);
-    Connect(node_, qp, node_, node_.MakeQp(transport::QpType::kRc));
+    Connect(node_, qp, node_, node_.MakeQp(QpType::kRc));
     const Key key = node_.adapter().ReserveRegion(node_.pd(), 1, PageShift(12))->local;
-    const queue::SendWqe wqe = MakeSend(
-        SendOpcode::kRegister, 2,
-        queue::Registration{
-            .key = key, .rights = memory::Rights::kAll.bits(), .page_shift = 12, .length = kPage});
+    const queue::SendWqe wqe =
+        MakeSend(SendOpcode::kRegister, 2,
+                 queue::RegistrationOperand{
+                     .key = key, .rights = Access::kAll, .page_shift = 12, .length = kPage});
     EXPECT_TRUE(node_.adapter().PostSend(qp, {.wqe = wqe, .pages = {&page, 1}}).has_value());
     const auto completion = node_.Wait();
     return completion ? completion->status : CompletionStatus::kGeneralError;

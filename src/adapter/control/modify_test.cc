@@ -10,19 +10,16 @@ namespace {
 
 using fabric::OwnNetwork;
 using fabric::RunInOwnNetwork;
-using queue::CompletionStatus;
 using queue::SendOpcode;
-using transport::QpState;
-using transport::QpType;
 
 class ModifyTest : public testing::Test {
  protected:
-  static ErrorOr<void> Change(TestNode& node, QueuePair& qp, const transport::QpAttributes& to,
+  static ErrorOr<void> Change(TestNode& node, QueuePair& qp, const transport::QpSettings& to,
                               transport::AttributeMask mask, const AddressVector& path = {}) {
     return node.adapter().Modify(qp, {.attributes = to, .mask = mask, .path = path});
   }
-  static transport::QpAttributes State(QpState state) {
-    transport::QpAttributes attributes;
+  static transport::QpSettings State(QpState state) {
+    transport::QpSettings attributes;
     attributes.state = state;
     attributes.sqd_notify = true;
     return attributes;
@@ -31,14 +28,14 @@ class ModifyTest : public testing::Test {
     Succeed(Change(node, qp, State(QpState::kSqd), Attribute::kState | Attribute::kSqdNotify));
     const auto event = node.events().Wait();
     ASSERT_TRUE(event.has_value());
-    EXPECT_EQ(event->type, transport::AsyncEventType::kSendQueueDrained);
+    EXPECT_EQ(event->type, AsyncEventType::kSendQueueDrained);
     EXPECT_EQ(event->qp, qp.number());
   }
   static void Resume(TestNode& node, QueuePair& qp) {
     Succeed(Change(node, qp, State(QpState::kRts), Attribute::kState));
   }
   // Datagrams until one comes: those before the pages of the buffer are lost.
-  std::optional<queue::Completion> SendUntilReceived(QueuePair& qp, const queue::SendWqe& wqe) {
+  std::optional<Completion> SendUntilReceived(QueuePair& qp, const queue::SendWqe& wqe) {
     for (int i = 0; i < 100; ++i) {
       Post(a_, qp, wqe, a_.Bytes(0, 100));
       if (auto completion = b_.Wait(nullptr, Milliseconds(50))) return completion;
@@ -65,7 +62,7 @@ TEST_F(ModifyTest, EveryTypeDrainsAndGoesOnWithWhatWasPosted) {
     a_.Fill(65'536, 100, 0);
     queue::SendWqe wqe = MakeSend(SendOpcode::kSend, 7);
     wqe.flags.signaled = false;
-    std::optional<queue::Completion> received;
+    std::optional<Completion> received;
     for (int i = 0; i < 100 && !received; ++i) {
       if (i == 0 || type == QpType::kUc) Post(b_, qb, wqe, b_.Bytes(0, 100));
       received = a_.Wait(nullptr, Milliseconds(100));
@@ -86,9 +83,8 @@ TEST_F(ModifyTest, ADatagramQueuePairChangesItsQKey) {
   Connect(a_, qa, b_, qb);
   const auto handle = *a_.adapter().CreateAddressHandle(a_.pd(), PathFrom(a_, b_));
   const auto to = [&](uint32_t q_key) {
-    queue::SendWqe wqe =
-        MakeSend(SendOpcode::kSend, 1,
-                 queue::Datagram{.handle = handle, .qp = qb.number(), .q_key = QKey(q_key)});
+    queue::SendWqe wqe = MakeSend(
+        SendOpcode::kSend, 1, Datagram{.handle = handle, .qp = qb.number(), .q_key = QKey(q_key)});
     wqe.flags.signaled = false;
     return wqe;
   };
@@ -97,7 +93,7 @@ TEST_F(ModifyTest, ADatagramQueuePairChangesItsQKey) {
   ASSERT_TRUE(SendUntilReceived(qa, to(kTestQKey.value())).has_value());
 
   constexpr uint32_t kOther = 0x2222;
-  transport::QpAttributes change;
+  transport::QpSettings change;
   change.q_key = QKey(kOther);
   Succeed(Change(b_, qb, change, Attribute::kQKey));
   Post(a_, qa, to(kTestQKey.value()), a_.Bytes(0, 100));
@@ -118,8 +114,8 @@ TEST_F(ModifyTest, AccessChangesUnderAConnection) {
     Connect(a_, qa, b_, qb);
     b_.Fill(0, 64, 0);
     a_.Fill(0, 64, 9);
-    transport::QpAttributes change;
-    change.access = memory::Rights::kRemoteRead;
+    transport::QpSettings change;
+    change.access = Access::kRemoteRead;
     Succeed(Change(b_, qb, change, Attribute::kAccess));
     Post(a_, qa, MakeSend(SendOpcode::kWrite, 1, b_.Remote(0)), a_.Bytes(0, 64));
     const auto done = a_.Wait();
@@ -140,7 +136,7 @@ TEST_F(ModifyTest, APathMovesWhileItIsDrained) {
   Drain(b_, qb);
   const AddressVector there{.source = TestIp("127.0.0.1"), .destination = TestIp("127.0.0.2")};
   const AddressVector back{.source = TestIp("127.0.0.2"), .destination = TestIp("127.0.0.1")};
-  transport::QpAttributes change;
+  transport::QpSettings change;
   change.retry_count = transport::RetryCount(3);
   Succeed(Change(a_, qa, change, Attribute::kPath | Attribute::kRetryCount, there));
   Succeed(Change(b_, qb, {}, Attribute::kPath, back));
@@ -166,7 +162,7 @@ TEST(PathMtuTest, WhatDoesNotFitTheInterfaceIsRefusedInWords) {
       EXPECT_NE(refused.error().text.find(word), std::string::npos) << refused.error().text;
     }
     EXPECT_EQ(node.adapter().Query(qp)->state, QpState::kInit);
-    Succeed(ToRtr(node, qp, way, QpNumber(17), {.mtu = transport::PathMtu::k1024}));
+    Succeed(ToRtr(node, qp, way, QpNumber(17), {.mtu = PathMtu::k1024}));
   });
 }
 
@@ -177,7 +173,7 @@ TEST(PathMtuTest, ADatagramThatTheWayDoesNotTakeIsALengthError) {
     Connect(node, qp, node, node.MakeQp(QpType::kUd));
     const auto handle = *node.adapter().CreateAddressHandle(
         node.pd(), {.source = TestIp("10.9.0.1"), .destination = TestIp("10.9.0.2")});
-    const queue::Datagram to{.handle = handle, .qp = QpNumber(17), .q_key = QKey(1)};
+    const Datagram to{.handle = handle, .qp = QpNumber(17), .q_key = QKey(1)};
     Post(node, qp, MakeSend(SendOpcode::kSend, 1, to), node.Bytes(0, 1'024));
     EXPECT_EQ(node.Wait()->status, CompletionStatus::kSuccess);
     Post(node, qp, MakeSend(SendOpcode::kSend, 2, to), node.Bytes(0, 1'025));
@@ -197,7 +193,7 @@ TEST(PathFieldsTest, TrafficClassAndHopLimitAreOnTheWire) {
                       .destination = TestIp(is_ipv4 ? "10.9.0.2" : "fd09::2"),
                       .traffic_class = 0x68,
                       .hop_limit = 9});
-      const queue::Datagram to{.handle = handle, .qp = QpNumber(17), .q_key = QKey(1)};
+      const Datagram to{.handle = handle, .qp = QpNumber(17), .q_key = QKey(1)};
       Post(node, qp, MakeSend(SendOpcode::kSend, 1, to), node.Bytes(0, 64));
       ASSERT_EQ(node.Wait()->status, CompletionStatus::kSuccess);
       bool is_seen = false;

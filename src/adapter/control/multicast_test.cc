@@ -13,7 +13,6 @@ namespace {
 using fabric::OwnNetwork;
 using fabric::RunInOwnNetwork;
 using queue::SendOpcode;
-using transport::QpType;
 
 // Two processes, as it were, of which the first has a sender; both on one address.
 struct World {
@@ -38,7 +37,7 @@ struct World {
   void Send(uint64_t length) {
     queue::SendWqe wqe =
         MakeSend(SendOpcode::kSend, 99,
-                 queue::Datagram{.handle = handle_, .qp = wire::kMulticastQp, .q_key = kTestQKey});
+                 Datagram{.handle = handle_, .qp = wire::kMulticastQp, .q_key = kTestQKey});
     wqe.flags.signaled = false;
     Post(a_, sender_, wqe, a_.Bytes(16'384, length));
   }
@@ -46,7 +45,7 @@ struct World {
   static std::map<uint32_t, int> Count(TestNode& node) {
     std::map<uint32_t, int> counts;
     while (const auto completion = node.Wait(nullptr, Milliseconds(100))) {
-      EXPECT_EQ(completion->status, queue::CompletionStatus::kSuccess);
+      EXPECT_EQ(completion->status, CompletionStatus::kSuccess);
       ++counts[completion->qp.value()];
     }
     return counts;
@@ -62,7 +61,7 @@ struct World {
     ADD_FAILURE() << "nothing comes";
   }
 
-  const wire::IpAddress group_;
+  const IpAddress group_;
   TestNode a_;
   TestNode b_;
   QueuePair& sender_ = MakeReady(a_);

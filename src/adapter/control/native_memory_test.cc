@@ -16,10 +16,7 @@
 
 namespace verbena::adapter {
 namespace {
-
-using queue::CompletionStatus;
 using queue::SendOpcode;
-using transport::QpType;
 
 constexpr uint64_t kBytes = 256 * 1024;
 
@@ -27,8 +24,8 @@ class NativeMemoryTest : public testing::Test {
  protected:
   void SetUp() override { Connect(a_, qa_, b_, qb_, {.timeout = 17}); }
 
-  CompletionStatus Do(QueuePair& qp, SendOpcode opcode, const queue::Remote& remote,
-                      const queue::Sge& bytes) {
+  CompletionStatus Do(QueuePair& qp, SendOpcode opcode, const RemoteAddress& remote,
+                      const Sge& bytes) {
     Post(a_, qp, MakeSend(opcode, 1, remote), bytes);
     const auto completion = a_.Wait();
     EXPECT_TRUE(completion.has_value());
@@ -50,7 +47,7 @@ class FileMemoryTest : public NativeMemoryTest {
         mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0));
     const auto at = reinterpret_cast<uintptr_t>(mapped_);
     const auto keys = b_.adapter().RegisterRegion(
-        {.pd = b_.pd(), .start = KeyAddress(at), .length = kBytes, .rights = memory::Rights::kAll},
+        {.pd = b_.pd(), .start = KeyAddress(at), .length = kBytes, .rights = Access::kAll},
         memory::LinearBacking{.base = memory::PhysicalAddress(at)});
     EXPECT_TRUE(keys.has_value());
     key_ = keys->remote;
@@ -60,7 +57,7 @@ class FileMemoryTest : public NativeMemoryTest {
     close(file_);
   }
 
-  queue::Remote OfFile(uint64_t offset) const {
+  RemoteAddress OfFile(uint64_t offset) const {
     return {reinterpret_cast<uintptr_t>(mapped_) + offset, key_};
   }
 

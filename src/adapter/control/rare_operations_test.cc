@@ -9,11 +9,7 @@
 
 namespace verbena::adapter {
 namespace {
-
-using queue::CompletionOpcode;
-using queue::CompletionStatus;
 using queue::SendOpcode;
-using transport::QpType;
 
 class RareOperationsTest : public testing::Test {
  protected:
@@ -21,7 +17,7 @@ class RareOperationsTest : public testing::Test {
 
   static QpSpec Registering(TestNode& node) {
     QpSpec spec = node.Spec(QpType::kRc);
-    spec.registration = transport::RegistrationMode::kAnticipatory;
+    spec.registration = RegistrationMode::kAnticipatory;
     return spec;
   }
   void ExpectDone(TestNode& node, CompletionOpcode opcode,
@@ -40,11 +36,11 @@ class RareOperationsTest : public testing::Test {
     node.Fill(0, 8'192, 0);  // registration by work request takes pages to be present
     const std::array<uint64_t, 2> pages{node.AddressOf(4'096), node.AddressOf(0)};
     const queue::SendWqe wqe = MakeSend(SendOpcode::kRegister, 9,
-                                        queue::Registration{.key = key,
-                                                            .rights = memory::Rights::kAll.bits(),
-                                                            .page_shift = 12,
-                                                            .start = 0x10000,
-                                                            .length = 8'192});
+                                        queue::RegistrationOperand{.key = key,
+                                                                   .rights = Access::kAll,
+                                                                   .page_shift = 12,
+                                                                   .start = 0x10000,
+                                                                   .length = 8'192});
     EXPECT_TRUE(node.adapter().PostSend(qp, {.wqe = wqe, .sges = {}, .pages = pages}).has_value());
     ExpectDone(node, CompletionOpcode::kRegister);
     return key;
@@ -59,7 +55,7 @@ class RareOperationsTest : public testing::Test {
 TEST_F(RareOperationsTest, AFastRegistrationShowsItsPagesInItsOrder) {
   const Key key = FastRegister(b_, qb_);
   a_.Fill(0, 8'192, 5);
-  Post(a_, qa_, MakeSend(SendOpcode::kWrite, 1, queue::Remote{0x10000, key}), a_.Bytes(0, 8'192));
+  Post(a_, qa_, MakeSend(SendOpcode::kWrite, 1, RemoteAddress{0x10000, key}), a_.Bytes(0, 8'192));
   ExpectDone(a_, CompletionOpcode::kWrite);
   // The first page of the region is the second of the memory.
   EXPECT_EQ(std::memcmp(b_.memory().data() + 4'096, a_.memory().data(), 4'096), 0);
@@ -75,9 +71,9 @@ TEST_F(RareOperationsTest, ASendEndsAKeyOfThePeer) {
   ExpectDone(a_, CompletionOpcode::kSend);
   const auto received = b_.Wait();
   ASSERT_TRUE(received.has_value());
-  EXPECT_TRUE(received->flags.with_invalidate);
+  EXPECT_TRUE(received->with_invalidate);
   EXPECT_EQ(received->invalidated, key);
-  Post(a_, qa_, MakeSend(SendOpcode::kRead, 2, queue::Remote{0x10000, key}), a_.Bytes(0, 8));
+  Post(a_, qa_, MakeSend(SendOpcode::kRead, 2, RemoteAddress{0x10000, key}), a_.Bytes(0, 8));
   ExpectDone(a_, CompletionOpcode::kRead, CompletionStatus::kRemoteAccessError);
 }
 
@@ -93,9 +89,9 @@ TEST_F(RareOperationsTest, AFlushCompletesBehindTheWritesBeforeIt) {
   queue::SendWqe write = MakeSend(SendOpcode::kWrite, 1, b_.Remote(0));
   write.flags.signaled = false;
   Post(a_, qa_, write, a_.Bytes(0, 20'000));
-  const queue::SendWqe flush =
-      MakeSend(SendOpcode::kFlush, 2,
-               queue::Flush{.remote = b_.Remote(0), .length = 20'000, .global_visibility = true});
+  const queue::SendWqe flush = MakeSend(
+      SendOpcode::kFlush, 2,
+      queue::FlushOperand{.remote = b_.Remote(0), .length = 20'000, .global_visibility = true});
   ASSERT_TRUE(a_.adapter().PostSend(qa_, {.wqe = flush, .sges = {}}).has_value());
   ExpectDone(a_, CompletionOpcode::kFlush);
   EXPECT_TRUE(b_.Holds(0, 20'000, 8));
@@ -115,7 +111,7 @@ TEST_F(RareOperationsTest, WhatWasPostedLastStillLeaves) {
     usleep(2'000);
   }
   b_.Fill(0, 3'000, 0);
-  const queue::Sge bytes = a_.Bytes(0, 3'000);
+  const Sge bytes = a_.Bytes(0, 3'000);
   ASSERT_TRUE(from.send_queue()
                   .Post({.wqe = MakeSend(SendOpcode::kWrite, 2, b_.Remote(0)), .sges = {&bytes, 1}})
                   .has_value());
@@ -130,20 +126,20 @@ TEST_F(RareOperationsTest, WhatWasPostedLastStillLeaves) {
 TEST_F(RareOperationsTest, WhatIsPostedBeforeAResumeIsFlushed) {
   for (const QpType type : {QpType::kRc, QpType::kUc}) {
     QpSpec spec = a_.Spec(type);
-    spec.registration = transport::RegistrationMode::kReactive;
+    spec.registration = RegistrationMode::kReactive;
     QueuePair& from = **a_.adapter().CreateQp(spec);
     QueuePair& to = b_.MakeQp(type);
     Connect(a_, from, b_, to);
-    const queue::SendWqe wqe = MakeSend(SendOpcode::kRegister, 1,
-                                        queue::Registration{.key = Key(0x100), .page_shift = 12});
+    const queue::SendWqe wqe = MakeSend(
+        SendOpcode::kRegister, 1, queue::RegistrationOperand{.key = Key(0x100), .page_shift = 12});
     ASSERT_TRUE(a_.adapter().PostSend(from, {.wqe = wqe, .sges = {}, .pages = {}}).has_value());
     ExpectDone(a_, CompletionOpcode::kRegister, CompletionStatus::kLocalQpOperationError);
-    EXPECT_EQ(a_.adapter().Query(from)->state, transport::QpState::kSqd);
-    const queue::Sge bytes = a_.Bytes(0, 100);
+    EXPECT_EQ(a_.adapter().Query(from)->state, QpState::kSqd);
+    const Sge bytes = a_.Bytes(0, 100);
     const queue::SendWqe write = MakeSend(SendOpcode::kWrite, 2, b_.Remote(0));
     ASSERT_TRUE(from.send_queue().Post({.wqe = write, .sges = {&bytes, 1}}).has_value());
     QpChange change;
-    change.attributes.state = transport::QpState::kRts;
+    change.attributes.state = QpState::kRts;
     change.mask = transport::QpAttribute::kState;
     Succeed(a_.adapter().Modify(from, change));
     ExpectDone(a_, CompletionOpcode::kWrite, CompletionStatus::kFlushed);

@@ -15,10 +15,7 @@
 
 namespace verbena::adapter {
 namespace {
-
-using queue::CompletionStatus;
 using queue::SendOpcode;
-using transport::QpType;
 
 constexpr auto kAll = StuckPages::Faults::kAll;
 constexpr uint64_t kPages = 64;
@@ -38,7 +35,7 @@ class StuckMemoryTest : public testing::Test {
         {.pd = b_.pd(),
          .start = KeyAddress(pages_->address()),
          .length = pages_->bytes().size(),
-         .rights = memory::Rights::kAll},
+         .rights = Access::kAll},
         memory::LinearBacking{.base = memory::PhysicalAddress(pages_->address())});
     ASSERT_TRUE(keys.has_value());
     key_ = keys->remote;
@@ -46,7 +43,7 @@ class StuckMemoryTest : public testing::Test {
         {.pd = a_.pd(),
          .start = KeyAddress(pages_->address()),
          .length = pages_->bytes().size(),
-         .rights = memory::Rights::kAll},
+         .rights = Access::kAll},
         memory::LinearBacking{.base = memory::PhysicalAddress(pages_->address())});
     ASSERT_TRUE(own.has_value());
     own_key_ = own->local;
@@ -55,14 +52,14 @@ class StuckMemoryTest : public testing::Test {
     if (pages_) pages_->Release();
   }
 
-  void Write(QueuePair& qp, uint64_t id, const queue::Remote& to) {
+  void Write(QueuePair& qp, uint64_t id, const RemoteAddress& to) {
     Post(a_, qp, MakeSend(SendOpcode::kWrite, id, to), a_.Bytes(0, 64));
   }
   // The same from memory of A that may be stuck.
   void WriteFrom(QueuePair& qp, uint64_t id, uint64_t address, Key key) {
     Post(a_, qp, MakeSend(SendOpcode::kWrite, id, b_.Remote(0)), {address, 64, key});
   }
-  queue::Remote StuckPage(uint64_t page) const { return {pages_->address(page), key_}; }
+  RemoteAddress StuckPage(uint64_t page) const { return {pages_->address(page), key_}; }
   // A write of the other connection, and how long it takes.
   Duration TimeOther() {
     const Time start = Now();
@@ -85,7 +82,7 @@ class StuckMemoryTest : public testing::Test {
         {.pd = node.pd(),
          .start = KeyAddress(0),
          .length = 2 * StuckPages::kPage,
-         .rights = memory::Rights::kAll},
+         .rights = Access::kAll},
         memory::PageListBacking{list, 0, PageShift(PageShift::kMin)});
   }
   void ExpectWritten(uint64_t id) {
@@ -126,7 +123,7 @@ TEST_F(StuckMemoryTest, AThreadRegistersMemoryMeanwhile) {
   Write(qa_, 2, StuckPage(0));
   usleep(5'000);
   const Time start = Now();
-  EXPECT_TRUE(b_.Register(memory::Rights::kAll).has_value());
+  EXPECT_TRUE(b_.Register(Access::kAll).has_value());
   EXPECT_LT(Now() - start, kSoon);
   pages_->Release();
   ExpectWritten(2);

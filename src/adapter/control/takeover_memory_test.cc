@@ -15,8 +15,6 @@
 
 namespace verbena::adapter {
 namespace {
-
-using queue::CompletionStatus;
 using queue::SendOpcode;
 
 constexpr uint64_t kPage = 4'096, kMebibyte = uint64_t{1} << 20, kBytes = 8 * kMebibyte;
@@ -62,7 +60,7 @@ class TakeoverMemoryThreads : public testing::Test {
     return node_.adapter().RegisterRegion({.pd = node_.pd(),
                                            .start = KeyAddress(address),
                                            .length = bytes.size(),
-                                           .rights = memory::Rights::kAll},
+                                           .rights = Access::kAll},
                                           memory::LinearBacking{memory::PhysicalAddress(address)});
   }
   void Deregister(const memory::RegionKeys& keys) {
@@ -92,8 +90,8 @@ class TakeoverMemoryThreads : public testing::Test {
   void Connect() { adapter::Connect(node_, qa_, node_, qb_, {.timeout = 18}); }
 
   TestNode node_{"127.0.0.1", kBytes, WithBudget(kMebibyte)};
-  QueuePair& qa_ = node_.MakeQp(transport::QpType::kRc);
-  QueuePair& qb_ = node_.MakeQp(transport::QpType::kRc);
+  QueuePair& qa_ = node_.MakeQp(QpType::kRc);
+  QueuePair& qb_ = node_.MakeQp(QpType::kRc);
 };
 
 TEST_F(TakeoverMemoryThreads, WhatIsRegisteredIsUnderTheBudgetAndComesBackAsItWas) {
@@ -231,12 +229,12 @@ TEST_F(TakeoverMemoryThreads, WhatFitsTheBudgetIsThereForUnreliableMessages) {
   EXPECT_TRUE(IsTakenOver(node.memory()));
   node.Fill(0, kMebibyte / 2, 1);
   Succeed(node.adapter().DeregisterRegion(node.keys().local));
-  const auto keys = *node.Register(memory::Rights::kAll);
-  QueuePair& a = node.MakeQp(transport::QpType::kUc);
-  QueuePair& b = node.MakeQp(transport::QpType::kUc);
+  const auto keys = *node.Register(Access::kAll);
+  QueuePair& a = node.MakeQp(QpType::kUc);
+  QueuePair& b = node.MakeQp(QpType::kUc);
   adapter::Connect(node, a, node, b);
   usleep(100'000);  // for the pages to come
-  const queue::Remote remote{node.AddressOf(kMebibyte / 4), keys.remote};
+  const RemoteAddress remote{node.AddressOf(kMebibyte / 4), keys.remote};
   Post(node, a, MakeSend(SendOpcode::kWrite, 1, remote),
        {node.AddressOf(0), static_cast<uint32_t>(kMebibyte / 4), keys.local});
   ASSERT_EQ(node.Wait()->status, CompletionStatus::kSuccess);
@@ -248,28 +246,23 @@ TEST_F(TakeoverMemoryThreads, WhatFitsTheBudgetIsThereForUnreliableMessages) {
 }
 
 TEST_F(TakeoverMemoryThreads, AdviceBringsMoreThanAPartOfTheBudget) {
-  const RegionRange all{0, kMebibyte};
+  const Range all{0, kMebibyte};
   Succeed(node_.adapter().Advise(node_.keys().local, {&all, 1}, Advice::kPrefetchWrite, true));
 }
 
 TEST_F(TakeoverMemoryThreads, RegionsAreChangedLikeAnyOther) {
   const Mapped memory(kMebibyte);
   const auto address = reinterpret_cast<uintptr_t>(memory.bytes().data());
-  const auto keys =
-      node_.adapter().ReregisterRegion(node_.keys().local,
-                                       {.pd = node_.pd(),
-                                        .start = KeyAddress(address),
-                                        .length = kMebibyte,
-                                        .rights = memory::Rights::kAll},
-                                       memory::LinearBacking{memory::PhysicalAddress(address)});
+  const auto keys = node_.adapter().ReregisterRegion(
+      node_.keys().local,
+      {.pd = node_.pd(), .start = KeyAddress(address), .length = kMebibyte, .rights = Access::kAll},
+      memory::LinearBacking{memory::PhysicalAddress(address)});
   ASSERT_TRUE(keys) << keys.error().text;
   EXPECT_TRUE(IsTakenOver(memory.bytes()));
   EXPECT_FALSE(IsTakenOver(node_.memory()));
-  const auto shared = node_.adapter().RegisterRegion({.pd = node_.pd(),
-                                                      .start = KeyAddress(address),
-                                                      .length = kMebibyte,
-                                                      .rights = memory::Rights::kAll},
-                                                     memory::SharedBacking{keys->local});
+  const auto shared = node_.adapter().RegisterRegion(
+      {.pd = node_.pd(), .start = KeyAddress(address), .length = kMebibyte, .rights = Access::kAll},
+      memory::SharedBacking{keys->local});
   ASSERT_TRUE(shared) << shared.error().text;
   Deregister(*keys);
   EXPECT_TRUE(IsTakenOver(memory.bytes())) << "one shares it";

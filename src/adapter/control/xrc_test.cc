@@ -6,11 +6,7 @@
 
 namespace verbena::adapter {
 namespace {
-
-using queue::CompletionOpcode;
-using queue::CompletionStatus;
 using queue::SendOpcode;
-using transport::QpType;
 
 // Node b has a domain with two receivers, each with a completion queue of its own; one connection
 // leads to both.
@@ -31,10 +27,11 @@ class XrcTest : public testing::TestWithParam<bool> {
     wqe.remote_srq = srq.xrc().number;
     return wqe;
   }
-  void PostTo(Srq& srq, uint64_t id, const queue::Sge& bytes) {
-    EXPECT_TRUE(b().adapter()
-                    .PostReceive(srq, queue::ReceiveRequest{.wqe = {WrId(id)}, .sges = {&bytes, 1}})
-                    .has_value());
+  void PostTo(Srq& srq, uint64_t id, const Sge& bytes) {
+    EXPECT_TRUE(
+        b().adapter()
+            .PostReceive(srq, queue::ReceiveWorkRequest{.wqe = {WrId(id)}, .sges = {&bytes, 1}})
+            .has_value());
   }
 
   static constexpr uint64_t kThere = uint64_t{1} << 19;
@@ -117,7 +114,7 @@ TEST_P(XrcTest, TheLimitEventNamesTheReceiver) {
   EXPECT_EQ(a_.Wait()->status, CompletionStatus::kSuccess);
   const auto event = b().events().Wait();
   ASSERT_TRUE(event.has_value());
-  EXPECT_EQ(event->type, transport::AsyncEventType::kSrqLimitReached);
+  EXPECT_EQ(event->type, AsyncEventType::kSrqLimitReached);
   EXPECT_EQ(event->srq, second_);
 }
 
@@ -136,8 +133,8 @@ TEST_P(XrcTest, NothingGoesBeforeThatWhichUsesIt) {
 }
 
 TEST_P(XrcTest, EachEndHasOneQueueAtMost) {
-  const queue::Sge bytes = b().Bytes(0, 8);
-  const queue::ReceiveRequest receive{.wqe = {WrId(1)}, .sges = {&bytes, 1}};
+  const Sge bytes = b().Bytes(0, 8);
+  const queue::ReceiveWorkRequest receive{.wqe = {WrId(1)}, .sges = {&bytes, 1}};
   EXPECT_EQ(a_.adapter().PostReceive(sender_, receive).error(), ErrorCode::kInvalid);
   EXPECT_EQ(b().adapter().PostReceive(*receiver_, receive).error(), ErrorCode::kInvalid);
   EXPECT_EQ(b().adapter()

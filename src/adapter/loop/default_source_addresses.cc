@@ -18,7 +18,7 @@ void DefaultSourceAddresses::Learn(std::span<const fabric::LocalAddress> address
   bool has_more_ipv4 = false, has_more_ipv6 = false;
   for (const fabric::LocalAddress& address : addresses) {
     if (address.ip.is_loopback() || address.ip.is_link_local()) continue;
-    std::optional<fabric::IpAddress>& sole = address.ip.is_ipv4() ? ipv4_ : ipv6_;
+    std::optional<IpAddress>& sole = address.ip.is_ipv4() ? ipv4_ : ipv6_;
     if (sole) (address.ip.is_ipv4() ? has_more_ipv4 : has_more_ipv6) = true;
     sole = address.ip;
   }

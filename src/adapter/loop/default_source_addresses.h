@@ -32,7 +32,7 @@ class DefaultSourceAddresses {
   void Learn(std::span<const fabric::LocalAddress> addresses);
 
   // Whether `from` is what the system would choose.
-  [[nodiscard]] bool IsUsual(const fabric::IpAddress& from, const fabric::IpAddress& to) const {
+  [[nodiscard]] bool IsUsual(const IpAddress& from, const IpAddress& to) const {
     return !to.is_link_local() && (from.is_ipv4() ? ipv4_ : ipv6_) == from;
   }
 
@@ -41,8 +41,8 @@ class DefaultSourceAddresses {
 
   const fabric::MachineAddresses& machine_;
   Time good_until_;
-  std::optional<fabric::IpAddress> ipv4_;
-  std::optional<fabric::IpAddress> ipv6_;
+  std::optional<IpAddress> ipv4_;
+  std::optional<IpAddress> ipv6_;
 };
 
 }  // namespace verbena::adapter

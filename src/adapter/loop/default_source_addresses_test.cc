@@ -7,7 +7,7 @@
 namespace verbena::adapter {
 namespace {
 
-fabric::IpAddress Ip(const char* text) { return *fabric::ParseIpAddress(text); }
+IpAddress Ip(const char* text) { return *ParseIpAddress(text); }
 
 class DefaultSourceAddressesTest : public testing::Test {
  protected:

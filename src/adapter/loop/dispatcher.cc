@@ -3,7 +3,6 @@
 #include <optional>
 #include <string>
 
-#include "adapter/addresses.h"
 #include "adapter/loop/identification.h"
 #include "base/when_memory.h"
 #include "transport/common/packet_origin.h"
@@ -15,15 +14,15 @@ namespace {
 // The socket does not tell how far a datagram has come.
 constexpr uint8_t kHopLimitUnknown = 64;
 
-transport::PacketOrigin OriginOf(const fabric::Datagram& datagram) {
-  return {.source = WireAddress(datagram.from.ip),
-          .destination = WireAddress(datagram.to),
+transport::PacketOrigin OriginOf(const fabric::ReceivedDatagram& datagram) {
+  return {.source = datagram.from.ip,
+          .destination = datagram.to,
           .source_port = datagram.from.port,
           .traffic_class = datagram.traffic_class,
           .hop_limit = kHopLimitUnknown};
 }
 
-std::string WarningOf(const QueuePair& qp, const fabric::Datagram& datagram) {
+std::string WarningOf(const QueuePair& qp, const fabric::ReceivedDatagram& datagram) {
   return "a packet from " + ToString(datagram.from) + " for queue pair " +
          std::to_string(qp.number().value()) +
          " was dropped: its UDP source port is not that of the sender's endpoint. It is late, from "
@@ -34,7 +33,7 @@ std::string WarningOf(const QueuePair& qp, const fabric::Datagram& datagram) {
 
 }  // namespace
 
-void Dispatcher::Dispatch(fabric::Datagram datagram, uint16_t port, transport::Step& step) {
+void Dispatcher::Dispatch(fabric::ReceivedDatagram datagram, uint16_t port, transport::Step& step) {
   const bool is_sealed = port != kUnsealed;
   ++counters_.packets_received;
   counters_.bytes_received += datagram.bytes.size();
@@ -49,22 +48,22 @@ void Dispatcher::Dispatch(fabric::Datagram datagram, uint16_t port, transport::S
   // Where the socket was not asked, the ICRC tells whether it was sent to the queue pair's address.
   if (datagram.to.is_unspecified()) {
     if (qp == nullptr || !qp->has_path()) return Count(Drop::kWrongPeer);
-    datagram.to = FabricAddress(qp->path().source);
+    datagram.to = qp->path().source;
   }
   if (is_sealed && !IcrcIsRight(datagram, port, *packet)) return Count(Drop::kBadIcrc);
   is_multicast ? Multicast(datagram, *packet, step) : Deliver(*qp, datagram, *packet, step);
 }
 
-void Dispatcher::Multicast(const fabric::Datagram& datagram, const wire::Packet& packet,
+void Dispatcher::Multicast(const fabric::ReceivedDatagram& datagram, const wire::Packet& packet,
                            transport::Step& step) {
-  const auto members = groups_.MembersOf(WireAddress(datagram.to));
+  const auto members = groups_.MembersOf(datagram.to);
   if (members.empty()) return Count(Drop::kNoMember);
   for (const QpNumber member : members) {
     if (QueuePair* const qp = qps_.Find(member)) Deliver(*qp, datagram, packet, step);
   }
 }
 
-void Dispatcher::Deliver(QueuePair& qp, const fabric::Datagram& datagram,
+void Dispatcher::Deliver(QueuePair& qp, const fabric::ReceivedDatagram& datagram,
                          const wire::Packet& packet, transport::Step& step) {
   const transport::PacketOrigin origin = OriginOf(datagram);
   if (const auto drop = qp.Refuses(packet, origin)) return Refuse(*drop, qp, datagram);
@@ -74,7 +73,7 @@ void Dispatcher::Deliver(QueuePair& qp, const fabric::Datagram& datagram,
   run_queue_.Push(qp);
 }
 
-void Dispatcher::Refuse(Drop drop, const QueuePair& qp, const fabric::Datagram& datagram) {
+void Dispatcher::Refuse(Drop drop, const QueuePair& qp, const fabric::ReceivedDatagram& datagram) {
   Count(drop);
   const bool is_first = drop == Drop::kWrongPort && counters_.dropped_for(drop) == 1;
   if (!is_first || !on_warning_) return;
@@ -82,7 +81,7 @@ void Dispatcher::Refuse(Drop drop, const QueuePair& qp, const fabric::Datagram& 
   static_cast<void>(WhenMemory([&] { on_warning_(WarningOf(qp, datagram)); }));
 }
 
-bool Dispatcher::IcrcIsRight(const fabric::Datagram& datagram, uint16_t port,
+bool Dispatcher::IcrcIsRight(const fabric::ReceivedDatagram& datagram, uint16_t port,
                              const wire::Packet& packet) {
   return FindIdentification(flows_, FlowOf(datagram, port), datagram, packet).has_value();
 }

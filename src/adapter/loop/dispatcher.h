@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "adapter/counters.h"
 #include "adapter/loop/flow_cache.h"
 #include "adapter/loop/trace.h"
 #include "adapter/objects/qp_table.h"
@@ -15,6 +14,7 @@
 #include "fabric/datagram.h"
 #include "transport/common/step.h"
 #include "transport/ud/multicast_groups.h"
+#include "verbena/counters.h"
 
 namespace verbena::adapter {
 
@@ -43,24 +43,25 @@ class Dispatcher {
         trace_(trace) {}
 
   // From the socket that has this port.
-  void OnDatagram(const fabric::Datagram& datagram, uint16_t port, transport::Step& step) {
+  void OnDatagram(const fabric::ReceivedDatagram& datagram, uint16_t port, transport::Step& step) {
     Dispatch(datagram, port, step);
   }
   // From a queue pair of this process, which sealed nothing.
-  void OnLoopback(const fabric::Datagram& datagram, transport::Step& step) {
+  void OnLoopback(const fabric::ReceivedDatagram& datagram, transport::Step& step) {
     Dispatch(datagram, kUnsealed, step);
   }
 
  private:
   static constexpr uint16_t kUnsealed = 0;  // no port
 
-  void Dispatch(fabric::Datagram datagram, uint16_t port, transport::Step& step);
-  void Multicast(const fabric::Datagram& datagram, const wire::Packet& packet,
+  void Dispatch(fabric::ReceivedDatagram datagram, uint16_t port, transport::Step& step);
+  void Multicast(const fabric::ReceivedDatagram& datagram, const wire::Packet& packet,
                  transport::Step& step);
-  void Deliver(QueuePair& qp, const fabric::Datagram& datagram, const wire::Packet& packet,
+  void Deliver(QueuePair& qp, const fabric::ReceivedDatagram& datagram, const wire::Packet& packet,
                transport::Step& step);
-  bool IcrcIsRight(const fabric::Datagram& datagram, uint16_t port, const wire::Packet& packet);
-  void Refuse(Drop drop, const QueuePair& qp, const fabric::Datagram& datagram);
+  bool IcrcIsRight(const fabric::ReceivedDatagram& datagram, uint16_t port,
+                   const wire::Packet& packet);
+  void Refuse(Drop drop, const QueuePair& qp, const fabric::ReceivedDatagram& datagram);
   void Count(Drop drop) { ++counters_.dropped[static_cast<size_t>(drop)]; }
 
   const QpTable<QueuePair>& qps_;

@@ -7,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include "adapter/addresses.h"
 #include "tests/support/wire_packets.h"
 #include "wire/roce/deth.h"
 #include "wire/roce/packet.h"
@@ -17,15 +16,13 @@ namespace verbena::adapter {
 namespace {
 
 using transport::QpAttribute;
-using transport::QpState;
-using transport::QpType;
 
 constexpr uint16_t kPort = 4'791;
 // A peer at endpoint 5 of its machine.
 constexpr QpNumber kPeerQp(0x005'123);
 constexpr uint16_t kPeerPort = 61'005;
 
-fabric::IpAddress Ip(const char* text) { return *fabric::ParseIpAddress(text); }
+IpAddress Ip(const char* text) { return *ParseIpAddress(text); }
 
 // A connected queue pair and one for datagrams, and what may arrive for them.
 class DispatcherTest : public testing::Test {
@@ -34,17 +31,17 @@ class DispatcherTest : public testing::Test {
     qps_.AddEndpoint(fabric::EndpointId(3));
     rc_ = &Add(QpType::kRc);
     ud_ = &Add(QpType::kUd);
-    transport::QpAttributes attributes;
+    transport::QpSettings attributes;
     attributes.state = QpState::kInit;
     rc_->Modify(attributes, QpAttribute::kState);
     Connect(*rc_, kPeerQp);
   }
 
   void Connect(QueuePair& qp, QpNumber to) {
-    transport::QpAttributes attributes;
+    transport::QpSettings attributes;
     attributes.state = QpState::kRtr;
     attributes.remote_qp = to;
-    qp.set_path(AddressVector{.source = WireAddress(here_), .destination = WireAddress(peer_)});
+    qp.set_path(AddressVector{.source = here_, .destination = peer_});
     qp.Modify(attributes, QpAttribute::kState | QpAttribute::kRemoteQp);
   }
 
@@ -78,19 +75,19 @@ class DispatcherTest : public testing::Test {
     return wire::BuildPacket(bth, {}, wire::Deth{.source_qp = from});
   }
   void SealAs(std::vector<std::byte>& bytes, uint16_t identification) const {
-    const wire::UdpFlow flow{.source = WireAddress(peer_),
-                             .destination = WireAddress(here_),
-                             .source_port = kPeerPort,
-                             .destination_port = kPort};
+    const wire::UdpFlow flow{
+        .source = peer_, .destination = here_, .source_port = kPeerPort, .destination_port = kPort};
     wire::Seal(flow.HeadersFor(bytes.size()).bytes(), bytes);
     const auto end = std::span(bytes).last(wire::kIcrcSize);
     const uint32_t delta = wire::IdentificationDelta(identification, bytes.size()).value();
     wire::StoreIcrc(wire::Icrc(wire::LoadIcrc(end).value() ^ delta), end);
   }
-  fabric::Datagram From(const std::vector<std::byte>& bytes) const {
+  fabric::ReceivedDatagram From(const std::vector<std::byte>& bytes) const {
     return {.from = {peer_, kPeerPort}, .to = here_, .bytes = bytes};
   }
-  void Show(const fabric::Datagram& datagram) { dispatcher_.OnDatagram(datagram, kPort, turn_); }
+  void Show(const fabric::ReceivedDatagram& datagram) {
+    dispatcher_.OnDatagram(datagram, kPort, turn_);
+  }
   uint64_t Dropped(Drop drop) const { return counters_.dropped_for(drop); }
   uint64_t AllDropped() const {
     uint64_t all = 0;
@@ -98,7 +95,7 @@ class DispatcherTest : public testing::Test {
     return all;
   }
 
-  const fabric::IpAddress here_ = Ip("10.0.0.1"), peer_ = Ip("10.0.0.2");
+  const IpAddress here_ = Ip("10.0.0.1"), peer_ = Ip("10.0.0.2");
   memory::MemoryCore core_;
   memory::PdId pd_ = *core_.domains.Allocate(*core_.consumers.Open({}));
   Cq cq_{8, nullptr};
@@ -129,14 +126,14 @@ TEST_F(DispatcherTest, APacketReachesItsQueuePairWhichThenRuns) {
 // The socket is not asked for the destination while there are connections only.
 TEST_F(DispatcherTest, WhereTheDestinationIsNotToldTheIcrcTells) {
   const auto packet = Packet({.dest_qp = rc_->number()});
-  fabric::Datagram datagram = From(packet);
+  fabric::ReceivedDatagram datagram = From(packet);
   datagram.to = {};
   Show(datagram);
   EXPECT_EQ(AllDropped(), 0U);
   EXPECT_EQ(rc_->traffic.packets_received, 1U);
 
   AddressVector elsewhere = rc_->path();
-  elsewhere.source = WireAddress(Ip("10.0.0.7"));
+  elsewhere.source = Ip("10.0.0.7");
   rc_->set_path(elsewhere);
   Show(datagram);
   EXPECT_EQ(Dropped(Drop::kBadIcrc), 1U);
@@ -151,7 +148,7 @@ TEST_F(DispatcherTest, WhereTheDestinationIsNotToldTheIcrcTells) {
 TEST_F(DispatcherTest, AnyIdentificationIsRightAndNoOtherDifference) {
   for (const uint16_t identification : std::initializer_list<uint16_t>{0x1234, 0xFFFF, 0, 1, 2}) {
     const auto packet = Packet({.dest_qp = rc_->number()}, identification);
-    fabric::Datagram datagram = From(packet);
+    fabric::ReceivedDatagram datagram = From(packet);
     for (const uint8_t segment : std::initializer_list<uint8_t>{0, 1, 9}) {
       datagram.segment = segment;
       Show(datagram);
@@ -195,7 +192,7 @@ TEST_F(DispatcherTest, OnlyQueuePairsOfThisProcessAreFound) {
 
 TEST_F(DispatcherTest, AConnectedQueuePairHearsItsPeerOnly) {
   const auto packet = Packet({.dest_qp = rc_->number()});
-  fabric::Datagram other = From(packet);
+  fabric::ReceivedDatagram other = From(packet);
   other.from.ip = Ip("10.0.0.3");
   dispatcher_.OnLoopback(other, turn_);  // where no ICRC could be in the way
   other = From(packet);
@@ -210,7 +207,7 @@ TEST_F(DispatcherTest, AConnectedQueuePairHearsItsPeerOnly) {
 TEST_F(DispatcherTest, AConnectedQueuePairHearsThePortOfItsPeersEndpointOnly) {
   const auto packet = Packet({.dest_qp = rc_->number()});
   for (const uint16_t port : std::initializer_list<uint16_t>{4'791, 50'000, 61'004, 61'006}) {
-    fabric::Datagram other = From(packet);
+    fabric::ReceivedDatagram other = From(packet);
     other.from.port = port;
     dispatcher_.OnLoopback(other, turn_);
   }
@@ -223,7 +220,7 @@ TEST_F(DispatcherTest, AConnectedQueuePairHearsThePortOfItsPeersEndpointOnly) {
 }
 
 TEST_F(DispatcherTest, APeerThatIsConnectedAnewMayHaveAnotherPort) {
-  transport::QpAttributes reset;
+  transport::QpSettings reset;
   reset.state = QpState::kReset;
   rc_->Modify(reset, QpAttribute::kState);
   reset.state = QpState::kInit;
@@ -250,7 +247,7 @@ TEST_F(DispatcherTest, InStrictModePeersSendFromAnyPort) {
   const PortMap strict{.strict = true};
   QueuePair& rc = Add(QpType::kRc, strict);
   QueuePair& ud = Add(QpType::kUd, strict);
-  transport::QpAttributes attributes;
+  transport::QpSettings attributes;
   attributes.state = QpState::kInit;
   rc.Modify(attributes, QpAttribute::kState);
   Connect(rc, QpNumber(0x123'456));
@@ -278,9 +275,9 @@ TEST_F(DispatcherTest, AGroupWithoutMembersDrops) {
   Show(From(packet));
   EXPECT_EQ(Dropped(Drop::kNoMember), 1U);
   // The packet is of the wrong service for a member, but it gets as far as that.
-  fabric::Datagram datagram = From(packet);
+  fabric::ReceivedDatagram datagram = From(packet);
   datagram.to = Ip("239.1.1.1");
-  ASSERT_TRUE(groups_.Attach(WireAddress(datagram.to), ud_->number()).has_value());
+  ASSERT_TRUE(groups_.Attach(datagram.to, ud_->number()).has_value());
   dispatcher_.OnLoopback(datagram, turn_);
   EXPECT_EQ(Dropped(Drop::kWrongService), 1U);
 }

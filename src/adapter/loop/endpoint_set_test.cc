@@ -26,7 +26,7 @@ std::unique_ptr<fabric::UdpFabric> OpenFabric(EndpointUse use = EndpointUse::kMo
 // As a peer would.
 void SendTo(uint16_t port) {
   const auto sender = OpenFabric();
-  const auto local = fabric::IpAddress::FromIpv4(127, 0, 0, 1);
+  const auto local = IpAddress::FromIpv4(127, 0, 0, 1);
   ASSERT_TRUE(sender->Reserve({.from = local, .to = {local, port}}, 8).has_value());
   sender->Flush();
 }
@@ -39,9 +39,10 @@ bool IsReadable(int fd) {
 // The ports of the sockets that have received something, once for each datagram.
 std::vector<uint16_t> ReceivedAt(const EndpointSet& endpoints) {
   std::vector<uint16_t> ports;
-  endpoints.Receive([&](const fabric::Fabric& by, std::span<const fabric::Datagram> datagrams) {
-    ports.insert(ports.end(), datagrams.size(), by.port());
-  });
+  endpoints.Receive(
+      [&](const fabric::Fabric& by, std::span<const fabric::ReceivedDatagram> datagrams) {
+        ports.insert(ports.end(), datagrams.size(), by.port());
+      });
   return ports;
 }
 
@@ -81,7 +82,7 @@ TEST(EndpointSet, SendsWhatAnyHasStaged) {
   EndpointSet endpoints(OpenFabric());
   ASSERT_TRUE(endpoints.Add(OpenFabric()).has_value());
   const auto peer = OpenFabric();
-  const auto local = fabric::IpAddress::FromIpv4(127, 0, 0, 1);
+  const auto local = IpAddress::FromIpv4(127, 0, 0, 1);
   const fabric::Route route{.from = local, .to = {local, peer->port()}};
   ASSERT_TRUE(endpoints.first().Reserve(route, 8).has_value());
   EXPECT_TRUE(endpoints.Flush());

@@ -113,9 +113,9 @@ bool Engine::Act() {
 bool Engine::Receive() {
   transport::Step step = MakeStep();
   const bool any = endpoints_.Receive(
-      [&](const fabric::Fabric& by, std::span<const fabric::Datagram> datagrams) {
+      [&](const fabric::Fabric& by, std::span<const fabric::ReceivedDatagram> datagrams) {
         AssertHeld();
-        for (const fabric::Datagram& datagram : datagrams) {
+        for (const fabric::ReceivedDatagram& datagram : datagrams) {
           dispatcher_.OnDatagram(datagram, by.port(), step);
           if (outbox_.is_crowded()) DrainOutbox();
         }
@@ -213,7 +213,7 @@ bool Engine::MakeRoom(const QueuePair& qp) {
 bool Engine::DeliverLoopback() {
   if (loopback_.empty()) return false;
   transport::Step step = MakeStep();
-  for (const fabric::Datagram& datagram : loopback_.Receive()) {
+  for (const fabric::ReceivedDatagram& datagram : loopback_.Receive()) {
     dispatcher_.OnLoopback(datagram, step);
     if (outbox_.is_crowded()) DrainOutbox();
   }
@@ -261,7 +261,7 @@ void Engine::DrainOutbox() {
     transport::Step step = MakeStep();
     OnPages(request, true, step);
   });
-  for (const transport::AsyncEvent& event : outbox_.events()) RaiseEvent(event);
+  for (const transport::RaisedEvent& event : outbox_.events()) RaiseEvent(event);
   for (queue::CompletionQueue* const cq : outbox_.completion_events()) {
     RaiseCompletionEvent(static_cast<Cq&>(*cq));
   }
@@ -278,7 +278,7 @@ bool Engine::RequestPages(const transport::PageRequest& request) {
   return true;
 }
 
-void Engine::RaiseEvent(const transport::AsyncEvent& event) {
+void Engine::RaiseEvent(const transport::RaisedEvent& event) {
   const Event told{.type = event.type,
                    .qp = event.qp,
                    .cq = static_cast<Cq*>(event.cq),

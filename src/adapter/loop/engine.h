@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "adapter/counters.h"
 #include "adapter/loop/alarm.h"
 #include "adapter/loop/dispatcher.h"
 #include "adapter/loop/endpoint_set.h"
@@ -40,6 +39,7 @@
 #include "transport/common/outbox.h"
 #include "transport/common/tag_operation.h"
 #include "transport/ud/multicast_groups.h"
+#include "verbena/counters.h"
 
 namespace verbena::adapter {
 
@@ -144,13 +144,13 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   // Runs it once more. What is left of its work ends without completions.
   void RemoveQp(QueuePair& qp) VERBENA_REQUIRES(this);
   // See QueuePair.
-  void ModifyQp(QueuePair& qp, const transport::QpAttributes& attributes,
+  void ModifyQp(QueuePair& qp, const transport::QpSettings& attributes,
                 transport::AttributeMask mask) VERBENA_REQUIRES(this);
   // An extended one leaves its domain; a message to it that is under way fails.
   void RemoveReceiver(XrcDomain& domain, const Srq& srq) VERBENA_REQUIRES(this);
   // REQUIRES: it matches tags.
   [[nodiscard]] Result<TagHandle, queue::TagMatcher::AddError> ChangeTags(
-      Srq& srq, const transport::TagOperation& operation) VERBENA_REQUIRES(this);
+      Srq& srq, const TagOperation& operation) VERBENA_REQUIRES(this);
   // So that the change needs no memory.
   void MakeRoomForModeration() VERBENA_REQUIRES(this) { moderated_.reserve(moderated_.size() + 1); }
   // After a change of its moderation, and before it is destroyed.
@@ -203,7 +203,7 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   bool RequestPages(const transport::PageRequest& request) VERBENA_REQUIRES(this);
   void OnPages(const transport::PageRequest& request, bool available, transport::Step& step)
       VERBENA_REQUIRES(this);
-  void RaiseEvent(const transport::AsyncEvent& event) VERBENA_REQUIRES(this);
+  void RaiseEvent(const transport::RaisedEvent& event) VERBENA_REQUIRES(this);
   EventQueue* QueueFor(const Event& event) const VERBENA_REQUIRES(this);
   void RaiseCompletionEvent(Cq& cq) VERBENA_REQUIRES(this);
   void LearnPath(const transport::SegmentReport& report) VERBENA_REQUIRES(this);

@@ -79,8 +79,8 @@ void Engine::RemoveReceiver(XrcDomain& domain, const Srq& srq) {
   DrainOutbox();
 }
 
-Result<TagHandle, queue::TagMatcher::AddError> Engine::ChangeTags(
-    Srq& srq, const transport::TagOperation& operation) {
+Result<TagHandle, queue::TagMatcher::AddError> Engine::ChangeTags(Srq& srq,
+                                                                  const TagOperation& operation) {
   ReadClock();
   transport::Step step = MakeStep();
   const auto changed = transport::Execute(operation, *srq.tags(), *srq.tag_cq(), step);
@@ -88,16 +88,16 @@ Result<TagHandle, queue::TagMatcher::AddError> Engine::ChangeTags(
   return changed;
 }
 
-void Engine::ModifyQp(QueuePair& qp, const transport::QpAttributes& attributes,
+void Engine::ModifyQp(QueuePair& qp, const transport::QpSettings& attributes,
                       transport::AttributeMask mask) {
   ReadClock();
-  if (mask.Has(transport::QpAttribute::kState) && attributes.state == transport::QpState::kReset) {
+  if (mask.Has(transport::QpAttribute::kState) && attributes.state == QpState::kReset) {
     transport::Step step = MakeStep();
     qp.Empty(step);
     DrainOutbox();
   }
   // What was posted before the program resumes a send queue that flushes is flushed.
-  if (mask.Has(transport::QpAttribute::kState) && attributes.state == transport::QpState::kRts &&
+  if (mask.Has(transport::QpAttribute::kState) && attributes.state == QpState::kRts &&
       MakeRoom(qp)) {
     RunOne(qp);
   }
@@ -128,7 +128,7 @@ void Engine::LookAtAddresses() {
   static_cast<void>(WhenMemory([&] { changed = addresses_.HasChanged(); }));
   if (!changed) return;
   transmitter_.ClearPaths();
-  events_.RaiseForAll({.type = transport::AsyncEventType::kGidChange});
+  events_.RaiseForAll({.type = AsyncEventType::kGidChange});
 }
 
 std::vector<std::string> Engine::TakeWarnings() {

@@ -13,8 +13,6 @@
 namespace verbena::adapter {
 namespace {
 
-using queue::CompletionStatus;
-
 // Two connections within one engine, of which pages come when the test says so.
 class EnginePagesTest : public EngineWorld {
  protected:
@@ -25,10 +23,8 @@ class EnginePagesTest : public EngineWorld {
     b_ = &MakeQp(a_->number(), cq_);
     c_ = &MakeQp(NumberAfterNext(1), other_cq_);
     d_ = &MakeQp(c_->number(), other_cq_);
-    const memory::RegionSpec spec{.pd = pd_,
-                                  .start = KeyAddress(address_),
-                                  .length = memory_.size(),
-                                  .rights = memory::Rights::kAll};
+    const memory::RegionSpec spec{
+        .pd = pd_, .start = KeyAddress(address_), .length = memory_.size(), .rights = Access::kAll};
     const auto keys = engine_.memory.regions.Register(
         spec, memory::LinearBacking{.base = memory::PhysicalAddress(address_)});
     remote_ = keys->remote;
@@ -41,13 +37,13 @@ class EnginePagesTest : public EngineWorld {
   ManualPages& pages() { return static_cast<ManualPages&>(*pages_); }
   // An inlined word to the page, so that only the responder needs pages.
   void Write(QueuePair& qp, uint64_t page) {
-    queue::SendRequest request;
+    queue::SendWorkRequest request;
     request.wqe.opcode = queue::SendOpcode::kWrite;
-    request.wqe.operand = queue::Remote{.address = address_ + page * 4'096, .key = remote_};
+    request.wqe.operand = RemoteAddress{.address = address_ + page * 4'096, .key = remote_};
     request.wqe.flags.signaled = true;
     request.wqe.flags.inlined = true;
     const uint64_t word = 77;
-    const queue::Sge sge{.address = reinterpret_cast<uintptr_t>(&word), .length = sizeof word};
+    const Sge sge{.address = reinterpret_cast<uintptr_t>(&word), .length = sizeof word};
     request.sges = {&sge, 1};
     ASSERT_TRUE(qp.send_queue().Post(request).has_value());
     engine_.Kick(qp);
@@ -57,7 +53,7 @@ class EnginePagesTest : public EngineWorld {
     engine_.Pass();
   }
   static CompletionStatus StatusOf(Cq& cq) {
-    queue::Completion completion;
+    Completion completion;
     EXPECT_EQ(cq.Poll({&completion, 1}), 1U);
     return completion.status;
   }

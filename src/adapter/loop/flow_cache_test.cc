@@ -14,8 +14,8 @@ namespace {
 using Bytes = std::array<std::byte, 64>;
 
 wire::UdpFlow Flow(uint32_t from, uint32_t to, uint16_t port) {
-  return {.source = wire::IpAddress::FromIpv4(wire::Ipv4Address(from)),
-          .destination = wire::IpAddress::FromIpv4(wire::Ipv4Address(to)),
+  return {.source = IpAddress::FromIpv4(Ipv4Address(from)),
+          .destination = IpAddress::FromIpv4(Ipv4Address(to)),
           .source_port = port,
           .destination_port = 4'791};
 }

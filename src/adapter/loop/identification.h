@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "adapter/addresses.h"
 #include "adapter/loop/flow_cache.h"
 #include "fabric/datagram.h"
 #include "wire/roce/icrc.h"
@@ -13,19 +12,18 @@
 namespace verbena::adapter {
 
 // Who sent a datagram that came to `port`.
-[[nodiscard]] inline wire::UdpFlow FlowOf(const fabric::Datagram& datagram, uint16_t port) {
-  return {.source = WireAddress(datagram.from.ip),
-          .destination = WireAddress(datagram.to),
+[[nodiscard]] inline wire::UdpFlow FlowOf(const fabric::ReceivedDatagram& datagram, uint16_t port) {
+  return {.source = datagram.from.ip,
+          .destination = datagram.to,
           .source_port = datagram.from.port,
           .destination_port = port};
 }
 
 // The identification of IPv4 that the datagram must have had for its ICRC to be right, which the
 // socket does not tell; 0 for IPv6. nullopt if it is not right with any that its sender uses.
-[[nodiscard]] inline std::optional<uint16_t> FindIdentification(FlowCache& flows,
-                                                                const wire::UdpFlow& flow,
-                                                                const fabric::Datagram& datagram,
-                                                                const wire::Packet& packet) {
+[[nodiscard]] inline std::optional<uint16_t> FindIdentification(
+    FlowCache& flows, const wire::UdpFlow& flow, const fabric::ReceivedDatagram& datagram,
+    const wire::Packet& packet) {
   const bool is_ipv4 = datagram.to.is_ipv4();
   const uint16_t guess = is_ipv4 ? datagram.segment : 0;
   const auto covered = packet.covered();

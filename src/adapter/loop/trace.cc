@@ -38,8 +38,7 @@ const char* WordsFor(int error) {
 ErrorOr<std::unique_ptr<Trace>> Trace::Open(const std::string& path, OnWarning on_urgent_warning) {
   auto file = OpenOwnFile(path, FileUse::kAppend);
   if (!file) {
-    const auto& [words, os_error] = file.error();
-    return Fail(Error{ErrorCode::kSystem, "cannot open the trace " + words, os_error});
+    return Fail(SystemError(file.error().os_error, "cannot open the trace " + file.error().text));
   }
   // Not make_unique: the constructor is private.
   return std::unique_ptr<Trace>(new Trace(path, std::move(*file), std::move(on_urgent_warning)));
@@ -68,7 +67,7 @@ void Trace::Write(const wire::UdpFlow& flow, const wire::IpFields& ip,
   if (pending_.size() >= kPendingMax) Flush();
 }
 
-void Trace::OnReceived(const fabric::Datagram& datagram, uint16_t port) {
+void Trace::OnReceived(const fabric::ReceivedDatagram& datagram, uint16_t port) {
   const wire::UdpFlow flow = FlowOf(datagram, port);
   wire::IpFields ip{.traffic_class = datagram.traffic_class};
   if (const auto packet = wire::Packet::Parse(datagram.bytes)) {

@@ -47,7 +47,7 @@ class Trace {
     Write(flow, ip, packet);
   }
   // A packet that came to `port`, whatever will become of it.
-  void OnReceived(const fabric::Datagram& datagram, uint16_t port);
+  void OnReceived(const fabric::ReceivedDatagram& datagram, uint16_t port);
 
   void Flush();
 

@@ -95,7 +95,7 @@ class TraceTest : public testing::TestWithParam<const char*> {
          a.Bytes(0, length));
     const auto completion = a.Wait();
     ASSERT_TRUE(completion.has_value());
-    EXPECT_EQ(completion->status, queue::CompletionStatus::kSuccess);
+    EXPECT_EQ(completion->status, CompletionStatus::kSuccess);
   }
   static void ExpectAllRight(const Capture& capture) {
     for (const Captured& captured : capture.packets) {
@@ -108,8 +108,8 @@ TEST_P(TraceTest, ShowsBothSidesTheSamePackets) {
   {
     TestNode a(GetParam(), uint64_t{1} << 20, Traced("a"));
     TestNode b(GetParam(), uint64_t{1} << 20, Traced("b"));
-    QueuePair& qa = a.MakeQp(transport::QpType::kRc);
-    QueuePair& qb = b.MakeQp(transport::QpType::kRc);
+    QueuePair& qa = a.MakeQp(QpType::kRc);
+    QueuePair& qb = b.MakeQp(QpType::kRc);
     Connect(a, qa, b, qb);
     WriteAcross(a, qa, b, 50'000);
   }
@@ -133,8 +133,8 @@ TEST_P(TraceTest, ShowsBothSidesTheSamePackets) {
 TEST_P(TraceTest, HasTheShortCutOnceAndSealed) {
   {
     TestNode a(GetParam(), uint64_t{1} << 20, Traced("a"));
-    QueuePair& from = a.MakeQp(transport::QpType::kRc);
-    QueuePair& to = a.MakeQp(transport::QpType::kRc);
+    QueuePair& from = a.MakeQp(QpType::kRc);
+    QueuePair& to = a.MakeQp(QpType::kRc);
     Connect(a, from, a, to);
     // So that no page is absent, and nothing comes twice.
     a.Fill(uint64_t{1} << 19, 10'000, 9);
@@ -157,8 +157,8 @@ using OneTraceTest = TraceTest;
 TEST_F(OneTraceTest, SeveralAdaptersShareAFileThatIsAlwaysWhole) {
   TestNode a("127.0.0.1", uint64_t{1} << 20, Traced("a"));
   TestNode b("127.0.0.1", uint64_t{1} << 20, Traced("a"));
-  QueuePair& qa = a.MakeQp(transport::QpType::kRc);
-  QueuePair& qb = b.MakeQp(transport::QpType::kRc);
+  QueuePair& qa = a.MakeQp(QpType::kRc);
+  QueuePair& qb = b.MakeQp(QpType::kRc);
   Connect(a, qa, b, qb);
   WriteAcross(a, qa, b, 20'000);
   // Neither was closed.
@@ -174,8 +174,8 @@ TEST_F(OneTraceTest, SeveralAdaptersShareAFileThatIsAlwaysWhole) {
 
 TEST_F(OneTraceTest, AChildWritesNothing) {
   TestNode a("127.0.0.1", uint64_t{1} << 20, Traced("a"));
-  QueuePair& from = a.MakeQp(transport::QpType::kRc);
-  QueuePair& to = a.MakeQp(transport::QpType::kRc);
+  QueuePair& from = a.MakeQp(QpType::kRc);
+  QueuePair& to = a.MakeQp(QpType::kRc);
   Connect(a, from, a, to);
   WriteAcross(a, from, a, 1'000);
   const size_t before = Read(PathOf("a")).packets.size();
@@ -243,8 +243,8 @@ TEST_F(OneTraceTest, AFileThatMayNotGrowEndsItWithOneNoteAndTheProgramGoesOn) {
     }
     const FileSizeLimit limit(8192);
     TestNode a("127.0.0.1", uint64_t{1} << 20, options);
-    QueuePair& from = a.MakeQp(transport::QpType::kRc);
-    QueuePair& to = a.MakeQp(transport::QpType::kRc);
+    QueuePair& from = a.MakeQp(QpType::kRc);
+    QueuePair& to = a.MakeQp(QpType::kRc);
     Connect(a, from, a, to);
     WriteAcross(a, from, a, 20'000);
     WriteAcross(a, from, a, 20'000);

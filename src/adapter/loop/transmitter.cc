@@ -1,6 +1,5 @@
 #include "adapter/loop/transmitter.h"
 
-#include "adapter/addresses.h"
 #include "base/check.h"
 #include "transport/common/packet_bytes.h"
 #include "wire/roce/bth.h"
@@ -11,8 +10,8 @@ namespace verbena::adapter {
 namespace {
 
 wire::UdpFlow FlowOn(const fabric::Route& route, uint16_t source_port) {
-  return {.source = WireAddress(route.from),
-          .destination = WireAddress(route.to.ip),
+  return {.source = route.from,
+          .destination = route.to.ip,
           .source_port = source_port,
           .destination_port = route.to.port};
 }

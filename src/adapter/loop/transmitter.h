@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 
-#include "adapter/counters.h"
 #include "adapter/loop/default_source_addresses.h"
 #include "adapter/loop/endpoint_set.h"
 #include "adapter/loop/flow_cache.h"
@@ -17,6 +16,7 @@
 #include "memory/address.h"
 #include "transport/common/outbox.h"
 #include "transport/common/segment_losses.h"
+#include "verbena/counters.h"
 
 namespace verbena::adapter {
 

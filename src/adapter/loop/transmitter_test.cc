@@ -9,7 +9,6 @@
 
 #include <gtest/gtest.h>
 
-#include "adapter/addresses.h"
 #include "memory/copy/signal_guard.h"
 #include "tests/support/adapter_world.h"
 #include "wire/roce/packet.h"
@@ -120,8 +119,8 @@ TEST_F(TransmitterTest, TakesTheShortCutToItsOwnEndpoint) {
   const auto parsed = wire::Packet::Parse(datagrams[0].bytes);
   ASSERT_TRUE(parsed.has_value());
   EXPECT_EQ(std::memcmp(parsed->payload().data(), memory_, 100), 0);
-  EXPECT_EQ(WireAddress(datagrams[0].from.ip), TestIp("127.0.0.1"));
-  EXPECT_EQ(WireAddress(datagrams[0].to), TestIp("127.0.0.2"));
+  EXPECT_EQ(datagrams[0].from.ip, TestIp("127.0.0.1"));
+  EXPECT_EQ(datagrams[0].to, TestIp("127.0.0.2"));
   EXPECT_EQ(counters_.loopback_packets, 1U);
 }
 

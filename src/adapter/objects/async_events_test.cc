@@ -7,8 +7,6 @@
 namespace verbena::adapter {
 namespace {
 
-using transport::AsyncEventType;
-
 constexpr Event kGidChange{.type = AsyncEventType::kGidChange};
 
 class AsyncEventsTest : public testing::Test {

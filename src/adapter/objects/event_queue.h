@@ -18,7 +18,7 @@ class Srq;
 
 // What happened, and to what: the queue pair, or the one of the other two that the type is about.
 struct Event {
-  transport::AsyncEventType type;
+  AsyncEventType type;
   QpNumber qp = {};
   Cq* cq = nullptr;
   Srq* srq = nullptr;

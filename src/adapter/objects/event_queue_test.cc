@@ -7,8 +7,6 @@
 namespace verbena::adapter {
 namespace {
 
-using transport::AsyncEventType;
-
 Event Fatal(uint32_t qp) { return {.type = AsyncEventType::kQpFatal, .qp = QpNumber(qp)}; }
 
 class EventQueueTest : public testing::Test {

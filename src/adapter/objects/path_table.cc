@@ -2,28 +2,25 @@
 
 #include <string>
 
-#include "adapter/addresses.h"
 #include "adapter/group_address.h"
 #include "fabric/interfaces.h"
 
 namespace verbena::adapter {
 
-using transport::PathMtu;
-
 fabric::Route Path::RouteTo(QpNumber qp, const PortMap& ports) const {
   return {
-      .from = FabricAddress(vector.source),
-      .to = {.ip = FabricAddress(vector.destination), .port = ports.PortOf(qp)},
+      .from = vector.source,
+      .to = {.ip = vector.destination, .port = ports.PortOf(qp)},
       .interface = vector.interface,
       .traffic_class = vector.traffic_class,
       .hop_limit = ends_here || vector.hop_limit == kUsualHopLimit ? uint8_t{0} : vector.hop_limit,
       .from_is_usual = source_is_usual};
 }
 
-PathMtu LargestMtuFor(uint32_t ip_bytes, const wire::IpAddress& to) {
+PathMtu LargestMtuFor(uint32_t ip_bytes, const IpAddress& to) {
   // Largest headers of a packet that carries a payload, and its trailer.
   constexpr uint32_t kPacketOverhead = 64;
-  const uint32_t room = fabric::DatagramBytesMax(ip_bytes, FabricAddress(to));
+  const uint32_t room = fabric::DatagramBytesMax(ip_bytes, to);
   for (const PathMtu mtu : {PathMtu::k4096, PathMtu::k2048, PathMtu::k1024, PathMtu::k512}) {
     if (BytesOf(mtu) + kPacketOverhead <= room) return mtu;
   }
@@ -38,7 +35,7 @@ ErrorOr<void> CheckMtu(const AddressVector& way, PathMtu mtu) {
   std::string by;
   if (const auto addresses = fabric::LocalAddresses()) {
     for (const fabric::LocalAddress& address : *addresses) {
-      if (address.ip == FabricAddress(way.source)) by = " by " + address.interface_name;
+      if (address.ip == way.source) by = " by " + address.interface_name;
     }
   }
   return Fail(Error{ErrorCode::kInvalid, "a path MTU of " + std::to_string(BytesOf(mtu)) +
@@ -51,12 +48,12 @@ ErrorOr<void> CheckMtu(const AddressVector& way, PathMtu mtu) {
 AddressVector Resolved(AddressVector way) {
   way.destination = GroupAddress(way.destination);
   // The routing table knows one way for all groups of IPv6. Of IPv4 it goes by the source.
-  const bool needs_interface = way.interface == 0 && !way.destination.ipv4() &&
-                               FabricAddress(way.destination).is_multicast();
+  const bool needs_interface =
+      way.interface == 0 && !way.destination.ipv4() && way.destination.is_multicast();
   if (!needs_interface) return way;
   if (const auto addresses = fabric::LocalAddresses()) {
     for (const fabric::LocalAddress& address : *addresses) {
-      if (address.ip == FabricAddress(way.source)) way.interface = address.interface_index;
+      if (address.ip == way.source) way.interface = address.interface_index;
     }
   }
   return way;
@@ -68,14 +65,13 @@ ErrorOr<transport::PathId> PathTable::Add(const AddressVector& vector) {
                                                " to " + ToString(vector.destination) +
                                                " mixes IPv4 and IPv6"});
   }
-  const bool is_multicast = FabricAddress(vector.destination).is_multicast();
-  const bool ends_here = !is_multicast && (vector.source == vector.destination ||
-                                           addresses_.Has(FabricAddress(vector.destination)));
+  const bool is_multicast = vector.destination.is_multicast();
+  const bool ends_here =
+      !is_multicast && (vector.source == vector.destination || addresses_.Has(vector.destination));
   // Within a machine; there it cannot change while the address stays. To others:
   // DefaultSourceAddresses.
   const bool source_is_usual =
-      ends_here &&
-      addresses_.SourceFor(FabricAddress(vector.destination)) == FabricAddress(vector.source);
+      ends_here && addresses_.SourceFor(vector.destination) == vector.source;
   const Path path{vector, ends_here, is_multicast, source_is_usual};
   has_remote_ = has_remote_ || path.is_remote();
   const auto id = paths_.Insert(path);

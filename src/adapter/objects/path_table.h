@@ -10,22 +10,10 @@
 #include "fabric/machine_addresses.h"
 #include "transport/common/outbox.h"
 #include "transport/common/qp_attributes.h"
-#include "wire/ip_address.h"
+#include "verbena/gid.h"
 #include "wire/roce/types.h"
 
 namespace verbena::adapter {
-
-// Which way a packet goes, as a program says it: an address vector of the verbs. The addresses are
-// of one kind, IPv4 or IPv6.
-struct AddressVector {
-  wire::IpAddress source = {};  // one of this machine: the GID at the program's index
-  wire::IpAddress destination = {};
-  uint32_t interface = 0;  // to leave by; 0 unless an address is link-local
-  uint8_t traffic_class = 0;
-  uint8_t hop_limit = 64;  // 0: the system's own
-
-  friend bool operator==(const AddressVector&, const AddressVector&) = default;
-};
 
 // What systems send with by default: to name it would only cost time.
 inline constexpr uint8_t kUsualHopLimit = 64;
@@ -42,11 +30,11 @@ struct Path {
 };
 
 // The largest payload of packets to there, if an IP packet has up to so many bytes.
-[[nodiscard]] transport::PathMtu LargestMtuFor(uint32_t ip_bytes, const wire::IpAddress& to);
+[[nodiscard]] PathMtu LargestMtuFor(uint32_t ip_bytes, const IpAddress& to);
 
 // Refuses an MTU that the way cannot take, and says which interface it is that cannot. Where the
 // system knows no way, or none yet, nothing is refused.
-[[nodiscard]] ErrorOr<void> CheckMtu(const AddressVector& way, transport::PathMtu mtu);
+[[nodiscard]] ErrorOr<void> CheckMtu(const AddressVector& way, PathMtu mtu);
 
 // As packets go: a group by its IP address, and out of the interface that has the source.
 [[nodiscard]] AddressVector Resolved(AddressVector way);

@@ -2,12 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "adapter/addresses.h"
-
 namespace verbena::adapter {
 namespace {
 
-wire::IpAddress Ip(const char* text) { return WireAddress(*fabric::ParseIpAddress(text)); }
+IpAddress Ip(const char* text) { return *ParseIpAddress(text); }
 
 AddressVector Vector(const char* from, const char* to) {
   return {.source = Ip(from), .destination = Ip(to)};

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "adapter/counters.h"
 #include "transport/common/packet_origin.h"
-#include "wire/ip_address.h"
+#include "verbena/counters.h"
+#include "verbena/ip_address.h"
 
 namespace verbena::adapter {
 
@@ -14,8 +14,8 @@ namespace verbena::adapter {
 // from the peer's socket: no other process of its machine can send from there while it lives. A
 // value type.
 struct Peer {
-  wire::IpAddress address = {};
-  wire::IpAddress own_address = {};
+  IpAddress address = {};
+  IpAddress own_address = {};
   uint16_t port = 0;  // of its endpoint; 0: not known, or any in strict mode
 };
 

@@ -5,9 +5,7 @@
 namespace verbena::adapter {
 namespace {
 
-constexpr wire::IpAddress Ip(uint32_t number) {
-  return wire::IpAddress::FromIpv4(wire::Ipv4Address(number));
-}
+constexpr IpAddress Ip(uint32_t number) { return IpAddress::FromIpv4(Ipv4Address(number)); }
 
 TEST(PeerCheck, AllOfAddressesAndPortMustBeThePeers) {
   const Peer peer{.address = Ip(1), .own_address = Ip(2), .port = 61'234};

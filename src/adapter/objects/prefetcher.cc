@@ -40,8 +40,8 @@ void Prefetcher::At(const Queue& queue, queue::WqeNumber end, memory::PdId pd,
                     ReceivePrefetch& looks, transport::Step& step) const {
   for (looks.next = std::max(looks.next, queue.begin()); looks.next < end;
        looks.next = Next(looks.next)) {
-    for (const queue::Sge& sge : queue.SgesAt(looks.next)) {
-      Prefetch(sge, memory::Access::kLocalWrite, pd, step);
+    for (const Sge& sge : queue.SgesAt(looks.next)) {
+      Prefetch(sge, memory::AccessKind::kLocalWrite, pd, step);
     }
     if (looks.left > 0) --looks.left;
   }
@@ -54,13 +54,13 @@ void Prefetcher::AtSends(const queue::SendQueue& queue, queue::WqeNumber first_u
   const queue::WqeNumber begin = std::max(queue.begin(), Next(first_unsent));
   for (auto n = std::max(next_send_, begin); n < end; n = Next(n)) {
     const bool fills = queue::PropertiesOf(queue.At(n).opcode).needs_response;
-    const auto access = fills ? memory::Access::kLocalWrite : memory::Access::kLocalRead;
-    for (const queue::Sge& sge : queue.SgesAt(n)) Prefetch(sge, access, pd_, step);
+    const auto access = fills ? memory::AccessKind::kLocalWrite : memory::AccessKind::kLocalRead;
+    for (const Sge& sge : queue.SgesAt(n)) Prefetch(sge, access, pd_, step);
   }
   next_send_ = end;
 }
 
-void Prefetcher::Prefetch(const queue::Sge& sge, memory::Access access, memory::PdId pd,
+void Prefetcher::Prefetch(const Sge& sge, memory::AccessKind access, memory::PdId pd,
                           transport::Step& step) const {
   // The rest of a long one is asked for when it is met.
   const uint64_t length = std::min<uint64_t>(sge.length, transport::kSendAheadMax);

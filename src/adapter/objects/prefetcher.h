@@ -45,7 +45,7 @@ class Prefetcher {
   template <class Queue>
   void At(const Queue& queue, queue::WqeNumber end, memory::PdId pd, ReceivePrefetch& looks,
           transport::Step& step) const;
-  void Prefetch(const queue::Sge& sge, memory::Access access, memory::PdId pd,
+  void Prefetch(const Sge& sge, memory::AccessKind access, memory::PdId pd,
                 transport::Step& step) const;
 
   const QpNumber qp_;

@@ -19,10 +19,10 @@ class PrefetcherTest : public testing::Test {
   static constexpr uint64_t kPages = 256;
 
   // Of the page with this number.
-  queue::Sge Buffer(uint64_t page) const { return {kBase + page * kPage, 100, keys_.local}; }
+  Sge Buffer(uint64_t page) const { return {kBase + page * kPage, 100, keys_.local}; }
   template <class Queue>
   void PostReceive(Queue& queue, uint64_t page) {
-    const queue::Sge sge = Buffer(page);
+    const Sge sge = Buffer(page);
     ASSERT_TRUE(queue.Post({.sges = {&sge, 1}}).has_value());
   }
   // What was asked for since the last time.
@@ -43,7 +43,7 @@ class PrefetcherTest : public testing::Test {
       *core_.regions.Register({.pd = pd_,
                                .start = KeyAddress(kBase),
                                .length = kPages * kPage,
-                               .rights = memory::Rights::kLocalRead | memory::Rights::kLocalWrite},
+                               .rights = Access::kLocalRead | Access::kLocalWrite},
                               memory::LinearBacking{memory::PhysicalAddress(kBase)});
   transport::Outbox outbox_{64};
   transport::Step turn_{Time(), core_, outbox_};

@@ -15,9 +15,7 @@ namespace {
 
 using transport::AttributeMask;
 using transport::QpAttribute;
-using transport::QpAttributes;
-using transport::QpState;
-using transport::QpType;
+using transport::QpSettings;
 
 // What `fn` says of the machine, or `reset` if there is none.
 template <class Machine, class T, class Fn>
@@ -54,27 +52,27 @@ bool IsSamePartition(wire::PKey a, wire::PKey b) {
 }
 
 // Takes the values of `mask` over.
-void Merge(const QpAttributes& from, AttributeMask mask, QpAttributes& to) {
+void Merge(const QpSettings& from, AttributeMask mask, QpSettings& to) {
   const auto take = [&](QpAttribute attribute, auto member) {
     if (mask.Has(attribute)) to.*member = from.*member;
   };
-  take(QpAttribute::kSqdNotify, &QpAttributes::sqd_notify);
-  take(QpAttribute::kAccess, &QpAttributes::access);
-  take(QpAttribute::kPKeyIndex, &QpAttributes::p_key_index);
-  take(QpAttribute::kPort, &QpAttributes::port);
-  take(QpAttribute::kQKey, &QpAttributes::q_key);
-  take(QpAttribute::kPath, &QpAttributes::path);
-  take(QpAttribute::kPath, &QpAttributes::peer_is_here);
-  take(QpAttribute::kPathMtu, &QpAttributes::path_mtu);
-  take(QpAttribute::kTimeout, &QpAttributes::timeout);
-  take(QpAttribute::kRetryCount, &QpAttributes::retry_count);
-  take(QpAttribute::kRnrRetry, &QpAttributes::rnr_retry);
-  take(QpAttribute::kRqPsn, &QpAttributes::rq_psn);
-  take(QpAttribute::kMaxRdAtomic, &QpAttributes::max_rd_atomic);
-  take(QpAttribute::kMinRnrTimer, &QpAttributes::min_rnr_timer);
-  take(QpAttribute::kSqPsn, &QpAttributes::sq_psn);
-  take(QpAttribute::kMaxDestRdAtomic, &QpAttributes::max_dest_rd_atomic);
-  take(QpAttribute::kRemoteQp, &QpAttributes::remote_qp);
+  take(QpAttribute::kSqdNotify, &QpSettings::sqd_notify);
+  take(QpAttribute::kAccess, &QpSettings::access);
+  take(QpAttribute::kPKeyIndex, &QpSettings::p_key_index);
+  take(QpAttribute::kPort, &QpSettings::port);
+  take(QpAttribute::kQKey, &QpSettings::q_key);
+  take(QpAttribute::kPath, &QpSettings::path);
+  take(QpAttribute::kPath, &QpSettings::peer_is_here);
+  take(QpAttribute::kPathMtu, &QpSettings::path_mtu);
+  take(QpAttribute::kTimeout, &QpSettings::timeout);
+  take(QpAttribute::kRetryCount, &QpSettings::retry_count);
+  take(QpAttribute::kRnrRetry, &QpSettings::rnr_retry);
+  take(QpAttribute::kRqPsn, &QpSettings::rq_psn);
+  take(QpAttribute::kMaxRdAtomic, &QpSettings::max_rd_atomic);
+  take(QpAttribute::kMinRnrTimer, &QpSettings::min_rnr_timer);
+  take(QpAttribute::kSqPsn, &QpSettings::sq_psn);
+  take(QpAttribute::kMaxDestRdAtomic, &QpSettings::max_dest_rd_atomic);
+  take(QpAttribute::kRemoteQp, &QpSettings::remote_qp);
 }
 
 }  // namespace
@@ -103,7 +101,7 @@ transport::ReceiveSource QueuePair::Source() {
 }
 
 transport::RcConfig QueuePair::MakeRcConfig() const {
-  const QpAttributes& a = attributes_;
+  const QpSettings& a = attributes_;
   return {.type = spec_.type,
           .local_qp = number_,
           .remote_qp = a.remote_qp,
@@ -164,7 +162,7 @@ void QueuePair::MakeMachine() {
   }
 }
 
-ErrorOr<void> QueuePair::CheckModify(const QpAttributes& attributes, AttributeMask mask) const {
+ErrorOr<void> QueuePair::CheckModify(const QpSettings& attributes, AttributeMask mask) const {
   const QpState from = state();
   const QpState to = mask.Has(QpAttribute::kState) ? attributes.state : from;
   const auto fail = [](std::string text) {
@@ -174,17 +172,18 @@ ErrorOr<void> QueuePair::CheckModify(const QpAttributes& attributes, AttributeMa
     return fail(std::string("the state is ") + NameOf(from) + ", not " +
                 NameOf(attributes.current_state));
   }
-  if (const auto wrong = CheckTransition(spec_.type, from, to, mask)) return fail(ToString(*wrong));
+  if (const auto wrong = transport::CheckTransition(spec_.type, from, to, mask))
+    return fail(ToString(*wrong));
   if (const auto wrong = Validate(attributes, mask, context_.limits)) {
     return fail(ToString(*wrong));
   }
   return {};
 }
 
-void QueuePair::Modify(const QpAttributes& attributes, AttributeMask mask) {
+void QueuePair::Modify(const QpSettings& attributes, AttributeMask mask) {
   const QpState from = state();
   const QpState to = mask.Has(QpAttribute::kState) ? attributes.state : from;
-  const QpAttributes before = attributes_;
+  const QpSettings before = attributes_;
   Rollback merged([&] {
     attributes_ = before;
     from == QpState::kReset ? void(machine_.emplace<std::monostate>()) : Configure();
@@ -242,7 +241,7 @@ bool QueuePair::ShowState() {
 
 std::optional<Drop> QueuePair::Refuses(const wire::Packet& packet,
                                        const transport::PacketOrigin& origin) const {
-  if (packet.info().service != ServiceOf(spec_.type)) return Drop::kWrongService;
+  if (packet.info().service != transport::ServiceOf(spec_.type)) return Drop::kWrongService;
   if (!IsSamePartition(packet.bth().p_key, wire::kDefaultPKey)) return Drop::kWrongPKey;
   if (spec_.type == QpType::kUd) return CheckSender(packet, origin);
   // Before it is connected it takes no packet, which its state sees to.

@@ -5,7 +5,6 @@
 #include <optional>
 #include <variant>
 
-#include "adapter/counters.h"
 #include "adapter/error.h"
 #include "adapter/objects/completion_channel.h"
 #include "adapter/objects/event_queue.h"
@@ -24,13 +23,14 @@
 #include "transport/rc/rc_qp.h"
 #include "transport/uc/uc_qp.h"
 #include "transport/ud/ud_qp.h"
+#include "verbena/counters.h"
 #include "wire/roce/types.h"
 
 namespace verbena::adapter {
 
 // What a queue pair is to be, for good.
 struct QpSpec {
-  transport::QpType type = transport::QpType::kRc;
+  QpType type = QpType::kRc;
   memory::PdId pd = {};
   Cq* send_cq = nullptr;
   Cq* receive_cq = nullptr;
@@ -39,7 +39,7 @@ struct QpSpec {
   EventQueue* events = nullptr;     // where its asynchronous events go; nullptr: nowhere
   queue::WorkQueueLimits send = {};
   queue::WorkQueueLimits receive = {};
-  transport::RegistrationMode registration = transport::RegistrationMode::kDisabled;
+  RegistrationMode registration = RegistrationMode::kDisabled;
 };
 
 // What all queue pairs of an adapter have in common.
@@ -67,9 +67,9 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
 
   [[nodiscard]] QpNumber number() const { return number_; }
   [[nodiscard]] const QpSpec& spec() const { return spec_; }
-  [[nodiscard]] transport::QpState state() const;
+  [[nodiscard]] QpState state() const;
   [[nodiscard]] bool is_draining() const;
-  [[nodiscard]] const transport::QpAttributes& attributes() const { return attributes_; }
+  [[nodiscard]] const transport::QpSettings& attributes() const { return attributes_; }
 
   // --- Any thread. ---
 
@@ -92,10 +92,10 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   // --- Control. ---
 
   // Whether a modification may be made. Nothing changes.
-  [[nodiscard]] ErrorOr<void> CheckModify(const transport::QpAttributes& attributes,
+  [[nodiscard]] ErrorOr<void> CheckModify(const transport::QpSettings& attributes,
                                           transport::AttributeMask mask) const;
   // Makes it. REQUIRES: CheckModify agreed, and if it goes to RESET, Empty was called.
-  void Modify(const transport::QpAttributes& attributes, transport::AttributeMask mask);
+  void Modify(const transport::QpSettings& attributes, transport::AttributeMask mask);
   // Ends all work without a packet or completion, as reset and destruction do: what is posted is
   // gone, what was taken of a shared queue is given back.
   void Empty(transport::Step& step);
@@ -135,23 +135,22 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
  private:
   using Machine = std::variant<std::monostate, transport::RcQp, transport::UcQp, transport::UdQp>;
 
-  bool is_unreliable() const { return !IsReliable(spec_.type); }
+  bool is_unreliable() const { return !transport::IsReliable(spec_.type); }
   bool is_extended() const {
-    return spec_.type == transport::QpType::kXrcSend ||
-           spec_.type == transport::QpType::kXrcReceive;
+    return spec_.type == QpType::kXrcSend || spec_.type == QpType::kXrcReceive;
   }
-  bool has_send_queue() const { return spec_.type != transport::QpType::kXrcReceive; }
+  bool has_send_queue() const { return spec_.type != QpType::kXrcReceive; }
   bool has_receive_queue() const { return spec_.srq == nullptr && !is_extended(); }
   void PrefetchReceives(transport::Step& step);
   void PrefetchForReliable(transport::Step& step);
   std::optional<Drop> CheckSender(const wire::Packet& packet,
                                   const transport::PacketOrigin& origin) const;
-  transport::QpState seen_state() const { return seen_state_.load(std::memory_order_acquire); }
+  QpState seen_state() const { return seen_state_.load(std::memory_order_acquire); }
   // Tells posters, and runs once more if they may have seen the old state.
   bool ShowState();
   void MakeMachine();
   void Configure();
-  void Become(transport::QpState from, transport::QpState to);
+  void Become(QpState from, QpState to);
   transport::ReceiveSource Source();
   void MakeReliable();
   transport::RcConfig MakeRcConfig() const;
@@ -164,12 +163,12 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   const QpContext context_;
   queue::SendQueue send_queue_;
   queue::ReceiveQueue receive_queue_;
-  transport::QpAttributes attributes_;
+  transport::QpSettings attributes_;
   std::optional<AddressVector> path_;
   uint16_t peer_port_ = 0;  // of a connected one: see Peer
   Machine machine_;
   Prefetcher prefetcher_;
-  std::atomic<transport::QpState> seen_state_ = transport::QpState::kReset;
+  std::atomic<QpState> seen_state_ = QpState::kReset;
 };
 
 }  // namespace verbena::adapter

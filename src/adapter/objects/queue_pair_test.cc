@@ -9,8 +9,6 @@ namespace {
 
 using transport::AttributeMask;
 using transport::QpAttribute;
-using transport::QpState;
-using transport::QpType;
 
 class QueuePairTest : public testing::Test {
  protected:
@@ -22,8 +20,8 @@ class QueuePairTest : public testing::Test {
             .send = {.capacity = 4, .sges_max = 1},
             .receive = {.capacity = 4, .sges_max = 1}};
   }
-  static transport::QpAttributes To(QpState state) {
-    transport::QpAttributes attributes;
+  static transport::QpSettings To(QpState state) {
+    transport::QpSettings attributes;
     attributes.state = state;
     return attributes;
   }
@@ -63,7 +61,7 @@ TEST_F(QueuePairTest, DrainsAndGoesOn) {
     QueuePair qp(QpNumber(2), Spec(type), context_);
     for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
     for (const bool tells : {true, false}) {
-      transport::QpAttributes drain = To(QpState::kSqd);
+      transport::QpSettings drain = To(QpState::kSqd);
       drain.sqd_notify = tells;
       ASSERT_TRUE(qp.CheckModify(drain, QpAttribute::kState | QpAttribute::kSqdNotify).has_value());
       qp.Modify(drain, QpAttribute::kState | QpAttribute::kSqdNotify);
@@ -75,7 +73,7 @@ TEST_F(QueuePairTest, DrainsAndGoesOn) {
       EXPECT_FALSE(qp.Run(turn_));
       EXPECT_EQ(outbox_.events().size(), tells ? 1U : 0U) << "once";
       if (tells) {
-        EXPECT_EQ(outbox_.events()[0].type, transport::AsyncEventType::kSendQueueDrained);
+        EXPECT_EQ(outbox_.events()[0].type, AsyncEventType::kSendQueueDrained);
       }
       outbox_.Clear();
       Move(qp, QpState::kRts);
@@ -104,7 +102,7 @@ TEST_F(QueuePairTest, ChecksBeforeItChanges) {
   const auto missing = qp.CheckModify(To(QpState::kInit), QpAttribute::kState);
   ASSERT_FALSE(missing.has_value());
   EXPECT_NE(missing.error().text.find("PORT"), std::string::npos) << missing.error().text;
-  transport::QpAttributes wrong = To(QpState::kReset);
+  transport::QpSettings wrong = To(QpState::kReset);
   wrong.current_state = QpState::kRts;
   const auto other = qp.CheckModify(wrong, QpAttribute::kState | QpAttribute::kCurrentState);
   ASSERT_FALSE(other.has_value());
@@ -121,7 +119,7 @@ TEST_F(QueuePairTest, EmptyingLosesNothingOfOthers) {
     ASSERT_TRUE(qp.receive_queue().Post({}).has_value());
     ASSERT_TRUE(qp.send_queue().Post({}).has_value());
   }
-  queue::Completion other;
+  Completion other;
   other.qp = QpNumber(9);
   for (int i = 0; i < 3; ++i) receive_cq_.Push(other, false, Time());
   const size_t capacity = receive_cq_.capacity();
@@ -138,16 +136,16 @@ class PrefetchTest : public QueuePairTest {
  protected:
   static constexpr uint64_t kBase = 0x7000'0000'0000;
 
-  queue::Sge Bytes(uint64_t offset, uint32_t length) const {
+  Sge Bytes(uint64_t offset, uint32_t length) const {
     return {kBase + offset, length, keys_.local};
   }
-  static void PostReceive(QueuePair& qp, const queue::Sge& sge) {
+  static void PostReceive(QueuePair& qp, const Sge& sge) {
     ASSERT_TRUE(qp.receive_queue().Post({.sges = {&sge, 1}}).has_value());
   }
-  static void PostSend(QueuePair& qp, queue::SendOpcode opcode, const queue::Sge& sge) {
+  static void PostSend(QueuePair& qp, queue::SendOpcode opcode, const Sge& sge) {
     queue::SendWqe wqe;
     wqe.opcode = opcode;
-    wqe.operand = queue::Remote{};
+    wqe.operand = RemoteAddress{};
     ASSERT_TRUE(qp.send_queue().Post({.wqe = wqe, .sges = {&sge, 1}}).has_value());
   }
   // What a run asks for.
@@ -165,7 +163,7 @@ class PrefetchTest : public QueuePairTest {
       *core_.regions.Register({.pd = pd_,
                                .start = KeyAddress(kBase),
                                .length = 65'536,
-                               .rights = memory::Rights::kLocalRead | memory::Rights::kLocalWrite},
+                               .rights = Access::kLocalRead | Access::kLocalWrite},
                               memory::LinearBacking{memory::PhysicalAddress(kBase)});
 };
 
@@ -208,7 +206,7 @@ TEST_F(PrefetchTest, BuffersOfASharedQueueAreAskedForByAnyOfItsQueuePairs) {
     Move(one, QpState::kInit);
     Move(other, QpState::kInit);
     for (uint64_t i = 0; i < 3; ++i) {
-      const queue::Sge sge = Bytes(i * 4'096, 100);
+      const Sge sge = Bytes(i * 4'096, 100);
       ASSERT_TRUE(srq.Post({.sges = {&sge, 1}}).has_value());
     }
     EXPECT_EQ(RunOnce(one).size(), 3U) << NameOf(type);

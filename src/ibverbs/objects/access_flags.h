@@ -30,7 +30,7 @@ inline constexpr struct {
 [[nodiscard]] constexpr unsigned ToAccessFlags(Access access) {
   unsigned flags = 0;
   for (const auto& row : kAccessFlags) {
-    if (Has(access, row.access)) flags |= row.flag;
+    if (access.Has(row.access)) flags |= row.flag;
   }
   return flags;
 }

@@ -17,8 +17,6 @@
 namespace verbena::ibverbs {
 namespace {
 
-bool IsIpv4(const Gid& gid) { return gid.bytes[10] == 0xFF && gid.bytes[11] == 0xFF; }
-
 // The index of the source GID for an answer: the GID that the datagram was sent to or, if that was
 // a multicast group, our first GID of the same IP version.
 ErrorOr<uint8_t> AnswerFrom(Context& context, const Gid& destination) {
@@ -29,7 +27,7 @@ ErrorOr<uint8_t> AnswerFrom(Context& context, const Gid& destination) {
     if (!(*entries)[i]) continue;
     const Gid& own = (*entries)[i]->gid;
     if (own == destination) return static_cast<uint8_t>(i);
-    if (!kin && IsIpv4(own) == IsIpv4(destination)) kin = i;
+    if (!kin && own.is_ipv4() == destination.is_ipv4()) kin = i;
   }
   if (!kin) return Fail(Invalid("this port has no address of that kind"));
   return static_cast<uint8_t>(*kin);

@@ -60,7 +60,7 @@ ibv_context* ibv_open_device(ibv_device* /*device*/) try {
   constexpr auto kCall = "ibv_open_device";
   auto context = std::make_unique<Context>();
   context->cmd_file = verbena::FileDescriptor(memfd_create("verbena", MFD_CLOEXEC));
-  if (!context->cmd_file.is_open()) return Null(kCall, SystemError("memfd_create"));
+  if (!context->cmd_file.is_open()) return Null(kCall, verbena::SystemError("memfd_create"));
   context->settings = Settings::FromEnvironment();
   auto opened = verbena::Context::Open(context->settings.ToOptions());
   if (!opened) return Null(kCall, opened.error());

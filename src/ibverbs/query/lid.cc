@@ -1,7 +1,6 @@
 #include "ibverbs/query/lid.h"
 
 #include <algorithm>
-#include <array>
 
 namespace verbena::ibverbs {
 namespace {
@@ -10,19 +9,14 @@ namespace {
 constexpr size_t kHigh = 14;
 constexpr size_t kLow = 15;
 
-bool IsIpv4(const Gid& gid) {
-  constexpr std::array<uint8_t, 12> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
-  return std::equal(kMapped.begin(), kMapped.end(), gid.bytes.begin());
-}
-
 }  // namespace
 
 std::optional<GidEntry> LidOwner(std::span<const GidEntry> present) {
   const auto found = std::ranges::find_if(
-      present, [](const GidEntry& entry) { return IsIpv4(entry.gid) && !entry.loopback; });
+      present, [](const GidEntry& entry) { return entry.gid.is_ipv4() && !entry.loopback; });
   if (found != present.end()) return *found;
   const auto loopback =
-      std::ranges::find_if(present, [](const GidEntry& entry) { return IsIpv4(entry.gid); });
+      std::ranges::find_if(present, [](const GidEntry& entry) { return entry.gid.is_ipv4(); });
   return loopback != present.end() ? std::optional(*loopback) : std::nullopt;
 }
 

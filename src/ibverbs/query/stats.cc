@@ -37,6 +37,7 @@ void ForEach(const DeviceCounters& of, Visit visit) {
   visit("paths that lose segmented datagrams", of.port.paths_single);
   visit("requests for pages", of.port.page_requests);
   visit("pages refused", of.port.pages_refused);
+  visit("pages that had gone without a word", of.port.pages_invalidated);
   visit("payloads gone before they were sent", of.port.copies_failed);
   for (size_t i = 0; i < kDrops; ++i) {
     visit(NameOf(static_cast<Drop>(i)), of.port.dropped[i]);

@@ -33,8 +33,8 @@ class InterruptThreads : public testing::Test {
   }
 
   // Runs access() on another thread, and calls that back until it ends. How often.
-  template <class Access>
-  int CallBackFrom(Access access, useconds_t pause = 1'000, int most = 1'000) {
+  template <class AccessKind>
+  int CallBackFrom(AccessKind access, useconds_t pause = 1'000, int most = 1'000) {
     std::atomic<pid_t> thread = 0;
     std::atomic<bool> has_ended = false;
     std::thread other([&] {

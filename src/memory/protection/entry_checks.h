@@ -34,13 +34,13 @@ inline bool TypeFits(const ProtectionEntry& entry, Origin origin, bool remote_th
 }
 
 inline bool IsType2Window(const ProtectionEntry& entry) {
-  return entry.type == EntryType::kWindow && entry.window_type != WindowType::kType1;
+  return entry.type == EntryType::kWindow && entry.window_type != WindowType::k1;
 }
 
 // c: the entry belongs to the requester.
 inline bool DomainFits(const ProtectionEntry& entry, const Accessor& who) {
   if (entry.pd == who.pd) return true;
-  return entry.type == EntryType::kWindow && entry.window_type == WindowType::kType2A;
+  return entry.type == EntryType::kWindow && entry.window_type == WindowType::k2A;
 }
 
 inline bool QpFits(const ProtectionEntry& entry, const Accessor& who) {
@@ -59,14 +59,14 @@ inline bool IsInside(const ProtectionEntry& entry, KeyAddress address, uint64_t 
 }
 
 // f: this kind of access is granted.
-inline bool HasRight(const ProtectionEntry& entry, Rights needed) {
+inline bool HasRight(const ProtectionEntry& entry, Access needed) {
   return entry.rights.Has(needed);
 }
 
 // g: windows may be bound to this region; the message fits the command of this task.
-inline bool PurposeFits(const ProtectionEntry& entry, Access access) {
-  if (access == Access::kBind) return entry.rights.Has(Rights::kWindowBind);
-  return entry.task.command_reads == (access == Access::kTaskReceive);
+inline bool PurposeFits(const ProtectionEntry& entry, AccessKind access) {
+  if (access == AccessKind::kBind) return entry.rights.Has(Access::kWindowBind);
+  return entry.task.command_reads == (access == AccessKind::kTaskReceive);
 }
 
 // IBA 9.4.5: atomics are on 8 bytes, naturally aligned.

@@ -16,7 +16,7 @@ namespace verbena::memory {
 struct TaskSpec {
   PdId pd;
   uint64_t length = 0;
-  Rights rights = Rights::kRemoteRead | Rights::kRemoteWrite;  // of the target, in general
+  Access rights = Access::kRemoteRead | Access::kRemoteWrite;  // of the target, in general
   bool reads = false;    // a disk read: the target delivers. Otherwise it fetches
   uint64_t command = 0;  // the consumer's name for the command, returned when the task ends
 };

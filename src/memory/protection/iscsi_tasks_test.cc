@@ -26,30 +26,31 @@ class IscsiTasksTest : public MemoryFixture {
 
 TEST_F(IscsiTasksTest, DataInIsPlacedFromOffsetZeroOfADiskRead) {
   const Key task = *core_.tasks.Begin(Spec(true), list());
-  EXPECT_EQ(PiecesOf(Translate(task, 0, kPage, Access::kTaskReceive)),
+  EXPECT_EQ(PiecesOf(Translate(task, 0, kPage, AccessKind::kTaskReceive)),
             (Pieces{{0x5100, 0xf00}, {0x9000, 0x100}}));
-  EXPECT_TRUE(IsRefused(Translate(task, 1, kPage, Access::kTaskReceive), Refusal::kOutOfRange));
-  EXPECT_TRUE(IsRefused(Translate(task, 0, 8, Access::kTaskSend), Refusal::kWrongCommand));
+  EXPECT_TRUE(IsRefused(Translate(task, 1, kPage, AccessKind::kTaskReceive), Refusal::kOutOfRange));
+  EXPECT_TRUE(IsRefused(Translate(task, 0, 8, AccessKind::kTaskSend), Refusal::kWrongCommand));
 }
 
 TEST_F(IscsiTasksTest, R2tFetchesFromADiskWrite) {
   const Key task = *core_.tasks.Begin(Spec(false), list());
-  EXPECT_EQ(PiecesOf(Translate(task, 0xf00, 8, Access::kTaskSend)), (Pieces{{0x9000, 8}}));
-  EXPECT_TRUE(IsRefused(Translate(task, 0, 8, Access::kTaskReceive), Refusal::kWrongCommand));
+  EXPECT_EQ(PiecesOf(Translate(task, 0xf00, 8, AccessKind::kTaskSend)), (Pieces{{0x9000, 8}}));
+  EXPECT_TRUE(IsRefused(Translate(task, 0, 8, AccessKind::kTaskReceive), Refusal::kWrongCommand));
 }
 
 TEST_F(IscsiTasksTest, TheTargetHasNoMoreRightsThanItWasGiven) {
   TaskSpec spec = Spec(true);
-  spec.rights = Rights::kRemoteRead;
+  spec.rights = Access::kRemoteRead;
   const Key task = *core_.tasks.Begin(spec, list());
-  EXPECT_TRUE(IsRefused(Translate(task, 0, 8, Access::kTaskReceive), Refusal::kNoRight));
-  EXPECT_TRUE(IsRefused(Translate(task, 0, 8, Access::kTaskSend), Refusal::kWrongCommand));
+  EXPECT_TRUE(IsRefused(Translate(task, 0, 8, AccessKind::kTaskReceive), Refusal::kNoRight));
+  EXPECT_TRUE(IsRefused(Translate(task, 0, 8, AccessKind::kTaskSend), Refusal::kWrongCommand));
 }
 
 TEST_F(IscsiTasksTest, OnlyMessagesOfTheProtocolReachATask) {
   const Key task = *core_.tasks.Begin(Spec(true), list());
-  for (const Access access : {Access::kLocalRead, Access::kLocalWrite, Access::kBind,
-                              Access::kRemoteRead, Access::kRemoteWrite}) {
+  for (const AccessKind access :
+       {AccessKind::kLocalRead, AccessKind::kLocalWrite, AccessKind::kBind, AccessKind::kRemoteRead,
+        AccessKind::kRemoteWrite}) {
     EXPECT_TRUE(IsRefused(Translate(task, 0, 8, access), Refusal::kWrongType)) << NameOf(access);
   }
   EXPECT_TRUE(FailsWith(core_.Invalidate(task, Origin::kRemote, me_), Refusal::kWrongType));
@@ -60,7 +61,7 @@ TEST_F(IscsiTasksTest, TheResponseEndsTheTaskAndNamesTheCommand) {
   const Key task = *core_.tasks.Begin(Spec(true), list());
   EXPECT_EQ(core_.domains.Find(pd_)->users, 1u);
   EXPECT_EQ(core_.tasks.End(task, me_), 4711u);
-  EXPECT_TRUE(IsRefused(Translate(task, 0, 1, Access::kTaskReceive), Refusal::kNoSuchKey));
+  EXPECT_TRUE(IsRefused(Translate(task, 0, 1, AccessKind::kTaskReceive), Refusal::kNoSuchKey));
   EXPECT_TRUE(FailsWith(core_.tasks.End(task, me_), Refusal::kNoSuchKey));
   EXPECT_EQ(core_.domains.Find(pd_)->users, 0u);
   EXPECT_EQ(core_.translations.table_count(), tables);
@@ -70,8 +71,8 @@ TEST_F(IscsiTasksTest, TheResponseEndsTheTaskAndNamesTheCommand) {
 TEST_F(IscsiTasksTest, ACommandWithoutDataHasNoPages) {
   const auto task = core_.tasks.Begin({.pd = pd_, .command = 5}, {});
   ASSERT_TRUE(Succeeds(task));
-  EXPECT_TRUE(IsReady(Translate(*task, 0, 0, Access::kTaskSend)));
-  EXPECT_TRUE(IsRefused(Translate(*task, 0, 1, Access::kTaskSend), Refusal::kOutOfRange));
+  EXPECT_TRUE(IsReady(Translate(*task, 0, 0, AccessKind::kTaskSend)));
+  EXPECT_TRUE(IsRefused(Translate(*task, 0, 1, AccessKind::kTaskSend), Refusal::kOutOfRange));
   EXPECT_EQ(core_.tasks.End(*task, me_), 5u);
 }
 
@@ -84,7 +85,7 @@ TEST_F(IscsiTasksTest, EveryRefusedEndLeavesTheTaskWorking) {
     EXPECT_TRUE(FailsWith(core_.tasks.End(task, {PdId(9), me_.qp}), Refusal::kWrongDomain));
     EXPECT_TRUE(FailsWith(core_.tasks.End(Key(task.value() ^ 1), me_), Refusal::kStaleVariant));
   });
-  EXPECT_TRUE(IsReady(Translate(task, 0, 8, Access::kTaskReceive)));
+  EXPECT_TRUE(IsReady(Translate(task, 0, 8, AccessKind::kTaskReceive)));
 }
 
 TEST_F(IscsiTasksTest, EveryRefusedBeginLeavesTheTablesAlone) {
@@ -106,7 +107,7 @@ TEST_F(IscsiTasksTest, EveryRefusedBeginLeavesTheTablesAlone) {
 TEST_F(IscsiTasksTest, AMissingPageNamesTheTask) {
   const Key task = *core_.tasks.Begin(Spec(true), list());
   core_.InvalidateMachine(MachineAddress(0x9000), MachineAddress(0x9000));
-  const Translation translation = Translate(task, 0, kPage, Access::kTaskReceive);
+  const Translation translation = Translate(task, 0, kPage, AccessKind::kTaskReceive);
   ASSERT_NE(AsFault(translation), nullptr);
   EXPECT_EQ(AsFault(translation)->region, task);
   EXPECT_EQ(AsFault(translation)->first_page, 1u);

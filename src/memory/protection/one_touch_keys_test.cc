@@ -19,7 +19,7 @@ class OneTouchKeysTest : public MemoryFixture {
  protected:
   OneTouchKeysTest() {
     region_ = LinearRegion(kBase, kPage);
-    window_ = *core_.windows.Allocate(pd_, WindowType::kType1);
+    window_ = *core_.windows.Allocate(pd_, WindowType::k1);
     Bind();
   }
   void Bind() { window_ = *core_.windows.Bind(window_, binding(), me_); }
@@ -27,14 +27,14 @@ class OneTouchKeysTest : public MemoryFixture {
     return {.region = region_.local,
             .start = KeyAddress(kBase),
             .length = 64,
-            .rights = Rights::kRemoteWrite,
+            .rights = Access::kRemoteWrite,
             .one_touch = true};
   }
   Result<TouchAction, Refusal> Touch(Key key, const StreamSegment& segment) {
     return core_.one_touch.Touch(key, segment, kStream, me_);
   }
   void Advance(uint32_t next) { core_.one_touch.StreamAdvanced(me_.qp, StreamNumber(next)); }
-  Translation Write() { return Translate(window_, kBase, 8, Access::kRemoteWrite); }
+  Translation Write() { return Translate(window_, kBase, 8, AccessKind::kRemoteWrite); }
 
   RegionKeys region_;
   Key window_;
@@ -136,13 +136,13 @@ TEST_F(OneTouchKeysTest, OneTouchRegionsDieTheSameWay) {
   const RegionSpec spec{.pd = pd_,
                         .start = KeyAddress(kBase),
                         .length = 64,
-                        .rights = kLocal | Rights::kRemoteWrite,
+                        .rights = kLocal | Access::kRemoteWrite,
                         .one_touch = true};
   const auto keys = core_.regions.Register(spec, LinearBacking{PhysicalAddress(kBase)});
   ASSERT_TRUE(Succeeds(keys));
   EXPECT_EQ(Touch(keys->remote, kInOrder), TouchAction::kPlaceAndInvalidate);
   EXPECT_TRUE(
-      IsRefused(Translate(keys->remote, kBase, 8, Access::kRemoteWrite), Refusal::kNotValid));
+      IsRefused(Translate(keys->remote, kBase, 8, AccessKind::kRemoteWrite), Refusal::kNotValid));
   EXPECT_TRUE(Succeeds(core_.regions.Deregister(keys->local)));
 }
 
@@ -153,12 +153,12 @@ TEST_F(OneTouchKeysTest, AUsedUpRegionDoesNotComeBackFromSwap) {
   Advance(kNext + 100);
   EXPECT_TRUE(FailsWith(core_.regions.SwapIn(region_.local), MemoryError::kWrongState));
   EXPECT_TRUE(
-      IsRefused(Translate(region_.remote, kBase, 8, Access::kRemoteWrite), Refusal::kNotValid));
+      IsRefused(Translate(region_.remote, kBase, 8, AccessKind::kRemoteWrite), Refusal::kNotValid));
 }
 
 TEST_F(OneTouchKeysTest, OrdinaryKeysAndUnknownOnesArePassedBy) {
   EXPECT_EQ(Touch(region_.remote, kInOrder), TouchAction::kPlace);
-  EXPECT_TRUE(IsReady(Translate(region_.remote, kBase, 8, Access::kRemoteWrite)));
+  EXPECT_TRUE(IsReady(Translate(region_.remote, kBase, 8, AccessKind::kRemoteWrite)));
   EXPECT_TRUE(FailsWith(Touch(Key(), kInOrder), Refusal::kNoSuchKey));
 }
 
@@ -183,7 +183,7 @@ TEST_F(OneTouchKeysTest, TheRegionOfAHeldWindowMayBeDeregistered) {
 // A call that is refused changes nothing: the message that holds the key may still be repeated.
 TEST_F(OneTouchKeysTest, AHeldWindowOutlivesARefusedDeregistrationOfItsRegion) {
   core_.one_touch.Hold(window_);
-  const Key other = *core_.windows.Allocate(pd_, WindowType::kType2B);
+  const Key other = *core_.windows.Allocate(pd_, WindowType::k2B);
   WindowBinding wanted = binding();
   wanted.variant = KeyVariant(static_cast<uint8_t>(other.variant().value() + 1));
   ASSERT_TRUE(core_.windows.Bind(other, wanted, me_).has_value());
@@ -194,7 +194,7 @@ TEST_F(OneTouchKeysTest, AHeldWindowOutlivesARefusedDeregistrationOfItsRegion) {
 
 TEST_F(OneTouchKeysTest, AHeldWindowOfType2MayBeBoundAgainButNotInvalidated) {
   for (const bool rebind : {false, true}) {
-    const Key window = *core_.windows.Allocate(pd_, WindowType::kType2B);
+    const Key window = *core_.windows.Allocate(pd_, WindowType::k2B);
     WindowBinding wanted = binding();
     wanted.variant = KeyVariant(static_cast<uint8_t>(window.variant().value() + 1));
     const Key bound = *core_.windows.Bind(window, wanted, me_);
@@ -204,7 +204,8 @@ TEST_F(OneTouchKeysTest, AHeldWindowOfType2MayBeBoundAgainButNotInvalidated) {
       EXPECT_TRUE(core_.windows.Bind(bound, wanted, me_).has_value());
     } else {
       EXPECT_TRUE(FailsWith(core_.windows.Invalidate(bound, me_), Refusal::kNotValid));
-      EXPECT_TRUE(IsRefused(Translate(bound, kBase, 8, Access::kRemoteWrite), Refusal::kNotValid));
+      EXPECT_TRUE(
+          IsRefused(Translate(bound, kBase, 8, AccessKind::kRemoteWrite), Refusal::kNotValid));
     }
     EXPECT_TRUE(core_.IsConsistent());
   }

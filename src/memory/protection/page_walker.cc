@@ -88,7 +88,7 @@ void PageWalker::ThroughAddressSpace(const Consumer& owner, uint64_t offset, uin
     AppendVirtual(*owner.pages, VirtualAddress(start), length, result);
     return;
   }
-  const Rights needed = writes_ ? Rights::kLocalWrite : Rights::kLocalRead;
+  const Access needed = writes_ ? Access::kLocalWrite : Access::kLocalRead;
   for (uint64_t done = 0; done < length;) {
     const auto place = owner.segments->Find(EffectiveAddress(start + done));
     if (!place.has_value()) {

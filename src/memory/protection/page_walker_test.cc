@@ -14,7 +14,7 @@ class PageWalkerTest : public MemoryFixture {
   PageWalkerTest() {
     const auto pages = Pages({0x5000, 0x2000, 0x9000});
     const RegionSpec spec{
-        .pd = pd_, .start = KeyAddress(0), .length = 2 * kPage, .rights = Rights::kAll};
+        .pd = pd_, .start = KeyAddress(0), .length = 2 * kPage, .rights = Access::kAll};
     list_ = core_.regions.Register(spec, PageListBacking{pages, 0x800, kSmall})->local;
   }
   Translation Walk(Key key, uint64_t offset, uint64_t length, bool writes) {

@@ -25,10 +25,6 @@ enum class EntryState : uint8_t {
   kRetired,     // in no use, and in quarantine until no peer can still have its keys
 };
 
-// Type 1 windows serve every queue pair of their protection domain. Type 2 windows are tied to the
-// queue pair that bound them: 2A looks at the queue pair alone, 2B at its domain as well.
-enum class WindowType : uint8_t { kType1, kType2A, kType2B };
-
 // How a region of the owner's address space is addressed (row A7): effective addresses go through
 // its segment table, virtual ones straight to the page table.
 enum class AddressKind : uint8_t { kEffective, kVirtual };
@@ -68,10 +64,10 @@ struct alignas(64) ProtectionEntry {
   PdId pd;
   GuestKey guest;                 // whose physical addresses the table yields; host: none
   StreamNumber stored_last_byte;  // while `touched`: the end of the message that touched it
-  Rights rights;                  // window binding is one of them
+  Access rights;                  // window binding is one of them
   EntryType type = EntryType::kRegion;
   EntryState state = EntryState::kFree;
-  WindowType window_type = WindowType::kType1;
+  WindowType window_type = WindowType::k1;
   KeyVariant local_variant;   // of the L_Key
   KeyVariant remote_variant;  // of the R_Key
 

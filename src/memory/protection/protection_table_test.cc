@@ -30,7 +30,7 @@ TEST_F(ProtectionTableTest, AnEntryIsReservedWhenItIsTaken) {
   EXPECT_EQ(entry.state, EntryState::kReserved);
   EXPECT_EQ(entry.type, EntryType::kWindow);
   EXPECT_EQ(entry.pd, kPd);
-  EXPECT_EQ(entry.rights, Rights::kNone);
+  EXPECT_EQ(entry.rights, Access::kNone);
   EXPECT_FALSE(entry.was_valid);
   EXPECT_EQ(table_.Find(table_.LocalKey(slot).index()), &entry);
   EXPECT_EQ(table_.SlotOf(table_.LocalKey(slot)), slot);

@@ -26,7 +26,7 @@ MemoryResult<void> Regions::CheckSpec(const RegionSpec& spec) const {
 MemoryResult<void> Regions::CheckOwner(const RegionSpec& spec, const Backing& backing) const {
   const Consumer& owner = *domains_.OwnerOf(spec.pd);
   if (std::holds_alternative<NullBacking>(backing)) {
-    const bool is_local = spec.rights.Without(Rights::kRemote | Rights::kWindowBind) == spec.rights;
+    const bool is_local = spec.rights.Without(Access::kRemote | Access::kWindowBind) == spec.rights;
     if (!is_local) return Fail(MemoryError::kRightsTooWide);
     if (spec.address_kind == AddressKind::kVirtual) return Fail(MemoryError::kWrongType);
     return {};
@@ -43,7 +43,7 @@ MemoryResult<void> Regions::CheckOwner(const RegionSpec& spec, const Backing& ba
   if (spec.address_kind == AddressKind::kVirtual) return Fail(MemoryError::kWrongType);
   if (const auto* linear = std::get_if<LinearBacking>(&backing)) {
     const EffectiveAddress at(linear->base.value());
-    const Rights local = spec.rights.Without(Rights::kRemote | Rights::kWindowBind);
+    const Access local = spec.rights.Without(Access::kRemote | Access::kWindowBind);
     if (!owner.MayAccess(at, spec.length, local)) return Fail(MemoryError::kNotAuthorized);
     return {};
   }
@@ -195,7 +195,7 @@ Result<void, Refusal> Regions::Invalidate(Key key, Origin origin, const Accessor
   if (entry->pd != who.pd) return Fail(Refusal::kWrongDomain);
   if (entry->VariantFor(origin) != key.variant()) return Fail(Refusal::kStaleVariant);
   // RFC 5040 5.2: a peer may only invalidate what it may access.
-  if (origin == Origin::kRemote && !entry->rights.HasAny(Rights::kRemote)) {
+  if (origin == Origin::kRemote && !entry->rights.HasAny(Access::kRemote)) {
     return Fail(Refusal::kNoRight);
   }
   if (!entry->by_work_request) return Fail(Refusal::kNotInvalidable);

@@ -21,7 +21,7 @@ struct RegionSpec {
   PdId pd;
   KeyAddress start;     // the first byte's address beside the key; must be 0 when zero-based
   uint64_t length = 0;  // an empty region is valid and grants nothing
-  Rights rights;
+  Access rights;
   bool zero_based = false;
   bool one_touch = false;      // dies with the first remote message that used it
   bool distinct_keys = false;  // R_Key and L_Key with different variants

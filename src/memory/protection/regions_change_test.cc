@@ -15,7 +15,7 @@ constexpr uint64_t kBase = 0x100000;
 
 class RegionsChangeTest : public MemoryFixture {
  protected:
-  RegionSpec Spec(uint64_t start, uint64_t length, Rights rights = Rights::kAll) const {
+  RegionSpec Spec(uint64_t start, uint64_t length, Access rights = Access::kAll) const {
     return {.pd = pd_, .start = KeyAddress(start), .length = length, .rights = rights};
   }
   void ExpectReregisterRefused(Key key, const RegionSpec& spec,
@@ -24,10 +24,10 @@ class RegionsChangeTest : public MemoryFixture {
         [&] { EXPECT_TRUE(FailsWith(core_.regions.Reregister(key, spec, backing), error)); });
   }
   Key BindWindow(Key region, uint64_t start) {
-    const Key window = *core_.windows.Allocate(pd_, WindowType::kType1);
+    const Key window = *core_.windows.Allocate(pd_, WindowType::k1);
     const auto bound = core_.windows.Bind(
         window,
-        {.region = region, .start = KeyAddress(start), .length = 8, .rights = Rights::kRemoteRead},
+        {.region = region, .start = KeyAddress(start), .length = 8, .rights = Access::kRemoteRead},
         me_);
     EXPECT_TRUE(Succeeds(bound));
     return *bound;
@@ -38,23 +38,26 @@ using ReregisterTest = RegionsChangeTest;
 
 TEST_F(ReregisterTest, NewRightsMakeNewKeysAndLeaveTheBytesWhereTheyAre) {
   const RegionKeys old = LinearRegion(kBase, kPage);
-  const auto keys = core_.regions.Reregister(old.local, Spec(kBase, kPage, Rights::kLocalRead), {});
+  const auto keys = core_.regions.Reregister(old.local, Spec(kBase, kPage, Access::kLocalRead), {});
   ASSERT_TRUE(Succeeds(keys));
   EXPECT_TRUE(
-      IsRefused(Translate(old.local, kBase, 1, Access::kLocalRead), Refusal::kStaleVariant));
-  EXPECT_EQ(PiecesOf(Translate(keys->local, kBase, 1, Access::kLocalRead)), (Pieces{{kBase, 1}}));
-  EXPECT_TRUE(IsRefused(Translate(keys->local, kBase, 1, Access::kLocalWrite), Refusal::kNoRight));
+      IsRefused(Translate(old.local, kBase, 1, AccessKind::kLocalRead), Refusal::kStaleVariant));
+  EXPECT_EQ(PiecesOf(Translate(keys->local, kBase, 1, AccessKind::kLocalRead)),
+            (Pieces{{kBase, 1}}));
+  EXPECT_TRUE(
+      IsRefused(Translate(keys->local, kBase, 1, AccessKind::kLocalWrite), Refusal::kNoRight));
 }
 
 TEST_F(ReregisterTest, KeysStayIfTheyAreToAndAreNotForOneMessage) {
   const RegionKeys old = LinearRegion(kBase, kPage);
-  RegionSpec spec = Spec(kBase, kPage, Rights::kLocalRead);
+  RegionSpec spec = Spec(kBase, kPage, Access::kLocalRead);
   spec.keep_keys = true;
   const auto kept = core_.regions.Reregister(old.local, spec, {});
   ASSERT_TRUE(Succeeds(kept));
   EXPECT_EQ(*kept, old);
-  EXPECT_EQ(PiecesOf(Translate(old.local, kBase, 1, Access::kLocalRead)), (Pieces{{kBase, 1}}));
-  EXPECT_TRUE(IsRefused(Translate(old.local, kBase, 1, Access::kLocalWrite), Refusal::kNoRight));
+  EXPECT_EQ(PiecesOf(Translate(old.local, kBase, 1, AccessKind::kLocalRead)), (Pieces{{kBase, 1}}));
+  EXPECT_TRUE(
+      IsRefused(Translate(old.local, kBase, 1, AccessKind::kLocalWrite), Refusal::kNoRight));
   spec.one_touch = true;
   const auto once = core_.regions.Reregister(old.local, spec, {});
   ASSERT_TRUE(Succeeds(once));
@@ -74,7 +77,7 @@ TEST_F(ReregisterTest, ANewDomainTakesTheRegionOver) {
   EXPECT_EQ(core_.domains.Find(pd_)->users, 0u);
   EXPECT_EQ(core_.domains.Find(spec.pd)->users, 1u);
   EXPECT_TRUE(
-      IsRefused(Translate(keys->local, kBase, 1, Access::kLocalRead), Refusal::kWrongDomain));
+      IsRefused(Translate(keys->local, kBase, 1, AccessKind::kLocalRead), Refusal::kWrongDomain));
 }
 
 TEST_F(ReregisterTest, ANewTranslationReplacesTheOldOne) {
@@ -83,7 +86,8 @@ TEST_F(ReregisterTest, ANewTranslationReplacesTheOldOne) {
   const auto keys =
       core_.regions.Reregister(old.local, Spec(0, 2 * kPage), PageListBacking{pages, 0, kSmall});
   ASSERT_TRUE(Succeeds(keys));
-  EXPECT_EQ(PiecesOf(Translate(keys->local, kPage, 1, Access::kLocalRead)), (Pieces{{0x2000, 1}}));
+  EXPECT_EQ(PiecesOf(Translate(keys->local, kPage, 1, AccessKind::kLocalRead)),
+            (Pieces{{0x2000, 1}}));
   EXPECT_EQ(core_.translations.table_count(), 2u);  // the region's and the consumer's
 }
 
@@ -91,7 +95,7 @@ TEST_F(ReregisterTest, ARegionMayBeSharedWithItself) {
   const RegionKeys old = LinearRegion(kBase, kPage);
   const auto keys = core_.regions.Reregister(old.local, Spec(0, kPage), SharedBacking{old.local});
   ASSERT_TRUE(Succeeds(keys));
-  EXPECT_EQ(PiecesOf(Translate(keys->local, 0, 1, Access::kLocalRead)), (Pieces{{kBase, 1}}));
+  EXPECT_EQ(PiecesOf(Translate(keys->local, 0, 1, AccessKind::kLocalRead)), (Pieces{{kBase, 1}}));
   ASSERT_TRUE(Succeeds(core_.regions.Deregister(keys->local)));
   EXPECT_EQ(core_.translations.table_count(), 1u);
 }
@@ -104,7 +108,7 @@ TEST_F(ReregisterTest, EveryRefusalLeavesTheRegionAsItWas) {
   ExpectReregisterRefused(Key(1), Spec(kBase, kPage), {}, MemoryError::kNoSuchKey);
   ExpectReregisterRefused(keys.local, no_domain, {}, MemoryError::kNoSuchDomain);
   ExpectReregisterRefused(keys.local, Spec(kMax, kPage), linear, MemoryError::kWraps);
-  ExpectReregisterRefused(keys.local, Spec(0, 1, Rights::kRemoteWrite), linear,
+  ExpectReregisterRefused(keys.local, Spec(0, 1, Access::kRemoteWrite), linear,
                           MemoryError::kRightsTooWide);
   ExpectReregisterRefused(keys.local, Spec(kBase + 1, kPage), {}, MemoryError::kOutOfRange);
   ExpectReregisterRefused(keys.local, Spec(kBase, kPage - 1), {}, MemoryError::kOutOfRange);
@@ -121,7 +125,7 @@ TEST_F(ReregisterTest, EveryRefusalLeavesTheRegionAsItWas) {
   ExpectReregisterRefused(reserved->local, Spec(0, 0), {}, MemoryError::kWrongState);
   BindWindow(keys.local, kBase);
   ExpectReregisterRefused(keys.local, Spec(kBase, kPage), {}, MemoryError::kInUse);
-  EXPECT_TRUE(IsReady(Translate(keys.local, kBase, kPage, Access::kLocalWrite)));
+  EXPECT_TRUE(IsReady(Translate(keys.local, kBase, kPage, AccessKind::kLocalWrite)));
 }
 
 using SwapTest = RegionsChangeTest;
@@ -134,24 +138,24 @@ TEST_F(SwapTest, NothingButTheValidBitChanges) {
   const Key window = BindWindow(keys->local, kBase + kPage);
   ASSERT_TRUE(Succeeds(core_.regions.SwapOut(keys->local)));
   EXPECT_TRUE(
-      IsRefused(Translate(keys->local, kBase, 1, Access::kLocalRead), Refusal::kSwappedOut));
+      IsRefused(Translate(keys->local, kBase, 1, AccessKind::kLocalRead), Refusal::kSwappedOut));
   EXPECT_TRUE(
-      IsRefused(Translate(keys->remote, kBase, 1, Access::kRemoteRead), Refusal::kSwappedOut));
-  EXPECT_TRUE(IsRefused(Translate(window, kBase + kPage, 1, Access::kRemoteRead),
+      IsRefused(Translate(keys->remote, kBase, 1, AccessKind::kRemoteRead), Refusal::kSwappedOut));
+  EXPECT_TRUE(IsRefused(Translate(window, kBase + kPage, 1, AccessKind::kRemoteRead),
                         Refusal::kRegionNotValid));
   ASSERT_TRUE(Succeeds(core_.regions.UnmapPages(keys->local, 0, 2)));
   ASSERT_TRUE(Succeeds(core_.regions.MapPages(keys->local, 0, 2, PhysicalAddress(0x50000), true)));
   ASSERT_TRUE(Succeeds(core_.regions.SwapIn(keys->local)));
-  EXPECT_EQ(PiecesOf(Translate(keys->local, kBase, 2 * kPage, Access::kLocalWrite)),
+  EXPECT_EQ(PiecesOf(Translate(keys->local, kBase, 2 * kPage, AccessKind::kLocalWrite)),
             (Pieces{{0x50000, 2 * kPage}}));
-  EXPECT_EQ(PiecesOf(Translate(window, kBase + kPage, 8, Access::kRemoteRead)),
+  EXPECT_EQ(PiecesOf(Translate(window, kBase + kPage, 8, AccessKind::kRemoteRead)),
             (Pieces{{0x51000, 8}}));
 }
 
 TEST_F(SwapTest, WrongStatesAndKeysAreRefused) {
   const RegionKeys keys = LinearRegion(kBase, kPage);
   const auto reserved = core_.regions.Reserve(pd_, 1, kSmall);
-  const Key window = *core_.windows.Allocate(pd_, WindowType::kType1);
+  const Key window = *core_.windows.Allocate(pd_, WindowType::k1);
   ExpectUnchanged([&] {
     auto& regions = core_.regions;
     EXPECT_TRUE(FailsWith(regions.SwapIn(keys.local), MemoryError::kWrongState));
@@ -195,24 +199,24 @@ class WorkRequestTest : public RegionsChangeTest {
 };
 
 TEST_F(WorkRequestTest, AReservedKeyGrantsNothingUntilItIsFilledIn) {
-  EXPECT_TRUE(IsRefused(Translate(key_, kBase, 1, Access::kLocalRead), Refusal::kNotValid));
+  EXPECT_TRUE(IsRefused(Translate(key_, kBase, 1, AccessKind::kLocalRead), Refusal::kNotValid));
   EXPECT_EQ(Fill(key_), (RegionKeys{key_, key_}));
-  EXPECT_EQ(PiecesOf(Translate(key_, kBase, 1, Access::kLocalRead)), (Pieces{{0x7000, 1}}));
+  EXPECT_EQ(PiecesOf(Translate(key_, kBase, 1, AccessKind::kLocalRead)), (Pieces{{0x7000, 1}}));
 }
 
 TEST_F(WorkRequestTest, AfterInvalidationItLivesAgainWithAnotherVariant) {
   ASSERT_TRUE(Succeeds(Fill(key_)));
   ASSERT_TRUE(Succeeds(Invalidate(key_)));
-  EXPECT_TRUE(IsRefused(Translate(key_, kBase, 1, Access::kLocalRead), Refusal::kNotValid));
+  EXPECT_TRUE(IsRefused(Translate(key_, kBase, 1, AccessKind::kLocalRead), Refusal::kNotValid));
   EXPECT_TRUE(FailsWith(Fill(key_), Refusal::kSameVariant));
   const auto elsewhere = Pages({0xa000, 0xc000});
   const Key next = Next(key_, 77);
   const auto keys = Fill(next, Spec(0, kPage + 1), PageListBacking{elsewhere, 0x10, kSmall});
   ASSERT_TRUE(Succeeds(keys));
   EXPECT_EQ(keys->remote, next);
-  EXPECT_EQ(PiecesOf(Translate(next, 0, kPage + 1, Access::kLocalRead)),
+  EXPECT_EQ(PiecesOf(Translate(next, 0, kPage + 1, AccessKind::kLocalRead)),
             (Pieces{{0xa010, kPage - 0x10}, {0xc000, 0x11}}));
-  EXPECT_TRUE(IsRefused(Translate(key_, 0, 1, Access::kLocalRead), Refusal::kStaleVariant));
+  EXPECT_TRUE(IsRefused(Translate(key_, 0, 1, AccessKind::kLocalRead), Refusal::kStaleVariant));
 }
 
 TEST_F(WorkRequestTest, EveryRefusedRegistrationLeavesTheKeyReserved) {
@@ -221,8 +225,7 @@ TEST_F(WorkRequestTest, EveryRefusedRegistrationLeavesTheKeyReserved) {
   ExpectFillRefused(Key(1), spec, list, Refusal::kNoSuchKey);
   const RegionKeys ordinary = LinearRegion(kBase, kPage);
   ExpectFillRefused(ordinary.local, spec, list, Refusal::kWrongType);
-  ExpectFillRefused(*core_.windows.Allocate(pd_, WindowType::kType1), spec, list,
-                    Refusal::kWrongType);
+  ExpectFillRefused(*core_.windows.Allocate(pd_, WindowType::k1), spec, list, Refusal::kWrongType);
   RegionSpec foreign = spec;
   foreign.pd = MakeDomain({});
   ExpectFillRefused(key_, foreign, list, Refusal::kWrongDomain);
@@ -235,7 +238,7 @@ TEST_F(WorkRequestTest, EveryRefusedRegistrationLeavesTheKeyReserved) {
   RegionSpec not_zero = Spec(1, kPage);
   not_zero.zero_based = true;
   ExpectFillRefused(key_, not_zero, list, Refusal::kOutOfRange);
-  ExpectFillRefused(key_, Spec(kBase, kPage, Rights::kRemoteWrite), list, Refusal::kRightsTooWide);
+  ExpectFillRefused(key_, Spec(kBase, kPage, Access::kRemoteWrite), list, Refusal::kRightsTooWide);
   ExpectFillRefused(key_, Spec(kBase, kPage + 1), list, Refusal::kBadPageList);
   ExpectFillRefused(key_, spec, PageListBacking{pages_, 0, PageShift(13)}, Refusal::kBadPageList);
   const auto three = Pages({0, 0x1000, 0x2000});
@@ -301,7 +304,7 @@ TEST_F(WorkRequestTest, AUsedUpRegionWithWindowsIsNotFilledInAgain) {
   ASSERT_TRUE(Succeeds(core_.one_touch.Touch(key_, {true, StreamNumber(99)}, stream, me_)));
   ExpectFillRefused(Next(key_), spec, list, Refusal::kStillInUse);
   EXPECT_TRUE(
-      IsRefused(Translate(window, kBase, 1, Access::kRemoteRead), Refusal::kRegionNotValid));
+      IsRefused(Translate(window, kBase, 1, AccessKind::kRemoteRead), Refusal::kRegionNotValid));
   ASSERT_TRUE(Succeeds(core_.windows.Deallocate(window)));
   EXPECT_TRUE(Succeeds(Fill(Next(key_), spec, list)));
 }

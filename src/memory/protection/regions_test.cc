@@ -17,7 +17,7 @@ class RegionsTest : public MemoryFixture {
  protected:
   explicit RegionsTest(const Options& options = {}) : MemoryFixture(options) {}
 
-  RegionSpec Spec(uint64_t start, uint64_t length, Rights rights = Rights::kAll) const {
+  RegionSpec Spec(uint64_t start, uint64_t length, Access rights = Access::kAll) const {
     return {.pd = pd_, .start = KeyAddress(start), .length = length, .rights = rights};
   }
   MemoryResult<RegionKeys> Register(const RegionSpec& spec, const Backing& backing) {
@@ -37,11 +37,11 @@ TEST_F(RegionsTest, ALinearRegionIsFilledInWithoutPages) {
   const ProtectionEntry& entry = EntryOf(keys->local);
   EXPECT_EQ(entry.table->page_count(), 4u);
   EXPECT_EQ(core_.translations.BytesOf(*entry.table), sizeof(TranslationTable));
-  const Translation absent = Translate(keys->local, kBase + 5, 3 * kPage, Access::kLocalRead);
+  const Translation absent = Translate(keys->local, kBase + 5, 3 * kPage, AccessKind::kLocalRead);
   ASSERT_NE(AsFault(absent), nullptr);
   EXPECT_EQ(AsFault(absent)->page_count, 4u);
   ASSERT_TRUE(Succeeds(core_.regions.MapPages(keys->local, 0, 4, std::nullopt, true)));
-  EXPECT_EQ(PiecesOf(Translate(keys->local, kBase + 5, 3 * kPage, Access::kLocalRead)),
+  EXPECT_EQ(PiecesOf(Translate(keys->local, kBase + 5, 3 * kPage, AccessKind::kLocalRead)),
             (Pieces{{kBase + 5, 3 * kPage}}));
 }
 
@@ -49,9 +49,9 @@ TEST_F(RegionsTest, APageListUsesItsFirstAndLastPagePartly) {
   const auto pages = Pages({0x9000, 0x3000, 0x4000});
   const auto keys = Register(Spec(0x777, 2 * kPage), PageListBacking{pages, 0xf00, kSmall});
   ASSERT_TRUE(Succeeds(keys));
-  EXPECT_EQ(PiecesOf(Translate(keys->local, 0x777, 2 * kPage, Access::kLocalWrite)),
+  EXPECT_EQ(PiecesOf(Translate(keys->local, 0x777, 2 * kPage, AccessKind::kLocalWrite)),
             (Pieces{{0x9f00, 0x100}, {0x3000, 2 * kPage - 0x100}}));
-  EXPECT_TRUE(IsRefused(Translate(keys->local, 0x777, 2 * kPage + 1, Access::kLocalWrite),
+  EXPECT_TRUE(IsRefused(Translate(keys->local, 0x777, 2 * kPage + 1, AccessKind::kLocalWrite),
                         Refusal::kOutOfRange));
 }
 
@@ -61,7 +61,7 @@ TEST_F(RegionsTest, PageSizesRunFrom4KiBTo256MiB) {
     const auto pages = Pages({7 * bytes, 2 * bytes});
     const auto keys = Register(Spec(0, bytes + 1), PageListBacking{pages, bytes - 1, shift});
     ASSERT_TRUE(Succeeds(keys));
-    EXPECT_EQ(PiecesOf(Translate(keys->local, 0, bytes + 1, Access::kLocalRead)),
+    EXPECT_EQ(PiecesOf(Translate(keys->local, 0, bytes + 1, AccessKind::kLocalRead)),
               (Pieces{{8 * bytes - 1, 1}, {2 * bytes, bytes}}));
     ASSERT_TRUE(Succeeds(core_.regions.Deregister(keys->local)));
   }
@@ -69,15 +69,15 @@ TEST_F(RegionsTest, PageSizesRunFrom4KiBTo256MiB) {
 
 TEST_F(RegionsTest, SharedRegionsUseOneSetOfTranslations) {
   const RegionKeys one = LinearRegion(kBase, 2 * kPage);
-  const auto two = Register(Spec(0, 2 * kPage, Rights::kLocalRead), SharedBacking{one.local});
+  const auto two = Register(Spec(0, 2 * kPage, Access::kLocalRead), SharedBacking{one.local});
   ASSERT_TRUE(Succeeds(two));
   EXPECT_EQ(EntryOf(one.local).table, EntryOf(two->local).table);
-  EXPECT_EQ(PiecesOf(Translate(two->local, 0, 8, Access::kLocalRead)), (Pieces{{kBase, 8}}));
-  EXPECT_TRUE(IsRefused(Translate(two->local, 0, 8, Access::kLocalWrite), Refusal::kNoRight));
+  EXPECT_EQ(PiecesOf(Translate(two->local, 0, 8, AccessKind::kLocalRead)), (Pieces{{kBase, 8}}));
+  EXPECT_TRUE(IsRefused(Translate(two->local, 0, 8, AccessKind::kLocalWrite), Refusal::kNoRight));
   ASSERT_TRUE(Succeeds(core_.regions.UnmapPages(one.local, 0, 1)));
-  EXPECT_NE(AsFault(Translate(two->local, 0, 8, Access::kLocalRead)), nullptr);
+  EXPECT_NE(AsFault(Translate(two->local, 0, 8, AccessKind::kLocalRead)), nullptr);
   ASSERT_TRUE(Succeeds(core_.regions.Deregister(one.local)));
-  EXPECT_TRUE(IsReady(Translate(two->local, kPage, 8, Access::kLocalRead)));
+  EXPECT_TRUE(IsReady(Translate(two->local, kPage, 8, AccessKind::kLocalRead)));
   ASSERT_TRUE(Succeeds(core_.regions.Deregister(two->local)));
   EXPECT_EQ(core_.translations.reverse_record_count(), 0u);
 }
@@ -87,9 +87,9 @@ TEST_F(RegionsTest, TheImplicitRegionCoversTheWholeAddressSpace) {
   ASSERT_TRUE(Succeeds(keys));
   ASSERT_TRUE(Succeeds(core_.consumers.MapLocalPage(OwnerOf(pd_), VirtualAddress(0x7000),
                                                     PhysicalAddress(0x2000), true)));
-  EXPECT_EQ(PiecesOf(Translate(keys->local, 0x7010, 16, Access::kLocalWrite)),
+  EXPECT_EQ(PiecesOf(Translate(keys->local, 0x7010, 16, AccessKind::kLocalWrite)),
             (Pieces{{0x2010, 16}}));
-  EXPECT_NE(AsFault(Translate(keys->local, 0x8000, 1, Access::kLocalWrite)), nullptr);
+  EXPECT_NE(AsFault(Translate(keys->local, 0x8000, 1, AccessKind::kLocalWrite)), nullptr);
 }
 
 TEST_F(RegionsTest, AZeroBasedRegionHidesWhereItIs) {
@@ -98,9 +98,10 @@ TEST_F(RegionsTest, AZeroBasedRegionHidesWhereItIs) {
   const auto keys = Register(spec, Linear(kBase + 1));
   ASSERT_TRUE(Succeeds(keys));
   ASSERT_TRUE(Succeeds(core_.regions.MapPages(keys->local, 0, 2, std::nullopt, true)));
-  EXPECT_EQ(PiecesOf(Translate(keys->remote, 0, 4, Access::kRemoteRead)), (Pieces{{kBase + 1, 4}}));
-  EXPECT_TRUE(
-      IsRefused(Translate(keys->remote, kBase + 1, 4, Access::kRemoteRead), Refusal::kOutOfRange));
+  EXPECT_EQ(PiecesOf(Translate(keys->remote, 0, 4, AccessKind::kRemoteRead)),
+            (Pieces{{kBase + 1, 4}}));
+  EXPECT_TRUE(IsRefused(Translate(keys->remote, kBase + 1, 4, AccessKind::kRemoteRead),
+                        Refusal::kOutOfRange));
 }
 
 TEST_F(RegionsTest, AnEmptyRegionIsValidAndGrantsNothing) {
@@ -109,9 +110,9 @@ TEST_F(RegionsTest, AnEmptyRegionIsValidAndGrantsNothing) {
     const auto keys = Register(Spec(kBase, 0), backing);
     ASSERT_TRUE(Succeeds(keys));
     EXPECT_EQ(EntryOf(keys->local).table, nullptr);
-    EXPECT_TRUE(IsReady(Translate(keys->local, kBase, 0, Access::kLocalRead)));
+    EXPECT_TRUE(IsReady(Translate(keys->local, kBase, 0, AccessKind::kLocalRead)));
     EXPECT_TRUE(
-        IsRefused(Translate(keys->local, kBase, 1, Access::kLocalRead), Refusal::kOutOfRange));
+        IsRefused(Translate(keys->local, kBase, 1, AccessKind::kLocalRead), Refusal::kOutOfRange));
     EXPECT_TRUE(Succeeds(core_.regions.Deregister(keys->local)));
   }
 }
@@ -124,7 +125,7 @@ TEST_F(RegionsTest, TebibytesCostNothingUntilTheyAreUsed) {
     const uint64_t last_page = (length - 1) / kPage;
     ASSERT_TRUE(Succeeds(core_.regions.MapPages(keys->local, last_page, 1, std::nullopt, true)));
     EXPECT_LT(core_.translations.BytesOf(*EntryOf(keys->local).table), 64u * 1024);
-    EXPECT_EQ(PiecesOf(Translate(keys->local, kPage + length - 1, 1, Access::kLocalWrite)),
+    EXPECT_EQ(PiecesOf(Translate(keys->local, kPage + length - 1, 1, AccessKind::kLocalWrite)),
               (Pieces{{kPage + length - 1, 1}}));
   }
 }
@@ -135,12 +136,12 @@ TEST_F(RegionsTest, DistinctKeysServeOneOriginEach) {
   const auto keys = Register(spec, Linear(kBase));
   ASSERT_TRUE(Succeeds(keys));
   ASSERT_TRUE(Succeeds(core_.regions.MapPages(keys->local, 0, 1, std::nullopt, true)));
-  EXPECT_TRUE(IsReady(Translate(keys->local, kBase, 1, Access::kLocalRead)));
-  EXPECT_TRUE(IsReady(Translate(keys->remote, kBase, 1, Access::kRemoteRead)));
+  EXPECT_TRUE(IsReady(Translate(keys->local, kBase, 1, AccessKind::kLocalRead)));
+  EXPECT_TRUE(IsReady(Translate(keys->remote, kBase, 1, AccessKind::kRemoteRead)));
   EXPECT_TRUE(
-      IsRefused(Translate(keys->remote, kBase, 1, Access::kLocalRead), Refusal::kStaleVariant));
+      IsRefused(Translate(keys->remote, kBase, 1, AccessKind::kLocalRead), Refusal::kStaleVariant));
   EXPECT_TRUE(
-      IsRefused(Translate(keys->local, kBase, 1, Access::kRemoteRead), Refusal::kStaleVariant));
+      IsRefused(Translate(keys->local, kBase, 1, AccessKind::kRemoteRead), Refusal::kStaleVariant));
   EXPECT_TRUE(Succeeds(core_.regions.Deregister(keys->remote)));
 }
 
@@ -152,10 +153,10 @@ TEST_F(RegionsTest, RegisterRefusesABadSpec) {
   RegionSpec not_zero = Spec(1, 1);
   not_zero.zero_based = true;
   ExpectRefused(not_zero, Linear(0), MemoryError::kOutOfRange);
-  ExpectRefused(Spec(0, 1, Rights::kRemoteWrite), Linear(0), MemoryError::kRightsTooWide);
-  ExpectRefused(Spec(0, 1, Rights::kLocalRead | Rights::kRemoteAtomic), Linear(0),
+  ExpectRefused(Spec(0, 1, Access::kRemoteWrite), Linear(0), MemoryError::kRightsTooWide);
+  ExpectRefused(Spec(0, 1, Access::kLocalRead | Access::kRemoteAtomic), Linear(0),
                 MemoryError::kRightsTooWide);
-  ExpectRefused(Spec(0, 1, Rights::kLocalWrite | Rights::kRemoteRead), Linear(0),
+  ExpectRefused(Spec(0, 1, Access::kLocalWrite | Access::kRemoteRead), Linear(0),
                 MemoryError::kRightsTooWide);
 }
 
@@ -184,7 +185,7 @@ TEST_F(RegionsTest, RegisterRefusesABadBacking) {
 TEST_F(RegionsTest, RegisterRefusesToShareWhatCannotBeShared) {
   const RegionKeys one = LinearRegion(kBase, kPage);
   ExpectRefused(Spec(0, kPage - 1), SharedBacking{one.local}, MemoryError::kOutOfRange);
-  const Key window = *core_.windows.Allocate(pd_, WindowType::kType1);
+  const Key window = *core_.windows.Allocate(pd_, WindowType::k1);
   ExpectRefused(Spec(0, kPage), SharedBacking{window}, MemoryError::kWrongType);
   const auto implicit = Register(Spec(0, kPage), AddressSpaceBacking{});
   ExpectRefused(Spec(0, kPage), SharedBacking{implicit->local}, MemoryError::kWrongType);
@@ -207,14 +208,14 @@ TEST_F(RegionsTest, AnOwnerWithSegmentsRegistersOnlyItsOwnMemory) {
   const PdId pd = MakeDomain({.has_segments = true});
   ASSERT_TRUE(Succeeds(core_.consumers.SegmentTableUpdate(
       OwnerOf(pd), SegmentChange::kAdd,
-      {EffectiveAddress(kBase), kPage, VirtualAddress(0), Rights::kLocalRead})));
-  RegionSpec spec = Spec(kBase, kPage, Rights::kLocalRead | Rights::kRemoteRead);
+      {EffectiveAddress(kBase), kPage, VirtualAddress(0), Access::kLocalRead})));
+  RegionSpec spec = Spec(kBase, kPage, Access::kLocalRead | Access::kRemoteRead);
   spec.pd = pd;
   EXPECT_TRUE(Succeeds(Register(spec, Linear(kBase))));
   ExpectRefused(spec, Linear(kBase + 1), MemoryError::kNotAuthorized);
   spec.rights = kLocal;
   ExpectRefused(spec, Linear(kBase), MemoryError::kNotAuthorized);
-  spec.rights = Rights::kLocalRead;
+  spec.rights = Access::kLocalRead;
   const auto pages = Pages({kBase});
   ExpectRefused(spec, PageListBacking{pages, 0, kSmall}, MemoryError::kNotPrivileged);
   const RegionKeys others = LinearRegion(kBase, kPage);
@@ -228,8 +229,8 @@ TEST_F(RegionsTest, AnOwnerMaySplitItsOwnRegionAmongSharers) {
   const PdId pd = MakeDomain({.has_segments = true});
   ASSERT_TRUE(Succeeds(core_.consumers.SegmentTableUpdate(
       OwnerOf(pd), SegmentChange::kAdd,
-      {EffectiveAddress(kBase), kPage, VirtualAddress(0), Rights::kLocalRead})));
-  RegionSpec spec = Spec(kBase, kPage, Rights::kLocalRead);
+      {EffectiveAddress(kBase), kPage, VirtualAddress(0), Access::kLocalRead})));
+  RegionSpec spec = Spec(kBase, kPage, Access::kLocalRead);
   spec.pd = pd;
   const auto first = Register(spec, Linear(kBase));
   EXPECT_TRUE(Succeeds(Register(spec, SharedBacking{first->local})));
@@ -240,7 +241,8 @@ TEST_F(RegionsTest, AnOwnerMaySplitItsOwnRegionAmongSharers) {
 TEST_F(RegionsTest, DeregisterEndsBothKeysAndFreesTheTranslations) {
   const RegionKeys keys = LinearRegion(kBase, kPage);
   ASSERT_TRUE(Succeeds(core_.regions.Deregister(keys.local)));
-  EXPECT_TRUE(IsRefused(Translate(keys.local, kBase, 1, Access::kLocalRead), Refusal::kNoSuchKey));
+  EXPECT_TRUE(
+      IsRefused(Translate(keys.local, kBase, 1, AccessKind::kLocalRead), Refusal::kNoSuchKey));
   EXPECT_TRUE(FailsWith(core_.regions.Deregister(keys.local), MemoryError::kNoSuchKey));
   EXPECT_EQ(core_.domains.Find(pd_)->users, 0u);
   EXPECT_EQ(core_.translations.table_count(), 1u);  // the consumer's page table
@@ -248,12 +250,12 @@ TEST_F(RegionsTest, DeregisterEndsBothKeysAndFreesTheTranslations) {
 
 TEST_F(RegionsTest, DeregisterRefusesWindowsOnTheRegionAndOtherKinds) {
   const RegionKeys keys = LinearRegion(kBase, kPage);
-  const Key window = *core_.windows.Allocate(pd_, WindowType::kType1);
+  const Key window = *core_.windows.Allocate(pd_, WindowType::k1);
   const auto bound = core_.windows.Bind(window,
                                         {.region = keys.local,
                                          .start = KeyAddress(kBase),
                                          .length = 1,
-                                         .rights = Rights::kNone,
+                                         .rights = Access::kNone,
                                          .variant = {}},
                                         me_);
   ASSERT_TRUE(Succeeds(bound));
@@ -319,15 +321,15 @@ TEST_F(RegionsTableLimitTest, WithoutTranslationTablesThereAreNoRegionsOfThatKin
 }
 
 TEST_F(RegionsTest, ARegionWithoutMemoryIsForItsOwnerAlone) {
-  RegionSpec spec{.pd = pd_, .start = KeyAddress(0), .length = kMax, .rights = Rights::kAll};
+  RegionSpec spec{.pd = pd_, .start = KeyAddress(0), .length = kMax, .rights = Access::kAll};
   EXPECT_TRUE(FailsWith(core_.regions.Register(spec, NullBacking{}), MemoryError::kRightsTooWide));
-  spec.rights = Rights::kLocalRead | Rights::kLocalWrite | Rights::kWindowBind;
+  spec.rights = Access::kLocalRead | Access::kLocalWrite | Access::kWindowBind;
   EXPECT_TRUE(FailsWith(core_.regions.Register(spec, NullBacking{}), MemoryError::kRightsTooWide));
-  spec.rights = Rights::kLocalRead;
+  spec.rights = Access::kLocalRead;
   const auto keys = core_.regions.Register(spec, NullBacking{});
   ASSERT_TRUE(Succeeds(keys));
   // It stays what it is: rights that its memory cannot have are refused again...
-  spec.rights = Rights::kLocalRead | Rights::kRemoteRead;
+  spec.rights = Access::kLocalRead | Access::kRemoteRead;
   EXPECT_TRUE(FailsWith(core_.regions.Reregister(keys->local, spec, std::nullopt),
                         MemoryError::kRightsTooWide));
   EXPECT_TRUE(

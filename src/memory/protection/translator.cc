@@ -9,14 +9,14 @@
 namespace verbena::memory {
 
 Result<Translator::Grant, Refusal> Translator::Authorize(Key key, KeyAddress address,
-                                                         uint64_t length, Access access,
+                                                         uint64_t length, AccessKind access,
                                                          const Accessor& who) const {
   Grant grant;
   if (const auto no = Check<false>(key, address, length, access, who, grant)) return Fail(*no);
   return grant;
 }
 
-Translation Translator::Translate(Key key, KeyAddress address, uint64_t length, Access access,
+Translation Translator::Translate(Key key, KeyAddress address, uint64_t length, AccessKind access,
                                   const Accessor& who) const {
   // Nearly every access is granted and lies in one present page of the host, or in two side by
   // side. All others, and all that is not ready at once, are asked in full.
@@ -29,8 +29,8 @@ Translation Translator::Translate(Key key, KeyAddress address, uint64_t length, 
   return result;
 }
 
-Translation Translator::TranslateInFull(Key key, KeyAddress address, uint64_t length, Access access,
-                                        const Accessor& who) const {
+Translation Translator::TranslateInFull(Key key, KeyAddress address, uint64_t length,
+                                        AccessKind access, const Accessor& who) const {
   Translation result;
   if (length == 0) return result;
   Grant grant;
@@ -53,7 +53,7 @@ Translation Translator::TranslateInFull(Key key, KeyAddress address, uint64_t le
   if (Fault* fault = std::get_if<Fault>(&result)) fault->region = table_.LocalKey(grant.slot);
 
   // A window may start at an odd byte: what is aligned for the peer need not be so in memory.
-  if (access == Access::kRemoteAtomic) {
+  if (access == AccessKind::kRemoteAtomic) {
     const Ready* ready = AsReady(result);
     if (ready != nullptr && !internal::IsAtomicWord(ready->spans[0].address.value(), length)) {
       result = Refusal::kMisaligned;

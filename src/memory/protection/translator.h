@@ -35,7 +35,7 @@ class Translator {
   // g, and the first that fails is the answer. An access of no bytes is ready at once, whatever the
   // key: the InfiniBand and iWARP specifications both say that a key is not looked at when it moves
   // nothing.
-  Translation Translate(Key key, KeyAddress address, uint64_t length, Access access,
+  Translation Translate(Key key, KeyAddress address, uint64_t length, AccessKind access,
                         const Accessor& who) const;
 
   // The same in brief, for the common case: granted, and in one present page of the host, or in two
@@ -47,7 +47,7 @@ class Translator {
     KeyUse use = KeyUse::kMany;
   };
   [[nodiscard]] IsSingleSpan FindSingleSpan(Key key, KeyAddress address, uint64_t length,
-                                            Access access, const Accessor& who) const;
+                                            AccessKind access, const Accessor& who) const;
 
   // What an access may touch: bytes from `offset` of a region's or task's memory.
   struct Grant {
@@ -58,15 +58,15 @@ class Translator {
   };
 
   // The checks alone, for a whole message of any length. REQUIRES: length > 0.
-  Result<Grant, Refusal> Authorize(Key key, KeyAddress address, uint64_t length, Access access,
+  Result<Grant, Refusal> Authorize(Key key, KeyAddress address, uint64_t length, AccessKind access,
                                    const Accessor& who) const;
 
  private:
   template <bool common_only>
-  std::optional<Refusal> Check(Key key, KeyAddress address, uint64_t length, Access access,
+  std::optional<Refusal> Check(Key key, KeyAddress address, uint64_t length, AccessKind access,
                                const Accessor& who, Grant& grant) const;
   [[gnu::noinline]] Translation TranslateInFull(Key key, KeyAddress address, uint64_t length,
-                                                Access access, const Accessor& who) const;
+                                                AccessKind access, const Accessor& who) const;
   void FindNothing(uint64_t length, bool writes, Ready& ready) const;
 
   const ProtectionTable& table_;
@@ -86,7 +86,7 @@ class Translator {
 template <bool common_only>
 [[gnu::always_inline]] inline std::optional<Refusal> Translator::Check(Key key, KeyAddress address,
                                                                        uint64_t length,
-                                                                       Access access,
+                                                                       AccessKind access,
                                                                        const Accessor& who,
                                                                        Grant& grant) const {
   using namespace internal;
@@ -117,16 +117,16 @@ template <bool common_only>
   if (!IsInside(*entry, address, length)) return Refusal::kOutOfRange;
   if (!HasRight(*entry, traits.right)) return Refusal::kNoRight;
   if (traits.has_purpose && !PurposeFits(*entry, access)) {
-    return access == Access::kBind ? Refusal::kNotBindable : Refusal::kWrongCommand;
+    return access == AccessKind::kBind ? Refusal::kNotBindable : Refusal::kWrongCommand;
   }
-  if (access == Access::kRemoteAtomic) {
+  if (access == AccessKind::kRemoteAtomic) {
     if (common_only || !IsAtomicWord(address.value(), length)) return Refusal::kMisaligned;
   }
   return std::nullopt;
 }
 
 [[gnu::always_inline]] inline Translator::IsSingleSpan Translator::FindSingleSpan(
-    Key key, KeyAddress address, uint64_t length, Access access, const Accessor& who) const {
+    Key key, KeyAddress address, uint64_t length, AccessKind access, const Accessor& who) const {
   if (length == 0) return {};
   Grant grant;
   if (Check<true>(key, address, length, access, who, grant).has_value()) return {};

@@ -17,7 +17,7 @@ constexpr std::string_view kLetters = "abcdefg";
 
 // An access, and the entry that it goes through, still without fault.
 struct Subject {
-  Access access;
+  AccessKind access;
   Key key;
   uint64_t address = kBase;
   uint64_t length = 8;
@@ -33,7 +33,7 @@ class TranslatorChecksTest : public MemoryFixture {
                                           {.region = region_.local,
                                            .start = KeyAddress(kBase),
                                            .length = kLength,
-                                           .rights = Rights::kRemote,
+                                           .rights = Access::kRemote,
                                            .variant = KeyVariant(3)},
                                           me_);
     EXPECT_TRUE(Succeeds(bound));
@@ -45,9 +45,10 @@ class TranslatorChecksTest : public MemoryFixture {
     return *core_.tasks.Begin(spec, PageListBacking{pages, 0, kSmall});
   }
 
-  static bool HasCheck(Access access, char letter) {
-    const bool has_purpose = access == Access::kBind || TraitsOf(access).origin == Origin::kTask;
-    if (letter == 'f') return access != Access::kBind;  // no right beside the one of check g
+  static bool HasCheck(AccessKind access, char letter) {
+    const bool has_purpose =
+        access == AccessKind::kBind || TraitsOf(access).origin == Origin::kTask;
+    if (letter == 'f') return access != AccessKind::kBind;  // no right beside the one of check g
     return letter != 'g' || has_purpose;
   }
 
@@ -74,7 +75,7 @@ class TranslatorChecksTest : public MemoryFixture {
         entry.rights = entry.rights.Without(traits.right);
         break;
       case 'g':
-        entry.rights = entry.rights.Without(Rights::kWindowBind);
+        entry.rights = entry.rights.Without(Access::kWindowBind);
         if (traits.origin == Origin::kTask) entry.task.command_reads = !entry.task.command_reads;
         break;
     }
@@ -114,21 +115,24 @@ class TranslatorChecksTest : public MemoryFixture {
 };
 
 TEST_F(TranslatorChecksTest, TheLowestLetterWinsForLocalAccess) {
-  for (const Access access : {Access::kLocalRead, Access::kLocalWrite, Access::kBind}) {
+  for (const AccessKind access :
+       {AccessKind::kLocalRead, AccessKind::kLocalWrite, AccessKind::kBind}) {
     ExpectLowestLetterWins({.access = access, .key = region_.local, .who = me_});
   }
 }
 
 TEST_F(TranslatorChecksTest, TheLowestLetterWinsForRemoteAccessThroughRegions) {
-  for (const Access access : {Access::kRemoteRead, Access::kRemoteWrite, Access::kRemoteAtomic}) {
+  for (const AccessKind access :
+       {AccessKind::kRemoteRead, AccessKind::kRemoteWrite, AccessKind::kRemoteAtomic}) {
     ExpectLowestLetterWins({.access = access, .key = region_.remote, .who = me_});
   }
 }
 
 TEST_F(TranslatorChecksTest, TheLowestLetterWinsForRemoteAccessThroughWindows) {
-  for (const WindowType type : {WindowType::kType1, WindowType::kType2B}) {
+  for (const WindowType type : {WindowType::k1, WindowType::k2B}) {
     const Key window = BindWindow(type);
-    for (const Access access : {Access::kRemoteRead, Access::kRemoteWrite, Access::kRemoteAtomic}) {
+    for (const AccessKind access :
+         {AccessKind::kRemoteRead, AccessKind::kRemoteWrite, AccessKind::kRemoteAtomic}) {
       ExpectLowestLetterWins({.access = access, .key = window, .who = me_});
     }
   }
@@ -136,15 +140,15 @@ TEST_F(TranslatorChecksTest, TheLowestLetterWinsForRemoteAccessThroughWindows) {
 
 TEST_F(TranslatorChecksTest, TheLowestLetterWinsForTasks) {
   ExpectLowestLetterWins(
-      {.access = Access::kTaskSend, .key = BeginTask(false), .address = 0, .who = me_});
+      {.access = AccessKind::kTaskSend, .key = BeginTask(false), .address = 0, .who = me_});
   ExpectLowestLetterWins(
-      {.access = Access::kTaskReceive, .key = BeginTask(true), .address = 0, .who = me_});
+      {.access = AccessKind::kTaskReceive, .key = BeginTask(true), .address = 0, .who = me_});
 }
 
 // The other ways to fail check a, each against all that could be wrong behind it.
 TEST_F(TranslatorChecksTest, EveryFormOfCheckAComesFirst) {
-  const Key window = BindWindow(WindowType::kType1);
-  Subject wrong{.access = Access::kRemoteWrite, .key = window, .who = {PdId(9), QpNumber(9)}};
+  const Key window = BindWindow(WindowType::k1);
+  Subject wrong{.access = AccessKind::kRemoteWrite, .key = window, .who = {PdId(9), QpNumber(9)}};
   Violate('d', wrong, EntryOf(window));
   Violate('e', wrong, EntryOf(window));
   EXPECT_TRUE(IsRefused(Ask(wrong), Refusal::kWrongDomain));
@@ -165,37 +169,39 @@ TEST_F(TranslatorChecksTest, EveryFormOfCheckAComesFirst) {
 
 TEST_F(TranslatorChecksTest, AlignmentIsLookedAtLast) {
   Subject atomic{
-      .access = Access::kRemoteAtomic, .key = region_.remote, .address = kBase + 4, .who = me_};
+      .access = AccessKind::kRemoteAtomic, .key = region_.remote, .address = kBase + 4, .who = me_};
   EXPECT_TRUE(IsRefused(Ask(atomic), Refusal::kMisaligned));
   ProtectionEntry& entry = EntryOf(region_.local);
-  entry.rights = entry.rights.Without(Rights::kRemoteAtomic);
+  entry.rights = entry.rights.Without(Access::kRemoteAtomic);
   EXPECT_TRUE(IsRefused(Ask(atomic), Refusal::kNoRight));
 }
 
 TEST_F(TranslatorChecksTest, WindowsServeNoLocalAccess) {
-  const Key window = BindWindow(WindowType::kType1);
-  for (const Access access : {Access::kLocalRead, Access::kLocalWrite, Access::kBind}) {
+  const Key window = BindWindow(WindowType::k1);
+  for (const AccessKind access :
+       {AccessKind::kLocalRead, AccessKind::kLocalWrite, AccessKind::kBind}) {
     EXPECT_TRUE(IsRefused(Translate(window, kBase, 8, access), Refusal::kWrongType));
   }
-  EXPECT_TRUE(IsRefused(Translate(window, kBase, 8, Access::kTaskSend), Refusal::kWrongType));
+  EXPECT_TRUE(IsRefused(Translate(window, kBase, 8, AccessKind::kTaskSend), Refusal::kWrongType));
 }
 
 TEST_F(TranslatorChecksTest, UnknownKeysAreRefused) {
   for (const uint32_t value : {0u, 1u, 0xffu, UINT32_MAX}) {
-    EXPECT_TRUE(IsRefused(Translate(Key(value), 0, 1, Access::kLocalRead), Refusal::kNoSuchKey));
+    EXPECT_TRUE(
+        IsRefused(Translate(Key(value), 0, 1, AccessKind::kLocalRead), Refusal::kNoSuchKey));
   }
 }
 
 // The InfiniBand and iWARP specifications: a key is not looked at when it moves nothing.
 TEST_F(TranslatorChecksTest, AnAccessOfNoBytesIsReadyWhateverTheKey) {
-  const Translation translation = Translate(Key(), kMax, 0, Access::kRemoteWrite);
+  const Translation translation = Translate(Key(), kMax, 0, AccessKind::kRemoteWrite);
   ASSERT_TRUE(IsReady(translation));
   EXPECT_TRUE(AsReady(translation)->spans.empty());
 }
 
 TEST_F(TranslatorChecksTest, TheRangeIncludesTheLastByteAndNothingBeyond) {
   const auto read = [&](uint64_t address, uint64_t length) {
-    return Translate(region_.local, address, length, Access::kLocalRead);
+    return Translate(region_.local, address, length, AccessKind::kLocalRead);
   };
   EXPECT_TRUE(IsReady(read(kBase, kLength)));
   EXPECT_TRUE(IsReady(read(kBase + kLength - 1, 1)));
@@ -216,9 +222,9 @@ TEST_F(TranslatorChecksTest, TheRangeIncludesTheLastByteAndNothingBeyond) {
 
 TEST_F(TranslatorChecksTest, AuthorizeLooksAtNoPage) {
   ASSERT_TRUE(Succeeds(core_.regions.UnmapPages(region_.local, 0, 1)));
-  const Key window = BindWindow(WindowType::kType1);
+  const Key window = BindWindow(WindowType::k1);
   const auto grant =
-      core_.translator.Authorize(window, KeyAddress(kBase + 5), 8, Access::kRemoteRead, me_);
+      core_.translator.Authorize(window, KeyAddress(kBase + 5), 8, AccessKind::kRemoteRead, me_);
   ASSERT_TRUE(Succeeds(grant));
   EXPECT_EQ(grant->target, &EntryOf(region_.local));
   EXPECT_EQ(grant->offset, 5u);
@@ -233,19 +239,20 @@ class WindowsOnlyTest : public MemoryFixture {
 // Row B8: remote access through windows only, as configured.
 TEST_F(WindowsOnlyTest, RegionsServeNoRemoteAccess) {
   const RegionKeys region = LinearRegion(kBase, kPage);
-  EXPECT_TRUE(IsReady(Translate(region.local, kBase, 8, Access::kLocalWrite)));
-  for (const Access access : {Access::kRemoteRead, Access::kRemoteWrite, Access::kRemoteAtomic}) {
+  EXPECT_TRUE(IsReady(Translate(region.local, kBase, 8, AccessKind::kLocalWrite)));
+  for (const AccessKind access :
+       {AccessKind::kRemoteRead, AccessKind::kRemoteWrite, AccessKind::kRemoteAtomic}) {
     EXPECT_TRUE(IsRefused(Translate(region.remote, kBase, 8, access), Refusal::kWrongType));
   }
-  const auto window = core_.windows.Bind(*core_.windows.Allocate(pd_, WindowType::kType1),
+  const auto window = core_.windows.Bind(*core_.windows.Allocate(pd_, WindowType::k1),
                                          {.region = region.local,
                                           .start = KeyAddress(kBase),
                                           .length = 8,
-                                          .rights = Rights::kRemote,
+                                          .rights = Access::kRemote,
                                           .variant = {}},
                                          me_);
   ASSERT_TRUE(Succeeds(window));
-  EXPECT_TRUE(IsReady(Translate(*window, kBase, 8, Access::kRemoteWrite)));
+  EXPECT_TRUE(IsReady(Translate(*window, kBase, 8, AccessKind::kRemoteWrite)));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ constexpr uint64_t kBase = 0x100000;
 class TranslatorTest : public MemoryFixture {
  protected:
   RegionSpec Spec(uint64_t start, uint64_t length) const {
-    return {.pd = pd_, .start = KeyAddress(start), .length = length, .rights = Rights::kAll};
+    return {.pd = pd_, .start = KeyAddress(start), .length = length, .rights = Access::kAll};
   }
   Key Scattered(const std::vector<PhysicalAddress>& pages, PageShift shift = kSmall,
                 bool writable = true) {
@@ -42,27 +42,27 @@ class TranslatorTest : public MemoryFixture {
 
 TEST_F(TranslatorTest, AnAccessAcrossPagesIsOnePieceWhereTheyContinueEachOther) {
   const Key key = Scattered(Pages({0x5000, 0x6000, 0x2000}));
-  EXPECT_EQ(PiecesOf(Translate(key, 10, 3 * kPage - 10, Access::kLocalRead)),
+  EXPECT_EQ(PiecesOf(Translate(key, 10, 3 * kPage - 10, AccessKind::kLocalRead)),
             (Pieces{{0x500a, 2 * kPage - 10}, {0x2000, kPage}}));
-  EXPECT_EQ(PiecesOf(Translate(key, 2 * kPage - 1, 2, Access::kLocalWrite)),
+  EXPECT_EQ(PiecesOf(Translate(key, 2 * kPage - 1, 2, AccessKind::kLocalWrite)),
             (Pieces{{0x6fff, 1}, {0x2000, 1}}));
 }
 
 TEST_F(TranslatorTest, AnAccessOfTooManyPiecesIsReadyUpToWhereTheyEnd) {
   const Key key = Scattered(Gaps(SpanList::kCapacity + 3));
   const uint64_t all = (SpanList::kCapacity + 3) * kPage;
-  const Translation first = Translate(key, 1, all - 1, Access::kLocalRead);
+  const Translation first = Translate(key, 1, all - 1, AccessKind::kLocalRead);
   ASSERT_TRUE(IsReady(first));
   const uint64_t done = AsReady(first)->spans.length();
   EXPECT_EQ(done, SpanList::kCapacity * kPage - 1);
-  const Translation rest = Translate(key, 1 + done, all - 1 - done, Access::kLocalRead);
+  const Translation rest = Translate(key, 1 + done, all - 1 - done, AccessKind::kLocalRead);
   ASSERT_TRUE(IsReady(rest));
   EXPECT_EQ(AsReady(rest)->spans.length(), 3 * kPage);
   EXPECT_EQ(AsReady(rest)->spans[0].address.value(), kBase + 2 * SpanList::kCapacity * kPage);
 }
 
 TEST_F(TranslatorTest, AHostAccessHasNoSecondStage) {
-  const Translation translation = Translate(Scattered(Gaps(1)), 0, 1, Access::kLocalRead);
+  const Translation translation = Translate(Scattered(Gaps(1)), 0, 1, AccessKind::kLocalRead);
   ASSERT_TRUE(IsReady(translation));
   EXPECT_EQ(AsReady(translation)->second_stage_key, kHost);
   EXPECT_EQ(AsReady(translation)->attributes, 0u);
@@ -80,27 +80,27 @@ TEST_F(TranslatorTest, AFaultRunsFromTheFirstMissingPageToTheLast) {
                        .page_shift = kSmall,
                        .first_page = 2,
                        .page_count = 3};
-  ExpectFault(Translate(key, kPage, 5 * kPage, Access::kLocalRead), expected);
-  EXPECT_TRUE(IsReady(Translate(key, 0, 2 * kPage, Access::kLocalRead)));
+  ExpectFault(Translate(key, kPage, 5 * kPage, AccessKind::kLocalRead), expected);
+  EXPECT_TRUE(IsReady(Translate(key, 0, 2 * kPage, AccessKind::kLocalRead)));
   Fault last = expected;
   last.first_page = 7;
   last.page_count = 1;
   last.for_write = true;
-  ExpectFault(Translate(key, 8 * kPage - 1, 1, Access::kLocalWrite), last);
+  ExpectFault(Translate(key, 8 * kPage - 1, 1, AccessKind::kLocalWrite), last);
 }
 
 TEST_F(TranslatorTest, AFaultThroughAWindowNamesTheRegion) {
   const Key region = Scattered(Gaps(2));
-  const auto window = core_.windows.Bind(*core_.windows.Allocate(pd_, WindowType::kType1),
+  const auto window = core_.windows.Bind(*core_.windows.Allocate(pd_, WindowType::k1),
                                          {.region = region,
                                           .start = KeyAddress(kPage + 1),
                                           .length = 8,
-                                          .rights = Rights::kRemoteRead,
+                                          .rights = Access::kRemoteRead,
                                           .zero_based = true,
                                           .variant = {}},
                                          me_);
   ASSERT_TRUE(Succeeds(core_.regions.UnmapPages(region, 1, 1)));
-  const Translation translation = Translate(*window, 0, 8, Access::kRemoteRead);
+  const Translation translation = Translate(*window, 0, 8, AccessKind::kRemoteRead);
   ASSERT_NE(AsFault(translation), nullptr);
   EXPECT_EQ(AsFault(translation)->region, region);
   EXPECT_EQ(AsFault(translation)->first_page, 1u);
@@ -108,8 +108,8 @@ TEST_F(TranslatorTest, AFaultThroughAWindowNamesTheRegion) {
 
 TEST_F(TranslatorTest, AReadOnlyPageIsMissingForWritersOnly) {
   const Key key = Scattered(Gaps(2), kSmall, false);
-  EXPECT_TRUE(IsReady(Translate(key, 0, 2 * kPage, Access::kLocalRead)));
-  const Translation translation = Translate(key, 0, 2 * kPage, Access::kLocalWrite);
+  EXPECT_TRUE(IsReady(Translate(key, 0, 2 * kPage, AccessKind::kLocalRead)));
+  const Translation translation = Translate(key, 0, 2 * kPage, AccessKind::kLocalWrite);
   ASSERT_NE(AsFault(translation), nullptr);
   EXPECT_TRUE(AsFault(translation)->for_write);
   EXPECT_EQ(AsFault(translation)->page_count, 2u);
@@ -117,13 +117,15 @@ TEST_F(TranslatorTest, AReadOnlyPageIsMissingForWritersOnly) {
 
 TEST_F(TranslatorTest, AtomicsAreOnEightAlignedBytes) {
   const Key key = Scattered(Gaps(2));
-  EXPECT_TRUE(IsReady(Translate(key, 8, 8, Access::kRemoteAtomic)));
-  EXPECT_TRUE(IsReady(Translate(key, kPage - 8, 8, Access::kRemoteAtomic)));
+  EXPECT_TRUE(IsReady(Translate(key, 8, 8, AccessKind::kRemoteAtomic)));
+  EXPECT_TRUE(IsReady(Translate(key, kPage - 8, 8, AccessKind::kRemoteAtomic)));
   for (const uint64_t address : {1u, 2u, 4u, 7u}) {
-    EXPECT_TRUE(IsRefused(Translate(key, address, 8, Access::kRemoteAtomic), Refusal::kMisaligned));
+    EXPECT_TRUE(
+        IsRefused(Translate(key, address, 8, AccessKind::kRemoteAtomic), Refusal::kMisaligned));
   }
   for (const uint64_t length : {1u, 4u, 7u, 16u}) {
-    EXPECT_TRUE(IsRefused(Translate(key, 0, length, Access::kRemoteAtomic), Refusal::kMisaligned));
+    EXPECT_TRUE(
+        IsRefused(Translate(key, 0, length, AccessKind::kRemoteAtomic), Refusal::kMisaligned));
   }
 }
 
@@ -131,8 +133,8 @@ TEST_F(TranslatorTest, AnAtomicThatIsAlignedForThePeerOnlyIsRefused) {
   const auto keys = core_.regions.Register(Spec(0, 64), LinearBacking{PhysicalAddress(kBase + 4)});
   ASSERT_TRUE(Succeeds(core_.regions.MapPages(keys->local, 0, 1, std::nullopt, true)));
   EXPECT_TRUE(
-      IsRefused(Translate(keys->remote, 8, 8, Access::kRemoteAtomic), Refusal::kMisaligned));
-  EXPECT_TRUE(IsReady(Translate(keys->remote, 8, 8, Access::kRemoteWrite)));
+      IsRefused(Translate(keys->remote, 8, 8, AccessKind::kRemoteAtomic), Refusal::kMisaligned));
+  EXPECT_TRUE(IsReady(Translate(keys->remote, 8, 8, AccessKind::kRemoteWrite)));
 }
 
 class TwoStageTest : public TranslatorTest {
@@ -154,7 +156,7 @@ TEST_F(TwoStageTest, ALargePageOfTheGuestIsFollowedPieceByPiece) {
   const Key key = Scattered(Pages({kLarge.bytes()}), kLarge);
   MapGuest(kLarge.bytes() + 3 * kPage, 1, 0x70000);
   MapGuest(kLarge.bytes() + 4 * kPage, 1, 0x20000);
-  const Translation translation = Translate(key, 4 * kPage - 6, 16, Access::kLocalWrite);
+  const Translation translation = Translate(key, 4 * kPage - 6, 16, AccessKind::kLocalWrite);
   EXPECT_EQ(PiecesOf(translation), (Pieces{{0x70ffa, 6}, {0x20000, 10}}));
   EXPECT_EQ(AsReady(translation)->second_stage_key, guest_);
   EXPECT_EQ(AsReady(translation)->attributes, 9u);
@@ -170,21 +172,21 @@ TEST_F(TwoStageTest, EachStageReportsItsOwnFault) {
                  .page_shift = kSmall,
                  .first_page = 2,
                  .page_count = 1};
-  ExpectFault(Translate(key, 0, 2 * kPage, Access::kLocalWrite), expected);
+  ExpectFault(Translate(key, 0, 2 * kPage, AccessKind::kLocalWrite), expected);
   MapGuest(0x2000, 1, 0x70000);
   expected.first_page = 8;
-  ExpectFault(Translate(key, 0, 2 * kPage, Access::kLocalWrite), expected);
+  ExpectFault(Translate(key, 0, 2 * kPage, AccessKind::kLocalWrite), expected);
   ASSERT_TRUE(Succeeds(core_.regions.UnmapPages(key, 1, 1)));
   expected.stage = Stage::kFirst;
   expected.first_page = 1;
-  ExpectFault(Translate(key, 0, 2 * kPage, Access::kLocalWrite), expected);
+  ExpectFault(Translate(key, 0, 2 * kPage, AccessKind::kLocalWrite), expected);
 }
 
 TEST_F(TwoStageTest, ASecondStageFaultBringsAllPagesOfAPieceAtOnce) {
   const Key key = Scattered(Pages({0}), kLarge);
   MapGuest(0, 1, 0x70000);
   MapGuest(4 * kPage, 1, 0x90000);
-  const Translation translation = Translate(key, 0, 5 * kPage, Access::kLocalRead);
+  const Translation translation = Translate(key, 0, 5 * kPage, AccessKind::kLocalRead);
   ASSERT_NE(AsFault(translation), nullptr);
   EXPECT_EQ(AsFault(translation)->first_page, 1u);
   EXPECT_EQ(AsFault(translation)->page_count, 3u);
@@ -193,8 +195,8 @@ TEST_F(TwoStageTest, ASecondStageFaultBringsAllPagesOfAPieceAtOnce) {
 TEST_F(TwoStageTest, APageThatTheHostMadeReadOnlyFaultsForWritersInTheSecondStage) {
   const Key key = Scattered(Pages({0}));
   MapGuest(0, 1, 0x70000, false);
-  EXPECT_TRUE(IsReady(Translate(key, 0, 8, Access::kLocalRead)));
-  const Translation translation = Translate(key, 0, 8, Access::kLocalWrite);
+  EXPECT_TRUE(IsReady(Translate(key, 0, 8, AccessKind::kLocalRead)));
+  const Translation translation = Translate(key, 0, 8, AccessKind::kLocalWrite);
   ASSERT_NE(AsFault(translation), nullptr);
   EXPECT_EQ(AsFault(translation)->stage, Stage::kSecond);
 }
@@ -202,7 +204,7 @@ TEST_F(TwoStageTest, APageThatTheHostMadeReadOnlyFaultsForWritersInTheSecondStag
 TEST_F(TwoStageTest, MemoryThatTheGuestDoesNotHaveIsNeverReached) {
   for (const uint64_t outside : {4 * kLarge.bytes(), kMax - kPage + 1}) {
     const Key key = Scattered(Pages({outside}));
-    const Translation translation = Translate(key, 0, kPage, Access::kLocalRead);
+    const Translation translation = Translate(key, 0, kPage, AccessKind::kLocalRead);
     ASSERT_NE(AsFault(translation), nullptr);
     EXPECT_EQ(AsFault(translation)->stage, Stage::kSecond);
   }
@@ -213,7 +215,7 @@ TEST_F(TwoStageTest, AGuestsOwnAddressSpaceGoesThroughBothStages) {
   ASSERT_TRUE(Succeeds(core_.consumers.MapLocalPage(OwnerOf(pd_), VirtualAddress(0x7000),
                                                     PhysicalAddress(0x3000), true)));
   MapGuest(0x3000, 1, 0x60000);
-  EXPECT_EQ(PiecesOf(Translate(key, 0x7123, 4, Access::kLocalRead)), (Pieces{{0x60123, 4}}));
+  EXPECT_EQ(PiecesOf(Translate(key, 0x7123, 4, AccessKind::kLocalRead)), (Pieces{{0x60123, 4}}));
 }
 
 class SegmentsTest : public TranslatorTest {
@@ -223,13 +225,13 @@ class SegmentsTest : public TranslatorTest {
         {.privileged = true, .has_segments = true, .table = ConsumerSpec::PrivateTable{}});
     me_.pd = pd_;
     Add(0x1000, 0x1800, 0x501000, kLocal);
-    Add(0x2800, 0x800, 0x900800, Rights::kLocalRead);
+    Add(0x2800, 0x800, 0x900800, Access::kLocalRead);
     Map(0x501000, 0x10000);
     Map(0x502000, 0x20000);
     Map(0x900000, 0x30000);
     key_ = core_.regions.Register(Spec(0, kMax), AddressSpaceBacking{})->local;
   }
-  void Add(uint64_t start, uint64_t length, uint64_t base, Rights rights) {
+  void Add(uint64_t start, uint64_t length, uint64_t base, Access rights) {
     ASSERT_TRUE(Succeeds(core_.consumers.SegmentTableUpdate(
         OwnerOf(pd_), SegmentChange::kAdd,
         {EffectiveAddress(start), length, VirtualAddress(base), rights})));
@@ -243,26 +245,26 @@ class SegmentsTest : public TranslatorTest {
 
 // Row A7: effective -> virtual -> physical.
 TEST_F(SegmentsTest, AnAccessCrossesSegmentsAndPages) {
-  EXPECT_EQ(PiecesOf(Translate(key_, 0x1ff0, 0x820, Access::kLocalRead)),
+  EXPECT_EQ(PiecesOf(Translate(key_, 0x1ff0, 0x820, AccessKind::kLocalRead)),
             (Pieces{{0x10ff0, 0x10}, {0x20000, 0x800}, {0x30800, 0x10}}));
 }
 
 TEST_F(SegmentsTest, MemoryThatTheOwnerHasNotIsRefused) {
-  EXPECT_TRUE(IsRefused(Translate(key_, 0xfff, 1, Access::kLocalRead), Refusal::kNoSegment));
-  EXPECT_TRUE(IsRefused(Translate(key_, 0x2fff, 2, Access::kLocalRead), Refusal::kNoSegment));
+  EXPECT_TRUE(IsRefused(Translate(key_, 0xfff, 1, AccessKind::kLocalRead), Refusal::kNoSegment));
+  EXPECT_TRUE(IsRefused(Translate(key_, 0x2fff, 2, AccessKind::kLocalRead), Refusal::kNoSegment));
 }
 
 TEST_F(SegmentsTest, WhatTheOwnerMayNotDoNobodyMay) {
-  EXPECT_TRUE(IsReady(Translate(key_, 0x2800, 8, Access::kRemoteRead)));
+  EXPECT_TRUE(IsReady(Translate(key_, 0x2800, 8, AccessKind::kRemoteRead)));
   EXPECT_TRUE(
-      IsRefused(Translate(key_, 0x2800, 8, Access::kRemoteWrite), Refusal::kOwnerHasNoRight));
+      IsRefused(Translate(key_, 0x2800, 8, AccessKind::kRemoteWrite), Refusal::kOwnerHasNoRight));
   EXPECT_TRUE(
-      IsRefused(Translate(key_, 0x27ff, 2, Access::kLocalWrite), Refusal::kOwnerHasNoRight));
+      IsRefused(Translate(key_, 0x27ff, 2, AccessKind::kLocalWrite), Refusal::kOwnerHasNoRight));
 }
 
 TEST_F(SegmentsTest, AFaultNamesVirtualPages) {
   ASSERT_TRUE(Succeeds(core_.consumers.UnmapLocalPage(OwnerOf(pd_), VirtualAddress(0x502000))));
-  const Translation translation = Translate(key_, 0x1ff0, 0x20, Access::kLocalWrite);
+  const Translation translation = Translate(key_, 0x1ff0, 0x20, AccessKind::kLocalWrite);
   ASSERT_NE(AsFault(translation), nullptr);
   EXPECT_EQ(AsFault(translation)->first_page, 0x502u);
   EXPECT_EQ(AsFault(translation)->page_count, 1u);
@@ -274,7 +276,7 @@ TEST_F(SegmentsTest, PrivilegedConsumersMayUseVirtualAddresses) {
   spec.address_kind = AddressKind::kVirtual;
   const auto keys = core_.regions.Register(spec, AddressSpaceBacking{});
   ASSERT_TRUE(Succeeds(keys));
-  EXPECT_EQ(PiecesOf(Translate(keys->local, 0x501ff8, 16, Access::kLocalWrite)),
+  EXPECT_EQ(PiecesOf(Translate(keys->local, 0x501ff8, 16, AccessKind::kLocalWrite)),
             (Pieces{{0x10ff8, 8}, {0x20000, 8}}));
 }
 
@@ -282,15 +284,15 @@ TEST_F(TranslatorTest, ARegionWithoutMemoryShowsZerosAndForgets) {
   const RegionSpec spec{.pd = pd_,
                         .start = KeyAddress(0),
                         .length = kMax,
-                        .rights = Rights::kLocalRead | Rights::kLocalWrite};
+                        .rights = Access::kLocalRead | Access::kLocalWrite};
   const auto keys = core_.regions.Register(spec, NullBacking{});
   ASSERT_TRUE(Succeeds(keys));
   for (const uint64_t address : {uint64_t{0}, uint64_t{0x1234567}, kMax - 8}) {
-    const auto write = Translate(keys->local, address, 8, Access::kLocalWrite);
+    const auto write = Translate(keys->local, address, 8, AccessKind::kLocalWrite);
     const Ready* const scrap = AsReady(write);
     ASSERT_NE(scrap, nullptr);
     std::memset(PointerTo(scrap->spans[0].address), 0xFF, 8);
-    const auto read = Translate(keys->local, address, 8, Access::kLocalRead);
+    const auto read = Translate(keys->local, address, 8, AccessKind::kLocalRead);
     const Ready* const zeros = AsReady(read);
     ASSERT_NE(zeros, nullptr);
     uint64_t word = 1;
@@ -298,11 +300,11 @@ TEST_F(TranslatorTest, ARegionWithoutMemoryShowsZerosAndForgets) {
     EXPECT_EQ(word, 0U);
   }
   // Long ones are answered in parts.
-  const auto part = Translate(keys->local, 0, 1 << 20, Access::kLocalRead);
+  const auto part = Translate(keys->local, 0, 1 << 20, AccessKind::kLocalRead);
   EXPECT_EQ(AsReady(part)->spans.length(), 8U * 4096);
-  EXPECT_TRUE(IsRefused(Translate(keys->remote, 0, 8, Access::kRemoteRead), Refusal::kNoRight));
+  EXPECT_TRUE(IsRefused(Translate(keys->remote, 0, 8, AccessKind::kRemoteRead), Refusal::kNoRight));
   EXPECT_TRUE(
-      IsRefused(Translate(keys->local, kMax - 7, 9, Access::kLocalRead), Refusal::kOutOfRange));
+      IsRefused(Translate(keys->local, kMax - 7, 9, AccessKind::kLocalRead), Refusal::kOutOfRange));
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ Result<ProtectionEntry*, Refusal> Windows::FindForBind(Key window, const WindowB
   if (entry->pd != who.pd) return Fail(Refusal::kWrongDomain);
   const bool is_stale = entry->remote_variant != window.variant();
   if (is_stale && !binding.by_index) return Fail(Refusal::kStaleVariant);
-  if (entry->window_type != WindowType::kType1) {
+  if (entry->window_type != WindowType::k1) {
     // IBA C10-75: a type 2 window is not bound to nothing; it is invalidated.
     if (binding.length == 0) return Fail(Refusal::kOutOfRange);
     if (entry->state == EntryState::kValid && !entry->held) return Fail(Refusal::kStillInUse);
@@ -50,12 +50,12 @@ Result<ProtectionEntry*, Refusal> Windows::FindForBind(Key window, const WindowB
 Result<Translator::Grant, Refusal> Windows::CheckRegion(const WindowBinding& binding,
                                                         const Accessor& who) const {
   const auto grant =
-      translator_.Authorize(binding.region, binding.start, binding.length, Access::kBind, who);
+      translator_.Authorize(binding.region, binding.start, binding.length, AccessKind::kBind, who);
   if (!grant.has_value()) return Fail(grant.error());
   // Windows are for peers: local rights on them mean nothing.
-  if (binding.rights.Without(Rights::kRemote) != Rights::kNone)
+  if (binding.rights.Without(Access::kRemote) != Access::kNone)
     return Fail(Refusal::kRightsTooWide);
-  const Rights needed = NeededToGrant(binding.rights);
+  const Access needed = NeededToGrant(binding.rights);
   if (!grant->target->rights.Has(needed)) return Fail(Refusal::kRightsTooWide);
   if (!OwnerMay(*grant->target, grant->offset, binding.length, needed)) {
     return Fail(Refusal::kOwnerHasNoRight);
@@ -108,7 +108,7 @@ Result<Key, Refusal> Windows::Unbind(SlotNumber slot, std::optional<KeyVariant> 
 
 // May the owner of the region itself touch these bytes with these rights, now?
 bool Windows::OwnerMay(const ProtectionEntry& region, uint64_t offset, uint64_t length,
-                       Rights needed) const {
+                       Access needed) const {
   const Consumer* owner = domains_.OwnerOf(region.pd);
   CHECK(owner != nullptr);
   // Virtual addresses and page lists are for privileged owners, who answer for themselves.
@@ -126,8 +126,8 @@ Result<void, Refusal> Windows::Invalidate(Key window, const Accessor& who) {
   if (entry->state != EntryState::kValid) return Fail(Refusal::kNotValid);
   if (entry->type != EntryType::kWindow) return Fail(Refusal::kWrongType);
   // IBA C10-76: type 1 windows are not invalidated by work requests.
-  if (entry->window_type == WindowType::kType1) return Fail(Refusal::kNotInvalidable);
-  if (entry->window_type == WindowType::kType2B && entry->pd != who.pd) {
+  if (entry->window_type == WindowType::k1) return Fail(Refusal::kNotInvalidable);
+  if (entry->window_type == WindowType::k2B && entry->pd != who.pd) {
     return Fail(Refusal::kWrongDomain);
   }
   if (entry->window.qp != who.qp) return Fail(Refusal::kWrongQp);

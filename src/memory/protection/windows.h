@@ -19,7 +19,7 @@ struct WindowBinding {
   Key region;           // its L_Key
   KeyAddress start;     // in the region's addresses
   uint64_t length = 0;  // 0 unbinds a type 1 window; then only this counts
-  Rights rights;        // remote ones
+  Access rights;        // remote ones
   bool zero_based = false;
   bool one_touch = false;
   // Of the new R_Key: what the owner chooses, as in work requests. Of a type 1 window it is
@@ -60,7 +60,7 @@ class Windows {
   // Where its next generation is, with a key that is not the last one's.
   SlotNumber Rekey(SlotNumber slot, std::optional<KeyVariant> variant);
   bool OwnerMay(const ProtectionEntry& region, uint64_t offset, uint64_t length,
-                Rights needed) const;
+                Access needed) const;
 
   ProtectionTable& table_;
   ProtectionDomains& domains_;

@@ -15,7 +15,7 @@ class WindowsTest : public MemoryFixture {
   WindowsTest() { region_ = LinearRegion(kBase, kLength); }
 
   Key Allocate(WindowType type) { return *core_.windows.Allocate(pd_, type); }
-  WindowBinding Binding(uint64_t start, uint64_t length, Rights rights = Rights::kRemote) const {
+  WindowBinding Binding(uint64_t start, uint64_t length, Access rights = Access::kRemote) const {
     return {
         .region = region_.local, .start = KeyAddress(start), .length = length, .rights = rights};
   }
@@ -31,7 +31,7 @@ class WindowsTest : public MemoryFixture {
     ExpectUnchanged([&] { EXPECT_TRUE(FailsWith(Bind(window, binding), refusal)); });
   }
   Translation Read(Key window, uint64_t address, uint64_t length, const Accessor& who) const {
-    return core_.translator.Translate(window, KeyAddress(address), length, Access::kRemoteRead,
+    return core_.translator.Translate(window, KeyAddress(address), length, AccessKind::kRemoteRead,
                                       who);
   }
   Translation Read(Key window, uint64_t address, uint64_t length) const {
@@ -42,14 +42,14 @@ class WindowsTest : public MemoryFixture {
 };
 
 TEST_F(WindowsTest, AnUnboundWindowGrantsNothing) {
-  for (const WindowType type : {WindowType::kType1, WindowType::kType2A, WindowType::kType2B}) {
+  for (const WindowType type : {WindowType::k1, WindowType::k2A, WindowType::k2B}) {
     EXPECT_TRUE(IsRefused(Read(Allocate(type), kBase, 1), Refusal::kNotValid));
   }
 }
 
 TEST_F(WindowsTest, AWindowShowsExactlyItsBytes) {
   // Odd start, odd length, across a page border.
-  const auto window = Bind(Allocate(WindowType::kType1), Binding(kBase + 4091, 13));
+  const auto window = Bind(Allocate(WindowType::k1), Binding(kBase + 4091, 13));
   ASSERT_TRUE(Succeeds(window));
   EXPECT_EQ(PiecesOf(Read(*window, kBase + 4091, 13)), (Pieces{{kBase + 4091, 13}}));
   EXPECT_EQ(PiecesOf(Read(*window, kBase + 4103, 1)), (Pieces{{kBase + 4103, 1}}));
@@ -61,7 +61,7 @@ TEST_F(WindowsTest, AWindowShowsExactlyItsBytes) {
 TEST_F(WindowsTest, AZeroBasedWindowHidesWhereItIs) {
   WindowBinding binding = Binding(kBase + 4091, 13);
   binding.zero_based = true;
-  const auto window = Bind(Allocate(WindowType::kType1), binding);
+  const auto window = Bind(Allocate(WindowType::k1), binding);
   ASSERT_TRUE(Succeeds(window));
   EXPECT_EQ(PiecesOf(Read(*window, 0, 13)), (Pieces{{kBase + 4091, 13}}));
   EXPECT_EQ(PiecesOf(Read(*window, 12, 1)), (Pieces{{kBase + 4103, 1}}));
@@ -70,32 +70,33 @@ TEST_F(WindowsTest, AZeroBasedWindowHidesWhereItIs) {
 }
 
 TEST_F(WindowsTest, AWindowGrantsItsOwnRightsAndNotTheRegions) {
-  const auto window = Bind(Allocate(WindowType::kType1), Binding(kBase, 8, Rights::kRemoteRead));
+  const auto window = Bind(Allocate(WindowType::k1), Binding(kBase, 8, Access::kRemoteRead));
   ASSERT_TRUE(Succeeds(window));
-  EXPECT_TRUE(IsReady(Translate(*window, kBase, 8, Access::kRemoteRead)));
-  EXPECT_TRUE(IsRefused(Translate(*window, kBase, 8, Access::kRemoteWrite), Refusal::kNoRight));
-  EXPECT_TRUE(IsRefused(Translate(*window, kBase, 8, Access::kRemoteAtomic), Refusal::kNoRight));
+  EXPECT_TRUE(IsReady(Translate(*window, kBase, 8, AccessKind::kRemoteRead)));
+  EXPECT_TRUE(IsRefused(Translate(*window, kBase, 8, AccessKind::kRemoteWrite), Refusal::kNoRight));
+  EXPECT_TRUE(
+      IsRefused(Translate(*window, kBase, 8, AccessKind::kRemoteAtomic), Refusal::kNoRight));
 }
 
 // IBA 10.6.7.2: it is the local rights of the region that count, not its remote ones.
 TEST_F(WindowsTest, RightsAreNoWiderThanTheOwnersAccessToTheRegion) {
-  const auto refused = [&](Rights of_region, Rights of_window) {
-    region_ = LinearRegion(kBase, kLength, of_region | Rights::kWindowBind);
-    const auto bound = Bind(Allocate(WindowType::kType1), Binding(kBase, 8, of_window));
+  const auto refused = [&](Access of_region, Access of_window) {
+    region_ = LinearRegion(kBase, kLength, of_region | Access::kWindowBind);
+    const auto bound = Bind(Allocate(WindowType::k1), Binding(kBase, 8, of_window));
     return !bound.has_value() && bound.error() == Refusal::kRightsTooWide;
   };
-  EXPECT_TRUE(refused(Rights::kLocalRead, Rights::kRemoteWrite));
-  EXPECT_TRUE(refused(Rights::kLocalRead, Rights::kRemoteAtomic));
-  EXPECT_TRUE(refused(Rights::kLocalWrite, Rights::kRemoteRead));
-  EXPECT_TRUE(refused(kLocal, Rights::kLocalRead));
-  EXPECT_TRUE(refused(kLocal, Rights::kWindowBind));
-  EXPECT_FALSE(refused(Rights::kLocalRead, Rights::kRemoteRead));
-  EXPECT_FALSE(refused(kLocal, Rights::kRemote));
-  EXPECT_FALSE(refused(Rights::kNone, Rights::kNone));
+  EXPECT_TRUE(refused(Access::kLocalRead, Access::kRemoteWrite));
+  EXPECT_TRUE(refused(Access::kLocalRead, Access::kRemoteAtomic));
+  EXPECT_TRUE(refused(Access::kLocalWrite, Access::kRemoteRead));
+  EXPECT_TRUE(refused(kLocal, Access::kLocalRead));
+  EXPECT_TRUE(refused(kLocal, Access::kWindowBind));
+  EXPECT_FALSE(refused(Access::kLocalRead, Access::kRemoteRead));
+  EXPECT_FALSE(refused(kLocal, Access::kRemote));
+  EXPECT_FALSE(refused(Access::kNone, Access::kNone));
 }
 
 TEST_F(WindowsTest, ABoundType1WindowCanBeBoundAgain) {
-  const auto first = Bind(Allocate(WindowType::kType1), Binding(kBase, 8));
+  const auto first = Bind(Allocate(WindowType::k1), Binding(kBase, 8));
   const auto second = Bind(*first, Binding(kBase + 100, 8));
   ASSERT_TRUE(Succeeds(second));
   EXPECT_NE(*first, *second);
@@ -107,7 +108,7 @@ TEST_F(WindowsTest, ABoundType1WindowCanBeBoundAgain) {
 
 TEST_F(WindowsTest, AWindowMayMoveToAnotherRegion) {
   const RegionKeys other = LinearRegion(0x900000, kPage);
-  const auto first = Bind(Allocate(WindowType::kType1), Binding(kBase, 8));
+  const auto first = Bind(Allocate(WindowType::k1), Binding(kBase, 8));
   WindowBinding binding = Binding(0x900000, 8);
   binding.region = other.local;
   ASSERT_TRUE(Succeeds(Bind(*first, binding)));
@@ -118,7 +119,7 @@ TEST_F(WindowsTest, AWindowMayMoveToAnotherRegion) {
 }
 
 TEST_F(WindowsTest, BindingNoBytesUnbindsAType1Window) {
-  const auto bound = Bind(Allocate(WindowType::kType1), Binding(kBase, 8));
+  const auto bound = Bind(Allocate(WindowType::k1), Binding(kBase, 8));
   const auto unbound = Bind(*bound, WindowBinding{});
   ASSERT_TRUE(Succeeds(unbound));
   EXPECT_TRUE(IsRefused(Read(*unbound, kBase, 8), Refusal::kNotValid));
@@ -129,7 +130,7 @@ TEST_F(WindowsTest, BindingNoBytesUnbindsAType1Window) {
 }
 
 TEST_F(WindowsTest, TheOwnerOfAType1WindowMayChooseItsKey) {
-  const Key window = Allocate(WindowType::kType1);
+  const Key window = Allocate(WindowType::k1);
   const auto first = Bind(window, Chosen(kBase, 8));
   EXPECT_EQ(*first, Key(window.index(), KeyVariant(200)));
   ExpectBindRefused(*first, Chosen(kBase, 8), Refusal::kSameVariant);
@@ -144,7 +145,7 @@ TEST_F(WindowsTest, TheOwnerOfAType1WindowMayChooseItsKey) {
 }
 
 TEST_F(WindowsTest, AFailedBindLeavesTheOldBindingWorking) {
-  const auto window = Bind(Allocate(WindowType::kType1), Binding(kBase, 8));
+  const auto window = Bind(Allocate(WindowType::k1), Binding(kBase, 8));
   const auto refused = [&](const WindowBinding& binding, Refusal refusal) {
     ExpectBindRefused(*window, binding, refusal);
     EXPECT_TRUE(IsReady(Read(*window, kBase, 8)));
@@ -162,10 +163,10 @@ TEST_F(WindowsTest, AFailedBindLeavesTheOldBindingWorking) {
   refused(Binding(kBase, kLength + 1), Refusal::kOutOfRange);
   refused(Binding(kBase + kLength, 1), Refusal::kOutOfRange);
   refused(Binding(kBase, kMax), Refusal::kOutOfRange);
-  refused(Binding(kBase, 8, Rights::kAll), Refusal::kRightsTooWide);
+  refused(Binding(kBase, 8, Access::kAll), Refusal::kRightsTooWide);
   WindowBinding foreign = Binding(kBase, 8);
   const RegionSpec spec{
-      .pd = MakeDomain({}), .start = KeyAddress(0), .length = 8, .rights = Rights::kAll};
+      .pd = MakeDomain({}), .start = KeyAddress(0), .length = 8, .rights = Access::kAll};
   foreign.region = core_.regions.Register(spec, LinearBacking{})->local;
   foreign.start = KeyAddress(0);
   refused(foreign, Refusal::kWrongDomain);
@@ -177,7 +178,7 @@ TEST_F(WindowsTest, AFailedBindLeavesTheOldBindingWorking) {
 }
 
 TEST_F(WindowsTest, OnlyTheWindowsOwnKeyAndDomainBindIt) {
-  const Key window = Allocate(WindowType::kType1);
+  const Key window = Allocate(WindowType::k1);
   ExpectBindRefused(Key(1), Binding(kBase, 8), Refusal::kNoSuchKey);
   ExpectBindRefused(region_.local, Binding(kBase, 8), Refusal::kWrongType);
   ExpectBindRefused(Key(window.value() ^ 1), Binding(kBase, 8), Refusal::kStaleVariant);
@@ -191,7 +192,7 @@ TEST_F(WindowsTest, OnlyTheWindowsOwnKeyAndDomainBindIt) {
 TEST_F(WindowsTest, AWindowMayEndAt2To64) {
   const uint64_t start = kMax - kPage + 1;
   region_ = LinearRegion(start, kPage);
-  const auto window = Bind(Allocate(WindowType::kType1), Binding(kMax - 9, 10));
+  const auto window = Bind(Allocate(WindowType::k1), Binding(kMax - 9, 10));
   ASSERT_TRUE(Succeeds(window));
   EXPECT_EQ(PiecesOf(Read(*window, kMax - 9, 10)), (Pieces{{kMax - 9, 10}}));
   EXPECT_EQ(PiecesOf(Read(*window, kMax, 1)), (Pieces{{kMax, 1}}));
@@ -202,13 +203,13 @@ TEST_F(WindowsTest, AWindowMayEndAt2To64) {
 
 // Row A3.
 TEST_F(WindowsTest, AType1WindowServesEveryQueuePairOfItsDomain) {
-  const auto window = Bind(Allocate(WindowType::kType1), Binding(kBase, 8));
+  const auto window = Bind(Allocate(WindowType::k1), Binding(kBase, 8));
   EXPECT_TRUE(IsReady(Read(*window, kBase, 8, {pd_, QpNumber(77)})));
   EXPECT_TRUE(IsRefused(Read(*window, kBase, 8, {PdId(9), me_.qp}), Refusal::kWrongDomain));
 }
 
 TEST_F(WindowsTest, AType2AWindowServesItsQueuePairAlone) {
-  const auto window = Bind(Allocate(WindowType::kType2A), Chosen(kBase, 8));
+  const auto window = Bind(Allocate(WindowType::k2A), Chosen(kBase, 8));
   ASSERT_TRUE(Succeeds(window));
   EXPECT_TRUE(IsReady(Read(*window, kBase, 8)));
   EXPECT_TRUE(IsReady(Read(*window, kBase, 8, {PdId(9), me_.qp})));
@@ -216,7 +217,7 @@ TEST_F(WindowsTest, AType2AWindowServesItsQueuePairAlone) {
 }
 
 TEST_F(WindowsTest, AType2BWindowServesItsQueuePairInItsDomain) {
-  const auto window = Bind(Allocate(WindowType::kType2B), Chosen(kBase, 8));
+  const auto window = Bind(Allocate(WindowType::k2B), Chosen(kBase, 8));
   ASSERT_TRUE(Succeeds(window));
   EXPECT_TRUE(IsReady(Read(*window, kBase, 8)));
   EXPECT_TRUE(IsRefused(Read(*window, kBase, 8, {PdId(9), me_.qp}), Refusal::kWrongDomain));
@@ -292,23 +293,22 @@ TEST_P(Type2Test, OnlyItsQueuePairInvalidatesIt) {
   refused(key_, {pd_, QpNumber(77)}, Refusal::kWrongQp);
   refused(Key(key_.value() ^ 1), me_, Refusal::kStaleVariant);
   refused(Key(1), me_, Refusal::kNoSuchKey);
-  if (GetParam() == WindowType::kType2B) refused(key_, {PdId(9), me_.qp}, Refusal::kWrongDomain);
+  if (GetParam() == WindowType::k2B) refused(key_, {PdId(9), me_.qp}, Refusal::kWrongDomain);
   ASSERT_TRUE(Succeeds(core_.windows.Invalidate(key_, me_)));
   refused(key_, me_, Refusal::kNotValid);
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, Type2Test,
-                         testing::Values(WindowType::kType2A, WindowType::kType2B));
+INSTANTIATE_TEST_SUITE_P(Types, Type2Test, testing::Values(WindowType::k2A, WindowType::k2B));
 
 TEST_F(WindowsTest, Type1WindowsAndRegionsAreNotInvalidatedHere) {
-  const auto window = Bind(Allocate(WindowType::kType1), Binding(kBase, 8));
+  const auto window = Bind(Allocate(WindowType::k1), Binding(kBase, 8));
   EXPECT_TRUE(FailsWith(core_.windows.Invalidate(*window, me_), Refusal::kNotInvalidable));
   EXPECT_TRUE(FailsWith(core_.windows.Invalidate(region_.local, me_), Refusal::kWrongType));
   EXPECT_TRUE(IsReady(Read(*window, kBase, 8)));
 }
 
 TEST_F(WindowsTest, DeallocateUnbindsAndEndsTheKey) {
-  const auto window = Bind(Allocate(WindowType::kType1), Binding(kBase, 8));
+  const auto window = Bind(Allocate(WindowType::k1), Binding(kBase, 8));
   ASSERT_TRUE(Succeeds(core_.windows.Deallocate(*window)));
   EXPECT_TRUE(IsRefused(Read(*window, kBase, 8), Refusal::kNoSuchKey));
   EXPECT_TRUE(FailsWith(core_.windows.Deallocate(*window), MemoryError::kNoSuchKey));
@@ -320,15 +320,15 @@ TEST_F(WindowsTest, DeallocateUnbindsAndEndsTheKey) {
 TEST_F(WindowsTest, AllocateNeedsADomain) {
   ExpectUnchanged([&] {
     EXPECT_TRUE(
-        FailsWith(core_.windows.Allocate(PdId(9), WindowType::kType1), MemoryError::kNoSuchDomain));
+        FailsWith(core_.windows.Allocate(PdId(9), WindowType::k1), MemoryError::kNoSuchDomain));
   });
 }
 
 TEST(WindowsLimitTest, AFullTableAllocatesNoMore) {
   MemoryCore core(Options{.key_slots_max = 2});
   const PdId pd = *core.domains.Allocate(*core.consumers.Open({}));
-  ASSERT_TRUE(Succeeds(core.windows.Allocate(pd, WindowType::kType1)));
-  EXPECT_TRUE(FailsWith(core.windows.Allocate(pd, WindowType::kType1), MemoryError::kLimitReached));
+  ASSERT_TRUE(Succeeds(core.windows.Allocate(pd, WindowType::k1)));
+  EXPECT_TRUE(FailsWith(core.windows.Allocate(pd, WindowType::k1), MemoryError::kLimitReached));
   EXPECT_EQ(core.domains.Find(pd)->users, 1u);
 }
 
@@ -336,18 +336,18 @@ TEST(WindowsLimitTest, AFullTableAllocatesNoMore) {
 TEST_F(WindowsTest, TheOwnersSegmentsAreAskedAtBindAndUnbind) {
   pd_ = MakeDomain({.has_segments = true, .table = ConsumerSpec::PrivateTable{}});
   me_.pd = pd_;
-  const Segment segment{EffectiveAddress(kBase), kPage, VirtualAddress(0), Rights::kLocalRead};
+  const Segment segment{EffectiveAddress(kBase), kPage, VirtualAddress(0), Access::kLocalRead};
   const auto update = [&](SegmentChange change) {
     ASSERT_TRUE(Succeeds(core_.consumers.SegmentTableUpdate(OwnerOf(pd_), change, segment)));
   };
   update(SegmentChange::kAdd);
-  const RegionSpec spec{.pd = pd_, .start = KeyAddress(0), .length = kMax, .rights = Rights::kAll};
+  const RegionSpec spec{.pd = pd_, .start = KeyAddress(0), .length = kMax, .rights = Access::kAll};
   region_ = *core_.regions.Register(spec, AddressSpaceBacking{});
-  const Key window = Allocate(WindowType::kType1);
-  ExpectBindRefused(window, Binding(kBase, 8, Rights::kRemoteWrite), Refusal::kOwnerHasNoRight);
-  ExpectBindRefused(window, Binding(kBase, kPage + 1, Rights::kRemoteRead),
+  const Key window = Allocate(WindowType::k1);
+  ExpectBindRefused(window, Binding(kBase, 8, Access::kRemoteWrite), Refusal::kOwnerHasNoRight);
+  ExpectBindRefused(window, Binding(kBase, kPage + 1, Access::kRemoteRead),
                     Refusal::kOwnerHasNoRight);
-  const auto bound = Bind(window, Binding(kBase, kPage, Rights::kRemoteRead));
+  const auto bound = Bind(window, Binding(kBase, kPage, Access::kRemoteRead));
   ASSERT_TRUE(Succeeds(bound));
   update(SegmentChange::kDelete);
   ExpectBindRefused(*bound, WindowBinding{}, Refusal::kOwnerHasNoRight);

@@ -43,7 +43,7 @@ struct Consumer {
   uint32_t users = 0;  // protection domains
 
   // May the consumer itself touch these effective addresses with these rights (row A2)?
-  bool MayAccess(EffectiveAddress start, uint64_t length, Rights needed) const {
+  bool MayAccess(EffectiveAddress start, uint64_t length, Access needed) const {
     return !segments.has_value() || segments->MayAccess(start, length, needed);
   }
   // May it name memory by physical address?

@@ -36,12 +36,12 @@ TEST_F(ConsumersTest, WithoutSegmentsAllMemoryIsTheConsumers) {
 TEST_F(ConsumersTest, WithSegmentsOnlyWhatTheyGrantIs) {
   const ConsumerId id = *consumers_.Open({.has_segments = true});
   const Consumer* consumer = consumers_.Find(id);
-  EXPECT_FALSE(consumer->MayAccess(EffectiveAddress(0), 1, Rights::kNone));
+  EXPECT_FALSE(consumer->MayAccess(EffectiveAddress(0), 1, Access::kNone));
   EXPECT_FALSE(consumer->MayUsePhysical());
   ASSERT_TRUE(Succeeds(consumers_.SegmentTableUpdate(
       id, SegmentChange::kAdd,
-      {EffectiveAddress(0x1000), kPage, VirtualAddress(0), Rights::kLocalRead})));
-  EXPECT_TRUE(consumer->MayAccess(EffectiveAddress(0x1000), kPage, Rights::kLocalRead));
+      {EffectiveAddress(0x1000), kPage, VirtualAddress(0), Access::kLocalRead})));
+  EXPECT_TRUE(consumer->MayAccess(EffectiveAddress(0x1000), kPage, Access::kLocalRead));
   EXPECT_FALSE(consumer->MayAccess(EffectiveAddress(0x1000), kPage, kLocal));
 }
 

@@ -47,7 +47,7 @@ std::optional<SegmentTable::Place> SegmentTable::Find(EffectiveAddress address) 
                left_less_one == kLeftMax ? kLeftMax : left_less_one + 1, entry->value.rights};
 }
 
-bool SegmentTable::MayAccess(EffectiveAddress start, uint64_t length, Rights needed) const {
+bool SegmentTable::MayAccess(EffectiveAddress start, uint64_t length, Access needed) const {
   if (length == 0) return true;
   const Interval range{start.value(), start.value() + (length - 1)};
   if (range.last < range.first || !segments_.Covers(range)) return false;

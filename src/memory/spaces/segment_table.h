@@ -17,7 +17,7 @@ struct Segment {
   EffectiveAddress start;
   uint64_t length = 0;
   VirtualAddress base;
-  Rights rights;
+  Access rights;
 };
 
 enum class SegmentChange : uint8_t {
@@ -38,12 +38,12 @@ class SegmentTable {
   struct Place {
     VirtualAddress address;
     uint64_t left;  // bytes to the end of the segment, from here
-    Rights rights;
+    Access rights;
   };
   std::optional<Place> Find(EffectiveAddress address) const;
 
   // True when every byte lies in a segment and each grants `needed`.
-  bool MayAccess(EffectiveAddress start, uint64_t length, Rights needed) const;
+  bool MayAccess(EffectiveAddress start, uint64_t length, Access needed) const;
 
   uint64_t size() const { return segments_.size(); }
   bool IsConsistent() const { return segments_.IsConsistent(); }
@@ -51,7 +51,7 @@ class SegmentTable {
  private:
   struct Target {
     VirtualAddress base;
-    Rights rights;
+    Access rights;
   };
 
   IntervalMap<Target> segments_;

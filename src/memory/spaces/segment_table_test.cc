@@ -11,7 +11,7 @@
 namespace verbena::memory {
 namespace {
 
-Segment At(uint64_t start, uint64_t length, uint64_t base, Rights rights = kLocal) {
+Segment At(uint64_t start, uint64_t length, uint64_t base, Access rights = kLocal) {
   return {EffectiveAddress(start), length, VirtualAddress(base), rights};
 }
 
@@ -22,7 +22,7 @@ class SegmentTableTest : public testing::Test {
   MemoryResult<void> Add(const Segment& segment) {
     return table_.Update(SegmentChange::kAdd, segment);
   }
-  bool May(uint64_t start, uint64_t length, Rights needed) const {
+  bool May(uint64_t start, uint64_t length, Access needed) const {
     return table_.MayAccess(EffectiveAddress(start), length, needed);
   }
   std::optional<uint64_t> VirtualOf(uint64_t address) const {
@@ -83,19 +83,19 @@ TEST_F(SegmentTableTest, EmptyAndWrappingSegmentsAreRefused) {
 TEST_F(SegmentTableTest, ASegmentMayReachTheLastByteOfAll) {
   ASSERT_TRUE(Succeeds(Add(At(kMax - 9, 10, kMax - 9))));
   EXPECT_EQ(VirtualOf(kMax), kMax);
-  EXPECT_TRUE(May(kMax - 9, 10, Rights::kLocalRead));
-  EXPECT_FALSE(May(kMax - 9, 11, Rights::kLocalRead));  // wraps
-  EXPECT_FALSE(May(kMax - 10, 11, Rights::kLocalRead));
+  EXPECT_TRUE(May(kMax - 9, 10, Access::kLocalRead));
+  EXPECT_FALSE(May(kMax - 9, 11, Access::kLocalRead));  // wraps
+  EXPECT_FALSE(May(kMax - 10, 11, Access::kLocalRead));
 }
 
 TEST_F(SegmentTableTest, AnAccessNeedsTheRightInEverySegmentItCrosses) {
   ASSERT_TRUE(Succeeds(Add(At(100, 50, 7000))));
-  ASSERT_TRUE(Succeeds(Add(At(150, 50, 9000, Rights::kLocalRead))));
-  EXPECT_TRUE(May(100, 100, Rights::kLocalRead));
+  ASSERT_TRUE(Succeeds(Add(At(150, 50, 9000, Access::kLocalRead))));
+  EXPECT_TRUE(May(100, 100, Access::kLocalRead));
   EXPECT_TRUE(May(100, 50, kLocal));
   EXPECT_FALSE(May(100, 51, kLocal));
-  EXPECT_FALSE(May(100, 101, Rights::kLocalRead));
-  EXPECT_TRUE(May(100, 100, Rights::kNone));
+  EXPECT_FALSE(May(100, 101, Access::kLocalRead));
+  EXPECT_TRUE(May(100, 100, Access::kNone));
 }
 
 TEST_F(SegmentTableTest, NoBytesNeedNoSegment) { EXPECT_TRUE(May(5, 0, kLocal)); }
@@ -105,7 +105,7 @@ class ByteMap {
  public:
   struct Byte {
     uint64_t address;
-    Rights rights;
+    Access rights;
   };
   static constexpr uint64_t kSize = 256;
 
@@ -128,7 +128,7 @@ class ByteMap {
   }
 
   const std::optional<Byte>& at(uint64_t address) const { return bytes_[address]; }
-  bool MayAccess(uint64_t start, uint64_t length, Rights needed) const {
+  bool MayAccess(uint64_t start, uint64_t length, Access needed) const {
     for (uint64_t i = start; i < start + length; ++i) {
       if (!bytes_[i].has_value() || !bytes_[i]->rights.Has(needed)) return false;
     }
@@ -146,7 +146,7 @@ TEST_F(SegmentTableTest, AgreesWithAByteMapAfterEveryHistory) {
   for (int step = 0; step < 3000; ++step) {
     const uint64_t start = random.Below(ByteMap::kSize);
     const uint64_t length = random.Between(1, std::min<uint64_t>(40, ByteMap::kSize - start));
-    const auto rights = Rights::FromBits(static_cast<uint8_t>(random.Below(4)));
+    const auto rights = Access::FromBits(static_cast<uint8_t>(random.Below(4)));
     const Segment segment = At(start, length, random.Below(1 << 20), rights);
     const auto change = static_cast<SegmentChange>(random.Below(3));
     bool ok = false;
@@ -166,7 +166,7 @@ TEST_F(SegmentTableTest, AgreesWithAByteMapAfterEveryHistory) {
                 place->address.value() + place->left - 1);
     }
     const uint64_t span = random.Between(1, ByteMap::kSize - probe);
-    const auto needed = Rights::FromBits(static_cast<uint8_t>(random.Below(4)));
+    const auto needed = Access::FromBits(static_cast<uint8_t>(random.Below(4)));
     ASSERT_EQ(May(probe, span, needed), model.MayAccess(probe, span, needed));
     ASSERT_TRUE(table_.IsConsistent());
   }

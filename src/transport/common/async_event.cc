@@ -1,6 +1,6 @@
 #include "transport/common/async_event.h"
 
-namespace verbena::transport {
+namespace verbena {
 
 const char* NameOf(AsyncEventType type) {
   switch (type) {
@@ -26,4 +26,4 @@ const char* NameOf(AsyncEventType type) {
   return "?";
 }
 
-}  // namespace verbena::transport
+}  // namespace verbena

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <cstdint>
-
-#include "wire/roce/types.h"
+#include "verbena/async_event.h"
+#include "verbena/numbers.h"
 
 namespace verbena::queue {
 class CompletionQueue;
@@ -11,29 +10,15 @@ class SharedReceiveQueue;
 
 namespace verbena::transport {
 
-// What the program hears beside its completions, in the words of the verbs. Path migration is not
-// offered.
-enum class AsyncEventType : uint8_t {
-  kCommunicationEstablished,  // a packet arrived before the QP was told it may send
-  kSendQueueDrained,
-  kLastWqeReached,  // a QP on a shared receive queue will take no more from it
-  kQpFatal,
-  kQpRequestError,
-  kQpAccessError,
-  kCqError,
-  kSrqLimitReached,
-  kGidChange,  // the port has another table of GIDs; no queue is named
-};
-
-const char* NameOf(AsyncEventType type);
-
-struct AsyncEvent {
+// An asynchronous event as a queue pair raises it, with the queues themselves. Path migration is
+// not offered.
+struct RaisedEvent {
   AsyncEventType type;
   QpNumber qp;
   queue::CompletionQueue* cq = nullptr;      // kCqError: which
   queue::SharedReceiveQueue* srq = nullptr;  // kSrqLimitReached: which
 
-  friend bool operator==(const AsyncEvent&, const AsyncEvent&) = default;
+  friend bool operator==(const RaisedEvent&, const RaisedEvent&) = default;
 };
 
 }  // namespace verbena::transport

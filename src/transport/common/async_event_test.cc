@@ -38,10 +38,10 @@ TEST(AsyncEventTest, AValueThatNamesNoEventHasNoName) {
 }
 
 TEST(AsyncEventTest, EventsAreEqualIfTypeAndQueuePairAre) {
-  const AsyncEvent event{AsyncEventType::kQpFatal, QpNumber(7)};
-  EXPECT_EQ(event, (AsyncEvent{AsyncEventType::kQpFatal, QpNumber(7)}));
-  EXPECT_NE(event, (AsyncEvent{AsyncEventType::kQpFatal, QpNumber(8)}));
-  EXPECT_NE(event, (AsyncEvent{AsyncEventType::kCqError, QpNumber(7)}));
+  const RaisedEvent event{AsyncEventType::kQpFatal, QpNumber(7)};
+  EXPECT_EQ(event, (RaisedEvent{AsyncEventType::kQpFatal, QpNumber(7)}));
+  EXPECT_NE(event, (RaisedEvent{AsyncEventType::kQpFatal, QpNumber(8)}));
+  EXPECT_NE(event, (RaisedEvent{AsyncEventType::kCqError, QpNumber(7)}));
 }
 
 }  // namespace

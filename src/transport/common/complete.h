@@ -6,8 +6,8 @@
 namespace verbena::transport {
 
 // Adds a completion to its queue, and raises the events that follow. False when it is lost.
-inline bool Complete(const queue::Completion& completion, bool solicited,
-                     queue::CompletionQueue& cq, Step& step) {
+inline bool Complete(const Completion& completion, bool solicited, queue::CompletionQueue& cq,
+                     Step& step) {
   using PushStatus = queue::CompletionQueue::PushStatus;
   const auto pushed = cq.Push(completion, solicited, step.now);
   if (pushed.event_now) step.outbox.RaiseCompletionEvent(cq);

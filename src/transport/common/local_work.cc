@@ -5,8 +5,6 @@
 namespace verbena::transport {
 namespace {
 
-using queue::CompletionStatus;
-
 // `status` if the tables refuse.
 template <class T>
 LocalOutcome OutcomeOf(const Result<T, memory::Refusal>& done, CompletionStatus status,
@@ -19,16 +17,16 @@ LocalOutcome Bind(const queue::WindowBind& bind, const memory::Accessor& who, St
   const memory::WindowBinding binding{.region = bind.region,
                                       .start = KeyAddress(bind.start),
                                       .length = bind.length,
-                                      .rights = memory::Rights::FromBits(bind.rights),
+                                      .rights = bind.rights,
                                       .zero_based = bind.zero_based,
                                       .one_touch = bind.one_touch,
-                                      .variant = KeyVariant(bind.variant),
+                                      .variant = bind.variant,
                                       .by_index = bind.by_index};
   return OutcomeOf(step.memory.windows.Bind(bind.window, binding, who),
                    CompletionStatus::kWindowBindError, step);
 }
 
-LocalOutcome Register(const queue::Registration& registration,
+LocalOutcome Register(const queue::RegistrationOperand& registration,
                       std::span<const memory::PhysicalAddress> pages, const memory::Accessor& who,
                       Step& step) {
   if (registration.page_shift < PageShift::kMin || registration.page_shift > PageShift::kMax) {
@@ -37,7 +35,7 @@ LocalOutcome Register(const queue::Registration& registration,
   const memory::RegionSpec spec{.pd = who.pd,
                                 .start = KeyAddress(registration.start),
                                 .length = registration.length,
-                                .rights = memory::Rights::FromBits(registration.rights),
+                                .rights = registration.rights,
                                 .zero_based = registration.zero_based,
                                 .one_touch = registration.one_touch};
   const memory::PageListBacking backing{.pages = pages,
@@ -57,7 +55,7 @@ LocalOutcome ExecuteLocally(const queue::SendWqe& wqe,
       return Bind(wqe.As<queue::WindowBind>(), who, step);
     case queue::SendOpcode::kRegister:
     case queue::SendOpcode::kRegisterAndSend:
-      return Register(wqe.As<queue::Registration>(), pages, who, step);
+      return Register(wqe.As<queue::RegistrationOperand>(), pages, who, step);
     case queue::SendOpcode::kLocalInvalidate: {
       const Key key(wqe.invalidate.value());
       return OutcomeOf(step.memory.Invalidate(key, memory::Origin::kLocal, who),

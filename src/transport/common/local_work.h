@@ -14,7 +14,7 @@ namespace verbena::transport {
 
 // How an element ends, or the local part of one.
 struct LocalOutcome {
-  queue::CompletionStatus status = queue::CompletionStatus::kSuccess;
+  CompletionStatus status = CompletionStatus::kSuccess;
   VendorError vendor_error = 0;
 
   friend bool operator==(const LocalOutcome&, const LocalOutcome&) = default;

@@ -7,8 +7,6 @@
 namespace verbena::transport {
 namespace {
 
-using memory::Rights;
-using queue::CompletionStatus;
 using queue::SendOpcode;
 
 class LocalWorkTest : public testing::Test {
@@ -26,11 +24,11 @@ class LocalWorkTest : public testing::Test {
   }
   bool MayRead(Key key, uint64_t address) const {
     return memory::AsReady(core_.translator.Translate(
-               key, KeyAddress(address), 1, memory::Access::kRemoteRead, who_)) != nullptr;
+               key, KeyAddress(address), 1, memory::AccessKind::kRemoteRead, who_)) != nullptr;
   }
-  queue::Registration Registration(Key key) const {
+  queue::RegistrationOperand Registration(Key key) const {
     return {.key = key,
-            .rights = (Rights::kLocalRead | Rights::kRemoteRead).bits(),
+            .rights = (Access::kLocalRead | Access::kRemoteRead),
             .page_shift = 12,
             .start = 0x5000,
             .length = 8192};
@@ -65,18 +63,18 @@ TEST_F(LocalWorkTest, AWindowIsBoundOrTheErrorSaysSo) {
   const memory::RegionSpec spec{.pd = pd_,
                                 .start = KeyAddress(0x5000),
                                 .length = 8192,
-                                .rights = Rights::kLocalRead | Rights::kWindowBind};
+                                .rights = Access::kLocalRead | Access::kWindowBind};
   const auto region = core_.regions.Register(spec, memory::PageListBacking{.pages = pages_});
-  const Key window = *core_.windows.Allocate(pd_, memory::WindowType::kType2B);
+  const Key window = *core_.windows.Allocate(pd_, WindowType::k2B);
   queue::WindowBind bind{.window = window,
                          .region = region->local,
                          .start = 0x5001,
                          .length = 5,
-                         .variant = static_cast<uint8_t>(window.value() + 1),
-                         .rights = Rights::kRemoteRead.bits()};
+                         .variant = NextKey(window).variant(),
+                         .rights = Access::kRemoteRead};
   EXPECT_EQ(Execute(SendOpcode::kBindWindow, bind), CompletionStatus::kSuccess);
-  EXPECT_TRUE(MayRead(Key(window.index(), KeyVariant(bind.variant)), 0x5005));
-  bind.rights = Rights::kRemoteWrite.bits();
+  EXPECT_TRUE(MayRead(Key(window.index(), bind.variant), 0x5005));
+  bind.rights = Access::kRemoteWrite;
   EXPECT_EQ(Execute(SendOpcode::kBindWindow, bind), CompletionStatus::kWindowBindError);
 }
 
@@ -88,7 +86,7 @@ TEST_F(LocalWorkTest, ARefusalNamesItsCheckAndIsCounted) {
   EXPECT_EQ(Execute(SendOpcode::kLocalInvalidate, {}, stale),
             CompletionStatus::kLocalProtectionError);
   EXPECT_EQ(vendor_error_, 'd');
-  EXPECT_EQ(refusals_.local['d' - memory::kFirstCheck], 1U);
+  EXPECT_EQ(refusals_.local['d' - kFirstCheck], 1U);
   EXPECT_EQ(refusals_.remote, RefusalCounters().remote);
   EXPECT_EQ(Execute(SendOpcode::kRegister, Registration(key)),
             CompletionStatus::kLocalQpOperationError);
@@ -96,7 +94,7 @@ TEST_F(LocalWorkTest, ARefusalNamesItsCheckAndIsCounted) {
 }
 
 TEST_F(LocalWorkTest, AnImpossiblePageSizeIsRefused) {
-  queue::Registration registration = Registration(Key(0x100));
+  queue::RegistrationOperand registration = Registration(Key(0x100));
   for (const uint8_t shift : std::to_array<uint8_t>({0, 11, 29, 255})) {
     registration.page_shift = shift;
     EXPECT_EQ(Execute(SendOpcode::kRegister, registration),
@@ -106,7 +104,7 @@ TEST_F(LocalWorkTest, AnImpossiblePageSizeIsRefused) {
 
 TEST_F(LocalWorkTest, WorkForTheWireHasNoLocalPart) {
   EXPECT_EQ(Execute(SendOpcode::kSend, {}), CompletionStatus::kSuccess);
-  EXPECT_EQ(Execute(SendOpcode::kDelay, queue::Delay{}), CompletionStatus::kSuccess);
+  EXPECT_EQ(Execute(SendOpcode::kDelay, queue::DelayOperand{}), CompletionStatus::kSuccess);
 }
 
 }  // namespace

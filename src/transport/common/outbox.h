@@ -126,13 +126,13 @@ class Outbox {
   void PrefetchPages(const PageRequest& request) {
     if (page_requests_.size() < packets_max_) page_requests_.push_back(request);
   }
-  void Raise(const AsyncEvent& event) { events_.push_back(event); }
+  void Raise(const RaisedEvent& event) { events_.push_back(event); }
   void RaiseCompletionEvent(queue::CompletionQueue& cq) { completion_events_.push_back(&cq); }
   void Report(const SegmentReport& report) { segment_reports_.push_back(report); }
 
   std::span<const OutPacket> packets() const { return {packets_.data(), packet_count_}; }
   std::span<const PageRequest> page_requests() const { return page_requests_; }
-  std::span<const AsyncEvent> events() const { return events_; }
+  std::span<const RaisedEvent> events() const { return events_; }
   std::span<queue::CompletionQueue* const> completion_events() const { return completion_events_; }
   std::span<const SegmentReport> segment_reports() const { return segment_reports_; }
 
@@ -175,7 +175,7 @@ class Outbox {
   size_t packet_count_ = 0;
   bool has_singles_ = false;
   std::vector<PageRequest> page_requests_;
-  std::vector<AsyncEvent> events_;
+  std::vector<RaisedEvent> events_;
   std::vector<queue::CompletionQueue*> completion_events_;
   std::vector<SegmentReport> segment_reports_;
 };

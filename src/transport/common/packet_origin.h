@@ -4,15 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "wire/ip_address.h"
+#include "verbena/ip_address.h"
 
 namespace verbena::transport {
 
 // What the IP and UDP headers said of a packet that has arrived: the program that gets it answers
 // by it. A value type.
 struct PacketOrigin {
-  wire::IpAddress source = {};
-  wire::IpAddress destination = {};
+  IpAddress source = {};
+  IpAddress destination = {};
   uint16_t source_port = 0;
   uint8_t traffic_class = 0;  // of IPv4, the type of service
   uint8_t hop_limit = 0;      // of IPv4, the time to live

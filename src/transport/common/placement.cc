@@ -9,12 +9,12 @@
 namespace verbena::transport {
 namespace {
 
-using memory::Access;
+using memory::AccessKind;
 using memory::Translation;
 
 using memory::KeyUse;
 
-Key KeyOf(const queue::Sge& piece) { return piece.key; }
+Key KeyOf(const Sge& piece) { return piece.key; }
 
 // The byte that could not be reached, if there is one.
 std::optional<memory::MachineAddress> CopyTo(const memory::SpanList& to,
@@ -28,7 +28,7 @@ bool IsCopied(memory::MachineAddress to, std::span<const std::byte> payload) {
 }
 
 // What is missing of all of `length` bytes, now that their beginning is known to be.
-memory::Fault FaultOfAll(Key key, KeyAddress start, uint64_t length, Access access,
+memory::Fault FaultOfAll(Key key, KeyAddress start, uint64_t length, AccessKind access,
                          const memory::Accessor& who, const memory::MemoryCore& memory,
                          const memory::Fault& beginning) {
   const Translation all = memory.translator.Translate(key, start, length, access, who);
@@ -56,14 +56,14 @@ Placement ScatterPieces(queue::SgeCursor& cursor, std::span<const std::byte> pay
     const auto piece = walk.Next(left.size());
     CHECK(piece.has_value());
     const KeyAddress start(piece->address);
-    const Translation translation =
-        memory.translator.Translate(KeyOf(*piece), start, piece->length, Access::kLocalWrite, who);
+    const Translation translation = memory.translator.Translate(KeyOf(*piece), start, piece->length,
+                                                                AccessKind::kLocalWrite, who);
     if (const memory::Refusal* const refusal = AsRefusal(translation)) {
       return NakReason(*refusal, RefusedKey::kOwn);
     }
     if (const memory::Fault* const fault = AsFault(translation)) {
       const auto rest = here.Next(std::max<uint64_t>(ahead, left.size()));
-      return FaultOfAll(KeyOf(*piece), start, rest->length, Access::kLocalWrite, who, memory,
+      return FaultOfAll(KeyOf(*piece), start, rest->length, AccessKind::kLocalWrite, who, memory,
                         *fault);
     }
     if (const auto gone = CopyTo(AsReady(translation)->spans, left.first(piece->length))) {
@@ -78,8 +78,8 @@ Placement ScatterPieces(queue::SgeCursor& cursor, std::span<const std::byte> pay
 
 [[gnu::noinline]] Placement PlaceInFull(const RemoteRange& rest, std::span<const std::byte> payload,
                                         const memory::Accessor& who, memory::MemoryCore& memory) {
-  const Translation translation =
-      memory.translator.Translate(rest.key, rest.start, payload.size(), Access::kRemoteWrite, who);
+  const Translation translation = memory.translator.Translate(rest.key, rest.start, payload.size(),
+                                                              AccessKind::kRemoteWrite, who);
   if (const memory::Ready* const ready = AsReady(translation)) {
     if (ready->use == KeyUse::kSpent) return NakReason(memory::Refusal::kNotValid);
     const auto gone = CopyTo(ready->spans, payload);
@@ -87,7 +87,7 @@ Placement ScatterPieces(queue::SgeCursor& cursor, std::span<const std::byte> pay
     return Lost(*gone, memory, [&] { return PlaceInFull(rest, payload, who, memory); });
   }
   if (const memory::Refusal* const refusal = AsRefusal(translation)) return NakReason(*refusal);
-  return FaultOfAll(rest.key, rest.start, rest.length, Access::kRemoteWrite, who, memory,
+  return FaultOfAll(rest.key, rest.start, rest.length, AccessKind::kRemoteWrite, who, memory,
                     *AsFault(translation));
 }
 
@@ -98,7 +98,7 @@ Placement PlaceWrite(const RemoteRange& rest, std::span<const std::byte> payload
   CHECK(payload.size() <= rest.length);
   if (payload.empty()) return Placed{};
   const auto found = memory.translator.FindSingleSpan(rest.key, rest.start, payload.size(),
-                                                      Access::kRemoteWrite, who);
+                                                      AccessKind::kRemoteWrite, who);
   if (found.is_there && found.use != KeyUse::kSpent && IsCopied(found.at, payload)) [[likely]] {
     return Placed{found.use};
   }
@@ -110,8 +110,8 @@ Placement ScatterSend(queue::SgeCursor& cursor, std::span<const std::byte> paylo
                       const memory::Accessor& who, memory::MemoryCore& memory) {
   queue::SgeCursor walk = cursor;
   if (const auto piece = walk.Next(payload.size()); piece && piece->length == payload.size()) {
-    const auto found = memory.translator.FindSingleSpan(KeyOf(*piece), KeyAddress(piece->address),
-                                                        piece->length, Access::kLocalWrite, who);
+    const auto found = memory.translator.FindSingleSpan(
+        KeyOf(*piece), KeyAddress(piece->address), piece->length, AccessKind::kLocalWrite, who);
     if (found.is_there && IsCopied(found.at, payload)) [[likely]] {
       cursor = walk;
       return Placed{};
@@ -130,14 +130,14 @@ Placement Gather(queue::SgeCursor cursor, uint32_t size, uint64_t ahead,
     const auto piece = cursor.Next(size - done);
     CHECK(piece.has_value());
     const KeyAddress start(piece->address);
-    const Translation translation =
-        memory.translator.Translate(KeyOf(*piece), start, piece->length, Access::kLocalRead, who);
+    const Translation translation = memory.translator.Translate(KeyOf(*piece), start, piece->length,
+                                                                AccessKind::kLocalRead, who);
     if (const memory::Refusal* const refusal = AsRefusal(translation)) {
       return NakReason(*refusal, RefusedKey::kOwn);
     }
     if (const memory::Fault* const fault = AsFault(translation)) {
       const auto rest = here.Next(std::max<uint64_t>(ahead, size - done));
-      return FaultOfAll(KeyOf(*piece), start, rest->length, Access::kLocalRead, who, memory,
+      return FaultOfAll(KeyOf(*piece), start, rest->length, AccessKind::kLocalRead, who, memory,
                         *fault);
     }
     const memory::SpanList& spans = AsReady(translation)->spans;
@@ -168,7 +168,7 @@ Placement PlaceAtomicWrite(const RemoteRange& word, std::span<const std::byte> p
                            const memory::Accessor& who, memory::MemoryCore& memory) {
   CHECK(payload.size() == sizeof(uint64_t) && word.length == sizeof(uint64_t));
   const Translation translation =
-      memory.translator.Translate(word.key, word.start, word.length, Access::kRemoteWrite, who);
+      memory.translator.Translate(word.key, word.start, word.length, AccessKind::kRemoteWrite, who);
   if (const memory::Refusal* const refusal = AsRefusal(translation)) return NakReason(*refusal);
   if (const memory::Fault* const fault = AsFault(translation)) return *fault;
   const memory::Ready& ready = *AsReady(translation);
@@ -188,8 +188,8 @@ Placement PlaceAtomicWrite(const RemoteRange& word, std::span<const std::byte> p
 
 AtomicResult ExecuteAtomic(const RemoteRange& word, const AtomicOperation& operation,
                            const memory::Accessor& who, memory::MemoryCore& memory) {
-  const Translation translation =
-      memory.translator.Translate(word.key, word.start, word.length, Access::kRemoteAtomic, who);
+  const Translation translation = memory.translator.Translate(word.key, word.start, word.length,
+                                                              AccessKind::kRemoteAtomic, who);
   if (const memory::Refusal* const refusal = AsRefusal(translation)) return NakReason(*refusal);
   if (const memory::Fault* const fault = AsFault(translation)) return *fault;
   const memory::Ready& ready = *AsReady(translation);

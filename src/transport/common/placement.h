@@ -51,11 +51,11 @@ inline constexpr uint64_t kSendAheadMax = uint64_t{1} << 20;
 
 // The other way, in the common case: names `size` bytes from `offset` on of one element as the
 // payload of a packet. False, and nothing is done, if they do not lie in one present page.
-[[nodiscard]] inline bool NameSpan(const queue::Sge& sge, uint64_t offset, uint32_t size,
+[[nodiscard]] inline bool NameSpan(const Sge& sge, uint64_t offset, uint32_t size,
                                    const memory::Accessor& who, const memory::MemoryCore& memory,
                                    OutPacket& packet) {
   const auto found = memory.translator.FindSingleSpan(sge.key, KeyAddress(sge.address + offset),
-                                                      size, memory::Access::kLocalRead, who);
+                                                      size, memory::AccessKind::kLocalRead, who);
   if (found.is_there) packet.payload.Begin({found.at, size});
   return found.is_there;
 }

@@ -32,7 +32,7 @@ class PlacementTest : public ResponderFixture {
   }
   // More pieces than a packet can name, so that they are copied at once. The first is in page 0.
   Placement GatherMany() {
-    std::vector<queue::Sge> sges;
+    std::vector<Sge> sges;
     for (uint32_t i = 0; i < 12; ++i) sges.push_back(SgeOf(i == 0 ? 0 : kPage + i * 100, 4));
     OutPacket& packet = outbox_.AddPacket();
     return Gather(queue::SgeCursor(sges), 48, 48, me_, core_, packet, outbox_.GatherRoom());

@@ -156,16 +156,16 @@ bool IsState(QpState state) { return static_cast<size_t>(state) < kQpStateCount;
 
 }  // namespace
 
-std::optional<AttributeError> Validate(const QpAttributes& attributes, AttributeMask mask,
+std::optional<AttributeError> Validate(const QpSettings& attributes, AttributeMask mask,
                                        const AttributeLimits& limits) {
-  const QpAttributes& a = attributes;
+  const QpSettings& a = attributes;
   const struct {
     QpAttribute attribute;
     bool in_range;
   } checks[] = {
       {kState, IsState(a.state)},
       {kCurrentState, IsState(a.current_state)},
-      {kAccess, memory::Rights::kAll.Has(a.access)},
+      {kAccess, Access::kAll.Has(a.access)},
       {kPKeyIndex, a.p_key_index <= limits.p_key_index_max},
       {kPort, a.port.value() >= 1 && a.port <= limits.port_max},
       {kPathMtu, a.path_mtu >= PathMtu::k256 && a.path_mtu <= limits.path_mtu_max},

@@ -7,6 +7,7 @@
 #include "memory/access.h"
 #include "transport/common/outbox.h"
 #include "transport/common/qp_state.h"
+#include "verbena/gid.h"
 #include "verbena/strong_id.h"
 #include "wire/roce/ack_timeout.h"
 #include "wire/roce/rnr_timer.h"
@@ -80,11 +81,6 @@ constexpr AttributeMask operator|(QpAttribute a, QpAttribute b) {
 
 inline constexpr AttributeMask AttributeMask::kAll = *FromBits(0x21FFFFF);
 
-// The largest payload of a packet, as the code of the verbs.
-enum class PathMtu : uint8_t { k256 = 1, k512, k1024, k2048, k4096 };
-
-constexpr uint32_t BytesOf(PathMtu mtu) { return 128U << static_cast<unsigned>(mtu); }
-
 using PortNumber = StrongId<struct PortNumberTag, uint8_t>;        // counts from 1
 using PKeyIndex = StrongId<struct PKeyIndexTag, uint16_t>;         // into the port's P_Key table
 using RetryCount = StrongId<struct RetryCountTag, uint8_t>;        // 3 bits
@@ -99,11 +95,11 @@ inline constexpr RnrRetryCount kRnrRetryForever{7};  // and the largest there is
 // Four attributes have no value. Capacity and rate limit apply to no transition of the types that
 // we have; alternate path and path migration may be given wherever the specification takes them,
 // and have no effect.
-struct QpAttributes {
+struct QpSettings {
   QpState state{};
   QpState current_state{};
   bool sqd_notify = false;  // raise an event when the send queue has drained
-  memory::Rights access;    // of the peer; local rights may be given and mean nothing
+  Access access;            // of the peer; local rights may be given and mean nothing
   PKeyIndex p_key_index;
   PortNumber port{1};
   QKey q_key;
@@ -138,7 +134,7 @@ struct AttributeError {
 };
 
 // The first attribute of `mask` whose value is out of range.
-[[nodiscard]] std::optional<AttributeError> Validate(const QpAttributes& attributes,
+[[nodiscard]] std::optional<AttributeError> Validate(const QpSettings& attributes,
                                                      AttributeMask mask,
                                                      const AttributeLimits& limits = {});
 

@@ -102,14 +102,14 @@ TEST(PathMtuTest, HasBytes) {
 
 struct Range {
   QpAttribute attribute;
-  std::function<void(QpAttributes&, uint32_t)> set;
+  std::function<void(QpSettings&, uint32_t)> set;
   uint32_t min;
   uint32_t max;
 };
 
 template <class T>
-auto Setter(T QpAttributes::*field) {
-  return [field](QpAttributes& a, uint32_t value) {
+auto Setter(T QpSettings::*field) {
+  return [field](QpSettings& a, uint32_t value) {
     if constexpr (std::is_enum_v<T>) {
       a.*field = static_cast<T>(value);
     } else {
@@ -120,21 +120,20 @@ auto Setter(T QpAttributes::*field) {
 
 const std::vector<Range>& Ranges() {
   static const std::vector<Range> ranges = {
-      {QpAttribute::kState, Setter(&QpAttributes::state), 0, 6},
-      {QpAttribute::kCurrentState, Setter(&QpAttributes::current_state), 0, 6},
+      {QpAttribute::kState, Setter(&QpSettings::state), 0, 6},
+      {QpAttribute::kCurrentState, Setter(&QpSettings::current_state), 0, 6},
       {QpAttribute::kAccess,
-       [](auto& a, uint32_t v) { a.access = memory::Rights::FromBits(static_cast<uint8_t>(v)); }, 0,
-       63},
-      {QpAttribute::kPKeyIndex, Setter(&QpAttributes::p_key_index), 0, 99},
-      {QpAttribute::kPort, Setter(&QpAttributes::port), 1, 2},
-      {QpAttribute::kPathMtu, Setter(&QpAttributes::path_mtu), 1, 4},
-      {QpAttribute::kTimeout, Setter(&QpAttributes::timeout), 0, 31},
-      {QpAttribute::kRetryCount, Setter(&QpAttributes::retry_count), 0, 7},
-      {QpAttribute::kRnrRetry, Setter(&QpAttributes::rnr_retry), 0, 7},
-      {QpAttribute::kMaxRdAtomic, Setter(&QpAttributes::max_rd_atomic), 0, 16},
-      {QpAttribute::kMinRnrTimer, Setter(&QpAttributes::min_rnr_timer), 0, 31},
-      {QpAttribute::kMaxDestRdAtomic, Setter(&QpAttributes::max_dest_rd_atomic), 0, 32},
-      {QpAttribute::kRemoteQp, Setter(&QpAttributes::remote_qp), 0, 0xFFFFFF},
+       [](auto& a, uint32_t v) { a.access = Access::FromBits(static_cast<uint8_t>(v)); }, 0, 63},
+      {QpAttribute::kPKeyIndex, Setter(&QpSettings::p_key_index), 0, 99},
+      {QpAttribute::kPort, Setter(&QpSettings::port), 1, 2},
+      {QpAttribute::kPathMtu, Setter(&QpSettings::path_mtu), 1, 4},
+      {QpAttribute::kTimeout, Setter(&QpSettings::timeout), 0, 31},
+      {QpAttribute::kRetryCount, Setter(&QpSettings::retry_count), 0, 7},
+      {QpAttribute::kRnrRetry, Setter(&QpSettings::rnr_retry), 0, 7},
+      {QpAttribute::kMaxRdAtomic, Setter(&QpSettings::max_rd_atomic), 0, 16},
+      {QpAttribute::kMinRnrTimer, Setter(&QpSettings::min_rnr_timer), 0, 31},
+      {QpAttribute::kMaxDestRdAtomic, Setter(&QpSettings::max_dest_rd_atomic), 0, 32},
+      {QpAttribute::kRemoteQp, Setter(&QpSettings::remote_qp), 0, 0xFFFFFF},
   };
   return ranges;
 }
@@ -145,7 +144,7 @@ constexpr AttributeLimits kLimits = {PortNumber(2), PKeyIndex(99), PathMtu::k204
 TEST(ValidateTest, AcceptsBothEndsOfEachRange) {
   for (const Range& range : Ranges()) {
     for (const uint32_t value : {range.min, range.max}) {
-      QpAttributes attributes;
+      QpSettings attributes;
       range.set(attributes, value);
       EXPECT_EQ(Validate(attributes, AttributeMask::kAll, kLimits), std::nullopt)
           << NameOf(range.attribute) << " = " << value;
@@ -158,7 +157,7 @@ TEST(ValidateTest, NamesTheAttributeThatIsBeyondEitherEnd) {
     std::vector<uint32_t> outside = {range.max + 1};
     if (range.min > 0) outside.push_back(range.min - 1);
     for (const uint32_t value : outside) {
-      QpAttributes attributes;
+      QpSettings attributes;
       range.set(attributes, value);
       EXPECT_EQ(Validate(attributes, AttributeMask::kAll, kLimits), AttributeError{range.attribute})
           << NameOf(range.attribute) << " = " << value;
@@ -168,7 +167,7 @@ TEST(ValidateTest, NamesTheAttributeThatIsBeyondEitherEnd) {
 
 TEST(ValidateTest, LooksOnlyAtWhatTheMaskNames) {
   for (const Range& range : Ranges()) {
-    QpAttributes attributes;
+    QpSettings attributes;
     range.set(attributes, range.max + 1);
     const AttributeMask others = AttributeMask::kAll.Without(range.attribute);
     EXPECT_EQ(Validate(attributes, others, kLimits), std::nullopt) << NameOf(range.attribute);
@@ -177,7 +176,7 @@ TEST(ValidateTest, LooksOnlyAtWhatTheMaskNames) {
 }
 
 TEST(ValidateTest, WithoutAnAdapterTheLimitsAreThoseOfTheSpecification) {
-  QpAttributes attributes;
+  QpSettings attributes;
   attributes.port = PortNumber(254);
   attributes.p_key_index = PKeyIndex(0xFFFF);
   attributes.path_mtu = PathMtu::k4096;

@@ -2,7 +2,7 @@
 
 #include "base/check.h"
 
-namespace verbena::transport {
+namespace verbena {
 
 const char* NameOf(QpState state) {
   switch (state) {
@@ -40,6 +40,8 @@ const char* NameOf(QpType type) {
   return "?";
 }
 
+namespace transport {
+
 wire::Service ServiceOf(QpType type) {
   switch (type) {
     case QpType::kRc:
@@ -55,4 +57,5 @@ wire::Service ServiceOf(QpType type) {
   UNREACHABLE();
 }
 
-}  // namespace verbena::transport
+}  // namespace transport
+}  // namespace verbena

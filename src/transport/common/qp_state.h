@@ -1,28 +1,9 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
+#include "verbena/qp_state.h"
 #include "wire/roce/opcode.h"
 
 namespace verbena::transport {
-
-// The states of a queue pair, in the order and with the values of the verbs. (IBA 10.3.1)
-enum class QpState : uint8_t {
-  kReset,
-  kInit,
-  kRtr,  // ready to receive
-  kRts,  // ready to send
-  kSqd,  // send queue drain
-  kSqe,  // send queue error
-  kErr,
-};
-inline constexpr size_t kQpStateCount = 7;
-
-// The two sides of an extended reliable connection are of different types, because each has only
-// one half of a queue pair.
-enum class QpType : uint8_t { kRc, kUc, kUd, kXrcSend, kXrcReceive };
-inline constexpr size_t kQpTypeCount = 5;
 
 // The service that the packets of such a queue pair name.
 [[nodiscard]] wire::Service ServiceOf(QpType type);
@@ -67,8 +48,5 @@ constexpr bool IsReliable(QpType type) { return type != QpType::kUc && type != Q
 constexpr QpState StateAfterSendError(QpType type) {
   return IsReliable(type) ? QpState::kErr : QpState::kSqe;
 }
-
-const char* NameOf(QpState state);  // "RTR"
-const char* NameOf(QpType type);    // "RC"
 
 }  // namespace verbena::transport

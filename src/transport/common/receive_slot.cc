@@ -10,10 +10,6 @@
 
 namespace verbena::transport {
 
-using queue::Completion;
-using queue::CompletionOpcode;
-using queue::CompletionStatus;
-
 namespace {
 
 using Kind = TaggedMessage::Kind;
@@ -26,8 +22,8 @@ void Tell(const TaggedMessage& message, Completion& completion) {
   completion.opcode = message.kind == Kind::kUntagged ? CompletionOpcode::kNoTagReceive
                                                       : CompletionOpcode::kTagReceive;
   if (!message.has_tag()) return;
-  completion.flags.tag_matched = true;
-  completion.flags.tag_data_valid = message.kind == Kind::kEager;
+  completion.tag_matched = true;
+  completion.tag_data_valid = message.kind == Kind::kEager;
   completion.tag = message.header.tag;
   completion.tag_context = message.header.context;
 }
@@ -134,11 +130,11 @@ Completion ReceiveCompletionOf(const wire::Packet& packet, uint32_t byte_count) 
                           ? CompletionOpcode::kReceiveWithImmediate
                           : CompletionOpcode::kReceive;
   if (const auto immediate = packet.Get<wire::ImmDt>()) {
-    completion.flags.with_immediate = true;
+    completion.with_immediate = true;
     completion.immediate = Immediate(immediate->data);
   }
   if (const auto ieth = packet.Get<wire::Ieth>()) {
-    completion.flags.with_invalidate = true;
+    completion.with_invalidate = true;
     completion.invalidated = ieth->r_key;
   }
   return completion;

@@ -75,8 +75,8 @@ class ReceiveSlot {
 
   // Ends the request with what is told beside its id and queue pair. False when the completion is
   // lost.
-  bool Finish(queue::Completion completion, bool solicited, Step& step);
-  bool Finish(queue::CompletionStatus status, Step& step, VendorError vendor_error = 0);
+  bool Finish(Completion completion, bool solicited, Step& step);
+  bool Finish(CompletionStatus status, Step& step, VendorError vendor_error = 0);
 
   // All requests end as flushed: the queue pair is in error. Of a shared queue only the one that
   // was taken does. To be called again when more were posted since; needs none that is taken.
@@ -107,7 +107,6 @@ class ReceiveSlot {
 };
 
 // What the packet that ends a message tells the program of it.
-[[nodiscard]] queue::Completion ReceiveCompletionOf(const wire::Packet& packet,
-                                                    uint32_t byte_count);
+[[nodiscard]] Completion ReceiveCompletionOf(const wire::Packet& packet, uint32_t byte_count);
 
 }  // namespace verbena::transport

@@ -27,7 +27,7 @@ class ReceiveSource {
   // An element that was taken. Good until it is finished.
   struct Element {
     WrId id;
-    std::span<const queue::Sge> sges;
+    std::span<const Sge> sges;
     uint64_t length = 0;  // of all sges
     std::variant<queue::WqeNumber, queue::SharedReceiveQueue::Handle, queue::TagMatcher::Index>
         place;

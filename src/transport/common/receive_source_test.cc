@@ -10,7 +10,7 @@ namespace {
 using queue::ReceiveQueue;
 using queue::SharedReceiveQueue;
 
-constexpr std::array<queue::Sge, 2> kSges = {
+constexpr std::array<Sge, 2> kSges = {
     {{.address = 0x1000, .length = 10}, {.address = 0x2000, .length = 20}}};
 
 TEST(ReceiveSourceTest, OwnElementsComeInOrderAndKeepTheirPlaceUntilFinished) {

@@ -1,19 +1,13 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "memory/refusal.h"
 #include "transport/common/verdict.h"
+#include "verbena/counters.h"
 
 namespace verbena::transport {
-
-// How often each of the lettered checks of memory/refusal.h has refused, 'a' first.
-struct RefusalCounters {
-  std::array<uint64_t, memory::kCheckCount> local{};         // work requests of this side
-  std::array<uint64_t, memory::kRemoteCheckCount> remote{};  // requests of peers
-};
 
 // What a completion says beside its status (vendor_err): the letter of the check that failed, or 0.
 using VendorError = uint8_t;
@@ -31,7 +25,7 @@ using VendorError = uint8_t;
 inline VendorError CountRefusal(NakReason reason, RefusalCounters* counters) {
   const VendorError check = VendorErrorOf(reason);
   if (check == 0 || counters == nullptr) return check;
-  const auto index = static_cast<size_t>(check - memory::kFirstCheck);
+  const auto index = static_cast<size_t>(check - kFirstCheck);
   if (reason.key() == RefusedKey::kOwn) {
     ++counters->local[index];
   } else if (index < counters->remote.size()) {

@@ -13,9 +13,9 @@ namespace verbena::transport {
 namespace {
 
 // As much of the list as holds `length` bytes.
-void CopyFirst(std::span<const queue::Sge> list, uint32_t length, std::vector<queue::Sge>& first) {
+void CopyFirst(std::span<const Sge> list, uint32_t length, std::vector<Sge>& first) {
   first.clear();
-  for (queue::Sge sge : list) {
+  for (Sge sge : list) {
     if (length == 0) break;
     sge.length = std::min(sge.length, length);
     length -= sge.length;
@@ -26,14 +26,15 @@ void CopyFirst(std::span<const queue::Sge> list, uint32_t length, std::vector<qu
 queue::SendWqe ReadOf(queue::TagMatcher::Index receive, const wire::RendezvousHeader& data) {
   return {.id = WrId(receive.value()),
           .opcode = queue::SendOpcode::kRead,
-          .flags = {.signaled = true, .internal = true},
-          .operand = queue::Remote{data.address, Key(data.r_key)}};
+          .flags = {.signaled = true},
+          .internal = true,
+          .operand = RemoteAddress{data.address, Key(data.r_key)}};
 }
 
 // Fenced, so that it leaves after the bytes have come.
-constexpr queue::SendWqe kFinished{
-    .opcode = queue::SendOpcode::kSend,
-    .flags = {.signaled = true, .fence = true, .inlined = true, .internal = true}};
+constexpr queue::SendWqe kFinished{.opcode = queue::SendOpcode::kSend,
+                                   .flags = {.signaled = true, .fence = true, .inlined = true},
+                                   .internal = true};
 
 }  // namespace
 
@@ -44,10 +45,10 @@ void Rendezvous::Post() {
 bool Rendezvous::TryPost(const Request& request) {
   std::array<std::byte, wire::TagHeader::kSize> header;
   wire::TagHeader finished = request.header;
-  finished.operation = wire::TagOperation::kFinished;
+  finished.operation = wire::TagOpcode::kFinished;
   finished.Serialize(header);
-  const std::array inlined = {queue::Sge{.address = reinterpret_cast<uintptr_t>(header.data()),
-                                         .length = wire::TagHeader::kSize}};
+  const std::array inlined = {
+      Sge{.address = reinterpret_cast<uintptr_t>(header.data()), .length = wire::TagHeader::kSize}};
   CopyFirst(tags_.SgesOf(request.receive), request.data.length, place_);
 
   queue::SendQueue::Posting posting(queue_);
@@ -59,8 +60,8 @@ bool Rendezvous::TryPost(const Request& request) {
   return false;
 }
 
-bool Rendezvous::OnEnded(const queue::SendWqe& wqe, queue::CompletionStatus status,
-                         uint32_t byte_count, Step& step) {
+bool Rendezvous::OnEnded(const queue::SendWqe& wqe, CompletionStatus status, uint32_t byte_count,
+                         Step& step) {
   // That the peer was told is of no interest; that it was not, the queue pair's end says.
   if (wqe.opcode != queue::SendOpcode::kRead) return true;
   const queue::TagMatcher::Index receive(static_cast<uint32_t>(wqe.id.value()));
@@ -69,20 +70,20 @@ bool Rendezvous::OnEnded(const queue::SendWqe& wqe, queue::CompletionStatus stat
 
 void Rendezvous::Flush(Step& step) {
   for (const Request& request : waiting_) {
-    Finish(request.receive, queue::CompletionStatus::kFlushed, 0, step);
+    Finish(request.receive, CompletionStatus::kFlushed, 0, step);
   }
   waiting_.clear();
 }
 
-bool Rendezvous::Finish(queue::TagMatcher::Index receive, queue::CompletionStatus status,
+bool Rendezvous::Finish(queue::TagMatcher::Index receive, CompletionStatus status,
                         uint32_t byte_count, Step& step) {
-  queue::Completion completion;
+  Completion completion;
   completion.id = tags_.IdOf(receive);
   completion.qp = who_.qp;
   completion.status = status;
-  completion.opcode = queue::CompletionOpcode::kTagReceive;
+  completion.opcode = CompletionOpcode::kTagReceive;
   completion.byte_count = byte_count;
-  completion.flags.tag_data_valid = status == queue::CompletionStatus::kSuccess;
+  completion.tag_data_valid = status == CompletionStatus::kSuccess;
   tags_.Give(receive);
   return Complete(completion, false, cq_, step);
 }

@@ -44,7 +44,7 @@ class Rendezvous {
   void Begin(queue::TagMatcher::Index receive, const wire::TagHeader& header,
              const wire::RendezvousHeader& data, Step& step) {
     if (WhenMemory([&] { waiting_.push_back({receive, header, data}); })) return;
-    Finish(receive, queue::CompletionStatus::kTagMatchingIncomplete, 0, step);
+    Finish(receive, CompletionStatus::kTagMatchingIncomplete, 0, step);
   }
 
   // In whose name the bytes that were read are placed: they go where a tagged receive says.
@@ -54,7 +54,7 @@ class Rendezvous {
   void Post();
 
   // An element of ours has ended. False when the completion is lost.
-  [[nodiscard]] bool OnEnded(const queue::SendWqe& wqe, queue::CompletionStatus status,
+  [[nodiscard]] bool OnEnded(const queue::SendWqe& wqe, CompletionStatus status,
                              uint32_t byte_count, Step& step);
 
   // What is waiting ends as flushed: the queue pair is in error.
@@ -68,7 +68,7 @@ class Rendezvous {
   };
 
   [[nodiscard]] bool TryPost(const Request& request);
-  bool Finish(queue::TagMatcher::Index receive, queue::CompletionStatus status, uint32_t byte_count,
+  bool Finish(queue::TagMatcher::Index receive, CompletionStatus status, uint32_t byte_count,
               Step& step);
 
   const memory::Accessor who_;
@@ -76,7 +76,7 @@ class Rendezvous {
   queue::TagMatcher& tags_;
   queue::CompletionQueue& cq_;
   std::deque<Request> waiting_;
-  std::vector<queue::Sge> place_;  // of TryPost, kept for its capacity
+  std::vector<Sge> place_;  // of TryPost, kept for its capacity
 };
 
 }  // namespace verbena::transport

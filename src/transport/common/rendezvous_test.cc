@@ -14,12 +14,9 @@
 
 namespace verbena::scenario {
 namespace {
-
-using queue::Completion;
-using queue::CompletionOpcode;
 using wire::RendezvousHeader;
 using wire::TagHeader;
-using wire::TagOperation;
+using wire::TagOpcode;
 
 constexpr uint64_t kTag = 0x7A7A;
 constexpr uint64_t kWhole = ~uint64_t{0};
@@ -54,7 +51,7 @@ class TagMatchingTest : public PairTest {
     return {node_a_.At(offset), size};
   }
   // A message of A's that begins at kMessage.
-  void Send(TagOperation operation, uint64_t length, uint64_t tag = kTag) {
+  void Send(TagOpcode operation, uint64_t length, uint64_t tag = kTag) {
     TagHeader{.operation = operation, .context = kContext, .tag = tag}.Serialize(
         OfA(kMessage, TagHeader::kSize));
     net_.Post(a(), SendOf(1), {node_a_.Local(kMessage, length)});
@@ -63,7 +60,7 @@ class TagMatchingTest : public PairTest {
   void SendRendezvous(uint32_t length, uint32_t r_key) {
     RendezvousHeader{.address = RcNode::kBase, .r_key = r_key, .length = length}.Serialize(
         OfA(kMessage + TagHeader::kSize, RendezvousHeader::kSize));
-    Send(TagOperation::kRendezvous, TagHeader::kSize + RendezvousHeader::kSize + 10);
+    Send(TagOpcode::kRendezvous, TagHeader::kSize + RendezvousHeader::kSize + 10);
   }
   void SendRendezvous(uint32_t length) { SendRendezvous(length, node_a_.keys.remote.value()); }
 
@@ -77,8 +74,8 @@ void ExpectMatched(const Completion& completion, uint64_t id, bool data_valid) {
   EXPECT_EQ(completion.id, WrId(id));
   EXPECT_EQ(completion.status, CompletionStatus::kSuccess) << NameOf(completion.status);
   EXPECT_EQ(completion.opcode, CompletionOpcode::kTagReceive);
-  EXPECT_TRUE(completion.flags.tag_matched);
-  EXPECT_EQ(completion.flags.tag_data_valid, data_valid);
+  EXPECT_TRUE(completion.tag_matched);
+  EXPECT_EQ(completion.tag_data_valid, data_valid);
   EXPECT_EQ(completion.tag, kTag);
   EXPECT_EQ(completion.tag_context, kContext);
 }
@@ -87,7 +84,7 @@ TEST_F(TagMatchingTest, AnEagerMessageComesWithoutItsHeader) {
   ConnectWith(8);
   for (const uint64_t length : {TagHeader::kSize, size_t{17}, size_t{1'024}, size_t{5'000}}) {
     AddTagged(5, kPage, length - TagHeader::kSize);
-    Send(TagOperation::kEager, length);
+    Send(TagOpcode::kEager, length);
     ASSERT_TRUE(net_.RunToRest());
     const auto received = b().Received();
     ASSERT_EQ(received.size(), 1u);
@@ -107,7 +104,7 @@ TEST_F(TagMatchingTest, TaggedReceivesAreOfTheQueuesDomain) {
   spec_b.pd = *node_b_.core.domains.Allocate(*node_b_.core.consumers.Open({}));
   Connect({}, spec_b);
   AddTagged(5, kPage, 100);
-  Send(TagOperation::kEager, TagHeader::kSize + 100);
+  Send(TagOpcode::kEager, TagHeader::kSize + 100);
   ASSERT_TRUE(net_.RunToRest());
   ExpectMatched(b().Received().at(0), 5, true);
   net_.PostReceive(a(), 30, {node_a_.Local(12 * kPage, 100)});
@@ -122,12 +119,12 @@ TEST_F(TagMatchingTest, AnUnexpectedOneComesWholeAndIsCounted) {
   ConnectWith(8);
   AddTagged(5, kPage, 100, kTag + 1);
   AddUntagged(6, 3 * kPage, 200);
-  Send(TagOperation::kEager, 100);
+  Send(TagOpcode::kEager, 100);
   ASSERT_TRUE(net_.RunToRest());
   const auto received = b().Received();
   ExpectSuccess(received, {6});
   EXPECT_EQ(received[0].opcode, CompletionOpcode::kTagReceive);
-  EXPECT_EQ(received[0].flags, queue::CompletionFlags{});
+  EXPECT_FALSE(received[0].tag_matched || received[0].tag_data_valid);
   EXPECT_EQ(received[0].byte_count, 100u);
   EXPECT_EQ(node_b_.Read(3 * kPage, 100), node_a_.Read(kMessage, 100));
   EXPECT_FALSE(tags_.is_in_step());
@@ -137,7 +134,7 @@ TEST_F(TagMatchingTest, AnUnexpectedOneComesWholeAndIsCounted) {
 
 TEST_F(TagMatchingTest, OneWithoutTagIsNotUnexpected) {
   ConnectWith(8);
-  for (const TagOperation operation : {TagOperation::kNoTag, TagOperation::kFinished}) {
+  for (const TagOpcode operation : {TagOpcode::kNoTag, TagOpcode::kFinished}) {
     AddUntagged(6, 3 * kPage, 200);
     Send(operation, 100);
     ASSERT_TRUE(net_.RunToRest());
@@ -150,7 +147,7 @@ TEST_F(TagMatchingTest, OneWithoutTagIsNotUnexpected) {
 
 TEST_F(TagMatchingTest, OneThatFindsNoReceiveWaitsForIt) {
   ConnectWith(8);
-  Send(TagOperation::kEager, 100);
+  Send(TagOpcode::kEager, 100);
   net_.RunFor(Microseconds(200));
   EXPECT_TRUE(b().Received().empty());
   EXPECT_TRUE(tags_.is_in_step());
@@ -175,8 +172,8 @@ TEST_F(TagMatchingTest, ARendezvousIsReadAndThePeerIsTold) {
   EXPECT_EQ(received[1].id, WrId(5));
   EXPECT_EQ(received[1].status, CompletionStatus::kSuccess);
   EXPECT_EQ(received[1].opcode, CompletionOpcode::kTagReceive);
-  EXPECT_FALSE(received[1].flags.tag_matched);
-  EXPECT_TRUE(received[1].flags.tag_data_valid);
+  EXPECT_FALSE(received[1].tag_matched);
+  EXPECT_TRUE(received[1].tag_data_valid);
   EXPECT_EQ(received[1].byte_count, 2 * kPage + 7);
   EXPECT_EQ(node_b_.Read(kPage, wanted.size()), wanted);
   EXPECT_TRUE(b().Sent().empty());
@@ -184,7 +181,7 @@ TEST_F(TagMatchingTest, ARendezvousIsReadAndThePeerIsTold) {
   const auto told = a().Received();
   ExpectSuccess(told, {30});
   EXPECT_EQ(told[0].byte_count, TagHeader::kSize);
-  const TagHeader finished{.operation = TagOperation::kFinished, .context = kContext, .tag = kTag};
+  const TagHeader finished{.operation = TagOpcode::kFinished, .context = kContext, .tag = kTag};
   EXPECT_EQ(TagHeader::Parse(OfA(12 * kPage, TagHeader::kSize)), finished);
 }
 
@@ -210,7 +207,7 @@ TEST_F(TagMatchingTest, AllOfItSurvivesLossAndAbsentPages) {
   const Bytes wanted = node_a_.Read(0, 2 * kPage);
   SendRendezvous(2 * kPage);
   ASSERT_TRUE(net_.RunToRest());
-  Send(TagOperation::kEager, 3'000);
+  Send(TagOpcode::kEager, 3'000);
   ASSERT_TRUE(net_.RunToRest());
   EXPECT_EQ(IdsOf(b().Received()), (std::vector<uint64_t>{5, 5, 6}));
   EXPECT_EQ(node_b_.Read(kPage, wanted.size()), wanted);
@@ -250,7 +247,7 @@ TEST_F(TagMatchingTest, WhatIsLongerThanItsReceiveEndsTheConnection) {
   for (const bool is_rendezvous : {false, true}) {
     ConnectWith(8);
     AddTagged(5, kPage, 50);
-    is_rendezvous ? SendRendezvous(51) : Send(TagOperation::kEager, TagHeader::kSize + 51);
+    is_rendezvous ? SendRendezvous(51) : Send(TagOpcode::kEager, TagHeader::kSize + 51);
     ASSERT_TRUE(net_.RunToRest());
     EXPECT_EQ(StatusesOf(a().Sent()), std::vector{CompletionStatus::kRemoteInvalidRequest});
     const auto received = b().Received();
@@ -276,7 +273,7 @@ TEST_F(TagMatchingTest, WhatIsWaitingIsFlushed) {
 TEST_F(TagMatchingTest, AnUnexpectedOneThatFailsIsNotCounted) {
   ConnectWith(8);
   AddUntagged(6, 3 * kPage, 50);
-  Send(TagOperation::kEager, 100);
+  Send(TagOpcode::kEager, 100);
   ASSERT_TRUE(net_.RunToRest());
   EXPECT_EQ(StatusesOf(b().Received()), std::vector{CompletionStatus::kLocalLengthError});
   EXPECT_TRUE(tags_.is_in_step());

@@ -8,7 +8,6 @@
 namespace verbena::transport {
 namespace {
 
-using memory::Rights;
 using wire::Operation;
 using wire::Position;
 
@@ -16,18 +15,18 @@ constexpr uint32_t kAtomicBytes = 8;
 
 // In the order of Operation: what a request must be allowed to do on its queue pair.
 constexpr std::array kRightsFor = {
-    Rights::kNone,          // kSend
-    Rights::kRemoteWrite,   // kWrite
-    Rights::kRemoteRead,    // kReadRequest
-    Rights::kNone,          // kReadResponse
-    Rights::kNone,          // kAcknowledge
-    Rights::kNone,          // kAtomicAcknowledge
-    Rights::kRemoteAtomic,  // kCompareSwap
-    Rights::kRemoteAtomic,  // kFetchAdd
-    Rights::kNone,          // kResync
-    Rights::kRemoteWrite,   // kFlush: a peer that may write may ask where the bytes are
-    Rights::kRemoteWrite,   // kAtomicWrite
-    Rights::kNone,          // kCongestionNotification
+    Access::kNone,          // kSend
+    Access::kRemoteWrite,   // kWrite
+    Access::kRemoteRead,    // kReadRequest
+    Access::kNone,          // kReadResponse
+    Access::kNone,          // kAcknowledge
+    Access::kNone,          // kAtomicAcknowledge
+    Access::kRemoteAtomic,  // kCompareSwap
+    Access::kRemoteAtomic,  // kFetchAdd
+    Access::kNone,          // kResync
+    Access::kRemoteWrite,   // kFlush: a peer that may write may ask where the bytes are
+    Access::kRemoteWrite,   // kAtomicWrite
+    Access::kNone,          // kCongestionNotification
 };
 static_assert(kRightsFor.size() == static_cast<size_t>(Operation::kCongestionNotification) + 1);
 
@@ -78,7 +77,7 @@ std::optional<NakReason> CheckOpcodeSequence(const wire::OpcodeInfo& info,
 }
 
 // IBA 9.7.4.1: what the queue pair is not enabled for is an invalid request.
-std::optional<NakReason> CheckAllowed(const wire::OpcodeInfo& info, Rights remote_rights) {
+std::optional<NakReason> CheckAllowed(const wire::OpcodeInfo& info, Access remote_rights) {
   if (!remote_rights.Has(kRightsFor[static_cast<size_t>(info.operation)]))
     return ResponderError::kNotAllowedOnQp;
   return std::nullopt;
@@ -103,7 +102,7 @@ std::optional<NakReason> CheckLength(const wire::Packet& packet, const InboundMe
 }
 
 // IBA 9.7.4.1: for the whole message at once, when its first packet comes.
-std::optional<NakReason> CheckKey(const RemoteRange& range, memory::Access access,
+std::optional<NakReason> CheckKey(const RemoteRange& range, memory::AccessKind access,
                                   const memory::Accessor& who, const memory::MemoryCore& memory) {
   if (range.length == 0) return std::nullopt;
   const auto grant = memory.translator.Authorize(range.key, range.start, range.length, access, who);
@@ -128,7 +127,7 @@ std::optional<NakReason> CheckFlush(const wire::Feth& feth, const RemoteRange& r
     checked.start = KeyAddress(entry->start);
     checked.length = 1;
   }
-  if (const auto no = CheckKey(checked, memory::Access::kRemoteWrite, who, memory)) return no;
+  if (const auto no = CheckKey(checked, memory::AccessKind::kRemoteWrite, who, memory)) return no;
   if ((feth.placement & wire::Feth::kPersistence) != 0) return ResponderError::kNoPersistence;
   return std::nullopt;
 }

@@ -54,13 +54,13 @@ enum class PsnPlace : uint8_t { kExpected, kDuplicate, kAhead };
 [[nodiscard]] std::optional<NakReason> CheckOpcodeSequence(const wire::OpcodeInfo& info,
                                                            const InboundMessage& message);
 [[nodiscard]] std::optional<NakReason> CheckAllowed(const wire::OpcodeInfo& info,
-                                                    memory::Rights remote_rights);
+                                                    Access remote_rights);
 [[nodiscard]] std::optional<NakReason> CheckLength(const wire::Packet& packet,
                                                    const InboundMessage& message,
                                                    uint32_t path_mtu);
 // Whether the whole of a message may have the bytes that its first packet names. The key of no
 // bytes is not looked at.
-[[nodiscard]] std::optional<NakReason> CheckKey(const RemoteRange& range, memory::Access access,
+[[nodiscard]] std::optional<NakReason> CheckKey(const RemoteRange& range, memory::AccessKind access,
                                                 const memory::Accessor& who,
                                                 const memory::MemoryCore& memory);
 [[nodiscard]] std::optional<NakReason> CheckFlush(const wire::Feth& feth, const RemoteRange& range,

@@ -12,7 +12,6 @@ namespace verbena::transport {
 namespace {
 
 using memory::Refusal;
-using memory::Rights;
 using wire::Operation;
 using wire::Position;
 
@@ -74,19 +73,19 @@ TEST(ResponderChecksTest, OpcodesFollowEachOther) {
 TEST(ResponderChecksTest, TheQpAllowsEachKindByItself) {
   struct Row {
     Operation operation;
-    Rights needed;
+    Access needed;
   };
-  for (const Row& row : {Row{Operation::kWrite, Rights::kRemoteWrite},
-                         Row{Operation::kAtomicWrite, Rights::kRemoteWrite},
-                         Row{Operation::kFlush, Rights::kRemoteWrite},
-                         Row{Operation::kReadRequest, Rights::kRemoteRead},
-                         Row{Operation::kCompareSwap, Rights::kRemoteAtomic},
-                         Row{Operation::kFetchAdd, Rights::kRemoteAtomic}}) {
+  for (const Row& row : {Row{Operation::kWrite, Access::kRemoteWrite},
+                         Row{Operation::kAtomicWrite, Access::kRemoteWrite},
+                         Row{Operation::kFlush, Access::kRemoteWrite},
+                         Row{Operation::kReadRequest, Access::kRemoteRead},
+                         Row{Operation::kCompareSwap, Access::kRemoteAtomic},
+                         Row{Operation::kFetchAdd, Access::kRemoteAtomic}}) {
     EXPECT_EQ(CheckAllowed(InfoOf(row.operation), row.needed), std::nullopt);
-    EXPECT_EQ(CheckAllowed(InfoOf(row.operation), Rights::kRemote.Without(row.needed)),
+    EXPECT_EQ(CheckAllowed(InfoOf(row.operation), Access::kRemote.Without(row.needed)),
               NakReason(ResponderError::kNotAllowedOnQp));
   }
-  EXPECT_EQ(CheckAllowed(InfoOf(Operation::kSend), Rights::kNone), std::nullopt);
+  EXPECT_EQ(CheckAllowed(InfoOf(Operation::kSend), Access::kNone), std::nullopt);
 }
 
 TEST(ResponderChecksTest, LengthsOfAWriteAddUp) {
@@ -138,7 +137,7 @@ class ResponderKeyTest : public memory::MemoryFixture {
 
 TEST_F(ResponderKeyTest, TheKeyOfNoBytesIsNotLookedAt) {
   const auto check = [this](Key key, uint64_t start, uint32_t length) {
-    return CheckKey({key, KeyAddress(start), length}, memory::Access::kRemoteRead, me_, core_);
+    return CheckKey({key, KeyAddress(start), length}, memory::AccessKind::kRemoteRead, me_, core_);
   };
   EXPECT_EQ(check(Key(0), 0, 0), std::nullopt);
   EXPECT_EQ(check(Key(0), 0, 1), NakReason(Refusal::kNoSuchKey));
@@ -167,7 +166,7 @@ TEST_F(ResponderKeyTest, AFlushAsksForWhatTheRegionHas) {
   }
   EXPECT_EQ(Flush(kVisible, 2, inside), NakReason(ResponderError::kReservedFlush));
   const Key read_only =
-      LinearRegion(kBase, memory::kPage, memory::kLocal | Rights::kRemoteRead).remote;
+      LinearRegion(kBase, memory::kPage, memory::kLocal | Access::kRemoteRead).remote;
   EXPECT_EQ(Flush(kVisible, wire::Feth::kRange, {read_only, KeyAddress(kBase), 8}),
             NakReason(Refusal::kNoRight));
 }

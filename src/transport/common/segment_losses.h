@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/time.h"
-#include "wire/ip_address.h"
+#include "verbena/ip_address.h"
 
 namespace verbena::transport {
 
@@ -17,7 +17,7 @@ namespace verbena::transport {
 // are worth having; so what is learned is good for a factor of two, which is the step between path
 // MTUs.
 struct SegmentPath {
-  SegmentPath(const wire::IpAddress& from_address, const wire::IpAddress& to_address, size_t bytes)
+  SegmentPath(const IpAddress& from_address, const IpAddress& to_address, size_t bytes)
       : from(from_address), to(to_address), size_class(SizeClassOf(bytes)) {}
 
   static constexpr uint8_t kSizeClasses = 5;
@@ -26,8 +26,8 @@ struct SegmentPath {
     return static_cast<uint8_t>(std::min<size_t>(std::bit_width(bytes >> 9), kSizeClasses - 1));
   }
 
-  wire::IpAddress from;
-  wire::IpAddress to;
+  IpAddress from;
+  IpAddress to;
   uint8_t size_class;
 
   friend bool operator==(const SegmentPath&, const SegmentPath&) = default;

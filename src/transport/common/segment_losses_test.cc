@@ -10,8 +10,8 @@ namespace verbena::transport {
 namespace {
 
 SegmentPath PathTo(uint32_t last, size_t bytes = 300) {
-  return {wire::IpAddress::FromIpv4(wire::Ipv4Address(0x0A4D0001)),
-          wire::IpAddress::FromIpv4(wire::Ipv4Address(0x0A4D0000 + last)), bytes};
+  return {IpAddress::FromIpv4(Ipv4Address(0x0A4D0001)),
+          IpAddress::FromIpv4(Ipv4Address(0x0A4D0000 + last)), bytes};
 }
 
 class SegmentLossesTest : public testing::Test {

@@ -8,14 +8,14 @@ namespace {
 
 using Kind = TagOperation::Kind;
 
-queue::CompletionOpcode OpcodeOf(Kind kind) {
+CompletionOpcode OpcodeOf(Kind kind) {
   switch (kind) {
     case Kind::kAdd:
-      return queue::CompletionOpcode::kTagAdd;
+      return CompletionOpcode::kTagAdd;
     case Kind::kRemove:
-      return queue::CompletionOpcode::kTagRemove;
+      return CompletionOpcode::kTagRemove;
     case Kind::kSynchronize:
-      return queue::CompletionOpcode::kTagSynchronize;
+      return CompletionOpcode::kTagSynchronize;
   }
   UNREACHABLE();
 }
@@ -25,20 +25,23 @@ queue::CompletionOpcode OpcodeOf(Kind kind) {
 Result<TagHandle, queue::TagMatcher::AddError> Execute(const TagOperation& operation,
                                                        queue::TagMatcher& tags,
                                                        queue::CompletionQueue& cq, Step& step) {
-  queue::Completion completion;
+  Completion completion;
   completion.id = operation.id;
   completion.opcode = OpcodeOf(operation.kind);
   if (operation.seen) tags.Synchronize(*operation.seen);
   TagHandle handle{};
   if (operation.kind == Kind::kAdd) {
-    const auto added = tags.Add(operation.receive);
+    const auto added = tags.Add({.id = operation.receive_id,
+                                 .tag = operation.tag,
+                                 .mask = operation.mask,
+                                 .sges = operation.data});
     if (!added) return Fail(added.error());
     handle = *added;
   } else if (operation.kind == Kind::kRemove && !tags.Remove(operation.handle)) {
-    completion.status = queue::CompletionStatus::kTagMatchingError;
+    completion.status = CompletionStatus::kTagMatchingError;
   }
-  completion.flags.tag_wants_step = !tags.is_in_step();
-  const bool failed = completion.status != queue::CompletionStatus::kSuccess;
+  completion.tag_wants_step = !tags.is_in_step();
+  const bool failed = completion.status != CompletionStatus::kSuccess;
   if (operation.signaled || failed) Complete(completion, false, cq, step);
   return handle;
 }

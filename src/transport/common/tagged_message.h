@@ -28,10 +28,10 @@ struct TaggedMessage {
   [[nodiscard]] static TaggedMessage Of(std::span<const std::byte> beginning) {
     const auto header = wire::TagHeader::Parse(beginning);
     if (!header) return {.kind = Kind::kUntagged};
-    if (header->operation == wire::TagOperation::kEager) {
+    if (header->operation == wire::TagOpcode::kEager) {
       return {.kind = Kind::kEager, .header = *header};
     }
-    if (header->operation == wire::TagOperation::kRendezvous) {
+    if (header->operation == wire::TagOpcode::kRendezvous) {
       const auto data = wire::RendezvousHeader::Parse(beginning.subspan(wire::TagHeader::kSize));
       if (data) return {.kind = Kind::kRendezvous, .header = *header, .data = *data};
     }

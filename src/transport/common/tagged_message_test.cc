@@ -11,7 +11,7 @@ using Kind = TaggedMessage::Kind;
 
 class TaggedMessageTest : public ::testing::Test {
  protected:
-  TaggedMessage Of(wire::TagOperation operation, size_t length) {
+  TaggedMessage Of(wire::TagOpcode operation, size_t length) {
     wire::TagHeader{.operation = operation, .context = 5, .tag = 77}.Serialize(bytes_);
     wire::RendezvousHeader{.address = 0x1000, .r_key = 3, .length = 9}.Serialize(
         std::span(bytes_).subspan(wire::TagHeader::kSize));
@@ -22,27 +22,27 @@ class TaggedMessageTest : public ::testing::Test {
 };
 
 TEST_F(TaggedMessageTest, EagerAndRendezvousHaveATag) {
-  const TaggedMessage eager = Of(wire::TagOperation::kEager, 16);
+  const TaggedMessage eager = Of(wire::TagOpcode::kEager, 16);
   EXPECT_EQ(eager.kind, Kind::kEager);
   EXPECT_TRUE(eager.has_tag());
   EXPECT_EQ(eager.header.tag, 77u);
-  const TaggedMessage rendezvous = Of(wire::TagOperation::kRendezvous, 32);
+  const TaggedMessage rendezvous = Of(wire::TagOpcode::kRendezvous, 32);
   EXPECT_EQ(rendezvous.kind, Kind::kRendezvous);
   EXPECT_TRUE(rendezvous.has_tag());
   EXPECT_EQ(rendezvous.data.length, 9u);
 }
 
 TEST_F(TaggedMessageTest, TheOthersHaveNone) {
-  EXPECT_EQ(Of(wire::TagOperation::kNoTag, 64).kind, Kind::kUntagged);
-  EXPECT_EQ(Of(wire::TagOperation::kFinished, 16).kind, Kind::kUntagged);
-  EXPECT_EQ(Of(static_cast<wire::TagOperation>(200), 64).kind, Kind::kUntagged);
-  EXPECT_FALSE(Of(wire::TagOperation::kNoTag, 64).has_tag());
+  EXPECT_EQ(Of(wire::TagOpcode::kNoTag, 64).kind, Kind::kUntagged);
+  EXPECT_EQ(Of(wire::TagOpcode::kFinished, 16).kind, Kind::kUntagged);
+  EXPECT_EQ(Of(static_cast<wire::TagOpcode>(200), 64).kind, Kind::kUntagged);
+  EXPECT_FALSE(Of(wire::TagOpcode::kNoTag, 64).has_tag());
 }
 
 TEST_F(TaggedMessageTest, WhatIsTooShortHasNone) {
-  EXPECT_EQ(Of(wire::TagOperation::kEager, 15).kind, Kind::kUntagged);
-  EXPECT_EQ(Of(wire::TagOperation::kEager, 0).kind, Kind::kUntagged);
-  EXPECT_EQ(Of(wire::TagOperation::kRendezvous, 31).kind, Kind::kUntagged);
+  EXPECT_EQ(Of(wire::TagOpcode::kEager, 15).kind, Kind::kUntagged);
+  EXPECT_EQ(Of(wire::TagOpcode::kEager, 0).kind, Kind::kUntagged);
+  EXPECT_EQ(Of(wire::TagOpcode::kRendezvous, 31).kind, Kind::kUntagged);
 }
 
 }  // namespace

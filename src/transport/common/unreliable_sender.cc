@@ -12,8 +12,6 @@
 #include "wire/roce/reth.h"
 
 namespace verbena::transport {
-
-using queue::CompletionStatus;
 using queue::SendOpcode;
 using queue::WqeNumber;
 
@@ -96,7 +94,7 @@ LocalOutcome UnreliableSender::Begin(const queue::SendWqe& wqe, Step& step) {
   const queue::SendProperties& properties = queue::PropertiesOf(wqe.opcode);
   const bool is_datagram = service() == wire::Service::kUd;
   // Whom it names is asked for with each packet, since a handle may go while pages come.
-  const bool is_addressed = std::holds_alternative<queue::Datagram>(wqe.operand) == is_datagram;
+  const bool is_addressed = std::holds_alternative<Datagram>(wqe.operand) == is_datagram;
   const bool has_packets =
       properties.is_local || FindOpcode(service(), wqe.opcode, wire::Position::kOnly) != nullptr;
   if (!is_addressed || !has_packets) return {Status::kLocalQpOperationError};
@@ -106,7 +104,7 @@ LocalOutcome UnreliableSender::Begin(const queue::SendWqe& wqe, Step& step) {
   if (queue_.LengthAt(position_.wqe) > length_max) return {Status::kLocalLengthError};
 
   if (wqe.opcode == SendOpcode::kDelay) {
-    delayed_until_ = step.now + wqe.As<queue::Delay>().duration;
+    delayed_until_ = step.now + wqe.As<queue::DelayOperand>().duration;
   }
   if (!properties.is_local && !properties.registers) return {};
   if (properties.registers && config_.registration == RegistrationMode::kDisabled) {
@@ -124,7 +122,7 @@ std::optional<UnreliableSender::Destination> UnreliableSender::DestinationOf(
     return Destination{.qp = peer->qp, .path = peer->path, .deth = {}};
   }
   const auto& peers = std::get<DatagramPeers>(config_.peers);
-  const auto* const datagram = std::get_if<queue::Datagram>(&wqe.operand);
+  const auto* const datagram = std::get_if<Datagram>(&wqe.operand);
   if (datagram == nullptr || datagram->qp.value() > wire::kMax24) return std::nullopt;
   const auto way = peers.handles->Find(datagram->handle, config_.who.pd);
   if (!way) return std::nullopt;
@@ -206,7 +204,7 @@ void UnreliableSender::WriteHeaders(const wire::OpcodeInfo& info, const Destinat
   wire::PacketBuilder builder(packet.header, bth, packet.payload_size);
   if (to.deth) builder.Add(*to.deth);
   if (info.Has(wire::Extension::kReth)) {
-    const auto& remote = wqe.As<queue::Remote>();
+    const auto& remote = wqe.As<RemoteAddress>();
     builder.Add(wire::Reth{.address = KeyAddress(remote.address),
                            .r_key = remote.key,
                            .dma_length = static_cast<uint32_t>(queue_.LengthAt(position_.wqe))});
@@ -290,7 +288,7 @@ void UnreliableSender::CompleteOldest(const LocalOutcome& outcome, Step& step) {
   // Free before its completion is seen: who has polled it may post again at once.
   queue_.Retire(n);
   if (status != Status::kSuccess || wqe.flags.signaled) {
-    queue::Completion completion;
+    Completion completion;
     completion.id = wqe.id;
     completion.qp = config_.local_qp;
     completion.status = status;

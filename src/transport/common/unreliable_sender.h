@@ -13,8 +13,8 @@
 #include "transport/common/address_handles.h"
 #include "transport/common/local_work.h"
 #include "transport/common/outbox.h"
-#include "transport/common/registration_mode.h"
 #include "transport/common/step.h"
+#include "verbena/qp_state.h"
 #include "wire/roce/deth.h"
 #include "wire/roce/opcode.h"
 #include "wire/roce/types.h"
@@ -117,7 +117,7 @@ class UnreliableSender {
     queue::WqeNumber wqe;
     uint8_t count = 0;  // of pages under it
   };
-  using Status = queue::CompletionStatus;
+  using Status = CompletionStatus;
 
   wire::Service service() const;
   bool has_begun() const { return position_.wqe < begun_; }

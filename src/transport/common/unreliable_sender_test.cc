@@ -13,8 +13,6 @@
 
 namespace verbena::transport {
 namespace {
-
-using queue::CompletionStatus;
 using queue::SendOpcode;
 
 constexpr Psn kStart(wire::kMax24);  // the PSN wraps at the second packet
@@ -140,11 +138,11 @@ TEST_F(UnreliableSenderTest, LocalWorkBehindIsNotDoneTwice) {
   const Key key = core_.regions.Reserve(pd_, 1, PageShift(12))->local;
   const std::vector pages = {AddressOf(0)};
   queue::SendWqe wqe{.id = WrId(2), .opcode = SendOpcode::kRegister};
-  wqe.operand = queue::Registration{.key = key,
-                                    .rights = memory::Rights::kLocalRead.bits(),
-                                    .page_shift = 12,
-                                    .start = AddressOf(0),
-                                    .length = memory::kPage};
+  wqe.operand = queue::RegistrationOperand{.key = key,
+                                           .rights = Access::kLocalRead,
+                                           .page_shift = 12,
+                                           .start = AddressOf(0),
+                                           .length = memory::kPage};
   ASSERT_TRUE(send_queue_.Post({.wqe = wqe, .pages = pages}).has_value());
   Post(3, 8);
   Pump(0);

@@ -6,7 +6,6 @@ namespace verbena::transport {
 namespace {
 
 using memory::Refusal;
-using queue::CompletionStatus;
 using wire::NakCode;
 
 constexpr Verdict kTryAgain = {.nak = NakCode::kPsnSequenceError};

@@ -86,7 +86,7 @@ struct Verdict {
   std::optional<wire::NakCode> nak;  // none: an RNR NAK...
   bool is_silent = false;            // ...or no answer at all
   // Of the receive request in progress, if there is one. Success: it stays in progress.
-  queue::CompletionStatus receive_status = queue::CompletionStatus::kSuccess;
+  CompletionStatus receive_status = CompletionStatus::kSuccess;
   QpEffect effect = QpEffect::kNone;
   // Raised when no receive request tells the program.
   std::optional<AsyncEventType> event = {};

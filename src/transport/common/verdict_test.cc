@@ -8,7 +8,6 @@ namespace verbena::transport {
 namespace {
 
 using memory::Refusal;
-using queue::CompletionStatus;
 using wire::NakCode;
 
 constexpr size_t kRefusalCount = static_cast<size_t>(Refusal::kWraps) + 1;

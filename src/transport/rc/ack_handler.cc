@@ -16,8 +16,6 @@
 
 namespace verbena::transport {
 namespace {
-
-using queue::CompletionStatus;
 using queue::WqeNumber;
 
 // IBA table 61: what a NAK means for the element that it is for.
@@ -231,7 +229,7 @@ bool Requester::Scatter(Step& step, WqeNumber n, uint64_t offset, std::span<cons
                         Psn psn) {
   queue::SgeCursor cursor(queue_.SgesAt(n));
   cursor.Seek(offset);
-  const memory::Accessor& who = queue_.At(n).flags.internal ? rendezvous_->who() : config_.who;
+  const memory::Accessor& who = queue_.At(n).internal ? rendezvous_->who() : config_.who;
   const Placement placed =
       ScatterSend(cursor, bytes, queue_.LengthAt(n) - offset, who, step.memory);
   if (std::holds_alternative<Placed>(placed)) return true;
@@ -302,10 +300,10 @@ void Requester::FailAt(Psn psn, CompletionStatus status, Step& step, VendorError
                                                        uint32_t byte_count, Step& step,
                                                        VendorError vendor_error) {
   const queue::SendWqe& wqe = queue_.At(n);
-  if (wqe.flags.internal) [[unlikely]] {
+  if (wqe.internal) [[unlikely]] {
     return CompleteInternal(n, status, byte_count, step);
   }
-  queue::Completion completion;
+  Completion completion;
   completion.id = wqe.id;
   completion.qp = config_.local_qp;
   completion.status = status;

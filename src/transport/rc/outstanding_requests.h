@@ -21,7 +21,7 @@ struct OutstandingRequest {
   uint32_t responses = 0;  // packets of a read's answer that have arrived
   bool needs_response = false;
   bool is_done = false;  // acknowledged, answered, or local and executed
-  queue::CompletionStatus status = queue::CompletionStatus::kSuccess;
+  CompletionStatus status = CompletionStatus::kSuccess;
   uint32_t byte_count = 0;  // for the completion
   uint8_t losses = 0;       // of pages under it
   VendorError vendor_error = 0;

@@ -6,7 +6,7 @@
 #include "memory/access.h"
 #include "transport/common/outbox.h"
 #include "transport/common/qp_state.h"
-#include "transport/common/registration_mode.h"
+#include "verbena/qp_state.h"
 #include "wire/roce/opcode.h"
 #include "wire/roce/rnr_timer.h"
 #include "wire/roce/types.h"
@@ -35,7 +35,7 @@ struct RcConfig {
   // responder
   wire::RnrTimer min_rnr_timer{};
   uint8_t max_dest_rd_atomic = 1;
-  memory::Rights remote_rights = {};  // of RDMA through this QP at all
+  Access remote_rights = {};  // of RDMA through this QP at all
   // How long a peer is asked to wait when its packet meets absent pages, where it was not measured
   // what it takes to bring them.
   Duration page_service_estimate = Milliseconds(1);

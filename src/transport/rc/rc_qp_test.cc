@@ -15,8 +15,6 @@
 
 namespace verbena::transport {
 namespace {
-
-using queue::CompletionStatus;
 using queue::SendOpcode;
 using scenario::Fate;
 using scenario::Passing;
@@ -159,8 +157,8 @@ class Story {
     queue::SendWqe wqe;
     wqe.id = WrId(id);
     wqe.flags.signaled = true;
-    std::vector<queue::Sge> sges = {a.Local(offset, length / 2),
-                                    a.Local(offset + length / 2, length - length / 2)};
+    std::vector<Sge> sges = {a.Local(offset, length / 2),
+                             a.Local(offset + length / 2, length - length / 2)};
     switch (random.Below(4)) {
       case 0:
         std::memcpy(a.At(offset), posted.expected.data(), length);
@@ -196,7 +194,7 @@ class Story {
   }
 
   bool PostReceive() {
-    const std::array<queue::Sge, 1> sges = {connection_.b().Local(kReceives, 4096)};
+    const std::array<Sge, 1> sges = {connection_.b().Local(kReceives, 4096)};
     const auto posted =
         connection_.end_b().receive_queue.Post({.wqe = {WrId(++receives_)}, .sges = sges});
     return posted.has_value();
@@ -211,16 +209,16 @@ class Story {
   // True when something has completed.
   bool Poll() {
     const uint64_t before = ended_;
-    std::array<queue::Completion, 64> completions;
+    std::array<Completion, 64> completions;
     const size_t count = connection_.end_a().send_cq.Poll(completions).value();
     for (size_t i = 0; i < count; ++i) Check(completions[i]);
     received_ += connection_.end_b().receive_cq.Poll(completions).value();
     return ended_ > before;
   }
 
-  void Check(const queue::Completion& completion) {
+  void Check(const Completion& completion) {
     EXPECT_EQ(completion.status, CompletionStatus::kSuccess)
-        << queue::NameOf(completion.status) << " of " << completion.id.value();
+        << NameOf(completion.status) << " of " << completion.id.value();
     EXPECT_EQ(completion.id.value(), ended_ + 1) << "in order, and once";
     ++ended_;
     const Posted& posted = story_.at(completion.id.value());

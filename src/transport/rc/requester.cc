@@ -15,8 +15,6 @@
 
 namespace verbena::transport {
 namespace {
-
-using queue::CompletionStatus;
 using queue::SendOpcode;
 using queue::WqeNumber;
 
@@ -27,16 +25,16 @@ constexpr uint32_t kAtomicBytes = 8;
 // An answer is asked for at the end of each message, and this often in a long one.
 constexpr uint32_t kAckRequestEvery = 32;
 
-wire::Reth RethOf(const queue::Remote& remote, uint64_t skipped, uint64_t length) {
+wire::Reth RethOf(const RemoteAddress& remote, uint64_t skipped, uint64_t length) {
   return {.address = KeyAddress(remote.address + skipped),
           .r_key = remote.key,
           .dma_length = static_cast<uint32_t>(length)};
 }
 
-wire::Feth FethOf(const queue::Flush& flush) {
+wire::Feth FethOf(const queue::FlushOperand& flush) {
   const unsigned placement = (flush.global_visibility ? wire::Feth::kGlobalVisibility : 0u) |
                              (flush.persistence ? wire::Feth::kPersistence : 0u);
-  const bool is_range = flush.level == queue::FlushLevel::kRange;
+  const bool is_range = flush.level == FlushLevel::kRange;
   return {.placement = static_cast<uint8_t>(placement),
           .selectivity = is_range ? wire::Feth::kRange : wire::Feth::kWholeRegion};
 }
@@ -55,11 +53,11 @@ void AddExtensions(const queue::SendWqe& wqe, const wire::OpcodeInfo& info, uint
   if (info.Has(wire::Extension::kXrceth)) {
     builder.Add(wire::Xrceth{.srq = wqe.remote_srq});
   }
-  if (const auto* flush = std::get_if<queue::Flush>(&wqe.operand)) {
+  if (const auto* flush = std::get_if<queue::FlushOperand>(&wqe.operand)) {
     builder.Add(RethOf(flush->remote, 0, flush->length));
     builder.Add(FethOf(*flush));
   } else if (info.Has(wire::Extension::kReth)) {
-    builder.Add(RethOf(wqe.As<queue::Remote>(), skipped, length));
+    builder.Add(RethOf(wqe.As<RemoteAddress>(), skipped, length));
   }
   if (info.Has(wire::Extension::kAtomicEth)) {
     const bool swaps = wqe.opcode == SendOpcode::kCompareAndSwap;
@@ -192,7 +190,7 @@ LocalOutcome Requester::DoLocalPart(WqeNumber n, Step& step) {
   page_list_.clear();
   for (const uint64_t page : queue_.PagesAt(n)) page_list_.emplace_back(page);
   if (wqe.opcode == SendOpcode::kDelay) {
-    delayed_until_ = step.now + wqe.As<queue::Delay>().duration;
+    delayed_until_ = step.now + wqe.As<queue::DelayOperand>().duration;
   }
   return ExecuteLocally(wqe, page_list_, config_.who, step);
 }
@@ -283,7 +281,7 @@ bool Requester::GatherPayload(Step& step, WqeNumber n, uint64_t offset, uint32_t
     packet.inlined = inlined.subspan(offset, size);
     return true;
   }
-  const std::span<const queue::Sge> sges = queue_.SgesAt(n);
+  const std::span<const Sge> sges = queue_.SgesAt(n);
   if (sges.size() == 1 && NameSpan(sges[0], offset, size, config_.who, step.memory, packet)) {
     return true;
   }

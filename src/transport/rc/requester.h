@@ -144,15 +144,15 @@ class Requester {
   void LostFrom(Psn psn, Step& step);
   void DroppedForPages(Psn psn, Step& step);
   void Rewind(Psn psn);
-  void FailAt(Psn psn, queue::CompletionStatus status, Step& step, VendorError vendor_error = 0);
+  void FailAt(Psn psn, CompletionStatus status, Step& step, VendorError vendor_error = 0);
   void CompleteDone(Step& step);
   void CompleteFailed(queue::WqeNumber n, const OutstandingRequest& outstanding, Step& step);
   bool IsFailedRegistration(queue::WqeNumber n, const OutstandingRequest& outstanding) const;
   void FlushQueue(Step& step);
-  void CompleteInternal(queue::WqeNumber n, queue::CompletionStatus status, uint32_t byte_count,
+  void CompleteInternal(queue::WqeNumber n, CompletionStatus status, uint32_t byte_count,
                         Step& step);
   void FailForLostCompletion(Step& step);
-  void Complete(queue::WqeNumber n, queue::CompletionStatus status, uint32_t byte_count, Step& step,
+  void Complete(queue::WqeNumber n, CompletionStatus status, uint32_t byte_count, Step& step,
                 VendorError vendor_error = 0);
 
   RcConfig config_;

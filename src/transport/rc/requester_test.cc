@@ -39,7 +39,7 @@ TEST_F(RequesterTest, AnEmptyMessageIsOnePacket) {
 }
 
 TEST_F(RequesterTest, UnsignaledElementsEndSilentlyAndInOrder) {
-  Post(SendOpcode::kSend, {Bytes(0, 10)}, {}, {});
+  Post(SendOpcode::kSend, {Bytes(0, 10)}, {}, {.signaled = false});
   Post(SendOpcode::kSend, {Bytes(0, 10)});
   EXPECT_EQ(Pump().size(), 2u);
   Ack(101);
@@ -48,9 +48,9 @@ TEST_F(RequesterTest, UnsignaledElementsEndSilentlyAndInOrder) {
 }
 
 TEST_F(RequesterTest, WhatIsFlushedIsToldAlsoIfItIsUnsignaled) {
-  Post(SendOpcode::kSend, {Bytes(0, 10)}, {}, {});
+  Post(SendOpcode::kSend, {Bytes(0, 10)}, {}, {.signaled = false});
   Pump();
-  Post(SendOpcode::kSend, {Bytes(0, 10)}, {}, {});
+  Post(SendOpcode::kSend, {Bytes(0, 10)}, {}, {.signaled = false});
   Step step = MakeStep();
   requester_->Flush(step);
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kFlushed}, {2, CompletionStatus::kFlushed}}));
@@ -72,7 +72,7 @@ TEST_F(RequesterTest, NoMoreThanHalfOfThePsnCircleIsUnderWay) {
 }
 
 TEST_F(RequesterTest, GathersManyPieces) {
-  std::vector<queue::Sge> sges;
+  std::vector<Sge> sges;
   std::string expected;
   for (uint32_t i = 0; i < 16; ++i) {
     sges.push_back(Bytes(i * 1000, 5 + i));
@@ -277,9 +277,9 @@ TEST_F(RequesterTest, AnAtomicBringsTheWordThatWas) {
 TEST_F(RequesterTest, AFlushAndAnAtomicWriteAreAnsweredByAReadOfNothing) {
   Reset({.max_rd_atomic = 2});
   Post(SendOpcode::kFlush, {},
-       queue::Flush{
+       queue::FlushOperand{
            .remote = {.address = 0x1000, .key = Key(7)}, .length = 100, .global_visibility = true});
-  Post(SendOpcode::kAtomicWrite, {Bytes(8, 8)}, queue::Remote{.address = 0x1000, .key = Key(7)});
+  Post(SendOpcode::kAtomicWrite, {Bytes(8, 8)}, RemoteAddress{.address = 0x1000, .key = Key(7)});
   const auto sent = Pump();
   ASSERT_EQ(PsnsOf(sent), (Psns{100, 101}));
   EXPECT_EQ(sent[0].reth.dma_length, 100u);
@@ -290,7 +290,7 @@ TEST_F(RequesterTest, AFlushAndAnAtomicWriteAreAnsweredByAReadOfNothing) {
 }
 
 TEST_F(RequesterTest, AForeignKeyFailsTheElementAndTouchesNothing) {
-  queue::Sge wrong = Bytes(0, 10);
+  Sge wrong = Bytes(0, 10);
   wrong.key = Key(wrong.key.value() ^ 1);
   Post(SendOpcode::kSend, {Bytes(0, 10)});
   Post(SendOpcode::kSend, {wrong});
@@ -302,7 +302,7 @@ TEST_F(RequesterTest, AForeignKeyFailsTheElementAndTouchesNothing) {
 }
 
 TEST_F(RequesterTest, ADelayPausesTheQueue) {
-  Post(SendOpcode::kDelay, {}, queue::Delay{Milliseconds(5)});
+  Post(SendOpcode::kDelay, {}, queue::DelayOperand{Milliseconds(5)});
   Post(SendOpcode::kSend, {Bytes(0, 10)});
   EXPECT_EQ(Pump().size(), 0u);
   EXPECT_EQ(requester_->next_time(), now_ + Milliseconds(5));
@@ -358,7 +358,7 @@ class RequesterRegistrationTest : public RequesterTest {
     config.registration = mode;
     Reset(config);
   }
-  void PostBadRegistration() { Post(SendOpcode::kRegister, {}, queue::Registration{}); }
+  void PostBadRegistration() { Post(SendOpcode::kRegister, {}, queue::RegistrationOperand{}); }
 };
 
 TEST_F(RequesterRegistrationTest, IsRefusedUnlessItIsEnabled) {

@@ -11,7 +11,7 @@
 namespace verbena::transport {
 namespace {
 
-using memory::Access;
+using memory::AccessKind;
 using wire::Operation;
 
 // Such a request needs a place in the replay cache.
@@ -113,7 +113,7 @@ Responder::Outcome Responder::ExecuteWrite(const wire::Packet& packet, Step& ste
     rest = RangeOf(*packet.Get<wire::Reth>());
     const bool is_whole = info.ends_message();  // then its translation asks the same
     if (!is_whole) {
-      if (const auto no = CheckKey(rest, Access::kRemoteWrite, who_, step.memory)) return no;
+      if (const auto no = CheckKey(rest, AccessKind::kRemoteWrite, who_, step.memory)) return no;
     }
   }
   const std::span<const std::byte> payload = packet.payload();
@@ -144,7 +144,7 @@ Responder::Outcome Responder::ExecuteWrite(const wire::Packet& packet, Step& ste
 // Nothing is read yet: the replies take the bytes when they go out.
 Responder::Outcome Responder::ExecuteRead(const wire::Packet& packet, Step& step) {
   const RemoteRange range = RangeOf(*packet.Get<wire::Reth>());
-  if (const auto no = CheckKey(range, Access::kRemoteRead, who_, step.memory)) return no;
+  if (const auto no = CheckKey(range, AccessKind::kRemoteRead, who_, step.memory)) return no;
   Reply reply{.kind = Reply::Kind::kRead,
               .packet_count = PsnCountOf(range.length, config_.path_mtu)};
   reply.holds_key = replies_.TakeOverKey(range.key, range.start);
@@ -255,7 +255,7 @@ void Responder::AddDueResponse(Reply reply, const RemoteRange& range, Step& step
 
 Responder::Outcome Responder::CompleteReceive(const wire::Packet& packet, uint32_t byte_count,
                                               Step& step) {
-  queue::Completion completion = ReceiveCompletionOf(packet, byte_count);
+  Completion completion = ReceiveCompletionOf(packet, byte_count);
   completion.source_qp = config_.remote_qp;
   if (receive_.Finish(completion, packet.bth().solicited_event, step)) return std::nullopt;
   return ResponderError::kCompletionQueueError;

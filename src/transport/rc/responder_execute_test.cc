@@ -10,8 +10,6 @@ namespace {
 
 using memory::kPage;
 using memory::Refusal;
-using memory::Rights;
-using queue::CompletionStatus;
 using wire::Companion;
 using wire::NakCode;
 using wire::Operation;
@@ -60,10 +58,10 @@ TEST_F(ResponderExecuteTest, ASendFillsTheListOfItsReceiveRequest) {
   ASSERT_EQ(completions.size(), 1u);
   EXPECT_EQ(completions[0].id, WrId(7));
   EXPECT_EQ(completions[0].status, CompletionStatus::kSuccess);
-  EXPECT_EQ(completions[0].opcode, queue::CompletionOpcode::kReceive);
+  EXPECT_EQ(completions[0].opcode, CompletionOpcode::kReceive);
   EXPECT_EQ(completions[0].byte_count, bytes.size());
   EXPECT_EQ(completions[0].qp, QpNumber(1));
-  EXPECT_TRUE(completions[0].flags.with_immediate);
+  EXPECT_TRUE(completions[0].with_immediate);
   EXPECT_EQ(completions[0].immediate, Immediate(0xabcd));
 }
 
@@ -96,7 +94,7 @@ TEST_F(ResponderExecuteTest, AMessageThatIsTooLongIsALengthErrorHereAndInvalidTh
 }
 
 TEST_F(ResponderExecuteTest, AReceiveBufferOfSomebodyElseIsOurOwnFault) {
-  queue::Sge sge = SgeOf(2 * kPage, 100);
+  Sge sge = SgeOf(2 * kPage, 100);
   sge.key = Key(0);
   PostReceive(3, {sge});
   Deliver({.payload = Pattern(5)});
@@ -120,11 +118,11 @@ TEST_F(ResponderExecuteTest, ASendIntoAbsentPagesKeepsItsReceiveRequest) {
 }
 
 TEST_F(ResponderExecuteTest, SendWithInvalidateEndsTheKey) {
-  const auto window = core_.windows.Bind(*core_.windows.Allocate(pd_, memory::WindowType::kType2B),
+  const auto window = core_.windows.Bind(*core_.windows.Allocate(pd_, WindowType::k2B),
                                          {.region = region_.local,
                                           .start = KeyAddress(AddressOf(0)),
                                           .length = kPage,
-                                          .rights = Rights::kRemoteWrite,
+                                          .rights = Access::kRemoteWrite,
                                           .variant = KeyVariant(9)},
                                          me_);
   ASSERT_TRUE(Succeeds(window));
@@ -133,7 +131,7 @@ TEST_F(ResponderExecuteTest, SendWithInvalidateEndsTheKey) {
   const Request send{.companion = Companion::kInvalidate, .invalidate = window->value()};
   Deliver(send);
   const auto completions = Completions();
-  EXPECT_TRUE(completions.at(0).flags.with_invalidate);
+  EXPECT_TRUE(completions.at(0).with_invalidate);
   EXPECT_EQ(completions[0].invalidated, Key(window->value()));
   EXPECT_TRUE(OneAnswer().IsAck(kStart));
 }
@@ -255,7 +253,7 @@ TEST_F(ResponderExecuteTest, AReceiveBufferThatIsGoneIsNoFaultOfThePeers) {
   EXPECT_TRUE(OneAnswer().IsNak(kStart, NakCode::kRemoteOperationalError));
   const auto completions = Completions();
   ASSERT_EQ(completions.size(), 1u);
-  EXPECT_EQ(completions[0].status, queue::CompletionStatus::kLocalProtectionError);
+  EXPECT_EQ(completions[0].status, CompletionStatus::kLocalProtectionError);
 }
 
 TEST_F(ResponderExecuteTest, AKeyMayDieBetweenTwoPackets) {
@@ -270,7 +268,7 @@ TEST_F(ResponderExecuteTest, AKeyMayDieBetweenTwoPackets) {
 }
 
 TEST_F(ResponderExecuteTest, TheQueuePairMustAllowItToo) {
-  config_.remote_rights = Rights::kRemoteRead;
+  config_.remote_rights = Access::kRemoteRead;
   Begin();
   Deliver(WriteOnly(0, Pattern(8)));
   ExpectRefused(NakCode::kInvalidRequest, ResponderError::kNotAllowedOnQp,
@@ -289,7 +287,7 @@ TEST_F(ResponderExecuteTest, AOneTouchKeyDiesWithItsFirstMessage) {
   const memory::RegionSpec spec{.pd = pd_,
                                 .start = KeyAddress(AddressOf(0)),
                                 .length = kPage,
-                                .rights = Rights::kAll,
+                                .rights = Access::kAll,
                                 .one_touch = true};
   const std::vector pages = {memory::PhysicalAddress(AddressOf(0))};
   const auto keys = core_.regions.Register(spec, memory::PageListBacking{pages, 0, memory::kSmall});

@@ -18,7 +18,7 @@ class ResponderOneTouchTest : public ResponderReadFixture {
     const memory::RegionSpec spec{.pd = pd_,
                                   .start = KeyAddress(AddressOf(0)),
                                   .length = kPage,
-                                  .rights = memory::Rights::kAll,
+                                  .rights = Access::kAll,
                                   .one_touch = true};
     const std::vector pages = {memory::PhysicalAddress(AddressOf(0))};
     keys_ = *core_.regions.Register(spec, memory::PageListBacking{pages, 0, memory::kSmall});

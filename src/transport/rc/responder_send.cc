@@ -92,7 +92,7 @@ bool Responder::SendRead(Reply& reply, Step& step) {
   const auto size = static_cast<uint32_t>(std::min<uint64_t>(left, config_.path_mtu));
   const KeyAddress start(reply.address.value() + offset);
   const memory::Translation translation = step.memory.translator.Translate(
-      reply.key, start, size, memory::Access::kRemoteRead, AccessorOf(reply));
+      reply.key, start, size, memory::AccessKind::kRemoteRead, AccessorOf(reply));
   if (const memory::Refusal* const refusal = AsRefusal(translation)) {
     RefuseReply(reply, *refusal, step);
     return true;
@@ -131,7 +131,7 @@ bool Responder::HoldRead(const Reply& reply, const memory::Fault& beginning, Ste
   const uint64_t offset = uint64_t{reply.next} * config_.path_mtu;
   const memory::Translation rest = step.memory.translator.Translate(
       reply.key, KeyAddress(reply.address.value() + offset), reply.stop - offset,
-      memory::Access::kRemoteRead, AccessorOf(reply));
+      memory::AccessKind::kRemoteRead, AccessorOf(reply));
   const memory::Fault* const fault = AsFault(rest);
   reply_wait_ = ReplyWait{.ticket = RequestPages(fault != nullptr ? *fault : beginning, step),
                           .first = reply.first,

@@ -145,7 +145,7 @@ TEST_F(ResponderSendTest, AKeyThatDiesDuringTheAnswerEndsIt) {
   EXPECT_TRUE(Completions().empty());  // the send's receive request is flushed with the others
   Step step = MakeStep();
   responder_->Flush(step);
-  EXPECT_EQ(Completions().at(0).status, queue::CompletionStatus::kFlushed);
+  EXPECT_EQ(Completions().at(0).status, CompletionStatus::kFlushed);
 }
 
 TEST_F(ResponderSendTest, ANakWaitsForTheRepliesBeforeIt) {

@@ -8,7 +8,6 @@ namespace verbena::transport {
 namespace {
 
 using memory::kPage;
-using queue::CompletionStatus;
 using wire::NakCode;
 using wire::Operation;
 using wire::Position;
@@ -99,7 +98,7 @@ TEST_F(ResponderTest, WithoutReceiveRequestTheMessageResumesWhereItWas) {
   const auto completions = Completions();
   ASSERT_EQ(completions.size(), 1u);
   EXPECT_EQ(completions[0].byte_count, bytes.size());
-  EXPECT_EQ(completions[0].opcode, queue::CompletionOpcode::kReceiveWithImmediate);
+  EXPECT_EQ(completions[0].opcode, CompletionOpcode::kReceiveWithImmediate);
   EXPECT_EQ(completions[0].immediate, Immediate(77));
 }
 

@@ -4,7 +4,7 @@
 
 #include "memory/access.h"
 #include "transport/common/outbox.h"
-#include "transport/common/registration_mode.h"
+#include "verbena/qp_state.h"
 #include "wire/roce/types.h"
 
 namespace verbena::transport {
@@ -15,9 +15,9 @@ struct UcConfig {
   QpNumber remote_qp = {};
   wire::PKey p_key = wire::kDefaultPKey;
   PathId path = {};
-  uint32_t path_mtu = 1024;           // 256, 512, 1024, 2048 or 4096
-  memory::Accessor who = {};          // protection domain and QP, for the tables
-  memory::Rights remote_rights = {};  // of RDMA through this QP at all
+  uint32_t path_mtu = 1024;   // 256, 512, 1024, 2048 or 4096
+  memory::Accessor who = {};  // protection domain and QP, for the tables
+  Access remote_rights = {};  // of RDMA through this QP at all
   RegistrationMode registration = RegistrationMode::kDisabled;
 };
 

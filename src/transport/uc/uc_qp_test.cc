@@ -12,8 +12,6 @@
 
 namespace verbena::transport {
 namespace {
-
-using queue::CompletionStatus;
 using queue::SendOpcode;
 using wire::Position;
 
@@ -54,7 +52,7 @@ TEST_F(UcQpTest, ASendArrives) {
     packets_.clear();
     Send(SendOpcode::kSendWithImmediate, length);
     DeliverAll();
-    const queue::Completion completion = OneReceive();
+    const Completion completion = OneReceive();
     EXPECT_EQ(completion.id, WrId(length));
     EXPECT_EQ(completion.status, CompletionStatus::kSuccess);
     EXPECT_EQ(completion.byte_count, length);
@@ -73,13 +71,13 @@ TEST_F(UcQpTest, AWriteArrivesAndTakesAReceiveRequestOnlyForItsImmediate) {
   packets_.clear();
   Write(SendOpcode::kWriteWithImmediate, kMtu + 9);
   DeliverAll();
-  const queue::Completion completion = OneReceive();
-  EXPECT_EQ(completion.opcode, queue::CompletionOpcode::kReceiveWithImmediate);
+  const Completion completion = OneReceive();
+  EXPECT_EQ(completion.opcode, CompletionOpcode::kReceiveWithImmediate);
   EXPECT_EQ(completion.byte_count, kMtu + 9);
 }
 
 TEST_F(UcQpTest, WhatTheServiceDoesNotHaveStopsTheSendQueue) {
-  queue::SendWqe wqe{.opcode = SendOpcode::kRead, .operand = queue::Remote{}};
+  queue::SendWqe wqe{.opcode = SendOpcode::kRead, .operand = RemoteAddress{}};
   PostSend(wqe, {SgeOf(0, 8)});
   RunAll(*qp_);
   EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kLocalQpOperationError}));
@@ -98,7 +96,7 @@ TEST_F(UcQpTest, AHoleDropsTheMessageAndNotTheNext) {
     for (size_t i = 0; i < packets_.size(); ++i) {
       if (i != lost) Deliver(i);
     }
-    const queue::Completion completion = OneReceive();
+    const Completion completion = OneReceive();
     EXPECT_EQ(completion.id, WrId(lost));
     EXPECT_EQ(completion.byte_count, kMtu + 5);
     EXPECT_EQ(counters().out_of_sequence, before + 1) << lost;
@@ -151,7 +149,7 @@ TEST_F(UcQpTest, AWrongKeyDropsTheMessageAndTheQueuePairGoesOn) {
 }
 
 TEST_F(UcQpTest, AWriteNeedsTheRightOfTheQueuePair) {
-  Begin(memory::Rights::kRemoteRead);
+  Begin(Access::kRemoteRead);
   const Bytes before = Written(8);
   Write(SendOpcode::kWrite, 8);
   DeliverAll();
@@ -166,7 +164,7 @@ TEST_F(UcQpTest, AMessageThatIsLongerThanTheReceiveIsDroppedAndTheReceiveStays) 
   Send(SendOpcode::kSend, kMtu + 1);
   DeliverAll();
   EXPECT_EQ(counters().refused, 1u);
-  const queue::Completion received = OneReceive();
+  const Completion received = OneReceive();
   EXPECT_EQ(received.status, CompletionStatus::kSuccess);
   EXPECT_EQ(received.byte_count, kMtu + 1);
   EXPECT_EQ(qp_->state(), QpState::kRts);
@@ -225,7 +223,7 @@ TEST_F(UcQpTest, ALostCompletionOfASendEndsTheQueuePair) {
 }
 
 TEST_F(UcQpTest, ADelayHoldsWhatIsBehindIt) {
-  PostSend({.opcode = SendOpcode::kDelay, .operand = queue::Delay{Microseconds(5)}}, {});
+  PostSend({.opcode = SendOpcode::kDelay, .operand = queue::DelayOperand{Microseconds(5)}}, {});
   Send(SendOpcode::kSend, 8);
   EXPECT_TRUE(packets_.empty());
   EXPECT_EQ(qp_->next_time(), Time() + Microseconds(5));
@@ -248,12 +246,12 @@ TEST_F(UcQpTest, HearingThePeerBeforeReadyToSendIsToldOnce) {
 }
 
 TEST_F(UcQpTest, AReceiveBufferThatIsNotItsOwnEndsTheQueuePairAndNamesTheCheck) {
-  const queue::Sge stranger{AddressOf(0), 100, Key(0)};
+  const Sge stranger{AddressOf(0), 100, Key(0)};
   ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = WrId(7)}, .sges = {&stranger, 1}}).has_value());
   Send(SendOpcode::kSend, 8);
   DeliverAll();
   RunAll(*qp_);
-  const queue::Completion completion = OneReceive();
+  const Completion completion = OneReceive();
   EXPECT_EQ(completion.status, CompletionStatus::kLocalProtectionError);
   EXPECT_EQ(completion.vendor_error, 'a');
   EXPECT_EQ(qp_->state(), QpState::kErr);
@@ -263,19 +261,19 @@ TEST_F(UcQpTest, AReceiveBufferThatIsNotItsOwnEndsTheQueuePairAndNamesTheCheck) 
 class UcRegistrationTest : public UcFixture {
  protected:
   void FailToRegister(RegistrationMode mode) {
-    Begin(memory::Rights::kRemote, mode);
+    Begin(Access::kRemote, mode);
     queue::SendWqe wqe{.id = WrId(1), .opcode = SendOpcode::kRegister};
-    wqe.operand = queue::Registration{.key = Key(0x100), .page_shift = 12};
+    wqe.operand = queue::RegistrationOperand{.key = Key(0x100), .page_shift = 12};
     PostSend(wqe, {});
     Send(SendOpcode::kSend, 8);
   }
 };
 
 TEST_F(UcRegistrationTest, WhereItIsDisabledItFailsAsAnyOtherSend) {
-  Begin(memory::Rights::kRemote, RegistrationMode::kDisabled);
+  Begin(Access::kRemote, RegistrationMode::kDisabled);
   const Key key = core_.regions.Reserve(pd_, 1, PageShift(12))->local;
   queue::SendWqe wqe{.id = WrId(1), .opcode = SendOpcode::kRegister};
-  wqe.operand = queue::Registration{.key = key, .page_shift = 12};
+  wqe.operand = queue::RegistrationOperand{.key = key, .page_shift = 12};
   PostSend(wqe, {});
   RunAll(*qp_);
   EXPECT_EQ(SendStatuses(), std::vector{CompletionStatus::kLocalQpOperationError});

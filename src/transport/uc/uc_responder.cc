@@ -6,7 +6,7 @@
 namespace verbena::transport {
 namespace {
 
-using memory::Access;
+using memory::AccessKind;
 using wire::Operation;
 
 // The sender of the same queue pair counts its tickets from below.
@@ -120,7 +120,8 @@ UcResponder::Outcome UcResponder::ExecuteWrite(const wire::Packet& packet, Step&
   RemoteRange rest{message_.key, message_.next, message_.remaining};
   if (info.starts_message()) {
     rest = RangeOf(*packet.Get<wire::Reth>());
-    if (const auto no = CheckKey(rest, Access::kRemoteWrite, config_.who, step.memory)) return no;
+    if (const auto no = CheckKey(rest, AccessKind::kRemoteWrite, config_.who, step.memory))
+      return no;
   }
   const std::span<const std::byte> payload = packet.payload();
   const Placement placed = PlaceWrite(rest, payload, config_.who, step.memory);
@@ -155,7 +156,7 @@ UcResponder::Outcome UcResponder::WaitForPages(const memory::Fault& fault, bool 
 
 UcResponder::Outcome UcResponder::CompleteReceive(const wire::Packet& packet, uint32_t byte_count,
                                                   Step& step) {
-  queue::Completion completion = ReceiveCompletionOf(packet, byte_count);
+  Completion completion = ReceiveCompletionOf(packet, byte_count);
   completion.source_qp = config_.remote_qp;
   if (receive_.Finish(completion, packet.bth().solicited_event, step)) return std::nullopt;
   return ResponderError::kCompletionQueueError;

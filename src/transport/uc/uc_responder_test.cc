@@ -10,8 +10,6 @@
 
 namespace verbena::transport {
 namespace {
-
-using queue::CompletionStatus;
 using queue::SendOpcode;
 
 // What becomes of messages that meet absent pages. The rest of the responder is tested by its queue

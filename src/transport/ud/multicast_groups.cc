@@ -21,12 +21,12 @@ const char* NameOf(MulticastError error) {
 }
 
 // RFC 4291 §2.7 and RFC 1112 §4.
-bool IsMulticast(const wire::IpAddress& gid) {
+bool IsMulticast(const IpAddress& gid) {
   if (const auto ipv4 = gid.ipv4()) return ipv4->value() >> 28 == 0xE;
   return gid.bytes[0] == 0xFF;
 }
 
-Result<void, MulticastError> MulticastGroups::Attach(const wire::IpAddress& group, QpNumber qp) {
+Result<void, MulticastError> MulticastGroups::Attach(const IpAddress& group, QpNumber qp) {
   if (!IsMulticast(group)) return Fail(MulticastError::kNotMulticast);
   const auto found = groups_.find(group.bytes);
   if (found == groups_.end()) {
@@ -42,7 +42,7 @@ Result<void, MulticastError> MulticastGroups::Attach(const wire::IpAddress& grou
   return {};
 }
 
-Result<void, MulticastError> MulticastGroups::Detach(const wire::IpAddress& group, QpNumber qp) {
+Result<void, MulticastError> MulticastGroups::Detach(const IpAddress& group, QpNumber qp) {
   const auto found = groups_.find(group.bytes);
   if (found == groups_.end() || std::erase(found->second, qp) == 0) {
     return Fail(MulticastError::kNotAttached);
@@ -51,7 +51,7 @@ Result<void, MulticastError> MulticastGroups::Detach(const wire::IpAddress& grou
   return {};
 }
 
-std::span<const QpNumber> MulticastGroups::MembersOf(const wire::IpAddress& group) const {
+std::span<const QpNumber> MulticastGroups::MembersOf(const IpAddress& group) const {
   const auto found = groups_.find(group.bytes);
   if (found == groups_.end()) return {};
   return found->second;

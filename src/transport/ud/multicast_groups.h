@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "wire/ip_address.h"
+#include "verbena/ip_address.h"
 #include "wire/roce/types.h"
 
 namespace verbena::transport {
@@ -23,7 +23,7 @@ enum class MulticastError : uint8_t {
 const char* NameOf(MulticastError error);
 
 // Whether a GID names a group: an IPv6 multicast address, or an IPv4 one in its mapped form.
-[[nodiscard]] bool IsMulticast(const wire::IpAddress& gid);
+[[nodiscard]] bool IsMulticast(const IpAddress& gid);
 
 // Which queue pairs get the datagrams of which multicast groups (IBA 10.5). A group is there as
 // long as it has members.
@@ -39,11 +39,11 @@ class MulticastGroups {
   explicit MulticastGroups(const Limits& limits) : limits_(limits) {}
 
   // To attach twice is to attach once.
-  [[nodiscard]] Result<void, MulticastError> Attach(const wire::IpAddress& group, QpNumber qp);
-  [[nodiscard]] Result<void, MulticastError> Detach(const wire::IpAddress& group, QpNumber qp);
+  [[nodiscard]] Result<void, MulticastError> Attach(const IpAddress& group, QpNumber qp);
+  [[nodiscard]] Result<void, MulticastError> Detach(const IpAddress& group, QpNumber qp);
 
   // In the order in which they came; none for a group that is not there. Good until a change.
-  [[nodiscard]] std::span<const QpNumber> MembersOf(const wire::IpAddress& group) const;
+  [[nodiscard]] std::span<const QpNumber> MembersOf(const IpAddress& group) const;
 
   // In any group: then the queue pair must not be destroyed.
   [[nodiscard]] bool IsAttached(QpNumber qp) const;

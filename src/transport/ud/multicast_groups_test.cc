@@ -7,10 +7,8 @@
 namespace verbena::transport {
 namespace {
 
-using wire::IpAddress;
-
 constexpr IpAddress kGroup{{0xFF, 0x0E, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
-constexpr IpAddress kIpv4Group = IpAddress::FromIpv4(wire::Ipv4Address(0xE0000001));
+constexpr IpAddress kIpv4Group = IpAddress::FromIpv4(Ipv4Address(0xE0000001));
 constexpr IpAddress kThird{{0xFF, 0x0E, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3}};
 
 class MulticastGroupsTest : public testing::Test {
@@ -53,9 +51,9 @@ TEST_F(MulticastGroupsTest, AttachingTwiceIsAttachingOnce) {
 TEST_F(MulticastGroupsTest, OnlyMulticastAddressesNameGroups) {
   EXPECT_EQ(ErrorOfAttach(IpAddress{}, 1), MulticastError::kNotMulticast);
   for (const uint32_t address : {0xDFFFFFFFu, 0xF0000000u}) {
-    EXPECT_FALSE(IsMulticast(IpAddress::FromIpv4(wire::Ipv4Address(address))));
+    EXPECT_FALSE(IsMulticast(IpAddress::FromIpv4(Ipv4Address(address))));
   }
-  EXPECT_TRUE(IsMulticast(IpAddress::FromIpv4(wire::Ipv4Address(0xEFFFFFFF))));
+  EXPECT_TRUE(IsMulticast(IpAddress::FromIpv4(Ipv4Address(0xEFFFFFFF))));
   EXPECT_EQ(groups_.group_count(), 0u);
 }
 

@@ -6,8 +6,6 @@
 namespace verbena::transport {
 namespace {
 
-using queue::CompletionStatus;
-
 // The sender of the same queue pair counts its tickets from below.
 constexpr uint64_t kTicketsOfReceiver = uint64_t{1} << 63;
 
@@ -80,9 +78,9 @@ bool UdQp::Serve(const wire::Packet& packet, const PacketOrigin& origin, Step& s
     FailReceive(VerdictOf(*reason).receive_status, step, CountRefusal(*reason, step.refusals));
     return true;
   }
-  queue::Completion completion = ReceiveCompletionOf(packet, static_cast<uint32_t>(size));
+  Completion completion = ReceiveCompletionOf(packet, static_cast<uint32_t>(size));
   completion.source_qp = packet.Get<wire::Deth>()->source_qp;
-  completion.flags.has_grh = true;
+  completion.has_grh = true;
   completion.sl = NetworkHeaderOf(origin);
   // IBA 11.6.3.1: a completion that finds no room is lost, and with it the queue pair.
   if (!receive_.Finish(completion, packet.bth().solicited_event, step)) {

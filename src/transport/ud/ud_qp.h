@@ -87,7 +87,7 @@ class UdQp {
   void Hold(const wire::Packet& packet, const PacketOrigin& origin);
   bool ServeHeld(Step& step);
   void Forget();
-  void FailReceive(queue::CompletionStatus status, Step& step, VendorError vendor_error = 0);
+  void FailReceive(CompletionStatus status, Step& step, VendorError vendor_error = 0);
 
   UdConfig config_;
   UnreliableSends sends_;

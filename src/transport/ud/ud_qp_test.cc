@@ -12,8 +12,6 @@
 
 namespace verbena::transport {
 namespace {
-
-using queue::CompletionStatus;
 using queue::SendOpcode;
 
 constexpr uint32_t kQKey = 0x1234;
@@ -41,7 +39,7 @@ class UdQpTest : public UnreliableFixture {
   static queue::SendWqe Wqe(uint64_t id, uint32_t q_key = kQKey) {
     return {.id = WrId(id),
             .flags = {.signaled = true},
-            .operand = queue::Datagram{kHandle, QpNumber(0x77), QKey(q_key)}};
+            .operand = Datagram{kHandle, QpNumber(0x77), QKey(q_key)}};
   }
   void Send(const queue::SendWqe& wqe, uint32_t length) {
     PostSend(wqe, {SgeOf(0, length)});
@@ -59,8 +57,8 @@ class UdQpTest : public UnreliableFixture {
 
   AddressHandles handles_;
   std::optional<UdQp> qp_;
-  PacketOrigin origin_{.source = wire::IpAddress::FromIpv4(wire::Ipv4Address(0x0A000001)),
-                       .destination = wire::IpAddress::FromIpv4(wire::Ipv4Address(0x0A000002)),
+  PacketOrigin origin_{.source = IpAddress::FromIpv4(Ipv4Address(0x0A000001)),
+                       .destination = IpAddress::FromIpv4(Ipv4Address(0x0A000002)),
                        .traffic_class = 3,
                        .hop_limit = 61};
 };
@@ -133,11 +131,11 @@ TEST_F(UdQpTest, AFailedSendStopsTheSendQueueOnly) {
 TEST_F(UdQpTest, RefusesWhatItCannotSend) {
   handles_.Add(AddressHandleId(6), memory::PdId(pd_.value() + 1), kPath);
   queue::SendWqe unknown = Wqe(1), foreign = Wqe(2), far = Wqe(3), write = Wqe(4);
-  std::get<queue::Datagram>(unknown.operand).handle = AddressHandleId(99);
-  std::get<queue::Datagram>(foreign.operand).handle = AddressHandleId(6);
-  std::get<queue::Datagram>(far.operand).qp = QpNumber(wire::kMax24 + 1);
+  std::get<Datagram>(unknown.operand).handle = AddressHandleId(99);
+  std::get<Datagram>(foreign.operand).handle = AddressHandleId(6);
+  std::get<Datagram>(far.operand).qp = QpNumber(wire::kMax24 + 1);
   write.opcode = SendOpcode::kWrite;
-  write.operand = queue::Remote{};
+  write.operand = RemoteAddress{};
   for (const queue::SendWqe& wqe : {unknown, foreign, far, write}) {
     Send(wqe, 8);
     EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kLocalQpOperationError}));
@@ -183,23 +181,23 @@ TEST_F(UdQpTest, ReceivesBehindTheIpv4Header) {
   Send(wqe, 100);
   PostReceive(7, 140);
   Deliver(0);
-  const queue::Completion completion = OneReceive();
+  const Completion completion = OneReceive();
   EXPECT_EQ(completion.id, WrId(7));
   EXPECT_EQ(completion.status, CompletionStatus::kSuccess);
-  EXPECT_EQ(completion.opcode, queue::CompletionOpcode::kReceive);
+  EXPECT_EQ(completion.opcode, CompletionOpcode::kReceive);
   EXPECT_EQ(completion.byte_count, 140u);
   EXPECT_EQ(completion.source_qp, QpNumber(1));
   EXPECT_EQ(completion.immediate, Immediate(42));
-  EXPECT_TRUE(completion.flags.has_grh);
+  EXPECT_TRUE(completion.has_grh);
   EXPECT_EQ(completion.sl, 8 | 2) << "IPv4 and UDP";
-  EXPECT_TRUE(completion.flags.with_immediate);
+  EXPECT_TRUE(completion.with_immediate);
 
   const Bytes bytes = Received(140);
   EXPECT_EQ(Bytes(bytes.begin(), bytes.begin() + 20), Bytes(20));
   const auto header = wire::Ipv4Header::Parse(std::span(bytes).subspan(20, 20));
   ASSERT_TRUE(header.has_value());
-  EXPECT_EQ(header->source, wire::Ipv4Address(0x0A000001));
-  EXPECT_EQ(header->destination, wire::Ipv4Address(0x0A000002));
+  EXPECT_EQ(header->source, Ipv4Address(0x0A000001));
+  EXPECT_EQ(header->destination, Ipv4Address(0x0A000002));
   EXPECT_EQ(header->type_of_service, 3);
   EXPECT_EQ(header->time_to_live, 61);
   EXPECT_EQ(header->total_length, 20 + 8 + packets_[0].size());
@@ -213,7 +211,7 @@ TEST_F(UdQpTest, ReceivesBehindTheIpv6Header) {
   Send(Wqe(1), 0);
   PostReceive(7, 40);
   Deliver(0);
-  const queue::Completion completion = OneReceive();
+  const Completion completion = OneReceive();
   EXPECT_EQ(completion.byte_count, 40u);
   EXPECT_EQ(completion.sl, 8 | 1) << "IPv6 and UDP";
   const auto header = wire::Ipv6Header::Parse(Received(40));
@@ -354,7 +352,7 @@ TEST_F(UdQpTest, ADatagramThatWaitsBehindItsHeaderIsWritten) {
 }
 
 TEST_F(UdQpTest, ABufferThatIsNotItsOwnEndsTheQueuePair) {
-  const std::vector sges = {queue::Sge{AddressOf(0), 1024, Key(region_.local.value() ^ 1)}};
+  const std::vector sges = {Sge{AddressOf(0), 1024, Key(region_.local.value() ^ 1)}};
   ASSERT_TRUE(receive_queue_.Post({.wqe = {.id = WrId(7)}, .sges = sges}).has_value());
   Send(Wqe(1), 8);
   Deliver(0);
@@ -386,7 +384,7 @@ TEST_F(UdQpTest, ADatagramThatIsLongerThanTheReceiveIsDroppedAndTheReceiveStays)
   EXPECT_EQ(qp_->counters().too_long, 3u);
   EXPECT_TRUE(Poll(receive_cq_).empty());
   Deliver(1);
-  const queue::Completion received = OneReceive();
+  const Completion received = OneReceive();
   EXPECT_EQ(received.status, CompletionStatus::kSuccess);
   EXPECT_EQ(received.id, WrId(7));
   EXPECT_EQ(qp_->state(), QpState::kRts);

@@ -16,8 +16,6 @@
 namespace verbena::transport {
 namespace {
 
-using memory::Rights;
-using queue::CompletionStatus;
 using queue::SendOpcode;
 
 constexpr uint64_t kPage = 4096;
@@ -31,23 +29,23 @@ struct Process {
         {.pd = pd,
          .start = KeyAddress(at),
          .length = kPage,
-         .rights = Rights::kLocalRead | Rights::kLocalWrite | Rights::kRemote},
+         .rights = Access::kLocalRead | Access::kLocalWrite | Access::kRemote},
         memory::LinearBacking{memory::PhysicalAddress(at)});
     const uint64_t pages = core.table.Find(keys.local.index())->table->page_count();
     CHECK(core.regions.MapPages(keys.local, 0, pages, {}, true).has_value());
   }
 
   uint64_t address() const { return reinterpret_cast<uintptr_t>(page.data()); }
-  queue::Sge Bytes(uint64_t offset, uint32_t length) const {
+  Sge Bytes(uint64_t offset, uint32_t length) const {
     return {address() + offset, length, keys.local};
   }
-  queue::Remote Remote(uint64_t offset) const { return {address() + offset, keys.remote}; }
+  RemoteAddress Remote(uint64_t offset) const { return {address() + offset, keys.remote}; }
   void PostReceive(uint64_t id, uint64_t offset) {
-    const queue::Sge sge = Bytes(offset, 64);
+    const Sge sge = Bytes(offset, 64);
     CHECK(srq.Post({.wqe = {.id = WrId(id)}, .sges = {&sge, 1}}).has_value());
   }
-  std::vector<queue::Completion> Poll() {
-    std::array<queue::Completion, 16> completions;
+  std::vector<Completion> Poll() {
+    std::array<Completion, 16> completions;
     const size_t count = cq.Poll(completions).value();
     return {completions.begin(), completions.begin() + static_cast<long>(count)};
   }
@@ -70,7 +68,7 @@ class XrcTest : public testing::Test {
     config.ack_timeout = Milliseconds(4);
     config.rnr_retry = 0;
     config.min_rnr_timer = wire::RnrTimerAtLeast(Microseconds(100));
-    config.remote_rights = Rights::kRemote;
+    config.remote_rights = Access::kRemote;
     config.type = QpType::kXrcSend;
     config.local_qp = QpNumber(1);
     config.remote_qp = QpNumber(2);
@@ -96,7 +94,7 @@ class XrcTest : public testing::Test {
     wqe.flags.signaled = true;
     wqe.remote_srq = SrqNumber(srq);
     wqe.operand = operand;
-    const queue::Sge sge = me_.Bytes(0, length);
+    const Sge sge = me_.Bytes(0, length);
     CHECK(send_queue_.Post({.wqe = wqe, .sges = {&sge, 1}}).has_value());
   }
 

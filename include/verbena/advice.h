@@ -2,10 +2,10 @@
 
 #include <cstdint>
 
-namespace verbena::adapter {
+namespace verbena {
 
 // Bytes of a region, counted from its first.
-struct RegionRange {
+struct Range {
   uint64_t offset = 0;
   uint64_t length = 0;
 };
@@ -14,7 +14,7 @@ struct RegionRange {
 enum class Advice : uint8_t {
   kPrefetch,         // to be read
   kPrefetchWrite,    // to be written
-  kPrefetchNoFault,  // none is paged in: the tables learn which are there
+  kPrefetchNoFault,  // none is paged in: the adapter learns which are there
 };
 
-}  // namespace verbena::adapter
+}  // namespace verbena
