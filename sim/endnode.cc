@@ -35,8 +35,8 @@ wire::AckTimeout TimeoutOf(Duration duration) {
   return wire::AckTimeout(code);
 }
 
-adapter::Options OptionsOf(const Swarm& swarm, uint32_t node) {
-  adapter::Options options;
+adapter::AdapterOptions OptionsOf(const Swarm& swarm, uint32_t node) {
+  adapter::AdapterOptions options;
   options.identity_seed = (swarm.seed ^ (uint64_t{node} << 32)) | 1;
   options.memory.key_slots_max = swarm.key_slots_max;
   options.memory.seed = options.identity_seed * 3;
@@ -124,7 +124,7 @@ std::optional<adapter::Event> Endnode::TakeEvent() { return event_queue->TryWait
 
 adapter::QueuePair& Endnode::MakeQp(const QpOrder& order) {
   const adapter::EngineLock lock(engine);
-  const adapter::QpSpec spec{.type = order.type,
+  const adapter::QpInit spec{.type = order.type,
                              .pd = pd,
                              .send_cq = order.send_cq,
                              .receive_cq = order.receive_cq,

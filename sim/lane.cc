@@ -32,14 +32,14 @@ adapter::QueuePair& MakeSender(const Swarm& swarm, Endnode& node, LaneKind kind,
 adapter::QueuePair& MakeReceiver(LaneHost& host) {
   if (host.kind != LaneKind::kXrc) {
     LaneReceiver& only = *host.receivers.front();
-    using transport::Rendezvous;
+    using transport::TagRendezvous;
     return host.node->MakeQp({.type = QpType::kRc,
                               .send_cq = &only.cq,
                               .receive_cq = &only.cq,
                               .srq = &only.shared.queue(),
-                              .send = {.capacity = Rendezvous::kElements,
+                              .send = {.capacity = TagRendezvous::kElements,
                                        .sges_max = ReceivePool::kSges,
-                                       .inline_max = Rendezvous::kInlineBytes}});
+                                       .inline_max = TagRendezvous::kInlineBytes}});
   }
   adapter::QueuePair& qp = host.node->MakeQp({.type = QpType::kXrcReceive,
                                               .send_cq = &host.domain.none,

@@ -48,8 +48,8 @@ void Simulator::OnArrived(const Event& arrival) {
 // Whether a packet is from the peer's endpoint, and not from that of a process which is gone.
 bool Simulator::IsOf(const Side& side, const Side& peer, const Event& arrival) const {
   const auto expected = Network::OriginOf(swarm_, peer.node->number, side.node->number);
-  const adapter::Peer identity{expected.source, expected.destination,
-                               adapter::PortMap{}.SourcePortOf(peer.number)};
+  const adapter::PeerAddress identity{expected.source, expected.destination,
+                                      adapter::PortMap{}.SourcePortOf(peer.number)};
   const auto origin = Network::OriginOf(swarm_, arrival.from, arrival.to);
   return !adapter::CheckPeer(identity, origin);
 }

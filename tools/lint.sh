@@ -19,6 +19,7 @@ check lint
 check python3 tools/check_layers.py
 check python3 tools/check_border.py
 check python3 tools/check_tidy.py
+check python3 tools/check_vocabulary.py
 check python3 tools/check_words.py
 check python3 tools/check_docs.py
 check python3 tools/format.py --check

@@ -105,7 +105,7 @@ class PagingMemory {
   [[nodiscard]] bool IsSafe(const Granule& granule, uint32_t index) const;
   void Demand(bool condition, const char* what, uint32_t granule);
 
-  const paging::Options options_;
+  const paging::ResidentSetOptions options_;
   PagingStore& store_;
   Findings& findings_;
   std::vector<Granule> granules_;

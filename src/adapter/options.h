@@ -18,7 +18,7 @@ inline constexpr uint64_t kMemoryBudgetMin = uint64_t{1} << 20;
 
 // The limits and settings of an adapter, each with its default and its reason. A call that exceeds
 // a limit fails with ErrorCode::kLimit and a text that names the limit, and has no effect.
-struct Options {
+struct AdapterOptions {
   // --- Objects. ---
 
   // A queue pair costs its rings and about 2 KiB; every 3,072 take a UDP port and a socket.
@@ -138,10 +138,10 @@ struct Options {
   // A pcapng file, for Wireshark, to which every packet is appended; empty: none.
   std::string trace = {};
 
-  memory::Options memory = {};
+  memory::MemoryOptions memory = {};
 };
 
-[[nodiscard]] inline PortMap PortsOf(const Options& options) {
+[[nodiscard]] inline PortMap PortsOf(const AdapterOptions& options) {
   return {.ports = {.first = options.base_port, .others = options.endpoint_base_port},
           .strict = options.strict,
           .multicast_endpoints = options.strict ? 1 : options.multicast_endpoints};

@@ -36,19 +36,19 @@ void MakeRequest(const BenchSpec& spec, Endpoint& endpoint, bool signaled, SendR
     if constexpr (requires { made.remote; }) made.remote = endpoint.remote(0);
   };
   switch (spec.operation) {
-    case Operation::kWrite: {
+    case BenchOperation::kWrite: {
       auto& write = request.emplace<Write>();
       return fill(write, write.data);
     }
-    case Operation::kRead: {
+    case BenchOperation::kRead: {
       auto& read = request.emplace<Read>();
       return fill(read, read.data);
     }
-    case Operation::kSend: {
+    case BenchOperation::kSend: {
       auto& send = request.emplace<Send>();
       return fill(send, send.data);
     }
-    case Operation::kAtomic: {
+    case BenchOperation::kAtomic: {
       auto& add = request.emplace<FetchAdd>();
       add.add = 1;
       return fill(add, add.result);
@@ -160,15 +160,15 @@ SocketCounters Since(const SocketCounters& before, SocketCounters now) {
 
 }  // namespace
 
-const char* NameOf(Operation operation) {
+const char* NameOf(BenchOperation operation) {
   switch (operation) {
-    case Operation::kWrite:
+    case BenchOperation::kWrite:
       return "write";
-    case Operation::kRead:
+    case BenchOperation::kRead:
       return "read";
-    case Operation::kSend:
+    case BenchOperation::kSend:
       return "send";
-    case Operation::kAtomic:
+    case BenchOperation::kAtomic:
       return "atomic";
   }
   CHECK(false);
@@ -182,7 +182,7 @@ ServerRequest RequestFor(const BenchSpec& spec) {
 }
 
 ErrorOr<BenchResult> Bench(Endpoint& endpoint, BenchSpec spec) {
-  if (spec.operation == Operation::kAtomic) spec.size = kAtomicSize;
+  if (spec.operation == BenchOperation::kAtomic) spec.size = kAtomicSize;
   spec.batch = std::min(spec.batch, spec.depth);
   spec.qps = std::min<uint32_t>(spec.qps, static_cast<uint32_t>(endpoint.qps().size()));
   Stream stream(endpoint, spec);

@@ -14,13 +14,13 @@
 
 namespace verbena::cli {
 
-enum class Operation : uint8_t { kWrite, kRead, kSend, kAtomic };
+enum class BenchOperation : uint8_t { kWrite, kRead, kSend, kAtomic };
 
-[[nodiscard]] const char* NameOf(Operation operation);
+[[nodiscard]] const char* NameOf(BenchOperation operation);
 
 // What to measure: how often the operation completes with a given depth.
 struct BenchSpec {
-  Operation operation = Operation::kWrite;
+  BenchOperation operation = BenchOperation::kWrite;
   uint32_t size = 64;  // always 8 for an atomic
   uint32_t qps = 1;
   uint32_t depth = 1;  // outstanding requests on each queue pair

@@ -24,8 +24,8 @@ constexpr const char* kExamples =
     "  verbena bench 10.0.0.2 -o write -m bandwidth         the client\n"
     "  verbena bench 10.0.0.2 -o read -s 4K -d 32 -q 8      with these sizes and nothing else\n";
 
-constexpr std::array kOperations{Operation::kWrite, Operation::kRead, Operation::kSend,
-                                 Operation::kAtomic};
+constexpr std::array kOperations{BenchOperation::kWrite, BenchOperation::kRead,
+                                 BenchOperation::kSend, BenchOperation::kAtomic};
 constexpr uint32_t kSmall = 64;
 constexpr uint32_t kLarge = 1U << 20;
 constexpr uint32_t kSizeMax = 1U << 28;
@@ -49,7 +49,7 @@ struct BenchOptions {
   bool sleeps = false;
 };
 
-BenchSpec SpecFor(const BenchOptions& options, Operation operation, Figure figure) {
+BenchSpec SpecFor(const BenchOptions& options, BenchOperation operation, Figure figure) {
   BenchSpec spec{.operation = operation,
                  .size = kSmall,
                  .qps = options.qps,
@@ -73,7 +73,8 @@ std::vector<BenchSpec> SpecsFor(const BenchOptions& options) {
   for (const size_t figure : options.figures) {
     for (const size_t operation : options.operations) {
       // Atomics of eight bytes have no meaningful bandwidth.
-      if (kFigures[figure] == Figure::kBandwidth && kOperations[operation] == Operation::kAtomic) {
+      if (kFigures[figure] == Figure::kBandwidth &&
+          kOperations[operation] == BenchOperation::kAtomic) {
         continue;
       }
       specs.push_back(SpecFor(options, kOperations[operation], kFigures[figure]));
@@ -126,7 +127,7 @@ Outcome Run(const BenchOptions& options) {
 
 std::vector<std::string> OperationNames() {
   std::vector<std::string> names;
-  for (const Operation operation : kOperations) names.emplace_back(NameOf(operation));
+  for (const BenchOperation operation : kOperations) names.emplace_back(NameOf(operation));
   return names;
 }
 

@@ -16,7 +16,7 @@ BenchResult Measure(const BenchSpec& spec) {
   return std::move(*result);
 }
 
-class BenchOperationTest : public testing::TestWithParam<Operation> {};
+class BenchOperationTest : public testing::TestWithParam<BenchOperation> {};
 
 TEST_P(BenchOperationTest, CountsWhatCompleted) {
   const BenchResult result = Measure(
@@ -24,13 +24,13 @@ TEST_P(BenchOperationTest, CountsWhatCompleted) {
   EXPECT_EQ(result.requests, 400);
   EXPECT_EQ(result.latencies.count(), 100);
   EXPECT_GT(result.PerSecond(), 0);
-  EXPECT_EQ(result.spec.size, GetParam() == Operation::kAtomic ? 8 : 1'000);
+  EXPECT_EQ(result.spec.size, GetParam() == BenchOperation::kAtomic ? 8 : 1'000);
   EXPECT_GT(result.sockets.datagrams_sent, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BenchOperationTest,
-                         testing::Values(Operation::kWrite, Operation::kRead, Operation::kSend,
-                                         Operation::kAtomic),
+                         testing::Values(BenchOperation::kWrite, BenchOperation::kRead,
+                                         BenchOperation::kSend, BenchOperation::kAtomic),
                          [](const auto& one) { return NameOf(one.param); });
 
 TEST(BenchTest, LastsAsLongAsItShould) {

@@ -29,7 +29,7 @@ Client::~Client() {
 
 ErrorOr<void> Client::Meet(const Peer& peer) {
   if (peer.host.empty()) return StartServer();
-  auto met = Rendezvous::Meet(peer.host, peer.port);
+  auto met = JsonRendezvous::Meet(peer.host, peer.port);
   if (!met) return tl::unexpected(std::move(met.error()));
   rendezvous_ = std::move(*met);
   return {};

@@ -41,7 +41,7 @@ class Client {
                                       const ConnectSettings& settings);
 
   std::thread server_;
-  std::optional<Rendezvous> rendezvous_;
+  std::optional<JsonRendezvous> rendezvous_;
   std::unique_ptr<Endpoint> endpoint_;
 };
 

@@ -107,7 +107,7 @@ File::~File() {
 
 int File::Release() { return std::exchange(fd_, -1); }
 
-ErrorOr<Rendezvous> Rendezvous::Meet(const std::string& host, uint16_t port) {
+ErrorOr<JsonRendezvous> JsonRendezvous::Meet(const std::string& host, uint16_t port) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -121,13 +121,13 @@ ErrorOr<Rendezvous> Rendezvous::Meet(const std::string& host, uint16_t port) {
     File file(socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (file.get() < 0 || connect(file.get(), one->ai_addr, one->ai_addrlen) != 0) continue;
     SendAtOnce(file.get());
-    return Rendezvous(std::move(file));
+    return JsonRendezvous(std::move(file));
   }
   return SystemError("no server answers at " + host + ", TCP port " + std::to_string(port) +
                      "; start the server there first");
 }
 
-ErrorOr<void> Rendezvous::Tell(const nlohmann::json& message) {
+ErrorOr<void> JsonRendezvous::Tell(const nlohmann::json& message) {
   const std::string line = ToLine(message) + "\n";
   for (size_t done = 0; done < line.size();) {
     const ssize_t sent = send(file_.get(), &line[done], line.size() - done, MSG_NOSIGNAL);
@@ -137,7 +137,7 @@ ErrorOr<void> Rendezvous::Tell(const nlohmann::json& message) {
   return {};
 }
 
-ErrorOr<nlohmann::json> Rendezvous::Hear() {
+ErrorOr<nlohmann::json> JsonRendezvous::Hear() {
   size_t end = heard_.find('\n');
   while (end == std::string::npos && heard_.size() < kLineMax) {
     std::array<char, 4'096> part{};
@@ -158,23 +158,25 @@ ErrorOr<nlohmann::json> Rendezvous::Hear() {
   return message;
 }
 
-bool Rendezvous::HasNews() const {
+bool JsonRendezvous::HasNews() const {
   if (heard_.find('\n') != std::string::npos) return true;
   pollfd file{.fd = file_.get(), .events = POLLIN, .revents = 0};
   return poll(&file, 1, 0) > 0;
 }
 
-void Rendezvous::WaitForNews() const {
+void JsonRendezvous::WaitForNews() const {
   pollfd file{.fd = file_.get(), .events = POLLIN, .revents = 0};
   while (!Interrupted() && heard_.find('\n') == std::string::npos && poll(&file, 1, -1) <= 0) {
   }
 }
 
-Gid Rendezvous::own_gid() const { return GidOf(file_.get(), getsockname); }
+Gid JsonRendezvous::own_gid() const { return GidOf(file_.get(), getsockname); }
 
-Gid Rendezvous::peer_gid() const { return GidOf(file_.get(), getpeername); }
+Gid JsonRendezvous::peer_gid() const { return GidOf(file_.get(), getpeername); }
 
-uint32_t Rendezvous::interface() const { return AddressOf(file_.get(), getsockname).sin6_scope_id; }
+uint32_t JsonRendezvous::interface() const {
+  return AddressOf(file_.get(), getsockname).sin6_scope_id;
+}
 
 ErrorOr<Listener> Listener::Open(uint16_t port) {
   File file = ListenOn(port);
@@ -186,7 +188,7 @@ ErrorOr<Listener> Listener::Open(uint16_t port) {
   return Listener(std::move(file), got);
 }
 
-std::optional<Rendezvous> Listener::Accept(std::optional<double> seconds) const {
+std::optional<JsonRendezvous> Listener::Accept(std::optional<double> seconds) const {
   while (!Interrupted()) {
     pollfd file{.fd = file_.get(), .events = POLLIN, .revents = 0};
     const int ready = poll(&file, 1, seconds ? static_cast<int>(*seconds * 1'000) : -1);
@@ -195,7 +197,7 @@ std::optional<Rendezvous> Listener::Accept(std::optional<double> seconds) const 
     File accepted(accept4(file_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (accepted.get() < 0) continue;
     SendAtOnce(accepted.get());
-    return Rendezvous(std::move(accepted));
+    return JsonRendezvous(std::move(accepted));
   }
   return std::nullopt;
 }

@@ -34,11 +34,11 @@ class File {
 // queue pairs use the same two addresses, so their packets take the same route.
 //
 // One thread.
-class Rendezvous {
+class JsonRendezvous {
  public:
-  explicit Rendezvous(File file) : file_(std::move(file)) {}
+  explicit JsonRendezvous(File file) : file_(std::move(file)) {}
   // `host` is a name or an address.
-  [[nodiscard]] static ErrorOr<Rendezvous> Meet(const std::string& host, uint16_t port);
+  [[nodiscard]] static ErrorOr<JsonRendezvous> Meet(const std::string& host, uint16_t port);
 
   [[nodiscard]] ErrorOr<void> Tell(const nlohmann::json& message);
   // Waits for a message. Fails when the other end is gone, or at Ctrl-C.
@@ -65,7 +65,7 @@ class Listener {
 
   [[nodiscard]] uint16_t port() const { return port_; }
   // nullopt at Ctrl-C, or after `seconds`.
-  [[nodiscard]] std::optional<Rendezvous> Accept(std::optional<double> seconds = {}) const;
+  [[nodiscard]] std::optional<JsonRendezvous> Accept(std::optional<double> seconds = {}) const;
 
  private:
   Listener(File file, uint16_t port) : file_(std::move(file)), port_(port) {}

@@ -13,14 +13,14 @@ namespace verbena::cli {
 namespace {
 
 struct Pair {
-  Rendezvous server;
-  Rendezvous client;
+  JsonRendezvous server;
+  JsonRendezvous client;
 };
 
 Pair MeetOn(const std::string& host) {
   auto listener = Listener::Open(0);
   EXPECT_TRUE(listener) << listener.error().text;
-  auto client = Rendezvous::Meet(host, listener->port());
+  auto client = JsonRendezvous::Meet(host, listener->port());
   EXPECT_TRUE(client) << client.error().text;
   auto server = listener->Accept(10.0);
   EXPECT_TRUE(server);
@@ -52,7 +52,7 @@ TEST(RendezvousTest, TheWayIsThatOfTheConnection) {
 
 TEST(RendezvousTest, ThePeersEndIsNews) {
   Pair pair = MeetOn("127.0.0.1");
-  { const Rendezvous gone = std::move(pair.client); }
+  { const JsonRendezvous gone = std::move(pair.client); }
   EXPECT_TRUE(pair.server.HasNews());
   const auto heard = pair.server.Hear();
   ASSERT_FALSE(heard);
@@ -64,7 +64,7 @@ TEST(RendezvousTest, WhatIsNotJsonIsRefused) {
     std::array<int, 2> files{};
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, files.data()), 0);
     const File stranger(files[0]);
-    Rendezvous ours{File(files[1])};
+    JsonRendezvous ours{File(files[1])};
     ASSERT_EQ(send(stranger.get(), line.data(), line.size(), 0), line.size());
     const auto heard = ours.Hear();
     ASSERT_FALSE(heard);
@@ -82,7 +82,7 @@ TEST(RendezvousTest, ErrorsSayWhatToDo) {
     ASSERT_FALSE(second);
     EXPECT_NE(second.error().text.find("--port"), std::string::npos);
   }
-  const auto none = Rendezvous::Meet("127.0.0.1", port);
+  const auto none = JsonRendezvous::Meet("127.0.0.1", port);
   ASSERT_FALSE(none);
   EXPECT_NE(none.error().text.find("start the server"), std::string::npos);
 }

@@ -42,7 +42,7 @@ tl::unexpected<Error> Refuse(std::string text) {
 
 }  // namespace
 
-ErrorOr<Server> Server::Welcome(Rendezvous& client) {
+ErrorOr<Server> Server::Welcome(JsonRendezvous& client) {
   const auto heard = client.Hear();
   if (!heard) return tl::unexpected(heard.error());
   auto request = ServerRequestFrom(heard->value("request", nlohmann::json()));

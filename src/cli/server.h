@@ -16,13 +16,13 @@ namespace verbena::cli {
 class Server {
  public:
   // Receives the client's request, opens an endpoint for it and answers.
-  [[nodiscard]] static ErrorOr<Server> Welcome(Rendezvous& client);
+  [[nodiscard]] static ErrorOr<Server> Welcome(JsonRendezvous& client);
 
   // Returns when the client leaves, or at Ctrl-C. A broken connection is an error.
   [[nodiscard]] ErrorOr<void> Serve();
 
  private:
-  Server(const ServerRequest& request, Rendezvous& client, std::unique_ptr<Endpoint> endpoint)
+  Server(const ServerRequest& request, JsonRendezvous& client, std::unique_ptr<Endpoint> endpoint)
       : request_(request), client_(&client), endpoint_(std::move(endpoint)) {}
 
   [[nodiscard]] ErrorOr<void> PostReceives();
@@ -34,7 +34,7 @@ class Server {
   [[nodiscard]] ErrorOr<void> OnCompletion(const Completion& completion);
 
   ServerRequest request_;
-  Rendezvous* client_;
+  JsonRendezvous* client_;
   std::unique_ptr<Endpoint> endpoint_;
   Poller poller_;
   std::array<Completion, 64> completions_{};

@@ -15,7 +15,7 @@ ErrorOr<void> ServeOneThatSays(const nlohmann::json& message) {
   auto listener = Listener::Open(0);
   EXPECT_TRUE(listener);
   {
-    auto client = Rendezvous::Meet("127.0.0.1", listener->port());
+    auto client = JsonRendezvous::Meet("127.0.0.1", listener->port());
     EXPECT_TRUE(client && client->Tell(message));
   }
   return ServeClients(*listener, true);

@@ -2,7 +2,7 @@
 
 namespace verbena::fabric {
 
-std::string ToString(const Endpoint& endpoint) {
+std::string ToString(const UdpAddress& endpoint) {
   const std::string ip = ToString(endpoint.ip);
   return (endpoint.ip.is_ipv4() ? ip : '[' + ip + ']') + ':' + std::to_string(endpoint.port);
 }

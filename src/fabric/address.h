@@ -8,14 +8,14 @@
 namespace verbena::fabric {
 
 // Where a socket is. A value type.
-struct Endpoint {
+struct UdpAddress {
   IpAddress ip;
   uint16_t port = 0;
 
-  friend constexpr bool operator==(const Endpoint&, const Endpoint&) = default;
+  friend constexpr bool operator==(const UdpAddress&, const UdpAddress&) = default;
 };
 
 // "10.0.0.1:4791", "[fd00::1]:4791"
-[[nodiscard]] std::string ToString(const Endpoint& endpoint);
+[[nodiscard]] std::string ToString(const UdpAddress& endpoint);
 
 }  // namespace verbena::fabric

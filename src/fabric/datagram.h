@@ -11,7 +11,7 @@ namespace verbena::fabric {
 // Where a datagram comes from and goes to. A value type.
 struct Route {
   IpAddress from;  // one of this machine
-  Endpoint to;
+  UdpAddress to;
   // Index of the interface to leave by: 0, for the routing table to decide, unless an address is
   // link-local.
   uint32_t interface = 0;
@@ -27,7 +27,7 @@ struct Route {
 
 // A datagram that has arrived: a view, valid as long as its source says.
 struct ReceivedDatagram {
-  Endpoint from;
+  UdpAddress from;
   IpAddress to;            // unspecified if it was not asked for: see UdpFabric::ReportHeaders
   uint32_t interface = 0;  // it came in by; 0 within a process, or if it was not asked for
   uint8_t traffic_class = 0;

@@ -33,7 +33,7 @@ TEST(Loopback, CarriesInOrder) {
   EXPECT_EQ(received[0].bytes[9], std::byte{1});
   EXPECT_EQ(received[1].bytes.size(), 20u);
   EXPECT_EQ(received[1].bytes[0], std::byte{2});
-  EXPECT_EQ(received[1].from, (Endpoint{kRoute.from, kPort}));
+  EXPECT_EQ(received[1].from, (UdpAddress{kRoute.from, kPort}));
   EXPECT_EQ(received[1].to, kRoute.to.ip);
   EXPECT_EQ(received[1].traffic_class, kRoute.traffic_class);
   EXPECT_TRUE(loopback.Receive().empty());

@@ -8,7 +8,7 @@
 
 namespace verbena::fabric {
 
-SocketAddress::SocketAddress(SocketFamily family, const Endpoint& endpoint, uint32_t interface) {
+SocketAddress::SocketAddress(SocketFamily family, const UdpAddress& endpoint, uint32_t interface) {
   if (family == SocketFamily::kIpv4 && endpoint.ip.is_ipv4()) {
     storage_.ipv4 = {.sin_family = AF_INET,
                      .sin_port = BigEndian(endpoint.port),
@@ -25,12 +25,12 @@ SocketAddress::SocketAddress(SocketFamily family, const Endpoint& endpoint, uint
   size_ = sizeof(storage_.ipv6);
 }
 
-std::optional<Endpoint> SocketAddress::endpoint() const {
+std::optional<UdpAddress> SocketAddress::endpoint() const {
   switch (get()->sa_family) {
     case AF_INET:
-      return Endpoint{FromInAddr(storage_.ipv4.sin_addr), BigEndian(storage_.ipv4.sin_port)};
+      return UdpAddress{FromInAddr(storage_.ipv4.sin_addr), BigEndian(storage_.ipv4.sin_port)};
     case AF_INET6:
-      return Endpoint{FromIn6Addr(storage_.ipv6.sin6_addr), BigEndian(storage_.ipv6.sin6_port)};
+      return UdpAddress{FromIn6Addr(storage_.ipv6.sin6_addr), BigEndian(storage_.ipv6.sin6_port)};
     default:
       return std::nullopt;
   }

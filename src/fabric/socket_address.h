@@ -23,10 +23,10 @@ class SocketAddress {
   SocketAddress() = default;
   // For a socket of `family`. An IPv6 endpoint stays one even for an IPv4 socket, and the kernel
   // then refuses it. `interface` is the zone of a link-local address, else 0.
-  SocketAddress(SocketFamily family, const Endpoint& endpoint, uint32_t interface = 0);
+  SocketAddress(SocketFamily family, const UdpAddress& endpoint, uint32_t interface = 0);
 
   // nullopt if the address is neither IPv4 nor IPv6.
-  [[nodiscard]] std::optional<Endpoint> endpoint() const;
+  [[nodiscard]] std::optional<UdpAddress> endpoint() const;
 
   [[nodiscard]] sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage_); }
   [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage_); }

@@ -5,8 +5,8 @@
 namespace verbena::fabric {
 namespace {
 
-constexpr Endpoint kIpv4{IpAddress::FromIpv4(10, 1, 2, 3), 4791};
-constexpr Endpoint kIpv6{IpAddress::Ipv6Loopback(), 4792};
+constexpr UdpAddress kIpv4{IpAddress::FromIpv4(10, 1, 2, 3), 4791};
+constexpr UdpAddress kIpv6{IpAddress::Ipv6Loopback(), 4792};
 
 TEST(SocketAddress, EndpointsGoThereAndBack) {
   for (const SocketFamily family : {SocketFamily::kIpv4, SocketFamily::kDualStack}) {

@@ -90,7 +90,7 @@ TEST_F(TransmitBurstTest, OnlyTheSameRouteJoins) {
   EXPECT_EQ(counters().messages, 3u);
   const auto received = ReceiveAll(*fabric_, 5);
   ASSERT_EQ(received.size(), 5u);
-  EXPECT_EQ(received[1].datagram.from, (Endpoint{kLoopback, fabric_->port()}));
+  EXPECT_EQ(received[1].datagram.from, (UdpAddress{kLoopback, fabric_->port()}));
   EXPECT_EQ(received[1].datagram.traffic_class, 0);
   EXPECT_EQ(received[3].datagram.traffic_class, 1);
   EXPECT_EQ(received[4].datagram.from.ip, IpAddress::FromIpv4(127, 0, 0, 9));

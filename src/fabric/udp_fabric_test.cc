@@ -85,7 +85,7 @@ TEST_P(UdpFabricTest, BytesArriveInOrder) {
   ASSERT_EQ(received.size(), sizes.size());
   for (size_t i = 0; i < sizes.size(); ++i) {
     EXPECT_EQ(received[i].bytes, TestBytes(sizes[i], i)) << i;
-    EXPECT_EQ(received[i].datagram.from, (Endpoint{ip_, a_->port()}));
+    EXPECT_EQ(received[i].datagram.from, (UdpAddress{ip_, a_->port()}));
     EXPECT_EQ(received[i].datagram.to, ip_);
   }
   EXPECT_EQ(b_->receive_counters().datagrams, sizes.size());

@@ -68,7 +68,7 @@ struct ArenaOptions {
   uint64_t swap_bytes_max = ~uint64_t{0};
   bool compress = true;
   // How the pager is to behave; its budget is taken from the one above.
-  paging::Options paging = {};
+  paging::ResidentSetOptions paging = {};
   // For so long a thread of the program waits for room in a swap file that takes nothing; then its
   // access is SIGSEGV. Longer than the adapter's patience: it cannot be told otherwise.
   Duration program_patience = Seconds(30);

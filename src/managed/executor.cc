@@ -67,8 +67,8 @@ paging::ReadOutcome ReadOutcomeOf(SwapResult result) {
   UNREACHABLE();
 }
 
-paging::Options ResidentSetOptions(const ArenaOptions& options, PageShift granule) {
-  paging::Options paging = options.paging;
+paging::ResidentSetOptions ResidentSetOptions(const ArenaOptions& options, PageShift granule) {
+  paging::ResidentSetOptions paging = options.paging;
   paging.budget =
       static_cast<uint32_t>(std::min<uint64_t>(options.budget >> granule.value(), UINT32_MAX));
   return paging;

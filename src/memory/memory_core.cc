@@ -4,7 +4,7 @@
 
 namespace verbena::memory {
 
-MemoryCore::MemoryCore(const Options& options)
+MemoryCore::MemoryCore(const MemoryOptions& options)
     : translations(options.translation_tables_max),
       guests(translations, options.guests_max),
       consumers(translations, guests, options.consumers_max),

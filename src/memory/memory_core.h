@@ -29,7 +29,7 @@ namespace verbena::memory {
 // Pure: no socket, no clock, no thread, no system call. One thread at a time.
 class MemoryCore {
  public:
-  explicit MemoryCore(const Options& options = {});
+  explicit MemoryCore(const MemoryOptions& options = {});
   MemoryCore(const MemoryCore&) = delete;
   MemoryCore& operator=(const MemoryCore&) = delete;
 

@@ -140,7 +140,7 @@ TEST_F(MemoryCoreTest, InvalidateFindsOutWhatTheKeyNames) {
 }
 
 TEST_F(MemoryCoreTest, TimeBringsRetiredKeysBack) {
-  MemoryCore core(Options{.key_slots_max = 2, .key_quarantine = Seconds(1)});
+  MemoryCore core(MemoryOptions{.key_slots_max = 2, .key_quarantine = Seconds(1)});
   const PdId pd = *core.domains.Allocate(*core.consumers.Open({}));
   const auto full = [&] { return !core.windows.Allocate(pd, WindowType::k1).has_value(); };
   while (core.table.retired_count() == 0) {

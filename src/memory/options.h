@@ -9,7 +9,7 @@ namespace verbena::memory {
 
 // Every limit of the memory core with its default and its reason. When a limit is met the call
 // fails with MemoryError::kLimitReached and nothing has changed.
-struct Options {
+struct MemoryOptions {
   // Regions, windows and iSCSI tasks together, and one: the slot whose keys could be 0 is never
   // used. The default is all that a 24-bit index can name; a slot costs memory only once it is
   // used.

@@ -9,7 +9,7 @@ namespace verbena::odp {
 // The threads of paging take the lock, too, when pages enter and leave the tables.
 class VERBENA_CAPABILITY("engine") LockedTables {
  public:
-  explicit LockedTables(const memory::Options& options) : memory(options) {}
+  explicit LockedTables(const memory::MemoryOptions& options) : memory(options) {}
   LockedTables(const LockedTables&) = delete;
   LockedTables& operator=(const LockedTables&) = delete;
 

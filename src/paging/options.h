@@ -14,7 +14,7 @@ inline constexpr uint32_t kBudgetMin = 16;
 static_assert(kBudgetMin >= 4 * kMinResidency);
 
 // The bounds of a ResidentSet, each with a default. A value type.
-struct Options {
+struct ResidentSetOptions {
   uint32_t budget = 1024;        // granules in memory; SetBudget changes it; at least kBudgetMin
   uint32_t tickets_max = 4096;   // outstanding requests; one more is refused, so have room for all
   uint32_t writes_max = 32;      // in flight at a time: more would only wait in the store's queue

@@ -4,7 +4,7 @@
 
 namespace verbena::paging {
 
-ResidentSet::ResidentSet(uint32_t granule_count, const Options& options)
+ResidentSet::ResidentSet(uint32_t granule_count, const ResidentSetOptions& options)
     : options_(options),
       shares_(options.budget),
       granules_(granule_count),

@@ -44,7 +44,7 @@ class ResidentSet {
     friend bool operator==(const Granule&, const Granule&) = default;
   };
 
-  ResidentSet(uint32_t granule_count, const Options& options);
+  ResidentSet(uint32_t granule_count, const ResidentSetOptions& options);
   ResidentSet(const ResidentSet&) = delete;
   ResidentSet& operator=(const ResidentSet&) = delete;
 
@@ -134,7 +134,7 @@ class ResidentSet {
   void Do(Verb verb, Run run) { actions_.Add({.verb = verb, .run = run}); }
   void Do(Verb verb, const Frame& frame) { Do(verb, Run{frame.granule, 1}); }
 
-  const Options options_;
+  const ResidentSetOptions options_;
   Shares shares_;
   GranuleTable granules_;
   Eviction eviction_;

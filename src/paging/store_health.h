@@ -18,7 +18,7 @@ namespace verbena::paging {
 // Owned by the ResidentSet; one thread at a time.
 class StoreHealth {
  public:
-  explicit StoreHealth(const Options& options) : options_(options) {}
+  explicit StoreHealth(const ResidentSetOptions& options) : options_(options) {}
 
   // A write has ended. Returns the report for the operator, if there is one.
   [[nodiscard]] std::optional<StoreReport> OnWrite(WriteOutcome outcome, Time now);
@@ -46,7 +46,7 @@ class StoreHealth {
   [[nodiscard]] std::optional<StoreReport> OnGood(Time now);
   [[nodiscard]] std::optional<StoreReport> OnBad(StoreReport report, Time now);
 
-  const Options options_;
+  const ResidentSetOptions options_;
   bool is_well_ = true;
   StoreReport reported_ = StoreReport::kWell;
   uint32_t good_in_a_row_ = 0;

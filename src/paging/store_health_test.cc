@@ -5,7 +5,7 @@
 namespace verbena::paging {
 namespace {
 
-constexpr Options kOptions = {
+constexpr ResidentSetOptions kOptions = {
     .retry_first = Milliseconds(10), .retry_max = Milliseconds(35), .patience = Seconds(1)};
 
 Time At(int64_t milliseconds) { return Time(Milliseconds(milliseconds)); }

@@ -4,8 +4,8 @@
 
 namespace verbena::verbs {
 
-adapter::Options ToAdapter(const Options& options) {
-  adapter::Options to;
+adapter::AdapterOptions ToAdapter(const Options& options) {
+  adapter::AdapterOptions to;
   to.qps_max = options.qps_max;
   to.cqs_max = options.cqs_max;
   to.srqs_max = options.srqs_max;

@@ -6,6 +6,6 @@
 namespace verbena::verbs {
 
 // Converts the options of the API to those of the adapter.
-[[nodiscard]] adapter::Options ToAdapter(const Options& options);
+[[nodiscard]] adapter::AdapterOptions ToAdapter(const Options& options);
 
 }  // namespace verbena::verbs

@@ -9,8 +9,8 @@ namespace {
 
 // Two headers have the defaults, because users see only one of them.
 TEST(OptionsTest, TheDefaultsAreTheAdapters) {
-  const adapter::Options made = ToAdapter(Options{});
-  const adapter::Options theirs;
+  const adapter::AdapterOptions made = ToAdapter(Options{});
+  const adapter::AdapterOptions theirs;
   EXPECT_EQ(made.qps_max, theirs.qps_max);
   EXPECT_EQ(made.cqs_max, theirs.cqs_max);
   EXPECT_EQ(made.srqs_max, theirs.srqs_max);
@@ -71,7 +71,7 @@ TEST(OptionsTest, EachGoesToItsPlace) {
   options.memory_budget = 6;
   options.swap = "/there";
   options.remote_through_regions = false;
-  const adapter::Options made = ToAdapter(options);
+  const adapter::AdapterOptions made = ToAdapter(options);
   EXPECT_EQ(made.qps_max, 1U);
   EXPECT_EQ(made.memory.key_slots_max, 2U);
   EXPECT_EQ(made.memory.domains_max, 3U);

@@ -63,8 +63,8 @@ inline Shared* MakeShared() {
 }
 
 // The same of all adapters, so that they find each other.
-inline adapter::Options OptionsOf(const Shared& shared) {
-  adapter::Options options;
+inline adapter::AdapterOptions OptionsOf(const Shared& shared) {
+  adapter::AdapterOptions options;
   options.base_port = options.endpoint_base_port = shared.base_port;
   options.endpoints_max = adapter::kTestEndpoints;
   options.page_events = settings.page_events;
@@ -131,7 +131,7 @@ constexpr adapter::TestLink kLink{.timeout = 17, .mtu = PathMtu::k1024};
 
 inline adapter::QueuePair& MakeQp(adapter::TestNode& node, QpType type, adapter::Cq& send_cq,
                                   adapter::Cq& receive_cq) {
-  adapter::QpSpec spec = node.Spec(type);
+  adapter::QpInit spec = node.Spec(type);
   spec.send_cq = &send_cq;
   spec.receive_cq = &receive_cq;
   return **node.adapter().CreateQp(spec);

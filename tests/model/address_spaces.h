@@ -95,7 +95,7 @@ struct InvertedRecord {
 // The address spaces of the reference: guests, consumers, domains, and all sets of pages.
 class AddressSpaces {
  public:
-  AddressSpaces(const Options& options, uint64_t inverted_base, uint64_t inverted_frames)
+  AddressSpaces(const MemoryOptions& options, uint64_t inverted_base, uint64_t inverted_frames)
       : options_(options), inverted_{inverted_base, inverted_frames, {}} {}
 
   Verdict<MemoryError> CreateGuest(const GuestSpec& spec, std::optional<GuestKey> made);
@@ -143,7 +143,7 @@ class AddressSpaces {
  private:
   ConsumerRecord* Find(ConsumerId id) { return const_cast<ConsumerRecord*>(FindConsumer(id)); }
 
-  const Options options_;
+  const MemoryOptions options_;
   std::vector<GuestRecord> guests_;
   std::vector<ConsumerRecord> consumers_;
   std::vector<DomainRecord> domains_;

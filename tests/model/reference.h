@@ -66,7 +66,7 @@ struct Outcome {
 // against the rules; `complaint` says what was wrong with them.
 class Reference {
  public:
-  Reference(const Options& options, uint64_t inverted_base, uint64_t inverted_frames)
+  Reference(const MemoryOptions& options, uint64_t inverted_base, uint64_t inverted_frames)
       : spaces(options, inverted_base, inverted_frames),
         keys(options.key_slots_max, options.key_quarantine),
         remote_through_regions_(options.remote_through_regions) {}

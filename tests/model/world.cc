@@ -7,8 +7,8 @@
 
 namespace verbena::memory::model {
 
-Options World::MakeOptions(Choices& choices) {
-  Options options;
+MemoryOptions World::MakeOptions(Choices& choices) {
+  MemoryOptions options;
   options.key_slots_max = static_cast<uint32_t>(choices.OneOf({8, 33, 41}));
   options.key_quarantine = Seconds(60);
   options.consumers_max = 5;

@@ -56,7 +56,7 @@ class World {
     PageListBacking backing;
   };
 
-  static Options MakeOptions(Choices& choices);
+  static MemoryOptions MakeOptions(Choices& choices);
 
   // world_spaces.cc
   void GuestStep();
@@ -128,7 +128,7 @@ class World {
 
   Choices& choices_;
   const uint64_t log_from_;
-  const Options options_;
+  const MemoryOptions options_;
   Arena arena_;
   std::array<SharedTable, 2> shared_tables_;
   MemoryCore core_;

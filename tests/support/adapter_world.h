@@ -30,8 +30,8 @@ inline constexpr uint32_t kTestEndpoints = kTestPorts;
 
 inline IpAddress TestIp(const char* text) { return *ParseIpAddress(text); }
 
-inline Options TestOptions() {
-  Options options;
+inline AdapterOptions TestOptions() {
+  AdapterOptions options;
   options.base_port = options.endpoint_base_port = TestBasePort();
   options.endpoints_max = kTestEndpoints;
   return options;
@@ -55,7 +55,7 @@ inline void SendMalformed(uint16_t port) {
 class TestNode {
  public:
   explicit TestNode(const char* address, uint64_t bytes = uint64_t{1} << 20,
-                    const Options& options = TestOptions())
+                    const AdapterOptions& options = TestOptions())
       : address_(TestIp(address)), bytes_(bytes) {
     auto opened = Adapter::Open(options);
     if (!opened) {
@@ -113,7 +113,7 @@ class TestNode {
     return true;
   }
 
-  QpSpec Spec(QpType type) {
+  QpInit Spec(QpType type) {
     return {.type = type,
             .pd = pd_,
             .send_cq = cq_,

@@ -16,7 +16,7 @@ namespace verbena::adapter {
 // An engine without a progress thread, and what it needs.
 class EngineWorld : public testing::Test {
  protected:
-  explicit EngineWorld(const Options& options = TestOptions(),
+  explicit EngineWorld(const AdapterOptions& options = TestOptions(),
                        std::unique_ptr<odp::PageService> pages = RealPages(),
                        std::unique_ptr<fabric::Fabric> fabric = OpenFabric())
       : options_(options),
@@ -34,8 +34,8 @@ class EngineWorld : public testing::Test {
     return std::move(*fabric::UdpFabric::Open({.endpoint = TestEndpoint()}));
   }
   // Queue pairs get the numbers of their order, so that they can name each other.
-  static Options SeededOptions() {
-    Options options = TestOptions();
+  static AdapterOptions SeededOptions() {
+    AdapterOptions options = TestOptions();
     options.identity_seed = 1;
     return options;
   }
@@ -55,7 +55,7 @@ class EngineWorld : public testing::Test {
   }
   // A reliable one, ready to send, whose requests are given up after two tries of 17 ms.
   QueuePair& MakeQp(QpNumber peer, Cq& cq) VERBENA_REQUIRES(engine_) {
-    const QpSpec spec{.type = QpType::kRc,
+    const QpInit spec{.type = QpType::kRc,
                       .pd = pd_,
                       .send_cq = &cq,
                       .receive_cq = &cq,
@@ -98,7 +98,7 @@ class EngineWorld : public testing::Test {
     return engine_.counters().passes;
   }
 
-  Options options_;
+  AdapterOptions options_;
   AsyncEvents events_{16};
   SystemClock clock_;
   fabric::SystemAddresses addresses_;

@@ -96,7 +96,7 @@ inline TablesImage ImageOf(const MemoryCore& core, std::initializer_list<PdId> d
 // Whatever a test did, the tables are consistent in the end.
 class MemoryFixture : public testing::Test {
  protected:
-  explicit MemoryFixture(const Options& options = {}) : core_(options) {
+  explicit MemoryFixture(const MemoryOptions& options = {}) : core_(options) {
     pd_ = MakeDomain({.table = ConsumerSpec::PrivateTable{}});
     me_ = {pd_, QpNumber(1)};
   }

@@ -45,7 +45,7 @@ class RcNet {
   RcNet(const RcNet&) = delete;
   RcNet& operator=(const RcNet&) = delete;
 
-  RcNode& AddNode(size_t pages, const memory::Options& options = {}) {
+  RcNode& AddNode(size_t pages, const memory::MemoryOptions& options = {}) {
     nodes_.push_back(std::make_unique<RcNode>(pages, options));
     return *nodes_.back();
   }

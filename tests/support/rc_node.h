@@ -30,7 +30,8 @@ class RcNode {
   static constexpr uint64_t kBase = 0x100000;
   static constexpr uint64_t kPage = memory::PagesForTest::kPage;
 
-  explicit RcNode(size_t pages, const memory::Options& options = {}) : core(options), arena(pages) {
+  explicit RcNode(size_t pages, const memory::MemoryOptions& options = {})
+      : core(options), arena(pages) {
     pd = *core.domains.Allocate(*core.consumers.Open({}));
     const auto made = Register(
         {.pd = pd, .start = KeyAddress(kBase), .length = arena.size(), .rights = Access::kAll}, 0);

@@ -24,7 +24,7 @@ namespace {
 
 // A thread that spins reads the clock all the time. Where that takes a system call, because the
 // kernel does not share its clock with programs, sleeping is cheaper.
-Options SpinIfClockIsCheap(Options options) {
+AdapterOptions SpinIfClockIsCheap(AdapterOptions options) {
   constexpr int kCalls = 16;
   constexpr Duration kCallMax = Nanoseconds(500);
   const Time begin = Now();
@@ -34,7 +34,7 @@ Options SpinIfClockIsCheap(Options options) {
 }
 
 // Keys and numbers that cannot be guessed.
-Options Seeded(Options options) {
+AdapterOptions Seeded(AdapterOptions options) {
   std::random_device device;
   options.memory.seed ^= uint64_t{device()} << 32 | device();
   if (options.identity_seed == 0) options.identity_seed = uint64_t{device()} << 32 | device();
@@ -45,7 +45,8 @@ ErrorCode CodeOf(queue::PostError error) {
   return error == queue::PostError::kFull ? ErrorCode::kLimit : ErrorCode::kInvalid;
 }
 
-std::unique_ptr<odp::PageEvents> OpenPageEvents(const Options& options, std::string& warning) {
+std::unique_ptr<odp::PageEvents> OpenPageEvents(const AdapterOptions& options,
+                                                std::string& warning) {
   if (!options.page_events) return nullptr;
   std::string why_not;
   auto events = odp::PageEvents::Open(why_not);
@@ -56,7 +57,7 @@ std::unique_ptr<odp::PageEvents> OpenPageEvents(const Options& options, std::str
   return events;
 }
 
-odp::PagerOptions PagerOptionsOf(const Options& options,
+odp::PagerOptions PagerOptionsOf(const AdapterOptions& options,
                                  std::function<void(const std::string& warning)> on_limit) {
   return {.threads = options.pager_threads,
           .threads_max = std::max(options.pager_threads, options.pager_threads_max),
@@ -65,7 +66,7 @@ odp::PagerOptions PagerOptionsOf(const Options& options,
 }
 
 // What no memory at all could be put under a budget without.
-ErrorOr<void> CheckStrictBudget(const Options& options) {
+ErrorOr<void> CheckStrictBudget(const AdapterOptions& options) {
   const auto refused = [](const Error& why) {
     return Fail(SystemError(why.os_error,
                             "the memory budget, which is strict, cannot be kept: " + why.text));
@@ -75,7 +76,7 @@ ErrorOr<void> CheckStrictBudget(const Options& options) {
   return {};
 }
 
-ErrorOr<void> CheckBudget(const Options& options) {
+ErrorOr<void> CheckBudget(const AdapterOptions& options) {
   if (options.memory_budget == 0) return {};
   if (options.memory_budget < kMemoryBudgetMin) {
     return Fail(Error{ErrorCode::kInvalid, "a memory budget is at least 1 MiB"});
@@ -102,7 +103,7 @@ Result<void, ErrorCode> Posted(const Result<T, queue::PostError>& result) {
 
 }  // namespace
 
-Adapter::Impl::Impl(const Options& with, ForkGuard guard, EventFile wake_file,
+Adapter::Impl::Impl(const AdapterOptions& with, ForkGuard guard, EventFile wake_file,
                     EventFile notice_file, std::unique_ptr<fabric::Fabric> fabric, Alarm alarm,
                     Alarm stuck_alarm, std::unique_ptr<Trace> trace)
     : options(with),
@@ -134,9 +135,9 @@ Adapter::Impl::Impl(const Options& with, ForkGuard guard, EventFile wake_file,
   engine.set_stuck_watch(&stuck_watch);
 }
 
-ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const Options& wanted) {
+ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const AdapterOptions& wanted) {
   if (const auto ok = CheckBudget(wanted); !ok) return Fail(ok.error());
-  const Options options = SpinIfClockIsCheap(Seeded(wanted));
+  const AdapterOptions options = SpinIfClockIsCheap(Seeded(wanted));
   memory::SignalGuard::Install();
   auto guard = ForkGuard::Make();
   if (!guard) return Fail(guard.error());
@@ -194,7 +195,7 @@ std::optional<Error> Adapter::Dead() const {
   return Error{ErrorCode::kForked, "the adapter was opened by the parent of this process"};
 }
 
-const Options& Adapter::options() const { return impl_->options; }
+const AdapterOptions& Adapter::options() const { return impl_->options; }
 fabric::EndpointId Adapter::endpoint() const {
   return std::as_const(impl_->engine).fabric().endpoint();
 }

@@ -71,7 +71,7 @@ struct AdapterReport {
 // Thread rule: any thread, at any time; but no thread may use an object while another destroys it.
 class Adapter {
  public:
-  [[nodiscard]] static ErrorOr<std::unique_ptr<Adapter>> Open(const Options& wanted = {});
+  [[nodiscard]] static ErrorOr<std::unique_ptr<Adapter>> Open(const AdapterOptions& wanted = {});
   Adapter(const Adapter&) = delete;
   Adapter& operator=(const Adapter&) = delete;
   // Ends everything, in any state, and leaves nothing behind. Peers notice by their retries.
@@ -79,7 +79,7 @@ class Adapter {
 
   // --- What there is. ---
 
-  [[nodiscard]] const Options& options() const;
+  [[nodiscard]] const AdapterOptions& options() const;
   // The first endpoint of this process, and its UDP port; there may be more.
   [[nodiscard]] fabric::EndpointId endpoint() const;
   [[nodiscard]] uint16_t port() const;
@@ -153,7 +153,7 @@ class Adapter {
 
   // --- Queue pairs. ---
 
-  [[nodiscard]] ErrorOr<QueuePair*> CreateQp(const QpSpec& wanted);
+  [[nodiscard]] ErrorOr<QueuePair*> CreateQp(const QpInit& wanted);
   [[nodiscard]] ErrorOr<void> Destroy(QueuePair* qp);
   [[nodiscard]] ErrorOr<void> Modify(QueuePair& qp, const QpChange& change);
   [[nodiscard]] ErrorOr<QpStatus> Query(QueuePair& qp);
@@ -204,7 +204,7 @@ class Adapter {
 
   // Refuses in a child.
   [[nodiscard]] std::optional<Error> Dead() const;
-  [[nodiscard]] ErrorOr<void> CheckSpec(const QpSpec& spec) const;
+  [[nodiscard]] ErrorOr<void> CheckSpec(const QpInit& spec) const;
   // Bytes that are pinned for a region.
   struct PinnedRange {
     uint64_t address = 0;

@@ -145,7 +145,7 @@ TEST_F(AdapterMemoryTest, PagesThatWentWithoutAWordAreForgotten) {
 }
 
 TEST_F(AdapterMemoryTest, PinnedRegionsAreThereFromTheFirstAccessOn) {
-  Options options = TestOptions();
+  AdapterOptions options = TestOptions();
   options.pin = true;
   TestNode c("127.0.0.1", 65'536, options);
   std::vector<unsigned char> present(16);
@@ -241,7 +241,7 @@ TEST_F(AdapterMemoryTest, ABurstOfMessagesToASharedQueueDoesNotWaitForEach) {
     const Sge buffer = b_.Bytes(i * 4'096, 100);
     ASSERT_TRUE(b_.adapter().PostReceive(srq, {.sges = {&buffer, 1}}).has_value());
   }
-  QpSpec spec = b_.Spec(QpType::kRc);
+  QpInit spec = b_.Spec(QpType::kRc);
   spec.srq = &srq;
   QueuePair& qb = **b_.adapter().CreateQp(spec);
   QueuePair& qa = a_.MakeQp(QpType::kRc);

@@ -23,7 +23,7 @@ using transport::QpAttribute;
 
 Error Invalid(std::string text) { return {ErrorCode::kInvalid, std::move(text)}; }
 
-ErrorOr<void> CheckLimits(const queue::WorkQueueLimits& wanted, const Options& options) {
+ErrorOr<void> CheckLimits(const queue::WorkQueueLimits& wanted, const AdapterOptions& options) {
   if (wanted.capacity > options.queue_depth_max) {
     return Fail(LimitError(options.queue_depth_max, "elements of a queue", "queue_depth_max"));
   }
@@ -40,7 +40,7 @@ ErrorOr<void> CheckLimits(const queue::WorkQueueLimits& wanted, const Options& o
   return {};
 }
 
-QpContext QpContextOf(const Options& options, const transport::AddressHandles& handles) {
+QpContext QpContextOf(const AdapterOptions& options, const transport::AddressHandles& handles) {
   transport::AttributeLimits limits;
   limits.port_max = transport::PortNumber(1);
   limits.p_key_index_max = transport::PKeyIndex(0);
@@ -57,17 +57,17 @@ uint32_t PayloadMaxOf(const AddressVector& way) {
 
 // One whose receives are matched by tag reads what a rendezvous names, and tells the peer, in its
 // own send queue.
-void MakeRoomForRendezvous(QpSpec& spec) {
-  using transport::Rendezvous;
+void MakeRoomForRendezvous(QpInit& spec) {
+  using transport::TagRendezvous;
   spec.receive_cq = spec.srq->tag_cq();
-  spec.send.capacity += Rendezvous::kElements;
+  spec.send.capacity += TagRendezvous::kElements;
   spec.send.sges_max = std::max(spec.send.sges_max, spec.srq->sges_max());
-  spec.send.inline_max = std::max(spec.send.inline_max, Rendezvous::kInlineBytes);
+  spec.send.inline_max = std::max(spec.send.inline_max, TagRendezvous::kInlineBytes);
 }
 
 // Extended connections have one half at each end. What they have not is filled in with what is
 // never used.
-QpSpec Completed(QpSpec spec) {
+QpInit Completed(QpInit spec) {
   if (spec.type == QpType::kXrcReceive && spec.xrc_domain != nullptr) {
     spec.send_cq = spec.receive_cq = &spec.xrc_domain->none;
     spec.send = {};
@@ -84,7 +84,7 @@ QpSpec Completed(QpSpec spec) {
 
 }  // namespace
 
-ErrorOr<void> Adapter::CheckSpec(const QpSpec& spec) const {
+ErrorOr<void> Adapter::CheckSpec(const QpInit& spec) const {
   if (spec.type == QpType::kXrcReceive && spec.xrc_domain == nullptr) {
     return Fail(Invalid("the receiving end of an extended connection needs an XRC domain"));
   }
@@ -98,9 +98,9 @@ ErrorOr<void> Adapter::CheckSpec(const QpSpec& spec) const {
   return CheckLimits(spec.receive, impl_->options);
 }
 
-ErrorOr<QueuePair*> Adapter::CreateQp(const QpSpec& wanted) {
+ErrorOr<QueuePair*> Adapter::CreateQp(const QpInit& wanted) {
   if (const auto dead = Dead()) return Fail(*dead);
-  QpSpec spec = Completed(wanted);
+  QpInit spec = Completed(wanted);
   if (const auto ok = CheckSpec(spec); !ok) return Fail(ok.error());
   if (spec.srq != nullptr && spec.srq->tags() != nullptr) MakeRoomForRendezvous(spec);
   Engine& engine = impl_->engine;
@@ -133,7 +133,7 @@ ErrorOr<void> Adapter::Destroy(QueuePair* qp) {
   if (engine.groups.IsAttached(number)) {
     return Fail(Error{ErrorCode::kInUse, "the queue pair is in a multicast group"});
   }
-  const QpSpec spec = qp->spec();
+  const QpInit spec = qp->spec();
   if (spec.xrc_domain != nullptr) std::erase(spec.xrc_domain->connections, qp);
   const bool has_path = qp->has_path();
   const transport::PathId path = qp->attributes().path;

@@ -21,8 +21,8 @@ struct Place {
 
 class TrafficTest : public testing::TestWithParam<Place> {
  protected:
-  static Options MakeOptions() {
-    Options options = TestOptions();
+  static AdapterOptions MakeOptions() {
+    AdapterOptions options = TestOptions();
     options.plain_sockets = GetParam().plain;
     return options;
   }
@@ -217,7 +217,7 @@ TEST_F(QpControlTest, NumbersCarryTheEndpointAndStatesAreReported) {
 }
 
 TEST_F(QpControlTest, AResetGivesThePathBack) {
-  Options options = TestOptions();
+  AdapterOptions options = TestOptions();
   options.paths_max = 1;
   TestNode node("127.0.0.1", 4'096, options);
   QueuePair& qp = node.MakeQp(QpType::kRc);
@@ -309,7 +309,7 @@ TEST_F(QpControlTest, WhatIsInUseIsNotDestroyed) {
 }
 
 TEST_F(QpControlTest, LimitsAreSaidInWords) {
-  Options options = TestOptions();
+  AdapterOptions options = TestOptions();
   options.qps_max = 1;
   TestNode small("127.0.0.1", 4'096, options);
   small.MakeQp(QpType::kRc);
@@ -317,10 +317,10 @@ TEST_F(QpControlTest, LimitsAreSaidInWords) {
   ASSERT_FALSE(second.has_value());
   EXPECT_EQ(second.error().code, ErrorCode::kLimit);
   EXPECT_NE(second.error().text.find("qps_max"), std::string::npos);
-  QpSpec deep = small.Spec(QpType::kRc);
+  QpInit deep = small.Spec(QpType::kRc);
   deep.send.capacity = options.queue_depth_max + 1;
   EXPECT_EQ(small.adapter().CreateQp(deep).error().code, ErrorCode::kLimit);
-  QpSpec incomplete = small.Spec(QpType::kRc);
+  QpInit incomplete = small.Spec(QpType::kRc);
   incomplete.send_cq = nullptr;
   EXPECT_EQ(small.adapter().CreateQp(incomplete).error().code, ErrorCode::kInvalid);
 }
@@ -372,7 +372,7 @@ TEST_F(QpControlTest, DestroyWhileTrafficFlows) {
 TEST_F(QpControlTest, SharedReceiveQueueGetsBackWhatWasTaken) {
   Srq* const srq = *b_.adapter().CreateSrq(b_.pd(), 4, 1, &b_.events());
   QueuePair& qa = a_.MakeQp(QpType::kRc);
-  QpSpec spec = b_.Spec(QpType::kRc);
+  QpInit spec = b_.Spec(QpType::kRc);
   spec.srq = srq;
   QueuePair& qb = **b_.adapter().CreateQp(spec);
   Connect(a_, qa, b_, qb);

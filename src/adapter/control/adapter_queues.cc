@@ -106,7 +106,7 @@ ErrorOr<void> Adapter::SetModeration(Cq& cq, uint32_t count, Duration period) {
 }
 
 ErrorOr<void> Adapter::CheckSrqSize(uint32_t capacity, uint32_t sges) const {
-  const Options& options = impl_->options;
+  const AdapterOptions& options = impl_->options;
   if (capacity == 0) return Fail(Invalid("a shared receive queue of no elements"));
   if (capacity > options.queue_depth_max) {
     return Fail(LimitError(options.queue_depth_max, "elements of a queue", "queue_depth_max"));

@@ -90,7 +90,7 @@ TEST_F(AdapterQueuesTest, AQueueThatMatchesTagsHasLimitsAndACompletionQueue) {
 TEST_F(AdapterQueuesTest, ModeratedEventsComeTogether) {
   CompletionChannel* const channel = *adapter().CreateChannel();
   Cq* const cq = *adapter().CreateCq(64, channel);
-  QpSpec spec = a_.Spec(QpType::kRc);
+  QpInit spec = a_.Spec(QpType::kRc);
   spec.send_cq = cq;
   QueuePair& qa = **adapter().CreateQp(spec);
   QueuePair& qb = a_.MakeQp(QpType::kRc);
@@ -112,7 +112,7 @@ TEST_F(AdapterQueuesTest, ModeratedEventsComeTogether) {
 
 TEST_F(AdapterQueuesTest, AnOverflowIsToldOnceAndEndsTheQueuePair) {
   Cq* const cq = *adapter().CreateCq(2, nullptr, &a_.events());
-  QpSpec spec = a_.Spec(QpType::kRc);
+  QpInit spec = a_.Spec(QpType::kRc);
   spec.send_cq = cq;
   QueuePair& qa = **adapter().CreateQp(spec);
   QueuePair& qb = a_.MakeQp(QpType::kRc);
@@ -134,7 +134,7 @@ TEST_F(AdapterQueuesTest, AnEventGoesToTheQueueThatItsObjectNames) {
   EventQueue* const others = *adapter().CreateEventQueue();
   fcntl(others->fd(), F_SETFL, O_NONBLOCK);
   fcntl(a_.events().fd(), F_SETFL, O_NONBLOCK);
-  QpSpec spec = a_.Spec(QpType::kRc);
+  QpInit spec = a_.Spec(QpType::kRc);
   spec.events = others;
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   QueuePair& qb = **adapter().CreateQp(spec);

@@ -33,7 +33,7 @@ class AdapterTest : public testing::Test {
 };
 
 TEST_F(AdapterTest, SaysWhenItsPortIsTaken) {
-  Options options = TestOptions();
+  AdapterOptions options = TestOptions();
   options.strict = true;
   const auto strict = Adapter::Open(options);
   ASSERT_FALSE(strict.has_value());
@@ -57,7 +57,7 @@ TEST_F(AdapterTest, KnowsTheMachine) {
 TEST_F(AdapterTest, AnEventWakesASleeper) {
   CompletionChannel* const channel = *b_.adapter().CreateChannel();
   Cq* const cq = *b_.adapter().CreateCq(16, channel);
-  QpSpec spec = b_.Spec(QpType::kRc);
+  QpInit spec = b_.Spec(QpType::kRc);
   spec.receive_cq = cq;
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   QueuePair& qb = **b_.adapter().CreateQp(spec);
@@ -215,7 +215,7 @@ TEST_F(AdapterThreads, NoKickIsLost) {
   std::vector<std::pair<QueuePair*, Cq*>> qps;
   for (uint64_t t = 0; t < kThreads; ++t) {
     Cq* const cq = *a_.adapter().CreateCq(64, nullptr);
-    QpSpec spec = a_.Spec(QpType::kRc);
+    QpInit spec = a_.Spec(QpType::kRc);
     spec.send_cq = spec.receive_cq = cq;
     QueuePair& qa = **a_.adapter().CreateQp(spec);
     QueuePair& qb = b_.MakeQp(QpType::kRc);

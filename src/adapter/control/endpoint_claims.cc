@@ -5,7 +5,7 @@
 namespace verbena::adapter {
 namespace {
 
-fabric::UdpFabricOptions FabricOptions(const Options& options, fabric::EndpointUse use,
+fabric::UdpFabricOptions FabricOptions(const AdapterOptions& options, fabric::EndpointUse use,
                                        uint64_t n) {
   fabric::UdpFabricOptions fabric;
   fabric.endpoint = {.ports = PortsOf(options).ports,
@@ -20,7 +20,7 @@ fabric::UdpFabricOptions FabricOptions(const Options& options, fabric::EndpointU
   return fabric;
 }
 
-ErrorOr<void> AddEndpoint(Engine& engine, const Options& options, fabric::EndpointUse use,
+ErrorOr<void> AddEndpoint(Engine& engine, const AdapterOptions& options, fabric::EndpointUse use,
                           ProgressThread& progress_thread) VERBENA_REQUIRES(engine) {
   auto fabric = OpenEndpoint(options, use, engine.endpoints().size());
   if (!fabric) return Fail(fabric.error());
@@ -31,14 +31,14 @@ ErrorOr<void> AddEndpoint(Engine& engine, const Options& options, fabric::Endpoi
 
 }  // namespace
 
-ErrorOr<std::unique_ptr<fabric::Fabric>> OpenEndpoint(const Options& options,
+ErrorOr<std::unique_ptr<fabric::Fabric>> OpenEndpoint(const AdapterOptions& options,
                                                       fabric::EndpointUse use, uint64_t n) {
   auto fabric = fabric::UdpFabric::Open(FabricOptions(options, use, n));
   if (!fabric) return Fail(std::move(fabric.error()));
   return std::unique_ptr<fabric::Fabric>(std::move(*fabric));
 }
 
-ErrorOr<QpNumber> NextNumber(Engine& engine, const Options& options,
+ErrorOr<QpNumber> NextNumber(Engine& engine, const AdapterOptions& options,
                              ProgressThread& progress_thread) {
   if (const auto number = engine.qps.NextNumber()) return *number;
   if (engine.qps.is_full() || !engine.qps.has_room_for_endpoint()) {
@@ -54,7 +54,7 @@ ErrorOr<QpNumber> NextNumber(Engine& engine, const Options& options,
   return *engine.qps.NextNumber();
 }
 
-ErrorOr<fabric::Fabric*> MulticastEndpoint(Engine& engine, const Options& options,
+ErrorOr<fabric::Fabric*> MulticastEndpoint(Engine& engine, const AdapterOptions& options,
                                            ProgressThread& progress_thread) {
   const uint32_t end = options.multicast_endpoints;
   if (engine.endpoints().FindBelow(end) == nullptr) {

@@ -106,7 +106,7 @@ TEST(EndpointClaims, AProcessHasAHundredThousandQueuePairs) {
 }
 
 TEST(EndpointClaims, TheLimitOfQueuePairsHasWords) {
-  Options options = TestOptions();
+  AdapterOptions options = TestOptions();
   options.qps_max = 1;
   TestNode node("127.0.0.1", 4'096, options);
   MakeSmallQp(node);
@@ -118,7 +118,7 @@ TEST(EndpointClaims, TheLimitOfQueuePairsHasWords) {
 }
 
 TEST(EndpointClaims, AMachineWithoutAFreeEndpointIsALimit) {
-  Options options = TestOptions();
+  AdapterOptions options = TestOptions();
   options.endpoints_max = options.multicast_endpoints + 1;
   TestNode first("127.0.0.1", 4'096, options), second("127.0.0.1", 4'096, options);
   const auto refused = Adapter::Open(options);
@@ -130,7 +130,7 @@ TEST(EndpointClaims, AMachineWithoutAFreeEndpointIsALimit) {
 
 // One port, but no fewer queue pairs.
 TEST(EndpointClaims, StrictModeHasMoreNumbersAtTheSameEndpoint) {
-  Options options = TestOptions();
+  AdapterOptions options = TestOptions();
   options.strict = true;
   TestNode node("127.0.0.1", 4'096, options);
   std::set<uint32_t> numbers;
@@ -144,7 +144,7 @@ TEST(EndpointClaims, StrictModeHasMoreNumbersAtTheSameEndpoint) {
 }
 
 TEST(EndpointClaims, TheSeedDecidesTheIdentity) {
-  Options options = TestOptions();
+  AdapterOptions options = TestOptions();
   options.identity_seed = 7;
   const auto first_number = [&] {
     TestNode node("127.0.0.1", 4'096, options);

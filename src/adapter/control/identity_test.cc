@@ -28,9 +28,9 @@ constexpr uint64_t kMessage = 64;
 // Retries end after some milliseconds.
 constexpr TestLink kImpatient{.timeout = 8, .retry_count = 3};
 
-Options Seeded(uint64_t seed) {
-  static const Options options = TestOptions();  // not of a child's own
-  Options seeded = options;
+AdapterOptions Seeded(uint64_t seed) {
+  static const AdapterOptions options = TestOptions();  // not of a child's own
+  AdapterOptions seeded = options;
   seeded.identity_seed = seed;
   return seeded;
 }
@@ -38,7 +38,7 @@ Options Seeded(uint64_t seed) {
 // Another process with one queue pair, until it is killed.
 class DoomedProcess {
  public:
-  explicit DoomedProcess(const Options& options) {
+  explicit DoomedProcess(const AdapterOptions& options) {
     int ends[2];
     EXPECT_EQ(pipe(ends), 0);
     child_ = fork();
@@ -62,7 +62,7 @@ class DoomedProcess {
   QpNumber qp() const { return qp_; }
 
  private:
-  [[noreturn]] static void Live(const Options& options, int out) {
+  [[noreturn]] static void Live(const AdapterOptions& options, int out) {
     TestNode node(kAddress, 4'096, options);
     const uint32_t number = node.MakeQp(QpType::kRc).number().value();
     if (write(out, &number, sizeof number) != sizeof number) _exit(1);
@@ -81,7 +81,7 @@ void Send(TestNode& from, QueuePair& qp, uint8_t seed) {
 // The successor has the endpoint, the queue pair number and the sequence numbers of the dead one;
 // its peer is another process on the same machine.
 void ExpectNothingForTheDead(QpType type) {
-  const Options identity = Seeded(7);
+  const AdapterOptions identity = Seeded(7);
   DoomedProcess dead(identity);
   TestNode stale(kAddress, 4'096, Seeded(8));
   QueuePair& stale_qp = stale.MakeQp(type);

@@ -22,11 +22,11 @@ namespace verbena::adapter {
 // What an adapter is made of, in the order in which it is made. What is below refers to what is
 // above it; threads are the last to come and the first to go.
 struct Adapter::Impl {
-  Impl(const Options& with, ForkGuard guard, EventFile wake_file, EventFile notice_file,
+  Impl(const AdapterOptions& with, ForkGuard guard, EventFile wake_file, EventFile notice_file,
        std::unique_ptr<fabric::Fabric> fabric, Alarm alarm, Alarm stuck_alarm,
        std::unique_ptr<Trace> trace);
 
-  const Options options;
+  const AdapterOptions options;
   const ForkGuard fork_guard;
   const EventFile wake;    // of the progress thread
   const EventFile notice;  // of a thread that waits for an event

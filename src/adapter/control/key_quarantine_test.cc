@@ -12,8 +12,8 @@ namespace {
 constexpr uint32_t kSlots = 8;
 constexpr int kKeysMax = kSlots * 256;
 
-Options SmallTable(Duration quarantine) {
-  Options options = TestOptions();
+AdapterOptions SmallTable(Duration quarantine) {
+  AdapterOptions options = TestOptions();
   options.memory.key_slots_max = kSlots;
   options.memory.key_quarantine = quarantine;
   return options;

@@ -115,7 +115,7 @@ TEST_F(ManagedPagesTest, AFullStoreIsAnAccessErrorAndSaysSo) {
 // The thread that would take the warnings may be the one that is blocked.
 TEST_F(ManagedPagesTest, AFullStoreIsToldWhileTheProgramStandsStill) {
   std::atomic<bool> is_told = false;
-  Options options = TestOptions();
+  AdapterOptions options = TestOptions();
   options.on_urgent_warning = [&](const std::string& warning) {
     if (warning.find("cannot grow") != std::string::npos) is_told = true;
   };
@@ -170,7 +170,7 @@ class ManagedListTest : public ManagedPagesTest {
         memory::PageListBacking{.pages = pages});
   }
   CompletionStatus RegisterByWork(uint64_t page) {
-    QpSpec spec = node_.Spec(QpType::kRc);
+    QpInit spec = node_.Spec(QpType::kRc);
     spec.registration = RegistrationMode::kAnticipatory;
     QueuePair& qp = **node_.adapter().CreateQp(spec);
     Connect(node_, qp, node_, node_.MakeQp(QpType::kRc));

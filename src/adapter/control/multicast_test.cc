@@ -137,7 +137,7 @@ TEST(Ipv6MulticastTest, WhoLeavesGetsNoMore) {
 
 // Who started first does not matter: a process takes an endpoint for groups when it joins one.
 TEST(MulticastEndpointsTest, AProcessThatJoinsTakesOneOfThemIfThereIsOne) {
-  Options options = TestOptions();
+  AdapterOptions options = TestOptions();
   options.multicast_endpoints = 2;
   TestNode first("127.0.0.1", 4'096, options);
   TestNode second("127.0.0.1", 4'096, options);

@@ -15,8 +15,8 @@ class RareOperationsTest : public testing::Test {
  protected:
   void SetUp() override { Connect(a_, qa_, b_, qb_); }
 
-  static QpSpec Registering(TestNode& node) {
-    QpSpec spec = node.Spec(QpType::kRc);
+  static QpInit Registering(TestNode& node) {
+    QpInit spec = node.Spec(QpType::kRc);
     spec.registration = RegistrationMode::kAnticipatory;
     return spec;
   }
@@ -125,7 +125,7 @@ TEST_F(RareOperationsTest, WhatWasPostedLastStillLeaves) {
 // A post that the engine has not seen yet when the program resumes the send queue came before.
 TEST_F(RareOperationsTest, WhatIsPostedBeforeAResumeIsFlushed) {
   for (const QpType type : {QpType::kRc, QpType::kUc}) {
-    QpSpec spec = a_.Spec(type);
+    QpInit spec = a_.Spec(type);
     spec.registration = RegistrationMode::kReactive;
     QueuePair& from = **a_.adapter().CreateQp(spec);
     QueuePair& to = b_.MakeQp(type);

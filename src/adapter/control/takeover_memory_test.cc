@@ -19,8 +19,8 @@ using queue::SendOpcode;
 
 constexpr uint64_t kPage = 4'096, kMebibyte = uint64_t{1} << 20, kBytes = 8 * kMebibyte;
 
-Options WithBudget(uint64_t bytes) {
-  Options options = TestOptions();
+AdapterOptions WithBudget(uint64_t bytes) {
+  AdapterOptions options = TestOptions();
   options.memory_budget = bytes;
   options.swap = testing::TempDir();
   return options;
@@ -271,7 +271,7 @@ TEST_F(TakeoverMemoryThreads, RegionsAreChangedLikeAnyOther) {
 }
 
 TEST(TakeoverMemoryOptionsTest, ABudgetIsNotTooSmallAndNothingIsPinned) {
-  Options options = WithBudget(kMebibyte - 1);
+  AdapterOptions options = WithBudget(kMebibyte - 1);
   EXPECT_EQ(Adapter::Open(options).error().code, ErrorCode::kInvalid);
   options.memory_budget = kMebibyte;
   options.pin = true;
@@ -279,7 +279,7 @@ TEST(TakeoverMemoryOptionsTest, ABudgetIsNotTooSmallAndNothingIsPinned) {
 }
 
 TEST(TakeoverMemoryOptionsTest, AStrictBudgetThatCannotBeKeptIsAnError) {
-  Options options = WithBudget(kMebibyte);
+  AdapterOptions options = WithBudget(kMebibyte);
   options.memory_budget_strict = true;
   options.swap = "/no/such/folder/swap";
   const auto opened = Adapter::Open(options);
@@ -290,7 +290,7 @@ TEST(TakeoverMemoryOptionsTest, AStrictBudgetThatCannotBeKeptIsAnError) {
 
 // proc has no room for any file, and no place for one either: the room is looked at first.
 TEST(TakeoverMemoryOptionsTest, ADiskWithoutRoomLeavesMemoryNative) {
-  Options options = WithBudget(kMebibyte);
+  AdapterOptions options = WithBudget(kMebibyte);
   options.swap = "/proc/self";
   TestNode node("127.0.0.1", 2 * kMebibyte, options);
   EXPECT_FALSE(IsTakenOver(node.memory()));
@@ -301,7 +301,7 @@ TEST(TakeoverMemoryOptionsTest, ADiskWithoutRoomLeavesMemoryNative) {
 }
 
 TEST(TakeoverMemoryOptionsTest, ASwapThatIsNotThereLeavesMemoryNative) {
-  Options options = WithBudget(kMebibyte);
+  AdapterOptions options = WithBudget(kMebibyte);
   options.swap = "/no/such/folder/swap";
   TestNode node("127.0.0.1", kBytes, options);
   EXPECT_FALSE(IsTakenOver(node.memory()));

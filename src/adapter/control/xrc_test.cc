@@ -13,7 +13,7 @@ using queue::SendOpcode;
 class XrcTest : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
-    QpSpec spec = b().Spec(QpType::kXrcReceive);
+    QpInit spec = b().Spec(QpType::kXrcReceive);
     spec.xrc_domain = domain_;
     spec.send_cq = spec.receive_cq = nullptr;
     receiver_ = *b().adapter().CreateQp(spec);
@@ -154,7 +154,7 @@ TEST(XrcSpecTest, TheReceivingEndNeedsADomain) {
 }
 
 TEST(XrcSpecTest, DomainsHaveALimit) {
-  Options options = TestOptions();
+  AdapterOptions options = TestOptions();
   options.xrc_domains_max = 1;
   TestNode node("127.0.0.1", 4'096, options);
   XrcDomain* const domain = *node.adapter().OpenXrcDomain();

@@ -46,7 +46,7 @@ class DispatcherTest : public testing::Test {
   }
 
   QueuePair& Add(QpType type, const PortMap& ports = {}) {
-    const QpSpec spec{.type = type,
+    const QpInit spec{.type = type,
                       .pd = pd_,
                       .send_cq = &cq_,
                       .receive_cq = &cq_,

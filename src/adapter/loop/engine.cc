@@ -23,11 +23,11 @@ constexpr bool kPollerGoesFirst = true;
 // How often a thread that waits for the lock looks at the one that has it. See LockHolder.
 constexpr Duration kLookAtHolder = Microseconds(500);
 
-transport::MulticastGroups::Limits GroupLimits(const Options& options) {
+transport::MulticastGroups::Limits GroupLimits(const AdapterOptions& options) {
   return {.groups = options.multicast_groups_max, .members = options.multicast_members_max};
 }
 
-odp::PagingOptions PagingOptionsOf(const Options& options) {
+odp::PagingOptions PagingOptionsOf(const AdapterOptions& options) {
   return {.batch_max = options.page_batch_max,
           .requests_max = transport::Outbox::PageRequestsMax(options.outbox_packets),
           .ready_at_once = options.outbox_packets,
@@ -36,7 +36,7 @@ odp::PagingOptions PagingOptionsOf(const Options& options) {
 
 }  // namespace
 
-Engine::Engine(const Options& options, std::unique_ptr<fabric::Fabric> fabric, Alarm alarm,
+Engine::Engine(const AdapterOptions& options, std::unique_ptr<fabric::Fabric> fabric, Alarm alarm,
                AsyncEvents& events, odp::PageService& pages, const Clock& clock,
                fabric::MachineAddresses& addresses, std::unique_ptr<Trace> trace,
                odp::PageEvents* page_events)

@@ -57,7 +57,7 @@ namespace verbena::adapter {
 // lock.
 class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
  public:
-  Engine(const Options& options, std::unique_ptr<fabric::Fabric> fabric, Alarm alarm,
+  Engine(const AdapterOptions& options, std::unique_ptr<fabric::Fabric> fabric, Alarm alarm,
          AsyncEvents& events, odp::PageService& pages, const Clock& clock,
          fabric::MachineAddresses& addresses, std::unique_ptr<Trace> trace = nullptr,
          odp::PageEvents* page_events = nullptr);
@@ -228,7 +228,7 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
             &counters_.refusals};
   }
 
-  const Options options_;
+  const AdapterOptions options_;
   EndpointSet endpoints_ VERBENA_GUARDED_BY(this);
   const std::unique_ptr<Trace> trace_;  // nullptr: none
   AsyncEvents& events_;

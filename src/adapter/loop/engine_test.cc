@@ -14,8 +14,8 @@
 namespace verbena::adapter {
 namespace {
 
-Options LongPolls() {
-  Options options = TestOptions();
+AdapterOptions LongPolls() {
+  AdapterOptions options = TestOptions();
   options.identity_seed = 1;
   options.poll_recent = Seconds(1'000);  // however busy the machine is
   return options;
@@ -24,7 +24,7 @@ Options LongPolls() {
 // What happens, happens here. Two queue pairs talk to each other.
 class EngineTest : public EngineWorld {
  protected:
-  explicit EngineTest(const Options& options = LongPolls()) : EngineWorld(options) {
+  explicit EngineTest(const AdapterOptions& options = LongPolls()) : EngineWorld(options) {
     const EngineLock lock(engine_);
     a_ = &MakeQp(NumberAfterNext(1));
     b_ = &MakeQp(a_->number());
@@ -122,8 +122,8 @@ TEST_F(EngineTest, APollerWhoFindsTheLockTakenPolls) {
   EXPECT_GT(engine_.polled_until(), Time());
 }
 
-Options OneRunAPass() {
-  Options options = LongPolls();
+AdapterOptions OneRunAPass() {
+  AdapterOptions options = LongPolls();
   options.runs_per_pass = 1;
   options.work_retry = Nanoseconds(7);
   return options;

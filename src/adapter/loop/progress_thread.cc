@@ -31,7 +31,7 @@ timespec AsTimespec(Duration duration) {
 }  // namespace
 
 ProgressThread::ProgressThread(Engine& engine, EventWait& waits, const EventFile& wake,
-                               const Options& options)
+                               const AdapterOptions& options)
     : engine_(engine),
       waits_(waits),
       wake_(wake),

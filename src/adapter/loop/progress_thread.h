@@ -26,7 +26,8 @@ namespace verbena::adapter {
 class ProgressThread {
  public:
   // `wake` wakes up the thread in every state.
-  ProgressThread(Engine& engine, EventWait& waits, const EventFile& wake, const Options& options);
+  ProgressThread(Engine& engine, EventWait& waits, const EventFile& wake,
+                 const AdapterOptions& options);
   ProgressThread(const ProgressThread&) = delete;
   ProgressThread& operator=(const ProgressThread&) = delete;
   ~ProgressThread() { Stop(); }

@@ -16,7 +16,8 @@ namespace {
 
 class ProgressThreadThreads : public EngineWorld {
  protected:
-  explicit ProgressThreadThreads(const Options& options = TestOptions()) : EngineWorld(options) {}
+  explicit ProgressThreadThreads(const AdapterOptions& options = TestOptions())
+      : EngineWorld(options) {}
 
   EventFile wake_ = std::move(*EventFile::Open(false));
   EventFile notice_ = std::move(*EventFile::Open(false));
@@ -53,8 +54,8 @@ TEST_F(ProgressThreadThreads, BacksOffWhileAThreadPollsAndComesBack) {
       << "no thread polls any more";
 }
 
-Options LongPolls() {
-  Options options = TestOptions();
+AdapterOptions LongPolls() {
+  AdapterOptions options = TestOptions();
   options.poll_recent = options.yield_recent = Milliseconds(400);
   return options;
 }
@@ -93,8 +94,8 @@ TEST_F(ProgressThreadLongPollsThreads, APollerThatIsQuickerMakesItBackOffAgain) 
       << "a thread polls without a pause";
 }
 
-Options LongBackoff() {
-  Options options = TestOptions();
+AdapterOptions LongBackoff() {
+  AdapterOptions options = TestOptions();
   options.backoff_min = options.backoff_max = options.poll_recent = Seconds(1'000);
   return options;
 }

@@ -84,8 +84,8 @@ class TraceTest : public testing::TestWithParam<const char*> {
   static std::string PathOf(const char* name) {
     return testing::TempDir() + "/trace_test." + std::to_string(getpid()) + "." + name;
   }
-  static Options Traced(const char* name) {
-    Options options = TestOptions();
+  static AdapterOptions Traced(const char* name) {
+    AdapterOptions options = TestOptions();
     options.trace = PathOf(name);
     return options;
   }
@@ -194,7 +194,7 @@ TEST_F(OneTraceTest, AChildWritesNothing) {
 }
 
 TEST_F(OneTraceTest, AFileThatCannotBeOpenedIsSaid) {
-  Options options = TestOptions();
+  AdapterOptions options = TestOptions();
   options.trace = testing::TempDir() + "/no/such/folder/file";
   const auto opened = Adapter::Open(options);
   ASSERT_FALSE(opened.has_value());
@@ -204,7 +204,7 @@ TEST_F(OneTraceTest, AFileThatCannotBeOpenedIsSaid) {
 }
 
 TEST_F(OneTraceTest, WhatIsNoFileOfTheUsersIsRefusedInWords) {
-  Options options = TestOptions();
+  AdapterOptions options = TestOptions();
   options.trace = "/dev/full";
   EXPECT_EQ(Adapter::Open(options).error().text,
             "cannot open the trace /dev/full is a device: name a regular file, or one that is not "
@@ -237,7 +237,7 @@ class FileSizeLimit {
 TEST_F(OneTraceTest, AFileThatMayNotGrowEndsItWithOneNoteAndTheProgramGoesOn) {
   std::vector<std::string> warnings;
   for (const bool is_urgent : {false, true}) {
-    Options options = Traced(is_urgent ? "a" : "b");
+    AdapterOptions options = Traced(is_urgent ? "a" : "b");
     if (is_urgent) {
       options.on_urgent_warning = [&](const std::string& warning) { warnings.push_back(warning); };
     }

@@ -8,7 +8,7 @@ namespace {
 constexpr IpAddress Ip(uint32_t number) { return IpAddress::FromIpv4(Ipv4Address(number)); }
 
 TEST(PeerCheck, AllOfAddressesAndPortMustBeThePeers) {
-  const Peer peer{.address = Ip(1), .own_address = Ip(2), .port = 61'234};
+  const PeerAddress peer{.address = Ip(1), .own_address = Ip(2), .port = 61'234};
   transport::PacketOrigin origin{.source = Ip(1), .destination = Ip(2), .source_port = 61'234};
   EXPECT_EQ(CheckPeer(peer, origin), std::nullopt);
   origin.source_port = 61'235;
@@ -20,7 +20,7 @@ TEST(PeerCheck, AllOfAddressesAndPortMustBeThePeers) {
 }
 
 TEST(PeerCheck, WithoutAPortAnyIsRight) {
-  const Peer peer{.address = Ip(1), .own_address = Ip(2)};
+  const PeerAddress peer{.address = Ip(1), .own_address = Ip(2)};
   EXPECT_EQ(CheckPeer(peer, {.source = Ip(1), .destination = Ip(2), .source_port = 50'000}),
             std::nullopt);
 }

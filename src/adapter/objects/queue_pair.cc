@@ -77,7 +77,7 @@ void Merge(const QpSettings& from, AttributeMask mask, QpSettings& to) {
 
 }  // namespace
 
-QueuePair::QueuePair(QpNumber number, const QpSpec& spec, const QpContext& context)
+QueuePair::QueuePair(QpNumber number, const QpInit& spec, const QpContext& context)
     : number_(number),
       spec_(spec),
       context_(context),

@@ -29,7 +29,7 @@
 namespace verbena::adapter {
 
 // What a queue pair is to be, for good.
-struct QpSpec {
+struct QpInit {
   QpType type = QpType::kRc;
   memory::PdId pd = {};
   Cq* send_cq = nullptr;
@@ -61,12 +61,12 @@ struct QpContext {
 // and asks what follows them.
 class QueuePair : public ReadyHook, public RunHook, public TimerHook {
  public:
-  QueuePair(QpNumber number, const QpSpec& spec, const QpContext& context);
+  QueuePair(QpNumber number, const QpInit& spec, const QpContext& context);
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 
   [[nodiscard]] QpNumber number() const { return number_; }
-  [[nodiscard]] const QpSpec& spec() const { return spec_; }
+  [[nodiscard]] const QpInit& spec() const { return spec_; }
   [[nodiscard]] QpState state() const;
   [[nodiscard]] bool is_draining() const;
   [[nodiscard]] const transport::QpSettings& attributes() const { return attributes_; }
@@ -159,13 +159,13 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   memory::Accessor who() const { return {spec_.pd, number_}; }
 
   const QpNumber number_;
-  const QpSpec spec_;
+  const QpInit spec_;
   const QpContext context_;
   queue::SendQueue send_queue_;
   queue::ReceiveQueue receive_queue_;
   transport::QpSettings attributes_;
   std::optional<AddressVector> path_;
-  uint16_t peer_port_ = 0;  // of a connected one: see Peer
+  uint16_t peer_port_ = 0;  // of a connected one: see PeerAddress
   Machine machine_;
   Prefetcher prefetcher_;
   std::atomic<QpState> seen_state_ = QpState::kReset;

@@ -12,7 +12,7 @@ using transport::QpAttribute;
 
 class QueuePairTest : public testing::Test {
  protected:
-  QpSpec Spec(QpType type) {
+  QpInit Spec(QpType type) {
     return {.type = type,
             .pd = pd_,
             .send_cq = &send_cq_,
@@ -199,7 +199,7 @@ TEST_F(PrefetchTest, AReliableConnectionLooksAtOneRoundOfReceives) {
 TEST_F(PrefetchTest, BuffersOfASharedQueueAreAskedForByAnyOfItsQueuePairs) {
   for (const QpType type : {QpType::kRc, QpType::kUc, QpType::kUd}) {
     Srq srq(4, 1, pd_);
-    QpSpec spec = Spec(type);
+    QpInit spec = Spec(type);
     spec.srq = &srq;
     QueuePair one(QpNumber(2), spec, context_);
     QueuePair other(QpNumber(3), spec, context_);

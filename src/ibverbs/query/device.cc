@@ -22,8 +22,8 @@ void Fill(char (&field)[kSize], std::string_view text) {
   std::memcpy(field, text.data(), std::min(text.size(), kSize - 1));
 }
 
-Device MakeDevice() {
-  Device device{};
+IbvDevice MakeDevice() {
+  IbvDevice device{};
   device.node_type = IBV_NODE_CA;
   device.transport_type = IBV_TRANSPORT_IB;
   Fill(device.name, "verbena0");
@@ -59,8 +59,8 @@ uint64_t MakeGuid() {
 
 }  // namespace
 
-Device& TheDevice() {
-  static Device device = MakeDevice();
+IbvDevice& TheDevice() {
+  static IbvDevice device = MakeDevice();
   return device;
 }
 

@@ -9,13 +9,13 @@ namespace verbena::ibverbs {
 
 // The device that programs see. Some programs link providers of other devices, which cast an
 // ibv_device to a longer structure of their own: they must read zeros there.
-struct Device : ibv_device {
+struct IbvDevice : ibv_device {
   std::array<std::byte, 512> zeros{};
 };
 
 // The only device. It is never freed: programs compare its address, and keep it after they have
 // freed the device list.
-[[nodiscard]] Device& TheDevice();
+[[nodiscard]] IbvDevice& TheDevice();
 
 // In network byte order. A hash of host name and first GID, computed once per process, so that
 // machines on a network have different ones.

@@ -11,7 +11,7 @@ namespace {
 
 class IscsiTasksTest : public MemoryFixture {
  protected:
-  explicit IscsiTasksTest(const Options& options = {}) : MemoryFixture(options) {}
+  explicit IscsiTasksTest(const MemoryOptions& options = {}) : MemoryFixture(options) {}
 
   PageListBacking list() const { return {pages_, 0x100, kSmall}; }
   TaskSpec Spec(bool reads) const {
@@ -115,7 +115,7 @@ TEST_F(IscsiTasksTest, AMissingPageNamesTheTask) {
 
 class IscsiTasksLimitTest : public IscsiTasksTest {
  protected:
-  IscsiTasksLimitTest() : IscsiTasksTest(Options{.key_slots_max = 2}) {}
+  IscsiTasksLimitTest() : IscsiTasksTest(MemoryOptions{.key_slots_max = 2}) {}
 };
 
 TEST_F(IscsiTasksLimitTest, AFullTableRefusesAndKeepsNothing) {

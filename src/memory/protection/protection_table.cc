@@ -8,7 +8,7 @@
 
 namespace verbena::memory {
 
-ProtectionTable::ProtectionTable(const Options& options)
+ProtectionTable::ProtectionTable(const MemoryOptions& options)
     : keys_(options.key_slots_max, options.key_quarantine, Random(options.seed)) {}
 
 MemoryResult<ProtectionEntry*> ProtectionTable::FindLive(Key key, EntryType type) {

@@ -18,7 +18,7 @@ namespace verbena::memory {
 // One thread at a time.
 class ProtectionTable {
  public:
-  explicit ProtectionTable(const Options& options);
+  explicit ProtectionTable(const MemoryOptions& options);
 
   // The entry of a slot or index, whatever its state; null beyond the table. The first step of
   // every access.

@@ -21,7 +21,7 @@ class ProtectionTableTest : public testing::Test {
     return *table_.Take(type, kPd, distinct);
   }
 
-  ProtectionTable table_{Options{.key_slots_max = 5}};  // four, because index 0 is not used
+  ProtectionTable table_{MemoryOptions{.key_slots_max = 5}};  // four, because index 0 is not used
 };
 
 TEST_F(ProtectionTableTest, AnEntryIsReservedWhenItIsTaken) {
@@ -83,7 +83,7 @@ TEST_F(ProtectionTableTest, AFullTableTakesNoMoreUntilOneIsGiven) {
 
 TEST_F(ProtectionTableTest, ATableWithoutUsableSlotsFindsNothingAndTakesNothing) {
   for (const uint32_t slots : {0u, 1u}) {
-    ProtectionTable none(Options{.key_slots_max = slots});
+    ProtectionTable none(MemoryOptions{.key_slots_max = slots});
     EXPECT_EQ(none.Take(EntryType::kRegion, kPd, false), std::nullopt);
     const ProtectionEntry* zero = none.Find(KeyIndex(0));
     EXPECT_TRUE(zero == nullptr || !zero->is_live());
@@ -150,13 +150,13 @@ TEST_F(ProtectionTableTest, ASlotRetiresWhenItsLapIsSpentAndComesBackAfterItsRes
   EXPECT_TRUE(FailsWith(table_.FindLive(last, EntryType::kRegion), MemoryError::kNoSuchKey));
   for (int i = 0; i < 3; ++i) EXPECT_NE(Take(), slot);
   EXPECT_EQ(table_.Take(EntryType::kRegion, kPd, false), std::nullopt);
-  table_.AdvanceTo(Time(Options().key_quarantine));
+  table_.AdvanceTo(Time(MemoryOptions().key_quarantine));
   EXPECT_EQ(table_.EntryAt(slot).state, EntryState::kFree);
   EXPECT_EQ(Take(), slot);
 }
 
 TEST(ProtectionTableGrowthTest, EntriesKeepTheirAddressAndCostMemoryOnlyWhenUsed) {
-  ProtectionTable table(Options{});
+  ProtectionTable table(MemoryOptions{});
   EXPECT_LT(table.bytes(), 1024u);
   std::map<SlotNumber, const ProtectionEntry*> places;
   for (int i = 0; i < 5000; ++i) {

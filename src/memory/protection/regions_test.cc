@@ -15,7 +15,7 @@ constexpr uint64_t kTiB = uint64_t{1} << 40;
 
 class RegionsTest : public MemoryFixture {
  protected:
-  explicit RegionsTest(const Options& options = {}) : MemoryFixture(options) {}
+  explicit RegionsTest(const MemoryOptions& options = {}) : MemoryFixture(options) {}
 
   RegionSpec Spec(uint64_t start, uint64_t length, Access rights = Access::kAll) const {
     return {.pd = pd_, .start = KeyAddress(start), .length = length, .rights = rights};
@@ -293,7 +293,8 @@ TEST_F(RegionsTest, MapPagesRefusesWhatIsNotThere) {
 
 class RegionsLimitTest : public RegionsTest {
  protected:
-  RegionsLimitTest() : RegionsTest(Options{.key_slots_max = 3, .translation_tables_max = 4}) {}
+  RegionsLimitTest()
+      : RegionsTest(MemoryOptions{.key_slots_max = 3, .translation_tables_max = 4}) {}
 };
 
 TEST_F(RegionsLimitTest, AFullTableRefusesAndKeepsNothing) {
@@ -309,7 +310,7 @@ TEST_F(RegionsLimitTest, AFullTableRefusesAndKeepsNothing) {
 
 class RegionsTableLimitTest : public RegionsTest {
  protected:
-  RegionsTableLimitTest() : RegionsTest(Options{.translation_tables_max = 1}) {}
+  RegionsTableLimitTest() : RegionsTest(MemoryOptions{.translation_tables_max = 1}) {}
 };
 
 TEST_F(RegionsTableLimitTest, WithoutTranslationTablesThereAreNoRegionsOfThatKind) {

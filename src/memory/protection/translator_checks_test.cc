@@ -233,7 +233,7 @@ TEST_F(TranslatorChecksTest, AuthorizeLooksAtNoPage) {
 
 class WindowsOnlyTest : public MemoryFixture {
  protected:
-  WindowsOnlyTest() : MemoryFixture(Options{.remote_through_regions = false}) {}
+  WindowsOnlyTest() : MemoryFixture(MemoryOptions{.remote_through_regions = false}) {}
 };
 
 // Row B8: remote access through windows only, as configured.

@@ -325,7 +325,7 @@ TEST_F(WindowsTest, AllocateNeedsADomain) {
 }
 
 TEST(WindowsLimitTest, AFullTableAllocatesNoMore) {
-  MemoryCore core(Options{.key_slots_max = 2});
+  MemoryCore core(MemoryOptions{.key_slots_max = 2});
   const PdId pd = *core.domains.Allocate(*core.consumers.Open({}));
   ASSERT_TRUE(Succeeds(core.windows.Allocate(pd, WindowType::k1)));
   EXPECT_TRUE(FailsWith(core.windows.Allocate(pd, WindowType::k1), MemoryError::kLimitReached));

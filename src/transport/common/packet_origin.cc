@@ -8,10 +8,10 @@
 
 namespace verbena::transport {
 
-Grh GrhOf(const PacketOrigin& origin, size_t packet_size) {
+GrhBytes GrhOf(const PacketOrigin& origin, size_t packet_size) {
   static_assert(kGrhSize == wire::Ipv6Header::kSize);
   const size_t udp_size = wire::UdpHeader::kSize + packet_size;
-  Grh grh{};
+  GrhBytes grh{};
   if (origin.is_ipv4()) {
     const wire::Ipv4Header header{
         .type_of_service = origin.traffic_class,

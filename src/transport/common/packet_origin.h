@@ -23,11 +23,11 @@ struct PacketOrigin {
 
 // The bytes that precede each datagram in its receive buffer.
 inline constexpr size_t kGrhSize = 40;
-using Grh = std::array<std::byte, kGrhSize>;
+using GrhBytes = std::array<std::byte, kGrhSize>;
 
 // For a RoCE packet of `packet_size` bytes, ICRC included. The IPv6 header; or, as IBA A17
 // has it, the IPv4 header in the last 20 bytes, and zeros before it.
-[[nodiscard]] Grh GrhOf(const PacketOrigin& origin, size_t packet_size);
+[[nodiscard]] GrhBytes GrhOf(const PacketOrigin& origin, size_t packet_size);
 
 // What the completion has in place of a service level, which RoCE has not: which kind of header
 // those 40 bytes are (IBA A17.4.5.1), in the code of the adapters that programs know. The low three

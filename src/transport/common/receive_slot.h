@@ -19,7 +19,7 @@
 
 namespace verbena::transport {
 
-class Rendezvous;
+class TagRendezvous;
 
 // The receive request that a queue pair works on, from when it is taken until it completes. An
 // unreliable message that is dropped gives it back to the next one: what the buffer holds then is
@@ -30,7 +30,7 @@ class ReceiveSlot {
  public:
   // `rendezvous` if the source does tag matching.
   ReceiveSlot(QpNumber qp, ReceiveSource source, queue::CompletionQueue& cq,
-              Rendezvous* rendezvous = nullptr)
+              TagRendezvous* rendezvous = nullptr)
       : qp_(qp), source_(source), cq_(&cq), rendezvous_(rendezvous) {}
   // One that serves no message yet.
   explicit ReceiveSlot(QpNumber qp) : qp_(qp) {}
@@ -101,7 +101,7 @@ class ReceiveSlot {
   const QpNumber qp_;
   ReceiveSource source_;
   queue::CompletionQueue* cq_ = nullptr;  // there when the source is
-  Rendezvous* rendezvous_ = nullptr;
+  TagRendezvous* rendezvous_ = nullptr;
   std::optional<Receive> receive_;
   bool last_wqe_was_told_ = false;
 };

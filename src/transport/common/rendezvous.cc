@@ -38,11 +38,11 @@ constexpr queue::SendWqe kFinished{.opcode = queue::SendOpcode::kSend,
 
 }  // namespace
 
-void Rendezvous::Post() {
+void TagRendezvous::Post() {
   while (!waiting_.empty() && TryPost(waiting_.front())) waiting_.pop_front();
 }
 
-bool Rendezvous::TryPost(const Request& request) {
+bool TagRendezvous::TryPost(const Request& request) {
   std::array<std::byte, wire::TagHeader::kSize> header;
   wire::TagHeader finished = request.header;
   finished.operation = wire::TagOpcode::kFinished;
@@ -60,23 +60,23 @@ bool Rendezvous::TryPost(const Request& request) {
   return false;
 }
 
-bool Rendezvous::OnEnded(const queue::SendWqe& wqe, CompletionStatus status, uint32_t byte_count,
-                         Step& step) {
+bool TagRendezvous::OnEnded(const queue::SendWqe& wqe, CompletionStatus status, uint32_t byte_count,
+                            Step& step) {
   // That the peer was told is of no interest; that it was not, the queue pair's end says.
   if (wqe.opcode != queue::SendOpcode::kRead) return true;
   const queue::TagMatcher::Index receive(static_cast<uint32_t>(wqe.id.value()));
   return Finish(receive, status, byte_count, step);
 }
 
-void Rendezvous::Flush(Step& step) {
+void TagRendezvous::Flush(Step& step) {
   for (const Request& request : waiting_) {
     Finish(request.receive, CompletionStatus::kFlushed, 0, step);
   }
   waiting_.clear();
 }
 
-bool Rendezvous::Finish(queue::TagMatcher::Index receive, CompletionStatus status,
-                        uint32_t byte_count, Step& step) {
+bool TagRendezvous::Finish(queue::TagMatcher::Index receive, CompletionStatus status,
+                           uint32_t byte_count, Step& step) {
   Completion completion;
   completion.id = tags_.IdOf(receive);
   completion.qp = who_.qp;

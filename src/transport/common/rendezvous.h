@@ -23,7 +23,7 @@ namespace verbena::transport {
 //
 // Owned by its queue pair; one thread at a time. Posting takes the lock of the send queue, which no
 // program holds while it waits for the engine. A request costs a round trip, so it may allocate.
-class Rendezvous {
+class TagRendezvous {
  public:
   // Of the send queue's room, and that of each of its elements.
   static constexpr uint32_t kElements = 2;
@@ -31,13 +31,13 @@ class Rendezvous {
 
   // REQUIRES: each element of the send queue has room for kInlineBytes and the list of a receive.
   // `who`: the queue pair in the domain of the receive queue.
-  Rendezvous(const memory::Accessor& who, queue::SendQueue& queue, queue::TagMatcher& tags,
-             queue::CompletionQueue& cq)
+  TagRendezvous(const memory::Accessor& who, queue::SendQueue& queue, queue::TagMatcher& tags,
+                queue::CompletionQueue& cq)
       : who_(who), queue_(queue), tags_(tags), cq_(cq) {
     place_.reserve(tags.sges_max());
   }
-  Rendezvous(const Rendezvous&) = delete;
-  Rendezvous& operator=(const Rendezvous&) = delete;
+  TagRendezvous(const TagRendezvous&) = delete;
+  TagRendezvous& operator=(const TagRendezvous&) = delete;
 
   // Without memory it ends at once, and the program is told that it is not complete. REQUIRES: the
   // receive is taken, and long enough.

@@ -97,11 +97,11 @@ struct Verdict {
 [[nodiscard]] Verdict VerdictOf(NakReason reason);
 
 // The one refusal that ended a connection.
-struct Failure {
+struct FatalRefusal {
   NakReason reason;
   Verdict verdict;
 
-  friend bool operator==(const Failure&, const Failure&) = default;
+  friend bool operator==(const FatalRefusal&, const FatalRefusal&) = default;
 };
 
 }  // namespace verbena::transport

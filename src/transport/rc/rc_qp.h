@@ -26,7 +26,8 @@ namespace verbena::transport {
 // An extended connection has only one half at each end: kXrcSend its requester, with no receive
 // queue, and kXrcReceive its responder, with those of a domain.
 //
-// With a tag matching receive queue the responder finds what the requester then reads: Rendezvous.
+// With a tag matching receive queue the responder finds what the requester then reads:
+// TagRendezvous.
 //
 // Before it is destroyed it must have been in error and run, so that it holds no key of memory any
 // more. Owned by the adapter; one thread at a time.
@@ -90,13 +91,13 @@ class RcQp {
   const Requester::Counters& requester_counters() const { return requester_.counters(); }
 
   // Why the responder ended the connection, if it did.
-  const std::optional<Failure>& responder_failure() const { return responder_.failure(); }
+  const std::optional<FatalRefusal>& responder_failure() const { return responder_.failure(); }
   bool IsConsistent() const { return requester_.IsConsistent() && responder_.IsConsistent(); }
 
  private:
   // nullptr if the receives have no tags.
-  Rendezvous* MakeRendezvous(const RcConfig& config, queue::SendQueue& send_queue,
-                             const ReceiveSource& receives, queue::CompletionQueue& cq) {
+  TagRendezvous* MakeRendezvous(const RcConfig& config, queue::SendQueue& send_queue,
+                                const ReceiveSource& receives, queue::CompletionQueue& cq) {
     if (receives.tags() == nullptr) return nullptr;
     return &rendezvous_.emplace(receives.AccessorFor(config.who), send_queue, *receives.tags(), cq);
   }
@@ -105,11 +106,11 @@ class RcQp {
   bool ReportToPeer(Step& step);
 
   QpState state_ = QpState::kInit;
-  bool has_heard_ = false;                // from the peer
-  bool drain_is_told_ = false;            // since it last drained
-  bool is_flushing_ = false;              // SQD after a registration that failed in reactive mode
-  bool peer_is_told_ = false;             // that a registration has ended the connection
-  std::optional<Rendezvous> rendezvous_;  // what the two halves have to do with each other
+  bool has_heard_ = false;      // from the peer
+  bool drain_is_told_ = false;  // since it last drained
+  bool is_flushing_ = false;    // SQD after a registration that failed in reactive mode
+  bool peer_is_told_ = false;   // that a registration has ended the connection
+  std::optional<TagRendezvous> rendezvous_;  // what the two halves have to do with each other
   Requester requester_;
   Responder responder_;
 };

@@ -75,7 +75,7 @@ uint32_t PacketsFor(uint64_t length, uint32_t path_mtu) {
 }  // namespace
 
 Requester::Requester(const RcConfig& config, queue::SendQueue& queue, queue::CompletionQueue& cq,
-                     Rendezvous* rendezvous)
+                     TagRendezvous* rendezvous)
     : config_(config),
       queue_(queue),
       cq_(cq),

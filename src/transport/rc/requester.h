@@ -39,7 +39,7 @@ class Requester {
  public:
   // `rendezvous` if there may be elements that the program did not post.
   Requester(const RcConfig& config, queue::SendQueue& queue, queue::CompletionQueue& cq,
-            Rendezvous* rendezvous = nullptr);
+            TagRendezvous* rendezvous = nullptr);
 
   // Takes effect with the next Start.
   void Configure(const RcConfig& config) { config_ = config; }
@@ -158,7 +158,7 @@ class Requester {
   RcConfig config_;
   queue::SendQueue& queue_;
   queue::CompletionQueue& cq_;
-  Rendezvous* const rendezvous_;
+  TagRendezvous* const rendezvous_;
 
   OutstandingRequests outstanding_;
   Position position_;

@@ -41,7 +41,7 @@ Reply::Kind KindOf(const wire::OpcodeInfo& info) {
 }  // namespace
 
 Responder::Responder(const RcConfig& config, ReceiveSource source,
-                     queue::CompletionQueue& receive_cq, Rendezvous* rendezvous)
+                     queue::CompletionQueue& receive_cq, TagRendezvous* rendezvous)
     : config_(config), receive_(config.local_qp, source, receive_cq, rendezvous) {
   Start(Psn(0));
 }
@@ -288,7 +288,7 @@ void Responder::Refuse(NakReason reason, Psn psn, wire::Msn msn, Step& step) {
 
 void Responder::Fail(NakReason reason, const Verdict& verdict, Step& step) {
   CHECK(!failure_.has_value());
-  failure_ = Failure{.reason = reason, .verdict = verdict};
+  failure_ = FatalRefusal{.reason = reason, .verdict = verdict};
   wait_.End();
   const VendorError check = CountRefusal(reason, step.refusals);
   if (receive_.is_taken()) {

@@ -52,7 +52,7 @@ class Responder {
  public:
   // `rendezvous` if the source does tag matching.
   Responder(const RcConfig& config, ReceiveSource source, queue::CompletionQueue& receive_cq,
-            Rendezvous* rendezvous = nullptr);
+            TagRendezvous* rendezvous = nullptr);
   // Of an extended connection: each message says which receiver of the domain it is for.
   Responder(const RcConfig& config, const XrcDomain& domain);
 
@@ -111,7 +111,7 @@ class Responder {
   }
 
   // Set once the queue pair must go to the error state.
-  [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
+  [[nodiscard]] const std::optional<FatalRefusal>& failure() const { return failure_; }
 
   [[nodiscard]] Psn expected() const { return expected_; }
   [[nodiscard]] wire::Msn msn() const { return msn_; }
@@ -222,7 +222,7 @@ class Responder {
   bool had_receive_fault_ = false;
   std::optional<ReplyWait> reply_wait_;
   uint64_t tickets_ = 0;
-  std::optional<Failure> failure_;
+  std::optional<FatalRefusal> failure_;
 };
 
 }  // namespace verbena::transport

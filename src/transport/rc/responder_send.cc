@@ -208,7 +208,7 @@ void Responder::FailReply(const Reply& reply, NakReason reason, Step& step) {
   replies_.DropPending();
   reply_wait_.reset();
   if (failure_) return;
-  failure_ = Failure{.reason = reason, .verdict = verdict};
+  failure_ = FatalRefusal{.reason = reason, .verdict = verdict};
   CountRefusal(reason, step.refusals);
   wait_.End();
   if (verdict.event) step.outbox.Raise({.type = *verdict.event, .qp = config_.local_qp});

@@ -92,7 +92,7 @@ bool UdQp::Serve(const wire::Packet& packet, const PacketOrigin& origin, Step& s
 
 Placement UdQp::Place(const wire::Packet& packet, const PacketOrigin& origin, Step& step) {
   const auto payload = packet.payload();
-  const Grh grh = GrhOf(origin, packet.size());
+  const GrhBytes grh = GrhOf(origin, packet.size());
   Placement placed = receive_.Append(grh, kGrhSize + payload.size(), config_.who, step.memory);
   if (std::holds_alternative<Placed>(placed)) {
     placed = receive_.Append(payload, payload.size(), config_.who, step.memory);
