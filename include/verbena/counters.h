@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace verbena {
 
@@ -107,6 +108,9 @@ struct DeviceCounters {
   uint64_t progress_thread_wake_ups = 0;
   uint64_t events_lost = 0;
 };
+
+// One line per counter, "packets sent: 12\n"; counters that are 0 are left out.
+[[nodiscard]] std::string ToString(const DeviceCounters& counters);
 
 // What went through one queue pair.
 struct QpCounters {

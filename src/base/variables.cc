@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/check.h"
+#include "base/log.h"
 
 namespace verbena {
 namespace {
@@ -30,6 +31,15 @@ std::string_view Variable(const char* name) {
   DCHECK(IsKnown(name));
   const char* const value = secure_getenv(name);
   return value != nullptr ? value : "";
+}
+
+bool IsOn(const char* name) {
+  const std::string_view value = Variable(name);
+  if (value == "1") return true;
+  if (!value.empty() && value != "0") {
+    LogOnce(std::string(name) + " is 0 or 1, and not '" + std::string(value) + "'");
+  }
+  return false;
 }
 
 std::string TraceVariable() {

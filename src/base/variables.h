@@ -12,6 +12,9 @@ namespace verbena {
 // The value of the variable, empty if it is not set.
 [[nodiscard]] std::string_view Variable(const char* name);
 
+// Whether it is 1. Warns once if it is set and neither 0 nor 1.
+[[nodiscard]] bool IsOn(const char* name);
+
 // The file that VERBENA_TRACE names, with %p replaced by the process id, so that a program and its
 // children can each have a trace.
 [[nodiscard]] std::string TraceVariable();

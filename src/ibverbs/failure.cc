@@ -5,7 +5,7 @@
 #include <string>
 #include <system_error>
 
-#include "ibverbs/log.h"
+#include "base/log.h"
 
 namespace verbena::ibverbs {
 

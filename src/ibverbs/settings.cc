@@ -4,20 +4,11 @@
 #include <string_view>
 
 #include "base/byte_count.h"
+#include "base/log.h"
 #include "base/variables.h"
-#include "ibverbs/log.h"
 
 namespace verbena::ibverbs {
 namespace {
-
-bool IsOn(const char* name) {
-  const std::string_view value = Variable(name);
-  if (value == "1") return true;
-  if (!value.empty() && value != "0") {
-    LogOnce(std::string(name) + " is 0 or 1, and not '" + std::string(value) + "'");
-  }
-  return false;
-}
 
 LinkLayer LinkLayerOf(std::string_view value) {
   if (value == "ib") return LinkLayer::kInfiniband;
@@ -47,14 +38,9 @@ bool PinUnless(uint64_t budget) {
 }  // namespace
 
 Settings Settings::FromEnvironment() {
-  for (const std::string& name : UnknownVariables()) {
-    LogOnce(name + " means nothing here; verbena run --help lists the variables");
-  }
-  CheckLogVariable();
   const uint64_t budget = BudgetOf(Variable("VERBENA_MEMORY_BUDGET"));
   return {.link_layer = LinkLayerOf(Variable("VERBENA_LINK_LAYER")),
           .trace = TraceVariable(),
-          .stats = IsOn("VERBENA_STATS"),
           .strict = IsOn("VERBENA_STRICT"),
           .pin = PinUnless(budget),
           .page_events = IsOn("VERBENA_PAGE_EVENTS"),

@@ -18,7 +18,6 @@ enum class LinkLayer : uint8_t {
 struct Settings {
   LinkLayer link_layer = LinkLayer::kRoce;  // VERBENA_LINK_LAYER=roce|ib
   std::string trace = {};                   // VERBENA_TRACE=FILE.pcapng; %p is the process
-  bool stats = false;                       // VERBENA_STATS=1: counters, when the program ends
   bool strict = false;                      // VERBENA_STRICT=1: see Options::strict
   bool pin = false;                         // VERBENA_PIN=1: see Options::pin
   bool page_events = false;                 // VERBENA_PAGE_EVENTS=1: see Options::page_events

@@ -26,7 +26,6 @@ TEST_F(SettingsTest, WithoutAnyVariableAreTheDefaults) {
   const Settings settings = Settings::FromEnvironment();
   EXPECT_EQ(settings.link_layer, LinkLayer::kRoce);
   EXPECT_EQ(settings.trace, "");
-  EXPECT_FALSE(settings.stats);
   EXPECT_FALSE(settings.strict);
   EXPECT_FALSE(settings.ToOptions().strict);
   EXPECT_FALSE(settings.ToOptions().pin);
@@ -39,7 +38,6 @@ TEST_F(SettingsTest, WithoutAnyVariableAreTheDefaults) {
 TEST_F(SettingsTest, AreTakenFromTheEnvironment) {
   setenv("VERBENA_LINK_LAYER", "ib", 1);
   setenv("VERBENA_TRACE", "/tmp/x.pcapng", 1);
-  setenv("VERBENA_STATS", "1", 1);
   setenv("VERBENA_STRICT", "1", 1);
   setenv("VERBENA_PIN", "1", 1);
   setenv("VERBENA_PAGE_EVENTS", "1", 1);
@@ -47,7 +45,6 @@ TEST_F(SettingsTest, AreTakenFromTheEnvironment) {
   const Settings settings = Settings::FromEnvironment();
   EXPECT_EQ(settings.link_layer, LinkLayer::kInfiniband);
   EXPECT_EQ(settings.trace, "/tmp/x.pcapng");
-  EXPECT_TRUE(settings.stats);
   EXPECT_TRUE(settings.ToOptions().strict);
   EXPECT_TRUE(settings.ToOptions().pin);
   EXPECT_TRUE(settings.ToOptions().page_events);

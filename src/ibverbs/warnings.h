@@ -3,7 +3,7 @@
 #include <new>
 #include <string>
 
-#include "ibverbs/log.h"
+#include "base/log.h"
 #include "ibverbs/objects/objects.h"
 
 namespace verbena::ibverbs {

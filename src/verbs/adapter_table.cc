@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "verbs/counters.h"
 #include "verbs/options.h"
 
@@ -17,6 +20,13 @@ using adapter::ForkGuard;
 
 bool IsShareable(const Options& open, const Options& wanted) {
   return !wanted.dedicated_adapter && open == wanted;
+}
+
+// Of an adapter that ends, those that the program did not take.
+void LogWarnings(Adapter& adapter) noexcept try {
+  for (const std::string& warning : adapter.TakeWarnings()) Log(LogLevel::kInfo, warning);
+} catch (const std::bad_alloc&) {
+  Log(LogLevel::kInfo, "out of memory");
 }
 
 bool HaveTwoBudgets(const Options& open, const Options& wanted) {
@@ -97,6 +107,7 @@ void AdapterTable::End(Owner& owner) {
   DeviceCounters counters;
   if (owner.adapter != nullptr) {
     if (const auto report = owner.adapter->Query()) counters = CountersOf(*report);
+    LogWarnings(*owner.adapter);
     owner.adapter.reset();
   }
   {

@@ -7,6 +7,7 @@
 #include "verbs/adapter_table.h"
 #include "verbs/convert.h"
 #include "verbs/counters.h"
+#include "verbs/environment.h"
 #include "verbs/objects.h"
 #include "verbs/thrown.h"
 
@@ -58,6 +59,7 @@ GidEntry EntryOf(const fabric::LocalAddress& address) {
 }  // namespace
 
 ErrorOr<Context> Context::Open(const Options& options) try {
+  verbs::ApplyEnvironment();
   Options with = options;
   if (with.trace.empty()) with.trace = TraceVariable();
   if (const auto ok = Check(with); !ok) return Fail(ok.error());

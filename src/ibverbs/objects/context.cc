@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "base/file_descriptor.h"
+#include "base/log.h"
 #include "ibverbs/datapath/data_ops.h"
 #include "ibverbs/failure.h"
-#include "ibverbs/log.h"
 #include "ibverbs/objects/control_ops.h"
 #include "ibverbs/objects/objects.h"
 #include "ibverbs/objects/open_contexts.h"
@@ -67,7 +67,7 @@ ibv_context* ibv_open_device(ibv_device* /*device*/) try {
   context->handle = std::move(*opened);
   FillStructure(*context);
   OpenContexts::Add(*context);
-  LogWarnings(*context, LogLevel::kInfo);
+  LogWarnings(*context, verbena::LogLevel::kInfo);
   return &context.release()->context;
 } catch (...) {
   return ThrownNull("ibv_open_device");

@@ -3,13 +3,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <new>
 #include <vector>
 
 #include "base/mutex.h"
-#include "ibverbs/log.h"
-#include "ibverbs/query/stats.h"
 
 namespace verbena::ibverbs {
 namespace {
@@ -18,7 +14,6 @@ namespace {
 struct Registry {
   Mutex mutex;
   std::vector<Context*> contexts VERBENA_GUARDED_BY(mutex);
-  bool tells VERBENA_GUARDED_BY(mutex) = false;
 };
 
 Registry& TheRegistry() {
@@ -33,19 +28,12 @@ bool IsSameFile(int a, int b) {
          of_a.st_ino == of_b.st_ino;
 }
 
-// At exit there is no caller to report a failure to.
-void Tell() noexcept try {
-  LogAlways("counters:\n" + InWords(verbena::Context::QueryProcess()));
-} catch (const std::bad_alloc&) {
-}
-
 }  // namespace
 
 void OpenContexts::Add(Context& context) {
   Registry& registry = TheRegistry();
   const MutexLock lock(registry.mutex);
   registry.contexts.push_back(&context);
-  if (context.settings.stats && !registry.tells) registry.tells = std::atexit(Tell) == 0;
 }
 
 bool OpenContexts::Release(Context& context) {

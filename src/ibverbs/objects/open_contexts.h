@@ -9,8 +9,6 @@ namespace verbena::ibverbs {
 // Thread rule: any thread.
 class OpenContexts {
  public:
-  // The first context whose settings ask for counters (VERBENA_STATS) makes the process print them
-  // when it exits: once, however many contexts there are.
   static void Add(Context& context);
   // Drops a reference. True if it was the last: then an import does not find the context any more.
   [[nodiscard]] static bool Release(Context& context);

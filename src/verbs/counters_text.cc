@@ -1,5 +1,3 @@
-#include "ibverbs/query/stats.h"
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -7,7 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace verbena::ibverbs {
+#include "verbena/counters.h"
+
+namespace verbena {
 namespace {
 
 // In the order of docs/memory.md.
@@ -66,7 +66,7 @@ void ForEach(const DeviceCounters& of, Visit visit) {
 
 }  // namespace
 
-std::string InWords(const DeviceCounters& counters) {
+std::string ToString(const DeviceCounters& counters) {
   std::string text;
   ForEach(counters, [&](std::string_view name, uint64_t value) {
     if (value != 0) text.append(name).append(": ").append(std::to_string(value)).append("\n");
@@ -74,4 +74,4 @@ std::string InWords(const DeviceCounters& counters) {
   return text;
 }
 
-}  // namespace verbena::ibverbs
+}  // namespace verbena

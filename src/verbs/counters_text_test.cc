@@ -1,26 +1,26 @@
-#include "ibverbs/query/stats.h"
-
 #include <gtest/gtest.h>
 
-namespace verbena::ibverbs {
+#include "verbena/counters.h"
+
+namespace verbena {
 namespace {
 
-TEST(StatsTest, SaysWhatHappenedAndNoMore) {
+TEST(CountersTextTest, SaysWhatHappenedAndNoMore) {
   DeviceCounters counters;
-  EXPECT_EQ(InWords(counters), "");
+  EXPECT_EQ(ToString(counters), "");
   counters.port.packets_sent = 12;
   counters.sockets.kernel_drops = 3;
-  EXPECT_EQ(InWords(counters), "packets sent: 12\ndropped by the kernel: 3\n");
+  EXPECT_EQ(ToString(counters), "packets sent: 12\ndropped by the kernel: 3\n");
 }
 
-TEST(StatsTest, RefusalsAreToldByCheck) {
+TEST(CountersTextTest, RefusalsAreToldByCheck) {
   DeviceCounters counters;
   counters.port.refusals.local['e' - kFirstCheck] = 2;
   counters.port.refusals.remote['b' - kFirstCheck] = 1;
-  EXPECT_EQ(InWords(counters),
+  EXPECT_EQ(ToString(counters),
             "own work requests refused by check e (bounds): 2\n"
             "requests of peers refused by check b (type): 1\n");
 }
 
 }  // namespace
-}  // namespace verbena::ibverbs
+}  // namespace verbena

@@ -1,11 +1,11 @@
-#include "ibverbs/log.h"
+#include "base/log.h"
 
 #include <cstdlib>
 #include <string>
 
 #include <gtest/gtest.h>
 
-namespace verbena::ibverbs {
+namespace verbena {
 namespace {
 
 class LogTest : public ::testing::Test {
@@ -48,4 +48,4 @@ TEST_F(LogTest, WhatWasAskedForIsSaidAtAnyLevel) {
 }
 
 }  // namespace
-}  // namespace verbena::ibverbs
+}  // namespace verbena

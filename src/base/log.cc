@@ -1,4 +1,4 @@
-#include "ibverbs/log.h"
+#include "base/log.h"
 
 #include <sys/uio.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include "base/mutex.h"
 #include "base/variables.h"
 
-namespace verbena::ibverbs {
+namespace verbena {
 namespace {
 
 constexpr std::array<std::string_view, 4> kNames = {"error", "warning", "info", "debug"};
@@ -70,4 +70,4 @@ void LogOnce(std::string_view call, std::string_view text) noexcept {
   if (IsNew(call, text)) Log(LogLevel::kWarning, call, text);
 }
 
-}  // namespace verbena::ibverbs
+}  // namespace verbena

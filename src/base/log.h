@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace verbena::ibverbs {
+namespace verbena {
 
 enum class LogLevel : uint8_t { kError, kWarning, kInfo, kDebug };
 
@@ -26,4 +26,4 @@ void LogAlways(std::string_view text) noexcept;
 void LogOnce(std::string_view text) noexcept;
 void LogOnce(std::string_view call, std::string_view text) noexcept;
 
-}  // namespace verbena::ibverbs
+}  // namespace verbena
