@@ -21,6 +21,11 @@ CONSUMER = """
 #include <cstdio>
 #include "verbena/verbena.h"
 int main() {
+  using namespace verbena;  // the library exports every name
+  for (const char* name : {NameOf(AsyncEventType{}), NameOf(CompletionStatus{}), NameOf(Drop{}),
+                           NameOf(CompletionOpcode{}), NameOf(SendDrop{}), NameOf(ErrorCode{}),
+                           NameOf(QpState{}), NameOf(QpType{})}) std::puts(name);
+  std::puts((ToString(*ParseIpAddress("127.0.0.1")) + ToString(DeviceCounters{})).c_str());
   const auto context = verbena::Context::Open();
   if (context) std::printf("port %d\\n", context->port());
   return context ? 0 : 1;

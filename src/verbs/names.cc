@@ -1,0 +1,33 @@
+// The functions of the API that inner layers define. A shared library takes from the archives of
+// those layers only what is referenced, so all of them are referenced here.
+
+#include "verbena/async_event.h"
+#include "verbena/completion.h"
+#include "verbena/counters.h"
+#include "verbena/error.h"
+#include "verbena/ip_address.h"
+#include "verbena/qp_state.h"
+
+namespace verbena {
+namespace {
+
+template <class Value>
+using Name = const char* (*)(Value);
+
+struct Exported {
+  Name<AsyncEventType> async_event = NameOf;
+  Name<CompletionStatus> status = NameOf;
+  Name<CompletionOpcode> opcode = NameOf;
+  Name<Drop> drop = NameOf;
+  Name<SendDrop> send_drop = NameOf;
+  Name<ErrorCode> error = NameOf;
+  Name<QpState> state = NameOf;
+  Name<QpType> type = NameOf;
+  std::optional<IpAddress> (*parse)(std::string_view) = ParseIpAddress;
+  std::string (*address)(const IpAddress&) = ToString;
+};
+
+[[gnu::used]] const Exported kExported;
+
+}  // namespace
+}  // namespace verbena
