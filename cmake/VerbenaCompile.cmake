@@ -62,6 +62,11 @@ if(VERBENA_SANITIZE)
     verbena_compile_options(-Wno-maybe-uninitialized -Wno-tsan)
   endif()
   add_link_options(-fsanitize=${VERBENA_SANITIZE})
+  if(VERBENA_SANITIZE STREQUAL "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    # Tests that count allocations have an operator new, and so has clang's runtime, which is
+    # linked statically: the linker takes that of the test, which comes first.
+    add_link_options(-Wl,-z,muldefs)
+  endif()
 endif()
 
 if(VERBENA_COVERAGE)

@@ -86,6 +86,12 @@ TEST_F(InterruptThreads, AnAtomicEndsWithoutEffect) {
 // Whatever the thread does when the signal comes: an addition is made once, or is not made and says
 // so; a copy is whole as far as it says.
 TEST_F(InterruptThreads, AThreadThatDoesNotSleepLosesNothing) {
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+  GTEST_SKIP()
+      << "clang's TSan delivers a signal at the next system call, and this thread has none";
+#endif
+#endif
   alignas(8) uint64_t sum = 0;
   uint64_t added = 0, whole = 0;
   std::array<std::byte, 100> copy{};
