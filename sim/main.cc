@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/cm/run.h"
 #include "sim/paging/run.h"
 #include "sim/simulator.h"
 #include "tests/support/seed_options.h"
@@ -24,6 +25,8 @@
 
 namespace {
 
+using verbena::sim::CmPlan;
+using verbena::sim::CmRun;
 using verbena::sim::PagingPlan;
 using verbena::sim::PagingRun;
 using verbena::sim::Simulator;
@@ -36,6 +39,7 @@ constexpr const char* kHelp =
     "  --seed N       run this seed (default 1)\n"
     "  --seeds A..B   run these seeds, both included\n"
     "  --paging       not adapters, but the pager of managed memory on a bad swap store\n"
+    "  --cm           not adapters, but connection managers on a bad network\n"
     "  --minutes M    go on from the first seed for so long\n"
     "  --keep-going   do not stop at the first failure\n"
     "  --pcap FILE    write the packets of the (last) run to FILE, as pcapng\n"
@@ -44,8 +48,23 @@ constexpr const char* kHelp =
     "\n"
     "One seed fixes everything. A failure prints how to repeat it, and its packets are written to\n"
     "verbena-sim-N.pcapng. A failed CHECK ends the program; then it prints the command that\n"
-    "writes them. With --paging a failure writes its inputs and actions to\n"
-    "verbena-sim-paging-N.txt; there are no packets.\n";
+    "writes them. With --paging or --cm a failure writes what happened to\n"
+    "verbena-sim-paging-N.txt or verbena-sim-cm-N.txt; there are no packets.\n";
+
+// What is run: adapters, or one of the machines beside them.
+enum class Subject : uint8_t { kAdapters, kPaging, kCm };
+
+const char* OptionOf(Subject subject) {
+  switch (subject) {
+    case Subject::kAdapters:
+      return "";
+    case Subject::kPaging:
+      return "--paging ";
+    case Subject::kCm:
+      return "--cm ";
+  }
+  return "";
+}
 
 struct Arguments {
   verbena::SeedRange seeds;
@@ -53,13 +72,16 @@ struct Arguments {
   std::string capture;
   bool keep_going = false;
   bool verbose = false;
-  bool paging = false;
+  Subject subject = Subject::kAdapters;
   bool help = false;
 };
 
 bool ParseFlag(std::string_view name, Arguments& arguments) {
   if (name == "--help") return arguments.help = true;
-  if (name == "--paging") return arguments.paging = true;
+  if (name == "--paging" || name == "--cm") {
+    arguments.subject = name == "--cm" ? Subject::kCm : Subject::kPaging;
+    return true;
+  }
   if (name == "--keep-going") return arguments.keep_going = true;
   return name == "--verbose" && (arguments.verbose = true);
 }
@@ -89,23 +111,23 @@ std::optional<Arguments> Parse(int argc, char** argv) {
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
 volatile uint64_t g_seed;
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
-volatile bool g_is_paging;
+volatile Subject g_subject;
 
 // The run is the same every time, so that its packets can be had by another one.
 void SaySeed(int /*signal*/) {
   std::array<char, 300> text{};
   const auto seed = static_cast<unsigned long long>(g_seed);
+  const bool has_packets = g_subject == Subject::kAdapters;
   const int length =
-      g_is_paging
-          ? std::snprintf(text.data(), text.size(),
-                          "FAILED: seed %llu, commit " VERBENA_COMMIT
-                          "\nrepeat with: build/bin/verbena-sim --paging --seed %llu --verbose\n",
-                          seed, seed)
-          : std::snprintf(text.data(), text.size(),
-                          "FAILED: seed %llu, commit " VERBENA_COMMIT
-                          "\nrepeat with: build/bin/verbena-sim --seed %llu --verbose "
-                          "--pcap verbena-sim-%llu.pcapng\n",
-                          seed, seed, seed);
+      has_packets ? std::snprintf(text.data(), text.size(),
+                                  "FAILED: seed %llu, commit " VERBENA_COMMIT
+                                  "\nrepeat with: build/bin/verbena-sim --seed %llu --verbose "
+                                  "--pcap verbena-sim-%llu.pcapng\n",
+                                  seed, seed, seed)
+                  : std::snprintf(text.data(), text.size(),
+                                  "FAILED: seed %llu, commit " VERBENA_COMMIT
+                                  "\nrepeat with: build/bin/verbena-sim %s--seed %llu --verbose\n",
+                                  seed, OptionOf(g_subject), seed);
   if (write(STDERR_FILENO, text.data(), static_cast<size_t>(length)) < 0) _exit(1);
 }
 
@@ -184,6 +206,20 @@ void Describe(const PagingRun::Result& result) {
       static_cast<unsigned long long>(result.digest));
 }
 
+void Describe(const CmRun::Result& result) {
+  const std::pair<uint64_t, const char*> counts[] = {
+      {result.datagrams, "datagrams"},     {result.events, "events"},
+      {result.established, "established"}, {result.rejected, "rejected"},
+      {result.unreachable, "unreachable"}, {result.disconnected, "disconnected"},
+      {result.refused, "refused"},
+  };
+  std::string text;
+  for (const auto& [count, name] : counts) text += std::to_string(count) + " " + name + ", ";
+  std::printf("-> %s%s, digest %016llx\n", text.c_str(),
+              verbena::ToString(result.virtual_time).c_str(),
+              static_cast<unsigned long long>(result.digest));
+}
+
 // What is done with a seed: run(plan), and if that fails record(plan), which runs it once more and
 // says what it has left for us to look at. True unless it fails.
 template <class Plan, class Run, class Record>
@@ -199,7 +235,7 @@ bool RunPlan(const Plan& plan, const Arguments& arguments, Run run, Record recor
               "\n%s%s\n%s\n"
               "repeat with: build/bin/verbena-sim %s--seed %llu --verbose\n",
               seed, plan.ToString().c_str(), result.failure.c_str(), left.c_str(),
-              arguments.paging ? "--paging " : "", seed);
+              OptionOf(arguments.subject), seed);
   return false;
 }
 
@@ -215,20 +251,35 @@ bool RunAdapters(uint64_t seed, const Arguments& arguments) {
   });
 }
 
-bool RunPaging(uint64_t seed, const Arguments& arguments) {
-  const auto run = [](const PagingPlan& plan) { return PagingRun::Run(plan, {}); };
-  return RunPlan(PagingPlan::Draw(seed), arguments, run, [](const PagingPlan& plan) {
-    const std::string path = "verbena-sim-paging-" + std::to_string(plan.seed) + ".txt";
+// Of a machine that has no packets: what happened is written as text.
+template <class Machine, class Plan>
+bool RunMachine(const char* name, const Plan& drawn, const Arguments& arguments) {
+  const auto run = [](const Plan& plan) { return Machine::Run(plan, {}); };
+  return RunPlan(drawn, arguments, run, [name](const Plan& plan) {
+    const std::string path =
+        std::string("verbena-sim-") + name + "-" + std::to_string(plan.seed) + ".txt";
     std::ofstream file(path);
-    PagingRun::Run(plan, [&file](const std::string& line) { file << line << "\n"; });
+    Machine::Run(plan, [&file](const std::string& line) { file << line << "\n"; });
     return "trace: " + path;
   });
 }
 
+bool RunSubject(uint64_t seed, const Arguments& arguments) {
+  switch (arguments.subject) {
+    case Subject::kAdapters:
+      return RunAdapters(seed, arguments);
+    case Subject::kPaging:
+      return RunMachine<PagingRun>("paging", PagingPlan::Draw(seed), arguments);
+    case Subject::kCm:
+      return RunMachine<CmRun>("cm", CmPlan::Draw(seed), arguments);
+  }
+  return false;
+}
+
 void RunSeed(uint64_t seed, const Arguments& arguments, Progress& progress) {
   g_seed = seed;
-  g_is_paging = arguments.paging;
-  const bool is_good = arguments.paging ? RunPaging(seed, arguments) : RunAdapters(seed, arguments);
+  g_subject = arguments.subject;
+  const bool is_good = RunSubject(seed, arguments);
   ++progress.done;
   if (!is_good) progress.failed.push_back(seed);
 }

@@ -43,12 +43,12 @@ ALLOWED = {
 # Files beside the rooms are values that all of them share; `TOPS` stand above all rooms.
 ROOMS = {
     "memory": ["copy", "translation", "spaces", "protection"],
-    "transport": ["common", "xrc", "rc", "uc", "ud"],
+    "transport": ["common", "xrc", "rc", "uc", "ud", "cm"],
     "adapter": ["objects", "loop", "control"],
 }
 TOPS = {"memory/memory_core"}
 # They stand beside each other: none of them includes another.
-APART = {"transport": {"rc", "uc", "ud"}}
+APART = {"transport": {"rc", "uc", "ud", "cm"}}
 
 # These may include anything, and nothing in src/ may include them, but for the unit tests beside
 # the code, which share fixtures in tests/support.

@@ -53,16 +53,17 @@ class Model(NamedTuple):
 
 
 class Simulator(NamedTuple):
-    """Adapters on a bad network."""
+    """Adapters on a bad network, or what the options name."""
     seeds: int = 300
+    options: tuple[str, ...] = ()
     target: str = "verbena-sim"
 
     @property
     def title(self) -> str:
-        return f"`{self.target}`"
+        return f"`{' '.join((self.target, *self.options))}`"
 
     def run(self, program: Path) -> str | None:
-        code, said = run([program, "--seeds", f"1..{self.seeds}"], 300)
+        code, said = run([program, *self.options, "--seeds", f"1..{self.seeds}"], 300)
         if code == 0:
             return None
         where = re.search(r"FAILED: seed (\d+)", said)

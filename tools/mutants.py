@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import adapter_mutants
+import cm_mutants
 import managed_mutants
 import memory_mutants
 import transport_mutants
@@ -32,8 +33,8 @@ BEGIN, END = "<!-- tools/mutants.py --write: -->\n", "<!-- end of the mutants --
 HEAD = "| broken rule | file in `src` | what notices | how soon |\n| --- | --- | --- | ---: |\n"
 ROW = re.compile(r"^\| (.+) \| `(.+)` \| (.+) \| (.+) \|$", re.MULTILINE)
 
-MUTANTS = (memory_mutants.MUTANTS + transport_mutants.MUTANTS + adapter_mutants.MUTANTS +
-           managed_mutants.MUTANTS)
+MUTANTS = (memory_mutants.MUTANTS + transport_mutants.MUTANTS + cm_mutants.MUTANTS +
+           adapter_mutants.MUTANTS + managed_mutants.MUTANTS)
 
 
 def copy_tree() -> None:

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "sim/cm/conversation.h"
+#include "sim/cm/plan.h"
+#include "sim/findings.h"
+#include "transport/cm/cm_event.h"
+
+namespace verbena::sim {
+
+// Judges what consumers hear: each event once, none without its cause at the other side, private
+// data whole and of the right conversation, and an end for everything. One thread.
+class CmOracle {
+ public:
+  CmOracle(const CmPlan& plan, std::vector<CmConversation>& conversations, Findings& findings)
+      : plan_(plan), conversations_(conversations), findings_(findings) {}
+
+  // What an id of a node in this life is; a connection that an outsider asked for is none.
+  void Know(CmConversation& conversation, CmSide& side, wire::CommId id);
+  struct Known {
+    CmConversation* conversation;
+    CmSide* side;
+    CmSide* other;
+  };
+  [[nodiscard]] std::optional<Known> Find(uint32_t node, uint32_t life, wire::CommId id) const;
+
+  // Of a conversation, other than its first at the passive side.
+  void OnEvent(const Known& known, const transport::CmEvent& event);
+  // The first: the conversation that it is of; nullptr for what an outsider sent.
+  [[nodiscard]] CmConversation* OnConnectRequest(uint32_t node, uint32_t life,
+                                                 const transport::CmEvent& event);
+  [[nodiscard]] CmConversation* OnSidrRequest(uint32_t node, const transport::CmEvent& event);
+  void OnSidrEnd(CmConversation& conversation, const transport::CmEvent& event);
+
+  // Nothing goes on any more. `lives` of all nodes.
+  void CheckEnd(const std::vector<uint32_t>& lives);
+
+ private:
+  void Object(const CmConversation& conversation, const char* what);
+  void CheckQp(const CmConversation& conversation);
+  void OnFinal(const Known& known, const transport::CmEvent& event);
+  void CheckSide(const CmConversation& conversation, const CmSide& side, uint32_t life);
+  template <class Message>
+  void CheckData(const CmConversation& conversation, const transport::CmEvent& event);
+
+  const CmPlan& plan_;
+  std::vector<CmConversation>& conversations_;
+  Findings& findings_;
+  struct Place {
+    uint32_t conversation;
+    bool is_active;
+  };
+  std::map<std::tuple<uint32_t, uint32_t, wire::CommId>, Place> ids_;
+};
+
+}  // namespace verbena::sim

@@ -1,0 +1,173 @@
+#include "transport/cm/cm_connection.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "base/check.h"
+
+namespace verbena::transport {
+
+using wire::CmRejectReason;
+using wire::CmSubject;
+
+// The local id is of this connection alone, and so are numbers made from it.
+wire::TransactionId CmConnection::NextTransaction() {
+  return wire::TransactionId(uint64_t{local_id_.value()} << 32 | ++transactions_);
+}
+
+void CmConnection::Send(const wire::CmMessage& message, CmStep& step) {
+  last_ = {transaction_, message};
+  step.outbox.datagrams.push_back({peer_, last_});
+}
+
+void CmConnection::SendAgain(CmStep& step) {
+  ++retransmissions_;
+  if (const auto* const mra = std::get_if<wire::CmMra>(&last_.message)) {
+    PutOffForMra(mra->service_timeout, step);
+  }
+  step.outbox.datagrams.push_back({peer_, last_});
+}
+
+void CmConnection::SendAndWait(CmState state, const wire::CmMessage& message, CmStep& step) {
+  state_ = state;
+  retries_left_ = timing_.retries;
+  deadline_ = step.now + timing_.answer;
+  Send(message, step);
+}
+
+void CmConnection::Raise(CmEventType type, const std::optional<wire::CmMessage>& message,
+                         CmStep& step) {
+  if (is_destroyed_) return;
+  step.outbox.events.push_back(
+      {.type = type, .connection = local_id_, .peer = peer_, .message = message});
+}
+
+// Duplicates of the peer's messages may be under way as long as datagrams live, and longer where
+// the peer has no reason to stop: until `at_least_until`. So may our own: a REQ that arrives late
+// would make the next connection of its QP a stale one.
+void CmConnection::EnterTimeWait(Time at_least_until, CmStep& step) {
+  state_ = CmState::kTimeWait;
+  deadline_ = std::max(step.now + options_->time_wait, at_least_until);
+}
+
+// A peer that hears of the service timeout waits for that, and then as often as it still may.
+void CmConnection::PutOffForMra(wire::CmTimeout service, CmStep& step) {
+  const Duration longer = wire::DurationOf(service) + timing_.patience + timing_.round_trip;
+  deadline_ = request_end_ = step.now + std::min(longer, options_->patience_max);
+}
+
+void CmConnection::Close() {
+  state_ = CmState::kClosed;
+  deadline_ = Time::Never();
+}
+
+wire::CmRej CmConnection::MakeRej(CmRejectReason reason) const {
+  CmSubject subject = CmSubject::kOther;
+  if (IsPending(state_)) subject = CmSubject::kReq;
+  if (Is(CmState::kRepReceived, CmState::kMraRepSent)) subject = CmSubject::kRep;
+  return {.local_comm_id = local_id_,
+          .remote_comm_id = remote_id_.value_or(wire::CommId()),
+          .rejected = subject,
+          .reason = reason};
+}
+
+// IBA 12.6.7.2: a peer that never learnt our id finds the connection by the GUID and its own.
+void CmConnection::SendRejTimeout(CmStep& step) {
+  wire::CmRej rej = MakeRej(CmRejectReason::kTimeout);
+  for (unsigned i = 0; i < 8; ++i) {
+    rej.info.bytes[i] = static_cast<std::byte>(options_->ca_guid.value() >> (56 - 8 * i));
+  }
+  rej.info_length = 8;
+  Send(rej, step);
+}
+
+void CmConnection::SendDreq(const wire::PrivateData<220>& data, CmStep& step) {
+  transaction_ = NextTransaction();
+  SendAndWait(CmState::kDreqSent,
+              wire::CmDreq{.local_comm_id = local_id_,
+                           .remote_comm_id = *remote_id_,
+                           .remote_qp = *remote_qp_,
+                           .private_data = data},
+              step);
+}
+
+void CmConnection::SendDrep(const wire::PrivateData<220>& data, CmStep& step) {
+  Send(wire::CmDrep{.local_comm_id = local_id_,
+                    .remote_comm_id = *remote_id_,
+                    .private_data = wire::PrivateData<224>::From(data.bytes)},
+       step);
+}
+
+void CmConnection::OnTime(CmStep& step) {
+  CHECK(deadline_ <= step.now);
+  switch (state_) {
+    case CmState::kReqSent:
+    case CmState::kRepSent:
+    case CmState::kDreqSent:
+      RetryOrGiveUp(step);
+      break;
+    // The service timeout is over as well: it counts as one try.
+    case CmState::kMraReqReceived:
+      state_ = CmState::kReqSent;
+      RetryOrGiveUp(step);
+      break;
+    case CmState::kMraRepReceived:
+      state_ = CmState::kRepSent;
+      RetryOrGiveUp(step);
+      break;
+    // The consumer took longer than the peer waits.
+    case CmState::kReqReceived:
+    case CmState::kMraReqSent:
+    case CmState::kRepReceived:
+    case CmState::kMraRepSent:
+      GiveUp(step);
+      break;
+    case CmState::kDreqReceived:
+      SendDrep({}, step);
+      EnterTimeWait(step.now, step);
+      break;
+    case CmState::kTimeWait:
+      if (local_qp_ && remote_qp_) Raise(CmEventType::kTimewaitExit, std::nullopt, step);
+      Close();
+      break;
+    case CmState::kEstablished:
+    case CmState::kClosed:
+      UNREACHABLE();
+  }
+  DCHECK(IsConsistent());
+}
+
+void CmConnection::RetryOrGiveUp(CmStep& step) {
+  if (retries_left_ == 0) return GiveUp(step);
+  --retries_left_;
+  deadline_ = step.now + timing_.answer;
+  SendAgain(step);
+}
+
+void CmConnection::GiveUp(CmStep& step) {
+  if (state_ == CmState::kDreqSent) {
+    Raise(CmEventType::kDisconnected, std::nullopt, step);
+    return EnterTimeWait(step.now, step);
+  }
+  // The peer may have heard us, and we not its answer.
+  SendRejTimeout(step);
+  Raise(CmEventType::kUnreachable, std::nullopt, step);
+  EnterTimeWait(request_end_, step);
+}
+
+bool CmConnection::IsDuplicate(const wire::CmReq& req) const {
+  return service_id_ == req.service_id && remote_qp_ == req.local_qp &&
+         request_psn_ == req.starting_psn;
+}
+
+bool CmConnection::IsConsistent() const {
+  if (state_ == CmState::kClosed) return deadline_ == Time::Never();
+  if (is_active_ && IsHalfOpen(state_)) return false;
+  if (state_ >= CmState::kEstablished && state_ != CmState::kTimeWait &&
+      !(remote_id_ && remote_qp_ && local_qp_)) {
+    return false;
+  }
+  return (deadline_ == Time::Never()) == (state_ == CmState::kEstablished);
+}
+
+}  // namespace verbena::transport

@@ -1,0 +1,33 @@
+#include "transport/cm/cm_event.h"
+
+#include "base/check.h"
+
+namespace verbena::transport {
+
+const char* NameOf(CmEventType type) {
+  switch (type) {
+    case CmEventType::kConnectRequest:
+      return "connect request";
+    case CmEventType::kConnectResponse:
+      return "connect response";
+    case CmEventType::kEstablished:
+      return "established";
+    case CmEventType::kRejected:
+      return "rejected";
+    case CmEventType::kUnreachable:
+      return "unreachable";
+    case CmEventType::kDisconnected:
+      return "disconnected";
+    case CmEventType::kTimewaitExit:
+      return "timewait exit";
+    case CmEventType::kSidrRequest:
+      return "SIDR request";
+    case CmEventType::kSidrResponse:
+      return "SIDR response";
+    case CmEventType::kSidrUnreachable:
+      return "SIDR unreachable";
+  }
+  UNREACHABLE();
+}
+
+}  // namespace verbena::transport

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "wire/mad/cm_attribute.h"
+#include "wire/mad/cm_types.h"
+#include "wire/mad/private_data.h"
+#include "wire/roce/types.h"
+
+namespace verbena::wire {
+
+// DREP: answers a DREQ (IBA 12.6.11).
+//
+//   byte[bit] bits  field
+//        0     32  local_comm_id
+//        4     32  remote_comm_id
+//        8   1792  private_data
+//
+// Bytes count from the end of the MAD header, bits from the highest. A value type.
+struct CmDrep {
+  static constexpr std::size_t kSize = kCmMessageSize;
+  static constexpr CmAttribute kAttribute = CmAttribute::kDrep;
+
+  CommId local_comm_id{};   // the sender's
+  CommId remote_comm_id{};  // the receiver's
+  PrivateData<224> private_data{};
+
+  // nullopt if there are too few bytes.
+  [[nodiscard]] static std::optional<CmDrep> Parse(std::span<const std::byte> bytes);
+  void Serialize(std::span<std::byte> bytes) const;
+
+  friend bool operator==(const CmDrep&, const CmDrep&) = default;
+};
+
+[[nodiscard]] std::string ToString(const CmDrep& message);
+
+}  // namespace verbena::wire
