@@ -81,7 +81,7 @@ void Simulator::Forge() {
   // An unreliable connection (opcodes 0x20 to 0x3f) takes a first packet with any sequence number,
   // and the number of the queue pair may have become that of one since: the attacker would get
   // through by right.
-  if (!forged.empty() && forged[0] >> 5 == std::byte{1}) forged[0] = seen_[0];
+  if (!forged.empty() && (forged[0] >> 5) == std::byte{1}) forged[0] = seen_[0];
   if (forged.size() >= 12) {
     uint32_t psn = std::to_integer<uint32_t>(forged[9]) << 16 |
                    std::to_integer<uint32_t>(forged[10]) << 8 |
