@@ -60,4 +60,11 @@ std::vector<std::string> UnknownVariables() {
   return unknown;
 }
 
+void WarnOfVariables() {
+  for (const std::string& name : UnknownVariables()) {
+    LogOnce(name + " means nothing here; verbena run --help lists the variables");
+  }
+  CheckLogVariable();
+}
+
 }  // namespace verbena

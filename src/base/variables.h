@@ -23,4 +23,7 @@ namespace verbena {
 // error.
 [[nodiscard]] std::vector<std::string> UnknownVariables();
 
+// Warns once of each of these, and of a VERBENA_LOG that is no level.
+void WarnOfVariables();
+
 }  // namespace verbena

@@ -38,6 +38,7 @@ bool PinUnless(uint64_t budget) {
 }  // namespace
 
 Settings Settings::FromEnvironment() {
+  WarnOfVariables();  // also to a program that opens no device
   const uint64_t budget = BudgetOf(Variable("VERBENA_MEMORY_BUDGET"));
   return {.link_layer = LinkLayerOf(Variable("VERBENA_LINK_LAYER")),
           .trace = TraceVariable(),

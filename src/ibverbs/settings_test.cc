@@ -85,6 +85,8 @@ TEST_F(SettingsTest, ABudgetAndPinnedMemoryExcludeEachOther) {
 TEST_F(SettingsTest, WhatNobodyKnowsIsSaidAndLeftOut) {
   setenv("VERBENA_LINK_LAYER", "token-ring", 1);
   setenv("VERBENA_STRICT", "yes", 1);
+  setenv("VERBENA_LOG", "loud", 1);
+  setenv("VERBENA_STAT", "1", 1);
   ::testing::internal::CaptureStderr();
   const Settings settings = Settings::FromEnvironment();
   EXPECT_EQ(settings.link_layer, LinkLayer::kRoce);
@@ -92,6 +94,9 @@ TEST_F(SettingsTest, WhatNobodyKnowsIsSaidAndLeftOut) {
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("VERBENA_LINK_LAYER is roce or ib, and not 'token-ring'"), std::string::npos);
   EXPECT_NE(said.find("VERBENA_STRICT is 0 or 1, and not 'yes'"), std::string::npos);
+  EXPECT_NE(said.find("VERBENA_LOG is error, warning, info or debug, and not 'loud'"),
+            std::string::npos);
+  EXPECT_NE(said.find("VERBENA_STAT means nothing here"), std::string::npos);
 }
 
 }  // namespace

@@ -22,10 +22,7 @@ void PrintCounters() noexcept try {
 }  // namespace
 
 void ApplyEnvironment() {
-  for (const std::string& name : UnknownVariables()) {
-    LogOnce(name + " means nothing here; verbena run --help lists the variables");
-  }
-  CheckLogVariable();
+  WarnOfVariables();
   // Once, however many devices are opened. A forked child inherits both the flag and the handler.
   static std::atomic<bool> prints = false;
   if (IsOn("VERBENA_STATS") && !prints.exchange(true)) {

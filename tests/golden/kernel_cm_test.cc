@@ -93,7 +93,7 @@ TEST(KernelCmTest, AsksForAPortByAddress) {
   EXPECT_EQ(req.max_cm_retries, 15);
   const auto ipv6 = IpCmHeader::Parse(Read<CmReq>("ipv6_req").private_data.bytes);
   ASSERT_TRUE(ipv6);
-  EXPECT_EQ(ToString(ipv6->destination), "fd77:0:0:0:0:0:0:2");
+  EXPECT_EQ(ToString(ipv6->destination), "fd77::2");
   const auto sidr = Read<CmSidrReq>("ipv4_sidr_req");
   EXPECT_EQ(IpCmServiceOf(sidr.service_id)->protocol, IpCmProtocol::kUdp);
   EXPECT_EQ(IpCmHeader::Parse(sidr.private_data.bytes)->source, Ipv4(3));
