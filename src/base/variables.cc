@@ -65,6 +65,7 @@ void WarnOfVariables() {
     LogOnce(name + " means nothing here; verbena run --help lists the variables");
   }
   CheckLogVariable();
+  static_cast<void>(IsOn("VERBENA_STATS"));
 }
 
 }  // namespace verbena

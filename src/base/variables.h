@@ -23,7 +23,7 @@ namespace verbena {
 // error.
 [[nodiscard]] std::vector<std::string> UnknownVariables();
 
-// Warns once of each of these, and of a VERBENA_LOG that is no level.
+// Warns once of each of these, and of a VERBENA_LOG or VERBENA_STATS with a value that it has not.
 void WarnOfVariables();
 
 }  // namespace verbena
