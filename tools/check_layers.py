@@ -44,7 +44,7 @@ ALLOWED = {
 ROOMS = {
     "memory": ["copy", "translation", "spaces", "protection"],
     "transport": ["common", "xrc", "rc", "uc", "ud", "cm"],
-    "adapter": ["objects", "loop", "control"],
+    "adapter": ["objects", "cm", "loop", "control"],
 }
 TOPS = {"memory/memory_core"}
 # They stand beside each other: none of them includes another.

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "adapter/cm/name_lock.h"
+#include "adapter/cm/port_request.h"
+#include "base/error.h"
+
+namespace verbena::adapter {
+
+class PortSpace;
+
+// A port of the connection manager that this process has: of one address, or of all. The port is
+// free again when the claim is destroyed, or when the process ends, however it ends.
+//
+// Made by PortSpace::Claim, which outlives it. Movable; a moved-from claim is empty. One thread at
+// a time, the same as for the PortSpace.
+class PortClaim {
+ public:
+  PortClaim() = default;
+  PortClaim(PortClaim&& other) noexcept
+      : space_(std::exchange(other.space_, nullptr)),
+        request_(other.request_),
+        locks_(std::move(other.locks_)) {}
+  PortClaim& operator=(PortClaim&& other) noexcept {
+    std::swap(space_, other.space_);
+    std::swap(request_, other.request_);
+    std::swap(locks_, other.locks_);
+    return *this;
+  }
+  ~PortClaim();
+
+  [[nodiscard]] bool is_empty() const { return space_ == nullptr; }
+  [[nodiscard]] uint16_t port() const { return request_.port; }
+  // With the port that was given, and without reuse_address once it is exclusive.
+  [[nodiscard]] const PortRequest& request() const { return request_; }
+
+  // What a listener needs, as in the kernel (rdma_listen): from now on no other bind shares the
+  // port, and datagrams that other processes forward arrive. Changes nothing if the claim is
+  // exclusive, as all without reuse_address are. EADDRINUSE if another bind is there that shares
+  // it.
+  [[nodiscard]] ErrorOr<void> MakeExclusive();
+
+ private:
+  friend class PortSpace;
+  PortClaim(PortSpace& space, const PortRequest& request, std::vector<NameLock> locks)
+      : space_(&space), request_(request), locks_(std::move(locks)) {}
+
+  PortSpace* space_ = nullptr;
+  PortRequest request_{};
+  std::vector<NameLock> locks_;  // none of a port in a block of this process
+};
+
+}  // namespace verbena::adapter
