@@ -43,7 +43,7 @@ TEST(ForwardedMad, EveryByteHasItsPlace) {
 
 TEST(ForwardedMad, WhatIsNoneIsRefused) {
   std::vector<std::byte> bytes = BytesOf(Example());
-  for (const size_t changed : {0, 1, 2, 3, 4, 10, 11, 12}) {
+  for (const size_t changed : {0U, 1U, 2U, 3U, 4U, 10U, 11U, 12U}) {
     bytes[changed] ^= std::byte{0x80};
     EXPECT_FALSE(ForwardedMad::Parse(bytes).has_value()) << changed;
     bytes[changed] ^= std::byte{0x80};
