@@ -142,4 +142,22 @@ OF_WAYS = [
             _unit("FlowCache.NeverTakesOneFlowForAnother")),
 ]
 
-MUTANTS = OF_QUEUES + OF_TAGS + OF_GROUPS + OF_ENGINE + OF_WAYS
+OF_PORTS = [
+    _mutant("ports: a lock overlooks those with weaker modes", "adapter/cm/name_lock.cc",
+            "if (AreCompatible(mode, held)) continue;",
+            "if (AreCompatible(mode, held) || held < mode) continue;",
+            _unit("PortLocksTest.ExcludeEachOtherAsTheBindsConflict")),
+    _mutant("ports: a named port may be in the block of another process",
+            "adapter/cm/port_locks.cc",
+            "  if (IsEphemeral(request.port)) steps.push_back(BlockStep(names, request));\n", "",
+            _unit("PortLocksTest.APortInTheBlockOfAnotherIsInUse")),
+    _mutant("ports: a mailbox takes datagrams for any port", "adapter/cm/mad_mailbox.cc",
+            "!ports.Has(mad->service)", "!ports.Has({ports.protocol, ports.first})",
+            _unit("MadMailboxTest.WhatIsNoForwardedDatagramIsCountedAndDropped")),
+    _mutant("ports: a socket on one address counts as the owner of the RoCEv2 port",
+            "adapter/cm/trusted_senders.cc",
+            "  if (local.find_first_not_of('0') != colon) return false;\n", "",
+            _unit("TrustedSenders.TheTableOfTheKernelNamesTheOwners")),
+]
+
+MUTANTS = OF_QUEUES + OF_TAGS + OF_GROUPS + OF_ENGINE + OF_WAYS + OF_PORTS
