@@ -11,6 +11,7 @@
 #include "verbena/gid.h"
 #include "verbena/handle.h"
 #include "verbena/numbers.h"
+#include "verbena/post_error.h"
 #include "verbena/protection_domain.h"
 #include "verbena/qp_attributes.h"
 #include "verbena/shared_receive_queue.h"
@@ -104,19 +105,19 @@ class QueuePair : public Handle<verbs::QpObject> {
 
   // --- The data path: nothing is allocated, no call blocks. ---
 
-  [[nodiscard]] CodeOr<void> Post(const Send& request) const;
-  [[nodiscard]] CodeOr<void> Post(const Write& request) const;
-  [[nodiscard]] CodeOr<void> Post(const Read& request) const;
-  [[nodiscard]] CodeOr<void> Post(const CompareSwap& request) const;
-  [[nodiscard]] CodeOr<void> Post(const FetchAdd& request) const;
-  [[nodiscard]] CodeOr<void> Post(const AtomicWrite& request) const;
-  [[nodiscard]] CodeOr<void> Post(const Flush& request) const;
-  [[nodiscard]] CodeOr<void> Post(const Bind& request) const;
-  [[nodiscard]] CodeOr<void> Post(const Invalidate& request) const;
-  [[nodiscard]] CodeOr<void> Post(const Register& request) const;
-  [[nodiscard]] CodeOr<void> Post(const RegisterAndSend& request) const;
-  [[nodiscard]] CodeOr<void> Post(const Delay& request) const;
-  [[nodiscard]] CodeOr<void> Post(const Receive& request) const;
+  [[nodiscard]] PostResult Post(const Send& request) const;
+  [[nodiscard]] PostResult Post(const Write& request) const;
+  [[nodiscard]] PostResult Post(const Read& request) const;
+  [[nodiscard]] PostResult Post(const CompareSwap& request) const;
+  [[nodiscard]] PostResult Post(const FetchAdd& request) const;
+  [[nodiscard]] PostResult Post(const AtomicWrite& request) const;
+  [[nodiscard]] PostResult Post(const Flush& request) const;
+  [[nodiscard]] PostResult Post(const Bind& request) const;
+  [[nodiscard]] PostResult Post(const Invalidate& request) const;
+  [[nodiscard]] PostResult Post(const Register& request) const;
+  [[nodiscard]] PostResult Post(const RegisterAndSend& request) const;
+  [[nodiscard]] PostResult Post(const Delay& request) const;
+  [[nodiscard]] PostResult Post(const Receive& request) const;
 
   // Several at once: the adapter sees all of them or, up to the first that is refused, those before
   // it: or none of them, if so asked.

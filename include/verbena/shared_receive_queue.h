@@ -10,6 +10,7 @@
 #include "verbena/error.h"
 #include "verbena/handle.h"
 #include "verbena/numbers.h"
+#include "verbena/post_error.h"
 #include "verbena/protection_domain.h"
 #include "verbena/work_request.h"
 #include "verbena/xrc_domain.h"
@@ -23,7 +24,7 @@ struct SrqObject;
 // How far a chain got.
 struct ChainResult {
   size_t posted = 0;  // requests that stand; the next one was refused
-  CodeOr<void> result = {};
+  PostResult result = {};
 };
 
 // Receive requests that several queue pairs take from.
@@ -62,7 +63,7 @@ class SharedReceiveQueue : public Handle<verbs::SrqObject> {
   [[nodiscard]] uint32_t capacity() const;
   [[nodiscard]] uint32_t limit() const;  // 0 when none is set, or no longer
 
-  [[nodiscard]] CodeOr<void> Post(const Receive& request) const;
+  [[nodiscard]] PostResult Post(const Receive& request) const;
   [[nodiscard]] ChainResult PostChain(std::span<const Receive> requests) const;
 
   // Adds, removes, or tells. The handle of what was added. May wait for the adapter.

@@ -45,6 +45,13 @@ int Failed(std::string_view call, const Error& error) noexcept {
   return errno;
 }
 
+// Always for debugging: a program that fills its queue on purpose posts again after it has polled.
+int Posted(std::string_view call, const PostResult& result) noexcept {
+  if (result) return 0;
+  Log(LogLevel::kDebug, call, NameOf(result.error().reason));
+  return ErrnoOf(result.error().code());
+}
+
 std::nullptr_t Null(std::string_view call, const Error& error) noexcept {
   errno = Failed(call, error);
   return nullptr;

@@ -41,10 +41,6 @@ AdapterOptions Seeded(AdapterOptions options) {
   return options;
 }
 
-ErrorCode CodeOf(queue::PostError error) {
-  return error == queue::PostError::kFull ? ErrorCode::kLimit : ErrorCode::kInvalid;
-}
-
 std::unique_ptr<odp::PageEvents> OpenPageEvents(const AdapterOptions& options,
                                                 std::string& warning) {
   if (!options.page_events) return nullptr;
@@ -96,8 +92,8 @@ bool IsSmall(const QueuePair& qp, const queue::SendWorkRequest& request) {
 }
 
 template <class T>
-Result<void, ErrorCode> Posted(const Result<T, queue::PostError>& result) {
-  if (!result) return Fail(CodeOf(result.error()));
+PostResult Posted(const Result<T, PostError>& result) {
+  if (!result) return Fail(result.error());
   return {};
 }
 
@@ -237,9 +233,9 @@ ErrorOr<AdapterReport> Adapter::Query() {
                        .events_lost = impl_->events.lost()};
 }
 
-Result<void, ErrorCode> Adapter::PostSend(QueuePair& qp, const queue::SendWorkRequest& request) {
-  if (impl_->fork_guard.is_child()) return Fail(ErrorCode::kForked);
-  if (!qp.may_post_sends()) return Fail(ErrorCode::kInvalid);
+PostResult Adapter::PostSend(QueuePair& qp, const queue::SendWorkRequest& request) {
+  if (impl_->fork_guard.is_child()) return Fail(PostError{PostReason::kForked});
+  if (const auto refused = qp.RefusesSends()) return Fail(*refused);
   const auto posted = qp.send_queue().Post(request);
   Found();
   if (posted) {
@@ -251,10 +247,9 @@ Result<void, ErrorCode> Adapter::PostSend(QueuePair& qp, const queue::SendWorkRe
   return Posted(posted);
 }
 
-Result<void, ErrorCode> Adapter::PostReceive(QueuePair& qp,
-                                             const queue::ReceiveWorkRequest& request) {
-  if (impl_->fork_guard.is_child()) return Fail(ErrorCode::kForked);
-  if (!qp.may_post_receives()) return Fail(ErrorCode::kInvalid);
+PostResult Adapter::PostReceive(QueuePair& qp, const queue::ReceiveWorkRequest& request) {
+  if (impl_->fork_guard.is_child()) return Fail(PostError{PostReason::kForked});
+  if (const auto refused = qp.RefusesReceives()) return Fail(*refused);
   const auto posted = qp.receive_queue().Post(request);
   if (posted) {
     // See QueuePair::ShowState.
@@ -264,9 +259,9 @@ Result<void, ErrorCode> Adapter::PostReceive(QueuePair& qp,
   return Posted(posted);
 }
 
-Result<void, ErrorCode> Adapter::PostReceive(Srq& srq, const queue::ReceiveWorkRequest& request) {
-  if (impl_->fork_guard.is_child()) return Fail(ErrorCode::kForked);
-  return Posted(srq.Post(request));
+PostResult Adapter::PostReceive(Srq& srq, const queue::ReceiveWorkRequest& request) {
+  if (impl_->fork_guard.is_child()) return Fail(PostError{PostReason::kForked});
+  return srq.Post(request);
 }
 
 void Adapter::Kick(QueuePair& qp) {

@@ -30,6 +30,7 @@
 #include "transport/common/tag_operation.h"
 #include "verbena/advice.h"
 #include "verbena/counters.h"
+#include "verbena/post_error.h"
 
 namespace verbena::adapter {
 
@@ -169,12 +170,9 @@ class Adapter {
 
   // --- The data path. ---
 
-  [[nodiscard]] Result<void, ErrorCode> PostSend(QueuePair& qp,
-                                                 const queue::SendWorkRequest& request);
-  [[nodiscard]] Result<void, ErrorCode> PostReceive(QueuePair& qp,
-                                                    const queue::ReceiveWorkRequest& request);
-  [[nodiscard]] Result<void, ErrorCode> PostReceive(Srq& srq,
-                                                    const queue::ReceiveWorkRequest& request);
+  [[nodiscard]] PostResult PostSend(QueuePair& qp, const queue::SendWorkRequest& request);
+  [[nodiscard]] PostResult PostReceive(QueuePair& qp, const queue::ReceiveWorkRequest& request);
+  [[nodiscard]] PostResult PostReceive(Srq& srq, const queue::ReceiveWorkRequest& request);
   // After a chain was posted to qp.send_queue() or qp.receive_queue() directly.
   void Kick(QueuePair& qp);
 

@@ -243,18 +243,18 @@ TEST_F(QpControlTest, RefusesWhatTheTableOfTransitionsDoes) {
 TEST_F(QpControlTest, TakesNoSendsBeforeItIsReady) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   const queue::SendWqe wqe = MakeSend(SendOpcode::kSend, 1);
-  EXPECT_EQ(a_.adapter().PostSend(qa, {.wqe = wqe}).error(), ErrorCode::kInvalid);
-  EXPECT_EQ(a_.adapter().PostReceive(qa, {}).error(), ErrorCode::kInvalid);
+  EXPECT_EQ(a_.adapter().PostSend(qa, {.wqe = wqe}).error(), PostReason::kSendsNeedRts);
+  EXPECT_EQ(a_.adapter().PostReceive(qa, {}).error(), PostReason::kReceivesNeedInit);
   Succeed(ToInit(a_, qa));
   EXPECT_TRUE(a_.adapter().PostReceive(qa, {}).has_value());
-  EXPECT_EQ(a_.adapter().PostSend(qa, {.wqe = wqe}).error(), ErrorCode::kInvalid);
+  EXPECT_EQ(a_.adapter().PostSend(qa, {.wqe = wqe}).error(), PostReason::kSendsNeedRts);
 }
 
 TEST_F(QpControlTest, AQueueHasItsDepth) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   Succeed(ToInit(a_, qa));
   for (int i = 0; i < 64; ++i) ASSERT_TRUE(a_.adapter().PostReceive(qa, {}).has_value());
-  EXPECT_EQ(a_.adapter().PostReceive(qa, {}).error(), ErrorCode::kLimit);
+  EXPECT_EQ(a_.adapter().PostReceive(qa, {}).error(), PostReason::kQueueFull);
 }
 
 TEST_F(QpControlTest, ErrorFlushesWhatWasAndWhatWillBePosted) {

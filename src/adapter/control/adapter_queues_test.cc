@@ -52,7 +52,7 @@ TEST_F(AdapterQueuesTest, ASharedReceiveQueueBelongsToItsDomain) {
   Succeed(adapter().SetLimit(*srq, 8));
   EXPECT_EQ(srq->limit(), 8U);
   for (int i = 0; i < 8; ++i) ASSERT_TRUE(adapter().PostReceive(*srq, {}).has_value());
-  EXPECT_EQ(adapter().PostReceive(*srq, {}).error(), ErrorCode::kLimit);
+  EXPECT_EQ(adapter().PostReceive(*srq, {}).error(), PostReason::kQueueFull);
   EXPECT_EQ(adapter().Resize(*srq, 4).error().code, ErrorCode::kInvalid);
   Succeed(adapter().Destroy(srq));
 }

@@ -167,8 +167,8 @@ TEST_F(AdapterTest, AChildDisturbsNobody) {
     std::array<Completion, 1> out;
     bool right = a_.adapter().AllocatePd().error().code == ErrorCode::kForked;
     right &= a_.adapter().Destroy(&qa).error().code == ErrorCode::kForked;
-    right &= a_.adapter().PostSend(qa, {}).error() == ErrorCode::kForked;
-    right &= a_.adapter().PostReceive(qa, {}).error() == ErrorCode::kForked;
+    right &= a_.adapter().PostSend(qa, {}).error() == PostReason::kForked;
+    right &= a_.adapter().PostReceive(qa, {}).error() == PostReason::kForked;
     right &= *a_.adapter().Poll(a_.cq(), out) == 0;
     a_.adapter().Kick(qa);
     a_.adapter().Progress(a_.cq());

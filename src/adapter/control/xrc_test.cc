@@ -135,8 +135,8 @@ TEST_P(XrcTest, NothingGoesBeforeThatWhichUsesIt) {
 TEST_P(XrcTest, EachEndHasOneQueueAtMost) {
   const Sge bytes = b().Bytes(0, 8);
   const queue::ReceiveWorkRequest receive{.wqe = {WrId(1)}, .sges = {&bytes, 1}};
-  EXPECT_EQ(a_.adapter().PostReceive(sender_, receive).error(), ErrorCode::kInvalid);
-  EXPECT_EQ(b().adapter().PostReceive(*receiver_, receive).error(), ErrorCode::kInvalid);
+  EXPECT_EQ(a_.adapter().PostReceive(sender_, receive).error(), PostReason::kNoReceiveQueue);
+  EXPECT_EQ(b().adapter().PostReceive(*receiver_, receive).error(), PostReason::kNoReceiveQueue);
   EXPECT_EQ(b().adapter()
                 .PostSend(*receiver_, {.wqe = MakeSend(SendOpcode::kSend, 1), .sges = {}})
                 .error(),

@@ -24,6 +24,7 @@
 #include "transport/uc/uc_qp.h"
 #include "transport/ud/ud_qp.h"
 #include "verbena/counters.h"
+#include "verbena/post_error.h"
 #include "wire/roce/types.h"
 
 namespace verbena::adapter {
@@ -75,12 +76,18 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
 
   [[nodiscard]] queue::SendQueue& send_queue() { return send_queue_; }
   [[nodiscard]] queue::ReceiveQueue& receive_queue() { return receive_queue_; }
-  // As far as the state goes.
-  [[nodiscard]] bool may_post_sends() const {
-    return has_send_queue() && transport::MayPostSends(seen_state());
+  // Whether its type or state forbids to post: the reason.
+  [[nodiscard]] std::optional<PostError> RefusesSends() const {
+    const QpState state = seen_state();
+    if (!has_send_queue()) return PostError{PostReason::kNoSendQueue};
+    if (!transport::MayPostSends(state)) return PostError{PostReason::kSendsNeedRts, state};
+    return std::nullopt;
   }
-  [[nodiscard]] bool may_post_receives() const {
-    return has_receive_queue() && transport::MayPostReceives(seen_state());
+  [[nodiscard]] std::optional<PostError> RefusesReceives() const {
+    const QpState state = seen_state();
+    if (!has_receive_queue()) return PostError{PostReason::kNoReceiveQueue};
+    if (!transport::MayPostReceives(state)) return PostError{PostReason::kReceivesNeedInit, state};
+    return std::nullopt;
   }
   // A caller that posts a receive request must schedule the queue pair: because it ends at
   // once, or because its buffers are to be there when a message comes that is not retransmitted.

@@ -40,19 +40,19 @@ TEST_F(QueuePairTest, EveryTypeGoesThroughItsStates) {
   for (const QpType type : {QpType::kRc, QpType::kUc, QpType::kUd}) {
     QueuePair qp(QpNumber(2), Spec(type), context_);
     EXPECT_EQ(qp.state(), QpState::kReset);
-    EXPECT_FALSE(qp.may_post_receives());
+    EXPECT_TRUE(qp.RefusesReceives());
     for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts, QpState::kErr}) {
       Move(qp, state);
       EXPECT_EQ(qp.state(), state) << NameOf(type);
-      EXPECT_TRUE(qp.may_post_receives());
-      EXPECT_EQ(qp.may_post_sends(), state == QpState::kRts || state == QpState::kErr);
+      EXPECT_FALSE(qp.RefusesReceives());
+      EXPECT_EQ(!qp.RefusesSends(), state == QpState::kRts || state == QpState::kErr);
     }
     EXPECT_TRUE(qp.must_run_for_receives());
     EXPECT_TRUE(qp.IsConsistent());
     qp.Empty(turn_);
     Move(qp, QpState::kReset);
     EXPECT_EQ(qp.state(), QpState::kReset);
-    EXPECT_FALSE(qp.may_post_sends());
+    EXPECT_TRUE(qp.RefusesSends());
   }
 }
 

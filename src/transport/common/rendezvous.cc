@@ -55,7 +55,7 @@ bool TagRendezvous::TryPost(const Request& request) {
   const auto read = posting.Add({.wqe = ReadOf(request.receive, request.data), .sges = place_});
   const auto told = posting.Add({.wqe = kFinished, .sges = inlined});
   if (read && told) return true;
-  CHECK(told.error() == queue::PostError::kFull);
+  CHECK(told.error() == PostReason::kQueueFull);
   posting.Abort();
   return false;
 }
