@@ -15,7 +15,7 @@ struct Place {
   const char* name;
   const char* a;
   const char* b;
-  bool shares_adapter;  // the short cut
+  bool shares_adapter;  // the path within one process
   bool plain;
 };
 
@@ -152,7 +152,7 @@ TEST_P(TrafficTest, UnreliableDatagramsCarryTheirOrigin) {
   const Datagram to{.handle = *handle, .qp = qb.number(), .q_key = kTestQKey};
   queue::SendWqe wqe = MakeSend(SendOpcode::kSend, 1, to);
   wqe.flags.signaled = false;
-  // The first may come before the pages of the buffer.
+  // The first datagram may arrive before the pages of the buffer are present.
   std::optional<Completion> completion;
   for (int i = 0; i < 100 && !completion; ++i) {
     Post(a(), qa, wqe, a().Bytes(0, 1'000));
@@ -163,7 +163,7 @@ TEST_P(TrafficTest, UnreliableDatagramsCarryTheirOrigin) {
   EXPECT_EQ(completion->source_qp.value(), qa.number().value());
   EXPECT_TRUE(completion->has_grh);
   EXPECT_TRUE(b().Holds(there(40), 1'000, 3));
-  // The last bytes of the header in front are the address that it went to.
+  // The last bytes of the header before the payload are the destination address.
   const auto address = b().address().bytes;
   EXPECT_EQ(std::memcmp(b().memory().data() + there(36), &address[12], 4), 0);
   ASSERT_TRUE(a().adapter().DestroyAddressHandle(*handle).has_value());
@@ -274,7 +274,7 @@ TEST_F(QpControlTest, ErrorFlushesWhatWasAndWhatWillBePosted) {
   }
 }
 
-// All the way through a connection, back to RESET, and through another.
+// Through a whole connection, back to RESET, and through another connection.
 TEST_F(QpControlTest, ResetForgetsEverything) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   QueuePair& qb = b_.MakeQp(QpType::kRc);
@@ -339,7 +339,7 @@ TEST_F(QpControlTest, APeerThatIsGoneIsNoticed) {
   EXPECT_EQ(a_.adapter().Query(qa)->state, QpState::kErr);
 }
 
-// The same, while no thread polls: the progress thread has the timers.
+// The same while no thread polls: the progress thread runs the timers.
 TEST_F(QpControlTest, TimersRunWhileNobodyPolls) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   QueuePair& qb = b_.MakeQp(QpType::kRc);
@@ -368,7 +368,7 @@ TEST_F(QpControlTest, DestroyWhileTrafficFlows) {
   }
 }
 
-// Behind the adapter's back nothing is left: all of it can be destroyed.
+// No request is left behind, so everything can be destroyed.
 TEST_F(QpControlTest, SharedReceiveQueueGetsBackWhatWasTaken) {
   Srq* const srq = *b_.adapter().CreateSrq(b_.pd(), 4, 1, &b_.events());
   QueuePair& qa = a_.MakeQp(QpType::kRc);
@@ -396,7 +396,7 @@ TEST_F(QpControlTest, SharedReceiveQueueGetsBackWhatWasTaken) {
   EXPECT_EQ(event->type, AsyncEventType::kSrqLimitReached);
   EXPECT_EQ(event->srq, srq);
   EXPECT_EQ(b_.adapter().Destroy(srq).error().code, ErrorCode::kInUse);
-  // A third is in the middle of its message.
+  // The third message is incomplete.
   Post(a_, qa, MakeSend(SendOpcode::kSend, 2), a_.Bytes(0, 100'000));
   Succeed(b_.adapter().Destroy(&qb));
   EXPECT_TRUE(srq->IsConsistent());

@@ -57,7 +57,6 @@ TEST_F(AdapterQueuesTest, ASharedReceiveQueueBelongsToItsDomain) {
   Succeed(adapter().Destroy(srq));
 }
 
-// With moderation the event comes late, by the progress thread, and not for each completion.
 TEST_F(AdapterQueuesTest, AQueueThatMatchesTagsHasLimitsAndACompletionQueue) {
   Cq* const cq = *adapter().CreateCq(10, nullptr);
   const uint32_t most = adapter().options().tags_max;
@@ -129,7 +128,7 @@ TEST_F(AdapterQueuesTest, AnOverflowIsToldOnceAndEndsTheQueuePair) {
   EXPECT_EQ(adapter().Poll(*cq, out).error(), queue::CqError::kOverflow);
 }
 
-// Two contexts of one adapter: each hears of its own objects.
+// Two contexts of one adapter: each gets the events of its own objects.
 TEST_F(AdapterQueuesTest, AnEventGoesToTheQueueThatItsObjectNames) {
   EventQueue* const others = *adapter().CreateEventQueue();
   fcntl(others->fd(), F_SETFL, O_NONBLOCK);

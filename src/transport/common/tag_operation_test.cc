@@ -52,7 +52,7 @@ TEST_F(TagOperationTest, RemovesOnce) {
   EXPECT_TRUE(Do(remove).has_value());
   EXPECT_EQ(Next(), std::nullopt);
   EXPECT_TRUE(Do(remove).has_value());
-  const auto told = Next();  // without a request
+  const auto told = Next();  // although it is unsignaled
   ASSERT_TRUE(told.has_value());
   EXPECT_EQ(told->opcode, CompletionOpcode::kTagRemove);
   EXPECT_EQ(told->status, CompletionStatus::kTagMatchingError);
