@@ -87,9 +87,9 @@ class QueuePair : public Handle<verbs::QpObject> {
   [[nodiscard]] QpNumber number() const;
   [[nodiscard]] QpType type() const;
 
-  // From RESET all the way to RTS. `local` is what the peer was told. Receive requests that must be
-  // there for the first message are posted between Prepare and Connect; without, Connect prepares.
-  // If it fails the queue pair is in the state that it had reached.
+  // From RESET all the way to RTS. `local` is the address that the peer has. Receive requests that
+  // must be there for the first message are posted between Prepare and Connect; without, Connect
+  // prepares. If it fails the queue pair is in the state that it had reached.
   [[nodiscard]] ErrorOr<void> Prepare(Access access = Access::kRemote);
   [[nodiscard]] ErrorOr<void> Connect(const QpAddress& local, const QpAddress& remote,
                                       const ConnectSettings& settings = {});

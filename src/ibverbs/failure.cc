@@ -36,7 +36,7 @@ int ErrnoOf(const Error& error) {
 }
 
 int Failed(std::string_view call, const Error& error) noexcept {
-  // The program is told a number only. A limit can be raised by its user, who should know. Memory
+  // The program gets a number only. A limit can be raised by its user, who should know. Memory
   // that is not mapped is the program's affair: some try whether it is.
   const bool limit = error.code == ErrorCode::kLimit ||
                      (error.code == ErrorCode::kSystem && error.os_error != EFAULT);

@@ -48,8 +48,9 @@ std::unique_ptr<odp::PageEvents> OpenPageEvents(const AdapterOptions& options,
   auto events = odp::PageEvents::Open(why_not);
   warning =
       events != nullptr
-          ? std::string("pages that the program gives up are told by ") + NameOf(events->source())
-          : "pages that the program gives up are not told: no userfaultfd (" + why_not + ")";
+          ? std::string("pages that the program gives up are reported by ") +
+                NameOf(events->source())
+          : "pages that the program gives up are not reported: no userfaultfd (" + why_not + ")";
   return events;
 }
 

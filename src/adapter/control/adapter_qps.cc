@@ -166,8 +166,8 @@ ErrorOr<void> Adapter::Modify(QueuePair& qp, const QpChange& change) {
     return {};
   }
   transport::QpSettings attributes = change.attributes;
-  const bool is_told = change.mask.Has(QpAttribute::kPathMtu);
-  const auto mtu = is_told ? attributes.path_mtu : qp.attributes().path_mtu;
+  const bool has_mtu = change.mask.Has(QpAttribute::kPathMtu);
+  const auto mtu = has_mtu ? attributes.path_mtu : qp.attributes().path_mtu;
   if (const auto ok = CheckMtu(change.path, mtu); !ok) return ok;
   const auto path = engine.paths.Add(change.path);
   if (!path) return Fail(path.error());

@@ -291,7 +291,8 @@ TEST_F(QpControlTest, ResetForgetsEverything) {
     reset.mask = Attribute::kState;
     Succeed(a_.adapter().Modify(qa, reset));
     Succeed(b_.adapter().Modify(qb, reset));
-    EXPECT_FALSE(a_.Wait(nullptr, Milliseconds(1)).has_value()) << "a flushed receive was told";
+    EXPECT_FALSE(a_.Wait(nullptr, Milliseconds(1)).has_value())
+        << "a flushed receive has a completion";
   }
 }
 
@@ -340,7 +341,7 @@ TEST_F(QpControlTest, APeerThatIsGoneIsNoticed) {
 }
 
 // The same while no thread polls: the progress thread runs the timers.
-TEST_F(QpControlTest, TimersRunWhileNobodyPolls) {
+TEST_F(QpControlTest, TimersRunWhileNoThreadPolls) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   QueuePair& qb = b_.MakeQp(QpType::kRc);
   Connect(a_, qa, b_, qb, {.timeout = 10, .retry_count = 2});

@@ -66,9 +66,9 @@ TEST_F(AdapterQueuesTest, AQueueThatMatchesTagsHasLimitsAndACompletionQueue) {
   EXPECT_EQ(adapter().Destroy(cq).error().code, ErrorCode::kInUse);
 
   EXPECT_TRUE(adapter().ChangeTags(*srq, {.signaled = true}).has_value());
-  std::array<Completion, 2> told;
-  EXPECT_EQ(adapter().Poll(*cq, told).value_or(0), 1U);
-  EXPECT_EQ(told[0].opcode, CompletionOpcode::kTagAdd);
+  std::array<Completion, 2> done;
+  EXPECT_EQ(adapter().Poll(*cq, done).value_or(0), 1U);
+  EXPECT_EQ(done[0].opcode, CompletionOpcode::kTagAdd);
   EXPECT_EQ(adapter().ChangeTags(*srq, {}).error().code, ErrorCode::kLimit);
   const std::array<Sge, 2> sges = {};
   EXPECT_EQ(adapter().ChangeTags(*srq, {.data = sges}).error().code, ErrorCode::kInvalid);
@@ -109,7 +109,7 @@ TEST_F(AdapterQueuesTest, ModeratedEventsComeTogether) {
   Succeed(adapter().Destroy(cq));
 }
 
-TEST_F(AdapterQueuesTest, AnOverflowIsToldOnceAndEndsTheQueuePair) {
+TEST_F(AdapterQueuesTest, AnOverflowIsReportedOnceAndEndsTheQueuePair) {
   Cq* const cq = *adapter().CreateCq(2, nullptr, &a_.events());
   QpInit spec = a_.Spec(QpType::kRc);
   spec.send_cq = cq;

@@ -76,7 +76,7 @@ TEST_F(AdapterTest, AnEventWakesASleeper) {
   }
 }
 
-TEST_F(AdapterTest, OneSidedRequestsAreServedWhileNobodyPolls) {
+TEST_F(AdapterTest, OneSidedRequestsAreServedWhileNoThreadPolls) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   QueuePair& qb = b_.MakeQp(QpType::kRc);
   Connect(a_, qa, b_, qb);
@@ -157,7 +157,7 @@ TEST_F(AdapterTest, AFloodOfNoiseIsCountedAndDropped) {
 }
 
 // A child may use its copy, and the parent is not affected.
-TEST_F(AdapterTest, AChildDisturbsNobody) {
+TEST_F(AdapterTest, AChildDisturbsNoOther) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   QueuePair& qb = b_.MakeQp(QpType::kRc);
   Connect(a_, qa, b_, qb);

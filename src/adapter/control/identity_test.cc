@@ -122,8 +122,8 @@ TEST(IdentityProcesses, NorDoesWhatIsSentUnreliably) { ExpectNothingForTheDead(Q
 
 // Sends empty messages with a correct ICRC, with each sequence number from `first` on.
 [[noreturn]] void Sweep(uint16_t to_port, QpNumber to, Psn first, uint32_t count) {
-  constexpr uid_t kNobody = 65'534;
-  if (getuid() == 0 && setuid(kNobody) != 0) _exit(1);
+  constexpr uid_t kOtherUser = 65'534;
+  if (getuid() == 0 && setuid(kOtherUser) != 0) _exit(1);
   const fabric::FileDescriptor file(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const auto local = IpAddress::FromIpv4(127, 0, 0, 1);
   fabric::SocketAddress name(fabric::SocketFamily::kIpv4, {local, 0});

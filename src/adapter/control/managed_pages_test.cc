@@ -113,21 +113,21 @@ TEST_F(ManagedPagesTest, AFullStoreIsAnAccessErrorAndSaysSo) {
 }
 
 // The thread that would take the warnings may be the one that is blocked.
-TEST_F(ManagedPagesTest, AFullStoreIsToldWhileTheProgramStandsStill) {
-  std::atomic<bool> is_told = false;
+TEST_F(ManagedPagesTest, AFullStoreIsReportedWhileTheProgramIsBlocked) {
+  std::atomic<bool> is_reported = false;
   AdapterOptions options = TestOptions();
   options.on_urgent_warning = [&](const std::string& warning) {
-    if (warning.find("cannot grow") != std::string::npos) is_told = true;
+    if (warning.find("cannot grow") != std::string::npos) is_reported = true;
   };
   TestNode node("127.0.0.1", kPage, options);
   odp::ManagedArena* const arena = *node.adapter().MakeArena(TroubledOptions());
   trouble_->is_full = true;
   std::thread program(
       [arena] { std::memset(reinterpret_cast<void*>(arena->cpu_base), 1, arena->size); });
-  for (const Time end = Now() + Seconds(10); !is_told && Now() < end;) {
+  for (const Time end = Now() + Seconds(10); !is_reported && Now() < end;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  EXPECT_TRUE(is_told);
+  EXPECT_TRUE(is_reported);
   trouble_->is_full = false;
   program.join();
 }

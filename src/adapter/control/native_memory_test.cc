@@ -113,9 +113,9 @@ TEST_F(NativeMemoryTest, AChildsCopyIsItsOwn) {
   if (child == 0) {
     std::memset(b_.memory().data(), 0xEE, 65'536);
     char byte = 0;
-    const bool told = write(written[1], &byte, 1) == 1 && read(ended[0], &byte, 1) == 1;
+    const bool is_synchronized = write(written[1], &byte, 1) == 1 && read(ended[0], &byte, 1) == 1;
     // The child does not see what peers wrote meanwhile.
-    _exit(told && b_.memory()[100] == std::byte{0xEE} ? 0 : 1);
+    _exit(is_synchronized && b_.memory()[100] == std::byte{0xEE} ? 0 : 1);
   }
   char byte = 0;
   ASSERT_EQ(read(written[0], &byte, 1), 1);

@@ -25,7 +25,7 @@ TEST_F(EventQueueTest, AreTakenInOrder) {
   EXPECT_FALSE(events_.Wait().has_value());
 }
 
-TEST_F(EventQueueTest, TheNewestIsLostWhenNobodyTakesThem) {
+TEST_F(EventQueueTest, TheNewestIsLostWhenNoThreadTakesThem) {
   for (uint32_t qp = 1; qp <= 5; ++qp) events_.Raise(Fatal(qp));
   EXPECT_EQ(events_.lost(), 3U);
   EXPECT_EQ(events_.Wait(), Fatal(1));

@@ -65,7 +65,7 @@ TEST_F(PrefetcherTest, AnotherRoundBeginsWithWhatWasNotLookedAt) {
   EXPECT_EQ(Asked(), (std::vector<uint64_t>{2}));
 }
 
-TEST_F(PrefetcherTest, ASharedQueueIsLookedAtByWhoeverRunsAndOnce) {
+TEST_F(PrefetcherTest, ASharedQueueIsCheckedByAnyOfItsQueuePairsAndOnce) {
   Srq srq(4, 1, pd_);
   for (uint64_t i = 0; i < 3; ++i) PostReceive(srq, i);
   prefetcher_.AtReceives(srq, turn_);

@@ -380,7 +380,7 @@ TEST(TransitionTest, TextNamesTheTransitionAndTheAttributes) {
             "UD RESET -> RTS is not allowed");
 }
 
-TEST(TransitionTest, WhatIsMissingIsToldBeforeWhatIsTooMuch) {
+TEST(TransitionTest, AMissingAttributeIsReportedBeforeAnExcessOne) {
   EXPECT_EQ(TextOf(QpType::kUd, QpState::kRtr, QpState::kRts, QpAttribute::kPort),
             "UD RTR -> RTS needs SQ_PSN");
 }

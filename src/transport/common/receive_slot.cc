@@ -117,8 +117,8 @@ void ReceiveSlot::Flush(Step& step) {
   if (source_.is_shared()) {
     // IBA 11.6.3.2: other queue pairs still use the shared queue. The event says that this one has
     // taken its last request.
-    if (!last_wqe_was_told_) step.outbox.Raise({AsyncEventType::kLastWqeReached, qp_});
-    last_wqe_was_told_ = true;
+    if (!last_wqe_was_raised_) step.outbox.Raise({AsyncEventType::kLastWqeReached, qp_});
+    last_wqe_was_raised_ = true;
     return;
   }
   while (Take(step)) Finish(CompletionStatus::kFlushed, step);

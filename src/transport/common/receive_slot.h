@@ -105,7 +105,7 @@ class ReceiveSlot {
   queue::CompletionQueue* cq_ = nullptr;  // not null if there is a source
   TagRendezvous* rendezvous_ = nullptr;
   std::optional<Receive> receive_;
-  bool last_wqe_was_told_ = false;
+  bool last_wqe_was_raised_ = false;
 };
 
 // The fields of the completion that come from the last packet of the message.

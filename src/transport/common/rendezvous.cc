@@ -53,9 +53,9 @@ bool TagRendezvous::TryPost(const Request& request) {
 
   queue::SendQueue::Posting posting(queue_);
   const auto read = posting.Add({.wqe = ReadOf(request.receive, request.data), .sges = place_});
-  const auto told = posting.Add({.wqe = kFinished, .sges = inlined});
-  if (read && told) return true;
-  CHECK(told.error() == PostReason::kQueueFull);
+  const auto notice = posting.Add({.wqe = kFinished, .sges = inlined});
+  if (read && notice) return true;
+  CHECK(notice.error() == PostReason::kQueueFull);
   posting.Abort();
   return false;
 }

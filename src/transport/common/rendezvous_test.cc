@@ -158,7 +158,7 @@ TEST_F(TagMatchingTest, OneThatFindsNoReceiveWaitsForIt) {
   ExpectMatched(received[0], 5, true);
 }
 
-TEST_F(TagMatchingTest, ARendezvousIsReadAndThePeerIsTold) {
+TEST_F(TagMatchingTest, ARendezvousIsReadAndThePeerIsNotified) {
   ConnectWith(8);
   net_.PostReceive(a(), 30, {node_a_.Local(12 * kPage, 100)});
   AddTagged(5, kPage, 3 * kPage);
@@ -178,9 +178,9 @@ TEST_F(TagMatchingTest, ARendezvousIsReadAndThePeerIsTold) {
   EXPECT_EQ(node_b_.Read(kPage, wanted.size()), wanted);
   EXPECT_TRUE(b().Sent().empty());
 
-  const auto told = a().Received();
-  ExpectSuccess(told, {30});
-  EXPECT_EQ(told[0].byte_count, TagHeader::kSize);
+  const auto notices = a().Received();
+  ExpectSuccess(notices, {30});
+  EXPECT_EQ(notices[0].byte_count, TagHeader::kSize);
   const TagHeader finished{.operation = TagOpcode::kFinished, .context = kContext, .tag = kTag};
   EXPECT_EQ(TagHeader::Parse(OfA(12 * kPage, TagHeader::kSize)), finished);
 }

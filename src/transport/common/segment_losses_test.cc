@@ -37,7 +37,7 @@ class SegmentLossesTest : public testing::Test {
   Time now_;
 };
 
-TEST_F(SegmentLossesTest, FourGroupsInARowAreLearnedAndToldOnce) {
+TEST_F(SegmentLossesTest, FourGroupsInARowAreLearnedAndReportedOnce) {
   EXPECT_FALSE(losses_.in_doubt());
   EXPECT_FALSE(Lose());
   EXPECT_TRUE(losses_.in_doubt());
@@ -126,7 +126,7 @@ TEST_F(SegmentLossesTest, AfterATrialOneLossIsEnoughAndTheTimeDoubles) {
   for (int trial = 0; trial < 10; ++trial) {
     Wait(expected);
     ASSERT_FALSE(SendsSingly()) << trial;
-    EXPECT_FALSE(Lose()) << "it is told once";
+    EXPECT_FALSE(Lose()) << "it is reported once";
     ASSERT_TRUE(SendsSingly()) << trial;
     expected = std::min(expected * 2, SegmentLosses::kSingleForMax);
     Wait(expected - Nanoseconds(1));

@@ -38,7 +38,7 @@ class UnreliableSends {
   void Drain(bool tells) {
     CHECK(state_ == QpState::kRts);
     state_ = QpState::kSqd;
-    drain_is_told_ = !tells;
+    drain_was_reported_ = !tells;
   }
   void Resume() {
     CHECK(state_ == QpState::kSqe || state_ == QpState::kSqd);
@@ -76,7 +76,7 @@ class UnreliableSends {
     } else if (keeps_mode && sender_.registration() == RegistrationMode::kReactive) {
       state_ = QpState::kSqd;
       is_flushing_ = true;
-      drain_is_told_ = false;
+      drain_was_reported_ = false;
     } else {
       state_ = QpState::kSqe;
     }
@@ -84,15 +84,15 @@ class UnreliableSends {
 
   // IBA 10.3.1.5: one event per drain.
   void ReportDrained(Step& step) {
-    if (drain_is_told_ || !sender_.is_drained()) return;
-    drain_is_told_ = true;
+    if (drain_was_reported_ || !sender_.is_drained()) return;
+    drain_was_reported_ = true;
     step.outbox.Raise({AsyncEventType::kSendQueueDrained, qp_});
   }
 
   const QpNumber qp_;
   QpState state_ = QpState::kInit;
-  bool drain_is_told_ = false;  // the event of the present drain was raised
-  bool is_flushing_ = false;    // SQD after a registration that failed in reactive mode
+  bool drain_was_reported_ = false;  // the event of the present drain was raised
+  bool is_flushing_ = false;         // SQD after a registration that failed in reactive mode
   UnreliableSender sender_;
 };
 

@@ -26,7 +26,7 @@ void RcQp::Configure(const RcConfig& config) {
 void RcQp::Drain(bool tells) {
   CHECK(state_ == QpState::kRts);
   state_ = QpState::kSqd;
-  drain_is_told_ = !tells;
+  drain_was_reported_ = !tells;
 }
 
 void RcQp::ResumeSends() {
@@ -38,8 +38,8 @@ void RcQp::ResumeSends() {
 
 // IBA 10.3.1.5: one event per drain.
 void RcQp::ReportDrained(Step& step) {
-  if (drain_is_told_ || !requester_.is_drained()) return;
-  drain_is_told_ = true;
+  if (drain_was_reported_ || !requester_.is_drained()) return;
+  drain_was_reported_ = true;
   step.outbox.Raise({AsyncEventType::kSendQueueDrained, config().local_qp});
 }
 
@@ -101,8 +101,8 @@ bool RcQp::Pump(Step& step) {
 // there was no room for it.
 bool RcQp::ReportToPeer(Step& step) {
   if (config().registration != RegistrationMode::kAnticipatory) return true;
-  if (!peer_is_told_) responder_.Abandon(step);
-  peer_is_told_ = true;
+  if (!peer_was_notified_) responder_.Abandon(step);
+  peer_was_notified_ = true;
   responder_.Pump(step);
   return !responder_.wants_step();
 }
@@ -113,7 +113,7 @@ bool RcQp::Run(Step& step) {
   if (requester_.TakeSqdFailure()) {
     state_ = QpState::kSqd;
     is_flushing_ = true;
-    drain_is_told_ = false;
+    drain_was_reported_ = false;
   }
   if (is_flushing_ && state_ == QpState::kSqd) requester_.FlushPosted(step);
   if (state_ == QpState::kSqd) ReportDrained(step);

@@ -107,10 +107,10 @@ class RcQp {
   bool ReportToPeer(Step& step);
 
   QpState state_ = QpState::kInit;
-  bool has_heard_ = false;      // a packet of the peer has arrived
-  bool drain_is_told_ = false;  // the event of the present drain was raised
-  bool is_flushing_ = false;    // SQD after a registration that failed in reactive mode
-  bool peer_is_told_ = false;   // the NAK for a failed registration was sent
+  bool has_heard_ = false;           // a packet of the peer has arrived
+  bool drain_was_reported_ = false;  // the event of the present drain was raised
+  bool is_flushing_ = false;         // SQD after a registration that failed in reactive mode
+  bool peer_was_notified_ = false;   // the NAK for a failed registration was sent
   std::optional<TagRendezvous> rendezvous_;  // starts work of the requester for the responder
   Requester requester_;
   Responder responder_;

@@ -47,7 +47,7 @@ TEST_F(RequesterTest, UnsignaledElementsEndSilentlyAndInOrder) {
   EXPECT_EQ(queue_->begin(), queue_->end());
 }
 
-TEST_F(RequesterTest, WhatIsFlushedIsToldAlsoIfItIsUnsignaled) {
+TEST_F(RequesterTest, AFlushCompletesEvenAnUnsignaledRequest) {
   Post(SendOpcode::kSend, {Bytes(0, 10)}, {}, {.signaled = false});
   Pump();
   Post(SendOpcode::kSend, {Bytes(0, 10)}, {}, {.signaled = false});

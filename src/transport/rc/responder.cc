@@ -115,7 +115,7 @@ void Responder::OnRequest(const wire::Packet& packet, Step& step) {
 void Responder::RefuseForPages(const wire::Packet& packet, Step& step) {
   const bool ack_was_due = ack_is_due_;
   wait_.Hold(packet);
-  if (wait_.sender_is_told()) {
+  if (wait_.nak_was_sent()) {
     // The pages were present, and are absent again. The peer retransmits the packet when its timer
     // ends, and needs no second NAK, which may cost a retry.
     nak_state_ = NakState::kPagesAbsent;
@@ -178,7 +178,7 @@ void Responder::OnTime(Step& step) {
   if (nak_state_ == NakState::kPagesAbsent) return;  // it continues to wait
   wait_.End();
   if (nak_state_ != NakState::kNothing || failure_) return;  // it was refused
-  if (wait_.sender_is_told()) {
+  if (wait_.nak_was_sent()) {
     // The peer has gone back to this packet. It continues after it when it gets the acknowledgement
     // or reply that is due now, requested or not.
     nak_state_ = NakState::kSequenceError;

@@ -93,7 +93,7 @@ TEST_F(ResponderExecuteTest, AMessageThatIsTooLongIsALengthErrorHereAndInvalidTh
   EXPECT_TRUE(events_.empty());  // there is a completion
 }
 
-TEST_F(ResponderExecuteTest, AReceiveBufferOfSomebodyElseIsOurOwnFault) {
+TEST_F(ResponderExecuteTest, AReceiveBufferOfAnotherDomainIsAnErrorOfThisSide) {
   Sge sge = SgeOf(2 * kPage, 100);
   sge.key = Key(0);
   PostReceive(3, {sge});

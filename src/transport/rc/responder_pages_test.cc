@@ -184,7 +184,7 @@ TEST_F(ResponderPagesTest, ADuplicateBeforeAHeldReadIsAnsweredMeanwhile) {
 }
 
 // The notice of a held read is the acknowledgement before it, sent again and marked.
-TEST_F(ResponderPagesTest, AHeldReadIsToldAfterHalfOfTheTimer) {
+TEST_F(ResponderPagesTest, AHeldReadGetsANoticeAfterHalfOfTheTimer) {
   config_.ack_timeout = Milliseconds(10);
   Begin();
   TakePagesAway(0, 1);
@@ -207,7 +207,7 @@ TEST_F(ResponderPagesTest, AHeldReadIsToldAfterHalfOfTheTimer) {
   EXPECT_EQ(responder_->next_time(), Time::Never());
 }
 
-TEST_F(ResponderPagesTest, AHeldReadThatComesAgainIsToldAtOnceAndSoonerFromThenOn) {
+TEST_F(ResponderPagesTest, AHeldReadThatComesAgainGetsANoticeAtOnceAndSoonerFromThenOn) {
   config_.ack_timeout = Milliseconds(100);
   Begin();
   TakePagesAway(0, 1);
@@ -335,7 +335,7 @@ TEST_F(HeldNakTest, APacketThatComesAgainAndAgainIsAnswered) {
   EXPECT_TRUE(OneAnswer().is_for_pages);
 }
 
-TEST_F(HeldNakTest, AMissingReceiveIsToldAtOnce) {
+TEST_F(HeldNakTest, AMissingReceiveGetsANakAtOnce) {
   Deliver({.payload = Pattern(8)});
   EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, kNotReadyTimer));
 }
@@ -351,7 +351,7 @@ TEST_F(HeldNakTest, SoIsAFaultWhereNothingIsKnownOrRetriesHaveNoEnd) {
 }
 
 // The pages were present, and absent again before the packet was executed.
-TEST_F(HeldNakTest, OneThatWasToldIsNotToldTwice) {
+TEST_F(HeldNakTest, AWaitGetsOneNak) {
   Deliver(WriteOnly(0, Pattern(8)));
   Advance(Milliseconds(5));
   EXPECT_TRUE(OneAnswer().is_for_pages);
@@ -364,7 +364,7 @@ TEST_F(HeldNakTest, OneThatWasToldIsNotToldTwice) {
 }
 
 // The peer retransmits when its timer ends, and has got no NAK since.
-TEST_F(HeldNakTest, OneThatComesAgainAfterItsPagesWentAgainIsTold) {
+TEST_F(HeldNakTest, ARetransmissionAfterItsPagesWentAgainGetsANak) {
   Deliver(WriteOnly(0, Pattern(8)));
   Advance(Milliseconds(5));
   EXPECT_TRUE(OneAnswer().is_for_pages);

@@ -117,7 +117,7 @@ TEST_F(ResponderTest, TheLastWordIsTheLast) {
 }
 
 // DESIGN D6: a write into absent pages is acknowledged when they are present.
-TEST_F(ResponderTest, AWriteIntoAbsentPagesIsToldWhenTheyAreThere) {
+TEST_F(ResponderTest, AWriteIntoAbsentPagesIsAcknowledgedWhenTheyArePresent) {
   TakePagesAway(0, 2);
   const Bytes bytes = Pattern(kMtu);
   const Request first{.operation = Operation::kWrite,

@@ -219,7 +219,7 @@ TEST_F(UcQpTest, ALostCompletionOfASendEndsTheQueuePair) {
   Send(SendOpcode::kSend, 8);
   EXPECT_TRUE(packets_.empty()) << "it is flushed, and nothing tells so";
   EXPECT_EQ(SendStatuses().size(), send_cq_.capacity()) << "those before it are to be had";
-  EXPECT_EQ(events_.size(), 2u) << "it is told once";
+  EXPECT_EQ(events_.size(), 2u) << "it is raised once";
 }
 
 TEST_F(UcQpTest, ADelayHoldsWhatIsBehindIt) {
@@ -233,7 +233,7 @@ TEST_F(UcQpTest, ADelayHoldsWhatIsBehindIt) {
   EXPECT_EQ(packets_.size(), 1u);
 }
 
-TEST_F(UcQpTest, HearingThePeerBeforeReadyToSendIsToldOnce) {
+TEST_F(UcQpTest, AMessageBeforeRtsRaisesOneEvent) {
   Send(SendOpcode::kSend, 8);
   const UcConfig config{.local_qp = QpNumber(1), .path_mtu = kMtu, .who = me_};
   qp_.emplace(config, send_queue_, ReceiveSource(receive_queue_), send_cq_, receive_cq_);
