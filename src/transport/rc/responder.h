@@ -29,7 +29,7 @@ namespace verbena::transport {
 //
 //   OnRequest: PSN -> opcode sequence -> allowed -> resources -> length -> key -> execute
 //                |                                                                  |
-//            duplicate: answer again                     acknowledgement, reply, completion due
+//            duplicate: replay                           acknowledgement, reply, completion due
 //   Pump: replies in the order of the requests, then the NAK, then the acknowledgement
 //
 // An acknowledgement covers all packets before it (IBA 9.7.5.1.2), so at most one is due, and it
@@ -39,10 +39,10 @@ namespace verbena::transport {
 // Absent pages. The response to a send, write or atomic that meets them is an RNR NAK, and the
 // packet is held; packets after it are dropped silently. When the pages are present, the held
 // packet is executed, and an acknowledgement, requested or not, lets the peer continue after it.
-// The NAK is marked (fault_mark.h). Its timer is at least as long as that of the queue pair, and as
-// the time for which the pages have been awaited. If the program allows few RNR retries, the NAK is
-// delayed, because most pages arrive before it would be due; and its timers grow, so that a few
-// retries last a second or more. The reply to a read waits for its pages. Pages that are lost
+// The NAK is marked (response_marks.h). Its timer is at least as long as that of the queue pair,
+// and as the time for which the pages have been awaited. If the program allows few RNR retries, the
+// NAK is delayed, because most pages arrive before it would be due; and its timers grow, so that a
+// few retries last a second or more. The reply to a read waits for its pages. Pages that are lost
 // between translation and copy are absent pages, kLossesMax times per message.
 //
 // Invariant: a packet is executed only if its PSN is expected_. A refusal leaves expected_ and the

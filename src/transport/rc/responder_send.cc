@@ -2,9 +2,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "transport/rc/fault_mark.h"
-#include "transport/rc/refusal_mark.h"
 #include "transport/rc/responder.h"
+#include "transport/rc/response_marks.h"
 #include "wire/roce/aeth.h"
 #include "wire/roce/atomic_ack_eth.h"
 #include "wire/roce/bth.h"
