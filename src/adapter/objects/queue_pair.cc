@@ -43,7 +43,7 @@ void Tell(Machine& machine, Fn fn) {
 template <class T>
 inline constexpr bool kIsUd = std::is_same_v<std::decay_t<T>, transport::UdQp>;
 
-// IBA 10.9.2: the partition matches if the low 15 bits are equal, and at least one of the two is a
+// IBA 10.9.3: the partition matches if the low 15 bits are equal, and at least one of the two is a
 // full member.
 bool IsSamePartition(wire::PKey a, wire::PKey b) {
   constexpr uint16_t kFullMember = 0x8000;

@@ -25,8 +25,8 @@ struct PacketOrigin {
 inline constexpr size_t kGrhSize = 40;
 using GrhBytes = std::array<std::byte, kGrhSize>;
 
-// For a RoCE packet of `packet_size` bytes, ICRC included. The IPv6 header; or, by IBA A17, zeros
-// and then the IPv4 header in the last 20 bytes.
+// For a RoCE packet of `packet_size` bytes, ICRC included. The IPv6 header; or, by IBA A17.4.5.2,
+// zeros and then the IPv4 header in the last 20 bytes.
 [[nodiscard]] GrhBytes GrhOf(const PacketOrigin& origin, size_t packet_size);
 
 // The completion has this value in place of a service level, which RoCE does not have: the kind of

@@ -83,7 +83,7 @@ std::optional<NakReason> CheckAllowed(const wire::OpcodeInfo& info, Access remot
   return std::nullopt;
 }
 
-// IBA C9-88 and 9.7.4.1.6.
+// IBA C9-92: the lengths of packets. C9-94: a DMA length of at most 2^31.
 std::optional<NakReason> CheckLength(const wire::Packet& packet, const InboundMessage& message,
                                      uint32_t path_mtu) {
   const wire::OpcodeInfo& info = packet.info();
@@ -101,7 +101,8 @@ std::optional<NakReason> CheckLength(const wire::Packet& packet, const InboundMe
   return std::nullopt;
 }
 
-// IBA 9.7.4.1: checked for the whole message when its first packet arrives.
+// IBA 9.7.4.1.5: checked for the whole message when its first packet arrives. C9-88: the R_Key of a
+// request without bytes is not checked.
 std::optional<NakReason> CheckKey(const RemoteRange& range, memory::AccessKind access,
                                   const memory::Accessor& who, const memory::MemoryCore& memory) {
   if (range.length == 0) return std::nullopt;
@@ -110,7 +111,7 @@ std::optional<NakReason> CheckKey(const RemoteRange& range, memory::AccessKind a
   return std::nullopt;
 }
 
-// IBA A19.4.2. Bytes of a write are visible to every processor as soon as they are copied, so
+// IBA A19.4.1. Bytes of a write are visible to every processor as soon as they are copied, so
 // global visibility needs nothing more. No region supports persistence.
 std::optional<NakReason> CheckFlush(const wire::Feth& feth, const RemoteRange& range,
                                     const memory::Accessor& who, const memory::MemoryCore& memory) {

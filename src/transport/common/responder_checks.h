@@ -20,7 +20,7 @@
 
 namespace verbena::transport {
 
-// IBA 9.3.3: a DMA length has at most 2^31 bytes.
+// IBA 9.3.3 and C9-94: a DMA length has at most 2^31 bytes.
 inline constexpr uint32_t kMessageMax = uint32_t{1} << 31;
 
 // A send or write whose first packet has arrived, and whose last packet has not.
