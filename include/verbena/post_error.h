@@ -62,8 +62,8 @@ struct PostError {
   }
 
   friend constexpr bool operator==(const PostError&, const PostError&) = default;
-  friend constexpr bool operator==(const PostError& error, PostReason reason) {
-    return error.reason == reason;
+  friend constexpr bool operator==(const PostError& error, PostReason other) {
+    return error.reason == other;
   }
 };
 
