@@ -41,10 +41,7 @@ class RequesterTest : public testing::Test {
  protected:
   static constexpr uint32_t kMtu = 256;
   static constexpr uint64_t kArena = 64 * 1024;
-  using CompletionStatus = CompletionStatus;
   using SendOpcode = queue::SendOpcode;
-  using Psn = Psn;
-  using Access = Access;
 
   RequesterTest() { Reset({}); }
 
