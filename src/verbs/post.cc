@@ -1,4 +1,4 @@
-// The way of a work request from the program to its queue: start reading here.
+// The path of a work request from the program to its queue: start reading here.
 
 #include <optional>
 #include <variant>
@@ -14,7 +14,7 @@ namespace {
 using verbs::QpObject;
 using verbs::SendTranslation;
 
-// Whether an argument is wrong that the queue does not look at: the reason.
+// Checks the arguments that the queue does not check: the reason if one is wrong.
 template <class Request>
 std::optional<PostReason> Refuses(const QpObject& /*qp*/, const Request& /*request*/) {
   return std::nullopt;
@@ -38,8 +38,8 @@ std::optional<PostReason> Refuses(const QpObject& /*qp*/, const Delay& delay) {
   return std::nullopt;
 }
 
-// Behind the post, and not under the queue's lock: the book of windows is locked around calls of
-// the engine, which may want that of a queue.
+// After the post, and not under the lock of the queue: the bind registry holds its lock during
+// calls of the engine, which may take the lock of a queue.
 template <class Request>
 void Note(const QpObject& /*qp*/, const Request& /*request*/) {}
 void Note(const QpObject& qp, const Bind& bind) {

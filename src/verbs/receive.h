@@ -16,7 +16,7 @@ template <class Object>
       *object->thing, queue::ReceiveWorkRequest{.wqe = {request.id}, .sges = request.data});
 }
 
-// Nothing goes on the wire for them, so there is nothing to be had from posting them at once.
+// One by one: receives send no packets, so posting them together would gain nothing.
 template <class Object>
 [[nodiscard]] ChainResult PostReceives(const Object* object, std::span<const Receive> requests) {
   ChainResult chain;

@@ -6,9 +6,8 @@
 
 namespace verbena::verbs {
 
-// A request of a send queue as an element of it: the one time that it is rewritten before the
-// transport makes packets of it. Lives as long as one post; the request that it is made of must,
-// too.
+// A request of the API as an element of a send queue: the only conversion before the transport
+// makes packets of it. It lives as long as one post, and refers to the request.
 class SendTranslation {
  public:
   SendTranslation() = default;
