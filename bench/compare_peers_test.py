@@ -68,7 +68,7 @@ class ComparePeersTest(unittest.TestCase):
         self.assertAlmostEqual(compare_peers.qperf_figure(said.format("950 ns")), 0.95)
         self.assertAlmostEqual(compare_peers.qperf_figure(said.format("7.5 us")), 7.5)
 
-    def test_calls_in_vain_are_told_apart(self):
+    def test_calls_without_result_are_counted_separately(self):
         self.assertEqual(compare_peers.strace_counts(STRACE),
                          {"recvmsg": 10, "recvmsg, in vain": 90,
                           "sendmsg": 31, "sendmsg, in vain": 0})

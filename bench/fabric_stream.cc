@@ -72,17 +72,17 @@ bool WaitFor(const UdpFabric& fabric) {
 // The receiver, until a datagram as short as a credit says that it is over.
 int RunReceiver(UdpFabric& fabric) {
   uint64_t received = 0;
-  uint64_t told = 0;
+  uint64_t granted = 0;
   while (true) {
     const auto datagrams = fabric.Receive();
     if (datagrams.empty()) (void)WaitFor(fabric);
     for (const ReceivedDatagram& datagram : datagrams) {
       if (datagram.bytes.size() == kCreditBytes) return 0;
-      if (++received - told < kCreditEvery) continue;
+      if (++received - granted < kCreditEvery) continue;
       const auto place = fabric.Reserve({.from = datagram.to, .to = datagram.from}, kCreditBytes);
       CHECK(place);
-      told = received;
-      std::memcpy(place->bytes.data(), &told, kCreditBytes);
+      granted = received;
+      std::memcpy(place->bytes.data(), &granted, kCreditBytes);
     }
     fabric.Flush();
   }

@@ -37,6 +37,10 @@ T Must(CodeOr<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
+inline void Must(const PostResult& result) {
+  if (!result) Fail(ToString(result.error()).c_str());
+}
+
 inline void MustSucceed(const Completion& completion) {
   if (!completion.ok()) Fail(NameOf(completion.status));
 }

@@ -363,9 +363,9 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build",
-                        help="the build tree, ./build unless told otherwise")
+                        help="the build tree, ./build by default")
     parser.add_argument("--situations", type=chosen_situations, default=list(SITUATIONS),
-                        help="some of quiet,one,busy, with commas; all unless told otherwise")
+                        help="some of quiet,one,busy, with commas; all by default")
     parser.add_argument("--minutes", type=float, default=6,
                         help="no run begins later than this (6)")
     parser.add_argument("--loops", type=int, default=LOOPS, help="how many loops are busy (8)")

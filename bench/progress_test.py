@@ -119,7 +119,7 @@ class TurnsTest(unittest.TestCase):
 
 
 class ConnectionsTest(unittest.TestCase):
-    def test_a_lost_connection_is_told_by_its_code_or_its_words(self):
+    def test_a_lost_connection_is_recognized_by_its_code_or_its_text(self):
         self.assertEqual(progress.outcome(0, "all is well"), "done")
         self.assertEqual(progress.outcome(1, ""), "lost")
         self.assertEqual(progress.outcome(-11, ""), "lost")

@@ -158,13 +158,13 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=progress.ROOT / "build",
-                        help="the build tree, ./build unless told otherwise")
+                        help="the build tree, ./build by default")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="the drawing, in SVG")
     parser.add_argument("--milliseconds", type=float, default=20, help="of the window (20)")
     parser.add_argument("--loops", type=int, default=0, help="busy loops beside it, not bound (0)")
     parser.add_argument("--cpu", type=int,
                         help="binds both ends to this processor, and draws no other")
-    parser.add_argument("--title", help="above the drawing; says what runs unless told otherwise")
+    parser.add_argument("--title", help="above the drawing; names the programs by default")
     parser.add_argument("words", nargs="+", metavar="PROGRAM", help="of perftest, and its options")
     return parser.parse_args()
 

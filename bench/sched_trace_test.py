@@ -30,7 +30,7 @@ def recording() -> Recording:
 
 
 class ParseTest(unittest.TestCase):
-    def test_events_are_told_apart(self):
+    def test_events_are_distinguished(self):
         self.assertEqual(list(sched_picture.parse(TRACE)),
                          [Event(13.0001, 1, "switch", 43, before=42),
                           Event(13.0002, 1, "wakeup", 44), Event(13.0003, 1, "yield", 42)])

@@ -49,7 +49,7 @@ sockaddr_in MakeAddress(in_addr_t address, uint16_t port) {
   return made;
 }
 
-// A socket on a port of loopback that the system chooses, unless told otherwise.
+// A socket on a port of loopback that the system chooses by default.
 class SocketPeer {
  public:
   explicit SocketPeer(const sockaddr_in& own = MakeAddress(htonl(INADDR_LOOPBACK), 0))

@@ -22,7 +22,7 @@ class Attacker {
  public:
   Attacker(const Swarm& swarm, Random random) : swarm_(swarm), random_(random) {}
 
-  // A packet to side `at`, and the oracles of the connection are told. nullopt if it knows too
+  // A packet to side `at`, and the oracles of the connection know of it. nullopt if it knows too
   // little.
   [[nodiscard]] std::optional<Event> Attack(
       const std::vector<std::unique_ptr<Connection>>& connections, Connection& connection, int at);

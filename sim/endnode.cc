@@ -302,7 +302,8 @@ GrantedKey* Side::FindGranted(uint64_t id) {
 bool Side::Looks(ProgramCq& cq, Time now) {
   if (cq.is_neglected(now)) return false;
   if (!channel) return true;
-  while (const adapter::Cq* const told = channel->TryWait()) has_event[told == &receive_cq] = true;
+  while (const adapter::Cq* const raised = channel->TryWait())
+    has_event[raised == &receive_cq] = true;
   if (!std::exchange(has_event[&cq == &receive_cq], false)) return false;
   cq.ArmForEvent(adapter::Cq::Wanted::kAll);
   return true;

@@ -182,7 +182,7 @@ struct Side {
   std::optional<Psn> next_psn;  // of its requests, as an eavesdropper knows it
   uint64_t model_word = 0;      // of the peer's compare-and-swaps and atomic writes
   bool is_swapped_out = false;
-  bool is_draining = false;  // and its program has not been told yet that it is done
+  bool is_draining = false;  // and the event of its end was not taken yet
   bool has_failed = false;
   std::array<bool, 2> has_event{};  // of the send queue, of the receive queue
 };

@@ -19,11 +19,11 @@ constexpr uint32_t kStream = 0x100;
 uint64_t SlotsSize(const Swarm& swarm) { return uint64_t{swarm.slots} * swarm.slot_bytes; }
 
 adapter::QueuePair& MakeSender(const Swarm& swarm, Endnode& node, LaneKind kind, adapter::Cq& cq,
-                               adapter::Cq& told_cq) {
+                               adapter::Cq& notice_cq) {
   return node.MakeQp(
       {.type = kind == LaneKind::kXrc ? QpType::kXrcSend : QpType::kRc,
        .send_cq = &cq,
-       .receive_cq = &told_cq,
+       .receive_cq = &notice_cq,
        .send = {.capacity = kSendDepth, .sges_max = 2, .inline_max = 0, .pages_max = kPagesMax},
        .receive = {.capacity = swarm.slots, .sges_max = ReceivePool::kSges},
        .registration = RegistrationMode::kReactive});
@@ -113,15 +113,15 @@ Lane::Lane(const Swarm& swarm, Endnode& sending, LaneHost& to, Random& random)
       exposed(to.node->MakeGuardedMemory(
           {.bytes = SlotsSize(swarm), .rights = kLocal | Access::kRemote}, random)),
       send_cq(kCqCapacity, nullptr, sending.event_queue),
-      told_cq(kCqCapacity, nullptr, sending.event_queue),
-      sender(&MakeSender(swarm, sending, to.kind, send_cq, told_cq)),
+      notice_cq(kCqCapacity, nullptr, sending.event_queue),
+      sender(&MakeSender(swarm, sending, to.kind, send_cq, notice_cq)),
       receiver(&MakeReceiver(to)),
       free_local(swarm.slots),
       free_exposed(swarm.slots) {
   std::iota(free_local.begin(), free_local.end(), 0);
   std::iota(free_exposed.begin(), free_exposed.end(), 0);
   if (to.kind != LaneKind::kTagged) return;
-  told =
+  notices =
       ReceivePool(sending.MakeGuardedMemory({.bytes = SlotsSize(swarm), .rights = kLocal}, random),
                   swarm.slots, swarm.slot_bytes, /*is_shared=*/false);
 }
@@ -147,8 +147,8 @@ void Lane::Release() {
   from->RemoveQp(*sender);
   host->node->RemoveQp(*receiver);
   from->RemoveCq(send_cq);
-  from->RemoveCq(told_cq);
-  if (told.guarded() != nullptr) from->Release(*told.guarded());
+  from->RemoveCq(notice_cq);
+  if (notices.guarded() != nullptr) from->Release(*notices.guarded());
   for (const Key key : keys) {
     CHECK(from->core.regions.Deregister(key).has_value());
     from->pager.Remove(key);

@@ -69,7 +69,7 @@ struct Lane {
   std::unique_ptr<GuardedMemory> local;    // of the sender
   std::unique_ptr<GuardedMemory> exposed;  // of the receiver, for writes
   adapter::Cq send_cq;
-  adapter::Cq told_cq;  // of the sender's receives
+  adapter::Cq notice_cq;  // of the sender's receives
   adapter::QueuePair* sender;
   adapter::QueuePair* receiver;
 
@@ -81,14 +81,14 @@ struct Lane {
   // bytes were read, or has them in its own hands; and by id of the receive, until they are there.
   std::map<uint64_t, std::shared_ptr<Operation>> offered;
   std::map<uint64_t, std::shared_ptr<Operation>> reading;
-  ReceivePool told;       // buffers for what the sender is told
+  ReceivePool notices;    // buffers for the notices to the sender
   std::vector<Key> keys;  // that the sender registers by work request, each once
   uint64_t heard_at = 0;  // the version of the list of tags when the last message was received
   bool is_broken = false;
   bool is_provoked = false;  // its sender asked for what it may not have
   // A registration has failed: the send queue flushes until its program resumes it.
   bool is_flushing = false;
-  bool is_drained = false;  // as an event has told since
+  bool is_drained = false;  // reported by an event since
 };
 
 }  // namespace verbena::sim

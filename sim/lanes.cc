@@ -95,21 +95,21 @@ void Lanes::FillReceives(bool is_calm) {
       if (receiver->tags) receiver->tags->Change();
     }
   }
-  for (const auto& lane : lanes_) FillTold(*lane);
+  for (const auto& lane : lanes_) FillNotices(*lane);
 }
 
-// All receivers come before all senders: what a sender is told was received must have been.
+// All receivers come before all senders: what a sender knows as received must have been received.
 void Lanes::Poll(bool is_calm) {
   for (const auto& host : hosts_) {
     for (uint32_t i = 0; i < host->receivers.size(); ++i) PollReceiver(*host->receivers[i], i);
   }
   for (const auto& lane : lanes_) {
-    PollTold(*lane);
+    PollNotices(*lane);
     PollSends(*lane);
     if (lane->is_flushing && !lane->is_broken && HasFailed(*lane->sender)) {
       findings_.Add("lanes", "a registration has failed, and with it the queue pair");
     }
-    // What the receiver refuses its sender is told, if it waits for an answer.
+    // A sender that waits for an answer learns what the receiver refuses.
     const bool is_dead = HasFailed(*lane->receiver) && lane->is_idle();
     lane->is_broken = lane->is_broken || HasFailed(*lane->sender) || is_dead;
     ResumeSome(*lane, is_calm);

@@ -74,14 +74,14 @@ class Lanes final : public Program {
   void ReadAllManaged();
 
   // lanes_tags.cc
-  void FillTold(Lane& lane);
+  void FillNotices(Lane& lane);
   void PostTagged(Lane& lane, Time now);
   bool OnTags(LaneReceiver& receiver, const Completion& completion);
   void OnMatched(Lane& lane, LaneReceiver& receiver, const Completion& completion);
   void OnRead(Lane& lane, LaneReceiver& receiver, const Completion& completion);
   void OnUnmatched(Lane& lane, LaneReceiver& receiver, Operation& message,
                    const Completion& completion);
-  void PollTold(Lane& lane);
+  void PollNotices(Lane& lane);
   void EndOffer(Lane& lane, uint64_t id);
   [[nodiscard]] bool IsBusy(const LaneHost& host, const Lane* beside) const;
   [[nodiscard]] static TagsOracle::Version SinceOf(const Lane& lane, const Operation& message);

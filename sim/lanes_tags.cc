@@ -22,9 +22,9 @@ bool HasTag(const Operation& message) {
 
 }  // namespace
 
-// The sender of a tagged lane is told by messages, for which there is always room.
-void Lanes::FillTold(Lane& lane) {
-  lane.told.Fill(random_, [&](const queue::ReceiveWorkRequest& request) {
+// The sender of a tagged lane gets notices, for which there is always room.
+void Lanes::FillNotices(Lane& lane) {
+  lane.notices.Fill(random_, [&](const queue::ReceiveWorkRequest& request) {
     return lane.sender->receive_queue().Post(request).has_value();
   });
 }
@@ -164,28 +164,28 @@ void Lanes::OnUnmatched(Lane& lane, LaneReceiver& receiver, Operation& message,
 }
 
 // By a message that must be of an offer whose bytes are there.
-void Lanes::PollTold(Lane& lane) {
+void Lanes::PollNotices(Lane& lane) {
   std::array<Completion, 64> completions;
-  const size_t count = lane.told_cq.Poll(completions).value();
+  const size_t count = lane.notice_cq.Poll(completions).value();
   for (size_t i = 0; i < count && findings_.empty(); ++i) {
-    const auto offset = lane.told.OffsetOf(completions[i].id, findings_);
+    const auto offset = lane.notices.OffsetOf(completions[i].id, findings_);
     if (!offset) return;
     const bool well = completions[i].status == CompletionStatus::kSuccess;
     if (well) {
-      const auto header = TagHeader::Parse(
-          std::span<const std::byte>(lane.told.guarded()->At(*offset), completions[i].byte_count));
+      const auto header = TagHeader::Parse(std::span<const std::byte>(
+          lane.notices.guarded()->At(*offset), completions[i].byte_count));
       const auto offer = lane.offered.find(header ? header->context : 0);
       const bool fits =
           offer != lane.offered.end() && offer->second->is_received &&
           header->operation == TagOpcode::kFinished && header->tag == offer->second->tag.tag &&
           std::ranges::none_of(
               lane.reading, [&](const auto& reading) { return reading.second == offer->second; });
-      if (!fits) return findings_.Add("tags", "a sender was told of what has not been read");
+      if (!fits) return findings_.Add("tags", "a sender got a notice before the bytes were read");
       EndOffer(lane, offer->first);
     } else if (!HasFailed(*lane.sender)) {
-      findings_.Add("tags", "a sender cannot be told");
+      findings_.Add("tags", "a notice did not reach its sender");
     }
-    lane.told.Finish(completions[i].id, well, findings_);
+    lane.notices.Finish(completions[i].id, well, findings_);
   }
 }
 

@@ -34,22 +34,27 @@ using verbena::sim::Swarm;
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kHelp =
-    "verbena-sim: adapters on a bad network and bad memory, in virtual time.\n"
+    "Simulates adapters on a bad network and bad memory, in virtual time.\n"
+    "Usage: verbena-sim [OPTIONS]\n"
     "\n"
     "  --seed N       run this seed (default 1)\n"
     "  --seeds A..B   run these seeds, both included\n"
-    "  --paging       not adapters, but the pager of managed memory on a bad swap store\n"
-    "  --cm           not adapters, but connection managers on a bad network\n"
-    "  --minutes M    go on from the first seed for so long\n"
+    "  --paging       simulate the pager of managed memory on a failing swap store instead\n"
+    "  --cm           simulate connection managers on a bad network instead\n"
+    "  --minutes M    run seeds from the first one on for this many minutes\n"
     "  --keep-going   do not stop at the first failure\n"
-    "  --pcap FILE    write the packets of the (last) run to FILE, as pcapng\n"
+    "  --pcap FILE    write the packets of the last run to FILE, as pcapng\n"
     "  --verbose      print the options of each seed, and what happened\n"
     "  --help         print this\n"
     "\n"
-    "One seed fixes everything. A failure prints how to repeat it, and its packets are written to\n"
-    "verbena-sim-N.pcapng. A failed CHECK ends the program; then it prints the command that\n"
-    "writes them. With --paging or --cm a failure writes what happened to\n"
-    "verbena-sim-paging-N.txt or verbena-sim-cm-N.txt; there are no packets.\n";
+    "One seed determines the whole run. A failure prints the command that repeats it, and writes\n"
+    "its packets to verbena-sim-N.pcapng. A failed CHECK ends the program, and prints the command\n"
+    "that writes them. With --paging or --cm a failure writes its events to\n"
+    "verbena-sim-paging-N.txt or verbena-sim-cm-N.txt; there are no packets.\n\n"
+    "Examples:\n"
+    "  verbena-sim --seeds 1..100\n"
+    "  verbena-sim --seed 17 --verbose --pcap run.pcapng\n"
+    "  verbena-sim --cm --minutes 1\n";
 
 // What is run: adapters, or one of the machines beside them.
 enum class Subject : uint8_t { kAdapters, kPaging, kCm };
@@ -174,7 +179,7 @@ void Describe(const Simulator::Result& result) {
 
 struct Progress {
   Clock::time_point start = Clock::now();
-  Clock::time_point told = start;
+  Clock::time_point printed_at = start;
   uint64_t done = 0;
   std::vector<uint64_t> failed = {};  // seeds
 };
@@ -291,8 +296,8 @@ int RunAll(const Arguments& arguments) {
     if (arguments.minutes > 0 ? Clock::now() >= end : seed > arguments.seeds.last) break;
     RunSeed(seed, arguments, progress);
     if (!progress.failed.empty() && !arguments.keep_going) break;
-    if (Clock::now() - progress.told > std::chrono::seconds(2)) {
-      progress.told = Clock::now();
+    if (Clock::now() - progress.printed_at > std::chrono::seconds(2)) {
+      progress.printed_at = Clock::now();
       Tell(progress, isatty(STDOUT_FILENO) != 0 ? "\r" : "\n");
     }
   }

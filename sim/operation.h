@@ -29,8 +29,8 @@ struct Operation {
   bool is_signaled = true;
   bool is_endangered = false;  // its key was taken away while it was under way
   bool is_forbidden = false;   // and will not come back
-  bool is_reported = false;    // its program was told that it succeeded
-  bool is_received = false;    // a completion of the peer's receive queue told of it
+  bool is_reported = false;    // its program has the completion of success
+  bool is_received = false;    // a completion of the peer's receive queue reported it
   bool is_awaited = false;     // by the oracle of messages
   std::optional<uint32_t> local_slot;
   std::optional<uint32_t> remote_slot;

@@ -3,7 +3,7 @@
 #include "adapter/objects/peer_check.h"
 #include "sim/simulator.h"
 #include "transport/common/responder_checks.h"
-#include "transport/rc/fault_mark.h"
+#include "transport/rc/response_marks.h"
 #include "wire/roce/aeth.h"
 #include "wire/roce/packet.h"
 #include "wire/roce/reth.h"

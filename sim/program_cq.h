@@ -26,11 +26,11 @@ class ProgramCq : public adapter::Cq {
   // An event tells that a completion was lost.
   void OnError(Findings& findings) {
     if (!overflowed()) findings.Add("overflow", "an event tells of an overflow that was none");
-    if (error_is_known_) findings.Add("overflow", "an overflow was told twice");
+    if (error_is_known_) findings.Add("overflow", "an overflow was reported twice");
     error_is_known_ = true;
   }
   // All events were taken.
-  void CheckTold(Findings& findings) const {
+  void CheckReported(Findings& findings) const {
     if (overflowed() && !error_is_known_) {
       findings.Add("overflow", "completions were lost, and no event tells so");
     }

@@ -165,8 +165,8 @@ void Simulator::RunEndnode(Endnode& node) {
     if (side->node == &node && side->qp && random_.Chance(1, 2)) comer = side.get();
   }
   if (comer != nullptr && comer->channel) {
-    const adapter::Cq* const told = node.PassFor(*comer->channel);
-    if (told != nullptr) comer->has_event[told == &comer->receive_cq] = true;
+    const adapter::Cq* const cq = node.PassFor(*comer->channel);
+    if (cq != nullptr) comer->has_event[cq == &comer->receive_cq] = true;
   } else {
     node.Pass(comer != nullptr ? &comer->send_cq : nullptr);
   }
@@ -216,8 +216,8 @@ void Simulator::CheckOverflows(const Endnode& node) {
   ForEachSide([&](Connection& connection, int at) {
     const Side& side = connection.side(at);
     if (side.node != &node || !side.qp) return;
-    side.send_cq.CheckTold(findings_);
-    side.receive_cq.CheckTold(findings_);
+    side.send_cq.CheckReported(findings_);
+    side.receive_cq.CheckReported(findings_);
   });
 }
 

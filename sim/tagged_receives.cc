@@ -95,7 +95,7 @@ void TaggedReceives::OnOperation(const Completion& completion, bool is_busy, Fin
     oracle_.Removed(completion.id.value(), well, findings);
     if (well) Finish(completion.id, false, findings);
   } else if (!well) {
-    findings.Add("tags", "a receive could not be added, or a count not told");
+    findings.Add("tags", "a receive could not be added, or a count not reported");
   }
   oracle_.OnStep(completion.tag_wants_step, added, is_busy, findings);
 }

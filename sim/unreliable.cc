@@ -73,10 +73,10 @@ void Unreliable::FillReceives(bool is_calm) {
 bool Unreliable::OnEvent(const adapter::Event& event) {
   const UnreliableEndpoint* const endpoint = Find(event.qp);
   if (endpoint == nullptr) return false;
-  const bool is_told = event.type == AsyncEventType::kCommunicationEstablished;
+  const bool is_expected = event.type == AsyncEventType::kCommunicationEstablished;
   const bool is_allowed_error =
       endpoint->has_lost_memory || endpoint->has_overflowed() || swarm_.page_in_failure > 0;
-  if (!is_told && !is_allowed_error) {
+  if (!is_expected && !is_allowed_error) {
     findings_.Add("completions", "an unreliable queue pair tells of an error");
   }
   return true;
@@ -93,8 +93,8 @@ void Unreliable::OnCqError(const adapter::Cq* cq) {
 void Unreliable::CheckOverflows(const Endnode& node) {
   for (const auto& endpoint : endpoints_) {
     if (endpoint->node != &node) continue;
-    endpoint->send_cq.CheckTold(findings_);
-    endpoint->receive_cq.CheckTold(findings_);
+    endpoint->send_cq.CheckReported(findings_);
+    endpoint->receive_cq.CheckReported(findings_);
     if (endpoint->has_overflowed() && endpoint->state() != QpState::kErr) {
       findings_.Add("overflow", "an unreliable queue pair has lost a completion and goes on");
     }

@@ -25,7 +25,7 @@ void Unreliable::Post(Time now) {
   }
 }
 
-// A send queue that has failed is told to go on, once all that was in it has ended.
+// A send queue that has failed is resumed after all its requests have ended.
 bool Unreliable::IsReady(UnreliableEndpoint& endpoint, Time now) {
   const uint64_t posted =
       endpoint.qp->send_queue().end().value() - endpoint.qp->send_queue().begin().value();
@@ -99,8 +99,8 @@ void Unreliable::DraftWrite(UnreliableEndpoint& from, UnreliableEndpoint& to, Dr
     remote = kinds[random_.Below(std::size(kinds))];
   }
   draft.wqe.operand = remote;
-  const bool is_told = draft.wqe.opcode == SendOpcode::kWriteWithImmediate;
-  if (is_told && !operation.is_forbidden) AddLetter(from, to, draft);
+  const bool has_receive = draft.wqe.opcode == SendOpcode::kWriteWithImmediate;
+  if (has_receive && !operation.is_forbidden) AddLetter(from, to, draft);
 }
 
 // To a queue pair, or to a group.

@@ -27,7 +27,7 @@ class Workload {
   void FillReceives(Side& side);
 
   // Takes what the completion queues hold. All receive queues come before all send queues: what a
-  // peer is told was received must have been.
+  // peer knows as received must have been received.
   void PollReceives(Connection& connection, int at, Time now);
   void PollSends(Connection& connection, int at, Time now);
   // The send queue of a side is empty.

@@ -36,7 +36,7 @@ OF_QUEUES = [
             "if (tail - head_.load(std::memory_order_acquire) > mask_) {",
             "if (tail - head_.load(std::memory_order_acquire) > mask_ + 1) {",
             _queue("CompletionQueueTest.OverflowIsForEver")),
-    _mutant("SRQ: the limit is told one receive request early", "queue/shared_receive_queue.cc",
+    _mutant("SRQ: the limit is reported one receive request early", "queue/shared_receive_queue.cc",
             "posted_->size() < armed &&", "posted_->size() <= armed &&",
             _queue("SharedReceiveQueueTest.LimitIsReportedOnce")),
 ]
@@ -68,7 +68,7 @@ OF_TAGS = [
             "  if (message.has_tag()) source_.tags()->CountUnexpected();\n", ""),
     _mutant("tags: an unexpected message that has failed stays counted", TAGS,
             "  --unexpected_;\n", ""),
-    _mutant("rendezvous: the sender is told before the bytes are read",
+    _mutant("rendezvous: the sender is notified before the bytes are read",
             "transport/common/rendezvous.cc", ".fence = true, ", ""),
 ]
 

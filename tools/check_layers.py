@@ -14,7 +14,7 @@ PUBLIC = "verbena"  # include/verbena: the headers that users include
 # users, so that nothing is rewritten on its way through the layers. Every layer may include them.
 VALUES = {
     "access", "advice", "async_event", "completion", "counters", "error", "gid", "ip_address",
-    "numbers", "qp_state", "serial_number", "strong_id", "work_request",
+    "numbers", "post_error", "qp_state", "serial_number", "strong_id", "work_request",
 }
 
 # What a folder of src/ may include besides itself.

@@ -64,6 +64,11 @@ WORDS = [
     _name("WindowBook", "window_book", instead="bind registry"),
     _name("PointedObject", "FrontMargin", "QueueShares",
           instead="handle base, ABI padding, owners"),
+    _name(r"[a-z]Told", r"\bTold\B", "_told", r"\btold_",
+          instead="reported, raised, sent, answered: what happened"),
+    _name(*(part for word in ("Nobody", "Somebody", "Whoever", "Everybody")
+            for part in (rf"\w{word}", rf"{word}\w")),
+          instead="no thread, no waiter, kNone: the thing itself"),
     _prose("nobody|somebody|whoever|everybody|anybody|one who|he|him|his",
            instead="the thing that acts: the poller, the caller, a peer, no thread"),
 ]

@@ -16,6 +16,13 @@ class CheckWords(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(len(self.found(name)), 1)
 
+    def test_what_was_told_to_whom(self):
+        for name in ("Time told_at;", "bool error_was_told = false;", "TEST(A, ThePeerIsToldOnce)",
+                     "uint32_t kNobody = 0;", "kNobodyWaits", "TEST(A, NobodyPolls)",
+                     "AFolderOfSomebodyElse", "void CheckTold();"):
+            with self.subTest(name):
+                self.assertEqual(len(self.found(name)), 1)
+
     def test_persons(self):
         for line in ("// Nobody waits.", "// whoever polls", "// as he likes", "# one who sends"):
             with self.subTest(line):

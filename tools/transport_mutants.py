@@ -147,7 +147,7 @@ OF_RESPONDER = [
             "    nak_state_ = NakState::kSequenceError;\n  } else if (wait_.has_dropped()) {",
             "    nak_state_ = NakState::kSequenceError;\n    ack_is_due_ = false;\n"
             "  } else if (wait_.has_dropped()) {",
-            _unit("ResponderTest.AWriteIntoAbsentPagesIsToldWhenTheyAreThere")),
+            _unit("ResponderTest.AWriteIntoAbsentPagesIsAcknowledgedWhenTheyArePresent")),
     _mutant("an answer of the pager executes a packet whose place another has taken", RESPONDER,
             "    if (nak_state_ != NakState::kPagesAbsent) {\n      wait_.End();",
             "    if (failure_) {\n      wait_.End();",
@@ -171,7 +171,7 @@ OF_OTHERS = [
             "if (deth->q_key != config_.q_key) {",
             "if (deth->q_key != config_.q_key && packet.size() == 0) {"),
     _mutant("SRQ: the last receive request is announced time and again", "common/receive_slot.cc",
-            "    last_wqe_was_told_ = true;\n", "",
+            "    last_wqe_was_raised_ = true;\n", "",
             _unit("ResponderTest.FlushOfASharedQueueLeavesItToTheOthers")),
     _mutant("packets behind one that was not sent leave all the same", "common/send_in_order.h",
             "if (any_lost && has_lost[IsRequest(packet) ? 1 : 0] &&",

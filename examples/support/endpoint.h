@@ -21,9 +21,9 @@ T Must(verbena::ErrorOr<T> result) {
   }
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
-inline void Must(verbena::CodeOr<void> result) {
+inline void Must(const verbena::PostResult& result) {
   if (result) return;
-  std::fprintf(stderr, "not posted: %s\n", NameOf(result.error()));
+  std::fprintf(stderr, "not posted: %s\n", ToString(result.error()).c_str());
   std::exit(EXIT_FAILURE);
 }
 

@@ -83,7 +83,7 @@ class ResidencyPicture {
   static constexpr int kMapTop = 54, kCellHeight = 4, kMapBottom = kMapTop + 64 * kCellHeight;
   static constexpr int kCurveTop = kMapBottom + 18, kCurveBottom = kCurveTop + 100;
   static constexpr int kHeight = kCurveBottom + 44;
-  static constexpr int kShades = 8;  // more shades of a cell cannot be told apart
+  static constexpr int kShades = 8;  // more shades of a cell cannot be distinguished
 
   struct Moment {
     double seconds = 0;

@@ -142,7 +142,7 @@ void LiveQp::ChooseOperand(queue::SendWqe& wqe) {
 }
 
 void LiveQp::PostSend() {
-  if (!qp_->may_post_sends()) return;
+  if (qp_->RefusesSends()) return;
   const uint64_t id = next_id_++;
   queue::SendWorkRequest request;
   request.wqe.id = WrId(id);
@@ -190,7 +190,7 @@ void LiveQp::PostReceive() {
   const queue::ReceiveWorkRequest request{.wqe = {WrId(receive.id)}, .sges = sges};
   const bool is_posted =
       srq_ != nullptr ? srq_->Post(request).has_value()
-                      : qp_->may_post_receives() && qp_->receive_queue().Post(request).has_value();
+                      : !qp_->RefusesReceives() && qp_->receive_queue().Post(request).has_value();
   Print(is_posted ? "posted a receive" : "refused a receive");
   if (!is_posted) return End(receive.pieces, findings_);
   receives_.push_back(std::move(receive));

@@ -4,24 +4,24 @@
 
 namespace verbena {
 
-// What may be done to memory, and by whom. A set, one bit a right: combine with |.
+// The rights to access memory. A set with one bit per right: combine them with |.
 class Access {
  public:
   static const Access kNone;
-  static const Access kLocalRead;   // sent from
-  static const Access kLocalWrite;  // received into
+  static const Access kLocalRead;   // may be sent from
+  static const Access kLocalWrite;  // may be received into
   static const Access kRemoteRead;
   static const Access kRemoteWrite;   // needs kLocalWrite: an owner cannot grant more than it has
   static const Access kRemoteAtomic;  // likewise
-  static const Access kWindowBind;    // windows may be bound to it
+  static const Access kWindowBind;    // windows may be bound to the region
 
-  static const Access kLocal;   // both of them
-  static const Access kRemote;  // all three
+  static const Access kLocal;   // both local rights
+  static const Access kRemote;  // all three remote rights
   static const Access kAll;
 
   constexpr Access() = default;
 
-  // Whether it has each of the others, or at least one of them.
+  // Whether it has all of the others, or at least one of them.
   [[nodiscard]] constexpr bool Has(Access others) const {
     return (bits_ & others.bits_) == others.bits_;
   }
@@ -54,9 +54,9 @@ inline constexpr Access Access::kLocal = kLocalRead | kLocalWrite;
 inline constexpr Access Access::kRemote = kRemoteRead | kRemoteWrite | kRemoteAtomic;
 inline constexpr Access Access::kAll = kLocal | kRemote | kWindowBind;
 
-// Who may use the R_Key of a bound window: any queue pair of its domain (1), the one that it was
-// bound on (2A), and that one only if its domain is the window's (2B). Type 1 may be bound again
-// while it is bound, and is unbound by a bind to no bytes; type 2 is invalidated.
+// Which queue pairs may use the R_Key of a bound window: any of its domain (1), the one that it was
+// bound on (2A), or that one only if its domain is the window's (2B). Type 1 may be bound again
+// while it is bound, and is unbound by a bind of length 0; type 2 is invalidated.
 enum class WindowType : uint8_t { k1, k2A, k2B };
 
 }  // namespace verbena

@@ -4,17 +4,17 @@
 
 namespace verbena {
 
-// Bytes of a region, counted from its first.
+// Bytes of a region, by their offset from its first byte.
 struct Range {
   uint64_t offset = 0;
   uint64_t length = 0;
 };
 
-// What pages are to be paged in for.
+// The purpose for which pages are paged in.
 enum class Advice : uint8_t {
-  kPrefetch,         // to be read
-  kPrefetchWrite,    // to be written
-  kPrefetchNoFault,  // none is paged in: the adapter learns which are there
+  kPrefetch,         // for reading
+  kPrefetchWrite,    // for writing
+  kPrefetchNoFault,  // pages in nothing: enters pages that are present into the tables
 };
 
 }  // namespace verbena

@@ -40,8 +40,8 @@ inline constexpr size_t kCompletionStatusCount =
 
 const char* NameOf(CompletionStatus status);
 
-// What completed. The values are those of the verbs as far as they go; bit 7 marks the receive
-// side.
+// The operation that completed. The values are those of the verbs, if they have one; bit 7 marks
+// the receive side.
 enum class CompletionOpcode : uint8_t {
   kSend = 0,
   kWrite = 1,
@@ -52,7 +52,7 @@ enum class CompletionOpcode : uint8_t {
   kInvalidate = 6,
   kFlush = 8,
   kAtomicWrite = 9,
-  kRegister = 0x40,  // this and the next are ours
+  kRegister = 0x40,  // this and the next have no value in the verbs
   kDelay = 0x41,
   kReceive = 0x80,
   kReceiveWithImmediate = 0x81,  // of a write
@@ -69,8 +69,8 @@ const char* NameOf(CompletionOpcode opcode);
   return (static_cast<uint8_t>(opcode) & 0x80) != 0;
 }
 
-// How a work request ended, and what came of it: an entry of a completion queue, as it stands
-// there. If the status is not success only id, status, qp and vendor_error count. (IBA 11.4.2.1)
+// The result of a work request: an entry of a completion queue. If the status is not kSuccess, only
+// id, status, qp and vendor_error are valid. (IBA 11.4.2.1)
 struct Completion {
   WrId id = {};
   int64_t timestamp_ns = 0;  // when it entered the queue, on the monotonic clock

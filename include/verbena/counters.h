@@ -7,59 +7,61 @@
 
 namespace verbena {
 
-// Why a packet that arrived went no further. One is a fact, many are an attack or a broken peer.
+// Why a packet that arrived was dropped. A single one is normal; many point to an attack or a
+// broken peer.
 enum class Drop : uint8_t {
-  kMalformed,  // not a packet of ours: opcode, lengths, pad
+  kMalformed,  // not a RoCE packet: opcode, lengths, pad
   kBadIcrc,
   kNoSuchQp,
-  kWrongPeer,  // of a connected queue pair: from elsewhere, or to another of our addresses
-  kWrongPort,  // from another UDP port than that of the sender's endpoint: stale, forged, foreign
+  kWrongPeer,  // of a connected queue pair: another source, or another destination address of this
+               // machine
+  kWrongPort,  // not the UDP port of the sender's endpoint: stale, forged, or not Verbena
   kWrongPKey,
-  kWrongService,  // its opcode is of another kind of queue pair
-  kNoMember,      // no queue pair here is in the multicast group
+  kWrongService,  // its opcode belongs to another type of queue pair
+  kNoMember,      // no queue pair of this process is in the multicast group
 };
 inline constexpr size_t kDrops = 8;
 
 const char* NameOf(Drop drop);
 
-// Why a datagram that was to be sent was dropped. All are losses that the transport repairs or the
-// program has to live with, as on any network.
+// Why a datagram was dropped instead of sent. The transport retransmits it, or for unreliable
+// services it is lost, as on any network.
 enum class SendDrop : uint8_t {
-  kTooLong,              // longer than the path takes
-  kUnreachable,          // no route, interface down, source address not of this machine
-  kForbidden,            // a firewall or the kernel's policy
-  kNoMemory,             // the kernel has none
-  kSegmentationRefused,  // the device cannot; plain datagrams from then on
+  kTooLong,              // longer than the path allows
+  kUnreachable,          // no route, interface down, or the source address is not of this machine
+  kForbidden,            // a firewall, or the policy of the kernel
+  kNoMemory,             // the kernel has no memory
+  kSegmentationRefused,  // the device cannot segment; plain datagrams are used from then on
   kOther,
 };
 inline constexpr size_t kSendDrops = 6;
 
 const char* NameOf(SendDrop drop);
 
-// The checks of an access to registered memory, by their letters: see docs/memory.md. The one that
-// refuses is named by Completion::vendor_error, too.
+// The checks of an access to registered memory, by their letters: see docs/memory.md.
+// Completion::vendor_error also names the check that refused.
 inline constexpr char kFirstCheck = 'a';
 inline constexpr size_t kChecks = 7;
 inline constexpr size_t kRemoteChecks = 6;  // g is for binds
 
-// How often each has refused, 'a' first.
+// How often each check has refused, 'a' first.
 struct RefusalCounters {
   std::array<uint64_t, kChecks> local{};         // work requests of this side
   std::array<uint64_t, kRemoteChecks> remote{};  // requests of peers
 };
 
-// What went through a port since the device was opened.
+// The traffic of a port since the device was opened.
 struct PortCounters {
   uint64_t packets_sent = 0;  // loopback included
   uint64_t bytes_sent = 0;
   uint64_t packets_received = 0;
   uint64_t bytes_received = 0;
-  uint64_t loopback_packets = 0;  // that met no socket
+  uint64_t loopback_packets = 0;  // that did not use a socket
   uint64_t paths_gone = 0;        // packets whose address handle was destroyed meanwhile
-  uint64_t paths_single = 0;      // that lose segments: their datagrams leave one by one
+  uint64_t paths_single = 0;      // that lose segments: datagrams are sent one by one
   uint64_t page_requests = 0;
-  uint64_t pages_refused = 0;      // requests for pages that were not to be had
-  uint64_t pages_invalidated = 0;  // that had gone without a word
+  uint64_t pages_refused = 0;      // requests for pages that could not be paged in
+  uint64_t pages_invalidated = 0;  // that were gone without notice
   uint64_t copies_failed = 0;      // payload that was gone when it was to be sent
   uint64_t passes = 0;             // of the engine
   std::array<uint64_t, kDrops> dropped{};
@@ -68,13 +70,13 @@ struct PortCounters {
   [[nodiscard]] uint64_t dropped_for(Drop drop) const { return dropped[static_cast<size_t>(drop)]; }
 };
 
-// What the sockets did.
+// The work of the sockets.
 struct SocketCounters {
   uint64_t datagrams_sent = 0;
   uint64_t bytes_sent = 0;
   uint64_t messages_sent = 0;  // groups of datagrams that the kernel took as one
   uint64_t send_calls = 0;
-  uint64_t send_blocked = 0;  // calls that the kernel had no room for
+  uint64_t send_blocked = 0;  // calls for which the kernel had no room
   std::array<uint64_t, kSendDrops> send_dropped{};
 
   uint64_t datagrams_received = 0;
@@ -89,9 +91,9 @@ struct SocketCounters {
   }
 };
 
-// What was done to keep registered memory within its budget: Options::memory_budget.
+// How registered memory was kept within its budget: Options::memory_budget.
 struct BudgetCounters {
-  uint64_t regions_taken_over = 0;  // whose memory was put under it
+  uint64_t regions_taken_over = 0;  // whose memory was put under the budget
   uint64_t bytes_taken_over = 0;
   uint64_t regions_native = 0;  // whose memory could not be
   uint64_t resident_peak = 0;   // bytes
@@ -112,7 +114,7 @@ struct DeviceCounters {
 // One line per counter, "packets sent: 12\n"; counters that are 0 are left out.
 [[nodiscard]] std::string ToString(const DeviceCounters& counters);
 
-// What went through one queue pair.
+// The traffic of one queue pair.
 struct QpCounters {
   uint64_t packets_sent = 0;
   uint64_t bytes_sent = 0;
@@ -125,7 +127,7 @@ struct QpCounters {
   uint64_t rnr_naks = 0;
   uint64_t lost_responses = 0;
   uint64_t page_waits = 0;
-  // Messages that an unreliable one dropped.
+  // Messages that an unreliable queue pair dropped.
   uint64_t dropped_out_of_sequence = 0;
   uint64_t dropped_no_receive = 0;
   uint64_t dropped_pages_absent = 0;

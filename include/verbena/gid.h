@@ -26,13 +26,13 @@ struct GidEntry {
   bool loopback = false;
 };
 
-// Which way packets go. Both addresses are of one kind, IPv4 or IPv6.
+// The path of packets. Both addresses are of one family, IPv4 or IPv6.
 struct AddressVector {
-  Gid source = {};  // one of this machine
+  Gid source = {};  // an address of this machine
   Gid destination = {};
-  uint32_t interface = 0;  // to leave by; 0 unless an address is link-local
+  uint32_t interface = 0;  // outgoing; 0 unless an address is link-local
   uint8_t traffic_class = 0;
-  uint8_t hop_limit = 64;  // 0: the system's own
+  uint8_t hop_limit = 64;  // 0: the default of the system
 
   friend bool operator==(const AddressVector&, const AddressVector&) = default;
 };

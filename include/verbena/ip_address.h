@@ -15,9 +15,9 @@ namespace verbena {
 
 using Ipv4Address = StrongId<struct Ipv4AddressTag, uint32_t>;
 
-// An IPv6 address, or an IPv4 address in the form ::ffff:a.b.c.d (RFC 4291 §2.5.5.2). This is what
-// a GID of RoCEv2 is (IBA A17.4.5). On which link a link-local address is meant is not part of it.
-// A value type.
+// An IPv6 address, or an IPv4 address in the form ::ffff:a.b.c.d (RFC 4291 §2.5.5.2). A GID of
+// RoCEv2 has this form (IBA A17.4.1.1). The zone of a link-local address is not part of it. A value
+// type.
 struct IpAddress {
   static constexpr size_t kIpv4Offset = 12;  // of an IPv4 address in `bytes`
 
@@ -47,7 +47,7 @@ struct IpAddress {
   [[nodiscard]] constexpr bool is_loopback() const {
     return is_ipv4() ? bytes[12] == 127 : *this == Ipv6Loopback();
   }
-  // Means something on one link only.
+  // Valid on one link only.
   [[nodiscard]] constexpr bool is_link_local() const {
     if (is_ipv4()) return bytes[12] == 169 && bytes[13] == 254;
     return bytes[0] == 0xFE && (bytes[1] & 0xC0) == 0x80;
@@ -56,7 +56,7 @@ struct IpAddress {
     return is_ipv4() ? (bytes[12] & 0xF0) == 0xE0 : bytes[0] == 0xFF;
   }
 
-  // As two words: it is asked for every packet, and of arrays the compiler makes a call.
+  // Compared as two words: it is compared for every packet, and compilers make a call for arrays.
   friend constexpr bool operator==(const IpAddress& a, const IpAddress& b) {
     using Words = std::array<uint64_t, 2>;
     const auto x = std::bit_cast<Words>(a), y = std::bit_cast<Words>(b);

@@ -15,18 +15,18 @@ namespace verbs {
 struct WindowObject;
 }
 
-// A key that costs nothing to point at some bytes of a region and to take away again. It is bound
-// and invalidated by work requests: see Bind and Invalidate in work_request.h.
+// A key for some bytes of a region, which is cheap to bind and to invalidate. Both are work
+// requests: see Bind and Invalidate in work_request.h.
 class MemoryWindow : public Handle<verbs::WindowObject> {
  public:
   [[nodiscard]] static ErrorOr<MemoryWindow> Allocate(const ProtectionDomain& domain,
                                                       WindowType type);
   MemoryWindow() = default;
 
-  // Unbinds it, too.
+  // Also unbinds it.
   [[nodiscard]] ErrorOr<void> Destroy();
 
-  // Before it was bound for the first time. Each bind gives it the key that the program chose.
+  // The key before the first bind. Each bind sets the key that the program chooses.
   [[nodiscard]] Key first_key() const;
   [[nodiscard]] WindowType type() const;
 

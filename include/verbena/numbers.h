@@ -10,10 +10,10 @@
 
 namespace verbena {
 
-// The numbers of the verbs, each a type of its own, so that one cannot be passed where another is
-// meant: QpNumber{17}. value() gives the integer back. All layers use them as they stand here.
+// The numbers of the verbs, each with its own type, so that one cannot be passed for another:
+// QpNumber{17}. value() returns the integer. All layers use them.
 
-using WrId = StrongId<struct WrIdTag, uint64_t>;          // of a work request: the program's own
+using WrId = StrongId<struct WrIdTag, uint64_t>;  // of a work request; chosen by the program
 using QpNumber = StrongId<struct QpNumberTag, uint32_t>;  // 24 bits
 using SrqNumber =
     StrongId<struct SrqNumberTag, uint32_t>;      // of an XRC shared receive queue: 24 bits
@@ -25,28 +25,29 @@ using TagHandle = StrongId<struct TagHandleTag, uint32_t>;  // of a tagged recei
 // Immediate data, as the 32 bits that the program reads as a number in network byte order.
 using Immediate = StrongId<struct ImmediateTag, uint32_t>;
 
-// Which completion queue, or shared receive queue, an event is of.
+// Identifies the completion queue or shared receive queue of an event.
 using CqId = StrongId<struct CqIdTag, uintptr_t>;
 using SrqId = StrongId<struct SrqIdTag, uintptr_t>;
 
-// What a work request or packet carries beside a key. That of a zero-based key starts at 0.
+// The address that a work request or packet carries with a key. For a zero-based key it starts at
+// 0.
 using KeyAddress = StrongId<struct KeyAddressTag, uint64_t>;
 
-// Which entry of the protection table a key names (24 bits), and which of its lives (8 bits).
+// The entry of the protection table (24 bits), and the variant of its key (8 bits).
 using KeyIndex = StrongId<struct KeyIndexTag, uint32_t>;
 using KeyVariant = StrongId<struct KeyVariantTag, uint8_t>;
 
 inline constexpr uint32_t kKeyIndexCount = 1U << 24;
 
-// What programs call L_Key, R_Key or STag:
+// An L_Key, R_Key or STag:
 //
 //    31                             8 7             0
 //   +--------------------------------+---------------+
 //   |             index              |    variant    |
 //   +--------------------------------+---------------+
 //
-// The variant changes whenever the entry gets a new meaning, so that a key kept too long is
-// recognised. No valid key has the value 0.
+// The variant changes whenever the entry is reused, so that a stale key is recognised. No valid key
+// has the value 0.
 class Key {
  public:
   constexpr Key() = default;
@@ -67,8 +68,8 @@ class Key {
   uint32_t value_ = 0;
 };
 
-// The same entry in its next life: what a program chooses when it binds a window, or registers by
-// work request a second time.
+// The key of the same entry with the next variant: for a program that binds a window, or registers
+// by work request a second time.
 [[nodiscard]] constexpr Key NextKey(Key key) {
   return {key.index(), KeyVariant(static_cast<uint8_t>(key.variant().value() + 1))};
 }

@@ -10,6 +10,7 @@
 #include "verbena/error.h"
 #include "verbena/handle.h"
 #include "verbena/numbers.h"
+#include "verbena/post_error.h"
 #include "verbena/protection_domain.h"
 #include "verbena/work_request.h"
 #include "verbena/xrc_domain.h"
@@ -20,28 +21,28 @@ namespace verbs {
 struct SrqObject;
 }
 
-// How far a chain got.
+// The result of posting a chain.
 struct ChainResult {
-  size_t posted = 0;  // requests that stand; the next one was refused
-  CodeOr<void> result = {};
+  size_t posted = 0;  // requests that were posted; the next one was refused
+  PostResult result = {};
 };
 
-// Receive requests that several queue pairs take from.
+// Receive requests for several queue pairs.
 class SharedReceiveQueue : public Handle<verbs::SrqObject> {
  public:
   [[nodiscard]] static ErrorOr<SharedReceiveQueue> Create(const ProtectionDomain& domain,
                                                           uint32_t capacity, uint32_t sges_max = 1);
-  // For extended reliable connections of `xrc`, whose messages name it by its number. What arrives
-  // completes in `cq`, and the keys of peers are those of `domain`.
+  // For extended reliable connections of `xrc`, whose messages name the queue by its number.
+  // Receives complete in `cq`, and the keys of peers must belong to `domain`.
   [[nodiscard]] static ErrorOr<SharedReceiveQueue> CreateXrc(const ProtectionDomain& domain,
                                                              const XrcDomain& xrc,
                                                              const CompletionQueue& cq,
                                                              uint32_t capacity,
                                                              uint32_t sges_max = 1);
-  // One that matches tags, for reliable connections: a message that begins with a tag matching
-  // header goes to the tagged receive that it fits, if there is one, and without its header; or, if
-  // it is a rendezvous, what it names is read from the peer. All that its queue pairs receive
-  // completes in `cq`. See docs/transport.md.
+  // With tag matching, for reliable connections. A message that begins with a tag matching header
+  // goes to the tagged receive that matches it, if there is one, without the header; after a
+  // rendezvous request, the bytes that it names are read from the peer. All receives of the queue
+  // pairs complete in `cq`. See docs/transport.md.
   [[nodiscard]] static ErrorOr<SharedReceiveQueue> CreateTagMatching(const ProtectionDomain& domain,
                                                                      const CompletionQueue& cq,
                                                                      uint32_t capacity,
@@ -49,23 +50,24 @@ class SharedReceiveQueue : public Handle<verbs::SrqObject> {
                                                                      uint32_t tags_max);
   SharedReceiveQueue() = default;
 
-  // REFUSES while a queue pair uses it. A message to an extended one that is under way fails.
+  // REFUSES while a queue pair uses it. An XRC message that is in progress fails.
   [[nodiscard]] ErrorOr<void> Destroy();
-  // REFUSES below the number of requests in it.
+  // REFUSES a capacity below the number of requests in it.
   [[nodiscard]] ErrorOr<void> Resize(uint32_t capacity);
-  // One event, kSrqLimitReached, when fewer than `limit` are left; 0 for none.
+  // Raises one event, kSrqLimitReached, when fewer than `limit` requests are left; 0 turns it off.
   [[nodiscard]] ErrorOr<void> SetLimit(uint32_t limit);
 
   [[nodiscard]] SrqId id() const;
-  // What senders name an extended one by; 0 if it is not.
+  // The number that XRC senders use; 0 if the queue is not for XRC.
   [[nodiscard]] SrqNumber number() const;
   [[nodiscard]] uint32_t capacity() const;
-  [[nodiscard]] uint32_t limit() const;  // 0 when none is set, or no longer
+  [[nodiscard]] uint32_t limit() const;  // 0 if it is not set, or was reached
 
-  [[nodiscard]] CodeOr<void> Post(const Receive& request) const;
+  [[nodiscard]] PostResult Post(const Receive& request) const;
   [[nodiscard]] ChainResult PostChain(std::span<const Receive> requests) const;
 
-  // Adds, removes, or tells. The handle of what was added. May wait for the adapter.
+  // Adds or removes a tagged receive, or synchronizes. Returns the handle of a receive that was
+  // added. May wait for the adapter.
   [[nodiscard]] CodeOr<TagHandle> ChangeTags(const TagOperation& operation) const;
 
  private:

@@ -6,8 +6,8 @@
 
 namespace verbena {
 
-// A number that names something. Each Tag makes a type of its own, so one kind of number cannot be
-// passed where another is meant; there is no arithmetic, because the sum of two names is no name.
+// A number that identifies something. Each Tag makes a different type, so that one kind of number
+// cannot be passed for another. There is no arithmetic, because the sum of two ids is no id.
 //
 //   using Color = StrongId<struct ColorTag, uint32_t>;
 //

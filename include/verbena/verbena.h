@@ -34,6 +34,7 @@
 #include "verbena/memory_window.h"
 #include "verbena/numbers.h"
 #include "verbena/options.h"
+#include "verbena/post_error.h"
 #include "verbena/protection_domain.h"
 #include "verbena/qp_attributes.h"
 #include "verbena/qp_state.h"

@@ -22,12 +22,12 @@ struct Sge {
   friend bool operator==(const Sge&, const Sge&) = default;
 };
 
-// A scatter/gather list. One element is kept in it; several are referred to, and must be there
+// A scatter/gather list. A single element is copied; a range is referred to, and must stay valid
 // until the request is posted.
 class SgeList {
  public:
   constexpr SgeList() = default;
-  // Implicit: an element is a list of one, and a range of them is what a list is.
+  // Implicit, so that an element or a range of elements can be given for a list.
   constexpr SgeList(const Sge& one)  // NOLINT(google-explicit-constructor)
       : one_(one), size_(1) {}
   template <class Range>
@@ -53,7 +53,7 @@ struct RemoteAddress {
   friend bool operator==(const RemoteAddress&, const RemoteAddress&) = default;
 };
 
-// Whom a datagram goes to.
+// The destination of a datagram.
 struct Datagram {
   AddressHandleId handle = {};
   QpNumber qp = {};
@@ -63,26 +63,26 @@ struct Datagram {
 };
 
 struct SendFlags {
-  bool signaled = true;  // completes; one that fails does so in any case
+  bool signaled = true;  // it completes; a request that fails completes in any case
   bool solicited = false;
-  bool fence = false;    // waits for reads and atomics posted before
-  bool inlined = false;  // the bytes are taken when it is posted, and need no key
+  bool fence = false;    // waits for the reads and atomics posted before
+  bool inlined = false;  // the bytes are copied by the post, and need no key
 
   friend bool operator==(const SendFlags&, const SendFlags&) = default;
 };
 
-// --- What a send queue does. Each is taken by QueuePair::Post. ---
+// --- Requests for a send queue, by QueuePair::Post. ---
 //
-// `xrc_srq` counts on a kXrcSend queue pair: the number of the peer's shared receive queue that the
-// message is for, and whose domain the keys are of.
+// `xrc_srq` is used on a queue pair of type kXrcSend: the number of the peer's shared receive queue
+// for the message. The keys belong to its protection domain.
 
 struct Send {
   WrId id = {};
   SgeList data = {};
   SendFlags flags = {};
   std::optional<Immediate> immediate = {};
-  std::optional<Key> invalidate = {};  // a key of the peer's that ends; not with `immediate`
-  std::optional<Datagram> to = {};     // of a datagram queue pair, and only of one
+  std::optional<Key> invalidate = {};  // a key of the peer; not together with `immediate`
+  std::optional<Datagram> to = {};     // required on a queue pair of type UD, refused on others
   SrqNumber xrc_srq = {};
 };
 
@@ -91,19 +91,19 @@ struct Write {
   SgeList data = {};
   RemoteAddress remote = {};
   SendFlags flags = {};
-  std::optional<Immediate> immediate = {};  // takes a receive request of the peer's
+  std::optional<Immediate> immediate = {};  // takes a receive request of the peer
   SrqNumber xrc_srq = {};
 };
 
 struct Read {
   WrId id = {};
-  SgeList data = {};  // where it goes
+  SgeList data = {};  // the destination
   RemoteAddress remote = {};
   SendFlags flags = {};
   SrqNumber xrc_srq = {};
 };
 
-// The atomics work on 8 aligned bytes of the peer's, and bring what was there into `result`.
+// The atomics operate on 8 aligned bytes of the peer, and store the previous value in `result`.
 struct CompareSwap {
   WrId id = {};
   SgeList result = {};
@@ -123,7 +123,7 @@ struct FetchAdd {
   SrqNumber xrc_srq = {};
 };
 
-// 8 aligned bytes at once.
+// Writes 8 aligned bytes atomically.
 struct AtomicWrite {
   WrId id = {};
   SgeList data = {};
@@ -133,7 +133,7 @@ struct AtomicWrite {
 
 enum class FlushLevel : uint8_t { kRange, kRegion };
 
-// Completes when earlier writes have arrived where they can be seen, or are kept. (IBA A19)
+// Completes when earlier writes are visible, or persistent, at the peer. (IBA A19)
 struct Flush {
   WrId id = {};
   RemoteAddress remote = {};
@@ -144,37 +144,37 @@ struct Flush {
   SendFlags flags = {};
 };
 
-// Points a window at bytes of a region. `r_key` is the window's key from then on: its index, and an
-// variant that the program chooses, such as NextKey(window). Of a type 2 window it may be the one
-// that it has. No bytes unbind a type 1 window.
+// Binds a window to bytes of a region. `r_key` becomes the key of the window: it has the window's
+// index and a variant that the program chooses, for example NextKey(window). For a type 2 window it
+// may be the present key. A length of 0 unbinds a type 1 window.
 struct Bind {
   WrId id = {};
-  Key window = {};        // its key now...
+  Key window = {};        // its present key...
   bool by_index = false;  // ...or any that it has had
   Key r_key = {};
-  Key region = {};  // L_Key of one that allows windows
+  Key region = {};  // L_Key of a region that allows windows
   uint64_t start = 0;
   uint64_t length = 0;
-  Access access = Access::kNone;  // remote ones
+  Access access = Access::kNone;  // remote rights
   bool zero_based = false;
-  bool one_touch = false;  // ends with the first message that used it
+  bool one_touch = false;  // invalid after the first message that uses it
   SendFlags flags = {};
 };
 
-// Ends a window's binding, or a registration by work request.
+// Invalidates the binding of a window, or a registration by work request.
 struct Invalidate {
   WrId id = {};
   Key key = {};
   SendFlags flags = {};
 };
 
-// What a reserved region is to grant. `key` is its own the first time, and NextKey of the last one
+// What a reserved region grants. `key` is its own key the first time, and NextKey of the last one
 // each time after it was invalidated.
 struct Registration {
   Key key = {};
-  std::span<const uint64_t> pages = {};  // addresses in this process; read when it is posted
+  std::span<const uint64_t> pages = {};  // addresses in this process; copied by the post
   uint8_t page_shift = 12;
-  uint64_t first_offset = 0;  // of the first byte in the first page
+  uint64_t first_offset = 0;  // offset of the first byte in the first page
   uint64_t start = 0;
   uint64_t length = 0;
   Access access = Access::kNone;
@@ -188,7 +188,7 @@ struct Register {
   SendFlags flags = {};
 };
 
-// Registers, and sends a message whose receiver may use the key, in one.
+// Registers memory, and sends a message whose receiver may use the key, in one request.
 struct RegisterAndSend {
   WrId id = {};
   Registration registration = {};
@@ -196,39 +196,40 @@ struct RegisterAndSend {
   SendFlags flags = {};
 };
 
-// What is posted behind it starts so much later.
+// Requests posted after it start this much later.
 struct Delay {
   WrId id = {};
   std::chrono::nanoseconds duration = {};
   SendFlags flags = {};
 };
 
-// Any of them, for chains: see QueuePair::PostChain.
+// Any of them, for QueuePair::PostChain.
 using SendRequest = std::variant<Send, Write, Read, CompareSwap, FetchAdd, AtomicWrite, Flush, Bind,
                                  Invalidate, Register, RegisterAndSend, Delay>;
 
-// --- What a receive queue does. ---
+// --- Requests for a receive queue. ---
 
 struct Receive {
   WrId id = {};
   SgeList data = {};
 };
 
-// What is done to the tagged receives of a tag matching queue. One receive is for the messages of
-// which (tag & mask) is its tag; of several the oldest gets them.
+// An operation on the tagged receives of a tag matching queue. A receive matches messages for which
+// (tag & mask) equals its tag; if several match, the oldest is used.
 //
-// A message with a tag that no receive fits is unexpected, and takes an untagged receive. What is
-// added before the program has looked at all of these serves no message yet, or messages would
-// overtake each other: `seen` says how many it has looked at, all in all.
+// A message with a tag that matches no receive is unexpected, and takes an untagged receive. A
+// receive that is added before the program has seen all unexpected messages is not used yet,
+// because messages would overtake each other: `seen` is the total number of unexpected messages
+// that the program has seen.
 struct TagOperation {
   enum class Kind : uint8_t { kAdd, kRemove, kSynchronize };
 
   Kind kind = Kind::kAdd;
   WrId id = {};           // of the operation itself
-  bool signaled = false;  // it has a completion
+  bool signaled = false;  // has a completion
   std::optional<uint32_t> seen = {};
-  TagHandle handle = {};  // kRemove: what kAdd gave
-  // kAdd, all of them.
+  TagHandle handle = {};  // kRemove: the result of kAdd
+  // For kAdd.
   WrId receive_id = {};
   uint64_t tag = 0;
   uint64_t mask = 0;

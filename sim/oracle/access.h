@@ -20,8 +20,8 @@ namespace verbena::sim {
 // who made them and not from the tables, and looks at every answer to a read when it is sent. (What
 // is written without a right is found by the shadow.)
 //
-// A key that ends by a work request ends here when its program is told, so that an answer which the
-// adapter sends in between is not judged. One to an endnode.
+// A key that ends by a work request ends here when its program gets the completion, so that an
+// answer which the adapter sends in between is not judged. One to an endnode.
 class AccessOracle {
  public:
   static constexpr uint64_t kNever = ~uint64_t{0};

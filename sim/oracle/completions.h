@@ -89,10 +89,10 @@ class CompletionsOracle {
     done(*operation, well);
   }
 
-  // The queue pair was told to go on after a failure. REQUIRES: nothing is posted.
+  // The queue pair was resumed after a failure. REQUIRES: nothing is posted.
   void Resumed() { has_failed_ = false; }
 
-  // The queue is empty: what has not told has succeeded.
+  // The queue is empty: what has no completion has succeeded.
   template <class Done>
   void Drained(Findings& findings, Done done) {
     while (!posted_.empty()) {

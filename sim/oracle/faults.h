@@ -13,7 +13,7 @@ namespace verbena::sim {
 
 // The oracle of page faults and of receivers that are not ready, for one queue pair. On a perfect
 // link a fault is never repaired by a timer: no acknowledgement times out, and no request waits for
-// the end of an RNR timer that is much longer than its pages take. And the peer is told "not ready"
+// the end of an RNR timer that is much longer than its pages take. And the peer gets "not ready"
 // as often as rnr_retry allows, and not once more or less.
 class FaultsOracle {
  public:

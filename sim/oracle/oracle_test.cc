@@ -34,7 +34,7 @@ class ShadowTest : public testing::Test {
   Shadow shadow_{memory_};
 };
 
-TEST_F(ShadowTest, FindsAByteThatNobodyMayChange) {
+TEST_F(ShadowTest, FindsAByteThatMustNotChange) {
   EXPECT_TRUE(IsGood());
   memory_[63] = std::byte{1};
   EXPECT_FALSE(IsGood());
@@ -430,7 +430,7 @@ TEST(SrqLimitOracleTest, AnEventThatDoesNotComeIsMissed) {
   oracle.Check(4, 9, findings);
   EXPECT_TRUE(findings.empty()) << "nothing was taken since";
   oracle.Check(3, 0, findings);
-  EXPECT_EQ(findings.text(), "srq: no event told of the limit");
+  EXPECT_EQ(findings.text(), "srq: the limit raised no event");
 }
 
 TEST(SrqLimitOracleTest, ALimitThatStaysArmedIsSeen) {

@@ -38,7 +38,7 @@ class SrqLimitOracle {
   // REQUIRES: all events were taken. `limit`: the limit that the queue reports as armed.
   void Check(size_t size, uint32_t limit, Findings& findings) {
     Observe(size);
-    if (std::exchange(due_, 0) > 0) findings.Add("srq", "no event told of the limit");
+    if (std::exchange(due_, 0) > 0) findings.Add("srq", "the limit raised no event");
     if (limit != limit_) findings.Add("srq", "a limit is armed that was not asked for, or is not");
   }
 

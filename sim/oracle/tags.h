@@ -32,13 +32,13 @@ class TagsOracle {
   // for.
   void Synchronized() {
     ++version_;
-    told_ = unexpected_;
+    reported_ = unexpected_;
     ReleaseHeld();
   }
   // A completion says whether the queue was in step after a change (`wants_step`: it was not).
   // `added`: the receive, if the change added one. `is_busy`: messages are in flight.
   void OnStep(bool wants_step, std::optional<uint64_t> added, bool is_busy, Findings& findings) {
-    const bool fits = wants_step ? told_ != unexpected_ || is_busy : told_ == unexpected_;
+    const bool fits = wants_step ? reported_ != unexpected_ || is_busy : reported_ == unexpected_;
     if (!fits) findings.Add("tags", "the count of unexpected messages is wrong");
     for (Receive& receive : list_) {
       if (!wants_step) receive.BecomeActive(version_);
@@ -123,7 +123,7 @@ class TagsOracle {
   std::vector<Receive> list_;  // oldest first
   Version version_ = 0;
   uint64_t unexpected_ = 0;  // with a completion
-  uint64_t told_ = 0;
+  uint64_t reported_ = 0;
 };
 
 }  // namespace verbena::sim

@@ -39,9 +39,9 @@ void WriteLine(std::string_view call, std::string_view text) {
 // static destructors of the program may still call the verbs.
 bool IsNew(std::string_view call, std::string_view text) noexcept try {
   static Mutex& mutex = *new Mutex;
-  static auto& told = *new std::set<std::pair<std::string, std::string>>;
+  static auto& logged = *new std::set<std::pair<std::string, std::string>>;
   const MutexLock lock(mutex);
-  return told.emplace(call, text).second;
+  return logged.emplace(call, text).second;
 } catch (const std::bad_alloc&) {
   return true;
 }

@@ -106,12 +106,12 @@ TEST_F(OwnFileTest, AnotherUsersFileIsRefusedAndRootMayWriteToAny) {
   Make("roots");
   ASSERT_EQ(chmod(At("roots").c_str(), 0666), 0);
   ASSERT_EQ(chmod(folder_.c_str(), 0777), 0);
-  constexpr uid_t kNobody = 65534;
+  constexpr uid_t kOtherUser = 65534;
   const pid_t child = fork();
   if (child == 0) {
-    if (seteuid(kNobody) != 0) _exit(1);
+    if (seteuid(kOtherUser) != 0) _exit(1);
     const auto file = OpenOwnFile(At("roots"), FileUse::kAppend);
-    const bool made = OpenOwnFile(At("nobodys"), FileUse::kAppend).has_value();
+    const bool made = OpenOwnFile(At("other_users"), FileUse::kAppend).has_value();
     const bool refused =
         !file && file.error().text.find("belongs to another user") != std::string::npos;
     _exit(refused && made && !WhyNoOwnFile(At("roots")).empty() ? 0 : 2);
@@ -119,7 +119,7 @@ TEST_F(OwnFileTest, AnotherUsersFileIsRefusedAndRootMayWriteToAny) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  EXPECT_TRUE(OpenOwnFile(At("nobodys"), FileUse::kAppend).has_value());
+  EXPECT_TRUE(OpenOwnFile(At("other_users"), FileUse::kAppend).has_value());
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ constexpr const char* kExamples =
     "  verbena bench --self                                 everything, on this machine\n"
     "  verbena bench                                        the server\n"
     "  verbena bench 10.0.0.2 -o write -m bandwidth         the client\n"
-    "  verbena bench 10.0.0.2 -o read -s 4K -d 32 -q 8      with these sizes and nothing else\n";
+    "  verbena bench 10.0.0.2 -o read -s 4K -d 32 -q 8      reads with these sizes only\n";
 
 constexpr std::array kOperations{BenchOperation::kWrite, BenchOperation::kRead,
                                  BenchOperation::kSend, BenchOperation::kAtomic};
@@ -107,8 +107,9 @@ ErrorOr<BenchResult> RunOne(const BenchOptions& options, const BenchSpec& spec) 
 Outcome Run(const BenchOptions& options) {
   if (options.common.is_server()) return RunServer(options.common);
   if (options.batch > options.depth && options.depth > 0) {
-    return Misuse(Text("-b %u is more than -d %u: all that is posted together is under way",
-                       options.batch, options.depth));
+    return Misuse(
+        Text("-b %u is more than -d %u: a batch cannot have more requests than may be outstanding",
+             options.batch, options.depth));
   }
   auto all = nlohmann::json::array();
   for (const BenchSpec& spec : SpecsFor(options)) {
@@ -136,23 +137,25 @@ std::vector<std::string> OperationNames() {
 void AddBenchCommand(Command root, Outcome& outcome) {
   const auto options = std::make_shared<BenchOptions>();
   Command command =
-      root.AddCommand("bench", "latency, request rate and bandwidth of each operation");
+      root.AddCommand("bench", "measure latency, request rate and bandwidth of each operation");
   AddPeerOptions(command, options->common);
   command.AddChoices("-o,--operation", options->operations, OperationNames(),
-                     "write, read, send, atomic");
+                     "what to measure: write, read, send, atomic (all)");
   command.AddChoices("-m,--measure", options->figures, {"latency", "rate", "bandwidth"},
-                     "latency, rate, bandwidth");
-  command.AddSize("-s,--size", options->size, 1, kSizeMax, "bytes of a request");
-  command.AddOption("-d,--depth", options->depth, "requests under way on a queue pair")
+                     "which figures: latency, rate, bandwidth (all)");
+  command.AddSize("-s,--size", options->size, 1, kSizeMax, "bytes per request");
+  command.AddOption("-d,--depth", options->depth, "outstanding requests per queue pair")
       .Within(1, 2'048);
-  command.AddOption("-b,--batch", options->batch, "requests posted together").Within(1, 2'048);
-  command.AddOption("-q,--qps", options->qps, "queue pairs").Within(1, 8'192);
-  command.AddOption("-t,--seconds", options->seconds, "of each measurement")
+  command.AddOption("-b,--batch", options->batch, "requests that are posted together")
+      .Within(1, 2'048);
+  command.AddOption("-q,--qps", options->qps, "number of queue pairs").Within(1, 8'192);
+  command.AddOption("-t,--seconds", options->seconds, "time of each measurement")
       .ShowDefault()
       .WithinReal(kSecondsMin, kSecondsMax);
-  command.AddOption("-n,--count", options->count, "so many requests instead")
+  command.AddOption("-n,--count", options->count, "requests of each measurement, instead of a time")
       .Within(1, kRequestsMax);
-  command.AddFlag("--sleeping-server", options->sleeps, "the server does not poll");
+  command.AddFlag("--sleeping-server", options->sleeps,
+                  "the server does not poll: its progress thread does the work");
   command.SetExamples(kExamples);
   command.SetWork([options, &outcome] { outcome = Run(*options); });
 }

@@ -11,7 +11,7 @@
 namespace verbena::cli {
 namespace {
 
-TEST(BenchCommandTest, MeasuresEverythingUnlessToldWhat) {
+TEST(BenchCommandTest, MeasuresEverythingByDefault) {
   const CommandRun run = RunCommand(AddBenchCommand, "bench --self --json -n 32");
   ASSERT_TRUE(run.outcome) << run.outcome.error().text;
   const auto json = FromText(run.output);
@@ -23,7 +23,7 @@ TEST(BenchCommandTest, MeasuresEverythingUnlessToldWhat) {
   EXPECT_EQ(json[10]["bytes"], 1 << 20);
 }
 
-TEST(BenchCommandTest, MeasuresWhatItIsTold) {
+TEST(BenchCommandTest, MeasuresWhatIsRequested) {
   const CommandRun run =
       RunCommand(AddBenchCommand, "bench --self -n 64 -o read -m rate -s 4K -d 8 -b 4 -q 3 --json");
   ASSERT_TRUE(run.outcome) << run.outcome.error().text;

@@ -118,7 +118,7 @@ CommandOption Command::AddSize(const char* names, uint32_t& value, uint32_t min,
   const std::string range = BytesText(min) + " to " + BytesText(max);
   const auto check = [=](const std::string& size) -> std::string {
     const auto bytes = ParseByteCount(size);
-    if (!bytes) return "'" + size + "' is no size; one is 64, 4K or 1M";
+    if (!bytes) return "'" + size + "' is no size: write 64, 4K or 1M, for example";
     return *bytes < min || *bytes > max ? OutOfRange(size, range) : "";
   };
   return CommandOption(app_->add_option_function<std::string>(names, take, text)

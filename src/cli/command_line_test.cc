@@ -111,7 +111,7 @@ TEST_F(CommandLineTest, TheProgramSaysWhatIsWrong) {
   for (const auto& [words, text] : std::vector<std::pair<Words, std::string>>{
            {{"cook", "--wine", "water"}, "kitchen cook: --wine: water is no wine"},
            {{"cook", "--course", "tea"}, "tea not in {soup,fish,cake}"},
-           {{"cook", "--size", "x"}, "--size: 'x' is no size; one is 64, 4K or 1M"},
+           {{"cook", "--size", "x"}, "--size: 'x' is no size: write 64, 4K or 1M, for example"},
            {{"cook", "--size", "2M"}, "--size: 2M is out of range: it must be 1 bytes to 1 MiB"},
            {{"cook", "-s", "3", "--count", "0"}, "0 is out of range: it must be 1 to 5000000000"},
            {{"cook", "-s", "3", "--count", "-7"}, "-7 is out of range: it must be 1 to 5000000000"},

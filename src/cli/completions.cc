@@ -32,7 +32,11 @@ Error InWords(ErrorCode code) {
   return {.code = code, .text = std::string("the adapter refused: ") + NameOf(code)};
 }
 
-ErrorOr<void> InWords(const CodeOr<void>& result) {
+Error InWords(const PostError& error) {
+  return {.code = error.code(), .text = "a work request was not posted: " + ToString(error)};
+}
+
+ErrorOr<void> InWords(const PostResult& result) {
   if (!result) return tl::unexpected(InWords(result.error()));
   return {};
 }

@@ -16,8 +16,8 @@ TEST(CompletionsTest, SaysTheStatusAndWhatToDo) {
 }
 
 TEST(CompletionsTest, AResultThatIsNoneStaysNone) {
-  EXPECT_TRUE(InWords(CodeOr<void>()));
-  const auto full = InWords(CodeOr<void>(tl::unexpected(ErrorCode::kLimit)));
+  EXPECT_TRUE(InWords(PostResult()));
+  const auto full = InWords(PostResult(tl::unexpected(PostError{PostReason::kQueueFull})));
   ASSERT_FALSE(full);
   EXPECT_EQ(full.error().code, ErrorCode::kLimit);
   EXPECT_NE(full.error().text.find(NameOf(ErrorCode::kLimit)), std::string::npos);

@@ -35,7 +35,7 @@ std::vector<Limit> LimitsOf(const Options& options) {
           {"completions in a queue", options.completion_depth_max},
           {"scatter/gather elements", options.sges_max},
           {"inline bytes", options.inline_max},
-          {"reads and atomics under way", options.reads_max}};
+          {"outstanding reads and atomics", options.reads_max}};
 }
 
 struct Found {
@@ -125,9 +125,9 @@ Outcome Run(bool json) {
 
 void AddDevicesCommand(Command root, Outcome& outcome) {
   const auto json = std::make_shared<bool>(false);
-  Command command =
-      root.AddCommand("devices", "what is there: GIDs, limits, and what the kernel offers");
-  command.AddFlag("--json", *json, "results as JSON");
+  Command command = root.AddCommand(
+      "devices", "print the device, its GIDs and limits, and the features of the kernel");
+  command.AddFlag("--json", *json, "print results as JSON");
   command.SetExamples(kExamples);
   command.SetWork([json, &outcome] { outcome = Run(*json); });
 }

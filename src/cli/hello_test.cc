@@ -15,7 +15,7 @@ Hello Example() {
           .bytes = 65'536};
 }
 
-TEST(HelloTest, ArrivesAsItWasTold) {
+TEST(HelloTest, ArrivesUnchanged) {
   const auto text = ToLine(ToJson(Example()));
   EXPECT_EQ(HelloFrom(FromText(text)), Example());
 }

@@ -16,7 +16,9 @@ int Main(int argc, char** argv) {
   CommandLine line("verbena", "Verbena, a software RDMA channel adapter in user space.");
   line.SetVersion("verbena " VERBENA_VERSION);
   Command root = line.root();
-  root.SetExamples("verbena COMMAND --help tells more, with examples.");
+  root.SetExamples(
+      "verbena COMMAND --help prints the options of a command, with examples; so does "
+      "man\nverbena-COMMAND.");
   Outcome outcome;
   const auto program = ThisProgram(argv[0]);
   AddRunCommand(root, program, outcome);

@@ -15,7 +15,7 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  verbena ping --self               both ends on this machine\n"
     "  verbena ping                      the server\n"
-    "  verbena ping 10.0.0.2 -s 4K       the client: 4 KiB there and back\n";
+    "  verbena ping 10.0.0.2 -s 4K       the client: 4 KiB back and forth\n";
 
 struct PingOptions {
   PeerOptions common = {};
@@ -32,8 +32,8 @@ Outcome Run(const PingOptions& options) {
                                  {"round_trip_us", latencies->ToJson()}};
     std::printf("%s\n", ToLines(json).c_str());
   } else {
-    std::printf("%zu messages of %u bytes there and back, each as it was sent: %s\n",
-                latencies->count(), options.spec.size, latencies->ToText().c_str());
+    std::printf("%zu messages of %u bytes back and forth, all intact: %s\n", latencies->count(),
+                options.spec.size, latencies->ToText().c_str());
   }
   return {};
 }
@@ -42,13 +42,13 @@ Outcome Run(const PingOptions& options) {
 
 void AddPingCommand(Command root, Outcome& outcome) {
   const auto options = std::make_shared<PingOptions>();
-  Command command =
-      root.AddCommand("ping", "messages there and back on a reliable connection, each checked");
+  Command command = root.AddCommand(
+      "ping", "send messages back and forth on a reliable connection, and check each");
   AddPeerOptions(command, options->common);
   constexpr uint32_t kSizeMax = 1U << 28;
   constexpr uint64_t kCountMax = 100'000'000;  // the latency of each is stored
-  command.AddSize("-s,--size", options->spec.size, 0, kSizeMax, "bytes of a message");
-  command.AddOption("-n,--count", options->spec.count, "how many")
+  command.AddSize("-s,--size", options->spec.size, 0, kSizeMax, "bytes per message");
+  command.AddOption("-n,--count", options->spec.count, "number of messages")
       .ShowDefault()
       .Within(1, kCountMax);
   command.SetExamples(kExamples);

@@ -16,7 +16,7 @@ TEST(ProgressBarTest, KeepsWithinItsBounds) {
   EXPECT_EQ(ProgressBar::Line("x", 2), ProgressBar::Line("x", 1));
 }
 
-TEST(ProgressBarTest, WritesNothingWhereNobodyLooks) {
+TEST(ProgressBarTest, WritesNothingWithoutATerminal) {
   testing::internal::CaptureStderr();
   {
     ProgressBar bar("x");

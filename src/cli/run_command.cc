@@ -123,8 +123,8 @@ Outcome Run(const fs::path& self, const Choices& choices, std::vector<std::strin
 }
 
 constexpr const char* kExamples =
-    "What the program prints and its exit code are its own. Its children run on Verbena, too.\n"
-    "Each option is handed on as a variable of the environment, which may be set instead:\n"
+    "Output and exit code are the program's own. Its child processes run on Verbena, too.\n"
+    "Each option sets an environment variable, which can be set instead:\n"
     "  VERBENA_LINK_LAYER=roce|ib  VERBENA_TRACE=FILE  VERBENA_LOG=error|warning|info|debug\n"
     "  VERBENA_STATS=1  VERBENA_STRICT=1  VERBENA_PIN=1  VERBENA_PAGE_EVENTS=1\n"
     "  VERBENA_WINDOWS_ONLY=1\n"
@@ -142,16 +142,16 @@ constexpr const char* kExamples =
 std::string CheckBudget(const std::string& text) {
   constexpr uint64_t kBudgetMin = uint64_t{1} << 20;
   const auto bytes = ParseByteCount(text);
-  if (!bytes) return "'" + text + "' is no size; one is 64M or 4G";
+  if (!bytes) return "'" + text + "' is no size: write 64M or 4G, for example";
   return *bytes < kBudgetMin ? "a memory budget is at least 1M" : "";
 }
 
 // Checked here, because otherwise the program goes on without a budget and warns too late.
 std::string CheckSwap(const std::string& path) {
-  if (path.empty()) return "names nothing; one is /var/tmp";
+  if (path.empty()) return "is empty: name a directory such as /var/tmp";
   std::error_code ignored;
   if (!fs::exists(path, ignored)) {
-    return path + " is not there: name a directory, or a file that is there";
+    return path + " does not exist: name a directory, or an existing file";
   }
   if (!fs::is_directory(path, ignored)) return WhyNoOwnFile(path);
   const bool is_good = access(path.c_str(), W_OK | X_OK) == 0;
@@ -161,7 +161,7 @@ std::string CheckSwap(const std::string& path) {
 // Checked here, because otherwise the program finds no device that it can open. %p becomes the id
 // of this process, which the program keeps after exec.
 std::string CheckTrace(std::string path) {
-  if (path.empty()) return "names nothing; one is packets.pcapng";
+  if (path.empty()) return "is empty: name a file such as packets.pcapng";
   if (const size_t at = path.find("%p"); at != std::string::npos) {
     path.replace(at, 2, std::to_string(getpid()));
   }
@@ -172,21 +172,21 @@ void AddBudgetOptions(Command command, Choices& choices, const CommandOption& pi
   const CommandOption budget =
       command
           .AddOption("--memory-budget", choices.memory_budget,
-                     "let no more than this much of the registered memory be in memory at a time, "
-                     "64M or 4G for example; the rest is in a swap file")
+                     "keep at most this much of the registered memory in memory at a time, 64M or "
+                     "4G for example; the rest is in a swap file")
           .Check("SIZE", CheckBudget)
           .Excludes(pin);
   command
       .AddOption(
           "--swap", choices.swap,
-          "where that is: a directory, or a file that is there, which serves one region at a "
-          "time (/tmp)")
+          "where the swap file is: a directory, or an existing file, which can serve one region at "
+          "a time (/tmp)")
       .Check("PATH", CheckSwap)
       .Needs(budget);
   command
       .AddFlag("--memory-budget-strict", choices.budget_strict,
-               "an error where the budget cannot be kept, instead of a warning: the program is not "
-               "started, or a region of 256K or more not registered")
+               "fail instead of warning if the budget cannot be kept: do not start the program, or "
+               "do not register a region of 256K or more")
       .Needs(budget);
 }
 
@@ -198,38 +198,39 @@ void AddRunCommand(Command root, const std::filesystem::path& program, Outcome& 
     std::vector<std::string> program;
   };
   const auto state = std::make_shared<State>();
-  Command command = root.AddCommand("run", "an RDMA program as it is, on Verbena");
+  Command command = root.AddCommand("run", "run an unmodified RDMA program on Verbena");
   command
       .AddOption("--link-layer", state->choices.look,
-                 "what the program takes the device for: roce, addressed by GID, or ib, "
-                 "addressed by LID, too (roce)")
+                 "the kind of device that the program sees: roce, addressed by GID, or ib, also "
+                 "addressed by LID (roce)")
       .OneOf({"roce", "ib"});
   command
       .AddOption("--trace", state->choices.trace,
-                 "add all packets to this file, for Wireshark; %p in it becomes the "
-                 "process's number, for a file each")
+                 "append all packets to this pcapng file, for Wireshark; %p in the name becomes "
+                 "the process ID")
       .Check("FILE", CheckTrace);
-  command.AddOption("--log", state->choices.log, "how much the library says (warning)")
+  command
+      .AddOption("--log", state->choices.log,
+                 "how much the library prints on standard error (warning)")
       .OneOf({"error", "warning", "info", "debug"});
   command.AddFlag("--stats", state->choices.stats, "print counters when the program ends");
   command.AddFlag("--strict", state->choices.strict,
-                  "use UDP port 4791 alone, for peers that are not Verbena; one process at a "
-                  "time");
+                  "use only UDP port 4791, for peers that are not Verbena; one process at a time");
   const CommandOption pin =
       command.AddFlag("--pin", state->choices.pin,
-                      "lock registered memory, as other adapters do; needs a memlock limit (ulimit "
-                      "-l) that allows it");
+                      "lock registered memory, as other adapters do; the memlock limit (ulimit -l) "
+                      "must allow it");
   command.AddFlag("--page-events", state->choices.page_events,
-                  "have the system tell when the program gives up pages; it slows the program's "
-                  "munmap and madvise");
+                  "let the kernel report when the program gives up pages; slows its munmap and "
+                  "madvise");
   command.AddFlag("--windows-only", state->choices.windows_only,
-                  "let peers reach memory through memory windows only, and not by the keys of "
+                  "let peers access memory only through memory windows, not with the keys of "
                   "regions");
   AddBudgetOptions(command, state->choices, pin);
   command
       .AddOption("--device-files", state->choices.device_files,
-                 "whether the program finds the device in /sys and /dev, too, as UCX and others "
-                 "look for it there; by a library in LD_PRELOAD (on)")
+                 "whether the program also finds the device in /sys and /dev, where UCX and "
+                 "others look for it, by a library in LD_PRELOAD (on)")
       .OneOf({"on", "off"});
   command.AddRest("program", state->program, "the program and its arguments, after --");
   command.SetExamples(kExamples);

@@ -17,12 +17,12 @@ constexpr ServerRequest kExample{.type = QpType::kUd,
                                  .sleeps = true,
                                  .mtu = PathMtu::k4096};
 
-TEST(ServerRequestTest, ArrivesAsItWasTold) {
+TEST(ServerRequestTest, ArrivesUnchanged) {
   EXPECT_EQ(ServerRequestFrom(FromText(ToLine(ToJson(kExample)))), kExample);
   EXPECT_EQ(ServerRequestFrom(FromText(ToLine(ToJson(ServerRequest{})))), ServerRequest{});
 }
 
-TEST(ServerRequestTest, NobodyGetsMoreThanIsThere) {
+TEST(ServerRequestTest, AFieldOutOfRangeOrMissingIsRefused) {
   for (const char* const field : {"qps", "receives", "window", "message", "mtu", "type"}) {
     auto json = ToJson(kExample);
     json[field] = uint64_t{1} << 40;

@@ -65,7 +65,7 @@ class Fabric {
   [[nodiscard]] virtual ErrorOr<void> Join(const IpAddress& group) = 0;
   virtual void Leave(const IpAddress& group) = 0;
 
-  // What the user should know about this network, a line each; told once.
+  // What the user should know about this network, one line each. Each is returned once.
   [[nodiscard]] virtual std::vector<std::string> TakeWarnings() = 0;
 
  protected:

@@ -26,7 +26,7 @@ class MachineAddresses {
   // Whether it is one of them.
   [[nodiscard]] virtual bool Has(const IpAddress& address) const = 0;
 
-  // Readable when they may have changed; -1 where that is never told, which poll() passes over.
+  // Readable when they may have changed; -1 if changes are not reported, which poll() ignores.
   [[nodiscard]] virtual int fd() const = 0;
   // Since it was last asked. Does not wait.
   [[nodiscard]] virtual bool HasChanged() = 0;

@@ -63,7 +63,7 @@ void ReceiveBurst::BeginStream() {
   is_stream_ = true;
 }
 
-// What is in the socket now may have been coalesced before the kernel was told not to. If there is
+// What is in the socket now may have been coalesced before coalescing was turned off. If there is
 // something, the stream goes on.
 void ReceiveBurst::EndStream() {
   lone_calls_ = 0;

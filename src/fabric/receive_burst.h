@@ -38,7 +38,7 @@ struct ReceiveLimits {
 // Streams and lone datagrams want different calls. In a stream the kernel coalesces, and a call
 // takes many messages and what is to be said about each. A lone datagram costs 0.16 us less by
 // recvfrom, which can say nothing beside the bytes: so the kernel must not coalesce then. When a
-// stream has ended it is told not to, and told to again when kStreak datagrams were found in a row.
+// stream has ended it is turned off, and on again when kStreak datagrams were found in a row.
 //
 // Invariant: headers_[i] points to envelopes_[i] and the i-th buffer, and all but the first used_
 // of them are as the kernel wants them before a call. Memory is allocated in the constructor only.

@@ -233,9 +233,9 @@ TEST_F(TransmitBurstTest, OldErrorsDropNothing) {
   if (fabric_->socket().family() == SocketFamily::kDualStack) {
     ASSERT_EQ(setsockopt(fabric_->fd(), IPPROTO_IPV6, IPV6_RECVERR, &on, sizeof(on)), 0);
   }
-  const Route to_nobody{.from = kLoopback,
-                        .to = {kLoopback, static_cast<uint16_t>(fabric_->port() + 7)}};
-  ASSERT_TRUE(Stage(*fabric_, to_nobody, TestBytes(10, 99)));
+  const Route to_closed_port{.from = kLoopback,
+                             .to = {kLoopback, static_cast<uint16_t>(fabric_->port() + 7)}};
+  ASSERT_TRUE(Stage(*fabric_, to_closed_port, TestBytes(10, 99)));
   EXPECT_EQ(fabric_->Flush(), FlushResult::kDone);
   StageAll({100});
   EXPECT_EQ(fabric_->Flush(), FlushResult::kDone);

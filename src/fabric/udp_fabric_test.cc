@@ -171,7 +171,7 @@ TEST(UdpFabric, StrictRefusalIsInWords) {
   EXPECT_NE(refused.error().text.find("strict"), std::string::npos);
 }
 
-TEST(UdpFabric, NotesAreToldOnce) {
+TEST(UdpFabric, WarningsAreReturnedOnce) {
   UdpFabricOptions options = TestOptions();
   options.socket.receive_buffer_bytes = 1 << 30;
   const auto fabric = OpenOrDie(options);

@@ -36,13 +36,20 @@ int ErrnoOf(const Error& error) {
 }
 
 int Failed(std::string_view call, const Error& error) noexcept {
-  // The program is told a number only. A limit can be raised by its user, who should know. Memory
+  // The program gets a number only. A limit can be raised by its user, who should know. Memory
   // that is not mapped is the program's affair: some try whether it is.
   const bool limit = error.code == ErrorCode::kLimit ||
                      (error.code == ErrorCode::kSystem && error.os_error != EFAULT);
   Log(limit ? LogLevel::kWarning : LogLevel::kDebug, call, error.text);
   errno = ErrnoOf(error);
   return errno;
+}
+
+// Always for debugging: a program that fills its queue on purpose posts again after it has polled.
+int Posted(std::string_view call, const PostResult& result) noexcept {
+  if (result) return 0;
+  Log(LogLevel::kDebug, call, NameOf(result.error().reason));
+  return ErrnoOf(result.error().code());
 }
 
 std::nullptr_t Null(std::string_view call, const Error& error) noexcept {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "verbena/post_error.h"
 
 namespace verbena::ibverbs {
 
@@ -27,6 +28,9 @@ namespace verbena::ibverbs {
 // The verbs fail in two ways: some return the error number, others set errno and return null. Both
 // say why on the log, as a warning if a limit was met and for debugging otherwise.
 [[nodiscard]] int Failed(std::string_view call, const Error& error) noexcept;
+
+// 0 if a request was posted. Otherwise its number, and the log says which argument is wrong.
+[[nodiscard]] int Posted(std::string_view call, const PostResult& result) noexcept;
 
 // For those that return a pointer: Null("ibv_create_cq", error).
 [[nodiscard]] std::nullptr_t Null(std::string_view call, const Error& error) noexcept;

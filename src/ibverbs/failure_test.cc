@@ -45,6 +45,12 @@ TEST(FailureTest, ALimitIsAWarningAndTheRestIsForDebugging) {
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "verbena: ibv_x: too many\n");
 }
 
+TEST(FailureTest, APostHasTheNumberOfItsReason) {
+  EXPECT_EQ(Posted("ibv_x", {}), 0);
+  EXPECT_EQ(Posted("ibv_x", tl::unexpected(PostError{PostReason::kQueueFull})), ENOMEM);
+  EXPECT_EQ(Posted("ibv_x", tl::unexpected(PostError{PostReason::kTooManySges})), EINVAL);
+}
+
 TEST(FailureTest, WhatIsNotOfferedIsSaidOnce) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(Unsupported("ibv_never_heard_of"), EOPNOTSUPP);

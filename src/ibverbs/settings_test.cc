@@ -82,7 +82,7 @@ TEST_F(SettingsTest, ABudgetAndPinnedMemoryExcludeEachOther) {
             std::string::npos);
 }
 
-TEST_F(SettingsTest, WhatNobodyKnowsIsSaidAndLeftOut) {
+TEST_F(SettingsTest, AnUnknownValueIsReportedAndIgnored) {
   setenv("VERBENA_LINK_LAYER", "token-ring", 1);
   setenv("VERBENA_STRICT", "yes", 1);
   setenv("VERBENA_LOG", "loud", 1);

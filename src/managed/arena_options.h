@@ -69,8 +69,9 @@ struct ArenaOptions {
   bool compress = true;
   // How the pager is to behave; its budget is taken from the one above.
   paging::ResidentSetOptions paging = {};
-  // For so long a thread of the program waits for room in a swap file that takes nothing; then its
-  // access is SIGSEGV. Longer than the adapter's patience: it cannot be told otherwise.
+  // How long a thread of the program waits for room in a full swap file before its access is
+  // SIGSEGV. Longer than the limit of the adapter, because an access to memory cannot return an
+  // error.
   Duration program_patience = Seconds(30);
   // Where what is in memory is counted, too. May be nullptr; else it outlives the arena.
   ResidentSum* counted_in = nullptr;

@@ -116,7 +116,7 @@ TEST_P(CpuViewThreads, AWriteAfterAReadIsAFaultOfItsOwn) {
   EXPECT_EQ(*AdapterWord(5), 7u);
 }
 
-TEST_P(CpuViewThreads, AWriteToWhatIsAbsentIsToldAsOne) {
+TEST_P(CpuViewThreads, AWriteToAbsentPagesIsReportedAsAWrite) {
   memory_->MakeZero({5, 1});
   std::thread program([&] { Write(CpuWord(5), 7); });
   EXPECT_TRUE(Await().is_write);

@@ -52,7 +52,7 @@ TEST(Inbox, StopIsForEver) {
   EXPECT_FALSE(inbox.Take(requests));
 }
 
-TEST(InboxThreads, NothingIsLostAndNobodySleepsOverIt) {
+TEST(InboxThreads, NothingIsLostAndNoWakeUpIsMissed) {
   constexpr uint64_t kEach = 5000;
   Inbox inbox = MakeInbox();
   std::vector<std::thread> threads;

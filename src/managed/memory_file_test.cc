@@ -33,8 +33,9 @@ TEST(MemoryFileDeathTest, LongerThanFilesMayBeIsRefusedAndNoSignal) {
     const bool is_set = setrlimit(RLIMIT_FSIZE, &limit) == 0;
     const bool fits = MemoryFile::Make(4 * 4096, kSmall).has_value();
     const auto longer = MemoryFile::Make(5 * 4096, kSmall);
-    const bool is_told = !longer && longer.error().text.find("ulimit -f") != std::string::npos;
-    _exit(is_set && fits && is_told ? 0 : 1);
+    const bool names_the_limit =
+        !longer && longer.error().text.find("ulimit -f") != std::string::npos;
+    _exit(is_set && fits && names_the_limit ? 0 : 1);
   };
   EXPECT_EXIT(make(), testing::ExitedWithCode(0), "");
 }

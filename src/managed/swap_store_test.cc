@@ -97,7 +97,7 @@ TEST_F(SwapStoreTest, WritesNoZerosAndLittleOfWhatCompresses) {
   EXPECT_LE(counters.bytes_held, kSize / 2);
 }
 
-TEST_F(SwapStoreTest, CompressesOnlyIfToldTo) {
+TEST_F(SwapStoreTest, CompressesOnlyOnRequest) {
   SwapOptions options = Options();
   options.compress = false;
   Make(options);

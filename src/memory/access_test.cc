@@ -43,7 +43,7 @@ TEST(RightsTest, TheSixRightsAreDifferentAndMakeAll) {
 
 // Over all 64 sets: remote read needs local read, remote write and atomics need local write, and
 // nothing else needs anything.
-TEST(RightsTest, NobodyGrantsMoreThanHeHas) {
+TEST(RightsTest, AGrantNeedsTheSameLocalRight) {
   for (unsigned bits = 0; bits <= Access::kAll.bits(); ++bits) {
     const Access rights = Access::FromBits(static_cast<uint8_t>(bits));
     const Access needed = NeededToGrant(rights);

@@ -119,7 +119,7 @@ class ManagedPages {
   // What the user should know at once, from a thread that must not wait for the program. Not under
   // the lock.
   void Warn(const std::string& warning) VERBENA_EXCLUDES(tables_);
-  // What the user should know, a line each; told once. A few are remembered.
+  // What the user should know, one line each, returned once. A few are kept.
   void AddWarning(std::string_view warning);
   [[nodiscard]] std::vector<std::string> TakeWarnings() { return std::exchange(warnings_, {}); }
 

@@ -62,7 +62,7 @@ TEST_P(MappingsTest, AHoleIsFound) {
   EXPECT_TRUE(mappings_.Check(base_, 5 * kPage + 1, true).has_value()) << "a byte too many";
 }
 
-TEST_P(MappingRightsTest, TheFirstPageThatIsMissingIsTold) {
+TEST_P(MappingRightsTest, TheFirstMissingPageIsReported) {
   munmap(PageAt(5), kPage);
   EXPECT_EQ(mappings_.Check(base_ + 100, kPages * kPage - 100, true),
             (Lack{base_ + 5 * kPage, false}));

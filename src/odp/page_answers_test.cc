@@ -14,13 +14,13 @@ PageJob Job(uint64_t ticket) {
 }
 
 TEST(PageAnswersTest, HandsOutAsManyAsThereIsRoomFor) {
-  int told = 0;
-  PageAnswers answers([&] { ++told; });
+  int reported = 0;
+  PageAnswers answers([&] { ++reported; });
   for (uint64_t i = 0; i < 3; ++i) {
     ASSERT_TRUE(answers.Expect());
     answers.Finish(Job(i));
   }
-  EXPECT_EQ(told, 3);
+  EXPECT_EQ(reported, 3);
   std::vector<PageJob> done;
   done.reserve(2);
   const PageJob* const place = done.data();

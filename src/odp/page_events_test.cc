@@ -61,7 +61,7 @@ TEST_F(PageEventsThreads, TellsWhatIsGivenUp) {
   EXPECT_EQ(TakeSome(2), expected);
 }
 
-TEST_F(PageEventsThreads, MemoryThatIsMovedAwayIsTold) {
+TEST_F(PageEventsThreads, MemoryThatIsMovedAwayIsReported) {
   ASSERT_TRUE(events_->Watch(At(0), 16 * kPage));
   void* const there = mremap(start_ + 4 * kPage, kPage, 2 * kPage, MREMAP_MAYMOVE);
   ASSERT_NE(there, MAP_FAILED);
@@ -99,7 +99,7 @@ TEST_F(PageEventsThreads, WithoutRoomAllPagesAreDoubtful) {
 }
 
 // A forked child has the file open, too.
-TEST_F(PageEventsThreads, NobodyWaitsForAReaderThatIsGone) {
+TEST_F(PageEventsThreads, NoThreadWaitsForAReaderThatIsGone) {
   ASSERT_TRUE(events_->Watch(At(0), 16 * kPage));
   const pid_t child = fork();
   if (child == 0) {

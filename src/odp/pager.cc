@@ -190,8 +190,8 @@ void Pager::StartSpare(Lock& lock) {
       is_refused = true;
     }
   }
-  if ((!is_full && !is_refused) || limit_is_told_ || !options_.on_limit) return;
-  limit_is_told_ = true;
+  if ((!is_full && !is_refused) || limit_was_reported_ || !options_.on_limit) return;
+  limit_was_reported_ = true;
   const uint32_t threads = alive_;
   lock.unlock();
   // Without memory the warning is skipped.

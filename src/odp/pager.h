@@ -131,7 +131,7 @@ class Pager final : public PageService {
   uint32_t busy_ = 0;            // of these, with something to do...
   uint32_t busy_ahead_ = 0;      // ...and with a job that nothing waits for
   uint32_t starting_ = 0;        // threads that are not yet in workers_
-  bool limit_is_told_ = false;
+  bool limit_was_reported_ = false;
   Time last_done_ = {};
   size_t lingering_ = 0;                 // threads that spin without a job
   std::atomic<bool> is_called_ = false;  // must_act(), for these threads

@@ -99,25 +99,25 @@ TEST_F(PagerStuckThreads, AFaultBesideStuckPagesIsServedAtOnce) {
   pages_->Release();
 }
 
-TEST_F(PagerStuckThreads, TheLimitIsToldOnce) {
-  std::atomic<int> told = 0;
+TEST_F(PagerStuckThreads, TheLimitIsReportedOnce) {
+  std::atomic<int> reported = 0;
   std::string warning;
   PagerOptions options = With(1, 3);
   options.on_limit = [&](const std::string& words) {
     warning = words;
-    ++told;
+    ++reported;
   };
   Pager pager(options, [] {});
   for (uint64_t i = 0; i < 6; ++i) ASSERT_TRUE(pager.Submit(Job(i)));
   ASSERT_TRUE(pager.Submit(Job(kGood)));
-  EXPECT_TRUE(Becomes([&] { return told == 1; }));
+  EXPECT_TRUE(Becomes([&] { return reported == 1; }));
   EXPECT_EQ(pager.thread_count(), 3U);
   EXPECT_NE(warning.find("all 3 pager threads"), std::string::npos) << warning;
   EXPECT_NE(warning.find("pager_threads_max"), std::string::npos) << warning;
   EXPECT_FALSE(pager.answers().has_done());
   pages_->Release();
   EXPECT_TRUE(Comes(pager, kGood));
-  EXPECT_EQ(told, 1);
+  EXPECT_EQ(reported, 1);
 }
 
 TEST_F(PagerStuckThreads, ThreadsThatAreNotNeededEnd) {

@@ -50,8 +50,8 @@ class PagerThreads : public testing::Test {
 };
 
 TEST_F(PagerThreads, BringsPagesAndTells) {
-  std::atomic<int> told = 0;
-  Pager pager({.threads = 2}, [&] { ++told; });
+  std::atomic<int> reported = 0;
+  Pager pager({.threads = 2}, [&] { ++reported; });
   EXPECT_FALSE(pager.answers().has_done());
   for (uint64_t i = 0; i < 8; ++i) EXPECT_TRUE(pager.Submit(Job(i * 8, 8, i)));
   const std::vector<PageJob> done = WaitFor(pager, 8);
@@ -63,7 +63,7 @@ TEST_F(PagerThreads, BringsPagesAndTells) {
   EXPECT_EQ(tickets, 0xFFU);
   EXPECT_FALSE(pager.answers().has_done());
   pager.Stop();
-  EXPECT_EQ(told, 8);
+  EXPECT_EQ(reported, 8);
 }
 
 TEST_F(PagerThreads, SaysWhatIsNotToBeHad) {

@@ -82,12 +82,12 @@ class PagingTest : public testing::Test {
     return AsFault(translation) == nullptr;
   }
   std::vector<bool> TakeReady() {
-    std::vector<bool> told;
+    std::vector<bool> reported;
     paging_.TakeReady(Time(Milliseconds(3)), [&](const transport::PageRequest& request, bool is) {
       EXPECT_EQ(request.ticket, transport::FaultTicket(7));
-      told.push_back(is);
+      reported.push_back(is);
     });
-    return told;
+    return reported;
   }
 
   Tables tables_;
@@ -98,7 +98,7 @@ class PagingTest : public testing::Test {
   Key key_;
 };
 
-TEST_F(PagingTest, WhatCameIsInTheTablesBeforeItIsTold) {
+TEST_F(PagingTest, PagesAreInTheTablesBeforeTheyAreReported) {
   EXPECT_EQ(paging_.Request(Absent(false), Time()), Asked::kTaken);
   EXPECT_FALSE(paging_.has_ready());
   service_.Finish(1);
@@ -109,7 +109,7 @@ TEST_F(PagingTest, WhatCameIsInTheTablesBeforeItIsTold) {
   EXPECT_FALSE(paging_.has_ready());
 }
 
-TEST_F(PagingTest, WhatDidNotComeIsToldToo) {
+TEST_F(PagingTest, PagesThatDidNotComeAreReportedToo) {
   EXPECT_EQ(paging_.Request(Absent(false), Time()), Asked::kTaken);
   service_.Finish(0);
   EXPECT_EQ(TakeReady(), std::vector{false});
@@ -154,7 +154,7 @@ TEST_F(PagingTest, APageThatWasLostIsBroughtAlsoWhereItIsResident) {
   EXPECT_EQ(paging_.Request(request, Time()), Asked::kTaken);
 }
 
-TEST_F(PagingTest, PagesThatNothingWaitsForAreEnteredAndNotTold) {
+TEST_F(PagingTest, PagesThatNothingWaitsForAreEnteredAndNotReported) {
   transport::PageRequest request = Absent(false);
   request.ticket = transport::kPrefetchTicket;
   EXPECT_EQ(paging_.Request(request, Time()), Asked::kTaken);

@@ -35,7 +35,7 @@ struct ScanArguments {
   uint64_t categories_inverted = 0;
   uint64_t categories_all = 0;
   uint64_t categories_any = 0;
-  uint64_t categories_told = 0;
+  uint64_t categories_returned = 0;
 };
 static_assert(sizeof(ScanArguments) == 96);
 constexpr uint64_t kPresent = 1 << 3;
@@ -51,7 +51,7 @@ std::optional<size_t> Scan(int pagemap, uint64_t address, uint64_t end, Regions&
   scan.end = end;
   scan.regions = reinterpret_cast<uintptr_t>(regions.data());
   scan.region_count = regions.size();
-  scan.categories_all = scan.categories_told = kPresent;
+  scan.categories_all = scan.categories_returned = kPresent;
   const int found = ioctl(pagemap, kScan, &scan);
   if (found < 0) return std::nullopt;
   return static_cast<size_t>(found);

@@ -11,7 +11,7 @@ namespace verbena::odp {
 // does not cause a long wait at peers that can resume only by the timer.
 //
 // Peers wait twice the average. Of peers that waited only for the average, half would retransmit
-// too soon, a window full of packets, and be told to wait again. Peers that run Verbena resume when
+// too soon, a window full of packets, and get another RNR NAK. Peers that run Verbena resume when
 // the pages are there, whatever the timer says.
 //
 // A value type.

@@ -5,7 +5,7 @@
 namespace verbena::odp {
 namespace {
 
-TEST(ServiceTimeTest, ComesNearToWhatItIsTold) {
+TEST(ServiceTimeTest, FollowsTheMeasurements) {
   ServiceTime time;
   EXPECT_EQ(time.average(), Milliseconds(1));
   for (int i = 0; i < 100; ++i) time.Add(Microseconds(60));

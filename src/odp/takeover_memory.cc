@@ -264,7 +264,7 @@ ErrorOr<void> TakeoverMemory::StayNative(uint64_t length, const std::string& why
   ++past_.regions_native;
   // Without memory it is left unsaid.
   static_cast<void>(WhenMemory([&] {
-    if (!told_.insert(why).second) return;
+    if (!warned_.insert(why).second) return;
     const TablesLock lock(tables_);
     managed_.AddWarning("a region of " + std::to_string(length) +
                         " bytes is not under the memory budget, because " + why);

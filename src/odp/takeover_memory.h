@@ -89,7 +89,7 @@ class TakeoverMemory {
   managed::ResidentSum resident_;
   std::vector<ManagedArena*> arenas_;
   std::unordered_map<Key, std::vector<Interval>> named_;  // native bytes, by region
-  std::set<std::string> told_;
+  std::set<std::string> warned_;
   BudgetCounters past_;  // of arenas that are no more
 };
 

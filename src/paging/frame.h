@@ -18,17 +18,17 @@ enum class Rights : uint8_t { kNone, kRead, kWrite };
 struct Frame {
   enum class Phase : uint8_t { kReading, kResident, kWriting, kBroken };
   enum class Queue : uint8_t { kSmall, kMain };
-  static constexpr uint32_t kNobody = UINT32_MAX;
+  static constexpr uint32_t kNone = UINT32_MAX;
 
-  uint32_t granule = kNobody;  // kNobody: the frame is free
+  uint32_t granule = kNone;  // kNone: the frame is free
 
   uint32_t id = 0;            // index in the GranuleTable
   FrameList* list = nullptr;  // the list that the frame is in
   Frame* older = nullptr;
   Frame* newer = nullptr;
-  Time told_at;               // when a ticket was last answered with it
-  uint32_t holds = 0;         // pins: tickets that need it in memory
-  uint32_t waiter = kNobody;  // the first ticket that waits for the read or write to end
+  Time answered_at;         // when a ticket was last answered with it
+  uint32_t holds = 0;       // pins: tickets that need it in memory
+  uint32_t waiter = kNone;  // the first ticket that waits for the read or write to end
   Phase phase = Phase::kResident;
   Queue queue = Queue::kSmall;  // of the eviction policy, when in no other list
   uint8_t uses = 0;             // since Eviction last considered it; saturates

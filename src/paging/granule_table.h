@@ -59,7 +59,7 @@ class GranuleTable {
   template <class Fn>
   void ForEachFrame(Fn fn) const {
     for (const Frame& frame : frames_) {
-      if (frame.granule != Frame::kNobody) fn(frame);
+      if (frame.granule != Frame::kNone) fn(frame);
     }
   }
   [[nodiscard]] bool IsConsistent() const;

@@ -15,17 +15,17 @@ struct RequestRecord {
   Run run = {};
   Need need = Need::kRead;
   View view = View::kCpu;
-  uint32_t admitted = 0;           // granules, from the first on, that it pins
-  uint32_t pledged = 0;            // those of them that it will make dirty
-  uint32_t ready = 0;              // those found in memory
-  uint32_t next = Frame::kNobody;  // next in the line, or waiting for the same frame
+  uint32_t admitted = 0;         // granules, from the first on, that it pins
+  uint32_t pledged = 0;          // those of them that it will make dirty
+  uint32_t ready = 0;            // those found in memory
+  uint32_t next = Frame::kNone;  // next in the line, or waiting for the same frame
 };
 
 // The outstanding requests by index, and the line of those that wait for memory, first come first
 // served. Allocates all memory in the constructor. Owned by the ResidentSet; one thread at a time.
 class RequestTable {
  public:
-  static constexpr uint32_t kNone = Frame::kNobody;
+  static constexpr uint32_t kNone = Frame::kNone;
 
   explicit RequestTable(uint32_t limit) : records_(limit) {
     free_.reserve(limit);

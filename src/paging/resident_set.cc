@@ -160,8 +160,8 @@ void ResidentSet::Advance(uint32_t index) {
 
 void ResidentSet::WakeWaiters(Frame& frame) {
   uint32_t index = frame.waiter;
-  frame.waiter = Frame::kNobody;
-  while (index != Frame::kNobody) {
+  frame.waiter = Frame::kNone;
+  while (index != Frame::kNone) {
     const uint32_t next = requests_[index].next;
     Advance(index);
     index = next;
@@ -242,7 +242,7 @@ void ResidentSet::Unpin(Frame& frame) {
     case Frame::Phase::kResident:
       break;
   }
-  frame.told_at = now_;
+  frame.answered_at = now_;
   min_residency_.PushNewest(frame);
 }
 
@@ -261,7 +261,7 @@ Time ResidentSet::next_time() const {
 
 // When the minimum residency of the first granule in the list ends.
 Time ResidentSet::MinResidencyEnd() const {
-  return min_residency_.oldest()->told_at + options_.min_residency;
+  return min_residency_.oldest()->answered_at + options_.min_residency;
 }
 
 void ResidentSet::OnTime(Time now) {

@@ -77,7 +77,7 @@ bool ResidentSet::IsConsistent() const {
     dirty += frame.is_dirty ? 1 : 0;
     is_consistent = is_consistent && RightsFit(frame) && IsSomewhere(frame) &&
                     !(frame.is_dirty && frame.is_stored) &&
-                    !(frame.waiter != Frame::kNobody && frame.holds == 0);
+                    !(frame.waiter != Frame::kNone && frame.holds == 0);
   });
   return is_consistent && reading == reads_under_way_ && writing == writes_under_way_ &&
          leaving == leaving_ && ahead == ahead_ && dirty == dirty_ &&

@@ -251,7 +251,7 @@ TEST_F(ResidentSetReadAheadTest, ReadsAsOneRun) {
   EXPECT_EQ(resident_set_.counters().ahead_hits, 1U);
 }
 
-TEST_F(ResidentSetReadAheadTest, WhatIsReadInVainHarmsNobody) {
+TEST_F(ResidentSetReadAheadTest, AFailedReadAheadIsDropped) {
   ReadOne(0);
   Read(1);
   ReadDone(1);

@@ -108,7 +108,7 @@ TEST_F(ResidentSetTest, FourGranulesCanBeThereTogether) {
 }
 
 // Otherwise a requester that has not used the granule yet would have to request it again and again.
-TEST_F(ResidentSetTest, WhatSomebodyWasToldStaysForAWhile) {
+TEST_F(ResidentSetTest, WhatWasAnsweredStaysForAWhile) {
   for (uint32_t granule = 0; granule < 16; ++granule) {
     resident_set_.PageIn(Ticket(granule), {granule, 1}, Need::kRead, View::kCpu, now_);
   }

@@ -16,7 +16,9 @@ SharedReceiveQueue::SharedReceiveQueue(uint32_t capacity, uint32_t sges_max)
 Result<void, PostError> SharedReceiveQueue::Post(const ReceiveWorkRequest& request) {
   if (const auto error = Validate(request, limits_)) return Fail(*error);
   const MutexLock lock(mutex_);
-  if (slot_count_ - free_->size() >= capacity_) return Fail(PostError::kFull);
+  if (slot_count_ - free_->size() >= capacity_) {
+    return Fail(PostError::Exceeds(PostReason::kQueueFull, capacity_, capacity_));
+  }
   Slot* const slot = *free_->Pop();
   slot->wqe = request.wqe;
   slot->sge_count = static_cast<uint32_t>(request.sges.size());

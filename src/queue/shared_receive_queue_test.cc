@@ -33,15 +33,15 @@ TEST(SharedReceiveQueueTest, TakenInOrderGivenInAny) {
   SharedReceiveQueue queue(3, 1);
   EXPECT_FALSE(queue.Take().has_value());
   for (uint64_t id = 0; id < 3; ++id) ASSERT_TRUE(Post(queue, id));
-  EXPECT_EQ(Post(queue, 3).error(), PostError::kFull);
+  EXPECT_EQ(Post(queue, 3).error(), PostReason::kQueueFull);
   const Handle a = queue.Take()->handle;
   const Handle b = queue.Take()->handle;
   EXPECT_TRUE(Holds(a, 0) && Holds(b, 1));
   EXPECT_EQ(queue.size(), 1u);
-  EXPECT_EQ(Post(queue, 3).error(), PostError::kFull);  // taken ones keep their places
+  EXPECT_EQ(Post(queue, 3).error(), PostReason::kQueueFull);  // taken ones keep their places
   queue.Give(b);
   EXPECT_TRUE(Post(queue, 3));
-  EXPECT_EQ(Post(queue, 4).error(), PostError::kFull);
+  EXPECT_EQ(Post(queue, 4).error(), PostReason::kQueueFull);
   EXPECT_TRUE(Holds(a, 0));
   EXPECT_TRUE(Holds(queue.Take()->handle, 2));
   EXPECT_TRUE(Holds(queue.Take()->handle, 3));
@@ -66,7 +66,7 @@ TEST(SharedReceiveQueueTest, NumbersGoOnWhateverIsTakenOrGrows) {
 TEST(SharedReceiveQueueTest, RefusesLongLists) {
   SharedReceiveQueue queue(3, 1);
   const std::array<Sge, 2> sges{};
-  EXPECT_EQ(queue.Post({{WrId(1)}, sges}).error(), PostError::kTooManySges);
+  EXPECT_EQ(queue.Post({{WrId(1)}, sges}).error(), PostReason::kTooManySges);
   EXPECT_EQ(queue.size(), 0u);
 }
 
@@ -105,7 +105,7 @@ TEST(SharedReceiveQueueTest, GrowsAroundWhatIsThere) {
   EXPECT_EQ(taken.sges().data(), where);
   EXPECT_TRUE(Holds(taken, 0));
   for (uint64_t id = 2; id < 5; ++id) EXPECT_TRUE(Post(queue, id));
-  EXPECT_EQ(Post(queue, 5).error(), PostError::kFull);
+  EXPECT_EQ(Post(queue, 5).error(), PostReason::kQueueFull);
   for (uint64_t id = 1; id < 5; ++id) EXPECT_TRUE(Holds(queue.Take()->handle, id));
   EXPECT_TRUE(queue.IsConsistent());
 }
@@ -117,10 +117,10 @@ TEST(SharedReceiveQueueTest, ShrinksToWhatIsUsed) {
   EXPECT_EQ(queue.Resize(2).error(), SharedReceiveQueue::ResizeError::kTooSmall);
   EXPECT_EQ(queue.capacity(), 8u);
   ASSERT_TRUE(queue.Resize(3));
-  EXPECT_EQ(Post(queue, 3).error(), PostError::kFull);
+  EXPECT_EQ(Post(queue, 3).error(), PostReason::kQueueFull);
   queue.Give(taken);
   EXPECT_TRUE(Post(queue, 3));
-  EXPECT_EQ(Post(queue, 4).error(), PostError::kFull);
+  EXPECT_EQ(Post(queue, 4).error(), PostReason::kQueueFull);
   ASSERT_TRUE(queue.Resize(4));
   EXPECT_TRUE(Post(queue, 4));
   EXPECT_TRUE(queue.IsConsistent());
@@ -128,7 +128,7 @@ TEST(SharedReceiveQueueTest, ShrinksToWhatIsUsed) {
 
 TEST(SharedReceiveQueueTest, EmptyQueueMayGrow) {
   SharedReceiveQueue queue(0, 1);
-  EXPECT_EQ(Post(queue, 0).error(), PostError::kFull);
+  EXPECT_EQ(Post(queue, 0).error(), PostReason::kQueueFull);
   ASSERT_TRUE(queue.Resize(1));
   EXPECT_TRUE(Post(queue, 0));
 }

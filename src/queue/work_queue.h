@@ -153,12 +153,17 @@ class WorkQueue {  // NOLINT(clang-analyzer-optin.performance.Padding): on purpo
   Result<WqeNumber, PostError> Stage(const WorkRequest<Wqe>& request) VERBENA_REQUIRES(mutex_) {
     if (const auto error = Validate(request, limits_)) return Fail(*error);
     if (staged_ - begin_.load(std::memory_order_acquire) >= limits_.capacity) {
-      return Fail(PostError::kFull);
+      return Fail(PostError::Exceeds(PostReason::kQueueFull, limits_.capacity, limits_.capacity));
     }
     const WqeNumber n(staged_);
     Slot& slot = slots_[n.value() & mask_];
     if (IsInlined(request.wqe)) {
-      if (!CopyInline(request.sges, n, slot)) return Fail(PostError::kInlineTooLong);
+      const uint64_t length = BytesOf(request.sges);
+      if (length > limits_.inline_max) {
+        return Fail(PostError::Exceeds(PostReason::kInlineTooLong, length, limits_.inline_max));
+      }
+      CopyInline(request.sges, n, slot);
+      slot.length = length;
     } else {
       CopySges(request.sges, n, slot);
     }
@@ -182,11 +187,14 @@ class WorkQueue {  // NOLINT(clang-analyzer-optin.performance.Padding): on purpo
     slot.sge_count = static_cast<uint32_t>(sges.size());
   }
 
-  // Inline data is addressed by pointer: the L_Key is ignored. False if there is too much of it.
-  bool CopyInline(std::span<const Sge> sges, WqeNumber n, Slot& slot) {
-    uint64_t length = 0;
-    for (const Sge& sge : sges) length += sge.length;
-    if (length > limits_.inline_max) return false;
+  static uint64_t BytesOf(std::span<const Sge> sges) {
+    uint64_t bytes = 0;
+    for (const Sge& sge : sges) bytes += sge.length;
+    return bytes;
+  }
+
+  // Inline data is addressed by pointer: the L_Key is ignored.
+  void CopyInline(std::span<const Sge> sges, WqeNumber n, Slot& slot) {
     std::byte* to = RowOf(inlines_, limits_.inline_max, n);
     for (const Sge& sge : sges) {
       if (sge.length == 0) continue;  // its address need not be valid
@@ -194,9 +202,7 @@ class WorkQueue {  // NOLINT(clang-analyzer-optin.performance.Padding): on purpo
                   sge.length);
       to += sge.length;
     }
-    slot.length = length;
     slot.sge_count = 0;
-    return true;
   }
 
   void Publish() VERBENA_REQUIRES(mutex_) { end_.store(staged_, std::memory_order_release); }

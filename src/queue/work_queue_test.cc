@@ -63,12 +63,12 @@ TEST(WorkQueueTest, KeepsWhatIsPosted) {
 TEST(WorkQueueTest, ElementOccupiesItsPlaceUntilRetired) {
   SendQueue queue(kLimits);
   for (uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(queue.Post({Send(i), {}}));
-  EXPECT_EQ(queue.Post({Send(3), {}}).error(), PostError::kFull);
+  EXPECT_EQ(queue.Post({Send(3), {}}).error(), PostReason::kQueueFull);
   queue.Retire(Next(queue.begin()));
   EXPECT_EQ(queue.At(queue.begin()).id, WrId(2));
   EXPECT_TRUE(queue.Post({Send(3), {}}));
   EXPECT_TRUE(queue.Post({Send(4), {}}));
-  EXPECT_EQ(queue.Post({Send(5), {}}).error(), PostError::kFull);
+  EXPECT_EQ(queue.Post({Send(5), {}}).error(), PostReason::kQueueFull);
   EXPECT_TRUE(queue.IsConsistent());
 }
 
@@ -92,12 +92,12 @@ TEST(WorkQueueTest, InlineDataIsBounded) {
   SendWqe wqe = Send(1);
   wqe.flags.inlined = true;
   const std::array<Sge, 1> too_long = {SgeOf("123456789")};
-  EXPECT_EQ(queue.Post({wqe, too_long}).error(), PostError::kInlineTooLong);
+  EXPECT_EQ(queue.Post({wqe, too_long}).error(), PostReason::kInlineTooLong);
   // The lengths add up in 64 bits.
   constexpr uint32_t kMax = std::numeric_limits<uint32_t>::max();
   const std::array<Sge, 2> wrapping = {Sge{.address = 0, .length = kMax, .key = {}},
                                        Sge{.address = 0, .length = 2, .key = {}}};
-  EXPECT_EQ(queue.Post({wqe, wrapping}).error(), PostError::kInlineTooLong);
+  EXPECT_EQ(queue.Post({wqe, wrapping}).error(), PostReason::kInlineTooLong);
   const std::array<Sge, 1> empty = {Sge{.address = 1, .length = 0, .key = {}}};
   const auto n = queue.Post({wqe, empty});
   ASSERT_TRUE(n);
@@ -117,8 +117,9 @@ TEST(WorkQueueTest, PagesAreCopied) {
 TEST(WorkQueueTest, RefusedRequestsLeaveNoTrace) {
   SendQueue queue(kLimits);
   const std::array<Sge, 3> sges{};
-  EXPECT_EQ(queue.Post({Send(1), sges}).error(), PostError::kTooManySges);
-  EXPECT_EQ(queue.Post({SendWqe{.opcode = SendOpcode::kRead}, {}}).error(), PostError::kBadOperand);
+  EXPECT_EQ(queue.Post({Send(1), sges}).error(), PostReason::kTooManySges);
+  EXPECT_EQ(queue.Post({SendWqe{.opcode = SendOpcode::kRead}, {}}).error(),
+            PostReason::kBadOperand);
   EXPECT_EQ(queue.begin(), queue.end());
   EXPECT_TRUE(queue.IsConsistent());
 }
@@ -131,7 +132,7 @@ TEST(WorkQueueTest, ChainStandsUpToTheBadRequest) {
     EXPECT_TRUE(posting.Add({Send(2), {}}));
     EXPECT_EQ(queue.begin(), queue.end());  // not before it is complete
     EXPECT_EQ(posting.Add({SendWqe{.opcode = SendOpcode::kDelay}, {}}).error(),
-              PostError::kBadOperand);
+              PostReason::kBadOperand);
   }
   ASSERT_EQ(queue.end(), WqeNumber(2));
   EXPECT_EQ(queue.At(WqeNumber(1)).id, WrId(2));
@@ -155,7 +156,7 @@ TEST(WorkQueueTest, AbortedChainNeverWas) {
 
 TEST(WorkQueueTest, QueueOfNothing) {
   ReceiveQueue queue(WorkQueueLimits{});
-  EXPECT_EQ(queue.Post({{WrId(1)}, {}}).error(), PostError::kFull);
+  EXPECT_EQ(queue.Post({{WrId(1)}, {}}).error(), PostReason::kQueueFull);
   EXPECT_TRUE(queue.IsConsistent());
 }
 

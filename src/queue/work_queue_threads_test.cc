@@ -16,7 +16,7 @@ constexpr uint64_t kEach = 20'000;
 
 WrId IdOf(uint64_t poster, uint64_t i) { return WrId(poster << 32 | i); }
 
-// Posts a request whose list and inline data can be told from its id.
+// Posts a request whose list and inline data follow from its id.
 bool TryPost(SendQueue& queue, uint64_t poster, uint64_t i) {
   const uint64_t payload = IdOf(poster, i).value();
   SendWqe wqe{.id = WrId(payload)};

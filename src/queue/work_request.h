@@ -6,6 +6,7 @@
 #include <span>
 
 #include "queue/wqe.h"
+#include "verbena/post_error.h"
 
 namespace verbena::queue {
 
@@ -21,19 +22,6 @@ struct WorkRequest {
 using SendWorkRequest = WorkRequest<SendWqe>;
 using ReceiveWorkRequest = WorkRequest<ReceiveWqe>;
 
-// Why a request was not taken. The program hears it from the call; there is no completion.
-enum class PostError : uint8_t {
-  kFull,
-  kTooManySges,
-  kInlineNotAllowed,
-  kInlineTooLong,
-  kBadOpcode,
-  kBadOperand,  // not what the opcode needs
-  kTooManyPages,
-};
-
-const char* NameOf(PostError error);
-
 // How large a work queue is, and each element of it.
 struct WorkQueueLimits {
   uint32_t capacity = 0;  // elements; 0 for a queue that is never posted to
@@ -45,7 +33,9 @@ struct WorkQueueLimits {
 // The checks of one request by itself, in which the queue's state plays no part.
 inline std::optional<PostError> Validate(const ReceiveWorkRequest& request,
                                          const WorkQueueLimits& limits) {
-  if (request.sges.size() > limits.sges_max) return PostError::kTooManySges;
+  if (request.sges.size() > limits.sges_max) {
+    return PostError::Exceeds(PostReason::kTooManySges, request.sges.size(), limits.sges_max);
+  }
   return std::nullopt;
 }
 
@@ -53,13 +43,20 @@ inline std::optional<PostError> Validate(const SendWorkRequest& request,
                                          const WorkQueueLimits& limits) {
   const SendWqe& wqe = request.wqe;
   // The C interface hands on whatever number the program wrote.
-  if (static_cast<size_t>(wqe.opcode) >= kSendOpcodeCount) return PostError::kBadOpcode;
+  if (static_cast<size_t>(wqe.opcode) >= kSendOpcodeCount) return PostError{PostReason::kBadOpcode};
   const SendProperties& properties = PropertiesOf(wqe.opcode);
-  if ((properties.operands >> wqe.operand.index() & 1) == 0) return PostError::kBadOperand;
-  if (request.sges.size() > limits.sges_max) return PostError::kTooManySges;
-  if (wqe.flags.inlined && !properties.carries_payload) return PostError::kInlineNotAllowed;
-  if (request.pages.size() > (properties.registers ? limits.pages_max : 0)) {
-    return PostError::kTooManyPages;
+  if ((properties.operands >> wqe.operand.index() & 1) == 0) {
+    return PostError{PostReason::kBadOperand};
+  }
+  if (request.sges.size() > limits.sges_max) {
+    return PostError::Exceeds(PostReason::kTooManySges, request.sges.size(), limits.sges_max);
+  }
+  if (wqe.flags.inlined && !properties.carries_payload) {
+    return PostError{PostReason::kInlineNotAllowed};
+  }
+  const uint32_t pages_max = properties.registers ? limits.pages_max : 0;
+  if (request.pages.size() > pages_max) {
+    return PostError::Exceeds(PostReason::kTooManyPages, request.pages.size(), pages_max);
   }
   return std::nullopt;
 }

@@ -22,7 +22,7 @@ bool IsShareable(const Options& open, const Options& wanted) {
   return !wanted.dedicated_adapter && open == wanted;
 }
 
-// Of an adapter that ends, those that the program did not take.
+// Logs the warnings of an adapter that ends which the program did not take.
 void LogWarnings(Adapter& adapter) noexcept try {
   for (const std::string& warning : adapter.TakeWarnings()) Log(LogLevel::kInfo, warning);
 } catch (const std::bad_alloc&) {

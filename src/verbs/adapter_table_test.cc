@@ -41,7 +41,7 @@ TEST_F(AdapterTableTest, EqualOptionsShareOneAdapter) {
   EXPECT_NE(Open(Traced()), a);
 }
 
-TEST_F(AdapterTableTest, ADedicatedOneIsNobodyElses) {
+TEST_F(AdapterTableTest, ADedicatedOneIsNotShared) {
   const auto shared = Open(SharedAdapterOptions());
   const auto a = Open(VerbsTestOptions());
   const auto b = Open(VerbsTestOptions());

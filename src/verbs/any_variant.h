@@ -7,10 +7,10 @@
 
 namespace verbena::verbs {
 
-// Ends what a key names: calls end(key), which refuses a key of another life with kInvalid, with
-// each of its variants. Work requests gave the entry variants of the program's choice, and only
-// their completions, which the program has read, say which of them came to be. The index is its
-// own until it ends, so no other entry can be met.
+// Invalidates the entry of a key: calls end(key) with each variant. end() refuses a stale variant
+// with kInvalid. The program chose variants in its work requests, and only the completions, which
+// the program has polled, say which of them took effect. The index belongs to this entry until it
+// ends, so no other entry is affected.
 template <class Fn>
 [[nodiscard]] ErrorOr<void> EndAnyVariant(Key key, Fn end) {
   constexpr unsigned kVariants = 256;

@@ -8,17 +8,17 @@
 
 namespace verbena::verbs {
 
-// A window as its domain knows it: guarded by the book that it is in.
+// A window in the registry of its domain, which guards the members.
 struct WindowEntry {
-  Key key = {};            // when it was allocated
+  Key key = {};            // at its allocation
   KeyIndex bound_to = {};  // the region of its last bind
   bool has_ended = false;
 };
 
-// The windows of a domain, and which region each was last bound to: a region that ends, ends its
-// windows, and the adapter does not say which these are.
+// The windows of a domain, and the region of each one's last bind. When a region ends, its windows
+// must end, and the adapter does not say which they are.
 //
-// Owned by the domain; the entries by the windows, which take themselves out. Any thread.
+// Owned by the domain; the entries are owned by the windows, which remove them. Any thread.
 class BindRegistry {
  public:
   BindRegistry() = default;
@@ -29,10 +29,10 @@ class BindRegistry {
   // A bind is about to be posted. Allocates nothing.
   void NoteBind(Key window, Key region) VERBENA_EXCLUDES(mutex_);
 
-  // Ends one, if it has not ended.
+  // Ends a window, unless it has ended.
   [[nodiscard]] ErrorOr<void> End(WindowEntry& window, adapter::Adapter& device)
       VERBENA_EXCLUDES(mutex_);
-  // Ends all whose last bind was to this region.
+  // Ends all windows whose last bind was to this region.
   void EndBoundTo(Key region, adapter::Adapter& device) VERBENA_EXCLUDES(mutex_);
 
  private:

@@ -30,7 +30,7 @@ ErrorOr<void> CheckPorts(const Options& options) {
   return {};
 }
 
-// What the adapter takes on trust.
+// Checks what the adapter does not.
 ErrorOr<void> Check(const Options& options) {
   if (options.sges_max > kSgesMax) {
     return Fail(verbs::Invalid("sges_max is at most " + std::to_string(kSgesMax)));
@@ -118,13 +118,13 @@ DeviceCounters Context::QueryProcess() try {
   const auto table = verbs::AdapterTable::OfProcess();
   return table ? (*table)->Query() : DeviceCounters{};
 } catch (...) {
-  return {};  // uncounted: there is no memory to ask for them
+  return {};  // no memory to collect the counters
 }
 
 std::vector<std::string> Context::TakeWarnings() const try {
   return object() ? object()->context->device->TakeWarnings() : std::vector<std::string>();
 } catch (...) {
-  return {};  // unsaid: there is no memory to say it
+  return {};  // no memory for the warnings
 }
 
 int Context::events_fd() const { return object() ? object()->context->events->fd() : -1; }

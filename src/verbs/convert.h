@@ -18,7 +18,7 @@ namespace verbena::verbs {
   return Invalid(std::string("this ") + what + " is empty: moved from, destroyed or never made");
 }
 
-// What each Destroy does before the handle is reset.
+// What every Destroy does before the handle is reset.
 template <class Object>
 [[nodiscard]] ErrorOr<void> EndNow(const std::shared_ptr<Object>& object, const char* what) {
   if (object == nullptr) return Fail(Empty(what));

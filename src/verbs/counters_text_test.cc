@@ -13,7 +13,7 @@ TEST(CountersTextTest, SaysWhatHappenedAndNoMore) {
   EXPECT_EQ(ToString(counters), "packets sent: 12\ndropped by the kernel: 3\n");
 }
 
-TEST(CountersTextTest, RefusalsAreToldByCheck) {
+TEST(CountersTextTest, RefusalsAreCountedByCheck) {
   DeviceCounters counters;
   counters.port.refusals.local['e' - kFirstCheck] = 2;
   counters.port.refusals.remote['b' - kFirstCheck] = 1;

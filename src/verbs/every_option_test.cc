@@ -264,7 +264,7 @@ const std::vector<Row>& Rows() {
   static const std::vector<Row> rows = {
       Shown<&O::dedicated_adapter>(
           "dedicated_adapter",
-          {"verbs/adapter_table_test.cc", "AdapterTableTest, ADedicatedOneIsNobodyElses"}),
+          {"verbs/adapter_table_test.cc", "AdapterTableTest, ADedicatedOneIsNotShared"}),
       Changes<&O::qps_max, 2U>("qps_max", &QueuePairs),
       Changes<&O::cqs_max, 2U>("cqs_max", &CompletionQueues),
       Changes<&O::srqs_max, 2U>("srqs_max", &SharedQueues),
@@ -309,8 +309,9 @@ const std::vector<Row>& Rows() {
       Shown<&O::spin>(
           "spin", {"adapter/loop/spin_wait_test.cc", "SpinWaitTest, NeverWhereTheProgramSaysSo"}),
       Changes<&O::pager_threads, 5U>("pager_threads", &Threads),
-      Shown<&O::pager_threads_max>("pager_threads_max", {"odp/pager_stuck_test.cc",
-                                                         "PagerStuckThreads, TheLimitIsToldOnce"}),
+      Shown<&O::pager_threads_max>(
+          "pager_threads_max",
+          {"odp/pager_stuck_test.cc", "PagerStuckThreads, TheLimitIsReportedOnce"}),
       Changes<&O::page_batch_max, uint64_t{4'096}>("page_batch_max", &PageRequests),
       Shown<&O::pin>("pin", {"adapter/control/adapter_memory_test.cc",
                              "AdapterMemoryTest, PinnedRegionsAreThereFromTheFirstAccessOn"}),
@@ -327,7 +328,7 @@ const std::vector<Row>& Rows() {
                                "TakeoverMemoryOptionsTest, ASwapThatIsNotThereLeavesMemoryNative"}),
       Shown<&O::on_urgent_warning>(
           "on_urgent_warning", {"adapter/control/managed_pages_test.cc",
-                                "ManagedPagesTest, AFullStoreIsToldWhileTheProgramStandsStill"}),
+                                "ManagedPagesTest, AFullStoreIsReportedWhileTheProgramIsBlocked"}),
       Shown<&O::key_quarantine>("key_quarantine", {"adapter/control/key_quarantine_test.cc",
                                                    "KeyQuarantine, SlotsComeBackWhenItEnds"}),
       Changes<&O::remote_through_regions, false>("remote_through_regions", &WriteStatus),
@@ -374,8 +375,8 @@ TEST(EveryOptionTableTest, HasARowForEveryMember) {
 // Other tests show the effect of each option of a region.
 TEST(EveryOptionTableTest, RegionOptionsAreShownElsewhere) {
   const TestElsewhere tests[] = {
-      {"verbs/memory_region_test.cc", "MemoryRegionTest, CountsFromWhereItIsTold"},  // start
-      {"verbs/memory_region_test.cc", "MemoryRegionTest, CountsFromWhereItIsTold"},  // zero_based
+      {"verbs/memory_region_test.cc", "MemoryRegionTest, StartsAtTheGivenAddress"},  // start
+      {"verbs/memory_region_test.cc", "MemoryRegionTest, StartsAtTheGivenAddress"},  // zero_based
       {"verbs/memory_region_test.cc", "MemoryRegionTest, OfOneTouchEndsWithTheFirstMessage"},
       {"verbs/memory_region_test.cc", "MemoryRegionTest, MayHaveTwoKeys"},
       {"ibverbs/objects/mr_test.cc", "MrTest, MemoryThatIsNotMappedIsRefusedUnlessOnDemand"},

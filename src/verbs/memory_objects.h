@@ -37,7 +37,7 @@ struct RegionObject {
     return ended;
   }
 
-  // These three change when it is registered anew.
+  // Changed by Reregister.
   std::shared_ptr<PdObject> pd;
   memory::RegionSpec spec;
   memory::RegionKeys keys = {};

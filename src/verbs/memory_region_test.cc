@@ -34,7 +34,7 @@ TEST_F(MemoryRegionTest, EndsWithItsHandle) {
   EXPECT_EQ(WriteTo(stale), CompletionStatus::kRemoteAccessError);
 }
 
-TEST_F(MemoryRegionTest, CountsFromWhereItIsTold) {
+TEST_F(MemoryRegionTest, StartsAtTheGivenAddress) {
   const MemoryRegion zero =
       Good(MemoryRegion::Register(b_.domain, b_.memory, Access::kAll, {.zero_based = true}));
   EXPECT_EQ(zero.start(), 0U);

@@ -6,7 +6,7 @@
 
 namespace verbena::verbs {
 
-// The adapter keeps a queue pair that is in a group.
+// The adapter refuses to destroy a queue pair that is in a group.
 QpObject::~QpObject() {
   const MutexLock lock(groups_mutex);
   for (const IpAddress& group : groups) {

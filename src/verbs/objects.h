@@ -14,30 +14,30 @@
 #include "verbena/options.h"
 #include "verbs/bind_registry.h"
 
-// What stands behind the handles of include/verbena: each object with shares in all that it stands
-// on, so that these end after it.
+// The objects behind the handles of include/verbena. Each shares the ownership of the objects that
+// it depends on, so that those are destroyed after it.
 //
-// Invariant: while an object has not ended, what it names in the adapter is there. One is made
-// before that, and names nothing at first, so that a lack of memory leaves nothing behind that
-// no handle would end. End asks the adapter to end it, which may refuse; the destructor does so if
-// no call did.
+// Invariant: until an object has ended, its object in the adapter exists. The object here is
+// created first, and refers to nothing yet, so that if memory runs out nothing is left in the
+// adapter without an owner. End asks the adapter to destroy it, which may refuse; the destructor
+// calls End if no call did.
 //
-// Thread rule: immutable but for End, which belongs to the last user, and where said.
+// Thread rule: immutable, except for End, which is called by the last user, and where noted.
 
 namespace verbena::verbs {
 
 using Ended = ErrorOr<void>;
 
-// For destructors, which cannot report why not.
+// For destructors, which cannot report an error.
 template <class Object>
 void EndQuietly(Object& object) noexcept {
   try {
     static_cast<void>(object.End());
-  } catch (const std::bad_alloc&) {  // for the words of a refusal
+  } catch (const std::bad_alloc&) {  // for the text of a refusal
   }
 }
 
-// By what users know a queue: 0 for none.
+// The id of a queue for users: 0 for none.
 [[nodiscard]] inline CqId IdOf(const adapter::Cq* cq) {
   return CqId{reinterpret_cast<uintptr_t>(cq)};
 }
@@ -45,8 +45,8 @@ void EndQuietly(Object& object) noexcept {
   return SrqId{reinterpret_cast<uintptr_t>(srq)};
 }
 
-// What the objects of a context have in common. Its asynchronous events are its own; the adapter it
-// may share.
+// What the objects of a context share. The context has its own asynchronous events; it may share
+// the adapter.
 struct ContextObject {
   ContextObject(std::shared_ptr<adapter::Adapter> on, const Options& with)
       : device(std::move(on)), options(with) {}
@@ -61,8 +61,8 @@ struct ContextObject {
   adapter::EventQueue* events = nullptr;  // set before any other thread sees the context
 };
 
-// What the handle of a context has, and nothing else: objects that outlive the handle share the
-// ContextObject alone. With the handle ends the only way to ask for events, so their file does.
+// What belongs to the handle of a context alone: objects that outlive the handle share the
+// ContextObject only. Without the handle events cannot be read, so their file is closed with it.
 struct OpenContext {
   explicit OpenContext(std::shared_ptr<ContextObject> opened) : context(std::move(opened)) {}
   OpenContext(const OpenContext&) = delete;
@@ -98,8 +98,8 @@ struct PdObject {
   bool has_ended = true;
 };
 
-// An object that the adapter names by pointer, which is null before it is made and once it has
-// ended.
+// An object that the adapter refers to by pointer, which is null before it is created and after it
+// has ended.
 template <class Thing, class Base>
 struct HandleBase {
   HandleBase(std::shared_ptr<Base> on, adapter::Adapter& of) : base(std::move(on)), device(of) {}
@@ -140,8 +140,8 @@ struct ManagedMemoryObject : HandleBase<odp::ManagedArena, ContextObject> {
   using HandleBase::HandleBase;
 };
 
-// Of a shared receive queue of extended connections, and of one that matches tags the completion
-// queue; empty otherwise.
+// For a shared receive queue of extended connections; with tag matching, the completion queue.
+// Empty otherwise.
 struct XrcOwners {
   std::shared_ptr<XrcDomainObject> xrc;
   std::shared_ptr<CqObject> cq;
@@ -151,7 +151,7 @@ struct SrqObject : XrcOwners, HandleBase<adapter::Srq, PdObject> {
       : XrcOwners(std::move(shares)), HandleBase(pd, pd->device) {}
 };
 
-// Those that there are.
+// Those that exist.
 struct QueueOwners {
   std::shared_ptr<CqObject> send_cq = {};
   std::shared_ptr<CqObject> receive_cq = {};

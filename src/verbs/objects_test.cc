@@ -38,7 +38,7 @@ TEST_F(GroupsTest, AreForDatagrams) {
   Good(connected.Destroy());
 }
 
-TEST(ObjectsTest, NobodyIsNumberZero) {
+TEST(ObjectsTest, ANullObjectHasIdZero) {
   EXPECT_EQ(IdOf(static_cast<const adapter::Cq*>(nullptr)), CqId{});
   EXPECT_EQ(IdOf(static_cast<const adapter::Srq*>(nullptr)), SrqId{});
 }

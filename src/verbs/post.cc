@@ -1,5 +1,6 @@
-// The way of a work request from the program to its queue: start reading here.
+// The path of a work request from the program to its queue: start reading here.
 
+#include <optional>
 #include <variant>
 
 #include "verbena/queue_pair.h"
@@ -13,17 +14,32 @@ namespace {
 using verbs::QpObject;
 using verbs::SendTranslation;
 
-// What only the queue pair's own kind can say about a request.
+// Checks the arguments that the queue does not check: the reason if one is wrong.
 template <class Request>
-bool Fits(const QpObject& /*qp*/, const Request& /*request*/) {
-  return true;
+std::optional<PostReason> Refuses(const QpObject& /*qp*/, const Request& /*request*/) {
+  return std::nullopt;
 }
-bool Fits(const QpObject& qp, const Send& send) {
-  return send.to.has_value() == (qp.thing->spec().type == QpType::kUd);
+std::optional<PostReason> Refuses(const QpObject& qp, const Send& send) {
+  const bool is_datagram = qp.thing->spec().type == QpType::kUd;
+  if (send.to.has_value() != is_datagram) {
+    return is_datagram ? PostReason::kNoDestination : PostReason::kDestinationNotAllowed;
+  }
+  if (!send.invalidate) return std::nullopt;
+  if (send.immediate) return PostReason::kInvalidateWithImmediate;
+  if (is_datagram) return PostReason::kInvalidateInDatagram;
+  return std::nullopt;
+}
+std::optional<PostReason> Refuses(const QpObject& /*qp*/, const Bind& bind) {
+  if (bind.window.index() != bind.r_key.index()) return PostReason::kKeyOfOtherWindow;
+  return std::nullopt;
+}
+std::optional<PostReason> Refuses(const QpObject& /*qp*/, const Delay& delay) {
+  if (delay.duration.count() < 0) return PostReason::kNegativeDuration;
+  return std::nullopt;
 }
 
-// Behind the post, and not under the queue's lock: the book of windows is locked around calls of
-// the engine, which may want that of a queue.
+// After the post, and not under the lock of the queue: the bind registry holds its lock during
+// calls of the engine, which may take the lock of a queue.
 template <class Request>
 void Note(const QpObject& /*qp*/, const Request& /*request*/) {}
 void Note(const QpObject& qp, const Bind& bind) {
@@ -31,71 +47,62 @@ void Note(const QpObject& qp, const Bind& bind) {
 }
 
 template <class Request>
-CodeOr<void> PostOne(const QpObject* qp, const Request& request) {
-  if (qp == nullptr) return Fail(ErrorCode::kInvalid);
+PostResult PostOne(const QpObject* qp, const Request& request) {
+  if (qp == nullptr) return Fail(PostError{PostReason::kNoHandle});
+  if (const auto reason = Refuses(*qp, request)) return Fail(PostError{*reason});
   SendTranslation translation;
-  if (!Fits(*qp, request) || !translation.Set(request)) return Fail(ErrorCode::kInvalid);
-  const auto posted = qp->device.PostSend(*qp->thing, translation.request());
-  if (!posted) return Fail(posted.error());
-  Note(*qp, request);
-  return {};
-}
-
-ErrorCode CodeOf(queue::PostError error) {
-  return error == queue::PostError::kFull ? ErrorCode::kLimit : ErrorCode::kInvalid;
+  translation.Set(request);
+  const PostResult posted = qp->device.PostSend(*qp->thing, translation.request());
+  if (posted) Note(*qp, request);
+  return posted;
 }
 
 template <class Request>
-CodeOr<void> AddTo(queue::SendQueue::Posting& posting, const QpObject& qp, const Request& request) {
+PostResult AddTo(queue::SendQueue::Posting& posting, const QpObject& qp, const Request& request) {
+  if (const auto reason = Refuses(qp, request)) return Fail(PostError{*reason});
   SendTranslation translation;
-  if (!Fits(qp, request) || !translation.Set(request)) return Fail(ErrorCode::kInvalid);
+  translation.Set(request);
   const auto added = posting.Add(translation.request());
-  if (!added) return Fail(CodeOf(added.error()));
+  if (!added) return Fail(added.error());
   return {};
 }
 
 }  // namespace
 
-CodeOr<void> QueuePair::Post(const Send& request) const { return PostOne(object().get(), request); }
-CodeOr<void> QueuePair::Post(const Write& request) const {
+PostResult QueuePair::Post(const Send& request) const { return PostOne(object().get(), request); }
+PostResult QueuePair::Post(const Write& request) const { return PostOne(object().get(), request); }
+PostResult QueuePair::Post(const Read& request) const { return PostOne(object().get(), request); }
+PostResult QueuePair::Post(const CompareSwap& request) const {
   return PostOne(object().get(), request);
 }
-CodeOr<void> QueuePair::Post(const Read& request) const { return PostOne(object().get(), request); }
-CodeOr<void> QueuePair::Post(const CompareSwap& request) const {
+PostResult QueuePair::Post(const FetchAdd& request) const {
   return PostOne(object().get(), request);
 }
-CodeOr<void> QueuePair::Post(const FetchAdd& request) const {
+PostResult QueuePair::Post(const AtomicWrite& request) const {
   return PostOne(object().get(), request);
 }
-CodeOr<void> QueuePair::Post(const AtomicWrite& request) const {
+PostResult QueuePair::Post(const Flush& request) const { return PostOne(object().get(), request); }
+PostResult QueuePair::Post(const Bind& request) const { return PostOne(object().get(), request); }
+PostResult QueuePair::Post(const Invalidate& request) const {
   return PostOne(object().get(), request);
 }
-CodeOr<void> QueuePair::Post(const Flush& request) const {
+PostResult QueuePair::Post(const Register& request) const {
   return PostOne(object().get(), request);
 }
-CodeOr<void> QueuePair::Post(const Bind& request) const { return PostOne(object().get(), request); }
-CodeOr<void> QueuePair::Post(const Invalidate& request) const {
+PostResult QueuePair::Post(const RegisterAndSend& request) const {
   return PostOne(object().get(), request);
 }
-CodeOr<void> QueuePair::Post(const Register& request) const {
-  return PostOne(object().get(), request);
-}
-CodeOr<void> QueuePair::Post(const RegisterAndSend& request) const {
-  return PostOne(object().get(), request);
-}
-CodeOr<void> QueuePair::Post(const Delay& request) const {
-  return PostOne(object().get(), request);
-}
+PostResult QueuePair::Post(const Delay& request) const { return PostOne(object().get(), request); }
 
-CodeOr<void> QueuePair::Post(const Receive& request) const {
+PostResult QueuePair::Post(const Receive& request) const {
   return verbs::PostReceive(object().get(), request);
 }
 
 ChainResult QueuePair::PostChain(std::span<const SendRequest> requests, Chain how) const {
-  if (!object()) return {.result = Fail(ErrorCode::kInvalid)};
+  if (!object()) return {.result = Fail(PostError{PostReason::kNoHandle})};
   const QpObject& qp = *object();
-  if (qp.device.is_forked()) return {.result = Fail(ErrorCode::kForked)};
-  if (!qp.thing->may_post_sends()) return {.result = Fail(ErrorCode::kInvalid)};
+  if (qp.device.is_forked()) return {.result = Fail(PostError{PostReason::kForked})};
+  if (const auto refused = qp.thing->RefusesSends()) return {.result = Fail(*refused)};
   ChainResult chain;
   {
     queue::SendQueue::Posting posting(qp.thing->send_queue());

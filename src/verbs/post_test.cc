@@ -73,8 +73,8 @@ TEST_F(PostTest, InlineDataNeedsNoKeyAndMayChangeAtOnce) {
   ASSERT_EQ(b_.WaitStatus(), CompletionStatus::kSuccess);
   EXPECT_EQ(b_.memory[63], std::byte{5});
   const Sge too_long{here.address, 129, Key{}};
-  EXPECT_EQ(CodeOf(qa_.Post(Send{.data = too_long, .flags = {.inlined = true}})),
-            ErrorCode::kInvalid);
+  EXPECT_EQ(ErrorOf(qa_.Post(Send{.data = too_long, .flags = {.inlined = true}})),
+            (PostError{.reason = PostReason::kInlineTooLong, .given = 129, .limit = 128}));
 }
 
 TEST_F(PostTest, ASendEndsAKeyOfThePeers) {
@@ -146,7 +146,8 @@ TEST_F(PostTest, AFullQueueSaysSo) {
   QueuePair idle = a_.MakeQp();
   Good(idle.Prepare());
   for (int i = 0; i < 64; ++i) ASSERT_TRUE(idle.Post(Receive{}));
-  EXPECT_EQ(CodeOf(idle.Post(Receive{})), ErrorCode::kLimit);
+  EXPECT_EQ(ErrorOf(idle.Post(Receive{})),
+            (PostError{.reason = PostReason::kQueueFull, .given = 64, .limit = 64}));
   // 64 requests that wait, and one that does not fit.
   const std::vector<SendRequest> chain(65, Delay{.duration = std::chrono::seconds(1)});
   const ChainResult result = qa_.PostChain(chain);
@@ -155,29 +156,54 @@ TEST_F(PostTest, AFullQueueSaysSo) {
 }
 
 TEST_F(PostTest, OnlyDatagramsHaveADestination) {
-  EXPECT_EQ(CodeOf(qa_.Post(Send{.to = Datagram{}})), ErrorCode::kInvalid);
+  EXPECT_EQ(ErrorOf(qa_.Post(Send{.to = Datagram{}})), PostReason::kDestinationNotAllowed);
   QueuePair datagrams = a_.MakeQp(QpType::kUd);
   Good(datagrams.Activate(QKey{1}));
-  EXPECT_EQ(CodeOf(datagrams.Post(Send{})), ErrorCode::kInvalid);
+  EXPECT_EQ(ErrorOf(datagrams.Post(Send{})), PostReason::kNoDestination);
+  EXPECT_EQ(ErrorOf(datagrams.Post(Send{.invalidate = Key{1}, .to = Datagram{}})),
+            PostReason::kInvalidateInDatagram);
 }
 
 TEST_F(PostTest, BeforeItIsConnectedNothingIsSent) {
-  const QueuePair fresh = a_.MakeQp();
-  EXPECT_EQ(CodeOf(fresh.Post(Send{})), ErrorCode::kInvalid);
-  EXPECT_EQ(CodeOf(fresh.Post(Receive{})), ErrorCode::kInvalid);
+  QueuePair fresh = a_.MakeQp();
+  const PostError reset{PostReason::kSendsNeedRts, QpState::kReset};
+  EXPECT_EQ(ErrorOf(fresh.Post(Send{})), reset);
+  EXPECT_EQ(ErrorOf(fresh.Post(Receive{})), PostReason::kReceivesNeedInit);
   const SendRequest chain[] = {Send{}};
-  EXPECT_EQ(CodeOf(fresh.PostChain(chain).result), ErrorCode::kInvalid);
+  EXPECT_EQ(ErrorOf(fresh.PostChain(chain).result), reset);
+  Good(fresh.Prepare());
+  EXPECT_EQ(ErrorOf(fresh.Post(Send{})), (PostError{PostReason::kSendsNeedRts, QpState::kInit}));
+  EXPECT_TRUE(fresh.Post(Receive{}));
 }
 
 TEST_F(PostTest, AnEmptyOneTakesNothing) {
   const QueuePair none;
-  EXPECT_EQ(CodeOf(none.Post(Send{})), ErrorCode::kInvalid);
-  EXPECT_EQ(CodeOf(none.Post(Write{})), ErrorCode::kInvalid);
-  EXPECT_EQ(CodeOf(none.Post(Receive{})), ErrorCode::kInvalid);
+  EXPECT_EQ(ErrorOf(none.Post(Send{})), PostReason::kNoHandle);
+  EXPECT_EQ(ErrorOf(none.Post(Write{})), PostReason::kNoHandle);
+  EXPECT_EQ(ErrorOf(none.Post(Receive{})), PostReason::kNoHandle);
   const SendRequest chain[] = {Send{}};
-  EXPECT_EQ(CodeOf(none.PostChain(chain).result), ErrorCode::kInvalid);
+  EXPECT_EQ(ErrorOf(none.PostChain(chain).result), PostReason::kNoHandle);
   const Receive receives[1];
-  EXPECT_EQ(CodeOf(none.PostChain(receives).result), ErrorCode::kInvalid);
+  EXPECT_EQ(ErrorOf(none.PostChain(receives).result), PostReason::kNoHandle);
+}
+
+TEST_F(PostTest, AnErrorNamesTheArgument) {
+  const uint32_t sges_max = a_.Spec().send.sges_max;
+  const std::vector<Sge> sges(sges_max + 1, a_.region.Local(0, 1));
+  const PostError too_many{
+      .reason = PostReason::kTooManySges, .given = sges_max + 1, .limit = sges_max};
+  EXPECT_EQ(ErrorOf(qa_.Post(Write{.data = sges, .remote = b_.region.Remote()})), too_many);
+  EXPECT_EQ(ErrorOf(qa_.Post(Receive{.data = sges})), PostReason::kTooManySges);
+  EXPECT_EQ(ErrorOf(qa_.Post(Read{.flags = {.inlined = true}})), PostReason::kInlineNotAllowed);
+  EXPECT_EQ(ErrorOf(qa_.Post(Send{.immediate = Immediate{}, .invalidate = Key{}})),
+            PostReason::kInvalidateWithImmediate);
+  EXPECT_EQ(ErrorOf(qa_.Post(Bind{.window = Key{0x501}, .r_key = Key{0x402}})),
+            PostReason::kKeyOfOtherWindow);
+  EXPECT_EQ(ErrorOf(qa_.Post(Delay{.duration = std::chrono::nanoseconds(-1)})),
+            PostReason::kNegativeDuration);
+  const uint64_t pages[] = {0};
+  EXPECT_EQ(ErrorOf(qa_.Post(Register{.registration = {.pages = pages}})),
+            (PostError{.reason = PostReason::kTooManyPages, .given = 1, .limit = 0}));
 }
 
 TEST_F(PostTest, RequestsThatDoNotAskDoNotComplete) {

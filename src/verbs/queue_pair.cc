@@ -1,4 +1,4 @@
-// Queue pairs: making, changing and connecting them. Posting is in post.cc.
+// Queue pairs: creating, modifying and connecting them. Posting is in post.cc.
 
 #include "verbena/queue_pair.h"
 
@@ -25,7 +25,8 @@ const std::shared_ptr<verbs::ContextObject>& ContextOf(const Object& object) {
   return object.base;
 }
 
-// Whatever a program wrote; the tables of the transport have a row for each, and no more.
+// Checks values that a program may have cast: the tables of the transport have a row for each valid
+// value only.
 ErrorOr<void> CheckKind(const QpSpec& spec) {
   if (spec.type > QpType::kXrcReceive) return Fail(verbs::Invalid("no such type of queue pair"));
   if (spec.registration > RegistrationMode::kReactive) {
@@ -34,7 +35,7 @@ ErrorOr<void> CheckKind(const QpSpec& spec) {
   return {};
 }
 
-// Of the same context, if there is one.
+// Checks that the object, if there is one, belongs to the same context.
 template <class HandleType>
 ErrorOr<void> CheckShare(const HandleType* handle, const std::shared_ptr<verbs::ContextObject>& of,
                          const char* what) {
@@ -66,7 +67,7 @@ ErrorOr<void> CheckQueues(const verbs::PdObject& pd, const QpSpec& spec) {
   return CheckShare(spec.srq, pd.context, "shared receive queue");
 }
 
-// What a queue pair of this type stands on.
+// The objects that a queue pair of this type depends on.
 verbs::QueueOwners OwnersOf(const QpSpec& spec) {
   const auto share = [](const auto* handle) {
     return handle != nullptr ? handle->object() : nullptr;

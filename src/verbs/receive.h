@@ -10,15 +10,13 @@ namespace verbena::verbs {
 
 // Posts to the queue of a QpObject or SrqObject.
 template <class Object>
-[[nodiscard]] CodeOr<void> PostReceive(const Object* object, const Receive& request) {
-  if (object == nullptr) return Fail(ErrorCode::kInvalid);
-  const auto posted = object->device.PostReceive(
+[[nodiscard]] PostResult PostReceive(const Object* object, const Receive& request) {
+  if (object == nullptr) return Fail(PostError{PostReason::kNoHandle});
+  return object->device.PostReceive(
       *object->thing, queue::ReceiveWorkRequest{.wqe = {request.id}, .sges = request.data});
-  if (!posted) return Fail(posted.error());
-  return {};
 }
 
-// Nothing goes on the wire for them, so there is nothing to be had from posting them at once.
+// One by one: receives send no packets, so posting them together would gain nothing.
 template <class Object>
 [[nodiscard]] ChainResult PostReceives(const Object* object, std::span<const Receive> requests) {
   ChainResult chain;

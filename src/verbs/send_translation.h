@@ -6,11 +6,8 @@
 
 namespace verbena::verbs {
 
-// A request of a send queue as an element of it: the one time that it is rewritten before the
-// transport makes packets of it. Lives as long as one post; the request that it is made of must,
-// too.
-//
-// Set says whether the request can be one: false for what no queue would take.
+// A request of the API as an element of a send queue: the only conversion before the transport
+// makes packets of it. It lives as long as one post, and refers to the request.
 class SendTranslation {
  public:
   SendTranslation() = default;
@@ -19,8 +16,7 @@ class SendTranslation {
 
   [[nodiscard]] const queue::SendWorkRequest& request() const { return request_; }
 
-  [[nodiscard]] bool Set(const Send& r) {
-    if (r.immediate && r.invalidate) return false;
+  void Set(const Send& r) {
     Start(r, queue::SendOpcode::kSend);
     if (r.immediate) {
       request_.wqe.opcode = queue::SendOpcode::kSendWithImmediate;
@@ -32,10 +28,9 @@ class SendTranslation {
     }
     if (r.to) request_.wqe.operand = *r.to;
     SetData(r.data);
-    return true;
   }
 
-  [[nodiscard]] bool Set(const Write& r) {
+  void Set(const Write& r) {
     Start(r, queue::SendOpcode::kWrite);
     if (r.immediate) {
       request_.wqe.opcode = queue::SendOpcode::kWriteWithImmediate;
@@ -43,50 +38,42 @@ class SendTranslation {
     }
     request_.wqe.operand = r.remote;
     SetData(r.data);
-    return true;
   }
 
-  [[nodiscard]] bool Set(const Read& r) {
+  void Set(const Read& r) {
     Start(r, queue::SendOpcode::kRead);
     request_.wqe.operand = r.remote;
     SetData(r.data);
-    return true;
   }
 
-  [[nodiscard]] bool Set(const CompareSwap& r) {
+  void Set(const CompareSwap& r) {
     Start(r, queue::SendOpcode::kCompareAndSwap);
     request_.wqe.operand = queue::Atomic{r.remote, r.compare, r.swap};
     SetData(r.result);
-    return true;
   }
 
-  [[nodiscard]] bool Set(const FetchAdd& r) {
+  void Set(const FetchAdd& r) {
     Start(r, queue::SendOpcode::kFetchAndAdd);
     request_.wqe.operand = queue::Atomic{r.remote, r.add, 0};
     SetData(r.result);
-    return true;
   }
 
-  [[nodiscard]] bool Set(const AtomicWrite& r) {
+  void Set(const AtomicWrite& r) {
     Start(r, queue::SendOpcode::kAtomicWrite);
     request_.wqe.operand = r.remote;
     SetData(r.data);
-    return true;
   }
 
-  [[nodiscard]] bool Set(const Flush& r) {
+  void Set(const Flush& r) {
     Start(r, queue::SendOpcode::kFlush);
     request_.wqe.operand = queue::FlushOperand{.remote = r.remote,
                                                .length = r.length,
                                                .global_visibility = r.global_visibility,
                                                .persistence = r.persistence,
                                                .level = r.level};
-    return true;
   }
 
-  // A key of another index would not be the window's.
-  [[nodiscard]] bool Set(const Bind& r) {
-    if (r.window.index() != r.r_key.index()) return false;
+  void Set(const Bind& r) {
     Start(r, queue::SendOpcode::kBindWindow);
     request_.wqe.operand = queue::WindowBind{.window = r.window,
                                              .region = r.region,
@@ -97,33 +84,27 @@ class SendTranslation {
                                              .zero_based = r.zero_based,
                                              .one_touch = r.one_touch,
                                              .by_index = r.by_index};
-    return true;
   }
 
-  [[nodiscard]] bool Set(const Invalidate& r) {
+  void Set(const Invalidate& r) {
     Start(r, queue::SendOpcode::kLocalInvalidate);
     request_.wqe.invalidate = r.key;
-    return true;
   }
 
-  [[nodiscard]] bool Set(const Register& r) {
+  void Set(const Register& r) {
     Start(r, queue::SendOpcode::kRegister);
     SetRegistration(r.registration);
-    return true;
   }
 
-  [[nodiscard]] bool Set(const RegisterAndSend& r) {
+  void Set(const RegisterAndSend& r) {
     Start(r, queue::SendOpcode::kRegisterAndSend);
     SetRegistration(r.registration);
     SetData(r.data);
-    return true;
   }
 
-  [[nodiscard]] bool Set(const Delay& r) {
-    if (r.duration.count() < 0) return false;
+  void Set(const Delay& r) {
     Start(r, queue::SendOpcode::kDelay);
     request_.wqe.operand = queue::DelayOperand{.duration = ToAdapter(r.duration)};
-    return true;
   }
 
  private:

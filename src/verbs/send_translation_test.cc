@@ -17,16 +17,11 @@ constexpr RemoteAddress kRemote{.address = 0x2000, .key = Key{0x22}};
 template <class Request>
 queue::SendWqe WqeOf(const Request& request) {
   SendTranslation translation;
-  EXPECT_TRUE(translation.Set(request));
+  translation.Set(request);
   const queue::WorkQueueLimits limits{
       .capacity = 1, .sges_max = 4, .inline_max = 64, .pages_max = 4};
   EXPECT_EQ(queue::Validate(translation.request(), limits), std::nullopt);
   return translation.request().wqe;
-}
-template <class Request>
-bool IsRefused(const Request& request) {
-  SendTranslation translation;
-  return !translation.Set(request);
 }
 
 TEST(SendTranslationTest, ASendIsOneOfThree) {
@@ -38,7 +33,6 @@ TEST(SendTranslationTest, ASendIsOneOfThree) {
   const auto invalidate = WqeOf(Send{.invalidate = Key{8}});
   EXPECT_EQ(invalidate.opcode, SendOpcode::kSendWithInvalidate);
   EXPECT_EQ(invalidate.invalidate, Key(8));
-  EXPECT_TRUE(IsRefused(Send{.immediate = Immediate{7}, .invalidate = Key{8}}));
   const auto datagram =
       WqeOf(Send{.to = Datagram{AddressHandleId{1}, QpNumber{2}, QKey{3}}}).As<Datagram>();
   EXPECT_EQ(datagram, (Datagram{AddressHandleId(1), QpNumber(2), QKey(3)}));
@@ -72,7 +66,6 @@ TEST(SendTranslationTest, FlushAndDelay) {
           .remote = kRemote, .length = 9, .persistence = true, .level = FlushLevel::kRegion}));
   const auto delay = WqeOf(Delay{.duration = std::chrono::microseconds(5)});
   EXPECT_EQ(delay.As<queue::DelayOperand>().duration, Microseconds(5));
-  EXPECT_TRUE(IsRefused(Delay{.duration = std::chrono::nanoseconds(-1)}));
 }
 
 TEST(SendTranslationTest, Keys) {
@@ -90,7 +83,6 @@ TEST(SendTranslationTest, Keys) {
                                                              .variant = KeyVariant(2),
                                                              .rights = Access::kRemoteRead,
                                                              .one_touch = true}));
-  EXPECT_TRUE(IsRefused(Bind{.window = Key{0x501}, .r_key = Key{0x402}}));
   EXPECT_EQ(WqeOf(Invalidate{.key = Key{9}}).invalidate, Key(9));
 }
 
@@ -104,7 +96,7 @@ TEST(SendTranslationTest, Registrations) {
                                   .length = 7,
                                   .access = Access::kLocal};
   SendTranslation translation;
-  ASSERT_TRUE(translation.Set(RegisterAndSend{.registration = registration, .data = kBytes}));
+  translation.Set(RegisterAndSend{.registration = registration, .data = kBytes});
   EXPECT_EQ(translation.request().wqe.opcode, SendOpcode::kRegisterAndSend);
   EXPECT_EQ(translation.request().pages.data(), pages);
   EXPECT_EQ(translation.request().sges.size(), 1U);
@@ -126,7 +118,7 @@ TEST(SendTranslationTest, Flags) {
 TEST(SendTranslationTest, ListsOfAllKindsAreReadWhereTheyAre) {
   const auto sges_of = [](const Send& send) {
     SendTranslation translation;
-    EXPECT_TRUE(translation.Set(send));
+    translation.Set(send);
     return translation.request().sges;
   };
   EXPECT_TRUE(sges_of(Send{}).empty());

@@ -67,7 +67,7 @@ TEST_F(SharedAdapterTest, AnEventGoesToTheContextThatMadeItsObject) {
 
 // Handles may be destroyed in any order: a queue pair works without the handle of its context, but
 // no thread can take its events.
-TEST_F(SharedAdapterTest, AContextThatIsClosedWithObjectsLeftDisturbsNobody) {
+TEST_F(SharedAdapterTest, AContextThatIsClosedWithObjectsLeftDisturbsNoOther) {
   const int file = b_.context.events_fd();
   { const Context closed = std::move(b_.context); }
   EXPECT_EQ(fcntl(file, F_GETFD), -1) << "the file of its events is closed";

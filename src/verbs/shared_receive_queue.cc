@@ -94,7 +94,7 @@ SrqNumber SharedReceiveQueue::number() const {
 uint32_t SharedReceiveQueue::capacity() const { return object() ? object()->thing->capacity() : 0; }
 uint32_t SharedReceiveQueue::limit() const { return object() ? object()->thing->limit() : 0; }
 
-CodeOr<void> SharedReceiveQueue::Post(const Receive& request) const {
+PostResult SharedReceiveQueue::Post(const Receive& request) const {
   return verbs::PostReceive(object().get(), request);
 }
 

@@ -137,8 +137,8 @@ def small_memory_is_native_and_says_so(world: World) -> None:
 
 def what_cannot_be_is_said_before_the_program_starts(world: World) -> None:
     for wrong, words in ((dict(budget="lots"), "is no size"), (dict(budget="1K"), "at least 1M"),
-                         (dict(swap="/no/such/folder"), "is not there"),
-                         (dict(swap=""), "names nothing")):
+                         (dict(swap="/no/such/folder"), "does not exist"),
+                         (dict(swap=""), "is empty")):
         process = world.bench.start(world.run("echo", "started", **wrong))
         code = process.wait(SECONDS_MAX)
         assert code != 0, f"{wrong}: {code}"
@@ -196,13 +196,13 @@ def a_full_disk_is_said_and_waited_for(world: World) -> None:
         assert counter(said, "regions under the memory budget") == 1, said
 
 
-def an_ordinary_user_is_served_or_told_how_to_be(world: World) -> None:
+def an_ordinary_user_is_served_or_advised(world: World) -> None:
     with world.pair("ib_write_bw", "-F", "-s", "1048576", "-n", "20") as pair:
         pair.connect().must_succeed(time.monotonic() + SECONDS_MAX)
         said = pair.client.output()
         is_under = counter(said, "regions under the memory budget") == 1
-        is_told = NO_DOOR in said and "vm.unprivileged_userfaultfd=1" in said
-        assert is_under != is_told, said
+        is_advised = NO_DOOR in said and "vm.unprivileged_userfaultfd=1" in said
+        assert is_under != is_advised, said
 
 
 def a_strict_budget_is_kept_or_the_program_not_started(world: World) -> None:
@@ -224,7 +224,7 @@ AS_ROOT = (a_strict_budget_is_kept_or_the_program_not_started,
            an_unreliable_write_is_waited_for_and_comes, small_memory_is_native_and_says_so,
            a_full_disk_is_said_and_waited_for)
 AS_ANYBODY = (what_cannot_be_is_said_before_the_program_starts,
-              an_ordinary_user_is_served_or_told_how_to_be,
+              an_ordinary_user_is_served_or_advised,
               a_strict_budget_is_kept_or_the_program_not_started)
 
 

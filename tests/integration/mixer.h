@@ -115,7 +115,7 @@ class Mixer {
     cli::FillPayload(std::span(source_).subspan(i * kPart + qp.offset, qp.length), qp.seed);
   }
 
-  CodeOr<void> Post(size_t i, Qp& qp) {
+  PostResult Post(size_t i, Qp& qp) {
     const QueuePair& pair = endpoint_.qps()[i];
     const WrId id{i};
     if (qp.current == Next::kWrite || qp.current == Next::kSend) Draw(i, qp);

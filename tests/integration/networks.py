@@ -131,16 +131,16 @@ def relay(files: tuple[int, int], loss: float, reordered: float, delay: float) -
 
 def lossy_relay(names: list[str], devices: list[str]) -> int:
     """For kernels without netem: 1 % lost, 2 % reordered, 1 ms of delay. Returns the process."""
-    ready, told = os.pipe()
+    ready, signal_end = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             files = tuple(open_tap(*pair) for pair in zip(names, devices))
-            os.write(told, b"x")
+            os.write(signal_end, b"x")
             relay(files, loss=0.01, reordered=0.02, delay=0.001)
         finally:
             os._exit(1)
-    os.close(told)
+    os.close(signal_end)
     if os.read(ready, 1) != b"x":
         raise RuntimeError("cannot make the interfaces of a relay; is /dev/net/tun there?")
     return child

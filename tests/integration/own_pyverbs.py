@@ -257,7 +257,7 @@ class Events(OwnTest):
         self.assertEqual(events, {e.IBV_EVENT_CQ_ERR, e.IBV_EVENT_QP_FATAL})
         self.assertEqual(a.state().qp_state, e.IBV_QPS_ERR)
 
-    def test_an_access_that_is_refused_is_told_on_both_sides(self):
+    def test_an_access_that_is_refused_is_reported_on_both_sides(self):
         a, b = self.pair()
         a.post(e.IBV_WR_RDMA_WRITE, 0, 8, b.mr.buf, b.mr.rkey ^ 0x1000)
         self.must(a, e.IBV_WC_REM_ACCESS_ERR)

@@ -49,7 +49,7 @@ def run(bench: Bench, case: programs.Case, port: int) -> str:
         client = bench.start(client_command, **look)
         others.append(client)
         client_code = client.wait(end - time.monotonic())
-        if case.asks:  # the server of qperf runs until it is told to quit
+        if case.asks:  # the server of qperf runs until it gets "quit"
             others.append(bench.start([case.program, "127.0.0.1", *listen, "quit"], **look))
         codes = [client_code, server.wait(end - time.monotonic())]
         # The ping-pongs only print that bytes are wrong: their exit code is 0 all the same.

@@ -95,7 +95,7 @@ class Lives {
     EXPECT_FALSE(stayed()) << "page " << slots_.front() << " was there, but: " << NameOf(status);
     StopIfFailed();
   }
-  // A request ended with this. `refusal` is how it is told that memory was away.
+  // A request ended with this. `refusal` is the status for absent memory.
   void Judge(CompletionStatus status, CompletionStatus refusal, Tally& tally) const {
     tally.all.fetch_add(1);
     if (status == CompletionStatus::kSuccess) return;

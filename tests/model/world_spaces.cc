@@ -160,7 +160,7 @@ void World::LocalPageStep() {
          core_.consumers.MapLocalPage(id, VirtualAddress(page), PhysicalAddress(where), writable));
 }
 
-// The owner of a shared table changes it; the core is not told.
+// The owner of a shared table changes it; the core is not notified.
 void World::SharedPageStep() {
   const size_t number = choices_.Below(shared_tables_.size());
   SharedTable& table = shared_tables_[number];

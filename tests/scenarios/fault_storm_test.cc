@@ -225,7 +225,7 @@ TEST_F(FloodTest, NothingIsSentWhileTheBytesToSendAreAbsent) {
 }
 
 TEST_F(FloodTest, NothingIsSentWhileAReadIsHeld) {
-  Begin(4 * kPending);  // the requester is told after half of that
+  Begin(4 * kPending);  // the requester gets a notice after half of that
   node_b_.Evict(0, 2);
   net_.Post(a(), ReadOf(1, node_b_.Remote(0)), {node_a_.Local(0, kLength)});
   RunIntoFault();
@@ -310,7 +310,7 @@ class HeldReadTest : public PairTest {
   uint32_t answers_ = 0;
 };
 
-TEST_F(HeldReadTest, ThePeerIsToldBeforeItsTimerEnds) {
+TEST_F(HeldReadTest, ThePeerGetsANoticeBeforeItsTimerEnds) {
   Begin(Milliseconds(67), Milliseconds(67), Milliseconds(1'200));
   node_b_.Evict(0, 4);
   ReadAll();
@@ -334,7 +334,7 @@ TEST_F(HeldReadTest, APeerWhoseTimerIsShorterLosesNoRetries) {
   EXPECT_LE(net_.timeouts(), 1u);
 }
 
-TEST_F(HeldReadTest, ThePeerIsToldForAMinuteAndThenGivesUp) {
+TEST_F(HeldReadTest, ThePeerGetsNoticesForAMinuteAndThenGivesUp) {
   Begin(Milliseconds(67), Milliseconds(67), Seconds(90));
   node_b_.Evict(0, 4);
   const Time start = net_.now();

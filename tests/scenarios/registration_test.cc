@@ -93,7 +93,7 @@ TEST_F(RegistrationTest, InAnticipatoryModeAFailureEndsTheConnection) {
 }
 
 // RoCE has no Terminate; but what the peer has under way is answered.
-TEST_F(RegistrationTest, InAnticipatoryModeThePeerIsToldByWhatItHasUnderWay) {
+TEST_F(RegistrationTest, InAnticipatoryModeThePeersOutstandingRequestsGetANak) {
   // Of a message of three packets A gets the first.
   uint32_t requests = 0;
   net_.SetLink([&](const Passing& passing) {
@@ -139,9 +139,9 @@ TEST_F(RegistrationTest, InReactiveModeAFailureCostsTheWorkBehindIt) {
     ASSERT_TRUE(net_.RunToRest());
     EXPECT_EQ(StatusesOf(a().Sent()), std::vector{CompletionStatus::kFlushed});
   }
-  EXPECT_EQ(net_.EventsOf(a()).size(), 1u) << "the drain is told once";
+  EXPECT_EQ(net_.EventsOf(a()).size(), 1u) << "the drain is reported once";
 
-  // The receive side goes on, and so does the send side when it is told to.
+  // The receive side goes on, and so does the send side after Resume.
   net_.Post(b(), WriteOf(1, node_a_.Remote(0)), {node_b_.Local(0, 10)});
   a().qp->ResumeSends();
   PostRegistration(3, key_, queue::SendOpcode::kRegister);

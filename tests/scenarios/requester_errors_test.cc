@@ -177,14 +177,14 @@ const Row kRows[] = {
        t.Write(t.node_b_.Remote(0));
      },
      kBadResponse, 1},
-    {"NobodyAnswers",
+    {"NoResponse",
      [](ErrorTest& t) {
        t.Begin([](RcSpec& a, RcSpec&) { a.config.retry_count = 3; });
        t.mangle_ = [](const Passing&) { return Fate::Drop(); };
        t.Write(t.node_b_.Remote(0));
      },
      CompletionStatus::kRetryExceeded, 4},
-    {"NobodyAnswersAndNoRetryIsAllowed",
+    {"NoResponseAndNoRetryIsAllowed",
      [](ErrorTest& t) {
        t.Begin([](RcSpec& a, RcSpec&) { a.config.retry_count = 0; });
        t.mangle_ = [](const Passing&) { return Fate::Drop(); };

@@ -46,11 +46,11 @@ const Outcome kAccessError = {Syndrome::Nak(NakCode::kRemoteAccessError),
                               {AsyncEventType::kQpAccessError}};
 
 // With a receive request at hand its completion tells, and there is no event.
-Outcome Told(const Outcome& outcome, CompletionStatus at_receiver) {
-  Outcome told = outcome;
-  told.at_receiver = at_receiver;
-  told.events.clear();
-  return told;
+Outcome WithReceiveStatus(const Outcome& outcome, CompletionStatus at_receiver) {
+  Outcome changed = outcome;
+  changed.at_receiver = at_receiver;
+  changed.events.clear();
+  return changed;
 }
 Outcome Passes(Syndrome answer) {
   return {answer, CompletionStatus::kSuccess, std::nullopt, QpState::kRts, {}};
@@ -284,7 +284,7 @@ const Row kRows[] = {
        t.Receive(ErrorTest::kLength - 1);
        t.Send();
      },
-     Told(kInvalidRequest, CompletionStatus::kLocalLengthError)},
+     WithReceiveStatus(kInvalidRequest, CompletionStatus::kLocalLengthError)},
     {"MisalignedAtomic", Refusal::kMisaligned,
      [](ErrorTest& t) {
        t.Begin();
@@ -313,7 +313,7 @@ const Row kRows[] = {
        t.Receive();
        t.Send();
      },
-     Told(kOperationalError, kProtection)},
+     WithReceiveStatus(kOperationalError, kProtection)},
     {"NoSuchKey", Refusal::kNoSuchKey,
      [](ErrorTest& t) {
        t.Begin();
@@ -417,14 +417,14 @@ const Row kRows[] = {
        t.net_.PostReceive(t.b(), 11, {{RcNode::kBase, 4096, Key(0)}});
        t.Send();
      },
-     Told(kOperationalError, kProtection)},
+     WithReceiveStatus(kOperationalError, kProtection)},
     {"MemoryOfAReceiveGone", ResponderError::kReceiveBufferRefused,
      [](ErrorTest& t) {
        TakeMemory(t, 2);
        t.Receive();
        t.Send();
      },
-     Told(kOperationalError, kProtection)},
+     WithReceiveStatus(kOperationalError, kProtection)},
     {"MemoryOfAWriteGone", ResponderError::kPagesUnavailable,
      [](ErrorTest& t) {
        TakeMemory(t, 0);

@@ -16,8 +16,8 @@
 #include "queue/work_queue.h"
 #include "tests/support/out_packets.h"
 #include "tests/support/wire_packets.h"
-#include "transport/rc/fault_mark.h"
 #include "transport/rc/requester.h"
+#include "transport/rc/response_marks.h"
 #include "wire/roce/aeth.h"
 #include "wire/roce/atomic_eth.h"
 #include "wire/roce/packet.h"
@@ -41,10 +41,7 @@ class RequesterTest : public testing::Test {
  protected:
   static constexpr uint32_t kMtu = 256;
   static constexpr uint64_t kArena = 64 * 1024;
-  using CompletionStatus = CompletionStatus;
   using SendOpcode = queue::SendOpcode;
-  using Psn = Psn;
-  using Access = Access;
 
   RequesterTest() { Reset({}); }
 

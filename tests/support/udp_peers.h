@@ -30,7 +30,7 @@ inline UdpFabricOptions TestOptions() {
   return options;
 }
 
-// One that is told all about what arrives.
+// One that gets all headers of what arrives.
 inline std::unique_ptr<UdpFabric> OpenOrDie(const UdpFabricOptions& options) {
   auto fabric = UdpFabric::Open(options);
   if (!fabric) ADD_FAILURE() << fabric.error().text;

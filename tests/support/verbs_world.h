@@ -32,6 +32,12 @@ template <class T>
 std::optional<ErrorCode> CodeOf(const CodeOr<T>& result) {
   return result ? std::nullopt : std::optional(result.error());
 }
+inline std::optional<ErrorCode> CodeOf(const PostResult& result) {
+  return result ? std::nullopt : std::optional(result.error().code());
+}
+inline std::optional<PostError> ErrorOf(const PostResult& result) {
+  return result ? std::nullopt : std::optional(result.error());
+}
 
 // Two contexts with these options have an adapter each.
 inline Options VerbsTestOptions() {

@@ -18,12 +18,12 @@
 namespace verbena::adapter {
 namespace {
 
-// Of this thread, over all the queues that it polls. The TLS model spares each call of the data
-// path the look-up of its address.
+// Of this thread, for all queues that it polls. With this TLS model, calls of the data path need no
+// look-up of the address.
 [[gnu::tls_model("initial-exec")]] constinit thread_local PollBackoff backoff;
 
-// A thread that spins reads the clock all the time. Where that takes a system call, because the
-// kernel does not share its clock with programs, sleeping is cheaper.
+// A thread that spins reads the clock continuously. If that takes a system call, because the kernel
+// does not share its clock with programs, sleeping is cheaper.
 AdapterOptions SpinIfClockIsCheap(AdapterOptions options) {
   constexpr int kCalls = 16;
   constexpr Duration kCallMax = Nanoseconds(500);
@@ -33,16 +33,12 @@ AdapterOptions SpinIfClockIsCheap(AdapterOptions options) {
   return options;
 }
 
-// Keys and numbers that cannot be guessed.
+// Seeds, so that keys and numbers cannot be guessed.
 AdapterOptions Seeded(AdapterOptions options) {
   std::random_device device;
   options.memory.seed ^= uint64_t{device()} << 32 | device();
   if (options.identity_seed == 0) options.identity_seed = uint64_t{device()} << 32 | device();
   return options;
-}
-
-ErrorCode CodeOf(queue::PostError error) {
-  return error == queue::PostError::kFull ? ErrorCode::kLimit : ErrorCode::kInvalid;
 }
 
 std::unique_ptr<odp::PageEvents> OpenPageEvents(const AdapterOptions& options,
@@ -52,8 +48,9 @@ std::unique_ptr<odp::PageEvents> OpenPageEvents(const AdapterOptions& options,
   auto events = odp::PageEvents::Open(why_not);
   warning =
       events != nullptr
-          ? std::string("pages that the program gives up are told by ") + NameOf(events->source())
-          : "pages that the program gives up are not told: no userfaultfd (" + why_not + ")";
+          ? std::string("pages that the program gives up are reported by ") +
+                NameOf(events->source())
+          : "pages that the program gives up are not reported: no userfaultfd (" + why_not + ")";
   return events;
 }
 
@@ -65,7 +62,7 @@ odp::PagerOptions PagerOptionsOf(const AdapterOptions& options,
           .on_limit = std::move(on_limit)};
 }
 
-// What no memory at all could be put under a budget without.
+// Checks what is needed to put any memory at all under a budget.
 ErrorOr<void> CheckStrictBudget(const AdapterOptions& options) {
   const auto refused = [](const Error& why) {
     return Fail(SystemError(why.os_error,
@@ -87,7 +84,8 @@ ErrorOr<void> CheckBudget(const AdapterOptions& options) {
   return options.memory_budget_strict ? CheckStrictBudget(options) : ErrorOr<void>();
 }
 
-// Whether the system call would cost more than the message, which the peer acknowledges.
+// Whether the system call would cost more than the message. Only for messages that are
+// acknowledged.
 bool IsSmall(const QueuePair& qp, const queue::SendWorkRequest& request) {
   constexpr uint64_t kSmall = 1'024;
   uint64_t length = 0;
@@ -96,8 +94,8 @@ bool IsSmall(const QueuePair& qp, const queue::SendWorkRequest& request) {
 }
 
 template <class T>
-Result<void, ErrorCode> Posted(const Result<T, queue::PostError>& result) {
-  if (!result) return Fail(CodeOf(result.error()));
+PostResult Posted(const Result<T, PostError>& result) {
+  if (!result) return Fail(result.error());
   return {};
 }
 
@@ -120,7 +118,7 @@ Adapter::Impl::Impl(const AdapterOptions& with, ForkGuard guard, EventFile wake_
              std::move(trace), page_events.get()),
       takeover(engine, engine.paging.managed,
                {options.memory_budget, options.swap, options.memory_budget_strict}),
-      // No other thread has the engine yet.
+      // No other thread uses the engine yet.
       consumer(*engine.memory.consumers.Open(
           {.table = memory::ConsumerSpec::PrivateTable{.identity = true}})),
       channels(options.channels_max),
@@ -167,7 +165,8 @@ ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const AdapterOptions& wanted) {
 Adapter::Adapter(std::unique_ptr<Impl> parts) : impl_(std::move(parts)) {}
 
 Adapter::~Adapter() {
-  // In a child there are no threads to join, and a lock may be held by one that will never let go.
+  // In a child there are no threads to join, and a lock may be held by a thread that does not exist
+  // there.
   if (impl_->fork_guard.is_child()) {
     static_cast<void>(impl_.release());
     return;
@@ -237,13 +236,13 @@ ErrorOr<AdapterReport> Adapter::Query() {
                        .events_lost = impl_->events.lost()};
 }
 
-Result<void, ErrorCode> Adapter::PostSend(QueuePair& qp, const queue::SendWorkRequest& request) {
-  if (impl_->fork_guard.is_child()) return Fail(ErrorCode::kForked);
-  if (!qp.may_post_sends()) return Fail(ErrorCode::kInvalid);
+PostResult Adapter::PostSend(QueuePair& qp, const queue::SendWorkRequest& request) {
+  if (impl_->fork_guard.is_child()) return Fail(PostError{PostReason::kForked});
+  if (const auto refused = qp.RefusesSends()) return Fail(*refused);
   const auto posted = qp.send_queue().Post(request);
   Found();
   if (posted) {
-    // The thread polls, or has just waited for an event and will again.
+    // The thread polls, or has just waited for an event and will do so again.
     const bool may_wait =
         IsSmall(qp, request) && (backoff.OnPost() || Now() < impl_->engine.polled_until());
     may_wait ? impl_->engine.KickSmall(qp, *posted) : impl_->engine.Kick(qp);
@@ -251,10 +250,9 @@ Result<void, ErrorCode> Adapter::PostSend(QueuePair& qp, const queue::SendWorkRe
   return Posted(posted);
 }
 
-Result<void, ErrorCode> Adapter::PostReceive(QueuePair& qp,
-                                             const queue::ReceiveWorkRequest& request) {
-  if (impl_->fork_guard.is_child()) return Fail(ErrorCode::kForked);
-  if (!qp.may_post_receives()) return Fail(ErrorCode::kInvalid);
+PostResult Adapter::PostReceive(QueuePair& qp, const queue::ReceiveWorkRequest& request) {
+  if (impl_->fork_guard.is_child()) return Fail(PostError{PostReason::kForked});
+  if (const auto refused = qp.RefusesReceives()) return Fail(*refused);
   const auto posted = qp.receive_queue().Post(request);
   if (posted) {
     // See QueuePair::ShowState.
@@ -264,9 +262,9 @@ Result<void, ErrorCode> Adapter::PostReceive(QueuePair& qp,
   return Posted(posted);
 }
 
-Result<void, ErrorCode> Adapter::PostReceive(Srq& srq, const queue::ReceiveWorkRequest& request) {
-  if (impl_->fork_guard.is_child()) return Fail(ErrorCode::kForked);
-  return Posted(srq.Post(request));
+PostResult Adapter::PostReceive(Srq& srq, const queue::ReceiveWorkRequest& request) {
+  if (impl_->fork_guard.is_child()) return Fail(PostError{PostReason::kForked});
+  return srq.Post(request);
 }
 
 void Adapter::Kick(QueuePair& qp) {
@@ -293,14 +291,14 @@ void Adapter::Progress(Cq& cq) {
   cq.size() > 0 ? Found() : Idle(cq, now);
 }
 
-// A thread that polled without a pause may do something else now.
+// A thread that polled continuously may do something else now.
 void Adapter::Found() {
   if (backoff.OnWork()) [[unlikely]] {
     impl_->engine.ClearYield();
   }
 }
 
-// An armed queue is polled by a program that is about to sleep.
+// A program that polls an armed queue is about to sleep.
 void Adapter::Idle(const Cq& cq, Time now) {
   if (cq.is_armed()) return;
   switch (backoff.OnEmpty(now)) {
@@ -316,7 +314,7 @@ void Adapter::Idle(const Cq& cq, Time now) {
 void Adapter::RequestNotify(Cq& cq, queue::CompletionQueue::Wanted wanted) {
   if (impl_->fork_guard.is_child()) return;
   cq.ArmForEvent(wanted);
-  // A thread that waits makes the progress itself.
+  // A thread that waits for events makes the progress itself.
   if (cq.channel() == nullptr || !cq.channel()->serves_itself()) impl_->progress_thread.Arm();
 }
 

@@ -30,17 +30,19 @@
 #include "transport/common/tag_operation.h"
 #include "verbena/advice.h"
 #include "verbena/counters.h"
+#include "verbena/post_error.h"
 
 namespace verbena::adapter {
 
-// A modification of a queue pair: values, which of them count, and the path if kPath does.
+// A modification of a queue pair: the values, the mask of those that count, and the path if the
+// mask has kPath.
 struct QpChange {
   transport::QpSettings attributes = {};
   transport::AttributeMask mask = {};
   AddressVector path = {};
 };
 
-// What a queue pair is now.
+// The present attributes of a queue pair.
 struct QpStatus {
   QpState state = QpState::kReset;
   bool is_draining = false;
@@ -58,15 +60,15 @@ struct AdapterReport {
   uint64_t events_lost = 0;
 };
 
-// A channel adapter in this process: the whole of what the layers below make together, behind calls
-// that the verbs layer hands on. Objects are named by pointer, or by key or number where the verbs
-// do; what a pointer names is the adapter's, and must not be used after its destruction.
+// A channel adapter in this process: all layers below, behind the calls that the verbs layer passes
+// on. Objects are named by pointer, or by key or number where the verbs do. The adapter owns what a
+// pointer refers to; it must not be used after its destruction.
 //
-// Control calls change objects and may wait for the engine. Calls of the data path never do. A call
-// fails with an error in words, or on the data path a code; nothing has changed then.
+// Control calls change objects and may wait for the engine. Calls of the data path never wait. A
+// call that fails returns an error with a text, or a code on the data path, and changes nothing.
 //
-// After a fork the child's copy is dead: each call says kForked, and its destruction touches
-// nothing of the parent's.
+// After a fork the child's copy is unusable: each call fails with kForked, and its destruction does
+// not touch the parent's objects.
 //
 // Thread rule: any thread, at any time; but no thread may use an object while another destroys it.
 class Adapter {
@@ -74,10 +76,11 @@ class Adapter {
   [[nodiscard]] static ErrorOr<std::unique_ptr<Adapter>> Open(const AdapterOptions& wanted = {});
   Adapter(const Adapter&) = delete;
   Adapter& operator=(const Adapter&) = delete;
-  // Ends everything, in any state, and leaves nothing behind. Peers notice by their retries.
+  // Ends everything, in any state, and leaves nothing behind. Peers notice it when their retries
+  // fail.
   ~Adapter();
 
-  // --- What there is. ---
+  // --- Queries. ---
 
   [[nodiscard]] const AdapterOptions& options() const;
   // The first endpoint of this process, and its UDP port; there may be more.
@@ -87,9 +90,9 @@ class Adapter {
   [[nodiscard]] bool is_forked() const;
   // The GIDs, in the order of their indices.
   [[nodiscard]] static ErrorOr<std::vector<fabric::LocalAddress>> LocalAddresses();
-  // The largest MTU of a connection that fits the way, as far as the system knows it.
+  // The largest MTU for a connection on this path, as far as the system knows it.
   [[nodiscard]] static ErrorOr<PathMtu> LargestMtu(const AddressVector& way);
-  // What the user should know about this machine, a line each; told once.
+  // What the user should know about this machine, one line each. Each is returned once.
   [[nodiscard]] std::vector<std::string> TakeWarnings();
   [[nodiscard]] ErrorOr<AdapterReport> Query();
 
@@ -98,20 +101,20 @@ class Adapter {
   [[nodiscard]] ErrorOr<memory::PdId> AllocatePd();
   [[nodiscard]] ErrorOr<void> DeallocatePd(memory::PdId pd);
 
-  // Microseconds at any size: no page is touched. With a memory budget, as long as it takes to put
-  // the memory under it. REFUSES memory in one piece that is not mapped for these rights (EFAULT),
-  // unless it is registered on demand.
+  // Takes microseconds at any size: no page is touched. With a memory budget, takes as long as
+  // moving the memory under the budget. REFUSES linear memory that is not mapped for these rights
+  // (EFAULT), unless it is registered on demand.
   [[nodiscard]] ErrorOr<memory::RegionKeys> RegisterRegion(const memory::RegionSpec& spec,
                                                            const memory::Backing& backing);
   [[nodiscard]] ErrorOr<memory::RegionKeys> ReregisterRegion(
       Key key, const memory::RegionSpec& spec, const std::optional<memory::Backing>& backing);
   [[nodiscard]] ErrorOr<void> DeregisterRegion(Key key);
-  // Brings pages of a region before they are needed; with `wait`, they are there when this returns.
-  // REFUSES ranges that are not the region's, and to write where it may not be.
+  // Pages in parts of a region before they are needed; with `wait`, they are present when this
+  // returns. REFUSES ranges outside the region, and to write where the region does not allow it.
   [[nodiscard]] ErrorOr<void> Advise(Key key, std::span<const Range> ranges, Advice advice,
                                      bool wait);
-  // Memory that may be larger than the memory it uses. Regions are registered on it as on any
-  // other. REFUSES to end while there are some.
+  // Memory that may be larger than its budget. Regions are registered on it as on any other memory.
+  // REFUSES to be destroyed while there are some.
   [[nodiscard]] ErrorOr<odp::ManagedArena*> MakeArena(const managed::ArenaOptions& options);
   [[nodiscard]] ErrorOr<void> Destroy(odp::ManagedArena* arena);
 
@@ -135,14 +138,14 @@ class Adapter {
 
   [[nodiscard]] ErrorOr<Srq*> CreateSrq(memory::PdId pd, uint32_t capacity, uint32_t sges,
                                         EventQueue* events = nullptr);
-  // Of extended connections: it is told to senders by its number. The asynchronous events of this
-  // one and the next go where those of the completion queue go.
+  // For extended connections: senders name it by its number. The asynchronous events of this one
+  // and of the next go to the queue of the completion queue.
   [[nodiscard]] ErrorOr<Srq*> CreateXrcSrq(memory::PdId pd, XrcDomain& domain, Cq& cq,
                                            uint32_t capacity, uint32_t sges);
-  // One that matches tags. All receives of its queue pairs complete in `cq`.
+  // With tag matching. All receives of its queue pairs complete in `cq`.
   [[nodiscard]] ErrorOr<Srq*> CreateTagSrq(memory::PdId pd, Cq& cq, uint32_t capacity,
                                            uint32_t sges, uint32_t tags_max);
-  // May wait for the engine: it is the engine's list that changes. The handle of what was added.
+  // May wait for the engine, which owns the list. Returns the handle of a receive that was added.
   [[nodiscard]] ErrorOr<TagHandle> ChangeTags(Srq& srq, const TagOperation& operation);
   [[nodiscard]] ErrorOr<void> Destroy(Srq* srq);
   [[nodiscard]] ErrorOr<void> Resize(Srq& srq, uint32_t capacity);
@@ -158,7 +161,7 @@ class Adapter {
   [[nodiscard]] ErrorOr<void> Modify(QueuePair& qp, const QpChange& change);
   [[nodiscard]] ErrorOr<QpStatus> Query(QueuePair& qp);
 
-  // `port_mtu`: no datagram is longer, even where the way would take it.
+  // `port_mtu`: limits the length of datagrams, even if the path allows more.
   [[nodiscard]] ErrorOr<AddressHandleId> CreateAddressHandle(memory::PdId pd,
                                                              const AddressVector& wanted,
                                                              PathMtu port_mtu = PathMtu::k4096);
@@ -169,20 +172,18 @@ class Adapter {
 
   // --- The data path. ---
 
-  [[nodiscard]] Result<void, ErrorCode> PostSend(QueuePair& qp,
-                                                 const queue::SendWorkRequest& request);
-  [[nodiscard]] Result<void, ErrorCode> PostReceive(QueuePair& qp,
-                                                    const queue::ReceiveWorkRequest& request);
-  [[nodiscard]] Result<void, ErrorCode> PostReceive(Srq& srq,
-                                                    const queue::ReceiveWorkRequest& request);
+  [[nodiscard]] PostResult PostSend(QueuePair& qp, const queue::SendWorkRequest& request);
+  [[nodiscard]] PostResult PostReceive(QueuePair& qp, const queue::ReceiveWorkRequest& request);
+  [[nodiscard]] PostResult PostReceive(Srq& srq, const queue::ReceiveWorkRequest& request);
   // After a chain was posted to qp.send_queue() or qp.receive_queue() directly.
   void Kick(QueuePair& qp);
 
-  // Moves the oldest completions into `out`; how many. Makes progress if there are none.
+  // Moves the oldest completions to `out` and returns their number. Makes progress if there are
+  // none.
   [[nodiscard]] Result<size_t, queue::CqError> Poll(Cq& cq, std::span<Completion> out);
-  // Progress alone, for callers that read completions in place.
+  // Makes progress only, for callers that read completions in place.
   void Progress(Cq& cq);
-  // An event on its channel at the next completion of this kind.
+  // Requests an event on its channel at the next completion of this kind.
   void RequestNotify(Cq& cq, queue::CompletionQueue::Wanted wanted);
 
   // Takes the next event of a channel; see EventWait.
@@ -190,7 +191,8 @@ class Adapter {
 
   // --- Asynchronous events. ---
 
-  // Of the objects that name it, and of the port. REFUSES to end while there are such objects.
+  // For the events of the objects that name it, and of the port. REFUSES to be destroyed while
+  // there are such objects.
   [[nodiscard]] ErrorOr<EventQueue*> CreateEventQueue();
   [[nodiscard]] ErrorOr<void> Destroy(EventQueue* events);
 
@@ -202,7 +204,7 @@ class Adapter {
 
   explicit Adapter(std::unique_ptr<Impl> parts);
 
-  // Refuses in a child.
+  // The budget has 256 pages: 16 for each of 16 regions.
   [[nodiscard]] std::optional<Error> Dead() const;
   [[nodiscard]] ErrorOr<void> CheckSpec(const QpInit& spec) const;
   // Bytes that are pinned for a region.
@@ -210,12 +212,12 @@ class Adapter {
     uint64_t address = 0;
     uint64_t length = 0;
   };
-  // Those that are now; none without the option, or if there is nothing to pin.
+  // Pins the bytes and returns them; nullopt without the option, or if there is nothing to pin.
   [[nodiscard]] ErrorOr<std::optional<PinnedRange>> Pin(const memory::RegionSpec& spec,
                                                         const memory::Backing* backing);
   void Unpin(const std::optional<PinnedRange>& range);
-  // EFAULT unless the program has mapped the bytes for these rights. Without `backing`, of a region
-  // that stays where it is.
+  // EFAULT unless the program has mapped the bytes for these rights. Without `backing`, checks the
+  // present bytes of the region `changed`.
   [[nodiscard]] ErrorOr<void> CheckMappings(const memory::RegionSpec& spec,
                                             const memory::Backing* backing, Key changed);
   [[nodiscard]] std::optional<uint64_t> UnmanagedAddress(const memory::LinearBacking& linear,

@@ -1,4 +1,4 @@
-// Advice about pages: what a program knows that the adapter will need.
+// Advice about pages that the adapter will need (ibv_advise_mr).
 
 #include <algorithm>
 
@@ -19,7 +19,7 @@ const memory::ProtectionEntry* FindRegion(const memory::MemoryCore& memory, Key 
   return found ? *found : nullptr;
 }
 
-// Each is a request to the pager, which keeps them all.
+// Each batch is one request to the pager, which queues all of them.
 constexpr uint64_t kBatchesMax = 1U << 16;
 
 }  // namespace
@@ -53,7 +53,7 @@ bool Adapter::IsManaged(const odp::PageJob& job) {
   return impl_->engine.paging.managed.Covers(job.address);
 }
 
-// From the first that is absent to the end of these bytes; nullopt if all are there.
+// The job from the first absent page to the end of these bytes; nullopt if all are present.
 std::optional<odp::PageJob> Adapter::AbsentPages(Key key, uint64_t offset, uint64_t length,
                                                  AccessKind access) {
   Engine& engine = impl_->engine;
@@ -71,7 +71,7 @@ std::optional<odp::PageJob> Adapter::AbsentPages(Key key, uint64_t offset, uint6
       return job;
     }
     const memory::Ready* const ready = AsReady(translation);
-    if (ready == nullptr) return std::nullopt;  // it ended meanwhile
+    if (ready == nullptr) return std::nullopt;  // the region was deregistered meanwhile
     done += ready->spans.length();
   }
   return std::nullopt;
@@ -104,7 +104,7 @@ ErrorOr<void> Adapter::Advise(Key key, std::span<const Range> ranges, Advice adv
       if (!job) continue;
       job->asked_at = Now();
       if (advice == Advice::kPrefetchNoFault) {
-        // What of managed memory is there may be about to leave.
+        // Pages of managed memory that are present may be about to be evicted.
         if (!IsManaged(*job)) odp::ForEachPresent(impl_->pager.presence(), *job, map);
       } else if (!wait) {
         job->is_ahead = true;

@@ -22,7 +22,7 @@ class AdviseTest : public testing::Test {
     for (const unsigned char page : pages) count += page & 1;
     return count;
   }
-  // How often a write from these bytes to others, which are there, has to wait for pages.
+  // How often a write from these bytes waits for pages. The pages at the destination are present.
   uint64_t RequestsOfAWrite(uint64_t from, uint64_t length) {
     const auto requests = [&] { return node_.adapter().Query()->port.page_requests; };
     const uint64_t before = requests();

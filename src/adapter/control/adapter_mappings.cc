@@ -1,4 +1,4 @@
-// Whether the program has mapped what it registers.
+// Checks that the program has mapped what it registers.
 
 #include <cerrno>
 #include <cstdio>
@@ -12,7 +12,7 @@ namespace verbena::adapter {
 namespace {
 
 // The kernel pins memory for writing if a region has one of these rights (ib_access_writable): a
-// window may grant to write what its region does not.
+// window may grant write access that its region does not grant.
 constexpr Access kNeedWritable =
     Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteAtomic | Access::kWindowBind;
 
@@ -26,8 +26,8 @@ Error ErrorOf(const odp::Mappings::Lack& lack, bool for_write) {
 
 }  // namespace
 
-// Managed memory is always there, whatever protection the program's view of it has just now. What
-// is managed in part is refused elsewhere.
+// Managed memory is always accessible, whatever the present protection of the program's mapping.
+// Memory that is managed in part is refused elsewhere.
 std::optional<uint64_t> Adapter::UnmanagedAddress(const memory::LinearBacking& linear,
                                                   uint64_t length) {
   const EngineLock lock(impl_->engine);
@@ -36,7 +36,7 @@ std::optional<uint64_t> Adapter::UnmanagedAddress(const memory::LinearBacking& l
   return found->address;
 }
 
-// Of a region whose bytes are to be written, and were not before.
+// For a region that becomes writable, and was not before.
 std::optional<uint64_t> Adapter::AddressToWiden(Key key, bool for_write) {
   const EngineLock lock(impl_->engine);
   const auto found = impl_->engine.memory.table.FindLive(key, memory::EntryType::kRegion);
@@ -47,8 +47,8 @@ std::optional<uint64_t> Adapter::AddressToWiden(Key key, bool for_write) {
   return impl_->engine.paging.managed.Covers(address) ? std::nullopt : std::optional(address);
 }
 
-// On demand as the kernel has it: ib_umem_odp_get takes any range, and the first look at it
-// (a snapshot) passes over what is not mapped.
+// On-demand registration follows the kernel: ib_umem_odp_get accepts any range, and its first
+// snapshot skips what is not mapped.
 ErrorOr<void> Adapter::CheckMappings(const memory::RegionSpec& spec, const memory::Backing* backing,
                                      Key changed) {
   if (spec.on_demand || spec.length == 0) return {};

@@ -102,7 +102,7 @@ TEST_F(AdapterMappingsTest, ARegionIsNotWidenedToWhatMayNotBeWritten) {
       node_.adapter().RegisterRegion(Spec(kRead), memory::SharedBacking{keys->local}).has_value());
 }
 
-// As with memory that is pinned: what was found at registration is not looked at again.
+// As with pinned memory: mappings are checked at registration only.
 TEST_F(AdapterMappingsTest, ARegionThatGetsNoMoreRightsIsNotLookedAtAgain) {
   const auto keys = Register(Spec(Access::kAll));
   ASSERT_TRUE(keys.has_value());

@@ -1,4 +1,4 @@
-// The calls about memory: the engine's lock around what the memory core does.
+// The calls about memory: operations of the memory core, under the engine's lock.
 
 #include <optional>
 #include <variant>
@@ -24,8 +24,8 @@ ErrorOr<void> InWords(const memory::MemoryResult<void>& result) {
   return {};
 }
 
-// Where the tables must look for the bytes of a region, which for managed memory is not where the
-// program sees them.
+// Where the tables must refer to for the bytes of a region. For managed memory this is not the
+// address that the program uses.
 struct BackingPlace {
   memory::Backing backing;
   odp::ManagedArena* arena = nullptr;  // nullptr: not managed
@@ -56,7 +56,7 @@ odp::ManagedPages::RegionRoom RoomOn(odp::ManagedPages& managed, const BackingPl
   return place.arena != nullptr ? managed.MakeRoomForRegion() : odp::ManagedPages::RegionRoom();
 }
 
-// The old bytes of a region that was changed have gone before the new ones are counted.
+// The old bytes of a region are released before the new ones are counted.
 void FinishChange(odp::TakeoverMemory& takeover, Key key, const memory::RegionSpec& spec,
                   const std::optional<memory::Backing>& backing,
                   const ErrorOr<memory::RegionKeys>& made) {
@@ -169,8 +169,8 @@ ErrorOr<void> Adapter::DeregisterRegion(Key key) {
   return End(key);
 }
 
-// REQUIRES: `registering` is held, which the analysis cannot be told: the header does not know
-// Parts.
+// REQUIRES: `registering` is held. The analysis cannot check it, because Impl is not complete in
+// the header.
 ErrorOr<void> Adapter::End(Key key) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   const auto ended = [&] {
     const EngineLock lock(impl_->engine);
@@ -184,15 +184,15 @@ ErrorOr<void> Adapter::End(Key key) VERBENA_NO_THREAD_SAFETY_ANALYSIS {
   return ended;
 }
 
-// Whether the program sees managed memory there.
+// Whether the program has managed memory at this address.
 bool Adapter::IsManaged(uint64_t address) {
   const EngineLock lock(impl_->engine);
   const auto found = impl_->engine.paging.managed.Find(address, 1);
   return !found || found->arena != nullptr;
 }
 
-// Only memory in one piece, and none that is managed: the pages of a list are wherever they are,
-// and all of the address space is more than any process has.
+// Pins linear memory that is not managed. The pages of a list are not pinned, and the whole address
+// space cannot be.
 ErrorOr<std::optional<Adapter::PinnedRange>> Adapter::Pin(const memory::RegionSpec& spec,
                                                           const memory::Backing* backing) {
   const auto* const linear = std::get_if<memory::LinearBacking>(backing);
@@ -209,7 +209,8 @@ void Adapter::Unpin(const std::optional<PinnedRange>& range) {
   if (range) impl_->pinned.Unpin(range->address, range->length);
 }
 
-// The pages that were pinned for it are the region's, and in its table; or they are given back.
+// After success the pinned pages belong to the region, and are entered in its table. After a
+// failure they are unpinned.
 void Adapter::FinishPin(const std::optional<PinnedRange>& range,
                         const ErrorOr<memory::RegionKeys>& made) {
   if (!range) return;
@@ -219,7 +220,7 @@ void Adapter::FinishPin(const std::optional<PinnedRange>& range,
   odp::PageJob job{.request = {}, .address = RoundDown(range->address, kPage)};
   job.request.fault.region = made->local;
   job.page_count = PageCount(range->address, range->length, kPage);
-  // They are there; what is left to be seen is whether they may be written.
+  // They are present; it remains to be seen whether they are writable.
   for (const bool for_write : {true, false}) {
     job.request.fault.for_write = for_write;
     impl_->pager.PageIn(job);

@@ -36,8 +36,8 @@ TEST_F(AdapterMemoryTest, FreshMemoryOf64MiBIsWrittenAndRead) {
   EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 1, b_.Remote(0)), a_.Bytes(0, kBytes / 2)),
             CompletionStatus::kSuccess);
   EXPECT_TRUE(b_.Holds(0, kBytes / 2, 1));
-  // Not in one piece: a peer answers a read as fast as it can, and a longer answer than the socket
-  // has room for may be lost, faults or not.
+  // Not in one read: a peer sends the responses as fast as it can, and if they are longer than the
+  // socket buffer, some may be lost, with or without faults.
   constexpr uint64_t kRead = uint64_t{1} << 20;
   for (uint64_t at = 0; at < kBytes / 2; at += kRead) {
     ASSERT_EQ(Do(MakeSend(SendOpcode::kRead, 2, b_.Remote(at)), a_.Bytes(kBytes / 2 + at, kRead)),
@@ -46,7 +46,7 @@ TEST_F(AdapterMemoryTest, FreshMemoryOf64MiBIsWrittenAndRead) {
   EXPECT_TRUE(a_.Holds(kBytes / 2, kBytes / 2, 1));
   EXPECT_GT(a_.adapter().Query()->port.page_requests, 0U);
   EXPECT_GT(b_.adapter().Query()->port.page_requests, 0U);
-  // A fault is never repaired by a retransmission timer.
+  // No fault is resolved by a retransmission timer.
   EXPECT_EQ(a_.adapter().Query(qa_)->counters.timeouts, 0U);
 }
 
@@ -66,13 +66,13 @@ TEST_F(AdapterMemoryTest, MemoryThatGoesUnderTheTablesIsAnErrorAndForgotten) {
   a_.Fill(0, 16'384, 1);
   EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 1, b_.Remote(0)), a_.Bytes(0, 16'384)),
             CompletionStatus::kSuccess);
-  // The tables call it present.
+  // The tables say that it is present.
   a_.TakeAway(8'192, 4'096);
   EXPECT_EQ(Do(MakeSend(SendOpcode::kWrite, 2, b_.Remote(0)), a_.Bytes(0, 16'384)),
             CompletionStatus::kLocalProtectionError);
   EXPECT_EQ(a_.adapter().Query(qa_)->state, QpState::kErr);
   EXPECT_EQ(a_.adapter().Query()->port.copies_failed, 1U);
-  // Mapped again, a new connection may use it: it is asked for anew.
+  // Mapped again, a new connection can use it: it is requested again.
   a_.GiveBack(8'192, 4'096);
   const uint64_t requests = a_.adapter().Query()->port.page_requests;
   QueuePair& qa = a_.MakeQp(QpType::kRc);
@@ -86,7 +86,8 @@ TEST_F(AdapterMemoryTest, MemoryThatGoesUnderTheTablesIsAnErrorAndForgotten) {
 }
 
 TEST_F(AdapterMemoryTest, MemoryThatComesBackInTimeIsUsedOn) {
-  // Both sides' tables call it present; the pages go and come while messages are under way.
+  // The tables of both sides say that the pages are present; the pages go and come back while
+  // messages are in flight.
   a_.Fill(0, 65'536, 1);
   for (const SendOpcode opcode : {SendOpcode::kWrite, SendOpcode::kRead}) {
     ASSERT_EQ(Do(MakeSend(opcode, 1, b_.Remote(0)), a_.Bytes(0, 65'536)),
@@ -103,7 +104,7 @@ TEST_F(AdapterMemoryTest, MemoryThatComesBackInTimeIsUsedOn) {
   }
 }
 
-// The reply to a read is lost under the responder; other queue pairs go on.
+// The reply to a read loses its pages at the responder; other queue pairs continue.
 TEST_F(AdapterMemoryTest, AReadOfMemoryThatWentUnderTheTablesIsARemoteError) {
   QueuePair& other_a = a_.MakeQp(QpType::kRc);
   QueuePair& other_b = b_.MakeQp(QpType::kRc);
@@ -128,7 +129,7 @@ TEST_F(AdapterMemoryTest, RemoteMemoryThatIsUnmappedIsARemoteError) {
       << NameOf(status);
 }
 
-// The system takes pages without notice; a probe finds out, and the next access asks for them.
+// The system takes pages without notice; a probe detects it, and the next access requests them.
 TEST_F(AdapterMemoryTest, PagesThatWentWithoutAWordAreForgotten) {
   constexpr uint64_t kLength = 65'536;
   ASSERT_EQ(Do(MakeSend(SendOpcode::kWrite, 1, b_.Remote(0)), a_.Bytes(0, kLength)),
@@ -233,7 +234,7 @@ TEST_F(AdapterMemoryTest, ReregisteringChangesTheKey) {
             CompletionStatus::kRemoteAccessError);
 }
 
-// Its buffers are all absent, but were asked for before the messages came.
+// All its buffers are absent, but were requested before the messages arrived.
 TEST_F(AdapterMemoryTest, ABurstOfMessagesToASharedQueueDoesNotWaitForEach) {
   constexpr uint32_t kMessages = 32;
   Srq& srq = **b_.adapter().CreateSrq(b_.pd(), kMessages, 1);
@@ -257,12 +258,12 @@ TEST_F(AdapterMemoryTest, ABurstOfMessagesToASharedQueueDoesNotWaitForEach) {
   EXPECT_LT(a_.adapter().Query(qa)->counters.rnr_naks, kMessages / 4);
 }
 
-// Of an unreliable queue pair that sends, of either kind.
+// An unreliable queue pair that sends, of either type.
 class UnreliableMemoryTest : public testing::TestWithParam<QpType> {
  protected:
   UnreliableMemoryTest() { Connect(a_, from_, b_, to_); }
 
-  // How a send of the page ends.
+  // The status of a send of the page.
   CompletionStatus Send() {
     queue::SendOperand operand;
     if (GetParam() == QpType::kUd) {

@@ -1,4 +1,4 @@
-// The calls about queue pairs, and whom they talk to.
+// The calls about queue pairs and their destinations.
 
 #include <algorithm>
 #include <memory>
@@ -49,13 +49,13 @@ QpContext QpContextOf(const AdapterOptions& options, const transport::AddressHan
   return {.handles = &handles, .limits = limits, .ports = PortsOf(options)};
 }
 
-// Of a datagram that goes there, as far as the system knows the way.
+// The largest payload of a datagram on this path, as far as the system knows it.
 uint32_t PayloadMaxOf(const AddressVector& way) {
   const auto mtu = Adapter::LargestMtu(way);
   return BytesOf(mtu ? *mtu : PathMtu::k4096);
 }
 
-// One whose receives are matched by tag reads what a rendezvous names, and tells the peer, in its
+// A queue pair with tag matching reads the bytes of a rendezvous, and answers the peer, through its
 // own send queue.
 void MakeRoomForRendezvous(QpInit& spec) {
   using transport::TagRendezvous;
@@ -65,8 +65,8 @@ void MakeRoomForRendezvous(QpInit& spec) {
   spec.send.inline_max = std::max(spec.send.inline_max, TagRendezvous::kInlineBytes);
 }
 
-// Extended connections have one half at each end. What they have not is filled in with what is
-// never used.
+// Extended connections have one half at each end. The members of the other half are set to values
+// that are never used.
 QpInit Completed(QpInit spec) {
   if (spec.type == QpType::kXrcReceive && spec.xrc_domain != nullptr) {
     spec.send_cq = spec.receive_cq = &spec.xrc_domain->none;
@@ -110,7 +110,7 @@ ErrorOr<QueuePair*> Adapter::CreateQp(const QpInit& wanted) {
   }
   const auto number = NextNumber(engine, impl_->options, impl_->progress_thread);
   if (!number) return Fail(number.error());
-  // First what may find no memory.
+  // First the calls that allocate, and may fail.
   if (spec.xrc_domain != nullptr) spec.xrc_domain->MakeRoomForConnection();
   QueuePair& qp = engine.AddQp(
       std::make_unique<QueuePair>(*number, spec, QpContextOf(impl_->options, engine.handles)));
@@ -119,7 +119,7 @@ ErrorOr<QueuePair*> Adapter::CreateQp(const QpInit& wanted) {
   ++spec.receive_cq->users;
   if (spec.srq != nullptr) ++spec.srq->users;
   if (spec.events != nullptr) ++spec.events->users;
-  // Of datagrams alone the program sees the IP header, and only connections know their address.
+  // Only the receivers of datagrams see the IP header; a connection knows the addresses.
   if (spec.type == QpType::kUd) engine.endpoints().Of(*number).ReportHeaders();
   if (spec.xrc_domain != nullptr) spec.xrc_domain->connections.push_back(&qp);
   return &qp;
@@ -137,7 +137,7 @@ ErrorOr<void> Adapter::Destroy(QueuePair* qp) {
   if (spec.xrc_domain != nullptr) std::erase(spec.xrc_domain->connections, qp);
   const bool has_path = qp->has_path();
   const transport::PathId path = qp->attributes().path;
-  engine.RemoveQp(*qp);  // which may still send on it
+  engine.RemoveQp(*qp);  // it may still send on the path
   if (has_path) engine.paths.Remove(path);
   if (spec.events != nullptr) {
     spec.events->Forget([&](const Event& event) {
@@ -166,8 +166,8 @@ ErrorOr<void> Adapter::Modify(QueuePair& qp, const QpChange& change) {
     return {};
   }
   transport::QpSettings attributes = change.attributes;
-  const bool is_told = change.mask.Has(QpAttribute::kPathMtu);
-  const auto mtu = is_told ? attributes.path_mtu : qp.attributes().path_mtu;
+  const bool has_mtu = change.mask.Has(QpAttribute::kPathMtu);
+  const auto mtu = has_mtu ? attributes.path_mtu : qp.attributes().path_mtu;
   if (const auto ok = CheckMtu(change.path, mtu); !ok) return ok;
   const auto path = engine.paths.Add(change.path);
   if (!path) return Fail(path.error());
@@ -263,7 +263,8 @@ ErrorOr<void> Adapter::DetachMulticast(QueuePair& qp, const IpAddress& gid) {
   const auto detached = engine.groups.Detach(group, qp.number());
   if (!detached) return Fail(Invalid(NameOf(detached.error())));
   if (engine.groups.MembersOf(group).empty()) {
-    // A socket that stays in the group for lack of memory hears what no queue pair takes.
+    // If there is no memory, the socket stays in the group, and receives what no queue pair
+    // accepts.
     static_cast<void>(WhenMemory([&]() VERBENA_UNDER_CALLERS_LOCK {
       fabric::Fabric* const endpoint =
           engine.endpoints().FindBelow(impl_->options.multicast_endpoints);

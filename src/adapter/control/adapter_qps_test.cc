@@ -15,7 +15,7 @@ struct Place {
   const char* name;
   const char* a;
   const char* b;
-  bool shares_adapter;  // the short cut
+  bool shares_adapter;  // the path within one process
   bool plain;
 };
 
@@ -152,7 +152,7 @@ TEST_P(TrafficTest, UnreliableDatagramsCarryTheirOrigin) {
   const Datagram to{.handle = *handle, .qp = qb.number(), .q_key = kTestQKey};
   queue::SendWqe wqe = MakeSend(SendOpcode::kSend, 1, to);
   wqe.flags.signaled = false;
-  // The first may come before the pages of the buffer.
+  // The first datagram may arrive before the pages of the buffer are present.
   std::optional<Completion> completion;
   for (int i = 0; i < 100 && !completion; ++i) {
     Post(a(), qa, wqe, a().Bytes(0, 1'000));
@@ -163,7 +163,7 @@ TEST_P(TrafficTest, UnreliableDatagramsCarryTheirOrigin) {
   EXPECT_EQ(completion->source_qp.value(), qa.number().value());
   EXPECT_TRUE(completion->has_grh);
   EXPECT_TRUE(b().Holds(there(40), 1'000, 3));
-  // The last bytes of the header in front are the address that it went to.
+  // The last bytes of the header before the payload are the destination address.
   const auto address = b().address().bytes;
   EXPECT_EQ(std::memcmp(b().memory().data() + there(36), &address[12], 4), 0);
   ASSERT_TRUE(a().adapter().DestroyAddressHandle(*handle).has_value());
@@ -243,18 +243,18 @@ TEST_F(QpControlTest, RefusesWhatTheTableOfTransitionsDoes) {
 TEST_F(QpControlTest, TakesNoSendsBeforeItIsReady) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   const queue::SendWqe wqe = MakeSend(SendOpcode::kSend, 1);
-  EXPECT_EQ(a_.adapter().PostSend(qa, {.wqe = wqe}).error(), ErrorCode::kInvalid);
-  EXPECT_EQ(a_.adapter().PostReceive(qa, {}).error(), ErrorCode::kInvalid);
+  EXPECT_EQ(a_.adapter().PostSend(qa, {.wqe = wqe}).error(), PostReason::kSendsNeedRts);
+  EXPECT_EQ(a_.adapter().PostReceive(qa, {}).error(), PostReason::kReceivesNeedInit);
   Succeed(ToInit(a_, qa));
   EXPECT_TRUE(a_.adapter().PostReceive(qa, {}).has_value());
-  EXPECT_EQ(a_.adapter().PostSend(qa, {.wqe = wqe}).error(), ErrorCode::kInvalid);
+  EXPECT_EQ(a_.adapter().PostSend(qa, {.wqe = wqe}).error(), PostReason::kSendsNeedRts);
 }
 
 TEST_F(QpControlTest, AQueueHasItsDepth) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   Succeed(ToInit(a_, qa));
   for (int i = 0; i < 64; ++i) ASSERT_TRUE(a_.adapter().PostReceive(qa, {}).has_value());
-  EXPECT_EQ(a_.adapter().PostReceive(qa, {}).error(), ErrorCode::kLimit);
+  EXPECT_EQ(a_.adapter().PostReceive(qa, {}).error(), PostReason::kQueueFull);
 }
 
 TEST_F(QpControlTest, ErrorFlushesWhatWasAndWhatWillBePosted) {
@@ -274,7 +274,7 @@ TEST_F(QpControlTest, ErrorFlushesWhatWasAndWhatWillBePosted) {
   }
 }
 
-// All the way through a connection, back to RESET, and through another.
+// Through a whole connection, back to RESET, and through another connection.
 TEST_F(QpControlTest, ResetForgetsEverything) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   QueuePair& qb = b_.MakeQp(QpType::kRc);
@@ -291,7 +291,8 @@ TEST_F(QpControlTest, ResetForgetsEverything) {
     reset.mask = Attribute::kState;
     Succeed(a_.adapter().Modify(qa, reset));
     Succeed(b_.adapter().Modify(qb, reset));
-    EXPECT_FALSE(a_.Wait(nullptr, Milliseconds(1)).has_value()) << "a flushed receive was told";
+    EXPECT_FALSE(a_.Wait(nullptr, Milliseconds(1)).has_value())
+        << "a flushed receive has a completion";
   }
 }
 
@@ -339,8 +340,8 @@ TEST_F(QpControlTest, APeerThatIsGoneIsNoticed) {
   EXPECT_EQ(a_.adapter().Query(qa)->state, QpState::kErr);
 }
 
-// The same, while no thread polls: the progress thread has the timers.
-TEST_F(QpControlTest, TimersRunWhileNobodyPolls) {
+// The same while no thread polls: the progress thread runs the timers.
+TEST_F(QpControlTest, TimersRunWhileNoThreadPolls) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   QueuePair& qb = b_.MakeQp(QpType::kRc);
   Connect(a_, qa, b_, qb, {.timeout = 10, .retry_count = 2});
@@ -368,7 +369,7 @@ TEST_F(QpControlTest, DestroyWhileTrafficFlows) {
   }
 }
 
-// Behind the adapter's back nothing is left: all of it can be destroyed.
+// No request is left behind, so everything can be destroyed.
 TEST_F(QpControlTest, SharedReceiveQueueGetsBackWhatWasTaken) {
   Srq* const srq = *b_.adapter().CreateSrq(b_.pd(), 4, 1, &b_.events());
   QueuePair& qa = a_.MakeQp(QpType::kRc);
@@ -396,7 +397,7 @@ TEST_F(QpControlTest, SharedReceiveQueueGetsBackWhatWasTaken) {
   EXPECT_EQ(event->type, AsyncEventType::kSrqLimitReached);
   EXPECT_EQ(event->srq, srq);
   EXPECT_EQ(b_.adapter().Destroy(srq).error().code, ErrorCode::kInUse);
-  // A third is in the middle of its message.
+  // The third message is incomplete.
   Post(a_, qa, MakeSend(SendOpcode::kSend, 2), a_.Bytes(0, 100'000));
   Succeed(b_.adapter().Destroy(&qb));
   EXPECT_TRUE(srq->IsConsistent());

@@ -1,4 +1,4 @@
-// The calls about channels, completion queues, shared receive queues, and queues of events.
+// The calls about completion channels, completion queues, shared receive queues, and event queues.
 
 #include <string>
 #include <utility>
@@ -117,8 +117,8 @@ ErrorOr<void> Adapter::CheckSrqSize(uint32_t capacity, uint32_t sges) const {
   return {};
 }
 
-// REQUIRES: the engine's lock is held, which the analysis cannot be told: the header does not know
-// Parts.
+// REQUIRES: the engine's lock is held. The analysis cannot check it, because Impl is not complete
+// in the header.
 ErrorOr<Srq*> Adapter::AddSrq(memory::PdId pd, uint32_t capacity, uint32_t sges, EventQueue* events,
                               const XrcMembership& xrc,
                               const TagMatching& matching) VERBENA_NO_THREAD_SAFETY_ANALYSIS {

@@ -52,12 +52,11 @@ TEST_F(AdapterQueuesTest, ASharedReceiveQueueBelongsToItsDomain) {
   Succeed(adapter().SetLimit(*srq, 8));
   EXPECT_EQ(srq->limit(), 8U);
   for (int i = 0; i < 8; ++i) ASSERT_TRUE(adapter().PostReceive(*srq, {}).has_value());
-  EXPECT_EQ(adapter().PostReceive(*srq, {}).error(), ErrorCode::kLimit);
+  EXPECT_EQ(adapter().PostReceive(*srq, {}).error(), PostReason::kQueueFull);
   EXPECT_EQ(adapter().Resize(*srq, 4).error().code, ErrorCode::kInvalid);
   Succeed(adapter().Destroy(srq));
 }
 
-// With moderation the event comes late, by the progress thread, and not for each completion.
 TEST_F(AdapterQueuesTest, AQueueThatMatchesTagsHasLimitsAndACompletionQueue) {
   Cq* const cq = *adapter().CreateCq(10, nullptr);
   const uint32_t most = adapter().options().tags_max;
@@ -67,9 +66,9 @@ TEST_F(AdapterQueuesTest, AQueueThatMatchesTagsHasLimitsAndACompletionQueue) {
   EXPECT_EQ(adapter().Destroy(cq).error().code, ErrorCode::kInUse);
 
   EXPECT_TRUE(adapter().ChangeTags(*srq, {.signaled = true}).has_value());
-  std::array<Completion, 2> told;
-  EXPECT_EQ(adapter().Poll(*cq, told).value_or(0), 1U);
-  EXPECT_EQ(told[0].opcode, CompletionOpcode::kTagAdd);
+  std::array<Completion, 2> done;
+  EXPECT_EQ(adapter().Poll(*cq, done).value_or(0), 1U);
+  EXPECT_EQ(done[0].opcode, CompletionOpcode::kTagAdd);
   EXPECT_EQ(adapter().ChangeTags(*srq, {}).error().code, ErrorCode::kLimit);
   const std::array<Sge, 2> sges = {};
   EXPECT_EQ(adapter().ChangeTags(*srq, {.data = sges}).error().code, ErrorCode::kInvalid);
@@ -110,7 +109,7 @@ TEST_F(AdapterQueuesTest, ModeratedEventsComeTogether) {
   Succeed(adapter().Destroy(cq));
 }
 
-TEST_F(AdapterQueuesTest, AnOverflowIsToldOnceAndEndsTheQueuePair) {
+TEST_F(AdapterQueuesTest, AnOverflowIsReportedOnceAndEndsTheQueuePair) {
   Cq* const cq = *adapter().CreateCq(2, nullptr, &a_.events());
   QpInit spec = a_.Spec(QpType::kRc);
   spec.send_cq = cq;
@@ -129,7 +128,7 @@ TEST_F(AdapterQueuesTest, AnOverflowIsToldOnceAndEndsTheQueuePair) {
   EXPECT_EQ(adapter().Poll(*cq, out).error(), queue::CqError::kOverflow);
 }
 
-// Two contexts of one adapter: each hears of its own objects.
+// Two contexts of one adapter: each gets the events of its own objects.
 TEST_F(AdapterQueuesTest, AnEventGoesToTheQueueThatItsObjectNames) {
   EventQueue* const others = *adapter().CreateEventQueue();
   fcntl(others->fd(), F_SETFL, O_NONBLOCK);

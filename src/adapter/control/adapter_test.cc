@@ -49,7 +49,7 @@ TEST_F(AdapterTest, KnowsTheMachine) {
   const auto mtu = Adapter::LargestMtu(PathFrom(a_, b_));
   ASSERT_TRUE(mtu.has_value());
   EXPECT_EQ(*mtu, PathMtu::k4096);
-  // A note is told once.
+  // A warning is returned once.
   static_cast<void>(a_.adapter().TakeWarnings());
   EXPECT_TRUE(a_.adapter().TakeWarnings().empty());
 }
@@ -76,7 +76,7 @@ TEST_F(AdapterTest, AnEventWakesASleeper) {
   }
 }
 
-TEST_F(AdapterTest, OneSidedRequestsAreServedWhileNobodyPolls) {
+TEST_F(AdapterTest, OneSidedRequestsAreServedWhileNoThreadPolls) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   QueuePair& qb = b_.MakeQp(QpType::kRc);
   Connect(a_, qa, b_, qb);
@@ -96,7 +96,7 @@ TEST_F(AdapterTest, AThousandIdleConnectionsCostNothing) {
   for (int i = 0; i < kQps; ++i) {
     QueuePair& qa = a_.MakeQp(QpType::kRc);
     QueuePair& qb = b_.MakeQp(QpType::kRc);
-    Connect(a_, qa, b_, qb, {.timeout = 12});  // 17 ms: leftovers are gone soon
+    Connect(a_, qa, b_, qb, {.timeout = 12});  // 17 ms: late packets are gone soon
     pairs.emplace_back(&qa, &qb);
   }
   for (int i = 0; i < kQps; ++i) {
@@ -104,7 +104,7 @@ TEST_F(AdapterTest, AThousandIdleConnectionsCostNothing) {
          a_.Bytes(0, 64));
     ASSERT_EQ(a_.Wait()->status, CompletionStatus::kSuccess);
   }
-  usleep(100'000);  // polls, their timers and the progress thread's looks are over
+  usleep(100'000);  // polling, its timers and the progress thread have come to rest
   const uint64_t before = a_.adapter().Query()->progress_thread_wake_ups +
                           b_.adapter().Query()->progress_thread_wake_ups;
   const Duration used = ProcessorTime();
@@ -132,7 +132,7 @@ TEST_F(AdapterTest, AFloodOfNoiseIsCountedAndDropped) {
     for (int packet = 0; packet < 10; ++packet) {
       for (uint8_t& byte : noise) byte = static_cast<uint8_t>(random.Next64());
       const size_t size = random.Between(1, noise.size());
-      // Half of them look like a write to the connection, up to the ICRC.
+      // Half of them look like a write to the connection, except for the ICRC.
       if (packet % 2 == 0 && size >= 44) {
         noise[0] = 0x0A;  // RC RDMA WRITE Only
         noise[1] = 0;
@@ -156,8 +156,8 @@ TEST_F(AdapterTest, AFloodOfNoiseIsCountedAndDropped) {
   EXPECT_GT(counters.dropped_for(Drop::kBadIcrc), 500U);
 }
 
-// A child does what it likes with its copy, and the parent goes on.
-TEST_F(AdapterTest, AChildDisturbsNobody) {
+// A child may use its copy, and the parent is not affected.
+TEST_F(AdapterTest, AChildDisturbsNoOther) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   QueuePair& qb = b_.MakeQp(QpType::kRc);
   Connect(a_, qa, b_, qb);
@@ -167,8 +167,8 @@ TEST_F(AdapterTest, AChildDisturbsNobody) {
     std::array<Completion, 1> out;
     bool right = a_.adapter().AllocatePd().error().code == ErrorCode::kForked;
     right &= a_.adapter().Destroy(&qa).error().code == ErrorCode::kForked;
-    right &= a_.adapter().PostSend(qa, {}).error() == ErrorCode::kForked;
-    right &= a_.adapter().PostReceive(qa, {}).error() == ErrorCode::kForked;
+    right &= a_.adapter().PostSend(qa, {}).error() == PostReason::kForked;
+    right &= a_.adapter().PostReceive(qa, {}).error() == PostReason::kForked;
     right &= *a_.adapter().Poll(a_.cq(), out) == 0;
     a_.adapter().Kick(qa);
     a_.adapter().Progress(a_.cq());
@@ -177,7 +177,7 @@ TEST_F(AdapterTest, AChildDisturbsNobody) {
     right &= a_.adapter().Destroy(&a_.events()).error().code == ErrorCode::kForked;
     a_.CloseAdapter();
     b_.CloseAdapter();
-    // One of its own is no trouble.
+    // An adapter that the child opens works.
     const auto own = Adapter::Open(TestOptions());
     right &= own.has_value() && (*own)->AllocatePd().has_value();
     _exit(right ? 0 : 1);
@@ -208,7 +208,7 @@ TEST_F(AdapterTest, ClosesInTheMiddleOfEverything) {
 
 class AdapterThreads : public AdapterTest {};
 
-// Threads post and poll at once; each request is done though no thread looks for it twice.
+// Threads post and poll concurrently; each request completes although no thread looks for it twice.
 TEST_F(AdapterThreads, NoKickIsLost) {
   constexpr uint64_t kThreads = 3;
   constexpr uint64_t kRounds = 300;
@@ -219,7 +219,7 @@ TEST_F(AdapterThreads, NoKickIsLost) {
     spec.send_cq = spec.receive_cq = cq;
     QueuePair& qa = **a_.adapter().CreateQp(spec);
     QueuePair& qb = b_.MakeQp(QpType::kRc);
-    Connect(a_, qa, b_, qb, {.timeout = 20});  // 4 s: a lost kick would be noticed
+    Connect(a_, qa, b_, qb, {.timeout = 20});  // 4 s: long enough to notice a lost kick
     qps.emplace_back(&qa, cq);
   }
   std::atomic<uint64_t> done = 0;
@@ -242,7 +242,7 @@ TEST_F(AdapterThreads, NoKickIsLost) {
   EXPECT_FALSE(slow);
 }
 
-// Control calls come and go while others move data.
+// Control calls run while other threads move data.
 TEST_F(AdapterThreads, ControlAndDataAtOnce) {
   QueuePair& qa = a_.MakeQp(QpType::kRc);
   QueuePair& qb = b_.MakeQp(QpType::kRc);

@@ -15,7 +15,7 @@ fabric::UdpFabricOptions FabricOptions(const AdapterOptions& options, fabric::En
                      .strict = options.strict,
                      .seed = options.identity_seed + n};
   fabric.socket.offloads = !options.plain_sockets;
-  // Beside the packets of a full outbox, the copies of multicast datagrams.
+  // In addition to the packets of a full outbox, the copies of multicast datagrams.
   fabric.transmit.messages = options.outbox_packets + size_t{options.multicast_endpoints};
   return fabric;
 }
@@ -25,7 +25,7 @@ ErrorOr<void> AddEndpoint(Engine& engine, const AdapterOptions& options, fabric:
   auto fabric = OpenEndpoint(options, use, engine.endpoints().size());
   if (!fabric) return Fail(fabric.error());
   if (const auto added = engine.AddEndpoint(std::move(*fabric)); !added) return added;
-  progress_thread.Notice();  // it may be waiting for the others alone
+  progress_thread.Notice();  // it may be waiting for the other endpoints only
   return {};
 }
 

@@ -13,21 +13,22 @@
 
 namespace verbena::adapter {
 
-// Which endpoints a process takes, and when: one to begin with, another for each 3,072 queue pairs,
-// and one that hears groups. All fail with kLimit, in words, when the machine has none left.
+// Which endpoints a process opens, and when: one at first, another for each 3,072 queue pairs, and
+// one that receives multicast. All functions fail with kLimit and a text if the machine has none
+// left.
 
-// Opens the n-th one of this process.
+// Opens the n-th endpoint of this process.
 [[nodiscard]] ErrorOr<std::unique_ptr<fabric::Fabric>> OpenEndpoint(const AdapterOptions& options,
                                                                     fabric::EndpointUse use,
                                                                     uint64_t n = 0);
 
-// The number of the next queue pair. Takes another endpoint if those that there are have none left,
-// and has the progress thread wait for it, too.
+// The number of the next queue pair. Opens another endpoint if the present ones have no number
+// left, and adds it to the wait of the progress thread.
 [[nodiscard]] ErrorOr<QpNumber> NextNumber(Engine& engine, const AdapterOptions& options,
                                            ProgressThread& progress_thread)
     VERBENA_REQUIRES(engine);
 
-// The endpoint that datagrams to groups come to. Takes one if this process has none of them.
+// The endpoint that receives multicast datagrams. Opens one if this process has none.
 [[nodiscard]] ErrorOr<fabric::Fabric*> MulticastEndpoint(Engine& engine,
                                                          const AdapterOptions& options,
                                                          ProgressThread& progress_thread)

@@ -17,7 +17,7 @@ using queue::SendOpcode;
 
 constexpr uint32_t kLiveMax = QpTable<QueuePair>::kLiveMax;
 
-// With the smallest queues there are.
+// A queue pair with the smallest possible queues.
 QueuePair& MakeSmallQp(TestNode& node) {
   const auto qp = node.adapter().CreateQp({.type = QpType::kRc,
                                            .pd = node.pd(),
@@ -29,7 +29,7 @@ QueuePair& MakeSmallQp(TestNode& node) {
   return **qp;
 }
 
-// A datagram gets there whose program sees the IP header, for which its socket must be asked.
+// Sends a datagram to a program that sees the IP header, which the socket reports only on request.
 void ExpectDatagrams(TestNode& a, TestNode& b) {
   QueuePair& from = a.MakeQp(QpType::kUd);
   QueuePair& to = b.MakeQp(QpType::kUd);
@@ -38,7 +38,7 @@ void ExpectDatagrams(TestNode& a, TestNode& b) {
   const auto handle = a.adapter().CreateAddressHandle(a.pd(), PathFrom(a, b));
   ASSERT_TRUE(handle.has_value());
   b.Fill(0, 4'096, 0);
-  constexpr int kTries = 8;  // the first may come before the pages that it is for
+  constexpr int kTries = 8;  // the first may arrive before the pages are present
   std::optional<Completion> received;
   for (int i = 0; i < kTries && !received; ++i) {
     PostReceive(b, to, 5, b.Bytes(0, 4'096));
@@ -52,7 +52,7 @@ void ExpectDatagrams(TestNode& a, TestNode& b) {
   EXPECT_EQ(received->source_qp.value(), from.number().value());
 }
 
-// Everything works between queue pairs of any two endpoints of two processes, by all sockets.
+// Everything works between queue pairs of any two endpoints of two processes, through all sockets.
 TEST(EndpointClaims, AProcessTakesAnotherEndpointForMoreQueuePairs) {
   TestNode a("127.0.0.1"), b("127.0.0.1");
   std::vector<QueuePair*> ours, theirs;
@@ -79,7 +79,7 @@ TEST(EndpointClaims, AProcessTakesAnotherEndpointForMoreQueuePairs) {
   ExpectDatagrams(a, b);
 }
 
-// 500 MB of them; where all is slower, and takes more, fewer will do.
+// They take 500 MB. In builds that are slower and use more memory, fewer are enough.
 TEST(EndpointClaims, AProcessHasAHundredThousandQueuePairs) {
   constexpr uint32_t kQps = VERBENA_DCHECK ? 10'000 : 100'000;
   TestNode node("127.0.0.1");
@@ -128,7 +128,7 @@ TEST(EndpointClaims, AMachineWithoutAFreeEndpointIsALimit) {
       << refused.error().text;
 }
 
-// One port, but no fewer queue pairs.
+// One port, and as many queue pairs.
 TEST(EndpointClaims, StrictModeHasMoreNumbersAtTheSameEndpoint) {
   AdapterOptions options = TestOptions();
   options.strict = true;

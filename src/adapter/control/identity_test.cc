@@ -1,5 +1,5 @@
-// Who may talk to a queue pair: a process that dies and is succeeded at its endpoint, and a
-// stranger with a socket of its own.
+// Which processes may send to a queue pair: a successor at the endpoint of a process that died, and
+// another process with a socket of its own.
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -29,7 +29,7 @@ constexpr uint64_t kMessage = 64;
 constexpr TestLink kImpatient{.timeout = 8, .retry_count = 3};
 
 AdapterOptions Seeded(uint64_t seed) {
-  static const AdapterOptions options = TestOptions();  // not of a child's own
+  static const AdapterOptions options = TestOptions();  // shared with children
   AdapterOptions seeded = options;
   seeded.identity_seed = seed;
   return seeded;
@@ -78,8 +78,8 @@ void Send(TestNode& from, QueuePair& qp, uint8_t seed) {
   Post(from, qp, MakeSend(SendOpcode::kSend, 1), from.Bytes(0, kMessage));
 }
 
-// The successor has the endpoint, the queue pair number and the sequence numbers of the dead one;
-// its peer is another process on the same machine.
+// The successor has the endpoint, the queue pair number and the sequence numbers of the dead
+// process; its peer is another process on the same machine.
 void ExpectNothingForTheDead(QpType type) {
   const AdapterOptions identity = Seeded(7);
   DoomedProcess dead(identity);
@@ -120,10 +120,10 @@ TEST(IdentityProcesses, WhatIsSentToADeadProcessDoesNotReachItsSuccessor) {
 
 TEST(IdentityProcesses, NorDoesWhatIsSentUnreliably) { ExpectNothingForTheDead(QpType::kUc); }
 
-// Sends of nothing, sealed as they must be, with each sequence number from `first` on.
+// Sends empty messages with a correct ICRC, with each sequence number from `first` on.
 [[noreturn]] void Sweep(uint16_t to_port, QpNumber to, Psn first, uint32_t count) {
-  constexpr uid_t kNobody = 65'534;
-  if (getuid() == 0 && setuid(kNobody) != 0) _exit(1);
+  constexpr uid_t kOtherUser = 65'534;
+  if (getuid() == 0 && setuid(kOtherUser) != 0) _exit(1);
   const fabric::FileDescriptor file(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const auto local = IpAddress::FromIpv4(127, 0, 0, 1);
   fabric::SocketAddress name(fabric::SocketFamily::kIpv4, {local, 0});
@@ -144,7 +144,7 @@ TEST(IdentityProcesses, NorDoesWhatIsSentUnreliably) { ExpectNothingForTheDead(Q
     std::vector<std::byte> bytes = wire::BuildPacket(bth, {});
     wire::Seal(flow.HeadersFor(bytes.size()).bytes(), bytes);
     sendto(file.get(), bytes.data(), bytes.size(), 0, target.get(), target.size());
-    if (i % 64 == 0) usleep(1'000);  // what overflows the victim's socket shows nothing
+    if (i % 64 == 0) usleep(1'000);  // packets that overflow the victim's socket test nothing
   }
   _exit(0);
 }

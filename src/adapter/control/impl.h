@@ -19,8 +19,8 @@
 
 namespace verbena::adapter {
 
-// What an adapter is made of, in the order in which it is made. What is below refers to what is
-// above it; threads are the last to come and the first to go.
+// The members of an adapter, in the order of construction. Each may refer to those above it.
+// Threads are constructed last and destroyed first.
 struct Adapter::Impl {
   Impl(const AdapterOptions& with, ForkGuard guard, EventFile wake_file, EventFile notice_file,
        std::unique_ptr<fabric::Fabric> fabric, Alarm alarm, Alarm stuck_alarm,
@@ -29,9 +29,9 @@ struct Adapter::Impl {
   const AdapterOptions options;
   const ForkGuard fork_guard;
   const EventFile wake;    // of the progress thread
-  const EventFile notice;  // of a thread that waits for an event
+  const EventFile notice;  // of a thread that waits for a completion event
   AsyncEvents events;
-  std::string page_events_warning;                     // for the user; empty once it is told
+  std::string page_events_warning;                     // for the user; empty after it was returned
   const std::unique_ptr<odp::PageEvents> page_events;  // nullptr: none
   const SystemClock clock;
   fabric::SystemAddresses addresses;
@@ -39,7 +39,7 @@ struct Adapter::Impl {
   const odp::Mappings mappings;
   odp::PinnedMemory pinned;
   Engine engine;
-  // Held by calls that register and deregister, from end to end.
+  // Held by calls that register and deregister, from start to end.
   Mutex registering VERBENA_ACQUIRED_BEFORE(engine);
   odp::TakeoverMemory takeover VERBENA_GUARDED_BY(registering);
 

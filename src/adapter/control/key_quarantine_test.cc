@@ -8,7 +8,7 @@
 namespace verbena::adapter {
 namespace {
 
-// A table of a few slots, each good for at most 256 keys until it is quarantined.
+// A table of a few slots. Each has at most 256 keys until it is quarantined.
 constexpr uint32_t kSlots = 8;
 constexpr int kKeysMax = kSlots * 256;
 
@@ -19,7 +19,7 @@ AdapterOptions SmallTable(Duration quarantine) {
   return options;
 }
 
-// Registers and deregisters until no slot is left; how often that was possible.
+// Registers and deregisters until no slot is left; returns how often that succeeded.
 int UseUpSlots(TestNode& node) {
   for (int count = 0; count <= kKeysMax; ++count) {
     const auto keys = node.Register(Access::kLocalRead);

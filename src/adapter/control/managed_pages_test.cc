@@ -17,14 +17,14 @@ using queue::SendOpcode;
 
 constexpr uint64_t kPage = 4'096, kPages = 256;
 
-// A peer that reads and writes managed memory, by name of its page, on a swap file that a test may
-// spoil.
+// A peer that reads and writes managed memory by page number, with a swap file that a test may
+// damage.
 class ManagedPagesTest : public testing::Test {
  protected:
   ManagedPagesTest() {
     arena_ = *node_.adapter().MakeArena(TroubledOptions());
     keys_ = *Register(arena_->cpu_base, arena_->size);
-    Connect(node_, qa_, node_, qb_, {.timeout = 18});  // a second: machines may be busy
+    Connect(node_, qa_, node_, qb_, {.timeout = 18});  // a second, for busy machines
   }
 
   managed::ArenaOptions TroubledOptions() const {
@@ -86,7 +86,7 @@ TEST_F(ManagedPagesTest, ACorruptPageIsAnAccessErrorAndNeverData) {
   uint64_t page = 0;
   while (arena_->arena->residency(page * kPage) != managed::Residency::kSwapped) ++page;
   EXPECT_EQ(Move(SendOpcode::kRead, page), CompletionStatus::kRemoteAccessError);
-  // The pager tells of it at the end of its turn.
+  // The pager reports it at the end of its step.
   const auto is_lost = [&] {
     return arena_->arena->residency(page * kPage) == managed::Residency::kBroken;
   };
@@ -105,7 +105,7 @@ TEST_F(ManagedPagesTest, AFullStoreIsAnAccessErrorAndSaysSo) {
   }
   EXPECT_EQ(status, CompletionStatus::kRemoteAccessError);
   EXPECT_TRUE(HasNote("cannot grow"));
-  // What was written is all there.
+  // Everything that was written is intact.
   for (uint64_t i = 0; i + 1 < page; ++i) {
     EXPECT_EQ(reinterpret_cast<const uint8_t*>(arena_->cpu_base)[i * kPage], uint8_t(i)) << i;
   }
@@ -113,21 +113,21 @@ TEST_F(ManagedPagesTest, AFullStoreIsAnAccessErrorAndSaysSo) {
 }
 
 // The thread that would take the warnings may be the one that is blocked.
-TEST_F(ManagedPagesTest, AFullStoreIsToldWhileTheProgramStandsStill) {
-  std::atomic<bool> is_told = false;
+TEST_F(ManagedPagesTest, AFullStoreIsReportedWhileTheProgramIsBlocked) {
+  std::atomic<bool> is_reported = false;
   AdapterOptions options = TestOptions();
   options.on_urgent_warning = [&](const std::string& warning) {
-    if (warning.find("cannot grow") != std::string::npos) is_told = true;
+    if (warning.find("cannot grow") != std::string::npos) is_reported = true;
   };
   TestNode node("127.0.0.1", kPage, options);
   odp::ManagedArena* const arena = *node.adapter().MakeArena(TroubledOptions());
   trouble_->is_full = true;
   std::thread program(
       [arena] { std::memset(reinterpret_cast<void*>(arena->cpu_base), 1, arena->size); });
-  for (const Time end = Now() + Seconds(10); !is_told && Now() < end;) {
+  for (const Time end = Now() + Seconds(10); !is_reported && Now() < end;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  EXPECT_TRUE(is_told);
+  EXPECT_TRUE(is_reported);
   trouble_->is_full = false;
   program.join();
 }
@@ -148,7 +148,7 @@ TEST_F(ManagedPagesTest, PartsOfItWithOtherMemoryAreRefused) {
   EXPECT_TRUE(Register(arena_->cpu_base + arena_->size - 1, 1).has_value());
 }
 
-// The adapter goes while pages are on their way, and while the program still has regions.
+// The adapter ends while pages are being paged in, and while the program still has regions.
 TEST_F(ManagedPagesTest, TheAdapterEndsAtAnyTime) {
   FillAll();
   trouble_->delay_us = 20'000;
@@ -159,8 +159,8 @@ TEST_F(ManagedPagesTest, TheAdapterEndsAtAnyTime) {
   node_.CloseAdapter();
 }
 
-// A list of one page, by call and by work request: a copy to the program's view could wait for the
-// arena, which waits for the copying thread.
+// A list of one page, by call and by work request: a copy to the program's mapping could wait for
+// the arena, which waits for the copying thread.
 class ManagedListTest : public ManagedPagesTest {
  protected:
   ErrorOr<memory::RegionKeys> RegisterByCall(uint64_t page) {

@@ -1,4 +1,4 @@
-// Changes of queue pairs that are in use, and what a path allows.
+// Modifications of queue pairs that are in use, and what a path allows.
 
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ class ModifyTest : public testing::Test {
   static void Resume(TestNode& node, QueuePair& qp) {
     Succeed(Change(node, qp, State(QpState::kRts), Attribute::kState));
   }
-  // Datagrams until one comes: those before the pages of the buffer are lost.
+  // Sends datagrams until one arrives: those before the pages of the buffer are present are lost.
   std::optional<Completion> SendUntilReceived(QueuePair& qp, const queue::SendWqe& wqe) {
     for (int i = 0; i < 100; ++i) {
       Post(a_, qp, wqe, a_.Bytes(0, 100));
@@ -53,11 +53,11 @@ TEST_F(ModifyTest, EveryTypeDrainsAndGoesOnWithWhatWasPosted) {
     QueuePair& qb = b_.MakeQp(type);
     Connect(a_, qa, b_, qb);
     Drain(a_, qa);
-    b_.Fill(0, 4'000, 0);  // its pages are there
+    b_.Fill(0, 4'000, 0);  // so that its pages are present
     a_.Fill(0, 4'000, 7);
     Post(a_, qa, MakeSend(SendOpcode::kWrite, 5, b_.Remote(0)), a_.Bytes(0, 4'000));
     EXPECT_FALSE(a_.Wait(nullptr, Milliseconds(30)).has_value()) << NameOf(type);
-    // What the peer sends is still received.
+    // Messages of the peer are still received.
     PostReceive(a_, qa, 6, a_.Bytes(65'536, 100));
     a_.Fill(65'536, 100, 0);
     queue::SendWqe wqe = MakeSend(SendOpcode::kSend, 7);

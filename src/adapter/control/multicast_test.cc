@@ -14,7 +14,7 @@ using fabric::OwnNetwork;
 using fabric::RunInOwnNetwork;
 using queue::SendOpcode;
 
-// Two processes, as it were, of which the first has a sender; both on one address.
+// Two nodes, like two processes, on one address; the first has the sender.
 struct World {
   World(const char* address, const char* group)
       : group_(TestIp(group)),
@@ -41,7 +41,7 @@ struct World {
     wqe.flags.signaled = false;
     Post(a_, sender_, wqe, a_.Bytes(16'384, length));
   }
-  // How many datagrams each queue pair has got, when nothing comes any more.
+  // How many datagrams each queue pair has got, after no more arrive.
   static std::map<uint32_t, int> Count(TestNode& node) {
     std::map<uint32_t, int> counts;
     while (const auto completion = node.Wait(nullptr, Milliseconds(100))) {
@@ -51,8 +51,8 @@ struct World {
     return counts;
   }
 
-  // Sends until so many queue pairs of a node have got one: the first ones may come before the
-  // pages of the buffers, and are lost.
+  // Sends until this many queue pairs of a node have got a datagram: the first ones may arrive
+  // before the pages of the buffers are present, and are lost.
   void Warm(TestNode& node, size_t receivers) {
     for (int i = 0; i < 16; ++i) {
       Send(64);
@@ -120,7 +120,7 @@ TEST_P(MulticastTest, WhoLeavesGetsNoMore) {
 INSTANTIATE_TEST_SUITE_P(Ipv4, MulticastTest,
                          testing::Values("ff0e::ffff:239.17.4.8", "239.17.4.9"));
 
-// Linux sends no IPv6 to groups by the loopback interface, so it takes one of its own.
+// Linux sends no IPv6 multicast through the loopback interface, so the test creates an interface.
 TEST(Ipv6MulticastTest, EveryMemberOfEveryProcessGetsOne) {
   RUN_IN_OWN_NETWORK(kIp, [](OwnNetwork&) {
     World world("fd09::1", "ff0e::17:4:8");
@@ -135,7 +135,8 @@ TEST(Ipv6MulticastTest, WhoLeavesGetsNoMore) {
   });
 }
 
-// Who started first does not matter: a process takes an endpoint for groups when it joins one.
+// The order in which processes start does not matter: a process opens an endpoint for multicast
+// when it joins a group.
 TEST(MulticastEndpointsTest, AProcessThatJoinsTakesOneOfThemIfThereIsOne) {
   AdapterOptions options = TestOptions();
   options.multicast_endpoints = 2;

@@ -1,4 +1,4 @@
-// Memory that a program shares: with a file, and with a child.
+// Memory that a program shares with a file, and with a child.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -37,7 +37,7 @@ class NativeMemoryTest : public testing::Test {
   QueuePair& qb_ = b_.MakeQp(QpType::kRc);
 };
 
-// A file on a disk, mapped shared: as persistent memory would be.
+// A file on a disk, mapped shared, like persistent memory.
 class FileMemoryTest : public NativeMemoryTest {
  protected:
   FileMemoryTest() : file_(mkstemp(name_.data())) {
@@ -75,7 +75,7 @@ TEST_F(FileMemoryTest, EveryByteIsTheFilesAndTheProgramsAndThePeers) {
   std::vector<std::byte> in_file(kBytes);
   ASSERT_EQ(pread(file_, in_file.data(), kBytes, 0), static_cast<ssize_t>(kBytes));
   EXPECT_EQ(std::memcmp(in_file.data(), a_.memory().data(), kBytes), 0);
-  // What others write to the file is what peers read.
+  // Peers read what others have written to the file.
   std::memset(in_file.data(), 0x3C, 8'192);
   ASSERT_EQ(pwrite(file_, in_file.data(), 8'192, 4'096), 8'192);
   ASSERT_EQ(Do(qa_, SendOpcode::kRead, OfFile(0), a_.Bytes(kBytes, kBytes)),
@@ -95,7 +95,7 @@ TEST_F(FileMemoryTest, TruncationIsAnAccessErrorOfOneQueuePair) {
             CompletionStatus::kRemoteAccessError);
   EXPECT_EQ(Do(other_a, SendOpcode::kRead, OfFile(0), a_.Bytes(0, kBytes / 2)),
             CompletionStatus::kSuccess);
-  // The file grows again, and with it what there is to read.
+  // The file grows again, and can be read to its new end.
   ASSERT_EQ(ftruncate(file_, kBytes), 0);
   EXPECT_EQ(Do(other_a, SendOpcode::kRead, OfFile(0), a_.Bytes(0, kBytes)),
             CompletionStatus::kSuccess);
@@ -113,9 +113,9 @@ TEST_F(NativeMemoryTest, AChildsCopyIsItsOwn) {
   if (child == 0) {
     std::memset(b_.memory().data(), 0xEE, 65'536);
     char byte = 0;
-    const bool told = write(written[1], &byte, 1) == 1 && read(ended[0], &byte, 1) == 1;
-    // What peers wrote meanwhile is not here.
-    _exit(told && b_.memory()[100] == std::byte{0xEE} ? 0 : 1);
+    const bool is_synchronized = write(written[1], &byte, 1) == 1 && read(ended[0], &byte, 1) == 1;
+    // The child does not see what peers wrote meanwhile.
+    _exit(is_synchronized && b_.memory()[100] == std::byte{0xEE} ? 0 : 1);
   }
   char byte = 0;
   ASSERT_EQ(read(written[0], &byte, 1), 1);

@@ -30,10 +30,10 @@ class RareOperationsTest : public testing::Test {
     }
   }
 
-  // Registers two pages of `node` by work request; the key.
+  // Registers two pages of `node` by work request, and returns the key.
   Key FastRegister(TestNode& node, QueuePair& qp) {
     const Key key = node.adapter().ReserveRegion(node.pd(), 2, PageShift(12))->local;
-    node.Fill(0, 8'192, 0);  // registration by work request takes pages to be present
+    node.Fill(0, 8'192, 0);  // registration by work request requires pages that are present
     const std::array<uint64_t, 2> pages{node.AddressOf(4'096), node.AddressOf(0)};
     const queue::SendWqe wqe = MakeSend(SendOpcode::kRegister, 9,
                                         queue::RegistrationOperand{.key = key,
@@ -97,14 +97,14 @@ TEST_F(RareOperationsTest, AFlushCompletesBehindTheWritesBeforeIt) {
   EXPECT_TRUE(b_.Holds(0, 20'000, 8));
 }
 
-// Posted to the queue alone, so that the engine has not seen it when the queue pair goes.
+// Posted to the queue only, so that the engine has not seen it when the queue pair is destroyed.
 TEST_F(RareOperationsTest, WhatWasPostedLastStillLeaves) {
   QueuePair& from = a_.MakeQp(QpType::kUc);
   QueuePair& to = b_.MakeQp(QpType::kUc);
   Connect(a_, from, b_, to);
   a_.Fill(0, 3'000, 4);
   b_.Fill(0, 3'000, 0);
-  // Until one arrives, so that the pages of both are in the tables.
+  // Until one arrives, so that the pages of both sides are in the tables.
   for (uint8_t i = 0; i < 100 && !b_.Holds(0, 3'000, 4); ++i) {
     Post(a_, from, MakeSend(SendOpcode::kWrite, 1, b_.Remote(0)), a_.Bytes(0, 3'000));
     EXPECT_TRUE(a_.Wait().has_value());
@@ -122,7 +122,7 @@ TEST_F(RareOperationsTest, WhatWasPostedLastStillLeaves) {
   EXPECT_TRUE(b_.Holds(0, 3'000, 4));
 }
 
-// A post that the engine has not seen yet when the program resumes the send queue came before.
+// A request that the engine has not seen when the program resumes the send queue was posted before.
 TEST_F(RareOperationsTest, WhatIsPostedBeforeAResumeIsFlushed) {
   for (const QpType type : {QpType::kRc, QpType::kUc}) {
     QpInit spec = a_.Spec(type);

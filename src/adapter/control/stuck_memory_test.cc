@@ -1,4 +1,4 @@
-// Pages that do not come while a thread of the adapter needs them, and others that go on.
+// Pages that do not arrive while a thread of the adapter needs them. Other queue pairs continue.
 
 #include <unistd.h>
 
@@ -19,10 +19,10 @@ using queue::SendOpcode;
 
 constexpr auto kAll = StuckPages::Faults::kAll;
 constexpr uint64_t kPages = 64;
-// Much less than the 10 s that a stuck page takes here, and than any peer's patience.
+// Much less than the 10 s that a stuck page takes in these tests, and than any timeout of a peer.
 constexpr Duration kSoon = Milliseconds(500);
 
-// Two connections from A to B. B only serves: its progress thread does the copies.
+// Two connections from A to B. B only responds: its progress thread does the copies.
 class StuckMemoryTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -60,7 +60,7 @@ class StuckMemoryTest : public testing::Test {
     Post(a_, qp, MakeSend(SendOpcode::kWrite, id, b_.Remote(0)), {address, 64, key});
   }
   RemoteAddress StuckPage(uint64_t page) const { return {pages_->address(page), key_}; }
-  // A write of the other connection, and how long it takes.
+  // The time that a write of the other connection takes.
   Duration TimeOther() {
     const Time start = Now();
     Write(qc_, kOther, b_.Remote(0));
@@ -102,7 +102,7 @@ class StuckMemoryTest : public testing::Test {
   Key key_, own_key_;
 };
 
-// The tables call the page present: the copy itself sleeps for it, with the engine's lock held.
+// The tables say that the page is present, so the copy itself sleeps, with the engine's lock held.
 TEST_F(StuckMemoryTest, APageThatLeftUnderAUserfaultfdOfTheProgramStopsNoOther) {
   Write(qa_, 1, StuckPage(0));
   ExpectWritten(1);
@@ -115,7 +115,7 @@ TEST_F(StuckMemoryTest, APageThatLeftUnderAUserfaultfdOfTheProgramStopsNoOther) 
   ExpectWritten(2);
 }
 
-// The handler of a userfaultfd may need the adapter before it can answer.
+// The handler of a userfaultfd may need the adapter before it can resolve the fault.
 TEST_F(StuckMemoryTest, AThreadRegistersMemoryMeanwhile) {
   Write(qa_, 1, StuckPage(0));
   ExpectWritten(1);
@@ -129,7 +129,7 @@ TEST_F(StuckMemoryTest, AThreadRegistersMemoryMeanwhile) {
   ExpectWritten(2);
 }
 
-// The pages of a list are called present from its registration on.
+// The pages of a list count as present from its registration on.
 TEST_F(StuckMemoryTest, SoDoesAPageOfAPageList) {
   const auto keys = RegisterPageList(b_);
   ASSERT_TRUE(keys.has_value());
@@ -142,8 +142,7 @@ TEST_F(StuckMemoryTest, SoDoesAPageOfAPageList) {
   ExpectWritten(1);
 }
 
-// Pages that the tables do not know are paged in by pager threads, of which there are more if need
-// be.
+// Absent pages are paged in by pager threads, whose number grows if necessary.
 TEST_F(StuckMemoryTest, ManyStuckPagesStopNoFaultOfAnother) {
   pages_->Stick(0, 4);
   for (uint64_t i = 0; i < 4; ++i) {
@@ -151,7 +150,7 @@ TEST_F(StuckMemoryTest, ManyStuckPagesStopNoFaultOfAnother) {
     Connect(a_, qp, b_, b_.MakeQp(QpType::kRc), {.timeout = 17});
     Write(qp, i, StuckPage(i));
   }
-  for (uint64_t page = 0; page < 8; ++page) {  // each of them fresh
+  for (uint64_t page = 0; page < 8; ++page) {  // each for the first time
     const Time start = Now();
     Write(qc_, kOther, b_.Remote(page * 4'096 + (16 << 12)));
     const auto completion = a_.Wait();
@@ -167,13 +166,13 @@ TEST_F(StuckMemoryTest, ManyStuckPagesStopNoFaultOfAnother) {
   }
 }
 
-// The same where the stuck page is the requester's own. The thread that posts does the copy, and is
-// not kept for as long as the page takes.
+// The same if the stuck page is the requester's own. The thread that posts does the copy, and does
+// not wait as long as the page takes.
 TEST_F(StuckMemoryTest, ALocalPageThatLeftHoldsUpNeitherThePostNorOthers) {
   WriteFrom(qa_, 1, pages_->address(), own_key_);
   ExpectWritten(1);
   pages_->Stick(0, 1);
-  usleep(20'000);  // nothing polls: the progress thread sleeps, and sees no packet
+  usleep(20'000);  // no thread polls: the progress thread sleeps, and sees no packet
   const Time start = Now();
   WriteFrom(qa_, 2, pages_->address(), own_key_);
   EXPECT_LT(Now() - start, kSoon);
@@ -203,7 +202,7 @@ TEST_F(StuckMemoryTest, ManyStuckLocalPagesStopNoFaultOfAnother) {
     Connect(a_, qp, b_, b_.MakeQp(QpType::kRc), {.timeout = 17});
     WriteFrom(qp, i, pages_->address(i), own_key_);
   }
-  for (uint64_t page = 32; page < 40; ++page) {  // each of them new to the tables
+  for (uint64_t page = 32; page < 40; ++page) {  // each is new to the tables
     const Time start = Now();
     WriteFrom(qc_, kOther, pages_->address(page), own_key_);
     ExpectWritten(kOther);

@@ -26,7 +26,7 @@ AdapterOptions WithBudget(uint64_t bytes) {
   return options;
 }
 
-// Memory of a program.
+// Anonymous memory of a program.
 class Mapped {
  public:
   explicit Mapped(uint64_t size, int flags = MAP_PRIVATE)
@@ -81,7 +81,7 @@ class TakeoverMemoryThreads : public testing::Test {
     EXPECT_NE(Notes().find(why), std::string::npos) << why;
     Deregister(*keys);
   }
-  // From one half of the node's memory to the other, by a peer of its own.
+  // Moves bytes from one half of the node's memory to the other, through a peer in the same node.
   CompletionStatus Move(uint64_t from, uint64_t to, uint64_t length) {
     Post(node_, qa_, MakeSend(SendOpcode::kWrite, 1, node_.Remote(to)), node_.Bytes(from, length));
     const auto completion = node_.Wait();
@@ -200,7 +200,7 @@ TEST_F(TakeoverMemoryThreads, MoreThanWhatIsUnderItIsRefusedInWords) {
 }
 
 TEST_F(TakeoverMemoryThreads, ASmallBudgetHasRoomForSoManyRegions) {
-  // 16 pages each of 256.
+  // The budget has 256 pages: 16 for each of 16 regions.
   const Mapped memory(32 * kMebibyte);
   std::vector<memory::RegionKeys> keys;
   for (uint64_t i = 0; i < 16; ++i) {
@@ -222,8 +222,8 @@ TEST_F(TakeoverMemoryThreads, WhatTheProgramUnmapsIsAnAccessError) {
   EXPECT_EQ(Move(0, kMebibyte + kPage, kPage), CompletionStatus::kRemoteAccessError);
 }
 
-// An unreliable message is lost where a page is not there, and a program that ran without a budget
-// must run with one that its memory fits.
+// An unreliable message is lost if a page is absent. A program that runs without a budget must also
+// run with one that its memory fits into.
 TEST_F(TakeoverMemoryThreads, WhatFitsTheBudgetIsThereForUnreliableMessages) {
   TestNode node("127.0.0.1", kMebibyte / 2, WithBudget(kMebibyte));
   EXPECT_TRUE(IsTakenOver(node.memory()));
@@ -233,7 +233,7 @@ TEST_F(TakeoverMemoryThreads, WhatFitsTheBudgetIsThereForUnreliableMessages) {
   QueuePair& a = node.MakeQp(QpType::kUc);
   QueuePair& b = node.MakeQp(QpType::kUc);
   adapter::Connect(node, a, node, b);
-  usleep(100'000);  // for the pages to come
+  usleep(100'000);  // until the pages are present
   const RemoteAddress remote{node.AddressOf(kMebibyte / 4), keys.remote};
   Post(node, a, MakeSend(SendOpcode::kWrite, 1, remote),
        {node.AddressOf(0), static_cast<uint32_t>(kMebibyte / 4), keys.local});
@@ -288,7 +288,7 @@ TEST(TakeoverMemoryOptionsTest, AStrictBudgetThatCannotBeKeptIsAnError) {
   EXPECT_NE(opened.error().text.find("cannot be kept"), std::string::npos) << opened.error().text;
 }
 
-// proc has no room for any file, and no place for one either: the room is looked at first.
+// proc has neither free space nor permits a file: the free space is checked first.
 TEST(TakeoverMemoryOptionsTest, ADiskWithoutRoomLeavesMemoryNative) {
   AdapterOptions options = WithBudget(kMebibyte);
   options.swap = "/proc/self";

@@ -1,4 +1,4 @@
-// Extended connections through an adapter: who receives, and what keeps what alive.
+// Extended connections through an adapter: which queue receives, and lifetimes.
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@ namespace verbena::adapter {
 namespace {
 using queue::SendOpcode;
 
-// Node b has a domain with two receivers, each with a completion queue of its own; one connection
-// leads to both.
+// Node b has a domain with two receivers, each with its own completion queue; one connection serves
+// both.
 class XrcTest : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
@@ -20,7 +20,7 @@ class XrcTest : public testing::TestWithParam<bool> {
     Connect(a_, sender_, b(), *receiver_);
   }
 
-  // Over sockets, or within one adapter.
+  // Through sockets, or within one adapter.
   TestNode& b() { return GetParam() ? b_ : a_; }
 
   static queue::SendWqe For(const Srq& srq, queue::SendWqe wqe) {
@@ -84,7 +84,7 @@ TEST_P(XrcTest, OneSidedOperationsUseTheKeysOfTheReceiversDomain) {
   ASSERT_EQ(a_.Wait()->status, CompletionStatus::kSuccess);
   EXPECT_TRUE(a_.Holds(8'192, 5'000, 7));
 
-  // A receiver of another protection domain: the same key is not its own.
+  // A receiver of another protection domain: the same key is refused.
   const auto stranger = *b().adapter().AllocatePd();
   Srq* const other = *b().adapter().CreateXrcSrq(stranger, *domain_, *first_cq_, 8, 1);
   Post(a_, sender_, For(*other, MakeSend(SendOpcode::kRead, 3, b().Remote(kThere))),
@@ -135,8 +135,8 @@ TEST_P(XrcTest, NothingGoesBeforeThatWhichUsesIt) {
 TEST_P(XrcTest, EachEndHasOneQueueAtMost) {
   const Sge bytes = b().Bytes(0, 8);
   const queue::ReceiveWorkRequest receive{.wqe = {WrId(1)}, .sges = {&bytes, 1}};
-  EXPECT_EQ(a_.adapter().PostReceive(sender_, receive).error(), ErrorCode::kInvalid);
-  EXPECT_EQ(b().adapter().PostReceive(*receiver_, receive).error(), ErrorCode::kInvalid);
+  EXPECT_EQ(a_.adapter().PostReceive(sender_, receive).error(), PostReason::kNoReceiveQueue);
+  EXPECT_EQ(b().adapter().PostReceive(*receiver_, receive).error(), PostReason::kNoReceiveQueue);
   EXPECT_EQ(b().adapter()
                 .PostSend(*receiver_, {.wqe = MakeSend(SendOpcode::kSend, 1), .sges = {}})
                 .error(),

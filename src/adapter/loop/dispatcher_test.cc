@@ -124,7 +124,7 @@ TEST_F(DispatcherTest, APacketReachesItsQueuePairWhichThenRuns) {
 }
 
 // The socket is not asked for the destination while there are connections only.
-TEST_F(DispatcherTest, WhereTheDestinationIsNotToldTheIcrcTells) {
+TEST_F(DispatcherTest, WithoutTheDestinationAddressTheIcrcDecides) {
   const auto packet = Packet({.dest_qp = rc_->number()});
   fabric::ReceivedDatagram datagram = From(packet);
   datagram.to = {};
@@ -214,7 +214,7 @@ TEST_F(DispatcherTest, AConnectedQueuePairHearsThePortOfItsPeersEndpointOnly) {
   EXPECT_EQ(Dropped(Drop::kWrongPort), 4U);
   EXPECT_EQ(rc_->traffic.packets_received, 0U);
   EXPECT_TRUE(run_queue_.empty()) << "nothing has changed";
-  ASSERT_EQ(warnings_.size(), 1U) << "told once";
+  ASSERT_EQ(warnings_.size(), 1U) << "reported once";
   EXPECT_NE(warnings_[0].find("10.0.0.2:4791"), std::string::npos) << warnings_[0];
   EXPECT_NE(warnings_[0].find("--strict"), std::string::npos) << warnings_[0];
 }

@@ -73,7 +73,7 @@ class EndpointSet {
   [[nodiscard]] std::vector<std::string> TakeWarnings() const { return first().TakeWarnings(); }
 
  private:
-  // Sockets that one call tells of; the others are told of by the next.
+  // Sockets that one call reports; the next call reports the others.
   static constexpr int kReadableMax = 64;
 
   template <class Fn>

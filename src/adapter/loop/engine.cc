@@ -283,7 +283,7 @@ void Engine::RaiseEvent(const transport::RaisedEvent& event) {
                    .qp = event.qp,
                    .cq = static_cast<Cq*>(event.cq),
                    .srq = static_cast<Srq*>(event.srq)};
-  if (told.cq != nullptr && std::exchange(told.cq->error_was_told, true)) return;
+  if (told.cq != nullptr && std::exchange(told.cq->error_was_raised, true)) return;
   if (EventQueue* const queue = QueueFor(told)) queue->Raise(told);
 }
 

@@ -106,7 +106,7 @@ TEST_F(EngineTest, TheAlarmIsSetOnlyForAProgressThreadThatSleeps) {
   EXPECT_EQ(engine_.alarm().set_to(), next);
 }
 
-TEST_F(EngineTest, RemembersThatSomebodyPolls) {
+TEST_F(EngineTest, RemembersThatAThreadPolls) {
   EXPECT_EQ(engine_.polled_until(), Time());
   engine_.Progress(cq_);
   EXPECT_GT(engine_.polled_until(), Time());

@@ -137,7 +137,7 @@ TEST_F(EventWaitThreads, ANoticeMakesItMakeAPass) {
   waits.join();
 }
 
-TEST_F(EventWaitThreads, TheProgressThreadIsToldWhenTheOneLeavesThatRelievedIt) {
+TEST_F(EventWaitThreads, TheProgressThreadIsWokenWhenTheThreadLeavesThatRelievedIt) {
   EXPECT_FALSE(waits_.Relieve()) << "no thread serves";
   std::thread waits = StartWaiting();
   EXPECT_TRUE(waits_.Relieve());

@@ -95,7 +95,7 @@ TEST_F(PollBackoffTest, NapsWhereAYieldCostsATimeSlice) {
   EXPECT_EQ(PollInVain(), Step::kNap) << "for as long as this wait lasts";
 }
 
-TEST_F(PollBackoffTest, ALongYieldInWhichNobodyRanIsNoReasonToNap) {
+TEST_F(PollBackoffTest, ALongYieldInWhichNoThreadRanIsNoReasonToNap) {
   SpinUntilItGivesWay();
   Yield(Milliseconds(4), /*preempted=*/false);
   EXPECT_EQ(PollInVain(), Step::kYield);

@@ -34,7 +34,8 @@ class Trace {
  public:
   using OnWarning = std::function<void(const std::string& warning)>;
 
-  // `on_urgent_warning` is told why it ended; without one, that is a note to be taken.
+  // `on_urgent_warning` is called with the reason if it ends; without it, the reason is a warning
+  // to be taken.
   [[nodiscard]] static ErrorOr<std::unique_ptr<Trace>> Open(const std::string& path,
                                                             OnWarning on_urgent_warning = {});
   Trace(const Trace&) = delete;
@@ -51,7 +52,7 @@ class Trace {
 
   void Flush();
 
-  // Why it ended, if it did: told once.
+  // Why it ended, if it did. Returned once.
   [[nodiscard]] std::vector<std::string> TakeWarnings();
 
  private:

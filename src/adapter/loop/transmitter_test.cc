@@ -213,7 +213,7 @@ class TransmitterSegmentTest : public TransmitterTest {
     EXPECT_TRUE(transmitter_.Flush());
     return ours().transmit_counters().messages - before;
   }
-  // What the user is told.
+  // The warning for the user.
   std::optional<std::string> Lose(transport::PathId path) {
     return transmitter_.OnSegments({path, 4, 128, Fate::kLost}, now_);
   }
@@ -227,7 +227,7 @@ TEST_F(TransmitterSegmentTest, APacketThatIsToBeSingleIs) {
   EXPECT_EQ(MessagesForFour(path, true), 4U);
 }
 
-TEST_F(TransmitterSegmentTest, APathThatLosesSegmentsIsSentSinglesByAllAndToldOnce) {
+TEST_F(TransmitterSegmentTest, APathThatLosesSegmentsGetsSinglesFromAllAndIsReportedOnce) {
   const auto path = AddPath("127.0.0.1", "127.0.0.1");
   const auto same = AddPath("127.0.0.1", "127.0.0.1");
   const auto other = AddPath("127.0.0.1", "127.0.0.2");
@@ -235,10 +235,10 @@ TEST_F(TransmitterSegmentTest, APathThatLosesSegmentsIsSentSinglesByAllAndToldOn
     EXPECT_EQ(Lose(i % 2 != 0 ? path : same), std::nullopt);
   }
   EXPECT_EQ(MessagesForFour(path), 1U);
-  const auto told = Lose(path);
-  ASSERT_TRUE(told.has_value());
-  EXPECT_NE(told->find("from 127.0.0.1 to 127.0.0.1"), std::string::npos) << *told;
-  EXPECT_NE(told->find("tx-udp-segmentation off"), std::string::npos) << *told;
+  const auto warning = Lose(path);
+  ASSERT_TRUE(warning.has_value());
+  EXPECT_NE(warning->find("from 127.0.0.1 to 127.0.0.1"), std::string::npos) << *warning;
+  EXPECT_NE(warning->find("tx-udp-segmentation off"), std::string::npos) << *warning;
   EXPECT_EQ(Lose(path), std::nullopt);
   EXPECT_EQ(counters_.paths_single, 1U);
   EXPECT_EQ(MessagesForFour(path), 4U);
@@ -262,7 +262,7 @@ TEST_F(TransmitterSegmentTest, ArrivalsAndOtherAddressesClearAPath) {
 }
 
 // Nothing is flushed, so that nothing leaves this machine.
-TEST_F(TransmitterSegmentTest, SmallPacketsThatNobodyAnswersLeaveTheMachineAlone) {
+TEST_F(TransmitterSegmentTest, SmallPacketsWithoutAnswersLeaveTheMachineAlone) {
   const auto away = AddPath("127.0.0.1", "192.0.2.1");
   const auto here = AddPath("127.0.0.1", "127.0.0.1");
   // Messages that the system would be given for two packets.

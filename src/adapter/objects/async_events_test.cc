@@ -20,7 +20,7 @@ class AsyncEventsTest : public testing::Test {
   AsyncEvents events_{2};
 };
 
-TEST_F(AsyncEventsTest, WhatConcernsThePortIsToldToEveryQueue) {
+TEST_F(AsyncEventsTest, APortEventGoesToEveryQueue) {
   EventQueue* const a = Add();
   EventQueue* const b = Add();
   events_.RaiseForAll(kGidChange);

@@ -38,8 +38,8 @@ class Cq : public queue::CompletionQueue {
   [[nodiscard]] bool is_armed() const { return is_armed_.load(std::memory_order_relaxed); }
   void Disarmed() { is_armed_.store(false, std::memory_order_relaxed); }
 
-  uint32_t users = 0;           // queue pairs; one with both its queues on this CQ counts twice
-  bool error_was_told = false;  // the asynchronous event of the CQ error was raised
+  uint32_t users = 0;             // queue pairs; one with both its queues on this CQ counts twice
+  bool error_was_raised = false;  // the asynchronous event of the CQ error was raised
   bool is_moderated = false;
 
  private:

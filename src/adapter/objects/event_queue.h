@@ -16,7 +16,8 @@ namespace verbena::adapter {
 class Cq;
 class Srq;
 
-// What happened, and to what: the queue pair, or the one of the other two that the type is about.
+// The type of an event and its object: the queue pair, or the completion queue or shared receive
+// queue.
 struct Event {
   AsyncEventType type;
   QpNumber qp = {};
@@ -26,9 +27,9 @@ struct Event {
   friend bool operator==(const Event&, const Event&) = default;
 };
 
-// The asynchronous events of one context that the program has not asked for yet, with a file to
-// wait on. Bounded: what does not fit is counted and lost. Queue pairs, completion queues and
-// shared receive queues name the queue of the context that made them.
+// The asynchronous events of one context that the program has not read yet, with a file to wait on.
+// Bounded: an event that does not fit is counted and lost. Queue pairs, completion queues and
+// shared receive queues name the queue of their context.
 //
 // Owned by the adapter. Any thread; but no thread may wait while another closes it.
 class EventQueue {
@@ -39,7 +40,7 @@ class EventQueue {
 
   [[nodiscard]] int fd() const { return file_.fd(); }
 
-  // Signals under the lock: after Close the descriptor may be another file's.
+  // Signals under the lock: after Close the descriptor may belong to another file.
   void Raise(const Event& event) VERBENA_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     if (is_closed_) return;
@@ -50,14 +51,15 @@ class EventQueue {
     }
   }
 
-  // The oldest; nullopt if there is none and the file does not block, or if it was forgotten.
+  // The oldest event; nullopt if there is none and the file does not block, or if the event was
+  // dropped.
   [[nodiscard]] std::optional<Event> Wait() VERBENA_EXCLUDES(mutex_) {
     if (!file_.Wait()) return std::nullopt;
     const MutexLock lock(mutex_);
     return events_.TryPop();
   }
 
-  // The same, and never blocks.
+  // The same, but never blocks.
   [[nodiscard]] std::optional<Event> TryWait() VERBENA_EXCLUDES(mutex_) {
     if (!has_events() || !file_.TryWait()) return std::nullopt;
     const MutexLock lock(mutex_);
@@ -68,7 +70,7 @@ class EventQueue {
     return !events_.empty();
   }
 
-  // Drops all of which `about` is true: what they name is about to be destroyed.
+  // Drops all events for which `about` is true, because their objects are about to be destroyed.
   template <class Predicate>
   void Forget(Predicate about) VERBENA_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
@@ -78,8 +80,8 @@ class EventQueue {
     }
   }
 
-  // The context is closed: no caller can ask for events any more, while objects may still name the
-  // queue. Gives the descriptor back to the system.
+  // The context is closed: the program cannot read events any more, but objects may still name the
+  // queue. Closes the descriptor.
   void Close() VERBENA_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     is_closed_ = true;

@@ -25,7 +25,7 @@ TEST_F(EventQueueTest, AreTakenInOrder) {
   EXPECT_FALSE(events_.Wait().has_value());
 }
 
-TEST_F(EventQueueTest, TheNewestIsLostWhenNobodyTakesThem) {
+TEST_F(EventQueueTest, TheNewestIsLostWhenNoThreadTakesThem) {
   for (uint32_t qp = 1; qp <= 5; ++qp) events_.Raise(Fatal(qp));
   EXPECT_EQ(events_.lost(), 3U);
   EXPECT_EQ(events_.Wait(), Fatal(1));
@@ -50,7 +50,7 @@ TEST_F(EventQueueTest, ForgetsWhatGoes) {
   EXPECT_FALSE(events_.Wait().has_value());
 }
 
-// Objects of a closed context may still name it, and something may still happen to them.
+// Objects of a closed context may still name the queue, and raise events.
 TEST_F(EventQueueTest, AClosedOneTakesNothingAndHasNoDescriptor) {
   events_.Raise(Fatal(1));
   const int fd = events_.fd();

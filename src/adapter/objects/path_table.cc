@@ -18,7 +18,7 @@ fabric::Route Path::RouteTo(QpNumber qp, const PortMap& ports) const {
 }
 
 PathMtu LargestMtuFor(uint32_t ip_bytes, const IpAddress& to) {
-  // Largest headers of a packet that carries a payload, and its trailer.
+  // The largest headers of a packet with payload, and its trailer.
   constexpr uint32_t kPacketOverhead = 64;
   const uint32_t room = fabric::DatagramBytesMax(ip_bytes, to);
   for (const PathMtu mtu : {PathMtu::k4096, PathMtu::k2048, PathMtu::k1024, PathMtu::k512}) {
@@ -47,7 +47,7 @@ ErrorOr<void> CheckMtu(const AddressVector& way, PathMtu mtu) {
 
 AddressVector Resolved(AddressVector way) {
   way.destination = GroupAddress(way.destination);
-  // The routing table knows one way for all groups of IPv6. Of IPv4 it goes by the source.
+  // The routing table has one route for all groups of IPv6. For IPv4 the source decides.
   const bool needs_interface =
       way.interface == 0 && !way.destination.ipv4() && way.destination.is_multicast();
   if (!needs_interface) return way;
@@ -68,8 +68,8 @@ ErrorOr<transport::PathId> PathTable::Add(const AddressVector& vector) {
   const bool is_multicast = vector.destination.is_multicast();
   const bool ends_here =
       !is_multicast && (vector.source == vector.destination || addresses_.Has(vector.destination));
-  // Within a machine; there it cannot change while the address stays. To others:
-  // DefaultSourceAddresses.
+  // Only for paths on this machine: there the default source does not change while the address
+  // exists. For other paths see DefaultSourceAddresses.
   const bool source_is_usual =
       ends_here && addresses_.SourceFor(vector.destination) == vector.source;
   const Path path{vector, ends_here, is_multicast, source_is_usual};

@@ -15,10 +15,10 @@
 
 namespace verbena::adapter {
 
-// What systems send with by default: to name it would only cost time.
+// The default of most systems. Setting it explicitly would only cost time.
 inline constexpr uint8_t kUsualHopLimit = 64;
 
-// A path that packets may name.
+// A path that packets may refer to.
 struct Path {
   AddressVector vector;
   bool ends_here = false;  // the destination is an address of this machine
@@ -29,29 +29,31 @@ struct Path {
   [[nodiscard]] fabric::Route RouteTo(QpNumber qp, const PortMap& ports) const;
 };
 
-// The largest payload of packets to there, if an IP packet has up to so many bytes.
+// The path MTU for packets to this address, if an IP packet has at most `ip_bytes` bytes.
 [[nodiscard]] PathMtu LargestMtuFor(uint32_t ip_bytes, const IpAddress& to);
 
-// Refuses an MTU that the way cannot take, and says which interface it is that cannot. Where the
-// system knows no way, or none yet, nothing is refused.
+// Refuses an MTU that is too large for the path, and names the interface. If the system has no
+// route, or none yet, nothing is refused.
 [[nodiscard]] ErrorOr<void> CheckMtu(const AddressVector& way, PathMtu mtu);
 
-// As packets go: a group by its IP address, and out of the interface that has the source.
+// The vector as packets use it: a group by its IP address, and the interface that has the source
+// address.
 [[nodiscard]] AddressVector Resolved(AddressVector way);
 
-// The address vectors of connected queue pairs and of address handles, by the name that packets
-// carry. Names go stale: that of a path which is gone never finds another.
+// The address vectors of connected queue pairs and of address handles, by the id that packets
+// carry. The id of a path that was removed never refers to another path.
 //
-// Owned by the adapter; one thread at a time: the engine.
+// Owned by the adapter; used by one thread at a time, the engine.
 class PathTable {
  public:
   PathTable(uint32_t paths_max, const fabric::MachineAddresses& addresses)
       : addresses_(addresses), paths_(paths_max) {}
 
-  // Of a vector that is Resolved. REFUSES addresses of different kinds, and more than paths_max.
+  // REQUIRES: the vector is Resolved. REFUSES addresses of different families, and more than
+  // paths_max.
   [[nodiscard]] ErrorOr<transport::PathId> Add(const AddressVector& vector);
   void Remove(transport::PathId id) { paths_.Erase(id); }
-  // There was a path to another machine.
+  // A path to another machine was added at some time.
   [[nodiscard]] bool has_remote() const { return has_remote_; }
 
   // nullptr if there is none.

@@ -51,7 +51,7 @@ TEST(PathTable, KnowsWhenTheSourceNeedNotBeNamed) {
   EXPECT_TRUE(usual("127.0.0.1", "127.0.0.1"));
   EXPECT_TRUE(usual("127.0.0.1", "127.0.0.9"));
   EXPECT_FALSE(usual("127.0.0.9", "127.0.0.9"));
-  EXPECT_FALSE(usual("127.0.0.1", "192.0.2.1"));  // on the way to others it may change
+  EXPECT_FALSE(usual("127.0.0.1", "192.0.2.1"));  // on a path to another machine it may change
 }
 
 TEST(PathTable, NamesAHopLimitWhereItSaysSomething) {

@@ -9,17 +9,18 @@
 
 namespace verbena::adapter {
 
-// Whom a connected queue pair listens to. Queue pair numbers come back, in this process or in
-// another at the same endpoint, so a packet with the right numbers is the peer's only if it comes
-// from the peer's socket: no other process of its machine can send from there while it lives. A
-// value type.
+// The socket from which a connected queue pair accepts packets. Queue pair numbers are reused, in
+// this process or in another one at the same endpoint. So a packet with the right numbers is the
+// peer's only if it comes from the peer's socket: no other process on its machine can send from
+// there while the peer runs. A value type.
 struct PeerAddress {
   IpAddress address = {};
   IpAddress own_address = {};
   uint16_t port = 0;  // of its endpoint; 0: not known, or any in strict mode
 };
 
-// The reason why a packet is not the peer's, if it is not. IBA 9.6.1.5 has the addresses checked.
+// The reason why a packet is not from the peer, or nullopt if it is. IBA 9.6.1.5 requires the check
+// of the addresses.
 [[nodiscard]] inline std::optional<Drop> CheckPeer(const PeerAddress& peer,
                                                    const transport::PacketOrigin& origin) {
   if (origin.source != peer.address || origin.destination != peer.own_address) {

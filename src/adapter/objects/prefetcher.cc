@@ -8,9 +8,9 @@
 namespace verbena::adapter {
 namespace {
 
-// Of a shared queue, which may be long: as many as a burst of messages takes. They are asked for by
-// halves: each time wakes a pager, which costs a program that polls several times what a message
-// takes.
+// Of a shared queue, which may be long: as many requests as a burst of messages takes. They are
+// requested in halves, because each page request wakes a pager, which costs a program that polls
+// several times as much as a message.
 constexpr uint64_t kSharedAheadMax = 64;
 constexpr uint64_t kSharedAheadMin = kSharedAheadMax / 2;
 
@@ -21,8 +21,8 @@ void Prefetcher::BeginRound(const queue::ReceiveQueue& queue) {
   prefetches_receives_.store(receives_.left > 0, std::memory_order_relaxed);
 }
 
-// Pages of a datagram's buffer are asked for when the buffer is posted: to ask for them when the
-// datagram comes is too late for it.
+// Pages of a datagram's buffer are requested when the buffer is posted: when the datagram arrives,
+// it is too late.
 void Prefetcher::AtReceives(const queue::ReceiveQueue& queue, transport::Step& step) {
   At(queue, queue.end(), pd_, receives_, step);
   if (receives_.left == 0) prefetches_receives_.store(false, std::memory_order_relaxed);
@@ -50,7 +50,7 @@ void Prefetcher::At(const Queue& queue, queue::WqeNumber end, memory::PdId pd,
 void Prefetcher::AtSends(const queue::SendQueue& queue, queue::WqeNumber first_unsent,
                          transport::Step& step) {
   const queue::WqeNumber end = queue.end();
-  // One that has not begun to send since a reset does not know where its queue begins.
+  // After a reset, a machine that has not sent yet does not know where its queue begins.
   const queue::WqeNumber begin = std::max(queue.begin(), Next(first_unsent));
   for (auto n = std::max(next_send_, begin); n < end; n = Next(n)) {
     const bool fills = queue::PropertiesOf(queue.At(n).opcode).needs_response;
@@ -62,7 +62,7 @@ void Prefetcher::AtSends(const queue::SendQueue& queue, queue::WqeNumber first_u
 
 void Prefetcher::Prefetch(const Sge& sge, memory::AccessKind access, memory::PdId pd,
                           transport::Step& step) const {
-  // The rest of a long one is asked for when it is met.
+  // The rest of a long buffer is requested when a message reaches it.
   const uint64_t length = std::min<uint64_t>(sge.length, transport::kSendAheadMax);
   const memory::Accessor who{pd, qp_};
   for (uint64_t done = 0; done < length;) {

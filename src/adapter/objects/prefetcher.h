@@ -11,34 +11,34 @@
 
 namespace verbena::adapter {
 
-// Asks for the pages of a queue pair's work requests before they are missed. One that finds all of
-// them pays nothing for it: receive requests are looked at for a round of their queue, and for
-// another after a message met buffers that were absent (ReceivePrefetch); of send requests those
-// that have to wait for others.
+// Requests the pages of work requests before they are needed. If all pages are present, it costs
+// nothing: receive requests are checked for one round of their queue, and for another round after a
+// message met absent buffers (ReceivePrefetch). Send requests are checked if they wait behind
+// others.
 //
-// Owned by its queue pair. Thread rule: under the engine's lock; but any thread asks whether
-// receives are looked at.
+// Owned by its queue pair. Thread rule: under the engine's lock, except prefetches_receives.
 class Prefetcher {
  public:
-  // `receives`: how many its own receive queue takes.
+  // `receives`: the capacity of its own receive queue.
   Prefetcher(QpNumber qp, memory::PdId pd, uint32_t receives)
       : qp_(qp), pd_(pd), receives_{.left = receives}, prefetches_receives_(receives > 0) {}
 
-  // Requests of its own receive queue are to be looked at when they are posted. Any thread.
+  // Requests of its own receive queue must be checked when they are posted. Any thread.
   [[nodiscard]] bool prefetches_receives() const {
     return prefetches_receives_.load(std::memory_order_relaxed);
   }
 
-  // A message met buffers that were absent, of its own receive queue...
+  // A message met absent buffers of its own receive queue...
   void BeginRound(const queue::ReceiveQueue& queue);
-  // ...or of one that it shares.
+  // ...or of its shared queue.
   static void BeginRound(Srq& srq) { srq.looks.left = srq.capacity(); }
 
-  // All that were posted since the last time.
+  // Checks all that were posted since the last call.
   void AtReceives(const queue::ReceiveQueue& queue, transport::Step& step);
-  // The oldest of a queue that it shares: any member may take them, and they will be there.
+  // Checks the oldest requests of its shared queue: whichever queue pair takes them, their pages
+  // are present.
   void AtReceives(Srq& srq, transport::Step& step) const;
-  // Those behind `first_unsent`, which asks for its own.
+  // Checks those after `first_unsent`, which requests its own pages.
   void AtSends(const queue::SendQueue& queue, queue::WqeNumber first_unsent, transport::Step& step);
 
  private:
@@ -51,8 +51,8 @@ class Prefetcher {
   const QpNumber qp_;
   const memory::PdId pd_;
   ReceivePrefetch receives_;
-  std::atomic<bool> prefetches_receives_;  // some are left
-  queue::WqeNumber next_send_;             // send requests before it have been looked at
+  std::atomic<bool> prefetches_receives_;  // some are left to check
+  queue::WqeNumber next_send_;             // send requests before it were checked
 };
 
 }  // namespace verbena::adapter

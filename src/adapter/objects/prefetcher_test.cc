@@ -18,14 +18,14 @@ class PrefetcherTest : public testing::Test {
   static constexpr uint64_t kBase = 0x7000'0000'0000;
   static constexpr uint64_t kPages = 256;
 
-  // Of the page with this number.
+  // A buffer in the page with this number.
   Sge Buffer(uint64_t page) const { return {kBase + page * kPage, 100, keys_.local}; }
   template <class Queue>
   void PostReceive(Queue& queue, uint64_t page) {
     const Sge sge = Buffer(page);
     ASSERT_TRUE(queue.Post({.sges = {&sge, 1}}).has_value());
   }
-  // What was asked for since the last time.
+  // The pages requested since the last call.
   std::vector<uint64_t> Asked() {
     std::vector<uint64_t> pages;
     for (const auto& request : outbox_.page_requests()) {
@@ -65,7 +65,7 @@ TEST_F(PrefetcherTest, AnotherRoundBeginsWithWhatWasNotLookedAt) {
   EXPECT_EQ(Asked(), (std::vector<uint64_t>{2}));
 }
 
-TEST_F(PrefetcherTest, ASharedQueueIsLookedAtByWhoeverRunsAndOnce) {
+TEST_F(PrefetcherTest, ASharedQueueIsCheckedByAnyOfItsQueuePairsAndOnce) {
   Srq srq(4, 1, pd_);
   for (uint64_t i = 0; i < 3; ++i) PostReceive(srq, i);
   prefetcher_.AtReceives(srq, turn_);
@@ -86,7 +86,7 @@ TEST_F(PrefetcherTest, OnlyTheOldestOfALongSharedQueue) {
   const auto first = Asked();
   ASSERT_EQ(first.size(), 64U);
   EXPECT_EQ(first.back(), 63U);
-  // It goes on when half of them are taken, with as many at a time.
+  // It continues when half of them are taken, with as many at a time.
   const auto take = [&](int count) {
     for (int i = 0; i < count; ++i) srq.Give(srq.Take()->handle);
     prefetcher_.AtReceives(srq, turn_);
@@ -125,7 +125,7 @@ TEST_F(PrefetcherTest, ASharedQueueThatGrewIsLookedAtFromWhereItWas) {
   EXPECT_EQ(Asked(), (std::vector<uint64_t>{2}));
 }
 
-// Its buffers are of its own domain, whatever that of the queue pair is.
+// Its buffers belong to its own domain, whatever the domain of the queue pair.
 TEST_F(PrefetcherTest, ASharedQueueBringsItsDomain) {
   Srq srq(1, 1, pd_);
   PostReceive(srq, 5);

@@ -16,32 +16,35 @@
 
 namespace verbena::adapter {
 
-// Finds queue pairs by number, in one step, and gives out numbers at the endpoints of this process.
-// At each they begin anywhere and go round, so that a number comes back only when all others that
-// are free have been used, and what is still on its way to a queue pair that is gone does not meet
-// its successor.
+// Finds queue pairs by number, in one step, and assigns numbers at the endpoints of this process.
+// At each endpoint the numbers start at a random value and wrap around, so a number is reused only
+// after all other free numbers. So packets that are still on their way to a destroyed queue pair do
+// not reach its successor.
 //
 // Owns what it holds. Invariant: blocks_[block_of_[e] - 1] has the queue pairs of endpoint e, if
-// block_of_[e] is not 0; its entry n is the one with number e:n. One thread at a time: its owner
-// guards it.
+// block_of_[e] is not 0; its entry n is the one with number e:n. Used by one thread at a time: its
+// owner guards it.
 template <class Qp>
 class QpTable {
  public:
-  // Numbers 0 and 1 are for management (IBA 3.9), the last of the last endpoint is for multicast.
+  // Numbers 0 and 1 are for management (IBA 3.9), the last number of the last endpoint is for
+  // multicast.
   static constexpr uint32_t kFirst = 2;
   static constexpr uint32_t kEnd = kNumbersOfEndpoint - 1;
   static constexpr uint32_t kNumbers = kEnd - kFirst;
-  // Live ones of an endpoint; the other numbers rest before they are used again.
+  // Live queue pairs of an endpoint. The other numbers are in quarantine before they are used
+  // again.
   static constexpr uint32_t kLiveMax = 3'072;
-  // Indices of blocks have eight bits, and one of them means that there is none.
+  // The index of a block has eight bits, and one value means that there is none.
   static constexpr size_t kBlocksMax = 255;
 
-  // The numbers begin where `seed` says.
+  // `seed` determines the first number.
   QpTable(uint32_t qps_max, uint64_t seed) : qps_max_(qps_max), random_(seed) {}
   QpTable(const QpTable&) = delete;
   QpTable& operator=(const QpTable&) = delete;
 
-  // From now on there are numbers of this endpoint. REQUIRES: there were none, and it has_room.
+  // Makes the numbers of this endpoint available. REQUIRES: it has none yet, and
+  // has_room_for_endpoint().
   void AddEndpoint(fabric::EndpointId endpoint) {
     CHECK(has_room_for_endpoint() && !Has(endpoint));
     const auto first = static_cast<uint32_t>(kFirst + random_.Below(kNumbers));
@@ -53,10 +56,10 @@ class QpTable {
     return block_of_[endpoint.value()] != 0;
   }
 
-  // There are as many as there may be.
+  // The limit of queue pairs is reached.
   [[nodiscard]] bool is_full() const { return size_ >= qps_max_; }
 
-  // The number that the next queue pair is to have; nullopt if is_full, or no endpoint has one.
+  // The number of the next queue pair; nullopt if is_full, or if no endpoint has a free one.
   [[nodiscard]] std::optional<QpNumber> NextNumber() {
     if (is_full()) return std::nullopt;
     for (const auto& block : blocks_) {
@@ -86,7 +89,7 @@ class QpTable {
     return block == nullptr ? nullptr : block->entries[NumberWithin(number)].get();
   }
 
-  // REQUIRES: it is there.
+  // REQUIRES: it is present.
   void Erase(QpNumber number) {
     CHECK(Find(number) != nullptr);
     Block& block = *BlockOf(number);
@@ -97,7 +100,7 @@ class QpTable {
 
   [[nodiscard]] size_t size() const { return size_; }
 
-  // Looks at every number of every endpoint: for tests.
+  // Visits every number of every endpoint: for tests.
   [[nodiscard]] bool IsConsistent() const {
     size_t live = 0;
     for (size_t i = 0; i < blocks_.size(); ++i) {
@@ -108,7 +111,8 @@ class QpTable {
     return live == size_ && size_ <= qps_max_;
   }
 
-  // By endpoint, and then by ascending number. `fn` may erase the one that it is called with.
+  // By endpoint, and then by ascending number. `fn` may erase the queue pair that it is called
+  // with.
   template <class Fn>
   void ForEach(Fn fn) {
     for (const auto& block : blocks_) {

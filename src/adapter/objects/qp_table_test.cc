@@ -66,7 +66,7 @@ TEST(QpTable, NeverGivesOutTheNumbersOfManagementAndMulticast) {
   }
 }
 
-// A process that starts again at the same endpoint has other numbers than before.
+// A process that starts again at the same endpoint uses other numbers than before.
 TEST(QpTable, TheFirstNumberFollowsFromTheSeed) {
   std::set<uint32_t> first;
   constexpr size_t kTables = 64;
@@ -113,8 +113,8 @@ TEST(QpTable, HoldsItsLimit) {
   EXPECT_TRUE(table.NextNumber().has_value());
 }
 
-// Even a process that has as many queue pairs as an endpoint takes, and replaces one all the time,
-// does not use the number of a dead one soon.
+// Even a process that has as many queue pairs as an endpoint allows, and replaces one all the time,
+// does not reuse the number of a destroyed one soon.
 TEST(QpTable, AFullEndpointHasNumbersThatRest) {
   Table table(1, 100'000);
   while (table.NextNumber()) Add(table);

@@ -17,7 +17,7 @@ using transport::AttributeMask;
 using transport::QpAttribute;
 using transport::QpSettings;
 
-// What `fn` says of the machine, or `reset` if there is none.
+// What `fn` returns for the machine, or `reset` if there is none.
 template <class Machine, class T, class Fn>
 T Ask(Machine& machine, T reset, Fn fn) {
   return std::visit(
@@ -31,7 +31,7 @@ T Ask(Machine& machine, T reset, Fn fn) {
       machine);
 }
 
-// Does `fn` to the machine, if there is one.
+// Calls `fn` with the machine, if there is one.
 template <class Machine, class Fn>
 void Tell(Machine& machine, Fn fn) {
   Ask(machine, false, [&](auto& of_a_type) {
@@ -43,15 +43,15 @@ void Tell(Machine& machine, Fn fn) {
 template <class T>
 inline constexpr bool kIsUd = std::is_same_v<std::decay_t<T>, transport::UdQp>;
 
-// IBA 10.9.2: a packet is for this partition if the low 15 bits agree, and one of the two is a full
-// member.
+// IBA 10.9.3: the partition matches if the low 15 bits are equal, and at least one of the two is a
+// full member.
 bool IsSamePartition(wire::PKey a, wire::PKey b) {
   constexpr uint16_t kFullMember = 0x8000;
   return ((a.value() ^ b.value()) & ~kFullMember) == 0 &&
          ((a.value() | b.value()) & kFullMember) != 0;
 }
 
-// Takes the values of `mask` over.
+// Copies the values of `mask`.
 void Merge(const QpSettings& from, AttributeMask mask, QpSettings& to) {
   const auto take = [&](QpAttribute attribute, auto member) {
     if (mask.Has(attribute)) to.*member = from.*member;
@@ -232,8 +232,9 @@ void QueuePair::Configure() {
 bool QueuePair::ShowState() {
   const QpState now = state();
   if (seen_state_.load(std::memory_order_relaxed) == now) return false;
-  // A poster publishes its request and then looks at the state; here it is the other way round. So
-  // either the poster sees the new state, or the run that follows sees the request.
+  // A poster publishes its request and then reads the state; this function stores the state, and
+  // the run after it reads the requests. So either the poster sees the new state, or that run sees
+  // the request.
   seen_state_.store(now);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return true;
@@ -244,16 +245,16 @@ std::optional<Drop> QueuePair::Refuses(const wire::Packet& packet,
   if (packet.info().service != transport::ServiceOf(spec_.type)) return Drop::kWrongService;
   if (!IsSamePartition(packet.bth().p_key, wire::kDefaultPKey)) return Drop::kWrongPKey;
   if (spec_.type == QpType::kUd) return CheckSender(packet, origin);
-  // Before it is connected it takes no packet, which its state sees to.
+  // Before it is connected, its state accepts no packets.
   if (!path_) return std::nullopt;
   return CheckPeer({path_->destination, path_->source, peer_port_}, origin);
 }
 
-// Of a datagram: who sent it must have the queue pair that it names.
+// Of a datagram: the sender must be at the endpoint of the queue pair number that it names.
 std::optional<Drop> QueuePair::CheckSender(const wire::Packet& packet,
                                            const transport::PacketOrigin& origin) const {
   const auto deth = packet.Get<wire::Deth>();
-  if (!deth) return std::nullopt;  // its service has none, which the machine sees to
+  if (!deth) return std::nullopt;  // a service without DETH; the machine drops the packet
   const uint16_t port = context_.ports.SourcePortOf(deth->source_qp);
   if (port != 0 && origin.source_port != port) return Drop::kWrongPort;
   return std::nullopt;
@@ -287,7 +288,8 @@ bool QueuePair::has_held() const {
   return uc != nullptr && uc->has_held();
 }
 
-// What an unreliable one has no room for is not retransmitted: it always prefetches.
+// A message to an unreliable queue pair that finds no buffer is not retransmitted, so its buffers
+// are always prefetched.
 void QueuePair::PrefetchReceives(transport::Step& step) {
   if (spec_.srq != nullptr) {
     prefetcher_.AtReceives(*spec_.srq, step);
@@ -333,8 +335,8 @@ bool QueuePair::TakeBack(const transport::OutPacket& packet, bool is_loss, trans
 
 void QueuePair::Empty(transport::Step& step) {
   if (std::holds_alternative<std::monostate>(machine_)) return;
-  // A machine gives back what it holds when it flushes. Others of the same completion queues must
-  // not suffer from it.
+  // A machine gives back what it holds when it flushes. The flushed completions are discarded, so
+  // that they do not take room from other queue pairs of the same completion queues.
   const std::array cqs = {spec_.send_cq, spec_.receive_cq};
   for (Cq* const cq : cqs) cq->set_discards(true);
   Tell(machine_, [&](auto& machine) {

@@ -24,25 +24,26 @@
 #include "transport/uc/uc_qp.h"
 #include "transport/ud/ud_qp.h"
 #include "verbena/counters.h"
+#include "verbena/post_error.h"
 #include "wire/roce/types.h"
 
 namespace verbena::adapter {
 
-// What a queue pair is to be, for good.
+// The attributes of a queue pair that never change.
 struct QpInit {
   QpType type = QpType::kRc;
   memory::PdId pd = {};
   Cq* send_cq = nullptr;
   Cq* receive_cq = nullptr;
-  Srq* srq = nullptr;               // or receives of its own
-  XrcDomain* xrc_domain = nullptr;  // of kXrcReceive, whose queues are those of its receivers
-  EventQueue* events = nullptr;     // where its asynchronous events go; nullptr: nowhere
+  Srq* srq = nullptr;               // or a receive queue of its own
+  XrcDomain* xrc_domain = nullptr;  // of kXrcReceive, which uses the queues of its receivers
+  EventQueue* events = nullptr;     // for its asynchronous events; nullptr: they are dropped
   queue::WorkQueueLimits send = {};
   queue::WorkQueueLimits receive = {};
   RegistrationMode registration = RegistrationMode::kDisabled;
 };
 
-// What all queue pairs of an adapter have in common.
+// What all queue pairs of an adapter share.
 struct QpContext {
   const transport::AddressHandles* handles = nullptr;
   transport::AttributeLimits limits = {};
@@ -51,14 +52,14 @@ struct QpContext {
   Duration page_service_estimate = Milliseconds(1);
 };
 
-// A queue pair as the adapter has it: its queues, its attributes, and the machine that does its
-// work, if it is not reset.
+// A queue pair of the adapter: its queues, its attributes, and the state machine that does its
+// work, unless it is in RESET.
 //
-// Invariant: there is a machine exactly if the state is not RESET. What the machine was configured
-// with is what attributes() says.
+// Invariant: there is a machine exactly if the state is not RESET. The machine is configured with
+// attributes().
 //
-// Owned by the engine. Thread rule: under the engine's lock; but any thread posts to the queues,
-// and asks what follows them.
+// Owned by the engine. Thread rule: under the engine's lock, except the functions marked "any
+// thread".
 class QueuePair : public ReadyHook, public RunHook, public TimerHook {
  public:
   QueuePair(QpNumber number, const QpInit& spec, const QpContext& context);
@@ -75,15 +76,22 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
 
   [[nodiscard]] queue::SendQueue& send_queue() { return send_queue_; }
   [[nodiscard]] queue::ReceiveQueue& receive_queue() { return receive_queue_; }
-  // As far as the state goes.
-  [[nodiscard]] bool may_post_sends() const {
-    return has_send_queue() && transport::MayPostSends(seen_state());
+  // Why its type or state does not allow to post; nullopt if it does.
+  [[nodiscard]] std::optional<PostError> RefusesSends() const {
+    const QpState state = seen_state();
+    if (!has_send_queue()) return PostError{PostReason::kNoSendQueue};
+    if (!transport::MayPostSends(state)) return PostError{PostReason::kSendsNeedRts, state};
+    return std::nullopt;
   }
-  [[nodiscard]] bool may_post_receives() const {
-    return has_receive_queue() && transport::MayPostReceives(seen_state());
+  [[nodiscard]] std::optional<PostError> RefusesReceives() const {
+    const QpState state = seen_state();
+    if (!has_receive_queue()) return PostError{PostReason::kNoReceiveQueue};
+    if (!transport::MayPostReceives(state)) return PostError{PostReason::kReceivesNeedInit, state};
+    return std::nullopt;
   }
-  // A caller that posts a receive request must schedule the queue pair: because it ends at
-  // once, or because its buffers are to be there when a message comes that is not retransmitted.
+  // A caller that posts a receive request must schedule the queue pair: because the request is
+  // flushed at once, or because its buffers must be present when a message arrives that is not
+  // retransmitted.
   [[nodiscard]] bool must_run_for_receives() const {
     return is_unreliable() || prefetcher_.prefetches_receives() ||
            transport::FlushesReceives(seen_state());
@@ -91,23 +99,23 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
 
   // --- Control. ---
 
-  // Whether a modification may be made. Nothing changes.
+  // Whether a modification is allowed. Changes nothing.
   [[nodiscard]] ErrorOr<void> CheckModify(const transport::QpSettings& attributes,
                                           transport::AttributeMask mask) const;
-  // Makes it. REQUIRES: CheckModify agreed, and if it goes to RESET, Empty was called.
+  // Modifies it. REQUIRES: CheckModify succeeded, and Empty was called if the new state is RESET.
   void Modify(const transport::QpSettings& attributes, transport::AttributeMask mask);
-  // Ends all work without a packet or completion, as reset and destruction do: what is posted is
-  // gone, what was taken of a shared queue is given back.
+  // Ends all work without a packet or completion, as reset and destruction do. Posted requests are
+  // dropped, and requests taken from a shared queue are given back.
   void Empty(transport::Step& step);
 
-  // The path to the peer of a connected queue pair, once it is known.
+  // The path to the peer of a connected queue pair, when it is known.
   [[nodiscard]] bool has_path() const { return path_.has_value(); }
   [[nodiscard]] const AddressVector& path() const { return *path_; }
   void set_path(const std::optional<AddressVector>& path) { path_ = path; }
 
   // --- The data path. ---
 
-  // Whether a packet that names this queue pair may be shown to it: the reason not to.
+  // Why a packet for this queue pair must not be delivered to it; nullopt if it may.
   [[nodiscard]] std::optional<Drop> Refuses(const wire::Packet& packet,
                                             const transport::PacketOrigin& origin) const;
   void OnPacket(const wire::Packet& packet, const transport::PacketOrigin& origin,
@@ -115,19 +123,19 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   void OnPagesReady(transport::FaultTicket ticket, bool available, transport::Step& step);
   void OnTime(transport::Step& step);
   [[nodiscard]] Time next_time() const;
-  // Packets of an unreliable connection wait for pages.
+  // Packets of an unreliable service wait for pages.
   [[nodiscard]] bool has_held() const;
-  // True when it is to run again once the outbox is empty.
+  // True if it must run again after the outbox is drained.
   [[nodiscard]] bool Run(transport::Step& step);
-  // kXrcReceive: the queue is to leave its domain.
+  // kXrcReceive: the queue is about to leave its domain.
   void DropReceiver(const Srq& srq, transport::Step& step);
-  // A packet of its last run is not sent, because memory that it names is gone (`is_loss`), or
-  // because it is behind such a one. The machine asks for the pages and sends it later. False if
-  // the packet must be sent all the same.
+  // A packet of its last run is not sent, because memory that it refers to is gone (`is_loss`), or
+  // because an earlier packet is not sent. The machine requests the pages and sends it later. False
+  // if the packet must be sent nevertheless.
   bool TakeBack(const transport::OutPacket& packet, bool is_loss, transport::Step& step);
 
   [[nodiscard]] QpCounters counters() const;
-  // What the engine counts.
+  // Counted by the engine.
   QpCounters traffic;
 
   [[nodiscard]] bool IsConsistent() const;
@@ -146,7 +154,8 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   std::optional<Drop> CheckSender(const wire::Packet& packet,
                                   const transport::PacketOrigin& origin) const;
   QpState seen_state() const { return seen_state_.load(std::memory_order_acquire); }
-  // Tells posters, and runs once more if they may have seen the old state.
+  // Shows the state to threads that post. True if it must run once more, because one of them may
+  // have seen the old state.
   bool ShowState();
   void MakeMachine();
   void Configure();
@@ -165,7 +174,7 @@ class QueuePair : public ReadyHook, public RunHook, public TimerHook {
   queue::ReceiveQueue receive_queue_;
   transport::QpSettings attributes_;
   std::optional<AddressVector> path_;
-  uint16_t peer_port_ = 0;  // of a connected one: see PeerAddress
+  uint16_t peer_port_ = 0;  // of the connected peer: see PeerAddress
   Machine machine_;
   Prefetcher prefetcher_;
   std::atomic<QpState> seen_state_ = QpState::kReset;

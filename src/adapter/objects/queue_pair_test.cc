@@ -40,19 +40,19 @@ TEST_F(QueuePairTest, EveryTypeGoesThroughItsStates) {
   for (const QpType type : {QpType::kRc, QpType::kUc, QpType::kUd}) {
     QueuePair qp(QpNumber(2), Spec(type), context_);
     EXPECT_EQ(qp.state(), QpState::kReset);
-    EXPECT_FALSE(qp.may_post_receives());
+    EXPECT_TRUE(qp.RefusesReceives());
     for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts, QpState::kErr}) {
       Move(qp, state);
       EXPECT_EQ(qp.state(), state) << NameOf(type);
-      EXPECT_TRUE(qp.may_post_receives());
-      EXPECT_EQ(qp.may_post_sends(), state == QpState::kRts || state == QpState::kErr);
+      EXPECT_FALSE(qp.RefusesReceives());
+      EXPECT_EQ(!qp.RefusesSends(), state == QpState::kRts || state == QpState::kErr);
     }
     EXPECT_TRUE(qp.must_run_for_receives());
     EXPECT_TRUE(qp.IsConsistent());
     qp.Empty(turn_);
     Move(qp, QpState::kReset);
     EXPECT_EQ(qp.state(), QpState::kReset);
-    EXPECT_FALSE(qp.may_post_sends());
+    EXPECT_TRUE(qp.RefusesSends());
   }
 }
 
@@ -92,7 +92,7 @@ TEST_F(QueuePairTest, IsDrainingWhileWorkIsUnderWay) {
   EXPECT_EQ(outbox_.packets().size(), 1U);
   EXPECT_FALSE(qp.is_draining());  // in RTS
   Move(qp, QpState::kSqd);
-  EXPECT_TRUE(qp.is_draining());  // no answer has come
+  EXPECT_TRUE(qp.is_draining());  // no response has arrived
   qp.Empty(turn_);
   EXPECT_FALSE(qp.is_draining());
 }
@@ -111,7 +111,7 @@ TEST_F(QueuePairTest, ChecksBeforeItChanges) {
   EXPECT_EQ(qp.state(), QpState::kReset);
 }
 
-// More ends than there is room for in the completion queues, and none is reported.
+// More requests end than the completion queues have room for, and none has a completion.
 TEST_F(QueuePairTest, EmptyingLosesNothingOfOthers) {
   QueuePair qp(QpNumber(2), Spec(QpType::kRc), context_);
   for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) Move(qp, state);
@@ -148,7 +148,7 @@ class PrefetchTest : public QueuePairTest {
     wqe.operand = RemoteAddress{};
     ASSERT_TRUE(qp.send_queue().Post({.wqe = wqe, .sges = {&sge, 1}}).has_value());
   }
-  // What a run asks for.
+  // The page requests of one run.
   std::vector<memory::Fault> RunOnce(QueuePair& qp) {
     outbox_.Clear();
     static_cast<void>(qp.Run(turn_));
@@ -175,7 +175,7 @@ TEST_F(PrefetchTest, BuffersOfDatagramsAreAskedForWhenTheyArePosted) {
   ASSERT_EQ(faults.size(), 1U);
   EXPECT_EQ(faults[0].page_count, 2U);
   EXPECT_TRUE(faults[0].for_write);
-  // Once, and not for what is there.
+  // Once, and not for pages that are present.
   MapAll();
   PostReceive(qp, Bytes(100, 5'000));
   EXPECT_TRUE(RunOnce(qp).empty());

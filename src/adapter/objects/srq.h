@@ -14,27 +14,27 @@ class Cq;
 class EventQueue;
 struct XrcDomain;
 
-// What a shared receive queue of extended connections has beside.
+// The additional members of an SRQ for extended connections.
 struct XrcMembership {
-  XrcDomain* domain = nullptr;  // nullptr if it is none
+  XrcDomain* domain = nullptr;  // nullptr if it is not for XRC
   Cq* cq = nullptr;
   SrqNumber number = {};
 };
 
-// What one that matches tags has beside.
+// The additional members of an SRQ with tag matching.
 struct TagMatching {
-  uint32_t tags_max = 0;  // 0 if it does not
-  Cq* cq = nullptr;       // where all receives of its queue pairs complete
+  uint32_t tags_max = 0;  // 0 if it has no tag matching
+  Cq* cq = nullptr;       // for all receives of its queue pairs
 };
 
-// How far the requests of a receive queue have been looked at for pages that are absent, and how
-// many are still to be: a round of the queue at first, and another after a message met some.
+// How far the requests of a receive queue were checked for absent pages, and how many are left to
+// check: one round of the queue at first, and another round after a message met absent pages.
 struct ReceivePrefetch {
-  queue::WqeNumber next = {};  // those before it have been
+  queue::WqeNumber next = {};  // the requests before it were checked
   uint32_t left = 0;
 };
 
-// A shared receive queue, with the domain that its buffers are of.
+// A shared receive queue, with the protection domain of its buffers.
 //
 // Owned by the adapter. Thread rule: as its base; the rest under the engine's lock.
 class Srq : public queue::SharedReceiveQueue {
@@ -51,15 +51,15 @@ class Srq : public queue::SharedReceiveQueue {
   }
 
   [[nodiscard]] memory::PdId pd() const { return pd_; }
-  // Where its asynchronous events go; nullptr: nowhere.
+  // The queue for its asynchronous events; nullptr: they are dropped.
   [[nodiscard]] EventQueue* events() const { return events_; }
   [[nodiscard]] const XrcMembership& xrc() const { return xrc_; }
-  // nullptr, both, if it does not match tags.
+  // Both are nullptr if it has no tag matching.
   [[nodiscard]] queue::TagMatcher* tags() { return tags_ ? &*tags_ : nullptr; }
   [[nodiscard]] Cq* tag_cq() const { return tag_cq_; }
 
   uint32_t users = 0;     // queue pairs
-  ReceivePrefetch looks;  // by any of them
+  ReceivePrefetch looks;  // by any of the queue pairs
 
  private:
   const memory::PdId pd_;

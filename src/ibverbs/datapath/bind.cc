@@ -52,7 +52,7 @@ int BindWindow(ibv_qp* qp, ibv_mw* window, ibv_mw_bind* bind) noexcept {
   if (!request) return ErrnoOf(request.error());
   request->id = WrId{bind->wr_id};
   request->flags = ToSendFlags(own, bind->send_flags);
-  if (const auto posted = own.handle.Post(*request); !posted) return ErrnoOf(posted.error());
+  if (const int error = Posted("ibv_bind_mw", own.handle.Post(*request)); error != 0) return error;
   NoteBind(mw, wanted);
   return 0;
 }

@@ -1,6 +1,7 @@
 // ibv_post_recv and ibv_post_srq_recv.
 
 #include <cerrno>
+#include <string_view>
 
 #include "ibverbs/datapath/post.h"
 #include "ibverbs/failure.h"
@@ -11,13 +12,13 @@ namespace verbena::ibverbs {
 namespace {
 
 template <class Queue>
-int PostAll(const Queue& queue, ibv_recv_wr* request, ibv_recv_wr** refused) {
+int PostAll(std::string_view call, const Queue& queue, ibv_recv_wr* request,
+            ibv_recv_wr** refused) {
   for (ibv_recv_wr* wr = request; wr != nullptr; wr = wr->next) {
     int error = EINVAL;
     if (wr->num_sge >= 0 && static_cast<uint32_t>(wr->num_sge) <= kSgesMax) {
-      const auto posted =
-          queue.Post(Receive{.id = WrId{wr->wr_id}, .data = ToSges(wr->sg_list, wr->num_sge)});
-      error = posted ? 0 : ErrnoOf(posted.error());
+      error = Posted(call, queue.Post(Receive{.id = WrId{wr->wr_id},
+                                              .data = ToSges(wr->sg_list, wr->num_sge)}));
     }
     if (error != 0) {
       *refused = wr;
@@ -34,11 +35,11 @@ int PostReceive(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** refused) noexcep
     *refused = request;
     return EINVAL;
   }
-  return PostAll(Cast(qp).handle, request, refused);
+  return PostAll("ibv_post_recv", Cast(qp).handle, request, refused);
 }
 
 int PostSrqReceive(ibv_srq* srq, ibv_recv_wr* request, ibv_recv_wr** refused) noexcept {
-  return PostAll(Cast(srq).handle, request, refused);
+  return PostAll("ibv_post_srq_recv", Cast(srq).handle, request, refused);
 }
 
 }  // namespace verbena::ibverbs

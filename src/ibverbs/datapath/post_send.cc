@@ -4,8 +4,8 @@
 #include <array>
 #include <cerrno>
 #include <span>
+#include <string_view>
 
-#include "base/result.h"
 #include "ibverbs/datapath/bind.h"
 #include "ibverbs/datapath/low24.h"
 #include "ibverbs/datapath/post.h"
@@ -17,6 +17,8 @@
 
 namespace verbena::ibverbs {
 namespace {
+
+constexpr std::string_view kCall = "ibv_post_send";
 
 SgeList SgesOf(const ibv_send_wr& wr) { return ToSges(wr.sg_list, wr.num_sge); }
 // Garbage on a queue pair that is not of XRC, where it is ignored.
@@ -59,8 +61,8 @@ bool IsPostable(const Qp& qp, const ibv_send_wr& wr) {
 }
 
 // Calls use(request) with the request in our words; what that returns. Binds are another's.
-template <class Refcount>
-CodeOr<void> Translate(const Qp& qp, const ibv_send_wr& wr, Refcount use) {
+template <class Use>
+int Translate(const Qp& qp, const ibv_send_wr& wr, Use use) {
   const WrId id{wr.wr_id};
   const SendFlags flags = ToSendFlags(qp, wr.send_flags);
   switch (wr.opcode) {
@@ -101,50 +103,51 @@ CodeOr<void> Translate(const Qp& qp, const ibv_send_wr& wr, Refcount use) {
     case IBV_WR_DRIVER1:
       break;
   }
-  return Fail(ErrorCode::kInvalid);
+  return EINVAL;
 }
 
-CodeOr<void> PostBind(const Qp& qp, const ibv_send_wr& wr) {
+int PostBind(const Qp& qp, const ibv_send_wr& wr) {
   Mw& window = Cast(wr.bind_mw.mw);
-  if (window.type != IBV_MW_TYPE_2) return Fail(ErrorCode::kInvalid);
+  if (window.type != IBV_MW_TYPE_2) return EINVAL;
   const Key wanted = KeyOf(window, wr.bind_mw.rkey);
   auto bind = ToBind(qp, window, wanted, wr.bind_mw.bind_info);
-  if (!bind) return Fail(bind.error());
+  if (!bind) return ErrnoOf(bind.error());
   bind->id = WrId{wr.wr_id};
   bind->flags = ToSendFlags(qp, wr.send_flags);
-  if (const auto posted = qp.handle.Post(*bind); !posted) return posted;
+  if (const int error = Posted(kCall, qp.handle.Post(*bind)); error != 0) return error;
   NoteBind(window, wanted);
-  return {};
+  return 0;
 }
 
-CodeOr<void> PostOne(const Qp& qp, const ibv_send_wr& wr) {
-  if (!IsPostable(qp, wr)) return Fail(ErrorCode::kInvalid);
+int PostOne(const Qp& qp, const ibv_send_wr& wr) {
+  if (!IsPostable(qp, wr)) return EINVAL;
   if (wr.opcode == IBV_WR_BIND_MW) return PostBind(qp, wr);
-  return Translate(qp, wr, [&](const auto& request) { return qp.handle.Post(request); });
+  return Translate(qp, wr,
+                   [&](const auto& request) { return Posted(kCall, qp.handle.Post(request)); });
 }
 
-// Posts those from `wr` on that can go at once: the next one that was not posted, and why if it was
-// refused. A bind goes alone, because the key of its window follows when it was posted.
-ChainResult PostSome(const Qp& qp, ibv_send_wr*& wr) {
+// Posts those from `wr` on that can go at once, and leaves `wr` at the first that was not posted.
+// The error number if that one was refused. A bind goes alone, because the key of its window
+// follows when it was posted.
+int PostSome(const Qp& qp, ibv_send_wr*& wr) {
   std::array<SendRequest, kChainBatch> batch;
   size_t count = 0;
-  CodeOr<void> translated;
+  int error = 0;
   for (const ibv_send_wr* at = wr; at != nullptr && count < batch.size(); at = at->next) {
     if (at->opcode == IBV_WR_BIND_MW) break;
     if (!IsPostable(qp, *at)) {
-      translated = Fail(ErrorCode::kInvalid);
+      error = EINVAL;
       break;
     }
-    translated = Translate(qp, *at, [&](const auto& request) {
+    error = Translate(qp, *at, [&](const auto& request) {
       batch[count] = request;
-      return CodeOr<void>{};
+      return 0;
     });
     ++count;
   }
-  ChainResult chain = qp.handle.PostChain(std::span(batch).first(count));
+  const ChainResult chain = qp.handle.PostChain(std::span(batch).first(count));
   for (size_t i = 0; i < chain.posted; ++i) wr = wr->next;
-  if (chain.result && !translated) chain.result = translated;
-  return chain;
+  return chain.result ? error : Posted(kCall, chain.result);
 }
 
 }  // namespace
@@ -153,16 +156,16 @@ int PostSend(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** refused) noexcept {
   const Qp& own = Cast(qp);
   ibv_send_wr* wr = request;
   while (wr != nullptr) {
-    CodeOr<void> result;
+    int error = 0;
     if (wr->next == nullptr || wr->opcode == IBV_WR_BIND_MW) {
-      result = PostOne(own, *wr);
-      if (result) wr = wr->next;
+      error = PostOne(own, *wr);
+      if (error == 0) wr = wr->next;
     } else {
-      result = PostSome(own, wr).result;
+      error = PostSome(own, wr);
     }
-    if (!result) {
+    if (error != 0) {
       *refused = wr;
-      return ErrnoOf(result.error());
+      return error;
     }
   }
   return 0;

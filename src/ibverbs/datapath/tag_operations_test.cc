@@ -91,7 +91,7 @@ class TagOperationsTest : public testing::VerbsPairTest {
     EXPECT_EQ(a.WaitStatus(), IBV_WC_SUCCESS);
   }
 
-  struct Told {
+  struct TagCompletion {
     ibv_wc_status status;
     uint64_t id;
     ibv_wc_opcode opcode;
@@ -99,21 +99,21 @@ class TagOperationsTest : public testing::VerbsPairTest {
     uint32_t length;
     ibv_wc_tm_info info;
   };
-  std::optional<Told> Next() {
+  std::optional<TagCompletion> Next() {
     const auto end = std::chrono::steady_clock::now() + kSoon;
     ibv_poll_cq_attr nothing{};
     while (ibv_start_poll(cq_, &nothing) != 0) {
       if (std::chrono::steady_clock::now() > end) return std::nullopt;
     }
-    Told told{.status = cq_->status,
-              .id = cq_->wr_id,
-              .opcode = ibv_wc_read_opcode(cq_),
-              .flags = ibv_wc_read_wc_flags(cq_),
-              .length = ibv_wc_read_byte_len(cq_),
-              .info = {}};
-    ibv_wc_read_tm_info(cq_, &told.info);
+    TagCompletion done{.status = cq_->status,
+                       .id = cq_->wr_id,
+                       .opcode = ibv_wc_read_opcode(cq_),
+                       .flags = ibv_wc_read_wc_flags(cq_),
+                       .length = ibv_wc_read_byte_len(cq_),
+                       .info = {}};
+    ibv_wc_read_tm_info(cq_, &done.info);
     ibv_end_poll(cq_);
-    return told;
+    return done;
   }
 
   ibv_cq_ex* cq_ = nullptr;
@@ -132,15 +132,15 @@ TEST_F(TagOperationsTest, AMatchedMessageComesWithoutHeader) {
   Add(5);
   a.Fill(sizeof(ibv_tmh), "hello");
   Send(IBV_TMH_EAGER, sizeof(ibv_tmh) + 5);
-  const auto told = Next();
-  ASSERT_TRUE(told.has_value());
-  EXPECT_EQ(told->status, IBV_WC_SUCCESS);
-  EXPECT_EQ(told->id, 5u);
-  EXPECT_EQ(told->opcode, IBV_WC_TM_RECV);
-  EXPECT_EQ(told->flags, unsigned{IBV_WC_TM_MATCH | IBV_WC_TM_DATA_VALID});
-  EXPECT_EQ(told->length, 5u);
-  EXPECT_EQ(told->info.tag, kTag);
-  EXPECT_EQ(told->info.priv, 77u);
+  const auto done = Next();
+  ASSERT_TRUE(done.has_value());
+  EXPECT_EQ(done->status, IBV_WC_SUCCESS);
+  EXPECT_EQ(done->id, 5u);
+  EXPECT_EQ(done->opcode, IBV_WC_TM_RECV);
+  EXPECT_EQ(done->flags, unsigned{IBV_WC_TM_MATCH | IBV_WC_TM_DATA_VALID});
+  EXPECT_EQ(done->length, 5u);
+  EXPECT_EQ(done->info.tag, kTag);
+  EXPECT_EQ(done->info.priv, 77u);
   EXPECT_EQ(b.Text(kTagged, 5), "hello");
 }
 
@@ -156,9 +156,9 @@ TEST_F(TagOperationsTest, AnUnexpectedOneHoldsWhatIsAddedAfter) {
   sync.flags |= IBV_OPS_TM_SYNC;
   sync.tm.unexpected_cnt = 1;
   EXPECT_EQ(Do(sync), 0);
-  const auto told = Next();
-  EXPECT_EQ(told->opcode, IBV_WC_TM_SYNC);
-  EXPECT_EQ(told->flags, 0u);
+  const auto done = Next();
+  EXPECT_EQ(done->opcode, IBV_WC_TM_SYNC);
+  EXPECT_EQ(done->flags, 0u);
 }
 
 TEST_F(TagOperationsTest, ARendezvousIsReadThoughTheQueuePairHasNoSends) {
@@ -193,9 +193,9 @@ TEST_F(TagOperationsTest, WhatWasTakenCannotBeRemoved) {
   EXPECT_EQ(Do(remove), 0);
   EXPECT_EQ(Next()->status, IBV_WC_SUCCESS);
   EXPECT_EQ(Do(remove), 0);
-  const auto told = Next();
-  EXPECT_EQ(told->status, IBV_WC_TM_ERR);
-  EXPECT_EQ(told->id, 2u);
+  const auto done = Next();
+  EXPECT_EQ(done->status, IBV_WC_TM_ERR);
+  EXPECT_EQ(done->id, 2u);
 }
 
 TEST_F(TagOperationsTest, WhatIsWrongIsRefused) {

@@ -106,7 +106,7 @@ void WorkBuilder::Link() {
 int WorkBuilder::Post() {
   Link();
   const ChainResult posted = qp_.handle.PostChain(requests_, Chain::kAllOrNone);
-  if (!posted.result) return ErrnoOf(posted.result.error());
+  if (const int error = Posted("ibv_wr_complete", posted.result); error != 0) return error;
   for (const BoundWindow& bound : windows_) NoteBind(*bound.window, bound.key);
   return 0;
 }

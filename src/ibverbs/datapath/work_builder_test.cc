@@ -187,7 +187,7 @@ TEST_F(WorkBuilderTest, AbortForgetsEverything) {
   EXPECT_EQ(ibv_poll_cq(a.cq, 1, &wc), 0);
 }
 
-TEST_F(WorkBuilderTest, WhatIsTooMuchIsTold) {
+TEST_F(WorkBuilderTest, ExceedingALimitIsReported) {
   Begin({.depth = 2, .inline_bytes = 8});
   ibv_wr_start(qx);
   for (int i = 0; i < 3; ++i) {

@@ -68,7 +68,7 @@ TEST_F(AsyncEventsTest, TheContextThatHasNotMadeTheQueuePairHearsNothing) {
   EXPECT_EQ(poll(&file, 1, 0), 0);
 }
 
-TEST_F(AsyncEventsTest, AChildOfAForkIsToldSo) {
+TEST_F(AsyncEventsTest, FailsInAChildOfAFork) {
   const pid_t child = fork();
   if (child == 0) {
     ibv_async_event event{};

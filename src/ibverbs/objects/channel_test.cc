@@ -112,7 +112,7 @@ TEST_F(ChannelTest, AnEventOfAQueueThatIsGoneIsPassedOver) {
   ibv_ack_cq_events(cq, 1);
 }
 
-TEST_F(ChannelTest, AChildOfAForkIsToldSo) {
+TEST_F(ChannelTest, FailsInAChildOfAFork) {
   const pid_t child = fork();
   if (child == 0) {
     ibv_cq* cq = nullptr;

@@ -26,7 +26,7 @@ TEST(LocalMtuTest, OthersGetWhatTheyAskFor) {
   question.asked = PathMtu::k512;
   EXPECT_EQ(Granted(question), PathMtu::k512) << "a program with reasons";
   question.asked = PathMtu::k2048;
-  EXPECT_EQ(Granted(question), PathMtu::k2048) << "more than it was told";
+  EXPECT_EQ(Granted(question), PathMtu::k2048) << "more than the program asked for";
   question = kUsual;
   question.is_local = false;
   EXPECT_EQ(Granted(question), PathMtu::k1024) << "the other end may know another path";
@@ -38,7 +38,7 @@ TEST(LocalMtuTest, OthersGetWhatTheyAskFor) {
   EXPECT_EQ(Granted(question), PathMtu::k1024) << "which the queue pair refuses";
 }
 
-// Checks how many packets a message of 4096 bytes takes, and the MTU that the program is told.
+// Checks how many packets a message of 4096 bytes takes, and the MTU that a query returns.
 class LocalMtuConnectionTest : public testing::VerbsPairTest {
  protected:
   void ConnectWith(ibv_mtu mtu) {
@@ -75,7 +75,7 @@ class LocalMtuConnectionTest : public testing::VerbsPairTest {
     EXPECT_EQ(a.WaitStatus(), IBV_WC_SUCCESS);
     return sent() - before;
   }
-  ibv_mtu Told() const {
+  ibv_mtu QueriedMtu() const {
     ibv_qp_attr attributes{};
     ibv_qp_init_attr creation{};
     EXPECT_EQ(ibv_query_qp(qa, &attributes, IBV_QP_PATH_MTU, &creation), 0);
@@ -88,13 +88,13 @@ TEST_F(LocalMtuConnectionTest, AMessageOfTheLoopbackMtuIsOnePacket) {
   ASSERT_EQ(ibv_query_port(a.context, 1, &port), 0);
   ConnectWith(port.active_mtu);
   EXPECT_LE(FewestPackets(), 3U) << "with its acknowledgement";
-  EXPECT_EQ(Told(), port.active_mtu) << "what the program set";
+  EXPECT_EQ(QueriedMtu(), port.active_mtu) << "what the program set";
 }
 
 TEST_F(LocalMtuConnectionTest, LessThanTheActiveMtuIsKept) {
   ConnectWith(IBV_MTU_256);
   EXPECT_GE(FewestPackets(), 16U);
-  EXPECT_EQ(Told(), IBV_MTU_256);
+  EXPECT_EQ(QueriedMtu(), IBV_MTU_256);
 }
 
 }  // namespace

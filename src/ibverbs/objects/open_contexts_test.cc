@@ -59,7 +59,7 @@ TEST(OpenContextsTest, ContextsShareTheBudgetOfTheProcess) {
   unsetenv("VERBENA_MEMORY_BUDGET");
 }
 
-TEST(OpenContextsTest, CountersAreToldWhenTheProgramEnds) {
+TEST(OpenContextsTest, CountersArePrintedWhenTheProgramEnds) {
   std::array<int, 2> pipe_ends{};
   ASSERT_EQ(pipe(pipe_ends.data()), 0);
   const pid_t child = fork();

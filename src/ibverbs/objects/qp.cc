@@ -262,7 +262,7 @@ int ibv_destroy_qp(ibv_qp* qp) try {
   Qp& own = Cast(qp);
   const verbena::QpNumber number = own.handle.number();
   IdMap& id_map = Cast(qp->context).id_map;
-  // The last of those that opened it ends it; only the first is told of events.
+  // The last context that opened it destroys it; only the first gets its events.
   if (own.shared.use_count() == 1) {
     // On another thread an event about it may just be given out, or a failure noted, with a look
     // at its state.

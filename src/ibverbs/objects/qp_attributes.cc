@@ -155,7 +155,7 @@ int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int /*mask*/,
   const auto all = ToVerbs(Cast(qp->context), report->attributes);
   if (!all) return Failed("ibv_query_qp", all.error());
   *attributes = *all;
-  // The program is told what it set.
+  // A query returns what the program set.
   if (report->attributes.path_mtu == own.mtu.granted) {
     attributes->path_mtu = static_cast<ibv_mtu>(own.mtu.asked);
   }

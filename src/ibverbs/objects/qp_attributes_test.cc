@@ -35,7 +35,7 @@ TEST_F(QpAttributesTest, TheStateIsShown) {
   EXPECT_EQ(qp->state, IBV_QPS_RESET);
 }
 
-TEST_F(QpAttributesTest, WhatWasSetIsToldAgain) {
+TEST_F(QpAttributesTest, AQueryReturnsWhatWasSet) {
   ibv_qp* const qp = a.MakeQp({.depth = 33, .sges = 3, .inline_bytes = 100, .sq_sig_all = 1});
   ASSERT_EQ(a.ToInit(qp), 0);
   ibv_qp_attr set{};
@@ -62,33 +62,33 @@ TEST_F(QpAttributesTest, WhatWasSetIsToldAgain) {
                    IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
                        IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC),
             0);
-  ibv_qp_attr told{};
+  ibv_qp_attr queried{};
   ibv_qp_init_attr creation{};
-  ASSERT_EQ(ibv_query_qp(qp, &told, 0, &creation), 0);
-  EXPECT_EQ(told.qp_state, IBV_QPS_RTS);
-  EXPECT_EQ(told.cur_qp_state, IBV_QPS_RTS);
-  EXPECT_EQ(told.path_mtu, IBV_MTU_2048);
-  EXPECT_EQ(told.dest_qp_num, 0x123456U);
-  EXPECT_EQ(told.rq_psn, 0xABCDEFU);
-  EXPECT_EQ(told.sq_psn, 0x111213U);
-  EXPECT_EQ(told.max_dest_rd_atomic, 7);
-  EXPECT_EQ(told.max_rd_atomic, 5);
-  EXPECT_EQ(told.min_rnr_timer, 13);
-  EXPECT_EQ(told.timeout, 15);
-  EXPECT_EQ(told.retry_cnt, 3);
-  EXPECT_EQ(told.rnr_retry, 4);
-  EXPECT_EQ(told.port_num, 1);
-  EXPECT_EQ(told.pkey_index, 0);
-  EXPECT_EQ(told.path_mig_state, IBV_MIG_MIGRATED);
-  EXPECT_EQ(told.qp_access_flags,
+  ASSERT_EQ(ibv_query_qp(qp, &queried, 0, &creation), 0);
+  EXPECT_EQ(queried.qp_state, IBV_QPS_RTS);
+  EXPECT_EQ(queried.cur_qp_state, IBV_QPS_RTS);
+  EXPECT_EQ(queried.path_mtu, IBV_MTU_2048);
+  EXPECT_EQ(queried.dest_qp_num, 0x123456U);
+  EXPECT_EQ(queried.rq_psn, 0xABCDEFU);
+  EXPECT_EQ(queried.sq_psn, 0x111213U);
+  EXPECT_EQ(queried.max_dest_rd_atomic, 7);
+  EXPECT_EQ(queried.max_rd_atomic, 5);
+  EXPECT_EQ(queried.min_rnr_timer, 13);
+  EXPECT_EQ(queried.timeout, 15);
+  EXPECT_EQ(queried.retry_cnt, 3);
+  EXPECT_EQ(queried.rnr_retry, 4);
+  EXPECT_EQ(queried.port_num, 1);
+  EXPECT_EQ(queried.pkey_index, 0);
+  EXPECT_EQ(queried.path_mig_state, IBV_MIG_MIGRATED);
+  EXPECT_EQ(queried.qp_access_flags,
             unsigned{IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC});
-  EXPECT_EQ(told.ah_attr.is_global, 1);
-  EXPECT_EQ(told.ah_attr.port_num, 1);
-  EXPECT_EQ(told.ah_attr.grh.sgid_index, set.ah_attr.grh.sgid_index);
-  EXPECT_EQ(told.ah_attr.grh.traffic_class, 0x20);
-  EXPECT_EQ(told.ah_attr.grh.hop_limit, 9);
-  EXPECT_EQ(std::memcmp(&told.ah_attr.grh.dgid, &set.ah_attr.grh.dgid, sizeof(ibv_gid)), 0);
-  EXPECT_GE(told.cap.max_send_wr, 33U);
+  EXPECT_EQ(queried.ah_attr.is_global, 1);
+  EXPECT_EQ(queried.ah_attr.port_num, 1);
+  EXPECT_EQ(queried.ah_attr.grh.sgid_index, set.ah_attr.grh.sgid_index);
+  EXPECT_EQ(queried.ah_attr.grh.traffic_class, 0x20);
+  EXPECT_EQ(queried.ah_attr.grh.hop_limit, 9);
+  EXPECT_EQ(std::memcmp(&queried.ah_attr.grh.dgid, &set.ah_attr.grh.dgid, sizeof(ibv_gid)), 0);
+  EXPECT_GE(queried.cap.max_send_wr, 33U);
   EXPECT_EQ(creation.cap.max_send_sge, 3U);
   EXPECT_EQ(creation.cap.max_inline_data, 100U);
   EXPECT_EQ(creation.sq_sig_all, 1);
@@ -99,15 +99,15 @@ TEST_F(QpAttributesTest, WhatWasSetIsToldAgain) {
 TEST_F(QpAttributesTest, ADatagramQueuePairHasAQKey) {
   ibv_qp* const qp = a.MakeQp({.type = IBV_QPT_UD});
   a.Start(qp, 0);
-  ibv_qp_attr told{};
+  ibv_qp_attr queried{};
   ibv_qp_init_attr creation{};
-  ASSERT_EQ(ibv_query_qp(qp, &told, IBV_QP_QKEY, &creation), 0);
-  EXPECT_EQ(told.qkey, a.kQKey);
+  ASSERT_EQ(ibv_query_qp(qp, &queried, IBV_QP_QKEY, &creation), 0);
+  EXPECT_EQ(queried.qkey, a.kQKey);
   ibv_qp_attr change{};
   change.qkey = 5;
   EXPECT_EQ(Modify(qp, change, IBV_QP_QKEY), 0);
-  ASSERT_EQ(ibv_query_qp(qp, &told, IBV_QP_QKEY, &creation), 0);
-  EXPECT_EQ(told.qkey, 5U);
+  ASSERT_EQ(ibv_query_qp(qp, &queried, IBV_QP_QKEY, &creation), 0);
+  EXPECT_EQ(queried.qkey, 5U);
 }
 
 TEST_F(QpAttributesTest, AHalfIsTreatedAsAWhole) {

@@ -47,11 +47,11 @@ TEST_F(SrqTest, IsAsLargeAsAskedFor) {
   EXPECT_EQ(srq->context, a.context);
   EXPECT_EQ(srq->srq_context, &wish);
   EXPECT_EQ(srq->pd, a.pd);
-  ibv_srq_attr told{};
-  ASSERT_EQ(ibv_query_srq(srq, &told), 0);
-  EXPECT_EQ(told.max_wr, wish.attr.max_wr);
-  EXPECT_EQ(told.max_sge, wish.attr.max_sge);
-  EXPECT_EQ(told.srq_limit, 0U);
+  ibv_srq_attr queried{};
+  ASSERT_EQ(ibv_query_srq(srq, &queried), 0);
+  EXPECT_EQ(queried.max_wr, wish.attr.max_wr);
+  EXPECT_EQ(queried.max_sge, wish.attr.max_sge);
+  EXPECT_EQ(queried.srq_limit, 0U);
   EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
 
@@ -76,10 +76,10 @@ TEST_F(SrqTest, HasALimitAndASizeThatChange) {
   ibv_srq_attr change{.max_wr = 100, .max_sge = 0, .srq_limit = 60};
   EXPECT_EQ(ibv_modify_srq(srq, &change, IBV_SRQ_LIMIT), EINVAL);  // more than its capacity
   EXPECT_EQ(ibv_modify_srq(srq, &change, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), 0);
-  ibv_srq_attr told{};
-  ASSERT_EQ(ibv_query_srq(srq, &told), 0);
-  EXPECT_GE(told.max_wr, 100U);
-  EXPECT_EQ(told.srq_limit, 60U);
+  ibv_srq_attr queried{};
+  ASSERT_EQ(ibv_query_srq(srq, &queried), 0);
+  EXPECT_GE(queried.max_wr, 100U);
+  EXPECT_EQ(queried.srq_limit, 60U);
   EXPECT_EQ(ibv_modify_srq(srq, &change, 1 << 7), EINVAL);
   change.max_wr = 1U << 31;
   EXPECT_EQ(ibv_modify_srq(srq, &change, IBV_SRQ_MAX_WR), EINVAL);

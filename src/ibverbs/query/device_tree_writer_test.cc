@@ -82,7 +82,7 @@ TEST_F(DeviceTreeWriterTest, WhatIsNotInItGoes) {
   }
 }
 
-TEST_F(DeviceTreeWriterTest, EverybodyMayReadItWhateverTheUmask) {
+TEST_F(DeviceTreeWriterTest, EveryUserMayReadItWhateverTheUmask) {
   const mode_t before = umask(077);
   Write(tree_);
   umask(before);
@@ -123,7 +123,7 @@ TEST_F(DeviceTreeWriterTest, ALinkOrAFileIsNoFolder) {
   }
 }
 
-TEST_F(DeviceTreeWriterTest, AFolderOfSomebodyElseIsRefused) {
+TEST_F(DeviceTreeWriterTest, AFolderOfAnotherUserIsRefused) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give a folder away";
   const std::string folder = base_ + "/other";
   ASSERT_TRUE(SafeFolder(folder).has_value());

@@ -25,7 +25,7 @@ class GidTable {
   // The present entries; nullopt where the address is gone.
   [[nodiscard]] ErrorOr<Entries> Read();
 
-  // The table length that programs are told. Some remember it, so it leaves room for new addresses.
+  // The table length that queries return. Some remember it, so it leaves room for new addresses.
   [[nodiscard]] static size_t ShownLength(const Entries& entries);
 
   // The entries that are not empty.

@@ -28,7 +28,7 @@ TEST(LidTest, BelongsToLoopbackIfThereIsNoOther) {
   EXPECT_EQ(LidOf(*ParseGid("127.0.0.1")), 1U);
 }
 
-TEST(LidTest, BelongsToNobodyWithoutIpv4) {
+TEST(LidTest, HasNoOwnerWithoutIpv4) {
   EXPECT_FALSE(LidOwner(std::vector{Entry("fd00::1")}).has_value());
   EXPECT_FALSE(LidOwner({}).has_value());
 }

@@ -39,7 +39,7 @@ TEST(StringsTest, TheLastOfEachIsTheLast) {
   EXPECT_STREQ(ibv_node_type_str(IBV_NODE_CA), "InfiniBand channel adapter");
 }
 
-TEST(StringsTest, WhatNobodyKnowsIsUnknown) {
+TEST(StringsTest, AnUnknownValueIsUnknown) {
   EXPECT_STREQ(ibv_event_type_str(static_cast<ibv_event_type>(20)), "unknown");
   EXPECT_STREQ(ibv_wc_status_str(static_cast<ibv_wc_status>(24)), "unknown");
   EXPECT_STREQ(ibv_port_state_str(static_cast<ibv_port_state>(6)), "unknown");

@@ -210,7 +210,7 @@ TEST(GuardedWordDeathTest, MisalignedWordIsOurBug) {
   EXPECT_DEATH((void)GuardedFetchAdd64(bytes.data() + 2, 0), "CHECK failed");
 }
 
-// Takes page 1 away and gives it back, in every way there is, until told to stop.
+// Takes page 1 away and gives it back, in every way there is, until it is stopped.
 class Vandal {
  public:
   explicit Vandal(const PagesForTest& pages) : thread_([this, &pages] { Run(pages); }) {

@@ -76,7 +76,7 @@ class KeyAllocator {
   enum class Fate : uint8_t { kFree, kRetired };
   Fate Give(SlotNumber slot);
 
-  // Ends the rest of slots whose time has come; `freed` is told each.
+  // Ends the quarantine of slots whose time has come, and calls `freed` for each.
   template <class Fn>
   void AdvanceTo(Time now, Fn freed) {
     now_ = now;

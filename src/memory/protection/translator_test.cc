@@ -254,7 +254,7 @@ TEST_F(SegmentsTest, MemoryThatTheOwnerHasNotIsRefused) {
   EXPECT_TRUE(IsRefused(Translate(key_, 0x2fff, 2, AccessKind::kLocalRead), Refusal::kNoSegment));
 }
 
-TEST_F(SegmentsTest, WhatTheOwnerMayNotDoNobodyMay) {
+TEST_F(SegmentsTest, NoAccessExceedsTheRightsOfTheOwner) {
   EXPECT_TRUE(IsReady(Translate(key_, 0x2800, 8, AccessKind::kRemoteRead)));
   EXPECT_TRUE(
       IsRefused(Translate(key_, 0x2800, 8, AccessKind::kRemoteWrite), Refusal::kOwnerHasNoRight));

@@ -62,7 +62,7 @@ bool CurrentIo::IsIdle() const {
 
 CurrentIo::ResumeResult CurrentIo::Resume() {
   const uint64_t before = word_.fetch_and(~(kQuiesceBit | kInterestBit), std::memory_order_acq_rel);
-  return Interested(before) ? ResumeResult::kWakeConsumer : ResumeResult::kNobodyWaits;
+  return Interested(before) ? ResumeResult::kWakeConsumer : ResumeResult::kNoWaiter;
 }
 
 bool CurrentIo::HasInterest() const { return Interested(word_.load(std::memory_order_acquire)); }

@@ -35,7 +35,7 @@ namespace verbena::memory {
 //                    begins while quiesced, that is once per kBusy, unless Resume comes before.
 //
 // Memory order: every successful step releases what its caller did before and acquires what the
-// steps before it released; a step that changes nothing acquires. So a hypervisor that was told
+// steps before it released; a step that changes nothing acquires. So a hypervisor that got
 // kIdle, or sees IsIdle, may assume that all accesses of all ended operations are done and visible
 // to it, and that none follow; and an operation that begins after Resume sees the memory, and the
 // translations, that the hypervisor put in place.
@@ -58,7 +58,7 @@ class CurrentIo {
   enum class EndResult { kMore, kLastWhileQuiesced };
   enum class InterestResult { kRegistered, kResumed };
   enum class QuiesceResult { kIdle, kBusy, kAlreadyQuiesced };
-  enum class ResumeResult { kNobodyWaits, kWakeConsumer };
+  enum class ResumeResult { kNoWaiter, kWakeConsumer };
 
   // A word of zero is a region in use with nothing outstanding.
   explicit CurrentIo(Word& word) : word_(word) {}

@@ -53,7 +53,7 @@ TEST_F(CurrentIoTest, NothingStartsWhileQuiesced) {
   EXPECT_EQ(io_.End(), EndResult::kLastWhileQuiesced);
   EXPECT_EQ(io_.Begin(), BeginResult::kQuiesced);
   EXPECT_TRUE(io_.IsIdle());
-  EXPECT_EQ(io_.Resume(), ResumeResult::kNobodyWaits);
+  EXPECT_EQ(io_.Resume(), ResumeResult::kNoWaiter);
   EXPECT_EQ(io_.Begin(), BeginResult::kStarted);
 }
 
@@ -65,7 +65,7 @@ TEST_F(CurrentIoTest, InterestIsHandedOverOnce) {
   EXPECT_TRUE(io_.HasInterest());
   EXPECT_TRUE(io_.IsIdle());
   EXPECT_EQ(io_.Resume(), ResumeResult::kWakeConsumer);
-  EXPECT_EQ(io_.Resume(), ResumeResult::kNobodyWaits);
+  EXPECT_EQ(io_.Resume(), ResumeResult::kNoWaiter);
   EXPECT_EQ(word_, 0u);
 }
 
@@ -86,7 +86,7 @@ TEST_F(CurrentIoTest, LastEndReportsWithInterestRegistered) {
 TEST_F(CurrentIoTest, ResumeKeepsWhatIsOutstanding) {
   EXPECT_EQ(io_.Begin(), BeginResult::kStarted);
   EXPECT_EQ(io_.Quiesce(), QuiesceResult::kBusy);
-  EXPECT_EQ(io_.Resume(), ResumeResult::kNobodyWaits);
+  EXPECT_EQ(io_.Resume(), ResumeResult::kNoWaiter);
   EXPECT_EQ(io_.Begin(), BeginResult::kStarted);
   EXPECT_EQ(io_.End(2), EndResult::kMore);
   EXPECT_EQ(io_.Quiesce(), QuiesceResult::kIdle);
@@ -97,7 +97,7 @@ TEST_F(CurrentIoTest, LateCallIsSeenThrough) {
   EXPECT_EQ(io_.Begin(), BeginResult::kStarted);
   EXPECT_EQ(io_.Quiesce(), QuiesceResult::kBusy);
   EXPECT_EQ(io_.End(), EndResult::kLastWhileQuiesced);
-  EXPECT_EQ(io_.Resume(), ResumeResult::kNobodyWaits);
+  EXPECT_EQ(io_.Resume(), ResumeResult::kNoWaiter);
   EXPECT_FALSE(io_.IsIdle());
   EXPECT_EQ(io_.Begin(), BeginResult::kStarted);
   EXPECT_EQ(io_.Quiesce(), QuiesceResult::kBusy);

@@ -119,7 +119,7 @@ TEST_F(CurrentIoPairThreads, RegisterInterestAndResume) {
       [](CurrentIo& io) { return io.Resume(); },
       [this](InterestResult interest, ResumeResult resume) {
         const bool registered = interest == InterestResult::kRegistered;
-        EXPECT_EQ(resume, registered ? ResumeResult::kWakeConsumer : ResumeResult::kNobodyWaits);
+        EXPECT_EQ(resume, registered ? ResumeResult::kWakeConsumer : ResumeResult::kNoWaiter);
         EXPECT_EQ(word_, 0u);
       });
 }
@@ -129,7 +129,7 @@ TEST_F(CurrentIoPairThreads, BeginAndResume) {
       kQuiescedWord, [](CurrentIo& io) { return io.Begin(); },
       [](CurrentIo& io) { return io.Resume(); },
       [this](BeginResult begin, ResumeResult resume) {
-        EXPECT_EQ(resume, ResumeResult::kNobodyWaits);
+        EXPECT_EQ(resume, ResumeResult::kNoWaiter);
         EXPECT_EQ(word_, begin == BeginResult::kStarted ? 1u : 0u);
       });
 }
@@ -251,7 +251,7 @@ TEST_F(CurrentIoThreads, NoOperationMeetsASwap) {
       UseTheMemory();
       // Exactly one call for each wait: no thread is left that could make another.
       EXPECT_EQ(calls_.load(std::memory_order_relaxed), busy);
-      EXPECT_EQ(io.Resume(), ResumeResult::kNobodyWaits);
+      EXPECT_EQ(io.Resume(), ResumeResult::kNoWaiter);
     }
   });
 }

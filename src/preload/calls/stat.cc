@@ -22,7 +22,7 @@ constinit Next<ssize_t(const char*, const char*, void*, size_t)> next_getxattr("
 constinit Next<ssize_t(const char*, const char*, void*, size_t)> next_lgetxattr("lgetxattr");
 
 // For the device node, replaces mode and device number of /dev/null by its own.
-int Told(int result, const Redirected& file, struct stat* out) {
+int WithDeviceNode(int result, const Redirected& file, struct stat* out) {
   if (result != 0 || !file.is_device()) return result;
   out->st_mode = S_IFCHR | 0666;
   out->st_rdev = makedev(kDeviceMajor, kDeviceMinor);
@@ -31,17 +31,17 @@ int Told(int result, const Redirected& file, struct stat* out) {
 
 int Stat(const char* path, struct stat* out) {
   const Redirected file(path);
-  return Told(next_stat(file.path(), out), file, out);
+  return WithDeviceNode(next_stat(file.path(), out), file, out);
 }
 
 int Lstat(const char* path, struct stat* out) {
   const Redirected file(path);
-  return Told(next_lstat(file.path(), out), file, out);
+  return WithDeviceNode(next_lstat(file.path(), out), file, out);
 }
 
 int Fstatat(int folder, const char* path, struct stat* out, int flags) {
   const Redirected file(path);
-  return Told(next_fstatat(folder, file.path(), out, flags), file, out);
+  return WithDeviceNode(next_fstatat(folder, file.path(), out, flags), file, out);
 }
 
 // On the supported machines both structures are the same.

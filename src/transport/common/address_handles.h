@@ -10,27 +10,27 @@
 
 namespace verbena::transport {
 
-// The address handles of an adapter: whom a datagram goes to, by the name that its program has for
-// it. A handle is good for the queue pairs of its own protection domain.
+// The address handles of an adapter: the destinations of datagrams, by the id that the program
+// uses. A handle is valid for the queue pairs of its own protection domain.
 //
-// Owned by the adapter; the thread of its queue pairs.
+// Owned by the adapter; used by the thread of its queue pairs.
 class AddressHandles {
  public:
-  // REQUIRES: the name is not in use.
+  // REQUIRES: the id is not in use.
   void Add(AddressHandleId handle, memory::PdId pd, PathId path,
            uint32_t payload_max = OutPacket::kPayloadMax) {
     CHECK(entries_.emplace(handle, Entry{pd, {path, payload_max}}).second);
   }
-  // False when there is none.
+  // False if there is no such handle.
   bool Remove(AddressHandleId handle) { return entries_.erase(handle) > 0; }
 
   struct Destination {
     PathId path;
-    uint32_t payload_max = 0;  // of a packet that goes there
+    uint32_t payload_max = 0;  // of a packet to this destination
 
     friend bool operator==(const Destination&, const Destination&) = default;
   };
-  // nullopt if there is none, or if it is of another domain.
+  // nullopt if there is no such handle, or if it belongs to another domain.
   [[nodiscard]] std::optional<Destination> Find(AddressHandleId handle, memory::PdId pd) const {
     const auto found = entries_.find(handle);
     if (found == entries_.end() || found->second.pd != pd) return std::nullopt;

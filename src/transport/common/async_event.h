@@ -10,13 +10,13 @@ class SharedReceiveQueue;
 
 namespace verbena::transport {
 
-// An asynchronous event as a queue pair raises it, with the queues themselves. Path migration is
-// not offered.
+// An asynchronous event as a queue pair raises it: with pointers to the queues. There is no event
+// for path migration, which is not supported.
 struct RaisedEvent {
   AsyncEventType type;
   QpNumber qp;
-  queue::CompletionQueue* cq = nullptr;      // kCqError: which
-  queue::SharedReceiveQueue* srq = nullptr;  // kSrqLimitReached: which
+  queue::CompletionQueue* cq = nullptr;      // of kCqError
+  queue::SharedReceiveQueue* srq = nullptr;  // of kSrqLimitReached
 
   friend bool operator==(const RaisedEvent&, const RaisedEvent&) = default;
 };

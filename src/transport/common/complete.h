@@ -5,7 +5,8 @@
 
 namespace verbena::transport {
 
-// Adds a completion to its queue, and raises the events that follow. False when it is lost.
+// Adds a completion to its queue, and raises the events that follow. False if the completion is
+// lost.
 inline bool Complete(const Completion& completion, bool solicited, queue::CompletionQueue& cq,
                      Step& step) {
   using PushStatus = queue::CompletionQueue::PushStatus;

@@ -8,7 +8,7 @@
 namespace verbena::transport {
 namespace {
 
-// A write of this many bytes in the middle of its message.
+// A packet in the middle of a write, with this many bytes of payload.
 std::vector<std::byte> BytesOf(uint8_t psn, size_t payload = 0) {
   std::vector<std::byte> bytes(16 + payload);
   bytes[0] = std::byte{0x27};

@@ -5,7 +5,7 @@
 namespace verbena::transport {
 namespace {
 
-// `status` if the tables refuse.
+// `status` if the memory tables refuse.
 template <class T>
 LocalOutcome OutcomeOf(const Result<T, memory::Refusal>& done, CompletionStatus status,
                        Step& step) {

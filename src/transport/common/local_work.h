@@ -12,7 +12,7 @@
 
 namespace verbena::transport {
 
-// How an element ends, or the local part of one.
+// The result of an element, or of its local part.
 struct LocalOutcome {
   CompletionStatus status = CompletionStatus::kSuccess;
   VendorError vendor_error = 0;
@@ -20,8 +20,8 @@ struct LocalOutcome {
   friend bool operator==(const LocalOutcome&, const LocalOutcome&) = default;
 };
 
-// Executes the part of a send-queue element that concerns the tables of this adapter alone: bind,
-// invalidate, register (of `pages`). Success for elements that have none.
+// Executes the part of a send-queue element that changes only the tables of this adapter: bind,
+// invalidate, register (of `pages`). Success for an element that has no such part.
 [[nodiscard]] LocalOutcome ExecuteLocally(const queue::SendWqe& wqe,
                                           std::span<const memory::PhysicalAddress> pages,
                                           const memory::Accessor& who, Step& step);

@@ -20,11 +20,12 @@
 
 namespace verbena::transport {
 
-// Where a packet goes: an address vector that the adapter resolved. The transport only hands it on.
+// The destination of a packet: an address vector that the adapter resolved. The transport only
+// passes it on.
 using PathId = StrongId<struct PathIdTag, uint32_t>;
 
-// A packet to be sent: its headers as bytes, its payload where it lies. The transmitter copies the
-// payload, in the same step, through a guarded copy.
+// A packet to be sent: the headers as bytes, the payload by reference. The transmitter copies the
+// payload in the same step, by a guarded copy.
 struct OutPacket {
   static constexpr size_t kHeaderMax = 64;
   static constexpr size_t kPayloadMax = 4096;
@@ -35,47 +36,48 @@ struct OutPacket {
   size_t header_size = 0;
   uint32_t payload_size = 0;
   memory::SpanList payload;            // in memory, or...
-  std::span<const std::byte> inlined;  // ...in the work queue, or gathered below
+  std::span<const std::byte> inlined;  // ...in the work queue, or gathered as below
   PathId path;
   QpNumber source_qp;
-  bool single = false;  // leaves as a datagram of its own, whatever is sent with it
+  bool single = false;  // is a datagram of its own, and never part of a segmented one
 };
 
-// Whether it is a packet of a requester, or one of the peer's requester is answered by it.
+// Whether the packet is a request. Otherwise it is a response to a request of the peer.
 [[nodiscard]] inline bool IsRequest(const OutPacket& packet) {
   return wire::FindOpcode(wire::Bth::Parse(packet.header)->opcode)->is_request;
 }
 
-// What became of packets that a queue pair sent at once, so that the system was free to take them
-// as one message and cut it (UDP segmentation): see SegmentLosses.
+// The result of packets that a queue pair sent at once, which the system may have taken as one
+// message and segmented (UDP segmentation): see SegmentLosses.
 struct SegmentReport {
   enum class Fate : uint8_t {
     kArrived,
-    kLost,  // all of them, and then arrived when they were sent again as single datagrams
+    kLost,  // all of them, and arrived when they were sent again as single datagrams
   };
 
   PathId path;
   uint32_t packets = 0;
-  uint32_t bytes = 0;  // of the first, which is not shorter than those that can join it
+  uint32_t bytes = 0;  // of the first, which is at least as long as those that can join it
   Fate fate = Fate::kArrived;
 };
 
-// Names one wait for pages: what is asked for in the outbox comes back as an input.
+// Identifies one wait for pages: a page request in the outbox carries it, and OnPagesReady returns
+// it.
 using FaultTicket = StrongId<struct FaultTicketTag, uint64_t>;
-// No machine waits under this number: the pages are put into the tables, and no more.
+// No machine waits for this ticket: the pages are entered into the tables, and that is all.
 inline constexpr FaultTicket kPrefetchTicket{~uint64_t{0}};
 
 struct PageRequest {
   QpNumber qp;
   FaultTicket ticket;
   memory::Fault fault;
-  // Of an unreliable service, whose messages are not to wait for pages that the program has just
-  // used: if the system has them in memory, the answer comes before the queue pair's next step.
+  // For an unreliable service, whose messages should not wait for pages that the program has just
+  // used: if the pages are in memory, the answer comes before the next step of the queue pair.
   bool is_urgent = false;
 };
 
-// All that a machine wants of the world, in the order in which it wanted it. Bounded in packets: a
-// machine that finds no room stops and goes on in a later step. Owned by the caller of the step;
+// The effects of a machine, in the order in which it asked for them. Bounded in packets: a machine
+// that finds no room stops, and continues in a later step. Owned by the caller of the step; used by
 // one thread at a time.
 class Outbox {
  public:
@@ -84,7 +86,7 @@ class Outbox {
         packets_(packets_max),
         gathered_(
             std::make_unique_for_overwrite<std::byte[]>(packets_max * OutPacket::kPayloadMax)) {
-    // An input wants one of each at most, and a queue pair that runs two; see is_crowded.
+    // An input adds at most one of each, and a run of a queue pair at most two; see is_crowded.
     page_requests_.reserve(PageRequestsMax(packets_max));
     events_.reserve(2 * packets_max + kOneStep);
     completion_events_.reserve(2 * packets_max + kOneStep);
@@ -92,10 +94,10 @@ class Outbox {
   }
 
   size_t room() const { return packets_max_ - packet_count_; }
-  // How many requests for pages an outbox of so many packets has room for.
+  // The number of page requests for which an outbox of `packets_max` packets has room.
   static size_t PageRequestsMax(size_t packets_max) { return 2 * packets_max + kOneStep; }
 
-  // REQUIRES: room() > 0. The fields other than the defaults above are left uninitialised.
+  // REQUIRES: room() > 0. Fields without a default value above are left uninitialised.
   OutPacket& AddPacket() {
     DCHECK(room() > 0);
     OutPacket& packet = packets_[packet_count_++];
@@ -104,25 +106,27 @@ class Outbox {
     packet.payload_size = 0;
     return packet;
   }
-  // The packets from this one on leave in single datagrams. Rare: others pay nothing for it.
+  // The packets from `first` on leave as single datagrams. Rare: other packets pay nothing for it.
   void MakeSingle(size_t first) {
     for (size_t i = first; i < packet_count_; ++i) packets_[i].single = true;
     has_singles_ = has_singles_ || first < packet_count_;
   }
-  // Takes back the packet added last: its payload turned out to be missing.
+  // Removes the packet added last, because a page of its payload is missing.
   void DropLastPacket() {
     CHECK(packet_count_ > 0);
     --packet_count_;
   }
 
-  // Room for the payload of the packet added last, when it lies in too many pieces to be named.
+  // Room for the payload of the packet added last, for one that has more spans than a packet can
+  // name.
   std::span<std::byte> GatherRoom() {
     CHECK(packet_count_ > 0);
     return {&gathered_[(packet_count_ - 1) * OutPacket::kPayloadMax], OutPacket::kPayloadMax};
   }
 
   void RequestPages(const PageRequest& request) { page_requests_.push_back(request); }
-  // For pages that no machine waits for yet: nothing is lost where they are not asked for.
+  // For pages that no machine waits for yet. The request is dropped if there is no room, which
+  // loses nothing.
   void PrefetchPages(const PageRequest& request) {
     if (page_requests_.size() < packets_max_) page_requests_.push_back(request);
   }
@@ -136,15 +140,15 @@ class Outbox {
   std::span<queue::CompletionQueue* const> completion_events() const { return completion_events_; }
   std::span<const SegmentReport> segment_reports() const { return segment_reports_; }
 
-  // A caller that gives inputs to many machines before it drains the outbox does that now: then
-  // no list ever grows, and a step needs no memory.
+  // A caller that gives inputs to many machines before it drains the outbox must drain it now. So
+  // no list grows, and a step allocates nothing.
   [[nodiscard]] bool is_crowded() const {
     return std::max({page_requests_.size(), events_.size(), completion_events_.size(),
                      segment_reports_.size()}) >= packets_max_;
   }
 
-  // Calls pass_on(request) for each page request; those for which it is false stay for the next
-  // time.
+  // Calls pass_on(request) for each page request. Requests for which it returns false stay for the
+  // next call.
   template <class Fn>
   void PassOnPageRequests(Fn pass_on) {
     std::erase_if(page_requests_, pass_on);
@@ -153,7 +157,7 @@ class Outbox {
     page_requests_.clear();
     ClearOthers();
   }
-  // All but page requests.
+  // Clears everything except page requests.
   void ClearOthers() {
     if (has_singles_) [[unlikely]] {
       for (OutPacket& packet : packets_) packet.single = false;
@@ -166,7 +170,7 @@ class Outbox {
   }
 
  private:
-  // What one machine may want in one step, where an outbox is small.
+  // The effects that one machine may have in one step, for small outboxes.
   static constexpr size_t kOneStep = 16;
 
   const size_t packets_max_;

@@ -35,7 +35,7 @@ TEST(OutboxTest, SaysWhenItIsToBeEmptiedBeforeTheNextInput) {
   EXPECT_TRUE(outbox.is_crowded());
 }
 
-TEST(OutboxTest, PagesThatNobodyWaitsForAreNotAskedForWhereThereIsNoRoom) {
+TEST(OutboxTest, APrefetchIsDroppedWithoutRoom) {
   Outbox outbox(kPackets);
   for (uint64_t i = 0; i < 2 * kPackets; ++i) outbox.PrefetchPages(Request(i));
   EXPECT_EQ(outbox.page_requests().size(), kPackets);

@@ -16,18 +16,18 @@ using memory::KeyUse;
 
 Key KeyOf(const Sge& piece) { return piece.key; }
 
-// The byte that could not be reached, if there is one.
+// The first byte that could not be accessed, if there is one.
 std::optional<memory::MachineAddress> CopyTo(const memory::SpanList& to,
                                              std::span<const std::byte> payload) {
   return memory::CopyIn(to, payload).fault;
 }
 
-// The same for one piece: whether it is done.
+// The same for one span: whether all of it is copied.
 bool IsCopied(memory::MachineAddress to, std::span<const std::byte> payload) {
   return !memory::GuardedCopy(memory::PointerTo(to), payload.data(), payload.size()).fault;
 }
 
-// What is missing of all of `length` bytes, now that their beginning is known to be.
+// The fault for all `length` bytes, after the first of them were found to be absent.
 memory::Fault FaultOfAll(Key key, KeyAddress start, uint64_t length, AccessKind access,
                          const memory::Accessor& who, const memory::MemoryCore& memory,
                          const memory::Fault& beginning) {
@@ -36,8 +36,8 @@ memory::Fault FaultOfAll(Key key, KeyAddress start, uint64_t length, AccessKind 
   return fault != nullptr ? *fault : beginning;
 }
 
-// The tables learn that the byte is gone, and `again` asks them anew: now its page is absent. Each
-// time there is one page less, so that this ends.
+// Marks the page of the byte absent in the tables, and calls `again`, which then finds it absent.
+// Each call has one page less, so this ends.
 template <class Again>
 [[gnu::noinline]] auto Lost(memory::MachineAddress gone, memory::MemoryCore& memory, Again again) {
   using Answer = decltype(again());
@@ -102,7 +102,7 @@ Placement PlaceWrite(const RemoteRange& rest, std::span<const std::byte> payload
   if (found.is_there && found.use != KeyUse::kSpent && IsCopied(found.at, payload)) [[likely]] {
     return Placed{found.use};
   }
-  // Also where the copy has failed just now: it fails again, or the page has come back.
+  // If the copy failed, PlaceInFull finds the page absent, or present again.
   return PlaceInFull(rest, payload, who, memory);
 }
 
@@ -173,7 +173,7 @@ Placement PlaceAtomicWrite(const RemoteRange& word, std::span<const std::byte> p
   if (const memory::Fault* const fault = AsFault(translation)) return *fault;
   const memory::Ready& ready = *AsReady(translation);
   if (ready.use == KeyUse::kSpent) return NakReason(memory::Refusal::kNotValid);
-  // What is aligned for the peer need not be so in memory.
+  // An address that is aligned for the peer need not be aligned in memory.
   const memory::Span span = ready.spans[0];
   if (span.length != sizeof(uint64_t) || span.address.value() % sizeof(uint64_t) != 0) {
     return NakReason(ResponderError::kMisaligned);
@@ -198,7 +198,7 @@ AtomicResult ExecuteAtomic(const RemoteRange& word, const AtomicOperation& opera
       operation.is_compare_swap
           ? memory::CompareAndSwap(ready.spans, operation.compare, operation.swap_or_add)
           : memory::FetchAdd(ready.spans, operation.swap_or_add);
-  // Not for its alignment, which the tables have seen to.
+  // The error cannot be the alignment, which the translation checked.
   if (!before) {
     return Lost(before.error().address, memory,
                 [&] { return ExecuteAtomic(word, operation, who, memory); });

@@ -15,42 +15,43 @@
 #include "transport/common/verdict.h"
 #include "wire/roce/types.h"
 
-// The payload of one packet brought to where it belongs, or found. Each packet is translated anew,
-// since a key may die between two packets of a message. No payload is longer than 4096 bytes, so
-// that a piece of it in one element of a list crosses one page border at most.
+// Places the payload of one packet into memory, or locates it there. Every packet is translated
+// anew, because a key may become invalid between two packets of a message. A payload has at most
+// 4096 bytes, so the part of it in one element of a list crosses at most one page boundary.
 
 namespace verbena::transport {
 
 struct Placed {
-  memory::KeyUse use = memory::KeyUse::kMany;  // of the key that it went through
+  memory::KeyUse use = memory::KeyUse::kMany;  // of the key that was used
 };
 
-// How often a work request may lose pages that the tables called present before it fails: more
-// often than a program unmaps its memory under one by chance.
+// How many times a work request may lose pages that the tables say are present, before it fails.
+// The limit is higher than the number of times that a program would unmap memory in use by chance.
 inline constexpr uint8_t kLossesMax = 64;
 
-// Done; or nothing counts as done, because pages must come first or because it is refused. Some
-// bytes may be in place all the same: the packet that comes again writes them again. A page that is
-// gone although the tables call it present is absent in them from then on, and a fault like others.
+// Placed; or not placed, because pages are absent (Fault) or because the request is refused. In
+// these cases some bytes may already be written; the packet that is retransmitted writes them
+// again. A page that is gone although the tables say that it is present is marked absent, and is a
+// Fault like any other.
 using Placement = std::variant<Placed, memory::Fault, NakReason>;
 
-// A part of a write to the start of `rest`, which is what is left of the message: if pages are
-// missing, those of the rest are asked for with them.
+// Places a part of a write at the start of `rest`, the remainder of the message. If pages are
+// absent, the pages of all of `rest` are requested.
 [[nodiscard]] Placement PlaceWrite(const RemoteRange& rest, std::span<const std::byte> payload,
                                    const memory::Accessor& who, memory::MemoryCore& memory);
 
-// How far behind the packet at hand a send's pages are asked for, when its end is not known.
+// How many bytes after the present packet are prefetched for a send whose length is not known.
 inline constexpr uint64_t kSendAheadMax = uint64_t{1} << 20;
 
-// A part of a send to where the cursor stands, which moves on if it is placed. REQUIRES: the list
-// has room for it. How long the message will be is not known before its last packet, so pages are
-// asked for `ahead` bytes, as far as the element of the list goes.
+// Places a part of a send at the cursor, which advances on success. REQUIRES: the list has room for
+// it. The length of the message is not known before its last packet, so pages are requested for
+// `ahead` bytes, at most up to the end of the element.
 [[nodiscard]] Placement ScatterSend(queue::SgeCursor& cursor, std::span<const std::byte> payload,
                                     uint64_t ahead, const memory::Accessor& who,
                                     memory::MemoryCore& memory);
 
-// The other way, in the common case: names `size` bytes from `offset` on of one element as the
-// payload of a packet. False, and nothing is done, if they do not lie in one present page.
+// The transmit side, fast path: makes `size` bytes from `offset` on of one element the payload of a
+// packet. Returns false and does nothing if they are not in one present page.
 [[nodiscard]] inline bool NameSpan(const Sge& sge, uint64_t offset, uint32_t size,
                                    const memory::Accessor& who, const memory::MemoryCore& memory,
                                    OutPacket& packet) {
@@ -60,26 +61,27 @@ inline constexpr uint64_t kSendAheadMax = uint64_t{1} << 20;
   return found.is_there;
 }
 
-// In general: names the `size` bytes where the cursor stands as the payload of a packet, or
-// brings them together in `room` where they lie in more pieces than a packet can name. REQUIRES:
-// the list has as many.
+// The transmit side, in general: makes the `size` bytes at the cursor the payload of a packet.
+// Copies them to `room` if they have more spans than a packet can name. REQUIRES: the list has as
+// many bytes.
 [[nodiscard]] Placement Gather(queue::SgeCursor cursor, uint32_t size, uint64_t ahead,
                                const memory::Accessor& who, memory::MemoryCore& memory,
                                OutPacket& packet, std::span<std::byte> room);
 
-// Row A5: the message that ends with the packet `psn` has used the key, and a one-touch key dies
-// with its first. Of a message without bytes no key is looked at, and its use is kMany.
+// Row A5: the message that ends with the packet `psn` has used the key; a one-touch key is
+// invalidated by the first message that uses it. A message without bytes uses no key: its use is
+// kMany.
 inline void EndUse(Key key, memory::KeyUse use, Psn psn, const memory::Accessor& who,
                    memory::MemoryCore& memory) {
   if (use == memory::KeyUse::kMany) return;
-  // Packets are executed in order, so that the stream has always caught up.
+  // Packets are executed in order, so all bytes before the last one have been placed.
   const memory::StreamNumber last(psn.value());
   const auto action = memory.one_touch.Touch(key, {.ends_message = true, .last_byte = last},
                                              {.next_expected = last + 1}, who);
   CHECK(action == memory::TouchAction::kPlaceAndInvalidate);
 }
 
-// 8 bytes at once. REQUIRES: the address is a multiple of 8.
+// 8 bytes, atomically. REQUIRES: the address is a multiple of 8.
 [[nodiscard]] Placement PlaceAtomicWrite(const RemoteRange& word,
                                          std::span<const std::byte> payload,
                                          const memory::Accessor& who, memory::MemoryCore& memory);
@@ -91,7 +93,7 @@ struct AtomicOperation {
   uint64_t swap_or_add = 0;
 };
 
-// The value that was there before; or, as above, why nothing was done.
+// The value before the operation; or, as above, why the operation was not executed.
 struct AtomicDone {
   uint64_t original = 0;
   memory::KeyUse use = memory::KeyUse::kMany;

@@ -24,13 +24,14 @@ class PlacementTest : public ResponderFixture {
   Placement Write(const RemoteRange& rest, const Bytes& payload) {
     return PlaceWrite(rest, payload, me_, core_);
   }
-  // What kind of fault the answer is.
+  // The kind of the fault in the answer.
   template <class Answer>
   static std::string FaultIn(const Answer& answer) {
     const auto* const fault = std::get_if<memory::Fault>(&answer);
     return fault == nullptr ? "none" : fault->is_loss ? "lost" : "absent";
   }
-  // More pieces than a packet can name, so that they are copied at once. The first is in page 0.
+  // Gathers more spans than a packet can name, so they are copied at once. The first span is in
+  // page 0.
   Placement GatherMany() {
     std::vector<Sge> sges;
     for (uint32_t i = 0; i < 12; ++i) sges.push_back(SgeOf(i == 0 ? 0 : kPage + i * 100, 4));
@@ -62,7 +63,8 @@ TEST_F(PlacementTest, AbsentPagesOfTheWholeRestAreAskedFor) {
   EXPECT_EQ(fault->first_page, 1u);
   EXPECT_EQ(fault->page_count, 2u);
   EXPECT_TRUE(fault->for_write);
-  EXPECT_TRUE(IsPlaced(Write(Range(0, 3 * kPage), Pattern(256))));  // not before they are met
+  EXPECT_TRUE(IsPlaced(
+      Write(Range(0, 3 * kPage), Pattern(256))));  // the absent pages are behind the payload
 }
 
 TEST_F(PlacementTest, ARefusal) {
@@ -78,7 +80,7 @@ TEST_F(PlacementTest, APageThatIsGoneIsAbsentFromThenOn) {
   EXPECT_EQ(fault->first_page, 1u);
   EXPECT_EQ(fault->page_count, 1u);
   EXPECT_TRUE(fault->for_write);
-  EXPECT_EQ(FaultIn(Write(Range(kPage, 2), Pattern(2))), "absent");  // it is known now
+  EXPECT_EQ(FaultIn(Write(Range(kPage, 2), Pattern(2))), "absent");  // the tables know it by now
   arena_.Protect(1, PROT_READ | PROT_WRITE);
   BringPages(1, 1);
   EXPECT_TRUE(IsPlaced(Write(Range(kPage - 1, 2), Pattern(2))));
@@ -129,7 +131,7 @@ TEST_F(PlacementTest, AScatterThatFaultsOrIsRefusedLeavesTheCursor) {
     return fault != nullptr ? fault->page_count : 0;
   };
   EXPECT_EQ(faulting(0), 1u);
-  EXPECT_EQ(faulting(4 * kPage), 2u);  // as far as the element goes
+  EXPECT_EQ(faulting(4 * kPage), 2u);  // up to the end of the element
   EXPECT_EQ(cursor.offset(), 0u);
 
   std::array stranger = {SgeOf(0, 8)};

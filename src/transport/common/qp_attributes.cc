@@ -39,7 +39,7 @@ constexpr struct {
     {kRateLimit, "RATE_LIMIT"},
 };
 
-// A set of the values of a small enum, so that a row can speak for several.
+// A set of values of a small enum, so that one row can apply to several.
 template <class Enum>
 class SetOf {
  public:
@@ -82,8 +82,8 @@ constexpr Types kXrcSend = QpType::kXrcSend;
 constexpr Types kXrcReceive = QpType::kXrcReceive;
 constexpr Types kConnected = kAnyType.Without(QpType::kUd);
 constexpr Types kReliable = kConnected.Without(QpType::kUc);
-// Who acknowledges requests has an RNR timer and responder resources; who is connected and does not
-// has neither.
+// Types that acknowledge requests have an RNR timer and responder resources. Connected types that
+// do not acknowledge have neither.
 constexpr Types kAnswers = kRc.Or(kXrcReceive);
 constexpr Types kNeverAnswers = kUc.Or(kXrcSend);
 
@@ -91,7 +91,7 @@ constexpr AttributeMask kNone;
 constexpr AttributeMask kConnection = kPath | kPathMtu | kRemoteQp | kRqPsn;
 constexpr AttributeMask kRetries = kTimeout | kRetryCount | kRnrRetry | kMaxRdAtomic;
 constexpr AttributeMask kMigration = kAlternatePath | kPathMigration;
-// What can change under a queue pair while it runs.
+// Attributes that may change while the queue pair runs.
 constexpr AttributeMask kRunning = kCurrentState | kAccess | kMigration;
 constexpr AttributeMask kDrained = kPath | kAccess | kPKeyIndex | kMigration;
 
@@ -129,7 +129,7 @@ constexpr Row kTransitions[] = {
     {kSqd, kSqd, kUc, kNone, kDrained},
     {kSqd, kSqd, kUd, kNone, kPKeyIndex | kQKey},
 
-    // Reliable queue pairs are never in this state; Linux lets them out of it all the same.
+    // Reliable queue pairs are never in this state; Linux accepts the transition nevertheless.
     {kSqe, kRts, kReliable, kNone, kNone},
     {kSqe, kRts, kUc, kNone, kCurrentState | kAccess},
     {kSqe, kRts, kUd, kNone, kCurrentState | kQKey},
@@ -139,7 +139,7 @@ constexpr bool Matches(const Row& row, QpType type, QpState from, QpState to) {
   return row.to == to && row.from.Has(from) && row.types.Has(type);
 }
 
-// Otherwise the order of the rows would matter.
+// If two rows matched, their order would matter.
 constexpr bool NoTwoRowsMatchTheSame() {
   for (size_t i = 0; i < kQpTypeCount * kQpStateCount * kQpStateCount; ++i) {
     const auto type = static_cast<QpType>(i / kQpStateCount / kQpStateCount);

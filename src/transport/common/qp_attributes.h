@@ -15,7 +15,7 @@
 
 namespace verbena::transport {
 
-// What a modification of a queue pair can set, with the bits of the verbs' ibv_qp_attr_mask.
+// The attributes that a modification of a queue pair can set, with the bits of ibv_qp_attr_mask.
 enum class QpAttribute : uint32_t {
   kState = 1U << 0,
   kCurrentState = 1U << 1,
@@ -41,17 +41,17 @@ enum class QpAttribute : uint32_t {
   kRateLimit = 1U << 25,  // the verbs reserve the four bits before it
 };
 
-// A set of attributes. A value type; it never holds a bit that is no attribute.
+// A set of attributes. A value type. Invariant: every bit is an attribute.
 class AttributeMask {
  public:
   static const AttributeMask kAll;
 
   constexpr AttributeMask() = default;
-  // Implicit, because an attribute is a set of one wherever a set is asked for.
+  // Implicit, so that one attribute can be passed where a set is expected.
   constexpr AttributeMask(QpAttribute attribute)  // NOLINT(google-explicit-constructor)
       : bits_(static_cast<uint32_t>(attribute)) {}
 
-  // As a program wrote them; nullopt if a bit is no attribute.
+  // From the bits that a program passed; nullopt if a bit is no attribute.
   static constexpr std::optional<AttributeMask> FromBits(uint32_t bits) {
     constexpr uint32_t kKnown = ((1U << 21) - 1) | (1U << 25);
     if ((bits & ~kKnown) != 0) return std::nullopt;
@@ -74,7 +74,7 @@ class AttributeMask {
 constexpr AttributeMask operator|(AttributeMask a, AttributeMask b) {
   return AttributeMask(static_cast<QpAttribute>(a.bits() | b.bits()));
 }
-// Operators do not convert two enums by themselves.
+// Without this overload, `|` of two enumerators does not convert.
 constexpr AttributeMask operator|(QpAttribute a, QpAttribute b) {
   return AttributeMask(a) | AttributeMask(b);
 }
@@ -85,21 +85,21 @@ using PortNumber = StrongId<struct PortNumberTag, uint8_t>;        // counts fro
 using PKeyIndex = StrongId<struct PKeyIndexTag, uint16_t>;         // into the port's P_Key table
 using RetryCount = StrongId<struct RetryCountTag, uint8_t>;        // 3 bits
 using RnrRetryCount = StrongId<struct RnrRetryCountTag, uint8_t>;  // 3 bits
-using RdAtomicDepth = StrongId<struct RdAtomicDepthTag, uint8_t>;  // reads and atomics in flight
+using RdAtomicDepth = StrongId<struct RdAtomicDepthTag, uint8_t>;  // outstanding reads and atomics
 
 inline constexpr RetryCount kRetryCountMax{7};
-inline constexpr RnrRetryCount kRnrRetryForever{7};  // and the largest there is
+inline constexpr RnrRetryCount kRnrRetryForever{7};  // the largest value
 
-// The values that go with a mask. Those whose attribute is not in it mean nothing.
+// The values of the attributes in a mask. Values of other attributes are ignored.
 //
-// Four attributes have no value. Capacity and rate limit apply to no transition of the types that
-// we have; alternate path and path migration may be given wherever the specification takes them,
-// and have no effect.
+// Four attributes have no value. Capacity and rate limit apply to no transition of the supported
+// types. Alternate path and path migration are accepted where the specification allows them, and
+// have no effect.
 struct QpSettings {
   QpState state{};
   QpState current_state{};
   bool sqd_notify = false;  // raise an event when the send queue has drained
-  Access access;            // of the peer; local rights may be given and mean nothing
+  Access access;            // of the peer; local rights are accepted and ignored
   PKeyIndex p_key_index;
   PortNumber port{1};
   QKey q_key;
@@ -117,7 +117,7 @@ struct QpSettings {
   QpNumber remote_qp;
 };
 
-// How far an adapter can go. As they stand, the limits of the specification.
+// The limits of an adapter. The defaults are the limits of the specification.
 struct AttributeLimits {
   PortNumber port_max{254};
   PKeyIndex p_key_index_max{0xFFFF};
@@ -133,12 +133,13 @@ struct AttributeError {
   friend bool operator==(const AttributeError&, const AttributeError&) = default;
 };
 
-// The first attribute of `mask` whose value is out of range.
+// The first attribute of `mask` that has a value out of range.
 [[nodiscard]] std::optional<AttributeError> Validate(const QpSettings& attributes,
                                                      AttributeMask mask,
                                                      const AttributeLimits& limits = {});
 
-// What a transition needs and what it takes beside; a queue pair's stay in its state counts as one.
+// The attributes that a transition requires, and those that it accepts in addition. A modification
+// without a change of state is a transition, too.
 struct Transition {
   AttributeMask required;
   AttributeMask optional;
@@ -146,7 +147,8 @@ struct Transition {
   friend bool operator==(const Transition&, const Transition&) = default;
 };
 
-// nullopt if a program may not ask for it. No one may ask for kSqe: queue pairs fall into it.
+// nullopt if a program may not request the transition. kSqe cannot be requested: a queue pair
+// enters it on an error.
 [[nodiscard]] std::optional<Transition> FindTransition(QpType type, QpState from, QpState to);
 
 struct TransitionError {
@@ -156,13 +158,13 @@ struct TransitionError {
   QpType type;
   QpState from;
   QpState to;
-  AttributeMask attributes;  // all those missing or not applicable
+  AttributeMask attributes;  // all that are missing or not applicable
 
   friend bool operator==(const TransitionError&, const TransitionError&) = default;
 };
 
 // Whether a modification with the attributes of `mask` may take a queue pair from one state to the
-// other. kState is taken by every transition and needed by none: the caller knows `to`.
+// other. Every transition accepts kState and none requires it, because the caller knows `to`.
 [[nodiscard]] std::optional<TransitionError> CheckTransition(QpType type, QpState from, QpState to,
                                                              AttributeMask mask);
 

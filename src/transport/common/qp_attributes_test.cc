@@ -184,7 +184,7 @@ TEST(ValidateTest, WithoutAnAdapterTheLimitsAreThoseOfTheSpecification) {
   attributes.max_dest_rd_atomic = RdAtomicDepth(255);
   EXPECT_EQ(Validate(attributes, AttributeMask::kAll), std::nullopt);
 
-  attributes.port = PortNumber(255);  // stands for all ports
+  attributes.port = PortNumber(255);  // means all ports
   EXPECT_EQ(Validate(attributes, AttributeMask::kAll), AttributeError{QpAttribute::kPort});
   attributes.port = PortNumber(1);
   attributes.path_mtu = static_cast<PathMtu>(6);
@@ -195,10 +195,10 @@ TEST(ValidateTest, TextNamesTheAttribute) {
   EXPECT_EQ(ToString(AttributeError{QpAttribute::kTimeout}), "TIMEOUT is out of range");
 }
 
-// The facts a second time, written down per type and by the names of the verbs:
+// The table a second time, by type and with the names of the verbs:
 //   type from to : required : optional
-// An indented line goes on with the one above.
-// Beside them every type may go from every state to RESET and ERR, with nothing.
+// An indented line continues the one above.
+// In addition every type may go from every state to RESET and ERR, without attributes.
 constexpr const char* kFacts = R"(
 RC RESET INIT : PKEY_INDEX PORT ACCESS_FLAGS :
 RC INIT INIT : : PKEY_INDEX PORT ACCESS_FLAGS
@@ -331,7 +331,7 @@ TEST(TransitionTest, NoAttributesHelpWhereNoneIsAllowed) {
   }
 }
 
-// One attribute more or less than needed, for every attribute.
+// For every attribute, one more or one less than required.
 TEST(TransitionTest, EachAttributeIsNeededTakenOrRefused) {
   const auto facts = ParseFacts();
   for (const Pair& pair : AllPairs()) {
@@ -380,7 +380,7 @@ TEST(TransitionTest, TextNamesTheTransitionAndTheAttributes) {
             "UD RESET -> RTS is not allowed");
 }
 
-TEST(TransitionTest, WhatIsMissingIsToldBeforeWhatIsTooMuch) {
+TEST(TransitionTest, AMissingAttributeIsReportedBeforeAnExcessOne) {
   EXPECT_EQ(TextOf(QpType::kUd, QpState::kRtr, QpState::kRts, QpAttribute::kPort),
             "UD RTR -> RTS needs SQ_PSN");
 }

@@ -5,16 +5,16 @@
 
 namespace verbena::transport {
 
-// The service that the packets of such a queue pair name.
+// The service of the packets of such a queue pair.
 [[nodiscard]] wire::Service ServiceOf(QpType type);
 
-// What each state lets a queue pair do. A type that has no receive queue, or no send queue, is held
-// back by that alone; the state is asked only about the queues that are there.
+// What a queue pair may do in each state. These functions concern queues that exist: a type without
+// a receive queue or send queue is checked elsewhere.
 
-// Receive requests may be posted. Until kRtr they wait.
+// Receive requests may be posted. They wait until kRtr.
 constexpr bool MayPostReceives(QpState state) { return state != QpState::kReset; }
 
-// Requests of the peer are executed and answered, with receive requests where they need one. In the
+// Requests of the peer are executed and answered, with a receive request if they need one. In the
 // other states they are dropped silently.
 constexpr bool TakesRequests(QpState state) {
   return state >= QpState::kRtr && state <= QpState::kSqe;
@@ -26,11 +26,11 @@ constexpr bool FlushesReceives(QpState state) { return state == QpState::kErr; }
 // Send requests may be posted. In kSqd they wait.
 constexpr bool MayPostSends(QpState state) { return state >= QpState::kRts; }
 
-// Send requests that wait are begun.
+// Posted send requests are started.
 constexpr bool StartsSends(QpState state) { return state == QpState::kRts; }
 
-// Send requests once begun go on to their end, retries included, and the peer's responses are
-// taken. A drain is the wait for this to be over.
+// Send requests that were started are finished, with retries, and the peer's responses are
+// accepted. A drain is the wait for their end.
 constexpr bool FinishesSends(QpState state) {
   return state == QpState::kRts || state == QpState::kSqd;
 }
@@ -40,11 +40,11 @@ constexpr bool FlushesSends(QpState state) {
   return state == QpState::kSqe || state == QpState::kErr;
 }
 
-// Its machine is that of the reliable connection.
+// Uses the state machine of the reliable connection.
 constexpr bool IsReliable(QpType type) { return type != QpType::kUc && type != QpType::kUd; }
 
-// Where a send request that fails leaves the queue pair: only an unreliable one can lose its send
-// queue and go on receiving.
+// The state of a queue pair after a failed send request. Only an unreliable queue pair can have a
+// send queue in error and still receive.
 constexpr QpState StateAfterSendError(QpType type) {
   return IsReliable(type) ? QpState::kErr : QpState::kSqe;
 }

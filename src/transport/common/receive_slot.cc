@@ -14,10 +14,10 @@ namespace {
 
 using Kind = TaggedMessage::Kind;
 
-// More than a message has.
+// More bytes than a message can have.
 constexpr uint64_t kAllOfIt = uint64_t{1} << 32;
 
-// What a message to a tag matching queue adds.
+// Sets what a completion of a tag matching queue has in addition.
 void Tell(const TaggedMessage& message, Completion& completion) {
   completion.opcode = message.kind == Kind::kUntagged ? CompletionOpcode::kNoTagReceive
                                                       : CompletionOpcode::kTagReceive;
@@ -51,7 +51,7 @@ bool ReceiveSlot::TakeTagged(const TaggedMessage& message, Step& step) {
       } else if (message.data.length <= element->length) {
         receive_->left_out = kAllOfIt;
       } else {
-        receive_->element.length = 0;  // so that the message is too long
+        receive_->element.length = 0;  // so that the message fails as too long
       }
       return true;
     }
@@ -70,7 +70,7 @@ Placement ReceiveSlot::AppendRest(std::span<const std::byte> bytes, uint64_t ahe
   if (!rest.empty()) {
     placed = ScatterSend(receive_->cursor, rest, ahead - dropped, source_.AccessorFor(who), memory);
   }
-  // One that is refused for now comes again, with all that it had.
+  // A packet that is not placed is retransmitted as a whole.
   if (std::holds_alternative<Placed>(placed)) receive_->left_out -= dropped;
   return placed;
 }
@@ -102,7 +102,7 @@ bool ReceiveSlot::Finish(CompletionStatus status, Step& step, VendorError vendor
   completion.status = status;
   completion.opcode = CompletionOpcode::kReceive;
   completion.vendor_error = vendor_error;
-  return Finish(completion, false, step);  // an error counts as solicited
+  return Finish(completion, false, step);  // an error counts as solicited in any case
 }
 
 void ReceiveSlot::Forget(const queue::SharedReceiveQueue& queue) {
@@ -115,9 +115,10 @@ void ReceiveSlot::Forget(const queue::SharedReceiveQueue& queue) {
 void ReceiveSlot::Flush(Step& step) {
   if (receive_) Finish(CompletionStatus::kFlushed, step);
   if (source_.is_shared()) {
-    // IBA 11.6.3.2: the others go on with the queue; the program hears when we are done with it.
-    if (!last_wqe_was_told_) step.outbox.Raise({AsyncEventType::kLastWqeReached, qp_});
-    last_wqe_was_told_ = true;
+    // IBA 11.6.3.2: other queue pairs still use the shared queue. The event says that this one has
+    // taken its last request.
+    if (!last_wqe_was_raised_) step.outbox.Raise({AsyncEventType::kLastWqeReached, qp_});
+    last_wqe_was_raised_ = true;
     return;
   }
   while (Take(step)) Finish(CompletionStatus::kFlushed, step);

@@ -21,33 +21,34 @@ namespace verbena::transport {
 
 class TagRendezvous;
 
-// The receive request that a queue pair works on, from when it is taken until it completes. An
-// unreliable message that is dropped gives it back to the next one: what the buffer holds then is
-// undefined, but the program never hears of it. (IBA 9.8.2.2.1)
+// The receive request that a queue pair works on, from when it is taken until it completes. If an
+// unreliable message is dropped, the next message uses the same request: the content of its buffer
+// is undefined then, but there is no completion. (IBA 9.8.2.2.1)
 //
-// Owned by its queue pair; one thread at a time.
+// Owned by its queue pair; used by one thread at a time.
 class ReceiveSlot {
  public:
-  // `rendezvous` if the source does tag matching.
+  // `rendezvous` is given if the source does tag matching.
   ReceiveSlot(QpNumber qp, ReceiveSource source, queue::CompletionQueue& cq,
               TagRendezvous* rendezvous = nullptr)
       : qp_(qp), source_(source), cq_(&cq), rendezvous_(rendezvous) {}
-  // One that serves no message yet.
+  // A slot that has no source yet.
   explicit ReceiveSlot(QpNumber qp) : qp_(qp) {}
 
-  // From now on takes its requests there. REQUIRES: none is taken.
+  // Takes its requests from `source` from now on. REQUIRES: none is taken.
   void Serve(ReceiveSource source, queue::CompletionQueue& cq) {
     CHECK(!is_taken());
     source_ = source;
     cq_ = &cq;
   }
   [[nodiscard]] const ReceiveSource& source() const { return source_; }
-  // The queue is to be no more: the request is given back, and never heard of again.
+  // The queue is about to be destroyed: a request of it is given back, without a completion.
   void Forget(const queue::SharedReceiveQueue& queue);
 
-  // Makes sure that there is one. False when none is posted.
+  // Takes a request if none is taken. False if none is posted.
   [[nodiscard]] bool Take(Step& step) { return receive_ || TakeNext(step); }
-  // The same for the send that begins with this. Where tags are matched it may have one by itself.
+  // The same for the send that begins with these bytes. With tag matching, it may have a receive of
+  // its own.
   [[nodiscard]] bool TakeFor(std::span<const std::byte> beginning, Step& step) {
     if (receive_ || source_.tags() == nullptr) return Take(step);
     return TakeTagged(TaggedMessage::Of(beginning), step);
@@ -56,7 +57,7 @@ class ReceiveSlot {
 
   // REQUIRES, from here on: is_taken().
 
-  // Bytes that the buffers still take, and those that they have taken.
+  // The bytes that the buffers can still take, and those that they have taken.
   [[nodiscard]] uint64_t room() const {
     return receive_->element.length - filled() + receive_->left_out;
   }
@@ -70,16 +71,17 @@ class ReceiveSlot {
     }
     return ScatterSend(receive_->cursor, bytes, ahead, source_.AccessorFor(who), memory);
   }
-  // Back to the first byte: the message is dropped.
+  // Returns to the first byte, because the message is dropped.
   void Rewind() { receive_->cursor = queue::SgeCursor(receive_->element.sges); }
 
-  // Ends the request with what is told beside its id and queue pair. False when the completion is
-  // lost.
+  // Completes the request with the fields of `completion`, and sets its id and queue pair. False if
+  // the completion is lost.
   bool Finish(Completion completion, bool solicited, Step& step);
   bool Finish(CompletionStatus status, Step& step, VendorError vendor_error = 0);
 
-  // All requests end as flushed: the queue pair is in error. Of a shared queue only the one that
-  // was taken does. To be called again when more were posted since; needs none that is taken.
+  // Flushes all requests, because the queue pair is in error. Of a shared queue, only the request
+  // that was taken is flushed. Must be called again after more are posted. Does not require that
+  // one is taken.
   void Flush(Step& step);
 
   [[nodiscard]] bool IsConsistent() const { return !receive_ || receive_->cursor.IsConsistent(); }
@@ -89,7 +91,7 @@ class ReceiveSlot {
     ReceiveSource::Element element;
     queue::SgeCursor cursor;
     TaggedMessage message = {};
-    uint64_t left_out = 0;  // of the bytes to come, so many have no buffer
+    uint64_t left_out = 0;  // bytes of the rest of the message that have no buffer
   };
 
   bool TakeNext(Step& step);
@@ -100,13 +102,13 @@ class ReceiveSlot {
 
   const QpNumber qp_;
   ReceiveSource source_;
-  queue::CompletionQueue* cq_ = nullptr;  // there when the source is
+  queue::CompletionQueue* cq_ = nullptr;  // not null if there is a source
   TagRendezvous* rendezvous_ = nullptr;
   std::optional<Receive> receive_;
-  bool last_wqe_was_told_ = false;
+  bool last_wqe_was_raised_ = false;
 };
 
-// What the packet that ends a message tells the program of it.
+// The fields of the completion that come from the last packet of the message.
 [[nodiscard]] Completion ReceiveCompletionOf(const wire::Packet& packet, uint32_t byte_count);
 
 }  // namespace verbena::transport

@@ -17,53 +17,53 @@
 
 namespace verbena::transport {
 
-// Where a responder gets its receive requests: a queue of its own, one that it shares, or none. One
-// that is shared may have tagged receives beside, which only a message with their tag gets.
+// Where a responder gets its receive requests: its own queue, a shared queue, or none. A shared
+// queue may also have tagged receives, which only messages with their tag use.
 //
-// A reliable connection works on one message at a time, so at most one element is taken, and of a
-// queue of our own that is always the oldest. Does not own the queue. Engine thread only.
+// A reliable connection works on one message at a time, so at most one element is taken. In the
+// queue pair's own queue, that is always the oldest. Does not own the queue. Engine thread only.
 class ReceiveSource {
  public:
-  // An element that was taken. Good until it is finished.
+  // An element that was taken. Valid until it is finished.
   struct Element {
     WrId id;
     std::span<const Sge> sges;
     uint64_t length = 0;  // of all sges
     std::variant<queue::WqeNumber, queue::SharedReceiveQueue::Handle, queue::TagMatcher::Index>
         place;
-    bool limit_reached = false;  // raise the SRQ limit event
+    bool limit_reached = false;  // the SRQ limit event must be raised
   };
 
   ReceiveSource() = default;
   explicit ReceiveSource(queue::ReceiveQueue& own) : queue_(&own) {}
-  // `pd`: the domain that the shared queue was made in.
+  // `pd`: the protection domain of the shared queue.
   ReceiveSource(queue::SharedReceiveQueue& shared, memory::PdId pd,
                 queue::TagMatcher* tags = nullptr)
       : queue_(&shared), tags_(tags), pd_(pd) {}
 
   [[nodiscard]] bool is_shared() const { return shared() != nullptr; }
-  // nullptr if it is not.
+  // nullptr if the queue is not shared.
   [[nodiscard]] queue::SharedReceiveQueue* shared() const {
     auto* const* const queue = std::get_if<queue::SharedReceiveQueue*>(&queue_);
     return queue != nullptr ? *queue : nullptr;
   }
-  // nullptr if it does no tag matching.
+  // nullptr if the queue does no tag matching.
   [[nodiscard]] queue::TagMatcher* tags() const { return tags_; }
   [[nodiscard]] bool Is(const queue::SharedReceiveQueue& queue) const { return shared() == &queue; }
 
-  // In whose name the buffers of an element are written. Those of a shared queue are of the queue's
-  // own protection domain, whatever the domain of the queue pair that took the element.
+  // The accessor for the buffers of an element. Buffers of a shared queue belong to the protection
+  // domain of the queue, and not to that of the queue pair that took the element.
   [[nodiscard]] memory::Accessor AccessorFor(const memory::Accessor& qp) const {
     return {.pd = is_shared() ? pd_ : qp.pd, .qp = qp.qp};
   }
 
-  // Nothing is posted.
+  // No request is posted.
   [[nodiscard]] bool empty() const {
     if (is_shared()) return shared()->size() == 0;
     return own() == nullptr || own()->begin() == own()->end();
   }
 
-  // The oldest element. REQUIRES: the one taken before is finished.
+  // The oldest element. REQUIRES: the element taken before is finished.
   [[nodiscard]] std::optional<Element> Take() {
     if (empty()) return std::nullopt;
     if (is_shared()) {
@@ -76,7 +76,7 @@ class ReceiveSource {
     return Element{own()->At(n).id, own()->SgesAt(n), own()->LengthAt(n), n, false};
   }
 
-  // The oldest tagged one for such a message. REQUIRES: tags(), and as above.
+  // The oldest tagged receive for the tag. REQUIRES: tags() is not null, and as above.
   [[nodiscard]] std::optional<Element> TakeTagged(uint64_t tag) {
     const std::optional<queue::TagMatcher::Index> found = tags_->Match(tag);
     if (!found) return std::nullopt;
@@ -84,7 +84,7 @@ class ReceiveSource {
                    false};
   }
 
-  // Its place may be posted to again.
+  // Frees the place of the element.
   void Finish(const Element& element) {
     if (const auto* const tagged = std::get_if<queue::TagMatcher::Index>(&element.place)) {
       tags_->Give(*tagged);
@@ -95,9 +95,9 @@ class ReceiveSource {
     }
   }
 
-  // IBA 9.7.7.2: how many messages the peer may send beyond those that are counted in the MSN. The
-  // message in progress is not counted there yet, so its element is one of them. One without a
-  // queue of its own cannot promise any.
+  // IBA 9.7.7.2: how many messages the peer may send beyond those that the MSN counts. The MSN does
+  // not count the message in progress, so its element is among them. Without a queue of its own, a
+  // queue pair grants no credits.
   [[nodiscard]] wire::CreditCode credits() const {
     if (own() == nullptr) return wire::kCreditsInvalid;
     const uint64_t posted = own()->end().value() - own()->begin().value();

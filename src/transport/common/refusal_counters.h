@@ -9,7 +9,7 @@
 
 namespace verbena::transport {
 
-// What a completion says beside its status (vendor_err): the letter of the check that failed, or 0.
+// The vendor_err of a completion: the letter of the check that failed, or 0.
 using VendorError = uint8_t;
 
 [[nodiscard]] constexpr VendorError VendorErrorOf(memory::Refusal refusal) {

@@ -12,7 +12,7 @@
 namespace verbena::transport {
 namespace {
 
-// As much of the list as holds `length` bytes.
+// Copies the first elements of the list, which hold `length` bytes.
 void CopyFirst(std::span<const Sge> list, uint32_t length, std::vector<Sge>& first) {
   first.clear();
   for (Sge sge : list) {
@@ -31,7 +31,7 @@ queue::SendWqe ReadOf(queue::TagMatcher::Index receive, const wire::RendezvousHe
           .operand = RemoteAddress{data.address, Key(data.r_key)}};
 }
 
-// Fenced, so that it leaves after the bytes have come.
+// Fenced, so that it is sent after the read is complete.
 constexpr queue::SendWqe kFinished{.opcode = queue::SendOpcode::kSend,
                                    .flags = {.signaled = true, .fence = true, .inlined = true},
                                    .internal = true};
@@ -53,16 +53,17 @@ bool TagRendezvous::TryPost(const Request& request) {
 
   queue::SendQueue::Posting posting(queue_);
   const auto read = posting.Add({.wqe = ReadOf(request.receive, request.data), .sges = place_});
-  const auto told = posting.Add({.wqe = kFinished, .sges = inlined});
-  if (read && told) return true;
-  CHECK(told.error() == queue::PostError::kFull);
+  const auto notice = posting.Add({.wqe = kFinished, .sges = inlined});
+  if (read && notice) return true;
+  CHECK(notice.error() == PostReason::kQueueFull);
   posting.Abort();
   return false;
 }
 
 bool TagRendezvous::OnEnded(const queue::SendWqe& wqe, CompletionStatus status, uint32_t byte_count,
                             Step& step) {
-  // That the peer was told is of no interest; that it was not, the queue pair's end says.
+  // The success of the message to the peer needs no completion. If it fails, the queue pair goes
+  // into error.
   if (wqe.opcode != queue::SendOpcode::kRead) return true;
   const queue::TagMatcher::Index receive(static_cast<uint32_t>(wqe.id.value()));
   return Finish(receive, status, byte_count, step);

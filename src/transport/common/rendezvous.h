@@ -15,22 +15,18 @@
 
 namespace verbena::transport {
 
-// What follows a rendezvous request that found its tagged receive: a read of the peer's bytes into
-// it, and then a message to the peer that says so. Both go through the queue pair's send queue, as
-// elements that the program did not post and hears nothing of; it hears when the bytes are there.
-//
-//   Begin: waiting -> Post: in the send queue -> OnEnded: completion, and the receive is given back
-//
-// Owned by its queue pair; one thread at a time. Posting takes the lock of the send queue, which no
-// program holds while it waits for the engine. A request costs a round trip, so it may allocate.
+// The work after a rendezvous request has matched a tagged receive: a read of the peer's bytes into
+// it, and then a message to the peer that says so. Both go through the send queue of the queue
+// pair, as elements without a completion for the program; the program gets a completion when the
+// bytes have arrived.
 class TagRendezvous {
  public:
-  // Of the send queue's room, and that of each of its elements.
+  // What a rendezvous needs: elements of the send queue, and inline bytes of each element.
   static constexpr uint32_t kElements = 2;
   static constexpr uint32_t kInlineBytes = wire::TagHeader::kSize;
 
   // REQUIRES: each element of the send queue has room for kInlineBytes and the list of a receive.
-  // `who`: the queue pair in the domain of the receive queue.
+  // `who`: the queue pair, in the protection domain of the receive queue.
   TagRendezvous(const memory::Accessor& who, queue::SendQueue& queue, queue::TagMatcher& tags,
                 queue::CompletionQueue& cq)
       : who_(who), queue_(queue), tags_(tags), cq_(cq) {
@@ -39,7 +35,7 @@ class TagRendezvous {
   TagRendezvous(const TagRendezvous&) = delete;
   TagRendezvous& operator=(const TagRendezvous&) = delete;
 
-  // Without memory it ends at once, and the program is told that it is not complete. REQUIRES: the
+  // If there is no memory, the receive completes at once with kTagMatchingIncomplete. REQUIRES: the
   // receive is taken, and long enough.
   void Begin(queue::TagMatcher::Index receive, const wire::TagHeader& header,
              const wire::RendezvousHeader& data, Step& step) {
@@ -47,17 +43,17 @@ class TagRendezvous {
     Finish(receive, CompletionStatus::kTagMatchingIncomplete, 0, step);
   }
 
-  // In whose name the bytes that were read are placed: they go where a tagged receive says.
+  // The accessor that places the bytes of the read into the tagged receive.
   [[nodiscard]] const memory::Accessor& who() const { return who_; }
 
-  // Puts as much of what is waiting into the send queue as there is room for.
+  // Posts as many of the waiting elements as the send queue has room for.
   void Post();
 
-  // An element of ours has ended. False when the completion is lost.
+  // One of its elements has completed. False if the completion of the receive is lost.
   [[nodiscard]] bool OnEnded(const queue::SendWqe& wqe, CompletionStatus status,
                              uint32_t byte_count, Step& step);
 
-  // What is waiting ends as flushed: the queue pair is in error.
+  // Flushes what is waiting, because the queue pair is in error.
   void Flush(Step& step);
 
  private:
@@ -76,7 +72,7 @@ class TagRendezvous {
   queue::TagMatcher& tags_;
   queue::CompletionQueue& cq_;
   std::deque<Request> waiting_;
-  std::vector<Sge> place_;  // of TryPost, kept for its capacity
+  std::vector<Sge> place_;  // used by TryPost; a member to keep its capacity
 };
 
 }  // namespace verbena::transport

@@ -10,7 +10,7 @@
 #include "tests/support/pair_fixture.h"
 #include "wire/tag_header.h"
 
-// Tag matching on a connection, of which rendezvous is the longer half.
+// Tag matching on a reliable connection, eager and rendezvous.
 
 namespace verbena::scenario {
 namespace {
@@ -50,13 +50,13 @@ class TagMatchingTest : public PairTest {
   std::span<std::byte> OfA(uint64_t offset, size_t size) const {
     return {node_a_.At(offset), size};
   }
-  // A message of A's that begins at kMessage.
+  // Sends a message from A that begins at kMessage.
   void Send(TagOpcode operation, uint64_t length, uint64_t tag = kTag) {
     TagHeader{.operation = operation, .context = kContext, .tag = tag}.Serialize(
         OfA(kMessage, TagHeader::kSize));
     net_.Post(a(), SendOf(1), {node_a_.Local(kMessage, length)});
   }
-  // One that names bytes of A's from 0 on.
+  // Sends a rendezvous request for the bytes of A from 0 on.
   void SendRendezvous(uint32_t length, uint32_t r_key) {
     RendezvousHeader{.address = RcNode::kBase, .r_key = r_key, .length = length}.Serialize(
         OfA(kMessage + TagHeader::kSize, RendezvousHeader::kSize));
@@ -96,7 +96,7 @@ TEST_F(TagMatchingTest, AnEagerMessageComesWithoutItsHeader) {
   }
 }
 
-// The connection's own domain has no say in where its tagged receives are.
+// Tagged receives belong to the domain of the queue, whatever that of the connection.
 TEST_F(TagMatchingTest, TaggedReceivesAreOfTheQueuesDomain) {
   RcSpec spec_b;
   spec_b.shared = &shared_;
@@ -158,7 +158,7 @@ TEST_F(TagMatchingTest, OneThatFindsNoReceiveWaitsForIt) {
   ExpectMatched(received[0], 5, true);
 }
 
-TEST_F(TagMatchingTest, ARendezvousIsReadAndThePeerIsTold) {
+TEST_F(TagMatchingTest, ARendezvousIsReadAndThePeerIsNotified) {
   ConnectWith(8);
   net_.PostReceive(a(), 30, {node_a_.Local(12 * kPage, 100)});
   AddTagged(5, kPage, 3 * kPage);
@@ -178,9 +178,9 @@ TEST_F(TagMatchingTest, ARendezvousIsReadAndThePeerIsTold) {
   EXPECT_EQ(node_b_.Read(kPage, wanted.size()), wanted);
   EXPECT_TRUE(b().Sent().empty());
 
-  const auto told = a().Received();
-  ExpectSuccess(told, {30});
-  EXPECT_EQ(told[0].byte_count, TagHeader::kSize);
+  const auto notices = a().Received();
+  ExpectSuccess(notices, {30});
+  EXPECT_EQ(notices[0].byte_count, TagHeader::kSize);
   const TagHeader finished{.operation = TagOpcode::kFinished, .context = kContext, .tag = kTag};
   EXPECT_EQ(TagHeader::Parse(OfA(12 * kPage, TagHeader::kSize)), finished);
 }
@@ -257,7 +257,7 @@ TEST_F(TagMatchingTest, WhatIsLongerThanItsReceiveEndsTheConnection) {
 }
 
 TEST_F(TagMatchingTest, WhatIsWaitingIsFlushed) {
-  ConnectWith(1);  // too few: it will wait for ever
+  ConnectWith(1);  // too few elements: it waits for ever
   AddTagged(5, kPage, 100);
   SendRendezvous(100);
   ASSERT_TRUE(net_.RunToRest());

@@ -13,7 +13,7 @@ using wire::Position;
 
 constexpr uint32_t kAtomicBytes = 8;
 
-// In the order of Operation: what a request must be allowed to do on its queue pair.
+// In the order of Operation: the right that a queue pair must grant for the request.
 constexpr std::array kRightsFor = {
     Access::kNone,          // kSend
     Access::kRemoteWrite,   // kWrite
@@ -24,13 +24,13 @@ constexpr std::array kRightsFor = {
     Access::kRemoteAtomic,  // kCompareSwap
     Access::kRemoteAtomic,  // kFetchAdd
     Access::kNone,          // kResync
-    Access::kRemoteWrite,   // kFlush: a peer that may write may ask where the bytes are
+    Access::kRemoteWrite,   // kFlush: a peer that may write may also flush
     Access::kRemoteWrite,   // kAtomicWrite
     Access::kNone,          // kCongestionNotification
 };
 static_assert(kRightsFor.size() == static_cast<size_t>(Operation::kCongestionNotification) + 1);
 
-// The packet that starts a write promises a length, and the others must keep it.
+// The first packet of a write names the length, and the other packets must match it.
 bool WriteLengthFits(const wire::Packet& packet, const InboundMessage& message, uint32_t mtu) {
   const size_t size = packet.payload().size();
   const auto reth = packet.Get<wire::Reth>();
@@ -67,7 +67,7 @@ uint32_t PsnCountOf(uint32_t length, uint32_t path_mtu) {
   return length == 0 ? 1 : (length - 1) / path_mtu + 1;
 }
 
-// IBA 9.7.4.1: within a message, only its own middle and last packets may come; outside, none.
+// IBA 9.7.4.1: inside a message only its middle and last packets are valid; outside, neither is.
 std::optional<NakReason> CheckOpcodeSequence(const wire::OpcodeInfo& info,
                                              const InboundMessage& message) {
   const bool starts = info.starts_message();
@@ -76,14 +76,14 @@ std::optional<NakReason> CheckOpcodeSequence(const wire::OpcodeInfo& info,
   return std::nullopt;
 }
 
-// IBA 9.7.4.1: what the queue pair is not enabled for is an invalid request.
+// IBA 9.7.4.1: an operation for which the queue pair is not enabled is an invalid request.
 std::optional<NakReason> CheckAllowed(const wire::OpcodeInfo& info, Access remote_rights) {
   if (!remote_rights.Has(kRightsFor[static_cast<size_t>(info.operation)]))
     return ResponderError::kNotAllowedOnQp;
   return std::nullopt;
 }
 
-// IBA C9-88 and 9.7.4.1.6.
+// IBA C9-92: the lengths of packets. C9-94: a DMA length of at most 2^31.
 std::optional<NakReason> CheckLength(const wire::Packet& packet, const InboundMessage& message,
                                      uint32_t path_mtu) {
   const wire::OpcodeInfo& info = packet.info();
@@ -101,7 +101,8 @@ std::optional<NakReason> CheckLength(const wire::Packet& packet, const InboundMe
   return std::nullopt;
 }
 
-// IBA 9.7.4.1: for the whole message at once, when its first packet comes.
+// IBA 9.7.4.1.5: checked for the whole message when its first packet arrives. C9-88: the R_Key of a
+// request without bytes is not checked.
 std::optional<NakReason> CheckKey(const RemoteRange& range, memory::AccessKind access,
                                   const memory::Accessor& who, const memory::MemoryCore& memory) {
   if (range.length == 0) return std::nullopt;
@@ -110,8 +111,8 @@ std::optional<NakReason> CheckKey(const RemoteRange& range, memory::AccessKind a
   return std::nullopt;
 }
 
-// IBA A19.4.2. What the peer wrote is in memory that every processor sees as soon as it is copied,
-// so visibility asks for nothing more; persistence is what no region of ours offers.
+// IBA A19.4.1. Bytes of a write are visible to every processor as soon as they are copied, so
+// global visibility needs nothing more. No region supports persistence.
 std::optional<NakReason> CheckFlush(const wire::Feth& feth, const RemoteRange& range,
                                     const memory::Accessor& who, const memory::MemoryCore& memory) {
   constexpr uint8_t kDefined = wire::Feth::kGlobalVisibility | wire::Feth::kPersistence;
@@ -121,7 +122,7 @@ std::optional<NakReason> CheckFlush(const wire::Feth& feth, const RemoteRange& r
 
   RemoteRange checked = range;
   if (feth.selectivity == wire::Feth::kWholeRegion) {
-    // Then only the key counts; its first byte stands for all.
+    // Only the key counts in this case, so the check is made with its first byte.
     const memory::ProtectionEntry* const entry = memory.table.Find(range.key.index());
     if (entry == nullptr) return memory::Refusal::kNoSuchKey;
     checked.start = KeyAddress(entry->start);

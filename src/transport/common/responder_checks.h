@@ -15,26 +15,27 @@
 #include "wire/roce/reth.h"
 #include "wire/roce/types.h"
 
-// What a responder asks of a request before it executes it, in the order in which it asks (IBA
-// 9.7.4.1). Each answers with nothing, or with why not.
+// The checks that a responder makes before it executes a request, in this order (IBA 9.7.4.1). Each
+// returns nothing, or the reason for a refusal.
 
 namespace verbena::transport {
 
-// IBA 9.3.3: a DMA length has at most 2^31 bytes.
+// IBA 9.3.3 and C9-94: a DMA length has at most 2^31 bytes.
 inline constexpr uint32_t kMessageMax = uint32_t{1} << 31;
 
-// A send or write of which the first packet has come and the last has not.
+// A send or write whose first packet has arrived, and whose last packet has not.
 struct InboundMessage {
   bool is_open = false;
   wire::Operation operation{};
-  // Of a write: where its next byte goes, how many are still to come, and how many have come.
+  // Of a write: where the next byte goes, how many bytes are still to come, and how many have
+  // arrived.
   Key key;
   KeyAddress next;
   uint32_t remaining = 0;
   uint32_t received = 0;
 };
 
-// Bytes of this adapter's memory that a request names.
+// The bytes of this adapter's memory that a request names.
 struct RemoteRange {
   Key key;
   KeyAddress start;
@@ -44,11 +45,12 @@ struct RemoteRange {
 [[nodiscard]] RemoteRange RangeOf(const wire::Reth& reth);
 [[nodiscard]] RemoteRange RangeOf(const wire::AtomicEth& eth);
 
-// Where a PSN stands: half the circle behind the expected one are duplicates.
+// The position of a PSN: the half of the circle before the expected PSN is duplicates.
 enum class PsnPlace : uint8_t { kExpected, kDuplicate, kAhead };
 [[nodiscard]] PsnPlace PlaceOf(Psn psn, Psn expected);
 
-// How many PSNs a request takes: a read takes those of its responses, and each message one.
+// The number of PSNs that a request takes. A read takes one for each response packet, and every
+// message at least one.
 [[nodiscard]] uint32_t PsnCountOf(uint32_t length, uint32_t path_mtu);
 
 [[nodiscard]] std::optional<NakReason> CheckOpcodeSequence(const wire::OpcodeInfo& info,
@@ -58,8 +60,8 @@ enum class PsnPlace : uint8_t { kExpected, kDuplicate, kAhead };
 [[nodiscard]] std::optional<NakReason> CheckLength(const wire::Packet& packet,
                                                    const InboundMessage& message,
                                                    uint32_t path_mtu);
-// Whether the whole of a message may have the bytes that its first packet names. The key of no
-// bytes is not looked at.
+// Whether a message may access all bytes that its first packet names. If there are no bytes, the
+// key is not checked.
 [[nodiscard]] std::optional<NakReason> CheckKey(const RemoteRange& range, memory::AccessKind access,
                                                 const memory::Accessor& who,
                                                 const memory::MemoryCore& memory);

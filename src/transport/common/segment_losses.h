@@ -13,9 +13,9 @@
 namespace verbena::transport {
 
 // The two ends of a path through the network, which all queue pairs and services between them
-// share, and how large packets are. Some networks lose small segments only, and there large ones
-// are worth having; so what is learned is good for a factor of two, which is the step between path
-// MTUs.
+// share, and the size of the packets. Some networks lose small segments only, and segmentation of
+// large packets is worth keeping there. So each measurement holds for sizes within a factor of two,
+// the step between path MTUs.
 struct SegmentPath {
   SegmentPath(const IpAddress& from_address, const IpAddress& to_address, size_t bytes)
       : from(from_address), to(to_address), size_class(SizeClassOf(bytes)) {}
@@ -33,17 +33,17 @@ struct SegmentPath {
   friend bool operator==(const SegmentPath&, const SegmentPath&) = default;
 };
 
-// The paths on which datagrams are lost that the system is to cut from one message (UDP_SEGMENT).
-// Some virtual networks lose them, and every retransmission that leaves in the same way.
+// The paths that lose datagrams which the system segments from one message (UDP_SEGMENT). Some
+// virtual networks lose all of them, retransmissions included.
 //
-// The rule. A path is sent single datagrams after kLossesToLearn groups of packets in a row were
-// lost as a whole and arrived when they were sent again one by one, with no group of at least their
-// size arriving in between. A path that loses packets by chance delivers most groups, so it does
-// not get there. Segments are tried again after kSingleFor, which doubles each time up to
-// kSingleForMax: then one lost group is enough, and one that arrives clears the path.
+// The rule: a path gets single datagrams after kLossesToLearn groups of packets in a row were lost
+// as a whole, arrived when they were retransmitted one by one, and no group of at least their size
+// arrived in between. A path with random loss delivers most groups, so it does not reach this
+// number. Segmentation is tried again after kSingleFor, which doubles each time up to
+// kSingleForMax. From then on one lost group is enough, and one that arrives clears the path.
 //
-// Bounded: kPaths places, one per hash, and the newest path has it. One thread at a time: the
-// engine. A path that is not in doubt costs one test per packet.
+// Bounded: kPaths places, one per hash value; the newest path takes the place. Used by one thread
+// at a time, the engine. A path without losses costs one test per packet.
 class SegmentLosses {
  public:
   static constexpr size_t kPaths = 64;
@@ -53,29 +53,29 @@ class SegmentLosses {
   // A path in doubt is cleared if no other group is lost within this time.
   static constexpr Duration kDoubtFor = Seconds(60);
 
-  // Whether arrivals are worth reporting: some path is in doubt.
+  // Whether arrivals must be reported, because some path is in doubt.
   [[nodiscard]] bool in_doubt() const { return known_ > 0; }
 
-  // Some path is sent single datagrams.
+  // Some path gets single datagrams.
   [[nodiscard]] bool has_singles() const { return singles_ > 0; }
   [[nodiscard]] bool SendsSingly(const SegmentPath& path) const {
     const std::optional<Entry>& entry = entries_[IndexOf(path)];
     return entry && entry->is_single && entry->path == path;
   }
 
-  // A group of packets was lost and arrived in single datagrams. True if the path is sent those
-  // from now on, for the first time and the first size.
+  // A group of packets was lost and arrived in single datagrams. True if the path gets single
+  // datagrams from now on, and did not before for any size.
   [[nodiscard]] bool OnLost(const SegmentPath& path, uint32_t packets, Time now);
   // A group arrived as it was sent.
   void OnArrived(const SegmentPath& path, uint32_t packets);
 
-  // Times that are over end.
+  // Ends the periods that are over.
   void OnTime(Time now) {
     if (now >= next_time_) [[unlikely]] {
       Expire(now);
     }
   }
-  // The machine's addresses have changed: what was learned may be of another network.
+  // The addresses of the machine have changed: the results may be those of another network.
   void Clear();
 
   [[nodiscard]] bool IsConsistent() const;
@@ -83,11 +83,11 @@ class SegmentLosses {
  private:
   struct Entry {
     SegmentPath path;
-    uint32_t packets = 0;  // of the smallest group that was lost
+    uint32_t packets = 0;  // in the smallest group that was lost
     uint8_t losses = 0;    // in a row
     bool is_single = false;
-    Duration single_for = kSingleFor;  // next time
-    Time until = {};                   // single, or in doubt
+    Duration single_for = kSingleFor;  // the next period
+    Time until = {};                   // the end of the period of single datagrams or of doubt
   };
 
   static size_t IndexOf(const SegmentPath& path);
@@ -97,7 +97,7 @@ class SegmentLosses {
 
   std::array<std::optional<Entry>, kPaths> entries_;
   size_t known_ = 0;
-  size_t singles_ = 0;  // of them
+  size_t singles_ = 0;  // entries that get single datagrams
   Time next_time_ = Time::Never();
 };
 

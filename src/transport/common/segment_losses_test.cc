@@ -37,7 +37,7 @@ class SegmentLossesTest : public testing::Test {
   Time now_;
 };
 
-TEST_F(SegmentLossesTest, FourGroupsInARowAreLearnedAndToldOnce) {
+TEST_F(SegmentLossesTest, FourGroupsInARowAreLearnedAndReportedOnce) {
   EXPECT_FALSE(losses_.in_doubt());
   EXPECT_FALSE(Lose());
   EXPECT_TRUE(losses_.in_doubt());
@@ -55,7 +55,7 @@ TEST_F(SegmentLossesTest, AnotherPathIsAnotherMatter) {
   EXPECT_FALSE(losses_.SendsSingly({path_.to, path_.from, 300}));
 }
 
-// As of a network that hands on small segments uncut, and cuts large ones.
+// Like a network that forwards small packets as one and segments large ones.
 TEST_F(SegmentLossesTest, PacketsOfAnotherSizeAreAnotherMatterAndNoNews) {
   const auto learn = [&](size_t bytes) {
     bool is_news = false;
@@ -109,7 +109,7 @@ TEST_F(SegmentLossesTest, DoubtEndsByItself) {
   for (int lost = 1; lost < SegmentLosses::kLossesToLearn; ++lost) EXPECT_FALSE(Lose());
 }
 
-// The rule for a path that is degraded by mistake: it is sent segments again, and they clear it.
+// A path that was degraded by mistake gets segments again after a while, and they clear it.
 TEST_F(SegmentLossesTest, SegmentsAreTriedAgainAndClearThePath) {
   for (int i = 0; i < SegmentLosses::kLossesToLearn; ++i) Lose();
   Wait(SegmentLosses::kSingleFor - Nanoseconds(1));
@@ -126,7 +126,7 @@ TEST_F(SegmentLossesTest, AfterATrialOneLossIsEnoughAndTheTimeDoubles) {
   for (int trial = 0; trial < 10; ++trial) {
     Wait(expected);
     ASSERT_FALSE(SendsSingly()) << trial;
-    EXPECT_FALSE(Lose()) << "it is told once";
+    EXPECT_FALSE(Lose()) << "it is reported once";
     ASSERT_TRUE(SendsSingly()) << trial;
     expected = std::min(expected * 2, SegmentLosses::kSingleForMax);
     Wait(expected - Nanoseconds(1));
@@ -153,8 +153,8 @@ TEST_F(SegmentLossesTest, ManyPathsFindRoomForTheNewest) {
   }
 }
 
-// The rule for a path that loses by chance: of a group of four and its acknowledgement, one time in
-// ten at a loss of 2 %. Most groups arrive, so it is degraded for a small part of the time.
+// A path with random loss of 2 % loses one group in ten (four packets and the acknowledgement).
+// Most groups arrive, so the path is degraded for a small part of the time.
 TEST_F(SegmentLossesTest, ChanceLossDegradesAPathForASmallPartOfTheTime) {
   Random random(7);
   uint64_t single = 0;

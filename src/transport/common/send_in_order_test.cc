@@ -21,7 +21,7 @@ class SendInOrderTest : public testing::Test {
   static uint32_t PsnOf(const OutPacket& packet) {
     return wire::Bth::Parse(packet.header)->psn.value();
   }
-  // Memory of the packet `lost` is gone.
+  // Sends while the memory of the packet `lost` is gone.
   void Send(uint32_t lost, bool takes_back = true) {
     SendInOrder(
         outbox_.packets(),
@@ -54,7 +54,7 @@ TEST_F(SendInOrderTest, NothingIsSentBehindWhatIsLost) {
   Add(wire::Operation::kSend, 1);
   Add(wire::Operation::kSend, 2);
   Add(wire::Operation::kSend, 3);
-  Add(wire::Operation::kReadResponse, 9);  // of the other half
+  Add(wire::Operation::kReadResponse, 9);  // of the responder half
   Send(2);
   EXPECT_EQ(sent_, (Psns{1, 9}));
   EXPECT_EQ(taken_back_, (Psns{2, 3}));

@@ -8,9 +8,9 @@
 
 namespace verbena::transport {
 
-// Does what a program asks to the tagged receives of a queue, and tells so in `cq` if that is asked
-// for. The handle of what was added; 0 otherwise. To remove what a message has taken fails there,
-// asked for or not.
+// Executes an operation on the tagged receives of a queue, and adds a completion to `cq` if it is
+// signaled. Returns the handle of a receive that was added; 0 for other operations. Removing a
+// receive that a message has already taken fails with a completion in any case.
 [[nodiscard]] Result<TagHandle, queue::TagMatcher::AddError> Execute(const TagOperation& operation,
                                                                      queue::TagMatcher& tags,
                                                                      queue::CompletionQueue& cq,

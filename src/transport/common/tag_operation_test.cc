@@ -35,12 +35,12 @@ class TagOperationTest : public ::testing::Test {
 
 TEST_F(TagOperationTest, CompletesIfThatIsAskedFor) {
   EXPECT_TRUE(Do(Add(1)).has_value());
-  const auto told = Next();
-  ASSERT_TRUE(told.has_value());
-  EXPECT_EQ(told->id, WrId(1));
-  EXPECT_EQ(told->opcode, CompletionOpcode::kTagAdd);
-  EXPECT_EQ(told->status, CompletionStatus::kSuccess);
-  EXPECT_FALSE(told->tag_wants_step || told->tag_matched || told->tag_data_valid);
+  const auto done = Next();
+  ASSERT_TRUE(done.has_value());
+  EXPECT_EQ(done->id, WrId(1));
+  EXPECT_EQ(done->opcode, CompletionOpcode::kTagAdd);
+  EXPECT_EQ(done->status, CompletionStatus::kSuccess);
+  EXPECT_FALSE(done->tag_wants_step || done->tag_matched || done->tag_data_valid);
   EXPECT_TRUE(Do(Add(2, false)).has_value());
   EXPECT_EQ(Next(), std::nullopt);
 }
@@ -52,10 +52,10 @@ TEST_F(TagOperationTest, RemovesOnce) {
   EXPECT_TRUE(Do(remove).has_value());
   EXPECT_EQ(Next(), std::nullopt);
   EXPECT_TRUE(Do(remove).has_value());
-  const auto told = Next();  // without a request
-  ASSERT_TRUE(told.has_value());
-  EXPECT_EQ(told->opcode, CompletionOpcode::kTagRemove);
-  EXPECT_EQ(told->status, CompletionStatus::kTagMatchingError);
+  const auto done = Next();  // although it is unsignaled
+  ASSERT_TRUE(done.has_value());
+  EXPECT_EQ(done->opcode, CompletionOpcode::kTagRemove);
+  EXPECT_EQ(done->status, CompletionStatus::kTagMatchingError);
 }
 
 TEST_F(TagOperationTest, SaysWhenItIsOutOfStep) {
@@ -64,9 +64,9 @@ TEST_F(TagOperationTest, SaysWhenItIsOutOfStep) {
   EXPECT_TRUE(Next()->tag_wants_step);
   EXPECT_TRUE(
       Do({.kind = Kind::kSynchronize, .id = WrId(2), .signaled = true, .seen = 1}).has_value());
-  const auto told = Next();
-  EXPECT_EQ(told->opcode, CompletionOpcode::kTagSynchronize);
-  EXPECT_FALSE(told->tag_wants_step);
+  const auto done = Next();
+  EXPECT_EQ(done->opcode, CompletionOpcode::kTagSynchronize);
+  EXPECT_FALSE(done->tag_wants_step);
   EXPECT_TRUE(tags_.Match(1).has_value());
 }
 

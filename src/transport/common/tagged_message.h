@@ -8,14 +8,14 @@
 
 namespace verbena::transport {
 
-// What the beginning of a message to a tag matching queue makes of it.
+// The kind of a message to a tag matching queue, from its first bytes.
 //
 // A value type.
 struct TaggedMessage {
   enum class Kind : uint8_t {
-    kPlain,       // the queue does no tag matching, or it is no send
-    kUntagged,    // for the program to look at
-    kUnexpected,  // likewise: no receive has its tag
+    kPlain,       // the queue does no tag matching, or the message is no send
+    kUntagged,    // the program must look at it
+    kUnexpected,  // likewise: no receive matches its tag
     kEager,
     kRendezvous,
   };
@@ -24,7 +24,8 @@ struct TaggedMessage {
   wire::TagHeader header = {};
   wire::RendezvousHeader data = {};  // of a rendezvous
 
-  // What it is if a receive has its tag. One that is too short for what it says has none.
+  // The kind if a receive matches the tag. A message that is too short for its headers is
+  // kUntagged.
   [[nodiscard]] static TaggedMessage Of(std::span<const std::byte> beginning) {
     const auto header = wire::TagHeader::Parse(beginning);
     if (!header) return {.kind = Kind::kUntagged};

@@ -17,7 +17,7 @@ using queue::WqeNumber;
 
 namespace {
 
-// IBA 10.2.5 and 3.5.3: a Q_Key with this bit set stands for the one of the queue pair.
+// IBA 10.2.5 and 3.5.3: a Q_Key with this bit set means the Q_Key of the queue pair.
 constexpr uint32_t kOwnQKey = uint32_t{1} << 31;
 
 }  // namespace
@@ -66,11 +66,11 @@ uint32_t UnreliableSender::PacketCountAt(WqeNumber n) const {
   return PsnCountOf(static_cast<uint32_t>(queue_.LengthAt(n)), config_.path_mtu);
 }
 
-// One packet, or one element of which nothing goes on the wire. False when it must stop here.
+// Sends one packet, or executes one element without packets. False if it must stop.
 bool UnreliableSender::Advance(Step& step) {
   const queue::SendWqe& wqe = queue_.At(position_.wqe);
-  // Once only, though it may wait for its pages or be taken back: a registration is not to be made
-  // twice.
+  // Only once per element, although it may wait for pages or be taken back: a registration must not
+  // be executed twice.
   if (!has_begun()) {
     const LocalOutcome begun = Begin(wqe, step);
     if (begun.status != Status::kSuccess) {
@@ -89,11 +89,12 @@ bool UnreliableSender::Advance(Step& step) {
   return true;
 }
 
-// What is asked of an element before its first packet, and what of it is local.
+// The checks before the first packet of an element, and its local part.
 LocalOutcome UnreliableSender::Begin(const queue::SendWqe& wqe, Step& step) {
   const queue::SendProperties& properties = queue::PropertiesOf(wqe.opcode);
   const bool is_datagram = service() == wire::Service::kUd;
-  // Whom it names is asked for with each packet, since a handle may go while pages come.
+  // The destination is resolved for each packet, because a handle may be destroyed while pages are
+  // paged in.
   const bool is_addressed = std::holds_alternative<Datagram>(wqe.operand) == is_datagram;
   const bool has_packets =
       properties.is_local || FindOpcode(service(), wqe.opcode, wire::Position::kOnly) != nullptr;
@@ -115,7 +116,7 @@ LocalOutcome UnreliableSender::Begin(const queue::SendWqe& wqe, Step& step) {
   return ExecuteLocally(wqe, page_list_, config_.who, step);
 }
 
-// nullopt for a request that names no one whom this queue pair can reach.
+// nullopt if the request names no destination that this queue pair can reach.
 std::optional<UnreliableSender::Destination> UnreliableSender::DestinationOf(
     const queue::SendWqe& wqe) const {
   if (const auto* const peer = std::get_if<ConnectedPeer>(&config_.peers)) {
@@ -133,7 +134,7 @@ std::optional<UnreliableSender::Destination> UnreliableSender::DestinationOf(
       .qp = datagram->qp, .path = way->path, .deth = deth, .payload_max = way->payload_max};
 }
 
-// The packet at position_, of `count`.
+// Sends the packet at position_, of `count` packets.
 bool UnreliableSender::SendPacket(uint32_t count, Step& step) {
   const queue::SendWqe& wqe = queue_.At(position_.wqe);
   const auto to = DestinationOf(wqe);
@@ -141,7 +142,7 @@ bool UnreliableSender::SendPacket(uint32_t count, Step& step) {
     failure_ = LocalOutcome{Status::kLocalQpOperationError};
     return false;
   }
-  // IBA 10.2.5.1: a datagram is one packet, and the way takes it or not.
+  // IBA 10.2.5.1: a datagram is one packet, and must fit the path.
   if (to->deth && queue_.LengthAt(position_.wqe) > to->payload_max) {
     failure_ = LocalOutcome{Status::kLocalLengthError};
     return false;
@@ -164,8 +165,7 @@ bool UnreliableSender::SendPacket(uint32_t count, Step& step) {
   return true;
 }
 
-// False when some bytes are not to be had now: then the sender waits for pages, or the element has
-// failed.
+// False if some bytes are not available: the sender waits for pages, or the element has failed.
 bool UnreliableSender::GatherPayload(uint64_t offset, uint32_t size, OutPacket& packet,
                                      Step& step) {
   const WqeNumber n = position_.wqe;
@@ -224,18 +224,18 @@ void UnreliableSender::OnPagesReady(FaultTicket ticket, bool available) {
 }
 
 void UnreliableSender::TakeBack(Psn psn, bool is_loss) {
-  // Those behind one that was taken back are not yet sent again.
+  // A packet after one that was taken back is already in the part that is sent again.
   if (IsBefore(psn, next_psn_)) Rewind(psn);
   if (is_loss && !MayLose()) failure_ = LocalOutcome{Status::kLocalProtectionError};
   DCHECK(IsConsistent());
 }
 
-// What waits or has failed behind it will do so again.
+// Elements after it that wait or have failed will do so again.
 void UnreliableSender::Rewind(Psn psn) {
   auto count = static_cast<uint32_t>(Distance(psn, next_psn_));
   while (position_.packet < count) {
     count -= position_.packet;
-    CHECK(queue_.begin() < position_.wqe);  // else it has completed
+    CHECK(queue_.begin() < position_.wqe);  // else the element has completed
     const WqeNumber before(position_.wqe.value() - 1);
     position_ = {.wqe = before, .packet = PacketCountAt(before)};
   }
@@ -246,7 +246,7 @@ void UnreliableSender::Rewind(Psn psn) {
   failed_to_register_ = false;
 }
 
-// The element at position_ has lost a page once more. Not for ever.
+// The element at position_ has lost a page once more. False if that was too often.
 bool UnreliableSender::MayLose() {
   if (losses_.wqe != position_.wqe) losses_ = {.wqe = position_.wqe};
   return losses_.count++ < kLossesMax;
@@ -271,7 +271,7 @@ void UnreliableSender::CompleteSent(Step& step) {
   while (queue_.begin() < position_.wqe) CompleteOldest({}, step);
 }
 
-// Completions come in order: one that failed waits for those before it.
+// Completions are in order: an element that failed waits for those before it.
 void UnreliableSender::CompleteFailed(Step& step) {
   if (!failure_ || queue_.begin() < position_.wqe) return;
   CompleteOldest(*failure_, step);
@@ -285,7 +285,8 @@ void UnreliableSender::CompleteOldest(const LocalOutcome& outcome, Step& step) {
   const WqeNumber n = queue_.begin();
   const queue::SendWqe wqe = queue_.At(n);
   const auto length = static_cast<uint32_t>(queue_.LengthAt(n));
-  // Free before its completion is seen: who has polled it may post again at once.
+  // Retired before its completion is visible, because a program that polls the completion may post
+  // again at once.
   queue_.Retire(n);
   if (status != Status::kSuccess || wqe.flags.signaled) {
     Completion completion;
@@ -299,7 +300,7 @@ void UnreliableSender::CompleteOldest(const LocalOutcome& outcome, Step& step) {
   }
 }
 
-// IBA 11.6.3.1: a completion that finds no room is lost, and with it the queue pair.
+// IBA 11.6.3.1: a completion that finds no room is lost, and the queue pair goes into error.
 void UnreliableSender::FailForLostCompletion(Step& step) {
   if (has_lost_completion_) return;
   step.outbox.Raise({AsyncEventType::kQpFatal, config_.local_qp});

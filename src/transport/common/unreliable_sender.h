@@ -21,13 +21,13 @@
 
 namespace verbena::transport {
 
-// Unreliable connection: all goes to one peer.
+// Unreliable connection: one peer.
 struct ConnectedPeer {
   QpNumber qp = {};
   PathId path = {};
 };
 
-// Unreliable datagram: each request names whom it goes to. Does not own the handles.
+// Unreliable datagram: each request names its destination. Does not own the handles.
 struct DatagramPeers {
   const AddressHandles* handles = nullptr;
   QKey q_key = {};  // of this queue pair
@@ -42,60 +42,50 @@ struct SenderConfig {
   std::variant<ConnectedPeer, DatagramPeers> peers = {};
 };
 
-// The sending half of an unreliable queue pair: turns the elements of a send queue into packets, of
-// which it hears nothing more.
-//
-//        begin()                position_                end()
-//   done | sent, completes next | being sent, then posted | free
-//   -----+----------------------+-------------------------+----->  WqeNumber
-//
-// An element completes in the step after the one that sent its last packet: the outbox names the
-// payload where it lies, and a program that has seen the completion may write there. Until then a
-// packet can be taken back.
-//
-// Owned by its queue pair; one thread at a time.
+// The sending half of an unreliable queue pair: turns the elements of a send queue into packets,
+// for which there is no response.
 class UnreliableSender {
  public:
   UnreliableSender(const SenderConfig& config, queue::SendQueue& queue, queue::CompletionQueue& cq);
 
-  // What has changed since it was made: the peer, its path, the Q_Key.
+  // Sets what may change after construction: the peer, its path, the Q_Key.
   void Configure(const SenderConfig& config);
 
   void Start(Psn first) { next_psn_ = first; }
 
-  // Completes what earlier steps sent, and sends what may be sent now, as far as the outbox has
-  // room; unless it `may_begin`, no element that was not begun. REQUIRES: the outbox was emptied
-  // since the last call.
+  // Completes what earlier steps sent, and sends as much as the state and the room in the outbox
+  // allow. Starts no new element unless `may_begin`. REQUIRES: the outbox was drained since the
+  // last call.
   void Pump(Step& step, bool may_begin = true);
-  // Pump would do something in a later step.
+  // Whether Pump would do something in a later step.
   [[nodiscard]] bool wants_step(bool may_begin = true) const;
-  // All that was begun has completed.
+  // All elements that were started have completed.
   [[nodiscard]] bool is_drained() const {
     return queue_.begin() == position_.wqe && !has_begun() && !failure_;
   }
 
-  // To be called at next_time(), or later.
+  // Must be called at next_time() or later.
   void OnTime(Step& step);
   [[nodiscard]] Time next_time() const { return delayed_until_; }
 
-  // Pages that were asked for in the outbox are there, or are not to be had. A ticket that is not
-  // of this sender is ignored.
+  // Pages requested in the outbox are present, or cannot be paged in. A ticket of another machine
+  // is ignored.
   void OnPagesReady(FaultTicket ticket, bool available);
 
-  // A packet of the last Pump was not sent, because a page of it is gone (`is_loss`), or because it
-  // is behind such a one. It is sent once the pages are there; if they are not to be had, its
-  // element fails.
+  // A packet of the last Pump was not sent: because one of its pages is gone (`is_loss`), or
+  // because an earlier packet was not sent. It is sent after the pages are paged in; if they cannot
+  // be, its element fails.
   void TakeBack(Psn psn, bool is_loss);
 
-  // What was sent completes, all else ends as flushed. To be called again when more was posted
-  // since. REQUIRES: as Pump.
+  // Completes what was sent, and flushes the rest. Must be called again after more is posted.
+  // REQUIRES: as Pump.
   void Flush(Step& step);
 
-  // An element has ended in error: nothing is sent until Resume.
+  // An element has failed: nothing is sent until Resume.
   [[nodiscard]] bool has_failed() const { return has_failed_; }
-  // A completion found no room in its queue: the queue pair goes on no more.
+  // A completion found no room in its queue: the queue pair cannot continue.
   [[nodiscard]] bool has_lost_completion() const { return has_lost_completion_; }
-  // It was to register memory, and did not get as far as the wire.
+  // The failed element was to register memory, and sent nothing.
   [[nodiscard]] bool failed_to_register() const { return has_failed_ && failed_to_register_; }
   [[nodiscard]] RegistrationMode registration() const { return config_.registration; }
   void Resume() { has_failed_ = failed_to_register_ = false; }
@@ -107,15 +97,15 @@ class UnreliableSender {
     QpNumber qp;
     PathId path;
     std::optional<wire::Deth> deth;
-    uint32_t payload_max = 0;  // of a datagram
+    uint32_t payload_max = 0;  // of a packet
   };
   struct Position {
     queue::WqeNumber wqe;
-    uint32_t packet = 0;  // of the element
+    uint32_t packet = 0;  // index in the element
   };
   struct Losses {
     queue::WqeNumber wqe;
-    uint8_t count = 0;  // of pages under it
+    uint8_t count = 0;  // pages of the element lost so far
   };
   using Status = CompletionStatus;
 
@@ -143,15 +133,17 @@ class UnreliableSender {
 
   Position position_;
   Psn next_psn_;
-  std::optional<FaultTicket> stall_;     // waits for pages to send from
-  std::optional<LocalOutcome> failure_;  // of the element at position_, to be told in its turn
+  std::optional<FaultTicket> stall_;  // the wait for the pages of a payload
+  std::optional<LocalOutcome>
+      failure_;  // of the element at position_; completes after the elements before it
   Time delayed_until_ = Time::Never();
-  std::vector<memory::PhysicalAddress> page_list_;  // of a registration; kept for its capacity
+  std::vector<memory::PhysicalAddress>
+      page_list_;  // of a registration; a member to keep its capacity
   uint64_t tickets_ = 0;
-  queue::WqeNumber begun_;  // elements before it were begun, also those that were taken back
-  Losses losses_;           // of the element that had some last
+  queue::WqeNumber begun_;  // elements before it were started, including those that were taken back
+  Losses losses_;           // of the last element that lost pages
   bool has_failed_ = false;
-  bool failed_to_register_ = false;  // the element that failed, or is about to
+  bool failed_to_register_ = false;  // the element that failed, or is about to fail
   bool has_lost_completion_ = false;
 };
 

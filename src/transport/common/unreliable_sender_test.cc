@@ -8,7 +8,7 @@
 #include "tests/support/unreliable_fixture.h"
 #include "transport/common/placement.h"
 
-// What both unreliable services send is tested in uc_qp_test.cc and ud_qp_test.cc; here are the
+// What both unreliable services send is tested in uc_qp_test.cc and ud_qp_test.cc. This file tests
 // packets that could not be sent.
 
 namespace verbena::transport {
@@ -25,7 +25,7 @@ class UnreliableSenderTest : public UnreliableFixture {
     queue::SendWqe wqe{.id = WrId(id), .flags = {.signaled = true}};
     PostSend(wqe, {SgeOf(0, length)});
   }
-  // What the queue pair of the last Pump hears when the packet at `lost` could not be copied.
+  // Pumps, and takes back the packet at `lost`, as if it could not be copied.
   void Pump(std::optional<size_t> lost = {}) {
     Step step = MakeStep();
     sender_.Pump(step);
@@ -62,7 +62,7 @@ TEST_F(UnreliableSenderTest, WhatIsTakenBackIsSentInOrderAndCompletesOnce) {
   Post(1, kMtu);
   Post(2, 2 * kMtu);
   Post(3, 8);
-  Pump(1);  // the first packet of the second message, and so the two behind it
+  Pump(1);  // the first packet of the second message; the two after it follow
   EXPECT_EQ(Psns(), (std::vector{kStart}));
   EXPECT_TRUE(sender_.wants_step());
   Pump();
@@ -124,7 +124,7 @@ TEST_F(UnreliableSenderTest, LosesPagesOfOneMessageSoOftenAndNotMore) {
   Pump();
   EXPECT_TRUE(sender_.has_failed());
   EXPECT_EQ(SendStatuses(), (std::vector{CompletionStatus::kLocalProtectionError}));
-  // The next one has as many.
+  // The next element may lose pages as often.
   sender_.Resume();
   Post(2, 8);
   Pump(0);
@@ -159,7 +159,7 @@ TEST_F(UnreliableSenderTest, WhatWaitsBehindForItsOwnPagesIsAskedAgain) {
   Evict(1);
   Pump(0);
   ASSERT_EQ(requests_.size(), 1u);
-  sender_.OnPagesReady(requests_[0].ticket, false);  // of no wait any more
+  sender_.OnPagesReady(requests_[0].ticket, false);  // the wait is over
   Pump();
   ASSERT_EQ(requests_.size(), 2u);
   Restore(1);

@@ -13,10 +13,10 @@
 
 namespace verbena::transport {
 
-// The state of an unreliable queue pair, and its sending half, which the state is mostly about: all
-// that unreliable connections and datagrams have in common.
+// The state and the sending half of an unreliable queue pair: the common part of unreliable
+// connections and datagrams.
 //
-// Owned by its queue pair; one thread at a time.
+// Owned by its queue pair; used by one thread at a time.
 class UnreliableSends {
  public:
   UnreliableSends(const SenderConfig& config, queue::SendQueue& queue, queue::CompletionQueue& cq)
@@ -38,7 +38,7 @@ class UnreliableSends {
   void Drain(bool tells) {
     CHECK(state_ == QpState::kRts);
     state_ = QpState::kSqd;
-    drain_is_told_ = !tells;
+    drain_was_reported_ = !tells;
   }
   void Resume() {
     CHECK(state_ == QpState::kSqe || state_ == QpState::kSqd);
@@ -55,8 +55,8 @@ class UnreliableSends {
   void OnTime(Step& step) { sender_.OnTime(step); }
   Time next_time() const { return sender_.next_time(); }
 
-  // Sends what may be sent, or flushes. True when it is to be called again once the outbox is
-  // empty.
+  // Sends as much as the state allows, or flushes. True if it must be called again after the outbox
+  // is drained.
   bool Run(Step& step) {
     if (FinishesSends(state_)) sender_.Pump(step, StartsSends(state_));
     if (FinishesSends(state_) && sender_.has_failed() && !is_flushing_) OnFailure();
@@ -76,23 +76,23 @@ class UnreliableSends {
     } else if (keeps_mode && sender_.registration() == RegistrationMode::kReactive) {
       state_ = QpState::kSqd;
       is_flushing_ = true;
-      drain_is_told_ = false;
+      drain_was_reported_ = false;
     } else {
       state_ = QpState::kSqe;
     }
   }
 
-  // IBA 10.3.1.5: once for each drain.
+  // IBA 10.3.1.5: one event per drain.
   void ReportDrained(Step& step) {
-    if (drain_is_told_ || !sender_.is_drained()) return;
-    drain_is_told_ = true;
+    if (drain_was_reported_ || !sender_.is_drained()) return;
+    drain_was_reported_ = true;
     step.outbox.Raise({AsyncEventType::kSendQueueDrained, qp_});
   }
 
   const QpNumber qp_;
   QpState state_ = QpState::kInit;
-  bool drain_is_told_ = false;  // since it last drained
-  bool is_flushing_ = false;    // SQD after a registration that failed in reactive mode
+  bool drain_was_reported_ = false;  // the event of the present drain was raised
+  bool is_flushing_ = false;         // SQD after a registration that failed in reactive mode
   UnreliableSender sender_;
 };
 

@@ -24,14 +24,14 @@ constexpr Verdict kInvalidRequest =
           AsyncEventType::kQpRequestError);
 constexpr Verdict kTooLong = Fatal(NakCode::kInvalidRequest, CompletionStatus::kLocalLengthError,
                                    AsyncEventType::kQpRequestError);
-// A receive request that is in progress then is one of a write with immediate. IBA 11.6.2 has a
-// status for it: "Local Access Error: a protection error occurred on a local data buffer during the
-// processing of an RDMA Write with Immediate Data operation sent from the remote node".
+// A receive request in progress belongs to a write with immediate. IBA 11.6.2 has a status for it:
+// "Local Access Error: a protection error occurred on a local data buffer during the processing of
+// an RDMA Write with Immediate Data operation sent from the remote node".
 constexpr Verdict kAccessError =
     Fatal(NakCode::kRemoteAccessError, CompletionStatus::kLocalAccessError,
           AsyncEventType::kQpAccessError);
-// IBA 9.9.3, class J: the bytes of the send are in place, and what failed is a memory management
-// operation of our own. The receive request tells; the peer gets no answer.
+// IBA 9.9.3, class J: the bytes of the send are in place, and a memory management operation of the
+// responder failed. The receive request completes in error; the peer gets no response.
 constexpr Verdict kInvalidateError = {.nak = std::nullopt,
                                       .is_silent = true,
                                       .receive_status = CompletionStatus::kWindowBindError,
@@ -44,14 +44,14 @@ constexpr Verdict kLocalTrouble =
     Fatal(NakCode::kRemoteOperationalError, CompletionStatus::kLocalQpOperationError,
           AsyncEventType::kQpFatal);
 
-// The completion of the work request tells this side, and its receive requests are flushed.
+// The completion of the work request reports the error, and receive requests are flushed.
 constexpr Verdict kOwnFailure = {.nak = NakCode::kRemoteOperationalError,
                                  .is_silent = false,
                                  .receive_status = CompletionStatus::kFlushed,
                                  .effect = QpEffect::kError,
                                  .event = std::nullopt};
 
-// The table, first part.
+// The table, first part: reasons of the transport.
 Verdict RowOf(ResponderError error) {
   switch (error) {
     case ResponderError::kSequenceGap:
@@ -82,9 +82,9 @@ Verdict RowOf(ResponderError error) {
   UNREACHABLE();
 }
 
-// The table, second part: what the tables of memory refuse. IBA 9.9.3: all that is wrong with a
-// remote key, its bounds or its rights is a remote access error. 9.4.5: an atomic that is not
-// aligned is an invalid request.
+// The table, second part: refusals of the memory tables. IBA 9.9.3: a wrong remote key, and a
+// violation of its bounds or rights, is a remote access error. 9.4.5: an atomic that is not aligned
+// is an invalid request.
 Verdict RowOf(Refusal refusal) {
   switch (refusal) {
     case Refusal::kNoSuchKey:

@@ -11,43 +11,44 @@
 
 namespace verbena::transport {
 
-// Why a responder does not execute a request, beside what the tables of memory refuse.
+// Why a responder does not execute a request, apart from refusals of the memory tables.
 enum class ResponderError : uint8_t {
-  // The peer sends it again, and then it may be executed.
+  // The peer retransmits the request, and it may be executed then.
   kSequenceGap,       // packets before it are missing
   kReceiverNotReady,  // no receive request is posted
-  kPagesAbsent,       // they were asked for
-  // The request is not a proper one.
-  kOpcodeOutOfSequence,  // a middle without a first, a first in the middle
+  kPagesAbsent,       // they were requested
+  // The request is malformed.
+  kOpcodeOutOfSequence,  // a middle without a first, or a first within a message
   kNotAllowedOnQp,       // a kind of RDMA for which this QP is not enabled
   kNoSuchReceiver,       // the XRC domain has no shared receive queue of that number
   kTooManyOutstanding,   // reads and atomics, above max_dest_rd_atomic
-  kBadLength,            // payload, path MTU and DMA length do not fit each other
-  kReservedFlush,        // placement or selectivity that the specification does not define
-  kMisaligned,           // 8 bytes that must lie on a multiple of 8
+  kBadLength,            // payload, path MTU and DMA length do not match
+  kReservedFlush,        // placement or selectivity that the specification reserves
+  kMisaligned,           // an address of 8 bytes that is not a multiple of 8
   kMessageTooLong,       // for the receive request
-  // The request is proper, and the peer may not.
-  kNoPersistence,     // no region here can promise it
-  kPagesUnavailable,  // the pages of a request cannot be had
-  // The fault is on this side.
-  kReceiveBufferRefused,  // the list of the receive request names memory that is not to be had
-  kCompletionQueueError,  // the completion had no room
-  kOwnWorkFailed,         // a registration of this side has ended the connection
+  // The request is well-formed, and the peer may not do it.
+  kNoPersistence,     // no region of this adapter is persistent
+  kPagesUnavailable,  // the pages of a request cannot be paged in
+  // The error is on the responder's side.
+  kReceiveBufferRefused,  // the list of the receive request names memory that cannot be used
+  kCompletionQueueError,  // the completion queue had no room
+  kOwnWorkFailed,         // a registration of this queue pair has failed
 };
 inline constexpr size_t kResponderErrorCount =
     static_cast<size_t>(ResponderError::kOwnWorkFailed) + 1;
 
 const char* NameOf(ResponderError error);
 
-// Whose key the tables refuse.
+// Whose key the memory tables refuse.
 enum class RefusedKey : uint8_t {
-  kPeers,        // of a request of the peer
-  kOwn,          // of a work request of this side
-  kInvalidated,  // that a send of the peer was to end: not the peer's to end, or not there
+  kPeers,        // in a request of the peer
+  kOwn,          // in a work request of this side
+  kInvalidated,  // to be invalidated by a send of the peer: unknown, or not for the peer to
+                 // invalidate
 };
 
-// A reason of the transport's, or a refusal of the tables. One byte, because every step of every
-// packet may answer with one.
+// A reason of the transport, or a refusal of the memory tables. One byte, because every check of
+// every packet may return one.
 class NakReason {
  public:
   // NOLINTBEGIN(google-explicit-constructor): either is a cause as it is.
@@ -58,12 +59,12 @@ class NakReason {
   // NOLINTEND(google-explicit-constructor)
 
   constexpr bool is_refusal() const { return code_ >> kKeyShift != 0; }
-  // REQUIRES: it is one.
+  // REQUIRES: it is a refusal of the memory tables.
   constexpr memory::Refusal refusal() const {
     return static_cast<memory::Refusal>(code_ & kValueMask);
   }
   constexpr RefusedKey key() const { return static_cast<RefusedKey>((code_ >> kKeyShift) - 1); }
-  // REQUIRES: it is none.
+  // REQUIRES: it is a reason of the transport.
   constexpr ResponderError error() const { return static_cast<ResponderError>(code_); }
 
   friend constexpr bool operator==(NakReason, NakReason) = default;
@@ -81,14 +82,14 @@ const char* NameOf(NakReason reason);
 
 enum class QpEffect : uint8_t { kNone, kError };
 
-// What follows from a refusal. (IBA 9.9.3)
+// The consequences of a refusal. (IBA 9.9.3)
 struct Verdict {
-  std::optional<wire::NakCode> nak;  // none: an RNR NAK...
-  bool is_silent = false;            // ...or no answer at all
-  // Of the receive request in progress, if there is one. Success: it stays in progress.
+  std::optional<wire::NakCode> nak;  // nullopt: an RNR NAK...
+  bool is_silent = false;            // ...or no response at all
+  // Of the receive request in progress, if there is one. On kSuccess, it stays in progress.
   CompletionStatus receive_status = CompletionStatus::kSuccess;
   QpEffect effect = QpEffect::kNone;
-  // Raised when no receive request tells the program.
+  // Raised if there is no receive request to complete.
   std::optional<AsyncEventType> event = {};
 
   friend bool operator==(const Verdict&, const Verdict&) = default;
@@ -96,7 +97,7 @@ struct Verdict {
 
 [[nodiscard]] Verdict VerdictOf(NakReason reason);
 
-// The one refusal that ended a connection.
+// The refusal that ended a connection.
 struct FatalRefusal {
   NakReason reason;
   Verdict verdict;

@@ -1,5 +1,5 @@
-// The answering half of requester.h: what acknowledgements and responses mean for what is under
-// way.
+// The receiving part of requester.h: the effect of acknowledgements and responses on outstanding
+// requests.
 
 #include <algorithm>
 
@@ -7,9 +7,8 @@
 #include "queue/sge_cursor.h"
 #include "transport/common/complete.h"
 #include "transport/common/placement.h"
-#include "transport/rc/fault_mark.h"
-#include "transport/rc/refusal_mark.h"
 #include "transport/rc/requester.h"
+#include "transport/rc/response_marks.h"
 #include "wire/roce/aeth.h"
 #include "wire/roce/atomic_ack_eth.h"
 #include "wire/roce/rnr_timer.h"
@@ -18,7 +17,7 @@ namespace verbena::transport {
 namespace {
 using queue::WqeNumber;
 
-// IBA table 61: what a NAK means for the element that it is for.
+// IBA table 61: the status of the element that a NAK refers to.
 CompletionStatus StatusOf(wire::NakCode code) {
   switch (code) {
     case wire::NakCode::kInvalidRequest:
@@ -34,7 +33,7 @@ CompletionStatus StatusOf(wire::NakCode code) {
   return CompletionStatus::kBadResponse;
 }
 
-// IBA A19: a flush and an atomic write are answered like a read of nothing.
+// IBA A19: the response to a flush or an atomic write is that to a read of no bytes.
 bool IsAnsweredByRead(queue::SendOpcode opcode) {
   return opcode == queue::SendOpcode::kRead || opcode == queue::SendOpcode::kFlush ||
          opcode == queue::SendOpcode::kAtomicWrite;
@@ -65,7 +64,7 @@ void Requester::OnResponse(const wire::Packet& packet, Step& step) {
     case wire::Operation::kFlush:
     case wire::Operation::kAtomicWrite:
     case wire::Operation::kCongestionNotification:
-      break;  // not an answer
+      break;  // not a response
   }
   CompleteDone(step);
 }
@@ -74,13 +73,14 @@ void Requester::OnAcknowledge(wire::Syndrome syndrome, const wire::Packet& packe
   const wire::Bth& bth = packet.bth();
   const Psn psn = bth.psn;
   if (psn == unacked_ - 1 && syndrome.is_ack()) {
-    // DESIGN D6: nothing new, and not asked for: the peer's pages are there, go on now.
+    // DESIGN D6: an unrequested duplicate says that the pages of the peer are present: continue
+    // now.
     retry_.StopWaiting();
     if (IsMarkedFault(bth)) OnHeldRead(step);
     return;
   }
-  // IBA C9-121: an answer to nothing that is under way is a ghost. But a part of a read that is
-  // held may have been answered.
+  // IBA C9-121: a response to no outstanding request is a ghost acknowledgement. But responses to a
+  // part of a read that is held may have arrived.
   if (UnderWay(psn) >= UnderWay(sent_end_)) {
     if (syndrome.is_ack() && IsMarkedFault(bth) && IsBeforePartOfRead(psn)) OnHeldRead(step);
     return;
@@ -109,8 +109,8 @@ void Requester::OnAcknowledge(wire::Syndrome syndrome, const wire::Packet& packe
   }
 }
 
-// Whether `psn` is the last one before the oldest element under way, a read, or one of its answers.
-// Any other packet of the past must not prolong the life of a connection.
+// Whether `psn` is that of the last packet before the oldest outstanding request, if this is a
+// read, or that of one of its responses. Other old packets must not keep a connection alive.
 bool Requester::IsBeforePartOfRead(Psn psn) const {
   if (outstanding_.begin() == outstanding_.end()) return false;
   const OutstandingRequest& oldest = outstanding_.At(outstanding_.begin());
@@ -119,20 +119,21 @@ bool Requester::IsBeforePartOfRead(Psn psn) const {
   return oldest.needs_response && (psn - before.value()).value() < answered;
 }
 
-// The peer has our read, and waits for pages of its own.
+// The peer has the read, and waits for its own pages.
 void Requester::OnHeldRead(const Step& step) {
   retry_.OnProgress();
   if (retry_.timer_runs()) retry_.StartTimer(step.now);
 }
 
-// The peer has taken in everything before `end`. False when the answer to a read among it is
-// missing, which then is asked for again. (IBA C9-129: the implied NAK.)
+// The peer has executed everything before `end`. False if a response to a read among it is missing;
+// the response is then requested again. (IBA C9-129: implied NAK.)
 bool Requester::AcknowledgeBefore(Psn end, Step& step) {
   const uint32_t acknowledged = UnderWay(end);
   for (WqeNumber n = outstanding_.begin(); n < outstanding_.end(); n = Next(n)) {
     OutstandingRequest& outstanding = outstanding_.At(n);
     if (outstanding.is_done) continue;
-    // What decides over an element: its last packet, or the first one that is not answered.
+    // An element is done when its last packet is acknowledged, or when its first missing response
+    // is.
     const Psn missing = outstanding.first_psn + outstanding.responses;
     const Psn decisive = outstanding.needs_response ? missing : outstanding.end_psn() - 1;
     if (UnderWay(decisive) >= acknowledged) break;
@@ -148,11 +149,11 @@ bool Requester::AcknowledgeBefore(Psn end, Step& step) {
   return true;
 }
 
-// Everything before `unacked` is answered for.
+// Everything before `unacked` is acknowledged or has its response.
 void Requester::Advance(Psn unacked, Step& step) {
   const uint32_t progress = UnderWay(unacked);
   if (progress == 0) return;
-  // What was to be sent again has arrived meanwhile.
+  // The packets that were to be retransmitted have been acknowledged meanwhile.
   const bool behind =
       position_.wqe < outstanding_.end() &&
       UnderWay(outstanding_.At(position_.wqe).first_psn + position_.packet) < progress;
@@ -163,7 +164,7 @@ void Requester::Advance(Psn unacked, Step& step) {
   window_.OnAcknowledged(progress);
   probe_.OnAcknowledged(unacked_, config_.path, step);
   retry_.OnProgress();
-  retry_.StopWaiting();  // a packet that was not taken at first was, when it came again
+  retry_.StopWaiting();  // the peer has accepted a packet that it refused before
   retry_.StopTimer();
   if (sent_end_ != unacked_ && !is_stalled()) retry_.StartTimer(step.now);
 }
@@ -171,14 +172,14 @@ void Requester::Advance(Psn unacked, Step& step) {
 void Requester::OnReadResponse(const wire::Packet& packet, Step& step) {
   const Psn psn = packet.bth().psn;
   if (UnderWay(psn) >= UnderWay(sent_end_)) return;
-  retry_.StopWaiting();  // the peer has taken the request, whatever it said before
+  retry_.StopWaiting();  // the peer has accepted the request after an RNR NAK
   const auto n = outstanding_.Find(psn);
   if (!n.has_value() || scatter_stall_.has_value()) return;
   if (!IsAnsweredByRead(queue_.At(*n).opcode)) return;
   OutstandingRequest& outstanding = outstanding_.At(*n);
   const Psn expected = outstanding.first_psn + outstanding.responses;
   if (!AcknowledgeBefore(expected, step)) return;
-  if (outstanding.is_done || IsBefore(psn, expected)) return;  // seen before
+  if (outstanding.is_done || IsBefore(psn, expected)) return;  // a duplicate
   if (psn != expected) {
     ++counters_.lost_responses;
     return AnswerIsMissing(expected, step);
@@ -189,7 +190,7 @@ void Requester::OnReadResponse(const wire::Packet& packet, Step& step) {
   const uint64_t size = std::min<uint64_t>(config_.path_mtu, left);
   const auto aeth = packet.Get<wire::Aeth>();
   const bool is_last = outstanding.responses + 1 == outstanding.psn_count;
-  // The last packet ends a message; others do where a request for a part has its end.
+  // The last packet ends a message. Others may, at the end of a request for a part of the read.
   if (packet.payload().size() != size || (is_last && !packet.info().ends_message()) ||
       (aeth.has_value() && !aeth->syndrome.is_ack())) {
     return FailAt(psn, CompletionStatus::kBadResponse, step);
@@ -214,7 +215,7 @@ void Requester::OnAtomicResponse(const wire::Packet& packet, Step& step) {
   if (!AcknowledgeBefore(psn, step)) return;
   OutstandingRequest& outstanding = outstanding_.At(*n);
   if (outstanding.is_done) return;
-  // The program reads the word as a number of its own machine.
+  // The program reads the value in the byte order of its machine.
   const uint64_t word = original->original;
   const auto bytes = std::as_bytes(std::span(&word, 1));
   if (!Scatter(step, *n, 0, bytes, psn)) return;
@@ -224,7 +225,7 @@ void Requester::OnAtomicResponse(const wire::Packet& packet, Step& step) {
   Advance(psn + 1, step);
 }
 
-// Puts bytes of an answer where the element says. False when that cannot be done now.
+// Writes bytes of a response to the memory of the element. False if that is not possible now.
 bool Requester::Scatter(Step& step, WqeNumber n, uint64_t offset, std::span<const std::byte> bytes,
                         Psn psn) {
   queue::SgeCursor cursor(queue_.SgesAt(n));
@@ -242,15 +243,15 @@ bool Requester::Scatter(Step& step, WqeNumber n, uint64_t offset, std::span<cons
   return false;
 }
 
-// One that was dropped here is asked for again already, and may come behind the answer to a
-// duplicate that shows that it is missing. Should it be lost on its way the timer tells.
+// A response that was dropped here is already requested again, and may arrive after the response to
+// a duplicate that shows that it is missing. If it is lost, the timer expires.
 void Requester::AnswerIsMissing(Psn psn, Step& step) {
   if (dropped_until_ && UnderWay(psn) < UnderWay(*dropped_until_)) return;
   LostFrom(psn, step);
 }
 
-// The peer lacks, or has not answered, what begins at `psn`: sends it again, unless that is being
-// done or has been tried too often.
+// The peer did not get, or did not answer, the packets from `psn` on: retransmits them, unless that
+// is in progress or was tried too often.
 void Requester::LostFrom(Psn psn, Step& step) {
   if (sent_end_ == unacked_ || recovering_ == psn || scatter_stall_.has_value()) return;
   if (!retry_.TakeRetry()) return FailAt(psn, CompletionStatus::kRetryExceeded, step);
@@ -261,7 +262,8 @@ void Requester::LostFrom(Psn psn, Step& step) {
   retry_.StartTimer(step.now);
 }
 
-// The peer dropped what begins at `psn` while pages of its own were absent. They are there now.
+// The peer dropped the packets from `psn` on because its pages were absent. The pages are present
+// now.
 void Requester::DroppedForPages(Psn psn, Step& step) {
   if (sent_end_ == unacked_ || scatter_stall_.has_value()) return;
   recovering_ = psn;
@@ -270,7 +272,7 @@ void Requester::DroppedForPages(Psn psn, Step& step) {
   retry_.StartTimer(step.now);
 }
 
-// Sending goes on from `psn`.
+// Continues sending at `psn`.
 void Requester::Rewind(Psn psn) {
   const auto n = outstanding_.Find(psn);
   if (!n.has_value()) {
@@ -281,7 +283,7 @@ void Requester::Rewind(Psn psn) {
   position_ = {*n, (psn - outstanding.first_psn.value()).value()};
 }
 
-// The element at `psn` ends in error, once those before it have ended; nothing behind it is done.
+// The element at `psn` fails after those before it have completed. No element after it is executed.
 void Requester::FailAt(Psn psn, CompletionStatus status, Step& step, VendorError vendor_error) {
   const auto n = outstanding_.Find(psn);
   CHECK(n.has_value());
@@ -294,8 +296,8 @@ void Requester::FailAt(Psn psn, CompletionStatus status, Step& step, VendorError
   CompleteDone(step);
 }
 
-// Inlined where it is called once per message. The element's place is free before its completion is
-// seen: who has polled it may post again at once, on another thread.
+// Inlined where it is called once per message. The element is retired before its completion is
+// visible, because a program that polls the completion may post again at once, on another thread.
 [[gnu::always_inline]] inline void Requester::Complete(WqeNumber n, CompletionStatus status,
                                                        uint32_t byte_count, Step& step,
                                                        VendorError vendor_error) {
@@ -325,14 +327,15 @@ void Requester::FailAt(Psn psn, CompletionStatus status, Step& step, VendorError
   if (!rendezvous_->OnEnded(wqe, status, byte_count, step)) FailForLostCompletion(step);
 }
 
-// IBA 11.6.3.1: a completion that finds no room is lost, and with it the queue pair.
+// IBA 11.6.3.1: a completion that finds no room is lost, and the queue pair goes into error.
 [[gnu::noinline]] void Requester::FailForLostCompletion(Step& step) {
   if (has_failed_) return;
   step.outbox.Raise({AsyncEventType::kQpFatal, config_.local_qp});
   has_failed_ = true;
 }
 
-// Flattened: the push is on the way of every request, and has more callers than are inlined.
+// Flattened: every request pushes a completion, and the push has too many callers to be inlined
+// otherwise.
 [[gnu::flatten]] void Requester::CompleteDone(Step& step) {
   while (!outstanding_.empty() && outstanding_.front().is_done && !has_failed_) {
     const WqeNumber n = outstanding_.begin();
@@ -367,8 +370,8 @@ void Requester::FailAt(Psn psn, CompletionStatus status, Step& step, VendorError
   }
 }
 
-// Row B3: in reactive mode it costs the work behind it, and not the connection. All before it has
-// ended, and nothing of it is on the wire.
+// Row B3: in reactive mode the failure flushes the elements after it, and does not end the
+// connection. All elements before it have completed, and it has sent nothing.
 bool Requester::IsFailedRegistration(WqeNumber n, const OutstandingRequest& outstanding) const {
   return outstanding.psn_count == 0 && queue::PropertiesOf(queue_.At(n).opcode).registers;
 }

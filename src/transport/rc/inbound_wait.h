@@ -46,20 +46,20 @@ class InboundWait {
     otherwise_ = otherwise;
     since_ = now;
     repeats_ = naks_ = 0;
-    has_dropped_ = sender_is_told_ = false;
+    has_dropped_ = nak_was_sent_ = false;
   }
   // The requester has retransmitted the packet before its pages were present: it needs another NAK.
   void Repeat() {
     DCHECK(state_ == State::kAsked);
     ++repeats_;
-    sender_is_told_ = false;
+    nak_was_sent_ = false;
   }
-  // The pages are present. `sender_is_told`: the requester has got an RNR NAK, and will retransmit
+  // The pages are present. `nak_was_sent`: the requester has got an RNR NAK, and will retransmit
   // the packet when its timer ends.
-  void Resume(bool sender_is_told) {
+  void Resume(bool nak_was_sent) {
     DCHECK(state_ == State::kAsked);
     state_ = State::kResumed;
-    sender_is_told_ = sender_is_told;
+    nak_was_sent_ = nak_was_sent;
   }
   void AskAgain(FaultTicket ticket) {
     DCHECK(state_ == State::kResumed);
@@ -82,7 +82,7 @@ class InboundWait {
   [[nodiscard]] ResponderError otherwise() const { return otherwise_; }
   [[nodiscard]] Time since() const { return since_; }
   [[nodiscard]] uint32_t repeats() const { return repeats_; }
-  [[nodiscard]] bool sender_is_told() const { return sender_is_told_; }
+  [[nodiscard]] bool nak_was_sent() const { return nak_was_sent_; }
 
   // NAKs that were or are about to be sent in this wait, and until when the next one is delayed.
   [[nodiscard]] uint32_t naks() const { return naks_; }
@@ -95,8 +95,8 @@ class InboundWait {
  private:
   State state_ = State::kNone;
   ResponderError otherwise_ = {};
-  bool has_dropped_ = false;     // packets after the held one
-  bool sender_is_told_ = false;  // a NAK was sent since the packet last arrived
+  bool has_dropped_ = false;   // packets after the held one
+  bool nak_was_sent_ = false;  // a NAK was sent since the packet last arrived
   uint32_t repeats_ = 0;
   uint32_t naks_ = 0;
   FaultTicket ticket_;

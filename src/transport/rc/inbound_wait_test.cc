@@ -41,17 +41,17 @@ TEST(InboundWaitTest, RepeatsAndNaksAreOfOneWait) {
   EXPECT_EQ(wait.repeats(), 0U);
   EXPECT_EQ(wait.naks(), 0U);
   EXPECT_FALSE(wait.has_dropped());
-  EXPECT_FALSE(wait.sender_is_told());
+  EXPECT_FALSE(wait.nak_was_sent());
 }
 
-TEST(InboundWaitTest, ASenderThatComesAgainIsToBeToldAgain) {
+TEST(InboundWaitTest, ARetransmissionNeedsAnotherNak) {
   InboundWait wait;
   wait.Begin(kFirst, ResponderError::kPagesUnavailable, Time());
   wait.Resume(true);
   wait.AskAgain(kSecond);
-  EXPECT_TRUE(wait.sender_is_told());
+  EXPECT_TRUE(wait.nak_was_sent());
   wait.Repeat();
-  EXPECT_FALSE(wait.sender_is_told());
+  EXPECT_FALSE(wait.nak_was_sent());
 }
 
 }  // namespace

@@ -13,17 +13,17 @@
 
 namespace verbena::transport {
 
-// A work queue element that has been started: which packet sequence numbers are its own, and how
-// far it has come.
+// A work queue element that has been started: the packet sequence numbers that it uses, and its
+// progress.
 struct OutstandingRequest {
   Psn first_psn;
-  uint32_t psn_count = 0;  // 0: nothing of it goes on the wire
-  uint32_t responses = 0;  // packets of a read's answer that have arrived
+  uint32_t psn_count = 0;  // 0: it sends no packets
+  uint32_t responses = 0;  // response packets of a read that have arrived
   bool needs_response = false;
-  bool is_done = false;  // acknowledged, answered, or local and executed
+  bool is_done = false;  // acknowledged, all responses arrived, or executed locally
   CompletionStatus status = CompletionStatus::kSuccess;
-  uint32_t byte_count = 0;  // for the completion
-  uint8_t losses = 0;       // of pages under it
+  uint32_t byte_count = 0;  // of the completion
+  uint8_t losses = 0;       // pages lost so far
   VendorError vendor_error = 0;
 
   Psn end_psn() const { return first_psn + psn_count; }
@@ -32,11 +32,11 @@ struct OutstandingRequest {
   }
 };
 
-// The elements from the oldest that is not retired to the newest that has been started, in order,
-// and their sequence numbers, which follow on each other without a gap. As large as the send queue.
+// The elements from the oldest that is not retired to the newest that has been started, in order.
+// Their sequence numbers have no gap between them. Has as many places as the send queue.
 //
-// Invariant: flights [begin, end) are started; each first_psn is the end_psn of the one before.
-// Owned by the requester.
+// Invariant: the elements [begin, end) are started; each first_psn is the end_psn of the element
+// before. Owned by the requester.
 class OutstandingRequests {
  public:
   explicit OutstandingRequests(uint32_t capacity)
@@ -67,10 +67,10 @@ class OutstandingRequests {
     begin_ = Next(begin_);
   }
 
-  // Forgets all; the element `next` will be started first.
+  // Removes all; the element `next` will be started first.
   void Reset(queue::WqeNumber next) { begin_ = end_ = next; }
 
-  // The element that a sequence number belongs to.
+  // The element to which a sequence number belongs.
   std::optional<queue::WqeNumber> Find(Psn psn) const {
     for (queue::WqeNumber n = begin_; n < end_; n = Next(n)) {
       if (At(n).Covers(psn)) return n;

@@ -13,10 +13,10 @@
 
 namespace verbena::transport {
 
-// What the two halves of a reliable connection need to know of it. Part of it is known when the
-// queue pair is made, more when it can receive, and all when it can send.
+// The attributes of a reliable connection that its two halves use. Some are known when the queue
+// pair is created, more when it can receive, and all when it can send.
 struct RcConfig {
-  QpType type = QpType::kRc;  // or one side of an extended connection
+  QpType type = QpType::kRc;  // or one end of an extended connection
   QpNumber local_qp = {};
   QpNumber remote_qp = {};
   wire::PKey p_key = wire::kDefaultPKey;
@@ -35,12 +35,11 @@ struct RcConfig {
   // responder
   wire::RnrTimer min_rnr_timer{};
   uint8_t max_dest_rd_atomic = 1;
-  Access remote_rights = {};  // of RDMA through this QP at all
-  // How long a peer is asked to wait when its packet meets absent pages, where it was not measured
-  // what it takes to bring them.
+  Access remote_rights = {};  // the operations that this QP accepts
+  // The RNR timer for packets that meet absent pages, as long as no page-in time was measured.
   Duration page_service_estimate = Milliseconds(1);
 
-  // Extended connections differ in their opcodes and in one header.
+  // Extended connections have different opcodes and one more header.
   [[nodiscard]] wire::Service service() const {
     return type == QpType::kRc ? wire::Service::kRc : wire::Service::kXrc;
   }

@@ -26,7 +26,7 @@ void RcQp::Configure(const RcConfig& config) {
 void RcQp::Drain(bool tells) {
   CHECK(state_ == QpState::kRts);
   state_ = QpState::kSqd;
-  drain_is_told_ = !tells;
+  drain_was_reported_ = !tells;
 }
 
 void RcQp::ResumeSends() {
@@ -36,17 +36,17 @@ void RcQp::ResumeSends() {
   requester_.Resume();
 }
 
-// IBA 10.3.1.5: once for each drain.
+// IBA 10.3.1.5: one event per drain.
 void RcQp::ReportDrained(Step& step) {
-  if (drain_is_told_ || !requester_.is_drained()) return;
-  drain_is_told_ = true;
+  if (drain_was_reported_ || !requester_.is_drained()) return;
+  drain_was_reported_ = true;
   step.outbox.Raise({AsyncEventType::kSendQueueDrained, config().local_qp});
 }
 
 void RcQp::OnPacket(const wire::Packet& packet, Step& step) {
   if (!TakesRequests(state_) || packet.info().service != config().service()) return;
   if (state_ == QpState::kRtr && !has_heard_) {
-    // The program may have been told to wait for this before it goes on to send.
+    // The program may wait for this event before it moves the queue pair to RTS.
     step.outbox.Raise({AsyncEventType::kCommunicationEstablished, config().local_qp});
   }
   has_heard_ = true;
@@ -80,14 +80,15 @@ void RcQp::OnTime(Step& step) {
 
 // True if the requester has more to send than there was room for.
 //
-// Within the machine requests go first: the system takes an acknowledgement into one message with
-// the packets in front of it, because it is shorter than most of them. Elsewhere it leaves by
-// itself anyway, and goes first. So the peer's send completes before the answer to it arrives, as
-// with an adapter in hardware: programs that wait for both on one channel count on it.
+// On the same machine requests go first: the system puts an acknowledgement into one message with
+// the packets before it, because it is shorter than most of them. On other paths an acknowledgement
+// is a datagram of its own anyway, and goes first. So the peer's send completes before the message
+// that responds to it arrives, as with hardware adapters: programs that wait for both on one
+// channel rely on it.
 bool RcQp::Pump(Step& step) {
   const bool takes = TakesRequests(state_);
   if (takes && !config().peer_is_here && responder_.has_only_acks_due()) responder_.Pump(step);
-  // Answers get half of the room.
+  // Half of the room is for responses.
   const size_t held_room = takes && responder_.wants_step() ? (step.outbox.room() + 1) / 2 : 0;
   const bool wants_room =
       FinishesSends(state_) && requester_.Pump(step, StartsSends(state_), held_room);
@@ -95,13 +96,13 @@ bool RcQp::Pump(Step& step) {
   return wants_room;
 }
 
-// Row B3, anticipatory: RoCE has no Terminate, and a queue pair in error answers nothing. What the
-// peer has under way can still be answered, with an operational error (IBA 9.9.3). False when there
-// was no room for it.
+// Row B3, anticipatory: RoCE has no Terminate message, and a queue pair in error does not respond.
+// The peer's outstanding requests can still get a remote operational error (IBA 9.9.3). False if
+// there was no room for it.
 bool RcQp::ReportToPeer(Step& step) {
   if (config().registration != RegistrationMode::kAnticipatory) return true;
-  if (!peer_is_told_) responder_.Abandon(step);
-  peer_is_told_ = true;
+  if (!peer_was_notified_) responder_.Abandon(step);
+  peer_was_notified_ = true;
   responder_.Pump(step);
   return !responder_.wants_step();
 }
@@ -112,7 +113,7 @@ bool RcQp::Run(Step& step) {
   if (requester_.TakeSqdFailure()) {
     state_ = QpState::kSqd;
     is_flushing_ = true;
-    drain_is_told_ = false;
+    drain_was_reported_ = false;
   }
   if (is_flushing_ && state_ == QpState::kSqd) requester_.FlushPosted(step);
   if (state_ == QpState::kSqd) ReportDrained(step);

@@ -19,18 +19,18 @@
 
 namespace verbena::transport {
 
-// A queue pair of the reliable connection service: its two halves, and the state that they share.
-// Inputs change the halves; Run makes them send what follows, and must be called after every burst
-// of inputs.
+// A queue pair of the reliable connection service: its two halves, and their common state. Inputs
+// change the halves; Run sends the resulting packets, and must be called after every burst of
+// inputs.
 //
-// An extended connection has only one half at each end: kXrcSend its requester, with no receive
-// queue, and kXrcReceive its responder, with those of a domain.
+// An extended connection has one half at each end: kXrcSend has a requester and no receive queue,
+// kXrcReceive has a responder with the receive queues of a domain.
 //
-// With a tag matching receive queue the responder finds what the requester then reads:
+// With a tag matching receive queue the responder starts reads that the requester executes:
 // TagRendezvous.
 //
-// Before it is destroyed it must have been in error and run, so that it holds no key of memory any
-// more. Owned by the adapter; one thread at a time.
+// Before it is destroyed, it must be in error and run, so that it holds no key of memory. Owned by
+// the adapter; used by one thread at a time.
 class RcQp {
  public:
   RcQp(const RcConfig& config, queue::SendQueue& send_queue, ReceiveSource receives,
@@ -46,41 +46,42 @@ class RcQp {
   RcQp& operator=(const RcQp&) = delete;
 
   QpState state() const { return state_; }
-  // In SQD, with work that is not at its end.
+  // In SQD, with work that has not completed.
   bool is_draining() const { return state_ == QpState::kSqd && !requester_.is_drained(); }
   const RcConfig& config() const { return requester_.config(); }
 
-  // What has become known since the queue pair was made. What is of the responder takes effect when
-  // it becomes ready to receive, of the requester when it becomes ready to send; remote rights and
-  // the RNR timer at once.
+  // Sets attributes that became known after construction. Those of the responder take effect on the
+  // transition to RTR, those of the requester on the transition to RTS; remote rights and the RNR
+  // timer at once.
   void Configure(const RcConfig& config);
 
-  // INIT -> RTR and RTR -> RTS: the peer's first sequence number, and ours.
+  // INIT -> RTR and RTR -> RTS: the first sequence number of the peer, and of this side.
   void BecomeReadyToReceive(Psn expected);
   void BecomeReadyToSend(Psn first);
-  // RTS -> SQD: no work is begun, and what is begun goes on to its end, of which an event tells.
+  // RTS -> SQD: no new element is started, and those that were started are finished. Then an event
+  // is raised, if `tells`.
   void Drain(bool tells = true);
   // SQD -> RTS.
   void ResumeSends();
-  // Any -> ERR. What is posted is flushed by the next Run, and so is what is posted later.
+  // Any -> ERR. Elements that are posted, now or later, are flushed by the next Run.
   void BecomeFailed() { state_ = QpState::kErr; }
 
-  // A packet has arrived that names this queue pair.
+  // A packet for this queue pair has arrived.
   void OnPacket(const wire::Packet& packet, Step& step);
   void OnPagesReady(FaultTicket ticket, bool available, Step& step);
   void OnTime(Step& step);
   Time next_time() const { return std::min(requester_.next_time(), responder_.next_time()); }
 
-  // A packet of the last Run is not sent, because memory that it names is gone (`is_loss`), or
-  // because it is behind such a one of the same half. False if it must be sent all the same.
+  // A packet of the last Run is not sent, because memory that it refers to is gone (`is_loss`), or
+  // because an earlier packet of the same half is not sent. False if it must be sent nevertheless.
   bool TakeBack(const OutPacket& packet, bool is_loss, Step& step);
 
-  // kXrcReceive: the queue is to leave the domain.
+  // kXrcReceive: the queue is about to leave the domain.
   void DropReceiver(const queue::SharedReceiveQueue& queue, Step& step) {
     responder_.DropReceiver(queue, step);
   }
 
-  // Sends what may be sent, as far as the outbox has room. True when it has more.
+  // Sends as much as the state and the room in the outbox allow. True if there is more to send.
   bool Run(Step& step);
 
   // For the prefetcher.
@@ -90,12 +91,12 @@ class RcQp {
 
   const Requester::Counters& requester_counters() const { return requester_.counters(); }
 
-  // Why the responder ended the connection, if it did.
+  // Why the responder ended the connection; nullopt if it did not.
   const std::optional<FatalRefusal>& responder_failure() const { return responder_.failure(); }
   bool IsConsistent() const { return requester_.IsConsistent() && responder_.IsConsistent(); }
 
  private:
-  // nullptr if the receives have no tags.
+  // nullptr if the receive queue does no tag matching.
   TagRendezvous* MakeRendezvous(const RcConfig& config, queue::SendQueue& send_queue,
                                 const ReceiveSource& receives, queue::CompletionQueue& cq) {
     if (receives.tags() == nullptr) return nullptr;
@@ -106,11 +107,11 @@ class RcQp {
   bool ReportToPeer(Step& step);
 
   QpState state_ = QpState::kInit;
-  bool has_heard_ = false;      // from the peer
-  bool drain_is_told_ = false;  // since it last drained
-  bool is_flushing_ = false;    // SQD after a registration that failed in reactive mode
-  bool peer_is_told_ = false;   // that a registration has ended the connection
-  std::optional<TagRendezvous> rendezvous_;  // what the two halves have to do with each other
+  bool has_heard_ = false;           // a packet of the peer has arrived
+  bool drain_was_reported_ = false;  // the event of the present drain was raised
+  bool is_flushing_ = false;         // SQD after a registration that failed in reactive mode
+  bool peer_was_notified_ = false;   // the NAK for a failed registration was sent
+  std::optional<TagRendezvous> rendezvous_;  // starts work of the requester for the responder
   Requester requester_;
   Responder responder_;
 };

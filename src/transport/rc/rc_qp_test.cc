@@ -25,19 +25,19 @@ using scenario::RcNode;
 constexpr uint64_t kPages = 64;
 constexpr uint64_t kArena = kPages * RcNode::kPage;
 
-// How bad a link and its memory are. All chances are out of 1000.
+// The faults of a link and of memory. All probabilities are out of 1000.
 struct Weather {
   uint32_t loss = 0;
   uint32_t duplication = 0;
   Duration jitter = Duration();
-  uint32_t eviction = 0;  // per packet, a page of either side
+  uint32_t eviction = 0;  // per packet, of a page on either side
   uint32_t path_mtu = 1024;
-  uint8_t depth = 4;  // reads and atomics under way
+  uint8_t depth = 4;  // outstanding reads and atomics
   uint8_t rnr_retry = 7;
-  bool foreign = false;  // NAKs for absent pages are not known as such
+  bool foreign = false;  // the peer does not know the mark of NAKs for absent pages
 };
 
-// Two machines and a connection between them, with that weather on the link.
+// Two machines and a connection between them, with these faults on the link.
 class Connection {
  public:
   Connection(uint64_t seed, const Weather& weather)
@@ -69,7 +69,7 @@ class Connection {
   RcNet& net() { return net_; }
   Random& random() { return random_; }
 
-  // The last packets, for the reader of a failure.
+  // The last packets, for the message of a failed test.
   std::string history() const {
     std::string text;
     for (const std::string& line : history_) text += line + "\n";
@@ -112,8 +112,8 @@ class Connection {
   std::deque<std::string> history_;
 };
 
-// Writes, sends, reads and fetch-and-adds from A to B, each on bytes of its own, so that the end of
-// the story is known whatever happens on the way.
+// Writes, sends, reads and fetch-and-adds from A to B, each on its own bytes, so that the result is
+// known whatever the order of events.
 class Story {
  public:
   Story(Connection& connection, uint64_t operations)
@@ -206,7 +206,7 @@ class Story {
     return noise;
   }
 
-  // True when something has completed.
+  // True if something has completed.
   bool Poll() {
     const uint64_t before = ended_;
     std::array<Completion, 64> completions;
@@ -259,7 +259,7 @@ TEST(RcQpTest, FaultsAreNotRepairedByTimeouts) {
   EXPECT_EQ(connection.net().timeouts(), 0u);
 }
 
-// Evictions all the time, and no retry to give to receivers that are not ready.
+// Continuous evictions, and no RNR retries.
 TEST(RcQpTest, FaultsCostNoRnrRetries) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     Connection connection(seed, {.eviction = 500, .rnr_retry = 0});
@@ -274,7 +274,7 @@ TEST_P(RcQpWeatherTest, FaultsCostNoRnrRetriesOnABadLinkEither) {
   Story(connection, 100).Run();
 }
 
-// One that does not know the mark has what its own attributes give it.
+// A peer that does not know the mark uses its own RNR retries.
 TEST(RcQpTest, AForeignPeerSurvivesPagesThatComeWithinItsBudget) {
   for (const uint8_t rnr_retry : {uint8_t{0}, uint8_t{1}, uint8_t{6}}) {
     Connection connection(1, {.eviction = 500, .rnr_retry = rnr_retry, .foreign = true});
@@ -289,7 +289,8 @@ TEST(RcQpTest, AGoodLinkNeedsNoTimer) {
   EXPECT_EQ(connection.net().timeouts(), 0u);
 }
 
-// B has a request and an acknowledgement to send in the same step: what it sends then, in order.
+// B has a request and an acknowledgement to send in the same step: the packets that it sends, in
+// order.
 std::vector<bool> RequestsOfOneTurn(bool peer_is_here) {
   RcNet net;
   RcNode& a = net.AddNode(kPages);
@@ -306,7 +307,7 @@ std::vector<bool> RequestsOfOneTurn(bool peer_is_here) {
   queue::SendWqe fenced = scenario::WriteOf(2, a.Remote(64));
   fenced.flags.fence = true;
   net.Post(end_b, fenced, {b.Local(64, 8)});
-  // What A reads arrives at B together with what A writes.
+  // The data that A reads and the data that A writes arrive at B together.
   net.RunFor(RcNet::kDelay);
   sent.clear();
   net.Post(end_a, scenario::WriteOf(1, b.Remote(128)), {a.Local(128, 8)});

@@ -19,7 +19,7 @@ void ReplayCache::Add(const Reply& reply) {
 }
 
 Reply* ReplayCache::Find(Psn psn) {
-  // The newest first: an old one may have the same PSN, from the lap before.
+  // The newest first: after a wrap an old entry may have the same PSN.
   for (size_t i = count_; i-- > 0;) {
     if (at(i).Covers(psn)) return &at(i);
   }

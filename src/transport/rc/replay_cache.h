@@ -13,38 +13,38 @@
 
 namespace verbena::transport {
 
-// A request that is answered with more than an acknowledgement, and how far its answer has come.
+// A request that has a response other than an acknowledgement, and the progress of that response.
 struct Reply {
   enum class Kind : uint8_t {
-    kRead,    // from memory, each time anew
-    kAtomic,  // from the value that was found when it was executed
-    kPlaced,  // atomic write, flush: an empty read response says that it was done
+    kRead,    // read from memory each time
+    kAtomic,  // the value before the operation was executed
+    kPlaced,  // atomic write, flush: an empty read response
   };
 
   Kind kind = Kind::kRead;
   Psn first{};
   uint32_t packet_count = 1;
-  wire::Msn msn{};  // that counts this request
+  wire::Msn msn{};  // the number of this request
   Key key{};
   memory::PdId pd{};
   KeyAddress address{};
   uint32_t length = 0;
   uint64_t original = 0;  // kAtomic
 
-  // Packets `next` to `end` are to be sent; the run of them began at `begin`, and its last byte is
-  // the one before `stop`.
+  // Packets `next` to `end` are to be sent. This series of packets began at `begin`, and its last
+  // byte is the one before `stop`.
   uint32_t begin = 0;
   uint32_t next = 0;
   uint32_t end = 0;
   uint32_t stop = 0;
-  bool was_sent = false;   // once, to its end
-  bool is_repeat = false;  // it was when the run of packets began
-  uint8_t losses = 0;      // of pages under it
+  bool was_sent = false;   // completely, at least once
+  bool is_repeat = false;  // was_sent when the series of packets began
+  uint8_t losses = 0;      // pages lost so far
 
-  // The key is good for one message, which is this one: it is kept for the peer that lost packets
-  // of the answer. A peer that wants to read for ever through such a key gets no further than one
-  // that never gives up: a requester makes 7 tries without progress at most (IBA 9.9.2.1.1), and
-  // the network may double them.
+  // The key is valid for one message, and this is it. The key is kept for a peer that lost packets
+  // of the response. Repeats are limited, so that a peer cannot read for ever through such a key: a
+  // requester makes at most 7 tries without progress (IBA 9.9.2.1.1), and the network may duplicate
+  // them.
   static constexpr uint8_t kRepeatsMax = 16;
   bool holds_key = false;
   uint8_t repeats = 0;  // without progress
@@ -57,7 +57,7 @@ struct Reply {
   [[nodiscard]] bool is_pending() const { return next < end; }
   void Drop() { next = end; }
   void Advance() { was_sent |= ++next == end; }
-  // Packets from `from` on were not sent after all.
+  // Packets from `from` on were not sent.
   void TakeBack(uint32_t from) {
     next = std::min(next, std::max(from, begin));
     was_sent = is_repeat;
@@ -65,8 +65,8 @@ struct Reply {
   [[nodiscard]] Psn next_psn() const { return first + next; }
   [[nodiscard]] bool Covers(Psn psn) const { return (psn - first.value()).value() < packet_count; }
 
-  // Asks for `count` packets from `from` on, whatever was asked for before: the peer has no use for
-  // the rest.
+  // Requests `count` packets from `from` on. Replaces an earlier request: the peer does not need
+  // the rest of it.
   void Answer(uint32_t from, uint32_t count, uint32_t stop_at) {
     begin = next = from;
     end = from + count;
@@ -76,27 +76,27 @@ struct Reply {
 };
 
 // The last reads, atomics, atomic writes and flushes, as many as the peer may have outstanding, so
-// that their duplicates can be answered (IBA 9.7.5: resources of the responder). Also the order
-// in which answers go out.
+// that duplicates can be answered (IBA 9.7.5: resources of the responder). Their order is the order
+// of the responses.
 //
-// Invariant: oldest first, and never more than the capacity; memory is allocated once.
-// Owned by a responder; one thread at a time.
+// Invariant: oldest first, and never more than the capacity; memory is allocated once. Owned by a
+// responder; used by one thread at a time.
 class ReplayCache {
  public:
   explicit ReplayCache(uint8_t capacity) : replies_(capacity) {}
 
-  // False when the peer has more outstanding than it may: the oldest would have to go, and was
-  // never answered. If it was, and is only due again for a late duplicate, the peer has its answer:
-  // else it would not ask for more.
+  // False if the peer has too many outstanding: the oldest entry would be replaced before its
+  // response was sent. If its response was sent, and is due again only for a late duplicate, the
+  // entry can be replaced: the peer has the response, or it would not send a new request.
   [[nodiscard]] bool HasRoom() const {
     return count_ < replies_.size() || (count_ > 0 && at(0).was_sent);
   }
-  // The reply is to be sent as a whole. REQUIRES: HasRoom().
+  // The whole response is to be sent. REQUIRES: HasRoom().
   void Add(const Reply& reply);
 
-  // The request that this PSN belongs to; nullptr if it is forgotten or never was.
+  // The request to which this PSN belongs; nullptr if it was replaced or never existed.
   [[nodiscard]] Reply* Find(Psn psn);
-  // The oldest that has something to be sent.
+  // The oldest entry with packets to be sent.
   [[nodiscard]] Reply* FirstPending() {
     const size_t i = FirstPendingIndex();
     return i < count_ ? &at(i) : nullptr;
@@ -107,18 +107,18 @@ class ReplayCache {
   }
   [[nodiscard]] bool has_pending() const { return FirstPendingIndex() < count_; }
 
-  // The reply that the next Add forgets; nullptr if there is room for all.
+  // The entry that the next Add replaces; nullptr if there is a free place.
   [[nodiscard]] const Reply* Leaving() const {
     return count_ > 0 && count_ == replies_.size() ? &at(0) : nullptr;
   }
 
-  // Whether the key is held by the last read, which ended just before `start`; it is not any more.
-  // A peer may ask for one long read in parts, each when the one before has been answered.
+  // Whether the last read, which ended just before `start`, holds the key. If so, it no longer
+  // does. A peer may issue one long read in parts, each after the response to the part before.
   [[nodiscard]] bool TakeOverKey(Key key, KeyAddress start);
 
-  // Nothing more is sent.
+  // Sends nothing more.
   void DropPending();
-  // A key that some reply holds, and does not from then on.
+  // A key that an entry holds. The entry no longer holds it.
   [[nodiscard]] std::optional<Key> TakeHeldKey();
 
   [[nodiscard]] size_t size() const { return count_; }

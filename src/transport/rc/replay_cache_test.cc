@@ -42,7 +42,7 @@ TEST(ReplayCacheTest, ThereIsRoomOnceTheOldestIsAnswered) {
   cache.Add(ReadOf(2, 1));
   EXPECT_FALSE(cache.HasRoom());
   Send(*cache.Find(Psn(2)));
-  EXPECT_FALSE(cache.HasRoom());  // it is the oldest that would go
+  EXPECT_FALSE(cache.HasRoom());  // the oldest would be replaced
   Send(*cache.Find(Psn(1)));
   EXPECT_TRUE(cache.HasRoom());
   cache.Add(ReadOf(3, 1));
@@ -111,7 +111,6 @@ TEST(ReplayCacheTest, HandsOutEachHeldKeyOnce) {
   EXPECT_EQ(cache.TakeHeldKey(), std::nullopt);
 }
 
-// A read whose peer gets further with each try may be repeated as often as it takes.
 TEST(ReplayCacheTest, WhatIsTakenBackWasNotSent) {
   ReplayCache cache(1);
   cache.Add(ReadOf(10, 3));
@@ -124,7 +123,7 @@ TEST(ReplayCacheTest, WhatIsTakenBackWasNotSent) {
   reply.TakeBack(2);
   EXPECT_EQ(reply.next, 1u) << "it is taken back already";
   Send(reply);
-  // Once it was sent, a repetition that is taken back does not make it unsent.
+  // A repeat that is taken back does not reset was_sent.
   reply.Answer(0, 3, 3 * 256);
   Send(reply);
   reply.TakeBack(0);

@@ -18,11 +18,12 @@ namespace {
 using queue::SendOpcode;
 using queue::WqeNumber;
 
-// IBA 9.7.4.2: sequence numbers that are under way must stay within half of their circle, which
-// the longest message of the smallest packets fills.
+// IBA 9.7.4.2: the sequence numbers of outstanding packets must stay within half of their circle.
+// The longest message of the smallest packets fills it.
 constexpr uint32_t kPsnHalf = 1u << 23;
 constexpr uint32_t kAtomicBytes = 8;
-// An answer is asked for at the end of each message, and this often in a long one.
+// The last packet of each message requests an acknowledgement, and in long messages one in this
+// many.
 constexpr uint32_t kAckRequestEvery = 32;
 
 wire::Reth RethOf(const RemoteAddress& remote, uint64_t skipped, uint64_t length) {
@@ -46,8 +47,8 @@ wire::AtomicEth AtomicEthOf(const queue::Atomic& atomic, bool swaps) {
           .compare = swaps ? atomic.compare_or_add : 0};
 }
 
-// The headers behind the BTH, as the opcode has them. `length` bytes from `skipped` on of the
-// remote range.
+// The headers after the BTH that the opcode requires, for `length` bytes of the remote range from
+// `skipped` on.
 void AddExtensions(const queue::SendWqe& wqe, const wire::OpcodeInfo& info, uint64_t skipped,
                    uint64_t length, wire::PacketBuilder& builder) {
   if (info.Has(wire::Extension::kXrceth)) {
@@ -135,12 +136,12 @@ bool Requester::MayStart(const queue::SendWqe& wqe) const {
   if (reads_under_way_ >= config_.max_rd_atomic && PropertiesOf(wqe.opcode).needs_response) {
     return false;
   }
-  // A key is not taken away under packets that may have to be sent again.
+  // A key must not be invalidated while packets that use it may have to be retransmitted.
   return wqe.opcode != SendOpcode::kLocalInvalidate || unacked_ == next_psn_;
 }
 
-// Gives the next element its sequence numbers, and does what of it is local. False when it may not
-// be started yet.
+// Assigns sequence numbers to the next element, and executes its local part. False if it may not be
+// started yet.
 bool Requester::StartNext(Step& step) {
   const WqeNumber n = outstanding_.end();
   const queue::SendWqe& wqe = queue_.At(n);
@@ -172,7 +173,7 @@ bool Requester::StartNext(Step& step) {
   return true;
 }
 
-// What is decided without the peer.
+// The part that needs no peer.
 LocalOutcome Requester::DoLocalPart(WqeNumber n, Step& step) {
   const queue::SendWqe& wqe = queue_.At(n);
   const queue::SendProperties& properties = queue::PropertiesOf(wqe.opcode);
@@ -195,7 +196,7 @@ LocalOutcome Requester::DoLocalPart(WqeNumber n, Step& step) {
   return ExecuteLocally(wqe, page_list_, config_.who, step);
 }
 
-// Sends the packet at position_ and moves on, or passes over what needs none.
+// Sends the packet at position_ and advances, or skips an element without packets.
 Requester::SendOutcome Requester::SendNext(Step& step) {
   const WqeNumber n = position_.wqe;
   const OutstandingRequest& outstanding = outstanding_.At(n);
@@ -215,10 +216,10 @@ Requester::SendOutcome Requester::SendNext(Step& step) {
   return SendOutcome::kSent;
 }
 
-// How many packets of its answer the next request of a read asks for. One request could ask for
-// all, but nothing on the wire would hold the peer back then; so a long read is several requests,
-// each of a window, and the next one when the last is answered. What is asked for again ends where
-// it did: that is how the peer knows it.
+// The number of response packets that the next request of a read asks for. One request could ask
+// for all, but then the requester could not limit the rate of the peer. So a long read is sent as
+// several requests of a window each, the next one when the responses to the last have arrived. A
+// request that is retransmitted ends where it did before, so that the peer recognizes it.
 uint32_t Requester::AnswersToAskFor(const OutstandingRequest& outstanding, Psn psn) const {
   if (IsBefore(psn, sent_end_)) {
     return std::min(outstanding.psn_count - position_.packet, UnderWay(sent_end_) - UnderWay(psn));
@@ -227,7 +228,7 @@ uint32_t Requester::AnswersToAskFor(const OutstandingRequest& outstanding, Psn p
   return std::min(outstanding.psn_count - position_.packet, window_.packets());
 }
 
-// `psns`: how many sequence numbers the packet stands for.
+// `psns`: how many sequence numbers the packet takes.
 bool Requester::BuildPacket(Step& step, WqeNumber n, const OutstandingRequest& outstanding, Psn psn,
                             uint32_t psns) {
   const queue::SendWqe& wqe = queue_.At(n);
@@ -238,7 +239,7 @@ bool Requester::BuildPacket(Step& step, WqeNumber n, const OutstandingRequest& o
                                       ? wire::Position::kOnly
                                       : PositionOf(position_.packet, outstanding.psn_count);
   const wire::OpcodeInfo* const row = FindOpcode(config_.service(), wqe.opcode, position);
-  CHECK(row != nullptr);  // else the element had failed when it was started
+  CHECK(row != nullptr);  // else the element failed when it was started
   const wire::OpcodeInfo& info = *row;
   const uint32_t size =
       properties.carries_payload
@@ -262,7 +263,7 @@ bool Requester::BuildPacket(Step& step, WqeNumber n, const OutstandingRequest& o
                       .ack_request = asks,
                       .psn = psn};
   wire::PacketBuilder builder(packet.header, info, bth, size);
-  // A read is asked for a part of it; the others name their whole range, once.
+  // A request of a read names a part of the range; other requests name their whole range, once.
   const uint64_t skipped = outstanding.needs_response ? offset : 0;
   const uint64_t named =
       outstanding.needs_response
@@ -273,7 +274,7 @@ bool Requester::BuildPacket(Step& step, WqeNumber n, const OutstandingRequest& o
   return true;
 }
 
-// Finds `size` bytes of the message for the packet. False when some are not to be had now: then the
+// Makes `size` bytes of the message the payload of the packet. False if some are not available: the
 // requester waits for pages, or the element has failed.
 bool Requester::GatherPayload(Step& step, WqeNumber n, uint64_t offset, uint32_t size,
                               OutPacket& packet) {
@@ -300,18 +301,18 @@ bool Requester::GatherPayload(Step& step, WqeNumber n, uint64_t offset, uint32_t
   return false;
 }
 
-// None when the element has lost pages too often.
+// nullopt if the element has lost pages too often.
 std::optional<Requester::Stall> Requester::StallFor(const memory::Fault& fault, Psn psn,
                                                     Step& step) {
   if (fault.is_loss && !MayLose(psn, step)) return std::nullopt;
   ++counters_.page_waits;
-  retry_.StopTimer();  // our own pages are no fault of the peer's
+  retry_.StopTimer();  // the peer is not late: this side waits for its own pages
   const Stall stall{FaultTicket(next_ticket_++), psn};
   step.outbox.RequestPages({config_.local_qp, stall.ticket, fault});
   return stall;
 }
 
-// Counts a loss of pages under the element, which fails if there are too many.
+// Counts a page that the element has lost. The element fails if there are too many.
 bool Requester::MayLose(Psn psn, Step& step) {
   const auto n = outstanding_.Find(psn);
   CHECK(n.has_value());
@@ -321,7 +322,7 @@ bool Requester::MayLose(Psn psn, Step& step) {
 }
 
 void Requester::TakeBack(Psn psn, bool is_loss, Step& step) {
-  // It may have ended in the same step, by a failure of the connection.
+  // The element may have ended in the same step, because the connection failed.
   if (!outstanding_.Find(psn).has_value()) return;
   if (is_loss && !MayLose(psn, step)) return;
   const bool is_ahead =
@@ -338,15 +339,15 @@ void Requester::OnPagesReady(FaultTicket ticket, bool available, Step& step) {
   const Psn psn = stall->psn;
   stall.reset();
   if (!available) {
-    // A late acknowledgement may have ended the element meanwhile: then nothing is missing.
+    // The element may have ended by a late acknowledgement: then nothing is missing.
     if (outstanding_.Find(psn).has_value()) {
       FailAt(psn, CompletionStatus::kLocalProtectionError, step);
     }
     return;
   }
   if (!to_place) return;
-  // The answer that had no place was dropped, and those behind it: they are asked for again. What
-  // the peer says to the requests of before is not a loss: it would cost a retry.
+  // The response for which there was no memory was dropped, and those after it. They are requested
+  // again. Responses to the earlier requests are not counted as a loss, which would cost a retry.
   Rewind(psn);
   recovering_ = psn;
   dropped_until_ = sent_end_;

@@ -25,68 +25,59 @@
 namespace verbena::transport {
 
 // The sending half of a reliable connection: turns the elements of a send queue into packets, and
-// the peer's answers into completions.
-//
-//        unacked_             position_           sent_end_         next_psn_
-//   done | sent, no answer yet | to be sent again  | started, unsent |
-//   -----+---------------------+-------------------+-----------------+----->  PSN
-//
-// All that is lost is found again by going back: position_ moves to the packet that the peer lacks,
-// and sending goes on from there. A read that was answered in part is asked for the rest only.
-//
-// Owned by its queue pair, which calls Pump after every input; one thread at a time.
+// the peer's responses into completions.
 class Requester {
  public:
-  // `rendezvous` if there may be elements that the program did not post.
+  // `rendezvous` is given if there may be elements that the program did not post.
   Requester(const RcConfig& config, queue::SendQueue& queue, queue::CompletionQueue& cq,
             TagRendezvous* rendezvous = nullptr);
 
-  // Takes effect with the next Start.
+  // Takes effect at the next Start.
   void Configure(const RcConfig& config) { config_ = config; }
-  // After a drain: with timers and retries as they were configured since, unless some are in use.
+  // After a drain: uses the timers and retries that were configured since, except those in use.
   void Resume();
   const RcConfig& config() const { return config_; }
 
-  // The first packet will have this number. REQUIRES: nothing is under way.
+  // The first packet has this number. REQUIRES: no request is outstanding.
   void Start(Psn first);
 
-  // Sends what may be sent now, as far as the outbox has room, of which some is kept for others;
-  // elements that are not begun only if they may be. True when there may be more for a new outbox.
+  // Sends as much as is allowed now, and as the outbox has room for except `held_room`. Starts new
+  // elements only if `may_begin`. True if there may be more to send in another outbox.
   bool Pump(Step& step, bool may_begin, size_t held_room = 0);
 
-  // An acknowledgement or a response has arrived for this queue pair.
+  // An acknowledgement or response for this queue pair has arrived.
   void OnResponse(const wire::Packet& packet, Step& step);
 
-  // To be called at next_time(), or later.
+  // Must be called at next_time() or later.
   void OnTime(Step& step);
   Time next_time() const;
 
-  // Pages that were asked for in the outbox are there, or are not to be had.
+  // Pages requested in the outbox are present, or cannot be paged in.
   void OnPagesReady(FaultTicket ticket, bool available, Step& step);
 
-  // A packet that Pump has put into the outbox was not sent, because memory that it names is gone
-  // (`is_loss`), or because it is behind such a one. The tables know; sending goes on from there
-  // once the pages are there.
+  // A packet that Pump added to the outbox was not sent: because memory that it refers to is gone
+  // (`is_loss`), or because an earlier packet was not sent. The page is marked absent in the
+  // tables; sending continues here after the page-in.
   void TakeBack(Psn psn, bool is_loss, Step& step);
 
-  // All elements end as flushed: the queue pair is in error.
+  // Flushes all elements, because the queue pair is in error.
   void Flush(Step& step);
 
-  // An element has ended in error: the queue pair must go to the error state.
+  // An element has failed: the queue pair must go to the error state.
   bool has_failed() const { return has_failed_; }
-  // It was to register memory, and did not get as far as the wire.
+  // The failed element was to register memory, and sent nothing.
   bool failed_to_register() const { return has_failed_ && failed_to_register_; }
-  // A registration has failed in reactive mode, and all behind it is flushed: the send queue must
-  // go to the drained state. True once for each.
+  // A registration has failed in reactive mode, and all elements after it are flushed: the send
+  // queue must go to SQD. True once per failure.
   bool TakeSqdFailure() { return std::exchange(had_sqd_failure_, false); }
-  // All that was posted since ends as flushed. REQUIRES: is_drained().
+  // Flushes all that was posted since. REQUIRES: is_drained().
   void FlushPosted(Step& step);
-  // Elements from here on are not sent yet, or not to their end.
+  // The elements from here on are not sent, or not completely.
   queue::WqeNumber first_unsent() const { return position_.wqe; }
-  // Nothing is under way.
+  // No request is outstanding.
   bool is_drained() const { return outstanding_.empty(); }
 
-  // What went wrong on the way, since the start.
+  // Errors of the network since the start.
   struct Counters {
     uint64_t timeouts = 0;
     uint64_t sequence_naks = 0;
@@ -101,16 +92,15 @@ class Requester {
  private:
   struct Position {
     queue::WqeNumber wqe;
-    uint32_t packet = 0;  // of the element
+    uint32_t packet = 0;  // index in the element
   };
-  // Waits for pages of our own memory: to send from, or to put the answer that has this number.
+  // Waits for pages of this side's memory: for a payload, or for the response with this number.
   struct Stall {
     FaultTicket ticket;
     Psn psn;
   };
   enum class SendOutcome : uint8_t { kSent, kPassed, kBlocked };
-  // The responder of the same queue pair counts from 0: no ticket is taken for one of the other
-  // half.
+  // The responder of the same queue pair counts from 0, so the tickets of the two halves differ.
   static constexpr uint64_t kFirstTicket = 1;
 
   // requester.cc: sending
@@ -130,7 +120,7 @@ class Requester {
   bool is_stalled() const { return gather_stall_.has_value() || scatter_stall_.has_value(); }
   uint32_t UnderWay(Psn psn) const { return (psn - unacked_.value()).value(); }
 
-  // ack_handler.cc: answers
+  // ack_handler.cc: responses
   void OnAcknowledge(wire::Syndrome syndrome, const wire::Packet& packet, Step& step);
   void OnReadResponse(const wire::Packet& packet, Step& step);
   void OnAtomicResponse(const wire::Packet& packet, Step& step);
@@ -162,23 +152,25 @@ class Requester {
 
   OutstandingRequests outstanding_;
   Position position_;
-  Psn next_psn_;  // of the element that is started next
+  Psn next_psn_;  // of the next element to be started
   Psn unacked_;
   Psn sent_end_;
   RetryState retry_;
   CongestionWindow window_;
   SegmentProbe probe_;
-  std::optional<Psn> recovering_;  // went back to here, and nothing came of it yet
-  // Answers before this were dropped for lack of pages of our own, and are asked for again.
+  std::optional<Psn> recovering_;  // a rewind to this PSN has made no progress yet
+  // Responses before this PSN were dropped because pages of this side are absent, and are requested
+  // again.
   std::optional<Psn> dropped_until_;
   std::optional<Stall> gather_stall_;
   std::optional<Stall> scatter_stall_;
   Time delayed_until_ = Time::Never();
-  std::vector<memory::PhysicalAddress> page_list_;  // of a registration; kept for its capacity
+  std::vector<memory::PhysicalAddress>
+      page_list_;  // of a registration; a member to keep its capacity
   uint64_t next_ticket_ = kFirstTicket;
   uint32_t reads_under_way_ = 0;  // and atomics
   uint32_t since_ack_request_ = 0;
-  bool is_blocked_ = false;  // an element failed; nothing behind it is started
+  bool is_blocked_ = false;  // an element failed; no element after it is started
   bool has_failed_ = false;
   bool had_sqd_failure_ = false;
   bool failed_to_register_ = false;

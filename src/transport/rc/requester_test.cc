@@ -47,7 +47,7 @@ TEST_F(RequesterTest, UnsignaledElementsEndSilentlyAndInOrder) {
   EXPECT_EQ(queue_->begin(), queue_->end());
 }
 
-TEST_F(RequesterTest, WhatIsFlushedIsToldAlsoIfItIsUnsignaled) {
+TEST_F(RequesterTest, AFlushCompletesEvenAnUnsignaledRequest) {
   Post(SendOpcode::kSend, {Bytes(0, 10)}, {}, {.signaled = false});
   Pump();
   Post(SendOpcode::kSend, {Bytes(0, 10)}, {}, {.signaled = false});
@@ -56,13 +56,13 @@ TEST_F(RequesterTest, WhatIsFlushedIsToldAlsoIfItIsUnsignaled) {
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kFlushed}, {2, CompletionStatus::kFlushed}}));
 }
 
-// It fills half of the circle of PSNs, which is what may be under way.
+// The message takes half of the circle of PSNs, which is what may be outstanding.
 TEST_F(RequesterTest, TheLongestMessageOfTheSmallestPacketsIsSent) {
   PostRead(0, (1U << 23) * kMtu);
   EXPECT_EQ(PsnsOf(Pump()), Psns{100});
 }
 
-// Also when something is under way before it.
+// Also if another request is outstanding before it.
 TEST_F(RequesterTest, NoMoreThanHalfOfThePsnCircleIsUnderWay) {
   Post(SendOpcode::kSend, {Bytes(0, 10)});
   PostRead(0, (1U << 23) * kMtu);
@@ -206,7 +206,7 @@ TEST_F(RequesterTest, ALongReadAsksForAWindowAtATime) {
   };
   answer(0, 40);
   EXPECT_EQ(Pump().size(), 0u);
-  // What was lost is asked for as far as it was, and no further.
+  // Only the lost part of the earlier request is requested again.
   answer(41, 42);
   sent = Pump();
   ASSERT_EQ(PsnsOf(sent), Psns{140});
@@ -246,10 +246,10 @@ TEST_F(RequesterTest, NoMoreReadsAreUnderWayThanAllowedAndFencesWait) {
   EXPECT_EQ(PsnsOf(Pump()), Psns{102});
 }
 
-// What is under way may have to be sent again, by the same key.
+// Outstanding requests may have to be retransmitted with the same key.
 TEST_F(RequesterTest, AnInvalidationWaitsForWhatIsUnderWay) {
   PostWrite(0, 10);
-  Post(SendOpcode::kLocalInvalidate, {});  // of a key that was never handed out
+  Post(SendOpcode::kLocalInvalidate, {});  // of a key that does not exist
   EXPECT_EQ(PsnsOf(Pump()), Psns{100});
   EXPECT_EQ(requester_->first_unsent(), queue::WqeNumber(1)) << "it is not begun";
   Ack(100);
@@ -295,7 +295,7 @@ TEST_F(RequesterTest, AForeignKeyFailsTheElementAndTouchesNothing) {
   Post(SendOpcode::kSend, {Bytes(0, 10)});
   Post(SendOpcode::kSend, {wrong});
   EXPECT_EQ(Pump().size(), 1u);
-  EXPECT_EQ(Poll(), All{});  // the first one is not answered yet
+  EXPECT_EQ(Poll(), All{});  // the first one has no response yet
   Ack(100);
   EXPECT_EQ(Poll(),
             (All{{1, CompletionStatus::kSuccess}, {2, CompletionStatus::kLocalProtectionError}}));
@@ -324,7 +324,7 @@ TEST_F(RequesterTest, GhostsAreIgnored) {
   Post(SendOpcode::kSend, {Bytes(0, 10)});
   Pump();
   Ack(500);
-  Ack(101);  // the one behind what was sent
+  Ack(101);  // after the last packet that was sent
   Answer(wire::Syndrome::Nak(wire::NakCode::kRemoteAccessError), Psn(99));
   ReadResponse(wire::Position::kOnly, 100, "x");
   EXPECT_EQ(Poll(), All{});
@@ -350,7 +350,7 @@ TEST_F(RequesterTest, WhileItDrainsWhatIsBegunGoesOnAndNothingElse) {
   EXPECT_EQ(PsnsOf(Pump()), Psns{103});
 }
 
-// Rows B2 and B3. The key is one that was never handed out.
+// Rows B2 and B3. The key does not exist.
 class RequesterRegistrationTest : public RequesterTest {
  protected:
   void Begin(RegistrationMode mode) {
@@ -385,14 +385,14 @@ TEST_F(RequesterRegistrationTest, ReactiveAFailureCostsTheWorkBehindItOnly) {
   PostBadRegistration();
   PostWrite(0, 20);
   EXPECT_EQ(PsnsOf(Pump()), Psns{100});
-  EXPECT_EQ(Poll(), All{});  // it fails in its turn
+  EXPECT_EQ(Poll(), All{});  // it fails after the elements before it
   Ack(100);
   EXPECT_EQ(Poll(), (All{{1, CompletionStatus::kSuccess},
                          {2, CompletionStatus::kLocalQpOperationError},
                          {3, CompletionStatus::kFlushed}}));
   EXPECT_FALSE(requester_->has_failed());
   PostWrite(0, 30);
-  EXPECT_EQ(Pump().size(), 0u);  // not before the queue pair has taken notice
+  EXPECT_EQ(Pump().size(), 0u);  // not before the queue pair has handled the failure
   EXPECT_TRUE(requester_->TakeSqdFailure());
   EXPECT_FALSE(requester_->TakeSqdFailure());
   EXPECT_EQ(PsnsOf(Pump()), Psns{101});

@@ -12,20 +12,20 @@ namespace {
 
 using wire::Operation;
 
-// The requester of the same queue pair counts its tickets from below.
+// The requester of the same queue pair counts its tickets from the lower end.
 constexpr uint64_t kTicketsOfResponder = uint64_t{1} << 63;
 
 constexpr Duration kLongestRnrTimer = Microseconds(655'360);
 constexpr Duration kHoldMax = kLongestRnrTimer;
 
-// How often a packet comes again before its sender is told that pages are absent. A requester goes
-// back for reasons of its own, too: to ask again for answers that had no place.
+// How often a packet arrives again before its sender gets an RNR NAK for absent pages. A requester
+// also rewinds for reasons of its own: to request responses again for which it had no memory.
 constexpr uint32_t kRepeatsHeld = 3;
 
-// All that a packet has beside its payload.
+// The largest size of a packet without its payload.
 constexpr size_t kHeadersMax = 64;
 
-// What a read, atomic, atomic write or flush names; nothing for a send or write.
+// The range of a read, atomic, atomic write or flush; nullopt for a send or write.
 std::optional<RemoteRange> NamedBy(const wire::Packet& packet) {
   if (const auto eth = packet.Get<wire::AtomicEth>()) return RangeOf(*eth);
   if (packet.info().operation == Operation::kWrite) return std::nullopt;
@@ -53,7 +53,7 @@ Responder::Responder(const RcConfig& config, const XrcDomain& domain)
 
 void Responder::Start(Psn expected) {
   CHECK(!receive_.is_taken());
-  // First what may find no memory.
+  // First the calls that allocate, and may fail.
   ReplayCache replies(config_.max_dest_rd_atomic);
   wait_.Reserve(config_.path_mtu + kHeadersMax);
   who_ = config_.who;
@@ -89,7 +89,7 @@ void Responder::OnRequest(const wire::Packet& packet, Step& step) {
   DCHECK(IsConsistent());
 }
 
-// Inlined where every packet comes by.
+// Inlined, because it handles every packet.
 [[gnu::always_inline]] inline void Responder::OnExpected(const wire::Packet& packet, Step& step) {
   const wire::OpcodeInfo& info = packet.info();
   if (nak_state_ != NakState::kNothing) [[unlikely]] {
@@ -101,11 +101,11 @@ void Responder::OnRequest(const wire::Packet& packet, Step& step) {
   if (!refusal) refusal = CheckLength(packet, message_, config_.path_mtu);
   if (!refusal) refusal = Execute(packet, step);
   if (refusal) return RefuseExpected(*refusal, packet, step);
-  // If it waited for pages, they have come; the pending page request is no longer needed.
+  // If the packet waited for pages, they are present; the pending page request is no longer needed.
   wait_.End();
 }
 
-// Apart, so that a packet that is executed pays nothing for it.
+// Not inlined, so that a packet that is executed pays nothing for it.
 [[gnu::noinline]] void Responder::RefuseExpected(NakReason reason, const wire::Packet& packet,
                                                  Step& step) {
   if (reason == NakReason(ResponderError::kPagesAbsent)) return RefuseForPages(packet, step);
@@ -115,9 +115,9 @@ void Responder::OnRequest(const wire::Packet& packet, Step& step) {
 void Responder::RefuseForPages(const wire::Packet& packet, Step& step) {
   const bool ack_was_due = ack_is_due_;
   wait_.Hold(packet);
-  if (wait_.sender_is_told()) {
-    // Its pages came, and have gone again. It comes again when its timer ends, and need not be told
-    // twice: that may cost it a retry.
+  if (wait_.nak_was_sent()) {
+    // The pages were present, and are absent again. The peer retransmits the packet when its timer
+    // ends, and needs no second NAK, which may cost a retry.
     nak_state_ = NakState::kPagesAbsent;
     return;
   }
@@ -125,8 +125,8 @@ void Responder::RefuseForPages(const wire::Packet& packet, Step& step) {
   HoldOrCountNak(ack_was_due, step);
 }
 
-// The NAK that was decided on is not sent yet, if it is not to be. A packet that has come again and
-// again is answered: the timer of the peer is shorter than ours.
+// Delays the NAK that was decided, if it should be delayed. A packet that arrives repeatedly gets
+// its NAK, because the timer of the peer is shorter than expected.
 void Responder::HoldOrCountNak(bool ack_was_due, const Step& step) {
   const Time until = wait_.since() + HoldTime();
   if (step.now >= until || wait_.repeats() >= kRepeatsHeld) return wait_.CountNak();
@@ -134,25 +134,25 @@ void Responder::HoldOrCountNak(bool ack_was_due, const Step& step) {
   ack_is_due_ = ack_was_due;
 }
 
-// The packet that it was about is here.
+// The packet that the NAK asked for has arrived.
 [[gnu::noinline]] void Responder::ClearRefusal() {
   nak_state_ = NakState::kNothing;
   nak_.reset();
   wait_.ReleaseNak();
 }
 
-// What was held is not executed any more.
+// The held packet is no longer to be executed.
 void Responder::EndWait() {
   wait_.End();
   wait_.ReleaseNak();
   wait_.DropHeld();
 }
 
-// How long a peer is not told that pages are absent. One that allows no or few RNR retries ends the
-// connection when it is told, or soon after, and most pages come within a fraction of the time that
-// it waits for an acknowledgement anyway. What it allows is known from what our own side does: a
-// program gives both ends the same attributes. So where RNR retries have no end, or nothing is
-// known, it is told at once, which spares the network what would be dropped.
+// How long the NAK for absent pages is delayed. A peer that allows no or few RNR retries ends the
+// connection at the NAK or soon after, and most pages arrive within a fraction of the peer's ACK
+// timeout. The attributes of the peer are assumed to be those of this side, because programs give
+// both ends the same. If RNR retries are unlimited, or the attributes are not known, the NAK is
+// sent at once: the peer then stops sending packets that would be dropped.
 Duration Responder::HoldTime() const {
   const bool is_known =
       config_.type != QpType::kXrcReceive && config_.ack_timeout != Duration::Max();
@@ -169,18 +169,18 @@ void Responder::OnTime(Step& step) {
   ack_is_due_ = false;  // a NAK acknowledges all before it
 }
 
-// Its pages are there.
+// The pages of the held packet are present.
 [[gnu::noinline]] void Responder::ExecuteHeld(Step& step) {
   const auto packet = wait_.held();
   CHECK(packet.has_value());
   wait_.Resume(!nak_.has_value());
   OnExpected(*packet, step);
-  if (nak_state_ == NakState::kPagesAbsent) return;  // it goes on waiting
+  if (nak_state_ == NakState::kPagesAbsent) return;  // it continues to wait
   wait_.End();
   if (nak_state_ != NakState::kNothing || failure_) return;  // it was refused
-  if (wait_.sender_is_told()) {
-    // It went back to this packet, and goes on behind it when it hears that it is done: by the
-    // acknowledgement or the reply that is due now, asked for or not.
+  if (wait_.nak_was_sent()) {
+    // The peer has gone back to this packet. It continues after it when it gets the acknowledgement
+    // or reply that is due now, requested or not.
     nak_state_ = NakState::kSequenceError;
   } else if (wait_.has_dropped()) {
     Refuse(ResponderError::kSequenceGap, expected_, msn_, step);
@@ -188,8 +188,8 @@ void Responder::OnTime(Step& step) {
   }
 }
 
-// IBA 9.7.5.1.3 and 9.7.5.1.4: what was executed is not executed again, but for reads, which are.
-// Those that are no longer known are dropped, since no answer to them would be a true one.
+// IBA 9.7.5.1.3 and 9.7.5.1.4: a duplicate is not executed again, except a read. A duplicate that
+// is no longer in the replay cache is dropped, because a correct response is not possible.
 void Responder::OnDuplicate(const wire::Packet& packet, Step& step) {
   const wire::OpcodeInfo& info = packet.info();
   if (info.operation == Operation::kSend || info.operation == Operation::kWrite) {
@@ -200,7 +200,7 @@ void Responder::OnDuplicate(const wire::Packet& packet, Step& step) {
   if (reply != nullptr && reply->kind == KindOf(info)) Replay(*reply, packet, step);
 }
 
-// A peer that has got a part of a read asks for the rest of it.
+// A peer that has got a part of a read requests the rest.
 void Responder::Replay(Reply& reply, const wire::Packet& packet, Step& step) {
   const RemoteRange range = *NamedBy(packet);
   const uint32_t from = (packet.bth().psn - reply.first.value()).value();
@@ -221,7 +221,7 @@ void Responder::Replay(Reply& reply, const wire::Packet& packet, Step& step) {
   if (IsHeld(reply)) OnHeldReadAgain(step);
 }
 
-// IBA 9.7.5.2: one NAK for one hole, and none where the peer knows already that it must come back.
+// IBA 9.7.5.2: one NAK per gap, and none if the peer already knows that it must retransmit.
 void Responder::OnAhead(Step& step) {
   wait_.NoteDropped();
   if (nak_state_ == NakState::kNothing) Refuse(ResponderError::kSequenceGap, expected_, msn_, step);
@@ -234,15 +234,16 @@ wire::Syndrome Responder::SyndromeOf(NakReason reason, const Verdict& verdict,
   return wire::Syndrome::RnrNak(is_for_pages ? PagesTimer(step) : config_.min_rnr_timer);
 }
 
-// What the peer has done wrong is named to it, and not what is wrong here.
+// The check is named to the peer for an error of the peer, and not for one of this side.
 VendorError Responder::CheckToName(NakReason reason) {
   const bool is_peers = reason.is_refusal() && reason.key() == RefusedKey::kPeers;
   return is_peers ? VendorErrorOf(reason) : 0;
 }
 
-// A Verbena requester resumes when the pages are there; others when the timer says so, and each
-// time they find the pages still absent they have a retry less. Pages that have not come for so
-// long will take about as long again. IBA 9.7.5.2.8: no timer is shorter than the queue pair's own.
+// A Verbena requester resumes when the pages are present. Others resume when the timer ends, and
+// lose a retry each time that the pages are still absent. Pages that have taken long so far are
+// expected to take about as long again. IBA 9.7.5.2.8: no timer is shorter than that of the queue
+// pair.
 wire::RnrTimer Responder::PagesTimer(const Step& step) const {
   const bool is_measured = step.page_service != Duration::Max();
   const Duration service = is_measured ? step.page_service : config_.page_service_estimate;
@@ -251,10 +252,10 @@ wire::RnrTimer Responder::PagesTimer(const Step& step) const {
       std::max({wire::DurationOf(config_.min_rnr_timer), service, waited, ShareOfRetries()}));
 }
 
-// The part of the wait that the next RNR retry of a peer which has few of them must cover: the
-// longest timer for the last two, and half of the one behind it for each before. So one, two and
-// three retries or more span 0.65, 1.3 and at least 1.6 s, and a peer that has all six is still
-// asked to wait for 40 ms first. What a peer has is known as in HoldTime.
+// The part of the wait that the next RNR retry must cover, for a peer that has few: the longest
+// timer for each of the last two retries, and half of the following timer for each retry before. So
+// one, two, and three or more retries last 0.65, 1.3 and at least 1.6 s, and the first timer of a
+// peer that has six retries is still 40 ms. The number of retries is known as in HoldTime.
 Duration Responder::ShareOfRetries() const {
   const uint32_t retries = config_.rnr_retry;
   if (config_.type == QpType::kXrcReceive || retries == 0 || retries == RetryState::kRnrForEver) {
@@ -267,7 +268,7 @@ Duration Responder::ShareOfRetries() const {
 
 void Responder::Refuse(NakReason reason, Psn psn, wire::Msn msn, Step& step) {
   const Verdict verdict = VerdictOf(reason);
-  // What came before may be acknowledged all the same.
+  // Earlier requests may still be acknowledged.
   if (verdict.is_silent) return Fail(reason, verdict, step);
   nak_ = Acknowledgement{.psn = psn,
                          .msn = msn,
@@ -308,12 +309,12 @@ void Responder::OnPagesReady(FaultTicket ticket, bool available, Step& step) {
   if (reply_wait_ && reply_wait_->ticket == ticket) {
     Reply* const reply = replies_.Find(reply_wait_->first);
     reply_wait_.reset();
-    // It may have been to a late duplicate, and forgotten since.
+    // The reply may have been for a late duplicate, and may have been replaced since.
     const bool still_waits = reply != nullptr && reply->is_pending();
     if (!available && still_waits) RefuseReply(*reply, ResponderError::kPagesUnavailable, step);
   } else if (wait_.IsFor(ticket)) {
     if (nak_state_ != NakState::kPagesAbsent) {
-      wait_.End();  // the packet came again, and fared otherwise
+      wait_.End();  // the packet arrived again, with another result
     } else if (available) {
       ExecuteHeld(step);
     } else {
@@ -349,7 +350,7 @@ void Responder::DropReceiver(const queue::SharedReceiveQueue& queue, Step& step)
 
 bool Responder::IsConsistent() const {
   if (!replies_.IsConsistent()) return false;
-  // Between inputs no packet is being executed, and what waits for pages is held.
+  // Between inputs no packet is being executed, and a packet that waits for pages is held.
   if (wait_.state() == InboundWait::State::kResumed) return false;
   if (failure_ && wait_.is_active()) return false;
   if (nak_state_ == NakState::kPagesAbsent && wait_.is_active() && !wait_.held()) return false;

@@ -25,92 +25,94 @@
 
 namespace verbena::transport {
 
-// The receiving half of a reliable connection: executes the peer's requests, and answers them.
+// The receiving half of a reliable connection: executes the peer's requests, and responds to them.
 //
 //   OnRequest: PSN -> opcode sequence -> allowed -> resources -> length -> key -> execute
 //                |                                                                  |
-//            duplicate: answer again                     acknowledgement, reply, completion due
+//            duplicate: replay                           acknowledgement, reply, completion due
 //   Pump: replies in the order of the requests, then the NAK, then the acknowledgement
 //
-// An acknowledgement covers all before it (IBA 9.7.5.1.2), so there is one at most to be sent, and
-// none may overtake a reply. A NAK that is not about sequence or readiness is the last word: the
-// responder sends what it owed before it, then that, and takes nothing more.
+// An acknowledgement covers all packets before it (IBA 9.7.5.1.2), so at most one is due, and it
+// must not overtake a reply. A NAK other than a sequence error or RNR is the last packet: the
+// responder sends what was due before it, then the NAK, and accepts no more requests.
 //
-// Absent pages. A send, write or atomic that meets them is answered with an RNR NAK, and kept;
-// those behind it are dropped without a word. Once the pages are there it is executed, and an
-// acknowledgement, asked for or not, says that the peer may go on behind it. The NAK is marked
-// (fault_mark.h), and its timer is neither shorter than the queue pair's own nor than the pages
-// have been waited for. Where the program allows few RNR retries the NAK is held back: most pages
-// come before it would be due; and its timers grow so that few retries span a second or more. The
-// reply to a read waits for its pages. Pages that are lost between translation and copy are absent
-// pages, kLossesMax times a message.
+// Absent pages. The response to a send, write or atomic that meets them is an RNR NAK, and the
+// packet is held; packets after it are dropped silently. When the pages are present, the held
+// packet is executed, and an acknowledgement, requested or not, lets the peer continue after it.
+// The NAK is marked (response_marks.h). Its timer is at least as long as that of the queue pair,
+// and as the time for which the pages have been awaited. If the program allows few RNR retries, the
+// NAK is delayed, because most pages arrive before it would be due; and its timers grow, so that a
+// few retries last a second or more. The reply to a read waits for its pages. Pages that are lost
+// between translation and copy are absent pages, kLossesMax times per message.
 //
-// Invariant: a packet is executed only when its PSN is expected_; what is refused leaves expected_
-// and the message in progress as they were, so that it can be resumed there.
-// Owned by its queue pair, which calls Pump after each burst of inputs; one thread at a time.
+// Invariant: a packet is executed only if its PSN is expected_. A refusal leaves expected_ and the
+// message in progress unchanged, so that the message can continue. Owned by its queue pair, which
+// calls Pump after each burst of inputs; used by one thread at a time.
 class Responder {
  public:
-  // `rendezvous` if the source does tag matching.
+  // `rendezvous` is given if the source does tag matching.
   Responder(const RcConfig& config, ReceiveSource source, queue::CompletionQueue& receive_cq,
             TagRendezvous* rendezvous = nullptr);
-  // Of an extended connection: each message says which receiver of the domain it is for.
+  // Of an extended connection: each message names its receiver in the domain.
   Responder(const RcConfig& config, const XrcDomain& domain);
 
-  // Takes effect with the next Start; remote rights and the RNR timer, at once.
+  // Takes effect at the next Start; remote rights and the RNR timer at once.
   void Configure(const RcConfig& config) { config_ = config; }
 
-  // The first request will have this number. REQUIRES: no receive request is in progress.
+  // The first request has this number. REQUIRES: no receive request is in progress.
   void Start(Psn expected);
 
-  // A packet has arrived for this queue pair. What is not a request of this service is dropped.
+  // A packet for this queue pair has arrived. Packets that are not requests of this service are
+  // dropped.
   void OnRequest(const wire::Packet& packet, Step& step);
 
   // Sends what is due, as far as the outbox has room.
   void Pump(Step& step);
-  // Pump would send something.
+  // Whether Pump would send something.
   [[nodiscard]] bool wants_step() const;
-  // An acknowledgement is due, and no response of a read or an atomic.
+  // An acknowledgement is due, and no response of a read or atomic.
   [[nodiscard]] bool has_only_acks_due() const;
-  // Something is still to be sent, now or when its pages are there. After a failure the NAK is out
-  // once this is false.
+  // Something is still to be sent, now or when its pages are present. After a failure, the NAK has
+  // been sent when this is false.
   [[nodiscard]] bool has_responses_due() const;
 
-  // Pages that were asked for in the outbox are there, or are not to be had. A ticket that is not
-  // of this responder is ignored.
+  // Pages requested in the outbox are present, or cannot be paged in. A ticket of another machine
+  // is ignored.
   void OnPagesReady(FaultTicket ticket, bool available, Step& step);
 
-  // To be called at next_time(), or later.
+  // Must be called at next_time() or later.
   void OnTime(Step& step);
   [[nodiscard]] Time next_time() const {
     const Time held = wait_.nak_held_until();
     return reply_wait_ ? std::min(held, reply_wait_->notice_at) : held;
   }
 
-  // A packet that Pump has put into the outbox was not sent, because memory that it names is gone
-  // (`is_loss`), or because it is behind such a one. The tables know; it is sent again, in order,
-  // once the pages are there. False if it must be sent all the same.
+  // A packet that Pump added to the outbox was not sent: because memory that it refers to is gone
+  // (`is_loss`), or because an earlier packet was not sent. The page is marked absent in the
+  // tables; the packet is sent again, in order, after the page-in. False if it must be sent
+  // nevertheless.
   [[nodiscard]] bool TakeBack(const OutPacket& packet, bool is_loss, Step& step);
 
-  // All receive requests end as flushed: the queue pair is in error. To be called again when more
-  // were posted since.
+  // Flushes all receive requests, because the queue pair is in error. Must be called again after
+  // more are posted.
   void Flush(Step& step);
 
-  // The queue pair is about to be in error because its own work has failed: what the peer has under
-  // way is refused.
+  // The queue pair is about to go into error because its own work has failed. The peer's
+  // outstanding requests are refused.
   void Abandon(Step& step);
 
-  // The receiver is to leave its domain. A message for it that is under way fails.
+  // The receiver is about to leave its domain. A message in progress for it fails.
   void DropReceiver(const queue::SharedReceiveQueue& queue, Step& step);
 
-  // The buffers of a receive request were absent when its message came. True once for each.
+  // The buffers of a receive request were absent when its message arrived. True once per message.
   [[nodiscard]] bool TakeReceiveFault() { return std::exchange(had_receive_fault_, false); }
 
-  // The queue that its receive requests come from, if it is a shared one.
+  // The shared queue from which its receive requests come; nullptr if it is not shared.
   [[nodiscard]] queue::SharedReceiveQueue* shared_receives() const {
     return receive_.source().shared();
   }
 
-  // Set once the queue pair must go to the error state.
+  // Set when the queue pair must go to the error state.
   [[nodiscard]] const std::optional<FatalRefusal>& failure() const { return failure_; }
 
   [[nodiscard]] Psn expected() const { return expected_; }
@@ -119,17 +121,17 @@ class Responder {
   [[nodiscard]] bool IsConsistent() const;
 
  private:
-  // Why packets ahead of the expected one are dropped without a word: the peer has been told.
+  // Why packets after the expected one are dropped silently: the NAK that the peer has got.
   enum class NakState : uint8_t { kNothing, kSequenceError, kNotReady, kPagesAbsent };
 
-  // A reply that waits for its pages, and its peer, which is told so now and then.
+  // A reply that waits for its pages. The peer gets a notice from time to time.
   struct ReplyWait {
     FaultTicket ticket;
     Psn first;  // of the reply
     Time since;
-    Duration period = Duration::Max();  // of the notices
-    Time noticed_at;                    // the peer has heard of us last
-    Time notice_at = Time::Never();     // the next notice
+    Duration period = Duration::Max();  // between notices
+    Time noticed_at;                    // when the last response or notice was sent
+    Time notice_at = Time::Never();     // when the next notice is due
     bool notice_is_due = false;
   };
   struct Acknowledgement {
@@ -137,7 +139,7 @@ class Responder {
     wire::Msn msn;
     wire::Syndrome syndrome;
     bool is_for_pages = false;
-    VendorError check = 0;  // that has refused the peer's key
+    VendorError check = 0;  // that refused the peer's key
   };
 
   // responder.cc: the pipeline
@@ -161,7 +163,7 @@ class Responder {
   FaultTicket RequestPages(const memory::Fault& fault, Step& step);
   void ExecuteHeld(Step& step);
 
-  // responder_execute.cc: what a request does; nothing, or why it does not
+  // responder_execute.cc: executes a request; returns nothing, or the reason for a refusal
   using Outcome = std::optional<NakReason>;
   Outcome CheckResources(const wire::Packet& packet, Step& step);
   bool TakeReceive(const wire::Packet& packet, Step& step);
@@ -173,7 +175,7 @@ class Responder {
   Outcome ExecuteAtomicOperation(const wire::Packet& packet, Step& step);
   Outcome ExecuteAtomicStore(const wire::Packet& packet, Step& step);
   Outcome ExecuteFlush(const wire::Packet& packet, Step& step);
-  // `otherwise`: why it is refused if its memory is not to be had.
+  // `otherwise`: the error if the memory cannot be paged in.
   Outcome OutcomeOf(const Placement& placement, ResponderError otherwise, Step& step);
   Outcome WaitForPages(const memory::Fault& fault, ResponderError otherwise, Step& step);
   void EndMessage();
@@ -181,7 +183,7 @@ class Responder {
   void NoteProgress(Step& step);
   Outcome CompleteReceive(const wire::Packet& packet, uint32_t byte_count, Step& step);
 
-  // responder_send.cc: what goes out
+  // responder_send.cc: sends responses
   bool IsHeld(const Reply& reply) const;
   bool SendNext(Step& step);
   bool SendReply(Reply& reply, Step& step);
@@ -203,7 +205,8 @@ class Responder {
 
   RcConfig config_;
   const XrcDomain* const domain_ = nullptr;  // of an extended connection
-  memory::Accessor who_;  // the message in progress is for; of such a connection each may differ
+  memory::Accessor who_;  // accessor of the message in progress; on an extended connection each
+                          // message may differ
   ReceiveSlot receive_;   // of the message in progress
 
   Psn expected_;
@@ -213,12 +216,12 @@ class Responder {
   SegmentProbe probe_;  // of the replies
 
   NakState nak_state_ = NakState::kNothing;
-  std::optional<Acknowledgement> nak_;  // to be sent, unless it is held back
-  bool ack_is_due_ = false;             // of all before expected_
-  bool ack_is_again_ = false;           // the peer has missed one
-  Psn answered_;                        // the last packet that any answer has covered
-  InboundWait wait_;                    // of the expected packet, for its pages
-  uint8_t losses_ = 0;                  // of pages under the message in progress
+  std::optional<Acknowledgement> nak_;  // to be sent, unless it is delayed
+  bool ack_is_due_ = false;             // of all packets before expected_
+  bool ack_is_again_ = false;           // the peer has missed an acknowledgement
+  Psn answered_;                        // the last packet that any response has covered
+  InboundWait wait_;                    // of the expected packet for its pages
+  uint8_t losses_ = 0;                  // pages that the message in progress has lost
   bool had_receive_fault_ = false;
   std::optional<ReplyWait> reply_wait_;
   uint64_t tickets_ = 0;

@@ -14,12 +14,13 @@ namespace {
 using memory::AccessKind;
 using wire::Operation;
 
-// Such a request needs a place in the replay cache.
+// Whether the request needs an entry in the replay cache.
 bool NeedsReply(const wire::OpcodeInfo& info) {
   return info.operation != Operation::kSend && info.operation != Operation::kWrite;
 }
 
-// A send needs a receive request from its first packet on, a write with immediate at its last.
+// A send needs a receive request from its first packet on, a write with immediate at its last
+// packet.
 bool NeedsReceive(const wire::OpcodeInfo& info) {
   return info.operation == Operation::kSend || info.has_immediate();
 }
@@ -36,19 +37,19 @@ Responder::Outcome Responder::CheckResources(const wire::Packet& packet, Step& s
   return std::nullopt;
 }
 
-// Apart, so that requests which need none do not pay for it.
+// Not inlined, so that requests that need no receive request pay nothing for it.
 [[gnu::noinline]] bool Responder::TakeReceive(const wire::Packet& packet, Step& step) {
   if (packet.info().operation == Operation::kSend) return receive_.TakeFor(packet.payload(), step);
   return receive_.Take(step);
 }
 
-// IBA A14: a message says whose receive queue it is for, and so whose memory.
+// IBA A14: a message names its receive queue, and so the protection domain.
 Responder::Outcome Responder::SelectReceiver(const wire::Packet& packet) {
   const XrcDomain::Receiver* const receiver = domain_->Find(packet.Get<wire::Xrceth>()->srq);
   if (receiver == nullptr) return ResponderError::kNoSuchReceiver;
   who_.pd = receiver->pd;
   if (receive_.source().Is(*receiver->queue)) return std::nullopt;
-  // One that was taken for a message that was refused for now is for no other.
+  // A request taken for a message that was refused temporarily is not used for another message.
   if (receive_.is_taken()) return ResponderError::kNoSuchReceiver;
   receive_.Serve(ReceiveSource(*receiver->queue, receiver->pd), *receiver->cq);
   return std::nullopt;
@@ -74,7 +75,7 @@ Responder::Outcome Responder::Execute(const wire::Packet& packet, Step& step) {
     case Operation::kAtomicAcknowledge:
     case Operation::kResync:
     case Operation::kCongestionNotification:
-      break;  // no requests of a reliable connection
+      break;  // not a request of a reliable connection
   }
   UNREACHABLE();
 }
@@ -111,7 +112,7 @@ Responder::Outcome Responder::ExecuteWrite(const wire::Packet& packet, Step& ste
   RemoteRange rest{message_.key, message_.next, message_.remaining};
   if (info.starts_message()) {
     rest = RangeOf(*packet.Get<wire::Reth>());
-    const bool is_whole = info.ends_message();  // then its translation asks the same
+    const bool is_whole = info.ends_message();  // then the translation makes the same check
     if (!is_whole) {
       if (const auto no = CheckKey(rest, AccessKind::kRemoteWrite, who_, step.memory)) return no;
     }
@@ -141,7 +142,7 @@ Responder::Outcome Responder::ExecuteWrite(const wire::Packet& packet, Step& ste
   return std::nullopt;
 }
 
-// Nothing is read yet: the replies take the bytes when they go out.
+// Reads nothing yet: the replies read the bytes when they are sent.
 Responder::Outcome Responder::ExecuteRead(const wire::Packet& packet, Step& step) {
   const RemoteRange range = RangeOf(*packet.Get<wire::Reth>());
   if (const auto no = CheckKey(range, AccessKind::kRemoteRead, who_, step.memory)) return no;
@@ -199,7 +200,8 @@ Responder::Outcome Responder::OutcomeOf(const Placement& placement, ResponderErr
   return std::nullopt;
 }
 
-// A packet that comes again before its pages do is refused again, and asks for nothing new.
+// A packet that arrives again before its pages are present is refused again, without a new page
+// request.
 Responder::Outcome Responder::WaitForPages(const memory::Fault& fault, ResponderError otherwise,
                                            Step& step) {
   if (fault.is_loss && losses_++ == kLossesMax) return otherwise;
@@ -223,9 +225,9 @@ void Responder::EndMessage() {
   losses_ = 0;
 }
 
-// What a new read or atomic tells of the answers before it. One that had to be given again has
-// arrived, unless it is still to be sent. Of others only the one that the peer leaves no room for
-// any more is known to have.
+// Derives from a new read or atomic which earlier responses have arrived. A response that was
+// repeated has arrived, unless it is still to be sent. Of the others, only the one whose entry the
+// new request replaces is known to have arrived.
 void Responder::NoteProgress(Step& step) {
   if (probe_.is_single()) {
     if (!replies_.has_pending()) probe_.OnAcknowledged(expected_, config_.path, step);
@@ -247,10 +249,10 @@ void Responder::AddDueResponse(Reply reply, const RemoteRange& range, Step& step
   reply.address = range.start;
   reply.length = range.length;
   replies_.Add(reply);
-  // The reply that gave way may have been one to be repeated, and waiting for its pages.
+  // The reply that was replaced may have been a repeat that waited for its pages.
   if (reply_wait_ && replies_.Find(reply_wait_->first) == nullptr) reply_wait_.reset();
   expected_ = expected_ + reply.packet_count;
-  ack_is_due_ = false;  // the reply acknowledges all before it
+  ack_is_due_ = false;  // the reply acknowledges all packets before it
 }
 
 Responder::Outcome Responder::CompleteReceive(const wire::Packet& packet, uint32_t byte_count,

@@ -24,7 +24,7 @@ class ResponderExecuteTest : public ResponderFixture {
     EXPECT_STREQ(NameOf(responder_->failure()->reason), NameOf(reason));
     EXPECT_EQ(events_, std::vector{event});
   }
-  // The region as a window or key of its own.
+  // The same range through another key, of a window or region.
   static wire::Reth WithKey(wire::Reth reth, Key key) {
     reth.r_key = key;
     return reth;
@@ -67,7 +67,7 @@ TEST_F(ResponderExecuteTest, ASendFillsTheListOfItsReceiveRequest) {
 
 TEST_F(ResponderExecuteTest, CreditsAreWhatIsPosted) {
   for (uint64_t i = 0; i < 3; ++i) PostReceive(i);
-  Deliver({.payload = {}});  // of no bytes
+  Deliver({.payload = {}});  // without payload
   EXPECT_EQ(wire::CreditsOf(OneAnswer().aeth->syndrome.credits()), 2u);
   EXPECT_EQ(Completions().at(0).byte_count, 0u);
 }
@@ -90,10 +90,10 @@ TEST_F(ResponderExecuteTest, AMessageThatIsTooLongIsALengthErrorHereAndInvalidTh
   Deliver({.position = Position::kLast, .payload = Pattern(5)});
   EXPECT_TRUE(OneAnswer().IsNak(PsnAt(1), NakCode::kInvalidRequest));
   EXPECT_EQ(Completions().at(0).status, CompletionStatus::kLocalLengthError);
-  EXPECT_TRUE(events_.empty());  // the completion tells it
+  EXPECT_TRUE(events_.empty());  // there is a completion
 }
 
-TEST_F(ResponderExecuteTest, AReceiveBufferOfSomebodyElseIsOurOwnFault) {
+TEST_F(ResponderExecuteTest, AReceiveBufferOfAnotherDomainIsAnErrorOfThisSide) {
   Sge sge = SgeOf(2 * kPage, 100);
   sge.key = Key(0);
   PostReceive(3, {sge});
@@ -138,7 +138,7 @@ TEST_F(ResponderExecuteTest, SendWithInvalidateEndsTheKey) {
 
 // IBA 9.9.3, class J, as the tests of google/rdma-unit-test quote it: "When a send with invalidate
 // failed, the responder should not send out a NAK code, see IB spec 9.9.6.3 responder error
-// behavior (class J error)"; the status is that of a memory management operation. (Soft-RoCE sends
+// behavior (class J error)". The status is that of a memory management operation. (Soft-RoCE sends
 // no NAK either. It completes the request with "remote invalid request", and acknowledges the
 // send.)
 TEST_F(ResponderExecuteTest, AnInvalidateThatFailsEndsTheQueuePairWithoutAnAnswer) {
@@ -158,8 +158,9 @@ TEST_F(ResponderExecuteTest, AnInvalidateThatFailsEndsTheQueuePairWithoutAnAnswe
 }
 
 // IBA 11.6.2: "Local Access Error: a protection error occurred on a local data buffer during the
-// processing of an RDMA Write with Immediate Data operation sent from the remote node". In one
-// packet the receive request is taken before the key is looked at; Soft-RoCE does the same.
+// processing of an RDMA Write with Immediate Data operation sent from the remote node". In a
+// message of one packet, the receive request is taken before the key is checked; Soft-RoCE does the
+// same.
 TEST_F(ResponderExecuteTest, AnImmediateWithAWrongKeyUsesUpItsReceive) {
   PostReceive(1);
   wire::Reth reth = RethOf(0, 8);
@@ -173,8 +174,8 @@ TEST_F(ResponderExecuteTest, AnImmediateWithAWrongKeyUsesUpItsReceive) {
   EXPECT_TRUE(events_.empty()) << "IBA C9-222.1: no event where a completion tells";
 }
 
-// In several packets the first is refused, which has no part in a receive request: an event tells,
-// and the request is flushed with the others.
+// In a message of several packets, the first packet is refused, which uses no receive request: an
+// event is raised, and the request is flushed with the others.
 TEST_F(ResponderExecuteTest, AnImmediateWithAWrongKeyInManyPacketsUsesUpNone) {
   PostReceive(1);
   wire::Reth reth = RethOf(0, 2 * kMtu);
@@ -228,7 +229,7 @@ TEST_F(ResponderExecuteTest, MemoryThatComesBackCostsTheMessageNothing) {
   EXPECT_EQ(Read(0, 8), Pattern(8));
 }
 
-// Each time the pager says that it is there, and each time it is not.
+// Each time the pager reports the page present, and each time it is absent.
 TEST_F(ResponderExecuteTest, PagesThatAreLostAgainAndAgainAreAnError) {
   arena_.Protect(0, PROT_NONE);
   Deliver(WriteOnly(0, Pattern(8)));
@@ -357,14 +358,14 @@ TEST_F(ResponderExecuteTest, NoRegionIsPersistent) {
 }
 
 TEST_F(ResponderExecuteTest, MoreReadsThanAgreedAreInvalid) {
-  TakePagesAway(0, 1);  // so that none can be answered
+  TakePagesAway(0, 1);  // so that no response is possible
   for (int i = 0; i < 3; ++i) {
     Deliver({.operation = Operation::kReadRequest, .reth = RethOf(0, 8)});
   }
   ASSERT_TRUE(responder_->failure().has_value());
   EXPECT_EQ(responder_->failure()->reason, NakReason(ResponderError::kTooManyOutstanding));
   BringPages(0, 1);
-  const auto answers = Answers();  // what was owed before it, then the NAK
+  const auto answers = Answers();  // the responses that were due, then the NAK
   ASSERT_EQ(answers.size(), 3u);
   EXPECT_TRUE(answers[2].IsNak(PsnAt(2), NakCode::kInvalidRequest));
 }
@@ -390,7 +391,7 @@ TEST_F(ResponderExecuteTest, TheSharedQueueTellsWhenItRunsLow) {
   EXPECT_EQ(Completions().size(), 1u);
 }
 
-// A shared receive queue serves queue pairs of any domain, and its buffers are of its own.
+// A shared receive queue serves queue pairs of any domain; its buffers belong to its own domain.
 TEST_F(ResponderExecuteTest, AReceiveOfASharedQueueIsOfTheQueuesDomain) {
   const memory::PdId other = MakeDomain({.table = memory::ConsumerSpec::PrivateTable{}});
   queue::SharedReceiveQueue shared(4, 1);

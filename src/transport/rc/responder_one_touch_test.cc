@@ -1,4 +1,4 @@
-// Keys that are good for one message, which a read may have to use again.
+// Keys that are valid for one message, which a read may have to use again.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ class ResponderOneTouchTest : public ResponderReadFixture {
     keys_ = *core_.regions.Register(spec, memory::PageListBacking{pages, 0, memory::kSmall});
     read_ = PartOf(0, 2 * kMtu);
   }
-  // A read by the key.
+  // A read with the one-touch key.
   Request PartOf(uint64_t offset, uint32_t length) const {
     Request part = ReadOf(offset, length);
     part.reth.r_key = keys_.remote;
@@ -51,7 +51,7 @@ TEST_F(ResponderOneTouchTest, SoIsOneThatCameBeforeTheFirstWasAnswered) {
   EXPECT_TRUE(answers[2].IsNak(PsnAt(2), NakCode::kRemoteAccessError));
 }
 
-// A long read may come in parts: one that goes on where the last one ended is the same read.
+// A long read may arrive in parts: one that starts where the last one ended is the same read.
 TEST_F(ResponderOneTouchTest, OneThatGoesOnWhereTheFirstEndedIsTheSame) {
   Deliver(read_);
   Answers();
@@ -64,8 +64,8 @@ TEST_F(ResponderOneTouchTest, OneThatGoesOnWhereTheFirstEndedIsTheSame) {
   EXPECT_TRUE(OneAnswer().IsNak(PsnAt(3), NakCode::kRemoteAccessError));
 }
 
-// A peer may ask again, and for less, before it is answered: that uses the key, too. Else a peer
-// could read through it as often as it likes, all but the last packet.
+// A peer may repeat a request, with less length, before the response: that uses the key, too.
+// Otherwise a peer could read through it without limit, except for the last packet.
 TEST_F(ResponderOneTouchTest, ASecondReadIsRefusedAlsoAfterAPartOfTheFirst) {
   Deliver(read_);
   Deliver(PartOf(0, kMtu), Psn(kStart));
@@ -93,7 +93,7 @@ TEST_F(ResponderOneTouchTest, NoOtherKindOfRequestMayUseItThen) {
   EXPECT_EQ(Read(0, 8), before);
 }
 
-// Packets of the answer may be lost: that read, and no other, is answered again.
+// Packets of the response may be lost: this read, and no other, can be repeated.
 TEST_F(ResponderOneTouchTest, TheReadItselfMayBeRepeated) {
   Deliver(read_);
   Answers();

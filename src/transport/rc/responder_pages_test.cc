@@ -1,4 +1,4 @@
-// Pages that are missing under the answers of a responder, or go while they are sent.
+// Pages that are absent when a responder sends from them, or that go while it sends.
 
 #include <algorithm>
 #include <array>
@@ -22,7 +22,8 @@ TEST_F(ResponderPagesTest, AReadOfAbsentPagesIsHeldWithoutNotice) {
   Deliver(WriteOnly(2 * kPage, Pattern(8)));
   Deliver(ReadOf(0, 2 * kMtu));
   Deliver(WriteOnly(2 * kPage, Pattern(8)));
-  EXPECT_TRUE(OneAnswer().IsAck(kStart));  // what came before is acknowledged by itself
+  EXPECT_TRUE(
+      OneAnswer().IsAck(kStart));  // earlier packets are acknowledged by a packet of their own
   EXPECT_FALSE(responder_->wants_step());
   ASSERT_EQ(requests_.size(), 1u);
   EXPECT_FALSE(requests_[0].fault.for_write);
@@ -55,7 +56,7 @@ TEST_F(ResponderPagesTest, AReadAndAWriteWaitForTheirPagesSideBySide) {
   EXPECT_TRUE(requests_[1].fault.for_write);
   BringPages(0, 2);
   PagesReady(requests_[1].ticket);
-  EXPECT_FALSE(responder_->wants_step());  // nothing overtakes the reply
+  EXPECT_FALSE(responder_->wants_step());  // no acknowledgement overtakes the reply
   PagesReady(requests_[0].ticket);
   const auto answers = Answers();
   ASSERT_EQ(answers.size(), 2u);
@@ -63,7 +64,7 @@ TEST_F(ResponderPagesTest, AReadAndAWriteWaitForTheirPagesSideBySide) {
   EXPECT_TRUE(answers[1].IsAck(PsnAt(1)));
 }
 
-// As the adapter does with packets whose payload is gone.
+// The adapter takes back packets whose payload is gone.
 TEST_F(ResponderPagesTest, AnswersThatCouldNotBeSentAreSentAgainInOrder) {
   Deliver(ReadOf(0, 2 * kMtu));
   SetWord(2 * kPage, 5);
@@ -122,7 +123,7 @@ TEST_F(ResponderPagesTest, AHeldReadWhosePagesCannotBeHadIsRefused) {
   EXPECT_EQ(events_, std::vector{AsyncEventType::kQpAccessError});
 }
 
-// The network may deliver a request twice, and the second long after it was answered.
+// The network may duplicate a request, and deliver the duplicate long after the response.
 TEST_F(ResponderPagesTest, ALateDuplicateThatIsHeldGivesWayToNewRequests) {
   for (int i = 0; i < 2; ++i) Deliver(ReadOf(0, 8));
   EXPECT_EQ(Answers().size(), 2u);
@@ -135,7 +136,7 @@ TEST_F(ResponderPagesTest, ALateDuplicateThatIsHeldGivesWayToNewRequests) {
   EXPECT_FALSE(responder_->failure().has_value());
 }
 
-// The peer has its answer and would ignore a NAK to it: the connection must not die of it.
+// The peer has its response and would ignore a NAK: the connection must survive.
 TEST_F(ResponderPagesTest, ALateDuplicateWhosePagesAreGoneIsDropped) {
   Deliver(ReadOf(0, 8));
   EXPECT_EQ(Answers().size(), 1u);
@@ -150,7 +151,7 @@ TEST_F(ResponderPagesTest, ALateDuplicateWhosePagesAreGoneIsDropped) {
   EXPECT_EQ(OneAnswer().psn, PsnAt(1));
 }
 
-// The same when the pages go again and again under the packets that are to be sent.
+// The same if the pages are lost again each time before the packets are sent.
 TEST_F(ResponderPagesTest, ALateDuplicateWhosePagesAreLostTooOftenIsDropped) {
   Deliver(ReadOf(0, 8));
   EXPECT_EQ(Answers().size(), 1u);
@@ -182,8 +183,8 @@ TEST_F(ResponderPagesTest, ADuplicateBeforeAHeldReadIsAnsweredMeanwhile) {
   EXPECT_FALSE(responder_->has_responses_due());
 }
 
-// The peer is told that its read is held: by the acknowledgement before it, again, and marked.
-TEST_F(ResponderPagesTest, AHeldReadIsToldAfterHalfOfTheTimer) {
+// The notice of a held read is the acknowledgement before it, sent again and marked.
+TEST_F(ResponderPagesTest, AHeldReadGetsANoticeAfterHalfOfTheTimer) {
   config_.ack_timeout = Milliseconds(10);
   Begin();
   TakePagesAway(0, 1);
@@ -206,7 +207,7 @@ TEST_F(ResponderPagesTest, AHeldReadIsToldAfterHalfOfTheTimer) {
   EXPECT_EQ(responder_->next_time(), Time::Never());
 }
 
-TEST_F(ResponderPagesTest, AHeldReadThatComesAgainIsToldAtOnceAndSoonerFromThenOn) {
+TEST_F(ResponderPagesTest, AHeldReadThatComesAgainGetsANoticeAtOnceAndSoonerFromThenOn) {
   config_.ack_timeout = Milliseconds(100);
   Begin();
   TakePagesAway(0, 1);
@@ -218,7 +219,7 @@ TEST_F(ResponderPagesTest, AHeldReadThatComesAgainIsToldAtOnceAndSoonerFromThenO
   EXPECT_EQ(responder_->next_time(), now_ + Milliseconds(4));
 }
 
-// Notices are not sent more often than they would be by our own timer, however short that is.
+// Notices are not more frequent than the timer of this side, however short that is.
 TEST_F(ResponderPagesTest, AShortTimerOfOurOwnIsTheShortestPeriodOfNotices) {
   config_.ack_timeout = Microseconds(400);
   Begin();
@@ -231,7 +232,7 @@ TEST_F(ResponderPagesTest, AShortTimerOfOurOwnIsTheShortestPeriodOfNotices) {
   EXPECT_EQ(responder_->next_time(), now_ + Microseconds(200));
 }
 
-// IBA 9.7.5.2.8: the queue pair's own timer is the least that a peer is asked to wait.
+// IBA 9.7.5.2.8: no RNR timer is shorter than that of the queue pair.
 TEST_F(ResponderPagesTest, NoRnrTimerIsShorterThanTheQueuePairsOwn) {
   page_service_ = Microseconds(40);
   TakePagesAway(0, 1);
@@ -242,7 +243,7 @@ TEST_F(ResponderPagesTest, NoRnrTimerIsShorterThanTheQueuePairsOwn) {
   EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, wire::RnrTimerAtLeast(Milliseconds(5))));
 }
 
-// So that a peer with few retries to give survives a page that takes long.
+// So a peer with few retries survives a page that takes long.
 TEST_F(ResponderPagesTest, ThePeerIsAskedToWaitAsLongAsThePagesHaveTaken) {
   page_service_ = Microseconds(40);
   TakePagesAway(0, 1);
@@ -274,7 +275,7 @@ TEST_F(ResponderPagesTest, ANakSaysWhetherItIsForPages) {
   EXPECT_TRUE(OneAnswer().is_for_pages);
 }
 
-// A peer that allows few RNR retries is not told before half of its acknowledgement timer is over.
+// A peer that allows few RNR retries gets no NAK before half of its ACK timeout is over.
 class HeldNakTest : public ResponderReadFixture {
  protected:
   HeldNakTest() {
@@ -323,7 +324,7 @@ TEST_F(HeldNakTest, PagesThatAreSlowerCostOne) {
   EXPECT_TRUE(OneAnswer().IsAck(kStart));
 }
 
-// Its sender waits for less long than we think.
+// The timer of the peer is shorter than that of this side.
 TEST_F(HeldNakTest, APacketThatComesAgainAndAgainIsAnswered) {
   Deliver(WriteOnly(0, Pattern(8)));
   for (int i = 0; i < 3; ++i) {
@@ -334,7 +335,7 @@ TEST_F(HeldNakTest, APacketThatComesAgainAndAgainIsAnswered) {
   EXPECT_TRUE(OneAnswer().is_for_pages);
 }
 
-TEST_F(HeldNakTest, AMissingReceiveIsToldAtOnce) {
+TEST_F(HeldNakTest, AMissingReceiveGetsANakAtOnce) {
   Deliver({.payload = Pattern(8)});
   EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, kNotReadyTimer));
 }
@@ -349,8 +350,8 @@ TEST_F(HeldNakTest, SoIsAFaultWhereNothingIsKnownOrRetriesHaveNoEnd) {
   }
 }
 
-// Its pages came, and went again before the packet was executed.
-TEST_F(HeldNakTest, OneThatWasToldIsNotToldTwice) {
+// The pages were present, and absent again before the packet was executed.
+TEST_F(HeldNakTest, AWaitGetsOneNak) {
   Deliver(WriteOnly(0, Pattern(8)));
   Advance(Milliseconds(5));
   EXPECT_TRUE(OneAnswer().is_for_pages);
@@ -362,8 +363,8 @@ TEST_F(HeldNakTest, OneThatWasToldIsNotToldTwice) {
   EXPECT_TRUE(OneAnswer().IsAck(kStart));
 }
 
-// It comes again when its timer ends: then it has not been told since.
-TEST_F(HeldNakTest, OneThatComesAgainAfterItsPagesWentAgainIsTold) {
+// The peer retransmits when its timer ends, and has got no NAK since.
+TEST_F(HeldNakTest, ARetransmissionAfterItsPagesWentAgainGetsANak) {
   Deliver(WriteOnly(0, Pattern(8)));
   Advance(Milliseconds(5));
   EXPECT_TRUE(OneAnswer().is_for_pages);
@@ -377,10 +378,10 @@ TEST_F(HeldNakTest, OneThatComesAgainAfterItsPagesWentAgainIsTold) {
   EXPECT_EQ(requests_.size(), 2u) << "and asks for nothing new";
 }
 
-// A foreign peer, which comes again when its timer ends, and has a retry less each time.
+// A peer other than Verbena, which retransmits when its timer ends and loses a retry each time.
 class FewRetriesTest : public ResponderReadFixture, public testing::WithParamInterface<int> {
  protected:
-  // As docs/transport.md states it: how long a page may take.
+  // The bound that docs/transport.md states: how long a page may take.
   Duration Bound() const {
     constexpr std::array<int64_t, 7> kMilliseconds = {0, 655, 1'310, 1'630, 1'790, 1'870, 1'910};
     return Milliseconds(kMilliseconds.at(static_cast<size_t>(GetParam()))) + kAckTimeout / 2;
@@ -415,7 +416,7 @@ TEST_P(FewRetriesTest, APageThatComesWithinTheBoundExhaustsNone) {
   EXPECT_TRUE(OneAnswer().IsAck(kStart));
 }
 
-// A timer that is long from the start would cover the bound as well, and make every page slow.
+// A timer that is long from the start would satisfy the bound as well, and make every page slow.
 TEST_P(FewRetriesTest, TheMoreRetriesThereAreTheShorterIsTheFirstWait) {
   Deliver(WriteOnly(0, Pattern(8)));
   Advance(responder_->next_time() - now_);

@@ -2,9 +2,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "transport/rc/fault_mark.h"
-#include "transport/rc/refusal_mark.h"
 #include "transport/rc/responder.h"
+#include "transport/rc/response_marks.h"
 #include "wire/roce/aeth.h"
 #include "wire/roce/atomic_ack_eth.h"
 #include "wire/roce/bth.h"
@@ -15,12 +14,12 @@ namespace {
 using wire::Operation;
 using wire::Position;
 
-// For so long a peer is told that its read is held; then it gives up by itself.
+// Notices of a held read are sent for this long. After that the peer times out.
 constexpr Duration kNoticesMax = Seconds(60);
-// However short the peer's timer is.
+// The lower limit, however short the timer of the peer is.
 constexpr Duration kNoticePeriodMin = Milliseconds(1);
 
-// Where packet `next` stands among those that answer one request.
+// The position of packet `next` among the packets of one response.
 Position PositionOf(const Reply& reply) {
   const bool is_first = reply.next == reply.begin;
   const bool is_last = reply.next + 1 == reply.end;
@@ -57,7 +56,7 @@ bool Responder::IsHeld(const Reply& reply) const {
   return reply_wait_ && reply_wait_->first == reply.first;
 }
 
-// False when nothing can be sent. REQUIRES: the outbox has room.
+// False if nothing can be sent. REQUIRES: the outbox has room.
 bool Responder::SendNext(Step& step) {
   if (Reply* const reply = replies_.FirstPending()) {
     return IsHeld(*reply) ? SendNotice(*reply, step) : SendReply(*reply, step);
@@ -84,8 +83,8 @@ bool Responder::SendReply(Reply& reply, Step& step) {
   return true;
 }
 
-// A packet of a read's bytes, or the empty one by which an atomic write or a flush is answered
-// (IBA A19.4). Read from memory now, with the key as it is now.
+// A packet with bytes of a read, or the empty response to an atomic write or a flush (IBA A19.4).
+// The bytes are read now, with the present state of the key.
 bool Responder::SendRead(Reply& reply, Step& step) {
   const uint64_t offset = uint64_t{reply.next} * config_.path_mtu;
   const uint64_t left = reply.kind == Reply::Kind::kRead ? reply.stop - offset : 0;
@@ -117,8 +116,8 @@ bool Responder::SendRead(Reply& reply, Step& step) {
   packet.header_size = builder.headers().size();
   if (reply.is_repeat) MakeLastSingle(step);
   reply.Advance();
-  // The last of the bytes that the peer has asked for: a key that is good for one message has
-  // served, but for the repetitions of that message which the peer asks for when packets are lost.
+  // The last byte that the peer has requested: a one-touch key is used up, except for repeats of
+  // this message, which the peer requests if packets are lost.
   if (!reply.is_pending() && ready.use == memory::KeyUse::kOnce) {
     step.memory.one_touch.Hold(reply.key);
     reply.holds_key = true;
@@ -126,7 +125,7 @@ bool Responder::SendRead(Reply& reply, Step& step) {
   return true;
 }
 
-// The reply waits, and what was executed before it should not: it is acknowledged by itself.
+// The reply waits. The packets executed before it are acknowledged separately, without waiting.
 bool Responder::HoldRead(const Reply& reply, const memory::Fault& beginning, Step& step) {
   const uint64_t offset = uint64_t{reply.next} * config_.path_mtu;
   const memory::Translation rest = step.memory.translator.Translate(
@@ -137,7 +136,7 @@ bool Responder::HoldRead(const Reply& reply, const memory::Fault& beginning, Ste
                           .first = reply.first,
                           .since = step.now,
                           .noticed_at = step.now};
-  // What the peer's timer is, is known as in HoldTime.
+  // The timer of the peer is known as in HoldTime.
   if (config_.type != QpType::kXrcReceive && config_.ack_timeout != Duration::Max()) {
     reply_wait_->period = config_.ack_timeout / 2;
     reply_wait_->notice_at = step.now + reply_wait_->period;
@@ -151,11 +150,11 @@ bool Responder::HoldRead(const Reply& reply, const memory::Fault& beginning, Ste
   return false;
 }
 
-// A read is not refused by an RNR NAK, which would cost a foreign peer one of its RNR retries each
-// time. But a responder may acknowledge again what it has acknowledged. The notice is the
-// acknowledgement of all before the read, marked: a requester of ours has all its retries again and
-// starts its timer anew (Requester::OnHeldRead). To others it is a duplicate; Soft-RoCE starts its
-// timer anew after any response.
+// A held read gets no RNR NAK, which would cost other peers one of their RNR retries each time. But
+// a responder may repeat an acknowledgement. The notice is the acknowledgement of all packets
+// before the read, marked: a Verbena requester resets its retries and restarts its timer
+// (Requester::OnHeldRead). To others it is a duplicate; Soft-RoCE restarts its timer after any
+// response.
 void Responder::NoticeHeldRead(const Step& step) {
   ReplyWait& held = *reply_wait_;
   const bool goes_on = held.period != Duration::Max() && step.now < held.since + kNoticesMax;
@@ -164,7 +163,7 @@ void Responder::NoticeHeldRead(const Step& step) {
   held.notice_is_due = true;
 }
 
-// The peer's timer has ended before it got a notice.
+// The timer of the peer has ended before it got a notice.
 void Responder::OnHeldReadAgain(const Step& step) {
   ReplyWait& held = *reply_wait_;
   if (step.now >= held.since + kNoticesMax) return;
@@ -183,10 +182,10 @@ bool Responder::SendNotice(const Reply& reply, Step& step) {
   return true;
 }
 
-// The key has ended, or the pages are gone. A read that was answered once is not answered again,
-// and no more is made of it: most likely the peer has its answer, and this is a late copy of its
-// request. The peer would not even understand a NAK, for what it has answers to is no longer under
-// way, and would find the connection dead with its next request.
+// The key is invalid, or the pages are gone. If the read was answered once, it is dropped without
+// an error: most likely the peer has the response, and this is a late duplicate of the request. The
+// peer would ignore a NAK for a request that is no longer outstanding, and its next request would
+// fail on a connection in error.
 void Responder::RefuseReply(Reply& reply, NakReason reason, Step& step) {
   if (reply.was_sent) {
     reply.Drop();
@@ -195,8 +194,8 @@ void Responder::RefuseReply(Reply& reply, NakReason reason, Step& step) {
   }
 }
 
-// Nothing behind it will be answered, not even with the NAK that may be due. A receive request that
-// is in progress has no part in it, and is flushed with the others.
+// Requests after it get no response, not even a NAK that may be due. A receive request in progress
+// is not concerned, and is flushed with the others.
 void Responder::FailReply(const Reply& reply, NakReason reason, Step& step) {
   const Verdict verdict = VerdictOf(reason);
   nak_ = Acknowledgement{.psn = reply.next_psn(),
@@ -218,7 +217,7 @@ bool Responder::TakeBack(const OutPacket& packet, bool is_loss, Step& step) {
   const wire::Bth bth = *wire::Bth::Parse(packet.header);
   if (wire::FindOpcode(bth.opcode)->operation == Operation::kAcknowledge) {
     const auto aeth = wire::Aeth::Parse(std::span(packet.header).subspan<wire::Bth::kSize>());
-    // A NAK is said once. The peer asks for what is missing before it.
+    // A NAK is sent once. The peer requests what is missing before it.
     if (!aeth->syndrome.is_ack()) return false;
     ack_is_due_ = true;
     return true;
@@ -236,7 +235,7 @@ memory::Accessor Responder::AccessorOf(const Reply& reply) const {
   return {.pd = reply.pd, .qp = who_.qp};
 }
 
-// The services have an entry for all that is sent here.
+// Both services have an entry for everything that a responder sends.
 const wire::OpcodeInfo& Responder::InfoOf(Operation operation, Position position) const {
   const wire::OpcodeInfo* const info = wire::FindOpcode(config_.service(), operation, position);
   CHECK(info != nullptr);
@@ -264,7 +263,7 @@ void Responder::SendAtomicReply(const Reply& reply, Step& step) {
   packet.header_size = builder.headers().size();
 }
 
-// What the peer has missed once leaves as a datagram of its own.
+// A response that the peer has missed once leaves as a single datagram.
 void Responder::MakeLastSingle(Step& step) {
   step.outbox.MakeSingle(step.outbox.packets().size() - 1);
 }

@@ -66,24 +66,24 @@ TEST_F(ResponderSendTest, ThePeerMayAskForTheRestOfARead) {
   Answers();
   Deliver(ReadOf(kMtu, 2 * kMtu + 5), Psn(PsnAt(1)));
   ExpectRun(Answers(), PsnAt(1), Read(kMtu, 2 * kMtu + 5));
-  Deliver(ReadOf(kMtu, kMtu + 7), Psn(PsnAt(1)));  // or for a part of it
+  Deliver(ReadOf(kMtu, kMtu + 7), Psn(PsnAt(1)));  // a part of it
   ExpectRun(Answers(), PsnAt(1), Read(kMtu, kMtu + 7));
 }
 
 TEST_F(ResponderSendTest, ADuplicateReadOfOtherBytesIsDropped) {
   Deliver(ReadOf(0, 2 * kMtu));
   Answers();
-  Deliver(ReadOf(1, 2 * kMtu), Psn(kStart));      // elsewhere
+  Deliver(ReadOf(1, 2 * kMtu), Psn(kStart));      // another address
   Deliver(ReadOf(0, 2 * kMtu + 1), Psn(kStart));  // longer
-  Deliver(ReadOf(0, kMtu), Psn(PsnAt(1)));        // not what that PSN stands for
-  Deliver(ReadOf(0, 2 * kMtu), Psn(kStart) - 1);  // before our time
+  Deliver(ReadOf(0, kMtu), Psn(PsnAt(1)));        // not the range of that PSN
+  Deliver(ReadOf(0, 2 * kMtu), Psn(kStart) - 1);  // before the first request
   Deliver({.operation = Operation::kFetchAdd, .atomic = AtomicOf(0, 1)}, Psn(kStart));
   EXPECT_TRUE(Answers().empty());
   EXPECT_FALSE(responder_->failure().has_value());
 }
 
-// The peer has its answer, most likely, and the network has doubled its request: no byte leaves,
-// and the connection is none the worse.
+// The peer most likely has the response, and the network has duplicated the request: no byte is
+// sent, and the connection stays alive.
 TEST_F(ResponderSendTest, ADuplicateReadAfterTheKeyDiedIsDropped) {
   Deliver(ReadOf(0, 8));
   Answers();
@@ -126,7 +126,7 @@ TEST_F(ResponderSendTest, WhatIsForgottenIsNotAnswered) {
     Answers();
   }
   const uint64_t before = WordAt(0);
-  Deliver(add, Psn(kStart));  // two are kept
+  Deliver(add, Psn(kStart));  // the cache has two entries
   EXPECT_TRUE(Answers().empty());
   Deliver(add, Psn(PsnAt(1)));
   EXPECT_EQ(Answers().size(), 1u);

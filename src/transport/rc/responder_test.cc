@@ -48,7 +48,8 @@ TEST_F(ResponderTest, OneNakForOneHole) {
   EXPECT_TRUE(Answers().empty());
   EXPECT_EQ(Read(0, 8), Pattern(8));
 
-  Deliver(WriteOnly(8, Pattern(8)), missing);  // filled, and the next hole gets its own
+  Deliver(WriteOnly(8, Pattern(8)),
+          missing);  // the gap is filled, and the next one gets its own NAK
   EXPECT_TRUE(OneAnswer().IsAck(missing.value()));
   Deliver(WriteOnly(0, Pattern(8)), missing + 2);
   EXPECT_TRUE(OneAnswer().IsNak((missing + 1).value(), NakCode::kPsnSequenceError));
@@ -88,7 +89,7 @@ TEST_F(ResponderTest, WithoutReceiveRequestTheMessageResumesWhereItWas) {
   Deliver(first);
   Deliver(last);
   EXPECT_TRUE(OneAnswer().IsRnrNak(PsnAt(1), kNotReadyTimer));
-  Deliver({}, psn_);  // behind it: the peer was told
+  Deliver({}, psn_);  // a later packet: the peer has got the NAK
   EXPECT_TRUE(Answers().empty());
 
   PostReceive(5);
@@ -115,8 +116,8 @@ TEST_F(ResponderTest, TheLastWordIsTheLast) {
   EXPECT_FALSE(responder_->wants_step());
 }
 
-// DESIGN D6.
-TEST_F(ResponderTest, AWriteIntoAbsentPagesIsToldWhenTheyAreThere) {
+// DESIGN D6: a write into absent pages is acknowledged when they are present.
+TEST_F(ResponderTest, AWriteIntoAbsentPagesIsAcknowledgedWhenTheyArePresent) {
   TakePagesAway(0, 2);
   const Bytes bytes = Pattern(kMtu);
   const Request first{.operation = Operation::kWrite,
@@ -133,16 +134,16 @@ TEST_F(ResponderTest, AWriteIntoAbsentPagesIsToldWhenTheyAreThere) {
   EXPECT_EQ(requests_[0].qp, config_.local_qp);
   EXPECT_EQ(requests_[0].fault.page_count, 2u);
 
-  Deliver(first, Psn(kStart));  // too early: refused again, and nothing new is asked for
+  Deliver(first, Psn(kStart));  // too early: refused again, without a new page request
   EXPECT_TRUE(OneAnswer().IsRnrNak(kStart, PagesTimer()));
   EXPECT_EQ(requests_.size(), 1u);
 
-  PagesReady(FaultTicket(1));  // of another queue pair
+  PagesReady(FaultTicket(1));  // the ticket of another queue pair
   EXPECT_FALSE(responder_->wants_step());
   BringPages(0, 2);
   PagesReady(requests_[0].ticket);
   EXPECT_TRUE(OneAnswer().IsAck(kStart)) << "it was kept";
-  Deliver(middle, Psn(PsnAt(2)));  // still in flight from before
+  Deliver(middle, Psn(PsnAt(2)));  // sent before the NAK arrived
   EXPECT_TRUE(Answers().empty());
   Deliver(middle, Psn(PsnAt(1)));
   EXPECT_TRUE(OneAnswer().IsAck(PsnAt(1)));
@@ -178,8 +179,7 @@ TEST_F(ResponderTest, AnAnswerAboutPagesThatCameOtherwiseIsIgnored) {
   EXPECT_TRUE(Answers().empty());
 }
 
-// The answer is about a message that was executed meanwhile; the next one waits for pages of its
-// own.
+// The ticket belongs to a message that was executed meanwhile; the next one waits for other pages.
 TEST_F(ResponderTest, AnAnswerAboutOtherPagesEndsNothing) {
   TakePagesAway(0, 2);
   Deliver(WriteOnly(0, Pattern(8)));
@@ -205,7 +205,7 @@ TEST_F(ResponderTest, PagesMayComeBeforeThePeerHearsThatTheyAreAbsent) {
   EXPECT_TRUE(OneAnswer().IsAck(kStart));
 }
 
-// No other packet tells the peer that they were dropped.
+// The peer learns from no other packet that they were dropped.
 TEST_F(ResponderTest, WhatWasDroppedBehindAWaitingPacketIsAskedForAgain) {
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)));
@@ -241,7 +241,7 @@ TEST_F(ResponderTest, AWaitingPacketIsNotExecutedAfterAFlush) {
   EXPECT_EQ(Read(0, 8), std::vector<std::byte>(8));
 }
 
-// A peer that sends something else by the same PSN has given the first one up.
+// A peer that sends another packet with the same PSN has abandoned the first.
 TEST_F(ResponderTest, AWaitingPacketIsNotExecutedIfAnotherCameInItsPlace) {
   TakePagesAway(0, 1);
   Deliver(WriteOnly(0, Pattern(8)), Psn(kStart));

@@ -10,9 +10,10 @@
 
 namespace verbena::transport {
 
-// Watches packets that one half of a connection sent at once: whether they arrive, or arrive only
-// when each is sent again as a datagram of its own. One group at a time, as TCP samples round-trip
-// times. Also the rule that a retransmission after a timeout leaves in single datagrams.
+// Observes packets that one half of a connection sent at once: whether they arrive, or arrive only
+// when each is sent again as a single datagram. Observes one group at a time, as TCP samples
+// round-trip times. Also implements the rule that a retransmission after a timeout uses single
+// datagrams.
 //
 //             OnSent               OnAcknowledged
 //     kIdle ---------> kWatching ------------------> kIdle, kArrived is reported
@@ -21,13 +22,13 @@ namespace verbena::transport {
 //       | OnTimeout      kLost --OnAcknowledged--> kRecovering, kLost is reported
 //       +-------------> kRecovering --OnAcknowledged: all that timed out--> kIdle
 //
-// A loss that the peer noticed (a NAK) says nothing about the group: packets behind it arrived.
+// A loss that the peer noticed (a NAK) says nothing about the group: later packets arrived.
 //
 // A value type; owned by the requester or the responder of a connection.
 class SegmentProbe {
  public:
   [[nodiscard]] bool is_idle() const { return state_ == State::kIdle; }
-  // What is sent now leaves in single datagrams.
+  // Packets sent now leave as single datagrams.
   [[nodiscard]] bool is_single() const { return state_ >= State::kLost; }
 
   // These packets are sent at once.
@@ -40,7 +41,7 @@ class SegmentProbe {
     bytes_ = static_cast<uint32_t>(packets.front().header_size) + packets.front().payload_size;
   }
 
-  // No answer came in time to `unacked`, nor to anything from there to `sent_end`.
+  // No response arrived in time for `unacked`, nor for any packet from there to `sent_end`.
   void OnTimeout(Psn unacked, Psn sent_end) {
     const bool is_lost =
         state_ == State::kLost || (state_ == State::kWatching && unacked == first_);
@@ -48,12 +49,12 @@ class SegmentProbe {
     end_ = sent_end;
   }
 
-  // Something was lost, and the peer knows.
+  // A packet was lost, and the peer noticed.
   void OnNoticedLoss() {
     if (state_ == State::kWatching) state_ = State::kIdle;
   }
 
-  // The peer has everything before `unacked`, which is progress.
+  // The peer has all packets before `unacked`, which has advanced.
   void OnAcknowledged(Psn unacked, PathId path, Step& step) {
     if (is_idle()) return;
     const bool is_over = !IsBefore(unacked, end_);
@@ -73,10 +74,10 @@ class SegmentProbe {
   enum class State : uint8_t { kIdle, kWatching, kLost, kRecovering };
 
   State state_ = State::kIdle;
-  uint32_t packets_ = 0;  // of the group
-  uint32_t bytes_ = 0;    // of its first
+  uint32_t packets_ = 0;  // in the group
+  uint32_t bytes_ = 0;    // in its first packet
   Psn first_;             // of the group
-  Psn end_;               // of the group, or of what timed out
+  Psn end_;               // of the group, or of the packets that timed out
 };
 
 }  // namespace verbena::transport

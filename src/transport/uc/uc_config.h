@@ -9,7 +9,7 @@
 
 namespace verbena::transport {
 
-// What the two halves of an unreliable connection need to know of it.
+// The attributes of an unreliable connection that its two halves use.
 struct UcConfig {
   QpNumber local_qp = {};
   QpNumber remote_qp = {};
@@ -17,7 +17,7 @@ struct UcConfig {
   PathId path = {};
   uint32_t path_mtu = 1024;   // 256, 512, 1024, 2048 or 4096
   memory::Accessor who = {};  // protection domain and QP, for the tables
-  Access remote_rights = {};  // of RDMA through this QP at all
+  Access remote_rights = {};  // the operations that this QP accepts
   RegistrationMode registration = RegistrationMode::kDisabled;
 };
 

@@ -16,8 +16,8 @@
 
 namespace verbena::transport {
 
-// A queue pair of the unreliable connection service: its two halves, and the state that they share.
-// Run must be called after every burst of inputs. Owned by the adapter; one thread at a time.
+// A queue pair of the unreliable connection service: its two halves, and their common state. Run
+// must be called after every burst of inputs. Owned by the adapter; used by one thread at a time.
 class UcQp {
  public:
   UcQp(const UcConfig& config, queue::SendQueue& send_queue, ReceiveSource receives,
@@ -25,21 +25,23 @@ class UcQp {
 
   QpState state() const { return sends_.state(); }
 
-  // What has become known since the queue pair was made, or has changed. Between messages.
+  // Sets attributes that became known after construction, or changed. Takes effect between
+  // messages.
   void Configure(const UcConfig& config);
 
-  // INIT -> RTR and RTR -> RTS: the peer's first sequence number, and ours.
+  // INIT -> RTR and RTR -> RTS: the first sequence number of the peer, and of this side.
   void BecomeReadyToReceive(Psn expected);
   void BecomeReadyToSend(Psn first) { sends_.BecomeReadyToSend(first); }
-  // RTS -> SQD: no work is begun, and what is begun goes on to its end, of which an event tells.
+  // RTS -> SQD: no new element is started, and those that were started are finished. Then an event
+  // is raised, if `tells`.
   bool is_draining() const { return sends_.is_draining(); }
   void Drain(bool tells = true) { sends_.Drain(tells); }
-  // SQD -> RTS; SQE -> RTS: the program has seen the error, and posts anew.
+  // SQD -> RTS; SQE -> RTS: the program has seen the error, and posts again.
   void ResumeSends() { sends_.Resume(); }
-  // Any -> ERR. What is posted is flushed by the next Run, and so is what is posted later.
+  // Any -> ERR. Elements that are posted, now or later, are flushed by the next Run.
   void BecomeFailed() { sends_.Fail(); }
 
-  // A packet has arrived that names this queue pair.
+  // A packet for this queue pair has arrived.
   void OnPacket(const wire::Packet& packet, Step& step);
   void OnPagesReady(FaultTicket ticket, bool available, Step& step);
   // A packet of the last Run was not sent; see UnreliableSender. It is sent later.
@@ -47,20 +49,20 @@ class UcQp {
   void OnTime(Step& step) { sends_.OnTime(step); }
   Time next_time() const { return sends_.next_time(); }
 
-  // Sends what may be sent, as far as the outbox has room. True when it is to be called again once
-  // the outbox is empty.
+  // Sends as much as the state and the room in the outbox allow. True if it must be called again
+  // after the outbox is drained.
   bool Run(Step& step);
 
-  // Packets have arrived that wait for pages, or for the next Run.
+  // Packets that have arrived wait for pages, or for the next Run.
   bool has_held() const { return responder_.has_held(); }
   const UcResponder::Counters& responder_counters() const { return responder_.counters(); }
-  // Why the responder ended the connection, if it did.
+  // Why the responder ended the connection; nullopt if it did not.
   const std::optional<NakReason>& responder_failure() const { return responder_.failure(); }
   bool IsConsistent() const { return sends_.IsConsistent() && responder_.IsConsistent(); }
 
  private:
   const QpNumber qp_;
-  bool has_heard_ = false;  // from the peer
+  bool has_heard_ = false;  // a packet of the peer has arrived
   UnreliableSends sends_;
   UcResponder responder_;
 };

@@ -85,7 +85,7 @@ TEST_F(UcQpTest, WhatTheServiceDoesNotHaveStopsTheSendQueue) {
   EXPECT_TRUE(packets_.empty());
 }
 
-// Whichever packet is lost, the message is, and the next one arrives in the same buffer.
+// Whichever packet is lost, the whole message is dropped, and the next one uses the same buffer.
 TEST_F(UcQpTest, AHoleDropsTheMessageAndNotTheNext) {
   for (size_t lost = 0; lost < 3; ++lost) {
     const uint64_t before = counters().out_of_sequence;
@@ -116,7 +116,7 @@ TEST_F(UcQpTest, ARepeatedPacketIsAHole) {
   PostReceive(1, 4096);
   Send(SendOpcode::kSend, 2 * kMtu);
   Deliver(0);
-  Deliver(0);  // begins anew
+  Deliver(0);  // starts again
   Deliver(1);
   EXPECT_EQ(OneReceive().byte_count, 2 * kMtu);
   EXPECT_EQ(counters().out_of_sequence, 1u);
@@ -127,7 +127,7 @@ TEST_F(UcQpTest, WithoutAReceiveRequestTheMessageIsDropped) {
   Send(SendOpcode::kSend, 3);
   Deliver(0);
   PostReceive(1, 4096);
-  Deliver(1);  // the rest of what was dropped
+  Deliver(1);  // the rest of the message that was dropped
   Deliver(2);
   EXPECT_EQ(OneReceive().byte_count, 3u);
   EXPECT_EQ(counters().no_receive, 1u);
@@ -157,7 +157,7 @@ TEST_F(UcQpTest, AWriteNeedsTheRightOfTheQueuePair) {
   EXPECT_EQ(counters().refused, 1u);
 }
 
-// IBA 9.9.3, class D, as for datagrams: dropped without a word.
+// IBA 9.9.3, class D, as for datagrams: dropped silently.
 TEST_F(UcQpTest, AMessageThatIsLongerThanTheReceiveIsDroppedAndTheReceiveStays) {
   PostReceive(1, kMtu + 1);
   Send(SendOpcode::kSend, kMtu + 2);
@@ -219,7 +219,7 @@ TEST_F(UcQpTest, ALostCompletionOfASendEndsTheQueuePair) {
   Send(SendOpcode::kSend, 8);
   EXPECT_TRUE(packets_.empty()) << "it is flushed, and nothing tells so";
   EXPECT_EQ(SendStatuses().size(), send_cq_.capacity()) << "those before it are to be had";
-  EXPECT_EQ(events_.size(), 2u) << "it is told once";
+  EXPECT_EQ(events_.size(), 2u) << "it is raised once";
 }
 
 TEST_F(UcQpTest, ADelayHoldsWhatIsBehindIt) {
@@ -233,7 +233,7 @@ TEST_F(UcQpTest, ADelayHoldsWhatIsBehindIt) {
   EXPECT_EQ(packets_.size(), 1u);
 }
 
-TEST_F(UcQpTest, HearingThePeerBeforeReadyToSendIsToldOnce) {
+TEST_F(UcQpTest, AMessageBeforeRtsRaisesOneEvent) {
   Send(SendOpcode::kSend, 8);
   const UcConfig config{.local_qp = QpNumber(1), .path_mtu = kMtu, .who = me_};
   qp_.emplace(config, send_queue_, ReceiveSource(receive_queue_), send_cq_, receive_cq_);
@@ -257,7 +257,7 @@ TEST_F(UcQpTest, AReceiveBufferThatIsNotItsOwnEndsTheQueuePairAndNamesTheCheck) 
   EXPECT_EQ(qp_->state(), QpState::kErr);
 }
 
-// A work request that is to register memory under a key that is not there.
+// A work request that registers memory under a key that does not exist.
 class UcRegistrationTest : public UcFixture {
  protected:
   void FailToRegister(RegistrationMode mode) {
@@ -303,7 +303,7 @@ TEST_F(UcRegistrationTest, InReactiveModeSendsAreFlushedUntilTheyAreResumed) {
   Send(SendOpcode::kSend, 8);
   EXPECT_EQ(SendStatuses(), std::vector{CompletionStatus::kSuccess});
   EXPECT_EQ(qp_->state(), QpState::kRts);
-  // The receive side has gone on all the time.
+  // The receive side has continued to work.
   PostReceive(7, 100);
   DeliverAll();
   EXPECT_EQ(OneReceive().status, CompletionStatus::kSuccess);

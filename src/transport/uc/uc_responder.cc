@@ -9,22 +9,22 @@ namespace {
 using memory::AccessKind;
 using wire::Operation;
 
-// The sender of the same queue pair counts its tickets from below.
+// The sender of the same queue pair counts its tickets from the lower end.
 constexpr uint64_t kTicketsOfReceiver = uint64_t{1} << 63;
 
-// So that other queue pairs have their turn in between.
+// Bounded, so that other queue pairs get to run in between.
 constexpr int kHeldAtOnce = 64;
 
-// The fault is on this side. A message that is longer than the receive request is none of it (IBA
-// 9.9.3, class D): it is dropped, and the request serves the next one.
+// Whether the error is on this side. A message that is longer than the receive request is not such
+// an error (IBA 9.9.3, class D): it is dropped, and the request serves the next message.
 bool IsOurs(NakReason reason) {
   return reason == NakReason(ResponderError::kReceiveBufferRefused) ||
          reason == NakReason(ResponderError::kCompletionQueueError) ||
          (reason.is_refusal() && reason.key() == RefusedKey::kOwn);
 }
 
-// What becomes of a message whose pages cannot be had. Memory that the receive request names and
-// that cannot be had is not the program's to name.
+// The error if the pages of a message cannot be paged in. A receive request that names memory which
+// cannot be paged in is an error of the program.
 ResponderError Otherwise(bool is_of_receive) {
   return is_of_receive ? ResponderError::kReceiveBufferRefused : ResponderError::kPagesUnavailable;
 }
@@ -37,7 +37,7 @@ void UcResponder::OnPacket(const wire::Packet& packet, Step& step) {
   DCHECK(IsConsistent());
 }
 
-// False if it waits for pages: then it is served again, as if it came then.
+// False if the packet waits for pages. It is executed again then, as if it arrived at that time.
 bool UcResponder::Serve(const wire::Packet& packet, Step& step) {
   if (!Follows(packet)) return true;
   const Outcome refusal = Execute(packet, step);
@@ -50,8 +50,8 @@ bool UcResponder::Serve(const wire::Packet& packet, Step& step) {
   return true;
 }
 
-// Apart, so that a packet that is served pays nothing for it. What there is no room for is lost, as
-// it might have been on its way.
+// Not inlined, so that a packet that is executed pays nothing for it. A packet for which there is
+// no room is lost, as if on the network.
 [[gnu::noinline]] void UcResponder::Hold(const wire::Packet& packet) {
   if (!held_.Hold(packet) && packet.info().starts_message()) ++counters_.pages_absent;
 }
@@ -59,7 +59,7 @@ bool UcResponder::Serve(const wire::Packet& packet, Step& step) {
 [[gnu::noinline]] bool UcResponder::ServeHeld(Step& step) {
   for (int i = 0; i < kHeldAtOnce && !held_.empty() && !page_wait_; ++i) {
     if (!Serve(held_.oldest(), step)) break;
-    // What has failed has dropped them all.
+    // After a failure all of them are dropped already.
     if (!failure_) DropOldest();
   }
   DCHECK(IsConsistent());
@@ -71,8 +71,8 @@ void UcResponder::DropOldest() {
   losses_ = 0;
 }
 
-// IBA 9.8.2.2.1: whether the packet begins a message or goes on with the one in progress. A hole
-// ends that one, and so does the beginning of another.
+// IBA 9.8.2.2.1: whether the packet starts a message or continues the one in progress. A gap ends
+// that message, and so does the start of another.
 bool UcResponder::Follows(const wire::Packet& packet) {
   const wire::OpcodeInfo& info = packet.info();
   const bool is_in_order = packet.bth().psn == expected_;
@@ -92,7 +92,8 @@ UcResponder::Outcome UcResponder::Execute(const wire::Packet& packet, Step& step
   const wire::OpcodeInfo& info = packet.info();
   if (const auto no = CheckAllowed(info, config_.remote_rights)) return no;
   if (const auto no = CheckLength(packet, message_, config_.path_mtu)) return no;
-  // A send needs a receive request from its first packet on, a write with immediate at its last.
+  // A send needs a receive request from its first packet on, a write with immediate at its last
+  // packet.
   const bool needs_receive = info.operation == Operation::kSend || info.has_immediate();
   if (needs_receive && !receive_.Take(step)) return ResponderError::kReceiverNotReady;
   return info.operation == Operation::kSend ? ExecuteSend(packet, step)
@@ -198,7 +199,7 @@ void UcResponder::OnPagesReady(FaultTicket ticket, bool available, Step& step) {
   if (!page_wait_ || page_wait_->ticket != ticket) return;
   const bool is_of_receive = page_wait_->is_of_receive;
   page_wait_.reset();
-  if (available) return;  // what waited is served by Run
+  if (available) return;  // Run executes the held packets
   expected_ = held_.oldest().bth().psn + 1;
   DropOldest();
   Refuse(Otherwise(is_of_receive), step);

@@ -16,51 +16,51 @@
 
 namespace verbena::transport {
 
-// The receiving half of an unreliable connection: executes what arrives whole and in order, and
-// answers nothing.
+// The receiving half of an unreliable connection: executes messages that arrive completely and in
+// order, and sends no responses.
 //
-// IBA 9.8.2.2 and 9.9.3, of all that the peer or the path can do wrong (a hole in the sequence, a
-// wrong key, no receive request): the message is dropped silently, a receive request that it had
-// begun serves the next, and the first packet of a later message is waited for. The queue pair goes
-// on. What is wrong on this side (a receive buffer that is too short or not its own, a completion
-// queue without room) ends the receive request in error and the queue pair with it.
+// IBA 9.8.2.2 and 9.9.3: on an error of the peer or the path (a gap in the sequence, a wrong key,
+// no receive request) the message is dropped silently. A receive request that it used serves the
+// next message, which begins with the next first packet. The queue pair continues. An error of this
+// side (a receive buffer of another domain, a completion queue without room) completes the receive
+// request in error, and the queue pair goes into error.
 //
-// Owned by its queue pair; one thread at a time.
+// Owned by its queue pair; used by one thread at a time.
 class UcResponder {
  public:
   UcResponder(const UcConfig& config, ReceiveSource source, queue::CompletionQueue& receive_cq)
       : config_(config), receive_(config.local_qp, source, receive_cq) {}
 
-  // What has become known, or has changed.
+  // Sets attributes that became known or changed.
   void Configure(const UcConfig& config) { config_ = config; }
 
-  // The first packet will have this number.
+  // The first packet has this number.
   void Start(Psn expected) { expected_ = expected; }
 
-  // A packet has arrived for this queue pair. What is not of this service is dropped.
+  // A packet for this queue pair has arrived. Packets of other services are dropped.
   void OnPacket(const wire::Packet& packet, Step& step);
 
-  // Pages that were asked for in the outbox are there, or are not to be had. A ticket that is not
-  // of this responder is ignored.
+  // Pages requested in the outbox are present, or cannot be paged in. A ticket of another machine
+  // is ignored.
   void OnPagesReady(FaultTicket ticket, bool available, Step& step);
 
-  // Executes some of what waited. True when it is to be called again, for the rest.
+  // Executes some of the held packets. True if it must be called again for the rest.
   bool Run(Step& step) { return has_held() && ServeHeld(step); }
 
-  // Packets have arrived that are not served yet.
+  // Packets have arrived that are not executed yet.
   [[nodiscard]] bool has_held() const { return !held_.empty(); }
 
-  // All receive requests end as flushed: the queue pair is in error.
+  // Flushes all receive requests, because the queue pair is in error.
   void Flush(Step& step);
 
-  // Set once the queue pair must go to the error state.
+  // Set when the queue pair must go to the error state.
   [[nodiscard]] const std::optional<NakReason>& failure() const { return failure_; }
 
-  // Messages that were dropped, since the start, by why.
+  // Messages dropped since the start, by reason.
   struct Counters {
-    uint64_t out_of_sequence = 0;  // a hole, or a middle without a first
+    uint64_t out_of_sequence = 0;  // a gap, or a middle without a first
     uint64_t no_receive = 0;
-    uint64_t pages_absent = 0;  // and not to be had, or too much waited for them
+    uint64_t pages_absent = 0;  // and cannot be paged in, or too many packets wait
     uint64_t refused = 0;       // key, rights or length
   };
   [[nodiscard]] const Counters& counters() const { return counters_; }
@@ -71,7 +71,7 @@ class UcResponder {
   using Outcome = std::optional<NakReason>;
   struct PageWait {
     FaultTicket ticket;
-    bool is_of_receive = false;  // the pages are those of the receive request that is taken
+    bool is_of_receive = false;  // the pages belong to the receive request in progress
   };
 
   bool Follows(const wire::Packet& packet);
@@ -94,10 +94,10 @@ class UcResponder {
   ReceiveSlot receive_;
   Psn expected_;
   InboundMessage message_;
-  bool is_dropping_ = false;  // what is left of a message of which the loss is counted
-  HeldPackets held_;          // in the order in which they came; they are served before others
-  std::optional<PageWait> page_wait_;  // of the first one
-  uint8_t losses_ = 0;                 // of pages under it
+  bool is_dropping_ = false;           // drops the rest of a message that is counted as lost
+  HeldPackets held_;                   // in the order of arrival; they are executed before others
+  std::optional<PageWait> page_wait_;  // of the first held packet
+  uint8_t losses_ = 0;                 // pages that the first held packet has lost
   uint64_t tickets_ = 0;
   std::optional<NakReason> failure_;
   Counters counters_;

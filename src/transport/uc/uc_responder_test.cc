@@ -12,8 +12,7 @@ namespace verbena::transport {
 namespace {
 using queue::SendOpcode;
 
-// What becomes of messages that meet absent pages. The rest of the responder is tested by its queue
-// pair.
+// Messages that meet absent pages. The rest of the responder is tested in uc_qp_test.cc.
 class UcResponderTest : public UcFixture {
  protected:
   void Serve() {

@@ -14,7 +14,7 @@
 namespace verbena::transport {
 
 enum class MulticastError : uint8_t {
-  kNotMulticast,  // the GID names no group
+  kNotMulticast,  // the GID is no multicast address
   kTooManyGroups,
   kTooManyMembers,  // of one group
   kNotAttached,
@@ -22,13 +22,13 @@ enum class MulticastError : uint8_t {
 
 const char* NameOf(MulticastError error);
 
-// Whether a GID names a group: an IPv6 multicast address, or an IPv4 one in its mapped form.
+// Whether a GID is a multicast address of IPv6, or one of IPv4 in mapped form.
 [[nodiscard]] bool IsMulticast(const IpAddress& gid);
 
-// Which queue pairs get the datagrams of which multicast groups (IBA 10.5). A group is there as
-// long as it has members.
+// The queue pairs that get the datagrams of each multicast group (IBA 10.5). A group exists as long
+// as it has members.
 //
-// Owned by the adapter, on the thread that dispatches packets.
+// Owned by the adapter; used by the thread that dispatches packets.
 class MulticastGroups {
  public:
   struct Limits {
@@ -38,14 +38,15 @@ class MulticastGroups {
 
   explicit MulticastGroups(const Limits& limits) : limits_(limits) {}
 
-  // To attach twice is to attach once.
+  // Attaching a queue pair twice has no further effect.
   [[nodiscard]] Result<void, MulticastError> Attach(const IpAddress& group, QpNumber qp);
   [[nodiscard]] Result<void, MulticastError> Detach(const IpAddress& group, QpNumber qp);
 
-  // In the order in which they came; none for a group that is not there. Good until a change.
+  // In the order in which they were attached; empty if there is no such group. Valid until a
+  // change.
   [[nodiscard]] std::span<const QpNumber> MembersOf(const IpAddress& group) const;
 
-  // In any group: then the queue pair must not be destroyed.
+  // In any group. Such a queue pair must not be destroyed.
   [[nodiscard]] bool IsAttached(QpNumber qp) const;
 
   [[nodiscard]] size_t group_count() const { return groups_.size(); }

@@ -19,7 +19,7 @@ class MulticastGroupsTest : public testing::Test {
     const auto members = groups_.MembersOf(group);
     return {members.begin(), members.end()};
   }
-  // kNotAttached is what attaching never says, and so stands for success.
+  // Attach never returns kNotAttached, so it means success here.
   MulticastError ErrorOfAttach(const IpAddress& group, uint32_t qp) {
     const auto result = groups_.Attach(group, QpNumber(qp));
     return result ? MulticastError::kNotAttached : result.error();
@@ -61,7 +61,7 @@ TEST_F(MulticastGroupsTest, LimitsHoldAndAreFreedAgain) {
   EXPECT_TRUE(groups_.Attach(kGroup, QpNumber(1)).has_value());
   EXPECT_TRUE(groups_.Attach(kGroup, QpNumber(2)).has_value());
   EXPECT_EQ(ErrorOfAttach(kGroup, 3), MulticastError::kTooManyMembers);
-  EXPECT_TRUE(groups_.Attach(kGroup, QpNumber(2)).has_value());  // is in it
+  EXPECT_TRUE(groups_.Attach(kGroup, QpNumber(2)).has_value());  // already a member
   EXPECT_TRUE(groups_.Attach(kIpv4Group, QpNumber(1)).has_value());
   EXPECT_EQ(ErrorOfAttach(kThird, 1), MulticastError::kTooManyGroups);
 

@@ -6,10 +6,10 @@
 namespace verbena::transport {
 namespace {
 
-// The sender of the same queue pair counts its tickets from below.
+// The sender of the same queue pair counts its tickets from the lower end.
 constexpr uint64_t kTicketsOfReceiver = uint64_t{1} << 63;
 
-// So that other queue pairs have their turn in between.
+// Bounded, so that other queue pairs get to run in between.
 constexpr int kHeldAtOnce = 64;
 
 SenderConfig SenderConfigOf(const UdConfig& config) {
@@ -56,15 +56,15 @@ bool UdQp::Accepts(const wire::Packet& packet) {
   return true;
 }
 
-// False if it waits for pages: then it is served again, as if it came then.
+// False if the datagram waits for pages. It is served again then, as if it arrived at that time.
 bool UdQp::Serve(const wire::Packet& packet, const PacketOrigin& origin, Step& step) {
   if (!receive_.Take(step)) {
     ++counters_.no_receive;
     return true;
   }
   const size_t size = kGrhSize + packet.payload().size();
-  // IBA 9.9.3, class D: a datagram that is longer than the receive request is dropped without a
-  // word, and the request serves the next one. Any sender that has the Q_Key can send such a one.
+  // IBA 9.9.3, class D: a datagram that is longer than the receive request is dropped silently, and
+  // the request serves the next one. Any sender that has the Q_Key can send such a datagram.
   if (size > receive_.room()) {
     ++counters_.too_long;
     return true;
@@ -82,7 +82,7 @@ bool UdQp::Serve(const wire::Packet& packet, const PacketOrigin& origin, Step& s
   completion.source_qp = packet.Get<wire::Deth>()->source_qp;
   completion.has_grh = true;
   completion.sl = NetworkHeaderOf(origin);
-  // IBA 11.6.3.1: a completion that finds no room is lost, and with it the queue pair.
+  // IBA 11.6.3.1: a completion that finds no room is lost, and the queue pair goes into error.
   if (!receive_.Finish(completion, packet.bth().solicited_event, step)) {
     step.outbox.Raise({AsyncEventType::kQpFatal, config_.local_qp});
     BecomeFailed();
@@ -100,7 +100,7 @@ Placement UdQp::Place(const wire::Packet& packet, const PacketOrigin& origin, St
   return placed;
 }
 
-// True if the receive request has failed, and nothing waits.
+// True if the receive request has failed, and there is no wait.
 bool UdQp::WaitForPages(const memory::Fault& fault, Step& step) {
   receive_.Rewind();
   if (fault.is_loss && losses_++ == kLossesMax) {
@@ -113,7 +113,7 @@ bool UdQp::WaitForPages(const memory::Fault& fault, Step& step) {
   return false;
 }
 
-// Apart, so that a datagram that is served pays nothing for it.
+// Not inlined, so that a datagram that is served pays nothing for it.
 [[gnu::noinline]] void UdQp::Hold(const wire::Packet& packet, const PacketOrigin& origin) {
   if (!held_.Hold(packet, origin)) ++counters_.pages_absent;
 }
@@ -121,7 +121,7 @@ bool UdQp::WaitForPages(const memory::Fault& fault, Step& step) {
 [[gnu::noinline]] bool UdQp::ServeHeld(Step& step) {
   for (int i = 0; i < kHeldAtOnce && TakesRequests(state()) && !held_.empty(); ++i) {
     if (page_wait_ || !Serve(held_.oldest(), held_.oldest_origin(), step)) break;
-    if (held_.empty()) break;  // a receive that has failed has dropped them all
+    if (held_.empty()) break;  // a failed receive request has dropped them all
     held_.DropOldest();
     losses_ = 0;
   }
@@ -145,8 +145,8 @@ void UdQp::OnPagesReady(FaultTicket ticket, bool available, Step& step) {
   sends_.OnPagesReady(ticket, available);
   if (page_wait_ != ticket) return;
   page_wait_.reset();
-  if (available) return;  // what waited is served by Run
-  // Memory that the receive request names and that cannot be had is not the program's to name.
+  if (available) return;  // Run serves the held datagrams
+  // A receive request that names memory which cannot be paged in is an error of the program.
   FailReceive(CompletionStatus::kLocalProtectionError, step);
   DCHECK(IsConsistent());
 }

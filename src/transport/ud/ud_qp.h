@@ -31,10 +31,11 @@ struct UdConfig {
 };
 
 // A queue pair of the unreliable datagram service: each message is one packet, to and from any
-// queue pair who has the Q_Key. What cannot be received now is dropped and counted; what waits for
-// pages is held, as far as there is room.
+// queue pair that has the Q_Key. A datagram that cannot be received now is dropped and counted; one
+// that waits for pages is held, as far as there is room.
 //
-// Run must be called after every burst of inputs. Owned by the adapter; one thread at a time.
+// Run must be called after every burst of inputs. Owned by the adapter; used by one thread at a
+// time.
 class UdQp {
  public:
   UdQp(const UdConfig& config, queue::SendQueue& send_queue, ReceiveSource receives,
@@ -42,21 +43,22 @@ class UdQp {
 
   QpState state() const { return sends_.state(); }
 
-  // What has become known since the queue pair was made, or has changed: from now on.
+  // Sets attributes that became known after construction, or changed. Takes effect at once.
   void Configure(const UdConfig& config);
 
   // INIT -> RTR, RTR -> RTS.
   void BecomeReadyToReceive() { sends_.BecomeReadyToReceive(); }
   void BecomeReadyToSend(Psn first) { sends_.BecomeReadyToSend(first); }
-  // RTS -> SQD: no work is begun, and what is begun goes on to its end, of which an event tells.
+  // RTS -> SQD: no new element is started, and those that were started are finished. Then an event
+  // is raised, if `tells`.
   bool is_draining() const { return sends_.is_draining(); }
   void Drain(bool tells = true) { sends_.Drain(tells); }
-  // SQD -> RTS; SQE -> RTS: the program has seen the error, and posts anew.
+  // SQD -> RTS; SQE -> RTS: the program has seen the error, and posts again.
   void ResumeSends() { sends_.Resume(); }
-  // Any -> ERR. What is posted is flushed by the next Run, and so is what is posted later.
+  // Any -> ERR. Elements that are posted, now or later, are flushed by the next Run.
   void BecomeFailed() { sends_.Fail(); }
 
-  // A packet has arrived that names this queue pair, or a multicast group that it is in.
+  // A packet has arrived for this queue pair, or for a multicast group of which it is a member.
   void OnPacket(const wire::Packet& packet, const PacketOrigin& origin, Step& step);
   void OnPagesReady(FaultTicket ticket, bool available, Step& step);
   // A packet of the last Run was not sent; see UnreliableSender. It is sent later.
@@ -64,17 +66,17 @@ class UdQp {
   void OnTime(Step& step) { sends_.OnTime(step); }
   Time next_time() const { return sends_.next_time(); }
 
-  // Sends what may be sent, as far as the outbox has room. True when it is to be called again once
-  // the outbox is empty.
+  // Sends as much as the state and the room in the outbox allow. True if it must be called again
+  // after the outbox is drained.
   bool Run(Step& step);
 
-  // Datagrams that were dropped, since the start.
+  // Datagrams dropped since the start.
   struct Counters {
     uint64_t bad_q_key = 0;
     uint64_t bad_length = 0;
     uint64_t no_receive = 0;
     uint64_t too_long = 0;      // for the receive request
-    uint64_t pages_absent = 0;  // and too much waited for them
+    uint64_t pages_absent = 0;  // and too many datagrams wait
   };
   const Counters& counters() const { return counters_; }
   bool IsConsistent() const;
@@ -92,9 +94,9 @@ class UdQp {
   UdConfig config_;
   UnreliableSends sends_;
   ReceiveSlot receive_;
-  HeldPackets held_;  // in the order in which they came; they are served before others
-  std::optional<FaultTicket> page_wait_;  // of the first one's receive buffer
-  uint8_t losses_ = 0;                    // of pages under it
+  HeldPackets held_;                      // in the order of arrival; they are served before others
+  std::optional<FaultTicket> page_wait_;  // for the receive buffer of the first held datagram
+  uint8_t losses_ = 0;                    // pages that the first held datagram has lost
   uint64_t tickets_ = 0;
   Counters counters_;
 };

@@ -96,7 +96,7 @@ TEST_F(UdQpTest, CompletesOnlyWhenThePayloadHasLeft) {
 TEST_F(UdQpTest, GoesOnWhenTheOutboxIsEmptyAgain) {
   for (uint64_t id = 0; id < 7; ++id) PostSend(Wqe(id), {SgeOf(id, 1)});
   EXPECT_TRUE(RunOnce(*qp_));
-  EXPECT_EQ(packets_.size(), 4u);  // all that the outbox holds
+  EXPECT_EQ(packets_.size(), 4u);  // as many as the outbox holds
   RunAll(*qp_);
   EXPECT_EQ(packets_.size(), 7u);
   EXPECT_EQ(SendStatuses().size(), 7u);
@@ -371,11 +371,11 @@ TEST_F(UdQpTest, ABufferWhosePagesCannotBeHadFails) {
   EXPECT_EQ(qp_->state(), QpState::kErr);
 }
 
-// Length errors of a datagram are of class D in the table of IBA 9.9.3: the packet is dropped
-// silently. Soft-RoCE does that on a receive queue of its own (rxe_resp.c, RESPST_ERR_LENGTH:
-// "UC/UD
-// - class D"; on a shared one it completes the request in error, and the queue pair goes on).
-// Any sender that has the Q_Key may send such a datagram, and must not end the queue pair by it.
+// Length errors of a datagram are class D in the table of IBA 9.9.3: the packet is dropped
+// silently. Soft-RoCE does that with a receive queue of its own (rxe_resp.c, RESPST_ERR_LENGTH, the
+// class D of UC and UD). With a shared one it completes the request in error, and the queue pair
+// continues. Any sender that has the Q_Key may send such a datagram, and must not be able to end
+// the queue pair.
 TEST_F(UdQpTest, ADatagramThatIsLongerThanTheReceiveIsDroppedAndTheReceiveStays) {
   Send(Wqe(1), 9);
   Send(Wqe(2), 8);
@@ -423,7 +423,7 @@ TEST_F(UdQpTest, OnASharedQueueOnlyTheTakenRequestIsFlushed) {
   }
   Send(Wqe(1), 8);
   Evict(kReceivePage);
-  Deliver(0);  // takes the first, and is dropped
+  Deliver(0);  // takes the first request, and is dropped
   qp_->BecomeFailed();
   RunAll(*qp_);
   RunAll(*qp_);

@@ -11,11 +11,11 @@
 
 namespace verbena::transport {
 
-// The shared receive queues that the extended connections of one domain deliver to, by the number
-// that each request carries (IBA A14). A queue brings its own completion queue and protection
-// domain with it: a connection serves all processes of its node, and each message is for one.
+// The shared receive queues to which the extended connections of one domain deliver, by the number
+// that each request carries (IBA A14). Each queue has its own completion queue and protection
+// domain: a connection serves all processes of its node, and each message is for one of them.
 //
-// Owned by the adapter, and outlived by none of its connections; one thread at a time.
+// Owned by the adapter; outlives its connections; used by one thread at a time.
 class XrcDomain {
  public:
   struct Receiver {
@@ -25,14 +25,14 @@ class XrcDomain {
     memory::PdId pd = {};
   };
 
-  // So that the next one needs no memory.
+  // So that the next Add allocates nothing.
   void MakeRoom() { receivers_.reserve(receivers_.size() + 1); }
-  // REQUIRES: no other has its number.
+  // REQUIRES: no other receiver has its number.
   void Add(const Receiver& receiver) {
     CHECK(Find(receiver.number) == nullptr);
     receivers_.insert(Place(receiver.number), receiver);
   }
-  // REQUIRES: it is there, and all connections have forgotten it (RcQp::DropReceiver).
+  // REQUIRES: it is present, and no connection uses it (RcQp::DropReceiver).
   void Remove(SrqNumber number) {
     CHECK(Find(number) != nullptr);
     receivers_.erase(Place(number));

@@ -1,5 +1,5 @@
 // Extended connections end to end: one sending queue pair, one receiving, and a domain of two
-// receivers that have a protection domain each.
+// receivers with different protection domains.
 
 #include <array>
 #include <cstring>
@@ -98,7 +98,7 @@ class XrcTest : public testing::Test {
     CHECK(send_queue_.Post({.wqe = wqe, .sges = {&sge, 1}}).has_value());
   }
 
-  // Packets go to and fro until there are none.
+  // Delivers packets in both directions until there are none.
   void Settle() {
     for (bool moved = true; moved;) {
       moved = Move(*send_qp_, here_, *receive_qp_, there_);
@@ -202,7 +202,7 @@ TEST_F(XrcTest, AReceiverWithoutARequestIsNotReady) {
 TEST_F(XrcTest, AReceiverThatLeavesEndsTheMessageThatIsForIt) {
   first_.PostReceive(1, 0);
   Post(SendOpcode::kSend, 5, 64);
-  // Pages that are absent keep its request taken.
+  // Absent pages keep its request taken.
   CHECK(there_.regions.UnmapPages(first_.keys.local, 0, 1).has_value());
   Move(*send_qp_, here_, *receive_qp_, there_);
   Outbox outbox(8);

@@ -30,7 +30,7 @@ inline constexpr std::size_t kIcrcSize = 4;
 void StoreIcrc(Icrc icrc, std::span<std::byte> bytes);
 
 // What the ICRC covers in front of the base transport header. It is the same for all packets of a
-// flow that have the same size, so that one is kept with a flow and only told the size. A value
+// flow that have the same size, so that one is kept with a flow and only given the size. A value
 // type; its owner guards it.
 class PseudoHeader {
  public:

@@ -138,7 +138,7 @@ TEST(IcrcTest, NoticesEveryBitThatIsNotMasked) {
   EXPECT_EQ(unnoticed, 7 * 8u);
 }
 
-TEST(IdentificationTest, MayBeToldToAPseudoHeader) {
+TEST(IdentificationTest, MayBeGivenToAPseudoHeader) {
   Random random(5);
   constexpr std::size_t kSize = 64;
   for (const uint16_t identification : std::initializer_list<uint16_t>{0, 1, 0x1234, 0xFFFF}) {

@@ -145,9 +145,8 @@ constexpr std::size_t Describe(Service service, Operation operation, Position po
   return FindOpcode(Opcode(internal::kOpcodeOf[description]));
 }
 
-// Whether a payload of `length` bytes is right for the opcode on a path of that MTU. A question of
-// its own beside parsing, because the responder answers a wrong length with a NAK.
-// (IBA C9-88 and 9.7.4.1.6)
+// Whether a payload of `length` bytes is valid for the opcode on a path of that MTU. Parsing does
+// not check it, because the responder answers a wrong length with a NAK. (IBA C9-92)
 [[nodiscard]] bool PayloadFits(const OpcodeInfo& info, std::size_t length, std::size_t path_mtu);
 
 [[nodiscard]] std::string ToString(Opcode opcode);
