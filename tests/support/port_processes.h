@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "adapter/cm/port_space.h"
+#include "adapter/cm/port_registry.h"
 #include "base/check.h"
 #include "tests/support/test_ports.h"
 
@@ -21,8 +21,8 @@ namespace verbena::adapter {
 // A RoCEv2 port that only this test program and its children know: a port space of their own.
 inline const uint16_t kTestBasePort = kFirstTestPort + 200;
 
-inline std::unique_ptr<PortSpace> OpenTestSpace(uint64_t seed = 1) {
-  auto space = PortSpace::Open({.base_port = kTestBasePort, .seed = seed});
+inline std::unique_ptr<PortRegistry> OpenTestSpace(uint64_t seed = 1) {
+  auto space = PortRegistry::Open({.base_port = kTestBasePort, .seed = seed});
   CHECK(space.has_value());
   return std::move(*space);
 }

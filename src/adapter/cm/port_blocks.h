@@ -20,7 +20,7 @@ namespace verbena::adapter {
 // lock and one mailbox: thousands of ports cost few descriptors. All binds to the ports of these
 // blocks are here, those to a port that the program names, too.
 //
-// Owned by the PortSpace; one thread at a time.
+// Owned by the PortRegistry; one thread at a time.
 class PortBlocks {
  public:
   // Binds to one port by one process: all must allow reuse, or have addresses of their own.

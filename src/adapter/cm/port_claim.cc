@@ -1,6 +1,6 @@
 #include "adapter/cm/port_claim.h"
 
-#include "adapter/cm/port_space.h"
+#include "adapter/cm/port_registry.h"
 #include "base/check.h"
 
 namespace verbena::adapter {

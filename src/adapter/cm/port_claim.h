@@ -10,13 +10,13 @@
 
 namespace verbena::adapter {
 
-class PortSpace;
+class PortRegistry;
 
 // A port of the connection manager that this process has: of one address, or of all. The port is
 // free again when the claim is destroyed, or when the process ends, however it ends.
 //
-// Made by PortSpace::Claim, which outlives it. Movable; a moved-from claim is empty. One thread at
-// a time, the same as for the PortSpace.
+// Made by PortRegistry::Claim, which outlives it. Movable; a moved-from claim is empty. One thread at
+// a time, the same as for the PortRegistry.
 class PortClaim {
  public:
   PortClaim() = default;
@@ -44,11 +44,11 @@ class PortClaim {
   [[nodiscard]] ErrorOr<void> MakeExclusive();
 
  private:
-  friend class PortSpace;
-  PortClaim(PortSpace& space, const PortRequest& request, std::vector<NameLock> locks)
+  friend class PortRegistry;
+  PortClaim(PortRegistry& space, const PortRequest& request, std::vector<NameLock> locks)
       : space_(&space), request_(request), locks_(std::move(locks)) {}
 
-  PortSpace* space_ = nullptr;
+  PortRegistry* space_ = nullptr;
   PortRequest request_{};
   std::vector<NameLock> locks_;  // none of a port in a block of this process
 };

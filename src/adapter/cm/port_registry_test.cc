@@ -1,6 +1,6 @@
 // The port space between processes.
 
-#include "adapter/cm/port_space.h"
+#include "adapter/cm/port_registry.h"
 
 #include <poll.h>
 #include <sys/mman.h>
@@ -38,7 +38,7 @@ size_t OpenFiles() {
   return count;
 }
 
-TEST(PortSpaceProcesses, BindsConflictAsThoseOfOneProcess) {
+TEST(PortRegistryProcesses, BindsConflictAsThoseOfOneProcess) {
   const auto space = OpenTestSpace();
   const PortRequest kinds[] = {
       {.address = kAnyIpv4, .port = kPort},
@@ -60,7 +60,7 @@ TEST(PortSpaceProcesses, BindsConflictAsThoseOfOneProcess) {
   }
 }
 
-TEST(PortSpaceProcesses, APortIsFreeWhenItsProcessIsKilled) {
+TEST(PortRegistryProcesses, APortIsFreeWhenItsProcessIsKilled) {
   const auto space = OpenTestSpace();
   ClaimingProcess other({.address = kIpv4, .port = kPort});
   EXPECT_EQ(ErrnoOf(space->Claim({.port = kPort})), EADDRINUSE);
@@ -68,15 +68,15 @@ TEST(PortSpaceProcesses, APortIsFreeWhenItsProcessIsKilled) {
   EXPECT_EQ(ErrnoOf(space->Claim({.port = kPort})), 0);
 }
 
-TEST(PortSpaceProcesses, BasePortsAreSpacesOfTheirOwn) {
+TEST(PortRegistryProcesses, BasePortsAreSpacesOfTheirOwn) {
   const ClaimingProcess other({.port = kPort});
   const auto space =
-      PortSpace::Open({.base_port = static_cast<uint16_t>(kTestBasePort + 1), .seed = 1});
+      PortRegistry::Open({.base_port = static_cast<uint16_t>(kTestBasePort + 1), .seed = 1});
   ASSERT_TRUE(space.has_value());
   EXPECT_EQ(ErrnoOf((*space)->Claim({.port = kPort})), 0);
 }
 
-TEST(PortSpaceProcesses, BlocksOfEphemeralPortsAreRespected) {
+TEST(PortRegistryProcesses, BlocksOfEphemeralPortsAreRespected) {
   const auto space = OpenTestSpace();
   ClaimingProcess other({});
   ASSERT_EQ(other.error(), 0);
@@ -88,7 +88,7 @@ TEST(PortSpaceProcesses, BlocksOfEphemeralPortsAreRespected) {
   EXPECT_EQ(ErrnoOf(space->Claim({.address = kIpv6, .port = neighbour})), 0);
 }
 
-TEST(PortSpaceProcesses, ThousandsOfEphemeralPortsCostFewDescriptors) {
+TEST(PortRegistryProcesses, ThousandsOfEphemeralPortsCostFewDescriptors) {
   const auto space = OpenTestSpace();
   const size_t before = OpenFiles();
   std::vector<PortClaim> claims;
@@ -115,7 +115,7 @@ struct Race {
 };
 
 // One attempt, and what the others have meanwhile.
-void ClaimOnce(PortSpace& space, Race& race, const PortRequest& request) {
+void ClaimOnce(PortRegistry& space, Race& race, const PortRequest& request) {
   const auto claim = space.Claim(request);
   if (!claim) {
     if (claim.error().os_error != EADDRINUSE) ++race.wrong;
@@ -163,11 +163,11 @@ void RunRace(const std::vector<PortRequest>& requests) {
   munmap(memory, sizeof(Race));
 }
 
-TEST(PortSpaceProcesses, OfProcessesThatRaceForAPortOneHasIt) {
+TEST(PortRegistryProcesses, OfProcessesThatRaceForAPortOneHasIt) {
   RunRace({{.address = kAnyIpv4, .port = kPort}});
 }
 
-TEST(PortSpaceProcesses, OfProcessesThatRaceWithWildcardsAndAddressesOneHasThePort) {
+TEST(PortRegistryProcesses, OfProcessesThatRaceWithWildcardsAndAddressesOneHasThePort) {
   RunRace({{.address = kAnyIpv4, .port = kPort},
            {.address = kIpv4, .port = kPort},
            {.address = kAnyIpv6, .port = kPort},
@@ -176,7 +176,7 @@ TEST(PortSpaceProcesses, OfProcessesThatRaceWithWildcardsAndAddressesOneHasThePo
 }
 
 // Waits for a datagram, and is the process to forward to.
-bool HearsOne(PortSpace& space) {
+bool HearsOne(PortRegistry& space) {
   pollfd file{.fd = space.fd(), .events = POLLIN, .revents = 0};
   if (poll(&file, 1, 5'000) != 1) return false;
   int heard = 0;
@@ -185,7 +185,7 @@ bool HearsOne(PortSpace& space) {
   return heard == 1;
 }
 
-TEST(PortSpaceProcesses, ADatagramReachesTheProcessThatHasThePort) {
+TEST(PortRegistryProcesses, ADatagramReachesTheProcessThatHasThePort) {
   const auto space = OpenTestSpace();
   for (const PortRequest& request : {PortRequest{.address = kAnyIpv6, .port = kPort},
                                      PortRequest{.address = kIpv4, .port = kPort}}) {
@@ -201,7 +201,7 @@ TEST(PortSpaceProcesses, ADatagramReachesTheProcessThatHasThePort) {
   }
 }
 
-TEST(PortSpaceProcesses, AListenerOnAnEphemeralPortIsReached) {
+TEST(PortRegistryProcesses, AListenerOnAnEphemeralPortIsReached) {
   const auto space = OpenTestSpace();
   const auto claim = space->Claim({.address = kAnyIpv6});
   ASSERT_TRUE(claim.has_value());
@@ -214,7 +214,7 @@ TEST(PortSpaceProcesses, AListenerOnAnEphemeralPortIsReached) {
   EXPECT_EQ(heard, 1);
 }
 
-TEST(PortSpaceProcesses, ASharedPortHasAMailboxOnceItListens) {
+TEST(PortRegistryProcesses, ASharedPortHasAMailboxOnceItListens) {
   const auto space = OpenTestSpace();
   auto claim = space->Claim({.port = kPort, .reuse_address = true});
   ASSERT_TRUE(claim.has_value());
@@ -225,7 +225,7 @@ TEST(PortSpaceProcesses, ASharedPortHasAMailboxOnceItListens) {
 }
 
 // A user that has the RoCEv2 port forwards to the processes of others; a user that has not cannot.
-TEST(PortSpaceProcesses, TheUserWithTheRocePortReachesAllMailboxes) {
+TEST(PortRegistryProcesses, TheUserWithTheRocePortReachesAllMailboxes) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can be another user";
   EXPECT_TRUE(IsTrueInChild([] {
     const auto space = OpenTestSpace();

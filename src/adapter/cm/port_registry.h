@@ -19,7 +19,7 @@
 
 namespace verbena::adapter {
 
-struct PortSpaceOptions {
+struct PortRegistryOptions {
   uint16_t base_port = wire::kRocePort;  // AdapterOptions::base_port
   uint64_t seed = 0;                     // of the ephemeral ports, and of delays
 };
@@ -31,12 +31,12 @@ struct PortSpaceOptions {
 //
 // One thread at a time: under the engine's lock. Not for forked children, which would change what
 // their parent waits for.
-class PortSpace {
+class PortRegistry {
  public:
-  [[nodiscard]] static ErrorOr<std::unique_ptr<PortSpace>> Open(const PortSpaceOptions& options);
+  [[nodiscard]] static ErrorOr<std::unique_ptr<PortRegistry>> Open(const PortRegistryOptions& options);
 
-  PortSpace(const PortSpace&) = delete;
-  PortSpace& operator=(const PortSpace&) = delete;
+  PortRegistry(const PortRegistry&) = delete;
+  PortRegistry& operator=(const PortRegistry&) = delete;
 
   // EADDRINUSE if another bind conflicts, of whatever process, and then sleeps for some 1 ms in
   // case that was a race; EADDRNOTAVAIL if no ephemeral port is left; EACCES if the port needs
@@ -54,7 +54,7 @@ class PortSpace {
  private:
   friend class PortClaim;
 
-  PortSpace(const PortSpaceOptions& options, MadMailboxes mailboxes, MadForwarder forwarder)
+  PortRegistry(const PortRegistryOptions& options, MadMailboxes mailboxes, MadForwarder forwarder)
       : names_(options.base_port),
         random_(options.seed),
         mailboxes_(std::move(mailboxes)),

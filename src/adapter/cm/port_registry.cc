@@ -1,4 +1,4 @@
-#include "adapter/cm/port_space.h"
+#include "adapter/cm/port_registry.h"
 
 #include <cerrno>
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace verbena::adapter {
 
-ErrorOr<std::unique_ptr<PortSpace>> PortSpace::Open(const PortSpaceOptions& options) {
+ErrorOr<std::unique_ptr<PortRegistry>> PortRegistry::Open(const PortRegistryOptions& options) {
   auto mailboxes = MadMailboxes::Open(options.base_port);
   if (!mailboxes) return Fail(std::move(mailboxes.error()));
   auto forwarder = MadForwarder::Open(options.base_port);
   if (!forwarder) return Fail(std::move(forwarder.error()));
-  return std::unique_ptr<PortSpace>(
-      new PortSpace(options, std::move(*mailboxes), std::move(*forwarder)));
+  return std::unique_ptr<PortRegistry>(
+      new PortRegistry(options, std::move(*mailboxes), std::move(*forwarder)));
 }
 
-ErrorOr<PortClaim> PortSpace::Claim(const PortRequest& request) {
+ErrorOr<PortClaim> PortRegistry::Claim(const PortRequest& request) {
   if (request.port == 0) {
     const auto port = blocks_.BindAny(request);
     if (!port) return Fail(port.error());
@@ -41,7 +41,7 @@ ErrorOr<PortClaim> PortSpace::Claim(const PortRequest& request) {
   return PortClaim(*this, request, std::move(*locks));
 }
 
-ErrorOr<void> PortSpace::MakeExclusive(PortClaim& claim) {
+ErrorOr<void> PortRegistry::MakeExclusive(PortClaim& claim) {
   PortRequest exclusive = claim.request_;
   exclusive.reuse_address = false;
   if (claim.locks_.empty()) {
@@ -56,7 +56,7 @@ ErrorOr<void> PortSpace::MakeExclusive(PortClaim& claim) {
   return {};
 }
 
-void PortSpace::Release(PortClaim& claim) {
+void PortRegistry::Release(PortClaim& claim) {
   if (claim.locks_.empty()) {
     blocks_.Release(claim.request_);
   } else {
@@ -64,7 +64,7 @@ void PortSpace::Release(PortClaim& claim) {
   }
 }
 
-ErrorOr<void> PortSpace::AddMailboxes(const PortRequest& request, std::span<const NameLock> locks) {
+ErrorOr<void> PortRegistry::AddMailboxes(const PortRequest& request, std::span<const NameLock> locks) {
   for (const NameLock& lock : locks) {
     if (lock.mode() != LockMode::kExclusive) continue;
     auto added = mailboxes_.Add(lock.fd(), {.protocol = request.protocol, .first = request.port});
@@ -75,7 +75,7 @@ ErrorOr<void> PortSpace::AddMailboxes(const PortRequest& request, std::span<cons
   return {};
 }
 
-void PortSpace::RemoveMailboxes(std::span<const NameLock> locks) {
+void PortRegistry::RemoveMailboxes(std::span<const NameLock> locks) {
   for (const NameLock& lock : locks) mailboxes_.Remove(lock.fd());
 }
 
