@@ -45,7 +45,7 @@ class World {
   void Run() {
     while (!input_.empty()) {
       OneStep();
-      for (const CmEvent& event : outbox_.events) Remember(event.connection);
+      for (const CmRaisedEvent& event : outbox_.events) Remember(event.connection);
       outbox_.Clear();
       CHECK(manager_.IsConsistent());
     }

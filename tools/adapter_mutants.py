@@ -106,7 +106,7 @@ OF_ENGINE = [
             "    static_cast<void>(cq);\n  }\n  DrainOutbox();",
             _unit("AdapterQueuesTest.ModeratedEventsComeTogether")),
     _mutant("a completion event between two passes is kept from the file",
-            "adapter/objects/completion_channel.h",
+            "adapter/objects/expected_event.h",
             "    expects_ = false;\n    return std::exchange(raised_, false)",
             "    return std::exchange(raised_, false)",
             _unit("CompletionChannelTest.AnEventThatWasExpectedInVainNeedsTheFile")),
@@ -118,7 +118,7 @@ OF_ENGINE = [
             _unit("EventWaitFloodThreads.OtherThreadsGetTheEngine")),
     _mutant("a thread that waits for an event overlooks those of others while packets come",
             "adapter/loop/event_wait.cc",
-            "      if (Cq* const cq = channel.TryWait()) return cq;\n    }\n", "    }\n",
+            "      if (auto event = channel.TryWait()) return event;\n    }\n", "    }\n",
             _unit("EventWaitFloodThreads.AnEventThatAnotherThreadRaisesIsTaken")),
 ]
 

@@ -13,8 +13,8 @@ PUBLIC = "verbena"  # include/verbena: the headers that users include
 # Those of them that are values and no handles: the vocabulary that the inner layers share with the
 # users, so that nothing is rewritten on its way through the layers. Every layer may include them.
 VALUES = {
-    "access", "advice", "async_event", "completion", "counters", "error", "gid", "ip_address",
-    "numbers", "post_error", "qp_state", "serial_number", "strong_id", "work_request",
+    "access", "advice", "async_event", "cm_event", "completion", "counters", "error", "gid",
+    "ip_address", "numbers", "post_error", "qp_state", "serial_number", "strong_id", "work_request",
 }
 
 # What a folder of src/ may include besides itself.

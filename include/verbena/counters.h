@@ -103,10 +103,31 @@ struct BudgetCounters {
   uint64_t pages_lost = 0;
 };
 
+// What the connection manager did.
+struct CmUseCounters {
+  uint64_t requests_sent = 0;
+  uint64_t requests_received = 0;
+  uint64_t established = 0;
+  // How connections, and attempts to make one, ended.
+  uint64_t rejected = 0;  // by this program
+  uint64_t rejected_by_peers = 0;
+  uint64_t unreachable = 0;
+  uint64_t disconnected = 0;
+  // Requests that were refused before the program heard of them.
+  uint64_t refused_no_listener = 0;
+  uint64_t refused_full = 0;  // the backlog or a table was full
+  uint64_t refused_stale = 0;
+  uint64_t retransmissions = 0;
+  uint64_t malformed = 0;
+  uint64_t mads_received = 0;
+  uint64_t mads_forwarded = 0;  // to other processes of this machine
+};
+
 struct DeviceCounters {
   PortCounters port = {};
   SocketCounters sockets = {};
   BudgetCounters budget = {};
+  CmUseCounters cm = {};
   uint64_t progress_thread_wake_ups = 0;
   uint64_t events_lost = 0;
 };

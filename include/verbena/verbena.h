@@ -22,6 +22,7 @@
 #include "verbena/completion.h"
 #include "verbena/completion_channel.h"
 #include "verbena/completion_queue.h"
+#include "verbena/connection_manager.h"
 #include "verbena/context.h"
 #include "verbena/counters.h"
 #include "verbena/device.h"

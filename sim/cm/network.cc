@@ -4,7 +4,7 @@ namespace verbena::sim {
 
 void CmNetwork::Send(Time now, uint32_t from, const transport::CmDatagram& datagram) {
   const Mad mad = datagram.mad.ToBytes();
-  const uint32_t to = NodeOf(datagram.to);
+  const uint32_t to = NodeOf(datagram.to.address);
   ++sent_;
   digest_ = (digest_ ^ static_cast<uint64_t>(now.nanoseconds()) ^ from) * 0x9E3779B97F4A7C15;
   for (const std::byte byte : mad) {

@@ -7,8 +7,8 @@
 
 namespace verbena::sim {
 
-using transport::CmEvent;
-using transport::CmEventType;
+using transport::CmRaisedEvent;
+using verbena::CmEventType;
 
 void CmOracle::Object(const CmConversation& conversation, const char* what) {
   findings_.Add("conversation " + std::to_string(conversation.number), what);
@@ -34,7 +34,7 @@ std::optional<CmOracle::Known> CmOracle::Find(uint32_t node, uint32_t life, wire
 }
 
 template <class Message>
-void CmOracle::CheckData(const CmConversation& conversation, const CmEvent& event) {
+void CmOracle::CheckData(const CmConversation& conversation, const CmRaisedEvent& event) {
   const auto* const message = event.message ? std::get_if<Message>(&*event.message) : nullptr;
   if (message == nullptr) return Object(conversation, "an event has another message");
   constexpr std::size_t kSize = decltype(message->private_data)::kSize;
@@ -43,8 +43,9 @@ void CmOracle::CheckData(const CmConversation& conversation, const CmEvent& even
   }
 }
 
-CmConversation* CmOracle::OnConnectRequest(uint32_t node, uint32_t life, const CmEvent& event) {
-  if (CmNetwork::NodeOf(event.peer) >= plan_.nodes) return nullptr;
+CmConversation* CmOracle::OnConnectRequest(uint32_t node, uint32_t life,
+                                           const CmRaisedEvent& event) {
+  if (CmNetwork::NodeOf(event.peer.address) >= plan_.nodes) return nullptr;
   const uint32_t number = NumberIn(std::get<wire::CmReq>(*event.message).private_data);
   if (number >= conversations_.size()) {
     findings_.Add("requests", "a request is of no conversation");
@@ -72,7 +73,7 @@ void CmOracle::CheckQp(const CmConversation& conversation) {
   }
 }
 
-void CmOracle::OnEvent(const Known& known, const CmEvent& event) {
+void CmOracle::OnEvent(const Known& known, const CmRaisedEvent& event) {
   const auto& [conversation, side, other] = known;
   if (side->destroys) Object(*conversation, "an event of what was destroyed");
   switch (event.type) {
@@ -100,7 +101,7 @@ void CmOracle::OnEvent(const Known& known, const CmEvent& event) {
   }
 }
 
-void CmOracle::OnFinal(const Known& known, const CmEvent& event) {
+void CmOracle::OnFinal(const Known& known, const CmRaisedEvent& event) {
   const auto& [conversation, side, other] = known;
   if (side->is_over()) Object(*conversation, "two ends of a connection");
   ++side->finals;
@@ -125,8 +126,8 @@ void CmOracle::OnFinal(const Known& known, const CmEvent& event) {
   }
 }
 
-CmConversation* CmOracle::OnSidrRequest(uint32_t node, const CmEvent& event) {
-  if (CmNetwork::NodeOf(event.peer) >= plan_.nodes) return nullptr;
+CmConversation* CmOracle::OnSidrRequest(uint32_t node, const CmRaisedEvent& event) {
+  if (CmNetwork::NodeOf(event.peer.address) >= plan_.nodes) return nullptr;
   const uint32_t number = NumberIn(std::get<wire::CmSidrReq>(*event.message).private_data);
   if (number >= conversations_.size()) {
     findings_.Add("requests", "a SIDR request is of no conversation");
@@ -141,7 +142,7 @@ CmConversation* CmOracle::OnSidrRequest(uint32_t node, const CmEvent& event) {
   return &conversation;
 }
 
-void CmOracle::OnSidrEnd(CmConversation& conversation, const CmEvent& event) {
+void CmOracle::OnSidrEnd(CmConversation& conversation, const CmRaisedEvent& event) {
   if (++conversation.active.finals > 1) Object(conversation, "two ends of a SIDR question");
   if (event.type != CmEventType::kSidrResponse) return;
   const auto& rep = std::get<wire::CmSidrRep>(*event.message);

@@ -30,12 +30,12 @@ class CmOracle {
   [[nodiscard]] std::optional<Known> Find(uint32_t node, uint32_t life, wire::CommId id) const;
 
   // Of a conversation, other than its first at the passive side.
-  void OnEvent(const Known& known, const transport::CmEvent& event);
+  void OnEvent(const Known& known, const transport::CmRaisedEvent& event);
   // The first: the conversation that it is of; nullptr for what an outsider sent.
   [[nodiscard]] CmConversation* OnConnectRequest(uint32_t node, uint32_t life,
-                                                 const transport::CmEvent& event);
-  [[nodiscard]] CmConversation* OnSidrRequest(uint32_t node, const transport::CmEvent& event);
-  void OnSidrEnd(CmConversation& conversation, const transport::CmEvent& event);
+                                                 const transport::CmRaisedEvent& event);
+  [[nodiscard]] CmConversation* OnSidrRequest(uint32_t node, const transport::CmRaisedEvent& event);
+  void OnSidrEnd(CmConversation& conversation, const transport::CmRaisedEvent& event);
 
   // Nothing goes on any more. `lives` of all nodes.
   void CheckEnd(const std::vector<uint32_t>& lives);
@@ -43,10 +43,10 @@ class CmOracle {
  private:
   void Object(const CmConversation& conversation, const char* what);
   void CheckQp(const CmConversation& conversation);
-  void OnFinal(const Known& known, const transport::CmEvent& event);
+  void OnFinal(const Known& known, const transport::CmRaisedEvent& event);
   void CheckSide(const CmConversation& conversation, const CmSide& side, uint32_t life);
   template <class Message>
-  void CheckData(const CmConversation& conversation, const transport::CmEvent& event);
+  void CheckData(const CmConversation& conversation, const transport::CmRaisedEvent& event);
 
   const CmPlan& plan_;
   std::vector<CmConversation>& conversations_;

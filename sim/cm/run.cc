@@ -6,10 +6,10 @@
 
 namespace verbena::sim {
 
-using transport::CmEvent;
-using transport::CmEventType;
 using transport::CmManager;
+using transport::CmRaisedEvent;
 using transport::CmStep;
+using verbena::CmEventType;
 
 namespace {
 
@@ -132,7 +132,7 @@ void CmRun::Receive(uint32_t to, const IpAddress& from, const CmNetwork::Mad& ma
   });
 }
 
-void CmRun::Count(const CmEvent& event) {
+void CmRun::Count(const CmRaisedEvent& event) {
   ++result_.events;
   result_.digest = (result_.digest ^ event.connection.value() ^ static_cast<uint64_t>(event.type)) *
                    0x9E3779B97F4A7C15;
@@ -142,7 +142,7 @@ void CmRun::Count(const CmEvent& event) {
   if (event.type == CmEventType::kDisconnected) ++result_.disconnected;
 }
 
-void CmRun::OnEvent(uint32_t node, const CmEvent& event) {
+void CmRun::OnEvent(uint32_t node, const CmRaisedEvent& event) {
   Count(event);
   Say(node, std::string("event ") + NameOf(event.type) +
                 (event.message ? ", " + ToString(*event.message) : ""));

@@ -64,17 +64,17 @@ class CmRun {
   template <class Call>
   auto Do(uint32_t node, Call call);
   void Receive(uint32_t to, const IpAddress& from, const CmNetwork::Mad& mad);
-  void OnEvent(uint32_t node, const transport::CmEvent& event);
-  void Count(const transport::CmEvent& event);
+  void OnEvent(uint32_t node, const transport::CmRaisedEvent& event);
+  void Count(const transport::CmRaisedEvent& event);
 
   // Consumers: run_consumers.cc.
   void Begin(CmConversation& conversation);
   void BeginSidr(CmConversation& conversation);
-  void OnOutsider(uint32_t node, const transport::CmEvent& event);
-  void OnRequest(CmConversation& conversation, const transport::CmEvent& event);
-  void OnSidrRequest(uint32_t node, const transport::CmEvent& event);
-  void OnSidrEnd(uint32_t node, const transport::CmEvent& event);
-  void React(const CmOracle::Known& known, const transport::CmEvent& event);
+  void OnOutsider(uint32_t node, const transport::CmRaisedEvent& event);
+  void OnRequest(CmConversation& conversation, const transport::CmRaisedEvent& event);
+  void OnSidrRequest(uint32_t node, const transport::CmRaisedEvent& event);
+  void OnSidrEnd(uint32_t node, const transport::CmRaisedEvent& event);
+  void React(const CmOracle::Known& known, const transport::CmRaisedEvent& event);
   void Accept(CmConversation& conversation);
   void Establish(CmConversation& conversation);
   void Reject(CmConversation& conversation, CmSide& side);
@@ -111,7 +111,7 @@ auto CmRun::Do(uint32_t node, Call call) {
     Say(node, "sends " + ToString(datagram.mad.message));
     network_.Send(now_, node, datagram);
   }
-  for (const transport::CmEvent& event : outbox.events) OnEvent(node, event);
+  for (const transport::CmRaisedEvent& event : outbox.events) OnEvent(node, event);
   return result;
 }
 

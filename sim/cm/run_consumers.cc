@@ -8,10 +8,10 @@
 
 namespace verbena::sim {
 
-using transport::CmEvent;
-using transport::CmEventType;
 using transport::CmManager;
+using transport::CmRaisedEvent;
 using transport::CmStep;
+using verbena::CmEventType;
 
 void CmRun::Begin(CmConversation& conversation) {
   CmSide &active = conversation.active, &passive = conversation.passive;
@@ -64,14 +64,14 @@ void CmRun::Later(CmSide& side, Duration at_most, std::function<void()> act) {
               });
 }
 
-void CmRun::OnOutsider(uint32_t node, const CmEvent& event) {
+void CmRun::OnOutsider(uint32_t node, const CmRaisedEvent& event) {
   if (random_.Chance(1, 2)) return;  // it ends by itself
   (void)Do(node, [&](CmManager& manager, CmStep& step) {
     return manager.Reject(event.connection, {.reason = wire::CmRejectReason::kConsumer}, step);
   });
 }
 
-void CmRun::OnRequest(CmConversation& conversation, const CmEvent& event) {
+void CmRun::OnRequest(CmConversation& conversation, const CmRaisedEvent& event) {
   CmSide& passive = conversation.passive;
   oracle_.Know(conversation, passive, event.connection);
   if (Chance(plan_.destroys)) {
@@ -90,7 +90,7 @@ void CmRun::OnRequest(CmConversation& conversation, const CmEvent& event) {
   });
 }
 
-void CmRun::OnSidrRequest(uint32_t node, const CmEvent& event) {
+void CmRun::OnSidrRequest(uint32_t node, const CmRaisedEvent& event) {
   CmConversation* const conversation = oracle_.OnSidrRequest(node, event);
   if (conversation == nullptr || Chance(plan_.ignores)) return;
   conversation->was_accepted = true;
@@ -101,12 +101,12 @@ void CmRun::OnSidrRequest(uint32_t node, const CmEvent& event) {
   });
 }
 
-void CmRun::OnSidrEnd(uint32_t node, const CmEvent& event) {
+void CmRun::OnSidrEnd(uint32_t node, const CmRaisedEvent& event) {
   const auto found = questions_.find({node, nodes_[node].life, event.sidr});
   if (found != questions_.end()) oracle_.OnSidrEnd(conversations_[found->second], event);
 }
 
-void CmRun::React(const CmOracle::Known& known, const CmEvent& event) {
+void CmRun::React(const CmOracle::Known& known, const CmRaisedEvent& event) {
   CmConversation& conversation = *known.conversation;
   CmSide& side = *known.side;
   if (event.type == CmEventType::kConnectResponse) {

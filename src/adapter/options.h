@@ -135,6 +135,9 @@ struct AdapterOptions {
   // Turns off segmentation and receive offload, as on kernels that have none.
   bool plain_sockets = false;
 
+  // Whether management datagrams are served: connections by address (see Gsi).
+  bool connection_manager = false;
+
   // A pcapng file, for Wireshark, to which every packet is appended; empty: none.
   std::string trace = {};
 

@@ -31,6 +31,7 @@ DeviceCounters CountersOf(const adapter::AdapterReport& report) {
   return {.port = report.port,
           .sockets = CountersOf(report.sent, report.received),
           .budget = report.budget,
+          .cm = report.cm,
           .progress_thread_wake_ups = report.progress_thread_wake_ups,
           .events_lost = report.events_lost};
 }

@@ -270,6 +270,8 @@ std::span<const uint64_t> SendDropped(const DeviceCounters& d) {
 }
 
 constexpr char kDispatcher[] = "adapter/loop/dispatcher_test.cc";
+constexpr char kCmTest[] = "verbs/connection_manager_test.cc";
+constexpr char kGsiTest[] = "adapter/cm/gsi_test.cc";
 constexpr char kBurst[] = "fabric/transmit_burst_test.cc";
 constexpr char kTransmitter[] = "adapter/loop/transmitter_test.cc";
 constexpr char kTakenOver[] = "adapter/control/takeover_memory_test.cc";
@@ -388,6 +390,48 @@ const Row<D> kDeviceRows[] = {
     {"budget.pages_lost",
      [](const D& d) { return Words(d.budget.pages_lost); },
      {"paging/resident_set_store_test.cc", "ResidentSetStoreTest, ACorruptGranuleIsBroken"}},
+    {"cm.requests_sent",
+     [](const D& d) { return Words(d.cm.requests_sent); },
+     {kCmTest, "ConnectionManagerTest, CountsHowConnectionsEnd"}},
+    {"cm.requests_received",
+     [](const D& d) { return Words(d.cm.requests_received); },
+     {kCmTest, "ConnectionManagerTest, CountsHowConnectionsEnd"}},
+    {"cm.established",
+     [](const D& d) { return Words(d.cm.established); },
+     {kCmTest, "ConnectionManagerTest, CountsHowConnectionsEnd"}},
+    {"cm.rejected",
+     [](const D& d) { return Words(d.cm.rejected); },
+     {kCmTest, "ConnectionManagerTest, CountsHowConnectionsEnd"}},
+    {"cm.rejected_by_peers",
+     [](const D& d) { return Words(d.cm.rejected_by_peers); },
+     {kCmTest, "ConnectionManagerTest, CountsHowConnectionsEnd"}},
+    {"cm.unreachable",
+     [](const D& d) { return Words(d.cm.unreachable); },
+     {kGsiTest, "GsiTest, APeerThatDoesNotAnswerIsUnreachable"}},
+    {"cm.disconnected",
+     [](const D& d) { return Words(d.cm.disconnected); },
+     {kCmTest, "ConnectionManagerTest, CountsHowConnectionsEnd"}},
+    {"cm.refused_no_listener",
+     [](const D& d) { return Words(d.cm.refused_no_listener); },
+     {kCmTest, "ConnectionManagerTest, APortWithoutListenerIsRefused"}},
+    {"cm.refused_full",
+     [](const D& d) { return Words(d.cm.refused_full); },
+     {kCmTest, "ConnectionManagerTest, TheBacklogIsALimit"}},
+    {"cm.refused_stale",
+     [](const D& d) { return Words(d.cm.refused_stale); },
+     {kGsiTest, "GsiTest, AQueuePairThatIsConnectedIsStale"}},
+    {"cm.retransmissions",
+     [](const D& d) { return Words(d.cm.retransmissions); },
+     {kGsiTest, "GsiTest, APeerThatDoesNotAnswerIsUnreachable"}},
+    {"cm.malformed",
+     [](const D& d) { return Words(d.cm.malformed); },
+     {kGsiTest, "GsiTest, WhatIsNoMessageIsCounted"}},
+    {"cm.mads_received",
+     [](const D& d) { return Words(d.cm.mads_received); },
+     {kCmTest, "ConnectionManagerTest, CountsHowConnectionsEnd"}},
+    {"cm.mads_forwarded",
+     [](const D& d) { return Words(d.cm.mads_forwarded); },
+     {kCmTest, "ConnectionManagerTest, RequestsAreHandedOnBetweenProcesses"}},
     {"progress_thread_wake_ups", [](const D& d) { return Words(d.progress_thread_wake_ups); }},
     {"events_lost", [](const D& d) { return Words(d.events_lost); }},
 };

@@ -52,6 +52,7 @@ adapter::AdapterOptions ToAdapter(const Options& options) {
   to.strict = options.strict;
   to.plain_sockets = options.plain_sockets;
   to.trace = options.trace;
+  to.connection_manager = true;
   return to;
 }
 

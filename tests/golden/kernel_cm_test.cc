@@ -145,13 +145,13 @@ TEST(KernelCmTest, IsServedByOurMachine) {
   rtu.remote_comm_id = id;
   manager.OnDatagram(CmMad{{}, rtu}.ToBytes(), Ipv4(3), step);
   ASSERT_EQ(outbox.events.size(), 2u);
-  EXPECT_EQ(outbox.events[1].type, transport::CmEventType::kEstablished);
+  EXPECT_EQ(outbox.events[1].type, CmEventType::kEstablished);
   auto dreq = Read<CmDreq>("ipv4_dreq");
   dreq.remote_comm_id = id;
   dreq.remote_qp = QpNumber(0x33);
   manager.OnDatagram(CmMad{{}, dreq}.ToBytes(), Ipv4(3), step);
   ASSERT_EQ(outbox.events.size(), 3u);
-  EXPECT_EQ(outbox.events[2].type, transport::CmEventType::kDisconnected);
+  EXPECT_EQ(outbox.events[2].type, CmEventType::kDisconnected);
 
   // And the refused one, as the kernel refused it.
   outbox.Clear();

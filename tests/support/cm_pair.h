@@ -24,13 +24,13 @@ struct CmEnd {
 
   IpAddress address;
   std::unique_ptr<CmManager> manager;
-  std::vector<CmEvent> events = {};
+  std::vector<CmRaisedEvent> events = {};
 
   // The only event since the last time; of this type.
-  CmEvent TakeEvent(CmEventType type) {
+  CmRaisedEvent TakeEvent(CmEventType type) {
     EXPECT_EQ(events.size(), 1u);
     if (events.empty()) return {};
-    const CmEvent event = events.front();
+    const CmRaisedEvent event = events.front();
     EXPECT_STREQ(NameOf(event.type), NameOf(type));
     events.clear();
     return event;

@@ -15,8 +15,8 @@ class PortRegistry;
 // A port of the connection manager that this process has: of one address, or of all. The port is
 // free again when the claim is destroyed, or when the process ends, however it ends.
 //
-// Made by PortRegistry::Claim, which outlives it. Movable; a moved-from claim is empty. One thread at
-// a time, the same as for the PortRegistry.
+// Made by PortRegistry::Claim, which outlives it. Movable; a moved-from claim is empty. One thread
+// at a time, the same as for the PortRegistry.
 class PortClaim {
  public:
   PortClaim() = default;

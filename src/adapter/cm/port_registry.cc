@@ -64,7 +64,8 @@ void PortRegistry::Release(PortClaim& claim) {
   }
 }
 
-ErrorOr<void> PortRegistry::AddMailboxes(const PortRequest& request, std::span<const NameLock> locks) {
+ErrorOr<void> PortRegistry::AddMailboxes(const PortRequest& request,
+                                         std::span<const NameLock> locks) {
   for (const NameLock& lock : locks) {
     if (lock.mode() != LockMode::kExclusive) continue;
     auto added = mailboxes_.Add(lock.fd(), {.protocol = request.protocol, .first = request.port});

@@ -33,7 +33,8 @@ struct PortRegistryOptions {
 // their parent waits for.
 class PortRegistry {
  public:
-  [[nodiscard]] static ErrorOr<std::unique_ptr<PortRegistry>> Open(const PortRegistryOptions& options);
+  [[nodiscard]] static ErrorOr<std::unique_ptr<PortRegistry>> Open(
+      const PortRegistryOptions& options);
 
   PortRegistry(const PortRegistry&) = delete;
   PortRegistry& operator=(const PortRegistry&) = delete;

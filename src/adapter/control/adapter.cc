@@ -131,6 +131,8 @@ Adapter::Impl::Impl(const AdapterOptions& with, ForkGuard guard, EventFile wake_
   pager.set_events(page_events.get());
   const EngineLock lock(engine);
   engine.set_stuck_watch(&stuck_watch);
+  engine.set_claim_roce_port([this] { return OpenRocePort(options); },
+                             [this] { progress_thread.Notice(); });
 }
 
 ErrorOr<std::unique_ptr<Adapter>> Adapter::Open(const AdapterOptions& wanted) {
@@ -230,6 +232,7 @@ ErrorOr<AdapterReport> Adapter::Query() {
   const EngineLock lock(engine);
   return AdapterReport{.port = engine.counters(),
                        .budget = budget,
+                       .cm = engine.gsi.counters(),
                        .sent = engine.endpoints().transmit_counters(),
                        .received = engine.endpoints().receive_counters(),
                        .progress_thread_wake_ups = impl_->progress_thread.wake_ups(),

@@ -6,8 +6,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "adapter/cm/gsi.h"
 #include "adapter/error.h"
 #include "adapter/objects/completion_channel.h"
 #include "adapter/objects/event_queue.h"
@@ -54,6 +56,7 @@ struct QpStatus {
 struct AdapterReport {
   PortCounters port = {};
   BudgetCounters budget = {};
+  CmUseCounters cm = {};
   fabric::TransmitCounters sent = {};
   fabric::ReceiveCounters received = {};
   uint64_t progress_thread_wake_ups = 0;
@@ -189,6 +192,30 @@ class Adapter {
   // Takes the next event of a channel; see EventWait.
   [[nodiscard]] Cq* Wait(CompletionChannel& channel);
 
+  // --- The connection manager: see verbena::CmId. ---
+
+  // `queue` outlives it.
+  [[nodiscard]] ErrorOr<CmEnd*> CreateCmEnd(CmEventQueue& queue, PortSpace space, void* user);
+  [[nodiscard]] ErrorOr<CmEnd*> TakeCmRequest(const CmEvent& event, CmEventQueue& queue,
+                                              void* user);
+  [[nodiscard]] ErrorOr<void> Destroy(CmEnd* end);
+  [[nodiscard]] ErrorOr<void> Bind(CmEnd& end, const CmAddress& address, bool reuse_address,
+                                   bool own_family_only);
+  [[nodiscard]] ErrorOr<void> Listen(CmEnd& end, uint32_t backlog);
+  [[nodiscard]] ErrorOr<void> Connect(CmEnd& end, const IpAddress& from, const CmAddress& to,
+                                      const ConnectionParameters& parameters);
+  [[nodiscard]] ErrorOr<void> Accept(CmEnd& end, const ConnectionParameters& parameters);
+  [[nodiscard]] ErrorOr<void> Reject(CmEnd& end, const CmPrivateData& data, uint16_t reason);
+  [[nodiscard]] ErrorOr<void> Establish(CmEnd& end);
+  [[nodiscard]] ErrorOr<void> NotifyEstablished(CmEnd& end);
+  [[nodiscard]] ErrorOr<void> Disconnect(CmEnd& end, const CmPrivateData& data);
+  [[nodiscard]] ErrorOr<void> Migrate(CmEnd& end, CmEventQueue& queue);
+  [[nodiscard]] ErrorOr<CmAddress> LocalAddressOf(const CmEnd& end);
+  // The address of this machine that packets to there leave from.
+  [[nodiscard]] static ErrorOr<IpAddress> SourceFor(const CmAddress& destination);
+  // Takes the next event; see EventWait.
+  [[nodiscard]] std::optional<CmEvent> Wait(CmEventQueue& queue);
+
   // --- Asynchronous events. ---
 
   // For the events of the objects that name it, and of the port. REFUSES to be destroyed while
@@ -200,6 +227,8 @@ class Adapter {
   struct Impl;
 
   void Found();
+  template <class Call>
+  auto CallGsi(Call call) -> decltype(call(std::declval<Gsi&>(), Time()));
   void Idle(const Cq& cq, Time now);
 
   explicit Adapter(std::unique_ptr<Impl> parts);

@@ -38,6 +38,13 @@ ErrorOr<std::unique_ptr<fabric::Fabric>> OpenEndpoint(const AdapterOptions& opti
   return std::unique_ptr<fabric::Fabric>(std::move(*fabric));
 }
 
+std::unique_ptr<fabric::Fabric> OpenRocePort(const AdapterOptions& options) {
+  fabric::UdpFabricOptions fabric = FabricOptions(options, fabric::EndpointUse::kFirst, 0);
+  fabric.endpoint.strict = true;  // this endpoint or none
+  auto opened = fabric::UdpFabric::Open(fabric);
+  return opened ? std::move(*opened) : nullptr;
+}
+
 ErrorOr<QpNumber> NextNumber(Engine& engine, const AdapterOptions& options,
                              ProgressThread& progress_thread) {
   if (const auto number = engine.qps.NextNumber()) return *number;

@@ -22,6 +22,9 @@ namespace verbena::adapter {
                                                                     fabric::EndpointUse use,
                                                                     uint64_t n = 0);
 
+// Endpoint 0, which has the RoCEv2 port; nullptr if another process has it.
+[[nodiscard]] std::unique_ptr<fabric::Fabric> OpenRocePort(const AdapterOptions& options);
+
 // The number of the next queue pair. Opens another endpoint if the present ones have no number
 // left, and adds it to the wait of the progress thread.
 [[nodiscard]] ErrorOr<QpNumber> NextNumber(Engine& engine, const AdapterOptions& options,

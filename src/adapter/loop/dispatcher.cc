@@ -1,11 +1,14 @@
 #include "adapter/loop/dispatcher.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
 #include "adapter/loop/identification.h"
 #include "base/when_memory.h"
 #include "transport/common/packet_origin.h"
+#include "wire/mad/mad_header.h"
+#include "wire/roce/deth.h"
 #include "wire/roce/packet.h"
 
 namespace verbena::adapter {
@@ -42,6 +45,7 @@ void Dispatcher::Dispatch(fabric::ReceivedDatagram datagram, uint16_t port, tran
   const std::optional<wire::Packet> packet = wire::Packet::Parse(datagram.bytes);
   if (!packet) return Count(Drop::kMalformed);
   const QpNumber to = packet->bth().dest_qp;
+  if (to == wire::kGeneralServicesQp) return DeliverMad(datagram, port, *packet, step);
   const bool is_multicast = to == wire::kMulticastQp;
   QueuePair* const qp = is_multicast ? nullptr : qps_.Find(to);
   if (qp == nullptr && !is_multicast) return Count(Drop::kNoSuchQp);
@@ -52,6 +56,50 @@ void Dispatcher::Dispatch(fabric::ReceivedDatagram datagram, uint16_t port, tran
   }
   if (is_sealed && !IcrcIsRight(datagram, port, *packet)) return Count(Drop::kBadIcrc);
   is_multicast ? Multicast(datagram, *packet, step) : Deliver(*qp, datagram, *packet, step);
+}
+
+void Dispatcher::DeliverMad(fabric::ReceivedDatagram datagram, uint16_t port,
+                            const wire::Packet& packet, transport::Step& step) {
+  if (gsi_ == nullptr) return Count(Drop::kNoSuchQp);
+  const bool is_send = packet.info().service == wire::Service::kUd &&
+                       packet.info().operation == wire::Operation::kSend;
+  if (!is_send || packet.payload().size() != wire::kMadSize) return Count(Drop::kMalformed);
+  const auto deth = packet.Get<wire::Deth>();
+  if (deth->q_key != wire::kGeneralServicesQKey) return Count(Drop::kMalformed);
+  if (!gsi_->IsSentFrom(deth->source_qp, datagram.from.port)) return Count(Drop::kWrongPort);
+  if (port != kUnsealed && !FindDestination(datagram, port, packet, step.now)) {
+    return Count(Drop::kBadIcrc);
+  }
+  // For lack of memory it is lost; the peer sends it again.
+  static_cast<void>(WhenMemory([&] {
+    gsi_->OnMad(packet.payload().first<wire::kMadSize>(),
+                {datagram.from.ip, datagram.to, deth->source_qp}, step.now);
+  }));
+}
+
+bool Dispatcher::FindDestination(fabric::ReceivedDatagram& datagram, uint16_t port,
+                                 const wire::Packet& packet, Time now) {
+  if (!datagram.to.is_unspecified()) return IcrcIsRight(datagram, port, packet);
+  const auto is_among_known = [&] {
+    return std::ranges::any_of(local_addresses_, [&](const IpAddress& address) {
+      datagram.to = address;
+      return address.is_ipv4() == datagram.from.ip.is_ipv4() && IcrcIsRight(datagram, port, packet);
+    });
+  };
+  if (is_among_known()) return true;
+  // The addresses may have changed. The system is not asked for each datagram of a flood.
+  constexpr Duration kLookAgain = Milliseconds(100);
+  if (now < next_look_at_addresses_) return false;
+  next_look_at_addresses_ = now + kLookAgain;
+  if (!WhenMemory([&] {
+        local_addresses_.clear();
+        const auto all = addresses_->All();
+        if (!all) return;
+        for (const fabric::LocalAddress& address : *all) local_addresses_.push_back(address.ip);
+      })) {
+    return false;
+  }
+  return is_among_known();
 }
 
 void Dispatcher::Multicast(const fabric::ReceivedDatagram& datagram, const wire::Packet& packet,

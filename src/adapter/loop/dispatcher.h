@@ -5,13 +5,16 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "adapter/cm/gsi.h"
 #include "adapter/loop/flow_cache.h"
 #include "adapter/loop/trace.h"
 #include "adapter/objects/qp_table.h"
 #include "adapter/objects/queue_pair.h"
 #include "adapter/ready_list.h"
 #include "fabric/datagram.h"
+#include "fabric/machine_addresses.h"
 #include "transport/common/step.h"
 #include "transport/ud/multicast_groups.h"
 #include "verbena/counters.h"
@@ -34,13 +37,16 @@ class Dispatcher {
 
   Dispatcher(const QpTable<QueuePair>& qps, const transport::MulticastGroups& groups,
              RunQueue<QueuePair>& run_queue, PortCounters& counters, OnWarning on_warning,
-             Trace* trace = nullptr)
+             Trace* trace = nullptr, Gsi* gsi = nullptr,
+             const fabric::MachineAddresses* addresses = nullptr)
       : qps_(qps),
         groups_(groups),
         run_queue_(run_queue),
         counters_(counters),
         on_warning_(std::move(on_warning)),
-        trace_(trace) {}
+        trace_(trace),
+        gsi_(gsi),
+        addresses_(addresses) {}
 
   // From the socket that has this port.
   void OnDatagram(const fabric::ReceivedDatagram& datagram, uint16_t port, transport::Step& step) {
@@ -57,6 +63,13 @@ class Dispatcher {
   void Dispatch(fabric::ReceivedDatagram datagram, uint16_t port, transport::Step& step);
   void Multicast(const fabric::ReceivedDatagram& datagram, const wire::Packet& packet,
                  transport::Step& step);
+  // A management datagram, to the general services queue pair.
+  void DeliverMad(fabric::ReceivedDatagram datagram, uint16_t port, const wire::Packet& packet,
+                  transport::Step& step);
+  // Finds which address of the machine a datagram was sent to, where the socket does not report it:
+  // the one with which the ICRC is right.
+  [[nodiscard]] bool FindDestination(fabric::ReceivedDatagram& datagram, uint16_t port,
+                                     const wire::Packet& packet, Time now);
   void Deliver(QueuePair& qp, const fabric::ReceivedDatagram& datagram, const wire::Packet& packet,
                transport::Step& step);
   bool IcrcIsRight(const fabric::ReceivedDatagram& datagram, uint16_t port,
@@ -70,6 +83,10 @@ class Dispatcher {
   PortCounters& counters_;
   const OnWarning on_warning_;
   Trace* const trace_;  // nullptr: none
+  Gsi* const gsi_;      // nullptr: none
+  const fabric::MachineAddresses* const addresses_;
+  std::vector<IpAddress> local_addresses_;  // of the machine, when FindDestination last asked
+  Time next_look_at_addresses_{};
   FlowCache flows_;
 };
 

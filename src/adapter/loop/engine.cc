@@ -34,6 +34,14 @@ odp::PagingOptions PagingOptionsOf(const AdapterOptions& options) {
           .on_urgent_warning = options.on_urgent_warning};
 }
 
+GsiOptions GsiOptionsOf(const AdapterOptions& options, fabric::EndpointId endpoint) {
+  const PortMap ports = PortsOf(options);
+  const QpNumber one = wire::kGeneralServicesQp;
+  return {.ports = ports,
+          .number = ports.strict ? one : MakeQpNumber(endpoint, one.value()),
+          .seed = options.identity_seed};
+}
+
 }  // namespace
 
 Engine::Engine(const AdapterOptions& options, std::unique_ptr<fabric::Fabric> fabric, Alarm alarm,
@@ -44,6 +52,7 @@ Engine::Engine(const AdapterOptions& options, std::unique_ptr<fabric::Fabric> fa
       qps(options.qps_max, options.identity_seed),
       paths(options.paths_max, addresses),
       groups(GroupLimits(options)),
+      gsi(GsiOptionsOf(options, fabric->endpoint())),
       paging(*this, pages, page_events, PagingOptionsOf(options)),
       options_(options),
       endpoints_(std::move(fabric)),
@@ -63,7 +72,7 @@ Engine::Engine(const AdapterOptions& options, std::unique_ptr<fabric::Fabric> fa
             AssertHeld();
             Warn(warning);
           },
-          trace_.get()) {
+          trace_.get(), options.connection_manager ? &gsi : nullptr, &addresses) {
   qps.AddEndpoint(endpoints_.first().endpoint());
   if (trace_ != nullptr) endpoints_.first().ReportHeaders();
 }
@@ -78,7 +87,7 @@ bool Engine::Pass() {
 
 // A thread that takes an event goes first, as a poller does: the acknowledgements leave with what
 // the program posts next.
-bool Engine::PassFor(CompletionChannel& channel) {
+bool Engine::PassFor(const ExpectedEvent& channel) {
   if (stuck_watch_ != nullptr) stuck_watch_->Arm();
   const bool heard = Listen();
   is_deferred_ = kPollerGoesFirst && heard && channel.has_expected();
@@ -98,14 +107,16 @@ bool Engine::Listen() {
   counters_.pages_invalidated += paging.Watch(now_);  // tables -> pager -> tables
   // What has arrived by now comes first: an acknowledgement among it stops its timer.
   const bool timers = !(packets && TimersWait()) && RunTimers();  // clock -> machines
-  return packets || pages || timers;
+  const bool mads = RunGsi();                                     // clock -> connection manager
+  return packets || pages || timers || mads;
 }
 
 bool Engine::Act() {
   DCHECK(outbox_.packets().empty());  // each queue pair's are staged before the next one runs
   transmitter_.OnTime(now_);
   const bool ran = RunReady();  // machines -> packets, completions, page requests, events
-  Transmit();                   // packets -> network
+  if (gsi.has_datagrams()) SendMads();
+  Transmit();  // packets -> network
   is_deferred_ = false;
   return ran;
 }
@@ -312,7 +323,7 @@ void Engine::LearnPath(const transport::SegmentReport& report) {
 void Engine::Transmit() { is_blocked_ = !transmitter_.Flush(); }
 
 Time Engine::next_time() const {
-  Time next = timers_.next();
+  Time next = std::min({timers_.next(), gsi.next_time(), next_claim_});
   for (const Cq* const cq : moderated_) next = std::min(next, cq->deadline());
   if (has_work()) next = std::min(next, now_ + options_.work_retry);
   return next;

@@ -3,10 +3,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "adapter/cm/gsi.h"
 #include "adapter/loop/alarm.h"
 #include "adapter/loop/dispatcher.h"
 #include "adapter/loop/endpoint_set.h"
@@ -114,7 +116,7 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   // Work is left for another pass.
   [[nodiscard]] bool has_work() const VERBENA_REQUIRES(this) {
     return !run_queue_.empty() || !loopback_.empty() || is_blocked_ || paging.has_ready() ||
-           !outbox_.page_requests().empty();
+           !outbox_.page_requests().empty() || gsi.has_datagrams();
   }
   // Sets the time of what follows. Key slots whose quarantine has ended are free from then on.
   void ReadClock() VERBENA_REQUIRES(this);
@@ -124,7 +126,7 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   [[nodiscard]] Time next_time() const VERBENA_REQUIRES(this);
 
   // The same for a thread that expects an event of this channel: ends early if there is one.
-  bool PassFor(CompletionChannel& channel) VERBENA_REQUIRES(this);
+  bool PassFor(const ExpectedEvent& channel) VERBENA_REQUIRES(this);
 
   // While a thread sleeps on the sockets the alarm is kept set.
   void AddSleeper() VERBENA_REQUIRES(this) { ++sleepers_; }
@@ -138,6 +140,13 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   // Readable when the machine's addresses may have changed; -1 where the system does not report it.
   [[nodiscard]] int address_fd() const { return addresses_.fd(); }
   void LookAtAddresses() VERBENA_REQUIRES(this);
+  // Readable when other processes have handed on management datagrams; -1 while none can. Any
+  // thread.
+  [[nodiscard]] int mailbox_fd() const { return mailbox_fd_.load(std::memory_order_relaxed); }
+  // After calls that may have opened it.
+  void UpdateMailbox() VERBENA_REQUIRES(this) {
+    mailbox_fd_.store(gsi.mailbox_fd(), std::memory_order_relaxed);
+  }
 
   // REQUIRES: its number is the table's next.
   QueuePair& AddQp(std::unique_ptr<QueuePair> qp) VERBENA_REQUIRES(this);
@@ -171,6 +180,22 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   // What the user should know, a line each; told once.
   std::vector<std::string> TakeWarnings() VERBENA_REQUIRES(this);
 
+  // What calls of the connection manager want to be sent leaves, as far as there is room.
+  void SendMads() VERBENA_REQUIRES(this);
+  // Reads what other processes have handed on to this one.
+  void ReadMailbox() VERBENA_REQUIRES(this);
+  // Opens endpoint 0 if no process has it, which requests of other machines come to; nullptr if
+  // one has. Set before the first listener.
+  using ClaimRocePort = std::function<std::unique_ptr<fabric::Fabric>()>;
+  void set_claim_roce_port(ClaimRocePort claim, std::function<void()> on_claimed)
+      VERBENA_REQUIRES(this) {
+    claim_roce_port_ = std::move(claim);
+    on_claimed_ = std::move(on_claimed);
+  }
+  // Has requests for listeners of this process arrive, now and when the process with the RoCEv2
+  // port ends.
+  void EnsureRocePort() VERBENA_REQUIRES(this);
+
   // For a watch over the thread that has the lock, which passes arm. Set before the first pass.
   [[nodiscard]] LockHolder& holder() { return holder_; }
   void set_stuck_watch(StuckWatch* watch) { stuck_watch_ = watch; }
@@ -180,6 +205,7 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   PathTable paths VERBENA_GUARDED_BY(this);
   transport::AddressHandles handles VERBENA_GUARDED_BY(this);
   transport::MulticastGroups groups VERBENA_GUARDED_BY(this);
+  Gsi gsi VERBENA_GUARDED_BY(this);
   // What of it needs the lock, and what takes it, is said there.
   odp::Paging paging;
 
@@ -194,6 +220,7 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   void DrainReady() VERBENA_REQUIRES(this);
   bool RunReady() VERBENA_REQUIRES(this);
   void Transmit() VERBENA_REQUIRES(this);
+  bool RunGsi() VERBENA_REQUIRES(this);
 
   bool MakeRoom(const QueuePair& qp) VERBENA_REQUIRES(this);
   bool DeliverLoopback() VERBENA_REQUIRES(this);
@@ -243,6 +270,7 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   std::atomic<int64_t> polled_until_ns_ = 0;
   std::atomic<int64_t> yielded_until_ns_ = 0;
   std::atomic<int> sockets_;
+  std::atomic<int> mailbox_fd_ = -1;
   std::atomic<uint32_t> waiters_ = 0;  // for the lock; pollers let them pass
 
   Time now_ VERBENA_GUARDED_BY(this);
@@ -256,7 +284,11 @@ class VERBENA_CAPABILITY("engine") Engine final : public odp::LockedTables {
   uint32_t timer_waits_ VERBENA_GUARDED_BY(this) = 0;  // passes since timers were due
   uint32_t sleepers_ VERBENA_GUARDED_BY(this) = 0;     // threads that sleep on the sockets
   int cancel_state_ VERBENA_GUARDED_BY(this) = 0;      // of the thread that has the lock, before
-  bool is_blocked_ VERBENA_GUARDED_BY(this) = false;   // the socket takes no more
+  Psn mad_psn_ VERBENA_GUARDED_BY(this);
+  Time next_claim_ VERBENA_GUARDED_BY(this) = Time::Never();  // of the RoCEv2 port
+  ClaimRocePort claim_roce_port_ VERBENA_GUARDED_BY(this);
+  std::function<void()> on_claimed_ VERBENA_GUARDED_BY(this);
+  bool is_blocked_ VERBENA_GUARDED_BY(this) = false;  // the socket takes no more
   bool is_deferred_ VERBENA_GUARDED_BY(this) =
       false;  // the last poller was let go before its queue pairs ran
   std::vector<std::string> warnings_ VERBENA_GUARDED_BY(this);  // not told yet

@@ -37,7 +37,7 @@ void Engine::Warn(const std::string& warning) {
 
 bool Engine::IsConsistent() const {
   const bool tables = qps.IsConsistent() && paths.IsConsistent() && groups.IsConsistent() &&
-                      endpoints_.IsConsistent() && paging.IsConsistent();
+                      endpoints_.IsConsistent() && paging.IsConsistent() && gsi.IsConsistent();
   const bool lists = run_queue_.IsConsistent() && timers_.IsConsistent() &&
                      run_queue_.size() <= qps.size() && timers_.size() <= qps.size();
   return tables && lists && outbox_.packets().empty() &&

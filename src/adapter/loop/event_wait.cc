@@ -37,11 +37,12 @@ class EventWait::Sleeper {
 
 // The sleeps of the serving thread, and its passes between them. The engine counts the thread as a
 // sleeper until a pass raises the event, or until the thread gives up or is cancelled.
+template <class Channel>
 class EventWait::SocketSleep {
  public:
   // Packets that arrived in the meantime end the first sleep at once. A pass before that sleep is
   // only needed if earlier passes have left work.
-  SocketSleep(Engine& engine, const EventFile& notice, CompletionChannel& channel)
+  SocketSleep(Engine& engine, const EventFile& notice, Channel& channel)
       : engine_(engine), notice_(notice), channel_(channel) {
     const EngineLock lock(engine_);
     engine_.AddSleeper();
@@ -76,52 +77,57 @@ class EventWait::SocketSleep {
   }
 
   // Returns the event, if the pass raised it. Other threads can take the lock between two passes.
-  Cq* Pass() {
+  auto Pass() {
     const EngineLock lock(engine_);
     if (std::exchange(is_alarmed_, false)) engine_.alarm().Reset();
     channel_.Expect();
     is_busy_ = engine_.PassFor(channel_);
     passed_at_ = engine_.now();
-    Cq* const cq = channel_.TakeExpected();
-    has_event_ = cq != nullptr;
+    auto event = channel_.TakeExpected();
+    has_event_ = static_cast<bool>(event);
     if (has_event_) engine_.RemoveSleeper();
-    return cq;
+    return event;
   }
 
  private:
   Engine& engine_;
   const EventFile& notice_;
-  CompletionChannel& channel_;
+  Channel& channel_;
   Time passed_at_;
   bool is_busy_ = false;
   bool is_alarmed_ = false;
   bool has_event_ = false;
 };
 
-Cq* EventWait::Wait(CompletionChannel& channel) {
+template <class Channel>
+auto EventWait::WaitFor(Channel& channel) -> decltype(channel.Wait()) {
   if (channel.has_events() || !channel.blocks()) return channel.Wait();
   const Sleeper sleeper(*this);
   channel.set_serves_itself(sleeper.serves());
   return sleeper.serves() ? ServeUntilEvent(channel) : channel.Wait();
 }
 
-Cq* EventWait::ServeUntilEvent(CompletionChannel& channel) {
+Cq* EventWait::Wait(CompletionChannel& channel) { return WaitFor(channel); }
+std::optional<CmEvent> EventWait::Wait(CmEventQueue& queue) { return WaitFor(queue); }
+
+template <class Channel>
+auto EventWait::ServeUntilEvent(Channel& channel) -> decltype(channel.Wait()) {
   serve_count_.fetch_add(1, std::memory_order_relaxed);
-  SocketSleep sleep(engine_, notice_, channel);
+  SocketSleep<Channel> sleep(engine_, notice_, channel);
   while (true) {
     const Time begin = sleep.passed_at();
     while (sleep.is_busy() || spin_.GoesOn(begin)) {
-      if (Cq* const cq = sleep.Pass()) return cq;
+      if (auto event = sleep.Pass()) return event;
       // Another thread's pass can raise the event, and peers can keep this loop busy for ever.
-      if (Cq* const cq = channel.TryWait()) return cq;
+      if (auto event = channel.TryWait()) return event;
     }
     const Time asleep = sleep.passed_at();
-    if (!sleep.Sleep()) return nullptr;
+    if (!sleep.Sleep()) return {};
     // Another thread can take the event of this channel first: then TryWait finds none.
-    if (Cq* const cq = channel.TryWait()) return cq;
-    Cq* const cq = sleep.Pass();
+    if (auto event = channel.TryWait()) return event;
+    auto event = sleep.Pass();
     spin_.OnSlept(sleep.passed_at() - asleep);
-    if (cq != nullptr) return cq;
+    if (event) return event;
   }
 }
 

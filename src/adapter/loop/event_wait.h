@@ -2,9 +2,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "adapter/loop/engine.h"
 #include "adapter/loop/spin_wait.h"
+#include "adapter/objects/cm_event_queue.h"
 #include "adapter/objects/completion_channel.h"
 #include "base/event_file.h"
 #include "base/time.h"
@@ -33,6 +35,8 @@ class EventWait {
   // channel non-blocking. Returns nullptr with errno set if there is none, and nullptr without
   // errno if the event's completion queue is gone.
   [[nodiscard]] Cq* Wait(CompletionChannel& channel);
+  // The same for events of the connection manager.
+  [[nodiscard]] std::optional<CmEvent> Wait(CmEventQueue& queue);
 
   // There is new work for a pass: wakes up the serving waiter, if any.
   void Notice();
@@ -49,9 +53,14 @@ class EventWait {
 
  private:
   class Sleeper;
+  template <class Channel>
   class SocketSleep;
 
-  Cq* ServeUntilEvent(CompletionChannel& channel);
+  // Returns what Channel::Wait does.
+  template <class Channel>
+  auto WaitFor(Channel& channel) -> decltype(channel.Wait());
+  template <class Channel>
+  auto ServeUntilEvent(Channel& channel) -> decltype(channel.Wait());
 
   Engine& engine_;
   const EventFile& notice_;

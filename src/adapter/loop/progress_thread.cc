@@ -102,10 +102,11 @@ ProgressThread::WakeReason ProgressThread::SleepArmed(bool was_backed_off) {
     engine_.AddSleeper();
     sockets = engine_.sockets();
   }
-  std::array<pollfd, 4> files{{{.fd = sockets, .events = POLLIN, .revents = 0},
+  std::array<pollfd, 5> files{{{.fd = sockets, .events = POLLIN, .revents = 0},
                                {.fd = engine_.alarm().fd(), .events = POLLIN, .revents = 0},
                                {.fd = wake_.fd(), .events = POLLIN, .revents = 0},
-                               {.fd = engine_.address_fd(), .events = POLLIN, .revents = 0}}};
+                               {.fd = engine_.address_fd(), .events = POLLIN, .revents = 0},
+                               {.fd = engine_.mailbox_fd(), .events = POLLIN, .revents = 0}}};
   // A file that is readable already after a back-off has waited for this thread.
   const bool has_waited = was_backed_off && poll(files.data(), files.size(), 0) > 0;
   if (!has_waited) {
@@ -119,6 +120,7 @@ ProgressThread::WakeReason ProgressThread::SleepArmed(bool was_backed_off) {
   engine_.RemoveSleeper();
   if (files[1].revents != 0) engine_.alarm().Reset();
   if (files[3].revents != 0) engine_.LookAtAddresses();
+  if (files[4].revents != 0) engine_.ReadMailbox();
   const bool otherwise = std::any_of(files.begin() + 1, files.end(),
                                      [](const pollfd& file) { return file.revents != 0; });
   if (files[0].revents == 0 || otherwise) return WakeReason::kOtherwise;
@@ -126,16 +128,17 @@ ProgressThread::WakeReason ProgressThread::SleepArmed(bool was_backed_off) {
 }
 
 void ProgressThread::BackOff(Duration duration) {
-  std::array<pollfd, 2> files{{{.fd = wake_.fd(), .events = POLLIN, .revents = 0},
-                               {.fd = engine_.address_fd(), .events = POLLIN, .revents = 0}}};
+  std::array<pollfd, 3> files{{{.fd = wake_.fd(), .events = POLLIN, .revents = 0},
+                               {.fd = engine_.address_fd(), .events = POLLIN, .revents = 0},
+                               {.fd = engine_.mailbox_fd(), .events = POLLIN, .revents = 0}}};
   const timespec timeout = AsTimespec(duration);
   ppoll(files.data(), files.size(), duration == Duration::Max() ? nullptr : &timeout, nullptr);
   wake_ups_.fetch_add(1, std::memory_order_relaxed);
   if (files[0].revents != 0) static_cast<void>(wake_.Wait());
-  if (files[1].revents != 0) {
-    const EngineLock lock(engine_);
-    engine_.LookAtAddresses();
-  }
+  if (files[1].revents == 0 && files[2].revents == 0) return;
+  const EngineLock lock(engine_);
+  if (files[1].revents != 0) engine_.LookAtAddresses();
+  if (files[2].revents != 0) engine_.ReadMailbox();
 }
 
 bool ProgressThread::Serve() {

@@ -2,7 +2,9 @@
 
 #include "base/check.h"
 #include "transport/common/packet_bytes.h"
+#include "wire/mad/mad_header.h"
 #include "wire/roce/bth.h"
+#include "wire/roce/deth.h"
 #include "wire/roce/icrc.h"
 #include "wire/roce/packet.h"
 
@@ -49,6 +51,38 @@ std::optional<memory::MachineAddress> Transmitter::Stage(const transport::OutPac
   }
   if (to == wire::kMulticastQp) StageCopies(by, route, packet);
   return std::nullopt;
+}
+
+void Transmitter::StageMad(const transport::CmDatagram& datagram, QpNumber number, Psn psn) {
+  const auto mad = datagram.mad.ToBytes();
+  const wire::OpcodeInfo& send = *wire::FindOpcode(wire::Service::kUd, wire::Operation::kSend,
+                                                   wire::Position::kOnly, wire::Companion::kNone);
+  const wire::Bth bth{.dest_qp = wire::kGeneralServicesQp, .psn = psn};
+  transport::OutPacket packet;
+  wire::PacketBuilder builder(packet.header, send, bth, mad.size());
+  builder.Add(wire::Deth{.q_key = wire::kGeneralServicesQKey, .source_qp = number});
+  packet.header_size = builder.headers().size();
+  packet.payload_size = static_cast<uint32_t>(mad.size());
+  packet.inlined = mad;
+  packet.source_qp = number;
+  const transport::CmPeer& to = datagram.to;
+  fabric::Route route{.from = to.local, .to = {.ip = to.address, .port = ports_.PortOf(to.gsi)}};
+  route.interface = to.address.is_link_local() ? InterfaceOf(to.local) : 0;
+  route.single = true;
+  const bool ends_here =
+      endpoints_.Has(EndpointOf(to.gsi)) && (to.local == to.address || addresses_.Has(to.address));
+  // Nothing of it is in memory that could be gone.
+  CHECK(!StageOn(endpoints_.Of(number), route, ends_here, packet));
+}
+
+// The interface that has the address; 0 if none has.
+uint32_t Transmitter::InterfaceOf(const IpAddress& address) const {
+  const auto all = addresses_.All();
+  if (!all) return 0;
+  for (const fabric::LocalAddress& local : *all) {
+    if (local.ip == address) return local.interface_index;
+  }
+  return 0;
 }
 
 bool Transmitter::IsSingle(const Path& path, const transport::OutPacket& packet) const {

@@ -14,6 +14,7 @@
 #include "fabric/fabric.h"
 #include "fabric/loopback.h"
 #include "memory/address.h"
+#include "transport/cm/cm_step.h"
 #include "transport/common/outbox.h"
 #include "transport/common/segment_losses.h"
 #include "verbena/counters.h"
@@ -37,6 +38,7 @@ class Transmitter {
         counters_(counters),
         outbox_packets_(outbox_packets),
         trace_(trace),
+        addresses_(addresses),
         default_sources_(addresses) {}
 
   // Whether so many packets of any size, all of this queue pair, fit before the next Flush, or
@@ -50,6 +52,10 @@ class Transmitter {
   // peers check the port. If a byte of its payload is gone: which; then
   // nothing is sent. REQUIRES: there is room.
   [[nodiscard]] std::optional<memory::MachineAddress> Stage(const transport::OutPacket& packet);
+
+  // A management datagram to the general services queue pair of another process, from `number`,
+  // which is ours. REQUIRES: there is room.
+  void StageMad(const transport::CmDatagram& datagram, QpNumber number, Psn psn);
 
   // What is known of the machine's addresses may be too old, and what of its paths.
   void OnTime(Time now) {
@@ -80,6 +86,7 @@ class Transmitter {
   bool IsSingle(const Path& path, const transport::OutPacket& packet) const;
   std::optional<memory::MachineAddress> StageOn(fabric::Fabric& by, const fabric::Route& route,
                                                 bool is_local, const transport::OutPacket& packet);
+  [[nodiscard]] uint32_t InterfaceOf(const IpAddress& address) const;
   // A datagram to a group goes to endpoint 0, and again to each other one whose process may be in
   // it, here or there.
   void StageCopies(fabric::Fabric& by, fabric::Route route, const transport::OutPacket& packet);
@@ -92,6 +99,7 @@ class Transmitter {
   PortCounters& counters_;
   const size_t outbox_packets_;  // that must find room at any time
   Trace* const trace_;           // nullptr: none
+  const fabric::MachineAddresses& addresses_;
   DefaultSourceAddresses default_sources_;
   transport::SegmentLosses segment_losses_;
   FlowCache flows_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "adapter/objects/expected_event.h"
 #include "base/check.h"
 #include "base/event_file.h"
 #include "base/mutex.h"
@@ -57,7 +58,7 @@ class Cq : public queue::CompletionQueue {
 // queues with events. Needs no memory per event: a queue is in the list once, with a count.
 //
 // Owned by the adapter; its queues name it. Any thread.
-class CompletionChannel {
+class CompletionChannel : public ExpectedEvent {
  public:
   explicit CompletionChannel(EventFile file) : file_(std::move(file)) {}
   CompletionChannel(const CompletionChannel&) = delete;
@@ -72,11 +73,7 @@ class CompletionChannel {
       const MutexLock lock(mutex_);
       if (cq.pending_++ == 0) Append(cq);
     }
-    if (std::exchange(expects_, false)) {
-      raised_ = true;
-    } else {
-      file_.Signal();
-    }
+    if (!RaiseExpected()) file_.Signal();
   }
 
   // Takes the oldest event and returns its queue. nullptr if there is none and the file is
@@ -95,15 +92,10 @@ class CompletionChannel {
   // False if the program has made the file non-blocking.
   [[nodiscard]] bool blocks() const { return file_.blocks(); }
 
-  // --- For a thread that makes a pass to get an event: under the engine's lock. ---
-
-  // The calling thread takes the next event itself, so Raise does not signal the file for it.
-  void Expect() { expects_ = true; }
-  [[nodiscard]] bool has_expected() const { return raised_; }
-  // Takes the oldest event, if one was raised since Expect; else nullptr. Ends Expect.
+  // Takes the oldest event, if one was raised since Expect; else nullptr. Ends Expect. Under the
+  // engine's lock.
   [[nodiscard]] Cq* TakeExpected() VERBENA_EXCLUDES(mutex_) {
-    expects_ = false;
-    return std::exchange(raised_, false) ? TakeOldest() : nullptr;
+    return EndExpect() ? TakeOldest() : nullptr;
   }
 
   // The last waiter of this channel made the progress itself; the next one probably will, too.
@@ -158,10 +150,6 @@ class CompletionChannel {
   }
 
   const EventFile file_;
-  // Under the engine's lock.
-  bool expects_ = false;
-  bool raised_ = false;  // the expected event was raised
-
   std::atomic<bool> serves_itself_ = false;
   mutable Mutex mutex_;
   Cq* first_ VERBENA_GUARDED_BY(mutex_) = nullptr;

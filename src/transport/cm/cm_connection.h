@@ -25,7 +25,7 @@ namespace verbena::transport {
 class CmConnection {
  public:
   // `options` outlive it.
-  CmConnection(const CmOptions& options, const IpAddress& peer) : options_(&options), peer_(peer) {}
+  CmConnection(const CmOptions& options, const CmPeer& peer) : options_(&options), peer_(peer) {}
 
   // The first input: one of these.
   void Connect(wire::CommId local_id, wire::CmReq req, CmStep& step);
@@ -59,7 +59,7 @@ class CmConnection {
   [[nodiscard]] Time deadline() const { return deadline_; }
 
   [[nodiscard]] CmState state() const { return state_; }
-  [[nodiscard]] const IpAddress& peer() const { return peer_; }
+  [[nodiscard]] const CmPeer& peer() const { return peer_; }
   [[nodiscard]] bool is_active() const { return is_active_; }
   [[nodiscard]] wire::ServiceId service_id() const { return service_id_; }
   [[nodiscard]] wire::CommId local_id() const { return local_id_; }
@@ -70,8 +70,12 @@ class CmConnection {
   [[nodiscard]] std::optional<QpNumber> remote_qp() const { return remote_qp_; }
 
   // Whether a message from `from` that calls its own end `their_id` is about this connection.
-  [[nodiscard]] bool IsFrom(const IpAddress& from, wire::CommId their_id) const {
-    return peer_ == from && (!remote_id_ || *remote_id_ == their_id);
+  [[nodiscard]] bool IsFrom(const CmPeer& from, wire::CommId their_id) const {
+    return remote_id_ ? peer_ == from && *remote_id_ == their_id : peer_.IsAnsweredBy(from);
+  }
+  // The first answer to a REQ shows which process of the peer's machine it was for.
+  void LearnPeer(const CmPeer& from) {
+    if (!remote_id_) peer_ = from;
   }
   // Whether `req` is the one that this connection came from, and not another that has its id.
   [[nodiscard]] bool IsDuplicate(const wire::CmReq& req) const;
@@ -98,7 +102,7 @@ class CmConnection {
   void SendDrep(const wire::PrivateData<220>& data, CmStep& step);
 
   const CmOptions* options_;
-  IpAddress peer_;
+  CmPeer peer_;
   wire::CommId local_id_{};
   std::optional<wire::CommId> remote_id_;
   wire::CaGuid remote_guid_{};  // 0 until it is known

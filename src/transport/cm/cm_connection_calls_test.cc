@@ -18,7 +18,7 @@ TEST_F(CmConnectionCallsTest, AConnectionIsMadeByThreeMessagesWithTheirPrivateDa
   EXPECT_EQ(req.local_comm_id, of_a);
   EXPECT_EQ(req.local_ca_guid, wire::CaGuid(1));
   Deliver();
-  const CmEvent request = b.TakeEvent(CmEventType::kConnectRequest);
+  const CmRaisedEvent request = b.TakeEvent(CmEventType::kConnectRequest);
   EXPECT_EQ(request.peer, a.address);
   EXPECT_EQ(std::get<wire::CmReq>(*request.message), req);
   EXPECT_EQ(StateOf(b, request.connection), CmState::kReqReceived);
@@ -63,7 +63,7 @@ TEST_F(CmConnectionCallsTest, AConnectionEndsByTwoMessagesAndATimewait) {
   ASSERT_TRUE(Disconnect(a, of_a, "bye"));
   EXPECT_EQ(Sent<wire::CmDreq>().remote_qp, QpNumber(0x22));
   Deliver();
-  const CmEvent event = b.TakeEvent(CmEventType::kDisconnected);
+  const CmRaisedEvent event = b.TakeEvent(CmEventType::kDisconnected);
   EXPECT_EQ(std::get<wire::CmDreq>(*event.message).private_data, Data<220>("bye"));
   EXPECT_EQ(StateOf(b, of_b), CmState::kDreqReceived);
   ASSERT_TRUE(Disconnect(b, of_b, "so be it"));

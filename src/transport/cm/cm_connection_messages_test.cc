@@ -74,7 +74,7 @@ TEST_F(CmConnectionMessagesTest, ARejectionIsSentAgainForADuplicateReq) {
   Deliver();
   EXPECT_EQ(wire.front().second.mad, rej);
   Deliver();
-  const CmEvent event = a.TakeEvent(CmEventType::kRejected);
+  const CmRaisedEvent event = a.TakeEvent(CmEventType::kRejected);
   EXPECT_EQ(std::get<wire::CmRej>(*event.message).private_data, Data<148>("no"));
   EXPECT_EQ(StateOf(a, of_a), CmState::kTimeWait);
   // As long as the peer would have asked, and then without an event: there was no QP.

@@ -36,12 +36,12 @@ CmDirectory::CmDirectory(std::size_t connections_max) {
   local_qps_.reserve(connections_max);
 }
 
-std::optional<wire::CommId> CmDirectory::FindRequest(const IpAddress& from, wire::CaGuid guid,
+std::optional<wire::CommId> CmDirectory::FindRequest(const CmPeer& from, wire::CaGuid guid,
                                                      wire::CommId remote_id) const {
   return FindIn(requests_, RemoteKey{from, guid, remote_id.value()});
 }
 
-std::optional<wire::CommId> CmDirectory::FindRemoteQp(const IpAddress& from, wire::CaGuid guid,
+std::optional<wire::CommId> CmDirectory::FindRemoteQp(const CmPeer& from, wire::CaGuid guid,
                                                       QpNumber qp) const {
   return FindIn(remote_qps_, RemoteKey{from, guid, qp.value()});
 }

@@ -22,9 +22,9 @@ class CmDirectory {
  public:
   explicit CmDirectory(std::size_t connections_max);
 
-  [[nodiscard]] std::optional<wire::CommId> FindRequest(const IpAddress& from, wire::CaGuid guid,
+  [[nodiscard]] std::optional<wire::CommId> FindRequest(const CmPeer& from, wire::CaGuid guid,
                                                         wire::CommId remote_id) const;
-  [[nodiscard]] std::optional<wire::CommId> FindRemoteQp(const IpAddress& from, wire::CaGuid guid,
+  [[nodiscard]] std::optional<wire::CommId> FindRemoteQp(const CmPeer& from, wire::CaGuid guid,
                                                          QpNumber qp) const;
   [[nodiscard]] std::optional<wire::CommId> FindLocalQp(QpNumber qp) const;
 

@@ -1,8 +1,8 @@
-#include "transport/cm/cm_event.h"
+#include "verbena/cm_event.h"
 
 #include "base/check.h"
 
-namespace verbena::transport {
+namespace verbena {
 
 const char* NameOf(CmEventType type) {
   switch (type) {
@@ -26,8 +26,10 @@ const char* NameOf(CmEventType type) {
       return "SIDR response";
     case CmEventType::kSidrUnreachable:
       return "SIDR unreachable";
+    case CmEventType::kPosted:
+      return "posted";
   }
   UNREACHABLE();
 }
 
-}  // namespace verbena::transport
+}  // namespace verbena

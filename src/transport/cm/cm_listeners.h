@@ -1,14 +1,33 @@
 #pragma once
 
+#include <compare>
 #include <cstddef>
-#include <unordered_map>
+#include <map>
+#include <optional>
 
 #include "base/check.h"
 #include "base/result.h"
 #include "transport/cm/cm_error.h"
+#include "verbena/ip_address.h"
 #include "wire/mad/cm_types.h"
 
 namespace verbena::transport {
+
+// What a listener listens on: a service, at one address of this machine or at all of them. 0.0.0.0
+// are those of IPv4; :: are all, or with `own_family_only` those of IPv6. A value type.
+struct CmListenAddress {
+  wire::ServiceId service{};
+  IpAddress address{};
+  bool own_family_only = false;
+
+  CmListenAddress() = default;
+  CmListenAddress(wire::ServiceId id) : service(id) {}  // NOLINT(google-explicit-constructor)
+  CmListenAddress(wire::ServiceId id, const IpAddress& at, bool own_family)
+      : service(id), address(at), own_family_only(own_family) {}
+
+  friend bool operator==(const CmListenAddress&, const CmListenAddress&) = default;
+  friend auto operator<=>(const CmListenAddress&, const CmListenAddress&) = default;
+};
 
 // Which services have a listener, and how many requests of each wait for an answer. Owned by
 // CmManager; one thread at a time.
@@ -16,38 +35,54 @@ class CmListeners {
  public:
   explicit CmListeners(std::size_t listeners_max) : max_(listeners_max) {}
 
-  [[nodiscard]] Result<void, CmError> Add(wire::ServiceId service, std::size_t backlog) {
-    if (listeners_.contains(service)) return Fail(CmError::kServiceInUse);
+  [[nodiscard]] Result<void, CmError> Add(const CmListenAddress& at, std::size_t backlog) {
+    if (listeners_.contains(at)) return Fail(CmError::kServiceInUse);
     if (listeners_.size() >= max_) return Fail(CmError::kTooManyListeners);
-    listeners_[service] = {.backlog = backlog};
+    listeners_[at] = {.backlog = backlog};
     return {};
   }
   // Requests that wait stay: their ids are the consumer's.
-  [[nodiscard]] Result<void, CmError> Remove(wire::ServiceId service) {
-    if (listeners_.erase(service) == 0) return Fail(CmError::kNotListening);
+  [[nodiscard]] Result<void, CmError> Remove(const CmListenAddress& at) {
+    if (listeners_.erase(at) == 0) return Fail(CmError::kNotListening);
     return {};
   }
 
-  [[nodiscard]] bool Has(wire::ServiceId service) const { return listeners_.contains(service); }
-  [[nodiscard]] bool IsFull(wire::ServiceId service) const {
-    const auto found = listeners_.find(service);
-    return found != listeners_.end() && found->second.waiting >= found->second.backlog;
+  // The listener that a request to this address is for: the most specific one.
+  [[nodiscard]] std::optional<CmListenAddress> Find(wire::ServiceId service,
+                                                    const IpAddress& local) const {
+    constexpr IpAddress kAnyIpv4 = IpAddress::FromIpv4(0, 0, 0, 0);
+    const bool is_ipv4 = local.is_ipv4();
+    for (const CmListenAddress& at :
+         {CmListenAddress(service, local, false), CmListenAddress(service, local, true),
+          CmListenAddress(service, is_ipv4 ? kAnyIpv4 : IpAddress{}, true),
+          CmListenAddress(service, is_ipv4 ? kAnyIpv4 : IpAddress{}, false),
+          CmListenAddress(service, IpAddress{}, false)}) {
+      if (listeners_.contains(at)) return at;
+    }
+    return std::nullopt;
   }
-  [[nodiscard]] std::size_t waiting(wire::ServiceId service) const {
-    const auto found = listeners_.find(service);
-    return found == listeners_.end() ? 0 : found->second.waiting;
+  [[nodiscard]] bool Has(wire::ServiceId service, const IpAddress& local = {}) const {
+    return Find(service, local).has_value();
+  }
+  [[nodiscard]] bool IsFull(wire::ServiceId service, const IpAddress& local = {}) const {
+    const Listener* const found = FindCounts(service, local);
+    return found != nullptr && found->waiting >= found->backlog;
+  }
+  [[nodiscard]] std::size_t waiting(wire::ServiceId service, const IpAddress& local = {}) const {
+    const Listener* const found = FindCounts(service, local);
+    return found == nullptr ? 0 : found->waiting;
   }
 
   // A request waits for an answer; it waits no more. The listener may be gone, or be a later one
   // that never heard of it.
-  void AddWaiting(wire::ServiceId service) {
-    const auto found = listeners_.find(service);
-    CHECK(found != listeners_.end());
-    ++found->second.waiting;
+  void AddWaiting(wire::ServiceId service, const IpAddress& local = {}) {
+    Listener* const found = FindCounts(service, local);
+    CHECK(found != nullptr);
+    ++found->waiting;
   }
-  void RemoveWaiting(wire::ServiceId service) {
-    const auto found = listeners_.find(service);
-    if (found != listeners_.end() && found->second.waiting > 0) --found->second.waiting;
+  void RemoveWaiting(wire::ServiceId service, const IpAddress& local = {}) {
+    Listener* const found = FindCounts(service, local);
+    if (found != nullptr && found->waiting > 0) --found->waiting;
   }
 
   [[nodiscard]] std::size_t size() const { return listeners_.size(); }
@@ -58,8 +93,17 @@ class CmListeners {
     std::size_t waiting = 0;
   };
 
+  [[nodiscard]] const Listener* FindCounts(wire::ServiceId service, const IpAddress& local) const {
+    const auto at = Find(service, local);
+    return at ? &listeners_.find(*at)->second : nullptr;
+  }
+  [[nodiscard]] Listener* FindCounts(wire::ServiceId service, const IpAddress& local) {
+    const auto at = Find(service, local);
+    return at ? &listeners_.find(*at)->second : nullptr;
+  }
+
   const std::size_t max_;
-  std::unordered_map<wire::ServiceId, Listener> listeners_;
+  std::map<CmListenAddress, Listener> listeners_;
 };
 
 }  // namespace verbena::transport

@@ -43,5 +43,32 @@ TEST(CmListenersTest, ARequestMayOutliveItsListener) {
   EXPECT_EQ(listeners.waiting(kService), 0u);
 }
 
+TEST(CmListenersTest, ARequestIsForTheMostSpecificListener) {
+  const IpAddress ipv4 = IpAddress::FromIpv4(10, 0, 0, 1), other = IpAddress::FromIpv4(10, 0, 0, 2);
+  const IpAddress any_ipv4 = IpAddress::FromIpv4(0, 0, 0, 0);
+  const CmListenAddress specific(kService, ipv4, false), of_ipv4(kService, any_ipv4, false);
+  CmListeners listeners(4);
+  ASSERT_TRUE(listeners.Add(specific, 1));
+  EXPECT_EQ(listeners.Find(kService, ipv4), specific);
+  EXPECT_FALSE(listeners.Has(kService, other));
+  ASSERT_TRUE(listeners.Add(of_ipv4, 1));
+  EXPECT_EQ(listeners.Find(kService, ipv4), specific);
+  EXPECT_EQ(listeners.Find(kService, other), of_ipv4);
+  EXPECT_FALSE(listeners.Has(kService, IpAddress::Ipv6Loopback()));
+  ASSERT_TRUE(listeners.Add(kService, 1));
+  EXPECT_EQ(listeners.Find(kService, IpAddress::Ipv6Loopback()), CmListenAddress(kService));
+  EXPECT_EQ(listeners.Find(kService, other), of_ipv4);
+}
+
+TEST(CmListenersTest, TheWildcardOfIpv6IncludesIpv4UnlessItIsOfItsOwnFamilyOnly) {
+  const IpAddress ipv4 = IpAddress::FromIpv4(10, 0, 0, 1);
+  CmListeners listeners(4);
+  ASSERT_TRUE(listeners.Add({kService, IpAddress{}, true}, 1));
+  EXPECT_FALSE(listeners.Has(kService, ipv4));
+  EXPECT_TRUE(listeners.Has(kService, IpAddress::Ipv6Loopback()));
+  ASSERT_TRUE(listeners.Add(kService, 1));
+  EXPECT_TRUE(listeners.Has(kService, ipv4));
+}
+
 }  // namespace
 }  // namespace verbena::transport

@@ -22,12 +22,12 @@ CmManager::CmManager(const CmOptions& options)
   CHECK(options.time_wait >= 2 * options.packet_life);
 }
 
-Result<void, CmError> CmManager::Listen(wire::ServiceId service, std::size_t backlog) {
-  return listeners_.Add(service, backlog);
+Result<void, CmError> CmManager::Listen(const CmListenAddress& at, std::size_t backlog) {
+  return listeners_.Add(at, backlog);
 }
 
-Result<void, CmError> CmManager::StopListening(wire::ServiceId service) {
-  return listeners_.Remove(service);
+Result<void, CmError> CmManager::StopListening(const CmListenAddress& at) {
+  return listeners_.Remove(at);
 }
 
 // What follows from an input: the names of the connection, the counts of its states, its deadline,
@@ -38,8 +38,10 @@ void CmManager::Settle(wire::CommId id, CmState before, uint64_t retransmissions
   counters_.retransmissions += connection.retransmissions() - retransmissions;
   half_open_ += static_cast<std::size_t>(IsHalfOpen(after));
   half_open_ -= static_cast<std::size_t>(IsHalfOpen(before));
-  if (IsPending(after) && !IsPending(before)) listeners_.AddWaiting(connection.service_id());
-  if (IsPending(before) && !IsPending(after)) listeners_.RemoveWaiting(connection.service_id());
+  if (IsPending(after) && !IsPending(before))
+    listeners_.AddWaiting(connection.service_id(), connection.peer().local);
+  if (IsPending(before) && !IsPending(after))
+    listeners_.RemoveWaiting(connection.service_id(), connection.peer().local);
   if (after != CmState::kClosed) {
     directory_.Update(connection);
     connections_.UpdateDeadline(id);
@@ -49,7 +51,7 @@ void CmManager::Settle(wire::CommId id, CmState before, uint64_t retransmissions
   }
 }
 
-Result<wire::CommId, CmError> CmManager::Connect(const wire::CmReq& req, const IpAddress& to,
+Result<wire::CommId, CmError> CmManager::Connect(const wire::CmReq& req, const CmPeer& to,
                                                  CmStep& step) {
   if (!IsQpFree(req.local_qp)) return Fail(CmError::kQpInUse);
   const auto id = connections_.Insert(CmConnection(options_, to));

@@ -36,11 +36,11 @@ class CmManager {
   CmManager& operator=(const CmManager&) = delete;
 
   // `backlog`: how many requests may wait for the consumer's answer.
-  [[nodiscard]] Result<void, CmError> Listen(wire::ServiceId service, std::size_t backlog);
-  [[nodiscard]] Result<void, CmError> StopListening(wire::ServiceId service);
+  [[nodiscard]] Result<void, CmError> Listen(const CmListenAddress& at, std::size_t backlog);
+  [[nodiscard]] Result<void, CmError> StopListening(const CmListenAddress& at);
 
   // The ids and GUIDs in these messages are filled in.
-  [[nodiscard]] Result<wire::CommId, CmError> Connect(const wire::CmReq& req, const IpAddress& to,
+  [[nodiscard]] Result<wire::CommId, CmError> Connect(const wire::CmReq& req, const CmPeer& to,
                                                       CmStep& step);
   [[nodiscard]] Result<void, CmError> Accept(wire::CommId id, const wire::CmRep& rep, CmStep& step);
   [[nodiscard]] Result<void, CmError> Reject(wire::CommId id, const wire::CmRej& rej, CmStep& step);
@@ -59,7 +59,7 @@ class CmManager {
   [[nodiscard]] SidrExchanges& sidr() { return sidr_; }
 
   // A datagram for the general services queue pair, from the MAD header on.
-  void OnDatagram(std::span<const std::byte> mad, const IpAddress& from, CmStep& step);
+  void OnDatagram(std::span<const std::byte> mad, const CmPeer& from, CmStep& step);
 
   // A bounded number of those whose time has come; true when it is to be called again.
   bool OnTime(CmStep& step);
@@ -67,6 +67,11 @@ class CmManager {
 
   // nullptr when it is gone.
   [[nodiscard]] const CmConnection* Find(wire::CommId id) { return connections_.Find(id); }
+  // Which listener a request for `service` at this address of the machine is for.
+  [[nodiscard]] std::optional<CmListenAddress> FindListener(wire::ServiceId service,
+                                                            const IpAddress& local) const {
+    return listeners_.Find(service, local);
+  }
   [[nodiscard]] bool IsQpFree(QpNumber qp) const { return !directory_.FindLocalQp(qp); }
   [[nodiscard]] std::size_t connection_count() const { return connections_.size(); }
   [[nodiscard]] std::size_t half_open_count() const { return half_open_; }
@@ -80,19 +85,18 @@ class CmManager {
   void Settle(wire::CommId id, CmState before, uint64_t retransmissions);
 
   // cm_manager_messages.cc
-  void OnReq(const wire::CmMad& mad, const wire::CmReq& req, const IpAddress& from, CmStep& step);
+  void OnReq(const wire::CmMad& mad, const wire::CmReq& req, const CmPeer& from, CmStep& step);
   void OnKnownReq(wire::CommId id, const wire::CmMad& mad, const wire::CmReq& req, CmStep& step);
   [[nodiscard]] std::optional<wire::CmRejectReason> WhyNot(const wire::CmReq& req,
-                                                           const IpAddress& from);
-  void EndStale(const IpAddress& from, wire::CaGuid guid, QpNumber qp, CmStep& step);
-  void OnRep(const wire::CmMad& mad, const wire::CmRep& rep, const IpAddress& from, CmStep& step);
-  void OnRej(const wire::CmRej& rej, const IpAddress& from, CmStep& step);
-  void OnDreq(const wire::CmMad& mad, const wire::CmDreq& dreq, const IpAddress& from,
-              CmStep& step);
-  void OnLap(const wire::CmMad& mad, const wire::CmLap& lap, const IpAddress& from, CmStep& step);
+                                                           const CmPeer& from);
+  void EndStale(const CmPeer& from, wire::CaGuid guid, QpNumber qp, CmStep& step);
+  void OnRep(const wire::CmMad& mad, const wire::CmRep& rep, const CmPeer& from, CmStep& step);
+  void OnRej(const wire::CmRej& rej, const CmPeer& from, CmStep& step);
+  void OnDreq(const wire::CmMad& mad, const wire::CmDreq& dreq, const CmPeer& from, CmStep& step);
+  void OnLap(const wire::CmMad& mad, const wire::CmLap& lap, const CmPeer& from, CmStep& step);
   template <class Message>
-  void OnOther(const Message& message, const IpAddress& from, CmStep& step);
-  [[nodiscard]] CmConnection* FindFrom(const IpAddress& from, wire::CommId local_id,
+  void OnOther(const Message& message, const CmPeer& from, CmStep& step);
+  [[nodiscard]] CmConnection* FindFrom(const CmPeer& from, wire::CommId local_id,
                                        wire::CommId remote_id);
 
   const CmOptions options_;

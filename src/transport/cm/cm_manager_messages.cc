@@ -27,14 +27,13 @@ std::optional<CmRejectReason> InvalidityOf(const wire::CmReq& req) {
 }
 
 // An answer without a connection.
-void SendRej(const wire::CmMad& to_what, const IpAddress& to, const wire::CmRej& rej,
-             CmStep& step) {
+void SendRej(const wire::CmMad& to_what, const CmPeer& to, const wire::CmRej& rej, CmStep& step) {
   step.outbox.datagrams.push_back({to, {to_what.transaction, rej}});
 }
 
 }  // namespace
 
-void CmManager::OnDatagram(std::span<const std::byte> bytes, const IpAddress& from, CmStep& step) {
+void CmManager::OnDatagram(std::span<const std::byte> bytes, const CmPeer& from, CmStep& step) {
   const auto mad = wire::CmMad::Parse(bytes);
   if (!mad) {
     ++counters_.malformed;
@@ -54,7 +53,7 @@ void CmManager::OnDatagram(std::span<const std::byte> bytes, const IpAddress& fr
         } else if constexpr (std::is_same_v<Message, wire::CmLap>) {
           OnLap(*mad, message, from, step);
         } else if constexpr (std::is_same_v<Message, wire::CmSidrReq>) {
-          const bool is_served = listeners_.Has(message.service_id);
+          const bool is_served = listeners_.Has(message.service_id, from.local);
           sidr_.OnRequest(message, mad->transaction, from, is_served, step);
         } else if constexpr (std::is_same_v<Message, wire::CmSidrRep>) {
           sidr_.OnResponse(message, from, step);
@@ -68,15 +67,18 @@ void CmManager::OnDatagram(std::span<const std::byte> bytes, const IpAddress& fr
   DCHECK(IsConsistent());
 }
 
-CmConnection* CmManager::FindFrom(const IpAddress& from, wire::CommId local_id,
+CmConnection* CmManager::FindFrom(const CmPeer& from, wire::CommId local_id,
                                   wire::CommId remote_id) {
   CmConnection* const connection = connections_.Find(local_id);
-  if (connection != nullptr && connection->IsFrom(from, remote_id)) return connection;
+  if (connection != nullptr && connection->IsFrom(from, remote_id)) {
+    connection->LearnPeer(from);
+    return connection;
+  }
   ++counters_.unknown;
   return nullptr;
 }
 
-void CmManager::OnReq(const wire::CmMad& mad, const wire::CmReq& req, const IpAddress& from,
+void CmManager::OnReq(const wire::CmMad& mad, const wire::CmReq& req, const CmPeer& from,
                       CmStep& step) {
   if (const auto id = directory_.FindRequest(from, req.local_ca_guid, req.local_comm_id)) {
     return OnKnownReq(*id, mad, req, step);
@@ -120,8 +122,8 @@ void CmManager::OnKnownReq(wire::CommId id, const wire::CmMad& mad, const wire::
 }
 
 // The checks of a REQ that is new, in the order in which the answer helps most.
-std::optional<CmRejectReason> CmManager::WhyNot(const wire::CmReq& req, const IpAddress& from) {
-  if (!listeners_.Has(req.service_id)) {
+std::optional<CmRejectReason> CmManager::WhyNot(const wire::CmReq& req, const CmPeer& from) {
+  if (!listeners_.Has(req.service_id, from.local)) {
     ++counters_.refused_no_listener;
     return CmRejectReason::kInvalidServiceId;
   }
@@ -137,7 +139,7 @@ std::optional<CmRejectReason> CmManager::WhyNot(const wire::CmReq& req, const Ip
     ++counters_.refused_half_open;
     return CmRejectReason::kNoResources;
   }
-  if (listeners_.IsFull(req.service_id)) {
+  if (listeners_.IsFull(req.service_id, from.local)) {
     ++counters_.refused_backlog;
     return CmRejectReason::kNoResources;
   }
@@ -146,14 +148,14 @@ std::optional<CmRejectReason> CmManager::WhyNot(const wire::CmReq& req, const Ip
 
 // IBA 12.9.8.3.1: a peer that names a QP which a connection here has does not know of that any
 // more. After the REJ, that one is ended by a DREQ, and the peer may try again.
-void CmManager::EndStale(const IpAddress& from, wire::CaGuid guid, QpNumber qp, CmStep& step) {
+void CmManager::EndStale(const CmPeer& from, wire::CaGuid guid, QpNumber qp, CmStep& step) {
   const auto id = directory_.FindRemoteQp(from, guid, qp);
   if (id && connections_.Find(*id)->state() == CmState::kEstablished) {
     CHECK(Disconnect(*id, {}, step).has_value());
   }
 }
 
-void CmManager::OnRep(const wire::CmMad& mad, const wire::CmRep& rep, const IpAddress& from,
+void CmManager::OnRep(const wire::CmMad& mad, const wire::CmRep& rep, const CmPeer& from,
                       CmStep& step) {
   const CmConnection* const known = FindFrom(from, rep.remote_comm_id, rep.local_comm_id);
   const bool is_first = known != nullptr && !known->remote_id();
@@ -177,7 +179,7 @@ void CmManager::OnRep(const wire::CmMad& mad, const wire::CmRep& rep, const IpAd
   EndStale(from, rep.local_ca_guid, rep.local_qp, step);
 }
 
-void CmManager::OnRej(const wire::CmRej& rej, const IpAddress& from, CmStep& step) {
+void CmManager::OnRej(const wire::CmRej& rej, const CmPeer& from, CmStep& step) {
   if (rej.remote_comm_id != wire::CommId()) return OnOther(rej, from, step);
   // IBA 12.6.7.2: the peer gave up before it learnt our id. Its GUID is in the information.
   const auto guid = ByteReader<8>::From(rej.info.bytes);
@@ -196,7 +198,7 @@ void CmManager::OnRej(const wire::CmRej& rej, const IpAddress& from, CmStep& ste
   });
 }
 
-void CmManager::OnDreq(const wire::CmMad& mad, const wire::CmDreq& dreq, const IpAddress& from,
+void CmManager::OnDreq(const wire::CmMad& mad, const wire::CmDreq& dreq, const CmPeer& from,
                        CmStep& step) {
   const CmConnection* const known = FindFrom(from, dreq.remote_comm_id, dreq.local_comm_id);
   if (known == nullptr || !known->remote_id()) {
@@ -213,7 +215,7 @@ void CmManager::OnDreq(const wire::CmMad& mad, const wire::CmDreq& dreq, const I
 }
 
 // IBA 12.8: alternate paths are for networks that have more than one.
-void CmManager::OnLap(const wire::CmMad& mad, const wire::CmLap& lap, const IpAddress& from,
+void CmManager::OnLap(const wire::CmMad& mad, const wire::CmLap& lap, const CmPeer& from,
                       CmStep& step) {
   const bool is_known = FindFrom(from, lap.remote_comm_id, lap.local_comm_id) != nullptr;
   ++counters_.refused_laps;
@@ -225,7 +227,7 @@ void CmManager::OnLap(const wire::CmMad& mad, const wire::CmLap& lap, const IpAd
 }
 
 template <class Message>
-void CmManager::OnOther(const Message& message, const IpAddress& from, CmStep& step) {
+void CmManager::OnOther(const Message& message, const CmPeer& from, CmStep& step) {
   if (FindFrom(from, message.remote_comm_id, message.local_comm_id) == nullptr) return;
   (void)Apply(message.remote_comm_id, [&](CmConnection& connection) {
     connection.OnMessage(message, step);

@@ -67,7 +67,7 @@ TEST_F(CmManagerMessagesTest, ARequestForTheQpOfAConnectionIsStaleAndEndsThat) {
   EXPECT_EQ(StateOf(b, of_b), CmState::kDreqSent);
   ASSERT_EQ(wire.size(), 2u);  // a REJ for the new, a DREQ for the old
   DeliverAll();
-  const CmEvent event = a.TakeEvent(CmEventType::kRejected);
+  const CmRaisedEvent event = a.TakeEvent(CmEventType::kRejected);
   EXPECT_EQ(std::get<wire::CmRej>(*event.message).reason, CmRejectReason::kStaleConnection);
   b.TakeEvent(CmEventType::kDisconnected);
   EXPECT_EQ(StateOf(b, of_b), CmState::kTimeWait);
@@ -88,7 +88,7 @@ TEST_F(CmManagerMessagesTest, AResponseWithTheQpOfAConnectionIsStaleToo) {
   ASSERT_TRUE(Accept(of_b, Rep(0x22)));
   const auto rep = wire.front();
   Deliver();
-  const CmEvent event = a.TakeEvent(CmEventType::kRejected);
+  const CmRaisedEvent event = a.TakeEvent(CmEventType::kRejected);
   EXPECT_EQ(std::get<wire::CmRej>(*event.message).reason, CmRejectReason::kStaleConnection);
   EXPECT_EQ(StateOf(a, old.first), CmState::kDreqSent);
   DeliverAll();

@@ -4,14 +4,14 @@
 
 #include "base/time.h"
 #include "transport/cm/cm_event.h"
-#include "verbena/ip_address.h"
+#include "transport/cm/cm_peer.h"
 #include "wire/mad/cm_mad.h"
 
 namespace verbena::transport {
 
 // A MAD to be sent to the general services queue pair of an address.
 struct CmDatagram {
-  IpAddress to{};
+  CmPeer to{};
   wire::CmMad mad;
 };
 
@@ -20,7 +20,7 @@ struct CmDatagram {
 // the step.
 struct CmOutbox {
   std::vector<CmDatagram> datagrams = {};
-  std::vector<CmEvent> events = {};
+  std::vector<CmRaisedEvent> events = {};
 
   void Clear() {
     datagrams.clear();

@@ -5,14 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "verbena/ip_address.h"
+#include "transport/cm/cm_peer.h"
 #include "wire/mad/cm_types.h"
 
 namespace verbena::transport {
 
 // A number that a peer gave: a communication id, a QP number or a SIDR request id. A value type.
 struct RemoteKey {
-  IpAddress address{};
+  CmPeer peer{};
   wire::CaGuid guid{};
   uint32_t number = 0;
 
@@ -22,9 +22,9 @@ struct RemoteKey {
 // Keys come from peers: the multiplications spread numbers that differ in few bits.
 struct RemoteKeyHash {
   [[nodiscard]] std::size_t operator()(const RemoteKey& key) const {
-    const auto words = std::bit_cast<std::array<uint64_t, 2>>(key.address.bytes);
+    const auto words = std::bit_cast<std::array<uint64_t, 2>>(key.peer.address.bytes);
     uint64_t hash = key.number;
-    for (const uint64_t word : {words[0], words[1], key.guid.value()}) {
+    for (const uint64_t word : {words[0], words[1], key.guid.value() ^ key.peer.gsi.value()}) {
       hash = (hash ^ word) * 0x9E3779B97F4A7C15;
       hash ^= hash >> 32;
     }

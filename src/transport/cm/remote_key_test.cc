@@ -11,7 +11,7 @@ TEST(RemoteKeyTest, NumbersAddressesAndGuidsMakeDifferentHashes) {
   std::set<std::size_t> hashes;
   for (uint32_t i = 0; i < 100; ++i) {
     const auto address = IpAddress::FromIpv4(Ipv4Address(0x0A000000 + i));
-    hashes.insert(RemoteKeyHash()({.address = address}));
+    hashes.insert(RemoteKeyHash()({.peer = address}));
     hashes.insert(RemoteKeyHash()({.guid = wire::CaGuid(i + 1)}));
     hashes.insert(RemoteKeyHash()({.number = i + 1}));
   }

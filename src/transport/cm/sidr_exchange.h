@@ -21,7 +21,7 @@ class SidrExchange {
     uint8_t count = 0;
   };
 
-  explicit SidrExchange(const IpAddress& peer) : peer_(peer) {}
+  explicit SidrExchange(const CmPeer& peer) : peer_(peer) {}
 
   // The first input: one of these. `id` is ours; a peer that asks has one of its own.
   void Ask(wire::SidrRequestId id, wire::CmSidrReq req, const Retry& retry, CmStep& step);
@@ -39,7 +39,7 @@ class SidrExchange {
 
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] Time deadline() const { return deadline_; }
-  [[nodiscard]] const IpAddress& peer() const { return peer_; }
+  [[nodiscard]] const CmPeer& peer() const { return peer_; }
   [[nodiscard]] bool is_active() const { return is_active_; }
   // On the wire: the number of the side that asks.
   [[nodiscard]] wire::SidrRequestId request_id() const { return request_id_; }
@@ -49,7 +49,7 @@ class SidrExchange {
   void Close();
 
   wire::SidrRequestId id_{};
-  IpAddress peer_;
+  CmPeer peer_;
   wire::SidrRequestId request_id_{};
   wire::ServiceId service_id_{};
   State state_ = State::kClosed;

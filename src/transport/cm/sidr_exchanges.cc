@@ -15,7 +15,7 @@ void SidrExchanges::Settle(wire::SidrRequestId id) {
 }
 
 Result<wire::SidrRequestId, CmError> SidrExchanges::Ask(const wire::CmSidrReq& req,
-                                                        const IpAddress& to,
+                                                        const CmPeer& to,
                                                         const SidrExchange::Retry& retry,
                                                         CmStep& step) {
   const auto id = table_.Insert(SidrExchange(to));
@@ -43,7 +43,7 @@ Result<void, CmError> SidrExchanges::Destroy(wire::SidrRequestId id, CmStep& ste
 }
 
 void SidrExchanges::OnRequest(const wire::CmSidrReq& req, wire::TransactionId transaction,
-                              const IpAddress& from, bool is_served, CmStep& step) {
+                              const CmPeer& from, bool is_served, CmStep& step) {
   const RemoteKey key = KeyOf(from, req.request_id);
   if (const auto known = requests_.find(key); known != requests_.end()) {
     ++counters_.duplicates;
@@ -65,9 +65,9 @@ void SidrExchanges::OnRequest(const wire::CmSidrReq& req, wire::TransactionId tr
   Settle(*id);
 }
 
-void SidrExchanges::OnResponse(const wire::CmSidrRep& rep, const IpAddress& from, CmStep& step) {
+void SidrExchanges::OnResponse(const wire::CmSidrRep& rep, const CmPeer& from, CmStep& step) {
   SidrExchange* const exchange = table_.Find(rep.request_id);
-  if (exchange == nullptr || !exchange->is_active() || exchange->peer() != from) {
+  if (exchange == nullptr || !exchange->is_active() || !exchange->peer().IsAnsweredBy(from)) {
     ++counters_.unknown;
     return;
   }

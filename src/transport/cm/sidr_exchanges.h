@@ -22,7 +22,7 @@ class SidrExchanges {
   SidrExchanges(const CmOptions& options, CmCounters& counters);
 
   [[nodiscard]] Result<wire::SidrRequestId, CmError> Ask(const wire::CmSidrReq& req,
-                                                         const IpAddress& to,
+                                                         const CmPeer& to,
                                                          const SidrExchange::Retry& retry,
                                                          CmStep& step);
   [[nodiscard]] Result<void, CmError> Answer(wire::SidrRequestId id, const wire::CmSidrRep& rep,
@@ -30,9 +30,9 @@ class SidrExchanges {
   [[nodiscard]] Result<void, CmError> Destroy(wire::SidrRequestId id, CmStep& step);
 
   // `is_served`: the service has a listener.
-  void OnRequest(const wire::CmSidrReq& req, wire::TransactionId transaction, const IpAddress& from,
+  void OnRequest(const wire::CmSidrReq& req, wire::TransactionId transaction, const CmPeer& from,
                  bool is_served, CmStep& step);
-  void OnResponse(const wire::CmSidrRep& rep, const IpAddress& from, CmStep& step);
+  void OnResponse(const wire::CmSidrRep& rep, const CmPeer& from, CmStep& step);
   // One whose time has come; false if there is none.
   bool OnTime(CmStep& step);
 
@@ -41,8 +41,8 @@ class SidrExchanges {
   [[nodiscard]] bool IsConsistent() const;
 
  private:
-  [[nodiscard]] static RemoteKey KeyOf(const IpAddress& from, wire::SidrRequestId id) {
-    return {.address = from, .number = id.value()};
+  [[nodiscard]] static RemoteKey KeyOf(const CmPeer& from, wire::SidrRequestId id) {
+    return {.peer = from, .number = id.value()};
   }
   // After each input to `id`.
   void Settle(wire::SidrRequestId id);

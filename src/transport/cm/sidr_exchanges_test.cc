@@ -20,7 +20,7 @@ class SidrExchangesTest : public testing::Test, public CmPair {
 TEST_F(SidrExchangesTest, AQuestionIsAnsweredWithAQp) {
   const auto id = Ask();
   Deliver(/*again=*/true);
-  const CmEvent request = b.TakeEvent(CmEventType::kSidrRequest);
+  const CmRaisedEvent request = b.TakeEvent(CmEventType::kSidrRequest);
   EXPECT_EQ(std::get<wire::CmSidrReq>(*request.message).private_data, Data<216>("who is there"));
   Deliver();
   EXPECT_TRUE(b.events.empty()) << "a duplicate";
@@ -29,7 +29,7 @@ TEST_F(SidrExchangesTest, AQuestionIsAnsweredWithAQp) {
   ASSERT_TRUE(
       Do(b, [&](CmManager& m, CmStep& s) { return m.sidr().Answer(request.sidr, rep, s); }));
   Deliver(/*again=*/true);
-  const CmEvent response = a.TakeEvent(CmEventType::kSidrResponse);
+  const CmRaisedEvent response = a.TakeEvent(CmEventType::kSidrResponse);
   EXPECT_EQ(response.sidr, id);
   EXPECT_EQ(std::get<wire::CmSidrRep>(*response.message).qp, QpNumber(0x22));
   Deliver();

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "verbena/cm_event.h"
 #include "verbena/ip_address.h"
 #include "wire/mad/cm_types.h"
 
@@ -14,12 +15,8 @@ namespace verbena::wire {
 // Connections by IP address and port (IBA annex A11, the RDMA IP CM service): the port is in the
 // service id, and the addresses are in front of the private data of REQ and SIDR_REQ.
 
-// The last byte is an IP protocol number: the port spaces that connection managers have.
-enum class IpCmProtocol : uint8_t {
-  kTcp = 6,   // connected services
-  kUdp = 17,  // datagrams
-  kIb = 63,   // any service of InfiniBand
-};
+// The last byte of the prefix is an IP protocol number: the port space.
+using IpCmProtocol = PortSpace;
 
 struct IpCmService {
   IpCmProtocol protocol{};

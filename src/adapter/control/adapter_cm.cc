@@ -1,0 +1,124 @@
+// The calls of the connection manager.
+
+#include <cerrno>
+#include <utility>
+
+#include "adapter/control/adapter.h"
+#include "adapter/control/endpoint_claims.h"
+#include "adapter/control/impl.h"
+#include "fabric/interfaces.h"
+
+namespace verbena::adapter {
+
+// One call under the engine's lock, at the time of now; what it wants to be sent leaves. The body
+// gets the Gsi and the time.
+template <class Call>
+auto Adapter::CallGsi(Call call) -> decltype(call(std::declval<Gsi&>(), Time())) {
+  if (const auto dead = Dead()) return Fail(*dead);
+  Engine& engine = impl_->engine;
+  const EngineLock lock(engine);
+  engine.ReadClock();
+  auto result = call(engine.gsi, engine.now());
+  engine.Pass();
+  return result;
+}
+
+ErrorOr<CmEnd*> Adapter::CreateCmEnd(CmEventQueue& queue, PortSpace space, void* user) {
+  const int before = impl_->engine.mailbox_fd();
+  auto created = CallGsi([&](Gsi& gsi, Time) { return gsi.Create(queue, space, user); });
+  if (created && before < 0) {
+    {
+      const EngineLock lock(impl_->engine);
+      impl_->engine.UpdateMailbox();
+    }
+    impl_->progress_thread.Arm();  // it watches the mailbox from now on
+    impl_->wake.Signal();
+  }
+  return created;
+}
+
+ErrorOr<CmEnd*> Adapter::TakeCmRequest(const CmEvent& event, CmEventQueue& queue, void* user) {
+  return CallGsi([&](Gsi& gsi, Time) { return gsi.Take(event.request, event, queue, user); });
+}
+
+ErrorOr<void> Adapter::Destroy(CmEnd* end) {
+  return CallGsi([&](Gsi& gsi, Time now) -> ErrorOr<void> {
+    gsi.Destroy(*end, now);
+    return {};
+  });
+}
+
+ErrorOr<void> Adapter::Bind(CmEnd& end, const CmAddress& address, bool reuse_address,
+                            bool own_family_only) {
+  const bool is_any = address.ip.is_unspecified() || address.ip == kAnyIpv4;
+  if (!is_any && !address.ip.is_link_local() && !impl_->addresses.Has(address.ip)) {
+    return Fail(Error{ErrorCode::kInvalid,
+                      ToString(address.ip) + " is not an address of this machine", EADDRNOTAVAIL});
+  }
+  return CallGsi(
+      [&](Gsi& gsi, Time) { return gsi.Bind(end, address, reuse_address, own_family_only); });
+}
+
+ErrorOr<void> Adapter::Listen(CmEnd& end, uint32_t backlog) {
+  auto listens = CallGsi([&](Gsi& gsi, Time) { return gsi.Listen(end, backlog); });
+  if (!listens) return listens;
+  const EngineLock lock(impl_->engine);
+  impl_->engine.EnsureRocePort();
+  return listens;
+}
+
+ErrorOr<void> Adapter::Connect(CmEnd& end, const IpAddress& from, const CmAddress& to,
+                               const ConnectionParameters& parameters) {
+  return CallGsi([&](Gsi& gsi, Time now) { return gsi.Connect(end, from, to, parameters, now); });
+}
+
+ErrorOr<void> Adapter::Accept(CmEnd& end, const ConnectionParameters& parameters) {
+  return CallGsi([&](Gsi& gsi, Time now) { return gsi.Accept(end, parameters, now); });
+}
+
+ErrorOr<void> Adapter::Reject(CmEnd& end, const CmPrivateData& data, uint16_t reason) {
+  return CallGsi([&](Gsi& gsi, Time now) { return gsi.Reject(end, data, reason, now); });
+}
+
+ErrorOr<void> Adapter::Establish(CmEnd& end) {
+  return CallGsi([&](Gsi& gsi, Time now) { return gsi.Establish(end, now); });
+}
+
+ErrorOr<void> Adapter::NotifyEstablished(CmEnd& end) {
+  return CallGsi([&](Gsi& gsi, Time now) { return gsi.NotifyEstablished(end, now); });
+}
+
+ErrorOr<void> Adapter::Disconnect(CmEnd& end, const CmPrivateData& data) {
+  return CallGsi([&](Gsi& gsi, Time now) { return gsi.Disconnect(end, data, now); });
+}
+
+ErrorOr<void> Adapter::Migrate(CmEnd& end, CmEventQueue& queue) {
+  return CallGsi([&](Gsi& gsi, Time) -> ErrorOr<void> {
+    gsi.Migrate(end, queue);
+    return {};
+  });
+}
+
+ErrorOr<CmAddress> Adapter::LocalAddressOf(const CmEnd& end) {
+  return CallGsi([&](Gsi&, Time) -> ErrorOr<CmAddress> { return end.local; });
+}
+
+ErrorOr<IpAddress> Adapter::SourceFor(const CmAddress& destination) {
+  if (destination.ip.is_link_local() && destination.interface != 0) {
+    const auto all = fabric::LocalAddresses();
+    if (!all) return Fail(all.error());
+    for (const fabric::LocalAddress& local : *all) {
+      const bool is_there = local.interface_index == destination.interface &&
+                            local.ip.is_link_local() &&
+                            local.ip.is_ipv4() == destination.ip.is_ipv4();
+      if (is_there) return local.ip;
+    }
+  }
+  if (const auto source = fabric::UsualSource(destination.ip)) return *source;
+  return Fail(
+      Error{ErrorCode::kSystem, "there is no route to " + ToString(destination.ip), ENETUNREACH});
+}
+
+std::optional<CmEvent> Adapter::Wait(CmEventQueue& queue) { return impl_->waits.Wait(queue); }
+
+}  // namespace verbena::adapter
