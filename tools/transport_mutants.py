@@ -30,8 +30,8 @@ OF_REQUESTER = [
             "      queue_.Retire(n);\n"
             "    }\n"),
     _mutant("the retry counter is not restored by progress", ANSWERS,
-            "  retry_.OnProgress();\n  retry_.StopWaiting();  // a packet",
-            "  retry_.StopWaiting();  // a packet"),
+            "  retry_.OnProgress();\n  retry_.StopWaiting();  // the peer has accepted a packet",
+            "  retry_.StopWaiting();  // the peer has accepted a packet"),
     _mutant("an ACK does not restart the timer", ANSWERS,
             "  retry_.StopTimer();\n"
             "  if (sent_end_ != unacked_ && !is_stalled()) retry_.StartTimer(step.now);",
