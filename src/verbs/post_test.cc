@@ -201,9 +201,9 @@ TEST_F(PostTest, AnErrorNamesTheArgument) {
             PostReason::kKeyOfOtherWindow);
   EXPECT_EQ(ErrorOf(qa_.Post(Delay{.duration = std::chrono::nanoseconds(-1)})),
             PostReason::kNegativeDuration);
-  const uint64_t pages[] = {0};
+  const std::array<uint64_t, 17> pages{};
   EXPECT_EQ(ErrorOf(qa_.Post(Register{.registration = {.pages = pages}})),
-            (PostError{.reason = PostReason::kTooManyPages, .given = 1, .limit = 0}));
+            (PostError{.reason = PostReason::kTooManyPages, .given = 17, .limit = 16}));
 }
 
 TEST_F(PostTest, RequestsThatDoNotAskDoNotComplete) {
