@@ -1,0 +1,24 @@
+#pragma once
+
+#include <rdma/rdma_cma.h>
+
+#include <memory>
+
+#include "verbena/connection_manager.h"
+#include "verbena/error.h"
+
+namespace verbena::rdmacm {
+
+// An event channel: the C structure, and the channel of the connection manager whose file it shows.
+// Owned by the program, or by an id that is synchronous.
+struct EventChannel : rdma_event_channel {
+  [[nodiscard]] static ErrorOr<std::unique_ptr<EventChannel>> Create();
+
+  CmChannel handle;
+};
+
+[[nodiscard]] inline EventChannel& Cast(rdma_event_channel* channel) {
+  return *static_cast<EventChannel*>(channel);
+}
+
+}  // namespace verbena::rdmacm
