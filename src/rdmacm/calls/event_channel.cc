@@ -32,11 +32,15 @@ void rdma_destroy_event_channel(rdma_event_channel* channel) try {
 int rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) try {
   if (channel == nullptr || event == nullptr) return MinusOne(EINVAL);
   while (true) {
-    // Without an event, Wait leaves the reason in errno; in a forked child it leaves errno alone.
+    if (Cast(channel).is_forked()) {
+      return Failed("rdma_get_cm_event",
+                    {verbena::ErrorCode::kForked, "the channel is that of the parent process"});
+    }
+    // Without an event, Wait leaves the reason in errno; 0 if the event was dropped meanwhile.
     errno = 0;
     const auto taken = Cast(channel).handle.Wait();
-    if (!taken) return MinusOne(errno != 0 ? errno : EPERM);
-    auto translated = Translate(*taken);
+    if (!taken && errno != 0) return -1;
+    auto translated = taken ? Translate(*taken) : nullptr;
     if (translated == nullptr) continue;
     *event = translated.release();
     return 0;

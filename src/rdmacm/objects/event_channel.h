@@ -1,6 +1,8 @@
 #pragma once
 
 #include <rdma/rdma_cma.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <memory>
 
@@ -15,6 +17,10 @@ struct EventChannel : rdma_event_channel {
   [[nodiscard]] static ErrorOr<std::unique_ptr<EventChannel>> Create();
 
   CmChannel handle;
+  pid_t process = getpid();
+
+  // A child that was forked gets no events: those of its parent are not for it.
+  [[nodiscard]] bool is_forked() const { return process != getpid(); }
 };
 
 [[nodiscard]] inline EventChannel& Cast(rdma_event_channel* channel) {
