@@ -74,7 +74,7 @@ endfunction()
 function(verbena_install)
   verbena_install_programs()
   verbena_install_api()
-  install(TARGETS ibverbs verbena_files LIBRARY DESTINATION ${VERBENA_PRIVATE_LIBDIR}
+  install(TARGETS ibverbs rdmacm verbena_files LIBRARY DESTINATION ${VERBENA_PRIVATE_LIBDIR}
           COMPONENT command NAMELINK_SKIP)
   foreach(component IN ITEMS runtime development command)
     set(folder ${CMAKE_INSTALL_DATADIR}/doc/${VERBENA_PACKAGE_OF_${component}})

@@ -70,20 +70,21 @@ function(verbena_filter_threads list)
 endfunction()
 
 # verbena_layer(<folder> [ON_TOP] [THREADED] [WITHOUT <regex>] [DEPENDS <folder>...]
-#               [LIBRARIES <target>...] [TEST_LIBRARIES <target>...] [PRECOMPILED <header>...]
-#               [TEST_PRECOMPILED <header>...])
+#               [BESIDE <folder>...] [LIBRARIES <target>...] [TEST_LIBRARIES <target>...]
+#               [PRECOMPILED <header>...] [TEST_PRECOMPILED <header>...])
 #
 # From all files below the current folder: verbena_<folder>, which links the layers in DEPENDS and
 # the outside LIBRARIES, and <folder>_test from the *_test.cc files, which links that layer only,
 # besides TEST_LIBRARIES. A folder that has only headers becomes an interface library. With
 # "checks" in VERBENA_PARTS the build also compiles each header alone that has no source file.
-# main.cc is left to a program, and what WITHOUT matches to another target of the folder. See
-# VerbenaPrecompiled.cmake for the headers of the last two. ON_TOP is for those that use the
-# public library: what links all layers does not get it. THREADED has threads of its own: all its
-# tests are run for data races, not only those of a suite with threads.
+# Of a folder in BESIDE it includes headers, and links the shared library of that name, so that a
+# process has the layer once. main.cc is left to a program, and what WITHOUT matches to another
+# target of the folder. See VerbenaPrecompiled.cmake for the headers of the last two. ON_TOP is for
+# those that use the public library: what links all layers does not get it. THREADED has threads of
+# its own: all its tests are run for data races, not only those of a suite with threads.
 function(verbena_layer folder)
   cmake_parse_arguments(PARSE_ARGV 1 layer "ON_TOP;THREADED" "WITHOUT"
-                        "DEPENDS;LIBRARIES;TEST_LIBRARIES;PRECOMPILED;TEST_PRECOMPILED")
+                        "DEPENDS;BESIDE;LIBRARIES;TEST_LIBRARIES;PRECOMPILED;TEST_PRECOMPILED")
   if(layer_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "verbena_layer(${folder}): what is ${layer_UNPARSED_ARGUMENTS}?")
   endif()
@@ -134,7 +135,7 @@ function(verbena_layer folder)
     set_property(TARGET ${target} APPEND PROPERTY INTERFACE_HEADER_SETS_TO_VERIFY alone)
   endif()
   list(TRANSFORM layer_DEPENDS PREPEND verbena_)
-  target_link_libraries(${target} ${scope} ${layer_DEPENDS} ${layer_LIBRARIES})
+  target_link_libraries(${target} ${scope} ${layer_DEPENDS} ${layer_BESIDE} ${layer_LIBRARIES})
   if(NOT layer_ON_TOP)
     target_link_libraries(verbena_layers INTERFACE ${target})
   endif()

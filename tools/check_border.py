@@ -2,9 +2,9 @@
 """No exception crosses into a program: every function that one can call has a handler, or cannot
 throw.
 
-- An export of libibverbs.so.1 that is `ours` (src/ibverbs/exports.txt), and a function that the
-  operations of a context point to, is a function-try-block that ends in Thrown or ThrownNull, or is
-  noexcept, or is listed in src/ibverbs/cannot_fail.txt.
+- An export of libibverbs.so.1 or librdmacm.so.1 that is `ours` (exports.txt of src/ibverbs and
+  src/rdmacm), and a function that the operations of a context point to, is a function-try-block
+  that ends in Thrown or ThrownNull, or is noexcept, or is listed in cannot_fail.txt of the folder.
 - A call of include/verbena that returns ErrorOr is one that ends in verbs::Thrown. The source file
   of a public header includes that first."""
 
@@ -15,8 +15,10 @@ from pathlib import Path
 
 import make_exports
 
+# The drop-in libraries, a folder of src/ each.
+LIBRARIES = ("ibverbs", "rdmacm")
 # Exports without a handler: C headers declare them, so that they cannot be noexcept.
-CANNOT_FAIL = "src/ibverbs/cannot_fail.txt"
+CANNOT_FAIL = "cannot_fail.txt"
 # Exports that the C headers may not know have another name in the source.
 NEWER_VERBS = "src/ibverbs/newer_verbs.h"
 
@@ -60,35 +62,40 @@ class Checker:
                 if not path.stem.endswith("_test")}
 
     def check(self) -> None:
-        self.check_exports()
+        for library in LIBRARIES:
+            if (self.root / "src" / library).is_dir():
+                self.check_exports(library)
         self.check_api()
 
-    def check_exports(self) -> None:
-        sources = self.sources("ibverbs")
-        exports = (self.root / "src/ibverbs/exports.txt").read_text(encoding="utf-8")
+    def check_exports(self, library: str) -> None:
+        sources = self.sources(library)
+        folder = self.root / "src" / library
+        listed = f"src/{library}/{CANNOT_FAIL}"
+        exports = (folder / "exports.txt").read_text(encoding="utf-8")
         ours = {export.name for node in make_exports.parse(exports) for export in node.exports
                 if export.kind == "ours"}
-        cannot_fail = cannot_fail_names((self.root / CANNOT_FAIL).read_text(encoding="utf-8"))
+        cannot_fail = cannot_fail_names((folder / CANNOT_FAIL).read_text(encoding="utf-8"))
         for name in sorted(cannot_fail - ours):
-            self.failures.append(f"{CANNOT_FAIL}: {name} is no export of ours")
+            self.failures.append(f"{listed}: {name} is no export of ours")
         operations = {name for path, text in sources.items() if path.stem.endswith("_ops")
                       for name in OPERATION.findall(text)}
         newer = self.root / NEWER_VERBS
         labels = LABEL.findall(newer.read_text(encoding="utf-8")) if newer.exists() else []
         source_names = {export: name for name, export in labels}
         for name in sorted(ours | operations):
-            self.check_one(source_names.get(name, name), sources, name in cannot_fail)
+            own_name = source_names.get(name, name)
+            found = definition(own_name, sources)
+            if found is None:
+                self.failures.append(f"src/{library}: {own_name} is defined nowhere")
+            else:
+                self.check_one(own_name, found, listed, name in cannot_fail)
 
-    def check_one(self, name: str, sources: dict[Path, str], cannot_fail: bool) -> None:
-        found = definition(name, sources)
-        if found is None:
-            self.failures.append(f"src/ibverbs: {name} is defined nowhere")
-            return
+    def check_one(self, name: str, found: tuple[Path, int, str], listed: str,
+                  cannot_fail: bool) -> None:
         path, line, text = found
         guarded = is_guarded(text, r"\bThrown(?:Null)?\(")
         if cannot_fail and guarded:
-            self.failures.append(f"{path}:{line}: {name} has a handler; take it out of "
-                                 + CANNOT_FAIL)
+            self.failures.append(f"{path}:{line}: {name} has a handler; take it out of {listed}")
         elif not cannot_fail and not guarded and "noexcept" not in text[:text.index("{")]:
             self.failures.append(f"{path}:{line}: {name} lets exceptions into the program; see "
                                  "Thrown in src/ibverbs/failure.h")

@@ -32,7 +32,7 @@ ALLOWED = {
     "host": {"base", "memory", "adapter"},
     "verbs": {"base", "queue", "memory", "managed", "adapter", PUBLIC},
     "ibverbs": {"base", "preload", PUBLIC},
-    "rdmacm": {"base", PUBLIC},
+    "rdmacm": {"base", "ibverbs", PUBLIC},
     "cache": {"base", PUBLIC},
     "iscsi": {"base", PUBLIC},
     "cli": {"base", PUBLIC},
@@ -59,7 +59,7 @@ FIXTURES = "tests/support/"
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 LAYER_CALL = re.compile(r"\bverbena_layer\s*\(([^)]*)\)")
 LAYER_TARGET = re.compile(r"\bverbena_(" + "|".join(ALLOWED) + r")\b")
-KEYWORDS = {"DEPENDS", "LIBRARIES", "TEST_LIBRARIES", "PRECOMPILED", "TEST_PRECOMPILED",
+KEYWORDS = {"DEPENDS", "BESIDE", "LIBRARIES", "TEST_LIBRARIES", "PRECOMPILED", "TEST_PRECOMPILED",
             "WITHOUT"}
 
 
@@ -160,7 +160,7 @@ class Checker:
         return True
 
     def check_build_files(self) -> dict[str, set[str]]:
-        """Returns the DEPENDS of each layer."""
+        """Returns the DEPENDS and BESIDE of each layer."""
         depends = {}
         folders = sorted(p for p in (self.root / "src").glob("*") if p.is_dir())
         for folder in folders:
@@ -194,7 +194,7 @@ class Checker:
         for word in re.finditer(r"\S+", calls[0][1]):
             if word[0] in KEYWORDS:
                 keyword = word[0]
-            elif keyword == "DEPENDS":
+            elif keyword in {"DEPENDS", "BESIDE"}:
                 depends.add(word[0])
                 if word[0] not in ALLOWED[layer] - {PUBLIC}:
                     line = text.count("\n", 0, calls[0].start(1) + word.start()) + 1

@@ -33,6 +33,11 @@ UNTESTED: dict[str, str] = {
                                        "tests/integration/path_calls_check.cc calls each"
        for name in ("folder", "generated_file", "name", "open", "redirected", "stat")},
     "src/wire/roce/header_text.cc": "each header as text: the test of the header",
+    **{f"src/rdmacm/objects/{name}.cc": f"what programs see of it: ../calls/{test}_test.cc"
+       for name, test in (("completion", "endpoint"), ("completion_queues", "qp"),
+                          ("event_channel", "event_channel"), ("group", "multicast"),
+                          ("id", "id"), ("path", "address"), ("reported_event", "connection"),
+                          ("request", "connection"))},
     "src/cli/main.cc": "puts the commands together; tests/integration runs it",
 }
 
@@ -47,7 +52,7 @@ class Ban(NamedTuple):
 
 # The places that meet the outside world.
 EDGES = ("src/fabric/*", "src/memory/uffd*", "src/base/clock.h", "src/odp/*", "src/adapter/*",
-         "src/cli/*", "src/ibverbs/*", "src/preload/calls/*")
+         "src/cli/*", "src/ibverbs/*", "src/rdmacm/*", "src/preload/calls/*")
 
 BANS = [
     Ban(re.compile(r"\b(?:system|steady|high_resolution)_clock::now\b"

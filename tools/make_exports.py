@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 KINDS = {
     "ours": None,
+    "api": None,
     "refused-int": 'int {id}() {{ return Unsupported("{name}"); }}',
     "refused-fd": 'int {id}() {{ return UnsupportedFd("{name}"); }}',
     "refused-pointer": 'void* {id}() {{ return UnsupportedNull("{name}"); }}',
@@ -66,13 +67,17 @@ def copies(nodes: list[Node], model: str) -> list[Export]:
     raise ValueError(f"there is no node {model} above one that is like it")
 
 
+def script_name(export: Export) -> str:
+    return f'extern "C++" {{ {export.name}; }}' if export.kind == "api" else export.name
+
+
 def version_script(nodes: list[Node]) -> str:
     """A node has the names whose default it is; the others come by .symver, and a node that hides
     the rest would hide them."""
     text = []
     hiding = next(node for node in nodes if all(export.default for export in node.exports))
     for node in nodes:
-        names = [f"    {export.name};" for export in node.exports if export.default]
+        names = [f"    {script_name(export)};" for export in node.exports if export.default]
         body = ["  global:", *names] if names else []
         local = ["  local: *;"] if node is hiding else []
         after = f" {node.after}" if node.after else ""

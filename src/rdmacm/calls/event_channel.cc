@@ -1,0 +1,58 @@
+// ReportedEvent channels, and the events that come through them.
+
+#include "rdmacm/objects/event_channel.h"
+
+#include <cxxabi.h>
+#include <rdma/rdma_cma.h>
+
+#include <cerrno>
+#include <memory>
+
+#include "rdmacm/failure.h"
+#include "rdmacm/objects/reported_event.h"
+
+using namespace verbena::rdmacm;  // NOLINT(google-build-using-namespace): the calls are global
+
+rdma_event_channel* rdma_create_event_channel() try {
+  auto channel = EventChannel::Create();
+  if (channel) return channel->release();
+  static_cast<void>(Failed("rdma_create_event_channel", channel.error()));
+  return nullptr;
+} catch (...) {
+  static_cast<void>(Thrown("rdma_create_event_channel"));
+  return nullptr;
+}
+
+void rdma_destroy_event_channel(rdma_event_channel* channel) try {
+  if (channel != nullptr) delete &Cast(channel);
+} catch (...) {
+  static_cast<void>(Thrown("rdma_destroy_event_channel"));
+}
+
+int rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) try {
+  if (channel == nullptr || event == nullptr) return MinusOne(EINVAL);
+  while (true) {
+    if (Cast(channel).is_forked()) {
+      return Failed("rdma_get_cm_event",
+                    {verbena::ErrorCode::kForked, "the channel is that of the parent process"});
+    }
+    // Without an event, Wait leaves the reason in errno; 0 if the event was dropped meanwhile.
+    errno = 0;
+    const auto taken = Cast(channel).handle.Wait();
+    if (!taken && errno != 0) return -1;
+    auto translated = taken ? Translate(*taken) : nullptr;
+    if (translated == nullptr) continue;
+    *event = translated.release();
+    return 0;
+  }
+} catch (abi::__forced_unwind&) {
+  throw;  // pthread_cancel while the thread waits
+} catch (...) {
+  return MinusOne(Thrown("rdma_get_cm_event"));
+}
+
+int rdma_ack_cm_event(rdma_cm_event* event) {
+  if (event == nullptr) return MinusOne(EINVAL);
+  delete &Cast(event);
+  return 0;
+}

@@ -1,0 +1,134 @@
+// The queue pair of an id.
+
+#include <rdma/rdma_cma.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "base/error.h"
+#include "base/result.h"
+#include "rdmacm/failure.h"
+#include "rdmacm/objects/completion_queues.h"
+#include "rdmacm/objects/group.h"
+#include "rdmacm/objects/id.h"
+#include "rdmacm/objects/qp_transition.h"
+
+namespace verbena::rdmacm {
+namespace {
+
+ErrorOr<void> Check(const Id& id, const ibv_qp_init_attr_ex& wish) {
+  if (id.device == nullptr) return Fail(Invalid("the id has no address of a device"));
+  if (id.qp != nullptr) return Fail(Invalid("the id has a queue pair already"));
+  if (wish.pd != nullptr && wish.pd->context != id.verbs) {
+    return Fail(Invalid("a protection domain of another context"));
+  }
+  const auto is_other = [](const ibv_cq* own, const ibv_cq* given) {
+    return own != nullptr && given != nullptr && own != given;
+  };
+  if (is_other(id.recv_cq, wish.recv_cq) || is_other(id.send_cq, wish.send_cq)) {
+    return Fail(Invalid("the id has another completion queue"));
+  }
+  return {};
+}
+
+// Fills in what the creator leaves to the id.
+ErrorOr<void> Complete(Id& id, ibv_qp_init_attr_ex& wish) {
+  if (wish.pd == nullptr) wish.pd = id.pd;
+  wish.comp_mask |= IBV_QP_INIT_ATTR_PD;
+  if (id.qp_type == IBV_QPT_XRC_RECV &&
+      ((wish.comp_mask & IBV_QP_INIT_ATTR_XRCD) == 0 || wish.xrcd == nullptr)) {
+    wish.xrcd = id.device->xrcd();
+    if (wish.xrcd == nullptr) return Fail(SystemError("no XRC domain"));
+    wish.comp_mask |= IBV_QP_INIT_ATTR_XRCD;
+  }
+  const auto depth = [](const ibv_cq* given, const ibv_cq* own, uint32_t wanted) {
+    return given != nullptr || own != nullptr ? 0 : wanted;
+  };
+  if (auto ok = CreateCompletionQueues(id, depth(wish.send_cq, id.send_cq, wish.cap.max_send_wr),
+                                       depth(wish.recv_cq, id.recv_cq, wish.cap.max_recv_wr));
+      !ok) {
+    return ok;
+  }
+  if (wish.send_cq == nullptr) wish.send_cq = id.send_cq;
+  if (wish.recv_cq == nullptr) wish.recv_cq = id.recv_cq;
+  if (wish.srq == nullptr) wish.srq = id.srq;
+  return {};
+}
+
+ErrorOr<void> CreateQp(Id& id, ibv_qp_init_attr_ex& wish) {
+  if ((wish.comp_mask & IBV_QP_INIT_ATTR_PD) == 0) wish.pd = nullptr;
+  if (auto ok = Check(id, wish); !ok) return ok;
+  if (auto ok = Complete(id, wish); !ok) return ok;
+  ibv_qp* const qp = ibv_create_qp_ex(id.verbs, &wish);
+  auto ready = qp != nullptr ? Prepare(id, *qp) : Fail(SystemError("no queue pair"));
+  if (!ready) {
+    if (qp != nullptr) ibv_destroy_qp(qp);
+    DestroyCompletionQueues(id);
+    return ready;
+  }
+  if (qp->pd != nullptr) id.pd = qp->pd;
+  id.qp = qp;
+  return {};
+}
+
+}  // namespace
+}  // namespace verbena::rdmacm
+
+using namespace verbena::rdmacm;  // NOLINT(google-build-using-namespace): the calls are global
+
+int rdma_create_qp_ex(rdma_cm_id* id, ibv_qp_init_attr_ex* attributes) try {
+  if (id == nullptr || attributes == nullptr) return MinusOne(EINVAL);
+  const auto ok = CreateQp(Cast(id), *attributes);
+  return ok ? 0 : Failed("rdma_create_qp_ex", ok.error());
+} catch (...) {
+  return MinusOne(Thrown("rdma_create_qp_ex"));
+}
+
+int rdma_create_qp(rdma_cm_id* id, ibv_pd* pd, ibv_qp_init_attr* attributes) try {
+  if (id == nullptr || attributes == nullptr) return MinusOne(EINVAL);
+  ibv_qp_init_attr_ex extended{};
+  extended.qp_context = attributes->qp_context;
+  extended.send_cq = attributes->send_cq;
+  extended.recv_cq = attributes->recv_cq;
+  extended.srq = attributes->srq;
+  extended.cap = attributes->cap;
+  extended.qp_type = attributes->qp_type;
+  extended.sq_sig_all = attributes->sq_sig_all;
+  extended.comp_mask = IBV_QP_INIT_ATTR_PD;
+  extended.pd = pd;
+  const auto ok = CreateQp(Cast(id), extended);
+  if (!ok) return Failed("rdma_create_qp", ok.error());
+  attributes->send_cq = extended.send_cq;
+  attributes->recv_cq = extended.recv_cq;
+  attributes->srq = extended.srq;
+  attributes->cap = extended.cap;
+  return 0;
+} catch (...) {
+  return MinusOne(Thrown("rdma_create_qp"));
+}
+
+void rdma_destroy_qp(rdma_cm_id* id) try {
+  if (id == nullptr || id->qp == nullptr) return;
+  Id& own = Cast(id);
+  {
+    // A member of a group could not be destroyed.
+    const verbena::MutexLock lock(own.mutex);
+    for (const auto& group : own.groups) Detach(own, *group);
+  }
+  ibv_destroy_qp(own.qp);
+  own.qp = nullptr;
+  DestroyCompletionQueues(own);
+} catch (...) {
+  static_cast<void>(Thrown("rdma_destroy_qp"));
+}
+
+int rdma_init_qp_attr(rdma_cm_id* id, ibv_qp_attr* attributes, int* mask) try {
+  if (id == nullptr || attributes == nullptr || mask == nullptr) return MinusOne(EINVAL);
+  const auto change = ChangeTo(Cast(id), attributes->qp_state);
+  if (!change) return Failed("rdma_init_qp_attr", change.error());
+  *attributes = change->attributes;
+  *mask = change->mask;
+  return 0;
+} catch (...) {
+  return MinusOne(Thrown("rdma_init_qp_attr"));
+}

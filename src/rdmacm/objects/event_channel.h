@@ -1,0 +1,30 @@
+#pragma once
+
+#include <rdma/rdma_cma.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "verbena/connection_manager.h"
+#include "verbena/error.h"
+
+namespace verbena::rdmacm {
+
+// An event channel: the C structure, and the channel of the connection manager whose file it shows.
+// Owned by the program, or by an id that is synchronous.
+struct EventChannel : rdma_event_channel {
+  [[nodiscard]] static ErrorOr<std::unique_ptr<EventChannel>> Create();
+
+  CmChannel handle;
+  pid_t process = getpid();
+
+  // A child that was forked gets no events: those of its parent are not for it.
+  [[nodiscard]] bool is_forked() const { return process != getpid(); }
+};
+
+[[nodiscard]] inline EventChannel& Cast(rdma_event_channel* channel) {
+  return *static_cast<EventChannel*>(channel);
+}
+
+}  // namespace verbena::rdmacm

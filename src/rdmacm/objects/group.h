@@ -1,0 +1,21 @@
+#pragma once
+
+#include <rdma/rdma_cma.h>
+
+#include <memory>
+
+#include "rdmacm/objects/id.h"
+#include "verbena/error.h"
+
+// Multicast groups. RoCE has no subnet manager that would have to be asked: joining is an affair of
+// this machine, and done when the program takes the event.
+
+namespace verbena::rdmacm {
+
+// Attaches the queue pair of the id, if it has one, and says in `param` how to send to the group.
+[[nodiscard]] ErrorOr<void> FinishJoin(const Id& id, Group& group, rdma_ud_param& param);
+
+// Detaches the queue pair of the id, if it has one and is attached.
+void Detach(const Id& id, Group& group);
+
+}  // namespace verbena::rdmacm

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "base/mutex.h"
+#include "verbena/strong_id.h"
+
+namespace verbena::rdmacm {
+
+struct Id;
+
+// What events of the connection manager carry instead of a pointer: an event that was taken from
+// its channel just before its id was destroyed finds no id any more. Never used twice.
+using IdKey = StrongId<struct IdKeyTag, uint64_t>;
+
+[[nodiscard]] inline void* ToUser(IdKey key) { return reinterpret_cast<void*>(key.value()); }
+[[nodiscard]] inline IdKey FromUser(void* user) { return IdKey{reinterpret_cast<uintptr_t>(user)}; }
+
+// The ids of this process by key. Bounded by the memory of the program, which creates them.
+//
+// Thread rule: any thread.
+class IdTable {
+ public:
+  [[nodiscard]] IdKey Add(Id& id);
+  void Remove(IdKey key);
+
+  // Calls `use` with the id, which is not removed meanwhile. False if there is none.
+  template <class Use>
+  bool With(IdKey key, Use&& use) {
+    const MutexLock lock(mutex_);
+    const auto found = ids_.find(key.value());
+    if (found == ids_.end()) return false;
+    use(*found->second);
+    return true;
+  }
+
+ private:
+  Mutex mutex_;
+  std::unordered_map<uint64_t, Id*> ids_ VERBENA_GUARDED_BY(mutex_);
+  uint64_t last_ VERBENA_GUARDED_BY(mutex_) = 0;
+};
+
+// Never destroyed: static destructors of the program may still destroy ids.
+[[nodiscard]] IdTable& TheIdTable();
+
+}  // namespace verbena::rdmacm

@@ -1,0 +1,33 @@
+#include "rdmacm/objects/id_table.h"
+
+#include <gtest/gtest.h>
+
+#include "rdmacm/objects/id.h"
+
+namespace verbena::rdmacm {
+namespace {
+
+TEST(IdTableTest, AnIdIsFoundUntilItIsRemoved) {
+  rdma_event_channel channel{};
+  Id id(&channel, nullptr, RDMA_PS_TCP, IBV_QPT_RC);
+  IdTable table;
+  const IdKey key = table.Add(id);
+  Id* found = nullptr;
+  EXPECT_TRUE(table.With(FromUser(ToUser(key)), [&](Id& it) { found = &it; }));
+  EXPECT_EQ(found, &id);
+  table.Remove(key);
+  EXPECT_FALSE(table.With(key, [](Id&) { FAIL(); }));
+}
+
+TEST(IdTableTest, AKeyIsNotUsedTwice) {
+  rdma_event_channel channel{};
+  Id id(&channel, nullptr, RDMA_PS_TCP, IBV_QPT_RC);
+  IdTable table;
+  const IdKey first = table.Add(id);
+  table.Remove(first);
+  EXPECT_NE(table.Add(id), first);
+  EXPECT_FALSE(table.With(first, [](Id&) { FAIL(); }));
+}
+
+}  // namespace
+}  // namespace verbena::rdmacm

@@ -1,0 +1,132 @@
+#include "rdmacm/objects/qp_transition.h"
+
+#include "base/error.h"
+#include "base/result.h"
+#include "ibverbs/failure.h"
+#include "rdmacm/objects/path.h"
+
+namespace verbena::rdmacm {
+namespace {
+
+using ibverbs::Invalid;
+
+// Which attributes a transition takes, by the type of the queue pair. XRC has two halves: the
+// sender's retries, and the receiver answers.
+bool Retries(ibv_qp_type type) { return type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND; }
+bool Answers(ibv_qp_type type) { return type == IBV_QPT_RC || type == IBV_QPT_XRC_RECV; }
+
+QpTransition ToInit(const Id& id) {
+  QpTransition change{.mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT};
+  change.attributes.qp_state = IBV_QPS_INIT;
+  change.attributes.port_num = id.port_num;
+  if (IsDatagram(id)) {
+    change.mask |= IBV_QP_QKEY;
+    change.attributes.qkey = RDMA_UDP_QKEY;
+    return change;
+  }
+  change.mask |= IBV_QP_ACCESS_FLAGS;
+  if (!id.agreement) return change;  // nothing may be accessed before there is a peer
+  change.attributes.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
+  if (id.agreement->responder_resources > 0) {
+    change.attributes.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+  }
+  return change;
+}
+
+ErrorOr<QpTransition> ToRtr(const Id& id) {
+  const auto path = AddressTo(id, RemoteOf(id).ip);
+  if (!path) return Fail(path.error());
+  QpTransition change{.mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                              IBV_QP_RQ_PSN};
+  ibv_qp_attr& out = change.attributes;
+  out.qp_state = IBV_QPS_RTR;
+  out.ah_attr = *path;
+  out.path_mtu = static_cast<ibv_mtu>(id.agreement->mtu);
+  out.dest_qp_num = id.agreement->peer_qp.value();
+  out.rq_psn = id.agreement->own_psn.value();
+  if (Answers(id.qp_type)) {
+    change.mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+    out.max_dest_rd_atomic = id.agreement->responder_resources;
+  }
+  return change;
+}
+
+QpTransition ToRts(const Id& id) {
+  QpTransition change{.mask = IBV_QP_STATE | IBV_QP_SQ_PSN};
+  ibv_qp_attr& out = change.attributes;
+  out.qp_state = IBV_QPS_RTS;
+  out.sq_psn = id.agreement->peer_psn.value();
+  if (Retries(id.qp_type)) {
+    change.mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+    out.retry_cnt = id.agreement->retry_count;
+    out.rnr_retry = id.agreement->rnr_retry_count;
+    out.max_rd_atomic = id.agreement->initiator_depth;
+  }
+  if (Retries(id.qp_type) || Answers(id.qp_type)) {
+    change.mask |= IBV_QP_TIMEOUT;
+    out.timeout = id.options.ack_timeout.value_or(id.agreement->ack_timeout);
+  }
+  return change;
+}
+
+ErrorOr<void> Modify(ibv_qp& qp, QpTransition change) {
+  const int error = ibv_modify_qp(&qp, &change.attributes, change.mask);
+  if (error == 0) return {};
+  return Fail(SystemError(error, "the queue pair does not change its state"));
+}
+
+ErrorOr<void> ModifyTo(const Id& id, ibv_qp& qp, ibv_qp_state state) {
+  const auto change = ChangeTo(id, state);
+  if (!change) return Fail(change.error());
+  return Modify(qp, *change);
+}
+
+QpTransition OnlyState(ibv_qp_state state) {
+  QpTransition change{.mask = IBV_QP_STATE};
+  change.attributes.qp_state = state;
+  return change;
+}
+
+}  // namespace
+
+ErrorOr<QpTransition> ChangeTo(const Id& id, ibv_qp_state state) {
+  if (id.device == nullptr) return Fail(Invalid("the id has no address of a device"));
+  if (state == IBV_QPS_INIT) return ToInit(id);
+  if (IsDatagram(id)) {
+    QpTransition change = OnlyState(state);
+    if (state == IBV_QPS_RTS) change.mask |= IBV_QP_SQ_PSN;
+    if (state == IBV_QPS_RTR || state == IBV_QPS_RTS) return change;
+  } else if (state == IBV_QPS_RTR || state == IBV_QPS_RTS) {
+    if (!id.agreement) return Fail(Invalid("the id has no peer yet"));
+    return state == IBV_QPS_RTR ? ToRtr(id) : ToRts(id);
+  }
+  return Fail(Invalid("the states are IBV_QPS_INIT, IBV_QPS_RTR and IBV_QPS_RTS"));
+}
+
+ErrorOr<void> Prepare(const Id& id, ibv_qp& qp) {
+  if (const auto ok = ModifyTo(id, qp, IBV_QPS_INIT); !ok) return ok;
+  if (!IsDatagram(id)) return {};
+  if (const auto ok = ModifyTo(id, qp, IBV_QPS_RTR); !ok) return ok;
+  return ModifyTo(id, qp, IBV_QPS_RTS);
+}
+
+ErrorOr<void> MakeReady(const Id& id, const ReadLimits& limits) {
+  if (id.qp == nullptr) return {};
+  // Once more to INIT: what the peer may access was not known before.
+  if (const auto ok = ModifyTo(id, *id.qp, IBV_QPS_INIT); !ok) return ok;
+  auto change = ChangeTo(id, IBV_QPS_RTR);
+  if (!change) return Fail(change.error());
+  change->attributes.max_dest_rd_atomic = limits.responder_resources;
+  if (const auto ok = Modify(*id.qp, *change); !ok) return ok;
+  change = ChangeTo(id, IBV_QPS_RTS);
+  if (!change) return Fail(change.error());
+  change->attributes.max_rd_atomic = limits.initiator_depth;
+  return Modify(*id.qp, *change);
+}
+
+ErrorOr<void> MoveToError(const Id& id) {
+  if (id.qp == nullptr) return {};
+  return Modify(*id.qp, OnlyState(IBV_QPS_ERR));
+}
+
+}  // namespace verbena::rdmacm
