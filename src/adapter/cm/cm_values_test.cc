@@ -28,9 +28,7 @@ ConnectionParameters Some(CmService service) {
   return parameters;
 }
 
-wire::IpCmHeader Addresses() {
-  return {.source_port = 1234, .source = kFrom, .destination = kTo};
-}
+wire::IpCmHeader Addresses() { return {.source_port = 1234, .source = kFrom, .destination = kTo}; }
 
 transport::CmRaisedEvent Raised(CmEventType type, const wire::CmMessage& message) {
   transport::CmRaisedEvent raised;

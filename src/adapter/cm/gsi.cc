@@ -19,6 +19,12 @@ constexpr Duration kSlowAnswer = Milliseconds(500);
 // In an MRA: the peer asks again 4.3 s later, and gets the MRA again.
 constexpr wire::CmTimeout kMraTimeout{20};
 
+// A mailbox takes ten datagrams (net.unix.max_dgram_qlen), which its process reads at once unless
+// it does not run. Of requests that come in greater numbers these wait; further ones are lost, and
+// their senders send them again.
+constexpr size_t kPutOffMax = 1'024;
+constexpr Duration kHandOnAgain = Milliseconds(1);
+
 // Requests of SIDR and of connections have numbers of their own.
 constexpr uint64_t kSidrRequests = uint64_t{1} << 32;
 
@@ -60,7 +66,7 @@ void Gsi::OnMad(std::span<const std::byte, wire::kMadSize> mad, const CmPeer& fr
   // Without files for it the request is lost, and the peer sends it again.
   if (!Start()) return;
   ++counters_.mads_received;
-  if (HandOn(mad, from)) {
+  if (HandOn(mad, from, now)) {
     ++counters_.mads_forwarded;
     return;
   }
@@ -70,7 +76,7 @@ void Gsi::OnMad(std::span<const std::byte, wire::kMadSize> mad, const CmPeer& fr
 }
 
 // A port that no process has is this one's to refuse.
-bool Gsi::HandOn(std::span<const std::byte, wire::kMadSize> mad, const CmPeer& from) {
+bool Gsi::HandOn(std::span<const std::byte, wire::kMadSize> mad, const CmPeer& from, Time now) {
   const auto parsed = wire::CmMad::Parse(mad);
   const auto service = parsed ? RequestedService(*parsed) : std::nullopt;
   if (!service || manager_->FindListener(wire::ServiceIdOf(*service), from.local)) return false;
@@ -79,7 +85,20 @@ bool Gsi::HandOn(std::span<const std::byte, wire::kMadSize> mad, const CmPeer& f
                          .destination = from.local,
                          .source_qp = from.gsi};
   std::ranges::copy(mad, forwarded.mad.begin());
-  return ports_->Forward(forwarded) != ForwardResult::kNoListener;
+  const ForwardResult result = put_off_.empty() ? ports_->Forward(forwarded) : ForwardResult::kFull;
+  if (result == ForwardResult::kFull && put_off_.size() < kPutOffMax) {
+    put_off_.push_back(forwarded);
+    if (put_off_.size() == 1) hand_on_again_ = now + kHandOnAgain;
+  }
+  return result != ForwardResult::kNoListener;
+}
+
+// In order. One whose port is free now is lost: its sender sends it again.
+void Gsi::HandOnAgain(Time now) {
+  while (!put_off_.empty() && ports_->Forward(put_off_.front()) != ForwardResult::kFull) {
+    put_off_.pop_front();
+  }
+  hand_on_again_ = put_off_.empty() ? Time::Never() : now + kHandOnAgain;
 }
 
 void Gsi::OnMailbox(Time now) {
@@ -96,6 +115,7 @@ void Gsi::OnMailbox(Time now) {
 void Gsi::OnTime(Time now) {
   if (manager_ == nullptr) return;
   AnnounceSlowAnswers(now);
+  if (hand_on_again_ <= now) HandOnAgain(now);
   transport::CmStep step = StepAt(now);
   if (manager_->next_time() <= now) static_cast<void>(manager_->OnTime(step));
   DrainEvents(now);
@@ -104,7 +124,7 @@ void Gsi::OnTime(Time now) {
 Time Gsi::next_time() const {
   if (manager_ == nullptr) return Time::Never();
   const Time slow = slow_answers_.empty() ? Time::Never() : slow_answers_.front().at;
-  return std::min(manager_->next_time(), slow);
+  return std::min({manager_->next_time(), slow, hand_on_again_});
 }
 
 void Gsi::AnnounceSlowAnswers(Time now) {

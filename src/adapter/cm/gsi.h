@@ -110,7 +110,8 @@ class Gsi {
   [[nodiscard]] transport::CmStep StepAt(Time now) { return {now, outbox_}; }
   // False if the MAD is for this process, or for none.
   [[nodiscard]] bool HandOn(std::span<const std::byte, wire::kMadSize> mad,
-                            const transport::CmPeer& from);
+                            const transport::CmPeer& from, Time now);
+  void HandOnAgain(Time now);
   void DrainEvents(Time now);
   void Raise(const transport::CmRaisedEvent& raised, Time now);
   void RaiseRequest(const transport::CmRaisedEvent& raised, Time now);
@@ -138,6 +139,9 @@ class Gsi {
   std::map<transport::CmListenAddress, CmEnd*> listeners_;
   std::unordered_map<CmRequestId, Untaken> untaken_;
   std::deque<SlowAnswer> slow_answers_;  // by time
+  // Requests for a process whose mailbox was full, and when to try again.
+  std::deque<ForwardedMad> put_off_;
+  Time hand_on_again_ = Time::Never();
 };
 
 }  // namespace verbena::adapter

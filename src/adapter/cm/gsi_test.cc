@@ -178,6 +178,26 @@ TEST_F(GsiTest, WhatHappensToARequestBeforeItIsTakenIsNotLost) {
   EXPECT_FALSE(gsi_.Take(request.request, request, queue_, &child));
 }
 
+TEST_F(GsiTest, RequestsForAFullMailboxAreHandedOnLater) {
+  // Another process, as far as the two know.
+  CmEventQueue queue{std::move(*EventFile::Open(true))};
+  Gsi other{Options()};
+  CmEnd& listener = **other.Create(queue, PortSpace::kTcp, nullptr);
+  ASSERT_TRUE(other.Bind(listener, {.ip = kAny}, false, false));
+  constexpr uint32_t kRequests = 100;
+  ASSERT_TRUE(other.Listen(listener, kRequests));
+  for (uint32_t i = 0; i < kRequests; ++i) Arrives(Req(listener, 0x10 + i, 1 + i));
+  EXPECT_EQ(gsi_.counters().mads_forwarded, kRequests);
+  for (uint32_t tries = 0; gsi_.next_time() != Time::Never(); ++tries) {
+    ASSERT_LT(tries, kRequests);
+    other.OnMailbox(now_);
+    now_ = gsi_.next_time();
+    gsi_.OnTime(now_);
+  }
+  other.OnMailbox(now_);
+  EXPECT_EQ(other.counters().requests_received, kRequests);
+}
+
 TEST_F(GsiTest, NothingIsLeftOfWhatIsDestroyed) {
   CmEnd& listener = Listener();
   Arrives(Req(listener, 0x10, 1));
