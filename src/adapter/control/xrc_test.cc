@@ -140,7 +140,7 @@ TEST_P(XrcTest, EachEndHasOneQueueAtMost) {
   EXPECT_EQ(b().adapter()
                 .PostSend(*receiver_, {.wqe = MakeSend(SendOpcode::kSend, 1), .sges = {}})
                 .error(),
-            ErrorCode::kInvalid);
+            PostReason::kNoSendQueue);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, XrcTest, testing::Values(false, true), [](const auto& way) {
