@@ -20,7 +20,7 @@ TEST(CompletionsTest, AResultThatIsNoneStaysNone) {
   const auto full = InWords(PostResult(tl::unexpected(PostError{PostReason::kQueueFull})));
   ASSERT_FALSE(full);
   EXPECT_EQ(full.error().code, ErrorCode::kLimit);
-  EXPECT_NE(full.error().text.find(NameOf(ErrorCode::kLimit)), std::string::npos);
+  EXPECT_NE(full.error().text.find(NameOf(PostReason::kQueueFull)), std::string::npos);
 }
 
 }  // namespace

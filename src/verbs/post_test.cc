@@ -201,9 +201,11 @@ TEST_F(PostTest, AnErrorNamesTheArgument) {
             PostReason::kKeyOfOtherWindow);
   EXPECT_EQ(ErrorOf(qa_.Post(Delay{.duration = std::chrono::nanoseconds(-1)})),
             PostReason::kNegativeDuration);
-  const std::array<uint64_t, 17> pages{};
-  EXPECT_EQ(ErrorOf(qa_.Post(Register{.registration = {.pages = pages}})),
-            (PostError{.reason = PostReason::kTooManyPages, .given = 17, .limit = 16}));
+  const uint32_t pages_max = a_.Spec().send.pages_max;
+  const std::vector<uint64_t> pages(pages_max + 1);
+  const PostError too_many_pages{
+      .reason = PostReason::kTooManyPages, .given = pages_max + 1, .limit = pages_max};
+  EXPECT_EQ(ErrorOf(qa_.Post(Register{.registration = {.pages = pages}})), too_many_pages);
 }
 
 TEST_F(PostTest, RequestsThatDoNotAskDoNotComplete) {

@@ -139,9 +139,8 @@ TEST_P(XrcTest, EachEndHasOneQueueAtMost) {
   EXPECT_EQ(b().adapter().PostReceive(*receiver_, receive).error(), PostReason::kNoReceiveQueue);
   EXPECT_EQ(b().adapter()
                 .PostSend(*receiver_, {.wqe = MakeSend(SendOpcode::kSend, 1), .sges = {}})
-                .error()
-                .code(),
-            ErrorCode::kInvalid);
+                .error(),
+            PostReason::kNoSendQueue);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, XrcTest, testing::Values(false, true), [](const auto& way) {
