@@ -27,7 +27,7 @@ rdma_cm_id* DatagramId(CmEnd& end) {
   return id;
 }
 
-TEST(MulticastCallsTest, AMemberIsToldHowToSendToTheGroup) {
+TEST(MulticastCallsTest, AMemberGetsTheJoinEventHowToSendToTheGroup) {
   CmEnd end;
   rdma_cm_id* const id = DatagramId(end);
   sockaddr_storage group = GroupAddress();
