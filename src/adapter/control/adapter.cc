@@ -243,7 +243,7 @@ Result<void, ErrorCode> Adapter::PostSend(QueuePair& qp, const queue::SendWorkRe
   const auto posted = qp.send_queue().Post(request);
   Found();
   if (posted) {
-    // The thread polls, or has just waited for an event and will again.
+    // The thread polls or waits for events, or another one polls for it.
     const bool may_wait =
         IsSmall(qp, request) && (backoff.OnPost() || Now() < impl_->engine.polled_until());
     may_wait ? impl_->engine.KickSmall(qp, *posted) : impl_->engine.Kick(qp);
@@ -320,6 +320,10 @@ void Adapter::RequestNotify(Cq& cq, queue::CompletionQueue::Wanted wanted) {
   if (cq.channel() == nullptr || !cq.channel()->serves_itself()) impl_->progress_thread.Arm();
 }
 
-Cq* Adapter::Wait(CompletionChannel& channel) { return impl_->waits.Wait(channel); }
+Cq* Adapter::Wait(CompletionChannel& channel) {
+  Cq* const cq = impl_->waits.Wait(channel);
+  if (cq != nullptr && channel.serves_itself()) backoff.OnEvent();
+  return cq;
+}
 
 }  // namespace verbena::adapter

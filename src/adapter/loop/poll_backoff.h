@@ -39,7 +39,8 @@ class PollBackoff {
   static constexpr uint32_t kNapsMin = 8;
   static constexpr uint32_t kNapsMax = 1'024;
   static constexpr uint32_t kProbe = 32;
-  // A thread that makes more posts than this without an empty poll does not count as a poller.
+  // A thread that makes more posts than this without an empty poll or an event between them does
+  // not count as one that comes back.
   static constexpr uint32_t kPostsMax = 128;
 
   enum class Step : uint8_t { kSpin, kYield, kNap };
@@ -56,8 +57,11 @@ class PollBackoff {
     return std::exchange(yielded_, false);
   }
 
-  // The thread posts a request. True if it also polls: see kPostsMax.
+  // The thread posts a request. True if it also polls or waits for events: see kPostsMax. Counts
+  // instead of reading the clock, which takes a system call on some machines.
   [[nodiscard]] bool OnPost() { return ++posts_ <= kPostsMax; }
+  // The thread has waited for an event, and probably waits for the next one soon.
+  void OnEvent() { posts_ = 0; }
 
   // A poll found nothing. Returns what to do before the next one.
   [[nodiscard]] Step OnEmpty(Time now) {
@@ -100,7 +104,7 @@ class PollBackoff {
   Duration spin_ = kSpin;
   Duration limit_;  // of this wait
   uint32_t waits_ = 0;
-  uint32_t posts_ = kPostsMax;       // since the last empty poll; initially there was none
+  uint32_t posts_ = kPostsMax;       // since the last empty poll or event; initially without either
   bool yielded_ = false;             // in this wait
   bool others_ran_ = false;          // in a yield or nap of this wait
   Time idle_since_ = Time::Never();  // first of the empty polls in a row

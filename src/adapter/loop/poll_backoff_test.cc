@@ -56,6 +56,12 @@ TEST_F(PollBackoffTest, AThreadPollsAsLongAsItsPollsComeBetweenItsPosts) {
   EXPECT_FALSE(backoff_.OnPost());
 }
 
+TEST_F(PollBackoffTest, AThreadThatTakesEventsComesBackAsOneThatPolls) {
+  backoff_.OnEvent();
+  for (uint32_t i = 0; i < PollBackoff::kPostsMax; ++i) EXPECT_TRUE(backoff_.OnPost());
+  EXPECT_FALSE(backoff_.OnPost());
+}
+
 TEST_F(PollBackoffTest, WorkBeginsANewSpin) {
   SpinUntilItGivesWay();
   EXPECT_TRUE(backoff_.OnWork());
