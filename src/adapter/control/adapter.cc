@@ -303,6 +303,9 @@ void Adapter::Found() {
 // An armed queue is polled by a program that is about to sleep.
 void Adapter::Idle(const Cq& cq, Time now) {
   if (cq.is_armed()) return;
+  if (backoff.WantsTime()) [[unlikely]] {
+    backoff.OnTimed(Now() - now);
+  }
   switch (backoff.OnEmpty(now)) {
     case PollBackoff::Step::kSpin:
       return;
