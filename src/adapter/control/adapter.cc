@@ -245,7 +245,7 @@ PostResult Adapter::PostSend(QueuePair& qp, const queue::SendWorkRequest& reques
   const auto posted = qp.send_queue().Post(request);
   Found();
   if (posted) {
-    // The thread polls, or has just waited for an event and will do so again.
+    // The thread polls or waits for events, or another one polls for it.
     const bool may_wait =
         IsSmall(qp, request) && (backoff.OnPost() || Now() < impl_->engine.polled_until());
     may_wait ? impl_->engine.KickSmall(qp, *posted) : impl_->engine.Kick(qp);
@@ -304,6 +304,9 @@ void Adapter::Found() {
 // A program that polls an armed queue is about to sleep.
 void Adapter::Idle(const Cq& cq, Time now) {
   if (cq.is_armed()) return;
+  if (backoff.WantsTime()) [[unlikely]] {
+    backoff.OnTimed(Now() - now);
+  }
   switch (backoff.OnEmpty(now)) {
     case PollBackoff::Step::kSpin:
       return;
@@ -321,6 +324,10 @@ void Adapter::RequestNotify(Cq& cq, queue::CompletionQueue::Wanted wanted) {
   if (cq.channel() == nullptr || !cq.channel()->serves_itself()) impl_->progress_thread.Arm();
 }
 
-Cq* Adapter::Wait(CompletionChannel& channel) { return impl_->waits.Wait(channel); }
+Cq* Adapter::Wait(CompletionChannel& channel) {
+  Cq* const cq = impl_->waits.Wait(channel);
+  if (cq != nullptr && channel.serves_itself()) backoff.OnEvent();
+  return cq;
+}
 
 }  // namespace verbena::adapter

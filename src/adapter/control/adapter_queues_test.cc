@@ -1,6 +1,8 @@
 #include <fcntl.h>
 
 #include <array>
+#include <chrono>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -105,6 +107,33 @@ TEST_F(AdapterQueuesTest, ModeratedEventsComeTogether) {
   EXPECT_EQ(cq->size(), 3U);
   fcntl(channel->fd(), F_SETFL, O_NONBLOCK);
   EXPECT_EQ(channel->Wait(), nullptr);
+  Succeed(adapter().Destroy(&qa));
+  Succeed(adapter().Destroy(cq));
+}
+
+// However long ago the event was: a machine may be slow.
+TEST_F(AdapterQueuesTest, SmallRequestsAfterAnEventLeaveTogether) {
+  TestNode silent("127.0.0.1");
+  CompletionChannel* const channel = *adapter().CreateChannel();
+  Cq* const cq = *adapter().CreateCq(64, channel);
+  QpInit spec = a_.Spec(QpType::kRc);
+  spec.send_cq = cq;
+  QueuePair& qa = **adapter().CreateQp(spec);
+  QueuePair& qb = silent.MakeQp(QpType::kRc);
+  Connect(a_, qa, silent, qb);
+  const auto post = [&](uint64_t id) {
+    Post(a_, qa, MakeSend(SendOpcode::kWrite, id, silent.Remote(0)), a_.Bytes(0, 8));
+  };
+  adapter().RequestNotify(*cq, Wanted::kAll);
+  post(0);
+  ASSERT_EQ(adapter().Wait(*channel), cq);
+  Succeed(silent.adapter().Destroy(&qb));  // it acknowledges no more
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  const auto calls = [&] { return adapter().Query()->sent.system_calls; };
+  const uint64_t before = calls();
+  constexpr uint64_t kPosts = 40;
+  for (uint64_t i = 1; i <= kPosts; ++i) post(i);
+  EXPECT_LT(calls() - before, kPosts / 2) << "8 by themselves, then 2 batches";
   Succeed(adapter().Destroy(&qa));
   Succeed(adapter().Destroy(cq));
 }

@@ -408,9 +408,12 @@ void Engine::Kick(QueuePair& qp) {
 void Engine::KickSmall(QueuePair& qp, queue::WqeNumber n) {
   constexpr uint64_t kOnTheWay = 8;
   constexpr uint64_t kBatch = 32;
-  const bool is_busy = n.value() - qp.send_queue().begin().value() >= kOnTheWay;
-  if (!is_busy || n.value() % kBatch == 0) return Kick(qp);
+  const auto is_busy = [&] { return n.value() - qp.send_queue().begin().value() >= kOnTheWay; };
+  if (!is_busy() || n.value() % kBatch == 0) return Kick(qp);
   ready_.Mark(qp);
+  // Others may have completed in the meantime, and the thread that saw it did not see the mark.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!is_busy()) DrainReadyList();
 }
 
 void Engine::DrainReadyList() VERBENA_NO_THREAD_SAFETY_ANALYSIS {  // TryEnter in a condition

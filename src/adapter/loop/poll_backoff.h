@@ -32,14 +32,18 @@ class PollBackoff {
   static constexpr Duration kTaken = Microseconds(2);
   // A yield that returns later met a thread that does not give the core back by itself.
   static constexpr Duration kShared = Microseconds(200);
-  // If two polls are further apart, the program did something else between them.
+  // If two polls are further apart than this and the time that a poll takes, the program did
+  // something else between them.
   static constexpr Duration kGap = Microseconds(5);
+  // One of so many empty polls is timed.
+  static constexpr uint32_t kTimed = 64;
   // Short, because completions that another thread adds wait for the end of a nap.
   static constexpr Duration kNap = Microseconds(50);
   static constexpr uint32_t kNapsMin = 8;
   static constexpr uint32_t kNapsMax = 1'024;
   static constexpr uint32_t kProbe = 32;
-  // A thread that makes more posts than this without an empty poll does not count as a poller.
+  // A thread that makes more posts than this without an empty poll or an event between them does
+  // not count as one that comes back.
   static constexpr uint32_t kPostsMax = 128;
 
   enum class Step : uint8_t { kSpin, kYield, kNap };
@@ -56,18 +60,27 @@ class PollBackoff {
     return std::exchange(yielded_, false);
   }
 
-  // The thread posts a request. True if it also polls: see kPostsMax.
+  // The thread posts a request. True if it also polls or waits for events: see kPostsMax. Counts
+  // instead of reading the clock, which takes a system call on some machines.
   [[nodiscard]] bool OnPost() { return ++posts_ <= kPostsMax; }
+  // The thread has waited for an event, and probably waits for the next one soon.
+  void OnEvent() { posts_ = 0; }
 
   // A poll found nothing. Returns what to do before the next one.
   [[nodiscard]] Step OnEmpty(Time now) {
     posts_ = 0;
-    if (idle_since_ == Time::Never() || now - last_ > kGap) Begin(now);
+    if (idle_since_ == Time::Never() || now - last_ > kGap + cost_) Begin(now);
     last_ = now;
     if (now - idle_since_ < limit_) return Step::kSpin;
     yielded_ = true;
     return naps_left_ == 0 ? Step::kYield : Step::kNap;
   }
+
+  // Whether to time the empty poll that has begun, and how long it took. A poll takes 0.5 us, or 20
+  // where each system call and each look at the clock takes 5. A single long one, in which other
+  // threads ran, counts little.
+  [[nodiscard]] bool WantsTime() { return empty_polls_++ % kTimed == 0; }
+  void OnTimed(Duration took) { cost_ = std::min(took, cost_ * 2 + Microseconds(1)); }
 
   // Reports how long a yield took. `was_preempted` returns whether another thread ran; it is only
   // called if the yield took about a whole time slice.
@@ -99,8 +112,10 @@ class PollBackoff {
 
   Duration spin_ = kSpin;
   Duration limit_;  // of this wait
+  Duration cost_;   // of an empty poll
+  uint32_t empty_polls_ = 0;
   uint32_t waits_ = 0;
-  uint32_t posts_ = kPostsMax;       // since the last empty poll; initially there was none
+  uint32_t posts_ = kPostsMax;       // since the last empty poll or event; initially without either
   bool yielded_ = false;             // in this wait
   bool others_ran_ = false;          // in a yield or nap of this wait
   Time idle_since_ = Time::Never();  // first of the empty polls in a row

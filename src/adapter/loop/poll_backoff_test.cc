@@ -49,9 +49,40 @@ TEST_F(PollBackoffTest, SpinsForABoundedTimeAndThenYieldsWithEveryPoll) {
   }
 }
 
+TEST_F(PollBackoffTest, APollThatTakesLongIsNoGap) {
+  const auto poll_slowly = [&] {
+    now_ += Microseconds(20);
+    return backoff_.OnEmpty(now_);
+  };
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(poll_slowly(), Step::kSpin) << "nothing is known of it";
+  for (int i = 0; i < 5; ++i) backoff_.OnTimed(Microseconds(20));
+  static_cast<void>(poll_slowly());
+  EXPECT_EQ(poll_slowly(), Step::kYield);
+}
+
+TEST_F(PollBackoffTest, ASinglePollThatTookLongCountsLittle) {
+  for (int i = 0; i < 5; ++i) backoff_.OnTimed(Microseconds(1));
+  backoff_.OnTimed(Milliseconds(4));
+  SpinUntilItGivesWay();
+  now_ += Microseconds(20);
+  EXPECT_EQ(backoff_.OnEmpty(now_), Step::kSpin) << "the program did something else";
+}
+
+TEST_F(PollBackoffTest, OneOfSoManyPollsIsTimed) {
+  uint32_t timed = 0;
+  for (uint32_t i = 0; i < 10 * PollBackoff::kTimed; ++i) timed += backoff_.WantsTime() ? 1 : 0;
+  EXPECT_EQ(timed, 10U);
+}
+
 TEST_F(PollBackoffTest, AThreadPollsAsLongAsItsPollsComeBetweenItsPosts) {
   EXPECT_FALSE(backoff_.OnPost()) << "it has not polled yet";
   static_cast<void>(PollInVain());
+  for (uint32_t i = 0; i < PollBackoff::kPostsMax; ++i) EXPECT_TRUE(backoff_.OnPost());
+  EXPECT_FALSE(backoff_.OnPost());
+}
+
+TEST_F(PollBackoffTest, AThreadThatTakesEventsComesBackAsOneThatPolls) {
+  backoff_.OnEvent();
   for (uint32_t i = 0; i < PollBackoff::kPostsMax; ++i) EXPECT_TRUE(backoff_.OnPost());
   EXPECT_FALSE(backoff_.OnPost());
 }

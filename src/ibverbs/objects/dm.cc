@@ -126,12 +126,13 @@ ibv_mr* RegisterDm(ibv_pd* pd, ibv_dm* dm, uint64_t offset, size_t length, unsig
 using namespace verbena::ibverbs;  // NOLINT(google-build-using-namespace): the verbs are global
 
 ibv_dm* ibv_import_dm(ibv_context* context, uint32_t handle) try {
-  const Dm* const original = Cast(context).dms.Find(handle);
-  if (original == nullptr) return Null("ibv_import_dm", Invalid("there is no such memory"));
   const auto dm = std::make_shared<Dm>();
   Init(*dm, context);
-  dm->memory = original->memory;
-  dm->length = original->length;
+  const bool found = Cast(context).dms.With(handle, [&](const Dm& original) {
+    dm->memory = original.memory;
+    dm->length = original.length;
+  });
+  if (!found) return Null("ibv_import_dm", Invalid("there is no such memory"));
   dm->handle = handle;
   dm->users.self = dm;
   return dm.get();

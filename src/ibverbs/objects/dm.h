@@ -47,8 +47,8 @@ class DeviceMemory {
 struct Dm : ibv_dm {
   std::shared_ptr<DeviceMemory> memory;  // shared with the Dms that imported it
   uint64_t length = 0;
-  Users users;  // regions registered on it
-  HandleTable<Dm>::Entry entry = {};
+  Users users;                        // regions registered on it
+  HandleTable<Dm>::Entry entry = {};  // by which it can be imported; ends first
 };
 
 [[nodiscard]] inline Dm& Cast(ibv_dm* dm) { return *static_cast<Dm*>(dm); }

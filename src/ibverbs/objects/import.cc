@@ -26,13 +26,14 @@ ibv_context* ibv_import_device(int cmd_fd) try {
 }
 
 ibv_pd* ibv_import_pd(ibv_context* context, uint32_t handle) try {
-  Pd* original = Cast(context).pds.Find(handle);
-  if (original == nullptr) return Null("ibv_import_pd", Invalid("there is no such domain"));
   const auto pd = std::make_shared<Pd>();
   pd->context = context;
   pd->ibv_pd::handle = handle;
-  pd->parent = original;
-  pd->parent_refcount = Refcount(original->users);
+  const bool found = Cast(context).pds.With(handle, [&](Pd& original) {
+    pd->parent = &original;
+    pd->parent_refcount = Refcount(original.users);
+  });
+  if (!found) return Null("ibv_import_pd", Invalid("there is no such domain"));
   pd->users.self = pd;
   return pd.get();
 } catch (...) {
@@ -43,13 +44,14 @@ ibv_pd* ibv_import_pd(ibv_context* context, uint32_t handle) try {
 void ibv_unimport_pd(ibv_pd* pd) { Release(Cast(pd)); }
 
 ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) try {
-  const Mr* original = Cast(pd->context).mrs.Find(handle);
-  if (original == nullptr) return Null("ibv_import_mr", Invalid("there is no such region"));
   auto mr = std::make_unique<Mr>();
-  static_cast<ibv_mr&>(*mr) = *original;
+  const bool found = Cast(pd->context).mrs.With(handle, [&](const Mr& original) {
+    static_cast<ibv_mr&>(*mr) = original;
+    mr->access = original.access;
+  });
+  if (!found) return Null("ibv_import_mr", Invalid("there is no such region"));
   mr->pd = pd;
   mr->addr = nullptr;  // an import does not tell the address; the importer knows it otherwise
-  mr->access = original->access;
   mr->pd_refcount = Refcount(Cast(pd).users);
   return mr.release();
 } catch (...) {

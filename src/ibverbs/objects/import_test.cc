@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -79,6 +80,28 @@ TEST_F(ImportTest, WhatIsNotThereIsRefused) {
   EXPECT_EQ(errno, EINVAL);
   EXPECT_EQ(ibv_import_mr(a.pd, 12'345), nullptr);
   EXPECT_EQ(errno, EINVAL);
+}
+
+// One thread imports by handle what another deallocates.
+TEST(ImportThreads, ADomainIsDeallocatedOrImportedButNotBoth) {
+  testing::VerbsEnd end;
+  for (int i = 0; i < 200; ++i) {
+    ibv_pd* const pd = ibv_alloc_pd(end.context);
+    ASSERT_NE(pd, nullptr);
+    ibv_pd* imported = nullptr;
+    std::thread imports(
+        [&, handle = pd->handle] { imported = ibv_import_pd(end.context, handle); });
+    const int refused = ibv_dealloc_pd(pd);
+    imports.join();
+    if (refused == 0) {
+      EXPECT_EQ(imported, nullptr);
+    } else {
+      EXPECT_EQ(refused, EBUSY);
+      ASSERT_NE(imported, nullptr);
+      ibv_unimport_pd(imported);
+      EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+    }
+  }
 }
 
 }  // namespace

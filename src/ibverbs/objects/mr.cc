@@ -165,7 +165,13 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length
 
 int ibv_dereg_mr(ibv_mr* mr) try {
   Mr& own = Cast(mr);
-  if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_dereg_mr", ok.error());
+  if (!own.by_key.HideIf([&] { return !own.users.any(); })) {
+    return Failed("ibv_dereg_mr", {verbena::ErrorCode::kInUse, "a call of ibv_advise_mr uses it"});
+  }
+  if (const auto ok = own.handle.Destroy(); !ok) {
+    own.by_key.Show();
+    return Failed("ibv_dereg_mr", ok.error());
+  }
   WarnOfBudget(Cast(mr->context));
   delete &own;
   return 0;

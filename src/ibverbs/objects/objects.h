@@ -62,9 +62,9 @@ struct Pd : ibv_pd {
   Pd* parent = nullptr;              // the domain that such a Pd stands for; else null
   Refcount parent_refcount = {};
   Refcount td_refcount = {};
-  HandleTable<Pd>::Entry entry = {};  // by which it can be imported
   // Objects of this domain: each has a Refcount on it. It cannot be deallocated before them.
   Users users;
+  HandleTable<Pd>::Entry entry = {};  // by which it can be imported; ends first
 
   [[nodiscard]] const verbena::ProtectionDomain& domain() const {
     return parent != nullptr ? parent->domain() : handle;
@@ -80,7 +80,8 @@ struct Mr : ibv_mr {
   unsigned access = 0;           // IBV_ACCESS_*
   Refcount pd_refcount = {};
   Refcount dm_refcount = {};
-  HandleTable<Mr>::Entry entry = {};  // by which it can be imported
+  Users users;                        // calls of ibv_advise_mr
+  HandleTable<Mr>::Entry entry = {};  // by which it can be imported; ends first, as by_key does
   HandleTable<Mr>::Entry by_key = {};
 };
 

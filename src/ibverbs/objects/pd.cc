@@ -92,11 +92,14 @@ ibv_pd* ibv_alloc_pd(ibv_context* context) try {
 
 int ibv_dealloc_pd(ibv_pd* pd) try {
   Pd& own = Cast(pd);
-  if (own.users.any()) {
+  if (!own.entry.HideIf([&] { return !own.users.any(); })) {
     return Failed("ibv_dealloc_pd", {verbena::ErrorCode::kInUse, "there are objects in it"});
   }
   if (!IsParentDomain(own)) {
-    if (const auto ok = own.handle.Destroy(); !ok) return Failed("ibv_dealloc_pd", ok.error());
+    if (const auto ok = own.handle.Destroy(); !ok) {
+      own.entry.Show();
+      return Failed("ibv_dealloc_pd", ok.error());
+    }
   }
   Release(own);
   return 0;

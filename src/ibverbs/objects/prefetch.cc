@@ -25,10 +25,15 @@ std::optional<Advice> AdviceOf(ibv_advise_mr_advice advice) {
   return std::nullopt;
 }
 
-// 0, or an error number.
+// 0, or an error number. The region is not deregistered while the call waits for its pages.
 int AdviseOne(Pd& pd, const ibv_sge& sge, Advice advice, bool wait) {
-  const Mr* const mr = Cast(pd.context).mrs_by_key.Find(sge.lkey);
-  if (mr == nullptr) return ENOENT;
+  const Mr* mr = nullptr;
+  Refcount refcount;
+  const bool found = Cast(pd.context).mrs_by_key.With(sge.lkey, [&](Mr& region) {
+    mr = &region;
+    refcount = Refcount(region.users);
+  });
+  if (!found) return ENOENT;
   if (&Cast(mr->pd).domain() != &pd.domain()) return EPERM;
   const auto ok = mr->handle.Advise(sge.addr - mr->handle.start(), sge.length, advice, wait);
   return ok ? 0 : Failed("ibv_advise_mr", ok.error());

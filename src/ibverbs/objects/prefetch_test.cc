@@ -3,10 +3,13 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <thread>
 
 #include <gtest/gtest.h>
 
+#include "ibverbs/objects/objects.h"
 #include "tests/support/ibverbs_end.h"
+#include "tests/support/stuck_pages.h"
 
 namespace verbena::ibverbs {
 namespace {
@@ -71,6 +74,29 @@ TEST_F(PrefetchTest, WhatMakesNoSenseIsRefused) {
   ibv_pd* const other = ibv_alloc_pd(end_.context);
   EXPECT_EQ(Advise(prefetch, 8, 0, 0, other), EPERM);
   EXPECT_EQ(ibv_dealloc_pd(other), 0);
+}
+
+TEST(PrefetchThreads, ARegionWhosePagesACallWaitsForIsNotDeregistered) {
+  if (!StuckPages::IsAllowed(StuckPages::Faults::kAll)) {
+    GTEST_SKIP() << "pages that the kernel waits for need the rights of root";
+  }
+  testing::VerbsEnd end;
+  StuckPages pages(1, StuckPages::Faults::kAll);
+  ibv_mr* const mr = ibv_reg_mr(end.pd, pages.bytes().data(), pages.bytes().size(),
+                                IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
+  ASSERT_NE(mr, nullptr);
+  pages.Stick(0, 1);
+  std::thread waits([&] {
+    ibv_sge range{.addr = pages.address(), .length = 8, .lkey = mr->lkey};
+    EXPECT_EQ(
+        ibv_advise_mr(end.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, &range, 1),
+        0);
+  });
+  while (!Cast(mr).users.any()) std::this_thread::yield();
+  EXPECT_EQ(ibv_dereg_mr(mr), EBUSY);
+  pages.Release();
+  waits.join();
+  EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
 }  // namespace
