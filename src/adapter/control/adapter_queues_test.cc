@@ -131,9 +131,9 @@ TEST_F(AdapterQueuesTest, SmallRequestsAfterAnEventLeaveTogether) {
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
   const auto calls = [&] { return adapter().Query()->sent.system_calls; };
   const uint64_t before = calls();
-  constexpr uint64_t kPosts = 40;
+  constexpr uint64_t kPosts = 16;  // as many as the congestion window lets out unanswered
   for (uint64_t i = 1; i <= kPosts; ++i) post(i);
-  EXPECT_LT(calls() - before, kPosts / 2) << "8 by themselves, then 2 batches";
+  EXPECT_LT(calls() - before, kPosts - 3) << "8 by themselves, the others in one";
   Succeed(adapter().Destroy(&qa));
   Succeed(adapter().Destroy(cq));
 }
