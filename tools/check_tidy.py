@@ -38,6 +38,11 @@ UNTESTED: dict[str, str] = {
                           ("event_channel", "event_channel"), ("group", "multicast"),
                           ("id", "id"), ("path", "address"), ("reported_event", "connection"),
                           ("request", "connection"))},
+    **{f"src/rdmacm/rsocket/{name}.cc": "what programs see of it: exports_test.cc"
+       for name in ("cm_event_channel", "datagram_exchange", "datagram_port", "datagram_socket",
+                    "iomap", "notified_cq", "poll", "process", "registered_memory", "select",
+                    "socket", "stream_connect", "stream_connection", "stream_control",
+                    "stream_endpoint", "stream_io", "stream_socket")},
     "src/cli/main.cc": "puts the commands together; tests/integration runs it",
 }
 

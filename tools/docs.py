@@ -22,11 +22,11 @@ PYTHON = "/usr/bin/python3"
 
 # The pages in the order of the menu; check_menu demands that each page is in it.
 MENU = {
-    "Using it": ["docs/running", "docs/programs", "docs/pyverbs", "docs/interop", "docs/tool",
-                 "docs/api", "api/index", "docs/security"],
+    "Using it": ["docs/running", "docs/programs", "docs/rdmacm", "docs/pyverbs", "docs/interop",
+                 "docs/tool", "docs/api", "api/index", "docs/security"],
     "How it works": ["ARCHITECTURE", "docs/memory", "docs/transport", "docs/connection-manager",
-                     "docs/wire", "docs/queues", "docs/threading", "docs/fabric", "docs/unpinned",
-                     "docs/managed", "docs/paging"],
+                     "docs/rsockets", "docs/wire", "docs/queues", "docs/threading", "docs/fabric",
+                     "docs/unpinned", "docs/managed", "docs/paging"],
     "What it is held to": ["docs/requirements", "docs/decisions/README", "docs/testing",
                            "docs/simulation", "docs/benchmarks", "docs/results"],
     "Project": ["docs/glossary", "CONTRIBUTING", "CHANGELOG", "SECURITY"],

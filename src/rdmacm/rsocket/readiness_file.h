@@ -1,0 +1,34 @@
+#pragma once
+
+#include "base/event_file.h"
+#include "base/file_descriptor.h"
+#include "rdmacm/rsocket/errno.h"
+
+namespace verbena::rsockets {
+
+// The descriptor of a socket: an epoll file, readable when a completion has come on one of the
+// added channels, or when the state of the socket has changed. So a program can poll it by any
+// means, and then asks rpoll, or tries a call, to learn what it means.
+//
+// Any thread.
+class ReadinessFile {
+ public:
+  [[nodiscard]] static ErrnoOr<ReadinessFile> Open();
+
+  [[nodiscard]] int fd() const { return epoll_.get(); }
+  [[nodiscard]] ErrnoOr<void> Add(int fd) const;
+  void Remove(int fd) const;
+
+  // Makes the descriptor readable until Clear.
+  void Signal() const { changed_.Signal(); }
+  void Clear() const { static_cast<void>(changed_.TryWait()); }
+
+ private:
+  ReadinessFile(FileDescriptor epoll, EventFile changed)
+      : epoll_(std::move(epoll)), changed_(std::move(changed)) {}
+
+  FileDescriptor epoll_;
+  EventFile changed_;
+};
+
+}  // namespace verbena::rsockets

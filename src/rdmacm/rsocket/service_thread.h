@@ -1,0 +1,73 @@
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "base/event_file.h"
+#include "base/file_descriptor.h"
+#include "base/time.h"
+#include "rdmacm/rsocket/errno.h"
+
+namespace verbena::rsockets {
+
+// What has files that the service thread reads. The calls come from that thread.
+class ServiceClient {
+ public:
+  virtual ~ServiceClient() = default;
+  virtual void OnReadable(int fd) = 0;
+  virtual void OnTime() = 0;
+};
+
+// The thread that works for sockets while no call of the program does: it takes events of the
+// connection manager, so that connections are made and lost in the background, reads the UDP
+// sockets of datagram sockets, and sends keepalives. It starts with the first file and then stays,
+// asleep while nothing happens.
+//
+// Any thread. A client is held only while it is called.
+class ServiceThread {
+ public:
+  // Throws std::system_error if the system refuses a file.
+  ServiceThread();
+  // REQUIRES: the thread was never started; it has no end.
+  ~ServiceThread() = default;
+
+  // Calls OnReadable when `fd` is readable. Starts the thread: throws std::system_error if the
+  // system refuses it.
+  [[nodiscard]] ErrnoOr<void> Add(int fd, std::weak_ptr<ServiceClient> client);
+  // When it returns, no call for `fd` is under way, unless the caller is such a call.
+  void Remove(int fd);
+  // Whether readability of `fd` is of interest just now.
+  void SetInterest(int fd, bool wanted) const;
+  // Calls OnTime of the client of `fd` once, at `time`; Time::Never() for not at all.
+  void SetTimer(int fd, Time time);
+
+ private:
+  struct Entry {
+    std::weak_ptr<ServiceClient> client;
+    Time timer = Time::Never();
+  };
+
+  void Run();
+  void Serve(int fd);
+  void ServeTimers();
+  [[nodiscard]] int TimeoutMs();
+  // The client of `fd`, whose call is under way until End.
+  [[nodiscard]] std::shared_ptr<ServiceClient> Begin(int fd);
+  void End();
+
+  const FileDescriptor epoll_;
+  const EventFile wake_;  // timers have changed
+  std::mutex lock_;       // guards what follows
+  std::condition_variable call_ended_;
+  std::map<int, Entry> entries_;
+  std::set<std::pair<Time, int>> timers_;
+  int called_fd_ = FileDescriptor::kNone;  // whose client is called now
+  std::thread thread_;
+};
+
+}  // namespace verbena::rsockets

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rdmacm/rsocket/errno.h"
+#include "rdmacm/rsocket/stream_endpoint.h"
+
+namespace verbena::rsockets {
+
+// The options of a stream socket that are values: what is set is what is got. A connection that is
+// accepted starts with those of its listener. A value type.
+struct StreamOptions {
+  StreamSizes sizes{};
+  bool reuse_address = false;
+  bool keepalive = false;
+  bool oob_inline = false;
+  bool no_delay = false;
+  bool ipv6_only = false;
+  linger close_wait{};
+  int keepalive_idle = kKeepaliveIdleSeconds;
+  int keepalive_interval = 75;  // kept for programs that ask; the queue pair has retries of its own
+  int keepalive_count = 9;
+  std::vector<std::byte> route;  // RDMA_ROUTE: struct ibv_path_data[]
+
+  // `fixed`: a queue pair with the sizes is there, or about to be. ENOPROTOOPT for an option that
+  // rsockets do not have, EINVAL for a bad value.
+  [[nodiscard]] ErrnoOr<void> Set(int level, int name, std::span<const std::byte> value,
+                                  bool fixed);
+  // The length of the value, at the front of `value`.
+  [[nodiscard]] ErrnoOr<socklen_t> Get(int level, int name, std::span<std::byte> value) const;
+
+ private:
+  [[nodiscard]] ErrnoOr<void> SetSocket(int name, std::span<const std::byte> value, bool fixed);
+  [[nodiscard]] ErrnoOr<void> SetTcp(int name, int value);
+  [[nodiscard]] ErrnoOr<void> SetRdma(int name, std::span<const std::byte> value);
+};
+
+// An option's value as a number, and a number as an option's value. EINVAL if there is no room.
+[[nodiscard]] ErrnoOr<int> IntOf(std::span<const std::byte> value);
+[[nodiscard]] ErrnoOr<socklen_t> PutInt(int number, std::span<std::byte> value);
+
+}  // namespace verbena::rsockets
