@@ -27,6 +27,11 @@ AT_ONCE = 2
 SKIPPED = 77
 # A server binds its port a moment before it listens.
 SECONDS_TO_LISTEN = 0.3
+# What a client says if the server does not listen yet. Some servers bind, do something else, and
+# listen then: a client is started again for as long.
+NO_LISTENER = re.compile(r"REJECTED\W+error:? 8\b|UNREACHABLE\W+error:? 1\b|Event rejected|"
+                         r"Connection refused")
+SECONDS_TO_RETRY = 10
 BEGIN, END = "<!-- cases -->", "<!-- end of cases -->"
 
 
@@ -70,6 +75,11 @@ def problem_of(case: CmCase, clients: list[Process], server: Process, end: float
     return ""
 
 
+def is_too_early(client: Process, end: float) -> bool:
+    """Whether the client has ended because the server did not listen."""
+    return bool(client.wait(end - time.monotonic()) and NO_LISTENER.search(client.output()))
+
+
 def run(bench: Bench, case: CmCase, port: int) -> str:
     """Runs a case; what went wrong, or ""."""
     def start(command) -> Process:
@@ -84,9 +94,12 @@ def run(bench: Bench, case: CmCase, port: int) -> str:
             return f"the server did not start:\n{server.output()}"
         clients = [start(case.client) for _ in range(case.clients)]
         others += clients
+        retry_until = time.monotonic() + SECONDS_TO_RETRY
+        for index, client in enumerate(clients):
+            while is_too_early(client, end) and time.monotonic() < retry_until:
+                client = clients[index] = start(case.client)
+                others.append(client)
         if case.quit:
-            for client in clients:
-                client.wait(end - time.monotonic())
             others.append(start(case.quit))
         return problem_of(case, clients, server, end)
     finally:

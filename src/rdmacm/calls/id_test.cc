@@ -47,7 +47,7 @@ TEST(IdCallsTest, DestroyingAnIdDropsItsEvents) {
 }
 
 TEST(IdCallsTest, EventsMoveToTheNewChannel) {
-  CmEnd other, end;  // the id ends before its channel
+  CmEnd other, end;  // the id ends before its new channel
   rdma_cm_id* const id = end.MakeId();
   sockaddr_storage address = testing::LoopbackAddress(AF_INET, 7174);
   ASSERT_EQ(rdma_resolve_addr(id, nullptr, testing::AsSockaddr(address), 1000), 0);

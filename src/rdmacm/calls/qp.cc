@@ -2,6 +2,7 @@
 
 #include <rdma/rdma_cma.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 
@@ -12,6 +13,7 @@
 #include "rdmacm/objects/group.h"
 #include "rdmacm/objects/id.h"
 #include "rdmacm/objects/qp_transition.h"
+#include "verbena/options.h"
 
 namespace verbena::rdmacm {
 namespace {
@@ -31,8 +33,15 @@ ErrorOr<void> Check(const Id& id, const ibv_qp_init_attr_ex& wish) {
   return {};
 }
 
+// As large as a gather list, which it takes the place of in a work request. Programs that were
+// written with adapters that grant this send inline without asking for room: rdma_xclient does.
+uint32_t InlineMin(const ibv_qp_cap& cap) {
+  return std::min<uint32_t>(cap.max_send_sge, kSgesMax) * uint32_t{sizeof(ibv_sge)};
+}
+
 // Fills in what the creator leaves to the id.
 ErrorOr<void> Complete(Id& id, ibv_qp_init_attr_ex& wish) {
+  wish.cap.max_inline_data = std::max(wish.cap.max_inline_data, InlineMin(wish.cap));
   if (wish.pd == nullptr) wish.pd = id.pd;
   wish.comp_mask |= IBV_QP_INIT_ATTR_PD;
   if (id.qp_type == IBV_QPT_XRC_RECV &&

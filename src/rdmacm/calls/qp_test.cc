@@ -37,6 +37,14 @@ TEST(QpCallsTest, AConnectedOneWaitsForItsPeer) {
   MakeQp(id);  // once more
 }
 
+TEST(QpCallsTest, InlineDataHasTheRoomOfAGatherList) {
+  CmEnd end;
+  rdma_cm_id* const id = BoundId(end);
+  ibv_qp_init_attr wish = QpWish();
+  ASSERT_EQ(rdma_create_qp(id, nullptr, &wish), 0);
+  EXPECT_GE(wish.cap.max_inline_data, sizeof(ibv_sge));
+}
+
 TEST(QpCallsTest, ADatagramOneIsReady) {
   CmEnd end;
   rdma_cm_id* const id = BoundId(end, RDMA_PS_UDP);

@@ -35,6 +35,13 @@ class IdTable {
     return true;
   }
 
+  // Calls `use` with each id; none is removed meanwhile.
+  template <class Use>
+  void ForEach(Use&& use) {
+    const MutexLock lock(mutex_);
+    for (const auto& [key, id] : ids_) use(*id);
+  }
+
  private:
   Mutex mutex_;
   std::unordered_map<uint64_t, Id*> ids_ VERBENA_GUARDED_BY(mutex_);

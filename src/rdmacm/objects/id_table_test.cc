@@ -19,6 +19,18 @@ TEST(IdTableTest, AnIdIsFoundUntilItIsRemoved) {
   EXPECT_FALSE(table.With(key, [](Id&) { FAIL(); }));
 }
 
+TEST(IdTableTest, AllIdsAreVisited) {
+  rdma_event_channel channel{};
+  Id first(&channel, nullptr, RDMA_PS_TCP, IBV_QPT_RC);
+  Id second(&channel, nullptr, RDMA_PS_TCP, IBV_QPT_RC);
+  IdTable table;
+  static_cast<void>(table.Add(first));
+  static_cast<void>(table.Add(second));
+  int count = 0;
+  table.ForEach([&](Id&) { ++count; });
+  EXPECT_EQ(count, 2);
+}
+
 TEST(IdTableTest, AKeyIsNotUsedTwice) {
   rdma_event_channel channel{};
   Id id(&channel, nullptr, RDMA_PS_TCP, IBV_QPT_RC);
