@@ -166,7 +166,9 @@ short StreamSocket::PollConnected(short events, bool arm) {
   if (!connection_->can_write() || connection_->sender().can_send()) found |= POLLOUT | POLLWRNORM;
   if (!connection_->can_read()) found |= POLLRDHUP;
   found &= events;
-  if (connection_->is_over()) found |= connection_->error() != 0 ? POLLERR | POLLHUP : POLLHUP;
+  // As of TCP, a program that stops at POLLHUP must not miss what it has yet to read.
+  if (connection_->is_over() && connection_->receiver().readable() == 0) found |= POLLHUP;
+  if (connection_->error() != 0) found |= POLLERR;
   return static_cast<short>(found);
 }
 
