@@ -1,0 +1,523 @@
+// Connections over librdmacm in number: a server for all of them, and clients that make, use and
+// end them. Prints what happens as JSON, an object a line; where it says so, waits for a line on
+// standard input before it goes on.
+//
+// usage: cm_crowd serve PORT                 accepts everything and sends every message back, with
+//                                            its bits inverted; says its figures for each line read
+//        cm_crowd cycle PORT COUNT           connects, exchanges a message and disconnects, COUNT
+//                                            times, one after the other
+//        cm_crowd many PORT COUNT            the same at once: waits when all are established, and
+//                                            when all messages have come back
+//        cm_crowd talk ADDRESS PORT SECONDS  one connection that exchanges messages; says how it
+//                                            ended
+//        cm_crowd hold                       has the device open until it is killed
+
+#include <arpa/inet.h>
+#include <infiniband/verbs.h>
+#include <poll.h>
+#include <rdma/rdma_cma.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr uint32_t kText = 64;
+constexpr int kPatienceMs = 40'000;
+constexpr int kResolveMs = 2000;
+constexpr int kProbeMs = 500;
+constexpr int kBacklog = 1024;
+constexpr size_t kServedMax = 2048;
+constexpr int kStandardInput = 0;
+// Of reliable connections: a peer that is gone is noticed after some times 67 ms.
+constexpr uint8_t kAckTimeout = 14;
+constexpr uint8_t kRetries = 3;
+constexpr uint8_t kRetriesWithoutReceive = 7;  // without end
+
+[[noreturn]] void Die(const std::string& what) {
+  std::fprintf(stderr, "cm_crowd: %s\n", what.c_str());
+  std::exit(1);
+}
+void Must(bool good, const std::string& what) {
+  if (!good) Die(what + (errno != 0 ? std::string(": ") + std::strerror(errno) : ""));
+}
+
+size_t Descriptors() {
+  const std::filesystem::directory_iterator entries("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(entries), end(entries)));
+}
+
+bool IsReadable(int file, int milliseconds) {
+  pollfd wanted{.fd = file, .events = POLLIN, .revents = 0};
+  return poll(&wanted, 1, milliseconds) == 1;
+}
+
+// False at the end of the input.
+bool ReadLine() {
+  char byte = 0;
+  while (read(kStandardInput, &byte, 1) == 1) {
+    if (byte == '\n') return true;
+  }
+  return false;
+}
+
+class Stopwatch {
+ public:
+  [[nodiscard]] int64_t milliseconds() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start_).count();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+};
+
+struct Happening {
+  rdma_cm_event_type type = RDMA_CM_EVENT_CONNECT_ERROR;
+  int status = 0;
+  rdma_cm_id* id = nullptr;
+};
+
+// The device, an event channel, and memory for the messages of `count` connections. Each of them
+// has a place, whose number is the context of its id and the wr_id of its work requests.
+class Station {
+ public:
+  explicit Station(size_t count) : bytes_(2 * kText * count) {
+    ibv_context** const devices = rdma_get_devices(nullptr);
+    Must(devices != nullptr && devices[0] != nullptr, "rdma_get_devices");
+    channel_ = rdma_create_event_channel();
+    pd_ = ibv_alloc_pd(devices[0]);
+    completions_ = ibv_create_comp_channel(devices[0]);
+    Must(channel_ != nullptr && pd_ != nullptr && completions_ != nullptr, "no resources");
+    cq_ = ibv_create_cq(devices[0], static_cast<int>(4 * count), nullptr, completions_, 0);
+    mr_ = ibv_reg_mr(pd_, bytes_.data(), bytes_.size(), IBV_ACCESS_LOCAL_WRITE);
+    Must(cq_ != nullptr && mr_ != nullptr, "no resources");
+    Must(ibv_req_notify_cq(cq_, 0) == 0, "ibv_req_notify_cq");
+    rdma_free_devices(devices);
+  }
+
+  rdma_cm_id* CreateId(size_t place) {
+    rdma_cm_id* id = nullptr;
+    Must(rdma_create_id(channel_, &id, ContextOf(place), RDMA_PS_TCP) == 0, "rdma_create_id");
+    return id;
+  }
+  static void* ContextOf(size_t place) { return reinterpret_cast<void*>(place); }
+  static size_t PlaceOf(const rdma_cm_id* id) { return reinterpret_cast<size_t>(id->context); }
+
+  // A queue pair with a receive request in it.
+  void Equip(rdma_cm_id* id) {
+    ibv_qp_init_attr wish{};
+    wish.send_cq = wish.recv_cq = cq_;
+    wish.cap.max_send_wr = wish.cap.max_recv_wr = 2;
+    wish.cap.max_send_sge = wish.cap.max_recv_sge = 1;
+    wish.qp_type = IBV_QPT_RC;
+    wish.sq_sig_all = 1;
+    Must(rdma_create_qp(id, pd_, &wish) == 0, "rdma_create_qp");
+    uint8_t timeout = kAckTimeout;
+    Must(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, 1) == 0,
+         "RDMA_OPTION_ID_ACK_TIMEOUT");
+    PostReceive(id);
+  }
+  void Destroy(rdma_cm_id* id) {
+    if (id->qp != nullptr) rdma_destroy_qp(id);
+    Must(rdma_destroy_id(id) == 0, "rdma_destroy_id");
+  }
+
+  char* sent(size_t place) { return &bytes_[2 * kText * place]; }
+  char* received(size_t place) { return sent(place) + kText; }
+
+  void PostReceive(rdma_cm_id* id) {
+    ibv_sge sge = ElementOf(received(PlaceOf(id)));
+    ibv_recv_wr wr{.wr_id = PlaceOf(id), .next = nullptr, .sg_list = &sge, .num_sge = 1};
+    ibv_recv_wr* refused = nullptr;
+    Must(ibv_post_recv(id->qp, &wr, &refused) == 0, "ibv_post_recv");
+  }
+  void PostSend(rdma_cm_id* id) {
+    ibv_sge sge = ElementOf(sent(PlaceOf(id)));
+    ibv_send_wr wr{};
+    wr.wr_id = PlaceOf(id);
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.opcode = IBV_WR_SEND;
+    ibv_send_wr* refused = nullptr;
+    Must(ibv_post_send(id->qp, &wr, &refused) == 0, "ibv_post_send");
+  }
+
+  // A write of nothing: fails if the peer is gone, even if that has acknowledged all messages.
+  void PostProbe(rdma_cm_id* id) {
+    ibv_send_wr wr{};
+    wr.wr_id = PlaceOf(id);
+    wr.opcode = IBV_WR_RDMA_WRITE;
+    ibv_send_wr* refused = nullptr;
+    Must(ibv_post_send(id->qp, &wr, &refused) == 0, "ibv_post_send");
+  }
+
+  // Whether there is a completion; those of sends that succeeded are left out.
+  bool Poll(ibv_wc& wc) {
+    while (ibv_poll_cq(cq_, 1, &wc) == 1) {
+      if (wc.status != IBV_WC_SUCCESS || wc.opcode == IBV_WC_RECV) return true;
+    }
+    return false;
+  }
+  // After this, a completion that Poll did not find makes completion_file() readable.
+  void Rearm() {
+    ibv_cq* cq = nullptr;
+    void* context = nullptr;
+    if (IsReadable(completion_file(), 0)) {
+      Must(ibv_get_cq_event(completions_, &cq, &context) == 0, "ibv_get_cq_event");
+      ibv_ack_cq_events(cq, 1);
+    }
+    Must(ibv_req_notify_cq(cq_, 0) == 0, "ibv_req_notify_cq");
+  }
+  Happening Next() {
+    Must(IsReadable(event_file(), kPatienceMs), "no event for 40 s");
+    rdma_cm_event* event = nullptr;
+    Must(rdma_get_cm_event(channel_, &event) == 0, "rdma_get_cm_event");
+    const Happening happening{.type = event->event, .status = event->status, .id = event->id};
+    Must(rdma_ack_cm_event(event) == 0, "rdma_ack_cm_event");
+    return happening;
+  }
+  [[nodiscard]] int event_file() const { return channel_->fd; }
+  [[nodiscard]] int completion_file() const { return completions_->fd; }
+
+ private:
+  [[nodiscard]] ibv_sge ElementOf(const char* text) const {
+    return {.addr = reinterpret_cast<uint64_t>(text), .length = kText, .lkey = mr_->lkey};
+  }
+
+  std::vector<char> bytes_;
+  rdma_event_channel* channel_ = nullptr;
+  ibv_pd* pd_ = nullptr;
+  ibv_comp_channel* completions_ = nullptr;
+  ibv_cq* cq_ = nullptr;
+  ibv_mr* mr_ = nullptr;
+};
+
+rdma_conn_param Parameters() {
+  rdma_conn_param parameters{};
+  parameters.retry_count = kRetries;
+  parameters.rnr_retry_count = kRetriesWithoutReceive;
+  return parameters;
+}
+
+sockaddr_in AddressOf(const char* host, const char* port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(std::atoi(port)));
+  Must(inet_pton(AF_INET, host, &address.sin_addr) == 1, "no IPv4 address");
+  return address;
+}
+
+// --- The server. ---
+
+class Server {
+ public:
+  explicit Server(const char* port) : station_(kServedMax), served_(kServedMax) {
+    for (size_t place = kServedMax; place > 0; --place) free_.push_back(place - 1);
+    sockaddr_in address = AddressOf("0.0.0.0", port);
+    listener_ = station_.CreateId(0);
+    Must(rdma_bind_addr(listener_, reinterpret_cast<sockaddr*>(&address)) == 0, "rdma_bind_addr");
+    Must(rdma_listen(listener_, kBacklog) == 0, "rdma_listen");
+    std::printf("{\"listening\": %s}\n", port);
+  }
+
+  // Until the input ends.
+  int Run() {
+    std::array<pollfd, 3> files{{{.fd = station_.event_file(), .events = POLLIN, .revents = 0},
+                                 {.fd = station_.completion_file(), .events = POLLIN, .revents = 0},
+                                 {.fd = kStandardInput, .events = POLLIN, .revents = 0}}};
+    while (true) {
+      Must(poll(files.data(), files.size(), -1) >= 0, "poll");
+      if (files[1].revents != 0) station_.Rearm();
+      ServeCompletions();
+      if (files[0].revents != 0) Serve(station_.Next());
+      if (files[2].revents == 0) continue;
+      if (!ReadLine()) return 0;
+      SayFigures();
+    }
+  }
+
+ private:
+  void Serve(const Happening& happening) {
+    if (happening.type == RDMA_CM_EVENT_CONNECT_REQUEST) return Accept(happening.id);
+    if (happening.type == RDMA_CM_EVENT_ESTABLISHED) {
+      ++established_;
+      return;
+    }
+    if (happening.type == RDMA_CM_EVENT_TIMEWAIT_EXIT) return;
+    if (happening.type == RDMA_CM_EVENT_DISCONNECTED) rdma_disconnect(happening.id);
+    Forget(happening.id);
+  }
+
+  void Accept(rdma_cm_id* id) {
+    if (free_.empty()) {
+      rdma_reject(id, nullptr, 0);
+      Must(rdma_destroy_id(id) == 0, "rdma_destroy_id");
+      return;
+    }
+    const size_t place = free_.back();
+    free_.pop_back();
+    id->context = Station::ContextOf(place);
+    served_[place] = id;
+    station_.Equip(id);
+    rdma_conn_param parameters = Parameters();
+    // The client can be gone already.
+    if (rdma_accept(id, &parameters) != 0) Forget(id);
+  }
+
+  void Forget(rdma_cm_id* id) {
+    const size_t place = Station::PlaceOf(id);
+    served_[place] = nullptr;
+    free_.push_back(place);
+    station_.Destroy(id);
+  }
+
+  void ServeCompletions() {
+    ibv_wc wc{};
+    while (station_.Poll(wc)) {
+      rdma_cm_id* const id = served_[wc.wr_id];
+      // Completions of a queue pair that is gone, or of one before it at this place.
+      if (id == nullptr || id->qp == nullptr || id->qp->qp_num != wc.qp_num) continue;
+      if (wc.status != IBV_WC_SUCCESS) {
+        if (wc.status == IBV_WC_WR_FLUSH_ERR) continue;  // an event says why
+        ++lost_;
+        Forget(id);
+        continue;
+      }
+      for (uint32_t i = 0; i < kText; ++i) {
+        station_.sent(wc.wr_id)[i] = static_cast<char>(~station_.received(wc.wr_id)[i]);
+      }
+      station_.PostReceive(id);
+      station_.PostSend(id);
+      ++messages_;
+    }
+  }
+
+  void SayFigures() const {
+    std::printf(
+        "{\"connections\": %zu, \"established\": %zu, \"messages\": %zu, \"lost\": %zu, "
+        "\"descriptors\": %zu}\n",
+        kServedMax - free_.size(), established_, messages_, lost_, Descriptors());
+  }
+
+  Station station_;
+  rdma_cm_id* listener_ = nullptr;
+  std::vector<rdma_cm_id*> served_;
+  std::vector<size_t> free_;
+  size_t established_ = 0;
+  size_t messages_ = 0;
+  size_t lost_ = 0;
+};
+
+// --- Clients. ---
+
+// Connections to one address, in the same step of their lives all at once.
+class Clients {
+ public:
+  Clients(const char* host, const char* port, size_t count)
+      : station_(count), address_(AddressOf(host, port)), ids_(count) {}
+
+  Station& station() { return station_; }
+  rdma_cm_id* id(size_t place) { return ids_[place]; }
+
+  void BeginToConnect() {
+    for (size_t place = 0; place < ids_.size(); ++place) {
+      ids_[place] = station_.CreateId(place);
+      Must(rdma_resolve_addr(ids_[place], nullptr, reinterpret_cast<sockaddr*>(&address_),
+                             kResolveMs) == 0,
+           "rdma_resolve_addr");
+    }
+  }
+  // The next event that is not of the way to a connection.
+  Happening NextOfConnection() {
+    while (true) {
+      const Happening happening = station_.Next();
+      if (happening.type == RDMA_CM_EVENT_ADDR_RESOLVED) {
+        Must(rdma_resolve_route(happening.id, kResolveMs) == 0, "rdma_resolve_route");
+      } else if (happening.type == RDMA_CM_EVENT_ROUTE_RESOLVED) {
+        station_.Equip(happening.id);
+        rdma_conn_param parameters = Parameters();
+        Must(rdma_connect(happening.id, &parameters) == 0, "rdma_connect");
+      } else if (happening.type != RDMA_CM_EVENT_TIMEWAIT_EXIT) {
+        return happening;
+      }
+    }
+  }
+  void ExpectOfAll(rdma_cm_event_type type) {
+    for (size_t i = 0; i < ids_.size(); ++i) {
+      const Happening happening = NextOfConnection();
+      errno = 0;
+      Must(happening.type == type, std::string(rdma_event_str(happening.type)) + ", status " +
+                                       std::to_string(happening.status) + " instead of " +
+                                       rdma_event_str(type));
+    }
+  }
+
+  void Send(size_t place, uint32_t round) {
+    for (uint32_t i = 0; i < kText; ++i) station_.sent(place)[i] = ByteOf(place, round, i);
+    station_.PostSend(ids_[place]);
+  }
+  // Whether the answer has the right bytes.
+  bool IsRight(size_t place, uint32_t round) {
+    for (uint32_t i = 0; i < kText; ++i) {
+      if (station_.received(place)[i] != static_cast<char>(~ByteOf(place, round, i))) return false;
+    }
+    return true;
+  }
+  void ExchangeAll(uint32_t round) {
+    for (size_t place = 0; place < ids_.size(); ++place) Send(place, round);
+    const Stopwatch watch;
+    for (size_t come = 0; come < ids_.size();) {
+      errno = 0;
+      Must(watch.milliseconds() < kPatienceMs, "messages do not come back");
+      ibv_wc wc{};
+      if (!station_.Poll(wc)) {
+        // A completion between Poll and Rearm makes no event: so wait for a moment only.
+        IsReadable(station_.completion_file(), 10);
+        station_.Rearm();
+        continue;
+      }
+      Must(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status));
+      Must(IsRight(wc.wr_id, round), "wrong bytes");
+      ++come;
+    }
+  }
+
+  void DisconnectAll() {
+    for (rdma_cm_id* const id : ids_) Must(rdma_disconnect(id) == 0, "rdma_disconnect");
+    ExpectOfAll(RDMA_CM_EVENT_DISCONNECTED);
+    DestroyAll();
+  }
+  void DestroyAll() {
+    for (rdma_cm_id* const id : ids_) station_.Destroy(id);
+    ibv_wc wc{};
+    while (station_.Poll(wc)) {  // what the queue pairs left behind
+    }
+  }
+
+ private:
+  // Of a message: different for all processes, connections and rounds.
+  static char ByteOf(size_t place, uint32_t round, uint32_t i) {
+    const size_t number = static_cast<size_t>(getpid()) * 31 + place * 7 + round * 3 + i;
+    return static_cast<char>(number * 2654435761U >> 24);
+  }
+
+  Station station_;
+  sockaddr_in address_;
+  std::vector<rdma_cm_id*> ids_;
+};
+
+int Cycle(const char* port, uint32_t count) {
+  Clients clients("127.0.0.1", port, 1);
+  size_t before = 0;
+  const Stopwatch watch;
+  for (uint32_t round = 0; round <= count; ++round) {
+    clients.BeginToConnect();
+    clients.ExpectOfAll(RDMA_CM_EVENT_ESTABLISHED);
+    clients.ExchangeAll(round);
+    clients.DisconnectAll();
+    if (round == 0) before = Descriptors();  // the first takes what all of them use
+  }
+  std::printf("{\"cycles\": %u, \"ms\": %jd, \"before\": %zu, \"after\": %zu}\n", count,
+              intmax_t{watch.milliseconds()}, before, Descriptors());
+  return 0;
+}
+
+int Many(const char* port, size_t count) {
+  Clients clients("127.0.0.1", port, count);
+  clients.BeginToConnect();
+  clients.ExpectOfAll(RDMA_CM_EVENT_ESTABLISHED);
+  std::printf("{\"established\": %zu}\n", count);
+  Must(ReadLine(), "the input ended");
+  clients.ExchangeAll(0);
+  std::printf("{\"exchanged\": %zu}\n", count);
+  Must(ReadLine(), "the input ended");
+  clients.DisconnectAll();
+  std::printf("{\"disconnected\": %zu}\n", count);
+  return 0;
+}
+
+void SayHow(const char* what, int status, const Stopwatch& watch) {
+  std::printf("{\"event\": \"%s\", \"status\": %d, \"ms\": %jd}\n", what, status,
+              intmax_t{watch.milliseconds()});
+}
+
+// Exchanges messages until the connection breaks, or for the time. Returns how it ended.
+const char* TalkOn(Clients& clients, int64_t milliseconds) {
+  Station& station = clients.station();
+  const Stopwatch watch;
+  for (uint32_t round = 0; watch.milliseconds() < milliseconds; ++round) {
+    clients.Send(0, round);
+    ibv_wc wc{};
+    bool is_probed = false;
+    const Stopwatch since_sent;
+    while (!station.Poll(wc)) {
+      if (IsReadable(station.event_file(), 0)) return "event";
+      if (!is_probed && since_sent.milliseconds() > kProbeMs) {
+        station.PostProbe(clients.id(0));
+        is_probed = true;
+      }
+      errno = 0;
+      Must(watch.milliseconds() < milliseconds + kPatienceMs, "a message does not come back");
+      IsReadable(station.completion_file(), 10);
+      station.Rearm();
+    }
+    if (wc.status != IBV_WC_SUCCESS) return ibv_wc_status_str(wc.status);
+    errno = 0;
+    Must(clients.IsRight(0, round), "wrong bytes");
+    station.PostReceive(clients.id(0));
+  }
+  return "time";
+}
+
+int Talk(const char* host, const char* port, double seconds) {
+  Clients clients(host, port, 1);
+  const Stopwatch watch;
+  clients.BeginToConnect();
+  Happening happening = clients.NextOfConnection();
+  SayHow(rdma_event_str(happening.type), happening.status, watch);
+  if (happening.type == RDMA_CM_EVENT_ESTABLISHED) {
+    const char* const end = TalkOn(clients, static_cast<int64_t>(1000 * seconds));
+    SayHow(end, 0, watch);
+    if (std::strcmp(end, "event") != 0) rdma_disconnect(clients.id(0));
+    happening = clients.NextOfConnection();
+    SayHow(rdma_event_str(happening.type), happening.status, watch);
+    rdma_disconnect(clients.id(0));
+  }
+  clients.DestroyAll();
+  return 0;
+}
+
+int Hold() {
+  const Station station(1);
+  std::printf("{\"holding\": true}\n");
+  while (ReadLine()) {
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  setvbuf(stdout, nullptr, _IOLBF, 0);
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const auto is = [&](const char* name, size_t count) {
+    return words.size() == count && words[0] == name;
+  };
+  if (is("serve", 2)) return Server(argv[2]).Run();
+  if (is("cycle", 3)) return Cycle(argv[2], static_cast<uint32_t>(std::atoi(argv[3])));
+  if (is("many", 3)) return Many(argv[2], static_cast<size_t>(std::atoi(argv[3])));
+  if (is("talk", 4)) return Talk(argv[2], argv[3], std::atof(argv[4]));
+  if (is("hold", 1)) return Hold();
+  Die("usage: cm_crowd serve PORT | cycle PORT COUNT | many PORT COUNT | "
+      "talk ADDRESS PORT SECONDS | hold");
+}
