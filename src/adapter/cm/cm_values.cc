@@ -17,10 +17,13 @@ constexpr uint8_t kXrcTransport = 1;  // of CmReq::extended_transport
 // after 17 seconds.
 constexpr wire::CmTimeout kResponseTimeout{18};
 constexpr uint8_t kCmRetries = 15;
-// How long a responder may delay an acknowledgement: Verbena's do not.
-constexpr wire::CmTimeout kTargetAckDelay{0};
+// How long a responder may delay an acknowledgement: what ibv_query_device says, too
+// (local_ca_ack_delay), and what Soft-RoCE says.
+constexpr wire::CmTimeout kTargetAckDelay{15};
 constexpr uint8_t kFailoverUnsupported = 1;  // IBA 12.7.19: no alternate path
 constexpr uint8_t kPacketRate = 3;           // 10 Gb/s, as rates are coded (IBA 15.2.5.16)
+// RoCE has no LIDs: the path is not local to a subnet, and names the permissive LID, as Linux does.
+constexpr wire::Lid kPermissiveLid{0xFFFF};
 
 template <size_t kBytes>
 wire::PrivateData<kBytes> Prefixed(const wire::IpCmHeader& header, const CmPrivateData& data) {
@@ -160,6 +163,8 @@ wire::CmReq RequestOf(const ConnectionParameters& parameters, const wire::IpCmSe
   req.max_cm_retries = kCmRetries;
   req.srq = parameters.has_srq;
   req.extended_transport = parameters.service == CmService::kXrc ? kXrcTransport : uint8_t{0};
+  req.primary.local_lid = kPermissiveLid;
+  req.primary.remote_lid = kPermissiveLid;
   req.primary.local_gid = addresses.source;
   req.primary.remote_gid = addresses.destination;
   req.primary.packet_rate = kPacketRate;

@@ -87,6 +87,17 @@ TEST(CmValuesTest, ARequestForADatagramServiceHasItsPorts) {
   EXPECT_EQ(event->peer.private_data.size, kSidrReqPrivateData);
 }
 
+TEST(CmValuesTest, ThePathOfARequestHasNoLids) {
+  const auto req = RequestOf(Some(CmService::kRc), {PortSpace::kTcp, 7}, Addresses());
+  EXPECT_FALSE(req.primary.subnet_local);
+  EXPECT_EQ(req.primary.local_lid, wire::Lid(0xFFFF));
+  EXPECT_EQ(req.primary.remote_lid, wire::Lid(0xFFFF));
+}
+
+TEST(CmValuesTest, AResponseHasTheAckDelayOfTheDevice) {
+  EXPECT_EQ(ResponseOf(Some(CmService::kRc)).target_ack_delay, wire::CmTimeout(15));
+}
+
 TEST(CmValuesTest, ARequestOfAnotherServiceIsNone) {
   auto req = RequestOf(Some(CmService::kRc), {PortSpace::kTcp, 7}, Addresses());
   req.service_id = wire::ServiceId(0x1000000000000001);

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "base/uninitialized.h"
+#include "ibverbs/datapath/immediate.h"
 #include "ibverbs/failure.h"
 #include "ibverbs/objects/cq.h"
 #include "ibverbs/objects/qp.h"
@@ -62,7 +63,8 @@ uint8_t ServiceLevelMask(const Cq& cq) {
 }
 
 uint32_t ImmediateOf(const Completion& completion) {
-  return completion.with_invalidate ? completion.invalidated.value() : completion.immediate.value();
+  if (completion.with_invalidate) return completion.invalidated.value();
+  return FromImmediate(completion.immediate);
 }
 
 void NoteFailure(Cq& cq, const Completion& completion) {

@@ -1,5 +1,6 @@
 #include <infiniband/verbs.h>
 
+#include <cstring>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -65,6 +66,22 @@ TEST_F(PollTest, ImmediateDataArrivesAsItWasSent) {
     EXPECT_EQ(wc->imm_data, 0x12345678U);
     EXPECT_EQ(wc->opcode, opcode == IBV_WR_SEND_WITH_IMM ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM);
   }
+}
+
+// Together with the test above: what is posted leaves in this order, too.
+TEST(ImmediateOfTest, HasTheBytesOfThePacketInTheirOrder) {
+  Completion completion;
+  completion.with_immediate = true;
+  completion.immediate = Immediate{0x01020304};
+  const uint32_t data = ImmediateOf(completion);
+  EXPECT_EQ(std::memcmp(&data, "\x01\x02\x03\x04", sizeof data), 0);
+}
+
+TEST(ImmediateOfTest, AKeyThatWasInvalidatedIsANumber) {
+  Completion completion;
+  completion.with_invalidate = true;
+  completion.invalidated = Key{0x01020304};
+  EXPECT_EQ(ImmediateOf(completion), 0x01020304U);
 }
 
 TEST_F(PollTest, ADatagramSaysWhereItCameFrom) {

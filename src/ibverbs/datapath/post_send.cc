@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "ibverbs/datapath/bind.h"
+#include "ibverbs/datapath/immediate.h"
 #include "ibverbs/datapath/low24.h"
 #include "ibverbs/datapath/post.h"
 #include "ibverbs/datapath/send_flags.h"
@@ -35,7 +36,7 @@ Send ToSend(const Qp& qp, const ibv_send_wr& wr) {
             .data = SgesOf(wr),
             .flags = ToSendFlags(qp, wr.send_flags),
             .xrc_srq = SrqOf(wr)};
-  if (wr.opcode == IBV_WR_SEND_WITH_IMM) send.immediate = Immediate{wr.imm_data};
+  if (wr.opcode == IBV_WR_SEND_WITH_IMM) send.immediate = ToImmediate(wr.imm_data);
   if (wr.opcode == IBV_WR_SEND_WITH_INV) send.invalidate = Key{wr.invalidate_rkey};
   if (qp.qp_base.qp_type == IBV_QPT_UD) {
     send.to = Datagram{.handle = Cast(wr.wr.ud.ah).handle.id(),
@@ -51,7 +52,7 @@ Write ToWrite(const Qp& qp, const ibv_send_wr& wr) {
               .remote = RdmaOf(wr),
               .flags = ToSendFlags(qp, wr.send_flags),
               .xrc_srq = SrqOf(wr)};
-  if (wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM) write.immediate = Immediate{wr.imm_data};
+  if (wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM) write.immediate = ToImmediate(wr.imm_data);
   return write;
 }
 

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "ibverbs/datapath/bind.h"
+#include "ibverbs/datapath/immediate.h"
 #include "ibverbs/datapath/low24.h"
 #include "ibverbs/failure.h"
 #include "verbena/queue_pair.h"
@@ -131,7 +132,7 @@ namespace {
 void FillOperations(ibv_qp_ex& qp) {
   qp.wr_send = [](ibv_qp_ex* q) { BuilderOf(q).Add(Send{}); };
   qp.wr_send_imm = [](ibv_qp_ex* q, __be32 immediate) {
-    BuilderOf(q).Add(Send{.immediate = Immediate{immediate}});
+    BuilderOf(q).Add(Send{.immediate = ToImmediate(immediate)});
   };
   qp.wr_send_inv = [](ibv_qp_ex* q, uint32_t key) {
     BuilderOf(q).Add(Send{.invalidate = Key{key}});
@@ -140,7 +141,7 @@ void FillOperations(ibv_qp_ex& qp) {
     BuilderOf(q).Add(Write{.remote = RemoteOf(key, address)});
   };
   qp.wr_rdma_write_imm = [](ibv_qp_ex* q, uint32_t key, uint64_t address, __be32 immediate) {
-    BuilderOf(q).Add(Write{.remote = RemoteOf(key, address), .immediate = Immediate{immediate}});
+    BuilderOf(q).Add(Write{.remote = RemoteOf(key, address), .immediate = ToImmediate(immediate)});
   };
   qp.wr_rdma_read = [](ibv_qp_ex* q, uint32_t key, uint64_t address) {
     BuilderOf(q).Add(Read{.remote = RemoteOf(key, address)});

@@ -21,7 +21,7 @@ int ModifyCq(ibv_cq* cq, ibv_modify_cq_attr* attributes);
 // The bits of Completion::sl that a program sees. None if the device looks like InfiniBand: there
 // the field is a service level, and all traffic has level 0.
 [[nodiscard]] uint8_t ServiceLevelMask(const Cq& cq);
-// The immediate data, or the R_Key that the peer invalidated.
+// The immediate data in network byte order, or the R_Key that the peer invalidated.
 [[nodiscard]] uint32_t ImmediateOf(const Completion& completion);
 
 // Brings ibv_qp::state of the queue pair up to date after a completion with an error: the queue
