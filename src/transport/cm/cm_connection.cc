@@ -28,10 +28,15 @@ void CmConnection::SendAgain(CmStep& step) {
   step.outbox.datagrams.push_back({peer_, last_});
 }
 
+Duration CmConnection::AnswerTime() const {
+  if (state_ != CmState::kDreqSent) return timing_.answer;
+  return std::min(timing_.answer, options_->disconnect_answer);
+}
+
 void CmConnection::SendAndWait(CmState state, const wire::CmMessage& message, CmStep& step) {
   state_ = state;
   retries_left_ = timing_.retries;
-  deadline_ = step.now + timing_.answer;
+  deadline_ = step.now + AnswerTime();
   Send(message, step);
 }
 
@@ -140,7 +145,7 @@ void CmConnection::OnTime(CmStep& step) {
 void CmConnection::RetryOrGiveUp(CmStep& step) {
   if (retries_left_ == 0) return GiveUp(step);
   --retries_left_;
-  deadline_ = step.now + timing_.answer;
+  deadline_ = step.now + AnswerTime();
   SendAgain(step);
 }
 

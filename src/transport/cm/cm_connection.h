@@ -89,6 +89,8 @@ class CmConnection {
   [[nodiscard]] bool Is(CmState a, CmState b) const { return state_ == a || state_ == b; }
   void Send(const wire::CmMessage& message, CmStep& step);
   void SendAgain(CmStep& step);
+  // Until the last message is sent again.
+  [[nodiscard]] Duration AnswerTime() const;
   void SendAndWait(CmState state, const wire::CmMessage& message, CmStep& step);
   void Raise(CmEventType type, const std::optional<wire::CmMessage>& message, CmStep& step);
   void EnterTimeWait(Time at_least_until, CmStep& step);

@@ -22,6 +22,9 @@ struct CmOptions {
 
   // The longest that a datagram is under way, in one direction.
   Duration packet_life = Milliseconds(10);
+  // A DREQ is sent again after this, if not sooner: a peer that has ended does not answer, and the
+  // consumer waits for the end of a connection that it has no more use for.
+  Duration disconnect_answer = Milliseconds(100);
   // How long the end of a connection is remembered.
   Duration time_wait = Milliseconds(100);
   // A request is not kept longer than this for a consumer or a peer, whatever its timeouts say.
