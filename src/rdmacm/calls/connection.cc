@@ -33,17 +33,21 @@ ErrorOr<CmPrivateData> DataOf(const Id& id, const rdma_conn_param* given, size_t
   return PrivateData(data, max);
 }
 
+// As many as the device has: RDMA_MAX_RESP_RES and RDMA_MAX_INIT_DEPTH.
+constexpr uint8_t kMostReads = RDMA_MAX_RESP_RES;
+static_assert(RDMA_MAX_INIT_DEPTH == kMostReads);
+
 void SetReadLimits(Id& id, const rdma_conn_param* given) {
-  const uint8_t responder = given != nullptr ? given->responder_resources : RDMA_MAX_RESP_RES;
-  const uint8_t initiator = given != nullptr ? given->initiator_depth : RDMA_MAX_INIT_DEPTH;
+  const uint8_t responder = given != nullptr ? given->responder_resources : kMostReads;
+  const uint8_t initiator = given != nullptr ? given->initiator_depth : kMostReads;
   id.responder_resources = Limit(responder, id.device->responder_resources_max());
   id.initiator_depth = Limit(initiator, id.device->initiator_depth_max());
 }
 
 // Of what is left open, a request counts as far as the device can serve it.
 void SetReadLimitsOfRequest(Id& id, const rdma_conn_param* given) {
-  const uint8_t responder = given != nullptr ? given->responder_resources : RDMA_MAX_RESP_RES;
-  const uint8_t initiator = given != nullptr ? given->initiator_depth : RDMA_MAX_INIT_DEPTH;
+  const uint8_t responder = given != nullptr ? given->responder_resources : kMostReads;
+  const uint8_t initiator = given != nullptr ? given->initiator_depth : kMostReads;
   id.responder_resources =
       Limit(responder, std::min(id.responder_resources, id.device->responder_resources_max()));
   id.initiator_depth =
