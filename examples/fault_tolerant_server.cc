@@ -130,7 +130,7 @@ class Server {
     if (posted) {
       ++served_;
     } else {
-      Drop(client.qp.number(), NameOf(posted.error()));
+      Drop(client.qp.number(), ToString(posted.error()).c_str());
     }
   }
 
