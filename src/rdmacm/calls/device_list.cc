@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 
 #include "rdmacm/failure.h"
 #include "rdmacm/objects/shared_device.h"
@@ -29,7 +30,11 @@ ibv_context** rdma_get_devices(int* count) try {
 void rdma_free_devices(ibv_context** list) { std::free(list); }
 
 const char* rdma_event_str(rdma_cm_event_type event) {
-  switch (event) {
+  // A program may pass any number: it is not read as the enumeration, of which it may be no value.
+  int number = 0;
+  static_assert(sizeof number == sizeof event);
+  std::memcpy(&number, &event, sizeof number);
+  switch (number) {
     case RDMA_CM_EVENT_ADDR_RESOLVED:
       return "RDMA_CM_EVENT_ADDR_RESOLVED";
     case RDMA_CM_EVENT_ADDR_ERROR:
