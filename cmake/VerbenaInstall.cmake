@@ -74,8 +74,8 @@ endfunction()
 function(verbena_install)
   verbena_install_programs()
   verbena_install_api()
-  install(TARGETS ibverbs rdmacm verbena_files LIBRARY DESTINATION ${VERBENA_PRIVATE_LIBDIR}
-          COMPONENT command NAMELINK_SKIP)
+  install(TARGETS ibverbs rdmacm verbena_files verbena_sockets
+          LIBRARY DESTINATION ${VERBENA_PRIVATE_LIBDIR} COMPONENT command NAMELINK_SKIP)
   foreach(component IN ITEMS runtime development command)
     set(folder ${CMAKE_INSTALL_DATADIR}/doc/${VERBENA_PACKAGE_OF_${component}})
     install(FILES ${VERBENA_PACKAGING}/copyright DESTINATION ${folder} COMPONENT ${component})

@@ -37,6 +37,7 @@ ALLOWED = {
     "iscsi": {"base", PUBLIC},
     "cli": {"base", PUBLIC},
     "preload": set(),
+    "libc": set(),
 }
 
 # The rooms of a folder, in order: a file includes those of its own room and of the rooms before it.

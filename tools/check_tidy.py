@@ -32,6 +32,8 @@ UNTESTED: dict[str, str] = {
     **{f"src/preload/calls/{name}.cc": "a test that linked it would open its own files by it: "
                                        "tests/integration/path_calls_check.cc calls each"
        for name in ("folder", "generated_file", "name", "open", "redirected", "stat")},
+    "src/preload/sockets/accept4.cc": "likewise: tests/integration/sockets_test.py",
+    "src/libc/calls.cc": "which calls: tests/integration/exports_test.py; how: call_test.cc",
     "src/wire/roce/header_text.cc": "each header as text: the test of the header",
     **{f"src/rdmacm/objects/{name}.cc": f"what programs see of it: ../calls/{test}_test.cc"
        for name, test in (("completion", "endpoint"), ("completion_queues", "qp"),

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "cli/preload.h"
 
 namespace verbena::cli {
 namespace {
@@ -19,16 +20,6 @@ constexpr const char* kPathCalls = "libverbena-files.so";
 constexpr const char* kTree = "VERBENA_DEVICE_TREE";
 
 Error SystemError(std::string text) { return {ErrorCode::kSystem, std::move(text)}; }
-
-// Adds a word to a variable that holds a list, unless the list has it.
-void Append(const char* variable, char separator, const std::string& word) {
-  const char* const before = std::getenv(variable);
-  std::string words = before != nullptr ? before : "";
-  const std::string between(1, separator);
-  if ((between + words + between).find(between + word + between) != std::string::npos) return;
-  if (!words.empty()) words += separator;
-  setenv(variable, (words + word).c_str(), 1);
-}
 
 // Has the library write the files, since it knows their contents. Returns their root directory.
 ErrorOr<std::string> WriteFiles(const fs::path& library) {
@@ -43,13 +34,6 @@ ErrorOr<std::string> WriteFiles(const fs::path& library) {
   return std::string(out.data());
 }
 
-// LD_PRELOAD splits at colons and spaces, so a path that contains one cannot be in it. Such a
-// library is found by its name, because its directory is in LD_LIBRARY_PATH.
-std::string Preloadable(const fs::path& library) {
-  const bool has_separator = library.string().find_first_of(": ") != std::string::npos;
-  return has_separator ? kPathCalls : library.string();
-}
-
 }  // namespace
 
 ErrorOr<void> ShowDeviceFiles(const fs::path& libraries) {
@@ -62,10 +46,7 @@ ErrorOr<void> ShowDeviceFiles(const fs::path& libraries) {
   const auto root = WriteFiles(libraries / "libibverbs.so.1");
   if (!root) return Fail(root.error());
   setenv(kTree, root->c_str(), 1);
-  Append("LD_PRELOAD", ':', Preloadable(path_calls));
-  // A program that is built with ASan refuses to start if another library comes before ASan's. The
-  // check guards against libraries that replace malloc, which this one does not.
-  Append("ASAN_OPTIONS", ':', "verify_asan_link_order=0");
+  Preload(path_calls);
   return {};
 }
 

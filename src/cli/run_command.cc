@@ -19,6 +19,7 @@
 #include "cli/commands.h"
 #include "cli/device_files.h"
 #include "cli/exec.h"
+#include "cli/rsockets.h"
 #include "verbena/context.h"
 
 namespace verbena::cli {
@@ -43,6 +44,7 @@ struct Choices {
   bool budget_strict = false;
   std::string swap = {};
   std::string device_files = {};
+  bool rsockets = false;
 };
 
 // The directory of the library relative to the program: installed, one in which no other program
@@ -119,12 +121,15 @@ Outcome Run(const fs::path& self, const Choices& choices, std::vector<std::strin
   if (auto done = CheckStrictBudget(choices); !done) return ToOutcome(std::move(done));
   SetUp(choices);
   ShowOrHideDeviceFiles(choices, *folder);
+  if (choices.rsockets) {
+    if (auto done = UseRsockets(*folder); !done) return ToOutcome(std::move(done));
+  }
   return Exec(std::move(program), "is it installed, and in the PATH?");
 }
 
 constexpr const char* kExamples =
     "Output and exit code are the program's own. Its child processes run on Verbena, too.\n"
-    "Each option sets an environment variable, which can be set instead:\n"
+    "Each option but --rsockets sets an environment variable, which can be set instead:\n"
     "  VERBENA_LINK_LAYER=roce|ib  VERBENA_TRACE=FILE  VERBENA_LOG=error|warning|info|debug\n"
     "  VERBENA_STATS=1  VERBENA_STRICT=1  VERBENA_PIN=1  VERBENA_PAGE_EVENTS=1\n"
     "  VERBENA_WINDOWS_ONLY=1\n"
@@ -136,6 +141,7 @@ constexpr const char* kExamples =
     "  verbena run --link-layer=ib -- ibv_rc_pingpong\n"
     "  verbena run -- ucx_info -d\n"
     "  verbena run --trace write.pcapng --stats -- ib_write_lat 127.0.0.1\n"
+    "  verbena run --rsockets -- iperf3 -s & verbena run --rsockets -- iperf3 -c 127.0.0.1\n"
     "  verbena run --memory-budget 64M --swap /var/tmp --stats -- ib_read_bw -s 16777216 -q 16\n";
 
 // An error text, empty if `text` is a budget.
@@ -232,6 +238,9 @@ void AddRunCommand(Command root, const std::filesystem::path& program, Outcome& 
                  "whether the program also finds the device in /sys and /dev, where UCX and "
                  "others look for it, by a library in LD_PRELOAD (on)")
       .OneOf({"on", "off"});
+  command.AddFlag("--rsockets", state->choices.rsockets,
+                  "for programs that know TCP and UDP sockets only: make them rsockets, which run "
+                  "over RDMA, by librspreload.so of rdma-core in LD_PRELOAD");
   command.AddRest("program", state->program, "the program and its arguments, after --");
   command.SetExamples(kExamples);
   command.SetWork([program, state, &outcome] {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A drop-in library shows what the one of the system shows, name by name and version by version;
-and what newer releases show, as the table of a page says.
+and what newer releases show, as the table of a page says. It calls the C library past what is
+preloaded.
 
 usage: exports_test.py OURS THEIRS PAGE
 """
@@ -37,6 +38,15 @@ def versions(library: str) -> set[tuple[str, str]]:
             found.discard((name, ""))
             found.add((name, match[1]))
     return {(name, after) for name, after in found if name.startswith(("IBV", "RDMA"))}
+
+
+def interposable_calls(library: str) -> set[str]:
+    """The calls that a preloaded library can take from it, of those that such libraries replace."""
+    lines = run("nm", "-D", "--undefined-only", "--without-symbol-versions", library).splitlines()
+    return {line.split()[-1] for line in lines} & set(
+        "socket bind listen accept accept4 connect shutdown getsockname getpeername getsockopt "
+        "setsockopt send sendto sendmsg sendmmsg recv recvfrom recvmsg recvmmsg read readv write "
+        "writev close fcntl dup2 poll ppoll select epoll_create1 epoll_ctl epoll_wait".split())
 
 
 def additions(page: str) -> dict[str, set[str]]:
@@ -85,6 +95,8 @@ def main() -> int:
     wrong += difference("version", versions(ours) & versions(theirs), versions(theirs))
     wrong += difference("version", {name for name, _ in versions(ours)},
                         {name for name, _ in versions(theirs)} | set(nodes))
+    wrong += difference("call of the C library by way of the preloaded ones",
+                        interposable_calls(ours), set())
     kinds = Counter("default" if "@@" in name else "old" for name in symbols(ours))
     print(f"{len(symbols(ours))} symbols ({dict(kinds)}), {len(versions(ours))} versions")
     if not symbols(theirs) or not versions(theirs):

@@ -55,7 +55,8 @@ def check(condition: bool, what: str) -> None:
 def check_files(prefix: Path, libraries: Path) -> None:
     private = libraries / "verbena"
     for path in (prefix / "bin/verbena", private / "libibverbs.so.1",
-                 private / "libverbena-files.so", libraries / "libverbena.so.0",
+                 private / "libverbena-files.so", private / "libverbena-sockets.so",
+                 libraries / "libverbena.so.0",
                  libraries / "libverbena.so", prefix / "include/verbena/verbena.h",
                  prefix / "share/man/man1/verbena.1.gz",
                  prefix / "share/man/man1/verbena-run.1.gz"):

@@ -29,6 +29,7 @@ CONTENTS = {
     "verbena": ["usr/bin/verbena", "usr/bin/verbena-sim",
                 f"usr/lib/{TRIPLET}/verbena/libibverbs.so.1",
                 f"usr/lib/{TRIPLET}/verbena/libverbena-files.so",
+                f"usr/lib/{TRIPLET}/verbena/libverbena-sockets.so",
                 "usr/share/bash-completion/completions/verbena",
                 *(f"usr/share/man/man1/verbena{of}.1.gz"
                   for of in ("", "-run", "-devices", "-ping", "-bench", "-sim"))],

@@ -1,5 +1,6 @@
 #include "rdmacm/rsocket/readiness_file.h"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
 
 #include <utility>
@@ -27,6 +28,11 @@ ErrnoOr<void> ReadinessFile::Add(int fd) const {
 void ReadinessFile::Remove(int fd) const {
   epoll_event unused{};
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, &unused);
+}
+
+void ReadinessFile::Renumber() {
+  FileDescriptor renumbered(fcntl(epoll_.get(), F_DUPFD_CLOEXEC, 0));
+  if (renumbered.is_open()) epoll_ = std::move(renumbered);
 }
 
 }  // namespace verbena::rsockets

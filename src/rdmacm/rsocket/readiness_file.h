@@ -18,6 +18,9 @@ class ReadinessFile {
   [[nodiscard]] int fd() const { return epoll_.get(); }
   [[nodiscard]] ErrnoOr<void> Add(int fd) const;
   void Remove(int fd) const;
+  // Moves the descriptor to the lowest free number, if the process may have one more. Before the
+  // program, or another thread, knows it.
+  void Renumber();
 
   // Makes the descriptor readable until Clear.
   void Signal() const { changed_.Signal(); }

@@ -1,5 +1,6 @@
 #include "rdmacm/rsocket/readiness_file.h"
 
+#include <fcntl.h>
 #include <poll.h>
 
 #include <gtest/gtest.h>
@@ -34,6 +35,20 @@ TEST(ReadinessFile, IsReadableWhenAnAddedFileIs) {
   EXPECT_TRUE(IsReadable(*file));
   file->Remove(other->fd());
   EXPECT_FALSE(IsReadable(*file));
+}
+
+TEST(ReadinessFile, IsTheSameUnderANewNumber) {
+  auto file = ReadinessFile::Open();
+  const auto other = EventFile::Open(false);
+  ASSERT_TRUE(file && other);
+  ASSERT_TRUE(file->Add(other->fd()));
+  const int number = file->fd();
+  file->Renumber();
+  EXPECT_GT(file->fd(), number);
+  EXPECT_EQ(fcntl(number, F_GETFD), -1);
+  EXPECT_EQ(fcntl(file->fd(), F_GETFD), FD_CLOEXEC);
+  other->Signal();
+  EXPECT_TRUE(IsReadable(*file));
 }
 
 }  // namespace

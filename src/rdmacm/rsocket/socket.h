@@ -76,6 +76,9 @@ class Socket {
   explicit Socket(ReadinessFile readiness) : readiness_(std::move(readiness)) {}
 
   [[nodiscard]] const ReadinessFile& readiness() const { return readiness_; }
+  // librspreload takes a number for the program before it calls raccept, and its select() finds a
+  // socket again only if the socket's own number is higher: so it is not the one of the request.
+  void Renumber() { readiness_.Renumber(); }
   // Whether a call with `flags` may sleep.
   [[nodiscard]] bool MayBlock(int flags) const;
   // The state has changed: wakes every thread that sleeps on the socket, by whatever means.
@@ -90,7 +93,7 @@ class Socket {
   [[nodiscard]] ErrnoOr<void> Await(int flags, const std::function<bool(bool arm)>& ready);
 
  private:
-  const ReadinessFile readiness_;
+  ReadinessFile readiness_;
   Watchers watchers_;
   std::atomic<int> status_flags_ = 0;
 };

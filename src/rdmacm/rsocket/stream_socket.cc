@@ -80,6 +80,7 @@ ErrnoOr<std::shared_ptr<Socket>> StreamSocket::Accept() {
     if (const auto waited = WaitUntil(pop); !waited) return Fail(waited.error());
   }
   if (!listens) return Fail(Errno{EINVAL});
+  accepted->Renumber();
   return accepted;
 }
 
