@@ -41,6 +41,7 @@ bench: build-release ## measure costs and compare them with their budgets; write
 	@python3 bench/progress.py
 	@python3 bench/fault_cost.py
 	@python3 bench/ucx.py
+	@python3 bench/cm.py
 
 docs: ## render the pages and the API reference into build/docs/html
 	@tools/setup.sh docs

@@ -94,11 +94,18 @@ def ucx(found: dict) -> list[str]:
     return table(["test, bytes", "rc_v", "ud_v", "tcp"], rows)
 
 
+def connections(found: dict) -> list[str]:
+    rows = [[name, one["verbena"], one["tcp"], one["verbena"] / one["tcp"]]
+            for rows in found.values() for name, one in rows.items()]
+    return table(["what", "Verbena", "TCP", "ratio"], rows)
+
+
 SECTIONS = {"memory": ("Memory core, reliable connection and wire", memory),
             "peers": ("The network", peers),
             "progress": ("Shared processors", progress),
             "faults": ("Faults", faults),
-            "ucx": ("UCX: latency in us, bandwidth in MB/s", ucx)}
+            "ucx": ("UCX: latency in us, bandwidth in MB/s", ucx),
+            "cm": ("Connections and rsockets: us, 1/s, Gb/s", connections)}
 
 
 def where_line(where: dict) -> str:

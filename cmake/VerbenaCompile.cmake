@@ -43,8 +43,12 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   verbena_compile_options(-Wthread-safety)
 else()
-  # gcc 12 sees overlaps in every sum of strings (its bug 105651).
+  # gcc 12 sees overlaps in every sum of strings (its bug 105651), and lengths beyond all bounds in
+  # some where the strings' header is precompiled.
   verbena_compile_options(-Wno-restrict)
+  if(VERBENA_PRECOMPILED)
+    verbena_compile_options(-Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds)
+  endif()
 endif()
 
 if(VERBENA_DCHECK)

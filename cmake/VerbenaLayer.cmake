@@ -10,7 +10,7 @@ add_custom_target(verbena_tests)
 # Of these, those beside the code.
 add_custom_target(verbena_units)
 
-# Every header, compiled alone; part of the build when "checks" is in VERBENA_PARTS.
+# Every header, compiled alone; part of the build when "headers" is in VERBENA_PARTS.
 add_custom_target(verbena_headers ALL)
 
 include(GoogleTest)
@@ -76,7 +76,7 @@ endfunction()
 # From all files below the current folder: verbena_<folder>, which links the layers in DEPENDS and
 # the outside LIBRARIES, and <folder>_test from the *_test.cc files, which links that layer only,
 # besides TEST_LIBRARIES. A folder that has only headers becomes an interface library. With
-# "checks" in VERBENA_PARTS the build also compiles each header alone that has no source file.
+# "headers" in VERBENA_PARTS the build also compiles each header alone that has no source file.
 # Of a folder in BESIDE it includes headers, and links the shared library of that name, so that a
 # process has the layer once. main.cc is left to a program, and what WITHOUT matches to another
 # target of the folder. See VerbenaPrecompiled.cmake for the headers of the last two. ON_TOP is for
@@ -105,7 +105,7 @@ function(verbena_layer folder)
     set(unlisted ON_DEMAND)
   endif()
 
-  if("checks" IN_LIST VERBENA_PARTS)
+  if("headers" IN_LIST VERBENA_PARTS)
     set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
   endif()
   set(target verbena_${folder})

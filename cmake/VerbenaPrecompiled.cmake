@@ -1,6 +1,5 @@
-# Headers that are read once instead of in each file. Tests have them in every build. Layers have
-# them in the sanitizer builds and the quick one only: in the release build a file that forgot an
-# include must fail. The simulator has them in the release build, too; that of the linter fails.
+# Headers that are read once instead of in each file, which takes a third off a build. Not in the
+# build of the linter, where a file that forgot an include must fail: VERBENA_PRECOMPILED is off.
 
 set(VERBENA_COMMON_HEADERS
     <algorithm> <array> <atomic> <deque> <functional> <memory> <optional> <span> <string>
@@ -28,26 +27,27 @@ function(verbena_precompile_for shared target common)
   endif()
 endfunction()
 
-# verbena_precompile(<target> [IN_RELEASE] [<header>...])
+# verbena_precompile(<target> [<header>...])
 #
 # The common headers, and those that most files of the target include and that take long to read.
 function(verbena_precompile target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "IN_RELEASE" "" "")
-  if(NOT VERBENA_SANITIZE AND NOT VERBENA_QUICK AND
-     NOT (arg_IN_RELEASE AND CMAKE_BUILD_TYPE STREQUAL "Release"))
+  if(NOT VERBENA_PRECOMPILED)
     return()
   endif()
   if(NOT TARGET verbena_common_headers)
     verbena_shared_headers(verbena_common_headers ${VERBENA_COMMON_HEADERS})
   endif()
   verbena_precompile_for(verbena_common_headers ${target} "${VERBENA_COMMON_HEADERS}"
-                         ${arg_UNPARSED_ARGUMENTS})
+                         ${ARGN})
 endfunction()
 
 # verbena_precompile_test(<target> [<header>...])
 #
 # The same for a test, which is a program and not optimised.
 function(verbena_precompile_test target)
+  if(NOT VERBENA_PRECOMPILED)
+    return()
+  endif()
   set(common ${VERBENA_COMMON_HEADERS} <gtest/gtest.h>)
   if(NOT TARGET verbena_test_headers)
     verbena_shared_headers(verbena_test_headers ${common})

@@ -5,7 +5,16 @@ if("bench" IN_LIST VERBENA_PARTS)
   find_package(benchmark REQUIRED)
 endif()
 
+# verbena_program(<target> <source> [<library>...])
 function(verbena_program target source)
+  add_executable(${target} ${source})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${target} PRIVATE verbena_layers ${ARGN})
+  verbena_link_in_parts(${target})
+endfunction()
+
+# The same, optimised as a whole as what users run is: for what is measured.
+function(verbena_measured_program target source)
   add_executable(${target} ${source})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${target} PRIVATE verbena_layers ${ARGN})
@@ -31,7 +40,8 @@ endfunction()
 # release build the test bench.<name>.smoke runs each case for an instant.
 function(verbena_bench name)
   cmake_parse_arguments(PARSE_ARGV 1 bench "" "" "LIBRARIES")
-  verbena_program(${name}_bench ${name}_bench.cc ${bench_LIBRARIES} benchmark::benchmark_main)
+  verbena_measured_program(${name}_bench ${name}_bench.cc ${bench_LIBRARIES}
+                           benchmark::benchmark_main)
   if("checks" IN_LIST VERBENA_PARTS)
     add_test(NAME bench.${name}.smoke COMMAND ${name}_bench --benchmark_min_time=0.01)
   endif()

@@ -25,6 +25,7 @@ UNTESTED: dict[str, str] = {
     "src/adapter/control/adapter_cm.cc": "verbs/connection_manager_test.cc makes each call",
     "src/adapter/loop/engine_cm.cc": "likewise, in one process and between two",
     "src/adapter/loop/engine_control.cc": "the part of engine.h for control calls: engine_test.cc",
+    "src/fabric/netlink_reports.cc": "what both of its users see: address_watch_test.cc",
     "src/odp/managed_pages.cc": "needs an engine: adapter/control/managed_pages_test.cc",
     "src/odp/takeover_memory.cc": "likewise: adapter/control/takeover_memory_test.cc",
     "src/managed/thread_swap_file.cc": "one of two ways: swap_file_test.cc runs both",

@@ -8,10 +8,13 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <tuple>
 
+#include "base/clock.h"
 #include "fabric/file_descriptor.h"
+#include "fabric/network_cache.h"
 #include "fabric/socket_address.h"
 
 namespace verbena::fabric {
@@ -45,7 +48,43 @@ auto OrderOf(const LocalAddress& a) {
   return std::tuple(a.loopback, a.interface_index, !a.ip.is_ipv4(), a.ip);
 }
 
+struct SharedCache {
+  std::mutex lock;
+  NetworkCache cache;
+};
+
+SharedCache& TheCache() {
+  static SharedCache& cache = *new SharedCache;  // threads may ask while the process ends
+  return cache;
+}
+
+// Calls `ask` with the cache of the process. A thread that would have to wait gets `otherwise`, and
+// so does a child that was forked while another thread had the lock.
+template <class Ask, class Otherwise>
+auto WithCache(const Ask& ask, const Otherwise& otherwise) {
+  SharedCache& shared = TheCache();
+  const std::unique_lock<std::mutex> locked(shared.lock, std::try_to_lock);
+  return locked.owns_lock() ? ask(shared.cache) : otherwise();
+}
+
 }  // namespace
+
+ErrorOr<std::vector<LocalAddress>> LocalAddresses() {
+  return WithCache([](NetworkCache& cache) { return cache.Addresses(Now()); },
+                   &asked::LocalAddresses);
+}
+
+std::optional<IpAddress> UsualSource(const IpAddress& to) {
+  return WithCache([&](NetworkCache& cache) { return cache.SourceFor(to, Now()); },
+                   [&] { return asked::UsualSource(to); });
+}
+
+ErrorOr<uint32_t> PathMtu(const Route& route) {
+  return WithCache([&](NetworkCache& cache) { return cache.Mtu(route, Now()); },
+                   [&] { return asked::PathMtu(route); });
+}
+
+namespace asked {
 
 ErrorOr<std::vector<LocalAddress>> LocalAddresses() {
   ifaddrs* first = nullptr;
@@ -105,4 +144,5 @@ ErrorOr<uint32_t> PathMtu(const Route& route) {
   return static_cast<uint32_t>(mtu);
 }
 
+}  // namespace asked
 }  // namespace verbena::fabric

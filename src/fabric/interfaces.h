@@ -36,6 +36,14 @@ struct LocalAddress {
 // The address that datagrams to `to` come from by default; nullopt if there is no route.
 [[nodiscard]] std::optional<IpAddress> UsualSource(const IpAddress& to);
 
+// The same, always asked of the system: the functions above take an answer that still holds from a
+// NetworkCache of the process. Any thread.
+namespace asked {
+[[nodiscard]] ErrorOr<std::vector<LocalAddress>> LocalAddresses();
+[[nodiscard]] ErrorOr<uint32_t> PathMtu(const Route& route);
+[[nodiscard]] std::optional<IpAddress> UsualSource(const IpAddress& to);
+}  // namespace asked
+
 // How much of it is left behind the IP and UDP headers.
 [[nodiscard]] constexpr uint32_t DatagramBytesMax(uint32_t path_mtu, const IpAddress& to) {
   constexpr uint32_t kIpv4 = 20, kIpv6 = 40, kUdp = 8;

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "tests/support/cm_messages.h"
-#include "tests/support/wire_packets.h"
+#include "tests/support/cm_packets.h"
 #include "wire/mad/ip_cm.h"
 #include "wire/pcap.h"
 
@@ -197,31 +197,12 @@ std::string Describe(const Message& message) {
   return Line("mad").Add(".data", PrivateData<Message::kSize>{bytes}).text();
 }
 
-// What a consumer of the RDMA IP CM service sends.
-void MakeIpCm(const UdpFlow& flow, CmReq& req) {
-  req.service_id = ServiceIdOf({.protocol = IpCmProtocol::kTcp, .port = 7174});
-  req.primary.local_gid = flow.source;
-  req.primary.remote_gid = flow.destination;
-  IpCmHeader{.source_port = 0xABCD, .source = flow.source, .destination = flow.destination}
-      .Serialize(req.private_data.bytes);
-}
-
-std::vector<std::byte> PacketOf(const CmMad& mad, const UdpFlow& flow) {
-  const Bth bth{.opcode = Opcode(0x64),  // UD SEND ONLY
-                .dest_qp = kGeneralServicesQp,
-                .psn = Psn(1)};
-  const Deth deth{.q_key = kGeneralServicesQKey, .source_qp = kGeneralServicesQp};
-  std::vector<std::byte> packet = BuildPacket(bth, mad.ToBytes(), deth);
-  Seal(flow.HeadersFor(packet.size()).bytes(), packet);
-  return packet;
-}
-
 void WriteAll(PcapngWriter& writer) {
   Random random(1);
   int frame = 0;
   for (const UdpFlow& flow : {kIpv4, kIpv6}) {
     for (CmMessage& message : DrawAllCmMessages(random)) {
-      if (auto* const req = std::get_if<CmReq>(&message)) MakeIpCm(flow, *req);
+      if (auto* const req = std::get_if<CmReq>(&message)) MakeIpCm(flow, 7174, *req);
       const CmMad mad{TransactionId(random.Next64()), message};
       writer.WriteUdp(Time(Microseconds(++frame)), flow, PacketOf(mad, flow));
       std::visit(

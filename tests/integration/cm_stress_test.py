@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Connections over librdmacm in number, and processes that are killed while they make them.
 
-usage: cm_stress_test.py LIBRARIES CM_CROWD [--long] [--only TEST] [--seed N]
+usage: cm_stress_test.py LIBRARIES CM_CROWD CM_FLOOD [--long] [--only TEST] [--seed N]
 
 Runs as an ordinary user who may lock 64 KiB, in a network namespace of its own if the test is root.
 
@@ -12,6 +12,8 @@ Runs as an ordinary user who may lock 64 KiB, in a network namespace of its own 
   holders   the process with UDP port 4791 is killed at any moment: connections are made anyway
   nothing   connects to a port without listener; with --long and root also to a machine without the
             service, and to one with another service on UDP port 4791
+  flood     thousands of requests for connections that are not used: they are limited and counted,
+            and a connection that was there goes on
 
 Afterwards a new server and client work at once, and no name of the connection manager is left.
 """
@@ -20,8 +22,10 @@ import argparse
 import contextlib
 import copy
 import itertools
+import os
 import random
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -59,18 +63,22 @@ def expect(condition: bool, text: str) -> None:
 class Crowd:
     """Starts cm_crowd, and gives out ports below the ephemeral ones."""
 
-    def __init__(self, program: Path, libraries: Path, seed: int, place=LOOPBACK):
+    def __init__(self, program: Path, flood: Path, libraries: Path, seed: int, place=LOOPBACK):
         self._line = ["env", f"LD_LIBRARY_PATH={libraries}", program]
+        self._flood = flood
         self._ports = itertools.count(random.Random(seed).randrange(20_000, 30_000))
         self._place = place
 
     def start(self, *words) -> Process:
         return Process(self._place, *self._line, *words)
 
+    def flood(self, *words) -> Process:
+        return Process(self._place, self._flood, *words)
+
     @contextlib.contextmanager
-    def serve(self):
+    def serve(self, **options):
         port = next(self._ports)
-        with self.start("serve", port) as server:
+        with Process(self._place, *self._line, "serve", port, **options) as server:
             expect(server.hear().get("listening") == port, "the server does not listen")
             yield server, port
 
@@ -286,6 +294,42 @@ def test_nothing(crowd: Crowd, long: bool, _) -> str:
     return "; ".join(lines)
 
 
+def counters_of(server: Process, printed) -> dict[str, int]:
+    """What VERBENA_STATS says when the program ends, by name."""
+    server.popen.stdin.close()
+    expect(server.popen.wait(AT_ONCE_SECONDS) == 0, "the server did not end well")
+    printed.seek(0)
+    return {name: int(value) for name, _, value in
+            (line.rpartition(": ") for line in printed.read().splitlines()) if value.isdigit()}
+
+
+def test_flood(crowd: Crowd, long: bool, _) -> str:
+    """From an address of this machine, and from another one of it."""
+    count = 200_000 if long else 20_000
+    environment = dict(os.environ, VERBENA_STATS="1")
+    with tempfile.TemporaryFile("w+") as printed:
+        with crowd.serve(stderr=printed, env=environment) as (server, port):
+            talk(crowd, "127.0.0.1", port, 0)
+            with crowd.start("talk", "127.0.0.1", port, 3) as client:
+                time.sleep(0.3)
+                for source in ("127.0.0.1", "127.0.0.2"):
+                    with crowd.flood("127.0.0.1", port, count // 2, source) as flood:
+                        sent = finish(flood)[0]["sent"]
+                        expect(sent == count // 2, f"{sent} of {count // 2} were sent")
+                said = finish(client)
+            expect_whole(said)
+            expect_whole(talk(crowd, "127.0.0.1", port, 0))
+            left = wait_alone(server)
+            found = counters_of(server, printed)
+    expect(left["lost"] == 0, f"messages were lost: {left}")
+    refused = found.get("connection requests refused: backlog or table full", 0)
+    received = found.get("connection requests received", 0)
+    expect(received > 1000, f"few requests arrived: {found}")
+    expect(refused > 0, f"none was refused: {found}")
+    return (f"{count} requests, of which {received} came in and {refused} were refused; "
+            f"{left['messages']} messages went on meanwhile")
+
+
 # Has UDP port 4791 and never answers.
 SINK = f"""
 import socket
@@ -318,7 +362,7 @@ def check_names() -> None:
 
 
 TESTS = {name: globals()[f"test_{name}"] for name in
-         ("cycles", "crowd", "servers", "clients", "holders", "nothing")}
+         ("cycles", "crowd", "servers", "clients", "holders", "nothing", "flood")}
 
 
 def run(crowd: Crowd, name: str, arguments) -> bool:
@@ -339,15 +383,18 @@ def main() -> int:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("libraries", type=Path)
     parser.add_argument("program", type=Path)
+    parser.add_argument("flood", type=Path)
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--only", choices=TESTS)
     parser.add_argument("--seed", type=int, default=random.getrandbits(32))
     arguments = parser.parse_args()
     names = [arguments.only] if arguments.only else list(TESTS)
-    with Bench(arguments.libraries, arguments.program) as bench, networks.lone_loopback() as place:
+    with (Bench(arguments.libraries, arguments.program, arguments.flood) as bench,
+          networks.lone_loopback() as place):
         if place.namespace:
             networks.in_namespace(place.namespace)
-        crowd = Crowd(bench.folder / arguments.program.name, bench.folder, arguments.seed)
+        crowd = Crowd(bench.folder / arguments.program.name, bench.folder / arguments.flood.name,
+                      bench.folder, arguments.seed)
         results = [run(crowd, name, arguments) for name in names]
     return 0 if all(results) else 1
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs rdma-core's own test suite, in Python, on our libibverbs, and compares with a table.
+"""Runs rdma-core's own test suite, in Python, by `verbena run`, and compares with a table.
 
-usage: pyverbs_test.py LIBRARIES [--write] [--only MODULE]
+usage: pyverbs_test.py LIBRARIES PROGRAMS [--write] [--only MODULE]
 
 The suite comes with Debian's python3-pyverbs, gzipped, beside its documentation. Everything in it
 that is not about the devices of one vendor is run, as an ordinary user who may lock 64 KiB, each
@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 
 import huge_pages
-from ordinary_user import Bench
+from ordinary_user import Bench, public_programs
 
 SKIPPED = 77
 PYTHON = "/usr/bin/python3"  # the version that the bindings are packaged for
@@ -35,7 +35,7 @@ HUGE_PAGES = 16
 
 # Reasons for which the suite skips a test, and the text for the table.
 REASONS = [
-    (r"doesn't have net interface", "connection manager: `librdmacm` is not there yet"),
+    (r"doesn't have net interface", "needs a network interface with an address"),
     (r"RAW QP must be done by root|Must be run by root",
      "raw Ethernet and flow steering, which need hardware and root"),
     (r"Device memory is not supported", "memory on the device, which has none"),
@@ -46,10 +46,11 @@ REASONS = [
 
 HEADING = """# rdma-core's test suite
 
-Covers `libibverbs.so.1` as rdma-core's own tests see it: the suite that Debian ships with
-`python3-pyverbs`, unmodified, without the files about devices of one vendor. The test
-`integration.pyverbs` runs it as an ordinary user, and holds it to this table: a test that is called
-passed here must pass. `tests/integration/pyverbs_test.py --write` makes the table anew.
+Covers `libibverbs.so.1` and `librdmacm.so.1` as rdma-core's own tests see them: the suite that
+Debian ships with `python3-pyverbs`, unmodified, without the files about devices of one vendor. The
+test `integration.pyverbs` runs it by `verbena run` as an ordinary user, and holds it to this table:
+a test that is called passed here must pass. `tests/integration/pyverbs_test.py --write` makes the
+table anew.
 """
 
 
@@ -78,11 +79,11 @@ def unpack(suite: Path, folder: Path) -> list[str]:
     return sorted(path.stem for path in folder.glob("test_*.py"))
 
 
-def run(module: str, bench: Bench) -> list[dict[str, str]]:
+def run(module: str, bench: Bench, verbena: Path) -> list[dict[str, str]]:
     """The result of each test of a file. A crash or timeout counts as one more failed test."""
     output = bench.folder / f"{module}.json"
-    runner = bench.start([PYTHON, RUNNER.name, bench.folder, module, output],
-                         PYTHONDONTWRITEBYTECODE="1")
+    runner = bench.start([verbena, "run", "--", PYTHON, RUNNER.name, bench.folder, module,
+                          output], PYTHONDONTWRITEBYTECODE="1")
     code = runner.wait(MODULE_SECONDS)
     runner.end()
     lines = output.read_text(encoding="utf-8").splitlines() if output.exists() else []
@@ -103,14 +104,14 @@ def reason(why: str) -> str:
     return f"the suite says: {why}"
 
 
-def run_all(libraries: Path, only: str | None) -> list[dict[str, str]] | None:
-    with Bench(libraries, RUNNER) as bench:
+def run_all(libraries: Path, programs: Path, only: str | None) -> list[dict[str, str]] | None:
+    with Bench(libraries, RUNNER) as bench, public_programs(programs, "verbena") as folder:
         suite = installed_suite(bench.folder)
         if suite is None:
             return None
         modules = unpack(suite, bench.folder / "tests")
         return [result for module in modules if only in (None, module)
-                for result in run(module, bench)]
+                for result in run(module, bench, folder / "verbena")]
 
 
 def row(result: dict[str, str]) -> str:
@@ -164,11 +165,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("libraries", type=Path)
+    parser.add_argument("programs", type=Path)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--only", help="one file of the suite, such as test_mr")
     options = parser.parse_args()
     with huge_pages.reserved(HUGE_PAGES) as no_huge_pages:
-        results = run_all(options.libraries, options.only)
+        results = run_all(options.libraries, options.programs, options.only)
     if results is None:
         print("the suite is neither installed nor to be had")
         return SKIPPED

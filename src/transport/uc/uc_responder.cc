@@ -51,9 +51,11 @@ bool UcResponder::Serve(const wire::Packet& packet, Step& step) {
 }
 
 // Not inlined, so that a packet that is executed pays nothing for it. A packet for which there is
-// no room is lost, as if on the network.
+// no room, or no memory, is lost, as if on the network; then no packet waits for its pages.
 [[gnu::noinline]] void UcResponder::Hold(const wire::Packet& packet) {
-  if (!held_.Hold(packet) && packet.info().starts_message()) ++counters_.pages_absent;
+  if (held_.Hold(packet)) return;
+  if (packet.info().starts_message()) ++counters_.pages_absent;
+  if (held_.empty()) Forget();
 }
 
 [[gnu::noinline]] bool UcResponder::ServeHeld(Step& step) {
