@@ -30,8 +30,13 @@ class CmCase:
         return self.server[0]
 
     @property
+    def title(self) -> str:
+        """The program that the case is about: the client, unless a shell runs it."""
+        return self.client[0] if self.client[0] != "sh" else self.server[0]
+
+    @property
     def name(self) -> str:
-        return f"{self.client[0]} {self.shown}".strip()
+        return f"{self.title} {self.shown}".strip()
 
 
 def rping(*options: str, address: str = ADDRESS, server_address: str = "", **more) -> CmCase:
@@ -142,5 +147,39 @@ def qperfs() -> list[CmCase]:
              "rc_rdma_write_lat", "rc_rdma_write_bw", "rc_rdma_write_poll_lat")]
 
 
+def stream(program: str, *options: str, address: str = ADDRESS) -> CmCase:
+    size = ("-S", "30000", "-C", "20", "-I", "10", "-p", PORT)
+    shown = (*options, *(("-s", address) if address != ADDRESS else ()))
+    verified = "v" in options  # of -T v
+    return CmCase((program, "-b", address, *size, *options),
+                  (program, "-s", address, *size, *options), shown=" ".join(shown),
+                  expect=r"(?m)^custom\s+29k\s.*\d$",
+                  checks="exit codes; every byte, by itself" if verified else
+                         "exit codes; a line of results")
+
+
+def rcopy() -> CmCase:
+    copy = ("head -c 5000000 /dev/urandom >source && "
+            f"rcopy source {ADDRESS}:copy -p {PORT} && cmp source copy")
+    return CmCase(("rcopy", "-p", PORT), ("sh", "-c", copy), shown="source 127.0.0.1:copy",
+                  server_ends=False, checks="exit code of the client; the file")
+
+
+def udpong(*options: str) -> CmCase:
+    end = ("-S", "1000", "-C", "100", "-p", PORT, *options)
+    return CmCase(("udpong", "-b", ADDRESS, *end), ("udpong", "-s", ADDRESS, *end),
+                  shown=" ".join(options), expect=r"(?m)\d\s*$", port_space="", server_ends=False,
+                  can_lose=True, checks="exit code of the client; a line of results")
+
+
+def rsockets() -> list[CmCase]:
+    cases = [stream(program, *(word for option in options for word in ("-T", option)))
+             for program in ("rstream", "riostream")
+             for options in ((), ("b",), ("n",), ("a",), ("v",), ("b", "v"))]
+    cases += [stream("rstream", "-T", "r"), stream("rstream", "-T", "v", address="::1"), rcopy()]
+    cases += [udpong(*options) for options in ((), ("-T", "b"), ("-T", "a"), ("-T", "e"))]
+    return cases
+
+
 def all_cases() -> list[CmCase]:
-    return rpings() + examples() + perftests() + qperfs()
+    return rpings() + examples() + rsockets() + perftests() + qperfs()

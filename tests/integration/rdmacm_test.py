@@ -141,7 +141,7 @@ def table() -> str:
     lines = ["| program | options | what is looked at |", "| --- | --- | --- |"]
     for case in cm_programs.all_cases():
         options = f"`{case.shown}`" if case.shown else ""
-        lines.append(f"| `{case.client[0]}` | {options} | {case.checks} |")
+        lines.append(f"| `{case.title}` | {options} | {case.checks} |")
     return "\n".join(lines)
 
 

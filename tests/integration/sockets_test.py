@@ -92,7 +92,8 @@ def stream(pair: Pair, *options: str) -> None:
                              *options)
     end = json.JSONDecoder().raw_decode(output[output.index("{"):])[0]["end"]
     sent, received = end["sum_sent"]["bytes"], end["sum_received"]["bytes"]
-    assert received >= 64 << 20, f"{received} bytes of {sent} arrived"
+    # The server stops at the end of the test, whatever is still on its way.
+    assert received >= sent * 9 // 10 > 0, f"{received} bytes of {sent} arrived"
 
 
 def main(libraries: Path, programs: Path) -> int:

@@ -39,10 +39,10 @@ void NotifiedCq::Arm() {
 void NotifiedCq::TakeEvents() {
   ibv_cq* cq = nullptr;
   void* context = nullptr;
-  while (ibv_get_cq_event(channel_, &cq, &context) == 0) {
-    ibv_ack_cq_events(cq, 1);
-    armed_ = false;
-  }
+  // An Arm leads to one event.
+  if (ibv_get_cq_event(channel_, &cq, &context) != 0) return;
+  ibv_ack_cq_events(cq, 1);
+  armed_ = false;
 }
 
 }  // namespace verbena::rsockets

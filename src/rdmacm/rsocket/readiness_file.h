@@ -7,8 +7,8 @@
 namespace verbena::rsockets {
 
 // The descriptor of a socket: an epoll file, readable when a completion has come on one of the
-// added channels, or when the state of the socket has changed. So a program can poll it by any
-// means, and then asks rpoll, or tries a call, to learn what it means.
+// added channels since they were armed, or when the state of the socket has changed. rpoll and
+// calls that sleep wait for it.
 //
 // Any thread.
 class ReadinessFile {

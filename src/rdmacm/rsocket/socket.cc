@@ -59,7 +59,8 @@ ErrnoOr<void> Socket::WaitUntil(const std::function<bool(bool arm)>& ready, Time
 
 ErrnoOr<void> Socket::Await(int flags, const std::function<bool(bool arm)>& ready) {
   if (MayBlock(flags)) return WaitUntil(ready);
-  if (ready(/*arm=*/true)) return {};
+  // Not armed: a program that tries again and again would pay for an event of each completion.
+  if (ready(/*arm=*/false)) return {};
   return Fail(Errno{EAGAIN});
 }
 

@@ -88,8 +88,7 @@ class Socket {
   // ran, ETIMEDOUT at `deadline`.
   [[nodiscard]] ErrnoOr<void> WaitUntil(const std::function<bool(bool arm)>& ready,
                                         Time deadline = Time::Never());
-  // The same for a call with `flags`: EAGAIN at once if it may not sleep. Then the descriptor is
-  // armed, for programs that poll it by themselves.
+  // The same for a call with `flags`: EAGAIN at once if it may not sleep.
   [[nodiscard]] ErrnoOr<void> Await(int flags, const std::function<bool(bool arm)>& ready);
 
  private:
