@@ -15,5 +15,19 @@ TEST(Rsockets, SaysWhichLibraryIsMissing) {
   EXPECT_EQ(std::getenv("LD_PRELOAD"), nullptr);
 }
 
+// Not by a program: that would load librdmacm.so.1, which no program can do under a sanitizer.
+TEST(Rsockets, BothLibrariesArePreloaded) {
+  const std::filesystem::path folder = ::testing::TempDir();
+  std::ofstream(folder / "libverbena-sockets.so").flush();
+  const auto used = UseRsockets(folder);
+  const char* const preloaded = std::getenv("LD_PRELOAD");
+  const std::string found = preloaded != nullptr ? preloaded : "";
+  unsetenv("LD_PRELOAD");
+  unsetenv("ASAN_OPTIONS");
+  std::filesystem::remove(folder / "libverbena-sockets.so");
+  ASSERT_TRUE(used) << used.error().text;
+  EXPECT_THAT(found, testing::MatchesRegex("[^:]*/libverbena-sockets.so:[^:]*/librspreload.so"));
+}
+
 }  // namespace
 }  // namespace verbena::cli

@@ -117,13 +117,6 @@ TEST_F(RunDeviceFilesTest, AProgramThatCannotHaveThemRunsAllTheSame) {
               "");
 }
 
-TEST_F(RunDeviceFilesTest, SocketsBecomeRsocketsIfTheProgramWantsThem) {
-  EXPECT_EXIT(static_cast<void>(RunRun("run --rsockets -- sh -c env>&2")),
-              testing::ExitedWithCode(0),
-              "LD_PRELOAD=[^:]*/libverbena-files.so:[^:]*/libverbena-sockets.so:"
-              "[^:]*/librspreload.so\n");
-}
-
 TEST_F(RunCommandTest, SaysWhichProgramIsNotThere) {
   const CommandRun run = RunRun("run -- no-such-program");
   ASSERT_FALSE(run.outcome);
