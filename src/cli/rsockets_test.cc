@@ -1,8 +1,11 @@
 #include "cli/rsockets.h"
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace verbena::cli {
