@@ -24,6 +24,10 @@ constexpr wire::CmTimeout kMraTimeout{20};
 // their senders send them again.
 constexpr size_t kPutOffMax = 1'024;
 constexpr Duration kHandOnAgain = Milliseconds(1);
+// Programs make one connection, tell each other of a second by it, and race for that: the client to
+// connect, the server to listen. A request is refused only after the time that this takes.
+constexpr Duration kListenSoon = Milliseconds(10);
+constexpr size_t kEarlyMax = 256;
 
 // Requests of SIDR and of connections have numbers of their own.
 constexpr uint64_t kSidrRequests = uint64_t{1} << 32;
@@ -70,9 +74,34 @@ void Gsi::OnMad(std::span<const std::byte, wire::kMadSize> mad, const CmPeer& fr
     ++counters_.mads_forwarded;
     return;
   }
+  if (LacksListener(mad, from) && early_.size() < kEarlyMax) {
+    early_.push_back({{}, from, now + kListenSoon});
+    std::ranges::copy(mad, early_.back().mad.begin());
+    return;
+  }
   transport::CmStep step = StepAt(now);
   manager_->OnDatagram(mad, from, step);
   DrainEvents(now);
+}
+
+// A REQ for a service that this process does not have.
+bool Gsi::LacksListener(std::span<const std::byte, wire::kMadSize> mad, const CmPeer& from) const {
+  const auto parsed = wire::CmMad::Parse(mad);
+  if (!parsed || !std::holds_alternative<wire::CmReq>(parsed->message)) return false;
+  const auto service = RequestedService(*parsed);
+  return service && !manager_->FindListener(wire::ServiceIdOf(*service), from.local);
+}
+
+void Gsi::AnswerEarly(Time now) {
+  for (; !early_.empty() && early_.front().at <= now; early_.pop_front()) {
+    const EarlyRequest& request = early_.front();
+    if (HandOn(request.mad, request.from, now)) {
+      ++counters_.mads_forwarded;
+      continue;
+    }
+    transport::CmStep step = StepAt(now);
+    manager_->OnDatagram(request.mad, request.from, step);
+  }
 }
 
 // A port that no process has is this one's to refuse.
@@ -116,6 +145,7 @@ void Gsi::OnTime(Time now) {
   if (manager_ == nullptr) return;
   AnnounceSlowAnswers(now);
   if (hand_on_again_ <= now) HandOnAgain(now);
+  AnswerEarly(now);
   transport::CmStep step = StepAt(now);
   if (manager_->next_time() <= now) static_cast<void>(manager_->OnTime(step));
   DrainEvents(now);
@@ -124,7 +154,8 @@ void Gsi::OnTime(Time now) {
 Time Gsi::next_time() const {
   if (manager_ == nullptr) return Time::Never();
   const Time slow = slow_answers_.empty() ? Time::Never() : slow_answers_.front().at;
-  return std::min({manager_->next_time(), slow, hand_on_again_});
+  const Time early = early_.empty() ? Time::Never() : early_.front().at;
+  return std::min({manager_->next_time(), slow, hand_on_again_, early});
 }
 
 void Gsi::AnnounceSlowAnswers(Time now) {

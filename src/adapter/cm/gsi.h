@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -106,12 +107,22 @@ class Gsi {
     wire::CommId connection;
   };
 
+  // A request that came before its listener, perhaps, and when it is refused if not.
+  struct EarlyRequest {
+    std::array<std::byte, wire::kMadSize> mad;
+    transport::CmPeer from;
+    Time at;
+  };
+
   [[nodiscard]] ErrorOr<void> Start();
   [[nodiscard]] transport::CmStep StepAt(Time now) { return {now, outbox_}; }
   // False if the MAD is for this process, or for none.
   [[nodiscard]] bool HandOn(std::span<const std::byte, wire::kMadSize> mad,
                             const transport::CmPeer& from, Time now);
   void HandOnAgain(Time now);
+  [[nodiscard]] bool LacksListener(std::span<const std::byte, wire::kMadSize> mad,
+                                   const transport::CmPeer& from) const;
+  void AnswerEarly(Time now);
   void DrainEvents(Time now);
   void Raise(const transport::CmRaisedEvent& raised, Time now);
   void RaiseRequest(const transport::CmRaisedEvent& raised, Time now);
@@ -142,6 +153,7 @@ class Gsi {
   // Requests for a process whose mailbox was full, and when to try again.
   std::deque<ForwardedMad> put_off_;
   Time hand_on_again_ = Time::Never();
+  std::deque<EarlyRequest> early_;  // by time
 };
 
 }  // namespace verbena::adapter
