@@ -69,19 +69,22 @@ ErrorOr<void> Gsi::Start() {
 void Gsi::OnMad(std::span<const std::byte, wire::kMadSize> mad, const CmPeer& from, Time now) {
   // Without files for it the request is lost, and the peer sends it again.
   if (!Start()) return;
+  Take(mad, from, /*is_forwarded=*/false, now);
+  DrainEvents(now);
+}
+
+// One that another process has forwarded is for this one, or for none.
+void Gsi::Take(std::span<const std::byte, wire::kMadSize> mad, const CmPeer& from,
+               bool is_forwarded, Time now) {
   ++counters_.mads_received;
-  if (HandOn(mad, from, now)) {
-    ++counters_.mads_forwarded;
-    return;
-  }
+  if (!is_forwarded && HandOn(mad, from, now)) return;
   if (LacksListener(mad, from) && early_.size() < kEarlyMax) {
-    early_.push_back({{}, from, now + kListenSoon});
+    early_.push_back({{}, from, now + kListenSoon, is_forwarded});
     std::ranges::copy(mad, early_.back().mad.begin());
     return;
   }
   transport::CmStep step = StepAt(now);
   manager_->OnDatagram(mad, from, step);
-  DrainEvents(now);
 }
 
 // A REQ for a service that this process does not have.
@@ -95,10 +98,7 @@ bool Gsi::LacksListener(std::span<const std::byte, wire::kMadSize> mad, const Cm
 void Gsi::AnswerEarly(Time now) {
   for (; !early_.empty() && early_.front().at <= now; early_.pop_front()) {
     const EarlyRequest& request = early_.front();
-    if (HandOn(request.mad, request.from, now)) {
-      ++counters_.mads_forwarded;
-      continue;
-    }
+    if (!request.is_forwarded && HandOn(request.mad, request.from, now)) continue;
     transport::CmStep step = StepAt(now);
     manager_->OnDatagram(request.mad, request.from, step);
   }
@@ -119,7 +119,9 @@ bool Gsi::HandOn(std::span<const std::byte, wire::kMadSize> mad, const CmPeer& f
     put_off_.push_back(forwarded);
     if (put_off_.size() == 1) hand_on_again_ = now + kHandOnAgain;
   }
-  return result != ForwardResult::kNoListener;
+  const bool is_handed_on = result != ForwardResult::kNoListener;
+  counters_.mads_forwarded += is_handed_on ? 1 : 0;
+  return is_handed_on;
 }
 
 // In order. One whose port is free now is lost: its sender sends it again.
@@ -133,10 +135,8 @@ void Gsi::HandOnAgain(Time now) {
 void Gsi::OnMailbox(Time now) {
   if (ports_ == nullptr) return;
   ports_->Receive(now, [&](const ForwardedMad& forwarded) {
-    transport::CmStep step = StepAt(now);
-    manager_->OnDatagram(forwarded.mad,
-                         {forwarded.source, forwarded.destination, forwarded.source_qp}, step);
-    ++counters_.mads_received;
+    Take(forwarded.mad, {forwarded.source, forwarded.destination, forwarded.source_qp},
+         /*is_forwarded=*/true, now);
   });
   DrainEvents(now);
 }

@@ -112,10 +112,13 @@ class Gsi {
     std::array<std::byte, wire::kMadSize> mad;
     transport::CmPeer from;
     Time at;
+    bool is_forwarded = false;  // by another process
   };
 
   [[nodiscard]] ErrorOr<void> Start();
   [[nodiscard]] transport::CmStep StepAt(Time now) { return {now, outbox_}; }
+  void Take(std::span<const std::byte, wire::kMadSize> mad, const transport::CmPeer& from,
+            bool is_forwarded, Time now);
   // False if the MAD is for this process, or for none.
   [[nodiscard]] bool HandOn(std::span<const std::byte, wire::kMadSize> mad,
                             const transport::CmPeer& from, Time now);

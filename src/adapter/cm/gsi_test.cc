@@ -198,6 +198,41 @@ TEST_F(GsiTest, RequestsForAFullMailboxAreHandedOnLater) {
   EXPECT_EQ(other.counters().requests_received, kRequests);
 }
 
+// The server has bound the port, and is about to listen: the request comes through its own mailbox.
+TEST_F(GsiTest, ARequestThatComesBeforeItsListenerWaitsForIt) {
+  CmEnd& end = Bound();
+  Arrives(Req(end, 0x55, 1));
+  gsi_.OnMailbox(now_);
+  EXPECT_FALSE(gsi_.has_datagrams());
+  ASSERT_TRUE(gsi_.Listen(end, 4));
+  RunUntilIdle(Milliseconds(50));
+  EXPECT_EQ(gsi_.counters().requests_received, 1u);
+  EXPECT_EQ(gsi_.counters().refused_no_listener, 0u);
+}
+
+TEST_F(GsiTest, ARequestWhoseListenerDoesNotComeIsRefused) {
+  CmEnd& end = Bound();
+  Arrives(Req(end, 0x55, 1));
+  gsi_.OnMailbox(now_);
+  EXPECT_FALSE(gsi_.has_datagrams());
+  now_ = gsi_.next_time();
+  gsi_.OnTime(now_);
+  EXPECT_EQ(Sent<wire::CmRej>().reason, wire::CmRejectReason::kInvalidServiceId);
+  EXPECT_EQ(gsi_.counters().refused_no_listener, 1u);
+  EXPECT_EQ(gsi_.next_time(), Time::Never());
+}
+
+TEST_F(GsiTest, SoManyRequestsWaitForAListenerAndTheOthersAreRefusedAtOnce) {
+  CmEnd& unbound = **gsi_.Create(queue_, PortSpace::kTcp, &user_);
+  unbound.local.port = 7;  // no process has it
+  for (uint32_t id = 1; id <= 256; ++id) Arrives(Req(unbound, 0x55 + id, id));
+  EXPECT_FALSE(gsi_.has_datagrams());
+  Arrives(Req(unbound, 0x54, 1000));
+  EXPECT_EQ(Sent<wire::CmRej>().remote_comm_id, wire::CommId(1000));
+  RunUntilIdle(Milliseconds(50));
+  EXPECT_EQ(sent_, 256u);
+}
+
 TEST_F(GsiTest, NothingIsLeftOfWhatIsDestroyed) {
   CmEnd& listener = Listener();
   Arrives(Req(listener, 0x10, 1));
